@@ -1,0 +1,36 @@
+package disk
+
+import (
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+)
+
+// Sync returns once the file's bytes and length would survive a power loss. It
+// says nothing of the file's name: see [SyncDir].
+func (f *File) Sync() error {
+	if err := announce(Op{Kind: OpSync, Path: f.path}); err != nil {
+		return err
+	}
+	if err := datasync(f.fd); err != nil {
+		return f.fail("sync", err)
+	}
+	return nil
+}
+
+// SyncDir returns once the names in dir (created, renamed, removed) would
+// survive a power loss.
+func SyncDir(dir string) error {
+	if err := announce(Op{Kind: OpSyncDir, Path: dir}); err != nil {
+		return err
+	}
+	fd, err := open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.Fsync(fd); err != nil {
+		return &fs.PathError{Op: "sync", Path: dir, Err: err}
+	}
+	return nil
+}

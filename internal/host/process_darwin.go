@@ -1,0 +1,3 @@
+package host
+
+func awaitDeath(pid int) { pollDeath(pid) }

@@ -1,0 +1,25 @@
+package host
+
+import (
+	"encoding/base32"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// RandomName is 26 characters that nobody else draws (128 bits). It reads the
+// kernel's source itself: linking crypto/rand would make every start of the
+// hook slower.
+func RandomName() (string, error) {
+	f, err := os.Open("/dev/urandom")
+	if err != nil {
+		return "", fmt.Errorf("draw a random name: %w", err)
+	}
+	defer f.Close() // read only: nothing to lose
+	var b [16]byte
+	if _, err := io.ReadFull(f, b[:]); err != nil {
+		return "", fmt.Errorf("draw a random name: %w", err)
+	}
+	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:])), nil
+}
