@@ -1,0 +1,127 @@
+package flat
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// Members are the members of a JSON object. Reading one that is missing or null
+// gives the zero value; one of another type too, and Err then names it.
+type Members struct {
+	list []member
+	err  error
+}
+
+type member struct {
+	name  string
+	value gjson.Result
+}
+
+// Parse reads one JSON object. Of a name that comes twice, the last counts.
+func Parse(text []byte) (*Members, error) {
+	if !gjson.ValidBytes(text) {
+		return nil, errors.New("it is not valid JSON, or cut off")
+	}
+	root := gjson.ParseBytes(text)
+	if !root.IsObject() {
+		return nil, errors.New("it is not a JSON object")
+	}
+	m := new(Members)
+	root.ForEach(func(key, value gjson.Result) bool {
+		m.list = append(m.list, member{key.String(), value})
+		return true
+	})
+	return m, nil
+}
+
+// Err is about the first member that was not of the type asked for.
+func (m *Members) Err() error { return m.err }
+
+// Has reports whether the member is there and not null.
+func (m *Members) Has(name string) bool {
+	v := m.find(name)
+	return v.Exists() && v.Type != gjson.Null
+}
+
+// String reads a string; what is not UTF-8 in it becomes U+FFFD.
+func (m *Members) String(name string) string {
+	v := m.find(name)
+	if !m.is(name, v, v.Type == gjson.String, "a string") {
+		return ""
+	}
+	return strings.ToValidUTF8(v.Str, "\uFFFD")
+}
+
+// IsString reports whether the member is a string.
+func (m *Members) IsString(name string) bool { return m.find(name).Type == gjson.String }
+
+// Int reads a whole number.
+func (m *Members) Int(name string) int64 {
+	v := m.find(name)
+	n := v.Int()
+	if !m.is(name, v, v.Type == gjson.Number && float64(n) == v.Num, "a whole number") {
+		return 0
+	}
+	return n
+}
+
+// Bool reads a boolean.
+func (m *Members) Bool(name string) bool {
+	v := m.find(name)
+	m.is(name, v, v.IsBool(), "true or false")
+	return v.Type == gjson.True
+}
+
+// Time reads an RFC 3339 time.
+func (m *Members) Time(name string) time.Time {
+	v := m.find(name)
+	t, err := time.Parse(time.RFC3339, v.Str)
+	if !m.is(name, v, v.Type == gjson.String && err == nil, "an RFC 3339 time") {
+		return time.Time{}
+	}
+	return t
+}
+
+// Raw is the member's exact JSON, empty when missing or null.
+func (m *Members) Raw(name string) []byte {
+	if !m.Has(name) {
+		return nil
+	}
+	return []byte(m.find(name).Raw)
+}
+
+// Without calls f for each member that is not named, in the order they stand.
+func (m *Members) Without(names []string, f func(name string, raw []byte)) {
+next:
+	for _, mb := range m.list {
+		for _, n := range names {
+			if mb.name == n {
+				continue next
+			}
+		}
+		f(mb.name, []byte(mb.value.Raw))
+	}
+}
+
+func (m *Members) find(name string) gjson.Result {
+	for i := len(m.list) - 1; i >= 0; i-- {
+		if m.list[i].name == name {
+			return m.list[i].value
+		}
+	}
+	return gjson.Result{}
+}
+
+func (m *Members) is(name string, v gjson.Result, ok bool, want string) bool {
+	if !v.Exists() || v.Type == gjson.Null {
+		return false
+	}
+	if !ok && m.err == nil {
+		m.err = fmt.Errorf("its member %s is not %s", name, want)
+	}
+	return ok
+}
