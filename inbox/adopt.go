@@ -1,0 +1,92 @@
+package inbox
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"heartbeat/internal/disk"
+)
+
+// adopt honours what another program did to the documented files since they
+// last followed the journal: a launcher that resets the cursor, or heartbeat-rs
+// before us. A file that nobody should have written like that is an error, and
+// is left as it is.
+func (t *Tx) adopt() error {
+	cursor, err := t.readCursor()
+	if err != nil {
+		return err
+	}
+	if cursor != t.st.Cursor {
+		t.setForeignCursor(cursor)
+	}
+	if err := t.adoptInFlight(); err != nil {
+		return err
+	}
+	t.responded, err = disk.Exists(t.box.file(respondedName))
+	if err != nil {
+		return err
+	}
+	if t.responded && t.inFlight == nil {
+		t.dirty = true // the next commit removes it
+	}
+	return nil
+}
+
+func (t *Tx) setForeignCursor(cursor int64) {
+	t.st.Cursor, t.st.AnchorStart, t.st.AnchorSum, t.dirty = cursor, 0, "", true
+	if r := t.redeliver; r != nil && !r.Detached && r.StartOffset != cursor {
+		t.setRedeliver(nil)
+	}
+}
+
+func (t *Tx) adoptInFlight() error {
+	path := t.inFlightFile.path
+	found, err := t.inFlightFile.content()
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		if t.inFlight != nil {
+			t.setInFlight(nil)
+		}
+		return nil
+	}
+	if t.inFlight == nil || !bytes.Equal(bytes.TrimRight(found, " \n"), t.st.InFlight) {
+		d, err := parseDelivery(found)
+		if err != nil {
+			return fmt.Errorf("read %s: %w: nothing was changed: mend it, or move it away to have the entry delivered again", path, err)
+		}
+		if d.Inbox != "" && d.Inbox != t.box.name {
+			return fmt.Errorf("read %s: it is an entry of the inbox %s, not of %s: give each inbox a directory of its own: %w", path, d.Inbox, t.box.name, ErrOtherInbox)
+		}
+		t.setInFlight(d)
+	}
+	if d := t.inFlight; !d.Detached && t.st.Cursor >= d.EndOffset && d.EndOffset > d.StartOffset {
+		t.stale = d
+		t.setInFlight(nil)
+	}
+	return nil
+}
+
+// readCursor reads .inbox-offset; a missing one is 0.
+func (t *Tx) readCursor() (int64, error) {
+	path := t.cursorFile.path
+	text, err := t.cursorFile.content()
+	if err != nil || text == nil {
+		return 0, err
+	}
+	cursor, err := strconv.ParseUint(string(bytes.TrimSpace(text)), 10, 63)
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %q is no byte offset: nothing was changed: put the offset to read from into it, or remove it to read from the start: %w",
+			path, abbreviate(text), ErrCorrupt)
+	}
+	return int64(cursor), nil
+}
+
+func abbreviate(b []byte) string {
+	if len(b) > 40 {
+		return string(b[:40]) + "..."
+	}
+	return string(b)
+}

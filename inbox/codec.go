@@ -1,0 +1,164 @@
+package inbox
+
+import (
+	"encoding/json"
+
+	"heartbeat/internal/flat"
+)
+
+// What follows writes and reads, by hand, the shapes that their types declare
+// with tags: see package flat.
+
+func (d *Delivery) encode() ([]byte, error) {
+	var o flat.Object
+	o.String("entry_id", d.EntryID)
+	o.Int("start_offset", d.StartOffset)
+	o.Int("end_offset", d.EndOffset)
+	o.String("raw_line", d.RawLine.Text)
+	o.Text("raw_base64", d.RawLine.Base64)
+	o.Time("delivered_at", d.DeliveredAt)
+	o.Int("attempt", int64(d.Attempt))
+	o.Text("session_id", d.SessionID)
+	o.Text("prompt_id", d.PromptID)
+	o.Text("inbox", d.Inbox)
+	if d.Detached {
+		o.Bool("detached", true)
+	}
+	if d.Unterminated {
+		o.Bool("unterminated", true)
+	}
+	o.Raw("evidence", d.Evidence)
+	if d.Failure != nil {
+		f, err := encodeJSON(d.Failure)
+		if err != nil {
+			return nil, err
+		}
+		o.Raw("failure", f)
+	}
+	return o.End(), nil
+}
+
+func (d *Delivery) decode(m *flat.Members) error {
+	*d = Delivery{
+		EntryID:      m.String("entry_id"),
+		StartOffset:  m.Int("start_offset"),
+		EndOffset:    m.Int("end_offset"),
+		RawLine:      RawLine{Text: m.String("raw_line"), Base64: m.String("raw_base64")},
+		DeliveredAt:  m.Time("delivered_at"),
+		Attempt:      int(m.Int("attempt")),
+		SessionID:    m.String("session_id"),
+		PromptID:     m.String("prompt_id"),
+		Inbox:        m.String("inbox"),
+		Detached:     m.Bool("detached"),
+		Unterminated: m.Bool("unterminated"),
+		Evidence:     m.Raw("evidence"),
+	}
+	if m.Has("failure") {
+		d.Failure = new(Failure)
+		if err := json.Unmarshal(m.Raw("failure"), d.Failure); err != nil {
+			return err
+		}
+	}
+	return m.Err()
+}
+
+func (r Result) encode() ([]byte, error) {
+	var o flat.Object
+	o.String("entry_id", r.EntryID)
+	o.Text("id", r.ID)
+	if len(r.Metadata) > 0 {
+		meta, err := encodeJSON(r.Metadata)
+		if err != nil {
+			return nil, err
+		}
+		o.Raw("metadata", meta)
+	}
+	o.Int("start_offset", r.StartOffset)
+	o.Int("end_offset", r.EndOffset)
+	o.Int("attempt", int64(r.Attempt))
+	o.Text("session_id", r.SessionID)
+	o.Text("prompt_id", r.PromptID)
+	o.Time("delivered_at", r.DeliveredAt)
+	o.Time("acknowledged_at", r.AcknowledgedAt)
+	o.String("reply", r.Reply)
+	return o.End(), nil
+}
+
+func (s *state) encode() []byte {
+	var o flat.Object
+	o.Int("v", int64(s.Version))
+	o.Int("seq", s.Seq)
+	o.String("inbox", s.Inbox)
+	o.Int("cursor", s.Cursor)
+	o.Int("anchor_start", s.AnchorStart)
+	o.Text("anchor_sha256", s.AnchorSum)
+	o.Int("seen_size", s.SeenSize)
+	o.Int("seen_mtime_ns", s.SeenMtime)
+	o.Int("synced_to", s.SyncedTo)
+	o.Raw("in_flight", s.InFlight)
+	o.Raw("redeliver", s.Redeliver)
+	o.String("session", s.Session)
+	o.Int("acknowledged", int64(s.Acknowledged))
+	o.Raw("sessions", s.Sessions)
+	o.Int("results_end", s.ResultsEnd)
+	o.Int("results_generation", int64(s.ResultsGen))
+	o.Int("dead_letters_end", s.DeadLettersEnd)
+	o.Int("dead_letters_generation", int64(s.DeadLettersGen))
+	o.Raw("appends", encodeAppends(s.Appends))
+	return o.End()
+}
+
+func encodeAppends(all []appendRecord) []byte {
+	if len(all) == 0 {
+		return nil
+	}
+	b := []byte{'['}
+	for i, a := range all {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		var o flat.Object
+		o.String("file", a.File)
+		o.Int("at", a.At)
+		o.Int("generation", int64(a.Generation))
+		if a.Newline {
+			o.Bool("newline", true)
+		}
+		o.Raw("line", a.Line)
+		b = append(b, o.End()...)
+	}
+	return append(b, ']')
+}
+
+// decode leaves out the appends: see decodeAppends.
+func (s *state) decode(m *flat.Members) error {
+	*s = state{
+		Version:        int(m.Int("v")),
+		Seq:            m.Int("seq"),
+		Inbox:          m.String("inbox"),
+		Cursor:         m.Int("cursor"),
+		AnchorStart:    m.Int("anchor_start"),
+		AnchorSum:      m.String("anchor_sha256"),
+		SeenSize:       m.Int("seen_size"),
+		SeenMtime:      m.Int("seen_mtime_ns"),
+		SyncedTo:       m.Int("synced_to"),
+		InFlight:       m.Raw("in_flight"),
+		Redeliver:      m.Raw("redeliver"),
+		Session:        m.String("session"),
+		Acknowledged:   int(m.Int("acknowledged")),
+		Sessions:       m.Raw("sessions"),
+		ResultsEnd:     m.Int("results_end"),
+		ResultsGen:     int(m.Int("results_generation")),
+		DeadLettersEnd: m.Int("dead_letters_end"),
+		DeadLettersGen: int(m.Int("dead_letters_generation")),
+	}
+	return m.Err()
+}
+
+// decodeAppends is for making good what did not follow a commit.
+func decodeAppends(m *flat.Members) (all []appendRecord, err error) {
+	if raw := m.Raw("appends"); raw != nil {
+		err = json.Unmarshal(raw, &all)
+	}
+	return all, err
+}

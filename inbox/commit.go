@@ -1,0 +1,112 @@
+package inbox
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Commit makes the transaction's changes durable, all or none, with one synced
+// write. After an error nothing changed, unless it matches [ErrUncertain]. The
+// transaction stays open for more.
+//
+// The documented files follow after the commit. Should that fail, the commit
+// stands all the same: there is a warning, and the next transaction repeats it.
+func (t *Tx) Commit() error {
+	if !t.dirty {
+		return nil
+	}
+	next := t.st
+	if err := t.syncQueue(&next); err != nil {
+		return err
+	}
+	if err := t.plan(&next); err != nil {
+		return err
+	}
+	if err := t.journal.commit(t.box.file(journalName), next.encode()); err != nil {
+		return err
+	}
+	t.st, t.dirty, t.pending = next, false, nil
+	if err := t.follow(); err != nil {
+		t.warn("committed, but the files in %s do not show it yet, and will with the next step: %v", t.box.dir, err)
+	}
+	return nil
+}
+
+// plan completes the record to be committed.
+func (t *Tx) plan(next *state) (err error) {
+	next.Version, next.Seq, next.Appends = stateVersion, t.st.Seq+1, nil
+	next.SeenSize, next.SeenMtime = t.mark().Size, t.mark().Mtime
+	if t.inFlight != nil && next.InFlight == nil {
+		if next.InFlight, err = t.inFlight.encode(); err != nil {
+			return err
+		}
+	}
+	if t.redeliver != nil && next.Redeliver == nil {
+		if next.Redeliver, err = t.redeliver.encode(); err != nil {
+			return err
+		}
+	}
+	for _, p := range t.pending {
+		again := slices.ContainsFunc(next.Appends, func(a appendRecord) bool { return a.File == p.file })
+		a, err := t.planAppend(p, next, again)
+		if err != nil {
+			return err
+		}
+		next.Appends = append(next.Appends, a)
+	}
+	return nil
+}
+
+// planAppend decides where a line goes. again says that this commit has lines
+// for the file already, which its size does not show yet.
+func (t *Tx) planAppend(p pendingAppend, next *state, again bool) (appendRecord, error) {
+	a := appendRecord{File: p.file, Line: p.line}
+	end, generation := next.appendPoint(p.file)
+	if !again {
+		size, whole, err := lineEnd(t.appendFile(p.file))
+		if err != nil {
+			return a, err
+		}
+		if size < *end {
+			*generation++ // rotated away or truncated since
+		}
+		*end, a.Newline = size, !whole
+	}
+	a.At, a.Generation = *end, *generation
+	*end += int64(len(a.bytes()))
+	return a, nil
+}
+
+// lineEnd is the size of an append-only file, and whether it ends in a newline.
+func lineEnd(file *stateFile) (size int64, whole bool, err error) {
+	f, _, err := file.made()
+	if err != nil {
+		return 0, false, err
+	}
+	info, err := f.Stat()
+	last := []byte{'\n'}
+	if err == nil && info.Size > 0 {
+		_, err = f.ReadAt(last, info.Size-1)
+	}
+	return info.Size, last[0] == '\n', err
+}
+
+func (t *Tx) appendFile(name string) *stateFile {
+	if name == resultsName {
+		return &t.results
+	}
+	return &t.deadLetters
+}
+
+// syncQueue makes sure that a power loss cannot take a line back that was
+// delivered: the cursor would then point beyond the end.
+func (t *Tx) syncQueue(next *state) error {
+	if t.inFlight == nil || t.inFlight.Detached || t.inFlight.EndOffset <= next.SyncedTo {
+		return nil
+	}
+	if err := t.file.Sync(); err != nil {
+		return fmt.Errorf("deliver entry [%d,%d): %w", t.inFlight.StartOffset, t.inFlight.EndOffset, err)
+	}
+	next.SyncedTo = t.size()
+	return nil
+}

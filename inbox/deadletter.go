@@ -1,0 +1,50 @@
+package inbox
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Reason says why an entry became a dead letter.
+type Reason string
+
+// The reasons that heartbeat gives.
+const (
+	ReasonOrphaned    Reason = "orphaned"           // its session died or was resumed
+	ReasonInterrupted Reason = "interrupted"        // a person ended the turn
+	ReasonFailed      Reason = "failed"             // the turn ended in an error: see Failure
+	ReasonExhausted   Reason = "attempts exhausted" // redelivered as often as allowed
+	ReasonTooLong     Reason = "too long"           // over MaxLine
+	ReasonEmpty       Reason = "empty"              // nothing to deliver: "" or an empty prompt
+)
+
+// DeadLetter is one line of .dead-letter.jsonl: an entry that was set aside.
+type DeadLetter struct {
+	EntryID  string                     `json:"entry_id"`
+	ID       string                     `json:"id,omitempty"`
+	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
+	RawLine
+	// RawFile names the file, beside this one, that holds the exact line when
+	// it is too long for a JSON line; raw_line is then empty.
+	RawFile        string     `json:"raw_file,omitempty"`
+	StartOffset    int64      `json:"start_offset"`
+	EndOffset      int64      `json:"end_offset"`
+	Attempts       int        `json:"attempts"` // deliveries, 0 if never delivered
+	Reason         Reason     `json:"reason"`
+	DeliveredAt    *time.Time `json:"delivered_at"`
+	SessionID      string     `json:"session_id,omitempty"`
+	PromptID       string     `json:"prompt_id,omitempty"`
+	Failure        *Failure   `json:"failure,omitempty"`
+	DeadLetteredAt time.Time  `json:"dead_lettered_at"`
+}
+
+func deadLetterOf(d *Delivery, reason Reason, now time.Time) DeadLetter {
+	id, _, meta := decodeLine(d.bytes())
+	return DeadLetter{
+		EntryID: d.EntryID, ID: id, Metadata: meta, RawLine: d.RawLine,
+		StartOffset: d.StartOffset, EndOffset: d.EndOffset,
+		Attempts: d.Attempt, Reason: reason, DeliveredAt: &d.DeliveredAt,
+		SessionID: d.SessionID, PromptID: d.PromptID, Failure: d.Failure,
+		DeadLetteredAt: now,
+	}
+}

@@ -1,0 +1,116 @@
+package inbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"heartbeat/internal/flat"
+)
+
+// Delivery is an entry in flight: the shape of .in-flight. The first five
+// members are those of heartbeat-rs, whose files are understood.
+type Delivery struct {
+	EntryID     string `json:"entry_id"`
+	StartOffset int64  `json:"start_offset"`
+	EndOffset   int64  `json:"end_offset"`
+	RawLine
+	DeliveredAt time.Time `json:"delivered_at"`
+
+	Attempt   int    `json:"attempt,omitempty"` // counted from 1
+	SessionID string `json:"session_id,omitempty"`
+	PromptID  string `json:"prompt_id,omitempty"`
+	Inbox     string `json:"inbox,omitempty"` // base name of the queue file
+	// Detached says that the inbox was truncated or replaced since: the entry
+	// lives on only here, and settling it does not move the cursor.
+	Detached bool `json:"detached,omitempty"`
+	// Unterminated says that the line had no newline when it was delivered.
+	Unterminated bool `json:"unterminated,omitempty"`
+	// Evidence is the consumer's own note of how it delivered the entry.
+	Evidence json.RawMessage `json:"evidence,omitempty"`
+	// Failure is the last error that kept the entry from being answered.
+	Failure *Failure `json:"failure,omitempty"`
+}
+
+// Failure is an error that a consumer met, and when.
+type Failure struct {
+	Error   string    `json:"error"`
+	Message string    `json:"message,omitempty"`
+	At      time.Time `json:"at"`
+}
+
+// Recipient says to whom an entry is delivered. All of it is optional, and is
+// opaque to this package.
+type Recipient struct {
+	SessionID, PromptID string
+	Evidence            json.RawMessage
+}
+
+// Text is what was delivered, decoded from the raw line.
+func (d *Delivery) Text() string {
+	_, text, _ := decodeLine(d.bytes())
+	return text
+}
+
+// ID is the envelope's own id, or empty.
+func (d *Delivery) ID() string {
+	id, _, _ := decodeLine(d.bytes())
+	return id
+}
+
+// bytes falls back on the readable form: parseDelivery has checked the exact one.
+func (d *Delivery) bytes() []byte {
+	raw, err := d.RawLine.Bytes()
+	if err != nil {
+		return []byte(d.RawLine.Text)
+	}
+	return raw
+}
+
+func (d *Delivery) entry() Entry {
+	e := decodeEntry(d.bytes())
+	e.EntryID = d.EntryID
+	e.Start, e.End, e.Attempt = d.StartOffset, d.EndOffset, d.Attempt+1
+	e.terminated, e.detached = !d.Unterminated, d.Detached
+	return e
+}
+
+// parseDelivery reads .in-flight. Its errors match ErrCorrupt.
+func parseDelivery(file []byte) (*Delivery, error) {
+	d, err := decodeDelivery(file)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return d, nil
+}
+
+func decodeDelivery(file []byte) (*Delivery, error) {
+	if len(bytes.TrimSpace(file)) == 0 {
+		return nil, errors.New("it is empty")
+	}
+	m, err := flat.Parse(file)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"entry_id", "start_offset", "end_offset", "raw_line", "delivered_at"} {
+		if !m.Has(name) {
+			return nil, fmt.Errorf("it has no %s", name)
+		}
+	}
+	var d Delivery
+	if err := d.decode(m); err != nil {
+		return nil, err
+	}
+	if d.StartOffset < 0 || d.EndOffset < d.StartOffset {
+		return nil, fmt.Errorf("its offsets [%d,%d) are no range", d.StartOffset, d.EndOffset)
+	}
+	if _, err := d.RawLine.Bytes(); err != nil {
+		return nil, err
+	}
+	if d.Attempt < 1 {
+		d.Attempt = 1
+	}
+	return &d, nil
+}

@@ -1,0 +1,72 @@
+package inbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+
+	"heartbeat/internal/flat"
+)
+
+// Entry is one line of the inbox, decoded.
+type Entry struct {
+	EntryID string // hex SHA-256 of the raw line
+	ID      string // an envelope's own `id`; empty where it has none
+	Text    string // what is delivered: valid UTF-8, never empty
+	// Metadata holds an envelope's members beside `prompt` and `id`.
+	Metadata map[string]json.RawMessage
+	// Start and End are the entry's byte range in the inbox; End is the start
+	// of the next line.
+	Start, End int64
+	// Attempt is which delivery this would be, counted from 1.
+	Attempt int
+
+	raw        []byte
+	terminated bool
+	detached   bool // no longer in the inbox: see Delivery.Detached
+}
+
+// decodeEntry never fails: a line that is neither a JSON string nor an envelope
+// is delivered as it stands.
+func decodeEntry(raw []byte) Entry {
+	e := Entry{EntryID: entryID(raw), raw: raw, Attempt: 1, terminated: true}
+	e.ID, e.Text, e.Metadata = decodeLine(raw)
+	return e
+}
+
+func decodeLine(raw []byte) (id, text string, meta map[string]json.RawMessage) {
+	if !utf8.Valid(raw) {
+		raw = []byte(toUTF8(raw))
+	}
+	trimmed := bytes.TrimSpace(raw)
+	switch {
+	case len(trimmed) == 0:
+	case trimmed[0] == '"':
+		if json.Unmarshal(trimmed, &text) == nil {
+			return "", text, nil
+		}
+	case trimmed[0] == '{':
+		if id, text, meta, ok := decodeEnvelope(trimmed); ok {
+			return id, text, meta
+		}
+	}
+	return "", string(raw), nil
+}
+
+func decodeEnvelope(raw []byte) (id, text string, meta map[string]json.RawMessage, ok bool) {
+	m, err := flat.Parse(raw)
+	if err != nil || !m.IsString("prompt") {
+		return "", "", nil, false
+	}
+	taken := []string{"prompt"}
+	if m.IsString("id") {
+		id, taken = m.String("id"), append(taken, "id")
+	}
+	m.Without(taken, func(name string, raw []byte) {
+		if meta == nil {
+			meta = map[string]json.RawMessage{}
+		}
+		meta[name] = raw
+	})
+	return id, m.String("prompt"), meta, true
+}

@@ -1,0 +1,177 @@
+package inbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"heartbeat/internal/disk"
+)
+
+// follow brings the documented files to what the last commit says. Only the
+// dead letters are synced: the journal can make the others good until it is
+// trimmed, and trimming syncs them.
+func (t *Tx) follow() error {
+	for _, a := range t.st.Appends {
+		if err := t.writeAppend(a); err != nil {
+			return err
+		}
+	}
+	return t.show()
+}
+
+// show writes the cursor and what is in flight, and notes that it did. The
+// cursor comes first: in between, an entry in flight that lies before the
+// cursor reads as answered, which it is.
+func (t *Tx) show() error {
+	cursor := strconv.AppendInt(nil, t.st.Cursor, 10)
+	if err := t.cursorFile.overwrite(cursor, 0); err != nil {
+		return err
+	}
+	if err := t.showInFlight(); err != nil {
+		return err
+	}
+	if err := t.journal.followed(followMark{t.st.Seq, t.boot}); err != nil {
+		return err
+	}
+	return t.trim()
+}
+
+func (t *Tx) showInFlight() error {
+	responded := t.box.file(respondedName)
+	if t.inFlight == nil {
+		t.responded = false
+		return errors.Join(t.inFlightFile.remove(), disk.Remove(responded))
+	}
+	if err := t.inFlightFile.overwrite(t.st.InFlight, ' '); err != nil {
+		return err
+	}
+	if t.responded {
+		return nil
+	}
+	t.responded = true
+	return disk.Create(responded)
+}
+
+// overwrite replaces a small file's content in place, which costs a file system
+// far less than a new file and a rename, where a reader cannot see the
+// difference: the new content is at least as long, or pad (if not 0) makes it
+// so. A kill amid the write is made good from the journal.
+func (s *stateFile) overwrite(content []byte, pad byte) error {
+	const maxPad = 64 << 10
+	f, _, err := s.made()
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	short := info.Size - int64(len(content))
+	if short > 0 && (pad == 0 || short > maxPad) {
+		return errors.Join(s.close(), disk.Publish(s.path, content, false))
+	}
+	if short > 0 {
+		content = append(bytes.Clone(content), bytes.Repeat([]byte{pad}, int(short))...)
+	}
+	return f.WriteAt(content, 0)
+}
+
+// writeAppend puts a line where the commit said, however much of it is there
+// already.
+func (t *Tx) writeAppend(a appendRecord) error {
+	f, _, err := t.appendFile(a.File).made()
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	content := a.bytes()
+	at := min(a.At, info.Size)
+	there := make([]byte, min(int64(len(content)), info.Size-at))
+	if len(there) > 0 {
+		if _, err := f.ReadAt(there, at); err != nil {
+			return err
+		}
+	}
+	if !bytes.Equal(there, content) {
+		if err := f.WriteAt(content, at); err != nil {
+			return err
+		}
+	}
+	if a.File != deadLetterName {
+		return nil
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if at == 0 {
+		return disk.SyncDir(t.box.dir)
+	}
+	return nil
+}
+
+// replay makes good what a kill or a power loss kept from following the last
+// commit. After a power loss any result since the journal was last trimmed may
+// be missing; a dead letter was synced before the next commit was begun.
+func (t *Tx) replay() error {
+	last := t.st
+	err := t.journal.each(func(s *state) error {
+		for _, a := range s.Appends {
+			if _, generation := last.appendPoint(a.File); a.Generation != *generation {
+				continue
+			}
+			if a.File == deadLetterName && s.Seq != last.Seq {
+				continue
+			}
+			if err := t.writeAppend(a); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = t.show()
+	}
+	if err != nil {
+		return fmt.Errorf("finish the last commit in %s: %w", t.box.dir, err)
+	}
+	return nil
+}
+
+// trim takes away the journal's records before the last once they are many.
+// What they alone vouch for is synced first.
+func (t *Tx) trim() error {
+	if t.journal.end < trimSize {
+		return nil
+	}
+	f, _, err := t.results.made()
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = disk.SyncDir(t.box.dir)
+	}
+	if err != nil {
+		return err
+	}
+	st := t.st
+	st.Appends = nil
+	path := t.box.file(journalName)
+	content := append(sumLine(st.encode()), sumLine(followMark{st.Seq, t.boot}.encode())...)
+	if err := disk.Publish(path, fill(content), true); err != nil {
+		return err
+	}
+	if err := t.journal.close(); err != nil {
+		return err
+	}
+	if t.journal, err = openJournal(path); err != nil {
+		t.journal = &journal{}
+		return err
+	}
+	t.journal.end = int64(len(content))
+	return nil
+}

@@ -1,0 +1,114 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"heartbeat/internal/disk"
+)
+
+// MaxLine is the longest line, in bytes without its end, that is delivered. A
+// longer one becomes a dead letter.
+const MaxLine = 64 << 20
+
+// File names of an inbox's state, all in the inbox's directory.
+const (
+	cursorName     = ".inbox-offset"
+	inFlightName   = ".in-flight"
+	respondedName  = ".responded"
+	deadLetterName = ".dead-letter.jsonl"
+	resultsName    = ".results.jsonl"
+	journalName    = ".inbox-journal"
+	lockName       = ".inbox-lock"
+)
+
+// Errors that callers tell apart with [errors.Is].
+var (
+	// ErrEmpty says that no entry waits.
+	ErrEmpty = errors.New("no entry waits")
+	// ErrTorn says that the only thing that waits is a last line without its
+	// newline, which somebody may still be writing: see [Inbox.AwaitStill].
+	ErrTorn = errors.New("the last line has no newline yet")
+	// ErrLocked says that the inbox's lock was not to be had in time.
+	ErrLocked = disk.ErrLocked
+	// ErrCorrupt says that a state file holds what nobody should have written.
+	ErrCorrupt = errors.New("not valid")
+	// ErrOtherInbox says that the directory's state belongs to another inbox.
+	ErrOtherInbox = errors.New("state of another inbox")
+	// ErrUncertain says that a commit's sync failed, and so did taking the
+	// commit back: after a power loss it may or may not have happened.
+	ErrUncertain = errors.New("commit uncertain")
+)
+
+// Options are an inbox's settings. The zero value is ready to use.
+type Options struct {
+	// Now is the clock; nil means [time.Now].
+	Now func() time.Time
+	// LockWait bounds how long [Inbox.Begin] waits for the lock; 0 means until
+	// its context is done.
+	LockWait time.Duration
+}
+
+// Inbox is a queue file and the state beside it. It holds nothing open.
+type Inbox struct {
+	path string // of the queue file
+	dir  string
+	name string
+	opts Options
+}
+
+// Open names an inbox. It touches no file: an inbox that does not exist yet is
+// an empty one. The path must not name a directory, FIFO or device.
+func Open(path string, opts Options) (*Inbox, error) {
+	if path == "" {
+		return nil, errors.New("open inbox: the path is empty")
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open inbox %s: %w", path, err)
+	}
+	info, err := os.Stat(abs)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		if dir, err := os.Stat(filepath.Dir(abs)); err != nil || !dir.IsDir() {
+			return nil, fmt.Errorf("open inbox %s: the directory %s does not exist: make it first", path, filepath.Dir(abs))
+		}
+	case err != nil:
+		return nil, fmt.Errorf("open inbox %s: %w", path, err)
+	case info.IsDir():
+		return nil, fmt.Errorf("open inbox %s: it is a directory: name the file in it", path)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("open inbox %s: it is not a regular file: a queue needs one, since it is read again from an offset", path)
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	return &Inbox{path: abs, dir: filepath.Dir(abs), name: filepath.Base(abs), opts: opts}, nil
+}
+
+// Path is the absolute path of the queue file.
+func (b *Inbox) Path() string { return b.path }
+
+// ResultsPath is where each acknowledged entry leaves a [Result].
+func (b *Inbox) ResultsPath() string { return b.file(resultsName) }
+
+// DeadLetterPath is where entries that were set aside are kept.
+func (b *Inbox) DeadLetterPath() string { return b.file(deadLetterName) }
+
+func (b *Inbox) file(name string) string { return filepath.Join(b.dir, name) }
+
+func (b *Inbox) state(name string) stateFile { return stateFile{path: b.file(name)} }
+
+func (b *Inbox) utcNow() time.Time { return b.opts.Now().UTC() }
+
+func (b *Inbox) lock(ctx context.Context) (*disk.Lock, error) {
+	l, err := disk.AcquireLock(ctx, b.file(lockName), b.opts.LockWait)
+	if err != nil {
+		return nil, fmt.Errorf("lock inbox %s: %w", b.path, err)
+	}
+	return l, nil
+}

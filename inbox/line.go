@@ -1,0 +1,79 @@
+package inbox
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"io"
+)
+
+const readChunk = 64 << 10
+
+// line is one line of a file. Its bytes are there unless it is too long.
+type line struct {
+	start, end int64 // end is past the newline, or the end of the file
+	raw        []byte
+	terminated bool
+	tooLong    bool
+	id         string // of a line that is too long
+}
+
+// readLine reads the line that starts at off, in a file of the given size. It
+// reads no further than the chunk that the line ends in, and holds no more of a
+// line than maxLen bytes. At the end of the file it returns io.EOF.
+func readLine(f io.ReaderAt, off, size int64, maxLen int) (line, error) {
+	if off >= size {
+		return line{}, io.EOF
+	}
+	l := line{start: off, end: off}
+	chunk := make([]byte, min(4<<10, size-off))
+	var sum hash.Hash
+	for {
+		n, err := f.ReadAt(chunk[:min(int64(len(chunk)), size-l.end)], l.end)
+		if n == 0 {
+			if err == nil || err == io.EOF {
+				break // the end, or the file shrank meanwhile: take what is there
+			}
+			return line{}, err
+		}
+		part := chunk[:n]
+		newline := bytes.IndexByte(part, '\n')
+		if newline >= 0 {
+			part = part[:newline]
+		}
+		if !l.tooLong && len(l.raw)+len(part) > maxLen+1 { // one more for a carriage return
+			l.tooLong, sum = true, sha256.New()
+			sum.Write(l.raw)
+			l.raw = nil
+		}
+		if l.tooLong {
+			sum.Write(part)
+		} else {
+			l.raw = append(l.raw, part...)
+		}
+		l.end += int64(len(part))
+		if newline >= 0 {
+			l.end, l.terminated = l.end+1, true
+			break
+		}
+		if len(chunk) < readChunk {
+			chunk = make([]byte, readChunk)
+		}
+	}
+	return l.finish(sum, maxLen), nil
+}
+
+func (l line) finish(sum hash.Hash, maxLen int) line {
+	if l.tooLong {
+		l.id = hex.EncodeToString(sum.Sum(nil))
+		return l
+	}
+	l.raw = bytes.TrimSuffix(l.raw, []byte("\r"))
+	if len(l.raw) > maxLen {
+		l.id, l.raw, l.tooLong = entryID(l.raw), nil, true
+	}
+	return l
+}
+
+func (l line) blank() bool { return !l.tooLong && len(bytes.TrimSpace(l.raw)) == 0 }

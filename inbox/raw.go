@@ -1,0 +1,46 @@
+package inbox
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// RawLine is an entry's line as it stood in the inbox, without its line end, in
+// a shape that JSON can carry.
+type RawLine struct {
+	// Text is the line, with U+FFFD for what is not UTF-8.
+	Text string `json:"raw_line"`
+	// Base64 is the exact bytes, there only when Text had to change them.
+	Base64 string `json:"raw_base64,omitempty"`
+}
+
+func rawLineOf(b []byte) RawLine {
+	if utf8.Valid(b) {
+		return RawLine{Text: string(b)}
+	}
+	return RawLine{Text: toUTF8(b), Base64: base64.StdEncoding.EncodeToString(b)}
+}
+
+// Bytes is the exact line.
+func (r RawLine) Bytes() ([]byte, error) {
+	if r.Base64 == "" {
+		return []byte(r.Text), nil
+	}
+	b, err := base64.StdEncoding.DecodeString(r.Base64)
+	if err != nil {
+		return nil, fmt.Errorf("raw_base64: %w", err)
+	}
+	return b, nil
+}
+
+func toUTF8(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
+
+// entryID names a line: the hex SHA-256 of its bytes without the line end.
+func entryID(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,31 @@
+package inbox
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Result is one line of .results.jsonl: an entry that was answered.
+type Result struct {
+	EntryID        string                     `json:"entry_id"`
+	ID             string                     `json:"id,omitempty"` // the envelope's own
+	Metadata       map[string]json.RawMessage `json:"metadata,omitempty"`
+	StartOffset    int64                      `json:"start_offset"`
+	EndOffset      int64                      `json:"end_offset"`
+	Attempt        int                        `json:"attempt"`
+	SessionID      string                     `json:"session_id,omitempty"`
+	PromptID       string                     `json:"prompt_id,omitempty"`
+	DeliveredAt    time.Time                  `json:"delivered_at"`
+	AcknowledgedAt time.Time                  `json:"acknowledged_at"`
+	Reply          string                     `json:"reply"`
+}
+
+func resultOf(d *Delivery, reply string, now time.Time) Result {
+	id, _, meta := decodeLine(d.bytes())
+	return Result{
+		EntryID: d.EntryID, ID: id, Metadata: meta,
+		StartOffset: d.StartOffset, EndOffset: d.EndOffset,
+		Attempt: d.Attempt, SessionID: d.SessionID, PromptID: d.PromptID,
+		DeliveredAt: d.DeliveredAt, AcknowledgedAt: now, Reply: reply,
+	}
+}

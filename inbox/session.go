@@ -1,0 +1,98 @@
+package inbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// maxSessions is how many sessions are remembered, the latest first.
+const maxSessions = 8
+
+// Session is a consumer that told of its start, its end or an error.
+type Session struct {
+	ID        string     `json:"id"`
+	PID       int        `json:"pid,omitempty"`
+	StartedAt *time.Time `json:"started_at,omitempty"`
+	EndedAt   *time.Time `json:"ended_at,omitempty"`
+	Failure   *Failure   `json:"failure,omitempty"`
+}
+
+// Session returns what is known of a session, with only its ID when nothing is.
+func (t *Tx) Session(id string) (Session, error) {
+	all, err := t.sessions()
+	if i := sessionAt(all, id); i >= 0 {
+		return all[i], nil
+	}
+	return Session{ID: id}, err
+}
+
+// Acknowledged is how many entries a session answered since another one did.
+func (t *Tx) Acknowledged(session string) int {
+	if t.st.Session != session {
+		return 0
+	}
+	return t.st.Acknowledged
+}
+
+// StartSession records that a session began, or was resumed, in process pid.
+func (t *Tx) StartSession(id string, pid int) error {
+	return t.changeSession(id, func(s *Session) {
+		now := t.box.utcNow()
+		s.PID, s.StartedAt, s.EndedAt = pid, &now, nil
+	})
+}
+
+// EndSession records that a session ended.
+func (t *Tx) EndSession(id string) error {
+	return t.changeSession(id, func(s *Session) {
+		now := t.box.utcNow()
+		s.EndedAt = &now
+	})
+}
+
+// Fail records an error that a session met. The entry that it has in flight
+// stays in flight, and keeps the error too.
+func (t *Tx) Fail(sessionID, name, message string) error {
+	f := &Failure{Error: name, Message: message, At: t.box.utcNow()}
+	if t.inFlight != nil && t.inFlight.SessionID == sessionID {
+		d := *t.inFlight
+		d.Failure = f
+		t.setInFlight(&d)
+	}
+	return t.changeSession(sessionID, func(s *Session) { s.Failure = f })
+}
+
+// changeSession moves a session to the front, changed.
+func (t *Tx) changeSession(id string, change func(*Session)) error {
+	all, err := t.sessions()
+	if err != nil {
+		return err
+	}
+	s := Session{ID: id}
+	if i := sessionAt(all, id); i >= 0 {
+		s = all[i]
+		all = slices.Delete(all, i, i+1)
+	}
+	change(&s)
+	all = slices.Insert(all, 0, s)
+	t.st.Sessions, err = encodeJSON(all[:min(len(all), maxSessions)])
+	t.dirty = true
+	return err
+}
+
+func (t *Tx) sessions() ([]Session, error) {
+	if len(t.st.Sessions) == 0 {
+		return nil, nil
+	}
+	var all []Session
+	if err := json.Unmarshal(t.st.Sessions, &all); err != nil {
+		return nil, fmt.Errorf("read journal: sessions: %w: %w", ErrCorrupt, err)
+	}
+	return all, nil
+}
+
+func sessionAt(all []Session, id string) int {
+	return slices.IndexFunc(all, func(s Session) bool { return s.ID == id })
+}

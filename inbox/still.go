@@ -1,0 +1,63 @@
+package inbox
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+// stillPoll is how often a file that ought to stand still is looked at.
+const stillPoll = 20 * time.Millisecond
+
+// AwaitStill returns once the queue file has stood still for settle: the mark
+// lets [Tx.Next] take a last line that has no newline. It returns earlier when
+// the newline arrives. The lock is not held meanwhile, and no clock of the
+// machine is trusted but the one that only goes forward.
+func (b *Inbox) AwaitStill(ctx context.Context, settle time.Duration) (Mark, error) {
+	mark, _, err := b.look()
+	since := time.Now()
+	for err == nil {
+		rest := settle - time.Since(since)
+		if rest <= 0 {
+			return mark, nil
+		}
+		select {
+		case <-ctx.Done():
+			return Mark{}, context.Cause(ctx)
+		case <-time.After(min(rest, stillPoll)):
+		}
+		var now Mark
+		var whole bool
+		if now, whole, err = b.look(); err != nil {
+			break
+		}
+		if whole {
+			return now, nil
+		}
+		if now != mark {
+			mark, since = now, time.Now()
+		}
+	}
+	return Mark{}, fmt.Errorf("wait for the inbox to stand still: %w", err)
+}
+
+// look stats the queue file, and says whether its last line is whole.
+func (b *Inbox) look() (mark Mark, whole bool, err error) {
+	f, err := os.Open(b.path)
+	if err != nil {
+		return Mark{}, false, err
+	}
+	defer f.Close() // read only: nothing to lose
+	info, err := f.Stat()
+	if err != nil {
+		return Mark{}, false, err
+	}
+	mark = Mark{Size: info.Size(), Mtime: info.ModTime().UnixNano()}
+	if mark.Size == 0 {
+		return mark, true, nil
+	}
+	last := make([]byte, 1)
+	_, err = f.ReadAt(last, mark.Size-1)
+	return mark, last[0] == '\n', err
+}
