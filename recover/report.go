@@ -1,0 +1,47 @@
+package recover
+
+import (
+	"fmt"
+
+	"heartbeat/inbox"
+)
+
+// Report says what a recovery did. Its JSON shape is that of `recover --json`.
+type Report struct {
+	Action  Action       `json:"action"`
+	EntryID string       `json:"entry_id,omitempty"`
+	ID      string       `json:"id,omitempty"`
+	Start   int64        `json:"start_offset"`
+	End     int64        `json:"end_offset"`
+	Attempt int          `json:"attempt,omitempty"` // deliveries it had
+	Session string       `json:"session_id,omitempty"`
+	Reason  inbox.Reason `json:"reason,omitempty"` // of a dead letter
+	Cursor  int64        `json:"cursor"`
+	// Warnings are sentences about what was found and mended besides.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+func reportOf(d *inbox.Delivery, a Action) Report {
+	return Report{
+		Action: a, EntryID: d.EntryID, ID: d.ID(), Start: d.StartOffset, End: d.EndOffset,
+		Attempt: d.Attempt, Session: d.SessionID,
+	}
+}
+
+// String is the report as one sentence.
+func (r Report) String() string {
+	entry := fmt.Sprintf("entry [%d,%d), attempt %d,", r.Start, r.End, r.Attempt)
+	switch r.Action {
+	case Cleared:
+		return entry + " was answered before: only its note was left, and is gone"
+	case DeadLettered:
+		return fmt.Sprintf("%s is a dead letter (%s)", entry, r.Reason)
+	case Requeued:
+		return entry + " will be delivered again"
+	case Returned:
+		return entry + " never arrived, and will be delivered again"
+	case Dropped:
+		return entry + " is dropped"
+	}
+	return "nothing was in flight"
+}
