@@ -1,0 +1,114 @@
+package settings
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/tailscale/hujson"
+)
+
+// wire makes sure of our hook in one event.
+func (e *editor) wire(event string) error {
+	hooks, err := e.scan(false)
+	if err != nil {
+		return err
+	}
+	for _, h := range hooks {
+		if h.event == event && e.isOurs(h) {
+			return e.update(event)
+		}
+	}
+	return e.addHook(event)
+}
+
+// update changes the members of our hook in event that differ from the wiring, one at a time.
+func (e *editor) update(event string) error {
+	for {
+		d, err := parse(e.text)
+		if err != nil {
+			return err
+		}
+		hooks, err := d.hooks()
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(hooks, func(h wired) bool { return h.event == event && e.isOurs(h) })
+		if i < 0 {
+			return fmt.Errorf("internal error: hook of %s lost while it was changed", event)
+		}
+		text, changed := e.updateMember(d, hooks[i].value())
+		if !changed {
+			return nil
+		}
+		e.text = text
+	}
+}
+
+// updateMember returns the text with the first differing member of a hook changed.
+func (e *editor) updateMember(d document, hook *hujson.Value) ([]byte, bool) {
+	b, _ := d.box(hook)
+	for _, want := range e.entry() {
+		i := b.find(want.name)
+		if i < 0 {
+			return d.insert(b, want), true
+		}
+		have := b.items[i].value
+		if !reflect.DeepEqual(decode(have), plain(want.value)) {
+			spelled := d.layoutIn(b).spell(want.value)
+			return splice(d.text, edit{at: have.StartOffset, cut: have.EndOffset - have.StartOffset, text: spelled}), true
+		}
+	}
+	return nil, false
+}
+
+// plain returns a value to be spelled as decode would return it.
+func plain(value any) any {
+	if n, ok := value.(int); ok {
+		return float64(n)
+	}
+	return value
+}
+
+// entry returns the hook as it is written.
+func (e *editor) entry() []member {
+	var args []any
+	for _, arg := range e.wiring.Args {
+		args = append(args, arg)
+	}
+	return []member{{"type", "command"}, {"command", e.wiring.Command}, {"args", args}, {"timeout", e.wiring.Timeout}}
+}
+
+// addHook appends a group with our hook to event, and makes what is missing on the way there.
+func (e *editor) addHook(event string) error {
+	group := []member{{"matcher", ""}, {"hooks", []any{e.entry()}}}
+	groups := member{event, []any{group}}
+	whole := member{"hooks", []member{groups}}
+	if len(e.text) == 0 {
+		l := layout{eol: "\n", unit: "  ", colon: ": ", comma: ", ", lines: true}
+		e.text = []byte(l.spell([]member{whole}) + l.eol)
+		return nil
+	}
+	d, err := parse(e.text)
+	if err != nil {
+		return err
+	}
+	events, ok, err := d.object(d.top(), "hooks", "hooks")
+	if err != nil {
+		return err
+	}
+	if !ok {
+		e.text = d.insert(d.top(), whole)
+		return nil
+	}
+	list, ok, err := d.array(events, event, "hooks."+event)
+	switch {
+	case err != nil:
+		return err
+	case ok:
+		e.text = d.insert(list, group)
+	default:
+		e.text = d.insert(events, groups)
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package settings
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// setEnv makes sure of the variables. With first, no heartbeat hook was there before, so a variable that is set already
+// is the user's own and is noted as one to keep.
+func (e *editor) setEnv(first bool) error {
+	var keep []string
+	for _, key := range slices.Sorted(maps.Keys(e.wiring.Env)) {
+		present, err := e.setVariable(key, e.wiring.Env[key])
+		if err != nil {
+			return err
+		}
+		if present && first {
+			keep = append(keep, key)
+		}
+	}
+	if len(keep) == 0 {
+		return nil
+	}
+	return e.noteKept(keep)
+}
+
+// setVariable adds a variable and reports whether it was there. One with another value is an EnvError.
+func (e *editor) setVariable(key, value string) (present bool, err error) {
+	d, env, ok, err := e.env()
+	if err != nil {
+		return false, err
+	}
+	if !ok {
+		e.text = d.insert(d.top(), member{"env", []member{{key, value}}})
+		return false, nil
+	}
+	i := env.find(key)
+	if i < 0 {
+		e.text = d.insert(env, member{key, value})
+		return false, nil
+	}
+	have := env.items[i].value
+	if decode(have) != any(value) {
+		return false, &EnvError{
+			Key: key, Have: spelled(have), Want: value, Line: d.line(have.StartOffset),
+		}
+	}
+	return true, nil
+}
+
+// noteKept adds names to the note of variables that stay when heartbeat goes.
+func (e *editor) noteKept(names []string) error {
+	d, env, _, err := e.env()
+	if err != nil {
+		return err
+	}
+	i := env.find(keepEnv)
+	if i < 0 {
+		e.text = d.insert(env, member{keepEnv, strings.Join(names, " ")})
+		return nil
+	}
+	have := env.items[i].value
+	noted, _ := decode(have).(string)
+	all := strings.Fields(noted)
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	if joined := strings.Join(all, " "); joined != noted {
+		text := string(hujson.String(joined))
+		e.text = splice(d.text, edit{at: have.StartOffset, cut: have.EndOffset - have.StartOffset, text: text})
+	}
+	return nil
+}
+
+// unsetEnv removes the variables of the wiring that setEnv has added, in the opposite order.
+func (e *editor) unsetEnv() error {
+	_, env, ok, err := e.env()
+	if err != nil || !ok {
+		return err
+	}
+	var keep []string
+	if i := env.find(keepEnv); i >= 0 {
+		noted, _ := decode(env.items[i].value).(string)
+		keep = strings.Fields(noted)
+		if err := e.unsetVariable(keepEnv, noted); err != nil {
+			return err
+		}
+	}
+	for _, key := range slices.Backward(slices.Sorted(maps.Keys(e.wiring.Env))) {
+		if slices.Contains(keep, key) {
+			continue
+		}
+		if err := e.unsetVariable(key, e.wiring.Env[key]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unsetVariable removes a variable that has the given value.
+func (e *editor) unsetVariable(key, value string) error {
+	if len(e.text) == 0 {
+		return nil
+	}
+	d, env, _, err := e.env()
+	if err != nil {
+		return err
+	}
+	i := env.find(key)
+	if i < 0 || decode(env.items[i].value) != any(value) {
+		return nil
+	}
+	top := d.top()
+	e.text = d.remove([]place{{top, top.find("env")}, {env, i}})
+	return nil
+}
+
+// env returns the "env" object and whether there is one.
+func (e *editor) env() (d document, env box, ok bool, err error) {
+	if d, err = parse(e.text); err != nil {
+		return d, env, false, err
+	}
+	env, ok, err = d.object(d.top(), "env", "env")
+	return d, env, ok, err
+}
+
+// spelled returns v as the file has it, without comments around it.
+func spelled(v *hujson.Value) string {
+	return string(hujson.Value{Value: v.Value}.Pack())
+}

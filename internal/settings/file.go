@@ -1,0 +1,167 @@
+package settings
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/natefinch/atomic"
+)
+
+// testOnlyBeforeWrite runs between reading a file and writing it.
+var testOnlyBeforeWrite = func() {}
+
+// InstallFile does what Install does to the settings file at path and reports whether the file is another one now.
+// A missing file is made with mode 0600 and missing directories with mode 0700. A symbolic link stays: the file it
+// leads to is edited. A nil error promises that the new file is on disk and in its directory. After an error the file
+// is the old one, unless changed is true: then the new one is in place, but a crash of the machine may undo that.
+func InstallFile(path string, w Wiring) (changed bool, err error) {
+	return editFile(path, func(file []byte) ([]byte, error) { return Install(file, w) })
+}
+
+// UninstallFile does what Uninstall does to the settings file at path, with the promises of InstallFile. A file with
+// nothing left in it is removed; at the end of a symbolic link it becomes {}, lest the link lead nowhere.
+func UninstallFile(path string, w Wiring) (changed bool, err error) {
+	return editFile(path, func(file []byte) ([]byte, error) { return Uninstall(file, w) })
+}
+
+func editFile(path string, change func([]byte) ([]byte, error)) (changed bool, err error) {
+	target, err := resolve(path)
+	if err != nil {
+		return false, fmt.Errorf("settings: %w", err)
+	}
+	before, err := read(target)
+	if err != nil {
+		return false, fmt.Errorf("settings: %w", err)
+	}
+	after, err := change(before)
+	if err != nil {
+		return false, fmt.Errorf("settings %s: %w", path, err)
+	}
+	if after == nil && before != nil && isLink(path) {
+		after = []byte("{}\n")
+	}
+	if bytes.Equal(before, after) {
+		return false, nil
+	}
+	changed, err = replace(target, before, after)
+	if err != nil {
+		return changed, fmt.Errorf("settings %s: %w", path, err)
+	}
+	return true, nil
+}
+
+// resolve follows symbolic links to the file itself, which need not exist unless a link leads to it.
+func resolve(path string) (string, error) {
+	target, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return target, err
+	}
+	if isLink(path) {
+		return "", fmt.Errorf("%s is a symbolic link to nowhere: make the file it leads to, or remove it: %w", path, err)
+	}
+	return path, nil
+}
+
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// read returns the contents of a regular file, or nil when there is none.
+func read(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // reading a pipe would wait for its writer
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	return os.ReadFile(path)
+}
+
+// replace makes after the contents of path, or removes it when after is nil, if its contents are still before.
+func replace(path string, before, after []byte) (changed bool, err error) {
+	if err := writable(path); err != nil {
+		return false, err
+	}
+	made, err := makeParent(path)
+	if err != nil {
+		return false, err
+	}
+	testOnlyBeforeWrite()
+	now, err := read(path)
+	if err != nil {
+		return false, err
+	}
+	if !bytes.Equal(now, before) {
+		return false, ErrChanged
+	}
+	if after == nil {
+		err = os.Remove(path)
+	} else {
+		err = atomic.WriteFile(path, bytes.NewReader(after))
+	}
+	if err != nil {
+		return false, fmt.Errorf("write: %w", err)
+	}
+	return true, syncParents(path, made)
+}
+
+// writable reports what forbids writing to an existing file. Replacing a file needs no such permission, but a file that
+// was made read-only was made so on purpose, or belongs to a tool that would write over our edit.
+func writable(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o200 == 0 { // to root a read-only file looks writable
+		return fmt.Errorf("%s is read-only (mode %04o): make it writable or choose another scope, then try again: %w",
+			path, info.Mode().Perm(), fs.ErrPermission)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// makeParent makes the directories above path and returns how many it made.
+func makeParent(path string) (made int, err error) {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
+			break
+		}
+		made++
+	}
+	return made, os.MkdirAll(filepath.Dir(path), 0o700)
+}
+
+// syncParents makes the rename in path's directory durable, and the entries of the directories made above it.
+func syncParents(path string, made int) error {
+	dir := filepath.Dir(path)
+	for range made + 1 {
+		if err := syncDir(dir); err != nil {
+			return fmt.Errorf("sync directory: %w", err)
+		}
+		dir = filepath.Dir(dir)
+	}
+	return nil
+}
+
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

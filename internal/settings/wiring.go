@@ -1,0 +1,108 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Names of the events heartbeat can be wired to.
+const (
+	Stop             = "Stop"
+	StopFailure      = "StopFailure"
+	SessionStart     = "SessionStart"
+	SessionEnd       = "SessionEnd"
+	UserPromptSubmit = "UserPromptSubmit"
+)
+
+// BlockCapEnv is the variable that, set to "0", stops Claude Code from swallowing the ninth block in a row.
+const BlockCapEnv = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
+
+// keepEnv names, in "env" itself, the variables that were set before the install, separated by spaces.
+const keepEnv = "HEARTBEAT_KEEP_ENV"
+
+// Wiring says what Install writes. It belongs to one inbox, the one its Args name; hooks of other inboxes are not its own.
+type Wiring struct {
+	// Command is the absolute path of the hook binary.
+	Command string
+	// Args are its arguments; they name the inbox as an absolute path: --inbox PATH or --inbox=PATH.
+	Args []string
+	// Timeout is the hook's time limit in whole seconds, at least 1.
+	Timeout int
+	// Events are the names of the events to wire, at least one, of those named in this package.
+	Events []string
+	// Env are the variables the session needs. Give Uninstall the same ones: it removes no others.
+	Env map[string]string
+}
+
+// Inbox returns the inbox path the arguments name, or "" when they name none.
+func (w Wiring) Inbox() string {
+	inbox, _ := inboxFlag(w.Args)
+	return inbox
+}
+
+// check reports the first thing that makes w unusable for Install.
+func (w Wiring) check() error {
+	switch {
+	case w.Timeout < 1:
+		return fmt.Errorf("wiring: timeout of %d s, want at least 1 s", w.Timeout)
+	case len(w.Events) == 0:
+		return errors.New("wiring: no events")
+	}
+	for _, text := range append([]string{w.Command}, w.Args...) {
+		if !utf8.ValidString(text) {
+			return fmt.Errorf("wiring: %q is not UTF-8 and cannot be written as JSON", text)
+		}
+	}
+	return errors.Join(w.checkIdentity(), w.checkEvents(), w.checkEnv())
+}
+
+// checkIdentity reports what keeps w from naming hooks as its own, which is all Uninstall needs.
+func (w Wiring) checkIdentity() error {
+	switch {
+	case !filepath.IsAbs(w.Command):
+		return fmt.Errorf("wiring: command %q is not an absolute path", w.Command)
+	case w.Inbox() == "":
+		return errors.New("wiring: the arguments name no --inbox")
+	case !filepath.IsAbs(w.Inbox()):
+		return fmt.Errorf("wiring: inbox %q is not an absolute path", w.Inbox())
+	}
+	return nil
+}
+
+func (w Wiring) checkEvents() error {
+	known := []string{Stop, StopFailure, SessionStart, SessionEnd, UserPromptSubmit}
+	for _, event := range w.Events {
+		if !slices.Contains(known, event) {
+			return fmt.Errorf("wiring: event %q is none of %s", event, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+func (w Wiring) checkEnv() error {
+	for key, value := range w.Env {
+		if key == "" || key == keepEnv || strings.ContainsAny(key, "= ") || !utf8.ValidString(key+value) {
+			return fmt.Errorf("wiring: variable %q=%q cannot be used", key, value)
+		}
+	}
+	return nil
+}
+
+// inboxFlag returns the value of the last inbox flag, as Go's flag package and heartbeat-rs read it, and whether there is one.
+func inboxFlag(args []string) (inbox string, ok bool) {
+	for i, arg := range args {
+		name, value, joined := strings.Cut(arg, "=")
+		if name != "--inbox" && name != "-inbox" {
+			continue
+		}
+		if !joined && i+1 < len(args) {
+			value = args[i+1]
+		}
+		inbox, ok = value, true
+	}
+	return inbox, ok
+}
