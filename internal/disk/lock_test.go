@@ -1,0 +1,166 @@
+package disk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/disktest"
+)
+
+// soon is far longer than anything here takes.
+func soon(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func done(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
+// holder starts a child that has the lock.
+func holder(t *testing.T, path string) *disktest.Running {
+	t.Helper()
+	r := disktest.Command{Name: "hold", Args: []string{path}}.Start(t)
+	require.Equal(t, "locked", r.Line(t))
+	return r
+}
+
+func TestLockExcludes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	r := holder(t, path)
+	_, err := disk.AcquireLock(done(t), path, 0)
+	require.ErrorIs(t, err, disk.ErrLocked)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, path)
+
+	got := make(chan error, 1)
+	go func() {
+		lock, err := disk.AcquireLock(soon(t), path, 0)
+		got <- errors.Join(err, lock.Release())
+	}()
+	select {
+	case err := <-got:
+		require.FailNow(t, "the lock was had twice", "error: %v", err)
+	default:
+	}
+	r.CloseInput(t)
+	require.NoError(t, <-got)
+	require.Zero(t, r.Wait(t).ExitCode)
+}
+
+func TestLockExcludesWithinProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	lock, err := disk.AcquireLock(soon(t), path, 0)
+	require.NoError(t, err)
+	_, err = disk.AcquireLock(done(t), path, 0)
+	require.ErrorIs(t, err, disk.ErrLocked)
+	require.NoError(t, lock.Release())
+	lock, err = disk.AcquireLock(soon(t), path, 0)
+	require.NoError(t, err)
+	require.NoError(t, lock.Release())
+	require.NoError(t, lock.Release(), "releasing twice is no error")
+	require.NoError(t, (*disk.Lock)(nil).Release())
+	assert.Equal(t, "-rw-------", mode(t, path))
+}
+
+func TestLockTimesOut(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	holder(t, path)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	for name, lock := range map[string]func() (*disk.Lock, error){
+		"context": func() (*disk.Lock, error) { return disk.AcquireLock(ctx, path, 0) },
+		"wait":    func() (*disk.Lock, error) { return disk.AcquireLock(t.Context(), path, 20*time.Millisecond) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := lock()
+			require.ErrorIs(t, err, disk.ErrLocked)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		})
+	}
+}
+
+func TestFreeLockNeedsNoTime(t *testing.T) {
+	lock, err := disk.AcquireLock(done(t), filepath.Join(t.TempDir(), "lock"), 0)
+	require.NoError(t, err)
+	require.NoError(t, lock.Release())
+}
+
+func TestLockReleasedOnSIGKILL(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	r := holder(t, path)
+	assert.Equal(t, syscall.SIGKILL, r.Kill(t).Signal)
+	lock, err := disk.AcquireLock(done(t), path, 0)
+	require.NoError(t, err)
+	require.NoError(t, lock.Release())
+}
+
+// TestLockFileRemoved removes the file while one process holds the lock and
+// another waits for it. The waiter must not take the lock on the removed file,
+// which excludes nobody, for the one that others see.
+func TestLockFileRemoved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	first := holder(t, path)
+	waiter := disktest.Command{Name: "hold", Args: []string{path}}.Start(t)
+	waitUntilBlocked(t, path)
+	require.NoError(t, os.Remove(path))
+	second := holder(t, path) // of the new file
+
+	first.CloseInput(t)
+	require.Zero(t, first.Wait(t).ExitCode)
+	waitUntilBlocked(t, path) // the waiter, on the new file
+	second.CloseInput(t)
+	assert.Equal(t, "locked", waiter.Line(t))
+	_, err := disk.AcquireLock(done(t), path, 0)
+	require.ErrorIs(t, err, disk.ErrLocked)
+	waiter.CloseInput(t)
+	require.Zero(t, waiter.Wait(t).ExitCode)
+}
+
+// waitUntilBlocked waits until some process waits for the lock on the file at
+// path, as proc_locks(5) tells.
+func waitUntilBlocked(t *testing.T, path string) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells who waits for a lock")
+	}
+	inode := fmt.Sprintf(":%d ", info(t, path).Ino)
+	require.Eventually(t, func() bool {
+		locks, err := os.ReadFile("/proc/locks")
+		require.NoError(t, err)
+		for line := range strings.Lines(string(locks)) {
+			if strings.Contains(line, "-> FLOCK") && strings.Contains(line, inode) {
+				return true
+			}
+		}
+		return false
+	}, time.Minute, time.Millisecond)
+}
+
+func TestLockCounter(t *testing.T) {
+	const processes = 50
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "number"), "0")
+	all := startAll(t, processes, func(int) disktest.Command {
+		return disktest.Command{Name: "count", Args: []string{dir}}
+	})
+	for _, r := range all {
+		require.Zero(t, r.Wait(t).ExitCode)
+	}
+	assert.Equal(t, fmt.Sprint(processes), read(t, filepath.Join(dir, "number")))
+}
