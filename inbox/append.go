@@ -10,7 +10,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"heartbeat/internal/disk"
 	"heartbeat/internal/host"
 )
 
@@ -37,11 +36,13 @@ type Receipt struct {
 	Appended bool `json:"appended"`
 	// Found says where: "queued", "in flight" or "answered".
 	Found string `json:"found,omitempty"`
+	// Warnings are sentences about what was found and mended besides.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Append adds one entry at the end of the inbox, which it creates with mode
-// 0600 if need be. After nil the entry survives a power loss. After an error it
-// may be there or not: with an ID, appending again is safe.
+// 0600 if need be. After nil the entry survives a power loss; after an error
+// nothing was appended, unless the error matches [ErrUncertain].
 //
 // A last line that lacks its newline gets one, once it has stood still for
 // settle, so that the entry never melts into it.
@@ -59,106 +60,52 @@ func (b *Inbox) Append(ctx context.Context, m Message, settle time.Duration) (Re
 		return Receipt{}, err
 	}
 	r := Receipt{ID: m.ID, EntryID: entryID(line)}
-	f, created, err := b.appendLine(ctx, &r, line, named, settle)
-	if err != nil || !r.Appended {
-		return r, err
-	}
-	// Synced without the lock, so that many senders share one flush.
-	err = f.Sync()
-	if err == nil && created {
-		err = disk.SyncDir(b.dir)
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return r, fmt.Errorf("append to inbox %s at %d: written, but it may not survive a power loss: %w", b.path, r.Start, err)
-	}
-	return r, nil
-}
-
-func (b *Inbox) appendLine(ctx context.Context, r *Receipt, line []byte, named bool, settle time.Duration) (f *disk.File, created bool, err error) {
-	var still Mark
-	for {
-		tx, err := b.Begin(ctx)
-		if err != nil {
-			return nil, false, err
-		}
-		f, created, err = tx.appendLine(r, line, named, still)
-		err = errors.Join(err, tx.Close())
+	for still := (Mark{}); ; {
+		err := b.appendLine(ctx, &r, line, named, still)
 		if !errors.Is(err, ErrTorn) {
-			return f, created, err
+			return r, err
 		}
 		if still, err = b.AwaitStill(ctx, settle); err != nil {
-			return nil, false, err
+			return r, err
 		}
 	}
 }
 
-func (t *Tx) appendLine(r *Receipt, line []byte, named bool, still Mark) (*disk.File, bool, error) {
+func (b *Inbox) appendLine(ctx context.Context, r *Receipt, line []byte, named bool, still Mark) (err error) {
+	t, err := b.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Close()); r.Warnings = t.Warnings() }()
 	if named {
-		found, err := t.find(r.ID)
-		if err != nil || found != "" {
-			r.Found = found
-			return nil, false, err
+		if r.Found, err = t.find(r.ID); err != nil || r.Found != "" {
+			return err
 		}
 	}
 	torn, err := t.tornTail()
 	if err != nil {
-		return nil, false, err
+		return err
 	}
 	if torn && still != t.mark() {
-		return nil, false, ErrTorn
+		return ErrTorn
 	}
-	if t.st.Seq == 0 {
-		t.dirty = true // from now on the directory is this inbox's
-	}
+	t.append(queueName, line)
 	if err := t.Commit(); err != nil {
-		return nil, false, err
+		return fmt.Errorf("append to inbox %s: %w", b.path, err)
 	}
-	f, created, err := disk.OpenAppend(t.box.path)
-	if err != nil {
-		return nil, false, fmt.Errorf("append: %w", err)
-	}
-	data := append(slices.Clone(line), '\n')
-	if torn {
-		data = append([]byte("\n"), data...)
-	}
-	at, err := f.Append(data)
-	if err != nil {
-		err = errors.Join(fmt.Errorf("append to inbox %s: nothing was appended: %w", t.box.path, err), takeBack(f, data), f.Close())
-		return nil, false, err
-	}
-	r.End = at + int64(len(data))
-	r.Start = r.End - int64(len(line)) - 1
-	r.Appended = true
-	return f, created, nil
-}
-
-// takeBack removes the part of data that reached the end of the file before
-// the write failed. Where somebody else appended since, it stays.
-func takeBack(f *disk.File, data []byte) error {
-	before := f.Info().Size
-	info, err := f.Stat()
-	if err != nil || info.Size == before {
-		return err
-	}
-	part := make([]byte, info.Size-before)
-	if _, err := f.ReadAt(part, before); err != nil || !bytes.HasPrefix(data, part) {
-		return err
-	}
-	if err := f.Truncate(before); err != nil {
-		return err
-	}
-	return f.Touch() // or the file would look as if it had been written anew
+	r.Start, r.End, r.Appended = t.appendedEnd-int64(len(line))-1, t.appendedEnd, true
+	return nil
 }
 
 func (t *Tx) tornTail() (bool, error) {
-	if t.size() == 0 {
+	if t.file == nil {
 		return false, nil
 	}
-	last := make([]byte, 1)
-	if _, err := t.file.ReadAt(last, t.size()-1); err != nil {
+	whole, err := endsLine(t.file, t.size())
+	if err != nil {
 		return false, fmt.Errorf("read inbox: %w", err)
 	}
-	return last[0] != '\n', nil
+	return !whole, nil
 }
 
 func (m Message) encode() ([]byte, error) {

@@ -94,6 +94,7 @@ func (s *state) encode() []byte {
 	o.Text("anchor_sha256", s.AnchorSum)
 	o.Int("seen_size", s.SeenSize)
 	o.Int("seen_mtime_ns", s.SeenMtime)
+	o.Int("seen_inode", s.SeenInode)
 	o.Int("synced_to", s.SyncedTo)
 	o.Raw("in_flight", s.InFlight)
 	o.Raw("redeliver", s.Redeliver)
@@ -104,6 +105,7 @@ func (s *state) encode() []byte {
 	o.Int("results_generation", int64(s.ResultsGen))
 	o.Int("dead_letters_end", s.DeadLettersEnd)
 	o.Int("dead_letters_generation", int64(s.DeadLettersGen))
+	o.Int("queue_generation", int64(s.QueueGen))
 	o.Raw("appends", encodeAppends(s.Appends))
 	return o.End()
 }
@@ -141,6 +143,7 @@ func (s *state) decode(m *flat.Members) error {
 		AnchorSum:      m.String("anchor_sha256"),
 		SeenSize:       m.Int("seen_size"),
 		SeenMtime:      m.Int("seen_mtime_ns"),
+		SeenInode:      m.Int("seen_inode"),
 		SyncedTo:       m.Int("synced_to"),
 		InFlight:       m.Raw("in_flight"),
 		Redeliver:      m.Raw("redeliver"),
@@ -151,6 +154,7 @@ func (s *state) decode(m *flat.Members) error {
 		ResultsGen:     int(m.Int("results_generation")),
 		DeadLettersEnd: m.Int("dead_letters_end"),
 		DeadLettersGen: int(m.Int("dead_letters_generation")),
+		QueueGen:       int(m.Int("queue_generation")),
 	}
 	return m.Err()
 }

@@ -3,6 +3,8 @@ package inbox
 import (
 	"fmt"
 	"slices"
+
+	"heartbeat/internal/disk"
 )
 
 // Commit makes the transaction's changes durable, all or none, with one synced
@@ -35,7 +37,10 @@ func (t *Tx) Commit() error {
 // plan completes the record to be committed.
 func (t *Tx) plan(next *state) (err error) {
 	next.Version, next.Seq, next.Appends = stateVersion, t.st.Seq+1, nil
-	next.SeenSize, next.SeenMtime = t.mark().Size, t.mark().Mtime
+	if t.file != nil {
+		seen := t.file.Info()
+		next.SeenSize, next.SeenMtime, next.SeenInode = seen.Size, seen.Mtime, int64(seen.Ino)
+	}
 	if t.inFlight != nil && next.InFlight == nil {
 		if next.InFlight, err = t.inFlight.encode(); err != nil {
 			return err
@@ -47,6 +52,14 @@ func (t *Tx) plan(next *state) (err error) {
 		}
 	}
 	for _, p := range t.pending {
+		if p.file == queueName {
+			a, err := t.planQueueAppend(p.line)
+			if err != nil {
+				return err
+			}
+			next.Appends = append(next.Appends, a)
+			continue
+		}
 		again := slices.ContainsFunc(next.Appends, func(a appendRecord) bool { return a.File == p.file })
 		a, err := t.planAppend(p, next, again)
 		if err != nil {
@@ -84,11 +97,11 @@ func lineEnd(file *stateFile) (size int64, whole bool, err error) {
 		return 0, false, err
 	}
 	info, err := f.Stat()
-	last := []byte{'\n'}
-	if err == nil && info.Size > 0 {
-		_, err = f.ReadAt(last, info.Size-1)
+	if err != nil {
+		return 0, false, err
 	}
-	return info.Size, last[0] == '\n', err
+	whole, err = endsLine(f, info.Size)
+	return info.Size, whole, err
 }
 
 func (t *Tx) appendFile(name string) *stateFile {
@@ -104,7 +117,11 @@ func (t *Tx) syncQueue(next *state) error {
 	if t.inFlight == nil || t.inFlight.Detached || t.inFlight.EndOffset <= next.SyncedTo {
 		return nil
 	}
-	if err := t.file.Sync(); err != nil {
+	err := t.file.Sync()
+	if err == nil && next.SyncedTo == 0 {
+		err = disk.SyncDir(t.box.dir)
+	}
+	if err != nil {
 		return fmt.Errorf("deliver entry [%d,%d): %w", t.inFlight.StartOffset, t.inFlight.EndOffset, err)
 	}
 	next.SyncedTo = t.size()

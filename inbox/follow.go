@@ -81,6 +81,9 @@ func (s *stateFile) overwrite(content []byte, pad byte) error {
 // writeAppend puts a line where the commit said, however much of it is there
 // already.
 func (t *Tx) writeAppend(a appendRecord) error {
+	if a.File == queueName {
+		return t.writeQueue(a)
+	}
 	f, _, err := t.appendFile(a.File).made()
 	if err != nil {
 		return err
@@ -116,15 +119,19 @@ func (t *Tx) writeAppend(a appendRecord) error {
 
 // replay makes good what a kill or a power loss kept from following the last
 // commit. After a power loss any result since the journal was last trimmed may
-// be missing; a dead letter was synced before the next commit was begun.
-func (t *Tx) replay() error {
+// be missing. A dead letter is synced before the follow mark is written, so with
+// that it is where it was, or an operator has taken it away.
+//
+// A kill may have come before the commit's own sync, so that comes first: the
+// files must not tell of what a power loss would take back.
+func (t *Tx) replay(marked bool) error {
 	last := t.st
+	if err := t.journal.settle(); err != nil {
+		return err
+	}
 	err := t.journal.each(func(s *state) error {
 		for _, a := range s.Appends {
-			if _, generation := last.appendPoint(a.File); a.Generation != *generation {
-				continue
-			}
-			if a.File == deadLetterName && s.Seq != last.Seq {
+			if !last.replays(a, s.Seq, t.inFlight) || a.File == deadLetterName && marked {
 				continue
 			}
 			if err := t.writeAppend(a); err != nil {
@@ -136,21 +143,44 @@ func (t *Tx) replay() error {
 	if err == nil {
 		err = t.show()
 	}
+	if err == nil && marked { // a new boot: the next one need not do this again
+		err = t.shorten()
+	}
 	if err != nil {
 		return fmt.Errorf("finish the last commit in %s: %w", t.box.dir, err)
 	}
 	return nil
 }
 
-// trim takes away the journal's records before the last once they are many.
-// What they alone vouch for is synced first.
+// replays reports whether a line of the record with that number must be made
+// good under the last record, s.
+func (s *state) replays(a appendRecord, seq int64, inFlight *Delivery) bool {
+	if a.File == queueName {
+		return s.replaysQueue(a, inFlight)
+	}
+	if _, generation := s.appendPoint(a.File); a.Generation != *generation {
+		return false
+	}
+	return a.File != deadLetterName || seq == s.Seq
+}
+
+// trim shortens the journal once its records are many.
 func (t *Tx) trim() error {
 	if t.journal.end < trimSize {
 		return nil
 	}
+	return t.shorten()
+}
+
+// shorten takes away the journal's records before the last. What they alone
+// vouch for is synced first.
+func (t *Tx) shorten() error {
 	f, _, err := t.results.made()
 	if err == nil {
 		err = f.Sync()
+	}
+	if err == nil {
+		err = t.syncFile()
 	}
 	if err == nil {
 		err = disk.SyncDir(t.box.dir)
@@ -161,8 +191,8 @@ func (t *Tx) trim() error {
 	st := t.st
 	st.Appends = nil
 	path := t.box.file(journalName)
-	content := append(sumLine(st.encode()), sumLine(followMark{st.Seq, t.boot}.encode())...)
-	if err := disk.Publish(path, fill(content), true); err != nil {
+	record := sumLine(st.encode())
+	if err := disk.Publish(path, fill(record), true); err != nil {
 		return err
 	}
 	if err := t.journal.close(); err != nil {
@@ -172,6 +202,8 @@ func (t *Tx) trim() error {
 		t.journal = &journal{}
 		return err
 	}
-	t.journal.end = int64(len(content))
-	return nil
+	t.journal.end = int64(len(record))
+	// Not published along with the record: a kill before the directory's sync
+	// must leave a journal that the next transaction settles first.
+	return t.journal.followed(followMark{st.Seq, t.boot})
 }

@@ -79,10 +79,14 @@ func (t *Tx) replaced() (string, error) {
 // rewritten notices a file that was truncated and then filled with the very
 // same bytes, as a timer does that writes one prompt each night: all of it was
 // acknowledged, it has not grown, and yet it was written to since. touch(1)
-// gives a file one time for both access and change; a write does not.
+// gives a file one time for both access and change; a write does not. A copy is
+// another inode, and is no new file.
 func (t *Tx) rewritten() string {
 	info := t.file.Info()
-	if info.Size != t.st.Cursor || info.Size != t.st.SeenSize || info.Mtime <= t.st.SeenMtime {
+	if info.Size != t.st.Cursor || info.Size != t.st.SeenSize || int64(info.Ino) != t.st.SeenInode {
+		return ""
+	}
+	if info.Mtime <= t.st.SeenMtime {
 		return ""
 	}
 	if info.Atime == info.Mtime {
@@ -131,6 +135,7 @@ func (t *Tx) recognise() error {
 	if why != "" {
 		t.warn("inbox %s was truncated or replaced (%s): reading it from its start", t.box.path, why)
 		t.st.Cursor, t.st.SyncedTo, t.dirty = 0, 0, true
+		t.st.QueueGen++
 		t.anchor(0)
 		t.detach()
 		return nil

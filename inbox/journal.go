@@ -129,8 +129,11 @@ func newest(tail []byte, whole bool) (st *state, mark *followMark, end int64) {
 		case !ok && end > 0:
 			return nil, nil, 0 // a broken line amid valid ones
 		case !ok:
-		case mark == nil && isFollowMark(body):
-			if mark = decodeFollowMark(body); mark == nil {
+		case isFollowMark(body): // each boot adds one
+			if mark == nil {
+				mark = decodeFollowMark(body)
+			}
+			if mark == nil {
 				return nil, nil, 0
 			}
 		default:
@@ -241,6 +244,18 @@ func (j *journal) commit(path string, body []byte) error {
 		return fmt.Errorf("commit: %w", err)
 	}
 	j.end += int64(len(l))
+	return nil
+}
+
+// settle makes durable what the journal holds, whoever wrote it.
+func (j *journal) settle() error {
+	err := j.file.Sync()
+	if err == nil {
+		err = disk.SyncDir(filepath.Dir(j.file.Path()))
+	}
+	if err != nil {
+		return fmt.Errorf("settle the last commit: %w", err)
+	}
 	return nil
 }
 

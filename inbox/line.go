@@ -28,7 +28,7 @@ func readLine(f io.ReaderAt, off, size int64, maxLen int) (line, error) {
 	}
 	l := line{start: off, end: off}
 	chunk := make([]byte, min(4<<10, size-off))
-	var sum hash.Hash
+	var sum lineSum
 	for {
 		n, err := f.ReadAt(chunk[:min(int64(len(chunk)), size-l.end)], l.end)
 		if n == 0 {
@@ -43,12 +43,12 @@ func readLine(f io.ReaderAt, off, size int64, maxLen int) (line, error) {
 			part = part[:newline]
 		}
 		if !l.tooLong && len(l.raw)+len(part) > maxLen+1 { // one more for a carriage return
-			l.tooLong, sum = true, sha256.New()
-			sum.Write(l.raw)
+			l.tooLong, sum.hash = true, sha256.New()
+			sum.add(l.raw)
 			l.raw = nil
 		}
 		if l.tooLong {
-			sum.Write(part)
+			sum.add(part)
 		} else {
 			l.raw = append(l.raw, part...)
 		}
@@ -64,9 +64,28 @@ func readLine(f io.ReaderAt, off, size int64, maxLen int) (line, error) {
 	return l.finish(sum, maxLen), nil
 }
 
-func (l line) finish(sum hash.Hash, maxLen int) line {
+// lineSum hashes a line in parts, without a carriage return at its end.
+type lineSum struct {
+	hash hash.Hash
+	held bool // a carriage return that may be the end
+}
+
+func (s *lineSum) add(part []byte) {
+	if len(part) == 0 {
+		return
+	}
+	if s.held {
+		s.hash.Write([]byte{'\r'})
+	}
+	if s.held = part[len(part)-1] == '\r'; s.held {
+		part = part[:len(part)-1]
+	}
+	s.hash.Write(part)
+}
+
+func (l line) finish(sum lineSum, maxLen int) line {
 	if l.tooLong {
-		l.id = hex.EncodeToString(sum.Sum(nil))
+		l.id = hex.EncodeToString(sum.hash.Sum(nil))
 		return l
 	}
 	l.raw = bytes.TrimSuffix(l.raw, []byte("\r"))

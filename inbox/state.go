@@ -23,6 +23,7 @@ type state struct {
 	// The queue file as the transaction found it.
 	SeenSize  int64 `json:"seen_size"`
 	SeenMtime int64 `json:"seen_mtime_ns"`
+	SeenInode int64 `json:"seen_inode"`
 	// SyncedTo is how much of the queue file is known to survive a power loss.
 	SyncedTo int64 `json:"synced_to"`
 
@@ -43,7 +44,10 @@ type state struct {
 	ResultsGen     int   `json:"results_generation"`
 	DeadLettersEnd int64 `json:"dead_letters_end"`
 	DeadLettersGen int   `json:"dead_letters_generation"`
-	// Appends are the lines that this very transition adds to those files.
+	// QueueGen goes up when the queue file turns out to be another one.
+	QueueGen int `json:"queue_generation"`
+	// Appends are the lines that this very transition adds to those files, and
+	// to the queue.
 	Appends []appendRecord `json:"appends,omitempty"`
 }
 

@@ -34,6 +34,8 @@ type Tx struct {
 	dirty    bool
 	pending  []pendingAppend
 	warnings []string
+	// appendedEnd is where the last line that was appended to the queue ends.
+	appendedEnd int64
 }
 
 // Begin takes the inbox's lock, waiting for [Options].LockWait at most or
@@ -69,9 +71,8 @@ func (t *Tx) Close() error {
 
 func (t *Tx) load() error {
 	var err error
-	t.file, err = disk.OpenForeign(t.box.path, unix.O_RDONLY)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read inbox: %w", err)
+	if err := t.openFile(); err != nil {
+		return err
 	}
 	t.journal, err = openJournal(t.box.file(journalName))
 	if err != nil {
@@ -96,7 +97,10 @@ func (t *Tx) load() error {
 		return err
 	}
 	if !settled {
-		if err := t.replay(); err != nil {
+		if err := t.replay(mark != nil); err != nil {
+			return err
+		}
+		if err := t.openFile(); err != nil { // what was missing of it is there now
 			return err
 		}
 		t.responded = t.inFlight != nil
@@ -104,6 +108,19 @@ func (t *Tx) load() error {
 		return err
 	}
 	return t.recognise()
+}
+
+// openFile opens the queue file as it is now.
+func (t *Tx) openFile() error {
+	err := t.file.Close()
+	if err != nil {
+		return err
+	}
+	t.file, err = disk.OpenForeign(t.box.path, unix.O_RDONLY)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read inbox: %w", err)
+	}
+	return nil
 }
 
 // ownDelivery reads what a journal record holds, or nothing.

@@ -1,6 +1,7 @@
 package flat
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -22,17 +23,17 @@ type member struct {
 }
 
 // Parse reads one JSON object. Of a name that comes twice, the last counts.
-func Parse(text []byte) (*Members, error) {
-	if !gjson.ValidBytes(text) {
+func Parse(object []byte) (*Members, error) {
+	if !gjson.ValidBytes(object) {
 		return nil, errors.New("it is not valid JSON, or cut off")
 	}
-	root := gjson.ParseBytes(text)
+	root := gjson.ParseBytes(object)
 	if !root.IsObject() {
 		return nil, errors.New("it is not a JSON object")
 	}
 	m := new(Members)
 	root.ForEach(func(key, value gjson.Result) bool {
-		m.list = append(m.list, member{key.String(), value})
+		m.list = append(m.list, member{text(key), value})
 		return true
 	})
 	return m, nil
@@ -52,6 +53,16 @@ func (m *Members) String(name string) string {
 	v := m.find(name)
 	if !m.is(name, v, v.Type == gjson.String, "a string") {
 		return ""
+	}
+	return text(v)
+}
+
+// text leaves escapes by number to encoding/json: half of a surrogate pair would
+// swallow what follows it.
+func text(v gjson.Result) string {
+	var s string
+	if strings.Contains(v.Raw, `\u`) && json.Unmarshal([]byte(v.Raw), &s) == nil {
+		return s
 	}
 	return strings.ToValidUTF8(v.Str, "\uFFFD")
 }

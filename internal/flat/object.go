@@ -1,6 +1,8 @@
 package flat
 
 import (
+	"bytes"
+	"encoding/json"
 	"strconv"
 	"time"
 
@@ -52,12 +54,19 @@ func (o *Object) Time(name string, v time.Time) {
 	o.b = append(v.AppendFormat(o.b, time.RFC3339Nano), '"')
 }
 
-// Raw adds a value that is JSON already, unless it is empty.
+// Raw adds a value that is valid JSON already, unless it is empty. It is put on
+// one line.
 func (o *Object) Raw(name string, v []byte) {
 	if len(v) == 0 {
 		return
 	}
 	o.name(name)
+	if bytes.IndexByte(v, '\n') >= 0 {
+		var line bytes.Buffer
+		if json.Compact(&line, v) == nil {
+			v = line.Bytes()
+		}
+	}
 	o.b = append(o.b, v...)
 }
 
