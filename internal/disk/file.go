@@ -47,8 +47,9 @@ func OpenExisting(path string) (*File, error) {
 }
 
 // OpenWrite opens a state file for reading and writing, and creates it with
-// mode 0600 where it is missing; created says which. A new file's name is only
-// durable after [SyncDir].
+// mode 0600 where it is missing; created says which. A name is only durable
+// after [SyncDir], and one that was there may lack that: whoever made it may have
+// been killed before.
 func OpenWrite(path string) (f *File, created bool, err error) {
 	for {
 		f, err = openState(path, unix.O_RDWR)
@@ -72,6 +73,9 @@ func OpenAppend(path string) (f *File, created bool, err error) {
 		}
 		f, err = create(path)
 		if errors.Is(err, fs.ErrExist) {
+			if target, err := os.Readlink(path); err == nil {
+				return nil, false, fmt.Errorf("open %s: it is a symbolic link to %s, which is not there", path, target)
+			}
 			continue
 		}
 		if err != nil {
@@ -111,6 +115,9 @@ func openState(path string, flags int) (*File, error) {
 	if errors.Is(err, unix.ELOOP) {
 		return nil, fmt.Errorf("open %s: it is a symbolic link, which is never followed for a state file: remove it: %w", path, ErrForeign)
 	}
+	if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENXIO) || errors.Is(err, unix.EOPNOTSUPP) {
+		return nil, notRegular(path)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -126,13 +133,17 @@ func (f *File) mustBeOurs() error {
 		return err
 	}
 	if !f.info.IsRegular {
-		return fmt.Errorf("open %s: it is not a regular file: remove it: %w", f.path, ErrForeign)
+		return notRegular(f.path)
 	}
 	me := uint32(os.Geteuid())
 	if me != 0 && f.info.UID != me && f.info.UID != 0 {
 		return fmt.Errorf("open %s: it belongs to user %d, and this is user %d: %w", f.path, f.info.UID, me, ErrForeign)
 	}
 	return nil
+}
+
+func notRegular(path string) error {
+	return fmt.Errorf("open %s: it is not a regular file: remove it: %w", path, ErrForeign)
 }
 
 // create makes a file that must not be there yet. Root, acting in somebody's
@@ -215,6 +226,9 @@ func (f *File) ReadAt(b []byte, off int64) (int, error) {
 
 // ReadAll reads the whole file as it is now.
 func (f *File) ReadAll() ([]byte, error) {
+	if err := f.refresh(); err != nil {
+		return nil, err
+	}
 	b := make([]byte, f.info.Size)
 	n, err := f.ReadAt(b, 0)
 	if err == io.EOF {
@@ -231,16 +245,23 @@ func (f *File) WriteAt(b []byte, off int64) error {
 }
 
 // Append writes b with one call at the end of a file that was opened with
-// O_APPEND, wherever that is by now, and returns the offset it landed at.
+// O_APPEND, wherever that is by now, and returns the offset it landed at. After
+// an error a first part of b may be there.
 func (f *File) Append(b []byte) (int64, error) {
-	err := f.write(Op{Kind: OpWrite, Path: f.path, Offset: -1, Data: b}, func(b []byte, _ int) (int, error) {
-		return unix.Write(f.fd, b)
+	written := 0
+	err := f.write(Op{Kind: OpWrite, Path: f.path, Offset: -1, Data: b}, func(b []byte, done int) (int, error) {
+		if done > 0 {
+			return 0, io.ErrShortWrite // somebody else's bytes may be at the end by now
+		}
+		n, err := unix.Write(f.fd, b)
+		written = max(n, 0)
+		return n, err
 	})
 	end, seekErr := unix.Seek(f.fd, 0, io.SeekCurrent)
 	if err == nil && seekErr != nil {
 		err = f.fail("seek", seekErr)
 	}
-	return end - int64(len(b)), err
+	return end - int64(written), err
 }
 
 func (f *File) write(op Op, call func(b []byte, done int) (int, error)) error {
@@ -273,10 +294,18 @@ func (f *File) Truncate(size int64) error {
 	if err := announce(Op{Kind: OpTruncate, Path: f.path, Offset: size}); err != nil {
 		return err
 	}
-	if err := unix.Ftruncate(f.fd, size); err != nil {
+	if err := retry(func() error { return unix.Ftruncate(f.fd, size) }); err != nil {
 		return f.fail("truncate", err)
 	}
 	return nil
+}
+
+func retry(call func() error) error {
+	for {
+		if err := call(); err != unix.EINTR {
+			return err
+		}
+	}
 }
 
 // Close closes the descriptor.

@@ -3,6 +3,7 @@ package disk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,13 +19,17 @@ type Lock struct{ f *File }
 // AcquireLock waits for the lock on path, which it creates, until ctx is done or
 // the wait (if not 0) is over; then the error matches [ErrLocked].
 func AcquireLock(ctx context.Context, path string, wait time.Duration) (*Lock, error) {
+	var deadline time.Time
+	if wait > 0 {
+		deadline = time.Now().Add(wait)
+	}
 	for {
 		f, _, err := OpenWrite(path)
 		if err != nil {
 			return nil, err
 		}
-		if err := flock(ctx, f, wait); err != nil {
-			return nil, err
+		if err := flock(ctx, f, deadline); err != nil {
+			return nil, errors.Join(err, f.Close())
 		}
 		current, err := stillNamed(f)
 		if err != nil {
@@ -49,38 +54,30 @@ func (l *Lock) Release() error {
 	return l.f.Close()
 }
 
-// flock closes f when it fails. The kernel queues waiters fairly and wakes them
-// at once, so the wait is a blocking call in a goroutine, not a poll.
-func flock(ctx context.Context, f *File, wait time.Duration) error {
-	err := unix.Flock(f.fd, unix.LOCK_EX|unix.LOCK_NB)
-	if err == nil {
-		return nil
-	}
-	if err != unix.EWOULDBLOCK && err != unix.EINTR {
-		return errors.Join(f.fail("lock", err), f.Close())
-	}
-	if wait > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, wait)
-		defer cancel()
-	}
-	got := make(chan error, 1)
-	go func() {
-		err := unix.Flock(f.fd, unix.LOCK_EX)
-		for err == unix.EINTR {
-			err = unix.Flock(f.fd, unix.LOCK_EX)
+const (
+	firstPause = time.Millisecond / 2
+	maxPause   = 10 * time.Millisecond
+)
+
+// flock tries again after growing pauses. A blocking call would be woken at once,
+// but could not be given up: its thread would stay for as long as the holder.
+func flock(ctx context.Context, f *File, deadline time.Time) error {
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+		err := retry(func() error { return unix.Flock(f.fd, unix.LOCK_EX|unix.LOCK_NB) })
+		if err == nil {
+			return nil
 		}
-		got <- err
-	}()
-	select {
-	case err := <-got:
-		if err != nil {
-			return errors.Join(f.fail("lock", err), f.Close())
+		if err != unix.EWOULDBLOCK {
+			return f.fail("lock", err)
 		}
-		return nil
-	case <-ctx.Done():
-		go func() { <-got; _ = f.Close() }() // best effort: nobody holds this lock's file any more
-		return f.fail("lock", errors.Join(ErrLocked, context.Cause(ctx)))
+		if !deadline.IsZero() && time.Now().After(deadline) {
+			return f.fail("lock", ErrLocked)
+		}
+		select {
+		case <-ctx.Done():
+			return f.fail("lock", fmt.Errorf("%w: %w", ErrLocked, context.Cause(ctx)))
+		case <-time.After(pause):
+		}
 	}
 }
 

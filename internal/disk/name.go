@@ -15,7 +15,7 @@ func Remove(path string) error {
 	if err := announce(Op{Kind: OpRemove, Path: path}); err != nil {
 		return err
 	}
-	if err := unix.Unlink(path); err != nil && err != unix.ENOENT {
+	if err := retry(func() error { return unix.Unlink(path) }); err != nil && err != unix.ENOENT {
 		return &fs.PathError{Op: "remove", Path: path, Err: err}
 	}
 	return nil
@@ -70,7 +70,8 @@ func (f *File) Touch() error {
 // Publish makes data the whole content of path by way of a temporary file
 // beside it: a reader finds the old content or the new, never a part. With
 // durable it returns once a power loss would leave the new; without, a power
-// loss may leave anything, and a kill the old or the new.
+// loss may leave anything, and a kill the old or the new. Publishers of one path
+// must exclude each other.
 func Publish(path string, data []byte, durable bool) error {
 	tmp := path + ".tmp"
 	if err := Remove(tmp); err != nil {
@@ -88,7 +89,7 @@ func Publish(path string, data []byte, durable bool) error {
 		err = rename(tmp, path)
 	}
 	if err != nil {
-		_ = unix.Unlink(tmp) // best effort: the next Publish removes it
+		_ = Remove(tmp) // best effort: the next Publish removes it
 		return err
 	}
 	if durable {

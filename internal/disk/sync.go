@@ -12,7 +12,7 @@ func (f *File) Sync() error {
 	if err := announce(Op{Kind: OpSync, Path: f.path}); err != nil {
 		return err
 	}
-	if err := datasync(f.fd); err != nil {
+	if err := retry(func() error { return datasync(f.fd) }); err != nil {
 		return f.fail("sync", err)
 	}
 	return nil
@@ -29,7 +29,7 @@ func SyncDir(dir string) error {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := unix.Fsync(fd); err != nil {
+	if err := retry(func() error { return dirsync(fd) }); err != nil {
 		return &fs.PathError{Op: "sync", Path: dir, Err: err}
 	}
 	return nil

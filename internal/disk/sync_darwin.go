@@ -8,6 +8,8 @@ func datasync(fd int) error {
 	return err
 }
 
+func dirsync(fd int) error { return datasync(fd) }
+
 func infoOf(st *unix.Stat_t) Info {
 	return Info{
 		Size: st.Size, Mtime: st.Mtim.Nano(), Atime: st.Atim.Nano(), Dev: uint64(st.Dev), Ino: st.Ino, UID: st.Uid,

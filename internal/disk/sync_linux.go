@@ -6,6 +6,8 @@ import "golang.org/x/sys/unix"
 // time of change; a grown length is included (fdatasync(2)).
 func datasync(fd int) error { return unix.Fdatasync(fd) }
 
+func dirsync(fd int) error { return unix.Fsync(fd) }
+
 func infoOf(st *unix.Stat_t) Info {
 	return Info{
 		Size: st.Size, Mtime: st.Mtim.Nano(), Atime: st.Atim.Nano(), Dev: st.Dev, Ino: st.Ino, UID: st.Uid,
