@@ -18,7 +18,9 @@ func (t *Tx) adopt() error {
 		return err
 	}
 	if cursor != t.st.Cursor {
-		t.setForeignCursor(cursor)
+		if err := t.setForeignCursor(cursor); err != nil {
+			return err
+		}
 	}
 	if err := t.adoptInFlight(); err != nil {
 		return err
@@ -33,11 +35,29 @@ func (t *Tx) adopt() error {
 	return nil
 }
 
-func (t *Tx) setForeignCursor(cursor int64) {
+// setForeignCursor goes on from where another program wants to. What is in
+// flight further on would take the cursor along when it is settled, past lines
+// that now wait, so it is detached. What was to be redelivered comes in its turn
+// if the cursor gets there, and otherwise lives on by itself.
+func (t *Tx) setForeignCursor(cursor int64) error {
 	t.st.Cursor, t.st.AnchorStart, t.st.AnchorSum, t.dirty = cursor, 0, "", true
-	if r := t.redeliver; r != nil && !r.Detached && r.StartOffset != cursor {
-		t.setRedeliver(nil)
+	if d := t.inFlight; d != nil && cursor < d.StartOffset {
+		t.detach()
 	}
+	r := t.redeliver
+	if r == nil || r.Detached || r.StartOffset == cursor {
+		return nil
+	}
+	comes, err := t.holds(r)
+	if err != nil {
+		return err
+	}
+	if comes && cursor < r.StartOffset {
+		t.setRedeliver(nil)
+		return nil
+	}
+	t.detach()
+	return nil
 }
 
 func (t *Tx) adoptInFlight() error {

@@ -89,6 +89,9 @@ func (b *Inbox) appendLine(ctx context.Context, r *Receipt, line []byte, named b
 	if torn && still != t.mark() {
 		return ErrTorn
 	}
+	if t.file == nil && t.st.Cursor > 0 {
+		t.startOver()
+	}
 	t.append(queueName, line)
 	if err := t.Commit(); err != nil {
 		return fmt.Errorf("append to inbox %s: %w", b.path, err)
@@ -109,6 +112,14 @@ func (t *Tx) tornTail() (bool, error) {
 }
 
 func (m Message) encode() ([]byte, error) {
+	for name, value := range m.Metadata {
+		if !utf8.ValidString(name) || !utf8.ValidString(value) {
+			return nil, fmt.Errorf("append: metadata %q=%q is not UTF-8", name, value)
+		}
+	}
+	if !utf8.ValidString(m.ID) {
+		return nil, fmt.Errorf("append: the id %q is not UTF-8", m.ID)
+	}
 	if i := firstInvalid(m.Text); i >= 0 {
 		return nil, fmt.Errorf("append: the text is not UTF-8 (byte %d): convert it first, so that nothing of it is changed on the way", i)
 	}

@@ -94,7 +94,9 @@ func (s *state) encode() []byte {
 	o.Text("anchor_sha256", s.AnchorSum)
 	o.Int("seen_size", s.SeenSize)
 	o.Int("seen_mtime_ns", s.SeenMtime)
-	o.Int("seen_inode", s.SeenInode)
+	o.Text("seen_file", s.SeenFile)
+	o.String("lock", s.Lock)
+	o.String("boot", s.Boot)
 	o.Int("synced_to", s.SyncedTo)
 	o.Raw("in_flight", s.InFlight)
 	o.Raw("redeliver", s.Redeliver)
@@ -143,7 +145,9 @@ func (s *state) decode(m *flat.Members) error {
 		AnchorSum:      m.String("anchor_sha256"),
 		SeenSize:       m.Int("seen_size"),
 		SeenMtime:      m.Int("seen_mtime_ns"),
-		SeenInode:      m.Int("seen_inode"),
+		SeenFile:       m.String("seen_file"),
+		Lock:           m.String("lock"),
+		Boot:           m.String("boot"),
 		SyncedTo:       m.Int("synced_to"),
 		InFlight:       m.Raw("in_flight"),
 		Redeliver:      m.Raw("redeliver"),

@@ -37,9 +37,9 @@ func (t *Tx) Commit() error {
 // plan completes the record to be committed.
 func (t *Tx) plan(next *state) (err error) {
 	next.Version, next.Seq, next.Appends = stateVersion, t.st.Seq+1, nil
+	next.Lock, next.Boot = t.lock.Identity(), t.boot
 	if t.file != nil {
-		seen := t.file.Info()
-		next.SeenSize, next.SeenMtime, next.SeenInode = seen.Size, seen.Mtime, int64(seen.Ino)
+		next.SeenSize, next.SeenMtime, next.SeenFile = t.mark().Size, t.mark().Mtime, t.file.Identity()
 	}
 	if t.inFlight != nil && next.InFlight == nil {
 		if next.InFlight, err = t.inFlight.encode(); err != nil {

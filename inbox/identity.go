@@ -50,14 +50,34 @@ func hashRange(f *disk.File, start, end int64) (string, error) {
 // replaced says why the queue file is not the one that the cursor was set in,
 // or nothing when it is.
 func (t *Tx) replaced() (string, error) {
-	cur, size := t.st.Cursor, t.size()
-	switch {
-	case cur == 0:
-		return "", nil
-	case t.file == nil:
-		return "the inbox is gone", nil
-	case cur > size:
+	if t.file == nil || t.st.Cursor == 0 && t.inFlight == nil && t.redeliver == nil {
+		return "", nil // it may come back; or nothing was read from it yet
+	}
+	if cur, size := t.st.Cursor, t.size(); cur > size {
 		return fmt.Sprintf("the cursor %d is beyond the end %d", cur, size), nil
+	}
+	if why, err := t.otherBytes(); why != "" || err != nil {
+		return why, err
+	}
+	if why := t.rewritten(); why != "" {
+		return why, nil
+	}
+	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
+		if d == nil || d.Detached {
+			continue
+		}
+		if same, err := t.holds(d); err != nil || !same {
+			return fmt.Sprintf("the entry [%d,%d) stands there no longer", d.StartOffset, d.EndOffset), err
+		}
+	}
+	return "", nil
+}
+
+// otherBytes compares what stands before the cursor.
+func (t *Tx) otherBytes() (string, error) {
+	cur := t.st.Cursor
+	if cur == 0 {
+		return "", nil
 	}
 	if t.st.AnchorSum != "" {
 		sum, err := hashRange(t.file, t.st.AnchorStart, cur)
@@ -67,7 +87,10 @@ func (t *Tx) replaced() (string, error) {
 		if sum != t.st.AnchorSum {
 			return fmt.Sprintf("what stands before the cursor %d is not what was acknowledged", cur), nil
 		}
-		return t.rewritten(), nil
+		return "", nil
+	}
+	if t.moved() {
+		return "it is another file", nil
 	}
 	boundary, err := t.atBoundary(cur)
 	if err == nil && !boundary {
@@ -76,24 +99,44 @@ func (t *Tx) replaced() (string, error) {
 	return "", err
 }
 
+// moved reports whether another file has taken the queue file's place.
+func (t *Tx) moved() bool {
+	st := &t.st
+	return st.SeenFile != "" && st.Lock == t.lock.Identity() && t.file.Identity() != st.SeenFile
+}
+
 // rewritten notices a file that was truncated and then filled with the very
-// same bytes, as a timer does that writes one prompt each night: all of it was
-// acknowledged, it has not grown, and yet it was written to since. touch(1)
-// gives a file one time for both access and change; a write does not. A copy is
-// another inode, and is no new file.
+// same bytes, as a timer does that writes one prompt each night: it has not
+// grown since the last commit, and yet it was written to, or is another file.
+//
+// It is no sign if the whole directory was copied, which gives another lock
+// file; nor a touch(1), which gives the same file one time for both access and
+// change, as a write does not; nor what a power loss may do to a file, which is
+// to be shorter or to have an older time.
 func (t *Tx) rewritten() string {
-	info := t.file.Info()
-	if info.Size != t.st.Cursor || info.Size != t.st.SeenSize || int64(info.Ino) != t.st.SeenInode {
+	st := t.st
+	if st.SeenFile == "" || st.Lock != t.lock.Identity() {
 		return ""
 	}
-	if info.Mtime <= t.st.SeenMtime {
+	info, rebooted := t.file.Info(), st.Boot != t.boot
+	switch {
+	case info.Size > st.SeenSize:
+		return ""
+	case info.Size < st.SeenSize:
+		if rebooted {
+			return ""
+		}
+		return "it is shorter than it was"
+	case t.moved():
+		return "it is another file"
+	case info.Mtime == st.SeenMtime, info.Mtime < st.SeenMtime && rebooted:
+		return ""
+	case info.Atime == info.Mtime:
+		// Kept in mind at once: reading the file will change the time of access.
+		t.touched, t.dirty = true, true
 		return ""
 	}
-	if info.Atime == info.Mtime {
-		t.dirty = true // keep the new time in mind: reading will change the access time
-		return ""
-	}
-	return "it was written anew since its last entry was acknowledged"
+	return "it was written anew"
 }
 
 func (t *Tx) atBoundary(cur int64) (bool, error) {
@@ -134,27 +177,17 @@ func (t *Tx) recognise() error {
 	}
 	if why != "" {
 		t.warn("inbox %s was truncated or replaced (%s): reading it from its start", t.box.path, why)
-		t.st.Cursor, t.st.SyncedTo, t.dirty = 0, 0, true
-		t.st.QueueGen++
-		t.anchor(0)
-		t.detach()
-		return nil
-	}
-	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
-		if d == nil || d.Detached {
-			continue
-		}
-		same, err := t.holds(d)
-		if err != nil {
-			return err
-		}
-		if !same {
-			t.warn("inbox %s no longer holds the entry [%d,%d): it lives on in %s", t.box.path, d.StartOffset, d.EndOffset, journalName)
-			t.detach()
-			return nil
-		}
+		t.startOver()
 	}
 	return nil
+}
+
+// startOver reads the queue file from its start: it is another one.
+func (t *Tx) startOver() {
+	t.st.Cursor, t.st.SyncedTo, t.st.SeenFile, t.dirty = 0, 0, "", true
+	t.st.QueueGen++
+	t.anchor(0)
+	t.detach()
 }
 
 // detach lets what is in flight, or waits to be redelivered, outlive the file

@@ -21,9 +21,12 @@ type state struct {
 	AnchorStart int64  `json:"anchor_start"`
 	AnchorSum   string `json:"anchor_sha256,omitempty"`
 	// The queue file as the transaction found it.
-	SeenSize  int64 `json:"seen_size"`
-	SeenMtime int64 `json:"seen_mtime_ns"`
-	SeenInode int64 `json:"seen_inode"`
+	SeenSize  int64  `json:"seen_size"`
+	SeenMtime int64  `json:"seen_mtime_ns"`
+	SeenFile  string `json:"seen_file,omitempty"` // its identity, empty for none
+	// Lock is the lock file's identity, and Boot the boot of the commit.
+	Lock string `json:"lock"`
+	Boot string `json:"boot"`
 	// SyncedTo is how much of the queue file is known to survive a power loss.
 	SyncedTo int64 `json:"synced_to"`
 

@@ -14,6 +14,9 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 	if t.inFlight != nil {
 		return nil, errors.New("deliver: an entry is still in flight: settle it first")
 	}
+	if len(to.Evidence) > 0 && !json.Valid(to.Evidence) {
+		return nil, errors.New("deliver: the evidence is not JSON")
+	}
 	d := &Delivery{
 		EntryID: e.EntryID, StartOffset: e.Start, EndOffset: e.End, RawLine: rawLineOf(e.raw),
 		DeliveredAt: t.box.utcNow(), Attempt: e.Attempt,

@@ -30,6 +30,7 @@ type Tx struct {
 	redeliver *Delivery
 	responded bool
 	stale     *Delivery
+	touched   bool
 
 	dirty    bool
 	pending  []pendingAppend
@@ -107,7 +108,10 @@ func (t *Tx) load() error {
 	} else if err := t.adopt(); err != nil {
 		return err
 	}
-	return t.recognise()
+	if err := t.recognise(); err != nil || !t.touched {
+		return err
+	}
+	return t.Commit()
 }
 
 // openFile opens the queue file as it is now.

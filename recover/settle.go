@@ -26,7 +26,7 @@ type Options struct {
 	// Unreached, if set, tells whether it is proven that the entry's text never
 	// got to whoever should answer it. Such an entry is delivered again under
 	// every policy, and the attempt does not count.
-	Unreached func(*inbox.Delivery) bool
+	Unreached func(*inbox.Tx) bool
 }
 
 func (o Options) policy() Policy {
@@ -56,7 +56,7 @@ func Settle(tx *inbox.Tx, o Options) (Report, error) {
 	report := reportOf(d, "")
 	var err error
 	switch {
-	case o.Unreached != nil && o.Unreached(d):
+	case o.Unreached != nil && o.Unreached(tx):
 		report.Action, err = Returned, tx.GiveBack(false)
 	case o.policy() == Drop:
 		report.Action, err = Dropped, tx.Drop()

@@ -1,0 +1,230 @@
+package inbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+)
+
+func send(t testing.TB, box *inbox.Inbox, m inbox.Message) inbox.Receipt {
+	t.Helper()
+	r, err := box.Append(context.Background(), m, 0)
+	require.NoError(t, err)
+	return r
+}
+
+func TestAppendIsDelivered(t *testing.T) {
+	for name, m := range map[string]inbox.Message{
+		"text":          {Text: "hello"},
+		"lines":         {Text: "two\nlines\r\n\t"},
+		"quotes":        {Text: `a "quoted" \ back`},
+		"looks encoded": {Text: `"unwrapped?"`},
+		"an envelope":   {Text: `{"prompt":"inner","id":"inner"}`},
+		"control":       {Text: "a\x00\x01\x7f\u0085\u2028\u2029\ufeffb"},
+		"emoji":         {Text: "😀 é \U0010ffff"},
+		"html":          {Text: "<b>&amp;</b>"},
+		"replacement":   {Text: "a\ufffdb"},
+		"with id":       {Text: "x", ID: "job-7"},
+		"id of quotes":  {Text: "x", ID: "a \"b\" \\ \n\x00 é <&> \u2028"},
+		"metadata":      {Text: "x", Metadata: map[string]string{"a": "1", "é \"<\"": "\n", "Prompt": "p", "ID": "i"}},
+		"large":         {Text: strings.Repeat("é\"", 100<<10)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := newBox(t, "before\n")
+			r := send(t, box, m)
+			assert.True(t, r.Appended)
+			assert.Empty(t, r.Found)
+			require.Equal(t, "before", turn(t, box))
+			acknowledge(t, box, "done")
+			e, err := next(t, box)
+			require.NoError(t, err)
+			assert.Equal(t, m.Text, e.Text)
+			assert.Equal(t, r.ID, e.ID)
+			if m.ID != "" {
+				assert.Equal(t, m.ID, r.ID)
+			}
+			assert.Equal(t, r.EntryID, e.EntryID)
+			assert.Equal(t, []int64{e.Start, e.End}, []int64{r.Start, r.End})
+			assert.Len(t, e.Metadata, len(m.Metadata))
+			for name, value := range m.Metadata {
+				var got string
+				require.NoError(t, json.Unmarshal(e.Metadata[name], &got))
+				assert.Equal(t, value, got)
+			}
+			assert.Equal(t, 2, strings.Count(read(t, box.Path()), "\n"), "one line each")
+		})
+	}
+}
+
+func TestAppendMakesTheInbox(t *testing.T) {
+	box := open(t, filepath.Join(t.TempDir(), "inbox.jsonl"))
+	send(t, box, inbox.Message{Text: "first"})
+	info, err := os.Stat(box.Path())
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode())
+	assert.Equal(t, []string{"first"}, drain(t, box))
+}
+
+// What cannot be an entry is refused in a sentence, and nothing is changed.
+func TestAppendRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		m    inbox.Message
+		says string
+	}{
+		"no text":                {inbox.Message{}, "empty"},
+		"blank text":             {inbox.Message{Text: " \n\u00a0"}, "empty"},
+		"invalid UTF-8":          {inbox.Message{Text: "caf\xe9"}, "not UTF-8 (byte 3)"},
+		"invalid, after U+FFFD":  {inbox.Message{Text: "\ufffd\xff"}, "not UTF-8 (byte 3)"},
+		"id is not UTF-8":        {inbox.Message{Text: "x", ID: "caf\xe9"}, "UTF-8"},
+		"metadata id":            {inbox.Message{Text: "x", Metadata: map[string]string{"id": "1"}}, `"id"`},
+		"metadata prompt":        {inbox.Message{Text: "x", Metadata: map[string]string{"prompt": "1"}}, `"prompt"`},
+		"metadata no name":       {inbox.Message{Text: "x", Metadata: map[string]string{"": "1"}}, `""`},
+		"metadata name's UTF-8":  {inbox.Message{Text: "x", Metadata: map[string]string{"caf\xe9": "1"}}, "UTF-8"},
+		"metadata value's UTF-8": {inbox.Message{Text: "x", Metadata: map[string]string{"a": "caf\xe9"}}, "UTF-8"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := newBox(t, oldContent)
+			before := snapshot(t, box)
+			_, err := box.Append(context.Background(), c.m, 0)
+			require.ErrorContains(t, err, c.says)
+			assert.Equal(t, before, snapshot(t, box))
+		})
+	}
+}
+
+func TestAppendTooLong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("64 MiB")
+	}
+	box := newBox(t, "")
+	const around = len(`{"id":"i","prompt":""}`)
+	_, err := box.Append(context.Background(), inbox.Message{ID: "i", Text: strings.Repeat("x", inbox.MaxLine-around+1)}, 0)
+	require.ErrorContains(t, err, "67108864 is the most")
+	assert.Empty(t, read(t, box.Path()))
+	send(t, box, inbox.Message{ID: "i", Text: strings.Repeat("x", inbox.MaxLine-around)})
+	assert.Len(t, turn(t, box), inbox.MaxLine-around)
+}
+
+// An id that was given before is there already: appending again is safe.
+func TestAppendTwice(t *testing.T) {
+	for name, id := range map[string]string{
+		"plain": "job-7", "JSON escapes": "a\"b\\c/\n\x00\u2028<&>", "non-ASCII": "jöb 😀", "spaces": " a ", "long": strings.Repeat("i", 600<<10),
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := newBox(t, "")
+			m := inbox.Message{ID: id, Text: "x"}
+			for _, c := range []struct {
+				found string
+				then  func()
+			}{
+				{"queued", func() { deliver(t, box) }},
+				{"in flight", func() {
+					in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+				}},
+				{"queued", func() { deliver(t, box); acknowledge(t, box, "done") }},
+				{"answered", func() { require.NoError(t, os.Truncate(box.Path(), 0)) }},
+				{"answered", func() {}},
+			} {
+				first := send(t, box, m)
+				if first.Appended {
+					first = send(t, box, m)
+				}
+				assert.Equal(t, inbox.Receipt{ID: id, EntryID: first.EntryID, Found: c.found}, withoutWarnings(first))
+				c.then()
+			}
+			assert.Len(t, results(t, box), 1)
+		})
+	}
+}
+
+func withoutWarnings(r inbox.Receipt) inbox.Receipt {
+	r.Warnings = nil
+	return r
+}
+
+// An id may have been given by a raw writer, in whichever way JSON allows.
+func TestAppendFindsIdsOfRawWriters(t *testing.T) {
+	for name, c := range map[string]struct {
+		line  string
+		found string
+	}{
+		"as we write it":     {`{"id":"é1","prompt":"x"}`, "queued"},
+		"escaped":            {`{"id":"\u00e9\u0031","prompt":"x"}`, "queued"},
+		"after other things": {`{"m":{"id":"z"},"prompt":"x","id":"é1"}`, "queued"},
+		"CRLF":               {"{\"id\":\"é1\",\"prompt\":\"x\"}\r", "queued"},
+		"long line":          {`{"id":"é1","prompt":"` + strings.Repeat("x", 600<<10) + `"}`, "queued"},
+		"in the text":        {`{"id":"z","prompt":"é1"}`, ""},
+		"in metadata":        {`{"id":"z","prompt":"x","m":{"id":"é1"}}`, ""},
+		"no envelope":        {`{"id":"é1"}`, ""},
+		"longer id":          {`{"id":"é12","prompt":"x"}`, ""},
+		"verbatim":           {`é1`, ""},
+		"overridden":         {`{"id":"é1","prompt":"x","id":"z"}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := newBox(t, "first\n"+c.line+"\n")
+			r := send(t, box, inbox.Message{ID: "é1", Text: "x"})
+			assert.Equal(t, c.found, r.Found)
+			assert.Equal(t, c.found == "", r.Appended)
+		})
+	}
+}
+
+// A set-aside entry may be sent again.
+func TestAppendAfterDeadLetter(t *testing.T) {
+	box := newBox(t, "")
+	send(t, box, inbox.Message{ID: "i", Text: "x"})
+	deliver(t, box)
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.DeadLetter(inbox.ReasonOrphaned)) })
+	assert.True(t, send(t, box, inbox.Message{ID: "i", Text: "x"}).Appended)
+}
+
+// A last line that lacks its newline is ended, once nobody writes to it.
+func TestAppendToATornTail(t *testing.T) {
+	for name, c := range map[string]struct {
+		tail string
+		want []string
+	}{
+		"text":     {"torn", []string{"torn", "x"}},
+		"envelope": {`{"prompt":"torn"}`, []string{"torn", "x"}},
+		"half":     {`{"prompt":"to`, []string{`{"prompt":"to`, "x"}},
+		"blank":    {"  ", []string{"x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := newBox(t, "one\n"+c.tail)
+			send(t, box, inbox.Message{Text: "x"})
+			assert.Equal(t, append([]string{"one"}, c.want...), drain(t, box))
+			assert.Empty(t, deadLetters(t, box))
+		})
+	}
+}
+
+// While somebody writes a line, Append waits rather than melt into it; its
+// context ends the waiting.
+func TestAppendWaitsForATornTail(t *testing.T) {
+	box := newBox(t, "torn")
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(why)
+	_, err := box.Append(ctx, inbox.Message{Text: "x"}, time.Hour)
+	require.ErrorIs(t, err, why)
+	assert.Equal(t, "torn", read(t, box.Path()))
+
+	done := make(chan error, 1)
+	go func() {
+		_, err := box.Append(context.Background(), inbox.Message{Text: "x"}, 1000*time.Hour)
+		done <- err
+	}()
+	echo(t, box.Path(), " no more\n")
+	require.NoError(t, <-done)
+	assert.Equal(t, []string{"torn no more", "x"}, drain(t, box))
+}

@@ -1,0 +1,138 @@
+package inbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/flat"
+)
+
+// The codec writes and reads by hand what the types declare with tags. These
+// tests hold the two together: whatever one writes, the other reads.
+
+// plain is JSON on one line as encoding/json lays it out, which loses nothing
+// and so tells values apart.
+func plain(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(b)
+}
+
+// anyJSON makes a JSON value of any bytes, or nothing of none.
+func anyJSON(t testing.TB, b []byte) json.RawMessage {
+	t.Helper()
+	if len(b) == 0 {
+		return nil
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, b) == nil {
+		return compact.Bytes()
+	}
+	return json.RawMessage(plain(t, string(b)))
+}
+
+func anyTime(sec, nsec int64) time.Time {
+	const year9999 = 253402300799
+	return time.Unix(((sec%year9999)+year9999)%year9999, ((nsec%1e9)+1e9)%1e9).UTC()
+}
+
+func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+
+func parse(t testing.TB, b []byte) *flat.Members {
+	t.Helper()
+	require.True(t, json.Valid(b), "%q", b)
+	require.NotContains(t, string(b), "\n")
+	m, err := flat.Parse(b)
+	require.NoError(t, err)
+	return m
+}
+
+func FuzzDeliveryCodec(f *testing.F) {
+	f.Add("id", int64(0), int64(8), "line", "", int64(1), int64(2), 1, "s", "p", "inbox", false, false, []byte(nil), false)
+	f.Add("\"\\\n\x00<&>\u2028", int64(-1), int64(1<<62), "caf\ufffd", "Y2Fm6Q==", int64(1<<40), int64(999999999), -7,
+		"é", "😀", "\x7f", true, true, []byte(`{"a":[1,"<"]}`), true)
+	f.Fuzz(func(t *testing.T, id string, start, end int64, line, base64 string, sec, nsec int64, attempt int,
+		sessionID, promptID, name string, detached, unterminated bool, evidence []byte, failed bool,
+	) {
+		want := Delivery{
+			EntryID: valid(id), StartOffset: start, EndOffset: end,
+			RawLine: RawLine{Text: valid(line), Base64: valid(base64)}, DeliveredAt: anyTime(sec, nsec), Attempt: attempt,
+			SessionID: valid(sessionID), PromptID: valid(promptID), Inbox: valid(name),
+			Detached: detached, Unterminated: unterminated, Evidence: anyJSON(t, evidence),
+		}
+		if failed {
+			want.Failure = &Failure{Error: want.SessionID, Message: want.RawLine.Text, At: want.DeliveredAt}
+		}
+		ours, err := want.encode()
+		require.NoError(t, err)
+		parse(t, ours)
+		var got Delivery
+		require.NoError(t, json.Unmarshal(ours, &got))
+		assert.Equal(t, plain(t, want), plain(t, got))
+
+		got = Delivery{}
+		require.NoError(t, got.decode(parse(t, []byte(plain(t, want)))))
+		assert.Equal(t, plain(t, want), plain(t, got))
+	})
+}
+
+func FuzzResultCodec(f *testing.F) {
+	f.Add("id", "", "", []byte(nil), int64(0), int64(8), 1, "s", "p", int64(1), int64(2), "reply")
+	f.Add("\"\\\n\x00<&>\u2028", "é", "<name>", []byte(`{"a": [1, "<"]}`), int64(-1), int64(1<<62), 0, "", "", int64(0), int64(0), "\xff")
+	f.Fuzz(func(t *testing.T, id, own, name string, meta []byte, start, end int64, attempt int,
+		sessionID, promptID string, sec, nsec int64, reply string,
+	) {
+		want := Result{
+			EntryID: valid(id), ID: valid(own), StartOffset: start, EndOffset: end, Attempt: attempt,
+			SessionID: valid(sessionID), PromptID: valid(promptID),
+			DeliveredAt: anyTime(sec, nsec), AcknowledgedAt: anyTime(nsec, sec), Reply: valid(reply),
+		}
+		if v := anyJSON(t, meta); v != nil {
+			want.Metadata = map[string]json.RawMessage{valid(name): v, "m": v}
+		}
+		ours, err := want.encode()
+		require.NoError(t, err)
+		parse(t, ours)
+		var got Result
+		require.NoError(t, json.Unmarshal(ours, &got))
+		assert.Equal(t, plain(t, want), plain(t, got))
+	})
+}
+
+func FuzzStateCodec(f *testing.F) {
+	f.Add(int64(1), "inbox.jsonl", int64(2), "", []byte(nil), []byte(nil), "", []byte(nil), 0, int64(3), 0, false, []byte(nil))
+	f.Add(int64(-1), "\"\\\n\x00<&>", int64(1<<62), "sum", []byte(`{"a":1}`), []byte(`[]`), "é", []byte(`[{}]`), 7, int64(0), 2, true, []byte(`{"x":"\n"}`))
+	f.Fuzz(func(t *testing.T, seq int64, name string, n int64, sum string, inFlight, redeliver []byte, session string, sessions []byte,
+		acknowledged int, end int64, generation int, newline bool, line []byte,
+	) {
+		want := state{
+			Version: stateVersion, Seq: seq, Inbox: valid(name), Cursor: n,
+			AnchorStart: end, AnchorSum: valid(sum), SeenSize: n + 1, SeenMtime: n + 2, SyncedTo: n + 3,
+			InFlight: anyJSON(t, inFlight), Redeliver: anyJSON(t, redeliver),
+			Session: valid(session), Acknowledged: acknowledged, Sessions: anyJSON(t, sessions),
+			ResultsEnd: end + 1, ResultsGen: generation, DeadLettersEnd: end + 2, DeadLettersGen: generation + 1,
+		}
+		if l := anyJSON(t, line); l != nil {
+			want.Appends = []appendRecord{
+				{File: resultsName, At: end, Generation: generation, Newline: newline, Line: l},
+				{File: valid(name), At: n, Line: l},
+			}
+		}
+		ours := want.encode()
+		parse(t, ours)
+		var got state
+		require.NoError(t, json.Unmarshal(ours, &got))
+		assert.Equal(t, plain(t, want), plain(t, got))
+
+		read, err := decodeWhole([]byte(plain(t, want)))
+		require.NoError(t, err)
+		assert.Equal(t, plain(t, want), plain(t, read))
+	})
+}

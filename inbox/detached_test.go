@@ -1,0 +1,120 @@
+package inbox_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+)
+
+// settles are the ways out of being in flight, each with what it leaves.
+var settles = map[string]struct {
+	settle                 func(*inbox.Tx) error
+	answered, dead, queued bool
+}{
+	"acknowledge": {settle: func(tx *inbox.Tx) error { return tx.Acknowledge("done") }, answered: true},
+	"dead-letter": {settle: func(tx *inbox.Tx) error { return tx.DeadLetter(inbox.ReasonOrphaned) }, dead: true},
+	"drop":        {settle: (*inbox.Tx).Drop},
+	"give back":   {settle: func(tx *inbox.Tx) error { return tx.GiveBack(true) }, queued: true},
+}
+
+// The file may go while its entry is in flight: the entry lives on, and the
+// file that took its place is read whole.
+func TestEntryOutlivesItsFile(t *testing.T) {
+	for how, change := range map[string]func(t testing.TB, path string){
+		"truncated": func(t testing.TB, path string) { require.NoError(t, os.Truncate(path, 0)) },
+		"rewritten": func(t testing.TB, path string) { rewrite(t, path, "") },
+		"replaced":  func(t testing.TB, path string) { replace(t, path, "") },
+		"removed":   func(t testing.TB, path string) { require.NoError(t, os.Remove(path)) },
+	} {
+		for name, c := range settles {
+			t.Run(how+" "+name, func(t *testing.T) {
+				box := newBox(t, "one\n{\"prompt\":\"two\",\"id\":\"2\",\"m\":1}\nthree\n")
+				turn(t, box)
+				require.Equal(t, "two", turn(t, box))
+				change(t, box.Path())
+				echo(t, box.Path(), "uno\ndos\n")
+
+				in(t, box, func(tx *inbox.Tx) {
+					require.NotNil(t, tx.InFlight())
+					assert.True(t, tx.InFlight().Detached)
+					assert.Equal(t, "two", tx.InFlight().Text())
+					assert.NotEmpty(t, tx.Warnings())
+				})
+				assert.Empty(t, in(t, box, func(tx *inbox.Tx) { require.NoError(t, c.settle(tx)) }), "one warning")
+				if c.answered {
+					assert.Equal(t, "2", results(t, box)[1].ID)
+				}
+				if c.dead {
+					require.Len(t, deadLetters(t, box), 1)
+					assert.Equal(t, metadata{"m": raw("1")}, deadLetters(t, box)[0].Metadata)
+				}
+				want := []string{"uno", "dos"}
+				if c.queued {
+					want = []string{"two", "uno", "dos"}
+				}
+				assert.Equal(t, want, drain(t, box))
+			})
+		}
+	}
+}
+
+// The file may also go between giving an entry back and delivering it again.
+func TestGivenBackOutlivesItsFile(t *testing.T) {
+	box := newBox(t, oldContent)
+	turn(t, box)
+	turn(t, box)
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+	rewrite(t, box.Path(), "new\n")
+	assert.Len(t, in(t, box, func(*inbox.Tx) {}), 1)
+	e := deliver(t, box)
+	assert.Equal(t, "two", e.Text)
+	assert.Equal(t, 2, e.Attempt)
+	acknowledge(t, box, "done")
+	assert.Equal(t, "0", cursorFile(t, box))
+	assert.Equal(t, []string{"new"}, drain(t, box))
+}
+
+// What takes the file's place may begin as the old one did. That the line in
+// flight is not in it shows that it is another: its first line is new work.
+func TestReplacedUnderTheEntryInFlight(t *testing.T) {
+	for name, c := range map[string]struct {
+		content string
+		want    []string
+	}{
+		"same first line":       {"one\nTWO\n", []string{"one", "TWO"}},
+		"first line only":       {"one\n", []string{"one"}},
+		"all the same":          {oldContent, []string{"one", "two", "three"}},
+		"shifted":               {"zero\none\ntwo\n", []string{"zero", "one", "two"}},
+		"other line, as long":   {"one\nowt\nthree\n", []string{"one", "owt", "three"}},
+		"line grown at its end": {"one\ntwofold\n", []string{"one", "twofold"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := newBox(t, oldContent)
+			turn(t, box)
+			require.Equal(t, "two", turn(t, box))
+			rewrite(t, box.Path(), c.content)
+			in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.DeadLetter(inbox.ReasonOrphaned)) })
+			require.Len(t, deadLetters(t, box), 1)
+			assert.Equal(t, "two", deadLetters(t, box)[0].Text)
+			assert.Equal(t, c.want, drain(t, box))
+		})
+	}
+}
+
+// A timer writes one prompt a night. Last night's session died with it in
+// flight; tonight's is another entry, though it reads the same.
+func TestSamePromptEveryNight(t *testing.T) {
+	for name, night := range map[string]func(t testing.TB, path, content string){"rewritten": rewrite, "replaced": replace} {
+		t.Run(name, func(t *testing.T) {
+			box := newBox(t, "triage\n")
+			require.Equal(t, "triage", turn(t, box))
+			night(t, box.Path(), "triage\n")
+			in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.DeadLetter(inbox.ReasonOrphaned)) })
+			assert.Equal(t, []string{"triage"}, drain(t, box))
+		})
+	}
+}

@@ -1,0 +1,105 @@
+package inbox_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+)
+
+func TestLockWaitIsBounded(t *testing.T) {
+	box := newBox(t, oldContent)
+	begin(t, box)
+	before := snapshot(t, box)
+	hurried, err := inbox.Open(box.Path(), inbox.Options{LockWait: time.Millisecond})
+	require.NoError(t, err)
+	_, err = hurried.Begin(context.Background())
+	require.ErrorIs(t, err, inbox.ErrLocked)
+	assert.ErrorContains(t, err, box.Path())
+	_, err = hurried.Append(context.Background(), inbox.Message{Text: "x"}, 0)
+	require.ErrorIs(t, err, inbox.ErrLocked)
+	assert.Equal(t, before, snapshot(t, box))
+}
+
+// Without a bound, the context's end ends the waiting.
+func TestLockWaitEndsWithTheContext(t *testing.T) {
+	box := newBox(t, oldContent)
+	begin(t, box)
+	why := errors.New("SIGTERM")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(why)
+	patient, err := inbox.Open(box.Path(), inbox.Options{})
+	require.NoError(t, err)
+	_, err = patient.Begin(ctx)
+	assert.ErrorIs(t, err, inbox.ErrLocked)
+	assert.ErrorIs(t, err, why)
+}
+
+// Whoever waits gets the lock when it is given back, and sees what was done.
+func TestLockIsHandedOver(t *testing.T) {
+	box := newBox(t, oldContent)
+	held := begin(t, box)
+	patient, err := inbox.Open(box.Path(), inbox.Options{})
+	require.NoError(t, err)
+	text := make(chan string, 1)
+	go func() {
+		tx, err := patient.Begin(context.Background())
+		if err != nil {
+			text <- err.Error()
+			return
+		}
+		text <- tx.InFlight().Text()
+		_ = tx.Close() // the test has what it waits for
+	}()
+	e, err := held.Next(inbox.Mark{})
+	require.NoError(t, err)
+	_, err = held.Deliver(e, inbox.Recipient{})
+	require.NoError(t, err)
+	require.NoError(t, held.Commit())
+	require.NoError(t, held.Close())
+	assert.Equal(t, "one", <-text)
+}
+
+// An error on the way gives the lock back.
+func TestLockIsNotKeptAfterAnError(t *testing.T) {
+	box := newBox(t, oldContent)
+	write(t, beside(box, ".inbox-offset"), "none")
+	for range 3 {
+		_, err := box.Begin(context.Background())
+		require.ErrorIs(t, err, inbox.ErrCorrupt)
+	}
+	require.NoError(t, os.Remove(beside(box, ".inbox-offset")))
+	assert.Equal(t, []string{"one", "two", "three"}, drain(t, box))
+}
+
+func TestCloseTwice(t *testing.T) {
+	tx, err := newBox(t, "").Begin(context.Background())
+	require.NoError(t, err)
+	require.NoError(t, tx.Close())
+	assert.NoError(t, tx.Close())
+}
+
+// Transactions of one process exclude each other as those of many do.
+func TestTransactionsExcludeEachOther(t *testing.T) {
+	box := newBox(t, "")
+	var inside atomic.Int32
+	require.NoError(t, all(20, func(int) error {
+		tx, err := box.Begin(context.Background())
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Close() }() // nothing to lose
+		if inside.Add(1) != 1 {
+			return errors.New("two at once")
+		}
+		inside.Add(-1)
+		return nil
+	}))
+}

@@ -1,0 +1,119 @@
+package inbox_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/host"
+)
+
+// reboot makes this another boot of the machine for the rest of the test.
+func reboot(t testing.TB, id string) {
+	t.Helper()
+	host.TestOnlyBootID = id
+	t.Cleanup(func() { host.TestOnlyBootID = "" })
+}
+
+// logs are the two append-only files, each with what adds a line to it.
+var logs = map[string]struct {
+	path   func(*inbox.Inbox) string
+	settle func(*inbox.Tx) error
+}{
+	"results":      {(*inbox.Inbox).ResultsPath, func(tx *inbox.Tx) error { return tx.Acknowledge("done") }},
+	"dead letters": {(*inbox.Inbox).DeadLetterPath, func(tx *inbox.Tx) error { return tx.DeadLetter(inbox.ReasonOrphaned) }},
+}
+
+// settleNext delivers the next entry and settles it.
+func settleNext(t testing.TB, box *inbox.Inbox, settle func(*inbox.Tx) error) {
+	t.Helper()
+	deliver(t, box)
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, settle(tx)) })
+}
+
+// starts are the offsets of the entries that a log has, one a line.
+func starts(t testing.TB, path string) (all []int64) {
+	t.Helper()
+	for _, l := range linesOf[map[string]any](t, path) {
+		all = append(all, int64(l["start_offset"].(float64)))
+	}
+	return all
+}
+
+// An operator may empty a log at any time. Later lines go into what is there
+// then, and no start of the machine brings the old ones back.
+func TestLogsMayBeRotated(t *testing.T) {
+	remove := func(t testing.TB, path string) { require.NoError(t, os.Remove(path)) }
+	for name, c := range map[string]struct {
+		rotate func(t testing.TB, path string)
+		want   []int64
+	}{
+		"moved away":           {func(t testing.TB, path string) { require.NoError(t, os.Rename(path, path+".1")) }, nil},
+		"removed":              {remove, nil},
+		"truncated":            {func(t testing.TB, path string) { require.NoError(t, os.Truncate(path, 0)) }, nil},
+		"last line taken away": {func(t testing.TB, path string) { write(t, path, firstLine(t, path)) }, []int64{0}},
+		"nothing":              {func(testing.TB, string) {}, []int64{0, 1}},
+		"last newline missing": {func(t testing.TB, path string) { write(t, path, strings.TrimSuffix(read(t, path), "\n")) }, []int64{0, 1}},
+	} {
+		for log, l := range logs {
+			for when, reboots := range map[string]bool{"": false, ", then a new boot": true} {
+				t.Run(name+" "+log+when, func(t *testing.T) {
+					reboot(t, "one")
+					box := newBox(t, "a\nb\nc\nd\n")
+					settleNext(t, box, l.settle)
+					settleNext(t, box, l.settle)
+					c.rotate(t, l.path(box))
+					settleNext(t, box, l.settle)
+					if reboots {
+						reboot(t, "two")
+						in(t, box, func(*inbox.Tx) {})
+						reboot(t, "three")
+					}
+					settleNext(t, box, l.settle)
+					var want []int64
+					for _, i := range append(c.want, 2, 3) {
+						want = append(want, 2*i)
+					}
+					assert.Equal(t, want, starts(t, l.path(box)))
+				})
+			}
+		}
+	}
+}
+
+func firstLine(t testing.TB, path string) string {
+	t.Helper()
+	first, _, _ := strings.Cut(read(t, path), "\n")
+	return first + "\n"
+}
+
+// What an operator writes into a log himself is not written over.
+func TestLogsMayBeWrittenTo(t *testing.T) {
+	for name, l := range logs {
+		t.Run(name, func(t *testing.T) {
+			box := newBox(t, "a\nb\nc\n")
+			settleNext(t, box, l.settle)
+			echo(t, l.path(box), "{\"start_offset\":-1}")
+			settleNext(t, box, l.settle)
+			echo(t, l.path(box), "{\"start_offset\":-2}\n")
+			settleNext(t, box, l.settle)
+			assert.Equal(t, []int64{0, -1, 2, -2, 4}, starts(t, l.path(box)))
+		})
+	}
+}
+
+// An operator who dealt with the dead letters removes them. They stay away,
+// whatever the last thing was that the queue did before the machine started anew.
+func TestDrainedDeadLettersStayAway(t *testing.T) {
+	reboot(t, "one")
+	box := newBox(t, "a\n")
+	settleNext(t, box, logs["dead letters"].settle)
+	require.NoError(t, os.Remove(box.DeadLetterPath()))
+	reboot(t, "two")
+	in(t, box, func(*inbox.Tx) {})
+	assert.Empty(t, deadLetters(t, box))
+}

@@ -1,0 +1,84 @@
+package inbox_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+)
+
+// watch follows the inbox by events alone when poll is long.
+func watch(t testing.TB, box *inbox.Inbox, poll time.Duration) *inbox.Watcher {
+	t.Helper()
+	w, err := box.Watch(poll)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, w.Close()) })
+	return w
+}
+
+const never = 10_000 * time.Hour
+
+// Each way to change an inbox wakes whoever watches it; the test hangs if not.
+func TestWatchSeesChanges(t *testing.T) {
+	for name, change := range map[string]func(t testing.TB, path string){
+		"appended to": func(t testing.TB, path string) { echo(t, path, "new\n") },
+		"truncated":   func(t testing.TB, path string) { require.NoError(t, os.Truncate(path, 0)) },
+		"rewritten":   func(t testing.TB, path string) { write(t, path, "new\n") },
+		"replaced":    func(t testing.TB, path string) { replace(t, path, "new\n") },
+		"removed":     func(t testing.TB, path string) { require.NoError(t, os.Remove(path)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := newBox(t, oldContent)
+			w := watch(t, box, never)
+			change(t, box.Path())
+			<-w.C
+		})
+	}
+}
+
+func TestWatchSeesTheInboxAppear(t *testing.T) {
+	box := open(t, filepath.Join(t.TempDir(), "later.jsonl"))
+	w := watch(t, box, never)
+	echo(t, box.Path(), "new\n")
+	<-w.C
+}
+
+// The state files change at every step, and are nobody's news. A change of the
+// inbox comes after theirs, so what is seen by then is all there is.
+func TestWatchLeavesOutStateFiles(t *testing.T) {
+	box := newBox(t, oldContent)
+	w := watch(t, box, never)
+	drain(t, box)
+	write(t, beside(box, "inbox.jsonl.new"), "x")
+	select {
+	case <-w.C:
+		t.Error("it told of a state file")
+	default:
+	}
+	echo(t, box.Path(), "new\n")
+	<-w.C
+}
+
+// Where the file system sends no events, a look now and then does: here the
+// inbox is a link to a file in another directory.
+func TestWatchPolls(t *testing.T) {
+	real := filepath.Join(t.TempDir(), "real.jsonl")
+	write(t, real, "")
+	link := filepath.Join(t.TempDir(), "inbox.jsonl")
+	require.NoError(t, os.Symlink(real, link))
+	w := watch(t, open(t, link), time.Millisecond)
+	<-w.C
+	<-w.C
+}
+
+func TestWatchOfAGoneDirectory(t *testing.T) {
+	box := newBox(t, "")
+	require.NoError(t, os.RemoveAll(filepath.Dir(box.Path())))
+	_, err := box.Watch(never)
+	assert.ErrorContains(t, err, box.Path())
+}

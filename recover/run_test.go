@@ -1,0 +1,215 @@
+package recover_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	recovery "heartbeat/recover"
+)
+
+var policies = []recovery.Policy{recovery.DeadLetter, recovery.Retry, recovery.Drop}
+
+// State that nobody should have written stops the launcher's cycle, and is
+// there to be looked at.
+func TestCorruptStateIsLeftAlone(t *testing.T) {
+	for name, spoil := range map[string]func(t testing.TB, box *inbox.Inbox){
+		"in flight, empty":     func(t testing.TB, box *inbox.Inbox) { put(t, box, ".in-flight", "") },
+		"in flight, truncated": func(t testing.TB, box *inbox.Inbox) { put(t, box, ".in-flight", `{"entry_id":"x","start_off`) },
+		"cursor":               func(t testing.TB, box *inbox.Inbox) { put(t, box, ".inbox-offset", "-1") },
+		"journal":              func(t testing.TB, box *inbox.Inbox) { put(t, box, ".inbox-journal", "a\nb\nc\n") },
+	} {
+		for _, policy := range policies {
+			t.Run(name+" "+string(policy), func(t *testing.T) {
+				box := newBox(t)
+				live(t, box)
+				spoil(t, box)
+				before := files(t, box)
+				_, err := recovery.Run(context.Background(), box, recovery.Options{Policy: policy})
+				require.ErrorIs(t, err, inbox.ErrCorrupt)
+				assert.Equal(t, before, files(t, box))
+			})
+		}
+	}
+}
+
+// Any number of recoveries at once are one recovery.
+func TestConcurrentRuns(t *testing.T) {
+	for _, policy := range policies {
+		t.Run(string(policy), func(t *testing.T) {
+			box := newBox(t)
+			live(t, box)
+			actions := make([]recovery.Action, 16)
+			errs := make([]error, len(actions))
+			var done sync.WaitGroup
+			for i := range actions {
+				done.Go(func() {
+					var report recovery.Report
+					report, errs[i] = recovery.Run(context.Background(), box, recovery.Options{Policy: policy})
+					actions[i] = report.Action
+				})
+			}
+			done.Wait()
+			require.NoError(t, errors.Join(errs...))
+			count := map[recovery.Action]int{}
+			for _, a := range actions {
+				count[a]++
+			}
+			want := expected["live"][policy]
+			assert.Equal(t, map[recovery.Action]int{recovery.None: len(actions) - 1, want.action: 1}, count)
+			assert.Equal(t, want.situation, situationOf(t, box))
+		})
+	}
+}
+
+// A recovery beside a live session's transaction waits for it.
+func TestRunWaitsForTheLock(t *testing.T) {
+	box := newBox(t)
+	live(t, box)
+	tx, err := box.Begin(context.Background())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = recovery.Run(ctx, box, recovery.Options{})
+	require.ErrorIs(t, err, inbox.ErrLocked)
+
+	action := make(chan recovery.Action, 1)
+	go func() {
+		report, err := recovery.Run(context.Background(), box, recovery.Options{})
+		if err != nil {
+			report.Action = recovery.Action(err.Error())
+		}
+		action <- report.Action
+	}()
+	require.NoError(t, tx.Acknowledge("answered just in time"))
+	require.NoError(t, tx.Commit())
+	require.NoError(t, tx.Close())
+	assert.Equal(t, recovery.None, <-action)
+}
+
+// Settle decides within a transaction that goes on to deliver.
+func TestSettleThenDeliver(t *testing.T) {
+	box := newBox(t)
+	live(t, box)
+	in(t, box, func(tx *inbox.Tx) error {
+		report, err := recovery.Settle(tx, recovery.Options{})
+		require.NoError(t, err)
+		assert.Equal(t, recovery.DeadLettered, report.Action)
+		e, err := tx.Next(inbox.Mark{})
+		require.NoError(t, err)
+		_, err = tx.Deliver(e, inbox.Recipient{SessionID: "s2"})
+		return err
+	})
+	s := situationOf(t, box)
+	assert.True(t, s.InFlight)
+	assert.Equal(t, "30", s.Cursor)
+	assert.Len(t, s.DeadLetters, 1)
+}
+
+// A launcher truncates the inbox after the recovery. What retry gave back is
+// delivered nevertheless, before what is new.
+func TestTruncatedAfterRetry(t *testing.T) {
+	box := newBox(t)
+	live(t, box)
+	run(t, box, recovery.Options{Policy: recovery.Retry})
+	require.NoError(t, os.WriteFile(box.Path(), []byte("new\n"), 0o600))
+	assert.Equal(t, "two", situationOf(t, box).Next)
+	deliver(t, box, "s2")
+	in(t, box, func(tx *inbox.Tx) error { return tx.Acknowledge("done") })
+	assert.Equal(t, "new", situationOf(t, box).Next)
+}
+
+// recover before anything ever ran.
+func TestNothingToRecover(t *testing.T) {
+	box, err := inbox.Open(filepath.Join(t.TempDir(), "later.jsonl"), inbox.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, recovery.Report{Action: recovery.None}, run(t, box, recovery.Options{}))
+	assert.NoFileExists(t, box.Path())
+}
+
+func TestParsePolicy(t *testing.T) {
+	for _, p := range policies {
+		got, err := recovery.ParsePolicy(string(p))
+		require.NoError(t, err)
+		assert.Equal(t, p, got)
+	}
+	for _, s := range []string{"", "Retry", "dead-letter", "drop "} {
+		_, err := recovery.ParsePolicy(s)
+		assert.ErrorContains(t, err, "deadletter, retry or drop")
+	}
+}
+
+func TestReport(t *testing.T) {
+	for _, c := range []struct {
+		how     string
+		options recovery.Options
+		want    recovery.Report
+		says    string
+	}{
+		{"nothing in flight", recovery.Options{}, recovery.Report{Action: recovery.None, Cursor: endOne}, "nothing was in flight"},
+		{
+			"live", recovery.Options{},
+			recovery.Report{
+				Action: recovery.DeadLettered, ID: "2", Start: startTwo, End: endTwo, Attempt: 1, Session: "s1",
+				Reason: inbox.ReasonOrphaned, Cursor: endTwo,
+			},
+			"entry [4,30), attempt 1, is a dead letter (orphaned)",
+		},
+		{
+			"live", recovery.Options{Policy: recovery.Retry},
+			recovery.Report{Action: recovery.Requeued, ID: "2", Start: startTwo, End: endTwo, Attempt: 1, Session: "s1", Cursor: startTwo},
+			"entry [4,30), attempt 1, will be delivered again",
+		},
+		{
+			"live", recovery.Options{Policy: recovery.Drop},
+			recovery.Report{Action: recovery.Dropped, ID: "2", Start: startTwo, End: endTwo, Attempt: 1, Session: "s1", Cursor: endTwo},
+			"entry [4,30), attempt 1, is dropped",
+		},
+		{
+			"live", recovery.Options{Unreached: func(*inbox.Tx) bool { return true }},
+			recovery.Report{Action: recovery.Returned, ID: "2", Start: startTwo, End: endTwo, Attempt: 1, Session: "s1", Cursor: startTwo},
+			"entry [4,30), attempt 1, never arrived, and will be delivered again",
+		},
+		{
+			"stale", recovery.Options{},
+			recovery.Report{Action: recovery.Cleared, ID: "2", Start: startTwo, End: endTwo, Attempt: 1, Session: "s1", Cursor: endTwo},
+			"entry [4,30), attempt 1, was answered before",
+		},
+	} {
+		t.Run(c.how+" "+string(c.want.Action), func(t *testing.T) {
+			box := newBox(t)
+			found[c.how](t, box)
+			got := run(t, box, c.options)
+			assert.True(t, strings.HasPrefix(got.String(), c.says), got.String())
+			if c.want.ID != "" {
+				assert.Len(t, got.EntryID, 64)
+			}
+			got.EntryID = ""
+			assert.Equal(t, c.want, got)
+
+			text, err := json.Marshal(got)
+			require.NoError(t, err)
+			var members map[string]any
+			require.NoError(t, json.Unmarshal(text, &members))
+			assert.Equal(t, string(c.want.Action), members["action"])
+			assert.Equal(t, float64(c.want.Cursor), members["cursor"])
+		})
+	}
+}
+
+// A warning of what was mended besides is part of the report.
+func TestReportHasWarnings(t *testing.T) {
+	box := newBox(t)
+	found["detached"](t, box)
+	assert.Len(t, run(t, box, recovery.Options{}).Warnings, 1)
+	assert.Empty(t, run(t, box, recovery.Options{}).Warnings)
+}

@@ -1,0 +1,198 @@
+package recover_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	recovery "heartbeat/recover"
+)
+
+const (
+	lineOne = "one"
+	lineTwo = `{"prompt":"two","id":"2"}`
+)
+
+// found are the ways in which a launcher may find an inbox.
+var found = map[string]func(t testing.TB, box *inbox.Inbox){
+	"nothing in flight": func(t testing.TB, box *inbox.Inbox) {
+		deliver(t, box, "s1")
+		in(t, box, func(tx *inbox.Tx) error { return tx.Acknowledge("done") })
+	},
+	"live": live,
+	"live, second attempt": func(t testing.TB, box *inbox.Inbox) {
+		live(t, box)
+		in(t, box, func(tx *inbox.Tx) error { return tx.GiveBack(true) })
+		deliver(t, box, "s2")
+	},
+	"live, third attempt": func(t testing.TB, box *inbox.Inbox) {
+		live(t, box)
+		for _, session := range []string{"s2", "s3"} {
+			in(t, box, func(tx *inbox.Tx) error { return tx.GiveBack(true) })
+			deliver(t, box, session)
+		}
+	},
+	"failed": func(t testing.TB, box *inbox.Inbox) {
+		live(t, box)
+		in(t, box, func(tx *inbox.Tx) error { return tx.Fail("s1", "overloaded", "") })
+	},
+	"stale": func(t testing.TB, box *inbox.Inbox) {
+		live(t, box)
+		put(t, box, ".inbox-offset", "30")
+	},
+	"responded only": func(t testing.TB, box *inbox.Inbox) {
+		deliver(t, box, "s1")
+		in(t, box, func(tx *inbox.Tx) error { return tx.Acknowledge("done") })
+		put(t, box, ".responded", "")
+	},
+	"detached": func(t testing.TB, box *inbox.Inbox) {
+		live(t, box)
+		require.NoError(t, os.WriteFile(box.Path(), []byte("new\n"), 0o600))
+	},
+	"of heartbeat-rs": func(t testing.TB, box *inbox.Inbox) {
+		put(t, box, ".inbox-offset", "4")
+		put(t, box, ".responded", "")
+		put(t, box, ".in-flight", `{"entry_id":"x","start_offset":4,"end_offset":30,"raw_line":"{\"prompt\":\"two\",\"id\":\"2\"}","delivered_at":"2026-01-02T03:04:05Z"}`)
+	},
+}
+
+// live leaves the second entry in flight.
+func live(t testing.TB, box *inbox.Inbox) {
+	t.Helper()
+	deliver(t, box, "s1")
+	in(t, box, func(tx *inbox.Tx) error { return tx.Acknowledge("done") })
+	deliver(t, box, "s1")
+}
+
+func put(t testing.TB, box *inbox.Inbox, name, content string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(box.Path()), name), []byte(content), 0o600))
+}
+
+// afterwards is what a recovery leaves: what it did, and the whole situation.
+type afterwards struct {
+	action recovery.Action
+	situation
+}
+
+// expected has, for each way and each policy, what is there afterwards.
+var expected = map[string]map[recovery.Policy]afterwards{
+	"nothing in flight":    same(afterwards{recovery.None, situation{Cursor: "4", Results: 1, Next: "two", Attempt: 1}}),
+	"responded only":       same(afterwards{recovery.None, situation{Cursor: "4", Results: 1, Next: "two", Attempt: 1}}),
+	"stale":                same(afterwards{recovery.Cleared, situation{Cursor: "30", Results: 1, Next: "three", Attempt: 1}}),
+	"live":                 orphan(1, 1, inbox.ReasonOrphaned),
+	"live, second attempt": orphan(2, 1, inbox.ReasonOrphaned),
+	"live, third attempt":  orphan(3, 1, inbox.ReasonOrphaned),
+	"failed":               orphan(1, 1, inbox.ReasonFailed),
+	"of heartbeat-rs":      orphan(1, 0, inbox.ReasonOrphaned),
+	"detached": {
+		recovery.DeadLetter: {recovery.DeadLettered, situation{
+			Cursor: "0", DeadLetters: []dead{{lineTwo, inbox.ReasonOrphaned, 1}}, Results: 1, Next: "new", Attempt: 1,
+		}},
+		recovery.Retry: {recovery.Requeued, situation{Cursor: "0", Results: 1, Next: "two", Attempt: 2}},
+		recovery.Drop:  {recovery.Dropped, situation{Cursor: "0", Results: 1, Next: "new", Attempt: 1}},
+	},
+}
+
+func same(a afterwards) map[recovery.Policy]afterwards {
+	return map[recovery.Policy]afterwards{recovery.DeadLetter: a, recovery.Retry: a, recovery.Drop: a}
+}
+
+// orphan is expected of the second entry, in flight for the n-th time.
+func orphan(n, results int, reason inbox.Reason) map[recovery.Policy]afterwards {
+	passed := situation{Cursor: "30", Results: results, Next: "three", Attempt: 1}
+	set := passed
+	set.DeadLetters = []dead{{lineTwo, reason, n}}
+	retried := afterwards{recovery.Requeued, situation{Cursor: "4", Results: results, Next: "two", Attempt: n + 1}}
+	if n >= recovery.DefaultMaxAttempts {
+		exhausted := set
+		exhausted.DeadLetters = []dead{{lineTwo, inbox.ReasonExhausted, n}}
+		retried = afterwards{recovery.DeadLettered, exhausted}
+	}
+	return map[recovery.Policy]afterwards{
+		recovery.DeadLetter: {recovery.DeadLettered, set},
+		recovery.Retry:      retried,
+		recovery.Drop:       {recovery.Dropped, passed},
+	}
+}
+
+func TestRecovery(t *testing.T) {
+	for how, find := range found {
+		for policy, want := range expected[how] {
+			t.Run(how+" "+string(policy), func(t *testing.T) {
+				box := newBox(t)
+				find(t, box)
+				report := run(t, box, recovery.Options{Policy: policy})
+				assert.Equal(t, want.action, report.Action)
+				assert.Equal(t, want.situation, situationOf(t, box))
+				before := files(t, box)
+
+				again := run(t, box, recovery.Options{Policy: policy})
+				assert.Equal(t, recovery.None, again.Action)
+				assert.Equal(t, want.situation, situationOf(t, box), "twice equals once")
+				assert.Equal(t, before, files(t, box))
+			})
+		}
+	}
+	assert.Len(t, expected, len(found))
+}
+
+// The zero Options are those of heartbeat-rs.
+func TestDefaultPolicyDeadLetters(t *testing.T) {
+	box := newBox(t)
+	live(t, box)
+	assert.Equal(t, recovery.DeadLettered, run(t, box, recovery.Options{}).Action)
+}
+
+func TestMaxAttempts(t *testing.T) {
+	for _, most := range []int{1, 2, 5} {
+		box := newBox(t)
+		o := recovery.Options{Policy: recovery.Retry, MaxAttempts: most}
+		for n := 1; n < most; n++ {
+			deliver(t, box, "s")
+			assert.Equal(t, recovery.Requeued, run(t, box, o).Action, "attempt %d of %d", n, most)
+		}
+		deliver(t, box, "s")
+		report := run(t, box, o)
+		assert.Equal(t, recovery.DeadLettered, report.Action)
+		assert.Equal(t, most, report.Attempt)
+		assert.Equal(t, []dead{{lineOne, inbox.ReasonExhausted, most}}, situationOf(t, box).DeadLetters)
+	}
+}
+
+// What provably never arrived is delivered again under every policy, as the
+// attempt that it was.
+func TestUnreachedIsReturned(t *testing.T) {
+	for _, policy := range []recovery.Policy{recovery.DeadLetter, recovery.Retry, recovery.Drop} {
+		for _, reached := range []bool{false, true} {
+			box := newBox(t)
+			live(t, box)
+			report := run(t, box, recovery.Options{Policy: policy, MaxAttempts: 1, Unreached: func(tx *inbox.Tx) bool {
+				assert.Equal(t, "two", tx.InFlight().Text())
+				return !reached
+			}})
+			if reached {
+				assert.NotEqual(t, recovery.Returned, report.Action)
+				continue
+			}
+			assert.Equal(t, recovery.Returned, report.Action)
+			assert.Equal(t, situation{Cursor: "4", Results: 1, Next: "two", Attempt: 1}, situationOf(t, box))
+		}
+	}
+}
+
+// The reason that the caller knows counts, unless the entry has a failure or
+// used its attempts up.
+func TestReason(t *testing.T) {
+	for how, want := range map[string]inbox.Reason{"live": inbox.ReasonInterrupted, "failed": inbox.ReasonFailed} {
+		box := newBox(t)
+		found[how](t, box)
+		report := run(t, box, recovery.Options{Reason: inbox.ReasonInterrupted})
+		assert.Equal(t, want, report.Reason)
+		assert.Equal(t, want, situationOf(t, box).DeadLetters[0].Reason)
+	}
+}
