@@ -17,14 +17,15 @@ func (t *Tx) adopt() error {
 	if err != nil {
 		return err
 	}
+	if err := t.adoptInFlight(); err != nil {
+		return err
+	}
 	if cursor != t.st.Cursor {
 		if err := t.setForeignCursor(cursor); err != nil {
 			return err
 		}
 	}
-	if err := t.adoptInFlight(); err != nil {
-		return err
-	}
+	t.clearStale()
 	t.responded, err = disk.Exists(t.box.file(respondedName))
 	if err != nil {
 		return err
@@ -41,7 +42,7 @@ func (t *Tx) adopt() error {
 // if the cursor gets there, and otherwise lives on by itself.
 func (t *Tx) setForeignCursor(cursor int64) error {
 	t.st.Cursor, t.st.AnchorStart, t.st.AnchorSum, t.dirty = cursor, 0, "", true
-	if d := t.inFlight; d != nil && cursor < d.StartOffset {
+	if d := t.inFlight; d != nil && t.st.Seq > 0 && cursor < d.StartOffset {
 		t.detach()
 	}
 	r := t.redeliver
@@ -82,11 +83,15 @@ func (t *Tx) adoptInFlight() error {
 		}
 		t.setInFlight(d)
 	}
-	if d := t.inFlight; !d.Detached && t.st.Cursor >= d.EndOffset && d.EndOffset > d.StartOffset {
+	return nil
+}
+
+// clearStale recognises an entry in flight that the cursor is past.
+func (t *Tx) clearStale() {
+	if d := t.inFlight; d != nil && !d.Detached && t.st.Cursor >= d.EndOffset && d.EndOffset > d.StartOffset {
 		t.stale = d
 		t.setInFlight(nil)
 	}
-	return nil
 }
 
 // readCursor reads .inbox-offset; a missing one is 0.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"heartbeat/internal/disk"
@@ -25,6 +26,8 @@ const (
 	journalName    = ".inbox-journal"
 	lockName       = ".inbox-lock"
 )
+
+var stateNames = []string{cursorName, inFlightName, respondedName, deadLetterName, resultsName, journalName, lockName}
 
 // Errors that callers tell apart with [errors.Is].
 var (
@@ -70,6 +73,9 @@ func Open(path string, opts Options) (*Inbox, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("open inbox %s: %w", path, err)
+	}
+	if slices.Contains(stateNames, filepath.Base(abs)) {
+		return nil, fmt.Errorf("open inbox %s: a state file beside an inbox has that name: choose another", path)
 	}
 	info, err := os.Stat(abs)
 	switch {

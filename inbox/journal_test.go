@@ -116,8 +116,12 @@ func TestTornRecordIsNotThere(t *testing.T) {
 			old, all := written(before[journal]), written(after[journal])
 			require.True(t, strings.HasPrefix(all, old))
 			record := strings.Index(all[len(old):], "\n") + 1
+			stride := 1
+			if testing.Short() {
+				stride = 13
+			}
 			for _, fill := range []bool{true, false} {
-				for cut := range record {
+				for cut := 0; cut < record; cut += stride {
 					cutOff := all[:len(old)+cut]
 					if fill {
 						cutOff = filled(cutOff, after[journal])

@@ -1,0 +1,141 @@
+// Package agent is a stand-in for Claude Code: a session that speaks the hook
+// protocol with a real hook process, and answers without a model. The demo and
+// the tests drain inboxes with it where the client itself is not at hand.
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"heartbeat/internal/host"
+)
+
+// Agent is a session. Set its fields, then Run it.
+type Agent struct {
+	// Hook is the command that is wired to every event, with its arguments.
+	Hook []string
+	// Transcript is a file that the session's turns are written to, as the
+	// client does; none when empty.
+	Transcript string
+	// SessionID names the session; a random one when empty.
+	SessionID string
+	// Answer is what the agent replies to a text.
+	Answer func(text string) string
+	// Turn, if set, sees each turn after its reply.
+	Turn func(text, reply string)
+	// Stderr, if set, gets what the hook says to a person.
+	Stderr func(line string)
+
+	promptID string
+}
+
+// Run starts with a person's prompt, goes on while the hook blocks the stop,
+// and returns when it approves.
+func (a *Agent) Run(ctx context.Context, prompt string) (err error) {
+	if a.SessionID == "" {
+		if a.SessionID, err = host.RandomName(); err != nil {
+			return err
+		}
+	}
+	if a.promptID, err = host.RandomName(); err != nil {
+		return err
+	}
+	if _, err := a.fire(ctx, map[string]any{"hook_event_name": "SessionStart", "source": "startup"}); err != nil {
+		return err
+	}
+	err = a.turns(ctx, prompt)
+	_, endErr := a.fire(ctx, map[string]any{"hook_event_name": "SessionEnd", "reason": "other"})
+	return errors.Join(err, endErr)
+}
+
+func (a *Agent) turns(ctx context.Context, text string) error {
+	if err := a.write("user", text, false); err != nil {
+		return err
+	}
+	for active := false; ; active = true {
+		reply := a.Answer(text)
+		if err := a.write("assistant", reply, false); err != nil {
+			return err
+		}
+		if a.Turn != nil {
+			a.Turn(text, reply)
+		}
+		next, err := a.fire(ctx, map[string]any{
+			"hook_event_name": "Stop", "stop_hook_active": active, "last_assistant_message": reply,
+		})
+		if err != nil || next == "" {
+			return err
+		}
+		text = next
+		if err := a.write("user", "Stop hook feedback:\n"+text, true); err != nil {
+			return err
+		}
+	}
+}
+
+// fire runs the hook for one event, and returns the text that it wants the
+// agent to go on with, or nothing.
+func (a *Agent) fire(ctx context.Context, event map[string]any) (string, error) {
+	event["session_id"], event["prompt_id"], event["transcript_path"] = a.SessionID, a.promptID, a.Transcript
+	input, err := json.Marshal(event)
+	if err != nil {
+		return "", fmt.Errorf("agent: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, a.Hook[0], a.Hook[1:]...)
+	var out, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &out, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("agent: run the hook %s: %w: %s", a.Hook[0], err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	for line := range bytes.Lines(stderr.Bytes()) {
+		if a.Stderr != nil {
+			a.Stderr(string(bytes.TrimSpace(line)))
+		}
+	}
+	return decision(out.Bytes())
+}
+
+func decision(stdout []byte) (string, error) {
+	if len(bytes.TrimSpace(stdout)) == 0 {
+		return "", nil
+	}
+	var d struct {
+		Decision string `json:"decision"`
+		Reason   string `json:"reason"`
+		Output   struct {
+			Context string `json:"additionalContext"`
+		} `json:"hookSpecificOutput"`
+	}
+	if err := json.Unmarshal(stdout, &d); err != nil {
+		return "", fmt.Errorf("agent: the hook printed no decision: %w", err)
+	}
+	if d.Decision == "block" {
+		return d.Reason, nil
+	}
+	return d.Output.Context, nil
+}
+
+// write adds a line to the transcript, in the client's shape.
+func (a *Agent) write(role, text string, meta bool) (err error) {
+	if a.Transcript == "" {
+		return nil
+	}
+	line, err := json.Marshal(map[string]any{
+		"type": role, "sessionId": a.SessionID, "isMeta": meta,
+		"message": map[string]any{"role": role, "content": text},
+	})
+	if err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	f, err := os.OpenFile(a.Transcript, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	_, err = f.Write(append(line, '\n'))
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,51 @@
+package claude
+
+import (
+	"io"
+	"unicode/utf16"
+
+	"heartbeat/internal/flat"
+)
+
+// Form is how a Stop hook hands a text over.
+type Form string
+
+// The forms.
+const (
+	AsReason  Form = "reason"  // a block with a reason, which arrives whole
+	AsContext Form = "context" // additional context, for short texts
+)
+
+// maxContext is how many characters (UTF-16 units) of additional context the
+// client passes on; the rest would go to a file.
+const maxContext = 10_000
+
+// WriteBlock prints the decision that goes on with text as the next turn, in
+// one write. A text too long for context is handed over as a reason.
+func WriteBlock(w io.Writer, text string, form Form) error {
+	var o flat.Object
+	if form == AsContext && fitsContext(text) {
+		var output flat.Object
+		output.String("hookEventName", EventStop)
+		output.String("additionalContext", text)
+		o.Raw("hookSpecificOutput", output.End())
+	} else {
+		o.String("decision", "block")
+		o.String("reason", text)
+	}
+	_, err := w.Write(append(o.End(), '\n'))
+	return err
+}
+
+func fitsContext(text string) bool {
+	if len(text) <= maxContext {
+		return true
+	}
+	units := 0
+	for _, r := range text {
+		if units += utf16.RuneLen(r); units > maxContext {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,72 @@
+package claude_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/claude"
+)
+
+func block(t testing.TB, text string, form claude.Form) string {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, claude.WriteBlock(&out, text, form))
+	require.Equal(t, 1, strings.Count(out.String(), "\n"), "one line")
+	return out.String()
+}
+
+func TestBlockAsReason(t *testing.T) {
+	for _, text := range []string{"next", "two\nlines\r\n\t", `"quoted" \`, "<b>&amp;</b> \u2028", "é😀\x00", strings.Repeat("x", 1<<20)} {
+		var got map[string]string
+		require.NoError(t, json.Unmarshal([]byte(block(t, text, claude.AsReason)), &got))
+		assert.Equal(t, map[string]string{"decision": "block", "reason": text}, got)
+	}
+}
+
+func TestBlockAsContext(t *testing.T) {
+	const text = "two\nlines \"é\""
+	var got map[string]map[string]string
+	require.NoError(t, json.Unmarshal([]byte(block(t, text, claude.AsContext)), &got))
+	assert.Equal(t, map[string]map[string]string{
+		"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": text},
+	}, got)
+}
+
+// The client counts characters as JavaScript does, and puts what is over 10,000
+// of them into a file: such a text is a reason.
+func TestLongContextIsAReason(t *testing.T) {
+	for name, unit := range map[string]string{"ASCII": "x", "two bytes": "é", "three bytes": "€", "a pair": "😀"} {
+		t.Run(name, func(t *testing.T) {
+			fits := strings.Repeat(unit, 10_000/len(utf16.Encode([]rune(unit))))
+			assert.Contains(t, block(t, fits, claude.AsContext), "additionalContext")
+			assert.Contains(t, block(t, fits+"x", claude.AsContext), `"decision":"block"`)
+			assert.Contains(t, block(t, fits, claude.AsReason), `"decision":"block"`)
+		})
+	}
+}
+
+type writes struct {
+	n   int
+	err error
+}
+
+func (w *writes) Write(b []byte) (int, error) {
+	w.n++
+	return len(b), w.err
+}
+
+// One write, so that a kill leaves all of the decision or nothing.
+func TestBlockIsOneWrite(t *testing.T) {
+	w := new(writes)
+	require.NoError(t, claude.WriteBlock(w, strings.Repeat("x", 1<<20), claude.AsReason))
+	assert.Equal(t, 1, w.n)
+	w.err = errors.New("nobody reads")
+	assert.ErrorIs(t, claude.WriteBlock(w, "x", claude.AsReason), w.err)
+}

@@ -1,0 +1,55 @@
+package claude
+
+import (
+	"fmt"
+
+	"heartbeat/internal/flat"
+)
+
+// Names of the hook events that heartbeat acts on.
+const (
+	EventStop             = "Stop"
+	EventStopFailure      = "StopFailure"
+	EventSubagentStop     = "SubagentStop"
+	EventSessionStart     = "SessionStart"
+	EventSessionEnd       = "SessionEnd"
+	EventUserPromptSubmit = "UserPromptSubmit"
+)
+
+// Input is what a hook gets on stdin. Members that a release or an event lacks
+// are empty.
+type Input struct {
+	Event          string // hook_event_name
+	SessionID      string
+	PromptID       string // since 2.1.196
+	AgentID        string // only inside a subagent
+	TranscriptPath string
+	StopHookActive bool
+	// LastMessage is last_assistant_message, the assistant's last text, since
+	// 2.1.47; of a StopFailure, the text of the error.
+	LastMessage string
+	Error       string // of a StopFailure
+}
+
+// ParseInput reads a hook's stdin. Unknown members are left out; a known one of
+// another type is an error.
+func ParseInput(b []byte) (*Input, error) {
+	m, err := flat.Parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("hook input (%d bytes): %w", len(b), err)
+	}
+	in := &Input{
+		Event:          m.String("hook_event_name"),
+		SessionID:      m.String("session_id"),
+		PromptID:       m.String("prompt_id"),
+		AgentID:        m.String("agent_id"),
+		TranscriptPath: m.String("transcript_path"),
+		StopHookActive: m.Bool("stop_hook_active"),
+		LastMessage:    m.String("last_assistant_message"),
+		Error:          m.String("error"),
+	}
+	if err := m.Err(); err != nil {
+		return nil, fmt.Errorf("hook input: %w", err)
+	}
+	return in, nil
+}

@@ -1,0 +1,133 @@
+package claude_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/claude"
+)
+
+func TestStopInput(t *testing.T) {
+	in, err := claude.ParseInput([]byte(`{"session_id":"6b1f/../x","transcript_path":"t.jsonl","cwd":"w","prompt_id":"p1",
+		"permission_mode":"default","hook_event_name":"Stop","stop_hook_active":true,"last_assistant_message":"caf\u00e9\n\ud83d\ude00",
+		"background_tasks":[],"effort":{"level":"high"},"future":{"deep":[[{}]]}}`))
+	require.NoError(t, err)
+	assert.Equal(t, &claude.Input{
+		Event: claude.EventStop, SessionID: "6b1f/../x", PromptID: "p1", TranscriptPath: "t.jsonl", StopHookActive: true,
+		LastMessage: "café\n😀",
+	}, in)
+}
+
+func TestSubagentInput(t *testing.T) {
+	in, err := claude.ParseInput([]byte(`{"hook_event_name":"SubagentStop","session_id":"s","agent_id":"a1","agent_type":"Explore"}`))
+	require.NoError(t, err)
+	assert.Equal(t, &claude.Input{Event: claude.EventSubagentStop, SessionID: "s", AgentID: "a1"}, in)
+}
+
+func TestFailureInput(t *testing.T) {
+	in, err := claude.ParseInput([]byte(`{"hook_event_name":"StopFailure","session_id":"s","error":"rate_limit","last_assistant_message":"API Error"}`))
+	require.NoError(t, err)
+	assert.Equal(t, &claude.Input{Event: claude.EventStopFailure, SessionID: "s", Error: "rate_limit", LastMessage: "API Error"}, in)
+}
+
+// Members that a release lacks are missing or null.
+func TestSparseInput(t *testing.T) {
+	for _, s := range []string{"{}", `{"prompt_id":null,"stop_hook_active":null,"last_assistant_message":null}`} {
+		in, err := claude.ParseInput([]byte(s))
+		require.NoError(t, err)
+		assert.Equal(t, &claude.Input{}, in)
+	}
+}
+
+func TestBadInputIsRefused(t *testing.T) {
+	for name, c := range map[string]struct{ text, says string }{
+		"empty":              {"", "hook input (0 bytes)"},
+		"no JSON":            {"hello", "hook input (5 bytes)"},
+		"array":              {"[]", "not a JSON object"},
+		"truncated":          {`{"session_id":"s","hook_event_na`, "cut off"},
+		"two":                {"{}{}", "not valid JSON"},
+		"session is number":  {`{"session_id":1}`, "session_id"},
+		"active is text":     {`{"stop_hook_active":"true"}`, "stop_hook_active"},
+		"message is object":  {`{"last_assistant_message":{"text":"x"}}`, "last_assistant_message"},
+		"event is list":      {`{"hook_event_name":["Stop"]}`, "hook_event_name"},
+		"prompt is boolean":  {`{"prompt_id":false}`, "prompt_id"},
+		"agent is number":    {`{"agent_id":0}`, "agent_id"},
+		"transcript is list": {`{"transcript_path":[]}`, "transcript_path"},
+		"error is object":    {`{"error":{}}`, "error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, err := claude.ParseInput([]byte(c.text))
+			assert.ErrorContains(t, err, c.says)
+			assert.Nil(t, in)
+		})
+	}
+}
+
+func TestLargeInput(t *testing.T) {
+	long := strings.Repeat("é\"\n", 10<<20/4)
+	text, err := json.Marshal(map[string]any{"hook_event_name": "Stop", "last_assistant_message": long})
+	require.NoError(t, err)
+	in, err := claude.ParseInput(text)
+	require.NoError(t, err)
+	assert.True(t, in.LastMessage == long)
+}
+
+const deepChild = "HEARTBEAT_TEST_DEEP"
+
+// Ten megabytes of brackets must not end the process: a stack that overflows
+// cannot be recovered from, and the hook would exit with status 2.
+func TestDeeplyNestedInput(t *testing.T) {
+	if open := os.Getenv(deepChild); open != "" {
+		text := `{"hook_event_name":"Stop","x":` + strings.Repeat(open, 10<<20/len(open))
+		if _, err := claude.ParseInput([]byte(text)); err == nil {
+			t.Error("it was taken for valid")
+		}
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestDeeplyNestedInput$")
+	cmd.Env = append(os.Environ(), deepChild+"=[")
+	out, err := cmd.CombinedOutput()
+	first, _, _ := bytes.Cut(out, []byte("\n\n"))
+	assert.NoError(t, err, "%s", first)
+}
+
+// FuzzParseInput holds ParseInput against encoding/json.
+func FuzzParseInput(f *testing.F) {
+	for _, s := range []string{
+		"", "{}", "[]", `{"session_id":"s","stop_hook_active":true}`, `{"session_id":1}`, `{"SESSION_ID":"s"}`, `{"error":"\ud800\u0041"}`,
+		"{\"last_assistant_message\":\"\xff\"}", `{"session_id":"a","session_id":null}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		in, err := claude.ParseInput(text)
+		if err != nil {
+			assert.Nil(t, in)
+			assert.ErrorContains(t, err, "hook input")
+			return
+		}
+		var members map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(text, &members))
+		for name, got := range map[string]string{
+			"hook_event_name": in.Event, "session_id": in.SessionID, "prompt_id": in.PromptID, "agent_id": in.AgentID,
+			"transcript_path": in.TranscriptPath, "last_assistant_message": in.LastMessage, "error": in.Error,
+		} {
+			assert.True(t, utf8.ValidString(got), name)
+			var want string
+			if raw, ok := members[name]; ok {
+				require.NoError(t, json.Unmarshal(raw, &want), name)
+			}
+			if utf8.Valid(text) {
+				assert.Equal(t, want, got, name)
+			}
+		}
+	})
+}
