@@ -1,0 +1,171 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/flat"
+	"heartbeat/internal/host"
+)
+
+// verdict is what a Stop says about the entry in flight.
+type verdict int
+
+const (
+	answered    verdict = iota + 1 // this Stop ends the turn that the entry was
+	sameStop                       // this Stop is the one that delivered the entry
+	interrupted                    // its session goes on, with another prompt
+	orphaned                       // its session is gone, or was resumed
+)
+
+// evidence is kept with a delivery: what identifies the Stop that made it.
+type evidence struct {
+	Active         bool
+	Reply          string // the hash of what the assistant had said
+	Transcript     string // its path
+	TranscriptSize int64  // -1 where there is no evidence
+	Boot           string
+	SinceBoot      int64 // nanoseconds
+	Client         int64 // process id of the client, 0 if unknown
+}
+
+func (e evidence) encode() []byte {
+	var o flat.Object
+	o.Bool("stop_hook_active", e.Active)
+	o.String("reply_sha256", e.Reply)
+	o.Text("transcript_path", e.Transcript)
+	o.Int("transcript_size", e.TranscriptSize)
+	o.String("boot", e.Boot)
+	o.Int("since_boot_ns", e.SinceBoot)
+	o.Int("client_pid", e.Client)
+	return o.End()
+}
+
+func (h *hook) recipient() inbox.Recipient {
+	in := h.input
+	if in == nil {
+		return inbox.Recipient{}
+	}
+	e := evidence{
+		Active: in.StopHookActive, Reply: replySum(in), Transcript: in.TranscriptPath,
+		TranscriptSize: claude.TranscriptSize(in.TranscriptPath),
+		Boot:           host.BootID(), SinceBoot: host.SinceBoot(), Client: int64(claude.PID()),
+	}
+	return inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.encode()}
+}
+
+func replySum(in *claude.Input) string {
+	sum := sha256.Sum256([]byte(in.LastMessage))
+	return hex.EncodeToString(sum[:])
+}
+
+func evidenceOf(d *inbox.Delivery) evidence {
+	m, err := flat.Parse(d.Evidence)
+	if err != nil {
+		return evidence{TranscriptSize: -1} // delivered by another program
+	}
+	return evidence{
+		Active: m.Bool("stop_hook_active"), Reply: m.String("reply_sha256"),
+		Transcript: m.String("transcript_path"), TranscriptSize: m.Int("transcript_size"),
+		Boot: m.String("boot"), SinceBoot: m.Int("since_boot_ns"),
+		Client: m.Int("client_pid"),
+	}
+}
+
+// judge says what this Stop tells of the entry in flight. Without a client's
+// input there is only heartbeat-rs's rule: the flag file says answered.
+func (h *hook) judge(tx *inbox.Tx, d *inbox.Delivery) verdict {
+	in := h.input
+	if in == nil {
+		if tx.Responded() {
+			return answered
+		}
+		return orphaned
+	}
+	e := evidenceOf(d)
+	if in.SessionID == d.SessionID && in.PromptID == d.PromptID {
+		switch {
+		case h.isDeliveringStop(d, e):
+			return sameStop
+		case d.PromptID != "" || in.StopHookActive:
+			return answered
+		}
+	}
+	if _, resumed := resumedSince(tx, d); in.SessionID == d.SessionID && !resumed {
+		return interrupted
+	}
+	return orphaned
+}
+
+// transcriptWait is how long the transcript is given to show an answer: the
+// client writes it late.
+const transcriptWait = 1500 * time.Millisecond
+
+// isDeliveringStop recognises a second hook of the Stop that delivered d. A
+// process that started before the delivery cannot bring its answer. One whose
+// input is another brings it. Where the input is the very same, as it is when
+// the model says the same thing twice, the transcript tells; where it cannot,
+// nothing is taken for an answer.
+func (h *hook) isDeliveringStop(d *inbox.Delivery, e evidence) bool {
+	in := h.input
+	if e.TranscriptSize < 0 {
+		return false
+	}
+	if e.Boot != "" && e.Boot == host.BootID() && h.began <= e.SinceBoot {
+		return true
+	}
+	if in.StopHookActive != e.Active || replySum(in) != e.Reply {
+		return false
+	}
+	seen := claude.Delivery{Path: in.TranscriptPath, Size: e.TranscriptSize, Text: d.Text()}
+	for deadline := time.Now().Add(transcriptWait); !seen.Answered(); time.Sleep(transcriptPoll) {
+		if claude.TranscriptSize(in.TranscriptPath) == 0 || time.Now().After(deadline) {
+			return true
+		}
+	}
+	return false
+}
+
+const transcriptPoll = 10 * time.Millisecond
+
+// neverReached asks the transcript of the session that the entry in flight was
+// delivered to, on behalf of a Stop.
+func (h *hook) neverReached(tx *inbox.Tx) bool {
+	d := tx.InFlight()
+	e := evidenceOf(d)
+	if h.input.SessionID == d.SessionID && e.Client != int64(claude.PID()) {
+		return false // resumed in another process
+	}
+	return neverReached(tx, d, e)
+}
+
+// recoveredUnreached is neverReached for a recovery, which no session starts.
+func recoveredUnreached(tx *inbox.Tx) bool {
+	return neverReached(tx, tx.InFlight(), evidenceOf(tx.InFlight()))
+}
+
+// neverReached reports whether that transcript proves that the model did not
+// get the text.
+func neverReached(tx *inbox.Tx, d *inbox.Delivery, e evidence) bool {
+	if e.TranscriptSize < 0 || e.Transcript == "" {
+		return false
+	}
+	seen := claude.Delivery{Path: e.Transcript, Size: e.TranscriptSize, Text: d.Text(), At: d.DeliveredAt}
+	if at, resumed := resumedSince(tx, d); resumed {
+		seen.Resumed = at
+	}
+	return seen.Missed()
+}
+
+// resumedSince tells a resumed session from one whose turn a person ended: only
+// the first has started again since the delivery.
+func resumedSince(tx *inbox.Tx, d *inbox.Delivery) (at time.Time, resumed bool) {
+	s, err := tx.Session(d.SessionID)
+	if err != nil || s.StartedAt == nil || !s.StartedAt.After(d.DeliveredAt) {
+		return time.Time{}, false
+	}
+	return *s.StartedAt, true
+}

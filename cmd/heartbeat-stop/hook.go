@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/host"
+)
+
+const (
+	modeDrain   = "drain"
+	modePersist = "persist"
+
+	idleTick = "--- IDLE TICK ---"
+
+	// hookLockWait is how long a hook waits for the inbox's lock; longer would
+	// hold the session up.
+	hookLockWait = 5 * time.Second
+)
+
+// hookFlags are what a settings file says of the hook.
+type hookFlags struct {
+	inbox      string
+	mode       string
+	idle       span
+	signalFile string
+	orphan     orphanFlags
+	maxEntries int
+	form       string
+	settle     span
+	help       bool
+	version    bool
+}
+
+func (h *hookFlags) set() *pflag.FlagSet {
+	f := newFlags("heartbeat-stop")
+	h.mode, h.idle, h.form, h.settle = modeDrain, span(2*time.Second), string(claude.AsReason), span(defaultSettle)
+	addInbox(f, &h.inbox)
+	f.Var(choice{&h.mode, []string{modeDrain, modePersist}}, "mode", "when the inbox is empty: drain approves the stop, persist waits")
+	f.Var(&h.idle, "idle-interval", "persist: how long to wait for an entry before an idle tick (seconds or a duration)")
+	f.StringVar(&h.signalFile, "signal-file", "", "file to touch when the stop is approved")
+	h.orphan.add(f)
+	f.IntVar(&h.maxEntries, "max-entries", 0, "approve the stop after this many answered entries in one session (0: no limit)")
+	f.Var(choice{&h.form, []string{string(claude.AsReason), string(claude.AsContext)}}, "as", "how the text is handed to the model")
+	f.Var(&h.settle, "settle", "how long a last line without newline must stand still to be an entry")
+	f.BoolVarP(&h.help, "help", "h", false, "show this help")
+	f.BoolVar(&h.version, "version", false, "show the version")
+	return f
+}
+
+const defaultSettle = 250 * time.Millisecond
+
+// hook is one run of the command as a hook.
+type hook struct {
+	hookFlags
+	streams
+	box   *inbox.Inbox
+	input *claude.Input // nil when no client started us
+	began int64         // host.SinceBoot at the start
+}
+
+// runHook is the command without a verb. Whatever fails, the stop is approved:
+// stdout stays empty.
+func runHook(args []string, s streams) int {
+	h := &hook{streams: s, began: host.SinceBoot()}
+	flags := h.set()
+	err := flags.Parse(args)
+	switch {
+	case err != nil:
+	case h.help:
+		fmt.Fprint(s.out, hookHelp(flags))
+		return exitOK
+	case h.version:
+		fmt.Fprintln(s.out, versionLine())
+		return exitOK
+	default:
+		err = h.check(flags.Args())
+	}
+	if err != nil {
+		s.complain(fmt.Errorf("%w (see heartbeat-stop --help)", err))
+		return exitError
+	}
+	return h.run()
+}
+
+func (h *hookFlags) check(rest []string) error {
+	switch {
+	case len(rest) > 0:
+		return fmt.Errorf("unexpected argument %q", rest[0])
+	case h.inbox == "":
+		return errNoInbox
+	case h.maxEntries < 0:
+		return fmt.Errorf("--max-entries is %d: it must be 0 or more", h.maxEntries)
+	}
+	return h.orphan.check()
+}
+
+func (h *hook) run() int {
+	in, err := readInput(h.in)
+	if err != nil && !errors.Is(err, errNoStdin) {
+		return h.failed(err)
+	}
+	h.input = in
+	if h.box, err = openInbox(h.inbox, hookLockWait); err != nil {
+		return h.failed(err)
+	}
+	return h.dispatch()
+}
+
+// dispatch acts on the event. An event of a subagent is nobody's answer, and an
+// unknown one none of our business: both leave everything as it is.
+func (h *hook) dispatch() int {
+	in := h.input
+	if in == nil {
+		return h.stop()
+	}
+	if in.AgentID != "" {
+		return exitOK
+	}
+	switch in.Event {
+	case claude.EventStop, "":
+		return h.stop()
+	case claude.EventStopFailure:
+		return h.stopFailure()
+	case claude.EventSessionStart:
+		return h.record(func(tx *inbox.Tx) error { return tx.StartSession(in.SessionID, claude.PID()) })
+	case claude.EventSessionEnd:
+		return h.record(func(tx *inbox.Tx) error { return tx.EndSession(in.SessionID) })
+	}
+	return exitOK
+}
+
+func (h *hook) stopFailure() int {
+	in := h.input
+	h.record(func(tx *inbox.Tx) error { return tx.Fail(in.SessionID, in.Error, in.LastMessage) })
+	return h.signal()
+}
+
+// record commits what an event beside Stop tells. A failure is said and has no
+// other effect: such an event's exit status decides nothing.
+func (h *hook) record(change func(*inbox.Tx) error) int {
+	tx, err := h.begin()
+	if err == nil {
+		if err = change(tx); err == nil {
+			err = tx.Commit()
+		}
+		err = errors.Join(err, h.end(tx))
+	}
+	if err != nil {
+		h.complain(err)
+	}
+	return exitOK
+}
+
+func (h *hook) begin() (*inbox.Tx, error) { return h.box.Begin(context.Background()) }
+
+func (h *hook) end(tx *inbox.Tx) error {
+	for _, w := range tx.Warnings() {
+		h.note("%s", w)
+	}
+	return tx.Close()
+}
+
+// failed approves the stop because of an error.
+func (h *hook) failed(err error) int {
+	h.complain(fmt.Errorf("%w: the stop is approved and nothing was changed", err))
+	return h.signal()
+}
+
+// approve ends the turn: an empty stdout, and the signal for the launcher.
+func (h *hook) approve() int { return h.signal() }
+
+func (h *hook) signal() int {
+	if h.signalFile == "" || h.input != nil && !h.endsTurn() {
+		return exitOK
+	}
+	if err := disk.Touch(h.signalFile); err != nil {
+		h.complain(fmt.Errorf("touch the signal file: %w", err))
+	}
+	return exitOK
+}
+
+func (h *hook) endsTurn() bool {
+	return h.input.Event == claude.EventStop || h.input.Event == "" || h.input.Event == claude.EventStopFailure
+}

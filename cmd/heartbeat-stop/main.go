@@ -1,0 +1,63 @@
+// The hook starts once per turn and lives for a moment: looking up the
+// container's CPU quota, and following it, would only make it later.
+//
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
+
+// Command heartbeat-stop is a Claude Code Stop hook that delivers the next entry
+// of a JSONL inbox after every turn, and the verbs that go with it.
+//
+// As a hook it prints nothing but the protocol on stdout, and never exits with
+// status 2, which would have Claude Code feed stderr to the model.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+)
+
+// Exit statuses. There is no 2 among them, on purpose.
+const (
+	exitOK    = 0
+	exitError = 1
+)
+
+func main() {
+	// A panic in another goroutine, or a fault of the runtime, would exit with
+	// status 2; this makes it abort by signal instead.
+	debug.SetTraceback("crash")
+	os.Exit(run(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// streams are the process's own, or a test's.
+type streams struct {
+	in       *os.File
+	out, err io.Writer
+}
+
+func (s streams) complain(err error) {
+	fmt.Fprintf(s.err, "heartbeat-stop: %s\n", oneLine(err.Error()))
+}
+
+func (s streams) note(format string, args ...any) {
+	fmt.Fprintf(s.err, "heartbeat-stop: %s\n", oneLine(fmt.Sprintf(format, args...)))
+}
+
+// oneLine keeps a joined error one sentence.
+func oneLine(s string) string { return strings.ReplaceAll(s, "\n", "; ") }
+
+func run(args []string, s streams) (status int) {
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(s.err, "heartbeat-stop: internal error: %v: please report it with this:\n%s", p, debug.Stack())
+			status = exitError
+		}
+	}()
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		return runVerb(args[0], args[1:], s)
+	}
+	return runHook(args, s)
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"heartbeat/internal/disk"
+)
+
+// TestMain makes the test binary the command itself where a script runs it.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"heartbeat-stop": main,
+		"hold-lock":      holdLock,
+		"parent":         parent,
+		"panic-aside":    panicAside,
+	})
+}
+
+// holdLock takes the lock on the file that its argument names, says so by making
+// a file `held` beside it, and keeps it until it is killed.
+func holdLock() {
+	lock, err := disk.AcquireLock(context.Background(), os.Args[1], 0)
+	if err == nil {
+		err = os.WriteFile(os.Args[1]+".held", nil, 0o600)
+	}
+	if err != nil {
+		fatal(err)
+	}
+	awaitSignal()
+	if err := lock.Release(); err != nil {
+		fatal(err)
+	}
+}
+
+// parent runs a command as its child, with the file of the second argument as
+// stdin and its output in OUT.out and OUT.err, writes both process ids into
+// OUT.pids, and waits.
+func parent() {
+	out := os.Args[1]
+	cmd := exec.Command(os.Args[3], os.Args[4:]...)
+	var err error
+	if cmd.Stdin, err = os.Open(os.Args[2]); err != nil {
+		fatal(err)
+	}
+	for name, stream := range map[string]*io.Writer{".out": &cmd.Stdout, ".err": &cmd.Stderr} {
+		if *stream, err = os.Create(out + name); err != nil {
+			fatal(err)
+		}
+	}
+	if err := cmd.Start(); err != nil {
+		fatal(err)
+	}
+	pids := strconv.Itoa(os.Getpid()) + " " + strconv.Itoa(cmd.Process.Pid)
+	if err := os.WriteFile(out+".tmp", []byte(pids), 0o600); err != nil {
+		fatal(err)
+	}
+	if err := os.Rename(out+".tmp", out+".pids"); err != nil {
+		fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		fatal(err)
+	}
+}
+
+// panicAside is the command with a panic in a goroutine that nobody recovers
+// from, at the first change of the state.
+func panicAside() {
+	disk.TestOnlyObserver = func(disk.Op) error {
+		go func() { panic("aside") }()
+		select {}
+	}
+	main()
+}
+
+func awaitSignal() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	<-signals
+}
+
+func fatal(err error) {
+	fmt.Fprintf(os.Stderr, "%s: %v\n", strings.Join(os.Args, " "), err)
+	os.Exit(1)
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/host"
+)
+
+// watchPoll is how often a waiting hook looks where file events do not arrive.
+const watchPoll = time.Second
+
+// errSessionGone ends a wait: nobody would read the decision.
+var errSessionGone = errors.New("the session is gone")
+
+// endedBy ends a wait: a signal asked for it.
+type endedBy struct{ syscall.Signal }
+
+func (e endedBy) Error() string { return "ended by " + e.Signal.String() }
+
+// persist waits in the hook until an entry arrives, and ends the turn with an
+// idle tick when none does. Nothing is taken once the wait was ended from
+// outside.
+func (h *hook) persist() int {
+	ctx, stop := waitContext()
+	defer stop()
+	// Watching begins before the first look, or an entry that arrives between
+	// the two would wait for the next poll.
+	w, err := h.box.Watch(watchPoll)
+	if err != nil {
+		return h.failed(err)
+	}
+	defer func() { _ = w.Close() }() // best effort: the process ends
+	idle := time.NewTimer(time.Duration(h.idle))
+	defer idle.Stop()
+	for {
+		o, err := h.look(ctx)
+		if ctx.Err() != nil {
+			return h.ended(context.Cause(ctx))
+		}
+		switch {
+		case err != nil:
+			return h.failed(err)
+		case o == delivered || o == leave:
+			return exitOK
+		case o == approved:
+			return h.approve()
+		}
+		select {
+		case <-ctx.Done():
+			return h.ended(context.Cause(ctx))
+		case <-w.C:
+		case <-idle.C:
+			return h.idleTick(ctx)
+		}
+	}
+}
+
+// look is one tick, and another when a last line had to stand still first.
+func (h *hook) look(ctx context.Context) (outcome, error) {
+	var still inbox.Mark
+	for ctx.Err() == nil {
+		o, err := h.tick(still)
+		if err != nil || o != torn {
+			return o, err
+		}
+		if still, err = h.box.AwaitStill(ctx, time.Duration(h.settle)); err != nil {
+			return 0, err
+		}
+	}
+	return 0, context.Cause(ctx)
+}
+
+func (h *hook) idleTick(ctx context.Context) int {
+	o, err := h.look(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return h.ended(context.Cause(ctx))
+	case err != nil:
+		return h.failed(err)
+	case o == approved:
+		return h.approve()
+	case o != empty:
+		return exitOK
+	}
+	if err := claude.WriteBlock(h.out, idleTick, claude.AsReason); err != nil {
+		return h.failed(fmt.Errorf("print the idle tick: %w", err))
+	}
+	return exitOK
+}
+
+// ended leaves without a decision. The status of a signal is the shell's.
+func (h *hook) ended(cause error) int {
+	h.note("%v: nothing was taken", cause)
+	var by endedBy
+	if errors.As(cause, &by) {
+		return 128 + int(by.Signal)
+	}
+	return exitOK
+}
+
+// awaitStill waits before any wait was begun that could be ended from outside.
+func (h *hook) awaitStill() (inbox.Mark, error) {
+	return h.box.AwaitStill(context.Background(), time.Duration(h.settle))
+}
+
+// waitContext is done when a signal asks to end, or when the session dies: the
+// client itself, or whoever started the hook.
+func waitContext() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
+	client := make(<-chan struct{})
+	if pid := claude.PID(); pid != 0 {
+		client = host.Died(pid)
+	}
+	parent := host.Died(os.Getppid())
+	go func() {
+		select {
+		case s := <-signals:
+			cancel(endedBy{s.(syscall.Signal)})
+		case <-client:
+			cancel(errSessionGone)
+		case <-parent:
+			cancel(errSessionGone)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/internal/settings"
+)
+
+const (
+	// hookTimeout is the client's default, in seconds.
+	hookTimeout = 600
+	// idleMargin is what the timeout leaves beyond the idle interval.
+	idleMargin = 30 * time.Second
+)
+
+// installFlags are those of install; uninstall has some of them.
+type installFlags struct {
+	hook     hookFlags
+	scope    string
+	settings string
+	print    bool
+	json     bool
+}
+
+// installed is what install and uninstall print with --json.
+type installed struct {
+	Settings string   `json:"settings"`
+	Changed  bool     `json:"changed"`
+	Command  string   `json:"command"`
+	Args     []string `json:"args"`
+	Timeout  int      `json:"timeout,omitempty"`
+}
+
+func (o *installFlags) add(f *pflag.FlagSet) {
+	o.scope = string(settings.Project)
+	scopes := []string{string(settings.Project), string(settings.Local), string(settings.User)}
+	f.Var(choice{&o.scope, scopes}, "scope", "whose settings: of the project in this directory, your own for it, or yours for all")
+	f.StringVar(&o.settings, "settings", "", "the settings file itself, in place of --scope")
+	f.BoolVar(&o.print, "print", false, "show the file as it would be, and write nothing")
+	f.BoolVar(&o.json, "json", false, "print one JSON object")
+}
+
+func installVerb() verb {
+	return verb{
+		name:  "install",
+		short: "wire the hook into a Claude Code settings file",
+		long: `Wire this command into a Claude Code settings file as the hook of Stop,
+StopFailure, SessionStart, SessionEnd and UserPromptSubmit, with the flags given
+here, a timeout above the idle interval, and the cap on consecutive blocks
+lifted (env.CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=0: without that the ninth entry in a
+row would be swallowed). Whatever else is in the file stays byte for byte.
+Installing again changes nothing, or only the flags that differ.`,
+		example: `heartbeat-stop install --inbox work/inbox.jsonl
+heartbeat-stop install --inbox work/inbox.jsonl --scope user --mode persist --idle-interval 5m --print`,
+		build: func() (*pflag.FlagSet, action) {
+			o := &installFlags{}
+			f := newFlags("install")
+			hook := o.hook.set()
+			for _, name := range []string{"help", "version"} {
+				hook.Lookup(name).Hidden = true
+			}
+			hook.VisitAll(func(flag *pflag.Flag) {
+				if !flag.Hidden {
+					f.AddFlag(flag)
+				}
+			})
+			o.add(f)
+			return f, func(args []string, s streams) error {
+				return o.run(f, args, s, "install", settings.Install, settings.InstallFile)
+			}
+		},
+	}
+}
+
+func uninstallVerb() verb {
+	return verb{
+		name:  "uninstall",
+		short: "take the hook out of a settings file again",
+		long: `Take out of a Claude Code settings file what install wrote for this inbox. A
+file that nothing else was changed in is as it was before.`,
+		example: `heartbeat-stop uninstall --inbox work/inbox.jsonl`,
+		build: func() (*pflag.FlagSet, action) {
+			o := &installFlags{}
+			o.hook.set()
+			f := newFlags("uninstall")
+			addInbox(f, &o.hook.inbox)
+			o.add(f)
+			return f, func(args []string, s streams) error {
+				return o.run(f, args, s, "uninstall", settings.Uninstall, settings.UninstallFile)
+			}
+		},
+	}
+}
+
+func (o *installFlags) run(f *pflag.FlagSet, args []string, s streams, verb string,
+	edit func([]byte, settings.Wiring) ([]byte, error), editFile func(string, settings.Wiring) (bool, error),
+) error {
+	if err := noArgs(args); err != nil {
+		return err
+	}
+	w, err := o.wiring(f)
+	if err != nil {
+		return err
+	}
+	path, err := o.path()
+	if err != nil {
+		return usageError{err}
+	}
+	if o.print {
+		return preview(path, w, edit, s)
+	}
+	if verb == "install" && strings.Contains(w.Command, string(filepath.Separator)+"go-build") {
+		return fmt.Errorf("install: %s is a `go run` build and will be gone: build the command first (see the README), and run that", w.Command)
+	}
+	changed, err := editFile(path, w)
+	if err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	report := installed{Settings: path, Changed: changed, Command: w.Command, Args: w.Args, Timeout: w.Timeout}
+	return (&inboxFlags{json: o.json}).print(s, report, report.sentence(verb))
+}
+
+func (i installed) sentence(verb string) string {
+	switch {
+	case !i.Changed:
+		return i.Settings + " is as it should be already: nothing was changed"
+	case verb == "uninstall":
+		return "took the hook out of " + i.Settings
+	}
+	return fmt.Sprintf("wired %s into %s: a new session picks it up, and so does one that trusts the folder and reloads its settings", i.Command, i.Settings)
+}
+
+func preview(path string, w settings.Wiring, edit func([]byte, settings.Wiring) ([]byte, error), s streams) error {
+	before, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("settings: %w", err)
+	}
+	after, err := edit(before, w)
+	if err != nil {
+		return fmt.Errorf("settings %s: %w", path, err)
+	}
+	_, err = s.out.Write(after)
+	return err
+}
+
+// wiring turns the flags into what the settings file says. Only flags that were
+// given are written, so that defaults can get better.
+func (o *installFlags) wiring(f *pflag.FlagSet) (settings.Wiring, error) {
+	if err := o.hook.check(nil); err != nil {
+		return settings.Wiring{}, usageError{err}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return settings.Wiring{}, fmt.Errorf("find this command's own path: %w", err)
+	}
+	for _, path := range []*string{&o.hook.inbox, &o.hook.signalFile} {
+		if *path == "" {
+			continue
+		}
+		if *path, err = filepath.Abs(*path); err != nil {
+			return settings.Wiring{}, err
+		}
+	}
+	return hookWiring(self, o.args(f), time.Duration(o.hook.idle)), nil
+}
+
+func hookWiring(self string, args []string, idle time.Duration) settings.Wiring {
+	return settings.Wiring{
+		Command: self,
+		Args:    args,
+		Timeout: max(hookTimeout, int(math.Ceil((idle + idleMargin).Seconds()))),
+		Events: []string{settings.Stop, settings.StopFailure, settings.SessionStart,
+			settings.SessionEnd, settings.UserPromptSubmit},
+		Env: map[string]string{settings.BlockCapEnv: "0"},
+	}
+}
+
+func (o *installFlags) args(f *pflag.FlagSet) []string {
+	args := []string{"--inbox", o.hook.inbox}
+	own := map[string]bool{"inbox": true, "scope": true, "settings": true, "print": true, "json": true, "help": true}
+	f.Visit(func(flag *pflag.Flag) {
+		if !own[flag.Name] {
+			args = append(args, "--"+flag.Name, flag.Value.String())
+		}
+	})
+	return args
+}
+
+func (o *installFlags) path() (string, error) {
+	if o.settings != "" {
+		return filepath.Abs(o.settings)
+	}
+	project, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	home, err := os.UserHomeDir()
+	if err != nil && o.scope == string(settings.User) {
+		return "", err
+	}
+	return settings.Path(settings.Scope(o.scope), project, home, os.Getenv("CLAUDE_CONFIG_DIR"))
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	recovery "heartbeat/recover"
+)
+
+func recoverVerb() verb {
+	return verb{
+		name:  "recover",
+		short: "decide about an entry that a session left unanswered",
+		long: `Decide about the entry that was in flight when its session ended, and remove
+the session's leftovers (.in-flight, .responded). Call it before the next
+session, and before truncating the inbox. An entry that was answered is only
+tidied up; one whose text provably never reached the model is delivered again
+whatever the policy.
+
+Exit status: 0 done (also when nothing was in flight), 1 the state is not valid
+or could not be changed: nothing was discarded.`,
+		example: `heartbeat-stop recover --inbox work/inbox.jsonl --on-orphan retry || exit 1`,
+		build: func() (*pflag.FlagSet, action) {
+			var i inboxFlags
+			var o orphanFlags
+			f := newFlags("recover")
+			i.add(f)
+			o.add(f)
+			return f, func(args []string, s streams) error {
+				if err := noArgs(args); err != nil {
+					return err
+				}
+				if err := o.check(); err != nil {
+					return usageError{err}
+				}
+				return runRecover(&i, o.options(), s)
+			}
+		},
+	}
+}
+
+func runRecover(i *inboxFlags, o recovery.Options, s streams) error {
+	box, err := i.open()
+	if err != nil {
+		return err
+	}
+	o.Unreached = recoveredUnreached
+	report, err := recovery.Run(context.Background(), box, o)
+	if err != nil {
+		return fmt.Errorf("recover: %w", err)
+	}
+	for _, w := range report.Warnings {
+		s.note("%s", w)
+	}
+	return i.print(s, report, report.String())
+}
