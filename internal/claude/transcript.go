@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+	"golang.org/x/sys/unix"
 )
 
 // Delivery is a text that a Stop hook handed over, as far as a transcript can
@@ -27,7 +28,7 @@ type Delivery struct {
 // TranscriptSize is the size of a transcript, 0 when it cannot be read.
 func TranscriptSize(path string) int64 {
 	info, err := os.Stat(path)
-	if path == "" || err != nil {
+	if path == "" || err != nil || !info.Mode().IsRegular() {
 		return 0
 	}
 	return info.Size()
@@ -125,11 +126,14 @@ func isOverride(l gjson.Result) bool {
 // each calls f for every line that came since the delivery. A transcript that
 // is not there, or has not grown, is an error.
 func (d Delivery) each(f func(gjson.Result)) error {
-	file, err := os.Open(d.Path)
+	file, err := os.OpenFile(d.Path, os.O_RDONLY|unix.O_NONBLOCK, 0) // or a FIFO would hold the hook up
 	if err != nil {
 		return err
 	}
 	defer file.Close() // read only: nothing to lose
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return errors.New("the transcript is not a regular file")
+	}
 	if _, err := file.Seek(d.Size, io.SeekStart); err != nil {
 		return err
 	}
