@@ -46,6 +46,9 @@ func AcquireLock(ctx context.Context, path string, wait time.Duration) (*Lock, e
 	}
 }
 
+// Identity is that of the lock file: see [File.Identity].
+func (l *Lock) Identity() string { return l.f.Identity() }
+
 // Release gives the lock back.
 func (l *Lock) Release() error {
 	if l == nil {

@@ -8,6 +8,17 @@ func datasync(fd int) error { return unix.Fdatasync(fd) }
 
 func dirsync(fd int) error { return unix.Fsync(fd) }
 
+// birth is when the file was made, in nanoseconds since 1970, or 0 where the
+// file system does not say.
+func birth(f *File) int64 {
+	var st unix.Statx_t
+	err := unix.Statx(f.fd, "", unix.AT_EMPTY_PATH, unix.STATX_BTIME, &st)
+	if err != nil || st.Mask&unix.STATX_BTIME == 0 {
+		return 0
+	}
+	return st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
+}
+
 func infoOf(st *unix.Stat_t) Info {
 	return Info{
 		Size: st.Size, Mtime: st.Mtim.Nano(), Atime: st.Atim.Nano(), Dev: st.Dev, Ino: st.Ino, UID: st.Uid,

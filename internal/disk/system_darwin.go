@@ -10,6 +10,15 @@ func datasync(fd int) error {
 
 func dirsync(fd int) error { return datasync(fd) }
 
+// birth is when the file was made, in nanoseconds since 1970.
+func birth(f *File) int64 {
+	var st unix.Stat_t
+	if unix.Fstat(f.fd, &st) != nil {
+		return 0
+	}
+	return st.Btim.Nano()
+}
+
 func infoOf(st *unix.Stat_t) Info {
 	return Info{
 		Size: st.Size, Mtime: st.Mtim.Nano(), Atime: st.Atim.Nano(), Dev: uint64(st.Dev), Ino: st.Ino, UID: st.Uid,

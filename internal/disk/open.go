@@ -1,0 +1,162 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+const stateFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
+
+// OpenRead opens a state file for reading. A file that is not there gives an
+// error that matches [fs.ErrNotExist]; one that is not ours, [ErrForeign].
+func OpenRead(path string) (*File, error) {
+	return openState(path, unix.O_RDONLY)
+}
+
+// OpenExisting opens a state file for reading and writing, as [OpenRead] does.
+func OpenExisting(path string) (*File, error) {
+	return openState(path, unix.O_RDWR)
+}
+
+// OpenWrite opens a state file for reading and writing, and creates it with
+// mode 0600 where it is missing; created says which. A name is only durable
+// after [SyncDir], and one that was there may lack that: whoever made it may have
+// been killed before.
+func OpenWrite(path string) (f *File, created bool, err error) {
+	for {
+		f, err = openState(path, unix.O_RDWR)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return f, false, err
+		}
+		f, err = create(path)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err == nil, err
+		}
+	}
+}
+
+// OpenAppend opens a user's file (see [OpenForeign]) for [File.Append] and for
+// reading, and creates it with mode 0600 where it is missing.
+func OpenAppend(path string) (f *File, created bool, err error) {
+	for {
+		f, err = OpenForeign(path, unix.O_RDWR|unix.O_APPEND)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return f, false, err
+		}
+		f, err = create(path)
+		if errors.Is(err, fs.ErrExist) {
+			if target, err := os.Readlink(path); err == nil {
+				return nil, false, fmt.Errorf("open %s: it is a symbolic link to %s, which is not there", path, target)
+			}
+			continue
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		if err := f.Close(); err != nil {
+			return nil, true, err
+		}
+		f, err = OpenForeign(path, unix.O_RDWR|unix.O_APPEND)
+		return f, true, err
+	}
+}
+
+// OpenForeign opens a file that belongs to the user rather than to heartbeat:
+// links are followed, and any owner will do. It still must be a regular file.
+// flags are those of open(2), beside the ones that keep it from blocking.
+func OpenForeign(path string, flags int) (*File, error) {
+	fd, err := open(path, flags|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{fd: fd, path: path}
+	if err := f.refresh(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	switch {
+	case f.info.IsDir:
+		return nil, errors.Join(fmt.Errorf("open %s: it is a directory, not a file", path), f.Close())
+	case !f.info.IsRegular:
+		return nil, errors.Join(fmt.Errorf("open %s: it is not a regular file", path), f.Close())
+	}
+	return f, nil
+}
+
+func openState(path string, flags int) (*File, error) {
+	fd, err := open(path, flags|stateFlags, 0)
+	if errors.Is(err, unix.ELOOP) {
+		return nil, fmt.Errorf("open %s: it is a symbolic link, which is never followed for a state file: remove it: %w", path, ErrForeign)
+	}
+	if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENXIO) || errors.Is(err, unix.EOPNOTSUPP) {
+		return nil, notRegular(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := &File{fd: fd, path: path}
+	if err := f.mustBeOurs(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (f *File) mustBeOurs() error {
+	if err := f.refresh(); err != nil {
+		return err
+	}
+	if !f.info.IsRegular {
+		return notRegular(f.path)
+	}
+	me := uint32(os.Geteuid())
+	if me != 0 && f.info.UID != me && f.info.UID != 0 {
+		return fmt.Errorf("open %s: it belongs to user %d, and this is user %d: %w", f.path, f.info.UID, me, ErrForeign)
+	}
+	return nil
+}
+
+func notRegular(path string) error {
+	return fmt.Errorf("open %s: it is not a regular file: remove it: %w", path, ErrForeign)
+}
+
+// create makes a file that must not be there yet. Root, acting in somebody's
+// directory, leaves the file to that user, who could not read it otherwise.
+func create(path string) (*File, error) {
+	if err := announce(Op{Kind: OpCreate, Path: path}); err != nil {
+		return nil, err
+	}
+	fd, err := open(path, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|stateFlags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{fd: fd, path: path}
+	if os.Geteuid() == 0 {
+		var dir unix.Stat_t
+		if unix.Stat(filepath.Dir(path), &dir) == nil && dir.Uid != 0 {
+			if err := unix.Fchown(fd, int(dir.Uid), int(dir.Gid)); err != nil {
+				return nil, errors.Join(&fs.PathError{Op: "chown", Path: path, Err: err}, f.Close())
+			}
+		}
+	}
+	if err := f.refresh(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func open(path string, flags int, mode uint32) (int, error) {
+	for {
+		fd, err := unix.Open(path, flags, mode)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return -1, &fs.PathError{Op: "open", Path: path, Err: err}
+		}
+		return fd, nil
+	}
+}
