@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,7 +25,9 @@ type member struct {
 
 // Parse reads one JSON object. Of a name that comes twice, the last counts.
 func Parse(object []byte) (*Members, error) {
-	if !gjson.ValidBytes(object) {
+	// encoding/json scans without types and without recursion, and bounds the
+	// depth that gjson then may recurse to.
+	if !json.Valid(object) {
 		return nil, errors.New("it is not valid JSON, or cut off")
 	}
 	root := gjson.ParseBytes(object)
@@ -73,8 +76,8 @@ func (m *Members) IsString(name string) bool { return m.find(name).Type == gjson
 // Int reads a whole number.
 func (m *Members) Int(name string) int64 {
 	v := m.find(name)
-	n := v.Int()
-	if !m.is(name, v, v.Type == gjson.Number && float64(n) == v.Num, "a whole number") {
+	n, err := strconv.ParseInt(v.Raw, 10, 64)
+	if !m.is(name, v, v.Type == gjson.Number && err == nil, "a whole number") {
 		return 0
 	}
 	return n
