@@ -81,6 +81,13 @@ func (t *Tx) adoptInFlight() error {
 		if d.Inbox != "" && d.Inbox != t.box.name {
 			return fmt.Errorf("read %s: it is an entry of the inbox %s, not of %s: give each inbox a directory of its own: %w", path, d.Inbox, t.box.name, ErrOtherInbox)
 		}
+		// Somebody else's file is no evidence that the inbox was replaced.
+		if fits, err := t.holds(d); err != nil {
+			return err
+		} else if !fits {
+			t.warn("%s names an entry [%d,%d) that the inbox does not have: it is kept apart from the file", path, d.StartOffset, d.EndOffset)
+			d.Detached = true
+		}
 		t.setInFlight(d)
 	}
 	return nil

@@ -12,8 +12,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/disk"
 )
 
 func send(t testing.TB, box *inbox.Inbox, m inbox.Message) inbox.Receipt {
@@ -227,4 +229,27 @@ func TestAppendWaitsForATornTail(t *testing.T) {
 	echo(t, box.Path(), " no more\n")
 	require.NoError(t, <-done)
 	assert.Equal(t, []string{"torn no more", "x"}, drain(t, box))
+}
+
+// Once committed, an entry is appended: where the inbox itself cannot be written
+// to just now, the next transaction does it, once.
+func TestAppendStandsWhenTheInboxCannotFollow(t *testing.T) {
+	box := newBox(t, "one\n")
+	disk.TestOnlyObserver = func(op disk.Op) error {
+		if op.Kind == disk.OpWrite && op.Path == box.Path() {
+			return unix.ENOSPC
+		}
+		return nil
+	}
+	defer func() { disk.TestOnlyObserver = nil }()
+	r, err := box.Append(context.Background(), inbox.Message{ID: "i", Text: "two"}, 0)
+	disk.TestOnlyObserver = nil
+	require.NoError(t, err)
+	assert.True(t, r.Appended)
+	assert.Len(t, r.Warnings, 1)
+	assert.Equal(t, "one\n", read(t, box.Path()))
+	assert.Equal(t, int64(4), r.Start)
+	assert.Equal(t, "queued", send(t, box, inbox.Message{ID: "i", Text: "two"}).Found)
+	assert.Equal(t, r.End, fileSize(t, box.Path()))
+	assert.Equal(t, []string{"one", "two"}, drain(t, box))
 }

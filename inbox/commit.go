@@ -58,6 +58,7 @@ func (t *Tx) plan(next *state) (err error) {
 				return err
 			}
 			next.Appends = append(next.Appends, a)
+			t.appendedEnd = a.At + int64(len(a.bytes()))
 			continue
 		}
 		again := slices.ContainsFunc(next.Appends, func(a appendRecord) bool { return a.File == p.file })

@@ -99,6 +99,9 @@ func decodeDelivery(file []byte) (*Delivery, error) {
 			return nil, fmt.Errorf("it has no %s", name)
 		}
 	}
+	if flat.TooDeep(file) {
+		return nil, errors.New("it is nested too deeply")
+	}
 	var d Delivery
 	if err := d.decode(m); err != nil {
 		return nil, err

@@ -118,3 +118,24 @@ func TestSamePromptEveryNight(t *testing.T) {
 		})
 	}
 }
+
+// An .in-flight that another program wrote may not fit the inbox. That says
+// nothing against the inbox, which has not changed: what was answered stays so.
+func TestForeignEntryDoesNotRewind(t *testing.T) {
+	for name, content := range map[string]string{
+		"beyond the end": fiveMembers(1_000, 1_004, "zero"),
+		"another line":   fiveMembers(4, 8, "zero"),
+		"edited text":    fiveMembers(4, 8, "two, but better"),
+		"amid a line":    fiveMembers(5, 9, "zero"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := newBox(t, oldContent)
+			turn(t, box)
+			acknowledge(t, box, "done")
+			write(t, beside(box, ".in-flight"), content)
+			in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.DeadLetter(inbox.ReasonOrphaned)) })
+			assert.Len(t, deadLetters(t, box), 1)
+			assert.Equal(t, []string{"two", "three"}, drain(t, box))
+		})
+	}
+}

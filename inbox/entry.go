@@ -55,7 +55,7 @@ func decodeLine(raw []byte) (id, text string, meta map[string]json.RawMessage) {
 
 func decodeEnvelope(raw []byte) (id, text string, meta map[string]json.RawMessage, ok bool) {
 	m, err := flat.Parse(raw)
-	if err != nil || !m.IsString("prompt") {
+	if err != nil || !m.IsString("prompt") || flat.TooDeep(raw) {
 		return "", "", nil, false
 	}
 	taken := []string{"prompt"}

@@ -66,7 +66,9 @@ func anyLine(r io.Reader, id string, match func([]byte) bool) (bool, error) {
 	for {
 		l, err := in.ReadSlice('\n')
 		if err == bufio.ErrBufferFull {
-			long = append(long, l...)
+			if len(long) <= MaxLine { // a longer one is no entry
+				long = append(long, l...)
+			}
 			continue
 		}
 		if len(long) > 0 {

@@ -88,22 +88,12 @@ func (t *Tx) writeAppend(a appendRecord) error {
 	if err != nil {
 		return err
 	}
-	info, err := f.Stat()
+	rest, at, err := missing(f, a)
+	if err == nil && len(rest) > 0 {
+		err = f.WriteAt(rest, at)
+	}
 	if err != nil {
 		return err
-	}
-	content := a.bytes()
-	at := min(a.At, info.Size)
-	there := make([]byte, min(int64(len(content)), info.Size-at))
-	if len(there) > 0 {
-		if _, err := f.ReadAt(there, at); err != nil {
-			return err
-		}
-	}
-	if !bytes.Equal(there, content) {
-		if err := f.WriteAt(content, at); err != nil {
-			return err
-		}
 	}
 	if a.File != deadLetterName {
 		return nil
@@ -111,7 +101,7 @@ func (t *Tx) writeAppend(a appendRecord) error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	if at == 0 {
+	if a.At == 0 || at == 0 {
 		return disk.SyncDir(t.box.dir)
 	}
 	return nil

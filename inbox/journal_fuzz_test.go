@@ -1,6 +1,7 @@
 package inbox_test
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -56,6 +57,9 @@ func FuzzJournal(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, behind []byte, at int, flip byte) {
+		if bytes.Contains(behind, []byte(`"seq"`)) {
+			t.Skip("a record of some other journal, which storage does not make up")
+		}
 		spoilt := []byte(j)
 		spoilt[uint(at)%uint(len(spoilt))] ^= flip
 		restore(t, box, last) // in place: the inbox is recognised by its inode, too

@@ -1,9 +1,7 @@
 package inbox
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 
 	"golang.org/x/sys/unix"
@@ -23,75 +21,27 @@ func (t *Tx) writeQueue(a appendRecord) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	there, err := began(f, a)
-	if err != nil {
-		return err
-	}
-	content := a.bytes()
+	rest, at, err := missing(f, a)
 	switch {
-	case f.Info().Size >= a.At && bytes.HasPrefix(content, there):
-		content = content[len(there):]
-	case zeroed(there, content):
-		return t.mendQueue(a)
-	default:
-		if content, err = behind(f, a); err != nil {
-			return err
-		}
+	case err != nil || len(rest) == 0:
+		return err
+	case at < f.Info().Size:
+		return t.mendQueue(rest, at)
 	}
-	if len(content) == 0 {
-		return nil
+	at, err = f.Append(rest)
+	if err == nil {
+		t.appendedEnd = at + int64(len(rest))
 	}
-	at, err := f.Append(content)
-	t.appendedEnd = at + int64(len(content))
 	return err
 }
 
-// began reads what stands where the line belongs, as far as the line would go.
-func began(f *disk.File, a appendRecord) ([]byte, error) {
-	n := min(int64(len(a.bytes())), max(0, f.Info().Size-a.At))
-	there := make([]byte, n)
-	if n == 0 {
-		return there, nil
-	}
-	_, err := f.ReadAt(there, a.At)
-	return there, err
-}
-
-// zeroed recognises a line of which a power loss left zeros: the file's length
-// was on the disk before its bytes.
-func zeroed(there, content []byte) bool {
-	if len(there) == 0 || len(there) > len(content) {
-		return false
-	}
-	for i, b := range there {
-		if b != 0 && b != content[i] {
-			return false
-		}
-	}
-	return true
-}
-
-func (t *Tx) mendQueue(a appendRecord) error {
+// mendQueue writes amid the file, which a descriptor for appending cannot.
+func (t *Tx) mendQueue(b []byte, at int64) error {
 	f, err := disk.OpenForeign(t.box.path, unix.O_RDWR)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.WriteAt(a.bytes(), a.At), f.Close())
-}
-
-// behind is what to append where others wrote in the line's place: nothing if it
-// stands further on.
-func behind(f *disk.File, a appendRecord) ([]byte, error) {
-	size := f.Info().Size
-	if a.At < size {
-		found, err := anyLine(io.NewSectionReader(f, a.At, size-a.At), "", func(l []byte) bool { return bytes.Equal(l, a.Line) })
-		if err != nil || found {
-			return nil, err
-		}
-	}
-	whole, err := endsLine(f, size)
-	a.Newline = !whole
-	return a.bytes(), err
+	return errors.Join(f.WriteAt(b, at), f.Close())
 }
 
 // endsLine reports whether a file of that size ends in a newline, or is empty.

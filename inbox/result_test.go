@@ -113,9 +113,12 @@ func TestEvidenceOfAnyLayout(t *testing.T) {
 	}
 }
 
+// deepNote is as deep as JSON can be read, and so too deep to be part of more.
+var deepNote = strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000)
+
 // What is no JSON cannot be kept; to say so is better than to lose the state.
 func TestEvidenceMustBeJSON(t *testing.T) {
-	for name, note := range map[string]string{"text": "see above", "cut off": `{"a":`, "two": "1 2"} {
+	for name, note := range map[string]string{"text": "see above", "cut off": `{"a":`, "two": "1 2", "too deep": deepNote} {
 		t.Run(name, func(t *testing.T) {
 			box := newBox(t, oldContent)
 			tx := begin(t, box)

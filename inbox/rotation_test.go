@@ -117,3 +117,34 @@ func TestDrainedDeadLettersStayAway(t *testing.T) {
 	in(t, box, func(*inbox.Tx) {})
 	assert.Empty(t, deadLetters(t, box))
 }
+
+// An operator may also take the oldest lines out of a log. What is left of it
+// stays whole, whatever the journal would make good after a new boot.
+func TestLogsMayBeShortened(t *testing.T) {
+	for name, l := range logs {
+		t.Run(name, func(t *testing.T) {
+			reboot(t, "one")
+			two := strings.Repeat("2", 80)
+			box := newBox(t, `{"prompt":"x","id":"1"}`+"\n"+`{"prompt":"x","id":"`+two+`"}`+"\n"+`{"prompt":"x","id":"3"}`+"\n"+`{"prompt":"x","id":"4"}`+"\n")
+			settleNext(t, box, l.settle)
+			reboot(t, "two") // what was settled before is not in the journal any more
+			settleNext(t, box, l.settle)
+			settleNext(t, box, l.settle)
+			content := read(t, l.path(box))
+			write(t, l.path(box), strings.TrimPrefix(content, firstLine(t, l.path(box))))
+			reboot(t, "three")
+			in(t, box, func(*inbox.Tx) {})
+			settleNext(t, box, l.settle)
+			assert.Equal(t, []string{two, "3", "4"}, ids(t, l.path(box)))
+		})
+	}
+}
+
+// ids are the ids of the entries that a log has, one a line.
+func ids(t testing.TB, path string) (all []string) {
+	t.Helper()
+	for _, l := range linesOf[map[string]any](t, path) {
+		all = append(all, l["id"].(string))
+	}
+	return all
+}

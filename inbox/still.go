@@ -2,9 +2,13 @@ package inbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/disk"
 )
 
 // stillPoll is how often a file that ought to stand still is looked at.
@@ -44,20 +48,12 @@ func (b *Inbox) AwaitStill(ctx context.Context, settle time.Duration) (Mark, err
 
 // look stats the queue file, and says whether its last line is whole.
 func (b *Inbox) look() (mark Mark, whole bool, err error) {
-	f, err := os.Open(b.path)
+	f, err := disk.OpenForeign(b.path, unix.O_RDONLY)
 	if err != nil {
 		return Mark{}, false, err
 	}
-	defer f.Close() // read only: nothing to lose
-	info, err := f.Stat()
-	if err != nil {
-		return Mark{}, false, err
-	}
-	mark = Mark{Size: info.Size(), Mtime: info.ModTime().UnixNano()}
-	if mark.Size == 0 {
-		return mark, true, nil
-	}
-	last := make([]byte, 1)
-	_, err = f.ReadAt(last, mark.Size-1)
-	return mark, last[0] == '\n', err
+	defer func() { err = errors.Join(err, f.Close()) }()
+	mark = Mark{Size: f.Info().Size, Mtime: f.Info().Mtime}
+	whole, err = endsLine(f, mark.Size)
+	return mark, whole, err
 }

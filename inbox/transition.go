@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"heartbeat/internal/flat"
 )
 
 var errNothingInFlight = errors.New("nothing is in flight")
@@ -14,8 +16,8 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 	if t.inFlight != nil {
 		return nil, errors.New("deliver: an entry is still in flight: settle it first")
 	}
-	if len(to.Evidence) > 0 && !json.Valid(to.Evidence) {
-		return nil, errors.New("deliver: the evidence is not JSON")
+	if len(to.Evidence) > 0 && (!json.Valid(to.Evidence) || flat.TooDeep(to.Evidence)) {
+		return nil, errors.New("deliver: the evidence is not JSON, or nested too deeply")
 	}
 	d := &Delivery{
 		EntryID: e.EntryID, StartOffset: e.Start, EndOffset: e.End, RawLine: rawLineOf(e.raw),

@@ -3,6 +3,7 @@ package inbox
 import (
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -15,12 +16,16 @@ type Watcher struct {
 
 	events *fsnotify.Watcher
 	stop   chan struct{}
+	once   sync.Once
 }
 
 // Watch follows the queue file, which need not exist yet, by the file system's
-// events, and looks every poll besides, for file systems that send none. Close
-// the watcher when done.
+// events, and looks every poll (a second if 0) besides, for file systems that
+// send none. Close the watcher when done.
 func (b *Inbox) Watch(poll time.Duration) (*Watcher, error) {
+	if poll <= 0 {
+		poll = time.Second
+	}
 	events, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, fmt.Errorf("watch inbox %s: %w", b.path, err)
@@ -37,7 +42,7 @@ func (b *Inbox) Watch(poll time.Duration) (*Watcher, error) {
 
 // Close ends the watching.
 func (w *Watcher) Close() error {
-	close(w.stop)
+	w.once.Do(func() { close(w.stop) })
 	return w.events.Close()
 }
 

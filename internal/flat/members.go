@@ -42,6 +42,31 @@ func Parse(object []byte) (*Members, error) {
 	return m, nil
 }
 
+// MaxDepth is how deep JSON may be nested that is to be put into other JSON:
+// encoding/json reads 10,000 levels.
+const MaxDepth = 1000
+
+// TooDeep reports whether valid JSON is nested deeper than MaxDepth.
+func TooDeep(text []byte) bool {
+	depth, inString := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\':
+			i++ // only strings have one
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if depth++; depth > MaxDepth {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
 // Err is about the first member that was not of the type asked for.
 func (m *Members) Err() error { return m.err }
 
