@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -64,12 +65,14 @@ type hook struct {
 	box   *inbox.Inbox
 	input *claude.Input // nil when no client started us
 	began int64         // host.SinceBoot at the start
+	// parent is who started us; another one later means that it died.
+	parent int
 }
 
 // runHook is the command without a verb. Whatever fails, the stop is approved:
 // stdout stays empty.
 func runHook(args []string, s streams) int {
-	h := &hook{streams: s, began: host.SinceBoot()}
+	h := &hook{streams: s, began: host.SinceBoot(), parent: os.Getppid()}
 	flags := h.set()
 	err := flags.Parse(args)
 	switch {
@@ -146,7 +149,7 @@ func (h *hook) stopFailure() int {
 // record commits what an event beside Stop tells. A failure is said and has no
 // other effect: such an event's exit status decides nothing.
 func (h *hook) record(change func(*inbox.Tx) error) int {
-	tx, err := h.begin()
+	tx, err := h.box.Begin(context.Background())
 	if err == nil {
 		if err = change(tx); err == nil {
 			err = tx.Commit()
@@ -158,8 +161,6 @@ func (h *hook) record(change func(*inbox.Tx) error) int {
 	}
 	return exitOK
 }
-
-func (h *hook) begin() (*inbox.Tx, error) { return h.box.Begin(context.Background()) }
 
 func (h *hook) end(tx *inbox.Tx) error {
 	for _, w := range tx.Warnings() {

@@ -29,14 +29,11 @@ func (e endedBy) Error() string { return "ended by " + e.Signal.String() }
 // idle tick when none does. Nothing is taken once the wait was ended from
 // outside.
 func (h *hook) persist() int {
-	ctx, stop := waitContext()
+	ctx, stop := h.waitContext()
 	defer stop()
 	// Watching begins before the first look, or an entry that arrives between
 	// the two would wait for the next poll.
-	w, err := h.box.Watch(watchPoll)
-	if err != nil {
-		return h.failed(err)
-	}
+	w := h.box.Watch(watchPoll)
 	defer func() { _ = w.Close() }() // best effort: the process ends
 	idle := time.NewTimer(time.Duration(h.idle))
 	defer idle.Stop()
@@ -67,7 +64,7 @@ func (h *hook) persist() int {
 func (h *hook) look(ctx context.Context) (outcome, error) {
 	var still inbox.Mark
 	for ctx.Err() == nil {
-		o, err := h.tick(still)
+		o, err := h.tick(ctx, still)
 		if err != nil || o != torn {
 			return o, err
 		}
@@ -113,7 +110,7 @@ func (h *hook) awaitStill() (inbox.Mark, error) {
 
 // waitContext is done when a signal asks to end, or when the session dies: the
 // client itself, or whoever started the hook.
-func waitContext() (context.Context, context.CancelFunc) {
+func (h *hook) waitContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
@@ -121,7 +118,10 @@ func waitContext() (context.Context, context.CancelFunc) {
 	if pid := claude.PID(); pid != 0 {
 		client = host.Died(pid)
 	}
-	parent := host.Died(os.Getppid())
+	parent := host.Died(h.parent)
+	if os.Getppid() != h.parent {
+		cancel(errSessionGone) // it died before the wait began
+	}
 	go func() {
 		select {
 		case s := <-signals:

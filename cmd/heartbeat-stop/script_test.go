@@ -38,7 +38,7 @@ func TestScripts(t *testing.T) {
 			"delivered": cmdDelivered, "approved": cmdApproved, "decision": cmdDecision,
 			"queue": cmdQueue, "append": cmdAppend, "write": cmdWrite, "times": cmdTimes,
 			"lines": cmdLines, "json": cmdJSON, "same": cmdSame, "keeps": cmdKeeps, "texts": cmdTexts,
-			"snapshot": cmdSnapshot, "unchanged": cmdUnchanged, "words": cmdWords,
+			"snapshot": cmdSnapshot, "unchanged": cmdUnchanged, "words": cmdWords, "reap": cmdReap,
 			"start": cmdStart, "waiting": cmdWaiting, "signal": cmdSignal, "finish": cmdFinish,
 			"await": cmdAwait, "asuser": cmdAsUser, "fill": cmdFill,
 		},
@@ -68,6 +68,9 @@ func condition(name string) (bool, error) {
 	switch name {
 	case "root":
 		return os.Geteuid() == 0, nil
+	case "userns":
+		err := exec.Command("unshare", "-r", "sh", "-c", "echo 0 > /proc/sys/user/max_inotify_instances").Run()
+		return err == nil, nil
 	case "proc":
 		_, err := os.Stat("/proc/self/fdinfo")
 		return err == nil, nil

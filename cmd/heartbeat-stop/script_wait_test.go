@@ -58,14 +58,19 @@ func started(ts *testscript.TestScript, name string) *background {
 	return b.(*background)
 }
 
+// pidOf is the process of a hook that was started, or the number itself.
+func pidOf(ts *testscript.TestScript, name string) int {
+	if pid, err := strconv.Atoi(name); err == nil {
+		return pid
+	}
+	return started(ts, name).cmd.Process.Pid
+}
+
 // cmdWaiting returns once a hook waits for the inbox to change: `waiting NAME`.
 // NAME may be a process id.
 func cmdWaiting(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) == 1, "waiting NAME")
-	pid, err := strconv.Atoi(args[0])
-	if err != nil {
-		pid = started(ts, args[0]).cmd.Process.Pid
-	}
+	pid := pidOf(ts, args[0])
 	poll(ts, "a watch of "+args[0], func() bool { return watches(pid) })
 }
 
@@ -88,11 +93,7 @@ func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
 		"TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP,
 		"STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT,
 	}[args[1]]
-	if pid, err := strconv.Atoi(args[0]); err == nil {
-		ts.Check(syscall.Kill(pid, s))
-		return
-	}
-	ts.Check(started(ts, args[0]).cmd.Process.Signal(s))
+	ts.Check(syscall.Kill(pidOf(ts, args[0]), s))
 }
 
 // cmdFinish waits for a hook's end: `finish NAME [STATUS]`.
@@ -127,9 +128,9 @@ func poll(ts *testscript.TestScript, what string, done func() bool) {
 }
 
 // cmdAwait returns once something is so: `await exists FILE`, `await gone FILE`,
-// `await dead PID`, `await match REGEXP FILE`.
+// `await dead PID`, `await match REGEXP FILE`, `await opened FILE HOOK`.
 func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
-	plain(ts, neg, len(args) >= 2, "await exists|gone|dead|match ...")
+	plain(ts, neg, len(args) >= 2, "await exists|gone|dead|match|opened ...")
 	there := func() bool { _, err := os.Stat(ts.MkAbs(args[1])); return err == nil }
 	var done func() bool
 	switch args[0] {
@@ -139,6 +140,9 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 		done = func() bool { return !there() }
 	case "dead":
 		done = func() bool { return dead(args[1]) }
+	case "opened":
+		pid := pidOf(ts, args[2])
+		done = func() bool { return opened(pid, args[1]) }
 	case "match":
 		re := regexp.MustCompile("(?m)" + args[1])
 		done = func() bool { b, _ := os.ReadFile(ts.MkAbs(args[2])); return re.Match(b) }
@@ -146,6 +150,17 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("await %s?", args[0])
 	}
 	poll(ts, strings.Join(args, " "), done)
+}
+
+// opened reports whether a process has a file of that name open.
+func opened(pid int, name string) bool {
+	fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	for _, fd := range fds {
+		if path, _ := os.Readlink(fd); filepath.Base(path) == name {
+			return true
+		}
+	}
+	return false
 }
 
 // dead reports whether a process is gone, or only waits to be reaped.
@@ -156,6 +171,16 @@ func dead(pid string) bool {
 	}
 	_, state, _ := bytes.Cut(stat, []byte(") "))
 	return bytes.HasPrefix(state, []byte("Z"))
+}
+
+// cmdReap ends processes with the script, however that ends: `reap PID...`.
+func cmdReap(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg, len(args) > 0, "reap PID...")
+	for _, pid := range args {
+		p, err := os.FindProcess(pidOf(ts, pid)) // holds on to this very process
+		ts.Check(err)
+		ts.Defer(func() { _ = p.Kill() }) // it should be gone
+	}
 }
 
 // cmdWords sets variables from a file of words: `words FILE NAME...`.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,8 +15,7 @@ import (
 )
 
 const (
-	stdinSilence = time.Second           // an open stdin that says nothing
-	stdinPause   = 20 * time.Millisecond // a client that leaves stdin open behind its object
+	stdinSilence = time.Second // an open stdin that says nothing
 	maxInput     = 256 << 20
 )
 
@@ -38,27 +38,17 @@ func readInput(stdin *os.File) (*claude.Input, error) {
 	return claude.ParseInput(b)
 }
 
+// readUntilSilent reads up to the end of stdin, of one whole object (a client may
+// leave stdin open behind it), or of its own patience.
 func readUntilSilent(fd int) ([]byte, error) {
-	var b []byte
-	chunk := make([]byte, 4<<10)
+	b := make([]byte, 0, 4<<10)
 	for len(b) < maxInput {
-		wait := stdinSilence
-		if bytes.HasSuffix(bytes.TrimRight(b, " \r\n"), []byte("}")) {
-			wait = stdinPause
+		ready, err := awaitInput(fd, stdinSilence)
+		if err != nil || !ready {
+			return b, err
 		}
-		ready, err := awaitInput(fd, wait)
-		if err != nil {
-			return nil, err
-		}
-		if !ready {
-			if wait == stdinSilence || json.Valid(b) {
-				return b, nil
-			}
-			if ready, err = awaitInput(fd, stdinSilence); err != nil || !ready {
-				return b, err
-			}
-		}
-		n, err := unix.Read(fd, chunk)
+		b = slices.Grow(b, max(4<<10, len(b)/2))
+		n, err := unix.Read(fd, b[len(b):cap(b)])
 		switch {
 		case err == unix.EINTR || err == unix.EAGAIN:
 			continue
@@ -67,9 +57,9 @@ func readUntilSilent(fd int) ([]byte, error) {
 		case err != nil:
 			return nil, err
 		}
-		b = append(b, chunk[:n]...)
-		if n == len(chunk) && len(chunk) < 1<<20 {
-			chunk = make([]byte, 1<<20)
+		b = b[:len(b)+n]
+		if bytes.HasSuffix(bytes.TrimRight(b, " \r\n"), []byte("}")) && json.Valid(b) {
+			return b, nil
 		}
 	}
 	return nil, fmt.Errorf("it is longer than %d bytes", maxInput)

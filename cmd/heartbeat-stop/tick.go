@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -25,7 +26,7 @@ const (
 func (h *hook) stop() int {
 	var still inbox.Mark
 	for {
-		o, err := h.tick(still)
+		o, err := h.tick(context.Background(), still)
 		if err != nil {
 			return h.failed(err)
 		}
@@ -47,13 +48,16 @@ func (h *hook) stop() int {
 }
 
 // tick is one transaction. The decision is printed after its commit: once
-// printed it counts as delivered.
-func (h *hook) tick(still inbox.Mark) (outcome, error) {
-	tx, err := h.begin()
+// printed it counts as delivered. Once ctx is done nothing is taken any more.
+func (h *hook) tick(ctx context.Context, still inbox.Mark) (outcome, error) {
+	tx, err := h.box.Begin(ctx)
 	if err != nil {
 		return 0, err
 	}
 	o, text, err := h.decide(tx, still)
+	if err == nil {
+		err = context.Cause(ctx)
+	}
 	if err == nil && o != leave {
 		err = tx.Commit()
 	}

@@ -18,10 +18,7 @@ type Members struct {
 	err  error
 }
 
-type member struct {
-	name  string
-	value gjson.Result
-}
+type member struct{ name, raw string }
 
 // Parse reads one JSON object. Of a name that comes twice, the last counts.
 func Parse(object []byte) (*Members, error) {
@@ -34,9 +31,9 @@ func Parse(object []byte) (*Members, error) {
 	if !root.IsObject() {
 		return nil, errors.New("it is not a JSON object")
 	}
-	m := new(Members)
+	m := &Members{list: make([]member, 0, 32)}
 	root.ForEach(func(key, value gjson.Result) bool {
-		m.list = append(m.list, member{text(key), value})
+		m.list = append(m.list, member{text(key), value.Raw})
 		return true
 	})
 	return m, nil
@@ -130,7 +127,7 @@ func (m *Members) Raw(name string) []byte {
 	if !m.Has(name) {
 		return nil
 	}
-	return []byte(m.find(name).Raw)
+	return []byte(m.raw(name))
 }
 
 // Without calls f for each member that is not named, in the order they stand.
@@ -142,17 +139,24 @@ next:
 				continue next
 			}
 		}
-		f(mb.name, []byte(mb.value.Raw))
+		f(mb.name, []byte(mb.raw))
 	}
 }
 
 func (m *Members) find(name string) gjson.Result {
-	for i := len(m.list) - 1; i >= 0; i-- {
-		if m.list[i].name == name {
-			return m.list[i].value
-		}
+	if raw := m.raw(name); raw != "" {
+		return gjson.Parse(raw)
 	}
 	return gjson.Result{}
+}
+
+func (m *Members) raw(name string) string {
+	for i := len(m.list) - 1; i >= 0; i-- {
+		if m.list[i].name == name {
+			return m.list[i].raw
+		}
+	}
+	return ""
 }
 
 func (m *Members) is(name string, v gjson.Result, ok bool, want string) bool {

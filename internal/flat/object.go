@@ -15,7 +15,7 @@ type Object struct{ b []byte }
 
 func (o *Object) name(n string) {
 	if len(o.b) == 0 {
-		o.b = append(make([]byte, 0, 512), '{')
+		o.b = append(make([]byte, 0, 2048), '{')
 	} else {
 		o.b = append(o.b, ',')
 	}
