@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -49,6 +50,9 @@ func (b *Inbox) AwaitStill(ctx context.Context, settle time.Duration) (Mark, err
 // look stats the queue file, and says whether its last line is whole.
 func (b *Inbox) look() (mark Mark, whole bool, err error) {
 	f, err := disk.OpenForeign(b.path, unix.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Mark{}, true, nil // it went away: there is nothing to wait for
+	}
 	if err != nil {
 		return Mark{}, false, err
 	}

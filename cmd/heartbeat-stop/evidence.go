@@ -120,9 +120,9 @@ func (h *hook) isDeliveringStop(d *inbox.Delivery, e evidence) bool {
 	if in.StopHookActive != e.Active || replySum(in) != e.Reply {
 		return false
 	}
-	seen := claude.Delivery{Path: in.TranscriptPath, Size: e.TranscriptSize, Text: d.Text()}
+	seen := claude.Delivery{Path: in.TranscriptPath, Size: e.TranscriptSize, Text: d.Text(), At: d.DeliveredAt}
 	for deadline := time.Now().Add(transcriptWait); !seen.Answered(); time.Sleep(transcriptPoll) {
-		if claude.TranscriptSize(in.TranscriptPath) == 0 || time.Now().After(deadline) {
+		if in.TranscriptPath == "" || time.Now().After(deadline) {
 			return true
 		}
 	}
@@ -136,8 +136,8 @@ const transcriptPoll = 10 * time.Millisecond
 func (h *hook) neverReached(tx *inbox.Tx) bool {
 	d := tx.InFlight()
 	e := evidenceOf(d)
-	if h.input.SessionID == d.SessionID && e.Client != int64(claude.PID()) {
-		return false // resumed in another process
+	if _, known := resumedSince(tx, d); !known && h.input.SessionID == d.SessionID && e.Client != int64(claude.PID()) {
+		return false // resumed in another process, nobody noted when
 	}
 	return neverReached(tx, d, e)
 }

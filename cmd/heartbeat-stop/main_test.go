@@ -9,8 +9,10 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -24,6 +26,7 @@ func TestMain(m *testing.M) {
 		"hold-lock":      holdLock,
 		"parent":         parent,
 		"panic-aside":    panicAside,
+		"signal-amid":    signalAmid,
 	})
 }
 
@@ -79,6 +82,26 @@ func panicAside() {
 	disk.TestOnlyObserver = func(disk.Op) error {
 		go func() { panic("aside") }()
 		select {}
+	}
+	main()
+}
+
+// signalAmid is the command with a SIGTERM that comes while it commits.
+func signalAmid() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM)
+	once := sync.OnceFunc(func() {
+		if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+			fatal(err)
+		}
+		<-signals
+		time.Sleep(50 * time.Millisecond) // for the command to notice, or the test shows nothing
+	})
+	disk.TestOnlyObserver = func(op disk.Op) error {
+		if op.Kind == disk.OpSync {
+			once()
+		}
+		return nil
 	}
 	main()
 }

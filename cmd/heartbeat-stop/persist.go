@@ -39,13 +39,14 @@ func (h *hook) persist() int {
 	defer idle.Stop()
 	for {
 		o, err := h.look(ctx)
-		if ctx.Err() != nil {
-			return h.ended(context.Cause(ctx))
-		}
 		switch {
+		case err == nil && o == delivered:
+			return exitOK // even if a signal came meanwhile: it is printed
+		case ctx.Err() != nil:
+			return h.ended(context.Cause(ctx))
 		case err != nil:
 			return h.failed(err)
-		case o == delivered || o == leave:
+		case o == leave:
 			return exitOK
 		case o == approved:
 			return h.approve()
@@ -78,6 +79,8 @@ func (h *hook) look(ctx context.Context) (outcome, error) {
 func (h *hook) idleTick(ctx context.Context) int {
 	o, err := h.look(ctx)
 	switch {
+	case err == nil && o == delivered:
+		return exitOK
 	case ctx.Err() != nil:
 		return h.ended(context.Cause(ctx))
 	case err != nil:

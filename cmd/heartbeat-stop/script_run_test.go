@@ -33,7 +33,9 @@ func cmdTurn(ts *testscript.TestScript, neg bool, args []string) {
 func stopInput(ts *testscript.TestScript, args []string) map[string]any {
 	active, err := strconv.ParseBool(args[2])
 	ts.Check(err)
-	record(ts, "assistant", args[3], false)
+	if ts.Getenv("MUTE") != "all" {
+		record(ts, "assistant", args[3], false)
+	}
 	in := input(ts, "Stop", args[0], args[1])
 	in["stop_hook_active"], in["last_assistant_message"] = active, args[3]
 	return in
@@ -90,7 +92,7 @@ func decided(ts *testscript.TestScript, stdout []byte, status, want int) {
 	if !oneDecision(stdout) {
 		ts.Fatalf("stdout is neither empty nor one JSON object: %q", stdout)
 	}
-	if text := gjson.GetBytes(stdout, "reason"); text.Exists() && ts.Getenv("SWALLOWED") == "" {
+	if text := gjson.GetBytes(stdout, "reason"); text.Exists() && ts.Getenv("MUTE") == "" {
 		record(ts, "user", "Stop hook feedback:\n"+text.String(), true)
 	}
 }
@@ -111,7 +113,7 @@ func record(ts *testscript.TestScript, role, text string, meta bool) {
 	}
 	line := map[string]any{
 		"type": role, "uuid": rand.Text(), "isSidechain": false, "isMeta": meta,
-		"timestamp": time.Now().UTC().Format(time.RFC3339Nano),
+		"timestamp": time.Now().UTC().Format("2006-01-02T15:04:05.000000000Z07:00"),
 	}
 	switch role {
 	case "user":

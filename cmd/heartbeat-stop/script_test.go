@@ -24,8 +24,8 @@ import (
 //	lines FILE N, json FILE LINE PATH VALUE      what is in the files
 //
 // PROMPT may be `-`: a client that has no prompt_id. With TRANSCRIPT set, turn
-// writes that file as the client does; with SWALLOWED too, what the hook delivers
-// never gets there.
+// writes that file as the client does; with MUTE=feedback, what the hook delivers
+// never gets there, and with MUTE=all, nothing does.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -30,12 +31,13 @@ type background struct {
 func hookKey(ts *testscript.TestScript, name string) string { return ts.Getenv("WORK") + "/" + name }
 
 // cmdStart starts a Stop hook: `start NAME SESSION PROMPT ACTIVE REPLY [FLAG...]`.
+// HOOK may name a variant of the command.
 func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) >= 5, "start NAME SESSION PROMPT ACTIVE REPLY [FLAG...]")
 	stdin, err := json.Marshal(stopInput(ts, args[1:]))
 	ts.Check(err)
 	b := &background{done: make(chan error, 1)}
-	b.cmd = command(ts, "heartbeat-stop", append([]string{"--inbox", ts.Getenv("INBOX")}, args[5:]...)...)
+	b.cmd = command(ts, cmp.Or(ts.Getenv("HOOK"), "heartbeat-stop"), append([]string{"--inbox", ts.Getenv("INBOX")}, args[5:]...)...)
 	b.cmd.Stdin, b.cmd.Stdout, b.cmd.Stderr = bytes.NewReader(stdin), &b.out, &b.stderr
 	ts.Check(b.cmd.Start())
 	go func() { b.done <- b.cmd.Wait() }()

@@ -51,6 +51,9 @@ func (d Delivery) Answered() bool {
 			return
 		}
 		known++
+		if !d.isNew(l) {
+			return // of the turn before, written late
+		}
 		shown = shown || hands(l, d.Text)
 		answered = answered || shown && isAnswer(l)
 	})
@@ -98,6 +101,13 @@ func (d Delivery) isLater(l gjson.Result) bool {
 		return d.Resumed.IsZero()
 	}
 	return at.After(d.At) && (d.Resumed.IsZero() || at.Before(d.Resumed))
+}
+
+// isNew tells a line that was made after the delivery from one that was only
+// written then. The client's clock shows milliseconds.
+func (d Delivery) isNew(l gjson.Result) bool {
+	at, err := time.Parse(time.RFC3339, l.Get("timestamp").Str)
+	return err != nil || !at.Before(d.At.Truncate(time.Millisecond))
 }
 
 // isAnswer leaves out what the client writes in the model's place.
@@ -155,23 +165,34 @@ func (d Delivery) each(f func(gjson.Result)) error {
 	}
 }
 
+// handedOver are the places where a line tells of a text that a hook handed over.
+var handedOver = []string{
+	"message.content", "message.content.#.text", "content",
+	"attachment.blockingError.blockingError", "attachment.content",
+	"hookErrors", "hookAdditionalContext",
+}
+
 // hands reports whether a line tells of the text being handed over: as the
 // feedback of a hook, or as its context.
 func hands(l gjson.Result, text string) bool {
-	return l.Get("type").Str != "assistant" && hasString(l, text)
-}
-
-func hasString(v gjson.Result, text string) bool {
-	switch {
-	case v.Type == gjson.String:
-		return v.Str == text || strings.HasPrefix(v.Str, "Stop hook") && strings.HasSuffix(v.Str, text)
-	case v.IsObject() || v.IsArray():
-		found := false
-		v.ForEach(func(_, member gjson.Result) bool {
-			found = hasString(member, text)
-			return !found
-		})
-		return found
+	if l.Get("type").Str == "assistant" {
+		return false
+	}
+	for _, place := range handedOver {
+		v := l.Get(place)
+		if v.Type == gjson.String && endsIn(v.Str, text) {
+			return true
+		}
+		for _, item := range v.Array() {
+			if item.Type == gjson.String && endsIn(item.Str, text) {
+				return true
+			}
+		}
 	}
 	return false
+}
+
+func endsIn(s, text string) bool {
+	before, ok := strings.CutSuffix(s, text)
+	return ok && (before == "" || strings.HasSuffix(before, "\n") || strings.HasPrefix(before, "Stop hook"))
 }

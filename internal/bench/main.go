@@ -1,0 +1,98 @@
+// Command bench measures heartbeat-stop as whole processes, and prints a
+// Markdown table for each measure.
+//
+//	go run ./internal/bench                  a minute or two
+//	go run ./internal/bench -quick           some seconds, for a first look
+//	go run ./internal/bench -full            the drain of 100,000 entries besides: minutes more
+//	go run ./internal/bench -only tick       one measure
+//
+// Whatever is measured is verified besides. The exit status is 1 if something
+// was wrong or could not be measured; a target that was missed is said in its
+// table, and is no error.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	quick, full bool
+	only, dir   string
+}
+
+func parse(args []string, stderr io.Writer) (o options, err error) {
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.BoolVar(&o.quick, "quick", false, "few runs of everything, to see that it works")
+	f.BoolVar(&o.full, "full", false, "drain a long inbox besides")
+	f.StringVar(&o.only, "only", "", "the one measure to take: "+strings.Join(names(), ", "))
+	f.StringVar(&o.dir, "dir", os.TempDir(), "`directory` on the file system to measure on")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if f.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	if o.only != "" && !slices.Contains(names(), o.only) {
+		return o, fmt.Errorf("-only %q: it is one of %s", o.only, strings.Join(names(), ", "))
+	}
+	return o, nil
+}
+
+// wants reports whether the measure is to be taken.
+func (o options) wants(m measure) bool {
+	if o.only != "" {
+		return o.only == m.name
+	}
+	return o.full || !m.long
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	o, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	p := usual
+	if o.quick {
+		p = quick
+	}
+	b, err := newBench(ctx, p, o.dir, stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.remove()) }()
+	fmt.Fprintf(stdout, "%s\n", b.setting())
+	var failed error
+	for _, m := range measures {
+		if !o.wants(m) || ctx.Err() != nil {
+			continue
+		}
+		b.say("%s ...", m.name)
+		t, err := m.take(b)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", m.name, err))
+			continue
+		}
+		fmt.Fprintf(stdout, "\n%s", t)
+	}
+	return errors.Join(failed, ctx.Err())
+}

@@ -1,0 +1,40 @@
+package main
+
+// measure is one thing that is measured.
+type measure struct {
+	name string
+	long bool // only taken when asked for
+	take func(*bench) (table, error)
+}
+
+var measures = []measure{
+	{name: "size", take: measureSize},
+	{name: "tick", take: measureTick},
+	{name: "bigfile", take: measureBigfile},
+	{name: "send", take: measureSend},
+	{name: "persist", take: measurePersist},
+	{name: "drain", take: measureDrain, long: true},
+}
+
+func names() (all []string) {
+	for _, m := range measures {
+		all = append(all, m.name)
+	}
+	return all
+}
+
+// plan says how much of everything is done.
+type plan struct {
+	pairs    int // ticks, each with a run of the baseline
+	alone    int // ticks without the baseline in between, and the baseline likewise
+	bigLines int // of the big inbox
+	rounds   int // of ticks on the big inbox
+	sends    int // entries by each kind of writer
+	waits    int // of a hook that persists
+	drain    int // entries
+}
+
+var (
+	usual = plan{pairs: 400, alone: 200, bigLines: 488_282, rounds: 40, sends: 10_000, waits: 200, drain: 100_000}
+	quick = plan{pairs: 50, alone: 20, bigLines: 62_500, rounds: 4, sends: 400, waits: 20, drain: 1_000}
+)

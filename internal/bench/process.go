@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// patience is how long one process may take, which normally are milliseconds.
+const patience = 30 * time.Second
+
+// runner runs one process after another. None may say anything on stderr: a
+// warning means that something else was measured than what was meant.
+type runner struct {
+	ctx    context.Context
+	stderr *os.File
+}
+
+func (b *bench) runner() (*runner, error) {
+	f, err := os.CreateTemp(b.dir, "stderr-")
+	if err != nil {
+		return nil, fmt.Errorf("run: %w", err)
+	}
+	return &runner{ctx: b.ctx, stderr: f}, nil
+}
+
+func (r *runner) close() { _ = r.stderr.Close() } // it was for reading only
+
+// environment has nothing in it that the session around this one may have put
+// there.
+func environment() []string { return []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()} }
+
+// run gives a process its stdin and takes its stdout. The time is from before
+// its start until after its end, and nothing else is done meanwhile: stdout has
+// to fit into a pipe.
+func (r *runner) run(stdin []byte, argv ...string) (stdout []byte, took time.Duration, err error) {
+	if err := r.ctx.Err(); err != nil {
+		return nil, 0, err
+	}
+	program, err := exec.LookPath(argv[0])
+	if err != nil {
+		return nil, 0, fmt.Errorf("run: %w", err)
+	}
+	in, err := filled(stdin)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer in.Close()
+	out, childOut, err := os.Pipe()
+	if err != nil {
+		return nil, 0, fmt.Errorf("run: %w", err)
+	}
+	defer out.Close()
+	attr := &os.ProcAttr{Env: environment(), Files: []*os.File{in, childOut, r.stderr}}
+	took, err = timed(program, argv, attr)
+	if err := errors.Join(r.verify(argv, err), childOut.Close()); err != nil {
+		return nil, 0, err
+	}
+	stdout, err = io.ReadAll(out)
+	return stdout, took, err
+}
+
+// timed runs a process from start to end. One that hangs is killed.
+func timed(program string, argv []string, attr *os.ProcAttr) (time.Duration, error) {
+	began := time.Now()
+	p, err := os.StartProcess(program, argv, attr)
+	if err != nil {
+		return 0, err
+	}
+	hangs := time.AfterFunc(patience, func() { _ = p.Kill() }) // it may just have ended
+	state, err := p.Wait()
+	took := time.Since(began)
+	hangs.Stop()
+	if err == nil && !state.Success() {
+		err = errors.New(state.String())
+	}
+	return took, err
+}
+
+// filled is the reading end of a pipe that holds b and is at its end behind it.
+func filled(b []byte) (*os.File, error) {
+	const capacity = 4 << 10 // of the smallest pipe: more would block
+	if len(b) > capacity {
+		return nil, fmt.Errorf("run: a stdin of %d bytes is more than a pipe is sure to hold", len(b))
+	}
+	in, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("run: %w", err)
+	}
+	_, err = w.Write(b)
+	if err = errors.Join(err, w.Close()); err != nil {
+		_ = in.Close() // nobody reads it
+		return nil, fmt.Errorf("run: %w", err)
+	}
+	return in, nil
+}
+
+// verify wants the process to have ended well, without a word on stderr.
+func (r *runner) verify(argv []string, err error) error {
+	info, statErr := r.stderr.Stat()
+	if statErr != nil {
+		return errors.Join(err, statErr)
+	}
+	if err == nil && info.Size() == 0 {
+		return nil
+	}
+	said, _ := os.ReadFile(r.stderr.Name()) // the error is reported in any case
+	if err == nil {
+		err = errors.New("it complained")
+	}
+	_, seekErr := r.stderr.Seek(0, io.SeekStart) // the next one writes from where this one stopped
+	err = fmt.Errorf("run %s: %w: %s", filepath.Base(argv[0]), err, strings.TrimSpace(string(said)))
+	return errors.Join(err, seekErr, r.stderr.Truncate(0))
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// programs are the paths of what is run.
+type programs struct {
+	dir       string
+	hook      string // heartbeat-stop
+	twoWrites string // the baseline
+	peak      string // runs a program, and tells its peak memory
+}
+
+// build makes the programs in a temporary directory of their own, since the
+// scratch directory may be on a file system that runs none.
+func build(ctx context.Context) (programs, error) {
+	dir, err := os.MkdirTemp("", "heartbeat-bench-bin-")
+	if err != nil {
+		return programs{}, fmt.Errorf("build: %w", err)
+	}
+	p := programs{
+		dir: dir, hook: filepath.Join(dir, "heartbeat-stop"),
+		twoWrites: filepath.Join(dir, "twowrites"), peak: filepath.Join(dir, "peak"),
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", dir+string(filepath.Separator),
+		"heartbeat/cmd/heartbeat-stop", "heartbeat/internal/bench/twowrites", "heartbeat/internal/bench/peak")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return programs{}, errors.Join(fmt.Errorf("build: %w: %s", err, bytes.TrimSpace(out)), p.remove())
+	}
+	return p, nil
+}
+
+func (p programs) remove() error { return os.RemoveAll(p.dir) }

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// table is what a measure came to, for docs/benchmarks.md.
+type table struct {
+	title  string
+	how    string // how it was measured
+	header []string
+	rows   [][]string
+	result string // in a sentence, with the target
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// String is Markdown. The first column holds names and the others figures.
+func (t table) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "## %s\n\n%s\n\n", t.title, t.how)
+	rule := append([]string{"---"}, make([]string, len(t.header)-1)...)
+	for i := range rule[1:] {
+		rule[i+1] = "---:"
+	}
+	for _, row := range append([][]string{t.header, rule}, t.rows...) {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+	}
+	if t.result != "" {
+		fmt.Fprintf(&b, "\n%s\n", t.result)
+	}
+	return b.String()
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+const maxTickRatio = 0.80
+
+func measureTick(b *bench) (table, error) {
+	// One for the first tick, and a whole block too many for the last.
+	l, err := b.filledLane("tick", 1+b.plan.pairs+2*(b.plan.alone+aloneBlock))
+	if err != nil {
+		return table{}, err
+	}
+	defer l.close()
+	base, err := b.baseline("tick-baseline")
+	if err != nil {
+		return table{}, err
+	}
+	defer base.close()
+	if _, err := l.tick(); err != nil { // the first has nothing to acknowledge
+		return table{}, err
+	}
+	ticks, writes, err := inTurn(l, base, b.plan.pairs)
+	if err != nil {
+		return table{}, err
+	}
+	aloneTicks, aloneWrites, err := apart(l, base, b.plan.alone)
+	if err != nil {
+		return table{}, err
+	}
+	t := table{
+		title: "One tick",
+		how: "One acknowledge-and-deliver tick as a whole process, hook input on stdin, entries of 1 KB, in turn with a Go program that does nothing\n" +
+			"but two atomic writes (temporary file, file sync, rename, directory sync). Every tick printed the next entry. The ratio is the median of each\n" +
+			"tick's to the run beside it. The last two rows are runs of the one without the other in between (ten in a row), where neither leaves work to the\n" +
+			"other; their ratio is that of the medians.",
+		header: []string{"", "runs", "median", "min", "ratio"},
+	}
+	r := ticks.over(writes)
+	t.add("tick", fmt.Sprint(len(ticks)), ms(ticks.median()), ms(ticks.min()), ratio(r))
+	t.add("two atomic writes", fmt.Sprint(len(writes)), ms(writes.median()), ms(writes.min()), ratio(1))
+	t.add("tick, by itself", fmt.Sprint(len(aloneTicks)), ms(aloneTicks.median()), ms(aloneTicks.min()),
+		ratio(float64(aloneTicks.median())/float64(aloneWrites.median())))
+	t.add("two atomic writes, by themselves", fmt.Sprint(len(aloneWrites)), ms(aloneWrites.median()), ms(aloneWrites.min()), ratio(1))
+	t.result = fmt.Sprintf("Target: a ratio of at most %.2f: %s.", maxTickRatio, met(r <= maxTickRatio))
+	return t, nil
+}
+
+// inTurn takes n pairs of a tick and a run of the baseline.
+func inTurn(l *lane, base *baseline, n int) (ticks, writes sample, err error) {
+	for range n {
+		tick, err := l.tick()
+		if err != nil {
+			return nil, nil, err
+		}
+		write, err := base.write()
+		if err != nil {
+			return nil, nil, err
+		}
+		ticks, writes = append(ticks, tick), append(writes, write)
+	}
+	return ticks, writes, nil
+}
+
+// aloneBlock is how many runs of one kind follow one another. The first of them
+// may still pay for what the other kind left, and does not count.
+const aloneBlock = 11
+
+// apart takes n ticks and n runs of the baseline, in turns of many.
+func apart(l *lane, base *baseline, n int) (ticks, writes sample, err error) {
+	for len(ticks) < n {
+		some, err := block(l.tick)
+		if err != nil {
+			return nil, nil, err
+		}
+		others, err := block(base.write)
+		if err != nil {
+			return nil, nil, err
+		}
+		ticks, writes = append(ticks, some...), append(writes, others...)
+	}
+	return ticks, writes, nil
+}
+
+func block(run func() (time.Duration, error)) (s sample, err error) {
+	for range aloneBlock {
+		took, err := run()
+		if err != nil {
+			return nil, err
+		}
+		s = append(s, took)
+	}
+	return s[1:], nil
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestSentLinesMustBeWhole(t *testing.T) {
+	var all []string
+	for i := range 2 {
+		for w := range writers {
+			all = append(all, message(w, i)+"\n")
+		}
+	}
+	whole := strings.Join(all, "")
+	p := &producer{file: filepath.Join(t.TempDir(), "sent"), text: plainText}
+	for name, c := range map[string]struct{ content, want string }{
+		"all there":    {whole, ""},
+		"one lost":     {strings.Join(all[1:], ""), "out of order"},
+		"last lost":    {strings.Join(all[:len(all)-1], ""), "1 of writer 7's 2 messages"},
+		"twice":        {whole + all[0], "out of order"},
+		"torn":         {all[0][:500] + "\n" + whole[entrySize:], "torn"},
+		"interleaved":  {all[0][:500] + all[1] + all[0][500:], "torn"},
+		"no newline":   {strings.TrimSuffix(whole, "\n"), "newline"},
+		"out of order": {all[writers] + whole, "out of order"},
+		"foreign":      {whole + "hello\n", "not a message"},
+		"no such one":  {whole + message(writers, 0) + "\n", "not a message"},
+	} {
+		require.NoError(t, os.WriteFile(p.file, []byte(c.content), 0o600))
+		err := p.verify(2)
+		if c.want == "" {
+			assert.NoError(t, err, name)
+		} else {
+			assert.ErrorContains(t, err, c.want, name)
+		}
+	}
+}
+
+func TestSentEntriesNeedAnID(t *testing.T) {
+	text, err := promptOf([]byte(`{"id":"a","prompt":"hello"}`))
+	require.NoError(t, err)
+	assert.Equal(t, "hello", text)
+	_, err = promptOf([]byte(`{"prompt":"hello"}`))
+	require.Error(t, err)
+	_, err = promptOf([]byte(`{"id":"a","prompt":"hel`))
+	require.Error(t, err)
+}
+
+func TestResultsMustBeInOrder(t *testing.T) {
+	line := func(i int) string { return fmt.Sprintf(`{"start_offset":%d}`, i*entrySize) + "\n" }
+	path := filepath.Join(t.TempDir(), "results")
+	for content, want := range map[string]string{
+		line(0) + line(1):           "",
+		line(0):                     "1 lines for 2 entries",
+		line(0) + line(1) + line(2): "3 lines for 2 entries",
+		line(1) + line(0):           "instead of 0",
+		line(0) + line(0):           "instead of 1024",
+		line(0) + "{\n":             "line 2",
+	} {
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		err := answeredInOrder(path, 2)
+		if want == "" {
+			assert.NoError(t, err)
+		} else {
+			assert.ErrorContains(t, err, want)
+		}
+	}
+	require.Error(t, answeredInOrder(path+"-missing", 2))
+}
+
+func TestHookMustWait(t *testing.T) {
+	if !canSeeWaiting {
+		t.Skip("this system does not show what a process waits for")
+	}
+	l := testLane(t, 1) // which it delivers at once
+	_, err := l.wait()
+	require.ErrorContains(t, err, "the hook ended before it waited")
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// waiter is a hook that is to wait for an entry.
+type waiter struct {
+	*runner
+	cmd      *exec.Cmd
+	decision <-chan decision // one, when the hook has closed its stdout
+}
+
+// decision is what a hook printed, and when the last of it was read.
+type decision struct {
+	stdout []byte
+	at     time.Time
+	err    error
+}
+
+func (l *lane) startWaiting() (*waiter, error) {
+	stdin, err := l.stop()
+	if err != nil {
+		return nil, err
+	}
+	in, err := filled(stdin)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	out, childOut, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer childOut.Close() // the child has its own
+	cmd := exec.CommandContext(l.ctx, l.hook, "--inbox", l.inbox, "--mode", "persist", "--idle-interval", "60")
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environment(), in, childOut, l.stderr
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(err, out.Close())
+	}
+	return &waiter{l.runner, cmd, readDecision(out)}, nil
+}
+
+func readDecision(out *os.File) <-chan decision {
+	done := make(chan decision, 1)
+	go func() {
+		var d decision
+		chunk := make([]byte, 64<<10)
+		for {
+			n, err := out.Read(chunk)
+			if n > 0 {
+				d.stdout, d.at = append(d.stdout, chunk[:n]...), time.Now()
+			}
+			if err != nil {
+				break // the end; a hook that failed is told by its status
+			}
+		}
+		d.err = out.Close()
+		done <- d
+	}()
+	return done
+}
+
+// awaitWaiting returns once the hook watches the inbox and has nothing else to
+// do: two looks at it show that it did not run in between.
+func (w *waiter) awaitWaiting() error {
+	deadline := time.Now().Add(patience)
+	last := notWaiting
+	for time.Now().Before(deadline) {
+		now := waitState(w.cmd.Process.Pid)
+		if now != notWaiting && now == last {
+			return nil
+		}
+		last = now
+		select {
+		case d := <-w.decision:
+			ended := make(chan decision, 1)
+			ended <- d
+			w.decision = ended
+			return fmt.Errorf("the hook ended before it waited, and printed %.60q", d.stdout)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+	return fmt.Errorf("the hook did not wait within %v", patience)
+}
+
+// kill ends the hook, whatever it does.
+func (w *waiter) kill() error {
+	_ = w.cmd.Process.Kill() // it may have ended by itself
+	<-w.decision
+	_ = w.cmd.Wait() // killed, so it failed
+	return w.verify(w.cmd.Args, nil)
+}

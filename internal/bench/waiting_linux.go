@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const canSeeWaiting = true
+
+// notWaiting is the state of a process that does something.
+const notWaiting = ""
+
+// waitState tells a hook that waits for its inbox to change from one that is on
+// its way to or from there: it has a watch (proc(5), fdinfo), nothing of the
+// inbox open, and all its threads sleep. The state names how often they were
+// scheduled: it is the same as before if none ran meanwhile.
+func waitState(pid int) string {
+	proc := fmt.Sprintf("/proc/%d", pid)
+	if !watches(proc) {
+		return notWaiting
+	}
+	threads, err := filepath.Glob(proc + "/task/*/status")
+	if err != nil || len(threads) == 0 {
+		return notWaiting
+	}
+	var state strings.Builder
+	for _, t := range threads {
+		status, err := os.ReadFile(t)
+		if err != nil || !strings.Contains(string(status), "\nState:\tS") {
+			return notWaiting
+		}
+		fmt.Fprintln(&state, t)
+		for line := range strings.Lines(string(status)) {
+			if strings.Contains(line, "ctxt_switches") {
+				state.WriteString(line)
+			}
+		}
+	}
+	return state.String()
+}
+
+func watches(proc string) bool {
+	fds, err := os.ReadDir(proc + "/fd")
+	if err != nil {
+		return false
+	}
+	watch := false
+	for _, fd := range fds {
+		target, err := os.Readlink(filepath.Join(proc, "fd", fd.Name()))
+		if err != nil || strings.Contains(target, "/.inbox-") {
+			return false
+		}
+		if target == "anon_inode:inotify" {
+			info, err := os.ReadFile(filepath.Join(proc, "fdinfo", fd.Name()))
+			watch = err == nil && strings.Contains(string(info), "inotify wd:")
+		}
+	}
+	return watch
+}

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package main
+
+const (
+	canSeeWaiting = false
+	notWaiting    = ""
+)
+
+func waitState(int) string { return notWaiting }
