@@ -169,14 +169,6 @@ func cmdApproved(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdDecision checks that stdout is what a client takes from a hook.
-func cmdDecision(ts *testscript.TestScript, neg bool, args []string) {
-	plain(ts, neg, len(args) == 0, "decision")
-	if stdout := ts.ReadFile("stdout"); !oneDecision([]byte(stdout)) {
-		ts.Fatalf("neither empty nor one JSON object: %q", stdout)
-	}
-}
-
 // cmdAsUser runs a command as a plain user: `asuser STATUS COMMAND...`.
 func cmdAsUser(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) >= 2, "asuser STATUS COMMAND...")

@@ -22,6 +22,10 @@ import (
 //	status N COMMAND...                          a command and its exact status
 //	queue LINE..., append FILE BYTES             what a producer writes
 //	lines FILE N, json FILE LINE PATH VALUE      what is in the files
+//	snapshot NAME, unchanged NAME                nothing was touched
+//	start NAME SESSION PROMPT ACTIVE REPLY ...   a hook beside the script, then
+//	waiting NAME, signal NAME TERM, finish NAME  what happens to it
+//	await exists FILE, await dead PID, ...       no sleeping: a bounded wait
 //
 // PROMPT may be `-`: a client that has no prompt_id. With TRANSCRIPT set, turn
 // writes that file as the client does; with MUTE=feedback, what the hook delivers
@@ -35,7 +39,7 @@ func TestScripts(t *testing.T) {
 		Condition:           condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"turn": cmdTurn, "event": cmdEvent, "says": cmdSays, "status": cmdStatus,
-			"delivered": cmdDelivered, "approved": cmdApproved, "decision": cmdDecision,
+			"delivered": cmdDelivered, "approved": cmdApproved,
 			"queue": cmdQueue, "append": cmdAppend, "write": cmdWrite, "times": cmdTimes,
 			"lines": cmdLines, "json": cmdJSON, "same": cmdSame, "keeps": cmdKeeps, "texts": cmdTexts,
 			"snapshot": cmdSnapshot, "unchanged": cmdUnchanged, "words": cmdWords, "reap": cmdReap,
@@ -52,6 +56,7 @@ func setUp(env *testscript.Env) error {
 	}
 	env.Setenv("INBOX", "inbox.jsonl")
 	env.Setenv("LAUNCHER", launchers)
+	env.Setenv("GORACE", os.Getenv("GORACE"))
 	if os.Geteuid() != 0 {
 		return nil
 	}
@@ -83,7 +88,7 @@ func condition(name string) (bool, error) {
 func environment(ts *testscript.TestScript) []string {
 	var env []string
 	for _, name := range []string{
-		"PATH", "HOME", "TMPDIR", "WORK", "GOCOVERDIR", "HEARTBEAT_INBOX", "CLAUDE_PID", "CLAUDE_CONFIG_DIR",
+		"PATH", "HOME", "TMPDIR", "WORK", "GOCOVERDIR", "GORACE", "HEARTBEAT_INBOX", "CLAUDE_PID", "CLAUDE_CONFIG_DIR",
 	} {
 		if v := ts.Getenv(name); v != "" {
 			env = append(env, name+"="+v)

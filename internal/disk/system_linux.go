@@ -8,6 +8,9 @@ func datasync(fd int) error { return unix.Fdatasync(fd) }
 
 func dirsync(fd int) error { return unix.Fsync(fd) }
 
+// quietly leaves a file's time of access alone, which only its owner may ask for.
+const quietly = unix.O_NOATIME
+
 // birth is when the file was made, in nanoseconds since 1970, or 0 where the
 // file system does not say.
 func birth(f *File) int64 {

@@ -168,6 +168,9 @@ func (r *rig) arrivals(text string) int {
 	return total
 }
 
+// turns is how often the model was asked.
+func (r *rig) turns() int { return len(r.Model.MainRequests()) }
+
 // said is how often a text stands in the messages of a request.
 func (r *rig) said(request standin.Request, text string) int {
 	r.t.Helper()

@@ -40,7 +40,7 @@ func TestHeartbeatDemo(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 3, replies)
-	assert.Len(t, r.Model.MainRequests(), 4)
+	assert.Equal(t, 4, r.turns())
 	for _, text := range []string{"name the three states of an entry", "and keep it short", "say goodbye"} {
 		assert.Equal(t, 1, r.arrivals(text), text)
 	}

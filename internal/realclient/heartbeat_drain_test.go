@@ -61,7 +61,7 @@ func TestHeartbeatDrain(t *testing.T) {
 				fates = replied(fates, "Done.")
 			}
 			r.settled(fates...)
-			assert.Len(t, r.Model.MainRequests(), c.n+1)
+			assert.Equal(t, c.n+1, r.turns())
 			assert.FileExists(t, r.signal)
 		})
 	}
@@ -78,16 +78,15 @@ func TestHeartbeatDrainInteractive(t *testing.T) {
 			r := newRig(t, c.how).add(all...)
 			r.installIn(r.projectSettings(), "--signal-file", r.signal)
 			ctx := minutes(t)
-			s := r.Interactive(Options{})
-			require.NoError(t, s.WaitReady(ctx))
-			require.NoError(t, s.Submit(ctx, prompt(1)))
+			s := r.attended(ctx, Options{})
 			r.until(ctx, "the stop is approved", r.approved)
 			fates := answeredOnce(all...)
 			if c.same {
 				fates = replied(fates, "Done.")
 			}
 			r.settled(fates...)
-			assert.Len(t, r.Model.MainRequests(), 31)
+			assert.Equal(t, 31, r.turns())
+			r.quit(ctx, s)
 		})
 	}
 }

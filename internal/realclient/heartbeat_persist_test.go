@@ -99,7 +99,7 @@ func TestHeartbeatPersist(t *testing.T) {
 	}
 	r.waiting(ctx, 1)
 	r.settled(answeredOnce(all...)...)
-	assert.Len(t, r.Model.MainRequests(), 7, "no idle tick")
+	assert.Equal(t, 7, r.turns(), "no idle tick")
 	assert.NoFileExists(t, r.signal)
 	r.quit(ctx, s)
 	r.hooksGone(ctx)

@@ -105,14 +105,19 @@ func newRig(t *testing.T, how answers) *rig {
 // in between.
 var tags = regexp.MustCompile(`\[[a-z]+\d+\]`)
 
+// lastTag is what a request asks about, "" if it has no tag.
+func lastTag(r standin.Request) string {
+	if all := tags.FindAllString(r.UserText, -1); len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return ""
+}
+
 func (how answers) script() standin.Script {
 	var mu sync.Mutex
 	asked := map[string]int{}
 	return func(r standin.Request) standin.Reply {
-		tag := ""
-		if all := tags.FindAllString(r.UserText, -1); len(all) > 0 {
-			tag = all[len(all)-1]
-		}
+		tag := lastTag(r)
 		mu.Lock()
 		asked[tag]++
 		nth := asked[tag]
@@ -196,7 +201,7 @@ func (r *rig) asked(ctx context.Context, tag string, nth int) {
 	for n, seen := 1, 0; seen < nth; n++ {
 		request, err := r.Model.WaitRequests(ctx, n)
 		require.NoError(r.t, err, "the model was asked about %s %d times", tag, seen)
-		if all := tags.FindAllString(request.UserText, -1); len(all) > 0 && all[len(all)-1] == tag {
+		if lastTag(request) == tag {
 			seen++
 		}
 	}
