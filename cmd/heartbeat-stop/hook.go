@@ -133,6 +133,9 @@ func (h *hook) dispatch() int {
 	case claude.EventStopFailure:
 		return h.stopFailure()
 	case claude.EventSessionStart:
+		if in.Source == "compact" {
+			return exitOK // the same session goes on in the same process
+		}
 		return h.record(func(tx *inbox.Tx) error { return tx.StartSession(in.SessionID, claude.PID()) })
 	case claude.EventSessionEnd:
 		return h.record(func(tx *inbox.Tx) error { return tx.EndSession(in.SessionID) })

@@ -29,6 +29,7 @@ type Input struct {
 	// 2.1.47; of a StopFailure, the text of the error.
 	LastMessage string
 	Error       string // of a StopFailure
+	Source      string // of a SessionStart: startup, resume, clear or compact
 }
 
 // ParseInput reads a hook's stdin. Unknown members are left out; a known one of
@@ -47,6 +48,7 @@ func ParseInput(b []byte) (*Input, error) {
 		StopHookActive: m.Bool("stop_hook_active"),
 		LastMessage:    m.String("last_assistant_message"),
 		Error:          m.String("error"),
+		Source:         m.String("source"),
 	}
 	if err := m.Err(); err != nil {
 		return nil, fmt.Errorf("hook input: %w", err)
