@@ -67,6 +67,8 @@ type hook struct {
 	began int64         // host.SinceBoot at the start
 	// parent is who started us; another one later means that it died.
 	parent int
+	// session are the processes without which a waiting hook serves nobody.
+	session []*host.Process
 }
 
 // runHook is the command without a verb. Whatever fails, the stop is approved:

@@ -44,6 +44,8 @@ func (h *hook) persist() int {
 			return exitOK // even if a signal came meanwhile: it is printed
 		case ctx.Err() != nil:
 			return h.ended(context.Cause(ctx))
+		case errors.Is(err, errSessionGone):
+			return h.ended(err)
 		case err != nil:
 			return h.failed(err)
 		case o == leave:
@@ -83,6 +85,8 @@ func (h *hook) idleTick(ctx context.Context) int {
 		return exitOK
 	case ctx.Err() != nil:
 		return h.ended(context.Cause(ctx))
+	case errors.Is(err, errSessionGone):
+		return h.ended(err)
 	case err != nil:
 		return h.failed(err)
 	case o == approved:
@@ -106,6 +110,17 @@ func (h *hook) ended(cause error) int {
 	return exitOK
 }
 
+// stillWanted reports why nothing may be taken any more: the wait was ended, or
+// the session has died just now.
+func (h *hook) stillWanted(ctx context.Context) error {
+	for _, p := range h.session {
+		if p.Gone() {
+			return errSessionGone
+		}
+	}
+	return context.Cause(ctx)
+}
+
 // awaitStill waits before any wait was begun that could be ended from outside.
 func (h *hook) awaitStill() (inbox.Mark, error) {
 	return h.box.AwaitStill(context.Background(), time.Duration(h.settle))
@@ -117,11 +132,12 @@ func (h *hook) waitContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
-	client := make(<-chan struct{})
+	parent := host.WatchProcess(h.parent)
+	client := parent
 	if pid := claude.PID(); pid != 0 {
-		client = host.Died(pid)
+		client = host.WatchProcess(pid)
 	}
-	parent := host.Died(h.parent)
+	h.session = []*host.Process{parent, client}
 	if os.Getppid() != h.parent {
 		cancel(errSessionGone) // it died before the wait began
 	}
@@ -129,9 +145,9 @@ func (h *hook) waitContext() (context.Context, context.CancelFunc) {
 		select {
 		case s := <-signals:
 			cancel(endedBy{s.(syscall.Signal)})
-		case <-client:
+		case <-client.Died():
 			cancel(errSessionGone)
-		case <-parent:
+		case <-parent.Died():
 			cancel(errSessionGone)
 		case <-ctx.Done():
 		}

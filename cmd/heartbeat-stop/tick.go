@@ -56,7 +56,7 @@ func (h *hook) tick(ctx context.Context, still inbox.Mark) (outcome, error) {
 	}
 	o, text, err := h.decide(tx, still)
 	if err == nil {
-		err = context.Cause(ctx)
+		err = h.stillWanted(ctx)
 	}
 	if err == nil && o != leave {
 		err = tx.Commit()

@@ -47,7 +47,12 @@ func (d Delivery) Answered() bool {
 	shown, answered, foreign, known := false, false, 0, 0
 	err := d.each(func(l gjson.Result) {
 		if !l.Get("uuid").Exists() {
-			foreign++
+			// The client's bookkeeping has no uuid either, and lands anywhere.
+			if !l.Get("sessionId").Exists() {
+				foreign++
+			} else {
+				known++
+			}
 			return
 		}
 		known++
@@ -150,7 +155,7 @@ func (d Delivery) each(f func(gjson.Result)) error {
 	lines, n := bufio.NewReader(file), 0
 	for {
 		line, err := lines.ReadBytes('\n')
-		if line = bytes.TrimSpace(line); len(line) > 0 {
+		if line = bytes.TrimSpace(line); len(line) > 0 && err == nil { // a last line may still be being written
 			n++
 			f(gjson.ParseBytes(line))
 		}

@@ -72,7 +72,7 @@ func TestDied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd, input := start(t)
-			died := host.Died(cmd.Process.Pid)
+			died := host.WatchProcess(cmd.Process.Pid).Died()
 			select {
 			case <-died:
 				t.Fatal("it lives")
@@ -89,5 +89,5 @@ func TestDiedBefore(t *testing.T) {
 	cmd, input := start(t)
 	require.NoError(t, input.Close())
 	require.NoError(t, cmd.Wait())
-	<-host.Died(cmd.Process.Pid)
+	<-host.WatchProcess(cmd.Process.Pid).Died()
 }

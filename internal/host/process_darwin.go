@@ -1,3 +1,4 @@
 package host
 
-func awaitDeath(pid int) { pollDeath(pid) }
+// WatchProcess follows a process until it is gone.
+func WatchProcess(pid int) *Process { return pollProcess(pid) }
