@@ -38,20 +38,8 @@ func (h *hook) persist() int {
 	idle := time.NewTimer(time.Duration(h.idle))
 	defer idle.Stop()
 	for {
-		o, err := h.look(ctx)
-		switch {
-		case err == nil && o == delivered:
-			return exitOK // even if a signal came meanwhile: it is printed
-		case ctx.Err() != nil:
-			return h.ended(context.Cause(ctx))
-		case errors.Is(err, errSessionGone):
-			return h.ended(err)
-		case err != nil:
-			return h.failed(err)
-		case o == leave:
-			return exitOK
-		case o == approved:
-			return h.approve()
+		if status, done := h.conclude(ctx); done {
+			return status
 		}
 		select {
 		case <-ctx.Done():
@@ -78,21 +66,29 @@ func (h *hook) look(ctx context.Context) (outcome, error) {
 	return 0, context.Cause(ctx)
 }
 
-func (h *hook) idleTick(ctx context.Context) int {
+// conclude looks once, and reports whether that ends the hook, and how.
+func (h *hook) conclude(ctx context.Context) (status int, done bool) {
 	o, err := h.look(ctx)
 	switch {
 	case err == nil && o == delivered:
-		return exitOK
+		return exitOK, true // even if a signal came meanwhile: it is printed
 	case ctx.Err() != nil:
-		return h.ended(context.Cause(ctx))
+		return h.ended(context.Cause(ctx)), true
 	case errors.Is(err, errSessionGone):
-		return h.ended(err)
+		return h.ended(err), true
 	case err != nil:
-		return h.failed(err)
+		return h.failed(err), true
+	case o == leave:
+		return exitOK, true
 	case o == approved:
-		return h.approve()
-	case o != empty:
-		return exitOK
+		return h.approve(), true
+	}
+	return exitOK, false
+}
+
+func (h *hook) idleTick(ctx context.Context) int {
+	if status, done := h.conclude(ctx); done {
+		return status
 	}
 	if err := claude.WriteBlock(h.out, idleTick, claude.AsReason); err != nil {
 		return h.failed(fmt.Errorf("print the idle tick: %w", err))
