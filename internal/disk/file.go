@@ -18,6 +18,8 @@ type File struct {
 	fd   int
 	path string
 	info Info
+
+	identity string // empty until it is asked for
 }
 
 // Info is what a file's inode said.
@@ -40,7 +42,10 @@ func (f *File) Info() Info { return f.info }
 // Identity names the file itself, whatever it is called and holds: another file
 // in its place has another, even where the system gives inode numbers out again.
 func (f *File) Identity() string {
-	return strconv.FormatUint(f.info.Ino, 10) + "-" + strconv.FormatInt(birth(f), 10)
+	if f.identity == "" {
+		f.identity = strconv.FormatUint(f.info.Ino, 10) + "-" + strconv.FormatInt(birth(f), 10)
+	}
+	return f.identity
 }
 
 // Stat asks the inode again.
