@@ -25,6 +25,7 @@ type File struct {
 // Info is what a file's inode said.
 type Info struct {
 	Size      int64
+	Space     int64 // bytes that it takes on the disk
 	Mtime     int64 // nanoseconds since 1970
 	Atime     int64
 	Dev, Ino  uint64

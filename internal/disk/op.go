@@ -15,6 +15,7 @@ const (
 	OpRename   Kind = "rename"
 	OpRemove   Kind = "remove"
 	OpTouch    Kind = "touch"
+	OpPunch    Kind = "punch"
 )
 
 // Op is one state-changing call, announced before it is made.
@@ -23,6 +24,7 @@ type Op struct {
 	Path   string
 	To     string // the new name, for a rename
 	Offset int64  // where a write lands; the new length of a truncate
+	Length int64  // of the hole that a punch makes, from Offset
 	Data   []byte // what a write writes; valid until the observer returns
 }
 

@@ -1,6 +1,11 @@
 package disk
 
-import "golang.org/x/sys/unix"
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
 
 // datasync leaves out what reading the bytes back does not need, such as the
 // time of change; a grown length is included (fdatasync(2)).
@@ -24,7 +29,30 @@ func birth(f *File) int64 {
 
 func infoOf(st *unix.Stat_t) Info {
 	return Info{
-		Size: st.Size, Mtime: st.Mtim.Nano(), Atime: st.Atim.Nano(), Dev: st.Dev, Ino: st.Ino, UID: st.Uid,
+		Size: st.Size, Mtime: st.Mtim.Nano(), Atime: st.Atim.Nano(), Dev: st.Dev, Ino: st.Ino, UID: st.Uid, Space: st.Blocks * 512,
 		IsRegular: st.Mode&unix.S_IFMT == unix.S_IFREG, IsDir: st.Mode&unix.S_IFMT == unix.S_IFDIR,
 	}
+}
+
+func punchHole(fd int, n int64) error {
+	return unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, n)
+}
+
+func holeError(err error) error {
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+		return fmt.Errorf("%w: %w", ErrNoHoles, err)
+	}
+	return err
+}
+
+// nextData is where the next bytes are that are not a hole.
+func nextData(fd int, off, size int64) int64 {
+	at, err := unix.Seek(fd, off, unix.SEEK_DATA)
+	switch err {
+	case nil:
+		return at
+	case unix.ENXIO:
+		return size
+	}
+	return off
 }

@@ -126,7 +126,7 @@ func (img *Image) Apply(op disk.Op) error {
 		}
 	case disk.OpSyncDir:
 		img.syncDir(name)
-	case disk.OpWrite, disk.OpTruncate, disk.OpSync:
+	case disk.OpWrite, disk.OpTruncate, disk.OpPunch, disk.OpSync:
 		file, err := img.follow(name)
 		if file != nil {
 			file.apply(op)

@@ -47,6 +47,9 @@ func (f *inode) apply(op disk.Op) {
 		return
 	}
 	c := change{op.Kind == disk.OpTruncate, int(op.Offset), slices.Clone(op.Data)}
+	if op.Kind == disk.OpPunch {
+		c.data = make([]byte, min(int(op.Length), len(f.current)))
+	}
 	if !c.isTruncate && op.Offset < 0 {
 		c.off = len(f.current)
 	}

@@ -1,6 +1,12 @@
 package host
 
-import "golang.org/x/sys/unix"
+import (
+	"bytes"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
 
 // WatchProcess holds on to this very process (pidfd_open(2)), so that another
 // that gets its number later is not mistaken for it. It does so until the
@@ -23,4 +29,32 @@ func WatchProcess(pid int) *Process {
 func ended(fd, wait int) bool {
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, wait)
 	return err == nil && n > 0
+}
+
+// ProcessStart is when a process started, in clock ticks since boot (proc(5),
+// stat), which together with its number names it for good; 0 when there is no
+// such process.
+func ProcessStart(pid int) int64 {
+	if pid <= 0 {
+		return 0
+	}
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	// The second field is the program's name in parentheses, with anything in it.
+	_, rest, ok := bytes.Cut(b[bytes.LastIndexByte(b, ')')+1:], []byte(" "))
+	fields := bytes.Fields(rest)
+	const startTime = 22 - 3 // the third field is the first of rest
+	if !ok || len(fields) <= startTime {
+		return 0
+	}
+	if state := fields[0][0]; state == 'Z' || state == 'X' {
+		return 0
+	}
+	ticks, err := strconv.ParseInt(string(fields[startTime]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return ticks
 }

@@ -1,0 +1,60 @@
+package disk
+
+import (
+	"errors"
+	"io"
+)
+
+// ErrNoHoles says that the file system, or the machine's operating system,
+// cannot give back the space amid a file.
+var ErrNoHoles = errors.New("the file system cannot give back the space amid a file")
+
+// PunchHole makes the first n bytes of the file zeros that take no space. The
+// file's length stays, and so does every other byte's offset. Where that cannot
+// be done the error matches [ErrNoHoles], and nothing has changed.
+func (f *File) PunchHole(n int64) error {
+	if err := announce(Op{Kind: OpPunch, Path: f.path, Length: n}); err != nil {
+		return holeError(err)
+	}
+	if err := retry(func() error { return punchHole(f.fd, n) }); err != nil {
+		return holeError(f.fail("punch a hole into", err))
+	}
+	return nil
+}
+
+// SkipHole is off, unless a hole is there: then it is the offset of the first
+// byte behind it that is not zero, or the file's size when there is none.
+func (f *File) SkipHole(off, size int64) (int64, error) {
+	if off >= size {
+		return off, nil
+	}
+	chunk := make([]byte, 1, 64<<10)
+	if _, err := f.ReadAt(chunk, off); err != nil || chunk[0] != 0 {
+		return off, nil // reading what is there tells of the error
+	}
+	data := nextData(f.fd, off, size)
+	if data == off {
+		return off, nil
+	}
+	return f.skipZeros(data, size, chunk[:cap(chunk)])
+}
+
+func (f *File) skipZeros(off, size int64, chunk []byte) (int64, error) {
+	for off < size {
+		part := chunk[:min(int64(len(chunk)), size-off)]
+		n, err := f.ReadAt(part, off)
+		if err != nil && err != io.EOF {
+			return 0, err
+		}
+		for i, b := range part[:n] {
+			if b != 0 {
+				return off + int64(i), nil
+			}
+		}
+		if n < len(part) {
+			break // it shrank meanwhile
+		}
+		off = max(off+int64(n), nextData(f.fd, off+int64(n), size))
+	}
+	return size, nil
+}

@@ -1,0 +1,37 @@
+package host
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// LockHolder is the process that holds a flock(2) on the file, -1 if one does
+// that cannot be named, and 0 if none does. It does not try the lock
+// (proc_locks(5)).
+func LockHolder(path string) int {
+	var st unix.Stat_t
+	if unix.Lstat(path, &st) != nil {
+		return 0
+	}
+	locks, err := os.ReadFile("/proc/locks")
+	if err != nil {
+		return 0
+	}
+	inode := []byte(":" + strconv.FormatUint(st.Ino, 10))
+	device := fmt.Appendf(nil, "%02x:%02x", unix.Major(st.Dev), unix.Minor(st.Dev))
+	for l := range bytes.Lines(locks) {
+		f := bytes.Fields(l) // 1: FLOCK ADVISORY WRITE 708 08:01:131074 0 EOF
+		if len(f) < 6 || !bytes.Equal(f[1], []byte("FLOCK")) || !bytes.HasSuffix(f[5], inode) || !bytes.HasPrefix(f[5], device) {
+			continue
+		}
+		if pid, err := strconv.Atoi(string(f[4])); err == nil && pid > 0 {
+			return pid
+		}
+		return -1
+	}
+	return 0
+}
