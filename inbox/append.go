@@ -1,43 +1,46 @@
 package inbox
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"heartbeat/internal/host"
 )
 
-// Message is what a producer appends. Only Text is required.
-type Message struct {
-	// ID names the entry, and makes appending it twice append it once. Where it
-	// is empty, a random one is made.
-	ID string
-	// Text is what is delivered: UTF-8, with something in it beside spaces.
-	Text string
-	// Metadata travels with the entry into its result or dead letter. The
-	// names id and prompt are taken.
-	Metadata map[string]string
-}
+// Where an entry of a Receipt was found.
+const (
+	FoundScheduled = "scheduled"
+	FoundQueued    = "queued"
+	FoundInFlight  = "in flight"
+	FoundAnswered  = "answered"
+)
+
+// A batch is committed in parts of about this size.
+const (
+	partBytes = 1 << 20
+	partLines = 4096
+)
 
 // Receipt says where an appended message is.
 type Receipt struct {
 	ID      string `json:"id"`
 	EntryID string `json:"entry_id"`
-	// Start and End are its byte range in the inbox, both 0 if not Appended.
+	// Start and End are its byte range in the inbox, both 0 where it is not there
+	// or not known.
 	Start int64 `json:"start_offset"`
 	End   int64 `json:"end_offset"`
 	// Appended is false when an entry of that ID was there before.
 	Appended bool `json:"appended"`
-	// Found says where: "queued", "in flight" or "answered".
+	// NotBefore is when a scheduled entry is moved to the inbox.
+	NotBefore *time.Time `json:"not_before,omitempty"`
+	// Found says where an entry was that was there before.
 	Found string `json:"found,omitempty"`
 	// Warnings are sentences about what was found and mended besides.
 	Warnings []string `json:"warnings,omitempty"`
+
+	seen watermark
 }
 
 // Append adds one entry at the end of the inbox, which it creates with mode
@@ -47,57 +50,179 @@ type Receipt struct {
 // A last line that lacks its newline gets one, once it has stood still for
 // settle, so that the entry never melts into it.
 func (b *Inbox) Append(ctx context.Context, m Message, settle time.Duration) (Receipt, error) {
-	named := m.ID != ""
-	if !named {
-		id, err := host.RandomName()
-		if err != nil {
-			return Receipt{}, fmt.Errorf("append: %w", err)
-		}
-		m.ID = id
-	}
-	line, err := m.encode()
-	if err != nil {
+	all, err := b.AppendAll(ctx, []Message{m}, settle)
+	if len(all) == 0 {
 		return Receipt{}, err
 	}
-	r := Receipt{ID: m.ID, EntryID: entryID(line)}
+	return all[0], err
+}
+
+// AppendAll adds entries, in their order and with no other of ours between, as
+// [Inbox.Append] does. They are committed in parts of about a mebibyte: after an
+// error the receipts are those of the parts that were appended. A message that
+// cannot be one keeps all from being appended.
+func (b *Inbox) AppendAll(ctx context.Context, all []Message, settle time.Duration) ([]Receipt, error) {
+	drafts, err := b.draft(all)
+	if err != nil {
+		return nil, err
+	}
 	for still := (Mark{}); ; {
-		err := b.appendLine(ctx, &r, line, named, still)
+		receipts, err := b.appendDrafts(ctx, drafts, still)
 		if !errors.Is(err, ErrTorn) {
-			return r, err
+			return receipts, err
 		}
 		if still, err = b.AwaitStill(ctx, settle); err != nil {
-			return r, err
+			return receipts, err
 		}
 	}
 }
 
-func (b *Inbox) appendLine(ctx context.Context, r *Receipt, line []byte, named bool, still Mark) (err error) {
-	t, err := b.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, t.Close()); r.Warnings = t.Warnings() }()
-	if named {
-		if r.Found, err = t.find(r.ID); err != nil || r.Found != "" {
-			return err
+// draft is a message that is ready to be appended.
+type draft struct {
+	Receipt
+	line  []byte
+	named bool // by its sender
+}
+
+func (b *Inbox) draft(all []Message) ([]draft, error) {
+	drafts := make([]draft, len(all))
+	now := b.utcNow()
+	for i, m := range all {
+		d := &drafts[i]
+		d.named = m.ID != ""
+		var err error
+		if !d.named {
+			if m.ID, err = host.RandomName(); err != nil {
+				return nil, fmt.Errorf("append: %w", err)
+			}
+		}
+		if !m.NotBefore.After(now) {
+			m.NotBefore = time.Time{}
+		}
+		if d.line, err = m.encode(now); err != nil {
+			if len(all) > 1 {
+				err = fmt.Errorf("entry %d: %w", i+1, err)
+			}
+			return nil, err
+		}
+		d.Receipt = Receipt{ID: m.ID, EntryID: entryID(d.line)}
+		if at := m.NotBefore; !at.IsZero() {
+			d.NotBefore = &at
 		}
 	}
-	torn, err := t.tornTail()
+	return drafts, nil
+}
+
+func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark) (receipts []Receipt, err error) {
+	t, err := b.Begin(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if torn && still != t.mark() {
-		return ErrTorn
+	defer func() {
+		err = errors.Join(err, t.Close())
+		if len(receipts) > 0 {
+			receipts[0].Warnings = t.Warnings()
+		}
+	}()
+	seen, err := b.watermark()
+	if err != nil {
+		return nil, err
+	}
+	if err := t.leaveOutKnown(drafts); err != nil {
+		return nil, err
+	}
+	if torn, err := t.tornTail(); err != nil {
+		return nil, err
+	} else if torn && still != t.mark() && willQueue(drafts) {
+		return nil, ErrTorn
 	}
 	if t.file == nil && t.st.Cursor > 0 {
 		t.startOver()
 	}
-	t.append(queueName, line)
-	if err := t.Commit(); err != nil {
-		return fmt.Errorf("append to inbox %s: %w", b.path, err)
+	for len(drafts) > 0 {
+		n, err := t.appendPart(drafts)
+		if err != nil {
+			return receipts, fmt.Errorf("append to inbox %s: %w", b.path, err)
+		}
+		for _, d := range drafts[:n] {
+			d.seen = seen
+			receipts = append(receipts, d.Receipt)
+		}
+		drafts = drafts[n:]
 	}
-	r.Start, r.End, r.Appended = t.appendedEnd-int64(len(line))-1, t.appendedEnd, true
+	return receipts, nil
+}
+
+func willQueue(drafts []draft) bool {
+	for _, d := range drafts {
+		if d.Found == "" && d.NotBefore == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// leaveOutKnown marks the drafts whose sender's name is there already.
+func (t *Tx) leaveOutKnown(drafts []draft) error {
+	ids := map[string]bool{}
+	for _, d := range drafts {
+		if d.named {
+			ids[d.ID] = true
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	known, err := t.find(ids)
+	if err != nil {
+		return err
+	}
+	for i := range drafts {
+		d := &drafts[i]
+		if !d.named {
+			continue
+		}
+		p, there := known[d.ID]
+		if !there { // a second one of this name is known by then
+			known[d.ID] = place{where: FoundQueued, entryID: d.EntryID}
+			continue
+		}
+		d.Receipt = Receipt{ID: d.ID, EntryID: p.entryID, Found: p.where, Start: p.start, End: p.end}
+	}
 	return nil
+}
+
+// appendPart commits the first drafts, as many as make a part.
+func (t *Tx) appendPart(drafts []draft) (n int, err error) {
+	size := 0
+	for ; n < len(drafts) && n < partLines && size < partBytes; n++ {
+		d := &drafts[n]
+		switch {
+		case d.Found != "":
+			continue
+		case d.NotBefore != nil:
+			t.append(scheduledName, d.line)
+			err = t.event(Event{Event: EventScheduled, EntryID: d.EntryID, ID: d.ID, Until: d.NotBefore})
+		default:
+			t.append(queueName, d.line)
+		}
+		if err != nil {
+			return 0, err
+		}
+		d.Appended = true
+		size += len(d.line)
+	}
+	if err := t.Commit(); err != nil {
+		return 0, err
+	}
+	queued := t.queued
+	for i := range drafts[:n] {
+		if d := &drafts[i]; d.Appended && d.NotBefore == nil && len(queued) > 0 {
+			d.Start, d.End = queued[0].start, queued[0].end
+			queued = queued[1:]
+		}
+	}
+	return n, t.openFile()
 }
 
 func (t *Tx) tornTail() (bool, error) {
@@ -109,66 +234,4 @@ func (t *Tx) tornTail() (bool, error) {
 		return false, fmt.Errorf("read inbox: %w", err)
 	}
 	return !whole, nil
-}
-
-func (m Message) encode() ([]byte, error) {
-	for name, value := range m.Metadata {
-		if !utf8.ValidString(name) || !utf8.ValidString(value) {
-			return nil, fmt.Errorf("append: metadata %q=%q is not UTF-8", name, value)
-		}
-	}
-	if !utf8.ValidString(m.ID) {
-		return nil, fmt.Errorf("append: the id %q is not UTF-8", m.ID)
-	}
-	if i := firstInvalid(m.Text); i >= 0 {
-		return nil, fmt.Errorf("append: the text is not UTF-8 (byte %d): convert it first, so that nothing of it is changed on the way", i)
-	}
-	if strings.TrimSpace(m.Text) == "" {
-		return nil, errors.New("append: the text is empty: there is nothing to deliver")
-	}
-	members := make([]string, 0, len(m.Metadata))
-	for name := range m.Metadata {
-		if name == "id" || name == "prompt" || name == "" {
-			return nil, fmt.Errorf("append: metadata cannot be named %q", name)
-		}
-		members = append(members, name)
-	}
-	slices.Sort(members)
-	var b bytes.Buffer
-	for _, kv := range append([][2]string{{"id", m.ID}, {"prompt", m.Text}}, pairs(members, m.Metadata)...) {
-		name, err := encodeJSON(kv[0])
-		if err != nil {
-			return nil, err
-		}
-		value, err := encodeJSON(kv[1])
-		if err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(&b, ",%s:%s", name, value)
-	}
-	line := append([]byte("{"), append(b.Bytes()[1:], '}')...)
-	if len(line) > MaxLine {
-		return nil, fmt.Errorf("append: the entry is %d bytes long, and %d is the most: put the text into a file and send its name", len(line), MaxLine)
-	}
-	return line, nil
-}
-
-func pairs(names []string, values map[string]string) [][2]string {
-	kv := make([][2]string, len(names))
-	for i, n := range names {
-		kv[i] = [2]string{n, values[n]}
-	}
-	return kv
-}
-
-func firstInvalid(s string) int {
-	if utf8.ValidString(s) {
-		return -1
-	}
-	for i, r := range s {
-		if _, size := utf8.DecodeRuneInString(s[i:]); r == utf8.RuneError && size == 1 {
-			return i
-		}
-	}
-	return -1
 }

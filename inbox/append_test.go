@@ -38,7 +38,7 @@ func TestAppendIsDelivered(t *testing.T) {
 		"replacement":   {Text: "a\ufffdb"},
 		"with id":       {Text: "x", ID: "job-7"},
 		"id of quotes":  {Text: "x", ID: "a \"b\" \\ \n\x00 é <&> \u2028"},
-		"metadata":      {Text: "x", Metadata: map[string]string{"a": "1", "é \"<\"": "\n", "Prompt": "p", "ID": "i"}},
+		"metadata":      {Text: "x", Metadata: map[string]any{"a": "1", "é \"<\"": "\n", "Prompt": "p", "ID": "i"}},
 		"large":         {Text: strings.Repeat("é\"", 100<<10)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,8 @@ func TestAppendIsDelivered(t *testing.T) {
 			}
 			assert.Equal(t, r.EntryID, e.EntryID)
 			assert.Equal(t, []int64{e.Start, e.End}, []int64{r.Start, r.End})
-			assert.Len(t, e.Metadata, len(m.Metadata))
+			assert.Equal(t, noon, e.SentAt())
+			assert.Len(t, e.Metadata, len(m.Metadata)+1)
 			for name, value := range m.Metadata {
 				var got string
 				require.NoError(t, json.Unmarshal(e.Metadata[name], &got))
@@ -88,11 +89,11 @@ func TestAppendRefuses(t *testing.T) {
 		"invalid UTF-8":          {inbox.Message{Text: "caf\xe9"}, "not UTF-8 (byte 3)"},
 		"invalid, after U+FFFD":  {inbox.Message{Text: "\ufffd\xff"}, "not UTF-8 (byte 3)"},
 		"id is not UTF-8":        {inbox.Message{Text: "x", ID: "caf\xe9"}, "UTF-8"},
-		"metadata id":            {inbox.Message{Text: "x", Metadata: map[string]string{"id": "1"}}, `"id"`},
-		"metadata prompt":        {inbox.Message{Text: "x", Metadata: map[string]string{"prompt": "1"}}, `"prompt"`},
-		"metadata no name":       {inbox.Message{Text: "x", Metadata: map[string]string{"": "1"}}, `""`},
-		"metadata name's UTF-8":  {inbox.Message{Text: "x", Metadata: map[string]string{"caf\xe9": "1"}}, "UTF-8"},
-		"metadata value's UTF-8": {inbox.Message{Text: "x", Metadata: map[string]string{"a": "caf\xe9"}}, "UTF-8"},
+		"metadata id":            {inbox.Message{Text: "x", Metadata: map[string]any{"id": "1"}}, `"id"`},
+		"metadata prompt":        {inbox.Message{Text: "x", Metadata: map[string]any{"prompt": "1"}}, `"prompt"`},
+		"metadata no name":       {inbox.Message{Text: "x", Metadata: map[string]any{"": "1"}}, `""`},
+		"metadata name's UTF-8":  {inbox.Message{Text: "x", Metadata: map[string]any{"caf\xe9": "1"}}, "UTF-8"},
+		"metadata value's UTF-8": {inbox.Message{Text: "x", Metadata: map[string]any{"a": "caf\xe9"}}, "UTF-8"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			box := newBox(t, oldContent)
@@ -109,7 +110,7 @@ func TestAppendTooLong(t *testing.T) {
 		t.Skip("64 MiB")
 	}
 	box := newBox(t, "")
-	const around = len(`{"id":"i","prompt":""}`)
+	const around = len(`{"id":"i","prompt":"","sent_at":"2026-03-04T12:00:00.123456789Z"}`)
 	_, err := box.Append(context.Background(), inbox.Message{ID: "i", Text: strings.Repeat("x", inbox.MaxLine-around+1)}, 0)
 	require.ErrorContains(t, err, "67108864 is the most")
 	assert.Empty(t, read(t, box.Path()))
@@ -141,7 +142,7 @@ func TestAppendTwice(t *testing.T) {
 				if first.Appended {
 					first = send(t, box, m)
 				}
-				assert.Equal(t, inbox.Receipt{ID: id, EntryID: first.EntryID, Found: c.found}, withoutWarnings(first))
+				assert.Equal(t, inbox.Receipt{ID: id, EntryID: first.EntryID, Start: first.Start, End: first.End, Found: c.found}, withoutWarnings(first))
 				c.then()
 			}
 			assert.Len(t, results(t, box), 1)
@@ -149,9 +150,9 @@ func TestAppendTwice(t *testing.T) {
 	}
 }
 
+// withoutWarnings also leaves out what is not told to others.
 func withoutWarnings(r inbox.Receipt) inbox.Receipt {
-	r.Warnings = nil
-	return r
+	return inbox.Receipt{ID: r.ID, EntryID: r.EntryID, Start: r.Start, End: r.End, Appended: r.Appended, Found: r.Found}
 }
 
 // An id may have been given by a raw writer, in whichever way JSON allows.

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"encoding/base64"
 	"encoding/json"
 
 	"heartbeat/internal/flat"
@@ -103,10 +104,20 @@ func (s *state) encode() []byte {
 	o.String("session", s.Session)
 	o.Int("acknowledged", int64(s.Acknowledged))
 	o.Raw("sessions", s.Sessions)
+	o.Raw("paused", s.Paused)
+	o.Raw("totals", s.Totals)
+	if s.Punching != 0 {
+		o.Int("punching_to", s.Punching)
+	}
+	o.Raw("scheduled", s.Scheduled)
 	o.Int("results_end", s.ResultsEnd)
 	o.Int("results_generation", int64(s.ResultsGen))
 	o.Int("dead_letters_end", s.DeadLettersEnd)
 	o.Int("dead_letters_generation", int64(s.DeadLettersGen))
+	o.Int("events_end", s.EventsEnd)
+	o.Int("events_generation", int64(s.EventsGen))
+	o.Int("scheduled_end", s.ScheduledEnd)
+	o.Int("scheduled_generation", int64(s.ScheduledGen))
 	o.Int("queue_generation", int64(s.QueueGen))
 	o.Raw("appends", encodeAppends(s.Appends))
 	return o.End()
@@ -128,7 +139,11 @@ func encodeAppends(all []appendRecord) []byte {
 		if a.Newline {
 			o.Bool("newline", true)
 		}
+		if a.Promoted {
+			o.Bool("promoted", true)
+		}
 		o.Raw("line", a.Line)
+		o.Text("data", base64.StdEncoding.EncodeToString(a.Data))
 		b = append(b, o.End()...)
 	}
 	return append(b, ']')
@@ -154,10 +169,18 @@ func (s *state) decode(m *flat.Members) error {
 		Session:        m.String("session"),
 		Acknowledged:   int(m.Int("acknowledged")),
 		Sessions:       m.Raw("sessions"),
+		Paused:         m.Raw("paused"),
+		Totals:         m.Raw("totals"),
+		Punching:       m.Int("punching_to"),
+		Scheduled:      m.Raw("scheduled"),
 		ResultsEnd:     m.Int("results_end"),
 		ResultsGen:     int(m.Int("results_generation")),
 		DeadLettersEnd: m.Int("dead_letters_end"),
 		DeadLettersGen: int(m.Int("dead_letters_generation")),
+		EventsEnd:      m.Int("events_end"),
+		EventsGen:      int(m.Int("events_generation")),
+		ScheduledEnd:   m.Int("scheduled_end"),
+		ScheduledGen:   int(m.Int("scheduled_generation")),
 		QueueGen:       int(m.Int("queue_generation")),
 	}
 	return m.Err()

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -17,6 +18,9 @@ func (t *Tx) Commit() error {
 	if !t.dirty {
 		return nil
 	}
+	if t.viewing {
+		return errors.New("commit: this is a view")
+	}
 	next := t.st
 	if err := t.syncQueue(&next); err != nil {
 		return err
@@ -28,6 +32,7 @@ func (t *Tx) Commit() error {
 		return err
 	}
 	t.st, t.dirty, t.pending = next, false, nil
+	t.queued = plannedSpans(next.Appends)
 	if err := t.follow(); err != nil {
 		t.warn("committed, but the files in %s do not show it yet, and will with the next step: %v", t.box.dir, err)
 	}
@@ -37,7 +42,7 @@ func (t *Tx) Commit() error {
 // plan completes the record to be committed.
 func (t *Tx) plan(next *state) (err error) {
 	next.Version, next.Seq, next.Appends = stateVersion, t.st.Seq+1, nil
-	next.Lock, next.Boot = t.lock.Identity(), t.boot
+	next.Lock, next.Boot = t.lockID, t.boot
 	if t.file != nil {
 		next.SeenSize, next.SeenMtime, next.SeenFile = t.mark().Size, t.mark().Mtime, t.file.Identity()
 	}
@@ -51,18 +56,17 @@ func (t *Tx) plan(next *state) (err error) {
 			return err
 		}
 	}
-	for _, p := range t.pending {
-		if p.file == queueName {
-			a, err := t.planQueueAppend(p.line)
-			if err != nil {
-				return err
-			}
-			next.Appends = append(next.Appends, a)
-			t.appendedEnd = a.At + int64(len(a.bytes()))
-			continue
+	if t.totals != nil {
+		next.Totals = t.totals.encode()
+	}
+	for _, a := range t.pending {
+		planned := func(other appendRecord) bool { return other.File == a.File }
+		last := lastFunc(next.Appends, planned)
+		if a.File == queueName {
+			a, err = t.planQueueAppend(a, last)
+		} else {
+			a, err = t.planAppend(a, next, last != nil)
 		}
-		again := slices.ContainsFunc(next.Appends, func(a appendRecord) bool { return a.File == p.file })
-		a, err := t.planAppend(p, next, again)
 		if err != nil {
 			return err
 		}
@@ -71,13 +75,21 @@ func (t *Tx) plan(next *state) (err error) {
 	return nil
 }
 
+func lastFunc(all []appendRecord, match func(appendRecord) bool) *appendRecord {
+	for i, a := range slices.Backward(all) {
+		if match(a) {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
 // planAppend decides where a line goes. again says that this commit has lines
 // for the file already, which its size does not show yet.
-func (t *Tx) planAppend(p pendingAppend, next *state, again bool) (appendRecord, error) {
-	a := appendRecord{File: p.file, Line: p.line}
-	end, generation := next.appendPoint(p.file)
+func (t *Tx) planAppend(a appendRecord, next *state, again bool) (appendRecord, error) {
+	end, generation := next.appendPoint(a.File)
 	if !again {
-		size, whole, err := lineEnd(t.appendFile(p.file))
+		size, whole, err := lineEnd(t.appendFile(a.File))
 		if err != nil {
 			return a, err
 		}
@@ -106,8 +118,13 @@ func lineEnd(file *stateFile) (size int64, whole bool, err error) {
 }
 
 func (t *Tx) appendFile(name string) *stateFile {
-	if name == resultsName {
+	switch name {
+	case resultsName:
 		return &t.results
+	case eventsName:
+		return &t.events
+	case scheduledName:
+		return &t.scheduled
 	}
 	return &t.deadLetters
 }

@@ -32,7 +32,11 @@ func missing(f *disk.File, a appendRecord) (rest []byte, at int64, err error) {
 			return content, a.At, nil
 		}
 	}
-	found, err := anyLine(io.NewSectionReader(f, 0, info.Size), "", func(l []byte) bool { return bytes.Equal(l, a.Line) })
+	from := int64(0)
+	if a.File == queueName {
+		from = min(a.At, info.Size) // it only grows
+	}
+	found, err := holdsLine(io.NewSectionReader(f, from, info.Size-from), a.content())
 	if err != nil || found {
 		return nil, 0, err
 	}

@@ -15,6 +15,7 @@ const (
 	ReasonFailed      Reason = "failed"             // the turn ended in an error: see Failure
 	ReasonExhausted   Reason = "attempts exhausted" // redelivered as often as allowed
 	ReasonTooLong     Reason = "too long"           // over MaxLine
+	ReasonExpired     Reason = "expired"            // its expires_at came before its delivery
 	ReasonEmpty       Reason = "empty"              // nothing to deliver: "" or an empty prompt
 )
 

@@ -41,6 +41,14 @@ type Failure struct {
 	At      time.Time `json:"at"`
 }
 
+// String is the error's name and what was said about it.
+func (f *Failure) String() string {
+	if f.Message == "" {
+		return f.Error
+	}
+	return f.Error + ": " + f.Message
+}
+
 // Recipient says to whom an entry is delivered. All of it is optional, and is
 // opaque to this package.
 type Recipient struct {

@@ -3,6 +3,7 @@ package inbox
 import (
 	"bytes"
 	"encoding/json"
+	"time"
 	"unicode/utf8"
 
 	"heartbeat/internal/flat"
@@ -24,6 +25,25 @@ type Entry struct {
 	raw        []byte
 	terminated bool
 	detached   bool // no longer in the inbox: see Delivery.Detached
+}
+
+// expired reports whether the envelope says that it is too late to deliver it.
+func (e Entry) expired(now time.Time) bool {
+	at := e.time(expiresMember)
+	return !at.IsZero() && now.After(at)
+}
+
+// time reads a member that ought to be a time; it is zero where it is none.
+func (e Entry) time(member string) time.Time {
+	raw, ok := e.Metadata[member]
+	if !ok {
+		return time.Time{}
+	}
+	at, err := time.Parse(`"`+time.RFC3339+`"`, string(raw))
+	if err != nil {
+		return time.Time{}
+	}
+	return at
 }
 
 // decodeEntry never fails: a line that is neither a JSON string nor an envelope

@@ -78,7 +78,7 @@ func ExampleInbox_Append() {
 	box, remove := exampleInbox("")
 	defer remove()
 
-	message := inbox.Message{ID: "job-7", Text: "two\nlines", Metadata: map[string]string{"from": "ci"}}
+	message := inbox.Message{ID: "job-7", Text: "two\nlines", Metadata: map[string]any{"from": "ci"}}
 	for range 2 { // sending it again is safe
 		receipt, err := box.Append(context.Background(), message, 0)
 		if err != nil {

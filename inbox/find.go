@@ -11,78 +11,138 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// find says where the entry of that envelope id is: "in flight", "queued",
-// "answered", or nothing. It reads the results and what waits in the queue.
-func (t *Tx) find(id string) (string, error) {
-	if t.inFlight != nil && t.inFlight.ID() == id {
-		return "in flight", nil
+// place says where an entry is.
+type place struct {
+	where      string // a Receipt's Found
+	entryID    string
+	start, end int64 // in the queue file, both 0 where it is not there
+}
+
+// find says where the entries of those envelope ids are; those that are nowhere
+// are left out. It reads the results and what waits in the queue.
+func (t *Tx) find(ids map[string]bool) (map[string]place, error) {
+	found := map[string]place{}
+	note := func(id string, p place) bool {
+		if _, known := found[id]; ids[id] && !known {
+			found[id] = p
+		}
+		return len(found) < len(ids)
 	}
-	if r := t.redeliver; r != nil && r.ID() == id {
-		return "queued", nil
+	for where, d := range map[string]*Delivery{FoundInFlight: t.inFlight, FoundQueued: t.redeliver} {
+		if d != nil {
+			note(d.ID(), place{where, d.EntryID, d.StartOffset, d.EndOffset})
+		}
 	}
-	answered, err := t.box.answered(id)
+	needle := ""
+	if len(ids) == 1 {
+		for needle = range ids {
+			break
+		}
+	}
+	if len(found) < len(ids) {
+		if err := t.findQueued(needle, note); err != nil {
+			return nil, err
+		}
+	}
+	if len(found) < len(ids) {
+		if err := t.box.findAnswered(needle, note); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+func (t *Tx) findQueued(needle string, note func(string, place) bool) error {
+	all, err := t.box.Scheduled()
 	if err != nil {
-		return "", err
+		return err
 	}
-	if answered {
-		return "answered", nil
+	for _, s := range all {
+		note(s.ID, place{where: FoundScheduled, entryID: s.EntryID})
 	}
 	if t.file == nil {
-		return "", nil
+		return nil
 	}
 	waits := io.NewSectionReader(t.file, t.st.Cursor, t.size()-t.st.Cursor)
-	queued, err := anyLine(waits, id, func(l []byte) bool {
-		found, _, _ := decodeLine(l)
-		return found == id
+	return eachLine(waits, t.st.Cursor, func(off, end int64, l []byte, _ bool) bool {
+		if !mayHold(l, needle) {
+			return true
+		}
+		id, _, _ := decodeLine(l)
+		return id == "" || note(id, place{FoundQueued, entryID(l), off, end})
 	})
-	if queued {
-		return "queued", err
-	}
-	return "", err
 }
 
-func (b *Inbox) answered(id string) (found bool, err error) {
+func (b *Inbox) findAnswered(needle string, note func(string, place) bool) (err error) {
 	f, err := disk.OpenRead(b.file(resultsName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return nil
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return anyLine(io.NewSectionReader(f, 0, f.Info().Size), id, func(l []byte) bool {
-		var r struct {
-			ID string `json:"id"`
+	return eachLine(io.NewSectionReader(f, 0, f.Info().Size), 0, func(_, _ int64, l []byte, _ bool) bool {
+		if !mayHold(l, needle) {
+			return true
 		}
-		return json.Unmarshal(l, &r) == nil && r.ID == id
+		var r struct {
+			ID      string `json:"id"`
+			EntryID string `json:"entry_id"`
+		}
+		return json.Unmarshal(l, &r) != nil || r.ID == "" || note(r.ID, place{where: FoundAnswered, entryID: r.EntryID})
 	})
 }
 
-// anyLine looks for a line that matches, and leaves out those that cannot hold
-// the JSON string id: a line that has neither its plain form nor an escape.
-func anyLine(r io.Reader, id string, match func([]byte) bool) (bool, error) {
+// mayHold leaves out, without decoding it, a line that cannot hold the JSON
+// string needle: one that has neither its plain form nor an escape.
+func mayHold(l []byte, needle string) bool {
+	return needle == "" || bytes.Contains(l, []byte(needle)) || bytes.IndexByte(l, '\\') >= 0
+}
+
+// eachLine calls f for every line of r, whose first byte is at offset base, until
+// f returns false. The line comes without its end and is valid until f returns,
+// start and end are its range with its end;
+// whole is false for a last one that has no newline. Of a line that is too long
+// to be an entry only a first part comes.
+func eachLine(r io.Reader, base int64, f func(start, end int64, line []byte, whole bool) bool) error {
 	in := bufio.NewReaderSize(r, 256<<10)
 	var long []byte
-	for {
+	start := base
+	for at := base; ; {
 		l, err := in.ReadSlice('\n')
+		at += int64(len(l))
 		if err == bufio.ErrBufferFull {
-			if len(long) <= MaxLine { // a longer one is no entry
+			if len(long) <= MaxLine {
 				long = append(long, l...)
 			}
 			continue
 		}
-		if len(long) > 0 {
-			l = append(long, l...)
-			long = nil
+		if err != nil && err != io.EOF {
+			return err
 		}
-		if (bytes.Contains(l, []byte(id)) || bytes.IndexByte(l, '\\') >= 0) && match(bytes.TrimRight(l, "\r\n")) {
-			return true, nil
+		whole := bytes.HasSuffix(l, []byte("\n"))
+		if len(long) > 0 {
+			l, long = append(long, l...), nil
+		}
+		if len(l) > 0 {
+			l = bytes.TrimSuffix(bytes.TrimSuffix(l, []byte("\n")), []byte("\r"))
+			if !f(start, at, l, whole) {
+				return nil
+			}
 		}
 		if err == io.EOF {
-			return false, nil
+			return nil
 		}
-		if err != nil {
-			return false, err
-		}
+		start = at
 	}
+}
+
+// holdsLine reports whether r has that very line.
+func holdsLine(r io.Reader, line []byte) (found bool, err error) {
+	err = eachLine(r, 0, func(_, _ int64, l []byte, _ bool) bool {
+		found = bytes.Equal(l, line)
+		return !found
+	})
+	return found, err
 }

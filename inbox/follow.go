@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"heartbeat/internal/disk"
@@ -13,12 +14,35 @@ import (
 // dead letters are synced: the journal can make the others good until it is
 // trimmed, and trimming syncs them.
 func (t *Tx) follow() error {
-	for _, a := range t.st.Appends {
-		if err := t.writeAppend(a); err != nil {
+	if err := t.writeAppends(t.st.Appends); err != nil {
+		return err
+	}
+	return t.show()
+}
+
+// writeAppends puts the lines of one commit where it said, however much of them
+// is there already.
+func (t *Tx) writeAppends(all []appendRecord) error {
+	var queue, promoted []appendRecord
+	for _, a := range all {
+		if a.File == queueName {
+			queue = append(queue, a)
+			if a.Promoted {
+				promoted = append(promoted, a)
+			}
+		} else if err := t.writeAppend(a); err != nil {
 			return err
 		}
 	}
-	return t.show()
+	if len(queue) > 0 {
+		if err := t.writeQueue(queue); err != nil {
+			return err
+		}
+	}
+	if len(promoted) > 0 {
+		return t.unschedule(promoted)
+	}
+	return nil
 }
 
 // show writes the cursor and what is in flight, and notes that it did. The
@@ -78,12 +102,7 @@ func (s *stateFile) overwrite(content []byte, pad byte) error {
 	return f.WriteAt(content, 0)
 }
 
-// writeAppend puts a line where the commit said, however much of it is there
-// already.
 func (t *Tx) writeAppend(a appendRecord) error {
-	if a.File == queueName {
-		return t.writeQueue(a)
-	}
 	f, _, err := t.appendFile(a.File).made()
 	if err != nil {
 		return err
@@ -95,7 +114,7 @@ func (t *Tx) writeAppend(a appendRecord) error {
 	if err != nil {
 		return err
 	}
-	if a.File != deadLetterName {
+	if !syncedOnFollow(a.File) {
 		return nil
 	}
 	if err := f.Sync(); err != nil {
@@ -120,15 +139,9 @@ func (t *Tx) replay(marked bool) error {
 		return err
 	}
 	err := t.journal.each(func(s *state) error {
-		for _, a := range s.Appends {
-			if !last.replays(a, s.Seq, t.inFlight) || a.File == deadLetterName && marked {
-				continue
-			}
-			if err := t.writeAppend(a); err != nil {
-				return err
-			}
-		}
-		return nil
+		return t.writeAppends(slices.DeleteFunc(s.Appends, func(a appendRecord) bool {
+			return !last.replays(a, s.Seq, t.inFlight) || syncedOnFollow(a.File) && marked
+		}))
 	})
 	if err == nil {
 		err = t.show()
@@ -151,7 +164,7 @@ func (s *state) replays(a appendRecord, seq int64, inFlight *Delivery) bool {
 	if _, generation := s.appendPoint(a.File); a.Generation != *generation {
 		return false
 	}
-	return a.File != deadLetterName || seq == s.Seq
+	return !syncedOnFollow(a.File) || seq == s.Seq
 }
 
 // trim shortens the journal once its records are many.
@@ -162,20 +175,27 @@ func (t *Tx) trim() error {
 	return t.shorten()
 }
 
+// syncFollowers makes durable what only the journal vouches for until then.
+func (t *Tx) syncFollowers() error {
+	for _, file := range []*stateFile{&t.results, &t.events} {
+		f, err := file.existing()
+		if err == nil && f != nil {
+			err = f.Sync()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := t.syncFile(); err != nil {
+		return err
+	}
+	return disk.SyncDir(t.box.dir)
+}
+
 // shorten takes away the journal's records before the last. What they alone
 // vouch for is synced first.
 func (t *Tx) shorten() error {
-	f, _, err := t.results.made()
-	if err == nil {
-		err = f.Sync()
-	}
-	if err == nil {
-		err = t.syncFile()
-	}
-	if err == nil {
-		err = disk.SyncDir(t.box.dir)
-	}
-	if err != nil {
+	if err := t.syncFollowers(); err != nil {
 		return err
 	}
 	st := t.st
@@ -188,10 +208,12 @@ func (t *Tx) shorten() error {
 	if err := t.journal.close(); err != nil {
 		return err
 	}
-	if t.journal, err = openJournal(path); err != nil {
+	j, err := openJournal(path, disk.OpenExisting)
+	if err != nil {
 		t.journal = &journal{}
 		return err
 	}
+	t.journal = j
 	t.journal.end = int64(len(record))
 	// Not published along with the record: a kill before the directory's sync
 	// must leave a journal that the next transaction settles first.

@@ -102,7 +102,7 @@ func (t *Tx) otherBytes() (string, error) {
 // moved reports whether another file has taken the queue file's place.
 func (t *Tx) moved() bool {
 	st := &t.st
-	return st.SeenFile != "" && st.Lock == t.lock.Identity() && t.file.Identity() != st.SeenFile
+	return st.SeenFile != "" && st.Lock == t.lockID && t.file.Identity() != st.SeenFile
 }
 
 // rewritten notices a file that was truncated and then filled with the very
@@ -115,7 +115,7 @@ func (t *Tx) moved() bool {
 // to be shorter or to have an older time.
 func (t *Tx) rewritten() string {
 	st := t.st
-	if st.SeenFile == "" || st.Lock != t.lock.Identity() {
+	if st.SeenFile == "" || st.Lock != t.lockID {
 		return ""
 	}
 	info, rebooted := t.file.Info(), st.Boot != t.boot
@@ -175,7 +175,7 @@ func (t *Tx) recognise() error {
 	if err != nil {
 		return err
 	}
-	if why != "" {
+	if t.replacedWhy = why; why != "" {
 		t.warn("inbox %s was truncated or replaced (%s): reading it from its start", t.box.path, why)
 		t.startOver()
 	}
@@ -185,6 +185,7 @@ func (t *Tx) recognise() error {
 // startOver reads the queue file from its start: it is another one.
 func (t *Tx) startOver() {
 	t.st.Cursor, t.st.SyncedTo, t.st.SeenFile, t.dirty = 0, 0, "", true
+	t.st.Punching = 0
 	t.st.QueueGen++
 	t.anchor(0)
 	t.detach()

@@ -23,11 +23,15 @@ const (
 	respondedName  = ".responded"
 	deadLetterName = ".dead-letter.jsonl"
 	resultsName    = ".results.jsonl"
+	eventsName     = ".events.jsonl"
+	scheduledName  = ".scheduled.jsonl"
 	journalName    = ".inbox-journal"
 	lockName       = ".inbox-lock"
 )
 
-var stateNames = []string{cursorName, inFlightName, respondedName, deadLetterName, resultsName, journalName, lockName}
+var stateNames = []string{
+	cursorName, inFlightName, respondedName, deadLetterName, resultsName, eventsName, scheduledName, journalName, lockName,
+}
 
 // Errors that callers tell apart with [errors.Is].
 var (
@@ -104,6 +108,15 @@ func (b *Inbox) ResultsPath() string { return b.file(resultsName) }
 
 // DeadLetterPath is where entries that were set aside are kept.
 func (b *Inbox) DeadLetterPath() string { return b.file(deadLetterName) }
+
+// EventsPath is where what is rare in an entry's life is kept: see [Event].
+func (b *Inbox) EventsPath() string { return b.file(eventsName) }
+
+// ScheduledPath is where entries wait for their time.
+func (b *Inbox) ScheduledPath() string { return b.file(scheduledName) }
+
+// Dir is the directory of the queue file and its state.
+func (b *Inbox) Dir() string { return b.dir }
 
 func (b *Inbox) file(name string) string { return filepath.Join(b.dir, name) }
 

@@ -42,8 +42,8 @@ type followMark struct {
 	Boot     string
 }
 
-func openJournal(path string) (*journal, error) {
-	f, err := disk.OpenExisting(path)
+func openJournal(path string, open func(string) (*disk.File, error)) (*journal, error) {
+	f, err := open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &journal{}, nil
 	}

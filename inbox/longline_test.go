@@ -16,7 +16,7 @@ import (
 // sparse makes the inbox one line of that length, and a second one.
 func sparse(t testing.TB, length int64, rest string) *inbox.Inbox {
 	t.Helper()
-	box := newBox(t, "")
+	box := newBox(t, "x")
 	require.NoError(t, os.Truncate(box.Path(), length))
 	echo(t, box.Path(), rest)
 	return box
@@ -45,7 +45,7 @@ func TestTooLongLineIsSetAside(t *testing.T) {
 			dead := deadLetters(t, box)
 			require.Len(t, dead, 1)
 			assert.Equal(t, inbox.DeadLetter{
-				EntryID:        sha256Hex(string(make([]byte, inbox.MaxLine+1))),
+				EntryID:        sha256Hex("x" + string(make([]byte, inbox.MaxLine))),
 				RawFile:        dead[0].RawFile,
 				EndOffset:      inbox.MaxLine + 1 + int64(len(end)),
 				Reason:         inbox.ReasonTooLong,

@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 )
@@ -19,14 +20,21 @@ func (t *Tx) Next(still Mark) (Entry, error) {
 	if t.inFlight != nil {
 		return Entry{}, errors.New("next entry: one is still in flight: settle it first")
 	}
-	if t.redeliver != nil {
-		return t.redeliver.entry(), nil
+	now := t.box.opts.Now()
+	if d := t.redeliver; d != nil {
+		e := d.entry()
+		if !e.expired(now) {
+			return e, nil
+		}
+		if err := t.setAsideExpired(d); err != nil {
+			return Entry{}, err
+		}
 	}
 	if t.file == nil {
 		return Entry{}, ErrEmpty
 	}
 	for off := t.st.Cursor; ; {
-		l, err := readLine(t.file, off, t.size(), MaxLine)
+		l, err := t.lineAt(off)
 		if err == io.EOF {
 			return Entry{}, ErrEmpty
 		}
@@ -47,14 +55,42 @@ func (t *Tx) Next(still Mark) (Entry, error) {
 		}
 		e := decodeEntry(l.raw)
 		e.Start, e.End, e.terminated = l.start, l.end, l.terminated
-		if strings.TrimSpace(e.Text) == "" {
-			if err := t.setAsideUnread(e, ReasonEmpty, ""); err != nil {
-				return Entry{}, err
-			}
-			continue
+		reason := Reason("")
+		switch {
+		case strings.TrimSpace(e.Text) == "":
+			reason = ReasonEmpty
+		case e.expired(now):
+			reason = ReasonExpired
+		default:
+			return e, nil
 		}
-		return e, nil
+		if err := t.setAsideUnread(e, reason, ""); err != nil {
+			return Entry{}, err
+		}
 	}
+}
+
+// lineAt reads the first line from off on, behind the hole that is there if
+// another program set the cursor back into what was compacted.
+func (t *Tx) lineAt(off int64) (line, error) {
+	off, err := t.file.SkipHole(off, t.size())
+	if err != nil {
+		return line{}, fmt.Errorf("read inbox: %w", err)
+	}
+	return readLine(t.file, off, t.size(), MaxLine)
+}
+
+// setAsideExpired is for an entry that was given back and came too late again.
+func (t *Tx) setAsideExpired(d *Delivery) error {
+	if err := t.deadLetter(deadLetterOf(d, ReasonExpired, t.box.utcNow())); err != nil {
+		return err
+	}
+	t.warn("entry [%d,%d) is a dead letter, %s", d.StartOffset, d.EndOffset, ReasonExpired)
+	t.setRedeliver(nil)
+	if !d.Detached {
+		t.moveCursor(d.StartOffset, d.EndOffset)
+	}
+	return nil
 }
 
 // setAsideTooLong keeps the line's bytes in a file of their own, which is
@@ -70,14 +106,13 @@ func (t *Tx) setAsideTooLong(l line) error {
 
 func (t *Tx) setAsideUnread(e Entry, reason Reason, rawFile string) error {
 	t.warn("entry [%d,%d) is a dead letter, %s", e.Start, e.End, reason)
-	line, err := encodeJSON(DeadLetter{
+	err := t.deadLetter(DeadLetter{
 		EntryID: e.EntryID, ID: e.ID, Metadata: e.Metadata, RawLine: rawLineOf(e.raw), RawFile: rawFile,
 		StartOffset: e.Start, EndOffset: e.End, Reason: reason, DeadLetteredAt: t.box.utcNow(),
 	})
 	if err != nil {
 		return err
 	}
-	t.append(deadLetterName, line)
 	t.moveCursor(e.Start, e.End)
 	return nil
 }

@@ -12,25 +12,72 @@ import (
 // queueName stands for the queue file where a record says what it appends.
 const queueName = "queue"
 
-// writeQueue appends a committed line to the queue file, unless it is there
-// already. Other programs append without the lock, so the line may come to
-// stand behind the offset that the commit had in mind.
-func (t *Tx) writeQueue(a appendRecord) (err error) {
+// span is a byte range of the queue file.
+type span struct{ start, end int64 }
+
+// writeQueue appends committed lines to the queue file, unless they are there
+// already. Other programs append without the lock, so the lines may come to
+// stand behind the offsets that the commit had in mind.
+func (t *Tx) writeQueue(lines []appendRecord) (err error) {
 	f, _, err := disk.OpenAppend(t.box.path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	rest, at, err := missing(f, a)
-	switch {
-	case err != nil || len(rest) == 0:
+	if f.Info().Size != lines[0].At {
+		for i, a := range lines {
+			if err := t.completeQueue(f, a, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var all []byte
+	for _, a := range lines {
+		all = append(all, a.bytes()...)
+	}
+	at, err := f.Append(all)
+	if err != nil {
 		return err
-	case at < f.Info().Size:
+	}
+	for i, a := range lines {
+		end := at + int64(len(a.bytes()))
+		t.stands(i, a, end)
+		at = end
+	}
+	return nil
+}
+
+// stands notes where the i-th line of a commit came to end.
+func (t *Tx) stands(i int, a appendRecord, end int64) {
+	if i < len(t.queued) { // the lines of an earlier commit are nobody's receipt
+		t.queued[i] = span{end - int64(len(a.content())) - 1, end}
+	}
+}
+
+// plannedSpans is where a commit wants its lines of the queue file.
+func plannedSpans(all []appendRecord) (spans []span) {
+	for _, a := range all {
+		if a.File == queueName {
+			end := a.At + int64(len(a.bytes()))
+			spans = append(spans, span{end - int64(len(a.content())) - 1, end})
+		}
+	}
+	return spans
+}
+
+// completeQueue writes what the queue file lacks of a line.
+func (t *Tx) completeQueue(f *disk.File, a appendRecord, i int) error {
+	rest, at, err := missing(f, a)
+	if err != nil || len(rest) == 0 {
+		return err
+	}
+	if at < f.Info().Size { // as missing found it: others may have appended since
 		return t.mendQueue(rest, at)
 	}
 	at, err = f.Append(rest)
 	if err == nil {
-		t.appendedEnd = at + int64(len(rest))
+		t.stands(i, a, at+int64(len(rest)))
 	}
 	return err
 }
@@ -55,9 +102,13 @@ func endsLine(f *disk.File, size int64) (bool, error) {
 }
 
 // planQueueAppend decides where a line of the queue goes, if nobody else appends
-// meanwhile.
-func (t *Tx) planQueueAppend(line []byte) (appendRecord, error) {
-	a := appendRecord{File: queueName, Line: line, Generation: t.st.QueueGen}
+// meanwhile: at the end, or behind the line before it in the same commit.
+func (t *Tx) planQueueAppend(a appendRecord, before *appendRecord) (_ appendRecord, err error) {
+	a.Generation = t.st.QueueGen
+	if before != nil {
+		a.At = before.At + int64(len(before.bytes()))
+		return a, nil
+	}
 	if t.file == nil {
 		return a, nil
 	}

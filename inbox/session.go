@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"heartbeat/internal/host"
 )
 
 // maxSessions is how many sessions are remembered, the latest first.
@@ -12,12 +14,20 @@ const maxSessions = 8
 
 // Session is a consumer that told of its start, its end or an error.
 type Session struct {
-	ID        string     `json:"id"`
-	PID       int        `json:"pid,omitempty"`
+	ID  string `json:"id"`
+	PID int    `json:"pid,omitempty"`
+	// ProcessStart and Boot tell the process from a later one of that number:
+	// see [host.ProcessStart].
+	ProcessStart int64  `json:"process_start,omitempty"`
+	Boot         string `json:"boot,omitempty"`
+
 	StartedAt *time.Time `json:"started_at,omitempty"`
 	EndedAt   *time.Time `json:"ended_at,omitempty"`
 	Failure   *Failure   `json:"failure,omitempty"`
 }
+
+// Sessions are those that are remembered, the one that last told something first.
+func (t *Tx) Sessions() ([]Session, error) { return t.sessions() }
 
 // Session returns what is known of a session, with only its ID when nothing is.
 func (t *Tx) Session(id string) (Session, error) {
@@ -36,30 +46,46 @@ func (t *Tx) Acknowledged(session string) int {
 	return t.st.Acknowledged
 }
 
-// StartSession records that a session began, or was resumed, in process pid.
+// StartSession records that a session began, or was resumed, in process pid (0
+// if that is not known).
 func (t *Tx) StartSession(id string, pid int) error {
-	return t.changeSession(id, func(s *Session) {
+	err := t.changeSession(id, func(s *Session) {
 		now := t.box.utcNow()
-		s.PID, s.StartedAt, s.EndedAt = pid, &now, nil
+		s.StartedAt, s.EndedAt = &now, nil
+		s.PID, s.ProcessStart, s.Boot = pid, host.ProcessStart(pid), t.boot
 	})
+	if err != nil {
+		return err
+	}
+	return t.event(Event{Event: EventStarted, Session: id})
 }
 
 // EndSession records that a session ended.
 func (t *Tx) EndSession(id string) error {
-	return t.changeSession(id, func(s *Session) {
+	err := t.changeSession(id, func(s *Session) {
 		now := t.box.utcNow()
 		s.EndedAt = &now
 	})
+	if err != nil {
+		return err
+	}
+	return t.event(Event{Event: EventEnded, Session: id})
 }
 
 // Fail records an error that a session met. The entry that it has in flight
 // stays in flight, and keeps the error too.
 func (t *Tx) Fail(sessionID, name, message string) error {
 	f := &Failure{Error: name, Message: message, At: t.box.utcNow()}
+	e := Event{Event: EventFailed, Session: sessionID, Reason: f.String()}
 	if t.inFlight != nil && t.inFlight.SessionID == sessionID {
 		d := *t.inFlight
 		d.Failure = f
 		t.setInFlight(&d)
+		e = eventOf(&d, EventFailed)
+		e.Reason = f.String()
+	}
+	if err := t.event(e); err != nil {
+		return err
 	}
 	return t.changeSession(sessionID, func(s *Session) { s.Failure = f })
 }

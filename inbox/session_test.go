@@ -2,6 +2,7 @@ package inbox_test
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/host"
 )
 
 func session(t testing.TB, box *inbox.Inbox, id string) inbox.Session {
@@ -25,12 +27,12 @@ func TestSessionIsRemembered(t *testing.T) {
 	const id = "a/b\n\"c\" é"
 	at := noon
 	assert.Equal(t, inbox.Session{ID: id}, session(t, box, id), "unknown yet")
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession(id, 42)) })
-	assert.Equal(t, inbox.Session{ID: id, PID: 42, StartedAt: &at}, session(t, box, id))
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession(id, 0)) })
+	assert.Equal(t, inbox.Session{ID: id, Boot: host.BootID(), StartedAt: &at}, session(t, box, id))
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.EndSession(id)) })
-	assert.Equal(t, inbox.Session{ID: id, PID: 42, StartedAt: &at, EndedAt: &at}, session(t, box, id))
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession(id, 43)) })
-	assert.Equal(t, inbox.Session{ID: id, PID: 43, StartedAt: &at}, session(t, box, id), "resumed")
+	assert.Equal(t, inbox.Session{ID: id, Boot: host.BootID(), StartedAt: &at, EndedAt: &at}, session(t, box, id))
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession(id, os.Getpid())) })
+	assert.Equal(t, inbox.Session{ID: id, PID: os.Getpid(), ProcessStart: host.ProcessStart(os.Getpid()), Boot: host.BootID(), StartedAt: &at}, session(t, box, id), "resumed")
 	assert.Equal(t, inbox.Session{ID: "other"}, session(t, box, "other"))
 }
 

@@ -4,15 +4,28 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
 
 	"heartbeat/internal/disk"
 )
+
+const (
+	spillPrefix = ".dead-letter-"
+	spillSuffix = ".raw"
+)
+
+// spillName reports whether a dead letter, which others may have written, names
+// a file that spill made.
+func spillName(name string) bool {
+	return strings.HasPrefix(name, spillPrefix) && strings.HasSuffix(name, spillSuffix) && filepath.Base(name) == name
+}
 
 // spill copies a line that is too long into a file of its own, a chunk at a
 // time, and returns that file's name once it would survive a power loss. A
 // second call for the same line writes the same file again.
 func (b *Inbox) spill(queue io.ReaderAt, l line) (name string, err error) {
-	name = fmt.Sprintf(".dead-letter-%d-%.12s.raw", l.start, l.id)
+	name = fmt.Sprintf("%s%d-%.12s%s", spillPrefix, l.start, l.id, spillSuffix)
 	f, _, err := disk.OpenWrite(b.file(name))
 	if err != nil {
 		return "", fmt.Errorf("set aside entry [%d,%d): %w", l.start, l.end, err)

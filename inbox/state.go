@@ -41,12 +41,26 @@ type state struct {
 	Acknowledged int             `json:"acknowledged"`
 	Sessions     json.RawMessage `json:"sessions,omitempty"` // of Session
 
+	// Paused is a Pause while nothing is to be delivered, and Totals what was
+	// counted so far.
+	Paused json.RawMessage `json:"paused,omitempty"`
+	Totals json.RawMessage `json:"totals,omitempty"`
+	// Punching is the end of the hole that is being made in the queue file, 0
+	// for none: see Compact.
+	Punching int64 `json:"punching_to,omitempty"`
+	// Scheduled is what was last seen of .scheduled.jsonl: see scheduleSeen.
+	Scheduled json.RawMessage `json:"scheduled,omitempty"`
+
 	// The ends of the append-only files after this transition. A generation
 	// goes up when the file turns out to have been rotated away or truncated.
 	ResultsEnd     int64 `json:"results_end"`
 	ResultsGen     int   `json:"results_generation"`
 	DeadLettersEnd int64 `json:"dead_letters_end"`
 	DeadLettersGen int   `json:"dead_letters_generation"`
+	EventsEnd      int64 `json:"events_end"`
+	EventsGen      int   `json:"events_generation"`
+	ScheduledEnd   int64 `json:"scheduled_end"`
+	ScheduledGen   int   `json:"scheduled_generation"`
 	// QueueGen goes up when the queue file turns out to be another one.
 	QueueGen int `json:"queue_generation"`
 	// Appends are the lines that this very transition adds to those files, and
@@ -56,11 +70,21 @@ type state struct {
 
 // appendPoint finds the end and the generation of an append-only file.
 func (s *state) appendPoint(file string) (end *int64, generation *int) {
-	if file == resultsName {
+	switch file {
+	case resultsName:
 		return &s.ResultsEnd, &s.ResultsGen
+	case eventsName:
+		return &s.EventsEnd, &s.EventsGen
+	case scheduledName:
+		return &s.ScheduledEnd, &s.ScheduledGen
 	}
 	return &s.DeadLettersEnd, &s.DeadLettersGen
 }
+
+// syncedOnFollow reports whether lines of the file are durable before the follow
+// mark is written. Only those that an operator may take away again are, since
+// they must not come back after a power loss.
+func syncedOnFollow(file string) bool { return file == deadLetterName || file == scheduledName }
 
 // appendRecord is one line that belongs at an offset of an append-only file.
 type appendRecord struct {
@@ -68,16 +92,30 @@ type appendRecord struct {
 	At         int64  `json:"at"`
 	Generation int    `json:"generation"`
 	// Newline asks for one before the line, where the file lacks its last.
-	Newline bool            `json:"newline,omitempty"`
-	Line    json.RawMessage `json:"line"`
+	Newline bool `json:"newline,omitempty"`
+	// Promoted says that the line comes from .scheduled.jsonl, and is to be
+	// taken out there.
+	Promoted bool `json:"promoted,omitempty"`
+	// Line is the line where it is JSON, and Data where it need not be.
+	Line json.RawMessage `json:"line,omitempty"`
+	Data []byte          `json:"data,omitempty"`
 }
 
+func (a appendRecord) content() []byte {
+	if a.Data != nil {
+		return a.Data
+	}
+	return a.Line
+}
+
+// bytes is the line as it is written, with its end.
 func (a appendRecord) bytes() []byte {
-	b := make([]byte, 0, len(a.Line)+2)
+	l := a.content()
+	b := make([]byte, 0, len(l)+2)
 	if a.Newline {
 		b = append(b, '\n')
 	}
-	return append(append(b, a.Line...), '\n')
+	return append(append(b, l...), '\n')
 }
 
 // encodeJSON writes v on one line, leaving <, > and & readable.

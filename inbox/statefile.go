@@ -10,8 +10,9 @@ import (
 // stateFile is one of the files beside the inbox. It is opened once in a
 // transaction, when it is first needed.
 type stateFile struct {
-	path string
-	f    *disk.File
+	path     string
+	readOnly bool
+	f        *disk.File
 }
 
 // existing opens the file; nil means that it is not there.
@@ -19,7 +20,11 @@ func (s *stateFile) existing() (*disk.File, error) {
 	if s.f != nil {
 		return s.f, nil
 	}
-	f, err := disk.OpenExisting(s.path)
+	open := disk.OpenExisting
+	if s.readOnly {
+		open = disk.OpenRead
+	}
+	f, err := open(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

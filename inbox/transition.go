@@ -27,6 +27,7 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 	}
 	t.setRedeliver(nil)
 	t.setInFlight(d)
+	t.count(func(n *Totals) { n.Delivered++ })
 	return d, nil
 }
 
@@ -37,11 +38,13 @@ func (t *Tx) Acknowledge(reply string) error {
 	if d == nil {
 		return fmt.Errorf("acknowledge: %w", errNothingInFlight)
 	}
-	line, err := resultOf(d, reply, t.box.utcNow()).encode()
+	r := resultOf(d, reply, t.box.utcNow())
+	line, err := r.encode()
 	if err != nil {
 		return err
 	}
 	t.append(resultsName, line)
+	t.count(func(n *Totals) { n.answered(r) })
 	t.st.Session, t.st.Acknowledged = d.SessionID, t.Acknowledged(d.SessionID)+1
 	t.pass(d)
 	return nil
@@ -53,12 +56,20 @@ func (t *Tx) DeadLetter(reason Reason) error {
 	if d == nil {
 		return fmt.Errorf("dead-letter: %w", errNothingInFlight)
 	}
-	line, err := encodeJSON(deadLetterOf(d, reason, t.box.utcNow()))
+	if err := t.deadLetter(deadLetterOf(d, reason, t.box.utcNow())); err != nil {
+		return err
+	}
+	t.pass(d)
+	return nil
+}
+
+func (t *Tx) deadLetter(d DeadLetter) error {
+	line, err := encodeJSON(d)
 	if err != nil {
 		return err
 	}
 	t.append(deadLetterName, line)
-	t.pass(d)
+	t.count(func(n *Totals) { n.deadLettered(d.Reason) })
 	return nil
 }
 
@@ -67,8 +78,10 @@ func (t *Tx) Drop() error {
 	if t.inFlight == nil {
 		return fmt.Errorf("drop: %w", errNothingInFlight)
 	}
-	t.pass(t.inFlight)
-	return nil
+	d := t.inFlight
+	t.count(func(n *Totals) { n.Dropped++ })
+	t.pass(d)
+	return t.event(eventOf(d, EventDropped))
 }
 
 // GiveBack returns the entry in flight to the queue, at its place: [Tx.Next]
@@ -86,7 +99,12 @@ func (t *Tx) GiveBack(counted bool) error {
 	}
 	t.setRedeliver(&d)
 	t.setInFlight(nil)
-	return nil
+	t.count(func(n *Totals) { n.Redelivered++ })
+	e := eventOf(&d, EventRedelivered)
+	if !counted {
+		e.Reason = "it never arrived"
+	}
+	return t.event(e)
 }
 
 func (t *Tx) pass(d *Delivery) {
@@ -111,12 +129,7 @@ func (t *Tx) setRedeliver(d *Delivery) {
 	t.st.Redeliver = nil // encoded with the commit
 }
 
-// pendingAppend is a line that the next commit adds to a file.
-type pendingAppend struct {
-	file string
-	line json.RawMessage
-}
+// append has the next commit add a line of JSON to a file.
+func (t *Tx) append(file string, line []byte) { t.appendRecord(appendRecord{File: file, Line: line}) }
 
-func (t *Tx) append(file string, line []byte) {
-	t.pending, t.dirty = append(t.pending, pendingAppend{file, line}), true
-}
+func (t *Tx) appendRecord(a appendRecord) { t.pending, t.dirty = append(t.pending, a), true }

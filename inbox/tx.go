@@ -23,7 +23,10 @@ type Tx struct {
 	journal *journal
 	boot    string
 
-	cursorFile, inFlightFile, results, deadLetters stateFile
+	lockID  string // the lock file's identity
+	viewing bool   // nothing may be changed
+
+	cursorFile, inFlightFile, results, deadLetters, events, scheduled stateFile
 
 	st        state
 	inFlight  *Delivery
@@ -31,12 +34,18 @@ type Tx struct {
 	responded bool
 	stale     *Delivery
 	touched   bool
+	totals    *Totals // nil until they are asked for
+	due       int64   // when the next scheduled entry is due, 0 for none
+	// replacedWhy says why the queue file was found to be another one.
+	replacedWhy string
 
+	closed   bool
 	dirty    bool
-	pending  []pendingAppend
+	pending  []appendRecord
 	warnings []string
-	// appendedEnd is where the last line that was appended to the queue ends.
-	appendedEnd int64
+	// queued is where the lines came to stand that the last commit appended to
+	// the queue file.
+	queued []span
 }
 
 // Begin takes the inbox's lock, waiting for [Options].LockWait at most or
@@ -47,58 +56,65 @@ func (b *Inbox) Begin(ctx context.Context) (*Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tx{
-		box: b, lock: lock, journal: &journal{}, boot: host.BootID(),
-		cursorFile: b.state(cursorName), inFlightFile: b.state(inFlightName),
-		results: b.state(resultsName), deadLetters: b.state(deadLetterName),
-	}
+	t := b.newTx()
+	t.lock, t.lockID = lock, lock.Identity()
 	if err := t.load(); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
 }
 
+func (b *Inbox) newTx() *Tx {
+	return &Tx{
+		box: b, journal: &journal{}, boot: host.BootID(),
+		cursorFile: b.state(cursorName), inFlightFile: b.state(inFlightName),
+		results: b.state(resultsName), deadLetters: b.state(deadLetterName),
+		events: b.state(eventsName), scheduled: b.state(scheduledName),
+	}
+}
+
 // Close gives the lock back. What was not committed is forgotten.
 func (t *Tx) Close() error {
-	if t.lock == nil {
+	if t.closed {
 		return nil
 	}
-	err := errors.Join(t.file.Close(), t.journal.close(),
+	t.closed = true
+	return errors.Join(t.file.Close(), t.journal.close(),
 		t.cursorFile.close(), t.inFlightFile.close(), t.results.close(), t.deadLetters.close(),
-		t.lock.Release())
-	t.lock = nil
-	return err
+		t.events.close(), t.scheduled.close(), t.lock.Release())
+}
+
+// version tells one state of the journal from the next.
+type version struct {
+	seq    int64
+	marked bool
+	boot   string
+}
+
+func versionOf(st *state, mark *followMark) version {
+	var v version
+	if st != nil {
+		v.seq = st.Seq
+	}
+	if mark != nil {
+		v.marked, v.boot = true, mark.Boot
+	}
+	return v
+}
+
+// record is what the journal says, beside the state itself.
+type record struct {
+	version
+	settled bool // the documented files follow it
 }
 
 func (t *Tx) load() error {
-	var err error
-	if err := t.openFile(); err != nil {
-		return err
-	}
-	t.journal, err = openJournal(t.box.file(journalName))
-	if err != nil {
-		t.journal = &journal{}
-		return err
-	}
-	st, mark, err := t.journal.last()
+	r, err := t.read()
 	if err != nil {
 		return err
 	}
-	if st != nil {
-		t.st = *st
-	}
-	settled := st == nil || (mark != nil && mark.Boot == t.boot)
-	if t.inFlight, err = ownDelivery(t.st.InFlight); err != nil {
-		return err
-	}
-	if t.redeliver, err = ownDelivery(t.st.Redeliver); err != nil {
-		return err
-	}
-	if err := t.claim(); err != nil {
-		return err
-	}
-	if !settled {
-		if err := t.replay(mark != nil); err != nil {
+	if !r.settled {
+		if err := t.replay(r.marked); err != nil {
 			return err
 		}
 		if err := t.openFile(); err != nil { // what was missing of it is there now
@@ -108,10 +124,52 @@ func (t *Tx) load() error {
 	} else if err := t.adopt(); err != nil {
 		return err
 	}
-	if err := t.recognise(); err != nil || !t.touched {
+	if err := t.finishHole(); err != nil {
 		return err
 	}
-	return t.Commit()
+	if err := t.recognise(); err != nil {
+		return err
+	}
+	if t.touched {
+		if err := t.Commit(); err != nil {
+			return err
+		}
+	}
+	if err := t.promote(); err != nil {
+		t.warn("what is scheduled waits on: %v", err)
+	}
+	return nil
+}
+
+// read takes up what the journal says, and opens the queue file.
+func (t *Tx) read() (r record, err error) {
+	if err := t.openFile(); err != nil {
+		return r, err
+	}
+	how := disk.OpenExisting
+	if t.viewing {
+		how = disk.OpenRead
+	}
+	j, err := openJournal(t.box.file(journalName), how)
+	if err != nil {
+		return r, err
+	}
+	t.journal = j
+	st, mark, err := j.last()
+	if err != nil {
+		return r, err
+	}
+	if st != nil {
+		t.st = *st
+	}
+	r = record{versionOf(st, mark), st == nil || (mark != nil && mark.Boot == t.boot)}
+	if t.inFlight, err = ownDelivery(t.st.InFlight); err != nil {
+		return r, err
+	}
+	if t.redeliver, err = ownDelivery(t.st.Redeliver); err != nil {
+		return r, err
+	}
+	return r, t.claim()
 }
 
 // openFile opens the queue file as it is now.

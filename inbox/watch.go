@@ -2,13 +2,14 @@ package inbox
 
 import (
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
 
-// Watcher tells when the queue file may have changed.
+// Watcher tells when files of an inbox may have changed.
 type Watcher struct {
 	// C has a value after a change; several changes may be one value.
 	C <-chan struct{}
@@ -18,11 +19,25 @@ type Watcher struct {
 	once   sync.Once
 }
 
-// Watch follows the queue file, which need not exist yet, by the file system's
-// events, and looks every poll (a second if 0) besides, for file systems that
-// send none, and where all that the system has to give are taken. Close the
-// watcher when done.
+// Watch follows what a waiting consumer must know of: the queue file, which need
+// not exist yet, and the end of a pause. It does so by the file system's events,
+// and looks every poll (a second if 0) besides, for file systems that send none,
+// and where all that the system has to give are taken. Close the watcher when
+// done.
 func (b *Inbox) Watch(poll time.Duration) *Watcher {
+	return b.watch(poll, b.name, journalName)
+}
+
+// WatchOutcomes follows results, dead letters and events, as [Inbox.Watch] does.
+func (b *Inbox) WatchOutcomes(poll time.Duration) *Watcher {
+	return b.watch(poll, resultsName, deadLetterName, eventsName)
+}
+
+// WatchAll follows every file of the inbox, as [Inbox.Watch] does.
+func (b *Inbox) WatchAll(poll time.Duration) *Watcher { return b.watch(poll) }
+
+// watch follows the files of those names, all if there are none.
+func (b *Inbox) watch(poll time.Duration, names ...string) *Watcher {
 	if poll <= 0 {
 		poll = time.Second
 	}
@@ -36,7 +51,7 @@ func (b *Inbox) Watch(poll time.Duration) *Watcher {
 			events, errs = all.Events, all.Errors
 		}
 	}
-	go w.run(changed, b.name, poll, events, errs)
+	go w.run(changed, names, poll, events, errs)
 	return w
 }
 
@@ -49,7 +64,7 @@ func (w *Watcher) Close() error {
 	return w.events.Close()
 }
 
-func (w *Watcher) run(changed chan<- struct{}, name string, poll time.Duration, events <-chan fsnotify.Event, errs <-chan error) {
+func (w *Watcher) run(changed chan<- struct{}, names []string, poll time.Duration, events <-chan fsnotify.Event, errs <-chan error) {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {
@@ -61,8 +76,8 @@ func (w *Watcher) run(changed chan<- struct{}, name string, poll time.Duration, 
 			if !ok {
 				return
 			}
-			if filepath.Base(e.Name) != name {
-				continue // our own state files change at every step
+			if len(names) > 0 && !slices.Contains(names, filepath.Base(e.Name)) {
+				continue // other state files change at every step
 			}
 		case _, ok := <-errs:
 			if !ok {

@@ -67,6 +67,10 @@ type hook struct {
 	began int64         // host.SinceBoot at the start
 	// parent is who started us; another one later means that it died.
 	parent int
+	// paused is what was last said of a pause: a waiting hook says it once.
+	paused inbox.Pause
+	// due is when the next scheduled entry comes due; zero if none is known.
+	due time.Time
 	// session are the processes without which a waiting hook serves nobody.
 	session []*host.Process
 }
@@ -167,7 +171,9 @@ func (h *hook) record(change func(*inbox.Tx) error) int {
 	return exitOK
 }
 
+// end closes a transaction, and says what it found.
 func (h *hook) end(tx *inbox.Tx) error {
+	h.due = tx.NextDue()
 	for _, w := range tx.Warnings() {
 		h.note("%s", w)
 	}

@@ -21,8 +21,10 @@ import (
 
 // Exit statuses. There is no 2 among them, on purpose.
 const (
-	exitOK    = 0
-	exitError = 1
+	exitOK           = 0
+	exitError        = 1
+	exitDeadLettered = 3   // send --wait: the entry was set aside
+	exitTimedOut     = 124 // as timeout(1) has it
 )
 
 func main() {

@@ -37,14 +37,21 @@ func (h *hook) persist() int {
 	defer func() { _ = w.Close() }() // best effort: the process ends
 	idle := time.NewTimer(time.Duration(h.idle))
 	defer idle.Stop()
+	due := time.NewTimer(0)
+	defer due.Stop()
 	for {
 		if status, done := h.conclude(ctx); done {
 			return status
+		}
+		due.Stop()
+		if !h.due.IsZero() {
+			due.Reset(time.Until(h.due))
 		}
 		select {
 		case <-ctx.Done():
 			return h.ended(context.Cause(ctx))
 		case <-w.C:
+		case <-due.C:
 		case <-idle.C:
 			return h.idleTick(ctx)
 		}

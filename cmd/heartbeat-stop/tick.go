@@ -17,6 +17,7 @@ const (
 	delivered outcome = iota + 1 // the decision is printed
 	approved                     // nothing is to be delivered in this turn
 	empty                        // nothing waits
+	held                         // delivery is paused
 	torn                         // a last line waits for its newline
 	leave                        // another hook acted on this very Stop
 )
@@ -38,7 +39,7 @@ func (h *hook) stop() int {
 				return h.failed(err)
 			}
 			continue
-		case empty:
+		case empty, held:
 			if h.mode == modePersist {
 				return h.persist()
 			}
@@ -86,6 +87,12 @@ func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
 	}
 	if h.maxEntries > 0 && tx.Acknowledged(session) >= h.maxEntries {
 		return approved, "", nil
+	}
+	if pause, err := tx.Paused(); err != nil {
+		return 0, "", err
+	} else if pause != nil {
+		h.notePause(*pause)
+		return held, "", nil
 	}
 	e, err := tx.Next(still)
 	switch {

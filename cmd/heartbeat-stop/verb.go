@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -29,7 +31,8 @@ type action func(args []string, s streams) error
 // verbs is a function, not a variable: a variable would be set up at every turn.
 func verbs() []verb {
 	return []verb{
-		recoverVerb(), sendVerb(), installVerb(), uninstallVerb(), demoVerb(), completionVerb(), versionVerb(),
+		sendVerb(), pauseVerb(), resumeVerb(), recoverVerb(),
+		installVerb(), uninstallVerb(), demoVerb(), completionVerb(), versionVerb(),
 	}
 }
 
@@ -37,6 +40,14 @@ func verbs() []verb {
 type usageError struct{ error }
 
 func (u usageError) Unwrap() error { return u.error }
+
+// statusError ends a verb with a status of its own.
+type statusError struct {
+	status int
+	error
+}
+
+func (e statusError) Unwrap() error { return e.error }
 
 func runVerb(name string, args []string, s streams) int {
 	for _, v := range verbs() {
@@ -67,9 +78,13 @@ func (v verb) run(args []string, s streams) int {
 		err = act(flags.Args(), s)
 	}
 	var usage usageError
+	var other statusError
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &other):
+		s.complain(err)
+		return other.status
 	case errors.As(err, &usage):
 		s.complain(fmt.Errorf("%w (see heartbeat-stop %s --help)", err, v.name))
 	default:
@@ -85,8 +100,13 @@ func noArgs(args []string) error {
 	return nil
 }
 
-// verbLockWait is how long a verb waits for the inbox's lock.
-const verbLockWait = 30 * time.Second
+const (
+	// verbLockWait is how long a verb waits for the inbox's lock.
+	verbLockWait = 30 * time.Second
+	// lookLockWait is how long one does that only shows something, and needs the
+	// lock for nothing but what has come due.
+	lookLockWait = time.Second
+)
 
 // inboxFlags are what every verb about an inbox has.
 type inboxFlags struct {
@@ -96,7 +116,7 @@ type inboxFlags struct {
 
 func (i *inboxFlags) add(f *pflag.FlagSet) {
 	addInbox(f, &i.inbox)
-	f.BoolVar(&i.json, "json", false, "print one JSON object")
+	f.BoolVar(&i.json, "json", false, "print JSON, one object a line")
 }
 
 func (i *inboxFlags) open() (*inbox.Inbox, error) {
@@ -107,13 +127,41 @@ func (i *inboxFlags) open() (*inbox.Inbox, error) {
 	return box, err
 }
 
+// look opens the inbox for a verb that only shows it. Scheduled entries that have
+// come due are moved to the inbox first; where that cannot be done, it says so.
+func (i *inboxFlags) look(s streams) (*inbox.Inbox, error) {
+	box, err := openInbox(i.inbox, lookLockWait)
+	if errors.Is(err, errNoInbox) {
+		return nil, usageError{err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := box.Promote(context.Background()); err != nil {
+		s.note("what is scheduled and due waits on: %v", err)
+	}
+	return box, nil
+}
+
+// warn says what was found and mended besides.
+func (s streams) warn(warnings []string) {
+	for _, w := range warnings {
+		s.note("%s", w)
+	}
+}
+
+// printJSON writes one line.
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
 // print shows v as JSON, or else the sentence.
 func (i *inboxFlags) print(s streams, v any, sentence string) error {
 	if !i.json {
 		_, err := fmt.Fprintln(s.out, sentence)
 		return err
 	}
-	enc := json.NewEncoder(s.out)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	return printJSON(s.out, v)
 }

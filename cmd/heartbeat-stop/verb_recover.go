@@ -51,8 +51,6 @@ func runRecover(i *inboxFlags, o recovery.Options, s streams) error {
 	if err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
-	for _, w := range report.Warnings {
-		s.note("%s", w)
-	}
+	s.warn(report.Warnings)
 	return i.print(s, report, report.String())
 }

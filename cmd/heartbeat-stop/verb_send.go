@@ -17,40 +17,65 @@ import (
 
 type sendFlags struct {
 	inboxFlags
-	file   string
-	id     string
-	meta   []string
-	settle span
+	file      string
+	batch     string
+	id        string
+	meta      []string
+	notBefore moment
+	expires   moment
+	settle    span
+	wait      bool
+	timeout   span
 }
 
 func sendVerb() verb {
 	return verb{
 		name:  "send",
 		args:  "[TEXT | -]",
-		short: "append one entry to the inbox",
+		short: "append entries to the inbox, and wait for the answer if asked",
 		long: `Append one entry to the inbox and print its id. The text is the argument, the
 content of --file, or stdin (with -, or without a TEXT). Nothing of it shows in
 the process list when it comes from stdin or a file. The entry is on the disk
 when send returns.
 
-With --id, sending again is safe: an id that is queued, in flight or answered is
-not appended a second time.
+With --id, sending again is safe: an id that is scheduled, queued, in flight or
+answered is not appended a second time.
 
-Exit status: 0 the entry is (or was) in the inbox, 1 it is not.`,
+With --wait the reply is printed in place of the id, once the entry was
+answered. Waiting holds nothing up and may be given up: the entry stays where it
+is, and waiting for it goes on with the same --id.
+
+With --batch each line of a file is an entry: a JSON string, or an object with a
+prompt and, if need be, id, not_before, expires_at and metadata. A line that is
+neither keeps all of them from being sent.
+
+With --not-before the entry waits in .scheduled.jsonl, and is appended to the
+inbox by whoever looks at it next once its time has come. With --expires an
+entry that is still to be delivered by then becomes a dead letter.
+
+Exit status: 0 the entry is (or was) in the inbox, with --wait: it was answered;
+1 it is not; with --wait: 3 it became a dead letter, 124 the timeout passed, and
+128+n a signal ended the waiting, the entry stays where it is.`,
 		example: `heartbeat-stop send --inbox work/inbox.jsonl "summarise the open issues"
-git log -1 -p | heartbeat-stop send --inbox work/inbox.jsonl --id "review-$SHA" --meta branch=main -`,
+git log -1 -p | heartbeat-stop send --inbox work/inbox.jsonl --id "review-$SHA" --meta branch=main -
+heartbeat-stop send --inbox work/inbox.jsonl --wait --timeout 10m "is the release ready?"`,
 		build: func() (*pflag.FlagSet, action) {
 			var o sendFlags
 			f := newFlags("send")
 			o.settle = span(defaultSettle)
 			o.add(f)
 			f.StringVar(&o.file, "file", "", "read the text from this file")
+			f.StringVar(&o.batch, "batch", "", "send each line of this JSON lines file (- is stdin)")
 			f.StringVar(&o.id, "id", "", "name the entry, and append it only once")
 			f.StringArrayVar(&o.meta, "meta", nil, "metadata `key=value`, kept with the result (may be repeated)")
+			f.Var(&o.notBefore, "not-before", "keep it out of the inbox until then (a time, or a duration from now)")
+			f.Var(&o.expires, "expires", "set it aside if it is delivered no sooner than that (a time, or a duration from now)")
+			f.BoolVar(&o.wait, "wait", false, "wait for the answer, and print it")
+			f.Var(&o.timeout, "timeout", "give up waiting after this time (seconds or a duration; 0: never)")
 			f.Var(&o.settle, "settle", "how long a last line without newline must stand still before it gets one")
 			return f, func(args []string, s streams) error {
-				if f.Changed("id") && o.id == "" {
-					return usageError{errors.New("--id is empty: name the entry, or leave the flag out")}
+				if err := o.check(f, args); err != nil {
+					return usageError{err}
 				}
 				return o.run(args, s)
 			}
@@ -58,12 +83,24 @@ git log -1 -p | heartbeat-stop send --inbox work/inbox.jsonl --id "review-$SHA" 
 	}
 }
 
-func (o *sendFlags) run(args []string, s streams) error {
-	text, err := o.text(args, s.in)
-	if err != nil {
-		return err
+func (o *sendFlags) check(f *pflag.FlagSet, args []string) error {
+	switch {
+	case f.Changed("id") && o.id == "":
+		return errors.New("--id is empty: name the entry, or leave the flag out")
+	case f.Changed("batch") && (o.id != "" || o.file != "" || len(args) > 0):
+		return errors.New("--batch brings texts and ids of its own: leave TEXT, --file and --id out")
+	case f.Changed("timeout") && !o.wait:
+		return errors.New("--timeout is about waiting: add --wait")
+	case f.Changed("expires") && !o.expires.After(time.Now()):
+		return fmt.Errorf("--expires %s has passed: the entry would be set aside at once", &o.expires)
+	case f.Changed("expires") && !o.expires.After(o.notBefore.Time):
+		return errors.New("--expires comes before --not-before: the entry would be set aside at once")
 	}
-	meta, err := o.metadata()
+	return nil
+}
+
+func (o *sendFlags) run(args []string, s streams) error {
+	messages, err := o.messages(args, s.in)
 	if err != nil {
 		return err
 	}
@@ -71,17 +108,61 @@ func (o *sendFlags) run(args []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	receipt, err := box.Append(context.Background(), inbox.Message{ID: o.id, Text: text, Metadata: meta}, time.Duration(o.settle))
+	receipts, err := box.AppendAll(context.Background(), messages, time.Duration(o.settle))
+	for _, r := range receipts {
+		s.warn(r.Warnings)
+		if !r.Appended && !o.wait {
+			s.note("the entry %q is %s already: nothing was appended", r.ID, r.Found)
+		}
+		if !o.wait || err != nil {
+			err = errors.Join(err, o.print(s, r, r.ID))
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("send: %w", err)
 	}
-	for _, w := range receipt.Warnings {
-		s.note("%s", w)
+	if !o.wait {
+		return nil
 	}
-	if !receipt.Appended {
-		s.note("the entry %q is %s already: nothing was appended", receipt.ID, receipt.Found)
+	return o.await(box, receipts, s)
+}
+
+// messages are what is to be sent.
+func (o *sendFlags) messages(args []string, stdin *os.File) ([]inbox.Message, error) {
+	meta, err := o.metadata()
+	if err != nil {
+		return nil, err
 	}
-	return o.print(s, receipt, receipt.ID)
+	var all []inbox.Message
+	if o.batch != "" {
+		all, err = readBatch(o.batch, stdin)
+	} else {
+		var text string
+		text, err = o.text(args, stdin)
+		all = []inbox.Message{{ID: o.id, Text: text}}
+	}
+	for i := range all {
+		o.complete(&all[i], meta)
+	}
+	return all, err
+}
+
+// complete gives a message what the flags say and it does not say itself.
+func (o *sendFlags) complete(m *inbox.Message, meta map[string]any) {
+	if m.NotBefore.IsZero() {
+		m.NotBefore = o.notBefore.Time
+	}
+	if m.Expires.IsZero() {
+		m.Expires = o.expires.Time
+	}
+	if m.Metadata == nil {
+		m.Metadata = map[string]any{}
+	}
+	for name, value := range meta {
+		if _, own := m.Metadata[name]; !own {
+			m.Metadata[name] = value
+		}
+	}
 }
 
 func (o *sendFlags) text(args []string, stdin *os.File) (string, error) {
@@ -99,7 +180,7 @@ func (o *sendFlags) text(args []string, stdin *os.File) (string, error) {
 		}
 		return string(b), nil
 	}
-	if _, err := unix.IoctlGetTermios(int(stdin.Fd()), termiosRequest); err == nil && len(args) == 0 {
+	if isTerminal(stdin) && len(args) == 0 {
 		return "", usageError{errors.New("no text: give it as TEXT, with --file, or on stdin")}
 	}
 	b, err := io.ReadAll(io.LimitReader(stdin, inbox.MaxLine+1))
@@ -109,11 +190,13 @@ func (o *sendFlags) text(args []string, stdin *os.File) (string, error) {
 	return strings.TrimSuffix(string(b), "\n"), nil
 }
 
-func (o *sendFlags) metadata() (map[string]string, error) {
-	if len(o.meta) == 0 {
-		return nil, nil
-	}
-	meta := make(map[string]string, len(o.meta))
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), termiosRequest)
+	return err == nil
+}
+
+func (o *sendFlags) metadata() (map[string]any, error) {
+	meta := make(map[string]any, len(o.meta))
 	for _, kv := range o.meta {
 		key, value, ok := strings.Cut(kv, "=")
 		if !ok || key == "" {

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"heartbeat/inbox"
+)
+
+// Outcomes of an entry that was waited for.
+const (
+	outcomeAnswered = "answered"
+	outcomeDead     = "dead-lettered"
+	outcomeTimedOut = "timed out"
+	outcomeGone     = "gone"
+)
+
+// waited is what send --wait prints with --json.
+type waited struct {
+	ID      string `json:"id"`
+	EntryID string `json:"entry_id"`
+	Outcome string `json:"outcome"`
+	// Result and DeadLetter are the line that the outcome is known from.
+	Result     *inbox.Result     `json:"result,omitempty"`
+	DeadLetter *inbox.DeadLetter `json:"dead_letter,omitempty"`
+	// Found is where an entry is that was not answered in time.
+	Found string `json:"found,omitempty"`
+}
+
+var errTimedOut = errors.New("the time is over")
+
+// await waits for the entries in their order, all within the timeout. The status
+// is that of the first that was not answered.
+func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s streams) error {
+	ctx, cancel := endOnSignal(context.Background())
+	defer cancel()
+	if o.timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, time.Duration(o.timeout), errTimedOut)
+		defer stop()
+	}
+	var first error
+	for _, r := range receipts {
+		w := waited{ID: r.ID, EntryID: r.EntryID}
+		outcome, err := box.Await(ctx, r, watchPoll)
+		w.Result, w.DeadLetter = outcome.Result, outcome.DeadLetter
+		ended := o.judge(box, &w, err)
+		if first == nil {
+			first = ended
+		} else if ended != nil {
+			s.complain(ended)
+		}
+		if err := o.printWaited(s, w, len(receipts) > 1); err != nil {
+			return err
+		}
+	}
+	return first
+}
+
+// endOnSignal is done when a signal asks to end.
+func endOnSignal(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	go func() {
+		select {
+		case got := <-signals:
+			cancel(endedBy{got.(syscall.Signal)})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); cancel(nil) }
+}
+
+// judge names the outcome, and says in an error what keeps it from being an
+// answer.
+func (o *sendFlags) judge(box *inbox.Inbox, w *waited, err error) error {
+	var by endedBy
+	switch {
+	case err == nil && w.Result != nil:
+		w.Outcome = outcomeAnswered
+		return nil
+	case err == nil:
+		w.Outcome = outcomeDead
+		return statusError{exitDeadLettered, fmt.Errorf("the entry %q became a dead letter: %s", w.ID, reasonOf(w.DeadLetter))}
+	case errors.Is(err, errTimedOut):
+		w.Outcome, w.Found = outcomeTimedOut, whereIs(box, w.ID)
+		return statusError{exitTimedOut, fmt.Errorf(
+			"the entry %q was not answered within %s: it stays %s and may be answered yet: to go on waiting, send it again with --id %s --wait",
+			w.ID, &o.timeout, w.Found, w.ID)}
+	case errors.As(err, &by):
+		w.Outcome, w.Found = outcomeTimedOut, whereIs(box, w.ID)
+		return statusError{128 + int(by.Signal), fmt.Errorf("%w: the entry %q stays %s", err, w.ID, w.Found)}
+	case errors.Is(err, inbox.ErrGone):
+		w.Outcome = outcomeGone
+	}
+	return err
+}
+
+// reasonOf is why an entry became a dead letter, in words.
+func reasonOf(d *inbox.DeadLetter) string {
+	if d.Failure != nil {
+		return fmt.Sprintf("%s (%s)", d.Reason, d.Failure)
+	}
+	return string(d.Reason)
+}
+
+// whereIs says where an entry is that has no outcome yet.
+func whereIs(box *inbox.Inbox, id string) string {
+	v, err := box.View()
+	if err != nil {
+		return inbox.FoundQueued // it was, and nothing tells otherwise
+	}
+	defer func() { _ = v.Close() }() // only read
+	where, err := v.Find(id)
+	if err != nil || where == "" {
+		return inbox.FoundQueued
+	}
+	return where
+}
+
+func (o *sendFlags) printWaited(s streams, w waited, many bool) error {
+	switch {
+	case o.json:
+		return printJSON(s.out, w)
+	case many && w.Result != nil:
+		_, err := fmt.Fprintf(s.out, "%s\t%s\t%s\n", w.ID, w.Outcome, firstLine(w.Result.Reply))
+		return err
+	case many:
+		_, err := fmt.Fprintf(s.out, "%s\t%s\n", w.ID, w.Outcome)
+		return err
+	case w.Result != nil:
+		_, err := fmt.Fprintln(s.out, w.Result.Reply)
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+
+	"heartbeat/inbox"
+)
+
+// readBatch reads a JSON lines file, or stdin where the path is -. Blank lines
+// are passed over; one that is no entry is an error, and nothing is sent.
+func readBatch(path string, stdin *os.File) (all []inbox.Message, err error) {
+	in := stdin
+	if path == "-" {
+		path = "stdin"
+	} else {
+		if in, err = os.Open(path); err != nil {
+			return nil, fmt.Errorf("send: %w", err)
+		}
+		defer func() { err = errors.Join(err, in.Close()) }()
+	}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, inbox.MaxLine+1)
+	for n := 1; lines.Scan(); n++ {
+		l := bytes.TrimSpace(lines.Bytes())
+		if len(l) == 0 {
+			continue
+		}
+		m, err := inbox.ParseMessage(l)
+		if err != nil {
+			return nil, fmt.Errorf("send: read %s, line %d: %w: nothing was sent", path, n, err)
+		}
+		all = append(all, m)
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, fmt.Errorf("send: read %s: a line is longer than %d bytes, the most that is delivered: nothing was sent", path, inbox.MaxLine)
+	case err != nil:
+		return nil, fmt.Errorf("send: read %s: %w: nothing was sent", path, err)
+	case len(all) == 0:
+		return nil, fmt.Errorf("send: read %s: no entry is in it: nothing was sent", path)
+	}
+	return all, nil
+}

@@ -1,0 +1,187 @@
+package inbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/disk"
+)
+
+// ErrGone says that an entry that was waited for is no longer in the inbox, and
+// left neither a result nor a dead letter: it was dropped, or the inbox was
+// truncated or replaced.
+var ErrGone = errors.New("the entry is gone")
+
+// Outcome is how an entry ended: one of the two is there.
+type Outcome struct {
+	Result     *Result     `json:"result,omitempty"`
+	DeadLetter *DeadLetter `json:"dead_letter,omitempty"`
+}
+
+// watermark is how much of the files of outcomes there was when an entry was
+// appended: its own outcome comes later.
+type watermark struct{ results, deadLetters point }
+
+func (b *Inbox) watermark() (w watermark, err error) {
+	if w.results, err = pointAtEnd(b.file(resultsName)); err == nil {
+		w.deadLetters, err = pointAtEnd(b.file(deadLetterName))
+	}
+	return w, err
+}
+
+// Await returns once the entry of a receipt from [Inbox.Append] was answered or
+// became a dead letter, or an error that matches [ErrGone]. It follows file
+// events, looks every poll (a second if 0) besides, and holds no lock.
+func (b *Inbox) Await(ctx context.Context, r Receipt, poll time.Duration) (Outcome, error) {
+	a := awaiting{box: b, entry: r}
+	a.results.path, a.deadLetters.path = b.file(resultsName), b.file(deadLetterName)
+	o, err := a.run(ctx, poll)
+	return o, errors.Join(err, a.results.Close(), a.deadLetters.Close())
+}
+
+// awaiting is one wait for one entry.
+type awaiting struct {
+	box                  *Inbox
+	entry                Receipt
+	results, deadLetters Tail
+	outcome              Outcome
+}
+
+func (a *awaiting) run(ctx context.Context, poll time.Duration) (Outcome, error) {
+	w := a.box.WatchOutcomes(poll)
+	defer func() { _ = w.Close() }() // nothing is lost with it
+	if a.entry.Found == FoundAnswered {
+		a.entry.seen = watermark{}
+	}
+	err := a.results.start(a.entry.seen.results)
+	if err == nil {
+		err = a.deadLetters.start(a.entry.seen.deadLetters)
+	}
+	for ; err == nil; err = a.await(ctx, w) {
+		if err = a.look(ctx); err != nil || a.outcome != (Outcome{}) {
+			break
+		}
+	}
+	if err != nil {
+		return Outcome{}, fmt.Errorf("wait for the entry %q: %w", a.entry.ID, err)
+	}
+	return a.outcome, nil
+}
+
+// await returns when there is something to look at.
+func (a *awaiting) await(ctx context.Context, w *Watcher) error {
+	var due <-chan time.Time
+	if at := a.entry.NotBefore; at != nil && at.After(a.box.opts.Now()) {
+		timer := time.NewTimer(at.Sub(a.box.opts.Now()))
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-w.C:
+	case <-due:
+	}
+	return nil
+}
+
+// look reads what came to the files of outcomes, and makes sure that the entry
+// still can have one.
+func (a *awaiting) look(ctx context.Context) error {
+	there, err := a.stillThere(ctx)
+	if err != nil {
+		return err
+	}
+	if !there {
+		// The commit that settled it may not have reached the files: whoever made
+		// it is at it, or was killed.
+		if err := a.makeGood(ctx); err != nil {
+			return err
+		}
+	}
+	if err := a.readOutcomes(); err != nil || there || a.outcome != (Outcome{}) {
+		return err
+	}
+	return ErrGone
+}
+
+func (a *awaiting) makeGood(ctx context.Context) error {
+	t, err := a.box.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	return t.Close()
+}
+
+func (a *awaiting) readOutcomes() error {
+	err := a.results.Lines(func(l []byte) {
+		var r Result
+		if a.outcome.Result == nil && mayHold(l, a.entry.EntryID) && json.Unmarshal(l, &r) == nil && a.is(r.EntryID, r.StartOffset) {
+			a.outcome.Result = &r
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return a.deadLetters.Lines(func(l []byte) {
+		var d DeadLetter
+		if a.outcome.DeadLetter == nil && mayHold(l, a.entry.EntryID) && json.Unmarshal(l, &d) == nil && d.Reason != "" && a.is(d.EntryID, d.StartOffset) {
+			a.outcome.DeadLetter = &d
+		}
+	})
+}
+
+func (a *awaiting) is(entryID string, start int64) bool {
+	return entryID == a.entry.EntryID && (a.entry.Start == a.entry.End || a.entry.Start == start)
+}
+
+// stillThere reports whether the entry waits, is in flight, or is to come.
+func (a *awaiting) stillThere(ctx context.Context) (bool, error) {
+	if at := a.entry.NotBefore; at != nil && !at.After(a.box.opts.Now()) {
+		if err := a.box.Promote(ctx); err != nil {
+			return false, err
+		}
+	}
+	v, err := a.box.View()
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = v.Close() }() // only read
+	for _, d := range []*Delivery{v.tx.inFlight, v.tx.redeliver} {
+		if d != nil && d.EntryID == a.entry.EntryID {
+			return true, nil
+		}
+	}
+	if a.entry.Start < a.entry.End {
+		return a.standsAt(v.Cursor()), nil
+	}
+	found, err := v.tx.find(map[string]bool{a.entry.ID: true})
+	if err != nil {
+		return false, err
+	}
+	p, ok := found[a.entry.ID]
+	if p.where == FoundQueued && p.entryID == a.entry.EntryID {
+		a.entry.Start, a.entry.End = p.start, p.end
+	}
+	return ok && p.where != FoundAnswered, nil
+}
+
+// standsAt reports whether the entry's line waits at its place in the queue.
+func (a *awaiting) standsAt(cursor int64) bool {
+	if a.entry.Start < cursor {
+		return false
+	}
+	f, err := disk.OpenForeign(a.box.path, unix.O_RDONLY)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	defer func() { _ = f.Close() }() // only read
+	l, err := readLine(f, a.entry.Start, f.Info().Size, MaxLine)
+	return err == nil && (l.tooLong || entryID(l.raw) == a.entry.EntryID)
+}

@@ -1,0 +1,57 @@
+package inbox
+
+import (
+	"time"
+)
+
+// EventKind says what happened.
+type EventKind string
+
+// The events that .events.jsonl holds. What every entry goes through is not
+// among them: its result or dead letter tells of that.
+const (
+	EventScheduled   EventKind = "scheduled"       // staged until its time
+	EventRedelivered EventKind = "redelivered"     // given back to the queue
+	EventDropped     EventKind = "dropped"         // forgotten under the policy drop
+	EventRequeued    EventKind = "requeued"        // a dead letter went back into the inbox
+	EventPurged      EventKind = "purged"          // a dead letter was thrown away
+	EventFailed      EventKind = "failed"          // a turn ended in an error
+	EventStarted     EventKind = "session started" // or resumed
+	EventEnded       EventKind = "session ended"
+	EventPaused      EventKind = "paused"
+	EventResumed     EventKind = "resumed"
+	EventReplaced    EventKind = "replaced" // the inbox was truncated or is another file
+)
+
+// Event is one line of .events.jsonl.
+type Event struct {
+	At      time.Time `json:"at"`
+	Event   EventKind `json:"event"`
+	EntryID string    `json:"entry_id,omitempty"`
+	ID      string    `json:"id,omitempty"` // the envelope's own
+	Start   int64     `json:"start_offset,omitempty"`
+	Attempt int       `json:"attempt,omitempty"` // deliveries so far
+	Session string    `json:"session_id,omitempty"`
+	// Reason is why, in words; of a failure, its name and message.
+	Reason string `json:"reason,omitempty"`
+	// Until is when what is scheduled or paused goes on.
+	Until *time.Time `json:"until,omitempty"`
+}
+
+func eventOf(d *Delivery, kind EventKind) Event {
+	return Event{
+		Event: kind, EntryID: d.EntryID, ID: d.ID(), Start: d.StartOffset,
+		Attempt: d.Attempt, Session: d.SessionID,
+	}
+}
+
+// event has the next commit add e, as of now.
+func (t *Tx) event(e Event) error {
+	e.At = t.box.utcNow()
+	line, err := encodeJSON(e)
+	if err != nil {
+		return err
+	}
+	t.append(eventsName, line)
+	return nil
+}

@@ -1,0 +1,142 @@
+package inbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"heartbeat/internal/flat"
+)
+
+// Members of an envelope that heartbeat itself reads or writes.
+const (
+	idMember        = "id"
+	promptMember    = "prompt"
+	sentAtMember    = "sent_at"
+	notBeforeMember = "not_before"
+	expiresMember   = "expires_at"
+)
+
+// Message is what a producer appends. Only Text is required.
+type Message struct {
+	// ID names the entry, and makes appending it twice append it once. Where it
+	// is empty, a random one is made.
+	ID string
+	// Text is what is delivered: UTF-8, with something in it beside spaces.
+	Text string
+	// Metadata travels with the entry into its result or dead letter: anything
+	// that encoding/json can encode. The names id, prompt, sent_at, not_before
+	// and expires_at are taken.
+	Metadata map[string]any
+	// NotBefore, unless zero or past, keeps the entry out of the inbox until
+	// then: see [Scheduled].
+	NotBefore time.Time
+	// Expires, unless zero, is when the entry is no longer worth delivering: it
+	// then becomes a dead letter with [ReasonExpired].
+	Expires time.Time
+}
+
+// ParseMessage reads one line of a batch: a JSON string, or an object with a
+// string `prompt` and, if need be, `id`, `not_before` and `expires_at` (RFC
+// 3339); its other members are metadata.
+func ParseMessage(line []byte) (Message, error) {
+	var m Message
+	if !utf8.Valid(line) {
+		return m, errors.New("it is not UTF-8")
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(line), []byte(`"`)) {
+		err := json.Unmarshal(line, &m.Text)
+		return m, err
+	}
+	o, err := flat.Parse(line)
+	if err != nil {
+		return m, fmt.Errorf("%w: a JSON string or an object with a prompt is needed", err)
+	}
+	if !o.IsString(promptMember) {
+		return m, errors.New("it has no string named prompt")
+	}
+	if flat.TooDeep(line) {
+		return m, errors.New("it is nested too deeply")
+	}
+	m.ID, m.Text = o.String(idMember), o.String(promptMember)
+	m.NotBefore, m.Expires = o.Time(notBeforeMember), o.Time(expiresMember)
+	o.Without([]string{idMember, promptMember, sentAtMember, notBeforeMember, expiresMember}, func(name string, raw []byte) {
+		if m.Metadata == nil {
+			m.Metadata = map[string]any{}
+		}
+		m.Metadata[name] = json.RawMessage(raw)
+	})
+	return m, o.Err()
+}
+
+// encode is the entry's line.
+func (m Message) encode(now time.Time) ([]byte, error) {
+	if !utf8.ValidString(m.ID) {
+		return nil, fmt.Errorf("append: the id %q is not UTF-8", m.ID)
+	}
+	if i := firstInvalid(m.Text); i >= 0 {
+		return nil, fmt.Errorf("append: the text is not UTF-8 (byte %d): convert it first, so that nothing of it is changed on the way", i)
+	}
+	if strings.TrimSpace(m.Text) == "" {
+		return nil, errors.New("append: the text is empty: there is nothing to deliver")
+	}
+	var o flat.Object
+	o.String(idMember, m.ID)
+	text, err := encodeJSON(m.Text)
+	if err != nil {
+		return nil, err
+	}
+	o.Raw(promptMember, text)
+	o.Time(sentAtMember, now)
+	if !m.NotBefore.IsZero() {
+		o.Time(notBeforeMember, m.NotBefore)
+	}
+	if !m.Expires.IsZero() {
+		o.Time(expiresMember, m.Expires)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Metadata)) {
+		value, err := encodeMember(name, m.Metadata[name])
+		if err != nil {
+			return nil, err
+		}
+		o.Raw(name, value)
+	}
+	line := o.End()
+	if len(line) > MaxLine {
+		return nil, fmt.Errorf("append: the entry is %d bytes long, and %d is the most: put the text into a file and send its name", len(line), MaxLine)
+	}
+	return line, nil
+}
+
+func encodeMember(name string, v any) ([]byte, error) {
+	switch name {
+	case "", idMember, promptMember, sentAtMember, notBeforeMember, expiresMember:
+		return nil, fmt.Errorf("append: metadata cannot be named %q", name)
+	}
+	if s, ok := v.(string); !utf8.ValidString(name) || ok && !utf8.ValidString(s) {
+		return nil, fmt.Errorf("append: metadata %q=%q is not UTF-8", name, v)
+	}
+	value, err := encodeJSON(v)
+	if err != nil {
+		return nil, fmt.Errorf("append: metadata %q: %w", name, err)
+	}
+	return value, nil
+}
+
+func firstInvalid(s string) int {
+	if utf8.ValidString(s) {
+		return -1
+	}
+	for i, r := range s {
+		if _, size := utf8.DecodeRuneInString(s[i:]); r == utf8.RuneError && size == 1 {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,56 @@
+package inbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Pause says since when, and why, nothing is delivered.
+type Pause struct {
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason,omitempty"`
+	// Until is when it ends by itself; nil: when [Tx.Resume] is called.
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// Paused is the pause that holds now, or nil. A consumer asks before it calls
+// [Tx.Next]; what is in flight is none of a pause's business.
+func (t *Tx) Paused() (*Pause, error) {
+	if len(t.st.Paused) == 0 {
+		return nil, nil
+	}
+	p := new(Pause)
+	if err := json.Unmarshal(t.st.Paused, p); err != nil {
+		return nil, fmt.Errorf("read journal: pause: %w: %w", ErrCorrupt, err)
+	}
+	if p.Until != nil && !t.box.utcNow().Before(*p.Until) {
+		return nil, nil
+	}
+	return p, nil
+}
+
+// Pause holds delivery from the commit on, until [Tx.Resume] or the given time
+// (nil: none). A pause that holds already keeps its beginning.
+func (t *Tx) Pause(reason string, until *time.Time) (Pause, error) {
+	p := Pause{At: t.box.utcNow(), Reason: reason, Until: until}
+	if held, err := t.Paused(); err != nil {
+		return p, err
+	} else if held != nil {
+		p.At = held.At
+	}
+	var err error
+	if t.st.Paused, err = encodeJSON(p); err != nil {
+		return p, err
+	}
+	return p, t.event(Event{Event: EventPaused, Reason: reason, Until: until})
+}
+
+// Resume ends a pause; there may be none.
+func (t *Tx) Resume() error {
+	if len(t.st.Paused) == 0 {
+		return nil
+	}
+	t.st.Paused = nil
+	return t.event(Event{Event: EventResumed})
+}

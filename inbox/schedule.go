@@ -1,0 +1,218 @@
+package inbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
+)
+
+// Scheduled is an entry that waits in .scheduled.jsonl for its time. Whoever
+// begins a transaction from then on moves it to the end of the inbox.
+type Scheduled struct {
+	ID        string    `json:"id"`
+	EntryID   string    `json:"entry_id"`
+	NotBefore time.Time `json:"not_before"`
+	Text      string    `json:"text"`
+
+	line []byte
+}
+
+// readScheduled reads the lines that wait, in the order of the file. Lines that
+// are none of ours stay where they are, and are counted.
+func readScheduled(f io.ReaderAt, size int64) (all []Scheduled, foreign int, err error) {
+	seen := map[string]bool{}
+	err = eachLine(io.NewSectionReader(f, 0, size), 0, func(_, _ int64, l []byte, whole bool) bool {
+		if len(bytes.TrimSpace(l)) == 0 || !whole {
+			return true
+		}
+		s, ok := parseScheduled(l)
+		if !ok {
+			foreign++
+		} else if !seen[s.EntryID] {
+			seen[s.EntryID] = true
+			all = append(all, s)
+		}
+		return true
+	})
+	return all, foreign, err
+}
+
+func parseScheduled(l []byte) (Scheduled, bool) {
+	id, text, _ := decodeLine(l)
+	m, err := flat.Parse(l)
+	if err != nil || id == "" {
+		return Scheduled{}, false
+	}
+	at := m.Time(notBeforeMember)
+	if m.Err() != nil || at.IsZero() {
+		return Scheduled{}, false
+	}
+	return Scheduled{ID: id, EntryID: entryID(l), NotBefore: at, Text: text, line: bytes.Clone(l)}, true
+}
+
+// Scheduled returns the entries that wait for their time, in the order of the
+// file, without taking the lock.
+func (b *Inbox) Scheduled() ([]Scheduled, error) {
+	f, err := disk.OpenRead(b.file(scheduledName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read scheduled entries: %w", err)
+	}
+	all, _, err := readScheduled(f, f.Info().Size)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("read scheduled entries: %w", err)
+	}
+	return all, nil
+}
+
+// Promote moves the scheduled entries that have come due to the end of the
+// inbox. [Inbox.Begin] does so anyway; this is for those who only look.
+func (b *Inbox) Promote(ctx context.Context) error {
+	all, err := b.Scheduled()
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if !s.NotBefore.After(b.opts.Now()) {
+			t, err := b.Begin(ctx)
+			if err != nil {
+				return err
+			}
+			return t.Close()
+		}
+	}
+	return nil
+}
+
+// scheduleSeen is what the state remembers of .scheduled.jsonl, so that it is
+// read only where it changed or something in it is due.
+type scheduleSeen struct{ size, mtime, due int64 }
+
+func (s scheduleSeen) encode() []byte {
+	var o flat.Object
+	o.Int("size", s.size)
+	o.Int("mtime_ns", s.mtime)
+	o.Int("due_ns", s.due)
+	return o.End()
+}
+
+// promote appends what has come due to the queue file and commits that. A
+// last line that somebody is still writing is not touched: the time comes again.
+func (t *Tx) promote() error {
+	f, err := t.scheduled.existing()
+	if err != nil {
+		return err
+	}
+	if f == nil || f.Info().Size == 0 {
+		t.st.Scheduled = nil
+		return nil
+	}
+	now := t.box.opts.Now().UnixNano()
+	if m, err := flat.Parse(t.st.Scheduled); err == nil && m.Int("size") == f.Info().Size && m.Int("mtime_ns") == f.Info().Mtime {
+		if t.due = m.Int("due_ns"); t.due == 0 || t.due > now {
+			return nil
+		}
+	}
+	all, foreign, err := readScheduled(f, f.Info().Size)
+	if err != nil {
+		return fmt.Errorf("read scheduled entries: %w", err)
+	}
+	if foreign > 0 {
+		t.warn("%s has %d lines that are no scheduled entries: they are left there", f.Path(), foreign)
+	}
+	seen := scheduleSeen{size: f.Info().Size, mtime: f.Info().Mtime}
+	var due []Scheduled
+	for _, s := range all {
+		at := s.NotBefore.UnixNano()
+		if at <= now {
+			due = append(due, s)
+		} else if seen.due == 0 || at < seen.due {
+			seen.due = at
+		}
+	}
+	t.due = seen.due
+	if t.st.Scheduled = seen.encode(); len(due) == 0 {
+		return nil // kept in mind with the next commit
+	}
+	return t.promoteDue(due)
+}
+
+func (t *Tx) promoteDue(due []Scheduled) error {
+	writing, err := t.beingWritten()
+	if err != nil {
+		return err
+	}
+	if writing {
+		t.st.Scheduled = nil // to be read again
+		return nil
+	}
+	if t.file == nil && t.st.Cursor > 0 {
+		t.startOver()
+	}
+	for _, s := range due {
+		t.appendRecord(appendRecord{File: queueName, Line: s.line, Promoted: true})
+	}
+	t.st.Scheduled = nil
+	if err := t.Commit(); err != nil {
+		return fmt.Errorf("append scheduled entries to inbox %s: %w", t.box.path, err)
+	}
+	return t.openFile()
+}
+
+// beingWritten reports whether the queue file ends in a line without a newline
+// that nobody took for an entry yet.
+func (t *Tx) beingWritten() (bool, error) {
+	torn, err := t.tornTail()
+	if err != nil || !torn {
+		return false, err
+	}
+	settled := t.st.Cursor
+	if d := t.inFlight; d != nil && !d.Detached {
+		settled = max(settled, d.EndOffset)
+	}
+	return settled < t.size(), nil
+}
+
+// unschedule takes lines that now stand in the queue out of .scheduled.jsonl. It
+// is durable when it returns: they must not be appended once more.
+func (t *Tx) unschedule(promoted []appendRecord) error {
+	gone := map[string]bool{}
+	for _, a := range promoted {
+		gone[entryID(a.content())] = true
+	}
+	f, err := t.scheduled.existing()
+	if f == nil || err != nil {
+		return err
+	}
+	before, err := f.ReadAll()
+	if err != nil {
+		return err
+	}
+	after := make([]byte, 0, len(before))
+	for l := range bytes.Lines(before) {
+		if !gone[entryID(bytes.TrimRight(l, "\r\n"))] {
+			after = append(after, l...)
+		}
+	}
+	if len(after) == len(before) {
+		return nil
+	}
+	return errors.Join(t.scheduled.close(), disk.Publish(t.scheduled.path, after, true))
+}
+
+// NextDue is when the next scheduled entry comes due; zero if none is known.
+func (t *Tx) NextDue() time.Time {
+	if t.due == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, t.due)
+}

@@ -1,0 +1,195 @@
+package inbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"heartbeat/internal/disk"
+)
+
+// Tail reads the lines that come to an append-only file, also when somebody
+// rotates it away, trims it or makes it anew. It takes no lock.
+type Tail struct {
+	path string
+	file *disk.File
+	off  int64
+	last []byte // the line that was read last
+}
+
+// TailResults reads .results.jsonl (a [Result] a line) from its last n lines on,
+// from its start if n is negative.
+func (b *Inbox) TailResults(n int) (*Tail, error) { return newTail(b.file(resultsName), n) }
+
+// TailDeadLetters reads .dead-letter.jsonl as TailResults does the results: a
+// [DeadLetter] a line, and marks of what was requeued, see [ParseLetter].
+func (b *Inbox) TailDeadLetters(n int) (*Tail, error) { return newTail(b.file(deadLetterName), n) }
+
+// TailEvents reads .events.jsonl (an [Event] a line) as TailResults does the
+// results.
+func (b *Inbox) TailEvents(n int) (*Tail, error) { return newTail(b.file(eventsName), n) }
+
+func newTail(path string, n int) (*Tail, error) {
+	t := &Tail{path: path}
+	p := point{}
+	var err error
+	if n >= 0 {
+		p, err = pointAtEnd(path)
+	}
+	if err == nil {
+		err = t.start(p)
+	}
+	if err == nil && n > 0 && t.file != nil {
+		t.last = nil
+		t.off, err = backLines(t.file, t.off, n)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read %s: %w", path, err), t.Close())
+	}
+	return t, nil
+}
+
+// point is an offset in a file that may not be that file later.
+type point struct {
+	file string // its identity, empty where there was none
+	off  int64
+}
+
+// pointAtEnd is the end of the file's last whole line.
+func pointAtEnd(path string) (p point, err error) {
+	f, err := disk.OpenRead(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return point{}, nil
+	}
+	if err != nil {
+		return point{}, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	off, err := lineStart(f, f.Info().Size)
+	return point{f.Identity(), off}, err
+}
+
+// start opens the file at a point, or at its start where it is another file.
+func (t *Tail) start(p point) error {
+	f, err := disk.OpenRead(t.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	t.file = f
+	if p.file != f.Identity() || p.off > f.Info().Size {
+		return nil
+	}
+	t.off = p.off
+	if p.off == 0 {
+		return nil
+	}
+	from, err := lineStart(f, p.off-1)
+	if err != nil {
+		return err
+	}
+	return eachLine(io.NewSectionReader(f, from, p.off-from), from, func(_, _ int64, l []byte, _ bool) bool {
+		t.last = slices.Clone(l)
+		return false
+	})
+}
+
+// Lines calls f for every whole line that has come since; the line is valid until
+// f returns. A file that took the
+// old one's place is read from behind the line that was read last, if it has
+// that, or else from its start.
+func (t *Tail) Lines(f func(line []byte)) error {
+	if err := t.drain(f); err != nil {
+		return err
+	}
+	current, err := disk.OpenRead(t.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it may come back
+	}
+	if err != nil {
+		return err
+	}
+	if t.file != nil && current.Identity() == t.file.Identity() && current.Info().Size >= t.off {
+		return current.Close()
+	}
+	err = t.file.Close()
+	t.file, t.off = current, 0
+	if err != nil {
+		return err
+	}
+	if err := t.skipKnown(); err != nil {
+		return err
+	}
+	return t.drain(f)
+}
+
+// skipKnown finds the place behind the line that was read last.
+func (t *Tail) skipKnown() error {
+	if t.last == nil {
+		return nil
+	}
+	return eachLine(io.NewSectionReader(t.file, 0, t.file.Info().Size), 0, func(_, end int64, l []byte, whole bool) bool {
+		if whole && bytes.Equal(l, t.last) {
+			t.off = end
+			return false
+		}
+		return true
+	})
+}
+
+func (t *Tail) drain(f func(line []byte)) error {
+	if t.file == nil {
+		return nil
+	}
+	info, err := t.file.Stat()
+	if err != nil {
+		return err
+	}
+	from := t.off
+	return eachLine(io.NewSectionReader(t.file, from, max(0, info.Size-from)), from, func(_, end int64, l []byte, whole bool) bool {
+		if whole {
+			t.off, t.last = end, slices.Clone(l)
+			f(l)
+		}
+		return true
+	})
+}
+
+// Close ends the reading.
+func (t *Tail) Close() error {
+	f := t.file
+	t.file = nil
+	return f.Close()
+}
+
+// lineStart is where the line starts that holds the byte before off: behind the
+// last newline before off.
+func lineStart(f io.ReaderAt, off int64) (int64, error) { return backLines(f, off, 0) }
+
+// backLines is the offset behind the newline that n other newlines follow before
+// off, or 0: with off at the end of whole lines, where the last n of them start.
+func backLines(f io.ReaderAt, off int64, n int) (int64, error) {
+	chunk := make([]byte, readChunk)
+	for off > 0 {
+		part := chunk[:min(int64(len(chunk)), off)]
+		if _, err := f.ReadAt(part, off-int64(len(part))); err != nil && err != io.EOF {
+			return 0, err
+		}
+		for i := len(part) - 1; i >= 0; i-- {
+			if part[i] != '\n' {
+				continue
+			}
+			if n == 0 {
+				return off - int64(len(part)-i) + 1, nil
+			}
+			n--
+		}
+		off -= int64(len(part))
+	}
+	return 0, nil
+}

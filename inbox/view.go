@@ -1,0 +1,303 @@
+package inbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/host"
+)
+
+// View is an inbox as it was at one moment. Making one takes no lock and
+// changes nothing, so it works beside whoever holds the lock, and where nothing
+// can be written. Close it when done.
+type View struct {
+	tx       *Tx // one that is never committed
+	settling bool
+}
+
+// viewTries bounds how often a view is made anew because somebody committed
+// meanwhile. The last try leaves out what others may have changed by hand.
+const viewTries = 20
+
+// View looks at the inbox. Its errors are those of [Inbox.Begin] about state
+// that is not valid.
+func (b *Inbox) View() (*View, error) {
+	for try := 1; ; try++ {
+		v, err := b.view(try == viewTries)
+		if err == nil || !errors.Is(err, errMoved) {
+			return v, err
+		}
+		time.Sleep(time.Duration(try) * time.Millisecond / 4)
+	}
+}
+
+var errMoved = errors.New("somebody committed meanwhile")
+
+func (b *Inbox) view(journalOnly bool) (_ *View, err error) {
+	t := b.newTx()
+	t.viewing = true
+	t.cursorFile.readOnly, t.inFlightFile.readOnly = true, true
+	v := &View{tx: t}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, v.Close())
+		}
+	}()
+	if t.lockID, err = identityOf(b.file(lockName)); err != nil {
+		return nil, err
+	}
+	before, err := t.read()
+	if err != nil {
+		return nil, err
+	}
+	v.settling = !before.settled
+	if t.st.Punching != 0 && t.file != nil {
+		t.st.SeenMtime = t.mark().Mtime // the hole changed it: see finishHole
+	}
+	var seen error
+	if before.settled && !journalOnly {
+		seen = t.adopt()
+	} else {
+		t.responded = t.inFlight != nil
+	}
+	if seen == nil {
+		seen = t.recognise()
+	}
+	after, err := b.newestRecord()
+	if err != nil {
+		return nil, err
+	}
+	if after != before.version && !journalOnly {
+		return nil, errMoved
+	}
+	return v, seen
+}
+
+func identityOf(path string) (string, error) {
+	f, err := disk.OpenRead(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return f.Identity(), f.Close()
+}
+
+// newestRecord is the version of the journal as it is now.
+func (b *Inbox) newestRecord() (version, error) {
+	j, err := openJournal(b.file(journalName), disk.OpenRead)
+	if err != nil {
+		return version{}, err
+	}
+	st, mark, err := j.last()
+	return versionOf(st, mark), errors.Join(err, j.close())
+}
+
+// Close ends the view.
+func (v *View) Close() error { return v.tx.Close() }
+
+// Cursor is the byte offset of the first line not yet settled.
+func (v *View) Cursor() int64 { return v.tx.Cursor() }
+
+// Size is the length of the queue file, -1 if there is none.
+func (v *View) Size() int64 {
+	if v.tx.file == nil {
+		return -1
+	}
+	return v.tx.size()
+}
+
+// WrittenAt is when the queue file was written last; zero if there is none.
+func (v *View) WrittenAt() time.Time {
+	if v.tx.file == nil {
+		return time.Time{}
+	}
+	return time.Unix(0, v.tx.mark().Mtime)
+}
+
+// InFlight is the entry that was delivered and not settled, or nil.
+func (v *View) InFlight() *Delivery { return v.tx.InFlight() }
+
+// Responded is [Tx.Responded].
+func (v *View) Responded() bool { return v.tx.Responded() }
+
+// Redeliver is the entry that was given back and comes next, as it was last
+// delivered, or nil.
+func (v *View) Redeliver() *Delivery { return v.tx.redeliver }
+
+// Settling reports that the last commit has not reached the documented files:
+// whoever made it is at it, or was killed, and the next transaction does it.
+func (v *View) Settling() bool { return v.settling }
+
+// Replaced says why the queue file is not the one that the cursor was set in, so
+// that it is read from its start; it is empty when it is the same.
+func (v *View) Replaced() string { return v.tx.replacedWhy }
+
+// Warnings are sentences about what the next transaction will find and mend.
+func (v *View) Warnings() []string { return v.tx.Warnings() }
+
+// Paused is the pause that holds now, or nil.
+func (v *View) Paused() (*Pause, error) { return v.tx.Paused() }
+
+// Sessions are those that are remembered, the one that last told something first.
+func (v *View) Sessions() ([]Session, error) { return v.tx.Sessions() }
+
+// LastSession is the one that answered last, empty for none.
+func (v *View) LastSession() string { return v.tx.st.Session }
+
+// Boot is the boot of the last commit: see [host.BootID].
+func (v *View) Boot() string { return v.tx.st.Boot }
+
+// Totals are what was counted so far.
+func (v *View) Totals() (Totals, error) {
+	n, err := v.tx.readTotals()
+	if err != nil {
+		return Totals{}, err
+	}
+	return n.complete(), nil
+}
+
+// Find says where the entry of that envelope id is, as a [Receipt] does; it is
+// empty where there is none.
+func (v *View) Find(id string) (string, error) {
+	found, err := v.tx.find(map[string]bool{id: true})
+	return found[id].where, err
+}
+
+// Backlog is what waits in the queue.
+type Backlog struct {
+	Entries int64 `json:"entries"` // a last one without newline included
+	Bytes   int64 `json:"bytes"`   // from the cursor to the end of the file
+	// Torn says that the last line has no newline and was not delivered yet.
+	Torn bool `json:"torn"`
+}
+
+// Backlog counts what waits behind the cursor and what is in flight, and what
+// was given back. It reads those bytes.
+func (v *View) Backlog(ctx context.Context) (b Backlog, err error) {
+	from := v.waitsFrom()
+	if v.tx.file != nil {
+		if from, err = v.tx.file.SkipHole(from, v.Size()); err != nil {
+			return b, fmt.Errorf("count what waits in %s: %w", v.tx.box.path, err)
+		}
+	}
+	b.Bytes = max(0, v.Size()-from)
+	if v.tx.redeliver != nil {
+		b.Entries++
+	}
+	if b.Bytes == 0 {
+		return b, nil
+	}
+	chunk := make([]byte, 1<<20)
+	text := false // in the line that is being read
+	for off, size := from, v.Size(); off < size; {
+		if ctx.Err() != nil {
+			return b, context.Cause(ctx)
+		}
+		part := chunk[:min(int64(len(chunk)), size-off)]
+		n, err := v.tx.file.ReadAt(part, off)
+		if err != nil && err != io.EOF {
+			return b, fmt.Errorf("count what waits in %s: %w", v.tx.box.path, err)
+		}
+		if n == 0 {
+			break
+		}
+		text = countLines(part[:n], text, &b.Entries)
+		off += int64(n)
+	}
+	if b.Torn = text; text {
+		b.Entries++
+	}
+	return b, nil
+}
+
+// countLines adds the lines of a part that have something in them, and reports
+// whether its last one, which goes on in the next part, has something so far.
+func countLines(part []byte, text bool, lines *int64) bool {
+	for {
+		nl := bytes.IndexByte(part, '\n')
+		l := part
+		if nl >= 0 {
+			l = part[:nl]
+		}
+		text = text || len(l) > 0 && len(bytes.Trim(l, " \t\r\v\f")) > 0
+		if nl < 0 {
+			return text
+		}
+		if text {
+			*lines++
+		}
+		text, part = false, part[nl+1:]
+	}
+}
+
+// waitsFrom is where the first line starts that was never delivered.
+func (v *View) waitsFrom() int64 {
+	from := v.Cursor()
+	for _, d := range []*Delivery{v.tx.inFlight, v.tx.redeliver} {
+		if d != nil && !d.Detached {
+			from = max(from, d.EndOffset)
+		}
+	}
+	return from
+}
+
+// Waiting is an entry that waits, and what is special about it.
+type Waiting struct {
+	Entry
+	TooLong bool // over [MaxLine]: it becomes a dead letter
+	Empty   bool // nothing in it: likewise
+	Expired bool // likewise
+	Torn    bool // its line has no newline yet
+}
+
+// Next returns the first n entries that wait, in the order in which they are
+// delivered. It reads those and no more.
+func (v *View) Next(n int) ([]Waiting, error) {
+	var all []Waiting
+	if d := v.tx.redeliver; d != nil && n > 0 {
+		e := d.entry()
+		all = append(all, Waiting{Entry: e, Expired: e.expired(v.tx.box.opts.Now())})
+	}
+	for off := v.waitsFrom(); len(all) < n && v.tx.file != nil; {
+		l, err := v.tx.lineAt(off)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return all, fmt.Errorf("read inbox: %w", err)
+		}
+		if !l.blank() {
+			all = append(all, waiting(l, v.tx.box.opts.Now()))
+		}
+		off = l.end
+	}
+	return all, nil
+}
+
+func waiting(l line, now time.Time) Waiting {
+	if l.tooLong {
+		return Waiting{Entry: Entry{EntryID: l.id, Start: l.start, End: l.end, Attempt: 1}, TooLong: true, Torn: !l.terminated}
+	}
+	e := decodeEntry(l.raw)
+	e.Start, e.End = l.start, l.end
+	return Waiting{Entry: e, Empty: strings.TrimSpace(e.Text) == "", Expired: e.expired(now), Torn: !l.terminated}
+}
+
+// Raw is the entry's line as it stands in the inbox, without its end.
+func (e Entry) Raw() RawLine { return rawLineOf(e.raw) }
+
+// SentAt is when `send` appended the entry; zero where the line does not say.
+func (e Entry) SentAt() time.Time { return e.time(sentAtMember) }
+
+// Lock says who holds the inbox's lock just now: a process id, -1 if that is not
+// to be told, 0 if nobody does. It does not touch the lock.
+func (b *Inbox) Lock() int { return host.LockHolder(b.file(lockName)) }
