@@ -16,10 +16,11 @@ const maxSessions = 8
 type Session struct {
 	ID  string `json:"id"`
 	PID int    `json:"pid,omitempty"`
-	// ProcessStart and Boot tell the process from a later one of that number:
-	// see [host.ProcessStart].
-	ProcessStart int64  `json:"process_start,omitempty"`
+	// Boot and Namespace say where the number is that process's, and ProcessStart
+	// tells it from a later one of the same number: see package host.
 	Boot         string `json:"boot,omitempty"`
+	Namespace    string `json:"pid_namespace,omitempty"`
+	ProcessStart int64  `json:"process_start,omitempty"`
 
 	StartedAt *time.Time `json:"started_at,omitempty"`
 	EndedAt   *time.Time `json:"ended_at,omitempty"`
@@ -52,7 +53,8 @@ func (t *Tx) StartSession(id string, pid int) error {
 	err := t.changeSession(id, func(s *Session) {
 		now := t.box.utcNow()
 		s.StartedAt, s.EndedAt = &now, nil
-		s.PID, s.ProcessStart, s.Boot = pid, host.ProcessStart(pid), t.boot
+		s.PID, s.Boot = pid, t.boot
+		s.Namespace, s.ProcessStart = host.PIDNamespace(), host.ProcessStart(pid)
 	})
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ type action func(args []string, s streams) error
 // verbs is a function, not a variable: a variable would be set up at every turn.
 func verbs() []verb {
 	return []verb{
-		sendVerb(), pauseVerb(), resumeVerb(), recoverVerb(),
+		sendVerb(), statusVerb(), pauseVerb(), resumeVerb(), recoverVerb(),
 		installVerb(), uninstallVerb(), demoVerb(), completionVerb(), versionVerb(),
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"heartbeat/cmd/heartbeat-stop/why"
 	"heartbeat/inbox"
 )
 
@@ -56,7 +57,7 @@ func (i *inboxFlags) pause(reason string, length time.Duration, s streams) error
 	if err != nil {
 		return err
 	}
-	return i.print(s, p, pauseSentence(p))
+	return i.print(s, p, why.Pause(p))
 }
 
 func resumeVerb() verb {
@@ -98,7 +99,7 @@ func (i *inboxFlags) resume(s streams) error {
 	}
 	sentence := "delivery was not paused"
 	if r.Was != nil {
-		sentence = "delivery goes on: it was " + pauseSentence(*r.Was)
+		sentence = "delivery goes on: it was " + why.Pause(*r.Was)
 	}
 	return i.print(s, r, sentence)
 }

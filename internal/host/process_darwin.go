@@ -18,3 +18,6 @@ func ProcessStart(pid int) int64 {
 	start := p.Proc.P_starttime
 	return start.Sec*1e6 + int64(start.Usec)
 }
+
+// PIDNamespace is empty: there is one set of process numbers.
+func PIDNamespace() string { return "" }

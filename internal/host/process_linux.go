@@ -58,3 +58,13 @@ func ProcessStart(pid int) int64 {
 	}
 	return ticks
 }
+
+// PIDNamespace names the set of processes among which numbers are this one's
+// (pid_namespaces(7)); it is empty where the system does not say.
+func PIDNamespace() string {
+	name, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return ""
+	}
+	return name
+}

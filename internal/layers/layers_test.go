@@ -39,7 +39,7 @@ func TestImports(t *testing.T) {
 		for _, spec := range file.Imports {
 			imported, err := strconv.Unquote(spec.Path.Value)
 			require.NoError(t, err)
-			if rank(imported) > 0 {
+			if rank(imported) > 0 && !strings.HasPrefix(imported, pkg+"/") { // a command may have rooms of its own
 				assert.Greater(t, rank(pkg), rank(imported), "%s imports %s", path, imported)
 			}
 			if imported == "heartbeat/recover" {

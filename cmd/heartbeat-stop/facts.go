@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"heartbeat/cmd/heartbeat-stop/why"
+	"heartbeat/inbox"
+	"heartbeat/internal/host"
+)
+
+// gather looks at an inbox, and at what is around it. What cannot be read
+// is a fact too.
+func gather(ctx context.Context, box *inbox.Inbox) why.Facts {
+	f := why.Facts{Now: time.Now(), Inbox: box.Path(), Dir: box.Dir(), Space: spaceLeft(box.Dir())}
+	f.Unwritable = unix.Access(box.Dir(), unix.W_OK|unix.X_OK)
+	if f.LockedBy = stuckLock(ctx, box); f.LockedBy > 0 {
+		name, _ := os.ReadFile("/proc/" + strconv.Itoa(f.LockedBy) + "/comm") // a name less
+		f.LockedName = strings.TrimSpace(string(name))
+	}
+	v, err := box.View()
+	if err == nil {
+		err = survey(ctx, v, &f)
+	}
+	if err == nil {
+		f.Scheduled, err = box.Scheduled()
+	}
+	f.Unreadable = err
+	return f
+}
+
+func survey(ctx context.Context, v *inbox.View, f *why.Facts) (err error) {
+	defer func() { _ = v.Close() }() // only read
+	f.Exists, f.WrittenAt, f.Cursor = v.Size() >= 0, v.WrittenAt(), v.Cursor()
+	f.Replaced, f.InFlight, f.Redeliver = v.Replaced(), v.InFlight(), v.Redeliver()
+	totals, err := v.Totals()
+	if err != nil {
+		return err
+	}
+	f.Asked, f.Answered = totals.LastAcknowledgedAt, totals.Answered
+	f.EverAsked = totals.Delivered > 0 || v.LastSession() != ""
+	f.Warnings = v.Warnings()
+	if f.Paused, err = v.Paused(); err != nil {
+		return err
+	}
+	sessions, err := v.Sessions()
+	if err != nil {
+		return err
+	}
+	for _, s := range sessions {
+		f.Sessions = append(f.Sessions, why.Session{Session: s, Life: lifeOf(s)})
+	}
+	if f.InFlight != nil {
+		f.Client = lifeOfClient(evidenceOf(f.InFlight))
+	}
+	f.Backlog, err = v.Backlog(ctx)
+	return err
+}
+
+// lockPatience is how long a lock may be held before that is worth a word: a
+// step takes milliseconds, unless it waits for the client's transcript.
+const lockPatience = transcriptWait + 500*time.Millisecond
+
+// stuckLock is the process that held the lock during the whole look, 0 for none.
+func stuckLock(ctx context.Context, box *inbox.Inbox) int {
+	holder := box.Lock()
+	for deadline := time.Now().Add(lockPatience); holder != 0 && time.Now().Before(deadline); {
+		select {
+		case <-ctx.Done():
+			return 0
+		case <-time.After(transcriptPoll):
+		}
+		if box.Lock() != holder {
+			return 0
+		}
+	}
+	return holder
+}
+
+// lifeOf asks the kernel for the very process that a session ran in.
+func lifeOf(s inbox.Session) why.Life {
+	switch {
+	case s.Boot != "" && s.Boot != host.BootID():
+		return why.Rebooted
+	case s.PID == 0 || s.ProcessStart == 0 || s.Namespace != host.PIDNamespace():
+		return why.Unknown
+	case host.ProcessStart(s.PID) == s.ProcessStart:
+		return why.Alive
+	}
+	return why.Gone
+}
+
+// lifeOfClient knows no more than the process's number, which another may have.
+func lifeOfClient(e evidence) why.Life {
+	switch {
+	case e.Boot != "" && e.Boot != host.BootID():
+		return why.Rebooted
+	case e.Client != 0 && host.ProcessStart(int(e.Client)) == 0:
+		return why.Gone
+	}
+	return why.Unknown
+}
+
+// spaceLeft is how many bytes this user may still write there, -1 if unknown.
+func spaceLeft(dir string) int64 {
+	var st unix.Statfs_t
+	if unix.Statfs(dir, &st) != nil {
+		return -1
+	}
+	return int64(st.Bavail) * int64(st.Bsize)
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/cmd/heartbeat-stop/why"
+	"heartbeat/inbox"
+)
+
+func statusVerb() verb {
+	return verb{
+		name:  "status",
+		short: "show what waits, what is in flight, and why nothing moves",
+		long: `Show how many entries wait, which one is in flight and since when, how many dead
+letters there are, when an entry was last answered, and in one sentence why
+nothing moves, or what is being waited for. Looking changes nothing and takes no
+lock, but for moving what is scheduled and due to the inbox.
+
+Exit status: 0 shown, 1 the state cannot be read, and the sentence says why.`,
+		example: `heartbeat-stop status --inbox work/inbox.jsonl
+heartbeat-stop status --inbox work/inbox.jsonl --json | jq -r .why
+heartbeat-stop status --inbox work/inbox.jsonl --watch`,
+		build: func() (*pflag.FlagSet, action) {
+			var i inboxFlags
+			var watch bool
+			f := newFlags("status")
+			i.add(f)
+			f.BoolVar(&watch, "watch", false, "show it anew whenever something changes, until a signal comes")
+			return f, func(args []string, s streams) error {
+				if err := noArgs(args); err != nil {
+					return err
+				}
+				if watch {
+					return i.watchStatus(s)
+				}
+				return i.status(s)
+			}
+		},
+	}
+}
+
+// status is what the verb prints with --json.
+type status struct {
+	Inbox       string `json:"inbox"`
+	Queued      int64  `json:"queued"`
+	QueuedBytes int64  `json:"queued_bytes"`
+	Scheduled   int    `json:"scheduled"`
+	// NextDue is when the next scheduled entry comes due.
+	NextDue  *time.Time `json:"next_due,omitempty"`
+	InFlight *flying    `json:"in_flight"`
+	// DeadLetters are those that were not requeued.
+	DeadLetters        int          `json:"dead_letters"`
+	Answered           int64        `json:"answered"`
+	LastAcknowledgedAt *time.Time   `json:"last_acknowledged_at"`
+	Paused             *inbox.Pause `json:"paused"`
+	Session            *lastSession `json:"session"`
+	State              why.State    `json:"state"`
+	Why                string       `json:"why"`
+	Warnings           []string     `json:"warnings,omitempty"`
+}
+
+// flying is the entry in flight.
+type flying struct {
+	ID          string    `json:"id,omitempty"`
+	EntryID     string    `json:"entry_id"`
+	DeliveredAt time.Time `json:"delivered_at"`
+	AgeSeconds  float64   `json:"age_seconds"`
+	Attempt     int       `json:"attempt"`
+	SessionID   string    `json:"session_id,omitempty"`
+}
+
+// lastSession is the session that last told of itself.
+type lastSession struct {
+	ID        string     `json:"id"`
+	PID       int        `json:"pid,omitempty"`
+	Life      string     `json:"life"` // running, ended, gone, unknown
+	StartedAt *time.Time `json:"started_at,omitempty"`
+	EndedAt   *time.Time `json:"ended_at,omitempty"`
+}
+
+func (i *inboxFlags) status(s streams) error {
+	box, err := i.look(s)
+	if err != nil {
+		return err
+	}
+	st, err := readStatus(context.Background(), box)
+	if err = errors.Join(err, i.print(s, st, st.String())); err != nil {
+		return fmt.Errorf("status: %w", err)
+	}
+	return nil
+}
+
+// watchStatus shows the status again and again: in a terminal in one place.
+func (i *inboxFlags) watchStatus(s streams) error {
+	box, err := i.look(s)
+	if err != nil {
+		return err
+	}
+	ctx, stop := endOnSignal(context.Background())
+	defer stop()
+	w := box.WatchAll(watchPoll)
+	defer func() { _ = w.Close() }() // nothing is lost with it
+	for last := ""; ; {
+		st, _ := readStatus(ctx, box) // what is wrong is in its sentence
+		var shown bytes.Buffer
+		if err := i.print(streams{out: &shown}, st, st.String()); err != nil {
+			return err
+		}
+		if shown.String() != last && ctx.Err() == nil {
+			last = shown.String()
+			if _, err := fmt.Fprint(s.out, clearScreen(s), last); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.C:
+		}
+		if err := box.Promote(ctx); err != nil {
+			s.note("what is scheduled and due waits on: %v", err)
+		}
+	}
+}
+
+// clearScreen is what makes a terminal start over.
+func clearScreen(s streams) string {
+	if out, ok := s.out.(*os.File); ok && isTerminal(out) {
+		return "\x1b[H\x1b[2J"
+	}
+	return ""
+}
+
+// readStatus also returns why the state could not be read.
+func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
+	f := gather(ctx, box)
+	st := status{
+		Inbox: f.Inbox, Queued: f.Backlog.Entries, QueuedBytes: f.Backlog.Bytes, Scheduled: len(f.Scheduled),
+		LastAcknowledgedAt: f.Asked, Paused: f.Paused, Answered: f.Answered,
+	}
+	if due := f.NextDue(); !due.IsZero() {
+		st.NextDue = &due
+	}
+	if d := f.InFlight; d != nil {
+		st.InFlight = &flying{d.ID(), d.EntryID, d.DeliveredAt, f.Now.Sub(d.DeliveredAt).Seconds(), d.Attempt, d.SessionID}
+	}
+	if s := f.Current(); s != nil {
+		st.Session = &lastSession{s.ID, s.PID, s.Life.String(), s.StartedAt, s.EndedAt}
+		if s.EndedAt != nil {
+			st.Session.Life = "ended"
+		}
+	}
+	letters, warnings, err := box.Letters()
+	st.Warnings = append(f.Warnings, warnings...)
+	if err != nil {
+		st.Warnings = append(st.Warnings, err.Error())
+	}
+	for _, l := range letters {
+		if l.RequeuedAt == nil {
+			st.DeadLetters++
+		}
+	}
+	st.State, st.Why = f.Explain()
+	return st, f.Unreadable
+}
+
+// String is the status for people.
+func (st status) String() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	row := func(name, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	row("inbox", "%s", st.Inbox)
+	row("queued", "%d (%d bytes)", st.Queued, st.QueuedBytes)
+	if st.Scheduled > 0 {
+		row("scheduled", "%d, the next at %s", st.Scheduled, why.Stamp(*st.NextDue))
+	}
+	if d := st.InFlight; d != nil {
+		row("in flight", "%s since %s, attempt %d", why.Name(d.ID, d.EntryID), why.Stamp(d.DeliveredAt), d.Attempt)
+	} else {
+		row("in flight", "nothing")
+	}
+	row("dead letters", "%d", st.DeadLetters)
+	if st.LastAcknowledgedAt != nil {
+		row("answered", "%d, the last at %s", st.Answered, why.Stamp(*st.LastAcknowledgedAt))
+	} else {
+		row("answered", "0")
+	}
+	if st.Paused != nil {
+		row("delivery", "%s", why.Pause(*st.Paused))
+	}
+	if s := st.Session; s != nil {
+		row("session", "%s, %s", s.ID, s.Life)
+	}
+	row("why", "%s", oneLine(st.Why))
+	for _, warning := range st.Warnings {
+		row("note", "%s", oneLine(warning))
+	}
+	_ = w.Flush() // into a builder
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,107 @@
+package why
+
+import (
+	"time"
+
+	"heartbeat/inbox"
+)
+
+// Facts are what is known of an inbox and of what is around it.
+type Facts struct {
+	Now   time.Time
+	Inbox string // its path
+	Dir   string
+
+	// Unreadable is why the state could not be read; then nothing else is known.
+	Unreadable error
+	// LockedBy is the process that has held the lock for a while, 0 for none.
+	LockedBy   int
+	LockedName string // its program, where that is known
+	// Unwritable is why this user cannot write to the directory.
+	Unwritable error
+	// Space is how many bytes are left on the file system, -1 if unknown.
+	Space int64
+
+	Exists    bool // the queue file
+	WrittenAt time.Time
+	Cursor    int64
+	Backlog   inbox.Backlog
+	// Replaced says why the queue file is another one than the cursor was set in.
+	Replaced  string
+	InFlight  *inbox.Delivery
+	Redeliver *inbox.Delivery
+	Paused    *inbox.Pause
+	Scheduled []inbox.Scheduled
+	// Asked is when the hook last acknowledged an entry, nil for never.
+	Asked    *time.Time
+	Answered int64 // entries so far
+	// EverAsked says that some session's hook worked on this inbox before.
+	EverAsked bool
+	// Warnings are sentences about what the next step will find and mend.
+	Warnings []string
+	Sessions []Session // the one that last told something first
+	// Client is the life of the process that the entry in flight was delivered
+	// to, where no session tells of it.
+	Client Life
+}
+
+// Session is a session and whether its process lives.
+type Session struct {
+	inbox.Session
+	Life Life
+}
+
+// Life is whether a process lives.
+type Life int
+
+// The lives.
+const (
+	Unknown Life = iota
+	Alive
+	Gone
+	Rebooted // gone with an earlier boot of the machine
+)
+
+// String is a word for it.
+func (l Life) String() string {
+	switch l {
+	case Alive:
+		return "running"
+	case Gone, Rebooted:
+		return "gone"
+	}
+	return "unknown"
+}
+
+func (f Facts) session(id string) *Session {
+	for i, s := range f.Sessions {
+		if s.ID == id {
+			return &f.Sessions[i]
+		}
+	}
+	return nil
+}
+
+// Current is the session that most likely is to ask next, or nil.
+func (f Facts) Current() *Session {
+	for i, s := range f.Sessions {
+		if s.EndedAt == nil && s.Life == Alive {
+			return &f.Sessions[i]
+		}
+	}
+	if len(f.Sessions) == 0 {
+		return nil
+	}
+	return &f.Sessions[0]
+}
+
+// NextDue is when the next scheduled entry comes due.
+func (f Facts) NextDue() time.Time {
+	var next time.Time
+	for _, s := range f.Scheduled {
+		if next.IsZero() || s.NotBefore.Before(next) {
+			next = s.NotBefore
+		}
+	}
+	return next
+}
