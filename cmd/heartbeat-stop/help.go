@@ -7,37 +7,88 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func hookHelp(flags *pflag.FlagSet) string {
-	var b strings.Builder
-	b.WriteString(`heartbeat-stop delivers the next entry of a JSONL inbox after every turn of a
-Claude Code session. Without a verb it is the Stop hook: the hook's JSON on
-stdin, the decision on stdout (nothing: the stop is approved).
-
-Usage:
-  heartbeat-stop --inbox PATH [flags]
-  heartbeat-stop VERB [flags]
-
-Example:
-  heartbeat-stop install --inbox work/inbox.jsonl --scope project
-  heartbeat-stop send --inbox work/inbox.jsonl "summarise the open issues"
-  claude "Read CLAUDE.md"
-
-Verbs:
-`)
-	for _, v := range verbs() {
-		fmt.Fprintf(&b, "  %-12s%s\n", v.name, v.short)
-	}
-	fmt.Fprintf(&b, "\nFlags of the hook:\n%s", flags.FlagUsages())
-	b.WriteString(`
-Exit status: 0 decided (an error approves the stop, with a sentence on stderr),
-1 wrong usage, 128+n ended by signal n while waiting. Never 2.
-`)
-	return b.String()
+// page is what there is to say of the command or of one of its verbs. Its help
+// is made from it.
+type page struct {
+	command string // as one types it: heartbeat-stop, heartbeat-stop send
+	short   string
+	long    string
+	usage   []string // what follows the command, a line for each way to call it
+	example string
+	verbs   []verb // of the command itself
+	flags   *pflag.FlagSet
+	status  string
 }
 
-func (v verb) help(flags *pflag.FlagSet) string {
-	usage := strings.TrimSpace("heartbeat-stop " + v.name + " [flags] " + v.args)
-	return fmt.Sprintf("%s\n\nUsage:\n  %s\n\nExample:\n%s\n\nFlags:\n%s", v.long, usage, indent(v.example), flags.FlagUsages())
+const (
+	commandName = "heartbeat-stop"
+	statusTitle = "Exit status: "
+)
+
+func hookPage(flags *pflag.FlagSet) page {
+	return page{
+		command: commandName,
+		short:   "a Claude Code Stop hook that works through an inbox",
+		long: `heartbeat-stop delivers the next entry of a JSONL inbox after every turn of a
+Claude Code session. Without a verb it is the Stop hook: the hook's JSON on
+stdin, the decision on stdout (nothing: the stop is approved).`,
+		usage: []string{"--inbox PATH [flags]", "VERB [flags]"},
+		example: `heartbeat-stop install --inbox work/inbox.jsonl --scope project
+heartbeat-stop send --inbox work/inbox.jsonl "summarise the open issues"
+claude "Read CLAUDE.md"`,
+		verbs: verbs(),
+		flags: flags,
+		status: `0 decided (an error approves the stop, with a sentence on stderr),
+1 wrong usage, 128+n ended by signal n while waiting. Never 2.`,
+	}
+}
+
+// page describes the verb; flags are those it was built with.
+func (v verb) page(flags *pflag.FlagSet) page {
+	long, status := cutStatus(v.long)
+	return page{
+		command: commandName + " " + v.name,
+		short:   v.short,
+		long:    long,
+		usage:   []string{strings.TrimSpace("[flags] " + v.args)},
+		example: v.example,
+		flags:   flags,
+		status:  status,
+	}
+}
+
+// cutStatus takes the paragraph about the exit status out of a verb's long text,
+// since it has a place of its own. A verb that has nothing to add has none.
+func cutStatus(long string) (rest, status string) {
+	before, after, found := strings.Cut(long, "\n\n"+statusTitle)
+	if !found {
+		return long, "0 done, 1 not done, with a sentence on stderr."
+	}
+	status, more, found := strings.Cut(after, "\n\n")
+	if found {
+		before += "\n\n" + more
+	}
+	return before, status
+}
+
+// help is the page as --help shows it.
+func (p page) help() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\nUsage:\n", p.long)
+	for _, u := range p.usage {
+		fmt.Fprintf(&b, "  %s %s\n", p.command, u)
+	}
+	fmt.Fprintf(&b, "\nExample:\n%s\n", indent(p.example))
+	title := "Flags:"
+	if len(p.verbs) > 0 {
+		b.WriteString("\nVerbs:\n")
+		for _, v := range p.verbs {
+			fmt.Fprintf(&b, "  %-12s%s\n", v.name, v.short)
+		}
+		title = "Flags of the hook:"
+	}
+	fmt.Fprintf(&b, "\n%s\n%s\n%s%s\n", title, p.flags.FlagUsages(), statusTitle, p.status)
+	return b.String()
 }
 
 func indent(s string) string {

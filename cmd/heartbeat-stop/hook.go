@@ -84,7 +84,7 @@ func runHook(args []string, s streams) int {
 	switch {
 	case err != nil:
 	case h.help:
-		fmt.Fprint(s.out, hookHelp(flags))
+		fmt.Fprint(s.out, hookPage(flags).help())
 		return exitOK
 	case h.version:
 		fmt.Fprintln(s.out, versionLine())

@@ -50,28 +50,45 @@ type statusError struct {
 func (e statusError) Unwrap() error { return e.error }
 
 func runVerb(name string, args []string, s streams) int {
-	for _, v := range verbs() {
+	v, err := findVerb(name)
+	if err != nil {
+		s.complain(fmt.Errorf("%w (see heartbeat-stop --help)", err))
+		return exitError
+	}
+	return v.run(args, s)
+}
+
+func findVerb(name string) (verb, error) {
+	list := verbs()
+	for _, v := range list {
 		if v.name == name {
-			return v.run(args, s)
+			return v, nil
 		}
 	}
-	var names []string
-	for _, v := range verbs() {
+	return verb{}, fmt.Errorf("unknown verb %q: it is one of %s", name, strings.Join(verbNames(list), ", "))
+}
+
+func verbNames(list []verb) (names []string) {
+	for _, v := range list {
 		names = append(names, v.name)
 	}
-	s.complain(fmt.Errorf("unknown verb %q: it is one of %s (see heartbeat-stop --help)", name, strings.Join(names, ", ")))
-	return exitError
+	return names
+}
+
+// built is the verb with its flags, --help among them.
+func (v verb) built() (flags *pflag.FlagSet, help *bool, act action) {
+	flags, act = v.build()
+	return flags, flags.BoolP("help", "h", false, "show this help"), act
 }
 
 func (v verb) run(args []string, s streams) int {
-	flags, act := v.build()
-	help := flags.BoolP("help", "h", false, "show this help")
+	flags, help, act := v.built()
 	err := flags.Parse(args)
 	if err != nil {
 		err = usageError{err}
 	}
 	if err == nil && *help {
-		fmt.Fprint(s.out, v.help(flags))
+		fmt.Fprint(s.out, v.page(flags).help())
 		return exitOK
 	}
 	if err == nil {

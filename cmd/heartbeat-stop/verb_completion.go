@@ -45,14 +45,6 @@ func listFlags(set *pflag.FlagSet) (flags []*pflag.Flag) {
 	return flags
 }
 
-func verbNames() string {
-	var names []string
-	for _, v := range verbs() {
-		names = append(names, v.name)
-	}
-	return strings.Join(names, " ")
-}
-
 func flagWords(flags []*pflag.Flag) string {
 	words := []string{}
 	for _, f := range flags {
@@ -71,7 +63,7 @@ func bashCompletion() string {
 	})
 	hook := flagWords(listFlags((&hookFlags{}).set()))
 	fmt.Fprintf(&b, "\t*) words='%s' ;;\n\tesac\n", hook)
-	fmt.Fprintf(&b, "\t[ \"$COMP_CWORD\" -eq 1 ] && words='%s %s'\n", verbNames(), hook)
+	fmt.Fprintf(&b, "\t[ \"$COMP_CWORD\" -eq 1 ] && words='%s %s'\n", strings.Join(verbNames(verbs()), " "), hook)
 	b.WriteString("\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\")\n}\n")
 	b.WriteString("complete -o default -F _heartbeat_stop heartbeat-stop\n")
 	return b.String()
@@ -116,7 +108,7 @@ func fishCompletion() string {
 	eachFlagSet(func(v verb, flags []*pflag.Flag) {
 		condition := "__fish_seen_subcommand_from " + v.name
 		if v.name == "" {
-			condition = "not __fish_seen_subcommand_from " + verbNames()
+			condition = "not __fish_seen_subcommand_from " + strings.Join(verbNames(verbs()), " ")
 		} else {
 			fmt.Fprintf(&b, "complete -c heartbeat-stop -n __fish_use_subcommand -f -a %s -d %s\n", v.name, quote(v.short))
 		}
