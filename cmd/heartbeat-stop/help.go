@@ -8,7 +8,7 @@ import (
 )
 
 // page is what there is to say of the command or of one of its verbs. Its help
-// is made from it.
+// and its manual page are both made from it.
 type page struct {
 	command string // as one types it: heartbeat-stop, heartbeat-stop send
 	short   string
@@ -18,7 +18,11 @@ type page struct {
 	verbs   []verb // of the command itself
 	flags   *pflag.FlagSet
 	status  string
+	files   []file // of the command itself
 }
+
+// file is one that the command keeps beside the inbox.
+type file struct{ name, what string }
 
 const (
 	commandName = "heartbeat-stop"
@@ -40,6 +44,20 @@ claude "Read CLAUDE.md"`,
 		flags: flags,
 		status: `0 decided (an error approves the stop, with a sentence on stderr),
 1 wrong usage, 128+n ended by signal n while waiting. Never 2.`,
+		files: files(),
+	}
+}
+
+func files() []file {
+	return []file{
+		{".inbox-offset", "the cursor: everything before this byte was settled"},
+		{".in-flight", "the entry in flight, as JSON"},
+		{".responded", "there while an entry is in flight"},
+		{".results.jsonl", "one line for each answered entry; rotate it as you like"},
+		{".dead-letter.jsonl", "one line for each entry that was set aside; rotate it as you like"},
+		{".dead-letter-*.raw", "the bytes of a line over 64 MiB"},
+		{".inbox-journal", "what the others follow from: leave it alone"},
+		{".inbox-lock", "the lock: leave it alone"},
 	}
 }
 

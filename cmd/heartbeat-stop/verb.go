@@ -32,7 +32,7 @@ type action func(args []string, s streams) error
 func verbs() []verb {
 	return []verb{
 		sendVerb(), statusVerb(), pauseVerb(), resumeVerb(), recoverVerb(),
-		installVerb(), uninstallVerb(), demoVerb(), completionVerb(), versionVerb(),
+		installVerb(), uninstallVerb(), demoVerb(), completionVerb(), manVerb(), versionVerb(),
 	}
 }
 

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+)
+
+func manVerb() verb {
+	return verb{
+		name:  "man",
+		args:  "[VERB]",
+		short: "print a manual page, or write all of them",
+		long: `Print the manual page of a verb, or without a VERB that of the hook, in roff. With
+--dir, write the pages of the hook and of every verb into a directory, where man
+finds them if it is one of its own. They say what --help says.`,
+		example: `heartbeat-stop man send | man -l -
+heartbeat-stop man --dir ~/.local/share/man/man1`,
+		build: func() (*pflag.FlagSet, action) {
+			var dir string
+			f := newFlags("man")
+			f.StringVar(&dir, "dir", "", "write all pages into this directory, which is made if need be")
+			return f, func(args []string, s streams) error {
+				if !f.Changed("dir") {
+					return printManual(args, s)
+				}
+				if dir == "" {
+					return usageError{errors.New("--dir is empty: name a directory, or leave the flag out")}
+				}
+				if len(args) > 0 {
+					return usageError{errors.New("both a VERB and --dir: with --dir the pages of all verbs are written")}
+				}
+				return writeManuals(dir, s)
+			}
+		},
+	}
+}
+
+func printManual(args []string, s streams) error {
+	p := ownPage()
+	switch {
+	case len(args) > 1:
+		return usageError{fmt.Errorf("%d verbs: one page is printed at a time", len(args))}
+	case len(args) == 1:
+		v, err := findVerb(args[0])
+		if err != nil {
+			return usageError{err}
+		}
+		p = v.ownPage()
+	}
+	_, err := fmt.Fprint(s.out, p.manual())
+	return err
+}
+
+func writeManuals(dir string, s streams) error {
+	pages := allPages()
+	err := os.MkdirAll(dir, 0o755)
+	for _, p := range pages {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, p.manualName()+".1"), []byte(p.manual()), 0o644)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("man: write the pages: %w: name a directory that you may write to with --dir", err)
+	}
+	_, err = fmt.Fprintf(s.out, "wrote %d pages to %s\n", len(pages), dir)
+	return err
+}
+
+// allPages are those of the command and of all its verbs.
+func allPages() []page {
+	pages := []page{ownPage()}
+	for _, v := range verbs() {
+		pages = append(pages, v.ownPage())
+	}
+	return pages
+}
+
+// ownPage is the command's, with the flags it would be run with.
+func ownPage() page { return hookPage((&hookFlags{}).set()) }
+
+func (v verb) ownPage() page {
+	flags, _, _ := v.built()
+	return v.page(flags)
+}
