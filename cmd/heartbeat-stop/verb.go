@@ -50,6 +50,10 @@ type statusError struct {
 func (e statusError) Unwrap() error { return e.error }
 
 func runVerb(name string, args []string, s streams) int {
+	if name == idsCommand {
+		printIDs(args, s)
+		return exitOK
+	}
 	v, err := findVerb(name)
 	if err != nil {
 		s.complain(fmt.Errorf("%w (see heartbeat-stop --help)", err))
