@@ -26,11 +26,12 @@ func TestMain(m *testing.M) {
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // best effort: it only takes longer
 	}
 	testscript.Main(m, map[string]func(){
-		"heartbeat-stop": main,
-		"hold-lock":      holdLock,
-		"parent":         parent,
-		"panic-aside":    panicAside,
-		"signal-amid":    signalAmid,
+		"heartbeat-stop":     main,
+		"made-up-completion": madeUpCompletion,
+		"hold-lock":          holdLock,
+		"parent":             parent,
+		"panic-aside":        panicAside,
+		"signal-amid":        signalAmid,
 	})
 }
 

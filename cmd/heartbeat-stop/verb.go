@@ -18,7 +18,9 @@ import (
 // completion and the run itself see the same ones.
 type verb struct {
 	name    string
-	args    string // what follows the flags, for the usage line
+	args    string   // what follows the flags, for the usage line
+	words   []string // what the first of args may be, for completion
+	ids     string   // what the others of args name: entryIDs, letterIDs, or nothing
 	short   string
 	long    string
 	example string
@@ -30,10 +32,11 @@ type action func(args []string, s streams) error
 
 // verbs is a function, not a variable: a variable would be set up at every turn.
 func verbs() []verb {
-	return []verb{
+	list := []verb{
 		sendVerb(), statusVerb(), pauseVerb(), resumeVerb(), recoverVerb(),
-		installVerb(), uninstallVerb(), demoVerb(), completionVerb(), manVerb(), versionVerb(),
+		installVerb(), uninstallVerb(), demoVerb(), completionVerb(), versionVerb(),
 	}
+	return append(list, manVerb(list))
 }
 
 // usageError is a mistake in how the command was called.

@@ -9,10 +9,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func manVerb() verb {
+func manVerb(others []verb) verb {
 	return verb{
 		name:  "man",
 		args:  "[VERB]",
+		words: verbNames(others),
 		short: "print a manual page, or write all of them",
 		long: `Print the manual page of a verb, or without a VERB that of the hook, in roff. With
 --dir, write the pages of the hook and of every verb into a directory, where man
