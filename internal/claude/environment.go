@@ -14,6 +14,18 @@ var identity = []string{
 	"CLAUDE_ENV_FILE", "CLAUDE_PROJECT_DIR",
 }
 
+// Identity names the variables in an environment by which a session started from
+// there would take itself for another one's child.
+func Identity(environ []string) []string {
+	var names []string
+	for _, kv := range environ {
+		if name, _, _ := strings.Cut(kv, "="); slices.Contains(identity, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // WithoutIdentity is an environment for a session that is nobody's child.
 func WithoutIdentity(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {

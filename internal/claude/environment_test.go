@@ -18,6 +18,8 @@ func TestWithoutIdentity(t *testing.T) {
 		"HOME=h", "CLAUDE_CONFIG_DIR=c", "CLAUDECODE2=kept", "PATH=a=b", "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=0",
 	}, claude.WithoutIdentity(environ))
 	assert.Equal(t, before, environ, "the caller's own is left alone")
+	assert.Equal(t, []string{"CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_PID"}, claude.Identity(environ))
+	assert.Empty(t, claude.Identity(claude.WithoutIdentity(environ)))
 }
 
 func TestPID(t *testing.T) {

@@ -1,0 +1,83 @@
+package claude
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Release is a version of Claude Code, such as 2.1.329.
+type Release [3]int
+
+// Releases that brought what heartbeat uses. They are those that the client's
+// changelog names; what they brought was measured on 2.1.329.
+var (
+	LongTimeout = Release{2, 1, 3}   // a hook without a timeout has 600 s, and not 60 s
+	LastMessage = Release{2, 1, 47}  // last_assistant_message in the hook's input
+	StopFailure = Release{2, 1, 78}  // the event StopFailure
+	ExecForm    = Release{2, 1, 139} // args of a hook; before, they were ignored
+	BlockCap    = Release{2, 1, 143} // the cap on blocks in a row, and the variable that lifts it
+	PromptID    = Release{2, 1, 196} // prompt_id in the hook's input
+)
+
+// Measured is the release that heartbeat's knowledge of the client was measured
+// on.
+var Measured = Release{2, 1, 329}
+
+// ParseRelease reads a version, as `claude --version` prints it: the first word
+// counts, and what follows three numbers, such as -beta.1, does not.
+func ParseRelease(text string) (Release, error) {
+	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	numbers, _, _ := strings.Cut(strings.TrimPrefix(word, "v"), "-")
+	parts := strings.Split(numbers, ".")
+	var r Release
+	if len(parts) != len(r) {
+		return Release{}, fmt.Errorf("%q is no version: want three numbers, such as %s", clip(text), Measured)
+	}
+	for i, part := range parts {
+		n, err := strconv.ParseUint(part, 10, 31)
+		if err != nil {
+			return Release{}, fmt.Errorf("%q is no version: want three numbers, such as %s", clip(text), Measured)
+		}
+		r[i] = int(n)
+	}
+	return r, nil
+}
+
+// Before reports whether r is older than other.
+func (r Release) Before(other Release) bool {
+	return slices.CompareFunc(r[:], other[:], cmp.Compare[int]) < 0
+}
+
+// String is the version as the client spells it.
+func (r Release) String() string { return fmt.Sprintf("%d.%d.%d", r[0], r[1], r[2]) }
+
+// Lacks says what a release has not got of what heartbeat uses, the newest
+// first.
+func (r Release) Lacks() []string {
+	var lacks []string
+	for _, feature := range []struct {
+		since Release
+		what  string
+	}{
+		{PromptID, "prompt_id (answers are told by weaker evidence)"},
+		{ExecForm, "hooks with args"},
+		{StopFailure, "StopFailure (a failed turn is told by nothing)"},
+		{LastMessage, "last_assistant_message (results have no reply)"},
+	} {
+		if r.Before(feature.since) {
+			lacks = append(lacks, fmt.Sprintf("%s, since %s", feature.what, feature.since))
+		}
+	}
+	return lacks
+}
+
+func clip(text string) string {
+	const limit = 60
+	if runes := []rune(text); len(runes) > limit {
+		return string(runes[:limit]) + "..."
+	}
+	return text
+}

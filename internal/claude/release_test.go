@@ -1,0 +1,58 @@
+package claude_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/claude"
+)
+
+func TestParseRelease(t *testing.T) {
+	for text, want := range map[string]claude.Release{
+		"2.1.329 (Claude Code)\n": {2, 1, 329},
+		"2.1.329":                 {2, 1, 329},
+		"v2.0.0":                  {2, 0, 0},
+		" 10.20.30-beta.1 x":      {10, 20, 30},
+		"2.1.0-20260101.1":        {2, 1, 0},
+	} {
+		got, err := claude.ParseRelease(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, want, got, text)
+	}
+	for _, text := range []string{
+		"", "claude", "2.1", "2.1.3.4", "2.1.x", "2..3", "-1.2.3", "+1.2.3", "2.1.99999999999", "Claude Code 2.1.3",
+		strings.Repeat("9", 1000),
+	} {
+		_, err := claude.ParseRelease(text)
+		require.Error(t, err, text)
+		assert.Contains(t, err.Error(), "is no version")
+		assert.Less(t, len(err.Error()), 200)
+	}
+}
+
+func TestReleaseOrder(t *testing.T) {
+	ordered := []claude.Release{
+		{1, 9, 999}, claude.LongTimeout, claude.LastMessage, claude.StopFailure, claude.ExecForm, claude.BlockCap,
+		claude.PromptID, claude.Measured, {2, 2, 0}, {3, 0, 0},
+	}
+	for i, a := range ordered {
+		for j, b := range ordered {
+			assert.Equal(t, i < j, a.Before(b), "%s before %s", a, b)
+		}
+	}
+	assert.Equal(t, "2.1.329", claude.Measured.String())
+}
+
+func TestReleaseLacks(t *testing.T) {
+	assert.Empty(t, claude.Measured.Lacks())
+	assert.Empty(t, claude.PromptID.Lacks())
+	assert.Len(t, claude.Release{2, 1, 195}.Lacks(), 1)
+	lacks := claude.Release{2, 1, 46}.Lacks()
+	require.Len(t, lacks, 4)
+	assert.Contains(t, lacks[0], "prompt_id")
+	assert.Contains(t, lacks[0], "since 2.1.196")
+	assert.Contains(t, lacks[3], "last_assistant_message")
+}
