@@ -54,20 +54,7 @@ func relate(h Hook, inbox, command string) relation {
 
 // relateLine judges a hook that reaches heartbeat-stop, if at all, through a shell or another program.
 func relateLine(h Hook, inbox, command string) relation {
-	words := h.Args
-	if h.Args == nil {
-		words = shellWords(h.Command)
-	}
-	words = slices.Clone(words)
-	for i := 0; i < len(words); {
-		if !strings.ContainsAny(words[i], " \t\r\n") {
-			i++
-			continue
-		}
-		// A line inside the line, as after sh -c. Each pass drops white space or quotes, so this ends.
-		words = slices.Replace(words, i, i+1, shellWords(words[i])...)
-	}
-	at := slices.IndexFunc(words, func(word string) bool { return isHeartbeat(word, command) })
+	words, at := mention(h, command)
 	if at < 0 {
 		return foreign
 	}
@@ -82,6 +69,25 @@ func relateLine(h Hook, inbox, command string) relation {
 		return foreign
 	}
 	return unclear
+}
+
+// mention returns the words of a hook in shell form, or of one that starts another program, and the index of the one that
+// names heartbeat's hook binary, or -1.
+func mention(h Hook, command string) (words []string, at int) {
+	words = h.Args
+	if h.Args == nil {
+		words = shellWords(h.Command)
+	}
+	words = slices.Clone(words)
+	for i := 0; i < len(words); {
+		if !strings.ContainsAny(words[i], " \t\r\n") {
+			i++
+			continue
+		}
+		// A line inside the line, as after sh -c. Each pass drops white space or quotes, so this ends.
+		words = slices.Replace(words, i, i+1, shellWords(words[i])...)
+	}
+	return words, slices.IndexFunc(words, func(word string) bool { return isHeartbeat(word, command) })
 }
 
 // isHeartbeat reports whether path is called like heartbeat's hook binary.
