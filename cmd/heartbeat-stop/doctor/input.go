@@ -1,0 +1,101 @@
+package doctor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Input is everything that comes from outside.
+type Input struct {
+	Inbox    string   // an absolute path, or "" for the inbox that is wired
+	Project  string   // absolute: where the session is started
+	Home     string   // "" when there is none
+	Environ  []string // of the session
+	Settings []string // further settings files, as given to claude --settings
+	Managed  string   // the directory of the managed settings
+	Self     string   // the running command's own file
+	UID      int
+	Now      time.Time
+	// Parse reads a hook's arguments as the hook does. inbox is what it takes
+	// without --inbox.
+	Parse func(args []string, inbox string) (Hook, error)
+	// Version runs `claude --version`, and returns what that printed.
+	Version func(ctx context.Context, claude string) (string, error)
+}
+
+// Hook is what the flags of a hook say.
+type Hook struct {
+	Inbox   string
+	Persist bool
+	Idle    time.Duration
+}
+
+// ManagedDir is where the client looks for managed settings on this system.
+func ManagedDir() string {
+	if runtime.GOOS == "darwin" {
+		return "/Library/Application Support/ClaudeCode"
+	}
+	return "/etc/claude-code"
+}
+
+// InboxVariable names the inbox for a hook without --inbox.
+const InboxVariable = "HEARTBEAT_INBOX"
+
+// examination is what several checks need to know.
+type examination struct {
+	Input
+	sources []*source
+	wires   []*wire
+	client  client
+	account account
+	// inbox is the one that is meant, "" when that cannot be told.
+	inbox string
+}
+
+func examine(in Input) *examination {
+	e := &examination{Input: in, inbox: in.Inbox}
+	e.sources = readSources(in)
+	e.wires = e.readWires()
+	e.client = readClient(in)
+	e.account = readAccount(in)
+	if inboxes := e.wiredInboxes(); e.inbox == "" && len(inboxes) == 1 {
+		e.inbox = inboxes[0]
+	}
+	return e
+}
+
+// variable is what the shell has; the last one counts.
+func (in Input) variable(name string) string {
+	for _, kv := range slices.Backward(in.Environ) {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// lookPath finds a program as a shell would.
+func (in Input) lookPath(name string) (string, bool) {
+	for _, dir := range filepath.SplitList(in.variable("PATH")) {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// show spells a path for a sentence: short within the project.
+func (in Input) show(path string) string {
+	if rel, err := filepath.Rel(in.Project, path); err == nil && !strings.HasPrefix(rel, "..") {
+		return rel
+	}
+	return path
+}

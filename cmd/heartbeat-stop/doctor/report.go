@@ -1,0 +1,101 @@
+// Package doctor looks at everything that a session with heartbeat's hook
+// depends on, from the settings files to the file system, and changes nothing:
+// no file is made or written, no lock is taken, no trust is given.
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// States of a check.
+const (
+	OK   = "ok"
+	Warn = "warn" // it works, and something is to be known
+	Fail = "fail" // something would lose or stop work
+)
+
+// Check is what one look found.
+type Check struct {
+	Name     string `json:"check"`
+	State    string `json:"state"`
+	Evidence string `json:"evidence"` // what was looked at, and what it says
+	Fix      string `json:"fix"`      // a command or an edit; empty with OK
+}
+
+func ok(name, format string, args ...any) Check {
+	return Check{Name: name, State: OK, Evidence: fmt.Sprintf(format, args...)}
+}
+
+func warn(name, fix, format string, args ...any) Check {
+	return Check{Name: name, State: Warn, Evidence: fmt.Sprintf(format, args...), Fix: fix}
+}
+
+func fail(name, fix, format string, args ...any) Check {
+	return Check{Name: name, State: Fail, Evidence: fmt.Sprintf(format, args...), Fix: fix}
+}
+
+// unseen is for what could not be looked at.
+func unseen(name, fix string, err error) Check {
+	return fail(name, fix, "could not be looked at: %v", err)
+}
+
+// Run makes all checks.
+func Run(in Input) []Check {
+	e := examine(in)
+	var all []Check
+	for _, look := range []func(*examination) []Check{
+		checkSettings, checkWired, checkEvents, checkOthers, checkBinary, checkFlags, checkTimeout, checkCap, checkHooksOn,
+		checkTrust, checkOnboarding, checkEnvironment, checkClient,
+	} {
+		all = append(all, look(e)...)
+	}
+	return all
+}
+
+// Failed counts the checks that failed.
+func Failed(all []Check) (n int) {
+	for _, c := range all {
+		if c.State == Fail {
+			n++
+		}
+	}
+	return n
+}
+
+// WriteText prints one line for each check, and its fix below it.
+func WriteText(w io.Writer, all []Check) error {
+	var b strings.Builder
+	for _, c := range all {
+		fmt.Fprintf(&b, "%-6s%-13s%s\n", c.State, c.Name, oneLine(c.Evidence))
+		if c.Fix != "" {
+			fmt.Fprintf(&b, "%19s%s\n", "fix: ", oneLine(c.Fix))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteJSON prints one JSON object for each check, on a line of its own.
+func WriteJSON(w io.Writer, all []Check) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	for _, c := range all {
+		if err := enc.Encode(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oneLine keeps paths and errors from breaking the line, whatever is in them.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)
+}

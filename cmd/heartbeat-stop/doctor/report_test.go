@@ -1,0 +1,84 @@
+package doctor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestNothingWrong(t *testing.T) {
+	w := newWorld(t)
+	all := Run(w.Input)
+	for _, c := range all {
+		if c.Name != "file-system" { // the machine's own
+			assert.Equal(t, OK, c.State, "%+v", c)
+		}
+	}
+	names := map[string]bool{}
+	for _, c := range all {
+		names[c.Name] = true
+	}
+	for _, name := range []string{
+		"settings", "wired", "events", "others", "binary", "flags", "timeout", "cap", "hooks-on", "trust", "onboarding",
+		"environment", "client",
+	} {
+		assert.True(t, names[name], name)
+	}
+}
+
+// Nothing is there at all: no home, no project settings, no inbox.
+func TestNothingThere(t *testing.T) {
+	all := Run(Input{Project: t.TempDir(), Parse: parse, Managed: "/nowhere"})
+	assert.NotZero(t, Failed(all))
+	assert.NotEmpty(t, all)
+}
+
+func TestReportIsPrinted(t *testing.T) {
+	all := []Check{ok("wired", "a\nb"), warn("cap", "do <this>", "because of %s", "that"), fail("trust", "x\ty", "no")}
+	var text, lines strings.Builder
+	require.NoError(t, WriteText(&text, all))
+	assert.Equal(t, "ok    wired        a b\n"+
+		"warn  cap          because of that\n"+
+		"              fix: do <this>\n"+
+		"fail  trust        no\n"+
+		"              fix: x y\n", text.String())
+	require.NoError(t, WriteJSON(&lines, all))
+	assert.Equal(t, `{"check":"wired","state":"ok","evidence":"a\nb","fix":""}
+{"check":"cap","state":"warn","evidence":"because of that","fix":"do <this>"}
+{"check":"trust","state":"fail","evidence":"no","fix":"x\ty"}
+`, lines.String())
+	assert.Equal(t, 1, Failed(all))
+}
+
+func TestQuote(t *testing.T) {
+	assert.Equal(t, `heartbeat-stop --inbox '/a b/c' '' 'it'\''s' '$X' --x=1`, quote("heartbeat-stop", "--inbox", "/a b/c", "", "it's", "$X", "--x=1"))
+}
+
+func TestShow(t *testing.T) {
+	in := Input{Project: "/p"}
+	assert.Equal(t, ".claude/settings.json", in.show("/p/.claude/settings.json"))
+	assert.Equal(t, "/q/x", in.show("/q/x"))
+	assert.Equal(t, "/pp", in.show("/pp"))
+}
+
+func TestReadFileTakesRegularFilesOnly(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	require.NoError(t, os.WriteFile(path, []byte("12345"), 0o600))
+	_, err := readFile(path, 4)
+	assert.ErrorContains(t, err, "more than 4 bytes")
+	content, err := readFile(path, 5)
+	require.NoError(t, err)
+	assert.Equal(t, "12345", string(content))
+	_, err = readFile(dir, 5)
+	assert.ErrorContains(t, err, "not a regular file")
+	require.NoError(t, os.Symlink(path, path+".link"))
+	_, err = readState(path + ".link")
+	assert.Error(t, err)
+	_, err = readFile(path+".link", 5)
+	assert.NoError(t, err)
+}

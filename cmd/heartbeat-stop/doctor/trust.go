@@ -1,0 +1,135 @@
+package doctor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// account is what the client remembers of this user.
+type account struct {
+	path     string
+	err      error
+	onboard  bool
+	projects map[string]bool // whether each is trusted
+}
+
+// readAccount reads the client's own file, and nothing of it but two answers.
+func readAccount(in Input) account {
+	dir := in.variable("CLAUDE_CONFIG_DIR")
+	if dir == "" {
+		dir = in.Home
+	}
+	a := account{path: filepath.Join(dir, ".claude.json"), projects: map[string]bool{}}
+	if dir == "" {
+		a.err = errors.New("find the client's own file: there is no home directory (HOME is not set)")
+		return a
+	}
+	text, err := readFile(a.path, maxAccount)
+	if err != nil {
+		a.err = err
+		return a
+	}
+	var file struct {
+		Onboarded json.RawMessage            `json:"hasCompletedOnboarding"`
+		Projects  map[string]json.RawMessage `json:"projects"`
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		a.err = fmt.Errorf("read %s: %w", a.path, err)
+		return a
+	}
+	a.onboard = string(file.Onboarded) == "true"
+	for path, text := range file.Projects {
+		var project struct {
+			Trusted any `json:"hasTrustDialogAccepted"`
+		}
+		err := json.Unmarshal(text, &project)
+		a.projects[path] = err == nil && project.Trusted == true
+	}
+	return a
+}
+
+// never reports whether the client was never started by this user.
+func (a account) never() bool { return errors.Is(a.err, fs.ErrNotExist) }
+
+// checkTrust looks whether an interactive session would run hooks here. The
+// answer is a person's to give, so the fix never is an edit.
+func checkTrust(e *examination) []Check {
+	fix := fmt.Sprintf("start claude in %s once and answer the dialog yourself", e.Project)
+	const held = "an interactive session holds hooks back until the folder is trusted (claude -p does not need it)"
+	a := e.account
+	switch {
+	case a.never():
+		return []Check{fail("trust", fix, "%s is not there, so Claude Code was never started by this user: %s", a.path, held)}
+	case a.err != nil:
+		return []Check{unseen("trust", "make that file readable, or see whether claude itself starts", a.err)}
+	}
+	folders := trustedBy(e.Project)
+	for _, dir := range folders {
+		if a.projects[dir] {
+			return []Check{ok("trust", "%s is trusted (projects[%q] in %s)", e.Project, dir, a.path)}
+		}
+	}
+	for _, dir := range folders {
+		if _, known := a.projects[dir]; known {
+			return []Check{fail("trust", fix, "projects[%q].hasTrustDialogAccepted is not true in %s: %s", dir, a.path, held)}
+		}
+	}
+	return []Check{fail("trust", fix, "%s does not know %s: %s", a.path, folders[0], held)}
+}
+
+// trustedBy are the folders whose trust covers a project, the project first:
+// those above it as well, up to the root of its git repository, and for a linked
+// worktree the repository itself. Measured on 2.1.329.
+func trustedBy(project string) []string {
+	if real, err := filepath.EvalSymlinks(project); err == nil {
+		project = real
+	}
+	var folders []string
+	for dir := project; ; dir = filepath.Dir(dir) {
+		folders = append(folders, dir)
+		if info, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			if info.Mode().IsRegular() {
+				folders = append(folders, mainWorktree(filepath.Join(dir, ".git"))...)
+			}
+			return folders
+		}
+		if dir == filepath.Dir(dir) {
+			return folders
+		}
+	}
+}
+
+// mainWorktree reads the .git file of a linked worktree.
+func mainWorktree(path string) []string {
+	text, err := readFile(path, maxSettings)
+	gitdir, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+	if err != nil || !ok {
+		return nil
+	}
+	if !filepath.IsAbs(gitdir) {
+		gitdir = filepath.Join(filepath.Dir(path), gitdir)
+	}
+	worktrees := filepath.Dir(gitdir)
+	if filepath.Base(worktrees) != "worktrees" || filepath.Base(filepath.Dir(worktrees)) != ".git" {
+		return nil // a submodule, for one
+	}
+	return []string{filepath.Dir(filepath.Dir(worktrees))}
+}
+
+// checkOnboarding looks whether an interactive session starts with questions.
+func checkOnboarding(e *examination) []Check {
+	a := e.account
+	switch {
+	case a.err != nil:
+		return nil // told by checkTrust
+	case !a.onboard:
+		return []Check{warn("onboarding", "start claude once and answer its questions yourself",
+			"hasCompletedOnboarding is not true in %s: an interactive session starts with questions", a.path)}
+	}
+	return []Check{ok("onboarding", "hasCompletedOnboarding is true in %s", a.path)}
+}

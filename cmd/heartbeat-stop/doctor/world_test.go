@@ -1,0 +1,147 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// world is a home, a project and an inbox that nothing is wrong with.
+type world struct {
+	Input
+	t   *testing.T
+	bin string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	w := &world{t: t, bin: filepath.Join(root, "bin")}
+	w.Input = Input{
+		Project: filepath.Join(root, "project"), Home: filepath.Join(root, "home"), Managed: filepath.Join(root, "etc"),
+		Inbox: filepath.Join(root, "box", "inbox.jsonl"), Self: filepath.Join(w.bin, "heartbeat-stop"),
+		UID: os.Geteuid(), Now: time.Now(), Parse: parse, Environ: []string{"PATH=" + w.bin},
+		Version: func(context.Context, string) (string, error) { return "2.1.329 (Claude Code)\n", nil },
+	}
+	for _, dir := range []string{w.Project, w.Home, w.Managed, w.bin, filepath.Dir(w.Inbox)} {
+		require.NoError(t, os.Mkdir(dir, 0o700))
+	}
+	w.write(w.Self, "#!/bin/sh\n", 0o755)
+	w.write(filepath.Join(w.bin, "claude"), "#!/bin/sh\n", 0o755)
+	w.account(fmt.Sprintf(`{"hasCompletedOnboarding":true,"projects":{%q:{"hasTrustDialogAccepted":true}}}`, w.Project))
+	w.wire(w.projectSettings(), w.hook("--inbox", w.Inbox))
+	return w
+}
+
+// parse stands in for the hook's own parser.
+func parse(args []string, inbox string) (Hook, error) {
+	h := Hook{Inbox: inbox, Idle: 2 * time.Second}
+	for i := 0; i < len(args); i++ {
+		value := ""
+		if i+1 < len(args) {
+			value = args[i+1]
+		}
+		switch args[i] {
+		case "--inbox":
+			h.Inbox = value
+		case "--mode":
+			h.Persist = value == "persist"
+		case "--idle-interval":
+			d, err := time.ParseDuration(value)
+			if err != nil {
+				return h, err
+			}
+			h.Idle = d
+		default:
+			return h, fmt.Errorf("unknown flag: %s", args[i])
+		}
+		i++
+	}
+	if h.Inbox == "" {
+		return h, errors.New("no inbox")
+	}
+	return h, nil
+}
+
+func (w *world) projectSettings() string { return filepath.Join(w.Project, ".claude", "settings.json") }
+func (w *world) localSettings() string {
+	return filepath.Join(w.Project, ".claude", "settings.local.json")
+}
+func (w *world) managedSettings() string { return filepath.Join(w.Managed, "managed-settings.json") }
+
+func (w *world) write(path, content string, mode os.FileMode) {
+	w.t.Helper()
+	require.NoError(w.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(w.t, os.WriteFile(path, []byte(content), mode))
+	require.NoError(w.t, os.Chmod(path, mode))
+}
+
+func (w *world) account(content string) {
+	w.t.Helper()
+	w.write(filepath.Join(w.Home, ".claude.json"), content, 0o600)
+}
+
+// hook is one in exec form.
+func (w *world) hook(args ...string) map[string]any {
+	return map[string]any{"type": "command", "command": w.Self, "args": args, "timeout": 600}
+}
+
+// shell is a hook in shell form.
+func shell(line string) map[string]any { return map[string]any{"type": "command", "command": line} }
+
+// wire writes a settings file with hooks of all events, and the cap lifted.
+func (w *world) wire(path string, hooks ...map[string]any) {
+	w.t.Helper()
+	events := map[string]any{}
+	for _, event := range []string{"Stop", "StopFailure", "SessionStart", "SessionEnd", "UserPromptSubmit"} {
+		events[event] = []any{map[string]any{"hooks": hooks}}
+	}
+	w.settings(path, map[string]any{"env": map[string]string{"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "0"}, "hooks": events})
+}
+
+func (w *world) settings(path string, content any) {
+	w.t.Helper()
+	text, err := json.Marshal(content)
+	require.NoError(w.t, err)
+	w.write(path, string(text), 0o600)
+}
+
+func (w *world) setenv(name, value string) { w.Environ = append(w.Environ, name+"="+value) }
+
+// checks runs one check.
+func (w *world) checks(look func(*examination) []Check) []Check {
+	w.t.Helper()
+	return look(examine(w.Input))
+}
+
+// says holds a check to lines of the form "STATE TEXT", where TEXT is in the
+// evidence.
+func (w *world) says(look func(*examination) []Check, want ...string) {
+	w.t.Helper()
+	all := w.checks(look)
+	require.Len(w.t, all, len(want), "%+v", all)
+	for i, c := range all {
+		state, text, _ := strings.Cut(want[i], " ")
+		assert.Equal(w.t, state, c.State, "%+v", c)
+		assert.Contains(w.t, c.Evidence, text)
+		assert.Equal(w.t, state == OK, c.Fix == "", "a fix for all but what is ok: %+v", c)
+		assert.NotEmpty(w.t, c.Name)
+	}
+}
+
+func plainUser(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		t.Skip("root may do everything")
+	}
+}
