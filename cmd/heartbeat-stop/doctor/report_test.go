@@ -24,7 +24,7 @@ func TestNothingWrong(t *testing.T) {
 	}
 	for _, name := range []string{
 		"settings", "wired", "events", "others", "binary", "flags", "timeout", "cap", "hooks-on", "trust", "onboarding",
-		"environment", "client",
+		"environment", "client", "directory", "inbox", "file-system", "leftovers", "state",
 	} {
 		assert.True(t, names[name], name)
 	}

@@ -19,6 +19,7 @@ func TestWired(t *testing.T) {
 		inbox := w.Inbox
 		w.Inbox = ""
 		w.says(checkWired, "ok "+inbox)
+		w.says(checkDirectory, "ok "+filepath.Dir(inbox))
 	})
 	t.Run("the same in two files runs once", func(t *testing.T) {
 		w := newWorld(t)
@@ -93,6 +94,7 @@ func TestWired(t *testing.T) {
 		w.says(checkWired, "ok ")
 		w.Inbox = ""
 		w.says(checkWired, "fail several inboxes are wired")
+		w.says(checkDirectory)
 		assert.NotEmpty(t, Run(w.Input))
 	})
 }

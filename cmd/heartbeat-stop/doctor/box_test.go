@@ -1,0 +1,205 @@
+package doctor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+)
+
+func TestDirectory(t *testing.T) {
+	w := newWorld(t)
+	dir := filepath.Dir(w.Inbox)
+	w.says(checkDirectory, "ok mode 0700")
+	require.NoError(t, os.Chmod(dir, 0o777))
+	w.says(checkDirectory, "warn can instruct the agent")
+	require.NoError(t, os.Remove(dir))
+	w.says(checkDirectory, "fail does not exist")
+	w.write(dir, "", 0o600)
+	w.says(checkDirectory, "fail is not a directory")
+	w.Inbox = filepath.Join(dir, "deeper", "inbox.jsonl")
+	w.says(checkDirectory, "fail could not be looked at")
+}
+
+func TestDirectoryRights(t *testing.T) {
+	plainUser(t)
+	w := newWorld(t)
+	dir := filepath.Dir(w.Inbox)
+	for _, mode := range []os.FileMode{0o500, 0o300, 0o600, 0} {
+		require.NoError(t, os.Chmod(dir, mode))
+		w.says(checkDirectory, "fail permission denied")
+		assert.NotEmpty(t, Run(w.Input))
+	}
+	require.NoError(t, os.Chmod(dir, 0o700))
+}
+
+func TestInboxFile(t *testing.T) {
+	w := newWorld(t)
+	w.says(checkFiles, "ok is not there yet")
+	w.write(w.Inbox, "one\n", 0o600)
+	w.says(checkFiles, "ok is a regular file of 4 bytes")
+	require.NoError(t, os.Chmod(w.Inbox, 0o666))
+	w.says(checkFiles, "warn anybody may write")
+	for name, make := range map[string]func(path string) error{
+		"directory":     func(path string) error { return os.Mkdir(path, 0o700) },
+		"FIFO":          func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"dangling link": func(path string) error { return os.Symlink("nowhere", path) },
+	} {
+		require.NoError(t, os.RemoveAll(w.Inbox), name)
+		require.NoError(t, make(w.Inbox), name)
+		w.says(checkFiles, "fail "+w.Inbox+" is")
+	}
+}
+
+func TestStateFiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		make func(w *world, path string)
+		says string
+	}{
+		"as it should be": {func(w *world, path string) { w.write(path, "", 0o600) }, "ok 1 in"},
+		"open to others":  {func(w *world, path string) { w.write(path, "", 0o644) }, "warn has mode 0644"},
+		"a link":          {func(w *world, path string) { require.NoError(w.t, os.Symlink("x", path)) }, "fail is a symbolic link"},
+		"a directory":     {func(w *world, path string) { require.NoError(w.t, os.Mkdir(path, 0o700)) }, "fail not a regular file"},
+		"a FIFO":          {func(w *world, path string) { require.NoError(w.t, syscall.Mkfifo(path, 0o600)) }, "fail not a regular file"},
+		"somebody else's": {func(w *world, path string) {
+			w.write(path, "", 0o600)
+			w.UID = 54321
+			if os.Geteuid() == 0 {
+				require.NoError(w.t, os.Chown(path, 12345, 12345))
+			}
+		}, "fail this is user 54321"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c.make(w, w.file(offsetFile))
+			w.says(checkFiles, "ok is not there yet", c.says)
+		})
+	}
+}
+
+func (w *world) file(name string) string { return filepath.Join(filepath.Dir(w.Inbox), name) }
+
+func TestLeftovers(t *testing.T) {
+	w := newWorld(t)
+	w.says(checkLeftovers, "ok none")
+	w.write(w.file(".inbox-journal.tmp"), "x", 0o600)
+	w.write(w.file("mine.tmp"), "x", 0o600)
+	w.says(checkLeftovers, "ok none") // it may be a running hook's
+	w.Now = time.Now().Add(time.Hour)
+	w.says(checkLeftovers, "warn .inbox-journal.tmp was left")
+	require.NoError(t, os.Remove(w.file(".inbox-journal.tmp")))
+
+	w.write(w.file(".dead-letter-0-abc.raw"), "x", 0o600)
+	w.write(w.file(".dead-letter-9-def.raw"), "x", 0o600)
+	w.says(checkLeftovers, "warn .dead-letter-0-abc.raw is the copy", "warn .dead-letter-9-def.raw")
+	w.write(w.file(deadLettersFile), `{"raw_file":".dead-letter-0-abc.raw"}`+"\nnot JSON\n\n"+`{"raw_file":".dead-letter-9-def.raw"}`, 0o600)
+	w.says(checkLeftovers, "ok none")
+	require.NoError(t, os.Remove(w.file(deadLettersFile)))
+	require.NoError(t, syscall.Mkfifo(w.file(deadLettersFile), 0o600))
+	w.says(checkLeftovers, "fail not a regular file")
+	require.NoError(t, os.RemoveAll(filepath.Dir(w.Inbox)))
+	w.says(checkLeftovers)
+}
+
+func TestState(t *testing.T) {
+	const delivery = `{"entry_id":"e","start_offset":0,"end_offset":4,"raw_line":"one","delivered_at":"2026-01-01T00:00:00Z"}`
+	w := newWorld(t)
+	w.says(checkState, "ok there is none yet")
+	for file, contents := range map[string]map[string]string{
+		offsetFile: {
+			"12": "ok " + offsetFile, " 7\n": "ok ", "": "fail is no byte offset", "x": "fail is no byte offset", "-1": "fail is no byte offset",
+			"99999999999999999999": "fail is no byte offset",
+		},
+		inFlightFile: {delivery: "ok " + inFlightFile, "": "fail not valid JSON", "{": "fail not valid JSON", "{}": "fail it has no entry_id", "[]": "fail not a JSON object"},
+		journalFile:  {"": "ok ", "\x00\x00": "ok ", "torn": "ok ", "a\nb\n": "fail no record in it is valid"},
+	} {
+		for content, says := range contents {
+			w.write(w.file(file), content, 0o600)
+			w.says(checkState, says)
+		}
+		require.NoError(t, os.Remove(w.file(file)))
+	}
+	require.NoError(t, os.Symlink("x", w.file(offsetFile)))
+	w.says(checkState, "fail "+offsetFile)
+}
+
+// What the queue really writes is what these checks know.
+func TestStateOfTheQueue(t *testing.T) {
+	w := newWorld(t)
+	box, err := inbox.Open(w.Inbox, inbox.Options{})
+	require.NoError(t, err)
+	_, err = box.Append(context.Background(), inbox.Message{Text: "one"}, 0)
+	require.NoError(t, err)
+	tx, err := box.Begin(context.Background())
+	require.NoError(t, err)
+	entry, err := tx.Next(inbox.Mark{})
+	require.NoError(t, err)
+	_, err = tx.Deliver(entry, inbox.Recipient{SessionID: "s"})
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit())
+	require.NoError(t, tx.Close())
+
+	entries, err := os.ReadDir(filepath.Dir(w.Inbox))
+	require.NoError(t, err)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			assert.True(t, slices.Contains(stateFiles(), e.Name()), e.Name())
+		}
+	}
+	w.says(checkState, "ok valid: .inbox-offset .in-flight .inbox-journal")
+	w.says(checkFiles, "ok regular file", "ok 5 in")
+	w.says(checkLeftovers, "ok none")
+
+	record, _ := lastRecord([]byte(strings.TrimRight(read(t, w.file(journalFile)), "\x00")))
+	require.NotNil(t, record)
+	assert.Equal(t, "inbox.jsonl", record.String("inbox"))
+	assert.True(t, record.Has("in_flight"))
+
+	w.Inbox = filepath.Join(filepath.Dir(w.Inbox), "other.jsonl")
+	w.says(checkState, "fail it belongs to another inbox, inbox.jsonl, and is refused to other.jsonl")
+	require.NoError(t, os.Remove(w.file("inbox.jsonl")))
+	w.says(checkState, "fail it belongs to another inbox") // it has an entry in flight
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(content)
+}
+
+func TestFileSystem(t *testing.T) {
+	plenty := fileSystem{free: 1 << 40, nodes: 100, freeNodes: 50}
+	for says, f := range map[string]fileSystem{
+		"ok local":           plenty,
+		"warn is on NFS":     {kind: "NFS", why: "remote", free: 1 << 40},
+		"fail read-only":     {readOnly: true, free: 1 << 40},
+		"warn 63 MiB left":   {free: 64<<20 - 1},
+		"fail 1023 KiB left": {free: 1<<20 - 1},
+		"fail no inode":      {free: 1 << 40, nodes: 100},
+		"ok 65 MiB":          {free: 65 << 20}, // one without a limit on files
+	} {
+		w := &world{t: t, Input: Input{Parse: parse}}
+		w.says(func(*examination) []Check { return f.judge("/box") }, says)
+	}
+}
+
+func TestFileSystemIsAsked(t *testing.T) {
+	w := newWorld(t)
+	all := w.checks(checkFileSystem)
+	require.NotEmpty(t, all)
+	assert.NotContains(t, all[0].Evidence, "could not be looked at")
+	w.Inbox = "/nowhere/inbox.jsonl"
+	all = w.checks(checkFileSystem)
+	require.Len(t, all, 1)
+	assert.NotEqual(t, OK, all[0].State)
+}

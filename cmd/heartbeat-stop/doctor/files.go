@@ -1,0 +1,100 @@
+package doctor
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Files beside the inbox.
+const (
+	offsetFile      = ".inbox-offset"
+	inFlightFile    = ".in-flight"
+	respondedFile   = ".responded"
+	resultsFile     = ".results.jsonl"
+	deadLettersFile = ".dead-letter.jsonl"
+	journalFile     = ".inbox-journal"
+	lockFile        = ".inbox-lock"
+)
+
+func stateFiles() []string {
+	return []string{offsetFile, inFlightFile, respondedFile, resultsFile, deadLettersFile, journalFile, lockFile}
+}
+
+func (e *examination) beside(name string) string { return filepath.Join(filepath.Dir(e.inbox), name) }
+
+// checkFiles looks at the inbox and its state files from outside.
+func checkFiles(e *examination) []Check {
+	if e.inbox == "" {
+		return nil
+	}
+	all := []Check{e.inboxFile()}
+	found, bad := 0, 0
+	for _, name := range stateFiles() {
+		info, err := os.Lstat(e.beside(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		found++
+		if c, wrong := e.stateFile(name, info, err); wrong {
+			bad++
+			all = append(all, c)
+		}
+	}
+	if bad == 0 && found > 0 {
+		all = append(all, ok("state-files", "%d in %s: regular files, mode 0600, of the right user", found, filepath.Dir(e.inbox)))
+	}
+	return all
+}
+
+func (e *examination) inboxFile() Check {
+	info, err := os.Stat(e.inbox)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if target, err := os.Readlink(e.inbox); err == nil {
+			return fail("inbox", quote("rm", e.inbox), "%s is a symbolic link to %s, which is not there", e.inbox, target)
+		}
+		return ok("inbox", "%s is not there yet: the first entry makes it", e.inbox)
+	case err != nil:
+		return unseen("inbox", "let this user search the folders above it", err)
+	case !info.Mode().IsRegular():
+		return fail("inbox", "name a file as the inbox", "%s is not a regular file (%s)", e.inbox, info.Mode().Type())
+	}
+	if err := unix.Access(e.inbox, unix.R_OK); err != nil {
+		return fail("inbox", quote("chmod", "u+r", e.inbox), "user %d may not read %s (mode %04o, owner %d): %v",
+			e.UID, e.inbox, info.Mode().Perm(), owner(info), err)
+	}
+	if info.Mode().Perm()&othersWrite != 0 {
+		return warn("inbox", quote("chmod", "o-w", e.inbox), "anybody may write to %s (mode %04o): whoever can write to the inbox can instruct the agent",
+			e.inbox, info.Mode().Perm())
+	}
+	return ok("inbox", "%s is a regular file of %d bytes, mode %04o", e.inbox, info.Size(), info.Mode().Perm())
+}
+
+// stateFile returns what is wrong with a state file that is there.
+func (e *examination) stateFile(name string, info fs.FileInfo, err error) (c Check, wrong bool) {
+	path := e.beside(name)
+	if err != nil {
+		return unseen("state-files", "let this user search the directory", err), true
+	}
+	mode := info.Mode()
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return fail("state-files", quote("rm", path), "%s is a symbolic link, which the hook refuses", path), true
+	case !mode.IsRegular():
+		return fail("state-files", "take it away: "+path, "%s is not a regular file (%s), and the hook refuses it", path, mode.Type()), true
+	case e.UID != 0 && owner(info) != e.UID && owner(info) != 0:
+		return fail("state-files", "see who made it, then take it away: "+path, "%s belongs to user %d and this is user %d: the hook refuses it", path, owner(info), e.UID), true
+	}
+	if err := unix.Access(path, unix.R_OK|unix.W_OK); err != nil {
+		return fail("state-files", quote("chmod", "600", path), "user %d may not read and write %s (mode %04o, owner %d): %v",
+			e.UID, path, mode.Perm(), owner(info), err), true
+	}
+	if mode.Perm() != 0o600 {
+		return warn("state-files", quote("chmod", "600", path), "%s has mode %04o: it holds prompts and replies, and is made with 0600", path, mode.Perm()), true
+	}
+	return Check{}, false
+}

@@ -1,0 +1,65 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+)
+
+const (
+	littleSpace = 64 << 20
+	noSpace     = 1 << 20
+)
+
+// fileSystem is what the kernel says of the one that a directory is on.
+type fileSystem struct {
+	kind     string // such as nfs; "" for one with nothing to say about
+	why      string // what a kind is not fit for
+	readOnly bool
+	free     uint64 // bytes for a plain user
+	// nodes are the files that can be there, 0 where there is no such limit.
+	nodes, freeNodes uint64
+}
+
+// errNoStatfs says that this system is not looked at.
+var errNoStatfs = errors.New("file systems are only looked at on Linux")
+
+// checkFileSystem looks at the file system of the inbox's directory.
+func checkFileSystem(e *examination) []Check {
+	if e.inbox == "" {
+		return nil
+	}
+	dir := filepath.Dir(e.inbox)
+	f, err := statFileSystem(dir)
+	if errors.Is(err, errNoStatfs) {
+		return []Check{warn("file-system", "see yourself that it is a local disk with space left", "%s was not looked at: %v", dir, err)}
+	}
+	if err != nil {
+		return []Check{unseen("file-system", "see the line about the directory", fmt.Errorf("statfs %s: %w", dir, err))}
+	}
+	return f.judge(dir)
+}
+
+func (f fileSystem) judge(dir string) []Check {
+	const elsewhere = "choose an inbox on a local disk"
+	var all []Check
+	if f.kind != "" {
+		all = append(all, warn("file-system", elsewhere, "%s is on %s, %s", dir, f.kind, f.why))
+	}
+	if f.readOnly {
+		all = append(all, fail("file-system", elsewhere+", or mount this one writable", "%s is mounted read-only", dir))
+	}
+	switch {
+	case f.free < noSpace:
+		all = append(all, fail("file-system", "make space", "%s has %d KiB left: nothing can be committed", dir, f.free>>10))
+	case f.free < littleSpace:
+		all = append(all, warn("file-system", "make space", "%s has %d MiB left", dir, f.free>>20))
+	}
+	if f.nodes > 0 && f.freeNodes == 0 {
+		all = append(all, fail("file-system", "remove files", "%s has no inode left: no file can be made", dir))
+	}
+	if len(all) == 0 {
+		all = append(all, ok("file-system", "%s is on a local file system with %d MiB left", dir, f.free>>20))
+	}
+	return all
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package doctor
+
+func statFileSystem(string) (fileSystem, error) { return fileSystem{}, errNoStatfs }
