@@ -33,8 +33,10 @@ type action func(args []string, s streams) error
 // verbs is a function, not a variable: a variable would be set up at every turn.
 func verbs() []verb {
 	list := []verb{
-		sendVerb(), statusVerb(), pauseVerb(), resumeVerb(), recoverVerb(),
-		installVerb(), uninstallVerb(), demoVerb(), completionVerb(), versionVerb(),
+		sendVerb(),
+		statusVerb(), pauseVerb(), resumeVerb(), recoverVerb(),
+		installVerb(), uninstallVerb(), doctorVerb(),
+		demoVerb(), completionVerb(), versionVerb(),
 	}
 	return append(list, manVerb(list))
 }

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/cmd/heartbeat-stop/doctor"
+	"heartbeat/internal/claude"
+)
+
+// doctorFlags are those of doctor.
+type doctorFlags struct {
+	inbox    string
+	project  string
+	settings []string
+	json     bool
+}
+
+func doctorVerb() verb {
+	return verb{
+		name:  "doctor",
+		short: "look for what would keep the hook from working",
+		long: `Look at everything that a session with the hook depends on: the wiring in all
+settings files that Claude Code merges, the binary, the cap on blocks, the
+folder's trust, the environment, the client's release, and the inbox's
+directory, file system and state. Each check is one line: ok, warn or fail, what
+was found, and the fix. Nothing is changed.
+
+Exit status: 0 nothing would lose or stop work, 1 a check failed.`,
+		example: `heartbeat-stop doctor --inbox work/inbox.jsonl
+heartbeat-stop doctor --project ~/work --settings session.json --json`,
+		build: func() (*pflag.FlagSet, action) {
+			o := &doctorFlags{}
+			f := newFlags("doctor")
+			addInbox(f, &o.inbox)
+			f.Lookup("inbox").Usage += "; without it, the one that is wired"
+			f.StringVar(&o.project, "project", ".", "the folder that the session is started in")
+			f.StringArrayVar(&o.settings, "settings", nil, "a settings file beside the usual ones, as given to claude --settings")
+			f.BoolVar(&o.json, "json", false, "print one JSON object for each check")
+			return f, func(args []string, s streams) error {
+				if err := noArgs(args); err != nil {
+					return err
+				}
+				return o.run(s)
+			}
+		},
+	}
+}
+
+func (o *doctorFlags) run(s streams) error {
+	in, err := o.input()
+	if err != nil {
+		return fmt.Errorf("doctor: %w", err)
+	}
+	all := doctor.Run(in)
+	write := doctor.WriteText
+	if o.json {
+		write = doctor.WriteJSON
+	}
+	if err := write(s.out, all); err != nil {
+		return fmt.Errorf("doctor: print the checks: %w", err)
+	}
+	switch n := doctor.Failed(all); n {
+	case 0:
+		return nil
+	case 1:
+		return errors.New("doctor: 1 check failed")
+	default:
+		return fmt.Errorf("doctor: %d checks failed", n)
+	}
+}
+
+func (o *doctorFlags) input() (doctor.Input, error) {
+	in := doctor.Input{
+		Environ: os.Environ(), Managed: doctor.ManagedDir(), UID: os.Geteuid(), Now: time.Now(),
+		Parse: parseHook, Version: clientVersion,
+	}
+	in.Home, _ = os.UserHomeDir() // "" is what it is without one
+	var err error
+	if in.Self, err = os.Executable(); err != nil {
+		return in, fmt.Errorf("find this command's own path: %w", err)
+	}
+	if in.Project, err = filepath.Abs(o.project); err != nil {
+		return in, err
+	}
+	if info, err := os.Stat(in.Project); err != nil {
+		return in, fmt.Errorf("look at the project: %w", err)
+	} else if !info.IsDir() {
+		return in, fmt.Errorf("look at the project: %s is not a directory", in.Project)
+	}
+	if o.inbox != "" {
+		if in.Inbox, err = filepath.Abs(o.inbox); err != nil {
+			return in, err
+		}
+	}
+	for _, path := range o.settings {
+		if path, err = filepath.Abs(path); err != nil {
+			return in, err
+		}
+		in.Settings = append(in.Settings, path)
+	}
+	return in, nil
+}
+
+// parseHook reads a hook's arguments as the hook itself will, in a session where
+// inbox is what the variable names.
+func parseHook(args []string, inbox string) (doctor.Hook, error) {
+	var h hookFlags
+	flags := h.set()
+	if err := flags.Parse(args); err != nil {
+		return doctor.Hook{}, err
+	}
+	if h.help || h.version {
+		return doctor.Hook{}, errors.New("with --help or --version it only prints")
+	}
+	if !flags.Changed("inbox") {
+		h.inbox = inbox
+	}
+	if err := h.check(flags.Args()); err != nil {
+		return doctor.Hook{}, err
+	}
+	return doctor.Hook{Inbox: h.inbox, Persist: h.mode == modePersist, Idle: time.Duration(h.idle)}, nil
+}
+
+func clientVersion(ctx context.Context, bin string) (string, error) {
+	cmd := exec.CommandContext(ctx, bin, "--version")
+	cmd.Env = claude.WithoutIdentity(os.Environ())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a wrapper's child goes with it
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second // who left the group may hold its output open
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	switch {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("run %s --version: it took too long", bin)
+	case err != nil:
+		return "", fmt.Errorf("run %s --version: %w: %s", bin, err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return string(out), nil
+}
