@@ -55,6 +55,8 @@ func files() []file {
 		{".responded", "there while an entry is in flight"},
 		{".results.jsonl", "one line for each answered entry; rotate it as you like"},
 		{".dead-letter.jsonl", "one line for each entry that was set aside; rotate it as you like"},
+		{".events.jsonl", "one line for what is rare: pauses, redeliveries, sessions; rotate it as you like"},
+		{".scheduled.jsonl", "the entries that wait for their time; remove a line to call one off"},
 		{".dead-letter-*.raw", "the bytes of a line over 64 MiB"},
 		{".inbox-journal", "what the others follow from: leave it alone"},
 		{".inbox-lock", "the lock: leave it alone"},

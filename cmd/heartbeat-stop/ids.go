@@ -1,13 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -24,7 +23,6 @@ const (
 
 	// Whoever presses Tab waits, and reads one screen at most.
 	maxIDs  = 200
-	idsTail = 4 << 20
 	maxHint = 60
 )
 
@@ -92,75 +90,79 @@ func formatHint(s string) string {
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }
 
-// listIDs are the newest ids of a kind in the inbox, the newest first.
+// listIDs are ids of a kind in the inbox: those that somebody most likely means
+// first.
 func listIDs(kind string, box *inbox.Inbox) ([]idHint, error) {
 	switch kind {
 	case entryIDs:
-		return readIDs(box.ResultsPath())
+		return listEntries(box)
 	case letterIDs:
-		return readIDs(box.DeadLetterPath())
+		return listLetters(box)
 	}
 	return nil, fmt.Errorf("list ids: unknown kind %q: it is %s or %s", kind, entryIDs, letterIDs)
 }
 
-// idLine is what a result and a dead letter have to say here.
-type idLine struct {
-	ID      string `json:"id"`
-	EntryID string `json:"entry_id"`
-	Reply   string `json:"reply"`
-	Reason  string `json:"reason"`
-	Text    string `json:"raw_line"`
-}
-
-func readIDs(path string) ([]idHint, error) {
-	lines, err := lastLines(path)
+// listEntries are the entry in flight, those that come next, and those that were
+// answered last.
+func listEntries(box *inbox.Inbox) (hints []idHint, err error) {
+	v, err := box.View()
 	if err != nil {
 		return nil, fmt.Errorf("list ids: %w", err)
 	}
-	var hints []idHint
-	for i := len(lines) - 1; i >= 0 && len(hints) < maxIDs; i-- {
-		var l idLine
-		if json.Unmarshal(lines[i], &l) != nil {
-			continue // torn, or not ours
+	defer func() { err = errors.Join(err, v.Close()) }()
+	if d := v.InFlight(); d != nil {
+		hints = append(hints, idHint{nameOr(d.ID(), d.EntryID), "in flight: " + d.Text()})
+	}
+	waiting, err := v.Next(maxIDs / 2)
+	if err != nil {
+		return nil, fmt.Errorf("list ids: %w", err)
+	}
+	for _, e := range waiting {
+		hints = append(hints, idHint{nameOr(e.ID, e.EntryID), "queued: " + e.Text})
+	}
+	answered, err := listAnswered(box)
+	return append(hints, answered...), err
+}
+
+func listAnswered(box *inbox.Inbox) (hints []idHint, err error) {
+	results, err := box.TailResults(maxIDs / 2)
+	if err != nil {
+		return nil, fmt.Errorf("list ids: %w", err)
+	}
+	defer func() { err = errors.Join(err, results.Close()) }()
+	err = results.Lines(func(l []byte) {
+		var r inbox.Result
+		if json.Unmarshal(l, &r) == nil {
+			hints = append(hints, idHint{nameOr(r.ID, r.EntryID), r.Reply})
 		}
-		hints = append(hints, l.idHint())
-	}
-	return hints, nil
+	})
+	slices.Reverse(hints)
+	return hints, err
 }
 
-func (l idLine) idHint() idHint {
-	h := idHint{id: l.ID, hint: l.Reply}
-	if h.id == "" {
-		h.id = l.EntryID
+func listLetters(box *inbox.Inbox) (hints []idHint, err error) {
+	letters, _, err := box.Letters()
+	if err != nil {
+		return nil, fmt.Errorf("list ids: %w", err)
 	}
-	if l.Reason != "" {
-		h.hint = strings.TrimSuffix(l.Reason+": "+l.Text, ": ")
+	times := map[string]int{}
+	for _, l := range letters {
+		times[l.ID]++
 	}
-	return h
+	for _, l := range slices.Backward(letters) {
+		name := l.Letter
+		if l.ID != "" && times[l.ID] == 1 { // else it would name several
+			name = l.ID
+		}
+		hints = append(hints, idHint{name, strings.TrimSuffix(fmt.Sprintf("%s: %s", l.Reason, l.RawLine.Text), ": ")})
+	}
+	return hints[:min(len(hints), maxIDs)], nil
 }
 
-// lastLines are the whole lines in a file's last part.
-func lastLines(path string) ([][]byte, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New(path + " is not a file") // opening a FIFO would wait
+// nameOr is the id that people know an entry by.
+func nameOr(id, entryID string) string {
+	if id != "" {
+		return id
 	}
-	if err != nil {
-		return nil, err
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	start := max(0, info.Size()-idsTail)
-	tail, err := io.ReadAll(io.NewSectionReader(file, start, idsTail))
-	if err != nil {
-		return nil, err
-	}
-	lines := bytes.Split(tail, []byte("\n"))
-	if start > 0 {
-		lines = lines[1:] // begins before
-	}
-	return lines, nil
+	return entryID
 }

@@ -11,6 +11,7 @@ type roff struct{ strings.Builder }
 
 func (r *roff) title(name string) {
 	r.request("TH", `"`+escape(strings.ToUpper(name))+`" 1 "" heartbeat`)
+	r.WriteString(".nh\n") // a word that is split cannot be copied
 }
 
 func (r *roff) section(title string) { r.request("SH", title) }
