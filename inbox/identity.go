@@ -178,6 +178,7 @@ func (t *Tx) recognise() error {
 	if t.replacedWhy = why; why != "" {
 		t.warn("inbox %s was truncated or replaced (%s): reading it from its start", t.box.path, why)
 		t.startOver()
+		return t.event(Event{Event: EventReplaced, Reason: why})
 	}
 	return nil
 }
