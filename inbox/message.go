@@ -87,12 +87,13 @@ func (m Message) encode(now time.Time) ([]byte, error) {
 		return nil, errors.New("append: the text is empty: there is nothing to deliver")
 	}
 	var o flat.Object
-	o.String(idMember, m.ID)
-	text, err := encodeJSON(m.Text)
-	if err != nil {
-		return nil, err
+	for _, member := range [][2]string{{idMember, m.ID}, {promptMember, m.Text}} {
+		value, err := encodeJSON(member[1])
+		if err != nil {
+			return nil, err
+		}
+		o.Raw(member[0], value)
 	}
-	o.Raw(promptMember, text)
 	o.Time(sentAtMember, now)
 	if !m.NotBefore.IsZero() {
 		o.Time(notBeforeMember, m.NotBefore)
