@@ -17,10 +17,12 @@ const (
 	FoundAnswered  = "answered"
 )
 
-// A batch is committed in parts of about this size.
+// A batch is committed in parts of about this size, and gives others the lock
+// between two parts after this time: a hook does not wait long for it.
 const (
 	partBytes = 1 << 20
 	partLines = 4096
+	holdLock  = time.Second
 )
 
 // Receipt says where an appended message is.
@@ -57,24 +59,27 @@ func (b *Inbox) Append(ctx context.Context, m Message, settle time.Duration) (Re
 	return all[0], err
 }
 
-// AppendAll adds entries, in their order and with no other of ours between, as
-// [Inbox.Append] does. They are committed in parts of about a mebibyte: after an
-// error the receipts are those of the parts that were appended. A message that
-// cannot be one keeps all from being appended.
+// AppendAll adds entries in their order, as [Inbox.Append] does. They are
+// committed in parts of about a mebibyte: after an error the receipts are those
+// of the parts that were appended. A message that cannot be one keeps all from
+// being appended.
 func (b *Inbox) AppendAll(ctx context.Context, all []Message, settle time.Duration) ([]Receipt, error) {
 	drafts, err := b.draft(all)
 	if err != nil {
 		return nil, err
 	}
-	for still := (Mark{}); ; {
-		receipts, err := b.appendDrafts(ctx, drafts, still)
-		if !errors.Is(err, ErrTorn) {
-			return receipts, err
+	receipts := make([]Receipt, 0, len(drafts))
+	for still := (Mark{}); len(receipts) < len(drafts); {
+		appended, err := b.appendDrafts(ctx, drafts[len(receipts):], still)
+		receipts = append(receipts, appended...)
+		if errors.Is(err, ErrTorn) {
+			still, err = b.AwaitStill(ctx, settle)
 		}
-		if still, err = b.AwaitStill(ctx, settle); err != nil {
+		if err != nil {
 			return receipts, err
 		}
 	}
+	return receipts, nil
 }
 
 // draft is a message that is ready to be appended.
@@ -113,6 +118,8 @@ func (b *Inbox) draft(all []Message) ([]draft, error) {
 	return drafts, nil
 }
 
+// appendDrafts appends as many of the drafts as it gets to while it may hold the
+// lock, and returns their receipts.
 func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark) (receipts []Receipt, err error) {
 	t, err := b.Begin(ctx)
 	if err != nil {
@@ -139,7 +146,7 @@ func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark) (r
 	if t.file == nil && t.st.Cursor > 0 {
 		t.startOver()
 	}
-	for len(drafts) > 0 {
+	for began := time.Now(); len(drafts) > 0 && (len(receipts) == 0 || time.Since(began) < holdLock); {
 		n, err := t.appendPart(drafts)
 		if err != nil {
 			return receipts, fmt.Errorf("append to inbox %s: %w", b.path, err)

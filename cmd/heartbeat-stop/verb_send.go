@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -111,20 +112,27 @@ func (o *sendFlags) run(args []string, s streams) error {
 	receipts, err := box.AppendAll(context.Background(), messages, time.Duration(o.settle))
 	for _, r := range receipts {
 		s.warn(r.Warnings)
-		if !r.Appended && !o.wait {
-			s.note("the entry %q is %s already: nothing was appended", r.ID, r.Found)
-		}
-		if !o.wait || err != nil {
-			err = errors.Join(err, o.print(s, r, r.ID))
-		}
 	}
-	if err != nil {
+	if err == nil && o.wait {
+		return o.await(box, receipts, s)
+	}
+	if err = errors.Join(err, o.printReceipts(receipts, s)); err != nil {
 		return fmt.Errorf("send: %w", err)
 	}
-	if !o.wait {
-		return nil
+	return nil
+}
+
+func (o *sendFlags) printReceipts(receipts []inbox.Receipt, s streams) error {
+	out := bufio.NewWriter(s.out)
+	for _, r := range receipts {
+		if !r.Appended {
+			s.note("the entry %q is %s already: nothing was appended", r.ID, r.Found)
+		}
+		if err := o.print(streams{out: out}, r, r.ID); err != nil {
+			return err
+		}
 	}
-	return o.await(box, receipts, s)
+	return out.Flush()
 }
 
 // messages are what is to be sent.
