@@ -63,8 +63,12 @@ func (t *Tx) findQueued(needle string, note func(string, place) bool) error {
 	if t.file == nil {
 		return nil
 	}
-	waits := io.NewSectionReader(t.file, t.st.Cursor, t.size()-t.st.Cursor)
-	return eachLine(waits, t.st.Cursor, func(off, end int64, l []byte, _ bool) bool {
+	from, err := t.file.SkipHole(t.st.Cursor, t.size())
+	if err != nil {
+		return err
+	}
+	waits := io.NewSectionReader(t.file, from, t.size()-from)
+	return eachLine(waits, from, func(off, end int64, l []byte, _ bool) bool {
 		if !mayHold(l, needle) {
 			return true
 		}

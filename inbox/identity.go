@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"time"
 
 	"heartbeat/internal/disk"
 )
@@ -59,8 +60,8 @@ func (t *Tx) replaced() (string, error) {
 	if why, err := t.otherBytes(); why != "" || err != nil {
 		return why, err
 	}
-	if why := t.rewritten(); why != "" {
-		return why, nil
+	if why, err := t.rewritten(); why != "" || err != nil {
+		return why, err
 	}
 	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
 		if d == nil || d.Detached {
@@ -113,30 +114,48 @@ func (t *Tx) moved() bool {
 // file; nor a touch(1), which gives the same file one time for both access and
 // change, as a write does not; nor what a power loss may do to a file, which is
 // to be shorter or to have an older time.
-func (t *Tx) rewritten() string {
+func (t *Tx) rewritten() (string, error) {
 	st := t.st
 	if st.SeenFile == "" || st.Lock != t.lockID {
-		return ""
+		return "", nil
 	}
 	info, rebooted := t.file.Info(), st.Boot != t.boot
 	switch {
 	case info.Size > st.SeenSize:
-		return ""
+		return "", nil
 	case info.Size < st.SeenSize:
 		if rebooted {
-			return ""
+			return "", nil
 		}
-		return "it is shorter than it was"
+		return "it is shorter than it was", nil
 	case t.moved():
-		return "it is another file"
+		return "it is another file", nil
 	case info.Mtime == st.SeenMtime, info.Mtime < st.SeenMtime && rebooted:
-		return ""
+		return "", nil
 	case info.Atime == info.Mtime:
 		// Kept in mind at once: reading the file will change the time of access.
 		t.touched, t.dirty = true, true
-		return ""
+		return "", nil
 	}
-	return "it was written anew"
+	if grows, err := t.grows(); grows || err != nil {
+		return "", err
+	}
+	return "it was written anew", nil
+}
+
+// grows reports whether somebody is just appending to a file that seems to be
+// written to and no longer than before: a write sets the time of change first
+// and the length last.
+func (t *Tx) grows() (bool, error) {
+	const looks = 10
+	for range looks {
+		info, err := t.file.Settled()
+		if err != nil || info.Size > t.st.SeenSize {
+			return true, err
+		}
+		time.Sleep(time.Millisecond) // where the system does not let us wait for the writer
+	}
+	return false, nil
 }
 
 func (t *Tx) atBoundary(cur int64) (bool, error) {

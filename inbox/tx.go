@@ -141,11 +141,9 @@ func (t *Tx) load() error {
 	return nil
 }
 
-// read takes up what the journal says, and opens the queue file.
+// read takes up what the journal says, and then opens the queue file: without
+// the lock, a file that is older than the record would seem to have shrunk.
 func (t *Tx) read() (r record, err error) {
-	if err := t.openFile(); err != nil {
-		return r, err
-	}
 	how := disk.OpenExisting
 	if t.viewing {
 		how = disk.OpenRead
@@ -161,6 +159,9 @@ func (t *Tx) read() (r record, err error) {
 	}
 	if st != nil {
 		t.st = *st
+	}
+	if err := t.openFile(); err != nil {
+		return r, err
 	}
 	r = record{versionOf(st, mark), st == nil || (mark != nil && mark.Boot == t.boot)}
 	if t.inFlight, err = ownDelivery(t.st.InFlight); err != nil {

@@ -26,12 +26,16 @@ type View struct {
 // meanwhile. The last try leaves out what others may have changed by hand.
 const viewTries = 20
 
+// corruptTries bounds it where the state is not valid, as half of what somebody
+// is writing may seem to be.
+const corruptTries = 5
+
 // View looks at the inbox. Its errors are those of [Inbox.Begin] about state
 // that is not valid.
 func (b *Inbox) View() (*View, error) {
 	for try := 1; ; try++ {
 		v, err := b.view(try == viewTries)
-		if err == nil || !errors.Is(err, errMoved) {
+		if err == nil || !errors.Is(err, errMoved) && (!errors.Is(err, ErrCorrupt) || try > corruptTries) {
 			return v, err
 		}
 		time.Sleep(time.Duration(try) * time.Millisecond / 4)
@@ -175,7 +179,7 @@ func (v *View) Find(id string) (string, error) {
 // Backlog is what waits in the queue.
 type Backlog struct {
 	Entries int64 `json:"entries"` // a last one without newline included
-	Bytes   int64 `json:"bytes"`   // from the cursor to the end of the file
+	Bytes   int64 `json:"bytes"`   // of what was never delivered
 	// Torn says that the last line has no newline and was not delivered yet.
 	Torn bool `json:"torn"`
 }
@@ -196,47 +200,39 @@ func (v *View) Backlog(ctx context.Context) (b Backlog, err error) {
 	if b.Bytes == 0 {
 		return b, nil
 	}
-	chunk := make([]byte, 1<<20)
-	text := false // in the line that is being read
-	for off, size := from, v.Size(); off < size; {
-		if ctx.Err() != nil {
-			return b, context.Cause(ctx)
+	var failed error
+	waits := io.NewSectionReader(v.tx.file, from, b.Bytes)
+	err = eachLine(waits, from, func(start, _ int64, l []byte, whole bool) bool {
+		var blank bool
+		if blank, failed = v.blank(start, l); !blank {
+			b.Entries++
+			b.Torn = !whole
 		}
-		part := chunk[:min(int64(len(chunk)), size-off)]
-		n, err := v.tx.file.ReadAt(part, off)
-		if err != nil && err != io.EOF {
-			return b, fmt.Errorf("count what waits in %s: %w", v.tx.box.path, err)
+		if failed == nil && ctx.Err() != nil {
+			failed = context.Cause(ctx)
 		}
-		if n == 0 {
-			break
-		}
-		text = countLines(part[:n], text, &b.Entries)
-		off += int64(n)
-	}
-	if b.Torn = text; text {
-		b.Entries++
+		return failed == nil
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return b, fmt.Errorf("count what waits in %s: %w", v.tx.box.path, err)
 	}
 	return b, nil
 }
 
-// countLines adds the lines of a part that have something in them, and reports
-// whether its last one, which goes on in the next part, has something so far.
-func countLines(part []byte, text bool, lines *int64) bool {
-	for {
-		nl := bytes.IndexByte(part, '\n')
-		l := part
-		if nl >= 0 {
-			l = part[:nl]
-		}
-		text = text || len(l) > 0 && len(bytes.Trim(l, " \t\r\v\f")) > 0
-		if nl < 0 {
-			return text
-		}
-		if text {
-			*lines++
-		}
-		text, part = false, part[nl+1:]
+// blank reports whether a line is none that [Tx.Next] takes for an entry.
+func (v *View) blank(start int64, l []byte) (bool, error) {
+	if len(l) > 0 && l[0] == 0 { // a hole may be there
+		behind, err := v.tx.lineAt(start)
+		return err == io.EOF || behind.blank(), ignoreEOF(err)
 	}
+	return len(l) <= MaxLine && len(bytes.TrimSpace(l)) == 0, nil
+}
+
+func ignoreEOF(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
 }
 
 // waitsFrom is where the first line starts that was never delivered.

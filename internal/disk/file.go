@@ -55,6 +55,13 @@ func (f *File) Stat() (Info, error) {
 	return f.info, err
 }
 
+// Settled is [File.Stat] after a write that is under way, where the file system
+// lets anybody wait for that: looking for holes takes the writer's lock.
+func (f *File) Settled() (Info, error) {
+	nextData(f.fd, 0, f.info.Size)
+	return f.Stat()
+}
+
 func (f *File) refresh() error {
 	var st unix.Stat_t
 	if err := unix.Fstat(f.fd, &st); err != nil {

@@ -1,0 +1,76 @@
+package inbox_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+)
+
+func events(t testing.TB, box *inbox.Inbox) []inbox.Event {
+	t.Helper()
+	return linesOf[inbox.Event](t, box.EventsPath())
+}
+
+// Each thing that is rare in an entry's life leaves one line.
+func TestEvents(t *testing.T) {
+	const line = `{"prompt":"x","id":"job"}`
+	until := noon.Add(time.Hour)
+	entry := inbox.Event{At: noon, EntryID: sha256Hex(line), ID: "job", Attempt: 1, Session: "s"}
+	of := func(kind inbox.EventKind, reason string) inbox.Event {
+		e := entry
+		e.Event, e.Reason = kind, reason
+		return e
+	}
+	for name, c := range map[string]struct {
+		do   func(t testing.TB, tx *inbox.Tx) error
+		want []inbox.Event
+	}{
+		"given back":    {func(_ testing.TB, tx *inbox.Tx) error { return tx.GiveBack(true) }, []inbox.Event{of(inbox.EventRedelivered, "")}},
+		"dropped":       {func(_ testing.TB, tx *inbox.Tx) error { return tx.Drop() }, []inbox.Event{of(inbox.EventDropped, "")}},
+		"answered":      {func(_ testing.TB, tx *inbox.Tx) error { return tx.Acknowledge("") }, nil},
+		"dead-lettered": {func(_ testing.TB, tx *inbox.Tx) error { return tx.DeadLetter(inbox.ReasonOrphaned) }, nil},
+		"failed": {func(_ testing.TB, tx *inbox.Tx) error { return tx.Fail("s", "overloaded", "later") }, []inbox.Event{
+			of(inbox.EventFailed, "overloaded: later"),
+		}},
+		"another session failed": {func(_ testing.TB, tx *inbox.Tx) error { return tx.Fail("t", "overloaded", "") }, []inbox.Event{
+			{At: noon, Event: inbox.EventFailed, Session: "t", Reason: "overloaded"},
+		}},
+		"session started and ended": {func(t testing.TB, tx *inbox.Tx) error {
+			require.NoError(t, tx.StartSession("s", 1))
+			return tx.EndSession("s")
+		}, []inbox.Event{{At: noon, Event: inbox.EventStarted, Session: "s"}, {At: noon, Event: inbox.EventEnded, Session: "s"}}},
+		"paused and resumed": {func(t testing.TB, tx *inbox.Tx) error {
+			_, err := tx.Pause("why", &until)
+			require.NoError(t, err)
+			return tx.Resume()
+		}, []inbox.Event{{At: noon, Event: inbox.EventPaused, Reason: "why", Until: &until}, {At: noon, Event: inbox.EventResumed}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := newBox(t, line+"\n")
+			deliver(t, box)
+			assert.Empty(t, events(t, box), "a delivery is none")
+			in(t, box, func(tx *inbox.Tx) { require.NoError(t, c.do(t, tx)) })
+			assert.Equal(t, c.want, events(t, box))
+		})
+	}
+}
+
+// An inbox that turns out to be another one is worth a line, once.
+func TestReplacedInboxLeavesAnEvent(t *testing.T) {
+	box := newBox(t, oldContent)
+	drain(t, box)
+	require.NoError(t, os.Truncate(box.Path(), 0))
+	for range 2 {
+		in(t, box, func(*inbox.Tx) {})
+	}
+	all := events(t, box)
+	require.Len(t, all, 1)
+	assert.Equal(t, inbox.EventReplaced, all[0].Event)
+	assert.Contains(t, all[0].Reason, "beyond the end")
+	assert.Equal(t, noon, all[0].At)
+}
