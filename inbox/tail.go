@@ -43,8 +43,10 @@ func newTail(path string, n int) (*Tail, error) {
 		err = t.start(p)
 	}
 	if err == nil && n > 0 && t.file != nil {
-		t.last = nil
-		t.off, err = backLines(t.file, t.off, n)
+		var off int64
+		if off, err = backLines(t.file, t.off, n); err == nil {
+			err = t.seek(off)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("read %s: %w", path, err), t.Close())
@@ -85,25 +87,36 @@ func (t *Tail) start(p point) error {
 	if p.file != f.Identity() || p.off > f.Info().Size {
 		return nil
 	}
-	t.off = p.off
-	if p.off == 0 {
+	return t.seek(p.off)
+}
+
+// seek goes to the end of a line, and keeps that line in mind.
+func (t *Tail) seek(off int64) error {
+	t.off, t.last = off, nil
+	if off == 0 {
 		return nil
 	}
-	from, err := lineStart(f, p.off-1)
+	from, err := lineStart(t.file, off-1)
 	if err != nil {
 		return err
 	}
-	return eachLine(io.NewSectionReader(f, from, p.off-from), from, func(_, _ int64, l []byte, _ bool) bool {
+	return eachLine(io.NewSectionReader(t.file, from, off-from), from, func(_, _ int64, l []byte, _ bool) bool {
 		t.last = slices.Clone(l)
 		return false
 	})
 }
 
 // Lines calls f for every whole line that has come since; the line is valid until
-// f returns. A file that took the
-// old one's place is read from behind the line that was read last, if it has
-// that, or else from its start.
+// f returns. A file that took the old one's place, or was written anew, is read
+// from behind the line that was read last, if it has that, or else from its start.
 func (t *Tail) Lines(f func(line []byte)) error {
+	if known, err := t.known(); err != nil {
+		return err
+	} else if !known {
+		if err := t.skipKnown(); err != nil {
+			return err
+		}
+	}
 	if err := t.drain(f); err != nil {
 		return err
 	}
@@ -114,11 +127,12 @@ func (t *Tail) Lines(f func(line []byte)) error {
 	if err != nil {
 		return err
 	}
-	if t.file != nil && current.Identity() == t.file.Identity() && current.Info().Size >= t.off {
+	if t.file != nil && current.Identity() == t.file.Identity() {
 		return current.Close()
 	}
-	err = t.file.Close()
-	t.file, t.off = current, 0
+	err = t.drain(f) // what came before the old file was moved away
+	err = errors.Join(err, t.file.Close())
+	t.file = current
 	if err != nil {
 		return err
 	}
@@ -128,8 +142,34 @@ func (t *Tail) Lines(f func(line []byte)) error {
 	return t.drain(f)
 }
 
-// skipKnown finds the place behind the line that was read last.
+// knownSpan is how much of the line that was read last is looked at again.
+const knownSpan = 4 << 10
+
+// known reports whether the line that was read last still ends where it did: if
+// not, the file was truncated or written anew.
+func (t *Tail) known() (bool, error) {
+	if t.file == nil || t.off == 0 {
+		return true, nil
+	}
+	info, err := t.file.Stat()
+	if err != nil || info.Size < t.off {
+		return false, err
+	}
+	if t.last == nil || len(t.last) > MaxLine { // not all of it is kept
+		return true, nil
+	}
+	want := t.last[max(0, len(t.last)-knownSpan):]
+	there := make([]byte, min(int64(len(want))+2, t.off))
+	if _, err := t.file.ReadAt(there, t.off-int64(len(there))); err != nil && err != io.EOF {
+		return false, err
+	}
+	line, whole := bytes.CutSuffix(there, []byte("\n"))
+	return whole && (bytes.HasSuffix(line, want) || bytes.HasSuffix(line, append(want[:len(want):len(want)], '\r'))), nil
+}
+
+// skipKnown finds the place behind the line that was read last, or the start.
 func (t *Tail) skipKnown() error {
+	t.off = 0
 	if t.last == nil {
 		return nil
 	}
@@ -147,11 +187,11 @@ func (t *Tail) drain(f func(line []byte)) error {
 		return nil
 	}
 	info, err := t.file.Stat()
-	if err != nil {
+	if err != nil || info.Size <= t.off {
 		return err
 	}
 	from := t.off
-	return eachLine(io.NewSectionReader(t.file, from, max(0, info.Size-from)), from, func(_, end int64, l []byte, whole bool) bool {
+	return eachLine(io.NewSectionReader(t.file, from, info.Size-from), from, func(_, end int64, l []byte, whole bool) bool {
 		if whole {
 			t.off, t.last = end, slices.Clone(l)
 			f(l)
@@ -167,8 +207,8 @@ func (t *Tail) Close() error {
 	return f.Close()
 }
 
-// lineStart is where the line starts that holds the byte before off: behind the
-// last newline before off.
+// lineStart is where the line starts that goes on at off, or off if one starts
+// there: behind the last newline before off.
 func lineStart(f io.ReaderAt, off int64) (int64, error) { return backLines(f, off, 0) }
 
 // backLines is the offset behind the newline that n other newlines follow before
