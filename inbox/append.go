@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"heartbeat/internal/host"
@@ -70,7 +71,7 @@ func (b *Inbox) AppendAll(ctx context.Context, all []Message, settle time.Durati
 	}
 	receipts := make([]Receipt, 0, len(drafts))
 	for still := (Mark{}); len(receipts) < len(drafts); {
-		appended, err := b.appendDrafts(ctx, drafts[len(receipts):], still)
+		appended, err := b.appendDrafts(ctx, slices.Clone(drafts[len(receipts):]), still) // what is there already may change
 		receipts = append(receipts, appended...)
 		if errors.Is(err, ErrTorn) {
 			still, err = b.AwaitStill(ctx, settle)
@@ -192,9 +193,12 @@ func (t *Tx) leaveOutKnown(drafts []draft) error {
 		p, there := known[d.ID]
 		if !there { // a second one of this name is known by then
 			known[d.ID] = place{where: FoundQueued, entryID: d.EntryID}
+			if d.NotBefore != nil {
+				known[d.ID] = place{where: FoundScheduled, entryID: d.EntryID, notBefore: d.NotBefore}
+			}
 			continue
 		}
-		d.Receipt = Receipt{ID: d.ID, EntryID: p.entryID, Found: p.where, Start: p.start, End: p.end}
+		d.Receipt = Receipt{ID: d.ID, EntryID: p.entryID, Found: p.where, Start: p.start, End: p.end, NotBefore: p.notBefore}
 	}
 	return nil
 }

@@ -94,19 +94,20 @@ func (a *awaiting) await(ctx context.Context, w *Watcher) error {
 // look reads what came to the files of outcomes, and makes sure that the entry
 // still can have one.
 func (a *awaiting) look(ctx context.Context) error {
-	there, err := a.stillThere(ctx)
-	if err != nil {
-		return err
-	}
-	if !there {
-		// The commit that settled it may not have reached the files: whoever made
-		// it is at it, or was killed.
-		if err := a.makeGood(ctx); err != nil {
+	// Twice, since making good may be what puts the entry's line into the inbox.
+	for range 2 {
+		there, err := a.stillThere(ctx)
+		if err == nil && !there {
+			// The commit that settled it may not have reached the files: whoever
+			// made it is at it, or was killed.
+			err = a.makeGood(ctx)
+		}
+		if err == nil {
+			err = a.readOutcomes()
+		}
+		if err != nil || there || a.outcome != (Outcome{}) {
 			return err
 		}
-	}
-	if err := a.readOutcomes(); err != nil || there || a.outcome != (Outcome{}) {
-		return err
 	}
 	return ErrGone
 }
@@ -126,8 +127,8 @@ func (a *awaiting) readOutcomes() error {
 			a.outcome.Result = &r
 		}
 	})
-	if err != nil {
-		return err
+	if err != nil || a.outcome != (Outcome{}) {
+		return err // what was requeued since is a dead letter, too
 	}
 	return a.deadLetters.Lines(func(l []byte) {
 		var d DeadLetter
@@ -158,18 +159,17 @@ func (a *awaiting) stillThere(ctx context.Context) (bool, error) {
 			return true, nil
 		}
 	}
-	if a.entry.Start < a.entry.End {
-		return a.standsAt(v.Cursor()), nil
+	if a.entry.Start < a.entry.End && a.standsAt(v.Cursor()) {
+		return true, nil
 	}
-	found, err := v.tx.find(map[string]bool{a.entry.ID: true})
-	if err != nil {
-		return false, err
-	}
-	p, ok := found[a.entry.ID]
-	if p.where == FoundQueued && p.entryID == a.entry.EntryID {
-		a.entry.Start, a.entry.End = p.start, p.end
-	}
-	return ok && p.where != FoundAnswered, nil
+	there := false
+	err = v.tx.findQueued(a.entry.ID, func(id string, p place) bool {
+		if there = id == a.entry.ID && p.entryID == a.entry.EntryID; there {
+			a.entry.Start, a.entry.End = p.start, p.end
+		}
+		return !there
+	})
+	return there, err
 }
 
 // standsAt reports whether the entry's line waits at its place in the queue.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"time"
 
 	"heartbeat/internal/disk"
 )
@@ -15,7 +16,8 @@ import (
 type place struct {
 	where      string // a Receipt's Found
 	entryID    string
-	start, end int64 // in the queue file, both 0 where it is not there
+	start, end int64      // in the queue file, both 0 where it is not there
+	notBefore  *time.Time // of a scheduled one
 }
 
 // find says where the entries of those envelope ids are; those that are nowhere
@@ -30,7 +32,7 @@ func (t *Tx) find(ids map[string]bool) (map[string]place, error) {
 	}
 	for where, d := range map[string]*Delivery{FoundInFlight: t.inFlight, FoundQueued: t.redeliver} {
 		if d != nil {
-			note(d.ID(), place{where, d.EntryID, d.StartOffset, d.EndOffset})
+			note(d.ID(), place{where: where, entryID: d.EntryID, start: d.StartOffset, end: d.EndOffset})
 		}
 	}
 	needle := ""
@@ -58,7 +60,10 @@ func (t *Tx) findQueued(needle string, note func(string, place) bool) error {
 		return err
 	}
 	for _, s := range all {
-		note(s.ID, place{where: FoundScheduled, entryID: s.EntryID})
+		at := s.NotBefore
+		if !note(s.ID, place{where: FoundScheduled, entryID: s.EntryID, notBefore: &at}) {
+			return nil
+		}
 	}
 	if t.file == nil {
 		return nil
@@ -73,7 +78,7 @@ func (t *Tx) findQueued(needle string, note func(string, place) bool) error {
 			return true
 		}
 		id, _, _ := decodeLine(l)
-		return id == "" || note(id, place{FoundQueued, entryID(l), off, end})
+		return id == "" || note(id, place{where: FoundQueued, entryID: entryID(l), start: off, end: end})
 	})
 }
 

@@ -18,9 +18,10 @@ import (
 // that its first argument names.
 func TestMain(m *testing.M) {
 	disktest.Main(m, map[string]func() int{
-		"hold": command(holdLock),
-		"view": command(printView),
-		"work": command(workThrough),
+		"hold":  command(holdLock),
+		"view":  command(printView),
+		"work":  command(workThrough),
+		"await": command(awaitNamed),
 	})
 }
 
@@ -119,4 +120,23 @@ func answerAndDeliver(box *inbox.Inbox) (err error) {
 		return err
 	}
 	return tx.Commit()
+}
+
+// awaitNamed waits for the entry of that name, which is there.
+func awaitNamed(box *inbox.Inbox) error {
+	r, err := box.Append(context.Background(), inbox.Message{Text: "x", ID: os.Args[2]}, 0)
+	if err != nil {
+		return err
+	}
+	fmt.Println(r.Found)
+	o, err := box.Await(context.Background(), r, 0)
+	switch {
+	case err != nil:
+		return err
+	case o.Result != nil:
+		fmt.Println(o.Result.Reply)
+	default:
+		fmt.Println(o.DeadLetter.Reason)
+	}
+	return nil
 }
