@@ -21,6 +21,9 @@ func (t *Tx) Commit() error {
 	if t.viewing {
 		return errors.New("commit: this is a view")
 	}
+	if err := t.catchUp(); err != nil {
+		return err
+	}
 	next := t.st
 	if err := t.syncQueue(&next); err != nil {
 		return err

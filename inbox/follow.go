@@ -14,15 +14,30 @@ import (
 // dead letters are synced: the journal can make the others good until it is
 // trimmed, and trimming syncs them.
 func (t *Tx) follow() error {
-	if err := t.writeAppends(t.st.Appends); err != nil {
+	t.behind = true
+	if err := t.writeAppends(t.st.Appends, true); err != nil {
 		return err
 	}
+	t.behind = false
 	return t.show()
 }
 
+// catchUp puts the lines of the last commit where it said, if that failed before:
+// once another record follows, that one alone is made good.
+func (t *Tx) catchUp() error {
+	if !t.behind {
+		return nil
+	}
+	if err := t.writeAppends(t.st.Appends, false); err != nil {
+		return fmt.Errorf("commit: the files in %s do not show the last commit yet: %w", t.box.dir, err)
+	}
+	t.behind = false
+	return nil
+}
+
 // writeAppends puts the lines of one commit where it said, however much of them
-// is there already.
-func (t *Tx) writeAppends(all []appendRecord) error {
+// is there already, which is nothing where the commit is fresh.
+func (t *Tx) writeAppends(all []appendRecord, fresh bool) error {
 	var queue, promoted []appendRecord
 	for _, a := range all {
 		if a.File == queueName {
@@ -35,7 +50,7 @@ func (t *Tx) writeAppends(all []appendRecord) error {
 		}
 	}
 	if len(queue) > 0 {
-		if err := t.writeQueue(queue); err != nil {
+		if err := t.writeQueue(queue, fresh); err != nil {
 			return err
 		}
 	}
@@ -141,7 +156,7 @@ func (t *Tx) replay(marked bool) error {
 	err := t.journal.each(func(s *state) error {
 		return t.writeAppends(slices.DeleteFunc(s.Appends, func(a appendRecord) bool {
 			return !last.replays(a, s.Seq, t.inFlight) || syncedOnFollow(a.File) && marked
-		}))
+		}), false)
 	})
 	if err == nil {
 		err = t.show()

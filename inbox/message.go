@@ -95,11 +95,17 @@ func (m Message) encode(now time.Time) ([]byte, error) {
 		o.Raw(member[0], value)
 	}
 	o.Time(sentAtMember, now)
-	if !m.NotBefore.IsZero() {
-		o.Time(notBeforeMember, m.NotBefore)
-	}
-	if !m.Expires.IsZero() {
-		o.Time(expiresMember, m.Expires)
+	for _, at := range []struct {
+		name string
+		time time.Time
+	}{{notBeforeMember, m.NotBefore}, {expiresMember, m.Expires}} {
+		if at.time.IsZero() {
+			continue
+		}
+		if _, err := at.time.MarshalText(); err != nil {
+			return nil, fmt.Errorf("append: %s %s cannot be written as RFC 3339: its year has four digits", at.name, at.time)
+		}
+		o.Time(at.name, at.time)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Metadata)) {
 		value, err := encodeMember(name, m.Metadata[name])

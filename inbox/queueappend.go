@@ -15,16 +15,25 @@ const queueName = "queue"
 // span is a byte range of the queue file.
 type span struct{ start, end int64 }
 
-// writeQueue appends committed lines to the queue file, unless they are there
-// already. Other programs append without the lock, so the lines may come to
-// stand behind the offsets that the commit had in mind.
-func (t *Tx) writeQueue(lines []appendRecord) (err error) {
+// writeQueue appends committed lines to the queue file: all of them where the
+// commit is fresh, and otherwise what is not there already. Other programs append
+// without the lock, so the lines may come to stand behind the offsets that the
+// commit had in mind.
+func (t *Tx) writeQueue(lines []appendRecord, fresh bool) (err error) {
 	f, _, err := disk.OpenAppend(t.box.path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if f.Info().Size != lines[0].At {
+	switch size := f.Info().Size; {
+	case size == lines[0].At:
+	case fresh:
+		whole, err := endsLine(f, size)
+		if err != nil {
+			return err
+		}
+		lines[0].Newline = !whole
+	default:
 		for i, a := range lines {
 			if err := t.completeQueue(f, a, i); err != nil {
 				return err

@@ -41,6 +41,7 @@ type Tx struct {
 
 	closed   bool
 	dirty    bool
+	behind   bool // the last commit's lines are not all where it said
 	pending  []appendRecord
 	warnings []string
 	// queued is where the lines came to stand that the last commit appended to
