@@ -37,7 +37,8 @@ func (b *Inbox) watermark() (w watermark, err error) {
 
 // Await returns once the entry of a receipt from [Inbox.Append] was answered or
 // became a dead letter, or an error that matches [ErrGone]. It follows file
-// events, looks every poll (a second if 0) besides, and holds no lock.
+// events, looks every poll (a second if 0) besides, and holds no lock. When ctx
+// ends it reads the outcomes one last time.
 func (b *Inbox) Await(ctx context.Context, r Receipt, poll time.Duration) (Outcome, error) {
 	a := awaiting{box: b, entry: r}
 	a.results.path, a.deadLetters.path = b.file(resultsName), b.file(deadLetterName)
@@ -66,6 +67,12 @@ func (a *awaiting) run(ctx context.Context, poll time.Duration) (Outcome, error)
 	for ; err == nil; err = a.await(ctx, w) {
 		if err = a.look(ctx); err != nil || a.outcome != (Outcome{}) {
 			break
+		}
+	}
+	if err != nil && ctx.Err() != nil {
+		// An outcome that came just now is worth more than the end of the wait.
+		if a.readOutcomes() == nil && a.outcome != (Outcome{}) {
+			return a.outcome, nil
 		}
 	}
 	if err != nil {

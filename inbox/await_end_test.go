@@ -1,0 +1,45 @@
+package inbox_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+)
+
+// endsWith is a context that ends when somebody begins to wait for its end, and
+// just before it does something.
+type endsWith struct {
+	context.Context
+	end context.CancelFunc
+	do  func()
+}
+
+func (c endsWith) Done() <-chan struct{} {
+	if c.Context.Err() == nil {
+		c.do()
+		c.end()
+	}
+	return c.Context.Done()
+}
+
+// Whoever waits learns of an answer that comes as the wait ends: both are there
+// then, and which of them a select takes is a matter of luck.
+func TestAwaitLooksOnceMoreAtTheEnd(t *testing.T) {
+	for range 20 {
+		box := newBox(t, "")
+		receipt, err := box.Append(t.Context(), inbox.Message{Text: "one"}, 0)
+		require.NoError(t, err)
+		under, end := context.WithCancel(t.Context())
+		outcome, err := box.Await(endsWith{under, end, func() {
+			turn(t, box)
+			acknowledge(t, box, "done")
+		}}, receipt, never)
+		require.NoError(t, err)
+		require.NotNil(t, outcome.Result)
+		assert.Equal(t, "done", outcome.Result.Reply)
+	}
+}
