@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,16 +22,17 @@ import (
 // line is what these tests read in .results.jsonl, .dead-letter.jsonl and
 // .in-flight. They read the documented files rather than ask the library.
 type line struct {
-	EntryID     string `json:"entry_id"`
-	ID          string `json:"id"`
-	StartOffset int    `json:"start_offset"`
-	RawLine     string `json:"raw_line"`
-	Attempt     int    `json:"attempt"`
-	Attempts    int    `json:"attempts"`
-	SessionID   string `json:"session_id"`
-	PromptID    string `json:"prompt_id"`
-	Reply       string `json:"reply"`
-	Reason      string `json:"reason"`
+	EntryID     string    `json:"entry_id"`
+	ID          string    `json:"id"`
+	StartOffset int       `json:"start_offset"`
+	RawLine     string    `json:"raw_line"`
+	Attempt     int       `json:"attempt"`
+	Attempts    int       `json:"attempts"`
+	SessionID   string    `json:"session_id"`
+	PromptID    string    `json:"prompt_id"`
+	Reply       string    `json:"reply"`
+	Reason      string    `json:"reason"`
+	DeliveredAt time.Time `json:"delivered_at"`
 	Failure     *struct {
 		Error string `json:"error"`
 	} `json:"failure"`
