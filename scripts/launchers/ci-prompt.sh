@@ -58,7 +58,7 @@ done
 dir=$(cd "$(dirname "$inbox")" && pwd) || exit 1
 inbox=$dir/$(basename "$inbox")
 
-tmp=$(mktemp -d) # for this user alone
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/ci-prompt.XXXXXX") # for this user alone
 worker=''
 # Whatever ends the step ends its session too, and decides about what that had in
 # flight: nobody else knows that it is over.

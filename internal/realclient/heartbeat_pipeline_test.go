@@ -1,0 +1,258 @@
+package realclient
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/standin"
+)
+
+// onPath is a PATH on which the client and the product have their names.
+func (r *rig) onPath() string {
+	r.t.Helper()
+	bin := r.t.TempDir()
+	require.NoError(r.t, os.Symlink(r.binary, filepath.Join(bin, "claude")))
+	require.NoError(r.t, os.Symlink(r.stop, filepath.Join(bin, "heartbeat-stop")))
+	return "PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH")
+}
+
+// pipeline is a rig without a hook, whose sessions a pipeline's step starts.
+type pipeline struct {
+	*rig
+	ctx context.Context
+	tmp string // where the step keeps its files
+	env []string
+}
+
+// inPipeline has the variables around the step that it must keep from its session.
+func inPipeline(ctx context.Context, t *testing.T, how answers) *pipeline {
+	t.Helper()
+	p := &pipeline{rig: newRig(t, how), ctx: ctx, tmp: t.TempDir()}
+	if runtime.GOOS != "linux" {
+		t.Skip("the step needs flock")
+	}
+	p.env = []string{p.onPath(), "TMPDIR=" + p.tmp, NoRetries, "CI=1", "CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID=another", "CLAUDE_CODE_CHILD_SESSION=1"}
+	return p
+}
+
+const ciPrompt = "../../scripts/launchers/ci-prompt.sh"
+
+// step starts the step for an entry, whose tag is its id.
+func (p *pipeline) step(e entry, flags ...string) *started {
+	p.t.Helper()
+	args := append([]string{"--inbox", p.inbox, "--id", e.tag, "--project", p.Project}, flags...)
+	return p.start(p.ctx, p.env, e.text, ciPrompt, args...)
+}
+
+// ran checks how a step ended: its status, what it said on stderr, in one line,
+// and that it left nothing behind.
+func (p *pipeline) ran(s *started, want int, words ...string) (stdout string) {
+	p.t.Helper()
+	stdout, stderr, status := s.wait()
+	assert.Equal(p.t, want, status, stderr)
+	assert.Equal(p.t, 1, strings.Count(stderr, "\n"), "one line: %s", stderr)
+	for _, w := range words {
+		assert.Contains(p.t, stderr, w)
+	}
+	assert.Empty(p.t, p.files(), "temporary files")
+	p.until(p.ctx, "the session is gone", func() bool { return len(p.commandLines("--settings")) == 0 })
+	return stdout
+}
+
+// files are the step's temporary ones with their modes: the client has others in
+// the same folder.
+func (p *pipeline) files() map[string]string {
+	modes := map[string]string{}
+	for _, pattern := range []string{"ci-prompt.*", "ci-prompt.*/prompt", "ci-prompt.*/settings.json"} {
+		paths, _ := filepath.Glob(filepath.Join(p.tmp, pattern)) // the pattern is well-formed
+		for _, path := range paths {
+			if info, err := os.Stat(path); err == nil {
+				modes[filepath.Base(pattern)] = info.Mode().String()
+			}
+		}
+	}
+	return modes
+}
+
+// sent finds the line of an entry that a step has sent.
+func (r *rig) sent(e entry) entry {
+	r.t.Helper()
+	raw, err := os.ReadFile(r.inbox)
+	require.NoError(r.t, err)
+	for l := range strings.Lines(string(raw)) {
+		if strings.Contains(l, asJSON(e.tag)) {
+			e.id, e.line = e.tag, strings.TrimSuffix(l, "\n")
+		}
+	}
+	require.NotEmpty(r.t, e.id, "%s was not sent", e.tag)
+	r.entries = append(r.entries, e)
+	return e
+}
+
+// commandLines are those of the workspace's processes that have some text.
+func (w *Workspace) commandLines(text string) (all []string) {
+	paths, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well-formed
+	for _, path := range paths {
+		environ, _ := os.ReadFile(filepath.Join(path, "environ")) // it may have ended
+		line, _ := os.ReadFile(filepath.Join(path, "cmdline"))
+		if bytes.Contains(environ, []byte("\x00HOME="+w.Home+"\x00")) && bytes.Contains(line, []byte(text)) {
+			all = append(all, string(line))
+		}
+	}
+	return all
+}
+
+// The step works through what waited before, and prints the reply. Running it
+// again asks nobody.
+func TestHeartbeatPipelineAnswered(t *testing.T) {
+	var p *pipeline
+	var shown []string
+	var files map[string]string
+	p = inPipeline(within(t), t, func(tag string, nth int) standin.Reply {
+		if tag == "[e4]" {
+			shown, files = p.commandLines("[e4] of"), p.files()
+		}
+		return own(tag, nth)
+	})
+	all := some(4)
+	all[3].text = "[e4] of\nthe \"pipeline\" [e4]"
+	p.add(all[:3]...)
+	for range 2 {
+		stdout := p.ran(p.step(all[3]), 0, "[e4] was answered")
+		assert.Equal(t, ownReply("[e4]")+"\n", stdout)
+		assert.Equal(t, 5, p.turns())
+	}
+	all[3] = p.sent(all[3])
+	p.settled(answeredOnce(all...)...)
+	assert.Empty(t, shown, "the prompt shows in the process list")
+	assert.Equal(t, map[string]string{"ci-prompt.*": "drwx------", "prompt": "-rw-------", "settings.json": "-rw-------"}, files)
+	assert.True(t, p.transcribed("[e4]"), "the session took itself for another one's child")
+	assert.NoFileExists(t, p.projectSettings())
+}
+
+// Steps that run at once take turns, and none cuts off another one's entry.
+func TestHeartbeatPipelineParallel(t *testing.T) {
+	p := inPipeline(within(t), t, own)
+	all := some(4, verbatim)
+	p.add(all[0])
+	var steps []*started
+	for _, e := range all[1:] {
+		steps = append(steps, p.step(e))
+	}
+	for i, s := range steps {
+		stdout, stderr, status := s.wait()
+		assert.Zero(t, status, stderr)
+		assert.Equal(t, ownReply(all[i+1].tag)+"\n", stdout)
+		assert.Equal(t, 1, p.arrivals(all[i+1].text))
+	}
+	assert.Len(t, p.results(), 4, p.state())
+	assert.Empty(t, p.deadLetters())
+}
+
+// An entry whose turn failed is a dead letter when the step ends. Running it
+// again is a new attempt.
+func TestHeartbeatPipelineFailed(t *testing.T) {
+	p := inPipeline(within(t), t, first("[e2]", standin.Overloaded()))
+	all := some(2, verbatim)
+	p.add(all[0])
+	p.ran(p.step(all[1]), 3, "became a dead letter", "claude ended with status 1", "529")
+	require.Len(t, p.deadLetters(), 1)
+	assert.Contains(t, []string{"failed", "orphaned"}, p.deadLetters()[0].Reason)
+	assert.Equal(t, "[e2]", p.deadLetters()[0].ID)
+	assert.Len(t, p.results(), 1)
+
+	stdout := p.ran(p.step(all[1]), 0)
+	assert.Equal(t, ownReply("[e2]")+"\n", stdout)
+	assert.Len(t, p.results(), 2)
+}
+
+// The same where the session is killed amid the entry.
+func TestHeartbeatPipelineKilled(t *testing.T) {
+	p := inPipeline(within(t), t, first("[e2]", standin.Hang()))
+	all := some(2, verbatim)
+	p.add(all[0])
+	step := p.step(all[1])
+	p.asked(p.ctx, "[e2]", 1)
+	require.NoError(t, syscall.Kill(p.status().Session.PID, syscall.SIGKILL))
+	p.ran(step, 3, "became a dead letter: orphaned", "claude ended with status 137")
+	all[1] = p.sent(all[1])
+	p.settled(fatesAmid(all, 2, "deadletter", "orphaned")...)
+}
+
+// A session that fails before it comes to the entry leaves that where it is, and
+// the step does not wait for the time to be over.
+func TestHeartbeatPipelineNotReached(t *testing.T) {
+	p := inPipeline(within(t), t, first("[e1]", standin.Overloaded()))
+	all := some(2, verbatim)
+	p.add(all[0])
+	p.ran(p.step(all[1]), 1, "the session ended before it came to [e2] (claude ended with status 1", "1 entry waits, and no session runs")
+	assert.Empty(t, p.results())
+	p.ran(p.step(all[1]), 0)
+	all[1] = p.sent(all[1])
+	fates := answeredOnce(all...)
+	fates[0].reply, fates[0].reason = "", p.deadLetters()[0].Reason
+	p.settled(fates...)
+}
+
+// What is not answered in time ends with its session. The policy decides what
+// running the step again finds.
+func TestHeartbeatPipelineTimedOut(t *testing.T) {
+	p := inPipeline(within(t), t, first("[e2]", standin.Hang()))
+	all := some(2, verbatim)
+	p.add(all[0])
+	stdout := p.ran(p.step(all[1], "--timeout", "6s", "--on-orphan", "retry"), 124,
+		"[e2] was not answered within 6s: waiting for an answer to the entry [e2]", "attempt 1", "will be delivered again")
+	assert.Empty(t, stdout)
+	p.says("no session", "waits to be delivered again")
+	p.ran(p.step(all[1]), 0)
+	all[1] = p.sent(all[1])
+	p.settled(fatesAmid(all, 2, "retry", "")...)
+}
+
+// A step that is cancelled ends its session as well.
+func TestHeartbeatPipelineCancelled(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(fmt.Sprint(sig), func(t *testing.T) {
+			p := inPipeline(within(t), t, first("[e1]", standin.Hang()))
+			all := some(1, verbatim)
+			step := p.step(all[0])
+			p.asked(p.ctx, "[e1]", 1)
+			session := p.status().Session.PID
+			require.NoError(t, step.cmd.Process.Signal(sig))
+			_, stderr, status := step.wait()
+			assert.Equal(t, 128+int(sig), status, stderr)
+			assert.True(t, gone(session))
+			assert.Empty(t, p.commandLines("--settings"))
+			assert.Empty(t, p.files())
+			require.Len(t, p.deadLetters(), 1)
+			assert.Nil(t, p.flying())
+		})
+	}
+}
+
+// Where a session works on the inbox, the step starts none, asked or not.
+func TestHeartbeatPipelineBesideASession(t *testing.T) {
+	ctx := within(t)
+	p := inPipeline(ctx, t, own)
+	p.install("--mode", "persist", "--idle-interval", "1h")
+	s := p.attended(ctx, p.options())
+	p.waiting(ctx, 1)
+	all := some(2, verbatim)
+	for i, flags := range [][]string{{"--no-session"}, nil} {
+		stdout, stderr, status := p.step(all[i], flags...).wait()
+		assert.Zero(t, status, stderr)
+		assert.Equal(t, ownReply(all[i].tag)+"\n", stdout)
+	}
+	assert.Equal(t, 3, p.turns(), "no other session began")
+	p.quit(ctx, s)
+}
