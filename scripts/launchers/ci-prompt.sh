@@ -35,7 +35,7 @@ END
 say() { printf 'ci-prompt: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 
-inbox=${HEARTBEAT_INBOX:-} id='' timeout=10m file=/dev/stdin project=. policy=deadletter session=yes
+inbox=${HEARTBEAT_INBOX:-} id='' timeout=10m file='' project=. policy=deadletter session=yes
 while [ $# -gt 0 ]; do
 	case $1 in
 	-h | --help) usage; exit 0 ;;
@@ -52,6 +52,8 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$inbox" ] || fail 'no inbox: give --inbox (see --help)'
 [ -n "$id" ] || fail 'no id: give --id (see --help)'
+[ -d "$project" ] || fail "there is no folder $project"
+case $policy in deadletter | retry | drop) ;; *) fail "--on-orphan is deadletter, retry or drop, not $policy" ;; esac
 for command in heartbeat-stop ${session:+claude flock}; do
 	command -v "$command" >/dev/null || fail "$command is not on the PATH"
 done
@@ -87,16 +89,16 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-(umask 077 && cat -- "$file" >"$tmp/prompt")
+(umask 077 && cat -- ${file:+"$file"} >"$tmp/prompt")
 send=(heartbeat-stop send --inbox "$inbox" --id "$id")
 recover=(heartbeat-stop recover --inbox "$inbox" --on-orphan "$policy")
 : >"$tmp/note"
 note() { tail -n 1 "$tmp/note" | sed 's/^heartbeat-stop: //'; }
+recovered() { [ ! -s "$tmp/recovered" ] || printf '; its session was ended: %s' "$(tail -n 1 "$tmp/recovered")"; }
 why() { heartbeat-stop status --inbox "$inbox" 2>/dev/null | sed -n 's/^why *//p'; }
 
-# A session that this step is itself a part of would pass these on: ours would take
-# itself for its child, and write no transcript. With CI it would take itself for a
-# part of the pipeline.
+# By these our session would take itself for another one's child, as which it may
+# write no transcript, or for a part of the pipeline.
 inherited=()
 for name in CI CLAUDECODE AI_AGENT CLAUDE_CODE_SESSION_ID CLAUDE_CODE_CHILD_SESSION CLAUDE_CODE_ENTRYPOINT \
 	CLAUDE_CODE_EXECPATH CLAUDE_CODE_MESSAGING_SOCKET CLAUDE_CODE_MESSAGING_TOKEN CLAUDE_CODE_CHILD_NOTES_DIR \
@@ -157,13 +159,12 @@ case $status in
 *)
 	reason=$(why)
 	end_session
-	[ ! -s "$tmp/recovered" ] || reason="$reason; its session was ended: $(tail -n 1 "$tmp/recovered")"
 	;;
 esac
 [ ! -s "$tmp/session" ] || ended=" ($(tail -n 1 "$tmp/session"))"
 case $status in
 0) say "$id was answered" ;;
-124) say "$id was not answered within $timeout: $reason" ;;
+124) say "$id was not answered in time (--timeout $timeout): $reason$(recovered)" ;;
 143) say "the session ended before it came to $id$ended: $reason"; status=1 ;;
 *) say "$(note)$ended" ;;
 esac
