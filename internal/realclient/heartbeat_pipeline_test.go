@@ -3,8 +3,10 @@ package realclient
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -65,7 +67,7 @@ func (p *pipeline) ran(s *started, want int, words ...string) (stdout string) {
 		assert.Contains(p.t, stderr, w)
 	}
 	assert.Empty(p.t, p.files(), "temporary files")
-	p.until(p.ctx, "the session is gone", func() bool { return len(p.commandLines("--settings")) == 0 })
+	p.until(p.ctx, "the session is gone", func() bool { return len(p.processes("--settings")) == 0 })
 	return stdout
 }
 
@@ -99,33 +101,67 @@ func (r *rig) sent(e entry) entry {
 	return e
 }
 
-// commandLines are those of the workspace's processes that have some text.
-func (w *Workspace) commandLines(text string) (all []string) {
+// processes are the command line and the environment of the workspace's processes
+// whose command line has some text.
+func (w *Workspace) processes(text string) (all [][2]string) {
 	paths, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well-formed
 	for _, path := range paths {
 		environ, _ := os.ReadFile(filepath.Join(path, "environ")) // it may have ended
 		line, _ := os.ReadFile(filepath.Join(path, "cmdline"))
 		if bytes.Contains(environ, []byte("\x00HOME="+w.Home+"\x00")) && bytes.Contains(line, []byte(text)) {
-			all = append(all, string(line))
+			all = append(all, [2]string{string(line), string(environ)})
 		}
 	}
 	return all
 }
 
-// The step works through what waited before, and prints the reply. Running it
-// again asks nobody.
+// atWork is what a step and its session look like while the model is asked.
+type atWork struct {
+	shown    [][2]string // processes with the prompt on their command line
+	sessions [][2]string
+	files    map[string]string
+	err      error
+}
+
+// A step that is called wrongly says so, and does nothing.
+func TestPipelineStepUsage(t *testing.T) {
+	out, err := exec.Command(ciPrompt, "--help").Output()
+	require.NoError(t, err)
+	assert.Contains(t, string(out), "Usage: ci-prompt.sh --inbox PATH --id ID")
+	box := filepath.Join(t.TempDir(), "inbox.jsonl")
+	for words, args := range map[string][]string{
+		"no inbox":                     {"--id", "1"},
+		"no id":                        {"--inbox", box},
+		"unknown argument --wait":      {"--wait"},
+		"--id needs a value":           {"--inbox", box, "--id"},
+		"there is no folder /nonesuch": {"--inbox", box, "--id", "1", "--project", "/nonesuch"},
+		"--on-orphan is deadletter, retry or drop": {"--inbox", box, "--id", "1", "--on-orphan", "later"},
+		"heartbeat-stop is not on the PATH":        {"--inbox", box, "--id", "1"},
+	} {
+		cmd := exec.Command(ciPrompt, args...)
+		cmd.Env = []string{"PATH=" + t.TempDir() + ":/usr/bin:/bin"}
+		out, err := cmd.CombinedOutput()
+		var status *exec.ExitError
+		require.ErrorAs(t, err, &status)
+		assert.Equal(t, 1, status.ExitCode())
+		assert.Contains(t, string(out), words)
+	}
+	assert.NoFileExists(t, box)
+}
+
+// The step works through what waited before, prints the reply, and leaves what
+// came later. Running it again asks nobody.
 func TestHeartbeatPipelineAnswered(t *testing.T) {
 	var p *pipeline
-	var shown []string
-	var files map[string]string
+	var seen atWork
+	all := some(5, verbatim)
+	all[3].text = "[e4] of\nthe \"pipeline\" [e4]"
 	p = inPipeline(within(t), t, func(tag string, nth int) standin.Reply {
 		if tag == "[e4]" {
-			shown, files = p.commandLines("[e4] of"), p.files()
+			seen = atWork{p.processes("[e4] of"), p.processes("--settings"), p.files(), appendLine(p.inbox, all[4].line)}
 		}
 		return own(tag, nth)
 	})
-	all := some(4)
-	all[3].text = "[e4] of\nthe \"pipeline\" [e4]"
 	p.add(all[:3]...)
 	for range 2 {
 		stdout := p.ran(p.step(all[3]), 0, "[e4] was answered")
@@ -133,11 +169,27 @@ func TestHeartbeatPipelineAnswered(t *testing.T) {
 		assert.Equal(t, 5, p.turns())
 	}
 	all[3] = p.sent(all[3])
-	p.settled(answeredOnce(all...)...)
-	assert.Empty(t, shown, "the prompt shows in the process list")
-	assert.Equal(t, map[string]string{"ci-prompt.*": "drwx------", "prompt": "-rw-------", "settings.json": "-rw-------"}, files)
-	assert.True(t, p.transcribed("[e4]"), "the session took itself for another one's child")
+	p.logged(append(answeredOnce(all[:4]...), fate{entry: all[4]})...)
+	assert.Nil(t, p.flying())
 	assert.NoFileExists(t, p.projectSettings())
+
+	require.NoError(t, seen.err)
+	assert.Empty(t, seen.shown, "the prompt shows in the process list")
+	assert.Equal(t, map[string]string{"ci-prompt.*": "drwx------", "prompt": "-rw-------", "settings.json": "-rw-------"}, seen.files)
+	require.Len(t, seen.sessions, 1)
+	for _, name := range []string{"CI", "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION"} {
+		assert.NotContains(t, seen.sessions[0][1], "\x00"+name+"=", "what the step is a part of")
+	}
+}
+
+// appendLine is add for what runs beside the test.
+func appendLine(path, line string) error {
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(line + "\n")
+	return errors.Join(err, file.Close())
 }
 
 // Steps that run at once take turns, and none cuts off another one's entry.
@@ -211,7 +263,7 @@ func TestHeartbeatPipelineTimedOut(t *testing.T) {
 	all := some(2, verbatim)
 	p.add(all[0])
 	stdout := p.ran(p.step(all[1], "--timeout", "6s", "--on-orphan", "retry"), 124,
-		"[e2] was not answered within 6s: waiting for an answer to the entry [e2]", "attempt 1", "will be delivered again")
+		"[e2] was not answered in time (--timeout 6s): waiting for an answer to the entry [e2]", "attempt 1", "will be delivered again")
 	assert.Empty(t, stdout)
 	p.says("no session", "waits to be delivered again")
 	p.ran(p.step(all[1]), 0)
@@ -232,7 +284,7 @@ func TestHeartbeatPipelineCancelled(t *testing.T) {
 			_, stderr, status := step.wait()
 			assert.Equal(t, 128+int(sig), status, stderr)
 			assert.True(t, gone(session))
-			assert.Empty(t, p.commandLines("--settings"))
+			assert.Empty(t, p.processes("--settings"))
 			assert.Empty(t, p.files())
 			require.Len(t, p.deadLetters(), 1)
 			assert.Nil(t, p.flying())
