@@ -52,6 +52,9 @@ type awaiting struct {
 	entry                Receipt
 	results, deadLetters Tail
 	outcome              Outcome
+	// elsewhere is the outcome of a line like the entry's at another place: the
+	// entry's own if somebody moved it there.
+	elsewhere Outcome
 }
 
 func (a *awaiting) run(ctx context.Context, poll time.Duration) (Outcome, error) {
@@ -116,7 +119,11 @@ func (a *awaiting) look(ctx context.Context) error {
 			return err
 		}
 	}
-	return ErrGone
+	if a.elsewhere == (Outcome{}) {
+		return ErrGone
+	}
+	a.outcome = a.elsewhere
+	return nil
 }
 
 func (a *awaiting) makeGood(ctx context.Context) error {
@@ -130,8 +137,8 @@ func (a *awaiting) makeGood(ctx context.Context) error {
 func (a *awaiting) readOutcomes() error {
 	err := a.results.Lines(func(l []byte) {
 		var r Result
-		if a.outcome.Result == nil && mayHold(l, a.entry.EntryID) && json.Unmarshal(l, &r) == nil && a.is(r.EntryID, r.StartOffset) {
-			a.outcome.Result = &r
+		if mayHold(l, a.entry.EntryID) && json.Unmarshal(l, &r) == nil && r.EntryID == a.entry.EntryID {
+			a.note(Outcome{Result: &r}, r.StartOffset)
 		}
 	})
 	if err != nil || a.outcome != (Outcome{}) {
@@ -139,14 +146,21 @@ func (a *awaiting) readOutcomes() error {
 	}
 	return a.deadLetters.Lines(func(l []byte) {
 		var d DeadLetter
-		if a.outcome.DeadLetter == nil && mayHold(l, a.entry.EntryID) && json.Unmarshal(l, &d) == nil && d.Reason != "" && a.is(d.EntryID, d.StartOffset) {
-			a.outcome.DeadLetter = &d
+		if mayHold(l, a.entry.EntryID) && json.Unmarshal(l, &d) == nil && d.Reason != "" && d.EntryID == a.entry.EntryID {
+			a.note(Outcome{DeadLetter: &d}, d.StartOffset)
 		}
 	})
 }
 
-func (a *awaiting) is(entryID string, start int64) bool {
-	return entryID == a.entry.EntryID && (a.entry.Start == a.entry.End || a.entry.Start == start)
+// note keeps the first outcome of a line like the entry's that stood there.
+func (a *awaiting) note(o Outcome, start int64) {
+	kept := &a.elsewhere
+	if a.entry.Start == a.entry.End || a.entry.Start == start {
+		kept = &a.outcome
+	}
+	if *kept == (Outcome{}) {
+		*kept = o
+	}
 }
 
 // stillThere reports whether the entry waits, is in flight, or is to come.

@@ -221,6 +221,18 @@ func TestAwaitAnEntryThatMoves(t *testing.T) {
 	assert.Equal(t, "reply to x", o.Result.Reply)
 }
 
+// The same where it was answered there before anybody looked.
+func TestAwaitAnEntryThatMovedUnseen(t *testing.T) {
+	box := newBox(t, "first\n")
+	r := send(t, box, inbox.Message{Text: "x", ID: "job"})
+	replace(t, box.Path(), "another first line\n"+strings.TrimPrefix(read(t, box.Path()), "first\n"))
+	drain(t, box)
+	o, err := box.Await(t.Context(), r, never)
+	require.NoError(t, err)
+	require.NotNil(t, o.Result)
+	assert.Equal(t, "reply to x", o.Result.Reply)
+}
+
 func TestAwaitAnEntryThatIsSkipped(t *testing.T) {
 	box := newBox(t, "")
 	r := send(t, box, inbox.Message{Text: "x"})
