@@ -18,10 +18,11 @@ import (
 // that its first argument names.
 func TestMain(m *testing.M) {
 	disktest.Main(m, map[string]func() int{
-		"hold":  command(holdLock),
-		"view":  command(printView),
-		"work":  command(workThrough),
-		"await": command(awaitNamed),
+		"hold":    command(holdLock),
+		"view":    command(printView),
+		"work":    command(workThrough),
+		"await":   command(awaitNamed),
+		"promote": command(promote),
 	})
 }
 
@@ -139,4 +140,11 @@ func awaitNamed(box *inbox.Inbox) error {
 		fmt.Println(o.DeadLetter.Reason)
 	}
 	return nil
+}
+
+// promote moves what is due, once its input ends.
+func promote(box *inbox.Inbox) error {
+	fmt.Println("ready")
+	untilInputEnds()
+	return box.Promote(context.Background())
 }

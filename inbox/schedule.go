@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"time"
 
 	"heartbeat/internal/disk"
@@ -29,15 +30,12 @@ type Scheduled struct {
 func readScheduled(f io.ReaderAt, size int64) (all []Scheduled, foreign int, err error) {
 	seen := map[string]bool{}
 	err = eachLine(io.NewSectionReader(f, 0, size), 0, func(_, _ int64, l []byte, whole bool) bool {
-		if len(bytes.TrimSpace(l)) == 0 || !whole {
-			return true
-		}
-		s, ok := parseScheduled(l)
-		if !ok {
-			foreign++
-		} else if !seen[s.EntryID] {
+		switch s, ok := parseScheduled(l); {
+		case ok && !seen[s.EntryID]: // an editor may have left out the last newline
 			seen[s.EntryID] = true
 			all = append(all, s)
+		case !ok && whole && len(bytes.TrimSpace(l)) > 0:
+			foreign++
 		}
 		return true
 	})
@@ -116,9 +114,9 @@ func (t *Tx) promote() error {
 		t.st.Scheduled = nil
 		return nil
 	}
-	now := t.box.opts.Now().UnixNano()
+	now := t.box.opts.Now()
 	if m, err := flat.Parse(t.st.Scheduled); err == nil && m.Int("size") == f.Info().Size && m.Int("mtime_ns") == f.Info().Mtime {
-		if t.due = m.Int("due_ns"); t.due == 0 || t.due > now {
+		if t.due = m.Int("due_ns"); t.due == 0 || time.Unix(0, t.due).After(now) {
 			return nil
 		}
 	}
@@ -132,10 +130,9 @@ func (t *Tx) promote() error {
 	seen := scheduleSeen{size: f.Info().Size, mtime: f.Info().Mtime}
 	var due []Scheduled
 	for _, s := range all {
-		at := s.NotBefore.UnixNano()
-		if at <= now {
+		if !s.NotBefore.After(now) {
 			due = append(due, s)
-		} else if seen.due == 0 || at < seen.due {
+		} else if at := nanoseconds(s.NotBefore); seen.due == 0 || at < seen.due {
 			seen.due = at
 		}
 	}
@@ -144,6 +141,14 @@ func (t *Tx) promote() error {
 		return nil // kept in mind with the next commit
 	}
 	return t.promoteDue(due)
+}
+
+// nanoseconds since 1970, of which an int64 has no more than until 2262.
+func nanoseconds(at time.Time) int64 {
+	if most := time.Unix(0, math.MaxInt64); at.After(most) {
+		return math.MaxInt64
+	}
+	return at.UnixNano()
 }
 
 func (t *Tx) promoteDue(due []Scheduled) error {
@@ -158,8 +163,8 @@ func (t *Tx) promoteDue(due []Scheduled) error {
 	if t.file == nil && t.st.Cursor > 0 {
 		t.startOver()
 	}
-	for _, s := range due {
-		t.appendRecord(appendRecord{File: queueName, Line: s.line, Promoted: true})
+	for _, s := range due { // as data, since JSON would lose spaces around the line
+		t.appendRecord(appendRecord{File: queueName, Data: s.line, Promoted: true})
 	}
 	t.st.Scheduled = nil
 	if err := t.Commit(); err != nil {
@@ -169,7 +174,7 @@ func (t *Tx) promoteDue(due []Scheduled) error {
 }
 
 // beingWritten reports whether the queue file ends in a line without a newline
-// that nobody took for an entry yet.
+// that nobody took for an entry yet, and that has something in it.
 func (t *Tx) beingWritten() (bool, error) {
 	torn, err := t.tornTail()
 	if err != nil || !torn {
@@ -179,7 +184,18 @@ func (t *Tx) beingWritten() (bool, error) {
 	if d := t.inFlight; d != nil && !d.Detached {
 		settled = max(settled, d.EndOffset)
 	}
-	return settled < t.size(), nil
+	if settled >= t.size() {
+		return false, nil
+	}
+	start, err := lineStart(t.file, t.size())
+	if err != nil {
+		return false, fmt.Errorf("read inbox: %w", err)
+	}
+	l, err := readLine(t.file, start, t.size(), MaxLine)
+	if err != nil {
+		return false, fmt.Errorf("read inbox: %w", err)
+	}
+	return !l.blank(), nil
 }
 
 // unschedule takes lines that now stand in the queue out of .scheduled.jsonl. It
@@ -199,7 +215,7 @@ func (t *Tx) unschedule(promoted []appendRecord) error {
 	}
 	after := make([]byte, 0, len(before))
 	for l := range bytes.Lines(before) {
-		if !gone[entryID(bytes.TrimRight(l, "\r\n"))] {
+		if !gone[entryID(bytes.TrimSuffix(bytes.TrimSuffix(l, []byte("\n")), []byte("\r")))] {
 			after = append(after, l...)
 		}
 	}
