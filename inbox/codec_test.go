@@ -107,23 +107,30 @@ func FuzzResultCodec(f *testing.F) {
 }
 
 func FuzzStateCodec(f *testing.F) {
-	f.Add(int64(1), "inbox.jsonl", int64(2), "", []byte(nil), []byte(nil), "", []byte(nil), 0, int64(3), 0, false, []byte(nil))
-	f.Add(int64(-1), "\"\\\n\x00<&>", int64(1<<62), "sum", []byte(`{"a":1}`), []byte(`[]`), "é", []byte(`[{}]`), 7, int64(0), 2, true, []byte(`{"x":"\n"}`))
+	f.Add(int64(1), "inbox.jsonl", int64(2), "", []byte(nil), []byte(nil), "", []byte(nil), 0, int64(3), 0, false, []byte(nil), []byte(nil))
+	f.Add(int64(-1), "\"\\\n\x00<&>", int64(1<<62), "sum", []byte(`{"a":1}`), []byte(`[]`), "é", []byte(`[{}]`), 7, int64(0), 2, true,
+		[]byte(`{"x":"\n"}`), []byte(" {} \r\xff"))
 	f.Fuzz(func(t *testing.T, seq int64, name string, n int64, sum string, inFlight, redeliver []byte, session string, sessions []byte,
-		acknowledged int, end int64, generation int, newline bool, line []byte,
+		acknowledged int, end int64, generation int, newline bool, line, data []byte,
 	) {
 		want := state{
 			Version: stateVersion, Seq: seq, Inbox: valid(name), Cursor: n,
 			AnchorStart: end, AnchorSum: valid(sum), SeenSize: n + 1, SeenMtime: n + 2, SyncedTo: n + 3,
+			SeenFile: valid(session), Lock: valid(sum), Boot: valid(name),
 			InFlight: anyJSON(t, inFlight), Redeliver: anyJSON(t, redeliver),
 			Session: valid(session), Acknowledged: acknowledged, Sessions: anyJSON(t, sessions),
+			Paused: anyJSON(t, redeliver), Totals: anyJSON(t, sessions), Scheduled: anyJSON(t, inFlight), Punching: n,
 			ResultsEnd: end + 1, ResultsGen: generation, DeadLettersEnd: end + 2, DeadLettersGen: generation + 1,
+			EventsEnd: end + 3, EventsGen: generation + 2, ScheduledEnd: end + 4, ScheduledGen: generation + 3, QueueGen: generation + 4,
 		}
 		if l := anyJSON(t, line); l != nil {
 			want.Appends = []appendRecord{
 				{File: resultsName, At: end, Generation: generation, Newline: newline, Line: l},
-				{File: valid(name), At: n, Line: l},
+				{File: valid(name), At: n, Promoted: newline, Line: l},
 			}
+		}
+		if len(data) > 0 {
+			want.Appends = append(want.Appends, appendRecord{File: queueName, At: n, Promoted: !newline, Data: data})
 		}
 		ours := want.encode()
 		parse(t, ours)
@@ -134,5 +141,65 @@ func FuzzStateCodec(f *testing.F) {
 		read, err := decodeWhole([]byte(plain(t, want)))
 		require.NoError(t, err)
 		assert.Equal(t, plain(t, want), plain(t, read))
+		again, err := decodeWhole(ours)
+		require.NoError(t, err)
+		require.Len(t, again.Appends, len(want.Appends))
+		for i, a := range want.Appends {
+			assert.Equal(t, a.bytes(), again.Appends[i].bytes(), "what is written, to the byte")
+		}
+	})
+}
+
+func FuzzTotalsCodec(f *testing.F) {
+	f.Add(int64(1), int64(2), int64(3), int64(4), []byte(nil), int64(5), []byte{1, 2, 3}, int64(0), int64(0))
+	f.Add(int64(-1), int64(1<<62), int64(0), int64(0), []byte(`{"orphaned":1,"é":2}`), int64(1<<62), []byte("\xff0123456789abc"), int64(1), int64(2))
+	f.Fuzz(func(t *testing.T, delivered, redelivered, answered, dropped int64, deadLetters []byte, sum int64, counts []byte, sec, nsec int64) {
+		want := Totals{Delivered: delivered, Redelivered: redelivered, Answered: answered, Dropped: dropped, LatencySum: time.Duration(sum)}
+		var by map[Reason]int64
+		if json.Unmarshal(deadLetters, &by) == nil && len(by) > 0 {
+			want.deadLetters = json.RawMessage(plain(t, by))
+		}
+		for i := range want.latency {
+			if i < len(counts) {
+				want.latency[i] = int64(counts[i]) << (i * 4)
+			}
+		}
+		if sec != 0 {
+			at := anyTime(sec, nsec)
+			want.LastAcknowledgedAt = &at
+		}
+		ours := want.encode()
+		parse(t, ours)
+		got, err := decodeTotals(ours)
+		require.NoError(t, err)
+		assert.Equal(t, plain(t, want.complete()), plain(t, got.complete()))
+		assert.Equal(t, ours, got.encode())
+	})
+}
+
+// FuzzTotals takes any record for totals: it is refused, or says what it says
+// again once it was written anew.
+func FuzzTotals(f *testing.F) {
+	for _, s := range []string{"", "{}", `{"delivered":1}`, `{"latency":"1 2 3"}`, `{"latency":"x"}`, `{"dead_letters":[]}`, `{"last_acknowledged_at":"soon"}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, record []byte) {
+		n, err := decodeTotals(record)
+		if err != nil {
+			return
+		}
+		again, err := decodeTotals(n.encode())
+		require.NoError(t, err)
+		assert.Equal(t, plain(t, n.complete()), plain(t, again.complete()))
+	})
+}
+
+func FuzzScheduleSeenCodec(f *testing.F) {
+	f.Add(int64(0), int64(0), int64(0))
+	f.Add(int64(1<<62), int64(-1), int64(1)<<62)
+	f.Fuzz(func(t *testing.T, size, mtime, due int64) {
+		m := parse(t, scheduleSeen{size, mtime, due}.encode())
+		assert.Equal(t, []int64{size, mtime, due}, []int64{m.Int("size"), m.Int("mtime_ns"), m.Int("due_ns")})
+		require.NoError(t, m.Err())
 	})
 }
