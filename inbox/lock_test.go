@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -102,4 +103,25 @@ func TestTransactionsExcludeEachOther(t *testing.T) {
 		inside.Add(-1)
 		return nil
 	}))
+}
+
+// Who holds the lock is told without taking it, where the system tells.
+func TestLock(t *testing.T) {
+	box := newBox(t, oldContent)
+	assert.Zero(t, box.Lock())
+	assert.NoFileExists(t, beside(box, ".inbox-lock"))
+	holder := child("hold", box).Start(t)
+	require.Equal(t, "held", holder.Line(t))
+	if runtime.GOOS == "linux" {
+		assert.Positive(t, box.Lock())
+		assert.NotEqual(t, os.Getpid(), box.Lock())
+	}
+	holder.Kill(t)
+	assert.Zero(t, box.Lock())
+	tx := begin(t, box)
+	if runtime.GOOS == "linux" {
+		assert.Equal(t, os.Getpid(), box.Lock())
+	}
+	require.NoError(t, tx.Close())
+	assert.Zero(t, box.Lock())
 }

@@ -1,14 +1,19 @@
 package host_test
 
 import (
+	"bufio"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/host"
 )
@@ -16,7 +21,12 @@ import (
 const child = "HEARTBEAT_TEST_CHILD"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(child) != "" {
+	if task := os.Getenv(child); task != "" {
+		if err := prepare(task); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println("ready")
 		_, _ = io.Copy(io.Discard, os.Stdin) // until the parent lets go
 		return
 	}
@@ -53,14 +63,41 @@ func TestRandomNames(t *testing.T) {
 	}
 }
 
+// prepare is what a child does before it waits for its end.
+func prepare(task string) error {
+	what, arg, _ := strings.Cut(task, " ")
+	switch what {
+	case "lock": // a file, as long as this process lives
+		fd, err := unix.Open(arg, unix.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		return unix.Flock(fd, unix.LOCK_EX)
+	case "name": // its main thread, which is the process's name
+		return os.WriteFile("/proc/"+strconv.Itoa(os.Getpid())+"/comm", []byte(arg), 0)
+	}
+	return nil
+}
+
 // start starts a child that lives until its input is closed.
 func start(t *testing.T) (cmd *exec.Cmd, input io.WriteCloser) {
 	t.Helper()
+	return startFor(t, "wait")
+}
+
+// startFor starts a child that did its task by the time that startFor returns.
+func startFor(t *testing.T, task string) (cmd *exec.Cmd, input io.WriteCloser) {
+	t.Helper()
 	cmd = exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), child+"=1", "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), child+"="+task, "GORACE=atexit_sleep_ms=0")
 	input, err := cmd.StdinPipe()
 	require.NoError(t, err)
+	output, err := cmd.StdoutPipe()
+	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
+	line, err := bufio.NewReader(output).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "ready\n", line)
 	return cmd, input
 }
 
@@ -90,4 +127,23 @@ func TestDiedBefore(t *testing.T) {
 	require.NoError(t, input.Close())
 	require.NoError(t, cmd.Wait())
 	<-host.WatchProcess(cmd.Process.Pid).Died()
+}
+
+func TestProcessStart(t *testing.T) {
+	own := host.ProcessStart(os.Getpid())
+	assert.Positive(t, own)
+	assert.Equal(t, own, host.ProcessStart(os.Getpid()))
+	for _, nobody := range []int{0, -1, 1 << 30} {
+		assert.Zero(t, host.ProcessStart(nobody), nobody)
+	}
+	cmd, input := start(t)
+	started := host.ProcessStart(cmd.Process.Pid)
+	assert.GreaterOrEqual(t, started, own)
+	assert.Equal(t, started, host.ProcessStart(cmd.Process.Pid))
+	died := host.WatchProcess(cmd.Process.Pid).Died()
+	require.NoError(t, input.Close())
+	<-died
+	assert.Zero(t, host.ProcessStart(cmd.Process.Pid), "nobody has waited for it yet")
+	require.NoError(t, cmd.Wait())
+	assert.Zero(t, host.ProcessStart(cmd.Process.Pid))
 }

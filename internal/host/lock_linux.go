@@ -21,11 +21,10 @@ func LockHolder(path string) int {
 	if err != nil {
 		return 0
 	}
-	inode := []byte(":" + strconv.FormatUint(st.Ino, 10))
-	device := fmt.Appendf(nil, "%02x:%02x", unix.Major(st.Dev), unix.Minor(st.Dev))
+	file := fmt.Appendf(nil, "%02x:%02x:%d", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
 	for l := range bytes.Lines(locks) {
 		f := bytes.Fields(l) // 1: FLOCK ADVISORY WRITE 708 08:01:131074 0 EOF
-		if len(f) < 6 || !bytes.Equal(f[1], []byte("FLOCK")) || !bytes.HasSuffix(f[5], inode) || !bytes.HasPrefix(f[5], device) {
+		if len(f) < 6 || !bytes.Equal(f[1], []byte("FLOCK")) || !bytes.Equal(f[5], file) {
 			continue
 		}
 		if pid, err := strconv.Atoi(string(f[4])); err == nil && pid > 0 {
