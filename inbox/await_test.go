@@ -266,9 +266,9 @@ func TestAwaitBesideARotation(t *testing.T) {
 			r := send(t, box, inbox.Message{Text: "x"})
 			settle(t, box, answer("1"))
 			settle(t, box, answer("2"))
-			got, late := await(t, box, r), make(<-chan awaited)
+			got := await(t, box, r)
 			rotate(t, box)
-			late = await(t, box, r)
+			late := await(t, box, r)
 			settle(t, box, answer("3"))
 			settle(t, box, answer("done"))
 			for _, got := range []<-chan awaited{got, late} {

@@ -29,11 +29,11 @@ func counts(t testing.TB, box *inbox.Inbox) inbox.Totals {
 
 func TestTotals(t *testing.T) {
 	now := clockOf(t, newBox(t, "a\nb\n\"\"\nc\nd\n{\"prompt\":\"x\",\"expires_at\":\"2020-01-01T00:00:00Z\"}\ne\nf\n"))
-	box, last := now.box, noon
+	box := now.box
 	assert.Equal(t, inbox.Totals{}, counts(t, box))
 	deliver(t, box)
 	assert.Equal(t, inbox.Totals{Delivered: 1}, counts(t, box))
-	last = noon.Add(3 * time.Second)
+	last := noon.Add(3 * time.Second)
 	now.set(last)
 	acknowledge(t, box, "done")
 	want := inbox.Totals{

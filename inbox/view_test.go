@@ -49,10 +49,10 @@ func totals(t testing.TB, box *inbox.Inbox) inbox.Totals {
 
 // fileStamp is what any change of a file changes.
 type fileStamp struct {
-	content              string
-	inode                uint64
-	access, write, other time.Duration
-	mode                 os.FileMode
+	content      string
+	inode        uint64
+	write, other time.Duration
+	mode         os.FileMode
 }
 
 func stamps(t testing.TB, box *inbox.Inbox) map[string]fileStamp {
