@@ -189,3 +189,24 @@ func TestSyncDirOfFile(t *testing.T) {
 	write(t, path, "")
 	require.ErrorIs(t, disk.SyncDir(path), unix.ENOTDIR)
 }
+
+// What was opened before is asked anew, whoever wrote to it since.
+func TestSettled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	write(t, path, "one\n")
+	f, err := disk.OpenRead(path)
+	require.NoError(t, err)
+	info, err := f.Settled()
+	require.NoError(t, err)
+	assert.EqualValues(t, 4, info.Size)
+	other, _, err := disk.OpenAppend(path)
+	require.NoError(t, err)
+	_, err = other.Append([]byte("two\n"))
+	require.NoError(t, err)
+	require.NoError(t, other.Close())
+	info, err = f.Settled()
+	require.NoError(t, err)
+	assert.EqualValues(t, 8, info.Size)
+	assert.Equal(t, info, f.Info())
+	require.NoError(t, f.Close())
+}
