@@ -144,9 +144,7 @@ func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark) (r
 	} else if torn && still != t.mark() && willQueue(drafts) {
 		return nil, ErrTorn
 	}
-	if t.file == nil && t.st.Cursor > 0 {
-		t.startOver()
-	}
+	t.noticeGone()
 	for began := time.Now(); len(drafts) > 0 && (len(receipts) == 0 || time.Since(began) < holdLock); {
 		n, err := t.appendPart(drafts)
 		if err != nil {

@@ -104,6 +104,20 @@ func (a *awaiting) await(ctx context.Context, w *Watcher) error {
 // look reads what came to the files of outcomes, and makes sure that the entry
 // still can have one.
 func (a *awaiting) look(ctx context.Context) error {
+	err := a.lookOnce(ctx)
+	if passes(err) && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// passes reports whether an error holds the answer up as well, and is no reason
+// to give up waiting for it.
+func passes(err error) bool {
+	return errors.Is(err, ErrLocked) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+}
+
+func (a *awaiting) lookOnce(ctx context.Context) error {
 	// Twice, since making good may be what puts the entry's line into the inbox.
 	for range 2 {
 		there, err := a.stillThere(ctx)
@@ -116,6 +130,9 @@ func (a *awaiting) look(ctx context.Context) error {
 			err = a.readOutcomes()
 		}
 		if err != nil || there || a.outcome != (Outcome{}) {
+			return err
+		}
+		if there, err = a.stillThere(ctx); err != nil {
 			return err
 		}
 	}

@@ -211,6 +211,14 @@ func (t *Tx) startOver() {
 	t.detach()
 }
 
+// noticeGone is for whoever is about to make the queue file: the one that was
+// read from does not come back then.
+func (t *Tx) noticeGone() {
+	if t.file == nil && (t.st.Cursor > 0 || t.st.SeenFile != "") {
+		t.startOver()
+	}
+}
+
 // detach lets what is in flight, or waits to be redelivered, outlive the file
 // that it was read from.
 func (t *Tx) detach() {

@@ -119,9 +119,7 @@ func (t *Tx) Requeue(l Letter) error {
 	if err != nil {
 		return err
 	}
-	if t.file == nil && t.st.Cursor > 0 {
-		t.startOver()
-	}
+	t.noticeGone()
 	t.appendRecord(appendRecord{File: queueName, Data: raw})
 	t.append(deadLetterName, mark)
 	return t.event(Event{Event: EventRequeued, EntryID: l.EntryID, ID: l.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})

@@ -160,9 +160,7 @@ func (t *Tx) promoteDue(due []Scheduled) error {
 		t.st.Scheduled = nil // to be read again
 		return nil
 	}
-	if t.file == nil && t.st.Cursor > 0 {
-		t.startOver()
-	}
+	t.noticeGone()
 	for _, s := range due { // as data, since JSON would lose spaces around the line
 		t.appendRecord(appendRecord{File: queueName, Data: s.line, Promoted: true})
 	}

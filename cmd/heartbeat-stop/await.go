@@ -17,7 +17,9 @@ const (
 	outcomeAnswered = "answered"
 	outcomeDead     = "dead-lettered"
 	outcomeTimedOut = "timed out"
+	outcomeEnded    = "ended" // the waiting, by a signal
 	outcomeGone     = "gone"
+	outcomeUnknown  = "unknown"
 )
 
 // waited is what send --wait prints with --json.
@@ -89,17 +91,23 @@ func (o *sendFlags) judge(box *inbox.Inbox, w *waited, err error) error {
 		w.Outcome = outcomeDead
 		return statusError{exitDeadLettered, fmt.Errorf("the entry %q became a dead letter: %s", w.ID, reasonOf(w.DeadLetter))}
 	case errors.Is(err, errTimedOut):
-		w.Outcome, w.Found = outcomeTimedOut, whereIs(box, w.ID)
-		return statusError{exitTimedOut, fmt.Errorf(
-			"the entry %q was not answered within %s: it stays %s and may be answered yet: to go on waiting, send it again with --id %s --wait",
-			w.ID, &o.timeout, w.Found, w.ID)}
+		w.Outcome = outcomeTimedOut
+		return statusError{exitTimedOut, fmt.Errorf("the entry %q was not answered within %s: it %s", w.ID, &o.timeout, w.stays(box))}
 	case errors.As(err, &by):
-		w.Outcome, w.Found = outcomeTimedOut, whereIs(box, w.ID)
-		return statusError{128 + int(by.Signal), fmt.Errorf("%w: the entry %q stays %s", err, w.ID, w.Found)}
+		w.Outcome = outcomeEnded
+		return statusError{128 + int(by.Signal), fmt.Errorf("%w: the entry %q %s", by, w.ID, w.stays(box))}
 	case errors.Is(err, inbox.ErrGone):
 		w.Outcome = outcomeGone
+		return fmt.Errorf("the entry %q is gone: it was dropped, its result was taken away, or the inbox was truncated or replaced", w.ID)
 	}
+	w.Outcome = outcomeUnknown
 	return err
+}
+
+// stays looks where the entry is, and says how to go on waiting for it.
+func (w *waited) stays(box *inbox.Inbox) string {
+	w.Found = whereIs(box, w.ID)
+	return fmt.Sprintf("stays %s and may be answered yet: to go on waiting, send it again with --id %s --wait", w.Found, quote(w.ID))
 }
 
 // reasonOf is why an entry became a dead letter, in words.

@@ -25,6 +25,7 @@ import (
 //	snapshot NAME, unchanged NAME                nothing was touched
 //	start NAME SESSION PROMPT ACTIVE REPLY ...   a hook beside the script, then
 //	waiting NAME, signal NAME TERM, finish NAME  what happens to it
+//	run NAME COMMAND...                          any other command beside the script
 //	await exists FILE, await dead PID, ...       no sleeping: a bounded wait
 //
 // PROMPT may be `-`: a client that has no prompt_id. With TRANSCRIPT set, turn
@@ -43,7 +44,7 @@ func TestScripts(t *testing.T) {
 			"queue": cmdQueue, "append": cmdAppend, "write": cmdWrite, "times": cmdTimes,
 			"lines": cmdLines, "json": cmdJSON, "same": cmdSame, "keeps": cmdKeeps, "texts": cmdTexts,
 			"snapshot": cmdSnapshot, "unchanged": cmdUnchanged, "words": cmdWords, "reap": cmdReap,
-			"start": cmdStart, "waiting": cmdWaiting, "signal": cmdSignal, "finish": cmdFinish,
+			"start": cmdStart, "run": cmdRun, "waiting": cmdWaiting, "signal": cmdSignal, "finish": cmdFinish,
 			"await": cmdAwait, "asuser": cmdAsUser, "fill": cmdFill,
 		},
 	})
@@ -75,6 +76,9 @@ func condition(name string) (bool, error) {
 		return os.Geteuid() == 0, nil
 	case "userns":
 		err := exec.Command("unshare", "-r", "sh", "-c", "echo 0 > /proc/sys/user/max_inotify_instances").Run()
+		return err == nil, nil
+	case "mounts":
+		err := exec.Command("unshare", "-rm", "sh", "-c", "mount -t tmpfs none /mnt").Run()
 		return err == nil, nil
 	case "proc":
 		_, err := os.Stat("/proc/self/fdinfo")

@@ -18,17 +18,18 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// hooks are those that scripts started and did not finish yet.
-var hooks sync.Map // of "script's directory/name"
+// running are the commands that scripts started and did not finish yet.
+var running sync.Map // of "script's directory/name"
 
-// background is a hook that runs beside its script.
+// background is a command that runs beside its script.
 type background struct {
 	cmd         *exec.Cmd
+	hook        bool // its end is a decision
 	out, stderr bytes.Buffer
 	done        chan error
 }
 
-func hookKey(ts *testscript.TestScript, name string) string { return ts.Getenv("WORK") + "/" + name }
+func runningKey(ts *testscript.TestScript, name string) string { return ts.Getenv("WORK") + "/" + name }
 
 // cmdStart starts a Stop hook: `start NAME SESSION PROMPT ACTIVE REPLY [FLAG...]`.
 // HOOK may name a variant of the command.
@@ -36,16 +37,29 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) >= 5, "start NAME SESSION PROMPT ACTIVE REPLY [FLAG...]")
 	stdin, err := json.Marshal(stopInput(ts, args[1:]))
 	ts.Check(err)
-	b := &background{done: make(chan error, 1)}
-	b.cmd = command(ts, cmp.Or(ts.Getenv("HOOK"), "heartbeat-stop"), append([]string{"--inbox", ts.Getenv("INBOX")}, args[5:]...)...)
-	b.cmd.Stdin, b.cmd.Stdout, b.cmd.Stderr = bytes.NewReader(stdin), &b.out, &b.stderr
+	hook := cmp.Or(ts.Getenv("HOOK"), "heartbeat-stop")
+	b := &background{hook: true, cmd: command(ts, hook, append([]string{"--inbox", ts.Getenv("INBOX")}, args[5:]...)...)}
+	b.cmd.Stdin = bytes.NewReader(stdin)
+	beside(ts, args[0], b)
+}
+
+// cmdRun starts any command: `run NAME COMMAND...`. What start says of waiting,
+// signal and finish is so for it too.
+func cmdRun(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg, len(args) >= 2, "run NAME COMMAND...")
+	beside(ts, args[0], &background{cmd: command(ts, args[1], args[2:]...)})
+}
+
+func beside(ts *testscript.TestScript, name string, b *background) {
+	b.cmd.Stdout, b.cmd.Stderr = &b.out, &b.stderr
+	b.done = make(chan error, 1)
 	ts.Check(b.cmd.Start())
 	go func() { b.done <- b.cmd.Wait() }()
-	if _, twice := hooks.LoadOrStore(hookKey(ts, args[0]), b); twice {
-		ts.Fatalf("%s is started already", args[0])
+	if _, twice := running.LoadOrStore(runningKey(ts, name), b); twice {
+		ts.Fatalf("%s is started already", name)
 	}
 	ts.Defer(func() {
-		if _, unfinished := hooks.LoadAndDelete(hookKey(ts, args[0])); unfinished {
+		if _, unfinished := running.LoadAndDelete(runningKey(ts, name)); unfinished {
 			_ = b.cmd.Process.Kill() // best effort: the script failed before finish
 			<-b.done
 		}
@@ -53,7 +67,7 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func started(ts *testscript.TestScript, name string) *background {
-	b, ok := hooks.Load(hookKey(ts, name))
+	b, ok := running.Load(runningKey(ts, name))
 	if !ok {
 		ts.Fatalf("%s is not started", name)
 	}
@@ -98,7 +112,7 @@ func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(syscall.Kill(pidOf(ts, args[0]), s))
 }
 
-// cmdFinish waits for a hook's end: `finish NAME [STATUS]`.
+// cmdFinish waits for the end of what was started: `finish NAME [STATUS]`.
 func cmdFinish(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) == 1 || len(args) == 2, "finish NAME [STATUS]")
 	b, want := started(ts, args[0]), 0
@@ -109,10 +123,15 @@ func cmdFinish(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	select {
 	case err := <-b.done:
-		hooks.Delete(hookKey(ts, args[0]))
+		running.Delete(runningKey(ts, args[0]))
 		status := statusOf(ts, err)
 		output(ts, b.out.Bytes(), b.stderr.Bytes())
-		decided(ts, b.out.Bytes(), status, want)
+		switch {
+		case b.hook:
+			decided(ts, b.out.Bytes(), status, want)
+		case status != want:
+			ts.Fatalf("exit status %d, want %d", status, want)
+		}
 	case <-time.After(patience):
 		ts.Fatalf("%s still runs", args[0])
 	}
@@ -130,9 +149,10 @@ func poll(ts *testscript.TestScript, what string, done func() bool) {
 }
 
 // cmdAwait returns once something is so: `await exists FILE`, `await gone FILE`,
-// `await dead PID`, `await match REGEXP FILE`, `await opened FILE HOOK`.
+// `await dead PID`, `await match REGEXP FILE`, `await opened FILE NAME`, `await
+// asleep NAME`.
 func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
-	plain(ts, neg, len(args) >= 2, "await exists|gone|dead|match|opened ...")
+	plain(ts, neg, len(args) >= 2, "await exists|gone|dead|match|opened|asleep ...")
 	there := func() bool { _, err := os.Stat(ts.MkAbs(args[1])); return err == nil }
 	var done func() bool
 	switch args[0] {
@@ -145,6 +165,8 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	case "opened":
 		pid := pidOf(ts, args[2])
 		done = func() bool { return opened(pid, args[1]) }
+	case "asleep":
+		done = restful(pidOf(ts, args[1]))
 	case "match":
 		re := regexp.MustCompile("(?m)" + args[1])
 		done = func() bool { b, _ := os.ReadFile(ts.MkAbs(args[2])); return re.Match(b) }
@@ -152,6 +174,24 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("await %s?", args[0])
 	}
 	poll(ts, strings.Join(args, " "), done)
+}
+
+// restful finds out whether a process does nothing: none of its threads runs, in
+// many looks one after another.
+func restful(pid int) func() bool {
+	const enough = 50
+	looks := 0
+	return func() bool {
+		looks++
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		for _, thread := range threads {
+			stat, _ := os.ReadFile(thread)
+			if _, state, _ := bytes.Cut(stat, []byte(") ")); !bytes.HasPrefix(state, []byte("S")) {
+				looks = 0
+			}
+		}
+		return looks >= enough
+	}
 }
 
 // opened reports whether a process has a file of that name open.

@@ -88,6 +88,10 @@ func (o *sendFlags) check(f *pflag.FlagSet, args []string) error {
 	switch {
 	case f.Changed("id") && o.id == "":
 		return errors.New("--id is empty: name the entry, or leave the flag out")
+	case f.Changed("file") && o.file == "":
+		return errors.New("--file is empty: name a file, or leave the flag out")
+	case f.Changed("batch") && o.batch == "":
+		return errors.New("--batch is empty: name a file, or - for stdin")
 	case f.Changed("batch") && (o.id != "" || o.file != "" || len(args) > 0):
 		return errors.New("--batch brings texts and ids of its own: leave TEXT, --file and --id out")
 	case f.Changed("timeout") && !o.wait:
