@@ -90,6 +90,14 @@ type draft struct {
 	named bool // by its sender
 }
 
+// goesTo is where the draft will be found once it was appended.
+func (d *draft) goesTo() string {
+	if d.NotBefore != nil {
+		return FoundScheduled
+	}
+	return FoundQueued
+}
+
 func (b *Inbox) draft(all []Message) ([]draft, error) {
 	drafts := make([]draft, len(all))
 	now := b.utcNow()
@@ -109,7 +117,7 @@ func (b *Inbox) draft(all []Message) ([]draft, error) {
 			if len(all) > 1 {
 				err = fmt.Errorf("entry %d: %w", i+1, err)
 			}
-			return nil, err
+			return nil, fmt.Errorf("append: %w", err)
 		}
 		d.Receipt = Receipt{ID: m.ID, EntryID: entryID(d.line)}
 		if at := m.NotBefore; !at.IsZero() {
@@ -190,10 +198,7 @@ func (t *Tx) leaveOutKnown(drafts []draft) error {
 		}
 		p, there := known[d.ID]
 		if !there { // a second one of this name is known by then
-			known[d.ID] = place{where: FoundQueued, entryID: d.EntryID}
-			if d.NotBefore != nil {
-				known[d.ID] = place{where: FoundScheduled, entryID: d.EntryID, notBefore: d.NotBefore}
-			}
+			known[d.ID] = place{where: d.goesTo(), entryID: d.EntryID, notBefore: d.NotBefore}
 			continue
 		}
 		d.Receipt = Receipt{ID: d.ID, EntryID: p.entryID, Found: p.where, Start: p.start, End: p.end, NotBefore: p.notBefore}

@@ -51,8 +51,10 @@ func ParseMessage(line []byte) (Message, error) {
 		return m, errors.New("it is not UTF-8")
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(line), []byte(`"`)) {
-		err := json.Unmarshal(line, &m.Text)
-		return m, err
+		if err := json.Unmarshal(line, &m.Text); err != nil {
+			return m, fmt.Errorf("it is not a JSON string: %w", err)
+		}
+		return m, nil
 	}
 	o, err := flat.Parse(line)
 	if err != nil {
@@ -63,6 +65,9 @@ func ParseMessage(line []byte) (Message, error) {
 	}
 	if flat.TooDeep(line) {
 		return m, errors.New("it is nested too deeply")
+	}
+	if o.IsString(idMember) && o.String(idMember) == "" {
+		return m, errors.New("its id is empty: name the entry, or leave the member out")
 	}
 	m.ID, m.Text = o.String(idMember), o.String(promptMember)
 	m.NotBefore, m.Expires = o.Time(notBeforeMember), o.Time(expiresMember)
@@ -75,16 +80,22 @@ func ParseMessage(line []byte) (Message, error) {
 	return m, o.Err()
 }
 
+// Check reports what keeps a message from being appended.
+func (m Message) Check() error {
+	_, err := m.encode(time.Time{})
+	return err
+}
+
 // encode is the entry's line.
 func (m Message) encode(now time.Time) ([]byte, error) {
 	if !utf8.ValidString(m.ID) {
-		return nil, fmt.Errorf("append: the id %q is not UTF-8", m.ID)
+		return nil, fmt.Errorf("the id %q is not UTF-8", m.ID)
 	}
 	if i := firstInvalid(m.Text); i >= 0 {
-		return nil, fmt.Errorf("append: the text is not UTF-8 (byte %d): convert it first, so that nothing of it is changed on the way", i)
+		return nil, fmt.Errorf("the text is not UTF-8 (byte %d): convert it first, so that nothing of it is changed on the way", i)
 	}
 	if strings.TrimSpace(m.Text) == "" {
-		return nil, errors.New("append: the text is empty: there is nothing to deliver")
+		return nil, errors.New("the text is empty: there is nothing to deliver")
 	}
 	var o flat.Object
 	for _, member := range [][2]string{{idMember, m.ID}, {promptMember, m.Text}} {
@@ -116,7 +127,7 @@ func (m Message) encode(now time.Time) ([]byte, error) {
 	}
 	line := o.End()
 	if len(line) > MaxLine {
-		return nil, fmt.Errorf("append: the entry is %d bytes long, and %d is the most: put the text into a file and send its name", len(line), MaxLine)
+		return nil, fmt.Errorf("the entry is %d bytes long, and %d is the most: put the text into a file and send its name", len(line), MaxLine)
 	}
 	return line, nil
 }
@@ -124,14 +135,14 @@ func (m Message) encode(now time.Time) ([]byte, error) {
 func encodeMember(name string, v any) ([]byte, error) {
 	switch name {
 	case "", idMember, promptMember, sentAtMember, notBeforeMember, expiresMember:
-		return nil, fmt.Errorf("append: metadata cannot be named %q", name)
+		return nil, fmt.Errorf("metadata cannot be named %q", name)
 	}
 	if s, ok := v.(string); !utf8.ValidString(name) || ok && !utf8.ValidString(s) {
-		return nil, fmt.Errorf("append: metadata %q=%q is not UTF-8", name, v)
+		return nil, fmt.Errorf("metadata %q=%q is not UTF-8", name, v)
 	}
 	value, err := encodeJSON(v)
 	if err != nil {
-		return nil, fmt.Errorf("append: metadata %q: %w", name, err)
+		return nil, fmt.Errorf("metadata %q: %w", name, err)
 	}
 	return value, nil
 }

@@ -10,9 +10,10 @@ import (
 	"heartbeat/inbox"
 )
 
-// readBatch reads a JSON lines file, or stdin where the path is -. Blank lines
-// are passed over; one that is no entry is an error, and nothing is sent.
-func readBatch(path string, stdin *os.File) (all []inbox.Message, err error) {
+// readBatch reads a JSON lines file, or stdin where the path is -, and completes
+// each message. Blank lines are passed over; one that is no entry is an error,
+// and nothing is sent.
+func readBatch(path string, stdin *os.File, complete func(*inbox.Message)) (all []inbox.Message, err error) {
 	in := stdin
 	if path == "-" {
 		path = "stdin"
@@ -30,6 +31,10 @@ func readBatch(path string, stdin *os.File) (all []inbox.Message, err error) {
 			continue
 		}
 		m, err := inbox.ParseMessage(l)
+		if err == nil {
+			complete(&m)
+			err = m.Check()
+		}
 		if err != nil {
 			return nil, fmt.Errorf("send: read %s, line %d: %w: nothing was sent", path, n, err)
 		}

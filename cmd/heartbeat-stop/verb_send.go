@@ -120,6 +120,9 @@ func (o *sendFlags) run(args []string, s streams) error {
 	if err == nil && o.wait {
 		return o.await(box, receipts, s)
 	}
+	if err != nil && len(receipts) > 0 {
+		err = fmt.Errorf("%d of %d entries were sent: %w", len(receipts), len(messages), err)
+	}
 	if err = errors.Join(err, o.printReceipts(receipts, s)); err != nil {
 		return fmt.Errorf("send: %w", err)
 	}
@@ -145,18 +148,14 @@ func (o *sendFlags) messages(args []string, stdin *os.File) ([]inbox.Message, er
 	if err != nil {
 		return nil, err
 	}
-	var all []inbox.Message
+	complete := func(m *inbox.Message) { o.complete(m, meta) }
 	if o.batch != "" {
-		all, err = readBatch(o.batch, stdin)
-	} else {
-		var text string
-		text, err = o.text(args, stdin)
-		all = []inbox.Message{{ID: o.id, Text: text}}
+		return readBatch(o.batch, stdin, complete)
 	}
-	for i := range all {
-		o.complete(&all[i], meta)
-	}
-	return all, err
+	m := inbox.Message{ID: o.id}
+	m.Text, err = o.text(args, stdin)
+	complete(&m)
+	return []inbox.Message{m}, err
 }
 
 // complete gives a message what the flags say and it does not say itself.
