@@ -21,7 +21,7 @@ func gather(ctx context.Context, box *inbox.Inbox) why.Facts {
 	f.Unwritable = unix.Access(box.Dir(), unix.W_OK|unix.X_OK)
 	if f.LockedBy = stuckLock(ctx, box); f.LockedBy > 0 {
 		name, _ := os.ReadFile("/proc/" + strconv.Itoa(f.LockedBy) + "/comm") // a name less
-		f.LockedName = strings.TrimSpace(string(name))
+		f.LockedName, f.LockedFor = strings.TrimSpace(string(name)), lockPatience
 	}
 	v, err := box.View()
 	if err == nil {

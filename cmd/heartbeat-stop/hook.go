@@ -68,7 +68,7 @@ type hook struct {
 	// parent is who started us; another one later means that it died.
 	parent int
 	// paused is what was last said of a pause: a waiting hook says it once.
-	paused inbox.Pause
+	paused string
 	// due is when the next scheduled entry comes due; zero if none is known.
 	due time.Time
 	// session are the processes without which a waiting hook serves nobody.

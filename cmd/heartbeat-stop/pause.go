@@ -7,9 +7,10 @@ import (
 
 // notePause says once why nothing is delivered.
 func (h *hook) notePause(p inbox.Pause) {
-	if p.At.Equal(h.paused.At) && p.Reason == h.paused.Reason {
+	said := why.Pause(p)
+	if said == h.paused {
 		return
 	}
-	h.paused = p
-	h.note("%s: nothing is delivered, and heartbeat-stop resume goes on", why.Pause(p))
+	h.paused = said
+	h.note("%s: nothing is delivered until %s", said, why.PauseEnds(p))
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -177,8 +178,31 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 func (st status) String() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	row := func(name, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%s\t%s\n", name, strings.Map(printable, fmt.Sprintf(format, args...)))
+	}
 	row("inbox", "%s", st.Inbox)
+	if st.State != why.Unreadable { // or else nothing of it is known
+		st.rows(row)
+	}
+	row("why", "%s", st.Why)
+	for _, warning := range st.Warnings {
+		row("note", "%s", warning)
+	}
+	_ = w.Flush() // into a builder
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// printable keeps what others wrote, such as an id, from moving a terminal's
+// cursor.
+func printable(r rune) rune {
+	if unicode.IsControl(r) {
+		return ' '
+	}
+	return r
+}
+
+func (st status) rows(row func(name, format string, args ...any)) {
 	row("queued", "%d (%d bytes)", st.Queued, st.QueuedBytes)
 	if st.Scheduled > 0 {
 		row("scheduled", "%d, the next at %s", st.Scheduled, why.Stamp(*st.NextDue))
@@ -200,10 +224,4 @@ func (st status) String() string {
 	if s := st.Session; s != nil {
 		row("session", "%s, %s", s.ID, s.Life)
 	}
-	row("why", "%s", oneLine(st.Why))
-	for _, warning := range st.Warnings {
-		row("note", "%s", oneLine(warning))
-	}
-	_ = w.Flush() // into a builder
-	return strings.TrimSuffix(b.String(), "\n")
 }

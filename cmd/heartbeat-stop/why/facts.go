@@ -17,6 +17,7 @@ type Facts struct {
 	// LockedBy is the process that has held the lock for a while, 0 for none.
 	LockedBy   int
 	LockedName string // its program, where that is known
+	LockedFor  time.Duration
 	// Unwritable is why this user cannot write to the directory.
 	Unwritable error
 	// Space is how many bytes are left on the file system, -1 if unknown.
@@ -84,9 +85,11 @@ func (f Facts) session(id string) *Session {
 
 // Current is the session that most likely is to ask next, or nil.
 func (f Facts) Current() *Session {
-	for i, s := range f.Sessions {
-		if s.EndedAt == nil && s.Life == Alive {
-			return &f.Sessions[i]
+	for _, life := range []Life{Alive, Unknown} {
+		for i, s := range f.Sessions {
+			if s.EndedAt == nil && s.Life == life {
+				return &f.Sessions[i]
+			}
 		}
 	}
 	if len(f.Sessions) == 0 {

@@ -1,7 +1,9 @@
 package why
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"heartbeat/inbox"
@@ -33,26 +35,29 @@ const (
 // Explain says why nothing moves. Where things do move, it says what is being
 // waited for.
 func (f Facts) Explain() (State, string) {
-	for _, explain := range []func() (State, string){f.broken, f.flying, f.held, f.nothing, f.unasked} {
+	for _, explain := range []func() (State, string){f.broken, f.flying, f.held, f.nothing} {
 		if state, sentence := explain(); state != "" {
-			return state, sentence
+			return state, oneLine(sentence)
 		}
 	}
-	return Empty, "empty: nothing is queued"
+	state, sentence := f.unasked()
+	return state, oneLine(sentence)
 }
 
 // broken is about what no session can mend.
 func (f Facts) broken() (State, string) {
 	work := f.InFlight != nil || f.Redeliver != nil || f.Backlog.Entries > 0 || len(f.Scheduled) > 0
 	switch {
+	case errors.Is(f.Unreadable, fs.ErrPermission):
+		return Unreadable, fmt.Sprintf("the state cannot be read by this user: %v: look at it as the user that owns it", f.Unreadable)
 	case f.Unreadable != nil:
 		return Unreadable, fmt.Sprintf("the state cannot be read: %v", f.Unreadable)
 	case f.Unwritable != nil:
-		return Unwritable, fmt.Sprintf("this user cannot change anything in %s (%v): run the session and heartbeat as the user that owns it", f.Dir, f.Unwritable)
+		return Unwritable, fmt.Sprintf("this user cannot change anything in %s (%v): make it writable, or run the session as the user that owns it", f.Dir, f.Unwritable)
 	case work && f.Space >= 0 && f.Space < minSpace:
-		return Full, fmt.Sprintf("the file system of %s is full (%d bytes left): free some space, and the next turn goes on", f.Dir, f.Space)
+		return Full, fmt.Sprintf("the file system of %s is full (%s left): free some space, and the next turn goes on", f.Dir, count(int(f.Space), "byte", "bytes"))
 	case f.LockedBy != 0:
-		return Locked, fmt.Sprintf("%s holds the lock of the inbox and does not give it back: everything waits for it to go on or to end", process(f.LockedBy, f.LockedName))
+		return Locked, fmt.Sprintf("%s has held the lock of the inbox for more than %s: everything waits until it goes on or ends", process(f.LockedBy, f.LockedName), f.LockedFor)
 	}
 	return "", ""
 }
@@ -66,25 +71,19 @@ func (f Facts) flying() (State, string) {
 	if d == nil {
 		return "", ""
 	}
-	entry := fmt.Sprintf("the entry %s", Name(d.ID(), d.EntryID))
-	state, how := f.fate(d)
-	if state == Answering {
-		how = fmt.Sprintf("waiting for an answer to %s since %s, attempt %d%s", entry, f.ago(d.DeliveredAt), d.Attempt, how)
-	} else {
-		how = entry + " " + how
-	}
+	state, sentence := f.fate(d, "the entry "+Name(d.ID(), d.EntryID))
 	if d.Detached {
-		how += "; the inbox was replaced since"
+		sentence += "; the inbox was replaced since"
 	}
 	if f.Paused != nil {
-		how += "; delivery is " + Pause(*f.Paused)
+		sentence += "; delivery is " + Pause(*f.Paused)
 	}
-	return state, how
+	return state, sentence
 }
 
 // fate is how it stands with the session that the entry was delivered to.
-func (f Facts) fate(d *inbox.Delivery) (State, string) {
-	const decides = ": its next session, or heartbeat-stop recover, decides about it"
+func (f Facts) fate(d *inbox.Delivery, entry string) (State, string) {
+	const decides = "the next session's Stop, or heartbeat-stop recover, decides about it"
 	s := f.session(d.SessionID)
 	life, name := f.Client, "its session"
 	if d.SessionID != "" {
@@ -95,33 +94,29 @@ func (f Facts) fate(d *inbox.Delivery) (State, string) {
 	}
 	switch {
 	case s != nil && s.EndedAt != nil && s.EndedAt.After(d.DeliveredAt):
-		return Orphaned, fmt.Sprintf("was in flight when %s ended at %s%s", name, Stamp(*s.EndedAt), decides)
+		return Orphaned, fmt.Sprintf("%s was in flight when %s ended at %s: %s", entry, name, Stamp(*s.EndedAt), decides)
 	case life == Rebooted:
-		return Orphaned, fmt.Sprintf("was in flight when the machine went down, with %s%s", name, decides)
+		return Orphaned, fmt.Sprintf("%s, delivered at %s, was in flight when the machine went down, with %s: %s", entry, Stamp(d.DeliveredAt), name, decides)
 	case life == Gone:
-		return Orphaned, fmt.Sprintf("was in flight when %s died%s", name, decides)
-	case d.Failure != nil:
-		return Failed, fmt.Sprintf("is in flight, and its turn ended in an error at %s (%s): %s waits at its prompt, and its next turn decides about the entry", Stamp(d.Failure.At), d.Failure, name)
+		return Orphaned, fmt.Sprintf("%s, delivered at %s, was in flight when %s died: %s", entry, Stamp(d.DeliveredAt), name, decides)
 	case s != nil && s.StartedAt != nil && s.StartedAt.After(d.DeliveredAt):
-		return Orphaned, fmt.Sprintf("was in flight when %s ended without a word; it was resumed at %s, and its next Stop decides about the entry", name, Stamp(*s.StartedAt))
+		return Orphaned, fmt.Sprintf("%s was in flight when %s ended without a word; it was resumed at %s, and its next Stop decides about the entry", entry, name, Stamp(*s.StartedAt))
+	case d.Failure != nil:
+		return Failed, fmt.Sprintf("%s is in flight, and its turn ended in an error at %s (%s): %s waits at its prompt, and its next turn decides about the entry", entry, Stamp(d.Failure.At), d.Failure, name)
 	}
-	if d.SessionID == "" {
-		return Answering, ""
+	known := name + " runs"
+	if life == Unknown {
+		known = "whether " + name + " runs is not known"
 	}
-	return Answering, ", " + name
+	return Answering, fmt.Sprintf("waiting for an answer to %s since %s, attempt %d: %s", entry, f.ago(d.DeliveredAt), d.Attempt, known)
 }
 
 // held is about what keeps anybody from being given the next entry.
 func (f Facts) held() (State, string) {
-	switch {
-	case f.Paused != nil && f.Paused.Until != nil:
-		return Paused, Pause(*f.Paused) + ": then, or with heartbeat-stop resume, it goes on"
-	case f.Paused != nil:
-		return Paused, Pause(*f.Paused) + ": heartbeat-stop resume goes on"
-	case f.Replaced != "":
-		return Replaced, fmt.Sprintf("the inbox was truncated or replaced (%s): the next Stop reads it from its start", f.Replaced)
+	if f.Paused == nil {
+		return "", ""
 	}
-	return "", ""
+	return Paused, fmt.Sprintf("delivery is %s: nothing is delivered until %s", Pause(*f.Paused), PauseEnds(*f.Paused))
 }
 
 // nothing is about an inbox in which no whole entry waits.
@@ -140,41 +135,78 @@ func (f Facts) nothing() (State, string) {
 	case f.Backlog.Entries > 0:
 		return "", ""
 	case overdue:
-		return Scheduled, fmt.Sprintf("a scheduled entry is due since %s, and could not be moved to the inbox", Stamp(due))
-	case len(f.Scheduled) > 0:
-		return Scheduled, fmt.Sprintf("nothing is due: the next of %s comes at %s", count(len(f.Scheduled), "scheduled entry", "scheduled entries"), Stamp(due))
+		return Scheduled, fmt.Sprintf("a scheduled entry is due since %s, and could not be moved to the inbox: whoever comes next tries again", Stamp(due))
+	case len(f.Scheduled) == 1:
+		return Scheduled, fmt.Sprintf("nothing is queued: a scheduled entry comes at %s", Stamp(due))
+	case len(f.Scheduled) > 1:
+		return Scheduled, fmt.Sprintf("nothing is queued: the first of %d scheduled entries comes at %s", len(f.Scheduled), Stamp(due))
 	case !f.Exists && f.Cursor > 0:
-		return NoInbox, fmt.Sprintf("%s is gone, of which %d bytes were settled: the next entry makes it anew", f.Inbox, f.Cursor)
+		return NoInbox, fmt.Sprintf("%s is gone, of which %s were settled: the next entry makes it anew", f.Inbox, count(int(f.Cursor), "byte", "bytes"))
 	case !f.Exists:
 		return NoInbox, fmt.Sprintf("%s is not there yet: the first entry makes it", f.Inbox)
 	}
-	return Empty, "empty: nothing is queued"
+	return Empty, f.empty()
+}
+
+func (f Facts) empty() string {
+	sentence := "empty: nothing is queued"
+	if f.Asked != nil {
+		sentence += ", and the last entry was answered at " + Stamp(*f.Asked)
+	}
+	if f.Replaced != "" {
+		sentence += "; " + f.anew()
+	}
+	return sentence
+}
+
+func (f Facts) anew() string {
+	return fmt.Sprintf("the inbox was truncated or replaced (%s), and is read from its start", f.Replaced)
 }
 
 // unasked is about entries that wait for somebody to come.
 func (f Facts) unasked() (State, string) {
-	waits := count(int(f.Backlog.Entries), "entry waits", "entries wait")
-	if d := f.Redeliver; d != nil {
-		waits = fmt.Sprintf("the entry %s waits to be delivered again (attempt %d)", Name(d.ID(), d.EntryID), d.Attempt+1)
+	state, sentence := f.awaited(f.waits())
+	if f.Replaced != "" {
+		return Replaced, f.anew() + ": " + sentence
 	}
+	return state, sentence
+}
+
+func (f Facts) waits() string {
+	d := f.Redeliver
+	if d == nil {
+		return count(int(f.Backlog.Entries), "entry waits", "entries wait")
+	}
+	again := fmt.Sprintf("the entry %s waits to be delivered again (attempt %d)", Name(d.ID(), d.EntryID), d.Attempt+1)
+	if behind := int(f.Backlog.Entries) - 1; behind > 0 {
+		again += fmt.Sprintf(", with %d behind it", behind)
+	}
+	return again
+}
+
+// awaited is about the session that is to come.
+func (f Facts) awaited(waits string) (State, string) {
 	s := f.Current()
 	switch {
 	case s == nil && !f.EverAsked:
 		return NoSession, waits + ", and no session has ever asked: start one, and see heartbeat-stop doctor if it does not ask"
 	case s == nil:
-		return NoSession, waits + ", and no session is known to run: start one"
+		return NoSession, waits + ", and no session is known: the next Stop of one that runs takes it, or else start one"
+	}
+	last := fmt.Sprintf("%s, and no session runs: start one; the last one, %s,", waits, short(s.ID))
+	switch {
 	case s.EndedAt != nil:
-		return NoSession, fmt.Sprintf("%s, and no session runs: the last one, %s, ended at %s", waits, short(s.ID), Stamp(*s.EndedAt))
+		return NoSession, fmt.Sprintf("%s ended at %s", last, Stamp(*s.EndedAt))
 	case s.Life == Rebooted:
-		return NoSession, fmt.Sprintf("%s, and no session runs: the last one, %s, ended when the machine went down", waits, short(s.ID))
+		return NoSession, last + " ended when the machine went down"
 	case s.Life == Gone:
-		return NoSession, fmt.Sprintf("%s, and no session runs: the last one, %s, died (process %d is gone)", waits, short(s.ID), s.PID)
+		return NoSession, fmt.Sprintf("%s died (process %d is gone)", last, s.PID)
 	case s.Failure != nil && f.since(s).Before(s.Failure.At):
 		return SessionDown, fmt.Sprintf("%s, and session %s met an error at %s (%s): it waits at its prompt, and asks after its next turn", waits, short(s.ID), Stamp(s.Failure.At), s.Failure)
 	case s.Life == Alive:
-		return SessionBusy, fmt.Sprintf("%s, and session %s (process %d) has not asked since %s: it is at work on something else, or waits at its prompt", waits, short(s.ID), s.PID, Stamp(f.since(s)))
+		return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s (process %d), last heard of at %s: it is at work on something else, or waits at its prompt", waits, short(s.ID), s.PID, Stamp(f.since(s)))
 	}
-	return SessionBusy, fmt.Sprintf("%s, and session %s has not asked since %s: whether it still runs is not known", waits, short(s.ID), Stamp(f.since(s)))
+	return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s, last heard of at %s: whether it still runs is not known", waits, short(s.ID), Stamp(f.since(s)))
 }
 
 // since is when a session last showed that it works on the inbox.

@@ -2,7 +2,9 @@ package why
 
 import (
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
 	"heartbeat/inbox"
 )
@@ -32,9 +34,22 @@ func Pause(p inbox.Pause) string {
 		s += " until " + Stamp(*p.Until)
 	}
 	if p.Reason != "" {
-		s += " (" + p.Reason + ")"
+		s += " (" + oneLine(p.Reason) + ")"
 	}
 	return s
+}
+
+// PauseEnds says what ends a pause.
+func PauseEnds(p inbox.Pause) string {
+	if p.Until != nil {
+		return "then, or until heartbeat-stop resume"
+	}
+	return "heartbeat-stop resume"
+}
+
+// oneLine keeps what others wrote, such as a reason, from breaking a sentence.
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, unicode.IsControl), " ")
 }
 
 func process(pid int, name string) string {
