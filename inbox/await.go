@@ -132,9 +132,6 @@ func (a *awaiting) lookOnce(ctx context.Context) error {
 		if err != nil || there || a.outcome != (Outcome{}) {
 			return err
 		}
-		if there, err = a.stillThere(ctx); err != nil {
-			return err
-		}
 	}
 	if a.elsewhere == (Outcome{}) {
 		return ErrGone
