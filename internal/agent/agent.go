@@ -19,6 +19,8 @@ import (
 type Agent struct {
 	// Hook is the command that is wired to every event, with its arguments.
 	Hook []string
+	// Env is the hook's environment; this process's own when nil.
+	Env []string
 	// Transcript is a file that the session's turns are written to, as the
 	// client does; none when empty.
 	Transcript string
@@ -28,6 +30,8 @@ type Agent struct {
 	Answer func(text string) string
 	// Turn, if set, sees each turn after its reply.
 	Turn func(text, reply string)
+	// Started, if set, sees each hook process as soon as it runs.
+	Started func(event string, hook *os.Process)
 	// Stderr, if set, gets what the hook says to a person.
 	Stderr func(line string)
 
@@ -88,8 +92,15 @@ func (a *Agent) fire(ctx context.Context, event map[string]any) (string, error) 
 	}
 	cmd := exec.CommandContext(ctx, a.Hook[0], a.Hook[1:]...)
 	var out, stderr bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &out, &stderr
-	if err := cmd.Run(); err != nil {
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = a.Env, bytes.NewReader(input), &out, &stderr
+	err = cmd.Start()
+	if err == nil {
+		if a.Started != nil {
+			a.Started(event["hook_event_name"].(string), cmd.Process)
+		}
+		err = cmd.Wait()
+	}
+	if err != nil {
 		return "", fmt.Errorf("agent: run the hook %s: %w: %s", a.Hook[0], err, bytes.TrimSpace(stderr.Bytes()))
 	}
 	for line := range bytes.Lines(stderr.Bytes()) {

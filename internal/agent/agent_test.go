@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -164,6 +165,24 @@ func TestHookFails(t *testing.T) {
 			assert.Equal(t, "SessionEnd", events[len(events)-1]["hook_event_name"])
 		})
 	}
+}
+
+// A hook that is killed is no approval, and the session is told of its end.
+func TestHookIsKilled(t *testing.T) {
+	a, dir := newAgent(t, blockOf("one"), blockOf("two"))
+	var started []string
+	a.Started = func(event string, hook *os.Process) {
+		if started = append(started, event); len(started) == 3 {
+			require.NoError(t, hook.Kill())
+		}
+	}
+	err := a.Run(context.Background(), "begin")
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	assert.Equal(t, "signal: killed", exit.Error())
+	assert.Equal(t, []string{"SessionStart", "Stop", "Stop", "SessionEnd"}, started)
+	events := lines(t, filepath.Join(dir, "events"))
+	assert.Equal(t, "SessionEnd", events[len(events)-1]["hook_event_name"])
 }
 
 func TestHookIsMissing(t *testing.T) {
