@@ -203,3 +203,10 @@ func FuzzScheduleSeenCodec(f *testing.F) {
 		require.NoError(t, m.Err())
 	})
 }
+
+// A batch keeps all its lines in memory: they must not keep more than that.
+func TestMessageKeepsNoRoom(t *testing.T) {
+	line, err := Message{ID: "a", Text: "hello"}.encode(time.Now())
+	require.NoError(t, err)
+	assert.LessOrEqual(t, cap(line), 2*len(line))
+}

@@ -125,7 +125,7 @@ func (m Message) encode(now time.Time) ([]byte, error) {
 		}
 		o.Raw(name, value)
 	}
-	line := o.End()
+	line := bytes.Clone(o.End()) // of a batch all lines are kept, and o has room for a journal record
 	if len(line) > MaxLine {
 		return nil, fmt.Errorf("the entry is %d bytes long, and %d is the most: put the text into a file and send its name", len(line), MaxLine)
 	}
