@@ -5,13 +5,17 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 // tiny is enough to see that every measure verifies what it measures.
-var tiny = plan{pairs: 3, alone: 2, bigLines: 40, rounds: 2, sends: 80, waits: 2, drain: 30}
+var tiny = plan{
+	pairs: 3, alone: 2, bigLines: 40, rounds: 2, sends: 80, waits: 2,
+	crowds: 1, idle: 100 * time.Millisecond, drain: 30,
+}
 
 // built are the programs that all tests run.
 var built programs
@@ -36,7 +40,7 @@ func newTestBench(t *testing.T) *bench {
 func TestEveryMeasure(t *testing.T) {
 	for _, m := range measures {
 		t.Run(m.name, func(t *testing.T) {
-			if m.name == "persist" && !canSeeWaiting {
+			if (m.name == "persist" || m.name == "waiters") && !canSeeWaiting {
 				t.Skip("this system does not show what a process waits for")
 			}
 			got, err := m.take(newTestBench(t))
@@ -73,7 +77,7 @@ func TestOptions(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{nil, []string{"size", "tick", "bigfile", "send", "persist"}},
+		{nil, []string{"size", "tick", "bigfile", "send", "persist", "waiters"}},
 		{[]string{"-full"}, names()},
 		{[]string{"-only", "drain"}, []string{"drain"}},
 	} {

@@ -1,5 +1,7 @@
 package main
 
+import "time"
+
 // measure is one thing that is measured.
 type measure struct {
 	name string
@@ -13,6 +15,7 @@ var measures = []measure{
 	{name: "bigfile", take: measureBigfile},
 	{name: "send", take: measureSend},
 	{name: "persist", take: measurePersist},
+	{name: "waiters", take: measureWaiters},
 	{name: "drain", take: measureDrain, long: true},
 }
 
@@ -25,16 +28,24 @@ func names() (all []string) {
 
 // plan says how much of everything is done.
 type plan struct {
-	pairs    int // ticks, each with a run of the baseline
-	alone    int // ticks without the baseline in between, and the baseline likewise
-	bigLines int // of the big inbox
-	rounds   int // of ticks on the big inbox
-	sends    int // entries by each kind of writer
-	waits    int // of a hook that persists
-	drain    int // entries
+	pairs    int           // ticks, each with a run of the baseline
+	alone    int           // ticks without the baseline in between, and the baseline likewise
+	bigLines int           // of the big inbox
+	rounds   int           // of ticks on the big inbox
+	sends    int           // entries by each kind of writer
+	waits    int           // of a hook that persists
+	crowds   int           // of producers that wait for their answers at once
+	idle     time.Duration // how long they do before the first answer
+	drain    int           // entries
 }
 
 var (
-	usual = plan{pairs: 400, alone: 200, bigLines: 488_282, rounds: 40, sends: 10_000, waits: 200, drain: 100_000}
-	quick = plan{pairs: 50, alone: 20, bigLines: 62_500, rounds: 4, sends: 400, waits: 20, drain: 1_000}
+	usual = plan{
+		pairs: 400, alone: 200, bigLines: 488_282, rounds: 40, sends: 10_000, waits: 200,
+		crowds: 3, idle: 5 * time.Second, drain: 100_000,
+	}
+	quick = plan{
+		pairs: 50, alone: 20, bigLines: 62_500, rounds: 4, sends: 400, waits: 20,
+		crowds: 1, idle: time.Second, drain: 1_000,
+	}
 )

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -81,4 +82,27 @@ func TestHookMustWait(t *testing.T) {
 	l := testLane(t, 1) // which it delivers at once
 	_, err := l.wait()
 	require.ErrorContains(t, err, "the hook ended before it waited")
+}
+
+func TestAnswersMustBeTheirOwn(t *testing.T) {
+	dir := t.TempDir()
+	c := &crowd{inbox: filepath.Join(dir, "inbox.jsonl")}
+	line := `{"reply":"answer to question 01","acknowledged_at":"2026-03-04T12:00:00.5Z"}` + "\n"
+	ends := map[string]time.Time{answerTo(question(1)): time.Date(2026, 3, 4, 12, 0, 1, 0, time.UTC)}
+	for content, want := range map[string]string{
+		line:                                 "",
+		line + line:                          "2 lines for 1 entries",
+		"":                                   "0 lines for 1 entries",
+		strings.Replace(line, "01", "02", 1): "nobody waited",
+		"{\n":                                "results",
+	} {
+		require.NoError(t, os.WriteFile(c.file(".results.jsonl"), []byte(content), 0o600))
+		got, err := c.sinceAcknowledged(ends)
+		if want == "" {
+			require.NoError(t, err)
+			assert.Equal(t, sample{500 * time.Millisecond}, got)
+		} else {
+			assert.ErrorContains(t, err, want)
+		}
+	}
 }

@@ -65,27 +65,36 @@ func readDecision(out *os.File) <-chan decision {
 	return done
 }
 
-// awaitWaiting returns once the hook watches the inbox and has nothing else to
-// do: two looks at it show that it did not run in between.
 func (w *waiter) awaitWaiting() error {
-	deadline := time.Now().Add(patience)
-	last := notWaiting
-	for time.Now().Before(deadline) {
-		now := waitState(w.cmd.Process.Pid)
-		if now != notWaiting && now == last {
-			return nil
-		}
-		last = now
+	return awaitWaiting(w.cmd.Process.Pid, func() error {
 		select {
 		case d := <-w.decision:
 			ended := make(chan decision, 1)
 			ended <- d
 			w.decision = ended
 			return fmt.Errorf("the hook ended before it waited, and printed %.60q", d.stdout)
-		case <-time.After(2 * time.Millisecond):
+		default:
+			return nil
+		}
+	})
+}
+
+// awaitWaiting returns once the process watches the inbox and has nothing else
+// to do: two looks at it show that it did not run in between. ended says that it
+// never will.
+func awaitWaiting(pid int, ended func() error) error {
+	deadline := time.Now().Add(patience)
+	for last := notWaiting; time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		now := waitState(pid)
+		if now != notWaiting && now == last {
+			return nil
+		}
+		last = now
+		if err := ended(); err != nil {
+			return err
 		}
 	}
-	return fmt.Errorf("the hook did not wait within %v", patience)
+	return fmt.Errorf("process %d did not wait within %v", pid, patience)
 }
 
 // kill ends the hook, whatever it does.
