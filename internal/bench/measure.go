@@ -17,6 +17,7 @@ var measures = []measure{
 	{name: "persist", take: measurePersist},
 	{name: "waiters", take: measureWaiters},
 	{name: "drain", take: measureDrain, long: true},
+	{name: "day", take: measureDay, long: true},
 }
 
 func names() (all []string) {
@@ -28,24 +29,26 @@ func names() (all []string) {
 
 // plan says how much of everything is done.
 type plan struct {
-	pairs    int           // ticks, each with a run of the baseline
-	alone    int           // ticks without the baseline in between, and the baseline likewise
-	bigLines int           // of the big inbox
-	rounds   int           // of ticks on the big inbox
-	sends    int           // entries by each kind of writer
-	waits    int           // of a hook that persists
-	crowds   int           // of producers that wait for their answers at once
-	idle     time.Duration // how long they do before the first answer
-	drain    int           // entries
+	pairs     int           // ticks, each with a run of the baseline
+	alone     int           // ticks without the baseline in between, and the baseline likewise
+	bigLines  int           // of the big inbox
+	rounds    int           // of ticks on the big inbox
+	sends     int           // entries by each kind of writer
+	waits     int           // of a hook that persists
+	crowds    int           // of producers that wait for their answers at once
+	idle      time.Duration // how long they do before the first answer
+	drain     int           // entries
+	day       int           // entries
+	killEvery int           // ticks of the day
 }
 
 var (
 	usual = plan{
 		pairs: 400, alone: 200, bigLines: 488_282, rounds: 40, sends: 10_000, waits: 200,
-		crowds: 3, idle: 5 * time.Second, drain: 100_000,
+		crowds: 3, idle: 5 * time.Second, drain: 100_000, day: 50_000, killEvery: 200,
 	}
 	quick = plan{
 		pairs: 50, alone: 20, bigLines: 62_500, rounds: 4, sends: 400, waits: 20,
-		crowds: 1, idle: time.Second, drain: 1_000,
+		crowds: 1, idle: time.Second, drain: 1_000, day: 1_000, killEvery: 200,
 	}
 )
