@@ -106,13 +106,18 @@ func (p *place) weigh(program string) error {
 	if _, err := p.tickBy(program, report, p.hook, "--inbox", p.inbox); err != nil {
 		return err
 	}
-	text, err := os.ReadFile(report)
-	if err != nil {
-		return err
-	}
-	peak, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	peak, err := readPeak(report)
 	p.peak = max(p.peak, peak)
 	return err
+}
+
+// readPeak reads what the program that tells peak memory has written.
+func readPeak(report string) (int64, error) {
+	text, err := os.ReadFile(report)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 }
 
 func bigTable(b *bench, places []*place) table {

@@ -14,7 +14,7 @@ import (
 // tiny is enough to see that every measure verifies what it measures.
 var tiny = plan{
 	pairs: 3, alone: 2, bigLines: 40, rounds: 2, sends: 80, waits: 2,
-	crowds: 1, idle: 100 * time.Millisecond, drain: 30, day: 60, killEvery: 20,
+	crowds: 1, idle: 100 * time.Millisecond, million: 5_000, looks: 1, drain: 30, day: 60, killEvery: 20,
 }
 
 // built are the programs that all tests run.

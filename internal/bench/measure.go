@@ -16,6 +16,7 @@ var measures = []measure{
 	{name: "send", take: measureSend},
 	{name: "persist", take: measurePersist},
 	{name: "waiters", take: measureWaiters},
+	{name: "million", take: measureMillion, long: true},
 	{name: "drain", take: measureDrain, long: true},
 	{name: "day", take: measureDay, long: true},
 }
@@ -37,6 +38,8 @@ type plan struct {
 	waits     int           // of a hook that persists
 	crowds    int           // of producers that wait for their answers at once
 	idle      time.Duration // how long they do before the first answer
+	million   int           // entries of the inbox that is looked at
+	looks     int           // of each kind
 	drain     int           // entries
 	day       int           // entries
 	killEvery int           // ticks of the day
@@ -45,10 +48,10 @@ type plan struct {
 var (
 	usual = plan{
 		pairs: 400, alone: 200, bigLines: 488_282, rounds: 40, sends: 10_000, waits: 200,
-		crowds: 3, idle: 5 * time.Second, drain: 100_000, day: 50_000, killEvery: 200,
+		crowds: 3, idle: 5 * time.Second, million: 1_000_000, looks: 9, drain: 100_000, day: 50_000, killEvery: 200,
 	}
 	quick = plan{
 		pairs: 50, alone: 20, bigLines: 62_500, rounds: 4, sends: 400, waits: 20,
-		crowds: 1, idle: time.Second, drain: 1_000, day: 1_000, killEvery: 200,
+		crowds: 1, idle: time.Second, million: 50_000, looks: 3, drain: 1_000, day: 1_000, killEvery: 200,
 	}
 )

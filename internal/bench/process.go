@@ -12,14 +12,15 @@ import (
 	"time"
 )
 
-// patience is how long one process may take, which normally are milliseconds.
+// patience is how long a process may take that normally takes milliseconds.
 const patience = 30 * time.Second
 
 // runner runs one process after another. None may say anything on stderr: a
 // warning means that something else was measured than what was meant.
 type runner struct {
-	ctx    context.Context
-	stderr *os.File
+	ctx      context.Context
+	stderr   *os.File
+	patience time.Duration // with one process
 }
 
 func (b *bench) runner() (*runner, error) {
@@ -27,7 +28,7 @@ func (b *bench) runner() (*runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run: %w", err)
 	}
-	return &runner{ctx: b.ctx, stderr: f}, nil
+	return &runner{ctx: b.ctx, stderr: f, patience: patience}, nil
 }
 
 func (r *runner) close() { _ = r.stderr.Close() } // it was for reading only
@@ -36,44 +37,50 @@ func (r *runner) close() { _ = r.stderr.Close() } // it was for reading only
 // there.
 func environment() []string { return []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()} }
 
-// run gives a process its stdin and takes its stdout. The time is from before
-// its start until after its end, and nothing else is done meanwhile: stdout has
-// to fit into a pipe.
+// run gives a process its stdin and takes its stdout, which has to fit into a
+// pipe.
 func (r *runner) run(stdin []byte, argv ...string) (stdout []byte, took time.Duration, err error) {
-	if err := r.ctx.Err(); err != nil {
-		return nil, 0, err
-	}
-	program, err := exec.LookPath(argv[0])
-	if err != nil {
-		return nil, 0, fmt.Errorf("run: %w", err)
-	}
-	in, err := filled(stdin)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer in.Close()
 	out, childOut, err := os.Pipe()
 	if err != nil {
 		return nil, 0, fmt.Errorf("run: %w", err)
 	}
 	defer out.Close()
-	attr := &os.ProcAttr{Env: environment(), Files: []*os.File{in, childOut, r.stderr}}
-	took, err = timed(program, argv, attr)
-	if err := errors.Join(r.verify(argv, err), childOut.Close()); err != nil {
+	took, err = r.runInto(childOut, stdin, argv...)
+	if err := errors.Join(err, childOut.Close()); err != nil {
 		return nil, 0, err
 	}
 	stdout, err = io.ReadAll(out)
 	return stdout, took, err
 }
 
+// runInto gives a process its stdin, and a file for its stdout. The time is from
+// before its start until after its end, and nothing else is done meanwhile.
+func (r *runner) runInto(stdout *os.File, stdin []byte, argv ...string) (time.Duration, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	program, err := exec.LookPath(argv[0])
+	if err != nil {
+		return 0, fmt.Errorf("run: %w", err)
+	}
+	in, err := filled(stdin)
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	attr := &os.ProcAttr{Env: environment(), Files: []*os.File{in, stdout, r.stderr}}
+	took, err := r.timed(program, argv, attr)
+	return took, r.verify(argv, err)
+}
+
 // timed runs a process from start to end. One that hangs is killed.
-func timed(program string, argv []string, attr *os.ProcAttr) (time.Duration, error) {
+func (r *runner) timed(program string, argv []string, attr *os.ProcAttr) (time.Duration, error) {
 	began := time.Now()
 	p, err := os.StartProcess(program, argv, attr)
 	if err != nil {
 		return 0, err
 	}
-	hangs := time.AfterFunc(patience, func() { _ = p.Kill() }) // it may just have ended
+	hangs := time.AfterFunc(r.patience, func() { _ = p.Kill() }) // it may just have ended
 	state, err := p.Wait()
 	took := time.Since(began)
 	hangs.Stop()

@@ -84,6 +84,46 @@ func TestHookMustWait(t *testing.T) {
 	require.ErrorContains(t, err, "the hook ended before it waited")
 }
 
+func TestLooksMustBeRight(t *testing.T) {
+	require.NoError(t, queued([]byte(`{"queued":7}`), 7))
+	require.ErrorContains(t, queued([]byte(`{"queued":7}`), 8), "8 entries are queued, and it tells of 7")
+	require.Error(t, queued(nil, 0))
+
+	var first strings.Builder
+	for i := range peeked {
+		fmt.Fprintf(&first, `{"id":%q}`+"\n", sentID(i))
+	}
+	require.NoError(t, firstOnes([]byte(first.String())))
+	require.ErrorContains(t, firstOnes([]byte(first.String()+first.String())), `where "m-0000010" waits`)
+	require.ErrorContains(t, firstOnes(nil), "0 entries instead of 10")
+
+	require.NoError(t, tellsOf([]byte(`{"at":1}`+"\n"+`{"id":"a"}`), "a"))
+	require.ErrorContains(t, tellsOf([]byte(`{"id":"ab"}`), "a"), "does not tell of a")
+	require.ErrorContains(t, tellsOf([]byte(`"a" {`), "a"), "no JSON")
+
+	require.NoError(t, gauge([]byte("# TYPE x gauge\nheartbeat_queued 1e+06\nheartbeat_queued_bytes 5\n"), 1_000_000))
+	require.ErrorContains(t, gauge([]byte("heartbeat_queued 5\n"), 6), "it tells of 5")
+	require.Error(t, gauge(nil, 0))
+}
+
+func TestBatchMustBeThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ids")
+	right := func(line string, i int) bool { return line == sentID(i) }
+	for content, want := range map[string]string{
+		sentID(0) + "\n" + sentID(1) + "\n": "",
+		sentID(0) + "\n":                    "1 lines for 2 entries",
+		sentID(1) + "\n" + sentID(0) + "\n": "line 1",
+	} {
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		err := eachIs(path, 2, right)
+		if want == "" {
+			assert.NoError(t, err)
+		} else {
+			assert.ErrorContains(t, err, want)
+		}
+	}
+}
+
 func TestAnswersMustBeTheirOwn(t *testing.T) {
 	dir := t.TempDir()
 	c := &crowd{inbox: filepath.Join(dir, "inbox.jsonl")}
