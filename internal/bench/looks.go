@@ -120,20 +120,23 @@ func firstOnes(stdout []byte) error {
 	return nil
 }
 
-// tellsOf wants JSON in which that very name is somewhere a value.
+// tellsOf reads what log prints of an entry that waits since it was appended.
 func tellsOf(stdout []byte, name string) error {
-	for line := range bytes.Lines(stdout) {
-		if !json.Valid(line) {
-			return fmt.Errorf("it printed no JSON: %.200q", line)
-		}
+	var e struct {
+		Event   string
+		ID      string
+		EntryID string `json:"entry_id"`
 	}
-	if !bytes.Contains(stdout, []byte(`"`+name+`"`)) {
-		return fmt.Errorf("it does not tell of %s: %.200q", name, stdout)
+	if err := json.Unmarshal(stdout, &e); err != nil {
+		return fmt.Errorf("%w: %.200q", err, stdout)
+	}
+	if e.Event != "queued" || e.ID != name && e.EntryID != name {
+		return fmt.Errorf("it does not tell that %s is queued: %.200q", name, stdout)
 	}
 	return nil
 }
 
-var queuedGauge = regexp.MustCompile(`(?m)^heartbeat_queued\w*(?:\{[^}]*\})? (\S+)$`)
+var queuedGauge = regexp.MustCompile(`(?m)^heartbeat_queue_entries\{[^}]*\} (\S+)$`)
 
 // gauge reads what metrics prints.
 func gauge(stdout []byte, want int) error {

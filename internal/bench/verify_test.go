@@ -97,12 +97,14 @@ func TestLooksMustBeRight(t *testing.T) {
 	require.ErrorContains(t, firstOnes([]byte(first.String()+first.String())), `where "m-0000010" waits`)
 	require.ErrorContains(t, firstOnes(nil), "0 entries instead of 10")
 
-	require.NoError(t, tellsOf([]byte(`{"at":1}`+"\n"+`{"id":"a"}`), "a"))
-	require.ErrorContains(t, tellsOf([]byte(`{"id":"ab"}`), "a"), "does not tell of a")
-	require.ErrorContains(t, tellsOf([]byte(`"a" {`), "a"), "no JSON")
+	require.NoError(t, tellsOf([]byte(`{"event":"queued","id":"a","entry_id":"b"}`), "a"))
+	require.NoError(t, tellsOf([]byte(`{"event":"queued","id":"a","entry_id":"b"}`), "b"))
+	require.ErrorContains(t, tellsOf([]byte(`{"event":"queued","id":"ab","entry_id":"b"}`), "a"), "that a is queued")
+	require.ErrorContains(t, tellsOf([]byte(`{"event":"delivered","id":"a"}`), "a"), "that a is queued")
+	require.Error(t, tellsOf([]byte("{}\n{}\n"), "a"))
 
-	require.NoError(t, gauge([]byte("# TYPE x gauge\nheartbeat_queued 1e+06\nheartbeat_queued_bytes 5\n"), 1_000_000))
-	require.ErrorContains(t, gauge([]byte("heartbeat_queued 5\n"), 6), "it tells of 5")
+	require.NoError(t, gauge([]byte("# TYPE x gauge\nheartbeat_queue_entries{inbox=\"/a\"} 1e+06\nheartbeat_queue_bytes{} 5\n"), 1_000_000))
+	require.ErrorContains(t, gauge([]byte("heartbeat_queue_entries{} 5\n"), 6), "it tells of 5")
 	require.Error(t, gauge(nil, 0))
 }
 
