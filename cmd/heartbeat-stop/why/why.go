@@ -141,7 +141,7 @@ func (f Facts) nothing() (State, string) {
 	case len(f.Scheduled) > 1:
 		return Scheduled, fmt.Sprintf("nothing is queued: the first of %d scheduled entries comes at %s", len(f.Scheduled), Stamp(due))
 	case !f.Exists && f.Cursor > 0:
-		return NoInbox, fmt.Sprintf("%s is gone, of which %s were settled: the next entry makes it anew", f.Inbox, count(int(f.Cursor), "byte", "bytes"))
+		return NoInbox, fmt.Sprintf("%s is gone, of which %s settled: the next entry makes it anew", f.Inbox, count(int(f.Cursor), "byte was", "bytes were"))
 	case !f.Exists:
 		return NoInbox, fmt.Sprintf("%s is not there yet: the first entry makes it", f.Inbox)
 	}
@@ -177,11 +177,11 @@ func (f Facts) waits() string {
 	if d == nil {
 		return count(int(f.Backlog.Entries), "entry waits", "entries wait")
 	}
-	again := fmt.Sprintf("the entry %s waits to be delivered again (attempt %d)", Name(d.ID(), d.EntryID), d.Attempt+1)
-	if behind := int(f.Backlog.Entries) - 1; behind > 0 {
-		again += fmt.Sprintf(", with %d behind it", behind)
+	more := ""
+	if behind := f.Backlog.Entries - 1; behind > 0 {
+		more = fmt.Sprintf(", %d more behind it", behind)
 	}
-	return again
+	return fmt.Sprintf("the entry %s waits to be delivered again (attempt %d%s)", Name(d.ID(), d.EntryID), d.Attempt+1, more)
 }
 
 // awaited is about the session that is to come.
@@ -191,7 +191,7 @@ func (f Facts) awaited(waits string) (State, string) {
 	case s == nil && !f.EverAsked:
 		return NoSession, waits + ", and no session has ever asked: start one, and see heartbeat-stop doctor if it does not ask"
 	case s == nil:
-		return NoSession, waits + ", and no session is known: the next Stop of one that runs takes it, or else start one"
+		return NoSession, waits + ", and no session is known: if one runs, its next Stop goes on, or else start one"
 	}
 	last := fmt.Sprintf("%s, and no session runs: start one; the last one, %s,", waits, short(s.ID))
 	switch {
