@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -110,15 +111,16 @@ func (i *inboxFlags) watchStatus(s streams) error {
 	defer stop()
 	w := box.WatchAll(watchPoll)
 	defer func() { _ = w.Close() }() // nothing is lost with it
+	clear, same := clearScreen(s), sameButForAges()
 	for last := ""; ; {
 		st, _ := readStatus(ctx, box) // what is wrong is in its sentence
 		var shown bytes.Buffer
 		if err := i.print(streams{out: &shown}, st, st.String()); err != nil {
 			return err
 		}
-		if shown.String() != last && ctx.Err() == nil {
+		if ctx.Err() == nil && (clear != "" || !same(shown.String(), last)) {
 			last = shown.String()
-			if _, err := fmt.Fprint(s.out, clearScreen(s), last); err != nil {
+			if _, err := fmt.Fprint(s.out, clear, last); err != nil {
 				return err
 			}
 		}
@@ -131,6 +133,13 @@ func (i *inboxFlags) watchStatus(s streams) error {
 			s.note("what is scheduled and due waits on: %v", err)
 		}
 	}
+}
+
+// sameButForAges compares what was shown with what is: a file or a pipe is not to
+// fill with what only became older.
+func sameButForAges() func(a, b string) bool {
+	ages := regexp.MustCompile(`\(\S+ ago\)|"age_seconds":[^,]*`)
+	return func(a, b string) bool { return ages.ReplaceAllString(a, "") == ages.ReplaceAllString(b, "") }
 }
 
 // clearScreen is what makes a terminal start over.

@@ -71,7 +71,9 @@ func TestExplain(t *testing.T) {
 			why.Unreadable, "the state cannot be read: no good"},
 		"another user's": {facts(func(f *why.Facts) { f.Unreadable = fmt.Errorf("open x: %w", fs.ErrPermission) }),
 			why.Unreadable, "the state cannot be read by this user: open x: permission denied: look at it as the user that owns it"},
-		"unwritable": {facts(func(f *why.Facts) { f.Unwritable, f.Space, f.Backlog = errors.New("read-only file system"), 0, waiting(1) }),
+		"unwritable": {facts(func(f *why.Facts) {
+			f.Unwritable, f.Space, f.Backlog = errors.New("read-only file system"), 0, waiting(1)
+		}),
 			why.Unwritable, "this user cannot change anything in /w (read-only file system): make it writable, or run the session as the user that owns it"},
 		"full": {facts(func(f *why.Facts) { f.Space, f.LockedBy, f.Backlog = 4096, 7, waiting(1) }),
 			why.Full, "the file system of /w is full (4096 bytes left): free some space, and the next turn goes on"},
@@ -113,7 +115,9 @@ func TestExplain(t *testing.T) {
 		}), why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m0s ago), attempt 1: session s1 runs"},
 		"orphan of a death": {facts(func(f *why.Facts) { f.InFlight, f.Sessions = inFlight(), session(life(why.Gone)) }),
 			why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when session s1 died: " + decides},
-		"orphan of a client's death": {facts(func(f *why.Facts) { f.InFlight, f.Sessions, f.Client = inFlight(), session(life(why.Unknown)), why.Gone }),
+		"orphan of a client's death": {facts(func(f *why.Facts) {
+			f.InFlight, f.Sessions, f.Client = inFlight(), session(life(why.Unknown)), why.Gone
+		}),
 			why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when session s1 died: " + decides},
 		"a client's number, taken by another": {facts(func(f *why.Facts) { f.InFlight, f.Sessions, f.Client = inFlight(), session(), why.Gone }),
 			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m0s ago), attempt 1: session s1 runs"},
@@ -157,7 +161,9 @@ func TestExplain(t *testing.T) {
 		}), why.Torn, "the last line has no newline, and was written <-1> (1m0s ago): it is an entry once the next Stop has seen it stand still, or its writer ends it; what is scheduled and due waits for that"},
 		"scheduled": {facts(func(f *why.Facts) { f.Exists, f.Scheduled = false, []inbox.Scheduled{{NotBefore: at(9)}} }),
 			why.Scheduled, "nothing is queued: a scheduled entry comes at <9>"},
-		"some scheduled": {facts(func(f *why.Facts) { f.Scheduled = []inbox.Scheduled{{NotBefore: at(9)}, {NotBefore: at(4)}, {NotBefore: at(7)}} }),
+		"some scheduled": {facts(func(f *why.Facts) {
+			f.Scheduled = []inbox.Scheduled{{NotBefore: at(9)}, {NotBefore: at(4)}, {NotBefore: at(7)}}
+		}),
 			why.Scheduled, "nothing is queued: the first of 3 scheduled entries comes at <4>"},
 		"due now": {facts(func(f *why.Facts) { f.Scheduled = []inbox.Scheduled{{NotBefore: at(0)}, {NotBefore: at(4)}} }),
 			why.Scheduled, "a scheduled entry is due since <0>, and could not be moved to the inbox: whoever comes next tries again"},
