@@ -120,7 +120,7 @@ func (m *million) table(all []*look) table {
 	for _, l := range all {
 		target := "none"
 		if l.limit > 0 {
-			target = fmt.Sprintf("%v: %s", l.limit, met(l.took.max() <= l.limit))
+			target = fmt.Sprintf("%v: %s", l.limit, met(l.took.median() <= l.limit))
 		}
 		name := l.name
 		if l.each > 0 {
