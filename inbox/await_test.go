@@ -489,7 +489,10 @@ func TestAwaitAFoundEntry(t *testing.T) {
 			settle(t, box, orphan)
 			letters, _, err := box.Letters()
 			require.NoError(t, err)
-			in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Requeue(letters[0])) })
+			in(t, box, func(tx *inbox.Tx) {
+				_, err := tx.Requeue(letters[0], inbox.Mark{})
+				require.NoError(t, err)
+			})
 			settle(t, box, answer("done"))
 		}},
 	} {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strconv"
+	"strings"
 	"time"
 
 	"heartbeat/internal/disk"
@@ -20,6 +22,16 @@ type Letter struct {
 	DeadLetter
 	// RequeuedAt is when its bytes were appended to the inbox again.
 	RequeuedAt *time.Time `json:"requeued_at,omitempty"`
+}
+
+// Text is what was to be delivered, decoded from the raw line.
+func (l Letter) Text() string {
+	raw, err := l.RawLine.Bytes()
+	if err != nil {
+		return l.RawLine.Text
+	}
+	_, text, _ := decodeLine(raw)
+	return text
 }
 
 // requeueMark is the line of .dead-letter.jsonl that says that a letter of an
@@ -48,81 +60,138 @@ func (b *Inbox) Letters() (all []Letter, warnings []string, err error) {
 		return nil, nil, fmt.Errorf("read dead letters: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	at, lines := map[string]int{}, 0
-	err = eachLine(io.NewSectionReader(f, 0, f.Info().Size), 0, func(_, _ int64, l []byte, whole bool) bool {
-		lines++
-		letter, mark, ok := ParseLetter(l)
-		switch {
-		case len(bytes.TrimSpace(l)) == 0:
-		case !ok && !whole:
-			warnings = append(warnings, fmt.Sprintf("%s ends amid line %d: it is left out until it is whole", f.Path(), lines))
-		case !ok:
-			warnings = append(warnings, fmt.Sprintf("%s, line %d: it is no dead letter: it is left alone", f.Path(), lines))
-		case mark:
-			if i, known := at[letter.Letter]; known {
-				all[i].RequeuedAt = letter.RequeuedAt
-			}
-		default:
-			if _, known := at[letter.Letter]; !known {
-				at[letter.Letter] = len(all)
-				all = append(all, letter)
-			}
-		}
-		return true
-	})
-	if err != nil {
+	read := letterReading{path: f.Path(), known: map[string]bool{}, marks: map[string]*time.Time{}}
+	if err := eachRecord(io.NewSectionReader(f, 0, f.Info().Size), read.line); err != nil {
 		return nil, nil, fmt.Errorf("read dead letters: %w", err)
 	}
-	return all, warnings, nil
+	return read.result()
+}
+
+// letterReading is what was found in .dead-letter.jsonl so far.
+type letterReading struct {
+	path     string
+	lines    int
+	letters  []Letter
+	known    map[string]bool
+	marks    map[string]*time.Time // they may come before their letters, in a file that was sorted
+	foreign  []string              // the numbers of lines that are neither
+	warnings []string
+}
+
+func (r *letterReading) line(l []byte, whole bool) {
+	r.lines++
+	letter, mark, ok := ParseLetter(l)
+	switch {
+	case len(bytes.TrimSpace(l)) == 0:
+	case !ok && !whole:
+		r.warnings = append(r.warnings, fmt.Sprintf("%s ends amid line %d: it is left out until it is whole", r.path, r.lines))
+	case !ok:
+		r.foreign = append(r.foreign, strconv.Itoa(r.lines))
+	case mark:
+		r.marks[letter.Letter] = letter.RequeuedAt
+	case !r.known[letter.Letter]:
+		r.known[letter.Letter] = true
+		r.letters = append(r.letters, letter)
+	}
+}
+
+// maxForeign is how many lines that are no dead letters are named one by one.
+const maxForeign = 5
+
+func (r *letterReading) result() ([]Letter, []string, error) {
+	for i, l := range r.letters {
+		r.letters[i].RequeuedAt = r.marks[l.Letter]
+	}
+	if n := len(r.foreign); n > 0 {
+		lines := strings.Join(r.foreign[:min(n, maxForeign)], ", ")
+		if n > maxForeign {
+			lines += fmt.Sprintf(" and %d more", n-maxForeign)
+		}
+		r.warnings = append(r.warnings, fmt.Sprintf("%s, line %s: that is no dead letter on one line: it is left alone", r.path, lines))
+	}
+	return r.letters, r.warnings, nil
 }
 
 // ParseLetter reads a line of .dead-letter.jsonl: a dead letter, or the mark that
-// says when an earlier one was requeued.
+// says when an earlier one was requeued. A letter may lack any member: what it
+// needs is an entry_id or the raw line that has that.
 func ParseLetter(l []byte) (letter Letter, mark, ok bool) {
-	if json.Unmarshal(l, &letter) != nil || letter.EntryID == "" {
+	if json.Unmarshal(l, &letter) != nil {
 		return Letter{}, false, false
 	}
-	if letter.Reason == "" && letter.RequeuedAt != nil && letter.Letter != "" {
+	hasLine := letter.RawLine != RawLine{} || letter.RawFile != ""
+	if letter.RequeuedAt != nil && letter.Letter != "" && letter.Reason == "" && !hasLine {
 		return letter, true, true
+	}
+	if letter.EntryID == "" {
+		raw, err := letter.RawLine.Bytes()
+		if err != nil || len(raw) == 0 {
+			return Letter{}, false, false
+		}
+		letter.EntryID = entryID(raw)
 	}
 	letter.Letter, letter.RequeuedAt = letterName(letter.DeadLetter), nil
 	return letter, false, true
 }
 
-// Requeue appends the letter's original bytes to the inbox again, and marks the
-// letter, both with the next commit: commit before the next call. The letter
-// must be one of [Inbox.Letters] in this transaction.
-func (t *Tx) Requeue(l Letter) error {
+// Requeueable says, in an error, why the letter cannot be requeued: it was
+// already, or it would only be set aside again.
+func (b *Inbox) Requeueable(l Letter) error {
+	raw, err := l.RawLine.Bytes()
+	e := decodeEntry(raw)
 	switch {
 	case l.RequeuedAt != nil:
 		return fmt.Errorf("requeue %s: it was requeued at %s", l.Letter, l.RequeuedAt.Format(time.RFC3339))
-	case l.Reason == ReasonTooLong, l.Reason == ReasonEmpty:
-		return fmt.Errorf("requeue %s: it is %s, and would be set aside again: send what it should have been", l.Letter, l.Reason)
+	case l.RawFile != "" || l.Reason == ReasonTooLong || len(raw) > MaxLine:
+		return fmt.Errorf("requeue %s: it is %s, and would be set aside again: send what it should have been", l.Letter, ReasonTooLong)
+	case err != nil:
+		return fmt.Errorf("requeue %s: %w: mend it in %s, or purge it", l.Letter, err, b.file(deadLetterName))
+	case len(bytes.TrimSpace(raw)) == 0:
+		return fmt.Errorf("requeue %s: it has no raw_line: mend it in %s, or purge it", l.Letter, b.file(deadLetterName))
+	case bytes.ContainsAny(raw, "\n"):
+		return fmt.Errorf("requeue %s: its raw_line is more than one line: mend it in %s, or purge it", l.Letter, b.file(deadLetterName))
+	case strings.TrimSpace(e.Text) == "":
+		return fmt.Errorf("requeue %s: it is %s, and would be set aside again: send what it should have been", l.Letter, ReasonEmpty)
+	case e.expired(b.opts.Now()):
+		return fmt.Errorf("requeue %s: it expired at %s, and would be set aside again: send it anew", l.Letter, e.time(expiresMember).Format(time.RFC3339))
+	}
+	return nil
+}
+
+// Requeue appends the letter's original bytes to the inbox again, and marks the
+// letter, both with the next commit: commit, and [Tx.Refresh], before the next
+// call. It returns the letter with the mark. The letter must be one of
+// [Inbox.Letters] in this transaction, and [Inbox.Requeueable].
+//
+// A last line of the inbox that somebody may still be writing gives [ErrTorn],
+// unless still is a mark that [Inbox.AwaitStill] returned and the file is as it
+// was then: that line gets its newline.
+func (t *Tx) Requeue(l Letter, still Mark) (Letter, error) {
+	if err := t.box.Requeueable(l); err != nil {
+		return l, err
+	}
+	if writing, err := t.beingWritten(); err != nil {
+		return l, err
+	} else if writing && still != t.mark() {
+		return l, fmt.Errorf("requeue %s: %w: try again when it is whole", l.Letter, ErrTorn)
 	}
 	raw, err := l.RawLine.Bytes()
 	if err != nil {
-		return fmt.Errorf("requeue %s: %w", l.Letter, err)
+		return l, err
 	}
-	switch e := decodeEntry(raw); {
-	case bytes.ContainsAny(raw, "\n") || len(bytes.TrimSpace(raw)) == 0:
-		return fmt.Errorf("requeue %s: its raw_line is not one line of text: mend it in %s, or purge it", l.Letter, t.box.file(deadLetterName))
-	case e.expired(t.box.opts.Now()):
-		return fmt.Errorf("requeue %s: it expired at %s, and would be set aside again: send it anew", l.Letter, e.time(expiresMember).Format(time.RFC3339))
-	}
-	if writing, err := t.beingWritten(); err != nil {
-		return err
-	} else if writing {
-		return fmt.Errorf("requeue %s: %w: try again when it is whole", l.Letter, ErrTorn)
+	if bytes.HasSuffix(raw, []byte("\r")) {
+		raw = append(raw, '\r') // the last one before a newline is none of the line's
 	}
 	now := t.box.utcNow()
 	mark, err := encodeJSON(requeueMark{l.Letter, l.EntryID, l.ID, now})
 	if err != nil {
-		return err
+		return l, err
 	}
 	t.noticeGone()
 	t.appendRecord(appendRecord{File: queueName, Data: raw})
 	t.append(deadLetterName, mark)
-	return t.event(Event{Event: EventRequeued, EntryID: l.EntryID, ID: l.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})
+	l.RequeuedAt = &now
+	return l, t.event(Event{Event: EventRequeued, EntryID: l.EntryID, ID: l.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})
 }
 
 // Refresh looks at the queue file again, after a commit that appended to it.
