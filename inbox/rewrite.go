@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"heartbeat/internal/disk"
@@ -17,7 +18,7 @@ import (
 //
 // The commit comes first, and raises the file's generation: the journal's older
 // records then no longer vouch for their lines, which would come back otherwise.
-// For the same reason the old file is synced before.
+// For the same reason the old file, and its name, are synced before.
 func (t *Tx) rewrite(name string, keep func(line []byte) bool) (dropped int, err error) {
 	defer func() {
 		if err != nil {
@@ -35,17 +36,17 @@ func (t *Tx) rewrite(name string, keep func(line []byte) bool) (dropped int, err
 	}
 	after := make([]byte, 0, len(before))
 	for l := range bytes.Lines(before) {
-		// A last line without its newline is somebody's who still writes it.
-		if !bytes.HasSuffix(l, []byte("\n")) || keep(bytes.TrimRight(l, "\r\n")) {
+		if keep(bytes.TrimRight(l, "\r\n")) {
 			after = append(after, l...)
 		} else {
 			dropped++
 		}
 	}
 	if dropped == 0 {
-		return 0, t.Commit()
+		// Whoever did it before may have been killed before this.
+		return 0, errors.Join(disk.SyncDir(t.box.dir), t.Commit())
 	}
-	if err := f.Sync(); err != nil {
+	if err := errors.Join(f.Sync(), disk.SyncDir(t.box.dir)); err != nil {
 		return 0, err
 	}
 	_, generation := t.st.appendPoint(name)
@@ -62,6 +63,8 @@ type Trimming struct {
 	Results     int `json:"results"`
 	DeadLetters int `json:"dead_letters"` // requeued ones
 	Events      int `json:"events"`
+	// Freed is how many bytes on the disk that gave back.
+	Freed int64 `json:"freed_bytes"`
 	// Warnings are sentences about what was found and mended besides.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -77,9 +80,48 @@ func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err err
 		n.Warnings = t.Warnings()
 		err = errors.Join(err, t.Close())
 	}()
-	letters, _, err := b.Letters()
+	space, err := b.outcomeSpace()
 	if err != nil {
 		return n, err
+	}
+	if n.DeadLetters, err = t.trimLetters(before); err != nil {
+		return n, err
+	}
+	if n.Results, err = t.rewrite(resultsName, stampedSince(before, "acknowledged_at")); err != nil {
+		return n, err
+	}
+	if n.Events, err = t.rewrite(eventsName, stampedSince(before, "at")); err != nil {
+		return n, err
+	}
+	left, err := b.outcomeSpace()
+	n.Freed = max(0, space-left)
+	return n, err
+}
+
+// outcomeSpace is what the files that Trim is about take on the disk.
+func (b *Inbox) outcomeSpace() (space int64, err error) {
+	for _, name := range []string{deadLetterName, resultsName, eventsName} {
+		f, err := disk.OpenRead(b.file(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		space += f.Info().Space
+		if err := f.Close(); err != nil {
+			return 0, err
+		}
+	}
+	return space, nil
+}
+
+// trimLetters leaves out the letters that were requeued before that time, with
+// their marks, and returns how many letters those were.
+func (t *Tx) trimLetters(before time.Time) (int, error) {
+	letters, _, err := t.box.Letters()
+	if err != nil {
+		return 0, err
 	}
 	gone := map[string]bool{}
 	for _, l := range letters {
@@ -87,18 +129,11 @@ func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err err
 			gone[l.Letter] = true
 		}
 	}
-	n.DeadLetters = len(gone)
-	if _, err := t.rewrite(deadLetterName, func(line []byte) bool {
-		l, _, ok := ParseLetter(line)
-		return !ok || !gone[l.Letter]
-	}); err != nil {
-		return n, err
-	}
-	if n.Results, err = t.rewrite(resultsName, stampedSince(before, "acknowledged_at")); err != nil {
-		return n, err
-	}
-	n.Events, err = t.rewrite(eventsName, stampedSince(before, "at"))
-	return n, err
+	_, err = t.rewrite(deadLetterName, func(line []byte) bool {
+		l, mark, ok := ParseLetter(line)
+		return !ok || !gone[l.Letter] && !(mark && l.RequeuedAt.Before(before))
+	})
+	return len(gone), err
 }
 
 // stampedSince keeps the lines whose time is not before that one, and those that

@@ -1,0 +1,121 @@
+package inbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/disktest"
+)
+
+func trim(t testing.TB, box *inbox.Inbox, before time.Time) inbox.Trimming {
+	t.Helper()
+	n, err := box.Trim(context.Background(), before)
+	require.NoError(t, err)
+	return n
+}
+
+// stamped is a line of JSON with a time.
+func stamped(t testing.TB, member string, at time.Time, rest string) string {
+	t.Helper()
+	stamp, err := json.Marshal(at)
+	require.NoError(t, err)
+	return `{"` + member + `":` + string(stamp) + rest + "}\n"
+}
+
+// Trim leaves what is younger, what has no time, and every dead letter that
+// nobody dealt with.
+func TestTrim(t *testing.T) {
+	old, young := noon.Add(-2*time.Hour), noon
+	box := newBox(t, "")
+	results := stamped(t, "acknowledged_at", young, `,"entry_id":"young"`) + "no JSON\n{\"entry_id\":\"no time\"}\n"
+	write(t, box.ResultsPath(), stamped(t, "acknowledged_at", old, `,"entry_id":"old"`)+results)
+	events := stamped(t, "at", young, `,"event":"paused"`)
+	write(t, box.EventsPath(), stamped(t, "at", old, `,"event":"paused"`)+events+stamped(t, "at", old, `,"event":"resumed"`))
+	letter := func(raw string) string { return `{"entry_id":"` + raw + `","raw_line":"` + raw + `"}` + "\n" }
+	write(t, box.DeadLetterPath(), letter("a")+letter("b")+letter("c"))
+	all := letters(t, box)
+	mark := func(i int, at time.Time) string {
+		return stamped(t, "requeued_at", at, `,"letter":"`+all[i].Letter+`","entry_id":"`+all[i].EntryID+`"`)
+	}
+	stray := stamped(t, "requeued_at", old, `,"letter":"0123456789ab","entry_id":"x"`) // its letter is gone
+	write(t, box.DeadLetterPath(), letter("a")+letter("b")+letter("c")+mark(0, old)+stray+mark(2, young))
+
+	n := trim(t, box, noon.Add(-time.Hour))
+	assert.Equal(t, inbox.Trimming{Results: 1, DeadLetters: 1, Events: 2, Freed: n.Freed}, n)
+	assert.Equal(t, results, read(t, box.ResultsPath()))
+	assert.Equal(t, events, read(t, box.EventsPath()))
+	assert.Equal(t, letter("b")+letter("c")+mark(2, young), read(t, box.DeadLetterPath()))
+
+	n = trim(t, box, noon.Add(-time.Hour))
+	assert.Equal(t, inbox.Trimming{}, n, "a second time there is nothing")
+}
+
+// What was trimmed does not come back, whatever was lost with the power, and what
+// is added later stands where it should.
+func TestTrimmedForGood(t *testing.T) {
+	reboot(t, "one")
+	box := newBox(t, oldContent+"four\n")
+	turn(t, box)
+	turn(t, box)
+	n := trim(t, box, noon.Add(time.Second))
+	assert.Equal(t, 1, n.Results)
+	for _, boot := range []string{"two", "three"} {
+		reboot(t, boot)
+		in(t, box, func(*inbox.Tx) {})
+		assert.Empty(t, results(t, box))
+	}
+	turn(t, box)
+	reboot(t, "four")
+	turn(t, box)
+	assert.Equal(t, []int64{4, 8}, starts(t, box.ResultsPath()))
+}
+
+// A name is forgotten with its result.
+func TestTrimmedNameMayBeSentAgain(t *testing.T) {
+	box := newBox(t, "")
+	m := inbox.Message{ID: "job", Text: "do it"}
+	_, err := box.Append(context.Background(), m, 0)
+	require.NoError(t, err)
+	drain(t, box)
+	r, err := box.Append(context.Background(), m, 0)
+	require.NoError(t, err)
+	assert.Equal(t, inbox.FoundAnswered, r.Found)
+	trim(t, box, noon.Add(time.Second))
+	r, err = box.Append(context.Background(), m, 0)
+	require.NoError(t, err)
+	assert.True(t, r.Appended)
+}
+
+func TestTrimFrees(t *testing.T) {
+	box := newBox(t, "")
+	write(t, box.ResultsPath(), stamped(t, "acknowledged_at", noon, `,"reply":"`+strings.Repeat("x", 256<<10)+`"`))
+	n := trim(t, box, noon.Add(time.Second))
+	assert.Equal(t, 1, n.Results)
+	assert.GreaterOrEqual(t, n.Freed, int64(256<<10))
+}
+
+// Where the new file cannot be written, the old one stays.
+func TestTrimOnAFullDisk(t *testing.T) {
+	box := newBox(t, oldContent)
+	drain(t, box)
+	before := read(t, box.ResultsPath())
+	disktest.Observe(t, func(op disk.Op) error {
+		if op.Kind == disk.OpWrite && strings.HasSuffix(op.Path, ".tmp") {
+			return unix.ENOSPC
+		}
+		return nil
+	})
+	_, err := box.Trim(context.Background(), noon.Add(time.Second))
+	require.ErrorIs(t, err, unix.ENOSPC)
+	assert.ErrorContains(t, err, "rewrite "+box.ResultsPath()+": ")
+	assert.Equal(t, before, read(t, box.ResultsPath()))
+}
