@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"golang.org/x/sys/unix"
 
@@ -37,9 +38,9 @@ func (b *Inbox) Compact(ctx context.Context) (c Compaction, err error) {
 		c.Warnings = t.Warnings()
 		err = errors.Join(err, t.Close())
 	}()
-	to, err := t.holeEnd()
-	if err != nil || to == 0 {
-		return c, err
+	from, to, err := t.hole()
+	if err != nil || !t.freesBlocks(from, to) {
+		return Compaction{To: from}, err
 	}
 	before := t.file.Info().Space
 	t.st.Punching, t.dirty = to, true
@@ -50,16 +51,17 @@ func (b *Inbox) Compact(ctx context.Context) (c Compaction, err error) {
 		return c, fmt.Errorf("compact %s: %w", b.path, err)
 	}
 	if err := t.makeHole(); err != nil {
-		return c, err
+		return c, fmt.Errorf("compact %s: %w", b.path, err)
 	}
-	return Compaction{To: to, Freed: before - t.file.Info().Space}, nil
+	return Compaction{To: to, Freed: max(0, before-t.file.Info().Space)}, nil // others may have appended
 }
 
-// holeEnd is the end of the last line that nothing needs any more: before the
-// bytes that the file is recognised by, and before what may be delivered again.
-func (t *Tx) holeEnd() (int64, error) {
+// hole is what can be given back: from where the hole that is there ends, to the
+// end of the last line that nothing needs any more. That is before the bytes that
+// the file is recognised by, and before what may be delivered again.
+func (t *Tx) hole() (from, to int64, err error) {
 	if t.file == nil || t.st.Cursor == 0 || t.st.AnchorSum == "" {
-		return 0, nil
+		return 0, 0, nil
 	}
 	end := t.st.AnchorStart
 	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
@@ -67,11 +69,20 @@ func (t *Tx) holeEnd() (int64, error) {
 			end = min(end, d.StartOffset)
 		}
 	}
-	end, err := lineStart(t.file, end)
-	if err != nil {
-		return 0, fmt.Errorf("read inbox: %w", err)
+	if from, err = t.file.SkipHole(0, end); err == nil {
+		to, err = lineStart(io.NewSectionReader(t.file, from, end-from), end-from)
 	}
-	return end, nil
+	if err != nil {
+		return 0, 0, fmt.Errorf("read inbox: %w", err)
+	}
+	return from, from + to, nil
+}
+
+// freesBlocks reports whether a hole would give back anything. Where it would
+// not, it would still make zeros of the lines, and nobody could tell those from a
+// line that somebody wrote.
+func (t *Tx) freesBlocks(from, to int64) bool {
+	return to > from && to/t.file.Info().Block > from/t.file.Info().Block
 }
 
 // makeHole punches the hole that the last commit announced, and commits what the
@@ -79,35 +90,47 @@ func (t *Tx) holeEnd() (int64, error) {
 func (t *Tx) makeHole() error {
 	f, err := disk.OpenForeign(t.box.path, unix.O_RDWR)
 	if err != nil {
-		return fmt.Errorf("compact %s: %w", t.box.path, err)
+		return err
 	}
 	punched := f.PunchHole(t.st.Punching)
 	if punched == nil {
 		punched = f.Sync()
 	}
-	err = errors.Join(f.Close(), t.openFile())
-	if err == nil {
-		t.st.Punching, t.dirty = 0, true
-		err = t.Commit()
+	if err := errors.Join(f.Close(), t.openFile()); err != nil {
+		return errors.Join(punched, err)
 	}
-	if err = errors.Join(punched, err); err != nil {
-		return fmt.Errorf("compact %s: %w", t.box.path, err)
-	}
-	return nil
+	// Kept in mind even if the commit fails: the hole is there.
+	t.st.Punching, t.st.SeenMtime, t.dirty = 0, t.mark().Mtime, true
+	return errors.Join(punched, t.Commit())
 }
 
 // finishHole does what a killed compaction left: the file must not be taken for
-// one that was written anew.
+// one that was written anew. Where another took its place since, nothing in that
+// one was settled.
 func (t *Tx) finishHole() error {
 	if t.st.Punching == 0 {
 		return nil
 	}
-	if t.file == nil || t.moved() || t.size() < t.st.SeenSize {
-		t.st.Punching, t.dirty = 0, true // the file it was meant for is gone
+	same, err := t.keptItsBytes()
+	if err != nil {
+		return err
+	}
+	if !same {
+		t.st.Punching, t.dirty = 0, true
 		return nil
 	}
-	if err := t.makeHole(); err != nil && t.st.Punching != 0 {
+	if err := t.makeHole(); err != nil {
 		t.warn("the space of what was settled is given back later: %v", err)
 	}
 	return nil
+}
+
+// keptItsBytes reports whether the queue file still is the one that the cursor
+// was set in, whatever its time of change says.
+func (t *Tx) keptItsBytes() (bool, error) {
+	if t.file == nil || t.st.AnchorSum == "" || t.moved() || t.size() < max(t.st.SeenSize, t.st.Cursor) {
+		return false, nil
+	}
+	why, err := t.otherBytes()
+	return why == "", err
 }

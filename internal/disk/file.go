@@ -26,6 +26,7 @@ type File struct {
 type Info struct {
 	Size      int64
 	Space     int64 // bytes that it takes on the disk
+	Block     int64 // in how many bytes at once space is given out
 	Mtime     int64 // nanoseconds since 1970
 	Atime     int64
 	Dev, Ino  uint64
