@@ -79,11 +79,15 @@ func formatIDs(hints []idHint) string {
 	return b.String()
 }
 
-func formatHint(s string) string {
+func formatHint(s string) string { return excerpt(s, maxHint) }
+
+// excerpt is the first line of a text, as far as there is room for it, without
+// what would disturb a terminal.
+func excerpt(s string, most int) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
 	runes := []rune(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || unprintable(r) }), " "))
-	if len(runes) > maxHint {
-		return string(runes[:maxHint-3]) + "..."
+	if len(runes) > most {
+		return string(runes[:most-3]) + "..."
 	}
 	return string(runes)
 }

@@ -35,6 +35,7 @@ func verbs() []verb {
 	list := []verb{
 		sendVerb(),
 		statusVerb(), pauseVerb(), resumeVerb(), recoverVerb(),
+		deadLetterVerb(),
 		installVerb(), uninstallVerb(), doctorVerb(),
 		demoVerb(), completionVerb(), versionVerb(),
 	}

@@ -110,13 +110,21 @@ func (i *inboxFlags) change(s streams, change func(*inbox.Tx) error) error {
 	if err != nil {
 		return err
 	}
+	return inTransaction(box, s, func(tx *inbox.Tx) error {
+		if err := change(tx); err != nil {
+			return err
+		}
+		return tx.Commit()
+	})
+}
+
+// inTransaction says what the transaction found, however it ends.
+func inTransaction(box *inbox.Inbox, s streams, f func(*inbox.Tx) error) error {
 	tx, err := box.Begin(context.Background())
 	if err != nil {
 		return err
 	}
-	if err = change(tx); err == nil {
-		err = tx.Commit()
-	}
+	err = f(tx)
 	s.warn(tx.Warnings())
 	return errors.Join(err, tx.Close())
 }

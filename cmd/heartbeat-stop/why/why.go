@@ -55,7 +55,7 @@ func (f Facts) broken() (State, string) {
 	case f.Unwritable != nil:
 		return Unwritable, fmt.Sprintf("this user cannot change anything in %s (%v): make it writable, or run the session as the user that owns it", f.Dir, f.Unwritable)
 	case work && f.Space >= 0 && f.Space < minSpace:
-		return Full, fmt.Sprintf("the file system of %s is full (%s left): free some space, and the next turn goes on", f.Dir, count(int(f.Space), "byte", "bytes"))
+		return Full, fmt.Sprintf("the file system of %s is full (%s left): free some space, and the next turn goes on", f.Dir, Count(int(f.Space), "byte", "bytes"))
 	case f.LockedBy != 0:
 		return Locked, fmt.Sprintf("%s has held the lock of the inbox for more than %s: everything waits until it goes on or ends", process(f.LockedBy, f.LockedName), f.LockedFor)
 	}
@@ -141,7 +141,7 @@ func (f Facts) nothing() (State, string) {
 	case len(f.Scheduled) > 1:
 		return Scheduled, fmt.Sprintf("nothing is queued: the first of %d scheduled entries comes at %s", len(f.Scheduled), Stamp(due))
 	case !f.Exists && f.Cursor > 0:
-		return NoInbox, fmt.Sprintf("%s is gone, of which %s settled: the next entry makes it anew", f.Inbox, count(int(f.Cursor), "byte was", "bytes were"))
+		return NoInbox, fmt.Sprintf("%s is gone, of which %s settled: the next entry makes it anew", f.Inbox, Count(int(f.Cursor), "byte was", "bytes were"))
 	case !f.Exists:
 		return NoInbox, fmt.Sprintf("%s is not there yet: the first entry makes it", f.Inbox)
 	}
@@ -175,7 +175,7 @@ func (f Facts) unasked() (State, string) {
 func (f Facts) waits() string {
 	d := f.Redeliver
 	if d == nil {
-		return count(int(f.Backlog.Entries), "entry waits", "entries wait")
+		return Count(int(f.Backlog.Entries), "entry waits", "entries wait")
 	}
 	more := ""
 	if behind := f.Backlog.Entries - 1; behind > 0 {

@@ -62,7 +62,8 @@ func process(pid int, name string) string {
 	return fmt.Sprintf("process %d (%s)", pid, name)
 }
 
-func count(n int, one, many string) string {
+// Count says how many there are of something.
+func Count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
