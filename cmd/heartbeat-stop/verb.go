@@ -35,7 +35,7 @@ func verbs() []verb {
 	list := []verb{
 		sendVerb(),
 		statusVerb(), pauseVerb(), resumeVerb(), recoverVerb(),
-		deadLetterVerb(),
+		deadLetterVerb(), compactVerb(),
 		installVerb(), uninstallVerb(), doctorVerb(),
 		demoVerb(), completionVerb(), versionVerb(),
 	}
