@@ -120,10 +120,10 @@ func passes(err error) bool {
 func (a *awaiting) lookOnce(ctx context.Context) error {
 	// Twice, since making good may be what puts the entry's line into the inbox.
 	for range 2 {
-		there, err := a.stillThere(ctx)
-		if err == nil && !there {
-			// The commit that settled it may not have reached the files: whoever
-			// made it is at it, or was killed.
+		there, settling, err := a.stillThere(ctx)
+		if err == nil && !there && settling {
+			// The commit that settled it has not reached the files: whoever made it
+			// is at it, or was killed.
 			err = a.makeGood(ctx)
 		}
 		if err == nil {
@@ -177,34 +177,34 @@ func (a *awaiting) note(o Outcome, start int64) {
 	}
 }
 
-// stillThere reports whether the entry waits, is in flight, or is to come.
-func (a *awaiting) stillThere(ctx context.Context) (bool, error) {
+// stillThere reports whether the entry waits, is in flight, or is to come; and
+// whether the files do not show yet what that is known from.
+func (a *awaiting) stillThere(ctx context.Context) (there, settling bool, err error) {
 	if at := a.entry.NotBefore; at != nil && !at.After(a.box.opts.Now()) {
 		if err := a.box.Promote(ctx); err != nil {
-			return false, err
+			return false, false, err
 		}
 	}
 	v, err := a.box.View()
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	defer func() { _ = v.Close() }() // only read
 	for _, d := range []*Delivery{v.tx.inFlight, v.tx.redeliver} {
 		if d != nil && d.EntryID == a.entry.EntryID {
-			return true, nil
+			return true, v.settling, nil
 		}
 	}
 	if a.entry.Start < a.entry.End && a.standsAt(v.Cursor()) {
-		return true, nil
+		return true, v.settling, nil
 	}
-	there := false
 	err = v.tx.findQueued(a.entry.ID, func(id string, p place) bool {
 		if there = id == a.entry.ID && p.entryID == a.entry.EntryID; there {
 			a.entry.Start, a.entry.End = p.start, p.end
 		}
 		return !there
 	})
-	return there, err
+	return there, v.settling, err
 }
 
 // standsAt reports whether the entry's line waits at its place in the queue.

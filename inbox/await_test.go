@@ -42,10 +42,15 @@ type awaited struct {
 // and found nothing, or is done.
 func await(t testing.TB, box *inbox.Inbox, r inbox.Receipt) <-chan awaited {
 	t.Helper()
+	return awaitPolling(t, box, r, time.Millisecond)
+}
+
+func awaitPolling(t testing.TB, box *inbox.Inbox, r inbox.Receipt, poll time.Duration) <-chan awaited {
+	t.Helper()
 	ctx := &waiting{Context: t.Context(), waits: make(chan struct{})}
 	done, over := make(chan awaited, 1), make(chan struct{})
 	go func() {
-		o, err := box.Await(ctx, r, time.Millisecond)
+		o, err := box.Await(ctx, r, poll)
 		done <- awaited{o, err}
 		close(over)
 	}()
@@ -345,6 +350,22 @@ func TestAwaitLeavesOutEarlierOutcomes(t *testing.T) {
 	}
 }
 
+// Whoever waits takes no lock where there is nothing to make good.
+func TestAwaitBesideTheLock(t *testing.T) {
+	box := newBox(t, oldContent)
+	r := send(t, box, inbox.Message{Text: "x"})
+	dropped := send(t, box, inbox.Message{Text: "y"})
+	drained := drain(t, open(t, box.Path()))
+	require.Len(t, drained, 5)
+	lines := strings.SplitAfter(read(t, box.ResultsPath()), "\n")
+	write(t, box.ResultsPath(), strings.Join(lines[:4], ""))
+	begin(t, box)
+	o := <-await(t, box, r)
+	require.NoError(t, o.err)
+	assert.Equal(t, "reply to x", o.Result.Reply)
+	assert.ErrorIs(t, (<-await(t, box, dropped)).err, inbox.ErrGone)
+}
+
 // A kill between the commit and what follows from it hides no outcome: whoever
 // waits makes the files good.
 func TestAwaitAfterAKill(t *testing.T) {
@@ -543,7 +564,7 @@ func TestManyWaiters(t *testing.T) {
 	require.NoError(t, err)
 	var got []<-chan awaited
 	for _, r := range receipts[:here] {
-		got = append(got, await(t, box, r))
+		got = append(got, awaitPolling(t, box, r, 0))
 	}
 	var children []*disktest.Running
 	for i := here; i < here+there; i++ {
