@@ -153,7 +153,7 @@ func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark) (r
 		return nil, ErrTorn
 	}
 	t.noticeGone()
-	for began := time.Now(); len(drafts) > 0 && (len(receipts) == 0 || time.Since(began) < holdLock); {
+	for began, torn := time.Now(), false; len(drafts) > 0 && !torn && (len(receipts) == 0 || time.Since(began) < holdLock); {
 		n, err := t.appendPart(drafts)
 		if err != nil {
 			return receipts, fmt.Errorf("append to inbox %s: %w", b.path, err)
@@ -163,6 +163,9 @@ func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark) (r
 			receipts = append(receipts, d.Receipt)
 		}
 		drafts = drafts[n:]
+		if torn, err = t.tornTail(); err != nil { // somebody else writes a line just now
+			return receipts, err
+		}
 	}
 	return receipts, nil
 }
