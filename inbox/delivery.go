@@ -68,6 +68,12 @@ func (d *Delivery) ID() string {
 	return id
 }
 
+// Metadata is what the envelope holds beside its prompt and id.
+func (d *Delivery) Metadata() map[string]json.RawMessage {
+	_, _, meta := decodeLine(d.bytes())
+	return meta
+}
+
 // bytes falls back on the readable form: parseDelivery has checked the exact one.
 func (d *Delivery) bytes() []byte {
 	raw, err := d.RawLine.Bytes()

@@ -18,6 +18,7 @@ type Tail struct {
 	file *disk.File
 	off  int64
 	last []byte // the line that was read last
+	at   int64  // where that starts
 }
 
 // TailResults reads .results.jsonl (a [Result] a line) from its last n lines on,
@@ -191,9 +192,9 @@ func (t *Tail) drain(f func(line []byte)) error {
 		return err
 	}
 	from := t.off
-	return eachLine(io.NewSectionReader(t.file, from, info.Size-from), from, func(_, end int64, l []byte, whole bool) bool {
+	return eachLine(io.NewSectionReader(t.file, from, info.Size-from), from, func(start, end int64, l []byte, whole bool) bool {
 		if whole {
-			t.off, t.last = end, slices.Clone(l)
+			t.off, t.last, t.at = end, slices.Clone(l), start
 			f(l)
 		}
 		return true
@@ -232,4 +233,23 @@ func backLines(f io.ReaderAt, off int64, n int) (int64, error) {
 		off -= int64(len(part))
 	}
 	return 0, nil
+}
+
+// At is the offset of the line that [Tail.Lines] has called its function with.
+func (t *Tail) At() int64 { return t.at }
+
+// Torn is the offset of a last line that has no newline, -1 if there is none:
+// somebody is writing it, or was killed at that.
+func (t *Tail) Torn() (int64, error) {
+	if t.file == nil {
+		return -1, nil
+	}
+	info, err := t.file.Stat()
+	if err != nil || info.Size <= t.off {
+		return -1, err
+	}
+	if whole, err := endsLine(t.file, info.Size); err != nil || whole {
+		return -1, err
+	}
+	return t.off, nil
 }

@@ -1,0 +1,174 @@
+package inbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Waits calls f for the entries that wait, in the order in which they are
+// delivered, until it returns false. A line that may does not want is passed over
+// without being decoded, unless it is too long; nil wants all. Its argument is
+// valid until it returns.
+func (v *View) Waits(may func(line []byte) bool, f func(Waiting) bool) error {
+	if d := v.tx.redeliver; d != nil && (may == nil || may(d.bytes())) && !f(v.again(d)) {
+		return nil
+	}
+	from, err := v.waitsStart()
+	if err == nil {
+		err = v.eachWaiting(from, v.Size(), may, f)
+	}
+	if err != nil {
+		return fmt.Errorf("read inbox: %w", err)
+	}
+	return nil
+}
+
+// Last calls f for the last n entries that wait, in the order in which they are
+// delivered. It reads the file backwards, and no more of it than that takes.
+func (v *View) Last(n int, f func(Waiting)) error {
+	from, err := v.waitsStart()
+	if err != nil {
+		return fmt.Errorf("read inbox: %w", err)
+	}
+	at, found, err := v.backEntries(from, n)
+	if err != nil {
+		return fmt.Errorf("read inbox: %w", err)
+	}
+	if d := v.tx.redeliver; d != nil && found < n {
+		f(v.again(d))
+	}
+	err = v.eachWaiting(at, v.Size(), nil, func(w Waiting) bool {
+		if found--; found < n {
+			f(w)
+		}
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("read inbox: %w", err)
+	}
+	return nil
+}
+
+// waitsStart is waitsFrom, behind the hole that may be there.
+func (v *View) waitsStart() (int64, error) {
+	from := v.waitsFrom()
+	if v.tx.file == nil {
+		return from, nil
+	}
+	return v.tx.file.SkipHole(from, v.Size())
+}
+
+// again is the entry that was given back.
+func (v *View) again(d *Delivery) Waiting {
+	e := d.entry()
+	return Waiting{Entry: e, Expired: e.expired(v.tx.box.opts.Now())}
+}
+
+// backEntries finds a line, from an offset on, that n lines that are not blank
+// follow, or a few more, and how many those are. It is the first one where there
+// are fewer.
+func (v *View) backEntries(from int64, n int) (at int64, found int, err error) {
+	at = max(from, v.Size())
+	if v.tx.file == nil || at == from {
+		return at, 0, nil
+	}
+	waits := io.NewSectionReader(v.tx.file, from, at-from)
+	for back := n; found < n && at > from; back *= 2 { // twice as far: many may be blank
+		start, err := backLines(waits, at-from, back)
+		if err != nil {
+			return at, 0, err
+		}
+		err = eachLine(io.NewSectionReader(waits, start, at-from-start), start, func(_, _ int64, l []byte, _ bool) bool {
+			if len(bytes.TrimSpace(l)) > 0 {
+				found++
+			}
+			return true
+		})
+		if err != nil {
+			return at, 0, err
+		}
+		at = from + start
+	}
+	return at, found, nil
+}
+
+func (v *View) eachWaiting(from, to int64, may func([]byte) bool, f func(Waiting) bool) error {
+	if v.tx.file == nil || to <= from {
+		return nil
+	}
+	var wrong error
+	err := eachLine(io.NewSectionReader(v.tx.file, from, to-from), from, func(start, end int64, raw []byte, whole bool) bool {
+		l := line{start: start, end: end, raw: raw, terminated: whole}
+		switch {
+		case len(raw) > MaxLine || len(raw) > 0 && raw[0] == 0:
+			// That is a part of it, or a hole before it.
+			if l, wrong = v.tx.lineAt(start); wrong != nil {
+				wrong = ignoreEnd(wrong)
+				return wrong == nil
+			}
+		case may != nil && !may(raw):
+			return true
+		default:
+			l.raw = bytes.Clone(raw)
+		}
+		return l.blank() || f(waiting(l, v.tx.box.opts.Now()))
+	})
+	return errors.Join(wrong, err)
+}
+
+func ignoreEnd(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// Place is how far the queue file was read: see [View.Since].
+type Place struct {
+	generation int // of the queue file
+	off        int64
+}
+
+// End is the place behind the queue file's last whole line.
+func (v *View) End() (Place, error) {
+	p := Place{generation: v.tx.st.QueueGen}
+	if v.tx.file == nil {
+		return p, nil
+	}
+	var err error
+	if p.off, err = lineStart(v.tx.file, v.Size()); err != nil {
+		return p, fmt.Errorf("read inbox: %w", err)
+	}
+	return p, nil
+}
+
+// Since calls f for every entry that came to stand behind a place, delivered
+// meanwhile or not, and returns the place behind them. In a file that took the
+// old one's place these are all that it has. A last line without its newline comes
+// once it has that, or was delivered without.
+func (v *View) Since(p Place, f func(Waiting)) (Place, error) {
+	if v.tx.file == nil {
+		return p, nil
+	}
+	if p.generation != v.tx.st.QueueGen || p.off > v.Size() {
+		p = Place{generation: v.tx.st.QueueGen}
+	}
+	from, err := v.tx.file.SkipHole(p.off, v.Size())
+	if err != nil {
+		return p, fmt.Errorf("read inbox: %w", err)
+	}
+	to, err := lineStart(v.tx.file, v.Size())
+	if err != nil {
+		return p, fmt.Errorf("read inbox: %w", err)
+	}
+	if v.waitsFrom() > to {
+		to = v.Size()
+	}
+	if err := v.eachWaiting(from, to, nil, func(w Waiting) bool { f(w); return true }); err != nil {
+		return p, fmt.Errorf("read inbox: %w", err)
+	}
+	p.off = max(from, to)
+	return p, nil
+}
