@@ -32,17 +32,28 @@ type Event struct {
 	Start   int64     `json:"start_offset,omitempty"`
 	Attempt int       `json:"attempt,omitempty"` // deliveries so far
 	Session string    `json:"session_id,omitempty"`
+	// DeliveredAt is when the delivery was that this is about: of one that was
+	// not answered nothing else keeps it.
+	DeliveredAt *time.Time `json:"delivered_at,omitempty"`
 	// Reason is why, in words; of a failure, its name and message.
 	Reason string `json:"reason,omitempty"`
 	// Until is when what is scheduled or paused goes on.
 	Until *time.Time `json:"until,omitempty"`
 }
 
+// NeverArrived is the reason of [EventRedelivered] where the delivery does not
+// count as an attempt.
+const NeverArrived = "it never arrived"
+
 func eventOf(d *Delivery, kind EventKind) Event {
-	return Event{
+	e := Event{
 		Event: kind, EntryID: d.EntryID, ID: d.ID(), Start: d.StartOffset,
 		Attempt: d.Attempt, Session: d.SessionID,
 	}
+	if at := d.DeliveredAt; !at.IsZero() {
+		e.DeliveredAt = &at
+	}
+	return e
 }
 
 // event has the next commit add e, as of now.

@@ -19,8 +19,8 @@ func events(t testing.TB, box *inbox.Inbox) []inbox.Event {
 // Each thing that is rare in an entry's life leaves one line.
 func TestEvents(t *testing.T) {
 	const line = `{"prompt":"x","id":"job"}`
-	until := noon.Add(time.Hour)
-	entry := inbox.Event{At: noon, EntryID: sha256Hex(line), ID: "job", Attempt: 1, Session: "s"}
+	until, delivered := noon.Add(time.Hour), noon
+	entry := inbox.Event{At: noon, EntryID: sha256Hex(line), ID: "job", Attempt: 1, Session: "s", DeliveredAt: &delivered}
 	of := func(kind inbox.EventKind, reason string) inbox.Event {
 		e := entry
 		e.Event, e.Reason = kind, reason
@@ -30,7 +30,10 @@ func TestEvents(t *testing.T) {
 		do   func(t testing.TB, tx *inbox.Tx) error
 		want []inbox.Event
 	}{
-		"given back":    {func(_ testing.TB, tx *inbox.Tx) error { return tx.GiveBack(true) }, []inbox.Event{of(inbox.EventRedelivered, "")}},
+		"given back": {func(_ testing.TB, tx *inbox.Tx) error { return tx.GiveBack(true) }, []inbox.Event{of(inbox.EventRedelivered, "")}},
+		"never arrived": {func(_ testing.TB, tx *inbox.Tx) error { return tx.GiveBack(false) }, []inbox.Event{
+			{At: noon, Event: inbox.EventRedelivered, EntryID: sha256Hex(line), ID: "job", Session: "s", DeliveredAt: &delivered, Reason: inbox.NeverArrived},
+		}},
 		"dropped":       {func(_ testing.TB, tx *inbox.Tx) error { return tx.Drop() }, []inbox.Event{of(inbox.EventDropped, "")}},
 		"answered":      {func(_ testing.TB, tx *inbox.Tx) error { return tx.Acknowledge("") }, nil},
 		"dead-lettered": {func(_ testing.TB, tx *inbox.Tx) error { return tx.DeadLetter(inbox.ReasonOrphaned) }, nil},

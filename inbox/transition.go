@@ -102,7 +102,7 @@ func (t *Tx) GiveBack(counted bool) error {
 	t.count(func(n *Totals) { n.Redelivered++ })
 	e := eventOf(&d, EventRedelivered)
 	if !counted {
-		e.Reason = "it never arrived"
+		e.Reason = NeverArrived
 	}
 	return t.event(e)
 }
