@@ -1,0 +1,147 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"heartbeat/inbox"
+)
+
+// What happens to entries, beside the kinds of [inbox.Event].
+const (
+	Queued       = "queued"
+	Delivered    = "delivered"
+	Answered     = "answered"
+	DeadLettered = "dead-lettered"
+	Expired      = "expired" // dead-lettered for that reason
+)
+
+// Event is one thing that happened, to an entry or to the inbox.
+type Event struct {
+	// At is nil where nobody noted the time: who appends a line need not.
+	At        *time.Time     `json:"at"`
+	Event     string         `json:"event"`
+	ID        string         `json:"id,omitempty"`
+	EntryID   string         `json:"entry_id,omitempty"`
+	Attempt   int            `json:"attempt,omitempty"`
+	SessionID string         `json:"session_id,omitempty"`
+	Reason    string         `json:"reason,omitempty"`
+	Failure   *inbox.Failure `json:"failure,omitempty"`
+	Reply     *string        `json:"reply,omitempty"`
+	LatencyMS *int64         `json:"latency_ms,omitempty"`
+	Until     *time.Time     `json:"until,omitempty"`
+
+	order  time.Time // where it belongs without a time of its own; zero: at the end
+	text   string    // what a queued entry says, shortened
+	start  int64     // where a queued entry stands
+	letter string    // which dead letter was requeued
+}
+
+// String is the event for people.
+func (e Event) String() string {
+	var b strings.Builder
+	at := "-"
+	if e.At != nil {
+		at = Stamp(*e.At)
+	}
+	fmt.Fprintf(&b, "%-19s  %-13s", at, Brief(e.Event))
+	apart := "  "
+	if e.ID != "" || e.EntryID != "" {
+		b.WriteString("  " + Name(e.ID, e.EntryID))
+		apart = ": "
+	}
+	if facts := e.facts(); len(facts) > 0 {
+		b.WriteString("  " + strings.Join(facts, ", "))
+		apart = ": "
+	}
+	if text := Brief(e.words()); text != "" {
+		b.WriteString(apart + text)
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+func (e Event) facts() (facts []string) {
+	if e.Attempt > 0 {
+		facts = append(facts, fmt.Sprintf("attempt %d", e.Attempt))
+	}
+	if e.LatencyMS != nil {
+		facts = append(facts, Took(time.Duration(*e.LatencyMS)*time.Millisecond))
+	}
+	if e.SessionID != "" {
+		facts = append(facts, "session "+Brief(e.SessionID[:min(8, len(e.SessionID))]))
+	}
+	if e.Until != nil {
+		facts = append(facts, "until "+Stamp(*e.Until))
+	}
+	return facts
+}
+
+func (e Event) words() string {
+	switch {
+	case e.Reply != nil:
+		return *e.Reply
+	case e.Failure != nil:
+		return fmt.Sprintf("%s (%s)", e.Reason, e.Failure)
+	case e.Event == Expired:
+		return "" // the event says it
+	case e.text != "":
+		return e.text
+	}
+	return e.Reason
+}
+
+// eventKey tells one event from another.
+type eventKey struct {
+	event, entryID, session string
+	at, start               int64
+}
+
+// key tells an event that two sources have from another one; it is empty for one
+// that only one source can have.
+func (e Event) key() eventKey {
+	switch {
+	case e.letter != "":
+		return eventKey{event: e.letter}
+	case e.At == nil || e.Event != Queued && e.Event != Delivered:
+		return eventKey{}
+	}
+	return eventKey{event: e.Event, entryID: e.EntryID, at: e.At.UnixNano()}
+}
+
+// identity tells an event from every other one, for as long as one follows.
+func (e Event) identity() eventKey {
+	if e.letter != "" {
+		return e.key()
+	}
+	k := eventKey{event: e.Event, entryID: e.EntryID, session: e.SessionID, start: e.start}
+	if e.At != nil {
+		k.at = e.At.UnixNano()
+	}
+	return k
+}
+
+func (e Event) before() time.Time {
+	if e.At != nil {
+		return *e.At
+	}
+	return e.order
+}
+
+// sortEvents orders by time; what happened at one time stays as it was. What has
+// no time goes before what is known to have followed it, or else to the end.
+func sortEvents(all []Event) {
+	slices.SortStableFunc(all, func(a, b Event) int {
+		x, y := a.before(), b.before()
+		switch {
+		case x.IsZero() && y.IsZero():
+			return 0
+		case x.IsZero():
+			return 1
+		case y.IsZero():
+			return -1
+		}
+		return x.Compare(y)
+	})
+}

@@ -1,0 +1,145 @@
+package history
+
+import (
+	"encoding/json"
+	"time"
+
+	"heartbeat/inbox"
+)
+
+// ParseResult reads a line of .results.jsonl.
+func ParseResult(l []byte) (inbox.Result, bool) {
+	var r inbox.Result
+	if json.Unmarshal(l, &r) != nil || r.EntryID == "" {
+		return inbox.Result{}, false
+	}
+	return r, true
+}
+
+// letter is a line of .dead-letter.jsonl.
+type letter struct {
+	inbox.Letter
+	mark bool // it says that an earlier one was requeued
+}
+
+func parseLetter(l []byte) (letter, bool) {
+	d, mark, ok := inbox.ParseLetter(l)
+	return letter{d, mark}, ok
+}
+
+func parseEvent(l []byte) (inbox.Event, bool) {
+	var e inbox.Event
+	if json.Unmarshal(l, &e) != nil || e.Event == "" {
+		return inbox.Event{}, false
+	}
+	return e, true
+}
+
+// ofResult is what an answered entry went through.
+func ofResult(r inbox.Result) []Event {
+	answered := Event{
+		At: known(r.AcknowledgedAt), Event: Answered, ID: r.ID, EntryID: r.EntryID,
+		Attempt: r.Attempt, SessionID: r.SessionID, Reply: &r.Reply,
+	}
+	if !r.DeliveredAt.IsZero() && answered.At != nil {
+		took := max(0, r.AcknowledgedAt.Sub(r.DeliveredAt)).Round(time.Millisecond).Milliseconds()
+		answered.LatencyMS = &took
+	}
+	delivered := Event{
+		At: known(r.DeliveredAt), Event: Delivered, ID: r.ID, EntryID: r.EntryID,
+		Attempt: r.Attempt, SessionID: r.SessionID, order: r.AcknowledgedAt,
+	}
+	return []Event{queuedBefore(delivered, r.StartOffset, r.Metadata), delivered, answered}
+}
+
+// ofLetter is what an entry went through that was set aside, or the mark's word
+// that it went back.
+func ofLetter(l letter) []Event {
+	if l.mark {
+		return []Event{{
+			At: l.RequeuedAt, Event: string(inbox.EventRequeued), ID: l.ID, EntryID: l.EntryID,
+			Reason: letterReason(l.Letter.Letter), letter: letterReason(l.Letter.Letter),
+		}}
+	}
+	dead := Event{
+		At: known(l.DeadLetteredAt), Event: DeadLettered, ID: l.ID, EntryID: l.EntryID,
+		Attempt: l.Attempts, SessionID: l.SessionID, Reason: string(l.DeadLetter.Reason), Failure: l.Failure,
+	}
+	if l.DeadLetter.Reason == inbox.ReasonExpired {
+		dead.Event = Expired
+	}
+	if l.DeliveredAt == nil {
+		return []Event{queuedBefore(dead, l.StartOffset, l.Metadata), dead}
+	}
+	delivered := Event{
+		At: known(*l.DeliveredAt), Event: Delivered, ID: l.ID, EntryID: l.EntryID,
+		Attempt: l.Attempts, SessionID: l.SessionID, order: l.DeadLetteredAt,
+	}
+	return []Event{queuedBefore(delivered, l.StartOffset, l.Metadata), delivered, dead}
+}
+
+// letterReason is how the events call a dead letter.
+func letterReason(name string) string { return "dead letter " + name }
+
+func ofEvent(e inbox.Event) []Event {
+	said := Event{
+		At: known(e.At), Event: string(e.Event), ID: e.ID, EntryID: e.EntryID,
+		Attempt: e.Attempt, SessionID: e.Session, Reason: e.Reason, Until: e.Until,
+	}
+	if e.Event == inbox.EventRequeued {
+		said.letter = e.Reason
+	}
+	if e.DeliveredAt == nil {
+		return []Event{said}
+	}
+	delivered := Event{
+		At: known(*e.DeliveredAt), Event: Delivered, ID: e.ID, EntryID: e.EntryID,
+		Attempt: e.Attempt, SessionID: e.Session, order: e.At,
+	}
+	if e.Reason == inbox.NeverArrived {
+		delivered.Attempt++ // it counted then
+	}
+	return []Event{delivered, said}
+}
+
+func ofDelivery(d *inbox.Delivery) []Event {
+	delivered := Event{
+		At: known(d.DeliveredAt), Event: Delivered, ID: d.ID(), EntryID: d.EntryID,
+		Attempt: max(1, d.Attempt), SessionID: d.SessionID,
+	}
+	return []Event{queuedBefore(delivered, d.StartOffset, d.Metadata()), delivered}
+}
+
+func ofWaiting(w inbox.Waiting) Event {
+	return Event{At: queuedAt(w.Metadata), Event: Queued, ID: w.ID, EntryID: w.EntryID, text: Brief(w.Text), start: w.Start}
+}
+
+// queuedBefore is how the entry of another event came into the inbox.
+func queuedBefore(next Event, start int64, metadata map[string]json.RawMessage) Event {
+	return Event{At: queuedAt(metadata), Event: Queued, ID: next.ID, EntryID: next.EntryID, order: next.before(), start: start}
+}
+
+// queuedAt is when `send` appended an entry, nil where it does not say. One that
+// was scheduled came into the inbox when it was due, at the earliest.
+func queuedAt(metadata map[string]json.RawMessage) *time.Time {
+	sent, due := stampIn(metadata, "sent_at"), stampIn(metadata, "not_before")
+	if sent != nil && due != nil && due.After(*sent) {
+		return due
+	}
+	return sent
+}
+
+func stampIn(metadata map[string]json.RawMessage, name string) *time.Time {
+	var at time.Time
+	if json.Unmarshal(metadata[name], &at) != nil {
+		return nil
+	}
+	return known(at)
+}
+
+func known(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &at
+}

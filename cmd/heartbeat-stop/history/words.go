@@ -1,0 +1,60 @@
+package history
+
+import (
+	"strings"
+	"time"
+	"unicode"
+)
+
+// maxBrief is how much of a text a line has room for.
+const maxBrief = 100
+
+// Brief is the first line of a text that has something in it, shortened, and
+// without what would disturb a terminal.
+func Brief(s string) string {
+	s = strings.TrimSpace(s)
+	line, rest, _ := strings.Cut(s, "\n")
+	if len(line) > 8*maxBrief { // no need to look at all of it
+		line, rest = line[:8*maxBrief], "more"
+	}
+	var b strings.Builder
+	n := 0
+	for _, r := range strings.ToValidUTF8(strings.TrimSpace(line), "\uFFFD") {
+		if n++; n > maxBrief {
+			rest = "more"
+			break
+		}
+		if !unicode.IsPrint(r) {
+			r = ' '
+		}
+		b.WriteRune(r)
+	}
+	if rest != "" {
+		b.WriteString(" ...")
+	}
+	return b.String()
+}
+
+// Name is what people call an entry: its own id, or else the first digits of
+// its entry id.
+func Name(id, entryID string) string {
+	if id != "" {
+		return Brief(id)
+	}
+	return Brief(entryID[:min(12, len(entryID))])
+}
+
+// Stamp is a time for people: local, to the second.
+func Stamp(t time.Time) string { return t.Local().Format(time.DateTime) }
+
+// Took is how long something took, as exactly as people care.
+func Took(d time.Duration) string {
+	d = max(0, d) // a clock may be set back
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
