@@ -33,8 +33,9 @@ type action func(args []string, s streams) error
 // verbs is a function, not a variable: a variable would be set up at every turn.
 func verbs() []verb {
 	list := []verb{
-		sendVerb(),
-		statusVerb(), pauseVerb(), resumeVerb(), recoverVerb(),
+		sendVerb(), resultsVerb(),
+		statusVerb(),
+		pauseVerb(), resumeVerb(), recoverVerb(),
 		deadLetterVerb(), compactVerb(),
 		installVerb(), uninstallVerb(), doctorVerb(),
 		demoVerb(), completionVerb(), versionVerb(),

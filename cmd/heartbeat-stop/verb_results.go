@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/cmd/heartbeat-stop/history"
+	"heartbeat/inbox"
+)
+
+type resultsFlags struct {
+	inboxFlags
+	count  int
+	follow bool
+}
+
+func resultsVerb() verb {
+	return verb{
+		name:  "results",
+		args:  "[ENTRY...]",
+		ids:   entryIDs,
+		short: "show what was answered, or one reply in full",
+		long: `Show the entries that were answered last, one a line: when, which, how long it
+took, and how the reply begins. With --follow it goes on with what comes, also
+when the results are rotated or trimmed, until a signal ends it.
+
+With ENTRY (its id, its entry_id, or a beginning of one of them that is unique,
+four characters at least) it prints the reply in full: the last one, if there
+are several. With --json it prints lines of .results.jsonl as they stand there.
+
+Exit status: 0 shown; 1 not: there is no such entry, or no answer yet, and the
+sentence says where it is; 3 the ENTRY became a dead letter; 128+n signal n ended
+the following.`,
+		example: `heartbeat-stop results --inbox work/inbox.jsonl job-7
+heartbeat-stop results --inbox work/inbox.jsonl -n 100 --json | jq -r .reply
+heartbeat-stop results --inbox work/inbox.jsonl --follow`,
+		build: func() (*pflag.FlagSet, action) {
+			var o resultsFlags
+			f := newFlags("results")
+			o.add(f)
+			f.IntVarP(&o.count, "count", "n", 20, "show the last `N` (0: all)")
+			f.BoolVar(&o.follow, "follow", false, "go on with what comes")
+			return f, func(args []string, s streams) error {
+				switch {
+				case o.count < 0:
+					return usageError{errNegativeCount}
+				case len(args) > 0 && (o.follow || f.Changed("count")):
+					return usageError{errors.New("-n and --follow are for the list: leave ENTRY out, or wait for an entry with send --id ID --wait")}
+				}
+				return o.run(args, s)
+			}
+		},
+	}
+}
+
+var errNegativeCount = errors.New("-n is below 0: give how many, or 0 for all")
+
+func (o *resultsFlags) run(entries []string, s streams) error {
+	box, err := o.look(s)
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 {
+		return o.list(box, s)
+	}
+	return eachEntry(entries, s, func(entry string) error { return o.reply(box, entry, s) })
+}
+
+// eachEntry does something with each entry; the status is that of the first that
+// it could not be done with.
+func eachEntry(entries []string, s streams, do func(entry string) error) (first error) {
+	for _, entry := range entries {
+		err := do(entry)
+		if first == nil {
+			first = err
+		} else if err != nil {
+			s.complain(err)
+		}
+	}
+	return first
+}
+
+func (o *resultsFlags) list(box *inbox.Inbox, s streams) (err error) {
+	news := box.WatchOutcomes(watchPoll)
+	defer func() { _ = news.Close() }() // nothing is lost with it
+	out := bufio.NewWriter(s.out)
+	show := func(r inbox.Result, line []byte) { o.show(out, r, line) }
+	shown, err := history.Results(box).Last(o.count, show)
+	if err != nil {
+		return fmt.Errorf("results: %w", err)
+	}
+	defer func() { err = errors.Join(err, shown.Close()) }()
+	s.warn(shown.Notes())
+	if err := out.Flush(); err != nil || !o.follow {
+		return err
+	}
+	return follow(news, func() error {
+		_, err := shown.Next(show)
+		s.warn(shown.Notes())
+		return errors.Join(err, out.Flush())
+	})
+}
+
+// follow looks whenever something may have changed, until a signal ends it.
+func follow(news *inbox.Watcher, look func() error) error {
+	ctx, cancel := endOnSignal(context.Background())
+	defer cancel()
+	for {
+		if err := look(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			err := context.Cause(ctx)
+			var by endedBy
+			if errors.As(err, &by) {
+				return statusError{128 + int(by.Signal), err}
+			}
+			return err
+		case <-news.C:
+		}
+	}
+}
+
+// show ignores the writer's errors: it keeps them until it is flushed.
+func (o *resultsFlags) show(w io.Writer, r inbox.Result, line []byte) {
+	if o.json {
+		_, _ = fmt.Fprintf(w, "%s\n", line)
+		return
+	}
+	facts := history.Took(r.AcknowledgedAt.Sub(r.DeliveredAt))
+	if r.Attempt > 1 {
+		facts += fmt.Sprintf(", attempt %d", r.Attempt)
+	}
+	_, _ = fmt.Fprintf(w, "%s  %s  %s: %s\n", history.Stamp(r.AcknowledgedAt), history.Name(r.ID, r.EntryID), facts, history.Brief(r.Reply))
+}
+
+func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s streams) error {
+	f, err := history.Find(box, entry)
+	if err != nil {
+		return fmt.Errorf("results: %w", err)
+	}
+	s.warn(f.Notes)
+	switch {
+	case f.Result != nil && f.Letter == nil && o.json:
+		_, err = fmt.Fprintf(s.out, "%s\n", f.Result)
+		return err
+	case f.Result != nil && f.Letter == nil:
+		_, err = fmt.Fprintln(s.out, f.Reply())
+		return err
+	}
+	return noReply(f)
+}
+
+// noReply says what is there in place of a reply.
+func noReply(f *history.Found) error {
+	switch {
+	case f.Where == inbox.FoundScheduled:
+		return fmt.Errorf("results: the entry %q is scheduled, and was not answered yet: log says until when", f.Name())
+	case f.Where != "":
+		return fmt.Errorf("results: the entry %q is %s, and was not answered yet: send --id ID --wait waits for it", f.Name(), f.Where)
+	case f.Letter != nil:
+		return statusError{exitDeadLettered, fmt.Errorf("the entry %q became a dead letter: %s", f.Name(), reasonOf(&f.Letter.DeadLetter))}
+	}
+	last := f.Events[len(f.Events)-1]
+	return fmt.Errorf("results: the entry %q has no reply: the last that is known of it is %q", f.Name(), last)
+}
