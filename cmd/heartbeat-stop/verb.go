@@ -34,7 +34,7 @@ type action func(args []string, s streams) error
 func verbs() []verb {
 	list := []verb{
 		sendVerb(), resultsVerb(),
-		statusVerb(), peekVerb(), logVerb(),
+		statusVerb(), peekVerb(), logVerb(), metricsVerb(),
 		pauseVerb(), resumeVerb(), recoverVerb(),
 		deadLetterVerb(), compactVerb(),
 		installVerb(), uninstallVerb(), doctorVerb(),
