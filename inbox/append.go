@@ -69,9 +69,9 @@ func (b *Inbox) AppendAll(ctx context.Context, all []Message, settle time.Durati
 	if err != nil {
 		return nil, err
 	}
-	receipts := make([]Receipt, 0, len(drafts))
+	receipts, names := make([]Receipt, 0, len(drafts)), looked{}
 	for still := (Mark{}); len(receipts) < len(drafts); {
-		appended, err := b.appendDrafts(ctx, slices.Clone(drafts[len(receipts):]), still) // what is there already may change
+		appended, err := b.appendDrafts(ctx, slices.Clone(drafts[len(receipts):]), still, &names) // what is there already may change
 		receipts = append(receipts, appended...)
 		if errors.Is(err, ErrTorn) {
 			still, err = b.AwaitStill(ctx, settle)
@@ -129,7 +129,7 @@ func (b *Inbox) draft(all []Message) ([]draft, error) {
 
 // appendDrafts appends as many of the drafts as it gets to while it may hold the
 // lock, and returns their receipts.
-func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark) (receipts []Receipt, err error) {
+func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark, names *looked) (receipts []Receipt, err error) {
 	t, err := b.Begin(ctx)
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark) (r
 	if err != nil {
 		return nil, err
 	}
-	if err := t.leaveOutKnown(drafts); err != nil {
+	if err := t.leaveOutKnown(drafts, names); err != nil {
 		return nil, err
 	}
 	if torn, err := t.tornTail(); err != nil {
@@ -180,7 +180,7 @@ func willQueue(drafts []draft) bool {
 }
 
 // leaveOutKnown marks the drafts whose sender's name is there already.
-func (t *Tx) leaveOutKnown(drafts []draft) error {
+func (t *Tx) leaveOutKnown(drafts []draft, names *looked) error {
 	ids := map[string]bool{}
 	for _, d := range drafts {
 		if d.named {
@@ -190,7 +190,7 @@ func (t *Tx) leaveOutKnown(drafts []draft) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	known, err := t.find(ids)
+	known, err := names.findNew(t, ids)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,61 @@ type place struct {
 
 // find says where the entries of those envelope ids are; those that are nowhere
 // are left out. It reads the results and what waits in the queue.
-func (t *Tx) find(ids map[string]bool) (map[string]place, error) {
+func (t *Tx) find(ids map[string]bool) (map[string]place, error) { return t.findSince(ids, looked{}) }
+
+// looked says how far names were looked for, none of which was there. A batch
+// that lets go of the lock now and then would read the whole queue each time.
+type looked struct {
+	generation    int // of the queue file
+	cursor, queue int64
+	before        string // what stands before queue, by which the file is known again
+	results       point
+}
+
+// findNew is [Tx.find] for names that were all looked for the last time.
+func (l *looked) findNew(t *Tx, ids map[string]bool) (found map[string]place, err error) {
+	now := looked{generation: t.st.QueueGen, cursor: t.st.Cursor}
+	if now.results, err = pointAtEnd(t.box.file(resultsName)); err != nil {
+		return nil, err
+	}
+	if t.file != nil {
+		if now.queue, err = lineStart(t.file, t.size()); err != nil {
+			return nil, err
+		}
+		if now.before, err = t.bytesBefore(now.queue); err != nil {
+			return nil, err
+		}
+	}
+	if found, err = t.findSince(ids, *l); err == nil && len(found) > 0 {
+		now = looked{} // where those are may change
+	}
+	*l = now
+	return found, err
+}
+
+// from is where looking for names in the queue file goes on.
+func (l looked) from(t *Tx) (int64, error) {
+	if l.queue == 0 || l.queue > t.size() || l.generation != t.st.QueueGen || l.cursor > t.st.Cursor {
+		return t.st.Cursor, nil
+	}
+	before, err := t.bytesBefore(l.queue)
+	if err != nil || before != l.before {
+		return t.st.Cursor, err
+	}
+	return max(t.st.Cursor, l.queue), nil
+}
+
+// bytesBefore are some of the queue file, enough to tell one line from another.
+func (t *Tx) bytesBefore(off int64) (string, error) {
+	b := make([]byte, min(off, anchorSpan))
+	n, err := t.file.ReadAt(b, off-int64(len(b)))
+	if err == io.EOF {
+		err = nil // it was truncated just now: that is what this is to notice
+	}
+	return string(b[:n]), err
+}
+
+func (t *Tx) findSince(ids map[string]bool, since looked) (map[string]place, error) {
 	found := map[string]place{}
 	note := func(id string, p place) bool {
 		if _, known := found[id]; ids[id] && !known {
@@ -42,19 +96,19 @@ func (t *Tx) find(ids map[string]bool) (map[string]place, error) {
 		}
 	}
 	if len(found) < len(ids) {
-		if err := t.findQueued(needle, note); err != nil {
+		if err := t.findQueued(needle, since, note); err != nil {
 			return nil, err
 		}
 	}
 	if len(found) < len(ids) {
-		if err := t.box.findAnswered(needle, note); err != nil {
+		if err := t.box.findAnswered(needle, since.results, note); err != nil {
 			return nil, err
 		}
 	}
 	return found, nil
 }
 
-func (t *Tx) findQueued(needle string, note func(string, place) bool) error {
+func (t *Tx) findQueued(needle string, since looked, note func(string, place) bool) error {
 	all, err := t.box.Scheduled()
 	if err != nil {
 		return err
@@ -68,7 +122,10 @@ func (t *Tx) findQueued(needle string, note func(string, place) bool) error {
 	if t.file == nil {
 		return nil
 	}
-	from, err := t.file.SkipHole(t.st.Cursor, t.size())
+	from, err := since.from(t)
+	if err == nil {
+		from, err = t.file.SkipHole(from, t.size())
+	}
 	if err != nil {
 		return err
 	}
@@ -82,7 +139,7 @@ func (t *Tx) findQueued(needle string, note func(string, place) bool) error {
 	})
 }
 
-func (b *Inbox) findAnswered(needle string, note func(string, place) bool) (err error) {
+func (b *Inbox) findAnswered(needle string, since point, note func(string, place) bool) (err error) {
 	f, err := disk.OpenRead(b.file(resultsName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -91,7 +148,11 @@ func (b *Inbox) findAnswered(needle string, note func(string, place) bool) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return eachLine(io.NewSectionReader(f, 0, f.Info().Size), 0, func(_, _ int64, l []byte, _ bool) bool {
+	from := int64(0)
+	if since.file == f.Identity() && since.off <= f.Info().Size {
+		from = since.off
+	}
+	return eachLine(io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
 		if !mayHold(l, needle) {
 			return true
 		}
