@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -111,14 +110,14 @@ func (i *inboxFlags) watchStatus(s streams) error {
 	defer stop()
 	w := box.WatchAll(watchPoll)
 	defer func() { _ = w.Close() }() // nothing is lost with it
-	clear, same := clearScreen(s), sameButForAges()
+	clear := clearScreen(s)
 	for last := ""; ; {
 		st, _ := readStatus(ctx, box) // what is wrong is in its sentence
 		var shown bytes.Buffer
 		if err := i.print(streams{out: &shown}, st, st.String()); err != nil {
 			return err
 		}
-		if ctx.Err() == nil && (clear != "" || !same(shown.String(), last)) {
+		if ctx.Err() == nil && (clear != "" || !sameButForAges(shown.String(), last)) {
 			last = shown.String()
 			if _, err := fmt.Fprint(s.out, clear, last); err != nil {
 				return err
@@ -137,9 +136,20 @@ func (i *inboxFlags) watchStatus(s streams) error {
 
 // sameButForAges compares what was shown with what is: a file or a pipe is not to
 // fill with what only became older.
-func sameButForAges() func(a, b string) bool {
-	ages := regexp.MustCompile(`\(\S+ ago\)|"age_seconds":[^,]*`)
-	return func(a, b string) bool { return ages.ReplaceAllString(a, "") == ages.ReplaceAllString(b, "") }
+func sameButForAges(a, b string) bool { return withoutAges(a) == withoutAges(b) }
+
+// withoutAges takes out `(AGE ago)`, and the member age_seconds. It uses no
+// regular expression, since the tables for those would be set up at every turn.
+func withoutAges(text string) string {
+	parts := strings.Split(text, " ago)")
+	for i, part := range parts[:len(parts)-1] {
+		if at := strings.LastIndexByte(part, '('); at >= 0 && !strings.ContainsFunc(part[at:], unicode.IsSpace) {
+			parts[i] = part[:at]
+		}
+	}
+	before, after, _ := strings.Cut(strings.Join(parts, ""), `"age_seconds":`)
+	_, after, _ = strings.Cut(after, ",")
+	return before + after
 }
 
 // clearScreen is what makes a terminal start over.
