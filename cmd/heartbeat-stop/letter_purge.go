@@ -7,13 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"heartbeat/cmd/heartbeat-stop/why"
+	"heartbeat/internal/words"
+
 	"heartbeat/inbox"
 )
 
 // purge asks without the lock in hand, so the letters are chosen before: what
 // comes meanwhile stays.
-func (o *letterFlags) purge(words []string, s streams) error {
+func (o *letterFlags) purge(named []string, s streams) error {
 	if !o.yes && !isTerminal(s.in) {
 		return usageError{errors.New("what is purged is gone for good, and nobody is there to be asked: add --yes")}
 	}
@@ -23,14 +24,14 @@ func (o *letterFlags) purge(words []string, s streams) error {
 	}
 	var chosen []inbox.Letter
 	err = inTransaction(box, s, func(*inbox.Tx) (err error) {
-		chosen, err = o.choosePurged(box, words, s)
+		chosen, err = o.choosePurged(box, named, s)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	if !o.yes && len(chosen) > 0 {
-		if err := confirm(fmt.Sprintf("throw %s away for good?", why.Count(len(chosen), "dead letter", "dead letters")), s); err != nil {
+		if err := confirm(fmt.Sprintf("throw %s away for good?", words.Count(len(chosen), "dead letter", "dead letters")), s); err != nil {
 			return err
 		}
 	}
@@ -46,7 +47,7 @@ func (o *letterFlags) purge(words []string, s streams) error {
 	return o.reportPurged(chosen, s)
 }
 
-func (o *letterFlags) choosePurged(box *inbox.Inbox, words []string, s streams) ([]inbox.Letter, error) {
+func (o *letterFlags) choosePurged(box *inbox.Inbox, named []string, s streams) ([]inbox.Letter, error) {
 	letters, warnings, err := box.Letters()
 	s.warn(warnings)
 	switch {
@@ -55,7 +56,7 @@ func (o *letterFlags) choosePurged(box *inbox.Inbox, words []string, s streams) 
 	case o.requeued:
 		return slices.DeleteFunc(letters, func(l inbox.Letter) bool { return !isRequeued(l) }), nil
 	}
-	return chooseLetters(words, letters, false)
+	return chooseLetters(named, letters, false)
 }
 
 // stillThere leaves out what somebody else purged meanwhile.

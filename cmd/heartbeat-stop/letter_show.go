@@ -9,7 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"heartbeat/cmd/heartbeat-stop/why"
+	"heartbeat/internal/words"
+
 	"heartbeat/inbox"
 )
 
@@ -67,23 +68,23 @@ func letterLine(l inbox.Letter) string {
 		text = "in " + excerpt(l.RawFile, listedText)
 	}
 	if l.RequeuedAt != nil {
-		text += "  requeued at " + why.Stamp(*l.RequeuedAt)
+		text += "  requeued at " + words.Stamp(*l.RequeuedAt)
 	}
 	return strings.Join([]string{
-		l.Letter, orDash(stampOf(&l.DeadLetteredAt)), orDash(excerpt(string(l.Reason), listedID)), why.Count(l.Attempts, "attempt", "attempts"),
+		l.Letter, orDash(stampOf(&l.DeadLetteredAt)), orDash(excerpt(string(l.Reason), listedID)), words.Count(l.Attempts, "attempt", "attempts"),
 		nameOfLetter(l), text,
 	}, "\t")
 }
 
 // nameOfLetter is what people know the entry by.
-func nameOfLetter(l inbox.Letter) string { return excerpt(why.Name(l.ID, l.EntryID), listedID) }
+func nameOfLetter(l inbox.Letter) string { return excerpt(words.Name(l.ID, l.EntryID), listedID) }
 
 // stampOf is a time for people, or nothing where it is not known.
 func stampOf(t *time.Time) string {
 	if t == nil || t.IsZero() {
 		return ""
 	}
-	return why.Stamp(*t)
+	return words.Stamp(*t)
 }
 
 func orDash(s string) string {

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"heartbeat/internal/words"
+
 	"github.com/spf13/pflag"
 
-	"heartbeat/cmd/heartbeat-stop/why"
 	"heartbeat/inbox"
 )
 
@@ -123,6 +124,6 @@ func trimSentence(n inbox.Trimming) string {
 		return "there is nothing to trim"
 	}
 	return fmt.Sprintf("trimmed %s, %s and %s, which freed %d bytes",
-		why.Count(n.Results, "result", "results"), why.Count(n.DeadLetters, "dead letter", "dead letters"),
-		why.Count(n.Events, "event", "events"), n.Freed)
+		words.Count(n.Results, "result", "results"), words.Count(n.DeadLetters, "dead letter", "dead letters"),
+		words.Count(n.Events, "event", "events"), n.Freed)
 }

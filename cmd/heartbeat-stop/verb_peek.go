@@ -8,9 +8,10 @@ import (
 	"io"
 	"strings"
 
+	"heartbeat/internal/words"
+
 	"github.com/spf13/pflag"
 
-	"heartbeat/cmd/heartbeat-stop/history"
 	"heartbeat/inbox"
 )
 
@@ -102,11 +103,11 @@ func (o *peekFlags) show(out io.Writer, position int, w inbox.Waiting) error {
 			w.EntryID, w.ID, w.Start, w.End, w.Attempt, w.Text, w.Metadata, w.TooLong, w.Empty, w.Expired, w.Torn,
 		})
 	}
-	line := fmt.Sprintf("%3d  %10d  %s", position, w.Start, history.Name(w.ID, w.EntryID))
+	line := fmt.Sprintf("%3d  %10d  %s", position, w.Start, words.Name(w.ID, w.EntryID))
 	if facts := special(w); len(facts) > 0 {
 		line += "  " + strings.Join(facts, ", ")
 	}
-	if text := history.Brief(w.Text); text != "" {
+	if text := words.Brief(w.Text); text != "" {
 		line += ": " + text
 	}
 	_, err := fmt.Fprintln(out, line)
@@ -119,7 +120,7 @@ func special(w inbox.Waiting) (facts []string) {
 		facts = append(facts, fmt.Sprintf("attempt %d", w.Attempt))
 	}
 	if at := w.SentAt(); !at.IsZero() {
-		facts = append(facts, "sent "+history.Stamp(at))
+		facts = append(facts, "sent "+words.Stamp(at))
 	}
 	flags := []struct {
 		is   bool

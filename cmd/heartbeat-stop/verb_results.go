@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 
+	"heartbeat/internal/words"
+
 	"github.com/spf13/pflag"
 
 	"heartbeat/cmd/heartbeat-stop/history"
@@ -133,11 +135,11 @@ func (o *resultsFlags) show(w io.Writer, r inbox.Result, line []byte) {
 		_, _ = fmt.Fprintf(w, "%s\n", line)
 		return
 	}
-	facts := history.Took(r.AcknowledgedAt.Sub(r.DeliveredAt))
+	facts := words.Took(r.AcknowledgedAt.Sub(r.DeliveredAt))
 	if r.Attempt > 1 {
 		facts += fmt.Sprintf(", attempt %d", r.Attempt)
 	}
-	_, _ = fmt.Fprintf(w, "%s  %s  %s: %s\n", history.Stamp(r.AcknowledgedAt), history.Name(r.ID, r.EntryID), facts, history.Brief(r.Reply))
+	_, _ = fmt.Fprintf(w, "%s  %s  %s: %s\n", words.Stamp(r.AcknowledgedAt), words.Name(r.ID, r.EntryID), facts, words.Brief(r.Reply))
 }
 
 func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s streams) error {

@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode"
 
+	"heartbeat/internal/words"
+
 	"github.com/spf13/pflag"
 
 	"heartbeat/cmd/heartbeat-stop/why"
@@ -224,16 +226,16 @@ func printable(r rune) rune {
 func (st status) rows(row func(name, format string, args ...any)) {
 	row("queued", "%d (%d bytes)", st.Queued, st.QueuedBytes)
 	if st.Scheduled > 0 {
-		row("scheduled", "%d, the next at %s", st.Scheduled, why.Stamp(*st.NextDue))
+		row("scheduled", "%d, the next at %s", st.Scheduled, words.Stamp(*st.NextDue))
 	}
 	if d := st.InFlight; d != nil {
-		row("in flight", "%s since %s, attempt %d", why.Name(d.ID, d.EntryID), why.Stamp(d.DeliveredAt), d.Attempt)
+		row("in flight", "%s since %s, attempt %d", words.Name(d.ID, d.EntryID), words.Stamp(d.DeliveredAt), d.Attempt)
 	} else {
 		row("in flight", "nothing")
 	}
 	row("dead letters", "%d", st.DeadLetters)
 	if st.LastAcknowledgedAt != nil {
-		row("answered", "%d, the last at %s", st.Answered, why.Stamp(*st.LastAcknowledgedAt))
+		row("answered", "%d, the last at %s", st.Answered, words.Stamp(*st.LastAcknowledgedAt))
 	} else {
 		row("answered", "0")
 	}

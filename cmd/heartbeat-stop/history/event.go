@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"heartbeat/internal/words"
+
 	"heartbeat/inbox"
 )
 
@@ -44,19 +46,19 @@ func (e Event) String() string {
 	var b strings.Builder
 	at := "-"
 	if e.At != nil {
-		at = Stamp(*e.At)
+		at = words.Stamp(*e.At)
 	}
-	fmt.Fprintf(&b, "%-19s  %-13s", at, Brief(e.Event))
+	fmt.Fprintf(&b, "%-19s  %-13s", at, words.Brief(e.Event))
 	apart := "  "
 	if e.ID != "" || e.EntryID != "" {
-		b.WriteString("  " + Name(e.ID, e.EntryID))
+		b.WriteString("  " + words.Name(e.ID, e.EntryID))
 		apart = ": "
 	}
 	if facts := e.facts(); len(facts) > 0 {
 		b.WriteString("  " + strings.Join(facts, ", "))
 		apart = ": "
 	}
-	if text := Brief(e.words()); text != "" {
+	if text := words.Brief(e.words()); text != "" {
 		b.WriteString(apart + text)
 	}
 	return strings.TrimRight(b.String(), " ")
@@ -67,13 +69,13 @@ func (e Event) facts() (facts []string) {
 		facts = append(facts, fmt.Sprintf("attempt %d", e.Attempt))
 	}
 	if e.LatencyMS != nil {
-		facts = append(facts, Took(time.Duration(*e.LatencyMS)*time.Millisecond))
+		facts = append(facts, words.Took(time.Duration(*e.LatencyMS)*time.Millisecond))
 	}
 	if e.SessionID != "" {
-		facts = append(facts, "session "+Brief(e.SessionID[:min(8, len(e.SessionID))]))
+		facts = append(facts, "session "+words.Brief(e.SessionID[:min(8, len(e.SessionID))]))
 	}
 	if e.Until != nil {
-		facts = append(facts, "until "+Stamp(*e.Until))
+		facts = append(facts, "until "+words.Stamp(*e.Until))
 	}
 	return facts
 }

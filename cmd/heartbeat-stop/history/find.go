@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"heartbeat/internal/words"
+
 	"heartbeat/inbox"
 )
 
@@ -36,7 +38,7 @@ type Found struct {
 }
 
 // Name is what people call the entry.
-func (f *Found) Name() string { return Name(f.ID, f.EntryID) }
+func (f *Found) Name() string { return words.Name(f.ID, f.EntryID) }
 
 // Reply is what the entry was answered with last.
 func (f *Found) Reply() string { return f.answered.Reply }
@@ -224,7 +226,7 @@ func (s *search) choose(box *inbox.Inbox) (*Found, error) {
 func (s *search) candidates() string {
 	var names []string
 	for _, name := range s.names[:min(len(s.names), maxCandidates)] {
-		names = append(names, Brief(name))
+		names = append(names, words.Brief(name))
 	}
 	if s.many() {
 		return strings.Join(names, ", ") + " or others"

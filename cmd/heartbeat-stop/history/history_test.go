@@ -307,34 +307,6 @@ func TestEventForPeople(t *testing.T) {
 	}
 }
 
-func TestTook(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		-time.Second: "0s", 1234 * time.Microsecond: "1ms", 1234 * time.Millisecond: "1.2s", 12345 * time.Millisecond: "12s",
-		time.Hour + 2*time.Second + time.Millisecond: "1h0m2s",
-	} {
-		assert.Equal(t, want, history.Took(d))
-	}
-}
-
-// FuzzBrief holds that a text is one line that no terminal takes for a command.
-func FuzzBrief(f *testing.F) {
-	f.Add("one\ntwo")
-	f.Add("\x1b[31mred\u009b31m\u202e\xff" + strings.Repeat("é", 200))
-	f.Fuzz(func(t *testing.T, s string) {
-		brief := history.Brief(s)
-		assert.NotContains(t, brief, "\n")
-		assert.False(t, strings.ContainsFunc(brief, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x202e }), "%q", brief)
-		assert.LessOrEqual(t, len([]rune(brief)), 104)
-		if strings.TrimSpace(s) == s && !strings.Contains(s, "\n") && len(s) <= 100 && isPlain(s) {
-			assert.Equal(t, s, brief)
-		}
-	})
-}
-
-func isPlain(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
-}
-
 // FuzzLog holds that no line that somebody wrote into a file breaks the log, and
 // that a foreign one is told of.
 func FuzzLog(f *testing.F) {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"heartbeat/internal/words"
+
 	"heartbeat/inbox"
 )
 
@@ -111,7 +113,7 @@ func ofDelivery(d *inbox.Delivery) []Event {
 }
 
 func ofWaiting(w inbox.Waiting) Event {
-	return Event{At: queuedAt(w.Metadata), Event: Queued, ID: w.ID, EntryID: w.EntryID, text: Brief(w.Text), start: w.Start}
+	return Event{At: queuedAt(w.Metadata), Event: Queued, ID: w.ID, EntryID: w.EntryID, text: words.Brief(w.Text), start: w.Start}
 }
 
 // queuedBefore is how the entry of another event came into the inbox.

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"time"
 
+	"heartbeat/internal/words"
+
 	"heartbeat/inbox"
 )
 
@@ -55,7 +57,7 @@ func (f Facts) broken() (State, string) {
 	case f.Unwritable != nil:
 		return Unwritable, fmt.Sprintf("this user cannot change anything in %s (%v): make it writable, or run the session as the user that owns it", f.Dir, f.Unwritable)
 	case work && f.Space >= 0 && f.Space < minSpace:
-		return Full, fmt.Sprintf("the file system of %s is full (%s left): free some space, and the next turn goes on", f.Dir, Count(int(f.Space), "byte", "bytes"))
+		return Full, fmt.Sprintf("the file system of %s is full (%s left): free some space, and the next turn goes on", f.Dir, words.Count(int(f.Space), "byte", "bytes"))
 	case f.LockedBy != 0:
 		return Locked, fmt.Sprintf("%s has held the lock of the inbox for more than %s: everything waits until it goes on or ends", process(f.LockedBy, f.LockedName), f.LockedFor)
 	}
@@ -71,7 +73,7 @@ func (f Facts) flying() (State, string) {
 	if d == nil {
 		return "", ""
 	}
-	state, sentence := f.fate(d, "the entry "+Name(d.ID(), d.EntryID))
+	state, sentence := f.fate(d, "the entry "+words.Name(d.ID(), d.EntryID))
 	if d.Detached {
 		sentence += "; the inbox was replaced since"
 	}
@@ -87,22 +89,22 @@ func (f Facts) fate(d *inbox.Delivery, entry string) (State, string) {
 	s := f.session(d.SessionID)
 	life, name := f.Client, "its session"
 	if d.SessionID != "" {
-		name = "session " + short(d.SessionID)
+		name = "session " + words.Short(d.SessionID)
 	}
 	if s != nil && s.Life != Unknown {
 		life = s.Life
 	}
 	switch {
 	case s != nil && s.EndedAt != nil && s.EndedAt.After(d.DeliveredAt):
-		return Orphaned, fmt.Sprintf("%s was in flight when %s ended at %s: %s", entry, name, Stamp(*s.EndedAt), decides)
+		return Orphaned, fmt.Sprintf("%s was in flight when %s ended at %s: %s", entry, name, words.Stamp(*s.EndedAt), decides)
 	case life == Rebooted:
-		return Orphaned, fmt.Sprintf("%s, delivered at %s, was in flight when the machine went down, with %s: %s", entry, Stamp(d.DeliveredAt), name, decides)
+		return Orphaned, fmt.Sprintf("%s, delivered at %s, was in flight when the machine went down, with %s: %s", entry, words.Stamp(d.DeliveredAt), name, decides)
 	case life == Gone:
-		return Orphaned, fmt.Sprintf("%s, delivered at %s, was in flight when %s died: %s", entry, Stamp(d.DeliveredAt), name, decides)
+		return Orphaned, fmt.Sprintf("%s, delivered at %s, was in flight when %s died: %s", entry, words.Stamp(d.DeliveredAt), name, decides)
 	case s != nil && s.StartedAt != nil && s.StartedAt.After(d.DeliveredAt):
-		return Orphaned, fmt.Sprintf("%s was in flight when %s ended without a word; it was resumed at %s, and its next Stop decides about the entry", entry, name, Stamp(*s.StartedAt))
+		return Orphaned, fmt.Sprintf("%s was in flight when %s ended without a word; it was resumed at %s, and its next Stop decides about the entry", entry, name, words.Stamp(*s.StartedAt))
 	case d.Failure != nil:
-		return Failed, fmt.Sprintf("%s is in flight, and its turn ended in an error at %s (%s): %s waits at its prompt, and its next turn decides about the entry", entry, Stamp(d.Failure.At), d.Failure, name)
+		return Failed, fmt.Sprintf("%s is in flight, and its turn ended in an error at %s (%s): %s waits at its prompt, and its next turn decides about the entry", entry, words.Stamp(d.Failure.At), d.Failure, name)
 	}
 	known := name + " runs"
 	if life == Unknown {
@@ -135,13 +137,13 @@ func (f Facts) nothing() (State, string) {
 	case f.Backlog.Entries > 0:
 		return "", ""
 	case overdue:
-		return Scheduled, fmt.Sprintf("a scheduled entry is due since %s, and could not be moved to the inbox: whoever comes next tries again", Stamp(due))
+		return Scheduled, fmt.Sprintf("a scheduled entry is due since %s, and could not be moved to the inbox: whoever comes next tries again", words.Stamp(due))
 	case len(f.Scheduled) == 1:
-		return Scheduled, fmt.Sprintf("nothing is queued: a scheduled entry comes at %s", Stamp(due))
+		return Scheduled, fmt.Sprintf("nothing is queued: a scheduled entry comes at %s", words.Stamp(due))
 	case len(f.Scheduled) > 1:
-		return Scheduled, fmt.Sprintf("nothing is queued: the first of %d scheduled entries comes at %s", len(f.Scheduled), Stamp(due))
+		return Scheduled, fmt.Sprintf("nothing is queued: the first of %d scheduled entries comes at %s", len(f.Scheduled), words.Stamp(due))
 	case !f.Exists && f.Cursor > 0:
-		return NoInbox, fmt.Sprintf("%s is gone, of which %s settled: the next entry makes it anew", f.Inbox, Count(int(f.Cursor), "byte was", "bytes were"))
+		return NoInbox, fmt.Sprintf("%s is gone, of which %s settled: the next entry makes it anew", f.Inbox, words.Count(int(f.Cursor), "byte was", "bytes were"))
 	case !f.Exists:
 		return NoInbox, fmt.Sprintf("%s is not there yet: the first entry makes it", f.Inbox)
 	}
@@ -151,7 +153,7 @@ func (f Facts) nothing() (State, string) {
 func (f Facts) empty() string {
 	sentence := "empty: nothing is queued"
 	if f.Asked != nil {
-		sentence += ", and the last entry was answered at " + Stamp(*f.Asked)
+		sentence += ", and the last entry was answered at " + words.Stamp(*f.Asked)
 	}
 	if f.Replaced != "" {
 		sentence += "; " + f.anew()
@@ -175,13 +177,13 @@ func (f Facts) unasked() (State, string) {
 func (f Facts) waits() string {
 	d := f.Redeliver
 	if d == nil {
-		return Count(int(f.Backlog.Entries), "entry waits", "entries wait")
+		return words.Count(int(f.Backlog.Entries), "entry waits", "entries wait")
 	}
 	more := ""
 	if behind := f.Backlog.Entries - 1; behind > 0 {
 		more = fmt.Sprintf(", %d more behind it", behind)
 	}
-	return fmt.Sprintf("the entry %s waits to be delivered again (attempt %d%s)", Name(d.ID(), d.EntryID), d.Attempt+1, more)
+	return fmt.Sprintf("the entry %s waits to be delivered again (attempt %d%s)", words.Name(d.ID(), d.EntryID), d.Attempt+1, more)
 }
 
 // awaited is about the session that is to come.
@@ -193,20 +195,20 @@ func (f Facts) awaited(waits string) (State, string) {
 	case s == nil:
 		return NoSession, waits + ", and no session is known: if one runs, its next Stop goes on, or else start one"
 	}
-	last := fmt.Sprintf("%s, and no session runs: start one; the last one, %s,", waits, short(s.ID))
+	last := fmt.Sprintf("%s, and no session runs: start one; the last one, %s,", waits, words.Short(s.ID))
 	switch {
 	case s.EndedAt != nil:
-		return NoSession, fmt.Sprintf("%s ended at %s", last, Stamp(*s.EndedAt))
+		return NoSession, fmt.Sprintf("%s ended at %s", last, words.Stamp(*s.EndedAt))
 	case s.Life == Rebooted:
 		return NoSession, last + " ended when the machine went down"
 	case s.Life == Gone:
 		return NoSession, fmt.Sprintf("%s died (process %d is gone)", last, s.PID)
 	case s.Failure != nil && f.since(s).Before(s.Failure.At):
-		return SessionDown, fmt.Sprintf("%s, and session %s met an error at %s (%s): it waits at its prompt, and asks after its next turn", waits, short(s.ID), Stamp(s.Failure.At), s.Failure)
+		return SessionDown, fmt.Sprintf("%s, and session %s met an error at %s (%s): it waits at its prompt, and asks after its next turn", waits, words.Short(s.ID), words.Stamp(s.Failure.At), s.Failure)
 	case s.Life == Alive:
-		return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s (process %d), last heard of at %s: it is at work on something else, or waits at its prompt", waits, short(s.ID), s.PID, Stamp(f.since(s)))
+		return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s (process %d), last heard of at %s: it is at work on something else, or waits at its prompt", waits, words.Short(s.ID), s.PID, words.Stamp(f.since(s)))
 	}
-	return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s, last heard of at %s: whether it still runs is not known", waits, short(s.ID), Stamp(f.since(s)))
+	return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s, last heard of at %s: whether it still runs is not known", waits, words.Short(s.ID), words.Stamp(f.since(s)))
 }
 
 // since is when a session last showed that it works on the inbox.

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"heartbeat/internal/words"
+
 	"github.com/stretchr/testify/assert"
 
 	"heartbeat/cmd/heartbeat-stop/why"
@@ -206,7 +208,7 @@ func TestExplain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for m := -10; m <= 10; m++ {
-				c.sentence = strings.ReplaceAll(c.sentence, fmt.Sprintf("<%d>", m), why.Stamp(at(m)))
+				c.sentence = strings.ReplaceAll(c.sentence, fmt.Sprintf("<%d>", m), words.Stamp(at(m)))
 			}
 			state, sentence := c.facts.Explain()
 			assert.Equal(t, c.sentence, sentence)

@@ -1,6 +1,9 @@
-package history
+// Package words spells for people what the verbs show: names, times and texts on
+// one line.
+package words
 
 import (
+	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -41,7 +44,7 @@ func Name(id, entryID string) string {
 	if id != "" {
 		return Brief(id)
 	}
-	return Brief(entryID[:min(12, len(entryID))])
+	return Brief(Short(entryID))
 }
 
 // Stamp is a time for people: local, to the second.
@@ -58,3 +61,15 @@ func Took(d time.Duration) string {
 	}
 	return d.Round(time.Second).String()
 }
+
+// Count says how many there are of something.
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Short is the beginning of an entry id or of a session's, which is enough to
+// tell it from others.
+func Short(id string) string { return id[:min(12, len(id))] }
