@@ -88,10 +88,11 @@ func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
 	if h.maxEntries > 0 && tx.Acknowledged(session) >= h.maxEntries {
 		return approved, "", nil
 	}
-	if pause, err := tx.Paused(); err != nil {
+	pause, err := tx.Paused()
+	if err != nil {
 		return 0, "", err
-	} else if pause != nil {
-		h.notePause(*pause)
+	}
+	if h.notePause(pause); pause != nil {
 		return held, "", nil
 	}
 	e, err := tx.Next(still)
