@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -191,6 +192,11 @@ func (t *Tx) holds(d *Delivery) (bool, error) {
 // starts from the file's beginning when it is another.
 func (t *Tx) recognise() error {
 	why, err := t.replaced()
+	if errors.Is(err, io.EOF) { // it was truncated amid the look
+		if err = t.openFile(); err == nil {
+			why, err = t.replaced()
+		}
+	}
 	if err != nil {
 		return err
 	}
