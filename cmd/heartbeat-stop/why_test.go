@@ -10,7 +10,7 @@ import (
 	"heartbeat/internal/host"
 )
 
-const past = `"not_before":"2026-01-01T00:00:00Z"}` + "\n"
+const past = `"not_before":"2001-01-01T00:00:00Z"}` + "\n"
 
 // TestStuckStates provokes each state that keeps an inbox from moving, and looks
 // at what status says of it.
@@ -133,7 +133,7 @@ func TestStuckStates(t *testing.T) {
 		}, why.Answering, "waiting for an answer to the entry <entry> since <time> <ago>, attempt 1: whether session s1 runs is not known"},
 		{"heartbeat-rs delivered it", func(w *world) {
 			w.queue("one")
-			w.write(".in-flight", `{"entry_id":"0123456789abcdef","start_offset":0,"end_offset":4,"raw_line":"one","delivered_at":"2026-01-01T00:00:00Z"}`)
+			w.write(".in-flight", `{"entry_id":"0123456789abcdef","start_offset":0,"end_offset":4,"raw_line":"one","delivered_at":"2001-01-01T00:00:00Z"}`)
 		}, why.Answering, "waiting for an answer to the entry 0123456789ab since <time> (<long> ago), attempt 1: whether its session runs is not known"},
 		{"its session ended", func(w *world) {
 			w.event("SessionStart", "source", "startup")
