@@ -116,11 +116,11 @@ func TestTornRecordIsNotThere(t *testing.T) {
 			old, all := written(before[journal]), written(after[journal])
 			require.True(t, strings.HasPrefix(all, old))
 			record := strings.Index(all[len(old):], "\n") + 1
-			stride := 1
-			if testing.Short() {
-				stride = 13
-			}
 			for _, fill := range []bool{true, false} {
+				stride := 13
+				if fill && !testing.Short() { // as a journal is, but for one that had grown
+					stride = 1
+				}
 				for cut := 0; cut < record; cut += stride {
 					cutOff := all[:len(old)+cut]
 					if fill {

@@ -57,7 +57,7 @@ func everyKillThenPowerLoss(t *testing.T, rec *Recording, again func(testing.TB,
 			apply(t, img, rec.Ops[made-1])
 		}
 		tries.run("killed-after-"+label(made, rec.Ops), func(t *testing.T) {
-			dir := t.TempDir()
+			dir := tempDir(t)
 			img.Write(t, dir)
 			second := again(t, dir)
 			second.Before = img.moved(dir)
@@ -85,7 +85,7 @@ func (r *Recording) everyPowerLoss(t *testing.T, tries *tries, seed uint64, roun
 			}
 			seen[key] = true
 			tries.run(label(made, r.Ops)+"-"+m.name, func(t *testing.T) {
-				dir := t.TempDir()
+				dir := tempDir(t)
 				m.img.Write(t, dir)
 				t.Cleanup(func() { m.explain(t, seed) })
 				check(t, Crash{Dir: dir, Made: made, Ops: r.Ops, Promised: r.Promised(made)})

@@ -139,7 +139,7 @@ func (s Scenario) crash(t testing.TB, rec *Recording, made int, env ...string) C
 
 func (s Scenario) dir(t testing.TB) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir := tempDir(t)
 	if s.Setup != nil {
 		s.Setup(t, dir)
 	}
@@ -148,7 +148,7 @@ func (s Scenario) dir(t testing.TB) string {
 
 func (s Scenario) child(t testing.TB, dir string, env ...string) (Result, *Recorder) {
 	t.Helper()
-	count := filepath.Join(t.TempDir(), "count")
+	count := filepath.Join(tempDir(t), "count")
 	c := s.Run(dir)
 	c.Env = append(append([]string{EnvCount + "=" + count}, env...), c.Env...)
 	result := c.Run(t)
