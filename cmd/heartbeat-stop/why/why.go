@@ -23,11 +23,11 @@ const (
 	Answering   State = "answering"     // an entry is in flight, its session at work as far as is known
 	Failed      State = "failed"        // the turn of the entry in flight ended in an error
 	Orphaned    State = "orphaned"      // the session of the entry in flight is gone
-	Paused      State = "paused"        //
+	Paused      State = "paused"        // nothing is delivered until somebody resumes, or its end
 	Replaced    State = "replaced"      // the inbox is another file, and will be read from its start
 	Torn        State = "torn"          // all that waits is a line without its newline
 	Scheduled   State = "scheduled"     // nothing waits but for its time
-	Empty       State = "empty"         //
+	Empty       State = "empty"         // nothing waits
 	NoSession   State = "no session"    // entries wait, and nobody comes for them
 	SessionBusy State = "session busy"  // entries wait, and the session has not asked for them
 	SessionDown State = "session stuck" // entries wait, and the session met an error
