@@ -1,0 +1,71 @@
+package inbox
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+)
+
+// maxRecord is the longest line of ours that is read: JSON may take six bytes for
+// one of an entry's, or four of Base64 for three beside the readable form.
+const maxRecord = 7 * MaxLine
+
+// eachRecord calls f for every line of a file that heartbeat writes.
+func eachRecord(r io.Reader, f func(line []byte, whole bool)) error {
+	return eachLineUpTo(maxRecord, r, 0, func(_, _ int64, l []byte, whole bool) bool {
+		f(l, whole)
+		return true
+	})
+}
+
+// eachLine calls f for every line of r, whose first byte is at offset base, until
+// f returns false. The line comes without its end and is valid until f returns;
+// start and end are its range with its end, and whole is false for a last one
+// that has no newline. Of a line that is too long to be an entry only a first
+// part comes.
+func eachLine(r io.Reader, base int64, f func(start, end int64, line []byte, whole bool) bool) error {
+	return eachLineUpTo(MaxLine, r, base, f)
+}
+
+func eachLineUpTo(longest int, r io.Reader, base int64, f func(start, end int64, line []byte, whole bool) bool) error {
+	in := bufio.NewReaderSize(r, 256<<10)
+	var long []byte
+	start := base
+	for at := base; ; {
+		l, err := in.ReadSlice('\n')
+		at += int64(len(l))
+		if err == bufio.ErrBufferFull {
+			if len(long) <= longest {
+				long = append(long, l...)
+			}
+			continue
+		}
+		if err != nil && err != io.EOF {
+			return err
+		}
+		whole := bytes.HasSuffix(l, []byte("\n"))
+		if len(long) > 0 {
+			l, long = append(long, l...), nil
+		}
+		if len(l) > 0 {
+			l = bytes.TrimSuffix(bytes.TrimSuffix(l, []byte("\n")), []byte("\r"))
+			if !f(start, at, l, whole) {
+				return nil
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		start = at
+	}
+}
+
+// holdsLine reports whether r has that very line.
+func holdsLine(r io.Reader, line []byte) (found bool, err error) {
+	line = bytes.TrimSuffix(line, []byte("\r")) // as eachLine gives it
+	err = eachLine(r, 0, func(_, _ int64, l []byte, _ bool) bool {
+		found = bytes.Equal(l, line)
+		return !found
+	})
+	return found, err
+}
