@@ -70,11 +70,7 @@ func TestPowerLossAtEveryCall(t *testing.T) {
 			s.scenario().EveryPowerLoss(t, 1, rounds, afterPowerLoss(s.check))
 		})
 		t.Run(name+", only what was synced, in one boot", func(t *testing.T) {
-			s.scenario().EveryPowerLoss(t, 1, 0, func(t *testing.T, c disktest.Crash) {
-				if strings.HasSuffix(t.Name(), "worst") {
-					s.check(t, c)
-				}
-			})
+			s.scenario().EveryPowerLoss(t, 1, disktest.OnlySynced, s.check)
 		})
 	}
 }
@@ -83,13 +79,13 @@ func TestKillThenPowerLoss(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute: left out with -short")
 	}
-	for _, name := range []string{
-		"acknowledge and deliver", "orphan to dead letter", "recover deadletter", "recover retry", "send",
-		"promoted by a stop", "requeue", "purge", "compact",
+	for name, rounds := range map[string]int{
+		"acknowledge and deliver": 0, "orphan to dead letter": 0, "recover deadletter": 0, "recover retry": 0, "send": 0,
+		"promoted by a stop": disktest.OnlySynced, "requeue": disktest.OnlySynced, "purge": disktest.OnlySynced, "compact": disktest.OnlySynced,
 	} {
 		s := situations[name]
 		t.Run(name, func(t *testing.T) {
-			s.scenario().EveryKillThenPowerLoss(t, 1, 0, afterPowerLoss(s.check))
+			s.scenario().EveryKillThenPowerLoss(t, 1, rounds, afterPowerLoss(s.check))
 		})
 	}
 }

@@ -25,6 +25,10 @@ type Crash struct {
 	Result   Result   // how the child ended; empty after a power loss
 }
 
+// OnlySynced, as the number of rounds, leaves but one mixture: nothing survives
+// that was not synced.
+const OnlySynced = -1
+
 // EveryPowerLoss lets the power fail before, between and after the calls of a
 // run, and calls check with some of what each may leave: the worst, the best,
 // three kinds between, and the given number of random mixtures, which depend on
@@ -148,6 +152,9 @@ func (m mixture) explain(t testing.TB, seed uint64) {
 }
 
 func mixtures(img *Image, seed uint64, made, rounds int) []mixture {
+	if rounds == OnlySynced {
+		return []mixture{{"worst", img.Worst()}}
+	}
 	all := []mixture{
 		{"worst", img.Worst()},
 		{"all", img.All()},
