@@ -101,7 +101,7 @@ func TestHeartbeatNotBefore(t *testing.T) {
 	r.until(ctx, "it is scheduled", func() bool { return r.status().Scheduled == 1 })
 	view := r.status()
 	assert.Equal(t, "scheduled", view.State)
-	assert.Contains(t, view.Why, "nothing is due")
+	assert.Contains(t, view.Why, "nothing is queued: a scheduled entry comes at ")
 	now := r.sendAndWait(ctx, all[1])
 	for i, w := range []*started{now, later} {
 		stdout, stderr, status := w.wait()

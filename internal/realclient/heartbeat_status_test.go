@@ -78,7 +78,7 @@ func TestHeartbeatStatusOfTheKilled(t *testing.T) {
 		assert.Equal(t, "gone", s.Session.Life)
 	}
 	r.run("", "recover", "--on-orphan", "retry")
-	r.says("no session", "waits to be delivered again (attempt 3)")
+	r.says("no session", "waits to be delivered again (attempt 3")
 }
 
 // A killed session that is resumed is the same one in another process, and what
@@ -121,7 +121,7 @@ func TestHeartbeatStatusOfTheIdle(t *testing.T) {
 	r := newRig(t, own).install().add(all[0])
 	r.drain(ctx, prompt(1), r.options())
 	r.add(all[1])
-	s := r.says("no session", "1 entry waits, and no session runs: the last one, ")
+	s := r.says("no session", "1 entry waits, and no session runs: start one; the last one, ")
 	assert.Equal(t, "ended", s.Session.Life)
 
 	r.forgetSignal()
