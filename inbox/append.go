@@ -239,7 +239,7 @@ func (t *Tx) appendPart(drafts []draft) (n int, err error) {
 			queued = queued[1:]
 		}
 	}
-	return n, t.openFile()
+	return n, nil
 }
 
 func (t *Tx) tornTail() (bool, error) {

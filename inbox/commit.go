@@ -36,7 +36,11 @@ func (t *Tx) Commit() error {
 	}
 	t.st, t.dirty, t.pending = next, false, nil
 	t.queued = plannedSpans(next.Appends)
-	if err := t.follow(); err != nil {
+	err := t.follow()
+	if len(t.queued) > 0 { // the queue file has grown, or is there only now
+		err = errors.Join(err, t.openFile())
+	}
+	if err != nil {
 		t.warn("committed, but the files in %s do not show it yet, and will with the next step: %v", t.box.dir, err)
 	}
 	return nil

@@ -159,9 +159,9 @@ func (b *Inbox) Requeueable(l Letter) error {
 }
 
 // Requeue appends the letter's original bytes to the inbox again, and marks the
-// letter, both with the next commit: commit, and [Tx.Refresh], before the next
-// call. It returns the letter with the mark. The letter must be one of
-// [Inbox.Letters] in this transaction, and [Inbox.Requeueable].
+// letter, both with the next commit: commit before the next call. It returns the
+// letter with the mark. The letter must be one of [Inbox.Letters] in this
+// transaction, and [Inbox.Requeueable].
 //
 // A last line of the inbox that somebody may still be writing gives [ErrTorn],
 // unless still is a mark that [Inbox.AwaitStill] returned and the file is as it
@@ -193,9 +193,6 @@ func (t *Tx) Requeue(l Letter, still Mark) (Letter, error) {
 	l.RequeuedAt = &now
 	return l, t.event(Event{Event: EventRequeued, EntryID: l.EntryID, ID: l.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})
 }
-
-// Refresh looks at the queue file again, after a commit that appended to it.
-func (t *Tx) Refresh() error { return t.openFile() }
 
 // Purge throws dead letters away, given by [Letter].Letter, with their marks and
 // the files that hold their bytes. It commits by itself, and is durable when it

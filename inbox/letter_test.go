@@ -238,7 +238,6 @@ func TestCommitAfterOneThatDidNotReachTheFiles(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, tx.Commit())
 			require.NotEmpty(t, tx.Warnings(), "the files do not show it yet")
-			require.NoError(t, tx.Refresh())
 			_, err = tx.Requeue(all[1], inbox.Mark{})
 			require.NoError(t, err)
 			require.ErrorIs(t, tx.Commit(), unix.ENOSPC, "nothing was changed by that")

@@ -175,7 +175,7 @@ func (t *Tx) promoteDue(due []Scheduled) error {
 	if err := t.Commit(); err != nil {
 		return fmt.Errorf("append scheduled entries to inbox %s: %w", t.box.path, err)
 	}
-	return t.openFile()
+	return nil
 }
 
 // beingWritten reports whether the queue file ends in a line without a newline

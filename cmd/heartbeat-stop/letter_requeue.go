@@ -111,7 +111,7 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 		return fmt.Errorf("requeue %s: %w", l.Letter, err)
 	}
 	r.done = append(r.done, l)
-	return tx.Refresh()
+	return nil
 }
 
 // refuse keeps the reason for the end where there is one letter only.
