@@ -64,19 +64,19 @@ func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s streams)
 	return first
 }
 
-// endOnSignal is done when a signal asks to end.
+// endOnSignal is done when a signal asks to end. A signal that comes after the
+// cancel, while the command is on its way out, does not take its exit status away
+// from it; a second signal ends the command wherever it is.
 func endOnSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	go func() {
-		select {
-		case got := <-signals:
-			cancel(endedBy{got.(syscall.Signal)})
-		case <-ctx.Done():
-		}
+		got := <-signals
+		signal.Stop(signals)
+		cancel(endedBy{got.(syscall.Signal)})
 	}()
-	return ctx, func() { signal.Stop(signals); cancel(nil) }
+	return ctx, func() { cancel(nil) }
 }
 
 // judge names the outcome, and says in an error what keeps it from being an
