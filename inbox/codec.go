@@ -106,6 +106,8 @@ func (s *state) encode() []byte {
 	o.Raw("sessions", s.Sessions)
 	o.Raw("paused", s.Paused)
 	o.Raw("totals", s.Totals)
+	o.Raw("backoff", s.Backoff)
+	o.Raw("waiter", s.Waiter)
 	if s.Punching != 0 {
 		o.Int("punching_to", s.Punching)
 	}
@@ -171,6 +173,8 @@ func (s *state) decode(m *flat.Members) error {
 		Sessions:       m.Raw("sessions"),
 		Paused:         m.Raw("paused"),
 		Totals:         m.Raw("totals"),
+		Backoff:        m.Raw("backoff"),
+		Waiter:         m.Raw("waiter"),
 		Punching:       m.Int("punching_to"),
 		Scheduled:      m.Raw("scheduled"),
 		ResultsEnd:     m.Int("results_end"),

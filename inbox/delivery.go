@@ -56,6 +56,13 @@ type Recipient struct {
 	Evidence            json.RawMessage
 }
 
+func (r Recipient) check() error {
+	if len(r.Evidence) > 0 && (!json.Valid(r.Evidence) || flat.TooDeep(r.Evidence)) {
+		return errors.New("the evidence is not JSON, or nested too deeply")
+	}
+	return nil
+}
+
 // Text is what was delivered, decoded from the raw line.
 func (d *Delivery) Text() string {
 	_, text, _ := decodeLine(d.bytes())

@@ -18,7 +18,9 @@ const (
 	EventFailed      EventKind = "failed"          // a turn ended in an error
 	EventStarted     EventKind = "session started" // or resumed
 	EventEnded       EventKind = "session ended"
+	EventAsked       EventKind = "session asks" // for a person
 	EventPaused      EventKind = "paused"
+	EventBackingOff  EventKind = "backing off" // after an error
 	EventResumed     EventKind = "resumed"
 	EventReplaced    EventKind = "replaced" // the inbox was truncated or is another file
 )
@@ -31,13 +33,15 @@ type Event struct {
 	ID      string    `json:"id,omitempty"` // the envelope's own
 	Start   int64     `json:"start_offset,omitempty"`
 	Attempt int       `json:"attempt,omitempty"` // deliveries so far
+	// Uncounted says that the delivery that this is about is not among those.
+	Uncounted bool `json:"uncounted,omitempty"`
 	Session string    `json:"session_id,omitempty"`
 	// DeliveredAt is when the delivery was that this is about: of one that was
 	// not answered nothing else keeps it.
 	DeliveredAt *time.Time `json:"delivered_at,omitempty"`
 	// Reason is why, in words; of a failure, its name and message.
 	Reason string `json:"reason,omitempty"`
-	// Until is when what is scheduled or paused goes on.
+	// Until is when what is scheduled, paused or backing off goes on.
 	Until *time.Time `json:"until,omitempty"`
 }
 

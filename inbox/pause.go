@@ -46,11 +46,12 @@ func (t *Tx) Pause(reason string, until *time.Time) (Pause, error) {
 	return p, t.event(Event{Event: EventPaused, Reason: reason, Until: until})
 }
 
-// Resume ends a pause; there may be none.
+// Resume ends a pause and a back-off; there may be none.
 func (t *Tx) Resume() error {
-	if len(t.st.Paused) == 0 {
+	if len(t.st.Paused) == 0 && len(t.st.Backoff) == 0 {
 		return nil
 	}
 	t.st.Paused = nil
+	t.forgetBackoff()
 	return t.event(Event{Event: EventResumed})
 }

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -25,6 +26,17 @@ type Session struct {
 	StartedAt *time.Time `json:"started_at,omitempty"`
 	EndedAt   *time.Time `json:"ended_at,omitempty"`
 	Failure   *Failure   `json:"failure,omitempty"`
+	// PromptedAt is when somebody last gave it something to do that is told of.
+	PromptedAt *time.Time `json:"prompted_at,omitempty"`
+	// Asks is what it wants of a person, until it shows that it goes on.
+	Asks *Question `json:"asks,omitempty"`
+}
+
+// Question is what a session waits for a person for, and since when.
+type Question struct {
+	At   time.Time `json:"at"`
+	Kind string    `json:"kind"` // in the consumer's words
+	Text string    `json:"text,omitempty"`
 }
 
 // Sessions are those that are remembered, the one that last told something first.
@@ -52,7 +64,7 @@ func (t *Tx) Acknowledged(session string) int {
 func (t *Tx) StartSession(id string, pid int) error {
 	err := t.changeSession(id, func(s *Session) {
 		now := t.box.utcNow()
-		s.StartedAt, s.EndedAt = &now, nil
+		s.StartedAt, s.EndedAt, s.Asks = &now, nil, nil
 		s.PID, s.Boot = pid, t.boot
 		s.Namespace, s.ProcessStart = host.PIDNamespace(), host.ProcessStart(pid)
 	})
@@ -66,12 +78,51 @@ func (t *Tx) StartSession(id string, pid int) error {
 func (t *Tx) EndSession(id string) error {
 	err := t.changeSession(id, func(s *Session) {
 		now := t.box.utcNow()
-		s.EndedAt = &now
+		s.EndedAt, s.Asks = &now, nil
 	})
 	if err != nil {
 		return err
 	}
 	return t.event(Event{Event: EventEnded, Session: id})
+}
+
+// PromptSession records that a session was given something to do.
+func (t *Tx) PromptSession(id string) error {
+	return t.changeSession(id, func(s *Session) {
+		now := t.box.utcNow()
+		s.PromptedAt, s.Asks = &now, nil
+	})
+}
+
+// Ask records that a session waits for a person.
+func (t *Tx) Ask(id, kind, text string) error {
+	q := &Question{At: t.box.utcNow(), Kind: kind, Text: text}
+	if err := t.changeSession(id, func(s *Session) { s.Asks = q }); err != nil {
+		return err
+	}
+	return t.event(Event{Event: EventAsked, Session: id, Reason: q.String()})
+}
+
+// String is the kind of question and its text.
+func (q Question) String() string {
+	if q.Text == "" {
+		return q.Kind
+	}
+	return q.Kind + ": " + q.Text
+}
+
+// asksMember is in the encoding of sessions of which one asks something.
+var asksMember = []byte(`"asks":`)
+
+// GoOn records that a session shows that it goes on: it waits for nobody.
+func (t *Tx) GoOn(id string) error {
+	if !bytes.Contains(t.st.Sessions, asksMember) {
+		return nil // the usual case, at every turn
+	}
+	if s, err := t.Session(id); err != nil || s.Asks == nil {
+		return err
+	}
+	return t.changeSession(id, func(s *Session) { s.Asks = nil })
 }
 
 // Fail records an error that a session met. The entry that it has in flight
@@ -89,7 +140,7 @@ func (t *Tx) Fail(sessionID, name, message string) error {
 	if err := t.event(e); err != nil {
 		return err
 	}
-	return t.changeSession(sessionID, func(s *Session) { s.Failure = f })
+	return t.changeSession(sessionID, func(s *Session) { s.Failure, s.Asks = f, nil })
 }
 
 // changeSession moves a session to the front, changed.

@@ -45,6 +45,10 @@ type state struct {
 	// counted so far.
 	Paused json.RawMessage `json:"paused,omitempty"`
 	Totals json.RawMessage `json:"totals,omitempty"`
+	// Backoff is the last Backoff, until an entry is answered.
+	Backoff json.RawMessage `json:"backoff,omitempty"`
+	// Waiter is the Waiter, if there is one.
+	Waiter json.RawMessage `json:"waiter,omitempty"`
 	// Punching is the end of the hole that is being made in the queue file, 0
 	// for none: see Compact.
 	Punching int64 `json:"punching_to,omitempty"`

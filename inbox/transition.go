@@ -1,11 +1,8 @@
 package inbox
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-
-	"heartbeat/internal/flat"
 )
 
 var errNothingInFlight = errors.New("nothing is in flight")
@@ -16,8 +13,8 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 	if t.inFlight != nil {
 		return nil, errors.New("deliver: an entry is still in flight: settle it first")
 	}
-	if len(to.Evidence) > 0 && (!json.Valid(to.Evidence) || flat.TooDeep(to.Evidence)) {
-		return nil, errors.New("deliver: the evidence is not JSON, or nested too deeply")
+	if err := to.check(); err != nil {
+		return nil, fmt.Errorf("deliver: %w", err)
 	}
 	d := &Delivery{
 		EntryID: e.EntryID, StartOffset: e.Start, EndOffset: e.End, RawLine: rawLineOf(e.raw),
@@ -46,6 +43,7 @@ func (t *Tx) Acknowledge(reply string) error {
 	t.append(resultsName, line)
 	t.count(func(n *Totals) { n.answered(r) })
 	t.st.Session, t.st.Acknowledged = d.SessionID, t.Acknowledged(d.SessionID)+1
+	t.forgetBackoff()
 	t.pass(d)
 	return nil
 }
@@ -84,9 +82,33 @@ func (t *Tx) Drop() error {
 	return t.event(eventOf(d, EventDropped))
 }
 
+// Bind notes whose turn the entry in flight turned out to be, where that was not
+// known when it was delivered.
+func (t *Tx) Bind(to Recipient) error {
+	if t.inFlight == nil {
+		return fmt.Errorf("bind: %w", errNothingInFlight)
+	}
+	if err := to.check(); err != nil {
+		return fmt.Errorf("bind: %w", err)
+	}
+	d := *t.inFlight
+	d.SessionID, d.PromptID, d.Evidence = to.SessionID, to.PromptID, to.Evidence
+	t.setInFlight(&d)
+	return nil
+}
+
 // GiveBack returns the entry in flight to the queue, at its place: [Tx.Next]
-// gives it again. counted says whether the delivery counts as an attempt.
+// gives it again. counted says whether the delivery counts as an attempt; one
+// that does not had never arrived.
 func (t *Tx) GiveBack(counted bool) error {
+	if counted {
+		return t.GiveBackFor("", true)
+	}
+	return t.GiveBackFor(NeverArrived, false)
+}
+
+// GiveBackFor is [Tx.GiveBack] for another reason.
+func (t *Tx) GiveBackFor(reason string, counted bool) error {
 	if t.inFlight == nil {
 		return fmt.Errorf("give back: %w", errNothingInFlight)
 	}
@@ -101,9 +123,7 @@ func (t *Tx) GiveBack(counted bool) error {
 	t.setInFlight(nil)
 	t.count(func(n *Totals) { n.Redelivered++ })
 	e := eventOf(&d, EventRedelivered)
-	if !counted {
-		e.Reason = NeverArrived
-	}
+	e.Reason, e.Uncounted = reason, !counted
 	return t.event(e)
 }
 

@@ -151,6 +151,12 @@ func (v *View) Warnings() []string { return v.tx.Warnings() }
 // Paused is the pause that holds now, or nil.
 func (v *View) Paused() (*Pause, error) { return v.tx.Paused() }
 
+// Backoff is the back-off that holds now, or nil.
+func (v *View) Backoff() (*Backoff, error) { return v.tx.Backoff() }
+
+// Waiter is who waits for the next entry, or nil: see [Tx.Waiter].
+func (v *View) Waiter() (*Waiter, error) { return v.tx.Waiter() }
+
 // Sessions are those that are remembered, the one that last told something first.
 func (v *View) Sessions() ([]Session, error) { return v.tx.Sessions() }
 

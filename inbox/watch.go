@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+	"golang.org/x/sys/unix"
 )
 
 // Watcher tells when files of an inbox may have changed.
@@ -20,24 +21,50 @@ type Watcher struct {
 }
 
 // Watch follows what a waiting consumer must know of: the queue file, which need
-// not exist yet, and the end of a pause. It does so by the file system's events,
-// and looks every poll (a second if 0) besides, for file systems that send none,
-// and where all that the system has to give are taken. Close the watcher when
-// done.
+// not exist yet, and every step that somebody else takes. It does so by the file
+// system's events, and every poll (a second if 0) compares the files' sizes and
+// times besides, for file systems that send none, and where all that the system
+// has to give are taken. Close the watcher when done.
 func (b *Inbox) Watch(poll time.Duration) *Watcher {
-	return b.watch(poll, b.name, journalName)
+	var seen sighting
+	return b.watch(poll, func() bool {
+		before := seen
+		seen = sighting{sightOf(b.path), sightOf(b.file(journalName)), sightOf(b.file(scheduledName))}
+		return seen != before
+	}, b.name, journalName)
 }
 
-// WatchOutcomes follows results, dead letters and events, as [Inbox.Watch] does.
+// sighting is what a look at the files' names shows, without reading them.
+type sighting [3]sight
+
+type sight struct {
+	dev, ino    uint64
+	size, mtime int64
+}
+
+func sightOf(path string) sight {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil {
+		return sight{}
+	}
+	return sight{uint64(st.Dev), st.Ino, st.Size, st.Mtim.Nano()}
+}
+
+// always is for those who want to look at every poll.
+func always() bool { return true }
+
+// WatchOutcomes follows results, dead letters and events, as [Inbox.Watch] does,
+// but has something to say at every poll.
 func (b *Inbox) WatchOutcomes(poll time.Duration) *Watcher {
-	return b.watch(poll, resultsName, deadLetterName, eventsName)
+	return b.watch(poll, always, resultsName, deadLetterName, eventsName)
 }
 
-// WatchAll follows every file of the inbox, as [Inbox.Watch] does.
-func (b *Inbox) WatchAll(poll time.Duration) *Watcher { return b.watch(poll) }
+// WatchAll follows every file of the inbox, as [Inbox.WatchOutcomes] does its own.
+func (b *Inbox) WatchAll(poll time.Duration) *Watcher { return b.watch(poll, always) }
 
-// watch follows the files of those names, all if there are none.
-func (b *Inbox) watch(poll time.Duration, names ...string) *Watcher {
+// watch follows the files of those names, all if there are none. At every poll it
+// asks whether there is anything to look at.
+func (b *Inbox) watch(poll time.Duration, changedSince func() bool, names ...string) *Watcher {
 	if poll <= 0 {
 		poll = time.Second
 	}
@@ -51,7 +78,8 @@ func (b *Inbox) watch(poll time.Duration, names ...string) *Watcher {
 			events, errs = all.Events, all.Errors
 		}
 	}
-	go w.run(changed, names, poll, events, errs)
+	changedSince() // from here on
+	go w.run(changed, changedSince, names, poll, events, errs)
 	return w
 }
 
@@ -64,7 +92,7 @@ func (w *Watcher) Close() error {
 	return w.events.Close()
 }
 
-func (w *Watcher) run(changed chan<- struct{}, names []string, poll time.Duration, events <-chan fsnotify.Event, errs <-chan error) {
+func (w *Watcher) run(changed chan<- struct{}, changedSince func() bool, names []string, poll time.Duration, events <-chan fsnotify.Event, errs <-chan error) {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {
@@ -72,6 +100,9 @@ func (w *Watcher) run(changed chan<- struct{}, names []string, poll time.Duratio
 		case <-w.stop:
 			return
 		case <-tick.C:
+			if !changedSince() {
+				continue
+			}
 		case e, ok := <-events:
 			if !ok {
 				return

@@ -71,13 +71,19 @@ func TestWatchPolls(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "inbox.jsonl")
 	require.NoError(t, os.Symlink(real, link))
 	w := watch(t, open(t, link), time.Millisecond)
-	<-w.C
-	<-w.C
+	for range 2 {
+		echo(t, real, "new\n")
+		<-w.C
+	}
 }
 
 // Where nothing can be watched, looking now and then remains.
 func TestWatchOfAGoneDirectory(t *testing.T) {
 	box := newBox(t, "")
-	require.NoError(t, os.RemoveAll(filepath.Dir(box.Path())))
-	<-watch(t, box, time.Millisecond).C
+	dir := filepath.Dir(box.Path())
+	require.NoError(t, os.RemoveAll(dir))
+	w := watch(t, box, time.Millisecond)
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	write(t, box.Path(), "new\n")
+	<-w.C
 }

@@ -98,7 +98,7 @@ func ofEvent(e inbox.Event) []Event {
 		At: known(*e.DeliveredAt), Event: Delivered, ID: e.ID, EntryID: e.EntryID,
 		Attempt: e.Attempt, SessionID: e.Session, order: e.At,
 	}
-	if e.Reason == inbox.NeverArrived {
+	if e.Uncounted {
 		delivered.Attempt++ // it counted then
 	}
 	return []Event{delivered, said}

@@ -1,0 +1,100 @@
+package inbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"heartbeat/internal/host"
+)
+
+// Backoff says until when nothing is delivered because entries, or the turns
+// between them, ended in errors. It outlives every session.
+type Backoff struct {
+	At    time.Time `json:"at"`
+	Until time.Time `json:"until"`
+	// Streak is how many entries failed in a row since one was answered.
+	Streak int `json:"streak"`
+	// Named says that the end was named by the error, and not chosen by us.
+	Named   bool     `json:"named,omitempty"`
+	Failure *Failure `json:"failure,omitempty"`
+
+	// Boot and SinceBoot (nanoseconds) say when it began by a clock that nobody
+	// sets: see package host.
+	Boot      string `json:"boot,omitempty"`
+	SinceBoot int64  `json:"since_boot_ns,omitempty"`
+}
+
+// BackOff holds delivery from the commit on, for as long as given. The streak is
+// the caller's: see [Tx.Streak].
+func (t *Tx) BackOff(length time.Duration, streak int, named bool, f *Failure) (Backoff, error) {
+	now := t.box.utcNow()
+	b := Backoff{
+		At: now, Until: now.Add(max(0, length)), Streak: streak, Named: named, Failure: f,
+		Boot: t.boot, SinceBoot: host.SinceBoot(),
+	}
+	var err error
+	if t.st.Backoff, err = encodeJSON(b); err != nil {
+		return b, err
+	}
+	e := Event{Event: EventBackingOff, Until: &b.Until}
+	if f != nil {
+		e.Reason = f.String()
+	}
+	return b, t.event(e)
+}
+
+// Backoff is the one that holds now, or nil. Its Until is where the wall clock
+// will stand at its end, wherever that clock was set meanwhile.
+func (t *Tx) Backoff() (*Backoff, error) {
+	b, err := t.lastBackoff()
+	if b == nil || err != nil {
+		return nil, err
+	}
+	now := t.box.utcNow()
+	left := b.left(now, t.boot)
+	if left <= 0 {
+		return nil, nil
+	}
+	b.Until = now.Add(left)
+	return b, nil
+}
+
+// Streak is how many failures in a row the last [Tx.BackOff] was told of, 0 once
+// an entry was answered or delivery was resumed.
+func (t *Tx) Streak() (int, error) {
+	b, err := t.lastBackoff()
+	if b == nil || err != nil {
+		return 0, err
+	}
+	return b.Streak, nil
+}
+
+func (t *Tx) lastBackoff() (*Backoff, error) {
+	if len(t.st.Backoff) == 0 {
+		return nil, nil
+	}
+	b := new(Backoff)
+	if err := json.Unmarshal(t.st.Backoff, b); err != nil {
+		return nil, fmt.Errorf("read journal: back-off: %w: %w", ErrCorrupt, err)
+	}
+	return b, nil
+}
+
+// left is how much of it is still to come. In the boot that it began in, the
+// wall clock does not matter; in another one, that clock is all there is, and a
+// clock that was set back must not make it longer than it was to be.
+func (b *Backoff) left(now time.Time, boot string) time.Duration {
+	whole := b.Until.Sub(b.At)
+	if b.Boot != "" && b.Boot == boot {
+		return min(whole, whole-time.Duration(host.SinceBoot()-b.SinceBoot))
+	}
+	return min(whole, b.Until.Sub(now))
+}
+
+// forgetBackoff is for a sign that things work again.
+func (t *Tx) forgetBackoff() {
+	if len(t.st.Backoff) > 0 {
+		t.st.Backoff, t.dirty = nil, true
+	}
+}

@@ -1,0 +1,68 @@
+package inbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"heartbeat/internal/host"
+)
+
+// Waiter is the consumer that waits for the next entry while its session is
+// idle. There is one at the most: whoever comes later takes its place, and it
+// learns of that when it looks.
+type Waiter struct {
+	Name      string    `json:"name"` // nobody else's
+	SessionID string    `json:"session_id,omitempty"`
+	Since     time.Time `json:"since"`
+	// PID and the rest name the process that waits, as those of [Session].
+	PID          int    `json:"pid"`
+	Boot         string `json:"boot,omitempty"`
+	Namespace    string `json:"pid_namespace,omitempty"`
+	ProcessStart int64  `json:"process_start,omitempty"`
+}
+
+// Waiter is who waits, or nil. Its process may be gone.
+func (t *Tx) Waiter() (*Waiter, error) {
+	if len(t.st.Waiter) == 0 {
+		return nil, nil
+	}
+	w := new(Waiter)
+	if err := json.Unmarshal(t.st.Waiter, w); err != nil {
+		return nil, fmt.Errorf("read journal: waiter: %w: %w", ErrCorrupt, err)
+	}
+	return w, nil
+}
+
+// Wait makes this process the waiter of that name, in anybody's place.
+func (t *Tx) Wait(name, session string) error {
+	pid := os.Getpid()
+	var err error
+	t.st.Waiter, err = encodeJSON(Waiter{
+		Name: name, SessionID: session, Since: t.box.utcNow(),
+		PID: pid, Boot: t.boot, Namespace: host.PIDNamespace(), ProcessStart: host.ProcessStart(pid),
+	})
+	t.dirty = true
+	return err
+}
+
+// MoveWaiter has the waiter of a session wait for another session, which goes on
+// in the same place.
+func (t *Tx) MoveWaiter(from, to string) error {
+	w, err := t.Waiter()
+	if err != nil || w == nil || w.SessionID != from {
+		return err
+	}
+	w.SessionID = to
+	t.st.Waiter, err = encodeJSON(w)
+	t.dirty = true
+	return err
+}
+
+// StopWaiting leaves nobody waiting.
+func (t *Tx) StopWaiting() {
+	if len(t.st.Waiter) > 0 {
+		t.st.Waiter, t.dirty = nil, true
+	}
+}
