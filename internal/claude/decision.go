@@ -2,7 +2,6 @@ package claude
 
 import (
 	"io"
-	"unicode/utf16"
 
 	"heartbeat/internal/flat"
 )
@@ -24,7 +23,7 @@ const maxContext = 10_000
 // one write. A text too long for context is handed over as a reason.
 func WriteBlock(w io.Writer, text string, form Form) error {
 	var o flat.Object
-	if form == AsContext && fitsContext(text) {
+	if form == AsContext && fits(text, maxContext) {
 		var output flat.Object
 		output.String("hookEventName", EventStop)
 		output.String("additionalContext", text)
@@ -37,15 +36,3 @@ func WriteBlock(w io.Writer, text string, form Form) error {
 	return err
 }
 
-func fitsContext(text string) bool {
-	if len(text) <= maxContext {
-		return true
-	}
-	units := 0
-	for _, r := range text {
-		if units += utf16.RuneLen(r); units > maxContext {
-			return false
-		}
-	}
-	return true
-}

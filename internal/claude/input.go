@@ -14,6 +14,7 @@ const (
 	EventSessionStart     = "SessionStart"
 	EventSessionEnd       = "SessionEnd"
 	EventUserPromptSubmit = "UserPromptSubmit"
+	EventNotification     = "Notification"
 )
 
 // Input is what a hook gets on stdin. Members that a release or an event lacks
@@ -30,6 +31,9 @@ type Input struct {
 	LastMessage string
 	Error       string // of a StopFailure
 	Source      string // of a SessionStart: startup, resume, clear or compact
+	Prompt      string // of a UserPromptSubmit
+	// Notification is the notification_type of a Notification, and Message its text.
+	Notification, Message string
 }
 
 // ParseInput reads a hook's stdin. Unknown members are left out; a known one of
@@ -49,6 +53,9 @@ func ParseInput(b []byte) (*Input, error) {
 		LastMessage:    m.String("last_assistant_message"),
 		Error:          m.String("error"),
 		Source:         m.String("source"),
+		Prompt:         m.String("prompt"),
+		Notification:   m.String("notification_type"),
+		Message:        m.String("message"),
 	}
 	if err := m.Err(); err != nil {
 		return nil, fmt.Errorf("hook input: %w", err)

@@ -3,6 +3,7 @@ package claude
 import (
 	"os"
 	"strconv"
+	"strings"
 )
 
 // PID is the client's process, as a hook's environment names it, or 0.
@@ -12,4 +13,11 @@ func PID() int {
 		return 0
 	}
 	return pid
+}
+
+// CanBeWoken reports whether the session around a hook goes on when its turn
+// ends. Under -p, and where a program drives the client, it does not: the client
+// would wait for a hook in the background, and end.
+func CanBeWoken() bool {
+	return !strings.HasPrefix(os.Getenv("CLAUDE_CODE_ENTRYPOINT"), "sdk-")
 }
