@@ -28,11 +28,14 @@
 //	  }
 //	}
 //
+// Where an event is wired in the background, its hook has another "timeout", and "asyncRewake": true behind that.
+//
 // # Guarantees
 //
 // Install of the same wiring twice changes nothing the second time. Uninstall after Install gives back the very bytes
 // there were before, or nil when there was no file; what was edited elsewhere in between stays edited. Hooks of another
-// inbox are never touched. After an error the file is as it was, with one exception told in the error: the directory
+// inbox are never touched. What another wiring of the same inbox wrote, Install turns into its own as if that had never
+// been there. After an error the file is as it was, with one exception told in the error: the directory
 // could not be synced after the new file was in place.
 //
 // # How the way back is remembered

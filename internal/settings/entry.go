@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-
-	"github.com/tailscale/hujson"
 )
 
 // wire makes sure of our hook in one event.
@@ -37,7 +35,7 @@ func (e *editor) update(event string) error {
 		if i < 0 {
 			return fmt.Errorf("internal error: hook of %s lost while it was changed", event)
 		}
-		text, changed := e.updateMember(d, hooks[i].value())
+		text, changed := e.updateMember(d, hooks[i])
 		if !changed {
 			return nil
 		}
@@ -46,9 +44,9 @@ func (e *editor) update(event string) error {
 }
 
 // updateMember returns the text with the first differing member of a hook changed.
-func (e *editor) updateMember(d document, hook *hujson.Value) ([]byte, bool) {
-	b, _ := d.box(hook)
-	for _, want := range e.entry() {
+func (e *editor) updateMember(d document, hook wired) ([]byte, bool) {
+	b, _ := d.box(hook.value())
+	for _, want := range e.entry(hook.event) {
 		i := b.find(want.name)
 		if i < 0 {
 			return d.insert(b, want), true
@@ -57,6 +55,11 @@ func (e *editor) updateMember(d document, hook *hujson.Value) ([]byte, bool) {
 		if !reflect.DeepEqual(decode(have), plain(want.value)) {
 			spelled := d.layoutIn(b).spell(want.value)
 			return splice(d.text, edit{at: have.StartOffset, cut: have.EndOffset - have.StartOffset, text: spelled}), true
+		}
+	}
+	for _, name := range e.unwanted(hook.event) {
+		if i := b.find(name); i >= 0 {
+			return splice(d.text, d.cut(place{b, i})...), true
 		}
 	}
 	return nil, false
@@ -70,18 +73,33 @@ func plain(value any) any {
 	return value
 }
 
-// entry returns the hook as it is written.
-func (e *editor) entry() []member {
+// entry returns the hook of event as it is written.
+func (e *editor) entry(event string) []member {
 	var args []any
 	for _, arg := range e.wiring.Args {
 		args = append(args, arg)
 	}
-	return []member{{"type", "command"}, {"command", e.wiring.Command}, {"args", args}, {"timeout", e.wiring.Timeout}}
+	hook := []member{{"type", "command"}, {"command", e.wiring.Command}, {"args", args}}
+	if e.inBackground(event) {
+		return append(hook, member{"timeout", e.wiring.BackgroundTimeout}, member{"asyncRewake", true})
+	}
+	return append(hook, member{"timeout", e.wiring.Timeout})
 }
+
+// unwanted returns the members that our hook of event must not have, because they decide who waits for it. Any other
+// that a person adds stays.
+func (e *editor) unwanted(event string) []string {
+	if e.inBackground(event) {
+		return []string{"async"} // asyncRewake says it all
+	}
+	return []string{"async", "asyncRewake"}
+}
+
+func (e *editor) inBackground(event string) bool { return slices.Contains(e.wiring.Background, event) }
 
 // addHook appends a group with our hook to event, and makes what is missing on the way there.
 func (e *editor) addHook(event string) error {
-	group := []member{{"matcher", ""}, {"hooks", []any{e.entry()}}}
+	group := []member{{"matcher", ""}, {"hooks", []any{e.entry(event)}}}
 	groups := member{event, []any{group}}
 	whole := member{"hooks", []member{groups}}
 	if len(e.text) == 0 {

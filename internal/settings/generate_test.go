@@ -50,7 +50,7 @@ func (g *generator) top() string {
 
 func (g *generator) hooks() string {
 	var members []string
-	for _, event := range []string{"Stop", "StopFailure", "PreToolUse", "SessionEnd", "Stop"} {
+	for _, event := range []string{"Stop", "StopFailure", "PreToolUse", "SessionEnd", "Notification", "Stop"} {
 		if g.IntN(3) == 0 {
 			members = append(members, g.member(event, g.groups()))
 		}

@@ -129,8 +129,14 @@ func TestWiringIsChecked(t *testing.T) {
 		`wiring: inbox "in.jsonl" is not an absolute path`:         func(w *settings.Wiring) { w.Args = []string{"--inbox=in.jsonl"} },
 		`wiring: timeout of 0 s, want at least 1 s`:                func(w *settings.Wiring) { w.Timeout = 0 },
 		`wiring: no events`:                                        func(w *settings.Wiring) { w.Events = nil },
-		`wiring: event "stop" is none of Stop, StopFailure, SessionStart, SessionEnd, UserPromptSubmit`: func(w *settings.Wiring) {
+		`wiring: event "stop" is none of Stop, StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification`: func(w *settings.Wiring) {
 			w.Events = []string{"stop"}
+		},
+		`wiring: timeout of 0 s in the background, want at least 1 s`: func(w *settings.Wiring) {
+			w.Background = w.Events
+		},
+		`wiring: event "SessionStart" is to run in the background and is not wired`: func(w *settings.Wiring) {
+			w.Background, w.BackgroundTimeout = []string{settings.SessionStart}, 1
 		},
 		`wiring: variable "A=B"="1" cannot be used`: func(w *settings.Wiring) { w.Env = map[string]string{"A=B": "1"} },
 		`wiring: "/\xff" is not UTF-8 and cannot be written as JSON`: func(w *settings.Wiring) {

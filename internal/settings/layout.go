@@ -93,13 +93,15 @@ type member struct {
 	value any
 }
 
-// spell returns value as JSON. It knows string, int, []member (an object) and []any (an array), neither of them empty.
+// spell returns value as JSON. It knows string, int, bool, []member (an object) and []any (an array), neither of them empty.
 func (l layout) spell(value any) string {
 	switch value := value.(type) {
 	case string:
 		return string(hujson.String(value))
 	case int:
 		return string(hujson.Int(int64(value)))
+	case bool:
+		return string(hujson.Bool(value))
 	case []member:
 		return l.bracketed("{", "}", len(value), func(in layout, i int) string { return in.spellMember(value[i]) })
 	case []any:

@@ -29,10 +29,33 @@ func checkProperties(t testing.TB, x string) {
 	assert.Equal(t, updated, install(t, updated, moved), "a second update changes nothing")
 	assert.Equal(t, x, uninstall(t, updated, moved), "uninstall after an update")
 
+	checkRewake(t, x, y)
+
 	b := otherInbox(a)
 	b.Events = []string{settings.UserPromptSubmit, settings.Stop}
 	both := install(t, y, b)
 	assert.Equal(t, both, install(t, both, a), "side by side, neither changes the other")
+	assert.Equal(t, y, uninstall(t, both, b), "the second goes first")
+	assert.Equal(t, x, uninstall(t, uninstall(t, both, a), b), "the first goes first")
+}
+
+// checkRewake asserts the same of the wiring in the background, and that each of the two turns into the other as if it
+// had been the only one; y is x with the one that is not.
+func checkRewake(t testing.TB, x, y string) {
+	t.Helper()
+	a, r := wiring(), rewake()
+	z := install(t, x, r)
+	assert.Equal(t, z, install(t, z, r), "a second install changes nothing")
+	assert.Equal(t, x, uninstall(t, z, a), "uninstall restores every byte, and need not know which wiring it is")
+	assert.Equal(t, foreignMeaning(t, x), foreignMeaning(t, z), "the meaning of everything else is the same")
+	assert.True(t, isSubsequence(x, z), "every byte of the file survives, in order")
+	assert.Equal(t, z, install(t, y, r), "into the background")
+	assert.Equal(t, y, install(t, z, a), "and out of it")
+	assert.Equal(t, x, uninstall(t, install(t, y, r), a), "uninstall after the change")
+
+	b := otherInbox(r)
+	both := install(t, y, b)
+	assert.Equal(t, both, install(t, both, a), "one inbox each way: neither changes the other")
 	assert.Equal(t, y, uninstall(t, both, b), "the second goes first")
 	assert.Equal(t, x, uninstall(t, uninstall(t, both, a), b), "the first goes first")
 }
@@ -100,6 +123,7 @@ func FuzzDocument(f *testing.F) {
 		all := wiring()
 		all.Events = []string{
 			settings.Stop, settings.StopFailure, settings.SessionStart, settings.SessionEnd, settings.UserPromptSubmit,
+			settings.Notification,
 		}
 		if _, err := settings.Install([]byte(x), all); err != nil {
 			return

@@ -25,6 +25,14 @@ func wiring() settings.Wiring {
 	}
 }
 
+// rewake is the wiring of the same events in the background, but for one.
+func rewake() settings.Wiring {
+	w := wiring()
+	w.Args = append(w.Args, "--rewake")
+	w.Background, w.BackgroundTimeout = []string{settings.Stop}, 86400
+	return w
+}
+
 // stopOnly is a wiring of one event and no variables.
 func stopOnly() settings.Wiring {
 	w := wiring()

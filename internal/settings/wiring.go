@@ -16,6 +16,7 @@ const (
 	SessionStart     = "SessionStart"
 	SessionEnd       = "SessionEnd"
 	UserPromptSubmit = "UserPromptSubmit"
+	Notification     = "Notification"
 )
 
 // BlockCapEnv is the variable that, set to "0", stops Claude Code from swallowing the ninth block in a row.
@@ -34,6 +35,11 @@ type Wiring struct {
 	Timeout int
 	// Events are the names of the events to wire, at least one, of those named in this package.
 	Events []string
+	// Background are those of Events whose hook the client does not wait for, and whose exit status 2 wakes the idle
+	// session (asyncRewake). The hooks of the others are waited for.
+	Background []string
+	// BackgroundTimeout takes the place of Timeout in them.
+	BackgroundTimeout int
 	// Env are the variables the session needs. Give Uninstall the same ones: it removes no others.
 	Env map[string]string
 }
@@ -51,6 +57,8 @@ func (w Wiring) check() error {
 		return fmt.Errorf("wiring: timeout of %d s, want at least 1 s", w.Timeout)
 	case len(w.Events) == 0:
 		return errors.New("wiring: no events")
+	case len(w.Background) > 0 && w.BackgroundTimeout < 1:
+		return fmt.Errorf("wiring: timeout of %d s in the background, want at least 1 s", w.BackgroundTimeout)
 	}
 	for _, text := range append([]string{w.Command}, w.Args...) {
 		if !utf8.ValidString(text) {
@@ -74,10 +82,15 @@ func (w Wiring) checkIdentity() error {
 }
 
 func (w Wiring) checkEvents() error {
-	known := []string{Stop, StopFailure, SessionStart, SessionEnd, UserPromptSubmit}
+	known := []string{Stop, StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification}
 	for _, event := range w.Events {
 		if !slices.Contains(known, event) {
 			return fmt.Errorf("wiring: event %q is none of %s", event, strings.Join(known, ", "))
+		}
+	}
+	for _, event := range w.Background {
+		if !slices.Contains(w.Events, event) {
+			return fmt.Errorf("wiring: event %q is to run in the background and is not wired", event)
 		}
 	}
 	return nil
