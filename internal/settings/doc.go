@@ -35,8 +35,8 @@
 // Install of the same wiring twice changes nothing the second time. Uninstall after Install gives back the very bytes
 // there were before, or nil when there was no file; what was edited elsewhere in between stays edited. Hooks of another
 // inbox are never touched. What another wiring of the same inbox wrote, Install turns into its own as if that had never
-// been there. After an error the file is as it was, with one exception told in the error: the directory
-// could not be synced after the new file was in place.
+// been there. After an error the file is as it was, with one exception told in the error: the directory could not be
+// synced after the new file was in place.
 //
 // # How the way back is remembered
 //
@@ -52,7 +52,9 @@
 //
 // # Variables
 //
-// A variable that is set to another value is never overwritten: Install returns an EnvError and a person decides.
+// A variable that is set to another value is never overwritten: Install returns an EnvError and a person decides. A
+// wiring with DropEnv refuses none; it takes out the variables of the wiring there was, unless they are noted as the
+// user's or a heartbeat hook of another inbox is left to need them.
 // Uninstall removes a variable only with the last heartbeat hook in exec form, whatever its inbox, and only while it
 // still has the value of the wiring.
 //

@@ -8,6 +8,39 @@ import (
 	"github.com/tailscale/hujson"
 )
 
+// installEnv makes the variables what the wiring wants them to be; before are the hooks there were.
+func (e *editor) installEnv(before []wired) error {
+	first := !slices.ContainsFunc(before, e.isHeartbeat)
+	switch {
+	case !e.wiring.DropEnv:
+		return e.setEnv(first)
+	case first:
+		return e.noteEnv()
+	case slices.ContainsFunc(before, e.isNeighbor):
+		return nil
+	}
+	_, env, _, err := e.env()
+	if err != nil {
+		return err
+	}
+	return e.dropEnv(strings.Fields(note(env)))
+}
+
+// noteEnv notes the variables that are set already, for the Uninstall to come.
+func (e *editor) noteEnv() error {
+	_, env, _, err := e.env()
+	if err != nil {
+		return err
+	}
+	var keep []string
+	for _, key := range slices.Sorted(maps.Keys(e.wiring.Env)) {
+		if i := env.find(key); i >= 0 && decode(env.items[i].value) == any(e.wiring.Env[key]) {
+			keep = append(keep, key)
+		}
+	}
+	return e.noteKept(keep)
+}
+
 // setEnv makes sure of the variables. With first, no heartbeat hook was there before, so a variable that is set already
 // is the user's own and is noted as one to keep.
 func (e *editor) setEnv(first bool) error {
@@ -20,9 +53,6 @@ func (e *editor) setEnv(first bool) error {
 		if present && first {
 			keep = append(keep, key)
 		}
-	}
-	if len(keep) == 0 {
-		return nil
 	}
 	return e.noteKept(keep)
 }
@@ -53,6 +83,9 @@ func (e *editor) setVariable(key, value string) (present bool, err error) {
 
 // noteKept adds names to the note of variables that stay when heartbeat goes.
 func (e *editor) noteKept(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
 	d, env, _, err := e.env()
 	if err != nil {
 		return err
@@ -83,14 +116,25 @@ func (e *editor) unsetEnv() error {
 	if err != nil || !ok {
 		return err
 	}
-	var keep []string
-	if i := env.find(keepEnv); i >= 0 {
-		noted, _ := decode(env.items[i].value).(string)
-		keep = strings.Fields(noted)
-		if err := e.unsetVariable(keepEnv, noted); err != nil {
-			return err
-		}
+	keep := note(env)
+	if err := e.unsetVariable(keepEnv, keep); err != nil {
+		return err
 	}
+	return e.dropEnv(strings.Fields(keep))
+}
+
+// note returns the value of the note in env, or "".
+func note(env box) string {
+	i := env.find(keepEnv)
+	if i < 0 {
+		return ""
+	}
+	noted, _ := decode(env.items[i].value).(string)
+	return noted
+}
+
+// dropEnv removes the variables of the wiring but those to keep, the last one first.
+func (e *editor) dropEnv(keep []string) error {
 	for _, key := range slices.Backward(slices.Sorted(maps.Keys(e.wiring.Env))) {
 		if slices.Contains(keep, key) {
 			continue

@@ -72,6 +72,36 @@ func TestEnvStaysWhereNothingTellsWhoseItIs(t *testing.T) {
 	assert.Equal(t, userCap, uninstall(t, userCap, wiring()))
 }
 
+// A wiring that does without the variables leaves the user's own alone, and takes out what another wiring has set.
+func TestEnvIsDropped(t *testing.T) {
+	const variable = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
+	for name, x := range map[string]string{"none": `{"a":1}`, "empty": `{"env":{}}`, "others": `{"env":{"A":"1"}}`, "no file": ""} {
+		for _, y := range []string{install(t, x, rewake()), install(t, install(t, x, wiring()), rewake())} {
+			assert.NotContains(t, y, variable, name)
+			assert.Contains(t, install(t, y, wiring()), variable, name)
+		}
+	}
+	y := install(t, userCap, rewake())
+	assert.Contains(t, y, `"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP":"0","HEARTBEAT_KEEP_ENV":"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"`)
+	assert.Equal(t, y, install(t, install(t, y, wiring()), rewake()))
+	assert.Equal(t, userCap, uninstall(t, y, wiring()))
+
+	eight := strings.Replace(userCap, `"0"`, `"8"`, 1)
+	y = install(t, eight, rewake())
+	assert.Contains(t, y, `{"env":{"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP":"8"},`, "no reason to refuse it")
+	assert.Equal(t, eight, uninstall(t, y, wiring()))
+}
+
+func TestEnvIsNotDroppedWhileAnotherInboxNeedsIt(t *testing.T) {
+	a, b := wiring(), otherInbox(wiring())
+	for _, x := range []string{`{"a":1}`, userCap} {
+		both := install(t, install(t, install(t, x, a), b), rewake())
+		assert.Contains(t, both, `"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP":"0"`)
+		assert.Equal(t, x, uninstall(t, uninstall(t, both, a), b))
+		assert.Equal(t, x, uninstall(t, uninstall(t, both, b), a))
+	}
+}
+
 // The limit that doc.go tells: a hook of another inbox, wired by hand without the variable, is taken to need it.
 func TestEnvAddedBesideAHandWiredInboxStaysWithIt(t *testing.T) {
 	hand := `{"hooks":{"Stop":[` + strings.Replace(entry, inbox, "/y/other.jsonl", 1) + `]}`

@@ -30,9 +30,11 @@ func TestBadFilesAreRefused(t *testing.T) {
 	}
 	for file, want := range tests {
 		before := strings.Clone(file)
-		out, err := settings.Install([]byte(file), wiring())
-		assert.EqualError(t, err, want)
-		assert.Nil(t, out)
+		for _, w := range []settings.Wiring{wiring(), rewake()} {
+			out, err := settings.Install([]byte(file), w)
+			assert.EqualError(t, err, want)
+			assert.Nil(t, out)
+		}
 		assert.Equal(t, before, file)
 	}
 }

@@ -59,7 +59,7 @@ func (e *editor) install(exists bool) error {
 			return err
 		}
 	}
-	if err := e.setEnv(!slices.ContainsFunc(before, e.isHeartbeat)); err != nil {
+	if err := e.installEnv(before); err != nil {
 		return err
 	}
 	_, err = parse(e.text) // a result that cannot be read again must not reach the disk
@@ -101,6 +101,9 @@ func (e *editor) isHeartbeat(h wired) bool {
 	relation := relate(h.Hook, e.inbox, e.wiring.Command)
 	return relation == ours || relation == neighbor
 }
+
+// isNeighbor reports whether h is a hook of another wiring, which may need the variables as well.
+func (e *editor) isNeighbor(h wired) bool { return e.isHeartbeat(h) && !e.isOurs(h) }
 
 // surplus reports whether hooks[i] is ours, but in an event that is not wanted, or there for the second time.
 func (e *editor) surplus(hooks []wired, i int) bool {

@@ -29,7 +29,7 @@ func wiring() settings.Wiring {
 func rewake() settings.Wiring {
 	w := wiring()
 	w.Args = append(w.Args, "--rewake")
-	w.Background, w.BackgroundTimeout = []string{settings.Stop}, 86400
+	w.Background, w.BackgroundTimeout, w.DropEnv = []string{settings.Stop}, 86400, true
 	return w
 }
 

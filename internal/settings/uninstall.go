@@ -31,8 +31,7 @@ func (e *editor) uninstall(exists bool) error {
 	if err != nil || !slices.ContainsFunc(hooks, e.isOurs) {
 		return err
 	}
-	needed := func(h wired) bool { return e.isHeartbeat(h) && !e.isOurs(h) }
-	if !slices.ContainsFunc(hooks, needed) {
+	if !slices.ContainsFunc(hooks, e.isNeighbor) {
 		if err := e.unsetEnv(); err != nil {
 			return err
 		}

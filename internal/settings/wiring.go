@@ -42,6 +42,9 @@ type Wiring struct {
 	BackgroundTimeout int
 	// Env are the variables the session needs. Give Uninstall the same ones: it removes no others.
 	Env map[string]string
+	// DropEnv says that this wiring does without Env, which another wiring of the same inbox may have set: Install takes
+	// it out again, and refuses no other value of the user's.
+	DropEnv bool
 }
 
 // Inbox returns the inbox path the arguments name, or "" when they name none.
