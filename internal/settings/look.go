@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"time"
 
 	"github.com/tailscale/hujson"
 )
+
+// maxSeconds is what a time.Duration holds, 292 years: a time limit may be meant to be none.
+const maxSeconds = float64(math.MaxInt64 / int64(time.Second))
 
 // Content is what a settings file says of heartbeat, and of what its hooks depend on.
 type Content struct {
@@ -32,6 +36,9 @@ type Found struct {
 	Timeout time.Duration
 	// Background says that the client does not wait for the hook, and so takes no decision from it.
 	Background bool
+	// Wakes says that the hook is in the background by asyncRewake: its exit status 2 wakes the idle session, and no
+	// other background hook's does.
+	Wakes bool
 	// Inbox is the inbox as the arguments name it, "" when they name none.
 	Inbox string
 	// Binary and Flags are the program and its arguments. With Exact false they are guessed from a shell line, and Flags
@@ -118,11 +125,11 @@ func (d document) find(w wired, command string) (Found, bool) {
 	f.Inbox, _ = inboxFlag(f.Flags)
 	members, _ := decode(w.value()).(map[string]any)
 	if seconds, ok := members["timeout"].(float64); ok {
-		f.Timeout = time.Duration(seconds * float64(time.Second))
+		f.Timeout = time.Duration(min(seconds, maxSeconds) * float64(time.Second))
 	}
 	async, _ := members["async"].(bool)
-	rewake, _ := members["asyncRewake"].(bool)
-	f.Background = async || rewake
+	f.Wakes, _ = members["asyncRewake"].(bool)
+	f.Background = async || f.Wakes
 	return f, true
 }
 

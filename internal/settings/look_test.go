@@ -30,6 +30,13 @@ func TestLookFindsWhatInstallWrites(t *testing.T) {
 	assert.Equal(t, settings.StopFailure, c.Hooks[1].Event)
 	assert.Equal(t, map[string]string{settings.BlockCapEnv: "0"}, c.Env)
 	assert.Zero(t, c.Lax)
+
+	c = look(t, install(t, "", rewake()))
+	require.Len(t, c.Hooks, 2)
+	assert.True(t, c.Hooks[0].Wakes)
+	assert.Equal(t, 24*time.Hour, c.Hooks[0].Timeout)
+	assert.False(t, c.Hooks[1].Background)
+	assert.Empty(t, c.Env)
 }
 
 func TestLookJudgesForms(t *testing.T) {
@@ -72,9 +79,22 @@ func TestLookReadsMembers(t *testing.T) {
 	assert.Equal(t, 90*time.Second, look(t, hook+`,"timeout":90}]}]}}`).Hooks[0].Timeout)
 	assert.Equal(t, 500*time.Millisecond, look(t, hook+`,"timeout":0.5}]}]}}`).Hooks[0].Timeout)
 	assert.Zero(t, look(t, hook+`,"timeout":"90"}]}]}}`).Hooks[0].Timeout)
-	assert.True(t, look(t, hook+`,"async":true}]}]}}`).Hooks[0].Background)
-	assert.True(t, look(t, hook+`,"asyncRewake":true}]}]}}`).Hooks[0].Background)
-	assert.False(t, look(t, hook+`,"async":false}]}]}}`).Hooks[0].Background)
+	assert.Equal(t, 365*24*time.Hour, look(t, hook+`,"timeout":31536000}]}]}}`).Hooks[0].Timeout)
+	assert.Greater(t, look(t, hook+`,"timeout":1e300}]}]}}`).Hooks[0].Timeout, 365*24*time.Hour)
+	for members, want := range map[string]struct{ background, wakes bool }{
+		`"async":true`:                      {true, false},
+		`"asyncRewake":true`:                {true, true},
+		`"asyncRewake":true,"async":true`:   {true, true},
+		`"asyncRewake":true,"async":false`:  {true, true},
+		`"asyncRewake":false,"async":true`:  {true, false},
+		`"asyncRewake":false,"async":false`: {false, false},
+		`"asyncRewake":"true"`:              {false, false},
+		`"once":true`:                       {false, false},
+	} {
+		f := look(t, hook+","+members+`}]}]}}`).Hooks[0]
+		assert.Equal(t, want.background, f.Background, members)
+		assert.Equal(t, want.wakes, f.Wakes, members)
+	}
 
 	c := look(t, `{"env":{"A":"a","B":0,"C":true,"D":null,"E":[1]},"disableAllHooks":true,"model":"opus","x":false}`)
 	assert.Equal(t, map[string]string{"A": "a", "B": "0", "C": "true"}, c.Env)
