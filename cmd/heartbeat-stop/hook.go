@@ -35,6 +35,8 @@ type hookFlags struct {
 	orphan     orphanFlags
 	maxEntries int
 	form       string
+	rewake     bool
+	preamble   string
 	settle     span
 	help       bool
 	version    bool
@@ -50,6 +52,8 @@ func (h *hookFlags) set() *pflag.FlagSet {
 	h.orphan.add(f)
 	f.IntVar(&h.maxEntries, "max-entries", 0, "approve the stop after this many answered entries in one session (0: no limit)")
 	f.Var(choice{&h.form, []string{string(claude.AsReason), string(claude.AsContext)}}, "as", "how the text is handed to the model")
+	f.BoolVar(&h.rewake, "rewake", false, "wait in the background and wake the idle session with the next entry (needs asyncRewake: see install --rewake)")
+	f.StringVar(&h.preamble, "preamble", "", "what the model is told before the text of an entry (with --rewake: who sent it)")
 	f.Var(&h.settle, "settle", "how long a last line without newline must stand still to be an entry")
 	f.BoolVarP(&h.help, "help", "h", false, "show this help")
 	f.BoolVar(&h.version, "version", false, "show the version")
