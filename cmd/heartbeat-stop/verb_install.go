@@ -20,6 +20,9 @@ const (
 	hookTimeout = 600
 	// idleMargin is what the timeout leaves beyond the idle interval.
 	idleMargin = 30 * time.Second
+	// rewakeTimeout is a year, in seconds: when it passes, the client ends a hook
+	// in the background, and nothing wakes the session any more.
+	rewakeTimeout = 31_536_000
 )
 
 // installFlags are those of install; uninstall has some of them.
@@ -38,6 +41,7 @@ type installed struct {
 	Command  string   `json:"command"`
 	Args     []string `json:"args"`
 	Timeout  int      `json:"timeout,omitempty"`
+	Rewake   bool     `json:"rewake,omitempty"`
 }
 
 func (o *installFlags) add(f *pflag.FlagSet) {
@@ -54,13 +58,21 @@ func installVerb() verb {
 		name:  "install",
 		short: "wire the hook into a Claude Code settings file",
 		long: `Wire this command into a Claude Code settings file as the hook of Stop,
-StopFailure, SessionStart, SessionEnd and UserPromptSubmit, with the flags given
-here, a timeout above the idle interval, and the cap on consecutive blocks
-lifted (env.CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=0: without that the ninth entry in a
-row would be swallowed). Whatever else is in the file stays byte for byte.
-Installing again changes nothing, or only the flags that differ.`,
+StopFailure, SessionStart, SessionEnd, UserPromptSubmit and Notification, with
+the flags given here. Whatever else is in the file stays byte for byte.
+Installing again changes nothing, or only what differs.
+
+Without --rewake the hook blocks the stop: it hands over the next entry whenever
+a turn ends, also under -p. Its timeout is above the idle interval, and the cap
+on consecutive blocks is lifted (env.CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=0: without
+that the ninth entry in a row would be swallowed). With --rewake the turn ends
+and the session is idle, free for a person, while the hook of Stop, StopFailure
+and SessionStart waits in the background (asyncRewake) for up to a year, and
+wakes it with the next entry; this takes an interactive session. Installing one
+over the other changes all that is needed.`,
 		example: `heartbeat-stop install --inbox work/inbox.jsonl
-heartbeat-stop install --inbox work/inbox.jsonl --scope user --mode persist --idle-interval 5m --print`,
+heartbeat-stop install --inbox work/inbox.jsonl --scope user --mode persist --idle-interval 5m --print
+heartbeat-stop install --inbox work/inbox.jsonl --rewake`,
 		build: func() (*pflag.FlagSet, action) {
 			o := &installFlags{}
 			f := newFlags("install")
@@ -125,7 +137,7 @@ func (o *installFlags) run(f *pflag.FlagSet, args []string, s streams, verb stri
 	if err != nil {
 		return fmt.Errorf("%s: %w", verb, err)
 	}
-	report := installed{Settings: path, Changed: changed, Command: w.Command, Args: w.Args, Timeout: w.Timeout}
+	report := installed{Settings: path, Changed: changed, Command: w.Command, Args: w.Args, Timeout: w.Timeout, Rewake: o.hook.rewake}
 	return (&inboxFlags{json: o.json}).print(s, report, report.sentence(verb))
 }
 
@@ -170,26 +182,43 @@ func (o *installFlags) wiring(f *pflag.FlagSet) (settings.Wiring, error) {
 			return settings.Wiring{}, err
 		}
 	}
+	if o.hook.rewake {
+		return rewakeWiring(self, o.args(f)), nil
+	}
 	return hookWiring(self, o.args(f), time.Duration(o.hook.idle)), nil
 }
 
+// hookWiring has the hook block the stop.
 func hookWiring(self string, args []string, idle time.Duration) settings.Wiring {
 	return settings.Wiring{
 		Command: self,
 		Args:    args,
 		Timeout: max(hookTimeout, int(math.Ceil((idle + idleMargin).Seconds()))),
 		Events: []string{settings.Stop, settings.StopFailure, settings.SessionStart,
-			settings.SessionEnd, settings.UserPromptSubmit},
+			settings.SessionEnd, settings.UserPromptSubmit, settings.Notification},
 		Env: map[string]string{settings.BlockCapEnv: "0"},
 	}
+}
+
+// rewakeWiring has the hook wait in the background wherever the session sits
+// idle next. The other events only note something, and are waited for.
+func rewakeWiring(self string, args []string) settings.Wiring {
+	w := hookWiring(self, args, 0)
+	w.Background = []string{settings.Stop, settings.StopFailure, settings.SessionStart}
+	w.BackgroundTimeout, w.DropEnv = rewakeTimeout, true
+	return w
 }
 
 func (o *installFlags) args(f *pflag.FlagSet) []string {
 	args := []string{"--inbox", o.hook.inbox}
 	own := map[string]bool{"inbox": true, "scope": true, "settings": true, "print": true, "json": true, "help": true}
 	f.Visit(func(flag *pflag.Flag) {
-		if !own[flag.Name] {
+		switch {
+		case own[flag.Name]:
+		case flag.Value.Type() != "bool":
 			args = append(args, "--"+flag.Name, flag.Value.String())
+		case flag.Value.String() == "true":
+			args = append(args, "--"+flag.Name)
 		}
 	})
 	return args
