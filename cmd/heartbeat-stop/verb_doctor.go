@@ -128,7 +128,7 @@ func parseHook(args []string, inbox string) (doctor.Hook, error) {
 	if err := h.check(flags.Args()); err != nil {
 		return doctor.Hook{}, err
 	}
-	return doctor.Hook{Inbox: h.inbox, Persist: h.mode == modePersist, Idle: time.Duration(h.idle)}, nil
+	return doctor.Hook{Inbox: h.inbox, Persist: h.mode == modePersist, Idle: time.Duration(h.idle), Rewake: h.rewake}, nil
 }
 
 func clientVersion(ctx context.Context, bin string) (string, error) {

@@ -9,6 +9,9 @@ import (
 
 // checkCap looks for the variable that lifts the client's cap on blocks in a row.
 func checkCap(e *examination) []Check {
+	if e.neverBlocks() {
+		return []Check{ok("cap", "no hook of Stop blocks it, so nothing counts towards the cap")}
+	}
 	value, source := e.setting(settings.BlockCapEnv)
 	where := "the environment"
 	if source != nil {
@@ -24,6 +27,20 @@ func checkCap(e *examination) []Check {
 		have = settings.BlockCapEnv + " is not set"
 	}
 	return []Check{fail("cap", e.capFix(source), "%s: Claude Code swallows the ninth entry in a row that is answered without a tool", have)}
+}
+
+// neverBlocks reports whether there are hooks of Stop, and all wake the session.
+func (e *examination) neverBlocks() bool {
+	wakes := false
+	for _, w := range e.wires {
+		if w.Event == settings.Stop {
+			if !w.rewakes() {
+				return false
+			}
+			wakes = true
+		}
+	}
+	return wakes
 }
 
 func (e *examination) capFix(source *source) string {

@@ -35,6 +35,7 @@ type Hook struct {
 	Inbox   string
 	Persist bool
 	Idle    time.Duration
+	Rewake  bool // it waits in the background, and wakes the idle session
 }
 
 // ManagedDir is where the client looks for managed settings on this system.

@@ -12,6 +12,9 @@ import (
 const (
 	defaultTimeout    = 600 * time.Second
 	defaultTimeoutOld = 60 * time.Second
+	// shortStay is what a hook in the background is to have at least: longer than
+	// a session sits idle for, though install gives it a year.
+	shortStay = 24 * time.Hour
 )
 
 // checkTimeout compares each hook's time with how long it waits.
@@ -19,24 +22,38 @@ func checkTimeout(e *examination) []Check {
 	var all []Check
 	for _, g := range distinct(e.of(settings.Stop, same)) {
 		for _, w := range g {
-			if w.Exact && w.err == nil {
+			if w.Exact && w.err == nil && !w.hook.Rewake {
 				all = append(all, e.timeout(w))
 			}
 		}
+	}
+	return append(all, e.stays()...)
+}
+
+// stays looks how long the hooks in the background may wait for an entry.
+func (e *examination) stays() []Check {
+	var all []Check
+	long := 0
+	for _, w := range e.wakers() {
+		limit, stated := e.limit(w)
+		switch {
+		case !w.Wakes: // told by checkWired and checkEvents
+		case limit < shortStay:
+			all = append(all, fail("timeout", e.install([]*wire{w}),
+				"%s has %s in the background: the client ends it then, and nothing wakes the session any more", e.place(w), stated))
+		default:
+			long++
+		}
+	}
+	if long > 0 && len(all) == 0 {
+		all = append(all, ok("timeout", "each hook in the background has at least %s to wait for an entry", shortStay))
 	}
 	return all
 }
 
 func (e *examination) timeout(w *wire) Check {
-	limit, stated := w.Timeout, fmt.Sprintf("timeout %s", w.Timeout)
-	if limit == 0 {
-		limit = defaultTimeout
-		if e.client.known && e.client.release.Before(claude.LongTimeout) {
-			limit = defaultTimeoutOld
-		}
-		stated = fmt.Sprintf("no timeout, which is %s", limit)
-	}
-	place := w.Member + " in " + e.show(w.source.path)
+	limit, stated := e.limit(w)
+	place := e.place(w)
 	if !w.hook.Persist {
 		return ok("timeout", "%s has %s, and never waits for an entry", place, stated)
 	}
@@ -45,4 +62,16 @@ func (e *examination) timeout(w *wire) Check {
 			"%s has %s and waits %s for an entry: the client ends it first, and the session stops", place, stated, w.hook.Idle)
 	}
 	return ok("timeout", "%s has %s and waits %s for an entry", place, stated, w.hook.Idle)
+}
+
+// limit is a hook's time, and how the file has it.
+func (e *examination) limit(w *wire) (limit time.Duration, stated string) {
+	if w.Timeout != 0 {
+		return w.Timeout, fmt.Sprintf("timeout %s", w.Timeout)
+	}
+	limit = defaultTimeout
+	if e.client.known && e.client.release.Before(claude.LongTimeout) {
+		limit = defaultTimeoutOld
+	}
+	return limit, fmt.Sprintf("no timeout, which is %s", limit)
 }

@@ -22,6 +22,9 @@ func checkWired(e *examination) []Check {
 		all = append(all, e.wiredAs(g))
 		lines = append(lines, g[0].line()+" ("+e.places(g)+")")
 	}
+	if c, both := e.bothWirings(); both {
+		return append(all, c)
+	}
 	if len(groups) > 1 {
 		all = append(all, warn("wired", "take out all but one", "%d different hooks serve %s, and all run at every stop: %s",
 			len(groups), e.show(e.inbox), strings.Join(lines, "; ")))
@@ -54,6 +57,11 @@ func (e *examination) notWired() Check {
 }
 
 func (e *examination) wiredAs(group []*wire) Check {
+	for _, w := range group {
+		if c, wrong := e.misplaced("wired", w); wrong {
+			return c
+		}
+	}
 	w := group[0]
 	line, places := w.line(), e.places(group)
 	named := w.Inbox
@@ -61,36 +69,16 @@ func (e *examination) wiredAs(group []*wire) Check {
 		named = w.hook.Inbox
 	}
 	switch {
-	case w.Background:
-		return fail("wired", "take async and asyncRewake out of "+w.Member+" in "+w.source.path,
-			"Stop -> %s (%s) runs in the background: its decision comes too late, and what it delivers reaches nobody", line, places)
 	case !filepath.IsAbs(named):
 		return warn("wired", "name the inbox by its whole path: "+e.inbox,
 			"Stop -> %s (%s): which file that is depends on the folder the session stands in", line, places)
 	}
-	return ok("wired", "Stop -> %s (%s)", line, places)
-}
-
-// checkEvents looks for the other events.
-func checkEvents(e *examination) []Check {
-	stop := e.of(settings.Stop, same)
-	if len(stop) == 0 {
-		return nil // told by checkWired
+	if w.rewakes() {
+		return ok("wired", "Stop -> %s (%s): it wakes the idle session, which has to be interactive and is free for a person in between; "+
+			"without --rewake an entry would be handed over within 0.1 s of a turn's end, also under -p", line, places)
 	}
-	var there, missing []string
-	for _, event := range []string{settings.StopFailure, settings.SessionStart, settings.SessionEnd, settings.UserPromptSubmit} {
-		switch {
-		case len(e.of(event, same)) > 0:
-			there = append(there, event)
-		case len(e.of(event, untold)) == 0:
-			missing = append(missing, event)
-		}
-	}
-	if len(missing) == 0 {
-		return []Check{ok("events", "%s are wired as well", strings.Join(there, ", "))}
-	}
-	return []Check{warn("events", e.install(stop), "not wired: %s: `status` cannot tell whether a session lives, or why a turn failed",
-		strings.Join(missing, ", "))}
+	return ok("wired", "Stop -> %s (%s): it hands an entry over when a turn ends; "+
+		"with --rewake the session would sit idle, free for a person, until an entry wakes it", line, places)
 }
 
 // checkOthers looks for the hooks of other inboxes.
@@ -108,7 +96,7 @@ func checkOthers(e *examination) []Check {
 		if inbox == "" {
 			inbox = g[0].Inbox
 		}
-		all = append(all, warn("others", "take one of them out: "+quote("heartbeat-stop", "uninstall", "--inbox", inbox, "--settings", g[0].source.path),
+		all = append(all, warn("others", "take one of them out: "+uninstall(inbox, g[0]),
 			"another inbox, %s, is wired as well (%s): at every stop both hooks deliver", inbox, e.places(g)))
 	}
 	return all

@@ -12,7 +12,7 @@ import (
 func TestWired(t *testing.T) {
 	t.Run("once", func(t *testing.T) {
 		w := newWorld(t)
-		w.says(checkWired, "ok Stop -> "+w.Self+" --inbox "+w.Inbox+" (.claude/settings.json)")
+		w.says(checkWired, "ok Stop -> "+w.Self+" --inbox "+w.Inbox+" (.claude/settings.json): it hands an entry over when a turn ends; with --rewake")
 	})
 	t.Run("the inbox is taken from it", func(t *testing.T) {
 		w := newWorld(t)
@@ -24,7 +24,7 @@ func TestWired(t *testing.T) {
 	t.Run("the same in two files runs once", func(t *testing.T) {
 		w := newWorld(t)
 		w.wire(w.localSettings(), w.hook("--inbox", w.Inbox))
-		w.says(checkWired, "ok (.claude/settings.json and .claude/settings.local.json, which runs once)")
+		w.says(checkWired, "ok (.claude/settings.json and .claude/settings.local.json, which runs once): ")
 	})
 	t.Run("twice, with different arguments", func(t *testing.T) {
 		w := newWorld(t)
@@ -83,10 +83,12 @@ func TestWired(t *testing.T) {
 	})
 	t.Run("in the background", func(t *testing.T) {
 		w := newWorld(t)
-		hook := w.hook("--inbox", w.Inbox)
-		hook["asyncRewake"] = true
-		w.wire(w.projectSettings(), hook)
-		w.says(checkWired, "fail runs in the background")
+		for _, member := range []string{"async", "asyncRewake"} {
+			hook := w.hook("--inbox", w.Inbox)
+			hook[member] = true
+			w.wire(w.projectSettings(), hook)
+			w.says(checkWired, "fail runs in the background")
+		}
 	})
 	t.Run("several inboxes", func(t *testing.T) {
 		w := newWorld(t)
@@ -101,10 +103,10 @@ func TestWired(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	w := newWorld(t)
-	w.says(checkEvents, "ok StopFailure, SessionStart, SessionEnd, UserPromptSubmit")
+	w.says(checkEvents, "ok StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification")
 	stop := map[string]any{"Stop": []any{map[string]any{"hooks": []any{w.hook("--inbox", w.Inbox, "--mode", "persist")}}}}
 	w.settings(w.projectSettings(), map[string]any{"hooks": stop})
-	w.says(checkEvents, "warn not wired: StopFailure, SessionStart, SessionEnd, UserPromptSubmit")
+	w.says(checkEvents, "warn not wired: StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification")
 	assert.Equal(t, "heartbeat-stop install --inbox "+w.Inbox+" --mode persist --settings "+w.projectSettings(), w.checks(checkEvents)[0].Fix,
 		"the flags stay")
 }

@@ -153,9 +153,20 @@ func (e *examination) install(like []*wire) string {
 	if len(like) > 0 {
 		w := like[0]
 		target = w.source.path
-		if w.Args != nil && w.Exact && w.err == nil && w.Inbox != "" {
+		switch {
+		case w.Args != nil && w.Exact && w.err == nil && w.Inbox != "":
 			words = append(words[:2:2], w.Flags...)
+		case w.rewakes():
+			words = append(words, "--rewake")
 		}
 	}
 	return quote(append(words, "--settings", target)...)
 }
+
+// uninstall is the command that takes a hook out of its file.
+func uninstall(inbox string, w *wire) string {
+	return quote("heartbeat-stop", "uninstall", "--inbox", inbox, "--settings", w.source.path)
+}
+
+// place says where a hook is.
+func (e *examination) place(w *wire) string { return w.Member + " in " + e.show(w.source.path) }

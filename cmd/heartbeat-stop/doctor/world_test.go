@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,6 +55,9 @@ func parse(args []string, inbox string) (Hook, error) {
 		switch args[i] {
 		case "--inbox":
 			h.Inbox = value
+		case "--rewake":
+			h.Rewake = true
+			continue
 		case "--mode":
 			h.Persist = value == "persist"
 		case "--idle-interval":
@@ -99,11 +103,37 @@ func (w *world) hook(args ...string) map[string]any {
 // shell is a hook in shell form.
 func shell(line string) map[string]any { return map[string]any{"type": "command", "command": line} }
 
+// waker is a hook in the background.
+func (w *world) waker() map[string]any {
+	hook := w.hook("--inbox", w.Inbox, "--rewake")
+	hook["timeout"], hook["asyncRewake"] = 31536000, true
+	return hook
+}
+
+// wireWakers writes a settings file with hooks that wake the session, as install
+// does, but for those that change makes.
+func (w *world) wireWakers(path string, change map[string][]map[string]any) {
+	w.t.Helper()
+	hooks := map[string][]map[string]any{}
+	for _, event := range []string{"Stop", "StopFailure", "SessionStart"} {
+		hooks[event] = []map[string]any{w.waker()}
+	}
+	for _, event := range []string{"SessionEnd", "UserPromptSubmit", "Notification"} {
+		hooks[event] = []map[string]any{w.hook("--inbox", w.Inbox, "--rewake")}
+	}
+	maps.Copy(hooks, change)
+	events := map[string]any{}
+	for event, list := range hooks {
+		events[event] = []any{map[string]any{"hooks": list}}
+	}
+	w.settings(path, map[string]any{"hooks": events})
+}
+
 // wire writes a settings file with hooks of all events, and the cap lifted.
 func (w *world) wire(path string, hooks ...map[string]any) {
 	w.t.Helper()
 	events := map[string]any{}
-	for _, event := range []string{"Stop", "StopFailure", "SessionStart", "SessionEnd", "UserPromptSubmit"} {
+	for _, event := range []string{"Stop", "StopFailure", "SessionStart", "SessionEnd", "UserPromptSubmit", "Notification"} {
 		events[event] = []any{map[string]any{"hooks": hooks}}
 	}
 	w.settings(path, map[string]any{"env": map[string]string{"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "0"}, "hooks": events})
