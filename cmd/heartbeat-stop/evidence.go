@@ -19,6 +19,7 @@ const (
 	sameStop                       // this Stop is the one that delivered the entry
 	interrupted                    // its session goes on, with another prompt
 	orphaned                       // its session is gone, or was resumed
+	pending                        // it was handed to a session that has not taken it up, or is at it
 )
 
 // evidence is kept with a delivery: what identifies the Stop that made it.
@@ -30,6 +31,7 @@ type evidence struct {
 	Boot           string
 	SinceBoot      int64 // nanoseconds
 	Client         int64 // process id of the client, 0 if unknown
+	wakeEvidence
 }
 
 func (e evidence) encode() []byte {
@@ -41,6 +43,7 @@ func (e evidence) encode() []byte {
 	o.String("boot", e.Boot)
 	o.Int("since_boot_ns", e.SinceBoot)
 	o.Int("client_pid", e.Client)
+	e.wakeEvidence.encode(&o)
 	return o.End()
 }
 
@@ -71,7 +74,7 @@ func evidenceOf(d *inbox.Delivery) evidence {
 		Active: m.Bool("stop_hook_active"), Reply: m.String("reply_sha256"),
 		Transcript: m.String("transcript_path"), TranscriptSize: m.Int("transcript_size"),
 		Boot: m.String("boot"), SinceBoot: m.Int("since_boot_ns"),
-		Client: m.Int("client_pid"),
+		Client: m.Int("client_pid"), wakeEvidence: wakeEvidenceOf(m),
 	}
 }
 
@@ -86,6 +89,9 @@ func (h *hook) judge(tx *inbox.Tx, d *inbox.Delivery) verdict {
 		return orphaned
 	}
 	e := evidenceOf(d)
+	if e.Woken {
+		return h.judgeWoken(tx, d, e)
+	}
 	if in.SessionID == d.SessionID && in.PromptID == d.PromptID {
 		switch {
 		case h.isDeliveringStop(d, e):
@@ -94,7 +100,12 @@ func (h *hook) judge(tx *inbox.Tx, d *inbox.Delivery) verdict {
 			return answered
 		}
 	}
-	if _, resumed := resumedSince(tx, d); in.SessionID == d.SessionID && !resumed {
+	return h.leftBehind(tx, d)
+}
+
+// leftBehind tells a turn that a person ended from a session that is gone.
+func (h *hook) leftBehind(tx *inbox.Tx, d *inbox.Delivery) verdict {
+	if _, resumed := resumedSince(tx, d); h.input.SessionID == d.SessionID && !resumed {
 		return interrupted
 	}
 	return orphaned
@@ -136,7 +147,7 @@ const transcriptPoll = 10 * time.Millisecond
 func (h *hook) neverReached(tx *inbox.Tx) bool {
 	d := tx.InFlight()
 	e := evidenceOf(d)
-	if _, known := resumedSince(tx, d); !known && h.input.SessionID == d.SessionID && e.Client != int64(claude.PID()) {
+	if _, known := resumedSince(tx, d); !e.Woken && !known && h.input.SessionID == d.SessionID && e.Client != int64(claude.PID()) {
 		return false // resumed in another process, nobody noted when
 	}
 	return neverReached(tx, d, e)
@@ -150,6 +161,9 @@ func recoveredUnreached(tx *inbox.Tx) bool {
 // neverReached reports whether that transcript proves that the model did not
 // get the text.
 func neverReached(tx *inbox.Tx, d *inbox.Delivery, e evidence) bool {
+	if e.Woken {
+		return neverTakenUp(tx, d, e)
+	}
 	if e.TranscriptSize < 0 || e.Transcript == "" {
 		return false
 	}

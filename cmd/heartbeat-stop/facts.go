@@ -95,9 +95,14 @@ func lifeOf(s inbox.Session) why.Life {
 	return why.Gone
 }
 
-// lifeOfClient knows no more than the process's number, which another may have.
+// lifeOfClient often knows no more than the process's number, which another may
+// have.
 func lifeOfClient(e evidence) why.Life {
 	switch {
+	case e.clientRuns():
+		return why.Alive
+	case e.ClientStart != 0 && e.Boot == host.BootID():
+		return why.Gone
 	case e.Boot != "" && e.Boot != host.BootID():
 		return why.Rebooted
 	case e.Client != 0 && host.ProcessStart(int(e.Client)) == 0:

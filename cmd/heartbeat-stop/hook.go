@@ -37,9 +37,11 @@ type hookFlags struct {
 	form       string
 	rewake     bool
 	preamble   string
-	settle     span
-	help       bool
-	version    bool
+	// preambleSet says that an empty one is meant.
+	preambleSet bool
+	settle      span
+	help        bool
+	version     bool
 }
 
 func (h *hookFlags) set() *pflag.FlagSet {
@@ -73,10 +75,16 @@ type hook struct {
 	parent int
 	// paused is what was last said of a pause: a waiting hook says it once.
 	paused string
-	// due is when the next scheduled entry comes due; zero if none is known.
-	due time.Time
 	// session are the processes without which a waiting hook serves nobody.
 	session []*host.Process
+	// waiter is the name by which this hook waits in the background, and wakeText
+	// what it then wakes the session with.
+	waiter, wakeText string
+	complained       string // the error that was said last
+	// settled is the entry that the transaction settles, nil for none.
+	settled *inbox.Delivery
+	// again is when to look again although nothing has happened, 0 for never.
+	again time.Duration
 }
 
 // runHook is the command without a verb. Whatever fails, the stop is approved:
@@ -94,7 +102,7 @@ func runHook(args []string, s streams) int {
 		fmt.Fprintln(s.out, versionLine())
 		return exitOK
 	default:
-		err = h.check(flags.Args())
+		err = h.check(flags, flags.Args())
 	}
 	if err != nil {
 		s.complain(fmt.Errorf("%w (see heartbeat-stop --help)", err))
@@ -103,7 +111,11 @@ func runHook(args []string, s streams) int {
 	return h.run()
 }
 
-func (h *hookFlags) check(rest []string) error {
+func (h *hookFlags) check(f *pflag.FlagSet, rest []string) error {
+	h.preambleSet = f.Changed("preamble")
+	if err := h.checkRewake(f); err != nil {
+		return err
+	}
 	switch {
 	case len(rest) > 0:
 		return fmt.Errorf("unexpected argument %q", rest[0])
@@ -113,6 +125,16 @@ func (h *hookFlags) check(rest []string) error {
 		return fmt.Errorf("--max-entries is %d: it must be 0 or more", h.maxEntries)
 	}
 	return h.orphan.check()
+}
+
+// checkRewake refuses what has no meaning for a hook in the background.
+func (h *hookFlags) checkRewake(f *pflag.FlagSet) error {
+	for _, name := range []string{"mode", "idle-interval", "as"} {
+		if h.rewake && f.Changed(name) {
+			return fmt.Errorf("--%s is about a hook that ends the turn itself: with --rewake it says nothing, leave it out", name)
+		}
+	}
+	return nil
 }
 
 func (h *hook) run() int {
@@ -132,10 +154,21 @@ func (h *hook) run() int {
 func (h *hook) dispatch() int {
 	in := h.input
 	if in == nil {
+		if h.rewake {
+			return h.refuse(errNoSession)
+		}
 		return h.stop()
 	}
 	if in.AgentID != "" {
 		return exitOK
+	}
+	if in.Event == claude.EventSessionStart && in.Source == "compact" {
+		return exitOK // the same session goes on in the same process
+	}
+	if h.rewake {
+		if status, ok := h.inBackground(); ok {
+			return status
+		}
 	}
 	switch in.Event {
 	case claude.EventStop, "":
@@ -143,20 +176,13 @@ func (h *hook) dispatch() int {
 	case claude.EventStopFailure:
 		return h.stopFailure()
 	case claude.EventSessionStart:
-		if in.Source == "compact" {
-			return exitOK // the same session goes on in the same process
-		}
 		return h.record(func(tx *inbox.Tx) error { return tx.StartSession(in.SessionID, claude.PID()) })
 	case claude.EventSessionEnd:
 		return h.record(func(tx *inbox.Tx) error { return tx.EndSession(in.SessionID) })
+	case claude.EventNotification:
+		return h.notified()
 	}
 	return exitOK
-}
-
-func (h *hook) stopFailure() int {
-	in := h.input
-	h.record(func(tx *inbox.Tx) error { return tx.Fail(in.SessionID, in.Error, in.LastMessage) })
-	return h.signal()
 }
 
 // record commits what an event beside Stop tells. A failure is said and has no
@@ -177,12 +203,25 @@ func (h *hook) record(change func(*inbox.Tx) error) int {
 
 // end closes a transaction, and says what it found.
 func (h *hook) end(tx *inbox.Tx) error {
-	h.due = tx.NextDue()
+	if due := tx.NextDue(); !due.IsZero() {
+		h.lookAgainIn(time.Until(due))
+	}
 	for _, w := range tx.Warnings() {
 		h.note("%s", w)
 	}
 	return tx.Close()
 }
+
+// lookAgainIn has a waiting hook look after that time, even if nothing happens.
+// The clock may be set meanwhile, so that it looks from time to time in between.
+func (h *hook) lookAgainIn(d time.Duration) {
+	d = min(max(d, minRecheck), maxRecheck)
+	if h.again == 0 || d < h.again {
+		h.again = d
+	}
+}
+
+const minRecheck, maxRecheck = 10 * time.Millisecond, time.Minute
 
 // failed approves the stop because of an error.
 func (h *hook) failed(err error) int {

@@ -1,22 +1,41 @@
 package main
 
 import (
+	"time"
+
 	"heartbeat/cmd/heartbeat-stop/why"
 	"heartbeat/inbox"
 )
 
-// notePause says once why nothing is delivered, and once that it goes on.
-func (h *hook) notePause(p *inbox.Pause) {
-	said := ""
-	if p != nil {
-		said = why.Pause(*p)
+// isHeld reports whether nothing is to be delivered now, and says once why, and
+// once that it goes on.
+func (h *hook) isHeld(tx *inbox.Tx) (bool, error) {
+	pause, err := tx.Paused()
+	if err != nil {
+		return false, err
+	}
+	backoff, err := tx.Backoff()
+	if err != nil {
+		return false, err
+	}
+	said, end := "", ""
+	if backoff != nil {
+		said, end = why.Backoff(*backoff), why.BackoffEnds
+		h.lookAgainIn(time.Until(backoff.Until))
+	}
+	if pause != nil {
+		said, end = why.Pause(*pause), why.PauseEnds(*pause)
+		if pause.Until != nil {
+			h.lookAgainIn(time.Until(*pause.Until))
+		}
 	}
 	switch {
 	case said == h.paused:
-	case p == nil:
+	case said == "":
 		h.note("delivery goes on: it was %s", h.paused)
 	default:
-		h.note("%s: nothing is delivered until %s", said, why.PauseEnds(*p))
+		h.note("%s: nothing is delivered until %s", said, end)
 	}
 	h.paused = said
+	return said != "", nil
 }

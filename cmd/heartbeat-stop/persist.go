@@ -44,8 +44,8 @@ func (h *hook) persist() int {
 			return status
 		}
 		due.Stop()
-		if !h.due.IsZero() {
-			due.Reset(time.Until(h.due))
+		if h.again > 0 {
+			due.Reset(h.again)
 		}
 		select {
 		case <-ctx.Done():
@@ -58,11 +58,11 @@ func (h *hook) persist() int {
 	}
 }
 
-// look is one tick, and another when a last line had to stand still first.
-func (h *hook) look(ctx context.Context) (outcome, error) {
+// look is one transaction, and another when a last line had to stand still first.
+func (h *hook) look(ctx context.Context, tick func(context.Context, inbox.Mark) (outcome, error)) (outcome, error) {
 	var still inbox.Mark
 	for ctx.Err() == nil {
-		o, err := h.tick(ctx, still)
+		o, err := tick(ctx, still)
 		if err != nil || o != torn {
 			return o, err
 		}
@@ -75,7 +75,7 @@ func (h *hook) look(ctx context.Context) (outcome, error) {
 
 // conclude looks once, and reports whether that ends the hook, and how.
 func (h *hook) conclude(ctx context.Context) (status int, done bool) {
-	o, err := h.look(ctx)
+	o, err := h.look(ctx, h.tick)
 	switch {
 	case err == nil && o == delivered:
 		return exitOK, true // even if a signal came meanwhile: it is printed

@@ -48,69 +48,98 @@ func (h *hook) stop() int {
 	}
 }
 
-// tick is one transaction. The decision is printed after its commit: once
-// printed it counts as delivered. Once ctx is done nothing is taken any more.
+// tick is one transaction of a hook that ends the turn itself.
 func (h *hook) tick(ctx context.Context, still inbox.Mark) (outcome, error) {
+	return h.transact(ctx, func(tx *inbox.Tx) (outcome, string, error) { return h.decide(tx, still) }, func(text string) error {
+		if err := claude.WriteBlock(h.out, text, claude.Form(h.form)); err != nil {
+			return fmt.Errorf("print the decision: %w: the entry stays in flight", err)
+		}
+		return nil
+	})
+}
+
+// transact commits what decide comes to, and then hands over the text that it
+// delivers: once handed over it counts as delivered. Once ctx is done nothing is
+// taken any more.
+func (h *hook) transact(ctx context.Context, decide func(*inbox.Tx) (outcome, string, error), hand func(string) error) (outcome, error) {
+	h.again, h.settled = 0, nil
 	tx, err := h.box.Begin(ctx)
 	if err != nil {
 		return 0, err
 	}
-	o, text, err := h.decide(tx, still)
-	if err == nil {
+	o, text, err := decide(tx)
+	if err == nil && o == delivered {
 		err = h.stillWanted(ctx)
 	}
 	if err == nil && o != leave {
 		err = tx.Commit()
 	}
 	if err == nil && o == delivered {
-		err = claude.WriteBlock(h.out, text, claude.Form(h.form))
-		if err != nil {
-			err = fmt.Errorf("print the decision: %w: the entry stays in flight", err)
-		}
+		err = hand(text)
+	}
+	if err == nil {
+		err = forgetSpill(h.box, h.settled)
 	}
 	return o, errors.Join(err, h.end(tx))
 }
 
 func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
-	session := ""
-	if h.input != nil {
-		session = h.input.SessionID
+	o, err := h.endTurn(tx)
+	if err != nil || o != 0 {
+		return o, "", err
 	}
-	if d := tx.InFlight(); d != nil {
-		verdict := h.judge(tx, d)
-		if verdict == sameStop {
-			return leave, "", nil
-		}
-		if err := h.settleEntry(tx, verdict); err != nil {
-			return 0, "", err
-		}
-	}
-	if h.maxEntries > 0 && tx.Acknowledged(session) >= h.maxEntries {
-		return approved, "", nil
-	}
-	pause, err := tx.Paused()
-	if err != nil {
-		return 0, "", err
-	}
-	if h.notePause(pause); pause != nil {
-		return held, "", nil
-	}
-	e, err := tx.Next(still)
-	switch {
-	case errors.Is(err, inbox.ErrEmpty):
-		return empty, "", nil
-	case errors.Is(err, inbox.ErrTorn):
-		return torn, "", nil
-	case err != nil:
-		return 0, "", err
+	o, e, err := h.next(tx, still)
+	if err != nil || o != 0 {
+		return o, "", err
 	}
 	if _, err := tx.Deliver(e, h.recipient()); err != nil {
 		return 0, "", err
 	}
-	return delivered, e.Text, nil
+	return delivered, introduce(h.preamble, e.Text), nil
+}
+
+// endTurn settles what was in flight, as the end of this turn tells. No outcome
+// means that the session may have another entry.
+func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
+	session := ""
+	if h.input != nil {
+		session = h.input.SessionID
+		if err := tx.GoOn(session); err != nil {
+			return 0, err
+		}
+	}
+	if d := tx.InFlight(); d != nil {
+		verdict := h.judge(tx, d)
+		if verdict == sameStop || verdict == pending {
+			return leave, nil
+		}
+		if err := h.settleEntry(tx, verdict); err != nil {
+			return 0, err
+		}
+	}
+	if h.maxEntries > 0 && tx.Acknowledged(session) >= h.maxEntries {
+		return approved, nil
+	}
+	return 0, nil
+}
+
+// next is the entry to deliver, or why there is none.
+func (h *hook) next(tx *inbox.Tx, still inbox.Mark) (outcome, inbox.Entry, error) {
+	if is, err := h.isHeld(tx); err != nil || is {
+		return held, inbox.Entry{}, err
+	}
+	e, err := tx.Next(still)
+	switch {
+	case errors.Is(err, inbox.ErrEmpty):
+		return empty, e, nil
+	case errors.Is(err, inbox.ErrTorn):
+		return torn, e, nil
+	}
+	return 0, e, err
 }
 
 func (h *hook) settleEntry(tx *inbox.Tx, v verdict) error {
+	h.settled = tx.InFlight()
 	switch v {
 	case answered:
 		reply := ""

@@ -75,6 +75,10 @@ func (o *compactFlags) run(s streams) error {
 		}
 		c.Trimmed = &n
 	}
+	err = inTransaction(box, s, func(tx *inbox.Tx) error { return forgetSpills(box, tx.InFlight()) })
+	if err != nil {
+		return fmt.Errorf("compact: %w", err)
+	}
 	c.Compaction, err = box.Compact(context.Background())
 	s.warn(c.Compaction.Warnings)
 	if errors.Is(err, inbox.ErrNoHoles) {

@@ -125,7 +125,7 @@ func parseHook(args []string, inbox string) (doctor.Hook, error) {
 	if !flags.Changed("inbox") {
 		h.inbox = inbox
 	}
-	if err := h.check(flags.Args()); err != nil {
+	if err := h.check(flags, flags.Args()); err != nil {
 		return doctor.Hook{}, err
 	}
 	return doctor.Hook{Inbox: h.inbox, Persist: h.mode == modePersist, Idle: time.Duration(h.idle), Rewake: h.rewake}, nil

@@ -167,7 +167,7 @@ func preview(path string, w settings.Wiring, edit func([]byte, settings.Wiring) 
 // wiring turns the flags into what the settings file says. Only flags that were
 // given are written, so that defaults can get better.
 func (o *installFlags) wiring(f *pflag.FlagSet) (settings.Wiring, error) {
-	if err := o.hook.check(nil); err != nil {
+	if err := o.hook.check(f, nil); err != nil {
 		return settings.Wiring{}, usageError{err}
 	}
 	self, err := os.Executable()

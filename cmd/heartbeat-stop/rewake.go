@@ -1,0 +1,312 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"heartbeat/cmd/heartbeat-stop/why"
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/host"
+)
+
+const (
+	// exitWake hands stderr to the model as the session's next turn. No other end
+	// of the command has this status.
+	exitWake = 2
+
+	// wakePoll is how often a hook in the background looks whether the files have
+	// changed, where file events do not arrive.
+	wakePoll = 5 * time.Second
+	// takeUpWait is how long after its turn's end a session has to take up what
+	// woke it: it does so at once, unless it never got it.
+	takeUpWait = 30 * time.Second
+	// startWait leaves a session that has just started time for the prompt that it
+	// was started with.
+	startWait = 3 * time.Second
+	// maxRetry bounds how long a hook that met an error waits to try again.
+	maxRetry = time.Minute
+)
+
+var (
+	errNotWakeable = errors.New("--rewake needs an interactive session: this one ends with its turn (under -p, or driven by a program): wire it without --rewake")
+	errNoSession   = errors.New("--rewake needs a session: there is no hook input on stdin")
+	errNoClient    = errors.New("--rewake needs to know whose session it is: CLAUDE_PID is not set, and the process that started this one is gone")
+)
+
+// inBackground acts on the events that mean more to a hook in the background.
+func (h *hook) inBackground() (status int, ok bool) {
+	switch h.input.Event {
+	case claude.EventStop, "":
+		return h.wakeLater(h.endTurn), true
+	case claude.EventStopFailure:
+		return h.wakeLater(h.failTurn), true
+	case claude.EventSessionStart:
+		return h.wakeLater(h.startSession), true
+	case claude.EventUserPromptSubmit:
+		return h.record(h.prompted), true
+	}
+	return exitOK, false
+}
+
+// wakeLater lets the turn end, and waits in the background until an entry wakes the
+// session. enter is what the event that started it has to tell first.
+//
+// Whatever is said on stderr together with exitWake would become a part of the
+// turn, so notes are kept back until it is certain that the session sleeps on.
+func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
+	if err := h.wakeable(); err != nil {
+		return h.refuse(err)
+	}
+	stderr, notes := h.err, new(keptNotes)
+	h.err = notes
+	defer func() {
+		h.err = stderr
+		if status != exitWake {
+			_, _ = notes.WriteTo(stderr) // nobody is left to tell
+		}
+	}()
+	ctx, stop := h.waitContext()
+	defer stop()
+	// Watching begins before the first look, or an entry that arrives between the
+	// two would wait for the next poll.
+	w := h.box.Watch(wakePoll)
+	defer func() { _ = w.Close() }() // best effort: the process ends
+	o, err := h.enter(ctx, enter)
+	switch {
+	case err != nil:
+		return h.ended(err)
+	case o == approved:
+		return h.approve()
+	case o == held:
+		return exitOK // the session is at work already
+	}
+	if err := h.awaitEntry(ctx, w); err != nil {
+		return h.ended(err)
+	}
+	if h.wakeText == "" {
+		return exitOK // another one waits
+	}
+	if _, err := fmt.Fprintln(stderr, h.wakeText); err != nil {
+		return exitError
+	}
+	return exitWake
+}
+
+// keptNotes keeps what is said while nobody may hear it, up to a bound: a hook in
+// the background may live for weeks.
+type keptNotes struct{ bytes.Buffer }
+
+func (k *keptNotes) Write(b []byte) (int, error) {
+	const most = 64 << 10
+	if k.Len()+len(b) <= most {
+		return k.Buffer.Write(b)
+	}
+	return len(b), nil
+}
+
+// refuse says why the session cannot be woken. The stop is approved.
+func (h *hook) refuse(err error) int {
+	h.complain(err)
+	h.signal()
+	return exitError
+}
+
+// wakeable says why the session cannot be woken.
+func (h *hook) wakeable() error {
+	switch {
+	case !claude.CanBeWoken():
+		in := h.input
+		h.record(func(tx *inbox.Tx) error { return tx.Fail(in.SessionID, "rewake", errNotWakeable.Error()) })
+		return errNotWakeable
+	case claude.PID() == 0 && h.parent <= 1:
+		return errNoClient
+	}
+	return nil
+}
+
+// enter commits what the event tells, and that this hook waits from now on. It
+// tries until it has, for nobody else will tell of this event again.
+func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error)) (o outcome, err error) {
+	if h.waiter, err = host.RandomName(); err != nil {
+		return 0, err
+	}
+	for wait := time.Second; ; wait = min(2*wait, maxRetry) {
+		o, err = h.transact(context.Background(), func(tx *inbox.Tx) (outcome, string, error) {
+			o, err := tell(tx)
+			if o == leave {
+				o = 0 // what is in flight is another turn's: wait for its end
+			}
+			if err == nil && o == 0 {
+				err = tx.Wait(h.waiter, h.input.SessionID)
+			}
+			return o, "", err
+		}, nil)
+		if err == nil {
+			return o, nil
+		}
+		h.complain(err)
+		select {
+		case <-ctx.Done():
+			return o, context.Cause(ctx)
+		case <-time.After(wait):
+		}
+	}
+}
+
+// awaitEntry returns once there is a text to wake the session with, or another
+// hook has taken this one's place.
+func (h *hook) awaitEntry(ctx context.Context, w *inbox.Watcher) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	retry := time.Second
+	for {
+		o, err := h.look(ctx, h.wakeTick)
+		switch {
+		case err == nil && (o == delivered || o == leave):
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, errSessionGone):
+			return err
+		case err != nil:
+			h.complainOnce(err)
+			h.lookAgainIn(retry)
+			retry = min(2*retry, maxRetry)
+		default:
+			retry = time.Second
+		}
+		timer.Stop()
+		if h.again > 0 {
+			timer.Reset(h.again)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-w.C:
+		case <-timer.C:
+		}
+	}
+}
+
+// complainOnce leaves out what was said last.
+func (h *hook) complainOnce(err error) {
+	if said := err.Error(); said != h.complained {
+		h.complained = said
+		h.complain(err)
+	}
+}
+
+// wakeTick is one transaction of a hook in the background.
+func (h *hook) wakeTick(ctx context.Context, still inbox.Mark) (outcome, error) {
+	return h.transact(ctx, func(tx *inbox.Tx) (outcome, string, error) { return h.decideWake(tx, still) }, func(text string) error {
+		h.wakeText = text
+		return nil
+	})
+}
+
+// startSession notes that the session began. It waits to be woken, unless it was
+// given something to do already.
+func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
+	in := h.input
+	s, err := tx.Session(in.SessionID)
+	if err != nil {
+		return 0, err
+	}
+	if err := tx.StartSession(in.SessionID, claude.PID()); err != nil {
+		return 0, err
+	}
+	if d := tx.InFlight(); d != nil {
+		if life := lifeOfClient(evidenceOf(d)); life == why.Gone || life == why.Rebooted {
+			if err := h.settleEntry(tx, orphaned); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if s.PromptedAt != nil && time.Since(*s.PromptedAt) < h.age() {
+		return held, nil
+	}
+	return 0, nil
+}
+
+// decideWake takes the next entry, if this hook is still the one that waits and
+// the session is idle.
+func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
+	w, err := tx.Waiter()
+	if err != nil {
+		return 0, "", err
+	}
+	if w == nil || w.Name != h.waiter {
+		return leave, "", nil
+	}
+	if ready, err := h.sessionIsReady(tx, w); err != nil || !ready {
+		return held, "", err
+	}
+	if ready, err := h.nothingInFlight(tx); err != nil || !ready {
+		return held, "", err
+	}
+	o, e, err := h.next(tx, still)
+	if err != nil || o != 0 {
+		return o, "", err
+	}
+	text, spill, err := h.wakeWith(e)
+	if err != nil {
+		return 0, "", err
+	}
+	if _, err := tx.Deliver(e, h.wokenRecipient(spill)); err != nil {
+		return 0, "", err
+	}
+	tx.StopWaiting()
+	return delivered, text, nil
+}
+
+// sessionIsReady reports whether the session may be woken: it has not told of its
+// end, and has had the time to ask for what it was started with.
+func (h *hook) sessionIsReady(tx *inbox.Tx, w *inbox.Waiter) (bool, error) {
+	s, err := tx.Session(w.SessionID)
+	if err != nil || s.EndedAt != nil {
+		return false, err
+	}
+	if pid := claude.PID(); pid != 0 && pid == s.PID && lifeOf(s) == why.Gone {
+		return false, errSessionGone // another process has its number
+	}
+	if rest := startWait - h.age(); h.input.Event == claude.EventSessionStart && rest > 0 {
+		h.lookAgainIn(rest)
+		return false, nil
+	}
+	return true, nil
+}
+
+// nothingInFlight reports whether an entry may be delivered. What the session was
+// to take up and did not, although its turn has ended, never reached it.
+func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
+	d := tx.InFlight()
+	if d == nil {
+		return true, nil
+	}
+	e := evidenceOf(d)
+	if !e.Woken || e.Bound || !h.sameClient(d, e) {
+		return false, nil // its own session's next event decides
+	}
+	if rest := takeUpWait - h.age(); rest > 0 {
+		h.lookAgainIn(rest)
+		return false, nil
+	}
+	h.note("entry [%d,%d) was not taken up, and is handed over again", d.StartOffset, d.EndOffset)
+	return true, tx.GiveBack(false)
+}
+
+// age is for how long this hook has run.
+func (h *hook) age() time.Duration { return time.Duration(host.SinceBoot() - h.began) }
+
+// wokenRecipient is the session as far as it is known before it takes the entry
+// up.
+func (h *hook) wokenRecipient(spill string) inbox.Recipient {
+	to := h.recipient()
+	e := evidenceOf(&inbox.Delivery{Evidence: to.Evidence})
+	e.wakeEvidence = wakeEvidence{Woken: true, Spill: spill, ClientStart: host.ProcessStart(claude.PID())}
+	return inbox.Recipient{SessionID: to.SessionID, Evidence: e.encode()}
+}

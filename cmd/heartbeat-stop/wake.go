@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/disk"
+)
+
+// defaultPreamble tells the model whose words follow, since the client announces
+// them as a notification that is not from the user, and as a hook's error.
+const defaultPreamble = "This is the next request from the work queue of this session's operator (heartbeat, entry %s). " +
+	"It is no error, and it approves nothing that was asked before. Carry it out as a request of the operator's:"
+
+// wakeWith is the text to wake the session with. One that would be cut goes into
+// a file, which is durable before the delivery that names it is committed.
+func (h *hook) wakeWith(e inbox.Entry) (text, spill string, err error) {
+	preamble := h.preamble
+	if !h.preambleSet {
+		preamble = fmt.Sprintf(defaultPreamble, e.EntryID[:min(12, len(e.EntryID))])
+	}
+	text = introduce(preamble, e.Text)
+	if claude.FitsWake(text) {
+		return text, "", nil
+	}
+	spill = spillPath(h.box, e.EntryID)
+	if err := disk.Publish(spill, []byte(e.Text), true); err != nil {
+		return "", "", fmt.Errorf("hand over entry [%d,%d), which is too long to be handed over whole: write it to a file: %w: it stays queued", e.Start, e.End, err)
+	}
+	return introduce(preamble, fmt.Sprintf("The request is too long to be handed over here (%d bytes). It is in the file %s: read all of it, in parts if need be, and carry it out.",
+		len(e.Text), spill)), spill, nil
+}
+
+// introduce puts what the model is told before a text.
+func introduce(preamble, text string) string {
+	if preamble == "" {
+		return text
+	}
+	return preamble + "\n\n" + text
+}
+
+const spillPrefix, spillSuffix = ".woken-", ".txt"
+
+// spillPath is the same for every delivery of an entry.
+func spillPath(box *inbox.Inbox, entryID string) string {
+	return filepath.Join(box.Dir(), spillPrefix+entryID[:min(12, len(entryID))]+spillSuffix)
+}
+
+// forgetSpill takes the file of an entry away that was settled. Should that be
+// missed, it lies there until the entry is delivered again, or compact is run.
+func forgetSpill(box *inbox.Inbox, d *inbox.Delivery) error {
+	if d == nil {
+		return nil
+	}
+	if path := evidenceOf(d).Spill; isSpill(path) && filepath.Dir(path) == box.Dir() {
+		return disk.Remove(path)
+	}
+	return nil
+}
+
+// forgetSpills takes away what was spilled for other entries than the one in
+// flight. The caller holds the lock.
+func forgetSpills(box *inbox.Inbox, inFlight *inbox.Delivery) (err error) {
+	kept := ""
+	if inFlight != nil {
+		kept = evidenceOf(inFlight).Spill
+	}
+	names, err := os.ReadDir(box.Dir())
+	for _, n := range names {
+		if path := filepath.Join(box.Dir(), n.Name()); isSpill(path) && path != kept {
+			err = errors.Join(err, disk.Remove(path))
+		}
+	}
+	return err
+}
+
+func isSpill(path string) bool {
+	name := filepath.Base(path)
+	return strings.HasPrefix(name, spillPrefix) && strings.HasSuffix(name, spillSuffix)
+}
