@@ -131,6 +131,9 @@ func (h *hook) isDeliveringStop(d *inbox.Delivery, e evidence) bool {
 	if in.StopHookActive != e.Active || replySum(in) != e.Reply {
 		return false
 	}
+	if h.rewake {
+		return true // the client does not wait for it: an answer that shows may be to a later Stop
+	}
 	seen := claude.Delivery{Path: in.TranscriptPath, Size: e.TranscriptSize, Text: d.Text(), At: d.DeliveredAt}
 	for deadline := time.Now().Add(transcriptWait); !seen.Answered(); time.Sleep(transcriptPoll) {
 		if in.TranscriptPath == "" || time.Now().After(deadline) {

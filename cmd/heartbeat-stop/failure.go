@@ -53,7 +53,7 @@ func (h *hook) settleFailed(tx *inbox.Tx, remedy claude.Remedy, failure *inbox.F
 	}
 	h.settled = d
 	if remedy.Counts && d.Attempt >= h.orphan.maxAttempts {
-		report, err := recovery.Settle(tx, recovery.Options{Policy: recovery.DeadLetter, Reason: inbox.ReasonExhausted})
+		report, err := recovery.Settle(tx, recovery.Options{Policy: recovery.Retry, MaxAttempts: h.orphan.maxAttempts})
 		if err == nil {
 			h.note("%s", report)
 		}

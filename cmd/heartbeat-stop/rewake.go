@@ -141,7 +141,7 @@ func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error))
 				o = 0 // what is in flight is another turn's: wait for its end
 			}
 			if err == nil && o == 0 {
-				err = tx.Wait(h.waiter, h.input.SessionID)
+				o, err = h.startWaiting(tx)
 			}
 			return o, "", err
 		}, nil)
@@ -155,6 +155,19 @@ func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error))
 		case <-time.After(wait):
 		}
 	}
+}
+
+// startWaiting makes this hook the one that waits, unless the session was given
+// something to do while it started: the end of that brings the next hook.
+func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
+	s, err := tx.Session(h.input.SessionID)
+	if err != nil {
+		return 0, err
+	}
+	if s.PromptedAt != nil && time.Since(*s.PromptedAt) < h.age() {
+		return held, nil
+	}
+	return 0, tx.Wait(h.waiter, h.input.SessionID)
 }
 
 // awaitEntry returns once there is a text to wake the session with, or another
@@ -208,15 +221,10 @@ func (h *hook) wakeTick(ctx context.Context, still inbox.Mark) (outcome, error) 
 	})
 }
 
-// startSession notes that the session began. It waits to be woken, unless it was
-// given something to do already.
+// startSession notes that the session began, and decides about what one that is
+// gone left in flight.
 func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
-	in := h.input
-	s, err := tx.Session(in.SessionID)
-	if err != nil {
-		return 0, err
-	}
-	if err := tx.StartSession(in.SessionID, claude.PID()); err != nil {
+	if err := tx.StartSession(h.input.SessionID, claude.PID()); err != nil {
 		return 0, err
 	}
 	if d := tx.InFlight(); d != nil {
@@ -225,9 +233,6 @@ func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 				return 0, err
 			}
 		}
-	}
-	if s.PromptedAt != nil && time.Since(*s.PromptedAt) < h.age() {
-		return held, nil
 	}
 	return 0, nil
 }

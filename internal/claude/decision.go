@@ -35,4 +35,3 @@ func WriteBlock(w io.Writer, text string, form Form) error {
 	_, err := w.Write(append(o.End(), '\n'))
 	return err
 }
-

@@ -25,7 +25,7 @@ type Request struct {
 	// UserText is the text of the last user message: its text blocks joined
 	// by a newline. Blocks that are nothing but a <system-reminder> are left
 	// out while there is other text, since the client puts them in front of
-	// what the person wrote.
+	// what the person wrote; a notification is said, though it looks like one.
 	UserText string
 	// ToolResults holds the text of the last user message's tool_result
 	// blocks, in order.
@@ -102,7 +102,8 @@ func userContent(list []block) (text string, results []string) {
 // isReminder reports whether a text is one <system-reminder> and no more.
 func isReminder(text string) bool {
 	text = strings.TrimSpace(text)
-	return strings.HasPrefix(text, "<system-reminder>") && strings.HasSuffix(text, "</system-reminder>")
+	return strings.HasPrefix(text, "<system-reminder>") && strings.HasSuffix(text, "</system-reminder>") &&
+		!strings.HasPrefix(text, "<system-reminder>\n[SYSTEM NOTIFICATION")
 }
 
 // record numbers the request, keeps it and wakes every waiter.
