@@ -13,7 +13,8 @@ import (
 
 // tiny is enough to see that every measure verifies what it measures.
 var tiny = plan{
-	pairs: 3, alone: 2, bigLines: 40, rounds: 2, sends: 80, waits: 2,
+	asleep: 50 * time.Millisecond,
+	pairs:  3, alone: 2, bigLines: 40, rounds: 2, sends: 80, waits: 2,
 	crowds: 1, idle: 100 * time.Millisecond, million: 5_000, looks: 1, drain: 30, day: 60, killEvery: 20,
 }
 
@@ -40,7 +41,7 @@ func newTestBench(t *testing.T) *bench {
 func TestEveryMeasure(t *testing.T) {
 	for _, m := range measures {
 		t.Run(m.name, func(t *testing.T) {
-			if (m.name == "persist" || m.name == "waiters") && !canSeeWaiting {
+			if (m.name == "persist" || m.name == "rewake" || m.name == "waiters") && !canSeeWaiting {
 				t.Skip("this system does not show what a process waits for")
 			}
 			got, err := m.take(newTestBench(t))

@@ -23,6 +23,12 @@ type decision struct {
 }
 
 func (l *lane) startWaiting() (*waiter, error) {
+	return l.startHook(func(cmd *exec.Cmd, out *os.File) { cmd.Stdout, cmd.Stderr = out, l.stderr },
+		"--mode", "persist", "--idle-interval", "60")
+}
+
+// startHook starts a hook of which one stream is its decision.
+func (l *lane) startHook(connect func(*exec.Cmd, *os.File), flags ...string) (*waiter, error) {
 	stdin, err := l.stop()
 	if err != nil {
 		return nil, err
@@ -37,8 +43,9 @@ func (l *lane) startWaiting() (*waiter, error) {
 		return nil, err
 	}
 	defer childOut.Close() // the child has its own
-	cmd := exec.CommandContext(l.ctx, l.hook, "--inbox", l.inbox, "--mode", "persist", "--idle-interval", "60")
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environment(), in, childOut, l.stderr
+	cmd := exec.CommandContext(l.ctx, l.hook, append([]string{"--inbox", l.inbox}, flags...)...)
+	cmd.Env, cmd.Stdin = environment(), in
+	connect(cmd, childOut)
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(err, out.Close())
 	}
