@@ -27,16 +27,20 @@ func fits(text string, units int) bool {
 	return true
 }
 
+// announcement is in the client's own prompts that hand over what a hook said.
+const announcement = "hook blocking error from command"
+
 // Woke reports whether a prompt is the client's own, by which it hands over a
 // text that woke the session. The client puts the text behind the name of the
 // hook, inside tags of its own, one of which it escapes where the text has it.
+// Short texts may be in what stands before that, too. The space around a text
+// need not survive.
 func Woke(prompt, text string) bool {
 	const tag = "</system-reminder"
-	at := strings.Index(prompt, text)
-	if at < 0 {
-		at = strings.Index(prompt, strings.ReplaceAll(text, tag, "&lt;"+tag[1:]))
-	}
-	return at > 0 && strings.Contains(prompt[:at], "hook blocking error from command")
+	_, handed, found := strings.Cut(prompt, announcement)
+	text = strings.TrimSpace(text)
+	return found && (strings.Contains(handed, text) ||
+		strings.Contains(handed, strings.ReplaceAll(text, tag, "&lt;"+tag[1:])))
 }
 
 // TookUp reports whether the transcript shows that the text woke the session, in
