@@ -34,8 +34,8 @@ type Event struct {
 	Start   int64     `json:"start_offset,omitempty"`
 	Attempt int       `json:"attempt,omitempty"` // deliveries so far
 	// Uncounted says that the delivery that this is about is not among those.
-	Uncounted bool `json:"uncounted,omitempty"`
-	Session string    `json:"session_id,omitempty"`
+	Uncounted bool   `json:"uncounted,omitempty"`
+	Session   string `json:"session_id,omitempty"`
 	// DeliveredAt is when the delivery was that this is about: of one that was
 	// not answered nothing else keeps it.
 	DeliveredAt *time.Time `json:"delivered_at,omitempty"`
