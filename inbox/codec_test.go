@@ -120,6 +120,7 @@ func FuzzStateCodec(f *testing.F) {
 			InFlight: anyJSON(t, inFlight), Redeliver: anyJSON(t, redeliver),
 			Session: valid(session), Acknowledged: acknowledged, Sessions: anyJSON(t, sessions),
 			Paused: anyJSON(t, redeliver), Totals: anyJSON(t, sessions), Scheduled: anyJSON(t, inFlight), Punching: n,
+			Backoff: anyJSON(t, sessions), Waiter: anyJSON(t, redeliver),
 			ResultsEnd: end + 1, ResultsGen: generation, DeadLettersEnd: end + 2, DeadLettersGen: generation + 1,
 			EventsEnd: end + 3, EventsGen: generation + 2, ScheduledEnd: end + 4, ScheduledGen: generation + 3, QueueGen: generation + 4,
 		}

@@ -78,6 +78,8 @@ type seen struct {
 	InFlight  *inbox.Delivery
 	Responded bool
 	Paused    *inbox.Pause
+	Backoff   *inbox.Backoff // without its end, which is reckoned from now
+	Waiter    *inbox.Waiter
 	Sessions  []inbox.Session
 	Session   string
 	Warnings  []string
@@ -89,6 +91,9 @@ func seenByView(t testing.TB, v *inbox.View) (s seen) {
 	s = seen{Cursor: v.Cursor(), InFlight: v.InFlight(), Responded: v.Responded(), Session: v.LastSession(), Warnings: v.Warnings()}
 	var err error
 	s.Paused, err = v.Paused()
+	require.NoError(t, err)
+	s.Backoff = lasting(t, v.Backoff)
+	s.Waiter, err = v.Waiter()
 	require.NoError(t, err)
 	s.Sessions, err = v.Sessions()
 	require.NoError(t, err)
@@ -106,6 +111,17 @@ func seenByView(t testing.TB, v *inbox.View) (s seen) {
 	return s
 }
 
+// lasting is the back-off that holds, without its end.
+func lasting(t testing.TB, find func() (*inbox.Backoff, error)) *inbox.Backoff {
+	t.Helper()
+	b, err := find()
+	require.NoError(t, err)
+	if b != nil {
+		b.Until = time.Time{}
+	}
+	return b
+}
+
 // seenByTx is what a transaction sees, which takes a torn line for an entry.
 func seenByTx(t testing.TB, box *inbox.Inbox) (s seen) {
 	t.Helper()
@@ -115,6 +131,9 @@ func seenByTx(t testing.TB, box *inbox.Inbox) (s seen) {
 	defer func() { require.NoError(t, tx.Close()) }()
 	s = seen{Cursor: tx.Cursor(), InFlight: tx.InFlight(), Responded: tx.Responded(), Warnings: tx.Warnings()}
 	s.Paused, err = tx.Paused()
+	require.NoError(t, err)
+	s.Backoff = lasting(t, tx.Backoff)
+	s.Waiter, err = tx.Waiter()
 	require.NoError(t, err)
 	s.Sessions, err = tx.Sessions()
 	require.NoError(t, err)
@@ -227,6 +246,21 @@ var happenings = []struct {
 	}},
 	{"resume", func(t testing.TB, box *inbox.Inbox, _ *rand.Rand) {
 		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Resume()) })
+	}},
+	{"back off", func(t testing.TB, box *inbox.Inbox, r *rand.Rand) {
+		in(t, box, func(tx *inbox.Tx) {
+			_, err := tx.BackOff(time.Duration(r.IntN(3))*time.Hour, r.IntN(9), r.IntN(2) == 0, overloaded)
+			require.NoError(t, err)
+		})
+	}},
+	{"wait", func(t testing.TB, box *inbox.Inbox, r *rand.Rand) {
+		wait(t, box, fmt.Sprint(r.Uint64()), fmt.Sprint("s", r.IntN(3)))
+	}},
+	{"stop waiting", func(t testing.TB, box *inbox.Inbox, _ *rand.Rand) { in(t, box, (*inbox.Tx).StopWaiting) }},
+	{"bind", inFlightDo(func(tx *inbox.Tx) error { return tx.Bind(inbox.Recipient{SessionID: "s1", PromptID: "bound"}) })},
+	{"ask", func(t testing.TB, box *inbox.Inbox, r *rand.Rand) { ask(t, box, fmt.Sprint("s", r.IntN(3)), "may I?") }},
+	{"prompt", func(t testing.TB, box *inbox.Inbox, r *rand.Rand) {
+		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.PromptSession(fmt.Sprint("s", r.IntN(3)))) })
 	}},
 	{"session", func(t testing.TB, box *inbox.Inbox, r *rand.Rand) {
 		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession(fmt.Sprint("s", r.IntN(3)), os.Getpid())) })

@@ -47,19 +47,6 @@ func (t *Tx) Wait(name, session string) error {
 	return err
 }
 
-// MoveWaiter has the waiter of a session wait for another session, which goes on
-// in the same place.
-func (t *Tx) MoveWaiter(from, to string) error {
-	w, err := t.Waiter()
-	if err != nil || w == nil || w.SessionID != from {
-		return err
-	}
-	w.SessionID = to
-	t.st.Waiter, err = encodeJSON(w)
-	t.dirty = true
-	return err
-}
-
 // StopWaiting leaves nobody waiting.
 func (t *Tx) StopWaiting() {
 	if len(t.st.Waiter) > 0 {
