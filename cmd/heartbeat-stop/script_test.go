@@ -27,6 +27,7 @@ import (
 //	waiting NAME, signal NAME TERM, finish NAME  what happens to it
 //	run NAME COMMAND...                          any other command beside the script
 //	await exists FILE, await dead PID, ...       no sleeping: a bounded wait
+//	client NAME, later NAME EVENT ..., woken ... a session that is woken: see there
 //
 // PROMPT may be `-`: a client that has no prompt_id. With TRANSCRIPT set, turn
 // writes that file as the client does; with MUTE=feedback, what the hook delivers
@@ -46,6 +47,8 @@ func TestScripts(t *testing.T) {
 			"snapshot": cmdSnapshot, "unchanged": cmdUnchanged, "words": cmdWords, "reap": cmdReap,
 			"start": cmdStart, "run": cmdRun, "waiting": cmdWaiting, "signal": cmdSignal, "finish": cmdFinish,
 			"await": cmdAwait, "asuser": cmdAsUser, "fill": cmdFill,
+			"client": cmdClient, "later": cmdLater, "waits": cmdWaits, "woken": cmdWoken, "takesup": cmdTakesUp,
+			"backoff": cmdBackoff, "impostor": cmdImpostor, "fails": cmdFails,
 		},
 	})
 }
@@ -93,6 +96,7 @@ func environment(ts *testscript.TestScript) []string {
 	var env []string
 	for _, name := range []string{
 		"PATH", "HOME", "TMPDIR", "WORK", "GOCOVERDIR", "GORACE", "HEARTBEAT_INBOX", "CLAUDE_PID", "CLAUDE_CONFIG_DIR",
+		"CLAUDE_CODE_ENTRYPOINT",
 	} {
 		if v := ts.Getenv(name); v != "" {
 			env = append(env, name+"="+v)
