@@ -137,10 +137,20 @@ func (t *Tx) Fail(sessionID, name, message string) error {
 		e = eventOf(&d, EventFailed)
 		e.Reason = f.String()
 	}
+	return t.failSession(sessionID, f, e)
+}
+
+// FailSession is [Tx.Fail] for an error that is not of the entry in flight.
+func (t *Tx) FailSession(sessionID, name, message string) error {
+	f := &Failure{Error: name, Message: message, At: t.box.utcNow()}
+	return t.failSession(sessionID, f, Event{Event: EventFailed, Session: sessionID, Reason: f.String()})
+}
+
+func (t *Tx) failSession(id string, f *Failure, e Event) error {
 	if err := t.event(e); err != nil {
 		return err
 	}
-	return t.changeSession(sessionID, func(s *Session) { s.Failure, s.Asks = f, nil })
+	return t.changeSession(id, func(s *Session) { s.Failure, s.Asks = f, nil })
 }
 
 // changeSession moves a session to the front, changed.

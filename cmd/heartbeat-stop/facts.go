@@ -95,14 +95,12 @@ func lifeOf(s inbox.Session) why.Life {
 	return why.Gone
 }
 
-// lifeOfClient often knows no more than the process's number, which another may
-// have.
+// lifeOfClient asks for the process that an entry was delivered to. Of some
+// deliveries no more is known of it than its number, which another may have.
 func lifeOfClient(e evidence) why.Life {
 	switch {
-	case e.clientRuns():
-		return why.Alive
-	case e.ClientStart != 0 && e.Boot == host.BootID():
-		return why.Gone
+	case e.ClientStart != 0:
+		return lifeOf(inbox.Session{PID: int(e.Client), Boot: e.Boot, Namespace: e.Namespace, ProcessStart: e.ClientStart})
 	case e.Boot != "" && e.Boot != host.BootID():
 		return why.Rebooted
 	case e.Client != 0 && host.ProcessStart(int(e.Client)) == 0:

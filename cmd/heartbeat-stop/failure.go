@@ -20,9 +20,6 @@ func (h *hook) stopFailure() int {
 // nothing is to be delivered.
 func (h *hook) failTurn(tx *inbox.Tx) (outcome, error) {
 	in := h.input
-	if err := tx.Fail(in.SessionID, in.Error, in.LastMessage); err != nil {
-		return 0, err
-	}
 	failure := &inbox.Failure{Error: in.Error, Message: in.LastMessage, At: time.Now().UTC()}
 	remedy := claude.RemedyFor(in.Error, in.LastMessage)
 	ours, err := h.settleFailed(tx, remedy, failure)
@@ -39,17 +36,19 @@ func (h *hook) failTurn(tx *inbox.Tx) (outcome, error) {
 // settleFailed gives the entry back whose turn it was, if one was, or sets it
 // aside once its attempts are used up.
 func (h *hook) settleFailed(tx *inbox.Tx, remedy claude.Remedy, failure *inbox.Failure) (ours bool, err error) {
-	d := tx.InFlight()
-	if d == nil {
-		return false, nil
+	d, of := tx.InFlight(), verdict(0)
+	if d != nil {
+		of = h.judge(tx, d)
 	}
-	switch h.judge(tx, d) {
-	case sameStop, pending:
-		return false, nil
-	case interrupted:
-		return false, h.settleEntry(tx, interrupted)
-	case orphaned:
-		return false, h.settleEntry(tx, orphaned)
+	if of != answered {
+		err = tx.FailSession(h.input.SessionID, failure.Error, failure.Message)
+		if err == nil && (of == interrupted || of == orphaned) {
+			err = h.settleEntry(tx, of)
+		}
+		return false, err
+	}
+	if err := tx.Fail(d.SessionID, failure.Error, failure.Message); err != nil {
+		return true, err
 	}
 	h.settled = d
 	if remedy.Counts && d.Attempt >= h.orphan.maxAttempts {

@@ -39,15 +39,18 @@ var (
 
 // inBackground acts on the events that mean more to a hook in the background.
 func (h *hook) inBackground() (status int, ok bool) {
-	switch h.input.Event {
-	case claude.EventStop, "":
+	event := h.input.Event
+	switch {
+	case event == claude.EventStop || event == "":
 		return h.wakeLater(h.endTurn), true
-	case claude.EventStopFailure:
-		return h.wakeLater(h.failTurn), true
-	case claude.EventSessionStart:
-		return h.wakeLater(h.startSession), true
-	case claude.EventUserPromptSubmit:
+	case event == claude.EventUserPromptSubmit:
 		return h.record(h.prompted), true
+	case !claude.CanBeWoken():
+		return exitOK, false
+	case event == claude.EventStopFailure:
+		return h.wakeLater(h.failTurn), true
+	case event == claude.EventSessionStart:
+		return h.wakeLater(h.startSession), true
 	}
 	return exitOK, false
 }
@@ -120,7 +123,7 @@ func (h *hook) wakeable() error {
 	switch {
 	case !claude.CanBeWoken():
 		in := h.input
-		h.record(func(tx *inbox.Tx) error { return tx.Fail(in.SessionID, "rewake", errNotWakeable.Error()) })
+		h.record(func(tx *inbox.Tx) error { return tx.FailSession(in.SessionID, "rewake", errNotWakeable.Error()) })
 		return errNotWakeable
 	case claude.PID() == 0 && h.parent <= 1:
 		return errNoClient
@@ -228,7 +231,7 @@ func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 		return 0, err
 	}
 	if d := tx.InFlight(); d != nil {
-		if life := lifeOfClient(evidenceOf(d)); life == why.Gone || life == why.Rebooted {
+		if evidenceOf(d).clientGone() {
 			if err := h.settleEntry(tx, orphaned); err != nil {
 				return 0, err
 			}
@@ -312,6 +315,8 @@ func (h *hook) age() time.Duration { return time.Duration(host.SinceBoot() - h.b
 func (h *hook) wokenRecipient(spill string) inbox.Recipient {
 	to := h.recipient()
 	e := evidenceOf(&inbox.Delivery{Evidence: to.Evidence})
-	e.wakeEvidence = wakeEvidence{Woken: true, Spill: spill, ClientStart: host.ProcessStart(claude.PID())}
+	e.wakeEvidence = wakeEvidence{
+		Woken: true, Spill: spill, ClientStart: host.ProcessStart(claude.PID()), Namespace: host.PIDNamespace(),
+	}
 	return inbox.Recipient{SessionID: to.SessionID, Evidence: e.encode()}
 }

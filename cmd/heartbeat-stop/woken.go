@@ -1,10 +1,10 @@
 package main
 
 import (
+	"heartbeat/cmd/heartbeat-stop/why"
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/flat"
-	"heartbeat/internal/host"
 )
 
 // wakeEvidence is kept with a delivery that was to wake its session.
@@ -18,6 +18,8 @@ type wakeEvidence struct {
 	Spill string
 	// ClientStart tells the client's process from a later one of its number.
 	ClientStart int64
+	// Namespace is where the client's number is that process's.
+	Namespace string
 }
 
 func (w wakeEvidence) encode(o *flat.Object) {
@@ -28,12 +30,13 @@ func (w wakeEvidence) encode(o *flat.Object) {
 	o.Bool("bound", w.Bound)
 	o.Text("spill_file", w.Spill)
 	o.Int("client_start", w.ClientStart)
+	o.Text("pid_namespace", w.Namespace)
 }
 
 func wakeEvidenceOf(m *flat.Members) wakeEvidence {
 	return wakeEvidence{
 		Woken: m.Bool("woken"), Bound: m.Bool("bound"),
-		Spill: m.String("spill_file"), ClientStart: m.Int("client_start"),
+		Spill: m.String("spill_file"), ClientStart: m.Int("client_start"), Namespace: m.String("pid_namespace"),
 	}
 }
 
@@ -46,8 +49,12 @@ func (w wakeEvidence) handed(d *inbox.Delivery) string {
 }
 
 // clientRuns reports whether the very process lives that the entry was handed to.
-func (e evidence) clientRuns() bool {
-	return e.Boot == host.BootID() && e.ClientStart != 0 && host.ProcessStart(int(e.Client)) == e.ClientStart
+func (e evidence) clientRuns() bool { return lifeOfClient(e) == why.Alive }
+
+// clientGone reports whether it is certain that it does not.
+func (e evidence) clientGone() bool {
+	life := lifeOfClient(e)
+	return life == why.Gone || life == why.Rebooted
 }
 
 // sameClient reports whether the entry was handed to the client around this hook:

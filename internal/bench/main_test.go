@@ -78,7 +78,7 @@ func TestOptions(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{nil, []string{"size", "tick", "bigfile", "send", "persist", "waiters"}},
+		{nil, []string{"size", "tick", "bigfile", "send", "persist", "rewake", "waiters"}},
 		{[]string{"-full"}, names()},
 		{[]string{"-only", "drain"}, []string{"drain"}},
 	} {
