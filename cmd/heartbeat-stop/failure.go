@@ -61,8 +61,15 @@ func (h *hook) settleFailed(tx *inbox.Tx, remedy claude.Remedy, failure *inbox.F
 	return true, tx.GiveBackFor(failure.String(), remedy.Counts)
 }
 
-// Beyond the time that a limit names, everybody who waited for it comes at once.
-const resetJitter = 30 * time.Second
+// maxResetJitter bounds how long after the end of a limit the next try comes:
+// everybody who waited for it would come at once.
+const maxResetJitter = 30 * time.Second
+
+// untilReset is how long to wait for the end of a limit.
+func untilReset(wait time.Duration) time.Duration {
+	wait = max(wait, 0)
+	return wait + time.Second + time.Duration(rand.Float64()*float64(min(wait/5, maxResetJitter)))
+}
 
 // backOff holds delivery. A turn that was no entry's, while delivery is held
 // already, tells nothing new.
@@ -81,7 +88,7 @@ func (h *hook) backOff(tx *inbox.Tx, remedy claude.Remedy, failure *inbox.Failur
 	length, named := remedy.Backoff(streak, rand.Float64()), false
 	now := time.Now()
 	if reset, ok := claude.ResetTime(failure.Message, now); ok && !remedy.Counts {
-		length, named = max(0, reset.Sub(now))+time.Second+time.Duration(rand.Int64N(int64(resetJitter))), true
+		length, named = untilReset(reset.Sub(now)), true
 	}
 	if held != nil && !named && !ours {
 		return nil
