@@ -48,6 +48,22 @@ func survey(ctx context.Context, v *inbox.View, f *why.Facts) (err error) {
 	if f.Paused, err = v.Paused(); err != nil {
 		return err
 	}
+	if f.Backoff, err = v.Backoff(); err != nil {
+		return err
+	}
+	if err := consumers(v, f); err != nil {
+		return err
+	}
+	if f.InFlight != nil {
+		e := evidenceOf(f.InFlight)
+		f.Client, f.Woken, f.Bound = lifeOfClient(e), e.Woken, e.Bound
+	}
+	f.Backlog, err = v.Backlog(ctx)
+	return err
+}
+
+// consumers looks for those that ask, or wait to be asked.
+func consumers(v *inbox.View, f *why.Facts) error {
 	sessions, err := v.Sessions()
 	if err != nil {
 		return err
@@ -55,11 +71,12 @@ func survey(ctx context.Context, v *inbox.View, f *why.Facts) (err error) {
 	for _, s := range sessions {
 		f.Sessions = append(f.Sessions, why.Session{Session: s, Life: lifeOf(s)})
 	}
-	if f.InFlight != nil {
-		f.Client = lifeOfClient(evidenceOf(f.InFlight))
+	w, err := v.Waiter()
+	if err != nil || w == nil {
+		return err
 	}
-	f.Backlog, err = v.Backlog(ctx)
-	return err
+	f.Waiter = &why.Waiter{Waiter: *w, Life: lifeOfProcess(w.Boot, w.Namespace, w.PID, w.ProcessStart)}
+	return nil
 }
 
 // lockPatience is how long a lock may be held before that is worth a word: a
@@ -84,13 +101,18 @@ func stuckLock(ctx context.Context, box *inbox.Inbox) int {
 
 // lifeOf asks the kernel for the very process that a session ran in.
 func lifeOf(s inbox.Session) why.Life {
+	return lifeOfProcess(s.Boot, s.Namespace, s.PID, s.ProcessStart)
+}
+
+func lifeOfProcess(boot, namespace string, pid int, start int64) why.Life {
+	alive, known := host.Lives(boot, namespace, pid, start)
 	switch {
-	case s.Boot != "" && s.Boot != host.BootID():
-		return why.Rebooted
-	case s.PID == 0 || s.ProcessStart == 0 || s.Namespace != host.PIDNamespace():
-		return why.Unknown
-	case host.ProcessStart(s.PID) == s.ProcessStart:
+	case alive:
 		return why.Alive
+	case !known:
+		return why.Unknown
+	case boot != "" && boot != host.BootID():
+		return why.Rebooted
 	}
 	return why.Gone
 }

@@ -147,3 +147,23 @@ func TestProcessStart(t *testing.T) {
 	require.NoError(t, cmd.Wait())
 	assert.Zero(t, host.ProcessStart(cmd.Process.Pid))
 }
+
+func TestLives(t *testing.T) {
+	pid, start := os.Getpid(), host.ProcessStart(os.Getpid())
+	for name, c := range map[string]struct {
+		boot, namespace string
+		pid             int
+		start           int64
+		alive, known    bool
+	}{
+		"this one":            {host.BootID(), host.PIDNamespace(), pid, start, true, true},
+		"one of its number":   {host.BootID(), host.PIDNamespace(), pid, start - 1, false, true},
+		"of another boot":     {"another", host.PIDNamespace(), pid, start, false, true},
+		"of another room":     {host.BootID(), "another", pid, start, false, false},
+		"without a number":    {host.BootID(), host.PIDNamespace(), 0, start, false, false},
+		"without a beginning": {"", host.PIDNamespace(), pid, 0, false, false},
+	} {
+		alive, known := host.Lives(c.boot, c.namespace, c.pid, c.start)
+		assert.Equal(t, []bool{c.alive, c.known}, []bool{alive, known}, name)
+	}
+}

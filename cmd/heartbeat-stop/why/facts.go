@@ -32,6 +32,7 @@ type Facts struct {
 	InFlight  *inbox.Delivery
 	Redeliver *inbox.Delivery
 	Paused    *inbox.Pause
+	Backoff   *inbox.Backoff
 	Scheduled []inbox.Scheduled
 	// Asked is when the hook last acknowledged an entry, nil for never.
 	Asked    *time.Time
@@ -44,11 +45,22 @@ type Facts struct {
 	// Client is the life of the process that the entry in flight was delivered
 	// to, where no session tells of it.
 	Client Life
+	// Woken says that the entry in flight was to wake its idle session, and Bound
+	// that the session took it up.
+	Woken, Bound bool
+	// Waiter is who waits in the background to wake its session, or nil.
+	Waiter *Waiter
 }
 
 // Session is a session and whether its process lives.
 type Session struct {
 	inbox.Session
+	Life Life
+}
+
+// Waiter is who waits in the background, and whether that process lives.
+type Waiter struct {
+	inbox.Waiter
 	Life Life
 }
 

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"heartbeat/internal/words"
-
-	"heartbeat/inbox"
 )
 
 // State is a word for the sentence, for programs.
@@ -16,28 +14,32 @@ type State string
 
 // The states. Those before Answering are faults that somebody must mend.
 const (
-	Unreadable  State = "unreadable"    // the state of the inbox is not valid, or may not be read
-	Unwritable  State = "unwritable"    // this user cannot write to the directory
-	Full        State = "disk full"     // no space is left
-	Locked      State = "locked"        // a process holds the lock and does not give it back
-	Answering   State = "answering"     // an entry is in flight, its session at work as far as is known
-	Failed      State = "failed"        // the turn of the entry in flight ended in an error
-	Orphaned    State = "orphaned"      // the session of the entry in flight is gone
-	Paused      State = "paused"        // nothing is delivered until somebody resumes, or its end
-	Replaced    State = "replaced"      // the inbox is another file, and will be read from its start
-	Torn        State = "torn"          // all that waits is a line without its newline
-	Scheduled   State = "scheduled"     // nothing waits but for its time
-	Empty       State = "empty"         // nothing waits
-	NoSession   State = "no session"    // entries wait, and nobody comes for them
-	SessionBusy State = "session busy"  // entries wait, and the session has not asked for them
-	SessionDown State = "session stuck" // entries wait, and the session met an error
-	NoInbox     State = "no inbox"      // the queue file is missing
+	Unreadable  State = "unreadable"           // the state of the inbox is not valid, or may not be read
+	Unwritable  State = "unwritable"           // this user cannot write to the directory
+	Full        State = "disk full"            // no space is left
+	Locked      State = "locked"               // a process holds the lock and does not give it back
+	Answering   State = "answering"            // an entry is in flight, its session at work as far as is known
+	Waking      State = "waking"               // an idle session is being woken with an entry
+	Person      State = "waiting for a person" // a session asked for somebody, and an entry waits behind that
+	Failed      State = "failed"               // the turn of the entry in flight ended in an error
+	Orphaned    State = "orphaned"             // the session of the entry in flight is gone
+	Paused      State = "paused"               // nothing is delivered until somebody resumes, or its end
+	BackingOff  State = "backing off"          // nothing is delivered for a while, since turns ended in errors
+	Replaced    State = "replaced"             // the inbox is another file, and will be read from its start
+	Torn        State = "torn"                 // all that waits is a line without its newline
+	Scheduled   State = "scheduled"            // nothing waits but for its time
+	Empty       State = "empty"                // nothing waits
+	NoSession   State = "no session"           // entries wait, and nobody comes for them
+	SessionBusy State = "session busy"         // entries wait, and the session has not asked for them
+	SessionDown State = "session stuck"        // entries wait, and the session met an error
+	NoWaker     State = "waker gone"           // entries wait, and what was to wake the session is gone
+	NoInbox     State = "no inbox"             // the queue file is missing
 )
 
 // Explain says why nothing moves. Where things do move, it says what is being
 // waited for.
 func (f Facts) Explain() (State, string) {
-	for _, explain := range []func() (State, string){f.broken, f.flying, f.held, f.nothing} {
+	for _, explain := range []func() (State, string){f.broken, f.flying, f.held, f.asking, f.backingOff, f.nothing} {
 		if state, sentence := explain(); state != "" {
 			return state, oneLine(sentence)
 		}
@@ -67,52 +69,6 @@ func (f Facts) broken() (State, string) {
 // minSpace is less than one commit may need.
 const minSpace = 64 << 10
 
-// flying is about the entry in flight.
-func (f Facts) flying() (State, string) {
-	d := f.InFlight
-	if d == nil {
-		return "", ""
-	}
-	state, sentence := f.fate(d, "the entry "+words.Name(d.ID(), d.EntryID))
-	if d.Detached {
-		sentence += "; the inbox was replaced since"
-	}
-	if f.Paused != nil {
-		sentence += "; delivery is " + Pause(*f.Paused)
-	}
-	return state, sentence
-}
-
-// fate is how it stands with the session that the entry was delivered to.
-func (f Facts) fate(d *inbox.Delivery, entry string) (State, string) {
-	const decides = "the next session's Stop, or heartbeat-stop recover, decides about it"
-	s := f.session(d.SessionID)
-	life, name := f.Client, "its session"
-	if d.SessionID != "" {
-		name = "session " + words.Short(d.SessionID)
-	}
-	if s != nil && s.Life != Unknown {
-		life = s.Life
-	}
-	switch {
-	case s != nil && s.EndedAt != nil && s.EndedAt.After(d.DeliveredAt):
-		return Orphaned, fmt.Sprintf("%s was in flight when %s ended at %s: %s", entry, name, words.Stamp(*s.EndedAt), decides)
-	case life == Rebooted:
-		return Orphaned, fmt.Sprintf("%s, delivered at %s, was in flight when the machine went down, with %s: %s", entry, words.Stamp(d.DeliveredAt), name, decides)
-	case life == Gone:
-		return Orphaned, fmt.Sprintf("%s, delivered at %s, was in flight when %s died: %s", entry, words.Stamp(d.DeliveredAt), name, decides)
-	case s != nil && s.StartedAt != nil && s.StartedAt.After(d.DeliveredAt):
-		return Orphaned, fmt.Sprintf("%s was in flight when %s ended without a word; it was resumed at %s, and its next Stop decides about the entry", entry, name, words.Stamp(*s.StartedAt))
-	case d.Failure != nil:
-		return Failed, fmt.Sprintf("%s is in flight, and its turn ended in an error at %s (%s): %s waits at its prompt, and its next turn decides about the entry", entry, words.Stamp(d.Failure.At), d.Failure, name)
-	}
-	known := name + " runs"
-	if life == Unknown {
-		known = "whether " + name + " runs is not known"
-	}
-	return Answering, fmt.Sprintf("waiting for an answer to %s since %s, attempt %d: %s", entry, f.ago(d.DeliveredAt), d.Attempt, known)
-}
-
 // held is about what keeps anybody from being given the next entry.
 func (f Facts) held() (State, string) {
 	if f.Paused == nil {
@@ -129,7 +85,11 @@ func (f Facts) nothing() (State, string) {
 	case f.Redeliver != nil:
 		return "", ""
 	case f.Backlog.Torn && f.Backlog.Entries == 1:
-		sentence := fmt.Sprintf("the last line has no newline, and was written %s: it is an entry once the next Stop has seen it stand still, or its writer ends it", f.ago(f.WrittenAt))
+		sees := "the next Stop"
+		if f.idle() != "" {
+			sees = "the hook in the background"
+		}
+		sentence := fmt.Sprintf("the last line has no newline, and was written %s: it is an entry once %s has seen it stand still, or its writer ends it", f.ago(f.WrittenAt), sees)
 		if overdue {
 			sentence += "; what is scheduled and due waits for that"
 		}
@@ -139,15 +99,15 @@ func (f Facts) nothing() (State, string) {
 	case overdue:
 		return Scheduled, fmt.Sprintf("a scheduled entry is due since %s, and could not be moved to the inbox: whoever comes next tries again", words.Stamp(due))
 	case len(f.Scheduled) == 1:
-		return Scheduled, fmt.Sprintf("nothing is queued: a scheduled entry comes at %s", words.Stamp(due))
+		return Scheduled, fmt.Sprintf("nothing is queued: a scheduled entry comes at %s", words.Stamp(due)) + f.idle()
 	case len(f.Scheduled) > 1:
-		return Scheduled, fmt.Sprintf("nothing is queued: the first of %d scheduled entries comes at %s", len(f.Scheduled), words.Stamp(due))
+		return Scheduled, fmt.Sprintf("nothing is queued: the first of %d scheduled entries comes at %s", len(f.Scheduled), words.Stamp(due)) + f.idle()
 	case !f.Exists && f.Cursor > 0:
-		return NoInbox, fmt.Sprintf("%s is gone, of which %s settled: the next entry makes it anew", f.Inbox, words.Count(int(f.Cursor), "byte was", "bytes were"))
+		return NoInbox, fmt.Sprintf("%s is gone, of which %s settled: the next entry makes it anew", f.Inbox, words.Count(int(f.Cursor), "byte was", "bytes were")) + f.idle()
 	case !f.Exists:
-		return NoInbox, fmt.Sprintf("%s is not there yet: the first entry makes it", f.Inbox)
+		return NoInbox, fmt.Sprintf("%s is not there yet: the first entry makes it", f.Inbox) + f.idle()
 	}
-	return Empty, f.empty()
+	return Empty, f.empty() + f.idle()
 }
 
 func (f Facts) empty() string {
@@ -186,10 +146,22 @@ func (f Facts) waits() string {
 	return fmt.Sprintf("the entry %s waits to be delivered again (attempt %d%s)", words.Name(d.ID(), d.EntryID), d.Attempt+1, more)
 }
 
+// something reports whether a whole entry waits.
+func (f Facts) something() bool {
+	return f.Redeliver != nil || f.Backlog.Entries > 1 || f.Backlog.Entries == 1 && !f.Backlog.Torn
+}
+
 // awaited is about the session that is to come.
 func (f Facts) awaited(waits string) (State, string) {
+	if w := f.waker(); w != nil {
+		return f.waking(w, waits)
+	}
 	s := f.Current()
 	switch {
+	case s != nil && f.refused(s):
+		return SessionDown, fmt.Sprintf("%s, and session %s could not be woken at %s, since it ends with its turn (under -p, or driven by a program): start an interactive one, or wire the hook without --rewake", waits, words.Short(s.ID), words.Stamp(s.Failure.At))
+	case f.wakerGone(s):
+		return NoWaker, fmt.Sprintf("%s, and the process that was to wake %s (process %d) is gone: the session asks after its next turn, if it still runs, so type something there, or start another", waits, sessionName(f.Waiter.SessionID), f.Waiter.PID)
 	case s == nil && !f.EverAsked:
 		return NoSession, waits + ", and no session has ever asked: start one, and see heartbeat-stop doctor if it does not ask"
 	case s == nil:
@@ -211,14 +183,13 @@ func (f Facts) awaited(waits string) (State, string) {
 	return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s, last heard of at %s: whether it still runs is not known", waits, words.Short(s.ID), words.Stamp(f.since(s)))
 }
 
-// since is when a session last showed that it works on the inbox.
+// since is when a session last showed that it works.
 func (f Facts) since(s *Session) time.Time {
-	var at time.Time
-	if s.StartedAt != nil {
-		at = *s.StartedAt
+	var last time.Time
+	for _, at := range []*time.Time{s.StartedAt, s.PromptedAt, f.Asked} {
+		if at != nil && at.After(last) {
+			last = *at
+		}
 	}
-	if f.Asked != nil && f.Asked.After(at) {
-		at = *f.Asked
-	}
-	return at
+	return last
 }

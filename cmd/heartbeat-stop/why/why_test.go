@@ -62,13 +62,25 @@ func failed(minutes int) *inbox.Failure {
 	return &inbox.Failure{Error: "overloaded", Message: "try\nlater", At: at(minutes)}
 }
 
+// explained is what is to be said of some facts.
+type explained struct {
+	facts    why.Facts
+	state    why.State
+	sentence string // <-5> stands for five minutes before now
+}
+
+func (c explained) check(t *testing.T) {
+	for m := -10; m <= 10; m++ {
+		c.sentence = strings.ReplaceAll(c.sentence, fmt.Sprintf("<%d>", m), words.Stamp(at(m)))
+	}
+	state, sentence := c.facts.Explain()
+	assert.Equal(t, c.sentence, sentence)
+	assert.Equal(t, c.state, state)
+}
+
 func TestExplain(t *testing.T) {
 	const decides = "the next session's Stop, or heartbeat-stop recover, decides about it"
-	for name, c := range map[string]struct {
-		facts    why.Facts
-		state    why.State
-		sentence string // <-5> stands for five minutes before now
-	}{
+	for name, c := range map[string]explained{
 		"unreadable": {facts(func(f *why.Facts) { f.Unreadable, f.Unwritable = errors.New("no\ngood"), fs.ErrPermission }),
 			why.Unreadable, "the state cannot be read: no good"},
 		"another user's": {facts(func(f *why.Facts) { f.Unreadable = fmt.Errorf("open x: %w", fs.ErrPermission) }),
@@ -143,6 +155,12 @@ func TestExplain(t *testing.T) {
 		"paused with an end": {facts(func(f *why.Facts) { f.Paused = &inbox.Pause{At: at(-2), Until: ptr(2), Reason: "a\tb"} }),
 			why.Paused, "delivery is paused since <-2> until <2> (a b): nothing is delivered until then, or until heartbeat-stop resume"},
 
+		"paused for want of a person": {facts(func(f *why.Facts) {
+			f.Paused = &inbox.Pause{At: at(-2), Reason: "authentication_failed: Invalid API key · Please run /login"}
+			f.Redeliver, f.Backlog, f.Waiter, f.Sessions = inFlight(), waiting(1), waiter(why.Alive), session(asks)
+		}),
+			why.Paused, "delivery is paused since <-2> (authentication_failed: Invalid API key · Please run /login): nothing is delivered until heartbeat-stop resume"},
+
 		"empty": {facts(func(*why.Facts) {}), why.Empty, "empty: nothing is queued"},
 		"empty, answered": {facts(func(f *why.Facts) { f.Asked = ptr(-8) }),
 			why.Empty, "empty: nothing is queued, and the last entry was answered at <-8>"},
@@ -199,6 +217,9 @@ func TestExplain(t *testing.T) {
 		"met an error, and went on": {facts(func(f *why.Facts) {
 			f.Backlog, f.Asked, f.Sessions = waiting(1), ptr(-3), session(func(s *why.Session) { s.Failure = failed(-4) })
 		}), why.SessionBusy, "1 entry waits for the next Stop of session s1 (process 42), last heard of at <-3>: it is at work on something else, or waits at its prompt"},
+		"met an error, and was prompted": {facts(func(f *why.Facts) {
+			f.Backlog, f.Sessions = waiting(1), session(func(s *why.Session) { s.Failure, s.PromptedAt = failed(-4), ptr(-2) })
+		}), why.SessionBusy, "1 entry waits for the next Stop of session s1 (process 42), last heard of at <-2>: it is at work on something else, or waits at its prompt"},
 		"given back": {facts(func(f *why.Facts) { f.Redeliver, f.Backlog, f.Sessions = inFlight(), waiting(1), session(ended(-3)) }),
 			why.NoSession, "the entry 0123456789ab waits to be delivered again (attempt 2), and no session runs: start one; the last one, s1, ended at <-3>"},
 		"given back, others behind": {facts(func(f *why.Facts) { f.Redeliver, f.Backlog, f.Sessions = inFlight(), waiting(3), session() }),
@@ -206,14 +227,7 @@ func TestExplain(t *testing.T) {
 		"replaced": {facts(func(f *why.Facts) { f.Replaced, f.Backlog, f.Sessions = "it is another file", waiting(2), session() }),
 			why.Replaced, "the inbox was truncated or replaced (it is another file), and is read from its start: 2 entries wait for the next Stop of session s1 (process 42), last heard of at <-10>: it is at work on something else, or waits at its prompt"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			for m := -10; m <= 10; m++ {
-				c.sentence = strings.ReplaceAll(c.sentence, fmt.Sprintf("<%d>", m), words.Stamp(at(m)))
-			}
-			state, sentence := c.facts.Explain()
-			assert.Equal(t, c.sentence, sentence)
-			assert.Equal(t, c.state, state)
-		})
+		t.Run(name, c.check)
 	}
 }
 

@@ -27,18 +27,6 @@ func Pause(p inbox.Pause) string {
 	return s
 }
 
-// Backoff says until when, and why, delivery is backing off.
-func Backoff(b inbox.Backoff) string {
-	s := "backing off until " + words.Stamp(b.Until)
-	if b.Failure != nil {
-		s += " (" + oneLine(b.Failure.String()) + ")"
-	}
-	return s
-}
-
-// BackoffEnds says what ends a back-off.
-const BackoffEnds = "then, or until heartbeat-stop resume"
-
 // PauseEnds says what ends a pause.
 func PauseEnds(p inbox.Pause) string {
 	if p.Until != nil {

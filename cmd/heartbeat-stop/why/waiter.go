@@ -1,0 +1,67 @@
+package why
+
+import (
+	"fmt"
+
+	"heartbeat/internal/words"
+)
+
+// waker is who waits in the background to wake its session, unless it is known
+// that it does no more.
+func (f Facts) waker() *Waiter {
+	w := f.Waiter
+	if w == nil || w.Life == Gone || w.Life == Rebooted {
+		return nil
+	}
+	if s := f.session(w.SessionID); s != nil && s.EndedAt != nil {
+		return nil
+	}
+	return w
+}
+
+// idle says which session the next entry wakes, if it is certain that it does.
+func (f Facts) idle() string {
+	w := f.waker()
+	if w == nil || w.Life != Alive {
+		return ""
+	}
+	return "; " + sessionName(w.SessionID) + " is idle, and the next entry wakes it"
+}
+
+// waking is about entries that somebody in the background takes.
+func (f Facts) waking(w *Waiter, waits string) (State, string) {
+	name := sessionName(w.SessionID)
+	if w.Life == Alive {
+		return Waking, fmt.Sprintf("%s, and %s takes what is next within moments: process %d waits in the background to wake it", waits, name, w.PID)
+	}
+	return SessionBusy, fmt.Sprintf("%s for process %d, which waited in the background to wake %s: whether it still runs is not known", waits, w.PID, name)
+}
+
+// wakerGone reports whether the session that is to come sleeps on, since the
+// process died that was to wake it.
+func (f Facts) wakerGone(current *Session) bool {
+	if f.Waiter == nil || f.Waiter.Life != Gone {
+		return false
+	}
+	return current == nil || current.ID == f.Waiter.SessionID && current.runs()
+}
+
+// refusedWake is how the hook calls the error of a session that cannot be woken.
+const refusedWake = "rewake"
+
+// refused reports whether a session cannot be woken, although it is wired so.
+func (f Facts) refused(s *Session) bool {
+	return s.Failure != nil && s.Failure.Error == refusedWake && f.since(s).Before(s.Failure.At)
+}
+
+// runs reports whether a session goes on, as far as is known.
+func (s *Session) runs() bool {
+	return s.EndedAt == nil && s.Life != Gone && s.Life != Rebooted
+}
+
+func sessionName(id string) string {
+	if id == "" {
+		return "its session"
+	}
+	return "session " + words.Short(id)
+}
