@@ -26,6 +26,7 @@ type world struct {
 	dir, inbox string
 	// asked is what status says, where that is not to be asked in this process.
 	asked []byte
+	kill  func() // the client, where one runs from the start
 }
 
 func newWorld(t *testing.T) *world {
@@ -62,8 +63,8 @@ func (w *world) verb(name string, args ...string) []byte {
 	return out.Bytes()
 }
 
-// event runs the hook in this process, for what the client tells of session s1.
-func (w *world) event(name string, members ...string) {
+// input is what the client tells of session s1.
+func (w *world) input(name string, members []string) *os.File {
 	in := map[string]any{"hook_event_name": name, "session_id": "s1", "prompt_id": "p1", "stop_hook_active": false}
 	for i := 0; i < len(members); i += 2 {
 		in[members[i]] = members[i+1]
@@ -72,13 +73,22 @@ func (w *world) event(name string, members ...string) {
 	require.NoError(w, err)
 	stdin, err := os.CreateTemp(w.TempDir(), "stdin")
 	require.NoError(w, err)
-	defer func() { require.NoError(w, stdin.Close()) }()
+	w.Cleanup(func() { require.NoError(w, stdin.Close()) })
 	_, err = stdin.Write(line)
 	require.NoError(w, err)
 	_, err = stdin.Seek(0, 0)
 	require.NoError(w, err)
+	return stdin
+}
+
+// event runs the hook in this process, for what the client tells of session s1.
+func (w *world) event(name string, members ...string) {
+	require.Equal(w, exitOK, w.hook(nil, name, members))
+}
+
+func (w *world) hook(flags []string, name string, members []string) (status int) {
 	var out, stderr bytes.Buffer
-	require.Equal(w, exitOK, run([]string{"--inbox", w.inbox}, streams{in: stdin, out: &out, err: &stderr}), &stderr)
+	return run(append(flags, "--inbox", w.inbox), streams{in: w.input(name, members), out: &out, err: &stderr})
 }
 
 func (w *world) stop(reply string) { w.event("Stop", "last_assistant_message", reply) }
