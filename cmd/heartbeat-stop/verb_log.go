@@ -25,8 +25,10 @@ func logVerb() verb {
 		short: "show what happened, or the life of one entry",
 		long: `Show what happened, one event a line, the oldest first: queued, delivered,
 answered, redelivered, dead-lettered, expired, dropped, scheduled, requeued,
-purged, failed, paused, resumed, replaced, and sessions that started or ended.
-With --follow it goes on with what comes, until a signal ends it.
+purged, failed, paused, backing off, resumed, replaced, and sessions that started,
+ended or asked for a person. A delivery that is not the entry's own fault is not
+counted as an attempt. With --follow it goes on with what comes, until a signal
+ends it.
 
 With ENTRY (its id, its entry_id, or a beginning of one of them that is unique,
 four characters at least) it shows all events of that entry.

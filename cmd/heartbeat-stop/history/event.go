@@ -23,11 +23,13 @@ const (
 // Event is one thing that happened, to an entry or to the inbox.
 type Event struct {
 	// At is nil where nobody noted the time: who appends a line need not.
-	At        *time.Time     `json:"at"`
-	Event     string         `json:"event"`
-	ID        string         `json:"id,omitempty"`
-	EntryID   string         `json:"entry_id,omitempty"`
-	Attempt   int            `json:"attempt,omitempty"`
+	At      *time.Time `json:"at"`
+	Event   string     `json:"event"`
+	ID      string     `json:"id,omitempty"`
+	EntryID string     `json:"entry_id,omitempty"`
+	Attempt int        `json:"attempt,omitempty"`
+	// Uncounted says that the delivery that this is about is not among those.
+	Uncounted bool           `json:"uncounted,omitempty"`
 	SessionID string         `json:"session_id,omitempty"`
 	Reason    string         `json:"reason,omitempty"`
 	Failure   *inbox.Failure `json:"failure,omitempty"`
@@ -65,7 +67,10 @@ func (e Event) String() string {
 }
 
 func (e Event) facts() (facts []string) {
-	if e.Attempt > 0 {
+	switch {
+	case e.Uncounted:
+		facts = append(facts, fmt.Sprintf("attempt %d not counted", e.Attempt+1))
+	case e.Attempt > 0:
 		facts = append(facts, fmt.Sprintf("attempt %d", e.Attempt))
 	}
 	if e.LatencyMS != nil {

@@ -86,7 +86,7 @@ func letterReason(name string) string { return "dead letter " + name }
 func ofEvent(e inbox.Event) []Event {
 	said := Event{
 		At: known(e.At), Event: string(e.Event), ID: e.ID, EntryID: e.EntryID,
-		Attempt: e.Attempt, SessionID: e.Session, Reason: e.Reason, Until: e.Until,
+		Attempt: e.Attempt, SessionID: e.Session, Reason: e.Reason, Until: e.Until, Uncounted: e.Uncounted,
 	}
 	if e.Event == inbox.EventRequeued {
 		said.letter = e.Reason
