@@ -62,9 +62,17 @@ func (i *inboxFlags) pause(reason string, length time.Duration, s streams) error
 
 func resumeVerb() verb {
 	return verb{
-		name:    "resume",
-		short:   "go on after a pause",
-		long:    "Go on delivering. A hook that waits notices at once; otherwise the next Stop does.",
+		name:  "resume",
+		short: "go on after a pause or a back-off",
+		long: `Go on delivering: end a pause, and the back-off after turns that ended in errors,
+and forget how many did. A hook that waits notices at once; otherwise the next
+Stop does.
+
+With --rewake a turn that ended in an error begins a back-off, which ends by
+itself, or a pause, where only a person can help (the login, the bill): mend that
+first, then resume.
+
+Exit status: 0 nothing holds delivery, 1 that could not be recorded.`,
 		example: `heartbeat-stop resume --inbox work/inbox.jsonl`,
 		build: func() (*pflag.FlagSet, action) {
 			var i inboxFlags
@@ -84,6 +92,8 @@ func resumeVerb() verb {
 type resumed struct {
 	// Was is the pause that held until now, null for none.
 	Was *inbox.Pause `json:"was"`
+	// WasBackingOff is the back-off that held, null for none.
+	WasBackingOff *inbox.Backoff `json:"was_backing_off"`
 }
 
 func (i *inboxFlags) resume(s streams) error {
@@ -92,16 +102,28 @@ func (i *inboxFlags) resume(s streams) error {
 		if r.Was, err = tx.Paused(); err != nil {
 			return err
 		}
+		if r.WasBackingOff, err = tx.Backoff(); err != nil {
+			return err
+		}
 		return tx.Resume()
 	})
 	if err != nil {
 		return err
 	}
-	sentence := "delivery was not paused"
-	if r.Was != nil {
-		sentence = "delivery goes on: it was " + why.Pause(*r.Was)
+	r.WasBackingOff = shownBackoff(r.WasBackingOff)
+	return i.print(s, r, r.sentence())
+}
+
+func (r resumed) sentence() string {
+	switch {
+	case r.Was != nil && r.WasBackingOff != nil:
+		return "delivery goes on: it was " + why.Pause(*r.Was) + ", and " + why.Backoff(*r.WasBackingOff)
+	case r.Was != nil:
+		return "delivery goes on: it was " + why.Pause(*r.Was)
+	case r.WasBackingOff != nil:
+		return "delivery goes on: it was " + why.Backoff(*r.WasBackingOff)
 	}
-	return i.print(s, r, sentence)
+	return "delivery was not paused"
 }
 
 // change is one transaction of a verb.

@@ -65,10 +65,14 @@ type status struct {
 	Answered           int64        `json:"answered"`
 	LastAcknowledgedAt *time.Time   `json:"last_acknowledged_at"`
 	Paused             *inbox.Pause `json:"paused"`
-	Session            *lastSession `json:"session"`
-	State              why.State    `json:"state"`
-	Why                string       `json:"why"`
-	Warnings           []string     `json:"warnings,omitempty"`
+	// Backoff is the one that holds now.
+	Backoff          *inbox.Backoff `json:"backoff"`
+	Session          *lastSession   `json:"session"`
+	Waiter           *waiting       `json:"waiter"`
+	WaitingForPerson *question      `json:"waiting_for_person"`
+	State            why.State      `json:"state"`
+	Why              string         `json:"why"`
+	Warnings         []string       `json:"warnings,omitempty"`
 }
 
 // flying is the entry in flight.
@@ -88,6 +92,22 @@ type lastSession struct {
 	Life      string     `json:"life"` // running, ended, gone, unknown
 	StartedAt *time.Time `json:"started_at,omitempty"`
 	EndedAt   *time.Time `json:"ended_at,omitempty"`
+}
+
+// waiting is who waits in the background to wake its session.
+type waiting struct {
+	SessionID string    `json:"session_id,omitempty"`
+	PID       int       `json:"pid"`
+	Life      string    `json:"life"` // running, gone, unknown
+	Since     time.Time `json:"since"`
+}
+
+// question is what a session asked for a person for.
+type question struct {
+	SessionID string    `json:"session_id"`
+	Since     time.Time `json:"since"`
+	Kind      string    `json:"kind"`
+	Text      string    `json:"text,omitempty"`
 }
 
 func (i *inboxFlags) status(s streams) error {
@@ -167,7 +187,7 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 	f := gather(ctx, box)
 	st := status{
 		Inbox: f.Inbox, Queued: f.Backlog.Entries, QueuedBytes: f.Backlog.Bytes, Scheduled: len(f.Scheduled),
-		LastAcknowledgedAt: f.Asked, Paused: f.Paused, Answered: f.Answered,
+		LastAcknowledgedAt: f.Asked, Paused: f.Paused, Backoff: shownBackoff(f.Backoff), Answered: f.Answered,
 	}
 	if due := f.NextDue(); !due.IsZero() {
 		st.NextDue = &due
@@ -175,12 +195,7 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 	if d := f.InFlight; d != nil {
 		st.InFlight = &flying{d.ID(), d.EntryID, d.DeliveredAt, f.Now.Sub(d.DeliveredAt).Seconds(), d.Attempt, d.SessionID}
 	}
-	if s := f.Current(); s != nil {
-		st.Session = &lastSession{s.ID, s.PID, s.Life.String(), s.StartedAt, s.EndedAt}
-		if s.EndedAt != nil {
-			st.Session.Life = "ended"
-		}
-	}
+	st.consumers(f)
 	letters, warnings, err := box.Letters()
 	st.Warnings = append(f.Warnings, warnings...)
 	if err != nil {
@@ -193,6 +208,31 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 	}
 	st.State, st.Why = f.Explain()
 	return st, f.Unreadable
+}
+
+func (st *status) consumers(f why.Facts) {
+	if s := f.Current(); s != nil {
+		st.Session = &lastSession{s.ID, s.PID, s.Life.String(), s.StartedAt, s.EndedAt}
+		if s.EndedAt != nil {
+			st.Session.Life = "ended"
+		}
+	}
+	if w := f.Waiter; w != nil {
+		st.Waiter = &waiting{w.SessionID, w.PID, w.Life.String(), w.Since}
+	}
+	if s := f.Asking(); s != nil {
+		st.WaitingForPerson = &question{s.ID, s.Asks.At, s.Asks.Kind, s.Asks.Text}
+	}
+}
+
+// shownBackoff leaves out what only this machine's own clock understands.
+func shownBackoff(b *inbox.Backoff) *inbox.Backoff {
+	if b == nil {
+		return nil
+	}
+	shown := *b
+	shown.Boot, shown.SinceBoot = "", 0
+	return &shown
 }
 
 // String is the status for people.
@@ -242,7 +282,16 @@ func (st status) rows(row func(name, format string, args ...any)) {
 	if st.Paused != nil {
 		row("delivery", "%s", why.Pause(*st.Paused))
 	}
+	if st.Backoff != nil {
+		row("delivery", "%s", why.Backoff(*st.Backoff))
+	}
 	if s := st.Session; s != nil {
 		row("session", "%s, %s", s.ID, s.Life)
+	}
+	if w := st.Waiter; w != nil {
+		row("background", "process %d, %s, wakes %s since %s", w.PID, w.Life, w.SessionID, words.Stamp(w.Since))
+	}
+	if q := st.WaitingForPerson; q != nil {
+		row("asks", "%s since %s: %s", q.SessionID, words.Stamp(q.Since), inbox.Question{Kind: q.Kind, Text: q.Text})
 	}
 }
