@@ -154,6 +154,9 @@ func (v *View) Paused() (*Pause, error) { return v.tx.Paused() }
 // Backoff is the back-off that holds now, or nil.
 func (v *View) Backoff() (*Backoff, error) { return v.tx.Backoff() }
 
+// Streak is how many failures there were in a row: see [Tx.Streak].
+func (v *View) Streak() (int, error) { return v.tx.Streak() }
+
 // Waiter is who waits for the next entry, or nil: see [Tx.Waiter].
 func (v *View) Waiter() (*Waiter, error) { return v.tx.Waiter() }
 

@@ -92,12 +92,14 @@ func TestOfAnEmptyInbox(t *testing.T) {
 	families := gather(t, newBox(t, &at{noon}), noon)
 	for _, name := range []string{
 		"heartbeat_queue_entries", "heartbeat_queue_bytes", "heartbeat_scheduled_entries", "heartbeat_in_flight", "heartbeat_paused",
+		"heartbeat_backing_off", "heartbeat_failures_in_a_row", "heartbeat_waiter", "heartbeat_waiting_for_person",
 		"heartbeat_delivered_total", "heartbeat_redelivered_total", "heartbeat_answered_total", "heartbeat_dropped_total",
 	} {
 		assert.Zero(t, value(t, families, name), name)
 	}
 	for _, name := range []string{
 		"heartbeat_oldest_queued_age_seconds", "heartbeat_in_flight_age_seconds", "heartbeat_in_flight_attempt", "heartbeat_last_acknowledged_timestamp_seconds",
+		"heartbeat_backing_off_until_timestamp_seconds",
 	} {
 		assert.NotContains(t, families, name)
 	}

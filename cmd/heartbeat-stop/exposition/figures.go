@@ -19,6 +19,13 @@ type Figures struct {
 	InFlightAge      *float64 `json:"in_flight_age_seconds,omitempty"`
 	InFlightAttempt  *int     `json:"in_flight_attempt,omitempty"`
 	Paused           bool     `json:"paused"`
+	BackingOff       bool     `json:"backing_off"`
+	BackingOffUntil  *float64 `json:"backing_off_until_timestamp_seconds,omitempty"`
+	FailuresInARow   int      `json:"failures_in_a_row"`
+	// Waiter is nil where it cannot be told whether the process that is to wake
+	// the session lives.
+	Waiter           *bool `json:"waiter,omitempty"`
+	WaitingForPerson bool  `json:"waiting_for_person"`
 	// DeadLetters are those that the file holds and that were not requeued.
 	DeadLetters map[inbox.Reason]int64 `json:"dead_letters"`
 
@@ -65,6 +72,12 @@ func Gather(ctx context.Context, box *inbox.Inbox, now time.Time) (f Figures, er
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
 	if err := f.queue(ctx, v, now); err != nil {
+		return f, err
+	}
+	if err := f.backoff(v); err != nil {
+		return f, err
+	}
+	if err := f.consumers(v); err != nil {
 		return f, err
 	}
 	if err := f.totals(v); err != nil {
@@ -132,10 +145,14 @@ func (f *Figures) totals(v *inbox.View) error {
 		}
 	}
 	if at := n.LastAcknowledgedAt; at != nil {
-		seconds := float64(at.UnixMilli()) / 1e3
-		f.AcknowledgedAt = &seconds
+		f.AcknowledgedAt = timestamp(*at)
 	}
 	return nil
+}
+
+func timestamp(at time.Time) *float64 {
+	seconds := float64(at.UnixMilli()) / 1e3
+	return &seconds
 }
 
 // byReason has every reason that there is, and those that were counted.

@@ -32,7 +32,19 @@ func (f Figures) gauges(t *text) {
 		t.one("heartbeat_in_flight_attempt", gauge, "Which delivery it is for the entry in flight, from 1. Absent when none is.", float64(*f.InFlightAttempt))
 	}
 	t.one("heartbeat_paused", gauge, "Whether delivery is paused.", number(f.Paused))
+	f.holds(t)
 	t.reasons("heartbeat_dead_letters", gauge, "Dead letters that are kept and were not requeued.", f.DeadLetters)
+}
+
+// holds are what an entry may wait for, beside a pause.
+func (f Figures) holds(t *text) {
+	t.one("heartbeat_backing_off", gauge, "Whether delivery backs off, since turns ended in errors.", number(f.BackingOff))
+	t.maybe("heartbeat_backing_off_until_timestamp_seconds", "When the back-off ends. Absent when none holds.", f.BackingOffUntil)
+	t.one("heartbeat_failures_in_a_row", gauge, "How many failures in a row led to the last back-off: 0 once an entry was answered or delivery was resumed.", float64(f.FailuresInARow))
+	if f.Waiter != nil {
+		t.one("heartbeat_waiter", gauge, "Whether a process waits in the background to wake its idle session. Absent where it cannot be told whether that process lives.", number(*f.Waiter))
+	}
+	t.one("heartbeat_waiting_for_person", gauge, "Whether a session asked for a person, and no turn of it has ended since.", number(f.WaitingForPerson))
 }
 
 func (f Figures) counters(t *text) {
