@@ -51,6 +51,9 @@ func eventInput(ts *testscript.TestScript, args []string) (stdin []byte, flags [
 		}
 		name, text, _ := strings.Cut(arg, "=")
 		in[name] = text
+		if name == "stop_hook_active" {
+			in[name] = text == "true"
+		}
 	}
 	stdin, err := json.Marshal(in)
 	ts.Check(err)
@@ -78,13 +81,14 @@ func viewOf(ts *testscript.TestScript) *inbox.View {
 	return v
 }
 
-// cmdWoken waits for a hook that wakes its session: `woken NAME TEXT [PREAMBLE]`.
+// cmdWoken waits for a hook that wakes its session: `woken NAME [TEXT [PREAMBLE]]`.
 // TEXT may be its JSON form. The preamble is the one by default where there is
 // none. What the client makes of it is in the variable PROMPT then.
 func cmdWoken(ts *testscript.TestScript, neg bool, args []string) {
-	plain(ts, neg, len(args) == 2 || len(args) == 3, "woken NAME TEXT [PREAMBLE]")
+	plain(ts, neg, len(args) >= 1 && len(args) <= 3, "woken NAME [TEXT [PREAMBLE]]")
 	stdout, stderr := ended(ts, args[0], 2)
-	text := args[1]
+	ts.Setenv("PROMPT", announced(stderr))
+	text := strings.Join(args[1:min(2, len(args))], "")
 	var decoded string
 	if json.Unmarshal([]byte(text), &decoded) == nil {
 		text = decoded
@@ -93,6 +97,10 @@ func cmdWoken(ts *testscript.TestScript, neg bool, args []string) {
 	switch {
 	case stdout != "":
 		ts.Fatalf("stdout is not empty: %q", stdout)
+	case len(args) == 1:
+		if !ours.MatchString(strings.SplitAfterN(stderr, "\n\n", 2)[0]) {
+			ts.Fatalf("it woke with %q", stderr)
+		}
 	case !whole:
 		ts.Fatalf("it woke with %q, want %q", stderr, text)
 	case len(args) == 2 && !ours.MatchString(said):
@@ -101,7 +109,6 @@ func cmdWoken(ts *testscript.TestScript, neg bool, args []string) {
 		len(args) == 3 && args[2] != "" && said != args[2]+"\n\n":
 		ts.Fatalf("before the text stands %q, want %q", said, args[2])
 	}
-	ts.Setenv("PROMPT", announced(stderr))
 }
 
 // ours is the default preamble, and nothing else.
