@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"heartbeat/inbox"
 	recovery "heartbeat/recover"
 )
 
@@ -52,5 +53,9 @@ func runRecover(i *inboxFlags, o recovery.Options, s streams) error {
 		return fmt.Errorf("recover: %w", err)
 	}
 	s.warn(report.Warnings)
+	err = inTransaction(box, s, func(tx *inbox.Tx) error { return forgetSpills(box, tx.InFlight()) })
+	if err != nil {
+		s.note("%v: compact tries again", err) // the decision stands
+	}
 	return i.print(s, report, report.String())
 }
