@@ -52,12 +52,17 @@ func (h *hook) recipient() inbox.Recipient {
 	if in == nil {
 		return inbox.Recipient{}
 	}
-	e := evidence{
+	return inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: h.evidence().encode()}
+}
+
+// evidence is what identifies this hook's event.
+func (h *hook) evidence() evidence {
+	in := h.input
+	return evidence{
 		Active: in.StopHookActive, Reply: replySum(in), Transcript: in.TranscriptPath,
 		TranscriptSize: claude.TranscriptSize(in.TranscriptPath),
 		Boot:           host.BootID(), SinceBoot: host.SinceBoot(), Client: int64(claude.PID()),
 	}
-	return inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.encode()}
 }
 
 func replySum(in *claude.Input) string {

@@ -296,8 +296,12 @@ func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
 		return true, nil
 	}
 	e := evidenceOf(d)
+	if e.clientGone() {
+		return true, h.settleEntry(tx, orphaned)
+	}
 	if !e.Woken || e.Bound || !h.sameClient(d, e) {
-		return false, nil // its own session's next event decides
+		h.lookAgainIn(maxRecheck)
+		return false, nil // its own session's next event decides, or that one's end
 	}
 	if rest := takeUpWait - h.age(); rest > 0 {
 		h.lookAgainIn(rest)
@@ -313,10 +317,9 @@ func (h *hook) age() time.Duration { return time.Duration(host.SinceBoot() - h.b
 // wokenRecipient is the session as far as it is known before it takes the entry
 // up.
 func (h *hook) wokenRecipient(spill string) inbox.Recipient {
-	to := h.recipient()
-	e := evidenceOf(&inbox.Delivery{Evidence: to.Evidence})
+	e := h.evidence()
 	e.wakeEvidence = wakeEvidence{
 		Woken: true, Spill: spill, ClientStart: host.ProcessStart(claude.PID()), Namespace: host.PIDNamespace(),
 	}
-	return inbox.Recipient{SessionID: to.SessionID, Evidence: e.encode()}
+	return inbox.Recipient{SessionID: h.input.SessionID, Evidence: e.encode()}
 }
