@@ -6,6 +6,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
+	"heartbeat/internal/limit"
 	recovery "heartbeat/recover"
 )
 
@@ -87,7 +88,7 @@ func (h *hook) backOff(tx *inbox.Tx, remedy claude.Remedy, failure *inbox.Failur
 	}
 	length, named := remedy.Backoff(streak, rand.Float64()), false
 	now := time.Now()
-	if reset, ok := claude.ResetTime(failure.Message, now); ok && !remedy.Counts {
+	if reset, ok := limit.End(failure.Message, now); ok && !remedy.Counts {
 		length, named = untilReset(reset.Sub(now)), true
 	}
 	if held != nil && !named && !ours {

@@ -1,4 +1,4 @@
-package claude_test
+package limit_test
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/claude"
+	"heartbeat/internal/limit"
 )
 
 func location(t testing.TB, name string) *time.Location {
@@ -26,7 +26,7 @@ func saturday(t testing.TB) time.Time {
 func resets(t *testing.T, now time.Time, messages map[string]string) {
 	t.Helper()
 	for message, want := range messages {
-		got, ok := claude.ResetTime(message, now)
+		got, ok := limit.End(message, now)
 		if want == "" {
 			assert.False(t, ok, "%s: %s", message, got)
 			assert.Zero(t, got, message)
@@ -41,7 +41,7 @@ func resets(t *testing.T, now time.Time, messages map[string]string) {
 
 // Forms that the client's code makes in 2.1.329, in its function that formats
 // times and in those that call it.
-func TestResetTimeOfTheClient(t *testing.T) {
+func TestEndOfTheClient(t *testing.T) {
 	resets(t, saturday(t), map[string]string{
 		"You've hit your 5-hour limit · resets 3pm (America/Los_Angeles)":                                                                                      "2026-11-21T23:00:00Z",
 		"You've hit your session limit · resets 12:50am (America/Los_Angeles)":                                                                                 "2026-11-22T08:50:00Z",
@@ -79,7 +79,7 @@ func TestResetTimeOfTheClient(t *testing.T) {
 }
 
 // Forms of the API and of earlier releases, from public reports of bugs.
-func TestResetTimeOfOthers(t *testing.T) {
+func TestEndOfOthers(t *testing.T) {
 	resets(t, saturday(t), map[string]string{
 		"Claude AI usage limit reached|1795287600":                                                             "2026-11-21T19:00:00Z",
 		"Claude AI usage limit reached|1795287600000":                                                          "2026-11-21T19:00:00Z",
@@ -94,7 +94,7 @@ func TestResetTimeOfOthers(t *testing.T) {
 	})
 }
 
-func TestResetTimeOfNeighbours(t *testing.T) {
+func TestEndOfNeighbours(t *testing.T) {
 	resets(t, saturday(t), map[string]string{
 		"reset at 2026-11-21 18:00 UTC":                        "2026-11-21T18:00:00Z",
 		"resets 2026-11-21T18:00:00Z":                          "2026-11-21T18:00:00Z",
@@ -141,7 +141,7 @@ func TestResetTimeOfNeighbours(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoResetTime(t *testing.T) {
+func TestWhatIsNoEnd(t *testing.T) {
 	for _, message := range []string{
 		"", "resets", "resets at", "resets in", "retry after", "|", "reached|", "3pm", "in 5 minutes", "1795287600", "18:00 UTC",
 		"API Error: Request rejected (429) · slow down", "gave up after 10 retries", "reset 3 times", "version 2.1.329 resets",
@@ -158,14 +158,14 @@ func TestWhatIsNoResetTime(t *testing.T) {
 		"reached|179528760", "reached|17952876001", "reached|1795287600x", "reached|1700000000", "reached|9999999999",
 		"resets at 1700000000", "resets today at 3pm", "until 5 km", "connection reset by peer 10:30:00",
 	} {
-		got, ok := claude.ResetTime(message, saturday(t))
+		got, ok := limit.End(message, saturday(t))
 		assert.False(t, ok, "%s: %s", message, got)
 		assert.Zero(t, got)
 	}
 }
 
 // The client leaves out the seconds, so the time that it names may be over.
-func TestResetTimeJustOver(t *testing.T) {
+func TestEndJustOver(t *testing.T) {
 	now := saturday(t).Add(59 * time.Second)
 	resets(t, now, map[string]string{
 		"resets 3:30pm":                  "2026-11-21T14:30:00Z",
@@ -185,7 +185,7 @@ func TestResetTimeJustOver(t *testing.T) {
 	})
 }
 
-func TestResetTimeOverTheYear(t *testing.T) {
+func TestEndOverTheYear(t *testing.T) {
 	now := time.Date(2026, 12, 31, 23, 30, 0, 0, time.UTC)
 	resets(t, now, map[string]string{
 		"resets 5am (UTC)":                "2027-01-01T05:00:00Z",
@@ -204,7 +204,7 @@ func TestResetTimeOverTheYear(t *testing.T) {
 
 // In Los Angeles, clocks went from 2:00 to 3:00 on 8 March 2026, and go from 2:00
 // back to 1:00 on 1 November.
-func TestResetTimeWhereClocksArePut(t *testing.T) {
+func TestEndWhereClocksArePut(t *testing.T) {
 	zone := location(t, "America/Los_Angeles")
 	resets(t, time.Date(2026, 3, 8, 0, 0, 0, 0, zone), map[string]string{
 		"resets 1:30am": "2026-03-08T09:30:00Z",
@@ -222,15 +222,15 @@ func TestResetTimeWhereClocksArePut(t *testing.T) {
 	resets(t, howe, map[string]string{"resets 1:45am": "2026-04-04T15:15:00Z"})
 }
 
-func TestResetTimeReadsTheStartOfALongMessage(t *testing.T) {
+func TestEndReadsTheStartOfALongMessage(t *testing.T) {
 	long := strings.Repeat("resets 3pm (A/B) ", 1<<16)
-	_, ok := claude.ResetTime(long+" resets 3pm", saturday(t))
+	_, ok := limit.End(long+" resets 3pm", saturday(t))
 	assert.False(t, ok)
-	_, ok = claude.ResetTime("resets 3pm (UTC) "+long, saturday(t))
+	_, ok = limit.End("resets 3pm (UTC) "+long, saturday(t))
 	assert.True(t, ok)
 }
 
-func FuzzResetTime(f *testing.F) {
+func FuzzEnd(f *testing.F) {
 	for _, s := range []string{
 		"You've hit your weekly limit · resets Nov 23, 5:30pm (Europe/Berlin) · progress saved", "reached|1795287600",
 		"retry after 1.5 s", "try again in 1 hour and 5 minutes", "resets at 2026-11-21T18:00:00.5+01:00", "until Sat, 21 Nov 2026 18:00:00 GMT",
@@ -243,14 +243,14 @@ func FuzzResetTime(f *testing.F) {
 	f.Fuzz(func(t *testing.T, message string, seconds int64) {
 		const years = 100 * 365 * 86400
 		now := time.Unix(seconds%years, 0).In(zone)
-		at, ok := claude.ResetTime(message, now)
+		at, ok := limit.End(message, now)
 		if !ok {
 			assert.Zero(t, at)
 			return
 		}
 		assert.False(t, at.Before(now.Add(-time.Minute)), at)
 		assert.False(t, at.After(now.Add(8*24*time.Hour)), at)
-		again, _ := claude.ResetTime(message, now)
+		again, _ := limit.End(message, now)
 		assert.Equal(t, at, again)
 	})
 }

@@ -1,11 +1,11 @@
-package claude
+package limit
 
 import (
 	"strings"
 	"time"
 )
 
-// What ResetTime believes: the longest limit of the client's is a weekly one,
+// What End believes: the longest limit of the client's is a weekly one,
 // and a message arrives a little later than it was written.
 const (
 	farthestReset = 8 * 24 * time.Hour
@@ -15,7 +15,7 @@ const (
 // maxResetText is how much of a message is read; the client's own are short.
 const maxResetText = 4 << 10
 
-// ResetTime is when the limit ends that the message of a rate limit tells of, in
+// End is when the limit ends that the message of a rate limit tells of, in
 // now's location: at most a minute ago, and at most eight days ahead. Any other
 // time is not believed, nor is one in a zone that this machine does not know.
 // The client leaves out the seconds, so the limit may end up to a minute later.
@@ -24,7 +24,7 @@ const maxResetText = 4 << 10
 // 5pm (Europe/Berlin)", without the day where it is less than 24 hours off, and
 // with the year where it is another one. Other forms are the API's, those of
 // gateways, which the client quotes, and of earlier releases.
-func ResetTime(message string, now time.Time) (time.Time, bool) {
+func End(message string, now time.Time) (time.Time, bool) {
 	message = message[:min(len(message), maxResetText)]
 	for w := (words{text: message}); ; {
 		before := w
