@@ -38,6 +38,15 @@ func TestFailureInput(t *testing.T) {
 	assert.Equal(t, &claude.Input{Event: claude.EventStopFailure, SessionID: "s", Error: "rate_limit", LastMessage: "API Error"}, in)
 }
 
+func TestPromptAndNotificationInput(t *testing.T) {
+	in, err := claude.ParseInput([]byte(`{"hook_event_name":"UserPromptSubmit","session_id":"s","prompt_id":"p","prompt":"do\nit"}`))
+	require.NoError(t, err)
+	assert.Equal(t, &claude.Input{Event: claude.EventUserPromptSubmit, SessionID: "s", PromptID: "p", Prompt: "do\nit"}, in)
+	in, err = claude.ParseInput([]byte(`{"hook_event_name":"Notification","session_id":"s","notification_type":"permission_prompt","message":"may it?"}`))
+	require.NoError(t, err)
+	assert.Equal(t, &claude.Input{Event: claude.EventNotification, SessionID: "s", Notification: "permission_prompt", Message: "may it?"}, in)
+}
+
 // Members that a release lacks are missing or null.
 func TestSparseInput(t *testing.T) {
 	for _, s := range []string{"{}", `{"prompt_id":null,"stop_hook_active":null,"last_assistant_message":null}`} {
@@ -62,6 +71,9 @@ func TestBadInputIsRefused(t *testing.T) {
 		"agent is number":    {`{"agent_id":0}`, "agent_id"},
 		"transcript is list": {`{"transcript_path":[]}`, "transcript_path"},
 		"error is object":    {`{"error":{}}`, "error"},
+		"prompt is list":     {`{"prompt":["do it"]}`, "prompt"},
+		"type is number":     {`{"notification_type":1}`, "notification_type"},
+		"message is boolean": {`{"message":true}`, "message"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, err := claude.ParseInput([]byte(c.text))
@@ -119,6 +131,7 @@ func FuzzParseInput(f *testing.F) {
 		for name, got := range map[string]string{
 			"hook_event_name": in.Event, "session_id": in.SessionID, "prompt_id": in.PromptID, "agent_id": in.AgentID,
 			"transcript_path": in.TranscriptPath, "last_assistant_message": in.LastMessage, "error": in.Error,
+			"prompt": in.Prompt, "notification_type": in.Notification, "message": in.Message,
 		} {
 			assert.True(t, utf8.ValidString(got), name)
 			var want string

@@ -100,7 +100,7 @@ func (w *Workspace) idlePrompt(milliseconds int) {
 func TestHeartbeatRewakeIdle(t *testing.T) {
 	ctx := minutes(t)
 	r := wakeable(t, own)
-	r.idlePrompt(15_000)
+	r.idlePrompt(10_000)
 	s := r.attended(ctx, r.options())
 	r.fellAsleep(ctx, 1)
 	before := len(r.Model.Requests())
