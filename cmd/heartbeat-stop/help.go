@@ -35,7 +35,8 @@ func hookPage(flags *pflag.FlagSet) page {
 		short:   "a Claude Code Stop hook that works through an inbox",
 		long: `heartbeat-stop delivers the next entry of a JSONL inbox after every turn of a
 Claude Code session. Without a verb it is the Stop hook: the hook's JSON on
-stdin, the decision on stdout (nothing: the stop is approved).`,
+stdin, the decision on stdout (nothing: the stop is approved). With --rewake it
+waits in the background, and wakes the idle session.`,
 		usage: []string{"--inbox PATH [flags]", "VERB [flags]"},
 		example: `heartbeat-stop install --inbox work/inbox.jsonl --scope project
 heartbeat-stop send --inbox work/inbox.jsonl "summarise the open issues"
@@ -43,7 +44,8 @@ claude "Read CLAUDE.md"`,
 		verbs: verbs(),
 		flags: flags,
 		status: `0 decided (an error approves the stop, with a sentence on stderr),
-1 wrong usage, 128+n ended by signal n while waiting. Never 2.`,
+1 wrong usage, 128+n ended by signal n while waiting; 2 only with --rewake, where
+stderr is then the text of an entry, and wakes the session.`,
 		files: files(),
 	}
 }

@@ -7,8 +7,8 @@
 // Command heartbeat-stop is a Claude Code Stop hook that delivers the next entry
 // of a JSONL inbox after every turn, and the verbs that go with it.
 //
-// As a hook it prints nothing but the protocol on stdout, and never exits with
-// status 2, which would have Claude Code feed stderr to the model.
+// As a hook it prints nothing but the protocol on stdout, and exits with status
+// 2, by which Claude Code feeds stderr to the model, only to hand an entry over.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"strings"
 )
 
-// Exit statuses. There is no 2 among them, on purpose.
+// Exit statuses. There is no 2 among them, on purpose: see exitWake.
 const (
 	exitOK           = 0
 	exitError        = 1
