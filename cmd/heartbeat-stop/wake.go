@@ -57,29 +57,33 @@ func forgetSpill(box *inbox.Inbox, d *inbox.Delivery) error {
 	if d == nil {
 		return nil
 	}
-	if path := evidenceOf(d).Spill; isSpill(path) && filepath.Dir(path) == box.Dir() {
-		return disk.Remove(path)
+	if name := spillName(d); isSpill(name) {
+		return disk.Remove(filepath.Join(box.Dir(), name))
 	}
 	return nil
 }
 
 // forgetSpills takes away what was spilled for other entries than the one in
-// flight. The caller holds the lock.
+// flight, and what a killed hook left half-written. The caller holds the lock.
 func forgetSpills(box *inbox.Inbox, inFlight *inbox.Delivery) (err error) {
 	kept := ""
 	if inFlight != nil {
-		kept = evidenceOf(inFlight).Spill
+		kept = spillName(inFlight)
 	}
 	names, err := os.ReadDir(box.Dir())
 	for _, n := range names {
-		if path := filepath.Join(box.Dir(), n.Name()); isSpill(path) && path != kept {
-			err = errors.Join(err, disk.Remove(path))
+		if isSpill(n.Name()) && n.Name() != kept {
+			err = errors.Join(err, disk.Remove(filepath.Join(box.Dir(), n.Name())))
 		}
 	}
 	return err
 }
 
-func isSpill(path string) bool {
-	name := filepath.Base(path)
+// spillName is the name of an entry's file in the inbox's directory, which may
+// be called otherwise by now.
+func spillName(d *inbox.Delivery) string { return filepath.Base(evidenceOf(d).Spill) }
+
+func isSpill(name string) bool {
+	name = strings.TrimSuffix(name, ".tmp")
 	return strings.HasPrefix(name, spillPrefix) && strings.HasSuffix(name, spillSuffix)
 }
