@@ -23,6 +23,8 @@ type situation struct {
 	prepare func(t testing.TB, s situation, dir string) // what else happened before
 	args    []string
 	stdin   string
+	env     []string
+	wakes   bool   // it hands an entry over by its status
 	policy  string // of the session that comes after the crash
 
 	// then is what whoever ran the command does after the crash, not knowing
@@ -160,7 +162,15 @@ func (s situation) scenario() disktest.Scenario {
 	return disktest.Scenario{
 		Setup: s.setup,
 		Run: func(dir string) disktest.Command {
-			return disktest.Command{Name: "command", Args: s.command(dir, s.args), Stdin: s.stdin}
+			env := append([]string{"CLAUDE_PID=", "CLAUDE_CODE_ENTRYPOINT=cli"}, s.env...)
+			return disktest.Command{Name: "command", Args: s.command(dir, s.args), Stdin: s.stdin, Env: env}
+		},
+		Want: func(t testing.TB, whole disktest.Result) {
+			want := exitOK
+			if s.wakes {
+				want = exitWake
+			}
+			require.Equal(t, want, whole.ExitCode, whole.Stderr)
 		},
 	}
 }

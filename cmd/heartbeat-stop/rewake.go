@@ -31,6 +31,10 @@ const (
 	maxRetry = time.Minute
 )
 
+// firstRetry is how long such a hook waits at first; each further wait is twice as
+// long. Only tests set it.
+var firstRetry = time.Second
+
 var (
 	errNotWakeable = errors.New("--rewake needs an interactive session: this one ends with its turn (under -p, or driven by a program): wire it without --rewake")
 	errNoSession   = errors.New("--rewake needs a session: there is no hook input on stdin")
@@ -137,7 +141,7 @@ func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error))
 	if h.waiter, err = host.RandomName(); err != nil {
 		return 0, err
 	}
-	for wait := time.Second; ; wait = min(2*wait, maxRetry) {
+	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
 		o, err = h.transact(context.Background(), func(tx *inbox.Tx) (outcome, string, error) {
 			o, err := tell(tx)
 			if o == leave {
@@ -178,7 +182,7 @@ func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
 func (h *hook) awaitEntry(ctx context.Context, w *inbox.Watcher) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	retry := time.Second
+	retry := firstRetry
 	for {
 		o, err := h.look(ctx, h.wakeTick)
 		switch {
@@ -193,7 +197,7 @@ func (h *hook) awaitEntry(ctx context.Context, w *inbox.Watcher) error {
 			h.lookAgainIn(retry)
 			retry = min(2*retry, maxRetry)
 		default:
-			retry = time.Second
+			retry = firstRetry
 		}
 		timer.Stop()
 		if h.again > 0 {
