@@ -60,6 +60,7 @@ func files() []file {
 		{".events.jsonl", "one line for what is rare: pauses, redeliveries, sessions; rotate it as you like"},
 		{".scheduled.jsonl", "the entries that wait for their time; remove a line to call one off"},
 		{".dead-letter-*.raw", "the bytes of a line over 64 MiB"},
+		{".woken-*.txt", "the text in flight that is too long to wake a session with"},
 		{".inbox-journal", "what the others follow from: leave it alone"},
 		{".inbox-lock", "the lock: leave it alone"},
 	}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"heartbeat/cmd/heartbeat-stop/why"
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/host"
+)
+
+// awaitEntry returns once there is a text to wake the session with, or another
+// hook has taken this one's place.
+func (h *hook) awaitEntry(ctx context.Context, w *inbox.Watcher) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	retry := firstRetry
+	for {
+		o, err := h.look(ctx, h.wakeTick)
+		switch {
+		case err == nil && (o == delivered || o == leave):
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, errSessionGone):
+			return err
+		case err != nil:
+			h.complainOnce(err)
+			h.lookAgainIn(retry)
+			retry = min(2*retry, maxRetry)
+		default:
+			retry = firstRetry
+		}
+		timer.Stop()
+		if h.again > 0 {
+			timer.Reset(h.again)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-w.C:
+		case <-timer.C:
+		}
+	}
+}
+
+// wakeTick is one transaction of a hook in the background.
+func (h *hook) wakeTick(ctx context.Context, still inbox.Mark) (outcome, error) {
+	return h.transact(ctx, func(tx *inbox.Tx) (outcome, string, error) { return h.decideWake(tx, still) }, func(text string) error {
+		h.wakeText = text
+		return nil
+	})
+}
+
+// decideWake takes the next entry, if this hook is still the one that waits and
+// the session is idle.
+func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
+	w, err := tx.Waiter()
+	if err != nil {
+		return 0, "", err
+	}
+	if w == nil || w.Name != h.waiter {
+		return leave, "", nil
+	}
+	if ready, err := h.sessionIsReady(tx, w); err != nil || !ready {
+		return held, "", err
+	}
+	if ready, err := h.nothingInFlight(tx); err != nil || !ready {
+		return held, "", err
+	}
+	o, e, err := h.next(tx, still)
+	if err != nil || o != 0 {
+		return o, "", err
+	}
+	text, spill, err := h.wakeWith(e)
+	if err != nil {
+		return 0, "", err
+	}
+	if _, err := tx.Deliver(e, h.wokenRecipient(spill)); err != nil {
+		return 0, "", err
+	}
+	tx.StopWaiting()
+	return delivered, text, nil
+}
+
+// sessionIsReady reports whether the session may be woken: it has not told of its
+// end, and has had the time to ask for what it was started with.
+func (h *hook) sessionIsReady(tx *inbox.Tx, w *inbox.Waiter) (bool, error) {
+	s, err := tx.Session(w.SessionID)
+	if err != nil || s.EndedAt != nil {
+		return false, err
+	}
+	if pid := claude.PID(); pid != 0 && pid == s.PID && lifeOf(s) == why.Gone {
+		return false, errSessionGone // another process has its number
+	}
+	if rest := startWait - h.age(); h.input.Event == claude.EventSessionStart && rest > 0 {
+		h.lookAgainIn(rest)
+		return false, nil
+	}
+	return true, nil
+}
+
+// nothingInFlight reports whether an entry may be delivered. What the session was
+// to take up and did not, although its turn has ended, never reached it.
+func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
+	d := tx.InFlight()
+	if d == nil {
+		return true, nil
+	}
+	e := evidenceOf(d)
+	if e.clientGone() {
+		return true, h.settleEntry(tx, orphaned)
+	}
+	if !e.Woken || e.Bound || !h.sameClient(d, e) {
+		h.lookAgainIn(maxRecheck)
+		return false, nil // its own session's next event decides, or that one's end
+	}
+	if rest := takeUpWait - h.age(); rest > 0 {
+		h.lookAgainIn(rest)
+		return false, nil
+	}
+	h.note("entry [%d,%d) was not taken up, and is handed over again", d.StartOffset, d.EndOffset)
+	return true, tx.GiveBack(false)
+}
+
+// age is for how long this hook has run.
+func (h *hook) age() time.Duration { return time.Duration(host.SinceBoot() - h.began) }
+
+// wokenRecipient is the session as far as it is known before it takes the entry
+// up.
+func (h *hook) wokenRecipient(spill string) inbox.Recipient {
+	e := h.evidence()
+	e.wakeEvidence = wakeEvidence{
+		Woken: true, Spill: spill, ClientStart: host.ProcessStart(claude.PID()), Namespace: host.PIDNamespace(),
+	}
+	return inbox.Recipient{SessionID: h.input.SessionID, Evidence: e.encode()}
+}
