@@ -57,6 +57,9 @@ func (h *hook) wakeTick(ctx context.Context, still inbox.Mark) (outcome, error) 
 // decideWake takes the next entry, if this hook is still the one that waits and
 // the session is idle.
 func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
+	if d := tx.InFlight(); d != nil && h.offer != nil && evidenceOf(d) == h.offer.evidence {
+		return delivered, h.offer.text, nil // committed after all
+	}
 	w, err := tx.Waiter()
 	if err != nil {
 		return 0, "", err
@@ -78,11 +81,20 @@ func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, erro
 	if err != nil {
 		return 0, "", err
 	}
-	if _, err := tx.Deliver(e, h.wokenRecipient(spill)); err != nil {
+	d, err := tx.Deliver(e, h.wokenRecipient(spill))
+	if err != nil {
 		return 0, "", err
 	}
+	h.offer = &offer{evidenceOf(d), text}
 	tx.StopWaiting()
 	return delivered, text, nil
+}
+
+// offer is a delivery that this hook wanted to commit. Where it cannot tell
+// whether it did, the next look finds it in flight, and nobody else hands it over.
+type offer struct {
+	evidence evidence
+	text     string
 }
 
 // sessionIsReady reports whether the session may be woken: it has not told of its

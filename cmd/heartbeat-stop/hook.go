@@ -80,6 +80,7 @@ type hook struct {
 	// waiter is the name by which this hook waits in the background, and wakeText
 	// what it then wakes the session with.
 	waiter, wakeText string
+	offer            *offer // nil before the first
 	complained       string // the error that was said last
 	// settled is the entry that the transaction settles, nil for none.
 	settled *inbox.Delivery

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
 )
@@ -32,6 +35,7 @@ func TestMain(m *testing.M) {
 		"parent":             parent,
 		"panic-aside":        panicAside,
 		"signal-amid":        signalAmid,
+		"uncertain":          uncertain,
 	})
 }
 
@@ -105,6 +109,24 @@ func signalAmid() {
 	disk.TestOnlyObserver = func(op disk.Op) error {
 		if op.Kind == disk.OpSync {
 			once()
+		}
+		return nil
+	}
+	main()
+}
+
+// uncertain is the command with a disk that fails while a delivery is committed,
+// and while that is taken back, and then works: nobody can tell whether it was.
+func uncertain() {
+	amid, over := false, false
+	disk.TestOnlyObserver = func(op disk.Op) error {
+		switch {
+		case over || filepath.Base(op.Path) != ".inbox-journal":
+		case op.Kind == disk.OpWrite && bytes.Contains(op.Data, []byte(`"woken":true`)):
+			amid = true
+		case amid:
+			over = op.Kind == disk.OpWrite
+			return unix.EIO
 		}
 		return nil
 	}
