@@ -52,15 +52,15 @@ var rewakeSituations = map[string]situation{
 	},
 	"turn failed": {
 		prepare: bound, args: rewake, env: noClient, stdin: fmt.Sprintf(failedTurn, "overloaded"),
-		then: []string{"resume"}, holds: failedOrNot,
+		then: []string{"resume"}, holds: failedOrNot(0),
 	},
 	"turn failed for good": {
 		prepare: bound, args: []string{"--rewake", "--max-attempts", "1"}, env: noClient, stdin: fmt.Sprintf(failedTurn, "invalid_request"),
-		then: []string{"resume"}, holds: failedOrNot,
+		then: []string{"resume"}, holds: failedOrNot(1),
 	},
 	"paused by authentication": {
 		prepare: bound, args: rewake, env: noClient, stdin: fmt.Sprintf(failedTurn, "authentication_failed"),
-		then: []string{"resume"}, holds: failedOrNot,
+		then: []string{"resume"}, holds: failedOrNot(0),
 	},
 	"spilled": {
 		entries: "A\n" + tooLong + "\nC\n", turns: 1, args: rewake, stdin: crashStop("s0", true, "reply to A"),
@@ -69,6 +69,9 @@ var rewakeSituations = map[string]situation{
 	"spilled and answered": {
 		entries: tooLong + "\nB\nC\n", prepare: bound, args: rewake, stdin: crashStop("s0", false, "reply to "+tooLong),
 		wakes: true, holds: spilledWhole,
+	},
+	"spilled and answered to a hook that blocks": {
+		entries: tooLong + "\nB\nC\n", prepare: bound, stdin: crashStop("s0", false, "reply to "+tooLong), holds: spillGone,
 	},
 	"asked": {turns: 1, stdin: asking, holds: asksIfSaid},
 }
@@ -90,6 +93,9 @@ func inFlightOfWoken(t testing.TB, s situation, dir string, bound bool) {
 		to := h.wokenRecipient(spill)
 		e := evidenceOf(&inbox.Delivery{Evidence: to.Evidence})
 		e.Bound, e.Client, e.ClientStart = bound, 0, 0
+		if bound {
+			to.PromptID = h.input.PromptID
+		}
 		to.Evidence = e.encode()
 		_, err = tx.Deliver(entry, to)
 		require.NoError(t, err)
@@ -127,6 +133,7 @@ func promiseOfWake(status int, stderr string) {
 	if status != exitWake {
 		return
 	}
+	disktest.Promise("done")
 	text := strings.TrimSuffix(ownPreamble.ReplaceAllString(stderr, ""), "\n")
 	if file := spillNote.FindStringSubmatch(text); file != nil {
 		content, err := os.ReadFile(file[1])
@@ -178,6 +185,11 @@ func handedOverOrNot(t *testing.T, s situation, c disktest.Crash) {
 			w, err := tx.Waiter()
 			require.NoError(t, err)
 			assert.Nil(t, w, "it waits no more")
+			if _, answer, answers := strings.Cut(s.stdin, "reply to "); answers {
+				first := s.everything()[0]
+				require.True(t, strings.HasPrefix(answer, first))
+				assert.Equal(t, 1, readLedger(t, c.Dir).results[first])
+			}
 		} else if lived := c.Result.ExitCode == exitOK && c.Result.Signal == 0; lived && c.Result != (disktest.Result{}) {
 			t.Errorf("the hook left without an entry: %s", c.Result.Stderr)
 		}
@@ -200,20 +212,27 @@ func answeredByItsTurn(t *testing.T, s situation, c disktest.Crash) {
 	assert.Equal(t, 1, readLedger(t, c.Dir).results["A"])
 }
 
-// failedOrNot finds all that the failed turn leaves, or nothing of it.
-func failedOrNot(t *testing.T, s situation, c disktest.Crash) {
-	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
-		b, err := tx.Backoff()
-		require.NoError(t, err)
-		p, err := tx.Paused()
-		require.NoError(t, err)
-		session, err := tx.Session("s0")
-		require.NoError(t, err)
-		held := b != nil || p != nil
-		assert.Equal(t, held, tx.InFlight() == nil, "settled, and held, in one")
-		assert.Equal(t, held, session.Failure != nil)
+// failedOrNot finds all that the failed turn leaves, or nothing of it, and that many
+// letters.
+func failedOrNot(letters int) func(*testing.T, situation, disktest.Crash) {
+	return func(t *testing.T, s situation, c disktest.Crash) {
+		held := false
+		s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
+			b, err := tx.Backoff()
+			require.NoError(t, err)
+			p, err := tx.Paused()
+			require.NoError(t, err)
+			session, err := tx.Session("s0")
+			require.NoError(t, err)
+			held = b != nil || p != nil
+			assert.Equal(t, held, tx.InFlight() == nil, "settled, and held, in one")
+			assert.Equal(t, held, session.Failure != nil)
+		})
 		assert.True(t, held || !done(c), "it was said")
-	})
+		if held {
+			assert.Equal(t, letters, readLedger(t, c.Dir).letters["A"])
+		}
+	}
 }
 
 // spilledWhole finds the whole text in the file that the entry in flight names,
@@ -235,6 +254,17 @@ func spilledWhole(t *testing.T, s situation, c disktest.Crash) {
 	names, err := filepath.Glob(filepath.Join(c.Dir, ".woken-*"))
 	require.NoError(t, err)
 	assert.Len(t, names, kept)
+}
+
+// spillGone finds no file that compact would leave, as nothing is spilled any more.
+func spillGone(t *testing.T, s situation, c disktest.Crash) {
+	if printedBy(c) == "B" {
+		assert.NotContains(t, c.Result.Stderr, "nothing was changed", "it delivered")
+		inProcess(t, s.command(c.Dir, []string{"compact"}), "")
+		names, err := filepath.Glob(filepath.Join(c.Dir, ".woken-*"))
+		require.NoError(t, err)
+		assert.Empty(t, names)
+	}
 }
 
 // asksIfSaid finds the question that was confirmed.

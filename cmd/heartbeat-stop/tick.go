@@ -78,7 +78,7 @@ func (h *hook) transact(ctx context.Context, decide func(*inbox.Tx) (outcome, st
 		err = hand(text)
 	}
 	if err == nil {
-		err = forgetSpill(h.box, h.settled)
+		h.forgetSpill()
 	}
 	return o, errors.Join(err, h.end(tx))
 }

@@ -51,16 +51,18 @@ func spillPath(box *inbox.Inbox, entryID string) string {
 	return filepath.Join(box.Dir(), spillPrefix+entryID[:min(12, len(entryID))]+spillSuffix)
 }
 
-// forgetSpill takes the file of an entry away that was settled. Should that be
-// missed, it lies there until the entry is delivered again, or compact is run.
-func forgetSpill(box *inbox.Inbox, d *inbox.Delivery) error {
-	if d == nil {
-		return nil
+// forgetSpill takes the file of an entry away that was settled. What is committed
+// and handed over by then stands: should it be missed, the file lies there until the
+// entry is delivered again, or compact or recover is run.
+func (h *hook) forgetSpill() {
+	if h.settled == nil {
+		return
 	}
-	if name := spillName(d); isSpill(name) {
-		return disk.Remove(filepath.Join(box.Dir(), name))
+	if name := spillName(h.settled); isSpill(name) {
+		if err := disk.Remove(filepath.Join(h.box.Dir(), name)); err != nil {
+			h.note("%v: compact takes it away", err)
+		}
 	}
-	return nil
 }
 
 // forgetSpills takes away what was spilled for other entries than the one in
