@@ -170,11 +170,24 @@ func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 		return 0, err
 	}
 	if d := tx.InFlight(); d != nil {
-		if evidenceOf(d).clientGone() {
-			if err := h.settleEntry(tx, orphaned); err != nil {
+		if v := h.judgeAtStart(d); v != pending {
+			if err := h.settleEntry(tx, v); err != nil {
 				return 0, err
 			}
 		}
 	}
 	return 0, nil
+}
+
+// judgeAtStart says what the start of this session tells of the entry in flight. A
+// turn that a person ended, by clearing the session, has no Stop.
+func (h *hook) judgeAtStart(d *inbox.Delivery) verdict {
+	e := evidenceOf(d)
+	switch {
+	case e.clientGone():
+		return orphaned
+	case h.input.Source == "clear" && e.Bound && h.input.SessionID != d.SessionID && h.sameClient(d, e):
+		return interrupted
+	}
+	return pending
 }
