@@ -1,0 +1,116 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/host"
+)
+
+// waitingSince is a hook that has waited for that long, after an event of session
+// s0 in a client that nobody names.
+func waitingSince(t *testing.T, s situation, dir, event string, age time.Duration) *hook {
+	t.Helper()
+	t.Setenv("CLAUDE_PID", "")
+	s.commit(t, dir, func(_ *inbox.Inbox, tx *inbox.Tx) { require.NoError(t, tx.Wait("w", "s0")) })
+	box, err := inbox.Open(s.inbox(dir), inbox.Options{})
+	require.NoError(t, err)
+	return &hook{
+		box: box, began: host.SinceBoot() - int64(age), waiter: "w", streams: streams{err: new(keptNotes)},
+		input: &claude.Input{Event: event, SessionID: "s0", PromptID: "p1"},
+	}
+}
+
+// What the session was to take up and did not reaches it again, once its turn has
+// been over for a while. That does not count.
+func TestNotTakenUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		bound bool
+		age   time.Duration
+		want  outcome
+	}{
+		"at once":           {false, 0, held},
+		"shortly after":     {false, takeUpWait - 5*time.Second, held},
+		"after a while":     {false, takeUpWait + time.Second, delivered},
+		"taken up long ago": {true, 1000 * time.Hour, held},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, dir := situation{}, t.TempDir()
+			s.setup(t, dir)
+			inFlightOfWoken(t, s, dir, c.bound)
+			h := waitingSince(t, s, dir, claude.EventStop, c.age)
+			o, err := h.wakeTick(t.Context(), inbox.Mark{})
+			require.NoError(t, err)
+			assert.Equal(t, c.want, o)
+			events := jsonLines[inbox.Event](t, h.box.EventsPath())
+			s.settle(t, dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
+				require.NotNil(t, tx.InFlight())
+				assert.Equal(t, "A", tx.InFlight().Text())
+				assert.Equal(t, 1, tx.InFlight().Attempt)
+			})
+			if c.want == held {
+				assert.Empty(t, events)
+				assert.Equal(t, !c.bound, h.again > 0, "it looks again where time changes something")
+				return
+			}
+			assert.Contains(t, h.wakeText, "\n\nA")
+			require.Len(t, events, 1)
+			assert.Equal(t, inbox.EventRedelivered, events[0].Event)
+			assert.True(t, events[0].Uncounted)
+		})
+	}
+}
+
+// A session that has just started is left the time to ask for what it was started
+// with; one whose turn has ended is woken at once, and one that has ended never.
+func TestSessionIsLeftTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		event string
+		age   time.Duration
+		ended bool
+		want  outcome
+	}{
+		"just started":      {claude.EventSessionStart, 0, false, held},
+		"started":           {claude.EventSessionStart, startWait + time.Second, false, delivered},
+		"its turn ended":    {claude.EventStop, 0, false, delivered},
+		"its turn failed":   {claude.EventStopFailure, 0, false, delivered},
+		"it ended":          {claude.EventStop, time.Hour, true, held},
+		"it ended at start": {claude.EventSessionStart, time.Hour, true, held},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, dir := situation{}, t.TempDir()
+			s.setup(t, dir)
+			s.commit(t, dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
+				require.NoError(t, tx.StartSession("s0", 0))
+				if c.ended {
+					require.NoError(t, tx.EndSession("s0"))
+				}
+			})
+			o, err := waitingSince(t, s, dir, c.event, c.age).wakeTick(t.Context(), inbox.Mark{})
+			require.NoError(t, err)
+			assert.Equal(t, c.want, o)
+		})
+	}
+}
+
+// Whoever waits under another name is another one.
+func TestAnotherOneWaits(t *testing.T) {
+	s, dir := situation{}, t.TempDir()
+	s.setup(t, dir)
+	h := waitingSince(t, s, dir, claude.EventStop, 0)
+	h.waiter = "v"
+	o, err := h.wakeTick(t.Context(), inbox.Mark{})
+	require.NoError(t, err)
+	assert.Equal(t, leave, o)
+	s.settle(t, dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
+		assert.Nil(t, tx.InFlight())
+		w, err := tx.Waiter()
+		require.NoError(t, err)
+		assert.Equal(t, "w", w.Name)
+	})
+}
