@@ -34,7 +34,7 @@ func cmdClient(ts *testscript.TestScript, neg bool, args []string) {
 func cmdLater(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) >= 4, "later NAME EVENT SESSION PROMPT [MEMBER=TEXT...] [-- FLAG...]")
 	stdin, flags := eventInput(ts, args[1:])
-	hook := cmp.Or(ts.Getenv("HOOK"), "heartbeat-stop")
+	hook := cmp.Or(ts.Getenv("PROGRAM"), "heartbeat-stop")
 	b := &background{cmd: command(ts, hook, append([]string{"--inbox", ts.Getenv("INBOX"), "--rewake"}, flags...)...)}
 	b.cmd.Stdin = bytes.NewReader(stdin)
 	beside(ts, args[0], b)
