@@ -94,6 +94,7 @@ func TestKillThenPowerLoss(t *testing.T) {
 	}
 	for name, rounds := range map[string]int{
 		"acknowledge and deliver": 0, "orphan to dead letter": 0, "recover deadletter": 0, "recover retry": 0, "send": 0,
+		"bound": disktest.OnlySynced, "turn failed": disktest.OnlySynced,
 		"promoted by a stop": disktest.OnlySynced, "requeue": disktest.OnlySynced, "purge": disktest.OnlySynced, "compact": disktest.OnlySynced,
 	} {
 		s := situations[name]
