@@ -55,7 +55,7 @@ func TestNotTakenUp(t *testing.T) {
 			})
 			if c.want == held {
 				assert.Empty(t, events)
-				assert.Equal(t, !c.bound, h.again > 0, "it looks again where time changes something")
+				assert.Positive(t, h.again, "it looks again, since the session that is at it may die")
 				return
 			}
 			assert.Contains(t, h.wakeText, "\n\nA")
