@@ -27,7 +27,7 @@ func (h *hook) awaitEntry(ctx context.Context, w *inbox.Watcher) error {
 		case errors.Is(err, errSessionGone):
 			return err
 		case err != nil:
-			h.complainOnce(err)
+			h.tellOnce(err)
 			h.lookAgainIn(retry)
 			retry = min(2*retry, maxRetry)
 		default:

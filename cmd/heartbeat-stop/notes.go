@@ -1,6 +1,11 @@
 package main
 
-import "bytes"
+import (
+	"bytes"
+
+	"heartbeat/cmd/heartbeat-stop/why"
+	"heartbeat/inbox"
+)
 
 // keptNotes keeps what is said while nobody may hear it, up to a bound: a hook in
 // the background may live for weeks.
@@ -14,10 +19,23 @@ func (k *keptNotes) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// complainOnce leaves out what was said last.
-func (h *hook) complainOnce(err error) {
-	if said := err.Error(); said != h.complained {
-		h.complained = said
-		h.complain(err)
+// complainOnce leaves out what was said last, and reports whether it did not.
+func (h *hook) complainOnce(err error) bool {
+	said := err.Error()
+	if said == h.complained {
+		return false
+	}
+	h.complained = said
+	h.complain(err)
+	return true
+}
+
+// tellOnce is complainOnce for an error of which nobody would hear while the
+// session sleeps: it is recorded, if that is possible, for status and log.
+func (h *hook) tellOnce(err error) {
+	if h.complainOnce(err) {
+		h.record(func(tx *inbox.Tx) error {
+			return tx.FailSession(h.input.SessionID, why.HookError, oneLine(err.Error()))
+		})
 	}
 }

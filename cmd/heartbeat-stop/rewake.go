@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"heartbeat/cmd/heartbeat-stop/why"
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/host"
@@ -113,7 +114,7 @@ func (h *hook) wakeable() error {
 	switch {
 	case !claude.CanBeWoken():
 		in := h.input
-		h.record(func(tx *inbox.Tx) error { return tx.FailSession(in.SessionID, "rewake", errNotWakeable.Error()) })
+		h.record(func(tx *inbox.Tx) error { return tx.FailSession(in.SessionID, why.CannotWake, errNotWakeable.Error()) })
 		return errNotWakeable
 	case claude.PID() == 0 && h.parent <= 1:
 		return errNoClient

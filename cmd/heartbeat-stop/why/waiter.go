@@ -31,6 +31,9 @@ func (f Facts) idle() string {
 // waking is about entries that somebody in the background takes.
 func (f Facts) waking(w *Waiter, waits string) (State, string) {
 	name := sessionName(w.SessionID)
+	if s := f.session(w.SessionID); s != nil && s.Failure != nil && s.Failure.Error == HookError && s.Failure.At.After(w.Since) {
+		return SessionDown, fmt.Sprintf("%s, and process %d, which is to wake %s, met an error at %s (%s): it tries again, within a minute once that is mended", waits, w.PID, name, words.Stamp(s.Failure.At), s.Failure.Message)
+	}
 	if w.Life == Alive {
 		return Waking, fmt.Sprintf("%s, and %s takes what is next within moments: process %d waits in the background to wake it", waits, name, w.PID)
 	}
@@ -46,12 +49,15 @@ func (f Facts) wakerGone(current *Session) bool {
 	return current == nil || current.ID == f.Waiter.SessionID && current.runs()
 }
 
-// refusedWake is how the hook calls the error of a session that cannot be woken.
-const refusedWake = "rewake"
+// How a hook calls its own errors, where it records them with the session.
+const (
+	CannotWake = "rewake" // the session ends with its turn
+	HookError  = "hook"   // an entry could not be handed over; the hook tries again
+)
 
 // refused reports whether a session cannot be woken, although it is wired so.
 func (f Facts) refused(s *Session) bool {
-	return s.Failure != nil && s.Failure.Error == refusedWake && f.since(s).Before(s.Failure.At)
+	return s.Failure != nil && s.Failure.Error == CannotWake && f.since(s).Before(s.Failure.At)
 }
 
 // runs reports whether a session goes on, as far as is known.
