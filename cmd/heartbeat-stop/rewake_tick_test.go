@@ -114,3 +114,26 @@ func TestAnotherOneWaits(t *testing.T) {
 		assert.Equal(t, "w", w.Name)
 	})
 }
+
+// A session died over an entry that is in a file. The one that is woken in its place
+// finds the file.
+func TestSpilledAgain(t *testing.T) {
+	s, dir := situation{entries: tooLong + "\n"}, t.TempDir()
+	s.setup(t, dir)
+	inFlightOfWoken(t, s, dir, true)
+	s.commit(t, dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
+		d := tx.InFlight()
+		e := evidenceOf(d)
+		e.Client, e.ClientStart = 99_999_999, 1
+		require.NoError(t, tx.Bind(inbox.Recipient{SessionID: "dead", PromptID: "p", Evidence: e.encode()}))
+	})
+	h := waitingSince(t, s, dir, claude.EventStop, 0)
+	h.orphan = orphanFlags{policy: "retry", maxAttempts: 3}
+	o, err := h.wakeTick(t.Context(), inbox.Mark{})
+	require.NoError(t, err)
+	require.Equal(t, delivered, o)
+	s.settle(t, dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
+		assert.Equal(t, 2, tx.InFlight().Attempt)
+		assert.FileExists(t, evidenceOf(tx.InFlight()).Spill)
+	})
+}

@@ -78,7 +78,7 @@ func (h *hook) transact(ctx context.Context, decide func(*inbox.Tx) (outcome, st
 		err = hand(text)
 	}
 	if err == nil {
-		h.forgetSpill()
+		h.forgetSpill(tx.InFlight())
 	}
 	return o, errors.Join(err, h.end(tx))
 }

@@ -53,12 +53,14 @@ func spillPath(box *inbox.Inbox, entryID string) string {
 
 // forgetSpill takes the file of an entry away that was settled. What is committed
 // and handed over by then stands: should it be missed, the file lies there until the
-// entry is delivered again, or compact or recover is run.
-func (h *hook) forgetSpill() {
+// entry is delivered again, or compact or recover is run. The entry in flight may be
+// that very one.
+func (h *hook) forgetSpill(inFlight *inbox.Delivery) {
 	if h.settled == nil {
 		return
 	}
-	if name := spillName(h.settled); isSpill(name) {
+	name := spillName(h.settled)
+	if isSpill(name) && (inFlight == nil || spillName(inFlight) != name) {
 		if err := disk.Remove(filepath.Join(h.box.Dir(), name)); err != nil {
 			h.note("%v: compact takes it away", err)
 		}
