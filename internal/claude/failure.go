@@ -33,6 +33,7 @@ const (
 const (
 	serverError    = "server_error"
 	unknownFailure = "unknown"
+	invalidRequest = "invalid_request"
 )
 
 var (
@@ -55,7 +56,7 @@ var failures = [...]struct {
 	{"billing_error", &person},
 	{"rate_limit", &limited},
 	{"overloaded", &limited},
-	{"invalid_request", &suspect},
+	{invalidRequest, &suspect},
 	{"model_not_found", &person},
 	{serverError, &suspect},
 	{unknownFailure, &suspect},
@@ -79,22 +80,26 @@ func FailureNames() []string {
 // The message matters where the name says too little. Measured on 2.1.329: HTTP
 // 529 is a server_error ("API Error: 529 Overloaded. This is a server-side
 // issue, usually temporary"), and so is a server that cannot be reached; 400 is
-// unknown; 429 is a rate_limit ("API Error: Request rejected (429)"), 401 and
+// unknown or, with words of the client's own, an invalid_request; 429 is a rate_limit ("API Error: Request rejected (429)"), 401 and
 // 403 are authentication_failed, and 404 is model_not_found.
 func RemedyFor(name, message string) Remedy {
 	for _, f := range failures {
-		if f.name == name && name != serverError && name != unknownFailure {
+		if f.name == name && name != serverError && name != unknownFailure && name != invalidRequest {
 			return *f.remedy
 		}
 	}
 	text := strings.ToLower(message)
 	status := httpStatus(text)
 	switch {
+	case name != serverError && (status == 402 || containsAny(text, stuck[:])):
+		return person
+	case name == invalidRequest:
+		return suspect
 	case name != serverError && (status == 429 || showsLimit(text)):
 		return limited
 	case status >= 400 && status < 500 && status != 408:
 		return suspect // the API was there, and refused what it was sent
-	case status == 529 || containsAny(text, outages[:]):
+	case status >= 502 && status <= 504 || status == 529 || containsAny(text, outages[:]):
 		return outage
 	}
 	return suspect
@@ -138,6 +143,14 @@ func httpStatus(text string) int {
 // has status 400. Limits on the length of a request are another matter.
 func showsLimit(text string) bool {
 	return containsAny(text, limits[:]) || strings.Contains(text, "hit your ") && strings.Contains(text, "limit")
+}
+
+// stuck are errors that every further entry would meet as well, until a person
+// changes the account, or makes the conversation shorter: the client's words in
+// 2.1.329, for errors that it calls invalid_request or unknown.
+var stuck = [...]string{
+	"disabled organization", "organization has been disabled", "credit balance is too low", "usage credits ran out",
+	"prompt is too long", "request too large (max",
 }
 
 var limits = [...]string{"rate limit", "rate_limit", "rate-limit", "usage limit", "too many requests"}

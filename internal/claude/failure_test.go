@@ -51,6 +51,18 @@ func TestRemedyHeedsTheNameFirst(t *testing.T) {
 	}
 }
 
+// What the client calls an invalid request, every further entry may meet as well.
+func TestRemedyOfAnInvalidRequest(t *testing.T) {
+	for message, want := range map[string]claude.Remedy{
+		"Your ANTHROPIC_API_KEY belongs to a disabled organization · Update or unset the environment variable": pausing,
+		"Prompt is too long · the request is ~250000 tokens (limit 200000)":                                    pausing,
+		"Request too large (max 32MB). Accumulated images and attachments in the conversation pushed it over":  pausing,
+		"API Error: 400 tools.0.input_schema: Field required":                                                  counting,
+	} {
+		assert.Equal(t, want, claude.RemedyFor("invalid_request", message), message)
+	}
+}
+
 func TestRemedyOfAServerError(t *testing.T) {
 	for message, want := range map[string]claude.Remedy{
 		// As the client puts them.
@@ -81,6 +93,9 @@ func TestRemedyOfAServerError(t *testing.T) {
 		"OVERLOADED":                             waiting,
 		"HTTP 529":                               waiting,
 		"API Error: 504 Gateway Timeout":         waiting,
+		"API Error: 503 Service unavailable":     waiting,
+		"API Error: 502":                         waiting,
+		"API Error: 505":                         counting,
 		"API Error: 5290 bytes":                  counting,
 		"API Error: 500 request req_529 failed":  counting,
 		"API Error: 500 after a rate limit of 1": counting,
@@ -94,11 +109,12 @@ func TestRemedyOfAServerError(t *testing.T) {
 
 func TestRemedyOfAnUnknownFailure(t *testing.T) {
 	for message, want := range map[string]claude.Remedy{
-		"API Error: 400 messages: at least one message is required":          counting,
-		"API Error: 400 the tool fetch failed to validate":                   counting,
-		"API Error: 413 request too large: the upload timed out":             counting,
-		"API Error: Usage credits ran out before the response was finished.": counting,
-		"API Error": counting,
+		"API Error: 400 messages: at least one message is required":                 counting,
+		"API Error: 400 the tool fetch failed to validate":                          counting,
+		"API Error: 413 request too large: the upload timed out":                    counting,
+		"API Error: Usage credits ran out before the response was finished.":        pausing,
+		"API Error: 402 payment required":                                           pausing,
+		"API Error":                                                                 counting,
 		"input length and max_tokens exceed context limit: 190000 + 20000 > 200000": counting,
 		"API Error: Request rejected (429) · slow down":                             slowed,
 		"API Error: 429 Too Many Requests":                                          slowed,
