@@ -3,28 +3,25 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
 	recovery "heartbeat/recover"
 )
+
+// What the flags of all commands share goes by short names here.
+type span = cli.Span
+
+func newFlags(name string) *pflag.FlagSet { return cli.NewFlags(name) }
 
 const inboxVariable = "HEARTBEAT_INBOX"
 
 var errNoInbox = errors.New("no inbox: name it with --inbox PATH or in " + inboxVariable)
-
-func newFlags(name string) *pflag.FlagSet {
-	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	f.SortFlags = false
-	f.Usage = func() {} // errors get a sentence, not the whole help
-	return f
-}
 
 func addInbox(f *pflag.FlagSet, path *string) {
 	f.StringVar(path, "inbox", os.Getenv(inboxVariable), "path of the JSONL inbox (also "+inboxVariable+")")
@@ -37,24 +34,6 @@ func openInbox(path string, lockWait time.Duration) (*inbox.Inbox, error) {
 	}
 	return inbox.Open(path, inbox.Options{LockWait: lockWait})
 }
-
-// span is a flag of whole or broken seconds, or a Go duration.
-type span time.Duration
-
-func (s *span) Set(text string) error {
-	d, err := time.ParseDuration(text)
-	if seconds, numErr := strconv.ParseFloat(text, 64); numErr == nil && math.Abs(seconds) < math.MaxInt64/1e9 {
-		d, err = time.Duration(seconds*float64(time.Second)), nil
-	}
-	if err != nil || d < 0 {
-		return errors.New("it takes seconds or a duration, such as 300, 0.5 or 5m")
-	}
-	*s = span(d)
-	return nil
-}
-
-func (s *span) String() string { return time.Duration(*s).String() }
-func (s *span) Type() string   { return "duration" }
 
 // choice is a flag that takes one of a few words.
 type choice struct {

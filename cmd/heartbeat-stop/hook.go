@@ -11,6 +11,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/host"
 )
@@ -97,10 +98,10 @@ func runHook(args []string, s streams) int {
 	switch {
 	case err != nil:
 	case h.help:
-		fmt.Fprint(s.out, hookPage(flags).help())
+		fmt.Fprint(s.out, hookPage(flags).Help())
 		return exitOK
 	case h.version:
-		fmt.Fprintln(s.out, versionLine())
+		fmt.Fprintln(s.out, cli.VersionLine(commandName))
 		return exitOK
 	default:
 		err = h.check(flags, flags.Args())

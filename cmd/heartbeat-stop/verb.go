@@ -99,7 +99,7 @@ func (v verb) run(args []string, s streams) int {
 		err = usageError{err}
 	}
 	if err == nil && *help {
-		fmt.Fprint(s.out, v.page(flags).help())
+		fmt.Fprint(s.out, v.page(flags).Help())
 		return exitOK
 	}
 	if err == nil {

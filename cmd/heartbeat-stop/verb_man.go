@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/pflag"
+
+	"heartbeat/internal/cli"
 )
 
 func manVerb(others []verb) verb {
@@ -52,7 +54,7 @@ func printManual(args []string, s streams) error {
 		}
 		p = v.ownPage()
 	}
-	_, err := fmt.Fprint(s.out, p.manual())
+	_, err := fmt.Fprint(s.out, p.Manual())
 	return err
 }
 
@@ -61,7 +63,7 @@ func writeManuals(dir string, s streams) error {
 	err := os.MkdirAll(dir, 0o755)
 	for _, p := range pages {
 		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, p.manualName()+".1"), []byte(p.manual()), 0o644)
+			err = os.WriteFile(filepath.Join(dir, p.ManualName()+".1"), []byte(p.Manual()), 0o644)
 		}
 	}
 	if err != nil {
@@ -72,8 +74,8 @@ func writeManuals(dir string, s streams) error {
 }
 
 // allPages are those of the command and of all its verbs.
-func allPages() []page {
-	pages := []page{ownPage()}
+func allPages() []cli.Page {
+	pages := []cli.Page{ownPage()}
 	for _, v := range verbs() {
 		pages = append(pages, v.ownPage())
 	}
@@ -81,9 +83,9 @@ func allPages() []page {
 }
 
 // ownPage is the command's, with the flags it would be run with.
-func ownPage() page { return hookPage((&hookFlags{}).set()) }
+func ownPage() cli.Page { return hookPage((&hookFlags{}).set()) }
 
-func (v verb) ownPage() page {
+func (v verb) ownPage() cli.Page {
 	flags, _, _ := v.built()
 	return v.page(flags)
 }

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// Build is what the running command was built from.
+type Build struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Time     string `json:"time,omitempty"`
+	Go       string `json:"go"`
+	// Static is false for a build with cgo, which takes longer to start.
+	Static bool `json:"static"`
+}
+
+// ReadBuild asks the running command.
+func ReadBuild() Build {
+	b := Build{Version: "(devel)", Go: runtime.Version()}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if info.Main.Version != "" {
+		b.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		case "vcs.time":
+			b.Time = s.Value
+		case "CGO_ENABLED":
+			b.Static = s.Value == "0"
+		}
+	}
+	return b
+}
+
+// VersionLine is what --version shows of the command.
+func VersionLine(command string) string {
+	b := ReadBuild()
+	line := command + " " + b.Version
+	if b.Revision != "" {
+		line += " " + b.Revision[:min(12, len(b.Revision))]
+		if b.Modified {
+			line += "+changes"
+		}
+	}
+	return fmt.Sprintf("%s (%s, %s/%s)", line, b.Go, runtime.GOOS, runtime.GOARCH)
+}

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// ManualName is what man(1) calls the page: heartbeat-stop-send.
+func (p Page) ManualName() string { return strings.ReplaceAll(p.Command, " ", "-") }
+
+// Manual is the page for man(1), in roff.
+func (p Page) Manual() string {
+	r := &roff{}
+	r.title(p.ManualName())
+	r.section("NAME")
+	r.text(p.ManualName() + " - " + p.Short)
+	p.synopsis(r)
+	r.section("DESCRIPTION")
+	r.prose(p.Long)
+	r.section("FLAGS")
+	p.Flags.VisitAll(func(f *pflag.Flag) { r.item(flagTag(f), flagText(f)) })
+	p.list(r, "VERBS", "", p.Verbs)
+	r.section("EXIT STATUS")
+	r.prose(p.Status)
+	p.list(r, "ENVIRONMENT", "", p.Environment)
+	p.list(r, "FILES", p.FilesIntro, p.Files)
+	r.section("EXAMPLES")
+	r.literal(p.Example)
+	p.seeAlso(r)
+	return r.String()
+}
+
+func (p Page) synopsis(r *roff) {
+	r.section("SYNOPSIS")
+	for i, u := range p.Usage {
+		if i > 0 {
+			r.WriteString(".br\n")
+		}
+		fmt.Fprintf(r, "%s %s\n", bold(p.Command), escape(u))
+	}
+}
+
+func flagTag(f *pflag.Flag) string {
+	tag := bold("--" + f.Name)
+	if f.Shorthand != "" {
+		tag = bold("-"+f.Shorthand) + ", " + tag
+	}
+	if value, _ := pflag.UnquoteUsage(f); value != "" {
+		tag += " " + italic(value)
+	}
+	return tag
+}
+
+func flagText(f *pflag.Flag) string {
+	_, text := pflag.UnquoteUsage(f)
+	switch f.DefValue {
+	case "", "0", "false", "[]": // says nothing, and the help leaves it out as well
+		return text
+	}
+	return fmt.Sprintf("%s (default %s)", text, f.DefValue)
+}
+
+func (p Page) list(r *roff, title, intro string, items []Item) {
+	if len(items) == 0 {
+		return
+	}
+	r.section(title)
+	if intro != "" {
+		r.text(intro)
+	}
+	for _, i := range items {
+		r.item(bold(i.Name), i.What)
+	}
+}
+
+func (p Page) seeAlso(r *roff) {
+	r.section("SEE ALSO")
+	for i, name := range p.SeeAlso {
+		comma := ","
+		if i == len(p.SeeAlso)-1 {
+			comma = ""
+		}
+		fmt.Fprintf(r, "%s(1)%s\n", bold(name), comma)
+	}
+}

@@ -1,0 +1,29 @@
+package cli_test
+
+import (
+	"strings"
+	"testing"
+
+	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/clitest"
+)
+
+// awkward are lines that roff would not print as they stand.
+var awkward = []string{
+	`.TH is no request here`, `'br is none either`, `a back\slash, \fBand\fR \n[.x] \" two`, `...`,
+	`it's "quoted" and ` + "`so`", `--flag -f a-b --`, `~/x^y`, `naïve → 50 % (100 €)`, `\`, `.`, `'`, `\.`,
+}
+
+// awkwardPage says them wherever a page says anything.
+func awkwardPage() cli.Page {
+	flags := cli.NewFlags("awkward")
+	flags.String("dot-file", `.\x"`, ".SH, with a `.value` and a \\")
+	return cli.Page{
+		Command: "heartbeat-stop a-b", Short: strings.Join(awkward, " "),
+		Long:  strings.Join(awkward, "\n\n") + "\n\n  laid out\n    by hand\n.so",
+		Usage: awkward, Example: strings.Join(awkward, "\n"), Flags: flags, Status: strings.Join(awkward, "\n\n"),
+		Files: []cli.Item{{Name: ".dot", What: ".what"}}, Verbs: []cli.Item{{Name: ".verb", What: "'short"}},
+	}
+}
+
+func TestAnAwkwardPage(t *testing.T) { clitest.CheckPages(t, awkwardPage()) }
