@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/cli/clitest"
+)
+
+// TestMain makes the test binary the command itself where a script runs it, and
+// some others that are run in its terminal.
+func TestMain(m *testing.M) {
+	if os.Getenv("GORACE") == "" {
+		// The race detector would have each child sleep for a second at its end.
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // best effort: it only takes longer
+	}
+	testscript.Main(m, map[string]func(){
+		"heartbeat-launch": main,
+		"flood":            flood,
+	})
+}
+
+// flood prints that many megabytes of lines, and then a last one. A program that
+// is held up says so in its status.
+func flood() {
+	megabytes, err := strconv.Atoi(os.Args[1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	block := strings.Repeat(strings.Repeat("x", 1022)+"\r\n", 64)
+	for range megabytes * 16 {
+		if _, err := os.Stdout.WriteString(block); err != nil {
+			os.Exit(1)
+		}
+	}
+	if len(os.Args) > 2 {
+		if err := os.WriteFile(os.Args[2], nil, 0o600); err != nil {
+			os.Exit(1)
+		}
+	}
+	fmt.Print("the end\r\n")
+}
+
+func TestManPage(t *testing.T) {
+	page := ownPage()
+	require.NotNil(t, page.Flags.Lookup("help"))
+	clitest.CheckPages(t, page)
+}

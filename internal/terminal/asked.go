@@ -1,0 +1,99 @@
+package terminal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// lookEvery is how often the file is looked for where the system sends no events.
+const lookEvery = 250 * time.Millisecond
+
+// asking waits for the file that ends a session.
+type asking struct {
+	path   string
+	seen   chan struct{}
+	events *fsnotify.Watcher // nil where there are none
+}
+
+// awaitFile waits for the file of Options.ExitSignal. One that an earlier session
+// left is taken away first.
+func awaitFile(s *session) (*asking, error) {
+	a := &asking{}
+	if s.ExitSignal == "" {
+		return a, nil
+	}
+	var err error
+	if a.path, err = filepath.Abs(s.ExitSignal); err != nil {
+		return nil, fmt.Errorf("exit signal %s: %w", s.ExitSignal, err)
+	}
+	dir := filepath.Dir(a.path)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("exit signal %s: there is no directory %s for it: make it first", s.ExitSignal, dir)
+	}
+	a.seen = make(chan struct{}, 1)
+	if a.events, err = fsnotify.NewWatcher(); err == nil {
+		if err = a.events.Add(dir); err != nil {
+			a.close()
+			a.events = nil
+		}
+	}
+	if err != nil {
+		s.Note("exit signal %s: the system sends no file events (%v): looking for it every %v instead", s.ExitSignal, err, lookEvery)
+	}
+	if err := a.remove(); err != nil {
+		a.close()
+		return nil, fmt.Errorf("exit signal: take away the file that is there already: %w: remove it, or name another one", err)
+	}
+	s.spawn(func() { a.wait(s.done) })
+	return a, nil
+}
+
+func (a *asking) remove() error {
+	if info, err := os.Lstat(a.path); err == nil && info.IsDir() {
+		return &fs.PathError{Op: "remove", Path: a.path, Err: errors.New("it is a directory")}
+	}
+	if err := os.Remove(a.path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// wait looks whenever something happens in the directory.
+func (a *asking) wait(done <-chan struct{}) {
+	var events <-chan fsnotify.Event
+	var errs <-chan error // events were lost: there may be news
+	var tick <-chan time.Time
+	if a.events != nil {
+		events, errs = a.events.Events, a.events.Errors
+	} else {
+		ticker := time.NewTicker(lookEvery)
+		defer ticker.Stop()
+		tick = ticker.C
+	}
+	for {
+		if _, err := os.Lstat(a.path); err == nil {
+			_ = a.remove() // whoever starts the next session does it otherwise
+			a.seen <- struct{}{}
+			return
+		}
+		select {
+		case <-events:
+		case <-errs:
+		case <-tick:
+		case <-done:
+			return
+		}
+	}
+}
+
+func (a *asking) close() {
+	if a.events != nil {
+		_ = a.events.Close() // nobody follows it any more
+	}
+}

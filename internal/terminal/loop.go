@@ -1,0 +1,69 @@
+package terminal
+
+import (
+	"os"
+	"syscall"
+	"time"
+)
+
+// loop waits for what comes, and does nothing while nothing does.
+func (s *session) loop() (Outcome, error) {
+	if s.Timeout > 0 {
+		s.timeout = time.NewTimer(s.Timeout)
+		defer s.timeout.Stop()
+	}
+	s.idle.begin(s.Idle)
+	defer s.idle.stop()
+	var failure error
+	for !s.over {
+		select {
+		case d := <-s.deaths:
+			s.bury(d)
+		case sig := <-s.signals:
+			s.handle(sig)
+		case <-s.asked:
+			s.stop(Outcome{Cause: Asked})
+		case <-channel(s.timeout):
+			s.stop(Outcome{Cause: TimedOut})
+		case <-channel(s.idle.timer):
+			s.lookIdle()
+		case <-channel(s.grace):
+			s.kill()
+		case <-channel(s.sweep):
+			s.sweepUp()
+		case failure = <-s.broken:
+			s.stop(Outcome{})
+		}
+	}
+	return s.outcome, failure
+}
+
+// channel is nil, which nothing ever comes from, without a timer.
+func channel(t *time.Timer) <-chan time.Time {
+	if t == nil {
+		return nil
+	}
+	return t.C
+}
+
+// endsSession reports whether that is what the signal is for.
+func endsSession(sig os.Signal) bool {
+	return sig == syscall.SIGINT || sig == syscall.SIGTERM || sig == syscall.SIGHUP
+}
+
+func (s *session) handle(sig os.Signal) {
+	switch {
+	case sig == syscall.SIGWINCH:
+		s.resize()
+	case sig == syscall.SIGCONT: // whoever had the terminal meanwhile left it as they like it
+		if err := s.caller.raw(); err != nil {
+			s.Note("%v", err)
+		}
+		s.resize()
+	case endsSession(sig):
+		if s.stopping {
+			s.kill()
+		}
+		s.stop(Outcome{Cause: Signalled, Signal: sig.(syscall.Signal)})
+	}
+}

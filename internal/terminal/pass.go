@@ -1,0 +1,60 @@
+package terminal
+
+import "time"
+
+const (
+	// drainPatience is how long nothing may come out of the terminal after the end
+	// of the session, where a process that is not of the session has it open; and
+	// drainLimit how long anything may.
+	drainPatience = 250 * time.Millisecond
+	drainLimit    = 5 * time.Second
+)
+
+// readTerminal reads what the command prints, until nobody has the terminal any
+// more.
+func (s *session) readTerminal() {
+	defer close(s.read)
+	buf := make([]byte, 64<<10)
+	for {
+		if s.draining.Load() {
+			_ = s.ptmx.SetReadDeadline(time.Now().Add(drainPatience)) // it can be given one
+		}
+		n, err := s.ptmx.Read(buf)
+		if n > 0 {
+			s.lastOutput.Store(int64(s.now()))
+			s.out.put(buf[:n])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// passKeys gives the command what is typed at the caller's terminal.
+func (s *session) passKeys() {
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := s.caller.typing.Read(buf)
+		if n > 0 {
+			if _, err := s.ptmx.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// drain passes on what is left in the terminal, once nobody is there to add to
+// it: the last one to have it open is this process.
+func (s *session) drain() {
+	s.draining.Store(true)
+	_ = s.ptmx.SetReadDeadline(time.Now().Add(drainPatience)) // of the read that is waiting
+	_ = s.tty.Close()                                         // the end of reading
+	select {
+	case <-s.read:
+	case <-time.After(drainLimit):
+	}
+	s.out.flush(s.signals)
+}

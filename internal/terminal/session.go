@@ -1,0 +1,155 @@
+package terminal
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Options say what is run, and what ends it.
+type Options struct {
+	Command []string // a name without a slash is looked for in the PATH of Env
+	Dir     string   // where it runs, and what a relative path of the command is relative to
+	Env     []string
+
+	Stdin, Stdout, Stderr *os.File // the caller's; only terminals and Stdout are used
+
+	// Size is that of the terminal where the caller has none to follow, or with
+	// FixedSize in any case.
+	Size      Size
+	FixedSize bool
+
+	Timeout    time.Duration // 0: none
+	Grace      time.Duration // from SIGTERM to SIGKILL
+	ExitSignal string        // a file whose appearance ends the session, "" for none
+	Idle       Idle
+
+	// Note is told, in a sentence each, what happens besides. It must not block.
+	Note func(format string, args ...any)
+}
+
+// Cause is why a session came to its end.
+type Cause int
+
+const (
+	Ended     Cause = iota // the command ended by itself
+	TimedOut               // after Options.Timeout
+	GaveUp                 // it stayed idle
+	Asked                  // by the file of Options.ExitSignal
+	Signalled              // by a signal to this process
+)
+
+// Outcome is how a session came to its end.
+type Outcome struct {
+	Cause  Cause
+	Status syscall.WaitStatus // the command's own
+	Signal syscall.Signal     // with Signalled
+}
+
+// session is one run.
+type session struct {
+	Options
+	caller     caller
+	ptmx, tty  *os.File
+	leader     int // the command's process id, and that of its group and session
+	strangers  map[int]bool
+	deaths     chan death
+	signals    chan os.Signal
+	asked      <-chan struct{}
+	broken     chan error
+	done       chan struct{} // closed at the end, for who might still want to tell something
+	out        *output
+	read       chan struct{} // closed once the terminal's output was read to its end
+	draining   atomic.Bool
+	lastOutput atomic.Int64 // since the start, as all times here
+	started    time.Time
+	idle       idleness
+	ending
+}
+
+// Run runs the command to its end. An error means that it was not run, unless it
+// is an internal one.
+func Run(o Options) (Outcome, error) {
+	s := &session{
+		Options: o, deaths: make(chan death), signals: make(chan os.Signal, 16), broken: make(chan error, 1),
+		done: make(chan struct{}), read: make(chan struct{}), started: time.Now(),
+	}
+	defer close(s.done)
+	path, err := s.find()
+	if err != nil {
+		return Outcome{}, err
+	}
+	asked, err := awaitFile(s)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer asked.close()
+	s.asked = asked.seen
+	s.caller = findCaller(o.Stdin, o.Stdout, o.Stderr)
+	if err := s.open(); err != nil {
+		return Outcome{}, err
+	}
+	defer s.ptmx.Close() // it hangs up, should anybody be left
+	defer s.tty.Close()
+	s.listen()
+	defer signal.Stop(s.signals)
+	defer s.caller.restore()
+	if err := s.caller.raw(); err != nil {
+		return Outcome{}, err
+	}
+	if err := s.start(path); err != nil {
+		return Outcome{}, err
+	}
+	defer s.abandon()
+	return s.run()
+}
+
+// run passes everything through, until the end.
+func (s *session) run() (Outcome, error) {
+	s.out = newOutput(s.Stdout, func(err error) {
+		s.Note("stdout does not take the output (%v): what it does not take is dropped, and the session goes on", err)
+	})
+	s.spawn(s.out.write)
+	s.spawn(s.readTerminal)
+	if s.caller.typing != nil {
+		s.spawn(s.passKeys)
+	}
+	outcome, err := s.loop()
+	s.drain()
+	return outcome, err
+}
+
+// listen asks for the signals that end a session or concern its terminal. One
+// that was ignored at the start, as under nohup, stays so. That of a broken pipe
+// is caught, since it would end this process; ignoring it would have the command
+// ignore it as well.
+func (s *session) listen() {
+	signal.Notify(s.signals, syscall.SIGPIPE, syscall.SIGWINCH, syscall.SIGCONT)
+	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} { // see endsSession
+		if !signal.Ignored(sig) {
+			signal.Notify(s.signals, sig)
+		}
+	}
+}
+
+// spawn runs something beside the loop. Its panic ends the session, and leaves
+// the caller's terminal as it was.
+func (s *session) spawn(run func()) {
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				select {
+				case s.broken <- fmt.Errorf("internal error: %v: please report it with this:\n%s", p, debug.Stack()):
+				default: // one is enough
+				}
+			}
+		}()
+		run()
+	}()
+}
+
+func (s *session) now() time.Duration { return time.Since(s.started) }

@@ -1,0 +1,82 @@
+package terminal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+)
+
+// open makes the terminal. This process holds on to the command's side of it as
+// well: a session whose processes have all closed it may still open it again.
+func (s *session) open() error {
+	ptmx, tty, err := pty.Open()
+	if err != nil {
+		return fmt.Errorf("open a terminal for the command: %w: the system has no PTY to give (is /dev/ptmx there, and devpts mounted?)", err)
+	}
+	defer ptmx.Close()
+	s.tty = tty
+	if s.ptmx, err = pollable(ptmx); err == nil {
+		s.caller.lend(tty)
+		err = pty.Setsize(s.ptmx, s.size())
+	}
+	if err != nil {
+		_ = tty.Close() // nobody uses it
+		return fmt.Errorf("set up a terminal for the command: %w", err)
+	}
+	return nil
+}
+
+// pollable is the same terminal as a file whose reads need no thread of their own
+// and can be given a deadline; the library sets its own to blocking.
+func pollable(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		_ = unix.Close(fd) // nobody uses it
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
+}
+
+// start starts the command, on a thread that lives as long as anybody of the
+// session: the kernel kills the command when the thread that started it ends.
+func (s *session) start(path string) error {
+	s.strangers = adopt()
+	started := make(chan error)
+	s.spawn(func() {
+		runtime.LockOSThread() // without unlocking: the thread ends with this
+		pid, err := syscall.ForkExec(path, s.Command, &syscall.ProcAttr{
+			Dir: s.Dir, Env: s.Env, Files: []uintptr{s.tty.Fd(), s.tty.Fd(), s.tty.Fd()}, Sys: attributes(),
+		})
+		s.leader = pid
+		started <- err
+		if err == nil {
+			s.reap(pid)
+		}
+	})
+	if err := <-started; err != nil {
+		return cannotRun(s.Command[0], err)
+	}
+	return nil
+}
+
+// cannotRun is what the kernel says of a command that was found.
+func cannotRun(name string, err error) error {
+	why := err.Error()
+	switch {
+	case errors.Is(err, unix.ENOEXEC):
+		why = "it is neither a program of this system nor a script with #! in its first line"
+	case errors.Is(err, unix.ENOENT):
+		why = "what would run it, as its first line or its loader has it, is not there"
+	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOMEM):
+		return fmt.Errorf("start %s: %w: the system has no room for another process", name, err)
+	}
+	return fmt.Errorf("%w: %s: %s", ErrCannotRun, name, why)
+}
