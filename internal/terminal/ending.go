@@ -21,6 +21,7 @@ type ending struct {
 	stopping bool // asked to end, or the command has ended and others live
 	killing  bool
 	gone     bool // the command has
+	alone    bool // this process has no child left
 	over     bool // nobody is left
 	told     map[int]bool
 	timeout  *time.Timer
@@ -53,21 +54,26 @@ func (s *session) bury(d death) {
 	if d.leader {
 		s.gone, s.outcome.Status = true, d.status
 	}
+	s.alone = s.alone || d.alone
 	switch {
-	case d.alone:
+	case s.alone && orphansFall:
 		s.over = true
 	case s.gone:
 		if !s.stopping {
 			s.beginGrace()
 		}
 		s.press()
+		if s.alone && s.sweep == nil {
+			s.sweep = time.NewTimer(sweepEvery) // nobody tells of the others' deaths
+		}
 	}
 }
 
 // press has everybody who is left end, and reports who that is.
 func (s *session) press() []int {
 	left := family(s.leader, s.strangers)
-	s.over = s.gone && len(left) == 0
+	// Who has just died is still to be waited for, unless strangers live on.
+	s.over = s.gone && len(left) == 0 && (s.alone || len(s.strangers) > 0)
 	for _, pid := range left {
 		switch {
 		case s.killing:
@@ -91,13 +97,15 @@ func (s *session) kill() {
 		_ = syscall.Kill(-s.leader, syscall.SIGKILL) // also where processes cannot be listed
 	}
 	s.press()
-	s.sweep = time.NewTimer(sweepEvery)
+	if s.sweep == nil {
+		s.sweep = time.NewTimer(sweepEvery)
+	}
 }
 
 func (s *session) sweepUp() {
 	left := s.press()
 	s.sweep.Reset(sweepEvery)
-	if s.now()-s.killedAt < sweepFor {
+	if !s.killing || s.now()-s.killedAt < sweepFor {
 		return
 	}
 	if !s.over {

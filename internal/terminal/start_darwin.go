@@ -8,6 +8,9 @@ func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
 }
 
+// orphansFall says that no child left means nobody left.
+const orphansFall = false
+
 // adopt names the children that this process has already. Orphans fall to
 // launchd here.
 func adopt() (strangers map[int]bool) {

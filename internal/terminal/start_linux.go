@@ -12,6 +12,9 @@ func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0, Pdeathsig: syscall.SIGKILL}
 }
 
+// orphansFall says that no child left means nobody left.
+const orphansFall = true
+
 // adopt has orphans of the session fall to this process, so that they can be
 // found and waited for (prctl(2), PR_SET_CHILD_SUBREAPER). It names the children
 // that this process has already, as one does that a shell script ended in exec:
