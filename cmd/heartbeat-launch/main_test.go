@@ -23,6 +23,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"heartbeat-launch": main,
 		"flood":            flood,
+		"panicking":        panicking,
+		"sessions":         sessions,
 	})
 }
 

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"time"
+
+	"heartbeat/internal/terminal"
+)
+
+// fixed are options for a command at this process's streams.
+func fixed(command ...string) terminal.Options {
+	return terminal.Options{
+		Command: command, Dir: ".", Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Size: terminal.DefaultSize, Grace: time.Second, Note: func(string, ...any) {},
+	}
+}
+
+// panicking runs a command that ends only if it is ended, and has a panic amid it:
+// in the loop or beside it, as its argument says.
+func panicking() {
+	o := fixed("sh", "-c", "echo $$ > pid; echo begun; exec sleep 1000")
+	switch os.Args[1] {
+	case "loop":
+		o.Idle = terminal.Idle{Timeout: time.Second / 2, Retries: 1, Busy: func() bool { panic("made up") }}
+	case "beside": // what is told of stdout is told by who writes to it
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		o.Stdout, o.Note = full, func(string, ...any) { panic("made up") }
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Println("panic:", p)
+		}
+	}()
+	_, err := terminal.Run(o)
+	fmt.Println(err)
+}
+
+// sessions runs that many sessions one after the other in this one process, each
+// with something to clean up, and tells what they left that the first did not.
+func sessions() {
+	n, err := strconv.Atoi(os.Args[1])
+	for i := 0; err == nil && i < n; i++ {
+		o := fixed("sh", "-c", "setsid -f sleep 1000; echo "+strconv.Itoa(i))
+		o.ExitSignal = "stop"
+		if _, err = terminal.Run(o); err == nil {
+			err = compare(i)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+var first map[string]int
+
+func compare(round int) error {
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	children, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children")
+	now := map[string]int{"files": len(fds), "children": len(children)}
+	if first == nil {
+		first = now
+	}
+	for what, n := range now {
+		if n > first[what] {
+			return fmt.Errorf("round %d: %d %s, after the first there were %d", round, n, what, first[what])
+		}
+	}
+	// Who has just ended may be there for a moment more.
+	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > 20; runtime.Gosched() {
+		if time.Now().After(end) {
+			return errors.Join(err, fmt.Errorf("round %d: %d goroutines", round, runtime.NumGoroutine()))
+		}
+	}
+	return err
+}

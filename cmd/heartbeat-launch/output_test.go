@@ -1,0 +1,124 @@
+package main_test
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// flooding is the launcher around a command that prints that many megabytes and
+// makes a file when it has.
+func flooding(t *testing.T, megabytes int) (cmd *exec.Cmd, finished string) {
+	finished = filepath.Join(t.TempDir(), "finished")
+	return exec.Command("heartbeat-launch", "--", "flood", strconv.Itoa(megabytes), finished), finished
+}
+
+// TestStdoutTakesNothing has the command go on all the same, and says so once.
+func TestStdoutTakesNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		stdout func(t *testing.T) *os.File
+		why    string
+	}{
+		"nobody reads": {func(t *testing.T) *os.File { _, w := pipe(t); return w }, "it is not being read"},
+		"reader gone": {func(t *testing.T) *os.File {
+			r, w := pipe(t)
+			require.NoError(t, r.Close())
+			return w
+		}, "its reader is gone"},
+		"disk full": {func(t *testing.T) *os.File {
+			f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = f.Close() }) // nothing was written
+			return f
+		}, "no space left on device"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd, finished := flooding(t, 20)
+			var stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = c.stdout(t), &stderr
+			require.NoError(t, cmd.Run())
+			assert.FileExists(t, finished)
+			assert.Equal(t, "heartbeat-launch: stdout does not take the output ("+c.why+
+				"): what it does not take is dropped, and the session goes on\n", stderr.String())
+		})
+	}
+}
+
+func pipe(t *testing.T) (r, w *os.File) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = r.Close(); _ = w.Close() }) // one may be closed already
+	return r, w
+}
+
+// TestNothingIsTaken has stderr be the same pipe that nobody reads.
+func TestNothingIsTaken(t *testing.T) {
+	cmd, finished := flooding(t, 5)
+	_, w := pipe(t)
+	cmd.Stdout, cmd.Stderr = w, w
+	require.NoError(t, cmd.Run())
+	assert.FileExists(t, finished)
+}
+
+// TestStdoutIsClosed runs without any.
+func TestStdoutIsClosed(t *testing.T) {
+	finished := filepath.Join(t.TempDir(), "finished")
+	out, err := exec.Command("sh", "-c", `exec heartbeat-launch -- flood 2 "$0" >&-`, finished).CombinedOutput()
+	require.NoError(t, err, string(out))
+	assert.FileExists(t, finished)
+}
+
+// TestTheCommandsPipesBreak as they do without the launcher: SIGPIPE is not
+// ignored in it.
+func TestTheCommandsPipesBreak(t *testing.T) {
+	out, err := exec.Command("heartbeat-launch", "--", "sh", "-c", "{ yes; echo $? >&2; } | head -n 1").Output()
+	require.NoError(t, err)
+	assert.Equal(t, "y\r\n141\r\n", string(out))
+}
+
+// TestLargeOutput arrives whole, in memory that does not grow with it.
+func TestLargeOutput(t *testing.T) {
+	megabytes := 300
+	if testing.Short() {
+		megabytes = 30
+	}
+	_, small := copied(t, 1)
+	n, large := copied(t, megabytes)
+	assert.EqualValues(t, megabytes*16*64*1024+len("the end\r\n"), n)
+	assert.Less(t, large, small+8<<10, "KB of memory, against %d for a small output", small)
+}
+
+// copied runs a flood to its end, and returns how much came through, and the peak
+// of the memory in KB.
+func copied(t *testing.T, megabytes int) (n int64, peak int64) {
+	cmd := exec.Command("heartbeat-launch", "--", "sh", "-c", `stty -opost; exec flood "$0"`, strconv.Itoa(megabytes))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	n, err = io.Copy(io.Discard, out)
+	require.NoError(t, err)
+	require.NoError(t, cmd.Wait())
+	return n, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
+}
+
+// TestSessionsLeaveNothing runs 200 of them in one process, and looks for open
+// files, terminals among them, children and goroutines that are too many.
+func TestSessionsLeaveNothing(t *testing.T) {
+	cmd := exec.Command("sessions", "200")
+	cmd.Dir = t.TempDir()
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	assert.Contains(t, string(out), "199\r\n")
+	left, err := os.ReadDir(cmd.Dir)
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
