@@ -76,20 +76,28 @@ func (a *asking) wait(done <-chan struct{}) {
 		defer ticker.Stop()
 		tick = ticker.C
 	}
-	for {
-		if _, err := os.Lstat(a.path); err == nil {
+	for look := true; ; {
+		if look && a.isThere() {
 			_ = a.remove() // whoever starts the next session does it otherwise
 			a.seen <- struct{}{}
 			return
 		}
+		look = true
 		select {
-		case <-events:
+		case e := <-events: // much may happen there to other files
+			look = filepath.Base(e.Name) == filepath.Base(a.path)
 		case <-errs:
 		case <-tick:
 		case <-done:
 			return
 		}
 	}
+}
+
+// isThere is also true of a link to nowhere.
+func (a *asking) isThere() bool {
+	_, err := os.Lstat(a.path)
+	return err == nil
 }
 
 func (a *asking) close() {
