@@ -1,7 +1,7 @@
-// Command bench measures heartbeat-stop as whole processes, and prints a
+// Command bench measures heartbeat-stop and heartbeat-launch as whole processes, and prints a
 // Markdown table for each measure.
 //
-//	go run ./internal/bench                  a minute or two
+//	go run ./internal/bench                  a few minutes
 //	go run ./internal/bench -quick           some seconds, for a first look
 //	go run ./internal/bench -full            long inboxes and drains besides: many minutes more
 //	go run ./internal/bench -only tick       one measure

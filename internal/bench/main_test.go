@@ -15,6 +15,7 @@ import (
 var tiny = plan{
 	asleep: 50 * time.Millisecond,
 	pairs:  3, alone: 2, bigLines: 40, rounds: 2, sends: 80, waits: 2,
+	notices: 1, floods: 1, flood: 1_000_000,
 	crowds: 1, idle: 100 * time.Millisecond, million: 5_000, looks: 1, drain: 30, day: 60, killEvery: 20,
 }
 
@@ -41,7 +42,7 @@ func newTestBench(t *testing.T) *bench {
 func TestEveryMeasure(t *testing.T) {
 	for _, m := range measures {
 		t.Run(m.name, func(t *testing.T) {
-			if (m.name == "persist" || m.name == "rewake" || m.name == "waiters") && !canSeeWaiting {
+			if (m.name == "persist" || m.name == "rewake" || m.name == "waiters" || m.name == "launch") && !canSeeWaiting {
 				t.Skip("this system does not show what a process waits for")
 			}
 			got, err := m.take(newTestBench(t))
@@ -78,7 +79,7 @@ func TestOptions(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{nil, []string{"size", "tick", "bigfile", "send", "persist", "rewake", "waiters"}},
+		{nil, []string{"size", "tick", "bigfile", "send", "persist", "rewake", "waiters", "launch"}},
 		{[]string{"-full"}, names()},
 		{[]string{"-only", "drain"}, []string{"drain"}},
 	} {

@@ -17,6 +17,7 @@ var measures = []measure{
 	{name: "persist", take: measurePersist},
 	{name: "rewake", take: measureRewake},
 	{name: "waiters", take: measureWaiters},
+	{name: "launch", take: measureLaunch},
 	{name: "million", take: measureMillion, long: true},
 	{name: "drain", take: measureDrain, long: true},
 	{name: "day", take: measureDay, long: true},
@@ -38,6 +39,9 @@ type plan struct {
 	sends     int           // entries by each kind of writer
 	waits     int           // of a hook that persists, and of one in the background
 	asleep    time.Duration // how long one in the background is watched
+	notices   int           // of the file that ends a session
+	floods    int           // through a terminal, by each program
+	flood     int           // bytes of each
 	crowds    int           // of producers that wait for their answers at once
 	idle      time.Duration // how long they do before the first answer
 	million   int           // entries of the inbox that is looked at
@@ -50,10 +54,12 @@ type plan struct {
 var (
 	usual = plan{
 		pairs: 400, alone: 200, bigLines: 488_282, rounds: 40, sends: 10_000, waits: 200, asleep: time.Minute,
+		notices: 200, floods: 5, flood: 200_000_000,
 		crowds: 3, idle: 5 * time.Second, million: 1_000_000, looks: 9, drain: 100_000, day: 50_000, killEvery: 200,
 	}
 	quick = plan{
 		pairs: 50, alone: 20, bigLines: 62_500, rounds: 4, sends: 400, waits: 20, asleep: 6 * time.Second,
+		notices: 20, floods: 1, flood: 50_000_000,
 		crowds: 1, idle: time.Second, million: 50_000, looks: 3, drain: 1_000, day: 1_000, killEvery: 200,
 	}
 )

@@ -14,6 +14,7 @@ import (
 type programs struct {
 	dir       string
 	hook      string // heartbeat-stop
+	launch    string // heartbeat-launch
 	twoWrites string // the baseline
 	peak      string // runs a program, and tells its peak memory
 }
@@ -28,12 +29,12 @@ func build(ctx context.Context) (programs, error) {
 		return programs{}, fmt.Errorf("build: %w", err)
 	}
 	p := programs{
-		dir: dir, hook: filepath.Join(dir, "heartbeat-stop"),
+		dir: dir, hook: filepath.Join(dir, "heartbeat-stop"), launch: filepath.Join(dir, "heartbeat-launch"),
 		twoWrites: filepath.Join(dir, "twowrites"), peak: filepath.Join(dir, "peak"),
 	}
 	linked := filepath.Join(dir, "linked") + string(filepath.Separator)
 	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", linked,
-		"heartbeat/cmd/heartbeat-stop", "heartbeat/internal/bench/twowrites", "heartbeat/internal/bench/peak")
+		"heartbeat/cmd/heartbeat-stop", "heartbeat/cmd/heartbeat-launch", "heartbeat/internal/bench/twowrites", "heartbeat/internal/bench/peak")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	if err == nil {
