@@ -21,8 +21,8 @@ its terminal has the size of yours. Anywhere else nothing is typed.
 
 A command that is to end gets SIGTERM with its whole process group, and SIGKILL
 after --grace. Whatever it started and left behind ends with it, daemons too.
-SIGINT, SIGTERM and SIGHUP to heartbeat-launch do the same; a second one kills at
-once.
+SIGINT, SIGTERM, SIGHUP and SIGQUIT to heartbeat-launch do the same; a second one
+kills at once.
 
 What the command prints never holds it up: where stdout takes nothing for a
 quarter of a second (nobody reads it, the disk is full), output is dropped, which

@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"os"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -46,10 +47,10 @@ func channel(t *time.Timer) <-chan time.Time {
 	return t.C
 }
 
-// endsSession reports whether that is what the signal is for.
-func endsSession(sig os.Signal) bool {
-	return sig == syscall.SIGINT || sig == syscall.SIGTERM || sig == syscall.SIGHUP
-}
+// enders are the signals that end a session.
+var enders = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+
+func endsSession(sig os.Signal) bool { return slices.Contains(enders, sig) }
 
 func (s *session) handle(sig os.Signal) {
 	switch {

@@ -129,7 +129,7 @@ func (s *session) run() (Outcome, error) {
 // ignore it as well.
 func (s *session) listen() {
 	signal.Notify(s.signals, syscall.SIGPIPE, syscall.SIGWINCH, syscall.SIGCONT)
-	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} { // see endsSession
+	for _, sig := range enders {
 		if !signal.Ignored(sig) {
 			signal.Notify(s.signals, sig)
 		}
