@@ -132,7 +132,7 @@ func TestHeartbeatPausesWithoutALogin(t *testing.T) {
 			r.add(all...)
 			assert.Contains(t, r.untilHappened(ctx, "paused", 1).Reason, c.error)
 			assert.Contains(t, r.says("paused", c.error).Why, "resume")
-			assert.Nil(t, r.flying())
+			r.until(ctx, "it is given back", r.atRest)
 			r.waiting(ctx, 1)
 			mended.Store(true)
 			r.run("", "resume")

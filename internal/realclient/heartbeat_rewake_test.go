@@ -3,6 +3,8 @@ package realclient
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -44,10 +46,21 @@ func (r *rig) fellAsleep(ctx context.Context, nth int) {
 	r.waiting(ctx, 1)
 }
 
-// answered waits until that many entries are answered.
+// answered waits until that many entries are answered, and the files show that
+// nothing is in flight: a result is written before that is.
 func (r *rig) answered(ctx context.Context, n int) {
 	r.t.Helper()
-	r.until(ctx, "they are answered", func() bool { return len(r.results()) == n })
+	r.until(ctx, "they are answered", func() bool { return len(r.results()) == n && r.atRest() })
+}
+
+// atRest reports whether the files show that nothing is in flight.
+func (r *rig) atRest() bool {
+	for _, name := range []string{".in-flight", ".responded"} {
+		if _, err := os.Lstat(r.path(name)); !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return true
 }
 
 // Every entry wakes the session once, however it comes, and none is lost.
@@ -188,7 +201,7 @@ func TestHeartbeatRewakeTwoSessions(t *testing.T) {
 func TestHeartbeatRewakeEnds(t *testing.T) {
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
-			ctx := within(t)
+			ctx := minutes(t) // behind one that was killed the client may take long to start
 			r, s := asleep(ctx, t, own)
 			end(ctx, t, r, s)
 			all := some(2)
@@ -205,7 +218,7 @@ func TestHeartbeatRewakeEnds(t *testing.T) {
 
 // The session is killed while it answers what woke it: the next one decides.
 func TestHeartbeatRewakeKilled(t *testing.T) {
-	ctx := within(t)
+	ctx := minutes(t) // as above
 	r, s := asleep(ctx, t, first("[e1]", standin.Hang()), "--on-orphan", "retry")
 	all := some(2)
 	r.add(all...)
