@@ -7,9 +7,8 @@ import (
 	"strings"
 
 	"heartbeat/internal/claude"
+	"heartbeat/internal/cli"
 )
-
-const inboxVariable = "HEARTBEAT_INBOX"
 
 // environment is the command's. What a session around this one would have it
 // take itself for is left out, and CI as well, which has programs do without a
@@ -41,7 +40,7 @@ func setVariable(env []string, kv string) []string {
 // an inbox; nil where it does not.
 func inFlight(env []string, dir string) func() bool {
 	for _, kv := range env {
-		inbox, found := strings.CutPrefix(kv, inboxVariable+"=")
+		inbox, found := strings.CutPrefix(kv, cli.InboxVariable+"=")
 		if !found || inbox == "" {
 			continue
 		}

@@ -44,7 +44,7 @@ heartbeat-launch --timeout 0 --idle-timeout 10m -- claude --continue > session.l
 0 after --exit-signal, 124 after --timeout, 125 when it stayed idle, 126 when it
 cannot be run, 127 when it is not found, 128+n after signal n to heartbeat-launch,
 1 wrong usage, or no terminal to be had, with a sentence on stderr.`,
-		Environment: []cli.Item{{Name: inboxVariable, What: "the inbox whose entry in flight is not to be cut off"}},
+		Environment: []cli.Item{{Name: cli.InboxVariable, What: "the inbox whose entry in flight is not to be cut off"}},
 		SeeAlso:     []string{"heartbeat-stop"},
 	}
 }

@@ -122,7 +122,7 @@ func lifeOfProcess(boot, namespace string, pid int, start int64) why.Life {
 func lifeOfClient(e evidence) why.Life {
 	switch {
 	case e.ClientStart != 0:
-		return lifeOf(inbox.Session{PID: int(e.Client), Boot: e.Boot, Namespace: e.Namespace, ProcessStart: e.ClientStart})
+		return lifeOfProcess(e.Boot, e.Namespace, int(e.Client), e.ClientStart)
 	case e.Boot != "" && e.Boot != host.BootID():
 		return why.Rebooted
 	case e.Client != 0 && host.ProcessStart(int(e.Client)) == 0:

@@ -19,12 +19,10 @@ type span = cli.Span
 
 func newFlags(name string) *pflag.FlagSet { return cli.NewFlags(name) }
 
-const inboxVariable = "HEARTBEAT_INBOX"
-
-var errNoInbox = errors.New("no inbox: name it with --inbox PATH or in " + inboxVariable)
+var errNoInbox = errors.New("no inbox: name it with --inbox PATH or in " + cli.InboxVariable)
 
 func addInbox(f *pflag.FlagSet, path *string) {
-	f.StringVar(path, "inbox", os.Getenv(inboxVariable), "path of the JSONL inbox (also "+inboxVariable+")")
+	f.StringVar(path, "inbox", os.Getenv(cli.InboxVariable), "path of the JSONL inbox (also "+cli.InboxVariable+")")
 	f.Lookup("inbox").DefValue = ""
 }
 

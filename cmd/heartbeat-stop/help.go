@@ -45,7 +45,7 @@ func inboxEnvironment(flags *pflag.FlagSet) []cli.Item {
 	if flags == nil || flags.Lookup("inbox") == nil {
 		return nil
 	}
-	return []cli.Item{{Name: inboxVariable, What: "the inbox, where --inbox does not name one"}}
+	return []cli.Item{{Name: cli.InboxVariable, What: "the inbox, where --inbox does not name one"}}
 }
 
 func files() []cli.Item {

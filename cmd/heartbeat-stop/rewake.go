@@ -170,12 +170,12 @@ func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 	if err := tx.StartSession(h.input.SessionID, claude.PID()); err != nil {
 		return 0, err
 	}
-	if d := tx.InFlight(); d != nil {
-		if v := h.judgeAtStart(d); v != pending {
-			if err := h.settleEntry(tx, v); err != nil {
-				return 0, err
-			}
-		}
+	d := tx.InFlight()
+	if d == nil {
+		return 0, nil
+	}
+	if v := h.judgeAtStart(d); v != pending {
+		return 0, h.settleEntry(tx, v)
 	}
 	return 0, nil
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// InboxVariable names the inbox where no flag does.
+const InboxVariable = "HEARTBEAT_INBOX"
+
 // NewFlags is a set of flags, shown in the order in which they are added.
 func NewFlags(name string) *pflag.FlagSet {
 	f := pflag.NewFlagSet(name, pflag.ContinueOnError)

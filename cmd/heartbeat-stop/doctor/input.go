@@ -46,9 +46,6 @@ func ManagedDir() string {
 	return "/etc/claude-code"
 }
 
-// InboxVariable names the inbox for a hook without --inbox.
-const InboxVariable = "HEARTBEAT_INBOX"
-
 // examination is what several checks need to know.
 type examination struct {
 	Input

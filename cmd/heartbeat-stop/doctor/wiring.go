@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"heartbeat/internal/cli"
 	"heartbeat/internal/settings"
 )
 
@@ -33,7 +34,7 @@ func (e *examination) readWires() []*wire {
 func (e *examination) resolve(w *wire) {
 	named := w.Inbox
 	if w.Exact {
-		w.hook, w.err = e.Parse(w.Flags, e.effective(InboxVariable))
+		w.hook, w.err = e.Parse(w.Flags, e.effective(cli.InboxVariable))
 		if w.err == nil {
 			named = w.hook.Inbox
 		}
