@@ -9,6 +9,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/host"
+	"heartbeat/recover/evidence"
 )
 
 // awaitEntry returns once there is a text to wake the session with, or another
@@ -57,7 +58,7 @@ func (h *hook) wakeTick(ctx context.Context, still inbox.Mark) (outcome, error) 
 // decideWake takes the next entry, if this hook is still the one that waits and
 // the session is idle.
 func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
-	if d := tx.InFlight(); d != nil && h.offer != nil && evidenceOf(d) == h.offer.evidence {
+	if d := tx.InFlight(); d != nil && h.offer != nil && evidence.Of(d) == h.offer.evidence {
 		return delivered, h.offer.text, nil // committed after all
 	}
 	w, err := tx.Waiter()
@@ -85,7 +86,7 @@ func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, erro
 	if err != nil {
 		return 0, "", err
 	}
-	h.offer = &offer{evidenceOf(d), text}
+	h.offer = &offer{evidence.Of(d), text}
 	tx.StopWaiting()
 	return delivered, text, nil
 }
@@ -93,7 +94,7 @@ func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, erro
 // offer is a delivery that this hook wanted to commit. Where it cannot tell
 // whether it did, the next look finds it in flight, and nobody else hands it over.
 type offer struct {
-	evidence evidence
+	evidence evidence.Evidence
 	text     string
 }
 
@@ -121,8 +122,8 @@ func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
 	if d == nil {
 		return true, nil
 	}
-	e := evidenceOf(d)
-	if e.clientGone() {
+	e := evidence.Of(d)
+	if clientGone(e) {
 		return true, h.settleEntry(tx, orphaned)
 	}
 	if !e.Woken || e.Bound || !h.sameClient(d, e) {
@@ -144,8 +145,8 @@ func (h *hook) age() time.Duration { return time.Duration(host.SinceBoot() - h.b
 // up.
 func (h *hook) wokenRecipient(spill string) inbox.Recipient {
 	e := h.evidence()
-	e.wakeEvidence = wakeEvidence{
+	e.Wake = evidence.Wake{
 		Woken: true, Spill: spill, ClientStart: host.ProcessStart(claude.PID()), Namespace: host.PIDNamespace(),
 	}
-	return inbox.Recipient{SessionID: h.input.SessionID, Evidence: e.encode()}
+	return inbox.Recipient{SessionID: h.input.SessionID, Evidence: e.Encode()}
 }

@@ -20,6 +20,7 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/disktest"
 	"heartbeat/internal/host"
+	"heartbeat/recover/evidence"
 )
 
 func init() { maps.Copy(situations, rewakeSituations) }
@@ -91,12 +92,12 @@ func inFlightOfWoken(t testing.TB, s situation, dir string, bound bool) {
 		_, spill, err := h.wakeWith(entry)
 		require.NoError(t, err)
 		to := h.wokenRecipient(spill)
-		e := evidenceOf(&inbox.Delivery{Evidence: to.Evidence})
+		e := evidence.Of(&inbox.Delivery{Evidence: to.Evidence})
 		e.Bound, e.Client, e.ClientStart = bound, 0, 0
 		if bound {
 			to.PromptID = h.input.PromptID
 		}
-		to.Evidence = e.encode()
+		to.Evidence = e.Encode()
 		_, err = tx.Deliver(entry, to)
 		require.NoError(t, err)
 	})
@@ -181,7 +182,7 @@ func handedOverOrNot(t *testing.T, s situation, c disktest.Crash) {
 		if printed != "" {
 			require.NotNil(t, d, "it was handed over")
 			assert.Equal(t, printed, d.Text())
-			assert.True(t, evidenceOf(d).Woken)
+			assert.True(t, evidence.Of(d).Woken)
 			w, err := tx.Waiter()
 			require.NoError(t, err)
 			assert.Nil(t, w, "it waits no more")
@@ -243,11 +244,11 @@ func spilledWhole(t *testing.T, s situation, c disktest.Crash) {
 	kept := 0
 	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
 		d := tx.InFlight()
-		if d == nil || evidenceOf(d).Spill == "" {
+		if d == nil || evidence.Of(d).Spill == "" {
 			return
 		}
 		kept = 1
-		content, err := os.ReadFile(filepath.Join(c.Dir, filepath.Base(evidenceOf(d).Spill)))
+		content, err := os.ReadFile(filepath.Join(c.Dir, filepath.Base(evidence.Of(d).Spill)))
 		require.NoError(t, err)
 		assert.True(t, d.Text() == string(content), "%d bytes, want %d", len(content), len(d.Text()))
 	})

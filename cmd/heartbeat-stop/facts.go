@@ -12,6 +12,7 @@ import (
 	"heartbeat/cmd/heartbeat-stop/why"
 	"heartbeat/inbox"
 	"heartbeat/internal/host"
+	"heartbeat/recover/evidence"
 )
 
 // gather looks at an inbox, and at what is around it. What cannot be read
@@ -55,7 +56,7 @@ func survey(ctx context.Context, v *inbox.View, f *why.Facts) (err error) {
 		return err
 	}
 	if f.InFlight != nil {
-		e := evidenceOf(f.InFlight)
+		e := evidence.Of(f.InFlight)
 		f.Client, f.Woken, f.Bound = lifeOfClient(e), e.Woken, e.Bound
 	}
 	f.Backlog, err = v.Backlog(ctx)
@@ -119,7 +120,7 @@ func lifeOfProcess(boot, namespace string, pid int, start int64) why.Life {
 
 // lifeOfClient asks for the process that an entry was delivered to. Of some
 // deliveries no more is known of it than its number, which another may have.
-func lifeOfClient(e evidence) why.Life {
+func lifeOfClient(e evidence.Evidence) why.Life {
 	switch {
 	case e.ClientStart != 0:
 		return lifeOfProcess(e.Boot, e.Namespace, int(e.Client), e.ClientStart)

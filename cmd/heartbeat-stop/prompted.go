@@ -3,6 +3,7 @@ package main
 import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
+	"heartbeat/recover/evidence"
 )
 
 // prompted acts on a prompt that the session is about to ask the model. It may be
@@ -12,10 +13,10 @@ import (
 func (h *hook) prompted(tx *inbox.Tx) error {
 	in := h.input
 	if d := tx.InFlight(); d != nil {
-		e := evidenceOf(d)
-		if e.Woken && !e.Bound && h.sameClient(d, e) && claude.Woke(in.Prompt, e.handed(d)) {
+		e := evidence.Of(d)
+		if e.Woken && !e.Bound && h.sameClient(d, e) && claude.Woke(in.Prompt, e.Handed(d)) {
 			e.Bound = true
-			if err := tx.Bind(inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.encode()}); err != nil {
+			if err := tx.Bind(inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.Encode()}); err != nil {
 				return err
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/host"
+	"heartbeat/recover/evidence"
 )
 
 const (
@@ -183,9 +184,9 @@ func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 // judgeAtStart says what the start of this session tells of the entry in flight. A
 // turn that a person ended, by clearing the session, has no Stop.
 func (h *hook) judgeAtStart(d *inbox.Delivery) verdict {
-	e := evidenceOf(d)
+	e := evidence.Of(d)
 	switch {
-	case e.clientGone():
+	case clientGone(e):
 		return orphaned
 	case h.input.Source == "clear" && e.Bound && h.input.SessionID != d.SessionID && h.sameClient(d, e):
 		return interrupted

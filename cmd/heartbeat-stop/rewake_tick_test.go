@@ -10,6 +10,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/host"
+	"heartbeat/recover/evidence"
 )
 
 // waitingSince is a hook that has waited for that long, after an event of session
@@ -123,9 +124,9 @@ func TestSpilledAgain(t *testing.T) {
 	inFlightOfWoken(t, s, dir, true)
 	s.commit(t, dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
 		d := tx.InFlight()
-		e := evidenceOf(d)
+		e := evidence.Of(d)
 		e.Client, e.ClientStart = 99_999_999, 1
-		require.NoError(t, tx.Bind(inbox.Recipient{SessionID: "dead", PromptID: "p", Evidence: e.encode()}))
+		require.NoError(t, tx.Bind(inbox.Recipient{SessionID: "dead", PromptID: "p", Evidence: e.Encode()}))
 	})
 	h := waitingSince(t, s, dir, claude.EventStop, 0)
 	h.orphan = orphanFlags{policy: "retry", maxAttempts: 3}
@@ -134,6 +135,6 @@ func TestSpilledAgain(t *testing.T) {
 	require.Equal(t, delivered, o)
 	s.settle(t, dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
 		assert.Equal(t, 2, tx.InFlight().Attempt)
-		assert.FileExists(t, evidenceOf(tx.InFlight()).Spill)
+		assert.FileExists(t, evidence.Of(tx.InFlight()).Spill)
 	})
 }

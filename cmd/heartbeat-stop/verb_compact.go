@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"heartbeat/internal/words"
+	"heartbeat/recover/evidence"
 
 	"github.com/spf13/pflag"
 
@@ -75,7 +76,7 @@ func (o *compactFlags) run(s streams) error {
 		}
 		c.Trimmed = &n
 	}
-	err = inTransaction(box, s, func(tx *inbox.Tx) error { return forgetSpills(box, tx.InFlight()) })
+	err = inTransaction(box, s, func(tx *inbox.Tx) error { return evidence.ForgetSpills(box, tx.InFlight()) })
 	if err != nil {
 		return fmt.Errorf("compact: %w", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,16 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/settings"
-)
-
-const (
-	// hookTimeout is the client's default, in seconds.
-	hookTimeout = 600
-	// idleMargin is what the timeout leaves beyond the idle interval.
-	idleMargin = 30 * time.Second
-	// rewakeTimeout is a year, in seconds: when it passes, the client ends a hook
-	// in the background, and nothing wakes the session any more.
-	rewakeTimeout = 31_536_000
 )
 
 // installFlags are those of install; uninstall has some of them.
@@ -183,30 +172,9 @@ func (o *installFlags) wiring(f *pflag.FlagSet) (settings.Wiring, error) {
 		}
 	}
 	if o.hook.rewake {
-		return rewakeWiring(self, o.args(f)), nil
+		return settings.Waking(self, o.args(f)), nil
 	}
-	return hookWiring(self, o.args(f), time.Duration(o.hook.idle)), nil
-}
-
-// hookWiring has the hook block the stop.
-func hookWiring(self string, args []string, idle time.Duration) settings.Wiring {
-	return settings.Wiring{
-		Command: self,
-		Args:    args,
-		Timeout: max(hookTimeout, int(math.Ceil((idle + idleMargin).Seconds()))),
-		Events: []string{settings.Stop, settings.StopFailure, settings.SessionStart,
-			settings.SessionEnd, settings.UserPromptSubmit, settings.Notification},
-		Env: map[string]string{settings.BlockCapEnv: "0"},
-	}
-}
-
-// rewakeWiring has the hook wait in the background wherever the session sits
-// idle next. The other events only note something, and are waited for.
-func rewakeWiring(self string, args []string) settings.Wiring {
-	w := hookWiring(self, args, 0)
-	w.Background = []string{settings.Stop, settings.StopFailure, settings.SessionStart}
-	w.BackgroundTimeout, w.DropEnv = rewakeTimeout, true
-	return w
+	return settings.Blocking(self, o.args(f), time.Duration(o.hook.idle)), nil
 }
 
 func (o *installFlags) args(f *pflag.FlagSet) []string {

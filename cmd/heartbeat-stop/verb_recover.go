@@ -8,6 +8,7 @@ import (
 
 	"heartbeat/inbox"
 	recovery "heartbeat/recover"
+	"heartbeat/recover/evidence"
 )
 
 func recoverVerb() verb {
@@ -47,13 +48,13 @@ func runRecover(i *inboxFlags, o recovery.Options, s streams) error {
 	if err != nil {
 		return err
 	}
-	o.Unreached = recoveredUnreached
+	o.Unreached = evidence.Unreached
 	report, err := recovery.Run(context.Background(), box, o)
 	if err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
 	s.warn(report.Warnings)
-	err = inTransaction(box, s, func(tx *inbox.Tx) error { return forgetSpills(box, tx.InFlight()) })
+	err = inTransaction(box, s, func(tx *inbox.Tx) error { return evidence.ForgetSpills(box, tx.InFlight()) })
 	if err != nil {
 		s.note("%v: compact tries again", err) // the decision stands
 	}

@@ -1,15 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/disk"
+	"heartbeat/recover/evidence"
 )
 
 // defaultPreamble tells the model whose words follow, since the client announces
@@ -28,7 +26,7 @@ func (h *hook) wakeWith(e inbox.Entry) (text, spill string, err error) {
 	if claude.FitsWake(text) {
 		return text, "", nil
 	}
-	spill = spillPath(h.box, e.EntryID)
+	spill = evidence.SpillPath(h.box, e.EntryID)
 	if err := disk.Publish(spill, []byte(e.Text), true); err != nil {
 		return "", "", fmt.Errorf("hand over entry [%d,%d), which is too long to be handed over whole: write it to a file: %w: it stays queued", e.Start, e.End, err)
 	}
@@ -44,13 +42,6 @@ func introduce(preamble, text string) string {
 	return preamble + "\n\n" + text
 }
 
-const spillPrefix, spillSuffix = ".woken-", ".txt"
-
-// spillPath is the same for every delivery of an entry.
-func spillPath(box *inbox.Inbox, entryID string) string {
-	return filepath.Join(box.Dir(), spillPrefix+entryID[:min(12, len(entryID))]+spillSuffix)
-}
-
 // forgetSpill takes the file of an entry away that was settled. What is committed
 // and handed over by then stands: should it be missed, the file lies there until the
 // entry is delivered again, or compact or recover is run. The entry in flight may be
@@ -59,35 +50,10 @@ func (h *hook) forgetSpill(inFlight *inbox.Delivery) {
 	if h.settled == nil {
 		return
 	}
-	name := spillName(h.settled)
-	if isSpill(name) && (inFlight == nil || spillName(inFlight) != name) {
+	name := evidence.SpillName(h.settled)
+	if evidence.IsSpill(name) && (inFlight == nil || evidence.SpillName(inFlight) != name) {
 		if err := disk.Remove(filepath.Join(h.box.Dir(), name)); err != nil {
 			h.note("%v: compact takes it away", err)
 		}
 	}
-}
-
-// forgetSpills takes away what was spilled for other entries than the one in
-// flight, and what a killed hook left half-written. The caller holds the lock.
-func forgetSpills(box *inbox.Inbox, inFlight *inbox.Delivery) (err error) {
-	kept := ""
-	if inFlight != nil {
-		kept = spillName(inFlight)
-	}
-	names, err := os.ReadDir(box.Dir())
-	for _, n := range names {
-		if isSpill(n.Name()) && n.Name() != kept {
-			err = errors.Join(err, disk.Remove(filepath.Join(box.Dir(), n.Name())))
-		}
-	}
-	return err
-}
-
-// spillName is the name of an entry's file in the inbox's directory, which may
-// be called otherwise by now.
-func spillName(d *inbox.Delivery) string { return filepath.Base(evidenceOf(d).Spill) }
-
-func isSpill(name string) bool {
-	name = strings.TrimSuffix(name, ".tmp")
-	return strings.HasPrefix(name, spillPrefix) && strings.HasSuffix(name, spillSuffix)
 }

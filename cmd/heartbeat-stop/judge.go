@@ -7,8 +7,8 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
-	"heartbeat/internal/flat"
 	"heartbeat/internal/host"
+	"heartbeat/recover/evidence"
 )
 
 // verdict is what a Stop says about the entry in flight.
@@ -22,43 +22,18 @@ const (
 	pending                        // it was handed to a session that has not taken it up, or is at it
 )
 
-// evidence is kept with a delivery: what identifies the Stop that made it.
-type evidence struct {
-	Active         bool
-	Reply          string // the hash of what the assistant had said
-	Transcript     string // its path
-	TranscriptSize int64  // -1 where there is no evidence
-	Boot           string
-	SinceBoot      int64 // nanoseconds
-	Client         int64 // process id of the client, 0 if unknown
-	wakeEvidence
-}
-
-func (e evidence) encode() []byte {
-	var o flat.Object
-	o.Bool("stop_hook_active", e.Active)
-	o.String("reply_sha256", e.Reply)
-	o.Text("transcript_path", e.Transcript)
-	o.Int("transcript_size", e.TranscriptSize)
-	o.String("boot", e.Boot)
-	o.Int("since_boot_ns", e.SinceBoot)
-	o.Int("client_pid", e.Client)
-	e.wakeEvidence.encode(&o)
-	return o.End()
-}
-
 func (h *hook) recipient() inbox.Recipient {
 	in := h.input
 	if in == nil {
 		return inbox.Recipient{}
 	}
-	return inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: h.evidence().encode()}
+	return inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: h.evidence().Encode()}
 }
 
 // evidence is what identifies this hook's event.
-func (h *hook) evidence() evidence {
+func (h *hook) evidence() evidence.Evidence {
 	in := h.input
-	return evidence{
+	return evidence.Evidence{
 		Active: in.StopHookActive, Reply: replySum(in), Transcript: in.TranscriptPath,
 		TranscriptSize: claude.TranscriptSize(in.TranscriptPath),
 		Boot:           host.BootID(), SinceBoot: host.SinceBoot(), Client: int64(claude.PID()),
@@ -68,19 +43,6 @@ func (h *hook) evidence() evidence {
 func replySum(in *claude.Input) string {
 	sum := sha256.Sum256([]byte(in.LastMessage))
 	return hex.EncodeToString(sum[:])
-}
-
-func evidenceOf(d *inbox.Delivery) evidence {
-	m, err := flat.Parse(d.Evidence)
-	if err != nil {
-		return evidence{TranscriptSize: -1} // delivered by another program
-	}
-	return evidence{
-		Active: m.Bool("stop_hook_active"), Reply: m.String("reply_sha256"),
-		Transcript: m.String("transcript_path"), TranscriptSize: m.Int("transcript_size"),
-		Boot: m.String("boot"), SinceBoot: m.Int("since_boot_ns"),
-		Client: m.Int("client_pid"), wakeEvidence: wakeEvidenceOf(m),
-	}
 }
 
 // judge says what this Stop tells of the entry in flight. Without a client's
@@ -93,7 +55,7 @@ func (h *hook) judge(tx *inbox.Tx, d *inbox.Delivery) verdict {
 		}
 		return orphaned
 	}
-	e := evidenceOf(d)
+	e := evidence.Of(d)
 	if e.Woken {
 		return h.judgeWoken(tx, d, e)
 	}
@@ -110,7 +72,7 @@ func (h *hook) judge(tx *inbox.Tx, d *inbox.Delivery) verdict {
 
 // leftBehind tells a turn that a person ended from a session that is gone.
 func (h *hook) leftBehind(tx *inbox.Tx, d *inbox.Delivery) verdict {
-	if _, resumed := resumedSince(tx, d); h.input.SessionID == d.SessionID && !resumed {
+	if _, resumed := evidence.ResumedSince(tx, d); h.input.SessionID == d.SessionID && !resumed {
 		return interrupted
 	}
 	return orphaned
@@ -125,7 +87,7 @@ const transcriptWait = 1500 * time.Millisecond
 // input is another brings it. Where the input is the very same, as it is when
 // the model says the same thing twice, the transcript tells; where it cannot,
 // nothing is taken for an answer.
-func (h *hook) isDeliveringStop(d *inbox.Delivery, e evidence) bool {
+func (h *hook) isDeliveringStop(d *inbox.Delivery, e evidence.Evidence) bool {
 	in := h.input
 	if e.TranscriptSize < 0 {
 		return false
@@ -154,40 +116,9 @@ const transcriptPoll = 10 * time.Millisecond
 // delivered to, on behalf of a Stop.
 func (h *hook) neverReached(tx *inbox.Tx) bool {
 	d := tx.InFlight()
-	e := evidenceOf(d)
-	if _, known := resumedSince(tx, d); !e.Woken && !known && h.input.SessionID == d.SessionID && e.Client != int64(claude.PID()) {
+	e := evidence.Of(d)
+	if _, known := evidence.ResumedSince(tx, d); !e.Woken && !known && h.input.SessionID == d.SessionID && e.Client != int64(claude.PID()) {
 		return false // resumed in another process, nobody noted when
 	}
-	return neverReached(tx, d, e)
-}
-
-// recoveredUnreached is neverReached for a recovery, which no session starts.
-func recoveredUnreached(tx *inbox.Tx) bool {
-	return neverReached(tx, tx.InFlight(), evidenceOf(tx.InFlight()))
-}
-
-// neverReached reports whether that transcript proves that the model did not
-// get the text.
-func neverReached(tx *inbox.Tx, d *inbox.Delivery, e evidence) bool {
-	if e.Woken {
-		return neverTakenUp(tx, d, e)
-	}
-	if e.TranscriptSize < 0 || e.Transcript == "" {
-		return false
-	}
-	seen := claude.Delivery{Path: e.Transcript, Size: e.TranscriptSize, Text: d.Text(), At: d.DeliveredAt}
-	if at, resumed := resumedSince(tx, d); resumed {
-		seen.Resumed = at
-	}
-	return seen.Missed()
-}
-
-// resumedSince tells a resumed session from one whose turn a person ended: only
-// the first has started again since the delivery.
-func resumedSince(tx *inbox.Tx, d *inbox.Delivery) (at time.Time, resumed bool) {
-	s, err := tx.Session(d.SessionID)
-	if err != nil || s.StartedAt == nil || !s.StartedAt.After(d.DeliveredAt) {
-		return time.Time{}, false
-	}
-	return *s.StartedAt, true
+	return e.Unreached(tx, d)
 }

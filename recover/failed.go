@@ -1,0 +1,64 @@
+package recover
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/limit"
+)
+
+// SettleFailed decides about the entry that tx has in flight, whose turn ended in
+// an error of the model's API: it is delivered again, unless the error may be its
+// own fault and its attempts are used up. The caller commits, and calls [Hold].
+func SettleFailed(tx *inbox.Tx, f *inbox.Failure, maxAttempts int) (Report, error) {
+	d, counts := tx.InFlight(), claude.RemedyFor(f.Error, f.Message).Counts
+	if counts && d.Attempt >= maxAttempts {
+		return Settle(tx, Options{Policy: Retry, MaxAttempts: maxAttempts})
+	}
+	return reportOf(d, Requeued), tx.GiveBackFor(f.String(), counts)
+}
+
+// Hold keeps tx's inbox from delivering after an error that ended a turn: for a
+// while, or until somebody resumes where only a person can mend it. ours says
+// that the turn was an entry's: one that was not tells nothing new while delivery
+// is held already. The caller commits.
+func Hold(tx *inbox.Tx, f *inbox.Failure, ours bool) error {
+	remedy := claude.RemedyFor(f.Error, f.Message)
+	if remedy.Person {
+		_, err := tx.Pause(f.String(), nil)
+		return err
+	}
+	held, err := tx.Backoff()
+	if err != nil {
+		return err
+	}
+	streak, err := tx.Streak()
+	if err != nil {
+		return err
+	}
+	if ours || streak == 0 {
+		streak++
+	}
+	length, named := remedy.Backoff(streak, rand.Float64()), false
+	now := time.Now()
+	if reset, ok := limit.End(f.Message, now); ok && !remedy.Counts {
+		length, named = untilReset(reset.Sub(now)), true
+	}
+	if held != nil && !named && !ours {
+		return nil
+	}
+	_, err = tx.BackOff(length, streak, named, f)
+	return err
+}
+
+// maxResetJitter bounds how long after the end of a limit the next try comes:
+// everybody who waited for it would come at once.
+const maxResetJitter = 30 * time.Second
+
+// untilReset is how long to wait for the end of a limit.
+func untilReset(wait time.Duration) time.Duration {
+	wait = max(wait, 0)
+	return wait + time.Second + time.Duration(rand.Float64()*float64(min(wait/5, maxResetJitter)))
+}
