@@ -41,8 +41,10 @@ type hookFlags struct {
 	// preambleSet says that an empty one is meant.
 	preambleSet bool
 	settle      span
-	help        bool
-	version     bool
+	// launched says that a launcher wired this hook for its own session.
+	launched bool
+	help     bool
+	version  bool
 }
 
 func (h *hookFlags) set() *pflag.FlagSet {
@@ -58,6 +60,8 @@ func (h *hookFlags) set() *pflag.FlagSet {
 	f.BoolVar(&h.rewake, "rewake", false, "wait in the background and wake the idle session with the next entry (needs asyncRewake: see install --rewake)")
 	f.StringVar(&h.preamble, "preamble", "", "what the model is told before the text of an entry (with --rewake: who sent it)")
 	f.Var(&h.settle, "settle", "how long a last line without newline must stand still to be an entry")
+	f.BoolVar(&h.launched, "launched", false, "serve the session of heartbeat-launch, as which other hooks on its inbox stand back")
+	f.Lookup("launched").Hidden = true
 	f.BoolVarP(&h.help, "help", "h", false, "show this help")
 	f.BoolVar(&h.version, "version", false, "show the version")
 	return f
@@ -147,6 +151,9 @@ func (h *hook) run() int {
 	h.input = in
 	if h.box, err = openInbox(h.inbox, hookLockWait); err != nil {
 		return h.failed(err)
+	}
+	if h.standsBack() {
+		return exitOK
 	}
 	return h.dispatch()
 }

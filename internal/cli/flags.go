@@ -12,6 +12,10 @@ import (
 // InboxVariable names the inbox where no flag does.
 const InboxVariable = "HEARTBEAT_INBOX"
 
+// LaunchedVariable names, in a session that heartbeat-launch manages, the inbox
+// that it wired a hook for: an absolute path.
+const LaunchedVariable = "HEARTBEAT_LAUNCHED"
+
 // NewFlags is a set of flags, shown in the order in which they are added.
 func NewFlags(name string) *pflag.FlagSet {
 	f := pflag.NewFlagSet(name, pflag.ContinueOnError)

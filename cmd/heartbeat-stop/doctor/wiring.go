@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/settings"
 )
@@ -61,7 +62,7 @@ func (e *examination) relate(w *wire) relation {
 	switch {
 	case e.inbox == "":
 		return untold
-	case w.inbox != "" && sameInbox(w.inbox, e.inbox):
+	case w.inbox != "" && inbox.Same(w.inbox, e.inbox):
 		return same
 	case w.inbox != "":
 		return other
@@ -71,17 +72,6 @@ func (e *examination) relate(w *wire) relation {
 		return other
 	}
 	return untold
-}
-
-// sameInbox compares names and their directories. Links in the last element
-// count, since the state is kept beside the name.
-func sameInbox(a, b string) bool {
-	if a == b {
-		return true
-	}
-	dirA, errA := filepath.EvalSymlinks(filepath.Dir(a))
-	dirB, errB := filepath.EvalSymlinks(filepath.Dir(b))
-	return errA == nil && errB == nil && dirA == dirB && filepath.Base(a) == filepath.Base(b)
 }
 
 // of are the hooks of an event that relate to the inbox in one way.
@@ -99,7 +89,7 @@ func (e *examination) of(event string, r relation) []*wire {
 func (e *examination) wiredInboxes() []string {
 	var all []string
 	for _, w := range e.wires {
-		known := func(inbox string) bool { return sameInbox(inbox, w.inbox) }
+		known := func(other string) bool { return inbox.Same(other, w.inbox) }
 		if w.Event == settings.Stop && w.inbox != "" && !slices.ContainsFunc(all, known) {
 			all = append(all, w.inbox)
 		}

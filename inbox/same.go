@@ -1,0 +1,14 @@
+package inbox
+
+import "path/filepath"
+
+// Same reports whether two absolute paths name one inbox. Links in the last
+// element count, since the state is kept beside the name.
+func Same(a, b string) bool {
+	if a == b {
+		return true
+	}
+	dirA, errA := filepath.EvalSymlinks(filepath.Dir(a))
+	dirB, errB := filepath.EvalSymlinks(filepath.Dir(b))
+	return errA == nil && errB == nil && dirA == dirB && filepath.Base(a) == filepath.Base(b)
+}
