@@ -15,6 +15,7 @@ import (
 
 	"heartbeat/cmd/heartbeat-stop/doctor"
 	"heartbeat/internal/claude"
+	"heartbeat/internal/settings"
 )
 
 // doctorFlags are those of doctor.
@@ -81,7 +82,7 @@ func (o *doctorFlags) run(s streams) error {
 
 func (o *doctorFlags) input() (doctor.Input, error) {
 	in := doctor.Input{
-		Environ: os.Environ(), Managed: doctor.ManagedDir(), UID: os.Geteuid(), Now: time.Now(),
+		Environ: os.Environ(), Managed: settings.ManagedDir(), UID: os.Geteuid(), Now: time.Now(),
 		Parse: parseHook, Version: clientVersion,
 	}
 	in.Home, _ = os.UserHomeDir() // "" is what it is without one

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -36,14 +35,6 @@ type Hook struct {
 	Persist bool
 	Idle    time.Duration
 	Rewake  bool // it waits in the background, and wakes the idle session
-}
-
-// ManagedDir is where the client looks for managed settings on this system.
-func ManagedDir() string {
-	if runtime.GOOS == "darwin" {
-		return "/Library/Application Support/ClaudeCode"
-	}
-	return "/etc/claude-code"
 }
 
 // examination is what several checks need to know.

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -26,37 +24,14 @@ type source struct {
 // readSources reads the settings files, the weakest first.
 func readSources(in Input) []*source {
 	var all []*source
-	for _, scope := range []settings.Scope{settings.User, settings.Project, settings.Local} {
-		path, err := settings.Path(scope, in.Project, in.Home, in.variable("CLAUDE_CONFIG_DIR"))
-		if err == nil && !slices.ContainsFunc(all, func(s *source) bool { return s.path == path }) {
-			all = append(all, &source{path: path})
-		}
-	}
-	for _, path := range in.Settings {
-		all = append(all, &source{path: path, given: true})
-	}
-	for _, path := range managedFiles(in.Managed) {
-		all = append(all, &source{path: path, managed: true})
+	files := settings.Files(in.Project, in.Home, in.variable("CLAUDE_CONFIG_DIR"), in.Managed, in.Settings...)
+	for _, f := range files {
+		all = append(all, &source{path: f.Path, managed: f.Managed, given: slices.Contains(in.Settings, f.Path)})
 	}
 	for _, s := range all {
 		s.read(in.Self)
 	}
 	return all
-}
-
-// managedFiles are the file of an administrator and its drop-ins.
-func managedFiles(dir string) []string {
-	files := []string{filepath.Join(dir, "managed-settings.json")}
-	entries, err := os.ReadDir(filepath.Join(dir, "managed-settings.d"))
-	if err != nil {
-		return files // mostly there is none
-	}
-	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), ".json") && !strings.HasPrefix(entry.Name(), ".") {
-			files = append(files, filepath.Join(dir, "managed-settings.d", entry.Name()))
-		}
-	}
-	return files
 }
 
 func (s *source) read(self string) {
