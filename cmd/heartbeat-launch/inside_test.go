@@ -6,6 +6,8 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
+	"syscall"
 	"time"
 
 	"heartbeat/internal/terminal"
@@ -45,10 +47,15 @@ func panicking() {
 
 // sessions runs that many sessions one after the other in this one process, each
 // with something to clean up, and tells what they left that the first did not.
+// With a second argument each reads a line, which it prints.
 func sessions() {
 	n, err := strconv.Atoi(os.Args[1])
+	text := "setsid -f sleep 1000; echo "
+	if len(os.Args) > 2 {
+		text = "setsid -f sleep 1000; echo ready; read line; echo $line, "
+	}
 	for i := 0; err == nil && i < n; i++ {
-		o := fixed("sh", "-c", "setsid -f sleep 1000; echo "+strconv.Itoa(i))
+		o := fixed("sh", "-c", text+strconv.Itoa(i))
 		o.ExitSignal = "stop"
 		if _, err = terminal.Run(o); err == nil {
 			err = compare(i)
@@ -78,10 +85,40 @@ func compare(round int) error {
 		}
 	}
 	// Who has just ended may be there for a moment more.
-	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > 20; runtime.Gosched() {
+	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > 20 || threads() > 40; runtime.Gosched() {
 		if time.Now().After(end) {
-			return errors.Join(err, fmt.Errorf("round %d: %d goroutines", round, runtime.NumGoroutine()))
+			return errors.Join(err, fmt.Errorf("round %d: %d goroutines, %d threads", round, runtime.NumGoroutine(), threads()))
 		}
 	}
 	return err
+}
+
+func threads() int {
+	all, _ := os.ReadDir("/proc/self/task") // it was there for the files
+	return len(all)
+}
+
+// watched tells all that a session tells who runs it. It has no stdout, and is
+// ended once it has said "bye".
+func watched() {
+	text := "echo hello; echo bye; exec sleep 1000"
+	if len(os.Args) > 1 {
+		text = "echo hello; read line; echo bye; exec sleep 1000"
+	}
+	o := fixed("sh", "-c", text)
+	o.Stdout = nil
+	quit, pid, saw := make(chan struct{}), 0, ""
+	o.Quit = quit
+	o.Started = func(p int) { pid = p; fmt.Print("started\r\n") }
+	o.Resized = func(s terminal.Size) { fmt.Printf("size %v\r\n", &s) }
+	o.Watch = func(b []byte) {
+		before := strings.Contains(saw, "bye")
+		saw += string(b)
+		if !before && strings.Contains(saw, "bye") {
+			close(quit)
+		}
+	}
+	outcome, err := terminal.Run(o)
+	fmt.Printf("saw %q, quit: %v, error: %v\n", saw, outcome.Cause == terminal.Quit, err)
+	fmt.Println("lives:", syscall.Kill(pid, 0) == nil)
 }

@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 		"flood":            flood,
 		"panicking":        panicking,
 		"sessions":         sessions,
+		"watched":          watched,
 	})
 }
 

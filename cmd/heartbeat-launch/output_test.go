@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -121,4 +122,15 @@ func TestSessionsLeaveNothing(t *testing.T) {
 	left, err := os.ReadDir(cmd.Dir)
 	require.NoError(t, err)
 	assert.Empty(t, left)
+}
+
+// TestSessionsBesideAStranger runs them where a child that is none of theirs lives.
+func TestSessionsBesideAStranger(t *testing.T) {
+	out, err := exec.Command("sh", "-c", `sleep 1000 >&- 2>&- & echo $!; exec sessions 5`).CombinedOutput()
+	require.NoError(t, err, string(out))
+	stranger, rest, _ := strings.Cut(string(out), "\n")
+	assert.Equal(t, "0\r\n1\r\n2\r\n3\r\n4\r\n", rest)
+	pid, err := strconv.Atoi(stranger)
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL), "it did not live on")
 }

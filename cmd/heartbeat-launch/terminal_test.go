@@ -117,6 +117,33 @@ func TestSizeOfTheFlagStays(t *testing.T) {
 	s.sees("11 22\r\n\r\n11 22")
 }
 
+// TestKeysGoToTheirSession types at 200 sessions of one process, each in its turn.
+func TestKeysGoToTheirSession(t *testing.T) {
+	const n = 200
+	s := sit(t, "sessions", strconv.Itoa(n), "read")
+	for i := range n {
+		s.sees("ready")
+		s.shown = ""
+		s.types("some text\r")
+		s.sees("some text, " + strconv.Itoa(i) + "\r\n")
+		s.shown = s.shown[strings.Index(s.shown, ", "):]
+	}
+	s.leaves(0)
+}
+
+// TestWhoRunsItIsTold of all that happens in a session.
+func TestWhoRunsItIsTold(t *testing.T) {
+	s := sit(t, "watched", "read")
+	s.sees("size 30x90")
+	s.sees("started")
+	require.NoError(t, pty.Setsize(s.keys, &pty.Winsize{Rows: 41, Cols: 123}))
+	s.sees("size 41x123")
+	s.types("\r")
+	s.sees("lives: false")
+	assert.Contains(t, s.shown, `bye\r\n", quit: true, error: <nil>`)
+	s.leaves(0)
+}
+
 // TestTerminalIsRestored ends sessions in every way, at a terminal.
 func TestTerminalIsRestored(t *testing.T) {
 	const lives = "echo $$ > pid; echo begun; exec sleep 1000"

@@ -50,7 +50,7 @@ func awaitFile(s *session) (*asking, error) {
 		a.close()
 		return nil, fmt.Errorf("exit signal: take away the file that is there already: %w: remove it, or name another one", err)
 	}
-	s.spawn(func() { a.wait(s.done) })
+	s.join(func() { a.wait(s.done) })
 	return a, nil
 }
 

@@ -24,6 +24,9 @@ func (s *session) loop() (Outcome, error) {
 			s.handle(sig)
 		case <-s.asked:
 			s.stop(Outcome{Cause: Asked})
+		case <-s.Quit:
+			s.Quit = nil // a closed one would come again and again
+			s.stop(Outcome{Cause: Quit})
 		case <-channel(s.timeout):
 			s.stop(Outcome{Cause: TimedOut})
 		case <-channel(s.idle.timer):

@@ -1,6 +1,11 @@
 package terminal
 
-import "time"
+import (
+	"io"
+	"time"
+
+	"github.com/muesli/cancelreader"
+)
 
 const (
 	// drainPatience is how long nothing may come out of the terminal after the end
@@ -22,6 +27,9 @@ func (s *session) readTerminal() {
 		n, err := s.ptmx.Read(buf)
 		if n > 0 {
 			s.lastOutput.Store(int64(s.now()))
+			if s.Watch != nil {
+				s.Watch(buf[:n])
+			}
 			s.out.put(buf[:n])
 		}
 		if err != nil {
@@ -30,11 +38,31 @@ func (s *session) readTerminal() {
 	}
 }
 
-// passKeys gives the command what is typed at the caller's terminal.
-func (s *session) passKeys() {
+// passKeys has the command get what is typed at the caller's terminal, until stop
+// leaves it to whoever reads there next.
+func (s *session) passKeys() (stop func()) {
+	keys, err := cancelreader.NewReader(s.caller.typing)
+	if err != nil { // /dev/tty of macOS: the key after the session is lost
+		s.spawn(func() { s.copyKeys(s.caller.typing) })
+		return func() {}
+	}
+	passed := make(chan struct{})
+	s.spawn(func() {
+		defer close(passed)
+		s.copyKeys(keys)
+	})
+	return func() {
+		keys.Cancel()
+		_ = s.ptmx.SetWriteDeadline(time.Now()) // nobody is left to take what was typed
+		<-passed
+		_ = keys.Close() // nothing was written
+	}
+}
+
+func (s *session) copyKeys(keys io.Reader) {
 	buf := make([]byte, 4<<10)
 	for {
-		n, err := s.caller.typing.Read(buf)
+		n, err := keys.Read(buf)
 		if n > 0 {
 			if _, err := s.ptmx.Write(buf[:n]); err != nil {
 				return
@@ -55,6 +83,8 @@ func (s *session) drain() {
 	select {
 	case <-s.read:
 	case <-time.After(drainLimit):
+		_ = s.ptmx.Close() // it ends the reading
+		<-s.read           // who watches is told nothing after the end
 	}
 	s.out.flush(s.signals)
 }

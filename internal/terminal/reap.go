@@ -1,6 +1,9 @@
 package terminal
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 // death is the end of a process of the session.
 type death struct {
@@ -10,27 +13,34 @@ type death struct {
 }
 
 // reap waits for every child, and for every orphan that falls to this process, so
-// that none stays a zombie, until there is none. It blocks in the kernel. The
-// command's own death is told together with whether it was the last.
-func (s *session) reap(leader int) {
-	var news death
-	flags := 0
-	for {
+// that none stays a zombie, until there is none or the session is over: a child
+// that is a stranger to it may live on. The command's own death is told together
+// with whether it was the last.
+func (s *session) reap(leader int, news <-chan os.Signal) {
+	var last death
+	for died := false; ; {
 		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, flags, nil)
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
 		switch {
 		case err == syscall.EINTR:
 		case err != nil: // nobody is left to wait for
-			news.alone = true
-			s.tell(news)
+			last.alone = true
+			s.tell(last)
 			return
 		case pid == leader:
-			news, flags = death{leader: true, status: status}, syscall.WNOHANG
-		case pid == 0:
-			s.tell(news)
-			news, flags = death{}, 0
-		case flags == 0:
-			s.tell(death{})
+			last, died = death{leader: true, status: status}, true
+		case pid != 0:
+			died = true
+		default:
+			if died {
+				s.tell(last)
+				last, died = death{}, false
+			}
+			select {
+			case <-news:
+			case <-s.done:
+				return
+			}
 		}
 	}
 }

@@ -2,9 +2,11 @@ package terminal
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -16,17 +18,31 @@ type Options struct {
 	Dir     string   // where it runs, and what a relative path of the command is relative to
 	Env     []string
 
-	Stdin, Stdout, Stderr *os.File // the caller's; only terminals and Stdout are used
+	// The caller's. Only terminals and Stdout are used; without a Stdout nothing is
+	// printed.
+	Stdin, Stdout, Stderr *os.File
 
 	// Size is that of the terminal where the caller has none to follow, or with
 	// FixedSize in any case.
 	Size      Size
 	FixedSize bool
 
-	Timeout    time.Duration // 0: none
-	Grace      time.Duration // from SIGTERM to SIGKILL
-	ExitSignal string        // a file whose appearance ends the session, "" for none
+	Timeout    time.Duration   // 0: none
+	Grace      time.Duration   // from SIGTERM to SIGKILL
+	ExitSignal string          // a file whose appearance ends the session, "" for none
+	Quit       <-chan struct{} // ends the session once it is closed or sent to, nil for none
 	Idle       Idle
+
+	// Started is told the command's process id, which is its group's and session's
+	// too, before anything that it prints is read. Resized is told the size of its
+	// terminal, at the start and whenever it changes. Neither may block; both may be
+	// nil.
+	Started func(pid int)
+	Resized func(Size)
+	// Watch sees everything that the command prints, as it is read and before Stdout
+	// gets it, from a goroutine of its own. The command waits for it, and b is only
+	// good until it returns. It may be nil.
+	Watch func(b []byte)
 
 	// Note is told, in a sentence each, what happens besides. It must not block.
 	Note func(format string, args ...any)
@@ -41,6 +57,7 @@ const (
 	GaveUp                 // it stayed idle
 	Asked                  // by the file of Options.ExitSignal
 	Signalled              // by a signal to this process
+	Quit                   // by Options.Quit
 )
 
 // Outcome is how a session came to its end.
@@ -58,6 +75,8 @@ type session struct {
 	leader     int // the command's process id, and that of its group and session
 	strangers  map[int]bool
 	deaths     chan death
+	joined     sync.WaitGroup // who must be through before the next session begins
+	shape      Size           // what Resized was told last
 	signals    chan os.Signal
 	asked      <-chan struct{}
 	broken     chan error
@@ -78,6 +97,7 @@ func Run(o Options) (Outcome, error) {
 		Options: o, deaths: make(chan death), signals: make(chan os.Signal, 16), broken: make(chan error, 1),
 		done: make(chan struct{}), read: make(chan struct{}), started: time.Now(),
 	}
+	defer s.joined.Wait()
 	defer close(s.done)
 	path, err := s.find()
 	if err != nil {
@@ -105,22 +125,34 @@ func Run(o Options) (Outcome, error) {
 		return Outcome{}, err
 	}
 	defer s.abandon()
+	if s.Started != nil {
+		s.Started(s.leader)
+	}
 	return s.run()
 }
 
 // run passes everything through, until the end.
 func (s *session) run() (Outcome, error) {
-	s.out = newOutput(s.Stdout, func(err error) {
+	var stdout io.Writer = io.Discard
+	if s.Stdout != nil {
+		stdout = s.Stdout
+	}
+	s.out = newOutput(stdout, func(err error) {
 		s.Note("stdout does not take the output (%v): what it does not take is dropped, and the session goes on", err)
 	})
 	s.spawn(s.out.write)
 	s.spawn(s.readTerminal)
-	if s.caller.typing != nil {
-		s.spawn(s.passKeys)
-	}
-	outcome, err := s.loop()
+	outcome, err := s.attend()
 	s.drain()
 	return outcome, err
+}
+
+// attend passes the keys on as long as anybody of the session lives.
+func (s *session) attend() (Outcome, error) {
+	if s.caller.typing != nil {
+		defer s.passKeys()()
+	}
+	return s.loop()
 }
 
 // listen asks for the signals that end a session or concern its terminal. One
@@ -150,6 +182,16 @@ func (s *session) spawn(run func()) {
 		}()
 		run()
 	}()
+}
+
+// join is spawn for what would take from the next session what is not meant for
+// this one.
+func (s *session) join(run func()) {
+	s.joined.Add(1)
+	s.spawn(func() {
+		defer s.joined.Done()
+		run()
+	})
 }
 
 func (s *session) now() time.Duration { return time.Since(s.started) }

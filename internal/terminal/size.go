@@ -49,7 +49,21 @@ func (s *session) resize() {
 	if s.caller.sized == nil || s.FixedSize {
 		return
 	}
-	if err := pty.Setsize(s.ptmx, s.size()); err != nil && !errors.Is(err, errClosed) {
+	if err := s.setSize(); err != nil && !errors.Is(err, errClosed) {
 		s.Note("follow the size of the terminal: %v: the command goes on with the one it has", err)
 	}
+}
+
+func (s *session) setSize() error {
+	ws := s.size()
+	if err := pty.Setsize(s.ptmx, ws); err != nil {
+		return err
+	}
+	if shape := (Size{ws.Rows, ws.Cols}); shape != s.shape {
+		s.shape = shape
+		if s.Resized != nil {
+			s.Resized(shape)
+		}
+	}
+	return nil
 }

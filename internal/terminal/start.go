@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime"
 	"syscall"
 
@@ -22,7 +23,7 @@ func (s *session) open() error {
 	s.tty = tty
 	if s.ptmx, err = pollable(ptmx); err == nil {
 		s.caller.lend(tty)
-		err = pty.Setsize(s.ptmx, s.size())
+		err = s.setSize()
 	}
 	if err != nil {
 		_ = tty.Close() // nobody uses it
@@ -50,7 +51,10 @@ func pollable(f *os.File) (*os.File, error) {
 func (s *session) start(path string) error {
 	s.strangers = adopt()
 	started := make(chan error)
-	s.spawn(func() {
+	news := make(chan os.Signal, 1)
+	signal.Notify(news, syscall.SIGCHLD)
+	s.join(func() {
+		defer signal.Stop(news)
 		runtime.LockOSThread() // without unlocking: the thread ends with this
 		pid, err := syscall.ForkExec(path, s.Command, &syscall.ProcAttr{
 			Dir: s.Dir, Env: s.Env, Files: []uintptr{s.tty.Fd(), s.tty.Fd(), s.tty.Fd()}, Sys: attributes(),
@@ -58,7 +62,7 @@ func (s *session) start(path string) error {
 		s.leader = pid
 		started <- err
 		if err == nil {
-			s.reap(pid)
+			s.reap(pid, news)
 		}
 	})
 	if err := <-started; err != nil {
