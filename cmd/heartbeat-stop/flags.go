@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -33,25 +32,6 @@ func openInbox(path string, lockWait time.Duration) (*inbox.Inbox, error) {
 	return inbox.Open(path, inbox.Options{LockWait: lockWait})
 }
 
-// choice is a flag that takes one of a few words.
-type choice struct {
-	value   *string
-	allowed []string
-}
-
-func (c choice) Set(text string) error {
-	for _, a := range c.allowed {
-		if a == text {
-			*c.value = text
-			return nil
-		}
-	}
-	return fmt.Errorf("it is one of %s", strings.Join(c.allowed, ", "))
-}
-
-func (c choice) String() string { return *c.value }
-func (c choice) Type() string   { return strings.Join(c.allowed, "|") }
-
 // orphanFlags are the settings of recovery, shared by the hook and recover.
 type orphanFlags struct {
 	policy      string
@@ -61,7 +41,7 @@ type orphanFlags struct {
 func (o *orphanFlags) add(f *pflag.FlagSet) {
 	o.policy = string(recovery.DeadLetter)
 	policies := []string{string(recovery.DeadLetter), string(recovery.Retry), string(recovery.Drop)}
-	f.Var(choice{&o.policy, policies}, "on-orphan", "what becomes of an entry whose session ended without answering it")
+	f.Var(cli.Choice(&o.policy, policies...), "on-orphan", "what becomes of an entry whose session ended without answering it")
 	f.IntVar(&o.maxAttempts, "max-attempts", recovery.DefaultMaxAttempts, "deliveries of one entry before retry gives up on it")
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"heartbeat/internal/cli"
 	"heartbeat/internal/settings"
 )
 
@@ -36,7 +37,7 @@ type installed struct {
 func (o *installFlags) add(f *pflag.FlagSet) {
 	o.scope = string(settings.Project)
 	scopes := []string{string(settings.Project), string(settings.Local), string(settings.User)}
-	f.Var(choice{&o.scope, scopes}, "scope", "whose settings: of the project in this directory, your own for it, or yours for all")
+	f.Var(cli.Choice(&o.scope, scopes...), "scope", "whose settings: of the project in this directory, your own for it, or yours for all")
 	f.StringVar(&o.settings, "settings", "", "the settings file itself, in place of --scope")
 	f.BoolVar(&o.print, "print", false, "show the file as it would be, and write nothing")
 	f.BoolVar(&o.json, "json", false, "print one JSON object")

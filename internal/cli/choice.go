@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// choice is a flag that takes one of a few words.
+type choice struct {
+	value   *string
+	allowed []string
+}
+
+// Choice is a flag that takes one of the allowed words.
+func Choice(value *string, allowed ...string) pflag.Value { return choice{value, allowed} }
+
+func (c choice) Set(text string) error {
+	for _, a := range c.allowed {
+		if a == text {
+			*c.value = text
+			return nil
+		}
+	}
+	return fmt.Errorf("it is one of %s", strings.Join(c.allowed, ", "))
+}
+
+func (c choice) String() string { return *c.value }
+func (c choice) Type() string   { return strings.Join(c.allowed, "|") }
