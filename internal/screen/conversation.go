@@ -1,0 +1,96 @@
+package screen
+
+import "strings"
+
+// marker stands before the option that is chosen, and before what is typed.
+const marker = "❯"
+
+// minRule is the least that counts as a line across the screen.
+const minRule = 20
+
+// isRule reports whether a row is a line across the screen. One that frames the
+// input may carry a name.
+func isRule(row string) bool {
+	for _, c := range []string{"─", "▔"} {
+		if strings.HasPrefix(row, strings.Repeat(c, 3)) && strings.HasSuffix(row, c) && strings.Count(row, c) >= minRule {
+			return true
+		}
+	}
+	return false
+}
+
+// inputBox finds the lines between which a person types, at the end of the screen,
+// and returns the number of the upper one.
+func inputBox(rows []string) (top int, ok bool) {
+	bottom := lastRule(rows)
+	if bottom < 0 {
+		return 0, false
+	}
+	top = lastRule(rows[:bottom])
+	return top, top >= 0 && top+1 < bottom && strings.HasPrefix(rows[top+1], marker)
+}
+
+func lastRule(rows []string) int {
+	for i := len(rows) - 1; i >= 0; i-- {
+		if isRule(rows[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// conversation is how a session is doing that shows its input line below the row
+// top.
+func conversation(rows []string, top int) Kind {
+	below := rows[top+1:]
+	for _, row := range below {
+		if strings.Contains(row, "esc to interrupt") && !strings.HasPrefix(row, marker) {
+			return Busy
+		}
+	}
+	last := lastAtMargin(rows[:top])
+	switch {
+	case spins(last):
+		return Busy
+	case strings.HasPrefix(below[0], marker+" Once fixed, resend your message") && needsLogin(rows[:top]):
+		return Login
+	}
+	return Ready
+}
+
+// lastAtMargin is the last row that is neither empty nor indented.
+func lastAtMargin(rows []string) string {
+	for i := len(rows) - 1; i >= 0; i-- {
+		if rows[i] != "" && rows[i][0] != ' ' {
+			return rows[i]
+		}
+	}
+	return ""
+}
+
+// spins reports whether a row is the one that says what a turn is at, such as
+// "✻ Brewing… (4s)".
+func spins(row string) bool {
+	for _, c := range []string{"·", "✢", "✳", "✶", "✻", "✽", "*"} {
+		if strings.HasPrefix(row, c+" ") && strings.Contains(row, "…") {
+			return true
+		}
+	}
+	return false
+}
+
+// needsLogin reports whether the last thing said is that the turn failed for want
+// of a login.
+func needsLogin(rows []string) bool {
+	for i := len(rows) - 1; i >= 0; i-- {
+		row := rows[i]
+		switch {
+		case strings.HasPrefix(row, "  ⎿  Not logged in"), strings.HasPrefix(row, "  ⎿  Invalid API key"),
+			strings.HasPrefix(row, "  ⎿  Please run /login"), strings.HasPrefix(row, "● Please run /login · API Error: 40"):
+			return true
+		case strings.HasPrefix(row, "●"), strings.HasPrefix(row, marker):
+			return false
+		}
+	}
+	return false
+}

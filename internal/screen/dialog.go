@@ -1,0 +1,111 @@
+package screen
+
+import "strings"
+
+// dialog is which one stands at the end of the screen.
+func dialog(rows []string) Sight {
+	rule := lastRule(rows)
+	if rule < 0 && atMargin(rows) {
+		return Sight{} // a conversation that is being drawn
+	}
+	if strings.HasPrefix(rows[len(rows)-1], "Enter to select · ") { // its options have a line of their own amid them
+		return Sight{Kind: Question}
+	}
+	body := rows[rule+1:]
+	if asksPermission(body) {
+		return Sight{Kind: Permission, Title: title(body)}
+	}
+	if !hasFoot(rows) {
+		return Sight{}
+	}
+	if kind := known(body); kind != Unknown {
+		return Sight{Kind: kind, Title: title(body)}
+	}
+	if rule < 0 {
+		return Sight{}
+	}
+	return Sight{Kind: Dialog, Title: title(body)}
+}
+
+// atMargin reports whether anything stands at the left margin, where a conversation
+// has its marks and a dialog has nothing.
+func atMargin(rows []string) bool { return lastAtMargin(rows) != "" }
+
+func title(body []string) string {
+	for _, row := range body {
+		if row != "" {
+			return strings.TrimLeft(row, " ")
+		}
+	}
+	return ""
+}
+
+// known is the dialog that has this option or title. On a small screen the title
+// may be gone.
+func known(body []string) Kind {
+	selected := hasMark(body)
+	switch {
+	case selected && has(body, "Yes, I trust this folder"):
+		return Untrusted
+	case selected && hasPrefix(body, "Do you want to use this API key?"):
+		return APIKey
+	case selected && has(body, "Yes, I accept") && has(body, "No, exit"):
+		return BypassWarning
+	case selected && has(body, "Continue without using this MCP server"), has(body, "Enable selected") && hasPrefix(body, "MCP servers may execute code"):
+		return MCPServers
+	case selected && has(body, "Yes, allow external imports"):
+		return Imports
+	case selected && has(body, "Continue without these settings"):
+		return BadSettings
+	case selected && has(body, "Reset to default configuration"):
+		return BadConfig
+	case selected && has(body, "Select login method:"):
+		return Login
+	case has(body, "Resume session"):
+		return SessionPicker
+	}
+	return Unknown
+}
+
+// hasMark reports whether one of the options is marked.
+func hasMark(rows []string) bool {
+	for _, row := range rows {
+		if strings.HasPrefix(row, " ") && strings.HasPrefix(strings.TrimLeft(row, " "), marker+" ") {
+			return true
+		}
+	}
+	return false
+}
+
+// asksPermission reports whether a tool is to be allowed. Not every such dialog has
+// a foot, so that its options have to be the last but it.
+func asksPermission(body []string) bool {
+	return hasMark(body) && (hasPrefix(body, "Do you want to ") || hasPrefix(body, "Claude wants to ")) &&
+		(hasPrefix(body, "Yes, and ") || has(body, "Yes")) && endsInNo(body) &&
+		!hasPrefix(body, "Do you want to use this API key?")
+}
+
+func endsInNo(body []string) bool {
+	for _, row := range body[max(0, len(body)-4):] {
+		if option := unmarked(row); option == "No" || strings.HasPrefix(option, "No, ") {
+			return true
+		}
+	}
+	return false
+}
+
+// hasFoot reports whether the screen ends in the keys that a dialog takes. A small
+// screen breaks them into two rows.
+func hasFoot(rows []string) bool {
+	foot := strings.TrimLeft(rows[len(rows)-1], " ")
+	if len(rows) > 1 {
+		foot = strings.TrimLeft(rows[len(rows)-2], " ") + " " + foot
+		foot = strings.TrimLeft(foot, " ")
+	}
+	for key := range strings.SplitSeq(foot, " · ") {
+		if strings.HasPrefix(key, "Esc to ") || strings.HasPrefix(key, "Enter to ") {
+			return true
+		}
+	}
+	return false
+}

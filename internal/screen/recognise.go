@@ -1,0 +1,88 @@
+package screen
+
+import "strings"
+
+// Recognise says what a screen shows, from its rows (see [Screen.Text]). It goes by
+// where things stand and not only by their words, since a conversation may be
+// about these words as well: a dialog ends the screen, where a conversation has
+// its input line.
+func Recognise(text string) Sight {
+	rows := strings.Split(strings.TrimRight(text, " \n"), "\n")
+	for i, row := range rows {
+		rows[i] = strings.TrimRight(strings.ReplaceAll(row, "\u00a0", " "), " ")
+	}
+	if top, ok := inputBox(rows); ok {
+		return Sight{Kind: conversation(rows, top)}
+	}
+	if kind := lastWords(rows); kind != Unknown {
+		return Sight{Kind: kind}
+	}
+	if kind := firstStart(rows); kind != Unknown {
+		return Sight{Kind: kind}
+	}
+	return dialog(rows)
+}
+
+// lastWords is why the client gave up, which it says at the margin.
+func lastWords(rows []string) Kind {
+	for _, w := range []struct {
+		row  string
+		kind Kind
+	}{
+		{"No conversation found to continue", NoConversation},
+		{"No conversation found with session ID", NoConversation},
+		{"--dangerously-skip-permissions cannot be used with root", BypassRefused},
+		{"Claude Code didn't start because this folder isn't trusted", Untrusted},
+	} {
+		for _, row := range rows[max(0, len(rows)-3):] {
+			if strings.HasPrefix(row, w.row) {
+				return w.kind
+			}
+		}
+	}
+	return Unknown
+}
+
+// firstStart is one of the questions of the first start, which have no frame. Their
+// greeting may have left a small screen.
+func firstStart(rows []string) Kind {
+	switch greeted := strings.HasPrefix(rows[0], "Welcome to Claude Code v"); {
+	case has(rows, "Choose the text style that looks best with your terminal") && has(rows, "Dark mode (colorblind-friendly)"),
+		greeted && has(rows, "Select login method:"),
+		greeted && has(rows, "Paste code here if prompted"):
+		return Onboarding
+	case has(rows, "Unable to connect to Anthropic services") && hasPrefix(rows, "Failed to connect to "):
+		return Offline
+	}
+	return Unknown
+}
+
+// has reports whether a row is this, but for its indentation and for what marks an
+// option.
+func has(rows []string, want string) bool {
+	for _, row := range rows {
+		if unmarked(row) == want {
+			return true
+		}
+	}
+	return false
+}
+
+func hasPrefix(rows []string, want string) bool {
+	for _, row := range rows {
+		if strings.HasPrefix(unmarked(row), want) {
+			return true
+		}
+	}
+	return false
+}
+
+// unmarked is a row without its indentation, the mark of the option that is
+// chosen, and an option's number.
+func unmarked(row string) string {
+	row = strings.TrimLeft(strings.TrimPrefix(strings.TrimLeft(row, " "), marker), " ")
+	if number, rest, ok := strings.Cut(row, ". "); ok && len(number) == 1 && number >= "1" && number <= "9" {
+		return rest
+	}
+	return row
+}

@@ -1,0 +1,61 @@
+package screen
+
+// Kind is what a screen shows.
+type Kind string
+
+// The kinds of screens. Those up to Dialog keep a session from starting: the client
+// waits for a person, or gives up, and runs no hook before.
+const (
+	Unknown        Kind = ""               // anything else, and a screen that is still being drawn
+	Untrusted      Kind = "untrusted"      // whether the folder is trusted
+	Onboarding     Kind = "onboarding"     // a question of the very first start
+	APIKey         Kind = "apikey"         // whether to use the API key of the environment
+	BypassWarning  Kind = "bypass"         // whether to accept what --dangerously-skip-permissions risks
+	BypassRefused  Kind = "bypassrefused"  // --dangerously-skip-permissions as root: the client gave up
+	MCPServers     Kind = "mcp"            // which servers of .mcp.json to use
+	Imports        Kind = "imports"        // whether CLAUDE.md may import files from elsewhere
+	BadSettings    Kind = "settings"       // what to do about a settings file that is not valid
+	BadConfig      Kind = "config"         // what to do about a .claude.json that is not valid
+	SessionPicker  Kind = "picker"         // which session to resume
+	NoConversation Kind = "noconversation" // there is none to resume: the client gave up
+	Offline        Kind = "offline"        // the first start reached no service: the client gave up
+	Dialog         Kind = "dialog"         // some other dialog
+
+	Login      Kind = "login"      // how to log in, or a turn that failed since nobody is logged in
+	Permission Kind = "permission" // whether a tool may run
+	Question   Kind = "question"   // the model asks a person
+	Busy       Kind = "busy"       // a turn is being worked on
+	Ready      Kind = "ready"      // the prompt, and no turn
+)
+
+// Matter is what has to be put right.
+type Matter int
+
+// The matters.
+const (
+	Nothing        Matter = iota // the session runs, or nothing is known
+	Setup                        // the machine or the project is not prepared
+	Authentication               // the client has no key or login that it may use
+)
+
+// Sight is what was recognised.
+type Sight struct {
+	Kind  Kind
+	Title string // of a dialog: its first row; "" where that is not on the screen
+}
+
+// Cause says as a clause why the session does not go on, such as "the folder is not
+// trusted: ...". It is "" where the session runs, or nothing is known.
+func (s Sight) Cause() string {
+	if s.Kind == Dialog {
+		return `Claude Code shows a dialog ("` + s.Title + `") that a person has to answer`
+	}
+	return s.advice().cause
+}
+
+// Fix says as a sentence without its full stop what a person can do. It is ""
+// where there is no cause.
+func (s Sight) Fix() string { return s.advice().fix }
+
+// Matter says what the fix is about.
+func (s Sight) Matter() Matter { return s.advice().matter }

@@ -1,0 +1,167 @@
+package screen
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/hinshun/vt10x"
+	"golang.org/x/text/width"
+)
+
+// rest fills the second cell of a character that takes two. Programs do not
+// print it: it is no character.
+const rest = '\uFFFF'
+
+// stream hands a program's output on to the emulator, without what that takes for
+// something else: private sequences (the kitty keyboard's for a cursor's
+// position), titles, and numbers large enough to keep it busy for ever. It also
+// gives wide characters the room that the emulator does not know they need.
+type stream struct {
+	term  vt10x.Terminal
+	state func(*stream, rune)
+	part  []byte // of a character
+	seq   strings.Builder
+	out   []byte // for the emulator
+}
+
+// maxSequence is more than any sequence that draws something has.
+const maxSequence = 64
+
+func (s *stream) write(p []byte) {
+	p = append(s.part, p...)
+	for len(p) > 0 && utf8.FullRune(p) {
+		r, size := utf8.DecodeRune(p)
+		if s.state == nil {
+			s.state = (*stream).text
+		}
+		s.state(s, r)
+		p = p[size:]
+	}
+	s.part = append([]byte(nil), p...)
+	s.flush()
+}
+
+func (s *stream) flush() {
+	_, _ = s.term.Write(s.out) // it has no error for whole characters
+	s.out = s.out[:0]
+}
+
+func (s *stream) text(r rune) {
+	switch {
+	case r == '\x1b':
+		s.state = (*stream).escape
+	case r < ' ':
+		s.out = append(s.out, byte(r))
+	case r < unicode.MaxASCII:
+		s.out = append(s.out, byte(r))
+	case r == rest, unicode.In(r, unicode.Cc, unicode.Cf, unicode.Mn, unicode.Me):
+		// These take no room.
+	case wide(r):
+		s.wide(r)
+	default:
+		s.out = utf8.AppendRune(s.out, r)
+	}
+}
+
+func wide(r rune) bool {
+	kind := width.LookupRune(r).Kind()
+	return kind == width.EastAsianWide || kind == width.EastAsianFullwidth
+}
+
+// wide does not divide a character between two rows.
+func (s *stream) wide(r rune) {
+	s.flush()
+	cols, _ := s.term.Size()
+	if cols < 2 {
+		return
+	}
+	if s.term.Cursor().X == cols-1 {
+		s.out = append(s.out, ' ')
+	}
+	s.out = utf8.AppendRune(s.out, r)
+	s.out = utf8.AppendRune(s.out, rest)
+}
+
+// escape is behind an ESC.
+func (s *stream) escape(r rune) {
+	s.state = (*stream).text
+	switch r {
+	case '[':
+		s.seq.Reset()
+		s.state = (*stream).control
+	case ']', 'P', '_', '^', 'X', 'k':
+		s.state = (*stream).hidden
+	case '(', ')', '*', '+', '#', ' ', '%':
+		s.state = (*stream).charset
+	case '\x1b':
+		s.state = (*stream).escape
+	case 'c': // the emulator leaves a part of the screen
+		s.out = append(s.out, "\x1bc\x1b[2J"...)
+	case 'D', 'E', 'M', '7', '8':
+		s.out = append(s.out, '\x1b', byte(r))
+	}
+}
+
+// charset skips which characters are meant: all programs print UTF-8 today.
+func (s *stream) charset(rune) { s.state = (*stream).text }
+
+// hidden skips a string that is for the terminal and not for the screen.
+func (s *stream) hidden(r rune) {
+	switch r {
+	case '\a', '\x18', '\x1a':
+		s.state = (*stream).text
+	case '\x1b':
+		s.state = (*stream).escape // for the end of the string there is nothing to do
+	}
+}
+
+// control collects a control sequence.
+func (s *stream) control(r rune) {
+	switch {
+	case r == '\x1b':
+		s.state = (*stream).escape
+	case r < ' ', r > '~':
+		s.state = (*stream).text
+	case r < '@':
+		s.seq.WriteRune(r)
+	default:
+		s.state = (*stream).text
+		s.draw(s.seq.String(), byte(r))
+	}
+}
+
+// draw hands a control sequence on if it changes what stands on the screen.
+func (s *stream) draw(args string, final byte) {
+	private := strings.HasPrefix(args, "?")
+	switch {
+	case len(args) > maxSequence, strings.Trim(args, "?0123456789;") != "":
+		return // among them all with other marks of being private
+	case private && final != 'h' && final != 'l':
+		return
+	case strings.IndexByte("ABCDEFGHIJKLMPSTXZ`@adefghlrsu", final) < 0:
+		return
+	}
+	s.out = append(s.out, "\x1b["...)
+	s.out = append(s.out, short(args, final)...)
+	s.out = append(s.out, final)
+}
+
+// short is the arguments with numbers of at most four digits, and all of them
+// there, for the emulator stops at the first that is not.
+func short(args string, final byte) string {
+	least := "1"
+	if strings.IndexByte("JKghl", final) >= 0 {
+		least = "0"
+	}
+	fields := strings.Split(args, ";")
+	for i, field := range fields {
+		switch {
+		case strings.Trim(field, "0") == "":
+			fields[i] = least
+		case len(field) > 4 && field[0] != '?':
+			fields[i] = "9999"
+		}
+	}
+	return strings.Join(fields, ";")
+}
