@@ -25,6 +25,7 @@ type launch struct {
 	size       terminal.Size
 	add        []string
 	keepEnv    bool
+	manage
 
 	help, manual, version bool
 }
@@ -44,6 +45,7 @@ func (l *launch) set() *pflag.FlagSet {
 	f.Var(&l.size, "size", "size of the terminal, instead of that of the terminal one is at, if any")
 	f.StringArrayVar(&l.add, "env", nil, "add a `variable`, K=V, to the command's environment; may be repeated")
 	f.BoolVar(&l.keepEnv, "keep-env", false, "pass on the whole environment, with CI and the variables of a session around this one")
+	l.manage.add(f)
 	f.BoolVar(&l.manual, "man", false, "print this as a manual page, for man -l -")
 	f.BoolVar(&l.version, "version", false, "show the version")
 	f.BoolVarP(&l.help, "help", "h", false, "show this help")
@@ -67,7 +69,7 @@ func (l *launch) check(f *pflag.FlagSet) error {
 			return fmt.Errorf("--env %q: it takes a name and a value, as in K=V", kv)
 		}
 	}
-	return nil
+	return l.manage.check(f, f.Args())
 }
 
 // options are the same for who runs it.

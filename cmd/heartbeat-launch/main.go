@@ -25,6 +25,12 @@ const (
 	exitGaveUp    = 125
 	exitCannotRun = 126 // as a shell has it
 	exitNotFound  = 127
+
+	// Of managed sessions; the last three are those of sysexits(3).
+	exitDeadLettered   = 3
+	exitLeft           = 75 // work is: EX_TEMPFAIL
+	exitAuthentication = 77 // EX_NOPERM
+	exitSetUp          = 78 // EX_CONFIG
 )
 
 func main() { os.Exit(run(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})) }
@@ -70,11 +76,17 @@ func show(v *voice, out io.Writer, text string) int {
 	return exitOK
 }
 
-// run runs the command that is left behind the flags.
+// run runs the command that is left behind the flags, or sessions of it.
 func (l *launch) run(flags *pflag.FlagSet, s streams, v *voice) int {
 	o, err := l.options(flags, os.Environ(), v)
 	if err == nil {
 		o.Stdin, o.Stdout, o.Stderr = s.in, s.out, s.err
+		if l.inbox != "" {
+			return l.runManaged(o, s, v, flags.Changed("timeout"))
+		}
+		if l.output == showNone {
+			o.Stdout = nil
+		}
 		var outcome terminal.Outcome
 		if outcome, err = terminal.Run(o); err == nil {
 			return l.conclude(outcome, v)

@@ -9,12 +9,29 @@ import (
 func ownPage() cli.Page {
 	return cli.Page{
 		Command: commandName,
-		Short:   "run a command in a terminal of its own",
+		Short:   "work through an inbox with Claude Code, or run a command in a terminal of its own",
 		Long: strings.TrimSpace(`
 heartbeat-launch runs a command in a real terminal (a PTY), in a session of its
-own, prints what it prints, and exits with its status. Claude Code needs that to
-run interactively where there is no terminal: under cron, in a pipeline, as a
-service. It is no session manager: inbox, settings and hooks are yours.
+own. Claude Code needs that to run interactively where there is no terminal: under
+cron, in a pipeline, as a service.
+
+With --inbox it does all that an unattended session needs. It keeps other
+launchers off the inbox, decides about an entry that a dead session left
+(--on-orphan), wires heartbeat-stop for this session alone (with --settings; the
+project's own settings are left as they are), lifts the cap on blocks, and starts
+the command, which is Claude Code's with the prompt that it begins with. In drain
+mode it ends the session once nothing waits, starts another while entries do, and
+starts none at all where nothing waits. In persist mode the session stays up, idle,
+and each entry wakes it. A session that does not start is ended, and the reason
+read from its screen; no question is ever answered for a person. A session that
+crashes, meets an error of the model's API or asks for a person where nobody is
+(--on-prompt) is followed by another one, after a rest that grows.
+
+Without --inbox it is no session manager: inbox, settings and hooks are yours. It
+prints what the command prints, and exits with its status. A command that prints
+nothing for --idle-timeout is typed at: ESC twice, the --idle-prompt, return. There
+is no ESC while an entry is in flight, since it would cut the work off; the inbox is
+then the one that HEARTBEAT_INBOX names.
 
 At a terminal, what you type goes to the command, keys such as ^C included, and
 its terminal has the size of yours. Anywhere else nothing is typed.
@@ -28,23 +45,33 @@ What the command prints never holds it up: where stdout takes nothing for a
 quarter of a second (nobody reads it, the disk is full), output is dropped, which
 is said once on stderr, and the command goes on.
 
-A command that prints nothing for --idle-timeout is typed at: ESC twice, the
---idle-prompt, return. There is no ESC while an entry is in flight in the inbox
-that HEARTBEAT_INBOX names, since it would cut the work off.
-
 Variables by which a session started inside another one takes itself for its
-child, and CI, are not passed on.`),
-		Usage: []string{"[flags] -- COMMAND [ARGUMENT...]"},
-		Example: `heartbeat-launch --timeout 2h -- claude "Read CLAUDE.md"
-heartbeat-launch --cwd work --exit-signal work/.exit-signal -- claude "Read CLAUDE.md"
-heartbeat-launch --timeout 0 --idle-timeout 10m -- claude --continue > session.log`,
+child, and CI, are not passed on. Under systemd (Type=notify) it tells the start of
+the first session, the state of the queue, and that the work goes on.`),
+		Usage: []string{"--inbox PATH [flags] -- claude PROMPT", "[flags] -- COMMAND [ARGUMENT...]"},
+		Example: `heartbeat-launch --inbox work/inbox.jsonl -- claude "Read CLAUDE.md"
+heartbeat-launch --inbox work/inbox.jsonl --mode persist --log agent.log -- claude
+heartbeat-launch --inbox work/inbox.jsonl --on-orphan retry --report - -- claude "Read CLAUDE.md"
+heartbeat-launch --timeout 2h -- claude "Read CLAUDE.md"
+heartbeat-launch --cwd work --exit-signal work/.exit-signal -- claude "Read CLAUDE.md"`,
 		Flags: (&launch{}).set(),
-		Status: `the command's own; 128+n when it died of signal n.
+		Status: `with --inbox, 0 everything was answered; 3 something became a dead
+letter; 75 work is left (paused, limited for long, one restart too many, another
+launcher); 77 authentication (login, key, account); 78 set-up (folder not trusted,
+hooks disabled, command not found).
 
-0 after --exit-signal, 124 after --timeout, 125 when it stayed idle, 126 when it
-cannot be run, 127 when it is not found, 128+n after signal n to heartbeat-launch,
-1 wrong usage, or no terminal to be had, with a sentence on stderr.`,
+Without, the command's own; 128+n when it died of signal n; 0 after --exit-signal,
+125 when it stayed idle, 126 when it cannot be run, 127 when it is not found.
+
+With both, 124 after --timeout, 128+n after signal n to heartbeat-launch, 1 wrong
+usage, or no terminal to be had, with a sentence on stderr.`,
 		Environment: []cli.Item{{Name: cli.InboxVariable, What: "the inbox whose entry in flight is not to be cut off"}},
-		SeeAlso:     []string{"heartbeat-stop"},
+		FilesIntro:  "With --inbox, beside the inbox, readable by you alone:",
+		Files: []cli.Item{
+			{Name: ".launch-lock", What: "which launcher works on the inbox"},
+			{Name: ".launch-settings.json", What: "the settings of its session"},
+			{Name: ".exit-signal", What: "there for a moment when the hook asks for the session's end"},
+		},
+		SeeAlso: []string{"heartbeat-stop"},
 	}
 }

@@ -178,3 +178,13 @@ func containsAny(text string, parts []string) bool {
 	}
 	return false
 }
+
+// AsksForLogin reports whether a StopFailure's error is about who asks: the login,
+// the key, or the account behind them.
+func AsksForLogin(name string) bool {
+	switch name {
+	case "authentication_failed", "oauth_org_not_allowed", "account_on_hold", "verification_required", "billing_error", "cloud_credential_error":
+		return true
+	}
+	return false
+}

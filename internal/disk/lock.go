@@ -49,6 +49,14 @@ func AcquireLock(ctx context.Context, path string, wait time.Duration) (*Lock, e
 // Identity is that of the lock file: see [File.Identity].
 func (l *Lock) Identity() string { return l.f.Identity() }
 
+// Sign writes into the lock's file, for people, who holds it.
+func (l *Lock) Sign(name string) error {
+	if err := l.f.Truncate(0); err != nil {
+		return err
+	}
+	return l.f.WriteAt([]byte(name), 0)
+}
+
 // Release gives the lock back.
 func (l *Lock) Release() error {
 	if l == nil {

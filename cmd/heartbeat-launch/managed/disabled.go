@@ -1,0 +1,38 @@
+package managed
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"heartbeat/internal/settings"
+)
+
+// disabledBy is the settings file that has the client run no hooks, "" for none.
+// The last file that says anything about it counts.
+func (r *run) disabledBy() string {
+	var home, config string
+	for _, kv := range r.Terminal.Env {
+		name, value, _ := strings.Cut(kv, "=")
+		switch name {
+		case "HOME":
+			home = value
+		case "CLAUDE_CONFIG_DIR":
+			config = value
+		}
+	}
+	for _, f := range slices.Backward(settings.Files(r.Terminal.Dir, home, config, settings.ManagedDir())) {
+		text, err := os.ReadFile(f.Path)
+		if err != nil {
+			continue
+		}
+		content, err := settings.Look(text, r.Hook)
+		if on, set := content.Switches["disableAllHooks"]; err == nil && set {
+			if on {
+				return f.Path
+			}
+			return ""
+		}
+	}
+	return ""
+}

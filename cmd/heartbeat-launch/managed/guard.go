@@ -1,0 +1,142 @@
+package managed
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/screen"
+	"heartbeat/internal/words"
+)
+
+// hear acts on what the hooks of a session tell.
+func (r *run) hear(s *session) func(inbox.Event) {
+	return func(e inbox.Event) {
+		switch e.Event {
+		case inbox.EventStarted:
+			s.start(e.Session)
+			r.service.ready()
+		case inbox.EventFailed:
+			s.note(&s.failed)
+		case inbox.EventAsked:
+			s.asks.Store(true)
+			if r.EndAsking {
+				s.end(verdict{text: "it waits for a person, and nobody is there: " + words.Brief(e.Reason)})
+			}
+		}
+	}
+}
+
+// lookEvery is how often the screen of a session is looked at that has not
+// started yet, or was given nothing to do.
+const lookEvery = time.Second
+
+// guard ends a session that does not start.
+func (r *run) guard(s *session) {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	timeout := time.NewTimer(r.StartTimeout)
+	defer timeout.Stop()
+	var before screen.Sight
+	for {
+		select {
+		case <-s.started:
+			r.guardIdle(s, look)
+			return
+		case <-s.over:
+			return
+		case <-timeout.C:
+			r.Line(time.Now(), "no session started within "+r.StartTimeout.String())
+			s.end(verdict{ending: r.notStarted(s, "no session started within "+r.StartTimeout.String()+" (--start-timeout)")})
+			return
+		case <-look.C:
+			// Nobody is there to answer what it asks.
+			now := screen.Recognise(s.screen.Text())
+			if !r.Attended && blocks(now) && now == before {
+				s.end(verdict{ending: r.notStarted(s, "no session started")})
+				return
+			}
+			before = now
+		}
+	}
+}
+
+// guardIdle ends a session that is to drain the inbox and was given no prompt: it
+// sits there, and its hook never runs.
+func (r *run) guardIdle(s *session, look *time.Ticker) {
+	if r.Mode != Drain {
+		return
+	}
+	idleSince := time.Now()
+	for {
+		select {
+		case <-s.over:
+			return
+		case <-look.C:
+		}
+		s.mu.Lock()
+		worked := s.worked || s.failed
+		s.mu.Unlock()
+		switch {
+		case worked:
+			return
+		case screen.Recognise(s.screen.Text()).Kind != screen.Ready:
+			idleSince = time.Now()
+		case time.Since(idleSince) >= r.StartTimeout:
+			s.end(verdict{ending: &ending{reason: SetUp, detail: "the session started and sits at its prompt: give the command " +
+				"something to begin with, as in claude \"Read CLAUDE.md\""}})
+			return
+		}
+	}
+}
+
+// blocks reports whether a screen tells why a session does not start.
+func blocks(s screen.Sight) bool { return s.Matter() != screen.Nothing }
+
+// notStarted says what keeps a session from starting.
+func (r *run) notStarted(s *session, what string) *ending {
+	text := s.screen.Text()
+	sight := screen.Recognise(text)
+	e := &ending{reason: SetUp}
+	switch {
+	case blocks(sight):
+		e.detail = fmt.Sprintf("%s: %s: %s", what, sight.Cause(), sight.Fix())
+		if sight.Matter() == screen.Authentication {
+			e.reason = Authentication
+		}
+	case sight.Kind == screen.Ready || sight.Kind == screen.Busy:
+		e.detail = fmt.Sprintf("%s: %s", what, r.noHook())
+	default:
+		e.detail = what + ": the reason cannot be told from its screen" + lastLine(text)
+	}
+	return e
+}
+
+// refused is notStarted for a client that ended by itself, nil where the screen
+// does not tell why: that may pass.
+func (r *run) refused(s *session) *ending {
+	if e := r.notStarted(s, "the session ended before it started"); blocks(screen.Recognise(s.screen.Text())) {
+		return e
+	}
+	return nil
+}
+
+// noHook says why a session runs and no hook has told of it.
+func (r *run) noHook() string {
+	if path := r.disabledBy(); path != "" {
+		return "hooks are disabled by disableAllHooks in " + path + ": take it out"
+	}
+	return "the session runs, and no hook has told of it: the command has to pass its arguments on to Claude Code (it got --settings), " +
+		"and " + filepath.Base(r.Hook) + " has to be executable for this user: see heartbeat-stop doctor"
+}
+
+// lastLine is the end of what a screen shows.
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if last := words.Brief(lines[len(lines)-1]); last != "" {
+		return ", which ends with: " + last
+	}
+	return ", which is empty"
+}

@@ -1,0 +1,50 @@
+package managed
+
+import (
+	"time"
+
+	"heartbeat/internal/terminal"
+	recovery "heartbeat/recover"
+)
+
+// Mode says when the work is done.
+type Mode string
+
+// The modes.
+const (
+	// Drain ends the session once nothing waits in the inbox.
+	Drain Mode = "drain"
+	// Persist keeps it up, idle, and has each entry wake it.
+	Persist Mode = "persist"
+)
+
+// Options say how an inbox is worked through.
+type Options struct {
+	Inbox string
+	Mode  Mode
+	// Terminal is how each session is run: its command is Claude Code's, with the
+	// prompt that a session begins with. ExitSignal, if empty, is a file beside the
+	// inbox. Its timeout is that of all sessions together.
+	Terminal terminal.Options
+	Hook     string           // the path of heartbeat-stop
+	Recovery recovery.Options // Policy and MaxAttempts count
+	// MaxEntries is after how many answered entries a session makes way for a
+	// fresh one, 0 for none.
+	MaxEntries int
+	// UntilDrained starts session after session while entries wait.
+	UntilDrained bool
+	// MaxRestarts is how often in a row a session is followed by another one
+	// without an entry having been answered.
+	MaxRestarts int
+	// StartTimeout is how long a session may take to tell of its start.
+	StartTimeout time.Duration
+	// EndAsking ends a session that waits for a person.
+	EndAsking bool
+	// Resume goes on with the conversation of a session that ended too early.
+	Resume bool
+	// Attended says that a person is at the terminal.
+	Attended bool
+	// Line gets, for people, one line for each thing that happens to the entries
+	// and the sessions. It must not block.
+	Line func(at time.Time, text string)
+}

@@ -1,0 +1,87 @@
+package managed
+
+import (
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"heartbeat/internal/words"
+)
+
+// Reason is why the work ended.
+type Reason string
+
+// The reasons.
+const (
+	Drained        Reason = "drained"        // nothing waits any more
+	Left           Reason = "work left"      // the session ended, and another one was not to follow
+	Busy           Reason = "busy"           // somebody else works on the inbox
+	Paused         Reason = "paused"         // delivery is
+	BackingOff     Reason = "backing off"    // for longer than is worth waiting for
+	Exhausted      Reason = "restarts"       // sessions ended one after the other without an answer
+	Authentication Reason = "authentication" // the client's login or key, or the account
+	SetUp          Reason = "set-up"         // something that only a person can mend
+	TimedOut       Reason = "timed out"      // the time for all of it is over
+	Signalled      Reason = "signal"         // this process got one
+	Quit           Reason = "quit"           // a person at the terminal ended the session
+)
+
+// Report says how the work went. Its JSON shape is that of --report.
+type Report struct {
+	Inbox  string `json:"inbox"`
+	Mode   Mode   `json:"mode"`
+	Exit   int    `json:"exit"`
+	Reason Reason `json:"reason"`
+	Detail string `json:"detail,omitempty"` // a sentence on the reason
+
+	Answered     int64 `json:"answered"`
+	Redelivered  int64 `json:"redelivered"`
+	DeadLettered int64 `json:"dead_lettered"`
+	Dropped      int64 `json:"dropped"`
+	// Queued is what waits at the end, -1 where that is not known.
+	Queued int64 `json:"queued"`
+
+	Sessions int `json:"sessions"`
+	// Restarts are the sessions that followed one which ended too early.
+	Restarts   int      `json:"restarts"`
+	SessionIDs []string `json:"session_ids,omitempty"` // the last ones
+
+	StartedAt time.Time `json:"started_at"`
+	EndedAt   time.Time `json:"ended_at"`
+	Wall      float64   `json:"wall_seconds"`
+
+	Signal syscall.Signal `json:"-"` // with Signalled
+}
+
+// maxSessionIDs bounds what a supervisor keeps that stays up for years.
+const maxSessionIDs = 100
+
+func (r *Report) addSession(id string) {
+	r.SessionIDs = append(r.SessionIDs, id)
+	if extra := len(r.SessionIDs) - maxSessionIDs; extra > 0 {
+		r.SessionIDs = r.SessionIDs[extra:]
+	}
+}
+
+// String is the report as one line.
+func (r *Report) String() string {
+	parts := []string{count(r.Answered, "answered"), count(r.Redelivered, "redelivered"), count(r.DeadLettered, "dead-lettered")}
+	if r.Dropped > 0 {
+		parts = append(parts, count(r.Dropped, "dropped"))
+	}
+	if r.Queued > 0 {
+		parts = append(parts, count(r.Queued, "queued"))
+	}
+	text := string(r.Reason) + ": " + strings.Join(parts, ", ") + "; " + words.Count(r.Sessions, "session", "sessions")
+	if r.Restarts > 0 {
+		text += " (" + words.Count(r.Restarts, "restart", "restarts") + ")"
+	}
+	text += ", " + words.Took(r.EndedAt.Sub(r.StartedAt))
+	if r.Detail != "" {
+		text += ": " + r.Detail
+	}
+	return text
+}
+
+func count(n int64, what string) string { return strconv.FormatInt(n, 10) + " " + what }

@@ -1,0 +1,158 @@
+package managed
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"heartbeat/inbox"
+)
+
+// run is the work of one launcher on one inbox.
+type run struct {
+	Options
+	box     *inbox.Inbox
+	report  Report
+	before  inbox.Totals
+	follow  *follower
+	service *service
+	current atomic.Pointer[session] // nil between two
+	signals chan os.Signal
+
+	deadline time.Time // zero: none
+	last     *session  // the one that has ended and was not settled yet
+	resume   string    // the conversation that the next session goes on with
+	early    bool      // the last session ended too early
+	// fruitless counts the sessions since an entry was answered.
+	fruitless int
+	answered  int64     // by the sessions so far
+	notBefore time.Time // when the next session may begin
+}
+
+// ending is why the work ends.
+type ending struct {
+	reason Reason
+	detail string
+	signal syscall.Signal
+}
+
+// lockWait is how long the inbox's own lock may be held by somebody else.
+const lockWait = 30 * time.Second
+
+// Run works through the inbox, until it is drained or something keeps the work
+// from going on, and says how that went.
+func Run(o Options) *Report {
+	r := &run{Options: o, signals: make(chan os.Signal, 4)}
+	r.report = Report{Inbox: o.Inbox, Mode: o.Mode, Queued: -1, StartedAt: time.Now().UTC()}
+	if o.Terminal.Timeout > 0 {
+		r.deadline = time.Now().Add(o.Terminal.Timeout)
+	}
+	signal.Notify(r.signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	defer signal.Stop(r.signals)
+	e := r.work()
+	r.report.Reason, r.report.Detail, r.report.Signal = e.reason, e.detail, e.signal
+	r.report.EndedAt = time.Now().UTC()
+	r.report.Wall = r.report.EndedAt.Sub(r.report.StartedAt).Seconds()
+	return &r.report
+}
+
+// setUp ends the work because of something that only a person can mend.
+func setUp(err error) *ending { return &ending{reason: SetUp, detail: err.Error()} }
+
+// work does all of it while the inbox is this launcher's.
+func (r *run) work() *ending {
+	var err error
+	if r.box, err = inbox.Open(r.Inbox, inbox.Options{LockWait: lockWait}); err != nil {
+		return setUp(err)
+	}
+	r.report.Inbox = r.box.Path()
+	lock, err := lockInbox(r.box)
+	var busy busyError
+	switch {
+	case errors.As(err, &busy):
+		return &ending{reason: Busy, detail: busy.Error()}
+	case err != nil:
+		return setUp(err)
+	}
+	defer func() { _ = lock.Release() }() // the kernel does otherwise
+	if r.Terminal.ExitSignal == "" {
+		r.Terminal.ExitSignal = filepath.Join(r.box.Dir(), ".exit-signal")
+	}
+	if r.before, err = r.totals(); err != nil {
+		return setUp(err)
+	}
+	if r.follow, err = follow(r.box, r.Line); err != nil {
+		return setUp(err)
+	}
+	r.service = announce(r)
+	r.follow.begin(r.service.poke)
+	e := r.loop()
+	r.conclude(e)
+	r.service.end()
+	r.follow.close()
+	return e
+}
+
+// loop runs session after session.
+func (r *run) loop() *ending {
+	for {
+		st, err := r.settle()
+		if err != nil {
+			return r.stuck(err)
+		}
+		if e := r.enough(st); e != nil {
+			return e
+		}
+		if rest := r.rest(st); rest > 0 {
+			if e := r.sleep(rest); e != nil {
+				return e
+			}
+			continue // much may have happened meanwhile
+		}
+		if e := r.runSession(); e != nil {
+			return e
+		}
+	}
+}
+
+// stuck ends the work because the inbox cannot be worked on: at once that is a
+// matter of set-up, later it may pass.
+func (r *run) stuck(err error) *ending {
+	var busy busyError
+	switch {
+	case errors.As(err, &busy):
+		return &ending{reason: Busy, detail: busy.Error()}
+	case r.report.Sessions == 0:
+		return setUp(err)
+	}
+	return &ending{reason: Left, detail: err.Error()}
+}
+
+// conclude settles what the last session left, and counts.
+func (r *run) conclude(e *ending) {
+	if _, err := r.settle(); err != nil && e.reason != Busy && e.detail == "" {
+		e.detail = err.Error()
+	}
+	r.follow.look()
+	after, err := r.totals()
+	if err != nil {
+		return // told by settle
+	}
+	n := &r.report
+	n.Answered = after.Answered - r.before.Answered
+	n.Redelivered = after.Redelivered - r.before.Redelivered
+	n.Dropped = after.Dropped - r.before.Dropped
+	n.DeadLettered = deadLetters(after) - deadLetters(r.before)
+	n.Queued = r.queued()
+}
+
+func deadLetters(t inbox.Totals) (n int64) {
+	for _, of := range t.DeadLetters {
+		n += of
+	}
+	return n
+}

@@ -1,0 +1,150 @@
+package managed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/host"
+	"heartbeat/internal/words"
+	recovery "heartbeat/recover"
+	"heartbeat/recover/evidence"
+)
+
+// state is what the inbox asks for between two sessions.
+type state struct {
+	paused  *inbox.Pause
+	backoff *inbox.Backoff
+	waits   bool // an entry does
+}
+
+// settle decides about what the last session left in flight, and says what is to
+// be done next.
+func (r *run) settle() (st state, err error) {
+	tx, err := r.box.Begin(context.Background())
+	if err != nil {
+		return st, err
+	}
+	defer func() { err = errors.Join(err, tx.Close()) }()
+	if r.report.Sessions == 0 {
+		if err := atWork(tx); err != nil {
+			return st, err
+		}
+	}
+	if err := r.settleEntry(tx); err != nil {
+		return st, err
+	}
+	if st, err = stateOf(tx); err != nil {
+		return st, err
+	}
+	if tx.Dirty() {
+		if err := tx.Commit(); err != nil {
+			return st, err
+		}
+	}
+	r.last = nil
+	return st, evidence.ForgetSpills(r.box, tx.InFlight())
+}
+
+// settlePatience is how long a session may take to die whose launcher was killed.
+const settlePatience = 3 * time.Second
+
+// atWork reports, as an error, that somebody else's session has an entry.
+func atWork(tx *inbox.Tx) error {
+	d := tx.InFlight()
+	if d == nil {
+		return nil
+	}
+	s, err := tx.Session(d.SessionID)
+	if err != nil || s.EndedAt != nil {
+		return err
+	}
+	for deadline := time.Now().Add(settlePatience); ; {
+		alive, known := host.Lives(s.Boot, s.Namespace, s.PID, s.ProcessStart)
+		switch {
+		case !known || !alive:
+			return nil
+		case time.Now().After(deadline):
+			return busyError{fmt.Sprintf("session %s (process %d)", words.Short(s.ID), s.PID)}
+		}
+		select {
+		case <-host.WatchProcess(s.PID).Died():
+		case <-time.After(time.Until(deadline)):
+		}
+	}
+}
+
+// settleEntry settles the orphan, if there is one. Where the turn ended in an
+// error of the API, that decides in place of the policy.
+func (r *run) settleEntry(tx *inbox.Tx) error {
+	d := tx.InFlight()
+	if d != nil && d.Failure != nil && d.Failure.At.After(d.DeliveredAt) {
+		if _, err := recovery.SettleFailed(tx, d.Failure, r.Recovery.MaxAttempts); err != nil {
+			return err
+		}
+		return recovery.Hold(tx, d.Failure, true)
+	}
+	o := r.Recovery
+	o.Unreached = evidence.Unreached
+	if _, err := recovery.Settle(tx, o); err != nil {
+		return err
+	}
+	return r.holdAfter(tx)
+}
+
+// holdAfter keeps delivery back where the last session's own turn, which was no
+// entry's, ended in an error. A hook that wakes its session does so itself.
+func (r *run) holdAfter(tx *inbox.Tx) error {
+	if r.last == nil || r.Mode == Persist {
+		return nil
+	}
+	s, err := tx.Session(r.last.name())
+	if err != nil || s.Failure == nil || !s.Failure.At.After(r.last.began) {
+		return err
+	}
+	return recovery.Hold(tx, s.Failure, false)
+}
+
+func stateOf(tx *inbox.Tx) (st state, err error) {
+	if st.paused, err = tx.Paused(); err != nil {
+		return st, err
+	}
+	if st.backoff, err = tx.Backoff(); err != nil {
+		return st, err
+	}
+	_, err = tx.Next(inbox.Mark{})
+	switch {
+	case errors.Is(err, inbox.ErrEmpty):
+		return st, nil
+	case errors.Is(err, inbox.ErrTorn): // the hook waits until it is whole
+		err = nil
+	}
+	st.waits = err == nil
+	return st, err
+}
+
+// totals are what was counted since the inbox's journal began.
+func (r *run) totals() (inbox.Totals, error) {
+	v, err := r.box.View()
+	if err != nil {
+		return inbox.Totals{}, err
+	}
+	defer func() { _ = v.Close() }() // only read
+	return v.Totals()
+}
+
+// queued is how many entries wait, -1 where that cannot be told.
+func (r *run) queued() int64 {
+	v, err := r.box.View()
+	if err != nil {
+		return -1
+	}
+	defer func() { _ = v.Close() }() // only read
+	b, err := v.Backlog(context.Background())
+	if err != nil {
+		return -1
+	}
+	return b.Entries
+}
