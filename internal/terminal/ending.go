@@ -132,4 +132,12 @@ func (s *session) abandon() {
 	}
 	s.killing = true
 	s.press()
+	for limit := time.After(sweepFor); !s.over; {
+		select {
+		case d := <-s.deaths:
+			s.bury(d)
+		case <-limit:
+			return
+		}
+	}
 }
