@@ -25,6 +25,7 @@ type launch struct {
 	size       terminal.Size
 	add        []string
 	keepEnv    bool
+	recording  string
 	manage
 
 	help, manual, version bool
@@ -45,6 +46,7 @@ func (l *launch) set() *pflag.FlagSet {
 	f.Var(&l.size, "size", "size of the terminal, instead of that of the terminal one is at, if any")
 	f.StringArrayVar(&l.add, "env", nil, "add a `variable`, K=V, to the command's environment; may be repeated")
 	f.BoolVar(&l.keepEnv, "keep-env", false, "pass on the whole environment, with CI and the variables of a session around this one")
+	f.StringVar(&l.recording, "record", "", "record what is printed to a `file` that asciinema plays; one that is there is replaced")
 	l.manage.add(f)
 	f.BoolVar(&l.manual, "man", false, "print this as a manual page, for man -l -")
 	f.BoolVar(&l.version, "version", false, "show the version")
@@ -61,6 +63,8 @@ func (l *launch) check(f *pflag.FlagSet) error {
 		return errors.New("--cwd is empty: name a directory, or leave the flag out")
 	case f.Changed("exit-signal") && l.exitSignal == "":
 		return errors.New("--exit-signal is empty: name a file, or leave the flag out")
+	case f.Changed("record") && l.recording == "":
+		return errors.New("--record is empty: name a file, or leave the flag out")
 	case l.retries < 0:
 		return fmt.Errorf("--max-idle-retries is %d: it must be 0 or more", l.retries)
 	}

@@ -88,7 +88,7 @@ func (l *launch) run(flags *pflag.FlagSet, s streams, v *voice) int {
 			o.Stdout = nil
 		}
 		var outcome terminal.Outcome
-		if outcome, err = terminal.Run(o); err == nil {
+		if outcome, err = l.runRecorded(o, v); err == nil {
 			return l.conclude(outcome, v)
 		}
 	}

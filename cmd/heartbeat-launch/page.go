@@ -45,6 +45,10 @@ What the command prints never holds it up: where stdout takes nothing for a
 quarter of a second (nobody reads it, the disk is full), output is dropped, which
 is said once on stderr, and the command goes on.
 
+--record keeps what is printed, with its times and the sizes of the terminal, in a
+file for asciinema play (asciicast v2), which only you can read. The command line
+and what is typed are not in it, but for its echo.
+
 Variables by which a session started inside another one takes itself for its
 child, and CI, are not passed on. Under systemd (Type=notify) it tells the start of
 the first session, the state of the queue, and that the work goes on.`),

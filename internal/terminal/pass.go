@@ -30,7 +30,7 @@ func (s *session) readTerminal() {
 			if s.Watch != nil {
 				s.Watch(buf[:n])
 			}
-			s.out.put(buf[:n])
+			s.out.Put(buf[:n])
 		}
 		if err != nil {
 			return
@@ -86,5 +86,24 @@ func (s *session) drain() {
 		_ = s.ptmx.Close() // it ends the reading
 		<-s.read           // who watches is told nothing after the end
 	}
-	s.out.flush(s.signals)
+	s.out.Flush(s.hurried())
+}
+
+// hurried is closed by a signal that ends sessions.
+func (s *session) hurried() <-chan struct{} {
+	hurry := make(chan struct{})
+	s.spawn(func() {
+		for {
+			select {
+			case sig := <-s.signals:
+				if endsSession(sig) {
+					close(hurry)
+					return
+				}
+			case <-s.done:
+				return
+			}
+		}
+	})
+	return hurry
 }

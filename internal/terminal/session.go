@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"heartbeat/internal/pump"
 )
 
 // Options say what is run, and what ends it.
@@ -81,7 +83,7 @@ type session struct {
 	asked      <-chan struct{}
 	broken     chan error
 	done       chan struct{} // closed at the end, for who might still want to tell something
-	out        *output
+	out        *pump.Pump
 	read       chan struct{} // closed once the terminal's output was read to its end
 	draining   atomic.Bool
 	lastOutput atomic.Int64 // since the start, as all times here
@@ -137,10 +139,10 @@ func (s *session) run() (Outcome, error) {
 	if s.Stdout != nil {
 		stdout = s.Stdout
 	}
-	s.out = newOutput(stdout, func(err error) {
+	s.out = pump.New(stdout, func(err error) {
 		s.Note("stdout does not take the output (%v): what it does not take is dropped, and the session goes on", err)
 	})
-	s.spawn(s.out.write)
+	s.spawn(s.out.Run)
 	s.spawn(s.readTerminal)
 	outcome, err := s.attend()
 	s.drain()

@@ -1,4 +1,4 @@
-package terminal
+package pump
 
 import (
 	"bytes"
@@ -10,17 +10,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSlowerThanTheCommand has a reader that takes little at a time get everything.
-func TestSlowerThanTheCommand(t *testing.T) {
+// TestSlowerThanTheSource has a reader that takes little at a time get everything.
+func TestSlowerThanTheSource(t *testing.T) {
 	r, w := io.Pipe()
-	o := newOutput(w, func(err error) { t.Errorf("something was dropped: %v", err) })
-	go o.write()
-	sent := bytes.Repeat([]byte("0123456789abcdef"), 4*outputLimit/16)
+	p := New(w, func(err error) { t.Errorf("something was dropped: %v", err) })
+	go p.Run()
+	sent := bytes.Repeat([]byte("0123456789abcdef"), 4*limit/16)
 	go func() {
 		for rest := sent; len(rest) > 0; rest = rest[4096:] {
-			o.put(rest[:4096])
+			p.Put(rest[:4096])
 		}
-		o.flush(nil)
+		p.Flush(nil)
 		assert.NoError(t, w.Close())
 	}()
 	var got bytes.Buffer
@@ -33,14 +33,14 @@ func TestSlowerThanTheCommand(t *testing.T) {
 func TestNeverTaken(t *testing.T) {
 	_, w := io.Pipe()
 	var said []error
-	o := newOutput(w, func(err error) { said = append(said, err) })
-	go o.write()
-	for range 4 * outputLimit / 4096 {
-		o.put(make([]byte, 4096))
-		o.mu.Lock()
-		waiting := len(o.waiting)
-		o.mu.Unlock()
-		require.LessOrEqual(t, waiting, outputLimit)
+	p := New(w, func(err error) { said = append(said, err) })
+	go p.Run()
+	for range 4 * limit / 4096 {
+		p.Put(make([]byte, 4096))
+		p.mu.Lock()
+		waiting := len(p.waiting)
+		p.mu.Unlock()
+		require.LessOrEqual(t, waiting, limit)
 	}
 	assert.Equal(t, []error{errSlow}, said)
 }
@@ -49,24 +49,24 @@ func TestNeverTaken(t *testing.T) {
 func TestTakenAgain(t *testing.T) {
 	disk := &fullDisk{}
 	said := 0
-	o := newOutput(disk, func(error) { said++ })
-	go o.write()
+	p := New(disk, func(error) { said++ })
+	go p.Run()
 	for i, text := range []string{"one ", "two ", "three "} {
-		o.put([]byte(text))
-		for o.takenNow() == i { // until it was written, or refused
-			<-o.step
+		p.Put([]byte(text))
+		for p.takenNow() == i { // until it was written, or refused
+			<-p.step
 		}
 		disk.full = !disk.full
 	}
-	o.flush(nil)
+	p.Flush(nil)
 	assert.Equal(t, "one three ", disk.String())
 	assert.Equal(t, 1, said)
 }
 
-func (o *output) takenNow() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.taken
+func (p *Pump) takenNow() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taken
 }
 
 // fullDisk refuses while it is full.
