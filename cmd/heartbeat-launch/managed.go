@@ -150,6 +150,11 @@ func (l *launch) work(o terminal.Options, s streams, v *voice, timeoutGiven bool
 		return nil, err
 	}
 	defer lines.finish()
+	stop, err := l.record(&o, v)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
 	return managed.Run(managed.Options{
 		Inbox: l.inbox, Mode: managed.Mode(l.mode), Terminal: o, Hook: hook,
 		Recovery:   recovery.Options{Policy: recovery.Policy(l.policy), MaxAttempts: l.maxAttempts},
