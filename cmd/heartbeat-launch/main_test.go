@@ -20,8 +20,10 @@ func TestMain(m *testing.M) {
 		// The race detector would have each child sleep for a second at its end.
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // best effort: it only takes longer
 	}
-	testscript.Main(outsideOfCI{m}, map[string]func(){
+	testscript.Main(prepared{m}, map[string]func(){
 		"heartbeat-launch": main,
+		"claude":           client,
+		"dialog":           dialog,
 		"flood":            flood,
 		"panicking":        panicking,
 		"sessions":         sessions,
@@ -29,12 +31,17 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// outsideOfCI has the tests start commands without the variable that pipelines set:
-// the launcher says that it takes it out.
-type outsideOfCI struct{ *testing.M }
+// prepared are the tests with a heartbeat-stop on the PATH, and without the
+// variable that pipelines set: the launcher says that it takes it out.
+type prepared struct{ *testing.M }
 
-func (m outsideOfCI) Run() int {
-	if err := os.Unsetenv("CI"); err != nil {
+func (m prepared) Run() int {
+	remove, err := buildHook()
+	if err == nil {
+		defer remove()
+		err = os.Unsetenv("CI")
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -134,7 +134,7 @@ func (l *launch) work(o terminal.Options, s streams, v *voice, timeoutGiven bool
 	if err != nil {
 		return nil, err
 	}
-	if err := isFolder(o.Dir); err != nil {
+	if err := terminal.Check(o); err != nil {
 		return nil, err
 	}
 	output := l.outputFor(s)
@@ -196,17 +196,6 @@ func (m *manage) findHook() (string, error) {
 		failure = err
 	}
 	return "", fmt.Errorf("find the hook: %w: install heartbeat-stop beside this command, or name it with --hook", failure)
-}
-
-func isFolder(dir string) error {
-	info, err := os.Stat(dir)
-	switch {
-	case err != nil:
-		return fmt.Errorf("working directory: %w: name another one with --cwd", err)
-	case !info.IsDir():
-		return fmt.Errorf("working directory %s: it is not a directory: name another one with --cwd", dir)
-	}
-	return nil
 }
 
 func (m *manage) writeReport(r *managed.Report, stdout io.Writer) error {

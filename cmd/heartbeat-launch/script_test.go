@@ -29,6 +29,8 @@ const patience = 30 * time.Second
 //	finish NAME N                 its end and exact status
 //	await exists|gone FILE        a bounded wait for a file
 //	await dead FILE               the same for the processes whose numbers it holds
+//	await lines FILE TEXT N       the same for so many lines with a text
+//	reap NAME                     the end of one that was killed
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -49,6 +51,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": cmdStatus, "start": cmdStart, "signal": cmdSignal, "finish": cmdFinish, "await": cmdAwait,
+			"reap": cmdReap,
 		},
 	})
 }
@@ -68,7 +71,7 @@ func command(ts *testscript.TestScript, args []string) *beside {
 	}
 	b := &beside{Cmd: exec.Command(path, args[1:]...)}
 	b.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "WORK", "GORACE", "GOCOVERDIR", "CI", "CLAUDECODE", "CLAUDE_PID", "HEARTBEAT_INBOX", "KEPT"} {
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "WORK", "GORACE", "GOCOVERDIR", "CI", "CLAUDECODE", "CLAUDE_PID", "HEARTBEAT_INBOX", "KEPT", "NOTIFY_SOCKET", "WATCHDOG_USEC"} {
 		if v := ts.Getenv(name); v != "" {
 			b.Env = append(b.Env, name+"="+v)
 		}
@@ -139,11 +142,19 @@ func cmdFinish(ts *testscript.TestScript, _ bool, args []string) {
 	running(ts)[args[0]].finish(ts, args[1])
 }
 
+func cmdReap(ts *testscript.TestScript, _ bool, args []string) {
+	_ = running(ts)[args[0]].Wait() // it was killed
+}
+
 func cmdAwait(ts *testscript.TestScript, _ bool, args []string) {
 	path := ts.MkAbs(args[1])
 	is := map[string]func() bool{
 		"exists": func() bool { info, err := os.Stat(path); return err == nil && info.Size() > 0 },
 		"gone":   func() bool { _, err := os.Stat(path); return err != nil },
+		"lines": func() bool {
+			text, _ := os.ReadFile(path) // it may come yet
+			return len(args) == 4 && strconv.Itoa(strings.Count(string(text), args[2])) >= args[3]
+		},
 		"dead": func() bool {
 			lines := strings.Fields(ts.ReadFile(args[1]))
 			return len(lines) > 0 && !slices.ContainsFunc(lines, func(line string) bool {

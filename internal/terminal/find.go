@@ -20,6 +20,13 @@ var (
 	errClosed = os.ErrClosed
 )
 
+// Check says what keeps the command of these options from being run, as far as
+// that can be told without running it. Its errors are those of [Run].
+func Check(o Options) error {
+	_, err := (&session{Options: o}).find()
+	return err
+}
+
 // find looks for the command as a shell would that stands in Options.Dir.
 func (s *session) find() (path string, err error) {
 	if err := s.enter(); err != nil {

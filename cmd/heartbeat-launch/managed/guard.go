@@ -63,33 +63,42 @@ func (r *run) guard(s *session) {
 	}
 }
 
-// guardIdle ends a session that is to drain the inbox and was given no prompt: it
-// sits there, and its hook never runs.
+// guardIdle ends a session that is to drain the inbox and sits at its prompt: it
+// was given none, or its hook was kept from asking for the end.
 func (r *run) guardIdle(s *session, look *time.Ticker) {
-	if r.Mode != Drain {
+	if r.Mode != Drain || r.Attended {
 		return
 	}
-	idleSince := time.Now()
+	var sight screen.Sight
+	drawn, idleSince := int64(-1), time.Now()
 	for {
 		select {
 		case <-s.over:
 			return
 		case <-look.C:
 		}
-		s.mu.Lock()
-		worked := s.worked || s.failed
-		s.mu.Unlock()
+		if now := s.drawn.Load(); now != drawn {
+			drawn, sight = now, screen.Recognise(s.screen.Text())
+		}
 		switch {
-		case worked:
-			return
-		case screen.Recognise(s.screen.Text()).Kind != screen.Ready:
+		case sight.Kind != screen.Ready:
 			idleSince = time.Now()
 		case time.Since(idleSince) >= r.StartTimeout:
-			s.end(verdict{ending: &ending{reason: SetUp, detail: "the session started and sits at its prompt: give the command " +
-				"something to begin with, as in claude \"Read CLAUDE.md\""}})
+			s.end(s.idle(r.StartTimeout))
 			return
 		}
 	}
+}
+
+// idle is about a session that sits at its prompt.
+func (s *session) idle(since time.Duration) verdict {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.worked && !s.failed {
+		return verdict{ending: &ending{reason: SetUp, detail: "the session started and sits at its prompt: give the command " +
+			"something to begin with, as in claude \"Read CLAUDE.md\""}}
+	}
+	return verdict{text: "it has been sitting at its prompt for " + since.String() + ", and no hook asked for its end"}
 }
 
 // blocks reports whether a screen tells why a session does not start.

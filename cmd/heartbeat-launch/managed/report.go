@@ -66,6 +66,25 @@ func (r *Report) addSession(id string) {
 
 // String is the report as one line.
 func (r *Report) String() string {
+	text := string(r.Reason) + ": "
+	switch {
+	case r.Sessions > 0:
+		text += r.figures()
+	case r.Queued > 0:
+		text += count(r.Queued, "queued")
+	case r.Detail == "":
+		return text + "nothing was waiting"
+	default:
+		return text + r.Detail
+	}
+	if r.Detail != "" {
+		text += ": " + r.Detail
+	}
+	return text
+}
+
+// figures are what was done, and by how many sessions.
+func (r *Report) figures() string {
 	parts := []string{count(r.Answered, "answered"), count(r.Redelivered, "redelivered"), count(r.DeadLettered, "dead-lettered")}
 	if r.Dropped > 0 {
 		parts = append(parts, count(r.Dropped, "dropped"))
@@ -73,15 +92,11 @@ func (r *Report) String() string {
 	if r.Queued > 0 {
 		parts = append(parts, count(r.Queued, "queued"))
 	}
-	text := string(r.Reason) + ": " + strings.Join(parts, ", ") + "; " + words.Count(r.Sessions, "session", "sessions")
+	text := strings.Join(parts, ", ") + "; " + words.Count(r.Sessions, "session", "sessions")
 	if r.Restarts > 0 {
 		text += " (" + words.Count(r.Restarts, "restart", "restarts") + ")"
 	}
-	text += ", " + words.Took(r.EndedAt.Sub(r.StartedAt))
-	if r.Detail != "" {
-		text += ": " + r.Detail
-	}
-	return text
+	return text + ", " + words.Took(r.EndedAt.Sub(r.StartedAt))
 }
 
 func count(n int64, what string) string { return strconv.FormatInt(n, 10) + " " + what }

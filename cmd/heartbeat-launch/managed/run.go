@@ -82,6 +82,9 @@ func (r *run) work() *ending {
 	if r.Terminal.ExitSignal == "" {
 		r.Terminal.ExitSignal = filepath.Join(r.box.Dir(), ".exit-signal")
 	}
+	if err := r.checkFree(); err != nil {
+		return r.stuck(err)
+	}
 	if r.before, err = r.totals(); err != nil {
 		return setUp(err)
 	}
@@ -134,7 +137,7 @@ func (r *run) stuck(err error) *ending {
 
 // conclude settles what the last session left, and counts.
 func (r *run) conclude(e *ending) {
-	if _, err := r.settle(); err != nil && e.reason != Busy && e.detail == "" {
+	if _, err := r.settle(); err != nil && e.detail == "" {
 		e.detail = err.Error()
 	}
 	r.follow.look()

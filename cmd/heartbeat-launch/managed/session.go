@@ -20,7 +20,8 @@ type session struct {
 	started chan struct{} // closed once a hook told of the start
 	over    chan struct{} // closed at the end
 	quit    chan struct{} // closed to end it
-	printed atomic.Bool   // since somebody looked last
+	printed atomic.Bool   // since the watchdog looked last
+	drawn   atomic.Int64  // how often it has printed
 	asks    atomic.Bool   // it waits for a person
 
 	mu     sync.Mutex
@@ -113,6 +114,7 @@ func (r *run) runSession() *ending {
 func (s *session) watch(further func([]byte)) func([]byte) {
 	return func(b []byte) {
 		s.printed.Store(true)
+		s.drawn.Add(1)
 		s.asks.Store(false)
 		_, _ = s.screen.Write(b) // it takes everything
 		if further != nil {

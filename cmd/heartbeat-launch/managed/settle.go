@@ -28,11 +28,6 @@ func (r *run) settle() (st state, err error) {
 		return st, err
 	}
 	defer func() { err = errors.Join(err, tx.Close()) }()
-	if r.report.Sessions == 0 {
-		if err := atWork(tx); err != nil {
-			return st, err
-		}
-	}
 	if err := r.settleEntry(tx); err != nil {
 		return st, err
 	}
@@ -46,6 +41,16 @@ func (r *run) settle() (st state, err error) {
 	}
 	r.last = nil
 	return st, evidence.ForgetSpills(r.box, tx.InFlight())
+}
+
+// checkFree reports, as an error, that somebody else works on the inbox.
+func (r *run) checkFree() (err error) {
+	tx, err := r.box.Begin(context.Background())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tx.Close()) }()
+	return atWork(tx)
 }
 
 // settlePatience is how long a session may take to die whose launcher was killed.

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"heartbeat/internal/agent"
+)
+
+// client is a stand-in for Claude Code that does what a text tells it to. It keeps
+// a list of its arguments, and of what it was asked.
+func client() {
+	note("arguments", strings.Join(os.Args[1:], " "))
+	os.Exit(agent.InTerminal(os.Args[1:], func(text string) string {
+		note("asked", text)
+		verb, what, _ := strings.Cut(text, " ")
+		switch verb {
+		case "die-once":
+			if _, err := os.Lstat(what); err == nil {
+				break
+			}
+			note(what, "died")
+			fallthrough
+		case "die":
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // nothing of it remains
+		case "hang":
+			note(what, "hangs")
+			select {}
+		case "show":
+			return what + "=" + os.Getenv(what)
+		}
+		return "did " + text
+	}))
+}
+
+// note adds a line to a file.
+func note(name, line string) {
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = fmt.Fprintln(f, line)
+		_ = f.Close() // written or not
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// dialog is a client that shows what is in a file, and waits.
+func dialog() {
+	shown, err := os.ReadFile(os.Args[len(os.Args)-1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	_, _ = os.Stdout.Write(shown)
+	select {}
+}
+
+// buildHook puts a heartbeat-stop on the PATH.
+func buildHook() (remove func(), err error) {
+	dir, err := os.MkdirTemp("", "heartbeat-stop-")
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(dir, "heartbeat-stop"), "heartbeat/cmd/heartbeat-stop")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, out)
+	}
+	remove = func() { _ = os.RemoveAll(dir) } // best effort: a temporary folder
+	// Scripts may go on as a plain user.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return nil, err
+	}
+	return remove, os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
