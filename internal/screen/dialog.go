@@ -8,23 +8,23 @@ func dialog(rows []string) Sight {
 	if rule < 0 && atMargin(rows) {
 		return Sight{} // a conversation that is being drawn
 	}
-	if strings.HasPrefix(rows[len(rows)-1], "Enter to select · ") { // its options have a line of their own amid them
+	if strings.HasPrefix(rows[len(rows)-1], "Enter to select") { // its options have a line of their own amid them
 		return Sight{Kind: Question}
 	}
 	body := rows[rule+1:]
-	if asksPermission(body) {
-		return Sight{Kind: Permission, Title: title(body)}
-	}
-	if !hasFoot(rows) {
+	sight := Sight{Kind: known(body)}
+	switch {
+	case asksPermission(body):
+		sight.Kind = Permission
+	case !hasFoot(rows):
 		return Sight{}
+	case sight.Kind == Unknown && rule >= 0:
+		sight.Kind = Dialog
 	}
-	if kind := known(body); kind != Unknown {
-		return Sight{Kind: kind, Title: title(body)}
+	if rule >= 0 {
+		sight.Title = title(body)
 	}
-	if rule < 0 {
-		return Sight{}
-	}
-	return Sight{Kind: Dialog, Title: title(body)}
+	return sight
 }
 
 // atMargin reports whether anything stands at the left margin, where a conversation
@@ -33,8 +33,8 @@ func atMargin(rows []string) bool { return lastAtMargin(rows) != "" }
 
 func title(body []string) string {
 	for _, row := range body {
-		if row != "" {
-			return strings.TrimLeft(row, " ")
+		if row = strings.TrimLeft(row, " "); row != "" && !isRule(row) {
+			return row
 		}
 	}
 	return ""
@@ -94,16 +94,16 @@ func endsInNo(body []string) bool {
 	return false
 }
 
-// hasFoot reports whether the screen ends in the keys that a dialog takes. A small
-// screen breaks them into two rows.
+// hasFoot reports whether the screen ends in the keys that a dialog takes, of which
+// one is always Esc. A small screen breaks them into two rows.
 func hasFoot(rows []string) bool {
-	foot := strings.TrimLeft(rows[len(rows)-1], " ")
-	if len(rows) > 1 {
-		foot = strings.TrimLeft(rows[len(rows)-2], " ") + " " + foot
-		foot = strings.TrimLeft(foot, " ")
-	}
+	last := rows[len(rows)-1]
+	return takesEsc(last) || takesEsc(strings.Join(rows[max(0, len(rows)-2):], " "))
+}
+
+func takesEsc(foot string) bool {
 	for key := range strings.SplitSeq(foot, " · ") {
-		if strings.HasPrefix(key, "Esc to ") || strings.HasPrefix(key, "Enter to ") {
+		if strings.HasPrefix(strings.TrimLeft(key, " "), "Esc to ") {
 			return true
 		}
 	}

@@ -3,8 +3,9 @@ package screen
 // Kind is what a screen shows.
 type Kind string
 
-// The kinds of screens. Those up to Dialog keep a session from starting: the client
-// waits for a person, or gives up, and runs no hook before.
+// The kinds of screens. Those up to Offline keep a session from starting: the client
+// waits for a person, or gives up, and runs no hook before. Dialog and Login there
+// are both before a session and amid one.
 const (
 	Unknown        Kind = ""               // anything else, and a screen that is still being drawn
 	Untrusted      Kind = "untrusted"      // whether the folder is trusted
@@ -19,9 +20,9 @@ const (
 	SessionPicker  Kind = "picker"         // which session to resume
 	NoConversation Kind = "noconversation" // there is none to resume: the client gave up
 	Offline        Kind = "offline"        // the first start reached no service: the client gave up
-	Dialog         Kind = "dialog"         // some other dialog
 
-	Login      Kind = "login"      // how to log in, or a turn that failed since nobody is logged in
+	Dialog     Kind = "dialog"     // some other dialog
+	Login      Kind = "login"      // how to log in, or a turn that failed for want of a valid login
 	Permission Kind = "permission" // whether a tool may run
 	Question   Kind = "question"   // the model asks a person
 	Busy       Kind = "busy"       // a turn is being worked on

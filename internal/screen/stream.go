@@ -69,6 +69,9 @@ func wide(r rune) bool {
 	return kind == width.EastAsianWide || kind == width.EastAsianFullwidth
 }
 
+// wrapNext is the emulator's bit for a cursor behind the last column.
+const wrapNext = 1 << 1
+
 // wide does not divide a character between two rows.
 func (s *stream) wide(r rune) {
 	s.flush()
@@ -76,7 +79,7 @@ func (s *stream) wide(r rune) {
 	if cols < 2 {
 		return
 	}
-	if s.term.Cursor().X == cols-1 {
+	if at := s.term.Cursor(); at.X == cols-1 && at.State&wrapNext == 0 {
 		s.out = append(s.out, ' ')
 	}
 	s.out = utf8.AppendRune(s.out, r)
