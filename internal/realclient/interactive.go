@@ -1,6 +1,7 @@
 package realclient
 
 import (
+	"cmp"
 	"context"
 	"os"
 
@@ -16,11 +17,11 @@ const (
 // inputLine is how the client marks the line that a person types in.
 const inputLine = "❯"
 
-// Session is a client in interactive mode, in a terminal of 120 by 40.
+// Session is a client in interactive mode, in a terminal.
 type Session struct {
 	*Process
 	tty    *os.File
-	screen *screen
+	screen *output
 }
 
 // Interactive starts the client in a terminal. The test ends when that fails.
@@ -28,13 +29,17 @@ type Session struct {
 func (w *Workspace) Interactive(o Options) *Session {
 	w.t.Helper()
 	cmd := w.command(o)
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 120})
+	tty, err := pty.StartWithSize(cmd, o.size())
 	must(w.t, err)
-	s := &Session{tty: tty, screen: newScreen()}
+	s := &Session{tty: tty, screen: newOutput()}
 	go s.screen.collect(tty)
 	w.t.Cleanup(func() { _ = tty.Close() }) // runs after the Kill that watch registers
 	s.Process = w.watch(cmd)
 	return s
+}
+
+func (o Options) size() *pty.Winsize {
+	return &pty.Winsize{Rows: cmp.Or(o.Rows, 40), Cols: cmp.Or(o.Cols, 120)}
 }
 
 // Wait blocks until the client has ended and returns its exit code (see

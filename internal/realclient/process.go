@@ -16,6 +16,8 @@ type Options struct {
 	Resume   string   // --resume: a session id; "" for a new session
 	Args     []string // further arguments, before the prompt
 	Env      []string // further NAME=value entries; they win over the harness's own
+	Rows     uint16   // of the terminal of an interactive session; 0 for 40
+	Cols     uint16   // likewise; 0 for 120
 }
 
 // arguments is the command line without the prompt.

@@ -15,20 +15,20 @@ import (
 // the short escapes.
 var control = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])`)
 
-// screen keeps what a terminal was sent and lets others wait for it.
-type screen struct {
+// output keeps what a terminal was sent and lets others wait for it.
+type output struct {
 	mu      sync.Mutex
 	data    bytes.Buffer
 	changed chan struct{} // closed and replaced at every write, closed for good at the end
 	ended   bool
 }
 
-// newScreen is an empty screen.
-func newScreen() *screen { return &screen{changed: make(chan struct{})} }
+// newOutput is the output of a terminal that was sent nothing yet.
+func newOutput() *output { return &output{changed: make(chan struct{})} }
 
 // collect copies a terminal until it is closed. The read error is no news: it
 // is how the end of the client looks from this side.
-func (s *screen) collect(tty io.Reader) {
+func (s *output) collect(tty io.Reader) {
 	buf := make([]byte, 32*1024)
 	for {
 		n, err := tty.Read(buf)
@@ -40,7 +40,7 @@ func (s *screen) collect(tty io.Reader) {
 }
 
 // add keeps some bytes and wakes every waiter.
-func (s *screen) add(p []byte, last bool) {
+func (s *output) add(p []byte, last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.data.Write(p)
@@ -52,21 +52,21 @@ func (s *screen) add(p []byte, last bool) {
 }
 
 // bytes is a copy of everything so far.
-func (s *screen) bytes() []byte {
+func (s *output) bytes() []byte {
 	data, _, _ := s.state()
 	return data
 }
 
 // state is everything so far, the channel of the next change, and whether there
 // will be one.
-func (s *screen) state() (data []byte, changed <-chan struct{}, ended bool) {
+func (s *output) state() (data []byte, changed <-chan struct{}, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return bytes.Clone(s.data.Bytes()), s.changed, s.ended
 }
 
 // wait implements Session.WaitScreen.
-func (s *screen) wait(ctx context.Context, from int, text string) (int, error) {
+func (s *output) wait(ctx context.Context, from int, text string) (int, error) {
 	want := squeeze(text)
 	for {
 		data, changed, ended := s.state()

@@ -33,6 +33,12 @@ func New(t testing.TB, binary string, model *standin.Model) *Workspace {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
+	return newAt(t, root, binary, model)
+}
+
+// newAt builds a workspace in an empty folder that the test removes itself.
+func newAt(t testing.TB, root, binary string, model *standin.Model) *Workspace {
+	t.Helper()
 	w := &Workspace{
 		Home:    filepath.Join(root, "home"),
 		Project: filepath.Join(root, "project"),

@@ -4,8 +4,8 @@ package screen
 type Kind string
 
 // The kinds of screens. Those up to Offline keep a session from starting: the client
-// waits for a person, or gives up, and runs no hook before. Dialog and Login there
-// are both before a session and amid one.
+// waits for a person, or gives up, and runs no hook before. Dialog and Login come
+// both before a session and amid one.
 const (
 	Unknown        Kind = ""               // anything else, and a screen that is still being drawn
 	Untrusted      Kind = "untrusted"      // whether the folder is trusted
