@@ -19,15 +19,14 @@ func isRule(row string) bool {
 	return false
 }
 
-// inputBox finds the lines between which a person types, at the end of the screen,
-// and returns the number of the upper one.
-func inputBox(rows []string) (top int, ok bool) {
-	bottom := lastRule(rows)
+// inputBox finds the lines between which a person types, at the end of the screen.
+func inputBox(rows []string) (top, bottom int, ok bool) {
+	bottom = lastRule(rows)
 	if bottom < 0 {
-		return 0, false
+		return 0, 0, false
 	}
 	top = lastRule(rows[:bottom])
-	return top, top >= 0 && top+1 < bottom && strings.HasPrefix(rows[top+1], marker)
+	return top, bottom, top >= 0 && top+1 < bottom && strings.HasPrefix(rows[top+1], marker)
 }
 
 func lastRule(rows []string) int {
@@ -39,20 +38,13 @@ func lastRule(rows []string) int {
 	return -1
 }
 
-// conversation is how a session is doing that shows its input line below the row
-// top.
-func conversation(rows []string, top int) Kind {
-	below := rows[top+1:]
-	for _, row := range below {
-		if strings.Contains(row, "esc to interrupt") && !strings.HasPrefix(row, marker) {
-			return Busy
-		}
-	}
-	last := lastAtMargin(rows[:top])
+// conversation is how a session is doing that has its input between these rows.
+func conversation(rows []string, top, bottom int) Kind {
+	said, input := rows[:top], rows[top+1]
 	switch {
-	case spins(last):
+	case strings.Contains(strings.Join(rows[bottom+1:], "\n"), "esc to interrupt"), spins(lastAtMargin(said)):
 		return Busy
-	case strings.HasPrefix(below[0], marker+" Once fixed, resend your message") && needsLogin(rows[:top]):
+	case strings.HasPrefix(input, marker+" Once fixed, resend your message") && needsLogin(said):
 		return Login
 	}
 	return Ready

@@ -8,7 +8,7 @@ func dialog(rows []string) Sight {
 	if rule < 0 && atMargin(rows) {
 		return Sight{} // a conversation that is being drawn
 	}
-	if strings.HasPrefix(rows[len(rows)-1], "Enter to select") { // its options have a line of their own amid them
+	if asks(rows) {
 		return Sight{Kind: Question}
 	}
 	body := rows[rule+1:]
@@ -25,6 +25,12 @@ func dialog(rows []string) Sight {
 		sight.Title = title(body)
 	}
 	return sight
+}
+
+// asks reports whether the model asks a person. Amid its options is another line
+// across the screen.
+func asks(rows []string) bool {
+	return strings.HasPrefix(rows[len(rows)-1], "Enter to select") && hasPrefix(rows, "Type something") && has(rows, "Chat about this")
 }
 
 // atMargin reports whether anything stands at the left margin, where a conversation

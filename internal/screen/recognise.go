@@ -11,8 +11,8 @@ func Recognise(text string) Sight {
 	for i, row := range rows {
 		rows[i] = strings.TrimRight(strings.ReplaceAll(row, "\u00a0", " "), " ")
 	}
-	if top, ok := inputBox(rows); ok {
-		return Sight{Kind: conversation(rows, top)}
+	if top, bottom, ok := inputBox(rows); ok {
+		return Sight{Kind: conversation(rows, top, bottom)}
 	}
 	if kind := lastWords(rows); kind != Unknown {
 		return Sight{Kind: kind}
@@ -47,7 +47,7 @@ func lastWords(rows []string) Kind {
 // greeting may have left a small screen.
 func firstStart(rows []string) Kind {
 	switch greeted := strings.HasPrefix(rows[0], "Welcome to Claude Code v"); {
-	case has(rows, "Choose the text style that looks best with your terminal") && has(rows, "Dark mode (colorblind-friendly)"),
+	case has(rows, "Choose the text style that looks best with your terminal") && hasMark(rows),
 		greeted && has(rows, "Select login method:"),
 		greeted && has(rows, "Paste code here if prompted"):
 		return Onboarding
