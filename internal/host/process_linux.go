@@ -1,9 +1,7 @@
 package host
 
 import (
-	"bytes"
 	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -38,25 +36,8 @@ func ProcessStart(pid int) int64 {
 	if pid <= 0 {
 		return 0
 	}
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0
-	}
-	// The second field is the program's name in parentheses, with anything in it.
-	_, rest, ok := bytes.Cut(b[bytes.LastIndexByte(b, ')')+1:], []byte(" "))
-	fields := bytes.Fields(rest)
-	const startTime = 22 - 3 // the third field is the first of rest
-	if !ok || len(fields) <= startTime {
-		return 0
-	}
-	if state := fields[0][0]; state == 'Z' || state == 'X' {
-		return 0
-	}
-	ticks, err := strconv.ParseInt(string(fields[startTime]), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return ticks
+	e, _ := entry(pid)
+	return e.Start
 }
 
 // PIDNamespace names the set of processes among which numbers are this one's

@@ -1,9 +1,10 @@
 package terminal
 
-import "os"
+import (
+	"os"
 
-// process is one of the system's.
-type process struct{ pid, parent, group int }
+	"heartbeat/internal/host"
+)
 
 // family lists who lives of the session: the descendants of this process, but for
 // the strangers among its children and theirs, and the command's process group.
@@ -11,10 +12,10 @@ func family(leader int, strangers map[int]bool) (pids []int) {
 	children := map[int][]int{}
 	seen := map[int]bool{}
 	var queue []int
-	for _, p := range processes() {
-		children[p.parent] = append(children[p.parent], p.pid)
-		if leader != 0 && p.group == leader {
-			queue = append(queue, p.pid)
+	for _, p := range host.List() {
+		children[p.Parent] = append(children[p.Parent], p.PID)
+		if leader != 0 && p.Group == leader {
+			queue = append(queue, p.PID)
 		}
 	}
 	queue = append(queue, children[os.Getpid()]...)

@@ -1,0 +1,48 @@
+package host
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+)
+
+// List lists all processes but zombies (proc(5)), as far as they are shown. It is
+// empty where /proc is not mounted.
+func List() (all []Entry) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil
+	}
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			if e, ok := entry(pid); ok {
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
+// entry reads what the kernel tells of a process. One that has ended is none.
+func entry(pid int) (e Entry, ok bool) {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return e, false
+	}
+	// 42 (a name) S 1 42 42 ...: the name may have anything in it
+	f := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	const startTime = 22 - 3 // the third field is the first here
+	if len(f) <= startTime || f[0][0] == 'Z' || f[0][0] == 'X' {
+		return e, false
+	}
+	number := func(i int) int64 {
+		n, _ := strconv.ParseInt(string(f[i]), 10, 64) // the kernel prints numbers
+		return n
+	}
+	return Entry{pid, int(number(1)), int(number(2)), number(startTime)}, true
+}
