@@ -96,6 +96,7 @@ func (l *launch) options(f *pflag.FlagSet, environ []string, v *voice) (terminal
 		Idle: terminal.Idle{
 			Timeout: time.Duration(l.idle), Prompt: l.prompt, Retries: l.retries, Busy: inFlight(env, dir),
 		},
-		Note: v.say,
+		Guard: true,
+		Note:  v.say,
 	}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"heartbeat/internal/guardian"
 	"heartbeat/internal/terminal"
 )
 
@@ -49,6 +50,7 @@ func panicking() {
 // with something to clean up, and tells what they left that the first did not.
 // With a second argument each reads a line, which it prints.
 func sessions() {
+	guardian.Serve()
 	n, err := strconv.Atoi(os.Args[1])
 	text := "setsid -f sleep 1000; echo "
 	if len(os.Args) > 2 {
@@ -56,7 +58,7 @@ func sessions() {
 	}
 	for i := 0; err == nil && i < n; i++ {
 		o := fixed("sh", "-c", text+strconv.Itoa(i))
-		o.ExitSignal = "stop"
+		o.ExitSignal, o.Guard = "stop", true
 		if _, err = terminal.Run(o); err == nil {
 			err = compare(i)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/guardian"
 	"heartbeat/internal/terminal"
 )
 
@@ -33,7 +34,10 @@ const (
 	exitSetUp          = 78 // EX_CONFIG
 )
 
-func main() { os.Exit(run(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})) }
+func main() {
+	guardian.Serve()
+	os.Exit(run(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+}
 
 // streams are the process's own.
 type streams struct{ in, out, err *os.File }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/cli/clitest"
+	"heartbeat/internal/guardian"
 )
 
 // TestMain makes the test binary the command itself where a script runs it, and
@@ -24,6 +25,7 @@ func TestMain(m *testing.M) {
 		"heartbeat-launch": main,
 		"claude":           client,
 		"dialog":           dialog,
+		guardian.Name:      main,
 		"flood":            flood,
 		"panicking":        panicking,
 		"sessions":         sessions,

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/guardian"
 )
 
 func ownPage() cli.Page {
@@ -39,7 +40,9 @@ its terminal has the size of yours. Anywhere else nothing is typed.
 A command that is to end gets SIGTERM with its whole process group, and SIGKILL
 after --grace. Whatever it started and left behind ends with it, daemons too.
 SIGINT, SIGTERM, SIGHUP and SIGQUIT to heartbeat-launch do the same; a second one
-kills at once.
+kills at once. On Linux a SIGKILL to it does as well: a guardian beside it, which
+costs nothing while it waits, kills whoever has the mark of the session in
+HEARTBEAT_SESSION.
 
 What the command prints never holds it up: where stdout takes nothing for a
 quarter of a second (nobody reads it, the disk is full), output is dropped, which
@@ -69,7 +72,11 @@ Without, the command's own; 128+n when it died of signal n; 0 after --exit-signa
 
 With both, 124 after --timeout, 128+n after signal n to heartbeat-launch, 1 wrong
 usage, or no terminal to be had, with a sentence on stderr.`,
-		Environment: []cli.Item{{Name: cli.InboxVariable, What: "the inbox whose entry in flight is not to be cut off"}},
+		Environment: []cli.Item{
+			{Name: cli.InboxVariable, What: "without --inbox, the inbox whose entry in flight is not to be cut off"},
+			{Name: guardian.Variable, What: "set for the command: the marks of the sessions it is in, by which a guardian knows them"},
+			{Name: cli.LaunchedVariable, What: "set for the session with --inbox: its inbox, by which other hooks know that theirs is not needed"},
+		},
 		FilesIntro:  "With --inbox, beside the inbox, readable by you alone:",
 		Files: []cli.Item{
 			{Name: ".launch-lock", What: "which launcher works on the inbox"},

@@ -31,6 +31,8 @@ const patience = 30 * time.Second
 //	await dead FILE               the same for the processes whose numbers it holds
 //	await lines FILE TEXT N       the same for so many lines with a text
 //	reap NAME                     the end of one that was killed
+//	await guarded FILE            the same for the guardian of the session whose mark it holds
+//	await nobody FILE             and for the end of all with that mark, and of their guardian
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -162,6 +164,11 @@ func cmdAwait(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(err)
 				return !dead(pid)
 			})
+		},
+		"guarded": func() bool { return guardianOf(mark(ts, args[1])) != 0 },
+		"nobody": func() bool {
+			mark := mark(ts, args[1])
+			return guardianOf(mark) == 0 && len(processesWith("environ", mark)) == 0
 		},
 	}[args[0]]
 	for end := time.Now().Add(patience); !is(); {

@@ -73,7 +73,7 @@ func (s *session) bury(d death) {
 func (s *session) press() []int {
 	left := family(s.leader, s.strangers)
 	// Who has just died is still to be waited for, unless strangers live on.
-	s.over = s.gone && len(left) == 0 && (s.alone || len(s.strangers) > 0)
+	s.over = s.gone && len(left) == 0 && (s.alone || s.crowded)
 	for _, pid := range left {
 		switch {
 		case s.killing:

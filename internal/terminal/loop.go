@@ -13,6 +13,11 @@ func (s *session) loop() (Outcome, error) {
 		s.timeout = time.NewTimer(s.Timeout)
 		defer s.timeout.Stop()
 	}
+	var guard *time.Timer
+	if s.marked != "" {
+		guard = time.NewTimer(guardAfter)
+		defer guard.Stop()
+	}
 	s.idle.begin(s.Idle)
 	defer s.idle.stop()
 	var failure error
@@ -24,6 +29,8 @@ func (s *session) loop() (Outcome, error) {
 			s.handle(sig)
 		case <-s.asked:
 			s.stop(Outcome{Cause: Asked})
+		case <-channel(guard):
+			s.post()
 		case <-s.Quit:
 			s.Quit = nil // a closed one would come again and again
 			s.stop(Outcome{Cause: Quit})

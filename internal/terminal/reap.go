@@ -1,9 +1,6 @@
 package terminal
 
-import (
-	"os"
-	"syscall"
-)
+import "syscall"
 
 // death is the end of a process of the session.
 type death struct {
@@ -16,20 +13,21 @@ type death struct {
 // that none stays a zombie, until there is none or the session is over: a child
 // that is a stranger to it may live on. The command's own death is told together
 // with whether it was the last.
-func (s *session) reap(leader int, news <-chan os.Signal) {
+func (s *session) reap(leader int) {
 	var last death
-	for died := false; ; {
+	for died, gone := false, false; ; {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
 		switch {
 		case err == syscall.EINTR:
-		case err != nil: // nobody is left to wait for
+		case err != nil, pid == 0 && gone && s.guardedOnly():
 			last.alone = true
 			s.tell(last)
 			return
 		case pid == leader:
-			last, died = death{leader: true, status: status}, true
+			last, died, gone = death{leader: true, status: status}, true, true
 		case pid != 0:
+			s.guardPID.CompareAndSwap(int64(pid), 0)
 			died = true
 		default:
 			if died {
@@ -37,7 +35,7 @@ func (s *session) reap(leader int, news <-chan os.Signal) {
 				last, died = death{}, false
 			}
 			select {
-			case <-news:
+			case <-s.children:
 			case <-s.done:
 				return
 			}

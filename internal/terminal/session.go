@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"heartbeat/internal/guardian"
 	"heartbeat/internal/pump"
 )
 
@@ -34,6 +35,10 @@ type Options struct {
 	ExitSignal string          // a file whose appearance ends the session, "" for none
 	Quit       <-chan struct{} // ends the session once it is closed or sent to, nil for none
 	Idle       Idle
+
+	// Guard has a process stand by which kills what is left of the session should
+	// this one be killed: on Linux, and in a program that calls [guardian.Serve].
+	Guard bool
 
 	// Started is told the command's process id, which is its group's and session's
 	// too, before anything that it prints is read. Resized is told the size of its
@@ -76,7 +81,12 @@ type session struct {
 	ptmx, tty  *os.File
 	leader     int // the command's process id, and that of its group and session
 	strangers  map[int]bool
+	crowded    bool   // a child lives that is none of the session
+	marked     string // the mark, "" for no guardian
+	guard      *guardian.Guardian
+	guardPID   atomic.Int64 // 0 for none, and once it has died
 	deaths     chan death
+	children   chan os.Signal // something may have become of a child
 	joined     sync.WaitGroup // who must be through before the next session begins
 	shape      Size           // what Resized was told last
 	signals    chan os.Signal
@@ -96,9 +106,10 @@ type session struct {
 // is an internal one.
 func Run(o Options) (Outcome, error) {
 	s := &session{
-		Options: o, deaths: make(chan death), signals: make(chan os.Signal, 16), broken: make(chan error, 1),
+		Options: o, deaths: make(chan death), children: make(chan os.Signal, 1), signals: make(chan os.Signal, 16), broken: make(chan error, 1),
 		done: make(chan struct{}), read: make(chan struct{}), started: time.Now(),
 	}
+	defer s.dismiss()
 	defer s.joined.Wait()
 	defer close(s.done)
 	path, err := s.find()
@@ -121,6 +132,9 @@ func Run(o Options) (Outcome, error) {
 	defer signal.Stop(s.signals)
 	defer s.caller.restore()
 	if err := s.caller.raw(); err != nil {
+		return Outcome{}, err
+	}
+	if err := s.mark(); err != nil {
 		return Outcome{}, err
 	}
 	if err := s.start(path); err != nil {

@@ -50,11 +50,11 @@ func pollable(f *os.File) (*os.File, error) {
 // session: the kernel kills the command when the thread that started it ends.
 func (s *session) start(path string) error {
 	s.strangers = adopt()
+	s.crowded = len(s.strangers) > 0
 	started := make(chan error)
-	news := make(chan os.Signal, 1)
-	signal.Notify(news, syscall.SIGCHLD)
+	signal.Notify(s.children, syscall.SIGCHLD)
 	s.join(func() {
-		defer signal.Stop(news)
+		defer signal.Stop(s.children)
 		runtime.LockOSThread() // without unlocking: the thread ends with this
 		pid, err := syscall.ForkExec(path, s.Command, &syscall.ProcAttr{
 			Dir: s.Dir, Env: s.Env, Files: []uintptr{s.tty.Fd(), s.tty.Fd(), s.tty.Fd()}, Sys: attributes(),
@@ -62,7 +62,7 @@ func (s *session) start(path string) error {
 		s.leader = pid
 		started <- err
 		if err == nil {
-			s.reap(pid, news)
+			s.reap(pid)
 		}
 	})
 	if err := <-started; err != nil {
