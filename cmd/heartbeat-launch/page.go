@@ -77,7 +77,7 @@ usage, or no terminal to be had, with a sentence on stderr.`,
 			{Name: guardian.Variable, What: "set for the command: the marks of the sessions it is in, by which a guardian knows them"},
 			{Name: cli.LaunchedVariable, What: "set for the session with --inbox: its inbox, by which other hooks know that theirs is not needed"},
 		},
-		FilesIntro:  "With --inbox, beside the inbox, readable by you alone:",
+		FilesIntro: "With --inbox, beside the inbox, readable by you alone:",
 		Files: []cli.Item{
 			{Name: ".launch-lock", What: "which launcher works on the inbox"},
 			{Name: ".launch-settings.json", What: "the settings of its session"},
