@@ -25,6 +25,9 @@ func (r *rig) onPath() string {
 	bin := r.t.TempDir()
 	require.NoError(r.t, os.Symlink(r.binary, filepath.Join(bin, "claude")))
 	require.NoError(r.t, os.Symlink(r.stop, filepath.Join(bin, "heartbeat-stop")))
+	launch, err := buildLaunch()
+	require.NoError(r.t, err)
+	require.NoError(r.t, os.Symlink(launch, filepath.Join(bin, "heartbeat-launch")))
 	return "PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH")
 }
 
@@ -75,7 +78,7 @@ func (p *pipeline) ran(s *started, want int, words ...string) (stdout string) {
 // the same folder.
 func (p *pipeline) files() map[string]string {
 	modes := map[string]string{}
-	for _, pattern := range []string{"ci-prompt.*", "ci-prompt.*/prompt", "ci-prompt.*/settings.json"} {
+	for _, pattern := range []string{"ci-prompt.*", "ci-prompt.*/prompt"} {
 		paths, _ := filepath.Glob(filepath.Join(p.tmp, pattern)) // the pattern is well-formed
 		for _, path := range paths {
 			if info, err := os.Stat(path); err == nil {
@@ -175,7 +178,7 @@ func TestHeartbeatPipelineAnswered(t *testing.T) {
 
 	require.NoError(t, seen.err)
 	assert.Empty(t, seen.shown, "the prompt shows in the process list")
-	assert.Equal(t, map[string]string{"ci-prompt.*": "drwx------", "prompt": "-rw-------", "settings.json": "-rw-------"}, seen.files)
+	assert.Equal(t, map[string]string{"ci-prompt.*": "drwx------", "prompt": "-rw-------"}, seen.files)
 	require.Len(t, seen.sessions, 1)
 	for _, name := range []string{"CI", "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION"} {
 		assert.NotContains(t, seen.sessions[0][1], "\x00"+name+"=", "what the step is a part of")
@@ -211,24 +214,21 @@ func TestHeartbeatPipelineParallel(t *testing.T) {
 	assert.Empty(t, p.deadLetters())
 }
 
-// An entry whose turn failed is a dead letter when the step ends. Running it
-// again is a new attempt.
+// An error of the model's API is waited out, and costs no attempt.
 func TestHeartbeatPipelineFailed(t *testing.T) {
-	p := inPipeline(within(t), t, first("[e2]", standin.Overloaded()))
+	p := inPipeline(minutes(t), t, first("[e2]", standin.Overloaded()))
 	all := some(2, verbatim)
 	p.add(all[0])
-	p.ran(p.step(all[1]), 3, "became a dead letter", "claude ended with status 1", "529")
-	require.Len(t, p.deadLetters(), 1)
-	assert.Contains(t, []string{"failed", "orphaned"}, p.deadLetters()[0].Reason)
-	assert.Equal(t, "[e2]", p.deadLetters()[0].ID)
-	assert.Len(t, p.results(), 1)
-
-	stdout := p.ran(p.step(all[1]), 0)
+	stdout := p.ran(p.step(all[1]), 0, "[e2] was answered")
 	assert.Equal(t, ownReply("[e2]")+"\n", stdout)
-	assert.Len(t, p.results(), 2)
+	all[1] = p.sent(all[1])
+	fates := fatesAmid(all, 2, "retry", "")
+	fates[1].attempt = 1
+	p.settled(fates...)
 }
 
-// The same where the session is killed amid the entry.
+// An entry whose session is killed amid it is a dead letter when the step ends.
+// Running it again is a new attempt.
 func TestHeartbeatPipelineKilled(t *testing.T) {
 	p := inPipeline(within(t), t, first("[e2]", standin.Hang()))
 	all := some(2, verbatim)
@@ -236,24 +236,40 @@ func TestHeartbeatPipelineKilled(t *testing.T) {
 	step := p.step(all[1])
 	p.asked(p.ctx, "[e2]", 1)
 	require.NoError(t, syscall.Kill(p.status().Session.PID, syscall.SIGKILL))
-	p.ran(step, 3, "became a dead letter: orphaned", "claude ended with status 137")
-	all[1] = p.sent(all[1])
-	p.settled(fatesAmid(all, 2, "deadletter", "orphaned")...)
+	p.ran(step, 3, "became a dead letter: orphaned", "the session was ended by signal 9")
+	p.sent(all[1])
+	require.Len(t, p.deadLetters(), 1)
+	assert.Equal(t, "[e2]", p.deadLetters()[0].ID)
+	assert.Len(t, p.results(), 1)
+
+	stdout := p.ran(p.step(all[1]), 0, "[e2] was answered")
+	assert.Equal(t, ownReply("[e2]")+"\n", stdout)
+	assert.Len(t, p.results(), 2)
+	assert.Nil(t, p.flying())
 }
 
-// A session that fails before it comes to the entry leaves that where it is, and
-// the step does not wait for the time to be over.
+// A session that dies with somebody else's entry is followed by another one, which
+// comes to the step's own.
 func TestHeartbeatPipelineNotReached(t *testing.T) {
-	p := inPipeline(within(t), t, first("[e1]", standin.Overloaded()))
+	p := inPipeline(minutes(t), t, first("[e1]", standin.Hang()))
 	all := some(2, verbatim)
 	p.add(all[0])
-	p.ran(p.step(all[1]), 1, "the session ended before it came to [e2] (claude ended with status 1", "1 entry waits, and no session runs")
-	assert.Empty(t, p.results())
-	p.ran(p.step(all[1]), 0)
+	step := p.step(all[1])
+	p.asked(p.ctx, "[e1]", 1)
+	require.NoError(t, syscall.Kill(p.status().Session.PID, syscall.SIGKILL))
+	p.ran(step, 0, "[e2] was answered")
 	all[1] = p.sent(all[1])
-	fates := answeredOnce(all...)
-	fates[0].reply, fates[0].reason = "", p.deadLetters()[0].Reason
-	p.settled(fates...)
+	p.settled(fatesAmid(all, 1, "deadletter", "orphaned")...)
+}
+
+// A session that does not start is not waited for, and the reason is told.
+func TestHeartbeatPipelineNotStarted(t *testing.T) {
+	p := inPipeline(minutes(t), t, own)
+	p.writeJSON(filepath.Join(p.Home, ".claude.json"), map[string]any{})
+	all := some(1, verbatim)
+	p.ran(p.step(all[0]), 1, "no session came to [e1] (heartbeat-launch: ", "1 entry waits")
+	all[0] = p.sent(all[0])
+	p.logged(fate{entry: all[0]})
 }
 
 // What is not answered in time ends with its session. The policy decides what
@@ -263,7 +279,7 @@ func TestHeartbeatPipelineTimedOut(t *testing.T) {
 	all := some(2, verbatim)
 	p.add(all[0])
 	stdout := p.ran(p.step(all[1], "--timeout", "6s", "--on-orphan", "retry"), 124,
-		"[e2] was not answered in time (--timeout 6s): waiting for an answer to the entry [e2]", "attempt 1", "will be delivered again")
+		"[e2] was not answered in time (--timeout 6s): waiting for an answer to the entry [e2]", "attempt 1", "1 redelivered")
 	assert.Empty(t, stdout)
 	p.says("no session", "waits to be delivered again")
 	p.ran(p.step(all[1]), 0)

@@ -1,18 +1,16 @@
 #!/usr/bin/env bash
 # A step of a pipeline that puts one prompt to an agent, and waits for the answer.
 #
-# The prompt becomes an entry of an inbox, behind what waits there already. One
-# session of Claude Code works through the inbox as far as that entry, with
-# heartbeat-stop as its hook in this session alone, and ends with the step. Steps
-# that run at the same time on one inbox take turns. To run a step again with its
-# id is safe: an answer that is there is printed again, and costs nothing.
+# The prompt becomes an entry of an inbox, behind what waits there already, and
+# heartbeat-launch works through the inbox as far as that entry, with sessions that end
+# with the step. Steps that run at the same time on one inbox take turns. To run a step
+# again with its id is safe: an answer that is there is printed again, and costs nothing.
 #
-# Nothing of the prompt shows in the process list. Needs bash 4.3 or later, and
-# flock (util-linux).
+# Nothing of the prompt shows in the process list. Needs bash 4.3 or later.
 set -euo pipefail
 
 usage() {
-	cat <<'END'
+	cat <<'USAGE'
 Usage: ci-prompt.sh --inbox PATH --id ID [FLAG...] [-- CLAUDE-FLAG...] <PROMPT
 
   --inbox PATH        the inbox (default: $HEARTBEAT_INBOX)
@@ -27,9 +25,9 @@ Usage: ci-prompt.sh --inbox PATH --id ID [FLAG...] [-- CLAUDE-FLAG...] <PROMPT
 
 The reply is on stdout, and what happened on stderr, in one line.
 
-Exit status: 0 answered; 3 it became a dead letter; 124 not answered in time; 1 the
-session ended before it came to the prompt, or the prompt could not be sent.
-END
+Exit status: 0 answered; 3 it became a dead letter; 124 not answered in time; 1 no
+session came to the prompt, or it could not be sent.
+USAGE
 }
 
 say() { printf 'ci-prompt: %s\n' "$*" >&2; }
@@ -54,34 +52,18 @@ done
 [ -n "$id" ] || fail 'no id: give --id (see --help)'
 [ -d "$project" ] || fail "there is no folder $project"
 case $policy in deadletter | retry | drop) ;; *) fail "--on-orphan is deadletter, retry or drop, not $policy" ;; esac
-for command in heartbeat-stop ${session:+claude flock}; do
+for command in heartbeat-stop ${session:+heartbeat-launch claude}; do
 	command -v "$command" >/dev/null || fail "$command is not on the PATH"
 done
-dir=$(cd "$(dirname "$inbox")" && pwd) || exit 1
-inbox=$dir/$(basename "$inbox")
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/ci-prompt.XXXXXX") # for this user alone
-worker=''
-# Whatever ends the step ends its session too, and decides about what that had in
-# flight: nobody else knows that it is over.
-end_session() {
-	[ -n "$worker" ] || return 0
-	for signal in TERM KILL; do
-		kill -s "$signal" -- "-$worker" 2>/dev/null || break
-		for _ in {1..50}; do
-			kill -0 -- "-$worker" 2>/dev/null || break 2
-			sleep 0.1
-		done
-	done
-	wait "$worker" 2>/dev/null || true
-	worker=''
-	# Where the lock is taken, another step's session has begun, which decides itself.
-	[ ! -e "$tmp/open" ] || flock -n "$dir" "${recover[@]}" >"$tmp/recovered" 2>&1 || true
-}
+launcher='' waiter=''
+# Whatever ends the step ends its session too: the launcher settles what that had in
+# flight.
 # shellcheck disable=SC2317 # the trap calls it
 clean_up() {
-	kill %1 2>/dev/null || true # the waiter
-	end_session
+	kill ${waiter:+"$waiter"} ${launcher:+"$launcher"} 2>/dev/null || true
+	wait
 	rm -rf "$tmp"
 }
 trap clean_up EXIT
@@ -91,81 +73,65 @@ trap 'exit 143' TERM
 
 (umask 077 && cat -- ${file:+"$file"} >"$tmp/prompt")
 send=(heartbeat-stop send --inbox "$inbox" --id "$id")
-recover=(heartbeat-stop recover --inbox "$inbox" --on-orphan "$policy")
-: >"$tmp/note"
 note() { tail -n 1 "$tmp/note" | sed 's/^heartbeat-stop: //'; }
-recovered() { [ ! -s "$tmp/recovered" ] || printf '; its session was ended: %s' "$(tail -n 1 "$tmp/recovered")"; }
-why() { heartbeat-stop status --inbox "$inbox" 2>/dev/null | sed -n 's/^why *//p'; }
-
-# By these our session would take itself for another one's child, as which it may
-# write no transcript, or for a part of the pipeline.
-inherited=()
-for name in CI CLAUDECODE AI_AGENT CLAUDE_CODE_SESSION_ID CLAUDE_CODE_CHILD_SESSION CLAUDE_CODE_ENTRYPOINT \
-	CLAUDE_CODE_EXECPATH CLAUDE_CODE_MESSAGING_SOCKET CLAUDE_CODE_MESSAGING_TOKEN CLAUDE_CODE_CHILD_NOTES_DIR \
-	CLAUDE_CODE_SESSION_ATTENDED CLAUDE_CODE_SSE_PORT CLAUDE_PID CLAUDE_ENV_FILE CLAUDE_PROJECT_DIR; do
-	inherited+=(-u "$name")
-done
-
-# One session that works through what waits now, which our entry is a part of, and
-# no more: what comes later is not ours to take and to leave.
-work() {
-	local state
-	exec 9<"$dir" # two sessions would take each other's entry for left behind
-	flock 9
-	state=$(heartbeat-stop status --inbox "$inbox" --json)
-	if [[ $state == *'"life":"running"'* ]]; then
-		: >"$tmp/other" # it comes to our entry as well
-		return
-	fi
-	: >"$tmp/open"
-	"${recover[@]}" >/dev/null
-	state=$(heartbeat-stop status --inbox "$inbox" --json)
-	[[ $state =~ \"queued\":([1-9][0-9]*) ]] || return 0
-	heartbeat-stop install --settings "$tmp/settings.json" --inbox "$inbox" --on-orphan "$policy" \
-		--max-entries "${BASH_REMATCH[1]}" >/dev/null
-	cd -- "$project"
-	env "${inherited[@]}" claude -p 'Say that you are ready.' --settings "$tmp/settings.json" "$@" </dev/null >"$tmp/said" 2>&1 9<&- ||
-		echo "claude ended with status $?: $(tail -n 1 "$tmp/said")" >&2
-	"${recover[@]}" >/dev/null
-	rm "$tmp/open"
+# How the last session and its launcher ended, in their own words.
+launched() {
+	[ -s "$tmp/said" ] || return 0
+	printf ' (%s%s)' "$(tail -n 1 "$tmp/said")" "$(sed -n 's/^[^ ]* \(the session .*\)/; \1/p' "$tmp/log" | tail -n 1)"
 }
+why() { heartbeat-stop status --inbox "$inbox" 2>/dev/null | sed -n 's/^why *//p'; }
+runs() { kill -0 "$1" 2>/dev/null; }
 
-# It is sent before the session starts, which might not find it otherwise.
+# It works through what waits now, which our entry is a part of, and no more: what
+# comes later is not ours to take and to leave.
+launch() {
+	local state count=0
+	state=$(heartbeat-stop status --inbox "$inbox" --json)
+	[[ $state != *'"life":"running"'* ]] || return 1 # that session comes to our entry as well
+	[[ ! $state =~ \"queued\":([0-9]+) ]] || count=${BASH_REMATCH[1]}
+	[[ $state != *'"in_flight":{'* ]] || count=$((count + 1))
+	rm -f "$tmp/report"
+	heartbeat-launch --inbox "$inbox" --cwd "$project" --on-orphan "$policy" --timeout 0 --until-drained=false \
+		--max-entries "$((count > 0 ? count : 1))" --output log --report "$tmp/report" \
+		-- claude 'Say that you are ready.' "$@" </dev/null >"$tmp/log" 2>"$tmp/said" &
+	launcher=$!
+	wait -n || true # for it, or for the waiter
+}
+reported() { grep -Eq "$1" "$tmp/report" 2>/dev/null; }
+settled() { heartbeat-stop results --inbox "$inbox" "$id" >/dev/null 2>&1 || [ $? -eq 3 ]; }
+
+# It is sent before a session starts, which might not find it otherwise.
 if [ -n "$session" ]; then
 	"${send[@]}" --json - <"$tmp/prompt" >"$tmp/sent" 2>"$tmp/note" || fail "$(note)"
 	! grep -q '"found":"answered"' "$tmp/sent" || session=''
 fi
-set -m # each of the two in a process group of its own
 "${send[@]}" --wait --timeout "$timeout" - <"$tmp/prompt" 2>"$tmp/note" &
 waiter=$!
-if [ -n "$session" ]; then
-	work "$@" 2>"$tmp/session" &
-	worker=$!
-	set +m
-	wait -n || true
-	# Where the session has ended, the waiter looks once more when it is asked to end,
-	# and its status says what became of our entry.
-	[ -e "$tmp/other" ] || kill -0 "$worker" 2>/dev/null || kill %1 2>/dev/null || true
-fi
+
+gave_up=''
+while [ -n "$session" ] && runs "$waiter"; do
+	if ! launch "$@" || reported '"reason":"busy"'; then
+		sleep 1 # somebody else is at work on the inbox
+	elif runs "$launcher" || settled; then
+		break # the waiter knows
+	elif ! reported '"(answered|redelivered|dead_lettered|dropped)":[1-9]'; then
+		gave_up=yes # another try would end like this one
+		kill "$waiter" 2>/dev/null || true
+	fi
+done
 status=0
 wait "$waiter" || status=$?
+waiter=''
 
-ended='' # how the session ended, if it did not end well
-case $status in
-0 | 3) # it goes no further than to what waited before
-	[ -z "$worker" ] || wait "$worker" || true
-	worker=''
-	;;
-*)
-	reason=$(why)
-	end_session
-	;;
-esac
-[ ! -s "$tmp/session" ] || ended=" ($(tail -n 1 "$tmp/session"))"
+reason=$(why)
+# Answered or set aside, the session goes no further than to what waited before.
+case $status in 0 | 3) ;; *) kill ${launcher:+"$launcher"} 2>/dev/null || true ;; esac
+wait
+launcher=''
 case $status in
 0) say "$id was answered" ;;
-124) say "$id was not answered in time (--timeout $timeout): $reason$(recovered)" ;;
-143) say "the session ended before it came to $id$ended: $reason"; status=1 ;;
-*) say "$(note)$ended" ;;
+124) say "$id was not answered in time (--timeout $timeout): $reason$(launched)" ;;
+143) [ -z "$gave_up" ] || { say "no session came to $id$(launched): $reason"; status=1; } ;;
+*) say "$(note)$(launched)" ;;
 esac
 exit "$status"
