@@ -17,19 +17,22 @@
 #
 #   */10 * * * * /opt/heartbeat/triage.sh --inbox /srv/mail/queue/inbox.jsonl --fetch /srv/mail/unread --cwd /srv/mail/project -- claude "Read CLAUDE.md"
 #
-# Exit status: that of heartbeat-launch; 75 as well where another one is at work on the
-# inbox; 1 if COMMAND or sending failed: then nothing was changed, and no session started.
+# Like cron.sh, which has to be beside it, it prints only what somebody has to look at.
+#
+# Exit status: that of cron.sh; 75 as well where somebody else is at work on an inbox that
+# is to be emptied; 1 if COMMAND failed, and then nothing was changed, or if what it
+# printed could not be sent.
 set -euo pipefail
 
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; }
-fail() { printf 'triage: %s\n' "$2" >&2; exit "$1"; }
+fail() { printf 'triage: %s\n' "$*" >&2; exit 1; }
 
 inbox=${HEARTBEAT_INBOX:-} fetch='' policy=drop rest=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	-h | --help) usage; exit 0 ;;
 	--) break ;;
-	--inbox | --fetch | --on-orphan) [ $# -gt 1 ] || fail 1 "$1 needs a value (see --help)" ;;
+	--inbox | --fetch | --on-orphan) [ $# -gt 1 ] || fail "$1 needs a value (see --help)" ;;
 	esac
 	case $1 in
 	--inbox) inbox=$2; shift ;;
@@ -39,18 +42,20 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-[ -n "$inbox" ] || fail 1 'no inbox: give --inbox (see --help)'
-[ -n "$fetch" ] || fail 1 'no command to fetch with: give --fetch (see --help)'
-case $policy in drop | retry | deadletter) ;; *) fail 1 "--on-orphan is drop, retry or deadletter, not $policy" ;; esac
+[ -n "$inbox" ] || fail 'no inbox: give --inbox (see --help)'
+[ -n "$fetch" ] || fail 'no command to fetch with: give --fetch (see --help)'
+case $policy in drop | retry | deadletter) ;; *) fail "--on-orphan is drop, retry or deadletter, not $policy" ;; esac
 dir=$(dirname -- "$inbox")
-[ -d "$dir" ] || fail 1 "there is no folder $dir for the inbox: make it first"
-for command in heartbeat-stop heartbeat-launch flock; do
-	command -v "$command" >/dev/null || fail 1 "$command is not on the PATH"
+[ -d "$dir" ] || fail "there is no folder $dir for the inbox: make it first"
+needed=(heartbeat-stop heartbeat-launch)
+[ "$policy" != drop ] || needed+=(flock)
+for command in "${needed[@]}"; do
+	command -v "$command" >/dev/null || fail "$command is not on the PATH"
 done
 
 work=$(mktemp "${TMPDIR:-/tmp}/heartbeat-triage.XXXXXX")
 trap 'rm -f "$work"' EXIT
-sh -c "$fetch" >"$work" || fail 1 "the command to fetch with ended with status $?"
+sh -c "$fetch" >"$work" || fail "the command to fetch with ended with status $?" # its stderr says why
 
 if [ "$policy" = drop ]; then
 	# Not while a session is at work, whose answer would find no entry; and only once
@@ -58,11 +63,15 @@ if [ "$policy" = drop ]; then
 	(
 		umask 077
 		exec 9>>"$dir/.launch-lock"
-		flock -n 9 || fail 75 "another launcher is at work on $inbox"
+		flock -n 9 || exit 75
+		state=$(heartbeat-stop status --inbox "$inbox" --json)
+		[[ $state != *'"in_flight":{'*'"life":"running"'* ]] || exit 75
 		heartbeat-stop recover --inbox "$inbox" --on-orphan drop >/dev/null
 		: >"$inbox"
 	)
 fi
-[ ! -s "$work" ] || heartbeat-stop send --inbox "$inbox" --batch "$work" >/dev/null
+if [ -s "$work" ]; then
+	notes=$(heartbeat-stop send --inbox "$inbox" --batch "$work" 2>&1 >/dev/null) || fail "$notes"
+fi
 rm -f "$work"
-exec heartbeat-launch --inbox "$inbox" --on-orphan "$policy" ${rest[@]+"${rest[@]}"} "$@"
+exec "$(dirname -- "${BASH_SOURCE[0]}")/cron.sh" --inbox "$inbox" --on-orphan "$policy" ${rest[@]+"${rest[@]}"} "$@"
