@@ -12,6 +12,7 @@ type Reason string
 const (
 	ReasonOrphaned    Reason = "orphaned"           // its session died or was resumed
 	ReasonInterrupted Reason = "interrupted"        // a person ended the turn
+	ReasonAsked       Reason = "asked a person"     // it waited for one, and nobody was there
 	ReasonFailed      Reason = "failed"             // the turn ended in an error: see Failure
 	ReasonExhausted   Reason = "attempts exhausted" // redelivered as often as allowed
 	ReasonTooLong     Reason = "too long"           // over MaxLine

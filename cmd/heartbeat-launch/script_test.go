@@ -40,7 +40,9 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GORACE", os.Getenv("GORACE"))
-			return nil
+			screens, err := filepath.Abs("../../testdata/screens")
+			env.Setenv("SCREENS", screens)
+			return err
 		},
 		Condition: func(name string) (bool, error) {
 			switch name {

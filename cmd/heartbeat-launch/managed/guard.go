@@ -23,7 +23,7 @@ func (r *run) hear(s *session) func(inbox.Event) {
 		case inbox.EventAsked:
 			s.asks.Store(true)
 			if r.EndAsking {
-				s.end(verdict{text: "it waits for a person, and nobody is there: " + words.Brief(e.Reason)})
+				s.end(verdict{asked: true, text: "it waits for a person, and nobody is there: " + words.Brief(e.Reason)})
 			}
 		}
 	}
@@ -54,7 +54,7 @@ func (r *run) guard(s *session) {
 		case <-look.C:
 			// Nobody is there to answer what it asks.
 			now := screen.Recognise(s.screen.Text())
-			if !r.Attended && blocks(now) && now == before {
+			if !r.Attended && !s.resumed && blocks(now) && now == before {
 				s.end(verdict{ending: r.notStarted(s, "no session started")})
 				return
 			}

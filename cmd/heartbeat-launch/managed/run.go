@@ -91,13 +91,29 @@ func (r *run) work() *ending {
 	if r.follow, err = follow(r.box, r.Line); err != nil {
 		return setUp(err)
 	}
+	if r.Resume {
+		r.resume = r.orphan()
+	}
 	r.service = announce(r)
 	r.follow.begin(r.service.poke)
 	e := r.loop()
 	r.conclude(e)
-	r.service.end()
+	r.service.end(e.reason == Drained)
 	r.follow.close()
 	return e
+}
+
+// orphan is the session that has an entry in flight, "" for none.
+func (r *run) orphan() string {
+	v, err := r.box.View()
+	if err != nil {
+		return "" // told by settle
+	}
+	defer func() { _ = v.Close() }() // only read
+	if d := v.InFlight(); d != nil {
+		return d.SessionID
+	}
+	return ""
 }
 
 // loop runs session after session.

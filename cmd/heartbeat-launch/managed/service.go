@@ -47,7 +47,11 @@ func (s *service) poke() {
 	}
 }
 
-func (s *service) end() {
+// end tells that all is done. Where nothing was, it was ready for that.
+func (s *service) end(drained bool) {
+	if drained {
+		s.ready()
+	}
 	close(s.done)
 	s.stopped.Wait()
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)

@@ -16,6 +16,7 @@ import (
 // session is one session of the client.
 type session struct {
 	began   time.Time
+	resumed bool // with the conversation of another one
 	screen  *screen.Screen
 	started chan struct{} // closed once a hook told of the start
 	over    chan struct{} // closed at the end
@@ -35,6 +36,7 @@ type session struct {
 type verdict struct {
 	ending *ending // of all the work, nil where another session may follow
 	text   string
+	asked  bool // it waits for a person
 }
 
 func newSession(size terminal.Size) *session {
@@ -71,10 +73,26 @@ func (s *session) end(v verdict) {
 	}
 }
 
+// ended is why the session was to end, empty if that was not ours to say.
+func (s *session) ended() verdict {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.why == nil {
+		return verdict{}
+	}
+	return *s.why
+}
+
 func (s *session) note(what *bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	*what = true
+}
+
+func (s *session) met(what *bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return *what
 }
 
 // runSession runs one session, and tells whether the work ends with it.
@@ -91,6 +109,7 @@ func (r *run) runSession() *ending {
 		r.report.Restarts++
 	}
 	s := newSession(r.Terminal.Size)
+	s.resumed = r.resume != ""
 	o := r.Terminal
 	o.Command, o.Env, o.Quit = command, r.environment(), s.quit
 	o.Watch, o.Resized = s.watch(o.Watch), s.resize(o.Resized)
@@ -150,8 +169,8 @@ func (r *run) after(s *session, o terminal.Outcome, err error) *ending {
 		return signalled(o.Signal)
 	case o.Cause == terminal.TimedOut:
 		return r.timedOut()
-	case s.why != nil && s.why.ending != nil:
-		return s.why.ending
+	case s.ended().ending != nil:
+		return s.ended().ending
 	}
 	if e := r.quitByHand(s, o); e != nil {
 		return e
@@ -178,7 +197,7 @@ func (r *run) reckon(s *session, o terminal.Outcome) *ending {
 	if answered := totals.Answered - r.before.Answered; answered > r.answered {
 		r.fruitless, r.answered = 0, answered
 	}
-	r.early = o.Cause != terminal.Asked || s.failed || r.fruitless > 0
+	r.early = o.Cause != terminal.Asked || s.met(&s.failed) || r.fruitless > 0
 	if r.early && !r.intended(s, o) {
 		r.Line(time.Now(), how(s, o))
 	}
@@ -187,6 +206,9 @@ func (r *run) reckon(s *session, o terminal.Outcome) *ending {
 		r.resume = s.name()
 	}
 	r.restBehind()
+	if s.name() == "" && s.resumed {
+		return nil // without a conversation to go on with it may start
+	}
 	if s.name() == "" && r.fruitless > r.MaxRestarts {
 		return r.notStarted(s, "no session started in "+words.Count(r.report.Sessions, "try", "tries"))
 	}
@@ -199,14 +221,14 @@ func (r *run) reckon(s *session, o terminal.Outcome) *ending {
 // intended reports an end that needs no word: the hook asked for it, or in print
 // mode nothing was left.
 func (r *run) intended(s *session, o terminal.Outcome) bool {
-	return o.Cause == terminal.Asked && !s.failed || o.Cause == terminal.Ended && o.Status.Exited() && o.Status.ExitStatus() == 0
+	return o.Cause == terminal.Asked && !s.met(&s.failed) || o.Cause == terminal.Ended && o.Status.Exited() && o.Status.ExitStatus() == 0
 }
 
 // how says how a session ended that was not asked to.
 func how(s *session, o terminal.Outcome) string {
 	switch {
-	case s.why != nil:
-		return "the session was ended: " + s.why.text
+	case s.ended().text != "":
+		return "the session was ended: " + s.ended().text
 	case o.Cause == terminal.GaveUp:
 		return "the session was ended: it printed nothing for too long"
 	case o.Cause == terminal.Asked:

@@ -93,6 +93,9 @@ func (r *run) settleEntry(tx *inbox.Tx) error {
 	}
 	o := r.Recovery
 	o.Unreached = evidence.Unreached
+	if r.last != nil && r.last.ended().asked {
+		o.Reason = inbox.ReasonAsked
+	}
 	if _, err := recovery.Settle(tx, o); err != nil {
 		return err
 	}
