@@ -30,6 +30,9 @@ type follower struct {
 	letters  *inbox.Tail
 	events   *inbox.Tail
 	said     []string // the deliveries that were told last
+	open     bool     // the last one has no end yet
+	again    *time.Timer
+	patient  bool // a delivery waits to be told
 	inFlight *inbox.Delivery
 	answered int
 	session  *session
@@ -50,7 +53,7 @@ func follow(box *inbox.Inbox, say func(time.Time, string)) (*follower, error) {
 	f := &follower{
 		box: box, say: say, changed: make(chan struct{}, 1), done: make(chan struct{}), stopped: make(chan struct{}),
 	}
-	f.watcher = box.WatchAll(followPoll)
+	f.watcher, f.again = box.WatchAll(followPoll), time.NewTimer(0)
 	var errs [3]error
 	f.results, errs[0] = box.TailResults(0)
 	f.letters, errs[1] = box.TailDeadLetters(0)
@@ -71,14 +74,15 @@ func (f *follower) run(poke func()) {
 	for {
 		select {
 		case <-f.watcher.C:
-			f.look()
-			poke()
-			select {
-			case f.changed <- struct{}{}:
-			default:
-			}
+		case <-f.again.C:
 		case <-f.done:
 			return
+		}
+		f.look()
+		poke()
+		select {
+		case f.changed <- struct{}{}:
+		default:
 		}
 	}
 }
@@ -149,22 +153,38 @@ func (f *follower) delivery() error {
 		return err
 	}
 	defer func() { _ = v.Close() }() // only read
-	if f.inFlight = v.InFlight(); f.inFlight != nil {
-		f.delivered(words.Name(f.inFlight.ID(), f.inFlight.EntryID), f.inFlight.StartOffset, f.inFlight.Attempt, f.inFlight.DeliveredAt)
+	d := v.InFlight()
+	if f.inFlight = d; d == nil {
+		return nil
 	}
+	// The answer before it is in the journal already, and in its own file in a moment.
+	if f.open && !f.patient && !slices.Contains(f.said, deliveryKey(d.StartOffset, d.Attempt, d.DeliveredAt)) {
+		f.patient = true
+		f.again.Reset(lineWait)
+		return nil
+	}
+	f.delivered(words.Name(d.ID(), d.EntryID), d.StartOffset, d.Attempt, d.DeliveredAt)
 	return nil
+}
+
+// lineWait is how long the line of an answer may take that was committed.
+const lineWait = 100 * time.Millisecond
+
+func deliveryKey(start int64, attempt int, at time.Time) string {
+	return fmt.Sprint(start, attempt, at.UnixNano())
 }
 
 const saidKept = 3
 
 // delivered tells of a delivery once, also where its end was seen first.
 func (f *follower) delivered(name string, start int64, attempt int, at time.Time) {
-	key := fmt.Sprint(start, attempt, at.UnixNano())
+	key := deliveryKey(start, attempt, at)
 	if slices.Contains(f.said, key) {
 		return
 	}
 	// An answer and the delivery behind it come together, and are read one by one.
 	f.said = append(f.said[max(0, len(f.said)-saidKept):], key)
+	f.open, f.patient = true, false
 	text := "delivered " + name
 	if attempt > 1 {
 		text += fmt.Sprintf(" (attempt %d)", attempt)
@@ -183,6 +203,7 @@ func (f *follower) result(text []byte) {
 	name := words.Name(r.ID, r.EntryID)
 	f.delivered(name, r.StartOffset, r.Attempt, r.DeliveredAt)
 	f.answered++
+	f.open = false
 	f.add(r.AcknowledgedAt, fmt.Sprintf("answered %s in %s: %s", name, words.Took(r.AcknowledgedAt.Sub(r.DeliveredAt)), words.Brief(r.Reply)))
 }
 
@@ -191,6 +212,7 @@ func (f *follower) letter(raw []byte) {
 	if !ok || mark {
 		return
 	}
+	f.open = false
 	text := fmt.Sprintf("dead letter %s: %s", words.Name(l.ID, l.EntryID), l.Reason)
 	if l.Failure != nil {
 		text += ": " + words.Brief(l.Failure.String())
@@ -202,6 +224,9 @@ func (f *follower) event(text []byte) {
 	var e inbox.Event
 	if json.Unmarshal(text, &e) != nil {
 		return // an operator's own line
+	}
+	if e.Event == inbox.EventRedelivered || e.Event == inbox.EventDropped {
+		f.open = false
 	}
 	f.add(e.At, eventLine(e))
 	if f.hear != nil {
