@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/term"
@@ -16,8 +16,8 @@ import (
 
 // InTerminal is the stand-in as a command of its own: an interactive session in
 // the terminal that it is started in, with the hook that --settings wires, which
-// begins with the last argument as its prompt. Once the stop is approved it sits
-// at its prompt until a signal ends it. It returns the exit status.
+// begins with the first argument that is no flag. Once the stop is approved it
+// sits at its prompt until a signal ends it. It returns the exit status.
 func InTerminal(args []string, answer func(text string) string) int {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM, syscall.SIGHUP)
@@ -40,11 +40,8 @@ func interact(args []string, answer func(string) string) error {
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
 		return errors.New("agent: there is no terminal")
 	}
-	i := slices.Index(args, "--settings")
-	if i < 0 || i+1 >= len(args)-1 {
-		return fmt.Errorf("agent: the arguments lack --settings or a prompt: %q", args)
-	}
-	hook, err := wired(args[i+1])
+	c := parse(args)
+	hook, err := wired(c.settings)
 	if err != nil {
 		return err
 	}
@@ -52,12 +49,27 @@ func interact(args []string, answer func(string) string) error {
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
-	a := &Agent{Hook: hook, Answer: answer, Env: append(os.Environ(),
+	a := &Agent{Hook: hook, Answer: answer, SessionID: c.resume, Env: append(os.Environ(),
 		"CLAUDE_PID="+strconv.Itoa(os.Getpid()), "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_PROJECT_DIR="+dir)}
-	if i := slices.Index(args, "--resume"); i >= 0 {
-		a.SessionID = args[i+1]
+	return a.Run(context.Background(), c.prompt)
+}
+
+// call is what the arguments say.
+type call struct{ settings, resume, prompt string }
+
+func parse(args []string) (c call) {
+	values := map[string]*string{"--settings": &c.settings, "--resume": &c.resume}
+	for len(args) > 0 {
+		value := values[args[0]]
+		switch {
+		case value != nil && len(args) > 1:
+			*value, args = args[1], args[1:]
+		case !strings.HasPrefix(args[0], "-") && c.prompt == "":
+			c.prompt = args[0]
+		}
+		args = args[1:]
 	}
-	return a.Run(context.Background(), args[len(args)-1])
+	return c
 }
 
 // wired is the command of the Stop hook in a settings file.

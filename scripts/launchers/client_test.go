@@ -1,90 +1,18 @@
 package launchers_test
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
-
-	"golang.org/x/term"
 
 	"heartbeat/internal/agent"
 )
 
-// client is a stand-in for Claude Code in a terminal: it runs the hook that
-// --settings wires, and stays at its prompt once the stop is approved, until
-// somebody ends it.
-func client() int {
-	ended := make(chan os.Signal, 1)
-	signal.Notify(ended, syscall.SIGTERM, syscall.SIGHUP)
-	failed := make(chan error)
-	go func() {
-		if err := session(os.Args[1:]); err != nil {
-			failed <- err
-		}
-	}()
-	select {
-	case <-ended:
-		return 128 + int(syscall.SIGTERM)
-	case err := <-failed:
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-}
-
-func session(args []string) error {
-	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
-		return errors.New("the client has no terminal")
-	}
-	if len(args) < 3 || args[0] != "--settings" {
-		return fmt.Errorf("the client was called with %q", args)
-	}
-	command, err := wired(args[1])
-	if err != nil {
-		return err
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return err
-	}
-	a := &agent.Agent{
-		Hook: command, Answer: answer,
-		Env: append(os.Environ(), "CLAUDE_PID="+strconv.Itoa(os.Getpid()), "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_PROJECT_DIR="+dir),
-	}
-	return a.Run(context.Background(), args[2])
-}
-
-// wired is the command of the Stop hook in a settings file.
-func wired(path string) ([]string, error) {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var settings struct {
-		Hooks map[string][]struct {
-			Hooks []struct {
-				Command string
-				Args    []string
-			}
-		}
-	}
-	if err := json.Unmarshal(raw, &settings); err != nil {
-		return nil, err
-	}
-	for _, group := range settings.Hooks["Stop"] {
-		for _, h := range group.Hooks {
-			return append([]string{h.Command}, h.Args...), nil
-		}
-	}
-	return nil, errors.New(path + " wires no Stop hook")
-}
+// client is a stand-in for Claude Code in a terminal.
+func client() int { return agent.InTerminal(os.Args[1:], answer) }
 
 var dies = regexp.MustCompile(`dies unless (\S+)`)
 
