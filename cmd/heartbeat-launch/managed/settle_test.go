@@ -124,3 +124,21 @@ func TestSettleAsked(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, map[inbox.Reason]int64{inbox.ReasonAsked: 1}, totals.DeadLetters)
 }
+
+// A session that has an entry and prints nothing is not said to go on, unless it
+// waits for a person.
+func TestGoesOn(t *testing.T) {
+	r, _ := newRun(t, Persist)
+	r.follow = &follower{}
+	assert.True(t, r.goesOn(), "between two sessions")
+	s := newSession(terminal.DefaultSize)
+	r.current.Store(s)
+	assert.True(t, r.goesOn(), "it idles")
+	r.follow.inFlight = &inbox.Delivery{}
+	assert.False(t, r.goesOn())
+	s.watch(nil)([]byte("x"))
+	assert.True(t, r.goesOn())
+	assert.False(t, r.goesOn(), "it has printed nothing since")
+	s.asks.Store(true)
+	assert.True(t, r.goesOn())
+}

@@ -1,0 +1,130 @@
+package managed
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/disktest"
+	"heartbeat/internal/host"
+	recovery "heartbeat/recover"
+)
+
+// A child of these tests settles what a session left, as the launcher does between
+// two sessions.
+func TestMain(m *testing.M) {
+	disktest.Main(m, map[string]func() int{"settle": func() int {
+		r, err := leftIn(os.Args[1])
+		if err == nil {
+			_, err = r.settle()
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		disktest.Promise("settled")
+		return 0
+	}})
+}
+
+func leftIn(dir string) (*run, error) {
+	box, err := inbox.Open(filepath.Join(dir, "inbox.jsonl"), inbox.Options{})
+	return &run{box: box, Options: Options{
+		Mode: Drain, Recovery: recovery.Options{Policy: recovery.DeadLetter, MaxAttempts: 1},
+	}}, err
+}
+
+// left is what a session may leave, and what must come of it.
+type left struct {
+	leave   func(*inbox.Tx) error
+	next    string
+	letters map[inbox.Reason]int64
+	held    bool
+}
+
+var leftovers = map[string]left{
+	"orphan": {func(*inbox.Tx) error { return nil }, "two", map[inbox.Reason]int64{inbox.ReasonOrphaned: 1}, false},
+	"overload": {
+		func(tx *inbox.Tx) error { return tx.Fail("s", "server_error", "API Error: 529 Overloaded") }, "one", nil, true,
+	},
+	"refused": {
+		func(tx *inbox.Tx) error { return tx.Fail("s", "unknown", "API Error: 400 no") }, "two",
+		map[inbox.Reason]int64{inbox.ReasonExhausted: 1}, true,
+	},
+	"not logged in": {
+		func(tx *inbox.Tx) error { return tx.Fail("s", "authentication_failed", "401") }, "one", nil, true,
+	},
+}
+
+func (l left) scenario() disktest.Scenario {
+	return disktest.Scenario{
+		Setup: func(t testing.TB, dir string) {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "inbox.jsonl"), []byte("one\ntwo\n"), 0o600))
+			r, err := leftIn(dir)
+			require.NoError(t, err)
+			tx, err := r.box.Begin(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, errors.Join(deliver(tx), l.leave(tx), tx.Commit(), tx.Close()))
+		},
+		Run: func(dir string) disktest.Command { return disktest.Command{Name: "settle", Args: []string{dir}} },
+	}
+}
+
+// check has the next launcher settle, as often as it likes: the outcome is one.
+func (l left) check(t *testing.T, c disktest.Crash) {
+	r, err := leftIn(c.Dir)
+	require.NoError(t, err)
+	var st state
+	for range 2 {
+		st, err = r.settle()
+		require.NoError(t, err)
+	}
+	assert.True(t, st.waits)
+	assert.Equal(t, l.held, st.paused != nil || st.backoff != nil)
+	totals, err := r.totals()
+	require.NoError(t, err)
+	if l.letters == nil {
+		l.letters = map[inbox.Reason]int64{}
+	}
+	assert.Equal(t, len(l.letters), len(totals.DeadLetters))
+	for reason, n := range l.letters {
+		assert.Equal(t, n, totals.DeadLetters[reason], reason)
+	}
+	letters, _, err := r.box.Letters()
+	require.NoError(t, err)
+	assert.Len(t, letters, len(l.letters))
+	tx, err := r.box.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Close()) }()
+	e, err := tx.Next(inbox.Mark{})
+	require.NoError(t, err)
+	assert.Equal(t, l.next, e.Text)
+}
+
+func TestSettleAtEveryCall(t *testing.T) {
+	for name, l := range leftovers {
+		t.Run("kill "+name, func(t *testing.T) { l.scenario().EveryKill(t, l.check) })
+		t.Run("power loss "+name, func(t *testing.T) {
+			l.scenario().EveryPowerLoss(t, 1, 3, func(t *testing.T, c disktest.Crash) {
+				host.TestOnlyBootID = "the next boot"
+				defer func() { host.TestOnlyBootID = "" }()
+				l.check(t, c)
+			})
+		})
+		t.Run("full disk "+name, func(t *testing.T) {
+			l.scenario().EveryFail(t, unix.ENOSPC, func(t *testing.T, c disktest.Crash) {
+				if c.Result.ExitCode != 0 {
+					assert.NotEmpty(t, c.Result.Stderr, "it failed without a sentence")
+				}
+				l.check(t, c)
+			})
+		})
+	}
+}
