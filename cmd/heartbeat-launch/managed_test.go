@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,6 +31,11 @@ func client() {
 		case "hang":
 			note(what, "hangs")
 			select {}
+		case "typed":
+			line, _ := bufio.NewReader(os.Stdin).ReadString('\n') // none is an answer too
+			return line
+		case "quit":
+			os.Exit(0)
 		case "show":
 			return what + "=" + os.Getenv(what)
 		}

@@ -1,0 +1,39 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestManagedAtATerminal shows the session itself, passes the keys on to each of
+// several, and leaves the terminal as it was.
+func TestManagedAtATerminal(t *testing.T) {
+	s := sit(t, "sh", "-c", `printf 'typed\ndie\ntyped again\n' > inbox.jsonl; printf '#!/bin/sh\necho "a session"\nexec claude "$@"\n' > shown; chmod +x shown
+		heartbeat-launch --inbox inbox.jsonl --record cast -- ./shown begin; status=$?; cat .results.jsonl; exit $status`)
+	s.sees("a session")
+	s.types("first\r")
+	s.sees("first")
+	s.shown = ""
+	s.sees("a session")
+	s.types("second\r")
+	s.sees("drained: 2 answered, 0 redelivered, 1 dead-lettered; 2 sessions (1 restart)")
+	s.sees(`"reply":"first`)
+	s.sees(`"reply":"second`)
+	s.leaves(3)
+	recorded, err := os.ReadFile(filepath.Join(s.cmd.Dir, "cast"))
+	require.NoError(t, err)
+	assert.Contains(t, string(recorded), "a session")
+}
+
+// TestManagedQuitAtTheTerminal takes the end of the session there for the end of
+// the work.
+func TestManagedQuitAtTheTerminal(t *testing.T) {
+	s := sit(t, "sh", "-c", `printf 'quit\nlater\n' > inbox.jsonl; exec heartbeat-launch --inbox inbox.jsonl --on-orphan drop -- claude begin`)
+	s.sees("quit: 0 answered, 0 redelivered, 0 dead-lettered, 1 dropped, 1 queued; 1 session, ")
+	s.sees(": the session was ended at the terminal")
+	s.leaves(75)
+}
