@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,106 +10,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"heartbeat/cmd/heartbeat-launch/managed"
-	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/terminal"
 	recovery "heartbeat/recover"
 )
-
-// What is shown of the sessions.
-const (
-	showSession = "session"
-	showLog     = "log"
-	showNone    = "none"
-)
-
-// What is done about a session that waits for a person.
-const (
-	promptWait = "wait"
-	promptEnd  = "end"
-)
-
-// manage is what the command line says of a managed session.
-type manage struct {
-	inbox        string
-	mode         string
-	policy       string
-	maxAttempts  int
-	maxEntries   int
-	untilDrained bool
-	maxRestarts  int
-	startTimeout cli.Span
-	onPrompt     string
-	resume       bool
-	hook         string
-	output       string
-	log          string
-	logSize      int
-	report       string
-}
-
-func (m *manage) add(f *pflag.FlagSet) {
-	m.mode, m.policy, m.startTimeout = string(managed.Drain), string(recovery.DeadLetter), cli.Span(time.Minute)
-	f.StringVar(&m.inbox, "inbox", "", "work through this inbox: see above (`path` of the JSONL file)")
-	f.Var(cli.Choice(&m.mode, string(managed.Drain), string(managed.Persist)), "mode", "drain ends once nothing waits, persist stays up, idle, and is woken")
-	f.Var(cli.Choice(&m.policy, string(recovery.DeadLetter), string(recovery.Retry), string(recovery.Drop)), "on-orphan", "what becomes of an entry whose session ended without answering it")
-	f.IntVar(&m.maxAttempts, "max-attempts", recovery.DefaultMaxAttempts, "deliveries of one entry before retry gives up on it")
-	f.IntVar(&m.maxEntries, "max-entries", 0, "go on in a fresh session after this many answered entries (0: never)")
-	f.BoolVar(&m.untilDrained, "until-drained", true, "drain: start session after session while entries wait")
-	f.IntVar(&m.maxRestarts, "max-restarts", 5, "how often in a row, without an answered entry in between, another session is started")
-	f.Var(&m.startTimeout, "start-timeout", "how long a session may take to start, before it is ended and the reason said")
-	f.Var(cli.Choice(&m.onPrompt, promptWait, promptEnd), "on-prompt", "what to do about a session that waits for a person (default: wait at a terminal, end elsewhere)")
-	f.BoolVar(&m.resume, "resume", false, "go on with the conversation of a session that ended too early, in place of a fresh one")
-	f.StringVar(&m.hook, "hook", "", "the heartbeat-stop to wire (`path`; default: the one beside this command, or else on the PATH)")
-	f.Var(cli.Choice(&m.output, showSession, showLog, showNone), "output", "what stdout gets: the session itself, or a line for each thing that happens (default: session at a terminal and without --inbox, else log)")
-	f.StringVar(&m.log, "log", "", "append the lines of --output log to this `file` as well")
-	f.IntVar(&m.logSize, "log-size", 10, "at how many MiB that file is renamed and begun anew; the last 5 are kept")
-	f.StringVar(&m.report, "report", "", "write one JSON object on how it went to this `file`, or to stdout (-)")
-}
-
-// needInbox are the flags that mean nothing without an inbox.
-var needInbox = []string{
-	"mode", "on-orphan", "max-attempts", "max-entries", "until-drained", "max-restarts", "start-timeout", "on-prompt",
-	"resume", "hook", "log", "log-size", "report",
-}
-
-// check refuses what cannot be meant.
-func (m *manage) check(f *pflag.FlagSet, command []string) error {
-	if !f.Changed("inbox") {
-		for _, name := range needInbox {
-			if f.Changed(name) {
-				return fmt.Errorf("--%s is about the sessions of an inbox: name that with --inbox", name)
-			}
-		}
-		if m.output == showLog {
-			return errors.New("--output log is about the entries of an inbox: name that with --inbox")
-		}
-		return nil
-	}
-	switch {
-	case m.inbox == "":
-		return errors.New("--inbox is empty: name a file")
-	case m.maxAttempts < 1:
-		return fmt.Errorf("--max-attempts is %d: it must be 1 or more", m.maxAttempts)
-	case m.maxEntries < 0:
-		return fmt.Errorf("--max-entries is %d: it must be 0 or more", m.maxEntries)
-	case m.maxRestarts < 0:
-		return fmt.Errorf("--max-restarts is %d: it must be 0 or more", m.maxRestarts)
-	case m.startTimeout <= 0:
-		return errors.New("--start-timeout is 0: a session needs some time to start")
-	case m.logSize < 1:
-		return fmt.Errorf("--log-size is %d: it must be 1 or more", m.logSize)
-	case m.report == "-" && (m.output == showSession || m.output == showLog):
-		return fmt.Errorf("--report - and --output %s both want stdout: use a file for one of them, or --output none", m.output)
-	case f.Changed("until-drained") && m.mode == string(managed.Persist):
-		return errors.New("--until-drained is about --mode drain: leave it out")
-	}
-	return managed.CheckCommand(command, managed.Mode(m.mode))
-}
 
 // runManaged works through the inbox that the flags name.
 func (l *launch) runManaged(o terminal.Options, s streams, v *voice, timeoutGiven bool) int {

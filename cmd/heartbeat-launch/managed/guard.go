@@ -48,14 +48,13 @@ func (r *run) guard(s *session) {
 		case <-s.over:
 			return
 		case <-timeout.C:
-			r.Line(time.Now(), "no session started within "+r.StartTimeout.String())
-			s.end(verdict{ending: r.notStarted(s, "no session started within "+r.StartTimeout.String()+" (--start-timeout)")})
+			s.end(r.late(s, "no session started within "+r.StartTimeout.String()+" (--start-timeout)"))
 			return
 		case <-look.C:
 			// Nobody is there to answer what it asks.
 			now := screen.Recognise(s.screen.Text())
 			if !r.Attended && !s.resumed && blocks(now) && now == before {
-				s.end(verdict{ending: r.notStarted(s, "no session started")})
+				s.end(r.late(s, "no session started"))
 				return
 			}
 			before = now
@@ -104,32 +103,34 @@ func (s *session) idle(since time.Duration) verdict {
 // blocks reports whether a screen tells why a session does not start.
 func blocks(s screen.Sight) bool { return s.Matter() != screen.Nothing }
 
-// notStarted says what keeps a session from starting.
-func (r *run) notStarted(s *session, what string) *ending {
+// late ends a session that does not start, and all the work where it is known why.
+func (r *run) late(s *session, what string) verdict {
+	e, known := r.notStarted(s, what)
+	if known {
+		return verdict{ending: e}
+	}
+	return verdict{text: e.detail}
+}
+
+// notStarted says what keeps a session from starting. Where that is not known it
+// may pass.
+func (r *run) notStarted(s *session, what string) (e *ending, known bool) {
 	text := s.screen.Text()
 	sight := screen.Recognise(text)
-	e := &ending{reason: SetUp}
+	e = &ending{reason: SetUp}
 	switch {
 	case blocks(sight):
 		e.detail = fmt.Sprintf("%s: %s: %s", what, sight.Cause(), sight.Fix())
 		if sight.Matter() == screen.Authentication {
 			e.reason = Authentication
 		}
+		return e, true
 	case sight.Kind == screen.Ready || sight.Kind == screen.Busy:
 		e.detail = fmt.Sprintf("%s: %s", what, r.noHook())
-	default:
-		e.detail = what + ": the reason cannot be told from its screen" + lastLine(text)
+		return e, true
 	}
-	return e
-}
-
-// refused is notStarted for a client that ended by itself, nil where the screen
-// does not tell why: that may pass.
-func (r *run) refused(s *session) *ending {
-	if e := r.notStarted(s, "the session ended before it started"); blocks(screen.Recognise(s.screen.Text())) {
-		return e
-	}
-	return nil
+	e.detail = what + ": the reason cannot be told from its screen" + lastLine(text)
+	return e, false
 }
 
 // noHook says why a session runs and no hook has told of it.

@@ -1,7 +1,6 @@
 package managed
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -10,7 +9,6 @@ import (
 
 	"heartbeat/internal/screen"
 	"heartbeat/internal/terminal"
-	"heartbeat/internal/words"
 )
 
 // session is one session of the client.
@@ -155,86 +153,4 @@ func (s *session) resize(further func(terminal.Size)) func(terminal.Size) {
 func (r *run) inFlight() bool {
 	_, err := os.Lstat(filepath.Join(r.box.Dir(), ".in-flight"))
 	return err == nil
-}
-
-// after says what the end of a session means.
-func (r *run) after(s *session, o terminal.Outcome, err error) *ending {
-	if id := s.name(); id != "" {
-		r.report.addSession(id)
-	}
-	switch {
-	case err != nil:
-		return setUp(err)
-	case o.Cause == terminal.Signalled:
-		return signalled(o.Signal)
-	case o.Cause == terminal.TimedOut:
-		return r.timedOut()
-	case s.ended().ending != nil:
-		return s.ended().ending
-	}
-	if e := r.quitByHand(s, o); e != nil {
-		return e
-	}
-	return r.reckon(s, o)
-}
-
-// quitByHand tells a session that a person ended at the terminal.
-func (r *run) quitByHand(s *session, o terminal.Outcome) *ending {
-	byHand := r.Attended && o.Cause == terminal.Ended && o.Status.Exited() && o.Status.ExitStatus() == 0 && s.name() != ""
-	if !byHand {
-		return nil
-	}
-	return &ending{reason: Quit, detail: "the session was ended at the terminal"}
-}
-
-// reckon counts what the session brought, and when the next one may begin.
-func (r *run) reckon(s *session, o terminal.Outcome) *ending {
-	totals, err := r.totals()
-	if err != nil {
-		return r.stuck(err)
-	}
-	r.fruitless++
-	if answered := totals.Answered - r.before.Answered; answered > r.answered {
-		r.fruitless, r.answered = 0, answered
-	}
-	r.early = o.Cause != terminal.Asked || s.met(&s.failed) || r.fruitless > 0
-	if r.early && !r.intended(s, o) {
-		r.Line(time.Now(), how(s, o))
-	}
-	r.resume = ""
-	if r.Resume && r.early {
-		r.resume = s.name()
-	}
-	r.restBehind()
-	if s.name() == "" && s.resumed {
-		return nil // without a conversation to go on with it may start
-	}
-	if s.name() == "" && r.fruitless > r.MaxRestarts {
-		return r.notStarted(s, "no session started in "+words.Count(r.report.Sessions, "try", "tries"))
-	}
-	if s.name() == "" {
-		return r.refused(s)
-	}
-	return nil
-}
-
-// intended reports an end that needs no word: the hook asked for it, or in print
-// mode nothing was left.
-func (r *run) intended(s *session, o terminal.Outcome) bool {
-	return o.Cause == terminal.Asked && !s.met(&s.failed) || o.Cause == terminal.Ended && o.Status.Exited() && o.Status.ExitStatus() == 0
-}
-
-// how says how a session ended that was not asked to.
-func how(s *session, o terminal.Outcome) string {
-	switch {
-	case s.ended().text != "":
-		return "the session was ended: " + s.ended().text
-	case o.Cause == terminal.GaveUp:
-		return "the session was ended: it printed nothing for too long"
-	case o.Cause == terminal.Asked:
-		return "the session was ended behind an error"
-	case o.Status.Signaled():
-		return fmt.Sprintf("the session was ended by signal %d (%v)", o.Status.Signal(), o.Status.Signal())
-	}
-	return fmt.Sprintf("the session ended with status %d", o.Status.ExitStatus())
 }
