@@ -33,7 +33,7 @@ func Parse(object []byte) (*Members, error) {
 	}
 	m := &Members{list: make([]member, 0, 32)}
 	root.ForEach(func(key, value gjson.Result) bool {
-		m.list = append(m.list, member{text(key), value.Raw})
+		m.list = append(m.list, member{Text(key), value.Raw})
 		return true
 	})
 	return m, nil
@@ -73,18 +73,22 @@ func (m *Members) Has(name string) bool {
 	return v.Exists() && v.Type != gjson.Null
 }
 
+// Is reports whether the member is there, also as null.
+func (m *Members) Is(name string) bool { return m.raw(name) != "" }
+
 // String reads a string; what is not UTF-8 in it becomes U+FFFD.
 func (m *Members) String(name string) string {
 	v := m.find(name)
 	if !m.is(name, v, v.Type == gjson.String, "a string") {
 		return ""
 	}
-	return text(v)
+	return Text(v)
 }
 
-// text leaves escapes by number to encoding/json: half of a surrogate pair would
-// swallow what follows it.
-func text(v gjson.Result) string {
+// Text is the string that v holds, with what is not UTF-8 as U+FFFD. It leaves
+// escapes by number to encoding/json: half of a surrogate pair would swallow what
+// follows it.
+func Text(v gjson.Result) string {
 	var s string
 	if strings.Contains(v.Raw, `\u`) && json.Unmarshal([]byte(v.Raw), &s) == nil {
 		return s

@@ -1,0 +1,186 @@
+package run
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash/crc32"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
+)
+
+// A cache is an index on the disk. Its first line has the format's name and a
+// checksum of everything behind it: a JSON object on one line, and then, by the
+// lengths that are in the object, the events that are pending, the last
+// RUN_FAILED, and the rows of the table.
+//
+// It is used in two ways. Where the stamps of the directory and of the last event
+// are those in it, no name in the directory changed since it was listed, and
+// nothing is read. That needs the directory to have stood still for a grain
+// before it was listed, as otherwise a further change may have left the same
+// stamp. Where they are not, the directory is listed; the names of the events
+// that went into the cache must be there exactly, first, and in order, and then
+// only what is behind them is read. A ULID is given out once, so another
+// journal, a repaired, renumbered or shortened one, has other names.
+//
+// What this does not see is an older event that was edited in place, which
+// babysitter never does. Babysitter itself reads everything on each call, and says
+// so then.
+type cache struct {
+	index
+	folderStamp string
+	young       bool
+	last        string // name of the last event's file
+	lastStamp   string
+	names       string // digest of the names of all events
+}
+
+const format = "heartbeat-run-cache-1 "
+
+// isCurrent reports whether nothing changed since the cache was made.
+func (c *cache) isCurrent(f *folder) bool {
+	return c != nil && !c.young && c.folderStamp == f.stamp && c.lastStamp == fileStamp(f.fd, c.last)
+}
+
+// before is the index to go on from: the cache's, if its events are the first of
+// these, and an empty one otherwise.
+func (c *cache) before(names []string) *index {
+	if c == nil || c.seq > len(names) || digestOfNames(names[:c.seq]) != c.names {
+		return &index{}
+	}
+	return &c.index
+}
+
+func digestOfNames(names []string) string {
+	h := sha256.New()
+	for _, n := range names {
+		h.Write([]byte(n))
+		h.Write([]byte{'\n'})
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// readCache gives nil for a cache that is not there, or of no use.
+func readCache(path, id string) *cache {
+	if path == "" {
+		return nil
+	}
+	f, err := disk.OpenRead(path)
+	if err != nil {
+		return nil
+	}
+	text, err := f.ReadAll()
+	if errors.Join(err, f.Close()) != nil {
+		return nil
+	}
+	c, err := parseCache(text, id)
+	if err != nil {
+		return nil
+	}
+	return c
+}
+
+func parseCache(text []byte, id string) (*cache, error) {
+	errBroken := errors.New("it is not a cache of this run")
+	first, rest, _ := bytes.Cut(text, []byte{'\n'})
+	if string(first) != format+checksum(rest) {
+		return nil, errBroken
+	}
+	head, rest, _ := bytes.Cut(rest, []byte{'\n'})
+	m, err := flat.Parse(head)
+	if err != nil || m.String("run") != id {
+		return nil, errBroken
+	}
+	c := &cache{
+		folderStamp: m.String("folder"), young: m.Bool("young"), last: m.String("last"), lastStamp: m.String("last_stamp"), names: m.String("names"),
+		index: index{seq: int(m.Int("seq")), life: m.String("life"), ok: int(m.Int("ok")), failed: int(m.Int("error"))},
+	}
+	for _, e := range gjson.ParseBytes(m.Raw("pending")).Array() {
+		e, text, ok := takeEvent(e, rest)
+		if !ok {
+			return nil, errBroken
+		}
+		f, err := e.effect()
+		if err != nil {
+			return nil, err
+		}
+		c.pending, rest = append(c.pending, pending{f, e.text}), text
+	}
+	if m.Has("failure") {
+		e, text, ok := takeEvent(gjson.ParseBytes(m.Raw("failure")), rest)
+		if !ok {
+			return nil, errBroken
+		}
+		c.failure, rest = &e, text
+	}
+	c.effects.rows = rest
+	if len(rest)%rowSize != 0 || m.Err() != nil {
+		return nil, errBroken
+	}
+	return c, nil
+}
+
+// takeEvent cuts an event off, of which at is [SEQ,LENGTH].
+func takeEvent(at gjson.Result, text []byte) (e event, rest []byte, ok bool) {
+	n := at.Get("1").Int()
+	if n < 0 || n > int64(len(text)) {
+		return e, nil, false
+	}
+	e, err := parseEvent(int(at.Get("0").Int()), text[:n:n])
+	return e, text[n:], err == nil
+}
+
+// checksum tells a cache that a crash tore. It is made at each turn, over all of it.
+func checksum(text []byte) string {
+	return strconv.FormatUint(uint64(crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli))), 16)
+}
+
+// writeCache is best effort: without a cache the next look takes longer. It may
+// race with another, and then one is left, or what the checksum refuses.
+func writeCache(path, id string, f *folder, names []string, x *index) {
+	if path == "" {
+		return
+	}
+	c := cache{index: *x, folderStamp: f.stamp, young: f.young, names: digestOfNames(names)}
+	if len(names) > 0 {
+		c.last = names[len(names)-1]
+		c.lastStamp = fileStamp(f.fd, c.last)
+	}
+	_ = disk.Publish(path, c.text(id), false)
+}
+
+func (c *cache) text(id string) []byte {
+	var o flat.Object
+	o.String("run", id)
+	o.String("folder", c.folderStamp)
+	o.Bool("young", c.young)
+	o.String("last", c.last)
+	o.String("last_stamp", c.lastStamp)
+	o.String("names", c.names)
+	o.Int("seq", int64(c.seq))
+	o.String("life", c.life)
+	o.Int("ok", int64(c.ok))
+	o.Int("error", int64(c.failed))
+	var list []string
+	var body []byte
+	for _, p := range c.pending {
+		list, body = append(list, place(p.effect.Seq, p.text)), append(body, p.text...)
+	}
+	o.Raw("pending", []byte("["+strings.Join(list, ",")+"]"))
+	if c.failure != nil {
+		o.Raw("failure", []byte(place(c.failure.seq, c.failure.text)))
+		body = append(body, c.failure.text...)
+	}
+	rest := append(append(append(o.End(), '\n'), body...), c.effects.rows...)
+	return append([]byte(format+checksum(rest)+"\n"), rest...)
+}
+
+func place(seq int, text []byte) string {
+	return "[" + strconv.Itoa(seq) + "," + strconv.Itoa(len(text)) + "]"
+}

@@ -1,0 +1,166 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// folder is a journal's directory, held open: what is read comes from one
+// directory, also while run:repair-journal puts another in its place.
+type folder struct {
+	fd    int
+	path  string
+	stamp string // of the directory, before it was listed
+	young bool   // the directory changed so lately that a change may come which leaves stamp as it is
+}
+
+// errMoved says that a file was listed and is gone: the journal is to be looked
+// at again.
+var errMoved = errors.New("it is listed, and is not there")
+
+// damaged is what makes babysitter refuse a journal.
+type damaged struct{ why string }
+
+func (d *damaged) Error() string { return d.why }
+
+func openFolder(dir string) (*folder, error) {
+	path := filepath.Join(dir, "journal")
+	fd, err := retry(func() (int, error) {
+		return unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	f := &folder{fd: fd, path: path}
+	if f.stamp, f.young, err = stampOf(fd); err != nil {
+		_ = unix.Close(fd) // the other error tells more
+		return nil, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return f, nil
+}
+
+func (f *folder) close() { _ = unix.Close(f.fd) } // it was only read
+
+// names are those of the events, in the order that babysitter reads them in.
+func (f *folder) names() ([]string, error) {
+	var names []string
+	buf := make([]byte, 256<<10)
+	for {
+		n, err := retry(func() (int, error) { return unix.ReadDirent(f.fd, buf) })
+		if err != nil {
+			return nil, &fs.PathError{Op: "list", Path: f.path, Err: err}
+		}
+		if n == 0 {
+			break
+		}
+		_, _, names = unix.ParseDirent(buf[:n], -1, names)
+	}
+	names = slices.DeleteFunc(names, func(n string) bool { return !strings.HasSuffix(n, ".json") })
+	slices.Sort(names)
+	return names, checkNames(names)
+}
+
+// checkNames holds the names to what babysitter asks: SEQ.ULID.json, the SEQs 1,
+// 2, 3 and so on, and each ULID behind the one before.
+func checkNames(names []string) error {
+	last := ""
+	for i, name := range names {
+		seq, ulid, ok := splitName(name)
+		switch {
+		case !ok:
+			return &damaged{fmt.Sprintf("%s is not named SEQ.ULID.json", name)}
+		case seq != i+1:
+			return &damaged{fmt.Sprintf("%s stands where the event with seq %d belongs", name, i+1)}
+		case ulid <= last:
+			return &damaged{fmt.Sprintf("the ULID of %s (seq %d) is not behind that of the event before", name, seq)}
+		}
+		last = ulid
+	}
+	return nil
+}
+
+// splitName takes a name apart. Babysitter would also read other spellings of a
+// number, which nobody writes.
+func splitName(name string) (seq int, ulid string, ok bool) {
+	number, rest, _ := strings.Cut(strings.TrimSuffix(name, ".json"), ".")
+	ulid, _, _ = strings.Cut(rest, ".")
+	if number == "" || len(number) > 15 || ulid == "" {
+		return 0, "", false
+	}
+	for _, c := range []byte(number) {
+		if c < '0' || c > '9' {
+			return 0, "", false
+		}
+		seq = seq*10 + int(c-'0')
+	}
+	return seq, ulid, true
+}
+
+// event reads and parses one event. An error that matches [errMoved] says that
+// the journal changed meanwhile.
+func (f *folder) event(seq int, name string) (event, error) {
+	text, err := f.read(name)
+	if err != nil {
+		return event{}, err
+	}
+	e, err := parseEvent(seq, text)
+	if err != nil {
+		return e, fault(seq, name, err)
+	}
+	return e, nil
+}
+
+func fault(seq int, name string, why error) error {
+	return &damaged{fmt.Sprintf("%s (seq %d): %s", name, seq, why)}
+}
+
+// maxFile is the longest file that Node reads as a text.
+const maxFile = 512 << 20
+
+func (f *folder) read(name string) ([]byte, error) {
+	path := filepath.Join(f.path, name)
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(f.fd, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	})
+	if err == unix.ENOENT {
+		return nil, errMoved
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxFile {
+		return nil, &damaged{name + " is not a file of text"}
+	}
+	text := make([]byte, st.Size)
+	for done := 0; done < len(text); {
+		n, err := retry(func() (int, error) { return unix.Pread(fd, text[done:], int64(done)) })
+		if err != nil {
+			return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+		}
+		if n == 0 {
+			return text[:done], nil
+		}
+		done += n
+	}
+	return text, nil
+}
+
+func retry(call func() (int, error)) (int, error) {
+	for {
+		n, err := call()
+		if err != unix.EINTR {
+			return n, err
+		}
+	}
+}

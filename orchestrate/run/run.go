@@ -1,0 +1,136 @@
+package run
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
+)
+
+// Layout is the one version of a run directory that this package reads.
+const Layout = "2026.01-storage-preview"
+
+// What can be wrong with a run; to be told apart with [errors.Is].
+var (
+	ErrNoRun   = errors.New("there is no such run")                    // no directory, or none with a run.json
+	ErrLayout  = errors.New("the run is of a layout that is not read") // another version than Layout
+	ErrCorrupt = errors.New("the run is damaged")                      // run.json, the journal or a task; babysitter refuses it, too
+	ErrNoTask  = errors.New("the run has no such task")                // no tasks/ID/task.json
+)
+
+// Run is a run directory as its run.json describes it. It holds no file open and
+// may be used from several goroutines.
+type Run struct {
+	dir            string
+	id             string
+	processID      string
+	proof          string
+	prompt         string
+	createdAt      time.Time
+	nonInteractive bool
+}
+
+// Open reads run.json in dir, which must be absolute. Errors match [ErrNoRun],
+// [ErrLayout] or [ErrCorrupt], or are about reading itself.
+func Open(dir string) (*Run, error) {
+	if !filepath.IsAbs(dir) {
+		return nil, fmt.Errorf("open run %q: the path is not absolute", dir)
+	}
+	dir = filepath.Clean(dir)
+	path := filepath.Join(dir, "run.json")
+	text, err := readFile(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, fmt.Errorf("open run %s: it has no run.json: %w", dir, ErrNoRun)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open run %s: %w", dir, err)
+	}
+	return parse(dir, text)
+}
+
+func parse(dir string, text []byte) (*Run, error) {
+	m, err := flat.Parse(text)
+	if err != nil {
+		return nil, damagedRun(dir, err.Error())
+	}
+	if layout := m.String("layoutVersion"); layout != Layout {
+		if layout == "" {
+			layout = "unknown"
+		}
+		return nil, fmt.Errorf("open run %s: its layoutVersion is %s, and only %s is read: %w", dir, layout, Layout, ErrLayout)
+	}
+	r := &Run{
+		dir: dir, id: m.String("runId"), processID: m.String("processId"), proof: m.String("completionProof"), prompt: m.String("prompt"),
+		createdAt: stamp(m, "createdAt"), nonInteractive: m.Bool("nonInteractive"),
+	}
+	if r.id == "" {
+		return nil, damagedRun(dir, "it has no runId")
+	}
+	if r.processID == "" {
+		r.processID = m.String("request")
+	}
+	if r.processID == "" {
+		r.processID = r.id
+	}
+	if !m.IsString("completionProof") {
+		r.proof = derivedProof(r.id)
+	}
+	return r, nil
+}
+
+func damagedRun(dir, why string) error {
+	return fmt.Errorf("open run %s: run.json: %s: restore it, since run:repair-journal only mends the journal: %w", dir, why, ErrCorrupt)
+}
+
+// derivedProof is what babysitter takes for the proof of a run without one.
+func derivedProof(id string) string {
+	sum := sha256.Sum256([]byte(id + ":babysitter-completion-secret-v1"))
+	return hex.EncodeToString(sum[:])
+}
+
+// ID is the run's name: that of run.json, whatever the directory is called.
+func (r *Run) ID() string { return r.id }
+
+// ProcessID names the process that the run executes.
+func (r *Run) ProcessID() string { return r.processID }
+
+// Dir is the absolute path of the run directory.
+func (r *Run) Dir() string { return r.dir }
+
+// Proof is the secret that an agent is to name once the run is completed. It is
+// there from the start: reveal it only then.
+func (r *Run) Proof() string { return r.proof }
+
+// Prompt is what the run was created with, or "".
+func (r *Run) Prompt() string { return r.prompt }
+
+// CreatedAt is when run.json was written; creating the run again renews it.
+func (r *Run) CreatedAt() time.Time { return r.createdAt }
+
+// NonInteractive reports whether breakpoints are approved without asking.
+func (r *Run) NonInteractive() bool { return r.nonInteractive }
+
+// stamp reads a time, zero where there is none: nothing is decided by it.
+func stamp(m *flat.Members, name string) time.Time {
+	t, _ := time.Parse(time.RFC3339, m.String(name)) // zero with an error
+	return t
+}
+
+// readFile reads a file of the run, which belongs to the user: links are followed.
+func readFile(path string) ([]byte, error) {
+	f, err := disk.OpenForeign(path, unix.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	text, err := f.ReadAll()
+	return text, errors.Join(err, f.Close())
+}

@@ -1,0 +1,66 @@
+package run_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/orchestrate/run"
+)
+
+const runJSON = `{"runId":"r1","request":"p","processId":"p1","layoutVersion":"2026.01-storage-preview","createdAt":"2026-11-21T20:25:47.954Z",` +
+	`"prompt":"Hi","completionProof":"c70f","nonInteractive":true}`
+
+// write makes a run directory of a run.json.
+func write(t testing.TB, text string) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "run.json"), []byte(text), 0o600))
+	return dir
+}
+
+func TestOpen(t *testing.T) {
+	dir := write(t, runJSON)
+	r, err := run.Open(dir)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"r1", "p1", "c70f", "Hi", dir}, []string{r.ID(), r.ProcessID(), r.Proof(), r.Prompt(), r.Dir()})
+	assert.True(t, r.NonInteractive())
+	assert.Equal(t, "2026-11-21T20:25:47.954Z", r.CreatedAt().Format("2006-01-02T15:04:05.999Z07:00"))
+}
+
+func TestOpenDefaults(t *testing.T) {
+	r, err := run.Open(write(t, `{"runId":"r1","layoutVersion":"2026.01-storage-preview"}`))
+	require.NoError(t, err)
+	assert.Equal(t, "r1", r.ProcessID())
+	assert.Equal(t, "2ad5b361da63765af39162be82e6af37e83c41f9e4840c884d42a350a5ccddde", r.Proof(), "derived from the id, as babysitter does")
+	assert.Zero(t, r.CreatedAt())
+}
+
+func TestOpenRefuses(t *testing.T) {
+	for text, want := range map[string]error{
+		"":                                       run.ErrCorrupt,
+		"null":                                   run.ErrCorrupt,
+		"[]":                                     run.ErrCorrupt,
+		`{"runId":"r1"`:                          run.ErrCorrupt,
+		`{"layoutVersion":"` + run.Layout + `"}`: run.ErrCorrupt,
+		`{"runId":"r1"}`:                         run.ErrLayout,
+		`{"runId":"r1","layoutVersion":"2027.02"}`: run.ErrLayout,
+	} {
+		_, err := run.Open(write(t, text))
+		assert.ErrorIs(t, err, want, text)
+	}
+	_, err := run.Open(write(t, `{"runId":"r1","layoutVersion":"2027.02"}`))
+	assert.ErrorContains(t, err, "2027.02")
+
+	_, err = run.Open(filepath.Join(t.TempDir(), "none"))
+	assert.ErrorIs(t, err, run.ErrNoRun)
+	_, err = run.Open(t.TempDir())
+	assert.ErrorIs(t, err, run.ErrNoRun)
+	_, err = run.Open(filepath.Join(write(t, runJSON), "run.json"))
+	assert.ErrorIs(t, err, run.ErrNoRun)
+	_, err = run.Open("r1")
+	assert.ErrorContains(t, err, "absolute")
+}

@@ -1,0 +1,40 @@
+package run
+
+import (
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// grain is the coarsest unit in which file systems in use count the times of
+// files. Two changes within it may leave the same time.
+const grain = 2 * time.Second
+
+// stampOf is what the inode of a directory says as long as no name in it changes,
+// and young, whether one more change might say the same.
+func stampOf(fd int) (stamp string, young bool, err error) {
+	now := time.Now().UnixNano()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return "", false, err
+	}
+	return stampText(&st), now-max(st.Mtim.Nano(), st.Ctim.Nano()) < int64(grain), nil
+}
+
+// fileStamp is the same of a file in an open directory, or "" if there is none.
+func fileStamp(dir int, name string) string {
+	var st unix.Stat_t
+	if name == "" || unix.Fstatat(dir, name, &st, 0) != nil {
+		return ""
+	}
+	return stampText(&st)
+}
+
+func stampText(st *unix.Stat_t) string {
+	b := make([]byte, 0, 80)
+	for _, n := range []int64{int64(st.Dev), int64(st.Ino), st.Size, st.Mtim.Nano(), st.Ctim.Nano()} {
+		b = append(strconv.AppendInt(b, n, 10), '-')
+	}
+	return string(b)
+}
