@@ -1,0 +1,84 @@
+package babysitter
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	// Measured is the version of the CLI whose behaviour this package knows.
+	Measured = "0.0.187"
+	// Install is the command that installs it.
+	Install = "npm install -g @a5c-ai/babysitter-sdk@" + Measured
+)
+
+// CLI is how to run the babysitter CLI. The zero value runs the babysitter on
+// the PATH. Its methods may be called from several goroutines, once it is set up.
+type CLI struct {
+	// Command and its leading arguments, such as npx -y @a5c-ai/babysitter-sdk@0.0.187;
+	// empty is babysitter.
+	Command []string
+	// Env is added to heartbeat's own environment, as NAME=VALUE. What would make the
+	// CLI take itself for a part of another session is left out of both.
+	Env []string
+	// Dir is the working directory of the CLI, and so of process code. Empty is the
+	// project, which is P for a run in P/.a5c/runs, and heartbeat's own otherwise.
+	Dir string
+	// Wait is how long a call waits for its turn at a run that others work on: for
+	// heartbeat's own lock, and again for the CLI's. 0 is half a minute. The CLI by itself
+	// gives up after ten seconds.
+	Wait time.Duration
+	// Note is told, as one sentence, what a person may want to know of a call that all
+	// the same went well. nil is told nothing.
+	Note func(format string, args ...any)
+	// Patience stretches every timeout, for a slow machine. 0 is 1.
+	Patience float64
+}
+
+func (c *CLI) note(format string, args ...any) {
+	if c.Note != nil {
+		c.Note(format, args...)
+	}
+}
+
+func (c *CLI) wait() time.Duration {
+	if c.Wait > 0 {
+		return c.Wait
+	}
+	return 30 * time.Second
+}
+
+// Version asks the CLI for its version, such as 0.0.187. Another one than
+// [Measured] is noted and not refused: what does not have the expected shape is found
+// out where it matters.
+func (c *CLI) Version(ctx context.Context) (string, error) {
+	out, err := c.ask(ctx, request{name: "version", timeout: versionTimeout})
+	if err != nil {
+		return "", err
+	}
+	version, ok := findVersion(out.stdout)
+	if !ok {
+		return "", c.silent("ask for the version", out, ErrOutput)
+	}
+	if version != Measured {
+		c.note("the babysitter CLI (%s) is version %s, and heartbeat was measured with %s: should runs go wrong, install that: %s",
+			strings.Join(c.command(), " "), version, Measured, Install)
+	}
+	return version, nil
+}
+
+// findVersion is the last line that reads as one, since package runners say this
+// and that before.
+func findVersion(stdout []byte) (string, bool) {
+	found := ""
+	for line := range strings.Lines(string(stdout)) {
+		var major, minor, patch int
+		line = strings.TrimSpace(line)
+		if n, _ := fmt.Sscanf(line, "%d.%d.%d", &major, &minor, &patch); n == 3 && !strings.ContainsAny(line, " \t") {
+			found = line
+		}
+	}
+	return found, found != ""
+}
