@@ -54,17 +54,18 @@ func (c *CLI) wait() time.Duration {
 // [Measured] is noted and not refused: what does not have the expected shape is found
 // out where it matters.
 func (c *CLI) Version(ctx context.Context) (string, error) {
-	out, err := c.ask(ctx, request{name: "version", timeout: versionTimeout})
+	asking := request{doing: "ask the babysitter CLI for its version", command: "version", timeout: versionTimeout}
+	out, err := c.ask(ctx, asking)
 	if err != nil {
 		return "", err
 	}
 	version, ok := findVersion(out.stdout)
 	if !ok {
-		return "", c.silent("ask for the version", out, ErrOutput)
+		return "", c.explain(asking, out)
 	}
 	if version != Measured {
 		c.note("the babysitter CLI (%s) is version %s, and heartbeat was measured with %s: should runs go wrong, install that: %s",
-			strings.Join(c.command(), " "), version, Measured, Install)
+			c.shown(), version, Measured, Install)
 	}
 	return version, nil
 }

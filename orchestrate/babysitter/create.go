@@ -1,12 +1,26 @@
 package babysitter
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"heartbeat/internal/host"
+)
 
 // CreateOptions are what a run is made of.
 type CreateOptions struct {
 	ProcessID string
 	// Entry is the process module, and which of its exports is the process:
-	// PATH#EXPORT. Without the latter it is process, never the default export.
+	// PATH#EXPORT. Without the latter it is process, never the default export. The CLI
+	// takes a module that has a default export only, and then every iteration fails.
 	Entry string
 	// Inputs of the process, any JSON value; nil is none.
 	Inputs []byte
@@ -27,7 +41,151 @@ type Created struct {
 	RunDir string // absolute
 }
 
+// longestPrompt fits into one argument on every system.
+const longestPrompt = 100 << 10
+
+var (
+	runIDs     = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._-]{0,127}$`)
+	processIDs = regexp.MustCompile(`^[^-\pC][^\pC]{0,255}$`)
+)
+
 // Create makes a run. It loads the process module, but runs no process. A run that
 // is there already is refused ([ErrExists]): the CLI would write over it. Where an error
 // leaves a folder behind, the sentence names it.
-func (c *CLI) Create(ctx context.Context, options CreateOptions) (Created, error) { panic("todo") }
+func (c *CLI) Create(ctx context.Context, options CreateOptions) (Created, error) {
+	plan, err := planFor(options)
+	if err != nil {
+		return Created{}, err
+	}
+	if err := plan.claim(); err != nil {
+		return Created{}, err
+	}
+	err = plan.withInputs(options.Inputs, func(inputs []string) error {
+		q := request{
+			doing: "make the run " + plan.run.dir, command: "run:create", args: append(plan.args, inputs...), dir: plan.run.projectOf(), timeout: createTimeout,
+		}
+		type answer struct{ RunID, RunDir text }
+		_, err := call(ctx, c, q, func(a *answer) bool { return string(a.RunID) == plan.run.id && a.RunDir != "" })
+		return err
+	})
+	if err != nil {
+		return Created{}, plan.disclaim(err)
+	}
+	return Created{plan.run.id, plan.run.dir}, nil
+}
+
+// plan is a run that is to be.
+type plan struct {
+	run  run
+	args []string
+}
+
+func planFor(o CreateOptions) (plan, error) {
+	if !processIDs.MatchString(o.ProcessID) {
+		return plan{}, invalid("%.200q is no id of a process", o.ProcessID)
+	}
+	if len(o.Prompt) > longestPrompt || strings.Contains(o.Prompt, "\x00") {
+		return plan{}, invalid("the prompt of a run has at most %d bytes, none of them 0", longestPrompt)
+	}
+	if o.Inputs != nil && !json.Valid(o.Inputs) {
+		return plan{}, invalid("the inputs of the run are not JSON")
+	}
+	entry, err := explicit(o.Entry)
+	if err != nil {
+		return plan{}, err
+	}
+	r, err := placeFor(o)
+	if err != nil {
+		return plan{}, err
+	}
+	args := []string{
+		"--process-id", o.ProcessID, "--entry", entry, "--runs-dir", filepath.Dir(r.dir), "--run-id", r.id, "--harness", "custom", "--json",
+	}
+	if o.Prompt != "" {
+		args = append(args, "--prompt", o.Prompt)
+	}
+	if o.NonInteractive {
+		args = append(args, "--non-interactive")
+	}
+	return plan{r, args}, nil
+}
+
+// explicit is the entry with an absolute path and an export.
+func explicit(entry string) (string, error) {
+	path, export := entry, "process"
+	if i := strings.LastIndexByte(entry, '#'); i >= 0 {
+		path, export = entry[:i], entry[i+1:]
+	}
+	if path == "" || export == "" {
+		return "", invalid("%.200q is no process: give PATH#EXPORT", entry)
+	}
+	path, err := absolute("process module", path)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
+		return "", &problem{ErrProcess, fmt.Sprintf("there is no process module %s", path), err}
+	}
+	return path + "#" + export, nil
+}
+
+func placeFor(o CreateOptions) (run, error) {
+	if o.RunID == "" {
+		name, err := host.RandomName()
+		if err != nil {
+			return run{}, err
+		}
+		o.RunID = time.Now().UTC().Format("20060102-150405-") + name[:10]
+	}
+	if !runIDs.MatchString(o.RunID) {
+		return run{}, invalid("%.200q is no id of a run: those are letters, digits and . _ -", o.RunID)
+	}
+	if o.RunsDir == "" {
+		o.RunsDir = filepath.Join(".a5c", "runs")
+	}
+	dir, err := absolute("run", filepath.Join(o.RunsDir, o.RunID))
+	return run{dir, o.RunID}, err
+}
+
+// claim makes the run's folder, which only one can.
+func (p plan) claim() error {
+	if err := os.MkdirAll(filepath.Dir(p.run.dir), 0o777); err != nil {
+		return fmt.Errorf("make the run %s: %w", p.run.dir, err)
+	}
+	err := os.Mkdir(p.run.dir, 0o777)
+	if errors.Is(err, fs.ErrExist) {
+		return &problem{ErrExists, fmt.Sprintf("make the run %s: it is there already: choose another id, or remove it", p.run.dir), err}
+	}
+	if err != nil {
+		return fmt.Errorf("make the run %s: %w", p.run.dir, err)
+	}
+	return nil
+}
+
+// disclaim takes the folder away again where nothing is in it, and names it in the
+// error otherwise.
+func (p plan) disclaim(err error) error {
+	if os.Remove(p.run.dir) == nil {
+		return err
+	}
+	return &problem{nil, fmt.Sprintf("%v: the unfinished run is left in %s: remove it", err, p.run.dir), err}
+}
+
+// withInputs keeps the inputs in a file for as long as the CLI may read it.
+func (p plan) withInputs(inputs []byte, do func(args []string) error) error {
+	if inputs == nil {
+		return do(nil)
+	}
+	f, err := os.CreateTemp("", "heartbeat-inputs-*.json") // mode 0600
+	if err != nil {
+		return fmt.Errorf("make the run %s: keep its inputs: %w", p.run.dir, err)
+	}
+	defer os.Remove(f.Name())
+	if _, err := f.Write(inputs); err != nil {
+		return fmt.Errorf("make the run %s: keep its inputs: %w", p.run.dir, errors.Join(err, f.Close()))
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("make the run %s: keep its inputs: %w", p.run.dir, err)
+	}
+	return do([]string{"--inputs", f.Name()})
+}

@@ -10,11 +10,14 @@ const (
 	Waiting   = "waiting"   // for the results of NextActions
 	Completed = "completed" // do not iterate again: that runs the process once more
 	Failed    = "failed"    // see [CLI.FailureOf]
+	// Executed: hooks of the project worked on tasks themselves, which no installation of
+	// the measured version does by itself. Iterate again.
+	Executed = "executed"
 )
 
 // Iteration is what run:iterate answers.
 type Iteration struct {
-	Status string // Waiting, Completed or Failed
+	Status string // Waiting, Completed, Failed or Executed
 	// Reason is the CLI's word for it: node-pending, sleep-waiting,
 	// mixed-pending:agent,node, completed …
 	Reason string
@@ -54,4 +57,70 @@ type Action struct {
 // Iterate runs the process of the run in runDir up to the effects that it waits
 // for, or to its end. While results are missing it may be called at any time, and
 // answers the same. It writes to the run, and so waits for its turn.
-func (c *CLI) Iterate(ctx context.Context, runDir string) (Iteration, error) { panic("todo") }
+func (c *CLI) Iterate(ctx context.Context, runDir string) (Iteration, error) {
+	r, err := runIn(runDir)
+	if err != nil {
+		return Iteration{}, err
+	}
+	var answer iterateAnswer
+	err = c.writing(ctx, r, func() (err error) {
+		answer, err = callTwice(ctx, c, request{
+			doing: "iterate the run " + r.dir, command: "run:iterate", args: []string{r.dir, "--json"}, dir: r.projectOf(), timeout: iterateTimeout,
+		}, func(a *iterateAnswer) bool { return a.isOf(r) })
+		return err
+	})
+	if err != nil {
+		return Iteration{}, err
+	}
+	return answer.iteration(), nil
+}
+
+// iterateAnswer is the CLI's, as it is printed.
+type iterateAnswer struct {
+	Status      string
+	Reason      *text
+	NextActions []struct {
+		EffectID, Kind, Label, TaskID, StepID, InvocationKey, TaskDefRef, InputsRef text
+
+		Labels         texts
+		RequestedAt    stamp
+		SchedulerHints struct {
+			ParallelGroupID   text
+			SleepUntilEpochMs instant
+		}
+	}
+	CompletionProof text
+	Metadata        struct{ RunID, ProcessID text }
+}
+
+// isOf tells it from what process code prints, be it of another run.
+func (a *iterateAnswer) isOf(r run) bool {
+	switch a.Status {
+	case Waiting:
+		if len(a.NextActions) == 0 {
+			return false
+		}
+	case Executed, Completed, Failed:
+	default:
+		return false
+	}
+	return a.Reason != nil && a.Metadata.RunID != "" && (r.id == "" || string(a.Metadata.RunID) == r.id)
+}
+
+func (a *iterateAnswer) iteration() Iteration {
+	it := Iteration{
+		Status: a.Status, Reason: string(*a.Reason), CompletionProof: string(a.CompletionProof),
+		RunID: string(a.Metadata.RunID), ProcessID: string(a.Metadata.ProcessID),
+	}
+	if a.Status != Waiting {
+		return it
+	}
+	for _, n := range a.NextActions {
+		it.NextActions = append(it.NextActions, Action{
+			EffectID: string(n.EffectID), Kind: string(n.Kind), Label: string(n.Label), Labels: n.Labels, TaskID: string(n.TaskID),
+			StepID: string(n.StepID), InvocationKey: string(n.InvocationKey), TaskDefRef: string(n.TaskDefRef), InputsRef: string(n.InputsRef),
+			RequestedAt: n.RequestedAt.Time, SleepUntil: n.SchedulerHints.SleepUntilEpochMs.Time, ParallelGroupID: string(n.SchedulerHints.ParallelGroupID),
+		})
+	}
+	return it
+}

@@ -1,6 +1,9 @@
 package babysitter
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Repaired is what a repair did to a journal, in events.
 type Repaired struct {
@@ -13,4 +16,29 @@ type Repaired struct {
 // rest numbered anew. A dropped request comes again under another effect id; an effect
 // whose result was dropped waits for it again. It writes to the run, also where nothing is
 // wrong with it.
-func (c *CLI) Repair(ctx context.Context, runDir string) (Repaired, error) { panic("todo") }
+func (c *CLI) Repair(ctx context.Context, runDir string) (Repaired, error) {
+	r, err := runIn(runDir)
+	if err != nil {
+		return Repaired{}, err
+	}
+	type answer struct {
+		Repaired  bool
+		BackupDir string
+		Journal   struct{ KeptEvents, DroppedCorrupt, DroppedRequested, DroppedResolved int }
+	}
+	var a answer
+	err = c.writing(ctx, r, func() (err error) {
+		// It takes no lock of its own, so whoever holds that is waited for here.
+		if holder := r.heldBy(); holder > 0 {
+			return &problem{kind: ErrLocked, sentence: fmt.Sprintf("repair the journal of the run %s: process %d works on it", r.dir, holder)}
+		}
+		a, err = call(ctx, c, request{
+			doing: "repair the journal of the run " + r.dir, command: "run:repair-journal", args: []string{r.dir, "--json"}, dir: r.projectOf(), timeout: repairTimeout,
+		}, func(a *answer) bool { return a.Repaired })
+		return err
+	})
+	return Repaired{
+		Kept: a.Journal.KeptEvents, DroppedCorrupt: a.Journal.DroppedCorrupt, DroppedRequested: a.Journal.DroppedRequested,
+		DroppedResolved: a.Journal.DroppedResolved, Backup: a.BackupDir,
+	}, err
+}

@@ -2,6 +2,7 @@ package babysitter
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 )
 
@@ -29,10 +30,57 @@ type Event struct {
 }
 
 // Status looks at the run.
-func (c *CLI) Status(ctx context.Context, runDir string) (Status, error) { panic("todo") }
+func (c *CLI) Status(ctx context.Context, runDir string) (Status, error) {
+	r, err := runIn(runDir)
+	if err != nil {
+		return Status{}, err
+	}
+	type answer struct {
+		State           string
+		PendingByKind   *map[string]int
+		CompletionProof text
+		LastEvent       struct {
+			Seq        int
+			Type       text
+			RecordedAt stamp
+		}
+	}
+	a, err := callTwice(ctx, c, request{
+		doing: "ask for the status of the run " + r.dir, command: "run:status", args: []string{r.dir, "--json"}, dir: r.projectOf(), timeout: statusTimeout,
+	}, func(a *answer) bool { return a.State != "" && a.PendingByKind != nil })
+	if err != nil {
+		return Status{}, err
+	}
+	return Status{
+		State: a.State, PendingByKind: *a.PendingByKind, CompletionProof: string(a.CompletionProof),
+		LastEvent: Event{a.LastEvent.Seq, string(a.LastEvent.Type), a.LastEvent.RecordedAt.Time},
+	}, nil
+}
 
 // FailureOf is the error that the run failed with last; found is false where it
 // never did.
 func (c *CLI) FailureOf(ctx context.Context, runDir string) (failure Failure, found bool, err error) {
-	panic("todo")
+	r, err := runIn(runDir)
+	if err != nil {
+		return Failure{}, false, err
+	}
+	type answer struct {
+		Events *[]struct {
+			Data struct {
+				Error struct {
+					Name, Message, Stack text
+					Data                 json.RawMessage
+				}
+			}
+		}
+	}
+	a, err := callTwice(ctx, c, request{
+		doing: "ask for the failure of the run " + r.dir, command: "run:events", dir: r.projectOf(), timeout: statusTimeout,
+		args: []string{r.dir, "--json", "--filter-type", "RUN_FAILED", "--reverse", "--limit", "1"},
+	}, func(a *answer) bool { return a.Events != nil })
+	if err != nil || len(*a.Events) == 0 {
+		return Failure{}, false, err
+	}
+	e := (*a.Events)[0].Data.Error
+	return Failure{string(e.Name), string(e.Message), string(e.Stack), e.Data}, true, nil
 }

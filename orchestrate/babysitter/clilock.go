@@ -1,0 +1,128 @@
+package babysitter
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/disk"
+)
+
+// unwritten is how long the CLI's lock may be there without its content. The CLI makes
+// and fills it in two steps, milliseconds apart.
+const unwritten = 2 * time.Second
+
+// cliLock is what the CLI writes into run.lock.
+type cliLock struct {
+	PID   int
+	Owner text
+}
+
+func (r run) cliLockPath() string { return filepath.Join(r.dir, "run.lock") }
+
+// clearLock removes a lock of the CLI's that is nobody's, and that the CLI would
+// not get rid of: one that cannot be read, left by a full disk or a power loss, fails
+// every command for ever; and one whose process number somebody else has since. The lock of
+// a process that is gone is the CLI's own business.
+func (r run) clearLock(ctx context.Context, c *CLI) error {
+	content, err := os.ReadFile(r.cliLockPath())
+	if err != nil {
+		return nil // none, or the CLI will say what is wrong with it
+	}
+	why := ""
+	if holder, ok := readLock(content); !ok {
+		if still, err := r.unchanged(ctx, content); err != nil || !still {
+			return err
+		}
+		why = "nothing in it says whose it is"
+	} else if name := otherProgram(holder.PID); name != "" {
+		why = fmt.Sprintf("process %d, which took it, is gone, and its number is that of %s", holder.PID, name)
+	}
+	if why == "" {
+		return nil
+	}
+	c.note("the run %s: removed its run.lock: %s", r.dir, why)
+	return disk.Remove(r.cliLockPath())
+}
+
+func readLock(content []byte) (cliLock, bool) {
+	var lock cliLock
+	return lock, json.Unmarshal(content, &lock) == nil && lock.PID > 0
+}
+
+// unchanged reports whether run.lock is the same file with the same content after a
+// while, measured by a clock that is never set.
+func (r run) unchanged(ctx context.Context, content []byte) (bool, error) {
+	before, err := os.Lstat(r.cliLockPath())
+	if err != nil {
+		return false, ignoreMissing(err)
+	}
+	select {
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	case <-time.After(unwritten):
+	}
+	after, err := os.Lstat(r.cliLockPath())
+	if err != nil {
+		return false, ignoreMissing(err)
+	}
+	latest, err := os.ReadFile(r.cliLockPath())
+	if err != nil {
+		return false, ignoreMissing(err)
+	}
+	return os.SameFile(before, after) && before.ModTime().Equal(after.ModTime()) && bytes.Equal(content, latest), nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// otherProgram is the name of the program that runs as this process, where it is none
+// that could run the CLI, and empty where it is or might be.
+func otherProgram(pid int) string {
+	comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	name := strings.TrimSpace(string(comm))
+	if err != nil || runtimes.MatchString(name) {
+		return ""
+	}
+	return name
+}
+
+// runtimes are the names that JavaScript runs under; a later node calls its main thread
+// so.
+var runtimes = regexp.MustCompile(`node|MainThread|bun|deno|babysitter`)
+
+// gone reports whether no process has this number.
+func gone(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH }
+
+// unreadableLock tells why the CLI cannot say anything but that something is not JSON.
+func (r run) unreadableLock() bool {
+	content, err := os.ReadFile(r.cliLockPath())
+	_, ok := readLock(content)
+	return err == nil && !ok
+}
+
+// heldBy is the live process that holds the CLI's lock, and 0 if none does.
+func (r run) heldBy() int {
+	content, err := os.ReadFile(r.cliLockPath())
+	if err != nil {
+		return 0
+	}
+	if holder, ok := readLock(content); ok && !gone(holder.PID) {
+		return holder.PID
+	}
+	return 0
+}

@@ -1,0 +1,210 @@
+package babysitter
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// How long each command may take. A second try, where there is one, may take
+// longer times as long.
+const (
+	versionTimeout = 5 * time.Second
+	statusTimeout  = 10 * time.Second
+	createTimeout  = 10 * time.Second
+	postTimeout    = 15 * time.Second // and a second for each MiB
+	repairTimeout  = 30 * time.Second
+	iterateTimeout = 120 * time.Second
+	longer         = 3
+
+	// fetching is what a package runner may need beside that.
+	fetching = time.Minute
+	// lingering is how long the CLI may stay once it has answered. Process code that
+	// leaves a timer or a connection open keeps it for ever.
+	lingering = 5 * time.Second
+	// letGo is how long the output is read on where others hold it open.
+	letGo = 2 * time.Second
+
+	outputLimit = 64 << 20
+	errorLimit  = 1 << 20
+)
+
+// request is one call of the CLI.
+type request struct {
+	doing   string // for sentences: iterate the run X
+	command string // run:iterate
+	args    []string
+	dir     string // to work in, unless the CLI says otherwise
+	stdin   []byte // nil is none
+	timeout time.Duration
+	// answered tells whether the output so far has the answer. It may be nil.
+	answered func(stdout []byte) bool
+}
+
+// result is what came of it.
+type result struct {
+	stdout, stderr []byte
+	code           int // -1 if it was killed
+	timedOut       bool
+}
+
+var errTimeout, errLingers = errors.New("time is up"), errors.New("it answered")
+
+func (c *CLI) command() []string {
+	if len(c.Command) == 0 {
+		return []string{"babysitter"}
+	}
+	return c.Command
+}
+
+// stretched is a timeout on this machine and with this command.
+func (c *CLI) stretched(d time.Duration) time.Duration {
+	if c.Patience > 0 {
+		d = time.Duration(float64(d) * c.Patience)
+	}
+	return d
+}
+
+// ask runs the CLI once. An error says that it did not run, or that ctx is done;
+// everything else is in the result.
+func (c *CLI) ask(ctx context.Context, r request) (result, error) {
+	path, err := c.executable()
+	if err != nil {
+		return result{}, err
+	}
+	timeout := c.stretched(r.timeout)
+	if filepath.Base(path) == "npx" {
+		timeout += fetching
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
+	defer cancel()
+	bounded, stop := context.WithCancelCause(bounded)
+	defer stop(nil)
+
+	stdout, stderr := &tail{limit: outputLimit}, &tail{limit: errorLimit}
+	cmd := exec.CommandContext(bounded, path, append(append(c.command()[1:len(c.command()):len(c.command())], r.command), r.args...)...)
+	cmd.Env, cmd.Dir = c.environment(), r.dir
+	if c.Dir != "" {
+		cmd.Dir = c.Dir
+	}
+	if r.stdin != nil {
+		cmd.Stdin = bytes.NewReader(r.stdin)
+	}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
+	cmd.WaitDelay = letGo
+
+	if err := cmd.Start(); err != nil {
+		return result{}, fmt.Errorf("%s: start %s: %w", r.doing, path, err)
+	}
+	var dismissing sync.WaitGroup
+	if r.answered != nil {
+		dismissing.Go(func() { c.dismiss(bounded, r, stdout, stop) })
+	}
+	_ = cmd.Wait() // the status and what was printed tell how it ended
+	inTime := context.Cause(bounded) != errTimeout
+	stop(nil)
+	dismissing.Wait()
+	out := result{code: cmd.ProcessState.ExitCode(), timedOut: !inTime}
+	out.stdout, _ = stdout.look()
+	out.stderr, _ = stderr.look()
+	if ctx.Err() != nil {
+		return out, fmt.Errorf("%s: given up: %w", r.doing, context.Cause(ctx))
+	}
+	return out, nil
+}
+
+// killGroup also ends what the CLI started. Its leader was not waited for, so the
+// number is still its own.
+func killGroup(leader int) error {
+	if err := syscall.Kill(-leader, syscall.SIGKILL); err != syscall.ESRCH {
+		return err
+	}
+	return os.ErrProcessDone
+}
+
+// executable is the program's absolute path.
+func (c *CLI) executable() (string, error) {
+	name := c.command()[0]
+	path, err := exec.LookPath(name)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	switch {
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return "", &problem{ErrMissing, fmt.Sprintf("there is no command %s: install the babysitter CLI (%s), or say where it is", name, Install), err}
+	case err != nil:
+		return "", &problem{ErrMissing, fmt.Sprintf("cannot run the command %s: %v: install the babysitter CLI (%s), or say where it is", name, err, Install), err}
+	}
+	return path, nil
+}
+
+// dismiss ends a CLI that has answered and stays. It looks when nothing was printed
+// for a moment, so that much output is not looked through again and again.
+func (c *CLI) dismiss(ctx context.Context, r request, stdout *tail, stop context.CancelCauseFunc) {
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	before, looked := -1, -1
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		output, written := stdout.look()
+		quiet := written == before
+		before = written
+		if !quiet || written == looked {
+			continue
+		}
+		if looked = written; r.answered(output) {
+			break
+		}
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(c.stretched(lingering)):
+		c.note("%s: the CLI answered and did not leave, so it was ended: the process keeps something open, such as a timer or a connection", r.doing)
+		stop(errLingers)
+	}
+}
+
+// call asks and takes as the answer what is right in the output, however the CLI
+// ended.
+func call[T any](ctx context.Context, c *CLI, r request, right func(*T) bool) (T, error) {
+	r.answered = func(stdout []byte) bool { _, ok := find(stdout, right); return ok }
+	out, err := c.ask(ctx, r)
+	if err == nil {
+		value, ok := find(out.stdout, right)
+		if ok {
+			return value, nil
+		}
+		err = c.explain(r, out)
+	}
+	var none T
+	return none, err
+}
+
+// callTwice is call for what may be asked again.
+func callTwice[T any](ctx context.Context, c *CLI, r request, right func(*T) bool) (T, error) {
+	value, err := call(ctx, c, r, right)
+	if errors.Is(err, ErrTimeout) {
+		c.note("%v: asked once more", err)
+		r.timeout *= longer
+		value, err = call(ctx, c, r, right)
+	}
+	return value, err
+}
+
+// shown is the command for people.
+func (c *CLI) shown() string { return strings.Join(c.command(), " ") }

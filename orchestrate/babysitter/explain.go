@@ -1,0 +1,124 @@
+package babysitter
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// sayings are the CLI's messages, told apart in this order, and what to do about them.
+var sayings = []struct {
+	pattern *regexp.Regexp
+	kind    error
+	advice  string
+}{
+	{regexp.MustCompile(`run\.lock already held|ENOENT[^\n]*run\.lock'`), ErrLocked, ""},
+	{regexp.MustCompile(`ENOENT[^\n]*run\.json'|unable to read run metadata[^\n]*ENOENT`), ErrNoRun, ""},
+	{regexp.MustCompile(`is already resolved|is not requested \(status=resolved`), ErrResolved, ""},
+	{regexp.MustCompile(`^effect \S+ not found|Unknown effectId`), ErrUnknownEffect, ""},
+	{regexp.MustCompile(`Failed to parse journal|Journal (seq|sequence|ULID)|[Ii]nvalid (journal|ULID on journal)|Duplicate (effectId|invocation key) detected|` +
+		`Malformed EFFECT_|Unknown EFFECT_RESOLVED status|EFFECT_RESOLVED references unknown|^Effect \S+ already resolved|ENOENT[^\n]*scandir[^\n]*/journal'`), ErrJournal,
+		": mend it with run:repair-journal, once nothing else works on the run"},
+	{regexp.MustCompile(`was not a function in`), ErrProcess,
+		": the module must have that export; one with a default export only is named with #default when the run is made"},
+	{regexp.MustCompile(`Failed to load process module|Process import path is missing|Process entry file not found|Process module .* does not export`), ErrProcess, ""},
+	{regexp.MustCompile(`UnknownCommandError|Unknown command:`), ErrOutput,
+		": this is another CLI than the one that heartbeat knows: " + Install},
+}
+
+// explain is what a call without an answer amounts to.
+func (c *CLI) explain(r request, out result) error {
+	said := message(r.command, out.stderr)
+	if out.timedOut {
+		return &problem{kind: ErrTimeout, sentence: fmt.Sprintf("%s: no answer in time%s", r.doing, colon(brief(said)))}
+	}
+	for _, s := range sayings {
+		if s.pattern.MatchString(said) {
+			return &problem{kind: s.kind, sentence: fmt.Sprintf("%s: %s%s", r.doing, brief(said), s.advice)}
+		}
+	}
+	switch {
+	case out.code == 126 || out.code == 127:
+		return &problem{kind: ErrMissing, sentence: fmt.Sprintf("%s: %s does not run%s: is node installed?", r.doing, c.shown(), colon(brief(said)))}
+	case out.code == 1 && fromCLI(r.command, out.stderr):
+		return &problem{sentence: fmt.Sprintf("%s: %s", r.doing, brief(said))}
+	}
+	return c.silent(r, out)
+}
+
+// silent is the error for a CLI that ended and said nothing.
+func (c *CLI) silent(r request, out result) error {
+	how := fmt.Sprintf("ended with status %d", out.code)
+	if out.code < 0 {
+		how = "was killed"
+	}
+	hint := ""
+	switch {
+	case r.command == "version":
+		hint = fmt.Sprintf(": is this the babysitter CLI? It is installed with %s", Install)
+	case out.code == 0:
+		hint = ": does the process wait for a promise that is never settled?"
+	case out.code > 0:
+		hint = ": does the process end the program, or leave a rejected promise alone?"
+	}
+	return &problem{kind: ErrOutput, sentence: fmt.Sprintf("%s: %s %s without an answer%s%s", r.doing, c.shown(), how, colon(brief(message(r.command, out.stderr))), hint)}
+}
+
+func colon(s string) string {
+	if s == "" {
+		return ""
+	}
+	return ": " + s
+}
+
+// message is what the CLI itself had to say, of all that stands in the error output: an
+// object with name and message; what follows the command's name in brackets; or else
+// whatever there is.
+func message(command string, stderr []byte) string {
+	if said, ok := findError(stderr); ok {
+		return said
+	}
+	s := strings.TrimSpace(string(stderr))
+	if i := prefixAt(command, s); i >= 0 {
+		s = s[i+len(command)+2:]
+		return strings.TrimPrefix(strings.TrimSpace(s), "Error: ")
+	}
+	return s
+}
+
+func prefixAt(command, stderr string) int {
+	return strings.LastIndex("\n"+stderr, "\n["+command+"]")
+}
+
+func fromCLI(command string, stderr []byte) bool {
+	_, ok := findError(stderr)
+	return ok || prefixAt(command, string(stderr)) >= 0 || command == "run:create" && len(bytes.TrimSpace(stderr)) > 0
+}
+
+func findError(stderr []byte) (string, bool) {
+	type structured struct {
+		Name, Message, Category string
+		Details                 json.RawMessage
+	}
+	e, ok := find(stderr, func(e *structured) bool { return e.Name != "" && e.Message != "" && e.Category != "" })
+	if !ok {
+		return "", false
+	}
+	if e.Name == "UnknownCommandError" || e.Name == "SyntaxError" {
+		return e.Name + ": " + e.Message, true
+	}
+	return e.Message, true
+}
+
+// brief is a message as a part of a sentence.
+func brief(s string) string {
+	const most = 600
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + " …"
+	}
+	return strings.TrimRight(s, ".:")
+}

@@ -1,0 +1,70 @@
+package babysitter
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"heartbeat/internal/disk"
+)
+
+var unfinished = regexp.MustCompile(`^\d+\..*\.json\.tmp-(\d+)-\d+$`)
+
+// sweepJournal removes the temporary files of writers that were killed. The CLI counts
+// them when it numbers the next event, and takes the gap that this leaves for damage.
+func (r run) sweepJournal(c *CLI) error {
+	entries, err := os.ReadDir(r.journal())
+	if err != nil {
+		return nil // the CLI will say what is wrong with it
+	}
+	for _, entry := range entries {
+		m := unfinished.FindStringSubmatch(entry.Name())
+		if m == nil {
+			continue
+		}
+		if pid, err := strconv.Atoi(m[1]); err != nil || !gone(pid) && otherProgram(pid) == "" {
+			continue
+		}
+		c.note("the run %s: removed journal/%s, which a killed writer left", r.dir, entry.Name())
+		if err := disk.Remove(filepath.Join(r.journal(), entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r run) journal() string { return filepath.Join(r.dir, "journal") }
+
+// finishRepair takes the last step of a repair that was killed between its last two: the
+// journal is put aside, and the mended one not yet in its place. The CLI would take that
+// for a run without any event, and request everything once more.
+func (r run) finishRepair(c *CLI) error {
+	if there, err := disk.Exists(r.journal()); there || err != nil {
+		return err
+	}
+	aside, err := filepath.Glob(filepath.Join(escapeGlob(r.dir), "journal.bak.*"))
+	if err != nil || len(aside) == 0 {
+		return r.noJournal()
+	}
+	stamp := strings.TrimPrefix(filepath.Ext(aside[len(aside)-1]), ".")
+	mended := filepath.Join(r.dir, "journal.repaired."+stamp)
+	if there, err := disk.Exists(mended); !there || err != nil {
+		return r.noJournal()
+	}
+	c.note("the run %s: finished the repair of its journal, which was interrupted", r.dir)
+	if err := os.Rename(mended, r.journal()); err != nil {
+		return fmt.Errorf("finish the repair of the run %s: %w", r.dir, err)
+	}
+	return nil
+}
+
+func (r run) noJournal() error {
+	return &problem{kind: ErrJournal, sentence: fmt.Sprintf("work on the run %s: it has no folder journal: restore it from a backup", r.dir)}
+}
+
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}

@@ -1,0 +1,85 @@
+package babysitter
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// run is a run's folder, looked at before the CLI is.
+type run struct {
+	dir string // absolute, links as they were given
+	id  string // empty where run.json does not say
+}
+
+// runIn refuses what the CLI would take for something else, and a folder without a run,
+// for which it says many things, and with some commands nothing.
+func runIn(dir string) (run, error) {
+	abs, err := absolute("run", dir)
+	if err != nil {
+		return run{}, err
+	}
+	metadata, err := os.ReadFile(filepath.Join(abs, "run.json"))
+	if errors.Is(err, fs.ErrNotExist) || isNotFolder(abs) {
+		return run{}, &problem{ErrNoRun, fmt.Sprintf("there is no run in %s: it has no run.json", abs), err}
+	}
+	if err != nil {
+		return run{}, fmt.Errorf("look at the run %s: %w", abs, err)
+	}
+	var named struct{ RunID text }
+	_ = json.Unmarshal(metadata, &named) // the CLI will say what is wrong with it
+	return run{abs, string(named.RunID)}, nil
+}
+
+func isNotFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
+}
+
+// absolute is the path as the CLI takes it literally.
+func absolute(what, path string) (string, error) {
+	switch {
+	case path == "":
+		return "", invalid("the folder of the %s is empty", what)
+	case strings.ContainsFunc(path, unicode.IsControl):
+		return "", invalid("the path %q of the %s has control characters", path, what)
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("find the %s %s: %w", what, path, err)
+	}
+	if strings.Contains(abs+"/", "/.a5c/runs/.a5c/runs/") {
+		return "", invalid("the %s %s has .a5c/runs twice in a row, which the CLI takes for a mistake and works elsewhere", what, abs)
+	}
+	return abs, nil
+}
+
+func invalid(format string, args ...any) error {
+	return &problem{kind: ErrInvalid, sentence: fmt.Sprintf(format, args...)}
+}
+
+var effectIDs = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,127}$`)
+
+func checkEffectID(id string) error {
+	if !effectIDs.MatchString(id) {
+		return invalid("%.200q is no effect id: those are letters and digits", id)
+	}
+	return nil
+}
+
+// projectOf is the folder that process code expects to run in, and empty where the
+// run's place does not tell.
+func (r run) projectOf() string {
+	runs := filepath.Dir(r.dir)
+	dot := filepath.Dir(runs)
+	if filepath.Base(runs) == "runs" && filepath.Base(dot) == ".a5c" {
+		return filepath.Dir(dot)
+	}
+	return ""
+}

@@ -1,0 +1,3 @@
+export async function process() {
+  globalThis.process.exit(3);
+}

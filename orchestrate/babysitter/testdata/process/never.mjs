@@ -1,0 +1,3 @@
+export async function process() {
+  await new Promise(() => {});
+}
