@@ -1,0 +1,131 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"heartbeat/internal/disk"
+)
+
+// ErrID says that a session id cannot be part of a file's name.
+var ErrID = errors.New("not a session id")
+
+const (
+	lockName = ".heartbeat-lock"
+	lockWait = 5 * time.Second
+	maxID    = 128
+	maxSize  = 64 << 20 // no prompt is that long: what is, is some other file
+)
+
+// File is the state file of one session. It is safe for concurrent use.
+type File struct{ dir, id string }
+
+// At is the state file of a session in a state directory, neither of which needs to
+// be there yet. An id is letters, digits, dots, dashes and underscores, 128 at
+// most, and begins with a letter or digit; any other is refused with an error that
+// matches [ErrID]. (The CLI takes any, and so writes anywhere.)
+func At(dir, id string) (File, error) {
+	if !validID(id) {
+		return File{}, fmt.Errorf("session %.200q: its id must be letters, digits, dots, dashes and underscores, %d at most: %w", id, maxID, ErrID)
+	}
+	return File{dir: dir, id: id}, nil
+}
+
+func validID(id string) bool {
+	if id == "" || len(id) > maxID || strings.Contains("._-", id[:1]) {
+		return false
+	}
+	return strings.IndexFunc(id, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
+	}) < 0
+}
+
+// Path is where the file is.
+func (f File) Path() string { return filepath.Join(f.dir, f.id+".md") }
+
+// ID is the session's id.
+func (f File) ID() string { return f.id }
+
+// Read reads the state. Where there is none the error matches [fs.ErrNotExist].
+func (f File) Read() (State, error) {
+	file, err := disk.OpenRead(f.Path())
+	if err != nil {
+		return State{}, err
+	}
+	if size := file.Info().Size; size > maxSize {
+		return State{}, errors.Join(fmt.Errorf("read %s: %d bytes are too many for a session's state", f.Path(), size), file.Close())
+	}
+	b, err := file.ReadAll()
+	return Parse(b), errors.Join(err, file.Close())
+}
+
+// Create writes the state of a session that has none. One that has is left alone,
+// and the error matches [fs.ErrExist].
+func (f File) Create(ctx context.Context, s State) error {
+	return f.locked(ctx, func() error {
+		exists, err := disk.Exists(f.Path())
+		if err == nil && exists {
+			err = &fs.PathError{Op: "create", Path: f.Path(), Err: fs.ErrExist}
+		}
+		if err != nil {
+			return err
+		}
+		return f.publish(s)
+	})
+}
+
+// Write makes s the state, whatever was there.
+func (f File) Write(ctx context.Context, s State) error {
+	return f.locked(ctx, func() error { return f.publish(s) })
+}
+
+// Update reads the state, has change make of it what it should be, and writes that,
+// unless change returns an error. It returns what was written. Where there is no
+// state the error matches [fs.ErrNotExist].
+func (f File) Update(ctx context.Context, change func(*State) error) (s State, err error) {
+	err = f.locked(ctx, func() error {
+		var err error
+		if s, err = f.Read(); err != nil {
+			return err
+		}
+		if err := change(&s); err != nil {
+			return err
+		}
+		return f.publish(s)
+	})
+	return s, err
+}
+
+// Delete takes the state away. One that is not there is no error.
+func (f File) Delete(ctx context.Context) error {
+	if _, err := os.Stat(f.dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return f.locked(ctx, func() error { return disk.Remove(f.Path()) })
+}
+
+func (f File) publish(s State) error {
+	b, err := s.Format()
+	if err != nil {
+		return err
+	}
+	return disk.Publish(f.Path(), b, true)
+}
+
+// locked does something that no other process does to this directory meanwhile.
+func (f File) locked(ctx context.Context, do func() error) error {
+	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+		return err
+	}
+	lock, err := disk.AcquireLock(ctx, filepath.Join(f.dir, lockName), lockWait)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(), lock.Release())
+}
