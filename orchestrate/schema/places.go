@@ -1,0 +1,166 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Where a schema has others: under a keyword, in its list, or in its members.
+var (
+	single  = []string{"not", "if", "then", "else", "items", "additionalItems", "contains", "additionalProperties", "propertyNames", "unevaluatedItems", "unevaluatedProperties"}
+	listed  = []string{"allOf", "anyOf", "oneOf", "prefixItems", "items"}
+	members = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
+)
+
+// Those among them that judge the same value, not a part of it.
+var (
+	singleInPlace  = []string{"not", "if", "then", "else"}
+	listedInPlace  = []string{"allOf", "anyOf", "oneOf"}
+	membersInPlace = []string{"dependentSchemas", "dependencies"}
+)
+
+// places are all schemas within a schema that are objects, itself first.
+func places(v any) (all []map[string]any) {
+	s, ok := v.(map[string]any)
+	if !ok {
+		return nil
+	}
+	all = append(all, s)
+	for _, sub := range under(s, single, listed, members) {
+		all = append(all, places(sub)...)
+	}
+	return all
+}
+
+// under are the values directly under a schema's keywords.
+func under(s map[string]any, single, listed, members []string) (subs []any) {
+	for _, k := range single {
+		subs = append(subs, s[k])
+	}
+	for _, k := range listed {
+		list, _ := s[k].([]any)
+		subs = append(subs, list...)
+	}
+	for _, k := range members {
+		m, _ := s[k].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			subs = append(subs, m[name])
+		}
+	}
+	return subs
+}
+
+// effort is what judging one value by a schema takes of the library, without going
+// down into the value.
+type effort struct {
+	height int // how many schemas judge the value one behind the other
+	ways   int // how many judgements that makes
+}
+
+const maxWays = 10_000
+
+// efforts finds the effort of schemas.
+type efforts struct {
+	root    any
+	anchors map[string]map[string]any
+	known   map[uintptr]*effort // by schema; nil while it is being found
+}
+
+// bounded refuses a schema that could be gone round in for ever, or that asks for
+// too much, without the value ending that.
+func bounded(root any, all []map[string]any) error {
+	e := efforts{root: root, anchors: anchors(all), known: map[uintptr]*effort{}}
+	for _, s := range all {
+		if _, err := e.of(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *efforts) of(v any) (effort, error) {
+	s, ok := v.(map[string]any)
+	if !ok {
+		return effort{ways: 1}, nil
+	}
+	key := reflect.ValueOf(s).Pointer()
+	if known, ok := e.known[key]; ok {
+		if known == nil {
+			return effort{}, errors.New("a $ref leads back to itself without going down into the value")
+		}
+		return *known, nil
+	}
+	e.known[key] = nil
+	sum := effort{ways: 1}
+	for _, sub := range e.inPlace(s) {
+		below, err := e.of(sub)
+		if err != nil {
+			return effort{}, err
+		}
+		sum.height = max(sum.height, below.height+1)
+		sum.ways += below.ways
+		if sum.height > maxDepth || sum.ways > maxWays {
+			return effort{}, fmt.Errorf("more than %d schemas one behind the other, or %d in all, judge the same value", maxDepth, maxWays)
+		}
+	}
+	e.known[key] = &sum
+	return sum, nil
+}
+
+// inPlace are the schemas by which a schema judges the same value.
+func (e *efforts) inPlace(s map[string]any) []any {
+	subs := under(s, singleInPlace, listedInPlace, membersInPlace)
+	if ref, ok := s["$ref"].(string); ok {
+		subs = append(subs, find(e.root, ref, e.anchors))
+	}
+	return subs
+}
+
+// anchors are the schemas that have a name to refer to them by.
+func anchors(all []map[string]any) map[string]map[string]any {
+	m := map[string]map[string]any{}
+	for _, s := range all {
+		if name, ok := s["$anchor"].(string); ok {
+			m[name] = s
+		}
+		if id, ok := s["$id"].(string); ok { // an anchor, in draft-07
+			m[strings.TrimPrefix(id, "#")] = s
+		}
+	}
+	return m
+}
+
+// find follows a reference within a schema. What it does not find, the library
+// refuses.
+func find(root any, ref string, anchors map[string]map[string]any) any {
+	pointer, err := url.PathUnescape(strings.TrimPrefix(ref, "#"))
+	if err != nil {
+		return nil
+	}
+	if pointer != "" && pointer[0] != '/' {
+		return any(anchors[pointer])
+	}
+	at := root
+	for _, step := range strings.Split(pointer, "/")[1:] {
+		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+		switch v := at.(type) {
+		case map[string]any:
+			at = v[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(v) {
+				return nil
+			}
+			at = v[i]
+		default:
+			return nil
+		}
+	}
+	return at
+}
