@@ -1,22 +1,5 @@
 package doctor
 
-import "strings"
+import "heartbeat/internal/words"
 
-// quote spells words as a shell line that a person can paste.
-func quote(words ...string) string {
-	quoted := make([]string, len(words))
-	for i, word := range words {
-		quoted[i] = quoteWord(word)
-	}
-	return strings.Join(quoted, " ")
-}
-
-func quoteWord(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:,@%+", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
+func quote(line ...string) string { return words.Shell(line...) }

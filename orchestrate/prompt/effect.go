@@ -1,0 +1,89 @@
+package prompt
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+)
+
+// Effect is something that a run asks for.
+type Effect struct {
+	Program string // what hands a result over: heartbeat-stop, or the path of it
+	Inbox   string // absolute path of the inbox
+	RunID   string
+	ID      string // of the effect; it must not begin with a dash
+	Kind    string // node, shell, agent, skill, orchestrator_task, breakpoint, or any other
+	Task    []byte // the content of the task file, JSON
+	// TaskFile is the absolute path of the task file. The result is to be written
+	// beside it.
+	TaskFile string
+	// InputsFile is the absolute path of the inputs where they have a file of their
+	// own; empty where they stand in the task file, or there are none.
+	InputsFile string
+}
+
+// ValueFile is where the agent is told to write its result, beside the task.
+func (e Effect) ValueFile() string {
+	return filepath.Join(filepath.Dir(e.TaskFile), "output.json")
+}
+
+// TextFile is where the agent is told to put what a program prints, beside the task.
+func (e Effect) TextFile() string {
+	return filepath.Join(filepath.Dir(e.TaskFile), "output.txt")
+}
+
+// Schema is the JSON Schema that the result must fit, or nil if any result will do.
+func (e Effect) Schema() []byte {
+	if e.Kind != "agent" && e.Kind != "skill" {
+		return nil
+	}
+	schema := member(member(e.Task, e.Kind), "outputSchema")
+	if len(schema) == 0 || string(schema) == "null" {
+		return nil
+	}
+	return schema
+}
+
+// MessageCounts reports whether the last message of the turn is the result, as
+// text, where none was handed over: so it is with what an agent or a skill is to
+// say freely.
+func (e Effect) MessageCounts() bool {
+	return (e.known() == "agent" || e.known() == "skill") && e.Schema() == nil
+}
+
+// member is a member of a JSON object, or nil.
+func member(object []byte, name string) json.RawMessage {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(object, &m) != nil {
+		return nil
+	}
+	return m[name]
+}
+
+// text is a member of a JSON object, if it is a string, and anything else as it is
+// written.
+func text(object []byte, name string) string {
+	raw := member(object, name)
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return strings.TrimSpace(s)
+	}
+	return string(raw)
+}
+
+// texts are the members of a list of strings; what is no string is as it is
+// written.
+func texts(list []byte) (all []string) {
+	var raw []json.RawMessage
+	if json.Unmarshal(list, &raw) != nil {
+		return nil
+	}
+	for _, r := range raw {
+		var s string
+		if json.Unmarshal(r, &s) != nil {
+			s = string(r)
+		}
+		all = append(all, s)
+	}
+	return all
+}

@@ -1,0 +1,81 @@
+package prompt_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/orchestrate/prompt"
+)
+
+var update = flag.Bool("update", false, "write the golden texts anew")
+
+// TestGolden has a test for each file of testdata: what is asked for, and the text
+// that comes of it. What is asked for is an effect (with its task.json), which may
+// be asked for again (missing), a completion or a failure.
+func TestGolden(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.txtar")
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(path)
+			require.NoError(t, err)
+			files := map[string]string{}
+			for _, f := range archive.Files {
+				files[f.Name] = string(f.Data)
+			}
+			got := written(t, files)
+			if *update {
+				archive.Files = append(without(archive.Files, "text"), txtar.File{Name: "text", Data: []byte(got)})
+				require.NoError(t, os.WriteFile(path, txtar.Format(archive), 0o600))
+				return
+			}
+			assert.Equal(t, files["text"], got)
+		})
+	}
+}
+
+func without(files []txtar.File, name string) (rest []txtar.File) {
+	for _, f := range files {
+		if f.Name != name {
+			rest = append(rest, f)
+		}
+	}
+	return rest
+}
+
+func written(t *testing.T, files map[string]string) string {
+	t.Helper()
+	var c prompt.Completion
+	if read(t, files, "completion", &c) {
+		return c.Text()
+	}
+	var f prompt.Failure
+	if read(t, files, "failure", &f) {
+		return f.Text()
+	}
+	var e prompt.Effect
+	require.True(t, read(t, files, "effect", &e), "nothing is asked for")
+	e.Task = []byte(files["task.json"])
+	if missing, ok := files["missing"]; ok {
+		return e.Again(missing)
+	}
+	return e.Text()
+}
+
+func read(t *testing.T, files map[string]string, name string, v any) bool {
+	t.Helper()
+	content, ok := files[name]
+	if ok {
+		require.NoError(t, json.Unmarshal([]byte(content), v))
+	}
+	return ok
+}

@@ -1,0 +1,92 @@
+package prompt
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"heartbeat/internal/words"
+)
+
+// maxInline is how much of a task stands in a text, in bytes; for more there is the
+// file.
+const maxInline = 16 << 10
+
+// writer puts a text together.
+type writer struct{ strings.Builder }
+
+func (w *writer) line(parts ...string) {
+	for _, p := range parts {
+		w.WriteString(p)
+	}
+	w.WriteByte('\n')
+}
+
+// gap is an empty line, unless there is one.
+func (w *writer) gap() {
+	if s := w.String(); s != "" && !strings.HasSuffix(s, "\n\n") {
+		w.WriteByte('\n')
+	}
+}
+
+// fence sets off what is not ours. Its ticks are more than any that it encloses.
+func (w *writer) fence(language, s string) {
+	ticks := strings.Repeat("`", max(3, longestRun(s, '`')+1))
+	w.gap()
+	w.line(ticks, language)
+	w.line(strings.TrimSuffix(s, "\n"))
+	w.line(ticks)
+	w.gap()
+}
+
+// json fences a JSON text, indented.
+func (w *writer) json(raw []byte) {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		b.Reset()
+		b.Write(raw)
+	}
+	w.fence("json", b.String())
+}
+
+// command is a shell line to copy.
+func (w *writer) command(args ...string) {
+	w.gap()
+	w.line("    ", words.Shell(args...))
+	w.gap()
+}
+
+func longestRun(s string, c byte) (longest int) {
+	n := 0
+	for i := range len(s) {
+		if n++; s[i] != c {
+			n = 0
+		}
+		longest = max(longest, n)
+	}
+	return longest
+}
+
+// name is a name that somebody else gave, on one line.
+func name(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:", r)
+	}
+	if s != "" && len(s) <= 200 && strings.TrimFunc(s, plain) == "" {
+		return s
+	}
+	return fmt.Sprintf("%q", cut(s, 200))
+}
+
+// cut shortens a text to n bytes at most, and never amid a rune.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
