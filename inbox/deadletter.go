@@ -13,6 +13,7 @@ const (
 	ReasonOrphaned    Reason = "orphaned"           // its session died or was resumed
 	ReasonInterrupted Reason = "interrupted"        // a person ended the turn
 	ReasonAsked       Reason = "asked a person"     // it waited for one, and nobody was there
+	ReasonUnresolved  Reason = "unresolved"         // its answer left what it was for undone
 	ReasonFailed      Reason = "failed"             // the turn ended in an error: see Failure
 	ReasonExhausted   Reason = "attempts exhausted" // redelivered as often as allowed
 	ReasonTooLong     Reason = "too long"           // over MaxLine

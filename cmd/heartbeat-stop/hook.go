@@ -14,6 +14,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/host"
+	"heartbeat/orchestrate"
 )
 
 const (
@@ -41,6 +42,7 @@ type hookFlags struct {
 	// preambleSet says that an empty one is meant.
 	preambleSet bool
 	settle      span
+	runs        runFlags
 	// launched says that a launcher wired this hook for its own session.
 	launched bool
 	help     bool
@@ -60,6 +62,7 @@ func (h *hookFlags) set() *pflag.FlagSet {
 	f.BoolVar(&h.rewake, "rewake", false, "wait in the background and wake the idle session with the next entry (needs asyncRewake: see install --rewake)")
 	f.StringVar(&h.preamble, "preamble", "", "what the model is told before the text of an entry (with --rewake: who sent it)")
 	f.Var(&h.settle, "settle", "how long a last line without newline must stand still to be an entry")
+	h.runs.add(f)
 	f.BoolVar(&h.launched, "launched", false, "serve the session of heartbeat-launch, as which other hooks on its inbox stand back")
 	f.Lookup("launched").Hidden = true
 	f.BoolVarP(&h.help, "help", "h", false, "show this help")
@@ -88,7 +91,9 @@ type hook struct {
 	offer            *offer // nil before the first
 	complained       string // the error that was said last
 	// settled is the entry that the transaction settles, nil for none.
-	settled *inbox.Delivery
+	settled   *inbox.Delivery
+	bridges   []*orchestrate.Bridge
+	nextSleep time.Time // when the next sleep of a run is over
 	// again is when to look again although nothing has happened, 0 for never.
 	again time.Duration
 }
@@ -130,6 +135,9 @@ func (h *hookFlags) check(f *pflag.FlagSet, rest []string) error {
 	case h.maxEntries < 0:
 		return fmt.Errorf("--max-entries is %d: it must be 0 or more", h.maxEntries)
 	}
+	if err := h.runs.check(); err != nil {
+		return err
+	}
 	return h.orphan.check()
 }
 
@@ -155,6 +163,7 @@ func (h *hook) run() int {
 	if h.standsBack() {
 		return exitOK
 	}
+	h.openRuns()
 	return h.dispatch()
 }
 

@@ -63,6 +63,9 @@ func (h *hook) look(ctx context.Context, tick func(context.Context, inbox.Mark) 
 	var still inbox.Mark
 	for ctx.Err() == nil {
 		o, err := tick(ctx, still)
+		if err == nil && o == empty && h.stepRuns(ctx) {
+			continue
+		}
 		if err != nil || o != torn {
 			return o, err
 		}

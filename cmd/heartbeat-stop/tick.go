@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
+	"heartbeat/orchestrate"
 	recovery "heartbeat/recover"
 )
 
@@ -39,13 +41,35 @@ func (h *hook) stop() int {
 				return h.failed(err)
 			}
 			continue
-		case empty, held:
+		case empty:
+			if h.goOn() {
+				continue
+			}
+			fallthrough
+		case held:
 			if h.mode == modePersist {
 				return h.persist()
 			}
 		}
 		return h.approve()
 	}
+}
+
+// goOn has the runs go on where the inbox is empty, and reports whether it no
+// longer is. A short sleep of theirs is waited for.
+func (h *hook) goOn() bool {
+	for len(h.bridges) > 0 {
+		h.nextSleep = time.Time{}
+		if h.stepRuns(context.Background()) {
+			return true
+		}
+		rest := time.Until(h.nextSleep)
+		if h.nextSleep.IsZero() || rest > shortSleep || h.mode == modePersist {
+			return false
+		}
+		time.Sleep(max(rest, minRecheck))
+	}
+	return false
 }
 
 // tick is one transaction of a hook that ends the turn itself.
@@ -95,7 +119,7 @@ func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
 	if _, err := tx.Deliver(e, h.recipient()); err != nil {
 		return 0, "", err
 	}
-	return delivered, introduce(h.preamble, e.Text), nil
+	return delivered, introduce(h.preamble, introduce(orchestrate.Again(e), e.Text)), nil
 }
 
 // endTurn settles what was in flight, as the end of this turn tells. No outcome
@@ -138,15 +162,30 @@ func (h *hook) next(tx *inbox.Tx, still inbox.Mark) (outcome, inbox.Entry, error
 	return 0, e, err
 }
 
+// acknowledge settles the entry in flight as answered, unless it is an effect's
+// that still has no result: then it is delivered again, while its attempts last.
+func (h *hook) acknowledge(tx *inbox.Tx) error {
+	reply := ""
+	if h.input != nil {
+		reply = h.input.LastMessage
+	}
+	d := tx.InFlight()
+	missing := orchestrate.Missing(h.box, d, reply)
+	switch {
+	case missing == "":
+		return tx.Acknowledge(reply)
+	case d.Attempt >= h.orphan.maxAttempts:
+		h.note("entry [%d,%d) is set aside: %s", d.StartOffset, d.EndOffset, missing)
+		return tx.DeadLetter(inbox.ReasonUnresolved)
+	}
+	return tx.GiveBackFor(missing, true)
+}
+
 func (h *hook) settleEntry(tx *inbox.Tx, v verdict) error {
 	h.settled = tx.InFlight()
 	switch v {
 	case answered:
-		reply := ""
-		if h.input != nil {
-			reply = h.input.LastMessage
-		}
-		return tx.Acknowledge(reply)
+		return h.acknowledge(tx)
 	}
 	o := h.orphan.options()
 	if h.input != nil {

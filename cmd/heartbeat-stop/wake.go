@@ -7,6 +7,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/disk"
+	"heartbeat/orchestrate"
 	"heartbeat/recover/evidence"
 )
 
@@ -22,7 +23,7 @@ func (h *hook) wakeWith(e inbox.Entry) (text, spill string, err error) {
 	if !h.preambleSet {
 		preamble = fmt.Sprintf(defaultPreamble, e.EntryID[:min(12, len(e.EntryID))])
 	}
-	text = introduce(preamble, e.Text)
+	text = introduce(preamble, introduce(orchestrate.Again(e), e.Text))
 	if claude.FitsWake(text) {
 		return text, "", nil
 	}

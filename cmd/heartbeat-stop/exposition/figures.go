@@ -58,7 +58,7 @@ type Bucket struct {
 // comes with its first count has no increase.
 func reasons() []inbox.Reason {
 	return []inbox.Reason{
-		inbox.ReasonOrphaned, inbox.ReasonInterrupted, inbox.ReasonAsked, inbox.ReasonFailed, inbox.ReasonExhausted,
+		inbox.ReasonOrphaned, inbox.ReasonInterrupted, inbox.ReasonAsked, inbox.ReasonUnresolved, inbox.ReasonFailed, inbox.ReasonExhausted,
 		inbox.ReasonTooLong, inbox.ReasonExpired, inbox.ReasonEmpty,
 	}
 }

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/babysitter"
+	runs "heartbeat/orchestrate/run"
+)
+
+// runFlags are how babysitter runs are driven, shared by the hook and the verbs.
+type runFlags struct {
+	dirs          []string
+	command       string
+	breakpoints   string
+	rejectReason  string
+	onUnresolved  string
+	maxIterations int
+	maxIdle       int
+}
+
+// defaultMaxIdle is how often in a row a process may be run without getting on.
+const defaultMaxIdle = 10
+
+func (r *runFlags) add(f *pflag.FlagSet) {
+	r.breakpoints, r.onUnresolved = string(orchestrate.Hold), string(orchestrate.PostError)
+	f.StringArrayVar(&r.dirs, "run", nil, "`directory` of a babysitter run to drive by way of the inbox; may be repeated")
+	r.addCommand(f)
+	f.Var(cli.Choice(&r.breakpoints, string(orchestrate.Ask), string(orchestrate.Hold), string(orchestrate.Reject)), "breakpoints", "what becomes of a run's question to a person: the agent asks, it waits for `breakpoint approve`, or it is rejected")
+	f.StringVar(&r.rejectReason, "reject-reason", "nobody is there to approve it", "with --breakpoints reject: what the run is told")
+	f.Var(cli.Choice(&r.onUnresolved, string(orchestrate.PostError), string(orchestrate.Leave)), "on-unresolved", "what becomes of an effect whose entry was set aside")
+	f.IntVar(&r.maxIterations, "max-iterations", 256, "how often a run's process is run (0: no limit)")
+	f.IntVar(&r.maxIdle, "max-idle", defaultMaxIdle, "how often in a row without the run getting on (0: no limit)")
+}
+
+func (r *runFlags) addCommand(f *pflag.FlagSet) {
+	f.StringVar(&r.command, "babysitter", "babysitter", "the `command` of babysitter, such as \"npx -y @a5c-ai/babysitter-sdk\"")
+}
+
+// addPlace is for verbs that are about one effect: which run has it.
+func (r *runFlags) addPlace(f *pflag.FlagSet) {
+	f.StringArrayVar(&r.dirs, "run", nil, "`directory` of the run (default: those that this inbox has driven)")
+	r.addCommand(f)
+}
+
+// driven are the runs that the flags name, or else those that the inbox has driven,
+// with the command that they were driven with.
+func (r *runFlags) driven(box *inbox.Inbox) (all []orchestrate.Driver, named bool, err error) {
+	for _, dir := range r.dirs {
+		all = append(all, orchestrate.Driver{Dir: dir, Command: strings.Fields(r.command)})
+	}
+	if len(all) == 0 {
+		all, err = orchestrate.Driven(box)
+	}
+	return all, len(r.dirs) > 0, err
+}
+
+func (r *runFlags) check() error {
+	switch {
+	case r.maxIterations < 0:
+		return fmt.Errorf("--max-iterations is %d: it must be 0 or more", r.maxIterations)
+	case r.maxIdle < 0:
+		return fmt.Errorf("--max-idle is %d: it must be 0 or more", r.maxIdle)
+	case strings.TrimSpace(r.command) == "":
+		return errors.New("--babysitter is empty: name a command")
+	}
+	return nil
+}
+
+// bridges are those of the runs that the flags name.
+func (r *runFlags) bridges(box *inbox.Inbox, note func(string, ...any)) (all []*orchestrate.Bridge, err error) {
+	for _, dir := range r.dirs {
+		b, err := r.bridge(box, dir, note)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, b)
+	}
+	return all, nil
+}
+
+func (r *runFlags) bridge(box *inbox.Inbox, dir string, note func(string, ...any)) (*orchestrate.Bridge, error) {
+	return r.bridgeWith(box, orchestrate.Driver{Dir: dir, Command: strings.Fields(r.command)}, note)
+}
+
+func (r *runFlags) bridgeWith(box *inbox.Inbox, of orchestrate.Driver, note func(string, ...any)) (*orchestrate.Bridge, error) {
+	dir, err := filepath.Abs(of.Dir)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := runs.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this command's own path: %w", err)
+	}
+	return &orchestrate.Bridge{
+		Box: box, Run: opened, Program: self, Command: of.Command, CLI: &babysitter.CLI{Command: of.Command, Note: note},
+		Breakpoints: orchestrate.Breakpoints(r.breakpoints), RejectReason: r.rejectReason,
+		OnUnresolved: orchestrate.Unresolved(r.onUnresolved), MaxSteps: r.maxIterations, MaxIdle: r.maxIdle,
+	}, nil
+}
+
+// shortSleep is how long a hook waits for a run's sleep to be over.
+const shortSleep = time.Minute
+
+// stepRuns takes a step of each run, and reports whether that brought entries.
+// Where a step fails, the others and the inbox go on without it.
+func (h *hook) stepRuns(ctx context.Context) (brought bool) {
+	for _, b := range h.bridges {
+		report, err := b.Step(ctx)
+		if err != nil {
+			h.complainOnce(err)
+			continue
+		}
+		brought = brought || len(report.Queued) > 0
+		switch {
+		case report.Guard != "":
+			h.complainOnce(fmt.Errorf("run %s: %s", report.Run, report.Guard))
+		case report.NotBefore != nil:
+			h.lookAgainIn(time.Until(*report.NotBefore))
+			if h.nextSleep.IsZero() || report.NotBefore.Before(h.nextSleep) {
+				h.nextSleep = *report.NotBefore
+			}
+		}
+	}
+	return brought
+}
+
+// openRuns opens the runs that the hook drives. One that cannot be read keeps
+// nobody from the inbox.
+func (h *hook) openRuns() {
+	for _, dir := range h.runs.dirs {
+		b, err := h.runs.bridge(h.box, dir, h.note)
+		if err != nil {
+			h.complain(err)
+			continue
+		}
+		h.bridges = append(h.bridges, b)
+	}
+}

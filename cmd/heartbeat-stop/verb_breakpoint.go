@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/user"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/internal/words"
+	"heartbeat/orchestrate"
+	runs "heartbeat/orchestrate/run"
+)
+
+func breakpointVerb() verb {
+	return verb{
+		name:  "breakpoint",
+		args:  "list|approve|reject [EFFECT]",
+		words: []string{"list", "approve", "reject"},
+		short: "answer the questions that babysitter runs have for a person",
+		long: `Show the breakpoints that runs of this inbox wait at, or answer one: the run goes
+on with the next step of its hook, or of orchestrate. A rejection is an answer, and
+no error.
+
+Exit status: 0 shown, or answered; 1 not.`,
+		example: `heartbeat-stop breakpoint list --inbox work/inbox.jsonl
+heartbeat-stop breakpoint approve 01M7XNH40T944T6T9N87JFKQKG --inbox work/inbox.jsonl --response "go ahead"`,
+		build: func() (*pflag.FlagSet, action) {
+			var i inboxFlags
+			var r runFlags
+			var a orchestrate.Answer
+			f := newFlags("breakpoint")
+			i.add(f)
+			r.addPlace(f)
+			f.StringVar(&a.Response, "response", "", "what the run is told besides")
+			f.StringVar(&a.Option, "option", "", "which of the options is chosen")
+			return f, func(args []string, s streams) error {
+				if len(args) == 0 {
+					return usageError{errors.New("list, approve or reject?")}
+				}
+				switch {
+				case args[0] == "list" && len(args) == 1:
+					return i.listBreakpoints(&r, s)
+				case (args[0] == "approve" || args[0] == "reject") && len(args) == 2:
+					a.Approved = args[0] == "approve"
+					return i.answerBreakpoint(&r, args[1], a, s)
+				}
+				return usageError{fmt.Errorf("breakpoint %s takes %s", args[0], map[bool]string{true: "nothing", false: "the id of one effect"}[args[0] == "list"])}
+			}
+		},
+	}
+}
+
+func (i *inboxFlags) listBreakpoints(r *runFlags, s streams) error {
+	box, err := i.open()
+	if err != nil {
+		return err
+	}
+	runsOf, named, err := r.driven(box)
+	if err != nil {
+		return err
+	}
+	for _, of := range runsOf {
+		b, err := r.bridgeWith(box, of, s.note)
+		if errors.Is(err, runs.ErrNoRun) && !named {
+			continue // it was deleted
+		}
+		if err != nil {
+			return err
+		}
+		all, err := b.Questions()
+		if err != nil {
+			return err
+		}
+		for _, h := range all {
+			if err := i.print(s, h, fmt.Sprintf("%s  %s  %s", h.Effect, words.Stamp(h.Since), words.Brief(h.Question))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (i *inboxFlags) answerBreakpoint(r *runFlags, effect string, a orchestrate.Answer, s streams) error {
+	box, err := i.open()
+	if err != nil {
+		return err
+	}
+	b, err := i.runOf(box, r, effect, s)
+	if err != nil {
+		return err
+	}
+	if me, err := user.Current(); err == nil {
+		a.By = me.Username
+	}
+	if err := b.Answer(context.Background(), effect, a); err != nil {
+		return err
+	}
+	return i.print(s, a, "answered "+effect)
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/words"
+	"heartbeat/orchestrate"
+	runs "heartbeat/orchestrate/run"
+)
+
+func orchestrateVerb() verb {
+	return verb{
+		name:  "orchestrate",
+		short: "drive babysitter runs by way of the inbox",
+		long: `Take a step of each run: have its process run as far as it gets, and append an
+entry for each effect that it then waits for and that has none yet. Sleeps that are
+over are posted, and breakpoints treated as --breakpoints says. Call it as often as
+you like, also beside itself, from cron, and after a crash: an effect has one entry
+and one result. Without --once it goes on until every run is done, and looks again
+whenever an entry was settled or a sleep is over.
+
+A hook with --run does the same in the session, whenever the inbox is empty.
+
+Exit status: 0 done, or with --once the step was taken; 1 it could not be; 3 a run
+goes no further by itself.`,
+		example: `heartbeat-stop orchestrate --inbox work/inbox.jsonl --run .a5c/runs/r1 --once
+heartbeat-stop orchestrate --inbox work/inbox.jsonl --run .a5c/runs/r1 --breakpoints ask`,
+		build: func() (*pflag.FlagSet, action) {
+			var i inboxFlags
+			var r runFlags
+			var once bool
+			f := newFlags("orchestrate")
+			i.add(f)
+			r.add(f)
+			f.BoolVar(&once, "once", false, "take one step, and end")
+			return f, func(args []string, s streams) error {
+				if err := noArgs(args); err != nil {
+					return err
+				}
+				if err := r.check(); err != nil {
+					return usageError{err}
+				}
+				if len(r.dirs) == 0 {
+					return usageError{errors.New("no run: name its directory with --run")}
+				}
+				return i.orchestrate(&r, once, s)
+			}
+		},
+	}
+}
+
+// orchestratePoll is how often runs are looked at where nothing tells of them: a
+// person may answer a breakpoint.
+const orchestratePoll = 2 * time.Second
+
+func (i *inboxFlags) orchestrate(r *runFlags, once bool, s streams) error {
+	box, err := i.open()
+	if err != nil {
+		return err
+	}
+	bridges, err := r.bridges(box, s.note)
+	if err != nil {
+		return err
+	}
+	ctx, stop := endOnSignal(context.Background())
+	defer stop()
+	w := box.WatchOutcomes(orchestratePoll)
+	defer func() { _ = w.Close() }() // nobody follows any more
+	for last := ""; ; {
+		all, err := i.stepAll(ctx, bridges, &last, s)
+		if err != nil || once || len(all) == 0 {
+			return err
+		}
+		bridges = all
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-w.C:
+		}
+	}
+}
+
+// stepAll takes a step of each run, says what came of them where that is news, and
+// returns those that go on.
+func (i *inboxFlags) stepAll(ctx context.Context, bridges []*orchestrate.Bridge, last *string, s streams) (rest []*orchestrate.Bridge, err error) {
+	said := ""
+	var reports []orchestrate.Report
+	for _, b := range bridges {
+		report, err := b.Step(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if report.Guard != "" {
+			err = statusError{exitDeadLettered, fmt.Errorf("run %s: %s", report.Run, report.Guard)}
+			return nil, errors.Join(i.print(s, report, stepSentence(report)), err)
+		}
+		if !report.Done {
+			rest = append(rest, b)
+		}
+		reports = append(reports, report)
+		said += stepSentence(report)
+	}
+	if said == *last {
+		return rest, nil
+	}
+	*last = said
+	for _, report := range reports {
+		if err := i.print(s, report, stepSentence(report)); err != nil {
+			return nil, err
+		}
+	}
+	return rest, nil
+}
+
+// stepSentence is a step in words.
+func stepSentence(r orchestrate.Report) string {
+	text := "run " + r.Run + ": " + string(r.Status)
+	add := func(n int, one, many string) {
+		if n > 0 {
+			text += ", " + words.Count(n, one, many)
+		}
+	}
+	add(len(r.Queued), "entry queued", "entries queued")
+	add(r.Waits, "entry waits", "entries wait")
+	add(len(r.Posted), "result posted", "results posted")
+	add(len(r.Held), "effect waits for a person", "effects wait for a person")
+	switch {
+	case r.Done:
+		text += ", and its proof was given"
+	case r.Guard != "":
+		text += "; " + r.Guard
+	case r.NotBefore != nil:
+		text += ", sleeps until " + words.Stamp(*r.NotBefore)
+	}
+	return text
+}
+
+// runOf finds the run that an effect is of, among those that were driven by way of
+// this inbox, or named.
+func (i *inboxFlags) runOf(box *inbox.Inbox, r *runFlags, effect string, s streams) (*orchestrate.Bridge, error) {
+	all, named, err := r.driven(box)
+	if err != nil {
+		return nil, err
+	}
+	for _, of := range all {
+		b, err := r.bridgeWith(box, of, s.note)
+		if errors.Is(err, runs.ErrNoRun) && !named {
+			continue // it was deleted
+		}
+		if err != nil {
+			return nil, err
+		}
+		st, err := b.Run.State("")
+		if err != nil {
+			return nil, err
+		}
+		if st.Effect(effect) != runs.Unknown {
+			return b, nil
+		}
+	}
+	return nil, fmt.Errorf("effect %q: none of the runs of this inbox has it: name the run's directory with --run", effect)
+}

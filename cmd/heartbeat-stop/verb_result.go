@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/babysitter"
+)
+
+// resultFlags are where a result comes from.
+type resultFlags struct {
+	valueFile, textFile, text, failure, failureName string
+}
+
+func resultVerb() verb {
+	return verb{
+		name:  "result",
+		args:  "EFFECT [-]",
+		short: "hand over the result of an effect of a babysitter run",
+		long: `Hand over what a babysitter run asked for: the result of an effect, which is any
+JSON value, from --value-file or from stdin (-), or a text. A result that does not
+match the schema of the task is not handed over, and what is wrong with it is said.
+With --error the process learns that the task failed, and why. An effect has one
+result.
+
+Exit status: 0 it was handed over, 1 it was not.`,
+		example: `heartbeat-stop result --inbox work/inbox.jsonl 01M7XNH40T944T6T9N87JFKQKG --value-file result.json
+echo '{"ok":true}' | heartbeat-stop result --inbox work/inbox.jsonl 01M7XNH40T944T6T9N87JFKQKG -
+heartbeat-stop result --inbox work/inbox.jsonl 01M7XNH40T944T6T9N87JFKQKG --error "the tests need a database"`,
+		build: func() (*pflag.FlagSet, action) {
+			var i inboxFlags
+			var r runFlags
+			var o resultFlags
+			f := newFlags("result")
+			i.add(f)
+			r.addPlace(f)
+			f.StringVar(&o.valueFile, "value-file", "", "`file` with the result, in JSON")
+			f.StringVar(&o.textFile, "text-file", "", "`file` with the result, a text")
+			f.StringVar(&o.text, "text", "", "the result, a `text`")
+			f.StringVar(&o.failure, "error", "", "the task failed: why, in a `message`")
+			f.StringVar(&o.failureName, "error-name", "TaskError", "what the process knows the failure by")
+			return f, func(args []string, s streams) error {
+				effect, err := o.check(f, args)
+				if err != nil {
+					return usageError{err}
+				}
+				return i.result(&r, &o, effect, len(args) == 2, f, s)
+			}
+		},
+	}
+}
+
+func (o *resultFlags) check(f *pflag.FlagSet, args []string) (effect string, err error) {
+	given := 0
+	for _, name := range []string{"value-file", "text-file", "text", "error"} {
+		if f.Changed(name) {
+			given++
+		}
+	}
+	switch {
+	case len(args) == 0 || args[0] == "":
+		return "", errors.New("no effect: name the one that the result is of")
+	case len(args) > 2 || len(args) == 2 && args[1] != "-":
+		return "", fmt.Errorf("unexpected argument %q", args[1])
+	case given+len(args)-1 != 1:
+		return "", errors.New("a result is one of --value-file, --text-file, --text, --error, or - for JSON on stdin")
+	}
+	return args[0], nil
+}
+
+// maxResult bounds a result.
+const maxResult = 64 << 20
+
+func (i *inboxFlags) result(r *runFlags, o *resultFlags, effect string, stdin bool, f *pflag.FlagSet, s streams) error {
+	box, err := i.open()
+	if err != nil {
+		return err
+	}
+	effect = orchestrate.EffectOf(effect)
+	b, err := i.runOf(box, r, effect, s)
+	if err != nil {
+		return err
+	}
+	if f.Changed("error") {
+		err = b.Fail(context.Background(), effect, babysitter.Failure{Name: o.failureName, Message: o.failure})
+	} else {
+		var value []byte
+		if value, err = o.value(f, stdin, s.in); err == nil {
+			err = b.Resolve(context.Background(), effect, value)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return i.print(s, map[string]string{"run": b.Run.ID(), "effect": effect}, "the result of "+effect+" was handed over")
+}
+
+// value is the result in JSON.
+func (o *resultFlags) value(f *pflag.FlagSet, stdin bool, in *os.File) ([]byte, error) {
+	switch {
+	case f.Changed("text"):
+		return json.Marshal(o.text)
+	case o.textFile != "":
+		text, err := readAtMost(o.textFile, maxResult)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(strings.ToValidUTF8(string(text), "\uFFFD"))
+	case stdin:
+		value, err := io.ReadAll(io.LimitReader(in, maxResult+1))
+		if err == nil && len(value) > maxResult {
+			err = fmt.Errorf("the result on stdin has more than %d bytes", maxResult)
+		}
+		return value, err
+	}
+	return readAtMost(o.valueFile, maxResult)
+}
+
+func readAtMost(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the result: %w", err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("read the result: %s has more than %d bytes", path, limit)
+	}
+	return text, err
+}

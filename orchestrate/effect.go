@@ -1,0 +1,146 @@
+package orchestrate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"heartbeat/inbox"
+	"heartbeat/orchestrate/babysitter"
+)
+
+// Kinds of effects that are not simply an agent's work.
+const (
+	kindSleep      = "sleep"
+	kindBreakpoint = "breakpoint"
+)
+
+// see makes sure that something is done about an effect. m is its entry where that
+// is to be appended; posted says that it has its result.
+func (s *step) see(ctx context.Context, w want) (m *inbox.Message, posted bool, err error) {
+	switch {
+	case w.Kind == kindSleep:
+		posted, err = s.sleep(ctx, w)
+		return nil, posted, err
+	case w.Kind == kindBreakpoint && s.Breakpoints != Ask:
+		posted, err = s.question(ctx, w)
+		return nil, posted, err
+	}
+	a := s.ledger.Effects[w.Effect]
+	if a.Over != "" {
+		s.held(w.Effect, a)
+		return nil, false, nil
+	}
+	if a.Entry == "" {
+		a = asked{Entry: s.entryID(w.Effect, 1), Nth: 1, Since: s.now()}
+	}
+	f, err := s.fateOf(a.Entry)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case f.waits():
+		s.report.Waits++
+		s.ledger.Effects[w.Effect] = a
+		return nil, false, nil
+	case f.where == inbox.FoundAnswered:
+		posted, err = s.answered(ctx, w, f.reply)
+		return nil, posted, err
+	case f.dead != "":
+		posted, err = s.giveUp(ctx, w, a, fmt.Sprintf("its entry %s was set aside: %s", a.Entry, f.dead))
+		return nil, posted, err
+	}
+	m, err = s.ask(w, a)
+	return m, false, err
+}
+
+// sleep posts the end of one that is over.
+func (s *step) sleep(ctx context.Context, w want) (posted bool, err error) {
+	if w.Until.After(s.now()) {
+		if s.report.NotBefore == nil || w.Until.Before(*s.report.NotBefore) {
+			s.report.NotBefore = &w.Until
+		}
+		return false, nil
+	}
+	value, err := json.Marshal(map[string]any{"sleptUntil": w.Until})
+	if err != nil {
+		return false, err
+	}
+	return s.post(ctx, w.Effect, value)
+}
+
+// question answers a breakpoint that is to be rejected, and holds any other.
+func (s *step) question(ctx context.Context, w want) (posted bool, err error) {
+	if s.Breakpoints == Reject {
+		value, err := json.Marshal(map[string]any{"approved": false, "response": s.RejectReason})
+		if err != nil {
+			return false, err
+		}
+		return s.post(ctx, w.Effect, value)
+	}
+	a := s.ledger.Effects[w.Effect]
+	if a.Since.IsZero() {
+		a.Since = s.now()
+		s.ledger.Effects[w.Effect] = a
+	}
+	task, err := s.Run.Task(w.Effect)
+	if err != nil {
+		return false, err
+	}
+	h := Held{Effect: w.Effect, Label: task.Title, Since: a.Since}
+	if task.Breakpoint != nil {
+		h.Question = task.Breakpoint.Question
+	}
+	s.report.Held = append(s.report.Held, h)
+	return false, nil
+}
+
+func (s *step) held(effect string, a asked) {
+	s.report.Held = append(s.report.Held, Held{Effect: effect, Reason: a.Over, Since: a.Since})
+}
+
+// answered is about an effect whose entry was answered while it has no result. A
+// task whose answer is plain text has that for its result.
+func (s *step) answered(ctx context.Context, w want, reply string) (posted bool, err error) {
+	task, err := s.Run.Task(w.Effect)
+	if err != nil {
+		return false, err
+	}
+	value, err := json.Marshal(reply)
+	if err != nil {
+		return false, err
+	}
+	if !s.wording(w.Effect, task).MessageCounts() {
+		return s.giveUp(ctx, w, s.ledger.Effects[w.Effect], "its entry was answered, and no result was handed over")
+	}
+	return s.post(ctx, w.Effect, value)
+}
+
+// post gives an effect its result. One that has its result by now is as good.
+func (s *step) post(ctx context.Context, effect string, value []byte) (bool, error) {
+	return s.posted(effect, s.CLI.PostOK(ctx, s.Run.Dir(), effect, value, babysitter.Attachments{}))
+}
+
+func (s *step) posted(effect string, err error) (bool, error) {
+	if errors.Is(err, babysitter.ErrResolved) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	s.report.Posted = append(s.report.Posted, effect)
+	return true, nil
+}
+
+// giveUp tells the process that nothing comes, or leaves it to a person.
+func (s *step) giveUp(ctx context.Context, w want, a asked, why string) (posted bool, err error) {
+	if s.OnUnresolved == Leave {
+		a.Over, a.Since = why, s.now()
+		s.ledger.Effects[w.Effect] = a
+		s.held(w.Effect, a)
+		return false, nil
+	}
+	return s.posted(w.Effect, s.CLI.PostError(ctx, s.Run.Dir(), w.Effect, babysitter.Failure{
+		Name: "UnresolvedEffect", Message: "no result for effect " + w.Effect + ": " + why,
+	}, babysitter.Attachments{}))
+}

@@ -1,0 +1,74 @@
+package orchestrate
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"heartbeat/inbox"
+	"heartbeat/orchestrate/session"
+)
+
+// finish sees to the last entry of a completed run, which has the agent name the
+// proof. The process is not run again: that would complete it once more.
+func (s *step) finish(ctx context.Context) error {
+	a := s.ledger.Finish
+	if a.Entry != "" {
+		f, err := s.fateOf(a.Entry)
+		switch {
+		case err != nil:
+			return err
+		case f.waits():
+			s.report.Waits++
+			return nil
+		case f.where == inbox.FoundAnswered && session.Kept(f.reply, s.Run.Proof()):
+			s.ledger.Done, s.report.Done = true, true
+			return nil
+		case a.Nth >= s.attempts():
+			s.report.Guard = fmt.Sprintf("the run is completed, and its proof was not named in %d entries", a.Nth)
+			return nil
+		}
+	}
+	a.Nth++
+	a.Entry = s.entryID("finish", a.Nth)
+	s.ledger.Finish = a
+	return s.append(ctx, []inbox.Message{s.message(a.Entry, "", kindFinish, "", s.finishText())})
+}
+
+// failed delivers the error of a failed run, once. What was done about it shows
+// when the process is run again.
+func (s *step) failed(ctx context.Context) (again bool, err error) {
+	a, failure := s.ledger.Failure, s.state.Failure
+	if a.Seq != failure.Seq {
+		a = asked{Seq: failure.Seq, Nth: a.Nth + 1, Entry: s.entryID("failure-"+strconv.Itoa(failure.Seq), 1)}
+		if a.Nth > s.attempts() {
+			s.report.Guard = fmt.Sprintf("the run failed %d times in a row: %s: %s", a.Nth, failure.Name, failure.Message)
+			return false, nil
+		}
+		s.ledger.Failure = a
+		return false, s.append(ctx, []inbox.Message{s.message(a.Entry, "", kindFailed, "", s.failedText(failure))})
+	}
+	f, err := s.fateOf(a.Entry)
+	switch {
+	case err != nil:
+		return false, err
+	case f.waits():
+		s.report.Waits++
+		return false, nil
+	case f.where != inbox.FoundAnswered:
+		s.report.Guard = fmt.Sprintf("the run failed, and the entry about it was set aside: %s: %s", failure.Name, failure.Message)
+		return false, nil
+	}
+	ended, err := s.iterate(ctx)
+	return err == nil && (!ended || s.report.Guard == ""), err
+}
+
+// attempts bounds how often something is asked for again.
+func (s *step) attempts() int {
+	if s.MaxAttempts > 0 {
+		return s.MaxAttempts
+	}
+	return defaultAttempts
+}
+
+const defaultAttempts = 3

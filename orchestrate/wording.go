@@ -1,0 +1,71 @@
+package orchestrate
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"heartbeat/inbox"
+	"heartbeat/orchestrate/prompt"
+	"heartbeat/orchestrate/run"
+)
+
+// program is what the agent is told to hand results over with.
+func (b *Bridge) program() string {
+	if b.Program != "" {
+		return b.Program
+	}
+	return "heartbeat-stop"
+}
+
+// wording is what an effect's entry says.
+func (b *Bridge) wording(effect string, t run.Task) prompt.Effect {
+	return prompt.Effect{
+		Program: b.program(), Inbox: b.Box.Path(), RunID: b.Run.ID(), ID: effect, Kind: t.Kind, Task: t.Raw,
+		TaskFile:   filepath.Join(b.Run.Dir(), "tasks", effect, "task.json"),
+		InputsFile: t.InputsPath,
+	}
+}
+
+// ask makes the entry of an effect.
+func (s *step) ask(w want, a asked) (*inbox.Message, error) {
+	t, err := s.Run.Task(w.Effect)
+	if err != nil {
+		return nil, err
+	}
+	s.ledger.Effects[w.Effect] = a
+	m := s.message(a.Entry, w.Effect, t.Kind, t.StepID, s.wording(w.Effect, t).Text())
+	return &m, nil
+}
+
+func (s *step) finishText() string {
+	c := prompt.Completion{RunID: s.Run.ID(), Proof: s.Run.Proof()}
+	if output := filepath.Join(s.Run.Dir(), "state", "output.json"); isThere(output) {
+		c.OutputFile = output
+	}
+	return c.Text()
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func (s *step) failedText(f *run.Failure) string {
+	text := f.Name + ": " + f.Message
+	if f.Stack != "" {
+		text += "\n" + f.Stack
+	}
+	return prompt.Failure{RunID: s.Run.ID(), RunDir: s.Run.Dir(), Error: text}.Text()
+}
+
+// Again is what the agent is told before the text of an entry that was delivered
+// before, "" where that is no effect's.
+func Again(e inbox.Entry) string {
+	effect := text(e.Metadata[metaEffect])
+	if e.Attempt < 2 || effect == "" {
+		return ""
+	}
+	return fmt.Sprintf("This is asked again (attempt %d), since effect %s has no result yet: none was handed over with the command below. "+
+		"If the work is done already, only hand its result over.", e.Attempt, effect)
+}
