@@ -15,10 +15,12 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// A cache is an index on the disk. Its first line has the format's name and a
-// checksum of everything behind it: a JSON object on one line, and then, by the
-// lengths that are in the object, the events that are pending, the last
-// RUN_FAILED, and the rows of the table.
+// A cache is an index on the disk. Its first line has the format's name, the
+// length and the checksum of the part that is read at each turn, and the checksum
+// of the rest. That part is a JSON object on one line and then, by the lengths
+// that are in the object, the events that are pending and the last RUN_FAILED.
+// The rest are the rows of the table, which grow with the journal: they are read
+// once an event is added, or an effect is asked for.
 //
 // It is used in two ways. Where the stamps of the directory and of the last event
 // are those in it, no name in the directory changed since it was listed, and
@@ -75,24 +77,88 @@ func readCache(path, id string) *cache {
 	if err != nil {
 		return nil
 	}
-	text, err := f.ReadAll()
-	if errors.Join(err, f.Close()) != nil {
-		return nil
-	}
-	c, err := parseCache(text, id)
+	defer f.Close()
+	l, part, err := readPart(f)
 	if err != nil {
 		return nil
 	}
+	c, err := parseCache(part, id)
+	if err != nil {
+		return nil
+	}
+	c.behind = &rest{path, l}
 	return c
 }
 
-func parseCache(text []byte, id string) (*cache, error) {
-	errBroken := errors.New("it is not a cache of this run")
-	first, rest, _ := bytes.Cut(text, []byte{'\n'})
-	if string(first) != format+checksum(rest) {
+// firstLine is what a cache begins with. Two caches with the same are the same.
+type firstLine struct {
+	length    int64
+	sum, rows string
+}
+
+func (l firstLine) String() string {
+	return format + strconv.FormatInt(l.length, 10) + " " + l.sum + " " + l.rows + "\n"
+}
+
+// readPart reads the first line, and the part that belongs to it.
+func readPart(f *disk.File) (l firstLine, part []byte, err error) {
+	text := make([]byte, min(f.Info().Size, 16<<10))
+	if _, err := f.ReadAt(text, 0); err != nil {
+		return l, nil, err
+	}
+	line, part, _ := bytes.Cut(text, []byte{'\n'})
+	words := strings.Split(strings.TrimPrefix(string(line), format), " ")
+	if len(words) != 3 {
+		return l, nil, errBroken
+	}
+	l.length, err = strconv.ParseInt(words[0], 10, 64)
+	l.sum, l.rows = words[1], words[2]
+	if err != nil || l.length < 0 || l.length > f.Info().Size || string(line)+"\n" != l.String() {
+		return l, nil, errBroken
+	}
+	if l.length > int64(len(part)) {
+		part = make([]byte, l.length)
+		if _, err := f.ReadAt(part, int64(len(line)+1)); err != nil {
+			return l, nil, err
+		}
+	}
+	part = part[:l.length]
+	if checksum(part) != l.sum {
+		return l, nil, errBroken
+	}
+	return l, part, nil
+}
+
+// rest is where the rows of a table are that were not read yet.
+type rest struct {
+	path string
+	line firstLine
+}
+
+func (r *rest) read() ([]byte, error) {
+	f, err := disk.OpenRead(r.path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := f.ReadAll()
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	line := r.line.String()
+	if !bytes.HasPrefix(text, []byte(line)) || int64(len(text)-len(line)) < r.line.length {
 		return nil, errBroken
 	}
-	head, rest, _ := bytes.Cut(rest, []byte{'\n'})
+	rows := text[int64(len(line))+r.line.length:]
+	if len(rows)%rowSize != 0 || checksum(rows) != r.line.rows {
+		return nil, errBroken
+	}
+	return rows, nil
+}
+
+var errBroken = errors.New("it is not a cache of this run")
+
+func parseCache(text []byte, id string) (*cache, error) {
+	head, rest, _ := bytes.Cut(text, []byte{'\n'})
 	m, err := flat.Parse(head)
 	if err != nil || m.String("run") != id {
 		return nil, errBroken
@@ -119,11 +185,10 @@ func parseCache(text []byte, id string) (*cache, error) {
 		}
 		c.failure, rest = &e, text
 	}
-	c.effects.rows = rest
-	if len(rest)%rowSize != 0 || m.Err() != nil {
+	if len(rest) > 0 {
 		return nil, errBroken
 	}
-	return c, nil
+	return c, m.Err()
 }
 
 // takeEvent cuts an event off, of which at is [SEQ,LENGTH].
@@ -136,7 +201,7 @@ func takeEvent(at gjson.Result, text []byte) (e event, rest []byte, ok bool) {
 	return e, text[n:], err == nil
 }
 
-// checksum tells a cache that a crash tore. It is made at each turn, over all of it.
+// checksum tells a cache that a crash tore.
 func checksum(text []byte) string {
 	return strconv.FormatUint(uint64(crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli))), 16)
 }
@@ -177,8 +242,9 @@ func (c *cache) text(id string) []byte {
 		o.Raw("failure", []byte(place(c.failure.seq, c.failure.text)))
 		body = append(body, c.failure.text...)
 	}
-	rest := append(append(append(o.End(), '\n'), body...), c.effects.rows...)
-	return append([]byte(format+checksum(rest)+"\n"), rest...)
+	part := append(append(o.End(), '\n'), body...)
+	l := firstLine{length: int64(len(part)), sum: checksum(part), rows: checksum(c.effects.rows)}
+	return append(append([]byte(l.String()), part...), c.effects.rows...)
 }
 
 func place(seq int, text []byte) string {

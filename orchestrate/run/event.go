@@ -32,10 +32,12 @@ type event struct {
 	text []byte        // the whole file
 }
 
+var errNoJSON = errors.New("it is not valid JSON, or cut off")
+
 func parseEvent(seq int, text []byte) (event, error) {
 	e := event{seq: seq, text: text}
 	if !json.Valid(text) {
-		return e, errors.New("it is not valid JSON, or cut off")
+		return e, errNoJSON
 	}
 	switch root := bytes.TrimLeft(text, " \t\r\n"); root[0] {
 	case '{':

@@ -17,6 +17,17 @@ type index struct {
 	pending []pending
 	failure *event
 	effects table
+	behind  *rest // where the table is, until it is read; or nil
+}
+
+// load reads the table, if that was not done.
+func (x *index) load() (err error) {
+	if x.behind != nil {
+		if x.effects.rows, err = x.behind.read(); err == nil {
+			x.behind = nil
+		}
+	}
+	return err
 }
 
 type pending struct {
@@ -45,8 +56,8 @@ func (x *index) request(e event) error {
 	if err != nil {
 		return err
 	}
-	if !x.effects.add(f.ID, f.InvocationKey) {
-		return fmt.Errorf("the effect %s, or its key %s, is asked for a second time", f.ID, f.InvocationKey)
+	if err := x.effects.add(f.ID, f.InvocationKey); err != nil {
+		return err
 	}
 	x.pending = append(x.pending, pending{f, e.text})
 	return nil
@@ -71,7 +82,7 @@ func (x *index) resolve(e event) error {
 }
 
 func (x *index) state() State {
-	s := State{Status: x.status(), LastSeq: x.seq, ResolvedOK: x.ok, ResolvedError: x.failed, effects: x.effects}
+	s := State{Status: x.status(), LastSeq: x.seq, ResolvedOK: x.ok, ResolvedError: x.failed, index: x}
 	for _, p := range x.pending {
 		s.Pending = append(s.Pending, p.effect)
 	}
@@ -117,19 +128,21 @@ func digestOf(s string) digest {
 	return digest(sum[:])
 }
 
-// add reports whether neither id nor key was there.
-func (t *table) add(id, key string) bool {
+// errTwice says that an invocation key was asked for before.
+var errTwice = errors.New("is asked for a second time")
+
+func (t *table) add(id, key string) error {
 	t.prepare()
 	i, k := digestOf(id), digestOf(key)
-	if _, is := t.ids[i]; is {
-		return false
-	}
 	if _, is := t.keys[k]; is {
-		return false
+		return fmt.Errorf("%s %w", key, errTwice)
+	}
+	if _, is := t.ids[i]; is {
+		return fmt.Errorf("the effect %s was asked for before", id)
 	}
 	t.ids[i], t.keys[k] = len(t.rows), len(t.rows)
 	t.rows = append(append(append(t.rows, i[:]...), k[:]...), rowRequested)
-	return true
+	return nil
 }
 
 func (t *table) prepare() {

@@ -24,10 +24,18 @@ type folder struct {
 // at again.
 var errMoved = errors.New("it is listed, and is not there")
 
-// damaged is what makes babysitter refuse a journal.
-type damaged struct{ why string }
+// damaged is what makes babysitter refuse a journal, and what helps.
+type damaged struct{ why, remedy string }
 
-func (d *damaged) Error() string { return d.why }
+func (d *damaged) Error() string { return d.why + ": " + d.remedy }
+
+// run:repair-journal leaves out what is not JSON or asks a second time, and counts
+// anew. It keeps events that make no sense, and is refused the result.
+const (
+	repair  = "run:repair-journal mends it"
+	remove  = "remove that file, and run:repair-journal mends the rest"
+	restore = "restore it"
+)
 
 func openFolder(dir string) (*folder, error) {
 	path := filepath.Join(dir, "journal")
@@ -74,11 +82,11 @@ func checkNames(names []string) error {
 		seq, ulid, ok := splitName(name)
 		switch {
 		case !ok:
-			return &damaged{fmt.Sprintf("%s is not named SEQ.ULID.json", name)}
+			return &damaged{fmt.Sprintf("%s is not named SEQ.ULID.json", name), repair}
 		case seq != i+1:
-			return &damaged{fmt.Sprintf("%s stands where the event with seq %d belongs", name, i+1)}
+			return &damaged{fmt.Sprintf("%s stands where the event with seq %d belongs", name, i+1), repair}
 		case ulid <= last:
-			return &damaged{fmt.Sprintf("the ULID of %s (seq %d) is not behind that of the event before", name, seq)}
+			return &damaged{fmt.Sprintf("the ULID of %s (seq %d) is not behind that of the event before", name, seq), repair}
 		}
 		last = ulid
 	}
@@ -117,7 +125,11 @@ func (f *folder) event(seq int, name string) (event, error) {
 }
 
 func fault(seq int, name string, why error) error {
-	return &damaged{fmt.Sprintf("%s (seq %d): %s", name, seq, why)}
+	remedy := remove
+	if errors.Is(why, errNoJSON) || errors.Is(why, errTwice) {
+		remedy = repair
+	}
+	return &damaged{fmt.Sprintf("%s (seq %d): %s", name, seq, why), remedy}
 }
 
 // maxFile is the longest file that Node reads as a text.
@@ -129,7 +141,7 @@ func (f *folder) read(name string) ([]byte, error) {
 		return unix.Openat(f.fd, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	})
 	if err == unix.ENOENT {
-		return nil, errMoved
+		return nil, fmt.Errorf("%s: %w", name, errMoved)
 	}
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
@@ -140,7 +152,7 @@ func (f *folder) read(name string) ([]byte, error) {
 		return nil, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxFile {
-		return nil, &damaged{name + " is not a file of text"}
+		return nil, &damaged{name + " is not a file of text", remove}
 	}
 	text := make([]byte, st.Size)
 	for done := 0; done < len(text); {

@@ -4,34 +4,41 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 )
 
-// tries bounds how often a journal is looked at that changes meanwhile.
-const tries = 5
+// A journal that changes while it is looked at is looked at again; and there is
+// none for a moment while run:repair-journal puts its own in place.
+const (
+	tries = 5
+	pause = 2 * time.Millisecond
+)
 
 func (r *Run) index(cache string) (*index, error) {
-	var err error
-	for range tries {
-		var x *index
-		if x, err = r.look(cache); !errors.Is(err, errMoved) && !errors.Is(err, fs.ErrNotExist) {
-			return x, r.explain(err)
+	for n := 1; ; n++ {
+		x, err := r.look(cache)
+		if err == nil {
+			return x, nil
 		}
+		if again := errors.Is(err, errMoved) || errors.Is(err, fs.ErrNotExist); !again || n == tries {
+			return nil, r.explain(err)
+		}
+		time.Sleep(pause)
 	}
-	if errors.Is(err, errMoved) {
-		return nil, r.explain(&damaged{err.Error()})
-	}
-	return &index{}, nil // without the directory, babysitter finds no event
 }
 
 func (r *Run) explain(err error) error {
 	var d *damaged
 	switch {
-	case err == nil:
-		return nil
 	case errors.As(err, &d):
-		return fmt.Errorf("read the journal of run %s: %w: run:repair-journal mends it: %w", r.id, d, ErrCorrupt)
+	case errors.Is(err, errMoved):
+		d = &damaged{err.Error(), remove}
+	case errors.Is(err, fs.ErrNotExist):
+		d = &damaged{"there is no journal folder", restore}
+	default:
+		return fmt.Errorf("read the journal of run %s: %w", r.id, err)
 	}
-	return fmt.Errorf("read the journal of run %s: %w", r.id, err)
+	return fmt.Errorf("read the journal of run %s: %w: %w", r.id, d, ErrCorrupt)
 }
 
 // look reads the journal as it is now, as little of it as it can.
@@ -50,15 +57,22 @@ func (r *Run) look(cache string) (*index, error) {
 		return nil, err
 	}
 	x := c.before(names)
-	if x.seq > 0 && x.extend(f, names) != nil {
-		x = &index{} // what is wrong, the journal alone is to say
+	more := len(names) - x.seq
+	if x.load() != nil || x.extend(f, names) != nil {
+		x, more = &index{}, len(names) // what is wrong, the journal alone is to say
+		if err := x.extend(f, names); err != nil {
+			return nil, err
+		}
 	}
-	if err := x.extend(f, names); err != nil {
-		return nil, err
+	if !f.young || more > few {
+		writeCache(cache, r.id, f, names, x)
 	}
-	writeCache(cache, r.id, f, names, x)
 	return x, nil
 }
+
+// few is how many events are rather read again than written to a cache that
+// would not spare listing the folder yet.
+const few = 64
 
 // extend takes in the events that the index does not have.
 func (x *index) extend(f *folder, names []string) error {

@@ -45,7 +45,8 @@ type State struct {
 
 	Failure *Failure // the last one, also where the run went on after it; nil for none
 
-	effects table
+	run   *Run
+	index *index
 }
 
 // Effect is one thing that a process asked for. What it asks is in its [Task].
@@ -74,8 +75,26 @@ type Failure struct {
 	Data    []byte // JSON, or nil
 }
 
-// Effect says what became of an effect.
-func (s State) Effect(id string) EffectStatus { return s.effects.status(id) }
+// Effect says what became of an effect. Of one that is not pending that may take
+// reading; errors are those of [Run.State].
+func (s State) Effect(id string) (EffectStatus, error) {
+	for _, p := range s.Pending {
+		if p.ID == id {
+			return Requested, nil
+		}
+	}
+	x := s.index
+	if x == nil {
+		return Unknown, nil
+	}
+	if x.load() != nil { // the cache is another by now
+		var err error
+		if x, err = s.run.index(""); err != nil {
+			return Unknown, err
+		}
+	}
+	return x.effects.status(id), nil
+}
 
 // State reads the journal.
 //
@@ -85,12 +104,15 @@ func (s State) Effect(id string) EffectStatus { return s.effects.status(id) }
 // believed in it that the journal's directory does not bear out; see cache. A
 // cache that cannot be written costs time, and is no error.
 //
-// Errors match [ErrCorrupt] where babysitter refuses the journal. A journal that
-// is not there, or empty, is that of a run which is being created.
+// Errors match [ErrCorrupt] where babysitter refuses the journal. An empty one is
+// that of a run which is being created. Where there is no journal folder,
+// babysitter would begin anew, with every effect; that, too, is [ErrCorrupt].
 func (r *Run) State(cache string) (State, error) {
 	x, err := r.index(cache)
 	if err != nil {
 		return State{}, err
 	}
-	return x.state(), nil
+	s := x.state()
+	s.run = r
+	return s, nil
 }
