@@ -1,0 +1,67 @@
+package session_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/orchestrate/session"
+)
+
+func TestFormat(t *testing.T) {
+	s := session.New("r1", "do it", 256, noon)
+	s.IterationTimes = []int{45, 62}
+	b, err := s.Format()
+	require.NoError(t, err)
+	assert.Equal(t, `---
+active: true
+iteration: 1
+max_iterations: 256
+run_id: "r1"
+started_at: "2026-11-20T12:00:00Z"
+last_iteration_at: "2026-11-20T12:00:00Z"
+iteration_times: 45,62
+---
+
+do it
+`, string(b))
+}
+
+func TestParseGarbage(t *testing.T) {
+	defaults := session.State{Iteration: 1, MaxIterations: 256}
+	for content, change := range map[string]func(*session.State){
+		"":                                     func(*session.State) {},
+		"no front matter":                      func(s *session.State) { s.Prompt = "no front matter" },
+		"---\niteration: many\nactive: 1\n---": func(*session.State) {},
+		"---\nmax_iterations: 0\n---\n":        func(s *session.State) { s.MaxIterations = 0 },
+		"x\n---\nactive: 'True'\n---\n y\n":    func(s *session.State) { s.Active, s.Prompt = true, "y" },
+		"---\niteration_times: 1,x,-2,3s":      func(s *session.State) { s.IterationTimes, s.Prompt = []int{1, 3}, "---\niteration_times: 1,x,-2,3s" },
+	} {
+		want := defaults
+		change(&want)
+		assert.Equal(t, want, session.Parse([]byte(content)), "%q", content)
+	}
+}
+
+// FuzzParse: what was read can be written, and then says the same.
+func FuzzParse(f *testing.F) {
+	for _, content := range garbage {
+		f.Add([]byte(content))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s := session.Parse(b)
+		written, err := s.Format()
+		if s.Iteration < 0 || s.MaxIterations < 0 {
+			require.Error(t, err)
+			return
+		}
+		require.NoError(t, err)
+		again := session.Parse(written)
+		again.Prompt, s.Prompt = "", ""
+		assert.Equal(t, s, again)
+		rewritten, err := session.Parse(written).Format()
+		require.NoError(t, err)
+		assert.Equal(t, string(written), string(rewritten))
+	})
+}
