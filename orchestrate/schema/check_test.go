@@ -64,6 +64,8 @@ func TestRefused(t *testing.T) {
 		"pattern":              `{"pattern":"(?=a)"}`,
 		"too deep":             deep,
 		"too large":            `{"title":"` + strings.Repeat("x", 1<<20) + `"}`,
+		"unknown type":         `{"type":"strnig"}`,
+		"itself, in disguise":  `{"$dynamicAnchor":"a","allOf":[{"$ref":"#a"}]}`,
 		"null below":           `{"properties":{"a":null}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,6 +87,8 @@ func TestFits(t *testing.T) {
 		"true":                {`true`, `null`},
 		"whole float":         {`{"type":"integer"}`, `1.0`},
 		"property named $ref": {`{"properties":{"$ref":{"type":"string"},"$id":{"type":"string"}}}`, `{"$ref":"x","$id":"y"}`},
+		"other case":          {`{"Type":"string","$REF":"#","allof":[false]}`, `1`},
+		"unknown keywords":    {`{"x-note":{"$ref":"#"},"default":7,"contentSchema":{"$ref":"#"}}`, `1`},
 		"recursive":           {`{"type":"object","properties":{"next":{"$ref":"#"}}}`, `{"next":{"next":{}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {

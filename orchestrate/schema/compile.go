@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,6 +66,7 @@ func (c *checker) prepare() error {
 		if err := refuse(s); err != nil {
 			return err
 		}
+		strip(s)
 	}
 	if err := bounded(c.root, all); err != nil {
 		return err
@@ -106,6 +108,9 @@ func refuse(s map[string]any) error {
 			return fmt.Errorf("%s is not supported: use $ref", k)
 		}
 	}
+	if t, ok := s["type"].(string); ok && !slices.Contains(types, t) {
+		return fmt.Errorf("type %.100q: there is no such type", t)
+	}
 	if id, ok := s["$id"].(string); ok && !strings.HasPrefix(id, "#") {
 		return fmt.Errorf("$id %.100q: only the root may have one", id)
 	}
@@ -113,6 +118,14 @@ func refuse(s map[string]any) error {
 		return fmt.Errorf("$ref %.100q: it must lead to a place in the schema itself (#...); nothing is fetched", ref)
 	}
 	return nil
+}
+
+// strip takes away what judges nothing. The library reads members whatever the case
+// of their names: it would take "Type" or "$REF" for what they are not.
+func strip(s map[string]any) {
+	maps.DeleteFunc(s, func(k string, _ any) bool {
+		return !slices.Contains(plain, k) && !slices.Contains(single, k) && !slices.Contains(listed, k) && !slices.Contains(members, k)
+	})
 }
 
 // resolve makes a part of the schema ready for use, under a name.

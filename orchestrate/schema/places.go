@@ -18,7 +18,16 @@ var (
 	members = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
 )
 
-// Those among them that judge the same value, not a part of it.
+// The keywords that have no schema under them, and judge all the same.
+var plain = []string{
+	"type", "enum", "const", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+	"minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "minContains", "maxContains",
+	"minProperties", "maxProperties", "required", "dependentRequired", "$ref", "$id", "$anchor", "$dynamicAnchor",
+}
+
+var types = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
+
+// Those with schemas that judge the same value, not a part of it.
 var (
 	singleInPlace  = []string{"not", "if", "then", "else"}
 	listedInPlace  = []string{"allOf", "anyOf", "oneOf"}
@@ -126,8 +135,10 @@ func (e *efforts) inPlace(s map[string]any) []any {
 func anchors(all []map[string]any) map[string]map[string]any {
 	m := map[string]map[string]any{}
 	for _, s := range all {
-		if name, ok := s["$anchor"].(string); ok {
-			m[name] = s
+		for _, k := range []string{"$anchor", "$dynamicAnchor"} {
+			if name, ok := s[k].(string); ok {
+				m[name] = s
+			}
 		}
 		if id, ok := s["$id"].(string); ok { // an anchor, in draft-07
 			m[strings.TrimPrefix(id, "#")] = s
