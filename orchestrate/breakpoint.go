@@ -31,7 +31,11 @@ func (b *Bridge) Answer(ctx context.Context, effect string, a Answer) error {
 	if err != nil {
 		return err
 	}
-	if task.Kind != kindBreakpoint || st.Effect(effect) != run.Requested {
+	status, err := st.Effect(effect)
+	if err != nil {
+		return err
+	}
+	if task.Kind != kindBreakpoint || status != run.Requested {
 		return fmt.Errorf("answer %s of run %s: %w", effect, b.Run.ID(), ErrNoBreakpoint)
 	}
 	value, err := json.Marshal(a)

@@ -20,7 +20,10 @@ func Missing(box *inbox.Inbox, d *inbox.Delivery, reply string) string {
 		return ""
 	}
 	st, err := r.State(cachePath(box, r))
-	if err != nil || st.Effect(effect) != run.Requested {
+	if err != nil {
+		return ""
+	}
+	if status, err := st.Effect(effect); err != nil || status != run.Requested {
 		return ""
 	}
 	task, err := r.Task(effect)

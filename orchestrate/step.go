@@ -88,7 +88,11 @@ func (s *step) goOn(ctx context.Context) (again bool, err error) {
 	}
 	var all []inbox.Message
 	for _, w := range s.ledger.Wants {
-		if s.state.Effect(w.Effect) != run.Requested {
+		status, err := s.state.Effect(w.Effect)
+		if err != nil {
+			return false, err
+		}
+		if status != run.Requested {
 			continue // answered since
 		}
 		m, posted, err := s.see(ctx, w)

@@ -160,8 +160,8 @@ func (i *inboxFlags) runOf(box *inbox.Inbox, r *runFlags, effect string, s strea
 		if err != nil {
 			return nil, err
 		}
-		if st.Effect(effect) != runs.Unknown {
-			return b, nil
+		if status, err := st.Effect(effect); err != nil || status != runs.Unknown {
+			return b, err
 		}
 	}
 	return nil, fmt.Errorf("effect %q: none of the runs of this inbox has it: name the run's directory with --run", effect)
