@@ -30,7 +30,7 @@ func (b *Bridge) Resolve(ctx context.Context, effect string, value []byte) error
 	if of := b.wording(effect, task).Schema(); of != nil {
 		err := schema.Check(of, value)
 		if err != nil && !errors.Is(err, schema.ErrSchema) {
-			return fmt.Errorf("result of %s: %w:\n%w", effect, ErrMismatch, err)
+			return fmt.Errorf("result of %s: %w: %w", effect, ErrMismatch, err)
 		}
 	}
 	return b.CLI.PostOK(ctx, b.Run.Dir(), effect, value, babysitter.Attachments{})

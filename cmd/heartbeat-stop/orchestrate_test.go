@@ -8,7 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,7 +25,9 @@ type runRig struct {
 	t                *testing.T
 	dir, inbox, run  string
 	babysitter, hook string
-	texts            []string // that the agent was given
+	texts            []string                 // that the agent was given
+	says             func(text string) string // in place of what it says otherwise, unless empty
+	mute             func(text string) bool   // a text that it hands nothing over for
 }
 
 // newRunRig makes a run of a process, which is JavaScript. The test is left out
@@ -96,10 +100,30 @@ func (r *runRig) obey(text string) string {
 	if promise := promised.FindString(text); promise != "" {
 		return "All done. " + promise
 	}
-	if m := handover.FindStringSubmatch(text); m != nil && !strings.Contains(text, "last message of this turn is the result") {
+	if r.says != nil {
+		if said := r.says(text); said != "" {
+			return said
+		}
+	}
+	if m := handover.FindStringSubmatch(text); m != nil && (r.mute == nil || !r.mute(text)) && !strings.Contains(text, "last message of this turn is the result") {
 		require.NoError(r.t, os.WriteFile(m[2], []byte(`{"ok":true}`), 0o600))
 		out, err := exec.Command("sh", "-c", m[1]).CombinedOutput()
 		require.NoError(r.t, err, "%s", out)
+	}
+	return fmt.Sprintf("done %d", len(r.texts))
+}
+
+// obeyKilled is obey where the command that hands the result over may be killed.
+func (r *runRig) obeyKilled(text, mark string) string {
+	r.texts = append(r.texts, text)
+	if promise := promised.FindString(text); promise != "" {
+		return "All done. " + promise
+	}
+	if m := handover.FindStringSubmatch(text); m != nil && !strings.Contains(text, "last message of this turn is the result") {
+		_ = os.WriteFile(m[2], []byte(`{"ok":true}`), 0o600) // the next attempt does it again
+		cmd := exec.Command("sh", "-c", m[1])
+		cmd.Env = append(os.Environ(), mark)
+		_ = cmd.Run() // likewise
 	}
 	return fmt.Sprintf("done %d", len(r.texts))
 }
@@ -152,4 +176,176 @@ func TestRunThroughTheHook(t *testing.T) {
 	out, err := r.stop("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once")
 	require.NoError(t, err, out)
 	assert.Contains(t, out, "its proof was given")
+}
+
+// A breakpoint holds the run until a person answers it from elsewhere, and is never
+// approved by itself; a rejection is an answer too.
+func TestRunBreakpoints(t *testing.T) {
+	const process = `export async function process(inputs, ctx) { return await ctx.breakpoint({question:'Ship it?'}); }`
+	for answer, want := range map[string]string{
+		"approve": `{"approved":true,"respondedBy":"`,
+		"reject":  `{"approved":false,"respondedBy":"`,
+	} {
+		t.Run(answer, func(t *testing.T) {
+			r := newRunRig(t, process)
+			r.drive()
+			assert.Equal(t, "waiting", r.state())
+			assert.Len(t, r.texts, 1, "the stop is approved, and nobody asked")
+			out, err := r.stop("breakpoint", "list", "--inbox", r.inbox)
+			require.NoError(t, err, out)
+			assert.Contains(t, out, "Ship it?")
+			out, err = r.stop("breakpoint", answer, strings.Fields(out)[0], "--inbox", r.inbox, "--response", "gladly")
+			require.NoError(t, err, out)
+			r.drive()
+			assert.Equal(t, "completed", r.state())
+			assert.Contains(t, r.output(), want)
+			assert.Contains(t, r.output(), `"response":"gladly"}`)
+		})
+	}
+	t.Run("rejected by a flag", func(t *testing.T) {
+		r := newRunRig(t, process)
+		r.drive("--breakpoints", "reject", "--reject-reason", "not at night")
+		assert.Equal(t, "completed", r.state())
+		assert.Equal(t, `{"approved":false,"response":"notatnight"}`, r.output())
+	})
+	t.Run("asked of the agent", func(t *testing.T) {
+		r := newRunRig(t, process)
+		r.drive("--breakpoints", "ask")
+		assert.Equal(t, "completed", r.state())
+		assert.Contains(t, r.texts[1], "Ship it?")
+	})
+}
+
+// A short sleep is waited for in the hook, a long one left to whoever comes later.
+func TestRunSleeps(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) { await ctx.sleepUntil(new Date(Date.parse(inputs?.at ?? '2100-01-01')).toISOString()); return 1; }`)
+	r.drive()
+	assert.Equal(t, "waiting", r.state())
+	out, err := r.stop("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--json")
+	require.NoError(t, err, out)
+	assert.Contains(t, out, `"not_before":"2100-01-01T00:00:00Z"`)
+
+	r = newRunRig(t, `export async function process(inputs, ctx) {
+  const at = await ctx.task(agent, {q:'when'});
+  await ctx.sleepUntil(new Date(Number(at)).toISOString());
+  return (await ctx.task(agent, {q:'after'})).length > 0 && Date.now() >= Number(at); }`)
+	at := time.Now().Add(3 * time.Second)
+	r.says = func(text string) string {
+		if strings.Contains(text, "when") {
+			return strconv.FormatInt(at.UnixMilli(), 10)
+		}
+		return ""
+	}
+	r.drive()
+	assert.Equal(t, "completed", r.state())
+	assert.Equal(t, "true", r.output())
+}
+
+// A process that throws is shown to the agent, and tried again once that has
+// mended it.
+func TestRunFails(t *testing.T) {
+	r := newRunRig(t, `import { existsSync } from 'node:fs';
+export async function process(inputs, ctx) {
+  const one = await ctx.task(agent, {q:'one'});
+  if (!existsSync('mended')) throw new Error('it is broken');
+  return one; }`)
+	r.says = func(text string) string {
+		if strings.Contains(text, "it is broken") {
+			require.NoError(t, os.WriteFile(filepath.Join(r.dir, "mended"), nil, 0o600))
+			return "mended"
+		}
+		return ""
+	}
+	r.drive()
+	assert.Equal(t, "completed", r.state())
+	assert.Len(t, r.texts, 4, "begin, one, the failure, the end: %q", r.texts)
+
+	r = newRunRig(t, `export async function process(inputs, ctx) { throw new Error('for ever'); }`)
+	r.drive()
+	assert.Equal(t, "failed", r.state())
+	assert.Len(t, r.texts, 4, "three tries, each told once")
+}
+
+// An effect whose agent hands over nothing is asked for again, and then becomes an
+// error that the process may catch.
+func TestRunUnresolved(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) {
+  try { await ctx.task(odd, {q:'x'}); } catch (e) { if (/Pending|Requested/.test(e.name)) throw e; return {name: e.name, next: await ctx.task(odd, {q:'y'})}; } }`)
+	r.mute = func(text string) bool { return strings.Contains(text, "odd x") }
+	r.drive()
+	assert.Equal(t, "completed", r.state())
+	assert.Equal(t, `{"name":"UnresolvedEffect","next":{"ok":true}}`, r.output())
+	assert.Contains(t, r.texts[2], "This is asked again (attempt 2)")
+	assert.Len(t, r.texts, 6, "begin, x three times, y, the end")
+	out, err := r.stop("dead-letter", "list", "--inbox", r.inbox)
+	require.NoError(t, err)
+	assert.Contains(t, out, "unresolved")
+}
+
+// A result that does not fit the schema of its task is not handed over.
+func TestRunResultChecked(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) {
+  return await ctx.task(agent, {q:'n', schema:{type:'object', required:['n'], properties:{n:{type:'integer'}}}}); }`)
+	out, err := r.stop("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--json", "--babysitter", r.babysitter)
+	require.NoError(t, err, out)
+	var report struct{ Queued []string }
+	require.NoError(t, json.Unmarshal([]byte(out), &report))
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--text", "five"}, "does not match the task's schema"},
+		{[]string{"--value-file", "no"}, "read the result"},
+		{nil, "a result is one of"},
+	} {
+		out, err := r.stop(append([]string{"result", "--inbox", r.inbox, report.Queued[0]}, c.args...)...)
+		require.Error(t, err)
+		assert.Contains(t, out, c.says)
+	}
+	out, err = r.stop("result", "--inbox", r.inbox, "NO-SUCH-EFFECT", "--text", "x")
+	require.Error(t, err)
+	assert.Contains(t, out, "none of the runs of this inbox has it")
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "v.json"), []byte(`{"n":5}`), 0o600))
+	out, err = r.stop("result", "--inbox", r.inbox, report.Queued[0], "--value-file", "v.json")
+	require.NoError(t, err, out)
+	out, err = r.stop("result", "--inbox", r.inbox, report.Queued[0], "--value-file", "v.json")
+	require.Error(t, err)
+	assert.Contains(t, out, "resolved_ok")
+	r.mute = func(string) bool { return true }
+	r.drive()
+	assert.Equal(t, `{"n":5}`, r.output())
+}
+
+// Entries of others keep their place, and two runs share an inbox.
+func TestRunsShareAnInbox(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) {
+  const a = await ctx.task(agent, {q:'a'}); const b = await ctx.task(agent, {q:'b'}); return [a,b].length; }`)
+	r.babysit("run:create", "--harness", "custom", "--process-id", "p", "--entry", "p.mjs#process", "--run-id", "r2", "--json")
+	for _, text := range []string{"by hand 1", "by hand 2"} {
+		out, err := r.stop("send", "--inbox", r.inbox, text)
+		require.NoError(t, err, out)
+	}
+	r.drive("--run", filepath.Join(filepath.Dir(r.run), "r2"))
+	assert.Equal(t, []string{"begin", "by hand 1", "by hand 2"}, r.texts[:3])
+	assert.Len(t, r.texts, 3+2*3)
+	assert.Equal(t, "completed", r.state())
+	r.run = filepath.Join(filepath.Dir(r.run), "r2")
+	assert.Equal(t, "completed", r.state())
+}
+
+// Steps taken side by side give each effect one entry.
+func TestStepsSideBySide(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) {
+  return await ctx.parallel.map([...Array(30).keys()], (n) => ctx.task(agent, {q:'n'+n})); }`)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			out, err := r.stop("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)
+			assert.NoError(t, err, out)
+		})
+	}
+	wg.Wait()
+	raw, err := os.ReadFile(r.inbox)
+	require.NoError(t, err)
+	assert.Equal(t, 30, strings.Count(string(raw), "\n"))
 }

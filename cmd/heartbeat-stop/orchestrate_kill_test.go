@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/agent"
+)
+
+// killedRuns is how many runs are driven under kills; HEARTBEAT_KILLED_RUNS says
+// otherwise.
+const killedRuns = 6
+
+// TestRunsUnderKills kills the hook, babysitter's command, the verb that hands a
+// result over, or the whole session, at random moments, and starts the next session.
+// Every run is completed, and each effect has one result.
+func TestRunsUnderKills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute: left out with -short")
+	}
+	n := killedRuns
+	if text := os.Getenv("HEARTBEAT_KILLED_RUNS"); text != "" {
+		var err error
+		n, err = strconv.Atoi(text)
+		require.NoError(t, err)
+	}
+	for i := range n {
+		t.Run(strconv.Itoa(i), func(t *testing.T) { // not side by side: nothing would ever be killed early
+			r := newRunRig(t, `export async function process(inputs, ctx) {
+  const all = []; for (let i = 0; i < 10; i++) all.push(await ctx.task(i % 2 ? odd : agent, {q:'step'+i})); return all.length; }`)
+			random := rand.New(rand.NewPCG(uint64(i), 0))
+			sessions := 0
+			for deadline := time.Now().Add(3 * time.Minute); r.status() != "completed"; sessions++ {
+				require.True(t, time.Now().Before(deadline), "not completed after %d sessions", sessions)
+				r.session(random)
+			}
+			r.drive("--on-orphan", "retry", "--max-attempts", "99")
+			assert.Equal(t, "completed", r.state())
+			assert.Equal(t, "10", r.output())
+			r.eachOnce(10)
+			t.Logf("%d sessions", sessions)
+		})
+	}
+}
+
+// status is what the CLI says of the run, or "" where that was killed.
+func (r *runRig) status() string {
+	raw, err := os.ReadFile(filepath.Join(r.run, "state", "output.json"))
+	if err == nil && strings.TrimSpace(string(raw)) == "10" {
+		return "completed"
+	}
+	return ""
+}
+
+// session works until something of it is killed, or the stop is approved.
+func (r *runRig) session(random *rand.Rand) {
+	mark := fmt.Sprintf("HEARTBEAT_TEST_MARK=%d", random.Uint64())
+	ctx, stop := context.WithCancel(context.Background())
+	var once sync.WaitGroup
+	once.Go(func() {
+		select {
+		case <-time.After(time.Duration(random.IntN(4000)) * time.Millisecond):
+		case <-ctx.Done():
+			return
+		}
+		if random.IntN(3) == 0 {
+			stop() // the whole session
+			return
+		}
+		if all := marked(mark); len(all) > 0 {
+			_ = syscall.Kill(all[random.IntN(len(all))], syscall.SIGKILL) // it may have ended
+		}
+	})
+	a := &agent.Agent{
+		Hook: []string{r.hook, "--inbox", r.inbox, "--run", r.run, "--babysitter", r.babysitter, "--on-orphan", "retry", "--max-attempts", "99"},
+		Env:  append(os.Environ(), "CLAUDE_PID=", mark), Answer: func(text string) string { return r.obeyKilled(text, mark) },
+		Transcript: filepath.Join(r.dir, "transcript.jsonl"),
+	}
+	_ = a.Run(ctx, "begin") // it may be killed
+	stop()
+	once.Wait()
+	for _, pid := range marked(mark) {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // what is left of the session
+	}
+}
+
+// marked are the processes with that in their environment.
+func marked(mark string) (all []int) {
+	paths, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well-formed
+	for _, path := range paths {
+		environ, err := os.ReadFile(path)
+		pid, notOne := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err == nil && notOne == nil && pid != os.Getpid() && bytes.Contains(environ, []byte(mark)) {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+// eachOnce checks that so many effects were asked for, and each has one result.
+func (r *runRig) eachOnce(n int) {
+	r.t.Helper()
+	var list struct {
+		Tasks []struct{ EffectID, Status string }
+	}
+	require.NoError(r.t, json.Unmarshal([]byte(r.babysit("task:list", r.run, "--json")), &list))
+	assert.Len(r.t, list.Tasks, n)
+	for _, task := range list.Tasks {
+		assert.Equal(r.t, "resolved_ok", task.Status, task.EffectID)
+	}
+	var log struct {
+		Events []struct {
+			Type string
+			Data struct{ EffectID string }
+		}
+	}
+	require.NoError(r.t, json.Unmarshal([]byte(r.babysit("run:events", r.run, "--json", "--filter-type", "EFFECT_RESOLVED")), &log))
+	assert.Len(r.t, log.Events, n, "each effect has one result")
+}
