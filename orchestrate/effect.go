@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"heartbeat/inbox"
 	"heartbeat/orchestrate/babysitter"
@@ -22,6 +23,9 @@ func (s *step) see(ctx context.Context, w want) (m *inbox.Message, posted bool, 
 	switch {
 	case w.Kind == kindSleep:
 		posted, err = s.sleep(ctx, w)
+		return nil, posted, err
+	case slices.Contains(s.Execute, w.Kind):
+		posted, err = s.execute(ctx, w)
 		return nil, posted, err
 	case w.Kind == kindBreakpoint && s.Breakpoints != Ask:
 		posted, err = s.question(ctx, w)

@@ -54,6 +54,9 @@ type Bridge struct {
 	Breakpoints  Breakpoints // Hold if empty
 	RejectReason string
 	OnUnresolved Unresolved // PostError if empty
+	// Execute are the kinds of effects that the step itself carries out: node and
+	// shell are possible.
+	Execute []string
 	// MaxAttempts bounds how often a failed run is tried again, and a proof asked for;
 	// 3 if 0.
 	MaxAttempts int

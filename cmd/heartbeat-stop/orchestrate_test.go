@@ -349,3 +349,17 @@ func TestStepsSideBySide(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 30, strings.Count(string(raw), "\n"))
 }
+
+// Commands may be carried out without the agent.
+func TestRunExecutes(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) {
+  const ok = await ctx.task(shell, {q:'echo "$((40+2))"; echo aside >&2'});
+  let failed; try { await ctx.task(shell, {q:'echo no; exit 3'}); } catch (e) { if (/Pending|Requested/.test(e.name)) throw e; failed = [e.message, e.data.exitCode, e.data.stdout]; }
+  const js = await ctx.task(node, {q:'it'});
+  return [ok, failed, js]; }`)
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "x.js"), []byte(`console.log('node did ' + process.argv[2])`), 0o600))
+	r.drive("--execute", "shell,node")
+	assert.Equal(t, "completed", r.state())
+	assert.Equal(t, `["42\n",["itendedwithstatus3,andnot0",3,"no\n"],"nodedidit\n"]`, r.output())
+	assert.Len(t, r.texts, 2, "begin, and the end")
+}

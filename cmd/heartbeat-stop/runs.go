@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ type runFlags struct {
 	onUnresolved  string
 	maxIterations int
 	maxIdle       int
+	execute       []string
 }
 
 // defaultMaxIdle is how often in a row a process may be run without getting on.
@@ -39,6 +41,7 @@ func (r *runFlags) add(f *pflag.FlagSet) {
 	f.Var(cli.Choice(&r.breakpoints, string(orchestrate.Ask), string(orchestrate.Hold), string(orchestrate.Reject)), "breakpoints", "what becomes of a run's question to a person: the agent asks, it waits for `breakpoint approve`, or it is rejected")
 	f.StringVar(&r.rejectReason, "reject-reason", "nobody is there to approve it", "with --breakpoints reject: what the run is told")
 	f.Var(cli.Choice(&r.onUnresolved, string(orchestrate.PostError), string(orchestrate.Leave)), "on-unresolved", "what becomes of an effect whose entry was set aside")
+	f.StringSliceVar(&r.execute, "execute", nil, "`kinds` of effects to carry out here in place of the agent: node, shell")
 	f.IntVar(&r.maxIterations, "max-iterations", 256, "how often a run's process is run (0: no limit)")
 	f.IntVar(&r.maxIdle, "max-idle", defaultMaxIdle, "how often in a row without the run getting on (0: no limit)")
 }
@@ -71,6 +74,8 @@ func (r *runFlags) check() error {
 		return fmt.Errorf("--max-iterations is %d: it must be 0 or more", r.maxIterations)
 	case r.maxIdle < 0:
 		return fmt.Errorf("--max-idle is %d: it must be 0 or more", r.maxIdle)
+	case slices.ContainsFunc(r.execute, func(kind string) bool { return kind != "node" && kind != "shell" }):
+		return fmt.Errorf("--execute %s: node and shell can be carried out here", strings.Join(r.execute, ","))
 	case strings.TrimSpace(r.command) == "":
 		return errors.New("--babysitter is empty: name a command")
 	}
@@ -110,6 +115,7 @@ func (r *runFlags) bridgeWith(box *inbox.Inbox, of orchestrate.Driver, note func
 		Box: box, Run: opened, Program: self, Command: of.Command, CLI: &babysitter.CLI{Command: of.Command, Note: note},
 		Breakpoints: orchestrate.Breakpoints(r.breakpoints), RejectReason: r.rejectReason,
 		OnUnresolved: orchestrate.Unresolved(r.onUnresolved), MaxSteps: r.maxIterations, MaxIdle: r.maxIdle,
+		Execute: r.execute,
 	}, nil
 }
 
