@@ -17,10 +17,9 @@ import (
 
 // ledger is what a bridge remembers of a run, so that it need not look again.
 type ledger struct {
-	Run string `json:"run_id"`
-	Dir string `json:"run_dir"`
-	// Command is how babysitter is called, for verbs that are about one effect.
-	Command []string `json:"command,omitempty"`
+	Run     string  `json:"run_id"`
+	Dir     string  `json:"run_dir"`
+	Options Options `json:"options"`
 	// Head is the journal's last event as the process was run last, and Wants what it
 	// then waited for. Nothing else can be wanted before the journal grows.
 	Head     int              `json:"head_seq"`

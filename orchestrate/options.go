@@ -40,31 +40,36 @@ type Writer interface {
 	PostError(ctx context.Context, runDir, effectID string, failure babysitter.Failure, with babysitter.Attachments) error
 }
 
+// Options say how a run is driven. They are kept in its ledger, so that whoever
+// takes a step besides does it likewise.
+type Options struct {
+	// Command is how babysitter is called.
+	Command      []string    `json:"command,omitempty"`
+	Breakpoints  Breakpoints `json:"breakpoints,omitempty"` // Hold if empty
+	RejectReason string      `json:"reject_reason,omitempty"`
+	OnUnresolved Unresolved  `json:"on_unresolved,omitempty"` // PostError if empty
+	// Execute are the kinds of effects that the step itself carries out: node and
+	// shell are possible.
+	Execute []string `json:"execute,omitempty"`
+	// MaxAttempts bounds how often a failed run is tried again, and a proof asked for;
+	// 3 if 0.
+	MaxAttempts int `json:"max_attempts,omitempty"`
+	// MaxSteps bounds how often the process is run, 0 for not at all.
+	MaxSteps int `json:"max_steps,omitempty"`
+	// MaxIdle is how often in a row the process may be run without the run getting
+	// on, before the bridge gives up on it; 0 is never.
+	MaxIdle int `json:"max_idle,omitempty"`
+}
+
 // Bridge carries what one run asks for to one inbox.
 type Bridge struct {
 	Box *inbox.Inbox
 	Run *run.Run
 	CLI Writer
-	// Command is how babysitter is called, to be remembered with the run.
-	Command []string
+	Options
 	// Program is what the agent is told to hand results over with; heartbeat-stop if
 	// empty.
 	Program string
-
-	Breakpoints  Breakpoints // Hold if empty
-	RejectReason string
-	OnUnresolved Unresolved // PostError if empty
-	// Execute are the kinds of effects that the step itself carries out: node and
-	// shell are possible.
-	Execute []string
-	// MaxAttempts bounds how often a failed run is tried again, and a proof asked for;
-	// 3 if 0.
-	MaxAttempts int
-	// MaxSteps bounds how often the process is run, 0 for not at all.
-	MaxSteps int
-	// MaxIdle is how often in a row the process may be run without the run getting
-	// on, before the bridge gives up on it; 0 is never.
-	MaxIdle int
 	Now     func() time.Time // time.Now if nil
 }
 

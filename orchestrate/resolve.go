@@ -53,8 +53,8 @@ func EffectOf(name string) string {
 
 // Driver is a run that was driven by way of an inbox.
 type Driver struct {
-	Dir     string
-	Command []string // how babysitter is called
+	Dir string
+	Options
 }
 
 // Driven are the runs that were driven by way of an inbox.
@@ -67,7 +67,7 @@ func Driven(box *inbox.Inbox) (all []Driver, err error) {
 		var l ledger
 		text, err := os.ReadFile(filepath.Join(box.Dir(), n.Name()))
 		if err == nil && json.Unmarshal(text, &l) == nil && l.Dir != "" {
-			all = append(all, Driver{l.Dir, l.Command})
+			all = append(all, Driver{l.Dir, l.Options})
 		}
 	}
 	return all, err

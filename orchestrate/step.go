@@ -30,7 +30,7 @@ func (b *Bridge) Step(ctx context.Context) (report Report, err error) {
 	if err != nil {
 		return report, err
 	}
-	l.Command = b.Command
+	l.Options = b.Options
 	s := &step{Bridge: b, ledger: l, report: Report{Run: b.Run.ID(), Dir: b.Run.Dir()}}
 	err = s.take(ctx)
 	if saveErr := b.save(l); saveErr != nil {

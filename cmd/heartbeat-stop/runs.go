@@ -56,16 +56,24 @@ func (r *runFlags) addPlace(f *pflag.FlagSet) {
 	r.addCommand(f)
 }
 
-// driven are the runs that the flags name, or else those that the inbox has driven,
-// with the command that they were driven with.
+// driven are the runs that the flags name, or else those that the inbox has driven.
+// One that it has driven goes on as it was.
 func (r *runFlags) driven(box *inbox.Inbox) (all []orchestrate.Driver, named bool, err error) {
+	known, err := orchestrate.Driven(box)
+	if err != nil || len(r.dirs) == 0 {
+		return known, false, err
+	}
 	for _, dir := range r.dirs {
-		all = append(all, orchestrate.Driver{Dir: dir, Command: strings.Fields(r.command)})
+		if dir, err = filepath.Abs(dir); err != nil {
+			return nil, true, err
+		}
+		of := orchestrate.Driver{Dir: dir, Options: r.options()}
+		if i := slices.IndexFunc(known, func(d orchestrate.Driver) bool { return d.Dir == dir }); i >= 0 {
+			of = known[i]
+		}
+		all = append(all, of)
 	}
-	if len(all) == 0 {
-		all, err = orchestrate.Driven(box)
-	}
-	return all, len(r.dirs) > 0, err
+	return all, true, nil
 }
 
 func (r *runFlags) check() error {
@@ -95,7 +103,7 @@ func (r *runFlags) bridges(box *inbox.Inbox, note func(string, ...any)) (all []*
 }
 
 func (r *runFlags) bridge(box *inbox.Inbox, dir string, note func(string, ...any)) (*orchestrate.Bridge, error) {
-	return r.bridgeWith(box, orchestrate.Driver{Dir: dir, Command: strings.Fields(r.command)}, note)
+	return r.bridgeWith(box, orchestrate.Driver{Dir: dir, Options: r.options()}, note)
 }
 
 func (r *runFlags) bridgeWith(box *inbox.Inbox, of orchestrate.Driver, note func(string, ...any)) (*orchestrate.Bridge, error) {
@@ -112,11 +120,15 @@ func (r *runFlags) bridgeWith(box *inbox.Inbox, of orchestrate.Driver, note func
 		return nil, fmt.Errorf("find this command's own path: %w", err)
 	}
 	return &orchestrate.Bridge{
-		Box: box, Run: opened, Program: self, Command: of.Command, CLI: &babysitter.CLI{Command: of.Command, Note: note},
-		Breakpoints: orchestrate.Breakpoints(r.breakpoints), RejectReason: r.rejectReason,
-		OnUnresolved: orchestrate.Unresolved(r.onUnresolved), MaxSteps: r.maxIterations, MaxIdle: r.maxIdle,
-		Execute: r.execute,
+		Box: box, Run: opened, Program: self, CLI: &babysitter.CLI{Command: of.Command, Note: note}, Options: of.Options,
 	}, nil
+}
+
+func (r *runFlags) options() orchestrate.Options {
+	return orchestrate.Options{
+		Command: strings.Fields(r.command), Breakpoints: orchestrate.Breakpoints(r.breakpoints), RejectReason: r.rejectReason,
+		OnUnresolved: orchestrate.Unresolved(r.onUnresolved), Execute: r.execute, MaxSteps: r.maxIterations, MaxIdle: r.maxIdle,
+	}
 }
 
 // shortSleep is how long a hook waits for a run's sleep to be over.

@@ -19,9 +19,9 @@ func breakpointVerb() verb {
 		args:  "list|approve|reject [EFFECT]",
 		words: []string{"list", "approve", "reject"},
 		short: "answer the questions that babysitter runs have for a person",
-		long: `Show the breakpoints that runs of this inbox wait at, or answer one: the run goes
-on with the next step of its hook, or of orchestrate. A rejection is an answer, and
-no error.
+		long: `Show the breakpoints that runs of this inbox wait at, or answer one: the run then
+goes on, and what it asks for next is in the inbox. A rejection is an answer, and no
+error.
 
 Exit status: 0 shown, or answered; 1 not.`,
 		example: `heartbeat-stop breakpoint list --inbox work/inbox.jsonl
@@ -97,5 +97,11 @@ func (i *inboxFlags) answerBreakpoint(r *runFlags, effect string, a orchestrate.
 	if err := b.Answer(context.Background(), effect, a); err != nil {
 		return err
 	}
-	return i.print(s, a, "answered "+effect)
+	// Its next entries are in the inbox then, which wakes who waits there.
+	report, err := b.Step(context.Background())
+	if err != nil {
+		s.note("the answer is posted; the step behind it was not taken: %v", err)
+		return i.print(s, a, "answered "+effect)
+	}
+	return i.print(s, a, "answered "+effect+"; "+stepSentence(report))
 }
