@@ -2,9 +2,9 @@ package run
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"hash"
 	"hash/crc32"
 	"strconv"
 	"strings"
@@ -26,21 +26,22 @@ import (
 // are those in it, no name in the directory changed since it was listed, and
 // nothing is read. That needs the directory to have stood still for a grain
 // before it was listed, as otherwise a further change may have left the same
-// stamp. Where they are not, the directory is listed; the names of the events
-// that went into the cache must be there exactly, first, and in order, and then
-// only what is behind them is read. A ULID is given out once, so another
-// journal, a repaired, renumbered or shortened one, has other names.
+// stamp. Where they are not, the directory is listed; the files of the events
+// that went into the cache must be there exactly, first, in order and with the
+// stamps that they had, and then only what is behind them is read. A ULID is
+// given out once, so another journal, a repaired, renumbered or shortened one,
+// has other names.
 //
-// What this does not see is an older event that was edited in place, which
-// babysitter never does. Babysitter itself reads everything on each call, and says
-// so then.
+// What this does not see at once is an older event that was edited in place, by
+// way of the same file: that shows with the next change in the directory.
+// Babysitter never does that, and reads everything on each call itself.
 type cache struct {
 	index
 	folderStamp string
 	young       bool
 	last        string // name of the last event's file
 	lastStamp   string
-	names       string // digest of the names of all events
+	files       string // digest of the names and stamps of all events
 }
 
 const format = "heartbeat-run-cache-1 "
@@ -50,22 +51,32 @@ func (c *cache) isCurrent(f *folder) bool {
 	return c != nil && !c.young && c.folderStamp == f.stamp && c.lastStamp == fileStamp(f.fd, c.last)
 }
 
-// before is the index to go on from: the cache's, if its events are the first of
-// these, and an empty one otherwise.
-func (c *cache) before(names []string) *index {
-	if c == nil || c.seq > len(names) || digestOfNames(names[:c.seq]) != c.names {
+// before is the index to go on from: the cache's, if its events are those of these
+// files, and an empty one otherwise.
+func (c *cache) before(files *digester) *index {
+	if c == nil || c.seq > len(files.names) || files.digest(c.seq) != c.files {
 		return &index{}
 	}
 	return &c.index
 }
 
-func digestOfNames(names []string) string {
-	h := sha256.New()
-	for _, n := range names {
-		h.Write([]byte(n))
-		h.Write([]byte{'\n'})
+// digester sums up the files of a folder, each of which it looks at once.
+type digester struct {
+	folder *folder
+	names  []string
+	sum    hash.Hash
+	done   int
+	line   []byte
+}
+
+// digest is that of the first n files; n must not go down.
+func (d *digester) digest(n int) string {
+	for _, name := range d.names[d.done:n] {
+		d.line = append(append(append(d.line[:0], name...), 0), fileStamp(d.folder.fd, name)...)
+		d.sum.Write(d.line)
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	d.done = n
+	return hex.EncodeToString(d.sum.Sum(nil))
 }
 
 // readCache gives nil for a cache that is not there, or of no use.
@@ -164,7 +175,7 @@ func parseCache(text []byte, id string) (*cache, error) {
 		return nil, errBroken
 	}
 	c := &cache{
-		folderStamp: m.String("folder"), young: m.Bool("young"), last: m.String("last"), lastStamp: m.String("last_stamp"), names: m.String("names"),
+		folderStamp: m.String("folder"), young: m.Bool("young"), last: m.String("last"), lastStamp: m.String("last_stamp"), files: m.String("files"),
 		index: index{seq: int(m.Int("seq")), life: m.String("life"), ok: int(m.Int("ok")), failed: int(m.Int("error"))},
 	}
 	for _, e := range gjson.ParseBytes(m.Raw("pending")).Array() {
@@ -206,20 +217,18 @@ func checksum(text []byte) string {
 	return strconv.FormatUint(uint64(crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli))), 16)
 }
 
-// writeCache is best effort: without a cache the next look takes longer. It may
-// race with another, and then one is left, or what the checksum refuses.
-func writeCache(path, id string, f *folder, names []string, x *index) {
-	if path == "" {
-		return
-	}
-	c := cache{index: *x, folderStamp: f.stamp, young: f.young, names: digestOfNames(names)}
-	if len(names) > 0 {
-		c.last = names[len(names)-1]
+// newCache is one without its index: all stamps are taken before the files are read.
+func newCache(f *folder, files *digester) *cache {
+	c := &cache{folderStamp: f.stamp, young: f.young, files: files.digest(len(files.names))}
+	if n := len(files.names); n > 0 {
+		c.last = files.names[n-1]
 		c.lastStamp = fileStamp(f.fd, c.last)
 	}
-	_ = disk.Publish(path, c.text(id), false)
+	return c
 }
 
+// text is the cache as it is published. Two that publish at once leave one of
+// theirs, or what the checksums refuse.
 func (c *cache) text(id string) []byte {
 	var o flat.Object
 	o.String("run", id)
@@ -227,7 +236,7 @@ func (c *cache) text(id string) []byte {
 	o.Bool("young", c.young)
 	o.String("last", c.last)
 	o.String("last_stamp", c.lastStamp)
-	o.String("names", c.names)
+	o.String("files", c.files)
 	o.Int("seq", int64(c.seq))
 	o.String("life", c.life)
 	o.Int("ok", int64(c.ok))

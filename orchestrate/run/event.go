@@ -82,16 +82,17 @@ func (e event) reference(name string) (string, error) {
 // effect reads an EFFECT_REQUESTED.
 func (e event) effect() (Effect, error) {
 	x := Effect{Seq: e.seq, RequestedAt: e.at}
-	for name, to := range map[string]*string{
-		"effectId": &x.ID, "invocationKey": &x.InvocationKey, "stepId": &x.StepID, "taskId": &x.TaskID, "taskDefRef": &x.TaskDefRef,
+	var err error
+	for _, f := range []struct {
+		name string
+		to   *string
+	}{
+		{"effectId", &x.ID}, {"invocationKey", &x.InvocationKey}, {"stepId", &x.StepID}, {"taskId", &x.TaskID}, {"taskDefRef", &x.TaskDefRef},
 	} {
-		s, err := e.field(name)
-		if err != nil {
+		if *f.to, err = e.field(f.name); err != nil {
 			return x, err
 		}
-		*to = s
 	}
-	var err error
 	if x.InputsRef, err = e.reference("inputsRef"); err != nil {
 		return x, err
 	}

@@ -1,10 +1,13 @@
 package run
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"time"
+
+	"heartbeat/internal/disk"
 )
 
 // A journal that changes while it is looked at is looked at again; and there is
@@ -42,22 +45,36 @@ func (r *Run) explain(err error) error {
 }
 
 // look reads the journal as it is now, as little of it as it can.
-func (r *Run) look(cache string) (*index, error) {
+func (r *Run) look(path string) (*index, error) {
 	f, err := openFolder(r.dir)
 	if err != nil {
 		return nil, err
 	}
 	defer f.close()
-	c := readCache(cache, r.id)
+	if path == "" {
+		names, err := f.names()
+		if err != nil {
+			return nil, err
+		}
+		x := &index{}
+		return x, x.extend(f, names)
+	}
+	c := readCache(path, r.id)
 	if c.isCurrent(f) {
 		return &c.index, nil
 	}
+	return r.goOn(f, c, path)
+}
+
+// goOn reads what a cache does not have, and writes another.
+func (r *Run) goOn(f *folder, c *cache, path string) (*index, error) {
 	names, err := f.names()
 	if err != nil {
 		return nil, err
 	}
-	x := c.before(names)
-	more := len(names) - x.seq
+	files := &digester{folder: f, names: names, sum: sha256.New()}
+	x := c.before(files)
+	next, more := newCache(f, files), len(names)-x.seq
 	if x.load() != nil || x.extend(f, names) != nil {
 		x, more = &index{}, len(names) // what is wrong, the journal alone is to say
 		if err := x.extend(f, names); err != nil {
@@ -65,7 +82,8 @@ func (r *Run) look(cache string) (*index, error) {
 		}
 	}
 	if !f.young || more > few {
-		writeCache(cache, r.id, f, names, x)
+		next.index = *x
+		_ = disk.Publish(path, next.text(r.id), false) // best effort: without it, the next look takes longer
 	}
 	return x, nil
 }

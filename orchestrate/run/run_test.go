@@ -31,7 +31,7 @@ func TestOpen(t *testing.T) {
 	assert.Equal(t, "2026-11-21T20:25:47.954Z", r.CreatedAt().Format("2006-01-02T15:04:05.999Z07:00"))
 }
 
-func TestOpenDefaults(t *testing.T) {
+func TestOpenWithoutProof(t *testing.T) {
 	r, err := run.Open(write(t, `{"runId":"r1","layoutVersion":"2026.01-storage-preview"}`))
 	require.NoError(t, err)
 	assert.Equal(t, "r1", r.ProcessID())

@@ -1,7 +1,8 @@
 package run
 
 import (
-	"strconv"
+	"encoding/binary"
+	"encoding/hex"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -9,7 +10,7 @@ import (
 
 // grain is the coarsest unit in which file systems in use count the times of
 // files. Two changes within it may leave the same time.
-const grain = 2 * time.Second
+var grain = 2 * time.Second
 
 // stampOf is what the inode of a directory says as long as no name in it changes,
 // and young, whether one more change might say the same.
@@ -32,9 +33,9 @@ func fileStamp(dir int, name string) string {
 }
 
 func stampText(st *unix.Stat_t) string {
-	b := make([]byte, 0, 80)
-	for _, n := range []int64{int64(st.Dev), int64(st.Ino), st.Size, st.Mtim.Nano(), st.Ctim.Nano()} {
-		b = append(strconv.AppendInt(b, n, 10), '-')
+	var b [40]byte
+	for i, n := range [...]uint64{uint64(st.Dev), st.Ino, uint64(st.Size), uint64(st.Mtim.Nano()), uint64(st.Ctim.Nano())} {
+		binary.BigEndian.PutUint64(b[8*i:], n)
 	}
-	return string(b)
+	return hex.EncodeToString(b[:])
 }
