@@ -2,9 +2,9 @@ package run
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"hash"
 	"hash/crc32"
 	"strconv"
 	"strings"
@@ -27,21 +27,22 @@ import (
 // nothing is read. That needs the directory to have stood still for a grain
 // before it was listed, as otherwise a further change may have left the same
 // stamp. Where they are not, the directory is listed; the files of the events
-// that went into the cache must be there exactly, first, in order and with the
-// stamps that they had, and then only what is behind them is read. A ULID is
-// given out once, so another journal, a repaired, renumbered or shortened one,
-// has other names.
+// that went into the cache must be there exactly, first and in order, the later of
+// them with the stamps that they had, and then only what is behind them is read.
+// A ULID is given out once, so another journal, a repaired, renumbered or
+// shortened one, has other names.
 //
 // What this does not see at once is an older event that was edited in place, by
-// way of the same file: that shows with the next change in the directory.
-// Babysitter never does that, and reads everything on each call itself.
+// way of the same file. That shows with the next change in the directory, or, if
+// a thousand events came after it, not at all. Babysitter never does that, and
+// reads everything on each call itself.
 type cache struct {
 	index
 	folderStamp string
 	young       bool
 	last        string // name of the last event's file
 	lastStamp   string
-	files       string // digest of the names and stamps of all events
+	files       string // digest of the names of all events, and the stamps of the last
 }
 
 const format = "heartbeat-run-cache-1 "
@@ -60,23 +61,38 @@ func (c *cache) before(files *digester) *index {
 	return &c.index
 }
 
+// watched is of how many events, the last ones, a cache has the stamps. A bound
+// keeps it cheap where the journal is long.
+const watched = 1000
+
 // digester sums up the files of a folder, each of which it looks at once.
 type digester struct {
 	folder *folder
 	names  []string
-	sum    hash.Hash
-	done   int
-	line   []byte
+	stamps map[string]string
 }
 
-// digest is that of the first n files; n must not go down.
+// digest is that of the first n files.
 func (d *digester) digest(n int) string {
-	for _, name := range d.names[d.done:n] {
-		d.line = append(append(append(d.line[:0], name...), 0), fileStamp(d.folder.fd, name)...)
-		d.sum.Write(d.line)
+	sum := sha256.New()
+	var line []byte
+	for i, name := range d.names[:n] {
+		line = append(append(line[:0], name...), '\n')
+		if i >= n-watched {
+			line = append(line, d.stamp(name)...)
+		}
+		sum.Write(line)
 	}
-	d.done = n
-	return hex.EncodeToString(d.sum.Sum(nil))
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+func (d *digester) stamp(name string) string {
+	s, known := d.stamps[name]
+	if !known {
+		s = fileStamp(d.folder.fd, name)
+		d.stamps[name] = s
+	}
+	return s
 }
 
 // readCache gives nil for a cache that is not there, or of no use.

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -72,7 +71,7 @@ func (r *Run) goOn(f *folder, c *cache, path string) (*index, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := &digester{folder: f, names: names, sum: sha256.New()}
+	files := &digester{folder: f, names: names, stamps: map[string]string{}}
 	x := c.before(files)
 	next, more := newCache(f, files), len(names)-x.seq
 	if x.load() != nil || x.extend(f, names) != nil {
