@@ -104,7 +104,9 @@ func (c *CLI) ask(ctx context.Context, r request) (result, error) {
 	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
 	cmd.WaitDelay = letGo
 
-	if err := cmd.Start(); err != nil {
+	if err := cmd.Start(); ctx.Err() != nil && err != nil {
+		return result{}, givenUp(ctx, r.doing)
+	} else if err != nil {
 		return result{}, fmt.Errorf("%s: start %s: %w", r.doing, path, err)
 	}
 	var dismissing sync.WaitGroup
@@ -119,9 +121,13 @@ func (c *CLI) ask(ctx context.Context, r request) (result, error) {
 	out.stdout, _ = stdout.look()
 	out.stderr, _ = stderr.look()
 	if ctx.Err() != nil {
-		return out, fmt.Errorf("%s: given up: %w", r.doing, context.Cause(ctx))
+		return out, givenUp(ctx, r.doing)
 	}
 	return out, nil
+}
+
+func givenUp(ctx context.Context, doing string) error {
+	return fmt.Errorf("%s: given up: %w", doing, context.Cause(ctx))
 }
 
 // killGroup also ends what the CLI started. Its leader was not waited for, so the

@@ -19,7 +19,7 @@ var sayings = []struct {
 	{regexp.MustCompile(`ENOENT[^\n]*run\.json'|unable to read run metadata[^\n]*ENOENT`), ErrNoRun, ""},
 	{regexp.MustCompile(`is already resolved|is not requested \(status=resolved`), ErrResolved, ""},
 	{regexp.MustCompile(`^effect \S+ not found|Unknown effectId`), ErrUnknownEffect, ""},
-	{regexp.MustCompile(`Failed to parse journal|Journal (seq|sequence|ULID)|[Ii]nvalid (journal|ULID on journal)|Duplicate (effectId|invocation key) detected|` +
+	{regexp.MustCompile(`Failed to (parse|load) journal|Journal (seq|sequence|ULID)|[Ii]nvalid (journal|ULID on journal)|Duplicate (effectId|invocation key) detected|` +
 		`Malformed EFFECT_|Unknown EFFECT_RESOLVED status|EFFECT_RESOLVED references unknown|^Effect \S+ already resolved|ENOENT[^\n]*scandir[^\n]*/journal'`), ErrJournal,
 		": mend it with run:repair-journal, once nothing else works on the run"},
 	{regexp.MustCompile(`was not a function in`), ErrProcess,
@@ -74,17 +74,26 @@ func colon(s string) string {
 	return ": " + s
 }
 
+// thrown is the head of a stack.
+var thrown = regexp.MustCompile(`(?m)^[A-Za-z]*Error(: |\b).*$`)
+
+// staleLock is what the CLI says of a lock that a killed one left, and goes on.
+var staleLock = regexp.MustCompile(`(?m)^Stale lock detected: .*$`)
+
 // message is what the CLI itself had to say, of all that stands in the error output: an
-// object with name and message; what follows the command's name in brackets; or else
-// whatever there is.
+// object with name and message; what follows the command's name in brackets; the error
+// that ended the program; or else whatever there is.
 func message(command string, stderr []byte) string {
 	if said, ok := findError(stderr); ok {
 		return said
 	}
-	s := strings.TrimSpace(string(stderr))
+	s := strings.TrimSpace(staleLock.ReplaceAllString(string(stderr), ""))
 	if i := prefixAt(command, s); i >= 0 {
 		s = s[i+len(command)+2:]
 		return strings.TrimPrefix(strings.TrimSpace(s), "Error: ")
+	}
+	if uncaught := thrown.FindString(s); uncaught != "" {
+		return uncaught
 	}
 	return s
 }
@@ -116,7 +125,7 @@ func findError(stderr []byte) (string, bool) {
 // brief is a message as a part of a sentence.
 func brief(s string) string {
 	const most = 600
-	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "") + " …"
 	}

@@ -40,7 +40,7 @@ func (c *CLI) unlocked(ctx context.Context, r run, do func() error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("work on the run %s: given up: %w", r.dir, context.Cause(ctx))
+			return givenUp(ctx, "work on the run "+r.dir)
 		case <-time.After(again):
 		}
 	}

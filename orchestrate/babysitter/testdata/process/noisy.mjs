@@ -3,7 +3,7 @@ console.log('loading');
 export async function process(inputs, ctx) {
   console.log('{"status":"waiting"}');
   console.log({ status: 'waiting' });
-  setTimeout(() => console.log('{"status":"failed","reason":"late"}'), 50);
-  globalThis.process.stdout.write('unfinished line');
+  globalThis.process.stdout.write('an unfinished line');
+  globalThis.process.once('exit', () => console.log('{"status":"failed","reason":"late"}\n{'));
   return await ctx.task(task('greet'), {});
 }

@@ -1,4 +1,4 @@
-import { task } from './basic.mjs';
-export async function process(inputs, ctx) {
-  return await ctx.parallel.all([ctx.task(task('greet'), {})]);
+export async function process() {
+  Promise.reject(new Error('left alone'));
+  await new Promise((done) => setTimeout(done, 600_000));
 }

@@ -1,0 +1,107 @@
+package babysitter
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"path/filepath"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func anyIteration(a *iterateAnswer) bool { return a.isOf(run{}) }
+
+func TestAnswersAmongOtherThings(t *testing.T) {
+	const answer = `{"status":"failed","reason":"failed","metadata":{"runId":"r1"}}`
+	for name, output := range map[string]string{
+		"alone":           answer,
+		"between lines":   "before\n" + answer + "\nafter\n",
+		"behind a word":   "before " + answer + " after",
+		"behind a brace":  "{\n{ a: 1 }\n{\"a\"\n" + answer,
+		"behind objects":  strings.Repeat("{\"status\":\"waiting\"}\n", 5000) + answer,
+		"behind no JSON":  strings.Repeat("{\"a\":\n", 900) + "\n" + answer,
+		"in Windows form": "{ \r\n" + answer[1:] + "\r\n",
+	} {
+		a, ok := find([]byte(output), anyIteration)
+		require.True(t, ok, name)
+		assert.Equal(t, "r1", string(a.Metadata.RunID), name)
+	}
+	for _, output := range []string{"", "{", answer[:len(answer)-1], "[", `{"status":"odd","reason":"","metadata":{"runId":"r1"}}`, `{"status":"waiting","reason":"","metadata":{"runId":"r1"}}`} {
+		_, ok := find([]byte(output), anyIteration)
+		assert.False(t, ok, output)
+	}
+}
+
+func TestMembersOfAnyType(t *testing.T) {
+	a, ok := find([]byte(`{"status":"waiting","reason":1,"metadata":{"runId":"r1"},"nextActions":[
+		{"effectId":"E","label":{"a":1},"labels":[1,"b",null],"requestedAt":7,"inputsRef":null,"schedulerHints":{"sleepUntilEpochMs":"soon"}},
+		{"labels":"c","schedulerHints":null,"requestedAt":"2026-01-02T03:04:05.006Z"},{"schedulerHints":{"sleepUntilEpochMs":1e300}}]}`), anyIteration)
+	require.True(t, ok)
+	it := a.iteration()
+	require.Len(t, it.NextActions, 3)
+	assert.Equal(t, `{"a":1}`, it.NextActions[0].Label)
+	assert.Equal(t, []string{"1", "b", ""}, it.NextActions[0].Labels)
+	assert.True(t, it.NextActions[0].RequestedAt.IsZero())
+	assert.Equal(t, 6e6, float64(it.NextActions[1].RequestedAt.Nanosecond()))
+	assert.True(t, it.NextActions[2].SleepUntil.IsZero())
+}
+
+func TestEndOfLongOutput(t *testing.T) {
+	kept := &tail{limit: 1000}
+	for i := range 5000 {
+		_, err := kept.Write(bytes.Repeat([]byte{byte('a' + i%26)}, i%7))
+		require.NoError(t, err)
+	}
+	_, err := kept.Write([]byte("the end"))
+	require.NoError(t, err)
+	b, _ := kept.look()
+	assert.True(t, bytes.HasSuffix(b, []byte("the end")))
+	assert.LessOrEqual(t, len(b), 1000)
+	assert.GreaterOrEqual(t, len(b), 500)
+}
+
+func FuzzFind(f *testing.F) {
+	files, err := filepath.Glob("testdata/recorded/*.txtar")
+	require.NoError(f, err)
+	for _, file := range files {
+		a, err := txtar.ParseFile(file)
+		require.NoError(f, err)
+		f.Add(a.Files[0].Data, "noise")
+		f.Add(a.Files[1].Data, "{\"")
+	}
+	const answer = "{\n  \"status\": \"failed\",\n  \"reason\": \"failed\",\n  \"metadata\": {\"runId\": \"r1\"}\n}\n"
+	f.Fuzz(func(t *testing.T, output []byte, noise string) {
+		if a, ok := find(output, anyIteration); ok {
+			_ = a.iteration()
+		}
+		said := brief(message("run:iterate", output))
+		assert.True(t, utf8.ValidString(said))
+		assert.NotContains(t, said, "\n")
+		if strings.ContainsAny(noise, "{") {
+			return
+		}
+		a, ok := find([]byte(noise+answer+noise), anyIteration)
+		require.True(t, ok)
+		assert.Equal(t, Failed, a.Status)
+	})
+}
+
+func FuzzExplain(f *testing.F) {
+	files, err := filepath.Glob("testdata/recorded/*.txtar")
+	require.NoError(f, err)
+	for _, file := range files {
+		a, err := txtar.ParseFile(file)
+		require.NoError(f, err)
+		f.Add(a.Files[1].Data, 1)
+	}
+	f.Fuzz(func(t *testing.T, stderr []byte, code int) {
+		err := (&CLI{}).explain(request{doing: "iterate", command: "run:iterate"}, result{stderr: stderr, code: code})
+		require.Error(t, err)
+		assert.NotContains(t, err.Error(), "\n")
+		assert.Less(t, len(err.Error()), 2000)
+	})
+}

@@ -1,0 +1,123 @@
+package babysitter
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/require"
+)
+
+// The tests run themselves as the CLI, which then plays what the real one answered.
+func TestMain(m *testing.M) {
+	if script := os.Getenv("FAKE_BABYSITTER"); script != "" {
+		if err := play(script); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// play gives the answer that is next in the script.
+func play(script string) error {
+	n := 0
+	for {
+		call, err := os.OpenFile(filepath.Join(script, fmt.Sprint("call", n)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if os.IsExist(err) {
+			n++
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(call, strings.Join(os.Args[1:], " ")); err != nil {
+			return err
+		}
+		if _, err := io.Copy(call, os.Stdin); err != nil {
+			return err
+		}
+		break
+	}
+	answer, err := txtar.ParseFile(filepath.Join(script, fmt.Sprint("answer", n)))
+	if err != nil {
+		return err
+	}
+	files := map[string]string{}
+	for _, f := range answer.Files {
+		files[f.Name] = strings.ReplaceAll(string(f.Data), "@RUN@", os.Args[min(2, len(os.Args)-1)])
+	}
+	fmt.Print(files["stdout"])
+	fmt.Fprint(os.Stderr, files["stderr"])
+	status, err := strconv.Atoi(strings.TrimSpace(files["status"]))
+	if err != nil {
+		time.Sleep(time.Hour) // it stays
+	}
+	os.Exit(status)
+	return nil
+}
+
+// faked is a CLI that gives these answers, one after the other: names of recordings, or
+// txtar archives.
+type faked struct {
+	*CLI
+	heard
+	t      *testing.T
+	script string
+}
+
+// silence is the answer of a CLI that says nothing and stays.
+const silence = "-- status --\nstays\n"
+
+func fake(t *testing.T, answers ...string) *faked {
+	t.Helper()
+	f := &faked{t: t, script: t.TempDir()}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	f.CLI = &CLI{Command: []string{self}, Env: []string{"FAKE_BABYSITTER=" + f.script}, Note: f.heard.note, Patience: 4}
+	for i, answer := range answers {
+		if !strings.Contains(answer, "\n") {
+			b, err := os.ReadFile(filepath.Join("testdata", "recorded", answer+".txtar"))
+			require.NoError(t, err)
+			answer = string(b)
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(f.script, fmt.Sprint("answer", i)), []byte(answer), 0o600))
+	}
+	return f
+}
+
+// calls are the command lines that were run, each followed by its standard input.
+func (f *faked) calls() []string {
+	f.t.Helper()
+	var all []string
+	for n := 0; ; n++ {
+		b, err := os.ReadFile(filepath.Join(f.script, fmt.Sprint("call", n)))
+		if os.IsNotExist(err) {
+			return all
+		}
+		require.NoError(f.t, err)
+		all = append(all, string(b))
+	}
+}
+
+// recordedEffect is an effect in a recording.
+func recordedEffect(t *testing.T, recording string) string {
+	t.Helper()
+	a, err := txtar.ParseFile(filepath.Join("testdata", "recorded", recording+".txtar"))
+	require.NoError(t, err)
+	return strings.Fields(string(a.Comment))[3]
+}
+
+// emptyRun is what this package looks at in a run.
+func emptyRun(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), ".a5c", "runs", "r1")
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "journal"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "run.json"), []byte(`{"runId":"r1"}`), 0o600))
+	return dir
+}
