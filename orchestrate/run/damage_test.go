@@ -243,6 +243,7 @@ func TestDamageAgrees(t *testing.T) {
 	c := findCommand(t)
 	for what, d := range damages {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel()
 			r := recorded(t, "waiting")
 			d.do(t, journal(filepath.Join(r.Dir(), "journal")))
 			assert.Equal(t, d.refuse, !c.agree(t, r, filepath.Join(t.TempDir(), "cache")))
