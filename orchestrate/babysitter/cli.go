@@ -2,6 +2,7 @@ package babysitter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -55,6 +56,22 @@ func (c *CLI) wait() time.Duration {
 // out where it matters.
 func (c *CLI) Version(ctx context.Context) (string, error) {
 	asking := request{doing: "ask the babysitter CLI for its version", command: "version", timeout: versionTimeout}
+	version, err := c.askVersion(ctx, asking)
+	if errors.Is(err, ErrTimeout) { // node may have had to be read from a slow disk
+		asking.timeout *= longer
+		version, err = c.askVersion(ctx, asking)
+	}
+	if err != nil {
+		return "", err
+	}
+	if version != Measured {
+		c.note("the babysitter CLI (%s) is version %s, and heartbeat was measured with %s: should runs go wrong, install that: %s",
+			c.shown(), version, Measured, Install)
+	}
+	return version, nil
+}
+
+func (c *CLI) askVersion(ctx context.Context, asking request) (string, error) {
 	out, err := c.ask(ctx, asking)
 	if err != nil {
 		return "", err
@@ -62,10 +79,6 @@ func (c *CLI) Version(ctx context.Context) (string, error) {
 	version, ok := findVersion(out.stdout)
 	if !ok {
 		return "", c.explain(asking, out)
-	}
-	if version != Measured {
-		c.note("the babysitter CLI (%s) is version %s, and heartbeat was measured with %s: should runs go wrong, install that: %s",
-			c.shown(), version, Measured, Install)
 	}
 	return version, nil
 }

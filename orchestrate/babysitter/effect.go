@@ -29,7 +29,7 @@ type Effect struct {
 // Effects lists all effects of a run in the order of their requests, orphans
 // included: to know what a run waits for, iterate.
 func (c *CLI) Effects(ctx context.Context, runDir string) ([]Effect, error) {
-	r, err := runIn(runDir)
+	r, err := lookAt(runDir)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -91,19 +92,8 @@ func (c *CLI) ask(ctx context.Context, r request) (result, error) {
 	defer stop(nil)
 
 	stdout, stderr := &tail{limit: outputLimit}, &tail{limit: errorLimit}
-	cmd := exec.CommandContext(bounded, path, append(append(c.command()[1:len(c.command()):len(c.command())], r.command), r.args...)...)
-	cmd.Env, cmd.Dir = c.environment(), r.dir
-	if c.Dir != "" {
-		cmd.Dir = c.Dir
-	}
-	if r.stdin != nil {
-		cmd.Stdin = bytes.NewReader(r.stdin)
-	}
+	cmd := c.prepare(bounded, path, r)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
-	cmd.WaitDelay = letGo
-
 	if err := cmd.Start(); ctx.Err() != nil && err != nil {
 		return result{}, givenUp(ctx, r.doing)
 	} else if err != nil {
@@ -124,6 +114,23 @@ func (c *CLI) ask(ctx context.Context, r request) (result, error) {
 		return out, givenUp(ctx, r.doing)
 	}
 	return out, nil
+}
+
+// prepare sets the program up to be a family of its own, which ends when ctx does.
+func (c *CLI) prepare(ctx context.Context, path string, r request) *exec.Cmd {
+	args := append(slices.Clone(c.command()[1:]), r.command)
+	cmd := exec.CommandContext(ctx, path, append(args, r.args...)...)
+	cmd.Env, cmd.Dir = c.environment(), r.dir
+	if c.Dir != "" {
+		cmd.Dir = c.Dir
+	}
+	if r.stdin != nil {
+		cmd.Stdin = bytes.NewReader(r.stdin)
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
+	cmd.WaitDelay = letGo
+	return cmd
 }
 
 func givenUp(ctx context.Context, doing string) error {

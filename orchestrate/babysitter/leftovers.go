@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"heartbeat/internal/disk"
 )
@@ -25,7 +26,7 @@ func (r run) sweepJournal(c *CLI) error {
 		if m == nil {
 			continue
 		}
-		if pid, err := strconv.Atoi(m[1]); err != nil || !gone(pid) && otherProgram(pid) == "" {
+		if pid, err := strconv.Atoi(m[1]); err != nil || !gone(pid) && otherProgram(pid) == "" && !aged(entry) {
 			continue
 		}
 		c.note("the run %s: removed journal/%s, which a killed writer left", r.dir, entry.Name())
@@ -36,7 +37,22 @@ func (r run) sweepJournal(c *CLI) error {
 	return nil
 }
 
+// aged reports whether a file is too old to be still written to: that takes milliseconds.
+func aged(entry os.DirEntry) bool {
+	info, err := entry.Info()
+	return err == nil && time.Since(info.ModTime()) > time.Minute
+}
+
 func (r run) journal() string { return filepath.Join(r.dir, "journal") }
+
+// mustHaveJournal keeps the CLI from answering that there is nothing in it.
+func (r run) mustHaveJournal() error {
+	there, err := disk.Exists(r.journal())
+	if err == nil && !there {
+		return &problem{kind: ErrJournal, sentence: fmt.Sprintf("look at the run %s: it has no folder journal: a repair may have been interrupted, which the next iteration finishes", r.dir)}
+	}
+	return err
+}
 
 // finishRepair takes the last step of a repair that was killed between its last two: the
 // journal is put aside, and the mended one not yet in its place. The CLI would take that

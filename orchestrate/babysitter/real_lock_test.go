@@ -37,6 +37,9 @@ func lockFor(t *testing.T, dir, content string) string {
 
 func TestRunLockedByAnother(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("the CLI waits for ten seconds, twice")
+	}
 	c, _ := real(t)
 	c.Wait = time.Nanosecond // the CLI waits by itself
 	dir, effect := iterated(t, c, "passes.mjs")

@@ -37,6 +37,15 @@ func runIn(dir string) (run, error) {
 	return run{abs, string(named.RunID)}, nil
 }
 
+// lookAt is runIn for who changes nothing.
+func lookAt(dir string) (run, error) {
+	r, err := runIn(dir)
+	if err == nil {
+		err = r.mustHaveJournal()
+	}
+	return r, err
+}
+
 func isNotFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.IsDir()

@@ -31,7 +31,7 @@ type Event struct {
 
 // Status looks at the run.
 func (c *CLI) Status(ctx context.Context, runDir string) (Status, error) {
-	r, err := runIn(runDir)
+	r, err := lookAt(runDir)
 	if err != nil {
 		return Status{}, err
 	}
@@ -60,7 +60,7 @@ func (c *CLI) Status(ctx context.Context, runDir string) (Status, error) {
 // FailureOf is the error that the run failed with last; found is false where it
 // never did.
 func (c *CLI) FailureOf(ctx context.Context, runDir string) (failure Failure, found bool, err error) {
-	r, err := runIn(runDir)
+	r, err := lookAt(runDir)
 	if err != nil {
 		return Failure{}, false, err
 	}
