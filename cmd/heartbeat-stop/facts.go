@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"heartbeat/cmd/heartbeat-stop/why"
 	"heartbeat/inbox"
 	"heartbeat/internal/host"
+	"heartbeat/orchestrate"
+	runs "heartbeat/orchestrate/run"
 	"heartbeat/recover/evidence"
 )
 
@@ -32,7 +35,29 @@ func gather(ctx context.Context, box *inbox.Inbox) why.Facts {
 		f.Scheduled, err = box.Scheduled()
 	}
 	f.Unreadable = err
+	if err == nil && f.InFlight == nil && f.Backlog.Entries == 0 {
+		f.Held = questions(box)
+	}
 	return f
+}
+
+// questions are those of the runs that the inbox drives. A run that cannot be read
+// has none: what is wrong with it the next step says.
+func questions(box *inbox.Inbox) (all []why.Question) {
+	driven, _ := orchestrate.Driven(box) // likewise
+	for _, of := range driven {
+		r, err := runs.Open(of.Dir)
+		if err != nil {
+			continue
+		}
+		b := orchestrate.Bridge{Box: box, Run: r}
+		held, _ := b.Questions() // likewise
+		for _, h := range held {
+			all = append(all, why.Question{Run: r.ID(), Effect: h.Effect, Question: h.Question, Since: h.Since})
+		}
+	}
+	slices.SortFunc(all, func(a, b why.Question) int { return a.Since.Compare(b.Since) })
+	return all
 }
 
 func survey(ctx context.Context, v *inbox.View, f *why.Facts) (err error) {

@@ -194,7 +194,11 @@ func TestRunBreakpoints(t *testing.T) {
 			out, err := r.stop("breakpoint", "list", "--inbox", r.inbox)
 			require.NoError(t, err, out)
 			assert.Contains(t, out, "Ship it?")
-			out, err = r.stop("breakpoint", answer, strings.Fields(out)[0], "--inbox", r.inbox, "--response", "gladly")
+			effect := strings.Fields(out)[0]
+			out, err = r.stop("status", "--inbox", r.inbox)
+			require.NoError(t, err, out)
+			assert.Contains(t, out, `the run r1 waits for a person to answer "Ship it?": heartbeat-stop breakpoint approve (or reject) `+effect)
+			out, err = r.stop("breakpoint", answer, effect, "--inbox", r.inbox, "--response", "gladly")
 			require.NoError(t, err, out)
 			r.drive()
 			assert.Equal(t, "completed", r.state())

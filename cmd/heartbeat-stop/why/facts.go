@@ -34,6 +34,7 @@ type Facts struct {
 	Paused    *inbox.Pause
 	Backoff   *inbox.Backoff
 	Scheduled []inbox.Scheduled
+	Held      []Question // of the runs that the inbox drives, the longest first
 	// Asked is when the hook last acknowledged an entry, nil for never.
 	Asked    *time.Time
 	Answered int64 // entries so far
@@ -119,4 +120,10 @@ func (f Facts) NextDue() time.Time {
 		}
 	}
 	return next
+}
+
+// Question is one that a run has for a person.
+type Question struct {
+	Run, Effect, Question string
+	Since                 time.Time
 }

@@ -28,6 +28,7 @@ const (
 	Replaced    State = "replaced"             // the inbox is another file, and will be read from its start
 	Torn        State = "torn"                 // all that waits is a line without its newline
 	Scheduled   State = "scheduled"            // nothing waits but for its time
+	Held        State = "held"                 // nothing waits but a run, for a person's answer
 	Empty       State = "empty"                // nothing waits
 	NoSession   State = "no session"           // entries wait, and nobody comes for them
 	SessionBusy State = "session busy"         // entries wait, and the session has not asked for them
@@ -107,7 +108,21 @@ func (f Facts) nothing() (State, string) {
 	case !f.Exists:
 		return NoInbox, fmt.Sprintf("%s is not there yet: the first entry makes it", f.Inbox) + f.idle()
 	}
+	if len(f.Held) > 0 {
+		return Held, f.question() + f.idle()
+	}
 	return Empty, f.empty() + f.idle()
+}
+
+// question is about a run that waits for a person's answer.
+func (f Facts) question() string {
+	h := f.Held[0]
+	sentence := fmt.Sprintf("nothing is queued: since %s the run %s waits for a person to answer %q: heartbeat-stop breakpoint approve (or reject) %s",
+		words.Stamp(h.Since), h.Run, words.Brief(h.Question), h.Effect)
+	if more := len(f.Held) - 1; more > 0 {
+		sentence += fmt.Sprintf("; %d more: see heartbeat-stop breakpoint list", more)
+	}
+	return sentence
 }
 
 func (f Facts) empty() string {
