@@ -103,13 +103,12 @@ func (f Facts) nothing() (State, string) {
 		return Scheduled, fmt.Sprintf("nothing is queued: a scheduled entry comes at %s", words.Stamp(due)) + f.idle()
 	case len(f.Scheduled) > 1:
 		return Scheduled, fmt.Sprintf("nothing is queued: the first of %d scheduled entries comes at %s", len(f.Scheduled), words.Stamp(due)) + f.idle()
+	case len(f.Held) > 0:
+		return Held, f.question() + f.idle()
 	case !f.Exists && f.Cursor > 0:
 		return NoInbox, fmt.Sprintf("%s is gone, of which %s settled: the next entry makes it anew", f.Inbox, words.Count(int(f.Cursor), "byte was", "bytes were")) + f.idle()
 	case !f.Exists:
 		return NoInbox, fmt.Sprintf("%s is not there yet: the first entry makes it", f.Inbox) + f.idle()
-	}
-	if len(f.Held) > 0 {
-		return Held, f.question() + f.idle()
 	}
 	return Empty, f.empty() + f.idle()
 }
