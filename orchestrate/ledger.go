@@ -31,6 +31,8 @@ type ledger struct {
 	Done     bool             `json:"done,omitempty"`
 	Steps    int              `json:"steps"`
 	Progress session.Progress `json:"progress"`
+	// Guard is why the last step went no further.
+	Guard string `json:"guard,omitempty"`
 }
 
 // want is an effect that the process waits for.

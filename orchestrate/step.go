@@ -33,6 +33,7 @@ func (b *Bridge) Step(ctx context.Context) (report Report, err error) {
 	l.Options = b.Options
 	s := &step{Bridge: b, ledger: l, report: Report{Run: b.Run.ID(), Dir: b.Run.Dir()}}
 	err = s.take(ctx)
+	l.Guard = s.report.Guard
 	if saveErr := b.save(l); saveErr != nil {
 		err = errors.Join(err, saveErr)
 	}

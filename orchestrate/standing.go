@@ -1,0 +1,122 @@
+package orchestrate
+
+import (
+	"time"
+
+	"heartbeat/orchestrate/run"
+)
+
+// Standing says how a run and its inbox stand.
+type Standing struct {
+	Run     string     `json:"run"`
+	Dir     string     `json:"run_dir"`
+	Process string     `json:"process"`
+	Status  run.Status `json:"status"`
+	// Failure is what the run failed with, "" unless it did.
+	Failure string `json:"failure,omitempty"`
+	// Pending counts the effects without a result by their kind, as run:status does:
+	// those among them that the process no longer asks for stay for ever.
+	Pending map[string]int `json:"pending"`
+	// Held are the effects that wait for a person.
+	Held []Held `json:"held,omitempty"`
+	// Entries are those of this inbox that are about what the run waits for.
+	Entries []Waiting `json:"entries,omitempty"`
+	// Iterations is how often the process was run by way of this inbox.
+	Iterations int `json:"iterations"`
+	// Guard is why the last step went no further, "" if it did.
+	Guard string `json:"guard,omitempty"`
+	// NotBefore is when the next sleep is over.
+	NotBefore *time.Time `json:"not_before,omitempty"`
+	// Done says that the run is completed and its proof was given.
+	Done bool `json:"done"`
+}
+
+// Waiting is an entry that the run waits for.
+type Waiting struct {
+	ID     string `json:"id"`
+	Effect string `json:"effect,omitempty"`
+	// Where is what a Receipt's Found says, "dead-lettered", or "gone".
+	Where string `json:"where"`
+}
+
+// Stands looks at the run without taking a step: nothing is changed, and babysitter
+// is not called.
+func (b *Bridge) Stands() (s Standing, err error) {
+	l, err := b.open()
+	if err != nil {
+		return s, err
+	}
+	st, err := b.Run.State("")
+	if err != nil {
+		return s, err
+	}
+	s = Standing{
+		Run: b.Run.ID(), Dir: b.Run.Dir(), Process: b.Run.ProcessID(), Status: st.Status,
+		Pending: map[string]int{}, Iterations: l.Steps, Guard: l.Guard, Done: l.Done,
+	}
+	if st.Status == run.Failed && st.Failure != nil {
+		s.Failure = st.Failure.Name + ": " + st.Failure.Message
+	}
+	for _, e := range st.Pending {
+		s.Pending[e.Kind]++
+		if err := b.stands(&s, l, e); err != nil {
+			return s, err
+		}
+	}
+	if err := b.entry(&s, l.Failure.Entry, ""); err != nil || l.Done {
+		return s, err
+	}
+	return s, b.entry(&s, l.Finish.Entry, "")
+}
+
+// stands adds what is to be said of one effect.
+func (b *Bridge) stands(s *Standing, l *ledger, e run.Effect) error {
+	a := l.Effects[e.ID]
+	switch {
+	case a.Over != "":
+		s.Held = append(s.Held, Held{Effect: e.ID, Label: e.Label, Reason: a.Over, Since: a.Since})
+	case a.Entry != "":
+		return b.entry(s, a.Entry, e.ID)
+	case e.Kind == kindBreakpoint:
+		task, err := b.Run.Task(e.ID)
+		if err != nil {
+			return err
+		}
+		h := Held{Effect: e.ID, Label: e.Label, Since: e.RequestedAt}
+		if task.Breakpoint != nil {
+			h.Question = task.Breakpoint.Question
+		}
+		s.Held = append(s.Held, h)
+	case e.Kind == kindSleep:
+		s.sleep(l, e.ID)
+	}
+	return nil
+}
+
+// sleep takes the end of one that the process still waits for.
+func (s *Standing) sleep(l *ledger, effect string) {
+	for _, w := range l.Wants {
+		if w.Effect == effect && (s.NotBefore == nil || w.Until.Before(*s.NotBefore)) {
+			s.NotBefore = &w.Until
+		}
+	}
+}
+
+func (b *Bridge) entry(s *Standing, id, effect string) error {
+	if id == "" {
+		return nil
+	}
+	f, err := b.fateOf(id)
+	if err != nil {
+		return err
+	}
+	w := Waiting{ID: id, Effect: effect, Where: f.where}
+	switch {
+	case f.dead != "":
+		w.Where = "dead-lettered"
+	case f.where == "":
+		w.Where = "gone"
+	}
+	s.Entries = append(s.Entries, w)
+	return nil
+}
