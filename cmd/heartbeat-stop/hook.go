@@ -63,6 +63,8 @@ func (h *hookFlags) set() *pflag.FlagSet {
 	f.StringVar(&h.preamble, "preamble", "", "what the model is told before the text of an entry (with --rewake: who sent it)")
 	f.Var(&h.settle, "settle", "how long a last line without newline must stand still to be an entry")
 	h.runs.add(f)
+	h.runs.addStateDir(f)
+	f.IntVar(&h.runs.minSeconds, "min-iteration-seconds", 0, "hold a run whose session's last ten iterations took no longer on average (0: no limit)")
 	f.BoolVar(&h.launched, "launched", false, "serve the session of heartbeat-launch, as which other hooks on its inbox stand back")
 	f.Lookup("launched").Hidden = true
 	f.BoolVarP(&h.help, "help", "h", false, "show this help")
@@ -93,7 +95,8 @@ type hook struct {
 	// settled is the entry that the transaction settles, nil for none.
 	settled   *inbox.Delivery
 	bridges   []*orchestrate.Bridge
-	nextSleep time.Time // when the next sleep of a run is over
+	counted   map[string]bool // the state files in which this stop was counted
+	nextSleep time.Time       // when the next sleep of a run is over
 	// again is when to look again although nothing has happened, 0 for never.
 	again time.Duration
 }
@@ -101,7 +104,7 @@ type hook struct {
 // runHook is the command without a verb. Whatever fails, the stop is approved:
 // stdout stays empty.
 func runHook(args []string, s streams) int {
-	h := &hook{streams: s, began: host.SinceBoot(), parent: os.Getppid()}
+	h := &hook{streams: s, began: host.SinceBoot(), parent: os.Getppid(), counted: map[string]bool{}}
 	flags := h.set()
 	err := flags.Parse(args)
 	switch {
@@ -183,6 +186,7 @@ func (h *hook) dispatch() int {
 	if in.Event == claude.EventSessionStart && in.Source == "compact" {
 		return exitOK // the same session goes on in the same process
 	}
+	h.exportSession()
 	if h.rewake {
 		if status, ok := h.inBackground(); ok {
 			return status

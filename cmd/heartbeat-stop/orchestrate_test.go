@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/agent"
+	"heartbeat/orchestrate/session"
 )
 
 // runRig is a babysitter run of the real CLI, driven by way of an inbox of its own.
@@ -28,11 +29,23 @@ type runRig struct {
 	texts            []string                 // that the agent was given
 	says             func(text string) string // in place of what it says otherwise, unless empty
 	mute             func(text string) bool   // a text that it hands nothing over for
+	sessionID        string                   // of the session, "" for one of its own
+	iterations       session.File             // whose count is seen at each text
+	seen             []int
+	said             string // by the hook of the last drive
 }
 
 // newRunRig makes a run of a process, which is JavaScript. The test is left out
 // where there is no CLI.
 func newRunRig(t *testing.T, process string) *runRig {
+	t.Helper()
+	r := newProcessRig(t, process)
+	r.babysit("run:create", "--harness", "custom", "--process-id", "p", "--entry", "p.mjs#process", "--run-id", "r1", "--json")
+	return r
+}
+
+// newProcessRig is one without a run yet.
+func newProcessRig(t *testing.T, process string) *runRig {
 	t.Helper()
 	babysitter := os.Getenv("HEARTBEAT_BABYSITTER")
 	if babysitter == "" {
@@ -54,7 +67,6 @@ func newRunRig(t *testing.T, process string) *runRig {
 	}
 	code := "import { defineTask } from " + quoteJS(filepath.Join(sdk, "dist", "index.js")) + ";\n" + preludeJS + process
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "p.mjs"), []byte(code), 0o600))
-	r.babysit("run:create", "--harness", "custom", "--process-id", "p", "--entry", "p.mjs#process", "--run-id", "r1", "--json")
 	return r
 }
 
@@ -97,6 +109,9 @@ var (
 // the text says how, and makes it from the task's own words.
 func (r *runRig) obey(text string) string {
 	r.texts = append(r.texts, text)
+	if state, err := r.iterations.Read(); err == nil {
+		r.seen = append(r.seen, state.Iteration)
+	}
 	if promise := promised.FindString(text); promise != "" {
 		return "All done. " + promise
 	}
@@ -135,13 +150,14 @@ func (r *runRig) drive(flags ...string) {
 	defer stop()
 	var said []string
 	a := &agent.Agent{
-		Hook:   append([]string{r.hook, "--inbox", r.inbox, "--run", r.run, "--babysitter", r.babysitter}, flags...),
-		Env:    append(os.Environ(), "CLAUDE_PID="),
+		Hook: append([]string{r.hook, "--inbox", r.inbox, "--run", r.run, "--babysitter", r.babysitter}, flags...),
+		Env:  append(os.Environ(), "CLAUDE_PID="), SessionID: r.sessionID,
 		Answer: r.obey, Stderr: func(line string) { said = append(said, line) },
 		Transcript: filepath.Join(r.t.TempDir(), "transcript.jsonl"),
 	}
 	require.NoError(r.t, a.Run(ctx, "begin"), "%q", said)
-	r.t.Log(strings.Join(said, "\n"))
+	r.said = strings.Join(said, "\n")
+	r.t.Log(r.said)
 }
 
 // state is what the CLI says of the run.

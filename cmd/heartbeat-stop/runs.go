@@ -29,14 +29,23 @@ type runFlags struct {
 	maxIterations int
 	maxIdle       int
 	execute       []string
+	// stateDir is where the state files of sessions are, and minSeconds how long their
+	// iterations take at least on average. Only the hook and run have them.
+	stateDir   string
+	minSeconds int
 }
 
 // defaultMaxIdle is how often in a row a process may be run without getting on.
 const defaultMaxIdle = 10
 
 func (r *runFlags) add(f *pflag.FlagSet) {
-	r.breakpoints, r.onUnresolved = string(orchestrate.Hold), string(orchestrate.PostError)
 	f.StringArrayVar(&r.dirs, "run", nil, "`directory` of a babysitter run to drive by way of the inbox; may be repeated")
+	r.addWays(f)
+}
+
+// addWays are the flags beside which run it is.
+func (r *runFlags) addWays(f *pflag.FlagSet) {
+	r.breakpoints, r.onUnresolved = string(orchestrate.Hold), string(orchestrate.PostError)
 	r.addCommand(f)
 	f.Var(cli.Choice(&r.breakpoints, string(orchestrate.Ask), string(orchestrate.Hold), string(orchestrate.Reject)), "breakpoints", "what becomes of a run's question to a person: the agent asks, it waits for `breakpoint approve`, or it is rejected")
 	f.StringVar(&r.rejectReason, "reject-reason", "nobody is there to approve it", "with --breakpoints reject: what the run is told")
@@ -44,6 +53,10 @@ func (r *runFlags) add(f *pflag.FlagSet) {
 	f.StringSliceVar(&r.execute, "execute", nil, "`kinds` of effects to carry out here in place of the agent: node, shell")
 	f.IntVar(&r.maxIterations, "max-iterations", 256, "how often a run's process is run (0: no limit)")
 	f.IntVar(&r.maxIdle, "max-idle", defaultMaxIdle, "how often in a row without the run getting on (0: no limit)")
+}
+
+func (r *runFlags) addStateDir(f *pflag.FlagSet) {
+	f.StringVar(&r.stateDir, "state-dir", "", "`directory` of babysitter's session state files (default: BABYSITTER_STATE_DIR, or ~/.a5c/state)")
 }
 
 func (r *runFlags) addCommand(f *pflag.FlagSet) {
@@ -76,6 +89,26 @@ func (r *runFlags) driven(box *inbox.Inbox) (all []orchestrate.Driver, named boo
 	return all, true, nil
 }
 
+// absolute has the flags mean the same from any folder. A command is a path only
+// where it has a slash.
+func (r *runFlags) absolute() (err error) {
+	for i := range r.dirs {
+		if r.dirs[i], err = filepath.Abs(r.dirs[i]); err != nil {
+			return err
+		}
+	}
+	if words := strings.Fields(r.command); len(words) > 0 && strings.ContainsRune(words[0], filepath.Separator) {
+		if words[0], err = filepath.Abs(words[0]); err != nil {
+			return err
+		}
+		r.command = strings.Join(words, " ")
+	}
+	if r.stateDir != "" {
+		r.stateDir, err = filepath.Abs(r.stateDir)
+	}
+	return err
+}
+
 func (r *runFlags) check() error {
 	switch {
 	case r.maxIterations < 0:
@@ -84,6 +117,8 @@ func (r *runFlags) check() error {
 		return fmt.Errorf("--max-idle is %d: it must be 0 or more", r.maxIdle)
 	case slices.ContainsFunc(r.execute, func(kind string) bool { return kind != "node" && kind != "shell" }):
 		return fmt.Errorf("--execute %s: node and shell can be carried out here", strings.Join(r.execute, ","))
+	case r.minSeconds < 0:
+		return fmt.Errorf("--min-iteration-seconds is %d: it must be 0 or more", r.minSeconds)
 	case strings.TrimSpace(r.command) == "":
 		return errors.New("--babysitter is empty: name a command")
 	}
@@ -138,7 +173,7 @@ const shortSleep = time.Minute
 // Where a step fails, the others and the inbox go on without it.
 func (h *hook) stepRuns(ctx context.Context) (brought bool) {
 	for _, b := range h.bridges {
-		report, err := b.Step(ctx)
+		report, err := h.stepBound(ctx, b)
 		if err != nil {
 			h.complainOnce(err)
 			continue

@@ -37,7 +37,7 @@ func verbs() []verb {
 		statusVerb(), peekVerb(), logVerb(), metricsVerb(),
 		pauseVerb(), resumeVerb(), recoverVerb(),
 		deadLetterVerb(), compactVerb(),
-		orchestrateVerb(), resultVerb(), breakpointVerb(),
+		runsVerb(), orchestrateVerb(), resultVerb(), breakpointVerb(),
 		installVerb(), uninstallVerb(), doctorVerb(),
 		demoVerb(), completionVerb(), versionVerb(),
 	}

@@ -172,6 +172,9 @@ func (o *installFlags) wiring(f *pflag.FlagSet) (settings.Wiring, error) {
 			return settings.Wiring{}, err
 		}
 	}
+	if err := o.hook.runs.absolute(); err != nil {
+		return settings.Wiring{}, err
+	}
 	if o.hook.rewake {
 		return settings.Waking(self, o.args(f)), nil
 	}
@@ -182,14 +185,26 @@ func (o *installFlags) args(f *pflag.FlagSet) []string {
 	args := []string{"--inbox", o.hook.inbox}
 	own := map[string]bool{"inbox": true, "scope": true, "settings": true, "print": true, "json": true, "help": true}
 	f.Visit(func(flag *pflag.Flag) {
-		switch {
-		case own[flag.Name]:
-		case flag.Value.Type() != "bool":
-			args = append(args, "--"+flag.Name, flag.Value.String())
-		case flag.Value.String() == "true":
-			args = append(args, "--"+flag.Name)
+		if !own[flag.Name] {
+			args = append(args, spelled(flag)...)
 		}
 	})
+	return args
+}
+
+// spelled is a flag as it would be given.
+func spelled(f *pflag.Flag) (args []string) {
+	several, repeated := f.Value.(pflag.SliceValue)
+	switch {
+	case repeated:
+		for _, value := range several.GetSlice() {
+			args = append(args, "--"+f.Name, value)
+		}
+	case f.Value.Type() != "bool":
+		return []string{"--" + f.Name, f.Value.String()}
+	case f.Value.String() == "true":
+		return []string{"--" + f.Name}
+	}
 	return args
 }
 

@@ -109,7 +109,7 @@ func (o *resultFlags) value(f *pflag.FlagSet, stdin bool, in *os.File) ([]byte, 
 	case f.Changed("text"):
 		return json.Marshal(o.text)
 	case o.textFile != "":
-		text, err := readAtMost(o.textFile, maxResult)
+		text, err := readAtMost("result", o.textFile, maxResult)
 		if err != nil {
 			return nil, err
 		}
@@ -121,18 +121,18 @@ func (o *resultFlags) value(f *pflag.FlagSet, stdin bool, in *os.File) ([]byte, 
 		}
 		return value, err
 	}
-	return readAtMost(o.valueFile, maxResult)
+	return readAtMost("result", o.valueFile, maxResult)
 }
 
-func readAtMost(path string, limit int64) ([]byte, error) {
+func readAtMost(what, path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("read the result: %w", err)
+		return nil, fmt.Errorf("read the %s: %w", what, err)
 	}
 	defer func() { _ = f.Close() }() // only read
 	text, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("read the result: %s has more than %d bytes", path, limit)
+		err = fmt.Errorf("read the %s: %s has more than %d bytes", what, path, limit)
 	}
 	return text, err
 }

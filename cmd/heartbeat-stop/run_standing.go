@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/words"
+	"heartbeat/orchestrate"
+	runs "heartbeat/orchestrate/run"
+)
+
+// status shows one run, or all that the inbox has driven.
+func (o *runVerbFlags) status(box *inbox.Inbox, args []string, s streams) error {
+	if len(args) == 1 {
+		r, _, err := o.find(box, args[0])
+		if err != nil {
+			return err
+		}
+		return o.show(box, r, s)
+	}
+	driven, err := orchestrate.Driven(box)
+	if err != nil {
+		return err
+	}
+	if len(driven) == 0 && !o.json {
+		s.note("no run was driven by way of %s", box.Path())
+	}
+	for _, d := range driven {
+		r, err := runs.Open(d.Dir)
+		if errors.Is(err, runs.ErrNoRun) {
+			s.note("run %s is gone", d.Dir)
+			continue
+		}
+		if err == nil {
+			err = o.show(box, r, s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *runVerbFlags) show(box *inbox.Inbox, r *runs.Run, s streams) error {
+	now, err := (&orchestrate.Bridge{Box: box, Run: r}).Stands()
+	if err != nil {
+		return err
+	}
+	return o.print(s, now, standingSentence(now))
+}
+
+// standingSentence is how a run stands in words.
+func standingSentence(s orchestrate.Standing) string {
+	parts := []string{"run " + s.Run + ": " + string(s.Status) + pendingWords(s.Pending)}
+	if s.Failure != "" {
+		parts[0] += " with " + words.Brief(s.Failure)
+	}
+	where := map[string]int{}
+	for _, e := range s.Entries {
+		where[e.Where]++
+	}
+	for _, at := range slices.Sorted(maps.Keys(where)) {
+		parts = append(parts, fmt.Sprintf("%s %s", words.Count(where[at], "entry", "entries"), at))
+	}
+	parts = append(parts, words.Count(s.Iterations, "iteration", "iterations"))
+	text := strings.Join(parts, ", ")
+	for _, h := range s.Held {
+		text += "; waits for a person: " + h.Effect + " " + words.Brief(h.Question+h.Reason)
+	}
+	switch {
+	case s.Done:
+		text += "; its proof was given"
+	case s.Guard != "":
+		text += "; goes no further: " + words.Brief(s.Guard)
+	case s.NotBefore != nil:
+		text += "; sleeps until " + words.Stamp(*s.NotBefore)
+	}
+	return text
+}
+
+func pendingWords(pending map[string]int) string {
+	var all []string
+	for _, kind := range slices.Sorted(maps.Keys(pending)) {
+		all = append(all, fmt.Sprintf("%d %s", pending[kind], words.Brief(kind)))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return " for " + strings.Join(all, ", ")
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/orchestrate/session"
+)
+
+const twoTasksJS = `export async function process(inputs, ctx) {
+  const one = await ctx.task(agent, {q:inputs.first});
+  return {one, two: await ctx.task(agent, {q:'two'})};
+}`
+
+// startRun has the command make the run, and binds the session of the stand-in.
+func (r *runRig) startRun(flags ...string) {
+	r.t.Helper()
+	require.NoError(r.t, os.WriteFile(filepath.Join(r.dir, "in.json"), []byte(`{"first":"one"}`), 0o600))
+	out, err := r.stop(append([]string{"run", "start", "--inbox", r.inbox, "--babysitter", r.babysitter, "--entry", "p.mjs", "--process-id", "p",
+		"--inputs", "in.json", "--run-id", "r1", "--prompt", "do both", "--json"}, flags...)...)
+	require.NoError(r.t, err, out)
+	var made begun
+	require.NoError(r.t, json.Unmarshal([]byte(out), &made))
+	assert.Len(r.t, made.Queued, 1)
+	assert.Contains(r.t, made.Hook, r.run)
+}
+
+// standing is what the command says of the run.
+func (r *runRig) standing() string {
+	r.t.Helper()
+	out, err := r.stop("run", "status", "--inbox", r.inbox)
+	require.NoError(r.t, err, out)
+	return out
+}
+
+// A run is made with its session, worked through, and shown; the state file is
+// counted up, and gone at the end.
+func TestRunStart(t *testing.T) {
+	r := newProcessRig(t, twoTasksJS)
+	states := filepath.Join(r.dir, "states")
+	r.startRun("--session-id", "s1", "--state-dir", states, "--max-iterations", "9")
+	assert.Equal(t, "run r1: waiting for 1 agent, 1 entry queued, 1 iteration\n", r.standing())
+
+	file, err := session.At(states, "s1")
+	require.NoError(t, err)
+	s, err := file.Read()
+	require.NoError(t, err)
+	assert.Equal(t, session.State{
+		Active: true, Iteration: 1, MaxIterations: 9, RunID: "r1", StartedAt: s.StartedAt, LastIterationAt: s.LastIterationAt, Prompt: "do both",
+	}, s)
+
+	out, err := r.stop("run", "start", "--inbox", r.inbox, "--babysitter", r.babysitter, "--entry", "p.mjs", "--process-id", "p",
+		"--run-id", "r2", "--session-id", "s1", "--state-dir", states)
+	require.Error(t, err)
+	assert.Contains(t, out, "bind session s1: the session is bound to another run: run r1, which is not over")
+	assert.NoDirExists(t, filepath.Join(r.dir, ".a5c", "runs", "r2"))
+
+	r.sessionID, r.iterations = "s1", file
+	r.drive("--state-dir", states)
+	assert.Equal(t, "completed", r.state())
+	assert.Equal(t, []int{1, 1, 2, 3}, r.seen, "what the state file said at each prompt")
+	assert.NoFileExists(t, file.Path())
+	assert.Contains(t, r.standing(), "run r1: completed, 3 iterations; its proof was given")
+
+	out, err = r.stop("run", "resume", "--inbox", r.inbox, "r1")
+	require.Error(t, err)
+	assert.Contains(t, out, "run r1 is completed, and its proof was given: there is nothing to resume")
+}
+
+// A session that has had its iterations is let go, and its file stays.
+func TestRunLimits(t *testing.T) {
+	r := newProcessRig(t, twoTasksJS)
+	states := filepath.Join(r.dir, "states")
+	r.startRun("--session-id", "s1", "--state-dir", states, "--max-iterations", "1")
+	r.sessionID = "s1"
+	r.drive("--state-dir", states)
+	assert.Len(t, r.texts, 2, "%q", r.texts) // begin, and what start had queued
+	assert.FileExists(t, filepath.Join(states, "s1.md"))
+	assert.Contains(t, r.said, "its session has had its 1 iterations (max_iterations): see "+filepath.Join(states, "s1.md"))
+
+	// Ten iterations that took no time are too fast, where that is asked for.
+	file, err := session.At(states, "s1")
+	require.NoError(t, err)
+	_, err = file.Update(context.Background(), func(s *session.State) error {
+		s.Iteration, s.MaxIterations, s.IterationTimes = 30, 99, []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}
+		s.LastIterationAt = session.Stamp(time.Now())
+		return nil
+	})
+	require.NoError(t, err)
+	r.texts = nil
+	r.drive("--state-dir", states, "--min-iteration-seconds", "600")
+	assert.Len(t, r.texts, 1, "%q", r.texts)
+	assert.Contains(t, r.said, "(--min-iteration-seconds 600)")
+
+	r.drive("--state-dir", states)
+	assert.Equal(t, "completed", r.state())
+}
+
+// What keeps a run where it is shows, and who answers it lets it go on.
+func TestRunHeld(t *testing.T) {
+	r := newProcessRig(t, `export async function process(inputs, ctx) {
+  const b = await ctx.breakpoint({question:'Ship it?'});
+  return {b};
+}`)
+	out, err := r.stop("run", "start", "--inbox", r.inbox, "--babysitter", r.babysitter, "--entry", "p.mjs", "--process-id", "p", "--run-id", "r1")
+	require.NoError(t, err, out)
+	assert.Contains(t, out, "run r1: waiting, 1 effect waits for a person\n")
+	assert.Contains(t, out, "heartbeat-launch --inbox "+r.inbox+" --run "+r.run+" --babysitter "+r.babysitter+" -- claude ")
+	assert.Regexp(t, `^run r1: waiting for 1 breakpoint, 1 iteration; waits for a person: \w+ Ship it\?\n$`, r.standing())
+
+	out, err = r.stop("run", "resume", "--inbox", r.inbox, "r1", "--json")
+	require.NoError(t, err, out)
+	var again begun
+	require.NoError(t, json.Unmarshal([]byte(out), &again))
+	require.Len(t, again.Held, 1)
+	assert.Contains(t, again.Hook, r.babysitter, "the command is that of the first time")
+	out, err = r.stop("breakpoint", "approve", again.Held[0].Effect, "--inbox", r.inbox, "--babysitter", r.babysitter)
+	require.NoError(t, err, out)
+	r.drive()
+	assert.Equal(t, "completed", r.state())
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/inbox"
+	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/babysitter"
+	runs "heartbeat/orchestrate/run"
+)
+
+// runVerbFlags are those of run.
+type runVerbFlags struct {
+	inboxFlags
+	ways    runFlags
+	create  babysitter.CreateOptions
+	inputs  string
+	session string
+	flags   *pflag.FlagSet
+}
+
+// ofStart are the flags that say what a run is made of.
+var ofStart = []string{"entry", "process-id", "inputs", "run-id", "prompt", "non-interactive"}
+
+func runsVerb() verb {
+	return verb{
+		name:  "run",
+		args:  "start|resume|status [RUN]",
+		words: []string{"start", "resume", "status"},
+		short: "make a babysitter run, go on with one, or show how they stand",
+		long: `start makes a run of a process, and takes its first step: what the run waits for
+is in the inbox then. resume does the same for a run that is there already, be it
+that it failed or that its session is gone. Both say how a session is to be wired
+to go on with it. RUN is the id of a run in --runs-dir, or of one that this inbox
+has driven, or the path of its directory.
+
+With a session (--session-id, or within one) its state file, which other tools of
+babysitter read, is bound to the run. A session that is bound to another run which
+is not over is refused before anything is made.
+
+status shows a run without calling babysitter or changing anything: how it stands,
+what is pending, what of that is in the inbox, and what it waits for. Without RUN it
+shows all that this inbox has driven.
+
+Exit status: 0 done; 1 not done, as with a run that is completed already; 3 the run
+was made, or resumed, and goes no further by itself.`,
+		example: `heartbeat-stop run start --inbox work/inbox.jsonl --entry process.mjs#process --process-id greet --inputs inputs.json
+heartbeat-stop run resume --inbox work/inbox.jsonl r1
+heartbeat-stop run status --inbox work/inbox.jsonl --json`,
+		build: func() (*pflag.FlagSet, action) {
+			o := &runVerbFlags{flags: newFlags("run")}
+			o.add(o.flags)
+			return o.flags, o.act
+		},
+	}
+}
+
+func (o *runVerbFlags) add(f *pflag.FlagSet) {
+	o.inboxFlags.add(f)
+	f.StringVar(&o.create.Entry, "entry", "", "start: the process, a `module` and its export: FILE#EXPORT (without: #process)")
+	f.StringVar(&o.create.ProcessID, "process-id", "", "start: the `id` of the process")
+	f.StringVar(&o.inputs, "inputs", "", "start: a `file` with the inputs of the process, in JSON")
+	f.StringVar(&o.create.RunID, "run-id", "", "start: the `id` of the run (default: one is drawn)")
+	f.StringVar(&o.create.Prompt, "prompt", "", "start: what a person asked for, a `text` that is kept with the run")
+	f.BoolVar(&o.create.NonInteractive, "non-interactive", false, "start: babysitter approves every breakpoint by itself")
+	f.StringVar(&o.create.RunsDir, "runs-dir", "", "the `directory` that runs are in (default: BABYSITTER_RUNS_DIR, or .a5c/runs)")
+	f.StringVar(&o.session, "session-id", "", "the `id` of the session to bind (default: that of the session around this command)")
+	o.ways.addStateDir(f)
+	o.ways.addWays(f)
+}
+
+func (o *runVerbFlags) act(args []string, s streams) error {
+	if err := o.check(args); err != nil {
+		return usageError{err}
+	}
+	ctx, stop := endOnSignal(context.Background())
+	defer stop()
+	box, err := o.open()
+	if err != nil {
+		return err
+	}
+	switch args[0] {
+	case "start":
+		return o.start(ctx, box, s)
+	case "resume":
+		return o.resume(ctx, box, args[1], s)
+	}
+	return o.status(box, args[1:], s)
+}
+
+func (o *runVerbFlags) check(args []string) error {
+	if len(args) == 0 {
+		return errors.New("start, resume or status?")
+	}
+	most := map[string]int{"start": 1, "resume": 2, "status": 2}[args[0]]
+	switch {
+	case most == 0:
+		return fmt.Errorf("unexpected argument %q: it is start, resume or status", args[0])
+	case len(args) > most:
+		return fmt.Errorf("unexpected argument %q", args[most])
+	case args[0] == "resume" && len(args) < 2:
+		return errors.New("which run? give its id or its directory")
+	case args[0] == "start" && o.create.Entry == "":
+		return errors.New("no process: name its module with --entry")
+	case args[0] == "start" && o.create.ProcessID == "":
+		return errors.New("no process id: give one with --process-id")
+	}
+	for _, name := range ofStart {
+		if args[0] != "start" && o.flags.Changed(name) {
+			return fmt.Errorf("--%s is about a run that is made: leave it out", name)
+		}
+	}
+	return o.ways.check()
+}
+
+// find is the run that a person means, by its path or its id, and how it was driven
+// by way of this inbox; how is nil where it was not.
+func (o *runVerbFlags) find(box *inbox.Inbox, name string) (r *runs.Run, how *orchestrate.Options, err error) {
+	driven, err := orchestrate.Driven(box)
+	if err != nil {
+		return nil, nil, err
+	}
+	places := []string{name}
+	if !strings.ContainsRune(name, filepath.Separator) {
+		places = append(places, filepath.Join(o.runsDir(), name))
+	}
+	for _, d := range driven {
+		if filepath.Base(d.Dir) == name {
+			places = append(places, d.Dir)
+		}
+	}
+	for _, dir := range places {
+		if dir, err = filepath.Abs(dir); err != nil {
+			return nil, nil, err
+		}
+		if r, err = runs.Open(dir); errors.Is(err, runs.ErrNoRun) {
+			continue
+		}
+		if i := slices.IndexFunc(driven, func(d orchestrate.Driver) bool { return d.Dir == dir }); i >= 0 {
+			how = &driven[i].Options
+		}
+		return r, how, err
+	}
+	return nil, nil, fmt.Errorf("there is no run %s: neither in %s nor among those of this inbox", name, o.runsDir())
+}
+
+// adopt takes over how a run was driven, but for what the flags say.
+func (o *runVerbFlags) adopt(how *orchestrate.Options) {
+	if how == nil {
+		return
+	}
+	given, w := o.ways, &o.ways
+	w.command, w.breakpoints, w.rejectReason = strings.Join(how.Command, " "), string(how.Breakpoints), how.RejectReason
+	w.onUnresolved, w.execute, w.maxIterations, w.maxIdle = string(how.OnUnresolved), how.Execute, how.MaxSteps, how.MaxIdle
+	for name, back := range map[string]func(){
+		"babysitter": func() { w.command = given.command }, "breakpoints": func() { w.breakpoints = given.breakpoints },
+		"reject-reason": func() { w.rejectReason = given.rejectReason }, "on-unresolved": func() { w.onUnresolved = given.onUnresolved },
+		"execute": func() { w.execute = given.execute }, "max-iterations": func() { w.maxIterations = given.maxIterations },
+		"max-idle": func() { w.maxIdle = given.maxIdle },
+	} {
+		if o.flags.Changed(name) {
+			back()
+		}
+	}
+}
