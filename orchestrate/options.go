@@ -40,6 +40,13 @@ type Writer interface {
 	PostError(ctx context.Context, runDir, effectID string, failure babysitter.Failure, with babysitter.Attachments) error
 }
 
+// What holds where nobody says otherwise.
+const (
+	DefaultMaxSteps     = 256
+	DefaultMaxIdle      = 10
+	DefaultRejectReason = "nobody is there to approve it"
+)
+
 // Options say how a run is driven. They are kept in its ledger, so that whoever
 // takes a step besides does it likewise.
 type Options struct {

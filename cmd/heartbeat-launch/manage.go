@@ -42,6 +42,7 @@ type manage struct {
 	log          string
 	logSize      int
 	report       string
+	runs
 }
 
 func (m *manage) add(f *pflag.FlagSet) {
@@ -61,12 +62,13 @@ func (m *manage) add(f *pflag.FlagSet) {
 	f.StringVar(&m.log, "log", "", "append the lines of --output log to this `file` as well")
 	f.IntVar(&m.logSize, "log-size", 10, "at how many MiB that file is renamed and begun anew; the last 5 are kept")
 	f.StringVar(&m.report, "report", "", "write one JSON object on how it went to this `file`, or to stdout (-)")
+	m.runs.add(f)
 }
 
 // needInbox are the flags that mean nothing without an inbox.
 var needInbox = []string{
 	"mode", "on-orphan", "max-attempts", "max-entries", "until-drained", "max-restarts", "start-timeout", "on-prompt",
-	"resume", "hook", "log", "log-size", "report",
+	"resume", "hook", "log", "log-size", "report", "run", "babysitter", "breakpoints", "on-unresolved", "execute",
 }
 
 // check refuses what cannot be meant.
@@ -99,6 +101,9 @@ func (m *manage) check(f *pflag.FlagSet, command []string) error {
 		return fmt.Errorf("--report - and --output %s both want stdout: use a file for one of them, or --output none", m.output)
 	case f.Changed("until-drained") && m.mode == string(managed.Persist):
 		return errors.New("--until-drained is about --mode drain: leave it out")
+	}
+	if err := m.runs.check(f); err != nil {
+		return err
 	}
 	return managed.CheckCommand(command, managed.Mode(m.mode))
 }

@@ -61,12 +61,16 @@ func (l *launch) work(o terminal.Options, s streams, v *voice, timeoutGiven bool
 		return nil, err
 	}
 	defer stop()
+	runs, err := l.runs.managed()
+	if err != nil {
+		return nil, err
+	}
 	return managed.Run(managed.Options{
 		Inbox: l.inbox, Mode: managed.Mode(l.mode), Terminal: o, Hook: hook,
 		Recovery:   recovery.Options{Policy: recovery.Policy(l.policy), MaxAttempts: l.maxAttempts},
 		MaxEntries: l.maxEntries, UntilDrained: l.untilDrained, MaxRestarts: l.maxRestarts,
 		StartTimeout: time.Duration(l.startTimeout), EndAsking: l.onPrompt == promptEnd || l.onPrompt == "" && !attended,
-		Resume: l.resume, Attended: attended, Line: lines.say,
+		Runs: runs, Resume: l.resume, Attended: attended, Line: lines.say,
 	}), nil
 }
 

@@ -16,6 +16,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/babysittertest"
 )
 
 // patience bounds every wait for something that takes a moment.
@@ -42,10 +44,16 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GORACE", os.Getenv("GORACE"))
 			screens, err := filepath.Abs("../../testdata/screens")
 			env.Setenv("SCREENS", screens)
+			babysitter, sdk, _ := babysittertest.Find() // see the condition
+			env.Setenv("BABYSITTER", babysitter)
+			env.Setenv("SDK", sdk)
 			return err
 		},
 		Condition: func(name string) (bool, error) {
 			switch name {
+			case "babysitter":
+				_, _, ok := babysittertest.Find()
+				return ok, nil
 			case "mounts":
 				return exec.Command("unshare", "-rm", "mount", "--bind", "/dev/null", "/dev/ptmx").Run() == nil, nil
 			case "userns":

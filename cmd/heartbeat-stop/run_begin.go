@@ -137,7 +137,7 @@ func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, file *s
 }
 
 // ofLauncher are the flags that heartbeat-launch hands on to its hook.
-var ofLauncher = []string{"babysitter", "breakpoints", "on-unresolved"}
+var ofLauncher = []string{"babysitter", "breakpoints", "on-unresolved", "execute"}
 
 // further are the flags of a hook and the command of a launcher that go on with a
 // run, as this command was called.

@@ -35,9 +35,6 @@ type runFlags struct {
 	minSeconds int
 }
 
-// defaultMaxIdle is how often in a row a process may be run without getting on.
-const defaultMaxIdle = 10
-
 func (r *runFlags) add(f *pflag.FlagSet) {
 	f.StringArrayVar(&r.dirs, "run", nil, "`directory` of a babysitter run to drive by way of the inbox; may be repeated")
 	r.addWays(f)
@@ -48,11 +45,11 @@ func (r *runFlags) addWays(f *pflag.FlagSet) {
 	r.breakpoints, r.onUnresolved = string(orchestrate.Hold), string(orchestrate.PostError)
 	r.addCommand(f)
 	f.Var(cli.Choice(&r.breakpoints, string(orchestrate.Ask), string(orchestrate.Hold), string(orchestrate.Reject)), "breakpoints", "what becomes of a run's question to a person: the agent asks, it waits for `breakpoint approve`, or it is rejected")
-	f.StringVar(&r.rejectReason, "reject-reason", "nobody is there to approve it", "with --breakpoints reject: what the run is told")
+	f.StringVar(&r.rejectReason, "reject-reason", orchestrate.DefaultRejectReason, "with --breakpoints reject: what the run is told")
 	f.Var(cli.Choice(&r.onUnresolved, string(orchestrate.PostError), string(orchestrate.Leave)), "on-unresolved", "what becomes of an effect whose entry was set aside")
 	f.StringSliceVar(&r.execute, "execute", nil, "`kinds` of effects to carry out here in place of the agent: node, shell")
-	f.IntVar(&r.maxIterations, "max-iterations", 256, "how often a run's process is run (0: no limit)")
-	f.IntVar(&r.maxIdle, "max-idle", defaultMaxIdle, "how often in a row without the run getting on (0: no limit)")
+	f.IntVar(&r.maxIterations, "max-iterations", orchestrate.DefaultMaxSteps, "how often a run's process is run (0: no limit)")
+	f.IntVar(&r.maxIdle, "max-idle", orchestrate.DefaultMaxIdle, "how often in a row without the run getting on (0: no limit)")
 }
 
 func (r *runFlags) addStateDir(f *pflag.FlagSet) {

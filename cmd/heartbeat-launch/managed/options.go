@@ -31,6 +31,9 @@ type Options struct {
 	// MaxEntries is after how many answered entries a session makes way for a
 	// fresh one, 0 for none.
 	MaxEntries int
+	// Runs are the babysitter runs that the sessions drive. An inbox is drained only
+	// once they are done.
+	Runs Runs
 	// UntilDrained starts session after session while entries wait.
 	UntilDrained bool
 	// MaxRestarts is how often in a row a session is followed by another one

@@ -26,7 +26,7 @@ const (
 func (r *run) enough(st state) *ending {
 	switch {
 	case r.Mode == Drain && !st.waits:
-		return &ending{reason: Drained}
+		return r.nothingWaits(st)
 	case r.Mode == Drain && st.paused != nil:
 		return r.paused(st.paused)
 	case r.Mode == Drain && st.backoff != nil && time.Until(st.backoff.Until) > maxHold:
@@ -72,6 +72,9 @@ func (r *run) rest(st state) time.Duration {
 	if r.Mode == Drain && st.backoff != nil && st.backoff.Until.After(until) {
 		until = st.backoff.Until
 	}
+	if !st.waits && st.asleep.After(until) {
+		until = st.asleep
+	}
 	return time.Until(until)
 }
 
@@ -79,12 +82,8 @@ func (r *run) rest(st state) time.Duration {
 func (r *run) sleep(rest time.Duration) *ending {
 	timer := time.NewTimer(rest)
 	defer timer.Stop()
-	var deadline <-chan time.Time
-	if !r.deadline.IsZero() {
-		t := time.NewTimer(time.Until(r.deadline))
-		defer t.Stop()
-		deadline = t.C
-	}
+	deadline, stop := r.untilDeadline()
+	defer stop()
 	select {
 	case <-timer.C:
 	case <-r.follow.changed:
@@ -94,6 +93,15 @@ func (r *run) sleep(rest time.Duration) *ending {
 		return signalled(sig.(syscall.Signal))
 	}
 	return nil
+}
+
+// untilDeadline tells of the end of the time, if there is one.
+func (r *run) untilDeadline() (over <-chan time.Time, stop func() bool) {
+	if r.deadline.IsZero() {
+		return nil, func() bool { return false }
+	}
+	t := time.NewTimer(time.Until(r.deadline))
+	return t.C, t.Stop
 }
 
 func signalled(sig syscall.Signal) *ending {

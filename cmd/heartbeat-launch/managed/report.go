@@ -22,6 +22,8 @@ const (
 	Exhausted      Reason = "restarts"       // sessions ended one after the other without an answer
 	Authentication Reason = "authentication" // the client's login or key, or the account
 	SetUp          Reason = "set-up"         // something that only a person can mend
+	RunWaits       Reason = "run waits"      // for a person, or its time
+	RunStuck       Reason = "run stuck"      // a run goes no further by itself
 	TimedOut       Reason = "timed out"      // the time for all of it is over
 	Signalled      Reason = "signal"         // this process got one
 	Quit           Reason = "quit"           // a person at the terminal ended the session

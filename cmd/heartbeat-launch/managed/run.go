@@ -31,6 +31,7 @@ type run struct {
 	fruitless int
 	answered  int64     // by the sessions so far
 	notBefore time.Time // when the next session may begin
+	asleep    time.Time // until when the runs need not be looked at
 }
 
 // ending is why the work ends.
@@ -119,9 +120,9 @@ func (r *run) orphan() string {
 // loop runs session after session.
 func (r *run) loop() *ending {
 	for {
-		st, err := r.settle()
-		if err != nil {
-			return r.stuck(err)
+		st, e := r.look()
+		if e != nil {
+			return e
 		}
 		if e := r.enough(st); e != nil {
 			return e
@@ -132,8 +133,10 @@ func (r *run) loop() *ending {
 			}
 			continue // much may have happened meanwhile
 		}
-		if e := r.runSession(); e != nil {
-			return e
+		if st.waits || r.Mode == Persist {
+			if e := r.runSession(); e != nil {
+				return e
+			}
 		}
 	}
 }

@@ -103,6 +103,7 @@ func (r *run) runSession() *ending {
 		return setUp(err)
 	}
 	r.report.Sessions++
+	r.asleep = time.Time{}
 	if r.early {
 		r.report.Restarts++
 	}

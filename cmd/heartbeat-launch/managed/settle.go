@@ -17,7 +17,9 @@ import (
 type state struct {
 	paused  *inbox.Pause
 	backoff *inbox.Backoff
-	waits   bool // an entry does
+	waits   bool      // an entry does
+	asleep  time.Time // when the next sleep of a run is over, zero for none
+	runs    stepped   // where nothing waits, what the runs came to
 }
 
 // settle decides about what the last session left in flight, and says what is to

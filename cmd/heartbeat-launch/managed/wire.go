@@ -77,6 +77,10 @@ func (r *run) wiring() settings.Wiring {
 	if r.MaxEntries > 0 {
 		args = append(args, "--max-entries", strconv.Itoa(r.MaxEntries))
 	}
+	for _, dir := range r.Runs.Dirs {
+		args = append(args, "--run", dir)
+	}
+	args = append(args, r.Runs.Flags...)
 	if r.Mode == Persist {
 		return settings.Waking(r.Hook, append(args, "--rewake"))
 	}

@@ -1,0 +1,159 @@
+package managed
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"heartbeat/internal/words"
+	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/babysitter"
+	runs "heartbeat/orchestrate/run"
+)
+
+// Runs are the babysitter runs that are driven by way of the inbox.
+type Runs struct {
+	Dirs []string // absolute
+	How  orchestrate.Options
+	// Flags are those of the hook by which it drives them likewise.
+	Flags []string
+}
+
+// stepped is what a step of each run came to.
+type stepped struct {
+	entries bool      // there is one that may have come into the inbox
+	asleep  time.Time // when the next sleep is over, zero for none
+	waits   []string  // what the others wait for, in words
+	stuck   bool      // one goes no further at all
+	err     error
+}
+
+// look settles, and where that leaves nothing to drain has the runs go on: what they
+// then wait for is work, too.
+func (r *run) look() (st state, e *ending) {
+	st, err := r.settle()
+	if err != nil {
+		return st, r.stuck(err)
+	}
+	if st.waits || r.Mode != Drain || len(r.Runs.Dirs) == 0 {
+		return st, nil
+	}
+	if time.Until(r.asleep) > 0 {
+		st.asleep = r.asleep // each step is a change, which would wake it
+		return st, nil
+	}
+	s, e := r.stepRuns()
+	if e != nil {
+		return st, e
+	}
+	if s.entries {
+		if st, err = r.settle(); err != nil || st.waits {
+			return st, r.failedRuns(err)
+		}
+	}
+	st.asleep, st.runs = s.asleep, s
+	r.asleep = s.asleep
+	return st, nil
+}
+
+// failedRuns is stuck, but for no error.
+func (r *run) failedRuns(err error) *ending {
+	if err == nil {
+		return nil
+	}
+	return r.stuck(err)
+}
+
+// stepRuns takes a step of each run, which a signal and the end of the time cut
+// short.
+func (r *run) stepRuns() (stepped, *ending) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	done := make(chan stepped, 1)
+	go func() { done <- r.step(ctx) }()
+	deadline, stop := r.untilDeadline()
+	defer stop()
+	var e *ending
+	for {
+		select {
+		case s := <-done:
+			if e == nil {
+				e = r.failedRuns(s.err)
+			}
+			return s, e
+		case <-deadline:
+			e = r.timedOut()
+		case sig := <-r.signals:
+			e = signalled(sig.(syscall.Signal))
+		}
+		cancel()
+	}
+}
+
+func (r *run) step(ctx context.Context) (all stepped) {
+	for _, dir := range r.Runs.Dirs {
+		of, err := runs.Open(dir)
+		if err == nil {
+			b := orchestrate.Bridge{
+				Box: r.box, Run: of, Program: r.Hook, Options: r.Runs.How,
+				CLI: &babysitter.CLI{Command: r.Runs.How.Command, Note: func(format string, args ...any) { r.Line(time.Now(), fmt.Sprintf(format, args...)) }},
+			}
+			var report orchestrate.Report
+			if report, err = b.Step(ctx); err == nil {
+				all.add(report)
+			}
+		}
+		if err != nil {
+			all.err = err
+			return all
+		}
+	}
+	return all
+}
+
+// add takes in what a step came to.
+func (s *stepped) add(r orchestrate.Report) {
+	s.entries = s.entries || len(r.Queued) > 0 || r.Waits > 0
+	switch {
+	case r.Done:
+	case r.Guard != "":
+		s.stuck = true
+		s.waits = append(s.waits, fmt.Sprintf("run %s goes no further: %s", r.Run, words.Brief(r.Guard)))
+	case len(r.Held) > 0:
+		s.waits = append(s.waits, fmt.Sprintf("run %s waits for a person: %s", r.Run, heldWords(r.Held)))
+	case r.NotBefore == nil && len(r.Queued) == 0:
+		s.waits = append(s.waits, fmt.Sprintf("run %s is %s", r.Run, r.Status))
+	}
+	if r.NotBefore != nil && r.Guard == "" && (s.asleep.IsZero() || r.NotBefore.Before(s.asleep)) {
+		s.asleep = *r.NotBefore
+	}
+}
+
+func heldWords(all []orchestrate.Held) string {
+	var texts []string
+	for _, h := range all {
+		texts = append(texts, h.Effect+" "+words.Brief(h.Question+h.Reason))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// nothingWaits says what an empty inbox means: the end, unless a run has slept out
+// soon.
+func (r *run) nothingWaits(st state) *ending {
+	asleep := !st.asleep.IsZero()
+	switch {
+	case asleep && time.Until(st.asleep) <= maxHold:
+		return nil
+	case asleep:
+		st.runs.waits = append(st.runs.waits, "a run sleeps until "+words.Stamp(st.asleep))
+	case len(st.runs.waits) == 0:
+		return &ending{reason: Drained}
+	}
+	e := &ending{reason: RunWaits, detail: strings.Join(st.runs.waits, "; ")}
+	if st.runs.stuck {
+		e.reason = RunStuck
+	}
+	return e
+}

@@ -1,0 +1,50 @@
+package managed
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"heartbeat/orchestrate"
+	runs "heartbeat/orchestrate/run"
+)
+
+// What an empty inbox means depends on the runs: only those that are done leave it
+// drained.
+func TestNothingWaits(t *testing.T) {
+	soon, late := time.Now().Add(time.Minute), time.Now().Add(24*time.Hour)
+	done := orchestrate.Report{Run: "a", Done: true}
+	held := orchestrate.Report{Run: "b", Status: runs.Waiting, Held: []orchestrate.Held{{Effect: "e1", Question: "Ship it?"}}}
+	stuck := orchestrate.Report{Run: "c", Guard: "the process was run 9 times already"}
+	for name, c := range map[string]struct {
+		reports []orchestrate.Report
+		reason  Reason
+		detail  string
+	}{
+		"no run":         {nil, Drained, ""},
+		"done":           {[]orchestrate.Report{done}, Drained, ""},
+		"held":           {[]orchestrate.Report{done, held}, RunWaits, "run b waits for a person: e1 Ship it?"},
+		"stuck":          {[]orchestrate.Report{stuck, held}, RunStuck, "run c goes no further: the process was run 9 times already; run b waits for a person: e1 Ship it?"},
+		"asleep":         {[]orchestrate.Report{held, {Run: "d", NotBefore: &soon}}, "", ""},
+		"asleep long":    {[]orchestrate.Report{{Run: "d", NotBefore: &late}}, RunWaits, "a run sleeps until " + late.Local().Format(time.DateTime)},
+		"entry not due":  {[]orchestrate.Report{{Run: "d", Status: runs.Waiting, Waits: 1}}, RunWaits, "run d is waiting"},
+		"stuck in sleep": {[]orchestrate.Report{{Run: "c", Guard: "enough", NotBefore: &soon}}, RunStuck, "run c goes no further: enough"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var all stepped
+			for _, report := range c.reports {
+				all.add(report)
+			}
+			r := &run{Options: Options{Mode: Drain, UntilDrained: true}}
+			st := state{runs: all, asleep: all.asleep}
+			e := r.enough(st)
+			if c.reason == "" {
+				assert.Nil(t, e)
+				assert.Positive(t, r.rest(st))
+				return
+			}
+			assert.Equal(t, &ending{reason: c.reason, detail: c.detail}, e)
+		})
+	}
+}

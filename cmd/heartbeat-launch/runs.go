@@ -1,0 +1,82 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/cmd/heartbeat-launch/managed"
+	"heartbeat/internal/cli"
+	"heartbeat/orchestrate"
+)
+
+// runs is what the command line says of babysitter runs.
+type runs struct {
+	dirs         []string
+	command      string
+	breakpoints  string
+	onUnresolved string
+	execute      []string
+}
+
+// ofRuns are the flags that say how they are driven.
+var ofRuns = []string{"babysitter", "breakpoints", "on-unresolved", "execute"}
+
+func (r *runs) add(f *pflag.FlagSet) {
+	r.breakpoints, r.onUnresolved = string(orchestrate.Hold), string(orchestrate.PostError)
+	f.StringArrayVar(&r.dirs, "run", nil, "`directory` of a babysitter run that the sessions drive; may be repeated")
+	f.StringVar(&r.command, "babysitter", "babysitter", "the `command` of babysitter, such as \"npx -y @a5c-ai/babysitter-sdk\"")
+	f.Var(cli.Choice(&r.breakpoints, string(orchestrate.Ask), string(orchestrate.Hold), string(orchestrate.Reject)), "breakpoints", "what becomes of a run's question to a person: the agent asks, it waits for an answer, or it is rejected")
+	f.Var(cli.Choice(&r.onUnresolved, string(orchestrate.PostError), string(orchestrate.Leave)), "on-unresolved", "what becomes of an effect whose entry was set aside")
+	f.StringSliceVar(&r.execute, "execute", nil, "`kinds` of effects to carry out here in place of the agent: node, shell")
+}
+
+func (r *runs) check(f *pflag.FlagSet) error {
+	for _, name := range ofRuns {
+		if len(r.dirs) == 0 && f.Changed(name) {
+			return fmt.Errorf("--%s is about babysitter runs: name one with --run", name)
+		}
+	}
+	switch {
+	case slices.Contains(r.dirs, ""):
+		return errors.New("--run is empty: name the directory of a run")
+	case strings.TrimSpace(r.command) == "":
+		return errors.New("--babysitter is empty: name a command")
+	case slices.ContainsFunc(r.execute, func(kind string) bool { return kind != "node" && kind != "shell" }):
+		return fmt.Errorf("--execute %s: node and shell can be carried out here", strings.Join(r.execute, ","))
+	}
+	return nil
+}
+
+// managed is the same for who drives them, in whatever folder.
+func (r *runs) managed() (all managed.Runs, err error) {
+	for _, dir := range r.dirs {
+		if dir, err = filepath.Abs(dir); err != nil {
+			return all, fmt.Errorf("run %s: %w", dir, err)
+		}
+		all.Dirs = append(all.Dirs, dir)
+	}
+	if len(all.Dirs) == 0 {
+		return all, nil
+	}
+	command := strings.Fields(r.command)
+	if strings.ContainsRune(command[0], filepath.Separator) {
+		if command[0], err = filepath.Abs(command[0]); err != nil {
+			return all, fmt.Errorf("--babysitter %s: %w", r.command, err)
+		}
+	}
+	all.How = orchestrate.Options{
+		Command: command, Breakpoints: orchestrate.Breakpoints(r.breakpoints), RejectReason: orchestrate.DefaultRejectReason,
+		OnUnresolved: orchestrate.Unresolved(r.onUnresolved), Execute: r.execute,
+		MaxSteps: orchestrate.DefaultMaxSteps, MaxIdle: orchestrate.DefaultMaxIdle,
+	}
+	all.Flags = []string{"--babysitter", strings.Join(command, " "), "--breakpoints", r.breakpoints, "--on-unresolved", r.onUnresolved}
+	if len(r.execute) > 0 {
+		all.Flags = append(all.Flags, "--execute", strings.Join(r.execute, ","))
+	}
+	return all, nil
+}
