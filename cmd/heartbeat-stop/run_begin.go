@@ -126,27 +126,39 @@ func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, file *s
 		return err
 	}
 	all.Report, all.Hook = report, hook
-	sentence := stepSentence(report)
-	if !report.Done && report.Guard == "" {
-		sentence += fmt.Sprintf("\nin a session: %s\nunattended:   %s", words.Shell(append([]string{commandName, "install"}, hook...)...), words.Shell(launch...))
-	}
-	if err := o.print(s, all, sentence); err != nil || report.Guard == "" {
+	if err := o.say(all, launch, s); err != nil || report.Guard == "" {
 		return err
 	}
 	return statusError{exitDeadLettered, fmt.Errorf("run %s: %s", report.Run, report.Guard)}
 }
 
+// say tells what became of the run, and how a session goes on with it.
+func (o *runVerbFlags) say(all begun, launch []string, s streams) error {
+	sentence := stepSentence(all.Report)
+	if o.launch {
+		s.note("%s", sentence)
+		_, err := fmt.Fprintln(s.out, words.Shell(launch...))
+		return err
+	}
+	if !all.Done && all.Guard == "" {
+		sentence += fmt.Sprintf("\nin a session: %s\nunattended:   %s",
+			words.Shell(append([]string{commandName, "install"}, all.Hook...)...),
+			words.Shell(append(append([]string{"heartbeat-launch"}, launch...), "--", "claude", "Read CLAUDE.md")...))
+	}
+	return o.print(s, all, sentence)
+}
+
 // ofLauncher are the flags that heartbeat-launch hands on to its hook.
 var ofLauncher = []string{"babysitter", "breakpoints", "on-unresolved", "execute"}
 
-// further are the flags of a hook and the command of a launcher that go on with a
-// run, as this command was called.
+// further are the flags of a hook and of a launcher that go on with a run, as this
+// command was called.
 func (o *runVerbFlags) further(b *orchestrate.Bridge) (hook, launch []string, err error) {
 	if err := o.ways.absolute(); err != nil {
 		return nil, nil, err
 	}
 	hook = []string{"--inbox", b.Box.Path(), "--run", b.Run.Dir()}
-	launch = append([]string{"heartbeat-launch"}, hook...)
+	launch = slices.Clone(hook)
 	var usual runFlags
 	ways := newFlags("")
 	usual.addWays(ways)
@@ -161,7 +173,7 @@ func (o *runVerbFlags) further(b *orchestrate.Bridge) (hook, launch []string, er
 			launch = append(launch, spelled(f)...)
 		}
 	})
-	return hook, append(launch, "--", "claude", "Read CLAUDE.md"), nil
+	return hook, launch, nil
 }
 
 // sessionFile is the state file of the session that is to be bound, nil for none.

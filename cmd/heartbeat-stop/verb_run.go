@@ -23,7 +23,9 @@ type runVerbFlags struct {
 	create  babysitter.CreateOptions
 	inputs  string
 	session string
-	flags   *pflag.FlagSet
+	// launch has only the flags printed that a launcher has to have.
+	launch bool
+	flags  *pflag.FlagSet
 }
 
 // ofStart are the flags that say what a run is made of.
@@ -72,6 +74,7 @@ func (o *runVerbFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&o.create.NonInteractive, "non-interactive", false, "start: babysitter approves every breakpoint by itself")
 	f.StringVar(&o.create.RunsDir, "runs-dir", "", "the `directory` that runs are in (default: BABYSITTER_RUNS_DIR, or .a5c/runs)")
 	f.StringVar(&o.session, "session-id", "", "the `id` of the session to bind (default: that of the session around this command)")
+	f.BoolVar(&o.launch, "launch-flags", false, "print only the flags for heartbeat-launch, quoted for a shell; the rest goes to stderr")
 	o.ways.addStateDir(f)
 	o.ways.addWays(f)
 }
@@ -107,6 +110,8 @@ func (o *runVerbFlags) check(args []string) error {
 		return fmt.Errorf("unexpected argument %q", args[most])
 	case args[0] == "resume" && len(args) < 2:
 		return errors.New("which run? give its id or its directory")
+	case o.launch && (o.json || args[0] == "status"):
+		return errors.New("--launch-flags is what start and resume print in place of --json: leave one of them out")
 	case args[0] == "start" && o.create.Entry == "":
 		return errors.New("no process: name its module with --entry")
 	case args[0] == "start" && o.create.ProcessID == "":

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"heartbeat/internal/babysittertest"
 )
 
 // bin is a folder for the PATH with what the launchers run: the commands as they
@@ -65,8 +67,15 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", strings.Join([]string{bin, here, os.Getenv("PATH")}, string(filepath.ListSeparator)))
 			env.Setenv("LAUNCHERS", here)
+			babysitter, sdk, _ := babysittertest.Find() // see the condition
+			env.Setenv("BABYSITTER", babysitter)
+			env.Setenv("SDK", sdk)
 			env.Setenv("HEARTBEAT_INBOX", filepath.Join(env.WorkDir, "queue", "inbox.jsonl"))
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			_, _, ok := babysittertest.Find()
+			return ok && name == "babysitter", nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": cmdStatus},
 	})
