@@ -34,6 +34,11 @@ nothing for --idle-timeout is typed at: ESC twice, the --idle-prompt, return. Th
 is no ESC while an entry is in flight, since it would cut the work off; the inbox is
 then the one that HEARTBEAT_INBOX names.
 
+With --run the sessions drive babysitter runs: what those ask for becomes entries, and
+the inbox is drained only once they are done. A run that waits for a person, or sleeps
+for more than ten minutes, ends the work with status 75, and so does one that goes no
+further by itself.
+
 At a terminal, what you type goes to the command, keys such as ^C included, and
 its terminal has the size of yours. Anywhere else nothing is typed.
 
@@ -59,12 +64,13 @@ the first session, the state of the queue, and that the work goes on.`),
 		Example: `heartbeat-launch --inbox work/inbox.jsonl -- claude "Read CLAUDE.md"
 heartbeat-launch --inbox work/inbox.jsonl --mode persist --log agent.log -- claude
 heartbeat-launch --inbox work/inbox.jsonl --on-orphan retry --report - -- claude "Read CLAUDE.md"
+heartbeat-launch --inbox work/inbox.jsonl --run .a5c/runs/r1 -- claude "Read CLAUDE.md"
 heartbeat-launch --timeout 2h -- claude "Read CLAUDE.md"
 heartbeat-launch --cwd work --exit-signal work/.exit-signal -- claude "Read CLAUDE.md"`,
 		Flags: (&launch{}).set(),
 		Status: `with --inbox, 0 everything was answered; 3 something became a dead
 letter; 75 work is left (paused, limited for long, one restart too many, another
-launcher); 77 authentication (login, key, account); 78 set-up (folder not trusted,
+launcher, a babysitter run that waits for a person or goes no further); 77 authentication (login, key, account); 78 set-up (folder not trusted,
 hooks disabled, command not found).
 
 Without, the command's own; 128+n when it died of signal n; 0 after --exit-signal,

@@ -59,6 +59,7 @@ func files() []cli.Item {
 		{Name: ".scheduled.jsonl", What: "the entries that wait for their time; remove a line to call one off"},
 		{Name: ".dead-letter-*.raw", What: "the bytes of a line over 64 MiB"},
 		{Name: ".woken-*.txt", What: "the text in flight that is too long to wake a session with"},
+		{Name: ".run-*.json", What: "what was made of a babysitter run, with a .state and a .lock"},
 		{Name: ".inbox-journal", What: "what the others follow from: leave it alone"},
 		{Name: ".inbox-lock", What: "the lock: leave it alone"},
 	}
