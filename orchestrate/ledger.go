@@ -1,6 +1,7 @@
 package orchestrate
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,6 +34,8 @@ type ledger struct {
 	Progress session.Progress `json:"progress"`
 	// Guard is why the last step went no further.
 	Guard string `json:"guard,omitempty"`
+
+	kept []byte // what the file holds
 }
 
 // want is an effect that the process waits for.
@@ -77,7 +80,7 @@ func (b *Bridge) open() (*ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the ledger of run %s: %w", b.Run.ID(), err)
 	}
-	l := &ledger{}
+	l := &ledger{kept: text}
 	if json.Unmarshal(text, l) != nil || l.Run != b.Run.ID() || l.Dir != b.Run.Dir() {
 		return fresh, nil
 	}
@@ -89,8 +92,8 @@ func (b *Bridge) open() (*ledger, error) {
 
 func (b *Bridge) save(l *ledger) error {
 	text, err := json.Marshal(l)
-	if err == nil {
-		err = disk.Publish(ledgerPath(b.Box, b.Run), append(text, '\n'), true)
+	if text = append(text, '\n'); err == nil && !bytes.Equal(text, l.kept) {
+		err = disk.Publish(ledgerPath(b.Box, b.Run), text, true)
 	}
 	if err != nil {
 		return fmt.Errorf("write the ledger of run %s: %w", b.Run.ID(), err)

@@ -18,6 +18,7 @@ var measures = []measure{
 	{name: "rewake", take: measureRewake},
 	{name: "waiters", take: measureWaiters},
 	{name: "launch", take: measureLaunch},
+	{name: "run", take: measureOrchestrated, long: true},
 	{name: "million", take: measureMillion, long: true},
 	{name: "drain", take: measureDrain, long: true},
 	{name: "day", take: measureDay, long: true},
@@ -32,33 +33,35 @@ func names() (all []string) {
 
 // plan says how much of everything is done.
 type plan struct {
-	pairs     int           // ticks, each with a run of the baseline
-	alone     int           // ticks without the baseline in between, and the baseline likewise
-	bigLines  int           // of the big inbox
-	rounds    int           // of ticks on the big inbox
-	sends     int           // entries by each kind of writer
-	waits     int           // of a hook that persists, and of one in the background
-	asleep    time.Duration // how long one in the background is watched
-	notices   int           // of the file that ends a session
-	floods    int           // through a terminal, by each program
-	flood     int           // bytes of each
-	crowds    int           // of producers that wait for their answers at once
-	idle      time.Duration // how long they do before the first answer
-	million   int           // entries of the inbox that is looked at
-	looks     int           // of each kind
-	drain     int           // entries
-	day       int           // entries
-	killEvery int           // ticks of the day
+	pairs        int           // ticks, each with a run of the baseline
+	alone        int           // ticks without the baseline in between, and the baseline likewise
+	bigLines     int           // of the big inbox
+	rounds       int           // of ticks on the big inbox
+	sends        int           // entries by each kind of writer
+	waits        int           // of a hook that persists, and of one in the background
+	asleep       time.Duration // how long one in the background is watched
+	notices      int           // of the file that ends a session
+	floods       int           // through a terminal, by each program
+	flood        int           // bytes of each
+	crowds       int           // of producers that wait for their answers at once
+	idle         time.Duration // how long they do before the first answer
+	orchestrated int           // stops of a run
+	million      int           // entries of the inbox that is looked at
+	looks        int           // of each kind
+	drain        int           // entries
+	day          int           // entries
+	killEvery    int           // ticks of the day
 }
 
 var (
 	usual = plan{
 		pairs: 400, alone: 200, bigLines: 488_282, rounds: 40, sends: 10_000, waits: 200, asleep: time.Minute,
-		notices: 200, floods: 5, flood: 200_000_000,
+		notices: 200, floods: 5, flood: 200_000_000, orchestrated: 30,
 		crowds: 3, idle: 5 * time.Second, million: 1_000_000, looks: 9, drain: 100_000, day: 50_000, killEvery: 200,
 	}
 	quick = plan{
-		pairs: 50, alone: 20, bigLines: 62_500, rounds: 4, sends: 400, waits: 20, asleep: 6 * time.Second,
+		orchestrated: 3,
+		pairs:        50, alone: 20, bigLines: 62_500, rounds: 4, sends: 400, waits: 20, asleep: 6 * time.Second,
 		notices: 20, floods: 1, flood: 50_000_000,
 		crowds: 1, idle: time.Second, million: 50_000, looks: 3, drain: 1_000, day: 1_000, killEvery: 200,
 	}

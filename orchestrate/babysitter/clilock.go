@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -95,7 +94,7 @@ func ignoreMissing(err error) error {
 func otherProgram(pid int) string {
 	comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	name := strings.TrimSpace(string(comm))
-	if err != nil || runtimes.MatchString(name) {
+	if err != nil || runtimes().MatchString(name) {
 		return ""
 	}
 	return name
@@ -103,7 +102,7 @@ func otherProgram(pid int) string {
 
 // runtimes are the names that JavaScript runs under; a later node calls its main thread
 // so.
-var runtimes = regexp.MustCompile(`node|MainThread|bun|deno|babysitter`)
+var runtimes = lazily(`node|MainThread|bun|deno|babysitter`)
 
 // gone reports whether no process has this number.
 func gone(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH }

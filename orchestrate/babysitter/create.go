@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -45,8 +44,8 @@ type Created struct {
 const longestPrompt = 100 << 10
 
 var (
-	runIDs     = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._-]{0,127}$`)
-	processIDs = regexp.MustCompile(`^[^-\pC][^\pC]{0,255}$`)
+	runIDs     = lazily(`^[0-9A-Za-z][0-9A-Za-z._-]{0,127}$`)
+	processIDs = lazily(`^[^-\pC][^\pC]{0,255}$`)
 )
 
 // Create makes a run. It loads the process module, but runs no process. A run that
@@ -81,7 +80,7 @@ type plan struct {
 }
 
 func planFor(o CreateOptions) (plan, error) {
-	if !processIDs.MatchString(o.ProcessID) {
+	if !processIDs().MatchString(o.ProcessID) {
 		return plan{}, invalid("%.200q is no id of a process", o.ProcessID)
 	}
 	if len(o.Prompt) > longestPrompt || strings.Contains(o.Prompt, "\x00") {
@@ -137,7 +136,7 @@ func placeFor(o CreateOptions) (run, error) {
 		}
 		o.RunID = time.Now().UTC().Format("20060102-150405-") + name[:10]
 	}
-	if !runIDs.MatchString(o.RunID) {
+	if !runIDs().MatchString(o.RunID) {
 		return run{}, invalid("%.200q is no id of a run: those are letters, digits and . _ -", o.RunID)
 	}
 	if o.RunsDir == "" {

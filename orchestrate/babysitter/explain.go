@@ -11,21 +11,21 @@ import (
 
 // sayings are the CLI's messages, told apart in this order, and what to do about them.
 var sayings = []struct {
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp
 	kind    error
 	advice  string
 }{
-	{regexp.MustCompile(`run\.lock already held|ENOENT[^\n]*run\.lock'`), ErrLocked, ""},
-	{regexp.MustCompile(`ENOENT[^\n]*run\.json'|unable to read run metadata[^\n]*ENOENT`), ErrNoRun, ""},
-	{regexp.MustCompile(`is already resolved|is not requested \(status=resolved`), ErrResolved, ""},
-	{regexp.MustCompile(`^effect \S+ not found|Unknown effectId`), ErrUnknownEffect, ""},
-	{regexp.MustCompile(`Failed to (parse|load) journal|Journal (seq|sequence|ULID)|[Ii]nvalid (journal|ULID on journal)|Duplicate (effectId|invocation key) detected|` +
+	{lazily(`run\.lock already held|ENOENT[^\n]*run\.lock'`), ErrLocked, ""},
+	{lazily(`ENOENT[^\n]*run\.json'|unable to read run metadata[^\n]*ENOENT`), ErrNoRun, ""},
+	{lazily(`is already resolved|is not requested \(status=resolved`), ErrResolved, ""},
+	{lazily(`^effect \S+ not found|Unknown effectId`), ErrUnknownEffect, ""},
+	{lazily(`Failed to (parse|load) journal|Journal (seq|sequence|ULID)|[Ii]nvalid (journal|ULID on journal)|Duplicate (effectId|invocation key) detected|` +
 		`Malformed EFFECT_|Unknown EFFECT_RESOLVED status|EFFECT_RESOLVED references unknown|^Effect \S+ already resolved|ENOENT[^\n]*scandir[^\n]*/journal'`), ErrJournal,
 		": mend it with run:repair-journal, once nothing else works on the run"},
-	{regexp.MustCompile(`was not a function in`), ErrProcess,
+	{lazily(`was not a function in`), ErrProcess,
 		": the module must have that export; one with a default export only is named with #default when the run is made"},
-	{regexp.MustCompile(`Failed to load process module|Process import path is missing|Process entry file not found|Process module .* does not export`), ErrProcess, ""},
-	{regexp.MustCompile(`UnknownCommandError|Unknown command:`), ErrOutput,
+	{lazily(`Failed to load process module|Process import path is missing|Process entry file not found|Process module .* does not export`), ErrProcess, ""},
+	{lazily(`UnknownCommandError|Unknown command:`), ErrOutput,
 		": this is another CLI than the one that heartbeat knows: " + Install},
 }
 
@@ -36,7 +36,7 @@ func (c *CLI) explain(r request, out result) error {
 		return &problem{kind: ErrTimeout, sentence: fmt.Sprintf("%s: no answer in time%s", r.doing, colon(brief(said)))}
 	}
 	for _, s := range sayings {
-		if s.pattern.MatchString(said) {
+		if s.pattern().MatchString(said) {
 			return &problem{kind: s.kind, sentence: fmt.Sprintf("%s: %s%s", r.doing, brief(said), s.advice)}
 		}
 	}
@@ -75,10 +75,10 @@ func colon(s string) string {
 }
 
 // thrown is the head of a stack.
-var thrown = regexp.MustCompile(`(?m)^[A-Za-z]*Error(: |\b).*$`)
+var thrown = lazily(`(?m)^[A-Za-z]*Error(: |\b).*$`)
 
 // staleLock is what the CLI says of a lock that a killed one left, and goes on.
-var staleLock = regexp.MustCompile(`(?m)^Stale lock detected: .*$`)
+var staleLock = lazily(`(?m)^Stale lock detected: .*$`)
 
 // message is what the CLI itself had to say, of all that stands in the error output: an
 // object with name and message; what follows the command's name in brackets; the error
@@ -87,12 +87,12 @@ func message(command string, stderr []byte) string {
 	if said, ok := findError(stderr); ok {
 		return said
 	}
-	s := strings.TrimSpace(staleLock.ReplaceAllString(string(stderr), ""))
+	s := strings.TrimSpace(staleLock().ReplaceAllString(string(stderr), ""))
 	if i := prefixAt(command, s); i >= 0 {
 		s = s[i+len(command)+2:]
 		return strings.TrimPrefix(strings.TrimSpace(s), "Error: ")
 	}
-	if uncaught := thrown.FindString(s); uncaught != "" {
+	if uncaught := thrown().FindString(s); uncaught != "" {
 		return uncaught
 	}
 	return s

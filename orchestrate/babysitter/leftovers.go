@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +11,7 @@ import (
 	"heartbeat/internal/disk"
 )
 
-var unfinished = regexp.MustCompile(`^\d+\..*\.json\.tmp-(\d+)-\d+$`)
+var unfinished = lazily(`^\d+\..*\.json\.tmp-(\d+)-\d+$`)
 
 // sweepJournal removes the temporary files of writers that were killed. The CLI counts
 // them when it numbers the next event, and takes the gap that this leaves for damage.
@@ -22,7 +21,7 @@ func (r run) sweepJournal(c *CLI) error {
 		return nil // the CLI will say what is wrong with it
 	}
 	for _, entry := range entries {
-		m := unfinished.FindStringSubmatch(entry.Name())
+		m := unfinished().FindStringSubmatch(entry.Name())
 		if m == nil {
 			continue
 		}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"unicode"
 )
@@ -73,10 +72,10 @@ func invalid(format string, args ...any) error {
 	return &problem{kind: ErrInvalid, sentence: fmt.Sprintf(format, args...)}
 }
 
-var effectIDs = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,127}$`)
+var effectIDs = lazily(`^[0-9A-Za-z][0-9A-Za-z_-]{0,127}$`)
 
 func checkEffectID(id string) error {
-	if !effectIDs.MatchString(id) {
+	if !effectIDs().MatchString(id) {
 		return invalid("%.200q is no effect id: those are letters and digits", id)
 	}
 	return nil
