@@ -1,4 +1,4 @@
-package main
+package orchestrate_test
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ import (
 
 // killedRuns is how many runs are driven under kills; HEARTBEAT_KILLED_RUNS says
 // otherwise.
-const killedRuns = 6
+const killedRuns = 2
 
 // TestRunsUnderKills kills the hook, babysitter's command, the verb that hands a
 // result over, or the whole session, at random moments, and starts the next session.

@@ -1,4 +1,4 @@
-package main
+package orchestrate_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package main
+package orchestrate_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/session"
 )
 
@@ -125,4 +126,14 @@ func TestRunHeld(t *testing.T) {
 	require.NoError(t, err, out)
 	r.drive()
 	assert.Equal(t, "completed", r.state())
+}
+
+// begun is what run start and run resume print with --json.
+type begun struct {
+	orchestrate.Report
+	Session *struct {
+		ID   string `json:"id"`
+		File string `json:"state_file"`
+	} `json:"session"`
+	Hook []string `json:"hook"`
 }
