@@ -100,7 +100,7 @@ func (o *orchestrated) lengthen(to int) error {
 	}
 	for seq := len(names) + 1; seq <= to; seq++ {
 		// Behind the last one, and rising: the first ten characters are its time.
-		ulid := last[7:17] + fmt.Sprintf("Z%015d", seq)
+		ulid := last[7:17] + fmt.Sprintf("ZZZZ%012d", seq)
 		if err := os.WriteFile(filepath.Join(journal, fmt.Sprintf("%06d.%s.json", seq, ulid)), event, 0o600); err != nil {
 			return err
 		}
