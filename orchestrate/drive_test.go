@@ -356,7 +356,7 @@ func TestRunsShareAnInbox(t *testing.T) {
 // Steps taken side by side give each effect one entry.
 func TestStepsSideBySide(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) {
-  return await ctx.parallel.map([...Array(30).keys()], (n) => ctx.task(agent, {q:'n'+n})); }`)
+  return await ctx.parallel.map([...Array(120).keys()], (n) => ctx.task(agent, {q:'n'+n})); }`)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -367,7 +367,7 @@ func TestStepsSideBySide(t *testing.T) {
 	wg.Wait()
 	raw, err := os.ReadFile(r.inbox)
 	require.NoError(t, err)
-	assert.Equal(t, 30, strings.Count(string(raw), "\n"))
+	assert.Equal(t, 120, strings.Count(string(raw), "\n"))
 }
 
 // Commands may be carried out without the agent.
@@ -382,4 +382,46 @@ func TestRunExecutes(t *testing.T) {
 	assert.Equal(t, "completed", r.state())
 	assert.Equal(t, `["42\n",["itendedwithstatus3,andnot0",3,"no\n"],"nodedidit\n"]`, r.output())
 	assert.Len(t, r.texts, 2, "begin, and the end")
+}
+
+// A run belongs to one inbox, and an id to one run of an inbox.
+func TestRunIsClaimed(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(agent, {q:'a'}); }`)
+	step := func(inbox string) (string, error) {
+		return r.stop("orchestrate", "--inbox", inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)
+	}
+	out, err := step(r.inbox)
+	require.NoError(t, err, out)
+	other := filepath.Join(t.TempDir(), "inbox.jsonl")
+	out, err = step(other)
+	require.Error(t, err)
+	assert.Contains(t, out, "another inbox drives it: "+r.inbox)
+	assert.NoFileExists(t, other)
+
+	require.NoError(t, os.Rename(filepath.Dir(r.inbox), filepath.Join(r.dir, "gone")))
+	out, err = step(other)
+	require.NoError(t, err, "the inbox is gone: %s", out)
+}
+
+// A damaged journal is told of, left alone, and mended where that is asked for.
+func TestRunIsRepaired(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) { return [await ctx.task(agent, {q:'a'}), await ctx.task(agent, {q:'b'})].length; }`)
+	r.drive()
+	require.Equal(t, "completed", r.state())
+	journal := filepath.Join(r.run, "journal")
+	names, err := os.ReadDir(journal)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(filepath.Join(journal, names[2].Name())))
+	step := func(flags ...string) (string, error) {
+		return r.stop(append([]string{"orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter}, flags...)...)
+	}
+	out, err := step()
+	require.Error(t, err)
+	assert.Contains(t, out, "run:repair-journal mends it")
+	out, err = r.stop("doctor", "--inbox", r.inbox, "--project", r.dir)
+	require.Error(t, err)
+	assert.Contains(t, out, "orchestrate --inbox "+r.inbox+" --run "+r.run+" --repair")
+	out, err = step("--repair")
+	require.NoError(t, err, out)
+	assert.Contains(t, out, "was mended")
 }

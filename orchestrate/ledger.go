@@ -81,6 +81,9 @@ func (b *Bridge) open() (*ledger, error) {
 		return nil, fmt.Errorf("read the ledger of run %s: %w", b.Run.ID(), err)
 	}
 	l := &ledger{kept: text}
+	if json.Unmarshal(text, l) == nil && l.Dir != "" && l.Dir != b.Run.Dir() && !l.Done && isThere(filepath.Join(l.Dir, "run.json")) {
+		return nil, fmt.Errorf("run %s: this inbox drives another run of that id, %s: use another inbox for one of them", b.Run.ID(), l.Dir)
+	}
 	if json.Unmarshal(text, l) != nil || l.Run != b.Run.ID() || l.Dir != b.Run.Dir() {
 		return fresh, nil
 	}

@@ -26,6 +26,9 @@ func (b *Bridge) Step(ctx context.Context) (report Report, err error) {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
+	if err := b.claim(); err != nil {
+		return report, err
+	}
 	l, err := b.open()
 	if err != nil {
 		return report, err

@@ -16,6 +16,8 @@ import (
 	"heartbeat/cmd/heartbeat-stop/doctor"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/settings"
+	"heartbeat/orchestrate"
+	runs "heartbeat/orchestrate/run"
 )
 
 // doctorFlags are those of doctor.
@@ -83,7 +85,7 @@ func (o *doctorFlags) run(s streams) error {
 func (o *doctorFlags) input() (doctor.Input, error) {
 	in := doctor.Input{
 		Environ: os.Environ(), Managed: settings.ManagedDir(), UID: os.Geteuid(), Now: time.Now(),
-		Parse: parseHook, Version: clientVersion,
+		Parse: parseHook, Version: clientVersion, Runs: drivenRuns,
 	}
 	in.Home, _ = os.UserHomeDir() // "" is what it is without one
 	var err error
@@ -110,6 +112,23 @@ func (o *doctorFlags) input() (doctor.Input, error) {
 		in.Settings = append(in.Settings, path)
 	}
 	return in, nil
+}
+
+// drivenRuns looks at the runs that an inbox drives, as a step would.
+func drivenRuns(path string) (all []doctor.DrivenRun) {
+	box, err := openInbox(path, 0)
+	if err != nil {
+		return nil // the other checks tell
+	}
+	driven, _ := orchestrate.Driven(box) // likewise
+	for _, of := range driven {
+		r, err := runs.Open(of.Dir)
+		if err == nil {
+			_, err = r.State("")
+		}
+		all = append(all, doctor.DrivenRun{Dir: of.Dir, Err: err, Damaged: errors.Is(err, runs.ErrCorrupt)})
+	}
+	return all
 }
 
 // parseHook reads a hook's arguments as the hook itself will, in a session where

@@ -11,6 +11,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/babysitter"
 	runs "heartbeat/orchestrate/run"
 )
 
@@ -34,10 +35,11 @@ heartbeat-stop orchestrate --inbox work/inbox.jsonl --run .a5c/runs/r1 --breakpo
 		build: func() (*pflag.FlagSet, action) {
 			var i inboxFlags
 			var r runFlags
-			var once bool
+			var once, repair bool
 			f := newFlags("orchestrate")
 			i.add(f)
 			r.add(f)
+			f.BoolVar(&repair, "repair", false, "mend a damaged journal first (run:repair-journal keeps the old one beside it)")
 			f.BoolVar(&once, "once", false, "take one step, and end")
 			return f, func(args []string, s streams) error {
 				if err := noArgs(args); err != nil {
@@ -49,7 +51,7 @@ heartbeat-stop orchestrate --inbox work/inbox.jsonl --run .a5c/runs/r1 --breakpo
 				if len(r.dirs) == 0 {
 					return usageError{errors.New("no run: name its directory with --run")}
 				}
-				return i.orchestrate(&r, once, s)
+				return i.orchestrate(&r, once, repair, s)
 			}
 		},
 	}
@@ -59,7 +61,7 @@ heartbeat-stop orchestrate --inbox work/inbox.jsonl --run .a5c/runs/r1 --breakpo
 // person may answer a breakpoint.
 const orchestratePoll = 2 * time.Second
 
-func (i *inboxFlags) orchestrate(r *runFlags, once bool, s streams) error {
+func (i *inboxFlags) orchestrate(r *runFlags, once, repair bool, s streams) error {
 	box, err := i.open()
 	if err != nil {
 		return err
@@ -69,6 +71,12 @@ func (i *inboxFlags) orchestrate(r *runFlags, once bool, s streams) error {
 		return err
 	}
 	ctx, stop := endOnSignal(context.Background())
+	if repair {
+		if err := repairAll(ctx, bridges, s); err != nil {
+			stop()
+			return err
+		}
+	}
 	defer stop()
 	w := box.WatchOutcomes(orchestratePoll)
 	defer func() { _ = w.Close() }() // nobody follows any more
@@ -165,4 +173,22 @@ func (i *inboxFlags) runOf(box *inbox.Inbox, r *runFlags, effect string, s strea
 		}
 	}
 	return nil, fmt.Errorf("effect %q: none of the runs of this inbox has it: name the run's directory with --run", effect)
+}
+
+// repairAll mends the journals that are damaged, and no other: a repair numbers all
+// events anew.
+func repairAll(ctx context.Context, bridges []*orchestrate.Bridge, s streams) error {
+	for _, b := range bridges {
+		if _, err := b.Run.State(""); !errors.Is(err, runs.ErrCorrupt) {
+			continue
+		}
+		cli := babysitter.CLI{Command: b.Command, Note: s.note}
+		done, err := cli.Repair(ctx, b.Run.Dir())
+		if err != nil {
+			return err
+		}
+		s.note("the journal of run %s was mended: %s kept, %d dropped; the old one is %s", b.Run.ID(),
+			words.Count(done.Kept, "event", "events"), done.DroppedCorrupt+done.DroppedRequested+done.DroppedResolved, done.Backup)
+	}
+	return nil
 }

@@ -25,6 +25,8 @@ type Input struct {
 	// Parse reads a hook's arguments as the hook does. inbox is what it takes
 	// without --inbox.
 	Parse func(args []string, inbox string) (Hook, error)
+	// Runs are the babysitter runs that an inbox drives.
+	Runs func(inbox string) []DrivenRun
 	// Version runs `claude --version`, and returns what that printed.
 	Version func(ctx context.Context, claude string) (string, error)
 }

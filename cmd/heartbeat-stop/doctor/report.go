@@ -49,7 +49,7 @@ func Run(in Input) []Check {
 	for _, look := range []func(*examination) []Check{
 		checkSettings, checkWired, checkEvents, checkOthers, checkBinary, checkFlags, checkTimeout, checkCap, checkHooksOn,
 		checkTrust, checkOnboarding, checkEnvironment, checkClient,
-		checkDirectory, checkFiles, checkFileSystem, checkLeftovers, checkState,
+		checkDirectory, checkFiles, checkFileSystem, checkLeftovers, checkState, checkRuns,
 	} {
 		all = append(all, look(e)...)
 	}

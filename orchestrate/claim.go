@@ -1,0 +1,61 @@
+package orchestrate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/disk"
+)
+
+// ErrClaimed says that a run is driven by way of another inbox.
+var ErrClaimed = errors.New("another inbox drives it")
+
+// claimName is the file, in the run's directory, that names the inbox which drives
+// the run: two would each give an agent the same work.
+const claimName = ".heartbeat-inbox"
+
+// claim makes the run this inbox's, unless it is another one's that goes on with it.
+func (b *Bridge) claim() error {
+	path := filepath.Join(b.Run.Dir(), claimName)
+	f, err := disk.OpenRead(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return b.writeClaim(path)
+	case err != nil:
+		return fmt.Errorf("claim run %s: %w", b.Run.ID(), err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	text, err := f.ReadAll()
+	if err != nil {
+		return fmt.Errorf("claim run %s: %w", b.Run.ID(), err)
+	}
+	other := strings.TrimSpace(string(text))
+	switch {
+	case inbox.Same(other, b.Box.Path()):
+		return nil
+	case b.goesOnIn(other):
+		return fmt.Errorf("run %s: %w: %s: work on that one, or remove %s", b.Run.ID(), ErrClaimed, other, path)
+	}
+	return b.writeClaim(path)
+}
+
+func (b *Bridge) writeClaim(path string) error {
+	if err := disk.Publish(path, []byte(b.Box.Path()+"\n"), true); err != nil {
+		return fmt.Errorf("claim run %s: %w", b.Run.ID(), err)
+	}
+	return nil
+}
+
+// goesOnIn reports whether another inbox has a ledger of this run, and is not done
+// with it.
+func (b *Bridge) goesOnIn(other string) bool {
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(other), filepath.Base(ledgerPath(b.Box, b.Run))))
+	var l ledger
+	return err == nil && json.Unmarshal(text, &l) == nil && l.Dir == b.Run.Dir() && !l.Done
+}
