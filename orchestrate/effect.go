@@ -31,15 +31,12 @@ func (s *step) see(ctx context.Context, w want) (m *inbox.Message, posted bool, 
 		posted, err = s.question(ctx, w)
 		return nil, posted, err
 	}
-	a := s.ledger.Effects[w.Effect]
+	a := s.entryOf(w.Effect)
 	if a.Over != "" {
 		s.held(w.Effect, a)
 		return nil, false, nil
 	}
-	if a.Entry == "" {
-		a = asked{Entry: s.entryID(w.Effect, 1), Nth: 1, Since: s.now()}
-	}
-	f, err := s.fateOf(a.Entry)
+	f, err := s.fateIn(a.Entry, s.where)
 	switch {
 	case err != nil:
 		return nil, false, err

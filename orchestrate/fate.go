@@ -18,16 +18,31 @@ type fate struct {
 func (f fate) waits() bool { return f.where != "" && f.where != inbox.FoundAnswered }
 
 // fateOf looks for the entry of that id.
-func (b *Bridge) fateOf(id string) (f fate, err error) {
+func (b *Bridge) fateOf(id string) (fate, error) {
+	where, err := b.find([]string{id})
+	if err != nil {
+		return fate{}, err
+	}
+	return b.fateIn(id, where)
+}
+
+// find says where entries are, as a Receipt does.
+func (b *Bridge) find(ids []string) (map[string]string, error) {
 	v, err := b.Box.View()
 	if err != nil {
-		return f, err
+		return nil, err
 	}
-	f.where, err = v.Find(id)
-	if err = errors.Join(err, v.Close()); err != nil || f.waits() {
-		return f, err
-	}
-	if f.where == inbox.FoundAnswered {
+	where, err := v.FindAll(ids)
+	return where, errors.Join(err, v.Close())
+}
+
+// fateIn is the fate of an entry of which is known where it is.
+func (b *Bridge) fateIn(id string, where map[string]string) (f fate, err error) {
+	f.where = where[id]
+	switch {
+	case f.waits():
+		return f, nil
+	case f.where == inbox.FoundAnswered:
 		f.reply, err = b.reply(id)
 		return f, err
 	}

@@ -48,6 +48,7 @@ type step struct {
 	*Bridge
 	ledger *ledger
 	state  run.State
+	where  map[string]string // where the entries of what the process waits for are
 	report Report
 }
 
@@ -89,6 +90,9 @@ func (s *step) goOn(ctx context.Context) (again bool, err error) {
 		if ended, err := s.iterate(ctx); err != nil || ended {
 			return ended && s.report.Guard == "", err
 		}
+	}
+	if err := s.findWants(); err != nil {
+		return false, err
 	}
 	var all []inbox.Message
 	for _, w := range s.ledger.Wants {
@@ -147,6 +151,24 @@ func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 		return true, nil
 	}
 	return it.Status != babysitter.Waiting, nil
+}
+
+// findWants looks for the entries of all that the process waits for, at once.
+func (s *step) findWants() (err error) {
+	var ids []string
+	for _, w := range s.ledger.Wants {
+		ids = append(ids, s.entryOf(w.Effect).Entry)
+	}
+	s.where, err = s.find(ids)
+	return err
+}
+
+// entryOf is what was made of an effect, or is to be.
+func (s *step) entryOf(effect string) asked {
+	if a := s.ledger.Effects[effect]; a.Entry != "" || a.Over != "" {
+		return a
+	}
+	return asked{Entry: s.entryID(effect, 1), Nth: 1, Since: s.now()}
 }
 
 // append puts entries into the inbox. Ids that are there already are not appended
