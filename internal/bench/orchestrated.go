@@ -36,8 +36,11 @@ func measureOrchestrated(b *bench) (table, error) {
 		header: []string{"", "runs", "median", "min", "against babysitter"},
 	}
 	var shares, medians []float64
-	for name, events := range map[string]int{"short journal": 0, "10,000 events": longRun} {
-		o, err := b.orchestrate(fmt.Sprintf("run-%d", events), events)
+	for _, journal := range []struct {
+		name   string
+		events int
+	}{{"short journal", 0}, {"10,000 events", longRun}} {
+		o, err := b.orchestrate(fmt.Sprintf("run-%d", journal.events), journal.events)
 		if err != nil {
 			return t, err
 		}
@@ -46,7 +49,7 @@ func measureOrchestrated(b *bench) (table, error) {
 		}
 		o.close()
 		share := o.ours.over(o.theirs)
-		t.add(name, fmt.Sprint(len(o.ours)), ms(o.ours.median()), ms(o.ours.min()), fmt.Sprintf("%.4f (%s)", share, ms(o.theirs.median())))
+		t.add(journal.name, fmt.Sprint(len(o.ours)), ms(o.ours.median()), ms(o.ours.min()), fmt.Sprintf("%.4f (%s)", share, ms(o.theirs.median())))
 		shares, medians = append(shares, share), append(medians, float64(o.ours.median()))
 	}
 	longer := max(medians[0], medians[1]) / min(medians[0], medians[1])
@@ -55,14 +58,23 @@ func measureOrchestrated(b *bench) (table, error) {
 	return t, nil
 }
 
+func findBabysitter() (string, error) {
+	if path := os.Getenv("HEARTBEAT_BABYSITTER"); path != "" {
+		return path, nil
+	}
+	path, err := exec.LookPath("babysitter")
+	if err != nil {
+		return "", fmt.Errorf("%w: install it, or name it in HEARTBEAT_BABYSITTER", err)
+	}
+	return path, nil
+}
+
 // orchestrate makes a run by the real command, and takes its first step.
 func (b *bench) orchestrate(name string, events int) (*orchestrated, error) {
-	o := &orchestrated{babysitter: os.Getenv("HEARTBEAT_BABYSITTER")}
+	o := &orchestrated{}
 	var err error
-	if o.babysitter == "" {
-		if o.babysitter, err = exec.LookPath("babysitter"); err != nil {
-			return nil, fmt.Errorf("%w: install it, or name it in HEARTBEAT_BABYSITTER", err)
-		}
+	if o.babysitter, err = findBabysitter(); err != nil {
+		return nil, err
 	}
 	if o.lane, err = b.lane(name); err != nil {
 		return nil, err
