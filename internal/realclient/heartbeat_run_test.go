@@ -1,6 +1,7 @@
 package realclient
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -43,71 +44,154 @@ func worker(r standin.Request) standin.Reply {
 	})
 }
 
-// The real client completes a run of several kinds of effects of the real
-// babysitter, although it is killed in the middle.
-func TestHeartbeatBabysitterRun(t *testing.T) {
-	babysitter := os.Getenv(babysitterVariable)
-	if babysitter == "" {
+// runRig is a run of the real babysitter, and the real client that works on it.
+type runRig struct {
+	*Workspace
+	t                    *testing.T
+	babysitter, stop     string
+	run, inbox, settings string
+	options              Options
+}
+
+// tasks are what the processes of these tests ask for.
+const tasks = `
+const agent = defineTask('agent', (a) => ({kind:'agent', title:'agent '+a.q, agent:{name:'helper', prompt:{task:a.q}, ...(a.schema?{outputSchema:a.schema}:{})}}));
+const shell = defineTask('shell', (a) => ({kind:'shell', title:'shell '+a.q, shell:{command:a.q}}));
+const odd = defineTask('odd', (a) => ({kind:'my-own-kind', title:'odd '+a.q, anything:[1,2]}));
+`
+
+// newRunRig makes a run of a process, and wires the hook with it.
+func newRunRig(t *testing.T, model standin.Script, process string, flags ...string) *runRig {
+	t.Helper()
+	r := &runRig{t: t, babysitter: os.Getenv(babysitterVariable)}
+	if r.babysitter == "" {
 		t.Skip(babysitterVariable + " does not name the babysitter command")
 	}
 	client := Find(t)
-	stop, err := buildOnce()
+	var err error
+	r.stop, err = buildOnce()
 	require.NoError(t, err)
-	hung, hang := make(chan struct{}), sync.Once{}
-	w := workspace(t, client, func(r standin.Request) standin.Reply {
-		reply := worker(r)
-		if strings.Contains(r.UserText, "agent check") {
-			hang.Do(func() { reply = standin.Hang(); close(hung) })
-		}
-		return reply
-	})
-	sdk, err := filepath.EvalSymlinks(babysitter)
+	r.Workspace = workspace(t, client, model)
+	sdk, err := filepath.EvalSymlinks(r.babysitter)
 	require.NoError(t, err)
 	for filepath.Base(sdk) != "babysitter-sdk" {
 		require.NotEqual(t, "/", sdk)
 		sdk = filepath.Dir(sdk)
 	}
-	process := `import { defineTask } from ` + asJSON(filepath.Join(sdk, "dist", "index.js")) + `;
-const agent = defineTask('agent', (a) => ({kind:'agent', title:'agent '+a.q, agent:{name:'helper', prompt:{task:a.q}, ...(a.schema?{outputSchema:a.schema}:{})}}));
-const shell = defineTask('shell', (a) => ({kind:'shell', title:'shell '+a.q, shell:{command:a.q}}));
-export async function process(inputs, ctx) {
-  const words = await ctx.task(agent, {q:'say it'});
-  const all = await ctx.parallel.all([() => ctx.task(shell,{q:'true'}), () => ctx.task(agent,{q:'check', schema:{type:'object', required:['ok']}})]);
-  return {words, all};
-}`
-	require.NoError(t, os.WriteFile(filepath.Join(w.Project, "p.mjs"), []byte(process), 0o600))
-	run := filepath.Join(w.Project, ".a5c", "runs", "r1")
-	babysit := func(args ...string) string {
-		cmd := exec.Command(babysitter, args...)
-		cmd.Dir, cmd.Env = w.Project, w.environ(nil)
-		out, err := cmd.Output()
-		require.NoError(t, err, "%s", out)
-		return string(out)
-	}
-	babysit("run:create", "--harness", "custom", "--process-id", "p", "--entry", "p.mjs#process", "--run-id", "r1", "--json")
+	code := "import { defineTask } from " + asJSON(filepath.Join(sdk, "dist", "index.js")) + ";\n" + tasks + process
+	require.NoError(t, os.WriteFile(filepath.Join(r.Project, "p.mjs"), []byte(code), 0o600))
+	r.run = filepath.Join(r.Project, ".a5c", "runs", "r1")
+	r.babysit("run:create", "--harness", "custom", "--process-id", "p", "--entry", "p.mjs#process", "--run-id", "r1", "--json")
+	r.inbox = filepath.Join(t.TempDir(), "inbox.jsonl")
+	r.settings = filepath.Join(filepath.Dir(r.inbox), "wired.json")
+	r.verb("install", append([]string{"--settings", r.settings, "--run", r.run, "--babysitter", r.babysitter, "--on-orphan", "retry"}, flags...)...)
+	r.options = Options{Settings: r.settings, Args: []string{"--allowedTools=Bash"}}
+	return r
+}
 
-	queue := filepath.Join(t.TempDir(), "inbox.jsonl")
-	settings := filepath.Join(filepath.Dir(queue), "wired.json")
-	out, err := exec.Command(stop, "install", "--inbox", queue, "--settings", settings, "--run", run, "--babysitter", babysitter, "--on-orphan", "retry").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+func (r *runRig) babysit(args ...string) string {
+	r.t.Helper()
+	cmd := exec.Command(r.babysitter, args...)
+	cmd.Dir, cmd.Env = r.Project, r.environ(nil)
+	out, err := cmd.Output()
+	require.NoError(r.t, err, "%s", out)
+	return string(out)
+}
+
+func (r *runRig) verb(name string, args ...string) string {
+	r.t.Helper()
+	out, err := exec.Command(r.stop, append([]string{name, "--inbox", r.inbox}, args...)...).CombinedOutput()
+	require.NoError(r.t, err, "%s", out)
+	return string(out)
+}
+
+// session has the client work until the hook approves its stop.
+func (r *runRig) session(ctx context.Context) string {
+	r.t.Helper()
+	result, err := r.Print("begin", r.options).Wait(ctx)
+	require.NoError(r.t, err)
+	require.Zero(r.t, result.ExitCode, "%s\n%s", result.Stdout, result.Stderr)
+	return result.Stdout
+}
+
+// completed checks that the run is, that its proof was named, and what it returned.
+func (r *runRig) completed(said, output string) {
+	r.t.Helper()
+	var status struct{ State, CompletionProof string }
+	require.NoError(r.t, json.Unmarshal([]byte(r.babysit("run:status", r.run, "--json")), &status))
+	assert.Equal(r.t, "completed", status.State)
+	assert.Contains(r.t, said, "<promise>"+status.CompletionProof+"</promise>")
+	got, err := os.ReadFile(filepath.Join(r.run, "state", "output.json"))
+	require.NoError(r.t, err)
+	assert.JSONEq(r.t, output, string(got))
+}
+
+// The real client completes a run of several kinds of effects of the real
+// babysitter, although it is killed in the middle.
+func TestHeartbeatBabysitterRun(t *testing.T) {
+	hung, hang := make(chan struct{}), sync.Once{}
+	r := newRunRig(t, func(r standin.Request) standin.Reply {
+		reply := worker(r)
+		if strings.Contains(r.UserText, "agent check") {
+			hang.Do(func() { reply = standin.Hang(); close(hung) })
+		}
+		return reply
+	}, `export async function process(inputs, ctx) {
+  const words = await ctx.task(agent, {q:'say it'});
+  const all = await ctx.parallel.all([() => ctx.task(shell,{q:'true'}), () => ctx.task(agent,{q:'check', schema:{type:'object', required:['ok']}}), () => ctx.task(odd,{q:'x'})]);
+  return {words, all, last: await ctx.task(agent, {q:'and say it again'})};
+}`)
 	ctx := minutes(t)
-	options := Options{Settings: settings, Args: []string{"--allowedTools=Bash"}}
-	killed := w.Print("begin", options)
+	killed := r.Print("begin", r.options)
 	select {
 	case <-hung:
 	case <-ctx.Done():
 		require.FailNow(t, "the run did not come to the second agent")
 	}
 	killed.Kill()
-	result, err := w.Print("begin again", options).Wait(ctx)
-	require.NoError(t, err)
-	require.Zero(t, result.ExitCode, "%s\n%s", result.Stdout, result.Stderr)
+	r.completed(r.session(ctx), `{"words":"the answer in words","all":["{\"ok\":true}",{"ok":true},{"ok":true}],"last":"the answer in words"}`)
+}
 
-	var status struct{ State, CompletionProof string }
-	require.NoError(t, json.Unmarshal([]byte(babysit("run:status", run, "--json")), &status))
-	assert.Equal(t, "completed", status.State)
-	assert.Contains(t, result.Stdout, "<promise>"+status.CompletionProof+"</promise>")
-	output, err := os.ReadFile(filepath.Join(run, "state", "output.json"))
-	require.NoError(t, err)
-	assert.JSONEq(t, `{"words":"the answer in words","all":["{\"ok\":true}",{"ok":true}]}`, string(output))
+// A breakpoint lets the stop be approved; answered from elsewhere, the next session
+// goes on. A person's entry comes first in the meantime.
+func TestHeartbeatBabysitterBreakpoint(t *testing.T) {
+	for answer, approved := range map[string]string{"approve": "true", "reject": "false"} {
+		t.Run(answer, func(t *testing.T) {
+			r := newRunRig(t, worker, `export async function process(inputs, ctx) {
+  const bp = await ctx.breakpoint({question:'Ship it?'});
+  return {approved: bp.approved, then: await ctx.task(odd, {q:'x'})};
+}`)
+			ctx := minutes(t)
+			assert.NotContains(t, r.session(ctx), "promise")
+			effect, _, _ := strings.Cut(r.verb("breakpoint", "list"), " ")
+			r.verb("send", "a question of a person")
+			r.verb("breakpoint", answer, effect)
+			r.completed(r.session(ctx), `{"approved":`+approved+`,"then":{"ok":true}}`)
+			assert.Contains(t, r.verb("results"), "the answer in words", "the person's")
+		})
+	}
+}
+
+// A task that the model fails is caught by the process; a process that throws is
+// shown to the model, and tried again.
+func TestHeartbeatBabysitterTrouble(t *testing.T) {
+	var mended string
+	r := newRunRig(t, func(r standin.Request) standin.Reply {
+		m := regexp.MustCompile(`(?m)^    (\S*heartbeat-stop\S* result .* --error '[^']*')$`).FindStringSubmatch(r.UserText)
+		switch {
+		case len(r.ToolResults) > 0:
+		case strings.Contains(r.UserText, "it is broken"):
+			return standin.Tool("Bash", map[string]any{"command": "touch " + mended, "description": "mend it"})
+		case strings.Contains(r.UserText, "odd fails") && m != nil:
+			return standin.Tool("Bash", map[string]any{"command": m[1], "description": "say that it failed"})
+		}
+		return worker(r)
+	}, `import { existsSync } from 'node:fs';
+export async function process(inputs, ctx) {
+  let failed; try { await ctx.task(odd, {q:'fails'}); } catch (e) { if (/Pending|Requested/.test(e.name)) throw e; failed = e.name; }
+  if (!existsSync('mended')) throw new Error('it is broken');
+  return failed;
+}`)
+	mended = filepath.Join(r.Project, "mended")
+	r.completed(r.session(minutes(t)), `"TaskError"`)
 }
