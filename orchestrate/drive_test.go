@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/agent"
+	"heartbeat/internal/babysittertest"
 	"heartbeat/orchestrate/session"
 )
 
@@ -47,11 +48,8 @@ func newRunRig(t *testing.T, process string) *runRig {
 // newProcessRig is one without a run yet.
 func newProcessRig(t *testing.T, process string) *runRig {
 	t.Helper()
-	babysitter := os.Getenv("HEARTBEAT_BABYSITTER")
-	if babysitter == "" {
-		babysitter, _ = exec.LookPath("babysitter")
-	}
-	if babysitter == "" {
+	babysitter, sdk, ok := babysittertest.Find()
+	if !ok {
 		t.Skip("the babysitter CLI is not installed, and HEARTBEAT_BABYSITTER does not name it")
 	}
 	hook, err := exec.LookPath("heartbeat-stop")
@@ -59,13 +57,7 @@ func newProcessRig(t *testing.T, process string) *runRig {
 	r := &runRig{t: t, dir: t.TempDir(), babysitter: babysitter, hook: hook}
 	r.inbox, r.run = filepath.Join(r.dir, "queue", "inbox.jsonl"), filepath.Join(r.dir, ".a5c", "runs", "r1")
 	require.NoError(t, os.Mkdir(filepath.Dir(r.inbox), 0o700))
-	sdk, err := filepath.EvalSymlinks(babysitter)
-	require.NoError(t, err)
-	for filepath.Base(sdk) != "babysitter-sdk" {
-		sdk = filepath.Dir(sdk)
-		require.NotEqual(t, "/", sdk, "where is the SDK?")
-	}
-	code := "import { defineTask } from " + quoteJS(filepath.Join(sdk, "dist", "index.js")) + ";\n" + preludeJS + process
+	code := "import { defineTask } from " + quoteJS(sdk) + ";\n" + preludeJS + process
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "p.mjs"), []byte(code), 0o600))
 	return r
 }

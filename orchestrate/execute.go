@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -24,6 +25,16 @@ const (
 	// maxOutput bounds what is kept of what a command prints.
 	maxOutput = 16 << 20
 )
+
+// CheckExecute says which of the kinds a step cannot carry out itself.
+func CheckExecute(kinds []string) error {
+	for _, kind := range kinds {
+		if kind != "node" && kind != "shell" {
+			return fmt.Errorf("--execute %s: node and shell can be carried out here", strings.Join(kinds, ","))
+		}
+	}
+	return nil
+}
 
 // execute runs a task that is a command, and posts what it printed, or how it
 // failed. A kill before that has the next step run it again.

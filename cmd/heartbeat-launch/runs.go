@@ -46,10 +46,8 @@ func (r *runs) check(f *pflag.FlagSet) error {
 		return errors.New("--run is empty: name the directory of a run")
 	case strings.TrimSpace(r.command) == "":
 		return errors.New("--babysitter is empty: name a command")
-	case slices.ContainsFunc(r.execute, func(kind string) bool { return kind != "node" && kind != "shell" }):
-		return fmt.Errorf("--execute %s: node and shell can be carried out here", strings.Join(r.execute, ","))
 	}
-	return nil
+	return orchestrate.CheckExecute(r.execute)
 }
 
 // managed is the same for who drives them, in whatever folder.

@@ -112,14 +112,12 @@ func (r *runFlags) check() error {
 		return fmt.Errorf("--max-iterations is %d: it must be 0 or more", r.maxIterations)
 	case r.maxIdle < 0:
 		return fmt.Errorf("--max-idle is %d: it must be 0 or more", r.maxIdle)
-	case slices.ContainsFunc(r.execute, func(kind string) bool { return kind != "node" && kind != "shell" }):
-		return fmt.Errorf("--execute %s: node and shell can be carried out here", strings.Join(r.execute, ","))
 	case r.minSeconds < 0:
 		return fmt.Errorf("--min-iteration-seconds is %d: it must be 0 or more", r.minSeconds)
 	case strings.TrimSpace(r.command) == "":
 		return errors.New("--babysitter is empty: name a command")
 	}
-	return nil
+	return orchestrate.CheckExecute(r.execute)
 }
 
 // bridges are those of the runs that the flags name.

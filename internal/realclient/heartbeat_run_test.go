@@ -14,11 +14,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/babysittertest"
 	"heartbeat/internal/standin"
 )
-
-// babysitterVariable names the babysitter command to test with.
-const babysitterVariable = "HEARTBEAT_BABYSITTER"
 
 var (
 	handsOver = regexp.MustCompile(`(?m)^    (\S*heartbeat-stop\S* result .* --(?:value|text)-file (\S+))$`)
@@ -63,22 +61,17 @@ const odd = defineTask('odd', (a) => ({kind:'my-own-kind', title:'odd '+a.q, any
 // newRunRig makes a run of a process, and wires the hook with it.
 func newRunRig(t *testing.T, model standin.Script, process string, flags ...string) *runRig {
 	t.Helper()
-	r := &runRig{t: t, babysitter: os.Getenv(babysitterVariable)}
-	if r.babysitter == "" {
-		t.Skip(babysitterVariable + " does not name the babysitter command")
+	babysitter, sdk, ok := babysittertest.Find()
+	if !ok {
+		t.Skip("the babysitter CLI is not installed, and HEARTBEAT_BABYSITTER does not name it")
 	}
+	r := &runRig{t: t, babysitter: babysitter}
 	client := Find(t)
 	var err error
 	r.stop, err = buildOnce()
 	require.NoError(t, err)
 	r.Workspace = workspace(t, client, model)
-	sdk, err := filepath.EvalSymlinks(r.babysitter)
-	require.NoError(t, err)
-	for filepath.Base(sdk) != "babysitter-sdk" {
-		require.NotEqual(t, "/", sdk)
-		sdk = filepath.Dir(sdk)
-	}
-	code := "import { defineTask } from " + asJSON(filepath.Join(sdk, "dist", "index.js")) + ";\n" + tasks + process
+	code := "import { defineTask } from " + asJSON(sdk) + ";\n" + tasks + process
 	require.NoError(t, os.WriteFile(filepath.Join(r.Project, "p.mjs"), []byte(code), 0o600))
 	r.run = filepath.Join(r.Project, ".a5c", "runs", "r1")
 	r.babysit("run:create", "--harness", "custom", "--process-id", "p", "--entry", "p.mjs#process", "--run-id", "r1", "--json")

@@ -43,8 +43,7 @@ type managed struct {
 }
 
 // managing starts one on the rig's inbox, from a place without a terminal, amid
-// another session's variables. The flags end with `--` and arguments of the client,
-// if there are any; otherwise it gets a prompt.
+// another session's variables.
 func (r *rig) managing(ctx context.Context, flags ...string) *managed {
 	r.t.Helper()
 	launch, err := buildLaunch()
@@ -71,9 +70,6 @@ func (m *managed) wait() (w worked, log []string) {
 	}
 	return w, log
 }
-
-// sessionsGone waits until no client of the rig is left.
-func (m *managed) gone(ctx context.Context) { m.r.t.Helper(); m.r.sessionsGone(ctx) }
 
 // killClient kills the client that works on the inbox.
 func (r *rig) killClient() {
@@ -104,7 +100,7 @@ func TestManagedDrain(t *testing.T) {
 	assert.Len(t, log, 2+2*12, "%q", log)
 	r.settled(answeredOnce(all...)...)
 	assert.True(t, r.transcribed("[e12]"), "it took itself for another session's child")
-	m.gone(ctx)
+	r.sessionsGone(ctx)
 	assert.NoFileExists(t, r.projectSettings())
 	assert.NoFileExists(t, r.path(".exit-signal"))
 
@@ -142,7 +138,7 @@ func TestManagedUntrusted(t *testing.T) {
 	assert.Contains(t, w.Detail, "the folder is not trusted")
 	assert.Contains(t, w.Detail, "start claude in this folder once, and answer the dialog yourself")
 	assert.Equal(t, 2, w.Queued)
-	m.gone(ctx)
+	r.sessionsGone(ctx)
 }
 
 // Hooks that somebody has disabled are found out once the time is over.
@@ -176,7 +172,7 @@ func TestManagedRestarts(t *testing.T) {
 			want.Reason, want.Sessions, want.Restarts = "drained", 2, 1
 			assert.Equal(t, want, w)
 			assert.Contains(t, log, "the session was ended by signal 9 (killed)")
-			m.gone(ctx)
+			r.sessionsGone(ctx)
 		})
 	}
 }
@@ -190,7 +186,7 @@ func TestManagedLauncherKilled(t *testing.T) {
 	r.asked(ctx, "[e2]", 1)
 	require.NoError(t, m.cmd.Process.Kill())
 	_ = m.cmd.Wait() // it was killed
-	m.gone(ctx)
+	r.sessionsGone(ctx)
 	w, _ := r.managing(ctx, "--on-orphan", "retry").wait()
 	assert.Equal(t, worked{Reason: "drained", Answered: 2, Redelivered: 1, Sessions: 1}, w)
 	r.settled(fatesAmid(all, 2, "retry", "")...)
@@ -210,7 +206,7 @@ func TestManagedPersist(t *testing.T) {
 	w, _ := m.wait()
 	assert.Equal(t, 143, w.Exit)
 	assert.Equal(t, 2, w.Answered)
-	m.gone(ctx)
+	r.sessionsGone(ctx)
 	r.settled(answeredOnce(all...)...)
 }
 
@@ -241,7 +237,7 @@ func TestManagedStorm(t *testing.T) {
 	assert.Contains(t, w.Detail, "server_error")
 	assert.Equal(t, 3, w.Queued, "%q", log)
 	assert.Zero(t, w.DeadLettered)
-	m.gone(ctx)
+	r.sessionsGone(ctx)
 }
 
 // A key that is not accepted pauses the inbox, and has a status of its own, also
