@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"gopkg.in/natefinch/lumberjack.v2"
+
+	"heartbeat/internal/words"
 )
 
 // lines are the log: one line for each thing that happens.
@@ -61,7 +63,7 @@ func checkLog(path string) error {
 }
 
 func (l *lines) say(at time.Time, text string) {
-	l.put(at.Local().Format(time.RFC3339) + " " + text + "\n")
+	l.put(at.Local().Format(time.RFC3339) + " " + words.Line(text) + "\n")
 }
 
 func (l *lines) finish() {

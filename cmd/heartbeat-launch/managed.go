@@ -15,6 +15,7 @@ import (
 	"heartbeat/cmd/heartbeat-launch/managed"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/terminal"
+	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
 
@@ -28,7 +29,7 @@ func (l *launch) runManaged(o terminal.Options, s streams, v *voice, timeoutGive
 		}
 	}
 	report.Exit = exitOf(report)
-	v.say("%s", report)
+	v.say("%s", words.Line(report.String()))
 	if err := l.writeReport(report, s.out); err != nil {
 		v.say("report: %v", err)
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"heartbeat/internal/words"
 )
 
 // voice says sentences on stderr, which may be the same full pipe as stdout.
@@ -24,6 +26,6 @@ func newVoice(to *os.File) *voice {
 
 // say is one sentence.
 func (v *voice) say(format string, args ...any) {
-	text := strings.TrimRight(fmt.Sprintf(format, args...), "\n")
+	text := words.Plain(strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
 	v.put(commandName + ": " + strings.ReplaceAll(text, "\n", v.end) + v.end)
 }

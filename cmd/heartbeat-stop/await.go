@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/words"
 )
 
 // Outcomes of an entry that was waited for.
@@ -137,13 +138,13 @@ func (o *sendFlags) printWaited(s streams, w waited, many bool) error {
 	case o.json:
 		return printJSON(s.out, w)
 	case many && w.Result != nil:
-		_, err := fmt.Fprintf(s.out, "%s\t%s\t%s\n", w.ID, w.Outcome, firstLine(w.Result.Reply))
+		_, err := fmt.Fprintf(s.out, "%s\t%s\t%s\n", w.ID, w.Outcome, words.Line(firstLine(w.Result.Reply)))
 		return err
 	case many:
 		_, err := fmt.Fprintf(s.out, "%s\t%s\n", w.ID, w.Outcome)
 		return err
 	case w.Result != nil:
-		_, err := fmt.Fprintln(s.out, w.Result.Reply)
+		_, err := fmt.Fprintln(o.fullText(s.out), w.Result.Reply)
 		return err
 	}
 	return nil

@@ -113,16 +113,19 @@ func (o *letterFlags) show(words []string, s streams) error {
 		if err := describeLetter(s.out, l); err != nil {
 			return err
 		}
+		if _, err := fmt.Fprintf(o.fullText(s.out), "\n%s\n", l.Text()); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// describeLetter writes all there is of a letter, the text last.
+// describeLetter writes all there is of a letter but its text.
 func describeLetter(out io.Writer, l inbox.Letter) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(w, "%s\t%s\n", name, oneLine(value))
+			fmt.Fprintf(w, "%s\t%s\n", name, words.Sentence(value))
 		}
 	}
 	row("letter", l.Letter)
@@ -143,9 +146,5 @@ func describeLetter(out io.Writer, l inbox.Letter) error {
 	}
 	row("bytes", l.RawFile)
 	row("requeued", stampOf(l.RequeuedAt))
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(out, "\n%s\n", l.Text())
-	return err
+	return w.Flush()
 }

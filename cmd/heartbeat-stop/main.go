@@ -13,6 +13,7 @@ package main
 
 import (
 	"fmt"
+	"heartbeat/internal/words"
 	"io"
 	"os"
 	"runtime/debug"
@@ -41,15 +42,12 @@ type streams struct {
 }
 
 func (s streams) complain(err error) {
-	fmt.Fprintf(s.err, "heartbeat-stop: %s\n", oneLine(err.Error()))
+	fmt.Fprintf(s.err, "heartbeat-stop: %s\n", words.Sentence(err.Error()))
 }
 
 func (s streams) note(format string, args ...any) {
-	fmt.Fprintf(s.err, "heartbeat-stop: %s\n", oneLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(s.err, "heartbeat-stop: %s\n", words.Sentence(fmt.Sprintf(format, args...)))
 }
-
-// oneLine keeps a joined error one sentence.
-func oneLine(s string) string { return strings.ReplaceAll(s, "\n", "; ") }
 
 func run(args []string, s streams) (status int) {
 	defer func() {

@@ -5,6 +5,7 @@ import (
 
 	"heartbeat/cmd/heartbeat-stop/why"
 	"heartbeat/inbox"
+	"heartbeat/internal/words"
 )
 
 // keptNotes keeps what is said while nobody may hear it, up to a bound: a hook in
@@ -35,7 +36,7 @@ func (h *hook) complainOnce(err error) bool {
 func (h *hook) tellOnce(err error) {
 	if h.complainOnce(err) {
 		h.record(func(tx *inbox.Tx) error {
-			return tx.FailSession(h.input.SessionID, why.HookError, oneLine(err.Error()))
+			return tx.FailSession(h.input.SessionID, why.HookError, words.Sentence(err.Error()))
 		})
 	}
 }

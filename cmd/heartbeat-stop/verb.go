@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/words"
 )
 
 // verb is a subcommand. Its flags are bound when they are built, so that help,
@@ -58,6 +59,7 @@ type statusError struct {
 func (e statusError) Unwrap() error { return e.error }
 
 func runVerb(name string, args []string, s streams) int {
+	s.out, s.err = words.OnScreen(s.out, isTerminal), words.OnScreen(s.err, isTerminal)
 	if name == idsCommand {
 		printIDs(args, s)
 		return exitOK

@@ -23,6 +23,7 @@ type letterFlags struct {
 	inboxFlags
 	all, openOnly, requeued, yes bool
 	settle                       span
+	verbatim
 }
 
 func deadLetterVerb() verb {
@@ -35,7 +36,8 @@ func deadLetterVerb() verb {
 		long: `Deal with the dead letters: the entries that were set aside.
 
 list     shows one line for each; with --open only those that were not requeued
-show     shows all there is of a letter, and its text in full
+show     shows all there is of a letter, and its text in full (--raw: at a
+         terminal byte for byte, too)
 requeue  appends the original bytes to the end of the inbox, and marks the letter
 purge    throws letters away for good
 
@@ -60,6 +62,7 @@ heartbeat-stop dead-letter purge --inbox work/inbox.jsonl --requeued --yes`,
 			f.BoolVar(&o.requeued, "requeued", false, "purge: those that were requeued")
 			f.BoolVar(&o.yes, "yes", false, "purge: without asking")
 			f.Var(&o.settle, "settle", "requeue: how long a last line without newline must stand still before it gets one")
+			o.addRaw(f)
 			return f, func(args []string, s streams) error {
 				if err := o.check(f, args); err != nil {
 					return usageError{err}
@@ -79,7 +82,7 @@ func (o *letterFlags) check(f *pflag.FlagSet, args []string) error {
 	}
 	what, letters := args[0], len(args) > 1
 	for flag, of := range map[string][]string{
-		"all": {requeueLetter, purgeLetter}, "open": {listLetter}, "requeued": {purgeLetter}, "yes": {purgeLetter}, "settle": {requeueLetter},
+		"all": {requeueLetter, purgeLetter}, "open": {listLetter}, "requeued": {purgeLetter}, "yes": {purgeLetter}, "settle": {requeueLetter}, "raw": {showLetter},
 	} {
 		if f.Changed(flag) && !slices.Contains(of, what) {
 			return fmt.Errorf("--%s is not for %s: it is for %s", flag, what, strings.Join(of, " and "))

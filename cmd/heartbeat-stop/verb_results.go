@@ -19,6 +19,7 @@ type resultsFlags struct {
 	inboxFlags
 	count  int
 	follow bool
+	verbatim
 }
 
 func resultsVerb() verb {
@@ -33,7 +34,8 @@ when the results are rotated or trimmed, until a signal ends it.
 
 With ENTRY (its id, its entry_id, or a beginning of one of them that is unique,
 four characters at least) it prints the reply in full: the last one, if there
-are several. With --json it prints lines of .results.jsonl as they stand there.
+are several. A terminal is shown it without what would change more than the text;
+--raw shows that as well. With --json it prints lines of .results.jsonl as they stand there.
 
 Exit status: 0 shown; 1 not: there is no such entry, or no answer yet, and the
 sentence says where it is; 3 the ENTRY became a dead letter; 128+n signal n ended
@@ -47,12 +49,15 @@ heartbeat-stop results --inbox work/inbox.jsonl --follow`,
 			o.add(f)
 			f.IntVarP(&o.count, "count", "n", 20, "show the last `N` (0: all)")
 			f.BoolVar(&o.follow, "follow", false, "go on with what comes")
+			o.addRaw(f)
 			return f, func(args []string, s streams) error {
 				switch {
 				case o.count < 0:
 					return usageError{errNegativeCount}
 				case len(args) > 0 && (o.follow || f.Changed("count")):
 					return usageError{errors.New("-n and --follow are for the list: leave ENTRY out, or wait for an entry with send --id ID --wait")}
+				case o.raw && len(args) == 0:
+					return usageError{errors.New("--raw is about one reply in full: name the ENTRY")}
 				}
 				return o.run(args, s)
 			}
@@ -153,7 +158,7 @@ func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s streams) error {
 		_, err = fmt.Fprintf(s.out, "%s\n", f.Result)
 		return err
 	case f.Result != nil && f.Letter == nil:
-		_, err = fmt.Fprintln(s.out, f.Reply())
+		_, err = fmt.Fprintln(o.fullText(s.out), f.Reply())
 		return err
 	}
 	return noReply(f)

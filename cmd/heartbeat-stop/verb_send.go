@@ -27,6 +27,7 @@ type sendFlags struct {
 	settle    span
 	wait      bool
 	timeout   span
+	verbatim
 }
 
 func sendVerb() verb {
@@ -74,6 +75,7 @@ heartbeat-stop send --inbox work/inbox.jsonl --wait --timeout 10m "is the releas
 			f.BoolVar(&o.wait, "wait", false, "wait for the answer, and print it")
 			f.Var(&o.timeout, "timeout", "give up waiting after this time (seconds or a duration; 0: never)")
 			f.Var(&o.settle, "settle", "how long a last line without newline must stand still before it gets one")
+			o.addRaw(f)
 			return f, func(args []string, s streams) error {
 				if err := o.check(f, args); err != nil {
 					return usageError{err}
@@ -96,6 +98,8 @@ func (o *sendFlags) check(f *pflag.FlagSet, args []string) error {
 		return errors.New("--batch brings texts and ids of its own: leave TEXT, --file and --id out")
 	case f.Changed("timeout") && !o.wait:
 		return errors.New("--timeout is about waiting: add --wait")
+	case o.raw && !o.wait:
+		return errors.New("--raw is about the reply that is waited for: add --wait")
 	case f.Changed("expires") && !o.expires.After(time.Now()):
 		return fmt.Errorf("--expires %s has passed: the entry would be set aside at once", &o.expires)
 	case f.Changed("expires") && !o.expires.After(o.notBefore.Time):

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -132,16 +132,16 @@ func (i *inboxFlags) watchStatus(s streams) error {
 	defer stop()
 	w := box.WatchAll(watchPoll)
 	defer func() { _ = w.Close() }() // nothing is lost with it
-	clear := clearScreen(s)
+	screen, _ := s.out.(*words.Screen)
 	for last := ""; ; {
 		st, _ := readStatus(ctx, box) // what is wrong is in its sentence
 		var shown bytes.Buffer
 		if err := i.print(streams{out: &shown}, st, st.String()); err != nil {
 			return err
 		}
-		if ctx.Err() == nil && (clear != "" || !sameButForAges(shown.String(), last)) {
+		if ctx.Err() == nil && (screen != nil || !sameButForAges(shown.String(), last)) {
 			last = shown.String()
-			if _, err := fmt.Fprint(s.out, clear, last); err != nil {
+			if err := showAgain(screen, s.out, last); err != nil {
 				return err
 			}
 		}
@@ -174,12 +174,15 @@ func withoutAges(text string) string {
 	return before + after
 }
 
-// clearScreen is what makes a terminal start over.
-func clearScreen(s streams) string {
-	if out, ok := s.out.(*os.File); ok && isTerminal(out) {
-		return "\x1b[H\x1b[2J"
+// showAgain has a terminal start over, and anything else go on.
+func showAgain(screen *words.Screen, out io.Writer, text string) error {
+	if screen != nil {
+		if err := screen.Control("\x1b[H\x1b[2J"); err != nil {
+			return err
+		}
 	}
-	return ""
+	_, err := io.WriteString(out, text)
+	return err
 }
 
 // readStatus also returns why the state could not be read.
@@ -240,7 +243,7 @@ func (st status) String() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "%s\t%s\n", name, strings.Map(printable, fmt.Sprintf(format, args...)))
+		fmt.Fprintf(w, "%s\t%s\n", name, words.Line(fmt.Sprintf(format, args...)))
 	}
 	row("inbox", "%s", st.Inbox)
 	if st.State != why.Unreadable { // or else nothing of it is known
@@ -252,15 +255,6 @@ func (st status) String() string {
 	}
 	_ = w.Flush() // into a builder
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// printable keeps what others wrote, such as an id, from moving a terminal's
-// cursor.
-func printable(r rune) rune {
-	if unicode.IsControl(r) {
-		return ' '
-	}
-	return r
 }
 
 func (st status) rows(row func(name, format string, args ...any)) {

@@ -35,7 +35,7 @@ func Brief(s string) string {
 	if rest != "" {
 		b.WriteString(" ...")
 	}
-	return b.String()
+	return Plain(b.String())
 }
 
 // Name is what people call an entry: its own id, or else the first digits of
@@ -72,4 +72,4 @@ func Count(n int, one, many string) string {
 
 // Short is the beginning of an entry id or of a session's, which is enough to
 // tell it from others.
-func Short(id string) string { return id[:min(12, len(id))] }
+func Short(id string) string { return Line(id[:min(12, len(id))]) }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"heartbeat/internal/words"
 )
 
 // States of a check.
@@ -70,9 +72,9 @@ func Failed(all []Check) (n int) {
 func WriteText(w io.Writer, all []Check) error {
 	var b strings.Builder
 	for _, c := range all {
-		fmt.Fprintf(&b, "%-6s%-13s%s\n", c.State, c.Name, oneLine(c.Evidence))
+		fmt.Fprintf(&b, "%-6s%-13s%s\n", c.State, c.Name, words.Line(c.Evidence))
 		if c.Fix != "" {
-			fmt.Fprintf(&b, "%19s%s\n", "fix: ", oneLine(c.Fix))
+			fmt.Fprintf(&b, "%19s%s\n", "fix: ", words.Line(c.Fix))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -89,14 +91,4 @@ func WriteJSON(w io.Writer, all []Check) error {
 		}
 	}
 	return nil
-}
-
-// oneLine keeps paths and errors from breaking the line, whatever is in them.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s)
 }

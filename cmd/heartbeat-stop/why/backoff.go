@@ -12,7 +12,7 @@ import (
 func Backoff(b inbox.Backoff) string {
 	s := "backing off until " + words.Stamp(b.Until)
 	if b.Failure != nil {
-		s += " (" + oneLine(b.Failure.String()) + ")"
+		s += " (" + words.Line(b.Failure.String()) + ")"
 	}
 	return s
 }

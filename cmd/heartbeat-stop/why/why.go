@@ -42,11 +42,11 @@ const (
 func (f Facts) Explain() (State, string) {
 	for _, explain := range []func() (State, string){f.broken, f.flying, f.held, f.asking, f.backingOff, f.nothing} {
 		if state, sentence := explain(); state != "" {
-			return state, oneLine(sentence)
+			return state, words.Line(sentence)
 		}
 	}
 	state, sentence := f.unasked()
-	return state, oneLine(sentence)
+	return state, words.Line(sentence)
 }
 
 // broken is about what no session can mend.

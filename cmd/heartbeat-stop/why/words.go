@@ -2,9 +2,7 @@ package why
 
 import (
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
 
 	"heartbeat/internal/words"
 
@@ -22,7 +20,7 @@ func Pause(p inbox.Pause) string {
 		s += " until " + words.Stamp(*p.Until)
 	}
 	if p.Reason != "" {
-		s += " (" + oneLine(p.Reason) + ")"
+		s += " (" + words.Line(p.Reason) + ")"
 	}
 	return s
 }
@@ -33,11 +31,6 @@ func PauseEnds(p inbox.Pause) string {
 		return "then, or until heartbeat-stop resume"
 	}
 	return "heartbeat-stop resume"
-}
-
-// oneLine keeps what others wrote, such as a reason, from breaking a sentence.
-func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, unicode.IsControl), " ")
 }
 
 func process(pid int, name string) string {

@@ -1,0 +1,130 @@
+package words
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// maxMarks is how many combining marks may follow each other: no language needs
+// more, and a flood of them paints over the lines above and below.
+const maxMarks = 8
+
+// Plain is a text that is safe to show on a terminal. Newlines and tabs stay;
+// every other rune that a terminal acts on, or that changes the order in which
+// people read, is spelt as JSON escapes it (\u001b), so that JSON stays JSON.
+func Plain(s string) string {
+	var c cleaner
+	return string(c.clean(nil, []byte(s)))
+}
+
+// Line is [Plain] on one line: what breaks lines becomes a blank. Nothing that
+// others wrote can then look like a line of ours.
+func Line(s string) string {
+	return Plain(strings.Join(strings.FieldsFunc(s, breaksLine), " "))
+}
+
+func breaksLine(r rune) bool {
+	return r >= '\t' && r <= '\r' || r == '\u0085' || r == '\u2028' || r == '\u2029'
+}
+
+// Sentence is [Line] for an error that several were joined to.
+func Sentence(s string) string {
+	return Line(strings.ReplaceAll(s, "\n", "; "))
+}
+
+// Screen shows on a terminal what is written to it as [Plain] has it.
+type Screen struct {
+	terminal *os.File
+	cleaner
+	rest []byte // the beginning of a rune that ends with the next write
+}
+
+// OnScreen returns w, or a [Screen] around it where it is a terminal.
+func OnScreen(w io.Writer, isTerminal func(*os.File) bool) io.Writer {
+	if f, ok := w.(*os.File); ok && isTerminal(f) {
+		return &Screen{terminal: f}
+	}
+	return w
+}
+
+func (s *Screen) Write(b []byte) (int, error) {
+	all := append(s.rest, b...)
+	whole := wholeRunes(all)
+	_, err := s.terminal.Write(s.clean(nil, all[:whole]))
+	s.rest = append([]byte(nil), all[whole:]...)
+	if err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Control writes a terminal's own command.
+func (s *Screen) Control(sequence string) error {
+	_, err := s.terminal.WriteString(sequence)
+	return err
+}
+
+// Raw is what w shows on, for texts that are wanted as they are.
+func Raw(w io.Writer) io.Writer {
+	if s, ok := w.(*Screen); ok {
+		return s.terminal
+	}
+	return w
+}
+
+// wholeRunes is how many bytes of b are not the beginning of a rune.
+func wholeRunes(b []byte) int {
+	for back := 1; back < utf8.UTFMax && back <= len(b); back++ {
+		if at := len(b) - back; utf8.RuneStart(b[at]) {
+			if !utf8.FullRune(b[at:]) {
+				return at
+			}
+			break
+		}
+	}
+	return len(b)
+}
+
+// cleaner counts the combining marks in a row, across writes.
+type cleaner struct{ marks int }
+
+func (c *cleaner) clean(to, b []byte) []byte {
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		switch {
+		case r < utf8.RuneSelf && r >= ' ' && r != 0x7f, r == '\n', r == '\t':
+			c.marks, to = 0, append(to, byte(r))
+		case unicode.In(r, unicode.Mn, unicode.Me):
+			if c.marks++; c.marks <= maxMarks {
+				to = append(to, b[:n]...)
+			}
+		case isCommand(r):
+			to = appendEscaped(to, r)
+		default: // a byte of no rune becomes U+FFFD
+			c.marks, to = 0, utf8.AppendRune(to, r)
+		}
+		b = b[n:]
+	}
+	return to
+}
+
+// isCommand recognises what a terminal acts on without showing it. The two
+// joiners are spelling, in several scripts and in emoji.
+func isCommand(r rune) bool {
+	if r == '\u200c' || r == '\u200d' {
+		return false
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
+}
+
+func appendEscaped(to []byte, r rune) []byte {
+	if high, low := utf16.EncodeRune(r); high != unicode.ReplacementChar {
+		return fmt.Appendf(to, `\u%04x\u%04x`, high, low)
+	}
+	return fmt.Appendf(to, `\u%04x`, r)
+}
