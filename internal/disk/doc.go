@@ -5,6 +5,10 @@
 // broken disk would, or record the calls and work out what a power loss leaves.
 //
 // Files are opened by descriptor, never followed through a symbolic link,
-// created with mode 0600, and refused when they are not regular files or belong
-// to another user. Errors name the operation and the path and wrap the errno.
+// created with mode 0600, and refused when they are not regular files, belong
+// to another user or have a second name. One that is opened for writing gets mode
+// 0600 if it had wider rights. Errors name the operation and the path and wrap
+// the errno.
+//
+// What is read whole has a bound: see [ReadFile], [ReadState] and [File.ReadAll].
 package disk

@@ -10,7 +10,8 @@ import (
 )
 
 // ErrForeign says that a file is not one that heartbeat may use as its own: a
-// symbolic link, something other than a regular file, or another user's.
+// symbolic link, something other than a regular file, another user's, or a file
+// with a second name.
 var ErrForeign = errors.New("not a file of ours")
 
 // File is an open regular file. It is not safe for concurrent use.
@@ -31,6 +32,8 @@ type Info struct {
 	Atime     int64
 	Dev, Ino  uint64
 	UID       uint32
+	Mode      uint32 // the permission bits
+	Links     uint64 // names that the file has
 	IsRegular bool
 	IsDir     bool
 }
@@ -89,19 +92,6 @@ func (f *File) ReadAt(b []byte, off int64) (int, error) {
 		n += m
 	}
 	return n, nil
-}
-
-// ReadAll reads the whole file as it is now.
-func (f *File) ReadAll() ([]byte, error) {
-	if err := f.refresh(); err != nil {
-		return nil, err
-	}
-	b := make([]byte, f.info.Size)
-	n, err := f.ReadAt(b, 0)
-	if err == io.EOF {
-		err = nil
-	}
-	return b[:n], err
 }
 
 // WriteAt writes b at off. After an error any part of b may have been written.

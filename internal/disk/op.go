@@ -16,6 +16,7 @@ const (
 	OpRemove   Kind = "remove"
 	OpTouch    Kind = "touch"
 	OpPunch    Kind = "punch"
+	OpNarrow   Kind = "narrow" // to the rights that a state file has
 )
 
 // Op is one state-changing call, announced before it is made.

@@ -18,18 +18,26 @@ func OpenRead(path string) (*File, error) {
 	return openState(path, unix.O_RDONLY)
 }
 
-// OpenExisting opens a state file for reading and writing, as [OpenRead] does.
+// OpenExisting opens a state file for reading and writing, as [OpenRead] does. Its
+// rights are narrowed to mode 0600.
 func OpenExisting(path string) (*File, error) {
-	return openState(path, unix.O_RDWR)
+	f, err := openState(path, unix.O_RDWR)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.narrow(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
-// OpenWrite opens a state file for reading and writing, and creates it with
+// OpenWrite opens a state file as [OpenExisting] does, and creates it with
 // mode 0600 where it is missing; created says which. A name is only durable
 // after [SyncDir], and one that was there may lack that: whoever made it may have
 // been killed before.
 func OpenWrite(path string) (f *File, created bool, err error) {
 	for {
-		f, err = openState(path, unix.O_RDWR)
+		f, err = OpenExisting(path)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return f, false, err
 		}
@@ -123,6 +131,25 @@ func (f *File) mustBeOurs() error {
 	if me != 0 && f.info.UID != me && f.info.UID != 0 {
 		return fmt.Errorf("open %s: it belongs to user %d, and this is user %d: %w", f.path, f.info.UID, me, ErrForeign)
 	}
+	if f.info.Links > 1 {
+		return fmt.Errorf("open %s: the file has %d names, and a change would be one to all of them: "+
+			"put a copy in its place (cp -p %[1]s %[1]s.new, then mv %[1]s.new %[1]s) or remove it: %[3]w", f.path, f.info.Links, ErrForeign)
+	}
+	return nil
+}
+
+// narrow takes the rights of others away, where they are ours to take.
+func (f *File) narrow() error {
+	if f.info.Mode&0o077 == 0 || f.info.UID != uint32(os.Geteuid()) {
+		return nil
+	}
+	if err := announce(Op{Kind: OpNarrow, Path: f.path}); err != nil {
+		return err
+	}
+	if err := retry(func() error { return unix.Fchmod(f.fd, 0o600) }); err != nil {
+		return f.fail("chmod", err)
+	}
+	f.info.Mode = 0o600
 	return nil
 }
 

@@ -132,7 +132,7 @@ func (img *Image) Apply(op disk.Op) error {
 			file.apply(op)
 		}
 		return err
-	case disk.OpTouch:
+	case disk.OpTouch, disk.OpNarrow:
 	default:
 		return fmt.Errorf("disktest: the model does not know the call %q on %s", op.Kind, op.Path)
 	}

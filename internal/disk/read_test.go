@@ -1,0 +1,109 @@
+package disk_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/disk"
+)
+
+// What is read whole is bounded by the file's length: 8 TiB that take no space
+// must not be made room for, nor a FIFO be waited for.
+func TestReadWholeIsBounded(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "f", "content")
+	for name, read := range map[string]func(string, int64) ([]byte, error){"ReadFile": disk.ReadFile, "ReadState": disk.ReadState} {
+		t.Run(name, func(t *testing.T) {
+			b, err := read("f", 7)
+			require.NoError(t, err)
+			assert.Equal(t, "content", string(b))
+
+			_, err = read("f", 6)
+			require.ErrorIs(t, err, disk.ErrTooLarge)
+			require.ErrorContains(t, err, "read f: the file is too large: it has 7 bytes, and 6 are the most it can need")
+
+			_, err = read("none", 6)
+			require.ErrorIs(t, err, os.ErrNotExist)
+			_, err = read("/dev/zero", 6)
+			require.ErrorContains(t, err, "it is not a regular file")
+		})
+	}
+	require.NoError(t, unix.Mkfifo("fifo", 0o600))
+	_, err := disk.ReadFile("fifo", 6)
+	require.ErrorContains(t, err, "it is not a regular file")
+
+	require.NoError(t, os.Truncate("f", 8<<40))
+	f, err := disk.OpenRead("f")
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = f.ReadAll()
+	require.ErrorIs(t, err, disk.ErrTooLarge)
+}
+
+func TestReadFollowsLinksOfTheUserAlone(t *testing.T) {
+	t.Chdir(t.TempDir())
+	odd["link"](t, "f")
+	b, err := disk.ReadFile("f", 100)
+	require.NoError(t, err)
+	assert.Equal(t, "content", string(b))
+	_, err = disk.ReadState("f", 100)
+	require.ErrorIs(t, err, disk.ErrForeign)
+}
+
+// A second name may be that of a file which was never meant to be written to.
+func TestSecondNameIsRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "precious", "content")
+	require.NoError(t, os.Link("precious", "f"))
+	for name, open := range map[string]func() error{
+		"OpenRead":     func() error { _, err := disk.OpenRead("f"); return err },
+		"OpenExisting": func() error { _, err := disk.OpenExisting("f"); return err },
+		"OpenWrite":    func() error { _, _, err := disk.OpenWrite("f"); return err },
+		"Touch":        func() error { return disk.Touch("f") },
+		"ReadState":    func() error { _, err := disk.ReadState("f", 100); return err },
+	} {
+		err := open()
+		require.ErrorIs(t, err, disk.ErrForeign, name)
+		require.ErrorContains(t, err, "open f: the file has 2 names", name)
+	}
+	require.NoError(t, disk.Publish("f", []byte("new"), false), "a new file takes the name")
+	assert.Equal(t, "content", read(t, "precious"))
+	assert.Equal(t, "new", read(t, "f"))
+}
+
+func TestStateFileIsNarrowed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	mode := func() os.FileMode { return lstat(t, "f").Mode() }
+	for name, open := range map[string]func() (*disk.File, error){
+		"OpenExisting": func() (*disk.File, error) { return disk.OpenExisting("f") },
+		"OpenWrite":    func() (*disk.File, error) { f, _, err := disk.OpenWrite("f"); return f, err },
+	} {
+		write(t, "f", "content")
+		require.NoError(t, os.Chmod("f", 0o666))
+		f, err := disk.OpenRead("f")
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		assert.EqualValues(t, 0o666, mode(), "who only looks changes nothing")
+		f, err = open()
+		require.NoError(t, err, name)
+		require.NoError(t, f.Close())
+		assert.EqualValues(t, 0o600, mode(), name)
+	}
+	write(t, "f", "content")
+	require.NoError(t, os.Chmod("f", 0o644))
+	f, _, err := disk.OpenAppend("f")
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	assert.EqualValues(t, 0o644, mode(), "the inbox is the user's")
+}
+
+func lstat(t *testing.T, path string) os.FileInfo {
+	t.Helper()
+	i, err := os.Lstat(path)
+	require.NoError(t, err)
+	return i
+}
