@@ -14,6 +14,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
+	"heartbeat/internal/disk"
 )
 
 var demoPrompts = []string{
@@ -130,7 +131,7 @@ func (d *demo) drainWithStandIn(ctx context.Context, box *inbox.Inbox) error {
 
 // report shows the results, and fails where something was not answered.
 func (d *demo) report(box *inbox.Inbox) error {
-	results, err := os.ReadFile(box.ResultsPath())
+	results, err := disk.ReadState(box.ResultsPath(), disk.MaxWhole)
 	if err != nil {
 		return fmt.Errorf("demo: nothing was answered: %w", err)
 	}

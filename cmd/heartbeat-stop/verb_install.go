@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/disk"
 	"heartbeat/internal/settings"
 )
 
@@ -142,7 +143,7 @@ func (i installed) sentence(verb string) string {
 }
 
 func preview(path string, w settings.Wiring, edit func([]byte, settings.Wiring) ([]byte, error), s streams) error {
-	before, err := os.ReadFile(path)
+	before, err := disk.ReadFile(path, settings.MaxFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("settings: %w", err)
 	}

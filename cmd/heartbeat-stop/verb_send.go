@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/disk"
 )
 
 type sendFlags struct {
@@ -189,7 +190,7 @@ func (o *sendFlags) text(args []string, stdin *os.File) (string, error) {
 	case len(args) == 1 && args[0] != "-":
 		return args[0], nil
 	case o.file != "":
-		b, err := os.ReadFile(o.file)
+		b, err := disk.ReadGiven(o.file, inbox.MaxLine)
 		if err != nil {
 			return "", fmt.Errorf("send: %w", err)
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,7 +38,7 @@ func (f *File) ReadUpTo(limit int64) ([]byte, error) {
 }
 
 func (f *File) tooLarge(size, limit int64) error {
-	return f.fail("read", fmt.Errorf("%w: it has %d bytes, and %d are the most it can need: move it away", ErrTooLarge, size, limit))
+	return f.fail("read", fmt.Errorf("%w: it has %d bytes, and may have no more than %d bytes", ErrTooLarge, size, limit))
 }
 
 // ReadFile reads a file that belongs to the user, such as settings: links are
@@ -49,6 +51,21 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 // ReadState is [ReadFile] for a state file, as [OpenRead] opens it.
 func ReadState(path string, limit int64) ([]byte, error) {
 	return readWhole(path, limit, func() (*File, error) { return OpenRead(path) })
+}
+
+// ReadGiven is [ReadFile] for a file that a person names on a command line: it may be
+// a pipe, and then its writer is waited for.
+func ReadGiven(path string, limit int64) (b []byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	b, err = io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, limit)}
+	}
+	return b, err
 }
 
 func readWhole(path string, limit int64, open func() (*File, error)) ([]byte, error) {

@@ -24,7 +24,7 @@ func TestReadWholeIsBounded(t *testing.T) {
 
 			_, err = read("f", 6)
 			require.ErrorIs(t, err, disk.ErrTooLarge)
-			require.ErrorContains(t, err, "read f: the file is too large: it has 7 bytes, and 6 are the most it can need")
+			require.ErrorContains(t, err, "read f: the file is too large: it has 7 bytes, and may have no more than 6 bytes")
 
 			_, err = read("none", 6)
 			require.ErrorIs(t, err, os.ErrNotExist)

@@ -9,7 +9,12 @@ import (
 	"path/filepath"
 
 	"github.com/natefinch/atomic"
+
+	"heartbeat/internal/disk"
 )
+
+// MaxFile is the most that is read of a settings file.
+const MaxFile = 16 << 20
 
 // testOnlyBeforeWrite runs between reading a file and writing it.
 var testOnlyBeforeWrite = func() {}
@@ -83,7 +88,7 @@ func read(path string) ([]byte, error) {
 	if !info.Mode().IsRegular() { // reading a pipe would wait for its writer
 		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
-	return os.ReadFile(path)
+	return disk.ReadFile(path, MaxFile)
 }
 
 // replace makes after the contents of path, or removes it when after is nil, if its contents are still before.

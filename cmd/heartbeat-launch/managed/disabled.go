@@ -1,10 +1,10 @@
 package managed
 
 import (
-	"os"
 	"slices"
 	"strings"
 
+	"heartbeat/internal/disk"
 	"heartbeat/internal/settings"
 )
 
@@ -22,7 +22,7 @@ func (r *run) disabledBy() string {
 		}
 	}
 	for _, f := range slices.Backward(settings.Files(r.Terminal.Dir, home, config, settings.ManagedDir())) {
-		text, err := os.ReadFile(f.Path)
+		text, err := disk.ReadFile(f.Path, settings.MaxFile)
 		if err != nil {
 			continue
 		}

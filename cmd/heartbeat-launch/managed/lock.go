@@ -44,7 +44,7 @@ func holder(path string) string {
 	if pid := host.LockHolder(path); pid > 0 {
 		return "process " + strconv.Itoa(pid)
 	}
-	text, err := os.ReadFile(path)
+	text, err := disk.ReadState(path, 64)
 	if pid, notOne := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && notOne == nil {
 		return "process " + strconv.Itoa(pid)
 	}

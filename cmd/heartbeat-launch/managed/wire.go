@@ -3,7 +3,6 @@ package managed
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -66,7 +65,7 @@ func (r *run) readSettings(given string) ([]byte, error) {
 	case !filepath.IsAbs(given):
 		given = filepath.Join(r.Terminal.Dir, given)
 	}
-	return os.ReadFile(given)
+	return disk.ReadGiven(given, settings.MaxFile)
 }
 
 func (r *run) wiring() settings.Wiring {

@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
-	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/disk"
 )
 
 // fresh is how long a temporary file may be a running hook's.
@@ -91,15 +92,12 @@ func unnamedCopies(dir string, entries []fs.DirEntry) ([]string, error) {
 
 // eachLine reads a state file of any length.
 func eachLine(path string, f func(line []byte)) (err error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+	file, err := disk.OpenRead(path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not a regular file")}
-	}
-	lines := bufio.NewReader(file)
+	lines := bufio.NewReader(io.NewSectionReader(file, 0, file.Info().Size))
 	for {
 		line, err := lines.ReadBytes('\n')
 		f(bytes.TrimSpace(line))

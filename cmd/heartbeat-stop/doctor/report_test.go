@@ -75,7 +75,7 @@ func TestReadFileTakesRegularFilesOnly(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "12345", string(content))
 	_, err = readFile(dir, 5)
-	assert.ErrorContains(t, err, "not a regular file")
+	assert.ErrorContains(t, err, "it is a directory")
 	require.NoError(t, os.Symlink(path, path+".link"))
 	_, err = readState(path + ".link")
 	assert.Error(t, err)
