@@ -88,7 +88,7 @@ func TestSetAsideIsCommittedWithTheRest(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, "one", e.Text)
 		}
-		assert.Len(t, tx.Warnings(), 1)
+		assert.Equal(t, []inbox.SetAside{{Reason: inbox.ReasonEmpty, Count: 1, End: 3}}, tx.SetAside())
 	})
 	assert.Len(t, deadLetters(t, box), 1)
 }

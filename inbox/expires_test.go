@@ -101,16 +101,16 @@ func TestExpiresWhile(t *testing.T) {
 			now.send(t, inbox.Message{ID: "job", Text: "x", Expires: noon.Add(time.Hour)})
 			c.do(t, now, func() { now.set(noon.Add(time.Hour + 1)) })
 			echo(t, now.box.Path(), "next\n")
-			var warnings []string
+			var aside []inbox.SetAside
 			in(t, now.box, func(tx *inbox.Tx) {
 				require.Nil(t, tx.InFlight())
 				e, err := tx.Next(inbox.Mark{})
 				require.NoError(t, err)
 				assert.Equal(t, "next", e.Text)
-				warnings = tx.Warnings()
+				aside = tx.SetAside()
 			})
 			if name != "scheduled" { // that one stands behind the next
-				assert.Len(t, warnings, len(c.attempts))
+				assert.Len(t, aside, len(c.attempts))
 			}
 			assert.Equal(t, []string{"next"}, drain(t, now.box))
 			assert.Len(t, results(t, now.box), c.answered+1)

@@ -38,18 +38,22 @@ func (t *Tx) catchUp() error {
 // writeAppends puts the lines of one commit where it said, however much of them
 // is there already, which is nothing where the commit is fresh.
 func (t *Tx) writeAppends(all []appendRecord, fresh bool) error {
-	var queue, promoted []appendRecord
+	var promoted []appendRecord
+	of := map[string][]appendRecord{}
 	for _, a := range all {
-		if a.File == queueName {
-			queue = append(queue, a)
-			if a.Promoted {
-				promoted = append(promoted, a)
-			}
-		} else if err := t.writeAppend(a); err != nil {
-			return err
+		of[a.File] = append(of[a.File], a)
+		if a.File == queueName && a.Promoted {
+			promoted = append(promoted, a)
 		}
 	}
-	if len(queue) > 0 {
+	for _, name := range []string{resultsName, eventsName, deadLetterName, scheduledName} {
+		if lines := of[name]; len(lines) > 0 {
+			if err := t.writeLines(lines); err != nil {
+				return err
+			}
+		}
+	}
+	if queue := of[queueName]; len(queue) > 0 {
 		if err := t.writeQueue(queue, fresh); err != nil {
 			return err
 		}
@@ -117,26 +121,58 @@ func (s *stateFile) overwrite(content []byte, pad byte) error {
 	return f.WriteAt(content, 0)
 }
 
-func (t *Tx) writeAppend(a appendRecord) error {
-	f, _, err := t.appendFile(a.File).made()
+// writeLines writes the lines of one file: all at once where none is there yet.
+func (t *Tx) writeLines(lines []appendRecord) error {
+	name := lines[0].File
+	f, _, err := t.appendFile(name).made()
 	if err != nil {
 		return err
 	}
-	rest, at, err := missing(f, a)
-	if err == nil && len(rest) > 0 {
-		err = f.WriteAt(rest, at)
-	}
+	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	if !syncedOnFollow(a.File) {
-		return nil
+	if all, follow := joined(lines); follow && info.Size == lines[0].At {
+		err = f.WriteAt(all, info.Size)
+	} else {
+		err = writeMissing(f, lines)
+	}
+	if err != nil || !syncedOnFollow(name) {
+		return err
 	}
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	if a.At == 0 || at == 0 {
+	if lines[0].At == 0 || info.Size == 0 {
 		return disk.SyncDir(t.box.dir)
+	}
+	return nil
+}
+
+// joined is the bytes of lines that follow one another, if they do.
+func joined(lines []appendRecord) (all []byte, follow bool) {
+	if len(lines) == 1 {
+		return lines[0].bytes(), true
+	}
+	for _, a := range lines {
+		if a.At != lines[0].At+int64(len(all)) {
+			return nil, false
+		}
+		all = append(all, a.bytes()...)
+	}
+	return all, true
+}
+
+// writeMissing writes what a file lacks of each line.
+func writeMissing(f *disk.File, lines []appendRecord) error {
+	for _, a := range lines {
+		rest, at, err := missing(f, a)
+		if err == nil && len(rest) > 0 {
+			err = f.WriteAt(rest, at)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

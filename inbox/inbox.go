@@ -40,6 +40,9 @@ var (
 	// ErrTorn says that the only thing that waits is a last line without its
 	// newline, which somebody may still be writing: see [Inbox.AwaitStill].
 	ErrTorn = errors.New("the last line has no newline yet")
+	// ErrMore says that so many entries are to be set aside that others get the
+	// lock in between: see [Tx.Next].
+	ErrMore = errors.New("there is more to set aside: commit, and begin anew")
 	// ErrLocked says that the inbox's lock was not to be had in time.
 	ErrLocked = disk.ErrLocked
 	// ErrCorrupt says that a state file holds what nobody should have written.

@@ -15,7 +15,9 @@ import (
 // file is as it was then.
 //
 // What can never be delivered (too long, or nothing in it) becomes a dead
-// letter on the way, with this transaction's commit.
+// letter on the way, with this transaction's commit. A transaction sets no more
+// aside than can be committed in a moment: where there is more, [ErrMore] asks
+// for a commit and a new transaction.
 func (t *Tx) Next(still Mark) (Entry, error) {
 	if t.inFlight != nil {
 		return Entry{}, errors.New("next entry: one is still in flight: settle it first")
@@ -34,6 +36,9 @@ func (t *Tx) Next(still Mark) (Entry, error) {
 		return Entry{}, ErrEmpty
 	}
 	for off := t.st.Cursor; ; {
+		if t.asideLines >= asideLines || t.asideBytes >= partBytes {
+			return Entry{}, ErrMore
+		}
 		l, err := t.lineAt(off)
 		if err == io.EOF {
 			return Entry{}, ErrEmpty
@@ -85,7 +90,7 @@ func (t *Tx) setAsideExpired(d *Delivery) error {
 	if err := t.deadLetter(deadLetterOf(d, ReasonExpired, t.box.utcNow())); err != nil {
 		return err
 	}
-	t.warn("entry [%d,%d) is a dead letter, %s", d.StartOffset, d.EndOffset, ReasonExpired)
+	t.noteAside(ReasonExpired, d.StartOffset, d.EndOffset)
 	t.setRedeliver(nil)
 	if !d.Detached {
 		t.moveCursor(d.StartOffset, d.EndOffset)
@@ -105,7 +110,7 @@ func (t *Tx) setAsideTooLong(l line) error {
 }
 
 func (t *Tx) setAsideUnread(e Entry, reason Reason, rawFile string) error {
-	t.warn("entry [%d,%d) is a dead letter, %s", e.Start, e.End, reason)
+	t.noteAside(reason, e.Start, e.End)
 	err := t.deadLetter(DeadLetter{
 		EntryID: e.EntryID, ID: e.ID, Metadata: e.Metadata, RawLine: rawLineOf(e.raw), RawFile: rawFile,
 		StartOffset: e.Start, EndOffset: e.End, Reason: reason, DeadLetteredAt: t.box.utcNow(),

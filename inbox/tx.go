@@ -44,6 +44,10 @@ type Tx struct {
 	behind   bool // the last commit's lines are not all where it said
 	pending  []appendRecord
 	warnings []string
+	// aside are the entries that were set aside unread: how many lines those are,
+	// and how much of the journal they take.
+	aside                  []SetAside
+	asideLines, asideBytes int
 	// queued is where the lines came to stand that the last commit appended to
 	// the queue file.
 	queued []span

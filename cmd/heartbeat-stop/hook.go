@@ -94,6 +94,7 @@ type hook struct {
 	complained       string // the error that was said last
 	// settled is the entry that the transaction settles, nil for none.
 	settled   *inbox.Delivery
+	aside     []inbox.SetAside // not yet said
 	bridges   []*orchestrate.Bridge
 	counted   map[string]bool // the state files in which this stop was counted
 	nextSleep time.Time       // when the next sleep of a run is over

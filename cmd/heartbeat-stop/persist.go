@@ -66,6 +66,9 @@ func (h *hook) look(ctx context.Context, tick func(context.Context, inbox.Mark) 
 		if err == nil && o == empty && h.stepRuns(ctx) {
 			continue
 		}
+		if err == nil && o == more {
+			continue
+		}
 		if err != nil || o != torn {
 			return o, err
 		}

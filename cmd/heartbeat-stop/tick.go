@@ -22,6 +22,7 @@ const (
 	held                         // delivery is paused
 	torn                         // a last line waits for its newline
 	leave                        // another hook acted on this very Stop
+	more                         // so much was set aside that others come first
 )
 
 // stop acts on the end of a turn: it settles what was in flight, and delivers
@@ -40,6 +41,8 @@ func (h *hook) stop() int {
 			if still, err = h.awaitStill(); err != nil {
 				return h.failed(err)
 			}
+			continue
+		case more:
 			continue
 		case empty:
 			if h.goOn() {
@@ -104,7 +107,19 @@ func (h *hook) transact(ctx context.Context, decide func(*inbox.Tx) (outcome, st
 	if err == nil {
 		h.forgetSpill(tx.InFlight())
 	}
+	h.aside = inbox.AddSetAside(h.aside, tx.SetAside()...)
+	if err != nil || o != more {
+		h.noteAside()
+	}
 	return o, errors.Join(err, h.end(tx))
+}
+
+// noteAside says what was set aside since it was said last.
+func (h *hook) noteAside() {
+	for _, s := range h.aside {
+		h.note("%s", s)
+	}
+	h.aside = nil
 }
 
 func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
@@ -158,6 +173,8 @@ func (h *hook) next(tx *inbox.Tx, still inbox.Mark) (outcome, inbox.Entry, error
 		return empty, e, nil
 	case errors.Is(err, inbox.ErrTorn):
 		return torn, e, nil
+	case errors.Is(err, inbox.ErrMore):
+		return more, e, nil
 	}
 	return 0, e, err
 }

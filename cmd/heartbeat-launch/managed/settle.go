@@ -23,8 +23,17 @@ type state struct {
 }
 
 // settle decides about what the last session left in flight, and says what is to
-// be done next.
+// be done next. Others get the lock between two transactions where many entries
+// are set aside.
 func (r *run) settle() (st state, err error) {
+	for {
+		if st, err = r.settleOnce(); !errors.Is(err, inbox.ErrMore) {
+			return st, err
+		}
+	}
+}
+
+func (r *run) settleOnce() (st state, err error) {
 	tx, err := r.box.Begin(context.Background())
 	if err != nil {
 		return st, err
@@ -33,13 +42,17 @@ func (r *run) settle() (st state, err error) {
 	if err := r.settleEntry(tx); err != nil {
 		return st, err
 	}
-	if st, err = stateOf(tx); err != nil {
-		return st, err
+	st, more := stateOf(tx)
+	if more != nil && !errors.Is(more, inbox.ErrMore) {
+		return st, more
 	}
 	if tx.Dirty() {
 		if err := tx.Commit(); err != nil {
 			return st, err
 		}
+	}
+	if more != nil {
+		return st, more
 	}
 	r.last = nil
 	return st, evidence.ForgetSpills(r.box, tx.InFlight())

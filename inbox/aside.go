@@ -1,0 +1,48 @@
+package inbox
+
+import "fmt"
+
+// asideLines is how many entries one transaction sets aside at most.
+const asideLines = 1000
+
+// SetAside are entries that became dead letters on the way to the next one.
+type SetAside struct {
+	Reason Reason
+	Count  int
+	// Start and End are the range in the inbox that they stand in.
+	Start, End int64
+}
+
+// String is a sentence about them, for a person.
+func (s SetAside) String() string {
+	if s.Count == 1 {
+		return fmt.Sprintf("entry [%d,%d) is a dead letter, %s", s.Start, s.End, s.Reason)
+	}
+	return fmt.Sprintf("%d entries in [%d,%d) are dead letters, %s", s.Count, s.Start, s.End, s.Reason)
+}
+
+// AddSetAside adds what one transaction set aside to what others did before it,
+// one for each reason.
+func AddSetAside(all []SetAside, more ...SetAside) []SetAside {
+next:
+	for _, m := range more {
+		for i := range all {
+			if s := &all[i]; s.Reason == m.Reason {
+				s.Count += m.Count
+				s.Start, s.End = min(s.Start, m.Start), max(s.End, m.End)
+				continue next
+			}
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// SetAside tells what [Tx.Next] set aside, one for each reason.
+func (t *Tx) SetAside() []SetAside { return t.aside }
+
+func (t *Tx) noteAside(reason Reason, start, end int64) {
+	t.aside = AddSetAside(t.aside, SetAside{Reason: reason, Count: 1, Start: start, End: end})
+	t.asideLines++
+	t.asideBytes += int(end - start)
+}
