@@ -368,12 +368,30 @@ func TestRunExecutes(t *testing.T) {
   const ok = await ctx.task(shell, {q:'echo "$((40+2))"; echo aside >&2'});
   let failed; try { await ctx.task(shell, {q:'echo no; exit 3'}); } catch (e) { if (/Pending|Requested/.test(e.name)) throw e; failed = [e.message, e.data.exitCode, e.data.stdout]; }
   const js = await ctx.task(node, {q:'it'});
-  return [ok, failed, js]; }`)
+  const left = await ctx.task(shell, {q:'sleep 1000 & echo started'});
+  let cut; try { await ctx.task(shell, {q:"head -c 60000000 /dev/zero | tr '\\\\0' x"}); } catch (e) { if (/Pending|Requested/.test(e.name)) throw e; cut = [/cut off/.test(e.message), e.data.exitCode, e.data.cutOff, e.data.stdout.length]; }
+  return [ok, failed, js, left, cut]; }`)
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "x.js"), []byte(`console.log('node did ' + process.argv[2])`), 0o600))
 	r.drive("--execute", "shell,node")
 	assert.Equal(t, "completed", r.state())
-	assert.Equal(t, `["42\n",["itendedwithstatus3,andnot0",3,"no\n"],"nodedidit\n"]`, r.output())
+	assert.Equal(t, `["42\n",["itendedwithstatus3,andnot0",3,"no\n"],"nodedidit\n","started\n",[true,0,true,1048576]]`, r.output())
 	assert.Len(t, r.texts, 2, "begin, and the end")
+}
+
+// A run that does not lie in a project's .a5c/runs has its commands carried out
+// where heartbeat is.
+func TestRunExecutesElsewhere(t *testing.T) {
+	r := newProcessRig(t, `export async function process(inputs, ctx) { return await ctx.task(shell, {q:'pwd'}); }`)
+	elsewhere := t.TempDir()
+	r.run = filepath.Join(elsewhere, "D", "runs", "r1")
+	out, err := r.stop("run", "start", "--inbox", r.inbox, "--entry", filepath.Join(r.dir, "p.mjs"), "--process-id", "p",
+		"--run-id", "r1", "--runs-dir", filepath.Dir(r.run), "--execute", "shell", "--babysitter", r.babysitter)
+	require.NoError(t, err, out)
+	output, err := os.ReadFile(filepath.Join(r.run, "state", "output.json"))
+	require.NoError(t, err)
+	where, err := filepath.EvalSymlinks(r.dir)
+	require.NoError(t, err)
+	assert.Equal(t, quoteJS(where+"\n"), strings.TrimSpace(string(output)))
 }
 
 // A run belongs to one inbox, and an id to one run of an inbox.

@@ -83,8 +83,11 @@ func checkEffectID(id string) error {
 
 // projectOf is the folder that process code expects to run in, and empty where the
 // run's place does not tell.
-func (r run) projectOf() string {
-	runs := filepath.Dir(r.dir)
+func (r run) projectOf() string { return Project(r.dir) }
+
+// Project is P for a run in P/.a5c/runs, and empty for a run anywhere else.
+func Project(runDir string) string {
+	runs := filepath.Dir(runDir)
 	dot := filepath.Dir(runs)
 	if filepath.Base(runs) == "runs" && filepath.Base(dot) == ".a5c" {
 		return filepath.Dir(dot)
