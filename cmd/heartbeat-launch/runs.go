@@ -11,7 +11,9 @@ import (
 
 	"heartbeat/cmd/heartbeat-launch/managed"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/babysitter"
 )
 
 // runs is what the command line says of babysitter runs.
@@ -29,7 +31,7 @@ var ofRuns = []string{"babysitter", "breakpoints", "on-unresolved", "execute"}
 func (r *runs) add(f *pflag.FlagSet) {
 	r.breakpoints, r.onUnresolved = string(orchestrate.Hold), string(orchestrate.PostError)
 	f.StringArrayVar(&r.dirs, "run", nil, "`directory` of a babysitter run that the sessions drive; may be repeated")
-	f.StringVar(&r.command, "babysitter", "babysitter", "the `command` of babysitter, such as \"npx -y @a5c-ai/babysitter-sdk\"")
+	f.StringVar(&r.command, "babysitter", "babysitter", "the `command` of babysitter, such as \""+babysitter.Npx+"\"; a path with blanks in quotes")
 	f.Var(cli.Choice(&r.breakpoints, string(orchestrate.Ask), string(orchestrate.Hold), string(orchestrate.Reject)), "breakpoints", "what becomes of a run's question to a person: the agent asks, it waits for an answer, or it is rejected")
 	f.Var(cli.Choice(&r.onUnresolved, string(orchestrate.PostError), string(orchestrate.Leave)), "on-unresolved", "what becomes of an effect whose entry was set aside")
 	f.StringSliceVar(&r.execute, "execute", nil, "`kinds` of effects to carry out here in place of the agent: node, shell")
@@ -44,8 +46,9 @@ func (r *runs) check(f *pflag.FlagSet) error {
 	switch {
 	case slices.Contains(r.dirs, ""):
 		return errors.New("--run is empty: name the directory of a run")
-	case strings.TrimSpace(r.command) == "":
-		return errors.New("--babysitter is empty: name a command")
+	}
+	if _, err := babysitter.ParseCommand(r.command); err != nil {
+		return fmt.Errorf("--babysitter: %w", err)
 	}
 	return orchestrate.CheckExecute(r.execute)
 }
@@ -61,18 +64,16 @@ func (r *runs) managed() (all managed.Runs, err error) {
 	if len(all.Dirs) == 0 {
 		return all, nil
 	}
-	command := strings.Fields(r.command)
-	if strings.ContainsRune(command[0], filepath.Separator) {
-		if command[0], err = filepath.Abs(command[0]); err != nil {
-			return all, fmt.Errorf("--babysitter %s: %w", r.command, err)
-		}
+	command, err := babysitter.ParseCommand(r.command)
+	if err != nil {
+		return all, fmt.Errorf("--babysitter: %w", err)
 	}
 	all.How = orchestrate.Options{
 		Command: command, Breakpoints: orchestrate.Breakpoints(r.breakpoints), RejectReason: orchestrate.DefaultRejectReason,
 		OnUnresolved: orchestrate.Unresolved(r.onUnresolved), Execute: r.execute,
 		MaxSteps: orchestrate.DefaultMaxSteps, MaxIdle: orchestrate.DefaultMaxIdle,
 	}
-	all.Flags = []string{"--babysitter", strings.Join(command, " "), "--breakpoints", r.breakpoints, "--on-unresolved", r.onUnresolved}
+	all.Flags = []string{"--babysitter", words.Shell(command...), "--breakpoints", r.breakpoints, "--on-unresolved", r.onUnresolved}
 	if len(r.execute) > 0 {
 		all.Flags = append(all.Flags, "--execute", strings.Join(r.execute, ","))
 	}

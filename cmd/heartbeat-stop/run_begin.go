@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -57,7 +56,7 @@ func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, s streams) e
 		}
 	}
 	o.create.RunsDir = o.runsDir()
-	cli := &babysitter.CLI{Command: strings.Fields(o.ways.command), Note: s.note}
+	cli := &babysitter.CLI{Command: o.ways.parsedCommand(), Note: s.note}
 	made, err := cli.Create(ctx, o.create)
 	if err != nil {
 		return err

@@ -2,18 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
 	runs "heartbeat/orchestrate/run"
@@ -57,7 +56,7 @@ func (r *runFlags) addStateDir(f *pflag.FlagSet) {
 }
 
 func (r *runFlags) addCommand(f *pflag.FlagSet) {
-	f.StringVar(&r.command, "babysitter", "babysitter", "the `command` of babysitter, such as \"npx -y @a5c-ai/babysitter-sdk\"")
+	f.StringVar(&r.command, "babysitter", "babysitter", "the `command` of babysitter, such as \""+babysitter.Npx+"\"; a path with blanks in quotes")
 }
 
 // addPlace is for verbs that are about one effect: which run has it.
@@ -94,12 +93,11 @@ func (r *runFlags) absolute() (err error) {
 			return err
 		}
 	}
-	if words := strings.Fields(r.command); len(words) > 0 && strings.ContainsRune(words[0], filepath.Separator) {
-		if words[0], err = filepath.Abs(words[0]); err != nil {
-			return err
-		}
-		r.command = strings.Join(words, " ")
+	command, err := babysitter.ParseCommand(r.command)
+	if err != nil {
+		return err
 	}
+	r.command = words.Shell(command...)
 	if r.stateDir != "" {
 		r.stateDir, err = filepath.Abs(r.stateDir)
 	}
@@ -114,8 +112,9 @@ func (r *runFlags) check() error {
 		return fmt.Errorf("--max-idle is %d: it must be 0 or more", r.maxIdle)
 	case r.minSeconds < 0:
 		return fmt.Errorf("--min-iteration-seconds is %d: it must be 0 or more", r.minSeconds)
-	case strings.TrimSpace(r.command) == "":
-		return errors.New("--babysitter is empty: name a command")
+	}
+	if _, err := babysitter.ParseCommand(r.command); err != nil {
+		return fmt.Errorf("--babysitter: %w", err)
 	}
 	return orchestrate.CheckExecute(r.execute)
 }
@@ -154,9 +153,15 @@ func (r *runFlags) bridgeWith(box *inbox.Inbox, of orchestrate.Driver, note func
 	}, nil
 }
 
+// parsedCommand is the command that check has found to be one.
+func (r *runFlags) parsedCommand() []string {
+	command, _ := babysitter.ParseCommand(r.command)
+	return command
+}
+
 func (r *runFlags) options() orchestrate.Options {
 	return orchestrate.Options{
-		Command: strings.Fields(r.command), Breakpoints: orchestrate.Breakpoints(r.breakpoints), RejectReason: r.rejectReason,
+		Command: r.parsedCommand(), Breakpoints: orchestrate.Breakpoints(r.breakpoints), RejectReason: r.rejectReason,
 		OnUnresolved: orchestrate.Unresolved(r.onUnresolved), Execute: r.execute, MaxSteps: r.maxIterations, MaxIdle: r.maxIdle,
 	}
 }

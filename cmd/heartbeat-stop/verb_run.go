@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
 	runs "heartbeat/orchestrate/run"
@@ -162,7 +163,7 @@ func (o *runVerbFlags) adopt(how *orchestrate.Options) {
 		return
 	}
 	given, w := o.ways, &o.ways
-	w.command, w.breakpoints, w.rejectReason = strings.Join(how.Command, " "), string(how.Breakpoints), how.RejectReason
+	w.command, w.breakpoints, w.rejectReason = words.Shell(how.Command...), string(how.Breakpoints), how.RejectReason
 	w.onUnresolved, w.execute, w.maxIterations, w.maxIdle = string(how.OnUnresolved), how.Execute, how.MaxSteps, how.MaxIdle
 	for name, back := range map[string]func(){
 		"babysitter": func() { w.command = given.command }, "breakpoints": func() { w.breakpoints = given.breakpoints },

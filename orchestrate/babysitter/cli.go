@@ -13,13 +13,15 @@ const (
 	Measured = "0.0.187"
 	// Install is the command that installs it.
 	Install = "npm install -g @a5c-ai/babysitter-sdk@" + Measured
+	// Npx is the command that runs it without installing it.
+	Npx = "npx -y -p @a5c-ai/babysitter-sdk@" + Measured + " babysitter"
 )
 
 // CLI is how to run the babysitter CLI. The zero value runs the babysitter on
 // the PATH. Its methods may be called from several goroutines, once it is set up.
 type CLI struct {
-	// Command and its leading arguments, such as npx -y @a5c-ai/babysitter-sdk@0.0.187;
-	// empty is babysitter.
+	// Command and its leading arguments, as [ParseCommand] has them, such as
+	// npx -y -p @a5c-ai/babysitter-sdk@0.0.187 babysitter; empty is babysitter.
 	Command []string
 	// Env is added to heartbeat's own environment, as NAME=VALUE. What would make the
 	// CLI take itself for a part of another session is left out of both.
@@ -65,8 +67,8 @@ func (c *CLI) Version(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if version != Measured {
-		c.note("the babysitter CLI (%s) is version %s, and heartbeat was measured with %s: should runs go wrong, install that: %s",
-			c.shown(), version, Measured, Install)
+		c.note("the babysitter CLI (%s) is version %s, and heartbeat was measured with %s: %s; should runs go wrong, install that: %s",
+			c.shown(), version, Measured, known(version), Install)
 	}
 	return version, nil
 }
