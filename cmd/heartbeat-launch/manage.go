@@ -37,6 +37,7 @@ type manage struct {
 	startTimeout cli.Span
 	onPrompt     string
 	resume       bool
+	shared       bool
 	hook         string
 	output       string
 	log          string
@@ -57,6 +58,7 @@ func (m *manage) add(f *pflag.FlagSet) {
 	f.Var(&m.startTimeout, "start-timeout", "how long a session may take to start, before it is ended and the reason said")
 	f.Var(cli.Choice(&m.onPrompt, promptWait, promptEnd), "on-prompt", "what to do about a session that waits for a person (default: wait at a terminal, end elsewhere)")
 	f.BoolVar(&m.resume, "resume", false, "go on with the conversation of a session that ended too early, in place of a fresh one")
+	f.BoolVar(&m.shared, "shared", false, "the inbox, or its directory, is meant to be written to by others, each of whom can instruct the agent")
 	f.StringVar(&m.hook, "hook", "", "the heartbeat-stop to wire (`path`; default: the one beside this command, or else on the PATH)")
 	f.Var(cli.Choice(&m.output, showSession, showLog, showNone), "output", "what stdout gets: the session itself, or a line for each thing that happens (default: session at a terminal and without --inbox, else log)")
 	f.StringVar(&m.log, "log", "", "append the lines of --output log to this `file` as well")
@@ -68,7 +70,7 @@ func (m *manage) add(f *pflag.FlagSet) {
 // needInbox are the flags that mean nothing without an inbox.
 var needInbox = []string{
 	"mode", "on-orphan", "max-attempts", "max-entries", "until-drained", "max-restarts", "start-timeout", "on-prompt",
-	"resume", "hook", "log", "log-size", "report", "run", "babysitter", "breakpoints", "on-unresolved", "execute",
+	"resume", "shared", "hook", "log", "log-size", "report", "run", "babysitter", "breakpoints", "on-unresolved", "execute",
 }
 
 // check refuses what cannot be meant.

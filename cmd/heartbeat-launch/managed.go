@@ -71,7 +71,7 @@ func (l *launch) work(o terminal.Options, s streams, v *voice, timeoutGiven bool
 		Recovery:   recovery.Options{Policy: recovery.Policy(l.policy), MaxAttempts: l.maxAttempts},
 		MaxEntries: l.maxEntries, UntilDrained: l.untilDrained, MaxRestarts: l.maxRestarts,
 		StartTimeout: time.Duration(l.startTimeout), EndAsking: l.onPrompt == promptEnd || l.onPrompt == "" && !attended,
-		Runs: runs, Resume: l.resume, Attended: attended, Line: lines.say,
+		Runs: runs, Resume: l.resume, Attended: attended, Shared: l.shared, Line: lines.say,
 	}), nil
 }
 

@@ -16,6 +16,7 @@ import (
 // a list of its arguments, and of what it was asked.
 func client() {
 	note("arguments", strings.Join(os.Args[1:], " "))
+	noteSettings()
 	os.Exit(agent.InTerminal(os.Args[1:], func(text string) string {
 		note("asked", text)
 		verb, what, _ := strings.Cut(text, " ")
@@ -41,6 +42,22 @@ func client() {
 		}
 		return "did " + text
 	}))
+}
+
+// noteSettings keeps a copy of the settings, which are gone behind the launcher's end.
+func noteSettings() {
+	for i, arg := range os.Args[:len(os.Args)-1] {
+		if arg != "--settings" {
+			continue
+		}
+		text, err := os.ReadFile(os.Args[i+1])
+		if err == nil {
+			err = os.WriteFile("settings", text, 0o600)
+		}
+		if err != nil {
+			note("asked", err.Error())
+		}
+	}
 }
 
 // note adds a line to a file.

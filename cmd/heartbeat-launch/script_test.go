@@ -83,7 +83,7 @@ func command(ts *testscript.TestScript, args []string) *beside {
 	}
 	b := &beside{Cmd: exec.Command(path, args[1:]...)}
 	b.Dir = ts.MkAbs(".")
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "WORK", "GORACE", "GOCOVERDIR", "CI", "CLAUDECODE", "CLAUDE_PID", "HEARTBEAT_INBOX", "KEPT", "NOTIFY_SOCKET", "WATCHDOG_USEC"} {
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "XDG_RUNTIME_DIR", "WORK", "GORACE", "GOCOVERDIR", "CI", "CLAUDECODE", "CLAUDE_PID", "HEARTBEAT_INBOX", "KEPT", "NOTIFY_SOCKET", "WATCHDOG_USEC"} {
 		if v := ts.Getenv(name); v != "" {
 			b.Env = append(b.Env, name+"="+v)
 		}

@@ -31,11 +31,12 @@ type Info struct {
 	Mtime     int64 // nanoseconds since 1970
 	Atime     int64
 	Dev, Ino  uint64
-	UID       uint32
+	UID, GID  uint32
 	Mode      uint32 // the permission bits
 	Links     uint64 // names that the file has
 	IsRegular bool
 	IsDir     bool
+	IsLink    bool
 }
 
 // Path is the name that the file was opened under.

@@ -47,6 +47,9 @@ type Options struct {
 	Resume bool
 	// Attended says that a person is at the terminal.
 	Attended bool
+	// Shared says that others are meant to be able to write to the inbox or its
+	// directory.
+	Shared bool
 	// Line gets, for people, one line for each thing that happens to the entries
 	// and the sessions. It must not block.
 	Line func(at time.Time, text string)

@@ -20,6 +20,7 @@ type run struct {
 	before  inbox.Totals
 	follow  *follower
 	service *service
+	private *private
 	current atomic.Pointer[session] // nil between two
 	signals chan os.Signal
 
@@ -80,6 +81,13 @@ func (r *run) work() *ending {
 		return setUp(err)
 	}
 	defer func() { _ = lock.Release() }() // the kernel does otherwise
+	if err := r.checkRights(); err != nil {
+		return setUp(err)
+	}
+	if r.private, err = r.makePrivate(lock); err != nil {
+		return setUp(err)
+	}
+	defer r.private.remove()
 	if r.Terminal.ExitSignal == "" {
 		r.Terminal.ExitSignal = filepath.Join(r.box.Dir(), ".exit-signal")
 	}

@@ -24,7 +24,7 @@ func (r *run) wire() ([]string, error) {
 	if text, err = settings.Install(text, r.wiring()); err != nil {
 		return nil, fmt.Errorf("settings of the session: %w", err)
 	}
-	path := filepath.Join(r.box.Dir(), ".launch-settings.json")
+	path := r.private.settings()
 	if err := disk.Publish(path, text, false); err != nil {
 		return nil, fmt.Errorf("write the settings of the session: %w", err)
 	}

@@ -21,7 +21,7 @@ func TestDirectory(t *testing.T) {
 	dir := filepath.Dir(w.Inbox)
 	w.says(checkDirectory, "ok mode 0700")
 	require.NoError(t, os.Chmod(dir, 0o777))
-	w.says(checkDirectory, "warn can instruct the agent")
+	w.says(checkDirectory, "warn instructs the agent")
 	require.NoError(t, os.Remove(dir))
 	w.says(checkDirectory, "fail does not exist")
 	w.write(dir, "", 0o600)
@@ -48,7 +48,7 @@ func TestInboxFile(t *testing.T) {
 	w.write(w.Inbox, "one\n", 0o600)
 	w.says(checkFiles, "ok is a regular file of 4 bytes")
 	require.NoError(t, os.Chmod(w.Inbox, 0o666))
-	w.says(checkFiles, "warn anybody may write")
+	w.says(checkFiles, "warn others may write")
 	for name, make := range map[string]func(path string) error{
 		"directory":     func(path string) error { return os.Mkdir(path, 0o700) },
 		"FIFO":          func(path string) error { return syscall.Mkfifo(path, 0o600) },

@@ -3,6 +3,8 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/rights"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,8 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-const othersWrite = 0o002
 
 // checkDirectory looks at the inbox's directory.
 func checkDirectory(e *examination) []Check {
@@ -32,9 +32,10 @@ func checkDirectory(e *examination) []Check {
 		return []Check{fail("directory", fmt.Sprintf("as its owner: %s, or choose another directory", quote("chmod", "u+rwx", dir)),
 			"user %d may not make files in %s (mode %04o, owner %d): %v", e.UID, dir, info.Mode().Perm(), owner(info), err)}
 	}
-	if info.Mode().Perm()&othersWrite != 0 {
-		return []Check{warn("directory", quote("chmod", "o-w", dir),
-			"anybody may make files in %s (mode %04o): whoever can write to the inbox can instruct the agent", dir, info.Mode().Perm())}
+	if of, err := disk.StatDir(dir); err == nil && rights.Others(of) {
+		return []Check{warn("directory", quote("chmod", "go-w", dir),
+			"others may make and replace files in %s (mode %04o): whoever can do that instructs the agent and forges its state, "+
+				"and heartbeat-launch refuses it without --shared", dir, of.Mode)}
 	}
 	return []Check{ok("directory", "%s belongs to user %d, mode %04o", dir, owner(info), info.Mode().Perm())}
 }
@@ -44,4 +45,12 @@ func owner(info fs.FileInfo) int {
 		return int(st.Uid)
 	}
 	return -1
+}
+
+// links is how many names a file has.
+func links(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Nlink)
+	}
+	return 1
 }

@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"errors"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/rights"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -67,9 +69,9 @@ func (e *examination) inboxFile() Check {
 		return fail("inbox", quote("chmod", "u+r", e.inbox), "user %d may not read %s (mode %04o, owner %d): %v",
 			e.UID, e.inbox, info.Mode().Perm(), owner(info), err)
 	}
-	if info.Mode().Perm()&othersWrite != 0 {
-		return warn("inbox", quote("chmod", "o-w", e.inbox), "anybody may write to %s (mode %04o): whoever can write to the inbox can instruct the agent",
-			e.inbox, info.Mode().Perm())
+	if of, err := disk.StatFile(e.inbox); err == nil && rights.Others(of) {
+		return warn("inbox", quote("chmod", "go-w", e.inbox), "others may write to %s (mode %04o): whoever can write to the inbox can instruct the agent",
+			e.inbox, of.Mode)
 	}
 	return ok("inbox", "%s is a regular file of %d bytes, mode %04o", e.inbox, info.Size(), info.Mode().Perm())
 }
@@ -88,6 +90,9 @@ func (e *examination) stateFile(name string, info fs.FileInfo, err error) (c Che
 		return fail("state-files", "take it away: "+path, "%s is not a regular file (%s), and the hook refuses it", path, mode.Type()), true
 	case e.UID != 0 && owner(info) != e.UID && owner(info) != 0:
 		return fail("state-files", "see who made it, then take it away: "+path, "%s belongs to user %d and this is user %d: the hook refuses it", path, owner(info), e.UID), true
+	case links(info) > 1:
+		return fail("state-files", quote("cp", "-p", path, path+".new")+" && "+quote("mv", path+".new", path),
+			"%s has %d names, and the hook refuses it: what it writes would be in the other file as well", path, links(info)), true
 	}
 	if err := unix.Access(path, unix.R_OK|unix.W_OK); err != nil {
 		return fail("state-files", quote("chmod", "600", path), "user %d may not read and write %s (mode %04o, owner %d): %v",

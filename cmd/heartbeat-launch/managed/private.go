@@ -1,0 +1,92 @@
+package managed
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/rights"
+)
+
+// private is a directory that only this user can reach. What wires the session's
+// hook is in it: whoever could replace that would have commands run as this user.
+type private struct{ dir string }
+
+// settingsName is the file in it.
+const settingsName = "settings.json"
+
+// oldSettings is where other versions of the launcher left the settings.
+const oldSettings = ".launch-settings.json"
+
+// makePrivate makes the directory, where the system keeps such things. One that a
+// killed launcher of the same inbox left is removed: lock is what kept others off.
+func (r *run) makePrivate(lock *disk.Lock) (*private, error) {
+	sum := sha256.Sum256([]byte(lock.Identity() + " " + r.box.Path()))
+	prefix := "heartbeat-launch-" + hex.EncodeToString(sum[:6]) + "-"
+	var failed error
+	for _, base := range r.privateBases() {
+		if err := keepsNames(base); err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		removePrivate(base, prefix)
+		dir, err := os.MkdirTemp(base, prefix)
+		if err == nil {
+			return &private{dir}, disk.Remove(r.box.Dir() + "/" + oldSettings)
+		}
+		failed = errors.Join(failed, err)
+	}
+	return nil, fmt.Errorf("find a private directory for the session's settings: %w: name one in TMPDIR", failed)
+}
+
+// privateBases are where the directory may be, the best first.
+func (r *run) privateBases() (bases []string) {
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		bases = append(bases, dir)
+	}
+	return append(bases, os.TempDir(), r.box.Dir())
+}
+
+// keepsNames reports, as an error, that somebody else could put another directory
+// in the place of one that is made there.
+func keepsNames(dir string) error {
+	info, err := disk.StatDir(dir)
+	switch {
+	case err != nil:
+		return err
+	case rights.Others(info) && !info.Sticky():
+		return fmt.Errorf("%s: others may write there (mode %04o)", dir, info.Mode)
+	}
+	return nil
+}
+
+// removePrivate removes what is left of directories with that prefix.
+func removePrivate(base, prefix string) {
+	names, err := os.ReadDir(base)
+	if err != nil {
+		return // those are in nobody's way
+	}
+	for _, n := range names {
+		if strings.HasPrefix(n.Name(), prefix) && n.IsDir() {
+			(&private{filepath.Join(base, n.Name())}).remove()
+		}
+	}
+}
+
+func (p *private) settings() string { return filepath.Join(p.dir, settingsName) }
+
+// remove leaves a directory alone that has more in it than ours.
+func (p *private) remove() {
+	if info, err := os.Lstat(p.dir); err != nil || info.Mode().Type() != fs.ModeDir || info.Mode().Perm() != 0o700 {
+		return
+	}
+	_ = disk.Remove(p.settings()) // best effort: the next launcher does it
+	_ = disk.Remove(p.settings() + ".tmp")
+	_ = os.Remove(p.dir)
+}
