@@ -125,6 +125,7 @@ func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 		s.report.Guard = fmt.Sprintf("the process was run %d times already (--max-iterations)", s.ledger.Steps)
 		return true, nil
 	}
+	s.seeVersion(ctx)
 	s.ledger.Steps++
 	it, err := s.CLI.Iterate(ctx, s.Run.Dir())
 	if err != nil {
