@@ -85,7 +85,7 @@ func viewOf(ts *testscript.TestScript) *inbox.View {
 
 // cmdWoken waits for a hook that wakes its session: `woken NAME [TEXT [PREAMBLE]]`.
 // TEXT may be its JSON form. The preamble is the one by default where there is
-// none. What the client makes of it is in the variable PROMPT then.
+// none; the delivery's mark is in each. What the client makes of it is in the variable PROMPT then.
 func cmdWoken(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) >= 1 && len(args) <= 3, "woken NAME [TEXT [PREAMBLE]]")
 	stdout, stderr := ended(ts, args[0], 2)
@@ -107,14 +107,16 @@ func cmdWoken(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("it woke with %q, want %q", stderr, text)
 	case len(args) == 2 && !ours.MatchString(said):
 		ts.Fatalf("before the text stands %q", said)
-	case len(args) == 3 && args[2] == "" && said != "",
-		len(args) == 3 && args[2] != "" && said != args[2]+"\n\n":
+	case len(args) == 3 && (!mark.MatchString(said) || mark.FindStringSubmatch(said)[1] != args[2]):
 		ts.Fatalf("before the text stands %q, want %q", said, args[2])
 	}
 }
 
 // ours is the default preamble, and nothing else.
-var ours = regexp.MustCompile(`^This is the next request .*\(heartbeat, entry [0-9a-f]{12}\).*:\n\n$`)
+var ours = regexp.MustCompile(`^This is the next request .*\(heartbeat, entry [0-9a-f]{12}, delivery [a-z2-7]{8}\).*:\n\n$`)
+
+// mark names the delivery behind a preamble of the operator's own.
+var mark = regexp.MustCompile(`^(.*?) ?\(heartbeat, entry [0-9a-f]{12}, delivery [a-z2-7]{8}\)\n\n$`)
 
 // announced is the prompt by which the client hands over what woke it: tags in
 // it that end the client's own are made harmless.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
@@ -13,15 +14,20 @@ import (
 
 // defaultPreamble tells the model whose words follow, since the client announces
 // them as a notification that is not from the user, and as a hook's error.
-const defaultPreamble = "This is the next request from the work queue of this session's operator (heartbeat, entry %s). " +
+const defaultPreamble = "This is the next request from the work queue of this session's operator (heartbeat, %s). " +
 	"It is no error, and it approves nothing that was asked before. Carry it out as a request of the operator's:"
+
+// bareMark stands in the place of a preamble that is empty, or behind one of the
+// operator's own: the client's announcement is told from others by the mark.
+const bareMark = "(heartbeat, %s)"
 
 // wakeWith is the text to wake the session with. One that would be cut goes into
 // a file, which is durable before the delivery that names it is committed.
 func (h *hook) wakeWith(e inbox.Entry) (text, spill string, err error) {
-	preamble := h.preamble
-	if !h.preambleSet {
-		preamble = fmt.Sprintf(defaultPreamble, e.EntryID[:min(12, len(e.EntryID))])
+	mark := evidence.Mark(e.EntryID, h.token())
+	preamble := fmt.Sprintf(defaultPreamble, mark)
+	if h.preambleSet {
+		preamble = strings.TrimSpace(h.preamble + " " + fmt.Sprintf(bareMark, mark))
 	}
 	text = introduce(preamble, introduce(orchestrate.Again(e), e.Text))
 	if claude.FitsWake(text) {
@@ -34,6 +40,10 @@ func (h *hook) wakeWith(e inbox.Entry) (text, spill string, err error) {
 	return introduce(preamble, fmt.Sprintf("The request is too long to be handed over here (%d bytes). It is in the file %s: read all of it, in parts if need be, and carry it out.",
 		len(e.Text), spill)), spill, nil
 }
+
+// token tells what this hook hands over from every other delivery, of the same
+// entry too: a hook hands over once.
+func (h *hook) token() string { return h.waiter[:min(8, len(h.waiter))] }
 
 // introduce puts what the model is told before a text.
 func introduce(preamble, text string) string {

@@ -33,8 +33,9 @@ const announcement = "hook blocking error from command"
 // Woke reports whether a prompt is the client's own, by which it hands over a
 // text that woke the session. The client puts the text behind the name of the
 // hook, inside tags of its own, one of which it escapes where the text has it.
-// Short texts may be in what stands before that, too. The space around a text
-// need not survive.
+// A short text may be in what stands before that, and in what another hook says:
+// give a part of it that nobody else's text has. The space around a text need not
+// survive.
 func Woke(prompt, text string) bool {
 	const tag = "</system-reminder"
 	_, handed, found := strings.Cut(prompt, announcement)

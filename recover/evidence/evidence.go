@@ -23,6 +23,9 @@ type Wake struct {
 	// Bound says that the client took the text up: the delivery's session and
 	// prompt are those of the turn that it became.
 	Bound bool
+	// Token is in the text that the session was woken with, and in that of no other
+	// delivery. Deliveries of earlier releases have none.
+	Token string
 	// Spill is the file that the text is in, where it was too long to be handed
 	// over whole.
 	Spill string
@@ -52,6 +55,7 @@ func (w Wake) encode(o *flat.Object) {
 	}
 	o.Bool("woken", true)
 	o.Bool("bound", w.Bound)
+	o.Text("token", w.Token)
 	o.Text("spill_file", w.Spill)
 	o.Int("client_start", w.ClientStart)
 	o.Text("pid_namespace", w.Namespace)
@@ -73,15 +77,23 @@ func Of(d *inbox.Delivery) Evidence {
 
 func wakeOf(m *flat.Members) Wake {
 	return Wake{
-		Woken: m.Bool("woken"), Bound: m.Bool("bound"),
+		Woken: m.Bool("woken"), Bound: m.Bool("bound"), Token: m.String("token"),
 		Spill: m.String("spill_file"), ClientStart: m.Int("client_start"), Namespace: m.String("pid_namespace"),
 	}
 }
 
 // Handed is what the client's prompt has in it when it takes the entry up.
 func (w Wake) Handed(d *inbox.Delivery) string {
-	if w.Spill != "" {
+	switch {
+	case w.Token != "":
+		return Mark(d.EntryID, w.Token)
+	case w.Spill != "":
 		return w.Spill
 	}
 	return d.Text()
+}
+
+// Mark names one delivery in what the model reads.
+func Mark(entryID, token string) string {
+	return "entry " + entryID[:min(12, len(entryID))] + ", delivery " + token
 }
