@@ -7,10 +7,17 @@ import (
 	"heartbeat/internal/cli"
 )
 
-// standsBack reports whether a launcher gave the session a hook of its own for
-// this very inbox: then one that is wired in the project's settings leaves every
-// event to that.
+// standsBack reports whether a launcher gave the session a hook of its own: then
+// one that is wired in the project's settings leaves every event to that. One of
+// another inbox would deliver into a session that works for this one, and would
+// keep it from ending.
 func (h *hook) standsBack() bool {
 	of := os.Getenv(cli.LaunchedVariable)
-	return of != "" && !h.launched && inbox.Same(of, h.box.Path())
+	if of == "" || h.launched {
+		return false
+	}
+	if !inbox.Same(of, h.box.Path()) {
+		h.note("this session works for %s, by way of heartbeat-launch: the hook of %s does nothing in it", of, h.box.Path())
+	}
+	return true
 }

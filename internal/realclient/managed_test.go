@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -123,6 +124,20 @@ func TestManagedWiredTwice(t *testing.T) {
 			r.settled(answeredOnce(all...)...)
 		})
 	}
+}
+
+// A hook of another inbox, wired in the project, delivers nothing into the launcher's
+// session.
+func TestManagedOtherInbox(t *testing.T) {
+	all := some(3)
+	r := newRig(t, own).add(all...)
+	other := filepath.Join(t.TempDir(), "inbox.jsonl")
+	require.NoError(t, os.WriteFile(other, []byte("for another session [o1]\n"), 0o600))
+	require.NoError(t, exec.Command(r.stop, "install", "--inbox", other, "--settings", r.projectSettings()).Run())
+	w, _ := r.managing(within(t)).wait()
+	assert.Equal(t, worked{Reason: "drained", Answered: 3, Sessions: 1}, w)
+	r.settled(answeredOnce(all...)...)
+	assert.Zero(t, r.arrivals("for another session [o1]"))
 }
 
 // A folder that nobody has trusted is named, long before the time is over.
