@@ -89,6 +89,7 @@ func (t *Tx) adoptInFlight() error {
 			d.Detached = true
 		}
 		t.setInFlight(d)
+		t.st.Handed = false // what is known of another delivery
 	}
 	return nil
 }

@@ -100,6 +100,9 @@ func (s *state) encode() []byte {
 	o.String("boot", s.Boot)
 	o.Int("synced_to", s.SyncedTo)
 	o.Raw("in_flight", s.InFlight)
+	if s.Handed {
+		o.Bool("handed", true)
+	}
 	o.Raw("redeliver", s.Redeliver)
 	o.String("session", s.Session)
 	o.Int("acknowledged", int64(s.Acknowledged))
@@ -167,6 +170,7 @@ func (s *state) decode(m *flat.Members) error {
 		Boot:           m.String("boot"),
 		SyncedTo:       m.Int("synced_to"),
 		InFlight:       m.Raw("in_flight"),
+		Handed:         m.Bool("handed"),
 		Redeliver:      m.Raw("redeliver"),
 		Session:        m.String("session"),
 		Acknowledged:   int(m.Int("acknowledged")),

@@ -117,7 +117,7 @@ func FuzzStateCodec(f *testing.F) {
 			Version: stateVersion, Seq: seq, Inbox: valid(name), Cursor: n,
 			AnchorStart: end, AnchorSum: valid(sum), SeenSize: n + 1, SeenMtime: n + 2, SyncedTo: n + 3,
 			SeenFile: valid(session), Lock: valid(sum), Boot: valid(name),
-			InFlight: anyJSON(t, inFlight), Redeliver: anyJSON(t, redeliver),
+			InFlight: anyJSON(t, inFlight), Handed: newline, Redeliver: anyJSON(t, redeliver),
 			Session: valid(session), Acknowledged: acknowledged, Sessions: anyJSON(t, sessions),
 			Paused: anyJSON(t, redeliver), Totals: anyJSON(t, sessions), Scheduled: anyJSON(t, inFlight), Punching: n,
 			Backoff: anyJSON(t, sessions), Waiter: anyJSON(t, redeliver),

@@ -14,12 +14,14 @@ import (
 // dead letters are synced: the journal can make the others good until it is
 // trimmed, and trimming syncs them.
 func (t *Tx) follow() error {
-	t.behind = true
+	t.behind, t.followed = true, false
 	if err := t.writeAppends(t.st.Appends, true); err != nil {
 		return err
 	}
 	t.behind = false
-	return t.show()
+	err := t.show()
+	t.followed = err == nil
+	return err
 }
 
 // catchUp puts the lines of the last commit where it said, if that failed before:
@@ -75,7 +77,7 @@ func (t *Tx) show() error {
 	if err := t.showInFlight(); err != nil {
 		return err
 	}
-	if err := t.journal.followed(followMark{t.st.Seq, t.boot}); err != nil {
+	if err := t.journal.followed(followMark{Followed: t.st.Seq, Boot: t.boot}); err != nil {
 		return err
 	}
 	return t.trim()
@@ -268,5 +270,5 @@ func (t *Tx) shorten() error {
 	t.journal.end = int64(len(record))
 	// Not published along with the record: a kill before the directory's sync
 	// must leave a journal that the next transaction settles first.
-	return t.journal.followed(followMark{st.Seq, t.boot})
+	return t.journal.followed(followMark{Followed: st.Seq, Boot: t.boot})
 }

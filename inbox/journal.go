@@ -40,6 +40,9 @@ type journal struct {
 type followMark struct {
 	Followed int64
 	Boot     string
+	// Handed says besides that the entry in flight was handed over: see
+	// [Tx.HandedOver].
+	Handed bool
 }
 
 func openJournal(path string, open func(string) (*disk.File, error)) (*journal, error) {
@@ -129,13 +132,15 @@ func newest(tail []byte, whole bool) (st *state, mark *followMark, end int64) {
 		case !ok && end > 0:
 			return nil, nil, 0 // a broken line amid valid ones
 		case !ok:
-		case isFollowMark(body): // each boot adds one
-			if mark == nil {
-				mark = decodeFollowMark(body)
-			}
-			if mark == nil {
+		case isFollowMark(body): // each boot adds one, and so does handing over
+			m := decodeFollowMark(body)
+			if m == nil {
 				return nil, nil, 0
 			}
+			if mark == nil {
+				mark = m
+			}
+			mark.Handed = mark.Handed || m.Handed
 		default:
 			st = new(state)
 			m, err := flat.Parse(body)
@@ -167,6 +172,9 @@ func (f followMark) encode() []byte {
 	var o flat.Object
 	o.Int("followed", f.Followed)
 	o.String("boot", f.Boot)
+	if f.Handed {
+		o.Bool("handed", true)
+	}
 	return o.End()
 }
 
@@ -175,7 +183,7 @@ func decodeFollowMark(body []byte) *followMark {
 	if err != nil {
 		return nil
 	}
-	return &followMark{Followed: m.Int("followed"), Boot: m.String("boot")}
+	return &followMark{Followed: m.Int("followed"), Boot: m.String("boot"), Handed: m.Bool("handed")}
 }
 
 // each calls f for every record up to the end of the last valid one.

@@ -32,6 +32,8 @@ type state struct {
 
 	// InFlight is the exact content of .in-flight.
 	InFlight json.RawMessage `json:"in_flight,omitempty"`
+	// Handed says that it was handed over: see [Tx.HandedOver].
+	Handed bool `json:"handed,omitempty"`
 	// Redeliver is an entry given back to the queue, a Delivery whose Attempt
 	// counts the deliveries it had.
 	Redeliver json.RawMessage `json:"redeliver,omitempty"`

@@ -24,6 +24,7 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 	}
 	t.setRedeliver(nil)
 	t.setInFlight(d)
+	t.st.Handed = false
 	t.count(func(n *Totals) { n.Delivered++ })
 	return d, nil
 }

@@ -42,6 +42,7 @@ type Tx struct {
 	closed   bool
 	dirty    bool
 	behind   bool // the last commit's lines are not all where it said
+	followed bool // the documented files show the last commit
 	pending  []appendRecord
 	warnings []string
 	// aside are the entries that were set aside unread: how many lines those are,
@@ -164,6 +165,9 @@ func (t *Tx) read() (r record, err error) {
 	}
 	if st != nil {
 		t.st = *st
+	}
+	if mark != nil && mark.Handed {
+		t.st.Handed = true
 	}
 	if err := t.openFile(); err != nil {
 		return r, err

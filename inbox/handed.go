@@ -1,0 +1,27 @@
+package inbox
+
+import "fmt"
+
+// HandedOver notes that the text of the entry in flight went out whole, which
+// only whoever delivered it knows, and only after Commit. The note costs no sync:
+// a power loss may take it, and takes the process along that got the text. A kill
+// does not, so where the note is missing, it is not certain that the text went
+// out.
+//
+// The note belongs to that one delivery, and stays with it in later commits.
+func (t *Tx) HandedOver() error {
+	if t.inFlight == nil {
+		return fmt.Errorf("note that an entry was handed over: %w", errNothingInFlight)
+	}
+	t.st.Handed = true
+	if t.dirty || !t.followed {
+		return nil // the next commit carries it
+	}
+	if err := t.journal.followed(followMark{Followed: t.st.Seq, Boot: t.boot, Handed: true}); err != nil {
+		return fmt.Errorf("note that entry [%d,%d) was handed over: %w", t.inFlight.StartOffset, t.inFlight.EndOffset, err)
+	}
+	return nil
+}
+
+// IsHandedOver reports whether [Tx.HandedOver] was noted of the entry in flight.
+func (t *Tx) IsHandedOver() bool { return t.inFlight != nil && t.st.Handed }

@@ -1,0 +1,121 @@
+package inbox_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/disktest"
+	"heartbeat/internal/host"
+)
+
+// handOver delivers the next entry, and notes that its text went out.
+func handOver(t testing.TB, box *inbox.Inbox) {
+	t.Helper()
+	in(t, box, func(tx *inbox.Tx) {
+		e, err := tx.Next(inbox.Mark{})
+		require.NoError(t, err)
+		_, err = tx.Deliver(e, inbox.Recipient{SessionID: "s"})
+		require.NoError(t, err)
+		assert.False(t, tx.IsHandedOver())
+		require.NoError(t, tx.Commit())
+		require.NoError(t, tx.HandedOver())
+		assert.True(t, tx.IsHandedOver())
+	})
+}
+
+func isHandedOver(t testing.TB, box *inbox.Inbox) (handed bool) {
+	t.Helper()
+	in(t, box, func(tx *inbox.Tx) { handed = tx.IsHandedOver() })
+	return handed
+}
+
+// The note belongs to one delivery, and outlives what others commit meanwhile, the
+// journal's trimming and a new boot.
+func TestHandedOver(t *testing.T) {
+	box := newBox(t, "one\ntwo\nthree\n")
+	deliver(t, box)
+	assert.False(t, isHandedOver(t, box), "nobody said so")
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+	handOver(t, box)
+	assert.True(t, isHandedOver(t, box))
+
+	_, err := box.Append(context.Background(), inbox.Message{Text: "four"}, 0)
+	require.NoError(t, err)
+	assert.True(t, isHandedOver(t, box), "another commit came in between")
+
+	for i := range 200 { // each record holds what it appends
+		_, err := box.Append(context.Background(), inbox.Message{Text: fmt.Sprint(i) + strings.Repeat("x", 3000)}, 0)
+		require.NoError(t, err)
+	}
+	assert.NotContains(t, written(read(t, beside(box, journal))), `"seq":2,`, "the journal was trimmed")
+	assert.True(t, isHandedOver(t, box))
+
+	host.TestOnlyBootID = "the next boot"
+	defer func() { host.TestOnlyBootID = "" }()
+	assert.True(t, isHandedOver(t, box))
+
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Acknowledge("done")) })
+	assert.False(t, isHandedOver(t, box), "nothing is in flight")
+	deliver(t, box)
+	assert.False(t, isHandedOver(t, box), "it was another delivery")
+}
+
+// What somebody else puts into .in-flight was not handed over by us.
+func TestHandedOverIsOfOurDelivery(t *testing.T) {
+	box := newBox(t, "one\ntwo\n")
+	handOver(t, box)
+	inFlight := beside(box, ".in-flight")
+	write(t, inFlight, strings.Replace(read(t, inFlight), `"attempt":1`, `"attempt":2`, 1))
+	assert.False(t, isHandedOver(t, box))
+}
+
+// A note is no sign that the documented files follow: where they did not, they are
+// made good all the same, and the note is kept with the next commit.
+func TestHandedOverWithoutFollowing(t *testing.T) {
+	box := newBox(t, "one\ntwo\n")
+	stop := disktest.Observe(t, func(op disk.Op) error {
+		if op.Path == beside(box, ".in-flight") {
+			return unix.EIO
+		}
+		return nil
+	})
+	handOver(t, box)
+	stop()
+	assert.NoFileExists(t, beside(box, ".in-flight"))
+	assert.False(t, isHandedOver(t, box), "unknown: it could not be noted")
+	assert.FileExists(t, beside(box, ".in-flight"))
+}
+
+// The note is one write to a file that is open, and no sync.
+func TestHandedOverCost(t *testing.T) {
+	box := newBox(t, "one\n")
+	in(t, box, func(tx *inbox.Tx) {
+		e, err := tx.Next(inbox.Mark{})
+		require.NoError(t, err)
+		_, err = tx.Deliver(e, inbox.Recipient{})
+		require.NoError(t, err)
+		require.NoError(t, tx.Commit())
+		r := disktest.Recorder{}
+		defer disktest.Observe(t, r.Observe)()
+		require.NoError(t, tx.HandedOver())
+		ops := r.Ops()
+		require.Len(t, ops, 1)
+		assert.Equal(t, disk.OpWrite, ops[0].Kind)
+		assert.Less(t, len(ops[0].Data), 200)
+	})
+}
+
+func TestHandedOverWithNothingInFlight(t *testing.T) {
+	in(t, newBox(t, "one\n"), func(tx *inbox.Tx) {
+		require.ErrorContains(t, tx.HandedOver(), "nothing is in flight")
+		assert.False(t, tx.IsHandedOver())
+	})
+}
