@@ -49,7 +49,7 @@ func (h *hook) awaitEntry(ctx context.Context, w *inbox.Watcher) error {
 
 // wakeTick is one transaction of a hook in the background.
 func (h *hook) wakeTick(ctx context.Context, still inbox.Mark) (outcome, error) {
-	return h.transact(ctx, func(tx *inbox.Tx) (outcome, string, error) { return h.decideWake(tx, still) }, func(text string) error {
+	return h.transact(ctx, func(tx *inbox.Tx) (outcome, string, error) { return h.decideWake(tx, still) }, func(_ context.Context, _ *inbox.Tx, text string) error {
 		h.wakeText = text
 		return nil
 	})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/disktest"
 	"heartbeat/internal/host"
 )
@@ -131,4 +133,19 @@ func TestFailAtEveryCall(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestKillAtEveryCallBesideAnother has another hook block the Stop in which ours is
+// killed: the turn's next Stop answers what was printed, or nothing of ours.
+func TestKillAtEveryCallBesideAnother(t *testing.T) {
+	const reply = "did what the linter asked for"
+	s := situations["acknowledge and deliver"]
+	s.scenario().EveryKill(t, func(t *testing.T, c disktest.Crash) {
+		inProcess(t, s.command(c.Dir, nil), crashStop("s0", true, reply))
+		for _, r := range jsonLines[inbox.Result](t, filepath.Join(c.Dir, ".results.jsonl")) {
+			if r.StartOffset > 0 {
+				assert.Contains(t, c.Promised, "printed B", "nobody saw it, and yet it was answered: %+v", r)
+			}
+		}
+	})
 }

@@ -106,8 +106,8 @@ func consumers(v *inbox.View, f *why.Facts) error {
 }
 
 // lockPatience is how long a lock may be held before that is worth a word: a
-// step takes milliseconds, unless it waits for the client's transcript.
-const lockPatience = transcriptWait + 500*time.Millisecond
+// step takes milliseconds.
+const lockPatience = 2 * time.Second
 
 // stuckLock is the process that held the lock during the whole look, 0 for none.
 func stuckLock(ctx context.Context, box *inbox.Inbox) int {

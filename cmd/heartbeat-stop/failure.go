@@ -18,7 +18,13 @@ func (h *hook) stopFailure() int {
 // nothing is to be delivered.
 func (h *hook) failTurn(tx *inbox.Tx) (outcome, error) {
 	failure := &inbox.Failure{Error: h.input.Error, Message: h.input.LastMessage, At: time.Now().UTC()}
-	ours, err := h.settleFailed(tx, failure)
+	of := verdict(0)
+	if d := tx.InFlight(); d != nil {
+		if of = h.judge(tx, d); of == unsure {
+			return unclear, nil
+		}
+	}
+	ours, err := h.settleFailed(tx, of, failure)
 	if err != nil {
 		return 0, err
 	}
@@ -27,11 +33,8 @@ func (h *hook) failTurn(tx *inbox.Tx) (outcome, error) {
 
 // settleFailed gives the entry back whose turn it was, if one was, or sets it
 // aside once its attempts are used up.
-func (h *hook) settleFailed(tx *inbox.Tx, failure *inbox.Failure) (ours bool, err error) {
-	d, of := tx.InFlight(), verdict(0)
-	if d != nil {
-		of = h.judge(tx, d)
-	}
+func (h *hook) settleFailed(tx *inbox.Tx, of verdict, failure *inbox.Failure) (ours bool, err error) {
+	d := tx.InFlight()
 	if of != answered {
 		err = tx.FailSession(h.input.SessionID, failure.Error, failure.Message)
 		if err == nil && (of == interrupted || of == orphaned) {

@@ -96,6 +96,7 @@ type hook struct {
 	settled   *inbox.Delivery
 	aside     []inbox.SetAside // not yet said
 	bridges   []*orchestrate.Bridge
+	watched   transcriptWatch
 	counted   map[string]bool // the state files in which this stop was counted
 	nextSleep time.Time       // when the next sleep of a run is over
 	// again is when to look again although nothing has happened, 0 for never.
@@ -248,7 +249,11 @@ const minRecheck, maxRecheck = 10 * time.Millisecond, time.Minute
 
 // failed approves the stop because of an error.
 func (h *hook) failed(err error) int {
-	h.complain(fmt.Errorf("%w: the stop is approved and nothing was changed", err))
+	if errors.Is(err, errNotPrinted) {
+		h.complain(fmt.Errorf("%w: the stop is approved", err))
+	} else {
+		h.complain(fmt.Errorf("%w: the stop is approved and nothing was changed", err))
+	}
 	return h.signal()
 }
 

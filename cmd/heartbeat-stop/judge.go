@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
@@ -20,6 +19,7 @@ const (
 	interrupted                    // its session goes on, with another prompt
 	orphaned                       // its session is gone, or was resumed
 	pending                        // it was handed to a session that has not taken it up, or is at it
+	unsure                         // the transcript, which is written late, may tell soon
 )
 
 func (h *hook) recipient() inbox.Recipient {
@@ -27,7 +27,9 @@ func (h *hook) recipient() inbox.Recipient {
 	if in == nil {
 		return inbox.Recipient{}
 	}
-	return inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: h.evidence().Encode()}
+	e := h.evidence()
+	e.Notes = true
+	return inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.Encode()}
 }
 
 // evidence is what identifies this hook's event.
@@ -60,14 +62,30 @@ func (h *hook) judge(tx *inbox.Tx, d *inbox.Delivery) verdict {
 		return h.judgeWoken(tx, d, e)
 	}
 	if in.SessionID == d.SessionID && in.PromptID == d.PromptID {
-		switch {
-		case h.isDeliveringStop(d, e):
-			return sameStop
+		switch v := h.isDeliveringStop(d, e); {
+		case v != 0:
+			return v
 		case d.PromptID != "" || in.StopHookActive:
-			return answered
+			return h.judgeAnswer(tx, d, e)
 		}
 	}
 	return h.leftBehind(tx, d)
+}
+
+// judgeAnswer is about a later Stop of the turn that the entry was delivered in.
+// Another hook may have made that turn go on. So where it was not noted that the
+// text went out, the transcript has to show that the model had it.
+func (h *hook) judgeAnswer(tx *inbox.Tx, d *inbox.Delivery, e evidence.Evidence) verdict {
+	if tx.IsHandedOver() || !e.Notes {
+		return answered
+	}
+	switch e.ByBlock(d).NextTurn() {
+	case claude.WithText:
+		return answered
+	case claude.WithoutText:
+		return orphaned // which goes back to the queue, since the text never arrived
+	}
+	return h.notYet(e.Transcript, orphaned)
 }
 
 // leftBehind tells a turn that a person ended from a session that is gone.
@@ -78,39 +96,30 @@ func (h *hook) leftBehind(tx *inbox.Tx, d *inbox.Delivery) verdict {
 	return orphaned
 }
 
-// transcriptWait is how long the transcript is given to show an answer: the
-// client writes it late.
-const transcriptWait = 1500 * time.Millisecond
-
-// isDeliveringStop recognises a second hook of the Stop that delivered d. A
-// process that started before the delivery cannot bring its answer. One whose
-// input is another brings it. Where the input is the very same, as it is when
-// the model says the same thing twice, the transcript tells; where it cannot,
-// nothing is taken for an answer.
-func (h *hook) isDeliveringStop(d *inbox.Delivery, e evidence.Evidence) bool {
+// isDeliveringStop recognises a second hook of the Stop that delivered d: no
+// verdict means that this is another Stop. A process that started before the
+// delivery cannot bring its answer. One whose input is another brings it. Where
+// the input is the very same, as it is when the model says the same thing twice,
+// the transcript tells; where it cannot, nothing is taken for an answer.
+func (h *hook) isDeliveringStop(d *inbox.Delivery, e evidence.Evidence) verdict {
 	in := h.input
-	if e.TranscriptSize < 0 {
-		return false
+	switch {
+	case e.TranscriptSize < 0:
+		return 0
+	case e.Boot != "" && e.Boot == host.BootID() && h.began <= e.SinceBoot:
+		return sameStop
+	case in.StopHookActive != e.Active || replySum(in) != e.Reply:
+		return 0
+	case h.rewake || in.TranscriptPath == "":
+		return sameStop // in the background an answer that shows may be to a later Stop
 	}
-	if e.Boot != "" && e.Boot == host.BootID() && h.began <= e.SinceBoot {
-		return true
+	seen := e.ByBlock(d)
+	seen.Path = in.TranscriptPath
+	if seen.Answered() || seen.NextTurn() != claude.Unknown {
+		return 0
 	}
-	if in.StopHookActive != e.Active || replySum(in) != e.Reply {
-		return false
-	}
-	if h.rewake {
-		return true // the client does not wait for it: an answer that shows may be to a later Stop
-	}
-	seen := claude.Delivery{Path: in.TranscriptPath, Size: e.TranscriptSize, Text: d.Text(), At: d.DeliveredAt}
-	for deadline := time.Now().Add(transcriptWait); !seen.Answered(); time.Sleep(transcriptPoll) {
-		if in.TranscriptPath == "" || time.Now().After(deadline) {
-			return true
-		}
-	}
-	return false
+	return h.notYet(in.TranscriptPath, sameStop)
 }
-
-const transcriptPoll = 10 * time.Millisecond
 
 // neverReached asks the transcript of the session that the entry in flight was
 // delivered to, on behalf of a Stop.

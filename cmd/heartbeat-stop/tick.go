@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/claude"
 	"heartbeat/orchestrate"
 	recovery "heartbeat/recover"
 )
@@ -22,6 +20,7 @@ const (
 	held                         // delivery is paused
 	torn                         // a last line waits for its newline
 	leave                        // another hook acted on this very Stop
+	unclear                      // the transcript may tell more soon
 	more                         // so much was set aside that others come first
 )
 
@@ -77,18 +76,26 @@ func (h *hook) goOn() bool {
 
 // tick is one transaction of a hook that ends the turn itself.
 func (h *hook) tick(ctx context.Context, still inbox.Mark) (outcome, error) {
-	return h.transact(ctx, func(tx *inbox.Tx) (outcome, string, error) { return h.decide(tx, still) }, func(text string) error {
-		if err := claude.WriteBlock(h.out, text, claude.Form(h.form)); err != nil {
-			return fmt.Errorf("print the decision: %w: the entry stays in flight", err)
-		}
-		return nil
-	})
+	return h.transact(ctx, func(tx *inbox.Tx) (outcome, string, error) { return h.decide(tx, still) }, h.print)
 }
 
+// decision is what one look at the inbox comes to, and the text to hand over.
+type decision func(*inbox.Tx) (outcome, string, error)
+
 // transact commits what decide comes to, and then hands over the text that it
-// delivers: once handed over it counts as delivered. Once ctx is done nothing is
-// taken any more.
-func (h *hook) transact(ctx context.Context, decide func(*inbox.Tx) (outcome, string, error), hand func(string) error) (outcome, error) {
+// delivers. Where the transcript has to tell first, it looks again.
+func (h *hook) transact(ctx context.Context, decide decision, hand func(context.Context, *inbox.Tx, string) error) (outcome, error) {
+	for {
+		o, err := h.transactOnce(ctx, decide, hand)
+		if err != nil || o != unclear {
+			return o, err
+		}
+		h.awaitTranscript(ctx)
+	}
+}
+
+// transactOnce is one transaction. Once ctx is done nothing is taken any more.
+func (h *hook) transactOnce(ctx context.Context, decide decision, hand func(context.Context, *inbox.Tx, string) error) (outcome, error) {
 	h.again, h.settled = 0, nil
 	tx, err := h.box.Begin(ctx)
 	if err != nil {
@@ -98,28 +105,16 @@ func (h *hook) transact(ctx context.Context, decide func(*inbox.Tx) (outcome, st
 	if err == nil && o == delivered {
 		err = h.stillWanted(ctx)
 	}
-	if err == nil && o != leave {
+	if err == nil && o != leave && o != unclear {
 		err = tx.Commit()
 	}
 	if err == nil && o == delivered {
-		err = hand(text)
+		err = hand(ctx, tx, text)
 	}
 	if err == nil {
 		h.forgetSpill(tx.InFlight())
 	}
-	h.aside = inbox.AddSetAside(h.aside, tx.SetAside()...)
-	if err != nil || o != more {
-		h.noteAside()
-	}
 	return o, errors.Join(err, h.end(tx))
-}
-
-// noteAside says what was set aside since it was said last.
-func (h *hook) noteAside() {
-	for _, s := range h.aside {
-		h.note("%s", s)
-	}
-	h.aside = nil
 }
 
 func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
@@ -149,8 +144,11 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 	}
 	if d := tx.InFlight(); d != nil {
 		verdict := h.judge(tx, d)
-		if verdict == sameStop || verdict == pending {
+		switch verdict {
+		case sameStop, pending:
 			return leave, nil
+		case unsure:
+			return unclear, nil
 		}
 		if err := h.settleEntry(tx, verdict); err != nil {
 			return 0, err

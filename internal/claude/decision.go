@@ -20,7 +20,8 @@ const (
 const maxContext = 10_000
 
 // WriteBlock prints the decision that goes on with text as the next turn, in
-// one write. A text too long for context is handed over as a reason.
+// one write. A text too long for context is handed over as a reason. An error
+// means that the client got no decision: what is cut off is not JSON.
 func WriteBlock(w io.Writer, text string, form Form) error {
 	var o flat.Object
 	if form == AsContext && fits(text, maxContext) {
@@ -32,6 +33,13 @@ func WriteBlock(w io.Writer, text string, form Form) error {
 		o.String("decision", "block")
 		o.String("reason", text)
 	}
-	_, err := w.Write(append(o.End(), '\n'))
+	decision := o.End()
+	n, err := w.Write(append(decision, '\n'))
+	switch {
+	case n >= len(decision):
+		return nil // the newline is for people
+	case err == nil:
+		return io.ErrShortWrite
+	}
 	return err
 }

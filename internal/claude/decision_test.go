@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -53,13 +54,14 @@ func TestLongContextIsAReason(t *testing.T) {
 }
 
 type writes struct {
-	n   int
-	err error
+	n    int
+	lost int // how many bytes of a write are
+	err  error
 }
 
 func (w *writes) Write(b []byte) (int, error) {
 	w.n++
-	return len(b), w.err
+	return max(0, len(b)-w.lost), w.err
 }
 
 // One write, so that a kill leaves all of the decision or nothing.
@@ -67,6 +69,13 @@ func TestBlockIsOneWrite(t *testing.T) {
 	w := new(writes)
 	require.NoError(t, claude.WriteBlock(w, strings.Repeat("x", 1<<20), claude.AsReason))
 	assert.Equal(t, 1, w.n)
-	w.err = errors.New("nobody reads")
-	assert.ErrorIs(t, claude.WriteBlock(w, "x", claude.AsReason), w.err)
+}
+
+// The client takes JSON, and only whole JSON, for a decision.
+func TestBlockIsWholeOrNone(t *testing.T) {
+	nobody := errors.New("nobody reads")
+	for lost, want := range map[int]error{0: nil, 1: nil, 2: nobody, 1000: nobody} {
+		assert.ErrorIs(t, claude.WriteBlock(&writes{lost: lost, err: nobody}, "x", claude.AsReason), want, "%d bytes lost", lost)
+	}
+	assert.ErrorIs(t, claude.WriteBlock(&writes{lost: 2}, "x", claude.AsReason), io.ErrShortWrite)
 }

@@ -65,6 +65,39 @@ func (d Delivery) Answered() bool {
 	return err == nil && (answered || foreign > 0 && known == 0)
 }
 
+// Turn is what a transcript tells of the turn that came behind a delivery.
+type Turn int
+
+// The turns. Unknown may become another one while the client still writes.
+const (
+	Unknown     Turn = iota
+	WithText         // the model answered, and had the text
+	WithoutText      // the model answered, and did not have it
+)
+
+// NextTurn tells whether the model had the text when it answered next. The client
+// writes what the hooks of a Stop said before it asks the model.
+func (d Delivery) NextTurn() Turn {
+	shown, turn := false, Unknown
+	err := d.each(func(l gjson.Result) {
+		if turn != Unknown || !l.Get("uuid").Exists() || !d.isNew(l) {
+			return
+		}
+		shown = shown || hands(l, d.Text)
+		switch {
+		case !isAnswer(l):
+		case shown:
+			turn = WithText
+		default:
+			turn = WithoutText
+		}
+	})
+	if err != nil {
+		return Unknown
+	}
+	return turn
+}
+
 // Missed reports whether the transcript proves that the text never reached the
 // model: the session went on without it, or ended the turn in its place.
 //
@@ -199,5 +232,5 @@ func hands(l gjson.Result, text string) bool {
 
 func endsIn(s, text string) bool {
 	before, ok := strings.CutSuffix(s, text)
-	return ok && (before == "" || strings.HasSuffix(before, "\n") || strings.HasPrefix(before, "Stop hook"))
+	return ok && (before == "" || strings.HasSuffix(before, "\n") || strings.HasPrefix(before, "Stop hook") && !strings.Contains(before, "\n"))
 }

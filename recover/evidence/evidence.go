@@ -14,6 +14,9 @@ type Evidence struct {
 	Boot           string
 	SinceBoot      int64 // nanoseconds
 	Client         int64 // process id of the client, 0 if unknown
+	// Notes says that the hook which delivered the entry notes behind it that the
+	// text went out: see [inbox.Tx.HandedOver].
+	Notes bool
 	Wake
 }
 
@@ -45,6 +48,9 @@ func (e Evidence) Encode() []byte {
 	o.String("boot", e.Boot)
 	o.Int("since_boot_ns", e.SinceBoot)
 	o.Int("client_pid", e.Client)
+	if e.Notes {
+		o.Bool("notes_handover", true)
+	}
 	e.Wake.encode(&o)
 	return o.End()
 }
@@ -71,7 +77,7 @@ func Of(d *inbox.Delivery) Evidence {
 		Active: m.Bool("stop_hook_active"), Reply: m.String("reply_sha256"),
 		Transcript: m.String("transcript_path"), TranscriptSize: m.Int("transcript_size"),
 		Boot: m.String("boot"), SinceBoot: m.Int("since_boot_ns"),
-		Client: m.Int("client_pid"), Wake: wakeOf(m),
+		Client: m.Int("client_pid"), Notes: m.Bool("notes_handover"), Wake: wakeOf(m),
 	}
 }
 

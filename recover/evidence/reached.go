@@ -23,11 +23,16 @@ func (e Evidence) Unreached(tx *inbox.Tx, d *inbox.Delivery) bool {
 	if e.TranscriptSize < 0 || e.Transcript == "" {
 		return false
 	}
-	seen := claude.Delivery{Path: e.Transcript, Size: e.TranscriptSize, Text: d.Text(), At: d.DeliveredAt}
+	seen := e.ByBlock(d)
 	if at, resumed := ResumedSince(tx, d); resumed {
 		seen.Resumed = at
 	}
 	return seen.Missed()
+}
+
+// ByBlock asks the session's transcript about an entry that a Stop handed over.
+func (e Evidence) ByBlock(d *inbox.Delivery) claude.Delivery {
+	return claude.Delivery{Path: e.Transcript, Size: e.TranscriptSize, Text: d.Text(), At: d.DeliveredAt}
 }
 
 // neverTakenUp reports whether it is certain that the client did not take the

@@ -1,0 +1,82 @@
+package claude_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/claude"
+)
+
+var handed = time.Date(2026, 3, 4, 12, 0, 0, 500e6, time.UTC)
+
+// lineAt is a line of a transcript, some seconds after the delivery.
+func lineAt(seconds float64, members string) string {
+	at := handed.Add(time.Duration(seconds * float64(time.Second))).Format("2006-01-02T15:04:05.000Z")
+	return fmt.Sprintf(`{"uuid":"u","sessionId":"s","timestamp":%q,%s}`, at, members)
+}
+
+func feedback(seconds float64, text string) string {
+	return lineAt(seconds, fmt.Sprintf(`"type":"user","isMeta":true,"message":{"role":"user","content":%q}`, "Stop hook feedback:\n"+text))
+}
+
+func contextLine(seconds float64, text string) string {
+	return lineAt(seconds, fmt.Sprintf(`"type":"attachment","attachment":{"type":"hook_additional_context","content":[%q]}`, text))
+}
+
+func summaryLine(seconds float64, texts ...string) string {
+	return lineAt(seconds, fmt.Sprintf(`"type":"system","subtype":"stop_hook_summary","hookErrors":%s`, strings.ReplaceAll(fmt.Sprintf("%q", texts), `" "`, `","`)))
+}
+
+func answerLine(seconds float64, text string) string {
+	return lineAt(seconds, fmt.Sprintf(`"type":"assistant","message":{"role":"assistant","model":"m","content":[{"type":"text","text":%q}]}`, text))
+}
+
+func TestNextTurn(t *testing.T) {
+	const text = "do this\nand that"
+	const lint = "mend what the linter found"
+	foreign := `{"role":"assistant","text":"did it"}`
+	late := answerLine(-1, "the answer before")
+	for name, c := range map[string]struct {
+		lines []string
+		want  claude.Turn
+	}{
+		"nothing":                           {nil, claude.Unknown},
+		"what came before, written late":    {[]string{late, summaryLine(-0.5)}, claude.Unknown},
+		"the text":                          {[]string{feedback(0.1, text), summaryLine(0.2, text)}, claude.Unknown},
+		"the text, and its answer":          {[]string{late, feedback(0.1, text), summaryLine(0.2, text), answerLine(1, "did it")}, claude.WithText},
+		"the text as context":               {[]string{contextLine(0.1, text), answerLine(1, "did it")}, claude.WithText},
+		"behind a preamble":                 {[]string{feedback(0.1, "Carry this out:\n"+text), answerLine(1, "did it")}, claude.WithText},
+		"beside another hook's, last":       {[]string{feedback(0.1, lint), feedback(0.2, text), answerLine(1, "did it")}, claude.WithText},
+		"beside another hook's, first":      {[]string{feedback(0.1, text), feedback(0.2, lint), answerLine(1, "did it")}, claude.WithText},
+		"another hook's":                    {[]string{late, feedback(0.1, lint), summaryLine(0.2, lint)}, claude.Unknown},
+		"another hook's, and its answer":    {[]string{late, feedback(0.1, lint), summaryLine(0.2, lint), answerLine(1, "mended")}, claude.WithoutText},
+		"the text behind another's answer":  {[]string{feedback(0.1, lint), answerLine(1, "mended"), feedback(2, text), answerLine(3, "did it")}, claude.WithoutText},
+		"another's that quotes the text":    {[]string{feedback(0.1, "you were told to "+text), answerLine(1, "I was")}, claude.WithoutText},
+		"an answer that quotes the text":    {[]string{feedback(0.1, lint), answerLine(1, text)}, claude.WithoutText},
+		"an error in the model's place":     {[]string{feedback(0.1, text), lineAt(1, `"type":"assistant","isApiErrorMessage":true,"message":{"model":"<synthetic>"}`)}, claude.Unknown},
+		"in another format":                 {[]string{foreign}, claude.Unknown},
+		"an answer that is being written":   {[]string{feedback(0.1, text), strings.TrimSuffix(answerLine(1, "did it"), "}")}, claude.Unknown},
+		"the client's own lines in between": {[]string{feedback(0.1, text), `{"type":"last-prompt","sessionId":"s"}`, answerLine(1, "did it")}, claude.WithText},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "transcript.jsonl")
+			before := feedback(-3, text) + "\n" + answerLine(-2, "did it before") + "\n"
+			all := before + strings.Join(c.lines, "\n")
+			if strings.HasSuffix(all, "}") {
+				all += "\n"
+			}
+			require.NoError(t, os.WriteFile(path, []byte(all), 0o600))
+			d := claude.Delivery{Path: path, Size: int64(len(before)), Text: text, At: handed}
+			assert.Equal(t, c.want, d.NextTurn())
+		})
+	}
+	none := claude.Delivery{Path: filepath.Join(t.TempDir(), "none"), Text: text, At: handed}
+	assert.Equal(t, claude.Unknown, none.NextTurn())
+}
