@@ -73,8 +73,11 @@ func (b *Inbox) AppendAll(ctx context.Context, all []Message, settle time.Durati
 	for still := (Mark{}); len(receipts) < len(drafts); {
 		appended, err := b.appendDrafts(ctx, slices.Clone(drafts[len(receipts):]), still, &names) // what is there already may change
 		receipts = append(receipts, appended...)
-		if errors.Is(err, ErrTorn) {
+		switch {
+		case errors.Is(err, ErrTorn):
 			still, err = b.AwaitStill(ctx, settle)
+		case errors.Is(err, errLookFirst):
+			err = names.lookFirst(b, namesOf(drafts))
 		}
 		if err != nil {
 			return receipts, err
@@ -179,18 +182,24 @@ func willQueue(drafts []draft) bool {
 	return false
 }
 
-// leaveOutKnown marks the drafts whose sender's name is there already.
-func (t *Tx) leaveOutKnown(drafts []draft, names *looked) error {
+// namesOf are the names that senders gave.
+func namesOf(drafts []draft) map[string]bool {
 	ids := map[string]bool{}
 	for _, d := range drafts {
 		if d.named {
 			ids[d.ID] = true
 		}
 	}
+	return ids
+}
+
+// leaveOutKnown marks the drafts whose sender's name is there already.
+func (t *Tx) leaveOutKnown(drafts []draft, names *looked) error {
+	ids := namesOf(drafts)
 	if len(ids) == 0 {
 		return nil
 	}
-	known, err := names.findNew(t, ids)
+	known, err := names.find(t, ids)
 	if err != nil {
 		return err
 	}

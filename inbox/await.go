@@ -198,7 +198,7 @@ func (a *awaiting) stillThere(ctx context.Context) (there, settling bool, err er
 	if a.entry.Start < a.entry.End && a.standsAt(v.Cursor()) {
 		return true, v.settling, nil
 	}
-	err = v.tx.findQueued(a.entry.ID, looked{}, func(id string, p place) bool {
+	err = v.tx.findQueued(a.entry.ID, func(id string, p place) bool {
 		if there = id == a.entry.ID && p.entryID == a.entry.EntryID; there {
 			a.entry.Start, a.entry.End = p.start, p.end
 		}

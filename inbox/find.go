@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"heartbeat/internal/disk"
 )
 
@@ -20,62 +22,9 @@ type place struct {
 }
 
 // find says where the entries of those envelope ids are; those that are nowhere
-// are left out. It reads the results and what waits in the queue.
-func (t *Tx) find(ids map[string]bool) (map[string]place, error) { return t.findSince(ids, looked{}) }
-
-// looked says how far names were looked for, none of which was there. A batch
-// that lets go of the lock now and then would read the whole queue each time.
-type looked struct {
-	generation    int // of the queue file
-	cursor, queue int64
-	before        string // what stands before queue, by which the file is known again
-	results       point
-}
-
-// findNew is [Tx.find] for names that were all looked for the last time.
-func (l *looked) findNew(t *Tx, ids map[string]bool) (found map[string]place, err error) {
-	now := looked{generation: t.st.QueueGen, cursor: t.st.Cursor}
-	if now.results, err = pointAtEnd(t.box.file(resultsName)); err != nil {
-		return nil, err
-	}
-	if t.file != nil {
-		if now.queue, err = lineStart(t.file, t.size()); err != nil {
-			return nil, err
-		}
-		if now.before, err = t.bytesBefore(now.queue); err != nil {
-			return nil, err
-		}
-	}
-	if found, err = t.findSince(ids, *l); err == nil && len(found) > 0 {
-		now = looked{} // where those are may change
-	}
-	*l = now
-	return found, err
-}
-
-// from is where looking for names in the queue file goes on.
-func (l looked) from(t *Tx) (int64, error) {
-	if l.queue == 0 || l.queue > t.size() || l.generation != t.st.QueueGen || l.cursor > t.st.Cursor {
-		return t.st.Cursor, nil
-	}
-	before, err := t.bytesBefore(l.queue)
-	if err != nil || before != l.before {
-		return t.st.Cursor, err
-	}
-	return max(t.st.Cursor, l.queue), nil
-}
-
-// bytesBefore are some of the queue file, enough to tell one line from another.
-func (t *Tx) bytesBefore(off int64) (string, error) {
-	b := make([]byte, min(off, anchorSpan))
-	n, err := t.file.ReadAt(b, off-int64(len(b)))
-	if err == io.EOF {
-		err = nil // it was truncated just now: that is what this is to notice
-	}
-	return string(b[:n]), err
-}
-
-func (t *Tx) findSince(ids map[string]bool, since looked) (map[string]place, error) {
+// are left out. It reads what waits in the queue and, as long as an id is missing,
+// the results.
+func (t *Tx) find(ids map[string]bool) (map[string]place, error) {
 	found := map[string]place{}
 	note := func(id string, p place) bool {
 		if _, known := found[id]; ids[id] && !known {
@@ -83,83 +32,104 @@ func (t *Tx) findSince(ids map[string]bool, since looked) (map[string]place, err
 		}
 		return len(found) < len(ids)
 	}
+	t.findOut(note)
+	err := t.findQueued(needleOf(ids), note)
+	if err != nil || len(found) == len(ids) {
+		return found, err
+	}
+	f, err := openResults(t.box)
+	if f == nil || err != nil {
+		return found, err
+	}
+	err = scanAnswered(f, 0, ids, note)
+	return found, errors.Join(err, f.Close())
+}
+
+// needleOf is the id that is looked for, where that is only one.
+func needleOf(ids map[string]bool) string {
+	if len(ids) != 1 {
+		return ""
+	}
+	for id := range ids {
+		return id
+	}
+	return ""
+}
+
+// findOut finds the entries that were taken out of the queue, or given back.
+func (t *Tx) findOut(note func(string, place) bool) {
 	for where, d := range map[string]*Delivery{FoundInFlight: t.inFlight, FoundQueued: t.redeliver} {
 		if d != nil {
 			note(d.ID(), place{where: where, entryID: d.EntryID, start: d.StartOffset, end: d.EndOffset})
 		}
 	}
-	needle := ""
-	if len(ids) == 1 {
-		for needle = range ids {
-			break
-		}
-	}
-	if len(found) < len(ids) {
-		if err := t.findQueued(needle, since, note); err != nil {
-			return nil, err
-		}
-	}
-	if len(found) < len(ids) {
-		if err := t.box.findAnswered(needle, since.results, note); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
 }
 
-func (t *Tx) findQueued(needle string, since looked, note func(string, place) bool) error {
+// findQueued finds what waits: for its time, and in the queue.
+func (t *Tx) findQueued(needle string, note func(string, place) bool) error {
+	goOn, err := t.findScheduled(note)
+	if err != nil || !goOn {
+		return err
+	}
+	return t.scanQueue(t.st.Cursor, needle, func(id string, p place, _ bool) bool { return note(id, p) })
+}
+
+func (t *Tx) findScheduled(note func(string, place) bool) (goOn bool, err error) {
 	all, err := t.box.Scheduled()
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, s := range all {
 		at := s.NotBefore
 		if !note(s.ID, place{where: FoundScheduled, entryID: s.EntryID, notBefore: &at}) {
-			return nil
+			return false, nil
 		}
 	}
+	return true, nil
+}
+
+// scanQueue calls note for the entries of the queue file that have an id, from an
+// offset on; whole is false for a last one without its newline.
+func (t *Tx) scanQueue(from int64, needle string, note func(id string, p place, whole bool) bool) error {
 	if t.file == nil {
 		return nil
 	}
-	from, err := since.from(t)
-	if err == nil {
-		from, err = t.file.SkipHole(from, t.size())
-	}
+	from, err := t.file.SkipHole(from, t.size())
 	if err != nil {
 		return err
 	}
 	waits := io.NewSectionReader(t.file, from, t.size()-from)
-	return eachLine(waits, from, func(off, end int64, l []byte, _ bool) bool {
-		if !mayHold(l, needle) {
+	return eachLine(waits, from, func(off, end int64, l []byte, whole bool) bool {
+		if !mayHold(l, needle) || !mayHold(l, `"id"`) {
 			return true
 		}
 		id, _, _ := decodeLine(l)
-		return id == "" || note(id, place{where: FoundQueued, entryID: entryID(l), start: off, end: end})
+		return id == "" || note(id, place{where: FoundQueued, entryID: entryID(l), start: off, end: end}, whole)
 	})
 }
 
-func (b *Inbox) findAnswered(needle string, since point, note func(string, place) bool) (err error) {
+// openResults opens .results.jsonl; nil means that there is none.
+func openResults(b *Inbox) (*disk.File, error) {
 	f, err := disk.OpenRead(b.file(resultsName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	from := int64(0)
-	if since.file == f.Identity() && since.off <= f.Info().Size {
-		from = since.off
-	}
+	return f, err
+}
+
+// scanAnswered calls note for the results of those ids, from an offset on. Of
+// another line only as much is decoded as tells its id.
+func scanAnswered(f *disk.File, from int64, ids map[string]bool, note func(string, place) bool) error {
+	needle := needleOf(ids)
 	return eachLine(io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
 		if !mayHold(l, needle) {
 			return true
 		}
-		var r struct {
-			ID      string `json:"id"`
-			EntryID string `json:"entry_id"`
+		id := gjson.GetBytes(l, "id").String()
+		if id == "" || !ids[id] || !json.Valid(l) {
+			return true
 		}
-		return json.Unmarshal(l, &r) != nil || r.ID == "" || note(r.ID, place{where: FoundAnswered, entryID: r.EntryID})
+		return note(id, place{where: FoundAnswered, entryID: gjson.GetBytes(l, "entry_id").String()})
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 
 // A batch looks for its names again each time that it gets the lock back, and
 // reads only what has come since: wherever that is, it is found.
-func TestFindNewReadsWhatCameSince(t *testing.T) {
+func TestLookedGoesOnFromWhereItWas(t *testing.T) {
 	const old = "{\"id\":\"a\",\"prompt\":\"x\"}\n"
 	line := func(id string) string { return strings.Replace(old, `"a"`, `"`+id+`"`, 1) }
 	for name, c := range map[string]struct {
@@ -34,7 +34,7 @@ func TestFindNewReadsWhatCameSince(t *testing.T) {
 				tx, err := box.Begin(context.Background())
 				require.NoError(t, err)
 				defer func() { require.NoError(t, tx.Close()) }()
-				found, err := names.findNew(tx, ids)
+				found, err := names.find(tx, ids)
 				require.NoError(t, err)
 				return found
 			}
@@ -51,7 +51,77 @@ func TestFindNewReadsWhatCameSince(t *testing.T) {
 			}
 			c.found["answered"] = FoundAnswered
 			assert.Equal(t, c.found, got)
-			assert.Equal(t, looked{}, names, "where those are may change")
+		})
+	}
+}
+
+// What is long is searched without the lock, and what became of it meanwhile is
+// found with it.
+func TestLookFirst(t *testing.T) {
+	pad := strings.Repeat("x", lookSpan)
+	line := func(id string) string { return `{"id":"` + id + `","prompt":"` + pad + `"}` + "\n" }
+	result := func(id string) string { return `{"entry_id":"e","id":"` + id + `","reply":"` + pad + `"}` + "\n" }
+	deliver := func(t *testing.T, box *Inbox, settle func(*Tx) error) {
+		tx, err := box.Begin(context.Background())
+		require.NoError(t, err)
+		defer func() { require.NoError(t, tx.Close()) }()
+		e, err := tx.Next(Mark{})
+		require.NoError(t, err)
+		_, err = tx.Deliver(e, Recipient{})
+		require.NoError(t, err)
+		require.NoError(t, tx.Commit())
+		if settle != nil {
+			require.NoError(t, settle(tx))
+			require.NoError(t, tx.Commit())
+		}
+	}
+	for name, c := range map[string]struct {
+		meanwhile func(t *testing.T, box *Inbox)
+		want      map[string]string
+	}{
+		"nothing":   {func(*testing.T, *Inbox) {}, map[string]string{"a": FoundQueued, "b": FoundQueued, "old": FoundAnswered}},
+		"delivered": {func(t *testing.T, box *Inbox) { deliver(t, box, nil) }, map[string]string{"a": FoundInFlight, "b": FoundQueued, "old": FoundAnswered}},
+		"answered":  {func(t *testing.T, box *Inbox) { deliver(t, box, func(tx *Tx) error { return tx.Acknowledge("done") }) }, map[string]string{"a": FoundAnswered, "b": FoundQueued, "old": FoundAnswered}},
+		"set aside": {func(t *testing.T, box *Inbox) {
+			deliver(t, box, func(tx *Tx) error { return tx.DeadLetter(ReasonOrphaned) })
+		}, map[string]string{"b": FoundQueued, "old": FoundAnswered}},
+		"inbox replaced": {func(t *testing.T, box *Inbox) {
+			deliver(t, box, nil)
+			require.NoError(t, os.WriteFile(box.Path(), []byte(line("c")), 0o600))
+		}, map[string]string{"a": FoundInFlight, "c": FoundQueued, "old": FoundAnswered}},
+		"results rotated": {func(t *testing.T, box *Inbox) {
+			require.NoError(t, os.Rename(box.ResultsPath(), box.ResultsPath()+".1"))
+		}, map[string]string{"a": FoundQueued, "b": FoundQueued}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box, err := Open(filepath.Join(t.TempDir(), "inbox.jsonl"), Options{})
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(box.Path(), []byte(line("a")+line("b")), 0o600))
+			require.NoError(t, os.WriteFile(box.ResultsPath(), []byte(result("old")), 0o600))
+			ids := map[string]bool{"a": true, "b": true, "c": true, "old": true, "new": true}
+			find := func(names *looked) (map[string]place, error) {
+				tx, err := box.Begin(context.Background())
+				require.NoError(t, err)
+				defer func() { require.NoError(t, tx.Close()) }()
+				return names.find(tx, ids)
+			}
+			var names looked
+			_, err = find(&names)
+			require.ErrorIs(t, err, errLookFirst)
+			require.NoError(t, names.lookFirst(box, ids))
+			c.meanwhile(t, box)
+			found, err := find(&names)
+			if name == "inbox replaced" { // there is as much to search again
+				require.ErrorIs(t, err, errLookFirst)
+				require.NoError(t, names.lookFirst(box, ids))
+				found, err = find(&names)
+			}
+			require.NoError(t, err)
+			got := map[string]string{}
+			for id, p := range found {
+				got[id] = p.where
+			}
+			assert.Equal(t, c.want, got)
 		})
 	}
 }

@@ -1,0 +1,190 @@
+package inbox
+
+import (
+	"errors"
+	"io"
+)
+
+// lookSpan is how much may be searched for names while others wait for the lock.
+const lookSpan = 1 << 20
+
+// errLookFirst says that more is to be searched than may be under the lock.
+var errLookFirst = errors.New("the names are to be looked for first")
+
+// looked is what a search for names has found, and how far it has got in the
+// queue file and in the results. It is made without the lock, and goes on from
+// there with it: what came since is little, however large the files are.
+type looked struct {
+	generation    int // of the queue file
+	cursor, queue int64
+	before        string // what stands before queue, by which the file is known again
+	queued        map[string][]place
+	torn          map[string]place // in a last line without its newline
+
+	results  point
+	answered map[string]place
+
+	passes int // how often it gave way to others
+}
+
+// maxPasses bounds how often a search gives way: whoever fills or replaces the
+// files all the time must not keep it from its end.
+const maxPasses = 100
+
+// lookFirst searches without the lock.
+func (l *looked) lookFirst(b *Inbox, ids map[string]bool) (err error) {
+	l.passes++
+	// Before the queue: what is settled in between then has its result behind.
+	if err := l.lookInResults(b, ids); err != nil {
+		return err
+	}
+	v, err := b.View()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	return l.lookInQueue(v.tx, ids)
+}
+
+// find says where the entries of those ids are, as [Tx.find] does, or errLookFirst
+// where that would take long.
+func (l *looked) find(t *Tx, ids map[string]bool) (map[string]place, error) {
+	rest, err := l.rest(t)
+	if err != nil {
+		return nil, err
+	}
+	if rest > lookSpan && l.passes < maxPasses {
+		return nil, errLookFirst
+	}
+	if err := l.lookInResults(t.box, ids); err != nil {
+		return nil, err
+	}
+	if err := l.lookInQueue(t, ids); err != nil {
+		return nil, err
+	}
+	found := map[string]place{}
+	note := func(id string, p place) bool {
+		if _, known := found[id]; ids[id] && !known {
+			found[id] = p
+		}
+		return true
+	}
+	t.findOut(note)
+	if _, err := t.findScheduled(note); err != nil {
+		return nil, err
+	}
+	for id := range ids {
+		for _, p := range l.queued[id] {
+			if p.start >= t.st.Cursor {
+				note(id, p)
+			}
+		}
+		for _, more := range []map[string]place{l.torn, l.answered} {
+			if p, there := more[id]; there {
+				note(id, p)
+			}
+		}
+	}
+	return found, nil
+}
+
+// rest is how much is still to be searched.
+func (l *looked) rest(t *Tx) (int64, error) {
+	from, _, err := l.from(t)
+	if err != nil {
+		return 0, err
+	}
+	f, err := openResults(t.box)
+	if f == nil || err != nil {
+		return t.size() - from, err
+	}
+	return t.size() - from + f.Info().Size - l.results.in(f.Identity(), f.Info().Size), f.Close()
+}
+
+// in is the point's offset in a file, 0 where it is in another one.
+func (p point) in(file string, size int64) int64 {
+	if p.file != file || p.off > size {
+		return 0
+	}
+	return p.off
+}
+
+// from is where the search in the queue goes on, and whether the file is the one
+// that was searched before.
+func (l *looked) from(t *Tx) (off int64, known bool, err error) {
+	if l.queue == 0 || t.file == nil || l.queue > t.size() || l.generation != t.st.QueueGen || l.cursor > t.st.Cursor {
+		return t.st.Cursor, false, nil
+	}
+	before, err := t.bytesBefore(l.queue)
+	if err != nil || before != l.before {
+		return t.st.Cursor, false, err
+	}
+	return max(t.st.Cursor, l.queue), true, nil
+}
+
+func (l *looked) lookInQueue(t *Tx, ids map[string]bool) error {
+	from, known, err := l.from(t)
+	if err != nil {
+		return err
+	}
+	if !known {
+		l.queued = map[string][]place{}
+	}
+	l.torn = map[string]place{}
+	l.generation, l.cursor, l.queue, l.before = t.st.QueueGen, t.st.Cursor, 0, ""
+	if t.file == nil {
+		return nil
+	}
+	err = t.scanQueue(from, needleOf(ids), func(id string, p place, whole bool) bool {
+		switch {
+		case !ids[id]:
+		case whole:
+			l.queued[id] = append(l.queued[id], p)
+		default:
+			l.torn[id] = p
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	if l.queue, err = lineStart(t.file, t.size()); err != nil {
+		return err
+	}
+	l.before, err = t.bytesBefore(l.queue)
+	return err
+}
+
+func (l *looked) lookInResults(b *Inbox, ids map[string]bool) error {
+	f, err := openResults(b)
+	if f == nil || err != nil {
+		l.results, l.answered = point{}, nil
+		return err
+	}
+	size := f.Info().Size
+	from := l.results.in(f.Identity(), size)
+	if from == 0 || l.answered == nil {
+		from, l.answered = 0, map[string]place{}
+	}
+	err = scanAnswered(f, from, ids, func(id string, p place) bool {
+		if _, known := l.answered[id]; !known {
+			l.answered[id] = p
+		}
+		return true
+	})
+	if err == nil {
+		l.results.file = f.Identity()
+		l.results.off, err = lineStart(f, size)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// bytesBefore are some of the queue file, enough to tell one line from another.
+func (t *Tx) bytesBefore(off int64) (string, error) {
+	b := make([]byte, min(off, anchorSpan))
+	n, err := t.file.ReadAt(b, off-int64(len(b)))
+	if err == io.EOF {
+		err = nil // it was truncated just now: that is what this is to notice
+	}
+	return string(b[:n]), err
+}
