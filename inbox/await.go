@@ -124,7 +124,7 @@ func (a *awaiting) lookOnce(ctx context.Context) error {
 		if err == nil && !there && settling {
 			// The commit that settled it has not reached the files: whoever made it
 			// is at it, or was killed.
-			err = a.makeGood(ctx)
+			_, err = a.box.makeGood(ctx)
 		}
 		if err == nil {
 			err = a.readOutcomes()
@@ -138,14 +138,6 @@ func (a *awaiting) lookOnce(ctx context.Context) error {
 	}
 	a.outcome = a.elsewhere
 	return nil
-}
-
-func (a *awaiting) makeGood(ctx context.Context) error {
-	t, err := a.box.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	return t.Close()
 }
 
 func (a *awaiting) readOutcomes() error {

@@ -109,8 +109,11 @@ func (t *Tx) scanQueue(from int64, needle string, note func(id string, p place, 
 }
 
 // openResults opens .results.jsonl; nil means that there is none.
-func openResults(b *Inbox) (*disk.File, error) {
-	f, err := disk.OpenRead(b.file(resultsName))
+func openResults(b *Inbox) (*disk.File, error) { return openState(b.file(resultsName)) }
+
+// openState opens one of our files for reading; nil means that there is none.
+func openState(path string) (*disk.File, error) {
+	f, err := disk.OpenRead(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

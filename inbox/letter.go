@@ -2,11 +2,11 @@ package inbox
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"strconv"
 	"strings"
 	"time"
@@ -52,19 +52,28 @@ func letterName(d DeadLetter) string {
 // Letters reads the dead letters, the oldest first, each once. It takes no lock.
 // Lines that are none are told of as warnings.
 func (b *Inbox) Letters() (all []Letter, warnings []string, err error) {
-	f, err := disk.OpenRead(b.file(deadLetterName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("read dead letters: %w", err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	read := letterReading{path: f.Path(), known: map[string]bool{}, marks: map[string]*time.Time{}}
-	if err := eachRecord(io.NewSectionReader(f, 0, f.Info().Size), read.line); err != nil {
-		return nil, nil, fmt.Errorf("read dead letters: %w", err)
+	read, err := b.readLetters()
+	if read == nil || err != nil {
+		return nil, nil, err
 	}
 	return read.result()
+}
+
+// readLetters is nil where there are none.
+func (b *Inbox) readLetters() (read *letterReading, err error) {
+	f, err := openState(b.file(deadLetterName))
+	if err != nil {
+		return nil, fmt.Errorf("read dead letters: %w", err)
+	}
+	if f == nil {
+		return nil, nil
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	read = &letterReading{path: f.Path(), known: map[string]bool{}, marks: map[string]*time.Time{}}
+	if err := eachRecord(io.NewSectionReader(f, 0, f.Info().Size), read.line); err != nil {
+		return nil, fmt.Errorf("read dead letters: %w", err)
+	}
+	return read, nil
 }
 
 // letterReading is what was found in .dead-letter.jsonl so far.
@@ -195,29 +204,46 @@ func (t *Tx) Requeue(l Letter, still Mark) (Letter, error) {
 }
 
 // Purge throws dead letters away, given by [Letter].Letter, with their marks and
-// the files that hold their bytes. It commits by itself, and is durable when it
-// returns; a kill leaves all of them or none, but for those files.
-func (t *Tx) Purge(letters []Letter) error {
-	gone := map[string]bool{}
+// the files that hold their bytes, and returns those that were there. It is
+// durable when it returns; a kill leaves all of them or none, but for those
+// files. The letters that stay are copied without the lock.
+func (b *Inbox) Purge(ctx context.Context, letters []Letter) (purged []Letter, warnings []string, err error) {
+	gone, there := map[string]bool{}, map[string]bool{}
 	for _, l := range letters {
 		gone[l.Letter] = true
-		if err := t.event(Event{Event: EventPurged, EntryID: l.EntryID, ID: l.ID, Reason: "dead letter " + l.Letter}); err != nil {
-			return err
+	}
+	w := rewriting{box: b, name: deadLetterName, keep: func(line []byte) bool {
+		l, mark, ok := ParseLetter(line)
+		if !ok || !gone[l.Letter] {
+			return true
 		}
-	}
-	_, err := t.rewrite(deadLetterName, func(line []byte) bool {
-		l, _, ok := ParseLetter(line)
-		return !ok || !gone[l.Letter]
-	})
-	if err != nil {
-		return err
-	}
-	for _, l := range letters {
-		if l.RawFile != "" && spillName(l.RawFile) {
-			if err := disk.Remove(t.box.file(l.RawFile)); err != nil {
+		if !mark {
+			there[l.Letter] = true
+		}
+		return false
+	}}
+	w.with = func(t *Tx) error {
+		purged = nil
+		for _, l := range letters {
+			if !there[l.Letter] {
+				continue
+			}
+			purged = append(purged, l)
+			if err := t.event(Event{Event: EventPurged, EntryID: l.EntryID, ID: l.ID, Reason: "dead letter " + l.Letter}); err != nil {
 				return err
 			}
 		}
+		return nil
 	}
-	return nil
+	if warnings, err = w.run(ctx); err != nil {
+		return nil, warnings, err
+	}
+	for _, l := range purged {
+		if l.RawFile != "" && spillName(l.RawFile) {
+			if err := disk.Remove(b.file(l.RawFile)); err != nil {
+				return purged, warnings, err
+			}
+		}
+	}
+	return purged, warnings, nil
 }

@@ -1,150 +1,197 @@
 package inbox
 
 import (
+	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"time"
+	"io"
 
 	"heartbeat/internal/disk"
 )
 
-// rewrite leaves out the lines of an append-only file that keep does not want,
-// and returns how many those were. What the transaction holds is committed with
-// it. It is durable when it returns; a kill leaves the old file or the new.
+// rewriting makes a new file of an append-only one, without the lines that keep
+// does not want. What there is of the file is copied without the inbox's lock,
+// and with it only what came since.
+type rewriting struct {
+	box  *Inbox
+	name string
+	keep func(line []byte) bool
+	// with adds to the commit.
+	with func(*Tx) error
+
+	tmp     *disk.Lock // the new file: one that makes it excludes others
+	of      string     // the identity of the old file
+	from    int64      // how much of it was copied
+	to      int64      // how much of the new one was written
+	dropped int
+}
+
+// rewriteTries bounds how often it is begun anew, because somebody rotated the
+// file meanwhile.
+const rewriteTries = 5
+
+var errRotated = errors.New("somebody rotates it all the time: try again later")
+
+// run returns how many lines were left out. It is durable when it returns; a kill
+// leaves the old file or the new.
+func (w *rewriting) run(ctx context.Context) (warnings []string, err error) {
+	for try := 0; ; try++ {
+		again, said, err := w.once(ctx)
+		warnings = append(warnings, said...)
+		if err == nil && again && try == rewriteTries {
+			err = errRotated
+		}
+		if err != nil {
+			return warnings, fmt.Errorf("rewrite %s: %w", w.box.file(w.name), err)
+		}
+		if !again {
+			return warnings, nil
+		}
+	}
+}
+
+func (w *rewriting) path() string { return w.box.file(w.name) + ".trim.tmp" }
+
+func (w *rewriting) once(ctx context.Context) (again bool, warnings []string, err error) {
+	w.of, w.from, w.to, w.dropped = "", 0, 0, 0
+	if w.tmp, err = disk.AcquireLock(ctx, w.path(), w.box.opts.LockWait); err != nil {
+		return false, nil, err
+	}
+	published := false
+	defer func() {
+		if !published {
+			err = errors.Join(err, disk.Remove(w.path()))
+		}
+		err = errors.Join(err, w.tmp.Release())
+	}()
+	if err := w.tmp.File().Truncate(0); err != nil {
+		return false, nil, err
+	}
+	// Twice: what came while much was copied is little.
+	for range 2 {
+		if err := w.copyWithoutLock(); err != nil {
+			return false, nil, err
+		}
+	}
+	if w.dropped == 0 && w.with == nil {
+		// Whoever did it before may have been killed before this.
+		return false, nil, disk.SyncDir(w.box.dir)
+	}
+	t, err := w.box.Begin(ctx)
+	if err != nil {
+		return false, nil, err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	again, published, err = w.publish(t)
+	return again, t.Warnings(), err
+}
+
+func (w *rewriting) copyWithoutLock() error {
+	f, err := openState(w.box.file(w.name))
+	if f == nil || err != nil {
+		return err
+	}
+	if w.of == "" {
+		w.of = f.Identity()
+	}
+	if f.Identity() == w.of {
+		if err = w.copy(f, false); err == nil {
+			err = errors.Join(w.tmp.File().Sync(), f.Sync())
+		}
+	}
+	return errors.Join(err, f.Close())
+}
+
+// copy goes on up to the file's end. A last line without its newline is being
+// written, unless it is known to be all.
+func (w *rewriting) copy(f *disk.File, all bool) error {
+	if f.Info().Size < w.from {
+		return nil // noticed under the lock
+	}
+	const part = 1 << 20
+	kept := make([]byte, 0, part)
+	flush := func() error {
+		err := w.tmp.File().WriteAt(kept, w.to)
+		w.to += int64(len(kept))
+		kept = kept[:0]
+		return err
+	}
+	in := bufio.NewReaderSize(io.NewSectionReader(f, w.from, f.Info().Size-w.from), readChunk)
+	for {
+		l, err := in.ReadSlice('\n')
+		if err == bufio.ErrBufferFull {
+			var rest []byte
+			l = bytes.Clone(l)
+			rest, err = in.ReadBytes('\n')
+			l = append(l, rest...)
+		}
+		if err != nil && err != io.EOF {
+			return err
+		}
+		if len(l) == 0 || err == io.EOF && !all {
+			break
+		}
+		w.from += int64(len(l))
+		if !w.keep(bytes.TrimRight(l, "\r\n")) {
+			w.dropped++
+			continue
+		}
+		if kept = append(kept, l...); len(kept) < part {
+			continue
+		}
+		if err := flush(); err != nil {
+			return err
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	return flush()
+}
+
+// publish has the new file take the old one's place.
 //
 // The commit comes first, and raises the file's generation: the journal's older
 // records then no longer vouch for their lines, which would come back otherwise.
 // For the same reason the old file, and its name, are synced before.
-func (t *Tx) rewrite(name string, keep func(line []byte) bool) (dropped int, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("rewrite %s: %w", t.box.file(name), err)
-		}
-	}()
-	file := t.appendFile(name)
+func (w *rewriting) publish(t *Tx) (again, published bool, err error) {
+	file := t.appendFile(w.name)
 	f, err := file.existing()
-	if err != nil || f == nil {
-		return 0, errors.Join(err, t.Commit())
-	}
-	before, err := f.ReadAll()
 	if err != nil {
-		return 0, err
+		return false, false, err
 	}
-	after := make([]byte, 0, len(before))
-	for l := range bytes.Lines(before) {
-		if keep(bytes.TrimRight(l, "\r\n")) {
-			after = append(after, l...)
-		} else {
-			dropped++
+	if f == nil {
+		w.dropped = 0
+	} else {
+		if _, err := f.Stat(); err != nil { // beginning may have made something good
+			return false, false, err
+		}
+		if f.Identity() != w.of || f.Info().Size < w.from {
+			return true, false, nil
+		}
+		if err := w.copy(f, true); err != nil {
+			return false, false, err
 		}
 	}
-	if dropped == 0 {
-		// Whoever did it before may have been killed before this.
-		return 0, errors.Join(disk.SyncDir(t.box.dir), t.Commit())
+	if w.with != nil {
+		if err := w.with(t); err != nil {
+			return false, false, err
+		}
 	}
-	if err := errors.Join(f.Sync(), disk.SyncDir(t.box.dir)); err != nil {
-		return 0, err
+	if w.dropped == 0 {
+		return false, false, errors.Join(disk.SyncDir(w.box.dir), t.Commit())
 	}
-	_, generation := t.st.appendPoint(name)
+	if err := errors.Join(w.tmp.File().Sync(), f.Sync(), disk.SyncDir(w.box.dir)); err != nil {
+		return false, false, err
+	}
+	_, generation := t.st.appendPoint(w.name)
 	*generation++
 	t.dirty = true
 	if err := t.Commit(); err != nil {
-		return 0, err
+		return false, false, err
 	}
-	return dropped, errors.Join(file.close(), disk.Publish(file.path, after, true))
-}
-
-// Trimming says what [Inbox.Trim] threw away.
-type Trimming struct {
-	Results     int `json:"results"`
-	DeadLetters int `json:"dead_letters"` // requeued ones
-	Events      int `json:"events"`
-	// Freed is how many bytes on the disk that gave back.
-	Freed int64 `json:"freed_bytes"`
-	// Warnings are sentences about what was found and mended besides.
-	Warnings []string `json:"warnings,omitempty"`
-}
-
-// Trim throws away the results, the requeued dead letters and the events from
-// before that time. A name whose result is gone may be sent once more.
-func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err error) {
-	t, err := b.Begin(ctx)
-	if err != nil {
-		return n, err
-	}
-	defer func() {
-		n.Warnings = t.Warnings()
-		err = errors.Join(err, t.Close())
-	}()
-	space, err := b.outcomeSpace()
-	if err != nil {
-		return n, err
-	}
-	if n.DeadLetters, err = t.trimLetters(before); err != nil {
-		return n, err
-	}
-	if n.Results, err = t.rewrite(resultsName, stampedSince(before, "acknowledged_at")); err != nil {
-		return n, err
-	}
-	if n.Events, err = t.rewrite(eventsName, stampedSince(before, "at")); err != nil {
-		return n, err
-	}
-	left, err := b.outcomeSpace()
-	n.Freed = max(0, space-left)
-	return n, err
-}
-
-// outcomeSpace is what the files that Trim is about take on the disk.
-func (b *Inbox) outcomeSpace() (space int64, err error) {
-	for _, name := range []string{deadLetterName, resultsName, eventsName} {
-		f, err := disk.OpenRead(b.file(name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return 0, err
-		}
-		space += f.Info().Space
-		if err := f.Close(); err != nil {
-			return 0, err
-		}
-	}
-	return space, nil
-}
-
-// trimLetters leaves out the letters that were requeued before that time, with
-// their marks, and returns how many letters those were.
-func (t *Tx) trimLetters(before time.Time) (int, error) {
-	letters, _, err := t.box.Letters()
-	if err != nil {
-		return 0, err
-	}
-	gone := map[string]bool{}
-	for _, l := range letters {
-		if l.RequeuedAt != nil && l.RequeuedAt.Before(before) {
-			gone[l.Letter] = true
-		}
-	}
-	_, err = t.rewrite(deadLetterName, func(line []byte) bool {
-		l, mark, ok := ParseLetter(line)
-		return !ok || !gone[l.Letter] && !(mark && l.RequeuedAt.Before(before))
-	})
-	return len(gone), err
-}
-
-// stampedSince keeps the lines whose time is not before that one, and those that
-// have none.
-func stampedSince(before time.Time, member string) func([]byte) bool {
-	return func(line []byte) bool {
-		var stamps map[string]json.RawMessage
-		var at time.Time
-		if json.Unmarshal(line, &stamps) != nil || json.Unmarshal(stamps[member], &at) != nil {
-			return true
-		}
-		return !at.Before(before)
-	}
+	err = errors.Join(file.close(), disk.Rename(w.path(), file.path))
+	return false, err == nil, err
 }

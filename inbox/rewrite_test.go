@@ -3,6 +3,7 @@ package inbox_test
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +108,7 @@ func TestTrimFrees(t *testing.T) {
 func TestTrimOnAFullDisk(t *testing.T) {
 	box := newBox(t, oldContent)
 	drain(t, box)
+	echo(t, box.ResultsPath(), "this line is kept\n")
 	before := read(t, box.ResultsPath())
 	disktest.Observe(t, func(op disk.Op) error {
 		if op.Kind == disk.OpWrite && strings.HasSuffix(op.Path, ".tmp") {
@@ -118,4 +120,56 @@ func TestTrimOnAFullDisk(t *testing.T) {
 	require.ErrorIs(t, err, unix.ENOSPC)
 	assert.ErrorContains(t, err, "rewrite "+box.ResultsPath()+": ")
 	assert.Equal(t, before, read(t, box.ResultsPath()))
+}
+
+// The lock is free while much is copied, and what comes meanwhile is kept: lines,
+// letters that are requeued, another file in the old one's place.
+func TestTrimGivesWay(t *testing.T) {
+	big := stamped(t, "acknowledged_at", noon.Add(-time.Hour), `,"entry_id":"old","reply":"`+strings.Repeat("x", 3<<20)+`"`)
+	for name, c := range map[string]struct {
+		meanwhile func(t *testing.T, box *inbox.Inbox)
+		want      string
+		trimmed   int
+	}{
+		"answered": {func(t *testing.T, box *inbox.Inbox) {
+			echo(t, box.Path(), "one\n")
+			turn(t, box)
+			drain(t, box)
+		}, "", 1},
+		"rotated": {func(t *testing.T, box *inbox.Inbox) {
+			require.NoError(t, os.Remove(box.ResultsPath()))
+			write(t, box.ResultsPath(), stamped(t, "acknowledged_at", noon, `,"entry_id":"new"`))
+		}, "new", 0},
+		"gone": {func(t *testing.T, box *inbox.Inbox) { require.NoError(t, os.Remove(box.ResultsPath())) }, "gone", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := newBox(t, "")
+			young := stamped(t, "acknowledged_at", noon, `,"entry_id":"young","reply":"`+strings.Repeat("y", 3<<20)+`"`)
+			write(t, box.ResultsPath(), young+big)
+			did := false
+			stop := disktest.Observe(t, func(op disk.Op) error {
+				if !did && op.Kind == disk.OpWrite && strings.HasPrefix(op.Path, box.ResultsPath()) && strings.HasSuffix(op.Path, ".tmp") {
+					did = true
+					c.meanwhile(t, box)
+				}
+				return nil
+			})
+			n := trim(t, box, noon)
+			stop()
+			require.True(t, did)
+			assert.Equal(t, c.trimmed, n.Results)
+			assert.NoFileExists(t, box.ResultsPath()+".trim.tmp")
+			switch c.want {
+			case "gone":
+				assert.NoFileExists(t, box.ResultsPath())
+			case "new":
+				assert.Equal(t, stamped(t, "acknowledged_at", noon, `,"entry_id":"new"`), read(t, box.ResultsPath()))
+			default:
+				all := results(t, box)
+				require.Len(t, all, 2)
+				assert.Equal(t, "young", all[0].EntryID)
+				assert.Equal(t, sha256Hex("one"), all[1].EntryID)
+			}
+		})
+	}
 }

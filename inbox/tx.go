@@ -70,6 +70,15 @@ func (b *Inbox) Begin(ctx context.Context) (*Tx, error) {
 	return t, nil
 }
 
+// makeGood does what a killed transaction left undone.
+func (b *Inbox) makeGood(ctx context.Context) (warnings []string, err error) {
+	t, err := b.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return t.Warnings(), t.Close()
+}
+
 func (b *Inbox) newTx() *Tx {
 	return &Tx{
 		box: b, journal: &journal{}, boot: host.BootID(),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,8 +13,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// purge asks without the lock in hand, so the letters are chosen before: what
-// comes meanwhile stays.
+// purge chooses the letters before it asks: what comes meanwhile stays.
 func (o *letterFlags) purge(named []string, s streams) error {
 	if !o.yes && !isTerminal(s.in) {
 		return usageError{errors.New("what is purged is gone for good, and nobody is there to be asked: add --yes")}
@@ -22,11 +22,11 @@ func (o *letterFlags) purge(named []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	var chosen []inbox.Letter
-	err = inTransaction(box, s, func(*inbox.Tx) (err error) {
-		chosen, err = o.choosePurged(box, named, s)
+	// Somebody may have been killed before a letter got to the file.
+	if err := inTransaction(box, s, func(*inbox.Tx) error { return nil }); err != nil {
 		return err
-	})
+	}
+	chosen, err := o.choosePurged(box, named, s)
 	if err != nil {
 		return err
 	}
@@ -35,16 +35,12 @@ func (o *letterFlags) purge(named []string, s streams) error {
 			return err
 		}
 	}
-	err = inTransaction(box, s, func(tx *inbox.Tx) (err error) {
-		if chosen, err = stillThere(box, chosen); err != nil {
-			return err
-		}
-		return tx.Purge(chosen)
-	})
+	purged, warnings, err := box.Purge(context.Background(), chosen)
+	s.warn(warnings)
 	if err != nil {
 		return err
 	}
-	return o.reportPurged(chosen, s)
+	return o.reportPurged(purged, s)
 }
 
 func (o *letterFlags) choosePurged(box *inbox.Inbox, named []string, s streams) ([]inbox.Letter, error) {
@@ -57,16 +53,6 @@ func (o *letterFlags) choosePurged(box *inbox.Inbox, named []string, s streams) 
 		return slices.DeleteFunc(letters, func(l inbox.Letter) bool { return !isRequeued(l) }), nil
 	}
 	return chooseLetters(named, letters, false)
-}
-
-// stillThere leaves out what somebody else purged meanwhile.
-func stillThere(box *inbox.Inbox, chosen []inbox.Letter) ([]inbox.Letter, error) {
-	letters, _, err := box.Letters()
-	there := map[string]bool{}
-	for _, l := range letters {
-		there[l.Letter] = true
-	}
-	return slices.DeleteFunc(chosen, func(l inbox.Letter) bool { return !there[l.Letter] }), err
 }
 
 // confirm asks a person, and takes no answer for a no.

@@ -49,6 +49,10 @@ func AcquireLock(ctx context.Context, path string, wait time.Duration) (*Lock, e
 // Identity is that of the lock file: see [File.Identity].
 func (l *Lock) Identity() string { return l.f.Identity() }
 
+// File is the file that is locked: who made it new may write it, and rename it
+// when it is whole.
+func (l *Lock) File() *File { return l.f }
+
 // Sign writes into the lock's file, for people, who holds it.
 func (l *Lock) Sign(name string) error {
 	if err := l.f.Truncate(0); err != nil {

@@ -98,6 +98,15 @@ func Publish(path string, data []byte, durable bool) error {
 	return nil
 }
 
+// Rename has a file take the place of another in its directory. It returns once a
+// power loss would leave that.
+func Rename(from, to string) error {
+	if err := rename(from, to); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(to))
+}
+
 func rename(from, to string) error {
 	if err := announce(Op{Kind: OpRename, Path: from, To: to}); err != nil {
 		return err

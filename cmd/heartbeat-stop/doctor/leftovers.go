@@ -52,6 +52,7 @@ func (e *examination) temporary(entries []fs.DirEntry) []Check {
 	var all []Check
 	for _, entry := range entries {
 		name, cut := strings.CutSuffix(entry.Name(), ".tmp")
+		name = strings.TrimSuffix(name, ".trim")
 		if !cut || !slices.Contains(stateFiles(), name) {
 			continue
 		}

@@ -1,0 +1,122 @@
+package inbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"heartbeat/internal/disk"
+)
+
+// Trimming says what [Inbox.Trim] threw away.
+type Trimming struct {
+	Results     int `json:"results"`
+	DeadLetters int `json:"dead_letters"` // requeued ones
+	Events      int `json:"events"`
+	// Freed is how many bytes on the disk that gave back.
+	Freed int64 `json:"freed_bytes"`
+	// Warnings are sentences about what was found and mended besides.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Trim throws away the results, the requeued dead letters and the events from
+// before that time. A name whose result is gone may be sent once more. The files
+// are copied without the lock.
+func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err error) {
+	if n.Warnings, err = b.makeGood(ctx); err != nil {
+		return n, err
+	}
+	space, err := b.outcomeSpace()
+	if err != nil {
+		return n, err
+	}
+	rewrite := func(name string, keep func([]byte) bool) (int, error) {
+		w := rewriting{box: b, name: name, keep: keep}
+		warnings, err := w.run(ctx)
+		n.Warnings = append(n.Warnings, warnings...)
+		return w.dropped, err
+	}
+	gone, err := b.requeuedBefore(before)
+	if err != nil {
+		return n, err
+	}
+	n.DeadLetters = gone.letters
+	if _, err = rewrite(deadLetterName, gone.keep); err != nil {
+		return n, err
+	}
+	if n.Results, err = rewrite(resultsName, stampedSince(before, "acknowledged_at")); err != nil {
+		return n, err
+	}
+	if n.Events, err = rewrite(eventsName, stampedSince(before, "at")); err != nil {
+		return n, err
+	}
+	left, err := b.outcomeSpace()
+	n.Freed = max(0, space-left)
+	return n, err
+}
+
+// outcomeSpace is what the files that Trim is about take on the disk.
+func (b *Inbox) outcomeSpace() (space int64, err error) {
+	for _, name := range []string{deadLetterName, resultsName, eventsName} {
+		f, err := disk.OpenRead(b.file(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		space += f.Info().Space
+		if err := f.Close(); err != nil {
+			return 0, err
+		}
+	}
+	return space, nil
+}
+
+// trimmed are the letters that are to go, by name, with their marks.
+type trimmed struct {
+	names   map[string]bool
+	letters int // those of them that are there
+}
+
+// requeuedBefore finds the letters that were requeued before that time, and the
+// marks of such whose letter is gone.
+func (b *Inbox) requeuedBefore(before time.Time) (gone trimmed, err error) {
+	gone.names = map[string]bool{}
+	read, err := b.readLetters()
+	if read == nil || err != nil {
+		return gone, err
+	}
+	for name, at := range read.marks {
+		if at.Before(before) {
+			gone.names[name] = true
+		}
+	}
+	for _, l := range read.letters {
+		if gone.names[l.Letter] {
+			gone.letters++
+		}
+	}
+	return gone, nil
+}
+
+func (g trimmed) keep(line []byte) bool {
+	if len(g.names) == 0 {
+		return true
+	}
+	l, _, ok := ParseLetter(line)
+	return !ok || !g.names[l.Letter]
+}
+
+// stampedSince keeps the lines whose time is not before that one, and those that
+// have none.
+func stampedSince(before time.Time, member string) func([]byte) bool {
+	return func(line []byte) bool {
+		at, err := time.Parse(time.RFC3339, gjson.GetBytes(line, member).Str)
+		return err != nil || !at.Before(before) || !json.Valid(line)
+	}
+}
