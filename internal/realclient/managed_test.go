@@ -3,6 +3,7 @@ package realclient
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -223,6 +224,51 @@ func TestManagedPersist(t *testing.T) {
 	assert.Equal(t, 2, w.Answered)
 	r.sessionsGone(ctx)
 	r.settled(answeredOnce(all...)...)
+}
+
+// Where the hook is killed that waits to wake the session, another session is
+// started once an entry waits, and does the work.
+func TestManagedPersistWaiterKilled(t *testing.T) {
+	for name, when := range map[string]struct{ sendFirst bool }{"idle": {false}, "stopped, with an entry waiting": {true}} {
+		t.Run(name, func(t *testing.T) {
+			ctx := minutes(t)
+			r := newRig(t, own)
+			m := r.managing(ctx, "--mode", "persist")
+			all := some(2)
+			all[0] = r.send(all[0])
+			r.answered(ctx, 1)
+			r.until(ctx, "a hook waits", func() bool { return r.waiter() != nil })
+			pid := r.waiter().PID
+			if when.sendFirst {
+				require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+				all[1] = r.send(all[1])
+			}
+			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+			if !when.sendFirst {
+				all[1] = r.send(all[1])
+			}
+			r.answered(ctx, 2)
+			require.NoError(t, m.cmd.Process.Signal(syscall.SIGTERM))
+			w, log := m.wait()
+			assert.Equal(t, 2, w.Sessions)
+			assert.Contains(t, strings.Join(log, "\n"), fmt.Sprintf("an entry waits, and the hook that would wake it is gone (process %d)", pid))
+			r.sessionsGone(ctx)
+			r.settled(answeredOnce(all...)...)
+		})
+	}
+}
+
+// waiter is the hook that waits to wake the session, nil for none.
+func (r *rig) waiter() *inbox.Waiter {
+	r.t.Helper()
+	box, err := inbox.Open(r.inbox, inbox.Options{})
+	require.NoError(r.t, err)
+	v, err := box.View()
+	require.NoError(r.t, err)
+	defer v.Close()
+	w, err := v.Waiter()
+	require.NoError(r.t, err)
+	return w
 }
 
 // Each entry gets a session of its own.

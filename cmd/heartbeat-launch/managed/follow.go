@@ -19,6 +19,7 @@ type follower struct {
 	say     func(time.Time, string)
 	watcher *inbox.Watcher
 	changed chan struct{} // has a value after something happened
+	turned  chan struct{} // likewise, for whoever guards the session
 	done    chan struct{}
 	stopped chan struct{}
 
@@ -31,6 +32,7 @@ type follower struct {
 	again    *time.Timer
 	patient  bool // a delivery waits to be told
 	inFlight *inbox.Delivery
+	waiter   *inbox.Waiter
 	answered int
 	session  *session
 	hear     func(inbox.Event)
@@ -48,7 +50,7 @@ type line struct {
 // happens.
 func follow(box *inbox.Inbox, say func(time.Time, string)) (*follower, error) {
 	f := &follower{
-		box: box, say: say, changed: make(chan struct{}, 1), done: make(chan struct{}), stopped: make(chan struct{}),
+		box: box, say: say, changed: make(chan struct{}, 1), turned: make(chan struct{}, 1), done: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	f.watcher, f.again = box.WatchAll(followPoll), time.NewTimer(0)
 	var errs [3]error
@@ -77,9 +79,11 @@ func (f *follower) run(poke func()) {
 		}
 		f.look()
 		poke()
-		select {
-		case f.changed <- struct{}{}:
-		default:
+		for _, to := range []chan struct{}{f.changed, f.turned} {
+			select {
+			case to <- struct{}{}:
+			default:
+			}
 		}
 	}
 }
@@ -108,6 +112,13 @@ func (f *follower) counts() (answered int, inFlight *inbox.Delivery) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.answered, f.inFlight
+}
+
+// waits is the hook that waits to wake the session, as the last look found it.
+func (f *follower) waits() *inbox.Waiter {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.waiter
 }
 
 // look tells what has come since the last look.

@@ -43,6 +43,10 @@ func (r *run) guard(s *session) {
 	for {
 		select {
 		case <-s.started:
+			if r.Mode == Persist {
+				r.guardWaiter(s)
+				return
+			}
 			r.guardIdle(s, look)
 			return
 		case <-s.over:

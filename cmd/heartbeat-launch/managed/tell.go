@@ -17,6 +17,9 @@ func (f *follower) delivery() error {
 		return err
 	}
 	defer func() { _ = v.Close() }() // only read
+	if f.waiter, err = v.Waiter(); err != nil {
+		return err
+	}
 	d := v.InFlight()
 	if f.inFlight = d; d == nil {
 		return nil
