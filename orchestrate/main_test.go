@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestMain puts a heartbeat-stop on the PATH.
+// TestMain puts a heartbeat-stop on the PATH, and keeps the state of sessions out of
+// the home directory.
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "heartbeat-stop-")
@@ -18,6 +19,9 @@ func TestMain(m *testing.M) {
 			cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 			cmd.Stderr = os.Stderr
 			err = cmd.Run()
+		}
+		if err == nil {
+			err = os.Setenv("BABYSITTER_STATE_DIR", filepath.Join(dir, "state"))
 		}
 		if err == nil {
 			err = os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))

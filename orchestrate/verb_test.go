@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/session"
 )
 
@@ -31,6 +32,41 @@ func (r *runRig) startRun(flags ...string) {
 	require.NoError(r.t, json.Unmarshal([]byte(out), &made))
 	assert.Len(r.t, made.Queued, 1)
 	assert.Contains(r.t, made.Hook, r.run)
+}
+
+// TestRunStartDry shows a run without making anything.
+func TestRunStartDry(t *testing.T) {
+	r := newProcessRig(t, twoTasksJS)
+	start := func(flags ...string) (string, error) {
+		return r.stop(append([]string{"run", "start", "--inbox", r.inbox, "--babysitter", r.babysitter, "--entry", "p.mjs", "--process-id", "p",
+			"--run-id", "r1", "--process-revision", "v2.1", "--request", "req 456", "--json"}, flags...)...)
+	}
+	out, err := start("--dry-run")
+	require.NoError(t, err, out)
+	var p babysitter.Preview
+	require.NoError(t, json.Unmarshal([]byte(out), &p))
+	assert.Equal(t, babysitter.Preview{
+		RunID: "r1", RunDir: r.run, Process: "p", Entry: p.Entry, Request: "req 456", Revision: "v2.1",
+	}, p)
+	assert.Contains(t, p.Entry, "p.mjs#process")
+	assert.NoDirExists(t, filepath.Join(r.dir, ".a5c"))
+	assert.NoFileExists(t, r.inbox)
+
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "in.json"), []byte(`{"first":"one"}`), 0o600))
+	out, err = start("--inputs", "in.json")
+	require.NoError(t, err, out)
+	made, err := os.ReadFile(filepath.Join(r.run, "run.json"))
+	require.NoError(t, err)
+	var kept struct{ Request, ProcessRevision string }
+	require.NoError(t, json.Unmarshal(made, &kept))
+	assert.Equal(t, "req 456", kept.Request)
+	assert.Equal(t, "v2.1", kept.ProcessRevision)
+	out, err = start("--dry-run")
+	require.Error(t, err)
+	assert.Contains(t, out, "it is there already")
+	out, err = start("--dry-run", "--run-id", "r2", "--request", "--json")
+	require.Error(t, err)
+	assert.Contains(t, out, "is no name of a request")
 }
 
 // standing is what the command says of the run.

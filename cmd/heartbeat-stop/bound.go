@@ -14,15 +14,48 @@ import (
 	"heartbeat/orchestrate/session"
 )
 
-// exportSession has what the session runs know it as babysitter's own hook would.
-func (h *hook) exportSession() {
-	envFile := os.Getenv("CLAUDE_ENV_FILE")
-	if len(h.runs.dirs) == 0 || h.input.Event != claude.EventSessionStart || envFile == "" {
+// greetSession does what babysitter's own hook does as a session starts: what the
+// session runs knows it, and other tools find a state file that no run is bound to
+// yet. Where it ends without one, the file goes again.
+func (h *hook) greetSession() {
+	if len(h.runs.dirs) == 0 {
 		return
 	}
-	if err := session.Export(envFile, h.input.SessionID); err != nil {
-		h.complain(fmt.Errorf("export %s: %w", session.Variable, err))
+	var err error
+	switch h.input.Event {
+	case claude.EventSessionStart:
+		if envFile := os.Getenv("CLAUDE_ENV_FILE"); envFile != "" {
+			if err := session.Export(envFile, h.input.SessionID); err != nil {
+				h.complain(fmt.Errorf("export %s: %w", session.Variable, err))
+			}
+		}
+		err = h.withState(func(f session.File) error {
+			err := f.Create(context.Background(), session.New("", "", session.DefaultMaxIterations, time.Now()))
+			if errors.Is(err, fs.ErrExist) {
+				return nil
+			}
+			return err
+		})
+	case claude.EventSessionEnd:
+		err = h.withState(func(f session.File) error { return f.DeleteUnbound(context.Background()) })
 	}
+	if err != nil {
+		h.complain(fmt.Errorf("keep babysitter's state of session %s: %w", h.input.SessionID, err))
+	}
+}
+
+// withState does something with the state file of this session. A session by whose
+// name no file can be has none.
+func (h *hook) withState(do func(session.File) error) error {
+	dir, err := session.Dir(h.runs.stateDir, os.Getenv)
+	if err != nil {
+		return nil
+	}
+	file, err := session.At(dir, h.input.SessionID)
+	if err != nil {
+		return nil
+	}
+	return do(file)
 }
 
 // boundTo is the state file of this session where that is bound to the run, nil

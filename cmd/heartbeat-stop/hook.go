@@ -188,7 +188,7 @@ func (h *hook) dispatch() int {
 	if in.Event == claude.EventSessionStart && in.Source == "compact" {
 		return exitOK // the same session goes on in the same process
 	}
-	h.exportSession()
+	h.greetSession()
 	if h.rewake {
 		if status, ok := h.inBackground(); ok {
 			return status

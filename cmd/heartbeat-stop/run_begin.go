@@ -57,6 +57,13 @@ func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, s streams) e
 	}
 	o.create.RunsDir = o.runsDir()
 	cli := &babysitter.CLI{Command: o.ways.parsedCommand(), Note: s.note}
+	if o.dryRun {
+		p, err := cli.Preview(ctx, o.create)
+		if err != nil {
+			return err
+		}
+		return o.print(s, p, fmt.Sprintf("would make the run %s in %s, of the process %s (%s)", p.RunID, p.RunDir, p.Process, p.Entry))
+	}
 	made, err := cli.Create(ctx, o.create)
 	if err != nil {
 		return err

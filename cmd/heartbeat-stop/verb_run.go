@@ -26,11 +26,12 @@ type runVerbFlags struct {
 	session string
 	// launch has only the flags printed that a launcher has to have.
 	launch bool
+	dryRun bool
 	flags  *pflag.FlagSet
 }
 
 // ofStart are the flags that say what a run is made of.
-var ofStart = []string{"entry", "process-id", "inputs", "run-id", "prompt", "non-interactive"}
+var ofStart = []string{"entry", "process-id", "process-revision", "request", "inputs", "run-id", "prompt", "non-interactive", "dry-run"}
 
 func runsVerb() verb {
 	return verb{
@@ -72,6 +73,9 @@ func (o *runVerbFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&o.inputs, "inputs", "", "start: a `file` with the inputs of the process, in JSON")
 	f.StringVar(&o.create.RunID, "run-id", "", "start: the `id` of the run (default: one is drawn)")
 	f.StringVar(&o.create.Prompt, "prompt", "", "start: what a person asked for, a `text` that is kept with the run")
+	f.StringVar(&o.create.Revision, "process-revision", "", "start: the `revision` of the process, kept with the run")
+	f.StringVar(&o.create.Request, "request", "", "start: the `id` of what asked for the run, kept with it")
+	f.BoolVar(&o.dryRun, "dry-run", false, "start: show the run that would be made, and make nothing")
 	f.BoolVar(&o.create.NonInteractive, "non-interactive", false, "start: babysitter approves every breakpoint by itself")
 	f.StringVar(&o.create.RunsDir, "runs-dir", "", "the `directory` that runs are in (default: BABYSITTER_RUNS_DIR, or .a5c/runs)")
 	f.StringVar(&o.session, "session-id", "", "the `id` of the session to bind (default: that of the session around this command)")
@@ -113,6 +117,8 @@ func (o *runVerbFlags) check(args []string) error {
 		return errors.New("which run? give its id or its directory")
 	case o.launch && (o.json || args[0] == "status"):
 		return errors.New("--launch-flags is what start and resume print in place of --json: leave one of them out")
+	case o.launch && o.dryRun:
+		return errors.New("--launch-flags is about a run that is made, and --dry-run makes none: leave one of them out")
 	case args[0] == "start" && o.create.Entry == "":
 		return errors.New("no process: name its module with --entry")
 	case args[0] == "start" && o.create.ProcessID == "":

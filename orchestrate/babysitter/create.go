@@ -28,6 +28,9 @@ type CreateOptions struct {
 	// Prompt is kept with the run, for people. The CLI takes it as an argument only, which
 	// other users of the machine can see.
 	Prompt string
+	// Revision is of the process, and Request names what asked for the run: both are
+	// kept with it, empty for none.
+	Revision, Request string
 	// RunsDir is the folder to make the run in; empty is .a5c/runs.
 	RunsDir string
 	// NonInteractive has the CLI approve every breakpoint by itself.
@@ -73,6 +76,43 @@ func (c *CLI) Create(ctx context.Context, options CreateOptions) (Created, error
 	return Created{plan.run.id, plan.run.dir}, nil
 }
 
+// Preview is a run that Create would make.
+type Preview struct {
+	RunID    string `json:"run_id"`
+	RunDir   string `json:"run_dir"` // absolute
+	Process  string `json:"process"`
+	Entry    string `json:"entry"`
+	Request  string `json:"request"`
+	Revision string `json:"process_revision,omitempty"`
+}
+
+// Preview says what Create would make, and has the CLI say so too. Nothing is
+// written, and the process module is not loaded.
+func (c *CLI) Preview(ctx context.Context, options CreateOptions) (Preview, error) {
+	plan, err := planFor(options)
+	if err != nil {
+		return Preview{}, err
+	}
+	if _, err := os.Lstat(plan.run.dir); err == nil {
+		return Preview{}, plan.taken(fs.ErrExist)
+	}
+	p := Preview{RunID: plan.run.id, RunDir: plan.run.dir, Process: options.ProcessID}
+	err = plan.withInputs(options.Inputs, func(inputs []string) error {
+		q := request{
+			doing: "preview the run " + plan.run.dir, command: "run:create", args: append(append(plan.args, "--dry-run"), inputs...),
+			dir: plan.run.projectOf(), timeout: createTimeout,
+		}
+		type answer struct {
+			DryRun                          bool
+			Entry, Request, ProcessRevision text
+		}
+		a, err := callTwice(ctx, c, q, func(a *answer) bool { return a.DryRun })
+		p.Entry, p.Request, p.Revision = string(a.Entry), string(a.Request), string(a.ProcessRevision)
+		return err
+	})
+	return p, err
+}
+
 // plan is a run that is to be.
 type plan struct {
 	run  run
@@ -82,6 +122,11 @@ type plan struct {
 func planFor(o CreateOptions) (plan, error) {
 	if !processIDs().MatchString(o.ProcessID) {
 		return plan{}, invalid("%.200q is no id of a process", o.ProcessID)
+	}
+	for what, label := range map[string]string{"revision of a process": o.Revision, "name of a request": o.Request} {
+		if label != "" && !processIDs().MatchString(label) {
+			return plan{}, invalid("%.200q is no %s: it has 256 characters at most, does not begin with a dash, and is one line", label, what)
+		}
 	}
 	if len(o.Prompt) > longestPrompt || strings.Contains(o.Prompt, "\x00") {
 		return plan{}, invalid("the prompt of a run has at most %d bytes, none of them 0", longestPrompt)
@@ -102,6 +147,12 @@ func planFor(o CreateOptions) (plan, error) {
 	}
 	if o.Prompt != "" {
 		args = append(args, "--prompt", o.Prompt)
+	}
+	if o.Revision != "" {
+		args = append(args, "--process-revision", o.Revision)
+	}
+	if o.Request != "" {
+		args = append(args, "--request", o.Request)
 	}
 	if o.NonInteractive {
 		args = append(args, "--non-interactive")
@@ -153,12 +204,16 @@ func (p plan) claim() error {
 	}
 	err := os.Mkdir(p.run.dir, 0o777)
 	if errors.Is(err, fs.ErrExist) {
-		return &problem{ErrExists, fmt.Sprintf("make the run %s: it is there already: choose another id, or remove it", p.run.dir), err}
+		return p.taken(err)
 	}
 	if err != nil {
 		return fmt.Errorf("make the run %s: %w", p.run.dir, err)
 	}
 	return nil
+}
+
+func (p plan) taken(err error) error {
+	return &problem{ErrExists, fmt.Sprintf("make the run %s: it is there already: choose another id, or remove it", p.run.dir), err}
 }
 
 // disclaim takes the folder away again where nothing is in it, and names it in the

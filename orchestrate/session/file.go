@@ -110,6 +110,22 @@ func (f File) Delete(ctx context.Context) error {
 	return f.locked(ctx, func() error { return disk.Remove(f.Path()) })
 }
 
+// DeleteUnbound is Delete, unless a run is bound to the session.
+func (f File) DeleteUnbound(ctx context.Context) error {
+	if s, err := f.Read(); err != nil || s.RunID != "" {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return err
+	}
+	return f.locked(ctx, func() error {
+		if s, err := f.Read(); err != nil || s.RunID != "" {
+			return nil // somebody was quicker
+		}
+		return disk.Remove(f.Path())
+	})
+}
+
 func (f File) publish(s State) error {
 	b, err := s.Format()
 	if err != nil {
