@@ -13,6 +13,7 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/guardian"
+	"heartbeat/internal/signals"
 	"heartbeat/internal/terminal"
 )
 
@@ -43,6 +44,8 @@ func main() {
 type streams struct{ in, out, err *os.File }
 
 func run(args []string, s streams) (status int) {
+	taken := signals.Take()
+	defer taken.Stop()
 	v := newVoice(s.err)
 	defer v.finish()
 	defer func() {
@@ -69,7 +72,7 @@ func run(args []string, s streams) (status int) {
 		v.say("%v (see %s --help)", err, commandName)
 		return exitError
 	}
-	return l.run(flags, s, v)
+	return l.run(flags, s, v, taken)
 }
 
 func show(v *voice, out io.Writer, text string) int {
@@ -81,10 +84,10 @@ func show(v *voice, out io.Writer, text string) int {
 }
 
 // run runs the command that is left behind the flags, or sessions of it.
-func (l *launch) run(flags *pflag.FlagSet, s streams, v *voice) int {
+func (l *launch) run(flags *pflag.FlagSet, s streams, v *voice, taken *signals.Taken) int {
 	o, err := l.options(flags, os.Environ(), v)
 	if err == nil {
-		o.Stdin, o.Stdout, o.Stderr = s.in, s.out, s.err
+		o.Stdin, o.Stdout, o.Stderr, o.Signals = s.in, s.out, s.err, taken
 		if l.inbox != "" {
 			return l.runManaged(o, s, v, flags.Changed("timeout"))
 		}

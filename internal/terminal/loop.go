@@ -2,7 +2,6 @@ package terminal
 
 import (
 	"os"
-	"slices"
 	"syscall"
 	"time"
 )
@@ -20,19 +19,27 @@ func (s *session) loop() (Outcome, error) {
 	}
 	s.idle.begin(s.Idle)
 	defer s.idle.stop()
+	first, second := s.Signals.First(), s.Signals.Second()
 	var failure error
 	for !s.over {
 		select {
 		case d := <-s.deaths:
 			s.bury(d)
-		case sig := <-s.signals:
+		case <-first:
+			first = nil // a closed one would come again and again
+			sig, _ := s.Signals.Signal()
+			s.stop(Outcome{Cause: Signalled, Signal: sig})
+		case <-second:
+			second = nil
+			s.kill()
+		case sig := <-s.changes:
 			s.handle(sig)
 		case <-s.asked:
 			s.stop(Outcome{Cause: Asked})
 		case <-channel(guard):
 			s.post()
 		case <-s.Quit:
-			s.Quit = nil // a closed one would come again and again
+			s.Quit = nil
 			s.stop(Outcome{Cause: Quit})
 		case <-channel(s.timeout):
 			s.stop(Outcome{Cause: TimedOut})
@@ -57,11 +64,7 @@ func channel(t *time.Timer) <-chan time.Time {
 	return t.C
 }
 
-// enders are the signals that end a session.
-var enders = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
-
-func endsSession(sig os.Signal) bool { return slices.Contains(enders, sig) }
-
+// handle takes note of what has become of the caller's terminal.
 func (s *session) handle(sig os.Signal) {
 	switch {
 	case sig == syscall.SIGWINCH:
@@ -71,10 +74,5 @@ func (s *session) handle(sig os.Signal) {
 			s.Note("%v", err)
 		}
 		s.resize()
-	case endsSession(sig):
-		if s.stopping {
-			s.kill()
-		}
-		s.stop(Outcome{Cause: Signalled, Signal: sig.(syscall.Signal)})
 	}
 }

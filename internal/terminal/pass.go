@@ -89,21 +89,10 @@ func (s *session) drain() {
 	s.out.Flush(s.hurried())
 }
 
-// hurried is closed by a signal that ends sessions.
+// hurried is closed by the next signal that asks for the end.
 func (s *session) hurried() <-chan struct{} {
-	hurry := make(chan struct{})
-	s.spawn(func() {
-		for {
-			select {
-			case sig := <-s.signals:
-				if endsSession(sig) {
-					close(hurry)
-					return
-				}
-			case <-s.done:
-				return
-			}
-		}
-	})
-	return hurry
+	if sig, _ := s.Signals.Signal(); sig != 0 {
+		return s.Signals.Second()
+	}
+	return s.Signals.First()
 }

@@ -13,6 +13,7 @@ import (
 
 	"heartbeat/internal/guardian"
 	"heartbeat/internal/pump"
+	"heartbeat/internal/signals"
 )
 
 // Options say what is run, and what ends it.
@@ -34,7 +35,10 @@ type Options struct {
 	Grace      time.Duration   // from SIGTERM to SIGKILL
 	ExitSignal string          // a file whose appearance ends the session, "" for none
 	Quit       <-chan struct{} // ends the session once it is closed or sent to, nil for none
-	Idle       Idle
+	// Signals end the session: the first one in order, the second one at once. Where
+	// it is nil, the session takes them itself.
+	Signals *signals.Taken
+	Idle    Idle
 
 	// Guard has a process stand by which kills what is left of the session should
 	// this one be killed: on Linux, and in a program that calls [guardian.Serve].
@@ -89,7 +93,7 @@ type session struct {
 	children   chan os.Signal // something may have become of a child
 	joined     sync.WaitGroup // who must be through before the next session begins
 	shape      Size           // what Resized was told last
-	signals    chan os.Signal
+	changes    chan os.Signal // that concern the caller's terminal
 	asked      <-chan struct{}
 	broken     chan error
 	done       chan struct{} // closed at the end, for who might still want to tell something
@@ -106,8 +110,12 @@ type session struct {
 // is an internal one.
 func Run(o Options) (Outcome, error) {
 	s := &session{
-		Options: o, deaths: make(chan death), children: make(chan os.Signal, 1), signals: make(chan os.Signal, 16), broken: make(chan error, 1),
+		Options: o, deaths: make(chan death), children: make(chan os.Signal, 1), changes: make(chan os.Signal, 16), broken: make(chan error, 1),
 		done: make(chan struct{}), read: make(chan struct{}), started: time.Now(),
+	}
+	if s.Signals == nil {
+		s.Signals = signals.Take()
+		defer s.Signals.Stop()
 	}
 	defer s.dismiss()
 	defer s.joined.Wait()
@@ -129,7 +137,7 @@ func Run(o Options) (Outcome, error) {
 	defer s.ptmx.Close() // it hangs up, should anybody be left
 	defer s.tty.Close()
 	s.listen()
-	defer signal.Stop(s.signals)
+	defer signal.Stop(s.changes)
 	defer s.caller.restore()
 	if err := s.caller.raw(); err != nil {
 		return Outcome{}, err
@@ -171,17 +179,11 @@ func (s *session) attend() (Outcome, error) {
 	return s.loop()
 }
 
-// listen asks for the signals that end a session or concern its terminal. One
-// that was ignored at the start, as under nohup, stays so. That of a broken pipe
-// is caught, since it would end this process; ignoring it would have the command
-// ignore it as well.
+// listen asks for the signals that concern the caller's terminal. That of a broken
+// pipe is caught, since it would end this process; ignoring it would have the
+// command ignore it as well.
 func (s *session) listen() {
-	signal.Notify(s.signals, syscall.SIGPIPE, syscall.SIGWINCH, syscall.SIGCONT)
-	for _, sig := range enders {
-		if !signal.Ignored(sig) {
-			signal.Notify(s.signals, sig)
-		}
-	}
+	signal.Notify(s.changes, syscall.SIGPIPE, syscall.SIGWINCH, syscall.SIGCONT)
 }
 
 // spawn runs something beside the loop. Its panic ends the session, and leaves

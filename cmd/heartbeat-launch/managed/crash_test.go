@@ -1,6 +1,7 @@
 package managed
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 	disktest.Main(m, map[string]func() int{"settle": func() int {
 		r, err := leftIn(os.Args[1])
 		if err == nil {
-			_, err = r.settle()
+			_, err = r.settle(context.Background())
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -83,7 +84,7 @@ func (l left) check(t *testing.T, c disktest.Crash) {
 	require.NoError(t, err)
 	var st state
 	for range 2 {
-		st, err = r.settle()
+		st, err = r.settle(t.Context())
 		require.NoError(t, err)
 	}
 	assert.True(t, st.waits)

@@ -1,6 +1,8 @@
 package managed
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -82,26 +84,25 @@ func (r *run) rest(st state) time.Duration {
 func (r *run) sleep(rest time.Duration) *ending {
 	timer := time.NewTimer(rest)
 	defer timer.Stop()
-	deadline, stop := r.untilDeadline()
-	defer stop()
+	ctx, cancel := r.inTime()
+	defer cancel()
 	select {
 	case <-timer.C:
 	case <-r.follow.changed:
-	case <-deadline:
+	case <-ctx.Done():
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return r.timedOut()
-	case sig := <-r.signals:
-		return signalled(sig.(syscall.Signal))
 	}
 	return nil
 }
 
-// untilDeadline tells of the end of the time, if there is one.
-func (r *run) untilDeadline() (over <-chan time.Time, stop func() bool) {
+// inTime is done once a signal has come, or the time is over, if that has an end.
+func (r *run) inTime() (context.Context, context.CancelFunc) {
 	if r.deadline.IsZero() {
-		return nil, func() bool { return false }
+		return context.WithCancel(r.ctx)
 	}
-	t := time.NewTimer(time.Until(r.deadline))
-	return t.C, t.Stop
+	return context.WithDeadline(r.ctx, r.deadline)
 }
 
 func signalled(sig syscall.Signal) *ending {

@@ -1,9 +1,8 @@
 package managed
 
 import (
+	"context"
 	"errors"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"sync/atomic"
 	"syscall"
@@ -22,7 +21,7 @@ type run struct {
 	service *service
 	private *private
 	current atomic.Pointer[session] // nil between two
-	signals chan os.Signal
+	ctx     context.Context         // done once this launcher is to end
 
 	deadline time.Time // zero: none
 	last     *session  // the one that has ended and was not settled yet
@@ -48,14 +47,18 @@ const lockWait = 30 * time.Second
 // Run works through the inbox, until it is drained or something keeps the work
 // from going on, and says how that went.
 func Run(o Options) *Report {
-	r := &run{Options: o, signals: make(chan os.Signal, 4)}
+	r := &run{Options: o}
 	r.report = Report{Inbox: o.Inbox, Mode: o.Mode, Queued: -1, StartedAt: time.Now().UTC()}
 	if o.Terminal.Timeout > 0 {
 		r.deadline = time.Now().Add(o.Terminal.Timeout)
 	}
-	signal.Notify(r.signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	defer signal.Stop(r.signals)
+	var cancel context.CancelFunc
+	r.ctx, cancel = o.Terminal.Signals.Context()
+	defer cancel()
 	e := r.work()
+	if sig, _ := o.Terminal.Signals.Signal(); sig != 0 {
+		e = signalled(sig) // whatever it kept from being done
+	}
 	r.report.Reason, r.report.Detail, r.report.Signal = e.reason, e.detail, e.signal
 	r.report.EndedAt = time.Now().UTC()
 	r.report.Wall = r.report.EndedAt.Sub(r.report.StartedAt).Seconds()
@@ -127,7 +130,7 @@ func (r *run) orphan() string {
 
 // loop runs session after session.
 func (r *run) loop() *ending {
-	for {
+	for r.ctx.Err() == nil {
 		st, e := r.look()
 		if e != nil {
 			return e
@@ -147,6 +150,7 @@ func (r *run) loop() *ending {
 			}
 		}
 	}
+	return &ending{reason: Left} // Run says why
 }
 
 // stuck ends the work because the inbox cannot be worked on: at once that is a
@@ -164,7 +168,9 @@ func (r *run) stuck(err error) *ending {
 
 // conclude settles what the last session left, and counts.
 func (r *run) conclude(e *ending) {
-	if _, err := r.settle(); err != nil && e.detail == "" {
+	ctx, cancel := r.Terminal.Signals.Hurry(r.Terminal.Grace)
+	defer cancel()
+	if _, err := r.settle(ctx); err != nil && e.detail == "" {
 		e.detail = err.Error()
 	}
 	r.follow.look()

@@ -2,9 +2,9 @@ package managed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
-	"syscall"
 	"time"
 
 	"heartbeat/internal/words"
@@ -33,7 +33,7 @@ type stepped struct {
 // look settles, and where that leaves nothing to drain has the runs go on: what they
 // then wait for is work, too.
 func (r *run) look() (st state, e *ending) {
-	st, err := r.settle()
+	st, err := r.settle(r.ctx)
 	if err != nil {
 		return st, r.stuck(err)
 	}
@@ -49,7 +49,7 @@ func (r *run) look() (st state, e *ending) {
 		return st, e
 	}
 	if s.entries {
-		if st, err = r.settle(); err != nil || st.waits {
+		if st, err = r.settle(r.ctx); err != nil || st.waits {
 			return st, r.failedRuns(err)
 		}
 	}
@@ -69,27 +69,13 @@ func (r *run) failedRuns(err error) *ending {
 // stepRuns takes a step of each run, which a signal and the end of the time cut
 // short.
 func (r *run) stepRuns() (stepped, *ending) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := r.inTime()
 	defer cancel()
-	done := make(chan stepped, 1)
-	go func() { done <- r.step(ctx) }()
-	deadline, stop := r.untilDeadline()
-	defer stop()
-	var e *ending
-	for {
-		select {
-		case s := <-done:
-			if e == nil {
-				e = r.failedRuns(s.err)
-			}
-			return s, e
-		case <-deadline:
-			e = r.timedOut()
-		case sig := <-r.signals:
-			e = signalled(sig.(syscall.Signal))
-		}
-		cancel()
+	s := r.step(ctx)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return s, r.timedOut()
 	}
+	return s, r.failedRuns(s.err)
 }
 
 func (r *run) step(ctx context.Context) (all stepped) {

@@ -25,16 +25,16 @@ type state struct {
 // settle decides about what the last session left in flight, and says what is to
 // be done next. Others get the lock between two transactions where many entries
 // are set aside.
-func (r *run) settle() (st state, err error) {
+func (r *run) settle(ctx context.Context) (st state, err error) {
 	for {
-		if st, err = r.settleOnce(); !errors.Is(err, inbox.ErrMore) {
+		if st, err = r.settleOnce(ctx); !errors.Is(err, inbox.ErrMore) {
 			return st, err
 		}
 	}
 }
 
-func (r *run) settleOnce() (st state, err error) {
-	tx, err := r.box.Begin(context.Background())
+func (r *run) settleOnce(ctx context.Context) (st state, err error) {
+	tx, err := r.box.Begin(ctx)
 	if err != nil {
 		return st, err
 	}
@@ -60,19 +60,19 @@ func (r *run) settleOnce() (st state, err error) {
 
 // checkFree reports, as an error, that somebody else works on the inbox.
 func (r *run) checkFree() (err error) {
-	tx, err := r.box.Begin(context.Background())
+	tx, err := r.box.Begin(r.ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, tx.Close()) }()
-	return atWork(tx)
+	return r.atWork(tx)
 }
 
 // settlePatience is how long a session may take to die whose launcher was killed.
 const settlePatience = 3 * time.Second
 
 // atWork reports, as an error, that somebody else's session has an entry.
-func atWork(tx *inbox.Tx) error {
+func (r *run) atWork(tx *inbox.Tx) error {
 	d := tx.InFlight()
 	if d == nil {
 		return nil
@@ -92,6 +92,8 @@ func atWork(tx *inbox.Tx) error {
 		select {
 		case <-host.WatchProcess(s.PID).Died():
 		case <-time.After(time.Until(deadline)):
+		case <-r.ctx.Done():
+			return r.ctx.Err()
 		}
 	}
 }

@@ -51,7 +51,7 @@ func TestSettleOverload(t *testing.T) {
 		change(t, box, func(tx *inbox.Tx) error {
 			return errors.Join(tx.Resume(), deliver(tx), tx.Fail("s", "server_error", "API Error: 529 Overloaded"))
 		})
-		st, err := r.settle()
+		st, err := r.settle(t.Context())
 		require.NoError(t, err)
 		assert.True(t, st.waits)
 		require.NotNil(t, st.backoff)
@@ -70,7 +70,7 @@ func TestSettleRefused(t *testing.T) {
 		change(t, box, func(tx *inbox.Tx) error {
 			return errors.Join(tx.Resume(), deliver(tx), tx.Fail("s", "unknown", "API Error: 400 no"))
 		})
-		_, err := r.settle()
+		_, err := r.settle(t.Context())
 		require.NoError(t, err)
 	}
 	totals, err := r.totals()
@@ -84,7 +84,7 @@ func TestSettleLimit(t *testing.T) {
 	change(t, box, func(tx *inbox.Tx) error {
 		return errors.Join(deliver(tx), tx.Fail("s", "rate_limit", "try again in 3 hours"))
 	})
-	st, err := r.settle()
+	st, err := r.settle(t.Context())
 	require.NoError(t, err)
 	e := r.enough(st)
 	require.NotNil(t, e)
@@ -103,11 +103,11 @@ func TestSettleOwnTurn(t *testing.T) {
 	s.start("s")
 	r.last = s
 	change(t, box, func(tx *inbox.Tx) error { return tx.FailSession("s", "server_error", "API Error: 503") })
-	st, err := r.settle()
+	st, err := r.settle(t.Context())
 	require.NoError(t, err)
 	require.NotNil(t, st.backoff)
 	change(t, box, func(tx *inbox.Tx) error { return tx.Resume() })
-	st, err = r.settle()
+	st, err = r.settle(t.Context())
 	require.NoError(t, err)
 	assert.Nil(t, st.backoff)
 }
@@ -118,7 +118,7 @@ func TestSettleAsked(t *testing.T) {
 	r.last = newSession(terminal.DefaultSize)
 	r.last.end(verdict{asked: true, text: "it asked"})
 	change(t, box, deliver)
-	_, err := r.settle()
+	_, err := r.settle(t.Context())
 	require.NoError(t, err)
 	totals, err := r.totals()
 	require.NoError(t, err)

@@ -1,0 +1,116 @@
+// Package signals takes the signals that end a program, in one place from its
+// first line to its last: whatever it is doing can see that one has come, also one
+// that came before.
+package signals
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// enders are the signals that end a program.
+var enders = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+
+// Taken are the signals since [Take].
+type Taken struct {
+	come          chan os.Signal
+	stop          chan struct{}
+	stopped       sync.Once
+	first, second chan struct{}
+
+	mu     sync.Mutex
+	signal syscall.Signal
+	at     time.Time
+}
+
+// Take takes the signals that end a program, until [Taken.Stop]. One that was
+// ignored at the start, as under nohup, stays so.
+func Take() *Taken {
+	t := &Taken{
+		come: make(chan os.Signal, 4), stop: make(chan struct{}),
+		first: make(chan struct{}), second: make(chan struct{}),
+	}
+	for _, sig := range enders {
+		if !signal.Ignored(sig) {
+			signal.Notify(t.come, sig)
+		}
+	}
+	go t.wait()
+	return t
+}
+
+func (t *Taken) wait() {
+	for _, told := range []chan struct{}{t.first, t.second} {
+		select {
+		case sig := <-t.come:
+			t.note(sig.(syscall.Signal))
+			close(told)
+		case <-t.stop:
+			return
+		}
+	}
+}
+
+func (t *Taken) note(sig syscall.Signal) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.signal == 0 {
+		t.signal, t.at = sig, time.Now()
+	}
+}
+
+// First is closed by the first signal: it asks for an end in order.
+func (t *Taken) First() <-chan struct{} { return t.first }
+
+// Second is closed by the second one: it asks for an end at once.
+func (t *Taken) Second() <-chan struct{} { return t.second }
+
+// Signal is the first one and when it came, 0 before that.
+func (t *Taken) Signal() (syscall.Signal, time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.signal, t.at
+}
+
+// Context is done with the first signal.
+func (t *Taken) Context() (context.Context, context.CancelFunc) { return until(t.first) }
+
+// Hurry is done a grace after the first signal, though not within a second from
+// now, and with the second one. Without a signal it is not done.
+func (t *Taken) Hurry(grace time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := until(t.second)
+	sig, at := t.Signal()
+	if sig == 0 {
+		return ctx, cancel
+	}
+	soonest, end := time.Now().Add(time.Second), at.Add(grace)
+	if end.Before(soonest) {
+		end = soonest
+	}
+	timed, stop := context.WithDeadline(ctx, end)
+	return timed, func() { stop(); cancel() }
+}
+
+func until(closed <-chan struct{}) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-closed:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// Stop gives the signals back to the system.
+func (t *Taken) Stop() {
+	t.stopped.Do(func() {
+		signal.Stop(t.come)
+		close(t.stop)
+	})
+}
