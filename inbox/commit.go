@@ -31,6 +31,9 @@ func (t *Tx) Commit() error {
 	if err := t.plan(&next); err != nil {
 		return err
 	}
+	if err := t.stillLocked(); err != nil {
+		return err
+	}
 	if err := t.journal.commit(t.box.file(journalName), next.encode()); err != nil {
 		return err
 	}
@@ -42,6 +45,15 @@ func (t *Tx) Commit() error {
 	}
 	if err != nil {
 		t.warn("committed, but the files in %s do not show it yet, and will with the next step: %v", t.box.dir, err)
+	}
+	return nil
+}
+
+// stillLocked is what keeps two transactions from taking back each other's
+// commits where somebody removed the lock file amid one of them.
+func (t *Tx) stillLocked() error {
+	if err := t.lock.Check(); err != nil {
+		return fmt.Errorf("commit: nothing was changed, since another transaction may be under way: leave the lock file alone, and try again: %w", err)
 	}
 	return nil
 }

@@ -30,6 +30,9 @@ func (t *Tx) catchUp() error {
 	if !t.behind {
 		return nil
 	}
+	if err := t.stillLocked(); err != nil {
+		return err
+	}
 	if err := t.writeAppends(t.st.Appends, false); err != nil {
 		return fmt.Errorf("commit: the files in %s do not show the last commit yet: %w", t.box.dir, err)
 	}

@@ -11,8 +11,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/disktest"
 )
 
 func TestLockWaitIsBounded(t *testing.T) {
@@ -124,4 +127,68 @@ func TestLock(t *testing.T) {
 	}
 	require.NoError(t, tx.Close())
 	assert.Zero(t, box.Lock())
+}
+
+// A lock file that is removed amid a transaction lets in another one. The first
+// then commits nothing: it would take back what the second did.
+func TestLockFileGoneAmidATransaction(t *testing.T) {
+	for name, remove := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"moved":   func(path string) error { return os.Rename(path, path+".old") },
+		"replaced": func(path string) error {
+			return errors.Join(os.WriteFile(path+".new", nil, 0o600), os.Rename(path+".new", path))
+		},
+	} {
+		for other, runs := range map[string]bool{"alone": false, "beside another": true} {
+			t.Run(name+" "+other, func(t *testing.T) {
+				box := newBox(t, "one\ntwo\n")
+				first := begin(t, box)
+				e, err := first.Next(inbox.Mark{})
+				require.NoError(t, err)
+				_, err = first.Deliver(e, inbox.Recipient{SessionID: "first"})
+				require.NoError(t, err)
+				require.NoError(t, remove(beside(box, ".inbox-lock")))
+				if runs {
+					settleNext(t, box, func(tx *inbox.Tx) error { return tx.Acknowledge("done") })
+					deliver(t, box)
+				}
+				before := snapshot(t, box)
+				err = first.Commit()
+				require.ErrorIs(t, err, disk.ErrLockGone)
+				assert.ErrorContains(t, err, beside(box, ".inbox-lock"))
+				assert.Equal(t, before, snapshot(t, box))
+				require.NoError(t, first.Close())
+				if runs {
+					acknowledge(t, box, "done")
+					assert.Len(t, results(t, box), 2)
+				} else {
+					assert.Equal(t, []string{"one", "two"}, drain(t, box))
+				}
+			})
+		}
+	}
+}
+
+// What a transaction could not show of its last commit it leaves to whoever has
+// the lock by then.
+func TestLockFileGoneBehindACommit(t *testing.T) {
+	box := newBox(t, "one\n")
+	deliver(t, box)
+	tx := begin(t, box)
+	require.NoError(t, tx.Acknowledge("done"))
+	stop := disktest.Observe(t, func(op disk.Op) error {
+		if op.Path == box.ResultsPath() && op.Kind == disk.OpWrite {
+			return unix.EIO
+		}
+		return nil
+	})
+	require.NoError(t, tx.Commit())
+	stop()
+	require.NoError(t, os.Remove(beside(box, ".inbox-lock")))
+	_, err := tx.Pause("x", nil)
+	require.NoError(t, err)
+	require.ErrorIs(t, tx.Commit(), disk.ErrLockGone)
+	require.NoError(t, tx.Close())
+	in(t, box, func(tx *inbox.Tx) { assert.Nil(t, tx.InFlight()) })
+	assert.Len(t, results(t, box), 1)
 }

@@ -12,6 +12,10 @@ import (
 // ErrLocked says that a lock was not to be had in time.
 var ErrLocked = errors.New("held by another process")
 
+// ErrLockGone says that a lock's file was removed or replaced while it was held:
+// somebody else may hold the lock by now.
+var ErrLockGone = errors.New("the lock's file was removed or replaced while it was held")
+
 // Lock is an advisory lock (flock(2)) on a file. The kernel releases it when
 // its holder dies.
 type Lock struct{ f *File }
@@ -52,6 +56,16 @@ func (l *Lock) Identity() string { return l.f.Identity() }
 // File is the file that is locked: who made it new may write it, and rename it
 // when it is whole.
 func (l *Lock) File() *File { return l.f }
+
+// Check is for the moment before something that only the lock's holder may do: an
+// error that matches [ErrLockGone] says that the lock excludes nobody any more.
+func (l *Lock) Check() error {
+	named, err := stillNamed(l.f)
+	if err == nil && !named {
+		err = l.f.fail("lock", ErrLockGone)
+	}
+	return err
+}
 
 // Sign writes into the lock's file, for people, who holds it.
 func (l *Lock) Sign(name string) error {
