@@ -149,18 +149,24 @@ func (t *Tx) appendFile(name string) *stateFile {
 	return &t.deadLetters
 }
 
-// syncQueue makes sure that a power loss cannot take a line back that was
-// delivered: the cursor would then point beyond the end.
+// syncQueue makes sure that a power loss cannot take back a line that was
+// delivered, or that the cursor is past: it would then point beyond the end, and
+// everything would be read again.
 func (t *Tx) syncQueue(next *state) error {
-	if t.inFlight == nil || t.inFlight.Detached || t.inFlight.EndOffset <= next.SyncedTo {
+	needed := next.Cursor
+	if d := t.inFlight; d != nil && !d.Detached {
+		needed = max(needed, d.EndOffset)
+	}
+	another := t.file != nil && t.file.Identity() != next.SeenFile
+	if t.file == nil || needed == 0 || needed <= next.SyncedTo && !another {
 		return nil
 	}
 	err := t.file.Sync()
-	if err == nil && next.SyncedTo == 0 {
+	if err == nil && (next.SyncedTo == 0 || another) {
 		err = disk.SyncDir(t.box.dir)
 	}
 	if err != nil {
-		return fmt.Errorf("deliver entry [%d,%d): %w", t.inFlight.StartOffset, t.inFlight.EndOffset, err)
+		return fmt.Errorf("commit: make %s durable up to offset %d, which is to be passed: %w", t.box.path, needed, err)
 	}
 	next.SyncedTo = t.size()
 	return nil
