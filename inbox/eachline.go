@@ -21,7 +21,7 @@ func eachRecord(r io.Reader, f func(line []byte, whole bool)) error {
 // eachLine calls f for every line of r, whose first byte is at offset base, until
 // f returns false. The line comes without its end and is valid until f returns;
 // start and end are its range with its end, and whole is false for a last one
-// that has no newline. Of a line that is too long to be an entry only a first
+// that has no newline. Zeros before it are no part of it: see [Tx.lineAt]. Of a line that is too long to be an entry only a first
 // part comes.
 func eachLine(r io.Reader, base int64, f func(start, end int64, line []byte, whole bool) bool) error {
 	return eachLineUpTo(MaxLine, r, base, f)
@@ -34,6 +34,10 @@ func eachLineUpTo(longest int, r io.Reader, base int64, f func(start, end int64,
 	for at := base; ; {
 		l, err := in.ReadSlice('\n')
 		at += int64(len(l))
+		if len(long) == 0 && len(l) > 0 && l[0] == 0 {
+			l = bytes.TrimLeft(l, "\x00")
+			start = at - int64(len(l))
+		}
 		if err == bufio.ErrBufferFull {
 			if len(long) <= longest {
 				long = append(long, l...)
@@ -62,7 +66,7 @@ func eachLineUpTo(longest int, r io.Reader, base int64, f func(start, end int64,
 
 // holdsLine reports whether r has that very line.
 func holdsLine(r io.Reader, line []byte) (found bool, err error) {
-	line = bytes.TrimSuffix(line, []byte("\r")) // as eachLine gives it
+	line = bytes.TrimLeft(bytes.TrimSuffix(line, []byte("\r")), "\x00") // as eachLine gives it
 	err = eachLine(r, 0, func(_, _ int64, l []byte, _ bool) bool {
 		found = bytes.Equal(l, line)
 		return !found

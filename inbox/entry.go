@@ -11,7 +11,7 @@ import (
 
 // Entry is one line of the inbox, decoded.
 type Entry struct {
-	EntryID string // hex SHA-256 of the raw line
+	EntryID string // hex SHA-256 of the raw line, a byte order mark included
 	ID      string // an envelope's own `id`; empty where it has none
 	Text    string // what is delivered: valid UTF-8, never empty
 	// Metadata holds an envelope's members beside `prompt` and `id`.
@@ -25,7 +25,19 @@ type Entry struct {
 	raw        []byte
 	terminated bool
 	detached   bool // no longer in the inbox: see Delivery.Detached
+	offer      *offer
 }
+
+// offer is what makes an entry one that can be delivered: the transaction has
+// returned it, and nothing was delivered since. It is one by its address.
+type offer struct{ _ byte }
+
+// byteOrderMark is what some editors and shells begin a file with. It is no part
+// of a line's content, wherever in the file the line came to stand.
+var byteOrderMark = []byte("\uFEFF")
+
+// blank reports whether a line has nothing in it.
+func blank(l []byte) bool { return len(bytes.TrimSpace(bytes.TrimPrefix(l, byteOrderMark))) == 0 }
 
 // expired reports whether the envelope says that it is too late to deliver it.
 func (e Entry) expired(now time.Time) bool {
@@ -58,6 +70,7 @@ func decodeLine(raw []byte) (id, text string, meta map[string]json.RawMessage) {
 	if !utf8.Valid(raw) {
 		raw = []byte(toUTF8(raw))
 	}
+	raw = bytes.TrimPrefix(raw, byteOrderMark)
 	trimmed := bytes.TrimSpace(raw)
 	switch {
 	case len(trimmed) == 0:

@@ -23,7 +23,7 @@ func TestEntryText(t *testing.T) {
 		"verbatim":                {line: "fix the build", text: "fix the build"},
 		"verbatim with spaces":    {line: "  indented\t ", text: "  indented\t "},
 		"verbatim with NUL":       {line: "a\x00b", text: "a\x00b"},
-		"verbatim with BOM":       {line: "\ufeff{}", text: "\ufeff{}"},
+		"verbatim behind a BOM":   {line: "\ufeff{}", text: "{}"},
 		"carriage return inside":  {line: "a\rb", text: "a\rb"},
 		"CRLF":                    {line: "dos\r", text: "dos"},
 		"only one CR goes":        {line: "dos\r\r", text: "dos\r"},

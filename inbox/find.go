@@ -94,7 +94,7 @@ func (t *Tx) scanQueue(from int64, needle string, note func(id string, p place, 
 	if t.file == nil {
 		return nil
 	}
-	from, err := t.file.SkipHole(from, t.size())
+	from, err := t.file.SkipZeros(from, t.size())
 	if err != nil {
 		return err
 	}

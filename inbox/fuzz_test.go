@@ -25,7 +25,9 @@ func split(content []byte) (all []lineAt) {
 	for l := range bytes.Lines(content) {
 		end := off + int64(len(l))
 		raw := bytes.TrimSuffix(bytes.TrimSuffix(l, []byte("\n")), []byte("\r"))
-		if len(bytes.TrimSpace(raw)) > 0 {
+		zeros := len(raw) - len(bytes.TrimLeft(raw, "\x00"))
+		raw, off = raw[zeros:], off+int64(zeros)
+		if len(bytes.TrimSpace(bytes.TrimPrefix(raw, []byte(bom)))) > 0 {
 			all = append(all, lineAt{off, end, string(raw)})
 		}
 		off = end

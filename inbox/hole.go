@@ -69,7 +69,7 @@ func (t *Tx) hole() (from, to int64, err error) {
 			end = min(end, d.StartOffset)
 		}
 	}
-	if from, err = t.file.SkipHole(0, end); err == nil {
+	if from, err = t.file.SkipZeros(0, end); err == nil {
 		to, err = lineStart(io.NewSectionReader(t.file, from, end-from), end-from)
 	}
 	if err != nil {

@@ -95,4 +95,4 @@ func (l line) finish(sum lineSum, maxLen int) line {
 	return l
 }
 
-func (l line) blank() bool { return !l.tooLong && len(bytes.TrimSpace(l.raw)) == 0 }
+func (l line) blank() bool { return !l.tooLong && blank(l.raw) }

@@ -47,6 +47,7 @@ type Message struct {
 // 3339); its other members are metadata.
 func ParseMessage(line []byte) (Message, error) {
 	var m Message
+	line = bytes.TrimPrefix(line, byteOrderMark)
 	if !utf8.Valid(line) {
 		return m, errors.New("it is not UTF-8")
 	}

@@ -19,6 +19,16 @@ import (
 // aside than can be committed in a moment: where there is more, [ErrMore] asks
 // for a commit and a new transaction.
 func (t *Tx) Next(still Mark) (Entry, error) {
+	t.offered = nil
+	e, err := t.next(still)
+	if err == nil {
+		t.offered = new(offer)
+		e.offer = t.offered
+	}
+	return e, err
+}
+
+func (t *Tx) next(still Mark) (Entry, error) {
 	if t.inFlight != nil {
 		return Entry{}, errors.New("next entry: one is still in flight: settle it first")
 	}
@@ -35,6 +45,7 @@ func (t *Tx) Next(still Mark) (Entry, error) {
 	if t.file == nil {
 		return Entry{}, ErrEmpty
 	}
+	zeros := int64(0)
 	for off := t.st.Cursor; ; {
 		if t.asideLines >= asideLines || t.asideBytes >= partBytes {
 			return Entry{}, ErrMore
@@ -46,6 +57,7 @@ func (t *Tx) Next(still Mark) (Entry, error) {
 		if err != nil {
 			return Entry{}, err
 		}
+		zeros += l.start - off
 		off = l.end
 		switch {
 		case l.blank():
@@ -57,6 +69,10 @@ func (t *Tx) Next(still Mark) (Entry, error) {
 				return Entry{}, err
 			}
 			continue
+		}
+		if zeros > 0 {
+			t.warn("%d zero bytes before offset %d of the inbox are skipped: no entry begins with one", zeros, l.start)
+			zeros = 0
 		}
 		e := decodeEntry(l.raw)
 		e.Start, e.End, e.terminated = l.start, l.end, l.terminated
@@ -75,10 +91,11 @@ func (t *Tx) Next(still Mark) (Entry, error) {
 	}
 }
 
-// lineAt reads the first line from off on, behind the hole that is there if
-// another program set the cursor back into what was compacted.
+// lineAt reads the first line from off on, where a line starts. Zeros there are
+// skipped: they are the hole of a compaction that another program set the cursor
+// back into, the copy of one, or what a power loss left of a line.
 func (t *Tx) lineAt(off int64) (line, error) {
-	off, err := t.file.SkipHole(off, t.size())
+	off, err := t.file.SkipZeros(off, t.size())
 	if err != nil {
 		return line{}, fmt.Errorf("read inbox: %w", err)
 	}

@@ -192,15 +192,18 @@ func (t *Tx) beingWritten() (bool, error) {
 	if settled >= t.size() {
 		return false, nil
 	}
-	start, err := lineStart(t.file, t.size())
+	// What is longer cannot be blank, or is zeros: a file that others lengthened.
+	from, err := t.file.SkipZeros(max(settled, t.size()-MaxLine-2), t.size())
+	if err != nil || from == t.size() {
+		return false, err
+	}
+	tail := io.NewSectionReader(t.file, from, t.size()-from)
+	start, err := lineStart(tail, tail.Size())
 	if err != nil {
 		return false, fmt.Errorf("read inbox: %w", err)
 	}
-	l, err := readLine(t.file, start, t.size(), MaxLine)
-	if err != nil {
-		return false, fmt.Errorf("read inbox: %w", err)
-	}
-	return !l.blank(), nil
+	l, err := t.lineAt(from + start)
+	return err == nil && !l.blank(), ignoreEnd(err)
 }
 
 // unschedule takes lines that now stand in the queue out of .scheduled.jsonl. It

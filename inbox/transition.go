@@ -5,17 +5,25 @@ import (
 	"fmt"
 )
 
-var errNothingInFlight = errors.New("nothing is in flight")
+var (
+	errNothingInFlight = errors.New("nothing is in flight")
+	errNotOffered      = errors.New("the entry is not the one that this transaction's last Next returned: call Next, and deliver what it returns")
+)
 
-// Deliver puts an entry from [Tx.Next] in flight. Hand it over only after
-// Commit returned nil.
+// Deliver puts the entry that [Tx.Next] returned last, in this very transaction,
+// in flight: any other may be settled or elsewhere by now. Hand it over only
+// after Commit returned nil.
 func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 	if t.inFlight != nil {
 		return nil, errors.New("deliver: an entry is still in flight: settle it first")
 	}
+	if e.offer == nil || e.offer != t.offered {
+		return nil, fmt.Errorf("deliver: %w", errNotOffered)
+	}
 	if err := to.check(); err != nil {
 		return nil, fmt.Errorf("deliver: %w", err)
 	}
+	t.offered = nil
 	d := &Delivery{
 		EntryID: e.EntryID, StartOffset: e.Start, EndOffset: e.End, RawLine: rawLineOf(e.raw),
 		DeliveredAt: t.box.utcNow(), Attempt: e.Attempt,

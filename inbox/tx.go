@@ -31,6 +31,7 @@ type Tx struct {
 	st        state
 	inFlight  *Delivery
 	redeliver *Delivery
+	offered   *offer // of the entry that Next returned last, if it was not delivered
 	responded bool
 	stale     *Delivery
 	touched   bool

@@ -1,7 +1,6 @@
 package inbox
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -213,7 +212,7 @@ type Backlog struct {
 func (v *View) Backlog(ctx context.Context) (b Backlog, err error) {
 	from := v.waitsFrom()
 	if v.tx.file != nil {
-		if from, err = v.tx.file.SkipHole(from, v.Size()); err != nil {
+		if from, err = v.tx.file.SkipZeros(from, v.Size()); err != nil {
 			return b, fmt.Errorf("count what waits in %s: %w", v.tx.box.path, err)
 		}
 	}
@@ -226,37 +225,18 @@ func (v *View) Backlog(ctx context.Context) (b Backlog, err error) {
 	}
 	var failed error
 	waits := io.NewSectionReader(v.tx.file, from, b.Bytes)
-	err = eachLine(waits, from, func(start, _ int64, l []byte, whole bool) bool {
-		var blank bool
-		if blank, failed = v.blank(start, l); !blank {
+	err = eachLine(waits, from, func(_, _ int64, l []byte, whole bool) bool {
+		if len(l) > MaxLine || !blank(l) {
 			b.Entries++
 			b.Torn = !whole
 		}
-		if failed == nil && ctx.Err() != nil {
-			failed = context.Cause(ctx)
-		}
+		failed = context.Cause(ctx)
 		return failed == nil
 	})
 	if err = errors.Join(err, failed); err != nil {
 		return b, fmt.Errorf("count what waits in %s: %w", v.tx.box.path, err)
 	}
 	return b, nil
-}
-
-// blank reports whether a line is none that [Tx.Next] takes for an entry.
-func (v *View) blank(start int64, l []byte) (bool, error) {
-	if len(l) > 0 && l[0] == 0 { // a hole may be there
-		behind, err := v.tx.lineAt(start)
-		return err == io.EOF || behind.blank(), ignoreEOF(err)
-	}
-	return len(l) <= MaxLine && len(bytes.TrimSpace(l)) == 0, nil
-}
-
-func ignoreEOF(err error) error {
-	if err == io.EOF {
-		return nil
-	}
-	return err
 }
 
 // waitsFrom is where the first line starts that was never delivered.

@@ -501,7 +501,7 @@ func TestBacklog(t *testing.T) {
 		"torn":                {"a\nb", inbox.Backlog{Entries: 2, Bytes: 3, Torn: true}},
 		"torn blank":          {"a\n  ", inbox.Backlog{Entries: 1, Bytes: 4}},
 		"torn CR":             {"a\nb\r", inbox.Backlog{Entries: 2, Bytes: 4, Torn: true}},
-		"NUL bytes":           {"\x00\n\x00\x00", inbox.Backlog{Entries: 2, Bytes: 4, Torn: true}},
+		"NUL bytes":           {"a\x00\n\x00\n\x00b\x00", inbox.Backlog{Entries: 2, Bytes: 8, Torn: true}},
 		"spaces of Unicode":   {"\u00a0\n\u0085\r\n\u2028 \u3000\n", inbox.Backlog{Bytes: 15}},
 		"torn Unicode spaces": {"\u2003", inbox.Backlog{Bytes: 3}},
 		"half a character":    {"\xe2\x80\n\xc2", inbox.Backlog{Entries: 2, Bytes: 4, Torn: true}},

@@ -57,7 +57,7 @@ func (v *View) waitsStart() (int64, error) {
 	if v.tx.file == nil {
 		return from, nil
 	}
-	return v.tx.file.SkipHole(from, v.Size())
+	return v.tx.file.SkipZeros(from, v.Size())
 }
 
 // again is the entry that was given back.
@@ -81,7 +81,7 @@ func (v *View) backEntries(from int64, n int) (at int64, found int, err error) {
 			return at, 0, err
 		}
 		err = eachLine(io.NewSectionReader(waits, start, at-from-start), start, func(_, _ int64, l []byte, _ bool) bool {
-			if len(bytes.TrimSpace(l)) > 0 {
+			if !blank(l) {
 				found++
 			}
 			return true
@@ -102,8 +102,7 @@ func (v *View) eachWaiting(from, to int64, may func([]byte) bool, f func(Waiting
 	err := eachLine(io.NewSectionReader(v.tx.file, from, to-from), from, func(start, end int64, raw []byte, whole bool) bool {
 		l := line{start: start, end: end, raw: raw, terminated: whole}
 		switch {
-		case len(raw) > MaxLine || len(raw) > 0 && raw[0] == 0:
-			// That is a part of it, or a hole before it.
+		case len(raw) > MaxLine: // that is a part of it
 			if l, wrong = v.tx.lineAt(start); wrong != nil {
 				wrong = ignoreEnd(wrong)
 				return wrong == nil
@@ -155,7 +154,7 @@ func (v *View) Since(p Place, f func(Waiting)) (Place, error) {
 	if p.generation != v.tx.st.QueueGen || p.off > v.Size() {
 		p = Place{generation: v.tx.st.QueueGen}
 	}
-	from, err := v.tx.file.SkipHole(p.off, v.Size())
+	from, err := v.tx.file.SkipZeros(p.off, v.Size())
 	if err != nil {
 		return p, fmt.Errorf("read inbox: %w", err)
 	}

@@ -22,9 +22,9 @@ func (f *File) PunchHole(n int64) error {
 	return nil
 }
 
-// SkipHole is off, unless a hole is there: then it is the offset of the first
-// byte behind it that is not zero, or the file's size when there is none.
-func (f *File) SkipHole(off, size int64) (int64, error) {
+// SkipZeros is the offset of the first byte from off on that is not zero, or size
+// when there is none. Of a hole it reads nothing.
+func (f *File) SkipZeros(off, size int64) (int64, error) {
 	if off >= size {
 		return off, nil
 	}
@@ -32,14 +32,7 @@ func (f *File) SkipHole(off, size int64) (int64, error) {
 	if _, err := f.ReadAt(first[:], off); err != nil || first[0] != 0 {
 		return off, nil // reading what is there tells of the error
 	}
-	data := nextData(f.fd, off, size)
-	if data == off {
-		return off, nil
-	}
-	return f.skipZeros(data, size)
-}
-
-func (f *File) skipZeros(off, size int64) (int64, error) {
+	off = nextData(f.fd, off, size)
 	chunk := make([]byte, 64<<10)
 	for off < size {
 		part := chunk[:min(int64(len(chunk)), size-off)]

@@ -1,0 +1,96 @@
+package inbox_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+)
+
+// zeros are what a copied hole, or a power loss, leaves in place of text.
+func zeros(n int) string { return strings.Repeat("\x00", n) }
+
+// Zeros at the start of a line are no part of an entry, and are told of; zeros
+// amid a line are.
+func TestZerosAreSkipped(t *testing.T) {
+	for name, c := range map[string]struct {
+		content string
+		want    []string
+		note    bool
+	}{
+		"before a line":           {zeros(38160) + "one\ntwo\n", []string{"one", "two"}, true},
+		"between two":             {"one\n" + zeros(5) + "two\n", []string{"one", "two"}, false},
+		"more than a chunk":       {zeros(300<<10) + "one\n", []string{"one"}, true},
+		"a line of them":          {zeros(9) + "\n\none\n", []string{"one"}, true},
+		"at the end":              {"one\n" + zeros(9), []string{"one"}, false},
+		"at the end of an object": {"{\"prompt\":\"one\"}\n" + zeros(70<<10) + "\n", []string{"one"}, false},
+		"amid a line":             {"o" + zeros(2) + "ne\n", []string{"o\x00\x00ne"}, false},
+		"nothing else":            {zeros(4096), nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := newBox(t, c.content)
+			assert.Equal(t, int64(len(c.want)), backlog(t, box).Entries)
+			var noted []string
+			in(t, box, func(tx *inbox.Tx) {
+				_, err := tx.Next(still(t, box))
+				if len(c.want) == 0 {
+					require.ErrorIs(t, err, inbox.ErrEmpty)
+				} else {
+					require.NoError(t, err)
+				}
+				noted = tx.Warnings()
+			})
+			assert.Equal(t, c.note, strings.Contains(strings.Join(noted, ""), "zero bytes before offset"), "%q", noted)
+			assert.Equal(t, c.want, drain(t, box))
+			assert.Empty(t, deadLetters(t, box))
+		})
+	}
+}
+
+// An entry behind zeros has the place and the name that its own bytes give it,
+// for everybody who looks.
+func TestEntryBehindZeros(t *testing.T) {
+	const line = `{"id":"job","prompt":"x"}`
+	box := newBox(t, zeros(5000)+line+"\n")
+	v := viewOf(t, box)
+	waiting, err := v.Next(9)
+	require.NoError(t, err)
+	require.Len(t, waiting, 1)
+	where, err := v.Find("job")
+	require.NoError(t, err)
+	assert.Equal(t, inbox.FoundQueued, where)
+	e := deliver(t, box)
+	for _, e := range []inbox.Entry{e, waiting[0].Entry} {
+		assert.Equal(t, sha256Hex(line), e.EntryID)
+		assert.Equal(t, "x", e.Text)
+		assert.Equal(t, int64(5000), e.Start)
+		assert.Equal(t, int64(5000+len(line)+1), e.End)
+	}
+	r := send(t, box, inbox.Message{ID: "job", Text: "again"})
+	assert.False(t, r.Appended)
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+	assert.Equal(t, e.Start, deliver(t, box).Start)
+}
+
+// What is appended behind zeros is an entry of its own.
+func TestAppendBehindZeros(t *testing.T) {
+	box := newBox(t, "one\n"+zeros(100))
+	send(t, box, inbox.Message{Text: "two"})
+	assert.Equal(t, []string{"one", "two"}, drain(t, box))
+}
+
+// A sparse file is read no more than it has bytes: nobody waits for the zeros of
+// a hole.
+func TestSparseInbox(t *testing.T) {
+	box := newBox(t, "one\n")
+	require.NoError(t, os.Truncate(box.Path(), 1<<40))
+	assert.Equal(t, []string{"one"}, drain(t, box))
+	_, err := next(t, box)
+	require.ErrorIs(t, err, inbox.ErrEmpty)
+	send(t, box, inbox.Message{Text: "two"})
+	assert.Equal(t, []string{"two"}, drain(t, box))
+}
