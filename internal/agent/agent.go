@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"syscall"
 
 	"heartbeat/internal/host"
 )
@@ -32,6 +33,9 @@ type Agent struct {
 	Turn func(text, reply string)
 	// Started, if set, sees each hook process as soon as it runs.
 	Started func(event string, hook *os.Process)
+	// Sits, if set, is called once the hook has approved a stop, and returns when
+	// the session is to end.
+	Sits func()
 	// Stderr, if set, gets what the hook says to a person.
 	Stderr func(line string)
 
@@ -52,7 +56,9 @@ func (a *Agent) Run(ctx context.Context, prompt string) (err error) {
 	if _, err := a.fire(ctx, map[string]any{"hook_event_name": "SessionStart", "source": "startup"}); err != nil {
 		return err
 	}
-	err = a.turns(ctx, prompt)
+	if err = a.turns(ctx, prompt); err == nil && a.Sits != nil {
+		a.Sits()
+	}
 	_, endErr := a.fire(ctx, map[string]any{"hook_event_name": "SessionEnd", "reason": "other"})
 	return errors.Join(err, endErr)
 }
@@ -92,6 +98,7 @@ func (a *Agent) fire(ctx context.Context, event map[string]any) (string, error) 
 	}
 	cmd := exec.CommandContext(ctx, a.Hook[0], a.Hook[1:]...)
 	var out, stderr bytes.Buffer
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: a.Sits != nil} // as the client's are
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = a.Env, bytes.NewReader(input), &out, &stderr
 	err = cmd.Start()
 	if err == nil {

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/term"
@@ -17,26 +18,34 @@ import (
 // InTerminal is the stand-in as a command of its own: an interactive session in
 // the terminal that it is started in, with the hook that --settings wires, which
 // begins with the first argument that is no flag. Once the stop is approved it
-// sits at its prompt until a signal ends it. It returns the exit status.
+// sits at its prompt until a signal ends it, and tells its hook so; one that comes
+// while it answers ends it at once. It returns the exit status.
 func InTerminal(args []string, answer func(text string) string) int {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM, syscall.SIGHUP)
-	failed := make(chan error, 1)
+	var answers atomic.Bool
+	quit, done := make(chan struct{}), make(chan error, 1)
 	go func() {
-		if err := interact(args, answer); err != nil {
-			failed <- err
-		}
+		done <- interact(args, func() { <-quit }, func(text string) string {
+			answers.Store(true)
+			defer answers.Store(false)
+			return answer(text)
+		})
 	}()
 	select {
 	case <-ended:
+		close(quit)
+		if !answers.Load() {
+			<-done
+		}
 		return 128 + int(syscall.SIGTERM)
-	case err := <-failed:
+	case err := <-done:
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 }
 
-func interact(args []string, answer func(string) string) error {
+func interact(args []string, sits func(), answer func(string) string) error {
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
 		return errors.New("agent: there is no terminal")
 	}
@@ -49,7 +58,7 @@ func interact(args []string, answer func(string) string) error {
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
-	a := &Agent{Hook: hook, Answer: answer, SessionID: c.resume, Env: append(os.Environ(),
+	a := &Agent{Hook: hook, Answer: answer, Sits: sits, SessionID: c.resume, Env: append(os.Environ(),
 		"CLAUDE_PID="+strconv.Itoa(os.Getpid()), "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_PROJECT_DIR="+dir)}
 	return a.Run(context.Background(), c.prompt)
 }

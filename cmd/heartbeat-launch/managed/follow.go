@@ -30,7 +30,7 @@ type follower struct {
 	said     []string // the deliveries that were told last
 	open     bool     // the last one has no end yet
 	again    *time.Timer
-	patient  bool // a delivery waits to be told
+	held     held // the delivery that waits to be told
 	inFlight *inbox.Delivery
 	waiter   *inbox.Waiter
 	answered int
@@ -125,12 +125,7 @@ func (f *follower) waits() *inbox.Waiter {
 func (f *follower) look() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	err := errors.Join(
-		f.events.Lines(f.event),
-		f.results.Lines(f.result),
-		f.letters.Lines(f.letter),
-		f.delivery(),
-	)
+	err := errors.Join(f.read(), f.delivery())
 	text := ""
 	if err != nil {
 		text = "look at the inbox: " + err.Error()
@@ -140,6 +135,22 @@ func (f *follower) look() {
 	}
 	f.trouble = text
 	f.tell()
+}
+
+// readsAtMost bounds the reads of one look.
+const readsAtMost = 10
+
+// read reads the files until none has anything new: of two things that happened
+// one after the other, the later one may be in the file that is read first.
+func (f *follower) read() (err error) {
+	for range readsAtMost {
+		before := len(f.lines)
+		err = errors.Join(f.events.Lines(f.event), f.results.Lines(f.result), f.letters.Lines(f.letter))
+		if err != nil || len(f.lines) == before {
+			break
+		}
+	}
+	return err
 }
 
 // add keeps a line until the look is over.

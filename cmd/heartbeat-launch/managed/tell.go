@@ -24,34 +24,50 @@ func (f *follower) delivery() error {
 	if f.inFlight = d; d == nil {
 		return nil
 	}
-	// The answer before it is in the journal already, and in its own file in a moment.
-	if f.open && !f.patient && !slices.Contains(f.said, deliveryKey(d.StartOffset, d.Attempt, d.DeliveredAt)) {
-		f.patient = true
-		f.again.Reset(lineWait)
+	if f.holds(deliveryKey(d.StartOffset, d.DeliveredAt)) {
 		return nil
 	}
 	f.delivered(words.Name(d.ID(), d.EntryID), d.StartOffset, d.Attempt, d.DeliveredAt)
 	return nil
 }
 
-// lineWait is how long the line of an answer may take that was committed.
-const lineWait = 100 * time.Millisecond
+// held is a delivery that is not told yet, and since when.
+type held struct {
+	key   string
+	since time.Time
+}
 
-func deliveryKey(start int64, attempt int, at time.Time) string {
-	return fmt.Sprint(start, attempt, at.UnixNano())
+// lineWait is how long the line of an outcome may take that was committed.
+const lineWait = 5 * time.Second
+
+// holds has a delivery wait for the line of what became of the one before it: that
+// is in the journal already, and follows in its own file.
+func (f *follower) holds(key string) bool {
+	if !f.open || slices.Contains(f.said, key) {
+		return false
+	}
+	if f.held.key != key {
+		f.held = held{key, time.Now()}
+		f.again.Reset(lineWait)
+	}
+	return time.Since(f.held.since) < lineWait
+}
+
+func deliveryKey(start int64, at time.Time) string {
+	return fmt.Sprint(start, at.UnixNano())
 }
 
 const saidKept = 3
 
 // delivered tells of a delivery once, also where its end was seen first.
 func (f *follower) delivered(name string, start int64, attempt int, at time.Time) {
-	key := deliveryKey(start, attempt, at)
+	key := deliveryKey(start, at)
 	if slices.Contains(f.said, key) {
 		return
 	}
 	// An answer and the delivery behind it come together, and are read one by one.
 	f.said = append(f.said[max(0, len(f.said)-saidKept):], key)
-	f.open, f.patient = true, false
+	f.open = true
 	text := "delivered " + name
 	if attempt > 1 {
 		text += fmt.Sprintf(" (attempt %d)", attempt)
@@ -71,7 +87,15 @@ func (f *follower) result(text []byte) {
 	f.delivered(name, r.StartOffset, r.Attempt, r.DeliveredAt)
 	f.answered++
 	f.open = false
-	f.add(r.AcknowledgedAt, fmt.Sprintf("answered %s in %s: %s", name, words.Took(r.AcknowledgedAt.Sub(r.DeliveredAt)), words.Brief(r.Reply)))
+	f.add(latest(r.AcknowledgedAt, r.DeliveredAt), fmt.Sprintf("answered %s in %s: %s", name, words.Took(r.AcknowledgedAt.Sub(r.DeliveredAt)), words.Brief(r.Reply)))
+}
+
+// latest has an end stand behind its beginning, also where the clock was set back.
+func latest(end, begin time.Time) time.Time {
+	if end.Before(begin) {
+		return begin
+	}
+	return end
 }
 
 func (f *follower) letter(raw []byte) {
@@ -79,12 +103,16 @@ func (f *follower) letter(raw []byte) {
 	if !ok || mark {
 		return
 	}
-	f.open = false
-	text := fmt.Sprintf("dead letter %s: %s", words.Name(l.ID, l.EntryID), l.Reason)
+	name, at := words.Name(l.ID, l.EntryID), l.DeadLetteredAt
+	if l.DeliveredAt != nil {
+		f.delivered(name, l.StartOffset, l.Attempts, *l.DeliveredAt)
+		f.open, at = false, latest(at, *l.DeliveredAt)
+	}
+	text := fmt.Sprintf("dead letter %s: %s", name, l.Reason)
 	if l.Failure != nil {
 		text += ": " + words.Brief(l.Failure.String())
 	}
-	f.add(l.DeadLetteredAt, text)
+	f.add(at, text)
 }
 
 func (f *follower) event(text []byte) {
@@ -92,10 +120,12 @@ func (f *follower) event(text []byte) {
 	if json.Unmarshal(text, &e) != nil {
 		return // an operator's own line
 	}
-	if e.Event == inbox.EventRedelivered || e.Event == inbox.EventDropped {
-		f.open = false
+	at := e.At
+	if (e.Event == inbox.EventRedelivered || e.Event == inbox.EventDropped) && e.DeliveredAt != nil {
+		f.delivered(words.Name(e.ID, e.EntryID), e.Start, e.Attempt, *e.DeliveredAt)
+		f.open, at = false, latest(at, *e.DeliveredAt)
 	}
-	f.add(e.At, eventLine(e))
+	f.add(at, eventLine(e))
 	if f.hear != nil {
 		f.hear(e)
 	}

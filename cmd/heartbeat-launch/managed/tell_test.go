@@ -1,0 +1,80 @@
+package managed
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+)
+
+// told is a follower that nobody pokes, and what it has said.
+func told(t *testing.T, box *inbox.Inbox) (*follower, func() []string) {
+	var said []string
+	f, err := follow(box, func(_ time.Time, text string) { said = append(said, text) })
+	require.NoError(t, err)
+	close(f.stopped) // it is not run
+	t.Cleanup(f.close)
+	return f, func() []string {
+		f.look()
+		now := said
+		said = nil
+		return now
+	}
+}
+
+func answerAndDeliver(tx *inbox.Tx) error {
+	return errors.Join(tx.Acknowledge("done"), deliver(tx))
+}
+
+// TestToldInOrder has the journal be ahead of the results, as it is for a moment
+// behind each commit: however often one looks meanwhile, an answer is told before
+// the delivery behind it.
+func TestToldInOrder(t *testing.T) {
+	_, box := newRun(t, Drain)
+	_, look := told(t, box)
+	change(t, box, deliver)
+	assert.Regexp(t, "^delivered ", look()[0])
+
+	change(t, box, answerAndDeliver)
+	results := filepath.Join(box.Dir(), ".results.jsonl")
+	require.NoError(t, os.Rename(results, results+".later"))
+	assert.Empty(t, look())
+	assert.Empty(t, look())
+	require.NoError(t, os.Rename(results+".later", results))
+	lines := look()
+	require.Len(t, lines, 2)
+	assert.Regexp(t, "^answered .*: done$", lines[0])
+	assert.Regexp(t, "^delivered ", lines[1])
+	assert.Empty(t, look(), "each once")
+}
+
+// TestToldWhatNobodySaw is a delivery that was over before the next look: it is
+// told with its end.
+func TestToldWhatNobodySaw(t *testing.T) {
+	r, box := newRun(t, Drain)
+	r.Recovery.MaxAttempts = 1
+	_, look := told(t, box)
+	change(t, box, deliver)
+	change(t, box, answerAndDeliver)
+	_, err := r.settle(t.Context())
+	require.NoError(t, err)
+	lines := look()
+	require.Len(t, lines, 4)
+	for i, want := range []string{"^delivered ", "^answered ", "^delivered ", "^dead letter .*: orphaned$"} {
+		assert.Regexp(t, want, lines[i])
+	}
+	assert.Empty(t, look())
+}
+
+// TestToldByAClockThatWentBack keeps an end behind its beginning.
+func TestToldByAClockThatWentBack(t *testing.T) {
+	now := time.Now()
+	assert.Equal(t, now, latest(now.Add(-time.Hour), now))
+	assert.Equal(t, now.Add(time.Hour), latest(now.Add(time.Hour), now))
+}
