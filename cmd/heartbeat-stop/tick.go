@@ -114,7 +114,19 @@ func (h *hook) transactOnce(ctx context.Context, decide decision, hand func(cont
 	if err == nil {
 		h.forgetSpill(tx.InFlight())
 	}
+	h.aside = inbox.AddSetAside(h.aside, tx.SetAside()...)
+	if err != nil || o != more {
+		h.noteAside()
+	}
 	return o, errors.Join(err, h.end(tx))
+}
+
+// noteAside says what was set aside since it was said last.
+func (h *hook) noteAside() {
+	for _, s := range h.aside {
+		h.note("%s", s)
+	}
+	h.aside = nil
 }
 
 func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
