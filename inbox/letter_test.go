@@ -102,7 +102,7 @@ func TestRequeuedByteForByte(t *testing.T) {
 			if strings.HasSuffix(line, "\r") {
 				end = "\r\n"
 			}
-			assert.Equal(t, before+line+end, read(t, box.Path()))
+			assert.Equal(t, before+"\n"+line+end, read(t, box.Path()))
 			e, err := next(t, box)
 			require.NoError(t, err)
 			assert.Equal(t, sha256Hex(line), e.EntryID)
@@ -122,7 +122,7 @@ func TestRequeuedOnce(t *testing.T) {
 	_, err := tx.Requeue(again, inbox.Mark{})
 	assert.ErrorContains(t, err, "it was requeued at 2026-03-04T12:00:00Z")
 	assert.False(t, tx.Dirty())
-	assert.Equal(t, "one\none\n", read(t, box.Path()))
+	assert.Equal(t, "one\n\none\n", read(t, box.Path()))
 }
 
 // The same entry may become a dead letter again: each letter is one of its own.

@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 		"work":    command(workThrough),
 		"await":   command(awaitNamed),
 		"promote": command(promote),
+		"beside":  command(sendBeside),
 	})
 }
 

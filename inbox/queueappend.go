@@ -32,20 +32,16 @@ func (t *Tx) writeQueue(lines []appendRecord, fresh bool) (err error) {
 		if err != nil {
 			return err
 		}
-		lines[0].Newline = !whole
+		lines[0].Newline = !whole || lines[0].Data != nil
 	default:
-		for i, a := range lines {
-			if err := t.completeQueue(f, a, i); err != nil {
+		for i := range lines {
+			if err := t.completeQueue(f, lines, i); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	var all []byte
-	for _, a := range lines {
-		all = append(all, a.bytes()...)
-	}
-	at, err := f.Append(all)
+	at, err := t.appendQueue(f, joinedBytes(lines), lines[0].At)
 	if err != nil {
 		return err
 	}
@@ -75,29 +71,49 @@ func plannedSpans(all []appendRecord) (spans []span) {
 	return spans
 }
 
-// completeQueue writes what the queue file lacks of a line.
-func (t *Tx) completeQueue(f *disk.File, a appendRecord, i int) error {
+func joinedBytes(lines []appendRecord) (all []byte) {
+	for _, a := range lines {
+		all = append(all, a.bytes()...)
+	}
+	return all
+}
+
+// completeQueue writes what the queue file lacks of the i-th line of a commit.
+func (t *Tx) completeQueue(f *disk.File, lines []appendRecord, i int) error {
+	a := lines[i]
 	rest, at, err := missing(f, a)
 	if err != nil || len(rest) == 0 {
 		return err
 	}
 	if at < f.Info().Size { // as missing found it: others may have appended since
-		return t.mendQueue(rest, at)
+		return mend(f, rest, at)
 	}
-	at, err = f.Append(rest)
-	if err == nil {
-		t.stands(i, a, at+int64(len(rest)))
-	}
-	return err
-}
-
-// mendQueue writes amid the file, which a descriptor for appending cannot.
-func (t *Tx) mendQueue(b []byte, at int64) error {
-	f, err := disk.OpenForeign(t.box.path, unix.O_RDWR)
-	if err != nil {
+	if begun := at - a.At; begun > 0 && begun == int64(len(a.bytes())-len(rest)) {
+		if at, err = t.finishLine(f, a, rest, at); err != nil {
+			return err
+		}
+	} else if mended, err := t.unglue(f, lines[i:]); err != nil || mended {
+		return err
+	} else if at, err = t.appendQueue(f, rest, a.At); err != nil {
 		return err
 	}
-	return errors.Join(f.WriteAt(b, at), f.Close())
+	t.stands(i, a, at+int64(len(rest)))
+	return nil
+}
+
+// finishLine writes the rest of a line that a kill, or a full disk, cut off at
+// the end of the file. If somebody else has appended by then, what is there of
+// it is blanked out, and the line is written once more.
+func (t *Tx) finishLine(f *disk.File, a appendRecord, rest []byte, end int64) (at int64, err error) {
+	if at, err = f.Append(rest); err != nil || at == end {
+		return at, err
+	}
+	if err := errors.Join(blankOut(f, a.At, end), blankOut(f, at, at+int64(len(rest)))); err != nil {
+		return 0, err
+	}
+	a.Newline = true
+	at, err = t.appendQueue(f, a.bytes(), a.At)
+	return at + int64(len(a.bytes())-len(rest)), err
 }
 
 // endsLine reports whether a file of that size ends in a newline, or is empty.
@@ -122,7 +138,7 @@ func (t *Tx) planQueueAppend(a appendRecord, before *appendRecord) (_ appendReco
 		return a, nil
 	}
 	whole, err := endsLine(t.file, t.size())
-	a.At, a.Newline = t.size(), !whole
+	a.At, a.Newline = t.size(), !whole || a.Data != nil // see unglue
 	return a, err
 }
 
