@@ -26,11 +26,12 @@ const linesRoom = 4096
 // logsKept is how many files are kept beside the one that is written.
 const logsKept = 5
 
-func (m *manage) openLines(output string, stdout io.Writer) (*lines, error) {
+// openLines has them go to where they are shown, nil for nowhere, and to --log.
+func (m *manage) openLines(shown io.Writer) (*lines, error) {
 	l := &lines{}
 	var to []io.Writer
-	if output == showLog {
-		to = append(to, stdout)
+	if shown != nil {
+		to = append(to, shown)
 	}
 	if m.log != "" {
 		if err := checkLog(m.log); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +15,7 @@ import (
 // stays a part of the line that tells of it.
 func TestNobodyForgesALine(t *testing.T) {
 	m := &manage{log: filepath.Join(t.TempDir(), "agent.log")}
-	l, err := m.openLines(showNone, io.Discard)
+	l, err := m.openLines(nil)
 	require.NoError(t, err)
 	l.say(time.Now(), "paused: x\n2030-01-01T00:00:00Z answered job-1\x1b[2J\u2028")
 	l.finish()

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -17,6 +18,7 @@ const (
 	showSession = "session"
 	showLog     = "log"
 	showNone    = "none"
+	showMail    = "mail"
 )
 
 // What is done about a session that waits for a person.
@@ -60,7 +62,7 @@ func (m *manage) add(f *pflag.FlagSet) {
 	f.BoolVar(&m.resume, "resume", false, "go on with the conversation of a session that ended too early, in place of a fresh one")
 	f.BoolVar(&m.shared, "shared", false, "the inbox, or its directory, is meant to be written to by others, each of whom can instruct the agent")
 	f.StringVar(&m.hook, "hook", "", "the heartbeat-stop to wire (`path`; default: the one beside this command, or else on the PATH)")
-	f.Var(cli.Choice(&m.output, showSession, showLog, showNone), "output", "what stdout gets: the session itself, or a line for each thing that happens (default: session at a terminal and without --inbox, else log)")
+	f.Var(cli.Choice(&m.output, showSession, showLog, showNone, showMail), "output", "what stdout gets: the session itself, a line for each thing that happens, or those at the end where somebody has to look, for cron (default: session at a terminal and without --inbox, else log)")
 	f.StringVar(&m.log, "log", "", "append the lines of --output log to this `file` as well")
 	f.IntVar(&m.logSize, "log-size", 10, "at how many MiB that file is renamed and begun anew; the last 5 are kept")
 	f.StringVar(&m.report, "report", "", "write one JSON object on how it went to this `file`, or to stdout (-)")
@@ -81,8 +83,8 @@ func (m *manage) check(f *pflag.FlagSet, command []string) error {
 				return fmt.Errorf("--%s is about the sessions of an inbox: name that with --inbox", name)
 			}
 		}
-		if m.output == showLog {
-			return errors.New("--output log is about the entries of an inbox: name that with --inbox")
+		if m.output == showLog || m.output == showMail {
+			return fmt.Errorf("--output %s is about the entries of an inbox: name that with --inbox", m.output)
 		}
 		return nil
 	}
@@ -99,7 +101,7 @@ func (m *manage) check(f *pflag.FlagSet, command []string) error {
 		return errors.New("--start-timeout is 0: a session needs some time to start")
 	case m.logSize < 1:
 		return fmt.Errorf("--log-size is %d: it must be 1 or more", m.logSize)
-	case m.report == "-" && (m.output == showSession || m.output == showLog):
+	case m.report == "-" && !slices.Contains([]string{"", showNone}, m.output):
 		return fmt.Errorf("--report - and --output %s both want stdout: use a file for one of them, or --output none", m.output)
 	case f.Changed("until-drained") && m.mode == string(managed.Persist):
 		return errors.New("--until-drained is about --mode drain: leave it out")

@@ -21,7 +21,11 @@ import (
 
 // runManaged works through the inbox that the flags name.
 func (l *launch) runManaged(o terminal.Options, s streams, v *voice, timeoutGiven bool) int {
-	report, err := l.work(o, s, v, timeoutGiven)
+	kept := &mail{}
+	if l.output == showMail {
+		v.to(kept)
+	}
+	report, err := l.work(o, s, v, kept, timeoutGiven)
 	if err != nil {
 		report = &managed.Report{
 			Inbox: l.inbox, Mode: managed.Mode(l.mode), Reason: managed.SetUp, Detail: err.Error(), Queued: -1,
@@ -33,10 +37,16 @@ func (l *launch) runManaged(o terminal.Options, s streams, v *voice, timeoutGive
 	if err := l.writeReport(report, s.out); err != nil {
 		v.say("report: %v", err)
 	}
+	if l.output == showMail {
+		v.to(s.err)
+		if worthMail(report, time.Now()) {
+			kept.send(s.out)
+		}
+	}
 	return report.Exit
 }
 
-func (l *launch) work(o terminal.Options, s streams, v *voice, timeoutGiven bool) (*managed.Report, error) {
+func (l *launch) work(o terminal.Options, s streams, v *voice, kept io.Writer, timeoutGiven bool) (*managed.Report, error) {
 	hook, err := l.findHook()
 	if err != nil {
 		return nil, err
@@ -52,7 +62,7 @@ func (l *launch) work(o terminal.Options, s streams, v *voice, timeoutGiven bool
 	if l.mode == string(managed.Persist) && !timeoutGiven {
 		o.Timeout = 0
 	}
-	lines, err := l.openLines(output, s.out)
+	lines, err := l.openLines(map[string]io.Writer{showLog: s.out, showMail: kept}[output])
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +144,7 @@ func exitOf(r *managed.Report) int {
 		return exitTimedOut
 	case r.Reason == managed.SetUp:
 		return exitSetUp
-	case r.Reason == managed.Authentication:
+	case r.Reason == managed.Authentication, r.Reason == managed.Refused:
 		return exitAuthentication
 	case !slices.Contains([]managed.Reason{managed.Drained, managed.Quit}, r.Reason) || r.Queued > 0:
 		return exitLeft

@@ -70,7 +70,7 @@ heartbeat-launch --cwd work --exit-signal work/.exit-signal -- claude "Read CLAU
 		Flags: (&launch{}).set(),
 		Status: `with --inbox, 0 everything was answered; 3 something became a dead
 letter; 75 work is left (paused, limited for long, one restart too many, another
-launcher, a babysitter run that waits for a person or goes no further); 77 authentication (login, key, account); 78 set-up (folder not trusted,
+launcher, a babysitter run that waits for a person or goes no further); 77 something that the model's API wants from a person (login, key, account, bill, model); 78 set-up (folder not trusted,
 hooks disabled, command not found).
 
 Without, the command's own; 128+n when it died of signal n; 0 after --exit-signal,
@@ -86,6 +86,7 @@ usage, or no terminal to be had, with a sentence on stderr.`,
 		FilesIntro: "With --inbox, beside the inbox, readable by you alone. The settings of the session are in a directory of\nyour own, below $XDG_RUNTIME_DIR or $TMPDIR, while the launcher lives:",
 		Files: []cli.Item{
 			{Name: ".launch-lock", What: "which launcher works on the inbox"},
+			{Name: ".launch-told", What: "what --output mail told last about status 77"},
 			{Name: ".exit-signal", What: "there for a moment when the hook asks for the session's end"},
 		},
 		SeeAlso: []string{"heartbeat-stop"},

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -13,6 +14,7 @@ type slow struct {
 	lines chan string
 	done  chan struct{}
 	lost  atomic.Int64
+	ended sync.Once
 }
 
 // slowPatience is how long the last lines may take to be written.
@@ -43,7 +45,7 @@ func (s *slow) put(line string) {
 
 // finish lets what was put be written.
 func (s *slow) finish() {
-	close(s.lines)
+	s.ended.Do(func() { close(s.lines) })
 	select {
 	case <-s.done:
 	case <-time.After(slowPatience):

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -23,6 +24,14 @@ func newVoice(to *os.File) *voice {
 	}
 	return v
 }
+
+// to has it go on elsewhere, once what was said so far is written.
+func (v *voice) to(w io.Writer) {
+	v.finish()
+	v.slow = newSlow(w, 64)
+}
+
+func (v *voice) finish() { v.slow.finish() }
 
 // say is one sentence.
 func (v *voice) say(format string, args ...any) {

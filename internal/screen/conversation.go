@@ -63,8 +63,12 @@ func lastAtMargin(rows []string) string {
 // spins reports whether a row is the one that says what a turn is at, such as
 // "✻ Brewing… (4s)".
 func spins(row string) bool {
+	return startsSpinner(row) && (strings.Contains(row, "…") || retrying.MatchString(row))
+}
+
+func startsSpinner(row string) bool {
 	for _, c := range []string{"·", "✢", "✳", "✶", "✻", "✽", "*"} {
-		if strings.HasPrefix(row, c+" ") && strings.Contains(row, "…") {
+		if strings.HasPrefix(row, c+" ") {
 			return true
 		}
 	}

@@ -16,26 +16,11 @@
 #
 # Exit status: that of heartbeat-launch. Silent are 0 (nothing waited, or all was
 # answered) and 75 (work is left for a later run, or somebody else is at it), unless
-# session after session came to nothing.
+# session after session came to nothing; and 77 (a login, a bill or a model that only a
+# person can put right) is told once a day by runs that only find it still so.
 set -euo pipefail
 
 case ${1-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
 
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/heartbeat-cron.XXXXXX") # for this user alone
-trap 'rm -rf "$tmp"' EXIT
-heartbeat-launch --output log --report "$tmp/report" "$@" </dev/null >"$tmp/said" 2>&1 &
-launcher=$!
-# The session ends with this script, and in order.
-trap 'kill "$launcher" 2>/dev/null || true' HUP INT TERM
-status=0
-wait "$launcher" || status=$?
-while kill -0 "$launcher" 2>/dev/null; do # a signal ended the first wait
-	status=0
-	wait "$launcher" || status=$?
-done
-case $status in
-0) ;;
-75) ! grep -q '"reason":"restarts"' "$tmp/report" || cat "$tmp/said" ;;
-*) cat "$tmp/said" ;;
-esac
-exit "$status"
+# In its place, so that whoever ends this process ends the launcher.
+exec heartbeat-launch --output mail "$@" </dev/null 2>&1

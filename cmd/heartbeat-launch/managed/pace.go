@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -56,14 +57,19 @@ func because(f *inbox.Failure) string {
 	return ": " + words.Brief(f.String())
 }
 
-// paused tells a pause that a failed login asked for from a person's.
+// paused tells a pause that an error of the API asked for from a person's.
 func (r *run) paused(p *inbox.Pause) *ending {
 	e := &ending{reason: Paused, detail: "delivery is paused, until `heartbeat-stop resume`"}
 	if p.Reason != "" {
 		e.detail += ": " + words.Brief(p.Reason)
 	}
-	if failure, _, _ := strings.Cut(p.Reason, ":"); claude.AsksForLogin(failure) {
+	name, message, _ := strings.Cut(p.Reason, ": ")
+	switch {
+	case !slices.Contains(claude.FailureNames(), name):
+	case claude.AsksForLogin(name):
 		e.reason = Authentication
+	case claude.RemedyFor(name, message).Person:
+		e.reason = Refused
 	}
 	return e
 }

@@ -21,6 +21,7 @@ const (
 	BackingOff     Reason = "backing off"    // for longer than is worth waiting for
 	Exhausted      Reason = "restarts"       // sessions ended one after the other without an answer
 	Authentication Reason = "authentication" // the client's login or key, or the account
+	Refused        Reason = "refused"        // by the model's API, until a person mends something else
 	SetUp          Reason = "set-up"         // something that only a person can mend
 	RunWaits       Reason = "run waits"      // for a person, or its time
 	RunStuck       Reason = "run stuck"      // a run goes no further by itself

@@ -119,6 +119,7 @@ func (r *run) runSession() *ending {
 	r.follow.attach(s, r.hear(s))
 	r.current.Store(s)
 	go r.guard(s)
+	go r.notice(s)
 	outcome, err := terminal.Run(o)
 	close(s.over)
 	r.current.Store(nil)

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"heartbeat/cmd/heartbeat-launch/managed"
+	"heartbeat/internal/disk"
+)
+
+// mail keeps what is said until the end shows whether somebody has to look at it.
+type mail struct {
+	mu   sync.Mutex
+	text []byte
+	cut  bool // its beginning is missing
+}
+
+// mailRoom is how much of it is kept: the end, in whole lines.
+const mailRoom = 256 << 10
+
+func (m *mail) Write(b []byte) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.text = append(m.text, b...)
+	if extra := len(m.text) - mailRoom; extra > 0 {
+		m.cut = true
+		_, rest, _ := bytes.Cut(m.text[extra:], []byte("\n"))
+		m.text = append(m.text[:0], rest...)
+	}
+	return len(b), nil
+}
+
+func (m *mail) send(to io.Writer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.cut {
+		_, _ = io.WriteString(to, "(the lines before these are left out)\n") // there is nobody else to tell
+	}
+	_, _ = to.Write(m.text) // likewise
+}
+
+// worthMail reports whether somebody has to look at how the work went. What holds
+// until a person mends it is told once a day by those runs that only find it so.
+func worthMail(r *managed.Report, now time.Time) bool {
+	told := toldFile(filepath.Join(filepath.Dir(r.Inbox), ".launch-told"))
+	switch r.Exit {
+	case exitOK:
+		told.forget()
+		return false
+	case exitLeft:
+		return r.Reason == managed.Exhausted || r.Reason == managed.RunStuck
+	case exitAuthentication:
+		return told.note(string(r.Reason)+": "+r.Detail, now) || r.Sessions > 0
+	}
+	return true
+}
+
+// toldFile holds what was told last; its time is when.
+type toldFile string
+
+const (
+	toldAgain = 24 * time.Hour
+	// toldEarly is how much earlier than a day ago counts as that: runs come at the
+	// same minute each day.
+	toldEarly = 5 * time.Minute
+	toldLimit = 64 << 10
+)
+
+// note reports whether a text is news, and remembers it. Where that cannot be
+// remembered it is told again.
+func (f toldFile) note(text string, now time.Time) bool {
+	path := string(f)
+	if old, err := disk.ReadState(path, toldLimit); err == nil && string(old) == text+"\n" {
+		if info, err := disk.StatName(path); err == nil {
+			age := now.Sub(time.Unix(0, info.Mtime))
+			if age >= 0 && age < toldAgain-toldEarly {
+				return false
+			}
+		}
+	}
+	_ = disk.Publish(path, []byte(text+"\n"), false) // see above
+	return true
+}
+
+// forget has the same be told at once when it comes again.
+func (f toldFile) forget() { _ = disk.Remove(string(f)) }

@@ -1,0 +1,72 @@
+package managed
+
+import (
+	"fmt"
+	"time"
+
+	"heartbeat/internal/screen"
+	"heartbeat/internal/words"
+)
+
+// promptless is how long a session that was given a prompt may show its input
+// line before the first turn begins.
+const promptless = 5 * time.Second
+
+// noticer tells of what a screen shows long before a hook does, or in place of it.
+type noticer struct {
+	cause  string    // the error that was told last, "" for none
+	idle   time.Time // since when the prompt has been there, zero for not
+	begun  bool      // a turn has
+	silent bool      // nothing is to be told of a prompt
+}
+
+// notice looks at the screen of a session until it is over. What it finds is said:
+// nothing is decided by it.
+func (r *run) notice(s *session) {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	n := noticer{silent: r.Mode != Drain || r.Attended}
+	drawn, text := int64(-1), ""
+	for {
+		select {
+		case <-s.over:
+			return
+		case <-look.C:
+		}
+		if s.name() == "" || n.silent && s.drawn.Load() == drawn {
+			continue
+		}
+		if now := s.drawn.Load(); now != drawn {
+			drawn, text = now, s.screen.Text()
+		}
+		if line := n.see(text, s.met(&s.worked) || s.met(&s.failed), time.Now()); line != "" {
+			r.Line(time.Now(), line)
+		}
+	}
+}
+
+// see is what is to be said of a screen, "" for nothing.
+func (n *noticer) see(text string, worked bool, now time.Time) string {
+	sight := screen.Recognise(text)
+	n.begun = n.begun || worked || sight.Kind == screen.Busy
+	if sight.Kind != screen.Ready {
+		n.idle = time.Time{}
+	} else if n.idle.IsZero() {
+		n.idle = now
+	}
+	if retry, ok := screen.Retrying(text); ok {
+		if retry.Cause == n.cause {
+			return ""
+		}
+		n.cause = retry.Cause
+		return fmt.Sprintf("the model's API says %s, try %s of %s", words.Brief(retry.Cause), retry.Try, retry.Most)
+	}
+	if sight.Kind == screen.Ready {
+		n.cause = ""
+	}
+	if n.silent || n.begun || n.idle.IsZero() || now.Sub(n.idle) < promptless {
+		return ""
+	}
+	n.silent = true
+	return "the session sits at its prompt, as one does that was given none: give the command something to begin with, as in claude \"Read CLAUDE.md\""
+}
