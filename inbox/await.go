@@ -187,7 +187,7 @@ func (a *awaiting) stillThere(ctx context.Context) (there, settling bool, err er
 			return true, v.settling, nil
 		}
 	}
-	if a.entry.Start < a.entry.End && a.standsAt(v.Cursor()) {
+	if _, canceled := v.tx.canceledAt(a.entry.Start); !canceled && a.entry.Start < a.entry.End && a.standsAt(v.Cursor()) {
 		return true, v.settling, nil
 	}
 	err = v.tx.findQueued(a.entry.ID, func(id string, p place) bool {

@@ -114,6 +114,7 @@ func (s *state) encode() []byte {
 	if s.Punching != 0 {
 		o.Int("punching_to", s.Punching)
 	}
+	o.Raw("canceled", s.Canceled)
 	o.Raw("scheduled", s.Scheduled)
 	o.Int("results_end", s.ResultsEnd)
 	o.Int("results_generation", int64(s.ResultsGen))
@@ -147,6 +148,7 @@ func encodeAppends(all []appendRecord) []byte {
 		if a.Promoted {
 			o.Bool("promoted", true)
 		}
+		o.Text("unschedule", a.Unschedule)
 		o.Raw("line", a.Line)
 		o.Text("data", base64.StdEncoding.EncodeToString(a.Data))
 		b = append(b, o.End()...)
@@ -180,6 +182,7 @@ func (s *state) decode(m *flat.Members) error {
 		Backoff:        m.Raw("backoff"),
 		Waiter:         m.Raw("waiter"),
 		Punching:       m.Int("punching_to"),
+		Canceled:       m.Raw("canceled"),
 		Scheduled:      m.Raw("scheduled"),
 		ResultsEnd:     m.Int("results_end"),
 		ResultsGen:     int(m.Int("results_generation")),

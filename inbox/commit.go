@@ -76,6 +76,9 @@ func (t *Tx) plan(next *state) (err error) {
 			return err
 		}
 	}
+	if next.Canceled, err = t.encodeCanceled(); err != nil {
+		return err
+	}
 	if t.totals != nil {
 		next.Totals = t.totals.encode()
 	}

@@ -18,6 +18,7 @@ const (
 	ReasonExhausted   Reason = "attempts exhausted" // redelivered as often as allowed
 	ReasonTooLong     Reason = "too long"           // over MaxLine
 	ReasonExpired     Reason = "expired"            // its expires_at came before its delivery
+	ReasonCanceled    Reason = "canceled"           // taken back before its delivery
 	ReasonEmpty       Reason = "empty"              // nothing to deliver: "" or an empty prompt
 )
 

@@ -100,7 +100,7 @@ func (t *Tx) scanQueue(from int64, needle string, note func(id string, p place, 
 	}
 	waits := io.NewSectionReader(t.file, from, t.size()-from)
 	return eachLine(waits, from, func(off, end int64, l []byte, whole bool) bool {
-		if !mayHold(l, needle) || !mayHold(l, `"id"`) {
+		if _, canceled := t.canceledAt(off); canceled || !mayHold(l, needle) || !mayHold(l, `"id"`) {
 			return true
 		}
 		id, _, _ := decodeLine(l)

@@ -43,12 +43,14 @@ func (t *Tx) catchUp() error {
 // writeAppends puts the lines of one commit where it said, however much of them
 // is there already, which is nothing where the commit is fresh.
 func (t *Tx) writeAppends(all []appendRecord, fresh bool) error {
-	var promoted []appendRecord
+	var settled []string // the scheduled entries that were, by entry_id
 	of := map[string][]appendRecord{}
 	for _, a := range all {
 		of[a.File] = append(of[a.File], a)
 		if a.File == queueName && a.Promoted {
-			promoted = append(promoted, a)
+			settled = append(settled, entryID(a.content()))
+		} else if a.Unschedule != "" {
+			settled = append(settled, a.Unschedule)
 		}
 	}
 	for _, name := range []string{resultsName, eventsName, deadLetterName, scheduledName} {
@@ -63,8 +65,8 @@ func (t *Tx) writeAppends(all []appendRecord, fresh bool) error {
 			return err
 		}
 	}
-	if len(promoted) > 0 {
-		return t.unschedule(promoted)
+	if len(settled) > 0 {
+		return t.unschedule(settled)
 	}
 	return nil
 }

@@ -212,6 +212,7 @@ func (t *Tx) recognise() error {
 func (t *Tx) startOver() {
 	t.st.Cursor, t.st.SyncedTo, t.st.SeenFile, t.dirty = 0, 0, "", true
 	t.st.Punching = 0
+	t.setCanceled(nil)
 	t.st.QueueGen++
 	t.anchor(0)
 	t.detach()

@@ -58,6 +58,11 @@ func (t *Tx) next(still Mark) (Entry, error) {
 			return Entry{}, err
 		}
 		zeros += l.start - off
+		if off, err = t.passCanceled(l.start); err != nil {
+			return Entry{}, err
+		} else if off > l.start {
+			continue
+		}
 		off = l.end
 		switch {
 		case l.blank():
@@ -76,6 +81,11 @@ func (t *Tx) next(still Mark) (Entry, error) {
 		}
 		e := decodeEntry(l.raw)
 		e.Start, e.End, e.terminated = l.start, l.end, l.terminated
+		if passed, err := t.passMoved(e); err != nil {
+			return Entry{}, err
+		} else if passed {
+			continue
+		}
 		reason := Reason("")
 		switch {
 		case strings.TrimSpace(e.Text) == "":

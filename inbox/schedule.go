@@ -25,6 +25,9 @@ type Scheduled struct {
 	line []byte
 }
 
+// SentAt is when `send` was given the entry; zero where the line does not say.
+func (s Scheduled) SentAt() time.Time { return decodeEntry(s.line).time(sentAtMember) }
+
 // readScheduled reads the lines that wait, in the order of the file. Lines that
 // are none of ours stay where they are, and are counted.
 func readScheduled(f io.ReaderAt, size int64) (all []Scheduled, foreign int, err error) {
@@ -206,12 +209,13 @@ func (t *Tx) beingWritten() (bool, error) {
 	return err == nil && !l.blank(), ignoreEnd(err)
 }
 
-// unschedule takes lines that now stand in the queue out of .scheduled.jsonl. It
-// is durable when it returns: they must not be appended once more.
-func (t *Tx) unschedule(promoted []appendRecord) error {
+// unschedule takes the lines of entries that stand in the queue by now, or were
+// canceled, out of .scheduled.jsonl. It is durable when it returns: they must not
+// be appended once more.
+func (t *Tx) unschedule(entries []string) error {
 	gone := map[string]bool{}
-	for _, a := range promoted {
-		gone[entryID(a.content())] = true
+	for _, id := range entries {
+		gone[id] = true
 	}
 	f, err := t.scheduled.existing()
 	if f == nil || err != nil {

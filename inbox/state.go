@@ -54,6 +54,8 @@ type state struct {
 	// Punching is the end of the hole that is being made in the queue file, 0
 	// for none: see Compact.
 	Punching int64 `json:"punching_to,omitempty"`
+	// Canceled are the canceledSpans, in one string.
+	Canceled json.RawMessage `json:"canceled,omitempty"`
 	// Scheduled is what was last seen of .scheduled.jsonl: see scheduleSeen.
 	Scheduled json.RawMessage `json:"scheduled,omitempty"`
 
@@ -102,6 +104,9 @@ type appendRecord struct {
 	// Promoted says that the line comes from .scheduled.jsonl, and is to be
 	// taken out there.
 	Promoted bool `json:"promoted,omitempty"`
+	// Unschedule is the entry_id of the line of .scheduled.jsonl that this line
+	// settles, and that is to be taken out there.
+	Unschedule string `json:"unschedule,omitempty"`
 	// Line is the line where it is JSON, and Data where it need not be.
 	Line json.RawMessage `json:"line,omitempty"`
 	Data []byte          `json:"data,omitempty"`

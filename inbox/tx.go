@@ -50,6 +50,8 @@ type Tx struct {
 	// and how much of the journal they take.
 	aside                  []SetAside
 	asideLines, asideBytes int
+	canceled               []canceledSpan // see canceledSpans
+	canceledRead           bool
 	// queued is where the lines came to stand that the last commit appended to
 	// the queue file.
 	queued []span

@@ -225,8 +225,8 @@ func (v *View) Backlog(ctx context.Context) (b Backlog, err error) {
 	}
 	var failed error
 	waits := io.NewSectionReader(v.tx.file, from, b.Bytes)
-	err = eachLine(waits, from, func(_, _ int64, l []byte, whole bool) bool {
-		if len(l) > MaxLine || !blank(l) {
+	err = eachLine(waits, from, func(start, _ int64, l []byte, whole bool) bool {
+		if _, canceled := v.tx.canceledAt(start); !canceled && (len(l) > MaxLine || !blank(l)) {
 			b.Entries++
 			b.Torn = !whole
 		}
@@ -275,7 +275,7 @@ func (v *View) Next(n int) ([]Waiting, error) {
 		if err != nil {
 			return all, fmt.Errorf("read inbox: %w", err)
 		}
-		if !l.blank() {
+		if _, canceled := v.tx.canceledAt(l.start); !canceled && !l.blank() {
 			all = append(all, waiting(l, v.tx.box.opts.Now()))
 		}
 		off = l.end

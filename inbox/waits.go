@@ -17,7 +17,7 @@ func (v *View) Waits(may func(line []byte) bool, f func(Waiting) bool) error {
 	}
 	from, err := v.waitsStart()
 	if err == nil {
-		err = v.eachWaiting(from, v.Size(), may, f)
+		err = v.eachWaiting(from, v.Size(), may, v.uncanceled(f))
 	}
 	if err != nil {
 		return fmt.Errorf("read inbox: %w", err)
@@ -39,16 +39,24 @@ func (v *View) Last(n int, f func(Waiting)) error {
 	if d := v.tx.redeliver; d != nil && found < n {
 		f(v.again(d))
 	}
-	err = v.eachWaiting(at, v.Size(), nil, func(w Waiting) bool {
+	err = v.eachWaiting(at, v.Size(), nil, v.uncanceled(func(w Waiting) bool {
 		if found--; found < n {
 			f(w)
 		}
 		return true
-	})
+	}))
 	if err != nil {
 		return fmt.Errorf("read inbox: %w", err)
 	}
 	return nil
+}
+
+// uncanceled leaves out what was canceled.
+func (v *View) uncanceled(f func(Waiting) bool) func(Waiting) bool {
+	return func(w Waiting) bool {
+		_, canceled := v.tx.canceledAt(w.Start)
+		return canceled || f(w)
+	}
 }
 
 // waitsStart is waitsFrom, behind the hole that may be there.
@@ -80,8 +88,8 @@ func (v *View) backEntries(from int64, n int) (at int64, found int, err error) {
 		if err != nil {
 			return at, 0, err
 		}
-		err = eachLine(io.NewSectionReader(waits, start, at-from-start), start, func(_, _ int64, l []byte, _ bool) bool {
-			if !blank(l) {
+		err = eachLine(io.NewSectionReader(waits, start, at-from-start), start, func(off, _ int64, l []byte, _ bool) bool {
+			if _, canceled := v.tx.canceledAt(from + off); !canceled && !blank(l) {
 				found++
 			}
 			return true

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -220,6 +222,41 @@ func purgedOrNot(t *testing.T, s situation, c disktest.Crash) {
 		assert.Empty(t, warnings)
 		if len(letters) != 2 || done(c) {
 			assert.Empty(t, letters)
+		}
+	})
+}
+
+func entryIDOf(line string) string {
+	sum := sha256.Sum256([]byte(line))
+	return hex.EncodeToString(sum[:])
+}
+
+// canceledOrNot finds an entry among what waits, or among the dead letters, and
+// all of those that were said to be canceled there.
+func canceledOrNot(t *testing.T, s situation, c disktest.Crash) {
+	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
+		letters, warnings, err := box.Letters()
+		require.NoError(t, err)
+		assert.Empty(t, warnings)
+		found := map[string]int{}
+		for _, l := range letters {
+			assert.Equal(t, inbox.ReasonCanceled, l.Reason)
+			found[l.Text()]++
+		}
+		v, err := box.View()
+		require.NoError(t, err)
+		defer func() { require.NoError(t, v.Close()) }()
+		require.NoError(t, v.Waits(nil, func(w inbox.Waiting) bool { found[w.Text]++; return true }))
+		scheduled, err := box.Scheduled()
+		require.NoError(t, err)
+		for _, e := range scheduled {
+			found[e.Text]++
+		}
+		for _, text := range s.everything()[1:] {
+			assert.Equal(t, 1, found[text], "%q: %v", text, found)
+		}
+		if done(c) {
+			assert.NotEmpty(t, letters, "it was said to be canceled")
 		}
 	})
 }

@@ -100,6 +100,14 @@ var situations = map[string]situation{
 		prepare: setAsideTwo, args: []string{"dead-letter", "purge", "--all", "--yes"}, then: []string{"dead-letter", "purge", "--all", "--yes"},
 		holds: purgedOrNot, vanishing: []string{"A", "B"},
 	},
+	"cancel": {
+		turns: 1, args: []string{"cancel", entryIDOf("B")}, then: []string{"cancel", "--all"}, holds: canceledOrNot,
+	},
+	"cancel all": {
+		turns: 1, prepare: schedule, args: []string{"cancel", "--all"}, then: []string{"cancel", "--all"}, holds: canceledOrNot,
+		all: append(slices.Clone(abcd), "E"),
+	},
+	"passed over": {turns: 1, prepare: cancelBefore, stdin: crashStop("s0", true, "reply to A"), all: []string{"A", "B", "C"}},
 	"compact": {entries: longEntries, turns: 4, args: []string{"compact"}, then: []string{"compact"}},
 	"compact and trim": {
 		entries: longEntries, turns: 4, prepare: requeueBefore, args: []string{"compact", "--keep", "0"}, then: []string{"compact", "--keep", "0"},
@@ -189,6 +197,11 @@ func writeBatch(t testing.TB, _ situation, dir string) {
 func schedule(t testing.TB, _ situation, dir string) {
 	const scheduled = `{"id":"d","prompt":"D","not_before":"2001-01-01T00:00:00Z"}` + "\n" + `{"id":"e","prompt":"E","not_before":"2999-01-01T00:00:00Z"}` + "\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".scheduled.jsonl"), []byte(scheduled), 0o600))
+}
+
+// cancelBefore takes B back, which stands behind the entry in flight.
+func cancelBefore(t testing.TB, s situation, dir string) {
+	inProcess(t, s.command(dir, []string{"cancel", entryIDOf("B")}), "")
 }
 
 func pauseBefore(t testing.TB, s situation, dir string) {

@@ -18,8 +18,9 @@ const (
 	idsCommand = "__ids"
 
 	// What a verb's arguments may name.
-	entryIDs  = "entries"
-	letterIDs = "letters"
+	entryIDs   = "entries"
+	waitingIDs = "waiting"
+	letterIDs  = "letters"
 
 	// Whoever presses Tab waits, and reads one screen at most.
 	maxIDs  = 200
@@ -100,10 +101,12 @@ func listIDs(kind string, box *inbox.Inbox) ([]idHint, error) {
 	switch kind {
 	case entryIDs:
 		return listEntries(box)
+	case waitingIDs:
+		return listWaiting(box)
 	case letterIDs:
 		return listLetters(box)
 	}
-	return nil, fmt.Errorf("list ids: unknown kind %q: it is %s or %s", kind, entryIDs, letterIDs)
+	return nil, fmt.Errorf("list ids: unknown kind %q: it is %s, %s or %s", kind, entryIDs, waitingIDs, letterIDs)
 }
 
 // listEntries are the entry in flight, those that come next, and those that were
@@ -117,15 +120,44 @@ func listEntries(box *inbox.Inbox) (hints []idHint, err error) {
 	if d := v.InFlight(); d != nil {
 		hints = append(hints, idHint{nameOr(d.ID(), d.EntryID), "in flight: " + d.Text()})
 	}
-	waiting, err := v.Next(maxIDs / 2)
+	queued, err := listQueued(v, maxIDs/2)
+	if err != nil {
+		return nil, err
+	}
+	hints = append(hints, queued...)
+	answered, err := listAnswered(box)
+	return append(hints, answered...), err
+}
+
+func listQueued(v *inbox.View, most int) (hints []idHint, err error) {
+	waiting, err := v.Next(most)
 	if err != nil {
 		return nil, fmt.Errorf("list ids: %w", err)
 	}
 	for _, e := range waiting {
 		hints = append(hints, idHint{nameOr(e.ID, e.EntryID), "queued: " + e.Text})
 	}
-	answered, err := listAnswered(box)
-	return append(hints, answered...), err
+	return hints, nil
+}
+
+// listWaiting are the entries that can be canceled.
+func listWaiting(box *inbox.Inbox) (hints []idHint, err error) {
+	v, err := box.View()
+	if err != nil {
+		return nil, fmt.Errorf("list ids: %w", err)
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	if hints, err = listQueued(v, maxIDs); err != nil {
+		return nil, err
+	}
+	scheduled, err := box.Scheduled()
+	if err != nil {
+		return nil, fmt.Errorf("list ids: %w", err)
+	}
+	for _, s := range scheduled[:min(len(scheduled), maxIDs)] {
+		hints = append(hints, idHint{s.ID, "scheduled: " + s.Text})
+	}
+	return hints, nil
 }
 
 func listAnswered(box *inbox.Inbox) (hints []idHint, err error) {

@@ -21,7 +21,7 @@ type verb struct {
 	name    string
 	args    string   // what follows the flags, for the usage line
 	words   []string // what the first of args may be, for completion
-	ids     string   // what the others of args name: entryIDs, letterIDs, or nothing
+	ids     string   // what the others of args name: entryIDs, waitingIDs, letterIDs, or nothing
 	short   string
 	long    string
 	example string
@@ -34,7 +34,7 @@ type action func(args []string, s streams) error
 // verbs is a function, not a variable: a variable would be set up at every turn.
 func verbs() []verb {
 	list := []verb{
-		sendVerb(), resultsVerb(),
+		sendVerb(), cancelVerb(), resultsVerb(),
 		statusVerb(), peekVerb(), logVerb(), metricsVerb(),
 		pauseVerb(), resumeVerb(), recoverVerb(),
 		deadLetterVerb(), compactVerb(),

@@ -1,0 +1,91 @@
+package inbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ErrNotWaiting says that an entry does not wait any more: it was delivered,
+// settled or canceled, or its line is another one.
+var ErrNotWaiting = errors.New("it does not wait any more")
+
+// Cancel takes an entry back that waits in the queue, or was given back to it:
+// with the next commit it is a dead letter, [ReasonCanceled], and is passed over
+// when its turn comes. Nothing in the queue file changes. An entry in flight, or
+// one that is gone meanwhile, gives [ErrNotWaiting].
+func (t *Tx) Cancel(entryID string, start int64) (Letter, error) {
+	if d := t.redeliver; d != nil && d.EntryID == entryID && d.StartOffset == start {
+		return t.cancelGivenBack(d)
+	}
+	from := t.st.Cursor
+	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
+		if d != nil && !d.Detached {
+			from = max(from, d.EndOffset)
+		}
+	}
+	_, already := t.canceledAt(start)
+	if t.file == nil || start < from || start >= t.size() || already {
+		return Letter{}, ErrNotWaiting
+	}
+	l, err := readLine(t.file, start, t.size(), MaxLine)
+	switch {
+	case err == io.EOF:
+		return Letter{}, ErrNotWaiting
+	case err != nil:
+		return Letter{}, fmt.Errorf("read inbox: %w", err)
+	case l.tooLong:
+		return Letter{}, fmt.Errorf("it is %s: it becomes a dead letter anyway", ReasonTooLong)
+	case !l.terminated:
+		return Letter{}, ErrTorn
+	}
+	e := decodeEntry(l.raw)
+	if e.EntryID != entryID {
+		return Letter{}, ErrNotWaiting
+	}
+	if err := t.noteCanceled(l.start, l.end); err != nil {
+		return Letter{}, err
+	}
+	e.Start, e.End = l.start, l.end
+	return t.canceledLetter(e)
+}
+
+func (t *Tx) cancelGivenBack(d *Delivery) (Letter, error) {
+	dead := deadLetterOf(d, ReasonCanceled, t.box.utcNow())
+	if err := t.deadLetter(dead); err != nil {
+		return Letter{}, err
+	}
+	t.setRedeliver(nil)
+	if !d.Detached {
+		t.moveCursor(d.StartOffset, d.EndOffset)
+	}
+	return Letter{Letter: letterName(dead), DeadLetter: dead}, nil
+}
+
+func (t *Tx) canceledLetter(e Entry) (Letter, error) {
+	dead := DeadLetter{
+		EntryID: e.EntryID, ID: e.ID, Metadata: e.Metadata, RawLine: rawLineOf(e.raw),
+		StartOffset: e.Start, EndOffset: e.End, Reason: ReasonCanceled, DeadLetteredAt: t.box.utcNow(),
+	}
+	return Letter{Letter: letterName(dead), DeadLetter: dead}, t.deadLetter(dead)
+}
+
+// CancelScheduled is [Tx.Cancel] for an entry that waits for its time: its line is
+// taken out of .scheduled.jsonl.
+func (t *Tx) CancelScheduled(entryID string) (Letter, error) {
+	all, err := t.box.Scheduled()
+	if err != nil {
+		return Letter{}, err
+	}
+	for _, s := range all {
+		if s.EntryID != entryID {
+			continue
+		}
+		letter, err := t.canceledLetter(decodeEntry(s.line))
+		if err == nil {
+			t.pending[len(t.pending)-1].Unschedule = entryID
+		}
+		return letter, err
+	}
+	return Letter{}, ErrNotWaiting
+}

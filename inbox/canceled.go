@@ -1,0 +1,198 @@
+package inbox
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+const (
+	// maxCanceled bounds how many spans a journal record carries along, and
+	// canceledSpanBytes how long one gets that is hashed when it is passed.
+	maxCanceled       = 500
+	canceledSpanBytes = 8 << 20
+
+	canceledSumLen = 12
+)
+
+// canceledSpan is a range of the queue file whose entries were canceled, and are
+// passed over when their turn comes.
+type canceledSpan struct {
+	start, end int64
+	entries    int
+	// sum tells whether they still stand there: of one entry the beginning of its
+	// entry_id, by which it is found where an edit has moved it, of more that of
+	// their bytes' hash. It is empty until the commit.
+	sum string
+}
+
+func byStart(s canceledSpan, at int64) int { return cmp.Compare(s.start, at) }
+
+// canceledSpans are the spans in the order of the file.
+func (t *Tx) canceledSpans() []canceledSpan {
+	if t.canceledRead || len(t.st.Canceled) == 0 {
+		return t.canceled
+	}
+	t.canceledRead = true
+	for _, f := range strings.Fields(strings.Trim(string(t.st.Canceled), `"`)) {
+		var s canceledSpan
+		if n, err := fmt.Sscanf(strings.ReplaceAll(f, "-", " "), "%d %d %d %s", &s.start, &s.end, &s.entries, &s.sum); n != 4 || err != nil {
+			t.warn("the journal's note %q of what was canceled makes no sense: it is left out", f)
+			continue
+		}
+		t.canceled = append(t.canceled, s)
+	}
+	return t.canceled
+}
+
+func (t *Tx) setCanceled(all []canceledSpan) { t.canceled, t.canceledRead, t.dirty = all, true, true }
+
+// encodeCanceled completes the spans for the record to be committed.
+func (t *Tx) encodeCanceled() (_ []byte, err error) {
+	if !t.canceledRead {
+		return t.st.Canceled, nil
+	}
+	t.canceled = slices.DeleteFunc(t.canceled, func(s canceledSpan) bool { return s.end <= t.st.Cursor })
+	if len(t.canceled) == 0 {
+		return nil, nil
+	}
+	b := []byte{'"'}
+	for i := range t.canceled {
+		s := &t.canceled[i]
+		if s.sum == "" {
+			if s.sum, err = t.sumCanceled(*s); err != nil {
+				return nil, err
+			}
+		}
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		b = fmt.Appendf(b, "%d-%d-%d-%s", s.start, s.end, s.entries, s.sum)
+	}
+	return append(b, '"'), nil
+}
+
+func (t *Tx) sumCanceled(s canceledSpan) (string, error) {
+	if s.entries > 1 {
+		sum, err := hashRange(t.file, s.start, s.end)
+		return sum[:min(len(sum), canceledSumLen)], err
+	}
+	l, err := readLine(t.file, s.start, t.size(), MaxLine)
+	if err != nil || l.tooLong {
+		return l.id, err
+	}
+	return entryID(l.raw)[:canceledSumLen], nil
+}
+
+// canceledAt reports whether a line was canceled that starts there, and where the
+// entries end that were canceled with it.
+func (t *Tx) canceledAt(start int64) (end int64, is bool) {
+	all := t.canceledSpans()
+	if len(all) == 0 {
+		return 0, false
+	}
+	i, is := slices.BinarySearchFunc(all, start, byStart)
+	if !is {
+		i--
+	}
+	if i < 0 || start >= all[i].end {
+		return 0, false
+	}
+	return all[i].end, true
+}
+
+// passCanceled moves the cursor past the entries that were canceled and start
+// there, and returns where they end: start where none do.
+func (t *Tx) passCanceled(start int64) (end int64, err error) {
+	all := t.canceledSpans()
+	i := slices.IndexFunc(all, func(s canceledSpan) bool { return s.start == start })
+	if i < 0 {
+		return start, nil
+	}
+	s := all[i]
+	same, err := t.stillCanceled(s)
+	if err != nil {
+		return start, err
+	}
+	if !same {
+		if s.entries > 1 {
+			t.warn("the inbox was edited: the %d entries that were canceled in [%d,%d) are others by now, and are delivered", s.entries, s.start, s.end)
+			t.setCanceled(slices.Delete(slices.Clone(all), i, i+1))
+		}
+		return start, nil
+	}
+	last, err := lineStart(t.file, s.end-1)
+	if err != nil {
+		return start, fmt.Errorf("read inbox: %w", err)
+	}
+	t.setCanceled(slices.Delete(slices.Clone(all), i, i+1))
+	t.moveCursor(last, s.end)
+	return s.end, nil
+}
+
+func (t *Tx) stillCanceled(s canceledSpan) (bool, error) {
+	if t.file == nil || s.end > t.size() {
+		return false, nil
+	}
+	sum, err := t.sumCanceled(s)
+	if err == io.EOF {
+		err = nil
+	}
+	return sum == s.sum, err
+}
+
+// passMoved is passCanceled for one entry that an edit has moved from its place.
+func (t *Tx) passMoved(e Entry) (bool, error) {
+	all := t.canceledSpans()
+	for i, s := range all {
+		if s.entries > 1 || !strings.HasPrefix(e.EntryID, s.sum) {
+			continue
+		}
+		if there, err := t.stillCanceled(s); err != nil || there {
+			return false, err
+		}
+		t.setCanceled(slices.Delete(slices.Clone(all), i, i+1))
+		t.moveCursor(e.Start, e.End)
+		return true, nil
+	}
+	return false, nil
+}
+
+// noteCanceled adds a line to the spans: to the one before it, if only blanks lie
+// between.
+func (t *Tx) noteCanceled(start, end int64) error {
+	all := slices.Clone(t.canceledSpans())
+	i, _ := slices.BinarySearchFunc(all, start, byStart)
+	if i > 0 {
+		before := &all[i-1]
+		follows, err := t.onlyBlanks(before.end, start)
+		if err != nil {
+			return err
+		}
+		if follows && end-before.start <= canceledSpanBytes {
+			before.end, before.entries, before.sum = end, before.entries+1, ""
+			t.setCanceled(all)
+			return nil
+		}
+	}
+	if len(all) >= maxCanceled {
+		return fmt.Errorf("entries at %d places of the inbox are canceled and still to be passed, which is the most: cancel more once the session is past some of them", len(all))
+	}
+	t.setCanceled(slices.Insert(all, i, canceledSpan{start: start, end: end, entries: 1}))
+	return nil
+}
+
+func (t *Tx) onlyBlanks(from, to int64) (bool, error) {
+	const most = 256
+	if from > to || to-from > most {
+		return false, nil
+	}
+	b := make([]byte, to-from)
+	if _, err := t.file.ReadAt(b, from); err != nil && err != io.EOF {
+		return false, fmt.Errorf("read inbox: %w", err)
+	}
+	return len(bytes.TrimSpace(b)) == 0, nil
+}
