@@ -108,7 +108,7 @@ var situations = map[string]situation{
 		all: append(slices.Clone(abcd), "E"),
 	},
 	"passed over": {turns: 1, prepare: cancelBefore, stdin: crashStop("s0", true, "reply to A"), all: []string{"A", "B", "C"}},
-	"compact": {entries: longEntries, turns: 4, args: []string{"compact"}, then: []string{"compact"}},
+	"compact":     {entries: longEntries, turns: 4, args: []string{"compact"}, then: []string{"compact"}},
 	"compact and trim": {
 		entries: longEntries, turns: 4, prepare: requeueBefore, args: []string{"compact", "--keep", "0"}, then: []string{"compact", "--keep", "0"},
 		all: []string{longA, longB, longC, longE, longD}, vanishing: []string{longA, longB, longC},
