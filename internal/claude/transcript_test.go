@@ -62,7 +62,7 @@ func TestNextTurn(t *testing.T) {
 		"an answer that quotes the text":    {[]string{feedback(0.1, lint), answerLine(1, text)}, claude.WithoutText},
 		"an error in the model's place":     {[]string{feedback(0.1, text), lineAt(1, `"type":"assistant","isApiErrorMessage":true,"message":{"model":"<synthetic>"}`)}, claude.Unknown},
 		"in another format":                 {[]string{foreign}, claude.Unknown},
-		"an answer that is being written":   {[]string{feedback(0.1, text), strings.TrimSuffix(answerLine(1, "did it"), "}")}, claude.Unknown},
+		"an answer that is being written":   {[]string{feedback(0.1, text), strings.TrimSuffix(answerLine(1, "did it"), "}]}}")}, claude.Unknown},
 		"the client's own lines in between": {[]string{feedback(0.1, text), `{"type":"last-prompt","sessionId":"s"}`, answerLine(1, "did it")}, claude.WithText},
 	} {
 		t.Run(name, func(t *testing.T) {
