@@ -88,8 +88,10 @@ func (t *Tx) adoptInFlight() error {
 			t.warn("%s names an entry [%d,%d) that the inbox does not have: it is kept apart from the file", path, d.StartOffset, d.EndOffset)
 			d.Detached = true
 		}
+		// What went out is known of that delivery, whatever was edited around it.
+		was := t.inFlight
+		t.st.Handed = t.st.Handed && was != nil && was.EntryID == d.EntryID && bytes.Equal(was.Evidence, d.Evidence)
 		t.setInFlight(d)
-		t.st.Handed = false // what is known of another delivery
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func handOver(t testing.TB, box *inbox.Inbox) {
 	in(t, box, func(tx *inbox.Tx) {
 		e, err := tx.Next(inbox.Mark{})
 		require.NoError(t, err)
-		_, err = tx.Deliver(e, inbox.Recipient{SessionID: "s"})
+		_, err = tx.Deliver(e, inbox.Recipient{SessionID: "s", Evidence: []byte(`{"n":1}`)})
 		require.NoError(t, err)
 		assert.False(t, tx.IsHandedOver())
 		require.NoError(t, tx.Commit())
@@ -68,13 +68,21 @@ func TestHandedOver(t *testing.T) {
 	assert.False(t, isHandedOver(t, box), "it was another delivery")
 }
 
-// What somebody else puts into .in-flight was not handed over by us.
-func TestHandedOverIsOfOurDelivery(t *testing.T) {
-	box := newBox(t, "one\ntwo\n")
-	handOver(t, box)
-	inFlight := beside(box, ".in-flight")
-	write(t, inFlight, strings.Replace(read(t, inFlight), `"attempt":1`, `"attempt":2`, 1))
-	assert.False(t, isHandedOver(t, box))
+// The note is about that delivery, whatever was edited around it, and about no other
+// that somebody puts into .in-flight.
+func TestHandedOverIsOfThatDelivery(t *testing.T) {
+	for edit, want := range map[[2]string]bool{
+		{`"attempt":1`, `"attempt":2`}:           true,
+		{`"evidence":{"n":1}`, `"evidence":{}`}:  false,
+		{`"entry_id":"`, `"entry_id":"another-`}: false,
+	} {
+		box := newBox(t, "one\ntwo\n")
+		handOver(t, box)
+		inFlight := beside(box, ".in-flight")
+		require.Contains(t, read(t, inFlight), edit[0])
+		write(t, inFlight, strings.Replace(read(t, inFlight), edit[0], edit[1], 1))
+		assert.Equal(t, want, isHandedOver(t, box), edit[1])
+	}
 }
 
 // A note is no sign that the documented files follow: where they did not, they are

@@ -31,7 +31,7 @@ claude "Read CLAUDE.md"`,
 		Verbs: items,
 		Flags: flags,
 		Status: `0 decided (an error approves the stop, with a sentence on stderr),
-1 wrong usage, 128+n ended by signal n while waiting; 2 only with --rewake, where
+1 wrong usage or no input that could be read, 128+n ended by signal n while waiting; 2 only with --rewake, where
 stderr is then the text of an entry, and wakes the session.`,
 		Environment: inboxEnvironment(flags),
 		FilesIntro:  "All beside the inbox, readable by you alone. Each inbox needs a directory of its own.",

@@ -45,8 +45,10 @@ type hookFlags struct {
 	runs        runFlags
 	// launched says that a launcher wired this hook for its own session.
 	launched bool
-	help     bool
-	version  bool
+	// noInput says that whoever starts the hook tells it nothing.
+	noInput bool
+	help    bool
+	version bool
 }
 
 func (h *hookFlags) set() *pflag.FlagSet {
@@ -65,6 +67,7 @@ func (h *hookFlags) set() *pflag.FlagSet {
 	h.runs.add(f)
 	h.runs.addStateDir(f)
 	f.IntVar(&h.runs.minSeconds, "min-iteration-seconds", 0, "hold a run whose session's last ten iterations took no longer on average (0: no limit)")
+	f.BoolVar(&h.noInput, "no-input", false, "for a harness that gives its hooks no input: stdin is not read, and .responded says that the entry in flight is answered")
 	f.BoolVar(&h.launched, "launched", false, "serve the session of heartbeat-launch, as which other hooks on its inbox stand back")
 	f.Lookup("launched").Hidden = true
 	f.BoolVarP(&h.help, "help", "h", false, "show this help")
@@ -79,7 +82,7 @@ type hook struct {
 	hookFlags
 	streams
 	box   *inbox.Inbox
-	input *claude.Input // nil when no client started us
+	input *claude.Input // nil with --no-input
 	began int64         // host.SinceBoot at the start
 	// parent is who started us; another one later means that it died.
 	parent int
@@ -133,6 +136,8 @@ func (h *hookFlags) check(f *pflag.FlagSet, rest []string) error {
 		return err
 	}
 	switch {
+	case h.noInput && (h.rewake || h.launched):
+		return errors.New("--no-input is for a harness that is no client: without the client's input there is no session to serve or to wake")
 	case len(rest) > 0:
 		return fmt.Errorf("unexpected argument %q", rest[0])
 	case h.inbox == "":
@@ -157,11 +162,12 @@ func (h *hookFlags) checkRewake(f *pflag.FlagSet) error {
 }
 
 func (h *hook) run() int {
-	in, err := readInput(h.in)
-	if err != nil && !errors.Is(err, errNoStdin) {
-		return h.failed(err)
+	var err error
+	if !h.noInput {
+		if h.input, err = h.readInput(); err != nil {
+			return h.untold(err)
+		}
 	}
-	h.input = in
 	if h.box, err = openInbox(h.inbox, hookLockWait); err != nil {
 		return h.failed(err)
 	}
@@ -177,9 +183,6 @@ func (h *hook) run() int {
 func (h *hook) dispatch() int {
 	in := h.input
 	if in == nil {
-		if h.rewake {
-			return h.refuse(errNoSession)
-		}
 		return h.stop()
 	}
 	if in.AgentID != "" {

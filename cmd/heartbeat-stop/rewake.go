@@ -37,7 +37,6 @@ var firstRetry = time.Second
 
 var (
 	errNotWakeable = errors.New("--rewake needs an interactive session: this one ends with its turn (under -p, or driven by a program): wire it without --rewake")
-	errNoSession   = errors.New("--rewake needs a session: there is no hook input on stdin")
 	errNoClient    = errors.New("--rewake needs to know whose session it is: CLAUDE_PID is not set, and the process that started this one is gone")
 )
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,37 +14,79 @@ import (
 )
 
 const (
-	stdinSilence = time.Second // an open stdin that says nothing
-	maxInput     = 256 << 20
+	maxInput = 64 << 20
+
+	// stdinPatience is how long a hook that no client started is given nothing,
+	// until it gives up. A client may write late, or pause, for as long as its
+	// machine is busy: then the hook only looks whether it is still there.
+	stdinPatience = 5 * time.Second
 )
 
-var errNoStdin = errors.New("no hook input")
+var (
+	errTerminal = errors.New("stdin is a terminal")
+	errEmpty    = errors.New("stdin is empty")
+	errSilent   = fmt.Errorf("nothing more came on stdin for %v", stdinPatience)
+)
 
-// readInput reads the hook's input. A stdin that is closed, empty, silent or a
-// terminal gives errNoStdin: the hook was not started by a client.
-func readInput(stdin *os.File) (*claude.Input, error) {
-	fd := int(stdin.Fd())
+// readInput reads the hook's input from stdin.
+func (h *hook) readInput() (*claude.Input, error) {
+	fd := int(h.in.Fd())
 	if _, err := unix.IoctlGetTermios(fd, termiosRequest); err == nil {
-		return nil, errNoStdin
+		return nil, errTerminal
 	}
-	b, err := readUntilSilent(fd)
+	b, err := readObject(fd, h.awaitInput)
 	if err != nil {
-		return nil, fmt.Errorf("read hook input: %w", err)
+		return nil, fmt.Errorf("read the hook's input: %w", err)
 	}
-	if len(bytes.TrimSpace(b)) == 0 {
-		return nil, errNoStdin
+	if len(b) == 0 {
+		return nil, errEmpty
 	}
 	return claude.ParseInput(b)
 }
 
-// readUntilSilent reads up to the end of stdin, of one whole object (a client may
-// leave stdin open behind it), or of its own patience.
-func readUntilSilent(fd int) ([]byte, error) {
-	b := make([]byte, 0, 4<<10)
-	for len(b) < maxInput {
-		ready, err := awaitInput(fd, stdinSilence)
-		if err != nil || !ready {
-			return b, err
+// untold ends a hook that was not told whose event this is. It knows of no turn
+// that it could end, so it asks nobody for the session's end either.
+func (h *hook) untold(err error) int {
+	h.complain(fmt.Errorf("%w: the stop is approved and nothing was changed", err))
+	if !h.ofClient() {
+		fmt.Fprintln(h.err, `This is a Stop hook: Claude Code starts it after each turn, and tells it on stdin whose turn that was.
+  heartbeat-stop install    wires it
+  heartbeat-stop status     shows an inbox
+  heartbeat-stop --help     has the rest, and --no-input for a harness that gives its hooks no input`)
+	}
+	return exitError
+}
+
+// ofClient reports whether a client started this hook.
+func (h *hook) ofClient() bool { return h.launched || claude.IsAround() }
+
+// awaitInput returns when there is something to read, or why there will be
+// nothing. It polls instead of reading in a goroutine, which would cost a thread at
+// each turn.
+func (h *hook) awaitInput(fd int) error {
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(stdinPatience.Milliseconds()))
+		switch {
+		case err == unix.EINTR:
+		case err != nil || n > 0:
+			return err
+		case !h.ofClient():
+			return errSilent
+		case os.Getppid() != h.parent:
+			return errSessionGone
+		}
+	}
+}
+
+// readObject reads up to the end of one whole object, behind which a client may
+// leave stdin open, or to the end of stdin. White space before it is not kept, but
+// counts.
+func readObject(fd int, await func(fd int) error) ([]byte, error) {
+	b, blank := make([]byte, 0, 4<<10), 0
+	var o objectEnd
+	for blank+len(b) < maxInput {
+		if err := await(fd); err != nil {
+			return nil, err
 		}
 		b = slices.Grow(b, max(4<<10, len(b)/2))
 		n, err := unix.Read(fd, b[len(b):cap(b)])
@@ -58,23 +99,45 @@ func readUntilSilent(fd int) ([]byte, error) {
 			return nil, err
 		}
 		b = b[:len(b)+n]
-		if bytes.HasSuffix(bytes.TrimRight(b, " \r\n"), []byte("}")) && json.Valid(b) {
+		if o.at == 0 {
+			rest := bytes.TrimLeft(b, " \t\r\n")
+			blank += len(b) - len(rest)
+			b = b[:copy(b, rest)]
+		}
+		if o.reached(b) {
 			return b, nil
 		}
 	}
 	return nil, fmt.Errorf("it is longer than %d bytes", maxInput)
 }
 
-// awaitInput polls instead of reading in a goroutine, which would cost a thread
-// at each turn.
-func awaitInput(fd int, wait time.Duration) (bool, error) {
-	deadline := time.Now().Add(wait)
-	for {
-		rest := max(0, time.Until(deadline))
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(rest.Milliseconds()))
-		if err == unix.EINTR {
-			continue
+// objectEnd finds the end of a JSON object that comes in pieces, looking at each
+// byte once. What is wrong with it, it leaves to a parser.
+type objectEnd struct {
+	at                int // everything before was looked at
+	depth             int
+	inString, escaped bool
+}
+
+// reached reports whether b, which has grown since, holds a whole object, or is
+// none.
+func (o *objectEnd) reached(b []byte) bool {
+	for ; o.at < len(b); o.at++ {
+		switch c := b[o.at]; {
+		case o.escaped:
+			o.escaped = false
+		case o.inString:
+			o.escaped, o.inString = c == '\\', c != '"'
+		case c == '"':
+			o.inString = true
+		case c == '{' || c == '[':
+			o.depth++
+		case c == '}' || c == ']':
+			o.depth--
 		}
-		return n > 0, err
+		if o.depth <= 0 && (o.at > 0 || b[0] != '{') {
+			return true
+		}
 	}
+	return false
 }

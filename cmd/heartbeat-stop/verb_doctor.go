@@ -142,6 +142,9 @@ func parseHook(args []string, inbox string) (doctor.Hook, error) {
 	if h.help || h.version {
 		return doctor.Hook{}, errors.New("with --help or --version it only prints")
 	}
+	if h.noInput {
+		return doctor.Hook{}, errors.New("with --no-input it takes every stop for an answer, without the client's word")
+	}
 	if !flags.Changed("inbox") {
 		h.inbox = inbox
 	}

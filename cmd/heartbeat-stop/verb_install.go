@@ -68,7 +68,7 @@ heartbeat-stop install --inbox work/inbox.jsonl --rewake`,
 			o := &installFlags{}
 			f := newFlags("install")
 			hook := o.hook.set()
-			for _, name := range []string{"help", "version"} {
+			for _, name := range []string{"help", "version", "no-input"} {
 				hook.Lookup(name).Hidden = true
 			}
 			hook.VisitAll(func(flag *pflag.Flag) {

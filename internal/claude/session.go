@@ -15,6 +15,16 @@ func PID() int {
 	return pid
 }
 
+// IsAround reports whether a client started this process, or one that started it.
+func IsAround() bool {
+	for _, name := range []string{"CLAUDECODE", "CLAUDE_PID", "CLAUDE_CODE_SESSION_ID"} {
+		if os.Getenv(name) != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // CanBeWoken reports whether the session around a hook goes on when its turn
 // ends. Under -p, and where a program drives the client, it does not: the client
 // would wait for a hook in the background, and end.
