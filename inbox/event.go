@@ -10,13 +10,14 @@ type EventKind string
 // The events that .events.jsonl holds. What every entry goes through is not
 // among them: its result or dead letter tells of that.
 const (
-	EventScheduled   EventKind = "scheduled"       // staged until its time
-	EventRedelivered EventKind = "redelivered"     // given back to the queue
-	EventDropped     EventKind = "dropped"         // forgotten under the policy drop
-	EventRequeued    EventKind = "requeued"        // a dead letter went back into the inbox
-	EventPurged      EventKind = "purged"          // a dead letter was thrown away
-	EventFailed      EventKind = "failed"          // a turn ended in an error
-	EventStarted     EventKind = "session started" // or resumed
+	EventScheduled   EventKind = "scheduled"          // staged until its time
+	EventRedelivered EventKind = "redelivered"        // given back to the queue
+	EventDropped     EventKind = "dropped"            // forgotten under the policy drop
+	EventElsewhere   EventKind = "resolved elsewhere" // settled, since it was done by other means
+	EventRequeued    EventKind = "requeued"           // a dead letter went back into the inbox
+	EventPurged      EventKind = "purged"             // a dead letter was thrown away
+	EventFailed      EventKind = "failed"             // a turn ended in an error
+	EventStarted     EventKind = "session started"    // or resumed
 	EventEnded       EventKind = "session ended"
 	EventAsked       EventKind = "session asks" // for a person
 	EventPaused      EventKind = "paused"

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/run"
@@ -39,10 +41,47 @@ func (b *Bridge) Answer(ctx context.Context, effect string, a Answer) error {
 		return fmt.Errorf("answer %s of run %s: %w", effect, b.Run.ID(), ErrNoBreakpoint)
 	}
 	value, err := json.Marshal(a)
+	if err == nil {
+		err = checkAnswer(task, answer{Effect: effect, Value: value})
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("answer %s of run %s: %w", effect, b.Run.ID(), err)
 	}
 	return b.CLI.PostOK(ctx, b.Run.Dir(), effect, value, babysitter.Attachments{})
+}
+
+// ErrAnswer says that an answer to a breakpoint is none that a process could read.
+var ErrAnswer = errors.New("it is no answer to the question")
+
+// checkAnswer holds the answer to a breakpoint to its form, and its option to those
+// that there are. Babysitter takes anything, and what is no such object for a
+// refusal.
+func checkAnswer(t run.Task, a answer) error {
+	if a.Failure != nil {
+		return fmt.Errorf(`%w: a refusal is {"approved": false}, and no error`, ErrAnswer)
+	}
+	var said struct {
+		Approved                                *bool
+		Response, Option, Feedback, RespondedBy *string
+	}
+	if err := json.Unmarshal(a.Value, &said); err != nil || said.Approved == nil {
+		return fmt.Errorf(`%w: that is an object such as {"approved": true, "response": "a text"}`, ErrAnswer)
+	}
+	if said.Option == nil || t.Breakpoint == nil {
+		return nil
+	}
+	options := t.Breakpoint.Choices()
+	if !slices.Contains(options, *said.Option) {
+		return fmt.Errorf("%w: there is no option %q: %s", ErrAnswer, *said.Option, choiceWords(options))
+	}
+	return nil
+}
+
+func choiceWords(options []string) string {
+	if len(options) == 0 {
+		return "the question has none"
+	}
+	return "there are " + strings.Join(options, ", ")
 }
 
 // Questions are the breakpoints that wait for an answer.

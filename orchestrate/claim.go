@@ -1,11 +1,9 @@
 package orchestrate
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -23,16 +21,11 @@ const claimName = ".heartbeat-inbox"
 // claim makes the run this inbox's, unless it is another one's that goes on with it.
 func (b *Bridge) claim() error {
 	path := filepath.Join(b.Run.Dir(), claimName)
-	f, err := disk.OpenRead(path)
+	text, err := disk.ReadState(path, 64<<10)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return b.writeClaim(path)
 	case err != nil:
-		return fmt.Errorf("claim run %s: %w", b.Run.ID(), err)
-	}
-	defer func() { _ = f.Close() }() // only read
-	text, err := f.ReadAll()
-	if err != nil {
 		return fmt.Errorf("claim run %s: %w", b.Run.ID(), err)
 	}
 	other := strings.TrimSpace(string(text))
@@ -55,7 +48,6 @@ func (b *Bridge) writeClaim(path string) error {
 // goesOnIn reports whether another inbox has a ledger of this run, and is not done
 // with it.
 func (b *Bridge) goesOnIn(other string) bool {
-	text, err := os.ReadFile(filepath.Join(filepath.Dir(other), filepath.Base(ledgerPath(b.Box, b.Run))))
-	var l ledger
-	return err == nil && json.Unmarshal(text, &l) == nil && l.Dir == b.Run.Dir() && !l.Done
+	l, err := readLedger(filepath.Join(filepath.Dir(other), filepath.Base(ledgerPath(b.Box, b.Run))))
+	return err == nil && l.Dir == b.Run.Dir() && !l.Done
 }

@@ -113,7 +113,11 @@ func (r *runRig) obey(text string) string {
 		}
 	}
 	if m := handover.FindStringSubmatch(text); m != nil && (r.mute == nil || !r.mute(text)) && !strings.Contains(text, "last message of this turn is the result") {
-		require.NoError(r.t, os.WriteFile(m[2], []byte(`{"ok":true}`), 0o600))
+		result := `{"ok":true}`
+		if strings.Contains(text, `{"approved": true`) {
+			result = `{"approved":true}`
+		}
+		require.NoError(r.t, os.WriteFile(m[2], []byte(result), 0o600))
 		out, err := exec.Command("sh", "-c", m[1]).CombinedOutput()
 		require.NoError(r.t, err, "%s", out)
 	}
@@ -206,7 +210,7 @@ func TestRunBreakpoints(t *testing.T) {
 			out, err = r.stop("status", "--inbox", r.inbox)
 			require.NoError(t, err, out)
 			assert.Contains(t, out, `the run r1 waits for a person to answer "Ship it?": heartbeat-stop breakpoint approve (or reject) `+effect)
-			out, err = r.stop("breakpoint", answer, effect, "--inbox", r.inbox, "--response", "gladly")
+			out, err = r.stop("breakpoint", answer, effect, "--inbox", r.inbox, "--babysitter", r.babysitter, "--response", "gladly")
 			require.NoError(t, err, out)
 			r.drive()
 			assert.Equal(t, "completed", r.state())
@@ -284,7 +288,7 @@ func TestRunUnresolved(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) {
   try { await ctx.task(odd, {q:'x'}); } catch (e) { if (/Pending|Requested/.test(e.name)) throw e; return {name: e.name, next: await ctx.task(odd, {q:'y'})}; } }`)
 	r.mute = func(text string) bool { return strings.Contains(text, "odd x") }
-	r.drive()
+	r.drive("--on-unresolved", "post-error")
 	assert.Equal(t, "completed", r.state())
 	assert.Equal(t, `{"name":"UnresolvedEffect","next":{"ok":true}}`, r.output())
 	assert.Contains(t, r.texts[2], "This is asked again (attempt 2)")
@@ -322,7 +326,7 @@ func TestRunResultChecked(t *testing.T) {
 	require.NoError(t, err, out)
 	out, err = r.stop("result", "--inbox", r.inbox, report.Queued[0], "--value-file", "v.json")
 	require.Error(t, err)
-	assert.Contains(t, out, "resolved_ok")
+	assert.Contains(t, out, "one was handed over already")
 	r.mute = func(string) bool { return true }
 	r.drive()
 	assert.Equal(t, `{"n":5}`, r.output())

@@ -20,6 +20,12 @@ const (
 // see makes sure that something is done about an effect. m is its entry where that
 // is to be appended; posted says that it has its result.
 func (s *step) see(ctx context.Context, w want) (m *inbox.Message, posted bool, err error) {
+	if s.handedOver[w.Effect] {
+		taken, posted, err := s.postAnswer(ctx, w)
+		if taken || err != nil {
+			return nil, posted, err
+		}
+	}
 	switch {
 	case w.Kind == kindSleep:
 		posted, err = s.sleep(ctx, w)
@@ -27,21 +33,21 @@ func (s *step) see(ctx context.Context, w want) (m *inbox.Message, posted bool, 
 	case slices.Contains(s.Execute, w.Kind):
 		posted, err = s.execute(ctx, w)
 		return nil, posted, err
+	case slices.Contains(s.others, w.Kind):
+		s.report.Waits++ // for who carries them out
+		return nil, false, nil
 	case w.Kind == kindBreakpoint && s.Breakpoints != Ask:
 		posted, err = s.question(ctx, w)
 		return nil, posted, err
 	}
 	a := s.entryOf(w.Effect)
-	if a.Over != "" {
-		s.held(w.Effect, a)
-		return nil, false, nil
-	}
 	f, err := s.fateIn(a.Entry, s.where)
 	switch {
 	case err != nil:
 		return nil, false, err
 	case f.waits():
 		s.report.Waits++
+		a.Over = ""
 		s.ledger.Effects[w.Effect] = a
 		return nil, false, nil
 	case f.where == inbox.FoundAnswered:
@@ -112,7 +118,11 @@ func (s *step) answered(ctx context.Context, w want, reply string) (posted bool,
 		return false, err
 	}
 	if !s.wording(w.Effect, task).MessageCounts() {
-		return s.giveUp(ctx, w, s.ledger.Effects[w.Effect], "its entry was answered, and no result was handed over")
+		return s.giveUp(ctx, w, s.entryOf(w.Effect), "its entry was answered, and no result was handed over")
+	}
+	if !s.mayPost() {
+		s.report.Unposted++
+		return false, nil
 	}
 	return s.post(ctx, w.Effect, value)
 }
@@ -135,8 +145,10 @@ func (s *step) posted(effect string, err error) (bool, error) {
 
 // giveUp tells the process that nothing comes, or leaves it to a person.
 func (s *step) giveUp(ctx context.Context, w want, a asked, why string) (posted bool, err error) {
-	if s.OnUnresolved == Leave {
-		a.Over, a.Since = why, s.now()
+	if s.OnUnresolved != PostError {
+		if a.Over != why {
+			a.Over, a.Since = why, s.now()
+		}
 		s.ledger.Effects[w.Effect] = a
 		s.held(w.Effect, a)
 		return false, nil

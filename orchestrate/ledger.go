@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"heartbeat/inbox"
@@ -21,6 +23,9 @@ type ledger struct {
 	Run     string  `json:"run_id"`
 	Dir     string  `json:"run_dir"`
 	Options Options `json:"options"`
+	// Lock is the identity of the lock's file beside it, which nobody can know
+	// beforehand: a ledger that came with a repository or a copy has another one.
+	Lock string `json:"lock,omitempty"`
 	// Head is the journal's last event as the process was run last, and Wants what it
 	// then waited for. Nothing else can be wanted before the journal grows.
 	Head     int              `json:"head_seq"`
@@ -50,42 +55,49 @@ type asked struct {
 	Entry string    `json:"entry,omitempty"` // the id of its entry
 	Nth   int       `json:"nth,omitempty"`   // which one that is
 	Seq   int       `json:"seq,omitempty"`   // the event that it is about, of a failure
-	Over  string    `json:"over,omitempty"`  // why no more is made of it
+	Over  string    `json:"over,omitempty"`  // why the last step made no more of it
 	Since time.Time `json:"since,omitzero"`
 }
+
+const (
+	ledgerPrefix, ledgerSuffix = ".run-", ".json"
+
+	// maxLedger is more than any ledger has: a hundred bytes for each effect.
+	maxLedger = 64 << 20
+)
 
 // ledgerPath is where the ledger of a run is kept. A run's id is the name of a
 // file, or babysitter could not have made it.
 func ledgerPath(box *inbox.Inbox, r *run.Run) string {
-	return filepath.Join(box.Dir(), ".run-"+filepath.Base(r.ID())+".json")
+	return filepath.Join(box.Dir(), ledgerPrefix+filepath.Base(r.ID())+ledgerSuffix)
 }
 
 // cachePath is where what the journal came to is kept.
 func cachePath(box *inbox.Inbox, r *run.Run) string { return ledgerPath(box, r) + ".state" }
 
-// open reads the ledger. One that is not there, not ours, or of another run by the
-// same id is begun anew: nothing depends on it but work that is done twice.
-func (b *Bridge) open() (*ledger, error) {
-	path := ledgerPath(b.Box, b.Run)
-	f, err := disk.OpenRead(path)
-	fresh := &ledger{Run: b.Run.ID(), Dir: b.Run.Dir(), Effects: map[string]asked{}}
-	if errors.Is(err, fs.ErrNotExist) {
-		return fresh, nil
-	}
+func lockPath(ledger string) string { return ledger + ".lock" }
+
+// readLedger reads a ledger that was made here. The error matches [fs.ErrNotExist]
+// where there is none, and [errStrange] where it is one of elsewhere, or none at all.
+func readLedger(path string) (*ledger, error) {
+	text, err := disk.ReadState(path, maxLedger)
 	if err != nil {
-		return nil, fmt.Errorf("read the ledger of run %s: %w", b.Run.ID(), err)
-	}
-	defer func() { _ = f.Close() }() // only read
-	text, err := f.ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("read the ledger of run %s: %w", b.Run.ID(), err)
+		return nil, err
 	}
 	l := &ledger{kept: text}
-	if json.Unmarshal(text, l) == nil && l.Dir != "" && l.Dir != b.Run.Dir() && !l.Done && isThere(filepath.Join(l.Dir, "run.json")) {
-		return nil, fmt.Errorf("run %s: this inbox drives another run of that id, %s: use another inbox for one of them", b.Run.ID(), l.Dir)
+	if json.Unmarshal(text, l) != nil || l.Dir == "" || l.Lock == "" {
+		return nil, errStrange
 	}
-	if json.Unmarshal(text, l) != nil || l.Run != b.Run.ID() || l.Dir != b.Run.Dir() {
-		return fresh, nil
+	f, err := disk.OpenRead(lockPath(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errStrange
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	if f.Identity() != l.Lock {
+		return nil, errStrange
 	}
 	if l.Effects == nil {
 		l.Effects = map[string]asked{}
@@ -93,7 +105,30 @@ func (b *Bridge) open() (*ledger, error) {
 	return l, nil
 }
 
-func (b *Bridge) save(l *ledger) error {
+// errStrange says that a ledger is not one that was made where it stands.
+var errStrange = errors.New("it was not made here")
+
+// open reads the ledger. One that is not there, not made here, or of another run by
+// the same id is begun anew: nothing depends on it but work that is done twice.
+func (b *Bridge) open() (*ledger, error) {
+	fresh := &ledger{Run: b.Run.ID(), Dir: b.Run.Dir(), Effects: map[string]asked{}}
+	l, err := readLedger(ledgerPath(b.Box, b.Run))
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errStrange), errors.Is(err, disk.ErrTooLarge):
+		return fresh, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the ledger of run %s: %w", b.Run.ID(), err)
+	case l.Dir != b.Run.Dir() && !l.Done && isThere(filepath.Join(l.Dir, "run.json")):
+		return nil, fmt.Errorf("run %s: this inbox drives another run of that id, %s: use another inbox for one of them", b.Run.ID(), l.Dir)
+	case l.Run != b.Run.ID() || l.Dir != b.Run.Dir():
+		return fresh, nil
+	}
+	return l, nil
+}
+
+// save publishes the ledger of a step that holds the lock.
+func (b *Bridge) save(l *ledger, lock *disk.Lock) error {
+	l.Lock = lock.Identity()
 	text, err := json.Marshal(l)
 	if text = append(text, '\n'); err == nil && !bytes.Equal(text, l.kept) {
 		err = disk.Publish(ledgerPath(b.Box, b.Run), text, true)
@@ -108,10 +143,34 @@ func (b *Bridge) save(l *ledger) error {
 // may be running.
 const stepWait = 2 * time.Minute
 
-func (b *Bridge) lock(ctx context.Context) (*disk.Lock, error) {
-	lock, err := disk.AcquireLock(ctx, ledgerPath(b.Box, b.Run)+".lock", stepWait)
+func (b *Bridge) lock(ctx context.Context, wait time.Duration) (*disk.Lock, error) {
+	lock, err := disk.AcquireLock(ctx, lockPath(ledgerPath(b.Box, b.Run)), wait)
 	if err != nil {
 		return nil, fmt.Errorf("take a step of run %s: %w", b.Run.ID(), err)
 	}
 	return lock, nil
+}
+
+// Driver is a run that was driven by way of an inbox.
+type Driver struct {
+	Dir string
+	Options
+}
+
+// Driven are the runs that were driven by way of an inbox, and strange the names of
+// the ledgers beside it that were not made there, which nothing is taken from.
+func Driven(box *inbox.Inbox) (all []Driver, strange []string, err error) {
+	names, err := os.ReadDir(box.Dir())
+	for _, n := range names {
+		if !strings.HasPrefix(n.Name(), ledgerPrefix) || !strings.HasSuffix(n.Name(), ledgerSuffix) {
+			continue
+		}
+		l, err := readLedger(filepath.Join(box.Dir(), n.Name()))
+		if err != nil {
+			strange = append(strange, n.Name())
+			continue
+		}
+		all = append(all, Driver{l.Dir, l.Options})
+	}
+	return all, strange, err
 }

@@ -1,38 +1,79 @@
 package orchestrate
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 
 	"heartbeat/inbox"
 	"heartbeat/orchestrate/run"
 )
 
-// Missing says why the answer to an entry does not settle it: it is an effect's
-// that has no result, and the answer is none. It is "" where the entry is settled,
-// also where the run cannot be read, which the next step tells.
-func Missing(box *inbox.Inbox, d *inbox.Delivery, reply string) string {
-	dir, effect, ok := Of(d)
-	if !ok || effect == "" {
-		return ""
+// effectAt is the effect that an entry is for.
+type effectAt struct {
+	Bridge
+	id     string
+	status run.EffectStatus
+}
+
+// effectOf looks at the effect that an entry is for; ok is false where it is none's,
+// or the run cannot be read, which the next step tells.
+func effectOf(box *inbox.Inbox, meta map[string]json.RawMessage) (at effectAt, ok bool) {
+	dir, effect := text(meta[metaDir]), text(meta[metaEffect])
+	if dir == "" || effect == "" {
+		return at, false
 	}
 	r, err := run.Open(dir)
 	if err != nil {
-		return ""
+		return at, false
 	}
 	st, err := r.State(cachePath(box, r))
 	if err != nil {
+		return at, false
+	}
+	status, err := st.Effect(effect)
+	return effectAt{Bridge{Box: box, Run: r}, effect, status}, err == nil
+}
+
+// handedOver reports whether a result waits to be posted.
+func (e *effectAt) handedOver() bool {
+	lock, err := e.identity()
+	return err == nil && e.answerOf(e.id, lock) != nil
+}
+
+// Settled says what an effect's entry that waits is no longer needed for, "" where it
+// is, or is no effect's.
+func Settled(box *inbox.Inbox, meta map[string]json.RawMessage) string {
+	e, ok := effectOf(box, meta)
+	switch {
+	case !ok:
+		return ""
+	case e.status == run.ResolvedOK || e.status == run.ResolvedError:
+		return fmt.Sprintf("effect %s of run %s has its result (%s)", e.id, e.Run.ID(), e.status)
+	case e.handedOver():
+		return fmt.Sprintf("the result of effect %s of run %s was handed over", e.id, e.Run.ID())
+	}
+	return ""
+}
+
+// Take takes in the answer to an entry. Where that is the result of an effect, it is
+// handed over. missing says why the answer does not settle the entry: it is an
+// effect's that has no result, and the answer is none; it is "" where it does.
+func Take(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing string) {
+	e, ok := effectOf(box, d.Metadata())
+	if !ok || e.status != run.Requested || e.handedOver() {
 		return ""
 	}
-	if status, err := st.Effect(effect); err != nil || status != run.Requested {
-		return ""
-	}
-	task, err := r.Task(effect)
+	task, err := e.Run.Task(e.id)
 	if err != nil {
 		return ""
 	}
-	b := Bridge{Box: box, Run: r}
-	switch counts := b.wording(effect, task).MessageCounts(); {
+	switch counts := e.wording(e.id, task).MessageCounts(); {
 	case counts && strings.TrimSpace(reply) != "":
+		value, err := json.Marshal(strings.ToValidUTF8(reply, "\uFFFD"))
+		if err == nil {
+			_ = e.handOver(answer{Effect: e.id, Value: value}, false) // the entry's result has it, too
+		}
 		return ""
 	case counts:
 		return "no result was handed over, and the final message is empty"

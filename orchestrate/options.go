@@ -47,14 +47,15 @@ const (
 	DefaultRejectReason = "nobody is there to approve it"
 )
 
-// Options say how a run is driven. They are kept in its ledger, so that whoever
-// takes a step besides does it likewise.
+// Options say how a run is driven. They are kept in its ledger, for who takes a step
+// besides. What they allow counts only from who takes the step: see [Options.Beside].
 type Options struct {
-	// Command is how babysitter is called.
-	Command      []string    `json:"command,omitempty"`
+	// Command is how babysitter is called. It stands in no file beside an inbox, and
+	// so comes from whoever takes the step.
+	Command      []string    `json:"-"`
 	Breakpoints  Breakpoints `json:"breakpoints,omitempty"` // Hold if empty
 	RejectReason string      `json:"reject_reason,omitempty"`
-	OnUnresolved Unresolved  `json:"on_unresolved,omitempty"` // PostError if empty
+	OnUnresolved Unresolved  `json:"on_unresolved,omitempty"` // Leave if empty
 	// Execute are the kinds of effects that the step itself carries out: node and
 	// shell are possible.
 	Execute []string `json:"execute,omitempty"`
@@ -66,6 +67,25 @@ type Options struct {
 	// MaxIdle is how often in a row the process may be run without the run getting
 	// on, before the bridge gives up on it; 0 is never.
 	MaxIdle int `json:"max_idle,omitempty"`
+
+	// beside is that the ledger keeps how others drive the run, and others the kinds of
+	// effects that they carry out.
+	beside bool
+	others []string
+}
+
+// Empty reports whether nothing was kept.
+func (o Options) Empty() bool { return o.Breakpoints == "" && o.OnUnresolved == "" }
+
+// Beside is how a step is taken beside those of whom the ledger tells: as they do,
+// but for what o alone may allow, since an agent's tools can write the ledger.
+func (o Options) Beside(kept Options) Options {
+	if kept.Empty() {
+		return o
+	}
+	kept.Command, kept.Breakpoints, kept.Execute, kept.others = o.Command, o.Breakpoints, o.Execute, kept.Execute
+	kept.beside = true
+	return kept
 }
 
 // Bridge carries what one run asks for to one inbox.
@@ -77,7 +97,11 @@ type Bridge struct {
 	// Program is what the agent is told to hand results over with; heartbeat-stop if
 	// empty.
 	Program string
-	Now     func() time.Time // time.Now if nil
+	// Posts bounds how many results that were handed over one step posts, and Until how
+	// late it posts another; neither does if zero.
+	Posts int
+	Until time.Time
+	Now   func() time.Time // time.Now if nil
 }
 
 func (b *Bridge) now() time.Time {
@@ -98,10 +122,16 @@ type Report struct {
 	Waits  int      `json:"waits,omitempty"`
 	// Posted are the effects that got a result just now.
 	Posted []string `json:"posted,omitempty"`
+	// Unposted is how many results are left to be posted: another step is to follow.
+	Unposted int `json:"unposted,omitempty"`
+	// Refused says which results were not posted, and why.
+	Refused []string `json:"refused,omitempty"`
 	// Held are the effects that wait for a person.
 	Held []Held `json:"held,omitempty"`
 	// NotBefore is when the next sleep is over, where nothing else is to be done.
 	NotBefore *time.Time `json:"not_before,omitempty"`
+	// Iterations is how often the process was run by way of this inbox.
+	Iterations int `json:"iterations,omitempty"`
 	// Done says that the run is completed and its proof was given.
 	Done bool `json:"done,omitempty"`
 	// Guard is why the bridge goes no further with this run, "" if it does.

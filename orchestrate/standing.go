@@ -73,7 +73,7 @@ func (b *Bridge) Stands() (s Standing, err error) {
 func (b *Bridge) stands(s *Standing, l *ledger, e run.Effect) error {
 	a := l.Effects[e.ID]
 	switch {
-	case a.Over != "":
+	case a.Over != "" && !b.waits(a.Entry):
 		s.Held = append(s.Held, Held{Effect: e.ID, Label: e.Label, Reason: a.Over, Since: a.Since})
 	case a.Entry != "":
 		return b.entry(s, a.Entry, e.ID)
@@ -91,6 +91,12 @@ func (b *Bridge) stands(s *Standing, l *ledger, e run.Effect) error {
 		s.sleep(l, e.ID)
 	}
 	return nil
+}
+
+// waits reports whether an entry is one that was, or is, to be answered.
+func (b *Bridge) waits(entry string) bool {
+	f, err := b.fateOf(entry)
+	return err == nil && f.waits()
 }
 
 // sleep takes the end of one that the process still waits for.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/disk"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/run"
 	"heartbeat/orchestrate/session"
@@ -20,8 +21,29 @@ const settle = 250 * time.Millisecond
 // Step takes the run as far as it gets without an agent, and makes sure that what
 // it then waits for is in the inbox. It may be called at any time, also beside
 // itself and after a crash: an effect has one entry, and one result.
-func (b *Bridge) Step(ctx context.Context) (report Report, err error) {
-	lock, err := b.lock(ctx)
+func (b *Bridge) Step(ctx context.Context) (Report, error) {
+	return b.under(ctx, stepWait, (*step).take)
+}
+
+// passWait is how long a pass waits for a step of the same run, which does what it
+// would do.
+const passWait = time.Second
+
+// Pass posts results that were handed over, and takes the step only where that is
+// all the process waits for, or a sleep is over: the process can get no further before.
+// settled is the id of the entry that was answered just now, if any. It is for who has
+// an entry to deliver already.
+func (b *Bridge) Pass(ctx context.Context, settled string) (Report, error) {
+	report, err := b.under(ctx, passWait, func(s *step, ctx context.Context) error { return s.pass(ctx, settled) })
+	if errors.Is(err, disk.ErrLocked) && ctx.Err() == nil {
+		return report, nil // somebody takes a step
+	}
+	return report, err
+}
+
+// under takes a step under the run's lock, and keeps what came of it.
+func (b *Bridge) under(ctx context.Context, wait time.Duration, do func(*step, context.Context) error) (report Report, err error) {
+	lock, err := b.lock(ctx, wait)
 	if err != nil {
 		return report, err
 	}
@@ -33,27 +55,36 @@ func (b *Bridge) Step(ctx context.Context) (report Report, err error) {
 	if err != nil {
 		return report, err
 	}
-	l.Options = b.Options
-	s := &step{Bridge: b, ledger: l, report: Report{Run: b.Run.ID(), Dir: b.Run.Dir()}}
-	err = s.take(ctx)
-	l.Guard = s.report.Guard
-	if saveErr := b.save(l); saveErr != nil {
-		err = errors.Join(err, saveErr)
+	if !b.beside {
+		l.Options = b.Options
 	}
-	return s.report, err
+	s := &step{Bridge: b, ledger: l, identity: lock.Identity(), report: Report{Run: b.Run.ID(), Dir: b.Run.Dir(), Iterations: l.Steps}}
+	if s.handedOver, err = b.answers(); err != nil {
+		return report, fmt.Errorf("look for results of run %s: %w", b.Run.ID(), err)
+	}
+	err = do(s, ctx)
+	if s.stepped {
+		l.Guard = s.report.Guard
+	}
+	s.report.Iterations = l.Steps
+	return s.report, errors.Join(err, b.save(l, lock))
 }
 
 // step is one of them.
 type step struct {
 	*Bridge
-	ledger *ledger
-	state  run.State
-	where  map[string]string // where the entries of what the process waits for are
-	report Report
+	ledger     *ledger
+	state      run.State
+	where      map[string]string // where the entries of what the process waits for are
+	handedOver map[string]bool   // the effects of which a result waits to be posted
+	identity   string            // of the lock's file
+	stepped    bool
+	report     Report
 }
 
 // take goes on as long as something was posted, which the process may go on with.
 func (s *step) take(ctx context.Context) error {
+	s.stepped = true
 	for {
 		if err := s.look(); err != nil {
 			return err
@@ -66,7 +97,7 @@ func (s *step) take(ctx context.Context) error {
 			return nil
 		case s.state.Status == run.Completed:
 			return s.finish(ctx)
-		case s.state.Status == run.Failed && s.state.Failure.Seq != s.ledger.Past:
+		case s.hasFailed():
 			again, err = s.failed(ctx)
 		default:
 			again, err = s.goOn(ctx)
@@ -77,16 +108,71 @@ func (s *step) take(ctx context.Context) error {
 	}
 }
 
+// hasFailed reports whether the run failed and did not get over it.
+func (s *step) hasFailed() bool {
+	return s.state.Status == run.Failed && s.state.Failure.Seq != s.ledger.Past
+}
+
+// pass is a step that is taken in passing.
+func (s *step) pass(ctx context.Context, settled string) error {
+	if err := s.look(); err != nil || s.ledger.Done {
+		return err
+	}
+	about := s.ledger.Finish
+	switch {
+	case s.state.Status == run.Completed:
+	case s.hasFailed():
+		about = s.ledger.Failure
+	default:
+		return s.passEffects(ctx)
+	}
+	if about.Entry != "" && about.Entry != settled {
+		return nil // it waits, or is with somebody
+	}
+	return s.take(ctx)
+}
+
+func (s *step) passEffects(ctx context.Context) error {
+	left := 0
+	for _, w := range s.ledger.Wants {
+		status, err := s.state.Effect(w.Effect)
+		if err != nil {
+			return err
+		}
+		switch {
+		case status != run.Requested:
+		case w.Kind == kindSleep && !w.Until.After(s.now()):
+		case s.handedOver[w.Effect]:
+			_, posted, err := s.postAnswer(ctx, w)
+			if err != nil {
+				return err
+			}
+			if !posted {
+				left++
+			}
+		default:
+			left++
+		}
+	}
+	if left > 0 {
+		return nil
+	}
+	return s.take(ctx)
+}
+
 func (s *step) look() (err error) {
 	s.state, err = s.Run.State(cachePath(s.Box, s.Run))
 	s.report.Status = s.state.Status
-	return err
+	if err != nil || len(s.handedOver) == 0 {
+		return err
+	}
+	return s.sweep()
 }
 
 // goOn has the process run if its journal has grown since it did, and sees to what
 // it waits for.
 func (s *step) goOn(ctx context.Context) (again bool, err error) {
-	if s.state.LastSeq != s.ledger.Head || len(s.ledger.Wants) == 0 {
+	if s.state.Moved != s.ledger.Head || len(s.ledger.Wants) == 0 {
 		if ended, err := s.iterate(ctx); err != nil || ended {
 			return ended && s.report.Guard == "", err
 		}
@@ -115,7 +201,7 @@ func (s *step) goOn(ctx context.Context) (again bool, err error) {
 	if err := s.append(ctx, all); err != nil {
 		return false, err
 	}
-	return again, nil
+	return again && s.report.Unposted == 0, nil
 }
 
 // iterate has the process run. It reports whether that ended the run, or may not be
@@ -134,7 +220,7 @@ func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 	if err := s.look(); err != nil {
 		return false, err
 	}
-	s.ledger.Head, s.ledger.Wants = s.state.LastSeq, nil
+	s.ledger.Head, s.ledger.Wants = s.state.Moved, nil
 	if it.Status == babysitter.Waiting && s.state.Failure != nil {
 		s.ledger.Past = s.state.Failure.Seq // run:status goes on to call the run failed
 	}
@@ -146,7 +232,7 @@ func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 		s.ledger.Wants = append(s.ledger.Wants, want{Effect: a.EffectID, Kind: a.Kind, Until: a.SleepUntil})
 		pending = append(pending, a.EffectID)
 	}
-	s.ledger.Progress = s.ledger.Progress.See(session.Fingerprint(pending, strconv.Itoa(s.state.LastSeq)))
+	s.ledger.Progress = s.ledger.Progress.See(session.Fingerprint(pending, strconv.Itoa(s.state.Moved)))
 	if s.ledger.Progress.Stuck(s.MaxIdle) {
 		s.report.Guard = fmt.Sprintf("the process was run %d times without getting on", s.ledger.Progress.Unchanged)
 		return true, nil
@@ -166,7 +252,7 @@ func (s *step) findWants() (err error) {
 
 // entryOf is what was made of an effect, or is to be.
 func (s *step) entryOf(effect string) asked {
-	if a := s.ledger.Effects[effect]; a.Entry != "" || a.Over != "" {
+	if a := s.ledger.Effects[effect]; a.Entry != "" {
 		return a
 	}
 	return asked{Entry: s.entryID(effect, 1), Nth: 1, Since: s.now()}

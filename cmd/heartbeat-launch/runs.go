@@ -29,11 +29,11 @@ type runs struct {
 var ofRuns = []string{"babysitter", "breakpoints", "on-unresolved", "execute"}
 
 func (r *runs) add(f *pflag.FlagSet) {
-	r.breakpoints, r.onUnresolved = string(orchestrate.Hold), string(orchestrate.PostError)
+	r.breakpoints, r.onUnresolved = string(orchestrate.Hold), string(orchestrate.Leave)
 	f.StringArrayVar(&r.dirs, "run", nil, "`directory` of a babysitter run that the sessions drive; may be repeated")
 	f.StringVar(&r.command, "babysitter", "babysitter", "the `command` of babysitter, such as \""+babysitter.Npx+"\"; a path with blanks in quotes")
 	f.Var(cli.Choice(&r.breakpoints, string(orchestrate.Ask), string(orchestrate.Hold), string(orchestrate.Reject)), "breakpoints", "what becomes of a run's question to a person: the agent asks, it waits for an answer, or it is rejected")
-	f.Var(cli.Choice(&r.onUnresolved, string(orchestrate.PostError), string(orchestrate.Leave)), "on-unresolved", "what becomes of an effect whose entry was set aside")
+	f.Var(cli.Choice(&r.onUnresolved, string(orchestrate.PostError), string(orchestrate.Leave)), "on-unresolved", "what becomes of an effect whose entry was set aside: it waits for a person, or the run learns that it failed")
 	f.StringSliceVar(&r.execute, "execute", nil, "`kinds` of effects to carry out here in place of the agent: node, shell")
 }
 

@@ -84,10 +84,13 @@ func (h *hook) boundTo(runID string) (*session.File, session.State, error) {
 	return nil, session.State{}, nil
 }
 
+// stepping is a way to take a step of a run.
+type stepping func(context.Context, *orchestrate.Bridge) (orchestrate.Report, error)
+
 // stepBound takes a step of a run, unless the state of the session that is bound to
 // it has come to a limit, and keeps that state: as with babysitter's own hook, an
 // iteration is a stop that is blocked for the run.
-func (h *hook) stepBound(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
+func (h *hook) stepBound(ctx context.Context, b *orchestrate.Bridge, take stepping) (orchestrate.Report, error) {
 	file, state, err := h.boundTo(b.Run.ID())
 	if err != nil {
 		return orchestrate.Report{}, err
@@ -98,7 +101,7 @@ func (h *hook) stepBound(ctx context.Context, b *orchestrate.Bridge) (orchestrat
 			return orchestrate.Report{Run: b.Run.ID(), Guard: guard + ": see " + file.Path()}, nil
 		}
 	}
-	report, err := b.Step(ctx)
+	report, err := take(ctx, b)
 	switch {
 	case file == nil:
 	case report.Done:

@@ -44,7 +44,7 @@ func gather(ctx context.Context, box *inbox.Inbox) why.Facts {
 // questions are those of the runs that the inbox drives. A run that cannot be read
 // has none: what is wrong with it the next step says.
 func questions(box *inbox.Inbox) (all []why.Question) {
-	driven, _ := orchestrate.Driven(box) // likewise
+	driven, _, _ := orchestrate.Driven(box) // likewise
 	for _, of := range driven {
 		r, err := runs.Open(of.Dir)
 		if err != nil {

@@ -96,12 +96,14 @@ type hook struct {
 	offer            *offer // nil before the first
 	complained       string // the error that was said last
 	// settled is the entry that the transaction settles, nil for none.
-	settled   *inbox.Delivery
-	aside     []inbox.SetAside // not yet said
-	bridges   []*orchestrate.Bridge
-	watched   transcriptWatch
-	counted   map[string]bool // the state files in which this stop was counted
-	nextSleep time.Time       // when the next sleep of a run is over
+	settled *inbox.Delivery
+	// lastSettled is the id of the last one that this hook settled.
+	lastSettled string
+	aside       []inbox.SetAside // not yet said
+	bridges     []*orchestrate.Bridge
+	watched     transcriptWatch
+	counted     map[string]bool // the state files in which this stop was counted
+	nextSleep   time.Time       // when the next sleep of a run is over
 	// again is when to look again although nothing has happened, 0 for never.
 	again time.Duration
 }

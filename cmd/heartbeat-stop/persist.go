@@ -84,6 +84,7 @@ func (h *hook) conclude(ctx context.Context) (status int, done bool) {
 	o, err := h.look(ctx, h.tick)
 	switch {
 	case err == nil && o == delivered:
+		h.passRuns(ctx)
 		return exitOK, true // even if a signal came meanwhile: it is printed
 	case ctx.Err() != nil:
 		return h.ended(context.Cause(ctx)), true

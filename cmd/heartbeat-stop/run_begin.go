@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -31,22 +30,13 @@ type boundSession struct {
 	File string `json:"state_file"`
 }
 
-func (o *runVerbFlags) runsDir() string {
-	for _, dir := range []string{o.create.RunsDir, os.Getenv("BABYSITTER_RUNS_DIR")} {
-		if dir != "" {
-			return dir
-		}
-	}
-	return filepath.Join(".a5c", "runs")
-}
-
 func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, s streams) error {
 	file, err := o.sessionFile()
 	if err != nil {
 		return err
 	}
 	if file != nil {
-		if err := file.Free(o.create.RunID, o.isOver(box)); err != nil {
+		if err := file.Free(o.create.RunID, o.isOver(box, s)); err != nil {
 			return err
 		}
 	}
@@ -55,7 +45,7 @@ func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, s streams) e
 			return err
 		}
 	}
-	o.create.RunsDir = o.runsDir()
+	o.create.RunsDir = runsDir(o.create.RunsDir)
 	cli := &babysitter.CLI{Command: o.ways.parsedCommand(), Note: s.note}
 	if o.dryRun {
 		p, err := cli.Preview(ctx, o.create)
@@ -76,11 +66,18 @@ func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, s streams) e
 }
 
 func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string, s streams) error {
-	r, how, err := o.find(box, name)
+	r, err := o.find(box, name, s)
+	if err == nil {
+		err = r.mayRun(o.create.RunsDir)
+	}
 	if err != nil {
 		return err
 	}
-	o.adopt(how)
+	if !r.kept.Empty() {
+		if err := o.adopt(r.kept, s); err != nil {
+			return err
+		}
+	}
 	b, err := o.ways.bridge(box, r.Dir(), s.note)
 	if err != nil {
 		return err
@@ -118,7 +115,7 @@ func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, file *s
 			limit = o.ways.maxIterations
 		}
 		prompt := b.Run.Prompt()
-		if err := file.Bind(ctx, session.New(b.Run.ID(), prompt, limit, time.Now()), o.isOver(b.Box)); err != nil {
+		if err := file.Bind(ctx, session.New(b.Run.ID(), prompt, limit, time.Now()), o.isOver(b.Box, s)); err != nil {
 			return err
 		}
 		all.Session = &boundSession{file.ID(), file.Path()}
@@ -202,9 +199,9 @@ func (o *runVerbFlags) sessionFile() (*session.File, error) {
 }
 
 // isOver tells a run that a session is bound to from one that goes on.
-func (o *runVerbFlags) isOver(box *inbox.Inbox) func(id string) (bool, error) {
+func (o *runVerbFlags) isOver(box *inbox.Inbox, s streams) func(id string) (bool, error) {
 	return func(id string) (bool, error) {
-		r, _, err := o.find(box, id)
+		r, err := o.find(box, id, s)
 		if err != nil {
 			return false, err
 		}

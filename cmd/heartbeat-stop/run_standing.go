@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,29 +15,21 @@ import (
 // status shows one run, or all that the inbox has driven.
 func (o *runVerbFlags) status(box *inbox.Inbox, args []string, s streams) error {
 	if len(args) == 1 {
-		r, _, err := o.find(box, args[0])
+		r, err := o.find(box, args[0], s)
 		if err != nil {
 			return err
 		}
-		return o.show(box, r, s)
+		return o.show(box, r.Run, s)
 	}
-	driven, err := orchestrate.Driven(box)
+	known, err := knownRuns(box, nil, s)
 	if err != nil {
 		return err
 	}
-	if len(driven) == 0 && !o.json {
+	if len(known) == 0 && !o.json {
 		s.note("no run was driven by way of %s", box.Path())
 	}
-	for _, d := range driven {
-		r, err := runs.Open(d.Dir)
-		if errors.Is(err, runs.ErrNoRun) {
-			s.note("run %s is gone", d.Dir)
-			continue
-		}
-		if err == nil {
-			err = o.show(box, r, s)
-		}
-		if err != nil {
+	for _, r := range known {
+		if err := o.show(box, r.Run, s); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -41,11 +40,11 @@ func (r *runFlags) add(f *pflag.FlagSet) {
 
 // addWays are the flags beside which run it is.
 func (r *runFlags) addWays(f *pflag.FlagSet) {
-	r.breakpoints, r.onUnresolved = string(orchestrate.Hold), string(orchestrate.PostError)
+	r.breakpoints, r.onUnresolved = string(orchestrate.Hold), string(orchestrate.Leave)
 	r.addCommand(f)
 	f.Var(cli.Choice(&r.breakpoints, string(orchestrate.Ask), string(orchestrate.Hold), string(orchestrate.Reject)), "breakpoints", "what becomes of a run's question to a person: the agent asks, it waits for `breakpoint approve`, or it is rejected")
 	f.StringVar(&r.rejectReason, "reject-reason", orchestrate.DefaultRejectReason, "with --breakpoints reject: what the run is told")
-	f.Var(cli.Choice(&r.onUnresolved, string(orchestrate.PostError), string(orchestrate.Leave)), "on-unresolved", "what becomes of an effect whose entry was set aside")
+	f.Var(cli.Choice(&r.onUnresolved, string(orchestrate.PostError), string(orchestrate.Leave)), "on-unresolved", "what becomes of an effect whose entry was set aside: it waits for a person, or the run learns that it failed")
 	f.StringSliceVar(&r.execute, "execute", nil, "`kinds` of effects to carry out here in place of the agent: node, shell")
 	f.IntVar(&r.maxIterations, "max-iterations", orchestrate.DefaultMaxSteps, "how often a run's process is run (0: no limit)")
 	f.IntVar(&r.maxIdle, "max-idle", orchestrate.DefaultMaxIdle, "how often in a row without the run getting on (0: no limit)")
@@ -57,32 +56,6 @@ func (r *runFlags) addStateDir(f *pflag.FlagSet) {
 
 func (r *runFlags) addCommand(f *pflag.FlagSet) {
 	f.StringVar(&r.command, "babysitter", "babysitter", "the `command` of babysitter, such as \""+babysitter.Npx+"\"; a path with blanks in quotes")
-}
-
-// addPlace is for verbs that are about one effect: which run has it.
-func (r *runFlags) addPlace(f *pflag.FlagSet) {
-	f.StringArrayVar(&r.dirs, "run", nil, "`directory` of the run (default: those that this inbox has driven)")
-	r.addCommand(f)
-}
-
-// driven are the runs that the flags name, or else those that the inbox has driven.
-// One that it has driven goes on as it was.
-func (r *runFlags) driven(box *inbox.Inbox) (all []orchestrate.Driver, named bool, err error) {
-	known, err := orchestrate.Driven(box)
-	if err != nil || len(r.dirs) == 0 {
-		return known, false, err
-	}
-	for _, dir := range r.dirs {
-		if dir, err = filepath.Abs(dir); err != nil {
-			return nil, true, err
-		}
-		of := orchestrate.Driver{Dir: dir, Options: r.options()}
-		if i := slices.IndexFunc(known, func(d orchestrate.Driver) bool { return d.Dir == dir }); i >= 0 {
-			of = known[i]
-		}
-		all = append(all, of)
-	}
-	return all, true, nil
 }
 
 // absolute has the flags mean the same from any folder. A command is a path only
@@ -149,7 +122,7 @@ func (r *runFlags) bridgeWith(box *inbox.Inbox, of orchestrate.Driver, note func
 		return nil, fmt.Errorf("find this command's own path: %w", err)
 	}
 	return &orchestrate.Bridge{
-		Box: box, Run: opened, Program: self, CLI: &babysitter.CLI{Command: of.Command, Note: note}, Options: of.Options,
+		Box: box, Run: opened, Program: self, CLI: &babysitter.CLI{Command: r.parsedCommand(), Note: note}, Options: of.Options,
 	}, nil
 }
 
@@ -169,17 +142,54 @@ func (r *runFlags) options() orchestrate.Options {
 // shortSleep is how long a hook waits for a run's sleep to be over.
 const shortSleep = time.Minute
 
+const (
+	// postingTime is how long a hook posts results in one go: the client ends it after
+	// ten minutes.
+	postingTime = 4 * time.Minute
+	// passTime and passPosts bound what a hook does for runs once it has delivered an
+	// entry, which the session waits for.
+	passTime  = 30 * time.Second
+	passPosts = 8
+)
+
 // stepRuns takes a step of each run, and reports whether that brought entries.
-// Where a step fails, the others and the inbox go on without it.
 func (h *hook) stepRuns(ctx context.Context) (brought bool) {
+	return h.eachRun(ctx, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
+		b.Posts, b.Until = 0, time.Now().Add(postingTime)
+		return b.Step(ctx)
+	})
+}
+
+// passRuns has the runs learn of what was answered, at a Stop that has an entry to
+// deliver all the same, or may deliver none.
+func (h *hook) passRuns(ctx context.Context) {
+	if len(h.bridges) == 0 {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, passTime)
+	defer stop()
+	h.eachRun(ctx, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
+		b.Posts, b.Until = passPosts, time.Time{}
+		return b.Pass(ctx, h.lastSettled)
+	})
+}
+
+// eachRun steps each run. Where that fails, the others and the inbox go on without it.
+func (h *hook) eachRun(ctx context.Context, take stepping) (brought bool) {
 	for _, b := range h.bridges {
-		report, err := h.stepBound(ctx, b)
+		report, err := h.stepBound(ctx, b, take)
 		if err != nil {
 			h.complainOnce(err)
 			continue
 		}
 		brought = brought || len(report.Queued) > 0
+		for _, why := range report.Refused {
+			h.complainOnce(fmt.Errorf("run %s: a result was not posted: %s", report.Run, why))
+		}
 		switch {
+		case report.Unposted > 0 && b.Posts == 0:
+			h.complainOnce(fmt.Errorf("run %s: %s to be posted: that goes on at the next Stop, or with `heartbeat-stop orchestrate`", report.Run, words.Count(report.Unposted, "result is left", "results are left")))
+			h.lookAgainIn(minRecheck)
 		case report.Guard != "":
 			h.complainOnce(fmt.Errorf("run %s: %s", report.Run, report.Guard))
 		case report.NotBefore != nil:

@@ -34,7 +34,10 @@ func (h *hook) stop() int {
 			return h.failed(err)
 		}
 		switch o {
-		case delivered, leave:
+		case leave:
+			return exitOK
+		case delivered:
+			h.passRuns(context.Background())
 			return exitOK
 		case torn:
 			if still, err = h.awaitStill(); err != nil {
@@ -47,11 +50,11 @@ func (h *hook) stop() int {
 			if h.goOn() {
 				continue
 			}
-			fallthrough
-		case held:
-			if h.mode == modePersist {
-				return h.persist()
-			}
+		case held, approved:
+			h.passRuns(context.Background())
+		}
+		if o != approved && h.mode == modePersist {
+			return h.persist()
 		}
 		return h.approve()
 	}
@@ -177,17 +180,32 @@ func (h *hook) next(tx *inbox.Tx, still inbox.Mark) (outcome, inbox.Entry, error
 	if is, err := h.isHeld(tx); err != nil || is {
 		return held, inbox.Entry{}, err
 	}
-	e, err := tx.Next(still)
-	switch {
-	case errors.Is(err, inbox.ErrEmpty):
-		return empty, e, nil
-	case errors.Is(err, inbox.ErrTorn):
-		return torn, e, nil
-	case errors.Is(err, inbox.ErrMore):
-		return more, e, nil
+	for range mostElsewhere {
+		e, err := tx.Next(still)
+		switch {
+		case errors.Is(err, inbox.ErrEmpty):
+			return empty, e, nil
+		case errors.Is(err, inbox.ErrTorn):
+			return torn, e, nil
+		case errors.Is(err, inbox.ErrMore):
+			return more, e, nil
+		case err != nil:
+			return 0, e, err
+		}
+		why := orchestrate.Settled(h.box, e.Metadata)
+		if why == "" {
+			return 0, e, nil
+		}
+		h.note("entry %s is settled without a delivery: %s", e.ID, why)
+		if err := tx.ResolveElsewhere(e, why); err != nil {
+			return 0, e, err
+		}
 	}
-	return 0, e, err
+	return more, inbox.Entry{}, nil
 }
+
+// mostElsewhere is how many entries one commit settles that were resolved elsewhere.
+const mostElsewhere = 100
 
 // acknowledge settles the entry in flight as answered, unless it is an effect's
 // that still has no result: then it is delivered again, while its attempts last.
@@ -197,7 +215,7 @@ func (h *hook) acknowledge(tx *inbox.Tx) error {
 		reply = h.input.LastMessage
 	}
 	d := tx.InFlight()
-	missing := orchestrate.Missing(h.box, d, reply)
+	missing := orchestrate.Take(h.box, d, reply)
 	switch {
 	case missing == "":
 		return tx.Acknowledge(reply)
@@ -210,6 +228,7 @@ func (h *hook) acknowledge(tx *inbox.Tx) error {
 
 func (h *hook) settleEntry(tx *inbox.Tx, v verdict) error {
 	h.settled = tx.InFlight()
+	h.lastSettled = h.settled.ID()
 	switch v {
 	case answered:
 		return h.acknowledge(tx)

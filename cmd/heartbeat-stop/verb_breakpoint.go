@@ -10,7 +10,6 @@ import (
 
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
-	runs "heartbeat/orchestrate/run"
 )
 
 func breakpointVerb() verb {
@@ -21,7 +20,8 @@ func breakpointVerb() verb {
 		short: "answer the questions that babysitter runs have for a person",
 		long: `Show the breakpoints that runs of this inbox wait at, or answer one: the run then
 goes on, and what it asks for next is in the inbox. A rejection is an answer, and no
-error.
+error. Answering runs babysitter, and so the code that the run names. A run that
+is not in .a5c/runs here, or in BABYSITTER_RUNS_DIR, has to be named with --run.
 
 Exit status: 0 shown, or answered; 1 not.`,
 		example: `heartbeat-stop breakpoint list --inbox work/inbox.jsonl
@@ -32,7 +32,8 @@ heartbeat-stop breakpoint approve 01M7XNH40T944T6T9N87JFKQKG --inbox work/inbox.
 			var a orchestrate.Answer
 			f := newFlags("breakpoint")
 			i.add(f)
-			r.addPlace(f)
+			f.StringArrayVar(&r.dirs, "run", nil, "`directory` of the run (default: those of this inbox in .a5c/runs, or BABYSITTER_RUNS_DIR)")
+			r.addCommand(f)
 			f.StringVar(&a.Response, "response", "", "what the run is told besides")
 			f.StringVar(&a.Option, "option", "", "which of the options is chosen")
 			return f, func(args []string, s streams) error {
@@ -57,19 +58,12 @@ func (i *inboxFlags) listBreakpoints(r *runFlags, s streams) error {
 	if err != nil {
 		return err
 	}
-	runsOf, named, err := r.driven(box)
+	known, err := knownRuns(box, r.dirs, s)
 	if err != nil {
 		return err
 	}
-	for _, of := range runsOf {
-		b, err := r.bridgeWith(box, of, s.note)
-		if errors.Is(err, runs.ErrNoRun) && !named {
-			continue // it was deleted
-		}
-		if err != nil {
-			return err
-		}
-		all, err := b.Questions()
+	for _, of := range known {
+		all, err := (&orchestrate.Bridge{Box: box, Run: of.Run}).Questions()
 		if err != nil {
 			return err
 		}
@@ -87,7 +81,18 @@ func (i *inboxFlags) answerBreakpoint(r *runFlags, effect string, a orchestrate.
 	if err != nil {
 		return err
 	}
-	b, err := i.runOf(box, r, effect, s)
+	known, err := knownRuns(box, r.dirs, s)
+	if err != nil {
+		return err
+	}
+	of, err := runOf(known, effect)
+	if err == nil {
+		err = of.mayRun("")
+	}
+	if err != nil {
+		return err
+	}
+	b, err := r.bridgeWith(box, orchestrate.Driver{Dir: of.Dir(), Options: r.options().Beside(of.kept)}, s.note)
 	if err != nil {
 		return err
 	}

@@ -120,13 +120,16 @@ func drivenRuns(path string) (all []doctor.DrivenRun) {
 	if err != nil {
 		return nil // the other checks tell
 	}
-	driven, _ := orchestrate.Driven(box) // likewise
+	driven, strange, _ := orchestrate.Driven(box) // likewise
 	for _, of := range driven {
 		r, err := runs.Open(of.Dir)
 		if err == nil {
 			_, err = r.State("")
 		}
 		all = append(all, doctor.DrivenRun{Dir: of.Dir, Err: err, Damaged: errors.Is(err, runs.ErrCorrupt)})
+	}
+	for _, name := range strange {
+		all = append(all, doctor.DrivenRun{Strange: name})
 	}
 	return all
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"heartbeat/inbox"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
@@ -137,7 +136,11 @@ func stepSentence(r orchestrate.Report) string {
 	add(len(r.Queued), "entry queued", "entries queued")
 	add(r.Waits, "entry waits", "entries wait")
 	add(len(r.Posted), "result posted", "results posted")
+	add(r.Unposted, "result is left to be posted", "results are left to be posted")
 	add(len(r.Held), "effect waits for a person", "effects wait for a person")
+	for _, why := range r.Refused {
+		text += "; not posted: " + words.Brief(why)
+	}
 	switch {
 	case r.Done:
 		text += ", and its proof was given"
@@ -147,32 +150,6 @@ func stepSentence(r orchestrate.Report) string {
 		text += ", sleeps until " + words.Stamp(*r.NotBefore)
 	}
 	return text
-}
-
-// runOf finds the run that an effect is of, among those that were driven by way of
-// this inbox, or named.
-func (i *inboxFlags) runOf(box *inbox.Inbox, r *runFlags, effect string, s streams) (*orchestrate.Bridge, error) {
-	all, named, err := r.driven(box)
-	if err != nil {
-		return nil, err
-	}
-	for _, of := range all {
-		b, err := r.bridgeWith(box, of, s.note)
-		if errors.Is(err, runs.ErrNoRun) && !named {
-			continue // it was deleted
-		}
-		if err != nil {
-			return nil, err
-		}
-		st, err := b.Run.State("")
-		if err != nil {
-			return nil, err
-		}
-		if status, err := st.Effect(effect); err != nil || status != runs.Unknown {
-			return b, err
-		}
-	}
-	return nil, fmt.Errorf("effect %q: none of the runs of this inbox has it: name the run's directory with --run", effect)
 }
 
 // repairAll mends the journals that are damaged, and no other: a repair numbers all

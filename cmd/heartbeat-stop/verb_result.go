@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,17 +30,20 @@ match the schema of the task is not handed over, and what is wrong with it is sa
 With --error the process learns that the task failed, and why. An effect has one
 result.
 
+The result is kept beside the inbox, durably, and the run gets it with its next
+step: that of the hook at the end of the turn, of a launcher, or of orchestrate.
+This command runs nothing. It knows only the runs that the inbox drives, and takes
+no answer to a breakpoint unless they are driven with --breakpoints ask.
+
 Exit status: 0 it was handed over, 1 it was not.`,
 		example: `heartbeat-stop result --inbox work/inbox.jsonl 01M7XNH40T944T6T9N87JFKQKG --value-file result.json
 echo '{"ok":true}' | heartbeat-stop result --inbox work/inbox.jsonl 01M7XNH40T944T6T9N87JFKQKG -
 heartbeat-stop result --inbox work/inbox.jsonl 01M7XNH40T944T6T9N87JFKQKG --error "the tests need a database"`,
 		build: func() (*pflag.FlagSet, action) {
 			var i inboxFlags
-			var r runFlags
 			var o resultFlags
 			f := newFlags("result")
 			i.add(f)
-			r.addPlace(f)
 			f.StringVar(&o.valueFile, "value-file", "", "`file` with the result, in JSON")
 			f.StringVar(&o.textFile, "text-file", "", "`file` with the result, a text")
 			f.StringVar(&o.text, "text", "", "the result, a `text`")
@@ -52,7 +54,7 @@ heartbeat-stop result --inbox work/inbox.jsonl 01M7XNH40T944T6T9N87JFKQKG --erro
 				if err != nil {
 					return usageError{err}
 				}
-				return i.result(&r, &o, effect, len(args) == 2, f, s)
+				return i.result(&o, effect, len(args) == 2, f, s)
 			}
 		},
 	}
@@ -79,28 +81,33 @@ func (o *resultFlags) check(f *pflag.FlagSet, args []string) (effect string, err
 // maxResult bounds a result.
 const maxResult = 64 << 20
 
-func (i *inboxFlags) result(r *runFlags, o *resultFlags, effect string, stdin bool, f *pflag.FlagSet, s streams) error {
+func (i *inboxFlags) result(o *resultFlags, effect string, stdin bool, f *pflag.FlagSet, s streams) error {
 	box, err := i.open()
 	if err != nil {
 		return err
 	}
 	effect = orchestrate.EffectOf(effect)
-	b, err := i.runOf(box, r, effect, s)
+	all, err := knownRuns(box, nil, s)
 	if err != nil {
 		return err
 	}
+	r, err := runOf(all, effect)
+	if err != nil {
+		return err
+	}
+	b := &orchestrate.Bridge{Box: box, Run: r.Run}
 	if f.Changed("error") {
-		err = b.Fail(context.Background(), effect, babysitter.Failure{Name: o.failureName, Message: o.failure})
+		err = b.HandOverFailure(effect, babysitter.Failure{Name: o.failureName, Message: o.failure})
 	} else {
 		var value []byte
 		if value, err = o.value(f, stdin, s.in); err == nil {
-			err = b.Resolve(context.Background(), effect, value)
+			err = b.HandOver(effect, value)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return i.print(s, map[string]string{"run": b.Run.ID(), "effect": effect}, "the result of "+effect+" was handed over")
+	return i.print(s, map[string]string{"run": b.Run.ID(), "effect": effect}, "the result of "+effect+" was handed over: run "+b.Run.ID()+" gets it with its next step")
 }
 
 // value is the result in JSON.

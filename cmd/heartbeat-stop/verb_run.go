@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
 	runs "heartbeat/orchestrate/run"
@@ -132,53 +131,54 @@ func (o *runVerbFlags) check(args []string) error {
 	return o.ways.check()
 }
 
-// find is the run that a person means, by its path or its id, and how it was driven
-// by way of this inbox; how is nil where it was not.
-func (o *runVerbFlags) find(box *inbox.Inbox, name string) (r *runs.Run, how *orchestrate.Options, err error) {
-	driven, err := orchestrate.Driven(box)
+// find is the run that a person means, by its path or its id.
+func (o *runVerbFlags) find(box *inbox.Inbox, name string, s streams) (knownRun, error) {
+	known, err := knownRuns(box, nil, s)
 	if err != nil {
-		return nil, nil, err
+		return knownRun{}, err
 	}
 	places := []string{name}
 	if !strings.ContainsRune(name, filepath.Separator) {
-		places = append(places, filepath.Join(o.runsDir(), name))
-	}
-	for _, d := range driven {
-		if filepath.Base(d.Dir) == name {
-			places = append(places, d.Dir)
-		}
+		places = append(places, filepath.Join(runsDir(o.create.RunsDir), name))
 	}
 	for _, dir := range places {
 		if dir, err = filepath.Abs(dir); err != nil {
-			return nil, nil, err
+			return knownRun{}, err
 		}
-		if r, err = runs.Open(dir); errors.Is(err, runs.ErrNoRun) {
+		found := knownRun{named: true}
+		if found.Run, err = runs.Open(dir); errors.Is(err, runs.ErrNoRun) {
 			continue
 		}
-		if i := slices.IndexFunc(driven, func(d orchestrate.Driver) bool { return d.Dir == dir }); i >= 0 {
-			how = &driven[i].Options
+		if i := slices.IndexFunc(known, func(k knownRun) bool { return k.Dir() == dir }); i >= 0 {
+			found.kept = known[i].kept
 		}
-		return r, how, err
+		return found, err
 	}
-	return nil, nil, fmt.Errorf("there is no run %s: neither in %s nor among those of this inbox", name, o.runsDir())
+	if i := slices.IndexFunc(known, func(k knownRun) bool { return filepath.Base(k.Dir()) == name }); i >= 0 {
+		return known[i], nil
+	}
+	return knownRun{}, fmt.Errorf("there is no run %s: neither in %s nor among those of this inbox", name, runsDir(o.create.RunsDir))
 }
 
-// adopt takes over how a run was driven, but for what the flags say.
-func (o *runVerbFlags) adopt(how *orchestrate.Options) {
-	if how == nil {
-		return
+// adopt takes over how a run was driven, but for what the flags say and for what only
+// they may allow.
+func (o *runVerbFlags) adopt(kept orchestrate.Options, s streams) error {
+	w := &o.ways
+	if len(kept.Execute) > 0 && !o.flags.Changed("execute") {
+		return usageError{fmt.Errorf("the run was driven with --execute %[1]s: say --execute %[1]s again, or --execute= to have the agent do that", strings.Join(kept.Execute, ","))}
 	}
-	given, w := o.ways, &o.ways
-	w.command, w.breakpoints, w.rejectReason = words.Shell(how.Command...), string(how.Breakpoints), how.RejectReason
-	w.onUnresolved, w.execute, w.maxIterations, w.maxIdle = string(how.OnUnresolved), how.Execute, how.MaxSteps, how.MaxIdle
-	for name, back := range map[string]func(){
-		"babysitter": func() { w.command = given.command }, "breakpoints": func() { w.breakpoints = given.breakpoints },
-		"reject-reason": func() { w.rejectReason = given.rejectReason }, "on-unresolved": func() { w.onUnresolved = given.onUnresolved },
-		"execute": func() { w.execute = given.execute }, "max-iterations": func() { w.maxIterations = given.maxIterations },
-		"max-idle": func() { w.maxIdle = given.maxIdle },
+	if b := kept.Breakpoints; b != "" && string(b) != w.breakpoints && !o.flags.Changed("breakpoints") {
+		s.note("the run was driven with --breakpoints %s, and is with %s from here on", b, w.breakpoints)
+	}
+	for name, take := range map[string]func(){
+		"reject-reason":  func() { w.rejectReason = kept.RejectReason },
+		"on-unresolved":  func() { w.onUnresolved = string(kept.OnUnresolved) },
+		"max-iterations": func() { w.maxIterations = kept.MaxSteps },
+		"max-idle":       func() { w.maxIdle = kept.MaxIdle },
 	} {
-		if o.flags.Changed(name) {
-			back()
+		if !o.flags.Changed(name) {
+			take()
 		}
 	}
+	return nil
 }

@@ -29,7 +29,7 @@ var openers = map[string]string{
 	"cmd/heartbeat-stop/batch.go":       "a person names the file, which may be a pipe",
 	"cmd/heartbeat-stop/verb_result.go": "a person names the file, which may be a pipe",
 	"internal/claude/transcript.go":     "opened without waiting, and read from an offset",
-	"orchestrate":                       "its reads of runs have bounds of their own",
+	"orchestrate/run/journal.go":        "a journal is read by way of its open folder, without waiting and within bounds",
 
 	"internal/agent": tools, "internal/bench": tools, "internal/day": tools, "internal/disktest": tools, "internal/realclient": tools,
 }

@@ -34,9 +34,12 @@ func (r run) cliLockPath() string { return filepath.Join(r.dir, "run.lock") }
 // every command for ever; and one whose process number somebody else has since. The lock of
 // a process that is gone is the CLI's own business.
 func (r run) clearLock(ctx context.Context, c *CLI) error {
-	content, err := os.ReadFile(r.cliLockPath())
+	content, err := r.readCLILock()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("work on the run %s: its run.lock, which the CLI would wait for: %w", r.dir, err)
+	}
 	if err != nil {
-		return nil // none, or the CLI will say what is wrong with it
+		return nil
 	}
 	why := ""
 	if holder, ok := readLock(content); !ok {
@@ -53,6 +56,9 @@ func (r run) clearLock(ctx context.Context, c *CLI) error {
 	c.note("the run %s: removed its run.lock: %s", r.dir, why)
 	return disk.Remove(r.cliLockPath())
 }
+
+// readCLILock reads run.lock, which has three members.
+func (r run) readCLILock() ([]byte, error) { return disk.ReadFile(r.cliLockPath(), 64<<10) }
 
 func readLock(content []byte) (cliLock, bool) {
 	var lock cliLock
@@ -75,7 +81,7 @@ func (r run) unchanged(ctx context.Context, content []byte) (bool, error) {
 	if err != nil {
 		return false, ignoreMissing(err)
 	}
-	latest, err := os.ReadFile(r.cliLockPath())
+	latest, err := r.readCLILock()
 	if err != nil {
 		return false, ignoreMissing(err)
 	}
@@ -109,14 +115,14 @@ func gone(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH }
 
 // unreadableLock tells why the CLI cannot say anything but that something is not JSON.
 func (r run) unreadableLock() bool {
-	content, err := os.ReadFile(r.cliLockPath())
+	content, err := r.readCLILock()
 	_, ok := readLock(content)
 	return err == nil && !ok
 }
 
 // heldBy is the live process that holds the CLI's lock, and 0 if none does.
 func (r run) heldBy() int {
-	content, err := os.ReadFile(r.cliLockPath())
+	content, err := r.readCLILock()
 	if err != nil {
 		return 0
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode"
+
+	"heartbeat/internal/disk"
 )
 
 // run is a run's folder, looked at before the CLI is.
@@ -24,7 +26,7 @@ func runIn(dir string) (run, error) {
 	if err != nil {
 		return run{}, err
 	}
-	metadata, err := os.ReadFile(filepath.Join(abs, "run.json"))
+	metadata, err := disk.ReadFile(filepath.Join(abs, "run.json"), maxMetadata)
 	if errors.Is(err, fs.ErrNotExist) || isNotFolder(abs) {
 		return run{}, &problem{ErrNoRun, fmt.Sprintf("there is no run in %s: it has no run.json", abs), err}
 	}
@@ -35,6 +37,9 @@ func runIn(dir string) (run, error) {
 	_ = json.Unmarshal(metadata, &named) // the CLI will say what is wrong with it
 	return run{abs, string(named.RunID)}, nil
 }
+
+// maxMetadata is more than any run.json has.
+const maxMetadata = 64 << 20
 
 // lookAt is runIn for who changes nothing.
 func lookAt(dir string) (run, error) {

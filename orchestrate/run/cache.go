@@ -45,7 +45,10 @@ type cache struct {
 	files       string // digest of the names of all events, and the stamps of the last
 }
 
-const format = "heartbeat-run-cache-1 "
+// maxCache bounds a cache, which then holds a million effects.
+const maxCache = 64 << 20
+
+const format = "heartbeat-run-cache-2 "
 
 // isCurrent reports whether nothing changed since the cache was made.
 func (c *cache) isCurrent(f *folder) bool {
@@ -140,7 +143,7 @@ func readPart(f *disk.File) (l firstLine, part []byte, err error) {
 	}
 	l.length, err = strconv.ParseInt(words[0], 10, 64)
 	l.sum, l.rows = words[1], words[2]
-	if err != nil || l.length < 0 || l.length > f.Info().Size || string(line)+"\n" != l.String() {
+	if err != nil || l.length < 0 || l.length > min(f.Info().Size, maxCache) || string(line)+"\n" != l.String() {
 		return l, nil, errBroken
 	}
 	if l.length > int64(len(part)) {
@@ -167,7 +170,7 @@ func (r *rest) read() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := f.ReadAll()
+	text, err := f.ReadUpTo(maxCache)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
@@ -192,7 +195,7 @@ func parseCache(text []byte, id string) (*cache, error) {
 	}
 	c := &cache{
 		folderStamp: m.String("folder"), young: m.Bool("young"), last: m.String("last"), lastStamp: m.String("last_stamp"), files: m.String("files"),
-		index: index{seq: int(m.Int("seq")), life: m.String("life"), ok: int(m.Int("ok")), failed: int(m.Int("error"))},
+		index: index{seq: int(m.Int("seq")), moved: int(m.Int("moved")), life: m.String("life"), ok: int(m.Int("ok")), failed: int(m.Int("error"))},
 	}
 	for _, e := range gjson.ParseBytes(m.Raw("pending")).Array() {
 		e, text, ok := takeEvent(e, rest)
@@ -254,6 +257,7 @@ func (c *cache) text(id string) []byte {
 	o.String("last_stamp", c.lastStamp)
 	o.String("files", c.files)
 	o.Int("seq", int64(c.seq))
+	o.Int("moved", int64(c.moved))
 	o.String("life", c.life)
 	o.Int("ok", int64(c.ok))
 	o.Int("error", int64(c.failed))

@@ -92,7 +92,7 @@ func TestForeignCaches(t *testing.T) {
 	require.NoError(t, err)
 	for what, content := range map[string][]byte{
 		"empty": nil, "garbage": []byte("x\ny\n"), "another run's": another, "zeros": make([]byte, len(text)),
-		"another version's": bytes.Replace(text, []byte("cache-1"), []byte("cache-0"), 1),
+		"another version's": bytes.Replace(text, []byte("cache-2"), []byte("cache-0"), 1),
 		"more":              append(bytes.Clone(text), text...),
 		"wrong kind":        bytes.Replace(text, []byte("my-kind"), []byte("my-mind"), 1),
 		"wrong rows":        append(bytes.Clone(text[:len(text)-1]), 2),

@@ -11,6 +11,7 @@ import (
 // kept as they stand, so that a cache needs no other form for them.
 type index struct {
 	seq     int
+	moved   int    // the seq of the last event that is about the run or an effect
 	life    string // the kind of the last of RUN_CREATED, RUN_COMPLETED, RUN_FAILED
 	ok      int
 	failed  int
@@ -37,6 +38,10 @@ type pending struct {
 
 // add takes in the next event. An error leaves the index of no use.
 func (x *index) add(e event) (err error) {
+	switch e.kind {
+	case runCreated, runCompleted, runFailed, effectRequested, effectResolved:
+		x.moved = e.seq
+	}
 	switch e.kind {
 	case runCreated, runCompleted:
 		x.life = e.kind
@@ -82,7 +87,7 @@ func (x *index) resolve(e event) error {
 }
 
 func (x *index) state() State {
-	s := State{Status: x.status(), LastSeq: x.seq, ResolvedOK: x.ok, ResolvedError: x.failed, index: x}
+	s := State{Status: x.status(), LastSeq: x.seq, Moved: x.moved, ResolvedOK: x.ok, ResolvedError: x.failed, index: x}
 	for _, p := range x.pending {
 		s.Pending = append(s.Pending, p.effect)
 	}

@@ -132,9 +132,6 @@ func fault(seq int, name string, why error) error {
 	return &damaged{fmt.Sprintf("%s (seq %d): %s", name, seq, why), remedy}
 }
 
-// maxFile is the longest file that Node reads as a text.
-const maxFile = 512 << 20
-
 func (f *folder) read(name string) ([]byte, error) {
 	path := filepath.Join(f.path, name)
 	fd, err := retry(func() (int, error) {
@@ -152,7 +149,7 @@ func (f *folder) read(name string) ([]byte, error) {
 		return nil, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxFile {
-		return nil, &damaged{name + " is not a file of text", remove}
+		return nil, &damaged{name + " is not a file of text, or has over 64 MiB", remove}
 	}
 	text := make([]byte, st.Size)
 	for done := 0; done < len(text); {

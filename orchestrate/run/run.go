@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
 )
@@ -125,12 +123,9 @@ func stamp(m *flat.Members, name string) time.Time {
 	return t
 }
 
+// maxFile is more than any file of a run has: larger inputs and results are files of
+// their own.
+const maxFile = 64 << 20
+
 // readFile reads a file of the run, which belongs to the user: links are followed.
-func readFile(path string) ([]byte, error) {
-	f, err := disk.OpenForeign(path, unix.O_RDONLY)
-	if err != nil {
-		return nil, err
-	}
-	text, err := f.ReadAll()
-	return text, errors.Join(err, f.Close())
-}
+func readFile(path string) ([]byte, error) { return disk.ReadFile(path, maxFile) }

@@ -34,6 +34,9 @@ const (
 type State struct {
 	Status  Status
 	LastSeq int // of the last event; 0 for an empty journal
+	// Moved is the seq of the last event by which the run got on. Notes beside it, such as
+	// those of babysitter's own hook, are none.
+	Moved int
 
 	// Pending are the effects without an answer, in the order they were asked for.
 	// An effect that the process no longer asks for, since it was edited or went

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"heartbeat/internal/flat"
 )
 
@@ -83,6 +85,22 @@ type Breakpoint struct {
 	Tags     []string
 	Strategy string
 	Payload  []byte // JSON: all of what was asked, which may be anything; or nil
+}
+
+// Choices are the options of a breakpoint by which an answer may name them: texts,
+// or what an object among them has for an id, value, name, label or title.
+func (b *Breakpoint) Choices() (all []string) {
+	for _, o := range gjson.ParseBytes(b.Options).Array() {
+		if o.Type == gjson.String {
+			all = append(all, o.String())
+		}
+		for _, name := range []string{"id", "value", "name", "label", "title"} {
+			if v := o.Get(name); o.IsObject() && v.Type == gjson.String {
+				all = append(all, v.String())
+			}
+		}
+	}
+	return all
 }
 
 // Sleep is a wait.

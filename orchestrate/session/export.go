@@ -28,8 +28,11 @@ func Export(envFile, id string) error {
 	return errors.Join(export(f, id), f.Close())
 }
 
+// maxScript is more than any file has that a client names.
+const maxScript = 16 << 20
+
 func export(f *disk.File, id string) error {
-	b, err := f.ReadAll()
+	b, err := f.ReadUpTo(maxScript)
 	if err != nil {
 		return err
 	}

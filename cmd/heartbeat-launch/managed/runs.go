@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
@@ -56,6 +57,24 @@ func (r *run) look() (st state, e *ending) {
 	st.asleep, st.runs = s.asleep, s
 	r.asleep = s.asleep
 	return st, nil
+}
+
+// nextWanted looks for the next entry, as [inbox.Tx.Next] does. Entries of runs that
+// were resolved elsewhere are settled on the way.
+func (r *run) nextWanted(tx *inbox.Tx) error {
+	for {
+		e, err := tx.Next(inbox.Mark{})
+		if err != nil {
+			return err
+		}
+		why := orchestrate.Settled(r.box, e.Metadata)
+		if why == "" {
+			return nil
+		}
+		if err := tx.ResolveElsewhere(e, why); err != nil {
+			return err
+		}
+	}
 }
 
 // failedRuns is stuck, but for no error.

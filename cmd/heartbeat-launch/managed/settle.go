@@ -42,7 +42,7 @@ func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 	if err := r.settleEntry(tx); err != nil {
 		return st, err
 	}
-	st, more := stateOf(tx)
+	st, more := r.stateOf(tx)
 	if more != nil && !errors.Is(more, inbox.ErrMore) {
 		return st, more
 	}
@@ -132,14 +132,14 @@ func (r *run) holdAfter(tx *inbox.Tx) error {
 	return recovery.Hold(tx, s.Failure, false)
 }
 
-func stateOf(tx *inbox.Tx) (st state, err error) {
+func (r *run) stateOf(tx *inbox.Tx) (st state, err error) {
 	if st.paused, err = tx.Paused(); err != nil {
 		return st, err
 	}
 	if st.backoff, err = tx.Backoff(); err != nil {
 		return st, err
 	}
-	_, err = tx.Next(inbox.Mark{})
+	err = r.nextWanted(tx)
 	switch {
 	case errors.Is(err, inbox.ErrEmpty):
 		return st, nil

@@ -1,0 +1,217 @@
+package orchestrate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/disk"
+	"heartbeat/orchestrate/babysitter"
+	"heartbeat/orchestrate/run"
+	"heartbeat/orchestrate/schema"
+)
+
+// answer is a result that was handed over, as it is kept until a step posts it.
+type answer struct {
+	Effect  string              `json:"effect"`
+	Value   json.RawMessage     `json:"value,omitempty"`
+	Failure *babysitter.Failure `json:"error,omitempty"`
+	At      time.Time           `json:"at"`
+	// Lock is as in the ledger: an answer that came with a repository is none.
+	Lock string `json:"lock"`
+}
+
+var (
+	// ErrMismatch says that a result is not what the task asks for.
+	ErrMismatch = errors.New("the result does not match the task's schema")
+	// ErrResolved says that an effect has its result, or that one waits to be posted.
+	ErrResolved = errors.New("an effect has one result")
+	// ErrNotAsked says that an effect takes no result from the agent.
+	ErrNotAsked = errors.New("it is not the agent's to answer")
+)
+
+func answerPath(box *inbox.Inbox, r *run.Run, effect string) string {
+	return ledgerPath(box, r) + ".result-" + effect
+}
+
+// HandOver takes the result of an effect, any JSON value that the task's schema
+// allows. It is durable then, and the next step posts it.
+func (b *Bridge) HandOver(effect string, value []byte) error {
+	if !json.Valid(value) {
+		return fmt.Errorf("result of %s: it is not JSON: hand a text over with --text or --text-file", effect)
+	}
+	return b.handOver(answer{Effect: effect, Value: value}, true)
+}
+
+// HandOverFailure is [Bridge.HandOver] for an effect that failed.
+func (b *Bridge) HandOverFailure(effect string, f babysitter.Failure) error {
+	return b.handOver(answer{Effect: effect, Failure: &f}, true)
+}
+
+func (b *Bridge) handOver(a answer, durable bool) error {
+	task, err := b.Run.Task(a.Effect)
+	if err != nil {
+		return err
+	}
+	st, err := b.Run.State(cachePath(b.Box, b.Run))
+	if err != nil {
+		return err
+	}
+	status, err := st.Effect(a.Effect)
+	switch {
+	case err != nil:
+		return err
+	case status != run.Requested:
+		return fmt.Errorf("result of %s: run %s has one already (%s): %w", a.Effect, b.Run.ID(), status, ErrResolved)
+	}
+	if err := b.accepts(task, a, b.drivenAs().Breakpoints == Ask); err != nil {
+		return fmt.Errorf("result of %s: %w", a.Effect, err)
+	}
+	if a.Lock, err = b.identity(); err != nil {
+		return fmt.Errorf("result of %s: %w", a.Effect, err)
+	}
+	if b.answerOf(a.Effect, a.Lock) != nil {
+		return fmt.Errorf("result of %s: one was handed over already, and is posted with the next step: %w", a.Effect, ErrResolved)
+	}
+	a.At = b.now()
+	text, err := json.Marshal(a)
+	if err == nil {
+		err = disk.Publish(answerPath(b.Box, b.Run, a.Effect), append(text, '\n'), durable)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the result of %s: %w", a.Effect, err)
+	}
+	return nil
+}
+
+// drivenAs is how the run was driven last, as far as that is known.
+func (b *Bridge) drivenAs() Options {
+	l, err := b.open()
+	if err != nil {
+		return Options{}
+	}
+	return l.Options
+}
+
+// identity is that of the lock's file, which is made where it is missing.
+func (b *Bridge) identity() (string, error) {
+	f, _, err := disk.OpenWrite(lockPath(ledgerPath(b.Box, b.Run)))
+	if err != nil {
+		return "", err
+	}
+	return f.Identity(), f.Close()
+}
+
+// accepts says what is wrong with an answer. asks says that the agent may answer
+// breakpoints.
+func (b *Bridge) accepts(t run.Task, a answer, asks bool) error {
+	switch {
+	case t.Kind == kindSleep:
+		return fmt.Errorf("it is a sleep, which ends by itself: %w", ErrNotAsked)
+	case t.Kind == kindBreakpoint && !asks:
+		return fmt.Errorf("it is a question to a person, who answers it with `heartbeat-stop breakpoint`: %w", ErrNotAsked)
+	case t.Kind == kindBreakpoint:
+		return checkAnswer(t, a)
+	case a.Failure != nil:
+		return nil
+	}
+	if of := b.wording(a.Effect, t).Schema(); of != nil {
+		err := schema.Check(of, a.Value)
+		if err != nil && !errors.Is(err, schema.ErrSchema) {
+			return fmt.Errorf("%w: %w", ErrMismatch, err)
+		}
+	}
+	return nil
+}
+
+// answers are the effects that an answer waits for to be posted. It looks at names
+// only.
+func (b *Bridge) answers() (map[string]bool, error) {
+	prefix := filepath.Base(answerPath(b.Box, b.Run, ""))
+	names, err := os.ReadDir(b.Box.Dir())
+	all := map[string]bool{}
+	for _, n := range names {
+		if effect, is := strings.CutPrefix(n.Name(), prefix); is {
+			all[effect] = true
+		}
+	}
+	return all, err
+}
+
+// answerOf is what was handed over for an effect, nil for nothing.
+func (b *Bridge) answerOf(effect, lock string) *answer {
+	text, err := disk.ReadState(answerPath(b.Box, b.Run, effect), disk.MaxWhole)
+	var a answer
+	if err != nil || json.Unmarshal(text, &a) != nil || a.Effect != effect || a.Lock != lock || (a.Failure == nil) == (len(a.Value) == 0) {
+		return nil
+	}
+	return &a
+}
+
+// postAnswer posts what was handed over for an effect. taken is false where that is
+// nothing that may be posted, which the report says.
+func (s *step) postAnswer(ctx context.Context, w want) (taken, posted bool, err error) {
+	a := s.answerOf(w.Effect, s.identity)
+	if a == nil {
+		s.report.Refused = append(s.report.Refused, fmt.Sprintf("%s: %s was not made here", w.Effect, answerPath(s.Box, s.Run, w.Effect)))
+		return false, false, nil
+	}
+	task, err := s.Run.Task(w.Effect)
+	if err != nil {
+		return false, false, err
+	}
+	if why := s.accepts(task, *a, s.Breakpoints == Ask); why != nil {
+		s.report.Refused = append(s.report.Refused, fmt.Sprintf("%s: %v", w.Effect, why))
+		return false, false, s.forget(w.Effect)
+	}
+	if !s.mayPost() {
+		s.report.Unposted++
+		return true, false, nil
+	}
+	if a.Failure != nil {
+		err = s.CLI.PostError(ctx, s.Run.Dir(), w.Effect, *a.Failure, babysitter.Attachments{})
+	} else {
+		err = s.CLI.PostOK(ctx, s.Run.Dir(), w.Effect, a.Value, babysitter.Attachments{})
+	}
+	if posted, err = s.posted(w.Effect, err); err != nil {
+		return true, false, err
+	}
+	return true, posted, s.forget(w.Effect)
+}
+
+// mayPost reports whether this step has room for another answer.
+func (s *step) mayPost() bool {
+	return (s.Posts == 0 || len(s.report.Posted) < s.Posts) && (s.Until.IsZero() || time.Now().Before(s.Until))
+}
+
+func (s *step) forget(effect string) error {
+	delete(s.handedOver, effect)
+	return disk.Remove(answerPath(s.Box, s.Run, effect))
+}
+
+// sweep takes away what was handed over for effects that have their result.
+func (s *step) sweep() error {
+	var err error
+	for effect := range s.handedOver {
+		if status, unknown := s.state.Effect(effect); unknown == nil && status != run.Requested {
+			err = errors.Join(err, s.forget(effect))
+		}
+	}
+	return err
+}
+
+// EffectOf is the effect that a person or an agent means: its id, or the id of its
+// entry.
+func EffectOf(name string) string {
+	if _, rest, found := strings.Cut(name, "/"); found {
+		name = rest
+	}
+	name, _, _ = strings.Cut(name, "#")
+	return name
+}
