@@ -23,9 +23,13 @@ const (
 
 	idleTick = "--- IDLE TICK ---"
 
-	// hookLockWait is how long a hook waits for the inbox's lock; longer would
-	// hold the session up.
-	hookLockWait = 5 * time.Second
+	// How long a hook waits for the inbox's lock. The end of a turn is told once, so
+	// it waits nearly for as long as clients let their hooks run: 10 minutes, and a
+	// minute where they are so old that they name no prompt. With other events, a
+	// session or a person waits for the hook.
+	turnLockWait    = 9 * time.Minute
+	oldTurnLockWait = 45 * time.Second
+	eventLockWait   = 5 * time.Second
 )
 
 // hookFlags are what a settings file says of the hook.
@@ -170,7 +174,7 @@ func (h *hook) run() int {
 			return h.untold(err)
 		}
 	}
-	if h.box, err = openInbox(h.inbox, hookLockWait); err != nil {
+	if h.box, err = openInbox(h.inbox, h.lockWait()); err != nil {
 		return h.failed(err)
 	}
 	if h.standsBack() {
@@ -178,6 +182,17 @@ func (h *hook) run() int {
 	}
 	h.openRuns()
 	return h.dispatch()
+}
+
+// lockWait is how long this event may wait for the inbox's lock.
+func (h *hook) lockWait() time.Duration {
+	switch in := h.input; {
+	case in != nil && !h.endsTurn():
+		return eventLockWait
+	case in != nil && in.PromptID != "":
+		return turnLockWait
+	}
+	return oldTurnLockWait
 }
 
 // dispatch acts on the event. An event of a subagent is nobody's answer, and an
