@@ -186,7 +186,8 @@ func writeMissing(f *disk.File, lines []appendRecord) error {
 
 // replay makes good what a kill or a power loss kept from following the last
 // commit. After a power loss any result since the journal was last trimmed may
-// be missing. A dead letter is synced before the follow mark is written, so with
+// be missing; in one boot only what the last commit was to add, and what else is
+// missing an operator has taken away. A dead letter is synced before the follow mark is written, so with
 // that it is where it was, or an operator has taken it away.
 //
 // A kill may have come before the commit's own sync, so that comes first: the
@@ -196,9 +197,9 @@ func (t *Tx) replay(marked bool) error {
 	if err := t.journal.settle(); err != nil {
 		return err
 	}
-	err := t.journal.each(func(s *state) error {
+	err := t.journal.each(t.boot, func(s *state, followed bool) error {
 		return t.writeAppends(slices.DeleteFunc(s.Appends, func(a appendRecord) bool {
-			return !last.replays(a, s.Seq, t.inFlight) || syncedOnFollow(a.File) && marked
+			return !last.replays(a, s.Seq, t.inFlight) || syncedOnFollow(a.File) && marked || mayBeRotated(a.File) && followed
 		}), false)
 	})
 	if err == nil {

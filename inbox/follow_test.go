@@ -25,8 +25,8 @@ func forget(t testing.TB, box *inbox.Inbox) {
 // documented are the files that a commit is followed by.
 var documented = []string{".inbox-offset", ".in-flight", ".responded", ".results.jsonl", ".dead-letter.jsonl"}
 
-// With the note gone, the documented files are made good, whatever is left of
-// them: the commit counts.
+// With the note gone, the documented files are made good, whatever a power loss
+// left of them: the commit counts.
 func TestFilesAreMadeGood(t *testing.T) {
 	for step, settle := range tornCommits {
 		for how, spoil := range map[string]func(t testing.TB, path string){
@@ -49,6 +49,7 @@ func TestFilesAreMadeGood(t *testing.T) {
 					}
 					spoil(t, beside(box, name))
 					forget(t, box)
+					reboot(t, "after the power loss")
 					in(t, box, func(*inbox.Tx) {})
 					got := snapshot(t, box)
 					for _, name := range documented {

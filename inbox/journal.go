@@ -186,22 +186,33 @@ func decodeFollowMark(body []byte) *followMark {
 	return &followMark{Followed: m.Int("followed"), Boot: m.String("boot"), Handed: m.Bool("handed")}
 }
 
-// each calls f for every record up to the end of the last valid one.
-func (j *journal) each(f func(*state) error) error {
+// each calls f for every record up to the end of the last valid one. followed
+// says that a mark of that boot vouches for it.
+func (j *journal) each(boot string, f func(s *state, followed bool) error) error {
 	all := make([]byte, j.end)
 	if _, err := j.file.ReadAt(all, 0); err != nil {
 		return fmt.Errorf("read journal: %w", err)
 	}
+	var records [][]byte
+	followed := 0
 	for l := range bytes.Lines(all) {
 		body, ok := checkedLine(bytes.TrimSuffix(l, []byte("\n")))
-		if !ok || isFollowMark(body) {
-			continue
+		switch {
+		case !ok:
+		case !isFollowMark(body):
+			records = append(records, body)
+		default:
+			if mark := decodeFollowMark(body); mark != nil && mark.Boot == boot {
+				followed = len(records)
+			}
 		}
+	}
+	for i, body := range records {
 		st, err := decodeWhole(body)
 		if err != nil {
 			return fmt.Errorf("read journal %s: %w: %w", j.file.Path(), ErrCorrupt, err)
 		}
-		if err := f(st); err != nil {
+		if err := f(st, i < followed); err != nil {
 			return err
 		}
 	}

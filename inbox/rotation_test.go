@@ -148,3 +148,52 @@ func ids(t testing.TB, path string) (all []string) {
 	}
 	return all
 }
+
+// What was taken away before a kill stays away: in the same boot everything is
+// there that was written, so nothing but the last commit is made good.
+func TestRotatedStaysAwayAfterAKill(t *testing.T) {
+	for name, c := range map[string]struct {
+		last func(t testing.TB, box *inbox.Inbox) // the commit that the kill came amid
+		want int                                  // the lines that it adds to the log
+	}{
+		"delivered": {func(t testing.TB, box *inbox.Inbox) { deliver(t, box) }, 0},
+		"paused":    {func(t testing.TB, box *inbox.Inbox) { in(t, box, func(tx *inbox.Tx) { pauseIn(t, tx) }) }, 0},
+		"answered":  {func(t testing.TB, box *inbox.Inbox) { turn(t, box); turn(t, box) }, 1},
+	} {
+		for _, log := range []string{"results", "events"} {
+			t.Run(name+"/"+log, func(t *testing.T) {
+				box := newBox(t, "")
+				for range 4 {
+					send(t, box, inbox.Message{Text: "x"})
+				}
+				path := box.Path()
+				switch log {
+				case "results":
+					settleNext(t, box, logs["results"].settle)
+					settleNext(t, box, logs["results"].settle)
+					path = box.ResultsPath()
+					require.NoError(t, os.Rename(path, path+".1"))
+				case "events":
+					in(t, box, func(tx *inbox.Tx) { pauseIn(t, tx) })
+					path = box.EventsPath()
+					require.NoError(t, os.Rename(path, path+".1"))
+				}
+				c.last(t, box)
+				forget(t, box)
+				in(t, box, func(*inbox.Tx) {})
+				switch log {
+				case "results":
+					assert.Len(t, results(t, box), c.want)
+				case "events":
+					assert.LessOrEqual(t, len(linesOf[inbox.Event](t, path)), 1)
+				}
+			})
+		}
+	}
+}
+
+func pauseIn(t testing.TB, tx *inbox.Tx) {
+	t.Helper()
+	_, err := tx.Pause("x", nil)
+	require.NoError(t, err)
+}

@@ -94,6 +94,9 @@ func (s *state) appendPoint(file string) (end *int64, generation *int) {
 // they must not come back after a power loss.
 func syncedOnFollow(file string) bool { return file == deadLetterName || file == scheduledName }
 
+// mayBeRotated reports whether an operator takes away what he likes of the file.
+func mayBeRotated(file string) bool { return file == resultsName || file == eventsName }
+
 // appendRecord is one line that belongs at an offset of an append-only file.
 type appendRecord struct {
 	File       string `json:"file"`
