@@ -91,6 +91,9 @@ func (t *Tx) adoptInFlight() error {
 		// What went out is known of that delivery, whatever was edited around it.
 		was := t.inFlight
 		t.st.Handed = t.st.Handed && was != nil && was.EntryID == d.EntryID && bytes.Equal(was.Evidence, d.Evidence)
+		if d.DeliveredSeq >= t.Seq() {
+			d.DeliveredSeq = 0 // of a journal that is gone
+		}
 		t.setInFlight(d)
 	}
 	return nil

@@ -18,6 +18,9 @@ func (d *Delivery) encode() ([]byte, error) {
 	o.String("raw_line", d.RawLine.Text)
 	o.Text("raw_base64", d.RawLine.Base64)
 	o.Time("delivered_at", d.DeliveredAt)
+	if d.DeliveredSeq != 0 {
+		o.Int("delivered_seq", d.DeliveredSeq)
+	}
 	o.Int("attempt", int64(d.Attempt))
 	o.Text("session_id", d.SessionID)
 	o.Text("prompt_id", d.PromptID)
@@ -46,6 +49,7 @@ func (d *Delivery) decode(m *flat.Members) error {
 		EndOffset:    m.Int("end_offset"),
 		RawLine:      RawLine{Text: m.String("raw_line"), Base64: m.String("raw_base64")},
 		DeliveredAt:  m.Time("delivered_at"),
+		DeliveredSeq: m.Int("delivered_seq"),
 		Attempt:      int(m.Int("attempt")),
 		SessionID:    m.String("session_id"),
 		PromptID:     m.String("prompt_id"),

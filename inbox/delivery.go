@@ -19,6 +19,10 @@ type Delivery struct {
 	RawLine
 	DeliveredAt time.Time `json:"delivered_at"`
 
+	// DeliveredSeq is the number of the commit that delivered it: see [Tx.Seq]. It is 0
+	// where that is not known.
+	DeliveredSeq int64 `json:"delivered_seq,omitempty"`
+
 	Attempt   int    `json:"attempt,omitempty"` // counted from 1
 	SessionID string `json:"session_id,omitempty"`
 	PromptID  string `json:"prompt_id,omitempty"`

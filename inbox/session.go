@@ -30,6 +30,17 @@ type Session struct {
 	PromptedAt *time.Time `json:"prompted_at,omitempty"`
 	// Asks is what it wants of a person, until it shows that it goes on.
 	Asks *Question `json:"asks,omitempty"`
+
+	// StartedSeq and FailedSeq are the numbers of the commits that noted the last
+	// start and the last failure: see [Tx.Seq]. They are 0 where that is not known.
+	StartedSeq int64 `json:"started_seq,omitempty"`
+	FailedSeq  int64 `json:"failed_seq,omitempty"`
+	// StartNote is the consumer's own note of its last start.
+	StartNote json.RawMessage `json:"start_note,omitempty"`
+	// PromptedBoot and PromptedSinceBoot (nanoseconds) say the same by a clock that
+	// nobody sets: see package host.
+	PromptedBoot      string `json:"prompted_boot,omitempty"`
+	PromptedSinceBoot int64  `json:"prompted_since_boot_ns,omitempty"`
 }
 
 // Question is what a session waits for a person for, and since when.
@@ -61,10 +72,15 @@ func (t *Tx) Acknowledged(session string) int {
 
 // StartSession records that a session began, or was resumed, in process pid (0
 // if that is not known).
-func (t *Tx) StartSession(id string, pid int) error {
+func (t *Tx) StartSession(id string, pid int) error { return t.StartSessionWith(id, pid, nil) }
+
+// StartSessionWith is [Tx.StartSession] with the consumer's own note of the start,
+// which is opaque to this package.
+func (t *Tx) StartSessionWith(id string, pid int, note json.RawMessage) error {
 	err := t.changeSession(id, func(s *Session) {
 		now := t.box.utcNow()
 		s.StartedAt, s.EndedAt, s.Asks = &now, nil, nil
+		s.StartedSeq, s.StartNote = t.Seq(), note
 		s.PID, s.Boot = pid, t.boot
 		s.Namespace, s.ProcessStart = host.PIDNamespace(), host.ProcessStart(pid)
 	})
@@ -91,6 +107,7 @@ func (t *Tx) PromptSession(id string) error {
 	return t.changeSession(id, func(s *Session) {
 		now := t.box.utcNow()
 		s.PromptedAt, s.Asks = &now, nil
+		s.PromptedBoot, s.PromptedSinceBoot = t.boot, host.SinceBoot()
 	})
 }
 
@@ -150,7 +167,13 @@ func (t *Tx) failSession(id string, f *Failure, e Event) error {
 	if err := t.event(e); err != nil {
 		return err
 	}
-	return t.changeSession(id, func(s *Session) { s.Failure, s.Asks = f, nil })
+	return t.changeSession(id, func(s *Session) { s.Failure, s.FailedSeq, s.Asks = f, t.Seq(), nil })
+}
+
+// PromptedAfter reports whether the session is known to have been given something to
+// do after a moment of this boot (nanoseconds, see [host.SinceBoot]).
+func (s Session) PromptedAfter(sinceBoot int64) bool {
+	return s.PromptedBoot != "" && s.PromptedBoot == host.BootID() && s.PromptedSinceBoot > sinceBoot
 }
 
 // changeSession moves a session to the front, changed.

@@ -28,11 +28,11 @@ func TestSessionIsRemembered(t *testing.T) {
 	at := noon
 	assert.Equal(t, inbox.Session{ID: id}, session(t, box, id), "unknown yet")
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession(id, 0)) })
-	assert.Equal(t, inbox.Session{ID: id, Boot: host.BootID(), Namespace: host.PIDNamespace(), StartedAt: &at}, session(t, box, id))
+	assert.Equal(t, inbox.Session{ID: id, StartedSeq: 1, Boot: host.BootID(), Namespace: host.PIDNamespace(), StartedAt: &at}, session(t, box, id))
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.EndSession(id)) })
-	assert.Equal(t, inbox.Session{ID: id, Boot: host.BootID(), Namespace: host.PIDNamespace(), StartedAt: &at, EndedAt: &at}, session(t, box, id))
+	assert.Equal(t, inbox.Session{ID: id, StartedSeq: 1, Boot: host.BootID(), Namespace: host.PIDNamespace(), StartedAt: &at, EndedAt: &at}, session(t, box, id))
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession(id, os.Getpid())) })
-	assert.Equal(t, inbox.Session{ID: id, PID: os.Getpid(), ProcessStart: host.ProcessStart(os.Getpid()), Boot: host.BootID(), Namespace: host.PIDNamespace(), StartedAt: &at}, session(t, box, id), "resumed")
+	assert.Equal(t, inbox.Session{ID: id, StartedSeq: 3, PID: os.Getpid(), ProcessStart: host.ProcessStart(os.Getpid()), Boot: host.BootID(), Namespace: host.PIDNamespace(), StartedAt: &at}, session(t, box, id), "resumed")
 	assert.Equal(t, inbox.Session{ID: "other"}, session(t, box, "other"))
 }
 

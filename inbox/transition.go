@@ -26,7 +26,7 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 	t.offered = nil
 	d := &Delivery{
 		EntryID: e.EntryID, StartOffset: e.Start, EndOffset: e.End, RawLine: rawLineOf(e.raw),
-		DeliveredAt: t.box.utcNow(), Attempt: e.Attempt,
+		DeliveredAt: t.box.utcNow(), DeliveredSeq: t.Seq(), Attempt: e.Attempt,
 		SessionID: to.SessionID, PromptID: to.PromptID, Evidence: to.Evidence,
 		Inbox: t.box.name, Detached: e.detached, Unterminated: !e.terminated,
 	}

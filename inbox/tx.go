@@ -82,6 +82,10 @@ func (b *Inbox) makeGood(ctx context.Context) (warnings []string, err error) {
 	return t.Warnings(), t.Close()
 }
 
+// Seq is the number of the commit that this transaction would make next. A later
+// commit has a greater one, whatever the clock says, as long as the journal lives.
+func (t *Tx) Seq() int64 { return t.st.Seq + 1 }
+
 func (b *Inbox) newTx() *Tx {
 	return &Tx{
 		box: b, journal: &journal{}, boot: host.BootID(),

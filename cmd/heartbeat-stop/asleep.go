@@ -146,7 +146,7 @@ func (h *hook) age() time.Duration { return time.Duration(host.SinceBoot() - h.b
 func (h *hook) wokenRecipient(spill string) inbox.Recipient {
 	e := h.evidence()
 	e.Wake = evidence.Wake{
-		Woken: true, Token: h.token(), Spill: spill, ClientStart: host.ProcessStart(claude.PID()), Namespace: host.PIDNamespace(),
+		Woken: true, Token: h.token(), Spill: spill,
 	}
 	return inbox.Recipient{SessionID: h.input.SessionID, Evidence: e.Encode()}
 }

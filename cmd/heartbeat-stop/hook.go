@@ -15,6 +15,7 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/host"
 	"heartbeat/orchestrate"
+	"heartbeat/recover/evidence"
 )
 
 const (
@@ -101,6 +102,8 @@ type hook struct {
 	complained       string // the error that was said last
 	// settled is the entry that the transaction settles, nil for none.
 	settled *inbox.Delivery
+	// answered is that entry where it is settled as answered.
+	answered *inbox.Delivery
 	// lastSettled is the id of the last one that this hook settled.
 	lastSettled string
 	aside       []inbox.SetAside // not yet said
@@ -220,7 +223,9 @@ func (h *hook) dispatch() int {
 	case claude.EventStopFailure:
 		return h.stopFailure()
 	case claude.EventSessionStart:
-		return h.record(func(tx *inbox.Tx) error { return tx.StartSession(in.SessionID, claude.PID()) })
+		return h.record(func(tx *inbox.Tx) error {
+			return tx.StartSessionWith(in.SessionID, claude.PID(), evidence.Start(in.TranscriptPath))
+		})
 	case claude.EventSessionEnd:
 		return h.record(func(tx *inbox.Tx) error { return tx.EndSession(in.SessionID) })
 	case claude.EventNotification:

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/host"
@@ -22,29 +19,37 @@ const (
 	unsure                         // the transcript, which is written late, may tell soon
 )
 
-func (h *hook) recipient() inbox.Recipient {
+// recipient is who gets the entry, and how it will be told that it was answered.
+func (h *hook) recipient(next inbox.Entry) inbox.Recipient {
 	in := h.input
 	if in == nil {
 		return inbox.Recipient{}
 	}
 	e := h.evidence()
 	e.Notes = true
+	e.Fresh = !in.StopHookActive
+	if d := h.answered; d != nil && d.SessionID == in.SessionID {
+		before := evidence.Of(d)
+		e.Fresh = e.Fresh || before.Reply != e.Reply
+		if d.Text() == next.Text && before.Transcript == e.Transcript {
+			e.Times, e.From = before.Repeated()
+		}
+	}
 	return inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.Encode()}
 }
 
 // evidence is what identifies this hook's event.
 func (h *hook) evidence() evidence.Evidence {
-	in := h.input
-	return evidence.Evidence{
-		Active: in.StopHookActive, Reply: replySum(in), Transcript: in.TranscriptPath,
+	in, pid := h.input, claude.PID()
+	e := evidence.Evidence{
+		Active: in.StopHookActive, Reply: claude.ReplySum(in.LastMessage), Transcript: in.TranscriptPath,
 		TranscriptSize: claude.TranscriptSize(in.TranscriptPath),
-		Boot:           host.BootID(), SinceBoot: host.SinceBoot(), Client: int64(claude.PID()),
+		Boot:           host.BootID(), SinceBoot: host.SinceBoot(), Client: int64(pid), ClientStart: host.ProcessStart(pid),
 	}
-}
-
-func replySum(in *claude.Input) string {
-	sum := sha256.Sum256([]byte(in.LastMessage))
-	return hex.EncodeToString(sum[:])
+	if e.ClientStart != 0 {
+		e.Namespace = host.PIDNamespace()
+	}
+	return e
 }
 
 // judge says what this Stop tells of the entry in flight. Without a client's
@@ -90,7 +95,7 @@ func (h *hook) judgeAnswer(tx *inbox.Tx, d *inbox.Delivery, e evidence.Evidence)
 
 // leftBehind tells a turn that a person ended from a session that is gone.
 func (h *hook) leftBehind(tx *inbox.Tx, d *inbox.Delivery) verdict {
-	if _, resumed := evidence.ResumedSince(tx, d); h.input.SessionID == d.SessionID && !resumed {
+	if h.input.SessionID == d.SessionID && evidence.StartedAgain(tx, d) != evidence.Yes {
 		return interrupted
 	}
 	return orphaned
@@ -108,7 +113,7 @@ func (h *hook) isDeliveringStop(d *inbox.Delivery, e evidence.Evidence) verdict 
 		return 0
 	case e.Boot != "" && e.Boot == host.BootID() && h.began <= e.SinceBoot:
 		return sameStop
-	case in.StopHookActive != e.Active || replySum(in) != e.Reply:
+	case in.StopHookActive != e.Active || claude.ReplySum(in.LastMessage) != e.Reply:
 		return 0
 	case h.rewake || in.TranscriptPath == "":
 		return sameStop // in the background an answer that shows may be to a later Stop
@@ -126,8 +131,18 @@ func (h *hook) isDeliveringStop(d *inbox.Delivery, e evidence.Evidence) verdict 
 func (h *hook) neverReached(tx *inbox.Tx) bool {
 	d := tx.InFlight()
 	e := evidence.Of(d)
-	if _, known := evidence.ResumedSince(tx, d); !e.Woken && !known && h.input.SessionID == d.SessionID && e.Client != int64(claude.PID()) {
+	if !e.Woken && evidence.StartedAgain(tx, d) != evidence.Yes && h.input.SessionID == d.SessionID && !h.isClient(e) {
 		return false // resumed in another process, nobody noted when
 	}
 	return e.Unreached(tx, d)
+}
+
+// isClient reports whether this hook's client is the very process that the entry
+// was delivered to. In a container each may have the number 1.
+func (h *hook) isClient(e evidence.Evidence) bool {
+	pid := claude.PID()
+	if pid == 0 && e.Client == 0 {
+		return true // one that names itself nowhere
+	}
+	return int64(pid) == e.Client && e.ClientStart != 0 && clientRuns(e)
 }

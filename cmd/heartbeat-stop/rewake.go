@@ -158,7 +158,7 @@ func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
 	if err != nil {
 		return 0, err
 	}
-	if s.PromptedAt != nil && time.Since(*s.PromptedAt) < h.age() {
+	if s.PromptedAfter(h.began) {
 		return held, nil
 	}
 	return 0, tx.Wait(h.waiter, h.input.SessionID)
@@ -167,7 +167,7 @@ func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
 // startSession notes that the session began, and decides about what one that is
 // gone left in flight.
 func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
-	if err := tx.StartSession(h.input.SessionID, claude.PID()); err != nil {
+	if err := tx.StartSessionWith(h.input.SessionID, claude.PID(), evidence.Start(h.input.TranscriptPath)); err != nil {
 		return 0, err
 	}
 	d := tx.InFlight()

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -137,4 +139,59 @@ func TestSpilledAgain(t *testing.T) {
 		assert.Equal(t, 2, tx.InFlight().Attempt)
 		assert.FileExists(t, evidence.Of(tx.InFlight()).Spill)
 	})
+}
+
+// A prompt that came while the hook started sets the session to work, and one before
+// does not, wherever the wall clock was set meanwhile.
+func TestPromptedWhileStarting(t *testing.T) {
+	day := 24 * time.Hour
+	for name, c := range map[string]struct {
+		clock time.Duration
+		age   time.Duration
+		want  outcome
+	}{
+		"before":                          {0, 0, 0},
+		"before, and the clock went back": {day, 0, 0},
+		"since":                           {0, time.Minute, held},
+		"since, and the clock went on":    {-day, time.Minute, held},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, dir := situation{}, t.TempDir()
+			s.setup(t, dir)
+			box, err := inbox.Open(s.inbox(dir), inbox.Options{Now: func() time.Time { return time.Now().Add(c.clock) }})
+			require.NoError(t, err)
+			tx, err := box.Begin(t.Context())
+			require.NoError(t, err)
+			defer func() { require.NoError(t, tx.Close()) }()
+			require.NoError(t, tx.PromptSession("s0"))
+			h := &hook{began: host.SinceBoot() - int64(c.age), waiter: "w", input: &claude.Input{SessionID: "s0"}}
+			o, err := h.startWaiting(tx)
+			require.NoError(t, err)
+			assert.Equal(t, c.want, o)
+		})
+	}
+}
+
+// In a container every client has the number 1: another process of it, or one of which
+// only the number is known, is not the one that the entry was delivered to.
+func TestIsClient(t *testing.T) {
+	pid := os.Getpid()
+	t.Setenv("CLAUDE_PID", strconv.Itoa(pid))
+	own := evidence.Evidence{
+		Boot: host.BootID(), Client: int64(pid), ClientStart: host.ProcessStart(pid), Namespace: host.PIDNamespace(),
+	}
+	h := &hook{}
+	assert.True(t, h.isClient(own))
+	for name, change := range map[string]func(e *evidence.Evidence){
+		"another boot":    func(e *evidence.Evidence) { e.Boot = "another" },
+		"another process": func(e *evidence.Evidence) { e.ClientStart-- },
+		"another number":  func(e *evidence.Evidence) { e.Client++ },
+		"another room":    func(e *evidence.Evidence) { e.Namespace = "another" },
+		"only its number": func(e *evidence.Evidence) { e.ClientStart = 0 },
+		"nothing of it":   func(e *evidence.Evidence) { e.Client, e.ClientStart = 0, 0 },
+	} {
+		e := own
+		change(&e)
+		assert.False(t, h.isClient(e), name)
+	}
 }

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"os"
@@ -113,7 +114,7 @@ func record(ts *testscript.TestScript, role, text string, meta bool) {
 	}
 	line := map[string]any{
 		"type": role, "uuid": rand.Text(), "isSidechain": false, "isMeta": meta,
-		"timestamp": time.Now().UTC().Format("2006-01-02T15:04:05.000000000Z07:00"),
+		"timestamp": cmp.Or(ts.Getenv("STAMP"), time.Now().UTC().Format("2006-01-02T15:04:05.000000000Z07:00")),
 	}
 	switch role {
 	case "user":

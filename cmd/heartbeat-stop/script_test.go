@@ -31,7 +31,7 @@ import (
 //
 // PROMPT may be `-`: a client that has no prompt_id. With TRANSCRIPT set, turn
 // writes that file as the client does; with MUTE=feedback, what the hook delivers
-// never gets there, and with MUTE=all, nothing does.
+// never gets there, and with MUTE=all, nothing does; STAMP is what the client's clock shows.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",

@@ -99,7 +99,7 @@ func (h *hook) transact(ctx context.Context, decide decision, hand func(context.
 
 // transactOnce is one transaction. Once ctx is done nothing is taken any more.
 func (h *hook) transactOnce(ctx context.Context, decide decision, hand func(context.Context, *inbox.Tx, string) error) (outcome, error) {
-	h.again, h.settled = 0, nil
+	h.again, h.settled, h.answered = 0, nil, nil
 	tx, err := h.box.Begin(ctx)
 	if err != nil {
 		return 0, err
@@ -141,7 +141,7 @@ func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
 	if err != nil || o != 0 {
 		return o, "", err
 	}
-	if _, err := tx.Deliver(e, h.recipient()); err != nil {
+	if _, err := tx.Deliver(e, h.recipient(e)); err != nil {
 		return 0, "", err
 	}
 	return delivered, introduce(h.preamble, introduce(orchestrate.Again(e), e.Text)), nil
@@ -231,6 +231,7 @@ func (h *hook) settleEntry(tx *inbox.Tx, v verdict) error {
 	h.lastSettled = h.settled.ID()
 	switch v {
 	case answered:
+		h.answered = h.settled
 		return h.acknowledge(tx)
 	}
 	o := h.orphan.options()

@@ -73,10 +73,55 @@ func TestNextTurn(t *testing.T) {
 				all += "\n"
 			}
 			require.NoError(t, os.WriteFile(path, []byte(all), 0o600))
-			d := claude.Delivery{Path: path, Size: int64(len(before)), Text: text, At: handed}
+			d := claude.Delivery{Path: path, Size: int64(len(before)), Text: text, Reply: claude.ReplySum("did it before"), Fresh: true}
+			if strings.Contains(all, "the answer before") {
+				d.Reply = claude.ReplySum("the answer before")
+			}
 			assert.Equal(t, c.want, d.NextTurn())
 		})
 	}
-	none := claude.Delivery{Path: filepath.Join(t.TempDir(), "none"), Text: text, At: handed}
+	none := claude.Delivery{Path: filepath.Join(t.TempDir(), "none"), Text: text}
 	assert.Equal(t, claude.Unknown, none.NextTurn())
+}
+
+// What proves that the text never reached the model, whatever the times of the lines.
+func TestMissed(t *testing.T) {
+	const text = "do this"
+	prompt := func(id, text string) string {
+		return lineAt(-9, fmt.Sprintf(`"type":"user","promptId":%q,"message":{"role":"user","content":%q}`, id, text))
+	}
+	tool := lineAt(-9, `"type":"user","promptId":"p1","message":{"role":"user","content":[{"type":"tool_result","content":"x"}]}`)
+	override := lineAt(9, `"type":"system","subtype":"informational","content":"ended"`)
+	for name, c := range map[string]struct {
+		before, since []string
+		repeats       bool
+		want          bool
+	}{
+		"nothing came":                           {[]string{answerLine(0, "R")}, nil, false, false},
+		"the hooks ended without it":             {[]string{answerLine(0, "R")}, []string{summaryLine(-9)}, false, true},
+		"the session went on":                    {[]string{answerLine(0, "R")}, []string{answerLine(-9, "S")}, false, true},
+		"another prompt":                         {[]string{answerLine(0, "R")}, []string{prompt("p2", "hello")}, false, true},
+		"it arrived":                             {[]string{answerLine(0, "R")}, []string{feedback(-9, text), summaryLine(-9), answerLine(-9, "S")}, false, false},
+		"all of that is late":                    {nil, []string{prompt("p1", "begin"), tool, summaryLine(9), answerLine(9, "R")}, false, false},
+		"and the reply was lost":                 {[]string{answerLine(0, "R")}, []string{prompt("p1", "begin"), tool, answerLine(9, "Q")}, false, false},
+		"late, and then it went on":              {nil, []string{prompt("p1", "begin"), answerLine(9, "R"), summaryLine(-9)}, false, true},
+		"another hook of the same Stop":          {[]string{answerLine(0, "R")}, []string{feedback(9, "lint")}, false, false},
+		"the reply is not found":                 {[]string{answerLine(0, "Q")}, []string{summaryLine(9), answerLine(9, "S")}, false, false},
+		"a reply that repeats":                   {[]string{answerLine(0, "R")}, []string{summaryLine(9), answerLine(9, "S")}, true, false},
+		"a reply that repeats, and then p2":      {[]string{prompt("p1", "begin"), answerLine(0, "R")}, []string{summaryLine(9), tool, prompt("p2", "hello")}, true, true},
+		"the cap swallowed it":                   {[]string{answerLine(0, "R")}, []string{feedback(-9, text), override}, false, true},
+		"the cap swallowed it, and it was asked": {[]string{answerLine(0, "R")}, []string{feedback(-9, text), override, prompt("p2", "hello")}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "transcript.jsonl")
+			before := "{}\n" + strings.Join(append(c.before, ""), "\n")
+			require.NoError(t, os.WriteFile(path, []byte(before+strings.Join(append(c.since, ""), "\n")), 0o600))
+			d := claude.Delivery{
+				Path: path, Size: int64(len(before)), Text: text, PromptID: "p1", Reply: claude.ReplySum("R"), Fresh: !c.repeats,
+			}
+			assert.Equal(t, c.want, d.Missed())
+			d.End = d.Size
+			assert.False(t, d.Missed(), "what another process wrote")
+		})
+	}
 }

@@ -48,7 +48,7 @@ func Woke(prompt, text string) bool {
 // the turn with that prompt_id, or in any if it is empty.
 func (d Delivery) TookUp(promptID string) bool {
 	took := false
-	err := d.each(func(l gjson.Result) {
+	err := d.each(func(l gjson.Result, _ int64) {
 		if l.Get("type").Str == "user" && (promptID == "" || l.Get("promptId").Str == promptID) {
 			took = took || Woke(l.Get("message.content").Str, d.Text)
 		}

@@ -9,11 +9,20 @@ import (
 type Evidence struct {
 	Active         bool   // stop_hook_active of that Stop
 	Reply          string // the hash of what the assistant had said
+	Fresh          bool   // at the Stop before, if any, it had said something else
 	Transcript     string // its path
 	TranscriptSize int64  // -1 where there is no evidence
-	Boot           string
-	SinceBoot      int64 // nanoseconds
-	Client         int64 // process id of the client, 0 if unknown
+	// Times is how often the very text was delivered in a row, if more than once, since
+	// the transcript was From long.
+	From      int64
+	Times     int
+	Boot      string
+	SinceBoot int64 // nanoseconds
+	Client    int64 // process id of the client, 0 if unknown
+	// ClientStart tells the client's process from a later one of its number, and
+	// Namespace is where the number is that process's.
+	ClientStart int64
+	Namespace   string
 	// Notes says that the hook which delivered the entry notes behind it that the
 	// text went out: see [inbox.Tx.HandedOver].
 	Notes bool
@@ -32,10 +41,6 @@ type Wake struct {
 	// Spill is the file that the text is in, where it was too long to be handed
 	// over whole.
 	Spill string
-	// ClientStart tells the client's process from a later one of its number.
-	ClientStart int64
-	// Namespace is where the client's number is that process's.
-	Namespace string
 }
 
 // Encode is the JSON object that is kept with the delivery.
@@ -43,11 +48,22 @@ func (e Evidence) Encode() []byte {
 	var o flat.Object
 	o.Bool("stop_hook_active", e.Active)
 	o.String("reply_sha256", e.Reply)
+	if e.Fresh {
+		o.Bool("fresh_reply", true)
+	}
 	o.Text("transcript_path", e.Transcript)
 	o.Int("transcript_size", e.TranscriptSize)
+	if e.Times > 1 {
+		o.Int("times", int64(e.Times))
+		o.Int("times_from", e.From)
+	}
 	o.String("boot", e.Boot)
 	o.Int("since_boot_ns", e.SinceBoot)
 	o.Int("client_pid", e.Client)
+	if e.ClientStart != 0 {
+		o.Int("client_start", e.ClientStart)
+		o.Text("pid_namespace", e.Namespace)
+	}
 	if e.Notes {
 		o.Bool("notes_handover", true)
 	}
@@ -63,8 +79,6 @@ func (w Wake) encode(o *flat.Object) {
 	o.Bool("bound", w.Bound)
 	o.Text("token", w.Token)
 	o.Text("spill_file", w.Spill)
-	o.Int("client_start", w.ClientStart)
-	o.Text("pid_namespace", w.Namespace)
 }
 
 // Of reads what is kept with a delivery. One that another program made has none.
@@ -77,15 +91,33 @@ func Of(d *inbox.Delivery) Evidence {
 		Active: m.Bool("stop_hook_active"), Reply: m.String("reply_sha256"),
 		Transcript: m.String("transcript_path"), TranscriptSize: m.Int("transcript_size"),
 		Boot: m.String("boot"), SinceBoot: m.Int("since_boot_ns"),
-		Client: m.Int("client_pid"), Notes: m.Bool("notes_handover"), Wake: wakeOf(m),
+		Fresh: m.Bool("fresh_reply"), From: m.Int("times_from"), Times: int(m.Int("times")),
+		Client: m.Int("client_pid"), ClientStart: m.Int("client_start"), Namespace: m.String("pid_namespace"),
+		Notes: m.Bool("notes_handover"), Wake: wakeOf(m),
 	}
 }
 
 func wakeOf(m *flat.Members) Wake {
 	return Wake{
 		Woken: m.Bool("woken"), Bound: m.Bool("bound"), Token: m.String("token"),
-		Spill: m.String("spill_file"), ClientStart: m.Int("client_start"), Namespace: m.String("pid_namespace"),
+		Spill: m.String("spill_file"),
 	}
+}
+
+// maxTimes bounds how much of a transcript is read to count the deliveries of one
+// text in a row. The client lags behind by one or two of them.
+const maxTimes = 64
+
+// Repeated is how often the text of e is delivered with the next delivery of that very
+// text, right behind e, and since where in the transcript.
+func (e Evidence) Repeated() (times int, from int64) {
+	switch {
+	case e.Times >= maxTimes:
+		return 0, 0
+	case e.Times > 1:
+		return e.Times + 1, e.From
+	}
+	return 2, e.TranscriptSize
 }
 
 // Handed is what the client's prompt has in it when it takes the entry up.

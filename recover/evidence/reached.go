@@ -1,10 +1,9 @@
 package evidence
 
 import (
-	"time"
-
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
+	"heartbeat/internal/flat"
 )
 
 // Unreached reports whether it is proven that the model did not get the entry
@@ -24,15 +23,27 @@ func (e Evidence) Unreached(tx *inbox.Tx, d *inbox.Delivery) bool {
 		return false
 	}
 	seen := e.ByBlock(d)
-	if at, resumed := ResumedSince(tx, d); resumed {
-		seen.Resumed = at
+	switch StartedAgain(tx, d) {
+	case No:
+		return seen.Missed()
+	case Unknown:
+		return false
 	}
+	s, err := tx.Session(d.SessionID)
+	path, size := startOf(s)
+	if err != nil || path != e.Transcript || size <= 0 {
+		return false // which lines are of which process is not known
+	}
+	seen.End = size
 	return seen.Missed()
 }
 
 // ByBlock asks the session's transcript about an entry that a Stop handed over.
 func (e Evidence) ByBlock(d *inbox.Delivery) claude.Delivery {
-	return claude.Delivery{Path: e.Transcript, Size: e.TranscriptSize, Text: d.Text(), At: d.DeliveredAt}
+	return claude.Delivery{
+		Path: e.Transcript, Size: e.TranscriptSize, Text: d.Text(), PromptID: d.PromptID,
+		Reply: e.Reply, Fresh: e.Fresh, From: e.From, Times: e.Times,
+	}
 }
 
 // neverTakenUp reports whether it is certain that the client did not take the
@@ -45,15 +56,49 @@ func (e Evidence) neverTakenUp(tx *inbox.Tx, d *inbox.Delivery) bool {
 
 // Seen asks the session's transcript about an entry that was to wake it.
 func (e Evidence) Seen(d *inbox.Delivery) claude.Delivery {
-	return claude.Delivery{Path: e.Transcript, Size: max(0, e.TranscriptSize), Text: e.Handed(d), At: d.DeliveredAt}
+	return claude.Delivery{Path: e.Transcript, Size: max(0, e.TranscriptSize), Text: e.Handed(d)}
 }
 
-// ResumedSince tells a resumed session from one whose turn a person ended: only
+// Again says whether a session has started again.
+type Again int
+
+// The answers.
+const (
+	No Again = iota
+	Yes
+	Unknown // the delivery is of an earlier release, or of a journal that is gone
+)
+
+// StartedAgain tells a resumed session from one whose turn a person ended: only
 // the first has started again since the delivery.
-func ResumedSince(tx *inbox.Tx, d *inbox.Delivery) (at time.Time, resumed bool) {
+func StartedAgain(tx *inbox.Tx, d *inbox.Delivery) Again {
 	s, err := tx.Session(d.SessionID)
-	if err != nil || s.StartedAt == nil || !s.StartedAt.After(d.DeliveredAt) {
-		return time.Time{}, false
+	switch {
+	case err != nil:
+		return Unknown
+	case s.StartedAt == nil:
+		return No
+	case d.DeliveredSeq == 0:
+		return Unknown
+	case s.StartedSeq > d.DeliveredSeq:
+		return Yes
 	}
-	return *s.StartedAt, true
+	return No // also where an earlier release noted the start, and so before the delivery
+}
+
+// Start is what is kept with a session's start: where the lines of its transcript
+// begin that this very process writes.
+func Start(transcript string) []byte {
+	var o flat.Object
+	o.Text("transcript_path", transcript)
+	o.Int("transcript_size", claude.TranscriptSize(transcript))
+	return o.End()
+}
+
+func startOf(s inbox.Session) (transcript string, size int64) {
+	m, err := flat.Parse(s.StartNote)
+	if err != nil {
+		return "", 0
+	}
+	return m.String("transcript_path"), m.Int("transcript_size")
 }

@@ -76,14 +76,14 @@ func (r *run) paused(p *inbox.Pause) *ending {
 
 // rest is how long the next session has to wait.
 func (r *run) rest(st state) time.Duration {
-	until := r.notBefore
-	if r.Mode == Drain && st.backoff != nil && st.backoff.Until.After(until) {
-		until = st.backoff.Until
+	rest := time.Until(r.notBefore)
+	if r.Mode == Drain && st.backoff != nil {
+		rest = max(rest, time.Until(st.backoff.Until))
 	}
-	if !st.waits && st.asleep.After(until) {
-		until = st.asleep
+	if !st.waits {
+		rest = max(rest, time.Until(st.asleep))
 	}
-	return time.Until(until)
+	return rest
 }
 
 // sleep waits, until something happens in the inbox or ends the work.

@@ -24,6 +24,7 @@ type run struct {
 	ctx     context.Context         // done once this launcher is to end
 
 	deadline time.Time // zero: none
+	seq      int64     // the number of the next commit to the inbox, when it was settled last
 	last     *session  // the one that has ended and was not settled yet
 	resume   string    // the conversation that the next session goes on with
 	early    bool      // the last session ended too early

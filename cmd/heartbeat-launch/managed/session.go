@@ -14,7 +14,8 @@ import (
 // session is one session of the client.
 type session struct {
 	began   time.Time
-	resumed bool // with the conversation of another one
+	seq     int64 // the first commit to the inbox that may be its own
+	resumed bool  // with the conversation of another one
 	screen  *screen.Screen
 	started chan struct{} // closed once a hook told of the start
 	over    chan struct{} // closed at the end
@@ -108,7 +109,7 @@ func (r *run) runSession() *ending {
 		r.report.Restarts++
 	}
 	s := newSession(r.Terminal.Size)
-	s.resumed = r.resume != ""
+	s.resumed, s.seq = r.resume != "", r.seq
 	o := r.Terminal
 	o.Command, o.Env, o.Quit = command, r.environment(), s.quit
 	o.Watch, o.Resized = s.watch(o.Watch), s.resize(o.Resized)

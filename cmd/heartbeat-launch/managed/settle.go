@@ -54,7 +54,7 @@ func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 	if more != nil {
 		return st, more
 	}
-	r.last = nil
+	r.last, r.seq = nil, tx.Seq()
 	return st, evidence.ForgetSpills(r.box, tx.InFlight())
 }
 
@@ -102,7 +102,7 @@ func (r *run) atWork(tx *inbox.Tx) error {
 // error of the API, that decides in place of the policy.
 func (r *run) settleEntry(tx *inbox.Tx) error {
 	d := tx.InFlight()
-	if d != nil && d.Failure != nil && d.Failure.At.After(d.DeliveredAt) {
+	if d != nil && d.Failure != nil {
 		if _, err := recovery.SettleFailed(tx, d.Failure, r.Recovery.MaxAttempts); err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (r *run) holdAfter(tx *inbox.Tx) error {
 		return nil
 	}
 	s, err := tx.Session(r.last.name())
-	if err != nil || s.Failure == nil || !s.Failure.At.After(r.last.began) {
+	if err != nil || s.Failure == nil || s.FailedSeq < r.last.seq {
 		return err
 	}
 	return recovery.Hold(tx, s.Failure, false)
