@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,10 +11,35 @@ import (
 	"heartbeat/inbox"
 )
 
-// readBatch reads a JSON lines file, or stdin where the path is -, and completes
+// What a line of a batch may be.
+const (
+	formatJSON  = "json"
+	formatLines = "lines" // also any other text
+)
+
+// parseLine is the entry of a line.
+func parseLine(line []byte, format string) (inbox.Message, error) {
+	m, err := inbox.ParseMessage(line)
+	switch {
+	case err == nil || hasPrompt(line):
+		return m, err
+	case format == formatLines:
+		return inbox.Message{Text: string(line)}, nil
+	}
+	return m, fmt.Errorf("%w (--format lines takes any line for a text)", err)
+}
+
+// hasPrompt reports whether a line is meant as an object, whatever else is wrong
+// with it.
+func hasPrompt(line []byte) bool {
+	var o struct{ Prompt *string }
+	return json.Unmarshal(line, &o) == nil && o.Prompt != nil
+}
+
+// readBatch reads a file of lines, or stdin where the path is -, and completes
 // each message. Blank lines are passed over; one that is no entry is an error,
 // and nothing is sent.
-func readBatch(path string, stdin *os.File, complete func(*inbox.Message)) (all []inbox.Message, err error) {
+func readBatch(path, format string, stdin *os.File, complete func(*inbox.Message)) (all []inbox.Message, err error) {
 	in := stdin
 	if path == "-" {
 		path = "stdin"
@@ -30,7 +56,7 @@ func readBatch(path string, stdin *os.File, complete func(*inbox.Message)) (all 
 		if len(l) == 0 {
 			continue
 		}
-		m, err := inbox.ParseMessage(l)
+		m, err := parseLine(l, format)
 		if err == nil {
 			complete(&m)
 			err = m.Check()

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 )
 
@@ -21,6 +22,7 @@ type sendFlags struct {
 	inboxFlags
 	file      string
 	batch     string
+	format    string
 	id        string
 	meta      []string
 	notBefore moment
@@ -50,7 +52,8 @@ is, and waiting for it goes on with the same --id.
 
 With --batch each line of a file is an entry: a JSON string, or an object with a
 prompt and, if need be, id, not_before, expires_at and metadata. A line that is
-neither keeps all of them from being sent.
+neither keeps all of them from being sent, or with --format lines is a text of its
+own, as it is in an inbox.
 
 With --not-before the entry waits in .scheduled.jsonl, and is appended to the
 inbox by whoever looks at it next once its time has come. With --expires an
@@ -68,7 +71,9 @@ heartbeat-stop send --inbox work/inbox.jsonl --wait --timeout 10m "is the releas
 			o.settle = span(defaultSettle)
 			o.add(f)
 			f.StringVar(&o.file, "file", "", "read the text from this file")
-			f.StringVar(&o.batch, "batch", "", "send each line of this JSON lines file (- is stdin)")
+			f.StringVar(&o.batch, "batch", "", "send each line of this file (- is stdin)")
+			o.format = formatJSON
+			f.Var(cli.Choice(&o.format, formatJSON, formatLines), "format", "what --batch takes for an entry: json only, or lines of any text")
 			f.StringVar(&o.id, "id", "", "name the entry, and append it only once")
 			f.StringArrayVar(&o.meta, "meta", nil, "metadata `key=value`, kept with the result (may be repeated)")
 			f.Var(&o.notBefore, "not-before", "keep it out of the inbox until then (a time, or a duration from now)")
@@ -97,6 +102,8 @@ func (o *sendFlags) check(f *pflag.FlagSet, args []string) error {
 		return errors.New("--batch is empty: name a file, or - for stdin")
 	case f.Changed("batch") && (o.id != "" || o.file != "" || len(args) > 0):
 		return errors.New("--batch brings texts and ids of its own: leave TEXT, --file and --id out")
+	case f.Changed("format") && o.batch == "":
+		return errors.New("--format is about --batch: leave it out")
 	case f.Changed("timeout") && !o.wait:
 		return errors.New("--timeout is about waiting: add --wait")
 	case o.raw && !o.wait:
@@ -155,7 +162,7 @@ func (o *sendFlags) messages(args []string, stdin *os.File) ([]inbox.Message, er
 	}
 	complete := func(m *inbox.Message) { o.complete(m, meta) }
 	if o.batch != "" {
-		return readBatch(o.batch, stdin, complete)
+		return readBatch(o.batch, o.format, stdin, complete)
 	}
 	m := inbox.Message{ID: o.id}
 	m.Text, err = o.text(args, stdin)

@@ -25,8 +25,10 @@ Usage: ci-prompt.sh --inbox PATH --id ID [FLAG...] [-- CLAUDE-FLAG...] <PROMPT
 
 The reply is on stdout, and what happened on stderr, in one line.
 
-Exit status: 0 answered; 3 it became a dead letter; 124 not answered in time; 1 no
-session came to the prompt, or it could not be sent.
+Exit status: 0 answered; 3 it became a dead letter; 124 not answered in time; where no
+session came to the prompt, that of heartbeat-launch: 75 a later run may do better, 77 a
+login, a key, a bill or a model that only a person can put right, 78 set-up; 1 otherwise,
+also where it could not be sent.
 USAGE
 }
 
@@ -117,6 +119,7 @@ while [ -n "$session" ] && runs "$waiter"; do
 	elif ! reported '"(answered|redelivered|dead_lettered|dropped)":[1-9]'; then
 		gave_up=yes # another try would end like this one
 		kill "$waiter" 2>/dev/null || true
+		break
 	fi
 done
 status=0
@@ -131,7 +134,15 @@ launcher=''
 case $status in
 0) say "$id was answered" ;;
 124) say "$id was not answered in time (--timeout $timeout): $reason$(launched)" ;;
-143) [ -z "$gave_up" ] || { say "no session came to $id$(launched): $reason"; status=1; } ;;
+143)
+	if [ -n "$gave_up" ]; then
+		say "no session came to $id$(launched): $reason"
+		status=1
+		for known in 75 77 78; do
+			! reported "\"exit\":$known," || status=$known
+		done
+	fi
+	;;
 *) say "$(note)$(launched)" ;;
 esac
 exit "$status"

@@ -65,6 +65,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
+			env.Setenv("SCREENS", filepath.Join(here, "../../testdata/screens"))
 			env.Setenv("PATH", strings.Join([]string{bin, here, os.Getenv("PATH")}, string(filepath.ListSeparator)))
 			env.Setenv("LAUNCHERS", here)
 			babysitter, sdk, _ := babysittertest.Find() // see the condition

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Fetches work, such as unread mail, and has an agent work through it: for a timer.
 #
-# Usage: triage.sh --inbox PATH --fetch COMMAND [--on-orphan POLICY] [LAUNCH-FLAG...] -- claude "Read CLAUDE.md"
+# Usage: triage.sh --inbox PATH --fetch COMMAND [--format FORMAT] [--on-orphan POLICY] [LAUNCH-FLAG...] -- claude "Read CLAUDE.md"
 #
 # sh runs COMMAND. Each line that it prints is an entry: a JSON string, or an object
 # with a prompt and, best, an id, as in {"id":"mail-4711","prompt":"From: ..."}. An id
-# that waits already, or was answered, is not taken twice.
+# that waits already, or was answered, is not taken twice. With --format lines any other
+# line is a text of its own, as it is in an inbox.
 #
 # POLICY says who brings back what a session left unanswered:
 #
@@ -27,16 +28,17 @@ set -euo pipefail
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; }
 fail() { printf 'triage: %s\n' "$*" >&2; exit 1; }
 
-inbox=${HEARTBEAT_INBOX:-} fetch='' policy=drop rest=()
+inbox=${HEARTBEAT_INBOX:-} fetch='' format=json policy=drop rest=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	-h | --help) usage; exit 0 ;;
 	--) break ;;
-	--inbox | --fetch | --on-orphan) [ $# -gt 1 ] || fail "$1 needs a value (see --help)" ;;
+	--inbox | --fetch | --format | --on-orphan) [ $# -gt 1 ] || fail "$1 needs a value (see --help)" ;;
 	esac
 	case $1 in
 	--inbox) inbox=$2; shift ;;
 	--fetch) fetch=$2; shift ;;
+	--format) format=$2; shift ;;
 	--on-orphan) policy=$2; shift ;;
 	*) rest+=("$1") ;;
 	esac
@@ -45,6 +47,7 @@ done
 [ -n "$inbox" ] || fail 'no inbox: give --inbox (see --help)'
 [ -n "$fetch" ] || fail 'no command to fetch with: give --fetch (see --help)'
 case $policy in drop | retry | deadletter) ;; *) fail "--on-orphan is drop, retry or deadletter, not $policy" ;; esac
+case $format in json | lines) ;; *) fail "--format is json or lines, not $format" ;; esac
 dir=$(dirname -- "$inbox")
 [ -d "$dir" ] || fail "there is no folder $dir for the inbox: make it first"
 needed=(heartbeat-stop heartbeat-launch)
@@ -53,9 +56,13 @@ for command in "${needed[@]}"; do
 	command -v "$command" >/dev/null || fail "$command is not on the PATH"
 done
 
+# The file has no name from here on: nothing of it is left, however this ends.
 work=$(mktemp "${TMPDIR:-/tmp}/heartbeat-triage.XXXXXX")
-trap 'rm -f "$work"' EXIT
-sh -c "$fetch" >"$work" || fail "the command to fetch with ended with status $?" # its stderr says why
+exec 7>"$work"
+exec 8<"$work"
+rm -f "$work"
+sh -c "$fetch" >&7 7>&- 8<&- || fail "the command to fetch with ended with status $?" # its stderr says why
+exec 7>&-
 
 if [ "$policy" = drop ]; then
 	# Not while a session is at work, whose answer would find no entry; and only once
@@ -70,8 +77,8 @@ if [ "$policy" = drop ]; then
 		: >"$inbox"
 	)
 fi
-if [ -s "$work" ]; then
-	notes=$(heartbeat-stop send --inbox "$inbox" --batch "$work" 2>&1 >/dev/null) || fail "$notes"
+if [ -s /dev/fd/8 ]; then
+	notes=$(heartbeat-stop send --inbox "$inbox" --batch - --format "$format" <&8 2>&1 >/dev/null) || fail "$notes"
 fi
-rm -f "$work"
+exec 8<&-
 exec "$(dirname -- "${BASH_SOURCE[0]}")/cron.sh" --inbox "$inbox" --on-orphan "$policy" ${rest[@]+"${rest[@]}"} "$@"
