@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +28,22 @@ func environment(environ, add []string, keep bool) (env []string, without string
 		env = setVariable(env, kv)
 	}
 	return env, without
+}
+
+// withValues has each variable that only its name was given of take its value from
+// the environment.
+func withValues(add, environ []string) (all []string, err error) {
+	for _, kv := range add {
+		if !strings.Contains(kv, "=") {
+			i := slices.IndexFunc(environ, func(here string) bool { return strings.HasPrefix(here, kv+"=") })
+			if i < 0 {
+				return nil, fmt.Errorf("--env %s: it is not set here: set it, or give its value, as in %s=V", kv, kv)
+			}
+			kv = environ[i]
+		}
+		all = append(all, kv)
+	}
+	return all, nil
 }
 
 // setVariable has K=V take the place of what K was.

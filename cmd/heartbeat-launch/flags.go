@@ -44,7 +44,7 @@ func (l *launch) set() *pflag.FlagSet {
 	f.IntVar(&l.retries, "max-idle-retries", 3, "how often, before the command is ended with status 125")
 	f.Var(&l.grace, "grace", "how long a command that is to end may take before it is killed")
 	f.Var(&l.size, "size", "size of the terminal, instead of that of the terminal one is at, if any")
-	f.StringArrayVar(&l.add, "env", nil, "add a `variable`, K=V, to the command's environment; may be repeated")
+	f.StringArrayVar(&l.add, "env", nil, "add a `variable` to the command's environment: K=V, or K with the value that it has here, which keeps a secret out of the list of processes; may be repeated")
 	f.BoolVar(&l.keepEnv, "keep-env", false, "pass on the whole environment, with CI and the variables of a session around this one")
 	f.StringVar(&l.recording, "record", "", "record what is printed to a `file` that asciinema plays; one that is there is replaced")
 	l.manage.add(f)
@@ -69,8 +69,8 @@ func (l *launch) check(f *pflag.FlagSet) error {
 		return fmt.Errorf("--max-idle-retries is %d: it must be 0 or more", l.retries)
 	}
 	for _, kv := range l.add {
-		if name, _, found := strings.Cut(kv, "="); !found || name == "" || strings.ContainsRune(kv, 0) {
-			return fmt.Errorf("--env %q: it takes a name and a value, as in K=V", kv)
+		if name, _, _ := strings.Cut(kv, "="); name == "" || strings.ContainsRune(kv, 0) {
+			return fmt.Errorf("--env %q: it takes a name and a value, as in K=V, or the name of a variable", kv)
 		}
 	}
 	return l.manage.check(f, f.Args())
@@ -82,7 +82,11 @@ func (l *launch) options(f *pflag.FlagSet, environ []string, v *voice) (terminal
 	if err != nil {
 		return terminal.Options{}, fmt.Errorf("working directory %s: %w", l.dir, err)
 	}
-	env, without := environment(environ, l.add, l.keepEnv)
+	add, err := withValues(l.add, environ)
+	if err != nil {
+		return terminal.Options{}, err
+	}
+	env, without := environment(environ, add, l.keepEnv)
 	if without != "" {
 		v.say("%s is taken out of the command's environment, since it says that nobody is at the terminal (--keep-env keeps it)", without)
 	}

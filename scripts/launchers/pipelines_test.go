@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,11 +16,12 @@ import (
 
 // example is a pipeline's file, as far as a shell runs it.
 type example struct {
-	name  string
-	env   map[string]string // around ask
-	ask   string
-	first string   // answers the questions of the client's first start
-	all   []string // every script
+	name    string
+	env     map[string]string // around ask
+	ask     string
+	first   string   // answers the questions of the client's first start
+	collect string   // what is kept of what the agent did
+	all     []string // every script
 }
 
 func examples(t *testing.T) []example { return []example{github(t), gitlab(t)} }
@@ -53,6 +56,8 @@ func github(t *testing.T) example {
 		switch step.Name {
 		case "Ask":
 			e.env, e.ask = step.Env, step.Run
+		case "Collect what the agent did":
+			e.collect = step.Run
 		case "Answer the questions of the first start":
 			e.first = step.Run
 		}
@@ -70,18 +75,20 @@ func gitlab(t *testing.T) example {
 		BeforeScript []string `yaml:"before_script"`
 		Script       []string
 		Rules        []map[string]string
+		AfterScript  []string `yaml:"after_script"`
 		Artifacts    struct{ Paths []string }
 	}
 	parse(t, "gitlab-ci.yml", &pipeline)
 	job := pipeline["ask-an-agent"]
 	assert.NotEmpty(t, job.Image)
 	assert.NotEmpty(t, job.Rules)
-	assert.Len(t, job.Artifacts.Paths, 2)
+	assert.Equal(t, []string{"review.md", "results.jsonl", "dead-letters.jsonl"}, job.Artifacts.Paths)
 	require.NotEmpty(t, job.BeforeScript)
 	require.NotEmpty(t, job.Script)
 	return example{
 		name: "gitlab", env: job.Variables, ask: strings.Join(job.Script, "\n"),
-		first: job.BeforeScript[len(job.BeforeScript)-1], all: append(job.BeforeScript, job.Script...),
+		first: job.BeforeScript[len(job.BeforeScript)-1], collect: strings.Join(job.AfterScript, "\n"),
+		all: slices.Concat([]string{job.Image}, job.BeforeScript, job.Script, job.AfterScript),
 	}
 }
 
@@ -117,12 +124,21 @@ func newJob(t *testing.T, e example) *job {
 		"GITHUB_STEP_SUMMARY=" + filepath.Join(home, "summary.md"), "GITHUB_SHA=c0ffee", "CI_COMMIT_SHA=c0ffee",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
 	}}
-	ours := strings.NewReplacer("${{ runner.temp }}", home, "$CI_PROJECT_DIR", dir, "${{ secrets.ANTHROPIC_API_KEY }}", "sk-ant-0123456789-0123456789")
+	ours := strings.NewReplacer("${{ runner.temp }}", home, "/tmp/queue", filepath.Join(home, "queue"), "$CI_PROJECT_DIR", dir, "${{ secrets.ANTHROPIC_API_KEY }}", "sk-ant-0123456789-0123456789")
 	for name, value := range e.env {
 		j.env = append(j.env, name+"="+ours.Replace(value))
 	}
 	j.passes("git init -q . && echo 'hello' >README && git add README && git commit -q -m 'Say hello'")
 	return j
+}
+
+func (j *job) home() string {
+	for _, kv := range j.env {
+		if home, found := strings.CutPrefix(kv, "HOME="); found {
+			return home
+		}
+	}
+	return ""
 }
 
 // run runs a script as both of them do: it ends with the first command that fails.
@@ -138,6 +154,32 @@ func (j *job) passes(script string) string {
 	out, err := j.run(script)
 	require.NoError(j.t, err, out)
 	return out
+}
+
+// No key is an argument, which every user of the machine can read; what is installed
+// has a version, and runs no script of its own at that; and what is kept has no file
+// that only the tools read.
+func TestPipelinesKeepToThemselves(t *testing.T) {
+	for _, e := range examples(t) {
+		whole := strings.Join(e.all, "\n")
+		assert.NotContains(t, whole, `"$ANTHROPIC_API_KEY"`, e.name)
+		installs := 0
+		for line := range strings.Lines(whole) {
+			if strings.Contains(line, "npm install --") {
+				installs++
+				assert.Contains(t, line, " --ignore-scripts ", e.name)
+				assert.Regexp(t, `@\d+\.\d+\.\d+\n?$`, line, e.name)
+			}
+		}
+		assert.Equal(t, 1, installs, e.name)
+		assert.NotEmpty(t, e.collect, e.name)
+	}
+	raw, err := os.ReadFile("github-actions.yml")
+	require.NoError(t, err)
+	assert.NotContains(t, string(raw), "hidden")
+	for _, used := range regexp.MustCompile(`uses: (.*)`).FindAllStringSubmatch(string(raw), -1) {
+		assert.Regexp(t, `@v\d+\.\d+\.\d+$`, used[1])
+	}
 }
 
 // The job passes if the agent approves, and fails if it does not.
@@ -157,6 +199,18 @@ func TestPipelinesAsk(t *testing.T) {
 			out, err = j.run(e.ask)
 			assert.Error(t, err)
 			assert.Contains(t, out, "review-beef was answered")
+
+			j.passes(strings.ReplaceAll(e.collect, "$CI_PROJECT_DIR", j.dir))
+			files, err := filepath.Glob(filepath.Join(j.dir, "*.jsonl"))
+			require.NoError(t, err)
+			if e.name == "github" {
+				files, err = filepath.Glob(filepath.Join(j.home(), "did", "*.jsonl"))
+				require.NoError(t, err)
+			}
+			require.Len(t, files, 2)
+			results, err := os.ReadFile(files[1])
+			require.NoError(t, err)
+			assert.Equal(t, 2, strings.Count(string(results), "\"reply\""), "%s", results)
 		})
 	}
 }
