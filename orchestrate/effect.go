@@ -30,6 +30,8 @@ func (s *step) see(ctx context.Context, w want) (m *inbox.Message, posted bool, 
 	case w.Kind == kindSleep:
 		posted, err = s.sleep(ctx, w)
 		return nil, posted, err
+	case slices.Contains(s.Execute, w.Kind) && s.Outside:
+		return nil, false, s.leave(w)
 	case slices.Contains(s.Execute, w.Kind):
 		posted, err = s.execute(ctx, w)
 		return nil, posted, err

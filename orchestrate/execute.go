@@ -66,6 +66,17 @@ func (s *step) execute(ctx context.Context, w want) (posted bool, err error) {
 	return s.posted(w.Effect, s.CLI.PostOK(ctx, s.Run.Dir(), w.Effect, value, with))
 }
 
+// leave leaves a command to another process.
+func (s *step) leave(w want) error {
+	task, err := s.Run.Task(w.Effect)
+	if err != nil {
+		return err
+	}
+	c, _ := s.commandOf(task)
+	s.report.Commands, s.report.Longest = append(s.report.Commands, w.Effect), max(s.report.Longest, c.Timeout)
+	return nil
+}
+
 func beginning(s string) string { return s[:min(len(s), maxShown)] }
 
 // commandOf is the command of a task, ok is false where it has none. Paths are

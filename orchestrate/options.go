@@ -101,7 +101,10 @@ type Bridge struct {
 	// late it posts another; neither does if zero.
 	Posts int
 	Until time.Time
-	Now   func() time.Time // time.Now if nil
+	// Outside leaves the commands of Execute to another process, and does not wait for
+	// one that takes a step.
+	Outside bool
+	Now     func() time.Time // time.Now if nil
 }
 
 func (b *Bridge) now() time.Time {
@@ -126,6 +129,12 @@ type Report struct {
 	Unposted int `json:"unposted,omitempty"`
 	// Refused says which results were not posted, and why.
 	Refused []string `json:"refused,omitempty"`
+	// Busy says that another process takes a step just now, and nothing was done.
+	Busy bool `json:"busy,omitempty"`
+	// Commands are the effects whose commands are left to another process, and Longest
+	// is the most that one of them may take.
+	Commands []string      `json:"commands,omitempty"`
+	Longest  time.Duration `json:"-"`
 	// Held are the effects that wait for a person.
 	Held []Held `json:"held,omitempty"`
 	// NotBefore is when the next sleep is over, where nothing else is to be done.

@@ -22,7 +22,24 @@ const settle = 250 * time.Millisecond
 // it then waits for is in the inbox. It may be called at any time, also beside
 // itself and after a crash: an effect has one entry, and one result.
 func (b *Bridge) Step(ctx context.Context) (Report, error) {
-	return b.under(ctx, stepWait, (*step).take)
+	if !b.Outside {
+		return b.under(ctx, stepWait, (*step).take)
+	}
+	report, err := b.under(ctx, passWait, (*step).take)
+	if errors.Is(err, disk.ErrLocked) && ctx.Err() == nil {
+		return Report{Run: b.Run.ID(), Dir: b.Run.Dir(), Busy: true}, nil
+	}
+	return report, err
+}
+
+// Busy reports whether another process takes a step of the run, as far as can be
+// told.
+func (b *Bridge) Busy() bool {
+	lock, err := b.lock(context.Background(), time.Nanosecond)
+	if err == nil {
+		err = lock.Release()
+	}
+	return errors.Is(err, disk.ErrLocked)
 }
 
 // passWait is how long a pass waits for a step of the same run, which does what it

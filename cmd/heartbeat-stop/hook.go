@@ -109,8 +109,10 @@ type hook struct {
 	aside       []inbox.SetAside // not yet said
 	bridges     []*orchestrate.Bridge
 	watched     transcriptWatch
-	counted     map[string]bool // the state files in which this stop was counted
-	nextSleep   time.Time       // when the next sleep of a run is over
+	counted     map[string]bool     // the state files in which this stop was counted
+	outside     map[string]*outside // by the directory of their run
+	worked      map[string]bool     // the runs that another process works on, as the last steps found
+	nextSleep   time.Time           // when the next sleep of a run is over
 	// again is when to look again although nothing has happened, 0 for never.
 	again time.Duration
 }

@@ -68,6 +68,9 @@ func (h *hook) goOn() bool {
 		if h.stepRuns(context.Background()) {
 			return true
 		}
+		if len(h.worked) > 0 && h.mode != modePersist {
+			return h.awaitOutside()
+		}
 		rest := time.Until(h.nextSleep)
 		if h.nextSleep.IsZero() || rest > shortSleep || h.mode == modePersist {
 			return false

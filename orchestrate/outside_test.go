@@ -1,0 +1,57 @@
+package orchestrate_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestCommandOutlivesTheHook holds that a command whose hook is ended, as the client
+// does after ten minutes, goes on outside of it, is found again by the next Stop, and
+// is carried out once.
+func TestCommandOutlivesTheHook(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		t.Run(signal.String(), func(t *testing.T) {
+			r := newRunRig(t, `export async function process(inputs, ctx) {
+  return await ctx.task(shell, {q:'echo x >> begun; while [ ! -e go ]; do sleep 0.05; done; echo done'}); }`)
+			begun := filepath.Join(r.dir, "begun")
+			cmd := exec.Command(r.hook, "--inbox", r.inbox, "--run", r.run, "--babysitter", r.babysitter, "--execute", "shell")
+			cmd.Dir = r.dir
+			cmd.Stdin = strings.NewReader(`{"hook_event_name":"Stop","session_id":"s1","prompt_id":"p1","stop_hook_active":false,"last_assistant_message":"x"}`)
+			require.NoError(t, cmd.Start())
+			require.Eventually(t, func() bool { _, err := os.Stat(begun); return err == nil }, time.Minute, 10*time.Millisecond)
+			require.NoError(t, cmd.Process.Signal(signal))
+			_ = cmd.Wait() // it was ended
+
+			require.NoError(t, os.WriteFile(filepath.Join(r.dir, "go"), nil, 0o600))
+			r.drive("--execute", "shell")
+			assert.Equal(t, "completed", r.state())
+			assert.Equal(t, `"done\n"`, r.output())
+			lines, err := os.ReadFile(begun)
+			require.NoError(t, err)
+			assert.Equal(t, "x\n", string(lines))
+		})
+	}
+}
+
+// TestCommandsFailOutside holds that a hook says why commands are not carried out,
+// and approves the stop.
+func TestCommandsFailOutside(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(shell, {q:'true'}); }`)
+	// It runs the process, and then is broken.
+	once := filepath.Join(t.TempDir(), "babysitter")
+	script := "#!/bin/sh\nif [ \"$1\" = run:iterate ] && [ ! -e '" + once + ".gone' ]; then touch '" + once + ".gone'; exec '" + r.babysitter + "' \"$@\"; fi\n" +
+		"if [ \"$1\" = version ]; then echo 0.0.187; exit; fi\necho made up >&2; exit 1\n"
+	require.NoError(t, os.WriteFile(once, []byte(script), 0o700))
+	r.drive("--execute", "shell", "--babysitter", once)
+	assert.Contains(t, r.said, "carry out its commands: heartbeat-stop: ")
+	assert.Contains(t, r.said, "made up")
+	assert.Equal(t, 1, strings.Count(r.said, "carry out its commands"))
+}
