@@ -54,21 +54,33 @@ func (r Release) Before(other Release) bool {
 // String is the version as the client spells it.
 func (r Release) String() string { return fmt.Sprintf("%d.%d.%d", r[0], r[1], r[2]) }
 
-// Lacks says what a release has not got of what heartbeat uses, the newest
+// Feature is what a release brought that heartbeat uses.
+type Feature struct {
+	Since Release
+	What  string
+	// Without is what becomes of it before that, "" where heartbeat does as well.
+	Without string
+}
+
+// Features are what heartbeat uses of the client, the newest first.
+func Features() []Feature {
+	return []Feature{
+		{PromptID, "prompt_id", "answers are told by weaker evidence"},
+		{BlockCap, "the cap on blocks in a row, and the variable that lifts it", ""},
+		{ExecForm, "hooks with args", "the hook starts without its inbox"},
+		{StopFailure, "StopFailure", "a failed turn is told by nothing"},
+		{LastMessage, "last_assistant_message", "results have no reply"},
+		{LongTimeout, "600 s for a hook without a timeout", ""},
+	}
+}
+
+// Lacks says what a release has not got of what heartbeat misses, the newest
 // first.
 func (r Release) Lacks() []string {
 	var lacks []string
-	for _, feature := range []struct {
-		since Release
-		what  string
-	}{
-		{PromptID, "prompt_id (answers are told by weaker evidence)"},
-		{ExecForm, "hooks with args"},
-		{StopFailure, "StopFailure (a failed turn is told by nothing)"},
-		{LastMessage, "last_assistant_message (results have no reply)"},
-	} {
-		if r.Before(feature.since) {
-			lacks = append(lacks, fmt.Sprintf("%s, since %s", feature.what, feature.since))
+	for _, f := range Features() {
+		if f.Without != "" && r.Before(f.Since) {
+			lacks = append(lacks, fmt.Sprintf("%s (%s), since %s", f.What, f.Without, f.Since))
 		}
 	}
 	return lacks

@@ -1,6 +1,8 @@
 package claude_test
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -44,6 +46,24 @@ func TestReleaseOrder(t *testing.T) {
 		}
 	}
 	assert.Equal(t, "2.1.329", claude.Measured.String())
+}
+
+// TestReleaseTables holds the tables for people equal to the list.
+func TestReleaseTables(t *testing.T) {
+	table := "| Claude Code | brought | before that |\n|---|---|---|\n"
+	for _, f := range claude.Features() {
+		without := f.Without
+		if without == "" {
+			without = "nothing is missing"
+		}
+		table += fmt.Sprintf("| %s | %s | %s |\n", f.Since, f.What, without)
+	}
+	for _, path := range []string{"../../README.md", "../../docs/sessions.md"} {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Contains(t, string(text), table, "%s: its table is to be\n%s", path, table)
+		assert.Contains(t, string(text), claude.Measured.String(), path)
+	}
 }
 
 func TestReleaseLacks(t *testing.T) {

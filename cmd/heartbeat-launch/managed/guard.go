@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/claude"
 	"heartbeat/internal/screen"
 	"heartbeat/internal/words"
 )
@@ -55,8 +56,13 @@ func (r *run) guard(s *session) {
 			s.end(r.late(s, "no session started within "+r.StartTimeout.String()+" (--start-timeout)"))
 			return
 		case <-look.C:
+			text := s.screen.Text()
+			if e := tooOld(text); e != nil {
+				s.end(verdict{ending: e})
+				return
+			}
 			// Nobody is there to answer what it asks.
-			now := screen.Recognise(s.screen.Text())
+			now := screen.Recognise(text)
 			if !r.Attended && !s.resumed && blocks(now) && now == before {
 				s.end(r.late(s, "no session started"))
 				return
@@ -135,6 +141,17 @@ func (r *run) notStarted(s *session, what string) (e *ending, known bool) {
 	}
 	e.detail = what + ": the reason cannot be told from its screen" + lastLine(text)
 	return e, false
+}
+
+// tooOld says that the client whose screen this is cannot run the hook that is wired,
+// nil where it can, or is not known.
+func tooOld(text string) *ending {
+	release, err := claude.ParseRelease(screen.Version(text))
+	if err != nil || !release.Before(claude.ExecForm) {
+		return nil
+	}
+	return &ending{reason: SetUp, detail: fmt.Sprintf("Claude Code is %s, which ignores the arguments of a hook, so that it would start without its inbox: "+
+		"it takes %s or later: claude update", release, claude.ExecForm)}
 }
 
 // noHook says why a session runs and no hook has told of it.

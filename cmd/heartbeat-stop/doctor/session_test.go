@@ -122,7 +122,7 @@ func TestClient(t *testing.T) {
 	}
 	w.wire(w.projectSettings(), shell("heartbeat-stop --inbox "+w.Inbox))
 	w.Version = version("2.1.138")
-	w.says(checkClient, "warn hooks with args, since 2.1.139")
+	w.says(checkClient, "warn hooks with args (the hook starts without its inbox), since 2.1.139")
 	w.Version = func(context.Context, string) (string, error) { return "", errors.New("killed") }
 	w.says(checkClient, "warn killed")
 	w.Environ = []string{"PATH=" + w.Home}
