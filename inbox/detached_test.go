@@ -139,3 +139,52 @@ func TestForeignEntryDoesNotRewind(t *testing.T) {
 		})
 	}
 }
+
+// Somebody removes the journal while an entry lives on without its file. In
+// flight it has a file of its own; what was given back is kept in an event.
+func TestJournalRemovedWithADetachedEntry(t *testing.T) {
+	for name, content := range map[string]string{"text": "one\n", "not UTF-8": "caf\xe9\n"} {
+		t.Run(name+" in flight", func(t *testing.T) {
+			box := newBox(t, content)
+			text := turn(t, box)
+			replace(t, box.Path(), "uno\n")
+			in(t, box, func(*inbox.Tx) {})
+			require.NoError(t, os.Remove(beside(box, journal)))
+			in(t, box, func(tx *inbox.Tx) {
+				require.NotNil(t, tx.InFlight())
+				assert.Equal(t, text, tx.InFlight().Text())
+				require.NoError(t, tx.DeadLetter(inbox.ReasonOrphaned))
+			})
+			assert.Equal(t, []string{"uno"}, drain(t, box))
+		})
+		for how, giveBack := range map[string]func(t testing.TB, box *inbox.Inbox){
+			"given back, then replaced": func(t testing.TB, box *inbox.Inbox) {
+				in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+				replace(t, box.Path(), "uno\n")
+				in(t, box, func(*inbox.Tx) {})
+			},
+			"replaced, then given back": func(t testing.TB, box *inbox.Inbox) {
+				replace(t, box.Path(), "uno\n")
+				in(t, box, func(*inbox.Tx) {})
+				in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+			},
+		} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				box := newBox(t, content)
+				turn(t, box)
+				giveBack(t, box)
+				in(t, box, func(*inbox.Tx) {})
+				require.NoError(t, os.Remove(beside(box, journal)))
+				var kept []string
+				for _, e := range linesOf[inbox.Event](t, box.EventsPath()) {
+					if e.Event == inbox.EventDetached {
+						b, err := inbox.RawLine{Text: e.RawLine, Base64: e.RawBase64}.Bytes()
+						require.NoError(t, err)
+						kept = append(kept, string(b)+"\n")
+					}
+				}
+				assert.Equal(t, []string{content}, kept)
+			})
+		}
+	}
+}

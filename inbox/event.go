@@ -24,6 +24,7 @@ const (
 	EventBackingOff  EventKind = "backing off" // after an error
 	EventResumed     EventKind = "resumed"
 	EventReplaced    EventKind = "replaced" // the inbox was truncated or is another file
+	EventDetached    EventKind = "detached" // what was given back stands in no file but this one
 )
 
 // Event is one line of .events.jsonl.
@@ -44,6 +45,9 @@ type Event struct {
 	Reason string `json:"reason,omitempty"`
 	// Until is when what is scheduled, paused or backing off goes on.
 	Until *time.Time `json:"until,omitempty"`
+	// RawLine and RawBase64 are the line of an entry that is detached: see [RawLine].
+	RawLine   string `json:"raw_line,omitempty"`
+	RawBase64 string `json:"raw_base64,omitempty"`
 }
 
 // NeverArrived is the reason of [EventRedelivered] where the delivery does not
@@ -59,6 +63,16 @@ func eventOf(d *Delivery, kind EventKind) Event {
 		e.DeliveredAt = &at
 	}
 	return e
+}
+
+// noteDetached keeps the line of an entry that was given back and has no inbox to
+// stand in: where it is in the journal alone, that takes it along when it is lost.
+func (t *Tx) noteDetached(d *Delivery) {
+	e := eventOf(d, EventDetached)
+	e.RawLine, e.RawBase64 = d.RawLine.Text, d.RawLine.Base64
+	if err := t.event(e); err != nil {
+		t.warn("entry [%d,%d), which was given back, stands in the journal alone: %v", d.StartOffset, d.EndOffset, err)
+	}
 }
 
 // event has the next commit add e, as of now.

@@ -84,8 +84,8 @@ func (j *journal) last() (st *state, mark *followMark, err error) {
 			continue
 		}
 		if bytes.Count(tail, []byte("\n")) > 1 {
-			return nil, nil, fmt.Errorf("read journal %s: no record in it is valid: move it away, and the state goes on from %s and %s: %w",
-				j.file.Path(), cursorName, inFlightName, ErrCorrupt)
+			return nil, nil, fmt.Errorf("read journal %s: no record in it is valid: move it away, and the state goes on from %s and %s (an entry that was given back while its file was replaced is then only in %s, as \"detached\"): %w",
+				j.file.Path(), cursorName, inFlightName, eventsName, ErrCorrupt)
 		}
 		return nil, nil, nil // the first commit never got through
 	}

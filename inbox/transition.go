@@ -154,6 +154,9 @@ func (t *Tx) setInFlight(d *Delivery) {
 }
 
 func (t *Tx) setRedeliver(d *Delivery) {
+	if d != nil && d.Detached && (t.redeliver == nil || !t.redeliver.Detached) {
+		t.noteDetached(d)
+	}
 	t.redeliver, t.dirty = d, true
 	t.st.Redeliver = nil // encoded with the commit
 }

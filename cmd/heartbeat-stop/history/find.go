@@ -277,7 +277,7 @@ func beginLives(all []Event) {
 // such an event.
 func endsLife(event string) bool {
 	switch event {
-	case Delivered, string(inbox.EventRedelivered), string(inbox.EventFailed):
+	case Delivered, string(inbox.EventRedelivered), string(inbox.EventDetached), string(inbox.EventFailed):
 		return false
 	}
 	return true
