@@ -34,6 +34,8 @@ func (r Report) String() string {
 	switch r.Action {
 	case Cleared:
 		return entry + " was answered before: only its note was left, and is gone"
+	case Answered:
+		return entry + " was answered, as the transcript tells, although the end of its turn was not noted"
 	case DeadLettered:
 		return fmt.Sprintf("%s is a dead letter (%s)", entry, r.Reason)
 	case Requeued:

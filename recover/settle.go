@@ -13,6 +13,7 @@ const (
 	Requeued     Action = "requeued"      // the next delivery is of this entry
 	Returned     Action = "returned"      // likewise, since it had never arrived
 	Dropped      Action = "dropped"
+	Answered     Action = "answered" // it had been: see [Options.Finished]
 )
 
 // Options are the settings of a recovery. The zero value dead-letters.
@@ -27,6 +28,10 @@ type Options struct {
 	// got to whoever should answer it. Such an entry is delivered again under
 	// every policy, and the attempt does not count.
 	Unreached func(*inbox.Tx) bool
+	// Finished, if set, tells whether it is proven that the entry's turn came to its
+	// end, although nobody noted that, and what was replied. Such an entry is
+	// acknowledged under every policy.
+	Finished func(*inbox.Tx) (reply string, finished bool)
 }
 
 func (o Options) policy() Policy {
@@ -54,8 +59,14 @@ func Settle(tx *inbox.Tx, o Options) (Report, error) {
 		return Report{Action: None}, nil
 	}
 	report := reportOf(d, "")
+	reply, finished := "", false
+	if o.Finished != nil {
+		reply, finished = o.Finished(tx)
+	}
 	var err error
 	switch {
+	case finished:
+		report.Action, err = Answered, tx.Acknowledge(reply)
 	case o.Unreached != nil && o.Unreached(tx):
 		report.Action, err = Returned, tx.GiveBack(false)
 	case o.policy() == Drop:

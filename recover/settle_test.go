@@ -185,6 +185,22 @@ func TestUnreachedIsReturned(t *testing.T) {
 	}
 }
 
+// What provably was answered is acknowledged under every policy, with its reply.
+func TestFinishedIsAnswered(t *testing.T) {
+	for _, policy := range []recovery.Policy{recovery.DeadLetter, recovery.Retry, recovery.Drop} {
+		box := newBox(t)
+		live(t, box)
+		report := run(t, box, recovery.Options{Policy: policy, Finished: func(tx *inbox.Tx) (string, bool) {
+			return "did " + tx.InFlight().Text(), true
+		}})
+		assert.Equal(t, recovery.Answered, report.Action)
+		assert.Contains(t, report.String(), "was answered, as the transcript tells")
+		got := situationOf(t, box)
+		assert.Equal(t, 2, got.Results)
+		assert.Empty(t, got.DeadLetters)
+	}
+}
+
 // The reason that the caller knows counts, unless the entry has a failure or
 // used its attempts up.
 func TestReason(t *testing.T) {

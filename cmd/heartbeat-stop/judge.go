@@ -4,6 +4,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/host"
+	"heartbeat/orchestrate"
 	"heartbeat/recover/evidence"
 )
 
@@ -145,4 +146,13 @@ func (h *hook) isClient(e evidence.Evidence) bool {
 		return true // one that names itself nowhere
 	}
 	return int64(pid) == e.Client && e.ClientStart != 0 && clientRuns(e)
+}
+
+// finished is evidence.Finished for an entry that a reply alone settles: an effect
+// needs its result besides.
+func finished(tx *inbox.Tx) (reply string, is bool) {
+	if _, effect, _ := orchestrate.Of(tx.InFlight()); effect != "" {
+		return "", false
+	}
+	return evidence.Finished(tx)
 }

@@ -239,7 +239,7 @@ func (h *hook) settleEntry(tx *inbox.Tx, v verdict) error {
 	}
 	o := h.orphan.options()
 	if h.input != nil {
-		o.Unreached = h.neverReached
+		o.Unreached, o.Finished = h.neverReached, finished
 	}
 	if v == interrupted {
 		o.Reason = inbox.ReasonInterrupted

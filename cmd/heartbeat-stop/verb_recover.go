@@ -48,7 +48,7 @@ func runRecover(i *inboxFlags, o recovery.Options, s streams) error {
 	if err != nil {
 		return err
 	}
-	o.Unreached = evidence.Unreached
+	o.Unreached, o.Finished = evidence.Unreached, finished
 	report, err := recovery.Run(context.Background(), box, o)
 	if err != nil {
 		return fmt.Errorf("recover: %w", err)

@@ -40,8 +40,11 @@ func isOverride(l gjson.Result) bool {
 // isPrompt recognises what a person, or the client in its own name, asks. A
 // tool's result and what a hook said are none.
 func isPrompt(l gjson.Result) bool {
-	return l.Get("type").Str == "user" && !l.Get("isMeta").Bool() && l.Get("message.content.0.type").Str != "tool_result"
+	return l.Get("type").Str == "user" && !l.Get("isMeta").Bool() && !isToolResult(l)
 }
+
+// isToolResult recognises what a tool said, which the client writes as a user's.
+func isToolResult(l gjson.Result) bool { return l.Get("message.content.0.type").Str == "tool_result" }
 
 // isSummary recognises what the client writes once all hooks of a Stop have ended.
 func isSummary(l gjson.Result) bool {
@@ -50,13 +53,7 @@ func isSummary(l gjson.Result) bool {
 
 // says reports whether an answer is the reply with that [ReplySum].
 func says(answer gjson.Result, sum string) bool {
-	var texts []string
-	for _, block := range answer.Get("message.content").Array() {
-		if t := block.Get("text"); t.Type == gjson.String {
-			texts = append(texts, t.Str)
-		}
-	}
-	text := strings.Join(texts, "\n")
+	text := textOf(answer)
 	return text != "" && (ReplySum(text) == sum || ReplySum(strings.TrimSpace(text)) == sum)
 }
 

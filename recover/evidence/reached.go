@@ -19,23 +19,31 @@ func (e Evidence) Unreached(tx *inbox.Tx, d *inbox.Delivery) bool {
 	if e.Woken {
 		return e.neverTakenUp(tx, d)
 	}
-	if e.TranscriptSize < 0 || e.Transcript == "" {
-		return false
+	seen, known := e.ofOneProcess(tx, d)
+	return known && seen.Missed()
+}
+
+// ofOneProcess asks the transcript about an entry that a Stop handed over, as far as
+// the process wrote it that the entry was handed to. Where it is not known which
+// lines those are, it asks nothing.
+func (e Evidence) ofOneProcess(tx *inbox.Tx, d *inbox.Delivery) (seen claude.Delivery, known bool) {
+	if e.Woken || e.TranscriptSize < 0 || e.Transcript == "" {
+		return seen, false
 	}
-	seen := e.ByBlock(d)
+	seen = e.ByBlock(d)
 	switch StartedAgain(tx, d) {
 	case No:
-		return seen.Missed()
+		return seen, true
 	case Unknown:
-		return false
+		return seen, false
 	}
 	s, err := tx.Session(d.SessionID)
 	path, size := startOf(s)
 	if err != nil || path != e.Transcript || size <= 0 {
-		return false // which lines are of which process is not known
+		return seen, false
 	}
 	seen.End = size
-	return seen.Missed()
+	return seen, true
 }
 
 // ByBlock asks the session's transcript about an entry that a Stop handed over.
@@ -44,6 +52,16 @@ func (e Evidence) ByBlock(d *inbox.Delivery) claude.Delivery {
 		Path: e.Transcript, Size: e.TranscriptSize, Text: d.Text(), PromptID: d.PromptID,
 		Reply: e.Reply, Fresh: e.Fresh, From: e.From, Times: e.Times,
 	}
+}
+
+// Finished reports whether the transcript proves that the turn of the entry in
+// flight came to its end, and what was replied: see recover.Options.
+func Finished(tx *inbox.Tx) (reply string, finished bool) {
+	d := tx.InFlight()
+	if seen, known := Of(d).ofOneProcess(tx, d); known {
+		return seen.Finished()
+	}
+	return "", false
 }
 
 // neverTakenUp reports whether it is certain that the client did not take the

@@ -9,6 +9,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/host"
 	"heartbeat/internal/words"
+	"heartbeat/orchestrate"
 	recovery "heartbeat/recover"
 	"heartbeat/recover/evidence"
 )
@@ -109,7 +110,7 @@ func (r *run) settleEntry(tx *inbox.Tx) error {
 		return recovery.Hold(tx, d.Failure, true)
 	}
 	o := r.Recovery
-	o.Unreached = evidence.Unreached
+	o.Unreached, o.Finished = evidence.Unreached, finished
 	if r.last != nil && r.last.ended().asked {
 		o.Reason = inbox.ReasonAsked
 	}
@@ -117,6 +118,15 @@ func (r *run) settleEntry(tx *inbox.Tx) error {
 		return err
 	}
 	return r.holdAfter(tx)
+}
+
+// finished is evidence.Finished for an entry that a reply alone settles: an effect
+// needs its result besides.
+func finished(tx *inbox.Tx) (reply string, is bool) {
+	if _, effect, _ := orchestrate.Of(tx.InFlight()); effect != "" {
+		return "", false
+	}
+	return evidence.Finished(tx)
 }
 
 // holdAfter keeps delivery back where the last session's own turn, which was no

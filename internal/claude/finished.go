@@ -1,0 +1,44 @@
+package claude
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// Finished reports whether the transcript shows the end of the turn that the text
+// became: an answer, and behind it the client's note that the hooks of a Stop ran.
+// A turn that a person or an error ended has no such note. The reply is the last
+// text of the answer.
+func (d Delivery) Finished() (reply string, finished bool) {
+	r := d.reading()
+	begun, over := false, false
+	err := d.each(func(l gjson.Result, at int64) {
+		switch {
+		case over || !l.Get("uuid").Exists():
+			return
+		case r.answers(l), begun && isAnswer(l):
+			begun = true
+			if text := textOf(l); text != "" {
+				reply = text
+			}
+		case begun && isSummary(l):
+			over, finished = true, reply != ""
+		case begun && isTurn(l) && !isToolResult(l): // a prompt, or an error in the model's place
+			over = true
+		}
+		r.take(l, at)
+	})
+	return reply, err == nil && finished
+}
+
+// textOf is what the model says in a line of its own.
+func textOf(l gjson.Result) string {
+	var all []string
+	for _, block := range l.Get("message.content").Array() {
+		if t := block.Get("text"); t.Type == gjson.String {
+			all = append(all, t.Str)
+		}
+	}
+	return strings.Join(all, "\n")
+}
