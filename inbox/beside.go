@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"golang.org/x/sys/unix"
 
@@ -31,17 +32,20 @@ func (t *Tx) appendQueue(f *disk.File, b []byte, looked int64) (at int64, err er
 		return at, err
 	}
 	start, whole, err := t.unfinished(f, at)
-	switch {
-	case err != nil || whole:
+	if err != nil || whole {
 		return at, err
-	case start >= 0:
-		return start, t.exchange(f, start, at, at+int64(len(b)))
+	}
+	if start >= 0 {
+		err = t.exchange(f, start, at, at+int64(len(b)))
+		if !errors.Is(err, fs.ErrPermission) { // an inbox that can only be appended to
+			return start, err
+		}
 	}
 	t.warn("somebody was writing a line of the inbox at offset %d when another was appended: what of it comes later is taken for an entry of its own: write each line with one call", at)
 	if b[0] == '\n' {
 		return at, nil
 	}
-	if err := blankOut(f, at, at+int64(len(b))); err != nil {
+	if err := blankOut(f, at, at+int64(len(b))); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return at, err
 	}
 	at, err = f.Append(append([]byte{'\n'}, b...))
@@ -138,11 +142,15 @@ func (t *Tx) unglue(f *disk.File, lines []appendRecord) (mended bool, err error)
 	}
 	end := at + int64(n)
 	if n < len(all) {
-		if err := blankOut(f, at, end); err != nil {
-			return false, err
-		}
+		err = blankOut(f, at, end)
 	}
-	return n == len(all), t.exchange(f, start, at, end)
+	if err == nil {
+		err = t.exchange(f, start, at, end)
+	}
+	if errors.Is(err, fs.ErrPermission) { // an inbox that can only be appended to
+		return false, nil
+	}
+	return n == len(all), err
 }
 
 // mend writes amid a file that is open for appending, which that descriptor cannot.

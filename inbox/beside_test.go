@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
@@ -231,7 +232,7 @@ func TestAppendAmidARawLineAtEveryCall(t *testing.T) {
 		assert.Equal(t, 1, texts["b"])
 	}
 	t.Run("kill", func(t *testing.T) { s.EveryKill(t, check) })
-	t.Run("no space", func(t *testing.T) { s.EveryFail(t, 28, check) })
+	t.Run("no space", func(t *testing.T) { s.EveryFail(t, unix.ENOSPC, check) })
 	t.Run("power loss", func(t *testing.T) {
 		s.EveryPowerLoss(t, 1, disktest.OnlySynced, func(t *testing.T, c disktest.Crash) {
 			reboot(t, "after the power loss")
@@ -293,4 +294,38 @@ func TestEditedLineIsLeftAlone(t *testing.T) {
 	forget(t, box)
 	assert.Subset(t, drain(t, box), []string{"one", "fix the test"})
 	assert.Empty(t, deadLetters(t, box))
+}
+
+// An inbox that can only be appended to (chattr +a) is: nothing is moved, and
+// what was sent is an entry of its own.
+func TestAppendOnlyInboxAmidARawLine(t *testing.T) {
+	box := newBox(t, "one\n")
+	half := besideAppends(box.Path(), sync.OnceFunc(func() { echo(t, box.Path(), "ha") }), func() {})
+	disktest.Observe(t, func(op disk.Op) error {
+		if op.Kind == disk.OpWrite && op.Path == box.Path() && op.Offset >= 0 {
+			return unix.EPERM
+		}
+		return half(op)
+	})
+	r := send(t, box, inbox.Message{ID: "job", Text: "ours"})
+	assert.Contains(t, strings.Join(r.Warnings, " "), "write each line with one call")
+	got := drainStill(t, box)
+	assert.Equal(t, "one", got[0])
+	assert.Equal(t, "ours", got[len(got)-1])
+}
+
+// Blank lines are nobody's: they are not counted, delivered, answered or set aside.
+func TestBlankLinesCostNothing(t *testing.T) {
+	box := newBox(t, "\n\r\none\n\n \n\ntwo\n\n")
+	assert.EqualValues(t, 2, backlog(t, box).Entries)
+	waiting, err := viewOf(t, box).Next(9)
+	require.NoError(t, err)
+	assert.Len(t, waiting, 2)
+	assert.Equal(t, []string{"one", "two"}, drain(t, box))
+	assert.EqualValues(t, 2, totals(t, box).Answered)
+	assert.EqualValues(t, 2, totals(t, box).Delivered)
+	assert.Len(t, results(t, box), 2)
+	assert.Empty(t, deadLetters(t, box))
+	assert.Zero(t, backlog(t, box).Entries)
+	assert.Empty(t, in(t, box, func(*inbox.Tx) {}))
 }
