@@ -51,7 +51,10 @@ func (s *step) see(ctx context.Context, w want) (m *inbox.Message, posted bool, 
 		s.report.Waits++
 		a.Over = ""
 		s.ledger.Effects[w.Effect] = a
-		return nil, false, nil
+		if f.where == inbox.FoundInFlight {
+			posted, err = s.overdue(ctx, w, a.Entry)
+		}
+		return nil, posted, err
 	case f.where == inbox.FoundAnswered:
 		posted, err = s.answered(ctx, w, f.reply)
 		return nil, posted, err

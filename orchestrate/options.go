@@ -127,6 +127,8 @@ type Report struct {
 	Posted []string `json:"posted,omitempty"`
 	// Unposted is how many results are left to be posted: another step is to follow.
 	Unposted int `json:"unposted,omitempty"`
+	// Notes are sentences for a person about what was queued.
+	Notes []string `json:"notes,omitempty"`
 	// Refused says which results were not posted, and why.
 	Refused []string `json:"refused,omitempty"`
 	// Busy says that another process takes a step just now, and nothing was done.

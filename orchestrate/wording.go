@@ -8,6 +8,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/orchestrate/prompt"
 	"heartbeat/orchestrate/run"
+	"heartbeat/orchestrate/schema"
 )
 
 // program is what the agent is told to hand results over with.
@@ -34,7 +35,17 @@ func (s *step) ask(w want, a asked) (*inbox.Message, error) {
 		return nil, err
 	}
 	s.ledger.Effects[w.Effect] = a
-	m := s.message(a.Entry, w.Effect, t.Kind, t.StepID, s.wording(w.Effect, t).Text())
+	of := s.wording(w.Effect, t)
+	if asked := of.Schema(); asked != nil {
+		if err := schema.Usable(asked); err != nil {
+			of.SchemaFault = err.Error()
+			s.report.Notes = append(s.report.Notes, fmt.Sprintf("the outputSchema of effect %s cannot be used, so its result is not checked: %v", w.Effect, err))
+		}
+	}
+	m := s.message(a.Entry, w.Effect, t.Kind, t.StepID, of.Text())
+	if limit := of.TimeLimit(); limit > 0 {
+		m.Metadata[metaLimit] = limit.Milliseconds()
+	}
 	return &m, nil
 }
 

@@ -184,6 +184,9 @@ func (h *hook) eachRun(ctx context.Context, take stepping) (brought bool) {
 			continue
 		}
 		brought = brought || len(report.Queued) > 0
+		for _, note := range report.Notes {
+			h.note("run %s: %s", report.Run, note)
+		}
 		for _, why := range report.Refused {
 			h.complainOnce(fmt.Errorf("run %s: a result was not posted: %s", report.Run, why))
 		}

@@ -17,6 +17,7 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/settings"
 	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/babysitter"
 	runs "heartbeat/orchestrate/run"
 )
 
@@ -85,7 +86,7 @@ func (o *doctorFlags) run(s streams) error {
 func (o *doctorFlags) input() (doctor.Input, error) {
 	in := doctor.Input{
 		Environ: os.Environ(), Managed: settings.ManagedDir(), UID: os.Geteuid(), Now: time.Now(),
-		Parse: parseHook, Version: clientVersion, Runs: drivenRuns,
+		Parse: parseHook, Version: clientVersion, Runs: drivenRuns, Babysitter: babysitterVersion,
 	}
 	in.Home, _ = os.UserHomeDir() // "" is what it is without one
 	var err error
@@ -154,7 +155,21 @@ func parseHook(args []string, inbox string) (doctor.Hook, error) {
 	if err := h.check(flags, flags.Args()); err != nil {
 		return doctor.Hook{}, err
 	}
-	return doctor.Hook{Inbox: h.inbox, Persist: h.mode == modePersist, Idle: time.Duration(h.idle), Rewake: h.rewake}, nil
+	return doctor.Hook{
+		Inbox: h.inbox, Persist: h.mode == modePersist, Idle: time.Duration(h.idle), Rewake: h.rewake,
+		Runs: h.runs.dirs, Babysitter: h.runs.command,
+	}, nil
+}
+
+// babysitterVersion asks a command of babysitter which version it is.
+func babysitterVersion(ctx context.Context, command string) (version, said string, err error) {
+	words, err := babysitter.ParseCommand(command)
+	if err != nil {
+		return "", "", err
+	}
+	cli := babysitter.CLI{Command: words, Note: func(format string, args ...any) { said = fmt.Sprintf(format, args...) }}
+	version, err = cli.Version(ctx)
+	return version, said, err
 }
 
 func clientVersion(ctx context.Context, bin string) (string, error) {

@@ -138,6 +138,9 @@ func stepSentence(r orchestrate.Report) string {
 	add(len(r.Posted), "result posted", "results posted")
 	add(r.Unposted, "result is left to be posted", "results are left to be posted")
 	add(len(r.Held), "effect waits for a person", "effects wait for a person")
+	for _, note := range r.Notes {
+		text += "; " + note
+	}
 	for _, why := range r.Refused {
 		text += "; not posted: " + words.Brief(why)
 	}

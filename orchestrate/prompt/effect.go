@@ -20,6 +20,8 @@ type Effect struct {
 	// InputsFile is the absolute path of the inputs where they have a file of their
 	// own; empty where they stand in the task file, or there are none.
 	InputsFile string
+	// SchemaFault is why the schema of the result cannot be used, empty if it can.
+	SchemaFault string
 }
 
 // ValueFile is where the agent is told to write its result, beside the task.

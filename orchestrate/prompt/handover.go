@@ -7,6 +7,9 @@ func (e Effect) handOver(w *writer) {
 	if schema := e.Schema(); schema != nil {
 		w.line("The result is JSON that fits this schema:")
 		w.block("json", string(schema))
+		if e.SchemaFault != "" {
+			w.line("That schema is not valid (", e.SchemaFault, "), so the result is not checked against it: come as near to it as makes sense.")
+		}
 	}
 	switch e.known() {
 	case "shell", "node":

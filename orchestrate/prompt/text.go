@@ -14,6 +14,7 @@ func (e Effect) Text() string {
 	e.head(&w)
 	e.body(&w)
 	e.inputs(&w)
+	e.limit(&w)
 	w.gap()
 	w.line("The whole task is in ", words.Shell(e.TaskFile), ".")
 	w.gap()

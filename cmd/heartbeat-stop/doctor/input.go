@@ -27,6 +27,9 @@ type Input struct {
 	Parse func(args []string, inbox string) (Hook, error)
 	// Runs are the babysitter runs that an inbox drives.
 	Runs func(inbox string) []DrivenRun
+	// Babysitter asks a command of babysitter for its version. said is what a person is
+	// to know of that one.
+	Babysitter func(ctx context.Context, command string) (version, said string, err error)
 	// Version runs `claude --version`, and returns what that printed.
 	Version func(ctx context.Context, claude string) (string, error)
 }
@@ -37,6 +40,9 @@ type Hook struct {
 	Persist bool
 	Idle    time.Duration
 	Rewake  bool // it waits in the background, and wakes the idle session
+	// Runs are those that it drives, and Babysitter is the command that it does so with.
+	Runs       []string
+	Babysitter string
 }
 
 // examination is what several checks need to know.

@@ -51,7 +51,7 @@ func Run(in Input) []Check {
 	for _, look := range []func(*examination) []Check{
 		checkSettings, checkWired, checkEvents, checkOthers, checkBinary, checkFlags, checkTimeout, checkCap, checkHooksOn,
 		checkTrust, checkOnboarding, checkEnvironment, checkClient,
-		checkDirectory, checkFiles, checkFileSystem, checkLeftovers, checkState, checkRuns,
+		checkDirectory, checkFiles, checkFileSystem, checkLeftovers, checkState, checkRuns, checkBabysitter,
 	} {
 		all = append(all, look(e)...)
 	}

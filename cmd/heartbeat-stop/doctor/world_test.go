@@ -58,6 +58,10 @@ func parse(args []string, inbox string) (Hook, error) {
 		case "--rewake":
 			h.Rewake = true
 			continue
+		case "--run":
+			h.Runs = append(h.Runs, value)
+		case "--babysitter":
+			h.Babysitter = value
 		case "--mode":
 			h.Persist = value == "persist"
 		case "--idle-interval":

@@ -1,0 +1,51 @@
+package orchestrate_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// deliverNext is a Stop at which an entry waits.
+func (r *runRig) deliverNext() string {
+	r.t.Helper()
+	cmd := exec.Command(r.hook, "--inbox", r.inbox)
+	cmd.Stdin = strings.NewReader(`{"hook_event_name":"Stop","session_id":"s1","prompt_id":"p1","stop_hook_active":false,"last_assistant_message":"x"}`)
+	out, err := cmd.Output()
+	require.NoError(r.t, err)
+	return string(out)
+}
+
+// TestTimeLimitOfATask holds that an entry has the limit of its task: where it is
+// in flight for longer, the run learns of it, and a result that comes later is refused.
+func TestTimeLimitOfATask(t *testing.T) {
+	r := newRunRig(t, `const slow = defineTask('slow', (a) => ({kind:'agent', title:'slow', agent:{name:'helper', prompt:{task:a.q}, timeoutMs:1}}));
+export async function process(inputs, ctx) {
+  try { return await ctx.task(slow, {q:'a'}); } catch (e) { if (/Pending|Requested/.test(e.name)) throw e; return [e.name, e.message]; } }`)
+	once := []string{"orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter}
+	out, err := r.stop(once...)
+	require.NoError(t, err, out)
+	assert.Contains(t, r.deliverNext(), "It is to be done within 1ms.")
+	out, err = r.stop(once...)
+	require.NoError(t, err, out)
+	assert.Equal(t, "completed", r.state())
+	assert.Equal(t, `["TimeoutError","itwastobedonewithin1ms,andwasnot"]`, r.output())
+}
+
+// TestUnusableSchemaIsSaid says to the person and to the agent that a result is not
+// checked.
+func TestUnusableSchemaIsSaid(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(agent, {q:'a', schema:{type:7}}); }`)
+	out, err := r.stop("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)
+	require.NoError(t, err, out)
+	assert.Contains(t, out, "cannot be used, so its result is not checked: not a usable schema")
+	queued, err := os.ReadFile(r.inbox)
+	require.NoError(t, err)
+	assert.Contains(t, string(queued), "That schema is not valid (not a usable schema")
+	r.drive()
+	assert.Equal(t, "completed", r.state())
+}

@@ -1,0 +1,39 @@
+package orchestrate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"heartbeat/orchestrate/babysitter"
+)
+
+// metaLimit names how long an entry may be in flight, in milliseconds, as its task
+// says.
+const metaLimit = "time_limit_ms"
+
+// overdue tells the process that an effect took longer than its task allows, once
+// its entry was in flight for that long. What the agent hands over afterwards comes
+// too late.
+func (s *step) overdue(ctx context.Context, w want, entry string) (posted bool, err error) {
+	v, err := s.Box.View()
+	if err != nil {
+		return false, err
+	}
+	d := v.InFlight()
+	if err := v.Close(); err != nil || d == nil || d.ID() != entry {
+		return false, err
+	}
+	var ms float64
+	if json.Unmarshal(d.Metadata()[metaLimit], &ms) != nil || ms <= 0 {
+		return false, nil
+	}
+	limit := time.Duration(ms * float64(time.Millisecond))
+	if s.now().Sub(d.DeliveredAt) <= limit {
+		return false, nil
+	}
+	return s.posted(w.Effect, s.CLI.PostError(ctx, s.Run.Dir(), w.Effect, babysitter.Failure{
+		Name: "TimeoutError", Message: fmt.Sprintf("it was to be done within %v, and was not", limit),
+	}, babysitter.Attachments{}))
+}
