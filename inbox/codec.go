@@ -86,6 +86,7 @@ func (r Result) encode() ([]byte, error) {
 	o.Time("delivered_at", r.DeliveredAt)
 	o.Time("acknowledged_at", r.AcknowledgedAt)
 	o.String("reply", r.Reply)
+	o.Raw("background_tasks", r.BackgroundTasks)
 	return o.End(), nil
 }
 

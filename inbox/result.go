@@ -18,6 +18,17 @@ type Result struct {
 	DeliveredAt    time.Time                  `json:"delivered_at"`
 	AcknowledgedAt time.Time                  `json:"acknowledged_at"`
 	Reply          string                     `json:"reply"`
+	// BackgroundTasks are [Task]s that the entry left running beside its turns.
+	BackgroundTasks json.RawMessage `json:"background_tasks,omitempty"`
+}
+
+// Task is something that an entry left running beside its turns.
+type Task struct {
+	ID          string `json:"id"`
+	Type        string `json:"type,omitempty"`
+	Description string `json:"description,omitempty"`
+	// CutOff says that it had not ended when the entry was acknowledged.
+	CutOff bool `json:"cut_off,omitempty"`
 }
 
 func resultOf(d *Delivery, reply string, now time.Time) Result {

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -39,12 +40,17 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 
 // Acknowledge settles the entry in flight as answered: a [Result] is kept, and
 // the cursor moves past it.
-func (t *Tx) Acknowledge(reply string) error {
+func (t *Tx) Acknowledge(reply string) error { return t.AcknowledgeWith(reply, nil) }
+
+// AcknowledgeWith is [Tx.Acknowledge] of an entry that left tasks running beside its
+// turns: a JSON array of [Task].
+func (t *Tx) AcknowledgeWith(reply string, tasks json.RawMessage) error {
 	d := t.inFlight
 	if d == nil {
 		return fmt.Errorf("acknowledge: %w", errNothingInFlight)
 	}
 	r := resultOf(d, reply, t.box.utcNow())
+	r.BackgroundTasks = tasks
 	line, err := r.encode()
 	if err != nil {
 		return err

@@ -34,6 +34,7 @@ type manage struct {
 	policy       string
 	maxAttempts  int
 	maxEntries   int
+	background   cli.Span
 	untilDrained bool
 	maxRestarts  int
 	startTimeout cli.Span
@@ -57,6 +58,8 @@ func (m *manage) add(f *pflag.FlagSet) {
 	f.IntVar(&m.maxEntries, "max-entries", 0, "go on in a fresh session after this many answered entries (0: never)")
 	f.BoolVar(&m.untilDrained, "until-drained", true, "drain: start session after session while entries wait")
 	f.IntVar(&m.maxRestarts, "max-restarts", 5, "how often in a row, without an answered entry in between, another session is started")
+	m.background = cli.Span(30 * time.Minute)
+	f.Var(&m.background, "background-timeout", "drain: how long an entry whose turn left tasks running in the background waits for them (0: not at all)")
 	f.Var(&m.startTimeout, "start-timeout", "how long a session may take to start, before it is ended and the reason said")
 	f.Var(cli.Choice(&m.onPrompt, promptWait, promptEnd), "on-prompt", "what to do about a session that waits for a person (default: wait at a terminal, end elsewhere)")
 	f.BoolVar(&m.resume, "resume", false, "go on with the conversation of a session that ended too early, in place of a fresh one")
@@ -71,7 +74,7 @@ func (m *manage) add(f *pflag.FlagSet) {
 
 // needInbox are the flags that mean nothing without an inbox.
 var needInbox = []string{
-	"mode", "on-orphan", "max-attempts", "max-entries", "until-drained", "max-restarts", "start-timeout", "on-prompt",
+	"mode", "on-orphan", "max-attempts", "max-entries", "background-timeout", "until-drained", "max-restarts", "start-timeout", "on-prompt",
 	"resume", "shared", "hook", "log", "log-size", "report", "run", "babysitter", "breakpoints", "on-unresolved", "execute",
 }
 

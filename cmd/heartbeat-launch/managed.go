@@ -79,7 +79,7 @@ func (l *launch) work(o terminal.Options, s streams, v *voice, kept io.Writer, t
 	return managed.Run(managed.Options{
 		Inbox: l.inbox, Mode: managed.Mode(l.mode), Terminal: o, Hook: hook,
 		Recovery:   recovery.Options{Policy: recovery.Policy(l.policy), MaxAttempts: l.maxAttempts},
-		MaxEntries: l.maxEntries, UntilDrained: l.untilDrained, MaxRestarts: l.maxRestarts,
+		MaxEntries: l.maxEntries, Background: time.Duration(l.background), UntilDrained: l.untilDrained, MaxRestarts: l.maxRestarts,
 		StartTimeout: time.Duration(l.startTimeout), EndAsking: l.onPrompt == promptEnd || l.onPrompt == "" && !attended,
 		Runs: runs, Resume: l.resume, Attended: attended, Shared: l.shared, Line: lines.say,
 	}), nil

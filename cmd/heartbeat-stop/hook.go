@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -41,6 +42,7 @@ type hookFlags struct {
 	signalFile string
 	orphan     orphanFlags
 	maxEntries int
+	background span
 	form       string
 	rewake     bool
 	preamble   string
@@ -59,12 +61,14 @@ type hookFlags struct {
 func (h *hookFlags) set() *pflag.FlagSet {
 	f := newFlags("heartbeat-stop")
 	h.mode, h.idle, h.form, h.settle = modeDrain, span(2*time.Second), string(claude.AsReason), span(defaultSettle)
+	h.background = span(defaultBackground)
 	addInbox(f, &h.inbox)
 	f.Var(cli.Choice(&h.mode, modeDrain, modePersist), "mode", "when the inbox is empty: drain approves the stop, persist waits")
 	f.Var(&h.idle, "idle-interval", "persist: how long to wait for an entry before an idle tick (seconds or a duration)")
 	f.StringVar(&h.signalFile, "signal-file", "", "file to touch when the stop is approved")
 	h.orphan.add(f)
 	f.IntVar(&h.maxEntries, "max-entries", 0, "approve the stop after this many answered entries in one session (0: no limit)")
+	f.Var(&h.background, "background-timeout", "drain: how long an entry whose turn left tasks running in the background waits for them (0: not at all)")
 	f.Var(cli.Choice(&h.form, string(claude.AsReason), string(claude.AsContext)), "as", "how the text is handed to the model")
 	f.BoolVar(&h.rewake, "rewake", false, "wait in the background and wake the idle session with the next entry (needs asyncRewake: see install --rewake)")
 	f.StringVar(&h.preamble, "preamble", "", "what the model is told before the text of an entry (with --rewake: who sent it)")
@@ -229,7 +233,11 @@ func (h *hook) dispatch() int {
 			return tx.StartSessionWith(in.SessionID, claude.PID(), evidence.Start(in.TranscriptPath))
 		})
 	case claude.EventSessionEnd:
-		return h.record(func(tx *inbox.Tx) error { return tx.EndSession(in.SessionID) })
+		return h.record(h.endSession)
+	case claude.EventUserPromptSubmit:
+		if strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification) {
+			return h.record(h.toldOfTask)
+		}
 	case claude.EventNotification:
 		return h.notified()
 	}

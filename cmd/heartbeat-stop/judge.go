@@ -27,7 +27,7 @@ func (h *hook) recipient(next inbox.Entry) inbox.Recipient {
 		return inbox.Recipient{}
 	}
 	e := h.evidence()
-	e.Notes = true
+	e.Notes, e.RanBefore = true, idsOf(in.Tasks)
 	e.Fresh = !in.StopHookActive
 	if d := h.answered; d != nil && d.SessionID == in.SessionID {
 		before := evidence.Of(d)
@@ -74,6 +74,9 @@ func (h *hook) judge(tx *inbox.Tx, d *inbox.Delivery) verdict {
 		case d.PromptID != "" || in.StopHookActive:
 			return h.judgeAnswer(tx, d, e)
 		}
+	}
+	if e.Held && in.SessionID == d.SessionID && evidence.StartedAgain(tx, d) == evidence.No && h.isClient(e) {
+		return h.judgeHeld(e)
 	}
 	return h.leftBehind(tx, d)
 }

@@ -8,6 +8,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/orchestrate"
 	recovery "heartbeat/recover"
+	"heartbeat/recover/evidence"
 )
 
 // outcome is what one look at the inbox came to.
@@ -20,6 +21,7 @@ const (
 	held                         // delivery is paused
 	torn                         // a last line waits for its newline
 	leave                        // another hook acted on this very Stop
+	resting                      // the entry in flight waits for tasks in the background
 	unclear                      // the transcript may tell more soon
 	more                         // so much was set aside that others come first
 )
@@ -34,7 +36,7 @@ func (h *hook) stop() int {
 			return h.failed(err)
 		}
 		switch o {
-		case leave:
+		case leave, resting:
 			return exitOK
 		case delivered:
 			h.passRuns(context.Background())
@@ -167,6 +169,10 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 			return leave, nil
 		case unsure:
 			return unclear, nil
+		case answered:
+			if rests, err := h.holdForTasks(tx, d); rests || err != nil {
+				return resting, err
+			}
 		}
 		if err := h.settleEntry(tx, verdict); err != nil {
 			return 0, err
@@ -213,15 +219,13 @@ const mostElsewhere = 100
 // acknowledge settles the entry in flight as answered, unless it is an effect's
 // that still has no result: then it is delivered again, while its attempts last.
 func (h *hook) acknowledge(tx *inbox.Tx) error {
-	reply := ""
-	if h.input != nil {
-		reply = h.input.LastMessage
-	}
 	d := tx.InFlight()
+	e := evidence.Of(d)
+	reply := h.replyTo(d, e)
 	missing := orchestrate.Take(h.box, d, reply)
 	switch {
 	case missing == "":
-		return tx.Acknowledge(reply)
+		return tx.AcknowledgeWith(reply, h.tasksOf(e))
 	case d.Attempt >= h.orphan.maxAttempts:
 		h.note("entry [%d,%d) is set aside: %s", d.StartOffset, d.EndOffset, missing)
 		return tx.DeadLetter(inbox.ReasonUnresolved)

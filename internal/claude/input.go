@@ -1,7 +1,10 @@
 package claude
 
 import (
+	"cmp"
 	"fmt"
+
+	"github.com/tidwall/gjson"
 
 	"heartbeat/internal/flat"
 )
@@ -32,8 +35,33 @@ type Input struct {
 	Error       string // of a StopFailure
 	Source      string // of a SessionStart: startup, resume, clear or compact
 	Prompt      string // of a UserPromptSubmit
+	// Tasks are those that run in the background, of a Stop, since 2.1.145.
+	Tasks []Task
 	// Notification is the notification_type of a Notification, and Message its text.
 	Notification, Message string
+}
+
+// Task is one that a turn left running in the background.
+type Task struct {
+	ID   string
+	Type string // such as shell
+	Text string // what it does, in words, or its command
+}
+
+// parseTasks reads background_tasks. What is no task there is left out, and so is
+// one that has ended.
+func parseTasks(raw []byte) (tasks []Task) {
+	if len(raw) <= len("[]") {
+		return nil // the usual case
+	}
+	for _, t := range gjson.ParseBytes(raw).Array() {
+		id, status := t.Get("id").String(), t.Get("status").String()
+		if id == "" || status != "" && status != "running" && status != "pending" {
+			continue
+		}
+		tasks = append(tasks, Task{id, t.Get("type").String(), cmp.Or(t.Get("description").String(), t.Get("command").String())})
+	}
+	return tasks
 }
 
 // ParseInput reads a hook's stdin. Unknown members are left out; a known one of
@@ -56,6 +84,7 @@ func ParseInput(b []byte) (*Input, error) {
 		Prompt:         m.String("prompt"),
 		Notification:   m.String("notification_type"),
 		Message:        m.String("message"),
+		Tasks:          parseTasks(m.Raw("background_tasks")),
 	}
 	if err := m.Err(); err != nil {
 		return nil, fmt.Errorf("hook input: %w", err)

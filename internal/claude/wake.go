@@ -27,6 +27,10 @@ func fits(text string, units int) bool {
 	return true
 }
 
+// TaskNotification begins the client's own prompts that tell what came of a task in
+// the background.
+const TaskNotification = "<task-notification>"
+
 // announcement is in the client's own prompts that hand over what a hook said.
 const announcement = "hook blocking error from command"
 

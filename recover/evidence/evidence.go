@@ -27,6 +27,7 @@ type Evidence struct {
 	// text went out: see [inbox.Tx.HandedOver].
 	Notes bool
 	Wake
+	Hold
 }
 
 // Wake is kept with a delivery that was to wake its session.
@@ -68,6 +69,7 @@ func (e Evidence) Encode() []byte {
 		o.Bool("notes_handover", true)
 	}
 	e.Wake.encode(&o)
+	e.Hold.encode(&o)
 	return o.End()
 }
 
@@ -93,7 +95,7 @@ func Of(d *inbox.Delivery) Evidence {
 		Boot: m.String("boot"), SinceBoot: m.Int("since_boot_ns"),
 		Fresh: m.Bool("fresh_reply"), From: m.Int("times_from"), Times: int(m.Int("times")),
 		Client: m.Int("client_pid"), ClientStart: m.Int("client_start"), Namespace: m.String("pid_namespace"),
-		Notes: m.Bool("notes_handover"), Wake: wakeOf(m),
+		Notes: m.Bool("notes_handover"), Wake: wakeOf(m), Hold: holdOf(m),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/screen"
 	"heartbeat/internal/words"
+	"heartbeat/recover/evidence"
 )
 
 // hear acts on what the hooks of a session tell.
@@ -75,7 +76,7 @@ func (r *run) guard(s *session) {
 // guardIdle ends a session that is to drain the inbox and sits at its prompt: it
 // was given none, or its hook was kept from asking for the end.
 func (r *run) guardIdle(s *session, look *time.Ticker) {
-	if r.Mode != Drain || r.Attended {
+	if r.Mode != Drain {
 		return
 	}
 	var sight screen.Sight
@@ -85,6 +86,13 @@ func (r *run) guardIdle(s *session, look *time.Ticker) {
 		case <-s.over:
 			return
 		case <-look.C:
+		}
+		if waits, over := r.waitsForTasks(); over {
+			s.end(verdict{text: "a task that an entry left running in the background has taken longer than " + r.Background.String() + " (--background-timeout)"})
+			return
+		} else if waits || r.Attended {
+			idleSince = time.Now()
+			continue
 		}
 		if now := s.drawn.Load(); now != drawn {
 			drawn, sight = now, screen.Recognise(s.screen.Text())
@@ -97,6 +105,17 @@ func (r *run) guardIdle(s *session, look *time.Ticker) {
 			return
 		}
 	}
+}
+
+// waitsForTasks reports whether the entry in flight waits for what its turn left
+// running in the background, and whether it has done so for too long.
+func (r *run) waitsForTasks() (waits, over bool) {
+	_, flying := r.follow.counts()
+	if flying == nil {
+		return false, false
+	}
+	hold := evidence.Of(flying).Hold
+	return hold.Held, hold.Over(r.Background)
 }
 
 // idle is about a session that sits at its prompt.

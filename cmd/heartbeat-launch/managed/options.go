@@ -31,6 +31,9 @@ type Options struct {
 	// MaxEntries is after how many answered entries a session makes way for a
 	// fresh one, 0 for none.
 	MaxEntries int
+	// Background is how long a session that drains waits for tasks which the turn of
+	// an entry left running in the background, 0 for not at all.
+	Background time.Duration
 	// Runs are the babysitter runs that the sessions drive. An inbox is drained only
 	// once they are done.
 	Runs Runs

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
+
+	"heartbeat/recover/evidence"
 )
 
 // statusEvery bounds how often the queue is counted for the status.
@@ -112,5 +114,5 @@ func (r *run) goesOn() bool {
 		return true
 	}
 	_, flying := r.follow.counts()
-	return flying == nil || s.asks.Load()
+	return flying == nil || s.asks.Load() || evidence.Of(flying).Held
 }

@@ -76,6 +76,9 @@ func (r *run) wiring() settings.Wiring {
 	if r.MaxEntries > 0 {
 		args = append(args, "--max-entries", strconv.Itoa(r.MaxEntries))
 	}
+	if r.Mode == Drain {
+		args = append(args, "--background-timeout", r.Background.String())
+	}
 	for _, dir := range r.Runs.Dirs {
 		args = append(args, "--run", dir)
 	}
@@ -93,6 +96,10 @@ func (r *run) environment() []string {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains([]string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", cli.LaunchedVariable}, name)
 	})
+	const ceiling = "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS" // how long a session under -p waits for tasks
+	if r.Background > 0 && !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, ceiling+"=") }) {
+		env = append(env, fmt.Sprintf("%s=%d", ceiling, r.Background.Milliseconds()))
+	}
 	return append(env, cli.LaunchedVariable+"="+r.box.Path())
 }
 
