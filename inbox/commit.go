@@ -53,7 +53,7 @@ func (t *Tx) Commit() error {
 // commits where somebody removed the lock file amid one of them.
 func (t *Tx) stillLocked() error {
 	if err := t.lock.Check(); err != nil {
-		return fmt.Errorf("commit: nothing was changed, since another transaction may be under way: leave the lock file alone, and try again: %w", err)
+		return fmt.Errorf("another transaction may be under way, so nothing more was changed: leave the lock file alone, and try again: %w", err)
 	}
 	return nil
 }

@@ -261,6 +261,9 @@ func (t *Tx) shorten() error {
 	st.Appends = nil
 	path := t.box.file(journalName)
 	record := sumLine(st.encode())
+	if err := t.stillLocked(); err != nil { // others' commits would go with the old one
+		return err
+	}
 	if err := disk.Publish(path, fill(record), true); err != nil {
 		return err
 	}

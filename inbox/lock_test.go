@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -190,5 +191,30 @@ func TestLockFileGoneBehindACommit(t *testing.T) {
 	require.ErrorIs(t, tx.Commit(), disk.ErrLockGone)
 	require.NoError(t, tx.Close())
 	in(t, box, func(tx *inbox.Tx) { assert.Nil(t, tx.InFlight()) })
+	assert.Len(t, results(t, box), 1)
+}
+
+// A journal that is about to be made short is no longer ours once the lock file
+// is another: what others committed stays.
+func TestLockFileGoneAmidATrim(t *testing.T) {
+	box := newBox(t, "one\ntwo\n")
+	deliver(t, box)
+	gone := false
+	disktest.Observe(t, func(op disk.Op) error {
+		if op.Kind == disk.OpSync && op.Path == box.Path() && !gone {
+			gone = true
+			require.NoError(t, os.Remove(beside(box, ".inbox-lock")))
+			acknowledge(t, box, "done")
+		}
+		return nil
+	})
+	for i := 0; !gone; i++ {
+		require.Less(t, i, 1000, "the journal was never trimmed")
+		in(t, box, func(tx *inbox.Tx) {
+			_, err := tx.Pause(strings.Repeat("x", 4000), nil)
+			require.NoError(t, err)
+		})
+	}
+	in(t, box, func(tx *inbox.Tx) { assert.Nil(t, tx.InFlight(), "it was answered") })
 	assert.Len(t, results(t, box), 1)
 }

@@ -192,6 +192,9 @@ func (w *rewriting) publish(t *Tx) (again, published bool, err error) {
 	if err := t.Commit(); err != nil {
 		return false, false, err
 	}
+	if err := t.stillLocked(); err != nil {
+		return false, false, err
+	}
 	err = errors.Join(file.close(), disk.Rename(w.path(), file.path))
 	return false, err == nil, err
 }

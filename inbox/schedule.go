@@ -234,6 +234,9 @@ func (t *Tx) unschedule(entries []string) error {
 	if len(after) == len(before) {
 		return nil
 	}
+	if err := t.stillLocked(); err != nil {
+		return err
+	}
 	return errors.Join(t.scheduled.close(), disk.Publish(t.scheduled.path, after, true))
 }
 
