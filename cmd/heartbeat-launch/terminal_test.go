@@ -170,6 +170,35 @@ func TestTerminalIsRestored(t *testing.T) {
 	t.Run("ended by itself", func(t *testing.T) { sit(t, "heartbeat-launch", "--", "true").leaves(0) })
 }
 
+// TestTerminalIsRestoredBehindAKill is the guardian's work, unless somebody else has
+// set the terminal meanwhile.
+func TestTerminalIsRestoredBehindAKill(t *testing.T) {
+	for name, meanwhile := range map[string]bool{"as it was found": false, "as somebody else has set it": true} {
+		t.Run(name, func(t *testing.T) {
+			s := sit(t, "heartbeat-launch", "--", "sh", "-c", "echo $HEARTBEAT_SESSION > mark; echo begun; exec sleep 1000")
+			s.sees("begun")
+			require.True(t, s.isRaw())
+			text, err := os.ReadFile(filepath.Join(s.cmd.Dir, "mark"))
+			require.NoError(t, err)
+			mark := strings.TrimSpace(string(text))
+			require.Eventually(t, func() bool { return guardianOf(mark) != 0 }, patience, time.Millisecond)
+			want := s.before
+			if meanwhile {
+				require.NoError(t, term.Restore(int(s.tty.Fd()), s.before))
+				require.NoError(t, exec.Command("stty", "-F", s.tty.Name(), "-echo").Run())
+				want, err = term.GetState(int(s.tty.Fd()))
+				require.NoError(t, err)
+			}
+			require.NoError(t, s.cmd.Process.Kill())
+			_ = s.cmd.Wait() // it was killed
+			require.Eventually(t, func() bool { return guardianOf(mark) == 0 }, patience, time.Millisecond)
+			after, err := term.GetState(int(s.tty.Fd()))
+			require.NoError(t, err)
+			assert.Equal(t, want, after)
+		})
+	}
+}
+
 func (s *seat) signal(file string, sig unix.Signal) {
 	require.NoError(s.t, unix.Kill(s.pid(file), sig))
 }

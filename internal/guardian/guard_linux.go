@@ -38,6 +38,7 @@ func guard(mark string) {
 			break
 		}
 	}
+	restoreTerminal()
 	end := time.Now().Add(lookFor)
 	for vain := 0; vain < looksInVain && time.Now().Before(end); vain++ {
 		if found := freeze(mark); len(found) > 0 {

@@ -2,8 +2,9 @@
 // and cannot do so itself.
 //
 // A guardian is a small process of the same program, in a session of its own. It
-// sleeps until its keeper dismisses it or dies. In the latter case it kills all
-// that carry its mark in their environment, and their descendants.
+// sleeps until its keeper dismisses it or dies. In the latter case it leaves the
+// keeper's terminal as that was found, and kills all that carry its mark in their
+// environment, and their descendants.
 package guardian
 
 import "strings"

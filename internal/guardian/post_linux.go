@@ -17,8 +17,9 @@ type Guardian struct {
 const keeping = 3
 
 // Post starts a guardian. It has nothing of its keeper's: neither the terminal, nor
-// its streams, nor its working directory.
-func Post(mark string) (*Guardian, error) {
+// its streams, nor its working directory. A terminal, nil for none, it restores by
+// its name.
+func Post(mark string, tty *Terminal) (*Guardian, error) {
 	if !serves {
 		return nil, errors.New("post a guardian: this program is none")
 	}
@@ -32,9 +33,15 @@ func Post(mark string) (*Guardian, error) {
 		return nil, errors.Join(fmt.Errorf("post a guardian: %w", err), line.Close())
 	}
 	defer null.Close()
+	env := []string{"GOMAXPROCS=1"} // it has one thing to do, and is to be ready soon
+	if tty != nil {
+		if v, err := tty.variable(); err == nil {
+			env = append(env, v)
+		}
+	}
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{Name, mark}, &syscall.ProcAttr{
 		Dir:   "/",
-		Env:   []string{"GOMAXPROCS=1"}, // it has one thing to do, and is to be ready soon
+		Env:   env,
 		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), held.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})

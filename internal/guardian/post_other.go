@@ -2,14 +2,22 @@
 
 package guardian
 
+import "os"
+
 // Guardian is none: the system does not show the environment of processes.
 type Guardian struct{ PID int }
+
+// Terminal is none: see [Guardian].
+type Terminal struct{}
+
+// TerminalOf returns nil.
+func TerminalOf(*os.File) (*Terminal, error) { return nil, nil }
 
 // Serve does nothing.
 func Serve() {}
 
 // Post returns nil.
-func Post(string) (*Guardian, error) { return nil, nil }
+func Post(string, *Terminal) (*Guardian, error) { return nil, nil }
 
 // Dismiss does nothing.
 func (*Guardian) Dismiss() {}

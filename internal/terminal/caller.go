@@ -6,6 +6,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"heartbeat/internal/guardian"
 )
 
 // caller is the terminal that this process was started from, as far as there is
@@ -14,6 +16,7 @@ type caller struct {
 	typing *os.File // stdin, where it is a terminal that one types at
 	sized  *os.File // whichever of stdin, stdout and stderr has a size to follow
 	state  *term.State
+	found  *guardian.Terminal // the same for who guards it
 }
 
 func findCaller(stdin, stdout, stderr *os.File) (c caller) {
@@ -40,6 +43,9 @@ func inForeground(f *os.File) bool {
 func (c *caller) raw() error {
 	if c.typing == nil {
 		return nil
+	}
+	if c.found == nil {
+		c.found, _ = guardian.TerminalOf(c.typing) // without, nobody restores it behind a SIGKILL
 	}
 	state, err := term.MakeRaw(int(c.typing.Fd()))
 	if err != nil {

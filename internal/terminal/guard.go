@@ -30,7 +30,7 @@ func (s *session) mark() (err error) {
 // post has a guardian stand by. Whoever reaps may take it for one of the session
 // until it is told.
 func (s *session) post() {
-	g, err := guardian.Post(s.marked)
+	g, err := guardian.Post(s.marked, s.caller.found)
 	if err != nil {
 		s.Note("%v: should this process be killed, what ignores a hangup or left the terminal lives on", err)
 		return
