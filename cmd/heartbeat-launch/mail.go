@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,7 +52,7 @@ func worthMail(r *managed.Report, now time.Time) bool {
 		told.forget()
 		return false
 	case exitLeft:
-		return r.Reason == managed.Exhausted || r.Reason == managed.RunStuck
+		return slices.Contains([]managed.Reason{managed.Exhausted, managed.RunStuck, managed.Full}, r.Reason)
 	case exitAuthentication:
 		return told.note(string(r.Reason)+": "+r.Detail, now) || r.Sessions > 0
 	}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,6 +64,9 @@ func (l *launch) work(o terminal.Options, s streams, v *voice, kept io.Writer, t
 	if l.mode == string(managed.Persist) && !timeoutGiven {
 		o.Timeout = 0
 	}
+	if err := l.checkReport(); err != nil {
+		return nil, err
+	}
 	lines, err := l.openLines(map[string]io.Writer{showLog: s.out, showMail: kept}[output])
 	if err != nil {
 		return nil, err
@@ -119,6 +124,34 @@ func (m *manage) findHook() (string, error) {
 	return "", fmt.Errorf("find the hook: %w: install heartbeat-stop beside this command, or name it with --hook", failure)
 }
 
+// checkReport says before all work what would keep the report from being written at
+// its end.
+func (m *manage) checkReport() error {
+	if m.report == "" || m.report == "-" {
+		return nil
+	}
+	err := m.replaceable()
+	if err == nil {
+		var probe *os.File
+		if probe, err = os.CreateTemp(filepath.Dir(m.report), ".report-*"); err == nil {
+			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("report: %w: name another file with --report", err)
+	}
+	return nil
+}
+
+// replaceable reports, as an error, that something else than a file has the
+// report's name, such as a device: it would be replaced by one.
+func (m *manage) replaceable() error {
+	if info, err := os.Lstat(m.report); err == nil && !info.Mode().IsRegular() {
+		return &fs.PathError{Op: "replace", Path: m.report, Err: errors.New("it is not a regular file")}
+	}
+	return nil
+}
+
 func (m *manage) writeReport(r *managed.Report, stdout io.Writer) error {
 	if m.report == "" {
 		return nil
@@ -130,6 +163,9 @@ func (m *manage) writeReport(r *managed.Report, stdout io.Writer) error {
 	text = append(text, '\n')
 	if m.report == "-" {
 		_, err := stdout.Write(text)
+		return err
+	}
+	if err := m.replaceable(); err != nil {
 		return err
 	}
 	return disk.Publish(m.report, text, true)

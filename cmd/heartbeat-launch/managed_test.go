@@ -29,6 +29,8 @@ func client() {
 			fallthrough
 		case "die":
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // nothing of it remains
+		case "remove":
+			_ = os.Remove(what) // the script sees it
 		case "hang":
 			note(what, "hangs")
 			select {}

@@ -21,7 +21,8 @@ import (
 // gather looks at an inbox, and at what is around it. What cannot be read
 // is a fact too.
 func gather(ctx context.Context, box *inbox.Inbox) why.Facts {
-	f := why.Facts{Now: time.Now(), Inbox: box.Path(), Dir: box.Dir(), Space: spaceLeft(box.Dir())}
+	f := why.Facts{Now: time.Now(), Inbox: box.Path(), Dir: box.Dir()}
+	f.Space, f.Needed = box.Room()
 	f.Unwritable = unix.Access(box.Dir(), unix.W_OK|unix.X_OK)
 	if f.LockedBy = stuckLock(ctx, box); f.LockedBy > 0 {
 		name, _ := os.ReadFile("/proc/" + strconv.Itoa(f.LockedBy) + "/comm") // a name less
@@ -155,13 +156,4 @@ func lifeOfClient(e evidence.Evidence) why.Life {
 		return why.Gone
 	}
 	return why.Unknown
-}
-
-// spaceLeft is how many bytes this user may still write there, -1 if unknown.
-func spaceLeft(dir string) int64 {
-	var st unix.Statfs_t
-	if unix.Statfs(dir, &st) != nil {
-		return -1
-	}
-	return int64(st.Bavail) * int64(st.Bsize)
 }

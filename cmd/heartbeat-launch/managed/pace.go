@@ -36,6 +36,8 @@ func (r *run) enough(st state) *ending {
 		return &ending{reason: BackingOff, detail: fmt.Sprintf("until %s%s", words.Stamp(st.backoff.Until), because(st.backoff.Failure))}
 	case r.Mode == Drain && !r.UntilDrained && r.report.Sessions > 0:
 		return &ending{reason: Left, detail: "the session ended, and entries wait"}
+	case st.waits && r.box.CheckRoom() != nil:
+		return &ending{reason: Full, detail: r.box.CheckRoom().Error()}
 	case r.fruitless > r.MaxRestarts:
 		return &ending{reason: Exhausted, detail: words.Count(r.fruitless, "session", "sessions") +
 			" in a row ended without an answered entry" + because(r.failure(st))}

@@ -19,6 +19,7 @@ const (
 	Busy           Reason = "busy"           // somebody else works on the inbox
 	Paused         Reason = "paused"         // delivery is
 	BackingOff     Reason = "backing off"    // for longer than is worth waiting for
+	Full           Reason = "disk full"      // for the next commit
 	Exhausted      Reason = "restarts"       // sessions ended one after the other without an answer
 	Authentication Reason = "authentication" // the client's login or key, or the account
 	Refused        Reason = "refused"        // by the model's API, until a person mends something else

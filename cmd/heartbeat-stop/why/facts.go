@@ -22,6 +22,8 @@ type Facts struct {
 	Unwritable error
 	// Space is how many bytes are left on the file system, -1 if unknown.
 	Space int64
+	// Needed is how many the next commit may need.
+	Needed int64
 
 	Exists    bool // the queue file
 	WrittenAt time.Time

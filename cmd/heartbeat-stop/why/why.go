@@ -59,16 +59,13 @@ func (f Facts) broken() (State, string) {
 		return Unreadable, fmt.Sprintf("the state cannot be read: %v", f.Unreadable)
 	case f.Unwritable != nil:
 		return Unwritable, fmt.Sprintf("this user cannot change anything in %s (%v): make it writable, or run the session as the user that owns it", f.Dir, f.Unwritable)
-	case work && f.Space >= 0 && f.Space < minSpace:
+	case work && f.Space >= 0 && f.Space < f.Needed:
 		return Full, fmt.Sprintf("the file system of %s is full (%s left): free some space, and the next turn goes on", f.Dir, words.Count(int(f.Space), "byte", "bytes"))
 	case f.LockedBy != 0:
 		return Locked, fmt.Sprintf("%s has held the lock of the inbox for more than %s: everything waits until it goes on or ends", process(f.LockedBy, f.LockedName), f.LockedFor)
 	}
 	return "", ""
 }
-
-// minSpace is less than one commit may need.
-const minSpace = 64 << 10
 
 // held is about what keeps anybody from being given the next entry.
 func (f Facts) held() (State, string) {

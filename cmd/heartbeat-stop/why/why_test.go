@@ -27,7 +27,7 @@ func ptr(minutes int) *time.Time {
 
 // facts are those of an inbox in which all is well and nothing waits, changed.
 func facts(change func(f *why.Facts)) why.Facts {
-	f := why.Facts{Now: noon, Inbox: "/w/inbox.jsonl", Dir: "/w", Space: 1 << 40, Exists: true, WrittenAt: at(-1)}
+	f := why.Facts{Now: noon, Inbox: "/w/inbox.jsonl", Dir: "/w", Space: 1 << 40, Needed: 64 << 10, Exists: true, WrittenAt: at(-1)}
 	change(&f)
 	return f
 }
@@ -91,6 +91,8 @@ func TestExplain(t *testing.T) {
 			why.Unwritable, "this user cannot change anything in /w (read-only file system): make it writable, or run the session as the user that owns it"},
 		"full": {facts(func(f *why.Facts) { f.Space, f.LockedBy, f.Backlog = 4096, 7, waiting(1) }),
 			why.Full, "the file system of /w is full (4096 bytes left): free some space, and the next turn goes on"},
+		"full for the first journal": {facts(func(f *why.Facts) { f.Space, f.Needed, f.Backlog = 200<<10, 320<<10, waiting(1) }),
+			why.Full, "the file system of /w is full (204800 bytes left): free some space, and the next turn goes on"},
 		"full to the last byte": {facts(func(f *why.Facts) { f.Space, f.InFlight = 1, inFlight() }),
 			why.Full, "the file system of /w is full (1 byte left): free some space, and the next turn goes on"},
 		"full, and nothing to do": {facts(func(f *why.Facts) { f.Space = 0 }),

@@ -1,0 +1,39 @@
+package inbox
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/disk"
+)
+
+// commitSize is what one commit may need at the most, but for a reply.
+const commitSize = 64 << 10
+
+// ErrFull says that a commit would find no space.
+var ErrFull = errors.New("the file system is full")
+
+// Room is how many bytes this user may still write beside the inbox, -1 where that
+// is not known, and how many the next commit may need: the first one makes the
+// journal.
+func (b *Inbox) Room() (left, needed int64) {
+	left, needed = -1, commitSize
+	var st unix.Statfs_t
+	if unix.Statfs(b.dir, &st) == nil {
+		left = int64(st.Bavail) * int64(st.Bsize)
+	}
+	if there, err := disk.Exists(b.file(journalName)); err == nil && !there {
+		needed += journalSize
+	}
+	return left, needed
+}
+
+// CheckRoom reports, as [ErrFull], that a commit would find no space.
+func (b *Inbox) CheckRoom() error {
+	if left, needed := b.Room(); left >= 0 && left < needed {
+		return fmt.Errorf("%w: %s has %d bytes left, and %d are needed: free some space", ErrFull, b.dir, left, needed)
+	}
+	return nil
+}
