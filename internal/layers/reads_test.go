@@ -23,13 +23,14 @@ var opens = []string{
 
 // openers are who may use them, and why.
 var openers = map[string]string{
-	"internal/disk":                     "it is where the guards are",
-	"internal/settings/file.go":         "settings are written in place of the old file, and their directory is synced",
-	"cmd/heartbeat-launch/lines.go":     "the log is opened without waiting and without following a link",
-	"cmd/heartbeat-stop/batch.go":       "a person names the file, which may be a pipe",
-	"cmd/heartbeat-stop/verb_result.go": "a person names the file, which may be a pipe",
-	"internal/claude/transcript.go":     "opened without waiting, and read from an offset",
-	"orchestrate/run/journal.go":        "a journal is read by way of its open folder, without waiting and within bounds",
+	"internal/disk":                       "it is where the guards are",
+	"internal/settings/file.go":           "settings are written in place of the old file, and their directory is synced",
+	"cmd/heartbeat-launch/lines.go":       "the log is opened without waiting and without following a link",
+	"internal/guardian/terminal_linux.go": "a terminal is opened without waiting, without following a link, and by its device number",
+	"cmd/heartbeat-stop/batch.go":         "a person names the file, which may be a pipe",
+	"cmd/heartbeat-stop/verb_result.go":   "a person names the file, which may be a pipe",
+	"internal/claude/transcript.go":       "opened without waiting, and read from an offset",
+	"orchestrate/run/journal.go":          "a journal is read by way of its open folder, without waiting and within bounds",
 
 	"internal/agent": tools, "internal/bench": tools, "internal/day": tools, "internal/disktest": tools, "internal/realclient": tools,
 }
