@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"heartbeat/inbox"
+	recovery "heartbeat/recover"
 )
 
 // Names of what an entry's metadata says of the run that it is for.
@@ -22,11 +23,16 @@ const (
 	kindFinish = "run completed"
 )
 
-// Of says which effect of which run an entry in flight is for; ok is false for one
-// that is none's.
-func Of(d *inbox.Delivery) (runDir, effect string, ok bool) {
-	m := d.Metadata()
-	return text(m[metaDir]), text(m[metaEffect]), text(m[metaDir]) != ""
+// OfRun reports whether an entry in flight is a run's.
+func OfRun(d *inbox.Delivery) bool { return d != nil && text(d.Metadata()[metaDir]) != "" }
+
+// PolicyOf has the entries of runs delivered again where nobody chose otherwise, since
+// a run can go no further without them; "" is any other entry's.
+func PolicyOf(d *inbox.Delivery) recovery.Policy {
+	if OfRun(d) {
+		return recovery.Retry
+	}
+	return ""
 }
 
 func text(raw json.RawMessage) (s string) {

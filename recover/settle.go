@@ -19,6 +19,8 @@ const (
 // Options are the settings of a recovery. The zero value dead-letters.
 type Options struct {
 	Policy Policy // DeadLetter if empty
+	// PolicyOf, if set, is asked for the policy of an entry; "" is Policy.
+	PolicyOf func(*inbox.Delivery) Policy
 	// MaxAttempts is for Retry; DefaultMaxAttempts if 0.
 	MaxAttempts int
 	// Reason is why the entry was not answered, as the dead letter says it;
@@ -57,6 +59,11 @@ func Settle(tx *inbox.Tx, o Options) (Report, error) {
 			return reportOf(s, Cleared), nil
 		}
 		return Report{Action: None}, nil
+	}
+	if o.PolicyOf != nil {
+		if p := o.PolicyOf(d); p != "" {
+			o.Policy = p
+		}
 	}
 	report := reportOf(d, "")
 	reply, finished := "", false

@@ -39,6 +39,7 @@ type manage struct {
 	maxRestarts  int
 	startTimeout cli.Span
 	onPrompt     string
+	policyGiven  bool
 	resume       bool
 	shared       bool
 	hook         string
@@ -53,7 +54,7 @@ func (m *manage) add(f *pflag.FlagSet) {
 	m.mode, m.policy, m.startTimeout = string(managed.Drain), string(recovery.DeadLetter), cli.Span(time.Minute)
 	f.StringVar(&m.inbox, "inbox", "", "work through this inbox: see above (`path` of the JSONL file)")
 	f.Var(cli.Choice(&m.mode, string(managed.Drain), string(managed.Persist)), "mode", "drain ends once nothing waits, persist stays up, idle, and is woken")
-	f.Var(cli.Choice(&m.policy, string(recovery.DeadLetter), string(recovery.Retry), string(recovery.Drop)), "on-orphan", "what becomes of an entry whose session ended without answering it")
+	f.Var(cli.Choice(&m.policy, string(recovery.DeadLetter), string(recovery.Retry), string(recovery.Drop)), "on-orphan", "what becomes of an entry whose session ended without answering it (of a run's: retry, unless this is given)")
 	f.IntVar(&m.maxAttempts, "max-attempts", recovery.DefaultMaxAttempts, "deliveries of one entry before retry gives up on it")
 	f.IntVar(&m.maxEntries, "max-entries", 0, "go on in a fresh session after this many answered entries (0: never)")
 	f.BoolVar(&m.untilDrained, "until-drained", true, "drain: start session after session while entries wait")
@@ -91,6 +92,7 @@ func (m *manage) check(f *pflag.FlagSet, command []string) error {
 		}
 		return nil
 	}
+	m.policyGiven = f.Changed("on-orphan")
 	switch {
 	case m.inbox == "":
 		return errors.New("--inbox is empty: name a file")

@@ -18,6 +18,7 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/terminal"
 	"heartbeat/internal/words"
+	"heartbeat/orchestrate"
 	recovery "heartbeat/recover"
 )
 
@@ -83,11 +84,19 @@ func (l *launch) work(o terminal.Options, s streams, v *voice, kept io.Writer, t
 	}
 	return managed.Run(managed.Options{
 		Inbox: l.inbox, Mode: managed.Mode(l.mode), Terminal: o, Hook: hook,
-		Recovery:   recovery.Options{Policy: recovery.Policy(l.policy), MaxAttempts: l.maxAttempts},
+		Recovery:   l.recovery(),
 		MaxEntries: l.maxEntries, Background: time.Duration(l.background), UntilDrained: l.untilDrained, MaxRestarts: l.maxRestarts,
 		StartTimeout: time.Duration(l.startTimeout), EndAsking: l.onPrompt == promptEnd || l.onPrompt == "" && !attended,
 		Runs: runs, Resume: l.resume, Attended: attended, Shared: l.shared, Line: lines.say,
 	}), nil
+}
+
+func (m *manage) recovery() recovery.Options {
+	o := recovery.Options{Policy: recovery.Policy(m.policy), MaxAttempts: m.maxAttempts}
+	if !m.policyGiven {
+		o.PolicyOf = orchestrate.PolicyOf
+	}
+	return o
 }
 
 func (m *manage) outputFor(s streams) string {

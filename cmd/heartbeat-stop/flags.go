@@ -10,6 +10,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/orchestrate"
 	recovery "heartbeat/recover"
 )
 
@@ -36,12 +37,14 @@ func openInbox(path string, lockWait time.Duration) (*inbox.Inbox, error) {
 type orphanFlags struct {
 	policy      string
 	maxAttempts int
+	// given says that somebody chose the policy.
+	given bool
 }
 
 func (o *orphanFlags) add(f *pflag.FlagSet) {
 	o.policy = string(recovery.DeadLetter)
 	policies := []string{string(recovery.DeadLetter), string(recovery.Retry), string(recovery.Drop)}
-	f.Var(cli.Choice(&o.policy, policies...), "on-orphan", "what becomes of an entry whose session ended without answering it")
+	f.Var(cli.Choice(&o.policy, policies...), "on-orphan", "what becomes of an entry whose session ended without answering it (of a run's: retry, unless this is given)")
 	f.IntVar(&o.maxAttempts, "max-attempts", recovery.DefaultMaxAttempts, "deliveries of one entry before retry gives up on it")
 }
 
@@ -53,5 +56,9 @@ func (o *orphanFlags) check() error {
 }
 
 func (o *orphanFlags) options() recovery.Options {
-	return recovery.Options{Policy: recovery.Policy(o.policy), MaxAttempts: o.maxAttempts}
+	all := recovery.Options{Policy: recovery.Policy(o.policy), MaxAttempts: o.maxAttempts}
+	if !o.given {
+		all.PolicyOf = orchestrate.PolicyOf
+	}
+	return all
 }

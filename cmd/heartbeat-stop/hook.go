@@ -46,6 +46,7 @@ type hookFlags struct {
 	form       string
 	rewake     bool
 	preamble   string
+	announce   bool
 	// preambleSet says that an empty one is meant.
 	preambleSet bool
 	settle      span
@@ -72,6 +73,7 @@ func (h *hookFlags) set() *pflag.FlagSet {
 	f.Var(cli.Choice(&h.form, string(claude.AsReason), string(claude.AsContext)), "as", "how the text is handed to the model")
 	f.BoolVar(&h.rewake, "rewake", false, "wait in the background and wake the idle session with the next entry (needs asyncRewake: see install --rewake)")
 	f.StringVar(&h.preamble, "preamble", "", "what the model is told before the text of an entry (with --rewake: who sent it)")
+	f.BoolVar(&h.announce, "announce", false, "show the person at the terminal which entry is delivered, as is done for those of runs")
 	f.Var(&h.settle, "settle", "how long a last line without newline must stand still to be an entry")
 	h.runs.add(f)
 	h.runs.addStateDir(f)
@@ -108,6 +110,8 @@ type hook struct {
 	settled *inbox.Delivery
 	// answered is that entry where it is settled as answered.
 	answered *inbox.Delivery
+	// says is what the person is shown of the entry that is delivered, "" for nothing.
+	says string
 	// lastSettled is the id of the last one that this hook settled.
 	lastSettled string
 	aside       []inbox.SetAside // not yet said
@@ -146,7 +150,7 @@ func runHook(args []string, s streams) int {
 }
 
 func (h *hookFlags) check(f *pflag.FlagSet, rest []string) error {
-	h.preambleSet = f.Changed("preamble")
+	h.preambleSet, h.orphan.given = f.Changed("preamble"), f.Changed("on-orphan")
 	if err := h.checkRewake(f); err != nil {
 		return err
 	}

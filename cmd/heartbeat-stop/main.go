@@ -18,6 +18,8 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+
+	"heartbeat/internal/guardian"
 )
 
 // Exit statuses. There is no 2 among them, on purpose: see exitWake.
@@ -29,6 +31,7 @@ const (
 )
 
 func main() {
+	guardian.Serve()
 	// A panic in another goroutine, or a fault of the runtime, would exit with
 	// status 2; this makes it abort by signal instead.
 	debug.SetTraceback("crash")

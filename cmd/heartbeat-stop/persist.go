@@ -104,7 +104,7 @@ func (h *hook) idleTick(ctx context.Context) int {
 	if status, done := h.conclude(ctx); done {
 		return status
 	}
-	if err := claude.WriteBlock(h.out, idleTick, claude.AsReason); err != nil {
+	if err := claude.WriteBlock(h.out, idleTick, claude.AsReason, ""); err != nil {
 		return h.failed(fmt.Errorf("print the idle tick: %w", err))
 	}
 	return exitOK

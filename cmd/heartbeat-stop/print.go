@@ -19,7 +19,7 @@ var errNotPrinted = errors.New("print the decision")
 // print hands the entry in flight over, and notes that it did. What nobody got
 // waits again.
 func (h *hook) print(ctx context.Context, tx *inbox.Tx, text string) error {
-	err := claude.WriteBlock(decisions(h.out), text, claude.Form(h.form))
+	err := claude.WriteBlock(decisions(h.out), text, claude.Form(h.form), h.says)
 	if err != nil {
 		return h.takeBack(tx, err)
 	}

@@ -149,6 +149,7 @@ func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
 	if _, err := tx.Deliver(e, h.recipient(e)); err != nil {
 		return 0, "", err
 	}
+	h.says = h.announcement(e)
 	return delivered, introduce(h.preamble, introduce(orchestrate.Again(e), e.Text)), nil
 }
 
@@ -173,6 +174,9 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 			if rests, err := h.holdForTasks(tx, d); rests || err != nil {
 				return resting, err
 			}
+		}
+		if busy, err := h.isWithAnother(tx, d, verdict); err != nil || busy {
+			return held, err
 		}
 		if err := h.settleEntry(tx, verdict); err != nil {
 			return 0, err

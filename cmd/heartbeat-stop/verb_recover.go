@@ -37,6 +37,7 @@ or could not be changed: nothing was discarded.`,
 				if err := o.check(); err != nil {
 					return usageError{err}
 				}
+				o.given = f.Changed("on-orphan")
 				return runRecover(&i, o.options(), s)
 			}
 		},

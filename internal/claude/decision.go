@@ -21,8 +21,9 @@ const maxContext = 10_000
 
 // WriteBlock prints the decision that goes on with text as the next turn, in
 // one write. A text too long for context is handed over as a reason. An error
-// means that the client got no decision: what is cut off is not JSON.
-func WriteBlock(w io.Writer, text string, form Form) error {
+// means that the client got no decision: what is cut off is not JSON. The client shows
+// message to the person at the terminal, unless it is empty.
+func WriteBlock(w io.Writer, text string, form Form, message string) error {
 	var o flat.Object
 	if form == AsContext && fits(text, maxContext) {
 		var output flat.Object
@@ -32,6 +33,9 @@ func WriteBlock(w io.Writer, text string, form Form) error {
 	} else {
 		o.String("decision", "block")
 		o.String("reason", text)
+	}
+	if message != "" {
+		o.String("systemMessage", message)
 	}
 	decision := o.End()
 	n, err := w.Write(append(decision, '\n'))

@@ -18,7 +18,7 @@ import (
 func block(t testing.TB, text string, form claude.Form) string {
 	t.Helper()
 	var out bytes.Buffer
-	require.NoError(t, claude.WriteBlock(&out, text, form))
+	require.NoError(t, claude.WriteBlock(&out, text, form, ""))
 	require.Equal(t, 1, strings.Count(out.String(), "\n"), "one line")
 	return out.String()
 }
@@ -67,7 +67,7 @@ func (w *writes) Write(b []byte) (int, error) {
 // One write, so that a kill leaves all of the decision or nothing.
 func TestBlockIsOneWrite(t *testing.T) {
 	w := new(writes)
-	require.NoError(t, claude.WriteBlock(w, strings.Repeat("x", 1<<20), claude.AsReason))
+	require.NoError(t, claude.WriteBlock(w, strings.Repeat("x", 1<<20), claude.AsReason, ""))
 	assert.Equal(t, 1, w.n)
 }
 
@@ -75,7 +75,13 @@ func TestBlockIsOneWrite(t *testing.T) {
 func TestBlockIsWholeOrNone(t *testing.T) {
 	nobody := errors.New("nobody reads")
 	for lost, want := range map[int]error{0: nil, 1: nil, 2: nobody, 1000: nobody} {
-		assert.ErrorIs(t, claude.WriteBlock(&writes{lost: lost, err: nobody}, "x", claude.AsReason), want, "%d bytes lost", lost)
+		assert.ErrorIs(t, claude.WriteBlock(&writes{lost: lost, err: nobody}, "x", claude.AsReason, ""), want, "%d bytes lost", lost)
 	}
-	assert.ErrorIs(t, claude.WriteBlock(&writes{lost: 2}, "x", claude.AsReason), io.ErrShortWrite)
+	assert.ErrorIs(t, claude.WriteBlock(&writes{lost: 2}, "x", claude.AsReason, ""), io.ErrShortWrite)
+}
+
+func TestBlockWithMessage(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, claude.WriteBlock(&out, "next", claude.AsReason, "heartbeat: run r1"))
+	assert.JSONEq(t, `{"decision":"block","reason":"next","systemMessage":"heartbeat: run r1"}`, out.String())
 }

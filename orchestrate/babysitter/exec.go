@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -94,6 +95,10 @@ func (c *CLI) ask(ctx context.Context, r request) (result, error) {
 	stdout, stderr := &tail{limit: outputLimit}, &tail{limit: errorLimit}
 	cmd := c.prepare(bounded, path, r)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
+	// It dies with the thread that started it, and whom it started by the guardian.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer guarded(cmd)()
 	if err := cmd.Start(); ctx.Err() != nil && err != nil {
 		return result{}, givenUp(ctx, r.doing)
 	} else if err != nil {
@@ -127,7 +132,7 @@ func (c *CLI) prepare(ctx context.Context, path string, r request) *exec.Cmd {
 	if r.stdin != nil {
 		cmd.Stdin = bytes.NewReader(r.stdin)
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = familyAttr()
 	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
 	cmd.WaitDelay = letGo
 	return cmd

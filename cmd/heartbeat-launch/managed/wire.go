@@ -71,7 +71,10 @@ func (r *run) readSettings(given string) ([]byte, error) {
 func (r *run) wiring() settings.Wiring {
 	args := []string{
 		"--inbox", r.box.Path(), "--launched", "--signal-file", r.Terminal.ExitSignal,
-		"--on-orphan", string(r.Recovery.Policy), "--max-attempts", strconv.Itoa(r.Recovery.MaxAttempts),
+		"--max-attempts", strconv.Itoa(r.Recovery.MaxAttempts),
+	}
+	if r.Recovery.PolicyOf == nil {
+		args = append(args, "--on-orphan", string(r.Recovery.Policy))
 	}
 	if r.MaxEntries > 0 {
 		args = append(args, "--max-entries", strconv.Itoa(r.MaxEntries))

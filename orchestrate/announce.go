@@ -1,0 +1,46 @@
+package orchestrate
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/words"
+	"heartbeat/orchestrate/run"
+)
+
+// Announce says of a run's entry how the run stands, for the person at the terminal; it
+// is "" for any other, and where that cannot be told.
+func Announce(box *inbox.Inbox, meta map[string]json.RawMessage) string {
+	dir := text(meta[metaDir])
+	if dir == "" {
+		return ""
+	}
+	r, err := run.Open(dir)
+	if err != nil {
+		return ""
+	}
+	b := Bridge{Box: box, Run: r}
+	l, err := b.open()
+	if err != nil {
+		return ""
+	}
+	said := fmt.Sprintf("run %s, iteration %d", r.ID(), l.Steps)
+	if l.Options.MaxSteps > 0 {
+		said += fmt.Sprintf("/%d", l.Options.MaxSteps)
+	}
+	if text(meta[metaEffect]) == "" {
+		return said + ", " + text(meta[metaKind])
+	}
+	st, err := r.State(cachePath(box, r))
+	if err != nil {
+		return said
+	}
+	waits := 0
+	for _, w := range l.Wants {
+		if status, err := st.Effect(w.Effect); err == nil && status == run.Requested {
+			waits++
+		}
+	}
+	return said + ", " + words.Count(waits, "effect waits", "effects wait")
+}

@@ -1,0 +1,166 @@
+package orchestrate_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
+)
+
+// fire is one event of a session, whose client is the process of that number.
+func (r *runRig) fire(event, session, reply string, active bool, client int, flags ...string) (out gjson.Result, said string) {
+	r.t.Helper()
+	in, err := json.Marshal(map[string]any{
+		"hook_event_name": event, "session_id": session, "prompt_id": "p-" + session, "stop_hook_active": active, "last_assistant_message": reply,
+	})
+	require.NoError(r.t, err)
+	cmd := exec.Command(r.hook, append([]string{"--inbox", r.inbox, "--run", r.run, "--babysitter", r.babysitter}, flags...)...)
+	cmd.Dir, cmd.Env, cmd.Stdin = r.dir, append(os.Environ(), fmt.Sprintf("CLAUDE_PID=%d", client)), strings.NewReader(string(in))
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	text, err := cmd.Output()
+	require.NoError(r.t, err, stderr.String())
+	return gjson.ParseBytes(text), stderr.String()
+}
+
+// client is a process for a session to be of.
+func (r *runRig) client() *exec.Cmd {
+	r.t.Helper()
+	cmd := exec.Command("sleep", "1000")
+	require.NoError(r.t, cmd.Start())
+	r.t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may be gone
+		_ = cmd.Wait()
+	})
+	return cmd
+}
+
+func (r *runRig) resolved() int64 {
+	r.t.Helper()
+	return gjson.Get(r.babysit("task:list", r.run, "--json"), `tasks.#(status="resolved_ok")#|#`).Int()
+}
+
+// Each Stop posts what was answered, whatever else the session is given; and the
+// process is run once nothing that it waits for is left, though the inbox is never empty.
+func TestStopsPost(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) {
+  await ctx.parallel.all([() => ctx.task(agent,{q:'a'}), () => ctx.task(agent,{q:'b'})]); return await ctx.task(agent,{q:'last'}); }`)
+	pid := os.Getpid()
+	send := func(text string) {
+		out, err := r.stop("send", "--inbox", r.inbox, text)
+		require.NoError(t, err, out)
+	}
+	out, _ := r.fire("Stop", "s", "hello", false, pid)
+	assert.Contains(t, out.Get("reason").String(), "agent a")
+	assert.Equal(t, "heartbeat: run r1, iteration 1/256, 2 effects wait", out.Get("systemMessage").String())
+	send("a person's 1")
+	send("a person's 2")
+	send("a person's 3")
+
+	out, _ = r.fire("Stop", "s", "answer a", true, pid)
+	assert.Contains(t, out.Get("reason").String(), "agent b")
+	assert.Equal(t, int64(1), r.resolved(), "a")
+	out, _ = r.fire("Stop", "s", "answer b", true, pid, "--announce")
+	assert.Equal(t, "a person's 1", out.Get("reason").String())
+	assert.Contains(t, out.Get("systemMessage").String(), "heartbeat: entry ")
+	assert.Equal(t, int64(2), r.resolved(), "b")
+	assert.Contains(t, r.standing(), "1 entry queued, 2 iterations", "the last task is in the inbox")
+	out, _ = r.fire("Stop", "s", "answer 1", true, pid)
+	assert.Equal(t, "a person's 2", out.Get("reason").String())
+	assert.False(t, out.Get("systemMessage").Exists())
+}
+
+// An effect that got its result while its entry waited is not handed out.
+func TestResolvedElsewhere(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) {
+  return (await ctx.parallel.all([() => ctx.task(agent,{q:'a'}), () => ctx.task(agent,{q:'b'})])).join(); }`)
+	_, effect, _ := strings.Cut(r.step().Queued[0], "/")
+	post := exec.Command(r.babysitter, "task:post", r.run, effect, "--status", "ok", "--value", "-", "--json")
+	post.Dir, post.Stdin = r.dir, strings.NewReader(`"posted"`)
+	text, err := post.CombinedOutput()
+	require.NoError(t, err, "%s", text)
+	r.drive()
+	assert.Equal(t, `"posted,done2"`, r.output())
+	assert.Len(t, r.texts, 3, "begin, b, the end: %q", r.texts)
+	out, err := r.stop("log", "--inbox", r.inbox)
+	require.NoError(t, err, out)
+	assert.Contains(t, out, "resolved elsewhere")
+}
+
+// A crash at the defaults costs a run nothing: what it asked for is asked for again,
+// and waits for a person once that was in vain. A requeued entry then gets its answer
+// to the run.
+func TestCrashesAtTheDefaults(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(agent,{q:'a'}); }`)
+	for n := range 3 {
+		out, said := r.fire("Stop", fmt.Sprint("s", n), "hello", false, os.Getpid())
+		require.Contains(t, out.Get("reason").String(), "agent a", said)
+	}
+	out, _ := r.fire("Stop", "s9", "hello", false, os.Getpid())
+	assert.False(t, out.Exists())
+	assert.Equal(t, "waiting", r.state())
+	assert.Contains(t, r.standing(), "waits for a person")
+	text, err := r.stop("dead-letter", "requeue", "--inbox", r.inbox, "--all")
+	require.NoError(t, err, text)
+	r.drive()
+	assert.Equal(t, "completed", r.state())
+}
+
+// Two sessions that live leave each other's effects alone; one that died does not keep
+// them.
+func TestTwoLiveSessions(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(agent,{q:'a'}); }`)
+	one, two := r.client(), r.client()
+	r.fire("SessionStart", "s1", "", false, one.Process.Pid)
+	out, said := r.fire("Stop", "s1", "hello", false, one.Process.Pid)
+	require.Contains(t, out.Get("reason").String(), "agent a", said)
+	r.fire("SessionStart", "s2", "", false, two.Process.Pid)
+	out, said = r.fire("Stop", "s2", "hello", false, two.Process.Pid)
+	assert.False(t, out.Exists())
+	assert.Contains(t, said, "which lives: it is left to that one")
+	require.NoError(t, one.Process.Kill())
+	_ = one.Wait() // it was killed
+	out, said = r.fire("Stop", "s2", "hello", false, two.Process.Pid)
+	assert.Contains(t, out.Get("reason").String(), "agent a", said)
+}
+
+// Events of babysitter's own hook are no progress, and no reason to run the process.
+func TestNotesAreNoProgress(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.breakpoint({question:'Ship it?'}); }`)
+	r.step()
+	for n := 3; n < 6; n++ {
+		name := fmt.Sprintf("%06d.7ZZZZZZZZZZZZZZZZZZZZZZZZ%d.json", n, n)
+		require.NoError(t, os.WriteFile(filepath.Join(r.run, "journal", name), []byte(`{"type":"STOP_HOOK_INVOKED","recordedAt":"2026-01-01T00:00:00Z","data":{"decision":"block"}}`), 0o600))
+		r.step()
+	}
+	assert.Contains(t, r.standing(), ", 1 iteration;")
+}
+
+// Whoever is killed amid a step leaves nothing of babysitter behind, and the next one
+// takes the step.
+func TestKilledStepLeavesNobody(t *testing.T) {
+	r := newRunRig(t, `import { existsSync, writeFileSync } from 'node:fs'; import { spawn } from 'node:child_process';
+export async function process(inputs, ctx) {
+  if (!existsSync('mended')) { spawn('sleep', ['1000'], {stdio:'ignore'}); writeFileSync('began', ''); for (;;); }
+  return await ctx.task(agent,{q:'a'}); }`)
+	const mark = "HEARTBEAT_TEST_MARK=killed-step"
+	cmd := exec.Command(r.hook, "orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)
+	cmd.Dir, cmd.Env = r.dir, append(os.Environ(), mark)
+	require.NoError(t, cmd.Start())
+	require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(r.dir, "began")); return err == nil }, time.Minute, 10*time.Millisecond)
+	require.NotEmpty(t, marked(mark))
+	require.NoError(t, cmd.Process.Signal(syscall.SIGKILL))
+	_ = cmd.Wait() // it was killed
+	require.Eventually(t, func() bool { return len(marked(mark)) == 0 }, time.Minute, 10*time.Millisecond)
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "mended"), nil, 0o600))
+	assert.Len(t, r.step().Queued, 1)
+}
