@@ -23,13 +23,20 @@ const (
 	kindFinish = "run completed"
 )
 
-// OfRun reports whether an entry in flight is a run's.
-func OfRun(d *inbox.Delivery) bool { return d != nil && text(d.Metadata()[metaDir]) != "" }
+// Of says which effect of which run an entry in flight is for; ok is false for one
+// that is none's.
+func Of(d *inbox.Delivery) (runDir, effect string, ok bool) {
+	if d == nil {
+		return "", "", false
+	}
+	m := d.Metadata()
+	return text(m[metaDir]), text(m[metaEffect]), text(m[metaDir]) != ""
+}
 
 // PolicyOf has the entries of runs delivered again where nobody chose otherwise, since
 // a run can go no further without them; "" is any other entry's.
 func PolicyOf(d *inbox.Delivery) recovery.Policy {
-	if OfRun(d) {
+	if _, _, ok := Of(d); ok {
 		return recovery.Retry
 	}
 	return ""

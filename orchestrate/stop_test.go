@@ -164,3 +164,26 @@ export async function process(inputs, ctx) {
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "mended"), nil, 0o600))
 	assert.Len(t, r.step().Queued, 1)
 }
+
+// A run that failed since an effect was given up has a way back: requeueing its letter
+// says so, and the run then asks for the effect once more.
+func TestRunReopened(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(odd, {q:'x'}); }`)
+	_, effect, _ := strings.Cut(r.step().Queued[0], "/")
+	r.mute = func(string) bool { return true }
+	r.drive("--on-unresolved", "post-error", "--max-attempts", "1")
+	require.Equal(t, "failed", r.state())
+	out, err := r.stop("dead-letter", "requeue", "--inbox", r.inbox, "--all")
+	require.Error(t, err)
+	assert.Contains(t, out, "has its result (resolved_error), so another answer is of no use")
+	out, err = r.stop("run", "resume", "r1", "--inbox", r.inbox, "--babysitter", r.babysitter, "--again", "no-such")
+	require.Error(t, err)
+	assert.Contains(t, out, "it was not posted as failed")
+	out, err = r.stop("run", "resume", "r1", "--inbox", r.inbox, "--babysitter", r.babysitter, "--again", effect)
+	require.NoError(t, err, out)
+	assert.Contains(t, out, "1 entry queued")
+	r.mute = nil
+	r.drive()
+	assert.Equal(t, "completed", r.state())
+	assert.Equal(t, `{"ok":true}`, r.output())
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/orchestrate"
 )
 
 // requeueing is a run of requeue. It takes more than one transaction where the
@@ -101,6 +102,10 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 		return nil
 	case why != nil:
 		r.refuse(why)
+		return nil
+	}
+	if settled := orchestrate.Settled(r.box, l.Metadata); settled != "" {
+		r.refuse(fmt.Errorf("requeue %s: %s, so another answer is of no use (a run that failed by that goes on with `run resume RUN --again EFFECT`)", l.Letter, settled))
 		return nil
 	}
 	l, err := tx.Requeue(l, still)

@@ -95,6 +95,12 @@ func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string
 	if err != nil {
 		return err
 	}
+	if o.again != "" {
+		cli := &babysitter.CLI{Command: o.ways.parsedCommand(), Note: s.note}
+		if err := b.Reopen(ctx, orchestrate.EffectOf(o.again), cli.Reopen); err != nil {
+			return err
+		}
+	}
 	return unfinished(b.Run.ID(), "there", o.begin(ctx, b, file, s))
 }
 

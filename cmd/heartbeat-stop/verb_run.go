@@ -25,6 +25,8 @@ type runVerbFlags struct {
 	session string
 	// launch has only the flags printed that a launcher has to have.
 	launch bool
+	// again is an effect that resume has asked for once more.
+	again  string
 	dryRun bool
 	flags  *pflag.FlagSet
 }
@@ -39,7 +41,7 @@ func runsVerb() verb {
 		words: []string{"start", "resume", "status"},
 		short: "make a babysitter run, go on with one, or show how they stand",
 		long: `start makes a run of a process, and takes its first step: what the run waits for
-is in the inbox then. resume does the same for a run that is there already, be it
+is in the inbox then. Every step runs the code that the run names, as you. resume does the same for a run that is there already, be it
 that it failed or that its session is gone. Both say how a session is to be wired
 to go on with it. RUN is the id of a run in --runs-dir, or of one that this inbox
 has driven, or the path of its directory.
@@ -78,6 +80,7 @@ func (o *runVerbFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&o.create.NonInteractive, "non-interactive", false, "start: babysitter approves every breakpoint by itself")
 	f.StringVar(&o.create.RunsDir, "runs-dir", "", "the `directory` that runs are in (default: BABYSITTER_RUNS_DIR, or .a5c/runs)")
 	f.StringVar(&o.session, "session-id", "", "the `id` of the session to bind (default: that of the session around this command)")
+	f.StringVar(&o.again, "again", "", "resume: have the run, which failed with an `effect` that was posted as failed, ask for that once more")
 	f.BoolVar(&o.launch, "launch-flags", false, "print only the flags for heartbeat-launch, quoted for a shell; the rest goes to stderr")
 	o.ways.addStateDir(f)
 	o.ways.addWays(f)
@@ -118,6 +121,8 @@ func (o *runVerbFlags) check(args []string) error {
 		return errors.New("--launch-flags is what start and resume print in place of --json: leave one of them out")
 	case o.launch && o.dryRun:
 		return errors.New("--launch-flags is about a run that is made, and --dry-run makes none: leave one of them out")
+	case o.again != "" && args[0] != "resume":
+		return errors.New("--again is about a run that failed: use it with resume")
 	case args[0] == "start" && o.create.Entry == "":
 		return errors.New("no process: name its module with --entry")
 	case args[0] == "start" && o.create.ProcessID == "":
