@@ -217,4 +217,5 @@ func TestLockFileGoneAmidATrim(t *testing.T) {
 	}
 	in(t, box, func(tx *inbox.Tx) { assert.Nil(t, tx.InFlight(), "it was answered") })
 	assert.Len(t, results(t, box), 1)
+	assert.EqualValues(t, 1, totals(t, box).Answered, "which the journal alone knows")
 }
