@@ -158,7 +158,7 @@ func TestHeartbeatBabysitterBreakpoint(t *testing.T) {
 			assert.NotContains(t, r.session(ctx), "promise")
 			effect, _, _ := strings.Cut(r.verb("breakpoint", "list"), " ")
 			r.verb("send", "a question of a person")
-			r.verb("breakpoint", answer, effect)
+			r.verb("breakpoint", answer, effect, "--run", r.run, "--babysitter", r.babysitter)
 			r.completed(r.session(ctx), `{"approved":`+approved+`,"then":{"ok":true}}`)
 			assert.Contains(t, r.verb("results"), "the answer in words", "the person's")
 		})

@@ -16,7 +16,7 @@ func guarded(cmd *exec.Cmd) (over func()) {
 		return func() {}
 	}
 	cmd.Env = guardian.Marked(cmd.Env, mark)
-	g, err := guardian.Post(mark)
+	g, err := guardian.Post(mark, nil)
 	if err != nil || g == nil {
 		return func() {}
 	}
