@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/rights"
 )
 
 // MaxLine is the longest line, in bytes without its end, that is delivered. A
@@ -96,6 +97,9 @@ func Open(path string, opts Options) (*Inbox, error) {
 		return nil, fmt.Errorf("open inbox %s: it is a directory: name the file in it", path)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("open inbox %s: it is not a regular file: a queue needs one, since it is read again from an offset", path)
+	}
+	if err := rights.CheckRoot(abs); err != nil {
+		return nil, fmt.Errorf("open inbox %s: %w", path, err)
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/rights"
 	"heartbeat/orchestrate"
 	recovery "heartbeat/recover"
 )
@@ -24,6 +26,23 @@ var errNoInbox = errors.New("no inbox: name it with --inbox PATH or in " + cli.I
 func addInbox(f *pflag.FlagSet, path *string) {
 	f.StringVar(path, "inbox", os.Getenv(cli.InboxVariable), "path of the JSONL inbox (also "+cli.InboxVariable+")")
 	f.Lookup("inbox").DefValue = ""
+}
+
+// openAsOwner is openInbox for a verb: root becomes the owner of the inbox's
+// directory before any file in it is opened.
+func openAsOwner(path string, lockWait time.Duration) (*inbox.Inbox, error) {
+	if path == "" {
+		return nil, errNoInbox
+	}
+	owner, err := rights.BecomeOwner(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	box, err := openInbox(path, lockWait)
+	if err != nil && owner != "" {
+		err = fmt.Errorf("as %s, whose directory it is: %w", owner, err)
+	}
+	return box, err
 }
 
 func openInbox(path string, lockWait time.Duration) (*inbox.Inbox, error) {

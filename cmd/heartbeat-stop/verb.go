@@ -143,6 +143,7 @@ const (
 type inboxFlags struct {
 	inbox string
 	json  bool
+	stay  bool // root stays root, for what it writes elsewhere
 }
 
 func (i *inboxFlags) add(f *pflag.FlagSet) {
@@ -151,7 +152,7 @@ func (i *inboxFlags) add(f *pflag.FlagSet) {
 }
 
 func (i *inboxFlags) open() (*inbox.Inbox, error) {
-	box, err := openInbox(i.inbox, verbLockWait)
+	box, err := openAsOwner(i.inbox, verbLockWait)
 	if errors.Is(err, errNoInbox) {
 		return nil, usageError{err}
 	}
@@ -161,7 +162,11 @@ func (i *inboxFlags) open() (*inbox.Inbox, error) {
 // look opens the inbox for a verb that only shows it. Scheduled entries that have
 // come due are moved to the inbox first; where that cannot be done, it says so.
 func (i *inboxFlags) look(s streams) (*inbox.Inbox, error) {
-	box, err := openInbox(i.inbox, lookLockWait)
+	open := openAsOwner
+	if i.stay {
+		open = openInbox
+	}
+	box, err := open(i.inbox, lookLockWait)
 	if errors.Is(err, errNoInbox) {
 		return nil, usageError{err}
 	}

@@ -47,6 +47,7 @@ heartbeat-stop metrics --inbox /srv/agent/inbox.jsonl --output /var/lib/node_exp
 }
 
 func (o *metricsFlags) run(s streams) error {
+	o.stay = o.output != ""
 	box, err := o.look(s)
 	if err != nil {
 		return err

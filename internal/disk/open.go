@@ -78,9 +78,35 @@ func OpenAppend(path string) (f *File, created bool, err error) {
 // links are followed, and any owner will do. It still must be a regular file.
 // flags are those of open(2), beside the ones that keep it from blocking.
 //
+// Root follows no link in a directory where others may make one, who could lead it
+// to any file, and takes no file there that has a second name.
+//
 // Reading it leaves its time of access alone where the system allows that, so
 // that the time tells of others.
 func OpenForeign(path string, flags int) (*File, error) {
+	if os.Geteuid() != 0 {
+		return openAny(path, flags)
+	}
+	f, err := openAny(path, flags|unix.O_NOFOLLOW)
+	switch {
+	case errors.Is(err, unix.ELOOP) && rootOwns(filepath.Dir(path)):
+		return openAny(path, flags)
+	case errors.Is(err, unix.ELOOP):
+		return nil, fmt.Errorf("open %s: it is a symbolic link where others may make one, and root follows none there: %w", path, ErrForeign)
+	case err == nil && f.info.Links > 1 && !rootOwns(filepath.Dir(path)):
+		return nil, errors.Join(fmt.Errorf("open %s: the file has %d names, and may be another user's own in a directory that is not root's: %w", path, f.info.Links, ErrForeign), f.Close())
+	}
+	return f, err
+}
+
+// rootOwns reports whether only root can have made the names in a directory.
+func rootOwns(dir string) bool {
+	info, err := StatDir(dir)
+	return err == nil && info.UID == 0 && info.Mode&0o022 == 0
+}
+
+// openAny opens a regular file, whoever's it is.
+func openAny(path string, flags int) (*File, error) {
 	flags |= unix.O_NONBLOCK | unix.O_CLOEXEC
 	fd, err := open(path, flags|quietly, 0o600)
 	if errors.Is(err, unix.EPERM) {
@@ -127,8 +153,7 @@ func (f *File) mustBeOurs() error {
 	if !f.info.IsRegular {
 		return notRegular(f.path)
 	}
-	me := uint32(os.Geteuid())
-	if me != 0 && f.info.UID != me && f.info.UID != 0 {
+	if me := uint32(os.Geteuid()); f.info.UID != me && f.info.UID != 0 && !f.isForRoot(me) {
 		return fmt.Errorf("open %s: it belongs to user %d, and this is user %d: %w", f.path, f.info.UID, me, ErrForeign)
 	}
 	if f.info.Links > 1 {
@@ -136,6 +161,15 @@ func (f *File) mustBeOurs() error {
 			"put a copy in its place (cp -p %[1]s %[1]s.new, then mv %[1]s.new %[1]s) or remove it: %[3]w", f.path, f.info.Links, ErrForeign)
 	}
 	return nil
+}
+
+// isForRoot reports whether this is root, and the file is the directory's owner's.
+func (f *File) isForRoot(me uint32) bool {
+	if me != 0 {
+		return false
+	}
+	dir, err := StatDir(filepath.Dir(f.path))
+	return err == nil && dir.UID == f.info.UID
 }
 
 // narrow takes the rights of others away, where they are ours to take.

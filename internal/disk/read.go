@@ -45,7 +45,7 @@ func (f *File) tooLarge(size, limit int64) error {
 // followed, and any owner will do. It never waits for a FIFO's writer, and takes
 // no more than limit bytes.
 func ReadFile(path string, limit int64) ([]byte, error) {
-	return readWhole(path, limit, func() (*File, error) { return OpenForeign(path, unix.O_RDONLY) })
+	return readWhole(path, limit, func() (*File, error) { return openAny(path, unix.O_RDONLY) })
 }
 
 // ReadState is [ReadFile] for a state file, as [OpenRead] opens it.

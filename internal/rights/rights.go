@@ -1,4 +1,5 @@
-// Package rights tells who else may write to what heartbeat depends on.
+// Package rights tells who else may write to what heartbeat depends on, and has
+// root act as the user whose directory it works in.
 package rights
 
 import (
@@ -19,7 +20,11 @@ func Others(of disk.Info) bool {
 		return false
 	}
 	owner := nameOf("/etc/passwd", of.UID)
-	return owner == "" || owner != nameOf("/etc/group", of.GID) || hasMembers(owner)
+	group := nameOf("/etc/group", of.GID)
+	if owner == "" && group == "" { // a user of another machine, as containers have them
+		return of.UID != of.GID
+	}
+	return owner != group || hasMembers(owner)
 }
 
 // maxAccounts is the most that is read of the files of accounts.

@@ -15,13 +15,14 @@ func TestOthers(t *testing.T) {
 		info disk.Info
 		want bool
 	}{
-		"nobody":                     {disk.Info{Mode: 0o755}, false},
-		"everybody":                  {disk.Info{Mode: 0o757}, true},
-		"everybody, but sticky":      {disk.Info{Mode: 0o1777}, true},
-		"the owner's very own group": {disk.Info{Mode: 0o775}, false},
-		"another group":              {disk.Info{Mode: 0o775, GID: nobodys}, true},
-		"a user without a name":      {disk.Info{Mode: 0o775, UID: nobodys}, true},
-		"neither has a name":         {disk.Info{Mode: 0o660, UID: nobodys, GID: nobodys}, true},
+		"nobody":                          {disk.Info{Mode: 0o755}, false},
+		"everybody":                       {disk.Info{Mode: 0o757}, true},
+		"everybody, but sticky":           {disk.Info{Mode: 0o1777}, true},
+		"the owner's very own group":      {disk.Info{Mode: 0o775}, false},
+		"another group":                   {disk.Info{Mode: 0o775, GID: nobodys}, true},
+		"a user without a name":           {disk.Info{Mode: 0o775, UID: nobodys}, true},
+		"neither has a name, two numbers": {disk.Info{Mode: 0o660, UID: nobodys, GID: nobodys + 1}, true},
+		"neither has a name, one number":  {disk.Info{Mode: 0o660, UID: nobodys, GID: nobodys}, false},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, rights.Others(c.info)) })
 	}

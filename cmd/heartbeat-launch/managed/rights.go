@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"time"
 
 	"heartbeat/internal/disk"
@@ -19,6 +20,10 @@ func (r *run) checkRights() error {
 	dir, err := disk.StatDir(r.box.Dir())
 	if err != nil {
 		return err
+	}
+	if me := uint32(os.Geteuid()); dir.UID != me && dir.UID != 0 {
+		return fmt.Errorf("%s belongs to user %d, who can instruct the agent and forge its state, and this is user %d: "+
+			"work as that user, or say with --shared that it is meant", r.box.Dir(), dir.UID, me)
 	}
 	if rights.Others(dir) {
 		return fmt.Errorf("others may make and replace files in %s (mode %04o), and so instruct the agent and forge its state: "+

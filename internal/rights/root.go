@@ -1,0 +1,135 @@
+package rights
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"heartbeat/internal/disk"
+)
+
+// CheckRoot says, to root, why an inbox is not to be worked on: somebody who is
+// neither root nor the owner of its directory could lead root to other files. To
+// anybody else it says nothing: the system keeps them from harm.
+func CheckRoot(inbox string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	dir, err := disk.StatDir(filepath.Dir(inbox))
+	if err != nil {
+		return err
+	}
+	if Others(dir) && !dir.Sticky() {
+		return fmt.Errorf("others may make and replace files in %s (mode %04o), and this is root: "+
+			"take the right away (chmod go-w), or give the inbox a directory of its own", filepath.Dir(inbox), dir.Mode)
+	}
+	name, err := disk.StatName(inbox)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !name.IsLink {
+		return nil
+	}
+	if err == nil {
+		err = checkLink(inbox, dir)
+	}
+	return err
+}
+
+// checkLink allows a link that only root can have made, to a place where only root
+// can put another.
+func checkLink(inbox string, dir disk.Info) error {
+	target, err := filepath.EvalSymlinks(inbox)
+	if errors.Is(err, fs.ErrNotExist) && dir.UID == 0 && !Others(dir) {
+		return nil // it leads nowhere, and nothing is made through it
+	}
+	if err != nil {
+		return err
+	}
+	there, err := disk.StatDir(filepath.Dir(target))
+	switch {
+	case err != nil:
+		return err
+	case dir.UID != 0 || Others(dir) || there.UID != 0 || Others(there):
+		return fmt.Errorf("it is a symbolic link to %s, and others than root could lead it elsewhere: "+
+			"name the file itself, or work as the user whose it is", target)
+	}
+	return nil
+}
+
+// BecomeOwner has root become the owner of a directory, for good and in all its
+// threads, so that nothing in there can lead to a file that its owner may not
+// touch. Who is not root, or root in a directory of its own, stays who it is. So
+// does root where the system lets it become nobody else; [CheckRoot] and
+// internal/disk hold it back then. It returns who it has become, "" for nobody.
+func BecomeOwner(dir string) (who string, err error) {
+	if os.Geteuid() != 0 {
+		return "", nil
+	}
+	of, err := disk.StatDir(dir)
+	if err != nil || of.UID == 0 {
+		return "", nil // opening the inbox tells of the error
+	}
+	who = "user " + strconv.Itoa(int(of.UID))
+	a := accountOf(of.UID)
+	if a.name == "" {
+		a.group = int(of.GID)
+	}
+	err = syscall.Setgroups(a.groups)
+	if err == nil {
+		err = syscall.Setgid(a.group)
+	}
+	if err != nil {
+		return "", unableTo(of.UID, err)
+	}
+	if err := syscall.Setuid(int(of.UID)); err != nil {
+		return "", unableTo(of.UID, err)
+	}
+	if a.name == "" {
+		return who, nil
+	}
+	return who, errors.Join(os.Setenv("HOME", a.home), os.Setenv("USER", a.name), os.Setenv("LOGNAME", a.name))
+}
+
+// unableTo is nil where root simply has not the right.
+func unableTo(uid uint32, err error) error {
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL) {
+		return nil
+	}
+	return fmt.Errorf("become user %d, whose directory the inbox is in: %w", uid, err)
+}
+
+// account is a user as the system's files have it; one without a name is none.
+type account struct {
+	name, home string
+	group      int
+	groups     []int
+}
+
+func accountOf(uid uint32) (a account) {
+	eachAccount("/etc/passwd", func(f [][]byte) bool {
+		if len(f) < 6 || string(f[2]) != strconv.FormatUint(uint64(uid), 10) {
+			return true
+		}
+		group, err := strconv.Atoi(string(f[3]))
+		if err == nil {
+			a = account{name: string(f[0]), group: group, home: string(f[5])}
+		}
+		return false
+	})
+	if a.name == "" {
+		return a
+	}
+	eachAccount("/etc/group", func(f [][]byte) bool {
+		id, err := strconv.Atoi(string(f[2]))
+		for m := range bytes.SplitSeq(f[len(f)-1], []byte(",")) {
+			if err == nil && string(m) == a.name {
+				a.groups = append(a.groups, id)
+			}
+		}
+		return true
+	})
+	return a
+}
