@@ -25,7 +25,7 @@ func (d *demo) drainWithClaude(ctx context.Context, box *inbox.Inbox) error {
 		return fmt.Errorf("find Claude Code: %w: install it, or run the demo without --claude", err)
 	}
 	wired := filepath.Join(d.dir, "settings.json")
-	if _, err := settings.InstallFile(wired, settings.Blocking(d.self, []string{"--inbox", box.Path()}, 0)); err != nil {
+	if _, err := settings.InstallFile(wired, settings.Blocking(d.self, []string{"--inbox", box.Path()}, 0), settings.RefuseLinks); err != nil {
 		return err
 	}
 	d.say("\n%s works through the inbox ...\n", bin)

@@ -23,6 +23,7 @@ type installFlags struct {
 	settings string
 	print    bool
 	json     bool
+	follow   bool
 }
 
 // installed is what install and uninstall print with --json.
@@ -40,6 +41,7 @@ func (o *installFlags) add(f *pflag.FlagSet) {
 	scopes := []string{string(settings.Project), string(settings.Local), string(settings.User)}
 	f.Var(cli.Choice(&o.scope, scopes...), "scope", "whose settings: of the project in this directory, your own for it, or yours for all")
 	f.StringVar(&o.settings, "settings", "", "the settings file itself, in place of --scope")
+	f.BoolVar(&o.follow, "follow", false, "where the settings file is a symbolic link, edit what it leads to")
 	f.BoolVar(&o.print, "print", false, "show the file as it would be, and write nothing")
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
 }
@@ -105,7 +107,7 @@ file that nothing else was changed in is as it was before.`,
 }
 
 func (o *installFlags) run(f *pflag.FlagSet, args []string, s streams, verb string,
-	edit func([]byte, settings.Wiring) ([]byte, error), editFile func(string, settings.Wiring) (bool, error),
+	edit func([]byte, settings.Wiring) ([]byte, error), editFile func(string, settings.Wiring, settings.Links) (bool, error),
 ) error {
 	if err := noArgs(args); err != nil {
 		return err
@@ -124,7 +126,7 @@ func (o *installFlags) run(f *pflag.FlagSet, args []string, s streams, verb stri
 	if verb == "install" && strings.Contains(w.Command, string(filepath.Separator)+"go-build") {
 		return fmt.Errorf("install: %s is a `go run` build and will be gone: build the command first (see the README), and run that", w.Command)
 	}
-	changed, err := editFile(path, w)
+	changed, err := editFile(path, w, settings.Links(o.follow))
 	if err != nil {
 		return fmt.Errorf("%s: %w", verb, err)
 	}
@@ -184,7 +186,7 @@ func (o *installFlags) wiring(f *pflag.FlagSet) (settings.Wiring, error) {
 
 func (o *installFlags) args(f *pflag.FlagSet) []string {
 	args := []string{"--inbox", o.hook.inbox}
-	own := map[string]bool{"inbox": true, "scope": true, "settings": true, "print": true, "json": true, "help": true}
+	own := map[string]bool{"inbox": true, "scope": true, "settings": true, "follow": true, "print": true, "json": true, "help": true}
 	f.Visit(func(flag *pflag.Flag) {
 		if !own[flag.Name] {
 			args = append(args, spelled(flag)...)

@@ -24,7 +24,7 @@ var opens = []string{
 // openers are who may use them, and why.
 var openers = map[string]string{
 	"internal/disk":                       "it is where the guards are",
-	"internal/settings/file.go":           "settings are written in place of the old file, and their directory is synced",
+	"internal/settings":                   "settings are written in place of the old file, and their directory is synced",
 	"cmd/heartbeat-launch/lines.go":       "the log is opened without waiting and without following a link",
 	"internal/guardian/terminal_linux.go": "a terminal is opened without waiting, without following a link, and by its device number",
 	"cmd/heartbeat-stop/batch.go":         "a person names the file, which may be a pipe",

@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/natefinch/atomic"
-
 	"heartbeat/internal/disk"
 )
 
@@ -20,21 +18,26 @@ const MaxFile = 16 << 20
 var testOnlyBeforeWrite = func() {}
 
 // InstallFile does what Install does to the settings file at path and reports whether the file is another one now.
-// A missing file is made with mode 0600 and missing directories with mode 0700. A symbolic link stays: the file it
+// A missing file is made with mode 0600 and missing directories with mode 0700; owner, group and mode of one that is
+// there stay, and root leaves what it makes to the owner of the directory. Where the file or its .claude directory is a
+// symbolic link the error is a *LinkError, unless links says that it is to be followed: then it stays, and the file it
 // leads to is edited. A nil error promises that the new file is on disk and in its directory. After an error the file
 // is the old one, unless changed is true: then the new one is in place, but a crash of the machine may undo that.
-func InstallFile(path string, w Wiring) (changed bool, err error) {
-	return editFile(path, func(file []byte) ([]byte, error) { return Install(file, w) })
+func InstallFile(path string, w Wiring, links Links) (changed bool, err error) {
+	return editFile(path, links, func(file []byte) ([]byte, error) { return Install(file, w) })
 }
 
 // UninstallFile does what Uninstall does to the settings file at path, with the promises of InstallFile. A file with
 // nothing left in it is removed; at the end of a symbolic link it becomes {}, lest the link lead nowhere.
-func UninstallFile(path string, w Wiring) (changed bool, err error) {
-	return editFile(path, func(file []byte) ([]byte, error) { return Uninstall(file, w) })
+func UninstallFile(path string, w Wiring, links Links) (changed bool, err error) {
+	return editFile(path, links, func(file []byte) ([]byte, error) { return Uninstall(file, w) })
 }
 
-func editFile(path string, change func([]byte) ([]byte, error)) (changed bool, err error) {
+func editFile(path string, links Links, change func([]byte) ([]byte, error)) (changed bool, err error) {
 	target, err := resolve(path)
+	if err == nil {
+		err = links.check(path, target)
+	}
 	if err != nil {
 		return false, fmt.Errorf("settings: %w", err)
 	}
@@ -111,7 +114,7 @@ func replace(path string, before, after []byte) (changed bool, err error) {
 	if after == nil {
 		err = os.Remove(path)
 	} else {
-		err = atomic.WriteFile(path, bytes.NewReader(after))
+		err = write(path, after)
 	}
 	if err != nil {
 		return false, fmt.Errorf("write: %w", err)
@@ -138,17 +141,6 @@ func writable(path string) error {
 		return err
 	}
 	return f.Close()
-}
-
-// makeParent makes the directories above path and returns how many it made.
-func makeParent(path string) (made int, err error) {
-	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
-			break
-		}
-		made++
-	}
-	return made, os.MkdirAll(filepath.Dir(path), 0o700)
 }
 
 // syncParents makes the rename in path's directory durable, and the entries of the directories made above it.

@@ -44,9 +44,9 @@ func alone(t *testing.T, path string) {
 	assert.Len(t, entries, 1)
 }
 
-func change(t *testing.T, want bool, edit func(string, settings.Wiring) (bool, error), path string) {
+func change(t *testing.T, want bool, edit func(string, settings.Wiring, settings.Links) (bool, error), path string) {
 	t.Helper()
-	changed, err := edit(path, wiring())
+	changed, err := edit(path, wiring(), settings.FollowLinks)
 	require.NoError(t, err)
 	assert.Equal(t, want, changed)
 }
@@ -114,8 +114,8 @@ func TestFileBehindASymbolicLink(t *testing.T) {
 	assert.Equal(t, "{}\n", contents(t, link), "the link does not come to lead nowhere")
 
 	require.NoError(t, os.Remove(target))
-	for _, edit := range []func(string, settings.Wiring) (bool, error){settings.InstallFile, settings.UninstallFile} {
-		_, err := edit(link, wiring())
+	for _, edit := range []func(string, settings.Wiring, settings.Links) (bool, error){settings.InstallFile, settings.UninstallFile} {
+		_, err := edit(link, wiring(), settings.FollowLinks)
 		require.ErrorIs(t, err, fs.ErrNotExist)
 		assert.ErrorContains(t, err, link+" is a symbolic link to nowhere")
 	}
@@ -133,7 +133,7 @@ func TestFileInASymlinkedDirectory(t *testing.T) {
 func TestFileThatMustNotBeTouched(t *testing.T) {
 	x := `{"env":{"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP":"8"}}`
 	path := file(t, x, 0o600)
-	changed, err := settings.InstallFile(path, wiring())
+	changed, err := settings.InstallFile(path, wiring(), settings.RefuseLinks)
 	assert.False(t, changed)
 	require.ErrorAs(t, err, new(*settings.EnvError))
 	assert.ErrorContains(t, err, "settings "+path+": env.CLAUDE_CODE_STOP_HOOK_BLOCK_CAP at line 1 is \"8\"")
@@ -143,7 +143,7 @@ func TestFileThatMustNotBeTouched(t *testing.T) {
 
 func TestFileReadOnly(t *testing.T) {
 	path := file(t, "{}", 0o444)
-	_, err := settings.InstallFile(path, wiring())
+	_, err := settings.InstallFile(path, wiring(), settings.RefuseLinks)
 	require.ErrorIs(t, err, fs.ErrPermission)
 	assert.ErrorContains(t, err, "is read-only (mode 0444): make it writable or choose another scope")
 	assert.Equal(t, "{}", contents(t, path))
@@ -155,42 +155,92 @@ func TestFileForbidden(t *testing.T) {
 		t.Skip("root may read and write everything")
 	}
 	path := file(t, "{}", 0o200)
-	_, err := settings.InstallFile(path, wiring())
+	_, err := settings.InstallFile(path, wiring(), settings.RefuseLinks)
 	require.ErrorIs(t, err, fs.ErrPermission)
 	assert.ErrorContains(t, err, "settings: open "+path)
 
 	path = file(t, "{}", 0o600)
 	require.NoError(t, os.Chmod(filepath.Dir(path), 0o500))
 	t.Cleanup(func() { _ = os.Chmod(filepath.Dir(path), 0o700) })
-	_, err = settings.InstallFile(path, wiring())
+	_, err = settings.InstallFile(path, wiring(), settings.RefuseLinks)
 	assert.ErrorContains(t, err, "permission denied")
 	assert.Equal(t, "{}", contents(t, path))
 
-	_, err = settings.InstallFile(filepath.Join(filepath.Dir(path), "sub", "settings.json"), wiring())
+	_, err = settings.InstallFile(filepath.Join(filepath.Dir(path), "sub", "settings.json"), wiring(), settings.RefuseLinks)
 	require.ErrorIs(t, err, fs.ErrPermission)
 }
 
 func TestFileOfAnotherKind(t *testing.T) {
 	dir := t.TempDir()
-	_, err := settings.InstallFile(dir, wiring())
+	_, err := settings.InstallFile(dir, wiring(), settings.RefuseLinks)
 	assert.ErrorContains(t, err, dir+" is not a regular file")
 
 	pipe := filepath.Join(dir, "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
-	_, err = settings.InstallFile(pipe, wiring())
+	_, err = settings.InstallFile(pipe, wiring(), settings.RefuseLinks)
 	assert.ErrorContains(t, err, pipe+" is not a regular file")
 
 	under := filepath.Join(file(t, "{}", 0o600), "settings.json")
-	_, err = settings.InstallFile(under, wiring())
+	_, err = settings.InstallFile(under, wiring(), settings.RefuseLinks)
 	assert.ErrorContains(t, err, "not a directory")
 }
 
 func TestFileChangedMeanwhile(t *testing.T) {
 	path := file(t, "{}", 0o600)
 	settings.BeforeWrite(t, func() { require.NoError(t, os.WriteFile(path, []byte(`{"b":2}`), 0o600)) })
-	changed, err := settings.InstallFile(path, wiring())
+	changed, err := settings.InstallFile(path, wiring(), settings.RefuseLinks)
 	assert.False(t, changed)
 	require.ErrorIs(t, err, settings.ErrChanged)
 	assert.Equal(t, `{"b":2}`, contents(t, path))
 	alone(t, path)
+}
+
+// A repository may bring a link to the settings of its user.
+func TestFileBehindALinkIsRefused(t *testing.T) {
+	target := file(t, "{}", 0o600)
+	link := filepath.Join(t.TempDir(), "settings.json")
+	require.NoError(t, os.Symlink(target, link))
+	project := t.TempDir()
+	require.NoError(t, os.Symlink(filepath.Dir(target), filepath.Join(project, ".claude")))
+	for _, edit := range []func(string, settings.Wiring, settings.Links) (bool, error){settings.InstallFile, settings.UninstallFile} {
+		for path, through := range map[string]string{
+			link: link, filepath.Join(project, ".claude", "settings.json"): filepath.Join(project, ".claude"),
+		} {
+			changed, err := edit(path, wiring(), settings.RefuseLinks)
+			assert.False(t, changed)
+			require.ErrorAs(t, err, new(*settings.LinkError))
+			assert.ErrorContains(t, err, through+" is a symbolic link, and "+target+" would be edited: name that file, or say with --follow")
+		}
+	}
+	assert.Equal(t, "{}", contents(t, target))
+}
+
+func TestRootKeepsOwnerGroupAndMode(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make files of other users")
+	}
+	owner := func(path string) (uid, gid uint32) {
+		info, err := os.Lstat(path)
+		require.NoError(t, err)
+		st := info.Sys().(*syscall.Stat_t)
+		return st.Uid, st.Gid
+	}
+	path := file(t, "{}", 0o640)
+	require.NoError(t, os.Chown(path, 65501, 65502))
+	change(t, true, settings.InstallFile, path)
+	uid, gid := owner(path)
+	assert.EqualValues(t, 65501, uid)
+	assert.EqualValues(t, 65502, gid)
+	assert.Equal(t, fs.FileMode(0o640), modeOf(t, path))
+	alone(t, path)
+
+	project := t.TempDir()
+	require.NoError(t, os.Chown(project, 65501, 65502))
+	path = filepath.Join(project, "a", ".claude", "settings.json")
+	change(t, true, settings.InstallFile, path)
+	for ; path != project; path = filepath.Dir(path) {
+		uid, gid := owner(path)
+		assert.EqualValues(t, 65501, uid, path)
+		assert.EqualValues(t, 65502, gid, path)
+	}
 }
