@@ -102,6 +102,7 @@ func (s *state) encode() []byte {
 	o.Int("seen_mtime_ns", s.SeenMtime)
 	o.Text("seen_file", s.SeenFile)
 	o.String("lock", s.Lock)
+	o.Int("lock_mtime_ns", s.LockMtime)
 	o.String("boot", s.Boot)
 	o.Int("synced_to", s.SyncedTo)
 	o.Raw("in_flight", s.InFlight)
@@ -174,6 +175,7 @@ func (s *state) decode(m *flat.Members) error {
 		SeenMtime:      m.Int("seen_mtime_ns"),
 		SeenFile:       m.String("seen_file"),
 		Lock:           m.String("lock"),
+		LockMtime:      m.Int("lock_mtime_ns"),
 		Boot:           m.String("boot"),
 		SyncedTo:       m.Int("synced_to"),
 		InFlight:       m.Raw("in_flight"),

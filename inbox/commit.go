@@ -61,7 +61,7 @@ func (t *Tx) stillLocked() error {
 // plan completes the record to be committed.
 func (t *Tx) plan(next *state) (err error) {
 	next.Version, next.Seq, next.Appends = stateVersion, t.st.Seq+1, nil
-	next.Lock, next.Boot = t.lockID, t.boot
+	next.Lock, next.LockMtime, next.Boot = t.lockID, t.lockMtime, t.boot
 	next.Handed = t.st.Handed && t.inFlight != nil
 	if t.file != nil {
 		next.SeenSize, next.SeenMtime, next.SeenFile = t.mark().Size, t.mark().Mtime, t.file.Identity()

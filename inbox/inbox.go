@@ -62,6 +62,8 @@ type Options struct {
 	// LockWait bounds how long [Inbox.Begin] waits for the lock; 0 means until
 	// its context is done.
 	LockWait time.Duration
+	// Adopt takes for ours what lies beside the inbox and was not written here.
+	Adopt bool
 }
 
 // Inbox is a queue file and the state beside it. It holds nothing open.

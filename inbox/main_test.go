@@ -17,6 +17,7 @@ import (
 // TestMain runs the tests, or in a child one of these commands over the inbox
 // that its first argument names.
 func TestMain(m *testing.M) {
+	inbox.TestOnlyBelieve = true // see TestOnlyWhatWasWrittenHereCounts for the rest
 	disktest.Main(m, map[string]func() int{
 		"hold":    command(holdLock),
 		"view":    command(printView),

@@ -26,7 +26,9 @@ type state struct {
 	SeenFile  string `json:"seen_file,omitempty"` // its identity, empty for none
 	// Lock is the lock file's identity, and Boot the boot of the commit.
 	Lock string `json:"lock"`
-	Boot string `json:"boot"`
+	// LockMtime is the lock file's time of change: see known.
+	LockMtime int64  `json:"lock_mtime_ns,omitempty"`
+	Boot      string `json:"boot"`
 	// SyncedTo is how much of the queue file is known to survive a power loss.
 	SyncedTo int64 `json:"synced_to"`
 

@@ -23,8 +23,9 @@ type Tx struct {
 	journal *journal
 	boot    string
 
-	lockID  string // the lock file's identity
-	viewing bool   // nothing may be changed
+	lockID    string // the lock file's identity
+	lockMtime int64
+	viewing   bool // nothing may be changed
 
 	cursorFile, inFlightFile, results, deadLetters, events, scheduled stateFile
 
@@ -66,7 +67,7 @@ func (b *Inbox) Begin(ctx context.Context) (*Tx, error) {
 		return nil, err
 	}
 	t := b.newTx()
-	t.lock, t.lockID = lock, lock.Identity()
+	t.lock, t.lockID, t.lockMtime = lock, lock.Identity(), lock.Mtime()
 	if err := t.load(); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
@@ -156,6 +157,9 @@ func (t *Tx) load() error {
 		if err := t.Commit(); err != nil {
 			return err
 		}
+	}
+	if err := t.disbelieve(); err != nil {
+		return err
 	}
 	if err := t.promote(); err != nil {
 		t.warn("what is scheduled waits on: %v", err)

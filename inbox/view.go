@@ -53,7 +53,7 @@ func (b *Inbox) view(journalOnly bool) (_ *View, err error) {
 			err = errors.Join(err, v.Close())
 		}
 	}()
-	if t.lockID, err = identityOf(b.file(lockName)); err != nil {
+	if t.lockID, t.lockMtime, err = lockOf(b.file(lockName)); err != nil {
 		return nil, err
 	}
 	before, err := t.read()
@@ -83,15 +83,15 @@ func (b *Inbox) view(journalOnly bool) (_ *View, err error) {
 	return v, seen
 }
 
-func identityOf(path string) (string, error) {
+func lockOf(path string) (identity string, mtime int64, err error) {
 	f, err := disk.OpenRead(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return "", 0, nil
 	}
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
-	return f.Identity(), f.Close()
+	return f.Identity(), f.Info().Mtime, f.Close()
 }
 
 // newestRecord is the version of the journal as it is now.

@@ -42,6 +42,7 @@ type manage struct {
 	policyGiven  bool
 	resume       bool
 	shared       bool
+	adopt        bool
 	hook         string
 	output       string
 	log          string
@@ -65,6 +66,7 @@ func (m *manage) add(f *pflag.FlagSet) {
 	f.Var(cli.Choice(&m.onPrompt, promptWait, promptEnd), "on-prompt", "what to do about a session that waits for a person (default: wait at a terminal, end elsewhere)")
 	f.BoolVar(&m.resume, "resume", false, "go on with the conversation of a session that ended too early, in place of a fresh one")
 	f.BoolVar(&m.shared, "shared", false, "the inbox, or its directory, is meant to be written to by others, each of whom can instruct the agent")
+	f.BoolVar(&m.adopt, "adopt", false, "take results, events and scheduled entries for yours that were not written here, as a pipeline's cache brings them")
 	f.StringVar(&m.hook, "hook", "", "the heartbeat-stop to wire (`path`; default: the one beside this command, or else on the PATH)")
 	f.Var(cli.Choice(&m.output, showSession, showLog, showNone, showMail), "output", "what stdout gets: the session itself, a line for each thing that happens, or those at the end where somebody has to look, for cron (default: session at a terminal and without --inbox, else log)")
 	f.StringVar(&m.log, "log", "", "append the lines of --output log to this `file` as well")
@@ -76,7 +78,7 @@ func (m *manage) add(f *pflag.FlagSet) {
 // needInbox are the flags that mean nothing without an inbox.
 var needInbox = []string{
 	"mode", "on-orphan", "max-attempts", "max-entries", "background-timeout", "until-drained", "max-restarts", "start-timeout", "on-prompt",
-	"resume", "shared", "hook", "log", "log-size", "report", "run", "babysitter", "breakpoints", "on-unresolved", "execute",
+	"resume", "shared", "adopt", "hook", "log", "log-size", "report", "run", "babysitter", "breakpoints", "on-unresolved", "execute",
 }
 
 // check refuses what cannot be meant.

@@ -87,7 +87,7 @@ func (l *launch) work(o terminal.Options, s streams, v *voice, kept io.Writer, t
 		Recovery:   l.recovery(),
 		MaxEntries: l.maxEntries, Background: time.Duration(l.background), UntilDrained: l.untilDrained, MaxRestarts: l.maxRestarts,
 		StartTimeout: time.Duration(l.startTimeout), EndAsking: l.onPrompt == promptEnd || l.onPrompt == "" && !attended,
-		Runs: runs, Resume: l.resume, Attended: attended, Shared: l.shared, Line: lines.say,
+		Runs: runs, Resume: l.resume, Attended: attended, Shared: l.shared, Adopt: l.adopt, Line: lines.say,
 	}), nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -30,7 +29,7 @@ func addInbox(f *pflag.FlagSet, path *string) {
 
 // openAsOwner is openInbox for a verb: root becomes the owner of the inbox's
 // directory before any file in it is opened.
-func openAsOwner(path string, lockWait time.Duration) (*inbox.Inbox, error) {
+func openAsOwner(path string, o inbox.Options) (*inbox.Inbox, error) {
 	if path == "" {
 		return nil, errNoInbox
 	}
@@ -38,18 +37,18 @@ func openAsOwner(path string, lockWait time.Duration) (*inbox.Inbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	box, err := openInbox(path, lockWait)
+	box, err := openInbox(path, o)
 	if err != nil && owner != "" {
 		err = fmt.Errorf("as %s, whose directory it is: %w", owner, err)
 	}
 	return box, err
 }
 
-func openInbox(path string, lockWait time.Duration) (*inbox.Inbox, error) {
+func openInbox(path string, o inbox.Options) (*inbox.Inbox, error) {
 	if path == "" {
 		return nil, errNoInbox
 	}
-	return inbox.Open(path, inbox.Options{LockWait: lockWait})
+	return inbox.Open(path, o)
 }
 
 // orphanFlags are the settings of recovery, shared by the hook and recover.

@@ -187,7 +187,7 @@ func (h *hook) run() int {
 			return h.untold(err)
 		}
 	}
-	if h.box, err = openInbox(h.inbox, h.lockWait()); err != nil {
+	if h.box, err = openInbox(h.inbox, inbox.Options{LockWait: h.lockWait()}); err != nil {
 		return h.failed(err)
 	}
 	if h.standsBack() {

@@ -39,7 +39,7 @@ func printIDs(args []string, s streams) {
 	if f.Parse(args) != nil || f.NArg() != 1 {
 		return
 	}
-	box, err := openAsOwner(expandWord(path), 0)
+	box, err := openAsOwner(expandWord(path), inbox.Options{})
 	if err != nil {
 		return
 	}

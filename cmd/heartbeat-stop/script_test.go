@@ -96,7 +96,7 @@ func environment(ts *testscript.TestScript) []string {
 	var env []string
 	for _, name := range []string{
 		"PATH", "HOME", "TMPDIR", "WORK", "GOCOVERDIR", "GORACE", "HEARTBEAT_INBOX", "CLAUDE_PID", "CLAUDE_CONFIG_DIR",
-		"CLAUDE_CODE_ENTRYPOINT", "CLAUDECODE", "HEARTBEAT_LAUNCHED",
+		"CLAUDE_CODE_ENTRYPOINT", "CLAUDECODE", "STRICT", "HEARTBEAT_LAUNCHED",
 	} {
 		if v := ts.Getenv(name); v != "" {
 			env = append(env, name+"="+v)

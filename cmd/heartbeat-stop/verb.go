@@ -143,6 +143,7 @@ const (
 type inboxFlags struct {
 	inbox string
 	json  bool
+	adopt bool // what was not written here is taken for ours
 	stay  bool // root stays root, for what it writes elsewhere
 }
 
@@ -152,7 +153,7 @@ func (i *inboxFlags) add(f *pflag.FlagSet) {
 }
 
 func (i *inboxFlags) open() (*inbox.Inbox, error) {
-	box, err := openAsOwner(i.inbox, verbLockWait)
+	box, err := openAsOwner(i.inbox, inbox.Options{LockWait: verbLockWait, Adopt: i.adopt})
 	if errors.Is(err, errNoInbox) {
 		return nil, usageError{err}
 	}
@@ -166,12 +167,17 @@ func (i *inboxFlags) look(s streams) (*inbox.Inbox, error) {
 	if i.stay {
 		open = openInbox
 	}
-	box, err := open(i.inbox, lookLockWait)
+	box, err := open(i.inbox, inbox.Options{LockWait: lookLockWait})
 	if errors.Is(err, errNoInbox) {
 		return nil, usageError{err}
 	}
 	if err != nil {
 		return nil, err
+	}
+	warnings, err := box.Believe(context.Background())
+	s.warn(warnings)
+	if err != nil {
+		s.note("%v", err)
 	}
 	if err := box.Promote(context.Background()); err != nil {
 		s.note("what is scheduled and due waits on: %v", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/cmd/heartbeat-stop/doctor"
+	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/settings"
 	"heartbeat/orchestrate"
@@ -117,7 +118,7 @@ func (o *doctorFlags) input() (doctor.Input, error) {
 
 // drivenRuns looks at the runs that an inbox drives, as a step would.
 func drivenRuns(path string) (all []doctor.DrivenRun) {
-	box, err := openInbox(path, 0)
+	box, err := openInbox(path, inbox.Options{})
 	if err != nil {
 		return nil // the other checks tell
 	}

@@ -21,6 +21,10 @@ session, and before truncating the inbox. An entry that was answered is only
 tidied up; one whose text provably never reached the model is delivered again
 whatever the policy.
 
+Results, events and scheduled entries that were not written here, but came with a
+copy or a repository, are moved away by whichever command finds them, and not
+believed. If they are yours, --adopt takes them back.
+
 Exit status: 0 done (also when nothing was in flight), 1 the state is not valid
 or could not be changed: nothing was discarded.`,
 		example: `heartbeat-stop recover --inbox work/inbox.jsonl --on-orphan retry || exit 1`,
@@ -30,6 +34,7 @@ or could not be changed: nothing was discarded.`,
 			f := newFlags("recover")
 			i.add(f)
 			o.add(f)
+			f.BoolVar(&i.adopt, "adopt", false, "take results, events and scheduled entries for yours that were not written here")
 			return f, func(args []string, s streams) error {
 				if err := noArgs(args); err != nil {
 					return err

@@ -67,6 +67,9 @@ func (l *Lock) Check() error {
 	return err
 }
 
+// Mtime is when the lock file was written last, in nanoseconds since 1970.
+func (l *Lock) Mtime() int64 { return l.f.info.Mtime }
+
 // Sign writes into the lock's file, for people, who holds it.
 func (l *Lock) Sign(name string) error {
 	if err := l.f.Truncate(0); err != nil {

@@ -50,6 +50,8 @@ type Options struct {
 	Resume bool
 	// Attended says that a person is at the terminal.
 	Attended bool
+	// Adopt takes for ours what lies beside the inbox and was not written here.
+	Adopt bool
 	// Shared says that others are meant to be able to write to the inbox or its
 	// directory.
 	Shared bool

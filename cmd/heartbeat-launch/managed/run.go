@@ -72,7 +72,7 @@ func setUp(err error) *ending { return &ending{reason: SetUp, detail: err.Error(
 // work does all of it while the inbox is this launcher's.
 func (r *run) work() *ending {
 	var err error
-	if r.box, err = inbox.Open(r.Inbox, inbox.Options{LockWait: lockWait}); err != nil {
+	if r.box, err = inbox.Open(r.Inbox, inbox.Options{LockWait: lockWait, Adopt: r.Adopt}); err != nil {
 		return setUp(err)
 	}
 	r.report.Inbox = r.box.Path()
@@ -90,6 +90,13 @@ func (r *run) work() *ending {
 	}
 	if r.private, err = r.makePrivate(lock); err != nil {
 		return setUp(err)
+	}
+	warnings, err := r.box.Believe(context.Background())
+	if err != nil {
+		return setUp(err)
+	}
+	for _, w := range warnings {
+		r.Line(time.Now(), w)
 	}
 	defer r.private.remove()
 	if r.Terminal.ExitSignal == "" {

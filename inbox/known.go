@@ -1,0 +1,206 @@
+package inbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"heartbeat/internal/disk"
+)
+
+// foreignSuffix ends the name of a file of ours that was not written here.
+const foreignSuffix = ".foreign"
+
+// ownNames are the files that heartbeat alone writes, and that are believed: a
+// forged result answers who waits for one, and a forged schedule is delivered.
+func ownNames() []string { return []string{resultsName, eventsName, scheduledName} }
+
+// TestOnlyBelieve has everything count as written here. Only tests set it, whose
+// files are made by hand, or stand where a power loss of a model has put them.
+var TestOnlyBelieve bool
+
+// known reports whether the journal was written in this very place. A repository
+// can bring any file, but not what the file system gives one: which file it is, and
+// the nanosecond of its time. A copy that keeps the times keeps that one too.
+//
+// Where there is no journal, nothing but the inbox and what heartbeat-rs writes is
+// known.
+func (t *Tx) known() bool {
+	st := &t.st
+	if TestOnlyBelieve || st.Lock != "" && st.Lock == t.lockID || exact(st.LockMtime) && st.LockMtime == t.lockMtime {
+		return true
+	}
+	if t.file == nil || st.SeenFile == "" {
+		return false
+	}
+	return st.SeenFile == t.file.Identity() || exact(st.SeenMtime) && t.mark() == (Mark{Size: st.SeenSize, Mtime: st.SeenMtime})
+}
+
+// exact leaves out the times of those archives that keep whole seconds, which
+// somebody else may choose.
+func exact(ns int64) bool { return ns%int64(time.Second) != 0 }
+
+// disbelieve moves away what heartbeat alone writes where it was not written here:
+// nothing is lost, and nothing of it counts. With [Options].Adopt it is taken for
+// ours, also what was moved away before.
+func (t *Tx) disbelieve() error {
+	if t.box.opts.Adopt {
+		return t.believe()
+	}
+	if t.known() {
+		return nil
+	}
+	var moved []string
+	for _, name := range ownNames() {
+		to, err := t.moveAway(name)
+		if err != nil {
+			return fmt.Errorf("move away what was not written here: %w", err)
+		}
+		if to != "" {
+			moved = append(moved, to)
+		}
+	}
+	if len(moved) > 0 {
+		t.st.Scheduled = nil
+		t.warn("%s in %s: nothing of it is believed, since it was not written here, but brought by a copy or a repository: "+
+			"if it is yours, `heartbeat-stop recover --adopt` takes it back", strings.Join(moved, ", "), t.box.dir)
+	}
+	return nil
+}
+
+// moveAway gives a file another name, and returns that; "" where nothing is in it.
+func (t *Tx) moveAway(name string) (string, error) {
+	file := t.appendFile(name)
+	f, err := file.existing()
+	if err != nil || f == nil || f.Info().Size == 0 {
+		return "", err
+	}
+	to := name + foreignSuffix
+	for n := 2; ; n++ {
+		there, err := disk.Exists(t.box.file(to))
+		if err != nil {
+			return "", err
+		}
+		if !there {
+			break
+		}
+		to = name + foreignSuffix + "-" + strconv.Itoa(n)
+	}
+	if err := file.close(); err != nil {
+		return "", err
+	}
+	return to, disk.Rename(t.box.file(name), t.box.file(to))
+}
+
+// believe takes what is there for ours, and what was moved away back to where it
+// was, before what has come since.
+func (t *Tx) believe() error {
+	t.dirty = t.dirty || !t.known() // the commit ties it to this place
+	for _, name := range ownNames() {
+		brought, err := t.box.broughtBack(name)
+		if err == nil && len(brought) > 0 {
+			t.dirty = true
+			err = t.putBack(name, brought)
+		}
+		if err != nil {
+			return fmt.Errorf("adopt %s: %w", t.box.file(name), err)
+		}
+	}
+	return t.Commit()
+}
+
+// broughtBack are the files that were moved away, the oldest first.
+func (b *Inbox) broughtBack(name string) (all []string, err error) {
+	for n := 1; ; n++ {
+		from := name + foreignSuffix
+		if n > 1 {
+			from += "-" + strconv.Itoa(n)
+		}
+		there, err := disk.Exists(b.file(from))
+		if err != nil || !there {
+			return all, err
+		}
+		all = append(all, from)
+	}
+}
+
+// putBack publishes the whole before it removes the parts: a kill in between has
+// the next one find that the file begins with them already.
+func (t *Tx) putBack(name string, brought []string) error {
+	var before []byte
+	for _, from := range brought {
+		part, err := disk.ReadState(t.box.file(from), disk.MaxWhole)
+		if err != nil {
+			return err
+		}
+		if before = append(before, part...); len(part) > 0 && part[len(part)-1] != '\n' {
+			before = append(before, '\n')
+		}
+	}
+	file := t.appendFile(name)
+	now, err := file.content()
+	if err != nil {
+		return err
+	}
+	if !bytes.HasPrefix(now, before) {
+		_, generation := t.st.appendPoint(name)
+		*generation++ // the lines that the journal vouches for stand elsewhere
+		if err := t.Commit(); err != nil {
+			return err
+		}
+		t.dirty = true
+		if err := errors.Join(file.close(), disk.Publish(file.path, append(before, now...), true)); err != nil {
+			return err
+		}
+		t.st.Scheduled = nil
+	}
+	for _, from := range slices.Backward(brought) { // so that what is left begins at the first
+		if err := disk.Remove(t.box.file(from)); err != nil {
+			return err
+		}
+	}
+	t.warn("%s was taken back from %s", name, strings.Join(brought, ", "))
+	return nil
+}
+
+// Believe moves away what heartbeat alone writes and did not write here, as
+// [Inbox.Begin] does anyway: this is for who only looks, and returns what is to be
+// said of it.
+func (b *Inbox) Believe(ctx context.Context) (warnings []string, err error) {
+	v, err := b.View()
+	if err != nil {
+		return nil, nil // told by who looks
+	}
+	known := v.tx.known()
+	if err := v.Close(); err != nil || known {
+		return nil, err
+	}
+	if there, err := b.hasOwn(); err != nil || !there {
+		return nil, err
+	}
+	t, err := b.Begin(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("what is in %s was not written here, and can not be moved away: %w", b.dir, err)
+	}
+	return t.Warnings(), t.Close()
+}
+
+// hasOwn reports whether there is anything that [Tx.disbelieve] would move away.
+func (b *Inbox) hasOwn() (bool, error) {
+	for _, name := range ownNames() {
+		info, err := disk.StatName(b.file(name))
+		if err == nil && info.Size > 0 {
+			return true, nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+	}
+	return false, nil
+}
