@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
@@ -14,7 +15,10 @@ import (
 )
 
 const (
-	maxInput = 64 << 20
+	maxInput = 32 << 20
+	// largeInput is from where on what an input outgrew is given back at once: by
+	// itself, the memory would come to a multiple of the input.
+	largeInput = 1 << 20
 
 	// stdinPatience is how long a hook that no client started is given nothing,
 	// until it gives up. A client may write late, or pause, for as long as its
@@ -88,7 +92,7 @@ func readObject(fd int, await func(fd int) error) ([]byte, error) {
 		if err := await(fd); err != nil {
 			return nil, err
 		}
-		b = slices.Grow(b, max(4<<10, len(b)/2))
+		b = withRoom(b)
 		n, err := unix.Read(fd, b[len(b):cap(b)])
 		switch {
 		case err == unix.EINTR || err == unix.EAGAIN:
@@ -109,6 +113,19 @@ func readObject(fd int, await func(fd int) error) ([]byte, error) {
 		}
 	}
 	return nil, fmt.Errorf("it is longer than %d bytes", maxInput)
+}
+
+// withRoom is b with room for more. That grows with b, or reading would take the
+// square of the time.
+func withRoom(b []byte) []byte {
+	if cap(b)-len(b) >= 4<<10 {
+		return b
+	}
+	b = slices.Grow(b, max(4<<10, len(b)/2))
+	if cap(b) > largeInput {
+		runtime.GC()
+	}
+	return b
 }
 
 // objectEnd finds the end of a JSON object that comes in pieces, looking at each

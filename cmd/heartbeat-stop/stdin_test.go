@@ -86,6 +86,6 @@ func TestReadObjectIsBounded(t *testing.T) {
 	}
 	reads := 0
 	_, err := readObject(int(fed(t, pieces...).Fd()), func(int) error { reads++; return nil })
-	require.ErrorContains(t, err, "longer than 67108864 bytes")
+	require.ErrorContains(t, err, "longer than 33554432 bytes")
 	assert.GreaterOrEqual(t, reads, maxInput/(8<<10), "what it reads into did not grow")
 }

@@ -35,12 +35,14 @@ func (h *hook) notYet(transcript string, otherwise verdict) verdict {
 	return unsure
 }
 
-// awaitTranscript returns once the transcript has grown, or was given its time. The
+// awaitTranscript returns once the transcript has grown, or was given its time, and
+// not at once, for a transcript may grow without end. The
 // inbox's lock is free meanwhile: a hook that waits here is most often the second
 // one of a Stop, and others have work to do.
 func (h *hook) awaitTranscript(ctx context.Context) {
 	w := h.watched
-	for claude.TranscriptSize(w.path) == w.size && time.Now().Before(w.deadline) && ctx.Err() == nil {
+	for grown := false; !grown && time.Now().Before(w.deadline) && ctx.Err() == nil; {
 		time.Sleep(transcriptPoll)
+		grown = claude.TranscriptSize(w.path) != w.size
 	}
 }
