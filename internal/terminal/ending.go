@@ -26,6 +26,7 @@ type ending struct {
 	told     map[int]bool
 	timeout  *time.Timer
 	grace    *time.Timer
+	later    *time.Timer // when to ask again whether it may end
 	sweep    *time.Timer
 	killedAt time.Duration
 }

@@ -35,7 +35,9 @@ func (s *session) loop() (Outcome, error) {
 		case sig := <-s.changes:
 			s.handle(sig)
 		case <-s.asked:
-			s.stop(Outcome{Cause: Asked})
+			s.end()
+		case <-channel(s.later):
+			s.end()
 		case <-channel(guard):
 			s.post()
 		case <-s.Quit:
@@ -54,6 +56,18 @@ func (s *session) loop() (Outcome, error) {
 		}
 	}
 	return s.outcome, failure
+}
+
+// mayEndEvery is how often it is asked whether a session may end that was asked to.
+const mayEndEvery = 250 * time.Millisecond
+
+// end ends the session because the exit signal asked for it, once it may.
+func (s *session) end() {
+	if s.MayEnd == nil || s.MayEnd() {
+		s.stop(Outcome{Cause: Asked})
+		return
+	}
+	s.later = time.NewTimer(mayEndEvery)
 }
 
 // channel is nil, which nothing ever comes from, without a timer.

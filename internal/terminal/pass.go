@@ -64,6 +64,9 @@ func (s *session) copyKeys(keys io.Reader) {
 	for {
 		n, err := keys.Read(buf)
 		if n > 0 {
+			if s.Typed != nil {
+				s.Typed(buf[:n])
+			}
 			if _, err := s.ptmx.Write(buf[:n]); err != nil {
 				return
 			}

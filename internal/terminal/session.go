@@ -31,10 +31,15 @@ type Options struct {
 	Size      Size
 	FixedSize bool
 
-	Timeout    time.Duration   // 0: none
-	Grace      time.Duration   // from SIGTERM to SIGKILL
-	ExitSignal string          // a file whose appearance ends the session, "" for none
-	Quit       <-chan struct{} // ends the session once it is closed or sent to, nil for none
+	Timeout    time.Duration // 0: none
+	Grace      time.Duration // from SIGTERM to SIGKILL
+	ExitSignal string        // a file whose appearance ends the session, "" for none
+	// MayEnd, if set, is asked, from then on and until it agrees, whether the session
+	// may end. It must not block.
+	MayEnd func() bool
+	// Typed, if set, gets what is typed at the caller's terminal, as the session does.
+	Typed func([]byte)
+	Quit  <-chan struct{} // ends the session once it is closed or sent to, nil for none
 	// Signals end the session: the first one in order, the second one at once. Where
 	// it is nil, the session takes them itself.
 	Signals *signals.Taken

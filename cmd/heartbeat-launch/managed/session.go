@@ -23,6 +23,7 @@ type session struct {
 	printed atomic.Bool   // since the watchdog looked last
 	drawn   atomic.Int64  // how often it has printed
 	asks    atomic.Bool   // it waits for a person
+	typed   typed
 
 	mu     sync.Mutex
 	id     string
@@ -114,6 +115,9 @@ func (r *run) runSession() *ending {
 	o.Command, o.Env, o.Quit = command, r.environment(), s.quit
 	o.Watch, o.Resized = s.watch(o.Watch), s.resize(o.Resized)
 	o.Idle.Busy = r.inFlight
+	if r.Attended {
+		o.Typed, o.MayEnd = s.typed.keys, func() bool { return s.typed.mayEnd(s.screen) }
+	}
 	if !r.deadline.IsZero() {
 		o.Timeout = time.Until(r.deadline)
 	}
