@@ -44,5 +44,4 @@ func (t *Tx) SetAside() []SetAside { return t.aside }
 func (t *Tx) noteAside(reason Reason, start, end int64) {
 	t.aside = AddSetAside(t.aside, SetAside{Reason: reason, Count: 1, Start: start, End: end})
 	t.asideLines++
-	t.asideBytes += int(end - start)
 }

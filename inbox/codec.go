@@ -31,6 +31,7 @@ func (d *Delivery) encode() ([]byte, error) {
 	if d.Unterminated {
 		o.Bool("unterminated", true)
 	}
+	o.Text("text_file", d.TextFile)
 	o.Raw("evidence", d.Evidence)
 	if d.Failure != nil {
 		f, err := encodeJSON(d.Failure)
@@ -56,6 +57,7 @@ func (d *Delivery) decode(m *flat.Members) error {
 		Inbox:        m.String("inbox"),
 		Detached:     m.Bool("detached"),
 		Unterminated: m.Bool("unterminated"),
+		TextFile:     m.String("text_file"),
 		Evidence:     m.Raw("evidence"),
 	}
 	if m.Has("failure") {

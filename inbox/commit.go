@@ -43,6 +43,7 @@ func (t *Tx) Commit() error {
 	if len(t.queued) > 0 { // the queue file has grown, or is there only now
 		err = errors.Join(err, t.openFile())
 	}
+	t.removeForgotten()
 	if err != nil {
 		t.warn("committed, but the files in %s do not show it yet, and will with the next step: %v", t.box.dir, err)
 	}

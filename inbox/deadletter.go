@@ -16,7 +16,8 @@ const (
 	ReasonUnresolved  Reason = "unresolved"         // its answer left what it was for undone
 	ReasonFailed      Reason = "failed"             // the turn ended in an error: see Failure
 	ReasonExhausted   Reason = "attempts exhausted" // redelivered as often as allowed
-	ReasonTooLong     Reason = "too long"           // over MaxLine
+	ReasonTooLong     Reason = "too long"           // over MaxLine, or a long line with too much metadata
+	ReasonDied        Reason = "delivery died"      // whoever took it up was killed at that, again and again
 	ReasonExpired     Reason = "expired"            // its expires_at came before its delivery
 	ReasonCanceled    Reason = "canceled"           // taken back before its delivery
 	ReasonEmpty       Reason = "empty"              // nothing to deliver: "" or an empty prompt
@@ -29,7 +30,9 @@ type DeadLetter struct {
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
 	RawLine
 	// RawFile names the file, beside this one, that holds the exact line when
-	// it is too long for a JSON line; raw_line is then empty.
+	// it is too long for a JSON line; raw_line is then empty. Where raw_line is
+	// not, it is the envelope that was delivered in the line's place, and the file
+	// holds the text.
 	RawFile        string     `json:"raw_file,omitempty"`
 	StartOffset    int64      `json:"start_offset"`
 	EndOffset      int64      `json:"end_offset"`
@@ -45,7 +48,7 @@ type DeadLetter struct {
 func deadLetterOf(d *Delivery, reason Reason, now time.Time) DeadLetter {
 	id, _, meta := decodeLine(d.bytes())
 	return DeadLetter{
-		EntryID: d.EntryID, ID: id, Metadata: meta, RawLine: d.RawLine,
+		EntryID: d.EntryID, ID: id, Metadata: meta, RawLine: d.RawLine, RawFile: d.TextFile,
 		StartOffset: d.StartOffset, EndOffset: d.EndOffset,
 		Attempts: d.Attempt, Reason: reason, DeliveredAt: &d.DeliveredAt,
 		SessionID: d.SessionID, PromptID: d.PromptID, Failure: d.Failure,

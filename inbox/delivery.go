@@ -32,6 +32,10 @@ type Delivery struct {
 	Detached bool `json:"detached,omitempty"`
 	// Unterminated says that the line had no newline when it was delivered.
 	Unterminated bool `json:"unterminated,omitempty"`
+	// TextFile names the file beside the inbox that holds the entry's text, where
+	// the line is too long to be handed on: RawLine is then an envelope that says
+	// so.
+	TextFile string `json:"text_file,omitempty"`
 	// Evidence is the consumer's own note of how it delivered the entry.
 	Evidence json.RawMessage `json:"evidence,omitempty"`
 	// Failure is the last error that kept the entry from being answered.
@@ -98,7 +102,7 @@ func (d *Delivery) entry() Entry {
 	e := decodeEntry(d.bytes())
 	e.EntryID = d.EntryID
 	e.Start, e.End, e.Attempt = d.StartOffset, d.EndOffset, d.Attempt+1
-	e.terminated, e.detached = !d.Unterminated, d.Detached
+	e.terminated, e.detached, e.textFile = !d.Unterminated, d.Detached, d.TextFile
 	return e
 }
 

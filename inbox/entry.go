@@ -24,7 +24,8 @@ type Entry struct {
 
 	raw        []byte
 	terminated bool
-	detached   bool // no longer in the inbox: see Delivery.Detached
+	textFile   string // see Delivery.TextFile
+	detached   bool   // no longer in the inbox: see Delivery.Detached
 	offer      *offer
 }
 

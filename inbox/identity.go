@@ -177,6 +177,16 @@ func (t *Tx) holds(d *Delivery) (bool, error) {
 	if t.file == nil || d.EndOffset > t.size() {
 		return false, nil
 	}
+	if d.TextFile != "" {
+		l, err := readLine(t.file, d.StartOffset, t.size(), longMost)
+		if err != nil && err != io.EOF {
+			return false, fmt.Errorf("read inbox: %w", err)
+		}
+		if !l.tooLong {
+			l.id = entryID(l.raw)
+		}
+		return err == nil && l.end == d.EndOffset && l.id == d.EntryID, nil
+	}
 	b := make([]byte, d.EndOffset-d.StartOffset)
 	if _, err := t.file.ReadAt(b, d.StartOffset); err != nil && err != io.EOF {
 		return false, fmt.Errorf("read inbox: %w", err)

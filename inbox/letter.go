@@ -151,7 +151,7 @@ func (b *Inbox) Requeueable(l Letter) error {
 	switch {
 	case l.RequeuedAt != nil:
 		return fmt.Errorf("requeue %s: it was requeued at %s", l.Letter, l.RequeuedAt.Format(time.RFC3339))
-	case l.RawFile != "" || l.Reason == ReasonTooLong || len(raw) > MaxLine:
+	case l.RawFile != "" && len(raw) == 0 || l.Reason == ReasonTooLong || len(raw) > MaxLine:
 		return fmt.Errorf("requeue %s: it is %s, and would be set aside again: send what it should have been", l.Letter, ReasonTooLong)
 	case err != nil:
 		return fmt.Errorf("requeue %s: %w: mend it in %s, or purge it", l.Letter, err, b.file(deadLetterName))
@@ -239,7 +239,8 @@ func (b *Inbox) Purge(ctx context.Context, letters []Letter) (purged []Letter, w
 		return nil, warnings, err
 	}
 	for _, l := range purged {
-		if l.RawFile != "" && spillName(l.RawFile) {
+		// What was requeued may still need its text.
+		if spillName(l.RawFile) || textName(l.RawFile) && l.RequeuedAt == nil {
 			if err := disk.Remove(b.file(l.RawFile)); err != nil {
 				return purged, warnings, err
 			}

@@ -50,7 +50,7 @@ func (t *Tx) next(still Mark) (Entry, error) {
 		if t.asideLines >= asideLines || t.asideBytes >= partBytes {
 			return Entry{}, ErrMore
 		}
-		l, err := t.lineAt(off)
+		l, err := t.lineUpTo(off, longLine)
 		if err == io.EOF {
 			return Entry{}, ErrEmpty
 		}
@@ -69,18 +69,43 @@ func (t *Tx) next(still Mark) (Entry, error) {
 			continue
 		case !l.terminated && still != t.mark():
 			return Entry{}, ErrTorn
-		case l.tooLong:
-			if err := t.setAsideTooLong(l); err != nil {
-				return Entry{}, err
-			}
-			continue
 		}
 		if zeros > 0 {
 			t.warn("%d zero bytes before offset %d of the inbox are skipped: no entry begins with one", zeros, l.start)
 			zeros = 0
 		}
-		e := decodeEntry(l.raw)
-		e.Start, e.End, e.terminated = l.start, l.end, l.terminated
+		died, err := t.tryLarge(l)
+		if err != nil {
+			return Entry{}, fmt.Errorf("read inbox: %w", err)
+		}
+		if died {
+			if err := t.setAsideWhole(l, ReasonDied); err != nil {
+				return Entry{}, err
+			}
+			continue
+		}
+		var e Entry
+		long := l.isLong()
+		if long {
+			if l.id == "" {
+				l.id = entryID(l.raw)
+			}
+			if e, err = t.longEntry(l); err == io.EOF {
+				continue // blank
+			}
+		} else {
+			e = decodeEntry(l.raw)
+			e.Start, e.End, e.terminated = l.start, l.end, l.terminated
+		}
+		if errors.Is(err, errUnwieldy) {
+			if err := t.setAsideWhole(l, ReasonTooLong); err != nil {
+				return Entry{}, err
+			}
+			continue
+		}
+		if err != nil {
+			return Entry{}, err
+		}
 		if passed, err := t.passMoved(e); err != nil {
 			return Entry{}, err
 		} else if passed {
@@ -95,7 +120,14 @@ func (t *Tx) next(still Mark) (Entry, error) {
 		default:
 			return e, nil
 		}
-		if err := t.setAsideUnread(e, reason, ""); err != nil {
+		rawFile := ""
+		if long {
+			if rawFile, err = t.box.spill(t.file, l); err != nil {
+				return Entry{}, err
+			}
+			e.raw = nil
+		}
+		if err := t.setAsideUnread(e, reason, rawFile); err != nil {
 			return Entry{}, err
 		}
 	}
@@ -104,12 +136,15 @@ func (t *Tx) next(still Mark) (Entry, error) {
 // lineAt reads the first line from off on, where a line starts. Zeros there are
 // skipped: they are the hole of a compaction that another program set the cursor
 // back into, the copy of one, or what a power loss left of a line.
-func (t *Tx) lineAt(off int64) (line, error) {
+func (t *Tx) lineAt(off int64) (line, error) { return t.lineUpTo(off, MaxLine) }
+
+// lineUpTo is lineAt for a line of which no more than that is held.
+func (t *Tx) lineUpTo(off int64, most int) (line, error) {
 	off, err := t.file.SkipZeros(off, t.size())
 	if err != nil {
 		return line{}, fmt.Errorf("read inbox: %w", err)
 	}
-	return readLine(t.file, off, t.size(), MaxLine)
+	return readLine(t.file, off, t.size(), most)
 }
 
 // setAsideExpired is for an entry that was given back and came too late again.
@@ -125,19 +160,23 @@ func (t *Tx) setAsideExpired(d *Delivery) error {
 	return nil
 }
 
-// setAsideTooLong keeps the line's bytes in a file of their own, which is
-// durable before the dead letter that names it is committed.
-func (t *Tx) setAsideTooLong(l line) error {
+// setAsideWhole keeps the line's bytes in a file of their own, which is durable
+// before the dead letter that names it is committed.
+func (t *Tx) setAsideWhole(l line, reason Reason) error {
+	if l.id == "" {
+		l.id = entryID(l.raw)
+	}
 	e := Entry{EntryID: l.id, Start: l.start, End: l.end}
 	name, err := t.box.spill(t.file, l)
 	if err != nil {
 		return err
 	}
-	return t.setAsideUnread(e, ReasonTooLong, name)
+	return t.setAsideUnread(e, reason, name)
 }
 
 func (t *Tx) setAsideUnread(e Entry, reason Reason, rawFile string) error {
 	t.noteAside(reason, e.Start, e.End)
+	t.asideBytes += len(e.raw)
 	err := t.deadLetter(DeadLetter{
 		EntryID: e.EntryID, ID: e.ID, Metadata: e.Metadata, RawLine: rawLineOf(e.raw), RawFile: rawFile,
 		StartOffset: e.Start, EndOffset: e.End, Reason: reason, DeadLetteredAt: t.box.utcNow(),

@@ -29,7 +29,7 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 		EntryID: e.EntryID, StartOffset: e.Start, EndOffset: e.End, RawLine: rawLineOf(e.raw),
 		DeliveredAt: t.box.utcNow(), DeliveredSeq: t.Seq(), Attempt: e.Attempt,
 		SessionID: to.SessionID, PromptID: to.PromptID, Evidence: to.Evidence,
-		Inbox: t.box.name, Detached: e.detached, Unterminated: !e.terminated,
+		Inbox: t.box.name, Detached: e.detached, Unterminated: !e.terminated, TextFile: e.textFile,
 	}
 	t.setRedeliver(nil)
 	t.setInFlight(d)
@@ -59,6 +59,7 @@ func (t *Tx) AcknowledgeWith(reply string, tasks json.RawMessage) error {
 	t.count(func(n *Totals) { n.answered(r) })
 	t.st.Session, t.st.Acknowledged = d.SessionID, t.Acknowledged(d.SessionID)+1
 	t.forgetBackoff()
+	t.forgetText(d)
 	t.pass(d)
 	return nil
 }
@@ -93,6 +94,7 @@ func (t *Tx) Drop() error {
 	}
 	d := t.inFlight
 	t.count(func(n *Totals) { n.Dropped++ })
+	t.forgetText(d)
 	t.pass(d)
 	return t.event(eventOf(d, EventDropped))
 }

@@ -51,6 +51,8 @@ type Tx struct {
 	// and how much of the journal they take.
 	aside                  []SetAside
 	asideLines, asideBytes int
+	trying                 bool           // see tryLarge
+	forget                 []string       // files that the commit leaves useless
 	canceled               []canceledSpan // see canceledSpans
 	canceledRead           bool
 	// queued is where the lines came to stand that the last commit appended to
@@ -102,7 +104,7 @@ func (t *Tx) Close() error {
 		return nil
 	}
 	t.closed = true
-	return errors.Join(t.file.Close(), t.journal.close(),
+	return errors.Join(t.survived(), t.file.Close(), t.journal.close(),
 		t.cursorFile.close(), t.inFlightFile.close(), t.results.close(), t.deadLetters.close(),
 		t.events.close(), t.scheduled.close(), t.lock.Release())
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -31,6 +32,8 @@ type Result struct {
 	ExitCode       int            // -1 after a signal
 	Signal         syscall.Signal // 0 after an exit
 	Stdout, Stderr string
+	// MaxRSS is the most memory that it had, in bytes; only Linux tells.
+	MaxRSS int64
 }
 
 // Child runs a command without input to its end.
@@ -83,6 +86,13 @@ func (c Command) environ() []string {
 	env := slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "HEARTBEAT_TEST_") })
 	// A program built with -race otherwise waits a second before it exits.
 	return append(env, envChild+"="+c.Name, "GORACE="+os.Getenv("GORACE")+" atexit_sleep_ms=10")
+}
+
+func maxRSS(usage *syscall.Rusage) int64 {
+	if usage == nil || runtime.GOOS != "linux" {
+		return 0
+	}
+	return usage.Maxrss << 10
 }
 
 // Running is a child that was started. Its methods are for the goroutine of
@@ -141,7 +151,8 @@ func (r *Running) Wait(t testing.TB) Result {
 		t.Fatalf("child %s was not done after %v; stderr:\n%s", r.name, watchdog, &r.stderr)
 	}
 	status := r.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	result := Result{ExitCode: r.cmd.ProcessState.ExitCode(), Stdout: r.out.String(), Stderr: r.stderr.String()}
+	usage, _ := r.cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	result := Result{MaxRSS: maxRSS(usage), ExitCode: r.cmd.ProcessState.ExitCode(), Stdout: r.out.String(), Stderr: r.stderr.String()}
 	if status.Signaled() {
 		result.Signal = status.Signal()
 	}

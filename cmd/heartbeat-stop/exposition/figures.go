@@ -59,7 +59,7 @@ type Bucket struct {
 func reasons() []inbox.Reason {
 	return []inbox.Reason{
 		inbox.ReasonOrphaned, inbox.ReasonInterrupted, inbox.ReasonAsked, inbox.ReasonUnresolved, inbox.ReasonFailed, inbox.ReasonExhausted,
-		inbox.ReasonTooLong, inbox.ReasonExpired, inbox.ReasonCanceled, inbox.ReasonEmpty,
+		inbox.ReasonTooLong, inbox.ReasonDied, inbox.ReasonExpired, inbox.ReasonCanceled, inbox.ReasonEmpty,
 	}
 }
 
