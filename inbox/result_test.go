@@ -26,7 +26,7 @@ func TestDeliveryOnDisk(t *testing.T) {
 		assert.Equal(t, "job", d.ID())
 	})
 	want := inbox.Delivery{
-		EntryID: sha256Hex(`{"prompt":"x","id":"job"}`), EndOffset: 28, Attempt: 1,
+		EntryID: sha256Hex(`{"prompt":"x","id":"job"}`), EndOffset: 28, Attempt: 1, DeliveredSeq: 1,
 		RawLine:     inbox.RawLine{Text: `{"prompt":"x","id":"job"}`},
 		DeliveredAt: noon, SessionID: "s/../1", PromptID: "p", Inbox: "inbox.jsonl", Evidence: evidence,
 	}
