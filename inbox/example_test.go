@@ -161,7 +161,7 @@ func Example_recovery() {
 		fmt.Println(report)
 	}
 	// Output:
-	// entry [0,6), attempt 1, will be delivered again
-	// entry [0,6), attempt 2, is a dead letter (attempts exhausted)
-	// entry [6,11), attempt 1, will be delivered again
+	// the entry bdbb9deb8e39, attempt 1, will be delivered again
+	// the entry bdbb9deb8e39, attempt 2, is a dead letter (attempts exhausted)
+	// the entry c6c1c9a9c854, attempt 1, will be delivered again
 }

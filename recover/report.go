@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/words"
 )
 
 // Report says what a recovery did. Its JSON shape is that of `recover --json`.
@@ -30,7 +31,7 @@ func reportOf(d *inbox.Delivery, a Action) Report {
 
 // String is the report as one sentence.
 func (r Report) String() string {
-	entry := fmt.Sprintf("entry [%d,%d), attempt %d,", r.Start, r.End, r.Attempt)
+	entry := fmt.Sprintf("the entry %s, attempt %d,", words.Name(r.ID, r.EntryID), r.Attempt)
 	switch r.Action {
 	case Cleared:
 		return entry + " was answered before: only its note was left, and is gone"

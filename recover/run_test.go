@@ -162,27 +162,27 @@ func TestReport(t *testing.T) {
 				Action: recovery.DeadLettered, ID: "2", Start: startTwo, End: endTwo, Attempt: 1, Session: "s1",
 				Reason: inbox.ReasonOrphaned, Cursor: endTwo,
 			},
-			"entry [4,30), attempt 1, is a dead letter (orphaned)",
+			"the entry 2, attempt 1, is a dead letter (orphaned)",
 		},
 		{
 			"live", recovery.Options{Policy: recovery.Retry},
 			recovery.Report{Action: recovery.Requeued, ID: "2", Start: startTwo, End: endTwo, Attempt: 1, Session: "s1", Cursor: startTwo},
-			"entry [4,30), attempt 1, will be delivered again",
+			"the entry 2, attempt 1, will be delivered again",
 		},
 		{
 			"live", recovery.Options{Policy: recovery.Drop},
 			recovery.Report{Action: recovery.Dropped, ID: "2", Start: startTwo, End: endTwo, Attempt: 1, Session: "s1", Cursor: endTwo},
-			"entry [4,30), attempt 1, is dropped",
+			"the entry 2, attempt 1, is dropped",
 		},
 		{
 			"live", recovery.Options{Unreached: func(*inbox.Tx) bool { return true }},
 			recovery.Report{Action: recovery.Returned, ID: "2", Start: startTwo, End: endTwo, Attempt: 1, Session: "s1", Cursor: startTwo},
-			"entry [4,30), attempt 1, never arrived, and will be delivered again",
+			"the entry 2, attempt 1, never arrived, and will be delivered again",
 		},
 		{
 			"stale", recovery.Options{},
 			recovery.Report{Action: recovery.Cleared, ID: "2", Start: startTwo, End: endTwo, Attempt: 1, Session: "s1", Cursor: endTwo},
-			"entry [4,30), attempt 1, was answered before",
+			"the entry 2, attempt 1, was answered before",
 		},
 	} {
 		t.Run(c.how+" "+string(c.want.Action), func(t *testing.T) {

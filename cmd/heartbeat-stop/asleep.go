@@ -9,6 +9,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/host"
+	"heartbeat/internal/words"
 	"heartbeat/recover/evidence"
 )
 
@@ -134,7 +135,7 @@ func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
 		h.lookAgainIn(rest)
 		return false, nil
 	}
-	h.note("entry [%d,%d) was not taken up, and is handed over again", d.StartOffset, d.EndOffset)
+	h.note("the entry %s was not taken up, and is handed over again", words.Name(d.ID(), d.EntryID))
 	return true, tx.GiveBack(false)
 }
 

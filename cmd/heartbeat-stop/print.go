@@ -11,6 +11,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
+	"heartbeat/internal/words"
 )
 
 // errNotPrinted says that the client got no decision.
@@ -41,9 +42,9 @@ func (h *hook) takeBack(tx *inbox.Tx, why error) error {
 		err = tx.Commit()
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w: entry [%d,%d) stays in flight: %w", errNotPrinted, why, d.StartOffset, d.EndOffset, err)
+		return fmt.Errorf("%w: %w: the entry %s stays in flight: %w", errNotPrinted, why, words.Name(d.ID(), d.EntryID), err)
 	}
-	return fmt.Errorf("%w: %w: entry [%d,%d) waits again", errNotPrinted, why, d.StartOffset, d.EndOffset)
+	return fmt.Errorf("%w: %w: the entry %s waits again", errNotPrinted, why, words.Name(d.ID(), d.EntryID))
 }
 
 // decisions is where a decision is printed. Go ends a process that writes to a

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	recovery "heartbeat/recover"
 	"heartbeat/recover/evidence"
@@ -231,7 +232,7 @@ func (h *hook) acknowledge(tx *inbox.Tx) error {
 	case missing == "":
 		return tx.AcknowledgeWith(reply, h.tasksOf(e))
 	case d.Attempt >= h.orphan.maxAttempts:
-		h.note("entry [%d,%d) is set aside: %s", d.StartOffset, d.EndOffset, missing)
+		h.note("the entry %s is set aside: %s", words.Name(d.ID(), d.EntryID), missing)
 		return tx.DeadLetter(inbox.ReasonUnresolved)
 	}
 	return tx.GiveBackFor(missing, true)

@@ -8,6 +8,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	"heartbeat/recover/evidence"
 )
@@ -35,7 +36,7 @@ func (h *hook) wakeWith(e inbox.Entry) (text, spill string, err error) {
 	}
 	spill = evidence.SpillPath(h.box, e.EntryID)
 	if err := disk.Publish(spill, []byte(e.Text), true); err != nil {
-		return "", "", fmt.Errorf("hand over entry [%d,%d), which is too long to be handed over whole: write it to a file: %w: it stays queued", e.Start, e.End, err)
+		return "", "", fmt.Errorf("hand over the entry %s, which is too long to be handed over whole: write it to a file: %w: it stays queued", words.Name(e.ID, e.EntryID), err)
 	}
 	return introduce(preamble, fmt.Sprintf("The request is too long to be handed over here (%d bytes). It is in the file %s: read all of it, in parts if need be, and carry it out.",
 		len(e.Text), spill)), spill, nil

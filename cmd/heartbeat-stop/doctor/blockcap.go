@@ -12,6 +12,9 @@ func checkCap(e *examination) []Check {
 	if e.neverBlocks() {
 		return []Check{ok("cap", "no hook of Stop blocks it, so nothing counts towards the cap")}
 	}
+	if _, launched := e.wiredByLauncher(); launched && e.inbox != "" && len(e.of(settings.Stop, same)) == 0 {
+		return []Check{ok("cap", "heartbeat-launch lifts it for its own sessions")}
+	}
 	value, source := e.setting(settings.BlockCapEnv)
 	where := "the environment"
 	if source != nil {

@@ -1,9 +1,12 @@
 package doctor
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 
+	"heartbeat/internal/disk"
+	"heartbeat/internal/host"
 	"heartbeat/internal/settings"
 )
 
@@ -14,6 +17,9 @@ func checkWired(e *examination) []Check {
 	}
 	groups := distinct(e.of(settings.Stop, same))
 	if len(groups) == 0 {
+		if c, known := e.wiredByLauncher(); known {
+			return []Check{c}
+		}
 		return []Check{e.notWired()}
 	}
 	var all []Check
@@ -45,6 +51,20 @@ func (e *examination) noInbox() Check {
 		}
 	}
 	return fail("wired", "wire it: heartbeat-stop install --inbox PATH", "no hook of Stop runs heartbeat-stop: %s", e.placesLooked())
+}
+
+// wiredByLauncher is about an inbox that heartbeat-launch works through, which wires
+// the hook for its own sessions and leaves the settings alone.
+func (e *examination) wiredByLauncher() (Check, bool) {
+	lock := filepath.Join(filepath.Dir(e.inbox), ".launch-lock")
+	if there, err := disk.Exists(lock); err != nil || !there {
+		return Check{}, false
+	}
+	now := "none runs now: a session that is started without it does not ask"
+	if pid := host.LockHolder(lock); pid > 0 {
+		now = fmt.Sprintf("process %d works on it now", pid)
+	}
+	return ok("wired", "heartbeat-launch wires the hook for its own sessions (--inbox %s), and has done so: %s", e.show(e.inbox), now), true
 }
 
 func (e *examination) notWired() Check {

@@ -1,12 +1,15 @@
 package doctor
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/disk"
 )
 
 func TestWired(t *testing.T) {
@@ -38,6 +41,15 @@ func TestWired(t *testing.T) {
 		assert.Equal(t, "heartbeat-stop install --inbox "+w.Inbox+" --settings "+w.projectSettings(), w.checks(checkWired)[0].Fix)
 		w.Inbox = ""
 		w.says(checkWired, "fail no hook of Stop runs heartbeat-stop")
+	})
+	t.Run("by the launcher", func(t *testing.T) {
+		w := newWorld(t)
+		require.NoError(t, os.Remove(w.projectSettings()))
+		lock, err := disk.AcquireLock(t.Context(), filepath.Join(filepath.Dir(w.Inbox), ".launch-lock"), 0)
+		require.NoError(t, err)
+		w.says(checkWired, fmt.Sprintf("ok heartbeat-launch wires the hook for its own sessions (--inbox %s), and has done so: process %d works on it now", w.Inbox, os.Getpid()))
+		require.NoError(t, lock.Release())
+		w.says(checkWired, "ok none runs now")
 	})
 	t.Run("another event only", func(t *testing.T) {
 		w := newWorld(t)
