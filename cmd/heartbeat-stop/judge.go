@@ -127,7 +127,14 @@ func (h *hook) isDeliveringStop(d *inbox.Delivery, e evidence.Evidence) verdict 
 	if seen.Answered() || seen.NextTurn() != claude.Unknown {
 		return 0
 	}
-	return h.notYet(in.TranscriptPath, sameStop)
+	v := sameStop
+	if claude.TranscriptSize(in.TranscriptPath) > 0 { // one that is not there shows nothing later either
+		v = h.notYet(in.TranscriptPath, sameStop)
+	}
+	if v == sameStop {
+		h.note("nothing is taken for an answer to entry [%d,%d): this Stop says what the one said that delivered it, and no transcript shows that it is another", d.StartOffset, d.EndOffset)
+	}
+	return v
 }
 
 // neverReached asks the transcript of the session that the entry in flight was

@@ -5,7 +5,8 @@
 # Usage: babysitter-resume.sh RUN --inbox PATH [RESUME-FLAG...] -- [LAUNCH-FLAG...] claude PROMPT
 #
 # RUN is the id of a run of this inbox, or the path of its directory. It is driven as it
-# was before, but for what the RESUME-FLAGs, those of `heartbeat-stop run resume`, say.
+# was before, but for what the RESUME-FLAGs, those of `heartbeat-stop run resume`, say, and
+# for --babysitter, --breakpoints and --execute, which have to be said again.
 # What stands behind -- goes to heartbeat-launch, as in
 #
 #   babysitter-resume.sh r1 --inbox work/inbox.jsonl -- --timeout 2h claude "Read CLAUDE.md"
