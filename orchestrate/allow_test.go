@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -130,6 +132,35 @@ func TestAnswerHasAForm(t *testing.T) {
 	require.NoError(t, err, out)
 	assert.Len(t, r.step("--breakpoints", "ask").Posted, 1)
 	assert.Equal(t, `{"approved":true,"option":"yes"}`, r.output())
+}
+
+// Of results that are handed over side by side one counts, whole; what a killed one
+// left is no result.
+func TestOneResult(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) { return (await ctx.task(odd, {q:'x'})).length; }`)
+	_, effect, _ := strings.Cut(r.step().Queued[0], "/")
+	left := filepath.Join(filepath.Dir(r.inbox), ".run-r1.json.result-"+effect)
+	require.NoError(t, os.WriteFile(left+".tmp", []byte(`{"effect":`), 0o600))
+	r.step()
+	assert.FileExists(t, left+".tmp", "somebody may be writing it")
+	path := filepath.Join(r.dir, "v.json")
+	require.NoError(t, os.WriteFile(path, []byte(`"`+strings.Repeat("x", 1<<20)+`"`), 0o600))
+	var taken atomic.Int32
+	var all sync.WaitGroup
+	for range 5 {
+		all.Go(func() {
+			if out, err := r.stop("result", "--inbox", r.inbox, effect, "--value-file", path); err == nil {
+				taken.Add(1)
+			} else {
+				assert.Contains(t, out, "handed over already")
+			}
+		})
+	}
+	all.Wait()
+	assert.Equal(t, int32(1), taken.Load())
+	assert.Len(t, r.step().Posted, 1)
+	assert.NoFileExists(t, left)
+	assert.Equal(t, "1048576", r.output())
 }
 
 // A ledger that came with a repository, or is no file at all, is neither believed nor

@@ -54,7 +54,15 @@ func (b *Bridge) HandOverFailure(effect string, f babysitter.Failure) error {
 	return b.handOver(answer{Effect: effect, Failure: &f}, true)
 }
 
-func (b *Bridge) handOver(a answer, durable bool) error {
+// handOverWait is how long a result waits for another one that is being kept.
+const handOverWait = 10 * time.Second
+
+func (b *Bridge) handOver(a answer, durable bool) (err error) {
+	lock, err := disk.AcquireLock(context.Background(), ledgerPath(b.Box, b.Run)+".result.lock", handOverWait)
+	if err != nil {
+		return fmt.Errorf("result of %s: %w", a.Effect, err)
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	task, err := b.Run.Task(a.Effect)
 	if err != nil {
 		return err
@@ -137,7 +145,8 @@ func (b *Bridge) answers() (map[string]bool, error) {
 	names, err := os.ReadDir(b.Box.Dir())
 	all := map[string]bool{}
 	for _, n := range names {
-		if effect, is := strings.CutPrefix(n.Name(), prefix); is {
+		effect, is := strings.CutPrefix(n.Name(), prefix)
+		if is && !strings.Contains(effect, ".") { // that is one that is being written
 			all[effect] = true
 		}
 	}

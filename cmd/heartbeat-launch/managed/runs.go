@@ -108,6 +108,9 @@ func (r *run) step(ctx context.Context) (all stepped) {
 			var report orchestrate.Report
 			if report, err = b.Step(ctx); err == nil {
 				all.add(report)
+				for _, why := range report.Refused {
+					r.Line(time.Now(), fmt.Sprintf("run %s: a result was not posted: %s", report.Run, words.Brief(why)))
+				}
 			}
 		}
 		if err != nil {
