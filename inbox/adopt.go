@@ -42,8 +42,9 @@ func (t *Tx) adopt() error {
 // if the cursor gets there, and otherwise lives on by itself.
 func (t *Tx) setForeignCursor(cursor int64) error {
 	t.st.Cursor, t.st.AnchorStart, t.st.AnchorSum, t.dirty = cursor, 0, "", true
+	t.forgetDigest()
 	if d := t.inFlight; d != nil && t.st.Seq > 0 && cursor < d.StartOffset {
-		t.detach()
+		t.detach(true, true)
 	}
 	r := t.redeliver
 	if r == nil || r.Detached || r.StartOffset == cursor {
@@ -57,7 +58,7 @@ func (t *Tx) setForeignCursor(cursor int64) error {
 		t.setRedeliver(nil)
 		return nil
 	}
-	t.detach()
+	t.detach(true, true)
 	return nil
 }
 

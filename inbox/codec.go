@@ -100,9 +100,20 @@ func (s *state) encode() []byte {
 	o.Int("cursor", s.Cursor)
 	o.Int("anchor_start", s.AnchorStart)
 	o.Text("anchor_sha256", s.AnchorSum)
+	o.Int("digest_start", s.DigestStart)
+	o.Int("digest_end", s.DigestEnd)
+	o.Text("digest", s.Digest)
 	o.Int("seen_size", s.SeenSize)
 	o.Int("seen_mtime_ns", s.SeenMtime)
 	o.Text("seen_file", s.SeenFile)
+	if s.SeenYoung {
+		o.Bool("seen_young", true)
+	}
+	o.Text("seen_place", s.SeenPlace)
+	if s.TailSum != "" {
+		o.Int("tail_start", s.TailStart)
+		o.Text("tail_sha256", s.TailSum)
+	}
 	o.String("lock", s.Lock)
 	o.Int("lock_mtime_ns", s.LockMtime)
 	o.String("boot", s.Boot)
@@ -173,9 +184,16 @@ func (s *state) decode(m *flat.Members) error {
 		Cursor:         m.Int("cursor"),
 		AnchorStart:    m.Int("anchor_start"),
 		AnchorSum:      m.String("anchor_sha256"),
+		DigestStart:    m.Int("digest_start"),
+		DigestEnd:      m.Int("digest_end"),
+		Digest:         m.String("digest"),
 		SeenSize:       m.Int("seen_size"),
 		SeenMtime:      m.Int("seen_mtime_ns"),
 		SeenFile:       m.String("seen_file"),
+		SeenYoung:      m.Bool("seen_young"),
+		SeenPlace:      m.String("seen_place"),
+		TailStart:      m.Int("tail_start"),
+		TailSum:        m.String("tail_sha256"),
 		Lock:           m.String("lock"),
 		LockMtime:      m.Int("lock_mtime_ns"),
 		Boot:           m.String("boot"),

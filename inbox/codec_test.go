@@ -115,7 +115,8 @@ func FuzzStateCodec(f *testing.F) {
 	) {
 		want := state{
 			Version: stateVersion, Seq: seq, Inbox: valid(name), Cursor: n,
-			AnchorStart: end, AnchorSum: valid(sum), SeenSize: n + 1, SeenMtime: n + 2, SyncedTo: n + 3,
+			AnchorStart: end, AnchorSum: valid(sum), DigestStart: end, DigestEnd: n + 4, Digest: valid(name),
+			SeenYoung: newline, SeenPlace: valid(sum), LockMtime: n + 5, SeenSize: n + 1, SeenMtime: n + 2, SyncedTo: n + 3,
 			SeenFile: valid(session), Lock: valid(sum), Boot: valid(name),
 			InFlight: anyJSON(t, inFlight), Handed: newline, Redeliver: anyJSON(t, redeliver),
 			Session: valid(session), Acknowledged: acknowledged, Sessions: anyJSON(t, sessions),
@@ -123,6 +124,9 @@ func FuzzStateCodec(f *testing.F) {
 			Backoff: anyJSON(t, sessions), Waiter: anyJSON(t, redeliver),
 			ResultsEnd: end + 1, ResultsGen: generation, DeadLettersEnd: end + 2, DeadLettersGen: generation + 1,
 			EventsEnd: end + 3, EventsGen: generation + 2, ScheduledEnd: end + 4, ScheduledGen: generation + 3, QueueGen: generation + 4,
+		}
+		if sum != "" {
+			want.TailStart, want.TailSum = end, valid(sum)
 		}
 		if l := anyJSON(t, line); l != nil {
 			want.Appends = []appendRecord{

@@ -37,7 +37,7 @@ func (t *Tx) Commit() error {
 	if err := t.journal.commit(t.box.file(journalName), next.encode()); err != nil {
 		return err
 	}
-	t.st, t.dirty, t.pending = next, false, nil
+	t.st, t.dirty, t.pending, t.reanchor = next, false, nil, false
 	t.queued = plannedSpans(next.Appends)
 	err := t.follow()
 	if len(t.queued) > 0 { // the queue file has grown, or is there only now
@@ -64,9 +64,7 @@ func (t *Tx) plan(next *state) (err error) {
 	next.Version, next.Seq, next.Appends = stateVersion, t.st.Seq+1, nil
 	next.Lock, next.LockMtime, next.Boot = t.lockID, t.lockMtime, t.boot
 	next.Handed = t.st.Handed && t.inFlight != nil
-	if t.file != nil {
-		next.SeenSize, next.SeenMtime, next.SeenFile = t.mark().Size, t.mark().Mtime, t.file.Identity()
-	}
+	t.remember(next)
 	if t.inFlight != nil && next.InFlight == nil {
 		if next.InFlight, err = t.inFlight.encode(); err != nil {
 			return err

@@ -78,19 +78,20 @@ func TestGivenBackOutlivesItsFile(t *testing.T) {
 	assert.Equal(t, []string{"new"}, drain(t, box))
 }
 
-// What takes the file's place may begin as the old one did. That the line in
-// flight is not in it shows that it is another: its first line is new work.
+// What stands before the cursor decides. While that is what was settled, the file
+// is the same inbox with other lines behind it, unless it was written anew with
+// the very same bytes.
 func TestReplacedUnderTheEntryInFlight(t *testing.T) {
 	for name, c := range map[string]struct {
 		content string
 		want    []string
 	}{
-		"same first line":       {"one\nTWO\n", []string{"one", "TWO"}},
-		"first line only":       {"one\n", []string{"one"}},
+		"same first line":       {"one\nTWO\n", []string{"TWO"}},
+		"first line only":       {"one\n", nil},
 		"all the same":          {oldContent, []string{"one", "two", "three"}},
 		"shifted":               {"zero\none\ntwo\n", []string{"zero", "one", "two"}},
-		"other line, as long":   {"one\nowt\nthree\n", []string{"one", "owt", "three"}},
-		"line grown at its end": {"one\ntwofold\n", []string{"one", "twofold"}},
+		"other line, as long":   {"one\nowt\nthree\n", []string{"owt", "three"}},
+		"line grown at its end": {"one\ntwofold\n", []string{"twofold"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			box := newBox(t, oldContent)

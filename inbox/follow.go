@@ -198,6 +198,9 @@ func (t *Tx) replay(marked bool) error {
 		return err
 	}
 	err := t.journal.each(t.boot, func(s *state, followed bool) error {
+		if last.Boot == t.boot && s.Seq < last.Seq {
+			return nil // a record is only followed by another once the files show it
+		}
 		return t.writeAppends(slices.DeleteFunc(s.Appends, func(a appendRecord) bool {
 			return !last.replays(a, s.Seq, t.inFlight) || syncedOnFollow(a.File) && marked || mayBeRotated(a.File) && followed
 		}), false)

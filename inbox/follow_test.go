@@ -39,6 +39,7 @@ func TestFilesAreMadeGood(t *testing.T) {
 		} {
 			for _, name := range documented {
 				t.Run(step+" "+name+" "+how, func(t *testing.T) {
+					reboot(t, "one")
 					box := newBox(t, oldContent)
 					turn(t, box)
 					turn(t, box)

@@ -100,6 +100,7 @@ func (t *Tx) makeHole() error {
 		return errors.Join(punched, err)
 	}
 	// Kept in mind even if the commit fails: the hole is there.
+	t.st.DigestStart, t.st.DigestEnd, t.st.Digest = t.st.Punching, t.st.Punching, ""
 	t.st.Punching, t.st.SeenMtime, t.dirty = 0, t.mark().Mtime, true
 	return errors.Join(punched, t.Commit())
 }

@@ -2,77 +2,119 @@ package inbox
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"heartbeat/internal/disk"
 )
 
-// anchorSpan is how much before the cursor is kept in mind at the least.
-const anchorSpan = 4 << 10
-
-// Mark is what the queue file looked like at one moment.
-type Mark struct {
-	Size  int64
-	Mtime int64 // nanoseconds since 1970
+// verdict is whether the queue file is the one that the cursor was set in.
+type verdict struct {
+	// replaced says why it is not, or nothing.
+	replaced string
+	// edited says that it is, but that lines which waited may have been changed.
+	edited bool
+	// doubtful says that the settled lines may have been meant as new work.
+	doubtful bool
+	// lost says that what is in flight, or is to be redelivered, stands in it no
+	// longer.
+	lost struct{ inFlight, redeliver bool }
 }
 
-// anchor recognises the file that the cursor is set in: by the hash of the
-// bytes before the cursor, at least the whole last line.
-func (t *Tx) anchor(lineStart int64) {
-	t.st.AnchorStart, t.st.AnchorSum = 0, ""
-	if t.file == nil || t.st.Cursor == 0 {
-		return
-	}
-	start := max(0, min(lineStart, t.st.Cursor-anchorSpan))
-	sum, err := hashRange(t.file, start, t.st.Cursor)
-	if err != nil {
-		return // the file shrank just now: the next transaction notices
-	}
-	t.st.AnchorStart, t.st.AnchorSum = start, sum
-}
-
-func hashRange(f *disk.File, start, end int64) (string, error) {
-	h := sha256.New()
-	chunk := make([]byte, min(end-start, readChunk))
-	for off := start; off < end; off += int64(len(chunk)) {
-		part := chunk[:min(int64(len(chunk)), end-off)]
-		if _, err := f.ReadAt(part, off); err != nil {
-			return "", err
-		}
-		h.Write(part)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// replaced says why the queue file is not the one that the cursor was set in,
-// or nothing when it is.
-func (t *Tx) replaced() (string, error) {
-	if t.file == nil || t.st.Cursor == 0 && t.inFlight == nil && t.redeliver == nil {
-		return "", nil // it may come back; or nothing was read from it yet
+// compare looks whether the queue file is the one that the cursor was set in.
+// What counts is what stands before the cursor: as long as that is what was
+// settled, it is the same inbox, whatever program wrote it. But one that was
+// written anew with the very same bytes is new work.
+func (t *Tx) compare() (v verdict, err error) {
+	if t.file == nil {
+		return v, nil // it may come back
 	}
 	if cur, size := t.st.Cursor, t.size(); cur > size {
-		return fmt.Sprintf("the cursor %d is beyond the end %d", cur, size), nil
+		return verdict{replaced: fmt.Sprintf("the cursor %d is beyond the end %d", cur, size)}, nil
 	}
-	if why, err := t.otherBytes(); why != "" || err != nil {
-		return why, err
+	if v.replaced, err = t.otherBytes(); v.replaced != "" || err != nil {
+		return v, err
 	}
-	if why, err := t.rewritten(); why != "" || err != nil {
-		return why, err
+	kind, err := t.change()
+	if err != nil {
+		return v, err
 	}
-	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
-		if d == nil || d.Detached {
-			continue
-		}
-		if same, err := t.holds(d); err != nil || !same {
-			return fmt.Sprintf("the entry [%d,%d) stands there no longer", d.StartOffset, d.EndOffset), err
+	if kind != unchanged {
+		if v, err = t.weigh(kind); v.replaced != "" || err != nil {
+			return v, err
 		}
 	}
-	return "", nil
+	return v, t.seek(&v)
+}
+
+// weigh decides about a file that was changed, and has before the cursor what
+// the anchor tells of.
+func (t *Tx) weigh(kind change) (v verdict, err error) {
+	left, err := t.tail()
+	if err != nil || kind == grown && left != tailChanged {
+		return v, err
+	}
+	same, err := t.keepsSettled()
+	if err != nil {
+		return v, err
+	}
+	nothingWaited := t.st.Cursor == t.st.SeenSize || t.st.Cursor == 0 && t.inFlight != nil && t.inFlight.EndOffset == t.st.SeenSize
+	asLong, asOld := t.size() == t.st.SeenSize, t.mark().Mtime == t.st.SeenMtime
+	switch {
+	case !same:
+		v.replaced = otherSettled(t.st.Cursor)
+	case kind == rewritten && left == tailSame:
+		v.replaced = "it was written anew"
+	case kind == moved && asLong && nothingWaited && !asOld:
+		v.replaced = "it is another file"
+	default:
+		v.edited = true
+		v.doubtful = left == tailChanged && t.size() == t.st.Cursor || left != tailChanged && asLong && !asOld
+	}
+	return v, nil
+}
+
+// seek looks whether what is in flight, or waits to be redelivered, is still
+// there.
+func (t *Tx) seek(v *verdict) (err error) {
+	if v.lost.inFlight, err = t.lacks(t.inFlight); err != nil {
+		return err
+	}
+	if v.lost.redeliver, err = t.lacks(t.redeliver); err != nil {
+		return err
+	}
+	d := t.inFlight
+	switch {
+	case v.lost.inFlight:
+	case v.lost.redeliver:
+		d = t.redeliver
+	default:
+		return nil
+	}
+	same := t.st.Cursor > 0 && t.st.AnchorSum != ""
+	if same && !v.edited {
+		same, err = t.keepsSettled()
+	}
+	if same {
+		v.edited = true
+	} else {
+		v.replaced = fmt.Sprintf("the entry [%d,%d) stands there no longer", d.StartOffset, d.EndOffset)
+	}
+	return err
+}
+
+// lacks reports whether the queue file should have d's line, and has not.
+func (t *Tx) lacks(d *Delivery) (bool, error) {
+	if d == nil || d.Detached {
+		return false, nil
+	}
+	there, err := t.holds(d)
+	return !there, err
+}
+
+func otherSettled(cursor int64) string {
+	return fmt.Sprintf("what stands before the cursor %d is not what was settled", cursor)
 }
 
 // otherBytes compares what stands before the cursor.
@@ -87,7 +129,7 @@ func (t *Tx) otherBytes() (string, error) {
 			return "", fmt.Errorf("read inbox: %w", err)
 		}
 		if sum != t.st.AnchorSum {
-			return fmt.Sprintf("what stands before the cursor %d is not what was acknowledged", cur), nil
+			return otherSettled(cur), nil
 		}
 		return "", nil
 	}
@@ -103,60 +145,7 @@ func (t *Tx) otherBytes() (string, error) {
 
 // moved reports whether another file has taken the queue file's place.
 func (t *Tx) moved() bool {
-	st := &t.st
-	return st.SeenFile != "" && st.Lock == t.lockID && t.file.Identity() != st.SeenFile
-}
-
-// rewritten notices a file that was truncated and then filled with the very
-// same bytes, as a timer does that writes one prompt each night: it has not
-// grown since the last commit, and yet it was written to, or is another file.
-//
-// It is no sign if the whole directory was copied, which gives another lock
-// file; nor a touch(1), which gives the same file one time for both access and
-// change, as a write does not; nor what a power loss may do to a file, which is
-// to be shorter or to have an older time.
-func (t *Tx) rewritten() (string, error) {
-	st := t.st
-	if st.SeenFile == "" || st.Lock != t.lockID {
-		return "", nil
-	}
-	info, rebooted := t.file.Info(), st.Boot != t.boot
-	switch {
-	case info.Size > st.SeenSize:
-		return "", nil
-	case info.Size < st.SeenSize:
-		if rebooted {
-			return "", nil
-		}
-		return "it is shorter than it was", nil
-	case t.moved():
-		return "it is another file", nil
-	case info.Mtime == st.SeenMtime, info.Mtime < st.SeenMtime && rebooted:
-		return "", nil
-	case info.Atime == info.Mtime:
-		// Kept in mind at once: reading the file will change the time of access.
-		t.touched, t.dirty = true, true
-		return "", nil
-	}
-	if grows, err := t.grows(); grows || err != nil {
-		return "", err
-	}
-	return "it was written anew", nil
-}
-
-// grows reports whether somebody is just appending to a file that seems to be
-// written to and no longer than before: a write sets the time of change first
-// and the length last.
-func (t *Tx) grows() (bool, error) {
-	const looks = 10
-	for range looks {
-		info, err := t.file.Settled()
-		if err != nil || info.Size > t.st.SeenSize {
-			return true, err
-		}
-		time.Sleep(time.Millisecond) // where the system does not let us wait for the writer
-	}
-	return false, nil
+	return t.st.SeenFile != "" && !t.copied() && t.file.Identity() != t.st.SeenFile
 }
 
 func (t *Tx) atBoundary(cur int64) (bool, error) {
@@ -201,31 +190,61 @@ func (t *Tx) holds(d *Delivery) (bool, error) {
 // recognise compares the queue file with what the state remembers of it, and
 // starts from the file's beginning when it is another.
 func (t *Tx) recognise() error {
-	why, err := t.replaced()
+	if t.copied() {
+		t.st.SyncedTo = 0
+	}
+	v, err := t.compare()
 	if errors.Is(err, io.EOF) { // it was truncated amid the look
 		if err = t.openFile(); err == nil {
-			why, err = t.replaced()
+			v, err = t.compare()
 		}
 	}
-	if err != nil {
+	unread := t.st.Cursor == 0 && t.inFlight == nil && t.redeliver == nil
+	switch {
+	case err != nil:
 		return err
-	}
-	if t.replacedWhy = why; why != "" {
-		t.warn("inbox %s was truncated or replaced (%s): reading it from its start", t.box.path, why)
+	case v.replaced != "" && unread:
+		return t.honour(v)
+	case v.replaced != "":
+		t.replacedWhy = v.replaced
+		t.warn("inbox %s was truncated or replaced (%s): reading it from its start", t.box.path, v.replaced)
 		t.startOver()
-		return t.event(Event{Event: EventReplaced, Reason: why})
+		return t.event(Event{Event: EventReplaced, Reason: v.replaced})
+	case v.edited:
+		return t.honour(v)
 	}
+	return nil
+}
+
+// honour goes on in a file that somebody edited: the journal does not vouch for
+// the lines that it appended there any more, so those that are there are synced.
+func (t *Tx) honour(v verdict) error {
+	if !t.viewing {
+		if err := errors.Join(t.file.Sync(), disk.SyncDir(t.box.dir)); err != nil {
+			return fmt.Errorf("go on in the inbox %s, which somebody edited: %w", t.box.path, err)
+		}
+	}
+	t.st.SyncedTo = t.size()
+	t.st.QueueGen++
+	t.notice()
+	if v.doubtful && t.st.Cursor > 0 {
+		t.warn("inbox %s was written anew, and begins with what was settled: that is not delivered again, unless you remove %s", t.box.path, t.cursorFile.path)
+	}
+	if v.lost.inFlight || v.lost.redeliver {
+		t.warn("the entry that was handed over stands in the inbox %s no longer: it is kept apart from the file, and what stands in its place is another", t.box.path)
+	}
+	t.detach(v.lost.inFlight, v.lost.redeliver)
 	return nil
 }
 
 // startOver reads the queue file from its start: it is another one.
 func (t *Tx) startOver() {
 	t.st.Cursor, t.st.SyncedTo, t.st.SeenFile, t.dirty = 0, 0, "", true
-	t.st.Punching = 0
+	t.st.AnchorStart, t.st.AnchorSum, t.st.Punching = 0, "", 0
+	t.forgetDigest()
 	t.setCanceled(nil)
 	t.st.QueueGen++
-	t.anchor(0)
-	t.detach()
+	t.detach(true, true)
 }
 
 // noticeGone is for whoever is about to make the queue file: the one that was
@@ -238,13 +257,13 @@ func (t *Tx) noticeGone() {
 
 // detach lets what is in flight, or waits to be redelivered, outlive the file
 // that it was read from.
-func (t *Tx) detach() {
-	if t.inFlight != nil && !t.inFlight.Detached {
+func (t *Tx) detach(inFlight, redeliver bool) {
+	if inFlight && t.inFlight != nil && !t.inFlight.Detached {
 		d := *t.inFlight
 		d.Detached = true
 		t.setInFlight(&d)
 	}
-	if t.redeliver != nil && !t.redeliver.Detached {
+	if redeliver && t.redeliver != nil && !t.redeliver.Detached {
 		d := *t.redeliver
 		d.Detached = true
 		t.setRedeliver(&d)

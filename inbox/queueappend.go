@@ -41,6 +41,7 @@ func (t *Tx) writeQueue(lines []appendRecord, fresh bool) (err error) {
 		}
 		return nil
 	}
+	t.mended = t.mended || !fresh
 	at, err := t.appendQueue(f, joinedBytes(lines), lines[0].At)
 	if err != nil {
 		return err
@@ -85,6 +86,7 @@ func (t *Tx) completeQueue(f *disk.File, lines []appendRecord, i int) error {
 	if err != nil || len(rest) == 0 {
 		return err
 	}
+	t.mended = true
 	if at < f.Info().Size { // as missing found it: others may have appended since
 		return mend(f, rest, at)
 	}

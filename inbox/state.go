@@ -20,13 +20,25 @@ type state struct {
 	// The bytes from AnchorStart to the cursor had this hash: see recognise.
 	AnchorStart int64  `json:"anchor_start"`
 	AnchorSum   string `json:"anchor_sha256,omitempty"`
+	// The bytes from DigestStart to DigestEnd had this hash, kept so that it can
+	// go on: see extendDigest.
+	DigestStart int64  `json:"digest_start"`
+	DigestEnd   int64  `json:"digest_end"`
+	Digest      string `json:"digest,omitempty"`
 	// The queue file as the transaction found it.
 	SeenSize  int64  `json:"seen_size"`
 	SeenMtime int64  `json:"seen_mtime_ns"`
 	SeenFile  string `json:"seen_file,omitempty"` // its identity, empty for none
+	// SeenYoung says that the time was so fresh that a later change may get it
+	// again, and SeenPlace is the file's place on the disk, if that is known.
+	SeenYoung bool   `json:"seen_young,omitempty"`
+	SeenPlace string `json:"seen_place,omitempty"`
+	// The bytes from TailStart to SeenSize, which wait, had this hash.
+	TailStart int64  `json:"tail_start,omitempty"`
+	TailSum   string `json:"tail_sha256,omitempty"`
 	// Lock is the lock file's identity, and Boot the boot of the commit.
 	Lock string `json:"lock"`
-	// LockMtime is the lock file's time of change: see known.
+	// LockMtime is the lock file's time of change: see known and copied.
 	LockMtime int64  `json:"lock_mtime_ns,omitempty"`
 	Boot      string `json:"boot"`
 	// SyncedTo is how much of the queue file is known to survive a power loss.

@@ -153,7 +153,7 @@ func (t *Tx) pass(d *Delivery) {
 
 func (t *Tx) moveCursor(lineStart, to int64) {
 	t.st.Cursor, t.dirty = to, true
-	t.anchor(lineStart)
+	t.lastLine, t.reanchor = lineStart, true
 }
 
 func (t *Tx) setInFlight(d *Delivery) {

@@ -35,9 +35,15 @@ type Tx struct {
 	offered   *offer // of the entry that Next returned last, if it was not delivered
 	responded bool
 	stale     *Delivery
-	touched   bool
-	totals    *Totals // nil until they are asked for
-	due       int64   // when the next scheduled entry is due, 0 for none
+	noticed   bool // what the file looks like is to be committed at once
+	// lastLine is where the line before the cursor starts, if the cursor was moved.
+	lastLine int64
+	reanchor bool
+	// mended says that the queue file was changed as an earlier commit had
+	// announced: what its inode tells is our own doing.
+	mended bool
+	totals *Totals // nil until they are asked for
+	due    int64   // when the next scheduled entry is due, 0 for none
 	// replacedWhy says why the queue file was found to be another one.
 	replacedWhy string
 
@@ -155,7 +161,7 @@ func (t *Tx) load() error {
 	if err := t.recognise(); err != nil {
 		return err
 	}
-	if t.touched {
+	if t.noticed {
 		if err := t.Commit(); err != nil {
 			return err
 		}
@@ -187,6 +193,9 @@ func (t *Tx) read() (r record, err error) {
 	}
 	if st != nil {
 		t.st = *st
+	}
+	if t.st.DigestEnd != t.st.Cursor { // a journal without a digest
+		t.forgetDigest()
 	}
 	if mark != nil && mark.Handed {
 		t.st.Handed = true

@@ -61,9 +61,7 @@ func (b *Inbox) view(journalOnly bool) (_ *View, err error) {
 		return nil, err
 	}
 	v.settling = !before.settled
-	if t.st.Punching != 0 && t.file != nil {
-		t.st.SeenMtime = t.mark().Mtime // the hole changed it: see finishHole
-	}
+	t.mended = t.st.Punching != 0 // the hole that is being made changes the file: see finishHole
 	var seen error
 	if before.settled && !journalOnly {
 		seen = t.adopt()

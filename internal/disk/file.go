@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,6 +31,7 @@ type Info struct {
 	Block     int64 // in how many bytes at once space is given out
 	Mtime     int64 // nanoseconds since 1970
 	Atime     int64
+	Ctime     int64
 	Dev, Ino  uint64
 	UID, GID  uint32
 	Mode      uint32 // the permission bits
@@ -52,6 +54,27 @@ func (f *File) Identity() string {
 		f.identity = strconv.FormatUint(f.info.Ino, 10) + "-" + strconv.FormatInt(birth(f), 10)
 	}
 	return f.identity
+}
+
+// Place says where on the disk the file's bytes begin, empty where the system
+// does not tell or they were not written out yet. A file that is truncated and
+// filled again begins elsewhere; one that is only touched or appended to does not.
+func (f *File) Place() string {
+	at, known := place(f.fd)
+	if !known {
+		return ""
+	}
+	return strconv.FormatUint(at, 10)
+}
+
+// Young reports whether a file that is written to right now may get that very
+// time of change again: clocks of file systems tick.
+func Young(mtime int64) bool {
+	tick := 20 * time.Millisecond // twice that of a kernel with 100 ticks a second
+	if mtime%1e9 == 0 {
+		tick = 2 * time.Second // a file system that keeps no fractions
+	}
+	return mtime > time.Now().Add(-tick).UnixNano()
 }
 
 // Stat asks the inode again.

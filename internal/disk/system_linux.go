@@ -3,6 +3,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,7 +30,7 @@ func birth(f *File) int64 {
 
 func infoOf(st *unix.Stat_t) Info {
 	return Info{
-		Size: st.Size, Mtime: st.Mtim.Nano(), Atime: st.Atim.Nano(), Dev: st.Dev, Ino: st.Ino, UID: st.Uid, GID: st.Gid, Space: st.Blocks * 512, Block: max(1, int64(st.Blksize)),
+		Size: st.Size, Mtime: st.Mtim.Nano(), Atime: st.Atim.Nano(), Ctime: st.Ctim.Nano(), Dev: st.Dev, Ino: st.Ino, UID: st.Uid, GID: st.Gid, Space: st.Blocks * 512, Block: max(1, int64(st.Blksize)),
 		Mode: uint32(st.Mode) & 0o7777, Links: uint64(st.Nlink),
 		IsRegular: st.Mode&unix.S_IFMT == unix.S_IFREG, IsDir: st.Mode&unix.S_IFMT == unix.S_IFDIR,
 		IsLink: st.Mode&unix.S_IFMT == unix.S_IFLNK,
@@ -57,4 +58,25 @@ func nextData(fd int, off, size int64) int64 {
 		return size
 	}
 	return off
+}
+
+// place asks for the file's first extent (FS_IOC_FIEMAP, linux/fiemap.h).
+func place(fd int) (at uint64, known bool) {
+	const (
+		request  = 0xC020660B
+		unplaced = 0x0002 | 0x0004 | 0x0008 | 0x0200 // unknown, delayed, encoded, inline
+	)
+	var m struct {
+		start, length                  uint64
+		flags, mapped, count, reserved uint32
+		extent                         struct {
+			logical, physical, length uint64
+			reserved                  [2]uint64
+			flags                     uint32
+			reserved2                 [3]uint32
+		}
+	}
+	m.length, m.count = 1<<63-1, 1
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), request, uintptr(unsafe.Pointer(&m)))
+	return m.extent.physical, errno == 0 && m.mapped == 1 && m.extent.flags&unplaced == 0
 }
