@@ -172,7 +172,7 @@ func (h *hookFlags) check(f *pflag.FlagSet, rest []string) error {
 
 // checkRewake refuses what has no meaning for a hook in the background.
 func (h *hookFlags) checkRewake(f *pflag.FlagSet) error {
-	for _, name := range []string{"mode", "idle-interval", "as"} {
+	for _, name := range []string{"mode", "idle-interval", "as", "background-timeout"} {
 		if h.rewake && f.Changed(name) {
 			return fmt.Errorf("--%s is about a hook that ends the turn itself: with --rewake it says nothing, leave it out", name)
 		}
