@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -47,6 +49,12 @@ func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s streams)
 		ctx, stop = context.WithTimeoutCause(ctx, time.Duration(o.timeout), errTimedOut)
 		defer stop()
 	}
+	if _, shown := s.err.(*words.Screen); shown {
+		s.err = &inTurn{to: s.err}
+		tick := time.NewTicker(whyEvery)
+		defer tick.Stop()
+		go tellWhy(ctx, tick.C, box, s.note)
+	}
 	var first error
 	for _, r := range receipts {
 		w := waited{ID: r.ID, EntryID: r.EntryID}
@@ -63,6 +71,36 @@ func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s streams)
 		}
 	}
 	return first
+}
+
+// inTurn is a writer for several at once.
+type inTurn struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (w *inTurn) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.to.Write(b)
+}
+
+// whyEvery is how often somebody who waits at a terminal is told why nothing moves.
+const whyEvery = 30 * time.Second
+
+// tellWhy tells, at each tick, what is waited for.
+func tellWhy(ctx context.Context, tick <-chan time.Time, box *inbox.Inbox, say func(format string, args ...any)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick:
+		}
+		_, sentence := gather(ctx, box).Explain()
+		if ctx.Err() == nil {
+			say("still waiting: %s", sentence)
+		}
+	}
 }
 
 // endOnSignal is done when a signal asks to end. A signal that comes after the

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +13,9 @@ import (
 
 	"heartbeat/cmd/heartbeat-stop/why"
 	"heartbeat/inbox"
+	"heartbeat/internal/disk"
 	"heartbeat/internal/host"
+	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	runs "heartbeat/orchestrate/run"
 	"heartbeat/recover/evidence"
@@ -23,6 +26,7 @@ import (
 func gather(ctx context.Context, box *inbox.Inbox) why.Facts {
 	f := why.Facts{Now: time.Now(), Inbox: box.Path(), Dir: box.Dir()}
 	f.Space, f.Needed = box.Room()
+	f.Launcher = launcherOf(box)
 	f.Unwritable = unix.Access(box.Dir(), unix.W_OK|unix.X_OK)
 	if f.LockedBy = stuckLock(ctx, box); f.LockedBy > 0 {
 		name, _ := os.ReadFile("/proc/" + strconv.Itoa(f.LockedBy) + "/comm") // a name less
@@ -40,6 +44,18 @@ func gather(ctx context.Context, box *inbox.Inbox) why.Facts {
 		f.Held = questions(box)
 	}
 	return f
+}
+
+// launcherOf is who holds the lock of launchers, nil for nobody.
+func launcherOf(box *inbox.Inbox) *why.Launcher {
+	lock := filepath.Join(box.Dir(), ".launch-lock")
+	pid := host.LockHolder(lock)
+	if pid == 0 {
+		return nil
+	}
+	text, _ := disk.ReadState(lock, 4096) // its number is known
+	_, doing, _ := strings.Cut(string(text), "\n")
+	return &why.Launcher{PID: pid, Doing: words.Brief(strings.TrimSpace(doing))}
 }
 
 // questions are those of the runs that the inbox drives. A run that cannot be read

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,6 +70,7 @@ type status struct {
 	Backoff          *inbox.Backoff `json:"backoff"`
 	Session          *lastSession   `json:"session"`
 	Waiter           *waiting       `json:"waiter"`
+	Launcher         *why.Launcher  `json:"launcher,omitempty"`
 	WaitingForPerson *question      `json:"waiting_for_person"`
 	State            why.State      `json:"state"`
 	Why              string         `json:"why"`
@@ -214,6 +216,7 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 }
 
 func (st *status) consumers(f why.Facts) {
+	st.Launcher = f.Launcher
 	if s := f.Current(); s != nil {
 		st.Session = &lastSession{s.ID, s.PID, s.Life.String(), s.StartedAt, s.EndedAt}
 		if s.EndedAt != nil {
@@ -283,7 +286,14 @@ func (st status) rows(row func(name, format string, args ...any)) {
 		row("session", "%s, %s", s.ID, s.Life)
 	}
 	if w := st.Waiter; w != nil {
-		row("background", "process %d, %s, wakes %s since %s", w.PID, w.Life, w.SessionID, words.Stamp(w.Since))
+		wakes := "wakes"
+		if w.Life == why.Gone.String() || w.Life == why.Rebooted.String() {
+			wakes = "was to wake"
+		}
+		row("background", "process %d, %s, %s %s since %s", w.PID, w.Life, wakes, w.SessionID, words.Stamp(w.Since))
+	}
+	if l := st.Launcher; l != nil {
+		row("launcher", "process %d: %s", l.PID, cmp.Or(l.Doing, "it works on the inbox"))
 	}
 	if q := st.WaitingForPerson; q != nil {
 		row("asks", "%s since %s: %s", q.SessionID, words.Stamp(q.Since), inbox.Question{Kind: q.Kind, Text: q.Text})

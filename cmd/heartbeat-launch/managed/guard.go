@@ -19,6 +19,7 @@ func (r *run) hear(s *session) func(inbox.Event) {
 		switch e.Event {
 		case inbox.EventStarted:
 			s.start(e.Session)
+			r.sign.say("its session is " + words.Short(e.Session))
 			r.service.ready()
 		case inbox.EventFailed:
 			s.note(&s.failed)

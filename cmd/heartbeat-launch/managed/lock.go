@@ -44,8 +44,9 @@ func holder(path string) string {
 	if pid := host.LockHolder(path); pid > 0 {
 		return "process " + strconv.Itoa(pid)
 	}
-	text, err := disk.ReadState(path, 64)
-	if pid, notOne := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && notOne == nil {
+	text, err := disk.ReadState(path, 4096)
+	first, _, _ := strings.Cut(string(text), "\n")
+	if pid, notOne := strconv.Atoi(first); err == nil && notOne == nil {
 		return "process " + strconv.Itoa(pid)
 	}
 	return "a process that cannot be told"

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/words"
 )
 
 // run is the work of one launcher on one inbox.
@@ -21,7 +22,8 @@ type run struct {
 	service *service
 	private *private
 	current atomic.Pointer[session] // nil between two
-	ctx     context.Context         // done once this launcher is to end
+	sign    sign
+	ctx     context.Context // done once this launcher is to end
 
 	deadline time.Time // zero: none
 	seq      int64     // the number of the next commit to the inbox, when it was settled last
@@ -85,6 +87,8 @@ func (r *run) work() *ending {
 		return setUp(err)
 	}
 	defer func() { _ = lock.Release() }() // the kernel does otherwise
+	r.sign.lock = lock
+	defer r.sign.say("has ended")
 	if err := r.checkRights(); err != nil {
 		return setUp(err)
 	}
@@ -147,6 +151,7 @@ func (r *run) loop() *ending {
 			return e
 		}
 		if rest := r.rest(st); rest > 0 {
+			r.doing("it rests until " + words.Stamp(time.Now().Add(rest).Round(time.Second)))
 			if e := r.sleep(rest); e != nil {
 				return e
 			}

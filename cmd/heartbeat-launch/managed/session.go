@@ -105,6 +105,7 @@ func (r *run) runSession() *ending {
 		return setUp(err)
 	}
 	r.report.Sessions++
+	r.doing("it starts a session")
 	r.asleep = time.Time{}
 	if r.early {
 		r.report.Restarts++

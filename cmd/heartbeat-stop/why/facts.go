@@ -51,8 +51,16 @@ type Facts struct {
 	// Woken says that the entry in flight was to wake its idle session, and Bound
 	// that the session took it up.
 	Woken, Bound bool
+	// Launcher is the one that works on the inbox, or nil.
+	Launcher *Launcher
 	// Waiter is who waits in the background to wake its session, or nil.
 	Waiter *Waiter
+}
+
+// Launcher is a heartbeat-launch that works on an inbox, and what it says it does.
+type Launcher struct {
+	PID   int    `json:"pid"` // -1 where it cannot be named
+	Doing string `json:"doing,omitempty"`
 }
 
 // Session is a session and whether its process lives.

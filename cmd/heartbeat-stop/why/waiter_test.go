@@ -42,6 +42,13 @@ func TestExplainAnIdleSession(t *testing.T) {
 			f.Backlog, f.Waiter = inbox.Backlog{Entries: 1, Bytes: 3, Torn: true}, waiter(why.Alive)
 		}), why.Torn, "the last line has no newline, and was written <-1> (1m0s ago): it is an entry once the hook in the background has seen it stand still, or its writer ends it"},
 
+		"entries wait, the process gone, and a launcher sees to it": {facts(func(f *why.Facts) {
+			f.Waiter, f.Backlog, f.Sessions = waiter(why.Gone), waiting(2), session()
+			f.Launcher = &why.Launcher{PID: 7, Doing: "it starts a session, behind 1 session without an answer"}
+		}), why.Launching, "2 entries wait, and the launcher, process 7, sees to the next session: it starts a session, behind 1 session without an answer"},
+		"entries wait, the session ended, and a launcher sees to it": {facts(func(f *why.Facts) {
+			f.Backlog, f.Sessions, f.Launcher = waiting(1), session(ended(-1)), &why.Launcher{PID: 7}
+		}), why.Launching, "1 entry waits, and the launcher, process 7, sees to the next session"},
 		"entries wait": {facts(func(f *why.Facts) { f.Waiter, f.Backlog, f.Sessions = waiter(why.Alive), waiting(2), session() }),
 			why.Waking, "2 entries wait, and " + soon},
 		"entries wait, after an error and a question": {facts(func(f *why.Facts) {

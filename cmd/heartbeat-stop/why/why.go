@@ -33,6 +33,7 @@ const (
 	NoSession   State = "no session"           // entries wait, and nobody comes for them
 	SessionBusy State = "session busy"         // entries wait, and the session has not asked for them
 	SessionDown State = "session stuck"        // entries wait, and the session met an error
+	Launching   State = "launching"            // entries wait, and a launcher sees to a session
 	NoWaker     State = "waker gone"           // entries wait, and what was to wake the session is gone
 	NoInbox     State = "no inbox"             // the queue file is missing
 )
@@ -168,6 +169,13 @@ func (f Facts) awaited(waits string) (State, string) {
 		return f.waking(w, waits)
 	}
 	s := f.Current()
+	if l := f.Launcher; l != nil && (s == nil || !s.runs() || f.wakerGone(s)) {
+		sentence := fmt.Sprintf("%s, and the launcher, %s, sees to the next session", waits, process(l.PID, ""))
+		if l.Doing != "" {
+			sentence += ": " + l.Doing
+		}
+		return Launching, sentence
+	}
 	switch {
 	case s != nil && f.refused(s):
 		return SessionDown, fmt.Sprintf("%s, and session %s could not be woken at %s, since it ends with its turn (under -p, or driven by a program): start an interactive one, or wire the hook without --rewake", waits, words.Short(s.ID), words.Stamp(s.Failure.At))
