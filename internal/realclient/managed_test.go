@@ -344,3 +344,41 @@ func TestManagedResume(t *testing.T) {
 	}
 	assert.Len(t, sessions, 1)
 }
+
+// What only a person can mend has a status of its own, whatever the client calls it,
+// also for the runs that only find it so.
+func TestManagedRefused(t *testing.T) {
+	for name, reply := range map[string]standin.Reply{
+		"402": standin.Error(402, "api_error", "Payment required"),
+		"404": standin.Error(404, "not_found_error", "model: none"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(string, int) standin.Reply { return reply }).add(some(1)...)
+			ctx := minutes(t)
+			for range 2 {
+				w, _ := r.managing(ctx).wait()
+				assert.Equal(t, 77, w.Exit)
+				assert.Equal(t, "refused", w.Reason)
+				assert.Equal(t, 1, w.Queued)
+			}
+		})
+	}
+}
+
+// An error that the client tries to overcome by itself, for minutes, is told at once.
+func TestManagedRetryIsTold(t *testing.T) {
+	r := newRig(t, func(string, int) standin.Reply { return standin.Error(401, "authentication_error", "invalid x-api-key") }).add(some(1)...)
+	ctx := minutes(t)
+	launch, err := buildLaunch()
+	require.NoError(t, err)
+	log := r.path("agent.log")
+	s := r.start(ctx, nil, "", launch, "--inbox", r.inbox, "--cwd", r.Project, "--hook", r.stop, "--log", log, "--", r.binary, prompt(1))
+	r.until(ctx, "the error is told", func() bool {
+		text, _ := os.ReadFile(log) // it may come yet
+		return strings.Contains(string(text), "the model's API says 401 invalid x-api-key, try ")
+	})
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	_, _, status := s.wait()
+	assert.Equal(t, 143, status)
+	r.sessionsGone(ctx)
+}
