@@ -48,9 +48,13 @@ func (r *run) reckon(s *session, o terminal.Outcome) *ending {
 	if answered := totals.Answered - r.before.Answered; answered > r.answered {
 		r.fruitless, r.answered = 0, answered
 	}
-	r.early = !intended(s, o) || r.fruitless > 0
-	if !intended(s, o) {
+	left := r.inFlight()
+	r.early = left || !intended(s, o) || r.fruitless > 0
+	switch {
+	case !intended(s, o):
 		r.Line(time.Now(), how(s, o))
+	case left:
+		r.Line(time.Now(), "the session was ended with an entry in flight: no hook has told that it was answered, so it counts as an orphan")
 	}
 	r.resume = ""
 	if r.Resume && r.early {
