@@ -367,7 +367,9 @@ func TestManagedRefused(t *testing.T) {
 
 // An error that the client tries to overcome by itself, for minutes, is told at once.
 func TestManagedRetryIsTold(t *testing.T) {
-	r := newRig(t, func(string, int) standin.Reply { return standin.Error(401, "authentication_error", "invalid x-api-key") }).add(some(1)...)
+	r := newRig(t, func(string, int) standin.Reply {
+		return standin.Error(401, "authentication_error", "invalid x-api-key")
+	}).add(some(1)...)
 	ctx := minutes(t)
 	launch, err := buildLaunch()
 	require.NoError(t, err)
