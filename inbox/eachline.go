@@ -3,6 +3,7 @@ package inbox
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 )
 
@@ -27,19 +28,30 @@ func eachLine(r io.Reader, base int64, f func(start, end int64, line []byte, who
 	return eachLineUpTo(MaxLine, r, base, f)
 }
 
+// eachOwnLine is eachLine for a file that heartbeat alone writes: it has no holes.
+func eachOwnLine(r io.Reader, base int64, f func(start, end int64, line []byte, whole bool) bool) error {
+	return eachLineUpTo(MaxLine+1, r, base, f)
+}
+
 func eachLineUpTo(longest int, r io.Reader, base int64, f func(start, end int64, line []byte, whole bool) bool) error {
 	in := bufio.NewReaderSize(r, 256<<10)
 	var long []byte
+	var zeros zeroRun
 	start := base
 	for at := base; ; {
 		l, err := in.ReadSlice('\n')
 		at += int64(len(l))
+		if longest != MaxLine { // the queue file may have a hole, and ours may not
+			if err := zeros.add(l); err != nil {
+				return err
+			}
+		}
 		if len(long) == 0 && len(l) > 0 && l[0] == 0 {
 			l = bytes.TrimLeft(l, "\x00")
 			start = at - int64(len(l))
 		}
 		if err == bufio.ErrBufferFull {
-			if len(long) <= longest {
+			if len(long) <= longest && zeros == 0 {
 				long = append(long, l...)
 			}
 			continue
@@ -62,6 +74,25 @@ func eachLineUpTo(longest int, r io.Reader, base int64, f func(start, end int64,
 		}
 		start = at
 	}
+}
+
+// zeroRun is how many zeros stand together. A hole in a file has no end that could be
+// waited for.
+type zeroRun int64
+
+// maxZeros is more than a power loss leaves of a line.
+const maxZeros = 128 << 20
+
+// add counts a part of the file, and reports, as an error, that there are too many.
+func (z *zeroRun) add(part []byte) error {
+	if len(part) == 0 || part[0] != 0 || part[len(part)-1] != 0 {
+		*z = 0
+		return nil
+	}
+	if *z += zeroRun(len(part)); *z > maxZeros {
+		return fmt.Errorf("more than %d zeros stand there together, which nobody wrote: move the file away: %w", maxZeros, ErrCorrupt)
+	}
+	return nil
 }
 
 // holdsLine reports whether r has that very line.

@@ -124,7 +124,7 @@ func openState(path string) (*disk.File, error) {
 // another line only as much is decoded as tells its id.
 func scanAnswered(f *disk.File, from int64, ids map[string]bool, note func(string, place) bool) error {
 	needle := needleOf(ids)
-	return eachLine(io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
+	return eachOwnLine(io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
 		if !mayHold(l, needle) {
 			return true
 		}

@@ -32,7 +32,7 @@ func (s Scheduled) SentAt() time.Time { return decodeEntry(s.line).time(sentAtMe
 // are none of ours stay where they are, and are counted.
 func readScheduled(f io.ReaderAt, size int64) (all []Scheduled, foreign int, err error) {
 	seen := map[string]bool{}
-	err = eachLine(io.NewSectionReader(f, 0, size), 0, func(_, _ int64, l []byte, whole bool) bool {
+	err = eachOwnLine(io.NewSectionReader(f, 0, size), 0, func(_, _ int64, l []byte, whole bool) bool {
 		switch s, ok := parseScheduled(l); {
 		case ok && !seen[s.EntryID]: // an editor may have left out the last newline
 			seen[s.EntryID] = true

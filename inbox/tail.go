@@ -101,7 +101,7 @@ func (t *Tail) seek(off int64) error {
 	if err != nil {
 		return err
 	}
-	return eachLine(io.NewSectionReader(t.file, from, off-from), from, func(_, _ int64, l []byte, _ bool) bool {
+	return eachOwnLine(io.NewSectionReader(t.file, from, off-from), from, func(_, _ int64, l []byte, _ bool) bool {
 		t.last = slices.Clone(l)
 		return false
 	})
@@ -174,7 +174,7 @@ func (t *Tail) skipKnown() error {
 	if t.last == nil {
 		return nil
 	}
-	return eachLine(io.NewSectionReader(t.file, 0, t.file.Info().Size), 0, func(_, end int64, l []byte, whole bool) bool {
+	return eachOwnLine(io.NewSectionReader(t.file, 0, t.file.Info().Size), 0, func(_, end int64, l []byte, whole bool) bool {
 		if whole && bytes.Equal(l, t.last) {
 			t.off = end
 			return false
@@ -192,7 +192,7 @@ func (t *Tail) drain(f func(line []byte)) error {
 		return err
 	}
 	from := t.off
-	return eachLine(io.NewSectionReader(t.file, from, info.Size-from), from, func(start, end int64, l []byte, whole bool) bool {
+	return eachOwnLine(io.NewSectionReader(t.file, from, info.Size-from), from, func(start, end int64, l []byte, whole bool) bool {
 		if whole {
 			t.off, t.last, t.at = end, slices.Clone(l), start
 			f(l)
@@ -216,6 +216,7 @@ func lineStart(f io.ReaderAt, off int64) (int64, error) { return backLines(f, of
 // off, or 0: with off at the end of whole lines, where the last n of them start.
 func backLines(f io.ReaderAt, off int64, n int) (int64, error) {
 	chunk := make([]byte, readChunk)
+	var zeros zeroRun
 	for off > 0 {
 		part := chunk[:min(int64(len(chunk)), off)]
 		if _, err := f.ReadAt(part, off-int64(len(part))); err != nil && err != io.EOF {
@@ -229,6 +230,9 @@ func backLines(f io.ReaderAt, off int64, n int) (int64, error) {
 				return off - int64(len(part)-i) + 1, nil
 			}
 			n--
+		}
+		if err := zeros.add(part); err != nil {
+			return 0, err
 		}
 		off -= int64(len(part))
 	}
