@@ -86,7 +86,7 @@ func (t *Tx) adoptInFlight() error {
 		if fits, err := t.holds(d); err != nil {
 			return err
 		} else if !fits {
-			t.warn("%s names an entry [%d,%d) that the inbox does not have: it is kept apart from the file", path, d.StartOffset, d.EndOffset)
+			t.warn("%s names the entry %s at [%d,%d), which the inbox does not have there: it is kept apart from the file", path, d.name(), d.StartOffset, d.EndOffset)
 			d.Detached = true
 		}
 		// What went out is known of that delivery, whatever was edited around it.

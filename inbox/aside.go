@@ -1,6 +1,10 @@
 package inbox
 
-import "fmt"
+import (
+	"fmt"
+
+	"heartbeat/internal/words"
+)
 
 // asideLines is how many entries one transaction sets aside at most.
 const asideLines = 1000
@@ -9,6 +13,8 @@ const asideLines = 1000
 type SetAside struct {
 	Reason Reason
 	Count  int
+	// Entry names the first of them: its own id, or the first digits of its entry id.
+	Entry string
 	// Start and End are the range in the inbox that they stand in.
 	Start, End int64
 }
@@ -16,9 +22,9 @@ type SetAside struct {
 // String is a sentence about them, for a person.
 func (s SetAside) String() string {
 	if s.Count == 1 {
-		return fmt.Sprintf("entry [%d,%d) is a dead letter, %s", s.Start, s.End, s.Reason)
+		return fmt.Sprintf("the entry %s is a dead letter, %s", s.Entry, s.Reason)
 	}
-	return fmt.Sprintf("%d entries in [%d,%d) are dead letters, %s", s.Count, s.Start, s.End, s.Reason)
+	return fmt.Sprintf("%d entries, the first of them %s, are dead letters, %s", s.Count, s.Entry, s.Reason)
 }
 
 // AddSetAside adds what one transaction set aside to what others did before it,
@@ -41,7 +47,7 @@ next:
 // SetAside tells what [Tx.Next] set aside, one for each reason.
 func (t *Tx) SetAside() []SetAside { return t.aside }
 
-func (t *Tx) noteAside(reason Reason, start, end int64) {
-	t.aside = AddSetAside(t.aside, SetAside{Reason: reason, Count: 1, Start: start, End: end})
+func (t *Tx) noteAside(reason Reason, e Entry) {
+	t.aside = AddSetAside(t.aside, SetAside{Reason: reason, Count: 1, Entry: words.Name(e.ID, e.EntryID), Start: e.Start, End: e.End})
 	t.asideLines++
 }

@@ -88,7 +88,7 @@ func TestSetAsideIsCommittedWithTheRest(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, "one", e.Text)
 		}
-		assert.Equal(t, []inbox.SetAside{{Reason: inbox.ReasonEmpty, Count: 1, End: 3}}, tx.SetAside())
+		assert.Equal(t, []inbox.SetAside{{Reason: inbox.ReasonEmpty, Count: 1, Entry: "12ae32cb1ec0", End: 3}}, tx.SetAside())
 	})
 	assert.Len(t, deadLetters(t, box), 1)
 }

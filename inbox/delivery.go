@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"heartbeat/internal/flat"
+	"heartbeat/internal/words"
 )
 
 // Delivery is an entry in flight: the shape of .in-flight. The first five
@@ -82,6 +83,9 @@ func (d *Delivery) ID() string {
 	id, _, _ := decodeLine(d.bytes())
 	return id
 }
+
+// name is what a sentence calls the entry.
+func (d *Delivery) name() string { return words.Name(d.ID(), d.EntryID) }
 
 // Metadata is what the envelope holds beside its prompt and id.
 func (d *Delivery) Metadata() map[string]json.RawMessage {

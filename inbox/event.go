@@ -71,7 +71,7 @@ func (t *Tx) noteDetached(d *Delivery) {
 	e := eventOf(d, EventDetached)
 	e.RawLine, e.RawBase64 = d.RawLine.Text, d.RawLine.Base64
 	if err := t.event(e); err != nil {
-		t.warn("entry [%d,%d), which was given back, stands in the journal alone: %v", d.StartOffset, d.EndOffset, err)
+		t.warn("the entry %s, which was given back, stands in the journal alone: %v", d.name(), err)
 	}
 }
 

@@ -18,7 +18,7 @@ func (t *Tx) HandedOver() error {
 		return nil // the next commit carries it
 	}
 	if err := t.journal.followed(followMark{Followed: t.st.Seq, Boot: t.boot, Handed: true}); err != nil {
-		return fmt.Errorf("note that entry [%d,%d) was handed over: %w", t.inFlight.StartOffset, t.inFlight.EndOffset, err)
+		return fmt.Errorf("note that the entry %s was handed over: %w", t.inFlight.name(), err)
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func (t *Tx) seek(v *verdict) (err error) {
 	if same {
 		v.edited = true
 	} else {
-		v.replaced = fmt.Sprintf("the entry [%d,%d) stands there no longer", d.StartOffset, d.EndOffset)
+		v.replaced = fmt.Sprintf("the entry %s stands there no longer", d.name())
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
+	"heartbeat/internal/words"
 )
 
 const (
@@ -98,7 +99,7 @@ func (t *Tx) longEntry(l line) (e Entry, err error) {
 		return e, nil
 	}
 	if err := p.writeText(t.box.file(name)); err != nil {
-		return e, fmt.Errorf("write the text of the entry [%d,%d) to a file: %w: it stays queued", l.start, l.end, err)
+		return e, fmt.Errorf("write the text of the entry %s to a file: %w: it stays queued", words.Name(e.ID, e.EntryID), err)
 	}
 	return e, nil
 }

@@ -152,7 +152,7 @@ func (t *Tx) setAsideExpired(d *Delivery) error {
 	if err := t.deadLetter(deadLetterOf(d, ReasonExpired, t.box.utcNow())); err != nil {
 		return err
 	}
-	t.noteAside(ReasonExpired, d.StartOffset, d.EndOffset)
+	t.noteAside(ReasonExpired, d.entry())
 	t.setRedeliver(nil)
 	if !d.Detached {
 		t.moveCursor(d.StartOffset, d.EndOffset)
@@ -175,7 +175,7 @@ func (t *Tx) setAsideWhole(l line, reason Reason) error {
 }
 
 func (t *Tx) setAsideUnread(e Entry, reason Reason, rawFile string) error {
-	t.noteAside(reason, e.Start, e.End)
+	t.noteAside(reason, e)
 	t.asideBytes += len(e.raw)
 	err := t.deadLetter(DeadLetter{
 		EntryID: e.EntryID, ID: e.ID, Metadata: e.Metadata, RawLine: rawLineOf(e.raw), RawFile: rawFile,

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/words"
 )
 
 const (
@@ -28,7 +29,7 @@ func (b *Inbox) spill(queue io.ReaderAt, l line) (name string, err error) {
 	name = fmt.Sprintf("%s%d-%.12s%s", spillPrefix, l.start, l.id, spillSuffix)
 	f, _, err := disk.OpenWrite(b.file(name))
 	if err != nil {
-		return "", fmt.Errorf("set aside entry [%d,%d): %w", l.start, l.end, err)
+		return "", fmt.Errorf("set aside the entry %s: %w", words.Short(l.id), err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	end, err := contentEnd(queue, l)
@@ -45,7 +46,7 @@ func (b *Inbox) spill(queue io.ReaderAt, l line) (name string, err error) {
 		err = disk.SyncDir(b.dir)
 	}
 	if err != nil {
-		return "", fmt.Errorf("set aside entry [%d,%d): %w", l.start, l.end, err)
+		return "", fmt.Errorf("set aside the entry %s: %w", words.Short(l.id), err)
 	}
 	return name, nil
 }

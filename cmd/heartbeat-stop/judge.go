@@ -4,6 +4,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/host"
+	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	"heartbeat/recover/evidence"
 )
@@ -132,7 +133,7 @@ func (h *hook) isDeliveringStop(d *inbox.Delivery, e evidence.Evidence) verdict 
 		v = h.notYet(in.TranscriptPath, sameStop)
 	}
 	if v == sameStop {
-		h.note("nothing is taken for an answer to entry [%d,%d): this Stop says what the one said that delivered it, and no transcript shows that it is another", d.StartOffset, d.EndOffset)
+		h.note("nothing is taken for an answer to the entry %s: this Stop says what the one said that delivered it, and no transcript shows that it is another", words.Name(d.ID(), d.EntryID))
 	}
 	return v
 }
