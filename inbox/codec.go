@@ -114,6 +114,11 @@ func (s *state) encode() []byte {
 		o.Int("tail_start", s.TailStart)
 		o.Text("tail_sha256", s.TailSum)
 	}
+	if s.OwnSum != "" {
+		o.Int("own_start", s.OwnStart)
+		o.Int("own_end", s.OwnEnd)
+		o.Text("own_sha256", s.OwnSum)
+	}
 	o.String("lock", s.Lock)
 	o.Int("lock_mtime_ns", s.LockMtime)
 	o.String("boot", s.Boot)
@@ -194,6 +199,9 @@ func (s *state) decode(m *flat.Members) error {
 		SeenPlace:      m.String("seen_place"),
 		TailStart:      m.Int("tail_start"),
 		TailSum:        m.String("tail_sha256"),
+		OwnStart:       m.Int("own_start"),
+		OwnEnd:         m.Int("own_end"),
+		OwnSum:         m.String("own_sha256"),
 		Lock:           m.String("lock"),
 		LockMtime:      m.Int("lock_mtime_ns"),
 		Boot:           m.String("boot"),

@@ -127,6 +127,7 @@ func FuzzStateCodec(f *testing.F) {
 		}
 		if sum != "" {
 			want.TailStart, want.TailSum = end, valid(sum)
+			want.OwnStart, want.OwnEnd, want.OwnSum = n, end, valid(sum)
 		}
 		if l := anyJSON(t, line); l != nil {
 			want.Appends = []appendRecord{

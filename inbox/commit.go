@@ -94,6 +94,7 @@ func (t *Tx) plan(next *state) (err error) {
 		}
 		next.Appends = append(next.Appends, a)
 	}
+	rememberOwn(next)
 	return nil
 }
 

@@ -40,8 +40,12 @@ func (t *Tx) compare() (v verdict, err error) {
 	if err != nil {
 		return v, err
 	}
-	if kind != unchanged {
-		if v, err = t.weigh(kind); v.replaced != "" || err != nil {
+	lacks, err := t.lacksOwn()
+	if err != nil {
+		return v, err
+	}
+	if kind != unchanged || lacks {
+		if v, err = t.weigh(kind, lacks); v.replaced != "" || err != nil {
 			return v, err
 		}
 	}
@@ -50,8 +54,11 @@ func (t *Tx) compare() (v verdict, err error) {
 
 // weigh decides about a file that was changed, and has before the cursor what
 // the anchor tells of.
-func (t *Tx) weigh(kind change) (v verdict, err error) {
+func (t *Tx) weigh(kind change, lacksOwn bool) (v verdict, err error) {
 	left, err := t.tail()
+	if lacksOwn {
+		left = tailChanged
+	}
 	if err != nil || kind == grown && left != tailChanged {
 		return v, err
 	}

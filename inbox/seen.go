@@ -67,6 +67,38 @@ func (t *Tx) rememberTail(next *state, now Mark) {
 	next.TailStart, next.TailSum = start, sum
 }
 
+// rememberOwn hashes the last of what the transition appends to the queue file:
+// nobody has looked at the file with that yet.
+func rememberOwn(next *state) {
+	next.OwnStart, next.OwnEnd, next.OwnSum = 0, 0, ""
+	var own []byte
+	for _, a := range next.Appends {
+		if a.File == queueName {
+			own = append(own, a.bytes()...)
+			next.OwnEnd = a.At + int64(len(a.bytes()))
+		}
+	}
+	if len(own) == 0 {
+		return
+	}
+	own = own[max(0, len(own)-tailSpan):]
+	next.OwnStart, next.OwnSum = next.OwnEnd-int64(len(own)), entryID(own)
+}
+
+// lacksOwn reports whether what the last commit appended stands no longer where
+// it was to stand. Somebody edited the file then, or appended at the same time.
+func (t *Tx) lacksOwn() (bool, error) {
+	st := &t.st
+	if st.OwnSum == "" || st.Boot != t.boot || t.mended || t.copied() {
+		return false, nil
+	}
+	if t.size() < st.OwnEnd {
+		return true, nil
+	}
+	sum, err := hashRange(t.file, st.OwnStart, st.OwnEnd)
+	return sum != st.OwnSum, err
+}
+
 // tail is what became of the entries that waited when the last commit was made.
 type tail int
 

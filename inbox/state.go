@@ -36,6 +36,11 @@ type state struct {
 	// The bytes from TailStart to SeenSize, which wait, had this hash.
 	TailStart int64  `json:"tail_start,omitempty"`
 	TailSum   string `json:"tail_sha256,omitempty"`
+	// The bytes from OwnStart to OwnEnd, which this very transition appends to the
+	// queue file, have this hash.
+	OwnStart int64  `json:"own_start,omitempty"`
+	OwnEnd   int64  `json:"own_end,omitempty"`
+	OwnSum   string `json:"own_sha256,omitempty"`
 	// Lock is the lock file's identity, and Boot the boot of the commit.
 	Lock string `json:"lock"`
 	// LockMtime is the lock file's time of change: see known and copied.
