@@ -1,6 +1,7 @@
 package orchestrate_test
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,4 +55,30 @@ func TestCommandsFailOutside(t *testing.T) {
 	assert.Contains(t, r.said, "carry out its commands: heartbeat-stop: ")
 	assert.Contains(t, r.said, "made up")
 	assert.Equal(t, 1, strings.Count(r.said, "carry out its commands"))
+}
+
+// TestOthersPostTheRest holds that results which one Stop has no time to post are
+// posted without another one.
+func TestOthersPostTheRest(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) {
+  return (await ctx.parallel.map([1,2,3,4,5,6,7,8,9,10], i => ctx.task(odd, {q:i}))).length; }`)
+	out, err := r.stop("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)
+	require.NoError(t, err, out)
+	queued, err := os.ReadFile(r.inbox)
+	require.NoError(t, err)
+	for _, line := range strings.Split(strings.TrimSpace(string(queued)), "\n") {
+		var entry struct{ ID string }
+		require.NoError(t, json.Unmarshal([]byte(line), &entry))
+		out, err := r.stop("result", "--inbox", r.inbox, entry.ID, "--text", "ok")
+		require.NoError(t, err, out)
+	}
+	out, err = r.stop("send", "--inbox", r.inbox, "a person's")
+	require.NoError(t, err, out)
+	cmd := exec.Command(r.hook, "--inbox", r.inbox, "--run", r.run, "--babysitter", r.babysitter)
+	cmd.Dir = r.dir
+	cmd.Stdin = strings.NewReader(`{"hook_event_name":"Stop","session_id":"s1","prompt_id":"p1","stop_hook_active":false,"last_assistant_message":"x"}`)
+	decision, err := cmd.Output()
+	require.NoError(t, err)
+	assert.Contains(t, string(decision), "a person's")
+	assert.Eventually(t, func() bool { return r.state() == "completed" }, 2*time.Minute, 100*time.Millisecond)
 }

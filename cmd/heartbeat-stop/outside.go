@@ -40,7 +40,8 @@ type outside struct {
 }
 
 // carryOut has another process carry out the commands that a step of the run has
-// left to it, and reports whether that is to be waited for.
+// left to it, and post the results that this hook has no time for. It reports
+// whether that is to be waited for.
 func (h *hook) carryOut(b *orchestrate.Bridge, report orchestrate.Report) bool {
 	if h.launched && report.Longest > launcherTakes {
 		h.note("run %s: a command that may take %s is left to the launcher, which carries it out between two sessions", report.Run, words.Took(report.Longest))

@@ -154,7 +154,6 @@ const (
 
 // stepRuns takes a step of each run, and reports whether that brought entries.
 func (h *hook) stepRuns(ctx context.Context) (brought bool) {
-	h.worked = map[string]bool{}
 	return h.eachRun(ctx, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
 		b.Posts, b.Until = 0, time.Now().Add(postingTime)
 		return b.Step(ctx)
@@ -177,6 +176,7 @@ func (h *hook) passRuns(ctx context.Context) {
 
 // eachRun steps each run. Where that fails, the others and the inbox go on without it.
 func (h *hook) eachRun(ctx context.Context, take stepping) (brought bool) {
+	h.worked = map[string]bool{}
 	for _, b := range h.bridges {
 		report, err := h.stepBound(ctx, b, take)
 		if err != nil {
@@ -190,14 +190,11 @@ func (h *hook) eachRun(ctx context.Context, take stepping) (brought bool) {
 		for _, why := range report.Refused {
 			h.complainOnce(fmt.Errorf("run %s: a result was not posted: %s", report.Run, why))
 		}
-		if report.Busy || len(report.Commands) > 0 && h.carryOut(b, report) {
+		if report.Busy || len(report.Commands)+report.Unposted > 0 && h.carryOut(b, report) {
 			h.worked[report.Dir] = true
 			h.lookAgainIn(outsideLook)
 		}
 		switch {
-		case report.Unposted > 0 && b.Posts == 0:
-			h.complainOnce(fmt.Errorf("run %s: %s to be posted: that goes on at the next Stop, or with `heartbeat-stop orchestrate`", report.Run, words.Count(report.Unposted, "result is left", "results are left")))
-			h.lookAgainIn(minRecheck)
 		case report.Guard != "":
 			h.complainOnce(fmt.Errorf("run %s: %s", report.Run, report.Guard))
 		case report.NotBefore != nil:
