@@ -171,7 +171,8 @@ func (m *manage) writeReport(r *managed.Report, stdout io.Writer) error {
 	}
 	text = append(text, '\n')
 	if m.report == "-" {
-		_, err := stdout.Write(text)
+		isTerminal := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+		_, err := words.OnScreen(stdout, isTerminal).Write(text)
 		return err
 	}
 	if err := m.replaceable(); err != nil {

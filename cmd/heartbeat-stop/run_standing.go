@@ -70,7 +70,7 @@ func standingSentence(s orchestrate.Standing) string {
 	case s.NotBefore != nil:
 		text += "; sleeps until " + words.Stamp(*s.NotBefore)
 	}
-	return text
+	return words.Line(text)
 }
 
 func pendingWords(pending map[string]int) string {

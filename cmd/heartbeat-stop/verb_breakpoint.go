@@ -68,7 +68,7 @@ func (i *inboxFlags) listBreakpoints(r *runFlags, s streams) error {
 			return err
 		}
 		for _, h := range all {
-			if err := i.print(s, h, fmt.Sprintf("%s  %s  %s", h.Effect, words.Stamp(h.Since), words.Brief(h.Question))); err != nil {
+			if err := i.print(s, h, fmt.Sprintf("%s  %s  %s", words.Line(h.Effect), words.Stamp(h.Since), words.Brief(h.Question))); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"bufio"
+	"testing"
+
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/cmd/heartbeat-launch/managed"
+)
+
+// TestReportAtATerminal shows what others wrote without letting it act on the
+// terminal.
+func TestReportAtATerminal(t *testing.T) {
+	screen, terminal, err := pty.Open()
+	require.NoError(t, err)
+	defer func() { _ = screen.Close() }() // only read
+	m := &manage{report: "-"}
+	require.NoError(t, m.writeReport(&managed.Report{Detail: "\u202edetail\u009b2J"}, terminal))
+	shown, err := bufio.NewReader(screen).ReadString('\n')
+	require.NoError(t, err)
+	assert.NotContains(t, shown, "\u202e")
+	assert.NotContains(t, shown, "\u009b")
+	assert.Contains(t, shown, "detail")
+	require.NoError(t, terminal.Close())
+}
