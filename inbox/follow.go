@@ -187,8 +187,8 @@ func writeMissing(f *disk.File, lines []appendRecord) error {
 // replay makes good what a kill or a power loss kept from following the last
 // commit. After a power loss any result since the journal was last trimmed may
 // be missing; in one boot only what the last commit was to add, and what else is
-// missing an operator has taken away. A dead letter is synced before the follow mark is written, so with
-// that it is where it was, or an operator has taken it away.
+// missing somebody has taken away. A dead letter is synced before the follow mark is
+// written, so with that it is where it was, or an operator has taken it away.
 //
 // A kill may have come before the commit's own sync, so that comes first: the
 // files must not tell of what a power loss would take back.
