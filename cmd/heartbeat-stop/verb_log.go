@@ -24,9 +24,9 @@ func logVerb() verb {
 		ids:   entryIDs,
 		short: "show what happened, or the life of one entry",
 		long: `Show what happened, one event a line, the oldest first: queued, delivered,
-answered, redelivered, dead-lettered, expired, dropped, scheduled, requeued,
-purged, failed, paused, backing off, resumed, replaced, and sessions that started,
-ended or asked for a person. A delivery that is not the entry's own fault is not
+answered, redelivered, dead-lettered, expired, canceled, dropped, scheduled,
+requeued, purged, failed, paused, backing off, resumed, replaced, and sessions
+that started, ended or asked for a person. A delivery that is not the entry's own fault is not
 counted as an attempt. With --follow it goes on with what comes, until a signal
 ends it.
 

@@ -17,7 +17,8 @@ const (
 	Delivered    = "delivered"
 	Answered     = "answered"
 	DeadLettered = "dead-lettered"
-	Expired      = "expired" // dead-lettered for that reason
+	Expired      = "expired"  // dead-lettered for that reason
+	Canceled     = "canceled" // likewise
 )
 
 // Event is one thing that happened, to an entry or to the inbox.
@@ -91,7 +92,7 @@ func (e Event) words() string {
 		return *e.Reply
 	case e.Failure != nil:
 		return fmt.Sprintf("%s (%s)", e.Reason, e.Failure)
-	case e.Event == Expired:
+	case e.Event == Expired, e.Event == Canceled:
 		return "" // the event says it
 	case e.text != "":
 		return e.text

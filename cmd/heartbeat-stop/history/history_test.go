@@ -302,6 +302,7 @@ func TestEventForPeople(t *testing.T) {
 			At: &at, Event: history.DeadLettered, ID: "j", Attempt: 2, Reason: "failed", Failure: &inbox.Failure{Error: "e", Message: "m"},
 		},
 		"2026-11-21 13:20:01  expired        j": {At: &at, Event: history.Expired, ID: "j", Reason: "expired"},
+		"2026-11-21 13:20:01  canceled       j": {At: &at, Event: history.Canceled, ID: "j", Reason: "canceled"},
 	} {
 		assert.Equal(t, want, e.String())
 	}

@@ -67,8 +67,11 @@ func ofLetter(l letter) []Event {
 		At: known(l.DeadLetteredAt), Event: DeadLettered, ID: l.ID, EntryID: l.EntryID,
 		Attempt: l.Attempts, SessionID: l.SessionID, Reason: string(l.DeadLetter.Reason), Failure: l.Failure,
 	}
-	if l.DeadLetter.Reason == inbox.ReasonExpired {
+	switch l.DeadLetter.Reason {
+	case inbox.ReasonExpired:
 		dead.Event = Expired
+	case inbox.ReasonCanceled:
+		dead.Event = Canceled
 	}
 	if l.DeliveredAt == nil {
 		return []Event{queuedBefore(dead, l.StartOffset, l.Metadata), dead}
