@@ -52,7 +52,10 @@ func (w *rewriting) run(ctx context.Context) (warnings []string, err error) {
 	}
 }
 
-func (w *rewriting) path() string { return w.box.file(w.name) + ".trim.tmp" }
+// trimSuffix is behind the name of a file that is being rewritten.
+const trimSuffix = ".trim.tmp"
+
+func (w *rewriting) path() string { return w.box.file(w.name) + trimSuffix }
 
 func (w *rewriting) once(ctx context.Context) (again bool, warnings []string, err error) {
 	w.of, w.from, w.to, w.dropped = "", 0, 0, 0

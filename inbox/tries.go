@@ -21,30 +21,44 @@ func (t *Tx) tryLarge(l line) (died bool, err error) {
 	if l.end-l.start <= largeLine {
 		return false, nil
 	}
-	path := t.box.file(triesName)
-	tries := 0
-	f, err := openState(path)
+	note, err := t.readTries()
 	if err != nil {
 		return false, err
 	}
-	if f != nil {
-		note := make([]byte, min(f.Info().Size, 256))
-		_, err := f.ReadAt(note, 0)
-		if err := firstError(err, f.Close()); err != nil {
-			return false, err
-		}
-		var generation int
-		var start, end int64
-		if n, _ := fmt.Sscan(string(note), &generation, &start, &end, &tries); n != 4 || generation != t.st.QueueGen || start != l.start || end != l.end {
-			tries = 0
-		}
+	if note.generation != t.st.QueueGen || note.start != l.start || note.end != l.end {
+		note.tries = 0
 	}
-	if tries >= maxTries {
+	if note.tries >= maxTries {
 		t.forget = append(t.forget, triesName)
 		return true, nil
 	}
 	t.trying = true
-	return false, disk.Publish(path, fmt.Appendf(nil, "%d %d %d %d\n", t.st.QueueGen, l.start, l.end, tries+1), false)
+	return false, disk.Publish(t.box.file(triesName), fmt.Appendf(nil, "%d %d %d %d\n", t.st.QueueGen, l.start, l.end, note.tries+1), false)
+}
+
+// triesNote is what triesName says: how often a line was taken up.
+type triesNote struct {
+	generation int // of the queue file, -1 where there is no note
+	start, end int64
+	tries      int
+}
+
+func (t *Tx) readTries() (triesNote, error) {
+	none := triesNote{generation: -1}
+	f, err := openState(t.box.file(triesName))
+	if f == nil || err != nil {
+		return none, err
+	}
+	said := make([]byte, min(f.Info().Size, 256))
+	_, err = f.ReadAt(said, 0)
+	if err := firstError(err, f.Close()); err != nil {
+		return none, err
+	}
+	var n triesNote
+	if read, _ := fmt.Sscan(string(said), &n.generation, &n.start, &n.end, &n.tries); read != 4 {
+		return none, nil
+	}
+	return n, nil
 }
 
 // survived takes the note away: the process lives.

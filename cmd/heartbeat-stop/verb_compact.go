@@ -27,7 +27,7 @@ func compactVerb() verb {
 		long: `Give back the disk space of what was settled, beside a live session and beside
 producers. The inbox keeps its length and every offset: what was settled becomes
 a hole in it, and some kilobytes before the cursor stay, by which the file is
-recognised.
+recognised. What killed commands left beside it is taken away.
 
 With --keep, results, events and requeued dead letters that are older than that
 are thrown away as well; 0 keeps none. An id whose result is gone may be sent
@@ -78,6 +78,9 @@ func (o *compactFlags) run(s streams) error {
 	}
 	err = inTransaction(box, s, func(tx *inbox.Tx) error { return evidence.ForgetSpills(box, tx.InFlight()) })
 	if err != nil {
+		return fmt.Errorf("compact: %w", err)
+	}
+	if err := box.ForgetLeftovers(context.Background()); err != nil {
 		return fmt.Errorf("compact: %w", err)
 	}
 	c.Compaction, err = box.Compact(context.Background())

@@ -61,6 +61,9 @@ func runRecover(i *inboxFlags, o recovery.Options, s streams) error {
 	}
 	s.warn(report.Warnings)
 	err = inTransaction(box, s, func(tx *inbox.Tx) error { return evidence.ForgetSpills(box, tx.InFlight()) })
+	if err == nil {
+		err = box.ForgetLeftovers(context.Background())
+	}
 	if err != nil {
 		s.note("%v: compact tries again", err) // the decision stands
 	}

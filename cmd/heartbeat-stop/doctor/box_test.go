@@ -203,3 +203,19 @@ func TestFileSystemIsAsked(t *testing.T) {
 	require.Len(t, all, 1)
 	assert.NotEqual(t, OK, all[0].State)
 }
+
+// What a killed command left of a long entry is told of once it is old, unless
+// something names it.
+func TestLeftoversOfALongEntry(t *testing.T) {
+	w := newWorld(t)
+	const named, unnamed = ".entry-0-0123456789ab.txt", ".entry-9-0123456789ab.txt"
+	old := w.Now.Add(-2 * fresh)
+	for _, name := range []string{named, unnamed, ".inbox-tries", ".events.jsonl.trim.tmp"} {
+		w.write(w.file(name), "x", 0o600)
+		require.NoError(t, os.Chtimes(w.file(name), old, old))
+	}
+	w.write(w.file(deadLettersFile), `{"entry_id":"x","raw_line":"y","raw_file":"`+named+`"}`+"\n", 0o600)
+	w.says(checkLeftovers, "warn .events.jsonl.trim.tmp", "warn "+unnamed, "warn .inbox-tries")
+	require.NoError(t, os.Chtimes(w.file(unnamed), w.Now, w.Now))
+	w.says(checkLeftovers, "warn .events.jsonl.trim.tmp", "warn .inbox-tries")
+}

@@ -18,6 +18,8 @@ const (
 	respondedFile   = ".responded"
 	resultsFile     = ".results.jsonl"
 	deadLettersFile = ".dead-letter.jsonl"
+	eventsFile      = ".events.jsonl"
+	scheduledFile   = ".scheduled.jsonl"
 	journalFile     = ".inbox-journal"
 	lockFile        = ".inbox-lock"
 )

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 )
 
@@ -34,6 +35,7 @@ func checkLeftovers(e *examination) []Check {
 		return []Check{unseen("leftovers", "let this user read the directory", err)}
 	}
 	all := e.temporary(entries)
+	all = append(all, e.forgotten()...)
 	raw, err := unnamedCopies(dir, entries)
 	if err != nil {
 		all = append(all, unseen("leftovers", "see the line about that file", err))
@@ -53,7 +55,7 @@ func (e *examination) temporary(entries []fs.DirEntry) []Check {
 	for _, entry := range entries {
 		name, cut := strings.CutSuffix(entry.Name(), ".tmp")
 		name = strings.TrimSuffix(name, ".trim")
-		if !cut || !slices.Contains(stateFiles(), name) {
+		if !cut || !slices.Contains(append(stateFiles(), eventsFile, scheduledFile), name) {
 			continue
 		}
 		if info, err := entry.Info(); err != nil || e.Now.Sub(info.ModTime()) < fresh {
@@ -62,6 +64,28 @@ func (e *examination) temporary(entries []fs.DirEntry) []Check {
 		path := e.beside(entry.Name())
 		all = append(all, warn("leftovers", quote("rm", path),
 			"%s was left by a command that was killed: nothing is lost with it, and the next such write removes it", path))
+	}
+	return all
+}
+
+// forgotten are the files that nothing refers to any more.
+func (e *examination) forgotten() []Check {
+	box, err := inbox.Open(e.inbox, inbox.Options{})
+	var names []string
+	if err == nil {
+		names, err = box.Leftovers()
+	}
+	if err != nil {
+		return []Check{unseen("leftovers", "see the line about that file", err)}
+	}
+	var all []Check
+	for _, name := range names {
+		path := e.beside(name)
+		if info, err := os.Lstat(path); err != nil || e.Now.Sub(info.ModTime()) < fresh {
+			continue
+		}
+		all = append(all, warn("leftovers", quote("heartbeat-stop", "compact", "--inbox", e.inbox),
+			"%s was left by a command that was killed, or of an entry that was requeued: nothing refers to it", path))
 	}
 	return all
 }

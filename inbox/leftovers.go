@@ -1,0 +1,242 @@
+package inbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/disk"
+)
+
+// leftoverTries bounds how often the search for what is named is begun anew
+// because somebody committed meanwhile: what is left then is in nobody's way.
+const leftoverTries = 5
+
+// leftovers are the names of files that a killed process may have left.
+type leftovers struct {
+	texts   []string // of long entries: an entry may need one
+	copies  []string // of files that were being rewritten
+	tries   bool     // triesName
+	useless []string // half-written ones of those
+}
+
+func (l leftovers) empty() bool {
+	return len(l.texts)+len(l.copies)+len(l.useless) == 0 && !l.tries
+}
+
+func (b *Inbox) leftovers() (l leftovers, err error) {
+	all, err := os.ReadDir(b.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, nil
+	}
+	for _, file := range all {
+		name := file.Name()
+		half, cut := strings.CutSuffix(name, ".tmp")
+		switch {
+		case !file.Type().IsRegular():
+		case textName(name):
+			l.texts = append(l.texts, name)
+		case name == triesName:
+			l.tries = true
+		case cut && (textName(half) || half == triesName):
+			l.useless = append(l.useless, name)
+		case slices.Contains([]string{resultsName + trimSuffix, deadLetterName + trimSuffix, eventsName + trimSuffix}, name):
+			l.copies = append(l.copies, name)
+		}
+	}
+	return l, err
+}
+
+// ForgetLeftovers takes away what killed processes left beside the inbox: texts of
+// long entries that no entry and no dead letter names, and what was half-written.
+// It looks for the names without the lock, and leaves all as it is where somebody
+// commits all the time.
+func (b *Inbox) ForgetLeftovers(ctx context.Context) error {
+	for range leftoverTries {
+		left, err := b.leftovers()
+		if err != nil || left.empty() {
+			return err
+		}
+		again, err := b.forget(ctx, left)
+		if err != nil {
+			return fmt.Errorf("take away what killed commands left in %s: %w", b.dir, err)
+		}
+		if !again {
+			return nil
+		}
+	}
+	return nil
+}
+
+// forget does so, unless somebody commits meanwhile.
+func (b *Inbox) forget(ctx context.Context, left leftovers) (again bool, err error) {
+	before, err := b.Begin(ctx)
+	if err != nil {
+		return false, err
+	}
+	seq, cursor := before.st.Seq, before.st.Cursor
+	if err := before.Close(); err != nil {
+		return false, err
+	}
+	named, err := b.namedTexts(left.texts, cursor)
+	if err != nil {
+		return false, err
+	}
+	t, err := b.Begin(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	if t.st.Seq != seq {
+		return true, nil
+	}
+	unused, err := t.unused(left, named)
+	for _, name := range unused {
+		err = errors.Join(err, disk.Remove(b.file(name)))
+	}
+	for _, name := range left.copies {
+		err = errors.Join(err, b.removeCopy(ctx, name))
+	}
+	return false, err
+}
+
+// removeCopy leaves one alone that is being made.
+func (b *Inbox) removeCopy(ctx context.Context, name string) error {
+	lock, err := disk.AcquireLock(ctx, b.file(name), time.Nanosecond)
+	if errors.Is(err, disk.ErrLocked) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(disk.Remove(b.file(name)), lock.Release())
+}
+
+// Leftovers are the files that [Inbox.ForgetLeftovers] would take away, but for
+// those that are being made at the moment and for copies. It takes no lock.
+func (b *Inbox) Leftovers() (names []string, err error) {
+	left, err := b.leftovers()
+	if err != nil || left.empty() {
+		return nil, err
+	}
+	v, err := b.View()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	named, err := b.namedTexts(left.texts, v.Cursor())
+	if err != nil {
+		return nil, err
+	}
+	if after, err := b.newestRecord(); err != nil || after.seq != v.tx.st.Seq || v.settling {
+		return nil, err
+	}
+	return v.tx.unused(left, named)
+}
+
+// unused are those that nothing needs, but for the copies.
+func (t *Tx) unused(left leftovers, named map[string]bool) ([]string, error) {
+	all := slices.Clone(left.useless)
+	for _, name := range left.texts {
+		if !named[name] && !t.inFlight.names(name) && !t.redeliver.names(name) {
+			all = append(all, name)
+		}
+	}
+	if !left.tries {
+		return all, nil
+	}
+	note, err := t.readTries()
+	if err == nil && (note.generation != t.st.QueueGen || note.start < t.st.Cursor) {
+		all = append(all, triesName)
+	}
+	return all, err
+}
+
+// names reports whether the entry's text is in that file.
+func (d *Delivery) names(file string) bool {
+	return d != nil && (d.TextFile == file || bytes.Contains(d.bytes(), []byte(file)))
+}
+
+// namedTexts are those of the files that an open dead letter names, or an entry
+// that waits: one that was requeued is the envelope that names its text.
+func (b *Inbox) namedTexts(texts []string, cursor int64) (map[string]bool, error) {
+	named := map[string]bool{}
+	if len(texts) == 0 {
+		return named, nil
+	}
+	note := func(_, _ int64, l []byte, _ bool) bool {
+		for _, name := range namesIn(l, texts) {
+			named[name] = true
+		}
+		return true
+	}
+	if err := b.namedByLetters(texts, named); err != nil {
+		return nil, err
+	}
+	scheduled, err := openState(b.file(scheduledName))
+	if err == nil && scheduled != nil {
+		err = eachLine(io.NewSectionReader(scheduled, 0, scheduled.Info().Size), 0, note)
+		err = errors.Join(err, scheduled.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	queue, err := disk.OpenForeign(b.path, unix.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return named, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read inbox: %w", err)
+	}
+	err = eachLine(io.NewSectionReader(queue, cursor, max(0, queue.Info().Size-cursor)), cursor, note)
+	return named, errors.Join(err, queue.Close())
+}
+
+func namesIn(l []byte, texts []string) (found []string) {
+	if !bytes.Contains(l, []byte(textPrefix)) {
+		return nil
+	}
+	for _, name := range texts {
+		if bytes.Contains(l, []byte(name)) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// namedByLetters notes what a letter names that was not requeued, and what a line
+// names that cannot be read.
+func (b *Inbox) namedByLetters(texts []string, named map[string]bool) error {
+	f, err := openState(b.file(deadLetterName))
+	if f == nil || err != nil {
+		return err
+	}
+	of, requeued := map[string][]string{}, map[string]bool{}
+	err = eachRecord(io.NewSectionReader(f, 0, f.Info().Size), func(l []byte, _ bool) {
+		found := namesIn(l, texts)
+		if found == nil && !bytes.Contains(l, []byte("requeued_at")) {
+			return
+		}
+		letter, mark, _ := ParseLetter(l) // without a name where it is none
+		if mark {
+			requeued[letter.Letter] = true
+			return
+		}
+		of[letter.Letter] = append(of[letter.Letter], found...)
+	})
+	for letter, found := range of {
+		for _, name := range found {
+			named[name] = named[name] || !requeued[letter]
+		}
+	}
+	return errors.Join(err, f.Close())
+}
