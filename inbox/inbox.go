@@ -44,7 +44,7 @@ var (
 	// ErrMore says that so many entries are to be set aside that others get the
 	// lock in between: see [Tx.Next].
 	ErrMore = errors.New("there is more to set aside: commit, and begin anew")
-	// ErrLocked says that the inbox's lock was not to be had in time.
+	// ErrLocked says that the inbox's lock was not free in time.
 	ErrLocked = disk.ErrLocked
 	// ErrCorrupt says that a state file holds what nobody should have written.
 	ErrCorrupt = errors.New("not valid")

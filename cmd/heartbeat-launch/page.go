@@ -77,7 +77,7 @@ Without, the command's own; 128+n when it died of signal n; 0 after --exit-signa
 125 when it stayed idle, 126 when it cannot be run, 127 when it is not found.
 
 With both, 124 after --timeout, 128+n after signal n to heartbeat-launch, 1 wrong
-usage, or no terminal to be had, with a sentence on stderr.`,
+usage, or there is no terminal, with a sentence on stderr.`,
 		Environment: []cli.Item{
 			{Name: cli.InboxVariable, What: "without --inbox, the inbox whose entry in flight is not to be cut off"},
 			{Name: guardian.Variable, What: "set for the command: the marks of the sessions it is in, by which a guardian knows them"},

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrLocked says that a lock was not to be had in time.
+// ErrLocked says that a lock was not free in time.
 var ErrLocked = errors.New("held by another process")
 
 // ErrLockGone says that a lock's file was removed or replaced while it was held:

@@ -28,7 +28,7 @@ func InstallFile(path string, w Wiring, links Links) (changed bool, err error) {
 }
 
 // UninstallFile does what Uninstall does to the settings file at path, with the promises of InstallFile. A file with
-// nothing left in it is removed; at the end of a symbolic link it becomes {}, lest the link lead nowhere.
+// nothing left in it is removed; at the end of a symbolic link it becomes {}, or the link would lead nowhere.
 func UninstallFile(path string, w Wiring, links Links) (changed bool, err error) {
 	return editFile(path, links, func(file []byte) ([]byte, error) { return Uninstall(file, w) })
 }
