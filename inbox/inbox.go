@@ -42,7 +42,8 @@ var (
 	// newline, which somebody may still be writing: see [Inbox.AwaitStill].
 	ErrTorn = errors.New("the last line has no newline yet")
 	// ErrMore says that so many entries are to be set aside that others get the
-	// lock in between: see [Tx.Next].
+	// lock in between: see [Tx.Next]. Likewise so much is to be read: see
+	// [LetterReader.Update].
 	ErrMore = errors.New("there is more to set aside: commit, and begin anew")
 	// ErrLocked says that the inbox's lock was not free in time.
 	ErrLocked = disk.ErrLocked

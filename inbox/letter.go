@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -60,46 +59,51 @@ func (b *Inbox) Letters() (all []Letter, warnings []string, err error) {
 }
 
 // readLetters is nil where there are none.
-func (b *Inbox) readLetters() (read *letterReading, err error) {
-	f, err := openState(b.file(deadLetterName))
-	if err != nil {
-		return nil, fmt.Errorf("read dead letters: %w", err)
+func (b *Inbox) readLetters() (*letterReading, error) {
+	r := b.LetterReader()
+	err := r.advance(nil)
+	return r.read, err
+}
+
+func lettersError(err error) error {
+	if err == nil || errors.Is(err, ErrMore) {
+		return err
 	}
-	if f == nil {
-		return nil, nil
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	read = &letterReading{path: f.Path(), known: map[string]bool{}, marks: map[string]*time.Time{}}
-	if err := eachRecord(io.NewSectionReader(f, 0, f.Info().Size), read.line); err != nil {
-		return nil, fmt.Errorf("read dead letters: %w", err)
-	}
-	return read, nil
+	return fmt.Errorf("read dead letters: %w", err)
 }
 
 // letterReading is what was found in .dead-letter.jsonl so far.
 type letterReading struct {
-	path     string
-	lines    int
-	letters  []Letter
-	known    map[string]bool
-	marks    map[string]*time.Time // they may come before their letters, in a file that was sorted
-	foreign  []string              // the numbers of lines that are neither
-	warnings []string
+	path    string
+	lines   int
+	letters []Letter
+	known   map[string]int        // where a letter is among them
+	marks   map[string]*time.Time // they may come before their letters, in a file that was sorted
+	foreign []string              // the numbers of lines that are neither
+	torn    int                   // the number of a last line that is not whole, 0 for none
+}
+
+func newLetterReading(path string) *letterReading {
+	return &letterReading{path: path, known: map[string]int{}, marks: map[string]*time.Time{}}
 }
 
 func (r *letterReading) line(l []byte, whole bool) {
-	r.lines++
+	r.torn = 0
+	if whole {
+		r.lines++ // another one comes again, with its end
+	}
 	letter, mark, ok := ParseLetter(l)
+	_, known := r.known[letter.Letter]
 	switch {
 	case len(bytes.TrimSpace(l)) == 0:
 	case !ok && !whole:
-		r.warnings = append(r.warnings, fmt.Sprintf("%s ends amid line %d: it is left out until it is whole", r.path, r.lines))
+		r.torn = r.lines + 1
 	case !ok:
 		r.foreign = append(r.foreign, strconv.Itoa(r.lines))
 	case mark:
 		r.marks[letter.Letter] = letter.RequeuedAt
-	case !r.known[letter.Letter]:
-		r.known[letter.Letter] = true
+	case !known:
+		r.known[letter.Letter] = len(r.letters)
 		r.letters = append(r.letters, letter)
 	}
 }
@@ -107,7 +111,10 @@ func (r *letterReading) line(l []byte, whole bool) {
 // maxForeign is how many lines that are no dead letters are named one by one.
 const maxForeign = 5
 
-func (r *letterReading) result() ([]Letter, []string, error) {
+func (r *letterReading) result() (all []Letter, warnings []string, err error) {
+	if r.torn > 0 {
+		warnings = append(warnings, fmt.Sprintf("%s ends amid line %d: it is left out until it is whole", r.path, r.torn))
+	}
 	for i, l := range r.letters {
 		r.letters[i].RequeuedAt = r.marks[l.Letter]
 	}
@@ -116,9 +123,9 @@ func (r *letterReading) result() ([]Letter, []string, error) {
 		if n > maxForeign {
 			lines += fmt.Sprintf(" and %d more", n-maxForeign)
 		}
-		r.warnings = append(r.warnings, fmt.Sprintf("%s, line %s: that is no dead letter on one line: it is left alone", r.path, lines))
+		warnings = append(warnings, fmt.Sprintf("%s, line %s: that is no dead letter on one line: it is left alone", r.path, lines))
 	}
-	return r.letters, r.warnings, nil
+	return r.letters, warnings, nil
 }
 
 // ParseLetter reads a line of .dead-letter.jsonl: a dead letter, or the mark that

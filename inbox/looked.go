@@ -3,6 +3,8 @@ package inbox
 import (
 	"errors"
 	"io"
+
+	"heartbeat/internal/disk"
 )
 
 // lookSpan is how much may be searched for names while others wait for the lock.
@@ -180,9 +182,11 @@ func (l *looked) lookInResults(b *Inbox, ids map[string]bool) error {
 }
 
 // bytesBefore are some of the queue file, enough to tell one line from another.
-func (t *Tx) bytesBefore(off int64) (string, error) {
+func (t *Tx) bytesBefore(off int64) (string, error) { return textBefore(t.file, off) }
+
+func textBefore(f *disk.File, off int64) (string, error) {
 	b := make([]byte, min(off, anchorSpan))
-	n, err := t.file.ReadAt(b, off-int64(len(b)))
+	n, err := f.ReadAt(b, off-int64(len(b)))
 	if err == io.EOF {
 		err = nil // it was truncated just now: that is what this is to notice
 	}

@@ -15,12 +15,12 @@ import (
 type requeueing struct {
 	*letterFlags
 	streams
-	box    *inbox.Inbox
-	words  []string
-	chosen bool
-	left   []string // the letters still to be requeued, by name
-	total  int
-	done   []inbox.Letter
+	box   *inbox.Inbox
+	words []string
+	read  *inbox.LetterReader
+	left  []string // the letters still to be requeued, by name
+	total int
+	done  []inbox.Letter
 	// refused is the last reason why a letter stays what it is.
 	refused  error
 	refusals int
@@ -31,20 +31,31 @@ func (o *letterFlags) requeue(words []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	r := &requeueing{letterFlags: o, streams: s, box: box, words: words}
+	r := &requeueing{letterFlags: o, streams: s, box: box, words: words, read: box.LetterReader()}
+	if err := r.choose(); err != nil {
+		return err
+	}
 	for still := (inbox.Mark{}); ; {
 		err := r.transaction(still)
 		if errPrint := r.report(); errPrint != nil {
 			return errors.Join(err, errPrint)
 		}
-		if !errors.Is(err, inbox.ErrTorn) {
+		switch {
+		case errors.Is(err, inbox.ErrTorn):
+			still, err = box.AwaitStill(context.Background(), time.Duration(o.settle))
+		case errors.Is(err, inbox.ErrMore):
+			_, _, err = r.read.Read()
+		default:
 			return errors.Join(err, r.verdict(err))
 		}
-		if still, err = box.AwaitStill(context.Background(), time.Duration(o.settle)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 }
+
+// requeueHold is about how long the lock is held at a time.
+const requeueHold = time.Second
 
 // transaction requeues what is left, a commit for each letter: a letter of 64 MiB
 // beside others of that size would be more than one record should hold.
@@ -57,17 +68,14 @@ func (r *requeueing) transaction(still inbox.Mark) (err error) {
 		r.warn(tx.Warnings())
 		err = errors.Join(err, tx.Close())
 	}()
-	letters, warnings, err := r.box.Letters()
-	if err == nil && !r.chosen {
-		r.warn(warnings)
-		err = r.choose(letters)
+	if err := r.read.Update(tx); err != nil {
+		return err
 	}
-	byName := map[string]inbox.Letter{}
-	for _, l := range letters {
-		byName[l.Letter] = l
-	}
-	for ; err == nil && len(r.left) > 0; r.left = r.left[1:] {
-		l, there := byName[r.left[0]]
+	for began := time.Now(); len(r.left) > 0; r.left = r.left[1:] {
+		if time.Since(began) > requeueHold {
+			return inbox.ErrMore
+		}
+		l, there := r.read.Letter(r.left[0])
 		if !there {
 			r.refuse(fmt.Errorf("the letter %s is gone", r.left[0]))
 			continue
@@ -76,10 +84,20 @@ func (r *requeueing) transaction(still inbox.Mark) (err error) {
 			return err
 		}
 	}
-	return err
+	return nil
 }
 
-func (r *requeueing) choose(letters []inbox.Letter) error {
+// choose reads the letters without the lock, once what a killed command left undone
+// was done: a letter may be missing until then.
+func (r *requeueing) choose() error {
+	if err := inTransaction(r.box, r.streams, func(*inbox.Tx) error { return nil }); err != nil {
+		return err
+	}
+	letters, warnings, err := r.read.Read()
+	if err != nil {
+		return err
+	}
+	r.warn(warnings)
 	chosen := letters
 	if !r.all {
 		var err error
@@ -90,7 +108,7 @@ func (r *requeueing) choose(letters []inbox.Letter) error {
 	for _, l := range chosen {
 		r.left = append(r.left, l.Letter)
 	}
-	r.chosen, r.total = true, len(chosen)
+	r.total = len(chosen)
 	return nil
 }
 

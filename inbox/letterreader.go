@@ -1,0 +1,112 @@
+package inbox
+
+import (
+	"errors"
+	"io"
+
+	"heartbeat/internal/disk"
+)
+
+// LetterReader reads the dead letters without the lock, and with it only what came
+// since: others wait no longer for it where the letters are many.
+type LetterReader struct {
+	box    *Inbox
+	read   *letterReading // nil while nothing was read
+	of     point          // how far that is
+	seen   disk.Info      // the file at that time
+	before string         // what stands before it, by which the file is known again
+	passes int
+}
+
+// LetterReader begins a reading.
+func (b *Inbox) LetterReader() *LetterReader { return &LetterReader{box: b} }
+
+// Read reads all dead letters, as [Inbox.Letters] does, or on from where it was. It
+// takes no lock.
+func (r *LetterReader) Read() (all []Letter, warnings []string, err error) {
+	r.passes++
+	if err := r.advance(nil); err != nil || r.read == nil {
+		return nil, nil, err
+	}
+	return r.read.result()
+}
+
+// Update reads what came since, in a transaction, or gives [ErrMore] where that is
+// much, or the file was changed otherwise: close the transaction, and Read first.
+func (r *LetterReader) Update(_ *Tx) error {
+	return r.advance(func(rest int64) error {
+		if rest > lookSpan && r.passes < maxPasses {
+			return ErrMore
+		}
+		return nil
+	})
+}
+
+// Letter is the letter of that name.
+func (r *LetterReader) Letter(name string) (l Letter, there bool) {
+	if r.read == nil {
+		return Letter{}, false
+	}
+	i, there := r.read.known[name]
+	if there {
+		l = r.read.letters[i]
+		l.RequeuedAt = r.read.marks[name]
+	}
+	return l, there
+}
+
+// advance reads on. may is asked first, with how much that is.
+func (r *LetterReader) advance(may func(rest int64) error) (err error) {
+	f, err := openState(r.box.file(deadLetterName))
+	if err != nil {
+		return lettersError(err)
+	}
+	if f == nil {
+		r.read, r.of = nil, point{}
+		return nil
+	}
+	defer func() { err = lettersError(errors.Join(err, f.Close())) }()
+	known, err := r.knows(f)
+	if err != nil {
+		return err
+	}
+	from := r.of.off
+	if !known {
+		from = 0
+	}
+	if may != nil {
+		if err := may(f.Info().Size - from); err != nil {
+			return err
+		}
+	}
+	if !known {
+		r.read = newLetterReading(f.Path())
+	}
+	r.of, r.seen, r.before = point{f.Identity(), from}, f.Info(), ""
+	err = eachLineUpTo(maxRecord, io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, end int64, l []byte, whole bool) bool {
+		if r.read.line(l, whole); whole {
+			r.of.off = end
+		}
+		return true
+	})
+	if err == nil {
+		r.before, err = textBefore(f, r.of.off)
+	}
+	if err != nil {
+		r.read = nil // half of it would count for all
+	}
+	return err
+}
+
+// knows reports whether the file is the one that was read, and has only grown.
+func (r *LetterReader) knows(f *disk.File) (bool, error) {
+	now := f.Info()
+	if r.read == nil || r.of.file != f.Identity() || now.Size < r.seen.Size {
+		return false, nil
+	}
+	if now.Size == r.seen.Size && now.Mtime != r.seen.Mtime {
+		return false, nil // edited in its place
+	}
+	before, err := textBefore(f, r.of.off)
+	return before == r.before, err
+}
