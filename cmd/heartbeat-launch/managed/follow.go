@@ -29,6 +29,7 @@ type follower struct {
 	events   *inbox.Tail
 	said     []string // the deliveries that were told last
 	open     bool     // the last one has no end yet
+	before   int64    // how many entries were answered when it began
 	again    *time.Timer
 	held     held // the delivery that waits to be told
 	inFlight *inbox.Delivery
@@ -53,16 +54,27 @@ func follow(box *inbox.Inbox, say func(time.Time, string)) (*follower, error) {
 		box: box, say: say, changed: make(chan struct{}, 1), turned: make(chan struct{}, 1), done: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	f.watcher, f.again = box.WatchAll(followPoll), time.NewTimer(0)
-	var errs [3]error
+	var errs [4]error
 	f.results, errs[0] = box.TailResults(0)
 	f.letters, errs[1] = box.TailDeadLetters(0)
 	f.events, errs[2] = box.TailEvents(0)
+	f.before, errs[3] = answeredSoFar(box)
 	if err := errors.Join(errs[:]...); err != nil {
 		close(f.stopped)
 		f.close()
 		return nil, err
 	}
 	return f, nil
+}
+
+// answeredSoFar is what the journal counts.
+func answeredSoFar(box *inbox.Inbox) (int64, error) {
+	v, err := box.View()
+	if err != nil {
+		return 0, err
+	}
+	totals, err := v.Totals()
+	return totals.Answered, errors.Join(err, v.Close())
 }
 
 // begin begins to look, and pokes somebody after each look.

@@ -24,7 +24,11 @@ func (f *follower) delivery() error {
 	if f.inFlight = d; d == nil {
 		return nil
 	}
-	if f.holds(deliveryKey(d.StartOffset, d.DeliveredAt)) {
+	totals, err := v.Totals()
+	if err != nil {
+		return err
+	}
+	if f.holds(deliveryKey(d.StartOffset, d.DeliveredAt), totals.Answered-f.before > int64(f.answered)) {
 		return nil
 	}
 	f.delivered(words.Name(d.ID(), d.EntryID), d.StartOffset, d.Attempt, d.DeliveredAt)
@@ -41,9 +45,10 @@ type held struct {
 const lineWait = 5 * time.Second
 
 // holds has a delivery wait for the line of what became of the one before it: that
-// is in the journal already, and follows in its own file.
-func (f *follower) holds(key string) bool {
-	if !f.open || slices.Contains(f.said, key) {
+// is in the journal already, and follows in its own file. unread says that the
+// journal counts an answer whose line was not read yet.
+func (f *follower) holds(key string, unread bool) bool {
+	if !f.open && !unread || slices.Contains(f.said, key) {
 		return false
 	}
 	if f.held.key != key {

@@ -54,6 +54,24 @@ func TestToldInOrder(t *testing.T) {
 	assert.Empty(t, look(), "each once")
 }
 
+// TestToldBehindWhatNobodySaw holds back the delivery behind an entry that came and
+// went between two looks, until the line of its answer can be read.
+func TestToldBehindWhatNobodySaw(t *testing.T) {
+	_, box := newRun(t, Drain)
+	_, look := told(t, box)
+	change(t, box, deliver)
+	change(t, box, answerAndDeliver)
+	results := filepath.Join(box.Dir(), ".results.jsonl")
+	require.NoError(t, os.Rename(results, results+".later"))
+	assert.Empty(t, look())
+	require.NoError(t, os.Rename(results+".later", results))
+	lines := look()
+	require.Len(t, lines, 3)
+	for i, want := range []string{"^delivered ", "^answered .*: done$", "^delivered "} {
+		assert.Regexp(t, want, lines[i])
+	}
+}
+
 // TestToldWhatNobodySaw is a delivery that was over before the next look: it is
 // told with its end.
 func TestToldWhatNobodySaw(t *testing.T) {
