@@ -68,7 +68,7 @@ func (r *runner) runInto(stdout *os.File, stdin []byte, argv ...string) (time.Du
 		return 0, err
 	}
 	defer in.Close()
-	attr := &os.ProcAttr{Env: environment(), Files: []*os.File{in, stdout, r.stderr}}
+	attr := &os.ProcAttr{Dir: filepath.Dir(r.stderr.Name()), Env: environment(), Files: []*os.File{in, stdout, r.stderr}}
 	took, err := r.timed(program, argv, attr)
 	return took, r.verify(argv, err)
 }
