@@ -277,6 +277,44 @@ func TestEditBeforeAnythingWasRead(t *testing.T) {
 	}
 }
 
+// What was sent last is edited before any other transaction has looked at it. A
+// restart makes the files good from the journal, and must leave the edit alone.
+func TestEditRightBehindASend(t *testing.T) {
+	for edit, c := range map[string]struct {
+		line string
+		want []string
+	}{
+		"changed":            {"sed -i s/second/another/ inbox.jsonl", []string{"first", "another"}},
+		"changed, in place":  {"sed s/second/another/ inbox.jsonl > x; cat x > inbox.jsonl", []string{"first", "another"}},
+		"given another line": {"sed '$c third' inbox.jsonl > x; cat x > inbox.jsonl; echo fourth >> inbox.jsonl", []string{"first", "third", "fourth"}},
+		"taken out":          {"sed -i /second/d inbox.jsonl", []string{"first"}},
+		"taken out and grew": {"sed -i /second/d inbox.jsonl; printf 'x%0200d\\n' 0 >> inbox.jsonl", []string{"first", "x" + strings.Repeat("0", 200)}},
+	} {
+		for _, settled := range []string{"nothing", "an entry"} {
+			t.Run(edit+", settled: "+settled, func(t *testing.T) {
+				reboot(t, "one")
+				box := newBox(t, "")
+				send := func(text string) {
+					_, err := box.Append(context.Background(), inbox.Message{Text: text}, 0)
+					require.NoError(t, err)
+				}
+				if settled == "an entry" {
+					send("before")
+					require.Equal(t, []string{"before"}, drain(t, box))
+				}
+				send("first")
+				send("second")
+				shell(t, box, c.line)
+				after := read(t, box.Path())
+				in(t, box, func(*inbox.Tx) {})
+				reboot(t, "two")
+				assert.Equal(t, c.want, drain(t, box))
+				assert.Equal(t, after, read(t, box.Path()))
+			})
+		}
+	}
+}
+
 // tellsPlaces reports whether the file system tells where a file's bytes are.
 func tellsPlaces(t testing.TB, path string) bool {
 	t.Helper()
