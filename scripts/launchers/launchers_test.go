@@ -76,7 +76,7 @@ func TestScripts(t *testing.T) {
 		},
 		Condition: func(name string) (bool, error) {
 			_, _, ok := babysittertest.Find()
-			return ok && name == "babysitter", nil
+			return name == "root" && os.Geteuid() == 0 || name == "babysitter" && ok, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": cmdStatus},
 	})

@@ -50,6 +50,8 @@ case $policy in drop | retry | deadletter) ;; *) fail "--on-orphan is drop, retr
 case $format in json | lines) ;; *) fail "--format is json or lines, not $format" ;; esac
 dir=$(dirname -- "$inbox")
 [ -d "$dir" ] || fail "there is no folder $dir for the inbox: make it first"
+# The inbox is emptied: in a folder of somebody else's it may lead to any file of root's.
+[ "$EUID" -ne 0 ] || [ -O "$dir" ] || fail "the folder $dir belongs to another user: run this as that user"
 needed=(heartbeat-stop heartbeat-launch)
 [ "$policy" != drop ] || needed+=(flock)
 for command in "${needed[@]}"; do
