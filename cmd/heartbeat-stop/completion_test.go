@@ -14,7 +14,7 @@ import (
 func TestCompletionKnowsEveryFlag(t *testing.T) {
 	bash, zsh, fish := bashCompletion(verbs()), zshCompletion(verbs()), fishCompletion(verbs())
 	for _, v := range verbs() {
-		assert.Contains(t, []string{"", entryIDs, letterIDs}, v.ids, v.name)
+		assert.Contains(t, []string{"", entryIDs, letterIDs, waitingIDs}, v.ids, v.name)
 		assert.Contains(t, bash, "\t"+v.name+") flags=", v.name)
 		for _, f := range append(v.completed(), completedOfHook()...) {
 			assert.Regexp(t, "--"+f.Name+"[ ']", bash, v.name)

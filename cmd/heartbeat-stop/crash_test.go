@@ -91,9 +91,6 @@ func TestPowerLossAtEveryCall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s.scenario().EveryPowerLoss(t, 1, rounds, afterPowerLoss(s.check))
 		})
-		t.Run(name+", only what was synced, in one boot", func(t *testing.T) {
-			s.scenario().EveryPowerLoss(t, 1, disktest.OnlySynced, s.check)
-		})
 	}
 }
 

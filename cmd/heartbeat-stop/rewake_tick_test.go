@@ -127,7 +127,7 @@ func TestSpilledAgain(t *testing.T) {
 	s.commit(t, dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
 		d := tx.InFlight()
 		e := evidence.Of(d)
-		e.Client, e.ClientStart = 99_999_999, 1
+		e.Client, e.ClientStart, e.Namespace = 99_999_999, 1, host.PIDNamespace()
 		require.NoError(t, tx.Bind(inbox.Recipient{SessionID: "dead", PromptID: "p", Evidence: e.Encode()}))
 	})
 	h := waitingSince(t, s, dir, claude.EventStop, 0)

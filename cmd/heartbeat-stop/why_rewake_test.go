@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -98,8 +99,9 @@ func TestStuckIdleStates(t *testing.T) {
 }
 
 // waker starts the hook in the background.
-func (w *world) waker(name string, members []string) *exec.Cmd {
+func (w *world) waker(name string, members []string, stderr io.Writer) *exec.Cmd {
 	cmd := exec.Command("heartbeat-stop", "--rewake", "--inbox", w.inbox)
+	cmd.Stderr = stderr
 	cmd.Stdin = w.input(name, members)
 	require.NoError(w, cmd.Start())
 	return cmd
@@ -107,7 +109,7 @@ func (w *world) waker(name string, members []string) *exec.Cmd {
 
 // idle starts a hook that waits for an entry, and returns what kills it.
 func (w *world) idle(name string, members ...string) (kill func()) {
-	cmd := w.waker(name, members)
+	cmd := w.waker(name, members, nil)
 	gone := false
 	kill = func() {
 		if !gone {
@@ -159,8 +161,10 @@ func (w *world) woken() (kill func()) {
 	w.event("SessionStart", "source", "startup")
 	w.queue("one")
 	var exit *exec.ExitError
-	require.ErrorAs(w, w.waker("Stop", nil).Wait(), &exit)
+	said := new(bytes.Buffer)
+	require.ErrorAs(w, w.waker("Stop", nil, said).Wait(), &exit)
 	require.Equal(w, exitWake, exit.ExitCode())
+	w.wokenWith = said.String()
 	return w.kill
 }
 
@@ -168,7 +172,7 @@ func (w *world) woken() (kill func()) {
 func (w *world) takenUp() (kill func()) {
 	kill = w.woken()
 	require.Equal(w, exitOK, w.hook([]string{"--rewake"}, "UserPromptSubmit", []string{
-		"prompt_id", "p2", "prompt", "Stop hook blocking error from command \"heartbeat\": one",
+		"prompt_id", "p2", "prompt", "Stop hook blocking error from command \"heartbeat\": " + w.wokenWith,
 	}))
 	return kill
 }

@@ -27,6 +27,8 @@ type world struct {
 	// asked is what status says, where that is not to be asked in this process.
 	asked []byte
 	kill  func() // the client, where one runs from the start
+	// wokenWith is the text that woke the session last.
+	wokenWith string
 }
 
 func newWorld(t *testing.T) *world {
