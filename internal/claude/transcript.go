@@ -17,7 +17,8 @@ type Delivery struct {
 	Path string // of the session's transcript, a JSONL file
 	Size int64  // of the transcript when the text was handed over
 	// End is where the lines of another process begin, by which the session was
-	// resumed, 0 if it was not. They tell nothing of what the killed one sent.
+	// resumed, 0 if it was not. They tell nothing of what the killed one sent, but
+	// their turns take along to the model what stands before them.
 	End      int64
 	Text     string
 	PromptID string // the prompt that the Stop was in, empty if unknown

@@ -125,3 +125,21 @@ func TestMissed(t *testing.T) {
 		})
 	}
 }
+
+// The process that resumes a session hands the text that the cap swallowed over with
+// its first prompt.
+func TestMissedThenResumed(t *testing.T) {
+	const text = "do this"
+	path := filepath.Join(t.TempDir(), "transcript.jsonl")
+	before := answerLine(0, "R") + "\n"
+	killed := feedback(-9, text) + "\n" + lineAt(9, `"type":"system","subtype":"informational","content":"ended"`) + "\n"
+	prompt := lineAt(-9, `"type":"user","promptId":"p2","message":{"role":"user","content":"hello"}`) + "\n"
+	require.NoError(t, os.WriteFile(path, []byte(before+killed), 0o600))
+	d := claude.Delivery{
+		Path: path, Size: int64(len(before)), End: int64(len(before + killed)),
+		Text: text, PromptID: "p1", Reply: claude.ReplySum("R"), Fresh: true,
+	}
+	assert.True(t, d.Missed(), "nothing was asked yet")
+	require.NoError(t, os.WriteFile(path, []byte(before+killed+prompt), 0o600))
+	assert.False(t, d.Missed(), "a prompt took it along")
+}

@@ -152,10 +152,19 @@ func (d Delivery) NextTurn() Turn {
 // That the text is not there proves nothing by itself: a client that is killed
 // takes the last lines with it. The lines are written in order, though, so one
 // that came after the delivery would stand behind the text.
+//
+// Where the text is there, a turn of the process that resumed the session takes it
+// along to the model like any other.
 func (d Delivery) Missed() bool {
+	end := d.End
+	d.End = 0
 	r := d.reading()
 	reached, overridden, wentOn := false, false, false
 	err := d.each(func(l gjson.Result, at int64) {
+		if end != 0 && at >= end {
+			reached = reached || r.shown && isTurn(l)
+			return
+		}
 		switch {
 		case hands(l, d.Text):
 			reached, overridden = false, false
