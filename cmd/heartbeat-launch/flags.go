@@ -87,7 +87,7 @@ func (l *launch) options(f *pflag.FlagSet, environ []string, v *voice) (terminal
 		return terminal.Options{}, err
 	}
 	env, without := environment(environ, add, l.keepEnv)
-	if without != "" {
+	if without != "" && l.output != showMail { // nobody has to look at it
 		v.say("%s is taken out of the command's environment, since it says that nobody is at the terminal (--keep-env keeps it)", without)
 	}
 	if f.Changed("cwd") {
