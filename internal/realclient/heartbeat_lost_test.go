@@ -18,8 +18,8 @@ echo '{"decision":"block","reason":"mend what the linter found [l1]"}'
 `
 
 // lostBy are the ways in which a hook's second decision is lost: it is killed after
-// its commit, while it prints, or it prints into a full disk. One that is killed
-// behind its decision left no note of it, and the decision counts.
+// its commit, while it prints, or it prints into a full disk or a closed pipe. One
+// that is killed behind its decision left no note of it, and the decision counts.
 var lostBy = map[string]string{
 	"killed before it printed": `
 mkfifo "$dir/nowhere"
@@ -32,6 +32,11 @@ exit 0
 `,
 	"stdout is full": `
 exec "$HOOK" --inbox "$dir/inbox.jsonl" --as "$FORM" >/dev/full
+`,
+	"stdout is a closed pipe": `
+mkfifo "$dir/nowhere"
+exec 3<>"$dir/nowhere" 4>"$dir/nowhere"
+exec "$HOOK" --inbox "$dir/inbox.jsonl" --as "$FORM" >&4 3>&- 4>&-
 `,
 	"killed behind its decision": `
 "$HOOK" --inbox "$dir/inbox.jsonl" --as "$FORM"
@@ -58,6 +63,7 @@ func TestHeartbeatLostBesideAnother(t *testing.T) {
 		{"killed before it printed", "reason", large}, // a short one fits into a pipe that nobody reads
 		{"stdout is full", "reason", quoted},
 		{"stdout is full", "context", quoted},
+		{"stdout is a closed pipe", "reason", quoted},
 		{"killed behind its decision", "reason", quoted},
 		{"killed behind its decision", "context", quoted},
 	} {

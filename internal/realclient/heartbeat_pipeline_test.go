@@ -267,7 +267,7 @@ func TestHeartbeatPipelineNotStarted(t *testing.T) {
 	p := inPipeline(minutes(t), t, own)
 	p.writeJSON(filepath.Join(p.Home, ".claude.json"), map[string]any{})
 	all := some(1, verbatim)
-	p.ran(p.step(all[0]), 1, "no session came to [e1] (heartbeat-launch: ", "1 entry waits")
+	p.ran(p.step(all[0]), 78, "no session came to [e1] (heartbeat-launch: set-up: ", "1 entry waits")
 	all[0] = p.sent(all[0])
 	p.logged(fate{entry: all[0]})
 }
