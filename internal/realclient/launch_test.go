@@ -85,7 +85,7 @@ func TestLaunchedEnds(t *testing.T) {
 	}{
 		"SIGTERM": {nil, func(s *started) error { return s.cmd.Process.Signal(syscall.SIGTERM) }, 143},
 		"SIGKILL": {nil, func(s *started) error { return s.cmd.Process.Kill() }, -1},
-		"timeout": {[]string{"--timeout", "4"}, func(*started) error { return nil }, 124},
+		"timeout": {[]string{"--timeout", "20"}, func(*started) error { return nil }, 124},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := some(3)
