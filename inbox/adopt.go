@@ -30,7 +30,7 @@ func (t *Tx) adopt() error {
 	if err != nil {
 		return err
 	}
-	if t.responded && t.inFlight == nil {
+	if t.signed = t.responded; t.signed && t.inFlight == nil {
 		t.dirty = true // the next commit removes it
 	}
 	return nil

@@ -91,16 +91,16 @@ func (t *Tx) show() error {
 func (t *Tx) showInFlight() error {
 	responded := t.box.file(respondedName)
 	if t.inFlight == nil {
-		t.responded = false
+		t.signed = false
 		return errors.Join(t.inFlightFile.remove(), disk.Remove(responded))
 	}
 	if err := t.inFlightFile.overwrite(t.st.InFlight, ' '); err != nil {
 		return err
 	}
-	if t.responded {
+	if t.signed {
 		return nil
 	}
-	t.responded = true
+	t.signed = true
 	return disk.Create(responded)
 }
 
