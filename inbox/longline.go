@@ -88,7 +88,9 @@ func (t *Tx) longEntry(l line) (e Entry, err error) {
 	if p.unwieldy {
 		return e, errUnwieldy
 	}
-	name := fmt.Sprintf("%s%d-%.12s%s", textPrefix, l.start, l.id, textSuffix)
+	// The number of the commit is in it, since a dead letter of an inbox that was
+	// emptied may name the file of the same line at the same offset.
+	name := fmt.Sprintf("%s%d-%d-%.12s%s", textPrefix, l.start, t.st.Seq+1, l.id, textSuffix)
 	e = decodeEntry(p.standIn(t.box.file(name), len(raw)))
 	e.EntryID, e.Start, e.End, e.terminated, e.textFile = l.id, l.start, l.end, l.terminated, name
 	if p.blank() {
