@@ -33,8 +33,8 @@ type Tx struct {
 	inFlight  *Delivery
 	redeliver *Delivery
 	offered   *offer // of the entry that Next returned last, if it was not delivered
-	responded bool // as it was found
-	signed    bool // .responded is there
+	responded bool   // as it was found
+	signed    bool   // .responded is there
 	stale     *Delivery
 	noticed   bool // what the file looks like is to be committed at once
 	// lastLine is where the line before the cursor starts, if the cursor was moved.
