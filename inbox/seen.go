@@ -89,7 +89,7 @@ func rememberOwn(next *state) {
 // it was to stand. Somebody edited the file then, or appended at the same time.
 func (t *Tx) lacksOwn() (bool, error) {
 	st := &t.st
-	if st.OwnSum == "" || st.Boot != t.boot || t.mended || t.copied() {
+	if st.OwnSum == "" || st.Boot != t.boot || t.mended || t.settling || t.copied() {
 		return false, nil
 	}
 	if t.size() < st.OwnEnd {

@@ -26,6 +26,9 @@ type Tx struct {
 	lockID    string // the lock file's identity
 	lockMtime int64
 	viewing   bool // nothing may be changed
+	// settling says that the files do not show the last commit yet, as a view may
+	// find them.
+	settling bool
 
 	cursorFile, inFlightFile, results, deadLetters, events, scheduled stateFile
 

@@ -61,6 +61,7 @@ func (b *Inbox) view(journalOnly bool) (_ *View, err error) {
 		return nil, err
 	}
 	v.settling = !before.settled
+	t.settling = v.settling
 	t.mended = t.st.Punching != 0 // the hole that is being made changes the file: see finishHole
 	var seen error
 	if before.settled && !journalOnly {

@@ -20,7 +20,10 @@ var errNotPrinted = errors.New("print the decision")
 // print hands the entry in flight over, and notes that it did. What nobody got
 // waits again.
 func (h *hook) print(ctx context.Context, tx *inbox.Tx, text string) error {
-	err := claude.WriteBlock(decisions(h.out), text, claude.Form(h.form), h.says)
+	err := readable(h.out)
+	if err == nil {
+		err = claude.WriteBlock(decisions(h.out), text, claude.Form(h.form), h.says)
+	}
 	if err != nil {
 		return h.takeBack(tx, err)
 	}
@@ -29,6 +32,17 @@ func (h *hook) print(ctx context.Context, tx *inbox.Tx, text string) error {
 	}
 	if err := tx.HandedOver(); err != nil {
 		h.note("%v: the transcript will tell", err)
+	}
+	return nil
+}
+
+// readable refuses a stdout that takes everything and shows nobody. A closed one is
+// the null device too: Go opens that in its place.
+func readable(stdout io.Writer) error {
+	var out, null unix.Stat_t
+	if stdout == os.Stdout && unix.Fstat(unix.Stdout, &out) == nil && out.Mode&unix.S_IFMT == unix.S_IFCHR &&
+		unix.Stat(os.DevNull, &null) == nil && null.Mode&unix.S_IFMT == unix.S_IFCHR && out.Rdev == null.Rdev {
+		return errors.New("stdout is closed, or the null device, where nobody reads it")
 	}
 	return nil
 }
