@@ -1,8 +1,11 @@
 package inbox_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -126,4 +129,31 @@ func TestHandedOverWithNothingInFlight(t *testing.T) {
 		require.ErrorContains(t, tx.HandedOver(), "nothing is in flight")
 		assert.False(t, tx.IsHandedOver())
 	})
+}
+
+// TestTornMarks holds that a power loss may take any of the unsynced marks behind a
+// record, and leave those behind it.
+func TestTornMarks(t *testing.T) {
+	box := newBox(t, "one\ntwo\n")
+	handOver(t, box)
+	path := beside(box, ".inbox-journal")
+	journal, err := os.ReadFile(path)
+	require.NoError(t, err)
+	first := bytes.Index(journal, []byte(`{"followed":`))
+	last := bytes.LastIndex(journal, []byte(`{"followed":`))
+	require.Less(t, first, last)
+	for _, broken := range [][]int{{first}, {last}, {first, last}} {
+		torn := bytes.Clone(journal)
+		for _, at := range broken {
+			torn[at+3] = 0
+		}
+		require.NoError(t, os.WriteFile(path, torn, 0o600))
+		assert.Equal(t, !slices.Contains(broken, last), isHandedOver(t, box), broken)
+	}
+	// A mark that a power loss left behind is not one of a later, shorter record.
+	torn := bytes.Clone(journal)
+	copy(torn[bytes.IndexByte(torn, 0)+700:], journal[first-17:last-17])
+	require.NoError(t, os.WriteFile(path, torn, 0o600))
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Acknowledge("done")); require.NoError(t, tx.Commit()) })
+	in(t, box, func(tx *inbox.Tx) { assert.Equal(t, int64(4), tx.Cursor()) })
 }

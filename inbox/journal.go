@@ -137,9 +137,7 @@ func newest(tail []byte, whole bool) (st *state, mark *followMark, end int64) {
 			end = int64(nl) + 1
 		}
 		switch {
-		case !ok && end > 0:
-			return nil, nil, 0 // a broken line amid valid ones
-		case !ok:
+		case !ok: // never synced, or a mark, of which a power loss may take any
 		case isFollowMark(body): // each boot adds one, and so does handing over
 			m := decodeFollowMark(body)
 			if m == nil {
@@ -148,12 +146,15 @@ func newest(tail []byte, whole bool) (st *state, mark *followMark, end int64) {
 			if mark == nil {
 				mark = m
 			}
-			mark.Handed = mark.Handed || m.Handed
+			mark.Handed = mark.Handed || m.Handed && m.Followed == mark.Followed
 		default:
 			st = new(state)
 			m, err := flat.Parse(withoutAppends(body))
-			if err != nil || st.decode(m) != nil || (mark != nil && mark.Followed != st.Seq) {
-				return nil, nil, 0
+			if err != nil || st.decode(m) != nil || mark != nil && mark.Followed > st.Seq {
+				return nil, nil, 0 // the record that the mark is of is gone
+			}
+			if mark != nil && mark.Followed < st.Seq { // left of what a power loss cut off
+				mark, end = nil, int64(nl)+1
 			}
 			return st, mark, end
 		}
