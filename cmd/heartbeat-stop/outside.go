@@ -39,6 +39,19 @@ type outside struct {
 	ended  time.Time
 }
 
+// runs reports whether the process was started by this hook and has not ended.
+func (o *outside) runs() bool {
+	if o == nil {
+		return false
+	}
+	select {
+	case <-o.done:
+		return false
+	default:
+		return true
+	}
+}
+
 // carryOut has another process carry out the commands that a step of the run has
 // left to it, and post the results that this hook has no time for. It reports
 // whether that is to be waited for.
@@ -48,17 +61,13 @@ func (h *hook) carryOut(b *orchestrate.Bridge, report orchestrate.Report) bool {
 		return false
 	}
 	o := h.outside[report.Dir]
-	if o != nil {
-		select {
-		case <-o.done:
-			if o.failed != "" && time.Since(o.ended) < outsideRetry {
-				h.complainOnce(fmt.Errorf("run %s: carry out its commands: %s", report.Run, o.failed))
-				h.lookAgainIn(outsideRetry)
-				return false
-			}
-		default:
-			return true
-		}
+	switch {
+	case o.runs():
+		return true
+	case o != nil && o.failed != "" && time.Since(o.ended) < outsideRetry:
+		h.complainOnce(fmt.Errorf("run %s: carry out its commands: %s", report.Run, o.failed))
+		h.lookAgainIn(outsideRetry)
+		return false
 	}
 	o, err := h.startOutside(b)
 	if err != nil {
@@ -141,12 +150,5 @@ func (h *hook) awaitOutside() (again bool) {
 
 // outsideRuns reports whether another process works on the run.
 func (h *hook) outsideRuns(b *orchestrate.Bridge) bool {
-	if o := h.outside[b.Run.Dir()]; o != nil {
-		select {
-		case <-o.done:
-		default:
-			return true
-		}
-	}
-	return b.Busy()
+	return h.outside[b.Run.Dir()].runs() || b.Busy()
 }
