@@ -20,7 +20,7 @@ dir=$(dirname "$0")
 if test -e "$dir/muted"; then
 	exec "$HOOK" --inbox "$dir/inbox.jsonl" --signal-file "$dir/signal" --on-orphan "$POLICY"
 fi
-"$HOOK" --inbox "$dir/inbox.jsonl" --on-orphan "$POLICY" >/dev/null
+"$HOOK" --inbox "$dir/inbox.jsonl" --on-orphan "$POLICY" >"$dir/lost"
 touch "$dir/muted"
 kill -9 $$
 `
