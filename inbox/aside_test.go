@@ -9,7 +9,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 // Many entries that are set aside cost one sync of each file and commit, and
@@ -21,7 +21,7 @@ func TestManySetAside(t *testing.T) {
 	transactions := 0
 	for more := true; more; transactions++ {
 		syncs := map[string]int{}
-		stop := disktest.Observe(t, func(op disk.Op) error {
+		stop := crash.Observe(t, func(op disk.Op) error {
 			if op.Kind == disk.OpSync {
 				syncs[op.Path]++
 			}

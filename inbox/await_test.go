@@ -17,7 +17,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 // waiting is a context that tells when somebody first waits for its end.
@@ -299,7 +299,7 @@ func TestAwaitAnAnswerThatIsRotatedAway(t *testing.T) {
 			settle(t, box, answer("1")) // so that there is a file to wait at
 			deliver(t, box)
 			// The journal's mark is the last that a commit writes.
-			disktest.Observe(t, func(op disk.Op) error {
+			crash.Observe(t, func(op disk.Op) error {
 				if op.Path == beside(box, journal) && strings.Contains(string(op.Data), "followed") {
 					rotate(t, box.ResultsPath())
 				}
@@ -404,7 +404,7 @@ func TestAwaitWhenTheEntryDidNotFollow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			box := newBox(t, "one\n")
 			now := clockOf(t, box)
-			stop := disktest.Observe(t, func(op disk.Op) error {
+			stop := crash.Observe(t, func(op disk.Op) error {
 				if op.Kind == disk.OpWrite && (op.Path == box.Path() || op.Path == box.ScheduledPath()) {
 					return unix.ENOSPC
 				}
@@ -566,7 +566,7 @@ func TestManyWaiters(t *testing.T) {
 	for _, r := range receipts[:here] {
 		got = append(got, awaitPolling(t, box, r, 0))
 	}
-	var children []*disktest.Running
+	var children []*crash.Running
 	for i := here; i < here+there; i++ {
 		c := child("await", box, fmt.Sprint(i)).Start(t)
 		require.Equal(t, inbox.FoundQueued, c.Line(t))

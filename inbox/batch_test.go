@@ -16,7 +16,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 func sendAll(t testing.TB, box *inbox.Inbox, all ...inbox.Message) []inbox.Receipt {
@@ -52,7 +52,7 @@ func checkReceipts(t testing.TB, box *inbox.Inbox, receipts []inbox.Receipt) {
 // commits are the records that f adds to the journal, and the bytes it writes there.
 func commits(t testing.TB, box *inbox.Inbox, f func()) (records int) {
 	t.Helper()
-	stop := disktest.Observe(t, func(op disk.Op) error {
+	stop := crash.Observe(t, func(op disk.Op) error {
 		if op.Kind == disk.OpWrite && op.Path == beside(box, journal) && !strings.Contains(string(op.Data), `{"followed"`) {
 			records++
 		}
@@ -217,7 +217,7 @@ func TestReceiptsAmidRawWriters(t *testing.T) {
 					box := newBox(t, "one\n")
 					turn(t, box)
 					once := true
-					stop := disktest.Observe(t, func(op disk.Op) error {
+					stop := crash.Observe(t, func(op disk.Op) error {
 						if once && is(box, op) {
 							once = false
 							echo(t, box.Path(), wrote)
@@ -239,7 +239,7 @@ func TestReceiptsAmidRawWriters(t *testing.T) {
 // A line that somebody begins while the batch is committed stays at the end.
 func TestBatchBehindALineThatIsBeingWritten(t *testing.T) {
 	box := newBox(t, "one\n")
-	stop := disktest.Observe(t, func(op disk.Op) error {
+	stop := crash.Observe(t, func(op disk.Op) error {
 		if op.Kind == disk.OpSync && op.Path == beside(box, journal) {
 			echo(t, box.Path(), "printf")
 		}
@@ -350,7 +350,7 @@ func TestNoCommitBeforeTheLastOneFollowed(t *testing.T) {
 				box := newBox(t, oldContent)
 				turn(t, box)
 				full := true
-				stop := disktest.Observe(t, func(op disk.Op) error {
+				stop := crash.Observe(t, func(op disk.Op) error {
 					if full && op.Kind == disk.OpWrite && op.Path == beside(box, c.file) {
 						return unix.ENOSPC
 					}

@@ -17,14 +17,14 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 // appendings calls before ahead of each call that appends to the inbox, and
 // behind ahead of the next write amid it: what comes between is then there.
 func appendings(t testing.TB, box *inbox.Inbox, before, behind func()) {
 	t.Helper()
-	stop := disktest.Observe(t, besideAppends(box.Path(), before, behind))
+	stop := crash.Observe(t, besideAppends(box.Path(), before, behind))
 	t.Cleanup(stop)
 }
 
@@ -196,13 +196,13 @@ func sendBeside(box *inbox.Inbox) error {
 // Killed at whichever call amid a producer's line, or cut off from power: what
 // was sent is there once, and nothing of it melts into the producer's line.
 func TestAppendAmidARawLineAtEveryCall(t *testing.T) {
-	s := disktest.Scenario{
+	s := crash.Scenario{
 		Setup: func(t testing.TB, dir string) { write(t, filepath.Join(dir, "inbox.jsonl"), "one\n") },
-		Run: func(dir string) disktest.Command {
-			return disktest.Command{Name: "beside", Args: []string{filepath.Join(dir, "inbox.jsonl")}}
+		Run: func(dir string) crash.Command {
+			return crash.Command{Name: "beside", Args: []string{filepath.Join(dir, "inbox.jsonl")}}
 		},
 	}
-	check := func(t *testing.T, c disktest.Crash) {
+	check := func(t *testing.T, c crash.Crash) {
 		box := open(t, filepath.Join(c.Dir, "inbox.jsonl"))
 		in(t, box, func(*inbox.Tx) {})
 		before := read(t, box.Path())
@@ -234,7 +234,7 @@ func TestAppendAmidARawLineAtEveryCall(t *testing.T) {
 	t.Run("kill", func(t *testing.T) { s.EveryKill(t, check) })
 	t.Run("no space", func(t *testing.T) { s.EveryFail(t, unix.ENOSPC, check) })
 	t.Run("power loss", func(t *testing.T) {
-		s.EveryPowerLoss(t, 1, disktest.OnlySynced, func(t *testing.T, c disktest.Crash) {
+		s.EveryPowerLoss(t, 1, crash.OnlySynced, func(t *testing.T, c crash.Crash) {
 			reboot(t, "after the power loss")
 			check(t, c)
 		})
@@ -301,7 +301,7 @@ func TestEditedLineIsLeftAlone(t *testing.T) {
 func TestAppendOnlyInboxAmidARawLine(t *testing.T) {
 	box := newBox(t, "one\n")
 	half := besideAppends(box.Path(), sync.OnceFunc(func() { echo(t, box.Path(), "ha") }), func() {})
-	disktest.Observe(t, func(op disk.Op) error {
+	crash.Observe(t, func(op disk.Op) error {
 		if op.Kind == disk.OpWrite && op.Path == box.Path() && op.Offset >= 0 {
 			return unix.EPERM
 		}

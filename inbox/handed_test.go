@@ -15,8 +15,8 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/disktest"
 	"heartbeat/internal/host"
+	"heartbeat/internal/testing/crash"
 )
 
 // handOver delivers the next entry, and notes that its text went out.
@@ -92,7 +92,7 @@ func TestHandedOverIsOfThatDelivery(t *testing.T) {
 // made good all the same, and the note is kept with the next commit.
 func TestHandedOverWithoutFollowing(t *testing.T) {
 	box := newBox(t, "one\ntwo\n")
-	stop := disktest.Observe(t, func(op disk.Op) error {
+	stop := crash.Observe(t, func(op disk.Op) error {
 		if op.Path == beside(box, ".in-flight") {
 			return unix.EIO
 		}
@@ -114,8 +114,8 @@ func TestHandedOverCost(t *testing.T) {
 		_, err = tx.Deliver(e, inbox.Recipient{})
 		require.NoError(t, err)
 		require.NoError(t, tx.Commit())
-		r := disktest.Recorder{}
-		defer disktest.Observe(t, r.Observe)()
+		r := crash.Recorder{}
+		defer crash.Observe(t, r.Observe)()
 		require.NoError(t, tx.HandedOver())
 		ops := r.Ops()
 		require.Len(t, ops, 1)

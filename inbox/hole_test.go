@@ -14,7 +14,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 // longLines are n lines of about a kilobyte each: `0 ...`, `1 ...`.
@@ -201,7 +201,7 @@ func noHoles(op disk.Op) error {
 func TestCompactWithoutHoles(t *testing.T) {
 	box := half(t)
 	before := read(t, box.Path())
-	stop := disktest.Observe(t, noHoles)
+	stop := crash.Observe(t, noHoles)
 	for range 2 {
 		c, err := box.Compact(context.Background())
 		require.ErrorIs(t, err, inbox.ErrNoHoles)
@@ -219,7 +219,7 @@ func punching(t testing.TB, made bool) *inbox.Inbox {
 	box := half(t)
 	acknowledge(t, box, "done")
 	n := 0
-	stop := disktest.Observe(t, func(op disk.Op) error {
+	stop := crash.Observe(t, func(op disk.Op) error {
 		if op.Kind == disk.OpPunch {
 			n++
 		}
@@ -254,7 +254,7 @@ func TestFinishingACompactionFails(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			box := punching(t, true)
 			failed := false
-			disktest.Observe(t, func(op disk.Op) error {
+			crash.Observe(t, func(op disk.Op) error {
 				if op.Kind == kind && !failed {
 					failed = true
 					return unix.EIO

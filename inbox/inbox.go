@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/rights"
+	"heartbeat/internal/host/rights"
 )
 
 // MaxLine is the longest line, in bytes without its end, that is delivered. A

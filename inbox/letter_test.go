@@ -16,7 +16,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 // deadBox is an inbox of which every entry became a dead letter.
@@ -227,7 +227,7 @@ func TestCommitAfterOneThatDidNotReachTheFiles(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			box := deadBox(t, oldContent)
 			failing := true
-			disktest.Observe(t, func(op disk.Op) error {
+			crash.Observe(t, func(op disk.Op) error {
 				if failing && op.Kind == disk.OpWrite && strings.HasSuffix(op.Path, "/"+file) {
 					return unix.ENOSPC
 				}

@@ -16,7 +16,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 func TestLockWaitIsBounded(t *testing.T) {
@@ -177,7 +177,7 @@ func TestLockFileGoneBehindACommit(t *testing.T) {
 	deliver(t, box)
 	tx := begin(t, box)
 	require.NoError(t, tx.Acknowledge("done"))
-	stop := disktest.Observe(t, func(op disk.Op) error {
+	stop := crash.Observe(t, func(op disk.Op) error {
 		if op.Path == box.ResultsPath() && op.Kind == disk.OpWrite {
 			return unix.EIO
 		}
@@ -200,7 +200,7 @@ func TestLockFileGoneAmidATrim(t *testing.T) {
 	box := newBox(t, "one\ntwo\n")
 	deliver(t, box)
 	gone := false
-	disktest.Observe(t, func(op disk.Op) error {
+	crash.Observe(t, func(op disk.Op) error {
 		if op.Kind == disk.OpSync && op.Path == box.Path() && !gone {
 			gone = true
 			require.NoError(t, os.Remove(beside(box, ".inbox-lock")))

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 // TestMain runs the tests, or in a child one of these commands over the inbox
 // that its first argument names.
 func TestMain(m *testing.M) {
 	inbox.TestOnlyBelieve = true // see TestOnlyWhatWasWrittenHereCounts for the rest
-	disktest.Main(m, map[string]func() int{
+	crash.Main(m, map[string]func() int{
 		"hold":    command(holdLock),
 		"view":    command(printView),
 		"work":    command(workThrough),
@@ -43,8 +43,8 @@ func command(run func(box *inbox.Inbox) error) func() int {
 }
 
 // child is a run of a command over the inbox.
-func child(name string, box *inbox.Inbox, args ...string) disktest.Command {
-	return disktest.Command{Name: name, Args: append([]string{box.Path()}, args...)}
+func child(name string, box *inbox.Inbox, args ...string) crash.Command {
+	return crash.Command{Name: name, Args: append([]string{box.Path()}, args...)}
 }
 
 // untilInputEnds is how a child is told to go on.

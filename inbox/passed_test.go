@@ -9,7 +9,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 // A line that a producer did not sync may go with the power. Whatever passes it
@@ -43,7 +43,7 @@ func TestPowerLossBehindWhatIsPassed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			box := newBox(t, "one\n")
 			settleNext(t, box, func(tx *inbox.Tx) error { return tx.Acknowledge("done") })
-			rec := disktest.Record(t, box.Dir(), func() {
+			rec := crash.Record(t, box.Dir(), func() {
 				f, _, err := disk.OpenAppend(box.Path())
 				require.NoError(t, err)
 				_, err = f.Append([]byte("\n" + c.line + "\n"))
@@ -57,7 +57,7 @@ func TestPowerLossBehindWhatIsPassed(t *testing.T) {
 				}
 				in(t, box, func(tx *inbox.Tx) { c.pass(t, tx) })
 			})
-			disktest.EveryPowerLoss(t, rec, 1, 0, func(t *testing.T, crash disktest.Crash) {
+			crash.EveryPowerLoss(t, rec, 1, 0, func(t *testing.T, crash crash.Crash) {
 				reboot(t, "after the power loss")
 				box := open(t, filepath.Join(crash.Dir, "inbox.jsonl"))
 				warnings := in(t, box, func(*inbox.Tx) {})

@@ -14,7 +14,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 func trim(t testing.TB, box *inbox.Inbox, before time.Time) inbox.Trimming {
@@ -110,7 +110,7 @@ func TestTrimOnAFullDisk(t *testing.T) {
 	drain(t, box)
 	echo(t, box.ResultsPath(), "this line is kept\n")
 	before := read(t, box.ResultsPath())
-	disktest.Observe(t, func(op disk.Op) error {
+	crash.Observe(t, func(op disk.Op) error {
 		if op.Kind == disk.OpWrite && strings.HasSuffix(op.Path, ".tmp") {
 			return unix.ENOSPC
 		}
@@ -147,7 +147,7 @@ func TestTrimGivesWay(t *testing.T) {
 			young := stamped(t, "acknowledged_at", noon, `,"entry_id":"young","reply":"`+strings.Repeat("y", 3<<20)+`"`)
 			write(t, box.ResultsPath(), young+big)
 			did := false
-			stop := disktest.Observe(t, func(op disk.Op) error {
+			stop := crash.Observe(t, func(op disk.Op) error {
 				if !did && op.Kind == disk.OpWrite && strings.HasPrefix(op.Path, box.ResultsPath()) && strings.HasSuffix(op.Path, ".tmp") {
 					did = true
 					c.meanwhile(t, box)

@@ -16,7 +16,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 // staged is a line of .scheduled.jsonl.
@@ -359,7 +359,7 @@ func TestPromotionByManyProcesses(t *testing.T) {
 		content.WriteString(staged(fmt.Sprint(i), noon.AddDate(-6, 0, 0)) + "\n")
 	}
 	write(t, box.ScheduledPath(), content.String())
-	var all []*disktest.Running
+	var all []*crash.Running
 	for range 6 {
 		all = append(all, child("promote", box).Start(t))
 	}
@@ -393,7 +393,7 @@ func TestPromotionOnAFullDisk(t *testing.T) {
 				now.send(t, inbox.Message{ID: "due", Text: "x", NotBefore: noon.Add(time.Hour)})
 				now.set(noon.Add(time.Hour))
 				full := true
-				stop := disktest.Observe(t, func(op disk.Op) error {
+				stop := crash.Observe(t, func(op disk.Op) error {
 					if full && (op.Kind == disk.OpWrite || op.Kind == disk.OpCreate) && fails(now.box, op) {
 						return unix.ENOSPC
 					}
@@ -429,16 +429,16 @@ func TestPromotionOnAFullDisk(t *testing.T) {
 // once, or waits for its time, and none is lost.
 func TestPromotionAtEveryCall(t *testing.T) {
 	past, future := noon.AddDate(-6, 0, 0), noon.AddDate(100, 0, 0)
-	s := disktest.Scenario{
+	s := crash.Scenario{
 		Setup: func(t testing.TB, dir string) {
 			write(t, filepath.Join(dir, "inbox.jsonl"), "one\n")
 			write(t, filepath.Join(dir, ".scheduled.jsonl"), " "+staged("a", past)+"\n"+staged("later", future)+"\n"+staged("b", past)+"\n")
 		},
-		Run: func(dir string) disktest.Command {
-			return disktest.Command{Name: "promote", Args: []string{filepath.Join(dir, "inbox.jsonl")}}
+		Run: func(dir string) crash.Command {
+			return crash.Command{Name: "promote", Args: []string{filepath.Join(dir, "inbox.jsonl")}}
 		},
 	}
-	check := func(t *testing.T, c disktest.Crash) {
+	check := func(t *testing.T, c crash.Crash) {
 		box := open(t, filepath.Join(c.Dir, "inbox.jsonl"))
 		for range 2 {
 			in(t, box, func(*inbox.Tx) {})
@@ -449,7 +449,7 @@ func TestPromotionAtEveryCall(t *testing.T) {
 	}
 	t.Run("kill", func(t *testing.T) { s.EveryKill(t, check) })
 	t.Run("power loss", func(t *testing.T) {
-		s.EveryPowerLoss(t, 1, 2, func(t *testing.T, c disktest.Crash) {
+		s.EveryPowerLoss(t, 1, 2, func(t *testing.T, c crash.Crash) {
 			reboot(t, "after the power loss")
 			check(t, c)
 		})

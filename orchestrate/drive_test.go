@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/agent"
-	"heartbeat/internal/babysittertest"
+	"heartbeat/internal/testing/agent"
+	"heartbeat/internal/testing/babysitter"
 	"heartbeat/orchestrate/session"
 )
 
@@ -48,7 +48,7 @@ func newRunRig(t *testing.T, process string) *runRig {
 // newProcessRig is one without a run yet.
 func newProcessRig(t *testing.T, process string) *runRig {
 	t.Helper()
-	babysitter, sdk, ok := babysittertest.Find()
+	babysitter, sdk, ok := babysitter.Find()
 	if !ok {
 		t.Skip("the babysitter CLI is not installed, and HEARTBEAT_BABYSITTER does not name it")
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/agent"
+	"heartbeat/internal/testing/agent"
 )
 
 // killedRuns is how many runs are driven under kills; HEARTBEAT_KILLED_RUNS says

@@ -6,7 +6,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
-	"heartbeat/internal/limit"
+	"heartbeat/internal/claude/limit"
 )
 
 // SettleFailed decides about the entry that tx has in flight, whose turn ended in

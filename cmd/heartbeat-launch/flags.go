@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/terminal"
+	"heartbeat/internal/launch/terminal"
 )
 
 // launch is what the command line says.

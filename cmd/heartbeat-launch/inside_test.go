@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"heartbeat/internal/guardian"
-	"heartbeat/internal/terminal"
+	"heartbeat/internal/host/guardian"
+	"heartbeat/internal/launch/terminal"
 )
 
 // fixed are options for a command at this process's streams.

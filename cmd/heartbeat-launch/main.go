@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/guardian"
-	"heartbeat/internal/signals"
-	"heartbeat/internal/terminal"
+	"heartbeat/internal/host/guardian"
+	"heartbeat/internal/host/signals"
+	"heartbeat/internal/launch/terminal"
 )
 
 const commandName = "heartbeat-launch"

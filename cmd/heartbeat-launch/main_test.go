@@ -10,8 +10,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/cli/clitest"
-	"heartbeat/internal/guardian"
+	"heartbeat/internal/host/guardian"
+	"heartbeat/internal/testing/pages"
 )
 
 // TestMain makes the test binary the command itself where a script runs it, and
@@ -75,5 +75,5 @@ func flood() {
 func TestManPage(t *testing.T) {
 	page := ownPage()
 	require.NotNil(t, page.Flags.Lookup("help"))
-	clitest.CheckPages(t, page)
+	pages.CheckPages(t, page)
 }

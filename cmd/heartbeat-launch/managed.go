@@ -16,7 +16,7 @@ import (
 
 	"heartbeat/cmd/heartbeat-launch/managed"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/terminal"
+	"heartbeat/internal/launch/terminal"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	recovery "heartbeat/recover"

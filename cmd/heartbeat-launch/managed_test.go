@@ -9,7 +9,7 @@ import (
 	"strings"
 	"syscall"
 
-	"heartbeat/internal/agent"
+	"heartbeat/internal/testing/agent"
 )
 
 // client is a stand-in for Claude Code that does what a text tells it to. It keeps

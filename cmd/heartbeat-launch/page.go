@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/guardian"
+	"heartbeat/internal/host/guardian"
 )
 
 func ownPage() cli.Page {

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"heartbeat/internal/asciicast"
-	"heartbeat/internal/terminal"
+	"heartbeat/internal/launch/recording"
+	"heartbeat/internal/launch/terminal"
 )
 
 func (l *launch) runRecorded(o terminal.Options, v *voice) (terminal.Outcome, error) {
@@ -21,7 +21,7 @@ func (l *launch) record(o *terminal.Options, v *voice) (stop func(), err error) 
 	if l.recording == "" {
 		return func() {}, nil
 	}
-	r, err := asciicast.Create(l.recording, func(err error) {
+	r, err := recording.Create(l.recording, func(err error) {
 		v.say("the recording %s does not take the output (%v): lines that it does not take are left out, and the session goes on", l.recording, err)
 	})
 	if err != nil {

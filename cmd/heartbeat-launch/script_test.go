@@ -17,7 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
-	"heartbeat/internal/babysittertest"
+	"heartbeat/internal/testing/babysitter"
 )
 
 // patience bounds every wait for something that takes a moment.
@@ -44,7 +44,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GORACE", os.Getenv("GORACE"))
 			screens, err := filepath.Abs("../../testdata/screens")
 			env.Setenv("SCREENS", screens)
-			babysitter, sdk, _ := babysittertest.Find() // see the condition
+			babysitter, sdk, _ := babysitter.Find() // see the condition
 			env.Setenv("BABYSITTER", babysitter)
 			env.Setenv("SDK", sdk)
 			return err
@@ -52,7 +52,7 @@ func TestScripts(t *testing.T) {
 		Condition: func(name string) (bool, error) {
 			switch name {
 			case "babysitter":
-				_, _, ok := babysittertest.Find()
+				_, _, ok := babysitter.Find()
 				return ok, nil
 			case "mounts":
 				return exec.Command("unshare", "-rm", "mount", "--bind", "/dev/null", "/dev/ptmx").Run() == nil, nil

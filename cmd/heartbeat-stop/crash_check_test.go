@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 // ledger counts what became of each entry, by its text.
@@ -37,7 +37,7 @@ func (l ledger) settled(text string) int {
 }
 
 // check holds what is promised against what the next session finds.
-func (s situation) check(t *testing.T, c disktest.Crash) {
+func (s situation) check(t *testing.T, c crash.Crash) {
 	if s.holds != nil {
 		s.holds(t, s, c)
 	}
@@ -72,7 +72,7 @@ func (s situation) checkLedger(t *testing.T, l ledger) {
 	}
 }
 
-func (s situation) checkPromises(t *testing.T, c disktest.Crash, l ledger) {
+func (s situation) checkPromises(t *testing.T, c crash.Crash, l ledger) {
 	redelivered := 0
 	for _, p := range c.Promised {
 		text, printed := strings.CutPrefix(p, "printed ")
@@ -193,10 +193,10 @@ func texts(t testing.TB, path string) map[string]int {
 	return found
 }
 
-func done(c disktest.Crash) bool { return slices.Contains(c.Promised, "done") }
+func done(c crash.Crash) bool { return slices.Contains(c.Promised, "done") }
 
 // requeuedOrNot finds a letter in the inbox again and marked, or neither.
-func requeuedOrNot(t *testing.T, s situation, c disktest.Crash) {
+func requeuedOrNot(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
 		letters, warnings, err := box.Letters()
 		require.NoError(t, err)
@@ -215,7 +215,7 @@ func requeuedOrNot(t *testing.T, s situation, c disktest.Crash) {
 }
 
 // purgedOrNot finds all letters or none.
-func purgedOrNot(t *testing.T, s situation, c disktest.Crash) {
+func purgedOrNot(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
 		letters, warnings, err := box.Letters()
 		require.NoError(t, err)
@@ -233,7 +233,7 @@ func entryIDOf(line string) string {
 
 // canceledOrNot finds an entry among what waits, or among the dead letters, and
 // all of those that were said to be canceled there.
-func canceledOrNot(t *testing.T, s situation, c disktest.Crash) {
+func canceledOrNot(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
 		letters, warnings, err := box.Letters()
 		require.NoError(t, err)
@@ -262,7 +262,7 @@ func canceledOrNot(t *testing.T, s situation, c disktest.Crash) {
 }
 
 // stagedOrNot finds D waiting for its time, or nowhere.
-func stagedOrNot(t *testing.T, s situation, c disktest.Crash) {
+func stagedOrNot(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
 		assert.Zero(t, texts(t, box.Path())["D"])
 		times := texts(t, box.ScheduledPath())["D"]
@@ -272,7 +272,7 @@ func stagedOrNot(t *testing.T, s situation, c disktest.Crash) {
 }
 
 // promotedOnce finds D in the inbox, and no longer among what is scheduled.
-func promotedOnce(t *testing.T, s situation, c disktest.Crash) {
+func promotedOnce(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
 		assert.Equal(t, 1, texts(t, box.Path())["D"])
 		assert.Equal(t, map[string]int{"E": 1}, texts(t, box.ScheduledPath()))
@@ -280,7 +280,7 @@ func promotedOnce(t *testing.T, s situation, c disktest.Crash) {
 }
 
 // batchWhole finds a batch in the inbox, or nothing of it.
-func batchWhole(t *testing.T, s situation, c disktest.Crash) {
+func batchWhole(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
 		stands := texts(t, box.Path())
 		for _, text := range []string{"D", "E", "F"} {
@@ -291,7 +291,7 @@ func batchWhole(t *testing.T, s situation, c disktest.Crash) {
 }
 
 // pausedIfSaid finds the pause that was confirmed, and nothing that gets past it.
-func pausedIfSaid(t *testing.T, s situation, c disktest.Crash) {
+func pausedIfSaid(t *testing.T, s situation, c crash.Crash) {
 	held := false
 	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
 		p, err := tx.Paused()
@@ -304,7 +304,7 @@ func pausedIfSaid(t *testing.T, s situation, c disktest.Crash) {
 	}
 }
 
-func resumedIfSaid(t *testing.T, s situation, c disktest.Crash) {
+func resumedIfSaid(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
 		p, err := tx.Paused()
 		require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 // Wherever the delivery of a long entry is cut short, the text that is printed, or
@@ -28,7 +28,7 @@ func TestCrashOfALongEntry(t *testing.T) {
 		"dead letter": {turns: 1, stdin: crashStop("s1", false, "ready")},
 	} {
 		s.entries = text + "\nB\n"
-		check := func(t *testing.T, c disktest.Crash) {
+		check := func(t *testing.T, c crash.Crash) {
 			inProcess(t, s.command(c.Dir, []string{"compact"}), "")
 			checkTexts(t, c.Dir, text)
 			inProcess(t, s.command(c.Dir, []string{"recover"}), "")
@@ -44,7 +44,7 @@ func TestCrashOfALongEntry(t *testing.T) {
 		}
 		t.Run(name+", killed", func(t *testing.T) { s.scenario().EveryKill(t, check) })
 		t.Run(name+", power loss", func(t *testing.T) {
-			s.scenario().EveryPowerLoss(t, 1, disktest.OnlySynced, afterPowerLoss(check))
+			s.scenario().EveryPowerLoss(t, 1, crash.OnlySynced, afterPowerLoss(check))
 		})
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/disktest"
 	"heartbeat/internal/host"
+	"heartbeat/internal/testing/crash"
 	"heartbeat/recover/evidence"
 )
 
@@ -134,7 +134,7 @@ func promiseOfWake(status int, stderr string) {
 	if status != exitWake {
 		return
 	}
-	disktest.Promise("done")
+	crash.Promise("done")
 	text := strings.TrimSuffix(ownPreamble.ReplaceAllString(stderr, ""), "\n")
 	if file := spillNote.FindStringSubmatch(text); file != nil {
 		content, err := os.ReadFile(file[1])
@@ -143,7 +143,7 @@ func promiseOfWake(status int, stderr string) {
 		}
 		text = string(content)
 	}
-	disktest.Promise("printed " + text)
+	crash.Promise("printed " + text)
 }
 
 var (
@@ -175,7 +175,7 @@ func endWhenBroken() {
 
 // handedOverOrNot finds in flight what was handed over, and nothing that was
 // handed over to nobody by a hook that lived.
-func handedOverOrNot(t *testing.T, s situation, c disktest.Crash) {
+func handedOverOrNot(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
 		d := tx.InFlight()
 		printed := printedBy(c)
@@ -191,13 +191,13 @@ func handedOverOrNot(t *testing.T, s situation, c disktest.Crash) {
 				require.True(t, strings.HasPrefix(answer, first))
 				assert.Equal(t, 1, readLedger(t, c.Dir).results[first])
 			}
-		} else if lived := c.Result.ExitCode == exitOK && c.Result.Signal == 0; lived && c.Result != (disktest.Result{}) {
+		} else if lived := c.Result.ExitCode == exitOK && c.Result.Signal == 0; lived && c.Result != (crash.Result{}) {
 			t.Errorf("the hook left without an entry: %s", c.Result.Stderr)
 		}
 	})
 }
 
-func printedBy(c disktest.Crash) string {
+func printedBy(c crash.Crash) string {
 	for _, p := range c.Promised {
 		if text, printed := strings.CutPrefix(p, "printed "); printed {
 			return text
@@ -208,15 +208,15 @@ func printedBy(c disktest.Crash) string {
 
 // answeredByItsTurn ends the turn that the client announced to a hook that may
 // have been killed: it is the entry's answer all the same.
-func answeredByItsTurn(t *testing.T, s situation, c disktest.Crash) {
+func answeredByItsTurn(t *testing.T, s situation, c crash.Crash) {
 	inProcess(t, s.command(c.Dir, nil), crashStop("s0", false, "reply to A"))
 	assert.Equal(t, 1, readLedger(t, c.Dir).results["A"])
 }
 
 // failedOrNot finds all that the failed turn leaves, or nothing of it, and that many
 // letters.
-func failedOrNot(letters int) func(*testing.T, situation, disktest.Crash) {
-	return func(t *testing.T, s situation, c disktest.Crash) {
+func failedOrNot(letters int) func(*testing.T, situation, crash.Crash) {
+	return func(t *testing.T, s situation, c crash.Crash) {
 		held := false
 		s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
 			b, err := tx.Backoff()
@@ -238,7 +238,7 @@ func failedOrNot(letters int) func(*testing.T, situation, disktest.Crash) {
 
 // spilledWhole finds the whole text in the file that the entry in flight names,
 // and no other file of that kind that compact would leave.
-func spilledWhole(t *testing.T, s situation, c disktest.Crash) {
+func spilledWhole(t *testing.T, s situation, c crash.Crash) {
 	handedOverOrNot(t, s, c)
 	inProcess(t, s.command(c.Dir, []string{"compact"}), "")
 	kept := 0
@@ -258,7 +258,7 @@ func spilledWhole(t *testing.T, s situation, c disktest.Crash) {
 }
 
 // spillGone finds no file that compact would leave, as nothing is spilled any more.
-func spillGone(t *testing.T, s situation, c disktest.Crash) {
+func spillGone(t *testing.T, s situation, c crash.Crash) {
 	if printedBy(c) == "B" {
 		assert.NotContains(t, c.Result.Stderr, "nothing was changed", "it delivered")
 		inProcess(t, s.command(c.Dir, []string{"compact"}), "")
@@ -269,7 +269,7 @@ func spillGone(t *testing.T, s situation, c disktest.Crash) {
 }
 
 // asksIfSaid finds the question that was confirmed.
-func asksIfSaid(t *testing.T, s situation, c disktest.Crash) {
+func asksIfSaid(t *testing.T, s situation, c crash.Crash) {
 	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
 		session, err := tx.Session("s0")
 		require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 // situation is a state of an inbox of the entries A, B and C, and a command
@@ -36,7 +36,7 @@ type situation struct {
 	// vanishing are those that the command may leave no trace of.
 	vanishing []string
 	// holds checks what the crash left, before anything else happens to it.
-	holds func(t *testing.T, s situation, c disktest.Crash)
+	holds func(t *testing.T, s situation, c crash.Crash)
 }
 
 const lines = "A\nB\nC\n"
@@ -166,14 +166,14 @@ func (s situation) command(dir string, args []string) []string {
 	return all
 }
 
-func (s situation) scenario() disktest.Scenario {
-	return disktest.Scenario{
+func (s situation) scenario() crash.Scenario {
+	return crash.Scenario{
 		Setup: s.setup,
-		Run: func(dir string) disktest.Command {
+		Run: func(dir string) crash.Command {
 			env := append([]string{"CLAUDE_PID=", "CLAUDE_CODE_ENTRYPOINT=cli"}, s.env...)
-			return disktest.Command{Name: "command", Args: s.command(dir, s.args), Stdin: s.stdin, Env: env}
+			return crash.Command{Name: "command", Args: s.command(dir, s.args), Stdin: s.stdin, Env: env}
 		},
-		Want: func(t testing.TB, whole disktest.Result) {
+		Want: func(t testing.TB, whole crash.Result) {
 			want := exitOK
 			if s.wakes {
 				want = exitWake

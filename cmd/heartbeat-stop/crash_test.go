@@ -14,20 +14,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/disktest"
 	"heartbeat/internal/host"
+	"heartbeat/internal/testing/crash"
 )
 
 // A child of these tests runs the command as it is, and promises what its
 // outcome tells the world: a printed decision, or an end without an error.
 func init() {
-	disktest.Dispatch(map[string]func() int{"command": func() int {
+	crash.Dispatch(map[string]func() int{"command": func() int {
 		var said bytes.Buffer
 		inbox.TestOnlyBelieve = true // what a crash left is looked at in a copy
 		endWhenBroken()
 		status := run(os.Args[1:], streams{os.Stdin, promisingWriter{os.Stdout}, io.MultiWriter(os.Stderr, &said)})
 		if status == exitOK && !saysNothingChanged(said.String()) {
-			disktest.Promise("done")
+			crash.Promise("done")
 		}
 		promiseOfWake(status, said.String())
 		return status
@@ -50,7 +50,7 @@ type promisingWriter struct{ to *os.File }
 func (w promisingWriter) Write(b []byte) (int, error) {
 	var d struct{ Reason string }
 	if json.Unmarshal(b, &d) == nil && d.Reason != "" {
-		disktest.Promise("printed " + d.Reason)
+		crash.Promise("printed " + d.Reason)
 	}
 	return w.to.Write(b)
 }
@@ -101,11 +101,11 @@ func TestKillThenPowerLoss(t *testing.T) {
 	}
 	all := map[string]int{
 		"acknowledge and deliver": 0, "orphan to dead letter": 0, "recover deadletter": 0, "recover retry": 0, "send": 0,
-		"bound": disktest.OnlySynced, "turn failed": disktest.OnlySynced,
-		"promoted by a stop": disktest.OnlySynced, "requeue": disktest.OnlySynced, "purge": disktest.OnlySynced, "compact": disktest.OnlySynced,
+		"bound": crash.OnlySynced, "turn failed": crash.OnlySynced,
+		"promoted by a stop": crash.OnlySynced, "requeue": crash.OnlySynced, "purge": crash.OnlySynced, "compact": crash.OnlySynced,
 	}
 	if !exhaustive {
-		all = map[string]int{"acknowledge and deliver": 0, "requeue": disktest.OnlySynced}
+		all = map[string]int{"acknowledge and deliver": 0, "requeue": crash.OnlySynced}
 	}
 	for name, rounds := range all {
 		s := situations[name]
@@ -116,8 +116,8 @@ func TestKillThenPowerLoss(t *testing.T) {
 }
 
 // afterPowerLoss lets the check see another boot, as it would be.
-func afterPowerLoss(check func(*testing.T, disktest.Crash)) func(*testing.T, disktest.Crash) {
-	return func(t *testing.T, c disktest.Crash) {
+func afterPowerLoss(check func(*testing.T, crash.Crash)) func(*testing.T, crash.Crash) {
+	return func(t *testing.T, c crash.Crash) {
 		host.TestOnlyBootID = "the next boot"
 		defer func() { host.TestOnlyBootID = "" }()
 		check(t, c)
@@ -134,7 +134,7 @@ func TestFailAtEveryCall(t *testing.T) {
 	for _, errno := range faults {
 		for name, s := range situations {
 			t.Run(unix.ErrnoName(errno)+" "+name, func(t *testing.T) {
-				s.scenario().EveryFail(t, errno, func(t *testing.T, c disktest.Crash) {
+				s.scenario().EveryFail(t, errno, func(t *testing.T, c crash.Crash) {
 					assert.Equal(t, s.wakes && printedBy(c) != "", c.Result.ExitCode == exitWake)
 					assert.Zero(t, c.Result.Signal)
 					printed := strings.Contains(strings.Join(c.Promised, "\n"), "printed")
@@ -153,7 +153,7 @@ func TestFailAtEveryCall(t *testing.T) {
 func TestKillAtEveryCallBesideAnother(t *testing.T) {
 	const reply = "did what the linter asked for"
 	s := situations["acknowledge and deliver"]
-	s.scenario().EveryKill(t, func(t *testing.T, c disktest.Crash) {
+	s.scenario().EveryKill(t, func(t *testing.T, c crash.Crash) {
 		inProcess(t, s.command(c.Dir, nil), crashStop("s0", true, reply))
 		for _, r := range jsonLines[inbox.Result](t, filepath.Join(c.Dir, ".results.jsonl")) {
 			if r.StartOffset > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/day"
+	"heartbeat/internal/testing/days"
 )
 
 // TestDayOfEntries has a session work through a thousand entries while its hook
@@ -23,7 +23,7 @@ func TestDayOfEntries(t *testing.T) {
 	command, err := exec.LookPath("heartbeat-stop") // this test binary: see TestMain
 	require.NoError(t, err)
 	const seed = 1
-	d := day.Day{Command: command, Dir: t.TempDir(), Entries: 1000, KillEvery: 50, Random: rand.New(rand.NewPCG(seed, 0))}
+	d := days.Day{Command: command, Dir: t.TempDir(), Entries: 1000, KillEvery: 50, Random: rand.New(rand.NewPCG(seed, 0))}
 	report, err := d.Run(context.Background())
 	t.Logf("seed %d: %+v", seed, report)
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func TestDayOfEntries(t *testing.T) {
 
 // compactDay wants the space of what was answered given back.
 func compactDay(t *testing.T, path string) {
-	before, err := day.Space(path)
+	before, err := days.Space(path)
 	require.NoError(t, err)
 	box, err := inbox.Open(path, inbox.Options{})
 	require.NoError(t, err)
@@ -43,7 +43,7 @@ func compactDay(t *testing.T, path string) {
 		t.Skip("this file system has no holes")
 	}
 	require.NoError(t, err)
-	after, err := day.Space(path)
+	after, err := days.Space(path)
 	require.NoError(t, err)
 	assert.Less(t, after, before/10)
 }

@@ -11,7 +11,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
-	"heartbeat/internal/settings"
+	"heartbeat/internal/claude/settings"
 )
 
 // claudeGrace is how long a client that was asked to end may take.

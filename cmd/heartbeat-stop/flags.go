@@ -10,7 +10,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/rights"
+	"heartbeat/internal/host/rights"
 	"heartbeat/orchestrate"
 	recovery "heartbeat/recover"
 )

@@ -19,7 +19,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"heartbeat/internal/guardian"
+	"heartbeat/internal/host/guardian"
 )
 
 // Exit statuses. There is no 2 among them, on purpose: see exitWake.

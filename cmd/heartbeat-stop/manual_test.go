@@ -5,13 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/cli/clitest"
+	"heartbeat/internal/testing/pages"
 )
 
 func TestManPages(t *testing.T) {
-	pages := allPages()
-	for _, p := range pages {
+	all := allPages()
+	for _, p := range all {
 		require.NotNil(t, p.Flags.Lookup("help"), p.Command)
 	}
-	clitest.CheckPages(t, pages...)
+	pages.CheckPages(t, all...)
 }

@@ -16,7 +16,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 // A journal that holds the record of a long line, since the send was killed before
@@ -25,7 +25,7 @@ func TestMemoryOfALongRecord(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lines of 64 MiB")
 	}
-	send := func(size int, env string) (string, disktest.Result) {
+	send := func(size int, env string) (string, crash.Result) {
 		dir := t.TempDir()
 		text := filepath.Join(dir, "text")
 		require.NoError(t, os.WriteFile(text, nil, 0o600))
@@ -35,24 +35,24 @@ func TestMemoryOfALongRecord(t *testing.T) {
 			_, err = f.WriteString(part)
 		}
 		require.NoError(t, errors.Join(err, f.Close()))
-		return dir, disktest.Command{
+		return dir, crash.Command{
 			Name: "command", Args: []string{"send", "--inbox", filepath.Join(dir, "inbox.jsonl"), "--id", "long", "--file", text},
 			Env: []string{env},
 		}.Run(t)
 	}
 	count := filepath.Join(t.TempDir(), "count")
-	_, r := send(300<<10, disktest.EnvCount+"="+count)
+	_, r := send(300<<10, crash.EnvCount+"="+count)
 	require.Zero(t, r.ExitCode, r.Stderr)
 	at := slices.IndexFunc(jsonLines[struct{ Op disk.Op }](t, count), func(l struct{ Op disk.Op }) bool {
 		return l.Op.Kind == disk.OpSync && filepath.Base(l.Op.Path) == "inbox.jsonl"
 	})
 	require.Positive(t, at, "the journal is trimmed behind this")
-	dir, r := send(inbox.MaxLine-2000, fmt.Sprintf("%s=%d", disktest.EnvKillAt, at+1))
+	dir, r := send(inbox.MaxLine-2000, fmt.Sprintf("%s=%d", crash.EnvKillAt, at+1))
 	require.Equal(t, "killed", r.Signal.String(), r.Stderr)
 	journal, err := os.Stat(filepath.Join(dir, ".inbox-journal"))
 	require.NoError(t, err)
 	require.Greater(t, journal.Size(), int64(60<<20))
-	r = disktest.Command{
+	r = crash.Command{
 		Name: "command", Stdin: crashStop("s0", false, "ready"), Env: []string{"CLAUDE_PID=", "CLAUDE_CODE_ENTRYPOINT=cli"},
 		Args: situation{}.command(dir, nil),
 	}.Run(t)

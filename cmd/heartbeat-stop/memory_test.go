@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 // No step of the hook takes much memory, whatever stands in a line. Each is a
@@ -39,7 +39,7 @@ func TestMemoryOfEachStep(t *testing.T) {
 				{"retry", crashStop("s1", false, "ready")},
 				{"deadletter", crashStop("s2", false, "ready")},
 			} {
-				r := disktest.Command{
+				r := crash.Command{
 					Name: "command", Stdin: step.input, Env: []string{"CLAUDE_PID=", "CLAUDE_CODE_ENTRYPOINT=cli"},
 					Args: []string{"--inbox", filepath.Join(dir, "inbox.jsonl"), "--on-orphan", step.policy},
 				}.Run(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 // TestRewakeInput holds what a client may rely on, whatever is on stdin and in the
@@ -57,7 +57,7 @@ func wakeOrLeave(t *testing.T, path, stdin string) {
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan error)
 	go func() { stopped <- displace(ctx, box) }()
-	r := disktest.Command{
+	r := crash.Command{
 		Name: "command", Args: []string{"--inbox", path, "--rewake", "--settle", "0"}, Stdin: stdin,
 		Env: []string{fmt.Sprintf("CLAUDE_PID=%d", os.Getpid()), "CLAUDE_CODE_ENTRYPOINT=cli"},
 	}.Run(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/agent"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/testing/agent"
 )
 
 var demoPrompts = []string{

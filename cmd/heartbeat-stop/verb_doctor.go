@@ -16,7 +16,7 @@ import (
 	"heartbeat/cmd/heartbeat-stop/doctor"
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
-	"heartbeat/internal/settings"
+	"heartbeat/internal/claude/settings"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
 	runs "heartbeat/orchestrate/run"

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/settings"
 )
 
 // installFlags are those of install; uninstall has some of them.

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 // hookWorld is an inbox, the client whose hook works on it, and what both have
@@ -63,18 +63,18 @@ func (w *hookWorld) input(members map[string]any) string {
 }
 
 // command is one of ours, which is killed at some write now and then.
-func (w *hookWorld) command(stdin string, verb ...string) disktest.Command {
+func (w *hookWorld) command(stdin string, verb ...string) crash.Command {
 	args := append(verb, "--inbox", filepath.Join(w.dir, "inbox.jsonl"), "--on-orphan", w.policy)
 	if len(verb) == 0 {
 		args = append(args, "--settle", "0")
 	}
-	c := disktest.Command{Name: "command", Args: args, Stdin: stdin, Env: []string{"CLAUDE_PID=", "CLAUDE_CODE_ENTRYPOINT=cli"}}
+	c := crash.Command{Name: "command", Args: args, Stdin: stdin, Env: []string{"CLAUDE_PID=", "CLAUDE_CODE_ENTRYPOINT=cli"}}
 	if w.chance(4) {
 		at := fmt.Sprint(1 + w.r.IntN(12))
 		if w.chance(3) {
 			at += ",torn"
 		}
-		c.Env = append(c.Env, disktest.EnvKillAt+"="+at)
+		c.Env = append(c.Env, crash.EnvKillAt+"="+at)
 		w.steps = append(w.steps, "killed at "+at)
 	}
 	return c
@@ -144,7 +144,7 @@ func (w *hookWorld) stop() {
 
 // hooks are one of ours, or two, beside each other or one behind the other.
 func (w *hookWorld) hooks(input string) (printed []string, killed bool) {
-	note := func(r disktest.Result) {
+	note := func(r crash.Result) {
 		killed = killed || r.Signal == syscall.SIGKILL
 		printed = append(printed, r.Stdout)
 		w.steps = append(w.steps, fmt.Sprintf("(status %d, printed %q, said %q)", r.ExitCode, r.Stdout, r.Stderr))
@@ -154,10 +154,10 @@ func (w *hookWorld) hooks(input string) (printed []string, killed bool) {
 	case 0:
 		w.steps = append(w.steps, "two hooks")
 		a, b := w.command(input).Start(w.t), w.command(input).Start(w.t)
-		for _, r := range []*disktest.Running{a, b} {
+		for _, r := range []*crash.Running{a, b} {
 			_, _ = r.Input.Write([]byte(input)) // it may have been killed
 		}
-		for _, r := range []*disktest.Running{a, b} {
+		for _, r := range []*crash.Running{a, b} {
 			_ = r.Input.Close()
 			note(r.Wait(w.t))
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"heartbeat/internal/agent"
+	"heartbeat/internal/testing/agent"
 )
 
 // crowd is an inbox, and producers that wait for an answer each.

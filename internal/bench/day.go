@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"heartbeat/internal/day"
+	"heartbeat/internal/testing/days"
 )
 
 const (
@@ -23,7 +23,7 @@ func measureDay(b *bench) (table, error) {
 	if err != nil {
 		return table{}, err
 	}
-	d := day.Day{
+	d := days.Day{
 		Command: b.programs.hook, Dir: dir, Entries: b.plan.day, KillEvery: b.plan.killEvery,
 		Random: rand.New(rand.NewPCG(daySeed, 0)), Env: environment(),
 		Tick: func(n int) {
@@ -49,7 +49,7 @@ func measureDay(b *bench) (table, error) {
 // compact runs the verb, and wants it to leave little.
 func (b *bench) compact(inbox string) (c compacted, err error) {
 	dir := filepath.Dir(inbox)
-	if c.before, err = day.Space(dir); err != nil {
+	if c.before, err = days.Space(dir); err != nil {
 		return c, err
 	}
 	r, err := b.runner()
@@ -60,13 +60,13 @@ func (b *bench) compact(inbox string) (c compacted, err error) {
 	if _, _, err := r.run(nil, b.programs.hook, "compact", "--inbox", inbox, "--keep", "0"); err != nil {
 		return c, err
 	}
-	if c.after, err = day.Space(dir); err == nil && c.after >= maxLeft {
+	if c.after, err = days.Space(dir); err == nil && c.after >= maxLeft {
 		err = fmt.Errorf("compact: %s are left of %s: less than %s was promised", megabytes(c.after), megabytes(c.before), megabytes(maxLeft))
 	}
 	return c, err
 }
 
-func dayTable(d day.Day, r day.Report, space compacted) table {
+func dayTable(d days.Day, r days.Report, space compacted) table {
 	t := table{
 		title: "A day of entries",
 		how: fmt.Sprintf("%d entries of 1 KB, drained by a session stand-in whose Stop hook gets a SIGKILL in one of %d ticks, at a random moment (seed %d) of\n"+

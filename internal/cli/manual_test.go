@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/cli/clitest"
+	"heartbeat/internal/testing/pages"
 )
 
 // awkward are lines that roff would not print as they stand.
@@ -26,4 +26,4 @@ func awkwardPage() cli.Page {
 	}
 }
 
-func TestAnAwkwardPage(t *testing.T) { clitest.CheckPages(t, awkwardPage()) }
+func TestAnAwkwardPage(t *testing.T) { pages.CheckPages(t, awkwardPage()) }

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 const (
@@ -51,9 +51,9 @@ func appendLines(path, writer string) error {
 }
 
 // startAll starts n children and lets them go on when all are ready.
-func startAll(t *testing.T, n int, command func(i int) disktest.Command) []*disktest.Running {
+func startAll(t *testing.T, n int, command func(i int) crash.Command) []*crash.Running {
 	t.Helper()
-	var all []*disktest.Running
+	var all []*crash.Running
 	for i := range n {
 		all = append(all, command(i).Start(t))
 	}
@@ -68,8 +68,8 @@ func startAll(t *testing.T, n int, command func(i int) disktest.Command) []*disk
 
 func TestAppendNeverTears(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	all := startAll(t, writers, func(i int) disktest.Command {
-		return disktest.Command{Name: "append", Args: []string{path, string(rune('a' + i))}}
+	all := startAll(t, writers, func(i int) crash.Command {
+		return crash.Command{Name: "append", Args: []string{path, string(rune('a' + i))}}
 	})
 	size := 0
 	var offsets [writers][linesPerWriter]string
@@ -127,7 +127,7 @@ func TestAppendTorn(t *testing.T) {
 	write(t, path, "old\n")
 	f, _, err := disk.OpenAppend(path)
 	require.NoError(t, err)
-	disktest.Observe(t, disktest.TearAt(1, unix.ENOSPC))
+	crash.Observe(t, crash.TearAt(1, unix.ENOSPC))
 	_, err = f.Append([]byte("new!"))
 	require.ErrorIs(t, err, unix.ENOSPC)
 	assert.Equal(t, "old\nne", read(t, path))

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 // TestAppendThroughLinkToNothing must end, and say what is wrong.
 func TestAppendThroughLinkToNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	odd["link to nothing"](t, "f")
-	defer disktest.Observe(t, disktest.FailFrom(1000, unix.EIO))()
+	defer crash.Observe(t, crash.FailFrom(1000, unix.EIO))()
 	_, _, err := disk.OpenAppend("f")
 	require.Error(t, err)
 	require.NotErrorIs(t, err, unix.EIO)
@@ -42,7 +42,7 @@ func TestAppendOffsetAfterTear(t *testing.T) {
 	write(t, path, "old\n")
 	f, _, err := disk.OpenAppend(path)
 	require.NoError(t, err)
-	defer disktest.Observe(t, disktest.TearAt(1, unix.ENOSPC))()
+	defer crash.Observe(t, crash.TearAt(1, unix.ENOSPC))()
 	off, err := f.Append([]byte("0123456789"))
 	require.ErrorIs(t, err, unix.ENOSPC)
 	assert.EqualValues(t, 4, off)
@@ -52,8 +52,8 @@ func TestAppendOffsetAfterTear(t *testing.T) {
 // TestEveryChangeIsAnnounced has a rename fail. What Publish does then must be
 // announced, too: it removes its temporary file.
 func TestEveryChangeIsAnnounced(t *testing.T) {
-	r := disktest.Recorder{}
-	defer disktest.Observe(t, disktest.Chain(r.Observe, disktest.FailAt(4, unix.EIO)))()
+	r := crash.Recorder{}
+	defer crash.Observe(t, crash.Chain(r.Observe, crash.FailAt(4, unix.EIO)))()
 	path := filepath.Join(t.TempDir(), "f")
 	require.ErrorIs(t, disk.Publish(path, []byte("x"), false), unix.EIO)
 	ops := r.Ops()

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 func TestOpenRead(t *testing.T) {
@@ -171,15 +171,15 @@ func TestRefusedCallsAreNotMade(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "f")
 			write(t, path, "content")
-			before := disktest.Snapshot(t, dir).Files()
-			stop := disktest.Observe(t, disktest.FailFrom(1, unix.EDQUOT))
+			before := crash.Snapshot(t, dir).Files()
+			stop := crash.Observe(t, crash.FailFrom(1, unix.EDQUOT))
 			err := test.call(path)
 			stop()
 			require.ErrorIs(t, err, unix.EDQUOT)
 			var pathError *fs.PathError
 			require.ErrorAs(t, err, &pathError)
 			assert.Equal(t, string(test.kind), pathError.Op)
-			assert.Equal(t, before, disktest.Snapshot(t, dir).Files())
+			assert.Equal(t, before, crash.Snapshot(t, dir).Files())
 		})
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 // odd are the things that can be where a file should be.
@@ -129,7 +129,7 @@ func TestOtherUsersFileRefused(t *testing.T) {
 		require.NoError(t, os.Chown(path, file.uid, file.uid))
 		args = append(args, path)
 	}
-	r := disktest.Child(t, "open as", args)
+	r := crash.Child(t, "open as", args)
 	require.Zero(t, r.ExitCode, r.Stderr)
 	assert.Equal(t, []string{
 		"false <nil>",

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 // soon is far longer than anything here takes.
@@ -32,9 +32,9 @@ func done(t *testing.T) context.Context {
 }
 
 // holder starts a child that has the lock.
-func holder(t *testing.T, path string) *disktest.Running {
+func holder(t *testing.T, path string) *crash.Running {
 	t.Helper()
-	r := disktest.Command{Name: "hold", Args: []string{path}}.Start(t)
+	r := crash.Command{Name: "hold", Args: []string{path}}.Start(t)
 	require.Equal(t, "locked", r.Line(t))
 	return r
 }
@@ -114,7 +114,7 @@ func TestLockReleasedOnSIGKILL(t *testing.T) {
 func TestLockFileRemoved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first := holder(t, path)
-	waiter := disktest.Command{Name: "hold", Args: []string{path}}.Start(t)
+	waiter := crash.Command{Name: "hold", Args: []string{path}}.Start(t)
 	waitUntilOpen(t, path, 2)
 	require.NoError(t, os.Remove(path))
 	second := holder(t, path) // of the new file
@@ -154,8 +154,8 @@ func TestLockCounter(t *testing.T) {
 	const processes = 50
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "number"), "0")
-	all := startAll(t, processes, func(int) disktest.Command {
-		return disktest.Command{Name: "count", Args: []string{dir}}
+	all := startAll(t, processes, func(int) crash.Command {
+		return crash.Command{Name: "count", Args: []string{dir}}
 	})
 	for _, r := range all {
 		require.Zero(t, r.Wait(t).ExitCode)

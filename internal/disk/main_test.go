@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 func TestMain(m *testing.M) {
-	disktest.Main(m, map[string]func() int{
+	crash.Main(m, map[string]func() int{
 		"append":  func() int { return status(appendLines(os.Args[1], os.Args[2])) },
 		"count":   func() int { return status(count(os.Args[1])) },
 		"hold":    func() int { return status(hold(os.Args[1])) },
@@ -79,7 +79,7 @@ const newContent = "the new content"
 func publish(dir string, durable bool) error {
 	err := disk.Publish(filepath.Join(dir, "f"), []byte(newContent), durable)
 	if err == nil {
-		disktest.Promise(newContent)
+		crash.Promise(newContent)
 	}
 	return err
 }

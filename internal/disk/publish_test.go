@@ -9,27 +9,27 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/disktest"
+	"heartbeat/internal/testing/crash"
 )
 
 const oldContent = "the old content, which is longer"
 
 // publishing is a Publish beside what an earlier one left when it was killed.
-func publishing(how string) disktest.Scenario {
-	return disktest.Scenario{
+func publishing(how string) crash.Scenario {
+	return crash.Scenario{
 		Setup: func(t testing.TB, dir string) {
 			write(t, filepath.Join(dir, "f"), oldContent)
 			write(t, filepath.Join(dir, "f.tmp"), "half of somethi")
 		},
-		Run: func(dir string) disktest.Command {
-			return disktest.Command{Name: "publish", Args: []string{dir, how}}
+		Run: func(dir string) crash.Command {
+			return crash.Command{Name: "publish", Args: []string{dir, how}}
 		},
 	}
 }
 
 // oldOrNew checks that a reader finds the one or the other, and the new where
 // Publish has returned, and that the next Publish works.
-func oldOrNew(t *testing.T, c disktest.Crash) {
+func oldOrNew(t *testing.T, c crash.Crash) {
 	path := filepath.Join(c.Dir, "f")
 	want := []string{newContent}
 	if len(c.Promised) == 0 {
@@ -37,7 +37,7 @@ func oldOrNew(t *testing.T, c disktest.Crash) {
 	}
 	assert.Contains(t, want, read(t, path))
 	assert.NoError(t, disk.Publish(path, []byte("next"), false))
-	assert.Equal(t, map[string]string{"f": "next"}, disktest.Snapshot(t, c.Dir).Files())
+	assert.Equal(t, map[string]string{"f": "next"}, crash.Snapshot(t, c.Dir).Files())
 }
 
 func TestPublish(t *testing.T) {
@@ -56,7 +56,7 @@ func TestPublishCalls(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
 	for _, durable := range []bool{true, false} {
-		rec := disktest.Record(t, dir, func() { assert.NoError(t, disk.Publish(path, []byte("new"), durable)) })
+		rec := crash.Record(t, dir, func() { assert.NoError(t, disk.Publish(path, []byte("new"), durable)) })
 		want := []disk.Op{
 			{Kind: disk.OpRemove, Path: path + ".tmp"},
 			{Kind: disk.OpCreate, Path: path + ".tmp"},

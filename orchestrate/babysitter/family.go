@@ -3,8 +3,8 @@ package babysitter
 import (
 	"os/exec"
 
-	"heartbeat/internal/guardian"
 	"heartbeat/internal/host"
+	"heartbeat/internal/host/guardian"
 )
 
 // guarded has a guardian stand by who kills the family of the CLI, should this process be

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"heartbeat/internal/agent"
+	"heartbeat/internal/testing/agent"
 )
 
 // client is a stand-in for Claude Code in a terminal.

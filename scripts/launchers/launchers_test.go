@@ -12,7 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"heartbeat/internal/babysittertest"
+	"heartbeat/internal/testing/babysitter"
 )
 
 // bin is a folder for the PATH with what the launchers run: the commands as they
@@ -68,14 +68,14 @@ func TestScripts(t *testing.T) {
 			env.Setenv("SCREENS", filepath.Join(here, "../../testdata/screens"))
 			env.Setenv("PATH", strings.Join([]string{bin, here, os.Getenv("PATH")}, string(filepath.ListSeparator)))
 			env.Setenv("LAUNCHERS", here)
-			babysitter, sdk, _ := babysittertest.Find() // see the condition
+			babysitter, sdk, _ := babysitter.Find() // see the condition
 			env.Setenv("BABYSITTER", babysitter)
 			env.Setenv("SDK", sdk)
 			env.Setenv("HEARTBEAT_INBOX", filepath.Join(env.WorkDir, "queue", "inbox.jsonl"))
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
-			_, _, ok := babysittertest.Find()
+			_, _, ok := babysitter.Find()
 			return name == "root" && os.Geteuid() == 0 || name == "babysitter" && ok, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": cmdStatus},

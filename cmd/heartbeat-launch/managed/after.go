@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"heartbeat/internal/terminal"
+	"heartbeat/internal/launch/terminal"
 	"heartbeat/internal/words"
 )
 

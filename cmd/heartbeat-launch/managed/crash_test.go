@@ -13,15 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/disktest"
 	"heartbeat/internal/host"
+	"heartbeat/internal/testing/crash"
 	recovery "heartbeat/recover"
 )
 
 // A child of these tests settles what a session left, as the launcher does between
 // two sessions.
 func TestMain(m *testing.M) {
-	disktest.Main(m, map[string]func() int{"settle": func() int {
+	crash.Main(m, map[string]func() int{"settle": func() int {
 		r, err := leftIn(os.Args[1])
 		if err == nil {
 			_, err = r.settle(context.Background())
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		disktest.Promise("settled")
+		crash.Promise("settled")
 		return 0
 	}})
 }
@@ -64,8 +64,8 @@ var leftovers = map[string]left{
 	},
 }
 
-func (l left) scenario() disktest.Scenario {
-	return disktest.Scenario{
+func (l left) scenario() crash.Scenario {
+	return crash.Scenario{
 		Setup: func(t testing.TB, dir string) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "inbox.jsonl"), []byte("one\ntwo\n"), 0o600))
 			r, err := leftIn(dir)
@@ -74,12 +74,12 @@ func (l left) scenario() disktest.Scenario {
 			require.NoError(t, err)
 			require.NoError(t, errors.Join(deliver(tx), l.leave(tx), tx.Commit(), tx.Close()))
 		},
-		Run: func(dir string) disktest.Command { return disktest.Command{Name: "settle", Args: []string{dir}} },
+		Run: func(dir string) crash.Command { return crash.Command{Name: "settle", Args: []string{dir}} },
 	}
 }
 
 // check has the next launcher settle, as often as it likes: the outcome is one.
-func (l left) check(t *testing.T, c disktest.Crash) {
+func (l left) check(t *testing.T, c crash.Crash) {
 	r, err := leftIn(c.Dir)
 	require.NoError(t, err)
 	var st state
@@ -113,14 +113,14 @@ func TestSettleAtEveryCall(t *testing.T) {
 	for name, l := range leftovers {
 		t.Run("kill "+name, func(t *testing.T) { l.scenario().EveryKill(t, l.check) })
 		t.Run("power loss "+name, func(t *testing.T) {
-			l.scenario().EveryPowerLoss(t, 1, 3, func(t *testing.T, c disktest.Crash) {
+			l.scenario().EveryPowerLoss(t, 1, 3, func(t *testing.T, c crash.Crash) {
 				host.TestOnlyBootID = "the next boot"
 				defer func() { host.TestOnlyBootID = "" }()
 				l.check(t, c)
 			})
 		})
 		t.Run("full disk "+name, func(t *testing.T) {
-			l.scenario().EveryFail(t, unix.ENOSPC, func(t *testing.T, c disktest.Crash) {
+			l.scenario().EveryFail(t, unix.ENOSPC, func(t *testing.T, c crash.Crash) {
 				if c.Result.ExitCode != 0 {
 					assert.NotEmpty(t, c.Result.Stderr, "it failed without a sentence")
 				}

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/settings"
 )
 
 // disabledBy is the settings file that has the client run no hooks, "" for none.

@@ -8,7 +8,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
-	"heartbeat/internal/screen"
+	"heartbeat/internal/claude/screen"
 	"heartbeat/internal/words"
 	"heartbeat/recover/evidence"
 )

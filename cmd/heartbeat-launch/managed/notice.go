@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"heartbeat/internal/screen"
+	"heartbeat/internal/claude/screen"
 	"heartbeat/internal/words"
 )
 

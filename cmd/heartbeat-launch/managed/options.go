@@ -3,7 +3,7 @@ package managed
 import (
 	"time"
 
-	"heartbeat/internal/terminal"
+	"heartbeat/internal/launch/terminal"
 	recovery "heartbeat/recover"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/rights"
+	"heartbeat/internal/host/rights"
 )
 
 // private is a directory that only this user can reach. What wires the session's

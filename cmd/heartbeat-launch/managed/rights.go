@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/rights"
+	"heartbeat/internal/host/rights"
 )
 
 // checkRights refuses an inbox whose state others could replace, unless that is

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"heartbeat/internal/screen"
-	"heartbeat/internal/terminal"
+	"heartbeat/internal/claude/screen"
+	"heartbeat/internal/launch/terminal"
 )
 
 // session is one session of the client.

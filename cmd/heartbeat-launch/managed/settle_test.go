@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/terminal"
+	"heartbeat/internal/launch/terminal"
 	recovery "heartbeat/recover"
 )
 

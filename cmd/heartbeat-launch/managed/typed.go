@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"heartbeat/internal/screen"
+	"heartbeat/internal/claude/screen"
 )
 
 const (

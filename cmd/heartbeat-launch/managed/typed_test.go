@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"heartbeat/internal/screen"
+	"heartbeat/internal/claude/screen"
 )
 
 // A session may end once nothing waits that a person entered, and not amid a line of

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/claude/screen"
 	"heartbeat/internal/host"
-	"heartbeat/internal/screen"
 	"heartbeat/recover/evidence"
 )
 

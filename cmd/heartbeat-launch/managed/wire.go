@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/settings"
 )
 
 // wire writes the settings that wire the hook for this session alone, and returns

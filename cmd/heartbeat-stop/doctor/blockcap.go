@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"heartbeat/internal/settings"
+	"heartbeat/internal/claude/settings"
 )
 
 // checkCap looks for the variable that lifts the client's cap on blocks in a row.

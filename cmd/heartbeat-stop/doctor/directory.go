@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/rights"
+	"heartbeat/internal/host/rights"
 	"io/fs"
 	"os"
 	"path/filepath"

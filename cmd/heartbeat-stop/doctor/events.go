@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"heartbeat/internal/settings"
+	"heartbeat/internal/claude/settings"
 )
 
 // checkEvents looks for the other events.

@@ -3,7 +3,7 @@ package doctor
 import (
 	"errors"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/rights"
+	"heartbeat/internal/host/rights"
 	"io/fs"
 	"os"
 	"path/filepath"

@@ -3,7 +3,7 @@ package doctor
 import (
 	"slices"
 
-	"heartbeat/internal/settings"
+	"heartbeat/internal/claude/settings"
 )
 
 // checkHooksOn looks for switches that keep the client from running hooks.

@@ -16,7 +16,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/rights"
+	"heartbeat/internal/host/rights"
 )
 
 // fresh is how long a temporary file may be a running hook's.

@@ -1,8 +1,8 @@
 package doctor
 
 import (
+	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/settings"
 )
 
 // Bounds on what is read whole. The client's account file grows with every

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"heartbeat/internal/settings"
+	"heartbeat/internal/claude/settings"
 )
 
 // rewakes reports whether a hook is told to wait in the background and to wake

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"heartbeat/internal/claude"
-	"heartbeat/internal/settings"
+	"heartbeat/internal/claude/settings"
 )
 
 // source is one of the settings files that the client merges.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"heartbeat/internal/claude"
-	"heartbeat/internal/settings"
+	"heartbeat/internal/claude/settings"
 )
 
 // What the client gives a hook that states no timeout.

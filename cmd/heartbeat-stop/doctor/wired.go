@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/host"
-	"heartbeat/internal/settings"
 )
 
 // checkWired looks for the hook of Stop.

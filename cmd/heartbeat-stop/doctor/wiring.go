@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/settings"
 )
 
 // wire is a hook of heartbeat's, and the file that has it.

@@ -1,0 +1,143 @@
+package settings_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/claude/settings"
+)
+
+// checkProperties asserts what the package promises for any settings file x without heartbeat's parts in it.
+func checkProperties(t testing.TB, x string) {
+	t.Helper()
+	a := wiring()
+	y := install(t, x, a)
+	assert.Equal(t, y, install(t, y, a), "a second install changes nothing")
+	assert.Equal(t, x, uninstall(t, y, a), "uninstall restores every byte")
+	assert.Equal(t, foreignMeaning(t, x), foreignMeaning(t, y), "the meaning of everything else is the same")
+	assert.True(t, isSubsequence(x, y), "every byte of the file survives, in order")
+
+	moved := a
+	moved.Command, moved.Timeout = "/moved/heartbeat-stop", 30
+	moved.Args = []string{"--park", "--inbox", inbox}
+	moved.Events = []string{settings.SessionEnd, settings.Stop}
+	updated := install(t, y, moved)
+	assert.Equal(t, updated, install(t, updated, moved), "a second update changes nothing")
+	assert.Equal(t, x, uninstall(t, updated, moved), "uninstall after an update")
+
+	checkRewake(t, x, y)
+
+	b := otherInbox(a)
+	b.Events = []string{settings.UserPromptSubmit, settings.Stop}
+	both := install(t, y, b)
+	assert.Equal(t, both, install(t, both, a), "side by side, neither changes the other")
+	assert.Equal(t, y, uninstall(t, both, b), "the second goes first")
+	assert.Equal(t, x, uninstall(t, uninstall(t, both, a), b), "the first goes first")
+}
+
+// checkRewake asserts the same of the wiring in the background, and that each of the two turns into the other as if it
+// had been the only one; y is x with the one that is not.
+func checkRewake(t testing.TB, x, y string) {
+	t.Helper()
+	a, r := wiring(), rewake()
+	z := install(t, x, r)
+	assert.Equal(t, z, install(t, z, r), "a second install changes nothing")
+	assert.Equal(t, x, uninstall(t, z, a), "uninstall restores every byte, and need not know which wiring it is")
+	assert.Equal(t, foreignMeaning(t, x), foreignMeaning(t, z), "the meaning of everything else is the same")
+	assert.True(t, isSubsequence(x, z), "every byte of the file survives, in order")
+	assert.Equal(t, z, install(t, y, r), "into the background")
+	assert.Equal(t, y, install(t, z, a), "and out of it")
+	assert.Equal(t, x, uninstall(t, install(t, y, r), a), "uninstall after the change")
+
+	b := otherInbox(r)
+	both := install(t, y, b)
+	assert.Equal(t, both, install(t, both, a), "one inbox each way: neither changes the other")
+	assert.Equal(t, y, uninstall(t, both, b), "the second goes first")
+	assert.Equal(t, x, uninstall(t, uninstall(t, both, a), b), "the first goes first")
+}
+
+// isSubsequence reports whether y is x with bytes inserted.
+func isSubsequence(x, y string) bool {
+	for _, c := range []byte(x) {
+		i := strings.IndexByte(y, c)
+		if i < 0 {
+			return false
+		}
+		y = y[i+1:]
+	}
+	return true
+}
+
+func TestRoundTripOfDocuments(t *testing.T) {
+	for name, x := range documents {
+		t.Run(name, func(t *testing.T) { checkProperties(t, x) })
+	}
+}
+
+func TestRoundTripOfGeneratedDocuments(t *testing.T) {
+	n := 1000
+	if testing.Short() {
+		n = 300
+	}
+	for seed := range n {
+		x := generate(rand.New(rand.NewPCG(uint64(seed), 7)))
+		checkProperties(t, x)
+		if t.Failed() {
+			t.Fatalf("seed %d: %q", seed, x)
+		}
+	}
+}
+
+func TestEditsInBetweenStay(t *testing.T) {
+	edits := map[string]func(string) string{
+		"value":       func(s string) string { return strings.Replace(s, "opus", "sonnet", 1) },
+		"first":       func(s string) string { return strings.Replace(s, "{", "{\"zz\": [true],", 1) },
+		"comment":     func(s string) string { return s + "/* looked at */" },
+		"before ours": func(s string) string { return strings.Replace(s, `"token": "`, `"new": "x", "token": "`, 1) },
+	}
+	for seed := range 500 {
+		x := generate(rand.New(rand.NewPCG(uint64(seed), 11)))
+		if !strings.Contains(x, `"token"`) {
+			continue
+		}
+		for name, edit := range edits {
+			got := uninstall(t, edit(install(t, x, wiring())), wiring())
+			require.Equal(t, edit(x), got, "seed %d, %s", seed, name)
+		}
+	}
+}
+
+// FuzzDocument lets the fuzzer write the settings file.
+func FuzzDocument(f *testing.F) {
+	for _, x := range documents {
+		f.Add(x)
+	}
+	f.Fuzz(func(t *testing.T, x string) {
+		if strings.Contains(x, "eart") || strings.Contains(x, `\u`) && strings.Contains(x, "CAP") || strings.Contains(x, "HEARTBEAT") {
+			t.Skip("may have parts of ours in it already")
+		}
+		all := wiring()
+		all.Events = []string{
+			settings.Stop, settings.StopFailure, settings.SessionStart, settings.SessionEnd, settings.UserPromptSubmit,
+			settings.Notification,
+		}
+		if _, err := settings.Install([]byte(x), all); err != nil {
+			return
+		}
+		checkProperties(t, x)
+	})
+}
+
+// FuzzGenerated lets the fuzzer make the choices of the generator.
+func FuzzGenerated(f *testing.F) {
+	for seed := range 20 {
+		f.Add(uint64(seed), uint64(seed))
+	}
+	f.Fuzz(func(t *testing.T, a, b uint64) {
+		checkProperties(t, generate(rand.New(rand.NewPCG(a, b))))
+	})
+}

@@ -1,0 +1,227 @@
+package client
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/testing/model"
+)
+
+// line is what these tests read in .results.jsonl, .dead-letter.jsonl and
+// .in-flight. They read the documented files rather than ask the library.
+type line struct {
+	EntryID     string    `json:"entry_id"`
+	ID          string    `json:"id"`
+	StartOffset int       `json:"start_offset"`
+	RawLine     string    `json:"raw_line"`
+	Attempt     int       `json:"attempt"`
+	Attempts    int       `json:"attempts"`
+	SessionID   string    `json:"session_id"`
+	PromptID    string    `json:"prompt_id"`
+	Reply       string    `json:"reply"`
+	Reason      string    `json:"reason"`
+	DeliveredAt time.Time `json:"delivered_at"`
+	Failure     *struct {
+		Error string `json:"error"`
+	} `json:"failure"`
+}
+
+func (r *rig) path(name string) string { return filepath.Join(filepath.Dir(r.inbox), name) }
+
+func (r *rig) lines(name string) []line {
+	r.t.Helper()
+	raw, err := os.ReadFile(r.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	require.NoError(r.t, err)
+	var all []line
+	for one := range bytes.Lines(raw) {
+		var l line
+		require.NoError(r.t, json.Unmarshal(one, &l), "%s: %s", name, one)
+		all = append(all, l)
+	}
+	return all
+}
+
+func (r *rig) results() []line     { return r.lines(".results.jsonl") }
+func (r *rig) deadLetters() []line { return r.lines(".dead-letter.jsonl") }
+
+// flying is the entry in flight, nil if there is none.
+func (r *rig) flying() *line {
+	if all := r.lines(".in-flight"); len(all) > 0 {
+		return &all[0]
+	}
+	return nil
+}
+
+// state is everything a person would want to see of a failed test.
+func (r *rig) state() string {
+	var b strings.Builder
+	for _, name := range []string{".inbox-offset", ".in-flight", ".results.jsonl", ".dead-letter.jsonl"} {
+		raw, err := os.ReadFile(r.path(name))
+		fmt.Fprintf(&b, "--- %s (%v)\n%s\n", name, err, raw)
+	}
+	for _, request := range r.Model.MainRequests() {
+		fmt.Fprintf(&b, "--- request %d: %.300q\n", request.Number, request.UserText)
+	}
+	return b.String()
+}
+
+// tagOf finds an entry by what the state files know it by.
+func (r *rig) tagOf(entryID string) string {
+	for _, e := range r.entries {
+		if sum := sha256.Sum256([]byte(e.line)); hex.EncodeToString(sum[:]) == entryID {
+			return e.tag
+		}
+	}
+	return "unknown entry " + entryID
+}
+
+// fate is what should become of one entry: how often the model gets its text,
+// and the reply or the reason why there is none.
+type fate struct {
+	entry
+	arrivals int
+	attempt  int
+	reply    string
+	reason   string
+}
+
+// answeredOnce is every entry's fate when nothing goes wrong.
+func answeredOnce(all ...entry) []fate {
+	var list []fate
+	for _, e := range all {
+		list = append(list, fate{entry: e, arrivals: 1, attempt: 1, reply: ownReply(e.tag)})
+	}
+	return list
+}
+
+// settled checks that every entry met its fate and nothing else happened: the
+// results and the dead letters in order, nothing in flight, the cursor at the
+// end, and what the model got.
+func (r *rig) settled(fates ...fate) {
+	r.t.Helper()
+	r.logged(fates...)
+	assert.NoFileExists(r.t, r.path(".in-flight"))
+	assert.NoFileExists(r.t, r.path(".responded"))
+	cursor, err := os.ReadFile(r.path(".inbox-offset"))
+	require.NoError(r.t, err)
+	info, err := os.Stat(r.inbox)
+	require.NoError(r.t, err)
+	assert.Equal(r.t, fmt.Sprint(info.Size()), strings.TrimSpace(string(cursor)))
+}
+
+// logged is settled for a session that goes on.
+func (r *rig) logged(fates ...fate) {
+	r.t.Helper()
+	var results, dead []string
+	for _, f := range fates {
+		switch {
+		case f.reply != "":
+			results = append(results, told(f.tag, f.id, f.attempt, f.reply))
+		case f.reason != "":
+			dead = append(dead, told(f.tag, f.id, f.attempt, f.reason))
+		}
+		assert.Equal(r.t, f.arrivals, r.arrivals(f.text), "how often the model got %s", f.tag)
+	}
+	assert.Equal(r.t, results, r.told(r.results()), "results")
+	assert.Equal(r.t, dead, r.told(r.deadLetters()), "dead letters")
+	if r.t.Failed() {
+		r.t.Log(r.state())
+	}
+}
+
+func told(tag, id string, attempt int, words string) string {
+	return fmt.Sprintf("%s id %q, attempt %d: %s", tag, id, attempt, words)
+}
+
+func (r *rig) told(lines []line) []string {
+	var all []string
+	for _, l := range lines {
+		all = append(all, told(r.tagOf(l.EntryID), l.ID, l.Attempt+l.Attempts, l.Reply+l.Reason))
+	}
+	return all
+}
+
+// arrivals is how often the model got a text: how often the conversation grew by
+// it. A conversation repeats all that was said before, and a new session starts
+// another one.
+func (r *rig) arrivals(text string) int {
+	r.t.Helper()
+	total, before := 0, 0
+	for _, request := range r.Model.MainRequests() {
+		now := r.said(request, text)
+		total += max(0, now-before)
+		before = now
+	}
+	return total
+}
+
+// turns is how often the model was asked.
+func (r *rig) turns() int { return len(r.Model.MainRequests()) }
+
+// said is how often a text stands in the messages of a request.
+func (r *rig) said(request model.Request, text string) int {
+	r.t.Helper()
+	var body struct {
+		Messages []struct {
+			Role    string `json:"role"`
+			Content any    `json:"content"`
+		} `json:"messages"`
+	}
+	require.NoError(r.t, json.Unmarshal(request.Body, &body))
+	n := 0
+	for _, message := range body.Messages {
+		if message.Role == "user" { // a block is told a second time, to the system
+			n += count(message.Content, text)
+		}
+	}
+	return n
+}
+
+// count is how often a text stands in the strings of a JSON value.
+func count(v any, text string) (n int) {
+	switch v := v.(type) {
+	case string:
+		return strings.Count(v, text)
+	case []any:
+		for _, one := range v {
+			n += count(one, text)
+		}
+	case map[string]any:
+		for _, one := range v {
+			n += count(one, text)
+		}
+	}
+	return n
+}
+
+// transcripts are the client's records of all its sessions.
+func (r *rig) transcripts() []byte {
+	r.t.Helper()
+	paths, err := filepath.Glob(filepath.Join(r.Home, ".claude", "projects", "*", "*.jsonl"))
+	require.NoError(r.t, err)
+	var all []byte
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
+		require.NoError(r.t, err)
+		all = append(all, raw...)
+	}
+	return all
+}
+
+// transcribed reports whether a transcript has some text.
+func (r *rig) transcribed(text string) bool { return bytes.Contains(r.transcripts(), []byte(text)) }

@@ -1,0 +1,224 @@
+package client
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// hooks are the process ids of hooks on the rig's inbox that run now.
+func (r *rig) hooks() []int {
+	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is well-formed
+	var all []int
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
+		args := strings.Split(string(raw), "\x00")
+		if err != nil || args[0] != r.stop || !strings.Contains(string(raw), "--inbox\x00"+r.inbox+"\x00") {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+// follows reports whether a process follows file events, which a hook does once
+// it waits.
+func follows(pid int) bool {
+	links, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "fd", "*"))
+	for _, link := range links {
+		if to, err := os.Readlink(link); err == nil && strings.Contains(to, "inotify") {
+			return true
+		}
+	}
+	return false
+}
+
+// waiting waits until n hooks wait for an entry, and returns their process ids.
+func (r *rig) waiting(ctx context.Context, n int) (pids []int) {
+	r.t.Helper()
+	r.until(ctx, "a hook waits", func() bool {
+		pids = nil
+		for _, pid := range r.hooks() {
+			if follows(pid) {
+				pids = append(pids, pid)
+			}
+		}
+		return len(pids) == n
+	})
+	return pids
+}
+
+func (r *rig) hooksGone(ctx context.Context) {
+	r.t.Helper()
+	r.until(ctx, "no hook is left", func() bool { return len(r.hooks()) == 0 })
+}
+
+// persistent is a rig whose hook waits for entries.
+func persistent(t *testing.T, idle string) *rig {
+	t.Helper()
+	r := newRig(t, own)
+	if runtime.GOOS != "linux" {
+		t.Skip("seeing a hook wait needs /proc")
+	}
+	return r.install("--mode", "persist", "--idle-interval", idle)
+}
+
+// persisting is a session whose hook waits for the first entry.
+func persisting(ctx context.Context, t *testing.T, idle string) (*rig, *Session) {
+	t.Helper()
+	r := persistent(t, idle)
+	return r, r.attended(ctx, r.options())
+}
+
+// A session waits in its hook, and takes what arrives, however it arrives.
+func TestHeartbeatPersist(t *testing.T) {
+	ctx := within(t)
+	r, s := persisting(ctx, t, "1h")
+	all := some(6)
+	r.waiting(ctx, 1)
+	r.echo(all[0])
+	r.asked(ctx, all[0].tag, 1)
+	r.waiting(ctx, 1)
+	all[1] = r.send(all[1])
+	r.asked(ctx, all[1].tag, 1)
+	r.waiting(ctx, 1)
+	r.add(all[2:]...)
+	for _, e := range all[2:] {
+		r.asked(ctx, e.tag, 1)
+	}
+	r.waiting(ctx, 1)
+	r.settled(answeredOnce(all...)...)
+	assert.Equal(t, 7, r.turns(), "no idle tick")
+	assert.NoFileExists(t, r.signal)
+	r.quit(ctx, s)
+	r.hooksGone(ctx)
+}
+
+// With nothing to do the session gets an idle tick. Its answer is nobody's.
+func TestHeartbeatIdleTick(t *testing.T) {
+	const tick = "--- IDLE TICK ---"
+	ctx := within(t)
+	r, s := persisting(ctx, t, "0.3")
+	for n := 2; n <= 4; n++ {
+		request, err := r.Model.WaitRequests(ctx, n)
+		require.NoError(t, err)
+		require.Contains(t, request.UserText, tick)
+	}
+	assert.Empty(t, r.results())
+	all := some(2)
+	r.add(all...)
+	r.asked(ctx, all[1].tag, 1)
+	r.until(ctx, "both are answered", func() bool { return len(r.results()) == 2 })
+	r.quit(ctx, s)
+	r.hooksGone(ctx)
+	r.settled(answeredOnce(all...)...)
+	assert.GreaterOrEqual(t, r.arrivals(tick), 3)
+}
+
+// ends are the ways in which a session goes while its hook waits.
+var ends = map[string]func(context.Context, *testing.T, *rig, *Session){
+	"SIGTERM": func(ctx context.Context, _ *testing.T, r *rig, s *Session) { r.quit(ctx, s) },
+	"SIGKILL": func(ctx context.Context, t *testing.T, r *rig, s *Session) {
+		require.NoError(t, s.Signal(syscall.SIGKILL))
+		_, err := s.Wait(ctx)
+		require.NoError(t, err)
+	},
+	"SIGHUP": func(ctx context.Context, t *testing.T, r *rig, s *Session) {
+		require.NoError(t, s.Signal(syscall.SIGHUP))
+		_, err := s.Wait(ctx)
+		require.NoError(t, err)
+	},
+}
+
+// A hook does not outlive its session, and takes nothing that arrives when that
+// is gone.
+func TestHeartbeatPersistEnds(t *testing.T) {
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			ctx := within(t)
+			r, s := persisting(ctx, t, "1h")
+			all := some(3)
+			r.add(all[0])
+			r.asked(ctx, all[0].tag, 1)
+			r.until(ctx, "it is answered", func() bool { return len(r.results()) == 1 })
+			r.waiting(ctx, 1)
+			end(ctx, t, r, s)
+			r.add(all[1:]...)
+			r.hooksGone(ctx)
+			r.logged(append(answeredOnce(all[0]), fate{entry: all[1]}, fate{entry: all[2]})...)
+			assert.Nil(t, r.flying(), "a ghost took it")
+
+			drained := newSettings(r)
+			r.drain(ctx, prompt(2), drained)
+			r.settled(answeredOnce(all...)...)
+		})
+	}
+}
+
+// A person interrupts the wait and says something. The hook that waited has
+// taken nothing, and the next one goes on.
+func TestHeartbeatPersistInterrupted(t *testing.T) {
+	ctx := within(t)
+	r, s := persisting(ctx, t, "1h")
+	r.waiting(ctx, 1)
+	require.NoError(t, s.Esc())
+	r.hooksGone(ctx)
+	all := some(2)
+	r.add(all[0])
+	assert.Nil(t, r.flying())
+	require.NoError(t, s.Submit(ctx, prompt(2)))
+	r.asked(ctx, all[0].tag, 1)
+	r.waiting(ctx, 1)
+	r.add(all[1])
+	r.asked(ctx, all[1].tag, 1)
+	r.waiting(ctx, 1)
+	r.settled(answeredOnce(all...)...)
+	r.quit(ctx, s)
+}
+
+// A hook that waits beyond its timeout is ended by the client, which approves
+// the stop. It has taken nothing.
+func TestHeartbeatPersistTimeout(t *testing.T) {
+	ctx := within(t)
+	r := persistent(t, "1h")
+	r.edit(func(settings map[string]any) {
+		stop := settings["hooks"].(map[string]any)["Stop"].([]any)[0].(map[string]any)
+		stop["hooks"].([]any)[0].(map[string]any)["timeout"] = 1
+	})
+	r.attended(ctx, r.options())
+	r.waiting(ctx, 1)
+	r.hooksGone(ctx)
+	all := some(1)
+	r.add(all...)
+	assert.Nil(t, r.flying())
+	assert.Empty(t, r.results())
+	r.drain(ctx, prompt(2), newSettings(r))
+	r.settled(answeredOnce(all...)...)
+}
+
+// newSettings are those of a launcher that drains in print mode.
+func newSettings(r *rig) Options {
+	path := r.path("drain.json")
+	r.installIn(path)
+	return Options{Settings: path}
+}
+
+// echo appends an entry from a shell.
+func (r *rig) echo(e entry) {
+	r.t.Helper()
+	cmd := exec.Command("sh", "-c", `printf '%s\n' "$1" >>"$2"`, "sh", e.line, r.inbox)
+	out, err := cmd.CombinedOutput()
+	require.NoError(r.t, err, "%s", out)
+	r.entries = append(r.entries, e)
+}

@@ -1,0 +1,200 @@
+package crash
+
+import (
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"heartbeat/internal/disk"
+)
+
+// Crash is what a check is given: what one crash left, and what must hold.
+type Crash struct {
+	Dir string // what the crash left; the check may change it
+
+	// Made is how many of Ops, the calls of the undisturbed run, were made
+	// before the crash; a call that was torn is not among them. The run was
+	// complete if it is all of them. The paths in Ops are of another directory.
+	Made int
+	Ops  []disk.Op
+
+	Promised []string // the texts given to Promise before the crash
+	Result   Result   // how the child ended; empty after a power loss
+}
+
+// OnlySynced, as the number of rounds, leaves but one mixture: nothing survives
+// that was not synced.
+const OnlySynced = -1
+
+// EveryPowerLoss lets the power fail before, between and after the calls of a
+// run, and calls check with some of what each may leave: the worst, the best,
+// three kinds between, and the given number of random mixtures, which depend on
+// nothing but seed.
+func EveryPowerLoss(t *testing.T, rec *Recording, seed uint64, rounds int, check func(*testing.T, Crash)) {
+	t.Helper()
+	rec.everyPowerLoss(t, newTries(t), seed, rounds, check)
+}
+
+// EveryKillThenPowerLoss kills the recorded run after each of its calls, lets
+// again run over what is left, and then lets the power fail at each point of
+// that. It finds what a program wrongly takes for durable because an earlier
+// one, killed before its sync, left it there: no kill alone and no power loss
+// alone shows that. Again may be what was recorded, or a recovery; in again,
+// [Record] is at work. Promised is of both runs.
+func EveryKillThenPowerLoss(t *testing.T, rec *Recording, again func(dir string), seed uint64, rounds int, check func(*testing.T, Crash)) {
+	t.Helper()
+	everyKillThenPowerLoss(t, rec, func(t testing.TB, dir string) *Recording {
+		return Record(t, dir, func() { again(dir) })
+	}, seed, rounds, check)
+}
+
+func everyKillThenPowerLoss(t *testing.T, rec *Recording, again func(testing.TB, string) *Recording, seed uint64, rounds int, check func(*testing.T, Crash)) {
+	t.Helper()
+	rec.verify(t)
+	img := rec.Before.moved(rec.Before.root)
+	tries := newTries(t)
+	for made := 0; made <= len(rec.Ops); made++ {
+		if made > 0 {
+			apply(t, img, rec.Ops[made-1])
+		}
+		tries.run("killed-after-"+label(made, rec.Ops), func(t *testing.T) {
+			dir := tempDir(t)
+			img.Write(t, dir)
+			second := again(t, dir)
+			second.Before = img.moved(dir)
+			for _, text := range rec.Promised(made) {
+				second.promises = append(second.promises, promise{0, text})
+			}
+			second.everyPowerLoss(t, newTries(t), seed, rounds, check)
+		})
+	}
+}
+
+func (r *Recording) everyPowerLoss(t *testing.T, tries *tries, seed uint64, rounds int, check func(*testing.T, Crash)) {
+	t.Helper()
+	r.verify(t)
+	img := r.Before.moved(r.Before.root)
+	for made := 0; made <= len(r.Ops); made++ {
+		if made > 0 {
+			apply(t, img, r.Ops[made-1])
+		}
+		seen := map[string]bool{}
+		for _, m := range mixtures(img, seed, made, rounds) {
+			key := fmt.Sprintf("%q", m.img.Files())
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			tries.run(label(made, r.Ops)+"-"+m.name, func(t *testing.T) {
+				dir := tempDir(t)
+				m.img.Write(t, dir)
+				t.Cleanup(func() { m.explain(t, seed) })
+				check(t, Crash{Dir: dir, Made: made, Ops: r.Ops, Promised: r.Promised(made)})
+			})
+		}
+	}
+}
+
+// verify makes sure that the calls explain what the run did to the directory.
+func (r *Recording) verify(t testing.TB) {
+	t.Helper()
+	img := r.Before.All()
+	for _, op := range r.Ops {
+		apply(t, img, op)
+	}
+	names := maps.Clone(img.current)
+	maps.Copy(names, r.After.current)
+	same := true
+	for _, name := range sortedKeys(names) {
+		if model, real := excerpt(img, name), excerpt(r.After, name); model != real {
+			t.Errorf("%s: the announced calls leave %s, and the run left %s", name, model, real)
+			same = false
+		}
+	}
+	if !same {
+		t.Fatal("crash: the run changed the directory otherwise than through package disk")
+	}
+}
+
+// excerpt tells a file's content apart from any other, and shows its start.
+func excerpt(img *Image, name string) string {
+	file := img.current[name]
+	if file == nil {
+		return "nothing"
+	}
+	return fmt.Sprintf("%d bytes %.200q (CRC %08x)", len(file.current), file.String(), crc32.ChecksumIEEE(file.current))
+}
+
+func apply(t testing.TB, img *Image, op disk.Op) {
+	t.Helper()
+	if err := img.Apply(op); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mixture is one way for a power loss to end.
+type mixture struct {
+	name string
+	img  *Image
+}
+
+func (m mixture) explain(t testing.TB, seed uint64) {
+	if !t.Failed() {
+		return
+	}
+	t.Logf("seed %d; the power loss left:", seed)
+	for _, name := range sortedKeys(m.img.current) {
+		t.Logf("  %s: %s", name, excerpt(m.img, name))
+	}
+}
+
+func mixtures(img *Image, seed uint64, made, rounds int) []mixture {
+	if rounds == OnlySynced {
+		return []mixture{{"worst", img.Worst()}}
+	}
+	all := []mixture{
+		{"worst", img.Worst()},
+		{"all", img.All()},
+		{"names", img.NamesAlone()},
+		{"lengths", img.LengthsAlone()},
+		{"contents", img.ContentsAlone()},
+	}
+	for round := range rounds {
+		rng := rand.New(rand.NewPCG(seed, uint64(made)<<32|uint64(round)))
+		all = append(all, mixture{fmt.Sprintf("random%d", round), img.Random(rng)})
+	}
+	return all
+}
+
+// label names a point of a run for the name of a subtest.
+func label(made int, ops []disk.Op) string {
+	if made == 0 {
+		return "000-start"
+	}
+	op := ops[made-1]
+	return fmt.Sprintf("%03d-%s-%s", made, op.Kind, filepath.Base(op.Path))
+}
+
+// tries runs subtests until too many of them have failed.
+type tries struct {
+	t      *testing.T
+	failed int
+}
+
+// maxFailed bounds the output: what is wrong at one point often is at all later.
+const maxFailed = 5
+
+func newTries(t *testing.T) *tries { return &tries{t: t} }
+
+func (tr *tries) run(name string, f func(*testing.T)) {
+	tr.t.Helper()
+	if !tr.t.Run(name, f) {
+		tr.failed++
+	}
+	if tr.failed == maxFailed {
+		tr.t.Fatalf("crash: stopping after %d failures", maxFailed)
+	}
+}

@@ -1,0 +1,66 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Reply is what the model does with one request. Build it with Text, Tool,
+// Error or Hang; After adds a delay to any of them.
+type Reply struct {
+	Text  string        // the answer's text; empty for no text block
+	Tool  *ToolUse      // a tool call after the text, or nil
+	Err   *APIError     // an HTTP error instead of an answer, or nil
+	Delay time.Duration // how long to hold the answer back
+	Hang  bool          // never answer; the connection stays open until Close
+}
+
+// ToolUse is a tool_use block: the model asks the client to run a tool.
+type ToolUse struct {
+	Name  string          // such as "Bash"
+	Input json.RawMessage // the tool's arguments, one JSON object
+}
+
+// APIError is an HTTP status with the API's error body.
+type APIError struct {
+	Status  int    // such as 529
+	Type    string // such as "overloaded_error"
+	Message string // in words
+}
+
+// Text answers with one text block and ends the turn.
+func Text(s string) Reply { return Reply{Text: s} }
+
+// Tool answers with one tool call, such as Tool("Bash", map[string]any{"command": "true"}).
+// The client then sends the tool's result as the next main request. It panics
+// when input cannot be JSON, which is a mistake in the script.
+func Tool(name string, input map[string]any) Reply {
+	if input == nil {
+		input = map[string]any{} // the API sends an object, never null
+	}
+	raw, err := json.Marshal(input)
+	if err != nil {
+		panic(fmt.Sprintf("standin: input of tool %s: %v", name, err))
+	}
+	return Reply{Tool: &ToolUse{Name: name, Input: raw}}
+}
+
+// Error answers with an HTTP status and the API's error body.
+func Error(status int, kind, message string) Reply {
+	return Reply{Err: &APIError{Status: status, Type: kind, Message: message}}
+}
+
+// Overloaded is the API's 529.
+func Overloaded() Reply { return Error(529, "overloaded_error", "Overloaded") }
+
+// Hang never answers: the request stays open until the client gives up or the
+// model is closed.
+func Hang() Reply { return Reply{Hang: true} }
+
+// After returns the same reply held back for d. The wait ends early when the
+// client gives up or the model is closed.
+func (r Reply) After(d time.Duration) Reply {
+	r.Delay = d
+	return r
+}

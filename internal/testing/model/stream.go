@@ -1,0 +1,58 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+)
+
+// writeStream sends the reply as server-sent events, block by block, in the
+// order the API uses: message_start, the blocks, message_delta, message_stop.
+func writeStream(w http.ResponseWriter, msg message, reply Reply) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	s := stream{w: w}
+	s.event("message_start", map[string]any{"message": msg})
+	index := 0
+	if reply.Text != "" {
+		s.block(index, map[string]any{"type": "text", "text": ""},
+			map[string]any{"type": "text_delta", "text": reply.Text})
+		index++
+	}
+	if reply.Tool != nil {
+		s.tool(index, msg, reply.Tool)
+	}
+	s.event("message_delta", map[string]any{
+		"delta": map[string]any{"stop_reason": stopReason(reply), "stop_sequence": nil},
+		"usage": map[string]int{"output_tokens": 1},
+	})
+	s.event("message_stop", map[string]any{})
+}
+
+// stream writes events to one client. Write errors are ignored: the client has
+// gone, and its own test knows why.
+type stream struct{ w http.ResponseWriter }
+
+// event sends one event; the type is repeated inside the data, as the API does.
+func (s stream) event(kind string, data map[string]any) {
+	data["type"] = kind
+	raw, _ := json.Marshal(data) // strings, numbers and JSON that was checked by Tool
+	_, _ = fmt.Fprintf(s.w, "event: %s\ndata: %s\n\n", kind, raw)
+	if f, ok := s.w.(http.Flusher); ok {
+		f.Flush()
+	}
+}
+
+// block sends one content block whose whole content is a single delta.
+func (s stream) block(index int, start, delta map[string]any) {
+	s.event("content_block_start", map[string]any{"index": index, "content_block": start})
+	s.event("content_block_delta", map[string]any{"index": index, "delta": delta})
+	s.event("content_block_stop", map[string]any{"index": index})
+}
+
+// tool sends a tool_use block; its input travels as JSON text.
+func (s stream) tool(index int, msg message, t *ToolUse) {
+	s.block(index,
+		map[string]any{"type": "tool_use", "id": toolID(msg), "name": t.Name, "input": map[string]any{}},
+		map[string]any{"type": "input_json_delta", "partial_json": string(t.Input)})
+}
