@@ -1,4 +1,4 @@
-package main
+package launch
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"heartbeat/cmd/heartbeat-launch/managed"
+	"heartbeat/internal/launch/managed"
 	"heartbeat/internal/disk"
 )
 

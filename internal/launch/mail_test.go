@@ -1,4 +1,4 @@
-package main
+package launch
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/cmd/heartbeat-launch/managed"
+	"heartbeat/internal/launch/managed"
 )
 
 // TestWorthMail tells what holds until a person mends it, and again a day later,

@@ -1,4 +1,4 @@
-package main
+package launch
 
 import (
 	"fmt"
@@ -22,10 +22,10 @@ func TestMain(m *testing.M) {
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // best effort: it only takes longer
 	}
 	testscript.Main(prepared{m}, map[string]func(){
-		"heartbeat-launch": main,
+		"heartbeat-launch": Main,
 		"claude":           client,
 		"dialog":           dialog,
-		guardian.Name:      main,
+		guardian.Name:      Main,
 		"flood":            flood,
 		"panicking":        panicking,
 		"sessions":         sessions,

@@ -1,4 +1,4 @@
-package main
+package launch
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"heartbeat/cmd/heartbeat-launch/managed"
+	"heartbeat/internal/launch/managed"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"

@@ -1,4 +1,4 @@
-package main
+package launch
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/term"
 
-	"heartbeat/cmd/heartbeat-launch/managed"
+	"heartbeat/internal/launch/managed"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/launch/terminal"
 	"heartbeat/internal/words"

@@ -1,4 +1,4 @@
-package main
+package launch
 
 import (
 	"bufio"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/cmd/heartbeat-launch/managed"
+	"heartbeat/internal/launch/managed"
 )
 
 // TestReportAtATerminal shows what others wrote without letting it act on the
