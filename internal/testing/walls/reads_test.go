@@ -23,14 +23,14 @@ var opens = []string{
 
 // openers are who may use them, and why.
 var openers = map[string]string{
-	"internal/disk":                       "it is where the guards are",
-	"internal/claude/settings":                   "settings are written in place of the old file, and their directory is synced",
-	"internal/launch/lines.go":       "the log is opened without waiting and without following a link",
+	"internal/disk":                            "it is where the guards are",
+	"internal/claude/settings":                 "settings are written in place of the old file, and their directory is synced",
+	"internal/launch/lines.go":                 "the log is opened without waiting and without following a link",
 	"internal/host/guardian/terminal_linux.go": "a terminal is opened without waiting, without following a link, and by its device number",
-	"cmd/heartbeat-stop/batch.go":         "a person names the file, which may be a pipe",
-	"cmd/heartbeat-stop/verb_result.go":   "a person names the file, which may be a pipe",
-	"internal/claude/transcript.go":       "opened without waiting, and read from an offset",
-	"orchestrate/run/journal.go":          "a journal is read by way of its open folder, without waiting and within bounds",
+	"cmd/heartbeat-stop/batch.go":              "a person names the file, which may be a pipe",
+	"cmd/heartbeat-stop/verb_result.go":        "a person names the file, which may be a pipe",
+	"internal/claude/transcript.go":            "opened without waiting, and read from an offset",
+	"orchestrate/run/journal.go":               "a journal is read by way of its open folder, without waiting and within bounds",
 
 	"internal/testing": tools, "internal/bench": tools,
 }

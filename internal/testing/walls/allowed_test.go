@@ -1,0 +1,71 @@
+package walls
+
+// allowed lists, for each package, the packages of this project that it may
+// import; a package without a line of its own falls under the longest "/..."
+// line that covers it. Test files are exempt.
+//
+// Before you add a name here, ask whether the code wants to live elsewhere: the
+// queue knows nothing of Claude, hooks or terminals, and what drives an
+// orchestrator knows nothing of inboxes.
+var allowed = map[string]string{
+	// What every other package may rest on.
+	"internal/words":         "",
+	"internal/flat":          "",
+	"internal/disk":          "",
+	"internal/host":          "",
+	"internal/host/signals":  "",
+	"internal/host/rights":   "internal/disk",
+	"internal/host/guardian": "internal/host",
+
+	// The queue.
+	"internal/journal": "internal/disk internal/flat internal/host",
+	"inbox":            "internal/journal internal/disk internal/flat internal/host internal/host/rights internal/words",
+
+	// What is known of one client.
+	"internal/claude":          "internal/flat",
+	"internal/claude/limit":    "",
+	"internal/claude/screen":   "",
+	"internal/claude/settings": "internal/disk",
+
+	// What becomes of an entry whose answer is in doubt.
+	"recover":          "inbox internal/claude internal/claude/limit internal/words",
+	"recover/evidence": "inbox internal/claude internal/disk internal/flat internal/host",
+
+	// Orchestration.
+	"orchestrate": "inbox recover internal/disk internal/words orchestrate/babysitter orchestrate/command" +
+		" orchestrate/prompt orchestrate/run orchestrate/schema orchestrate/session",
+	"orchestrate/babysitter": "internal/disk internal/host internal/host/guardian",
+	"orchestrate/command":    "",
+	"orchestrate/prompt":     "internal/words",
+	"orchestrate/run":        "internal/disk internal/flat",
+	"orchestrate/schema":     "",
+	"orchestrate/session":    "internal/disk",
+
+	// What the commands are made of.
+	"internal/cli":              "internal/words",
+	"internal/hook/...":         "inbox recover recover/evidence internal/claude/... internal/cli internal/disk internal/flat internal/host/... internal/words internal/hook/... orchestrate/...",
+	"internal/command/...":      "inbox recover recover/evidence internal/claude/... internal/cli internal/disk internal/flat internal/host/... internal/words internal/command/... orchestrate/... internal/testing/agent",
+	"internal/launch/...":       "inbox recover recover/evidence internal/claude/... internal/cli internal/disk internal/flat internal/host/... internal/words internal/launch/... orchestrate/...",
+	"internal/launch/pump":      "",
+	"internal/launch/recording": "internal/disk internal/launch/pump",
+	"internal/launch/terminal":  "internal/host/... internal/launch/pump",
+
+	// The commands.
+	"cmd/heartbeat": "internal/command internal/cli",
+	"cmd/heartbeat-stop/...": "inbox recover recover/evidence internal/claude/... internal/cli internal/disk internal/flat internal/host/... internal/words orchestrate/... internal/testing/agent" +
+		" cmd/heartbeat-stop/...", // until the hook and the verbs have moved
+	"cmd/heartbeat-launch": "internal/launch",
+
+	// Rigs, which nothing that is shipped imports (but for the demo's agent).
+	"internal/bench/...":          "internal/testing/agent internal/testing/days",
+	"internal/testing/agent":      "internal/host",
+	"internal/testing/babysitter": "",
+	"internal/testing/client":     "internal/testing/model",
+	"internal/testing/crash":      "internal/disk",
+	"internal/testing/days":       "internal/testing/agent",
+	"internal/testing/model":      "",
+	"internal/testing/pages":      "internal/cli",
+	"internal/testing/walls":      "",
+	"internal/testing/worlds":     "",
+	"scripts/...":                 "",
+}
