@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"heartbeat/internal/launch/managed"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/launch/managed"
 )
 
 // mail keeps what is said until the end shows whether somebody has to look at it.

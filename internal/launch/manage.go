@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"heartbeat/internal/launch/managed"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/launch/managed"
 	recovery "heartbeat/recover"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/term"
 
-	"heartbeat/internal/launch/managed"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/launch/managed"
 	"heartbeat/internal/launch/terminal"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"

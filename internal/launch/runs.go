@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"heartbeat/internal/launch/managed"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/launch/managed"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
