@@ -6,17 +6,18 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/words"
+	"heartbeat/orchestrate/effect"
 	"heartbeat/orchestrate/run"
 )
 
 // Announce says of a run's entry how the run stands, for the person at the terminal; it
 // is "" for any other, and where that cannot be told.
 func Announce(box *inbox.Inbox, meta map[string]json.RawMessage) string {
-	dir := text(meta[metaDir])
-	if dir == "" {
+	mark, ok := effect.MarkIn(meta)
+	if !ok {
 		return ""
 	}
-	r, err := run.Open(dir)
+	r, err := run.Open(mark.RunDir)
 	if err != nil {
 		return ""
 	}
@@ -29,8 +30,8 @@ func Announce(box *inbox.Inbox, meta map[string]json.RawMessage) string {
 	if l.Options.MaxSteps > 0 {
 		said += fmt.Sprintf("/%d", l.Options.MaxSteps)
 	}
-	if text(meta[metaEffect]) == "" {
-		return said + ", " + text(meta[metaKind])
+	if mark.Effect == "" {
+		return said + ", " + mark.Kind
 	}
 	st, err := r.State(cachePath(box, r))
 	if err != nil {

@@ -214,13 +214,3 @@ func (s *step) sweep() error {
 	}
 	return err
 }
-
-// EffectOf is the effect that a person or an agent means: its id, or the id of its
-// entry.
-func EffectOf(name string) string {
-	if _, rest, found := strings.Cut(name, "/"); found {
-		name = rest
-	}
-	name, _, _ = strings.Cut(name, "#")
-	return name
-}

@@ -3,9 +3,7 @@ package orchestrate
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"heartbeat/orchestrate/babysitter"
@@ -18,16 +16,6 @@ const executeTimeout = 15 * time.Minute
 
 // maxShown bounds what a failure tells of each of a command's two streams.
 const maxShown = 1 << 20
-
-// CheckExecute says which of the kinds a step cannot carry out itself.
-func CheckExecute(kinds []string) error {
-	for _, kind := range kinds {
-		if kind != "node" && kind != "shell" {
-			return fmt.Errorf("--execute %s: node and shell can be carried out here", strings.Join(kinds, ","))
-		}
-	}
-	return nil
-}
 
 // execute runs a task that is a command, and posts what it printed, or how it
 // failed. A kill before that has the next step run it again.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"heartbeat/inbox"
+	"heartbeat/orchestrate/effect"
 	"heartbeat/orchestrate/run"
 )
 
@@ -19,11 +20,11 @@ type effectAt struct {
 // effectOf looks at the effect that an entry is for; ok is false where it is none's,
 // or the run cannot be read, which the next step tells.
 func effectOf(box *inbox.Inbox, meta map[string]json.RawMessage) (at effectAt, ok bool) {
-	dir, effect := text(meta[metaDir]), text(meta[metaEffect])
-	if dir == "" || effect == "" {
+	mark, ok := effect.MarkIn(meta)
+	if !ok || mark.Effect == "" {
 		return at, false
 	}
-	r, err := run.Open(dir)
+	r, err := run.Open(mark.RunDir)
 	if err != nil {
 		return at, false
 	}
@@ -31,8 +32,8 @@ func effectOf(box *inbox.Inbox, meta map[string]json.RawMessage) (at effectAt, o
 	if err != nil {
 		return at, false
 	}
-	status, err := st.Effect(effect)
-	return effectAt{Bridge{Box: box, Run: r}, effect, status}, err == nil
+	status, err := st.Effect(mark.Effect)
+	return effectAt{Bridge{Box: box, Run: r}, mark.Effect, status}, err == nil
 }
 
 // handedOver reports whether a result waits to be posted.

@@ -6,31 +6,8 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/orchestrate/babysitter"
+	"heartbeat/orchestrate/effect"
 	"heartbeat/orchestrate/run"
-)
-
-// Breakpoints says what becomes of a question to a person.
-type Breakpoints string
-
-// The ways.
-const (
-	// Ask has the agent ask its person.
-	Ask Breakpoints = "ask"
-	// Hold waits until somebody answers it by [Bridge.Answer].
-	Hold Breakpoints = "hold"
-	// Reject answers that it was not approved.
-	Reject Breakpoints = "reject"
-)
-
-// Unresolved says what becomes of an effect whose entry was set aside.
-type Unresolved string
-
-// The ways.
-const (
-	// PostError tells the process, which may catch it.
-	PostError Unresolved = "post-error"
-	// Leave waits for a person, who requeues the dead letter or posts a result.
-	Leave Unresolved = "hold"
 )
 
 // Writer is what changes runs; it is babysitter's own command.
@@ -40,22 +17,15 @@ type Writer interface {
 	PostError(ctx context.Context, runDir, effectID string, failure babysitter.Failure, with babysitter.Attachments) error
 }
 
-// What holds where nobody says otherwise.
-const (
-	DefaultMaxSteps     = 256
-	DefaultMaxIdle      = 10
-	DefaultRejectReason = "nobody is there to approve it"
-)
-
 // Options say how a run is driven. They are kept in its ledger, for who takes a step
 // besides. What they allow counts only from who takes the step: see [Options.Beside].
 type Options struct {
 	// Command is how babysitter is called. It stands in no file beside an inbox, and
 	// so comes from whoever takes the step.
-	Command      []string    `json:"-"`
-	Breakpoints  Breakpoints `json:"breakpoints,omitempty"` // Hold if empty
-	RejectReason string      `json:"reject_reason,omitempty"`
-	OnUnresolved Unresolved  `json:"on_unresolved,omitempty"` // Leave if empty
+	Command      []string           `json:"-"`
+	Breakpoints  effect.Breakpoints `json:"breakpoints,omitempty"` // [effect.Hold] if empty
+	RejectReason string             `json:"reject_reason,omitempty"`
+	OnUnresolved effect.Unresolved  `json:"on_unresolved,omitempty"` // [effect.Leave] if empty
 	// Execute are the kinds of effects that the step itself carries out: node and
 	// shell are possible.
 	Execute []string `json:"execute,omitempty"`

@@ -7,11 +7,8 @@ import (
 	"time"
 
 	"heartbeat/orchestrate/babysitter"
+	"heartbeat/orchestrate/effect"
 )
-
-// metaLimit names how long an entry may be in flight, in milliseconds, as its task
-// says.
-const metaLimit = "time_limit_ms"
 
 // overdue tells the process that an effect took longer than its task allows, once
 // its entry was in flight for that long. What the agent hands over afterwards comes
@@ -26,7 +23,7 @@ func (s *step) overdue(ctx context.Context, w want, entry string) (posted bool, 
 		return false, err
 	}
 	var ms float64
-	if json.Unmarshal(d.Metadata()[metaLimit], &ms) != nil || ms <= 0 {
+	if json.Unmarshal(d.Metadata()[effect.MetaTimeLimit], &ms) != nil || ms <= 0 {
 		return false, nil
 	}
 	limit := time.Duration(ms * float64(time.Millisecond))

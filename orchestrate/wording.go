@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"heartbeat/inbox"
+	"heartbeat/orchestrate/effect"
 	"heartbeat/orchestrate/prompt"
 	"heartbeat/orchestrate/run"
 	"heartbeat/orchestrate/schema"
@@ -44,7 +45,7 @@ func (s *step) ask(w want, a asked) (*inbox.Message, error) {
 	}
 	m := s.message(a.Entry, w.Effect, t.Kind, t.StepID, of.Text())
 	if limit := of.TimeLimit(); limit > 0 {
-		m.Metadata[metaLimit] = limit.Milliseconds()
+		m.Metadata[effect.MetaTimeLimit] = limit.Milliseconds()
 	}
 	return &m, nil
 }
@@ -68,15 +69,4 @@ func (s *step) failedText(f *run.Failure) string {
 		text += "\n" + f.Stack
 	}
 	return prompt.Failure{RunID: s.Run.ID(), RunDir: s.Run.Dir(), Error: text}.Text()
-}
-
-// Again is what the agent is told before the text of an entry that was delivered
-// before, "" where that is no effect's.
-func Again(e inbox.Entry) string {
-	effect := text(e.Metadata[metaEffect])
-	if e.Attempt < 2 || effect == "" {
-		return ""
-	}
-	return fmt.Sprintf("This is asked again (attempt %d), since effect %s has no result yet: none was handed over with the command below. "+
-		"If the work is done already, only hand its result over.", e.Attempt, effect)
 }

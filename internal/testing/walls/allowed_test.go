@@ -33,9 +33,10 @@ var allowed = map[string]string{
 
 	// Orchestration.
 	"orchestrate": "inbox recover internal/disk internal/words orchestrate/babysitter orchestrate/command" +
-		" orchestrate/prompt orchestrate/run orchestrate/schema orchestrate/session",
+		" orchestrate/effect orchestrate/prompt orchestrate/run orchestrate/schema orchestrate/session",
 	"orchestrate/babysitter": "internal/disk internal/host internal/host/guardian",
 	"orchestrate/command":    "",
+	"orchestrate/effect":     "inbox recover", // a hook with no run to drive links this and nothing else of orchestrate
 	"orchestrate/prompt":     "internal/words",
 	"orchestrate/run":        "internal/disk internal/flat",
 	"orchestrate/schema":     "",

@@ -1,0 +1,80 @@
+package effect
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"heartbeat/inbox"
+	recovery "heartbeat/recover"
+)
+
+// The members of an entry's metadata that mark it as a run's.
+const (
+	MetaRun       = "run"           // the run's id
+	MetaRunDir    = "run_dir"       // its directory, absolute
+	MetaEffect    = "effect"        // the effect's id; absent from an entry about the run itself
+	MetaKind      = "kind"          // the effect's kind, or what the entry says about the run
+	MetaStep      = "step"          // the step of the process that asked for the effect
+	MetaTimeLimit = "time_limit_ms" // how long the entry may be in flight, in milliseconds
+)
+
+// Mark is what an entry's metadata says about the run that the entry is for.
+type Mark struct {
+	RunDir string // absolute
+	Effect string // "" for an entry about the run itself: its failure, or its end
+	Kind   string
+}
+
+// MarkIn reads the mark in an entry's metadata. The second result is false where the
+// entry is not a run's.
+func MarkIn(metadata map[string]json.RawMessage) (Mark, bool) {
+	m := Mark{RunDir: text(metadata[MetaRunDir]), Effect: text(metadata[MetaEffect]), Kind: text(metadata[MetaKind])}
+	return m, m.RunDir != ""
+}
+
+// MarkOf reads the mark of an entry in flight, as [MarkIn] does. d may be nil.
+func MarkOf(d *inbox.Delivery) (Mark, bool) {
+	if d == nil {
+		return Mark{}, false
+	}
+	return MarkIn(d.Metadata())
+}
+
+// PolicyOf is the policy for an orphan where the user chose none: an entry of a run is
+// delivered again, since the run cannot go on without its answer. For any other entry
+// it is "", which leaves the choice to the general default.
+func PolicyOf(d *inbox.Delivery) recovery.Policy {
+	if _, ok := MarkOf(d); ok {
+		return recovery.Retry
+	}
+	return ""
+}
+
+// Reminder is what the agent reads before the text of an effect's entry that is
+// delivered a second time or later. It is "" for a first delivery, and for an entry
+// that is not an effect's.
+func Reminder(e inbox.Entry) string {
+	m, ok := MarkIn(e.Metadata)
+	if e.Attempt < 2 || !ok || m.Effect == "" {
+		return ""
+	}
+	return fmt.Sprintf("This is asked again (attempt %d), since effect %s has no result yet: none was handed over with the command below. "+
+		"If the work is done already, only hand its result over.", e.Attempt, m.Effect)
+}
+
+// IDIn is the effect's id in what a person or an agent typed: the id itself, or the id
+// of the effect's entry, such as "run/effect#2".
+func IDIn(name string) string {
+	if _, rest, found := strings.Cut(name, "/"); found {
+		name = rest
+	}
+	name, _, _ = strings.Cut(name, "#")
+	return name
+}
+
+// text is "" for anything that is not a JSON string.
+func text(raw json.RawMessage) (s string) {
+	_ = json.Unmarshal(raw, &s)
+	return s
+}
