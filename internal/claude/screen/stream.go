@@ -142,7 +142,7 @@ func (s *stream) draw(args string, final byte) {
 		return // among them all with other marks of being private
 	case private && final != 'h' && final != 'l':
 		return
-	case strings.IndexByte("ABCDEFGHIJKLMPSTXZ`@adefghlrsu", final) < 0:
+	case strings.IndexByte("ABCDEFGHIJKLMPSTXZ`@adefghlmrsu", final) < 0:
 		return
 	}
 	s.out = append(s.out, "\x1b["...)
@@ -154,7 +154,7 @@ func (s *stream) draw(args string, final byte) {
 // there, for the emulator stops at the first that is not.
 func short(args string, final byte) string {
 	least := "1"
-	if strings.IndexByte("JKghl", final) >= 0 {
+	if strings.IndexByte("JKghlm", final) >= 0 {
 		least = "0"
 	}
 	fields := strings.Split(args, ";")
