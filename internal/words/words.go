@@ -50,18 +50,6 @@ func Name(id, entryID string) string {
 // Stamp is a time for people: local, to the second.
 func Stamp(t time.Time) string { return t.Local().Format(time.DateTime) }
 
-// Took is how long something took, as exactly as people care.
-func Took(d time.Duration) string {
-	d = max(0, d) // a clock may be set back
-	switch {
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < 10*time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	}
-	return d.Round(time.Second).String()
-}
-
 // Count says how many there are of something.
 func Count(n int, one, many string) string {
 	if n == 1 {

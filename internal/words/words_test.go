@@ -3,21 +3,11 @@ package words_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 
 	"heartbeat/internal/words"
 )
-
-func TestTook(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		-time.Second: "0s", 1234 * time.Microsecond: "1ms", 1234 * time.Millisecond: "1.2s", 12345 * time.Millisecond: "12s",
-		time.Hour + 2*time.Second + time.Millisecond: "1h0m2s",
-	} {
-		assert.Equal(t, want, words.Took(d))
-	}
-}
 
 // FuzzBrief holds that a text is one line that no terminal takes for a command.
 func FuzzBrief(f *testing.F) {

@@ -44,9 +44,12 @@ var allowed = map[string]string{
 
 	// What the commands are made of.
 	"internal/cli":              "internal/words",
+	"internal/cli/colour":       "internal/words",
+	"internal/cli/layout":       "internal/cli/colour internal/words",
+	"internal/cli/progress":     "internal/cli/colour internal/cli/layout internal/words",
 	"internal/hook/...":         "inbox recover recover/evidence internal/claude/... internal/cli internal/disk internal/flat internal/host/... internal/words internal/hook/... orchestrate/...",
-	"internal/command/...":      "inbox recover recover/evidence internal/claude/... internal/cli internal/disk internal/flat internal/host/... internal/words internal/command/... orchestrate/... internal/testing/agent",
-	"internal/launch/...":       "inbox recover recover/evidence internal/claude/... internal/cli internal/disk internal/flat internal/host/... internal/words internal/launch/... orchestrate/...",
+	"internal/command/...":      "inbox recover recover/evidence internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/command/... orchestrate/... internal/testing/agent",
+	"internal/launch/...":       "inbox recover recover/evidence internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/launch/... orchestrate/...",
 	"internal/launch/pump":      "",
 	"internal/launch/recording": "internal/disk internal/launch/pump",
 	"internal/launch/terminal":  "internal/host/... internal/launch/pump",

@@ -1,0 +1,2 @@
+// Package colour paints words on terminals that take colour.
+package colour

@@ -1,0 +1,169 @@
+// Package progress tells at a terminal how far a verb is that takes longer than a
+// second.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"heartbeat/internal/cli/colour"
+	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/words"
+)
+
+const (
+	quiet = time.Second            // what is done by then shows nothing
+	every = 200 * time.Millisecond // how often the line is drawn
+)
+
+// clearLine returns to the line's beginning and clears it.
+const clearLine = "\r\x1b[K"
+
+// Line is one line of a terminal that is drawn again and again until [Line.Stop]
+// clears it. All methods may be called at the same time, and on nil.
+type Line struct {
+	mu          sync.Mutex
+	terminal    io.Writer
+	width       func() int
+	doing       string
+	done, total int64
+	began       time.Time
+	shown       bool
+	stop        chan struct{}
+	stopped     sync.WaitGroup
+}
+
+// Start begins a line that says what is being done: "sending", "compacting". It
+// returns nil, which shows nothing, unless out is a terminal that can clear a
+// line.
+func Start(out io.Writer, doing string) *Line {
+	f := colour.Terminal(out)
+	if f == nil || os.Getenv("TERM") == "dumb" {
+		return nil
+	}
+	ticker := time.NewTicker(every)
+	l := newLine(f, doing, time.Now(), func() int {
+		width, _, _ := term.GetSize(int(f.Fd()))
+		return width
+	})
+	l.run(ticker.C, ticker.Stop)
+	return l
+}
+
+func newLine(terminal io.Writer, doing string, began time.Time, width func() int) *Line {
+	return &Line{terminal: terminal, doing: words.Line(doing), began: began, width: width, stop: make(chan struct{})}
+}
+
+// run draws the line at each tick.
+func (l *Line) run(ticks <-chan time.Time, end func()) {
+	l.stopped.Go(func() {
+		defer end()
+		for {
+			select {
+			case now := <-ticks:
+				l.draw(now)
+			case <-l.stop:
+				return
+			}
+		}
+	})
+}
+
+// Total sets how many steps there are. Without it the line shows only the time.
+func (l *Line) Total(steps int64) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.total = steps
+}
+
+// Add counts steps that are done.
+func (l *Line) Add(steps int64) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.done += steps
+}
+
+// Stop clears the line for good. What is printed after it starts on a clean line.
+func (l *Line) Stop() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	select {
+	case <-l.stop:
+	default:
+		close(l.stop)
+	}
+	l.mu.Unlock()
+	l.stopped.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clear()
+}
+
+// Around returns a writer to out that clears the line before it writes. The line
+// comes back with the next tick. What is printed while the line is shown must go
+// through it.
+func (l *Line) Around(out io.Writer) io.Writer {
+	if l == nil {
+		return out
+	}
+	return around{l, out}
+}
+
+type around struct {
+	line *Line
+	out  io.Writer
+}
+
+func (a around) Write(b []byte) (int, error) {
+	a.line.mu.Lock()
+	defer a.line.mu.Unlock()
+	a.line.clear()
+	return a.out.Write(b)
+}
+
+// clear needs the lock. A terminal that takes no line loses only the line.
+func (l *Line) clear() {
+	if l.shown {
+		_, _ = io.WriteString(l.terminal, clearLine)
+		l.shown = false
+	}
+}
+
+func (l *Line) draw(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	took := now.Sub(l.began)
+	if took < quiet {
+		return
+	}
+	text := l.text(took)
+	if width := l.width(); width > 1 {
+		text = layout.Cut(text, width-1) // in the last column some terminals wrap
+	}
+	_, _ = io.WriteString(l.terminal, clearLine+text)
+	l.shown = true
+}
+
+func (l *Line) text(took time.Duration) string {
+	text := l.doing
+	switch {
+	case l.total > 0:
+		text += fmt.Sprintf(": %d of %d (%d %%)", l.done, l.total, min(100, l.done*100/l.total))
+	case l.done > 0:
+		text += fmt.Sprintf(": %d", l.done)
+	}
+	return text + ", " + words.Took(took.Truncate(time.Second))
+}
