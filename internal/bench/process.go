@@ -68,7 +68,10 @@ func (r *runner) runInto(stdout *os.File, stdin []byte, argv ...string) (time.Du
 		return 0, err
 	}
 	defer in.Close()
-	attr := &os.ProcAttr{Dir: filepath.Dir(r.stderr.Name()), Env: environment(), Files: []*os.File{in, stdout, r.stderr}}
+	dir := filepath.Dir(r.stderr.Name())
+	// Left alone, babysitter's hook writes its logs into the caller's home folder.
+	env := append(environment(), "BABYSITTER_LOG_DIR="+dir)
+	attr := &os.ProcAttr{Dir: dir, Env: env, Files: []*os.File{in, stdout, r.stderr}}
 	took, err := r.timed(program, argv, attr)
 	return took, r.verify(argv, err)
 }
