@@ -123,7 +123,7 @@ func (b *Bridge) accepts(t run.Task, a answer, asks bool) error {
 	case t.Kind == kindSleep:
 		return fmt.Errorf("it is a sleep, which ends by itself: %w", ErrNotAsked)
 	case t.Kind == kindBreakpoint && !asks:
-		return fmt.Errorf("it is a question to a person, who answers it with `heartbeat-stop breakpoint`: %w", ErrNotAsked)
+		return fmt.Errorf("it is a question to a person, who answers it with `heartbeat breakpoint`: %w", ErrNotAsked)
 	case t.Kind == kindBreakpoint:
 		return checkAnswer(t, a)
 	case a.Failure != nil:

@@ -93,7 +93,7 @@ func (r *runRig) stop(args ...string) (string, error) {
 }
 
 var (
-	handover = regexp.MustCompile(`(?m)^    (\S*heartbeat-stop result .* --(?:value|text)-file (\S+))$`)
+	handover = regexp.MustCompile(`(?m)^    (\S*heartbeat result .* --(?:value|text)-file (\S+))$`)
 	promised = regexp.MustCompile(`<promise>[^<]*</promise>`)
 )
 
@@ -209,7 +209,7 @@ func TestRunBreakpoints(t *testing.T) {
 			effect := strings.Fields(out)[0]
 			out, err = r.stop("status", "--inbox", r.inbox)
 			require.NoError(t, err, out)
-			assert.Contains(t, out, `the run r1 waits for a person to answer "Ship it?": heartbeat-stop breakpoint approve (or reject) `+effect)
+			assert.Contains(t, out, `the run r1 waits for a person to answer "Ship it?": heartbeat breakpoint approve (or reject) `+effect)
 			out, err = r.stop("breakpoint", answer, effect, "--inbox", r.inbox, "--babysitter", r.babysitter, "--response", "gladly")
 			require.NoError(t, err, out)
 			r.drive()

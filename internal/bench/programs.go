@@ -34,7 +34,7 @@ func build(ctx context.Context) (programs, error) {
 	}
 	linked := filepath.Join(dir, "linked") + string(filepath.Separator)
 	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", linked,
-		"heartbeat/cmd/heartbeat-stop", "heartbeat/cmd/heartbeat-launch", "heartbeat/internal/bench/twowrites", "heartbeat/internal/bench/peak")
+		"heartbeat/cmd/heartbeat", "heartbeat/cmd/heartbeat-stop", "heartbeat/cmd/heartbeat-launch", "heartbeat/internal/bench/twowrites", "heartbeat/internal/bench/peak")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	if err == nil {

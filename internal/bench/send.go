@@ -28,7 +28,7 @@ const shellAppend = `echo "$1" >> "$2" && sync -d "$2"`
 func (b *bench) producers(dir string) []*producer {
 	return []*producer{
 		{
-			name: "`heartbeat-stop send`", file: filepath.Join(dir, "inbox.jsonl"), text: promptOf,
+			name: "`heartbeat send`", file: filepath.Join(dir, "inbox.jsonl"), text: promptOf,
 			argv: func(text, file string) []string {
 				return []string{b.programs.hook, "send", "--inbox", file, text}
 			},
@@ -94,7 +94,7 @@ func (b *bench) writeAs(p *producer, writer, from, n int) error {
 func sendTable(kinds []*producer, n int) table {
 	t := table{
 		title: "Sending",
-		how: fmt.Sprintf("%d entries of 1 KB by %d writers at once, a process for each entry: `heartbeat-stop send --inbox FILE TEXT`, against `sh -c` with an append\n"+
+		how: fmt.Sprintf("%d entries of 1 KB by %d writers at once, a process for each entry: `heartbeat send --inbox FILE TEXT`, against `sh -c` with an append\n"+
 			"that is synced, in turns of %d. All lines were there afterwards, whole, and in each writer's order.", n, writers, n/sendBlocks),
 		header: []string{"", "entries", "time", "entries/s", "ratio"},
 	}

@@ -16,6 +16,13 @@ const InboxVariable = "HEARTBEAT_INBOX"
 // that it wired a hook for: an absolute path.
 const LaunchedVariable = "HEARTBEAT_LAUNCHED"
 
+// DefaultSettle is how long a last line without newline must stand still to be an
+// entry.
+const DefaultSettle = 250 * time.Millisecond
+
+// WatchPoll is how often a command that waits looks where file events do not arrive.
+const WatchPoll = time.Second
+
 // NewFlags is a set of flags, shown in the order in which they are added.
 func NewFlags(name string) *pflag.FlagSet {
 	f := pflag.NewFlagSet(name, pflag.ContinueOnError)

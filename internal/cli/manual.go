@@ -19,8 +19,10 @@ func (p Page) Manual() string {
 	p.synopsis(r)
 	r.section("DESCRIPTION")
 	r.prose(p.Long)
-	r.section("FLAGS")
-	p.Flags.VisitAll(func(f *pflag.Flag) { r.item(flagTag(f), flagText(f)) })
+	if p.Flags != nil {
+		r.section("FLAGS")
+		p.Flags.VisitAll(func(f *pflag.Flag) { r.item(flagTag(f), flagText(f)) })
+	}
 	p.list(r, "VERBS", "", p.Verbs)
 	r.section("EXIT STATUS")
 	r.prose(p.Status)

@@ -10,7 +10,7 @@ import (
 // Page is what there is to say of a command or of one of its verbs. Its help and
 // its manual page are both made from it.
 type Page struct {
-	Command     string // as one types it: heartbeat-stop, heartbeat-stop send
+	Command     string // as one types it: heartbeat-stop, heartbeat send
 	Short       string
 	Long        string
 	Usage       []string // what follows the command, a line for each way to call it
@@ -38,15 +38,16 @@ func (p Page) Help() string {
 		fmt.Fprintf(&b, "  %s %s\n", p.Command, u)
 	}
 	fmt.Fprintf(&b, "\nExample:\n%s\n", indent(p.Example))
-	title := "Flags:"
 	if len(p.Verbs) > 0 {
 		b.WriteString("\nVerbs:\n")
 		for _, v := range p.Verbs {
 			fmt.Fprintf(&b, "  %-12s%s\n", v.Name, v.What)
 		}
-		title = "Flags of the hook:"
 	}
-	fmt.Fprintf(&b, "\n%s\n%s\n%s%s\n", title, p.Flags.FlagUsages(), StatusTitle, p.Status)
+	if p.Flags != nil {
+		fmt.Fprintf(&b, "\nFlags:\n%s", p.Flags.FlagUsages())
+	}
+	fmt.Fprintf(&b, "\n%s%s\n", StatusTitle, p.Status)
 	return b.String()
 }
 

@@ -92,7 +92,7 @@ func buildHook() (remove func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(dir, "heartbeat-stop"), "heartbeat/cmd/heartbeat-stop")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", dir+string(filepath.Separator), "heartbeat/cmd/heartbeat-stop", "heartbeat/cmd/heartbeat")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, out)

@@ -5,7 +5,7 @@
 # Usage: babysitter-resume.sh RUN --inbox PATH [RESUME-FLAG...] -- [LAUNCH-FLAG...] claude PROMPT
 #
 # RUN is the id of a run of this inbox, or the path of its directory. It is driven as it
-# was before, but for what the RESUME-FLAGs, those of `heartbeat-stop run resume`, say, and
+# was before, but for what the RESUME-FLAGs, those of `heartbeat run resume`, say, and
 # for --babysitter, --breakpoints and --execute, which have to be said again.
 # What stands behind -- goes to heartbeat-launch, as in
 #
@@ -25,7 +25,7 @@ done
 [ $# -gt 1 ] || { echo 'babysitter-resume: say behind -- what heartbeat-launch is to run (see --help)' >&2; exit 1; }
 shift
 status=0
-flags=$(heartbeat-stop run resume --launch-flags ${of_run[@]+"${of_run[@]}"}) || status=$?
+flags=$(heartbeat run resume --launch-flags ${of_run[@]+"${of_run[@]}"}) || status=$?
 case $status in 0 | 3) ;; *) exit "$status" ;; esac # 3: the launcher says why it goes no further
 eval "flags=($flags)" # they are quoted for this
 exec heartbeat-launch "${flags[@]}" "$@" </dev/null

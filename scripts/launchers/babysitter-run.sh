@@ -3,7 +3,7 @@
 #
 # Usage: babysitter-run.sh --inbox PATH --entry FILE[#EXPORT] --process-id ID [START-FLAG...] -- [LAUNCH-FLAG...] claude PROMPT
 #
-# START-FLAGs are those of `heartbeat-stop run start`, such as --inputs FILE, --run-id ID
+# START-FLAGs are those of `heartbeat run start`, such as --inputs FILE, --run-id ID
 # and --breakpoints reject. What stands behind -- goes to heartbeat-launch, as in
 #
 #   babysitter-run.sh --inbox work/inbox.jsonl --entry process.mjs --process-id greet --run-id r1 -- --timeout 2h claude "Read CLAUDE.md"
@@ -24,7 +24,7 @@ done
 [ $# -gt 1 ] || { echo 'babysitter-run: say behind -- what heartbeat-launch is to run (see --help)' >&2; exit 1; }
 shift
 status=0
-flags=$(heartbeat-stop run start --launch-flags ${of_run[@]+"${of_run[@]}"}) || status=$?
+flags=$(heartbeat run start --launch-flags ${of_run[@]+"${of_run[@]}"}) || status=$?
 case $status in 0 | 3) ;; *) exit "$status" ;; esac # 3: the launcher says why it goes no further
 eval "flags=($flags)" # they are quoted for this
 exec heartbeat-launch "${flags[@]}" "$@" </dev/null

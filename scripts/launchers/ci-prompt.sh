@@ -74,21 +74,21 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 (umask 077 && cat -- ${file:+"$file"} >"$tmp/prompt")
-send=(heartbeat-stop send --inbox "$inbox" --id "$id")
+send=(heartbeat send --inbox "$inbox" --id "$id")
 note() { tail -n 1 "$tmp/note" | sed 's/^heartbeat-stop: //'; }
 # How the last session and its launcher ended, in their own words.
 launched() {
 	[ -s "$tmp/said" ] || return 0
 	printf ' (%s%s)' "$(tail -n 1 "$tmp/said")" "$(sed -n 's/^[^ ]* \(the session .*\)/; \1/p' "$tmp/log" | tail -n 1)"
 }
-why() { heartbeat-stop status --inbox "$inbox" 2>/dev/null | sed -n 's/^why *//p'; }
+why() { heartbeat status --inbox "$inbox" 2>/dev/null | sed -n 's/^why *//p'; }
 runs() { kill -0 "$1" 2>/dev/null; }
 
 # It works through what waits now, which our entry is a part of, and no more: what
 # comes later is not ours to take and to leave.
 launch() {
 	local state count=0
-	state=$(heartbeat-stop status --inbox "$inbox" --json)
+	state=$(heartbeat status --inbox "$inbox" --json)
 	[[ $state != *'"life":"running"'* ]] || return 1 # that session comes to our entry as well
 	[[ ! $state =~ \"queued\":([0-9]+) ]] || count=${BASH_REMATCH[1]}
 	[[ $state != *'"in_flight":{'* ]] || count=$((count + 1))
@@ -100,7 +100,7 @@ launch() {
 	wait -n || true # for it, or for the waiter
 }
 reported() { grep -Eq "$1" "$tmp/report" 2>/dev/null; }
-settled() { heartbeat-stop results --inbox "$inbox" "$id" >/dev/null 2>&1 || [ $? -eq 3 ]; }
+settled() { heartbeat results --inbox "$inbox" "$id" >/dev/null 2>&1 || [ $? -eq 3 ]; }
 
 # It is sent before a session starts, which might not find it otherwise.
 if [ -n "$session" ]; then

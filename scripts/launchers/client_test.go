@@ -36,7 +36,7 @@ func answer(text string) string {
 	case strings.Contains(text, "hangs"):
 		select {}
 	case strings.Contains(text, "sends another"):
-		if out, err := exec.Command("heartbeat-stop", "send", "another").CombinedOutput(); err != nil {
+		if out, err := exec.Command("heartbeat", "send", "another").CombinedOutput(); err != nil {
 			return string(out)
 		}
 	}

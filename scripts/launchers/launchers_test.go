@@ -39,7 +39,7 @@ func build() (err error) {
 	if bin, err = os.MkdirTemp("", "heartbeat-launchers-"); err != nil {
 		return err
 	}
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", bin+string(filepath.Separator), "heartbeat/cmd/heartbeat-stop", "heartbeat/cmd/heartbeat-launch")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", bin+string(filepath.Separator), "heartbeat/cmd/heartbeat", "heartbeat/cmd/heartbeat-stop", "heartbeat/cmd/heartbeat-launch")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)

@@ -73,14 +73,14 @@ if [ "$policy" = drop ]; then
 		umask 077
 		exec 9>>"$dir/.launch-lock"
 		flock -n 9 || exit 75
-		state=$(heartbeat-stop status --inbox "$inbox" --json)
+		state=$(heartbeat status --inbox "$inbox" --json)
 		[[ $state != *'"in_flight":{'*'"life":"running"'* ]] || exit 75
 		heartbeat-stop recover --inbox "$inbox" --on-orphan drop >/dev/null
 		: >"$inbox"
 	)
 fi
 if [ -s /dev/fd/8 ]; then
-	notes=$(heartbeat-stop send --inbox "$inbox" --batch - --format "$format" <&8 2>&1 >/dev/null) || fail "$notes"
+	notes=$(heartbeat send --inbox "$inbox" --batch - --format "$format" <&8 2>&1 >/dev/null) || fail "$notes"
 fi
 exec 8<&-
 exec "$(dirname -- "${BASH_SOURCE[0]}")/cron.sh" --inbox "$inbox" --on-orphan "$policy" ${rest[@]+"${rest[@]}"} "$@"

@@ -180,7 +180,7 @@ func (r *run) noHook() string {
 		return "hooks are disabled by disableAllHooks in " + path + ": take it out"
 	}
 	return "the session runs, and no hook has told of it: the command has to pass its arguments on to Claude Code (it got --settings), " +
-		"and " + filepath.Base(r.Hook) + " has to be executable for this user: see heartbeat-stop doctor"
+		"and " + filepath.Base(r.Hook) + " has to be executable for this user: see heartbeat doctor"
 }
 
 // lastLine is the end of what a screen shows.

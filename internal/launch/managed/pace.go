@@ -61,7 +61,7 @@ func because(f *inbox.Failure) string {
 
 // paused tells a pause that an error of the API asked for from a person's.
 func (r *run) paused(p *inbox.Pause) *ending {
-	e := &ending{reason: Paused, detail: "delivery is paused, until `heartbeat-stop resume`"}
+	e := &ending{reason: Paused, detail: "delivery is paused, until `heartbeat resume`"}
 	if p.Reason != "" {
 		e.detail += ": " + words.Brief(p.Reason)
 	}

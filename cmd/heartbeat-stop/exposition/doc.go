@@ -1,3 +1,0 @@
-// Package exposition shows an inbox in figures, in the text format that
-// Prometheus reads.
-package exposition

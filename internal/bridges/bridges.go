@@ -1,0 +1,48 @@
+// Package bridges opens the runs that the flags of a command name.
+package bridges
+
+import (
+	"path/filepath"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/babysitter"
+	runs "heartbeat/orchestrate/run"
+)
+
+// All are those of the runs that the flags name.
+func All(r *cli.RunFlags, box *inbox.Inbox, note func(string, ...any)) (all []*orchestrate.Bridge, err error) {
+	for _, dir := range r.Dirs {
+		b, err := Open(r, box, dir, note)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, b)
+	}
+	return all, nil
+}
+
+// Open is the bridge of the run in a directory.
+func Open(r *cli.RunFlags, box *inbox.Inbox, dir string, note func(string, ...any)) (*orchestrate.Bridge, error) {
+	return OpenWith(r, box, orchestrate.Driver{Dir: dir, Options: r.Options()}, note)
+}
+
+// OpenWith is Open with the options that the run was driven with.
+func OpenWith(r *cli.RunFlags, box *inbox.Inbox, of orchestrate.Driver, note func(string, ...any)) (*orchestrate.Bridge, error) {
+	dir, err := filepath.Abs(of.Dir)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := runs.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	program, err := cli.Beside("heartbeat")
+	if err != nil {
+		return nil, err
+	}
+	return &orchestrate.Bridge{
+		Box: box, Run: opened, Program: program, CLI: &babysitter.CLI{Command: r.ParsedCommand(), Note: note}, Options: of.Options,
+	}, nil
+}

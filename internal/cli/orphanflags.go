@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/inbox"
+	"heartbeat/orchestrate"
+	recovery "heartbeat/recover"
+	"heartbeat/recover/evidence"
+)
+
+// OrphanFlags are the settings of recovery, shared by hook, launcher and recover.
+type OrphanFlags struct {
+	Policy      string
+	MaxAttempts int
+	// Given says that somebody chose the policy.
+	Given bool
+}
+
+// Add declares the flags.
+func (o *OrphanFlags) Add(f *pflag.FlagSet) {
+	o.Policy = string(recovery.DeadLetter)
+	policies := []string{string(recovery.DeadLetter), string(recovery.Retry), string(recovery.Drop)}
+	f.Var(Choice(&o.Policy, policies...), "on-orphan", "what becomes of an entry whose session ended without answering it (of a run's: retry, unless this is given)")
+	f.IntVar(&o.MaxAttempts, "max-attempts", recovery.DefaultMaxAttempts, "deliveries of one entry before retry gives up on it")
+}
+
+// Check refuses values that make no sense.
+func (o *OrphanFlags) Check() error {
+	if o.MaxAttempts < 1 {
+		return fmt.Errorf("--max-attempts is %d: it must be 1 or more", o.MaxAttempts)
+	}
+	return nil
+}
+
+// Options are the flags as package recover takes them.
+func (o *OrphanFlags) Options() recovery.Options {
+	all := recovery.Options{Policy: recovery.Policy(o.Policy), MaxAttempts: o.MaxAttempts}
+	if !o.Given {
+		all.PolicyOf = orchestrate.PolicyOf
+	}
+	return all
+}
+
+// Finished is evidence.Finished for an entry that a reply alone settles: an effect of a
+// run needs its result too.
+func Finished(tx *inbox.Tx) (reply string, is bool) {
+	if _, effect, _ := orchestrate.Of(tx.InFlight()); effect != "" {
+		return "", false
+	}
+	return evidence.Finished(tx)
+}

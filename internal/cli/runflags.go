@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/internal/words"
+	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/babysitter"
+)
+
+// RunFlags are how babysitter runs are driven, shared by the hook and the verbs.
+type RunFlags struct {
+	Dirs          []string
+	Command       string
+	Breakpoints   string
+	RejectReason  string
+	OnUnresolved  string
+	MaxIterations int
+	MaxIdle       int
+	Execute       []string
+	// StateDir is where the state files of sessions are, and MinSeconds how long their
+	// iterations take at least on average. Only the hook and run have them.
+	StateDir   string
+	MinSeconds int
+}
+
+// Add declares the flags.
+func (r *RunFlags) Add(f *pflag.FlagSet) {
+	f.StringArrayVar(&r.Dirs, "run", nil, "`directory` of a babysitter run to drive by way of the inbox; may be repeated")
+	r.AddWays(f)
+}
+
+// AddWays are the flags beside which run it is.
+func (r *RunFlags) AddWays(f *pflag.FlagSet) {
+	r.Breakpoints, r.OnUnresolved = string(orchestrate.Hold), string(orchestrate.Leave)
+	r.AddCommand(f)
+	f.Var(Choice(&r.Breakpoints, string(orchestrate.Ask), string(orchestrate.Hold), string(orchestrate.Reject)), "breakpoints", "what becomes of a run's question to a person: the agent asks, it waits for `breakpoint approve`, or it is rejected")
+	f.StringVar(&r.RejectReason, "reject-reason", orchestrate.DefaultRejectReason, "with --breakpoints reject: what the run is told")
+	f.Var(Choice(&r.OnUnresolved, string(orchestrate.PostError), string(orchestrate.Leave)), "on-unresolved", "what becomes of an effect whose entry was set aside: it waits for a person, or the run learns that it failed")
+	f.StringSliceVar(&r.Execute, "execute", nil, "`kinds` of effects to carry out here in place of the agent: node, shell")
+	f.IntVar(&r.MaxIterations, "max-iterations", orchestrate.DefaultMaxSteps, "how often a run's process is run (0: no limit)")
+	f.IntVar(&r.MaxIdle, "max-idle", orchestrate.DefaultMaxIdle, "how often in a row without the run getting on (0: no limit)")
+}
+
+// AddStateDir declares --state-dir.
+func (r *RunFlags) AddStateDir(f *pflag.FlagSet) {
+	f.StringVar(&r.StateDir, "state-dir", "", "`directory` of babysitter's session state files (default: BABYSITTER_STATE_DIR, or ~/.a5c/state)")
+}
+
+// AddCommand declares --babysitter.
+func (r *RunFlags) AddCommand(f *pflag.FlagSet) {
+	f.StringVar(&r.Command, "babysitter", "babysitter", "the `command` of babysitter, such as \""+babysitter.Npx+"\"; a path with blanks in quotes")
+}
+
+// Absolute has the flags mean the same from any folder. A command is a path only
+// where it has a slash.
+func (r *RunFlags) Absolute() (err error) {
+	for i := range r.Dirs {
+		if r.Dirs[i], err = filepath.Abs(r.Dirs[i]); err != nil {
+			return err
+		}
+	}
+	command, err := babysitter.ParseCommand(r.Command)
+	if err != nil {
+		return err
+	}
+	r.Command = words.Shell(command...)
+	if r.StateDir != "" {
+		r.StateDir, err = filepath.Abs(r.StateDir)
+	}
+	return err
+}
+
+// Check refuses values that make no sense.
+func (r *RunFlags) Check() error {
+	switch {
+	case r.MaxIterations < 0:
+		return fmt.Errorf("--max-iterations is %d: it must be 0 or more", r.MaxIterations)
+	case r.MaxIdle < 0:
+		return fmt.Errorf("--max-idle is %d: it must be 0 or more", r.MaxIdle)
+	case r.MinSeconds < 0:
+		return fmt.Errorf("--min-iteration-seconds is %d: it must be 0 or more", r.MinSeconds)
+	}
+	if _, err := babysitter.ParseCommand(r.Command); err != nil {
+		return fmt.Errorf("--babysitter: %w", err)
+	}
+	return orchestrate.CheckExecute(r.Execute)
+}
+
+// Options are the flags as package orchestrate takes them.
+func (r *RunFlags) Options() orchestrate.Options {
+	return orchestrate.Options{
+		Command: r.ParsedCommand(), Breakpoints: orchestrate.Breakpoints(r.Breakpoints), RejectReason: r.RejectReason,
+		OnUnresolved: orchestrate.Unresolved(r.OnUnresolved), Execute: r.Execute, MaxSteps: r.MaxIterations, MaxIdle: r.MaxIdle,
+	}
+}
+
+// ParsedCommand is the command that check has found to be one.
+func (r *RunFlags) ParsedCommand() []string {
+	command, _ := babysitter.ParseCommand(r.Command)
+	return command
+}
+
+// Arguments are the flags by which another command drives runs in the same way.
+func (r *RunFlags) Arguments() []string {
+	return []string{
+		"--babysitter=" + words.Shell(r.ParsedCommand()...), "--breakpoints=" + r.Breakpoints, "--reject-reason=" + r.RejectReason,
+		"--on-unresolved=" + r.OnUnresolved, "--execute=" + strings.Join(r.Execute, ","),
+		fmt.Sprintf("--max-iterations=%d", r.MaxIterations), fmt.Sprintf("--max-idle=%d", r.MaxIdle),
+	}
+}

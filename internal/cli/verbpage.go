@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Page describes the verb of a command; flags are those it was built with.
+func (v Verb) Page(command string, flags *pflag.FlagSet) Page {
+	long, status := cutStatus(v.Long)
+	return Page{
+		Command:     command + " " + v.Name,
+		Short:       v.Short,
+		Long:        long,
+		Usage:       []string{strings.TrimSpace("[flags] " + v.Args)},
+		Example:     v.Example,
+		Flags:       flags,
+		Status:      status,
+		Environment: InboxEnvironment(flags),
+		SeeAlso:     []string{command},
+	}
+}
+
+// InboxEnvironment is the variable that stands in for --inbox, where that is a flag.
+func InboxEnvironment(flags *pflag.FlagSet) []Item {
+	if flags == nil || flags.Lookup("inbox") == nil {
+		return nil
+	}
+	return []Item{{Name: InboxVariable, What: "the inbox, where --inbox does not name one"}}
+}
+
+// cutStatus takes the paragraph about the exit status out of a verb's long text,
+// since it has a place of its own. A verb that has nothing to add has none.
+func cutStatus(long string) (rest, status string) {
+	before, after, found := strings.Cut(long, "\n\n"+StatusTitle)
+	if !found {
+		return long, "0 done, 1 not done, with a sentence on stderr."
+	}
+	status, more, found := strings.Cut(after, "\n\n")
+	if found {
+		before += "\n\n" + more
+	}
+	return before, status
+}

@@ -1,0 +1,190 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"heartbeat/internal/cli"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/words"
+)
+
+// Outcomes of an entry that was waited for.
+const (
+	outcomeAnswered = "answered"
+	outcomeDead     = "dead-lettered"
+	outcomeTimedOut = "timed out"
+	outcomeEnded    = "ended" // the waiting, by a signal
+	outcomeGone     = "gone"
+	outcomeUnknown  = "unknown"
+)
+
+// waited is what send --wait prints with --json.
+type waited struct {
+	ID      string `json:"id"`
+	EntryID string `json:"entry_id"`
+	Outcome string `json:"outcome"`
+	// Result and DeadLetter are the line that the outcome is known from.
+	Result     *inbox.Result     `json:"result,omitempty"`
+	DeadLetter *inbox.DeadLetter `json:"dead_letter,omitempty"`
+	// Found is where an entry is that was not answered in time.
+	Found string `json:"found,omitempty"`
+}
+
+var errTimedOut = errors.New("the time is over")
+
+// await waits for the entries in their order, all within the timeout. The status
+// is that of the first that was not answered.
+func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s cli.Streams) error {
+	ctx, cancel := endOnSignal(context.Background())
+	defer cancel()
+	if o.timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, time.Duration(o.timeout), errTimedOut)
+		defer stop()
+	}
+	if _, shown := s.Err.(*words.Screen); shown {
+		s.Err = &inTurn{to: s.Err}
+		tick := time.NewTicker(whyEvery)
+		defer tick.Stop()
+		go tellWhy(ctx, tick.C, box, s.Note)
+	}
+	var first error
+	for _, r := range receipts {
+		w := waited{ID: r.ID, EntryID: r.EntryID}
+		outcome, err := box.Await(ctx, r, cli.WatchPoll)
+		w.Result, w.DeadLetter = outcome.Result, outcome.DeadLetter
+		ended := o.judge(box, &w, err)
+		if first == nil {
+			first = ended
+		} else if ended != nil {
+			s.Complain(ended)
+		}
+		if err := o.printWaited(s, w, len(receipts) > 1); err != nil {
+			return err
+		}
+	}
+	return first
+}
+
+// inTurn is a writer for several at once.
+type inTurn struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (w *inTurn) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.to.Write(b)
+}
+
+// whyEvery is how often somebody who waits at a terminal is told why nothing moves.
+const whyEvery = 30 * time.Second
+
+// tellWhy tells, at each tick, what is waited for.
+func tellWhy(ctx context.Context, tick <-chan time.Time, box *inbox.Inbox, say func(format string, args ...any)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick:
+		}
+		_, sentence := gather(ctx, box).Explain()
+		if ctx.Err() == nil {
+			say("still waiting: %s", sentence)
+		}
+	}
+}
+
+// endOnSignal is done when a signal asks to end. A signal that comes after the
+// cancel, while the command is on its way out, does not take its exit status away
+// from it; a second signal ends the command wherever it is.
+func endOnSignal(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	go func() {
+		got := <-signals
+		signal.Stop(signals)
+		cancel(cli.EndedBy{Signal: got.(syscall.Signal)})
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// judge names the outcome, and says in an error what keeps it from being an
+// answer.
+func (o *sendFlags) judge(box *inbox.Inbox, w *waited, err error) error {
+	var by cli.EndedBy
+	switch {
+	case err == nil && w.Result != nil:
+		w.Outcome = outcomeAnswered
+		return nil
+	case err == nil:
+		w.Outcome = outcomeDead
+		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the entry %q became a dead letter: %s", w.ID, reasonOf(w.DeadLetter)))
+	case errors.Is(err, errTimedOut):
+		w.Outcome = outcomeTimedOut
+		return cli.Status(cli.ExitTimedOut, fmt.Errorf("the entry %q was not answered within %s: it %s", w.ID, &o.timeout, w.stays(box)))
+	case errors.As(err, &by):
+		w.Outcome = outcomeEnded
+		return cli.Status(128+int(by.Signal), fmt.Errorf("%w: the entry %q %s", by, w.ID, w.stays(box)))
+	case errors.Is(err, inbox.ErrGone):
+		w.Outcome = outcomeGone
+		return fmt.Errorf("the entry %q is gone: it was dropped, its result was taken away, or the inbox was truncated or replaced", w.ID)
+	}
+	w.Outcome = outcomeUnknown
+	return err
+}
+
+// stays looks where the entry is, and says how to go on waiting for it.
+func (w *waited) stays(box *inbox.Inbox) string {
+	w.Found = whereIs(box, w.ID)
+	return fmt.Sprintf("stays %s and may be answered yet: to go on waiting, send it again with --id %s --wait", w.Found, quote(w.ID))
+}
+
+// reasonOf is why an entry became a dead letter, in words.
+func reasonOf(d *inbox.DeadLetter) string {
+	if d.Failure != nil {
+		return fmt.Sprintf("%s (%s)", d.Reason, d.Failure)
+	}
+	return string(d.Reason)
+}
+
+// whereIs says where an entry is that has no outcome yet.
+func whereIs(box *inbox.Inbox, id string) string {
+	v, err := box.View()
+	if err != nil {
+		return inbox.FoundQueued // it was, and nothing tells otherwise
+	}
+	defer func() { _ = v.Close() }() // only read
+	where, err := v.Find(id)
+	if err != nil || where == "" {
+		return inbox.FoundQueued
+	}
+	return where
+}
+
+func (o *sendFlags) printWaited(s cli.Streams, w waited, many bool) error {
+	switch {
+	case o.JSON:
+		return cli.PrintJSON(s.Out, w)
+	case many && w.Result != nil:
+		_, err := fmt.Fprintf(s.Out, "%s\t%s\t%s\n", w.ID, w.Outcome, words.Line(firstLine(w.Result.Reply)))
+		return err
+	case many:
+		_, err := fmt.Fprintf(s.Out, "%s\t%s\n", w.ID, w.Outcome)
+		return err
+	case w.Result != nil:
+		_, err := fmt.Fprintln(o.fullText(s.Out), w.Result.Reply)
+		return err
+	}
+	return nil
+}

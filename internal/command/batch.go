@@ -1,0 +1,78 @@
+package command
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"heartbeat/inbox"
+)
+
+// What a line of a batch may be.
+const (
+	formatJSON  = "json"
+	formatLines = "lines" // also any other text
+)
+
+// parseLine is the entry of a line.
+func parseLine(line []byte, format string) (inbox.Message, error) {
+	m, err := inbox.ParseMessage(line)
+	switch {
+	case err == nil || hasPrompt(line):
+		return m, err
+	case format == formatLines:
+		return inbox.Message{Text: string(line)}, nil
+	}
+	return m, fmt.Errorf("%w (--format lines takes any line for a text)", err)
+}
+
+// hasPrompt reports whether a line is meant as an object, whatever else is wrong
+// with it.
+func hasPrompt(line []byte) bool {
+	var o struct{ Prompt *string }
+	return json.Unmarshal(line, &o) == nil && o.Prompt != nil
+}
+
+// readBatch reads a file of lines, or stdin where the path is -, and completes
+// each message. Blank lines are passed over; one that is no entry is an error,
+// and nothing is sent.
+func readBatch(path, format string, stdin *os.File, complete func(*inbox.Message)) (all []inbox.Message, err error) {
+	in := stdin
+	if path == "-" {
+		path = "stdin"
+	} else {
+		if in, err = os.Open(path); err != nil {
+			return nil, fmt.Errorf("send: %w", err)
+		}
+		defer func() { err = errors.Join(err, in.Close()) }()
+	}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, inbox.MaxLine+1)
+	for n := 1; lines.Scan(); n++ {
+		l := bytes.TrimSpace(lines.Bytes())
+		if len(l) == 0 {
+			continue
+		}
+		m, err := parseLine(l, format)
+		if err == nil {
+			complete(&m)
+			err = m.Check()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("send: read %s, line %d: %w: nothing was sent", path, n, err)
+		}
+		all = append(all, m)
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, fmt.Errorf("send: read %s: a line is longer than %d bytes, the most that is delivered: nothing was sent", path, inbox.MaxLine)
+	case err != nil:
+		return nil, fmt.Errorf("send: read %s: %w: nothing was sent", path, err)
+	case len(all) == 0:
+		return nil, fmt.Errorf("send: read %s: no entry is in it: nothing was sent", path)
+	}
+	return all, nil
+}

@@ -1,0 +1,201 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"heartbeat/internal/cli"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/words"
+)
+
+// waitingEntry is one that may be canceled.
+type waitingEntry struct {
+	id, entryID string
+	start       int64 // in the inbox
+	scheduled   bool
+	size        int64
+}
+
+func (w waitingEntry) names() names { return names{w.id, []string{w.entryID}} }
+
+// canceling is a run of cancel. It takes more than one transaction where there is
+// much to do.
+type canceling struct {
+	*cancelFlags
+	cli.Streams
+	box  *inbox.Inbox
+	left []waitingEntry
+	done []inbox.Letter
+	// refused is the last reason why an entry stays, and total how many were meant.
+	refused         error
+	refusals, total int
+}
+
+func (o *cancelFlags) run(args []string, s cli.Streams) error {
+	box, err := o.Open()
+	if err != nil {
+		return err
+	}
+	// Somebody may have been killed before a line got to its file, and what is due
+	// goes to the inbox.
+	if err := cli.InTransaction(box, s, func(*inbox.Tx) error { return nil }); err != nil {
+		return err
+	}
+	c := &canceling{cancelFlags: o, Streams: s, box: box}
+	if err := c.choose(args); err != nil {
+		return err
+	}
+	c.total = len(c.left)
+	for len(c.left) > 0 {
+		err := c.part()
+		if printed := c.report(); err != nil || printed != nil {
+			return errors.Join(err, printed)
+		}
+	}
+	return c.verdict()
+}
+
+// choose finds, without the lock, what is meant.
+func (c *canceling) choose(args []string) (err error) {
+	v, err := c.box.View()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	var all []waitingEntry
+	err = v.Waits(nil, func(w inbox.Waiting) bool {
+		if len(args) > 0 || c.wants(w.SentAt()) {
+			all = append(all, waitingEntry{w.ID, w.EntryID, w.Start, false, w.End - w.Start})
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	scheduled, err := c.box.Scheduled()
+	if err != nil {
+		return err
+	}
+	for _, s := range scheduled {
+		if len(args) > 0 || c.wants(s.SentAt()) {
+			all = append(all, waitingEntry{s.ID, s.EntryID, 0, true, int64(len(s.Text))})
+		}
+	}
+	if len(args) == 0 {
+		c.left = all
+		return nil
+	}
+	return c.resolve(args, all, v)
+}
+
+func (c *canceling) resolve(args []string, all []waitingEntry, v *inbox.View) error {
+	known := map[waitingEntry]bool{}
+	for _, word := range args {
+		found := resolve(word, all, waitingEntry.names)
+		switch len(found) {
+		case 0:
+			return notWaiting(word, v)
+		case 1:
+			if !known[found[0]] {
+				known[found[0]] = true
+				c.left = append(c.left, found[0])
+			}
+		default:
+			return fmt.Errorf("%q may be any of %d entries that wait: name one by its whole id or entry_id (heartbeat peek --json shows them)", word, len(found))
+		}
+	}
+	return nil
+}
+
+// notWaiting says why there is nothing to take back.
+func notWaiting(word string, v *inbox.View) error {
+	if d := v.InFlight(); d != nil && len(resolve(word, []*inbox.Delivery{d}, func(d *inbox.Delivery) names { return names{d.ID(), []string{d.EntryID}} })) > 0 {
+		return fmt.Errorf("the entry %q is in flight: a session is at it, and it cannot be taken back: interrupt the session, or let it end, and see recover", word)
+	}
+	if where, err := v.Find(word); err == nil && where == inbox.FoundAnswered {
+		return fmt.Errorf("the entry %q is answered already: heartbeat results %s shows the reply", word, quote(word))
+	}
+	return fmt.Errorf("no entry that waits is called %q: heartbeat peek shows them, and dead-letter list what was canceled or set aside", word)
+}
+
+const (
+	// A part is what one commit cancels, so that nobody waits long for the lock.
+	cancelLines = 1000
+	cancelBytes = 1 << 20
+)
+
+// part cancels as much as one commit takes.
+func (c *canceling) part() (err error) {
+	var letters []inbox.Letter
+	err = cli.InTransaction(c.box, c.Streams, func(tx *inbox.Tx) error {
+		size := int64(0)
+		for n := 0; len(c.left) > 0 && n < cancelLines && (n == 0 || size < cancelBytes); n++ {
+			w := c.left[0]
+			c.left = c.left[1:]
+			letter, err := cancelOne(tx, w)
+			if err != nil {
+				c.refuse(w, tx, err)
+				continue
+			}
+			size += w.size
+			letters = append(letters, letter)
+		}
+		return tx.Commit()
+	})
+	if err == nil {
+		c.done = letters
+	}
+	return err
+}
+
+func cancelOne(tx *inbox.Tx, w waitingEntry) (inbox.Letter, error) {
+	if w.scheduled {
+		return tx.CancelScheduled(w.entryID)
+	}
+	return tx.Cancel(w.entryID, w.start)
+}
+
+// refuse keeps the reason for the end where there is one entry only.
+func (c *canceling) refuse(w waitingEntry, tx *inbox.Tx, why error) {
+	name := nameOr(w.id, w.entryID)
+	d := tx.InFlight()
+	switch {
+	case errors.Is(why, inbox.ErrNotWaiting) && d != nil && d.EntryID == w.entryID:
+		why = fmt.Errorf("the entry %q was delivered just now, and is in flight: it cannot be taken back", name)
+	case errors.Is(why, inbox.ErrNotWaiting) && w.scheduled:
+		why = fmt.Errorf("the entry %q has come due just now, or somebody took it out: cancel it once more", name)
+	case errors.Is(why, inbox.ErrTorn):
+		why = fmt.Errorf("the entry %q is still being written: %w", name, why)
+	default:
+		why = fmt.Errorf("the entry %q is not canceled: %w", name, why)
+	}
+	if c.refused = why; c.total > 1 {
+		c.Complain(why)
+	}
+	c.refusals++
+}
+
+// report prints what was done, without the lock: nobody may read for a while.
+func (c *canceling) report() error {
+	for _, l := range c.done {
+		if err := c.Print(c.Streams, l, fmt.Sprintf("canceled %s (letter %s)", words.Name(l.ID, l.EntryID), l.Letter)); err != nil {
+			return err
+		}
+	}
+	c.done = nil
+	return nil
+}
+
+func (c *canceling) verdict() error {
+	switch {
+	case c.refusals > 0 && c.total == 1:
+		return c.refused
+	case c.refusals > 0:
+		return fmt.Errorf("%d of %d entries were not canceled", c.refusals, c.total)
+	case c.total == 0 && !c.JSON:
+		_, err := fmt.Fprintln(c.Out, "there is nothing to cancel")
+		return err
+	}
+	return nil
+}

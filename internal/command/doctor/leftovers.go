@@ -1,0 +1,140 @@
+package doctor
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/host/rights"
+)
+
+// fresh is how long a temporary file may be a running hook's.
+const fresh = time.Minute
+
+// checkLeftovers looks for files that a killed command left behind.
+func checkLeftovers(e *examination) []Check {
+	if e.inbox == "" {
+		return nil
+	}
+	dir := filepath.Dir(e.inbox)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // told by checkDirectory
+		}
+		return []Check{unseen("leftovers", "let this user read the directory", err)}
+	}
+	all := e.temporary(entries)
+	all = append(all, e.forgotten()...)
+	raw, err := unnamedCopies(dir, entries)
+	if err != nil {
+		all = append(all, unseen("leftovers", "see the line about that file", err))
+	}
+	for _, path := range raw {
+		all = append(all, warn("leftovers", "look into it, then remove it: "+quote(path),
+			"%s is the copy of a line that was too long, and no line of %s names it", path, deadLettersFile))
+	}
+	if len(all) == 0 {
+		all = append(all, ok("leftovers", "none in %s", dir))
+	}
+	return all
+}
+
+func (e *examination) temporary(entries []fs.DirEntry) []Check {
+	var all []Check
+	for _, entry := range entries {
+		name, cut := strings.CutSuffix(entry.Name(), ".tmp")
+		name = strings.TrimSuffix(name, ".trim")
+		if !cut || !slices.Contains(append(stateFiles(), eventsFile, scheduledFile), name) {
+			continue
+		}
+		if info, err := entry.Info(); err != nil || e.Now.Sub(info.ModTime()) < fresh {
+			continue
+		}
+		path := e.beside(entry.Name())
+		all = append(all, warn("leftovers", quote("rm", path),
+			"%s was left by a command that was killed: nothing is lost with it, and the next such write removes it", path))
+	}
+	return all
+}
+
+// forgotten are the files that nothing refers to any more.
+func (e *examination) forgotten() []Check {
+	box, err := inbox.Open(e.inbox, inbox.Options{})
+	var names []string
+	if err == nil {
+		names, err = box.Leftovers()
+	}
+	switch {
+	case err != nil && rights.CheckRoot(e.inbox) != nil:
+		return nil // told by checkDirectory
+	case err != nil:
+		return []Check{unseen("leftovers", "see the line about that file", err)}
+	}
+	var all []Check
+	for _, name := range names {
+		path := e.beside(name)
+		if info, err := os.Lstat(path); err != nil || e.Now.Sub(info.ModTime()) < fresh {
+			continue
+		}
+		all = append(all, warn("leftovers", quote("heartbeat", "compact", "--inbox", e.inbox),
+			"%s was left by a command that was killed, or of an entry that was requeued: nothing refers to it", path))
+	}
+	return all
+}
+
+// unnamedCopies are the raw files that no dead letter names.
+func unnamedCopies(dir string, entries []fs.DirEntry) ([]string, error) {
+	unnamed := map[string]bool{}
+	for _, entry := range entries {
+		if name := entry.Name(); strings.HasPrefix(name, ".dead-letter-") && strings.HasSuffix(name, ".raw") {
+			unnamed[name] = true
+		}
+	}
+	if len(unnamed) == 0 {
+		return nil, nil
+	}
+	err := eachLine(filepath.Join(dir, deadLettersFile), func(line []byte) {
+		delete(unnamed, gjson.GetBytes(line, "raw_file").String())
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var paths []string
+	for name := range unnamed {
+		paths = append(paths, filepath.Join(dir, name))
+	}
+	slices.Sort(paths)
+	return paths, nil
+}
+
+// eachLine reads a state file of any length.
+func eachLine(path string, f func(line []byte)) (err error) {
+	file, err := disk.OpenRead(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	lines := bufio.NewReader(io.NewSectionReader(file, 0, file.Info().Size))
+	for {
+		line, err := lines.ReadBytes('\n')
+		f(bytes.TrimSpace(line))
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

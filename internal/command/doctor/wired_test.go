@@ -1,0 +1,131 @@
+package doctor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/disk"
+)
+
+func TestWired(t *testing.T) {
+	t.Run("once", func(t *testing.T) {
+		w := newWorld(t)
+		w.says(checkWired, "ok Stop -> "+w.Self+" --inbox "+w.Inbox+" (.claude/settings.json): it hands an entry over when a turn ends; with --rewake")
+	})
+	t.Run("the inbox is taken from it", func(t *testing.T) {
+		w := newWorld(t)
+		inbox := w.Inbox
+		w.Inbox = ""
+		w.says(checkWired, "ok "+inbox)
+		w.says(checkDirectory, "ok "+filepath.Dir(inbox))
+	})
+	t.Run("the same in two files runs once", func(t *testing.T) {
+		w := newWorld(t)
+		w.wire(w.localSettings(), w.hook("--inbox", w.Inbox))
+		w.says(checkWired, "ok (.claude/settings.json and .claude/settings.local.json, which runs once): ")
+	})
+	t.Run("twice, with different arguments", func(t *testing.T) {
+		w := newWorld(t)
+		w.wire(w.localSettings(), w.hook("--inbox", w.Inbox, "--mode", "persist"))
+		w.says(checkWired, "ok ", "ok --mode persist", "warn 2 different hooks serve")
+	})
+	t.Run("not at all", func(t *testing.T) {
+		w := newWorld(t)
+		require.NoError(t, os.Remove(w.projectSettings()))
+		w.says(checkWired, "fail no hook of Stop serves "+w.Inbox)
+		assert.Equal(t, "heartbeat install --inbox "+w.Inbox+" --settings "+w.projectSettings(), w.checks(checkWired)[0].Fix)
+		w.Inbox = ""
+		w.says(checkWired, "fail no hook of Stop runs heartbeat-stop")
+	})
+	t.Run("by the launcher", func(t *testing.T) {
+		w := newWorld(t)
+		require.NoError(t, os.Remove(w.projectSettings()))
+		lock, err := disk.AcquireLock(t.Context(), filepath.Join(filepath.Dir(w.Inbox), ".launch-lock"), 0)
+		require.NoError(t, err)
+		w.says(checkWired, fmt.Sprintf("ok heartbeat-launch wires the hook for its own sessions (--inbox %s), and has done so: process %d works on it now", w.Inbox, os.Getpid()))
+		require.NoError(t, lock.Release())
+		w.says(checkWired, "ok none runs now")
+	})
+	t.Run("another event only", func(t *testing.T) {
+		w := newWorld(t)
+		w.settings(w.projectSettings(), map[string]any{"hooks": map[string]any{
+			"SessionStart": []any{map[string]any{"hooks": []any{w.hook("--inbox", w.Inbox)}}},
+		}})
+		w.says(checkWired, "fail no hook of Stop serves")
+	})
+	t.Run("a shell line", func(t *testing.T) {
+		w := newWorld(t)
+		w.wire(w.projectSettings(), shell("heartbeat-stop --inbox '"+w.Inbox+"'"))
+		w.says(checkWired, "ok Stop -> heartbeat-stop --inbox")
+		w.wire(w.projectSettings(), shell("cd /x && heartbeat-stop --inbox "+w.Inbox+" 2>>log"))
+		w.says(checkWired, "ok Stop -> cd /x")
+		w.wire(w.projectSettings(), shell("heartbeat-stop --inbox $HOME/inbox.jsonl"))
+		w.says(checkWired, "warn whether this serves")
+		w.wire(w.projectSettings(), shell("heartbeat-stop --inbox $HOME/other.jsonl"))
+		w.says(checkWired, "fail no hook of Stop serves")
+		w.Inbox = ""
+		w.says(checkWired, "fail which inbox this serves cannot be told")
+	})
+	t.Run("a relative inbox", func(t *testing.T) {
+		w := newWorld(t)
+		w.Inbox = filepath.Join(w.Project, "inbox.jsonl")
+		w.wire(w.projectSettings(), w.hook("--inbox", "inbox.jsonl"))
+		w.says(checkWired, "warn depends on the folder")
+	})
+	t.Run("through the variable", func(t *testing.T) {
+		w := newWorld(t)
+		w.wire(w.projectSettings(), w.hook())
+		w.says(checkWired, "warn whether this serves")
+		w.setenv("HEARTBEAT_INBOX", w.Inbox)
+		w.says(checkWired, "ok "+w.Self)
+		w.settings(w.localSettings(), map[string]any{"env": map[string]any{"HEARTBEAT_INBOX": "/other/inbox.jsonl"}})
+		w.says(checkWired, "fail no hook of Stop serves")
+	})
+	t.Run("through a link to the directory", func(t *testing.T) {
+		w := newWorld(t)
+		link := filepath.Join(w.Home, "link")
+		require.NoError(t, os.Symlink(filepath.Dir(w.Inbox), link))
+		w.wire(w.projectSettings(), w.hook("--inbox", filepath.Join(link, "inbox.jsonl")))
+		w.says(checkWired, "ok "+link)
+	})
+	t.Run("in the background", func(t *testing.T) {
+		w := newWorld(t)
+		for _, member := range []string{"async", "asyncRewake"} {
+			hook := w.hook("--inbox", w.Inbox)
+			hook[member] = true
+			w.wire(w.projectSettings(), hook)
+			w.says(checkWired, "fail runs in the background")
+		}
+	})
+	t.Run("several inboxes", func(t *testing.T) {
+		w := newWorld(t)
+		w.wire(w.localSettings(), w.hook("--inbox", "/other/inbox.jsonl"))
+		w.says(checkWired, "ok ")
+		w.Inbox = ""
+		w.says(checkWired, "fail several inboxes are wired")
+		w.says(checkDirectory)
+		assert.NotEmpty(t, Run(w.Input))
+	})
+}
+
+func TestEvents(t *testing.T) {
+	w := newWorld(t)
+	w.says(checkEvents, "ok StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification")
+	stop := map[string]any{"Stop": []any{map[string]any{"hooks": []any{w.hook("--inbox", w.Inbox, "--mode", "persist")}}}}
+	w.settings(w.projectSettings(), map[string]any{"hooks": stop})
+	w.says(checkEvents, "warn not wired: StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification")
+	assert.Equal(t, "heartbeat install --inbox "+w.Inbox+" --mode persist --settings "+w.projectSettings(), w.checks(checkEvents)[0].Fix,
+		"the flags stay")
+}
+
+func TestOthers(t *testing.T) {
+	w := newWorld(t)
+	w.says(checkOthers, "ok no other inbox")
+	w.wire(w.localSettings(), w.hook("--inbox", "/other/inbox.jsonl"), shell("heartbeat-stop --inbox /third.jsonl"))
+	w.says(checkOthers, "warn /other/inbox.jsonl, is wired as well (.claude/settings.local.json)", "warn /third.jsonl")
+}

@@ -1,0 +1,163 @@
+package doctor
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude/settings"
+	"heartbeat/internal/cli"
+)
+
+// wire is a hook of heartbeat's, and the file that has it.
+type wire struct {
+	settings.Found
+	source *source
+	hook   Hook
+	err    error  // of its flags
+	inbox  string // absolute, "" when it cannot be told
+}
+
+func (e *examination) readWires() []*wire {
+	var all []*wire
+	for _, s := range e.sources {
+		for _, f := range s.content.Hooks {
+			w := &wire{Found: f, source: s}
+			e.resolve(w)
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// resolve finds out what the hook would do.
+func (e *examination) resolve(w *wire) {
+	named := w.Inbox
+	if w.Exact {
+		w.hook, w.err = e.Parse(w.Flags, e.effective(cli.InboxVariable))
+		if w.err == nil {
+			named = w.hook.Inbox
+		}
+	}
+	switch {
+	case named == "" || !w.Exact && strings.ContainsAny(named, "$`~"):
+	case filepath.IsAbs(named):
+		w.inbox = filepath.Clean(named)
+	case w.Exact:
+		w.inbox = filepath.Join(e.Project, named)
+	}
+}
+
+// relation says what a hook has to do with the inbox that is meant.
+type relation uint8
+
+const (
+	other relation = iota
+	same
+	untold // it cannot be seen from the file
+)
+
+func (e *examination) relate(w *wire) relation {
+	switch {
+	case e.inbox == "":
+		return untold
+	case w.inbox != "" && inbox.Same(w.inbox, e.inbox):
+		return same
+	case w.inbox != "":
+		return other
+	}
+	base := filepath.Base(w.Inbox)
+	if w.Inbox != "" && !strings.ContainsAny(base, "$`") && base != filepath.Base(e.inbox) {
+		return other
+	}
+	return untold
+}
+
+// of are the hooks of an event that relate to the inbox in one way.
+func (e *examination) of(event string, r relation) []*wire {
+	var found []*wire
+	for _, w := range e.wires {
+		if w.Event == event && e.relate(w) == r {
+			found = append(found, w)
+		}
+	}
+	return found
+}
+
+// wiredInboxes are those that a hook of Stop delivers from, each once.
+func (e *examination) wiredInboxes() []string {
+	var all []string
+	for _, w := range e.wires {
+		known := func(other string) bool { return inbox.Same(other, w.inbox) }
+		if w.Event == settings.Stop && w.inbox != "" && !slices.ContainsFunc(all, known) {
+			all = append(all, w.inbox)
+		}
+	}
+	return all
+}
+
+// line is the command as the file has it.
+func (w *wire) line() string {
+	if w.Args == nil {
+		return w.Command
+	}
+	return quote(append([]string{w.Command}, w.Args...)...)
+}
+
+// distinct puts hooks together that the client runs once: the same command in
+// several places.
+func distinct(wires []*wire) [][]*wire {
+	var groups [][]*wire
+next:
+	for _, w := range wires {
+		for i, g := range groups {
+			if g[0].Command == w.Command && slices.Equal(g[0].Args, w.Args) && (g[0].Args == nil) == (w.Args == nil) {
+				groups[i] = append(g, w)
+				continue next
+			}
+		}
+		groups = append(groups, []*wire{w})
+	}
+	return groups
+}
+
+// places are the files that have the hooks of a group.
+func (e *examination) places(group []*wire) string {
+	var paths []string
+	for _, w := range group {
+		if path := e.show(w.source.path); !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+	}
+	if len(group) > 1 {
+		return strings.Join(paths, " and ") + ", which runs once"
+	}
+	return paths[0]
+}
+
+// install is the command that wires the inbox as a hook is wired already, or
+// with its defaults.
+func (e *examination) install(like []*wire) string {
+	words := []string{"heartbeat", "install", "--inbox", e.inbox}
+	target := filepath.Join(e.Project, ".claude", "settings.json")
+	if len(like) > 0 {
+		w := like[0]
+		target = w.source.path
+		switch {
+		case w.Args != nil && w.Exact && w.err == nil && w.Inbox != "":
+			words = append(words[:2:2], w.Flags...)
+		case w.rewakes():
+			words = append(words, "--rewake")
+		}
+	}
+	return quote(append(words, "--settings", target)...)
+}
+
+// uninstall is the command that takes a hook out of its file.
+func uninstall(inbox string, w *wire) string {
+	return quote("heartbeat", "uninstall", "--inbox", inbox, "--settings", w.source.path)
+}
+
+// place says where a hook is.
+func (e *examination) place(w *wire) string { return w.Member + " in " + e.show(w.source.path) }

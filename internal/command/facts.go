@@ -1,0 +1,146 @@
+package command
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/host"
+	"heartbeat/internal/why"
+	"heartbeat/internal/words"
+	"heartbeat/orchestrate"
+	runs "heartbeat/orchestrate/run"
+	"heartbeat/recover/evidence"
+)
+
+// gather looks at an inbox, and at what is around it. What cannot be read
+// is a fact too.
+func gather(ctx context.Context, box *inbox.Inbox) why.Facts {
+	f := why.Facts{Now: time.Now(), Inbox: box.Path(), Dir: box.Dir()}
+	f.Space, f.Needed = box.Room()
+	f.Launcher = launcherOf(box)
+	f.Unwritable = unix.Access(box.Dir(), unix.W_OK|unix.X_OK)
+	if f.LockedBy = stuckLock(ctx, box); f.LockedBy > 0 {
+		name, _ := os.ReadFile("/proc/" + strconv.Itoa(f.LockedBy) + "/comm") // a name less
+		f.LockedName, f.LockedFor = strings.TrimSpace(string(name)), lockPatience
+	}
+	v, err := box.View()
+	if err == nil {
+		err = survey(ctx, v, &f)
+	}
+	if err == nil {
+		f.Scheduled, err = box.Scheduled()
+	}
+	f.Unreadable = err
+	if err == nil && f.InFlight == nil && f.Backlog.Entries == 0 {
+		f.Held = questions(box)
+	}
+	return f
+}
+
+// launcherOf is who holds the lock of launchers, nil for nobody.
+func launcherOf(box *inbox.Inbox) *why.Launcher {
+	lock := filepath.Join(box.Dir(), ".launch-lock")
+	pid := host.LockHolder(lock)
+	if pid == 0 {
+		return nil
+	}
+	text, _ := disk.ReadState(lock, 4096) // its number is known
+	_, doing, _ := strings.Cut(string(text), "\n")
+	return &why.Launcher{PID: pid, Doing: words.Brief(strings.TrimSpace(doing))}
+}
+
+// questions are those of the runs that the inbox drives. A run that cannot be read
+// has none: what is wrong with it the next step says.
+func questions(box *inbox.Inbox) (all []why.Question) {
+	driven, _, _ := orchestrate.Driven(box) // likewise
+	for _, of := range driven {
+		r, err := runs.Open(of.Dir)
+		if err != nil {
+			continue
+		}
+		b := orchestrate.Bridge{Box: box, Run: r}
+		held, _ := b.Questions() // likewise
+		for _, h := range held {
+			all = append(all, why.Question{Run: r.ID(), Effect: h.Effect, Question: h.Question, Since: h.Since})
+		}
+	}
+	slices.SortFunc(all, func(a, b why.Question) int { return a.Since.Compare(b.Since) })
+	return all
+}
+
+func survey(ctx context.Context, v *inbox.View, f *why.Facts) (err error) {
+	defer func() { _ = v.Close() }() // only read
+	f.Exists, f.WrittenAt, f.Cursor = v.Size() >= 0, v.WrittenAt(), v.Cursor()
+	f.Replaced, f.InFlight, f.Redeliver = v.Replaced(), v.InFlight(), v.Redeliver()
+	totals, err := v.Totals()
+	if err != nil {
+		return err
+	}
+	f.Asked, f.Answered = totals.LastAcknowledgedAt, totals.Answered
+	f.EverAsked = totals.Delivered > 0 || v.LastSession() != ""
+	f.Warnings = v.Warnings()
+	if f.Paused, err = v.Paused(); err != nil {
+		return err
+	}
+	if f.Backoff, err = v.Backoff(); err != nil {
+		return err
+	}
+	if err := consumers(v, f); err != nil {
+		return err
+	}
+	if f.InFlight != nil {
+		e := evidence.Of(f.InFlight)
+		f.Client, f.Woken, f.Bound = why.LifeOfClient(e), e.Woken, e.Bound
+	}
+	f.Backlog, err = v.Backlog(ctx)
+	return err
+}
+
+// consumers looks for those that ask, or wait to be asked.
+func consumers(v *inbox.View, f *why.Facts) error {
+	sessions, err := v.Sessions()
+	if err != nil {
+		return err
+	}
+	for _, s := range sessions {
+		f.Sessions = append(f.Sessions, why.Session{Session: s, Life: why.LifeOf(s)})
+	}
+	w, err := v.Waiter()
+	if err != nil || w == nil {
+		return err
+	}
+	f.Waiter = &why.Waiter{Waiter: *w, Life: why.LifeOfProcess(w.Boot, w.Namespace, w.PID, w.ProcessStart)}
+	return nil
+}
+
+// lockPatience is how long a lock may be held before that is worth a word: a
+// step takes milliseconds.
+const lockPatience = 2 * time.Second
+
+// lockPoll is how often the holder is asked for meanwhile.
+const lockPoll = 10 * time.Millisecond
+
+// stuckLock is the process that held the lock during the whole look, 0 for none.
+func stuckLock(ctx context.Context, box *inbox.Inbox) int {
+	holder := box.Lock()
+	for deadline := time.Now().Add(lockPatience); holder != 0 && time.Now().Before(deadline); {
+		select {
+		case <-ctx.Done():
+			return 0
+		case <-time.After(lockPoll):
+		}
+		if box.Lock() != holder {
+			return 0
+		}
+	}
+	return holder
+}

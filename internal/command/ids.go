@@ -1,0 +1,205 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"heartbeat/internal/cli"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"heartbeat/inbox"
+)
+
+const (
+	// idsCommand is for the completion scripts alone; no list has it.
+	idsCommand = "__ids"
+
+	// What a verb's arguments may name.
+	entryIDs   = "entries"
+	waitingIDs = "waiting"
+	letterIDs  = "letters"
+
+	// Whoever presses Tab waits, and reads one screen at most.
+	maxIDs  = 200
+	maxHint = 60
+)
+
+// idHint is an id that a shell offers, and what it stands for.
+type idHint struct{ id, hint string }
+
+// printIDs is the hidden verb. It says nothing of what goes wrong: its output is
+// amid the line that somebody is typing.
+func printIDs(args []string, s cli.Streams) {
+	var path string
+	f := cli.NewFlags(idsCommand)
+	cli.AddInbox(f, &path)
+	if f.Parse(args) != nil || f.NArg() != 1 {
+		return
+	}
+	box, err := cli.OpenAsOwner(expandWord(path), inbox.Options{})
+	if err != nil {
+		return
+	}
+	hints, err := listIDs(f.Arg(0), box)
+	if err != nil {
+		return
+	}
+	fmt.Fprint(s.Out, formatIDs(hints))
+}
+
+// expandWord does what the shell will do when the line is run: a script gets its
+// words as they were typed.
+func expandWord(word string) string {
+	if rest, found := strings.CutPrefix(word, "~/"); found {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	return os.ExpandEnv(word)
+}
+
+// formatIDs is a line for each id, with a tab and what it stands for. An id that
+// would disturb the terminal is left out: nobody can type it.
+func formatIDs(hints []idHint) string {
+	var b strings.Builder
+	seen := map[string]bool{}
+	for _, h := range hints {
+		if h.id == "" || seen[h.id] || strings.ContainsFunc(h.id, unprintable) {
+			continue
+		}
+		seen[h.id] = true
+		b.WriteString(h.id)
+		if hint := formatHint(h.hint); hint != "" {
+			b.WriteString("\t" + hint)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func formatHint(s string) string { return excerpt(s, maxHint) }
+
+// excerpt is the first line of a text, as far as there is room for it, without
+// what would disturb a terminal.
+func excerpt(s string, most int) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	runes := []rune(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || unprintable(r) }), " "))
+	if len(runes) > most {
+		return string(runes[:most-3]) + "..."
+	}
+	return string(runes)
+}
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }
+
+// listIDs are ids of a kind in the inbox: those that somebody most likely means
+// first.
+func listIDs(kind string, box *inbox.Inbox) ([]idHint, error) {
+	switch kind {
+	case entryIDs:
+		return listEntries(box)
+	case waitingIDs:
+		return listWaiting(box)
+	case letterIDs:
+		return listLetters(box)
+	}
+	return nil, fmt.Errorf("list ids: unknown kind %q: it is %s, %s or %s", kind, entryIDs, waitingIDs, letterIDs)
+}
+
+// listEntries are the entry in flight, those that come next, and those that were
+// answered last.
+func listEntries(box *inbox.Inbox) (hints []idHint, err error) {
+	v, err := box.View()
+	if err != nil {
+		return nil, fmt.Errorf("list ids: %w", err)
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	if d := v.InFlight(); d != nil {
+		hints = append(hints, idHint{nameOr(d.ID(), d.EntryID), "in flight: " + d.Text()})
+	}
+	queued, err := listQueued(v, maxIDs/2)
+	if err != nil {
+		return nil, err
+	}
+	hints = append(hints, queued...)
+	answered, err := listAnswered(box)
+	return append(hints, answered...), err
+}
+
+func listQueued(v *inbox.View, most int) (hints []idHint, err error) {
+	waiting, err := v.Next(most)
+	if err != nil {
+		return nil, fmt.Errorf("list ids: %w", err)
+	}
+	for _, e := range waiting {
+		hints = append(hints, idHint{nameOr(e.ID, e.EntryID), "queued: " + e.Text})
+	}
+	return hints, nil
+}
+
+// listWaiting are the entries that can be canceled.
+func listWaiting(box *inbox.Inbox) (hints []idHint, err error) {
+	v, err := box.View()
+	if err != nil {
+		return nil, fmt.Errorf("list ids: %w", err)
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	if hints, err = listQueued(v, maxIDs); err != nil {
+		return nil, err
+	}
+	scheduled, err := box.Scheduled()
+	if err != nil {
+		return nil, fmt.Errorf("list ids: %w", err)
+	}
+	for _, s := range scheduled[:min(len(scheduled), maxIDs)] {
+		hints = append(hints, idHint{s.ID, "scheduled: " + s.Text})
+	}
+	return hints, nil
+}
+
+func listAnswered(box *inbox.Inbox) (hints []idHint, err error) {
+	results, err := box.TailResults(maxIDs / 2)
+	if err != nil {
+		return nil, fmt.Errorf("list ids: %w", err)
+	}
+	defer func() { err = errors.Join(err, results.Close()) }()
+	err = results.Lines(func(l []byte) {
+		var r inbox.Result
+		if json.Unmarshal(l, &r) == nil {
+			hints = append(hints, idHint{nameOr(r.ID, r.EntryID), r.Reply})
+		}
+	})
+	slices.Reverse(hints)
+	return hints, err
+}
+
+func listLetters(box *inbox.Inbox) (hints []idHint, err error) {
+	letters, _, err := box.Letters()
+	if err != nil {
+		return nil, fmt.Errorf("list ids: %w", err)
+	}
+	times := map[string]int{}
+	for _, l := range letters {
+		times[l.ID]++
+	}
+	for _, l := range slices.Backward(letters) {
+		name := l.Letter
+		if l.ID != "" && times[l.ID] == 1 { // else it would name several
+			name = l.ID
+		}
+		hints = append(hints, idHint{name, strings.TrimSuffix(fmt.Sprintf("%s: %s", l.Reason, l.RawLine.Text), ": ")})
+	}
+	return hints[:min(len(hints), maxIDs)], nil
+}
+
+// nameOr is the id that people know an entry by.
+func nameOr(id, entryID string) string {
+	if id != "" {
+		return id
+	}
+	return entryID
+}

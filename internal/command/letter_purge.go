@@ -1,0 +1,86 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"heartbeat/internal/cli"
+	"slices"
+	"strings"
+
+	"heartbeat/internal/words"
+
+	"heartbeat/inbox"
+)
+
+// purge chooses the letters before it asks: what comes meanwhile stays.
+func (o *letterFlags) purge(named []string, s cli.Streams) error {
+	if !o.yes && !cli.IsTerminal(s.In) {
+		return cli.Usage(errors.New("what is purged is gone for good, and nobody is there to be asked: add --yes"))
+	}
+	box, err := o.Open()
+	if err != nil {
+		return err
+	}
+	// Somebody may have been killed before a letter got to the file.
+	if err := cli.InTransaction(box, s, func(*inbox.Tx) error { return nil }); err != nil {
+		return err
+	}
+	chosen, err := o.choosePurged(box, named, s)
+	if err != nil {
+		return err
+	}
+	if !o.yes && len(chosen) > 0 {
+		if err := confirm(fmt.Sprintf("throw %s away for good?", words.Count(len(chosen), "dead letter", "dead letters")), s); err != nil {
+			return err
+		}
+	}
+	purged, warnings, err := box.Purge(context.Background(), chosen)
+	s.Warn(warnings)
+	if err != nil {
+		return err
+	}
+	return o.reportPurged(purged, s)
+}
+
+func (o *letterFlags) choosePurged(box *inbox.Inbox, named []string, s cli.Streams) ([]inbox.Letter, error) {
+	letters, warnings, err := box.Letters()
+	s.Warn(warnings)
+	switch {
+	case err != nil || o.all:
+		return letters, err
+	case o.requeued:
+		return slices.DeleteFunc(letters, func(l inbox.Letter) bool { return !isRequeued(l) }), nil
+	}
+	return chooseLetters(named, letters, false)
+}
+
+// confirm asks a person, and takes no answer for a no.
+func confirm(question string, s cli.Streams) error {
+	fmt.Fprintf(s.Err, "%s [y/N] ", question)
+	answer, err := bufio.NewReader(s.In).ReadString('\n')
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		if err == nil {
+			return nil
+		}
+	}
+	return errors.New("nothing was purged")
+}
+
+func (o *letterFlags) reportPurged(letters []inbox.Letter, s cli.Streams) error {
+	if o.JSON {
+		return printLetters(letters, s)
+	}
+	for _, l := range letters {
+		if _, err := fmt.Fprintf(s.Out, "purged %s (%s)\n", l.Letter, nameOfLetter(l)); err != nil {
+			return err
+		}
+	}
+	if len(letters) == 0 {
+		_, err := fmt.Fprintln(s.Out, "there is nothing to purge")
+		return err
+	}
+	return nil
+}

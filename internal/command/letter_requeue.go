@@ -1,0 +1,172 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"heartbeat/internal/cli"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/orchestrate"
+)
+
+// requeueing is a run of requeue. It takes more than one transaction where the
+// inbox ends amid a line, since nobody waits with the lock in hand.
+type requeueing struct {
+	*letterFlags
+	cli.Streams
+	box   *inbox.Inbox
+	words []string
+	read  *inbox.LetterReader
+	left  []string // the letters still to be requeued, by name
+	total int
+	done  []inbox.Letter
+	// refused is the last reason why a letter stays what it is.
+	refused  error
+	refusals int
+}
+
+func (o *letterFlags) requeue(words []string, s cli.Streams) error {
+	box, err := o.Open()
+	if err != nil {
+		return err
+	}
+	r := &requeueing{letterFlags: o, Streams: s, box: box, words: words, read: box.LetterReader()}
+	if err := r.choose(); err != nil {
+		return err
+	}
+	for still := (inbox.Mark{}); ; {
+		err := r.transaction(still)
+		if errPrint := r.report(); errPrint != nil {
+			return errors.Join(err, errPrint)
+		}
+		switch {
+		case errors.Is(err, inbox.ErrTorn):
+			still, err = box.AwaitStill(context.Background(), time.Duration(o.settle))
+		case errors.Is(err, inbox.ErrMore):
+			_, _, err = r.read.Read()
+		default:
+			return errors.Join(err, r.verdict(err))
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// requeueHold is about how long the lock is held at a time.
+const requeueHold = time.Second
+
+// transaction requeues what is left, a commit for each letter: a letter of 64 MiB
+// beside others of that size would be more than one record should hold.
+func (r *requeueing) transaction(still inbox.Mark) (err error) {
+	tx, err := r.box.Begin(context.Background())
+	if err != nil {
+		return err
+	}
+	defer func() {
+		r.Warn(tx.Warnings())
+		err = errors.Join(err, tx.Close())
+	}()
+	if err := r.read.Update(tx); err != nil {
+		return err
+	}
+	for began := time.Now(); len(r.left) > 0; r.left = r.left[1:] {
+		if time.Since(began) > requeueHold {
+			return inbox.ErrMore
+		}
+		l, there := r.read.Letter(r.left[0])
+		if !there {
+			r.refuse(fmt.Errorf("the letter %s is gone", r.left[0]))
+			continue
+		}
+		if err := r.one(tx, l, still); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choose reads the letters without the lock, once what a killed command left undone
+// was done: a letter may be missing until then.
+func (r *requeueing) choose() error {
+	if err := cli.InTransaction(r.box, r.Streams, func(*inbox.Tx) error { return nil }); err != nil {
+		return err
+	}
+	letters, warnings, err := r.read.Read()
+	if err != nil {
+		return err
+	}
+	r.Warn(warnings)
+	chosen := letters
+	if !r.all {
+		var err error
+		if chosen, err = chooseLetters(r.words, letters, true); err != nil {
+			return err
+		}
+	}
+	for _, l := range chosen {
+		r.left = append(r.left, l.Letter)
+	}
+	r.total = len(chosen)
+	return nil
+}
+
+// one requeues a letter, or says why that cannot be.
+func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
+	switch why := r.box.Requeueable(l); {
+	case why != nil && r.all && isRequeued(l):
+		r.Note("%v: it is left out", why)
+		return nil
+	case why != nil:
+		r.refuse(why)
+		return nil
+	}
+	if settled := orchestrate.Settled(r.box, l.Metadata); settled != "" {
+		r.refuse(fmt.Errorf("requeue %s: %s, so another answer is of no use (a run that failed by that goes on with `run resume RUN --again EFFECT`)", l.Letter, settled))
+		return nil
+	}
+	l, err := tx.Requeue(l, still)
+	if err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("requeue %s: %w", l.Letter, err)
+	}
+	r.done = append(r.done, l)
+	return nil
+}
+
+// refuse keeps the reason for the end where there is one letter only.
+func (r *requeueing) refuse(why error) {
+	if r.refused = why; r.total > 1 {
+		r.Complain(why)
+	}
+	r.refusals++
+}
+
+// report prints what was done, without the lock: nobody may read for a while.
+func (r *requeueing) report() error {
+	for _, l := range r.done {
+		if err := r.Print(r.Streams, l, fmt.Sprintf("requeued %s (%s)", l.Letter, nameOfLetter(l))); err != nil {
+			return err
+		}
+	}
+	r.done = nil
+	return nil
+}
+
+// verdict says in one sentence what was not done; ended is why it stopped early.
+func (r *requeueing) verdict(ended error) error {
+	switch {
+	case ended != nil:
+		return nil
+	case r.refusals > 0 && r.total > 1:
+		return fmt.Errorf("%d of %d letters cannot be requeued", r.refusals, r.total)
+	case r.total == 0 && !r.JSON:
+		_, err := fmt.Fprintln(r.Out, "no dead letters")
+		return err
+	}
+	return r.refused
+}

@@ -1,0 +1,41 @@
+package command
+
+import (
+	"errors"
+	"heartbeat/internal/cli"
+	"time"
+)
+
+// moment is a flag that takes a time, or how long it is until then.
+type moment struct{ time.Time }
+
+// momentForms are the spellings of a time, local where no zone is given.
+func momentForms() []string {
+	return []string{
+		time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly,
+	}
+}
+
+func (m *moment) Set(text string) error {
+	var length cli.Span
+	if length.Set(text) == nil {
+		m.Time = time.Now().Add(time.Duration(length))
+		return nil
+	}
+	for _, form := range momentForms() {
+		if t, err := time.ParseInLocation(form, text, time.Local); err == nil {
+			m.Time = t
+			return nil
+		}
+	}
+	return errors.New("it takes a time or a duration from now, such as 2026-03-04T12:00, 2026-03-04T12:00:00Z, 90 or 1h30m")
+}
+
+func (m *moment) String() string {
+	if m.IsZero() {
+		return ""
+	}
+	return m.Format(time.RFC3339)
+}
+
+func (m *moment) Type() string { return "time|duration" }

@@ -1,0 +1,93 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"heartbeat/internal/cli"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"heartbeat/inbox"
+	"heartbeat/orchestrate"
+	runs "heartbeat/orchestrate/run"
+)
+
+// knownRun is a run of which a file beside the inbox tells, or which a person named.
+type knownRun struct {
+	*runs.Run
+	kept  orchestrate.Options // how it was driven
+	named bool
+}
+
+// knownRuns are those of the directories, or else those that the inbox has driven.
+// Nothing but reading is done with what only a file beside the inbox tells of.
+func knownRuns(box *inbox.Inbox, dirs []string, s cli.Streams) (all []knownRun, err error) {
+	driven, strange, err := orchestrate.Driven(box)
+	if err != nil {
+		return nil, err
+	}
+	kept := map[string]orchestrate.Options{}
+	for _, d := range driven {
+		kept[d.Dir] = d.Options
+		if len(dirs) > 0 {
+			continue
+		}
+		r, err := runs.Open(d.Dir)
+		switch {
+		case errors.Is(err, runs.ErrNoRun): // it was deleted
+		case err != nil:
+			s.Note("%v", err)
+		default:
+			all = append(all, knownRun{r, d.Options, false})
+		}
+	}
+	if len(dirs) == 0 && len(strange) > 0 {
+		s.Note("%s in %s: not made by way of this inbox, so nothing is taken from it: name a run's directory, and a step writes it anew", strings.Join(strange, ", "), box.Dir())
+	}
+	for _, dir := range dirs {
+		if dir, err = filepath.Abs(dir); err != nil {
+			return nil, err
+		}
+		r, err := runs.Open(dir)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, knownRun{r, kept[dir], true})
+	}
+	return all, nil
+}
+
+// runOf is the run among them that an effect is of.
+func runOf(all []knownRun, effect string) (knownRun, error) {
+	for _, r := range all {
+		st, err := r.State("")
+		if err != nil {
+			return r, err
+		}
+		if status, err := st.Effect(effect); err != nil || status != runs.Unknown {
+			return r, err
+		}
+	}
+	return knownRun{}, fmt.Errorf("effect %q: none of the runs of this inbox has it", effect)
+}
+
+// runsDir is where babysitter's command keeps runs.
+func runsDir(flag string) string {
+	for _, dir := range []string{flag, os.Getenv("BABYSITTER_RUNS_DIR")} {
+		if dir != "" {
+			return dir
+		}
+	}
+	return filepath.Join(".a5c", "runs")
+}
+
+// mayRun refuses to run the code of a run that nobody named, unless it is one of those
+// in the folder where this very command would look for runs.
+func (r knownRun) mayRun(flag string) error {
+	dir, err := filepath.Abs(runsDir(flag))
+	if err != nil || r.named || filepath.Dir(r.Dir()) == dir {
+		return err
+	}
+	return fmt.Errorf("run %s is %s, which only a file beside the inbox says, and a step runs the code that it names: name it with --run %s", r.ID(), r.Dir(), quote(r.Dir()))
+}

@@ -1,0 +1,219 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"heartbeat/internal/bridges"
+	"heartbeat/internal/cli"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/words"
+	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/babysitter"
+	runs "heartbeat/orchestrate/run"
+	"heartbeat/orchestrate/session"
+)
+
+// begun is a run that was made or resumed.
+type begun struct {
+	orchestrate.Report
+	Session *boundSession `json:"session,omitempty"`
+	// Hook are the flags that a hook has to have to go on with the run.
+	Hook []string `json:"hook"`
+}
+
+type boundSession struct {
+	ID   string `json:"id"`
+	File string `json:"state_file"`
+}
+
+func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, s cli.Streams) error {
+	file, err := o.sessionFile()
+	if err != nil {
+		return err
+	}
+	if file != nil {
+		if err := file.Free(o.create.RunID, o.isOver(box, s)); err != nil {
+			return err
+		}
+	}
+	if o.inputs != "" {
+		if o.create.Inputs, err = readAtMost("inputs", o.inputs, maxResult); err != nil {
+			return err
+		}
+	}
+	o.create.RunsDir = runsDir(o.create.RunsDir)
+	cli := &babysitter.CLI{Command: o.ways.ParsedCommand(), Note: s.Note}
+	if o.dryRun {
+		p, err := cli.Preview(ctx, o.create)
+		if err != nil {
+			return err
+		}
+		return o.Print(s, p, fmt.Sprintf("would make the run %s in %s, of the process %s (%s)", p.RunID, p.RunDir, p.Process, p.Entry))
+	}
+	made, err := cli.Create(ctx, o.create)
+	if err != nil {
+		return err
+	}
+	b, err := bridges.Open(&o.ways, box, made.RunDir, s.Note)
+	if err == nil {
+		err = o.begin(ctx, b, file, s)
+	}
+	return unfinished(made.RunID, "made", err)
+}
+
+func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string, s cli.Streams) error {
+	r, err := o.find(box, name, s)
+	if err == nil {
+		err = r.mayRun(o.create.RunsDir)
+	}
+	if err != nil {
+		return err
+	}
+	if !r.kept.Empty() {
+		if err := o.adopt(r.kept, s); err != nil {
+			return err
+		}
+	}
+	b, err := bridges.Open(&o.ways, box, r.Dir(), s.Note)
+	if err != nil {
+		return err
+	}
+	now, err := b.Stands()
+	switch {
+	case err != nil:
+		return err
+	case now.Status == runs.Completed && now.Done:
+		return fmt.Errorf("run %s is completed, and its proof was given: there is nothing to resume", now.Run)
+	case now.Status == runs.Completed:
+		return fmt.Errorf("run %s is completed: there is nothing to resume; `orchestrate`, or a hook with --run, has its proof asked for", now.Run)
+	}
+	file, err := o.sessionFile()
+	if err != nil {
+		return err
+	}
+	if o.again != "" {
+		cli := &babysitter.CLI{Command: o.ways.ParsedCommand(), Note: s.Note}
+		if err := b.Reopen(ctx, orchestrate.EffectOf(o.again), cli.Reopen); err != nil {
+			return err
+		}
+	}
+	return unfinished(b.Run.ID(), "there", o.begin(ctx, b, file, s))
+}
+
+// unfinished says of an error behind the making of a run how to go on.
+func unfinished(id, is string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("run %s is %s: %w (go on with `run resume %s`)", id, is, err, id)
+}
+
+// begin binds the session, takes a step, and says what to do next.
+func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, file *session.File, s cli.Streams) error {
+	all := begun{}
+	if file != nil {
+		limit := 0
+		if o.flags.Changed("max-iterations") {
+			limit = o.ways.MaxIterations
+		}
+		prompt := b.Run.Prompt()
+		if err := file.Bind(ctx, session.New(b.Run.ID(), prompt, limit, time.Now()), o.isOver(b.Box, s)); err != nil {
+			return err
+		}
+		all.Session = &boundSession{file.ID(), file.Path()}
+	}
+	report, err := b.Step(ctx)
+	if err != nil {
+		return err
+	}
+	hook, launch, err := o.further(b)
+	if err != nil {
+		return err
+	}
+	all.Report, all.Hook = report, hook
+	if err := o.say(all, launch, s); err != nil || report.Guard == "" {
+		return err
+	}
+	return cli.Status(cli.ExitDeadLettered, fmt.Errorf("run %s: %s", report.Run, report.Guard))
+}
+
+// say tells what became of the run, and how a session goes on with it.
+func (o *runVerbFlags) say(all begun, launch []string, s cli.Streams) error {
+	sentence := stepSentence(all.Report)
+	if o.launch {
+		s.Note("%s", sentence)
+		_, err := fmt.Fprintln(s.Out, words.Shell(launch...))
+		return err
+	}
+	if !all.Done && all.Guard == "" {
+		sentence += fmt.Sprintf("\nin a session: %s\nunattended:   %s",
+			words.Shell(append([]string{commandName, "install"}, all.Hook...)...),
+			words.Shell(append(append([]string{"heartbeat-launch"}, launch...), "--", "claude", "Read CLAUDE.md")...))
+	}
+	return o.Print(s, all, sentence)
+}
+
+// ofLauncher are the flags that heartbeat-launch hands on to its hook.
+var ofLauncher = []string{"babysitter", "breakpoints", "on-unresolved", "execute"}
+
+// further are the flags of a hook and of a launcher that go on with a run, as this
+// command was called.
+func (o *runVerbFlags) further(b *orchestrate.Bridge) (hook, launch []string, err error) {
+	if err := o.ways.Absolute(); err != nil {
+		return nil, nil, err
+	}
+	hook = []string{"--inbox", b.Box.Path(), "--run", b.Run.Dir()}
+	launch = slices.Clone(hook)
+	var usual cli.RunFlags
+	ways := cli.NewFlags("")
+	usual.AddWays(ways)
+	usual.AddStateDir(ways)
+	ways.VisitAll(func(f *pflag.Flag) {
+		f = o.flags.Lookup(f.Name)
+		if f.Value.String() == f.DefValue {
+			return
+		}
+		hook = append(hook, spelled(f)...)
+		if slices.Contains(ofLauncher, f.Name) {
+			launch = append(launch, spelled(f)...)
+		}
+	})
+	return hook, launch, nil
+}
+
+// sessionFile is the state file of the session that is to be bound, nil for none.
+func (o *runVerbFlags) sessionFile() (*session.File, error) {
+	id := o.session
+	for _, name := range []string{session.Variable, "CLAUDE_CODE_SESSION_ID"} {
+		if id == "" {
+			id = os.Getenv(name)
+		}
+	}
+	if id == "" {
+		return nil, nil
+	}
+	dir, err := session.Dir(o.ways.StateDir, os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	file, err := session.At(dir, id)
+	return &file, err
+}
+
+// isOver tells a run that a session is bound to from one that goes on.
+func (o *runVerbFlags) isOver(box *inbox.Inbox, s cli.Streams) func(id string) (bool, error) {
+	return func(id string) (bool, error) {
+		r, err := o.find(box, id, s)
+		if err != nil {
+			return false, err
+		}
+		st, err := r.State("")
+		return err == nil && (st.Status == runs.Completed || st.Status == runs.Failed), err
+	}
+}

@@ -1,0 +1,238 @@
+package command_test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// running are the commands that scripts started and did not finish yet.
+var running sync.Map // of "script's directory/name"
+
+// background is a command that runs beside its script.
+type background struct {
+	cmd         *exec.Cmd
+	hook        bool // its end is a decision
+	out, stderr bytes.Buffer
+	done        chan error
+}
+
+func runningKey(ts *testscript.TestScript, name string) string { return ts.Getenv("WORK") + "/" + name }
+
+// cmdStart starts a Stop hook: `start NAME SESSION PROMPT ACTIVE REPLY [FLAG...]`.
+// HOOK may name a variant of the command.
+func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg, len(args) >= 5, "start NAME SESSION PROMPT ACTIVE REPLY [FLAG...]")
+	stdin, err := json.Marshal(stopInput(ts, args[1:]))
+	ts.Check(err)
+	hook := cmp.Or(ts.Getenv("HOOK"), "heartbeat-stop")
+	b := &background{hook: true, cmd: command(ts, hook, append([]string{"--inbox", ts.Getenv("INBOX")}, args[5:]...)...)}
+	b.cmd.Stdin = bytes.NewReader(stdin)
+	beside(ts, args[0], b)
+}
+
+// cmdRun starts any command: `run NAME COMMAND...`. What start says of waiting,
+// signal and finish is so for it too.
+func cmdRun(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg, len(args) >= 2, "run NAME COMMAND...")
+	beside(ts, args[0], &background{cmd: command(ts, args[1], args[2:]...)})
+}
+
+func beside(ts *testscript.TestScript, name string, b *background) {
+	b.cmd.Stdout, b.cmd.Stderr = &b.out, &b.stderr
+	b.done = make(chan error, 1)
+	ts.Check(b.cmd.Start())
+	go func() { b.done <- b.cmd.Wait() }()
+	if _, twice := running.LoadOrStore(runningKey(ts, name), b); twice {
+		ts.Fatalf("%s is started already", name)
+	}
+	ts.Defer(func() {
+		if _, unfinished := running.LoadAndDelete(runningKey(ts, name)); unfinished {
+			_ = b.cmd.Process.Kill() // best effort: the script failed before finish
+			<-b.done
+		}
+	})
+}
+
+func started(ts *testscript.TestScript, name string) *background {
+	b, ok := running.Load(runningKey(ts, name))
+	if !ok {
+		ts.Fatalf("%s is not started", name)
+	}
+	return b.(*background)
+}
+
+// pidOf is the process of a hook that was started, or the number itself.
+func pidOf(ts *testscript.TestScript, name string) int {
+	if pid, err := strconv.Atoi(name); err == nil {
+		return pid
+	}
+	return started(ts, name).cmd.Process.Pid
+}
+
+// cmdWaiting returns once a hook waits for the inbox to change: `waiting NAME`.
+// NAME may be a process id.
+func cmdWaiting(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg, len(args) == 1, "waiting NAME")
+	pid := pidOf(ts, args[0])
+	poll(ts, "a watch of "+args[0], func() bool { return watches(pid) })
+}
+
+// watches reports whether a process follows a directory by the kernel's events.
+func watches(pid int) bool {
+	fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fdinfo/*", pid))
+	for _, fd := range fds {
+		if b, _ := os.ReadFile(fd); bytes.Contains(b, []byte("inotify wd:")) {
+			return true
+		}
+	}
+	return false
+}
+
+// cmdSignal signals a hook: `signal NAME TERM|KILL|INT|HUP|STOP|CONT`. NAME may be
+// a process id.
+func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg, len(args) == 2, "signal NAME SIGNAL")
+	s := map[string]syscall.Signal{
+		"TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP,
+		"STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT,
+	}[args[1]]
+	ts.Check(syscall.Kill(pidOf(ts, args[0]), s))
+}
+
+// cmdFinish waits for the end of what was started: `finish NAME [STATUS]`.
+func cmdFinish(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg, len(args) == 1 || len(args) == 2, "finish NAME [STATUS]")
+	b, want := started(ts, args[0]), 0
+	if len(args) == 2 {
+		var err error
+		want, err = strconv.Atoi(args[1])
+		ts.Check(err)
+	}
+	select {
+	case err := <-b.done:
+		running.Delete(runningKey(ts, args[0]))
+		status := statusOf(ts, err)
+		output(ts, b.out.Bytes(), b.stderr.Bytes())
+		switch {
+		case b.hook:
+			decided(ts, b.out.Bytes(), status, want)
+		case status != want:
+			ts.Fatalf("exit status %d, want %d", status, want)
+		}
+	case <-time.After(patience):
+		ts.Fatalf("%s still runs", args[0])
+	}
+}
+
+// patience bounds every wait. No test passes because of it.
+const patience = 30 * time.Second
+
+func poll(ts *testscript.TestScript, what string, done func() bool) {
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			ts.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// cmdAwait returns once something is so: `await exists FILE`, `await gone FILE`,
+// `await dead PID`, `await match REGEXP FILE`, `await opened FILE NAME`, `await
+// asleep NAME`.
+func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg, len(args) >= 2, "await exists|gone|dead|match|opened|asleep ...")
+	there := func() bool { _, err := os.Stat(ts.MkAbs(args[1])); return err == nil }
+	var done func() bool
+	switch args[0] {
+	case "exists":
+		done = there
+	case "gone":
+		done = func() bool { return !there() }
+	case "dead":
+		done = func() bool { return dead(args[1]) }
+	case "opened":
+		pid := pidOf(ts, args[2])
+		done = func() bool { return opened(pid, args[1]) }
+	case "asleep":
+		done = restful(pidOf(ts, args[1]))
+	case "match":
+		re := regexp.MustCompile("(?m)" + args[1])
+		done = func() bool { b, _ := os.ReadFile(ts.MkAbs(args[2])); return re.Match(b) }
+	default:
+		ts.Fatalf("await %s?", args[0])
+	}
+	poll(ts, strings.Join(args, " "), done)
+}
+
+// restful finds out whether a process does nothing: none of its threads runs, in
+// many looks one after another.
+func restful(pid int) func() bool {
+	const enough = 50
+	looks := 0
+	return func() bool {
+		looks++
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		for _, thread := range threads {
+			stat, _ := os.ReadFile(thread)
+			if _, state, _ := bytes.Cut(stat, []byte(") ")); !bytes.HasPrefix(state, []byte("S")) {
+				looks = 0
+			}
+		}
+		return looks >= enough
+	}
+}
+
+// opened reports whether a process has a file of that name open.
+func opened(pid int, name string) bool {
+	fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	for _, fd := range fds {
+		if path, _ := os.Readlink(fd); filepath.Base(path) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// dead reports whether a process is gone, or only waits to be reaped.
+func dead(pid string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return true
+	}
+	_, state, _ := bytes.Cut(stat, []byte(") "))
+	return bytes.HasPrefix(state, []byte("Z"))
+}
+
+// cmdReap ends processes with the script, however that ends: `reap PID...`.
+func cmdReap(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg, len(args) > 0, "reap PID...")
+	for _, pid := range args {
+		p, err := os.FindProcess(pidOf(ts, pid)) // holds on to this very process
+		ts.Check(err)
+		ts.Defer(func() { _ = p.Kill() }) // it should be gone
+	}
+}
+
+// cmdWords sets variables from a file of words: `words FILE NAME...`.
+func cmdWords(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg, len(args) >= 2, "words FILE NAME...")
+	words := strings.Fields(ts.ReadFile(args[0]))
+	if len(words) != len(args)-1 {
+		ts.Fatalf("%s has %d words, want %d", args[0], len(words), len(args)-1)
+	}
+	for i, name := range args[1:] {
+		ts.Setenv(name, words[i])
+	}
+}

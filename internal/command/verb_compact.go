@@ -1,0 +1,138 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"heartbeat/internal/cli"
+	"time"
+
+	"heartbeat/internal/words"
+	"heartbeat/recover/evidence"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/inbox"
+)
+
+type compactFlags struct {
+	cli.InboxFlags
+	keep  cli.Span
+	trims bool // --keep was given
+}
+
+func compactVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "compact",
+		Short: "give back the disk space of what was settled",
+		Long: `Give back the disk space of what was settled, beside a live session and beside
+producers. The inbox keeps its length and every offset: what was settled becomes
+a hole in it, and some kilobytes before the cursor stay, by which the file is
+recognised. What killed commands left beside it is taken away.
+
+With --keep, results, events and requeued dead letters that are older than that
+are thrown away as well; 0 keeps none. An id whose result is gone may be sent
+once more.
+
+Exit status: 0 done, also where there was nothing to give back; 1 not done. Where
+the file system cannot make a hole in a file the inbox stays as it is, and what
+--keep asks for is done all the same.`,
+		Example: `heartbeat compact --inbox work/inbox.jsonl
+heartbeat compact --inbox work/inbox.jsonl --keep 720h`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o compactFlags
+			f := cli.NewFlags("compact")
+			o.Add(f)
+			f.Var(&o.keep, "keep", "throw away older results, events and requeued dead letters (seconds or a duration; 0: all)")
+			f.Lookup("keep").DefValue = ""
+			return f, func(args []string, s cli.Streams) error {
+				if err := cli.NoArgs(args); err != nil {
+					return err
+				}
+				o.trims = f.Changed("keep")
+				return o.run(s)
+			}
+		},
+	}
+}
+
+// compacted is what compact prints with --json.
+type compacted struct {
+	inbox.Compaction
+	// Trimmed is null without --keep.
+	Trimmed *inbox.Trimming `json:"trimmed,omitempty"`
+}
+
+func (o *compactFlags) run(s cli.Streams) error {
+	box, err := o.Open()
+	if err != nil {
+		return err
+	}
+	var c compacted
+	if o.trims {
+		n, err := box.Trim(context.Background(), o.before(time.Now()))
+		s.Warn(n.Warnings)
+		if err != nil {
+			return fmt.Errorf("compact: %w", err)
+		}
+		c.Trimmed = &n
+	}
+	err = cli.InTransaction(box, s, func(tx *inbox.Tx) error { return evidence.ForgetSpills(box, tx.InFlight()) })
+	if err != nil {
+		return fmt.Errorf("compact: %w", err)
+	}
+	if err := box.ForgetLeftovers(context.Background()); err != nil {
+		return fmt.Errorf("compact: %w", err)
+	}
+	c.Compaction, err = box.Compact(context.Background())
+	s.Warn(c.Compaction.Warnings)
+	if errors.Is(err, inbox.ErrNoHoles) {
+		err = fmt.Errorf("%w: nothing was changed in the inbox: its space comes back when it is truncated, once nothing waits in it", err)
+	}
+	return errors.Join(err, o.report(c, err == nil, s))
+}
+
+// before is the time that what is kept is not older than. A clock that was set
+// back must not keep anything where nothing is to be kept.
+func (o *compactFlags) before(now time.Time) time.Time {
+	if o.keep == 0 {
+		return now.AddDate(1000, 0, 0)
+	}
+	return now.Add(-time.Duration(o.keep))
+}
+
+// report prints what was done: without holes, that is the trimming at most.
+func (o *compactFlags) report(c compacted, holes bool, s cli.Streams) error {
+	if !holes && c.Trimmed == nil {
+		return nil
+	}
+	if o.JSON {
+		return cli.PrintJSON(s.Out, c)
+	}
+	if holes {
+		if _, err := fmt.Fprintln(s.Out, compactSentence(c.Compaction)); err != nil {
+			return err
+		}
+	}
+	if c.Trimmed == nil {
+		return nil
+	}
+	_, err := fmt.Fprintln(s.Out, trimSentence(*c.Trimmed))
+	return err
+}
+
+func compactSentence(c inbox.Compaction) string {
+	if c.Freed == 0 {
+		return "there is nothing to free in the inbox"
+	}
+	return fmt.Sprintf("freed %d bytes of the inbox: what stood before offset %d takes no space", c.Freed, c.To)
+}
+
+func trimSentence(n inbox.Trimming) string {
+	if n.Results+n.DeadLetters+n.Events == 0 {
+		return "there is nothing to trim"
+	}
+	return fmt.Sprintf("trimmed %s, %s and %s, which freed %d bytes",
+		words.Count(n.Results, "result", "results"), words.Count(n.DeadLetters, "dead letter", "dead letters"),
+		words.Count(n.Events, "event", "events"), n.Freed)
+}

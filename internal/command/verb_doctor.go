@@ -1,0 +1,194 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/hook"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/claude/settings"
+	"heartbeat/internal/command/doctor"
+	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/babysitter"
+	runs "heartbeat/orchestrate/run"
+)
+
+// doctorFlags are those of doctor.
+type doctorFlags struct {
+	inbox    string
+	project  string
+	settings []string
+	json     bool
+}
+
+func doctorVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "doctor",
+		Short: "look for what would keep the hook from working",
+		Long: `Look at everything that a session with the hook depends on: the wiring in all
+settings files that Claude Code merges, the binary, the cap on blocks, the
+folder's trust, the environment, the client's release, and the inbox's
+directory, file system and state. Each check is one line: ok, warn or fail, what
+was found, and the fix. Nothing is changed.
+
+Exit status: 0 nothing would lose or stop work, 1 a check failed.`,
+		Example: `heartbeat doctor --inbox work/inbox.jsonl
+heartbeat doctor --project ~/work --settings session.json --json`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			o := &doctorFlags{}
+			f := cli.NewFlags("doctor")
+			cli.AddInbox(f, &o.inbox)
+			f.Lookup("inbox").Usage += "; without it, the one that is wired"
+			f.StringVar(&o.project, "project", ".", "the folder that the session is started in")
+			f.StringArrayVar(&o.settings, "settings", nil, "a settings file beside the usual ones, as given to claude --settings")
+			f.BoolVar(&o.json, "json", false, "print one JSON object for each check")
+			return f, func(args []string, s cli.Streams) error {
+				if err := cli.NoArgs(args); err != nil {
+					return err
+				}
+				return o.run(s)
+			}
+		},
+	}
+}
+
+func (o *doctorFlags) run(s cli.Streams) error {
+	in, err := o.input()
+	if err != nil {
+		return fmt.Errorf("doctor: %w", err)
+	}
+	all := doctor.Run(in)
+	write := doctor.WriteText
+	if o.json {
+		write = doctor.WriteJSON
+	}
+	if err := write(s.Out, all); err != nil {
+		return fmt.Errorf("doctor: print the checks: %w", err)
+	}
+	switch n := doctor.Failed(all); n {
+	case 0:
+		return nil
+	case 1:
+		return errors.New("doctor: 1 check failed")
+	default:
+		return fmt.Errorf("doctor: %d checks failed", n)
+	}
+}
+
+func (o *doctorFlags) input() (doctor.Input, error) {
+	in := doctor.Input{
+		Environ: os.Environ(), Managed: settings.ManagedDir(), UID: os.Geteuid(), Now: time.Now(),
+		Parse: parseHook, Version: clientVersion, Runs: drivenRuns, Babysitter: babysitterVersion,
+	}
+	in.Home, _ = os.UserHomeDir() // "" is what it is without one
+	var err error
+	if in.Self, err = cli.Beside(hook.CommandName); err != nil {
+		return in, err
+	}
+	if in.Project, err = filepath.Abs(o.project); err != nil {
+		return in, err
+	}
+	if info, err := os.Stat(in.Project); err != nil {
+		return in, fmt.Errorf("look at the project: %w", err)
+	} else if !info.IsDir() {
+		return in, fmt.Errorf("look at the project: %s is not a directory", in.Project)
+	}
+	if o.inbox != "" {
+		if in.Inbox, err = filepath.Abs(o.inbox); err != nil {
+			return in, err
+		}
+	}
+	for _, path := range o.settings {
+		if path, err = filepath.Abs(path); err != nil {
+			return in, err
+		}
+		in.Settings = append(in.Settings, path)
+	}
+	return in, nil
+}
+
+// drivenRuns looks at the runs that an inbox drives, as a step would.
+func drivenRuns(path string) (all []doctor.DrivenRun) {
+	box, err := cli.OpenInbox(path, inbox.Options{})
+	if err != nil {
+		return nil // the other checks tell
+	}
+	driven, strange, _ := orchestrate.Driven(box) // likewise
+	for _, of := range driven {
+		r, err := runs.Open(of.Dir)
+		if err == nil {
+			_, err = r.State("")
+		}
+		all = append(all, doctor.DrivenRun{Dir: of.Dir, Err: err, Damaged: errors.Is(err, runs.ErrCorrupt)})
+	}
+	for _, name := range strange {
+		all = append(all, doctor.DrivenRun{Strange: name})
+	}
+	return all
+}
+
+// parseHook reads a hook's arguments as the hook itself will, in a session where
+// inbox is what the variable names.
+func parseHook(args []string, inbox string) (doctor.Hook, error) {
+	var h hook.Flags
+	flags := h.Set()
+	if err := flags.Parse(args); err != nil {
+		return doctor.Hook{}, err
+	}
+	if h.Help || h.Version {
+		return doctor.Hook{}, errors.New("with --help or --version it only prints")
+	}
+	if h.NoInput {
+		return doctor.Hook{}, errors.New("with --no-input it takes every stop for an answer, without the client's word")
+	}
+	if !flags.Changed("inbox") {
+		h.Inbox = inbox
+	}
+	if err := h.Check(flags, flags.Args()); err != nil {
+		return doctor.Hook{}, err
+	}
+	return doctor.Hook{
+		Inbox: h.Inbox, Persist: h.Mode == hook.ModePersist, Idle: time.Duration(h.Idle), Rewake: h.Rewake,
+		Runs: h.Runs.Dirs, Babysitter: h.Runs.Command,
+	}, nil
+}
+
+// babysitterVersion asks a command of babysitter which version it is.
+func babysitterVersion(ctx context.Context, command string) (version, said string, err error) {
+	words, err := babysitter.ParseCommand(command)
+	if err != nil {
+		return "", "", err
+	}
+	cli := babysitter.CLI{Command: words, Note: func(format string, args ...any) { said = fmt.Sprintf(format, args...) }}
+	version, err = cli.Version(ctx)
+	return version, said, err
+}
+
+func clientVersion(ctx context.Context, bin string) (string, error) {
+	cmd := exec.CommandContext(ctx, bin, "--version")
+	cmd.Env = claude.WithoutIdentity(os.Environ())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a wrapper's child goes with it
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second // who left the group may hold its output open
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	switch {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("run %s --version: it took too long", bin)
+	case err != nil:
+		return "", fmt.Errorf("run %s --version: %w: %s", bin, err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return string(out), nil
+}

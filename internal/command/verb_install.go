@@ -1,0 +1,228 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/internal/claude/settings"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/hook"
+)
+
+// installFlags are those of install; uninstall has some of them.
+type installFlags struct {
+	wired    hook.Flags
+	scope    string
+	settings string
+	print    bool
+	json     bool
+	follow   bool
+}
+
+// installed is what install and uninstall print with --json.
+type installed struct {
+	Settings string   `json:"settings"`
+	Changed  bool     `json:"changed"`
+	Command  string   `json:"command"`
+	Args     []string `json:"args"`
+	Timeout  int      `json:"timeout,omitempty"`
+	Rewake   bool     `json:"rewake,omitempty"`
+}
+
+func (o *installFlags) add(f *pflag.FlagSet) {
+	o.scope = string(settings.Project)
+	scopes := []string{string(settings.Project), string(settings.Local), string(settings.User)}
+	f.Var(cli.Choice(&o.scope, scopes...), "scope", "whose settings: of the project in this directory, your own for it, or yours for all")
+	f.StringVar(&o.settings, "settings", "", "the settings file itself, in place of --scope")
+	f.BoolVar(&o.follow, "follow", false, "where the settings file is a symbolic link, edit what it leads to")
+	f.BoolVar(&o.print, "print", false, "show the file as it would be, and write nothing")
+	f.BoolVar(&o.json, "json", false, "print one JSON object")
+}
+
+func installVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "install",
+		Short: "wire the hook into a Claude Code settings file",
+		Long: `Wire this command into a Claude Code settings file as the hook of Stop,
+StopFailure, SessionStart, SessionEnd, UserPromptSubmit and Notification, with
+the flags given here. Whatever else is in the file stays byte for byte.
+Installing again changes nothing, or only what differs.
+
+Without --rewake the hook blocks the stop: it hands over the next entry whenever
+a turn ends, also under -p. Its timeout is above the idle interval, and the cap
+on consecutive blocks is lifted (env.CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=0: without
+that the ninth entry in a row would be swallowed). With --rewake the turn ends
+and the session is idle, free for a person, while the hook of Stop, StopFailure
+and SessionStart waits in the background (asyncRewake) for up to a year, and
+wakes it with the next entry; this takes an interactive session. Installing one
+over the other changes all that is needed.`,
+		Example: `heartbeat install --inbox work/inbox.jsonl
+heartbeat install --inbox work/inbox.jsonl --scope user --mode persist --idle-interval 5m --print
+heartbeat install --inbox work/inbox.jsonl --rewake`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			o := &installFlags{}
+			f := cli.NewFlags("install")
+			hook := o.wired.Set()
+			for _, name := range []string{"help", "version", "no-input"} {
+				hook.Lookup(name).Hidden = true
+			}
+			hook.VisitAll(func(flag *pflag.Flag) {
+				if !flag.Hidden {
+					f.AddFlag(flag)
+				}
+			})
+			o.add(f)
+			return f, func(args []string, s cli.Streams) error {
+				return o.run(f, args, s, "install", settings.Install, settings.InstallFile)
+			}
+		},
+	}
+}
+
+func uninstallVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "uninstall",
+		Short: "take the hook out of a settings file again",
+		Long: `Take out of a Claude Code settings file what install wrote for this inbox. A
+file that nothing else was changed in is as it was before.`,
+		Example: `heartbeat uninstall --inbox work/inbox.jsonl`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			o := &installFlags{}
+			o.wired.Set()
+			f := cli.NewFlags("uninstall")
+			cli.AddInbox(f, &o.wired.Inbox)
+			o.add(f)
+			return f, func(args []string, s cli.Streams) error {
+				return o.run(f, args, s, "uninstall", settings.Uninstall, settings.UninstallFile)
+			}
+		},
+	}
+}
+
+func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams, verb string,
+	edit func([]byte, settings.Wiring) ([]byte, error), editFile func(string, settings.Wiring, settings.Links) (bool, error),
+) error {
+	if err := cli.NoArgs(args); err != nil {
+		return err
+	}
+	w, err := o.wiring(f)
+	if err != nil {
+		return err
+	}
+	path, err := o.path()
+	if err != nil {
+		return cli.Usage(err)
+	}
+	if o.print {
+		return preview(path, w, edit, s)
+	}
+	if verb == "install" && strings.Contains(w.Command, string(filepath.Separator)+"go-build") {
+		return fmt.Errorf("install: %s is a `go run` build and will be gone: build the command first (see the README), and run that", w.Command)
+	}
+	changed, err := editFile(path, w, settings.Links(o.follow))
+	if err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	report := installed{Settings: path, Changed: changed, Command: w.Command, Args: w.Args, Timeout: w.Timeout, Rewake: o.wired.Rewake}
+	return (&cli.InboxFlags{JSON: o.json}).Print(s, report, report.sentence(verb))
+}
+
+func (i installed) sentence(verb string) string {
+	switch {
+	case !i.Changed:
+		return i.Settings + " is as it should be already: nothing was changed"
+	case verb == "uninstall":
+		return "took the hook out of " + i.Settings
+	}
+	return fmt.Sprintf("wired %s into %s: a new session picks it up, and so does one that trusts the folder and reloads its settings", i.Command, i.Settings)
+}
+
+func preview(path string, w settings.Wiring, edit func([]byte, settings.Wiring) ([]byte, error), s cli.Streams) error {
+	before, err := disk.ReadFile(path, settings.MaxFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("settings: %w", err)
+	}
+	after, err := edit(before, w)
+	if err != nil {
+		return fmt.Errorf("settings %s: %w", path, err)
+	}
+	_, err = s.Out.Write(after)
+	return err
+}
+
+// wiring turns the flags into what the settings file says. Only flags that were
+// given are written, so that defaults can get better.
+func (o *installFlags) wiring(f *pflag.FlagSet) (settings.Wiring, error) {
+	if err := o.wired.Check(f, nil); err != nil {
+		return settings.Wiring{}, cli.Usage(err)
+	}
+	program, err := cli.Beside(hook.CommandName)
+	if err != nil {
+		return settings.Wiring{}, err
+	}
+	for _, path := range []*string{&o.wired.Inbox, &o.wired.SignalFile} {
+		if *path == "" {
+			continue
+		}
+		if *path, err = filepath.Abs(*path); err != nil {
+			return settings.Wiring{}, err
+		}
+	}
+	if err := o.wired.Runs.Absolute(); err != nil {
+		return settings.Wiring{}, err
+	}
+	if o.wired.Rewake {
+		return settings.Waking(program, o.args(f)), nil
+	}
+	return settings.Blocking(program, o.args(f), time.Duration(o.wired.Idle)), nil
+}
+
+func (o *installFlags) args(f *pflag.FlagSet) []string {
+	args := []string{"--inbox", o.wired.Inbox}
+	own := map[string]bool{"inbox": true, "scope": true, "settings": true, "follow": true, "print": true, "json": true, "help": true}
+	f.Visit(func(flag *pflag.Flag) {
+		if !own[flag.Name] {
+			args = append(args, spelled(flag)...)
+		}
+	})
+	return args
+}
+
+// spelled is a flag as it would be given.
+func spelled(f *pflag.Flag) (args []string) {
+	several, repeated := f.Value.(pflag.SliceValue)
+	switch {
+	case repeated:
+		for _, value := range several.GetSlice() {
+			args = append(args, "--"+f.Name, value)
+		}
+	case f.Value.Type() != "bool":
+		return []string{"--" + f.Name, f.Value.String()}
+	case f.Value.String() == "true":
+		return []string{"--" + f.Name}
+	}
+	return args
+}
+
+func (o *installFlags) path() (string, error) {
+	if o.settings != "" {
+		return filepath.Abs(o.settings)
+	}
+	project, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	home, err := os.UserHomeDir()
+	if err != nil && o.scope == string(settings.User) {
+		return "", err
+	}
+	return settings.Path(settings.Scope(o.scope), project, home, os.Getenv("CLAUDE_CONFIG_DIR"))
+}

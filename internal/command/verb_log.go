@@ -1,0 +1,144 @@
+package command
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"heartbeat/internal/cli"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/command/history"
+)
+
+type logFlags struct {
+	cli.InboxFlags
+	count  int
+	follow bool
+}
+
+func logVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "log",
+		Args:  "[ENTRY]",
+		IDs:   entryIDs,
+		Short: "show what happened, or the life of one entry",
+		Long: `Show what happened, one event a line, the oldest first: queued, delivered,
+answered, redelivered, dead-lettered, expired, canceled, dropped, scheduled,
+requeued, purged, failed, paused, backing off, resumed, replaced, and sessions
+that started, ended or asked for a person. A delivery that is not the entry's own fault is not
+counted as an attempt. With --follow it goes on with what comes, until a signal
+ends it.
+
+With ENTRY (its id, its entry_id, or a beginning of one of them that is unique,
+four characters at least) it shows all events of that entry.
+
+A line that another program appended does not say when: it is shown as queued,
+without a time, for an ENTRY and when --follow sees it come.
+
+Exit status: 0 shown; 1 not: there is no such entry, or more than one; 128+n signal
+n ended the following.`,
+		Example: `heartbeat log --inbox work/inbox.jsonl job-7
+heartbeat log --inbox work/inbox.jsonl -n 0 --json | jq -r 'select(.event == "dead-lettered") | .reason'
+heartbeat log --inbox work/inbox.jsonl --follow`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o logFlags
+			f := cli.NewFlags("log")
+			o.Add(f)
+			f.IntVarP(&o.count, "count", "n", 50, "show the last `N` (0: all, as for an ENTRY)")
+			f.BoolVar(&o.follow, "follow", false, "go on with what comes")
+			return f, func(args []string, s cli.Streams) error {
+				switch {
+				case o.count < 0:
+					return cli.Usage(errNegativeCount)
+				case len(args) > 1:
+					return cli.Usage(fmt.Errorf("%d entries: show one at a time", len(args)))
+				case len(args) == 1 && !f.Changed("count"):
+					o.count = 0
+				}
+				return o.run(args, s)
+			}
+		},
+	}
+}
+
+func (o *logFlags) run(args []string, s cli.Streams) error {
+	box, err := o.Look(s)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		err = o.all(box, s)
+	} else {
+		err = o.one(box, args[0], s)
+	}
+	if err != nil {
+		return fmt.Errorf("log: %w", err)
+	}
+	return nil
+}
+
+func (o *logFlags) all(box *inbox.Inbox, s cli.Streams) (err error) {
+	news := box.WatchAll(cli.WatchPoll)
+	defer func() { _ = news.Close() }() // nothing is lost with it
+	log, last, err := history.Read(box, o.count)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	s.Warn(log.Notes())
+	if err := o.print(s, last); err != nil || !o.follow {
+		return err
+	}
+	return o.goOn(log, news, func(history.Event) bool { return true }, s)
+}
+
+// one opens the log before it looks for the entry, so that nothing is missed in
+// between.
+func (o *logFlags) one(box *inbox.Inbox, entry string, s cli.Streams) (err error) {
+	news := box.WatchAll(cli.WatchPoll)
+	defer func() { _ = news.Close() }() // nothing is lost with it
+	log, _, err := history.Read(box, 1)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	found, err := history.Find(box, entry)
+	if err != nil {
+		return err
+	}
+	s.Warn(found.Notes)
+	log.Told(found.Events)
+	if err := o.print(s, found.Last(o.count)); err != nil || !o.follow {
+		return err
+	}
+	return o.goOn(log, news, found.Is, s)
+}
+
+// goOn shows the events that come and are wanted.
+func (o *logFlags) goOn(log *history.Log, news *inbox.Watcher, wanted func(history.Event) bool, s cli.Streams) error {
+	return follow(news, func() error {
+		all, err := log.Next()
+		s.Warn(log.Notes())
+		var shown []history.Event
+		for _, e := range all {
+			if wanted(e) {
+				shown = append(shown, e)
+			}
+		}
+		return errors.Join(err, o.print(s, shown))
+	})
+}
+
+func (o *logFlags) print(s cli.Streams, all []history.Event) error {
+	out := bufio.NewWriter(s.Out)
+	for _, e := range all {
+		if o.JSON {
+			_ = cli.PrintJSON(out, e) // the writer keeps its error until it is flushed
+		} else {
+			_, _ = fmt.Fprintln(out, e)
+		}
+	}
+	return out.Flush()
+}

@@ -1,0 +1,176 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"heartbeat/internal/bridges"
+	"heartbeat/internal/cli"
+	"heartbeat/orchestrate"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/internal/words"
+	"heartbeat/orchestrate/babysitter"
+	runs "heartbeat/orchestrate/run"
+)
+
+func orchestrateVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "orchestrate",
+		Short: "drive babysitter runs by way of the inbox",
+		Long: `Take a step of each run: have its process run as far as it gets, and append an
+entry for each effect that it then waits for and that has none yet. Sleeps that are
+over are posted, and breakpoints treated as --breakpoints says. Call it as often as
+you like, also beside itself, from cron, and after a crash: an effect has one entry
+and one result. Without --once it goes on until every run is done, and looks again
+whenever an entry was settled or a sleep is over.
+
+A hook with --run does the same in the session, whenever the inbox is empty.
+
+Exit status: 0 done, or with --once the step was taken; 1 it could not be; 3 a run
+goes no further by itself.`,
+		Example: `heartbeat orchestrate --inbox work/inbox.jsonl --run .a5c/runs/r1 --once
+heartbeat orchestrate --inbox work/inbox.jsonl --run .a5c/runs/r1 --breakpoints ask`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var i cli.InboxFlags
+			var r cli.RunFlags
+			var once, repair bool
+			f := cli.NewFlags("orchestrate")
+			i.Add(f)
+			r.Add(f)
+			f.BoolVar(&repair, "repair", false, "mend a damaged journal first (run:repair-journal keeps the old one beside it)")
+			f.BoolVar(&once, "once", false, "take one step, and end")
+			return f, func(args []string, s cli.Streams) error {
+				if err := cli.NoArgs(args); err != nil {
+					return err
+				}
+				if err := r.Check(); err != nil {
+					return cli.Usage(err)
+				}
+				if len(r.Dirs) == 0 {
+					return cli.Usage(errors.New("no run: name its directory with --run"))
+				}
+				return driveRuns(&i, &r, once, repair, s)
+			}
+		},
+	}
+}
+
+// orchestratePoll is how often runs are looked at where nothing tells of them: a
+// person may answer a breakpoint.
+const orchestratePoll = 2 * time.Second
+
+func driveRuns(i *cli.InboxFlags, r *cli.RunFlags, once, repair bool, s cli.Streams) error {
+	box, err := i.Open()
+	if err != nil {
+		return err
+	}
+	bridges, err := bridges.All(r, box, s.Note)
+	if err != nil {
+		return err
+	}
+	ctx, stop := endOnSignal(context.Background())
+	if repair {
+		if err := repairAll(ctx, bridges, s); err != nil {
+			stop()
+			return err
+		}
+	}
+	defer stop()
+	w := box.WatchOutcomes(orchestratePoll)
+	defer func() { _ = w.Close() }() // nobody follows any more
+	for last := ""; ; {
+		all, err := stepAll(i, ctx, bridges, &last, s)
+		if err != nil || once || len(all) == 0 {
+			return err
+		}
+		bridges = all
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-w.C:
+		}
+	}
+}
+
+// stepAll takes a step of each run, says what came of them where that is news, and
+// returns those that go on.
+func stepAll(i *cli.InboxFlags, ctx context.Context, bridges []*orchestrate.Bridge, last *string, s cli.Streams) (rest []*orchestrate.Bridge, err error) {
+	said := ""
+	var reports []orchestrate.Report
+	for _, b := range bridges {
+		report, err := b.Step(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if report.Guard != "" {
+			err = cli.Status(cli.ExitDeadLettered, fmt.Errorf("run %s: %s", report.Run, report.Guard))
+			return nil, errors.Join(i.Print(s, report, stepSentence(report)), err)
+		}
+		if !report.Done {
+			rest = append(rest, b)
+		}
+		reports = append(reports, report)
+		said += stepSentence(report)
+	}
+	if said == *last {
+		return rest, nil
+	}
+	*last = said
+	for _, report := range reports {
+		if err := i.Print(s, report, stepSentence(report)); err != nil {
+			return nil, err
+		}
+	}
+	return rest, nil
+}
+
+// stepSentence is a step in words.
+func stepSentence(r orchestrate.Report) string {
+	text := "run " + r.Run + ": " + string(r.Status)
+	add := func(n int, one, many string) {
+		if n > 0 {
+			text += ", " + words.Count(n, one, many)
+		}
+	}
+	add(len(r.Queued), "entry queued", "entries queued")
+	add(r.Waits, "entry waits", "entries wait")
+	add(len(r.Posted), "result posted", "results posted")
+	add(r.Unposted, "result is left to be posted", "results are left to be posted")
+	add(len(r.Held), "effect waits for a person", "effects wait for a person")
+	for _, note := range r.Notes {
+		text += "; " + note
+	}
+	for _, why := range r.Refused {
+		text += "; not posted: " + words.Brief(why)
+	}
+	switch {
+	case r.Done:
+		text += ", and its proof was given"
+	case r.Guard != "":
+		text += "; " + r.Guard
+	case r.NotBefore != nil:
+		text += ", sleeps until " + words.Stamp(*r.NotBefore)
+	}
+	return text
+}
+
+// repairAll mends the journals that are damaged, and no other: a repair numbers all
+// events anew.
+func repairAll(ctx context.Context, bridges []*orchestrate.Bridge, s cli.Streams) error {
+	for _, b := range bridges {
+		if _, err := b.Run.State(""); !errors.Is(err, runs.ErrCorrupt) {
+			continue
+		}
+		cli := babysitter.CLI{Command: b.Command, Note: s.Note}
+		done, err := cli.Repair(ctx, b.Run.Dir())
+		if err != nil {
+			return err
+		}
+		s.Note("the journal of run %s was mended: %s kept, %d dropped; the old one is %s", b.Run.ID(),
+			words.Count(done.Kept, "event", "events"), done.DroppedCorrupt+done.DroppedRequested+done.DroppedResolved, done.Backup)
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package command
+
+import (
+	"errors"
+	"heartbeat/internal/cli"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/why"
+)
+
+func pauseVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "pause",
+		Short: "hold delivery, without touching what is in flight",
+		Long: `Hold delivery: from now on a draining hook approves the stop, and a waiting one
+waits. The entry in flight is acknowledged as usual, and producers go on
+sending. Pausing again changes the reason and the end.
+
+Exit status: 0 delivery is paused, 1 it is not.`,
+		Example: `heartbeat pause --inbox work/inbox.jsonl --reason "the build server is down"
+heartbeat pause --inbox work/inbox.jsonl --for 30m`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var i cli.InboxFlags
+			var reason string
+			var length cli.Span
+			f := cli.NewFlags("pause")
+			i.Add(f)
+			f.StringVar(&reason, "reason", "", "why, for status and the hook's stderr")
+			f.Var(&length, "for", "resume by itself after this time (seconds or a duration)")
+			return f, func(args []string, s cli.Streams) error {
+				if err := cli.NoArgs(args); err != nil {
+					return err
+				}
+				if f.Changed("for") && length == 0 {
+					return cli.Usage(errors.New("--for 0 would be no pause: give a time, or leave the flag out"))
+				}
+				return pause(&i, reason, time.Duration(length), s)
+			}
+		},
+	}
+}
+
+func pause(i *cli.InboxFlags, reason string, length time.Duration, s cli.Streams) error {
+	var p inbox.Pause
+	err := change(i, s, func(tx *inbox.Tx) (err error) {
+		var until *time.Time
+		if length > 0 {
+			at := time.Now().Add(length).UTC()
+			until = &at
+		}
+		p, err = tx.Pause(reason, until)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return i.Print(s, p, why.Pause(p))
+}
+
+func resumeVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "resume",
+		Short: "go on after a pause or a back-off",
+		Long: `Go on delivering: end a pause, and the back-off after turns that ended in errors,
+and forget how many did. A hook that waits notices at once; otherwise the next
+Stop does.
+
+With --rewake a turn that ended in an error begins a back-off, which ends by
+itself, or a pause, where only a person can help (the login, the bill): mend that
+first, then resume.
+
+Exit status: 0 nothing holds delivery, 1 that could not be recorded.`,
+		Example: `heartbeat resume --inbox work/inbox.jsonl`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var i cli.InboxFlags
+			f := cli.NewFlags("resume")
+			i.Add(f)
+			return f, func(args []string, s cli.Streams) error {
+				if err := cli.NoArgs(args); err != nil {
+					return err
+				}
+				return resume(&i, s)
+			}
+		},
+	}
+}
+
+// resumed is what resume prints with --json.
+type resumed struct {
+	// Was is the pause that held until now, null for none.
+	Was *inbox.Pause `json:"was"`
+	// WasBackingOff is the back-off that held, null for none.
+	WasBackingOff *inbox.Backoff `json:"was_backing_off"`
+}
+
+func resume(i *cli.InboxFlags, s cli.Streams) error {
+	var r resumed
+	err := change(i, s, func(tx *inbox.Tx) (err error) {
+		if r.Was, err = tx.Paused(); err != nil {
+			return err
+		}
+		if r.WasBackingOff, err = tx.Backoff(); err != nil {
+			return err
+		}
+		return tx.Resume()
+	})
+	if err != nil {
+		return err
+	}
+	r.WasBackingOff = shownBackoff(r.WasBackingOff)
+	return i.Print(s, r, r.sentence())
+}
+
+func (r resumed) sentence() string {
+	switch {
+	case r.Was != nil && r.WasBackingOff != nil:
+		return "delivery goes on: it was " + why.Pause(*r.Was) + ", and " + why.Backoff(*r.WasBackingOff)
+	case r.Was != nil:
+		return "delivery goes on: it was " + why.Pause(*r.Was)
+	case r.WasBackingOff != nil:
+		return "delivery goes on: it was " + why.Backoff(*r.WasBackingOff)
+	}
+	return "delivery was not paused"
+}
+
+// change is one transaction of a verb.
+func change(i *cli.InboxFlags, s cli.Streams, change func(*inbox.Tx) error) error {
+	box, err := i.Open()
+	if err != nil {
+		return err
+	}
+	return cli.InTransaction(box, s, func(tx *inbox.Tx) error {
+		if err := change(tx); err != nil {
+			return err
+		}
+		return tx.Commit()
+	})
+}

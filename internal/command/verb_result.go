@@ -1,0 +1,146 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"heartbeat/internal/cli"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/babysitter"
+)
+
+// resultFlags are where a result comes from.
+type resultFlags struct {
+	valueFile, textFile, text, failure, failureName string
+}
+
+func resultVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "result",
+		Args:  "EFFECT [-]",
+		Short: "hand over the result of an effect of a babysitter run",
+		Long: `Hand over what a babysitter run asked for: the result of an effect, which is any
+JSON value, from --value-file or from stdin (-), or a text. A result that does not
+match the schema of the task is not handed over, and what is wrong with it is said.
+With --error the process learns that the task failed, and why. An effect has one
+result.
+
+The result is kept beside the inbox, durably, and the run gets it with its next
+step: that of the hook at the end of the turn, of a launcher, or of orchestrate.
+This command runs nothing. It knows only the runs that the inbox drives, and takes
+no answer to a breakpoint unless they are driven with --breakpoints ask.
+
+Exit status: 0 it was handed over, 1 it was not.`,
+		Example: `heartbeat result --inbox work/inbox.jsonl 01M7XNH40T944T6T9N87JFKQKG --value-file result.json
+echo '{"ok":true}' | heartbeat result --inbox work/inbox.jsonl 01M7XNH40T944T6T9N87JFKQKG -
+heartbeat result --inbox work/inbox.jsonl 01M7XNH40T944T6T9N87JFKQKG --error "the tests need a database"`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var i cli.InboxFlags
+			var o resultFlags
+			f := cli.NewFlags("result")
+			i.Add(f)
+			f.StringVar(&o.valueFile, "value-file", "", "`file` with the result, in JSON")
+			f.StringVar(&o.textFile, "text-file", "", "`file` with the result, a text")
+			f.StringVar(&o.text, "text", "", "the result, a `text`")
+			f.StringVar(&o.failure, "error", "", "the task failed: why, in a `message`")
+			f.StringVar(&o.failureName, "error-name", "TaskError", "what the process knows the failure by")
+			return f, func(args []string, s cli.Streams) error {
+				effect, err := o.check(f, args)
+				if err != nil {
+					return cli.Usage(err)
+				}
+				return result(&i, &o, effect, len(args) == 2, f, s)
+			}
+		},
+	}
+}
+
+func (o *resultFlags) check(f *pflag.FlagSet, args []string) (effect string, err error) {
+	given := 0
+	for _, name := range []string{"value-file", "text-file", "text", "error"} {
+		if f.Changed(name) {
+			given++
+		}
+	}
+	switch {
+	case len(args) == 0 || args[0] == "":
+		return "", errors.New("no effect: name the one that the result is of")
+	case len(args) > 2 || len(args) == 2 && args[1] != "-":
+		return "", fmt.Errorf("unexpected argument %q", args[1])
+	case given+len(args)-1 != 1:
+		return "", errors.New("a result is one of --value-file, --text-file, --text, --error, or - for JSON on stdin")
+	}
+	return args[0], nil
+}
+
+// maxResult bounds a result.
+const maxResult = 64 << 20
+
+func result(i *cli.InboxFlags, o *resultFlags, effect string, stdin bool, f *pflag.FlagSet, s cli.Streams) error {
+	box, err := i.Open()
+	if err != nil {
+		return err
+	}
+	effect = orchestrate.EffectOf(effect)
+	all, err := knownRuns(box, nil, s)
+	if err != nil {
+		return err
+	}
+	r, err := runOf(all, effect)
+	if err != nil {
+		return err
+	}
+	b := &orchestrate.Bridge{Box: box, Run: r.Run}
+	if f.Changed("error") {
+		err = b.HandOverFailure(effect, babysitter.Failure{Name: o.failureName, Message: o.failure})
+	} else {
+		var value []byte
+		if value, err = o.value(f, stdin, s.In); err == nil {
+			err = b.HandOver(effect, value)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return i.Print(s, map[string]string{"run": b.Run.ID(), "effect": effect}, "the result of "+effect+" was handed over: run "+b.Run.ID()+" gets it with its next step")
+}
+
+// value is the result in JSON.
+func (o *resultFlags) value(f *pflag.FlagSet, stdin bool, in *os.File) ([]byte, error) {
+	switch {
+	case f.Changed("text"):
+		return json.Marshal(o.text)
+	case o.textFile != "":
+		text, err := readAtMost("result", o.textFile, maxResult)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(strings.ToValidUTF8(string(text), "\uFFFD"))
+	case stdin:
+		value, err := io.ReadAll(io.LimitReader(in, maxResult+1))
+		if err == nil && len(value) > maxResult {
+			err = fmt.Errorf("the result on stdin has more than %d bytes", maxResult)
+		}
+		return value, err
+	}
+	return readAtMost("result", o.valueFile, maxResult)
+}
+
+func readAtMost(what, path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the %s: %w", what, err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("read the %s: %s has more than %d bytes", what, path, limit)
+	}
+	return text, err
+}

@@ -1,0 +1,180 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"heartbeat/internal/cli"
+	"io"
+
+	"heartbeat/internal/words"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/command/history"
+)
+
+type resultsFlags struct {
+	cli.InboxFlags
+	count  int
+	follow bool
+	verbatim
+}
+
+func resultsVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "results",
+		Args:  "[ENTRY...]",
+		IDs:   entryIDs,
+		Short: "show what was answered, or one reply in full",
+		Long: `Show the entries that were answered last, one a line: when, which, how long it
+took, and how the reply begins. With --follow it goes on with what comes, also
+when the results are rotated or trimmed, until a signal ends it.
+
+With ENTRY (its id, its entry_id, or a beginning of one of them that is unique,
+four characters at least) it prints the reply in full: the last one, if there
+are several. A terminal is shown it without what would change more than the text;
+--raw shows that as well. With --json it prints lines of .results.jsonl as they stand there.
+
+Exit status: 0 shown; 1 not: there is no such entry, or no answer yet, and the
+sentence says where it is; 3 the ENTRY became a dead letter; 128+n signal n ended
+the following.`,
+		Example: `heartbeat results --inbox work/inbox.jsonl job-7
+heartbeat results --inbox work/inbox.jsonl -n 100 --json | jq -r .reply
+heartbeat results --inbox work/inbox.jsonl --follow`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o resultsFlags
+			f := cli.NewFlags("results")
+			o.Add(f)
+			f.IntVarP(&o.count, "count", "n", 20, "show the last `N` (0: all)")
+			f.BoolVar(&o.follow, "follow", false, "go on with what comes")
+			o.addRaw(f)
+			return f, func(args []string, s cli.Streams) error {
+				switch {
+				case o.count < 0:
+					return cli.Usage(errNegativeCount)
+				case len(args) > 0 && (o.follow || f.Changed("count")):
+					return cli.Usage(errors.New("-n and --follow are for the list: leave ENTRY out, or wait for an entry with send --id ID --wait"))
+				case o.raw && len(args) == 0:
+					return cli.Usage(errors.New("--raw is about one reply in full: name the ENTRY"))
+				}
+				return o.run(args, s)
+			}
+		},
+	}
+}
+
+var errNegativeCount = errors.New("-n is below 0: give how many, or 0 for all")
+
+func (o *resultsFlags) run(entries []string, s cli.Streams) error {
+	box, err := o.Look(s)
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 {
+		return o.list(box, s)
+	}
+	return eachEntry(entries, s, func(entry string) error { return o.reply(box, entry, s) })
+}
+
+// eachEntry does something with each entry; the status is that of the first that
+// it could not be done with.
+func eachEntry(entries []string, s cli.Streams, do func(entry string) error) (first error) {
+	for _, entry := range entries {
+		err := do(entry)
+		if first == nil {
+			first = err
+		} else if err != nil {
+			s.Complain(err)
+		}
+	}
+	return first
+}
+
+func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
+	news := box.WatchOutcomes(cli.WatchPoll)
+	defer func() { _ = news.Close() }() // nothing is lost with it
+	out := bufio.NewWriter(s.Out)
+	show := func(r inbox.Result, line []byte) { o.show(out, r, line) }
+	shown, err := history.Results(box).Last(o.count, show)
+	if err != nil {
+		return fmt.Errorf("results: %w", err)
+	}
+	defer func() { err = errors.Join(err, shown.Close()) }()
+	s.Warn(shown.Notes())
+	if err := out.Flush(); err != nil || !o.follow {
+		return err
+	}
+	return follow(news, func() error {
+		_, err := shown.Next(show)
+		s.Warn(shown.Notes())
+		return errors.Join(err, out.Flush())
+	})
+}
+
+// follow looks whenever something may have changed, until a signal ends it.
+func follow(news *inbox.Watcher, look func() error) error {
+	ctx, cancel := endOnSignal(context.Background())
+	defer cancel()
+	for {
+		if err := look(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			err := context.Cause(ctx)
+			var by cli.EndedBy
+			if errors.As(err, &by) {
+				return cli.Status(128+int(by.Signal), err)
+			}
+			return err
+		case <-news.C:
+		}
+	}
+}
+
+// show ignores the writer's errors: it keeps them until it is flushed.
+func (o *resultsFlags) show(w io.Writer, r inbox.Result, line []byte) {
+	if o.JSON {
+		_, _ = fmt.Fprintf(w, "%s\n", line)
+		return
+	}
+	facts := words.Took(r.AcknowledgedAt.Sub(r.DeliveredAt))
+	if r.Attempt > 1 {
+		facts += fmt.Sprintf(", attempt %d", r.Attempt)
+	}
+	_, _ = fmt.Fprintf(w, "%s  %s  %s: %s\n", words.Stamp(r.AcknowledgedAt), words.Name(r.ID, r.EntryID), facts, words.Brief(r.Reply))
+}
+
+func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s cli.Streams) error {
+	f, err := history.Find(box, entry)
+	if err != nil {
+		return fmt.Errorf("results: %w", err)
+	}
+	s.Warn(f.Notes)
+	switch {
+	case f.Result != nil && f.Letter == nil && o.JSON:
+		_, err = fmt.Fprintf(s.Out, "%s\n", f.Result)
+		return err
+	case f.Result != nil && f.Letter == nil:
+		_, err = fmt.Fprintln(o.fullText(s.Out), f.Reply())
+		return err
+	}
+	return noReply(f)
+}
+
+// noReply says what is there in place of a reply.
+func noReply(f *history.Found) error {
+	switch {
+	case f.Where == inbox.FoundScheduled:
+		return fmt.Errorf("results: the entry %q is scheduled, and was not answered yet: log says until when", f.Name())
+	case f.Where != "":
+		return fmt.Errorf("results: the entry %q is %s, and was not answered yet: send --id ID --wait waits for it", f.Name(), f.Where)
+	case f.Letter != nil:
+		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the entry %q became a dead letter: %s", f.Name(), reasonOf(&f.Letter.DeadLetter)))
+	}
+	last := f.Events[len(f.Events)-1]
+	return fmt.Errorf("results: the entry %q has no reply: the last that is known of it is %q", f.Name(), last)
+}

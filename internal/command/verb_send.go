@@ -1,0 +1,225 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/disk"
+)
+
+type sendFlags struct {
+	cli.InboxFlags
+	file      string
+	batch     string
+	format    string
+	id        string
+	meta      []string
+	notBefore moment
+	expires   moment
+	settle    cli.Span
+	wait      bool
+	timeout   cli.Span
+	verbatim
+}
+
+func sendVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "send",
+		Args:  "[TEXT | -]",
+		Short: "append entries to the inbox, and wait for the answer if asked",
+		Long: `Append one entry to the inbox and print its id. The text is the argument, the
+content of --file, or stdin (with -, or without a TEXT). Nothing of it shows in
+the process list when it comes from stdin or a file. The entry is on the disk
+when send returns.
+
+With --id, sending again is safe: an id that is scheduled, queued, in flight or
+answered is not appended a second time.
+
+With --wait the reply is printed in place of the id, once the entry was
+answered. Waiting holds nothing up and may be given up: the entry stays where it
+is, and waiting for it goes on with the same --id.
+
+With --batch each line of a file is an entry: a JSON string, or an object with a
+prompt and, if need be, id, not_before, expires_at and metadata. A line that is
+neither keeps all of them from being sent, or with --format lines is a text of its
+own, as it is in an inbox.
+
+With --not-before the entry waits in .scheduled.jsonl, and is appended to the
+inbox by whoever looks at it next once its time has come. With --expires an
+entry that is still to be delivered by then becomes a dead letter.
+
+Exit status: 0 the entry is (or was) in the inbox, with --wait: it was answered;
+1 it is not; with --wait: 3 it became a dead letter, 124 the timeout passed, and
+128+n a signal ended the waiting, the entry stays where it is.`,
+		Example: `heartbeat send --inbox work/inbox.jsonl "summarise the open issues"
+git log -1 -p | heartbeat send --inbox work/inbox.jsonl --id "review-$SHA" --meta branch=main -
+heartbeat send --inbox work/inbox.jsonl --wait --timeout 10m "is the release ready?"`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o sendFlags
+			f := cli.NewFlags("send")
+			o.settle = cli.Span(cli.DefaultSettle)
+			o.Add(f)
+			f.StringVar(&o.file, "file", "", "read the text from this file")
+			f.StringVar(&o.batch, "batch", "", "send each line of this file (- is stdin)")
+			o.format = formatJSON
+			f.Var(cli.Choice(&o.format, formatJSON, formatLines), "format", "what --batch takes for an entry: json only, or lines of any text")
+			f.StringVar(&o.id, "id", "", "name the entry, and append it only once")
+			f.StringArrayVar(&o.meta, "meta", nil, "metadata `key=value`, kept with the result (may be repeated)")
+			f.Var(&o.notBefore, "not-before", "keep it out of the inbox until then (a time, or a duration from now)")
+			f.Var(&o.expires, "expires", "set it aside if it is delivered no sooner than that (a time, or a duration from now)")
+			f.BoolVar(&o.wait, "wait", false, "wait for the answer, and print it")
+			f.Var(&o.timeout, "timeout", "give up waiting after this time (seconds or a duration; 0: never)")
+			f.Var(&o.settle, "settle", "how long a last line without newline must stand still before it gets one")
+			o.addRaw(f)
+			return f, func(args []string, s cli.Streams) error {
+				if err := o.check(f, args); err != nil {
+					return cli.Usage(err)
+				}
+				return o.run(args, s)
+			}
+		},
+	}
+}
+
+func (o *sendFlags) check(f *pflag.FlagSet, args []string) error {
+	switch {
+	case f.Changed("id") && o.id == "":
+		return errors.New("--id is empty: name the entry, or leave the flag out")
+	case f.Changed("file") && o.file == "":
+		return errors.New("--file is empty: name a file, or leave the flag out")
+	case f.Changed("batch") && o.batch == "":
+		return errors.New("--batch is empty: name a file, or - for stdin")
+	case f.Changed("batch") && (o.id != "" || o.file != "" || len(args) > 0):
+		return errors.New("--batch brings texts and ids of its own: leave TEXT, --file and --id out")
+	case f.Changed("format") && o.batch == "":
+		return errors.New("--format is about --batch: leave it out")
+	case f.Changed("timeout") && !o.wait:
+		return errors.New("--timeout is about waiting: add --wait")
+	case o.raw && !o.wait:
+		return errors.New("--raw is about the reply that is waited for: add --wait")
+	case f.Changed("expires") && !o.expires.After(time.Now()):
+		return fmt.Errorf("--expires %s has passed: the entry would be set aside at once", &o.expires)
+	case f.Changed("expires") && !o.expires.After(o.notBefore.Time):
+		return errors.New("--expires comes before --not-before: the entry would be set aside at once")
+	}
+	return nil
+}
+
+func (o *sendFlags) run(args []string, s cli.Streams) error {
+	messages, err := o.messages(args, s.In)
+	if err != nil {
+		return err
+	}
+	box, err := o.Open()
+	if err != nil {
+		return err
+	}
+	receipts, err := box.AppendAll(context.Background(), messages, time.Duration(o.settle))
+	for _, r := range receipts {
+		s.Warn(r.Warnings)
+	}
+	if err == nil && o.wait {
+		return o.await(box, receipts, s)
+	}
+	if err != nil && len(receipts) > 0 {
+		err = fmt.Errorf("%d of %d entries were sent: %w", len(receipts), len(messages), err)
+	}
+	if err = errors.Join(err, o.printReceipts(receipts, s)); err != nil {
+		return fmt.Errorf("send: %w", err)
+	}
+	return nil
+}
+
+func (o *sendFlags) printReceipts(receipts []inbox.Receipt, s cli.Streams) error {
+	out := bufio.NewWriter(s.Out)
+	for _, r := range receipts {
+		if !r.Appended {
+			s.Note("the entry %q is %s already: nothing was appended", r.ID, r.Found)
+		}
+		if err := o.Print(cli.Streams{Out: out}, r, r.ID); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// messages are what is to be sent.
+func (o *sendFlags) messages(args []string, stdin *os.File) ([]inbox.Message, error) {
+	meta, err := o.metadata()
+	if err != nil {
+		return nil, err
+	}
+	complete := func(m *inbox.Message) { o.complete(m, meta) }
+	if o.batch != "" {
+		return readBatch(o.batch, o.format, stdin, complete)
+	}
+	m := inbox.Message{ID: o.id}
+	m.Text, err = o.text(args, stdin)
+	complete(&m)
+	return []inbox.Message{m}, err
+}
+
+// complete gives a message what the flags say and it does not say itself.
+func (o *sendFlags) complete(m *inbox.Message, meta map[string]any) {
+	if m.NotBefore.IsZero() {
+		m.NotBefore = o.notBefore.Time
+	}
+	if m.Expires.IsZero() {
+		m.Expires = o.expires.Time
+	}
+	if m.Metadata == nil {
+		m.Metadata = map[string]any{}
+	}
+	for name, value := range meta {
+		if _, own := m.Metadata[name]; !own {
+			m.Metadata[name] = value
+		}
+	}
+}
+
+func (o *sendFlags) text(args []string, stdin *os.File) (string, error) {
+	switch {
+	case len(args) > 1:
+		return "", cli.Usage(fmt.Errorf("%d texts: quote the text, or send it on stdin", len(args)))
+	case len(args) == 1 && o.file != "":
+		return "", cli.Usage(errors.New("both a TEXT and --file: one of them is enough"))
+	case len(args) == 1 && args[0] != "-":
+		return args[0], nil
+	case o.file != "":
+		b, err := disk.ReadGiven(o.file, inbox.MaxLine)
+		if err != nil {
+			return "", fmt.Errorf("send: %w", err)
+		}
+		return string(b), nil
+	}
+	if cli.IsTerminal(stdin) && len(args) == 0 {
+		return "", cli.Usage(errors.New("no text: give it as TEXT, with --file, or on stdin"))
+	}
+	b, err := io.ReadAll(io.LimitReader(stdin, inbox.MaxLine+1))
+	if err != nil {
+		return "", fmt.Errorf("send: read stdin: %w", err)
+	}
+	return strings.TrimSuffix(string(b), "\n"), nil
+}
+
+func (o *sendFlags) metadata() (map[string]any, error) {
+	meta := make(map[string]any, len(o.meta))
+	for _, kv := range o.meta {
+		key, value, ok := strings.Cut(kv, "=")
+		if !ok || key == "" {
+			return nil, cli.Usage(fmt.Errorf("--meta %q: it takes key=value", kv))
+		}
+		meta[key] = value
+	}
+	return meta, nil
+}

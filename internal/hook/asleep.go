@@ -1,0 +1,153 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/host"
+	"heartbeat/internal/why"
+	"heartbeat/internal/words"
+	"heartbeat/recover/evidence"
+)
+
+// awaitEntry returns once there is a text to wake the session with, or another
+// hook has taken this one's place.
+func (h *hook) awaitEntry(ctx context.Context, w *inbox.Watcher) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	retry := firstRetry
+	for {
+		o, err := h.look(ctx, h.wakeTick)
+		switch {
+		case err == nil && (o == delivered || o == leave):
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, errSessionGone):
+			return err
+		case err != nil:
+			h.tellOnce(err)
+			h.lookAgainIn(retry)
+			retry = min(2*retry, maxRetry)
+		default:
+			retry = firstRetry
+		}
+		timer.Stop()
+		if h.again > 0 {
+			timer.Reset(h.again)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-w.C:
+		case <-timer.C:
+		}
+	}
+}
+
+// wakeTick is one transaction of a hook in the background.
+func (h *hook) wakeTick(ctx context.Context, still inbox.Mark) (outcome, error) {
+	return h.transact(ctx, func(tx *inbox.Tx) (outcome, string, error) { return h.decideWake(tx, still) }, func(_ context.Context, _ *inbox.Tx, text string) error {
+		h.wakeText = text
+		return nil
+	})
+}
+
+// decideWake takes the next entry, if this hook is still the one that waits and
+// the session is idle.
+func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
+	if d := tx.InFlight(); d != nil && h.offer != nil && evidence.Of(d) == h.offer.evidence {
+		return delivered, h.offer.text, nil // committed after all
+	}
+	w, err := tx.Waiter()
+	if err != nil {
+		return 0, "", err
+	}
+	if w == nil || w.Name != h.waiter {
+		return leave, "", nil
+	}
+	if ready, err := h.sessionIsReady(tx, w); err != nil || !ready {
+		return held, "", err
+	}
+	if ready, err := h.nothingInFlight(tx); err != nil || !ready {
+		return held, "", err
+	}
+	o, e, err := h.next(tx, still)
+	if err != nil || o != 0 {
+		return o, "", err
+	}
+	text, spill, err := h.wakeWith(e)
+	if err != nil {
+		return 0, "", err
+	}
+	d, err := tx.Deliver(e, h.wokenRecipient(spill))
+	if err != nil {
+		return 0, "", err
+	}
+	h.offer = &offer{evidence.Of(d), text}
+	tx.StopWaiting()
+	return delivered, text, nil
+}
+
+// offer is a delivery that this hook wanted to commit. Where it cannot tell
+// whether it did, the next look finds it in flight, and nobody else hands it over.
+type offer struct {
+	evidence evidence.Evidence
+	text     string
+}
+
+// sessionIsReady reports whether the session may be woken: it has not told of its
+// end, and has had the time to ask for what it was started with.
+func (h *hook) sessionIsReady(tx *inbox.Tx, w *inbox.Waiter) (bool, error) {
+	s, err := tx.Session(w.SessionID)
+	if err != nil || s.EndedAt != nil {
+		return false, err
+	}
+	if pid := claude.PID(); pid != 0 && pid == s.PID && why.LifeOf(s) == why.Gone {
+		return false, errSessionGone // another process has its number
+	}
+	if rest := startWait - h.age(); h.input.Event == claude.EventSessionStart && rest > 0 {
+		h.lookAgainIn(rest)
+		return false, nil
+	}
+	return true, nil
+}
+
+// nothingInFlight reports whether an entry may be delivered. What the session was
+// to take up and did not, although its turn has ended, never reached it.
+func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
+	d := tx.InFlight()
+	if d == nil {
+		return true, nil
+	}
+	e := evidence.Of(d)
+	if clientGone(e) {
+		return true, h.settleEntry(tx, orphaned)
+	}
+	if !e.Woken || e.Bound || !h.sameClient(d, e) {
+		h.lookAgainIn(maxRecheck)
+		return false, nil // its own session's next event decides, or that one's end
+	}
+	if rest := takeUpWait - h.age(); rest > 0 {
+		h.lookAgainIn(rest)
+		return false, nil
+	}
+	h.Note("the entry %s was not taken up, and is handed over again", words.Name(d.ID(), d.EntryID))
+	return true, tx.GiveBack(false)
+}
+
+// age is for how long this hook has run.
+func (h *hook) age() time.Duration { return time.Duration(host.SinceBoot() - h.began) }
+
+// wokenRecipient is the session as far as it is known before it takes the entry
+// up.
+func (h *hook) wokenRecipient(spill string) inbox.Recipient {
+	e := h.evidence()
+	e.Wake = evidence.Wake{
+		Woken: true, Token: h.token(), Spill: spill,
+	}
+	return inbox.Recipient{SessionID: h.input.SessionID, Evidence: e.Encode()}
+}

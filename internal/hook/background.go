@@ -1,0 +1,103 @@
+package hook
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/recover/evidence"
+)
+
+// defaultBackground is how long an entry is held for what its turn left running.
+const defaultBackground = 30 * time.Minute
+
+// holdForTasks reports whether the entry in flight, whose turn has ended, waits for
+// tasks that the turn left running in the background. The turn may end then, and the
+// session goes on: the client tells it of their end with a prompt of its own.
+func (h *hook) holdForTasks(tx *inbox.Tx, d *inbox.Delivery) (bool, error) {
+	if h.input == nil || h.Rewake || h.Mode != ModeDrain || h.Background == 0 {
+		return false, nil
+	}
+	e := evidence.Of(d)
+	running := e.Running(h.input.Tasks)
+	if len(running) == 0 || e.Over(time.Duration(h.Background)) {
+		return false, nil
+	}
+	e.Hold = e.Wait(running, h.replyTo(d, e))
+	return true, tx.Bind(inbox.Recipient{SessionID: d.SessionID, PromptID: d.PromptID, Evidence: e.Encode()})
+}
+
+// replyTo is what the last turn of the entry said. The turn that ends may be a
+// person's.
+func (h *hook) replyTo(d *inbox.Delivery, e evidence.Evidence) string {
+	switch {
+	case h.input == nil:
+		return ""
+	case e.Held && h.input.PromptID != d.PromptID:
+		return e.HeldReply
+	}
+	return h.input.LastMessage
+}
+
+// judgeHeld is judge for an entry that waits for tasks in the background, at the end
+// of another turn of its session: a person's. Tasks of which it no longer tells have
+// ended in it.
+func (h *hook) judgeHeld(e evidence.Evidence) verdict {
+	if len(e.Running(h.input.Tasks)) == 0 || e.Over(time.Duration(h.Background)) {
+		return answered
+	}
+	return pending
+}
+
+// toldOfTask binds the entry in flight to the turn in which the session learns what
+// came of a task of its.
+func (h *hook) toldOfTask(tx *inbox.Tx) error {
+	d := tx.InFlight()
+	if d == nil || d.SessionID != h.input.SessionID || !evidence.Of(d).TellsOf(h.input.Prompt) {
+		return nil
+	}
+	return tx.Bind(inbox.Recipient{SessionID: d.SessionID, PromptID: h.input.PromptID, Evidence: d.Evidence})
+}
+
+// endSession notes the end of a session. An entry that waited for its tasks was
+// answered; they end with it.
+func (h *hook) endSession(tx *inbox.Tx) error {
+	if d := tx.InFlight(); d != nil && d.SessionID == h.input.SessionID {
+		if e := evidence.Of(d); e.Held {
+			h.settled = d
+			if err := tx.AcknowledgeWith(e.HeldReply, h.tasksOf(e)); err != nil {
+				return err
+			}
+		}
+	}
+	return tx.EndSession(h.input.SessionID)
+}
+
+// tasksOf are the tasks of an entry, as its result keeps them, nil for none. With the
+// end of the session all are cut off.
+func (h *hook) tasksOf(e evidence.Evidence) json.RawMessage {
+	var tasks []inbox.Task
+	if h.input != nil && e.Held && json.Unmarshal([]byte(e.Tasks), &tasks) != nil || len(tasks) == 0 {
+		return nil
+	}
+	for i := range tasks {
+		tasks[i].CutOff = h.input.Event == claude.EventSessionEnd || slices.ContainsFunc(h.input.Tasks, func(t claude.Task) bool { return t.ID == tasks[i].ID })
+	}
+	raw, err := json.Marshal(tasks)
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// idsOf are the ids of tasks, as evidence keeps them.
+func idsOf(tasks []claude.Task) string {
+	var ids []string
+	for _, t := range tasks {
+		ids = append(ids, t.ID)
+	}
+	return strings.Join(ids, " ")
+}

@@ -1,0 +1,313 @@
+package hook_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/testing/crash"
+)
+
+// ledger counts what became of each entry, by its text.
+type ledger struct {
+	delivered []string // by the session after the crash
+	answered  []string // ever, in that order
+	results   map[string]int
+	letters   map[string]int
+	marks     map[string]int // of letters that were requeued
+	scheduled map[string]int
+}
+
+// settled is how often an entry came to an end, or to a place where it waits for
+// its time: once, if nothing is lost and nothing is doubled.
+func (l ledger) settled(text string) int {
+	return l.results[text] + l.letters[text] - l.marks[text] + l.scheduled[text]
+}
+
+// check holds what is promised against what the next session finds.
+func (s situation) check(t *testing.T, c crash.Crash) {
+	if s.holds != nil {
+		s.holds(t, s, c)
+	}
+	if s.then != nil {
+		inProcess(t, s.command(c.Dir, s.then), "")
+	}
+	delivered := s.nextSession(t, c.Dir)
+	l := readLedger(t, c.Dir)
+	l.delivered = delivered
+	s.checkLedger(t, l)
+	s.checkPromises(t, c, l)
+}
+
+func (s situation) checkLedger(t *testing.T, l ledger) {
+	for _, text := range s.everything() {
+		assert.LessOrEqual(t, l.results[text], 1, "%q was acknowledged more than once", text)
+		assert.LessOrEqual(t, l.letters[text], 1, "%q was dead-lettered more than once", text)
+		assert.LessOrEqual(t, l.marks[text], l.letters[text], "%q was requeued more than once", text)
+		assert.LessOrEqual(t, l.settled(text), 1, "%q was doubled: %+v", text, l)
+		if !slices.Contains(s.vanishing, text) {
+			assert.Equal(t, 1, l.settled(text), "%q was lost: %+v", text, l)
+		}
+	}
+	assert.Subset(t, s.everything(), l.delivered, "it delivered what nobody wrote")
+	var order []int
+	for _, text := range l.answered {
+		order = append(order, slices.Index(s.everything(), text))
+	}
+	assert.IsNonDecreasing(t, order, "answered out of order: %q", l.answered)
+	for _, text := range s.answeredBefore() {
+		assert.NotContains(t, l.delivered, text, "it was answered before")
+	}
+}
+
+func (s situation) checkPromises(t *testing.T, c crash.Crash, l ledger) {
+	redelivered := 0
+	for _, p := range c.Promised {
+		text, printed := strings.CutPrefix(p, "printed ")
+		if printed && s.policy != "retry" {
+			assert.NotContains(t, l.delivered, text, "it was printed before the crash, and the policy forbids to deliver it twice")
+		}
+		if p == "done" && strings.Contains(s.stdin, "reply to A") {
+			assert.Equal(t, 1, l.results["A"], "the answer was taken before the crash")
+			assert.NotContains(t, l.delivered, "A")
+		}
+	}
+	for _, text := range l.delivered {
+		if slices.Contains(c.Promised, "printed "+text) {
+			redelivered++
+		}
+	}
+	assert.LessOrEqual(t, redelivered, 1, "more than one redelivery")
+}
+
+// nextSession is a whole new session in what a crash left, and what it is given.
+func (s situation) nextSession(t testing.TB, dir string) (delivered []string) {
+	args := []string{"--inbox", s.inbox(dir), "--settle", "0"}
+	if s.policy != "" {
+		args = append(args, "--on-orphan", s.policy)
+	}
+	reply, active := "ready", false
+	for {
+		out := inProcess(t, args, crashStop("after", active, reply))
+		if out == "" {
+			break
+		}
+		var d struct{ Reason string }
+		require.NoError(t, json.Unmarshal([]byte(out), &d))
+		delivered = append(delivered, d.Reason)
+		require.Less(t, len(delivered), 20, "the session does not end")
+		reply, active = "reply to "+d.Reason, true
+	}
+	require.NoFileExists(t, filepath.Join(dir, ".in-flight"))
+	size, err := os.Stat(s.inbox(dir))
+	require.NoError(t, err)
+	offset, err := os.ReadFile(filepath.Join(dir, ".inbox-offset"))
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprint(size.Size()), string(offset))
+	return delivered
+}
+
+func readLedger(t testing.TB, dir string) ledger {
+	l := ledger{results: map[string]int{}, letters: map[string]int{}, marks: map[string]int{}, scheduled: map[string]int{}}
+	for _, r := range jsonLines[inbox.Result](t, filepath.Join(dir, ".results.jsonl")) {
+		text, ok := strings.CutPrefix(r.Reply, "reply to ")
+		require.True(t, ok, "acknowledged unanswered: %+v", r)
+		l.answered = append(l.answered, text)
+		l.results[text]++
+	}
+	textOf := map[string]string{} // by entry_id
+	for _, d := range jsonLines[inbox.Letter](t, filepath.Join(dir, ".dead-letter.jsonl")) {
+		if d.RequeuedAt != nil {
+			l.marks[textOf[d.EntryID]]++
+			continue
+		}
+		text := d.RawLine.Text
+		if d.ID != "" {
+			text = d.Text()
+		}
+		textOf[d.EntryID] = text
+		l.letters[text]++
+	}
+	for _, e := range jsonLines[struct{ Prompt string }](t, filepath.Join(dir, ".scheduled.jsonl")) {
+		l.scheduled[e.Prompt]++
+	}
+	return l
+}
+
+func jsonLines[T any](t testing.TB, path string) (all []T) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	require.NoError(t, err)
+	for l := range bytes.Lines(content) {
+		require.True(t, bytes.HasSuffix(l, []byte("\n")), "torn line in %s: %q", path, l)
+		var v T
+		require.NoError(t, json.Unmarshal(l, &v), "%s: %q", path, l)
+		all = append(all, v)
+	}
+	return all
+}
+
+// settle lets a transaction of anybody's finish what the crash left, and then
+// looks at the inbox.
+func (s situation) settle(t testing.TB, dir string, f func(box *inbox.Inbox, tx *inbox.Tx)) {
+	t.Helper()
+	box, err := inbox.Open(s.inbox(dir), inbox.Options{})
+	require.NoError(t, err)
+	tx, err := box.Begin(context.Background())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Close()) }()
+	f(box, tx)
+}
+
+// texts counts the entries that stand in a file, settled or not, by their texts.
+func texts(t testing.TB, path string) map[string]int {
+	t.Helper()
+	found := map[string]int{}
+	content, err := os.ReadFile(path)
+	if !os.IsNotExist(err) {
+		require.NoError(t, err)
+	}
+	for l := range strings.Lines(string(content)) {
+		var e struct{ Prompt string }
+		l = strings.TrimSuffix(l, "\n")
+		if json.Unmarshal([]byte(l), &e) == nil && e.Prompt != "" {
+			l = e.Prompt
+		}
+		found[l]++
+	}
+	return found
+}
+
+func done(c crash.Crash) bool { return slices.Contains(c.Promised, "done") }
+
+// requeuedOrNot finds a letter in the inbox again and marked, or neither.
+func requeuedOrNot(t *testing.T, s situation, c crash.Crash) {
+	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
+		letters, warnings, err := box.Letters()
+		require.NoError(t, err)
+		assert.Empty(t, warnings)
+		require.Len(t, letters, 2)
+		stands := texts(t, box.Path())
+		for _, l := range letters {
+			times := 1 // where it stood at first
+			if l.RequeuedAt != nil {
+				times = 2
+			}
+			assert.Equal(t, times, stands[l.RawLine.Text], "%q in the inbox", l.RawLine.Text)
+			assert.True(t, l.RequeuedAt != nil || !done(c), "it was said to be requeued")
+		}
+	})
+}
+
+// purgedOrNot finds all letters or none.
+func purgedOrNot(t *testing.T, s situation, c crash.Crash) {
+	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
+		letters, warnings, err := box.Letters()
+		require.NoError(t, err)
+		assert.Empty(t, warnings)
+		if len(letters) != 2 || done(c) {
+			assert.Empty(t, letters)
+		}
+	})
+}
+
+func entryIDOf(line string) string {
+	sum := sha256.Sum256([]byte(line))
+	return hex.EncodeToString(sum[:])
+}
+
+// canceledOrNot finds an entry among what waits, or among the dead letters, and
+// all of those that were said to be canceled there.
+func canceledOrNot(t *testing.T, s situation, c crash.Crash) {
+	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
+		letters, warnings, err := box.Letters()
+		require.NoError(t, err)
+		assert.Empty(t, warnings)
+		found := map[string]int{}
+		for _, l := range letters {
+			assert.Equal(t, inbox.ReasonCanceled, l.Reason)
+			found[l.Text()]++
+		}
+		v, err := box.View()
+		require.NoError(t, err)
+		defer func() { require.NoError(t, v.Close()) }()
+		require.NoError(t, v.Waits(nil, func(w inbox.Waiting) bool { found[w.Text]++; return true }))
+		scheduled, err := box.Scheduled()
+		require.NoError(t, err)
+		for _, e := range scheduled {
+			found[e.Text]++
+		}
+		for _, text := range s.everything()[1:] {
+			assert.Equal(t, 1, found[text], "%q: %v", text, found)
+		}
+		if done(c) {
+			assert.NotEmpty(t, letters, "it was said to be canceled")
+		}
+	})
+}
+
+// stagedOrNot finds D waiting for its time, or nowhere.
+func stagedOrNot(t *testing.T, s situation, c crash.Crash) {
+	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
+		assert.Zero(t, texts(t, box.Path())["D"])
+		times := texts(t, box.ScheduledPath())["D"]
+		assert.LessOrEqual(t, times, 1)
+		assert.True(t, times == 1 || !done(c), "it was said to be scheduled")
+	})
+}
+
+// promotedOnce finds D in the inbox, and no longer among what is scheduled.
+func promotedOnce(t *testing.T, s situation, c crash.Crash) {
+	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
+		assert.Equal(t, 1, texts(t, box.Path())["D"])
+		assert.Equal(t, map[string]int{"E": 1}, texts(t, box.ScheduledPath()))
+	})
+}
+
+// batchWhole finds a batch in the inbox, or nothing of it.
+func batchWhole(t *testing.T, s situation, c crash.Crash) {
+	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
+		stands := texts(t, box.Path())
+		for _, text := range []string{"D", "E", "F"} {
+			assert.Equal(t, stands["D"], stands[text], "%v", stands)
+		}
+		assert.True(t, stands["D"] == 1 || !done(c), "it was said to be sent")
+	})
+}
+
+// pausedIfSaid finds the pause that was confirmed, and nothing that gets past it.
+func pausedIfSaid(t *testing.T, s situation, c crash.Crash) {
+	held := false
+	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
+		p, err := tx.Paused()
+		require.NoError(t, err)
+		held = p != nil
+	})
+	assert.True(t, held || !done(c), "it was said to be paused")
+	if held {
+		assert.Empty(t, inProcess(t, []string{"--inbox", s.inbox(c.Dir)}, crashStop("held", false, "ready")))
+	}
+}
+
+func resumedIfSaid(t *testing.T, s situation, c crash.Crash) {
+	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
+		p, err := tx.Paused()
+		require.NoError(t, err)
+		assert.True(t, p == nil || !done(c), "it was said to go on")
+	})
+}

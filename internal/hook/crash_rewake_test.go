@@ -1,0 +1,267 @@
+package hook_test
+
+import (
+	"fmt"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/hook"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/testing/crash"
+	"heartbeat/recover/evidence"
+)
+
+func init() { maps.Copy(situations, rewakeSituations) }
+
+const (
+	wakeText   = "<system-reminder>\nStop hook blocking error from command \"Stop\": A\n</system-reminder>"
+	promptOfA  = `{"hook_event_name":"UserPromptSubmit","session_id":"s0","prompt_id":"p-s0","prompt":"%s"}`
+	failedTurn = `{"hook_event_name":"StopFailure","session_id":"s0","prompt_id":"p-s0","error":%q}`
+	asking     = `{"hook_event_name":"Notification","session_id":"s0","notification_type":"permission_prompt","message":"may I?"}`
+)
+
+var (
+	rewake = []string{"--rewake"}
+	// noClient is a session whose process is gone: a hook tells of the event, and
+	// does not wait.
+	noClient = []string{"CLAUDE_PID=99999999"}
+	// tooLong is an entry that is handed over in a file.
+	tooLong = "L" + strings.Repeat("x", 200_000)
+)
+
+// The hook in the background commits the event and that it waits, and then the
+// delivery by which it wakes the session.
+var rewakeSituations = map[string]situation{
+	"woken":                 {turns: 1, args: rewake, stdin: crashStop("s0", true, "reply to A"), wakes: true, holds: handedOverOrNot},
+	"answered after waking": {prepare: bound, args: rewake, stdin: crashStop("s0", false, "reply to A"), wakes: true, holds: handedOverOrNot},
+	"handed over again":     {prepare: givenBack, args: rewake, stdin: crashStop("s0", false, "ready"), wakes: true, holds: handedOverOrNot},
+	"bound": {
+		prepare: announcedBefore, args: rewake, stdin: fmt.Sprintf(promptOfA, strings.NewReplacer("\n", `\n`, `"`, `\"`).Replace(wakeText)),
+		holds: answeredByItsTurn,
+	},
+	"turn failed": {
+		prepare: bound, args: rewake, env: noClient, stdin: fmt.Sprintf(failedTurn, "overloaded"),
+		then: []string{"resume"}, holds: failedOrNot(0),
+	},
+	"turn failed for good": {
+		prepare: bound, args: []string{"--rewake", "--max-attempts", "1"}, env: noClient, stdin: fmt.Sprintf(failedTurn, "invalid_request"),
+		then: []string{"resume"}, holds: failedOrNot(1),
+	},
+	"paused by authentication": {
+		prepare: bound, args: rewake, env: noClient, stdin: fmt.Sprintf(failedTurn, "authentication_failed"),
+		then: []string{"resume"}, holds: failedOrNot(0),
+	},
+	"spilled": {
+		entries: "A\n" + tooLong + "\nC\n", turns: 1, args: rewake, stdin: crashStop("s0", true, "reply to A"),
+		wakes: true, holds: spilledWhole,
+	},
+	"spilled and answered": {
+		entries: tooLong + "\nB\nC\n", prepare: bound, args: rewake, stdin: crashStop("s0", false, "reply to "+tooLong),
+		wakes: true, holds: spilledWhole,
+	},
+	"spilled and answered to a hook that blocks": {
+		entries: tooLong + "\nB\nC\n", prepare: bound, stdin: crashStop("s0", false, "reply to "+tooLong), holds: spillGone,
+	},
+	"asked": {turns: 1, stdin: asking, holds: asksIfSaid},
+}
+
+// bound puts the first entry in flight, as the session s0 is at it.
+func bound(t testing.TB, s situation, dir string) { inFlightOfWoken(t, s, dir, true) }
+
+// inFlightOfWoken delivers the first entry to the session s0 that it woke.
+func inFlightOfWoken(t testing.TB, s situation, dir string, bound bool) {
+	t.Helper()
+	s.commit(t, dir, func(box *inbox.Inbox, tx *inbox.Tx) {
+		hook.DeliverWoken(t, box, tx, filepath.Join(dir, "transcript.jsonl"), bound)
+	})
+}
+
+// commit changes the inbox, before the command does.
+func (s situation) commit(t testing.TB, dir string, f func(box *inbox.Inbox, tx *inbox.Tx)) {
+	t.Helper()
+	s.settle(t, dir, func(box *inbox.Inbox, tx *inbox.Tx) {
+		f(box, tx)
+		require.NoError(t, tx.Commit())
+	})
+}
+
+// announcedBefore leaves A handed over, and a transcript in which the client has
+// announced it.
+func announcedBefore(t testing.TB, s situation, dir string) {
+	path := filepath.Join(dir, "transcript.jsonl")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	inFlightOfWoken(t, s, dir, false)
+	line := fmt.Sprintf(`{"type":"user","promptId":"p-s0","message":{"role":"user","content":%q}}`+"\n", wakeText)
+	require.NoError(t, os.WriteFile(path, []byte(line), 0o600))
+}
+
+// givenBack leaves A in the queue, with an attempt behind it that did not count.
+func givenBack(t testing.TB, s situation, dir string) {
+	bound(t, s, dir)
+	s.commit(t, dir, func(_ *inbox.Inbox, tx *inbox.Tx) { require.NoError(t, tx.GiveBackFor("overloaded", false)) })
+}
+
+// promiseOfWake is what a hook's status and stderr tell the world: with hook.ExitWake,
+// exactly one entry is handed over.
+func promiseOfWake(status int, stderr string) {
+	if status != hook.ExitWake {
+		return
+	}
+	crash.Promise("done")
+	text := strings.TrimSuffix(ownPreamble.ReplaceAllString(stderr, ""), "\n")
+	if file := spillNote.FindStringSubmatch(text); file != nil {
+		content, err := os.ReadFile(file[1])
+		if err != nil {
+			fatal(err)
+		}
+		text = string(content)
+	}
+	crash.Promise("printed " + text)
+}
+
+var (
+	ownPreamble = regexp.MustCompile(`\AThis is the next request .*:\n\n`)
+	spillNote   = regexp.MustCompile(`\AThe request is too long to be handed over here \(\d+ bytes\)\. It is in the file (.*): read all of it, in parts if need be, and carry it out\.\z`)
+)
+
+// endWhenBroken ends a hook that waits for a disk that does not work again, and
+// has it not wait long for one that does.
+func endWhenBroken() {
+	hook.SetFirstRetry(10 * time.Millisecond)
+	observer := disk.TestOnlyObserver
+	if observer == nil {
+		return
+	}
+	var first time.Time
+	disk.TestOnlyObserver = func(op disk.Op) error {
+		err := observer(op)
+		switch {
+		case err == nil:
+		case first.IsZero():
+			first = time.Now()
+		case time.Since(first) > 20*time.Millisecond:
+			_ = unix.Kill(os.Getpid(), syscall.SIGTERM) // or it goes on until the watchdog comes
+		}
+		return err
+	}
+}
+
+// handedOverOrNot finds in flight what was handed over, and nothing that was
+// handed over to nobody by a hook that lived.
+func handedOverOrNot(t *testing.T, s situation, c crash.Crash) {
+	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
+		d := tx.InFlight()
+		printed := printedBy(c)
+		if printed != "" {
+			require.NotNil(t, d, "it was handed over")
+			assert.Equal(t, printed, d.Text())
+			assert.True(t, evidence.Of(d).Woken)
+			w, err := tx.Waiter()
+			require.NoError(t, err)
+			assert.Nil(t, w, "it waits no more")
+			if _, answer, answers := strings.Cut(s.stdin, "reply to "); answers {
+				first := s.everything()[0]
+				require.True(t, strings.HasPrefix(answer, first))
+				assert.Equal(t, 1, readLedger(t, c.Dir).results[first])
+			}
+		} else if lived := c.Result.ExitCode == cli.ExitOK && c.Result.Signal == 0; lived && c.Result != (crash.Result{}) {
+			t.Errorf("the hook left without an entry: %s", c.Result.Stderr)
+		}
+	})
+}
+
+func printedBy(c crash.Crash) string {
+	for _, p := range c.Promised {
+		if text, printed := strings.CutPrefix(p, "printed "); printed {
+			return text
+		}
+	}
+	return ""
+}
+
+// answeredByItsTurn ends the turn that the client announced to a hook that may
+// have been killed: it is the entry's answer all the same.
+func answeredByItsTurn(t *testing.T, s situation, c crash.Crash) {
+	inProcess(t, s.command(c.Dir, nil), crashStop("s0", false, "reply to A"))
+	assert.Equal(t, 1, readLedger(t, c.Dir).results["A"])
+}
+
+// failedOrNot finds all that the failed turn leaves, or nothing of it, and that many
+// letters.
+func failedOrNot(letters int) func(*testing.T, situation, crash.Crash) {
+	return func(t *testing.T, s situation, c crash.Crash) {
+		held := false
+		s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
+			b, err := tx.Backoff()
+			require.NoError(t, err)
+			p, err := tx.Paused()
+			require.NoError(t, err)
+			session, err := tx.Session("s0")
+			require.NoError(t, err)
+			held = b != nil || p != nil
+			assert.Equal(t, held, tx.InFlight() == nil, "settled, and held, in one")
+			assert.Equal(t, held, session.Failure != nil)
+		})
+		assert.True(t, held || !done(c), "it was said")
+		if held {
+			assert.Equal(t, letters, readLedger(t, c.Dir).letters["A"])
+		}
+	}
+}
+
+// spilledWhole finds the whole text in the file that the entry in flight names,
+// and no other file of that kind that compact would leave.
+func spilledWhole(t *testing.T, s situation, c crash.Crash) {
+	handedOverOrNot(t, s, c)
+	inProcess(t, s.command(c.Dir, []string{"compact"}), "")
+	kept := 0
+	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
+		d := tx.InFlight()
+		if d == nil || evidence.Of(d).Spill == "" {
+			return
+		}
+		kept = 1
+		content, err := os.ReadFile(filepath.Join(c.Dir, filepath.Base(evidence.Of(d).Spill)))
+		require.NoError(t, err)
+		assert.True(t, d.Text() == string(content), "%d bytes, want %d", len(content), len(d.Text()))
+	})
+	names, err := filepath.Glob(filepath.Join(c.Dir, ".woken-*"))
+	require.NoError(t, err)
+	assert.Len(t, names, kept)
+}
+
+// spillGone finds no file that compact would leave, as nothing is spilled any more.
+func spillGone(t *testing.T, s situation, c crash.Crash) {
+	if printedBy(c) == "B" {
+		assert.NotContains(t, c.Result.Stderr, "nothing was changed", "it delivered")
+		inProcess(t, s.command(c.Dir, []string{"compact"}), "")
+		names, err := filepath.Glob(filepath.Join(c.Dir, ".woken-*"))
+		require.NoError(t, err)
+		assert.Empty(t, names)
+	}
+}
+
+// asksIfSaid finds the question that was confirmed.
+func asksIfSaid(t *testing.T, s situation, c crash.Crash) {
+	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
+		session, err := tx.Session("s0")
+		require.NoError(t, err)
+		if session.Asks == nil {
+			assert.False(t, done(c), "it was said to be noted")
+			return
+		}
+		assert.Equal(t, "may I?", session.Asks.Text)
+	})
+}

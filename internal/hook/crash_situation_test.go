@@ -1,0 +1,240 @@
+package hook_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/hook"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/testing/crash"
+)
+
+// situation is a state of an inbox of the entries A, B and C, and a command
+// that changes it.
+type situation struct {
+	entries string                                      // what is in the inbox; A, B and C when empty
+	turns   int                                         // Stops of session s0 before: the last one's entry is in flight
+	prepare func(t testing.TB, s situation, dir string) // what else happened before
+	args    []string
+	stdin   string
+	env     []string
+	wakes   bool   // it hands an entry over by its status
+	policy  string // of the session that comes after the crash
+
+	// then is what whoever ran the command does after the crash, not knowing
+	// whether it happened.
+	then []string
+	// all are the entries that there ever were, in the order in which they are
+	// answered; those of the inbox when empty.
+	all []string
+	// vanishing are those that the command may leave no trace of.
+	vanishing []string
+	// holds checks what the crash left, before anything else happens to it.
+	holds func(t *testing.T, s situation, c crash.Crash)
+}
+
+const lines = "A\nB\nC\n"
+
+func crashStop(session string, active bool, reply string) string {
+	return fmt.Sprintf(`{"hook_event_name":"Stop","session_id":%q,"prompt_id":"p-%s","stop_hook_active":%v,"last_assistant_message":%q}`,
+		session, session, active, reply)
+}
+
+var (
+	sendD     = []string{"send", "--id", "sent", "D"}
+	sendBatch = []string{"send", "--batch", "DIR/batch.jsonl"}
+	sendLater = []string{"send", "--id", "sent", "--not-before", "2999-01-01", "D"}
+	abcd      = []string{"A", "B", "C", "D"}
+
+	// longA and so on are entries of which a few are more than a block.
+	longA, longB, longC, longD, longE = long("A"), long("B"), long("C"), long("D"), long("E")
+	longEntries                       = strings.Join([]string{longA, longB, longC, longD, longE, ""}, "\n")
+)
+
+func long(name string) string { return name + strings.Repeat("x", 5000) }
+
+var situations = map[string]situation{
+	"first delivery":            {stdin: crashStop("s0", false, "ready")},
+	"acknowledge and deliver":   {turns: 1, stdin: crashStop("s0", true, "reply to A")},
+	"acknowledge and approve":   {entries: "A\n", turns: 1, stdin: crashStop("s0", true, "reply to A")},
+	"orphan to dead letter":     {turns: 1, stdin: crashStop("s1", false, "ready")},
+	"orphan to retry":           {turns: 1, stdin: crashStop("s1", false, "ready"), args: []string{"--on-orphan", "retry"}, policy: "retry"},
+	"orphan exhausted":          {turns: 1, stdin: crashStop("s1", false, "ready"), args: []string{"--on-orphan", "retry", "--max-attempts", "1"}, policy: "retry"},
+	"orphan dropped":            {turns: 1, stdin: crashStop("s1", false, "ready"), args: []string{"--on-orphan", "drop"}, vanishing: []string{"A"}},
+	"nothing to deliver inside": {entries: "\"\"\nA\nB\nC\n", stdin: crashStop("s0", false, "ready")},
+	"failure noted":             {turns: 1, stdin: `{"hook_event_name":"StopFailure","session_id":"s0","error":"overloaded"}`},
+	"session noted":             {stdin: `{"hook_event_name":"SessionStart","session_id":"s0"}`},
+	"inbox refilled":            {turns: 2, prepare: refill, stdin: crashStop("s0", true, "reply to B"), all: []string{"A", "B", "D", "E"}},
+	"recover deadletter":        {turns: 1, args: []string{"recover"}},
+	"recover retry":             {turns: 1, args: []string{"recover", "--on-orphan", "retry"}, policy: "retry"},
+	"recover drop":              {turns: 1, args: []string{"recover", "--on-orphan", "drop"}, vanishing: []string{"A"}},
+	"journal trimmed":           {prepare: fillJournal, stdin: crashStop("s0", true, "reply to A")},
+
+	"send":                    {args: sendD, then: sendD, all: abcd},
+	"send into a new inbox":   {entries: "none", args: sendD, then: sendD, all: []string{"D"}},
+	"send behind a torn line": {entries: "A\nB\nC", args: append(slices.Clone(sendD), "--settle", "0"), then: append(slices.Clone(sendD), "--settle", "0"), all: abcd},
+	"send a batch":            {prepare: writeBatch, args: sendBatch, then: sendBatch, holds: batchWhole, all: append(slices.Clone(abcd), "E", "F")},
+	"send for later":          {args: sendLater, then: sendLater, holds: stagedOrNot, all: abcd},
+
+	"promoted by a stop": {turns: 1, prepare: schedule, stdin: crashStop("s0", true, "reply to A"), holds: promotedOnce, all: append(slices.Clone(abcd), "E")},
+	"promoted by resume": {turns: 1, prepare: schedule, args: []string{"resume"}, holds: promotedOnce, all: append(slices.Clone(abcd), "E")},
+
+	"pause":  {turns: 1, args: []string{"pause", "--reason", "x"}, then: []string{"resume"}, holds: pausedIfSaid},
+	"resume": {turns: 1, prepare: pauseBefore, args: []string{"resume"}, then: []string{"resume"}, holds: resumedIfSaid},
+
+	"requeue": {
+		prepare: setAsideTwo, args: []string{"dead-letter", "requeue", "--all"}, then: []string{"dead-letter", "requeue", "--all"},
+		holds: requeuedOrNot, all: []string{"C", "A", "B"},
+	},
+	"requeue behind a torn line": {
+		entries: "A\nB\nC", prepare: setAsideTwo, args: []string{"dead-letter", "requeue", "--all", "--settle", "0"},
+		then: []string{"dead-letter", "requeue", "--all", "--settle", "0"}, holds: requeuedOrNot, all: []string{"C", "A", "B"},
+	},
+	"purge": {
+		prepare: setAsideTwo, args: []string{"dead-letter", "purge", "--all", "--yes"}, then: []string{"dead-letter", "purge", "--all", "--yes"},
+		holds: purgedOrNot, vanishing: []string{"A", "B"},
+	},
+	"cancel": {
+		turns: 1, args: []string{"cancel", entryIDOf("B")}, then: []string{"cancel", "--all"}, holds: canceledOrNot,
+	},
+	"cancel all": {
+		turns: 1, prepare: schedule, args: []string{"cancel", "--all"}, then: []string{"cancel", "--all"}, holds: canceledOrNot,
+		all: append(slices.Clone(abcd), "E"),
+	},
+	"passed over": {turns: 1, prepare: cancelBefore, stdin: crashStop("s0", true, "reply to A"), all: []string{"A", "B", "C"}},
+	"compact":     {entries: longEntries, turns: 4, args: []string{"compact"}, then: []string{"compact"}},
+	"compact and trim": {
+		entries: longEntries, turns: 4, prepare: requeueBefore, args: []string{"compact", "--keep", "0"}, then: []string{"compact", "--keep", "0"},
+		all: []string{longA, longB, longC, longE, longD}, vanishing: []string{longA, longB, longC},
+	},
+}
+
+func (s situation) inbox(dir string) string { return filepath.Join(dir, "inbox.jsonl") }
+
+func (s situation) content() string {
+	switch s.entries {
+	case "":
+		return lines
+	case "none":
+		return ""
+	}
+	return s.entries
+}
+
+// everything is every entry that there ever was.
+func (s situation) everything() []string {
+	if s.all != nil {
+		return s.all
+	}
+	return strings.Split(strings.TrimSuffix(s.content(), "\n"), "\n")
+}
+
+// answeredBefore are the entries that were settled when the command was run.
+func (s situation) answeredBefore() []string { return s.everything()[:max(0, s.turns-1)] }
+
+func (s situation) setup(t testing.TB, dir string) {
+	if s.entries != "none" {
+		require.NoError(t, os.WriteFile(s.inbox(dir), []byte(s.content()), 0o600))
+	}
+	reply := "ready"
+	for i := range s.turns {
+		var d struct{ Reason string }
+		out := inProcess(t, []string{"--inbox", s.inbox(dir)}, crashStop("s0", i > 0, reply))
+		require.NoError(t, json.Unmarshal([]byte(out), &d))
+		reply = "reply to " + d.Reason
+	}
+	if s.prepare != nil {
+		s.prepare(t, s, dir)
+	}
+}
+
+// command is a call about the inbox in that directory.
+func (s situation) command(dir string, args []string) []string {
+	all := []string{"--inbox", s.inbox(dir)}
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		all, args = append([]string{args[0]}, all...), args[1:]
+	}
+	for _, a := range args {
+		all = append(all, strings.ReplaceAll(a, "DIR", dir))
+	}
+	return all
+}
+
+func (s situation) scenario() crash.Scenario {
+	return crash.Scenario{
+		Setup: s.setup,
+		Run: func(dir string) crash.Command {
+			env := append([]string{"CLAUDE_PID=", "CLAUDE_CODE_ENTRYPOINT=cli"}, s.env...)
+			return crash.Command{Name: "command", Args: s.command(dir, s.args), Stdin: s.stdin, Env: env}
+		},
+		Want: func(t testing.TB, whole crash.Result) {
+			want := cli.ExitOK
+			if s.wakes {
+				want = hook.ExitWake
+			}
+			require.Equal(t, want, whole.ExitCode, whole.Stderr)
+		},
+	}
+}
+
+// refill is a launcher that truncates the inbox, and fills it again.
+func refill(t testing.TB, s situation, dir string) {
+	require.NoError(t, os.WriteFile(s.inbox(dir), []byte("D\nE\n"), 0o600))
+}
+
+func writeBatch(t testing.TB, _ situation, dir string) {
+	const batch = `{"id":"b1","prompt":"D"}` + "\n" + `{"id":"b2","prompt":"E"}` + "\n" + `{"id":"b3","prompt":"F"}` + "\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "batch.jsonl"), []byte(batch), 0o600))
+}
+
+// schedule leaves D, whose time has come, and E, whose has not.
+func schedule(t testing.TB, _ situation, dir string) {
+	const scheduled = `{"id":"d","prompt":"D","not_before":"2001-01-01T00:00:00Z"}` + "\n" + `{"id":"e","prompt":"E","not_before":"2999-01-01T00:00:00Z"}` + "\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".scheduled.jsonl"), []byte(scheduled), 0o600))
+}
+
+// cancelBefore takes B back, which stands behind the entry in flight.
+func cancelBefore(t testing.TB, s situation, dir string) {
+	inProcess(t, s.command(dir, []string{"cancel", entryIDOf("B")}), "")
+}
+
+func pauseBefore(t testing.TB, s situation, dir string) {
+	inProcess(t, s.command(dir, []string{"pause"}), "")
+}
+
+// setAsideTwo makes dead letters of A and B.
+func setAsideTwo(t testing.TB, s situation, dir string) {
+	for _, session := range []string{"s1", "s2"} {
+		inProcess(t, s.command(dir, nil), crashStop(session, false, "ready"))
+		inProcess(t, s.command(dir, []string{"recover"}), "")
+	}
+}
+
+// requeueBefore makes a dead letter of what is in flight, and requeues it.
+func requeueBefore(t testing.TB, s situation, dir string) {
+	inProcess(t, s.command(dir, []string{"recover"}), "")
+	inProcess(t, s.command(dir, []string{"dead-letter", "requeue", "--all"}), "")
+}
+
+// fillJournal leaves a journal that the next commit makes long enough to trim,
+// and A in flight.
+func fillJournal(t testing.TB, s situation, dir string) {
+	args := []string{"--inbox", filepath.Join(dir, "inbox.jsonl")}
+	for i := 0; ; i++ {
+		inProcess(t, args, fmt.Sprintf(`{"hook_event_name":"SessionStart","session_id":"%d-%s"}`, i, strings.Repeat("x", 3000)))
+		journal, err := os.ReadFile(filepath.Join(dir, ".inbox-journal"))
+		require.NoError(t, err)
+		if len(bytes.TrimRight(journal, "\x00")) > 215<<10 {
+			break
+		}
+	}
+	inProcess(t, args, crashStop("s0", false, "ready"))
+}

@@ -1,0 +1,71 @@
+package hook
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/host"
+	"heartbeat/recover/evidence"
+)
+
+// What the tests from outside need from inside.
+var ErrNoClient = errNoClient
+
+// SetFirstRetry shortens how long a hook that met an error waits.
+func SetFirstRetry(d time.Duration) { firstRetry = d }
+
+// Wakeable is what a hook says that this process started.
+func Wakeable(parent int) error { return (&hook{parent: parent}).wakeable() }
+
+// DeliverWoken leaves the next entry in flight, as a hook that woke session s0 with it
+// does.
+func DeliverWoken(t testing.TB, box *inbox.Inbox, tx *inbox.Tx, transcript string, bound bool) {
+	t.Helper()
+	h := &hook{box: box, began: host.SinceBoot(), input: &claude.Input{SessionID: "s0", PromptID: "p-s0", TranscriptPath: transcript}}
+	entry, err := tx.Next(inbox.Mark{})
+	require.NoError(t, err)
+	_, spill, err := h.wakeWith(entry)
+	require.NoError(t, err)
+	to := h.wokenRecipient(spill)
+	e := evidence.Of(&inbox.Delivery{Evidence: to.Evidence})
+	e.Bound, e.Client, e.ClientStart = bound, 0, 0
+	if bound {
+		to.PromptID = h.input.PromptID
+	}
+	to.Evidence = e.Encode()
+	_, err = tx.Deliver(entry, to)
+	require.NoError(t, err)
+}
+
+// change commits a change to an inbox.
+func change(t testing.TB, path string, f func(*inbox.Inbox, *inbox.Tx)) {
+	t.Helper()
+	look(t, path, func(box *inbox.Inbox, tx *inbox.Tx) {
+		f(box, tx)
+		require.NoError(t, tx.Commit())
+	})
+}
+
+// look opens a transaction that changes nothing.
+func look(t testing.TB, path string, f func(*inbox.Inbox, *inbox.Tx)) {
+	t.Helper()
+	box, err := inbox.Open(path, inbox.Options{})
+	require.NoError(t, err)
+	tx, err := box.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Close()) }()
+	f(box, tx)
+}
+
+// newInbox is an inbox with that content.
+func newInbox(t testing.TB, content string) (path string) {
+	t.Helper()
+	path = t.TempDir() + "/inbox.jsonl"
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}

@@ -1,0 +1,23 @@
+package hook
+
+import (
+	"os"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+)
+
+// standsBack reports whether a launcher gave the session a hook of its own: then
+// one that is wired in the project's settings leaves every event to that. One of
+// another inbox would deliver into a session that works for this one, and would
+// keep it from ending.
+func (h *hook) standsBack() bool {
+	of := os.Getenv(cli.LaunchedVariable)
+	if of == "" || h.Launched {
+		return false
+	}
+	if !inbox.Same(of, h.box.Path()) {
+		h.Note("this session works for %s, by way of heartbeat-launch: the hook of %s does nothing in it", of, h.box.Path())
+	}
+	return true
+}

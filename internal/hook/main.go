@@ -1,0 +1,47 @@
+// Package hook is heartbeat-stop: one Stop of a session, from what the client tells to
+// the decision that it reads.
+//
+// As a hook it prints nothing but the protocol on stdout, and exits with status 2, by
+// which Claude Code feeds stderr to the model, only to hand an entry over.
+package hook
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"heartbeat/internal/cli"
+	"heartbeat/internal/host/guardian"
+	"heartbeat/internal/orphans"
+)
+
+// CommandName is what the hook is called where it is installed.
+const CommandName = "heartbeat-stop"
+
+// Main is the whole command; it does not return.
+func Main() {
+	guardian.Serve()
+	os.Exit(Run(os.Args[1:], cli.StandardStreams(CommandName)))
+}
+
+// Run is the command with these arguments. It returns the exit status.
+func Run(args []string, s cli.Streams) (status int) {
+	// A panic in another goroutine, or a fault of the runtime, would exit with
+	// status 2; this makes it abort by signal instead.
+	debug.SetTraceback("crash")
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(s.Err, "%s: internal error: %v: please report it with this:\n%s", s.Command, p, debug.Stack())
+			status = cli.ExitError
+		}
+	}()
+	switch {
+	case len(args) == 0 || strings.HasPrefix(args[0], "-"):
+		return runHook(args, s)
+	case args[0] == "recover":
+		return orphans.Verb(CommandName).Run(args[1:], s.OnScreen())
+	}
+	s.Note("this command is the Stop hook, which Claude Code calls: type heartbeat %s instead", strings.Join(args[:1], " "))
+	return cli.ExitError
+}

@@ -1,0 +1,159 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"heartbeat/internal/cli"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/host"
+)
+
+// errSessionGone ends a wait: nobody would read the decision.
+var errSessionGone = errors.New("the session is gone")
+
+// persist waits in the hook until an entry arrives, and ends the turn with an
+// idle tick when none does. Nothing is taken once the wait was ended from
+// outside.
+func (h *hook) persist() int {
+	ctx, stop := h.waitContext()
+	defer stop()
+	// Watching begins before the first look, or an entry that arrives between
+	// the two would wait for the next poll.
+	w := h.box.Watch(cli.WatchPoll)
+	defer func() { _ = w.Close() }() // best effort: the process ends
+	idle := time.NewTimer(time.Duration(h.Idle))
+	defer idle.Stop()
+	due := time.NewTimer(0)
+	defer due.Stop()
+	for {
+		if status, done := h.conclude(ctx); done {
+			return status
+		}
+		due.Stop()
+		if h.again > 0 {
+			due.Reset(h.again)
+		}
+		select {
+		case <-ctx.Done():
+			return h.ended(context.Cause(ctx))
+		case <-w.C:
+		case <-due.C:
+		case <-idle.C:
+			return h.idleTick(ctx)
+		}
+	}
+}
+
+// look is one transaction, and another when a last line had to stand still first.
+func (h *hook) look(ctx context.Context, tick func(context.Context, inbox.Mark) (outcome, error)) (outcome, error) {
+	var still inbox.Mark
+	for ctx.Err() == nil {
+		o, err := tick(ctx, still)
+		if err == nil && o == empty && h.stepRuns(ctx) {
+			continue
+		}
+		if err == nil && o == more {
+			continue
+		}
+		if err != nil || o != torn {
+			return o, err
+		}
+		if still, err = h.box.AwaitStill(ctx, time.Duration(h.Settle)); err != nil {
+			return 0, err
+		}
+	}
+	return 0, context.Cause(ctx)
+}
+
+// conclude looks once, and reports whether that ends the hook, and how.
+func (h *hook) conclude(ctx context.Context) (status int, done bool) {
+	o, err := h.look(ctx, h.tick)
+	switch {
+	case err == nil && o == delivered:
+		h.passRuns(ctx)
+		return cli.ExitOK, true // even if a signal came meanwhile: it is printed
+	case ctx.Err() != nil:
+		return h.ended(context.Cause(ctx)), true
+	case errors.Is(err, errSessionGone):
+		return h.ended(err), true
+	case err != nil:
+		return h.failed(err), true
+	case o == leave:
+		return cli.ExitOK, true
+	case o == approved:
+		return h.approve(), true
+	}
+	return cli.ExitOK, false
+}
+
+func (h *hook) idleTick(ctx context.Context) int {
+	if status, done := h.conclude(ctx); done {
+		return status
+	}
+	if err := claude.WriteBlock(h.Out, idleTick, claude.AsReason, ""); err != nil {
+		return h.failed(fmt.Errorf("print the idle tick: %w", err))
+	}
+	return cli.ExitOK
+}
+
+// ended leaves without a decision. The status of a signal is the shell's.
+func (h *hook) ended(cause error) int {
+	h.Note("%v: nothing was taken", cause)
+	var by cli.EndedBy
+	if errors.As(cause, &by) {
+		return 128 + int(by.Signal)
+	}
+	return cli.ExitOK
+}
+
+// stillWanted reports why nothing may be taken any more: the wait was ended, or
+// the session has died just now.
+func (h *hook) stillWanted(ctx context.Context) error {
+	for _, p := range h.session {
+		if p.Gone() {
+			return errSessionGone
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// awaitStill waits before any wait was begun that could be ended from outside.
+func (h *hook) awaitStill() (inbox.Mark, error) {
+	return h.box.AwaitStill(context.Background(), time.Duration(h.Settle))
+}
+
+// waitContext is done when a signal asks to end, or when the session dies: the
+// client itself, or whoever started the hook.
+func (h *hook) waitContext() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
+	parent := host.WatchProcess(h.parent)
+	client := parent
+	if pid := claude.PID(); pid != 0 {
+		client = host.WatchProcess(pid)
+	}
+	h.session = []*host.Process{parent, client}
+	if os.Getppid() != h.parent {
+		cancel(errSessionGone) // it died before the wait began
+	}
+	go func() {
+		select {
+		case s := <-signals:
+			cancel(cli.EndedBy{Signal: s.(syscall.Signal)})
+		case <-client.Died():
+			cancel(errSessionGone)
+		case <-parent.Died():
+			cancel(errSessionGone)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}

@@ -1,0 +1,47 @@
+package hook
+
+import (
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/cli"
+	"heartbeat/recover/evidence"
+)
+
+// prompted acts on a prompt that the session is about to ask the model. It may be
+// the client's own, by which it takes up the entry that woke it: then the entry
+// is that turn's. Either way the session is at work, and wakes for nothing until
+// its next Stop.
+func (h *hook) prompted(tx *inbox.Tx) error {
+	in := h.input
+	if d := tx.InFlight(); d != nil {
+		e := evidence.Of(d)
+		if e.Woken && !e.Bound && h.sameClient(d, e) && claude.Woke(in.Prompt, e.Handed(d)) {
+			e.Bound = true
+			if err := tx.Bind(inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.Encode()}); err != nil {
+				return err
+			}
+		}
+	}
+	if w, err := tx.Waiter(); err != nil {
+		return err
+	} else if w != nil && w.SessionID == in.SessionID {
+		tx.StopWaiting()
+	}
+	return tx.PromptSession(in.SessionID)
+}
+
+// What a client says when it waits for a person.
+const (
+	notifyPermission = "permission_prompt"
+	notifyInput      = "agent_needs_input"
+)
+
+// notified records that the session waits for a person. Other notifications tell
+// of nothing that an operator should know.
+func (h *hook) notified() int {
+	in := h.input
+	if in.Notification != notifyPermission && in.Notification != notifyInput {
+		return cli.ExitOK
+	}
+	return h.record(func(tx *inbox.Tx) error { return tx.Ask(in.SessionID, in.Notification, in.Message) })
+}

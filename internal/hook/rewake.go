@@ -1,0 +1,195 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"heartbeat/internal/cli"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/host"
+	"heartbeat/internal/why"
+	"heartbeat/recover/evidence"
+)
+
+const (
+	// ExitWake hands stderr to the model as the session's next turn. No other end
+	// of the command has this status.
+	ExitWake = 2
+
+	// wakePoll is how often a hook in the background looks whether the files have
+	// changed, where file events do not arrive.
+	wakePoll = 5 * time.Second
+	// takeUpWait is how long after its turn's end a session has to take up what
+	// woke it: it does so at once, unless it never got it.
+	takeUpWait = 30 * time.Second
+	// startWait leaves a session that has just started time for the prompt that it
+	// was started with.
+	startWait = 3 * time.Second
+	// maxRetry bounds how long a hook that met an error waits to try again.
+	maxRetry = time.Minute
+)
+
+// firstRetry is how long such a hook waits at first; each further wait is twice as
+// long. Only tests set it.
+var firstRetry = time.Second
+
+var (
+	errNotWakeable = errors.New("--rewake needs an interactive session: this one ends with its turn (under -p, or driven by a program): wire it without --rewake")
+	errNoClient    = errors.New("--rewake needs to know whose session it is: CLAUDE_PID is not set, and the process that started this one is gone")
+)
+
+// inBackground acts on the events that mean more to a hook in the background.
+func (h *hook) inBackground() (status int, ok bool) {
+	event := h.input.Event
+	switch {
+	case event == claude.EventStop || event == "":
+		return h.wakeLater(h.endTurn), true
+	case event == claude.EventUserPromptSubmit:
+		return h.record(h.prompted), true
+	case !claude.CanBeWoken():
+		return cli.ExitOK, false
+	case event == claude.EventStopFailure:
+		return h.wakeLater(h.failTurn), true
+	case event == claude.EventSessionStart:
+		return h.wakeLater(h.startSession), true
+	}
+	return cli.ExitOK, false
+}
+
+// wakeLater lets the turn end, and waits in the background until an entry wakes the
+// session. enter is what the event that started it has to tell first.
+//
+// Whatever is said on stderr together with ExitWake would become a part of the
+// turn, so notes are kept back until it is certain that the session sleeps on.
+func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
+	if err := h.wakeable(); err != nil {
+		return h.refuse(err)
+	}
+	stderr, notes := h.Err, new(keptNotes)
+	h.Err = notes
+	defer func() {
+		h.Err = stderr
+		if status != ExitWake {
+			_, _ = notes.WriteTo(stderr) // nobody is left to tell
+		}
+	}()
+	ctx, stop := h.waitContext()
+	defer stop()
+	// Watching begins before the first look, or an entry that arrives between the
+	// two would wait for the next poll.
+	w := h.box.Watch(wakePoll)
+	defer func() { _ = w.Close() }() // best effort: the process ends
+	o, err := h.enter(ctx, enter)
+	switch {
+	case err != nil:
+		return h.ended(err)
+	case o == approved:
+		return h.approve()
+	case o == held:
+		return cli.ExitOK // the session is at work already
+	}
+	if err := h.awaitEntry(ctx, w); err != nil {
+		return h.ended(err)
+	}
+	if h.wakeText == "" {
+		return cli.ExitOK // another one waits
+	}
+	if _, err := fmt.Fprintln(stderr, h.wakeText); err != nil {
+		return cli.ExitError
+	}
+	return ExitWake
+}
+
+// refuse says why the session cannot be woken. The stop is approved.
+func (h *hook) refuse(err error) int {
+	h.Complain(err)
+	h.signal()
+	return cli.ExitError
+}
+
+// wakeable says why the session cannot be woken.
+func (h *hook) wakeable() error {
+	switch {
+	case !claude.CanBeWoken():
+		in := h.input
+		h.record(func(tx *inbox.Tx) error { return tx.FailSession(in.SessionID, why.CannotWake, errNotWakeable.Error()) })
+		return errNotWakeable
+	case claude.PID() == 0 && h.parent <= 1:
+		return errNoClient
+	}
+	return nil
+}
+
+// enter commits what the event tells, and that this hook waits from now on. It
+// tries until it has, for nobody else will tell of this event again.
+func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error)) (o outcome, err error) {
+	if h.waiter, err = host.RandomName(); err != nil {
+		return 0, err
+	}
+	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
+		o, err = h.transact(context.Background(), func(tx *inbox.Tx) (outcome, string, error) {
+			o, err := tell(tx)
+			if o == leave {
+				o = 0 // what is in flight is another turn's: wait for its end
+			}
+			if err == nil && o == 0 {
+				o, err = h.startWaiting(tx)
+			}
+			return o, "", err
+		}, nil)
+		if err == nil {
+			return o, nil
+		}
+		h.complainOnce(err)
+		select {
+		case <-ctx.Done():
+			return o, context.Cause(ctx)
+		case <-time.After(wait):
+		}
+	}
+}
+
+// startWaiting makes this hook the one that waits, unless the session was given
+// something to do while it started: the end of that brings the next hook.
+func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
+	s, err := tx.Session(h.input.SessionID)
+	if err != nil {
+		return 0, err
+	}
+	if s.PromptedAfter(h.began) {
+		return held, nil
+	}
+	return 0, tx.Wait(h.waiter, h.input.SessionID)
+}
+
+// startSession notes that the session began, and decides about what one that is
+// gone left in flight.
+func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
+	if err := tx.StartSessionWith(h.input.SessionID, claude.PID(), evidence.Start(h.input.TranscriptPath)); err != nil {
+		return 0, err
+	}
+	d := tx.InFlight()
+	if d == nil {
+		return 0, nil
+	}
+	if v := h.judgeAtStart(d); v != pending {
+		return 0, h.settleEntry(tx, v)
+	}
+	return 0, nil
+}
+
+// judgeAtStart says what the start of this session tells of the entry in flight. A
+// turn that a person ended, by clearing the session, has no Stop.
+func (h *hook) judgeAtStart(d *inbox.Delivery) verdict {
+	e := evidence.Of(d)
+	switch {
+	case clientGone(e):
+		return orphaned
+	case h.input.Source == "clear" && e.Bound && h.input.SessionID != d.SessionID && h.sameClient(d, e):
+		return interrupted
+	}
+	return pending
+}

@@ -1,0 +1,220 @@
+package hook
+
+import (
+	"bytes"
+	"encoding/json"
+	"heartbeat/internal/cli"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/host"
+	"heartbeat/recover/evidence"
+)
+
+// waitingSince is a hook that has waited for that long, after an event of session
+// s0 in a client that nobody names.
+func waitingSince(t *testing.T, path, event string, age time.Duration) *hook {
+	t.Helper()
+	t.Setenv("CLAUDE_PID", "")
+	change(t, path, func(_ *inbox.Inbox, tx *inbox.Tx) { require.NoError(t, tx.Wait("w", "s0")) })
+	box, err := inbox.Open(path, inbox.Options{})
+	require.NoError(t, err)
+	return &hook{
+		box: box, began: host.SinceBoot() - int64(age), waiter: "w", Streams: cli.Streams{Err: new(keptNotes)},
+		input: &claude.Input{Event: event, SessionID: "s0", PromptID: "p1"},
+	}
+}
+
+// What the session was to take up and did not reaches it again, once its turn has
+// been over for a while. That does not count.
+func TestNotTakenUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		bound bool
+		age   time.Duration
+		want  outcome
+	}{
+		"at once":           {false, 0, held},
+		"shortly after":     {false, takeUpWait - 5*time.Second, held},
+		"after a while":     {false, takeUpWait + time.Second, delivered},
+		"taken up long ago": {true, 1000 * time.Hour, held},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := newInbox(t, "A\nB\nC\n")
+			wokenInFlight(t, path, c.bound)
+			h := waitingSince(t, path, claude.EventStop, c.age)
+			o, err := h.wakeTick(t.Context(), inbox.Mark{})
+			require.NoError(t, err)
+			assert.Equal(t, c.want, o)
+			events := eventsOf(t, h.box)
+			look(t, path, func(_ *inbox.Inbox, tx *inbox.Tx) {
+				require.NotNil(t, tx.InFlight())
+				assert.Equal(t, "A", tx.InFlight().Text())
+				assert.Equal(t, 1, tx.InFlight().Attempt)
+			})
+			if c.want == held {
+				assert.Empty(t, events)
+				assert.Positive(t, h.again, "it looks again, since the session that is at it may die")
+				return
+			}
+			assert.Contains(t, h.wakeText, "\n\nA")
+			require.Len(t, events, 1)
+			assert.Equal(t, inbox.EventRedelivered, events[0].Event)
+			assert.True(t, events[0].Uncounted)
+		})
+	}
+}
+
+// A session that has just started is left the time to ask for what it was started
+// with; one whose turn has ended is woken at once, and one that has ended never.
+func TestSessionIsLeftTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		event string
+		age   time.Duration
+		ended bool
+		want  outcome
+	}{
+		"just started":      {claude.EventSessionStart, 0, false, held},
+		"started":           {claude.EventSessionStart, startWait + time.Second, false, delivered},
+		"its turn ended":    {claude.EventStop, 0, false, delivered},
+		"its turn failed":   {claude.EventStopFailure, 0, false, delivered},
+		"it ended":          {claude.EventStop, time.Hour, true, held},
+		"it ended at start": {claude.EventSessionStart, time.Hour, true, held},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := newInbox(t, "A\nB\nC\n")
+			change(t, path, func(_ *inbox.Inbox, tx *inbox.Tx) {
+				require.NoError(t, tx.StartSession("s0", 0))
+				if c.ended {
+					require.NoError(t, tx.EndSession("s0"))
+				}
+			})
+			o, err := waitingSince(t, path, c.event, c.age).wakeTick(t.Context(), inbox.Mark{})
+			require.NoError(t, err)
+			assert.Equal(t, c.want, o)
+		})
+	}
+}
+
+// Whoever waits under another name is another one.
+func TestAnotherOneWaits(t *testing.T) {
+	path := newInbox(t, "A\nB\nC\n")
+	h := waitingSince(t, path, claude.EventStop, 0)
+	h.waiter = "v"
+	o, err := h.wakeTick(t.Context(), inbox.Mark{})
+	require.NoError(t, err)
+	assert.Equal(t, leave, o)
+	look(t, path, func(_ *inbox.Inbox, tx *inbox.Tx) {
+		assert.Nil(t, tx.InFlight())
+		w, err := tx.Waiter()
+		require.NoError(t, err)
+		assert.Equal(t, "w", w.Name)
+	})
+}
+
+// A session died over an entry that is in a file. The one that is woken in its place
+// finds the file.
+func TestSpilledAgain(t *testing.T) {
+	path := newInbox(t, "L"+strings.Repeat("x", 200_000)+"\n")
+	wokenInFlight(t, path, true)
+	change(t, path, func(_ *inbox.Inbox, tx *inbox.Tx) {
+		d := tx.InFlight()
+		e := evidence.Of(d)
+		e.Client, e.ClientStart, e.Namespace = 99_999_999, 1, host.PIDNamespace()
+		require.NoError(t, tx.Bind(inbox.Recipient{SessionID: "dead", PromptID: "p", Evidence: e.Encode()}))
+	})
+	h := waitingSince(t, path, claude.EventStop, 0)
+	h.Orphan = cli.OrphanFlags{Policy: "retry", MaxAttempts: 3}
+	o, err := h.wakeTick(t.Context(), inbox.Mark{})
+	require.NoError(t, err)
+	require.Equal(t, delivered, o)
+	look(t, path, func(_ *inbox.Inbox, tx *inbox.Tx) {
+		assert.Equal(t, 2, tx.InFlight().Attempt)
+		assert.FileExists(t, evidence.Of(tx.InFlight()).Spill)
+	})
+}
+
+// A prompt that came while the hook started sets the session to work, and one before
+// does not, wherever the wall clock was set meanwhile.
+func TestPromptedWhileStarting(t *testing.T) {
+	day := 24 * time.Hour
+	for name, c := range map[string]struct {
+		clock time.Duration
+		age   time.Duration
+		want  outcome
+	}{
+		"before":                          {0, 0, 0},
+		"before, and the clock went back": {day, 0, 0},
+		"since":                           {0, time.Minute, held},
+		"since, and the clock went on":    {-day, time.Minute, held},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := newInbox(t, "A\nB\nC\n")
+			box, err := inbox.Open(path, inbox.Options{Now: func() time.Time { return time.Now().Add(c.clock) }})
+			require.NoError(t, err)
+			tx, err := box.Begin(t.Context())
+			require.NoError(t, err)
+			defer func() { require.NoError(t, tx.Close()) }()
+			require.NoError(t, tx.PromptSession("s0"))
+			h := &hook{began: host.SinceBoot() - int64(c.age), waiter: "w", input: &claude.Input{SessionID: "s0"}}
+			o, err := h.startWaiting(tx)
+			require.NoError(t, err)
+			assert.Equal(t, c.want, o)
+		})
+	}
+}
+
+// In a container every client has the number 1: another process of it, or one of which
+// only the number is known, is not the one that the entry was delivered to.
+func TestIsClient(t *testing.T) {
+	pid := os.Getpid()
+	t.Setenv("CLAUDE_PID", strconv.Itoa(pid))
+	own := evidence.Evidence{
+		Boot: host.BootID(), Client: int64(pid), ClientStart: host.ProcessStart(pid), Namespace: host.PIDNamespace(),
+	}
+	h := &hook{}
+	assert.True(t, h.isClient(own))
+	for name, change := range map[string]func(e *evidence.Evidence){
+		"another boot":    func(e *evidence.Evidence) { e.Boot = "another" },
+		"another process": func(e *evidence.Evidence) { e.ClientStart-- },
+		"another number":  func(e *evidence.Evidence) { e.Client++ },
+		"another room":    func(e *evidence.Evidence) { e.Namespace = "another" },
+		"only its number": func(e *evidence.Evidence) { e.ClientStart = 0 },
+		"nothing of it":   func(e *evidence.Evidence) { e.Client, e.ClientStart = 0, 0 },
+	} {
+		e := own
+		change(&e)
+		assert.False(t, h.isClient(e), name)
+	}
+}
+
+// wokenInFlight leaves the next entry in flight, of session s0.
+func wokenInFlight(t testing.TB, path string, bound bool) {
+	t.Helper()
+	change(t, path, func(box *inbox.Inbox, tx *inbox.Tx) {
+		DeliverWoken(t, box, tx, filepath.Join(filepath.Dir(path), "transcript.jsonl"), bound)
+	})
+}
+
+func eventsOf(t testing.TB, box *inbox.Inbox) (all []inbox.Event) {
+	t.Helper()
+	content, err := os.ReadFile(box.EventsPath())
+	if os.IsNotExist(err) {
+		return nil
+	}
+	require.NoError(t, err)
+	for line := range bytes.Lines(content) {
+		var e inbox.Event
+		require.NoError(t, json.Unmarshal(line, &e))
+		all = append(all, e)
+	}
+	return all
+}

@@ -1,0 +1,161 @@
+package hook
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"heartbeat/internal/cli"
+	"os"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/claude"
+)
+
+const (
+	maxInput = 32 << 20
+	// largeInput is from where on what an input outgrew is given back at once: by
+	// itself, the memory would come to a multiple of the input.
+	largeInput = 1 << 20
+
+	// stdinPatience is how long a hook that no client started is given nothing,
+	// until it gives up. A client may write late, or pause, for as long as its
+	// machine is busy: then the hook only looks whether it is still there.
+	stdinPatience = 5 * time.Second
+)
+
+var (
+	errTerminal = errors.New("stdin is a terminal")
+	errEmpty    = errors.New("stdin is empty")
+	errSilent   = fmt.Errorf("nothing more came on stdin for %v", stdinPatience)
+)
+
+// readInput reads the hook's input from stdin.
+func (h *hook) readInput() (*claude.Input, error) {
+	fd := int(h.In.Fd())
+	if cli.IsTerminal(h.In) {
+		return nil, errTerminal
+	}
+	b, err := readObject(fd, h.awaitInput)
+	if err != nil {
+		return nil, fmt.Errorf("read the hook's input: %w", err)
+	}
+	if len(b) == 0 {
+		return nil, errEmpty
+	}
+	return claude.ParseInput(b)
+}
+
+// untold ends a hook that was not told whose event this is. It knows of no turn
+// that it could end, so it asks nobody for the session's end either.
+func (h *hook) untold(err error) int {
+	h.Complain(fmt.Errorf("%w: the stop is approved and nothing was changed", err))
+	if !h.ofClient() {
+		fmt.Fprintln(h.Err, `This is a Stop hook: Claude Code starts it after each turn, and tells it on stdin whose turn that was.
+  heartbeat install    wires it
+  heartbeat status     shows an inbox
+  heartbeat-stop --help     has the rest, and --no-input for a harness that gives its hooks no input`)
+	}
+	return cli.ExitError
+}
+
+// ofClient reports whether a client started this hook.
+func (h *hook) ofClient() bool { return h.Launched || claude.IsAround() }
+
+// awaitInput returns when there is something to read, or why there will be
+// nothing. It polls instead of reading in a goroutine, which would cost a thread at
+// each turn.
+func (h *hook) awaitInput(fd int) error {
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(stdinPatience.Milliseconds()))
+		switch {
+		case err == unix.EINTR:
+		case err != nil || n > 0:
+			return err
+		case !h.ofClient():
+			return errSilent
+		case os.Getppid() != h.parent:
+			return errSessionGone
+		}
+	}
+}
+
+// readObject reads up to the end of one whole object, behind which a client may
+// leave stdin open, or to the end of stdin. White space before it is not kept, but
+// counts.
+func readObject(fd int, await func(fd int) error) ([]byte, error) {
+	b, blank := make([]byte, 0, 4<<10), 0
+	var o objectEnd
+	for blank+len(b) < maxInput {
+		if err := await(fd); err != nil {
+			return nil, err
+		}
+		b = withRoom(b)
+		n, err := unix.Read(fd, b[len(b):cap(b)])
+		switch {
+		case err == unix.EINTR || err == unix.EAGAIN:
+			continue
+		case err == unix.EBADF || err == nil && n == 0:
+			return b, nil
+		case err != nil:
+			return nil, err
+		}
+		b = b[:len(b)+n]
+		if o.at == 0 {
+			rest := bytes.TrimLeft(b, " \t\r\n")
+			blank += len(b) - len(rest)
+			b = b[:copy(b, rest)]
+		}
+		if o.reached(b) {
+			return b, nil
+		}
+	}
+	return nil, fmt.Errorf("it is longer than %d bytes", maxInput)
+}
+
+// withRoom is b with room for more. That grows with b, or reading would take the
+// square of the time.
+func withRoom(b []byte) []byte {
+	if cap(b)-len(b) >= 4<<10 {
+		return b
+	}
+	b = slices.Grow(b, max(4<<10, len(b)/2))
+	if cap(b) > largeInput {
+		runtime.GC()
+	}
+	return b
+}
+
+// objectEnd finds the end of a JSON object that comes in pieces, looking at each
+// byte once. What is wrong with it, it leaves to a parser.
+type objectEnd struct {
+	at                int // everything before was looked at
+	depth             int
+	inString, escaped bool
+}
+
+// reached reports whether b, which has grown since, holds a whole object, or is
+// none.
+func (o *objectEnd) reached(b []byte) bool {
+	for ; o.at < len(b); o.at++ {
+		switch c := b[o.at]; {
+		case o.escaped:
+			o.escaped = false
+		case o.inString:
+			o.escaped, o.inString = c == '\\', c != '"'
+		case c == '"':
+			o.inString = true
+		case c == '{' || c == '[':
+			o.depth++
+		case c == '}' || c == ']':
+			o.depth--
+		}
+		if o.depth <= 0 && (o.at > 0 || b[0] != '{') {
+			return true
+		}
+	}
+	return false
+}

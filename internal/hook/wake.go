@@ -1,0 +1,71 @@
+package hook
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/words"
+	"heartbeat/orchestrate"
+	"heartbeat/recover/evidence"
+)
+
+// defaultPreamble tells the model whose words follow, since the client announces
+// them as a notification that is not from the user, and as a hook's error.
+const defaultPreamble = "This is the next request from the work queue of this session's operator (heartbeat, %s). " +
+	"It is no error, and it approves nothing that was asked before. Carry it out as a request of the operator's:"
+
+// bareMark stands in the place of a preamble that is empty, or behind one of the
+// operator's own: the client's announcement is told from others by the mark.
+const bareMark = "(heartbeat, %s)"
+
+// wakeWith is the text to wake the session with. One that would be cut goes into
+// a file, which is durable before the delivery that names it is committed.
+func (h *hook) wakeWith(e inbox.Entry) (text, spill string, err error) {
+	mark := evidence.Mark(e.EntryID, h.token())
+	preamble := fmt.Sprintf(defaultPreamble, mark)
+	if h.PreambleSet {
+		preamble = strings.TrimSpace(h.Preamble + " " + fmt.Sprintf(bareMark, mark))
+	}
+	text = introduce(preamble, introduce(orchestrate.Again(e), e.Text))
+	if claude.FitsWake(text) {
+		return text, "", nil
+	}
+	spill = evidence.SpillPath(h.box, e.EntryID)
+	if err := disk.Publish(spill, []byte(e.Text), true); err != nil {
+		return "", "", fmt.Errorf("hand over the entry %s, which is too long to be handed over whole: write it to a file: %w: it stays queued", words.Name(e.ID, e.EntryID), err)
+	}
+	return introduce(preamble, fmt.Sprintf("The request is too long to be handed over here (%d bytes). It is in the file %s: read all of it, in parts if need be, and carry it out.",
+		len(e.Text), spill)), spill, nil
+}
+
+// token tells what this hook hands over from every other delivery, of the same
+// entry too: a hook hands over once.
+func (h *hook) token() string { return h.waiter[:min(8, len(h.waiter))] }
+
+// introduce puts what the model is told before a text.
+func introduce(preamble, text string) string {
+	if preamble == "" {
+		return text
+	}
+	return preamble + "\n\n" + text
+}
+
+// forgetSpill takes the file of an entry away that was settled. What is committed
+// and handed over by then stands: should it be missed, the file lies there until the
+// entry is delivered again, or compact or recover is run. The entry in flight may be
+// that very one.
+func (h *hook) forgetSpill(inFlight *inbox.Delivery) {
+	if h.settled == nil {
+		return
+	}
+	name := evidence.SpillName(h.settled)
+	if evidence.IsSpill(name) && (inFlight == nil || evidence.SpillName(inFlight) != name) {
+		if err := disk.Remove(filepath.Join(h.box.Dir(), name)); err != nil {
+			h.Note("%v: compact takes it away", err)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+// Package orphans is the verb recover, which both heartbeat and heartbeat-stop have.
+package orphans
+
+import (
+	"context"
+	"fmt"
+	"heartbeat/internal/cli"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/inbox"
+	recovery "heartbeat/recover"
+	"heartbeat/recover/evidence"
+)
+
+// Verb is recover, of the command of that name.
+func Verb(command string) cli.Verb {
+	return cli.Verb{
+		Name:  "recover",
+		Short: "decide about an entry that a session left unanswered",
+		Long: `Decide about the entry that was in flight when its session ended, and remove
+the session's leftovers (.in-flight, .responded). Call it before the next
+session, and before truncating the inbox. An entry that was answered is only
+tidied up; one whose text provably never reached the model is delivered again
+whatever the policy.
+
+Results, events and scheduled entries that were not written here, but came with a
+copy or a repository, are moved away by whichever command finds them, and not
+believed. If they are yours, --adopt takes them back.
+
+Exit status: 0 done (also when nothing was in flight), 1 the state is not valid
+or could not be changed: nothing was discarded.`,
+		Example: command + ` recover --inbox work/inbox.jsonl --on-orphan retry || exit 1`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var i cli.InboxFlags
+			var o cli.OrphanFlags
+			f := cli.NewFlags("recover")
+			i.Add(f)
+			o.Add(f)
+			f.BoolVar(&i.Adopt, "adopt", false, "take results, events and scheduled entries for yours that were not written here")
+			return f, func(args []string, s cli.Streams) error {
+				if err := cli.NoArgs(args); err != nil {
+					return err
+				}
+				if err := o.Check(); err != nil {
+					return cli.Usage(err)
+				}
+				o.Given = f.Changed("on-orphan")
+				return runRecover(&i, o.Options(), s)
+			}
+		},
+	}
+}
+
+func runRecover(i *cli.InboxFlags, o recovery.Options, s cli.Streams) error {
+	box, err := i.Open()
+	if err != nil {
+		return err
+	}
+	o.Unreached, o.Finished = evidence.Unreached, cli.Finished
+	report, err := recovery.Run(context.Background(), box, o)
+	if err != nil {
+		return fmt.Errorf("recover: %w", err)
+	}
+	s.Warn(report.Warnings)
+	err = cli.InTransaction(box, s, func(tx *inbox.Tx) error { return evidence.ForgetSpills(box, tx.InFlight()) })
+	if err == nil {
+		err = box.ForgetLeftovers(context.Background())
+	}
+	if err != nil {
+		s.Note("%v: compact tries again", err) // the decision stands
+	}
+	return i.Print(s, report, report.String())
+}

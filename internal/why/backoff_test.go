@@ -1,0 +1,57 @@
+package why_test
+
+import (
+	"testing"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/why"
+)
+
+// backoff began a minute ago, and ends in three.
+func backoff(streak int) *inbox.Backoff {
+	return &inbox.Backoff{At: at(-1), Until: at(3), Streak: streak, Failure: failed(-1)}
+}
+
+func TestExplainABackoff(t *testing.T) {
+	const held = "backing off until <3> (overloaded: try later), after 3 failures in a row: "
+	const again = held + "then the entry 0123456789ab is handed over again"
+	const end = "; heartbeat resume ends it at once"
+	// given has an entry given back, for which somebody may wait.
+	given := func(w *why.Waiter, s []why.Session) why.Facts {
+		return facts(func(f *why.Facts) {
+			f.Backoff, f.Redeliver, f.Backlog, f.Waiter, f.Sessions = backoff(3), inFlight(), waiting(2), w, s
+		})
+	}
+	for name, c := range map[string]explained{
+		"somebody waits": {given(waiter(why.Alive), session()),
+			why.BackingOff, again + "; heartbeat resume goes on at once"},
+		"perhaps somebody waits": {given(waiter(why.Unknown), session(life(why.Unknown))),
+			why.BackingOff, again + ", if process 99 still waits to do so" + end},
+		"who waited is gone": {given(waiter(why.Gone), session()),
+			why.BackingOff, again + " at the next Stop of session s1, since the process that was to wake it (process 99) is gone" + end},
+		"who waited is gone, the session unknown": {given(waiter(why.Gone), nil),
+			why.BackingOff, again + " at the next Stop, since the process that was to wake session s1 (process 99) is gone" + end},
+		"at work": {given(nil, session()),
+			why.BackingOff, again + " at the next Stop of session s1" + end},
+		"no session runs": {given(waiter(why.Gone), session(life(why.Gone))),
+			why.BackingOff, again + " to whoever comes, but no session is known to run: start one" + end},
+		"the session ended": {given(nil, session(ended(-1))),
+			why.BackingOff, again + " to whoever comes, but no session is known to run: start one" + end},
+		"no session is known": {given(nil, nil),
+			why.BackingOff, again + " to whoever comes, but no session is known to run: start one" + end},
+		"once, and named": {facts(func(f *why.Facts) {
+			f.Backoff, f.Backlog, f.Waiter = backoff(1), waiting(2), waiter(why.Alive)
+			f.Backoff.Named = true
+		}), why.BackingOff, "backing off until <3> (overloaded: try later), just after the time that the error named, and after 1 failure: then the next entry is handed over; heartbeat resume goes on at once"},
+		"nothing waits": {facts(func(f *why.Facts) { f.Backoff, f.Waiter = backoff(3), waiter(why.Alive) }),
+			why.BackingOff, held + "an entry that comes waits until then, or until heartbeat resume"},
+		"a torn line waits": {facts(func(f *why.Facts) { f.Backoff, f.Backlog = backoff(3), inbox.Backlog{Entries: 1, Torn: true} }),
+			why.BackingOff, held + "an entry that comes waits until then, or until heartbeat resume"},
+		"without a reason": {facts(func(f *why.Facts) { f.Backoff = &inbox.Backoff{Until: at(3), Streak: 1} }),
+			why.BackingOff, "backing off until <3>, after 1 failure: an entry that comes waits until then, or until heartbeat resume"},
+		"paused": {facts(func(f *why.Facts) { f.Backoff, f.Paused, f.Backlog = backoff(3), &inbox.Pause{At: at(-2)}, waiting(1) }),
+			why.Paused, "delivery is paused since <-2>: nothing is delivered until heartbeat resume"},
+	} {
+		t.Run(name, c.check)
+	}
+}

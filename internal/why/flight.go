@@ -1,0 +1,86 @@
+package why
+
+import (
+	"fmt"
+
+	"heartbeat/internal/words"
+
+	"heartbeat/inbox"
+)
+
+// flying is about the entry in flight.
+func (f Facts) flying() (State, string) {
+	d := f.InFlight
+	if d == nil {
+		return "", ""
+	}
+	state, sentence := f.fate(d, "the entry "+words.Name(d.ID(), d.EntryID))
+	if d.Detached {
+		sentence += "; the inbox was replaced since"
+	}
+	switch {
+	case f.Paused != nil:
+		sentence += "; delivery is " + Pause(*f.Paused)
+	case f.Backoff != nil:
+		sentence += "; delivery is " + Backoff(*f.Backoff)
+	}
+	return state, sentence
+}
+
+// fate is how it stands with the session that the entry was delivered to.
+func (f Facts) fate(d *inbox.Delivery, entry string) (State, string) {
+	s := f.session(d.SessionID)
+	life, name := f.lifeOf(s), sessionName(d.SessionID)
+	if sentence := f.lost(d, s, life, entry, name); sentence != "" {
+		return Orphaned, sentence
+	}
+	switch {
+	case s != nil && s.asks():
+		return Person, fmt.Sprintf("%s: unless somebody has answered, %s, in flight since %s, waits behind that", asked(s), entry, f.ago(d.DeliveredAt))
+	case f.unbound():
+		if s != nil && s.EndedAt != nil {
+			name = "the client of " + name // which goes on with another one
+		}
+		return Waking, fmt.Sprintf("waiting for %s to take up %s, handed over at %s to wake it, attempt %d: if it never does, the entry is handed over again after its next turn", name, entry, f.ago(d.DeliveredAt), d.Attempt)
+	case d.Failure != nil:
+		return Failed, fmt.Sprintf("%s is in flight, and its turn ended in an error at %s (%s): %s waits at its prompt, and its next turn decides about the entry", entry, words.Stamp(d.Failure.At), d.Failure, name)
+	}
+	known := name + " runs"
+	if life == Unknown {
+		known = "whether " + name + " runs is not known"
+	}
+	return Answering, fmt.Sprintf("waiting for an answer to %s since %s, attempt %d: %s", entry, f.ago(d.DeliveredAt), d.Attempt, known)
+}
+
+// lost says how the entry in flight lost its session, if it has.
+func (f Facts) lost(d *inbox.Delivery, s *Session, life Life, entry, name string) string {
+	decides := "the next session's Stop, or heartbeat recover, decides about it"
+	if f.Woken {
+		decides = "the next session, or heartbeat recover, decides about it"
+	}
+	switch {
+	case f.unbound() && f.Client == Alive: // the client may take it up in any session
+	case s != nil && s.EndedAt != nil && s.EndedAt.After(d.DeliveredAt):
+		return fmt.Sprintf("%s was in flight when %s ended at %s: %s", entry, name, words.Stamp(*s.EndedAt), decides)
+	case life == Rebooted:
+		return fmt.Sprintf("%s, delivered at %s, was in flight when the machine went down, with %s: %s", entry, words.Stamp(d.DeliveredAt), name, decides)
+	case life == Gone:
+		return fmt.Sprintf("%s, delivered at %s, was in flight when %s died: %s", entry, words.Stamp(d.DeliveredAt), name, decides)
+	case s != nil && s.StartedAt != nil && s.StartedAt.After(d.DeliveredAt):
+		return fmt.Sprintf("%s was in flight when %s ended without a word; it was resumed at %s, and its next Stop decides about the entry", entry, name, words.Stamp(*s.StartedAt))
+	}
+	return ""
+}
+
+// lifeOf is the life of the session that the entry in flight was delivered to.
+// What was to wake a session names the very process; else the session does.
+func (f Facts) lifeOf(s *Session) Life {
+	if s != nil && s.Life != Unknown && (!f.Woken || f.Client == Unknown) {
+		return s.Life
+	}
+	return f.Client
+}
+
+// unbound reports that the entry in flight was to wake its session, which has not
+// taken it up.
+func (f Facts) unbound() bool { return f.Woken && !f.Bound }

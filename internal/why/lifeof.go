@@ -1,0 +1,40 @@
+package why
+
+import (
+	"heartbeat/inbox"
+	"heartbeat/internal/host"
+	"heartbeat/recover/evidence"
+)
+
+// LifeOf asks the kernel for the very process that a session ran in.
+func LifeOf(s inbox.Session) Life {
+	return LifeOfProcess(s.Boot, s.Namespace, s.PID, s.ProcessStart)
+}
+
+// LifeOfProcess asks for a process by its boot, its namespace, its number and its start.
+func LifeOfProcess(boot, namespace string, pid int, start int64) Life {
+	alive, known := host.Lives(boot, namespace, pid, start)
+	switch {
+	case alive:
+		return Alive
+	case !known:
+		return Unknown
+	case boot != "" && boot != host.BootID():
+		return Rebooted
+	}
+	return Gone
+}
+
+// LifeOfClient asks for the process that an entry was delivered to. Of some
+// deliveries no more is known of it than its number, which another may have.
+func LifeOfClient(e evidence.Evidence) Life {
+	switch {
+	case e.ClientStart != 0:
+		return LifeOfProcess(e.Boot, e.Namespace, int(e.Client), e.ClientStart)
+	case e.Boot != "" && e.Boot != host.BootID():
+		return Rebooted
+	case e.Client != 0 && host.ProcessStart(int(e.Client)) == 0:
+		return Gone
+	}
+	return Unknown
+}

@@ -1,0 +1,214 @@
+package why
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"heartbeat/internal/words"
+)
+
+// State is a word for the sentence, for programs.
+type State string
+
+// The states. Those before Answering are faults that somebody must mend.
+const (
+	Unreadable  State = "unreadable"           // the state of the inbox is not valid, or may not be read
+	Unwritable  State = "unwritable"           // this user cannot write to the directory
+	Full        State = "disk full"            // no space is left
+	Locked      State = "locked"               // a process holds the lock and does not give it back
+	Answering   State = "answering"            // an entry is in flight, its session at work as far as is known
+	Waking      State = "waking"               // an idle session is being woken with an entry
+	Person      State = "waiting for a person" // a session asked for somebody, and an entry waits behind that
+	Failed      State = "failed"               // the turn of the entry in flight ended in an error
+	Orphaned    State = "orphaned"             // the session of the entry in flight is gone
+	Paused      State = "paused"               // nothing is delivered until somebody resumes, or its end
+	BackingOff  State = "backing off"          // nothing is delivered for a while, since turns ended in errors
+	Replaced    State = "replaced"             // the inbox is another file, and will be read from its start
+	Torn        State = "torn"                 // all that waits is a line without its newline
+	Scheduled   State = "scheduled"            // nothing waits but for its time
+	Held        State = "held"                 // nothing waits but a run, for a person's answer
+	Empty       State = "empty"                // nothing waits
+	NoSession   State = "no session"           // entries wait, and nobody comes for them
+	SessionBusy State = "session busy"         // entries wait, and the session has not asked for them
+	SessionDown State = "session stuck"        // entries wait, and the session met an error
+	Launching   State = "launching"            // entries wait, and a launcher sees to a session
+	NoWaker     State = "waker gone"           // entries wait, and what was to wake the session is gone
+	NoInbox     State = "no inbox"             // the queue file is missing
+)
+
+// Explain says why nothing moves. Where things do move, it says what is being
+// waited for.
+func (f Facts) Explain() (State, string) {
+	for _, explain := range []func() (State, string){f.broken, f.flying, f.held, f.asking, f.backingOff, f.nothing} {
+		if state, sentence := explain(); state != "" {
+			return state, words.Line(sentence)
+		}
+	}
+	state, sentence := f.unasked()
+	return state, words.Line(sentence)
+}
+
+// broken is about what no session can mend.
+func (f Facts) broken() (State, string) {
+	work := f.InFlight != nil || f.Redeliver != nil || f.Backlog.Entries > 0 || len(f.Scheduled) > 0
+	switch {
+	case errors.Is(f.Unreadable, fs.ErrPermission):
+		return Unreadable, fmt.Sprintf("the state cannot be read by this user: %v: look at it as the user that owns it", f.Unreadable)
+	case f.Unreadable != nil:
+		return Unreadable, fmt.Sprintf("the state cannot be read: %v", f.Unreadable)
+	case f.Unwritable != nil:
+		return Unwritable, fmt.Sprintf("this user cannot change anything in %s (%v): make it writable, or run the session as the user that owns it", f.Dir, f.Unwritable)
+	case work && f.Space >= 0 && f.Space < f.Needed:
+		return Full, fmt.Sprintf("the file system of %s is full (%s left): free some space, and the next turn goes on", f.Dir, words.Count(int(f.Space), "byte", "bytes"))
+	case f.LockedBy != 0:
+		return Locked, fmt.Sprintf("%s has held the lock of the inbox for more than %s: everything waits until it goes on or ends", process(f.LockedBy, f.LockedName), f.LockedFor)
+	}
+	return "", ""
+}
+
+// held is about what keeps anybody from being given the next entry.
+func (f Facts) held() (State, string) {
+	if f.Paused == nil {
+		return "", ""
+	}
+	return Paused, fmt.Sprintf("delivery is %s: nothing is delivered until %s", Pause(*f.Paused), PauseEnds(*f.Paused))
+}
+
+// nothing is about an inbox in which no whole entry waits.
+func (f Facts) nothing() (State, string) {
+	due := f.NextDue()
+	overdue := !due.IsZero() && !due.After(f.Now)
+	switch {
+	case f.Redeliver != nil:
+		return "", ""
+	case f.Backlog.Torn && f.Backlog.Entries == 1:
+		sees := "the next Stop"
+		if f.idle() != "" {
+			sees = "the hook in the background"
+		}
+		sentence := fmt.Sprintf("the last line has no newline, and was written %s: it is an entry once %s has seen it stand still, or its writer ends it", f.ago(f.WrittenAt), sees)
+		if overdue {
+			sentence += "; what is scheduled and due waits for that"
+		}
+		return Torn, sentence
+	case f.Backlog.Entries > 0:
+		return "", ""
+	case overdue:
+		return Scheduled, fmt.Sprintf("a scheduled entry is due since %s, and could not be moved to the inbox: whoever comes next tries again", words.Stamp(due))
+	case len(f.Scheduled) == 1:
+		return Scheduled, fmt.Sprintf("nothing is queued: a scheduled entry comes at %s", words.Stamp(due)) + f.idle()
+	case len(f.Scheduled) > 1:
+		return Scheduled, fmt.Sprintf("nothing is queued: the first of %d scheduled entries comes at %s", len(f.Scheduled), words.Stamp(due)) + f.idle()
+	case len(f.Held) > 0:
+		return Held, f.question() + f.idle()
+	case !f.Exists && f.Cursor > 0:
+		return NoInbox, fmt.Sprintf("%s is gone, of which %s settled: the next entry makes it anew", f.Inbox, words.Count(int(f.Cursor), "byte was", "bytes were")) + f.idle()
+	case !f.Exists:
+		return NoInbox, fmt.Sprintf("%s is not there yet: the first entry makes it", f.Inbox) + f.idle()
+	}
+	return Empty, f.empty() + f.idle()
+}
+
+// question is about a run that waits for a person's answer.
+func (f Facts) question() string {
+	h := f.Held[0]
+	sentence := fmt.Sprintf("nothing is queued: since %s the run %s waits for a person to answer %q: heartbeat breakpoint approve (or reject) %s",
+		words.Stamp(h.Since), h.Run, words.Brief(h.Question), h.Effect)
+	if more := len(f.Held) - 1; more > 0 {
+		sentence += fmt.Sprintf("; %d more: see heartbeat breakpoint list", more)
+	}
+	return sentence
+}
+
+func (f Facts) empty() string {
+	sentence := "empty: nothing is queued"
+	if f.Asked != nil {
+		sentence += ", and the last entry was answered at " + words.Stamp(*f.Asked)
+	}
+	if f.Replaced != "" {
+		sentence += "; " + f.anew()
+	}
+	return sentence
+}
+
+func (f Facts) anew() string {
+	return fmt.Sprintf("the inbox was truncated or replaced (%s), and is read from its start", f.Replaced)
+}
+
+// unasked is about entries that wait for somebody to come.
+func (f Facts) unasked() (State, string) {
+	state, sentence := f.awaited(f.waits())
+	if f.Replaced != "" {
+		return Replaced, f.anew() + ": " + sentence
+	}
+	return state, sentence
+}
+
+func (f Facts) waits() string {
+	d := f.Redeliver
+	if d == nil {
+		return words.Count(int(f.Backlog.Entries), "entry waits", "entries wait")
+	}
+	more := ""
+	if behind := f.Backlog.Entries - 1; behind > 0 {
+		more = fmt.Sprintf(", %d more behind it", behind)
+	}
+	return fmt.Sprintf("the entry %s waits to be delivered again (attempt %d%s)", words.Name(d.ID(), d.EntryID), d.Attempt+1, more)
+}
+
+// something reports whether a whole entry waits.
+func (f Facts) something() bool {
+	return f.Redeliver != nil || f.Backlog.Entries > 1 || f.Backlog.Entries == 1 && !f.Backlog.Torn
+}
+
+// awaited is about the session that is to come.
+func (f Facts) awaited(waits string) (State, string) {
+	if w := f.waker(); w != nil {
+		return f.waking(w, waits)
+	}
+	s := f.Current()
+	if l := f.Launcher; l != nil && (s == nil || !s.runs() || f.wakerGone(s)) {
+		sentence := fmt.Sprintf("%s, and the launcher, %s, sees to the next session", waits, process(l.PID, ""))
+		if l.Doing != "" {
+			sentence += ": " + l.Doing
+		}
+		return Launching, sentence
+	}
+	switch {
+	case s != nil && f.refused(s):
+		return SessionDown, fmt.Sprintf("%s, and session %s could not be woken at %s, since it ends with its turn (under -p, or driven by a program): start an interactive one, or wire the hook without --rewake", waits, words.Short(s.ID), words.Stamp(s.Failure.At))
+	case f.wakerGone(s):
+		return NoWaker, fmt.Sprintf("%s, and the process that was to wake %s (process %d) is gone: the session asks after its next turn, if it still runs, so type something there, or start another", waits, sessionName(f.Waiter.SessionID), f.Waiter.PID)
+	case s == nil && !f.EverAsked:
+		return NoSession, waits + ", and no session has ever asked: start one, and see heartbeat doctor if it does not ask"
+	case s == nil:
+		return NoSession, waits + ", and no session is known: if one runs, its next Stop goes on, or else start one"
+	}
+	last := fmt.Sprintf("%s, and no session runs: start one; the last one, %s,", waits, words.Short(s.ID))
+	switch {
+	case s.EndedAt != nil:
+		return NoSession, fmt.Sprintf("%s ended at %s", last, words.Stamp(*s.EndedAt))
+	case s.Life == Rebooted:
+		return NoSession, last + " ended when the machine went down"
+	case s.Life == Gone:
+		return NoSession, fmt.Sprintf("%s died (process %d is gone)", last, s.PID)
+	case s.Failure != nil && f.since(s).Before(s.Failure.At):
+		return SessionDown, fmt.Sprintf("%s, and session %s met an error at %s (%s): it waits at its prompt, and asks after its next turn", waits, words.Short(s.ID), words.Stamp(s.Failure.At), s.Failure)
+	case s.Life == Alive:
+		return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s (process %d), last heard of at %s: it is at work on something else, or waits at its prompt", waits, words.Short(s.ID), s.PID, words.Stamp(f.since(s)))
+	}
+	return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s, last heard of at %s: whether it still runs is not known", waits, words.Short(s.ID), words.Stamp(f.since(s)))
+}
+
+// since is when a session last showed that it works.
+func (f Facts) since(s *Session) time.Time {
+	var last time.Time
+	for _, at := range []*time.Time{s.StartedAt, s.PromptedAt, f.Asked} {
+		if at != nil && at.After(last) {
+			last = *at
+		}
+	}
+	return last
+}

@@ -1,0 +1,240 @@
+package why_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"heartbeat/internal/words"
+
+	"github.com/stretchr/testify/assert"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/why"
+)
+
+var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+func at(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
+
+func ptr(minutes int) *time.Time {
+	t := at(minutes)
+	return &t
+}
+
+// facts are those of an inbox in which all is well and nothing waits, changed.
+func facts(change func(f *why.Facts)) why.Facts {
+	f := why.Facts{Now: noon, Inbox: "/w/inbox.jsonl", Dir: "/w", Space: 1 << 40, Needed: 64 << 10, Exists: true, WrittenAt: at(-1)}
+	change(&f)
+	return f
+}
+
+func waiting(n int64) inbox.Backlog { return inbox.Backlog{Entries: n, Bytes: 4 * n} }
+
+// inFlight is an entry that session s1 was given five minutes ago.
+func inFlight(change ...func(d *inbox.Delivery)) *inbox.Delivery {
+	d := &inbox.Delivery{EntryID: "0123456789abcdef", DeliveredAt: at(-5), Attempt: 1, SessionID: "s1", EndOffset: 4}
+	for _, c := range change {
+		c(d)
+	}
+	return d
+}
+
+// session started ten minutes ago, and is alive.
+func session(change ...func(s *why.Session)) []why.Session {
+	s := why.Session{Session: inbox.Session{ID: "s1", PID: 42, StartedAt: ptr(-10)}, Life: why.Alive}
+	for _, c := range change {
+		c(&s)
+	}
+	return []why.Session{s}
+}
+
+func life(l why.Life) func(*why.Session) { return func(s *why.Session) { s.Life = l } }
+
+func ended(minutes int) func(*why.Session) {
+	return func(s *why.Session) { s.EndedAt = ptr(minutes) }
+}
+
+func failed(minutes int) *inbox.Failure {
+	return &inbox.Failure{Error: "overloaded", Message: "try\nlater", At: at(minutes)}
+}
+
+// explained is what is to be said of some facts.
+type explained struct {
+	facts    why.Facts
+	state    why.State
+	sentence string // <-5> stands for five minutes before now
+}
+
+func (c explained) check(t *testing.T) {
+	for m := -10; m <= 10; m++ {
+		c.sentence = strings.ReplaceAll(c.sentence, fmt.Sprintf("<%d>", m), words.Stamp(at(m)))
+	}
+	state, sentence := c.facts.Explain()
+	assert.Equal(t, c.sentence, sentence)
+	assert.Equal(t, c.state, state)
+}
+
+func TestExplain(t *testing.T) {
+	const decides = "the next session's Stop, or heartbeat recover, decides about it"
+	for name, c := range map[string]explained{
+		"unreadable": {facts(func(f *why.Facts) { f.Unreadable, f.Unwritable = errors.New("no\ngood"), fs.ErrPermission }),
+			why.Unreadable, "the state cannot be read: no good"},
+		"another user's": {facts(func(f *why.Facts) { f.Unreadable = fmt.Errorf("open x: %w", fs.ErrPermission) }),
+			why.Unreadable, "the state cannot be read by this user: open x: permission denied: look at it as the user that owns it"},
+		"unwritable": {facts(func(f *why.Facts) {
+			f.Unwritable, f.Space, f.Backlog = errors.New("read-only file system"), 0, waiting(1)
+		}),
+			why.Unwritable, "this user cannot change anything in /w (read-only file system): make it writable, or run the session as the user that owns it"},
+		"full": {facts(func(f *why.Facts) { f.Space, f.LockedBy, f.Backlog = 4096, 7, waiting(1) }),
+			why.Full, "the file system of /w is full (4096 bytes left): free some space, and the next turn goes on"},
+		"full for the first journal": {facts(func(f *why.Facts) { f.Space, f.Needed, f.Backlog = 200<<10, 320<<10, waiting(1) }),
+			why.Full, "the file system of /w is full (204800 bytes left): free some space, and the next turn goes on"},
+		"full to the last byte": {facts(func(f *why.Facts) { f.Space, f.InFlight = 1, inFlight() }),
+			why.Full, "the file system of /w is full (1 byte left): free some space, and the next turn goes on"},
+		"full, and nothing to do": {facts(func(f *why.Facts) { f.Space = 0 }),
+			why.Empty, "empty: nothing is queued"},
+		"full as far as is known": {facts(func(f *why.Facts) { f.Space, f.Backlog = -1, waiting(1) }),
+			why.NoSession, "1 entry waits, and no session has ever asked: start one, and see heartbeat doctor if it does not ask"},
+		"locked": {facts(func(f *why.Facts) { f.LockedBy, f.LockedName, f.LockedFor = 7, "cat", 2*time.Second }),
+			why.Locked, "process 7 (cat) has held the lock of the inbox for more than 2s: everything waits until it goes on or ends"},
+		"locked by a process without a name": {facts(func(f *why.Facts) { f.LockedBy, f.LockedFor = 7, 2*time.Second }),
+			why.Locked, "process 7 has held the lock of the inbox for more than 2s: everything waits until it goes on or ends"},
+		"locked by nobody knows whom": {facts(func(f *why.Facts) { f.LockedBy, f.LockedFor = -1, 2*time.Second }),
+			why.Locked, "a process that cannot be named has held the lock of the inbox for more than 2s: everything waits until it goes on or ends"},
+
+		"in flight": {facts(func(f *why.Facts) { f.InFlight, f.Sessions, f.Backlog = inFlight(), session(), waiting(3) }),
+			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m0s ago), attempt 1: session s1 runs"},
+		"in flight, life unknown": {facts(func(f *why.Facts) { f.InFlight, f.Sessions = inFlight(), session(life(why.Unknown)) }),
+			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m0s ago), attempt 1: whether session s1 runs is not known"},
+		"in flight, session unknown": {facts(func(f *why.Facts) { f.InFlight = inFlight(func(d *inbox.Delivery) { d.SessionID = "" }) }),
+			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m0s ago), attempt 1: whether its session runs is not known"},
+		"in flight, from a clock ahead": {facts(func(f *why.Facts) {
+			f.InFlight = inFlight(func(d *inbox.Delivery) { d.DeliveredAt, d.Attempt = at(5), 3 })
+		}), why.Answering, "waiting for an answer to the entry 0123456789ab since <5> (0s ago), attempt 3: whether session s1 runs is not known"},
+		"in flight, named": {facts(func(f *why.Facts) {
+			f.InFlight = inFlight(func(d *inbox.Delivery) { d.RawLine.Text = `{"prompt":"one","id":"a\u001bb"}` })
+		}), why.Answering, "waiting for an answer to the entry a b since <-5> (5m0s ago), attempt 1: whether session s1 runs is not known"},
+		"in flight, paused": {facts(func(f *why.Facts) { f.InFlight, f.Sessions, f.Paused = inFlight(), session(), &inbox.Pause{At: at(-2)} }),
+			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m0s ago), attempt 1: session s1 runs; delivery is paused since <-2>"},
+		"in flight, detached and paused": {facts(func(f *why.Facts) {
+			f.InFlight = inFlight(func(d *inbox.Delivery) { d.Detached = true })
+			f.Sessions, f.Paused = session(), &inbox.Pause{At: at(-2), Until: ptr(3), Reason: "lunch"}
+		}), why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m0s ago), attempt 1: session s1 runs; the inbox was replaced since; delivery is paused since <-2> until <3> (lunch)"},
+		"orphan of an end": {facts(func(f *why.Facts) { f.InFlight, f.Sessions = inFlight(), session(ended(-3)) }),
+			why.Orphaned, "the entry 0123456789ab was in flight when session s1 ended at <-3>: " + decides},
+		"resumed after an end": {facts(func(f *why.Facts) {
+			f.InFlight, f.Sessions = inFlight(), session(ended(-7))
+		}), why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m0s ago), attempt 1: session s1 runs"},
+		"orphan of a death": {facts(func(f *why.Facts) { f.InFlight, f.Sessions = inFlight(), session(life(why.Gone)) }),
+			why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when session s1 died: " + decides},
+		"orphan of a client's death": {facts(func(f *why.Facts) {
+			f.InFlight, f.Sessions, f.Client = inFlight(), session(life(why.Unknown)), why.Gone
+		}),
+			why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when session s1 died: " + decides},
+		"a client's number, taken by another": {facts(func(f *why.Facts) { f.InFlight, f.Sessions, f.Client = inFlight(), session(), why.Gone }),
+			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m0s ago), attempt 1: session s1 runs"},
+		"orphan of a boot": {facts(func(f *why.Facts) { f.InFlight, f.Client = inFlight(), why.Rebooted }),
+			why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when the machine went down, with session s1: " + decides},
+		"orphan of a resumption": {facts(func(f *why.Facts) {
+			f.InFlight, f.Sessions = inFlight(), session(func(s *why.Session) { s.StartedAt = ptr(-1) })
+		}), why.Orphaned, "the entry 0123456789ab was in flight when session s1 ended without a word; it was resumed at <-1>, and its next Stop decides about the entry"},
+		"orphan of a session without a name": {facts(func(f *why.Facts) {
+			f.InFlight, f.Client = inFlight(func(d *inbox.Delivery) { d.SessionID, d.Detached = "", true }), why.Gone
+		}), why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when its session died: " + decides + "; the inbox was replaced since"},
+		"failed": {facts(func(f *why.Facts) {
+			f.InFlight, f.Sessions = inFlight(func(d *inbox.Delivery) { d.Failure = failed(-1) }), session()
+		}), why.Failed, "the entry 0123456789ab is in flight, and its turn ended in an error at <-1> (overloaded: try later): session s1 waits at its prompt, and its next turn decides about the entry"},
+		"failed, then ended": {facts(func(f *why.Facts) {
+			f.InFlight, f.Sessions = inFlight(func(d *inbox.Delivery) { d.Failure = failed(-2) }), session(ended(-1))
+		}), why.Orphaned, "the entry 0123456789ab was in flight when session s1 ended at <-1>: " + decides},
+
+		"paused": {facts(func(f *why.Facts) { f.Paused, f.Backlog = &inbox.Pause{At: at(-2)}, waiting(2) }),
+			why.Paused, "delivery is paused since <-2>: nothing is delivered until heartbeat resume"},
+		"paused with an end": {facts(func(f *why.Facts) { f.Paused = &inbox.Pause{At: at(-2), Until: ptr(2), Reason: "a\tb"} }),
+			why.Paused, "delivery is paused since <-2> until <2> (a b): nothing is delivered until then, or until heartbeat resume"},
+
+		"paused for want of a person": {facts(func(f *why.Facts) {
+			f.Paused = &inbox.Pause{At: at(-2), Reason: "authentication_failed: Invalid API key · Please run /login"}
+			f.Redeliver, f.Backlog, f.Waiter, f.Sessions = inFlight(), waiting(1), waiter(why.Alive), session(asks)
+		}),
+			why.Paused, "delivery is paused since <-2> (authentication_failed: Invalid API key · Please run /login): nothing is delivered until heartbeat resume"},
+
+		"empty": {facts(func(*why.Facts) {}), why.Empty, "empty: nothing is queued"},
+		"empty, answered": {facts(func(f *why.Facts) { f.Asked = ptr(-8) }),
+			why.Empty, "empty: nothing is queued, and the last entry was answered at <-8>"},
+		"empty, replaced": {facts(func(f *why.Facts) { f.Replaced = "it is another file" }),
+			why.Empty, "empty: nothing is queued; the inbox was truncated or replaced (it is another file), and is read from its start"},
+		"not there yet": {facts(func(f *why.Facts) { f.Exists = false }),
+			why.NoInbox, "/w/inbox.jsonl is not there yet: the first entry makes it"},
+		"gone": {facts(func(f *why.Facts) { f.Exists, f.Cursor = false, 12 }),
+			why.NoInbox, "/w/inbox.jsonl is gone, of which 12 bytes were settled: the next entry makes it anew"},
+		"gone, and it was short": {facts(func(f *why.Facts) { f.Exists, f.Cursor = false, 1 }),
+			why.NoInbox, "/w/inbox.jsonl is gone, of which 1 byte was settled: the next entry makes it anew"},
+		"torn": {facts(func(f *why.Facts) { f.Backlog = inbox.Backlog{Entries: 1, Bytes: 3, Torn: true} }),
+			why.Torn, "the last line has no newline, and was written <-1> (1m0s ago): it is an entry once the next Stop has seen it stand still, or its writer ends it"},
+		"torn behind others": {facts(func(f *why.Facts) { f.Backlog = inbox.Backlog{Entries: 2, Bytes: 9, Torn: true} }),
+			why.NoSession, "2 entries wait, and no session has ever asked: start one, and see heartbeat doctor if it does not ask"},
+		"torn, something overdue": {facts(func(f *why.Facts) {
+			f.Backlog, f.Scheduled = inbox.Backlog{Entries: 1, Torn: true}, []inbox.Scheduled{{NotBefore: at(-1)}}
+		}), why.Torn, "the last line has no newline, and was written <-1> (1m0s ago): it is an entry once the next Stop has seen it stand still, or its writer ends it; what is scheduled and due waits for that"},
+		"scheduled": {facts(func(f *why.Facts) { f.Exists, f.Scheduled = false, []inbox.Scheduled{{NotBefore: at(9)}} }),
+			why.Scheduled, "nothing is queued: a scheduled entry comes at <9>"},
+		"some scheduled": {facts(func(f *why.Facts) {
+			f.Scheduled = []inbox.Scheduled{{NotBefore: at(9)}, {NotBefore: at(4)}, {NotBefore: at(7)}}
+		}),
+			why.Scheduled, "nothing is queued: the first of 3 scheduled entries comes at <4>"},
+		"due now": {facts(func(f *why.Facts) { f.Scheduled = []inbox.Scheduled{{NotBefore: at(0)}, {NotBefore: at(4)}} }),
+			why.Scheduled, "a scheduled entry is due since <0>, and could not be moved to the inbox: whoever comes next tries again"},
+
+		"nobody ever": {facts(func(f *why.Facts) { f.Backlog = waiting(1) }),
+			why.NoSession, "1 entry waits, and no session has ever asked: start one, and see heartbeat doctor if it does not ask"},
+		"nobody known": {facts(func(f *why.Facts) { f.Backlog, f.EverAsked = waiting(2), true }),
+			why.NoSession, "2 entries wait, and no session is known: if one runs, its next Stop goes on, or else start one"},
+		"alive": {facts(func(f *why.Facts) { f.Backlog, f.Sessions = waiting(1), session() }),
+			why.SessionBusy, "1 entry waits for the next Stop of session s1 (process 42), last heard of at <-10>: it is at work on something else, or waits at its prompt"},
+		"alive, and answered": {facts(func(f *why.Facts) { f.Backlog, f.Sessions, f.Asked = waiting(2), session(), ptr(-6) }),
+			why.SessionBusy, "2 entries wait for the next Stop of session s1 (process 42), last heard of at <-6>: it is at work on something else, or waits at its prompt"},
+		"perhaps alive": {facts(func(f *why.Facts) { f.Backlog, f.Sessions = waiting(1), session(life(why.Unknown)) }),
+			why.SessionBusy, "1 entry waits for the next Stop of session s1, last heard of at <-10>: whether it still runs is not known"},
+		"ended": {facts(func(f *why.Facts) { f.Backlog, f.Sessions = waiting(1), session(ended(-3)) }),
+			why.NoSession, "1 entry waits, and no session runs: start one; the last one, s1, ended at <-3>"},
+		"died": {facts(func(f *why.Facts) { f.Backlog, f.Sessions = waiting(2), session(life(why.Gone)) }),
+			why.NoSession, "2 entries wait, and no session runs: start one; the last one, s1, died (process 42 is gone)"},
+		"rebooted": {facts(func(f *why.Facts) { f.Backlog, f.Sessions = waiting(1), session(life(why.Rebooted)) }),
+			why.NoSession, "1 entry waits, and no session runs: start one; the last one, s1, ended when the machine went down"},
+		"the living one of several": {facts(func(f *why.Facts) {
+			f.Backlog = waiting(1)
+			f.Sessions = append(session(ended(-1)), append(session(life(why.Unknown)), session(func(s *why.Session) { s.PID = 43 })...)...)
+		}), why.SessionBusy, "1 entry waits for the next Stop of session s1 (process 43), last heard of at <-10>: it is at work on something else, or waits at its prompt"},
+		"the one that may live, of several": {facts(func(f *why.Facts) {
+			f.Backlog, f.Sessions = waiting(1), append(session(ended(-1)), session(life(why.Unknown))...)
+		}), why.SessionBusy, "1 entry waits for the next Stop of session s1, last heard of at <-10>: whether it still runs is not known"},
+		"met an error": {facts(func(f *why.Facts) {
+			f.Backlog, f.Sessions = waiting(1), session(func(s *why.Session) { s.Failure = failed(-4) })
+		}), why.SessionDown, "1 entry waits, and session s1 met an error at <-4> (overloaded: try later): it waits at its prompt, and asks after its next turn"},
+		"met an error, and went on": {facts(func(f *why.Facts) {
+			f.Backlog, f.Asked, f.Sessions = waiting(1), ptr(-3), session(func(s *why.Session) { s.Failure = failed(-4) })
+		}), why.SessionBusy, "1 entry waits for the next Stop of session s1 (process 42), last heard of at <-3>: it is at work on something else, or waits at its prompt"},
+		"met an error, and was prompted": {facts(func(f *why.Facts) {
+			f.Backlog, f.Sessions = waiting(1), session(func(s *why.Session) { s.Failure, s.PromptedAt = failed(-4), ptr(-2) })
+		}), why.SessionBusy, "1 entry waits for the next Stop of session s1 (process 42), last heard of at <-2>: it is at work on something else, or waits at its prompt"},
+		"given back": {facts(func(f *why.Facts) { f.Redeliver, f.Backlog, f.Sessions = inFlight(), waiting(1), session(ended(-3)) }),
+			why.NoSession, "the entry 0123456789ab waits to be delivered again (attempt 2), and no session runs: start one; the last one, s1, ended at <-3>"},
+		"given back, others behind": {facts(func(f *why.Facts) { f.Redeliver, f.Backlog, f.Sessions = inFlight(), waiting(3), session() }),
+			why.SessionBusy, "the entry 0123456789ab waits to be delivered again (attempt 2, 2 more behind it) for the next Stop of session s1 (process 42), last heard of at <-10>: it is at work on something else, or waits at its prompt"},
+		"replaced": {facts(func(f *why.Facts) { f.Replaced, f.Backlog, f.Sessions = "it is another file", waiting(2), session() }),
+			why.Replaced, "the inbox was truncated or replaced (it is another file), and is read from its start: 2 entries wait for the next Stop of session s1 (process 42), last heard of at <-10>: it is at work on something else, or waits at its prompt"},
+	} {
+		t.Run(name, c.check)
+	}
+}
+
+func TestLifeHasAWord(t *testing.T) {
+	for life, word := range map[why.Life]string{why.Unknown: "unknown", why.Alive: "running", why.Gone: "gone", why.Rebooted: "gone"} {
+		assert.Equal(t, word, life.String())
+	}
+}
