@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/command/history"
 	"heartbeat/inbox"
+	"heartbeat/internal/command/history"
 )
 
 // clock goes on by a second whenever it is asked.

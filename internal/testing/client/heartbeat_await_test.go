@@ -43,7 +43,7 @@ func (s *started) wait() (stdout, stderr string, status int) {
 // sendAndWait starts a producer that waits for the answer.
 func (r *rig) sendAndWait(ctx context.Context, e entry, args ...string) *started {
 	r.t.Helper()
-	return r.start(ctx, nil, e.text, r.stop, append([]string{"send", "--inbox", r.inbox, "--wait"}, args...)...)
+	return r.start(ctx, nil, e.text, r.heartbeat(), append([]string{"send", "--inbox", r.inbox, "--wait"}, args...)...)
 }
 
 // held are answers of which the one about a tag comes when it is let go.

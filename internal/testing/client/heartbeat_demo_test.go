@@ -18,7 +18,7 @@ func TestHeartbeatDemo(t *testing.T) {
 	r := newRig(t, own)
 	bin, tmp := t.TempDir(), t.TempDir()
 	require.NoError(t, os.Symlink(r.binary, filepath.Join(bin, "claude")))
-	cmd := exec.CommandContext(within(t), r.stop, "demo", "--claude")
+	cmd := exec.CommandContext(within(t), r.heartbeat(), "demo", "--claude")
 	// The demo takes care itself that the client is nobody's child.
 	cmd.Env = r.environ([]string{
 		"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH"), "TMPDIR=" + tmp,

@@ -25,6 +25,7 @@ func (r *rig) onPath() string {
 	bin := r.t.TempDir()
 	require.NoError(r.t, os.Symlink(r.binary, filepath.Join(bin, "claude")))
 	require.NoError(r.t, os.Symlink(r.stop, filepath.Join(bin, "heartbeat-stop")))
+	require.NoError(r.t, os.Symlink(r.heartbeat(), filepath.Join(bin, "heartbeat")))
 	launch, err := buildLaunch()
 	require.NoError(r.t, err)
 	require.NoError(r.t, os.Symlink(launch, filepath.Join(bin, "heartbeat-launch")))

@@ -44,7 +44,7 @@ var buildOnce = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(built, "heartbeat-stop")
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", path, "heartbeat/cmd/heartbeat-stop")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", built+string(filepath.Separator), "heartbeat/cmd/heartbeat-stop", "heartbeat/cmd/heartbeat")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
@@ -57,12 +57,17 @@ var buildOnce = sync.OnceValues(func() (string, error) {
 type rig struct {
 	*Workspace
 	t        *testing.T
-	stop     string // the command
+	stop     string // the hook
 	inbox    string
 	settings string // what install wrote, for --settings
 	signal   string // for --signal-file
 	entries  []entry
 }
+
+// heartbeat is the command beside the hook.
+func (r *rig) heartbeat() string { return besideHook(r.stop) }
+
+func besideHook(stop string) string { return filepath.Join(filepath.Dir(stop), "heartbeat") }
 
 // answers decides how the model answers the nth time, from 1, that it is asked
 // about a tag; the tag is empty for a text that has none.
@@ -129,7 +134,7 @@ func (how answers) script() model.Script {
 // run runs heartbeat-stop with a verb on the rig's inbox.
 func (r *rig) run(stdin string, verb string, args ...string) (stdout string) {
 	r.t.Helper()
-	cmd := exec.Command(r.stop, append([]string{verb, "--inbox", r.inbox}, args...)...)
+	cmd := exec.Command(r.heartbeat(), append([]string{verb, "--inbox", r.inbox}, args...)...)
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
 	require.NoError(r.t, cmd.Run(), "%s %q: %s", verb, args, &errs)

@@ -93,7 +93,7 @@ func (r *runRig) babysit(args ...string) string {
 
 func (r *runRig) verb(name string, args ...string) string {
 	r.t.Helper()
-	out, err := exec.Command(r.stop, append([]string{name, "--inbox", r.inbox}, args...)...).CombinedOutput()
+	out, err := exec.Command(besideHook(r.stop), append([]string{name, "--inbox", r.inbox}, args...)...).CombinedOutput()
 	require.NoError(r.t, err, "%s", out)
 	return string(out)
 }

@@ -158,7 +158,7 @@ func TestHeartbeatStatusOfTheFailed(t *testing.T) {
 // doctor runs in the client's environment, and fails: its words and its status.
 func (r *rig) doctor(ctx context.Context, args ...string) (stdout string, status int) {
 	r.t.Helper()
-	d := r.start(ctx, []string{r.onPath()}, "", r.stop, append([]string{"doctor", "--inbox", r.inbox, "--project", r.Project}, args...)...)
+	d := r.start(ctx, []string{r.onPath()}, "", r.heartbeat(), append([]string{"doctor", "--inbox", r.inbox, "--project", r.Project}, args...)...)
 	stdout, _, status = d.wait()
 	return stdout, status
 }

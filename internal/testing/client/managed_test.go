@@ -134,7 +134,7 @@ func TestManagedOtherInbox(t *testing.T) {
 	r := newRig(t, own).add(all...)
 	other := filepath.Join(t.TempDir(), "inbox.jsonl")
 	require.NoError(t, os.WriteFile(other, []byte("for another session [o1]\n"), 0o600))
-	require.NoError(t, exec.Command(r.stop, "install", "--inbox", other, "--settings", r.projectSettings()).Run())
+	require.NoError(t, exec.Command(r.heartbeat(), "install", "--inbox", other, "--settings", r.projectSettings()).Run())
 	w, _ := r.managing(within(t)).wait()
 	assert.Equal(t, worked{Reason: "drained", Answered: 3, Sessions: 1}, w)
 	r.settled(answeredOnce(all...)...)

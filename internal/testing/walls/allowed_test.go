@@ -43,21 +43,23 @@ var allowed = map[string]string{
 	"orchestrate/session":    "internal/disk",
 
 	// What the commands are made of.
-	"internal/cli":              "internal/words",
+	"internal/cli":              "inbox recover recover/evidence internal/host/rights internal/words orchestrate/effect orchestrate orchestrate/babysitter",
 	"internal/cli/colour":       "internal/words",
 	"internal/cli/layout":       "internal/cli/colour internal/words",
 	"internal/cli/progress":     "internal/cli/colour internal/cli/layout internal/words",
-	"internal/hook/...":         "inbox recover recover/evidence internal/claude/... internal/cli internal/disk internal/flat internal/host/... internal/words internal/hook/... orchestrate/...",
-	"internal/command/...":      "inbox recover recover/evidence internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/command/... orchestrate/... internal/testing/agent",
+	"internal/why":              "inbox internal/host internal/words recover/evidence",
+	"internal/bridges":          "inbox internal/cli orchestrate orchestrate/babysitter orchestrate/run",
+	"internal/orphans":          "inbox internal/cli recover recover/evidence",
+	"internal/hook/...":         "internal/why internal/bridges internal/orphans inbox recover recover/evidence internal/claude/... internal/cli internal/disk internal/flat internal/host/... internal/words internal/hook/... orchestrate/...",
+	"internal/command/...":      "internal/hook internal/why internal/bridges internal/orphans inbox recover recover/evidence internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/command/... orchestrate/... internal/testing/agent",
 	"internal/launch/...":       "inbox recover recover/evidence internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/launch/... orchestrate/...",
 	"internal/launch/pump":      "",
 	"internal/launch/recording": "internal/disk internal/launch/pump",
 	"internal/launch/terminal":  "internal/host/... internal/launch/pump",
 
 	// The commands.
-	"cmd/heartbeat": "internal/command internal/cli",
-	"cmd/heartbeat-stop/...": "inbox recover recover/evidence internal/claude/... internal/cli internal/disk internal/flat internal/host/... internal/words orchestrate/... internal/testing/agent" +
-		" cmd/heartbeat-stop/...", // until the hook and the verbs have moved
+	"cmd/heartbeat":        "internal/command internal/cli",
+	"cmd/heartbeat-stop":   "internal/hook",
 	"cmd/heartbeat-launch": "internal/launch",
 
 	// Rigs, which nothing that is shipped imports (but for the demo's agent).

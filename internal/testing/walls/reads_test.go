@@ -27,8 +27,8 @@ var openers = map[string]string{
 	"internal/claude/settings":                 "settings are written in place of the old file, and their directory is synced",
 	"internal/launch/lines.go":                 "the log is opened without waiting and without following a link",
 	"internal/host/guardian/terminal_linux.go": "a terminal is opened without waiting, without following a link, and by its device number",
-	"internal/command/batch.go":              "a person names the file, which may be a pipe",
-	"internal/command/verb_result.go":        "a person names the file, which may be a pipe",
+	"internal/command/batch.go":                "a person names the file, which may be a pipe",
+	"internal/command/verb_result.go":          "a person names the file, which may be a pipe",
 	"internal/claude/transcript.go":            "opened without waiting, and read from an offset",
 	"orchestrate/run/journal.go":               "a journal is read by way of its open folder, without waiting and within bounds",
 
