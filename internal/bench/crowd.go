@@ -54,7 +54,7 @@ func answerTo(question string) string { return "answer to " + question }
 
 // sendOnly sends what a crowd would, and nobody waits.
 func (c *crowd) sendOnly() error {
-	for i := range crowdSize {
+	for i := range c.b.plan.crowd {
 		if _, _, err := c.run(nil, c.b.programs.hook, "send", "--inbox", c.inbox, question(i)); err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (c *crowd) sendOnly() error {
 
 // start has all of them send, and returns when all of them wait.
 func (c *crowd) start() error {
-	for i := range crowdSize {
+	for i := range c.b.plan.crowd {
 		if err := c.ask(question(i), c.file("answer-"+strconv.Itoa(i))); err != nil {
 			return err
 		}

@@ -8,9 +8,6 @@ import (
 	"time"
 )
 
-// crowdSize is how many producers wait at once.
-const crowdSize = 50
-
 // crowds is what all rounds came to.
 type crowds struct {
 	exits         sample // from an answer's acknowledgement to the end of who waits for it
@@ -91,7 +88,7 @@ func (all *crowds) table(b *bench) table {
 		title: "Waiting for answers",
 		how: fmt.Sprintf("%d processes of `send --wait --timeout 60s` at once on one inbox, asleep for %v, then drained by a session stand-in with the real hook.\n"+
 			"Each printed the answer to its own entry and exited with 0. The acknowledgement is the `acknowledged_at` of the result, which is made before its\n"+
-			"commit. The CPU time is that of all %d processes together, user and system.", crowdSize, b.plan.idle, crowdSize),
+			"commit. The CPU time is that of all %d processes together, user and system.", b.plan.crowd, b.plan.idle, b.plan.crowd),
 		header: []string{"", "runs", "median", "min", "worst"},
 		result: "No target.",
 	}
@@ -99,7 +96,7 @@ func (all *crowds) table(b *bench) table {
 		t.add(name, fmt.Sprint(len(s)), ms(s.median()), ms(s.min()), ms(s.max()))
 	}
 	row("acknowledgement to the waiter's exit", all.exits)
-	row(fmt.Sprintf("drain of %d entries, to the last waiter's exit", crowdSize), all.with)
+	row(fmt.Sprintf("drain of %d entries, to the last waiter's exit", b.plan.crowd), all.with)
 	row("the same with nobody waiting", all.without)
 	row("CPU until all are asleep", all.coming)
 	row("CPU for each second asleep", all.asleep)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/testing/long"
 )
 
 // recording is one file of testdata/screens, KIND[-WORD]-ROWSxCOLS.ans.
@@ -50,7 +52,7 @@ func TestRecordings(t *testing.T) {
 			t.Parallel()
 			allowed := append([]Kind{r.kind}, innocent...)
 			s := New(r.rows, r.cols)
-			step := max(1, len(r.printed)/200)
+			step := max(1, len(r.printed)/long.Rounds(50, 400))
 			for at := 0; at < len(r.printed); at += step {
 				_, _ = s.Write(r.printed[at:min(at+step, len(r.printed))])
 				text := s.Text()

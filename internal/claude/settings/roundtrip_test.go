@@ -2,6 +2,7 @@ package settings_test
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/claude/settings"
+	"heartbeat/internal/testing/long"
 )
 
 // checkProperties asserts what the package promises for any settings file x without heartbeat's parts in it.
@@ -74,21 +76,24 @@ func isSubsequence(x, y string) bool {
 
 func TestRoundTripOfDocuments(t *testing.T) {
 	for name, x := range documents {
-		t.Run(name, func(t *testing.T) { checkProperties(t, x) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checkProperties(t, x)
+		})
 	}
 }
 
 func TestRoundTripOfGeneratedDocuments(t *testing.T) {
-	n := 1000
-	if testing.Short() {
-		n = 300
-	}
-	for seed := range n {
-		x := generate(rand.New(rand.NewPCG(uint64(seed), 7)))
-		checkProperties(t, x)
-		if t.Failed() {
-			t.Fatalf("seed %d: %q", seed, x)
-		}
+	const shards = 4
+	for shard := range shards {
+		t.Run(strconv.Itoa(shard), func(t *testing.T) {
+			t.Parallel()
+			for seed := shard; seed < long.Rounds(100, 2000); seed += shards {
+				x := generate(rand.New(rand.NewPCG(uint64(seed), 7)))
+				checkProperties(t, x)
+				require.False(t, t.Failed(), "seed %d: %q", seed, x)
+			}
+		})
 	}
 }
 
@@ -99,7 +104,7 @@ func TestEditsInBetweenStay(t *testing.T) {
 		"comment":     func(s string) string { return s + "/* looked at */" },
 		"before ours": func(s string) string { return strings.Replace(s, `"token": "`, `"new": "x", "token": "`, 1) },
 	}
-	for seed := range 500 {
+	for seed := range long.Rounds(100, 500) {
 		x := generate(rand.New(rand.NewPCG(uint64(seed), 11)))
 		if !strings.Contains(x, `"token"`) {
 			continue
@@ -134,7 +139,7 @@ func FuzzDocument(f *testing.F) {
 
 // FuzzGenerated lets the fuzzer make the choices of the generator.
 func FuzzGenerated(f *testing.F) {
-	for seed := range 20 {
+	for seed := range 5 {
 		f.Add(uint64(seed), uint64(seed))
 	}
 	f.Fuzz(func(t *testing.T, a, b uint64) {

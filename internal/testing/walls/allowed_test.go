@@ -69,6 +69,7 @@ var allowed = map[string]string{
 	"internal/testing/client":     "internal/testing/model",
 	"internal/testing/crash":      "internal/disk",
 	"internal/testing/days":       "internal/testing/agent",
+	"internal/testing/long":       "",
 	"internal/testing/model":      "",
 	"internal/testing/pages":      "internal/cli",
 	"internal/testing/walls":      "",

@@ -15,6 +15,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/host"
 	"heartbeat/internal/testing/crash"
+	"heartbeat/internal/testing/long"
 )
 
 // step is one thing that somebody does. kill is at which change of the disk it is
@@ -264,12 +265,8 @@ func shrink(t testing.TB, steps []step) []step {
 // the few steps that it needs.
 func TestWorlds(t *testing.T) {
 	t.Cleanup(func() { host.TestOnlyBootID = "" })
-	worlds, steps := 10, 60
-	if os.Getenv("HEARTBEAT_LONG") != "" {
-		worlds, steps = 200, 90
-	}
-	for seed := range uint64(worlds) {
-		all := draw(seed, steps)
+	for seed := range uint64(long.Rounds(10, 200)) {
+		all := draw(seed, long.Rounds(60, 90))
 		if at, err := run(t, all); err != nil {
 			few := shrink(t, all[:at+1])
 			_, again := run(t, few)
