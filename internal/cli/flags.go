@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"errors"
-	"math"
-	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -30,25 +27,3 @@ func NewFlags(name string) *pflag.FlagSet {
 	f.Usage = func() {} // errors get a sentence, not the whole help
 	return f
 }
-
-// Span is a flag of whole or broken seconds, or a Go duration.
-type Span time.Duration
-
-// Set takes what was typed.
-func (s *Span) Set(text string) error {
-	d, err := time.ParseDuration(text)
-	if seconds, numErr := strconv.ParseFloat(text, 64); numErr == nil && math.Abs(seconds) < math.MaxInt64/1e9 {
-		d, err = time.Duration(seconds*float64(time.Second)), nil
-	}
-	if err != nil || d < 0 {
-		return errors.New("it takes seconds or a duration, such as 300, 0.5 or 5m")
-	}
-	*s = Span(d)
-	return nil
-}
-
-// String is the span as a Go duration.
-func (s *Span) String() string { return time.Duration(*s).String() }
-
-// Type is what the help calls it.
-func (s *Span) Type() string { return "duration" }
