@@ -3,6 +3,7 @@ package claude_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -48,7 +49,7 @@ func TestReleaseOrder(t *testing.T) {
 	assert.Equal(t, "2.1.329", claude.Measured.String())
 }
 
-// TestReleaseTables holds the tables for people equal to the list.
+// TestReleaseTables holds what the documents say of releases equal to the list.
 func TestReleaseTables(t *testing.T) {
 	table := "| Claude Code | brought | before that |\n|---|---|---|\n"
 	for _, f := range claude.Features() {
@@ -58,11 +59,17 @@ func TestReleaseTables(t *testing.T) {
 		}
 		table += fmt.Sprintf("| %s | %s | %s |\n", f.Since, f.What, without)
 	}
-	for _, path := range []string{"../../README.md", "../../docs/sessions.md"} {
-		text, err := os.ReadFile(path)
+	measured, needed := claude.Measured.String(), claude.ExecForm.String()+" or later"
+	for path, wants := range map[string][]string{
+		"README.md":         {needed},
+		"docs/reference.md": {needed, measured},
+		"docs/sessions.md":  {table, measured},
+	} {
+		text, err := os.ReadFile(filepath.Join("../..", path))
 		require.NoError(t, err)
-		assert.Contains(t, string(text), table, "%s: its table is to be\n%s", path, table)
-		assert.Contains(t, string(text), claude.Measured.String(), path)
+		for _, want := range wants {
+			assert.Contains(t, string(text), want, path)
+		}
 	}
 }
 

@@ -19,7 +19,7 @@ var crontabLine = regexp.MustCompile(`(?m)^# +\*/10 \* \* \* \* (.*)$`)
 func TestCrontabLines(t *testing.T) {
 	here, err := os.Getwd()
 	require.NoError(t, err)
-	readme, err := os.ReadFile("../../README.md")
+	doc, err := os.ReadFile("../../docs/launch.md")
 	require.NoError(t, err)
 	for name, folder := range map[string]string{"cron.sh": "/srv/agent", "triage.sh": "/srv/mail"} {
 		t.Run(name, func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestCrontabLines(t *testing.T) {
 			m := crontabLine.FindStringSubmatch(string(raw))
 			require.NotNil(t, m)
 			assert.NotContains(t, m[1], "%", "cron ends a line there")
-			assert.Contains(t, string(readme), "*/10 * * * * "+m[1])
+			assert.Contains(t, string(doc), "*/10 * * * * "+m[1])
 			dir := t.TempDir()
 			for _, sub := range []string{"queue", "project"} {
 				require.NoError(t, os.Mkdir(filepath.Join(dir, sub), 0o700))
