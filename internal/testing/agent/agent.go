@@ -91,15 +91,10 @@ func (a *Agent) turns(ctx context.Context, text string) error {
 // fire runs the hook for one event, and returns the text that it wants the
 // agent to go on with, or nothing.
 func (a *Agent) fire(ctx context.Context, event map[string]any) (string, error) {
-	event["session_id"], event["prompt_id"], event["transcript_path"] = a.SessionID, a.promptID, a.Transcript
-	input, err := json.Marshal(event)
+	cmd, out, stderr, err := a.command(ctx, event)
 	if err != nil {
-		return "", fmt.Errorf("agent: %w", err)
+		return "", err
 	}
-	cmd := exec.CommandContext(ctx, a.Hook[0], a.Hook[1:]...)
-	var out, stderr bytes.Buffer
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: a.Sits != nil} // as the client's are
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = a.Env, bytes.NewReader(input), &out, &stderr
 	err = cmd.Start()
 	if err == nil {
 		if a.Started != nil {
@@ -116,6 +111,20 @@ func (a *Agent) fire(ctx context.Context, event map[string]any) (string, error) 
 		}
 	}
 	return decision(out.Bytes())
+}
+
+// command is the hook for one event, with what it prints.
+func (a *Agent) command(ctx context.Context, event map[string]any) (cmd *exec.Cmd, out, stderr *bytes.Buffer, err error) {
+	event["session_id"], event["prompt_id"], event["transcript_path"] = a.SessionID, a.promptID, a.Transcript
+	input, err := json.Marshal(event)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("agent: %w", err)
+	}
+	out, stderr = &bytes.Buffer{}, &bytes.Buffer{}
+	cmd = exec.CommandContext(ctx, a.Hook[0], a.Hook[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: a.Sits != nil} // as the client's are
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = a.Env, bytes.NewReader(input), out, stderr
+	return cmd, out, stderr, nil
 }
 
 func decision(stdout []byte) (string, error) {

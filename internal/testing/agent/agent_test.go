@@ -57,14 +57,18 @@ func hook(dir string) int {
 		return 1
 	}
 	line, rest, _ := bytes.Cut(script, []byte("\n"))
+	if os.WriteFile(path, rest, 0o600) != nil {
+		return 1
+	}
+	if text, wakes := bytes.CutPrefix(line, []byte("wake ")); wakes {
+		fmt.Fprintf(os.Stderr, "%s\n", text)
+		return 2
+	}
 	if string(line) == "fail" {
 		fmt.Fprintln(os.Stderr, "out of order")
 		return 3
 	}
 	fmt.Printf("%s\n", line)
-	if os.WriteFile(path, rest, 0o600) != nil {
-		return 1
-	}
 	return 0
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -19,14 +20,14 @@ import (
 // the terminal that it is started in, with the hook that --settings wires, which
 // begins with the first argument that is no flag. Once the stop is approved it
 // sits at its prompt until a signal ends it, and tells its hook so; one that comes
-// while it answers ends it at once. It returns the exit status.
+// while it answers ends it at once. A hook with --rewake wakes it there. It returns the exit status.
 func InTerminal(args []string, answer func(text string) string) int {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM, syscall.SIGHUP)
 	var answers atomic.Bool
 	quit, done := make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- interact(args, func() { <-quit }, func(text string) string {
+		done <- interact(args, quit, func(text string) string {
 			answers.Store(true)
 			defer answers.Store(false)
 			return answer(text)
@@ -45,7 +46,7 @@ func InTerminal(args []string, answer func(text string) string) int {
 	}
 }
 
-func interact(args []string, sits func(), answer func(string) string) error {
+func interact(args []string, quit <-chan struct{}, answer func(string) string) error {
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
 		return errors.New("agent: there is no terminal")
 	}
@@ -58,8 +59,11 @@ func interact(args []string, sits func(), answer func(string) string) error {
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
-	a := &Agent{Hook: hook, Answer: answer, Sits: sits, SessionID: c.resume, Env: append(os.Environ(),
+	a := &Agent{Hook: hook, Answer: answer, Sits: func() { <-quit }, SessionID: c.resume, Env: append(os.Environ(),
 		"CLAUDE_PID="+strconv.Itoa(os.Getpid()), "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_PROJECT_DIR="+dir)}
+	if slices.Contains(hook, "--rewake") {
+		return a.RunWoken(context.Background(), c.prompt, quit)
+	}
 	return a.Run(context.Background(), c.prompt)
 }
 
