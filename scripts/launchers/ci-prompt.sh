@@ -54,7 +54,7 @@ done
 [ -n "$id" ] || fail 'no id: give --id (see --help)'
 [ -d "$project" ] || fail "there is no folder $project"
 case $policy in deadletter | retry | drop) ;; *) fail "--on-orphan is deadletter, retry or drop, not $policy" ;; esac
-for command in heartbeat-stop ${session:+heartbeat-launch claude}; do
+for command in heartbeat ${session:+heartbeat-stop heartbeat-launch claude}; do
 	command -v "$command" >/dev/null || fail "$command is not on the PATH"
 done
 
@@ -75,7 +75,7 @@ trap 'exit 143' TERM
 
 (umask 077 && cat -- ${file:+"$file"} >"$tmp/prompt")
 send=(heartbeat send --inbox "$inbox" --id "$id")
-note() { tail -n 1 "$tmp/note" | sed 's/^heartbeat-stop: //'; }
+note() { tail -n 1 "$tmp/note" | sed 's/^heartbeat: //'; }
 # How the last session and its launcher ended, in their own words.
 launched() {
 	[ -s "$tmp/said" ] || return 0

@@ -52,7 +52,7 @@ dir=$(dirname -- "$inbox")
 [ -d "$dir" ] || fail "there is no folder $dir for the inbox: make it first"
 # The inbox is emptied: in a folder of somebody else's it may lead to any file of root's.
 [ "$EUID" -ne 0 ] || [ -O "$dir" ] || fail "the folder $dir belongs to another user: run this as that user"
-needed=(heartbeat-stop heartbeat-launch)
+needed=(heartbeat heartbeat-stop heartbeat-launch)
 [ "$policy" != drop ] || needed+=(flock)
 for command in "${needed[@]}"; do
 	command -v "$command" >/dev/null || fail "$command is not on the PATH"
@@ -75,7 +75,7 @@ if [ "$policy" = drop ]; then
 		flock -n 9 || exit 75
 		state=$(heartbeat status --inbox "$inbox" --json)
 		[[ $state != *'"in_flight":{'*'"life":"running"'* ]] || exit 75
-		heartbeat-stop recover --inbox "$inbox" --on-orphan drop >/dev/null
+		heartbeat recover --inbox "$inbox" --on-orphan drop >/dev/null
 		: >"$inbox"
 	)
 fi
