@@ -28,7 +28,7 @@ var openers = map[string]string{
 	"internal/launch/lines.go":                 "the log is opened without waiting and without following a link",
 	"internal/host/guardian/terminal_linux.go": "a terminal is opened without waiting, without following a link, and by its device number",
 	"internal/command/batch.go":                "a person names the file, which may be a pipe",
-	"internal/command/verb_result.go":          "a person names the file, which may be a pipe",
+	"internal/command/result.go":               "a person names the file, which may be a pipe",
 	"internal/claude/transcript.go":            "opened without waiting, and read from an offset",
 	"orchestrate/run/journal.go":               "a journal is read by way of its open folder, without waiting and within bounds",
 
