@@ -1,7 +1,5 @@
 package recover
 
-import "fmt"
-
 // Policy says what becomes of an orphan.
 type Policy string
 
@@ -18,12 +16,3 @@ const (
 
 // DefaultMaxAttempts is how often an entry is delivered before Retry gives up.
 const DefaultMaxAttempts = 3
-
-// ParsePolicy reads a policy's name.
-func ParsePolicy(s string) (Policy, error) {
-	switch p := Policy(s); p {
-	case DeadLetter, Retry, Drop:
-		return p, nil
-	}
-	return "", fmt.Errorf("unknown policy %q: it is %s, %s or %s", s, DeadLetter, Retry, Drop)
-}

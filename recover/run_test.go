@@ -136,18 +136,6 @@ func TestNothingToRecover(t *testing.T) {
 	assert.NoFileExists(t, box.Path())
 }
 
-func TestParsePolicy(t *testing.T) {
-	for _, p := range policies {
-		got, err := recovery.ParsePolicy(string(p))
-		require.NoError(t, err)
-		assert.Equal(t, p, got)
-	}
-	for _, s := range []string{"", "Retry", "dead-letter", "drop "} {
-		_, err := recovery.ParsePolicy(s)
-		assert.ErrorContains(t, err, "deadletter, retry or drop")
-	}
-}
-
 func TestReport(t *testing.T) {
 	for _, c := range []struct {
 		how     string

@@ -9,5 +9,5 @@
 // posted, the run is asked.
 //
 // Two writers damage a run's journal. Every call that writes takes a lock of
-// heartbeat's own first: see [LockRun].
+// heartbeat's own first, for as long as the call takes.
 package babysitter

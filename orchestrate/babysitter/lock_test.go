@@ -13,57 +13,24 @@ import (
 )
 
 func TestOneWriterPerRun(t *testing.T) {
-	f := fake(t, "iterate-waiting", "iterate-waiting")
+	f := fake(t, "iterate-waiting")
 	dir := emptyRun(t)
-	release, err := LockRun(t.Context(), dir, 0)
-	require.NoError(t, err)
-	_, err = LockRun(t.Context(), dir, 0)
-	assert.ErrorIs(t, err, ErrLocked)
-
-	link := filepath.Join(t.TempDir(), "link")
-	require.NoError(t, os.Symlink(dir, link))
-	_, err = f.Iterate(t.Context(), link)
-	require.NoError(t, err, "the holder's own call goes ahead")
-	require.NoError(t, release())
-	require.NoError(t, release())
-
 	other, err := disk.AcquireLock(t.Context(), filepath.Join(dir, ".heartbeat-lock"), time.Minute)
 	require.NoError(t, err)
 	f.Wait = time.Nanosecond
 	_, err = f.Iterate(t.Context(), dir)
 	assert.ErrorIs(t, err, ErrLocked)
 	assert.ErrorContains(t, err, "work on the run "+dir)
-	assert.Len(t, f.calls(), 1)
+	assert.Empty(t, f.calls())
 	require.NoError(t, other.Release())
 	_, err = f.Iterate(t.Context(), dir)
 	require.NoError(t, err)
 }
 
-func TestReleaseWaitsForTheCallThatGoesAhead(t *testing.T) {
-	dir := emptyRun(t)
-	r, err := runIn(dir)
-	require.NoError(t, err)
-	release, err := LockRun(t.Context(), dir, 0)
-	require.NoError(t, err)
-	done, err := r.lockForCall(t.Context(), time.Minute)
-	require.NoError(t, err)
-	_, err = r.lockForCall(t.Context(), time.Nanosecond)
-	assert.ErrorIs(t, err, ErrLocked, "one after the other")
-	released := make(chan error)
-	go func() { released <- release() }()
-	_, err = LockRun(t.Context(), dir, 0)
-	assert.ErrorIs(t, err, ErrLocked)
-	require.NoError(t, done())
-	require.NoError(t, <-released)
-	release, err = LockRun(t.Context(), dir, 0)
-	require.NoError(t, err)
-	require.NoError(t, release())
-}
-
 func TestRunThatCannotBeLocked(t *testing.T) {
 	dir := emptyRun(t)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, ".heartbeat-lock"), 0o700))
-	_, err := LockRun(t.Context(), dir, 0)
+	_, err := run{dir: dir}.lock(t.Context(), 0)
 	assert.ErrorContains(t, err, "its folder must be writable for this user")
 	assert.NotErrorIs(t, err, ErrLocked)
 	if os.Geteuid() == 0 {
@@ -72,7 +39,7 @@ func TestRunThatCannotBeLocked(t *testing.T) {
 	dir = emptyRun(t)
 	require.NoError(t, os.Chmod(dir, 0o500))
 	defer os.Chmod(dir, 0o700)
-	_, err = LockRun(t.Context(), dir, 0)
+	_, err = run{dir: dir}.lock(t.Context(), 0)
 	assert.ErrorIs(t, err, os.ErrPermission)
 }
 

@@ -12,9 +12,9 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// Reopen has an effect that has its result wait for another one. The CLI has no
-// command for it but that a repair takes a journal without the event for one where the
-// effect still waits. The event is kept in the run's folder.
+// Reopen takes an effect's result away, so that the effect waits for another one. The CLI
+// has no command for that, but in a journal without the event of the result the effect
+// still waits, and a repair accepts such a journal. The event is kept in the run's folder.
 func (c *CLI) Reopen(ctx context.Context, runDir, effectID string) error {
 	r, err := runIn(runDir)
 	if err != nil {
@@ -23,20 +23,26 @@ func (c *CLI) Reopen(ctx context.Context, runDir, effectID string) error {
 	if err := checkEffectID(effectID); err != nil {
 		return err
 	}
-	release, err := LockRun(ctx, runDir, c.wait())
+	moved := false
+	return c.writing(ctx, r, func() error { // called again while others hold the CLI's lock
+		if !moved {
+			if err := r.setResultAside(effectID); err != nil {
+				return fmt.Errorf("have effect %s of the run %s wait again: %w", effectID, r.dir, err)
+			}
+			moved = true
+		}
+		_, err := c.repair(ctx, r)
+		return err
+	})
+}
+
+// setResultAside moves the event of an effect's result out of the journal.
+func (r run) setResultAside(effectID string) error {
+	name, err := r.resolution(effectID)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = release() }() // the kernel does, too
-	name, err := r.resolution(effectID)
-	if err != nil {
-		return fmt.Errorf("have effect %s of the run %s wait again: %w", effectID, r.dir, err)
-	}
-	if err := os.Rename(filepath.Join(r.journal(), name), filepath.Join(r.dir, "reopened."+name)); err != nil {
-		return fmt.Errorf("have effect %s of the run %s wait again: %w", effectID, r.dir, err)
-	}
-	_, err = c.Repair(ctx, runDir)
-	return err
+	return os.Rename(filepath.Join(r.journal(), name), filepath.Join(r.dir, "reopened."+name))
 }
 
 // resolution is the name of the event by which an effect got its result.

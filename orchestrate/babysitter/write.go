@@ -13,11 +13,11 @@ const again = 250 * time.Millisecond
 // writing has one call write to a run: under heartbeat's lock, with what killed writers
 // left taken away.
 func (c *CLI) writing(ctx context.Context, r run, do func() error) (err error) {
-	release, err := r.lockForCall(ctx, c.wait())
+	lock, err := r.lock(ctx, c.wait())
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, release()) }()
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	if err := r.finishRepair(c); err != nil {
 		return err
 	}

@@ -125,27 +125,12 @@ func TestTasks(t *testing.T) {
 	assert.JSONEq(t, `{"prompt":"do it","processId":"sub"}`, string(tasks[6].Orchestrator.Payload))
 }
 
-func TestResult(t *testing.T) {
-	r := recorded(t, "waiting")
-	for id, want := range map[string]run.Result{
-		"01M7ZXJM26ZT7MB9Y1KYCRH9YV": {Exists: true, Status: "ok"}, "01M7ZXJPCQYAKACQY2BQ57ECR2": {Exists: true, Status: "error"}, "01M7ZXJS812DKS6RC0NMCSGPE8": {},
-	} {
-		got, err := r.Result(id)
-		require.NoError(t, err)
-		assert.Equal(t, want, got, id)
-	}
-}
-
 // TestTaskStaysInside asks for tasks by names that lead elsewhere.
 func TestTaskStaysInside(t *testing.T) {
 	r := recorded(t, "waiting")
 	for _, id := range []string{"", ".", "..", "../journal", "a/b", `a\b`, "/", "a\x00", "none", ".hidden"} {
 		_, err := r.Task(id)
 		require.ErrorIs(t, err, run.ErrNoTask, "%q", id)
-		if id != "none" {
-			_, err = r.Result(id)
-			require.ErrorIs(t, err, run.ErrNoTask, "%q", id)
-		}
 	}
 	id := "01M7ZXJS812DKS6RC0NMCSGPE8"
 	for text, want := range map[string]string{

@@ -28,13 +28,11 @@ var (
 // Run is a run directory as its run.json describes it. It holds no file open and
 // may be used from several goroutines.
 type Run struct {
-	dir            string
-	id             string
-	processID      string
-	proof          string
-	prompt         string
-	createdAt      time.Time
-	nonInteractive bool
+	dir       string
+	id        string
+	processID string
+	proof     string
+	prompt    string
 }
 
 // Open reads run.json in dir, which must be absolute. Errors match [ErrNoRun],
@@ -68,7 +66,6 @@ func parse(dir string, text []byte) (*Run, error) {
 	}
 	r := &Run{
 		dir: dir, id: m.String("runId"), processID: m.String("processId"), proof: m.String("completionProof"), prompt: m.String("prompt"),
-		createdAt: stamp(m, "createdAt"), nonInteractive: m.Bool("nonInteractive"),
 	}
 	if r.id == "" {
 		return nil, damagedRun(dir, "it has no runId")
@@ -110,12 +107,6 @@ func (r *Run) Proof() string { return r.proof }
 
 // Prompt is what the run was created with, or "".
 func (r *Run) Prompt() string { return r.prompt }
-
-// CreatedAt is when run.json was written; creating the run again renews it.
-func (r *Run) CreatedAt() time.Time { return r.createdAt }
-
-// NonInteractive reports whether breakpoints are approved without asking.
-func (r *Run) NonInteractive() bool { return r.nonInteractive }
 
 // stamp reads a time, zero where there is none: nothing is decided by it.
 func stamp(m *flat.Members, name string) time.Time {

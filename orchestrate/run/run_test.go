@@ -27,8 +27,6 @@ func TestOpen(t *testing.T) {
 	r, err := run.Open(dir)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"r1", "p1", "c70f", "Hi", dir}, []string{r.ID(), r.ProcessID(), r.Proof(), r.Prompt(), r.Dir()})
-	assert.True(t, r.NonInteractive())
-	assert.Equal(t, "2026-11-21T20:25:47.954Z", r.CreatedAt().Format("2006-01-02T15:04:05.999Z07:00"))
 }
 
 func TestOpenWithoutProof(t *testing.T) {
@@ -36,7 +34,6 @@ func TestOpenWithoutProof(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "r1", r.ProcessID())
 	assert.Equal(t, "2ad5b361da63765af39162be82e6af37e83c41f9e4840c884d42a350a5ccddde", r.Proof(), "derived from the id, as babysitter does")
-	assert.Zero(t, r.CreatedAt())
 }
 
 func TestOpenRefuses(t *testing.T) {

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
-
-	"heartbeat/internal/flat"
 )
 
 // Task is the definition of an effect: tasks/ID/task.json. Babysitter checks none
@@ -115,13 +113,6 @@ type Orchestrator struct {
 	ResumeCommand string
 }
 
-// Result is what was written about the answer of an effect. The journal decides
-// whether the effect is answered: a result without its event counts for nothing.
-type Result struct {
-	Exists bool
-	Status string // "ok" or "error"
-}
-
 // Task reads what an effect asks for. Errors match [ErrNoTask] or [ErrCorrupt], or
 // are about reading itself.
 func (r *Run) Task(effectID string) (Task, error) {
@@ -137,22 +128,6 @@ func (r *Run) Task(effectID string) (Task, error) {
 		return Task{}, fmt.Errorf("read task %s of run %s: task.json: %w: %w", effectID, r.id, err, ErrCorrupt)
 	}
 	return t, nil
-}
-
-// Result reads whether an effect has a result, and which.
-func (r *Run) Result(effectID string) (Result, error) {
-	text, err := r.readTask(effectID, "result.json")
-	if errors.Is(err, fs.ErrNotExist) {
-		return Result{}, nil
-	}
-	if err != nil {
-		return Result{}, fmt.Errorf("read the result of %q of run %s: %w", effectID, r.id, err)
-	}
-	m, err := flat.Parse(text)
-	if err != nil {
-		return Result{}, fmt.Errorf("read the result of %s of run %s: result.json: %w: %w", effectID, r.id, err, ErrCorrupt)
-	}
-	return Result{Exists: true, Status: m.String("status")}, nil
 }
 
 func (r *Run) readTask(effectID, name string) ([]byte, error) {

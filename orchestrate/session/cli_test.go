@@ -108,7 +108,7 @@ func TestTheCLIReadsOurs(t *testing.T) {
 		f, err := session.At(c.dir, id)
 		require.NoError(t, err)
 		want := randomState(r)
-		require.NoError(t, f.Write(t.Context(), want))
+		require.NoError(t, f.Create(t.Context(), want))
 		ours, err := f.Read()
 		require.NoError(t, err)
 		theirs := c.session(t, "state", id)

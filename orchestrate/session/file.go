@@ -80,11 +80,6 @@ func (f File) Create(ctx context.Context, s State) error {
 	})
 }
 
-// Write makes s the state, whatever was there.
-func (f File) Write(ctx context.Context, s State) error {
-	return f.locked(ctx, func() error { return f.publish(s) })
-}
-
 // Update reads the state, has change make of it what it should be, and writes that,
 // unless change returns an error. It returns what was written. Where there is no
 // state the error matches [fs.ErrNotExist].

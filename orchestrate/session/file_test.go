@@ -63,7 +63,7 @@ func TestFileIsOurs(t *testing.T) {
 func TestUpdatesExcludeEachOther(t *testing.T) {
 	f, err := session.At(t.TempDir(), "s")
 	require.NoError(t, err)
-	require.NoError(t, f.Write(t.Context(), session.State{}))
+	require.NoError(t, f.Create(t.Context(), session.State{}))
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {

@@ -72,9 +72,6 @@ func (w *Workspace) watch(cmd *exec.Cmd) *Process {
 // Pid is the client's process id, and its process group's.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Exited is closed once the client has ended and its output is complete.
-func (p *Process) Exited() <-chan struct{} { return p.exited }
-
 // Signal sends a signal to the client alone, as a person's kill would. The
 // error is os.ErrProcessDone after its end.
 func (p *Process) Signal(sig os.Signal) error { return p.cmd.Process.Signal(sig) }
