@@ -3,7 +3,6 @@ package command
 import (
 	"fmt"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/hook"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -16,11 +15,11 @@ func completionVerb() cli.Verb {
 		Words: []string{"bash", "zsh", "fish"},
 		Short: "print a completion script for a shell",
 		Long: `Print a script that completes verbs, flags and what follows them in a shell. For
-the ids of entries and of dead letters it asks the heartbeat-stop on the PATH,
+the ids of entries and of dead letters it asks the heartbeat on the PATH,
 about the inbox that the line or HEARTBEAT_INBOX names; all else is in the script.`,
 		Example: `source <(heartbeat completion bash)
-heartbeat completion zsh > "${fpath[1]}/_heartbeat-stop"
-heartbeat completion fish > ~/.config/fish/completions/heartbeat-stop.fish`,
+heartbeat completion zsh > "${fpath[1]}/_heartbeat"
+heartbeat completion fish > ~/.config/fish/completions/heartbeat.fish`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			f := cli.NewFlags("completion")
 			return f, func(args []string, s cli.Streams) error {
@@ -53,7 +52,8 @@ func completed(v cli.Verb) []*pflag.Flag {
 	return listFlags(set)
 }
 
-func completedOfHook() []*pflag.Flag { return listFlags((&hook.Flags{}).Set()) }
+// completedBeforeVerb are the flags of heartbeat itself.
+func completedBeforeVerb() []*pflag.Flag { return listFlags((&ownFlags{}).set()) }
 
 func listFlags(set *pflag.FlagSet) (flags []*pflag.Flag) {
 	set.VisitAll(func(f *pflag.Flag) { flags = append(flags, f) })

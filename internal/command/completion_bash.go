@@ -20,9 +20,9 @@ func bashCompletion(list []cli.Verb) string {
 		}
 		cases.WriteString(" ;;\n")
 	}
-	hook := bashFlags(completedOfHook())
-	fmt.Fprintf(&cases, "\t'') %s words=%s ;;\n", hook, quote(strings.Join(verbNames(list), " ")))
-	fmt.Fprintf(&cases, "\t*) %s ;;\n", hook)
+	own := bashFlags(completedBeforeVerb())
+	fmt.Fprintf(&cases, "\t'') %s words=%s ;;\n", own, quote(strings.Join(verbNames(list), " ")))
+	fmt.Fprintf(&cases, "\t*) %s ;;\n", own)
 	return strings.Replace(bashScript, "\tVERBS\n", cases.String(), 1)
 }
 
@@ -37,12 +37,12 @@ func bashFlags(flags []*pflag.Flag) string {
 	return fmt.Sprintf("flags=%s takes=%s", quote(strings.Join(all, " ")), quote(strings.Join(takes, " ")))
 }
 
-const bashScript = `# bash completion for heartbeat-stop
+const bashScript = `# bash completion for heartbeat
 # shellcheck shell=bash
 
 # Sets line to the words, at to the index of the current one, cur to that word, and
 # before to what of it bash keeps: it splits words at = and :, and these join them.
-_heartbeat_stop_line() {
+_heartbeat_line() {
 	local i word glue=
 	for (( i = 0; i < ${#COMP_WORDS[@]}; i++ )); do
 		word=${COMP_WORDS[i]}
@@ -62,7 +62,7 @@ _heartbeat_stop_line() {
 }
 
 # Quotes an id as the word at the cursor was begun.
-_heartbeat_stop_quote() {
+_heartbeat_quote() {
 	case $cur in
 	\'*) printf %s "${1//\'/\'\\\'\'}" ;;
 	\"*) printf %s "$1" | sed 's/[\\$"` + "`" + `]/\\&/g' ;;
@@ -72,7 +72,7 @@ _heartbeat_stop_quote() {
 
 # Ids come from a file that others write: they are compared and quoted here, since
 # compgen -W would run what is in them.
-_heartbeat_stop_ids() {
+_heartbeat_ids() {
 	local i id inbox='' typed=${cur//[\"\'\\]/}
 	for (( i = 2; i < ${#line[@]}; i++ )); do
 		case ${line[i]} in
@@ -86,13 +86,13 @@ _heartbeat_stop_ids() {
 		id=${id%%$'\t'*}
 		[[ ${id//[\"\'\\]/} == "$typed"* ]] || continue
 		id=${id#"${before//[\"\'\\]/}"}
-		COMPREPLY+=("$(_heartbeat_stop_quote "$id")")
+		COMPREPLY+=("$(_heartbeat_quote "$id")")
 	done < <(heartbeat __ids "$1" ${inbox:+"--inbox=$inbox"} 2> /dev/null)
 }
 
-_heartbeat_stop() {
+_heartbeat() {
 	local line=() at=0 cur='' before='' flags='' takes='' words='' ids='' verb='' word
-	_heartbeat_stop_line
+	_heartbeat_line
 	(( at > 1 )) && verb=${line[1]}
 	case $verb in
 	VERBS
@@ -105,9 +105,9 @@ _heartbeat_stop() {
 	if [[ $cur != -* && -n $words$ids ]]; then
 		compopt +o default 2> /dev/null # no files in place of them
 		[[ $words ]] && flags=$words
-		[[ $words ]] || { _heartbeat_stop_ids "$ids"; return; }
+		[[ $words ]] || { _heartbeat_ids "$ids"; return; }
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$cur")
 }
-complete -o default -F _heartbeat_stop heartbeat-stop
+complete -o default -F _heartbeat heartbeat
 `

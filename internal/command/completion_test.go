@@ -17,7 +17,7 @@ func TestCompletionKnowsEveryFlag(t *testing.T) {
 	for _, v := range verbs() {
 		assert.Contains(t, []string{"", entryIDs, letterIDs, waitingIDs}, v.IDs, v.Name)
 		assert.Contains(t, bash, "\t"+v.Name+") flags=", v.Name)
-		for _, f := range append(completed(v), completedOfHook()...) {
+		for _, f := range append(completed(v), completedBeforeVerb()...) {
 			assert.Regexp(t, "--"+f.Name+"[ ']", bash, v.Name)
 			assert.Contains(t, zsh, quote(zshSpec(f)), v.Name)
 			assert.Contains(t, fish, " -l "+f.Name+" -d "+quote(f.Usage), v.Name)

@@ -14,7 +14,7 @@ func zshCompletion(list []cli.Verb) string {
 		fmt.Fprintf(&names, "\t\t%s\n", quote(v.Name+":"+v.Short))
 		fmt.Fprintf(&cases, "\t%s) specs=(%s%s) ;;\n", v.Name, zshFlags(completed(v)), zshOperands(v))
 	}
-	fmt.Fprintf(&cases, "\t*) _arguments %s; return ;;\n", zshFlags(completedOfHook()))
+	fmt.Fprintf(&cases, "\t*) _arguments %s; return ;;\n", zshFlags(completedBeforeVerb()))
 	script := strings.Replace(zshScript, "\t\tNAMES\n", names.String(), 1)
 	return strings.Replace(script, "\tVERBS\n", cases.String(), 1)
 }
@@ -43,16 +43,16 @@ func zshOperands(v cli.Verb) (specs string) {
 	switch {
 	case v.IDs != "":
 		// The blank keeps _arguments from adding arguments of its own.
-		return specs + " " + quote("*:"+v.IDs+": _heartbeat_stop_ids "+v.IDs)
+		return specs + " " + quote("*:"+v.IDs+": _heartbeat_ids "+v.IDs)
 	case len(v.Words) > 0:
 		return specs
 	}
 	return " '*:file:_files'"
 }
 
-const zshScript = `#compdef heartbeat-stop
+const zshScript = `#compdef heartbeat
 
-_heartbeat_stop_ids() {
+_heartbeat_ids() {
 	local i line id hint inbox
 	local -a ids
 	for (( i = 2; i <= $#words; i++ )); do
@@ -71,7 +71,7 @@ _heartbeat_stop_ids() {
 	_describe -V $1 ids
 }
 
-_heartbeat_stop() {
+_heartbeat() {
 	local -a verbs specs
 	verbs=(
 		NAMES
@@ -90,8 +90,8 @@ _heartbeat_stop() {
 
 # As a file in fpath this is run for the first completion; sourced, it is not.
 if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
-	_heartbeat_stop "$@"
+	_heartbeat "$@"
 else
-	compdef _heartbeat_stop heartbeat-stop
+	compdef _heartbeat heartbeat
 fi
 `

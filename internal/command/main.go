@@ -35,13 +35,31 @@ func Run(args []string, s cli.Streams) (status int) {
 		}
 	}()
 	switch {
-	case len(args) == 0:
-		args = []string{"help"}
+	case len(args) == 0 || args[0] == "help" && len(args) == 1:
+		return runOwn(nil, s)
 	case args[0] == hookVerb:
 		s.Command = hook.CommandName
 		return hook.Run(args[1:], s)
+	case strings.HasPrefix(args[0], "-"):
+		return runOwn(args, s)
 	}
 	return runVerb(args[0], args[1:], s)
+}
+
+// runOwn is heartbeat without a verb.
+func runOwn(args []string, s cli.Streams) int {
+	o := &ownFlags{}
+	err := o.set().Parse(args)
+	switch {
+	case err != nil:
+		s.Complain(fmt.Errorf("%w (see heartbeat help)", err))
+		return cli.ExitError
+	case o.version:
+		fmt.Fprintln(s.Out, cli.VersionLine(commandName))
+	default:
+		fmt.Fprint(s.Out, commandPage().Help())
+	}
+	return cli.ExitOK
 }
 
 // verbs are all of them, in the order in which help lists them.

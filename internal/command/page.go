@@ -1,8 +1,20 @@
 package command
 
 import (
+	"github.com/spf13/pflag"
+
 	"heartbeat/internal/cli"
 )
+
+// ownFlags are those of heartbeat itself.
+type ownFlags struct{ help, version bool }
+
+func (o *ownFlags) set() *pflag.FlagSet {
+	f := cli.NewFlags(commandName)
+	f.BoolVarP(&o.help, "help", "h", false, "show this help")
+	f.BoolVar(&o.version, "version", false, "show the version")
+	return f
+}
 
 // commandPage is what there is to say of heartbeat itself.
 func commandPage() cli.Page {
@@ -22,6 +34,7 @@ Claude Code to work through them, one turn each.`,
 heartbeat send --inbox work/inbox.jsonl "summarise the open issues"
 claude "Read CLAUDE.md"`,
 		Verbs:   items,
+		Flags:   (&ownFlags{}).set(),
 		Status:  "that of the verb; 0 done, 1 not done, with a sentence on stderr.",
 		SeeAlso: pages,
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"heartbeat/internal/cli"
@@ -42,6 +43,10 @@ func Run(args []string, s cli.Streams) (status int) {
 	case args[0] == "recover":
 		return orphans.Verb(CommandName).Run(args[1:], s.OnScreen())
 	}
-	s.Note("this command is the Stop hook, which Claude Code calls: type heartbeat %s instead", strings.Join(args[:1], " "))
+	if slices.Contains(cli.VerbNames, args[0]) {
+		s.Note("%[1]s is a verb of heartbeat: type heartbeat %[1]s (see heartbeat %[1]s --help)", args[0])
+	} else {
+		s.Note("unexpected argument %q: this command is the Stop hook, which Claude Code calls; heartbeat help lists the verbs (see %s --help)", args[0], s.Command)
+	}
 	return cli.ExitError
 }
