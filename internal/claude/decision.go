@@ -6,23 +6,23 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// Form is how a Stop hook hands a text over.
+// Form is how a Stop hook hands a text to the client.
 type Form string
 
-// The forms.
+// The forms of a decision.
 const (
-	AsReason  Form = "reason"  // a block with a reason, which arrives whole
-	AsContext Form = "context" // additional context, for short texts
+	AsReason  Form = "reason"  // the reason of a block, which arrives whole at any length
+	AsContext Form = "context" // additional context, which the client shortens
 )
 
 // maxContext is how many characters (UTF-16 units) of additional context the
-// client passes on; the rest would go to a file.
+// client passes to the model. It writes the rest to a file.
 const maxContext = 10_000
 
-// WriteBlock prints the decision that goes on with text as the next turn, in
-// one write. A text too long for context is handed over as a reason. An error
-// means that the client got no decision: what is cut off is not JSON. The client shows
-// message to the person at the terminal, unless it is empty.
+// WriteBlock prints, in one write, the decision that makes text the session's next
+// turn. A text too long for context goes as a reason. The client shows message at
+// the terminal unless it is empty. An error means that the client got no decision,
+// since a decision that is cut off is not JSON.
 func WriteBlock(w io.Writer, text string, form Form, message string) error {
 	var o flat.Object
 	if form == AsContext && fits(text, maxContext) {
@@ -41,7 +41,7 @@ func WriteBlock(w io.Writer, text string, form Form, message string) error {
 	n, err := w.Write(append(decision, '\n'))
 	switch {
 	case n >= len(decision):
-		return nil // the newline is for people
+		return nil // only the newline is missing, and the client needs none
 	case err == nil:
 		return io.ErrShortWrite
 	}

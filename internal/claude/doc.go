@@ -1,5 +1,5 @@
-// Package claude speaks Claude Code's side of things: what its hooks get on
-// stdin and may print, and what its transcripts show. It knows nothing of
-// queues. The behaviour is that of release 2.1.329 as measured, unless a
-// comment names another source.
+// Package claude holds what heartbeat knows about Claude Code: what hooks read on
+// stdin and may print, and what transcripts show. It knows nothing about queues.
+// All behaviour was measured on release 2.1.329 unless a comment names another
+// source.
 package claude

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// identity are the variables by which a session started from inside another one
-// takes itself for its child, and then skips writing its transcript.
+// identity lists the variables that a session sets for what it starts. A client
+// that finds them takes itself for that session's child and writes no transcript.
 var identity = []string{
 	"CLAUDECODE", "AI_AGENT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_ENTRYPOINT",
 	"CLAUDE_CODE_EXECPATH", "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN",
@@ -14,8 +14,8 @@ var identity = []string{
 	"CLAUDE_ENV_FILE", "CLAUDE_PROJECT_DIR",
 }
 
-// Identity names the variables in an environment by which a session started from
-// there would take itself for another one's child.
+// Identity returns the names of the variables in environ that would make a new
+// session take itself for the child of another one.
 func Identity(environ []string) []string {
 	var names []string
 	for _, kv := range environ {
@@ -26,7 +26,7 @@ func Identity(environ []string) []string {
 	return names
 }
 
-// WithoutIdentity is an environment for a session that is nobody's child.
+// WithoutIdentity returns environ without the variables that [Identity] names.
 func WithoutIdentity(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")

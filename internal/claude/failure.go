@@ -7,29 +7,28 @@ import (
 	"time"
 )
 
-// Remedy is what a turn that ended in an API error asks for. The zero Remedy
-// asks for nothing: it tries again at once.
+// Remedy is how to react to a turn that ended in an API error. The zero Remedy
+// tries again at once.
 type Remedy struct {
-	// Person: nothing heals by itself, and delivery is to be paused until
-	// somebody mends it. There is no back-off then.
+	// Person pauses delivery until somebody has fixed the cause. There is no
+	// back-off then.
 	Person bool
-	// Counts: the failure may be the entry's own fault, so it uses up one of the
-	// entry's attempts.
+	// Counts uses up one of the entry's attempts: the failure may be its fault.
 	Counts bool
-	// First is the back-off after one failure, and each further one in a row
+	// First is the back-off after one failure. Every further failure in a row
 	// doubles it, up to Most.
 	First, Most time.Duration
 }
 
-// Back-offs. A client that reports a rate limit or an overload has tried again
-// for minutes by itself; after any other error the next turn may well succeed.
+// Back-offs. The client retries a rate limit or an overload for minutes before it
+// reports it. After any other error the next turn may well succeed.
 const (
 	soon   = 5 * time.Second
 	later  = time.Minute
 	seldom = 30 * time.Minute
 )
 
-// The names that a message may say more than.
+// The error names that are vague, so that the message decides.
 const (
 	serverError    = "server_error"
 	unknownFailure = "unknown"
@@ -43,8 +42,8 @@ var (
 	limited = Remedy{First: later, Most: seldom}
 )
 
-// failures are the documented values of a StopFailure's error, which are also
-// those in the schema of release 2.1.329.
+// failures lists the documented values of a StopFailure's error. The schema in
+// release 2.1.329 has the same ones.
 var failures = [...]struct {
 	name   string
 	remedy *Remedy
@@ -64,7 +63,7 @@ var failures = [...]struct {
 	{"cloud_credential_error", &person},
 }
 
-// FailureNames are the documented values of a StopFailure's error.
+// FailureNames returns the documented values of a StopFailure's error.
 func FailureNames() []string {
 	names := make([]string, 0, len(failures))
 	for _, f := range failures {
@@ -73,15 +72,16 @@ func FailureNames() []string {
 	return names
 }
 
-// RemedyFor is the remedy for a StopFailure with that error and
-// last_assistant_message. A name that is not documented, or none, is taken for
-// unknown.
+// RemedyFor returns the remedy for a StopFailure with this error name and
+// last_assistant_message. An undocumented or empty name counts as unknown.
 //
-// The message matters where the name says too little. Measured on 2.1.329: HTTP
-// 529 is a server_error ("API Error: 529 Overloaded. This is a server-side
-// issue, usually temporary"), and so is a server that cannot be reached; 400 is
-// unknown or, with words of the client's own, an invalid_request; 429 is a rate_limit ("API Error: Request rejected (429)"), 401 and
-// 403 are authentication_failed, and 404 is model_not_found.
+// The message decides where the name is vague. Measured on 2.1.329:
+//   - server_error is HTTP 529 ("API Error: 529 Overloaded. This is a server-side
+//     issue, usually temporary") and a server that cannot be reached;
+//   - unknown is HTTP 400; where the client words the error itself, 400 is an
+//     invalid_request;
+//   - rate_limit is 429 ("API Error: Request rejected (429)"),
+//     authentication_failed 401 and 403, model_not_found 404.
 func RemedyFor(name, message string) Remedy {
 	for _, f := range failures {
 		if f.name == name && name != serverError && name != unknownFailure && name != invalidRequest {
@@ -105,23 +105,23 @@ func RemedyFor(name, message string) Remedy {
 	return suspect
 }
 
-// Backoff is how long to wait after that many failures in a row, from 1.
-// A random number in [0, 1) adds up to a fifth, so that sessions which failed
-// together do not come back together.
+// Backoff is how long to wait after streak failures in a row, counted from 1.
+// The random number in [0, 1) adds up to a fifth, so that sessions that failed
+// together do not all retry together.
 func (r Remedy) Backoff(streak int, random float64) time.Duration {
 	wait := min(r.First, r.Most)
 	for ; streak > 1 && wait > 0 && wait < r.Most; streak-- {
 		wait = min(wait, r.Most-wait) + wait
 	}
-	if !(random > 0) { // a NaN neither
+	if !(random > 0) { // also for NaN
 		return wait
 	}
 	jitter := time.Duration(min(random, 1) * float64(wait) / 5)
 	return wait + min(jitter, math.MaxInt64-wait)
 }
 
-// leads are what stands before an HTTP status: the client's first, in either
-// form, then those of gateways.
+// leads are the words before an HTTP status: two forms of the client's, then
+// those of gateways.
 var leads = [...]string{"api error: ", "request rejected (", "http ", "status code ", "status "}
 
 // httpStatus is the HTTP status that the text of an error names, or 0.
@@ -138,16 +138,16 @@ func httpStatus(text string) int {
 	return 0
 }
 
-// showsLimit recognises the client's and the API's wording of a limit on use,
-// such as the API's "You have reached your specified API usage limits", which
-// has status 400. Limits on the length of a request are another matter.
+// showsLimit recognises a usage limit in the words of the client or the API, such
+// as "You have reached your specified API usage limits", which has status 400.
+// A limit on the length of a request is not meant.
 func showsLimit(text string) bool {
 	return containsAny(text, limits[:]) || strings.Contains(text, "hit your ") && strings.Contains(text, "limit")
 }
 
-// stuck are errors that every further entry would meet as well, until a person
-// changes the account, or makes the conversation shorter: the client's words in
-// 2.1.329, for errors that it calls invalid_request or unknown.
+// stuck are errors that every later entry would meet too, until a person changes
+// the account or shortens the conversation. These are the client's words in
+// 2.1.329 for errors that it calls invalid_request or unknown.
 var stuck = [...]string{
 	"disabled organization", "organization has been disabled", "credit balance is too low", "usage credits ran out",
 	"prompt is too long", "request too large (max",
@@ -155,16 +155,16 @@ var stuck = [...]string{
 
 var limits = [...]string{"rate limit", "rate_limit", "rate-limit", "usage limit", "too many requests"}
 
-// outages are the signs of a service that is overloaded or out of reach, which
-// no entry is to blame for.
+// outages are the signs of a service that is overloaded or unreachable. No entry
+// is to blame for that.
 var outages = [...]string{
 	"overloaded", "at capacity",
-	// The client's words in 2.1.329, for errors that it calls server_error.
+	// The client's words in 2.1.329 for errors that it calls server_error.
 	"unable to connect", "connection dropped", "connection refused", "can't reach the api", "no internet route",
 	"couldn't connect", "connection to the api was lost", "connection lost", "connection closed", "connection error",
 	"no response from api", "the api is temporarily unavailable", "timed out", "the response stalled",
 	"the response stopped arriving", "your computer went to sleep", "failed to refresh oauth token",
-	// What runtimes, proxies and other releases say, and the client quotes.
+	// What the client quotes from runtimes and proxies, and words of other releases.
 	"fetch failed", "socket hang up", "stream idle timeout", "gateway timeout", "gateway time-out", "timeouterror",
 	"a timeout occurred", "econnrefused", "econnreset", "econnaborted", "etimedout", "enotfound", "eai_again", "epipe",
 	"enetunreach", "enetdown", "ehostunreach", "ehostdown",
@@ -179,8 +179,8 @@ func containsAny(text string, parts []string) bool {
 	return false
 }
 
-// AsksForLogin reports whether a StopFailure's error is about who asks: the login,
-// the key, or the account behind them.
+// AsksForLogin reports whether a StopFailure's error is about the login, the key
+// or the account behind them.
 func AsksForLogin(name string) bool {
 	switch name {
 	case "authentication_failed", "oauth_org_not_allowed", "account_on_hold", "verification_required", "billing_error", "cloud_credential_error":

@@ -6,10 +6,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Finished reports whether the transcript shows the end of the turn that the text
-// became: an answer, and behind it the client's note that the hooks of a Stop ran.
-// A turn that a person or an error ended has no such note. The reply is the last
-// text of the answer.
+// Finished reports whether the transcript shows that the text's turn ended: an
+// answer, followed by the client's note that the hooks of a Stop ran. A turn that
+// a person or an error ended has no such note. The reply is the last text of the
+// answer.
 func (d Delivery) Finished() (reply string, finished bool) {
 	r := d.reading()
 	begun, over := false, false
@@ -24,7 +24,7 @@ func (d Delivery) Finished() (reply string, finished bool) {
 			}
 		case begun && isSummary(l):
 			over, finished = true, reply != ""
-		case begun && isTurn(l) && !isToolResult(l): // a prompt, or an error in the model's place
+		case begun && isTurn(l) && !isToolResult(l): // a prompt, or an error instead of an answer
 			over = true
 		}
 		r.take(l, at)
@@ -32,7 +32,7 @@ func (d Delivery) Finished() (reply string, finished bool) {
 	return reply, err == nil && finished
 }
 
-// textOf is what the model says in a line of its own.
+// textOf returns the text in a line of the model's, without its tool calls.
 func textOf(l gjson.Result) string {
 	var all []string
 	for _, block := range l.Get("message.content").Array() {

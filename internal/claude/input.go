@@ -9,7 +9,7 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// Names of the hook events that heartbeat acts on.
+// The hook events that heartbeat acts on.
 const (
 	EventStop             = "Stop"
 	EventStopFailure      = "StopFailure"
@@ -20,8 +20,8 @@ const (
 	EventNotification     = "Notification"
 )
 
-// Input is what a hook gets on stdin. Members that a release or an event lacks
-// are empty.
+// Input is what a hook reads on stdin. Members that a release or an event does not
+// have are empty.
 type Input struct {
 	Event          string // hook_event_name
 	SessionID      string
@@ -29,27 +29,27 @@ type Input struct {
 	AgentID        string // only inside a subagent
 	TranscriptPath string
 	StopHookActive bool
-	// LastMessage is last_assistant_message, the assistant's last text, since
-	// 2.1.47; of a StopFailure, the text of the error.
+	// LastMessage is last_assistant_message, since 2.1.47: the assistant's last
+	// text, or a StopFailure's error text.
 	LastMessage string
 	Error       string // of a StopFailure
 	Source      string // of a SessionStart: startup, resume, clear or compact
 	Prompt      string // of a UserPromptSubmit
-	// Tasks are those that run in the background, of a Stop, since 2.1.145.
+	// Tasks run in the background; a Stop has them since 2.1.145.
 	Tasks []Task
-	// Notification is the notification_type of a Notification, and Message its text.
+	// Notification is a Notification's notification_type, Message its text.
 	Notification, Message string
 }
 
-// Task is one that a turn left running in the background.
+// Task is something that a turn left running in the background.
 type Task struct {
 	ID   string
 	Type string // such as shell
-	Text string // what it does, in words, or its command
+	Text string // its description, or its command
 }
 
-// parseTasks reads background_tasks. What is no task there is left out, and so is
-// one that has ended.
+// parseTasks reads background_tasks, without tasks that have ended and members
+// that are no task.
 func parseTasks(raw []byte) (tasks []Task) {
 	if len(raw) <= len("[]") {
 		return nil // the usual case
@@ -64,8 +64,8 @@ func parseTasks(raw []byte) (tasks []Task) {
 	return tasks
 }
 
-// ParseInput reads a hook's stdin. Unknown members are left out; a known one of
-// another type is an error.
+// ParseInput reads a hook's stdin. It ignores unknown members; a known member of
+// the wrong type is an error.
 func ParseInput(b []byte) (*Input, error) {
 	m, err := flat.Parse(b)
 	if err != nil {

@@ -8,19 +8,20 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// ReplySum tells one reply of the assistant from another.
+// ReplySum identifies a reply of the assistant by its hash.
 func ReplySum(reply string) string {
 	sum := sha256.Sum256([]byte(reply))
 	return hex.EncodeToString(sum[:])
 }
 
-// isAnswer leaves out what the client writes in the model's place.
+// isAnswer recognises what the model said. The client also writes lines in the
+// model's name, such as errors; those are no answers.
 func isAnswer(l gjson.Result) bool {
 	return l.Get("type").Str == "assistant" && l.Get("message.model").Str != "<synthetic>" && !l.Get("isApiErrorMessage").Bool()
 }
 
-// isTurn recognises what takes a text along to the model: a request, or the
-// prompt that one will be made for.
+// isTurn recognises a line that shows that the text before it reaches the model:
+// a request, or a prompt that a request will follow.
 func isTurn(l gjson.Result) bool {
 	switch l.Get("type").Str {
 	case "api-request", "assistant":
@@ -31,22 +32,22 @@ func isTurn(l gjson.Result) bool {
 	return false
 }
 
-// isOverride recognises the client's note that it ended a turn although a hook
-// blocked, as it does after too many blocks in a row.
+// isOverride recognises the client's note that it ended a turn against a hook's
+// block, which it does after too many blocks in a row.
 func isOverride(l gjson.Result) bool {
 	return l.Get("type").Str == "system" && l.Get("subtype").Str == "informational"
 }
 
-// isPrompt recognises what a person, or the client in its own name, asks. A
-// tool's result and what a hook said are none.
+// isPrompt recognises a prompt by a person or by the client itself. A tool's
+// result is no prompt, and neither is what a hook said.
 func isPrompt(l gjson.Result) bool {
 	return l.Get("type").Str == "user" && !l.Get("isMeta").Bool() && !isToolResult(l)
 }
 
-// isToolResult recognises what a tool said, which the client writes as a user's.
+// isToolResult recognises a tool's output, which has the type of a user's line.
 func isToolResult(l gjson.Result) bool { return l.Get("message.content.0.type").Str == "tool_result" }
 
-// isSummary recognises what the client writes once all hooks of a Stop have ended.
+// isSummary recognises the note that all hooks of a Stop have ended.
 func isSummary(l gjson.Result) bool {
 	return l.Get("type").Str == "system" && l.Get("subtype").Str == "stop_hook_summary"
 }
@@ -57,15 +58,15 @@ func says(answer gjson.Result, sum string) bool {
 	return text != "" && (ReplySum(text) == sum || ReplySum(strings.TrimSpace(text)) == sum)
 }
 
-// handedOver are the places where a line tells of a text that a hook handed over.
+// handedOver lists the members in which a line quotes a text from a hook.
 var handedOver = []string{
 	"message.content", "message.content.#.text", "content",
 	"attachment.blockingError.blockingError", "attachment.content",
 	"hookErrors", "hookAdditionalContext",
 }
 
-// hands reports whether a line tells of the text being handed over: as the
-// feedback of a hook, or as its context.
+// hands reports whether a line shows that a hook handed the text over, as feedback
+// or as context.
 func hands(l gjson.Result, text string) bool {
 	if l.Get("type").Str == "assistant" {
 		return false

@@ -11,23 +11,22 @@ import (
 // Release is a version of Claude Code, such as 2.1.329.
 type Release [3]int
 
-// Releases that brought what heartbeat uses. They are those that the client's
-// changelog names; what they brought was measured on 2.1.329.
+// The releases that added what heartbeat uses, by the client's changelog. How it
+// behaves was measured on 2.1.329.
 var (
-	LongTimeout = Release{2, 1, 3}   // a hook without a timeout has 600 s, and not 60 s
+	LongTimeout = Release{2, 1, 3}   // a hook without a timeout gets 600 s instead of 60 s
 	LastMessage = Release{2, 1, 47}  // last_assistant_message in the hook's input
 	StopFailure = Release{2, 1, 78}  // the event StopFailure
-	ExecForm    = Release{2, 1, 139} // args of a hook; before, they were ignored
+	ExecForm    = Release{2, 1, 139} // args of a hook, which older releases ignore
 	BlockCap    = Release{2, 1, 143} // the cap on blocks in a row, and the variable that lifts it
 	PromptID    = Release{2, 1, 196} // prompt_id in the hook's input
 )
 
-// Measured is the release that heartbeat's knowledge of the client was measured
-// on.
+// Measured is the release on which heartbeat's knowledge was measured.
 var Measured = Release{2, 1, 329}
 
-// ParseRelease reads a version, as `claude --version` prints it: the first word
-// counts, and what follows three numbers, such as -beta.1, does not.
+// ParseRelease reads a version as `claude --version` prints it. It takes the first
+// word and ignores a suffix such as -beta.1.
 func ParseRelease(text string) (Release, error) {
 	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	numbers, _, _ := strings.Cut(strings.TrimPrefix(word, "v"), "-")
@@ -54,15 +53,15 @@ func (r Release) Before(other Release) bool {
 // String is the version as the client spells it.
 func (r Release) String() string { return fmt.Sprintf("%d.%d.%d", r[0], r[1], r[2]) }
 
-// Feature is what a release brought that heartbeat uses.
+// Feature is something of the client's that heartbeat uses.
 type Feature struct {
 	Since Release
 	What  string
-	// Without is what becomes of it before that, "" where heartbeat does as well.
+	// Without is what heartbeat does worse on older releases, "" for nothing.
 	Without string
 }
 
-// Features are what heartbeat uses of the client, the newest first.
+// Features returns what heartbeat uses of the client, newest first.
 func Features() []Feature {
 	return []Feature{
 		{PromptID, "prompt_id", "answers are told by weaker evidence"},
@@ -74,8 +73,8 @@ func Features() []Feature {
 	}
 }
 
-// Lacks says what a release has not got of what heartbeat misses, the newest
-// first.
+// Lacks says, newest first, what heartbeat does worse on this release, and since
+// which one it does not.
 func (r Release) Lacks() []string {
 	var lacks []string
 	for _, f := range Features() {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// PID is the client's process, as a hook's environment names it, or 0.
+// PID is the client's process as the hook's environment names it, or 0.
 func PID() int {
 	pid, err := strconv.Atoi(os.Getenv("CLAUDE_PID"))
 	if err != nil || pid < 1 {
@@ -15,7 +15,7 @@ func PID() int {
 	return pid
 }
 
-// IsAround reports whether a client started this process, or one that started it.
+// IsAround reports whether a client started this process or one of its parents.
 func IsAround() bool {
 	for _, name := range []string{"CLAUDECODE", "CLAUDE_PID", "CLAUDE_CODE_SESSION_ID"} {
 		if os.Getenv(name) != "" {
@@ -25,9 +25,9 @@ func IsAround() bool {
 	return false
 }
 
-// CanBeWoken reports whether the session around a hook goes on when its turn
-// ends. Under -p, and where a program drives the client, it does not: the client
-// would wait for a hook in the background, and end.
+// CanBeWoken reports whether the session around this hook stays when its turn
+// ends. Under -p, or driven by a program, it does not: the client waits for hooks
+// in the background and then ends.
 func CanBeWoken() bool {
 	return !strings.HasPrefix(os.Getenv("CLAUDE_CODE_ENTRYPOINT"), "sdk-")
 }

@@ -11,29 +11,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Delivery is a text that a Stop hook handed over, as far as a transcript can
-// tell of it. No clock is asked: a line's time is the client's, and may be any.
+// Delivery is a text that a Stop hook handed over, and what is needed to find its
+// fate in the transcript. Times in the transcript are never used: they come from a
+// clock that may be wrong.
 type Delivery struct {
 	Path string // of the session's transcript, a JSONL file
 	Size int64  // of the transcript when the text was handed over
-	// End is where the lines of another process begin, by which the session was
-	// resumed, 0 if it was not. They tell nothing of what the killed one sent, but
-	// their turns take along to the model what stands before them.
+	// End is the offset where another process, which resumed the session, began
+	// to write, or 0. Its lines do not show what the killed process sent, but its
+	// turns send everything before them to the model.
 	End      int64
 	Text     string
-	PromptID string // the prompt that the Stop was in, empty if unknown
-	// Reply is the [ReplySum] of what the assistant had said by then, and Fresh
-	// that it had said something else at the Stop before: then its line in the
-	// transcript is known.
+	PromptID string // of the prompt that the Stop ended, empty if unknown
+	// Reply is the [ReplySum] of the assistant's last text at the delivery. Fresh
+	// says that it differs from the one at the Stop before, so that its line in
+	// the transcript can be told from older ones.
 	Reply string
 	Fresh bool
-	// Times is how often the very text was handed over since From, this time
-	// included. Below 2, From is not used.
+	// Times is how often this same text was handed over since offset From,
+	// including this time. Below 2, From is not used.
 	From  int64
 	Times int
 }
 
-// TranscriptSize is the size of a transcript, 0 when it cannot be read.
+// TranscriptSize is the size of a transcript, or 0 if it cannot be read.
 func TranscriptSize(path string) int64 {
 	info, err := os.Stat(path)
 	if path == "" || err != nil || !info.Mode().IsRegular() {
@@ -42,9 +43,9 @@ func TranscriptSize(path string) int64 {
 	return info.Size()
 }
 
-// each calls f for every line that came since the delivery, with where it begins;
-// for a text that was handed over several times in a row, since the first of those. A
-// transcript that is not there, or has not grown, is an error.
+// each calls f for every line since the delivery, with the line's offset. For a
+// text that was handed over several times in a row it begins at the first of
+// those. It is an error if the transcript is missing or has not grown.
 func (d Delivery) each(f func(l gjson.Result, at int64)) error {
 	file, err := openTranscript(d.Path)
 	if err != nil {
@@ -81,7 +82,7 @@ func (d Delivery) each(f func(l gjson.Result, at int64)) error {
 }
 
 func openTranscript(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // or a FIFO would hold the hook up
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a FIFO must not block the hook
 	if err != nil {
 		return nil, err
 	}
@@ -91,12 +92,12 @@ func openTranscript(path string) (*os.File, error) {
 	return file, nil
 }
 
-// lookBack is how much of a transcript is read before its old end. A reply that is
-// longer is not found, and proves nothing then.
+// lookBack is how much of a transcript is read before the delivery. A longer reply
+// is not found; then the transcript proves less.
 const lookBack = 256 << 10
 
-// lastAnswer is the last answer before the delivery, as far as the transcript
-// shows it with no prompt behind it.
+// lastAnswer returns the last answer before the delivery, unless a prompt follows
+// it.
 func (d Delivery) lastAnswer() (last gjson.Result, found bool) {
 	file, err := openTranscript(d.Path)
 	if err != nil {
@@ -109,7 +110,7 @@ func (d Delivery) lastAnswer() (last gjson.Result, found bool) {
 		return last, false
 	}
 	if from > 0 {
-		_, b, _ = bytes.Cut(b, []byte{'\n'}) // amid a line
+		_, b, _ = bytes.Cut(b, []byte{'\n'}) // the rest of a line
 	}
 	for line := range bytes.Lines(b) {
 		l := gjson.ParseBytes(line)

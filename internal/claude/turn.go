@@ -2,31 +2,31 @@ package claude
 
 import "github.com/tidwall/gjson"
 
-// Turn is what a transcript tells of the turn that came behind a delivery.
+// Turn is what a transcript shows of the turn after a delivery.
 type Turn int
 
 // The turns. Unknown may become another one while the client still writes.
 const (
 	Unknown     Turn = iota
-	WithText         // the model answered, and had the text
-	WithoutText      // the model answered, and did not have it
+	WithText         // the model answered with the text in its conversation
+	WithoutText      // the model answered without it
 )
 
 // reading follows the lines of a transcript since a delivery. The client writes
-// them in their order, but a tenth of a second late: the first ones may be of the
-// turn before. What tells them apart is the line of the reply by which the
-// delivering Stop came.
+// them in order, but about a tenth of a second late, so the first ones may still
+// belong to the turn before. The line of the reply that ended in the delivering
+// Stop is where that turn ends.
 type reading struct {
 	d Delivery
-	// behind says that the lines stand behind that reply, whose message is reply.
+	// behind is set after the line of that reply; reply is its message id.
 	behind bool
 	reply  string
-	own    bool // a line of the prompt that the Stop was in was seen
-	// open says that the text was handed over, and nothing was answered since;
-	// turns counts those that were.
+	own    bool // a line of the prompt that the Stop ended was seen
+	// open is set while the text was handed over and not yet answered. turns
+	// counts the answers.
 	open  bool
 	turns int
-	shown bool // since the delivery
+	shown bool // the text was seen since the delivery
 }
 
 func (d Delivery) reading() *reading {
@@ -39,7 +39,7 @@ func (d Delivery) reading() *reading {
 	return r
 }
 
-// take follows a line once it was judged.
+// take adds a line to what is known.
 func (r *reading) take(l gjson.Result, at int64) {
 	since := at >= r.d.Size
 	switch {
@@ -48,7 +48,7 @@ func (r *reading) take(l gjson.Result, at int64) {
 	case isPrompt(l):
 		r.open = false
 		if r.isOwn(l) {
-			r.behind = false // what came before is of another prompt
+			r.behind = false // the lines before belong to another prompt
 		}
 	case isAnswer(l):
 		if r.open {
@@ -62,20 +62,21 @@ func (r *reading) take(l gjson.Result, at int64) {
 	r.own = r.own || r.isOwn(l)
 }
 
-// isOwn reports whether a line is of the prompt that the delivering Stop was in.
+// isOwn reports whether a line belongs to the prompt that the delivering Stop
+// ended.
 func (r *reading) isOwn(l gjson.Result) bool {
 	return r.d.PromptID != "" && l.Get("promptId").Str == r.d.PromptID
 }
 
-// answers reports whether a line answers the text, which was handed over as often
-// as it was.
+// answers reports whether a line is the answer to this delivery of the text, and
+// not to an earlier one.
 func (r *reading) answers(l gjson.Result) bool {
 	return r.open && r.turns+1 >= r.d.Times && isAnswer(l)
 }
 
-// wentOn reports whether a line shows that the session went on behind the Stop
-// that delivered, and its hooks: an answer, a prompt, the summary of the hooks. What
-// another hook of the same Stop said may come before the text.
+// wentOn reports whether a line shows that the session got past the delivering
+// Stop and all its hooks: an answer, a prompt, or the summary of the hooks. The
+// output of another hook proves nothing: it may come before the text.
 func (r *reading) wentOn(l gjson.Result, at int64) bool {
 	switch {
 	case at < r.d.Size:
@@ -90,27 +91,26 @@ func (r *reading) wentOn(l gjson.Result, at int64) bool {
 	return isPrompt(l) && !r.isOwn(l) || isSummary(l) || isOverride(l)
 }
 
-// isAnother tells an answer from a further line of the reply that the Stop came by.
+// isAnother reports whether an answer is a new one, and not one more line of the
+// reply that ended in the Stop.
 func (r *reading) isAnother(answer gjson.Result) bool {
 	id := answer.Get("message.id").Str
 	return id == "" || id != r.reply
 }
 
-// Answered reports whether the transcript shows an answer that came after the
-// text. The client writes its transcript about a tenth of a second late, so a
-// false may turn true.
+// Answered reports whether the transcript shows an answer after the text. The
+// client writes about a tenth of a second late, so false may become true.
 //
-// A line with the text is not enough: it is written as soon as the hook that
-// printed it ends, while another hook of the same Stop may still be running.
-// Nor is any answer: the one before the Stop may be written later than the
-// hook starts. A transcript that is not in the client's format shows by growing
-// that the session went on.
+// A line with the text is not enough: the client writes it when the hook that
+// printed it ends, while other hooks of the same Stop may still run. Nor is just
+// any answer: the one before the Stop may be written after the hook has started.
+// If the transcript is not in the client's format, its growth counts as an answer.
 func (d Delivery) Answered() bool {
 	r := d.reading()
 	answered, foreign, known := false, 0, 0
 	err := d.each(func(l gjson.Result, at int64) {
 		if !l.Get("uuid").Exists() {
-			// The client's bookkeeping has no uuid either, and lands anywhere.
+			// The client's own bookkeeping has no uuid either, and stands anywhere.
 			if !l.Get("sessionId").Exists() {
 				foreign++
 			} else {
@@ -125,8 +125,8 @@ func (d Delivery) Answered() bool {
 	return err == nil && (answered || foreign > 0 && known == 0)
 }
 
-// NextTurn tells whether the model had the text when it answered next. The client
-// writes what the hooks of a Stop said before it asks the model.
+// NextTurn reports whether the model had the text when it next answered. The
+// client writes what the hooks of a Stop said before it asks the model.
 func (d Delivery) NextTurn() Turn {
 	r, turn := d.reading(), Unknown
 	err := d.each(func(l gjson.Result, at int64) {
@@ -147,14 +147,14 @@ func (d Delivery) NextTurn() Turn {
 }
 
 // Missed reports whether the transcript proves that the text never reached the
-// model: the session went on without it, or ended the turn in its place.
+// model: the session went on without it, or the client ended the turn instead.
 //
-// That the text is not there proves nothing by itself: a client that is killed
-// takes the last lines with it. The lines are written in order, though, so one
-// that came after the delivery would stand behind the text.
+// A missing text alone proves nothing, since a killed client loses its last lines.
+// But lines are written in order: if a line from after the delivery is there, the
+// text would stand before it.
 //
-// Where the text is there, a turn of the process that resumed the session takes it
-// along to the model like any other.
+// If the text is there, a later turn sends it to the model, even a turn of another
+// process that resumed the session.
 func (d Delivery) Missed() bool {
 	end := d.End
 	d.End = 0

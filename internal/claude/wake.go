@@ -7,14 +7,14 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// MaxWake is how many characters (UTF-16 units) a text may have that wakes a
-// session: the client cuts one of more than 100,000 in the middle.
+// MaxWake is the longest text, in characters (UTF-16 units), that wakes a session
+// whole. The client cuts the middle out of one of more than 100,000.
 const MaxWake = 90_000
 
 // FitsWake reports whether a text arrives whole when it wakes a session.
 func FitsWake(text string) bool { return fits(text, MaxWake) }
 
-// fits counts as JavaScript does.
+// fits counts UTF-16 units, as JavaScript does.
 func fits(text string, units int) bool {
 	if len(text) <= units {
 		return true
@@ -27,19 +27,18 @@ func fits(text string, units int) bool {
 	return true
 }
 
-// TaskNotification begins the client's own prompts that tell what came of a task in
-// the background.
+// TaskNotification begins the prompts in which the client reports the end of a
+// background task.
 const TaskNotification = "<task-notification>"
 
-// announcement is in the client's own prompts that hand over what a hook said.
+// announcement is in the prompts in which the client passes on what a hook said.
 const announcement = "hook blocking error from command"
 
-// Woke reports whether a prompt is the client's own, by which it hands over a
-// text that woke the session. The client puts the text behind the name of the
-// hook, inside tags of its own, one of which it escapes where the text has it.
-// A short text may be in what stands before that, and in what another hook says:
-// give a part of it that nobody else's text has. The space around a text need not
-// survive.
+// Woke reports whether a prompt is one in which the client passes on the text that
+// woke the session. The client puts the text after the hook's name, inside tags; it
+// escapes one of these where the text contains it, and it may trim the text.
+// A short text may also occur in what precedes it or in another hook's text, so
+// pass a part that is unique.
 func Woke(prompt, text string) bool {
 	const tag = "</system-reminder"
 	_, handed, found := strings.Cut(prompt, announcement)
@@ -48,8 +47,8 @@ func Woke(prompt, text string) bool {
 		strings.Contains(handed, strings.ReplaceAll(text, tag, "&lt;"+tag[1:])))
 }
 
-// TookUp reports whether the transcript shows that the text woke the session, in
-// the turn with that prompt_id, or in any if it is empty.
+// TookUp reports whether the transcript shows that the text woke the session: in
+// the turn with this prompt_id, or in any turn if promptID is empty.
 func (d Delivery) TookUp(promptID string) bool {
 	took := false
 	err := d.each(func(l gjson.Result, _ int64) {

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// day is a day as a text names it. What it leaves out makes it the next one that
-// fits.
+// day is a day as a text names it. A part that the text leaves out is filled in so
+// that the day is the next one that fits.
 type day struct {
 	form    dayForm
-	year    int // of onDate, 0 where none is named
+	year    int // of onDate; 0 if the text names none
 	month   time.Month
 	date    int // of the month
 	weekday time.Weekday
-	ahead   int // of relative: 0 for today
+	ahead   int // of relative; 0 is today
 }
 
 type dayForm int
@@ -25,8 +25,8 @@ const (
 	relative
 )
 
-// next is the first moment of such a day when the clock shows that time, from
-// about now on, in now's location.
+// next returns the first moment from about now on when it is such a day and the
+// clock in now's location shows that time.
 func (d day) next(clock time.Duration, now time.Time) (time.Time, bool) {
 	for _, date := range d.dates(now) {
 		for _, at := range shown(date.Add(clock), now.Location()) {
@@ -38,7 +38,7 @@ func (d day) next(clock time.Duration, now time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// dates are the days that may be meant, in order, each as midnight UTC.
+// dates returns the days that may be meant, in order, each as midnight UTC.
 func (d day) dates(now time.Time) []time.Time {
 	year, month, date := now.Date()
 	var dates []time.Time
@@ -66,9 +66,9 @@ func (d day) dates(now time.Time) []time.Time {
 	return dates
 }
 
-// shown are the moments when clocks in a location show what wall does in UTC:
-// two where they are put back over it. Where they are put forward over it, it is
-// the one that a clock which nobody touched would show.
+// shown returns the moments when clocks in a location show what wall shows in UTC.
+// There are two if the clocks are put back over that time. If they are put forward
+// over it, it is the moment at which a clock that nobody changed shows it.
 func shown(wall time.Time, loc *time.Location) []time.Time {
 	const day = 24 * time.Hour // more than any offset
 	var at []time.Time
@@ -86,7 +86,7 @@ func shown(wall time.Time, loc *time.Location) []time.Time {
 	return at
 }
 
-// day reads a day, if there is one.
+// day reads a day if one comes next.
 func (w *words) day() (day, bool) {
 	saved := *w
 	for _, read := range []func(*words) (day, bool){(*words).dayNumeric, (*words).dayNamed, (*words).dayWord} {

@@ -1,4 +1,4 @@
-// Package limit reads out of a message when a limit on use ends, as far as the
-// message tells. It needs no other package, and no regular expressions: the hook
-// that asks it starts once per turn.
+// Package limit finds out from an error message when a usage limit ends. It uses
+// no regular expressions: the hook starts once per turn, and compiling them would
+// slow every start down.
 package limit

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// What End believes: the longest limit of the client's is a weekly one,
-// and a message arrives a little later than it was written.
+// The times that End believes: the longest of the client's limits is weekly, and a
+// message arrives a little later than it was written.
 const (
 	farthestReset = 8 * 24 * time.Hour
 	latestReset   = time.Minute
 )
 
-// maxResetText is how much of a message is read; the client's own are short.
+// maxResetText is how much of a message is read. The client's own are short.
 const maxResetText = 4 << 10
 
-// End is when the limit ends that the message of a rate limit tells of, in
-// now's location: at most a minute ago, and at most eight days ahead. Any other
-// time is not believed, nor is one in a zone that this machine does not know.
-// The client leaves out the seconds, so the limit may end up to a minute later.
+// End returns when the limit ends that a rate limit's message names, in now's
+// location. It believes only times from a minute ago to eight days ahead, in zones
+// that this machine knows. The client leaves out the seconds, so the limit may end
+// up to a minute later.
 //
 // In 2.1.329 the message reads "You've hit your weekly limit · resets Nov 23,
-// 5pm (Europe/Berlin)", without the day where it is less than 24 hours off, and
-// with the year where it is another one. Other forms are the API's, those of
-// gateways, which the client quotes, and of earlier releases.
+// 5pm (Europe/Berlin)": without the day if that is less than 24 hours away, with
+// the year if it is not this one. The other forms are those of the API, of gateways
+// that the client quotes, and of older releases.
 func End(message string, now time.Time) (time.Time, bool) {
 	message = message[:min(len(message), maxResetText)]
 	for w := (words{text: message}); ; {
@@ -48,13 +48,13 @@ func End(message string, now time.Time) (time.Time, bool) {
 type cue struct {
 	at      bool  // a moment may follow
 	in      bool  // a span may follow
-	seconds bool  // the span may be a bare number
-	rest    words // what follows
+	seconds bool  // the span may be a number without a unit
+	rest    words // the text after the cue
 }
 
-// cue reads one that begins with the next word; without, it is zero. A number
-// behind the first word alone may be anything ("reset 3 times"), so the weaker
-// words need a preposition.
+// cue reads a cue that begins with the next word, or returns the zero cue. A number
+// after a word such as "reset" may mean anything ("reset 3 times"), so those words
+// need a preposition.
 func (w words) cue() cue {
 	var c cue
 	switch strings.ToLower(w.next().text) {
@@ -103,7 +103,7 @@ func (w words) moment(c cue, now time.Time) (time.Time, bool) {
 	return w.wall(now)
 }
 
-// epoch reads a Unix time, in seconds or in milliseconds.
+// epoch reads a Unix time in seconds or milliseconds.
 func (w words) epoch() (time.Time, bool) {
 	number := w.next()
 	if number.kind != digits || w.glued() {
@@ -118,8 +118,8 @@ func (w words) epoch() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// span reads a duration, such as "2h 30m", "5 minutes" or "1 hour and 5
-// minutes", or a number of seconds where a bare one counts as such.
+// span reads a duration such as "2h 30m", "5 minutes" or "1 hour and 5 minutes".
+// If bare is set, a number without a unit is in seconds.
 func (w words) span(bare bool) (time.Duration, bool) {
 	var sum time.Duration
 	for read := false; ; read = true {
@@ -131,7 +131,7 @@ func (w words) span(bare bool) (time.Duration, bool) {
 		if !ok {
 			return sum, read
 		}
-		// Two bounds, as a float64 may be beyond what a Duration can hold.
+		// Two bounds, since a float64 may exceed what a Duration can hold.
 		if amount*float64(unit) > float64(farthestReset) || sum > farthestReset {
 			return 0, false
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// wall reads what a clock and a calendar show, with their zone: "3:30pm
+// wall reads a date, a time of day or both, with their zone: "3:30pm
 // (America/Los_Angeles)", "Nov 23, 5pm", "2026-11-21 18:00 UTC", "midnight UTC",
 // "Sat, 21 Nov 2026 18:00:00 GMT".
 func (w words) wall(now time.Time) (time.Time, bool) {
@@ -34,8 +34,8 @@ func (w words) wall(now time.Time) (time.Time, bool) {
 	return d.next(clock, now.In(loc))
 }
 
-// clock reads a time of day, as what has passed since midnight: "3pm", "3:30
-// p.m.", "15:30:00.5", "noon". A number alone is none.
+// clock reads a time of day as the time since midnight: "3pm", "3:30 p.m.",
+// "15:30:00.5", "noon". A number alone is not one.
 func (w *words) clock() (time.Duration, bool) {
 	saved := *w
 	clock, ok := w.clockWord()
@@ -81,7 +81,7 @@ func (w *words) clockNumbers() (time.Duration, bool) {
 		}
 	}
 	if strings.HasPrefix(w.text[w.pos:], ":") {
-		return 0, false // more than a clock shows
+		return 0, false // not a time of day
 	}
 	return time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute + time.Duration(second)*time.Second, true
 }
@@ -100,7 +100,7 @@ func (w *words) sixtieth() (int, bool) {
 	return int(p.value()), true
 }
 
-// fraction reads the fraction of a second, which nobody waits for.
+// fraction skips the fraction of a second.
 func (w *words) fraction() {
 	ahead := *w
 	if ahead.skip(".") && ahead.next().kind == digits {
@@ -108,7 +108,7 @@ func (w *words) fraction() {
 	}
 }
 
-// half reads am or pm, and is its first letter, or 0.
+// half reads am or pm and returns its first letter, or 0.
 func (w *words) half() byte {
 	for _, half := range []byte{'a', 'p'} {
 		ahead := *w

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// words reads a text piece by piece. A copy is a place to come back to.
+// words reads a text piece by piece. Copy it to be able to go back.
 type words struct {
 	text string
 	pos  int
@@ -27,7 +27,7 @@ const (
 	mark
 )
 
-// value is the number of a short run of digits.
+// value is the number that a short run of digits spells.
 func (p piece) value() int64 {
 	var n int64
 	for _, digit := range []byte(p.text[:min(len(p.text), 18)]) {
@@ -36,8 +36,8 @@ func (p piece) value() int64 {
 	return n
 }
 
-// next reads a piece. Spaces, which include the client's narrow ones, only
-// separate.
+// next reads a piece and skips the spaces before it, also the narrow ones that the
+// client uses.
 func (w *words) next() piece {
 	w.pos = len(w.text) - len(strings.TrimLeftFunc(w.text[w.pos:], unicode.IsSpace))
 	rest := w.text[w.pos:]
@@ -53,7 +53,7 @@ func (w *words) next() piece {
 	return piece{k, rest[:size]}
 }
 
-// kindOf knows ASCII letters alone: no word of interest has others.
+// kindOf knows only ASCII letters: no word of interest has others.
 func kindOf(r rune, size int) kind {
 	switch {
 	case size == 0:
@@ -68,7 +68,7 @@ func kindOf(r rune, size int) kind {
 
 func (w words) peek() piece { return w.next() }
 
-// skip reads a piece if it is that one, in any case.
+// skip reads the next piece if it is this one, upper or lower case.
 func (w *words) skip(text string) bool {
 	ahead := *w
 	if !strings.EqualFold(ahead.next().text, text) {
@@ -78,8 +78,8 @@ func (w *words) skip(text string) bool {
 	return true
 }
 
-// glued reports whether what was read goes on without a space, so that it was
-// only a part: of a longer word, a version, an address, a date.
+// glued reports whether the text goes on without a space, so that what was read is
+// only part of a longer word, a version, an address or a date.
 func (w words) glued() bool {
 	rest := w.text[w.pos:]
 	if rest == "" {
@@ -96,7 +96,7 @@ func (w words) glued() bool {
 	return k == digits || k == letters || rest[0] == '_' || rest[0] == '%'
 }
 
-// number reads digits, at most that many.
+// number reads a number of at most that many digits.
 func (w *words) number(most int) (int, bool) {
 	ahead := *w
 	p := ahead.next()
@@ -107,7 +107,7 @@ func (w *words) number(most int) (int, bool) {
 	return int(p.value()), true
 }
 
-// decimal reads a number such as 30 or 1.5, below a thousand million.
+// decimal reads a number such as 30 or 1.5, below 1e9.
 func (w *words) decimal() (float64, bool) {
 	whole, ok := w.number(9)
 	if !ok {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// zone reads the zone of a time: an IANA name in parentheses, as the client
-// writes it, UTC or GMT, an abbreviation, or an offset where one may follow.
-// Without one it is local, and false if there is one that is not known: to guess
-// would be hours off.
+// zone reads the zone of a time: an IANA name in parentheses, as the client writes
+// it, UTC or GMT, an abbreviation, or an offset where one may follow. Without a
+// zone it is local. It returns false for a zone that is unknown: a guess could be
+// hours off.
 func (w *words) zone(local *time.Location, offset bool) (*time.Location, bool) {
 	rest := w.text[w.pos:]
 	if offset && signed(rest) {
@@ -34,7 +34,7 @@ func (w *words) zone(local *time.Location, offset bool) (*time.Location, bool) {
 	return local, true
 }
 
-// skipUTC reads UTC, if it is not one with an offset.
+// skipUTC reads UTC or GMT, unless an offset follows.
 func (w *words) skipUTC() bool {
 	ahead := *w
 	if !ahead.skip("UTC") && !ahead.skip("GMT") {
@@ -49,8 +49,8 @@ func (w *words) skipUTC() bool {
 
 func signed(text string) bool { return text != "" && (text[0] == '+' || text[0] == '-') }
 
-// parenthesis reads a zone's name in parentheses. What has a space in it is a
-// remark.
+// parenthesis reads a zone's name in parentheses. A text with a space is a remark
+// and no zone.
 func (w *words) parenthesis(local *time.Location) (*time.Location, bool) {
 	w.skip("(")
 	name, _, closed := strings.Cut(w.text[w.pos:], ")")
@@ -83,7 +83,7 @@ func (w *words) offset() (*time.Location, bool) {
 	return time.FixedZone("", sign*(hours*3600+minutes*60)), true
 }
 
-// locationOf knows what this machine's time zone database does.
+// locationOf looks a name up in this machine's time zone database.
 func locationOf(name string) (*time.Location, bool) {
 	const longest = 64
 	if len(name) > longest || strings.EqualFold(name, "local") {

@@ -2,26 +2,26 @@ package screen
 
 import "github.com/hinshun/vt10x"
 
-// Cell is one position on a screen. Colours are the emulator's: up to 255 of the
-// xterm palette, above that red, green and blue in a byte each, or
-// [vt10x.DefaultFG] and [vt10x.DefaultBG]. Reversed video has swapped them already.
+// Cell is one position on a screen. Colours are the emulator's: up to 255 an index
+// into the xterm palette, above that red, green and blue in a byte each, or
+// [vt10x.DefaultFG] and [vt10x.DefaultBG]. Reverse video is already applied.
 type Cell struct {
-	Char      rune // a blank where nothing stands, 0 for the second half of a wide character
+	Char      rune // a blank if empty, 0 for the second half of a wide character
 	FG, BG    vt10x.Color
 	Bold      bool
 	Italic    bool
 	Underline bool
 }
 
-// The emulator's bits for how a character looks, which it does not export.
+// The emulator's attribute bits, which it does not export.
 const (
 	underline = 1 << 1
 	bold      = 1 << 2
 	italic    = 1 << 4
 )
 
-// Cells is what stands on the screen, row by row, all of one length. A visible
-// cursor is a cell with its colours swapped.
+// Cells returns the screen row by row, all rows of the same length. The cell under
+// a visible cursor has its colours swapped.
 func (s *Screen) Cells() [][]Cell {
 	s.mu.Lock()
 	defer s.mu.Unlock()

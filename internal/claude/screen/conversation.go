@@ -2,14 +2,14 @@ package screen
 
 import "strings"
 
-// marker stands before the option that is chosen, and before what is typed.
+// marker stands before the selected option, and before what is typed.
 const marker = "❯"
 
-// minRule is the least that counts as a line across the screen.
+// minRule is the shortest line that counts as one across the screen.
 const minRule = 20
 
-// isRule reports whether a row is a line across the screen. One that frames the
-// input may carry a name.
+// isRule reports whether a row is a line across the screen. The lines around the
+// input may contain a name.
 func isRule(row string) bool {
 	for _, c := range []string{"─", "▔"} {
 		if strings.HasPrefix(row, strings.Repeat(c, 3)) && strings.HasSuffix(row, c) && strings.Count(row, c) >= minRule {
@@ -19,7 +19,7 @@ func isRule(row string) bool {
 	return false
 }
 
-// inputBox finds the lines between which a person types, at the end of the screen.
+// inputBox finds the two lines around the input, at the end of the screen.
 func inputBox(rows []string) (top, bottom int, ok bool) {
 	bottom = lastRule(rows)
 	if bottom < 0 {
@@ -38,7 +38,8 @@ func lastRule(rows []string) int {
 	return -1
 }
 
-// conversation is how a session is doing that has its input between these rows.
+// conversation recognises the state of a session whose input is between the rows
+// top and bottom.
 func conversation(rows []string, top, bottom int) Kind {
 	said, input := rows[:top], rows[top+1]
 	switch {
@@ -50,7 +51,7 @@ func conversation(rows []string, top, bottom int) Kind {
 	return Ready
 }
 
-// lastAtMargin is the last row that is neither empty nor indented.
+// lastAtMargin returns the last row that is neither empty nor indented.
 func lastAtMargin(rows []string) string {
 	for i := len(rows) - 1; i >= 0; i-- {
 		if rows[i] != "" && rows[i][0] != ' ' {
@@ -60,8 +61,7 @@ func lastAtMargin(rows []string) string {
 	return ""
 }
 
-// spins reports whether a row is the one that says what a turn is at, such as
-// "✻ Brewing… (4s)".
+// spins reports whether a row shows a turn's progress, such as "✻ Brewing… (4s)".
 func spins(row string) bool {
 	return startsSpinner(row) && (strings.Contains(row, "…") || retrying.MatchString(row))
 }
@@ -75,8 +75,8 @@ func startsSpinner(row string) bool {
 	return false
 }
 
-// needsLogin reports whether the last thing said is that the turn failed for want
-// of a login.
+// needsLogin reports whether the last message says that the turn failed because
+// the client is not logged in.
 func needsLogin(rows []string) bool {
 	for i := len(rows) - 1; i >= 0; i-- {
 		row := rows[i]

@@ -2,7 +2,7 @@ package screen
 
 import "strings"
 
-// dialog is which one stands at the end of the screen.
+// dialog recognises the dialog at the end of the screen.
 func dialog(rows []string) Sight {
 	rule := lastRule(rows)
 	if rule < 0 && atMargin(rows) {
@@ -27,14 +27,14 @@ func dialog(rows []string) Sight {
 	return sight
 }
 
-// asks reports whether the model asks a person. Amid its options is another line
-// across the screen.
+// asks reports whether the model asks a person a question. Among its options is
+// another line across the screen, so this dialog needs a look at all rows.
 func asks(rows []string) bool {
 	return strings.HasPrefix(rows[len(rows)-1], "Enter to select") && hasPrefix(rows, "Type something") && has(rows, "Chat about this")
 }
 
-// atMargin reports whether anything stands at the left margin, where a conversation
-// has its marks and a dialog has nothing.
+// atMargin reports whether any row is not indented. A conversation has its marks at
+// the left margin, a dialog has nothing there.
 func atMargin(rows []string) bool { return lastAtMargin(rows) != "" }
 
 func title(body []string) string {
@@ -46,8 +46,8 @@ func title(body []string) string {
 	return ""
 }
 
-// known is the dialog that has this option or title. On a small screen the title
-// may be gone.
+// known recognises a dialog by its options, since on a small screen the title may
+// have scrolled away.
 func known(body []string) Kind {
 	selected := hasMark(body)
 	switch {
@@ -73,7 +73,7 @@ func known(body []string) Kind {
 	return Unknown
 }
 
-// hasMark reports whether one of the options is marked.
+// hasMark reports whether an option is selected.
 func hasMark(rows []string) bool {
 	for _, row := range rows {
 		if strings.HasPrefix(row, " ") && strings.HasPrefix(strings.TrimLeft(row, " "), marker+" ") {
@@ -83,8 +83,8 @@ func hasMark(rows []string) bool {
 	return false
 }
 
-// asksPermission reports whether a tool is to be allowed. Not every such dialog has
-// a foot, so that its options have to be the last but it.
+// asksPermission reports whether the dialog asks to allow a tool. Not every such
+// dialog has a foot, so the options must be within the last rows.
 func asksPermission(body []string) bool {
 	return hasMark(body) && (hasPrefix(body, "Do you want to ") || hasPrefix(body, "Claude wants to ")) &&
 		(hasPrefix(body, "Yes, and ") || has(body, "Yes")) && endsInNo(body) &&
@@ -100,8 +100,8 @@ func endsInNo(body []string) bool {
 	return false
 }
 
-// hasFoot reports whether the screen ends in the keys that a dialog takes, of which
-// one is always Esc. A small screen breaks them into two rows.
+// hasFoot reports whether the screen ends in a list of the dialog's keys. Esc is
+// always one of them. A small screen breaks the list into two rows.
 func hasFoot(rows []string) bool {
 	last := rows[len(rows)-1]
 	return takesEsc(last) || takesEsc(strings.Join(rows[max(0, len(rows)-2):], " "))

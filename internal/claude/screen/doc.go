@@ -1,11 +1,11 @@
-// Package screen tells what the terminal of a Claude Code session shows.
+// Package screen recognises what the terminal of a Claude Code session shows.
 //
 // A [Screen] is the terminal: it takes the bytes that the client prints. [Recognise]
-// says of its text what that is, so that whoever started the session without
-// anybody in front of it can say why it does not begin.
+// classifies its text, so that a launcher with nobody at the terminal can say why a
+// session does not begin.
 //
-// Nothing here answers a dialog. They ask a person for consent.
+// Nothing here answers a dialog: dialogs ask a person for consent.
 //
-// What is recognised follows from recordings of the client in testdata/screens.
-// They are as old as the release that is named there.
+// The wording comes from recordings of the client in testdata/screens, made with
+// the release that is named there.
 package screen

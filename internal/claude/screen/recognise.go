@@ -2,10 +2,9 @@ package screen
 
 import "strings"
 
-// Recognise says what a screen shows, from its rows (see [Screen.Text]). It goes by
-// where things stand and not only by their words, since a conversation may be
-// about these words as well: a dialog ends the screen, where a conversation has
-// its input line.
+// Recognise classifies what a screen shows (see [Screen.Text]). It uses positions
+// and not just words, since a conversation may quote the words of a dialog: a
+// dialog is at the end of the screen, where a conversation has its input line.
 func Recognise(text string) Sight {
 	rows := strings.Split(strings.TrimRight(text, " \n"), "\n")
 	for i, row := range rows {
@@ -23,7 +22,7 @@ func Recognise(text string) Sight {
 	return dialog(rows)
 }
 
-// lastWords is why the client gave up, which it says at the margin.
+// lastWords recognises why the client gave up, which it prints at the margin.
 func lastWords(rows []string) Kind {
 	for _, w := range []struct {
 		row  string
@@ -43,8 +42,8 @@ func lastWords(rows []string) Kind {
 	return Unknown
 }
 
-// firstStart is one of the questions of the first start, which have no frame. Their
-// greeting may have left a small screen.
+// firstStart recognises the questions of the first start, which have no frame. On
+// a small screen the greeting may have scrolled away.
 func firstStart(rows []string) Kind {
 	switch greeted := strings.HasPrefix(rows[0], "Welcome to Claude Code v"); {
 	case has(rows, "Choose the text style that looks best with your terminal") && hasMark(rows),
@@ -57,8 +56,8 @@ func firstStart(rows []string) Kind {
 	return Unknown
 }
 
-// has reports whether a row is this, but for its indentation and for what marks an
-// option.
+// has reports whether a row consists of this text, apart from what [unmarked]
+// removes.
 func has(rows []string, want string) bool {
 	for _, row := range rows {
 		if unmarked(row) == want {
@@ -77,8 +76,8 @@ func hasPrefix(rows []string, want string) bool {
 	return false
 }
 
-// unmarked is a row without its indentation, the mark of the option that is
-// chosen, and an option's number.
+// unmarked returns a row without its indentation, the mark of the selected option,
+// and the option's number.
 func unmarked(row string) string {
 	row = strings.TrimLeft(strings.TrimPrefix(strings.TrimLeft(row, " "), marker), " ")
 	if number, rest, ok := strings.Cut(row, ". "); ok && len(number) == 1 && number >= "1" && number <= "9" {

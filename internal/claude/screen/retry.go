@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// Retry is an error of the model's API that the client tries to overcome by itself,
-// for minutes, before it tells its hooks.
+// Retry is an API error that the client retries by itself, for minutes, before it
+// tells its hooks.
 type Retry struct {
-	Cause     string // such as "401 invalid x-api-key", or "API error" at first
+	Cause     string // such as "401 invalid x-api-key"; "API error" at first
 	Try, Most string // such as 3 of 10
 }
 
-// retrying is how the row ends that says what a turn is at.
+// retrying matches the progress of a turn that is being retried.
 var retrying = regexp.MustCompile(`^\S+ (.+) · retrying.* · attempt ([0-9]{1,3})/([0-9]{1,3})$`)
 
-// Retrying is the error that the turn on a screen is at, false for none.
+// Retrying returns the error that the turn on the screen is retrying, if any.
 func Retrying(text string) (r Retry, ok bool) {
 	rows := strings.Split(strings.TrimRight(strings.ReplaceAll(text, "\u00a0", " "), " \n"), "\n")
 	for i, row := range rows {

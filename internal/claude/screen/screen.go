@@ -7,8 +7,8 @@ import (
 	"github.com/hinshun/vt10x"
 )
 
-// Screen is a terminal without a window: it takes what a program prints, and says
-// what stands there. Its methods may be called from any goroutine.
+// Screen is a terminal without a window: it takes what a program prints and returns
+// the text on the screen. Its methods may be called from any goroutine.
 type Screen struct {
 	mu     sync.Mutex
 	term   vt10x.Terminal
@@ -16,7 +16,7 @@ type Screen struct {
 	broken bool
 }
 
-// New is an empty screen. Sizes below one row or column count as one.
+// New returns an empty screen. A size below 1 counts as 1.
 func New(rows, cols int) *Screen {
 	s := &Screen{term: vt10x.New(vt10x.WithSize(max(1, cols), max(1, rows)))}
 	s.stream.term = s.term
@@ -24,20 +24,20 @@ func New(rows, cols int) *Screen {
 }
 
 // Write draws what a program printed. A sequence or a character may be split
-// between two calls. It always takes all of p, and its error is nil. Bytes that
-// the emulator breaks at leave the screen as it was from then on.
+// between two calls. Write always takes all of p and returns no error. If the
+// emulator panics, the screen stays as it is from then on.
 func (s *Screen) Write(p []byte) (int, error) {
 	s.guarded(func() { s.stream.write(p) })
 	return len(p), nil
 }
 
-// Resize gives the screen another size. Below one row or column it does nothing.
+// Resize changes the screen's size. A size below 1 changes nothing.
 func (s *Screen) Resize(rows, cols int) {
 	s.guarded(func() { s.term.Resize(cols, rows) })
 }
 
-// guarded keeps a panic in the emulator, whose input comes from any program, from
-// ending this one.
+// guarded keeps a panic in the emulator from ending this program: the emulator's
+// input comes from other programs.
 func (s *Screen) guarded(draw func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,8 +48,8 @@ func (s *Screen) guarded(draw func()) {
 	draw()
 }
 
-// Text is what stands on the screen: its rows, each ended by a newline but the
-// last, without blanks at their ends and without empty rows at the end.
+// Text returns the rows of the screen, separated by newlines, without trailing
+// blanks and without empty rows at the end.
 func (s *Screen) Text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *Screen) row(y, cols int) string {
 	var row strings.Builder
 	for x := range cols {
 		switch c := s.term.Cell(x, y).Char; c {
-		case rest: // the character before it takes its place
+		case rest: // the second half of the character before it
 		case 0:
 			row.WriteByte(' ')
 		default:

@@ -3,9 +3,9 @@ package screen
 // Kind is what a screen shows.
 type Kind string
 
-// The kinds of screens. Those up to Offline keep a session from starting: the client
-// waits for a person, or gives up, and runs no hook before. Dialog and Login come
-// both before a session and amid one.
+// The kinds of screens. Those up to Offline keep a session from starting: the
+// client waits for a person or gives up, and runs no hook before that. Dialog and
+// Login may come before a session and during one.
 const (
 	Unknown        Kind = ""               // anything else, and a screen that is still being drawn
 	Untrusted      Kind = "untrusted"      // whether the folder is trusted
@@ -29,24 +29,24 @@ const (
 	Ready      Kind = "ready"      // the prompt, and no turn
 )
 
-// Matter is what has to be put right.
+// Matter is what a person has to fix.
 type Matter int
 
 // The matters.
 const (
 	Nothing        Matter = iota // the session runs, or nothing is known
-	Setup                        // the machine or the project is not prepared
-	Authentication               // the client has no key or login that it may use
+	Setup                        // the machine or the project is not set up
+	Authentication               // the client has no valid key or login
 )
 
 // Sight is what was recognised.
 type Sight struct {
 	Kind  Kind
-	Title string // of a dialog: its first row; "" where that is not on the screen
+	Title string // the first row of a dialog, "" if that is not on the screen
 }
 
-// Cause says as a clause why the session does not go on, such as "the folder is not
-// trusted: ...". It is "" where the session runs, or nothing is known.
+// Cause is a clause that says why the session does not go on, such as "the folder
+// is not trusted: ...". It is "" if the session runs or nothing is known.
 func (s Sight) Cause() string {
 	if s.Kind == Dialog {
 		return `Claude Code shows a dialog ("` + s.Title + `") that a person has to answer`
@@ -54,9 +54,9 @@ func (s Sight) Cause() string {
 	return s.advice().cause
 }
 
-// Fix says as a sentence without its full stop what a person can do. It is ""
-// where there is no cause.
+// Fix is a sentence, without its full stop, that says what a person can do. It is
+// "" if there is no cause.
 func (s Sight) Fix() string { return s.advice().fix }
 
-// Matter says what the fix is about.
+// Matter is what the fix is about.
 func (s Sight) Matter() Matter { return s.advice().matter }

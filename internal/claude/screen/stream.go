@@ -9,14 +9,14 @@ import (
 	"golang.org/x/text/width"
 )
 
-// rest fills the second cell of a character that takes two. Programs do not
-// print it: it is no character.
+// rest fills the second cell of a wide character. It is not a character, so no
+// program prints it.
 const rest = '\uFFFF'
 
-// stream hands a program's output on to the emulator, without what that takes for
-// something else: private sequences (the kitty keyboard's for a cursor's
-// position), titles, and numbers large enough to keep it busy for ever. It also
-// gives wide characters the room that the emulator does not know they need.
+// stream passes a program's output on to the emulator. It drops what the emulator
+// misreads: private sequences (it takes the kitty keyboard's for a cursor
+// position), titles, and numbers so large that they would keep it busy for ever.
+// It also gives wide characters their second cell, which the emulator does not.
 type stream struct {
 	term  vt10x.Terminal
 	state func(*stream, rune)
@@ -25,7 +25,7 @@ type stream struct {
 	out   []byte // for the emulator
 }
 
-// maxSequence is more than any sequence that draws something has.
+// maxSequence is longer than any sequence that draws something.
 const maxSequence = 64
 
 func (s *stream) write(p []byte) {
@@ -43,7 +43,7 @@ func (s *stream) write(p []byte) {
 }
 
 func (s *stream) flush() {
-	_, _ = s.term.Write(s.out) // it has no error for whole characters
+	_, _ = s.term.Write(s.out) // fails only for parts of characters
 	s.out = s.out[:0]
 }
 
@@ -56,7 +56,7 @@ func (s *stream) text(r rune) {
 	case r < unicode.MaxASCII:
 		s.out = append(s.out, byte(r))
 	case r == rest, unicode.In(r, unicode.Cc, unicode.Cf, unicode.Mn, unicode.Me):
-		// These take no room.
+		// These take no cell.
 	case wide(r):
 		s.wide(r)
 	default:
@@ -69,10 +69,10 @@ func wide(r rune) bool {
 	return kind == width.EastAsianWide || kind == width.EastAsianFullwidth
 }
 
-// wrapNext is the emulator's bit for a cursor behind the last column.
+// wrapNext is the emulator's bit for a cursor after the last column.
 const wrapNext = 1 << 1
 
-// wide does not divide a character between two rows.
+// wide draws a wide character, which must not be divided between two rows.
 func (s *stream) wide(r rune) {
 	s.flush()
 	cols, _ := s.term.Size()
@@ -86,7 +86,7 @@ func (s *stream) wide(r rune) {
 	s.out = utf8.AppendRune(s.out, rest)
 }
 
-// escape is behind an ESC.
+// escape reads the character after an ESC.
 func (s *stream) escape(r rune) {
 	s.state = (*stream).text
 	switch r {
@@ -99,23 +99,23 @@ func (s *stream) escape(r rune) {
 		s.state = (*stream).charset
 	case '\x1b':
 		s.state = (*stream).escape
-	case 'c': // the emulator leaves a part of the screen
+	case 'c': // a reset, at which the emulator does not clear the whole screen
 		s.out = append(s.out, "\x1bc\x1b[2J"...)
 	case 'D', 'E', 'M', '7', '8':
 		s.out = append(s.out, '\x1b', byte(r))
 	}
 }
 
-// charset skips which characters are meant: all programs print UTF-8 today.
+// charset skips the choice of a character set: programs print UTF-8.
 func (s *stream) charset(rune) { s.state = (*stream).text }
 
-// hidden skips a string that is for the terminal and not for the screen.
+// hidden skips a string that draws nothing, such as a title.
 func (s *stream) hidden(r rune) {
 	switch r {
 	case '\a', '\x18', '\x1a':
 		s.state = (*stream).text
 	case '\x1b':
-		s.state = (*stream).escape // for the end of the string there is nothing to do
+		s.state = (*stream).escape // the string's end, or another sequence
 	}
 }
 
@@ -134,12 +134,12 @@ func (s *stream) control(r rune) {
 	}
 }
 
-// draw hands a control sequence on if it changes what stands on the screen.
+// draw passes a control sequence on if it changes the screen.
 func (s *stream) draw(args string, final byte) {
 	private := strings.HasPrefix(args, "?")
 	switch {
 	case len(args) > maxSequence, strings.Trim(args, "?0123456789;") != "":
-		return // among them all with other marks of being private
+		return // this includes all other private sequences
 	case private && final != 'h' && final != 'l':
 		return
 	case strings.IndexByte("ABCDEFGHIJKLMPSTXZ`@adefghlmrsu", final) < 0:
@@ -150,8 +150,8 @@ func (s *stream) draw(args string, final byte) {
 	s.out = append(s.out, final)
 }
 
-// short is the arguments with numbers of at most four digits, and all of them
-// there, for the emulator stops at the first that is not.
+// short returns the arguments with numbers of at most four digits. It fills in
+// missing ones, since the emulator stops at the first one that is missing.
 func short(args string, final byte) string {
 	least := "1"
 	if strings.IndexByte("JKghlm", final) >= 0 {
