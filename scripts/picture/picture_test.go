@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -99,4 +100,15 @@ func TestRecordingsThatAreRefused(t *testing.T) {
 		_, err := read(strings.NewReader(recording))
 		require.ErrorContains(t, err, why)
 	}
+}
+
+// The README's picture is one that this program made, small enough to load at once.
+func TestPictureOfTheREADME(t *testing.T) {
+	picture, err := os.ReadFile("../../docs/session.svg")
+	require.NoError(t, err)
+	wellFormed(t, string(picture))
+	assert.Less(t, len(picture), 200_000)
+	assert.Contains(t, string(picture), "@keyframes")
+	assert.Contains(t, string(picture), "<title>heartbeat ")
+	assert.NotContains(t, string(picture), "<script")
 }
