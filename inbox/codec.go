@@ -87,6 +87,7 @@ func (r Result) encode() ([]byte, error) {
 	o.Text("prompt_id", r.PromptID)
 	o.Time("delivered_at", r.DeliveredAt)
 	o.Time("acknowledged_at", r.AcknowledgedAt)
+	o.Text("prompt", r.Prompt)
 	o.String("reply", r.Reply)
 	o.Raw("background_tasks", r.BackgroundTasks)
 	return o.End(), nil

@@ -92,7 +92,7 @@ func FuzzResultCodec(f *testing.F) {
 		want := Result{
 			EntryID: valid(id), ID: valid(own), StartOffset: start, EndOffset: end, Attempt: attempt,
 			SessionID: valid(sessionID), PromptID: valid(promptID),
-			DeliveredAt: anyTime(sec, nsec), AcknowledgedAt: anyTime(nsec, sec), Reply: valid(reply),
+			DeliveredAt: anyTime(sec, nsec), AcknowledgedAt: anyTime(nsec, sec), Prompt: valid(name), Reply: valid(reply),
 		}
 		if v := anyJSON(t, meta); v != nil {
 			want.Metadata = map[string]json.RawMessage{valid(name): v, "m": v}

@@ -17,7 +17,10 @@ type Result struct {
 	PromptID       string                     `json:"prompt_id,omitempty"`
 	DeliveredAt    time.Time                  `json:"delivered_at"`
 	AcknowledgedAt time.Time                  `json:"acknowledged_at"`
-	Reply          string                     `json:"reply"`
+	// Prompt is the beginning of the text that was delivered, at most 200
+	// characters. Results of releases before it was kept have none.
+	Prompt string `json:"prompt,omitempty"`
+	Reply  string `json:"reply"`
 	// BackgroundTasks are [Task]s that the entry left running beside its turns.
 	BackgroundTasks json.RawMessage `json:"background_tasks,omitempty"`
 }
@@ -32,11 +35,26 @@ type Task struct {
 }
 
 func resultOf(d *Delivery, reply string, now time.Time) Result {
-	id, _, meta := decodeLine(d.bytes())
+	id, text, meta := decodeLine(d.bytes())
 	return Result{
 		EntryID: d.EntryID, ID: id, Metadata: meta,
 		StartOffset: d.StartOffset, EndOffset: d.EndOffset,
 		Attempt: d.Attempt, SessionID: d.SessionID, PromptID: d.PromptID,
-		DeliveredAt: d.DeliveredAt, AcknowledgedAt: now, Reply: reply,
+		DeliveredAt: d.DeliveredAt, AcknowledgedAt: now, Prompt: firstCharacters(text, keptPrompt), Reply: reply,
 	}
+}
+
+// keptPrompt is how many characters of an entry's text its result keeps. They are
+// part of the record that acknowledges the entry, and so cost every turn.
+const keptPrompt = 200
+
+// firstCharacters is the beginning of the text, cut between two characters.
+func firstCharacters(text string, n int) string {
+	for at := range text {
+		if n == 0 {
+			return text[:at]
+		}
+		n--
+	}
+	return text
 }

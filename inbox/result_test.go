@@ -67,17 +67,45 @@ func TestResultOnDisk(t *testing.T) {
 	acknowledge(t, box, reply)
 	assert.Equal(t, []inbox.Result{
 		{
-			EntryID: sha256Hex("zero"), EndOffset: 5, Attempt: 1, SessionID: "s", DeliveredAt: noon, AcknowledgedAt: noon,
+			EntryID: sha256Hex("zero"), EndOffset: 5, Attempt: 1, SessionID: "s", DeliveredAt: noon, AcknowledgedAt: noon, Prompt: "zero",
 		},
 		{
 			EntryID: sha256Hex(line), ID: "job-ü", Metadata: metadata{"tags": raw(`["a",{"b":null}]`), "<html>": raw(`"&"`)},
 			StartOffset: 5, EndOffset: int64(6 + len(line)), Attempt: 1,
-			SessionID: "s", PromptID: "p", DeliveredAt: noon, AcknowledgedAt: noon, Reply: reply,
+			SessionID: "s", PromptID: "p", DeliveredAt: noon, AcknowledgedAt: noon, Prompt: "x", Reply: reply,
 		},
 	}, results(t, box))
 	assert.NoFileExists(t, beside(box, ".in-flight"))
 	assert.NoFileExists(t, beside(box, ".responded"))
 	assert.NoFileExists(t, box.DeadLetterPath())
+}
+
+// A result keeps the first 200 characters of its entry's text, and cuts none of them.
+func TestResultKeepsTheBeginningOfThePrompt(t *testing.T) {
+	whole := strings.Repeat("é", 200)
+	for text, want := range map[string]string{
+		"two\\nlines":     "two\nlines",
+		whole:             whole,
+		whole + "!":       whole,
+		"caf\xe9 au lait": "caf\ufffd au lait",
+	} {
+		box := newBox(t, `{"prompt":"`+text+`"}`+"\n")
+		turn(t, box)
+		acknowledge(t, box, "done")
+		assert.Equal(t, want, results(t, box)[0].Prompt)
+	}
+}
+
+// A line that was written before the prompt was kept is a result all the same.
+func TestResultWithoutAPrompt(t *testing.T) {
+	box := newBox(t, "one\n")
+	turn(t, box)
+	acknowledge(t, box, "done")
+	line := read(t, box.ResultsPath())
+	require.Contains(t, line, `"prompt":"one",`)
+	rewrite(t, box.ResultsPath(), strings.Replace(line, `"prompt":"one",`, "", 1))
+	assert.Empty(t, results(t, box)[0].Prompt)
+	assert.Equal(t, "done", results(t, box)[0].Reply)
 }
 
 // A reply that is not UTF-8 is still a line of JSON.

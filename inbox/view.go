@@ -201,7 +201,7 @@ func (v *View) FindAll(ids []string) (map[string]string, error) {
 // Backlog is what waits in the queue.
 type Backlog struct {
 	Entries int64 `json:"entries"` // a last one without newline included
-	Bytes   int64 `json:"bytes"`   // of what was never delivered
+	Bytes   int64 `json:"bytes"`   // of their lines, and of blank lines between them
 	// Torn says that the last line has no newline and was not delivered yet.
 	Torn bool `json:"torn"`
 }
@@ -215,17 +215,20 @@ func (v *View) Backlog(ctx context.Context) (b Backlog, err error) {
 			return b, fmt.Errorf("count what waits in %s: %w", v.tx.box.path, err)
 		}
 	}
-	b.Bytes = max(0, v.Size()-from)
-	if v.tx.redeliver != nil {
-		b.Entries++
+	if d := v.tx.redeliver; d != nil {
+		b.Entries, b.Bytes = 1, d.EndOffset-d.StartOffset
 	}
-	if b.Bytes == 0 {
+	unread := v.Size() - from
+	if unread <= 0 {
 		return b, nil
 	}
+	b.Bytes += unread
 	var failed error
-	waits := io.NewSectionReader(v.tx.file, from, b.Bytes)
-	err = eachLine(waits, from, func(start, _ int64, l []byte, whole bool) bool {
-		if _, canceled := v.tx.canceledAt(start); !canceled && (len(l) > MaxLine || !blank(l)) {
+	waits := io.NewSectionReader(v.tx.file, from, unread)
+	err = eachLine(waits, from, func(start, end int64, l []byte, whole bool) bool {
+		if _, canceled := v.tx.canceledAt(start); canceled {
+			b.Bytes -= end - start
+		} else if len(l) > MaxLine || !blank(l) {
 			b.Entries++
 			b.Torn = !whole
 		}

@@ -535,13 +535,30 @@ func TestBacklogLeavesOutWhatIsInFlight(t *testing.T) {
 	deliver(t, box)
 	assert.Equal(t, inbox.Backlog{Entries: 2, Bytes: 10}, backlog(t, box))
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
-	assert.Equal(t, inbox.Backlog{Entries: 3, Bytes: 10}, backlog(t, box), "what was given back waits, too")
+	assert.Equal(t, inbox.Backlog{Entries: 3, Bytes: 14}, backlog(t, box), "what was given back waits, too")
 	d := viewOf(t, box).Redeliver()
 	require.NotNil(t, d)
 	assert.Equal(t, "one", d.Text())
 	assert.Equal(t, 1, d.Attempt)
 	deliver(t, box)
 	assert.Equal(t, inbox.Backlog{Entries: 2, Bytes: 10}, backlog(t, box))
+}
+
+// An entry that is given back is the only one, and has its bytes.
+func TestBacklogOfARedelivery(t *testing.T) {
+	box := newBox(t, "one\n")
+	deliver(t, box)
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
+	assert.Equal(t, inbox.Backlog{Entries: 1, Bytes: 4}, backlog(t, box))
+}
+
+func TestBacklogLeavesOutWhatIsCanceled(t *testing.T) {
+	box := newBox(t, "one\ntwo\n")
+	in(t, box, func(tx *inbox.Tx) {
+		_, err := tx.Cancel(sha256Hex("two"), 4)
+		require.NoError(t, err)
+	})
+	assert.Equal(t, inbox.Backlog{Entries: 1, Bytes: 4}, backlog(t, box))
 }
 
 // What was delivered from a file that is gone takes nothing off the new one.
@@ -556,7 +573,7 @@ func TestBacklogBesideADetachedEntry(t *testing.T) {
 			rewrite(t, box.Path(), "new\n")
 			want := inbox.Backlog{Entries: 1, Bytes: 4}
 			if giveBack {
-				want.Entries = 2
+				want = inbox.Backlog{Entries: 2, Bytes: 8}
 			}
 			assert.Equal(t, want, backlog(t, box))
 			seenByView(t, viewOf(t, box))
