@@ -13,6 +13,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/orchestrate/babysitter"
+	"heartbeat/orchestrate/effect"
 	"heartbeat/orchestrate/run"
 	"heartbeat/orchestrate/schema"
 )
@@ -78,7 +79,7 @@ func (b *Bridge) handOver(a answer, durable bool) (err error) {
 	case status != run.Requested:
 		return fmt.Errorf("result of %s: run %s has one already (%s): %w", a.Effect, b.Run.ID(), status, ErrResolved)
 	}
-	if err := b.accepts(task, a, b.drivenAs().Breakpoints == Ask); err != nil {
+	if err := b.accepts(task, a, b.drivenAs().Breakpoints == effect.Ask); err != nil {
 		return fmt.Errorf("result of %s: %w", a.Effect, err)
 	}
 	if a.Lock, err = b.identity(); err != nil {
@@ -175,7 +176,7 @@ func (s *step) postAnswer(ctx context.Context, w want) (taken, posted bool, err 
 	if err != nil {
 		return false, false, err
 	}
-	if why := s.accepts(task, *a, s.Breakpoints == Ask); why != nil {
+	if why := s.accepts(task, *a, s.Breakpoints == effect.Ask); why != nil {
 		s.report.Refused = append(s.report.Refused, fmt.Sprintf("%s: %v", w.Effect, why))
 		return false, false, s.forget(w.Effect)
 	}

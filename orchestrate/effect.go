@@ -9,6 +9,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/orchestrate/babysitter"
+	"heartbeat/orchestrate/effect"
 )
 
 // Kinds of effects that are not simply an agent's work.
@@ -38,7 +39,7 @@ func (s *step) see(ctx context.Context, w want) (m *inbox.Message, posted bool, 
 	case slices.Contains(s.others, w.Kind):
 		s.report.Waits++ // for who carries them out
 		return nil, false, nil
-	case w.Kind == kindBreakpoint && s.Breakpoints != Ask:
+	case w.Kind == kindBreakpoint && s.Breakpoints != effect.Ask:
 		posted, err = s.question(ctx, w)
 		return nil, posted, err
 	}
@@ -83,7 +84,7 @@ func (s *step) sleep(ctx context.Context, w want) (posted bool, err error) {
 
 // question answers a breakpoint that is to be rejected, and holds any other.
 func (s *step) question(ctx context.Context, w want) (posted bool, err error) {
-	if s.Breakpoints == Reject {
+	if s.Breakpoints == effect.Reject {
 		value, err := json.Marshal(map[string]any{"approved": false, "response": s.RejectReason})
 		if err != nil {
 			return false, err
@@ -150,7 +151,7 @@ func (s *step) posted(effect string, err error) (bool, error) {
 
 // giveUp tells the process that nothing comes, or leaves it to a person.
 func (s *step) giveUp(ctx context.Context, w want, a asked, why string) (posted bool, err error) {
-	if s.OnUnresolved != PostError {
+	if s.OnUnresolved != effect.PostError {
 		if a.Over != why {
 			a.Over, a.Since = why, s.now()
 		}

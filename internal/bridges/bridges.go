@@ -8,6 +8,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
+	"heartbeat/orchestrate/effect"
 	runs "heartbeat/orchestrate/run"
 )
 
@@ -25,7 +26,15 @@ func All(r *cli.RunFlags, box *inbox.Inbox, note func(string, ...any)) (all []*o
 
 // Open is the bridge of the run in a directory.
 func Open(r *cli.RunFlags, box *inbox.Inbox, dir string, note func(string, ...any)) (*orchestrate.Bridge, error) {
-	return OpenWith(r, box, orchestrate.Driver{Dir: dir, Options: r.Options()}, note)
+	return OpenWith(r, box, orchestrate.Driver{Dir: dir, Options: Options(r)}, note)
+}
+
+// Options are the flags as package orchestrate takes them.
+func Options(r *cli.RunFlags) orchestrate.Options {
+	return orchestrate.Options{
+		Command: r.ParsedCommand(), Breakpoints: effect.Breakpoints(r.Breakpoints), RejectReason: r.RejectReason,
+		OnUnresolved: effect.Unresolved(r.OnUnresolved), Execute: r.Execute, MaxSteps: r.MaxIterations, MaxIdle: r.MaxIdle,
+	}
 }
 
 // OpenWith is Open with the options that the run was driven with.

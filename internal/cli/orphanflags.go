@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
-	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/effect"
 	recovery "heartbeat/recover"
 	"heartbeat/recover/evidence"
 )
@@ -39,7 +39,7 @@ func (o *OrphanFlags) Check() error {
 func (o *OrphanFlags) Options() recovery.Options {
 	all := recovery.Options{Policy: recovery.Policy(o.Policy), MaxAttempts: o.MaxAttempts}
 	if !o.Given {
-		all.PolicyOf = orchestrate.PolicyOf
+		all.PolicyOf = effect.PolicyOf
 	}
 	return all
 }
@@ -47,7 +47,7 @@ func (o *OrphanFlags) Options() recovery.Options {
 // Finished is evidence.Finished for an entry that a reply alone settles: an effect of a
 // run needs its result too.
 func Finished(tx *inbox.Tx) (reply string, is bool) {
-	if _, effect, _ := orchestrate.Of(tx.InFlight()); effect != "" {
+	if mark, _ := effect.MarkOf(tx.InFlight()); mark.Effect != "" {
 		return "", false
 	}
 	return evidence.Finished(tx)

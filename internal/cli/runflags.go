@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/words"
-	"heartbeat/orchestrate"
-	"heartbeat/orchestrate/babysitter"
+	"heartbeat/orchestrate/babysitter/invocation"
+	"heartbeat/orchestrate/effect"
 )
 
 // RunFlags are how babysitter runs are driven, shared by the hook and the verbs.
@@ -36,14 +36,14 @@ func (r *RunFlags) Add(f *pflag.FlagSet) {
 
 // AddWays are the flags beside which run it is.
 func (r *RunFlags) AddWays(f *pflag.FlagSet) {
-	r.Breakpoints, r.OnUnresolved = string(orchestrate.Hold), string(orchestrate.Leave)
+	r.Breakpoints, r.OnUnresolved = string(effect.DefaultBreakpoints), string(effect.DefaultUnresolved)
 	r.AddCommand(f)
-	f.Var(Choice(&r.Breakpoints, string(orchestrate.Ask), string(orchestrate.Hold), string(orchestrate.Reject)), "breakpoints", "what becomes of a run's question to a person: the agent asks, it waits for `breakpoint approve`, or it is rejected")
-	f.StringVar(&r.RejectReason, "reject-reason", orchestrate.DefaultRejectReason, "with --breakpoints reject: what the run is told")
-	f.Var(Choice(&r.OnUnresolved, string(orchestrate.PostError), string(orchestrate.Leave)), "on-unresolved", "what becomes of an effect whose entry was set aside: it waits for a person, or the run learns that it failed")
+	f.Var(Choice(&r.Breakpoints, string(effect.Ask), string(effect.Hold), string(effect.Reject)), "breakpoints", "what becomes of a run's question to a person: the agent asks, it waits for `breakpoint approve`, or it is rejected")
+	f.StringVar(&r.RejectReason, "reject-reason", effect.DefaultRejectReason, "with --breakpoints reject: what the run is told")
+	f.Var(Choice(&r.OnUnresolved, string(effect.PostError), string(effect.Leave)), "on-unresolved", "what becomes of an effect whose entry was set aside: it waits for a person, or the run learns that it failed")
 	f.StringSliceVar(&r.Execute, "execute", nil, "`kinds` of effects to carry out here in place of the agent: node, shell")
-	f.IntVar(&r.MaxIterations, "max-iterations", orchestrate.DefaultMaxSteps, "how often a run's process is run (0: no limit)")
-	f.IntVar(&r.MaxIdle, "max-idle", orchestrate.DefaultMaxIdle, "how often in a row without the run getting on (0: no limit)")
+	f.IntVar(&r.MaxIterations, "max-iterations", effect.DefaultMaxSteps, "how often a run's process is run (0: no limit)")
+	f.IntVar(&r.MaxIdle, "max-idle", effect.DefaultMaxIdle, "how often in a row without the run getting on (0: no limit)")
 }
 
 // AddStateDir declares --state-dir.
@@ -53,7 +53,7 @@ func (r *RunFlags) AddStateDir(f *pflag.FlagSet) {
 
 // AddCommand declares --babysitter.
 func (r *RunFlags) AddCommand(f *pflag.FlagSet) {
-	f.StringVar(&r.Command, "babysitter", "babysitter", "the `command` of babysitter, such as \""+babysitter.Npx+"\"; a path with blanks in quotes")
+	f.StringVar(&r.Command, "babysitter", invocation.Default, "the `command` of babysitter, such as \""+invocation.Npx+"\"; a path with blanks in quotes")
 }
 
 // Absolute has the flags mean the same from any folder. A command is a path only
@@ -64,7 +64,7 @@ func (r *RunFlags) Absolute() (err error) {
 			return err
 		}
 	}
-	command, err := babysitter.ParseCommand(r.Command)
+	command, err := invocation.Parse(r.Command)
 	if err != nil {
 		return err
 	}
@@ -85,23 +85,18 @@ func (r *RunFlags) Check() error {
 	case r.MinSeconds < 0:
 		return fmt.Errorf("--min-iteration-seconds is %d: it must be 0 or more", r.MinSeconds)
 	}
-	if _, err := babysitter.ParseCommand(r.Command); err != nil {
+	if _, err := invocation.Parse(r.Command); err != nil {
 		return fmt.Errorf("--babysitter: %w", err)
 	}
-	return orchestrate.CheckExecute(r.Execute)
-}
-
-// Options are the flags as package orchestrate takes them.
-func (r *RunFlags) Options() orchestrate.Options {
-	return orchestrate.Options{
-		Command: r.ParsedCommand(), Breakpoints: orchestrate.Breakpoints(r.Breakpoints), RejectReason: r.RejectReason,
-		OnUnresolved: orchestrate.Unresolved(r.OnUnresolved), Execute: r.Execute, MaxSteps: r.MaxIterations, MaxIdle: r.MaxIdle,
+	if err := effect.CheckExecute(r.Execute); err != nil {
+		return fmt.Errorf("--execute: %w", err)
 	}
+	return nil
 }
 
 // ParsedCommand is the command that check has found to be one.
 func (r *RunFlags) ParsedCommand() []string {
-	command, _ := babysitter.ParseCommand(r.Command)
+	command, _ := invocation.Parse(r.Command)
 	return command
 }
 

@@ -21,6 +21,7 @@ import (
 	"heartbeat/internal/command/doctor"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
+	"heartbeat/orchestrate/babysitter/invocation"
 	runs "heartbeat/orchestrate/run"
 )
 
@@ -166,7 +167,7 @@ func parseHook(args []string, inbox string) (doctor.Hook, error) {
 
 // babysitterVersion asks a command of babysitter which version it is.
 func babysitterVersion(ctx context.Context, command string) (version, said string, err error) {
-	words, err := babysitter.ParseCommand(command)
+	words, err := invocation.Parse(command)
 	if err != nil {
 		return "", "", err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
+	"heartbeat/orchestrate/effect"
 )
 
 // resultFlags are where a result comes from.
@@ -82,33 +83,33 @@ func (o *resultFlags) check(f *pflag.FlagSet, args []string) (effect string, err
 // maxResult bounds a result.
 const maxResult = 64 << 20
 
-func result(i *cli.InboxFlags, o *resultFlags, effect string, stdin bool, f *pflag.FlagSet, s cli.Streams) error {
+func result(i *cli.InboxFlags, o *resultFlags, id string, stdin bool, f *pflag.FlagSet, s cli.Streams) error {
 	box, err := i.Open()
 	if err != nil {
 		return err
 	}
-	effect = orchestrate.EffectOf(effect)
+	id = effect.IDIn(id)
 	all, err := knownRuns(box, nil, s)
 	if err != nil {
 		return err
 	}
-	r, err := runOf(all, effect)
+	r, err := runOf(all, id)
 	if err != nil {
 		return err
 	}
 	b := &orchestrate.Bridge{Box: box, Run: r.Run}
 	if f.Changed("error") {
-		err = b.HandOverFailure(effect, babysitter.Failure{Name: o.failureName, Message: o.failure})
+		err = b.HandOverFailure(id, babysitter.Failure{Name: o.failureName, Message: o.failure})
 	} else {
 		var value []byte
 		if value, err = o.value(f, stdin, s.In); err == nil {
-			err = b.HandOver(effect, value)
+			err = b.HandOver(id, value)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return i.Print(s, map[string]string{"run": b.Run.ID(), "effect": effect}, "the result of "+effect+" was handed over: run "+b.Run.ID()+" gets it with its next step")
+	return i.Print(s, map[string]string{"run": b.Run.ID(), "effect": id}, "the result of "+id+" was handed over: run "+b.Run.ID()+" gets it with its next step")
 }
 
 // value is the result in JSON.

@@ -15,6 +15,7 @@ import (
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
+	"heartbeat/orchestrate/effect"
 	runs "heartbeat/orchestrate/run"
 	"heartbeat/orchestrate/session"
 )
@@ -99,7 +100,7 @@ func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string
 	}
 	if o.again != "" {
 		cli := &babysitter.CLI{Command: o.ways.ParsedCommand(), Note: s.Note}
-		if err := b.Reopen(ctx, orchestrate.EffectOf(o.again), cli.Reopen); err != nil {
+		if err := b.Reopen(ctx, effect.IDIn(o.again), cli.Reopen); err != nil {
 			return err
 		}
 	}

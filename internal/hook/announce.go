@@ -8,6 +8,7 @@ import (
 	"heartbeat/internal/why"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/effect"
 )
 
 // announcement is what the person at the terminal is shown of an entry, "" for
@@ -34,7 +35,7 @@ func (h *hook) announcement(e inbox.Entry) string {
 // that lives is at it: its own next Stop decides. Handing it to this one would have it
 // done twice, and each would take it from the other until its attempts are used up.
 func (h *hook) isWithAnother(tx *inbox.Tx, d *inbox.Delivery, v verdict) (bool, error) {
-	if _, _, of := orchestrate.Of(d); !of || v != orphaned || h.input == nil || d.SessionID == h.input.SessionID {
+	if _, ofRun := effect.MarkOf(d); !ofRun || v != orphaned || h.input == nil || d.SessionID == h.input.SessionID {
 		return false, nil
 	}
 	s, err := tx.Session(d.SessionID)

@@ -3,12 +3,14 @@ package hook
 import (
 	"context"
 	"errors"
-	"heartbeat/internal/cli"
 	"time"
+
+	"heartbeat/internal/cli"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/effect"
 	recovery "heartbeat/recover"
 	"heartbeat/recover/evidence"
 )
@@ -152,7 +154,7 @@ func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
 		return 0, "", err
 	}
 	h.says = h.announcement(e)
-	return delivered, introduce(h.Preamble, introduce(orchestrate.Again(e), e.Text)), nil
+	return delivered, introduce(h.Preamble, introduce(effect.Reminder(e), e.Text)), nil
 }
 
 // endTurn settles what was in flight, as the end of this turn tells. No outcome

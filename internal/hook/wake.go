@@ -9,7 +9,7 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/words"
-	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/effect"
 	"heartbeat/recover/evidence"
 )
 
@@ -30,7 +30,7 @@ func (h *hook) wakeWith(e inbox.Entry) (text, spill string, err error) {
 	if h.PreambleSet {
 		preamble = strings.TrimSpace(h.Preamble + " " + fmt.Sprintf(bareMark, mark))
 	}
-	text = introduce(preamble, introduce(orchestrate.Again(e), e.Text))
+	text = introduce(preamble, introduce(effect.Reminder(e), e.Text))
 	if claude.FitsWake(text) {
 		return text, "", nil
 	}

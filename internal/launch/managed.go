@@ -18,7 +18,7 @@ import (
 	"heartbeat/internal/launch/managed"
 	"heartbeat/internal/launch/terminal"
 	"heartbeat/internal/words"
-	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/effect"
 	recovery "heartbeat/recover"
 )
 
@@ -94,7 +94,7 @@ func (l *launch) work(o terminal.Options, s streams, v *voice, kept io.Writer, t
 func (m *manage) recovery() recovery.Options {
 	o := recovery.Options{Policy: recovery.Policy(m.policy), MaxAttempts: m.maxAttempts}
 	if !m.policyGiven {
-		o.PolicyOf = orchestrate.PolicyOf
+		o.PolicyOf = effect.PolicyOf
 	}
 	return o
 }

@@ -13,7 +13,8 @@ import (
 	"heartbeat/internal/launch/managed"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
-	"heartbeat/orchestrate/babysitter"
+	"heartbeat/orchestrate/babysitter/invocation"
+	"heartbeat/orchestrate/effect"
 )
 
 // runs is what the command line says of babysitter runs.
@@ -29,11 +30,11 @@ type runs struct {
 var ofRuns = []string{"babysitter", "breakpoints", "on-unresolved", "execute"}
 
 func (r *runs) add(f *pflag.FlagSet) {
-	r.breakpoints, r.onUnresolved = string(orchestrate.Hold), string(orchestrate.Leave)
+	r.breakpoints, r.onUnresolved = string(effect.DefaultBreakpoints), string(effect.DefaultUnresolved)
 	f.StringArrayVar(&r.dirs, "run", nil, "`directory` of a babysitter run that the sessions drive; may be repeated")
-	f.StringVar(&r.command, "babysitter", "babysitter", "the `command` of babysitter, such as \""+babysitter.Npx+"\"; a path with blanks in quotes")
-	f.Var(cli.Choice(&r.breakpoints, string(orchestrate.Ask), string(orchestrate.Hold), string(orchestrate.Reject)), "breakpoints", "what becomes of a run's question to a person: the agent asks, it waits for an answer, or it is rejected")
-	f.Var(cli.Choice(&r.onUnresolved, string(orchestrate.PostError), string(orchestrate.Leave)), "on-unresolved", "what becomes of an effect whose entry was set aside: it waits for a person, or the run learns that it failed")
+	f.StringVar(&r.command, "babysitter", invocation.Default, "the `command` of babysitter, such as \""+invocation.Npx+"\"; a path with blanks in quotes")
+	f.Var(cli.Choice(&r.breakpoints, string(effect.Ask), string(effect.Hold), string(effect.Reject)), "breakpoints", "what becomes of a run's question to a person: the agent asks, it waits for an answer, or it is rejected")
+	f.Var(cli.Choice(&r.onUnresolved, string(effect.PostError), string(effect.Leave)), "on-unresolved", "what becomes of an effect whose entry was set aside: it waits for a person, or the run learns that it failed")
 	f.StringSliceVar(&r.execute, "execute", nil, "`kinds` of effects to carry out here in place of the agent: node, shell")
 }
 
@@ -47,10 +48,13 @@ func (r *runs) check(f *pflag.FlagSet) error {
 	case slices.Contains(r.dirs, ""):
 		return errors.New("--run is empty: name the directory of a run")
 	}
-	if _, err := babysitter.ParseCommand(r.command); err != nil {
+	if _, err := invocation.Parse(r.command); err != nil {
 		return fmt.Errorf("--babysitter: %w", err)
 	}
-	return orchestrate.CheckExecute(r.execute)
+	if err := effect.CheckExecute(r.execute); err != nil {
+		return fmt.Errorf("--execute: %w", err)
+	}
+	return nil
 }
 
 // managed is the same for who drives them, in whatever folder.
@@ -64,14 +68,14 @@ func (r *runs) managed() (all managed.Runs, err error) {
 	if len(all.Dirs) == 0 {
 		return all, nil
 	}
-	command, err := babysitter.ParseCommand(r.command)
+	command, err := invocation.Parse(r.command)
 	if err != nil {
 		return all, fmt.Errorf("--babysitter: %w", err)
 	}
 	all.How = orchestrate.Options{
-		Command: command, Breakpoints: orchestrate.Breakpoints(r.breakpoints), RejectReason: orchestrate.DefaultRejectReason,
-		OnUnresolved: orchestrate.Unresolved(r.onUnresolved), Execute: r.execute,
-		MaxSteps: orchestrate.DefaultMaxSteps, MaxIdle: orchestrate.DefaultMaxIdle,
+		Command: command, Breakpoints: effect.Breakpoints(r.breakpoints), RejectReason: effect.DefaultRejectReason,
+		OnUnresolved: effect.Unresolved(r.onUnresolved), Execute: r.execute,
+		MaxSteps: effect.DefaultMaxSteps, MaxIdle: effect.DefaultMaxIdle,
 	}
 	all.Flags = []string{"--babysitter", words.Shell(command...), "--breakpoints", r.breakpoints, "--on-unresolved", r.onUnresolved}
 	if len(r.execute) > 0 {

@@ -6,21 +6,14 @@ import (
 	"fmt"
 	"strings"
 	"time"
-)
 
-const (
-	// Measured is the version of the CLI whose behaviour this package knows.
-	Measured = "0.0.187"
-	// Install is the command that installs it.
-	Install = "npm install -g @a5c-ai/babysitter-sdk@" + Measured
-	// Npx is the command that runs it without installing it.
-	Npx = "npx -y -p @a5c-ai/babysitter-sdk@" + Measured + " babysitter"
+	"heartbeat/orchestrate/babysitter/invocation"
 )
 
 // CLI is how to run the babysitter CLI. The zero value runs the babysitter on
 // the PATH. Its methods may be called from several goroutines, once it is set up.
 type CLI struct {
-	// Command and its leading arguments, as [ParseCommand] has them, such as
+	// Command and its leading arguments, as [invocation.Parse] returns them, such as
 	// npx -y -p @a5c-ai/babysitter-sdk@0.0.187 babysitter; empty is babysitter.
 	Command []string
 	// Env is added to heartbeat's own environment, as NAME=VALUE. What would make the
@@ -54,7 +47,7 @@ func (c *CLI) wait() time.Duration {
 }
 
 // Version asks the CLI for its version, such as 0.0.187. Another one than
-// [Measured] is noted and not refused: what does not have the expected shape is found
+// [invocation.MeasuredVersion] is noted and not refused: what does not have the expected shape is found
 // out where it matters.
 func (c *CLI) Version(ctx context.Context) (string, error) {
 	asking := request{doing: "ask the babysitter CLI for its version", command: "version", timeout: versionTimeout}
@@ -66,9 +59,9 @@ func (c *CLI) Version(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if version != Measured {
+	if version != invocation.MeasuredVersion {
 		c.note("the babysitter CLI (%s) is version %s, and heartbeat was measured with %s: %s; should runs go wrong, install that: %s",
-			c.shown(), version, Measured, known(version), Install)
+			c.shown(), version, invocation.MeasuredVersion, known(version), invocation.Install)
 	}
 	return version, nil
 }

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"heartbeat/orchestrate/babysitter/invocation"
 )
 
 // How long each command may take. A second try, where there is one, may take
@@ -160,9 +162,9 @@ func (c *CLI) executable() (string, error) {
 	}
 	switch {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return "", &problem{ErrMissing, fmt.Sprintf("there is no command %s: install the babysitter CLI (%s), or say where it is", name, Install), err}
+		return "", &problem{ErrMissing, fmt.Sprintf("there is no command %s: install the babysitter CLI (%s), or say where it is", name, invocation.Install), err}
 	case err != nil:
-		return "", &problem{ErrMissing, fmt.Sprintf("cannot run the command %s: %v: install the babysitter CLI (%s), or say where it is", name, err, Install), err}
+		return "", &problem{ErrMissing, fmt.Sprintf("cannot run the command %s: %v: install the babysitter CLI (%s), or say where it is", name, err, invocation.Install), err}
 	}
 	return path, nil
 }

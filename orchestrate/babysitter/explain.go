@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"heartbeat/orchestrate/babysitter/invocation"
 )
 
 // sayings are the CLI's messages, told apart in this order, and what to do about them.
@@ -26,7 +28,7 @@ var sayings = []struct {
 		": the module must have that export; one with a default export only is named with #default when the run is made"},
 	{lazily(`Failed to load process module|Process import path is missing|Process entry file not found|Process module .* does not export`), ErrProcess, ""},
 	{lazily(`UnknownCommandError|Unknown command:`), ErrOutput,
-		": this is another CLI than the one that heartbeat knows: " + Install},
+		": this is another CLI than the one that heartbeat knows: " + invocation.Install},
 }
 
 // explain is what a call without an answer amounts to.
@@ -58,7 +60,7 @@ func (c *CLI) silent(r request, out result) error {
 	hint := ""
 	switch {
 	case r.command == "version":
-		hint = fmt.Sprintf(": is this the babysitter CLI? It is installed with %s", Install)
+		hint = fmt.Sprintf(": is this the babysitter CLI? It is installed with %s", invocation.Install)
 	case out.code == 0:
 		hint = ": does the process wait for a promise that is never settled?"
 	case out.code > 0:

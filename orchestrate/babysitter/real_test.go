@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"heartbeat/orchestrate/babysitter/invocation"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -101,7 +103,7 @@ func TestRunFromBeginningToEnd(t *testing.T) {
 	c, h := real(t)
 	version, err := c.Version(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, Measured, version)
+	require.Equal(t, invocation.MeasuredVersion, version)
 
 	dir := newRun(t, c, "basic.mjs", `{"name":"Ada"}`)
 	s, err := c.Status(t.Context(), dir)

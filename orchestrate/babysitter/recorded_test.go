@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"heartbeat/orchestrate/babysitter/invocation"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -251,7 +253,7 @@ func TestVersions(t *testing.T) {
 	f := fake(t, "version", "-- stdout --\nnpm notice\n0.0.188-staging.1\n-- status --\n0\n", "version-unknown-command")
 	v, err := f.Version(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, Measured, v)
+	assert.Equal(t, invocation.MeasuredVersion, v)
 	assert.Empty(t, f.all())
 	v, err = f.Version(t.Context())
 	require.NoError(t, err)
@@ -259,12 +261,12 @@ func TestVersions(t *testing.T) {
 	assert.Contains(t, f.all(), "npm install -g @a5c-ai/babysitter-sdk@0.0.187")
 	_, err = f.Version(t.Context())
 	assert.ErrorIs(t, err, ErrOutput)
-	assert.ErrorContains(t, err, Install)
+	assert.ErrorContains(t, err, invocation.Install)
 
 	for _, command := range []string{"no-such-command-here", "./no/such/command", t.TempDir()} {
 		_, err = (&CLI{Command: []string{command}}).Version(t.Context())
 		assert.ErrorIs(t, err, ErrMissing, command)
-		assert.ErrorContains(t, err, Install)
+		assert.ErrorContains(t, err, invocation.Install)
 	}
 	_, err = fake(t, "-- stderr --\n/usr/bin/env: 'node': No such file or directory\n-- status --\n127\n").Version(t.Context())
 	assert.ErrorIs(t, err, ErrMissing)

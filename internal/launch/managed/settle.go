@@ -9,7 +9,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/host"
 	"heartbeat/internal/words"
-	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/effect"
 	recovery "heartbeat/recover"
 	"heartbeat/recover/evidence"
 )
@@ -123,7 +123,7 @@ func (r *run) settleEntry(tx *inbox.Tx) error {
 // finished is evidence.Finished for an entry that a reply alone settles: an effect
 // needs its result besides.
 func finished(tx *inbox.Tx) (reply string, is bool) {
-	if _, effect, _ := orchestrate.Of(tx.InFlight()); effect != "" {
+	if mark, _ := effect.MarkOf(tx.InFlight()); mark.Effect != "" {
 		return "", false
 	}
 	return evidence.Finished(tx)

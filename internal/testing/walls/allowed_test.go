@@ -34,21 +34,22 @@ var allowed = map[string]string{
 	// Orchestration.
 	"orchestrate": "inbox recover internal/disk internal/words orchestrate/babysitter orchestrate/command" +
 		" orchestrate/effect orchestrate/prompt orchestrate/run orchestrate/schema orchestrate/session",
-	"orchestrate/babysitter": "internal/disk internal/host internal/host/guardian",
-	"orchestrate/command":    "",
-	"orchestrate/effect":     "inbox recover", // a hook with no run to drive links this and nothing else of orchestrate
-	"orchestrate/prompt":     "internal/words",
-	"orchestrate/run":        "internal/disk internal/flat",
-	"orchestrate/schema":     "",
-	"orchestrate/session":    "internal/disk",
+	"orchestrate/babysitter":            "internal/disk internal/host internal/host/guardian orchestrate/babysitter/invocation",
+	"orchestrate/babysitter/invocation": "",
+	"orchestrate/command":               "",
+	"orchestrate/effect":                "inbox recover", // a hook with no run to drive links this and nothing else of orchestrate
+	"orchestrate/prompt":                "internal/words",
+	"orchestrate/run":                   "internal/disk internal/flat",
+	"orchestrate/schema":                "",
+	"orchestrate/session":               "internal/disk",
 
 	// What the commands are made of.
-	"internal/cli":              "inbox recover recover/evidence internal/host/rights internal/words orchestrate/effect orchestrate orchestrate/babysitter",
+	"internal/cli":              "inbox recover recover/evidence internal/host/rights internal/words orchestrate/effect orchestrate/babysitter/invocation",
 	"internal/cli/colour":       "internal/words",
 	"internal/cli/layout":       "internal/cli/colour internal/words",
 	"internal/cli/progress":     "internal/cli/colour internal/cli/layout internal/words",
 	"internal/why":              "inbox internal/host internal/words recover/evidence",
-	"internal/bridges":          "inbox internal/cli orchestrate orchestrate/babysitter orchestrate/run",
+	"internal/bridges":          "inbox internal/cli orchestrate orchestrate/babysitter orchestrate/effect orchestrate/run",
 	"internal/orphans":          "inbox internal/cli recover recover/evidence",
 	"internal/hook/...":         "internal/why internal/bridges internal/orphans inbox recover recover/evidence internal/claude/... internal/cli internal/disk internal/flat internal/host/... internal/words internal/hook/... orchestrate/...",
 	"internal/command/...":      "internal/hook internal/why internal/bridges internal/orphans inbox recover recover/evidence internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/command/... orchestrate/... internal/testing/agent",
