@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# A step of a pipeline that puts one prompt to an agent, and waits for the answer.
+# A pipeline step that sends one prompt to an agent and waits for the answer.
 #
-# The prompt becomes an entry of an inbox, behind what waits there already, and
-# heartbeat-launch works through the inbox as far as that entry, with sessions that end
-# with the step. Steps that run at the same time on one inbox take turns. To run a step
-# again with its id is safe: an answer that is there is printed again, and costs nothing.
+# The prompt becomes an entry of an inbox, behind what waits there already.
+# heartbeat-launch works through the inbox up to that entry, with sessions that end with
+# the step. Steps that run at the same time on one inbox take turns. A step may run again
+# with the same id: an answer that exists is printed again and costs nothing.
 #
-# Nothing of the prompt shows in the process list. Needs bash 4.3 or later.
+# The prompt never shows in the process list. Needs bash 4.3 or later.
 set -euo pipefail
 
 usage() {
@@ -14,21 +14,21 @@ usage() {
 Usage: ci-prompt.sh --inbox PATH --id ID [FLAG...] [-- CLAUDE-FLAG...] <PROMPT
 
   --inbox PATH        the inbox (default: $HEARTBEAT_INBOX)
-  --id ID             names the prompt, for example by the build's number
+  --id ID             names the prompt, for example with the build's number
   --timeout D         give up after this time, such as 90s or 1h (default: 10m)
-  --file PATH         read the prompt from a file in place of stdin
+  --file PATH         read the prompt from a file instead of stdin
   --project DIR       the folder that the agent works in (default: .)
   --on-orphan POLICY  deadletter (default), retry or drop: what becomes of an entry
-                      that a session left unanswered, as one does that is ended
-                      because the time is over
+                      that a session left unanswered, for example because its time
+                      was over
   --no-session        start no session: another one works on the inbox
 
-The reply is on stdout, and what happened on stderr, in one line.
+The reply goes to stdout, and one line on what happened to stderr.
 
-Exit status: 0 answered; 3 it became a dead letter; 124 not answered in time; where no
-session came to the prompt, that of heartbeat-launch: 75 a later run may do better, 77 a
-login, a key, a bill or a model that only a person can put right, 78 set-up; 1 otherwise,
-also where it could not be sent.
+Exit status: 0 answered; 3 the prompt became a dead letter; 124 not answered in time. If no
+session took the prompt, the status of heartbeat-launch: 75 a later run may succeed, 77 a
+person must fix a login, a key, a bill or the model, 78 setup. 1 otherwise, also if the
+prompt could not be sent.
 USAGE
 }
 
@@ -60,7 +60,7 @@ done
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/ci-prompt.XXXXXX") # for this user alone
 launcher='' waiter=''
-# Whatever ends the step ends its session too: the launcher settles what that had in
+# Whatever ends the step ends its session too. The launcher then settles the entry in
 # flight.
 # shellcheck disable=SC2317 # the trap calls it
 clean_up() {
@@ -76,7 +76,7 @@ trap 'exit 143' TERM
 (umask 077 && cat -- ${file:+"$file"} >"$tmp/prompt")
 send=(heartbeat send --inbox "$inbox" --id "$id")
 note() { tail -n 1 "$tmp/note" | sed 's/^heartbeat: //'; }
-# How the last session and its launcher ended, in their own words.
+# What the last session and its launcher said as they ended.
 launched() {
 	[ -s "$tmp/said" ] || return 0
 	printf ' (%s%s)' "$(tail -n 1 "$tmp/said")" "$(sed -n 's/^[^ ]* \(the session .*\)/; \1/p' "$tmp/log" | tail -n 1)"
@@ -84,12 +84,12 @@ launched() {
 why() { heartbeat status --inbox "$inbox" 2>/dev/null | sed -n 's/^why *//p'; }
 runs() { kill -0 "$1" 2>/dev/null; }
 
-# It works through what waits now, which our entry is a part of, and no more: what
-# comes later is not ours to take and to leave.
+# The launcher takes as many entries as wait now, ours among them. Later ones belong to
+# other steps, which would find them half done.
 launch() {
 	local state count=0
 	state=$(heartbeat status --inbox "$inbox" --json)
-	[[ $state != *'"life":"running"'* ]] || return 1 # that session comes to our entry as well
+	[[ $state != *'"life":"running"'* ]] || return 1 # that session will take our entry too
 	[[ ! $state =~ \"queued\":([0-9]+) ]] || count=${BASH_REMATCH[1]}
 	[[ $state != *'"in_flight":{'* ]] || count=$((count + 1))
 	rm -f "$tmp/report"
@@ -97,12 +97,12 @@ launch() {
 		--max-entries "$((count > 0 ? count : 1))" --output log --report "$tmp/report" \
 		-- claude 'Say that you are ready.' "$@" </dev/null >"$tmp/log" 2>"$tmp/said" &
 	launcher=$!
-	wait -n || true # for it, or for the waiter
+	wait -n || true # for the launcher, or for the waiter
 }
 reported() { grep -Eq "$1" "$tmp/report" 2>/dev/null; }
 settled() { heartbeat results --inbox "$inbox" "$id" >/dev/null 2>&1 || [ $? -eq 3 ]; }
 
-# It is sent before a session starts, which might not find it otherwise.
+# Sent before a session starts, which might end without finding the entry otherwise.
 if [ -n "$session" ]; then
 	"${send[@]}" --json - <"$tmp/prompt" >"$tmp/sent" 2>"$tmp/note" || fail "$(note)"
 	! grep -q '"found":"answered"' "$tmp/sent" || session=''
@@ -113,7 +113,7 @@ waiter=$!
 gave_up=''
 while [ -n "$session" ] && runs "$waiter"; do
 	if ! launch "$@" || reported '"reason":"busy"'; then
-		sleep 1 # somebody else is at work on the inbox
+		sleep 1 # another launcher or session works on the inbox
 	elif runs "$launcher" || settled; then
 		break # the waiter knows
 	elif ! reported '"(answered|redelivered|dead_lettered|dropped)":[1-9]'; then
@@ -127,7 +127,7 @@ wait "$waiter" || status=$?
 waiter=''
 
 reason=$(why)
-# Answered or set aside, the session goes no further than to what waited before.
+# If the entry was answered or set aside, the session ends by itself.
 case $status in 0 | 3) ;; *) kill ${launcher:+"$launcher"} 2>/dev/null || true ;; esac
 wait
 launcher=''

@@ -16,9 +16,8 @@ func client() int { return agent.InTerminal(os.Args[1:], answer) }
 
 var dies = regexp.MustCompile(`dies unless (\S+)`)
 
-// answer keeps a list of what it was asked, and obeys an entry that wants its
-// session to die, unless a file is there, which is made then, to hang, or to send
-// another one.
+// answer appends each text to the file "asked". An entry may tell it to die, unless a file
+// exists that it then makes, to hang, or to send another entry.
 func answer(text string) string {
 	asked, err := os.OpenFile("asked", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 
 var crontabLine = regexp.MustCompile(`(?m)^# +\*/10 \* \* \* \* (.*)$`)
 
-// The crontab lines in the launchers' heads work as they stand there, with no more
-// of an environment than cron gives: all that differs here is where things are.
+// The crontab lines in the launchers' usage work as they stand, in the small environment
+// that cron gives. Only the paths differ.
 func TestCrontabLines(t *testing.T) {
 	here, err := os.Getwd()
 	require.NoError(t, err)

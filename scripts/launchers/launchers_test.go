@@ -15,8 +15,8 @@ import (
 	"heartbeat/internal/testing/babysitter"
 )
 
-// bin is a folder for the PATH with what the launchers run: the commands as they
-// are shipped, and this test binary as the client.
+// bin is a folder for the PATH that holds the shipped commands, and this test binary as the
+// client.
 var bin string
 
 func TestMain(m *testing.M) {
@@ -51,8 +51,8 @@ func build() (err error) {
 	return os.Symlink(self, filepath.Join(bin, "claude"))
 }
 
-// TestScripts runs the scripts in testdata/script, in which the launchers have
-// their names, and claude is the client's stand-in:
+// TestScripts runs the scripts in testdata/script. They call the launchers by name, and
+// claude is a stand-in for the client:
 //
 //	status N COMMAND...     a command and its exact status
 func TestScripts(t *testing.T) {

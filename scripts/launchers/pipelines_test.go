@@ -14,13 +14,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// example is a pipeline's file, as far as a shell runs it.
+// example is the part of a pipeline file that a shell runs.
 type example struct {
 	name    string
-	env     map[string]string // around ask
+	env     map[string]string // of ask
 	ask     string
 	first   string   // answers the questions of the client's first start
-	collect string   // what is kept of what the agent did
+	collect string   // keeps what the agent did
 	all     []string // every script
 }
 
@@ -92,7 +92,7 @@ func gitlab(t *testing.T) example {
 	}
 }
 
-// Each script is one for bash.
+// Bash can parse each script.
 func TestPipelineScriptsAreValid(t *testing.T) {
 	for _, e := range examples(t) {
 		for _, run := range e.all {
@@ -104,8 +104,7 @@ func TestPipelineScriptsAreValid(t *testing.T) {
 	}
 }
 
-// job is a scratch checkout that an example's scripts run in, as its pipeline runs
-// them.
+// job runs an example's scripts in a scratch checkout, as its pipeline would.
 type job struct {
 	t   *testing.T
 	dir string
@@ -141,7 +140,7 @@ func (j *job) home() string {
 	return ""
 }
 
-// run runs a script as both of them do: it ends with the first command that fails.
+// run stops at the first command that fails, as GitHub and GitLab do.
 func (j *job) run(script string) (string, error) {
 	cmd := exec.Command("bash", "-eo", "pipefail", "-c", strings.ReplaceAll(script, "/opt/heartbeat/", ".heartbeat/"))
 	cmd.Dir, cmd.Env = j.dir, j.env
@@ -156,9 +155,9 @@ func (j *job) passes(script string) string {
 	return out
 }
 
-// No key is an argument, which every user of the machine can read; what is installed
-// has a version, and runs no script of its own at that; and what is kept has no file
-// that only the tools read.
+// No key is an argument, since every user of the machine can read those. Whatever is
+// installed has a fixed version and runs no install script. No file that only heartbeat
+// reads is kept.
 func TestPipelinesKeepToThemselves(t *testing.T) {
 	for _, e := range examples(t) {
 		whole := strings.Join(e.all, "\n")
@@ -215,7 +214,7 @@ func TestPipelinesAsk(t *testing.T) {
 	}
 }
 
-// The job fails with the step's own status if its session dies.
+// If its session dies, the job fails with the status of the step.
 func TestPipelinesFail(t *testing.T) {
 	for _, e := range examples(t) {
 		t.Run(e.name, func(t *testing.T) {
@@ -230,7 +229,7 @@ func TestPipelinesFail(t *testing.T) {
 	}
 }
 
-// What the client is told of its first start is what it asks for.
+// The job answers what the client asks on its first start.
 func TestPipelinesAnswerFirstStart(t *testing.T) {
 	if _, err := exec.LookPath("jq"); err != nil {
 		t.Skip("jq is not here")

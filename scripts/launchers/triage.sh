@@ -1,28 +1,28 @@
 #!/usr/bin/env bash
-# Fetches work, such as unread mail, and has an agent work through it: for a timer.
+# For a timer: fetches work, such as unread mail, and has an agent work through it.
 #
 # Usage: triage.sh --inbox PATH --fetch COMMAND [--format FORMAT] [--on-orphan POLICY] [LAUNCH-FLAG...] -- claude "Read CLAUDE.md"
 #
-# sh runs COMMAND. Each line that it prints is an entry: a JSON string, or an object
-# with a prompt and, best, an id, as in {"id":"mail-4711","prompt":"From: ..."}. An id
-# that waits already, or was answered, is not taken twice. With --format lines any other
-# line is a text of its own, as it is in an inbox.
+# sh runs COMMAND. Each line that it prints is an entry: a JSON string, or an object with
+# a prompt and preferably an id, as in {"id":"mail-4711","prompt":"From: ..."}. An id that
+# waits already, or was answered, is not taken twice. With --format lines any other line is
+# a text of its own, as in an inbox.
 #
-# POLICY says who brings back what a session left unanswered:
+# POLICY says where an entry comes back from that a session left unanswered:
 #
-#   drop (default)     the source does. COMMAND shows on every run all that is still to
-#                      be done, so the inbox is emptied before each run.
-#   retry, deadletter  nobody else has it, for COMMAND hands out each mail once. The
-#                      inbox is only ever appended to: emptied, it would lose what waits
-#                      to be delivered again, and nobody would ever know.
+#   drop (default)     from the source. COMMAND prints everything that is still to be done
+#                      on every run, so the inbox is emptied before each run.
+#   retry, deadletter  from the inbox. COMMAND prints each piece of work once, so the inbox
+#                      is only appended to: emptying it would lose, without a word, what
+#                      waits to be delivered again.
 #
 #   */10 * * * * /opt/heartbeat/triage.sh --inbox /srv/mail/queue/inbox.jsonl --fetch /srv/mail/unread --cwd /srv/mail/project -- claude "Read CLAUDE.md"
 #
-# Like cron.sh, which has to be beside it, it prints only what somebody has to look at.
+# Like cron.sh, which must be beside it, it prints only what somebody must look at.
 #
-# Exit status: that of cron.sh; 75 as well where somebody else is at work on an inbox that
-# is to be emptied; 1 if COMMAND failed, and then nothing was changed, or if what it
-# printed could not be sent.
+# Exit status: that of cron.sh. Also 75 if another process works on an inbox that is to be
+# emptied; 1 if COMMAND failed, and then nothing was changed, or if its output could not be
+# sent.
 set -euo pipefail
 
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; }
@@ -50,7 +50,7 @@ case $policy in drop | retry | deadletter) ;; *) fail "--on-orphan is drop, retr
 case $format in json | lines) ;; *) fail "--format is json or lines, not $format" ;; esac
 dir=$(dirname -- "$inbox")
 [ -d "$dir" ] || fail "there is no folder $dir for the inbox: make it first"
-# The inbox is emptied: in a folder of somebody else's it may lead to any file of root's.
+# The inbox is emptied: in another user's folder it may be a link to any file of root's.
 [ "$EUID" -ne 0 ] || [ -O "$dir" ] || fail "the folder $dir belongs to another user: run this as that user"
 needed=(heartbeat heartbeat-stop heartbeat-launch)
 [ "$policy" != drop ] || needed+=(flock)
@@ -58,7 +58,7 @@ for command in "${needed[@]}"; do
 	command -v "$command" >/dev/null || fail "$command is not on the PATH"
 done
 
-# The file has no name from here on: nothing of it is left, however this ends.
+# The file loses its name at once, so that nothing of it is left however this ends.
 work=$(mktemp "${TMPDIR:-/tmp}/heartbeat-triage.XXXXXX")
 exec 7>"$work"
 exec 8<"$work"
@@ -67,8 +67,8 @@ sh -c "$fetch" >&7 7>&- 8<&- || fail "the command to fetch with ended with statu
 exec 7>&-
 
 if [ "$policy" = drop ]; then
-	# Not while a session is at work, whose answer would find no entry; and only once
-	# what the last one left is settled.
+	# Not while a session works, since its answer would find no entry, and only after the
+	# last session's entry is settled.
 	(
 		umask 077
 		exec 9>>"$dir/.launch-lock"

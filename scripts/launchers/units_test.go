@@ -13,7 +13,7 @@ import (
 
 const shipped = "/usr/local/bin/heartbeat-launch"
 
-// units copies the units to a folder, with the launcher where it is here.
+// units copies the units to a folder, with the path of the launcher under test.
 func units(t *testing.T) (paths []string) {
 	t.Helper()
 	all, err := filepath.Glob("systemd/*")
@@ -31,7 +31,7 @@ func units(t *testing.T) (paths []string) {
 	return paths
 }
 
-// systemd has nothing to say about the units.
+// systemd finds no fault with the units.
 func TestUnitsAreValid(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -42,7 +42,7 @@ func TestUnitsAreValid(t *testing.T) {
 	assert.Empty(t, string(out))
 }
 
-// settings are the lines of a unit, with the values of each name.
+// settings maps each name in a unit to its values.
 func settings(t *testing.T, unit string) map[string][]string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("systemd", unit))
@@ -56,7 +56,7 @@ func settings(t *testing.T, unit string) map[string][]string {
 	return all
 }
 
-// Both services give the agent the same reach.
+// The agent may reach the same things in both services.
 func TestUnitsAreHardenedAlike(t *testing.T) {
 	drain, supervisor := settings(t, "heartbeat@.service"), settings(t, "heartbeat-supervisor@.service")
 	for _, name := range []string{
