@@ -7,8 +7,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ManualName is what man(1) calls the page: heartbeat-stop-send.
-func (p Page) ManualName() string { return strings.ReplaceAll(p.Command, " ", "-") }
+// ManualName is what man(1) calls the page: heartbeat-send.
+func (p Page) ManualName() string { return ManualName(p.Command) }
+
+// ManualName is what man(1) calls the page of a command and its verb.
+func ManualName(command string) string { return strings.ReplaceAll(command, " ", "-") }
 
 // Manual is the page for man(1), in roff.
 func (p Page) Manual() string {

@@ -38,6 +38,15 @@ func (s Streams) OnScreen() Streams {
 	return s
 }
 
+// Show prints a text on Out, and tells the exit status.
+func (s Streams) Show(text string) int {
+	if _, err := io.WriteString(s.Out, text); err != nil {
+		s.Complain(fmt.Errorf("print it: %w", err))
+		return ExitError
+	}
+	return ExitOK
+}
+
 // Complain prints an error as a sentence.
 func (s Streams) Complain(err error) { s.Note("%s", err.Error()) }
 

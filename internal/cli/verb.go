@@ -11,13 +11,17 @@ import (
 // completion and the run itself see the same ones.
 type Verb struct {
 	Name    string
+	Parent  string   // the verb that this one belongs to: dead-letter of requeue
 	Args    string   // what follows the flags, for the usage line
 	Words   []string // what the first of args may be, for completion
 	IDs     string   // what the others of args name: "entries", "waiting", "letters", or nothing
 	Short   string
 	Long    string
 	Example string
-	Build   func() (*pflag.FlagSet, Action)
+	// Verbs are its own verbs, such as list and purge of dead-letter. Where there are
+	// any, Build is nil, and one of them has to be named.
+	Verbs []Verb
+	Build func() (*pflag.FlagSet, Action)
 }
 
 // Action runs a verb whose flags are parsed.
@@ -40,26 +44,45 @@ type statusError struct {
 
 func (e statusError) Unwrap() error { return e.error }
 
+// Path is the verb as one types it behind the command: send, dead-letter requeue.
+func (v Verb) Path() string {
+	if v.Parent == "" {
+		return v.Name
+	}
+	return v.Parent + " " + v.Name
+}
+
 // Built is the verb with its flags, --help among them.
 func (v Verb) Built() (flags *pflag.FlagSet, help *bool, act Action) {
-	flags, act = v.Build()
+	if v.Verbs != nil {
+		flags = NewFlags(v.Name)
+	} else {
+		flags, act = v.Build()
+	}
 	return flags, flags.BoolP("help", "h", false, "show this help"), act
 }
 
 // Run parses the flags, runs the verb, and says what went wrong.
 func (v Verb) Run(args []string, s Streams) int {
-	flags, help, act := v.Built()
-	err := flags.Parse(args)
-	if err != nil {
-		err = usageError{err}
+	if v.Verbs != nil {
+		var status int
+		if v, args, status = v.choose(args, s); v.Verbs != nil {
+			return status
+		}
 	}
+	flags, help, act := v.Built()
+	err := FlagError(flags.Parse(args), flags)
 	if err == nil && *help {
-		fmt.Fprint(s.Out, v.Page(s.Command, flags).Help())
-		return ExitOK
+		return s.Show(v.Page(s.Command, flags).Help())
 	}
 	if err == nil {
 		err = act(flags.Args(), s)
 	}
+	return v.conclude(err, s)
+}
+
+// conclude says the error, if there is one, and tells the exit status.
+func (v Verb) conclude(err error, s Streams) int {
 	var usage usageError
 	var other statusError
 	switch {
@@ -69,7 +92,7 @@ func (v Verb) Run(args []string, s Streams) int {
 		s.Complain(err)
 		return other.status
 	case errors.As(err, &usage):
-		s.Complain(fmt.Errorf("%w (see %s %s --help)", err, s.Command, v.Name))
+		s.Complain(fmt.Errorf("%w (see %s %s --help)", err, s.Command, v.Path()))
 	default:
 		s.Complain(err)
 	}

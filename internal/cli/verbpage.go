@@ -9,17 +9,36 @@ import (
 // Page describes the verb of a command; flags are those it was built with.
 func (v Verb) Page(command string, flags *pflag.FlagSet) Page {
 	long, status := cutStatus(v.Long)
+	related := []string{command}
+	if v.Parent != "" {
+		related = append(related, ManualName(command+" "+v.Parent))
+	}
+	var verbs []Item
+	for _, sub := range v.Verbs {
+		verbs = append(verbs, Item{Name: sub.Name, What: sub.Short})
+		related = append(related, ManualName(command+" "+v.Path()+" "+sub.Name))
+	}
 	return Page{
-		Command:     command + " " + v.Name,
+		Command:     command + " " + v.Path(),
 		Short:       v.Short,
 		Long:        long,
-		Usage:       []string{strings.TrimSpace("[flags] " + v.Args)},
+		Usage:       []string{v.usage()},
 		Example:     v.Example,
+		Verbs:       verbs,
 		Flags:       flags,
 		Status:      status,
 		Environment: InboxEnvironment(flags),
-		SeeAlso:     []string{command},
+		SeeAlso:     related,
 	}
+}
+
+// usage is what follows the verb's name. The flags of a group come behind one of its
+// verbs, which its Args name.
+func (v Verb) usage() string {
+	if v.Verbs != nil {
+		return v.Args + " [flags]"
+	}
+	return strings.TrimSpace("[flags] " + v.Args)
 }
 
 // InboxEnvironment is the variable that stands in for --inbox, where that is a flag.

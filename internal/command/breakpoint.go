@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"heartbeat/internal/bridges"
 	"heartbeat/internal/cli"
@@ -14,45 +13,82 @@ import (
 	"heartbeat/orchestrate"
 )
 
+// breakpointFlags are those of the verbs of breakpoint.
+type breakpointFlags struct {
+	cli.InboxFlags
+	ways   cli.RunFlags
+	answer orchestrate.Answer
+}
+
 func breakpointVerb() cli.Verb {
 	return cli.Verb{
 		Name:  "breakpoint",
 		Args:  "list|approve|reject [EFFECT]",
-		Words: []string{"list", "approve", "reject"},
 		Short: "answer the questions that babysitter runs have for a person",
-		Long: `Show the breakpoints that runs of this inbox wait at, or answer one: the run then
-goes on, and what it asks for next is in the inbox. A rejection is an answer, and no
-error. Answering runs babysitter, and so the code that the run names. A run that
-is not in .a5c/runs here, or in BABYSITTER_RUNS_DIR, has to be named with --run.
-
-Exit status: 0 shown, or answered; 1 not.`,
+		Long: `Show the breakpoints that runs of this inbox wait at, or answer one. A run that is
+not in .a5c/runs here, or in BABYSITTER_RUNS_DIR, has to be named with --run.`,
 		Example: `heartbeat breakpoint list --inbox work/inbox.jsonl
 heartbeat breakpoint approve 01M7XNH40T944T6T9N87JFKQKG --inbox work/inbox.jsonl --response "go ahead"`,
+		Verbs: []cli.Verb{
+			listBreakpointsVerb(),
+			answerVerb("approve", "say yes to what a run asks", "Answer a breakpoint of a run with yes."),
+			answerVerb("reject", "say no to what a run asks", "Answer a breakpoint of a run with no, which is an answer, and no error."),
+		},
+	}
+}
+
+func listBreakpointsVerb() cli.Verb {
+	return cli.Verb{
+		Name:    "list",
+		Short:   "show what runs ask",
+		Long:    "Show the breakpoints that runs of this inbox wait at, each with its effect and its question.",
+		Example: "heartbeat breakpoint list --inbox work/inbox.jsonl",
 		Build: func() (*pflag.FlagSet, cli.Action) {
-			var i cli.InboxFlags
-			var r cli.RunFlags
-			var a orchestrate.Answer
-			f := cli.NewFlags("breakpoint")
-			i.Add(f)
-			f.StringArrayVar(&r.Dirs, "run", nil, "`directory` of the run (default: those of this inbox in .a5c/runs, or BABYSITTER_RUNS_DIR)")
-			r.AddCommand(f)
-			f.StringVar(&a.Response, "response", "", "what the run is told besides")
-			f.StringVar(&a.Option, "option", "", "which of the options is chosen")
+			o := &breakpointFlags{}
+			f := o.set("list")
 			return f, func(args []string, s cli.Streams) error {
-				if len(args) == 0 {
-					return cli.Usage(errors.New("list, approve or reject?"))
+				if err := cli.NoArgs(args); err != nil {
+					return err
 				}
-				switch {
-				case args[0] == "list" && len(args) == 1:
-					return listBreakpoints(&i, &r, s)
-				case (args[0] == "approve" || args[0] == "reject") && len(args) == 2:
-					a.Approved = args[0] == "approve"
-					return answerBreakpoint(&i, &r, args[1], a, s)
-				}
-				return cli.Usage(fmt.Errorf("breakpoint %s takes %s", args[0], map[bool]string{true: "nothing", false: "the id of one effect"}[args[0] == "list"]))
+				return listBreakpoints(&o.InboxFlags, &o.ways, s)
 			}
 		},
 	}
+}
+
+func answerVerb(name, short, what string) cli.Verb {
+	return cli.Verb{
+		Name:  name,
+		Args:  "EFFECT",
+		Short: short,
+		Long: what + ` The
+run then goes on, and what it asks for next is in the inbox. Answering runs
+babysitter, and so the code that the run names. EFFECT is what list shows.
+
+Exit status: 0 answered; 1 not.`,
+		Example: "heartbeat breakpoint " + name + ` 01M7XNH40T944T6T9N87JFKQKG --inbox work/inbox.jsonl --response "see #12"`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			o := &breakpointFlags{}
+			f := o.set(name)
+			o.ways.AddCommand(f)
+			f.StringVar(&o.answer.Response, "response", "", "what the run is told besides")
+			f.StringVar(&o.answer.Option, "option", "", "which of the options is chosen")
+			return f, func(args []string, s cli.Streams) error {
+				if len(args) != 1 {
+					return cli.Usage(fmt.Errorf("breakpoint %s takes the id of one effect", name))
+				}
+				o.answer.Approved = name == "approve"
+				return answerBreakpoint(&o.InboxFlags, &o.ways, args[0], o.answer, s)
+			}
+		},
+	}
+}
+
+func (o *breakpointFlags) set(name string) *pflag.FlagSet {
+	f := cli.NewFlags(name)
+	o.InboxFlags.Add(f)
+	f.StringArrayVar(&o.ways.Dirs, "run", nil, "`directory` of the run (default: those of this inbox in .a5c/runs, or BABYSITTER_RUNS_DIR)")
+	return f
 }
 
 func listBreakpoints(i *cli.InboxFlags, r *cli.RunFlags, s cli.Streams) error {

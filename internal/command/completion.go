@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"heartbeat/internal/cli"
 	"strings"
@@ -26,7 +27,7 @@ heartbeat completion fish > ~/.config/fish/completions/heartbeat.fish`,
 				if len(args) != 1 || completionScript(args[0]) == nil {
 					return cli.Usage(fmt.Errorf("it takes one of bash, zsh, fish"))
 				}
-				_, err := fmt.Fprint(s.Out, completionScript(args[0])(verbs()))
+				_, err := fmt.Fprint(s.Out, completionScript(args[0])(withWords(verbs())))
 				return err
 			}
 		},
@@ -49,7 +50,23 @@ func completionScript(shell string) func([]cli.Verb) string {
 // completed are the flags of the verb that a script offers.
 func completed(v cli.Verb) []*pflag.Flag {
 	set, _, _ := v.Built()
+	for _, sub := range v.Verbs {
+		more, _, _ := sub.Built()
+		set.AddFlagSet(more)
+	}
 	return listFlags(set)
+}
+
+// withWords are the verbs, with the names of their own verbs as the first word.
+func withWords(list []cli.Verb) (all []cli.Verb) {
+	for _, v := range list {
+		for _, sub := range v.Verbs {
+			v.Words = append(v.Words, sub.Name)
+			v.IDs = cmp.Or(v.IDs, sub.IDs)
+		}
+		all = append(all, v)
+	}
+	return all
 }
 
 // completedBeforeVerb are the flags of heartbeat itself.

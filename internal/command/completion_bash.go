@@ -21,7 +21,7 @@ func bashCompletion(list []cli.Verb) string {
 		cases.WriteString(" ;;\n")
 	}
 	own := bashFlags(completedBeforeVerb())
-	fmt.Fprintf(&cases, "\t'') %s words=%s ;;\n", own, quote(strings.Join(verbNames(list), " ")))
+	fmt.Fprintf(&cases, "\t'') %s words=%s ;;\n", own, quote(strings.Join(cli.Names(list), " ")))
 	fmt.Fprintf(&cases, "\t*) %s ;;\n", own)
 	return strings.Replace(bashScript, "\tVERBS\n", cases.String(), 1)
 }

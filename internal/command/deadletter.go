@@ -31,64 +31,100 @@ func deadLetterVerb() cli.Verb {
 	return cli.Verb{
 		Name:  "dead-letter",
 		Args:  "list|show|requeue|purge [LETTER...]",
-		Words: letterWords(),
-		IDs:   letterIDs,
 		Short: "look at what was set aside, put it back, throw it away",
 		Long: `Deal with the dead letters: the entries that were set aside.
 
-list     shows one line for each; with --open only those that were not requeued
-show     shows all there is of a letter, and its text in full (--raw: at a
-         terminal byte for byte, too)
-requeue  appends the original bytes to the end of the inbox, and marks the letter
-purge    throws letters away for good
-
 LETTER is a letter's name as list has it, the id that its sender gave the entry,
-its entry_id, or a beginning of one of these (at least four characters). Each
-letter is requeued whole or not at all, whatever is killed, and only once. One
-that would be set aside again is refused: it is too long, empty or expired.
-
-Exit status: 0 done, also where there was nothing to do; 1 not done: no such
-letter, more than one of that name, one that cannot be requeued, or purge was not
-confirmed. What was done before that is printed.`,
+its entry_id, or a beginning of one of these (at least four characters).`,
 		Example: `heartbeat dead-letter list --inbox work/inbox.jsonl --open
 heartbeat dead-letter requeue --inbox work/inbox.jsonl job-17
 heartbeat dead-letter purge --inbox work/inbox.jsonl --requeued --yes`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			var o letterFlags
-			f := cli.NewFlags("dead-letter")
-			o.Add(f)
-			o.settle = cli.Span(cli.DefaultSettle)
-			f.BoolVar(&o.all, "all", false, "requeue, purge: all letters")
-			f.BoolVar(&o.openOnly, "open", false, "list: only those that were not requeued")
-			f.BoolVar(&o.requeued, "requeued", false, "purge: those that were requeued")
-			f.BoolVar(&o.yes, "yes", false, "purge: without asking")
-			f.Var(&o.settle, "settle", "requeue: how long a last line without newline must stand still before it gets one")
-			o.addRaw(f)
-			return f, func(args []string, s cli.Streams) error {
-				if err := o.check(f, args); err != nil {
-					return cli.Usage(err)
-				}
-				return o.run(args[0], args[1:], s)
-			}
-		},
+		Verbs: []cli.Verb{listLettersVerb(), showLettersVerb(), requeueLettersVerb(), purgeLettersVerb()},
 	}
 }
 
-func letterWords() []string { return []string{listLetter, showLetter, requeueLetter, purgeLetter} }
+func listLettersVerb() cli.Verb {
+	return letterVerb(cli.Verb{
+		Name:    listLetter,
+		Short:   "show one line for each letter",
+		Long:    "Show one line for each dead letter; with --open only those that were not requeued.",
+		Example: "heartbeat dead-letter list --inbox work/inbox.jsonl --open",
+	}, func(o *letterFlags, f *pflag.FlagSet) {
+		f.BoolVar(&o.openOnly, "open", false, "only those that were not requeued")
+	})
+}
 
-// check refuses what would not do what it seems to say.
-func (o *letterFlags) check(f *pflag.FlagSet, args []string) error {
-	if len(args) == 0 || !slices.Contains(letterWords(), args[0]) {
-		return fmt.Errorf("say what to do: %s", strings.Join(letterWords(), ", "))
-	}
-	what, letters := args[0], len(args) > 1
-	for flag, of := range map[string][]string{
-		"all": {requeueLetter, purgeLetter}, "open": {listLetter}, "requeued": {purgeLetter}, "yes": {purgeLetter}, "settle": {requeueLetter}, "raw": {showLetter},
-	} {
-		if f.Changed(flag) && !slices.Contains(of, what) {
-			return fmt.Errorf("--%s is not for %s: it is for %s", flag, what, strings.Join(of, " and "))
+func showLettersVerb() cli.Verb {
+	return letterVerb(cli.Verb{
+		Name:  showLetter,
+		Args:  "LETTER...",
+		IDs:   letterIDs,
+		Short: "show all there is of a letter, and its text in full",
+		Long: `Show all there is of a letter, and its text in full.
+
+Exit status: 0 shown; 1 not: no such letter, or more than one of that name.`,
+		Example: "heartbeat dead-letter show --inbox work/inbox.jsonl job-17",
+	}, (*letterFlags).addRaw)
+}
+
+func requeueLettersVerb() cli.Verb {
+	return letterVerb(cli.Verb{
+		Name:  requeueLetter,
+		Args:  "LETTER... | --all",
+		IDs:   letterIDs,
+		Short: "append letters to the inbox again",
+		Long: `Append the original bytes of letters to the end of the inbox, and mark the letters.
+Each is requeued whole or not at all, whatever is killed, and only once. One
+that would be set aside again is refused: it is too long, empty or expired.
+
+Exit status: 0 done, also where there was nothing to do; 1 not done: no such
+letter, more than one of that name, or one that cannot be requeued. What was done
+before that is printed.`,
+		Example: "heartbeat dead-letter requeue --inbox work/inbox.jsonl job-17",
+	}, func(o *letterFlags, f *pflag.FlagSet) {
+		f.BoolVar(&o.all, "all", false, "all letters that were not requeued yet")
+		f.Var(&o.settle, "settle", "how long a last line without newline must stand still before it gets one")
+	})
+}
+
+func purgeLettersVerb() cli.Verb {
+	return letterVerb(cli.Verb{
+		Name:  purgeLetter,
+		Args:  "LETTER... | --requeued | --all",
+		IDs:   letterIDs,
+		Short: "throw letters away for good",
+		Long: `Throw letters away for good. At a terminal you are asked first.
+
+Exit status: 0 done, also where there was nothing to do; 1 not done: no such
+letter, more than one of that name, or it was not confirmed.`,
+		Example: "heartbeat dead-letter purge --inbox work/inbox.jsonl --requeued --yes",
+	}, func(o *letterFlags, f *pflag.FlagSet) {
+		f.BoolVar(&o.all, "all", false, "all letters")
+		f.BoolVar(&o.requeued, "requeued", false, "those that were requeued")
+		f.BoolVar(&o.yes, "yes", false, "without asking")
+	})
+}
+
+// letterVerb is v with the flags that all verbs of dead-letter have, and its own.
+func letterVerb(v cli.Verb, add func(*letterFlags, *pflag.FlagSet)) cli.Verb {
+	v.Build = func() (*pflag.FlagSet, cli.Action) {
+		o := &letterFlags{settle: cli.Span(cli.DefaultSettle)}
+		f := cli.NewFlags(v.Name)
+		o.Add(f)
+		add(o, f)
+		return f, func(args []string, s cli.Streams) error {
+			if err := o.check(v.Name, args); err != nil {
+				return cli.Usage(err)
+			}
+			return o.run(v.Name, args, s)
 		}
 	}
+	return v
+}
+
+// check refuses what would not do what it seems to say.
+func (o *letterFlags) check(what string, args []string) error {
+	letters := len(args) > 0
 	switch {
 	case what == listLetter && letters:
 		return errors.New("list shows all of them: dead-letter show takes a LETTER")

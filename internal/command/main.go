@@ -92,17 +92,8 @@ func runVerb(name string, args []string, s cli.Streams) int {
 
 func findVerb(name string) (cli.Verb, error) {
 	list := verbs()
-	for _, v := range list {
-		if v.Name == name {
-			return v, nil
-		}
+	if v, found := cli.Find(list, name); found {
+		return v, nil
 	}
-	return cli.Verb{}, fmt.Errorf("unknown verb %q: it is one of %s", name, strings.Join(verbNames(list), ", "))
-}
-
-func verbNames(list []cli.Verb) (names []string) {
-	for _, v := range list {
-		names = append(names, v.Name)
-	}
-	return names
+	return cli.Verb{}, cli.UnknownVerb(name, cli.Names(list))
 }

@@ -15,7 +15,7 @@ func manVerb(others []cli.Verb) cli.Verb {
 	return cli.Verb{
 		Name:  "man",
 		Args:  "[VERB]",
-		Words: verbNames(others),
+		Words: cli.Names(others),
 		Short: "print a manual page, or write all of them",
 		Long: `Print the manual page of a verb, or without a VERB that of the hook, in roff. With
 --dir, write the pages of the hook and of every verb into a directory, where man

@@ -9,5 +9,5 @@ import (
 )
 
 func TestTheHookKnowsEveryVerb(t *testing.T) {
-	assert.Equal(t, cli.VerbNames, verbNames(verbs()))
+	assert.Equal(t, cli.VerbNames, cli.Names(verbs()))
 }

@@ -32,63 +32,107 @@ type runVerbFlags struct {
 	flags  *pflag.FlagSet
 }
 
-// ofStart are the flags that say what a run is made of.
-var ofStart = []string{"entry", "process-id", "process-revision", "request", "inputs", "run-id", "prompt", "non-interactive", "dry-run"}
-
 func runsVerb() cli.Verb {
 	return cli.Verb{
 		Name:  "run",
 		Args:  "start|resume|status [RUN]",
-		Words: []string{"start", "resume", "status"},
 		Short: "make a babysitter run, go on with one, or show how they stand",
-		Long: `start makes a run of a process, and takes its first step: what the run waits for
-is in the inbox then. Every step runs the code that the run names, as you. resume does the same for a run that is there already, be it
-that it failed or that its session is gone. Both say how a session is to be wired
-to go on with it. RUN is the id of a run in --runs-dir, or of one that this inbox
-has driven, or the path of its directory.
+		Long: `Make babysitter runs whose effects become entries of the inbox, go on with them,
+or show how they stand.
+
+RUN is the id of a run in --runs-dir, or of one that this inbox has driven, or the
+path of its directory.`,
+		Example: `heartbeat run start --inbox work/inbox.jsonl --entry process.mjs#process --process-id greet --inputs inputs.json
+heartbeat run resume --inbox work/inbox.jsonl r1
+heartbeat run status --inbox work/inbox.jsonl --json`,
+		Verbs: []cli.Verb{startRunVerb(), resumeRunVerb(), runStatusVerb()},
+	}
+}
+
+func startRunVerb() cli.Verb {
+	return runVerbOf(cli.Verb{
+		Name:  "start",
+		Short: "make a run of a process, and take its first step",
+		Long: `Make a run of a process, and take its first step: what the run waits for is in the
+inbox then. Every step runs the code that the run names, as you. It says how a
+session is to be wired to go on with the run.
 
 With a session (--session-id, or within one) its state file, which other tools of
 babysitter read, is bound to the run. A session that is bound to another run which
 is not over is refused before anything is made.
 
-status shows a run without calling babysitter or changing anything: how it stands,
-what is pending, what of that is in the inbox, and what it waits for. Without RUN it
-shows all that this inbox has driven.
-
-Exit status: 0 done; 1 not done, as with a run that is completed already; 3 the run
-was made, or resumed, and goes no further by itself.`,
-		Example: `heartbeat run start --inbox work/inbox.jsonl --entry process.mjs#process --process-id greet --inputs inputs.json
-heartbeat run resume --inbox work/inbox.jsonl r1
-heartbeat run status --inbox work/inbox.jsonl --json`,
-		Build: func() (*pflag.FlagSet, cli.Action) {
-			o := &runVerbFlags{flags: cli.NewFlags("run")}
-			o.add(o.flags)
-			return o.flags, o.act
-		},
-	}
+Exit status: 0 done; 1 not done; 3 the run was made, and goes no further by itself.`,
+		Example: `heartbeat run start --inbox work/inbox.jsonl --entry process.mjs#process --process-id greet --inputs inputs.json`,
+	}, func(o *runVerbFlags, f *pflag.FlagSet) {
+		f.StringVar(&o.create.Entry, "entry", "", "the process, a `module` and its export: FILE#EXPORT (without: #process)")
+		f.StringVar(&o.create.ProcessID, "process-id", "", "the `id` of the process")
+		f.StringVar(&o.inputs, "inputs", "", "a `file` with the inputs of the process, in JSON")
+		f.StringVar(&o.create.RunID, "run-id", "", "the `id` of the run (default: one is drawn)")
+		f.StringVar(&o.create.Prompt, "prompt", "", "what a person asked for, a `text` that is kept with the run")
+		f.StringVar(&o.create.Revision, "process-revision", "", "the `revision` of the process, kept with the run")
+		f.StringVar(&o.create.Request, "request", "", "the `id` of what asked for the run, kept with it")
+		f.BoolVar(&o.dryRun, "dry-run", false, "show the run that would be made, and make nothing")
+		f.BoolVar(&o.create.NonInteractive, "non-interactive", false, "babysitter approves every breakpoint by itself")
+		o.addDriving(f)
+	})
 }
 
-func (o *runVerbFlags) add(f *pflag.FlagSet) {
-	o.InboxFlags.Add(f)
-	f.StringVar(&o.create.Entry, "entry", "", "start: the process, a `module` and its export: FILE#EXPORT (without: #process)")
-	f.StringVar(&o.create.ProcessID, "process-id", "", "start: the `id` of the process")
-	f.StringVar(&o.inputs, "inputs", "", "start: a `file` with the inputs of the process, in JSON")
-	f.StringVar(&o.create.RunID, "run-id", "", "start: the `id` of the run (default: one is drawn)")
-	f.StringVar(&o.create.Prompt, "prompt", "", "start: what a person asked for, a `text` that is kept with the run")
-	f.StringVar(&o.create.Revision, "process-revision", "", "start: the `revision` of the process, kept with the run")
-	f.StringVar(&o.create.Request, "request", "", "start: the `id` of what asked for the run, kept with it")
-	f.BoolVar(&o.dryRun, "dry-run", false, "start: show the run that would be made, and make nothing")
-	f.BoolVar(&o.create.NonInteractive, "non-interactive", false, "start: babysitter approves every breakpoint by itself")
-	f.StringVar(&o.create.RunsDir, "runs-dir", "", "the `directory` that runs are in (default: BABYSITTER_RUNS_DIR, or .a5c/runs)")
+func resumeRunVerb() cli.Verb {
+	return runVerbOf(cli.Verb{
+		Name:  "resume",
+		Args:  "RUN",
+		Short: "go on with a run that failed, or whose session is gone",
+		Long: `Take the next step of a run that is there already, be it that it failed or that its
+session is gone. Every step runs the code that the run names, as you. It says how a
+session is to be wired to go on with the run.
+
+With a session (--session-id, or within one) its state file, which other tools of
+babysitter read, is bound to the run. A session that is bound to another run which
+is not over is refused.
+
+Exit status: 0 done; 1 not done, as with a run that is completed already; 3 the run
+was resumed, and goes no further by itself.`,
+		Example: `heartbeat run resume --inbox work/inbox.jsonl r1`,
+	}, func(o *runVerbFlags, f *pflag.FlagSet) {
+		f.StringVar(&o.again, "again", "", "have the run, which failed with an `effect` that was posted as failed, ask for that once more")
+		o.addDriving(f)
+	})
+}
+
+func runStatusVerb() cli.Verb {
+	return runVerbOf(cli.Verb{
+		Name:  "status",
+		Args:  "[RUN]",
+		Short: "show how runs stand",
+		Long: `Show a run without calling babysitter or changing anything: how it stands, what is
+pending, what of that is in the inbox, and what it waits for. Without RUN, show all
+that this inbox has driven.`,
+		Example: `heartbeat run status --inbox work/inbox.jsonl --json`,
+	}, func(*runVerbFlags, *pflag.FlagSet) {})
+}
+
+// runVerbOf is v with the flags that all verbs of run have, and its own.
+func runVerbOf(v cli.Verb, add func(*runVerbFlags, *pflag.FlagSet)) cli.Verb {
+	v.Build = func() (*pflag.FlagSet, cli.Action) {
+		o := &runVerbFlags{flags: cli.NewFlags(v.Name)}
+		o.InboxFlags.Add(o.flags)
+		o.flags.StringVar(&o.create.RunsDir, "runs-dir", "", "the `directory` that runs are in (default: BABYSITTER_RUNS_DIR, or .a5c/runs)")
+		add(o, o.flags)
+		return o.flags, func(args []string, s cli.Streams) error { return o.act(v.Name, args, s) }
+	}
+	return v
+}
+
+// addDriving declares the flags of the verbs that take a step.
+func (o *runVerbFlags) addDriving(f *pflag.FlagSet) {
 	f.StringVar(&o.session, "session-id", "", "the `id` of the session to bind (default: that of the session around this command)")
-	f.StringVar(&o.again, "again", "", "resume: have the run, which failed with an `effect` that was posted as failed, ask for that once more")
 	f.BoolVar(&o.launch, "launch-flags", false, "print only the flags for heartbeat-launch, quoted for a shell; the rest goes to stderr")
 	o.ways.AddStateDir(f)
 	o.ways.AddWays(f)
 }
 
-func (o *runVerbFlags) act(args []string, s cli.Streams) error {
-	if err := o.check(args); err != nil {
+func (o *runVerbFlags) act(what string, args []string, s cli.Streams) error {
+	if err := o.check(what, args); err != nil {
 		return cli.Usage(err)
 	}
 	ctx, stop := endOnSignal(context.Background())
@@ -97,42 +141,35 @@ func (o *runVerbFlags) act(args []string, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	switch args[0] {
+	switch what {
 	case "start":
 		return o.start(ctx, box, s)
 	case "resume":
-		return o.resume(ctx, box, args[1], s)
+		return o.resume(ctx, box, args[0], s)
 	}
-	return o.status(box, args[1:], s)
+	return o.status(box, args, s)
 }
 
-func (o *runVerbFlags) check(args []string) error {
-	if len(args) == 0 {
-		return errors.New("start, resume or status?")
+func (o *runVerbFlags) check(what string, args []string) error {
+	most := 1
+	if what == "start" {
+		most = 0
 	}
-	most := map[string]int{"start": 1, "resume": 2, "status": 2}[args[0]]
 	switch {
-	case most == 0:
-		return fmt.Errorf("unexpected argument %q: it is start, resume or status", args[0])
 	case len(args) > most:
 		return fmt.Errorf("unexpected argument %q", args[most])
-	case args[0] == "resume" && len(args) < 2:
+	case what == "resume" && len(args) == 0:
 		return errors.New("which run? give its id or its directory")
-	case o.launch && (o.JSON || args[0] == "status"):
+	case o.launch && o.JSON:
 		return errors.New("--launch-flags is what start and resume print in place of --json: leave one of them out")
 	case o.launch && o.dryRun:
 		return errors.New("--launch-flags is about a run that is made, and --dry-run makes none: leave one of them out")
-	case o.again != "" && args[0] != "resume":
-		return errors.New("--again is about a run that failed: use it with resume")
-	case args[0] == "start" && o.create.Entry == "":
+	case what == "start" && o.create.Entry == "":
 		return errors.New("no process: name its module with --entry")
-	case args[0] == "start" && o.create.ProcessID == "":
+	case what == "start" && o.create.ProcessID == "":
 		return errors.New("no process id: give one with --process-id")
-	}
-	for _, name := range ofStart {
-		if args[0] != "start" && o.flags.Changed(name) {
-			return fmt.Errorf("--%s is about a run that is made: leave it out", name)
-		}
+	case what == "status":
+		return nil
 	}
 	return o.ways.Check()
 }

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// UnknownVerb says that there is no such verb, and which one was probably meant.
+func UnknownVerb(name string, known []string) error {
+	if near := Nearest(name, known); near != "" {
+		return fmt.Errorf("unknown verb %q: did you mean %s?", name, near)
+	}
+	return fmt.Errorf("unknown verb %q: it is one of %s", name, strings.Join(known, ", "))
+}
+
+// FlagError is what parsing the flags failed with, as a mistake of usage. For a flag
+// that does not exist it names the one that was probably meant. nil stays nil.
+func FlagError(err error, flags *pflag.FlagSet) error {
+	if err == nil {
+		return nil
+	}
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		flags.VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+		if near := Nearest(unknown.GetSpecifiedName(), names); near != "" {
+			err = fmt.Errorf("%w: did you mean --%s?", err, near)
+		}
+	}
+	return usageError{err}
+}
+
+// Nearest is the known word that somebody who typed this one probably meant: one that
+// differs in a letter, in longer words in up to a third of them, or else one that
+// begins like it. It is "" where there is none.
+func Nearest(typed string, known []string) (nearest string) {
+	if typed == "" {
+		return ""
+	}
+	best := 1 + max(1, len(typed)/3)
+	for _, word := range known {
+		if d := distance(typed, word); d < best {
+			best, nearest = d, word
+		}
+	}
+	if nearest != "" || len(typed) < 3 {
+		return nearest
+	}
+	for _, word := range known {
+		if strings.HasPrefix(word, typed) {
+			return word
+		}
+	}
+	return ""
+}
+
+// distance counts the letters to add, drop, change or swap with the next one to get
+// from one word to the other.
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		for j := range len(b) {
+			change := last[j]
+			if a[i] != b[j] {
+				change++
+			}
+			row[j+1] = min(change, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
