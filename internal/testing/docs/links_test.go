@@ -1,0 +1,58 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/assert"
+)
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+)
+
+// Every link of a document to a file or a heading of this repository leads somewhere.
+func TestLinks(t *testing.T) {
+	for _, path := range documents(t) {
+		_, prose := split(t, path)
+		for _, m := range link.FindAllStringSubmatch(prose, -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			file, anchor, _ := strings.Cut(m[1], "#")
+			target := path
+			if file != "" {
+				target = filepath.Join(filepath.Dir(path), file)
+			}
+			if _, err := os.Stat(filepath.Join(root, target)); !assert.NoError(t, err, "%s links to %s", path, m[1]) {
+				continue
+			}
+			if anchor != "" {
+				assert.Contains(t, anchors(t, target), anchor, "%s links to %s", path, m[1])
+			}
+		}
+	}
+}
+
+// anchors are the names that GitHub gives to a document's headings.
+func anchors(t *testing.T, path string) (names []string) {
+	t.Helper()
+	_, prose := split(t, path)
+	for _, m := range heading.FindAllStringSubmatch(prose, -1) {
+		names = append(names, strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, m[1]))
+	}
+	return names
+}
