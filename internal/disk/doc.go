@@ -1,14 +1,13 @@
-// Package disk is the one place where heartbeat changes files that hold state.
+// Package disk is the only place where heartbeat changes files that hold state.
 //
-// Every call that changes something is announced as an [Op] before it happens,
-// so that tests can kill the process there, make the call fail as a full or
-// broken disk would, or record the calls and work out what a power loss leaves.
+// Every call that changes something is announced as an [Op] before it is made, so
+// that tests can kill the process there, make the call fail like a full or broken
+// disk, or record the calls and compute what a power loss leaves.
 //
-// Files are opened by descriptor, never followed through a symbolic link,
-// created with mode 0600, and refused when they are not regular files, belong
-// to another user or have a second name. One that is opened for writing gets mode
-// 0600 if it had wider rights. Errors name the operation and the path and wrap
-// the errno.
+// State files are opened without following symbolic links, are created with mode
+// 0600, and are refused if they are not regular files, belong to another user or
+// have a second name. Opening one for writing narrows its mode to 0600. Errors name
+// the operation and the path and wrap the errno.
 //
-// What is read whole has a bound: see [ReadFile], [ReadState] and [File.ReadAll].
+// Reading a whole file is bounded: see [ReadFile], [ReadState] and [File.ReadAll].
 package disk

@@ -21,14 +21,14 @@ type File struct {
 	path string
 	info Info
 
-	identity string // empty until it is asked for
+	identity string // empty until [File.Identity] is first called
 }
 
-// Info is what a file's inode said.
+// Info is what stat(2) returned for a file.
 type Info struct {
 	Size      int64
-	Space     int64 // bytes that it takes on the disk
-	Block     int64 // in how many bytes at once space is given out
+	Space     int64 // bytes that the file takes on the disk
+	Block     int64 // bytes in which the file system hands out space
 	Mtime     int64 // nanoseconds since 1970
 	Atime     int64
 	Ctime     int64
@@ -44,11 +44,11 @@ type Info struct {
 // Path is the name that the file was opened under.
 func (f *File) Path() string { return f.path }
 
-// Info is what the inode said when the file was opened.
+// Info is the file's inode as of opening, or of the last [File.Stat].
 func (f *File) Info() Info { return f.info }
 
-// Identity names the file itself, whatever it is called and holds: another file
-// in its place has another, even where the system gives inode numbers out again.
+// Identity identifies the file itself, whatever its name and content. A file that
+// replaces it has another identity, even if the system reuses inode numbers.
 func (f *File) Identity() string {
 	if f.identity == "" {
 		f.identity = strconv.FormatUint(f.info.Ino, 10) + "-" + strconv.FormatInt(birth(f), 10)
@@ -56,9 +56,9 @@ func (f *File) Identity() string {
 	return f.identity
 }
 
-// Place says where on the disk the file's bytes begin, empty where the system
-// does not tell or they were not written out yet. A file that is truncated and
-// filled again begins elsewhere; one that is only touched or appended to does not.
+// Place identifies where on the disk the file's bytes begin. It is empty if the
+// system does not tell, or if they are not written out yet. Truncating and filling
+// a file again changes it; touching or appending to the file does not.
 func (f *File) Place() string {
 	at, known := place(f.fd)
 	if !known {
@@ -67,24 +67,24 @@ func (f *File) Place() string {
 	return strconv.FormatUint(at, 10)
 }
 
-// Young reports whether a file that is written to right now may get that very
-// time of change again: clocks of file systems tick.
+// Young reports whether a write right now may give a file the same mtime again. A
+// file system's clock is coarse, so an mtime that is this young proves nothing.
 func Young(mtime int64) bool {
-	tick := 20 * time.Millisecond // twice that of a kernel with 100 ticks a second
+	tick := 20 * time.Millisecond // two ticks of a kernel with 100 ticks a second
 	if mtime%1e9 == 0 {
-		tick = 2 * time.Second // a file system that keeps no fractions
+		tick = 2 * time.Second // the file system may store whole seconds only
 	}
 	return mtime > time.Now().Add(-tick).UnixNano()
 }
 
-// Stat asks the inode again.
+// Stat reads the inode again.
 func (f *File) Stat() (Info, error) {
 	err := f.refresh()
 	return f.info, err
 }
 
-// Settled is [File.Stat] after a write that is under way, where the file system
-// lets anybody wait for that: looking for holes takes the writer's lock.
+// Settled waits for a write that is under way and then does [File.Stat]. It works
+// by looking for holes, which takes the writer's lock on most file systems.
 func (f *File) Settled() (Info, error) {
 	nextData(f.fd, 0, f.info.Size)
 	return f.Stat()
@@ -99,7 +99,7 @@ func (f *File) refresh() error {
 	return nil
 }
 
-// ReadAt reads len(b) bytes at off, as [io.ReaderAt] asks.
+// ReadAt implements [io.ReaderAt].
 func (f *File) ReadAt(b []byte, off int64) (int, error) {
 	n := 0
 	for n < len(b) {
@@ -125,14 +125,14 @@ func (f *File) WriteAt(b []byte, off int64) error {
 	})
 }
 
-// Append writes b with one call at the end of a file that was opened with
-// O_APPEND, wherever that is by now, and returns the offset it landed at. After
-// an error a first part of b may be there.
+// Append writes b in one call to the current end of a file that was opened with
+// O_APPEND, and returns the offset where it landed. After an error a first part of
+// b may be there.
 func (f *File) Append(b []byte) (int64, error) {
 	written := 0
 	err := f.write(Op{Kind: OpWrite, Path: f.path, Offset: -1, Data: b}, func(b []byte, done int) (int, error) {
 		if done > 0 {
-			return 0, io.ErrShortWrite // somebody else's bytes may be at the end by now
+			return 0, io.ErrShortWrite // another writer may have appended since
 		}
 		n, err := unix.Write(f.fd, b)
 		written = max(n, 0)

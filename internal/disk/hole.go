@@ -5,13 +5,13 @@ import (
 	"io"
 )
 
-// ErrNoHoles says that the file system, or the machine's operating system,
-// cannot give back the space amid a file.
+// ErrNoHoles says that the file system or the operating system cannot free space
+// inside a file.
 var ErrNoHoles = errors.New("the file system cannot give back the space amid a file")
 
-// PunchHole makes the first n bytes of the file zeros that take no space. The
-// file's length stays, and so does every other byte's offset. Where that cannot
-// be done the error matches [ErrNoHoles], and nothing has changed.
+// PunchHole turns the first n bytes of the file into zeros that take no space. The
+// file's length and the offsets of all other bytes stay. Where this is not possible
+// the error matches [ErrNoHoles] and nothing has changed.
 func (f *File) PunchHole(n int64) error {
 	if err := announce(Op{Kind: OpPunch, Path: f.path, Length: n}); err != nil {
 		return holeError(err)
@@ -22,15 +22,15 @@ func (f *File) PunchHole(n int64) error {
 	return nil
 }
 
-// SkipZeros is the offset of the first byte from off on that is not zero, or size
-// when there is none. Of a hole it reads nothing.
+// SkipZeros returns the offset of the first byte from off on that is not zero, or
+// size if there is none. It does not read holes.
 func (f *File) SkipZeros(off, size int64) (int64, error) {
 	if off >= size {
 		return off, nil
 	}
-	var first [1]byte // and no more room than that: a tick comes by here
+	var first [1]byte // every tick passes here: no large buffer unless it is needed
 	if _, err := f.ReadAt(first[:], off); err != nil || first[0] != 0 {
-		return off, nil // reading what is there tells of the error
+		return off, nil // the caller meets the error when it reads at off
 	}
 	off = nextData(f.fd, off, size)
 	chunk := make([]byte, 64<<10)
@@ -46,7 +46,7 @@ func (f *File) SkipZeros(off, size int64) (int64, error) {
 			}
 		}
 		if n < len(part) {
-			break // it shrank meanwhile
+			break // the file shrank meanwhile
 		}
 		off = max(off+int64(n), nextData(f.fd, off+int64(n), size))
 	}

@@ -12,16 +12,16 @@ import (
 // ErrLocked says that a lock was not free in time.
 var ErrLocked = errors.New("held by another process")
 
-// ErrLockGone says that a lock's file was removed or replaced while it was held:
-// somebody else may hold the lock by now.
+// ErrLockGone says that the lock file was removed or replaced while the lock was
+// held, so that another process may hold the lock too.
 var ErrLockGone = errors.New("the lock's file was removed or replaced while it was held")
 
 // Lock is an advisory lock (flock(2)) on a file. The kernel releases it when
 // its holder dies.
 type Lock struct{ f *File }
 
-// AcquireLock waits for the lock on path, which it creates, until ctx is done or
-// the wait (if not 0) is over; then the error matches [ErrLocked].
+// AcquireLock creates the file at path if it is missing and waits for the lock on
+// it. If ctx ends first, or wait (unless 0) passes, the error matches [ErrLocked].
 func AcquireLock(ctx context.Context, path string, wait time.Duration) (*Lock, error) {
 	var deadline time.Time
 	if wait > 0 {
@@ -42,23 +42,23 @@ func AcquireLock(ctx context.Context, path string, wait time.Duration) (*Lock, e
 		if current {
 			return &Lock{f}, nil
 		}
-		// Somebody removed the file while we waited: whoever comes next
-		// locks the new one, so a lock on the old one excludes nobody.
+		// The file was removed while we waited. The next process locks a new file,
+		// so a lock on the old one excludes nobody.
 		if err := f.Close(); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// Identity is that of the lock file: see [File.Identity].
+// Identity is the lock file's [File.Identity].
 func (l *Lock) Identity() string { return l.f.Identity() }
 
-// File is the file that is locked: who made it new may write it, and rename it
-// when it is whole.
+// File is the locked file. A holder that created it may fill it and then rename it
+// into place.
 func (l *Lock) File() *File { return l.f }
 
-// Check is for the moment before something that only the lock's holder may do: an
-// error that matches [ErrLockGone] says that the lock excludes nobody any more.
+// Check is called right before what only the lock's holder may do. An error that
+// matches [ErrLockGone] means that the lock no longer excludes others.
 func (l *Lock) Check() error {
 	named, err := stillNamed(l.f)
 	if err == nil && !named {
@@ -67,10 +67,10 @@ func (l *Lock) Check() error {
 	return err
 }
 
-// Mtime is when the lock file was written last, in nanoseconds since 1970.
+// Mtime is the lock file's time of change, in nanoseconds since 1970.
 func (l *Lock) Mtime() int64 { return l.f.info.Mtime }
 
-// Sign writes into the lock's file, for people, who holds it.
+// Sign writes the holder's name into the lock file, for people to read.
 func (l *Lock) Sign(name string) error {
 	if err := l.f.Truncate(0); err != nil {
 		return err
@@ -91,8 +91,8 @@ const (
 	maxPause   = 10 * time.Millisecond
 )
 
-// flock tries again after growing pauses. A blocking call would be woken at once,
-// but could not be given up: its thread would stay for as long as the holder.
+// flock polls with growing pauses. A blocking call would wake at once, but could
+// not be cancelled: its thread would stay blocked as long as the holder lives.
 func flock(ctx context.Context, f *File, deadline time.Time) error {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		err := retry(func() error { return unix.Flock(f.fd, unix.LOCK_EX|unix.LOCK_NB) })

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Remove takes a name away. A name that is not there is no error.
+// Remove removes a name. It is no error if the name is not there.
 func Remove(path string) error {
 	if err := announce(Op{Kind: OpRemove, Path: path}); err != nil {
 		return err
@@ -34,7 +34,7 @@ func Exists(path string) (bool, error) {
 	return true, nil
 }
 
-// Create makes an empty file of ours where there is none.
+// Create makes an empty state file unless there is one.
 func Create(path string) error {
 	f, _, err := OpenWrite(path)
 	if err != nil {
@@ -55,7 +55,7 @@ func Touch(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Touch sets the times of access and change to one and the same now.
+// Touch sets the times of access and change to the same moment, now.
 func (f *File) Touch() error {
 	if err := announce(Op{Kind: OpTouch, Path: f.path}); err != nil {
 		return err
@@ -67,11 +67,11 @@ func (f *File) Touch() error {
 	return nil
 }
 
-// Publish makes data the whole content of path by way of a temporary file
-// beside it: a reader finds the old content or the new, never a part. With
-// durable it returns once a power loss would leave the new; without, a power
-// loss may leave anything, and a kill the old or the new. Publishers of one path
-// must exclude each other.
+// Publish replaces the content of path, by way of a temporary file beside it:
+// readers see the old content or the new, never a part. If durable is set, the new
+// content survives a power loss once Publish has returned. If not, a kill still
+// leaves the old or the new content, but a power loss may leave anything. Publishers
+// of one path must exclude each other.
 func Publish(path string, data []byte, durable bool) error {
 	tmp := path + ".tmp"
 	if err := Remove(tmp); err != nil {
@@ -98,8 +98,8 @@ func Publish(path string, data []byte, durable bool) error {
 	return nil
 }
 
-// Rename has a file take the place of another in its directory. It returns once a
-// power loss would leave that.
+// Rename replaces the file at to, in the same directory, by the one at from. When
+// it has returned, the change survives a power loss.
 func Rename(from, to string) error {
 	if err := rename(from, to); err != nil {
 		return err

@@ -2,7 +2,7 @@ package disk
 
 import "io/fs"
 
-// Kind names one state-changing system call.
+// Kind is a kind of system call that changes state.
 type Kind string
 
 // The state-changing calls that this package makes.
@@ -16,7 +16,7 @@ const (
 	OpRemove   Kind = "remove"
 	OpTouch    Kind = "touch"
 	OpPunch    Kind = "punch"
-	OpNarrow   Kind = "narrow" // to the rights that a state file has
+	OpNarrow   Kind = "narrow" // the mode to 0600
 )
 
 // Op is one state-changing call, announced before it is made.
@@ -29,16 +29,16 @@ type Op struct {
 	Data   []byte // what a write writes; valid until the observer returns
 }
 
-// Observer sees every [Op] first. An error that it returns is returned by the
-// call in place of making it, except a [Torn], which is written in part.
+// Observer sees every [Op] before it is made. If it returns an error, the call is
+// not made and returns that error; a [Torn] has a write made in part.
 type Observer func(Op) error
 
 // TestOnlyObserver, when set, sees every state-changing call of this process.
 // Only tests set it.
 var TestOnlyObserver Observer
 
-// Torn is an [Observer]'s way to have only the first N bytes of a write reach
-// the file before Then is called.
+// Torn is returned by an [Observer] to let only the first N bytes of a write reach
+// the file. Then is called after that.
 type Torn struct {
 	N    int
 	Then func() error

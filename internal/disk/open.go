@@ -12,14 +12,14 @@ import (
 
 const stateFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
 
-// OpenRead opens a state file for reading. A file that is not there gives an
-// error that matches [fs.ErrNotExist]; one that is not ours, [ErrForeign].
+// OpenRead opens a state file for reading. The error matches [fs.ErrNotExist] if
+// there is no file, and [ErrForeign] if it is not one of ours.
 func OpenRead(path string) (*File, error) {
 	return openState(path, unix.O_RDONLY)
 }
 
-// OpenExisting opens a state file for reading and writing, as [OpenRead] does. Its
-// rights are narrowed to mode 0600.
+// OpenExisting is [OpenRead] for reading and writing. It narrows the file's mode to
+// 0600.
 func OpenExisting(path string) (*File, error) {
 	f, err := openState(path, unix.O_RDWR)
 	if err != nil {
@@ -31,10 +31,9 @@ func OpenExisting(path string) (*File, error) {
 	return f, nil
 }
 
-// OpenWrite opens a state file as [OpenExisting] does, and creates it with
-// mode 0600 where it is missing; created says which. A name is only durable
-// after [SyncDir], and one that was there may lack that: whoever made it may have
-// been killed before.
+// OpenWrite is [OpenExisting] that creates a missing file with mode 0600; created
+// says whether it did. A name is durable only after [SyncDir]. That may be missing
+// for an existing file too: its creator may have been killed before it.
 func OpenWrite(path string) (f *File, created bool, err error) {
 	for {
 		f, err = OpenExisting(path)
@@ -49,7 +48,7 @@ func OpenWrite(path string) (f *File, created bool, err error) {
 }
 
 // OpenAppend opens a user's file (see [OpenForeign]) for [File.Append] and for
-// reading, and creates it with mode 0600 where it is missing.
+// reading. It creates a missing file with mode 0600.
 func OpenAppend(path string) (f *File, created bool, err error) {
 	for {
 		f, err = OpenForeign(path, unix.O_RDWR|unix.O_APPEND)
@@ -74,15 +73,15 @@ func OpenAppend(path string) (f *File, created bool, err error) {
 	}
 }
 
-// OpenForeign opens a file that belongs to the user rather than to heartbeat:
-// links are followed, and any owner will do. It still must be a regular file.
-// flags are those of open(2), beside the ones that keep it from blocking.
+// OpenForeign opens a file that belongs to the user and not to heartbeat. It
+// follows links and accepts any owner, but the file must be regular. flags are
+// those of open(2), without the ones against blocking, which are always set.
 //
-// Root follows no link in a directory where others may make one, who could lead it
-// to any file, and takes no file there that has a second name.
+// In a directory where others can create names, root follows no link and takes no
+// file with a second name: others could lead it to any file.
 //
-// Reading it leaves its time of access alone where the system allows that, so
-// that the time tells of others.
+// Reading does not change the file's time of access if the system allows that, so
+// that the time shows when others read it.
 func OpenForeign(path string, flags int) (*File, error) {
 	if os.Geteuid() != 0 {
 		return openAny(path, flags)
@@ -99,13 +98,13 @@ func OpenForeign(path string, flags int) (*File, error) {
 	return f, err
 }
 
-// rootOwns reports whether only root can have made the names in a directory.
+// rootOwns reports whether only root can create names in a directory.
 func rootOwns(dir string) bool {
 	info, err := StatDir(dir)
 	return err == nil && info.UID == 0 && info.Mode&0o022 == 0
 }
 
-// openAny opens a regular file, whoever's it is.
+// openAny opens a regular file of any owner.
 func openAny(path string, flags int) (*File, error) {
 	flags |= unix.O_NONBLOCK | unix.O_CLOEXEC
 	fd, err := open(path, flags|quietly, 0o600)
@@ -163,7 +162,8 @@ func (f *File) mustBeOurs() error {
 	return nil
 }
 
-// isForRoot reports whether this is root, and the file is the directory's owner's.
+// isForRoot reports whether this process is root and the file belongs to the owner
+// of its directory.
 func (f *File) isForRoot(me uint32) bool {
 	if me != 0 {
 		return false
@@ -172,7 +172,7 @@ func (f *File) isForRoot(me uint32) bool {
 	return err == nil && dir.UID == f.info.UID
 }
 
-// narrow takes the rights of others away, where they are ours to take.
+// narrow takes away the rights of others if the file is this user's.
 func (f *File) narrow() error {
 	if f.info.Mode&0o077 == 0 || f.info.UID != uint32(os.Geteuid()) {
 		return nil
@@ -191,8 +191,8 @@ func notRegular(path string) error {
 	return fmt.Errorf("open %s: it is not a regular file: remove it: %w", path, ErrForeign)
 }
 
-// create makes a file that must not be there yet. Root, acting in somebody's
-// directory, leaves the file to that user, who could not read it otherwise.
+// create makes a file that must not exist yet. In another user's directory, root
+// gives the file to that user, who could not read it otherwise.
 func create(path string) (*File, error) {
 	if err := announce(Op{Kind: OpCreate, Path: path}); err != nil {
 		return nil, err

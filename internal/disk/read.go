@@ -10,18 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxWhole is the most that [File.ReadAll] takes of a file: more than any file has
-// that heartbeat reads whole.
+// MaxWhole is the largest file, in bytes, that [File.ReadAll] reads. No file that
+// heartbeat reads whole comes near it.
 const MaxWhole = 512 << 20
 
-// ErrTooLarge says that a file has more bytes than anything that it may hold.
+// ErrTooLarge says that a file is larger than its valid content can be.
 var ErrTooLarge = errors.New("the file is too large")
 
-// ReadAll reads the whole file as it is now, if it has no more than [MaxWhole]
-// bytes. Otherwise the error matches [ErrTooLarge].
+// ReadAll reads the whole file as it is now. If that is more than [MaxWhole] bytes,
+// the error matches [ErrTooLarge].
 func (f *File) ReadAll() ([]byte, error) { return f.ReadUpTo(MaxWhole) }
 
-// ReadUpTo is [File.ReadAll] for another limit.
+// ReadUpTo is [File.ReadAll] with another limit.
 func (f *File) ReadUpTo(limit int64) ([]byte, error) {
 	if err := f.refresh(); err != nil {
 		return nil, err
@@ -41,20 +41,20 @@ func (f *File) tooLarge(size, limit int64) error {
 	return f.fail("read", fmt.Errorf("%w: it has %d bytes, and may have no more than %d bytes", ErrTooLarge, size, limit))
 }
 
-// ReadFile reads a file that belongs to the user, such as settings: links are
-// followed, and any owner will do. It never waits for a FIFO's writer, and takes
-// no more than limit bytes.
+// ReadFile reads a file that belongs to the user, such as settings. It follows
+// links and accepts any owner. It never waits for a FIFO's writer, and refuses more
+// than limit bytes with [ErrTooLarge].
 func ReadFile(path string, limit int64) ([]byte, error) {
 	return readWhole(path, limit, func() (*File, error) { return openAny(path, unix.O_RDONLY) })
 }
 
-// ReadState is [ReadFile] for a state file, as [OpenRead] opens it.
+// ReadState is [ReadFile] for a state file: see [OpenRead].
 func ReadState(path string, limit int64) ([]byte, error) {
 	return readWhole(path, limit, func() (*File, error) { return OpenRead(path) })
 }
 
-// ReadGiven is [ReadFile] for a file that a person names on a command line: it may be
-// a pipe, and then its writer is waited for.
+// ReadGiven is [ReadFile] for a file that a person names on the command line. It may
+// be a pipe; then ReadGiven waits for the writer.
 func ReadGiven(path string, limit int64) (b []byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {

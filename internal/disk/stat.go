@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// StatDir is what a directory's inode says; links to it are followed.
+// StatDir returns a directory's inode. It follows links.
 func StatDir(path string) (Info, error) {
 	info, err := statAt(path, unix.Stat)
 	if err == nil && !info.IsDir {
@@ -16,10 +16,10 @@ func StatDir(path string) (Info, error) {
 	return info, err
 }
 
-// StatFile is what the inode of any file says; links to it are followed.
+// StatFile returns the inode of any kind of file. It follows links.
 func StatFile(path string) (Info, error) { return statAt(path, unix.Stat) }
 
-// StatName is [StatFile] of the name itself: a link is not followed.
+// StatName is [StatFile] without following links.
 func StatName(path string) (Info, error) { return statAt(path, unix.Lstat) }
 
 func statAt(path string, stat func(string, *unix.Stat_t) error) (Info, error) {
@@ -30,5 +30,5 @@ func statAt(path string, stat func(string, *unix.Stat_t) error) (Info, error) {
 	return infoOf(&st), nil
 }
 
-// Sticky says of a directory that a name in it can only be changed by its owner.
+// Sticky reports whether a name in this directory can only be changed by its owner.
 func (i Info) Sticky() bool { return i.Mode&unix.S_ISVTX != 0 }

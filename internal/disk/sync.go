@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sync returns once the file's bytes and length would survive a power loss. It
-// says nothing of the file's name: see [SyncDir].
+// Sync returns when the file's bytes and length survive a power loss. The file's
+// name needs [SyncDir].
 func (f *File) Sync() error {
 	if err := announce(Op{Kind: OpSync, Path: f.path}); err != nil {
 		return err
@@ -18,8 +18,8 @@ func (f *File) Sync() error {
 	return nil
 }
 
-// SyncDir returns once the names in dir (created, renamed, removed) would
-// survive a power loss.
+// SyncDir returns when the names in dir (created, renamed, removed) survive a power
+// loss.
 func SyncDir(dir string) error {
 	if err := announce(Op{Kind: OpSyncDir, Path: dir}); err != nil {
 		return err

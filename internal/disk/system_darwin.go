@@ -2,7 +2,7 @@ package disk
 
 import "golang.org/x/sys/unix"
 
-// datasync asks the drive itself, which fsync(2) on macOS does not.
+// datasync flushes the drive's cache, which fsync(2) on macOS does not.
 func datasync(fd int) error {
 	_, err := unix.FcntlInt(uintptr(fd), unix.F_FULLFSYNC, 0)
 	return err
@@ -10,7 +10,7 @@ func datasync(fd int) error {
 
 func dirsync(fd int) error { return datasync(fd) }
 
-// quietly would leave a file's time of access alone, if the system could.
+// quietly would leave a file's time of access alone, but macOS has no such flag.
 const quietly = 0
 
 // birth is when the file was made, in nanoseconds since 1970.

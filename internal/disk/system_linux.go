@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// datasync leaves out what reading the bytes back does not need, such as the
-// time of change; a grown length is included (fdatasync(2)).
+// datasync syncs only what is needed to read the bytes back: a new length, but not
+// the time of change (fdatasync(2)).
 func datasync(fd int) error { return unix.Fdatasync(fd) }
 
 func dirsync(fd int) error { return unix.Fsync(fd) }
 
-// quietly leaves a file's time of access alone, which only its owner may ask for.
+// quietly leaves a file's time of access alone. Only the file's owner may use it.
 const quietly = unix.O_NOATIME
 
-// birth is when the file was made, in nanoseconds since 1970, or 0 where the
-// file system does not say.
+// birth is when the file was created, in nanoseconds since 1970, or 0 if the file
+// system does not say.
 func birth(f *File) int64 {
 	var st unix.Statx_t
 	err := unix.Statx(f.fd, "", unix.AT_EMPTY_PATH, unix.STATX_BTIME, &st)
@@ -48,7 +48,7 @@ func holeError(err error) error {
 	return err
 }
 
-// nextData is where the next bytes are that are not a hole.
+// nextData returns the offset of the next bytes that are not a hole.
 func nextData(fd int, off, size int64) int64 {
 	at, err := unix.Seek(fd, off, unix.SEEK_DATA)
 	switch err {

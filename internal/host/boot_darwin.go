@@ -7,7 +7,7 @@ import (
 // TestOnlyBootID, when set, is what [BootID] returns. Only tests set it.
 var TestOnlyBootID string
 
-// BootID names this boot of the machine, and is another after a power loss.
+// BootID identifies this boot of the machine. It changes with a power loss.
 func BootID() string {
 	if TestOnlyBootID != "" {
 		return TestOnlyBootID
@@ -19,7 +19,7 @@ func BootID() string {
 	return id
 }
 
-// SinceBoot is a clock in nanoseconds that is never set back. Only compare it
+// SinceBoot is a clock in nanoseconds that is never set back. Compare it only
 // within one boot.
 func SinceBoot() int64 {
 	var ts unix.Timespec

@@ -25,8 +25,8 @@ var bootID = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(b[:n]))
 })
 
-// BootID names this boot of the machine, and is another after a power loss. It
-// is empty where the kernel does not say (proc(5), random/boot_id).
+// BootID identifies this boot of the machine. It changes with a power loss. It is
+// empty if the kernel does not say (proc(5), random/boot_id).
 func BootID() string {
 	if TestOnlyBootID != "" {
 		return TestOnlyBootID
@@ -34,8 +34,8 @@ func BootID() string {
 	return bootID()
 }
 
-// SinceBoot is a clock in nanoseconds that counts from boot and is never set
-// back (clock_gettime(2), CLOCK_BOOTTIME). Only compare it within one boot.
+// SinceBoot is a clock in nanoseconds that counts from boot and is never set back
+// (clock_gettime(2), CLOCK_BOOTTIME). Compare it only within one boot.
 func SinceBoot() int64 {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) != nil {

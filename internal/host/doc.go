@@ -1,3 +1,3 @@
-// Package host tells what heartbeat must know of the machine it runs on: which
-// boot this is, a clock that only goes forward, and whether a process lives.
+// Package host is what heartbeat needs to know about the machine: which boot this
+// is, a clock that only goes forward, and which processes run.
 package host

@@ -1,6 +1,6 @@
 package host
 
-// Entry is a process in the list of all. Start is as with [ProcessStart].
+// Entry is a process as [List] returns it. Start is that of [ProcessStart].
 type Entry struct {
 	PID, Parent, Group int
 	Start              int64

@@ -5,7 +5,7 @@ import "golang.org/x/sys/unix"
 // zombie is SZOMB of sys/proc.h.
 const zombie = 5
 
-// List lists all processes but zombies, as far as they are shown.
+// List returns all visible processes except zombies.
 func List() (all []Entry) {
 	list, err := unix.SysctlKinfoProcSlice("kern.proc.all")
 	if err != nil {

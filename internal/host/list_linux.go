@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// List lists all processes but zombies (proc(5)), as far as they are shown. It is
-// empty where /proc is not mounted.
+// List returns all visible processes except zombies (proc(5)). It is empty if /proc
+// is not mounted.
 func List() (all []Entry) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -30,10 +30,10 @@ func List() (all []Entry) {
 	return all
 }
 
-// entry reads what the kernel tells of a process. One that has ended is none.
+// entry reads a process from /proc. ok is false if it has ended.
 func entry(pid int) (e Entry, ok bool) {
-	// Plain calls, since a hook asks at each delivery: os.ReadFile would start the
-	// runtime's poller.
+	// Plain system calls: os.ReadFile would start the runtime's poller, and the hook
+	// passes here at each delivery.
 	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return e, false
@@ -45,7 +45,7 @@ func entry(pid int) (e Entry, ok bool) {
 		return e, false
 	}
 	stat = stat[:n]
-	// 42 (a name) S 1 42 42 ...: the name may have anything in it
+	// 42 (a name) S 1 42 42 ...: the name may contain anything, also parentheses
 	f := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	const startTime = 22 - 3 // the third field is the first here
 	if len(f) <= startTime || f[0][0] == 'Z' || f[0][0] == 'X' {

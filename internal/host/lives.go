@@ -1,8 +1,8 @@
 package host
 
-// Lives reports whether the very process lives that had this number in that boot
-// and that namespace, and started then (see [ProcessStart]). It is not known
-// where the number is not of this namespace, or one of these was not noted.
+// Lives reports whether the process still runs that had this pid, start (see
+// [ProcessStart]), boot and namespace. known is false if the pid belongs to another
+// namespace, or if pid or start was not recorded.
 func Lives(boot, namespace string, pid int, start int64) (alive, known bool) {
 	switch {
 	case boot != "" && boot != BootID():

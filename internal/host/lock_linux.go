@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LockHolder is the process that holds a flock(2) on the file, -1 if one does
-// that cannot be named, and 0 if none does. It does not try the lock
-// (proc_locks(5)).
+// LockHolder returns the pid of the process that holds a flock(2) on the file, -1
+// if the holder has no pid here, and 0 if nobody holds it. It reads proc_locks(5)
+// and does not try the lock.
 func LockHolder(path string) int {
 	var st unix.Stat_t
 	if unix.Lstat(path, &st) != nil {

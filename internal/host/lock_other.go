@@ -2,5 +2,5 @@
 
 package host
 
-// LockHolder is for systems that do not tell who holds a lock.
+// LockHolder returns 0: this system does not say who holds a lock.
 func LockHolder(string) int { return 0 }

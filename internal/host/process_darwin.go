@@ -5,8 +5,8 @@ import "golang.org/x/sys/unix"
 // WatchProcess follows a process until it is gone.
 func WatchProcess(pid int) *Process { return pollProcess(pid) }
 
-// ProcessStart is when a process started, in microseconds since 1970, which
-// together with its number names it for good; 0 when there is no such process.
+// ProcessStart is when a process started, in microseconds since 1970, or 0 if there
+// is no such process. Together with the pid it identifies the process for good.
 func ProcessStart(pid int) int64 {
 	if pid <= 0 {
 		return 0
@@ -19,5 +19,5 @@ func ProcessStart(pid int) int64 {
 	return start.Sec*1e6 + int64(start.Usec)
 }
 
-// PIDNamespace is empty: there is one set of process numbers.
+// PIDNamespace is empty: macOS has only one.
 func PIDNamespace() string { return "" }

@@ -6,9 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WatchProcess holds on to this very process (pidfd_open(2)), so that another
-// that gets its number later is not mistaken for it. It does so until the
-// process is gone.
+// WatchProcess follows a process until it is gone. It uses pidfd_open(2), so that
+// another process that gets the pid later is not mistaken for it.
 func WatchProcess(pid int) *Process {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil && err != unix.ESRCH {
@@ -23,15 +22,16 @@ func WatchProcess(pid int) *Process {
 	return p
 }
 
-// ended waits that many milliseconds at the most, and without end for -1.
+// ended waits at most wait milliseconds for the process to end, or for ever if wait
+// is -1.
 func ended(fd, wait int) bool {
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, wait)
 	return err == nil && n > 0
 }
 
 // ProcessStart is when a process started, in clock ticks since boot (proc(5),
-// stat), which together with its number names it for good; 0 when there is no
-// such process.
+// stat), or 0 if there is no such process. Together with the pid and the boot it
+// identifies the process for good.
 func ProcessStart(pid int) int64 {
 	if pid <= 0 {
 		return 0
@@ -40,8 +40,8 @@ func ProcessStart(pid int) int64 {
 	return e.Start
 }
 
-// PIDNamespace names the set of processes among which numbers are this one's
-// (pid_namespaces(7)); it is empty where the system does not say.
+// PIDNamespace identifies the namespace in which this process's pids are valid
+// (pid_namespaces(7)). It is empty if the system does not say.
 func PIDNamespace() string {
 	name, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {

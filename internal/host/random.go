@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// RandomName is 26 characters that nobody else draws (128 bits). It reads the
-// kernel's source itself: linking crypto/rand would make every start of the
-// hook slower.
+// RandomName returns 26 random characters (128 bits), so a name that is unique. It
+// reads the kernel's source itself, since linking crypto/rand would slow down every
+// start of the hook.
 func RandomName() (string, error) {
 	f, err := os.Open("/dev/urandom")
 	if err != nil {

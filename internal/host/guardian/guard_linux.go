@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// lookEvery is the pause between two looks for who is left, and lookFor how long
-	// there are any: the kernel may hold a process back.
+	// lookEvery is the pause between two searches for survivors. The searches end
+	// after lookFor: the kernel may keep a process from dying.
 	lookEvery = 20 * time.Millisecond
 	lookFor   = 10 * time.Second
-	// looksInVain end it: a process that is just being replaced by another program
-	// has no environment for a moment.
+	// looksInVain is how many searches in a row must find nobody. One is not enough:
+	// during execve a process has no environment for a moment.
 	looksInVain = 5
-	// freezes bounds how often those are looked for who were born while the others
-	// were stopped.
+	// freezes bounds the searches for processes that were started while the others
+	// were being stopped.
 	freezes = 50
 )
 
-// guard is the life of a guardian.
+// guard is the guardian's main function.
 func guard(mark string) {
-	_ = os.WriteFile("/proc/self/comm", []byte("heartbeat-guard"), 0) // it is called exe otherwise
-	// The keeper may end by these and take its time about it.
+	_ = os.WriteFile("/proc/self/comm", []byte("heartbeat-guard"), 0) // the name would be "exe" otherwise
+	// These signals may come with the keeper's, which may take its time to end.
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM)
 	letGo()
 	for {
@@ -51,30 +51,31 @@ func guard(mark string) {
 	}
 }
 
-// letGo closes what the keeper was given to pass on to its command, such as the
-// lock of flock(1).
+// letGo closes descriptors that the keeper inherited to pass on to its command, such
+// as the lock of flock(1).
 func letGo() {
-	names, _ := os.ReadDir("/proc/self/fd") // it was there for the start
+	names, _ := os.ReadDir("/proc/self/fd") // /proc is there: this process was started through it
 	for _, name := range names {
 		fd, err := strconv.Atoi(name.Name())
 		if err != nil || fd <= keeping {
 			continue
 		}
 		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
-			_ = unix.Close(fd) // it was not opened here
+			_ = unix.Close(fd) // Go opens everything with FD_CLOEXEC, so it was inherited
 		}
 	}
 }
 
-// freeze stops all of a session, until no other one is found: who is killed while
-// a child of his is not seen yet takes with him the word of whose child it is.
+// freeze stops all processes of a session until it finds no new ones. They must be
+// stopped before any is killed: once a parent is dead, nothing shows that a child
+// that was not seen yet belongs to the session.
 func freeze(mark string) (all []host.Entry) {
 	stopped := map[host.Entry]bool{}
 	for range freezes {
 		fresh := false
 		all = members(mark)
 		for _, p := range all {
-			p.Parent, p.Group = 0, 0 // these may change
+			p.Parent, p.Group = 0, 0 // may change, and are not part of the identity
 			if !stopped[p] {
 				stopped[p], fresh = true, true
 				send(p, syscall.SIGSTOP)
@@ -87,7 +88,7 @@ func freeze(mark string) (all []host.Entry) {
 	return all
 }
 
-// members are those with the mark, and their descendants.
+// members returns the processes with the mark, and their descendants.
 func members(mark string) (found []host.Entry) {
 	children := map[int][]host.Entry{}
 	var queue []host.Entry
@@ -110,8 +111,8 @@ func members(mark string) (found []host.Entry) {
 	return found
 }
 
-// isMarked looks at the environment that a process was started with. One that is
-// not shown belongs to somebody else.
+// isMarked looks for the mark in the environment that a process was started with.
+// If that cannot be read, the process belongs to another user.
 func isMarked(pid int, mark string) bool {
 	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil || !bytes.Contains(environ, []byte(mark)) {
@@ -129,13 +130,13 @@ func isMarked(pid int, mark string) bool {
 	return false
 }
 
-// send signals this very process, and not another that has its number by now.
+// send signals this process, and never another one that has got its pid since.
 func send(p host.Entry, sig syscall.Signal) {
 	fd, err := unix.PidfdOpen(p.PID, 0)
 	switch {
 	case err == unix.ENOSYS: // before Linux 5.3
 		if host.ProcessStart(p.PID) == p.Start {
-			_ = unix.Kill(p.PID, sig) // it may just have ended
+			_ = unix.Kill(p.PID, sig) // fails if it has just ended
 		}
 		return
 	case err != nil:
@@ -143,6 +144,6 @@ func send(p host.Entry, sig syscall.Signal) {
 	}
 	defer unix.Close(fd)
 	if host.ProcessStart(p.PID) == p.Start {
-		_ = unix.PidfdSendSignal(fd, sig, nil, 0) // likewise
+		_ = unix.PidfdSendSignal(fd, sig, nil, 0) // fails if it has just ended
 	}
 }

@@ -1,22 +1,22 @@
-// Package guardian ends what a process has started once that process is killed
-// and cannot do so itself.
+// Package guardian cleans up after a process that was killed: it ends what that
+// process had started.
 //
 // A guardian is a small process of the same program, in a session of its own. It
-// sleeps until its keeper dismisses it or dies. In the latter case it leaves the
-// keeper's terminal as that was found, and kills all that carry its mark in their
-// environment, and their descendants.
+// sleeps until its keeper, the process that started it, dismisses it or dies. If
+// the keeper dies, the guardian restores the keeper's terminal and kills all
+// processes that carry its mark in their environment, with their descendants.
 package guardian
 
 import "strings"
 
-// Variable holds the marks of all sessions that a process is in, the innermost
-// last, with colons between them.
+// Variable holds the marks of all sessions that a process belongs to, separated by
+// colons, the innermost last.
 const Variable = "HEARTBEAT_SESSION"
 
-// Name is what a guardian calls itself, in the list of processes as well.
+// Name is a guardian's argv[0], which ps shows.
 const Name = "heartbeat-guardian"
 
-// Marked is an environment with one more mark.
+// Marked returns env with one more mark.
 func Marked(env []string, mark string) []string {
 	marked := make([]string, 0, len(env)+1)
 	for _, kv := range env {

@@ -7,18 +7,18 @@ import (
 	"syscall"
 )
 
-// Guardian is one that was posted. It is a child of this process.
+// Guardian is a guardian that this process has started. It is its child.
 type Guardian struct {
 	PID  int
 	line *os.File // nothing is ever written to it: the kernel closes it at any death
 }
 
-// keeping is where a guardian finds the other end of the line.
+// keeping is the descriptor of the line's other end in the guardian.
 const keeping = 3
 
-// Post starts a guardian. It has nothing of its keeper's: neither the terminal, nor
-// its streams, nor its working directory. A terminal, nil for none, it restores by
-// its name.
+// Post starts a guardian. It inherits nothing from its keeper: no terminal, no
+// streams, no working directory. It opens the terminal that it is to restore, nil
+// for none, by name.
 func Post(mark string, tty *Terminal) (*Guardian, error) {
 	if !serves {
 		return nil, errors.New("post a guardian: this program is none")
@@ -33,7 +33,7 @@ func Post(mark string, tty *Terminal) (*Guardian, error) {
 		return nil, errors.Join(fmt.Errorf("post a guardian: %w", err), line.Close())
 	}
 	defer null.Close()
-	env := []string{"GOMAXPROCS=1"} // it has one thing to do, and is to be ready soon
+	env := []string{"GOMAXPROCS=1"} // it does one thing, and must start fast
 	if tty != nil {
 		if v, err := tty.variable(); err == nil {
 			env = append(env, v)
@@ -51,10 +51,10 @@ func Post(mark string, tty *Terminal) (*Guardian, error) {
 	return &Guardian{PID: pid, line: line}, nil
 }
 
-// Dismiss ends a guardian that is still there, and waits for it: nobody is left to
-// be killed. The caller must know that nobody else has waited for it.
+// Dismiss ends the guardian without any killing, and reaps it. Nobody else may have
+// reaped it before.
 func (g *Guardian) Dismiss() {
-	_ = syscall.Kill(g.PID, syscall.SIGKILL) // it is a child, if only a zombie
+	_ = syscall.Kill(g.PID, syscall.SIGKILL) // our child, perhaps a zombie: the pid is still its
 	for {
 		if _, err := syscall.Wait4(g.PID, nil, 0, nil); err != syscall.EINTR {
 			break
@@ -63,5 +63,5 @@ func (g *Guardian) Dismiss() {
 	g.Leave()
 }
 
-// Leave has the guardian do its duty, if it is still there.
+// Leave makes the guardian kill what carries its mark, as at the keeper's death.
 func (g *Guardian) Leave() { _ = g.line.Close() }

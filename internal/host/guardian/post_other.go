@@ -4,10 +4,10 @@ package guardian
 
 import "os"
 
-// Guardian is none: the system does not show the environment of processes.
+// Guardian does nothing: this system does not show the environment of processes.
 type Guardian struct{ PID int }
 
-// Terminal is none: see [Guardian].
+// Terminal is unused: see [Guardian].
 type Terminal struct{}
 
 // TerminalOf returns nil.

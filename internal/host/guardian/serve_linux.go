@@ -2,11 +2,11 @@ package guardian
 
 import "os"
 
-// serves is that this program can be a guardian.
+// serves is set once this program can be a guardian.
 var serves bool
 
-// Serve is to be the first that a program does which calls [Post]. It does not
-// return where this process is a guardian.
+// Serve must be the first call of a program that uses [Post]. It does not return in
+// a guardian's process.
 func Serve() {
 	serves = true
 	if len(os.Args) == 2 && os.Args[0] == Name {

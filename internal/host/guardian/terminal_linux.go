@@ -9,18 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminalVariable tells a guardian of its keeper's terminal.
+// terminalVariable describes the keeper's terminal to the guardian.
 const terminalVariable = "HEARTBEAT_GUARDED_TERMINAL"
 
-// Terminal is one that a keeper hands the keys of to its session, as it was before.
-// A guardian does not hold on to it.
+// Terminal is a terminal, and its state before the keeper's session got its keys. A
+// guardian does not keep it open.
 type Terminal struct {
 	Path   string
 	Device uint64
 	State  unix.Termios
 }
 
-// TerminalOf notes how a terminal is; nil where it has no name of its own.
+// TerminalOf records the state of a terminal. It returns nil if f has no name in
+// /dev.
 func TerminalOf(f *os.File) (*Terminal, error) {
 	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
 	if err != nil || !strings.HasPrefix(path, "/dev/") {
@@ -37,14 +38,14 @@ func TerminalOf(f *os.File) (*Terminal, error) {
 	return &Terminal{path, st.Rdev, *state}, nil
 }
 
-// variable is the terminal for the environment of a guardian.
+// variable spells the terminal for the environment of a guardian.
 func (t *Terminal) variable() (string, error) {
 	text, err := json.Marshal(t)
 	return terminalVariable + "=" + string(text), err
 }
 
-// restoreTerminal leaves the keeper's terminal as it was found, unless somebody has
-// set it otherwise meanwhile, as the shell does that the keeper was started from.
+// restoreTerminal restores the keeper's terminal, unless the shell that the keeper
+// was started from has already set it.
 func restoreTerminal() {
 	var t Terminal
 	if json.Unmarshal([]byte(os.Getenv(terminalVariable)), &t) != nil {
@@ -60,12 +61,11 @@ func restoreTerminal() {
 		return
 	}
 	if now, err := unix.IoctlGetTermios(fd, unix.TCGETS); err == nil && isRaw(now) {
-		_ = unix.IoctlSetTermios(fd, unix.TCSETS, &t.State) // it may just have gone
+		_ = unix.IoctlSetTermios(fd, unix.TCSETS, &t.State) // fails if it has just gone
 	}
 }
 
-// isRaw reports whether a terminal hands every key over, and edits and prints
-// nothing of its own: no shell leaves one so.
+// isRaw reports whether a terminal is in raw mode, in which no shell leaves it.
 func isRaw(t *unix.Termios) bool {
 	return t.Lflag&(unix.ICANON|unix.ECHO|unix.ISIG|unix.IEXTEN) == 0 && t.Oflag&unix.OPOST == 0
 }

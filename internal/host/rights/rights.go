@@ -1,5 +1,5 @@
-// Package rights tells who else may write to what heartbeat depends on, and has
-// root act as the user whose directory it works in.
+// Package rights finds out who else may write to what heartbeat depends on, and
+// makes root act as the user whose directory it works in.
 package rights
 
 import (
@@ -9,9 +9,9 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// Others reports whether more users than the owner (and root) may write: everybody,
-// or the members of a group that is not the owner's very own. Such a group has its
-// owner's name, as many systems make one for each user.
+// Others reports whether anybody but the owner and root may write: everybody, or
+// the members of a group that is not the owner's private one. Many systems make a
+// private group for each user, with the user's name.
 func Others(of disk.Info) bool {
 	switch {
 	case of.Mode&0o002 != 0:
@@ -21,17 +21,17 @@ func Others(of disk.Info) bool {
 	}
 	owner := nameOf("/etc/passwd", of.UID)
 	group := nameOf("/etc/group", of.GID)
-	if owner == "" && group == "" { // a user of another machine, as containers have them
+	if owner == "" && group == "" { // a user of another machine, as in a container
 		return of.UID != of.GID
 	}
 	return owner != group || hasMembers(owner)
 }
 
-// maxAccounts is the most that is read of the files of accounts.
+// maxAccounts bounds how much of /etc/passwd and /etc/group is read, in bytes.
 const maxAccounts = 16 << 20
 
-// nameOf is the name that a number has in a file of accounts, "" for none. The two
-// files are read here: os/user would link the C library, and the hook start later.
+// nameOf returns the name of an id in /etc/passwd or /etc/group, or "". Package
+// os/user would do, but it links the C library, which makes the hook start slower.
 func nameOf(file string, id uint32) (name string) {
 	eachAccount(file, func(f [][]byte) bool {
 		if string(f[2]) == strconv.FormatUint(uint64(id), 10) {
@@ -42,7 +42,7 @@ func nameOf(file string, id uint32) (name string) {
 	return name
 }
 
-// hasMembers reports whether a group has others than the user of its name.
+// hasMembers reports whether a group has members besides the user of its name.
 func hasMembers(group string) (has bool) {
 	eachAccount("/etc/group", func(f [][]byte) bool {
 		if string(f[0]) != group || len(f) < 4 {
@@ -59,7 +59,7 @@ func hasMembers(group string) (has bool) {
 func eachAccount(file string, f func(fields [][]byte) bool) {
 	text, err := disk.ReadFile(file, maxAccounts)
 	if err != nil {
-		return // nobody is known then
+		return // then no account is known
 	}
 	for l := range bytes.Lines(text) {
 		if fields := bytes.Split(bytes.TrimSpace(l), []byte(":")); len(fields) > 2 && !f(fields) {

@@ -13,9 +13,9 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// CheckRoot says, to root, why an inbox is not to be worked on: somebody who is
-// neither root nor the owner of its directory could lead root to other files. To
-// anybody else it says nothing: the system keeps them from harm.
+// CheckRoot returns an error if this is root and a user who is neither root nor the
+// owner of the inbox's directory could lead root to other files. For other users
+// the system's own checks are enough.
 func CheckRoot(inbox string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -38,12 +38,12 @@ func CheckRoot(inbox string) error {
 	return err
 }
 
-// checkLink allows a link that only root can have made, to a place where only root
-// can put another.
+// checkLink allows a link that only root can have made, to a directory where only
+// root can create files.
 func checkLink(inbox string, dir disk.Info) error {
 	target, err := filepath.EvalSymlinks(inbox)
 	if errors.Is(err, fs.ErrNotExist) && dir.UID == 0 && !Others(dir) {
-		return nil // it leads nowhere, and nothing is made through it
+		return nil // it leads nowhere, and nothing is created through it
 	}
 	if err != nil {
 		return err
@@ -59,18 +59,18 @@ func checkLink(inbox string, dir disk.Info) error {
 	return nil
 }
 
-// BecomeOwner has root become the owner of a directory, for good and in all its
-// threads, so that nothing in there can lead to a file that its owner may not
-// touch. Who is not root, or root in a directory of its own, stays who it is. So
-// does root where the system lets it become nobody else; [CheckRoot] and
-// internal/disk hold it back then. It returns who it has become, "" for nobody.
+// BecomeOwner makes a root process become the owner of a directory, for good and in
+// all its threads, so that nothing in there can lead it to a file that the owner
+// may not touch. It does nothing if this is not root, if the directory is root's,
+// or if the system does not allow the change; then [CheckRoot] and internal/disk
+// are the guard. It returns whom the process has become, or "".
 func BecomeOwner(dir string) (who string, err error) {
 	if os.Geteuid() != 0 {
 		return "", nil
 	}
 	of, err := disk.StatDir(dir)
 	if err != nil || of.UID == 0 {
-		return "", nil // opening the inbox tells of the error
+		return "", nil // opening the inbox reports the error
 	}
 	who = "user " + strconv.Itoa(int(of.UID))
 	a := accountOf(of.UID)
@@ -93,7 +93,7 @@ func BecomeOwner(dir string) (who string, err error) {
 	return who, errors.Join(os.Setenv("HOME", a.home), os.Setenv("USER", a.name), os.Setenv("LOGNAME", a.name))
 }
 
-// unableTo is nil where root simply has not the right.
+// unableTo returns nil if root merely lacks the right, as in some containers.
 func unableTo(uid uint32, err error) error {
 	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL) {
 		return nil
@@ -101,7 +101,7 @@ func unableTo(uid uint32, err error) error {
 	return fmt.Errorf("become user %d, whose directory the inbox is in: %w", uid, err)
 }
 
-// account is a user as the system's files have it; one without a name is none.
+// account is a user of /etc/passwd. Without a name there is no such user.
 type account struct {
 	name, home string
 	group      int

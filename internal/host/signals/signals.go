@@ -1,6 +1,6 @@
-// Package signals takes the signals that end a program, in one place from its
-// first line to its last: whatever it is doing can see that one has come, also one
-// that came before.
+// Package signals catches the signals that end a program, in one place for its whole
+// life: every part of it can see that a signal has come, even one from before the
+// part began.
 package signals
 
 import (
@@ -15,7 +15,7 @@ import (
 // enders are the signals that end a program.
 var enders = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
 
-// Taken are the signals since [Take].
+// Taken holds the signals that have come since [Take].
 type Taken struct {
 	come          chan os.Signal
 	stop          chan struct{}
@@ -27,8 +27,8 @@ type Taken struct {
 	at     time.Time
 }
 
-// Take takes the signals that end a program, until [Taken.Stop]. One that was
-// ignored at the start, as under nohup, stays so.
+// Take catches the signals that end a program, until [Taken.Stop]. A signal that is
+// ignored at the start, as under nohup, stays ignored.
 func Take() *Taken {
 	t := &Taken{
 		come: make(chan os.Signal, 4), stop: make(chan struct{}),
@@ -63,13 +63,13 @@ func (t *Taken) note(sig syscall.Signal) {
 	}
 }
 
-// First is closed by the first signal: it asks for an end in order.
+// First is closed by the first signal, which asks for an orderly end.
 func (t *Taken) First() <-chan struct{} { return t.first }
 
-// Second is closed by the second one: it asks for an end at once.
+// Second is closed by the second signal, which asks to end at once.
 func (t *Taken) Second() <-chan struct{} { return t.second }
 
-// Signal is the first one and when it came, 0 before that.
+// Signal returns the first signal and when it came, or 0.
 func (t *Taken) Signal() (syscall.Signal, time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
