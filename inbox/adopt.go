@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
-
-	"heartbeat/internal/disk"
 )
 
 // adopt honours what another program did to the documented files since they
@@ -26,11 +24,10 @@ func (t *Tx) adopt() error {
 		}
 	}
 	t.clearStale()
-	t.responded, err = disk.Exists(t.box.file(respondedName))
-	if err != nil {
+	if t.responded, err = t.store.Responded(); err != nil {
 		return err
 	}
-	if t.signed = t.responded; t.signed && t.inFlight == nil {
+	if t.responded && t.inFlight == nil {
 		t.dirty = true // the next commit removes it
 	}
 	return nil
@@ -63,8 +60,8 @@ func (t *Tx) setForeignCursor(cursor int64) error {
 }
 
 func (t *Tx) adoptInFlight() error {
-	path := t.inFlightFile.path
-	found, err := t.inFlightFile.content()
+	path := t.store.InFlight().Path()
+	found, err := t.store.InFlight().Content()
 	if err != nil {
 		return err
 	}
@@ -110,8 +107,8 @@ func (t *Tx) clearStale() {
 
 // readCursor reads .inbox-offset; a missing one is 0.
 func (t *Tx) readCursor() (int64, error) {
-	path := t.cursorFile.path
-	text, err := t.cursorFile.content()
+	path := t.store.Cursor().Path()
+	text, err := t.store.Cursor().Content()
 	if err != nil || text == nil {
 		return 0, err
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"heartbeat/internal/host"
+	"heartbeat/internal/journal"
+	"heartbeat/internal/lines"
 )
 
 // Where an entry of a Receipt was found.
@@ -227,10 +229,10 @@ func (t *Tx) appendPart(drafts []draft) (n int, err error) {
 		case d.Found != "":
 			continue
 		case d.NotBefore != nil:
-			t.append(scheduledName, d.line)
+			t.append(journal.Scheduled, d.line)
 			err = t.event(Event{Event: EventScheduled, EntryID: d.EntryID, ID: d.ID, Until: d.NotBefore})
 		default:
-			t.append(queueName, d.line)
+			t.append(journal.Queue, d.line)
 		}
 		if err != nil {
 			return 0, err
@@ -241,10 +243,10 @@ func (t *Tx) appendPart(drafts []draft) (n int, err error) {
 	if err := t.Commit(); err != nil {
 		return 0, err
 	}
-	queued := t.queued
+	queued := t.store.Appended()
 	for i := range drafts[:n] {
 		if d := &drafts[i]; d.Appended && d.NotBefore == nil && len(queued) > 0 {
-			d.Start, d.End = queued[0].start, queued[0].end
+			d.Start, d.End = queued[0].Start, queued[0].End
 			queued = queued[1:]
 		}
 	}
@@ -255,7 +257,7 @@ func (t *Tx) tornTail() (bool, error) {
 	if t.file == nil {
 		return false, nil
 	}
-	whole, err := endsLine(t.file, t.size())
+	whole, err := lines.Ends(t.file, t.size())
 	if err != nil {
 		return false, fmt.Errorf("read inbox: %w", err)
 	}

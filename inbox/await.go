@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/journal"
 )
 
 // ErrGone says that an entry that was waited for is no longer in the inbox, and
@@ -26,11 +27,11 @@ type Outcome struct {
 
 // watermark is how much of the files of outcomes there was when an entry was
 // appended: its own outcome comes later.
-type watermark struct{ results, deadLetters point }
+type watermark struct{ results, deadLetters journal.Point }
 
 func (b *Inbox) watermark() (w watermark, err error) {
-	if w.results, err = pointAtEnd(b.file(resultsName)); err == nil {
-		w.deadLetters, err = pointAtEnd(b.file(deadLetterName))
+	if w.results, err = journal.EndOf(b.fileOf(journal.Results)); err == nil {
+		w.deadLetters, err = journal.EndOf(b.fileOf(journal.DeadLetters))
 	}
 	return w, err
 }
@@ -41,7 +42,6 @@ func (b *Inbox) watermark() (w watermark, err error) {
 // ends it reads the outcomes one last time.
 func (b *Inbox) Await(ctx context.Context, r Receipt, poll time.Duration) (Outcome, error) {
 	a := awaiting{box: b, entry: r}
-	a.results.path, a.deadLetters.path = b.file(resultsName), b.file(deadLetterName)
 	o, err := a.run(ctx, poll)
 	return o, errors.Join(err, a.results.Close(), a.deadLetters.Close())
 }
@@ -50,7 +50,7 @@ func (b *Inbox) Await(ctx context.Context, r Receipt, poll time.Duration) (Outco
 type awaiting struct {
 	box                  *Inbox
 	entry                Receipt
-	results, deadLetters Tail
+	results, deadLetters *Tail // nil before the wait begins
 	outcome              Outcome
 	// elsewhere is the outcome of a line like the entry's at another place: the
 	// entry's own if somebody moved it there.
@@ -63,16 +63,13 @@ func (a *awaiting) run(ctx context.Context, poll time.Duration) (Outcome, error)
 	if a.entry.Found == FoundAnswered {
 		a.entry.seen = watermark{}
 	}
-	err := a.results.start(a.entry.seen.results)
-	if err == nil {
-		err = a.deadLetters.start(a.entry.seen.deadLetters)
-	}
+	err := a.open()
 	for ; err == nil; err = a.await(ctx, w) {
 		if err = a.look(ctx); err != nil || a.outcome != (Outcome{}) {
 			break
 		}
 	}
-	if err != nil && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil && a.deadLetters != nil {
 		// An outcome that came just now is worth more than the end of the wait.
 		if a.readOutcomes() == nil && a.outcome != (Outcome{}) {
 			return a.outcome, nil
@@ -82,6 +79,14 @@ func (a *awaiting) run(ctx context.Context, poll time.Duration) (Outcome, error)
 		return Outcome{}, fmt.Errorf("wait for the entry %q: %w", a.entry.ID, err)
 	}
 	return a.outcome, nil
+}
+
+func (a *awaiting) open() (err error) {
+	if a.results, err = journal.TailFrom(a.box.fileOf(journal.Results), a.entry.seen.results); err != nil {
+		return err
+	}
+	a.deadLetters, err = journal.TailFrom(a.box.fileOf(journal.DeadLetters), a.entry.seen.deadLetters)
+	return err
 }
 
 // await returns when there is something to look at.

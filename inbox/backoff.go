@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"heartbeat/internal/flat"
 	"heartbeat/internal/host"
 )
 
@@ -34,7 +35,7 @@ func (t *Tx) BackOff(length time.Duration, streak int, named bool, f *Failure) (
 		Boot: t.boot, SinceBoot: host.SinceBoot(),
 	}
 	var err error
-	if t.st.Backoff, err = encodeJSON(b); err != nil {
+	if t.st.Backoff, err = flat.JSON(b); err != nil {
 		return b, err
 	}
 	e := Event{Event: EventBackingOff, Until: &b.Until}

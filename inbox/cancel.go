@@ -18,14 +18,8 @@ func (t *Tx) Cancel(entryID string, start int64) (Letter, error) {
 	if d := t.redeliver; d != nil && d.EntryID == entryID && d.StartOffset == start {
 		return t.cancelGivenBack(d)
 	}
-	from := t.st.Cursor
-	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
-		if d != nil && !d.Detached {
-			from = max(from, d.EndOffset)
-		}
-	}
 	_, already := t.canceledAt(start)
-	if t.file == nil || start < from || start >= t.size() || already {
+	if t.file == nil || start < t.settledEnd() || start >= t.size() || already {
 		return Letter{}, ErrNotWaiting
 	}
 	l, err := readLine(t.file, start, t.size(), MaxLine)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"heartbeat/internal/lines"
 	"io"
 	"slices"
 	"strings"
@@ -124,7 +125,7 @@ func (t *Tx) passCanceled(start int64) (end int64, err error) {
 		}
 		return start, nil
 	}
-	last, err := lineStart(t.file, s.end-1)
+	last, err := lines.Start(t.file, s.end-1)
 	if err != nil {
 		return start, fmt.Errorf("read inbox: %w", err)
 	}

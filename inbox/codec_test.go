@@ -106,56 +106,6 @@ func FuzzResultCodec(f *testing.F) {
 	})
 }
 
-func FuzzStateCodec(f *testing.F) {
-	f.Add(int64(1), "inbox.jsonl", int64(2), "", []byte(nil), []byte(nil), "", []byte(nil), 0, int64(3), 0, false, []byte(nil), []byte(nil))
-	f.Add(int64(-1), "\"\\\n\x00<&>", int64(1<<62), "sum", []byte(`{"a":1}`), []byte(`[]`), "é", []byte(`[{}]`), 7, int64(0), 2, true,
-		[]byte(`{"x":"\n"}`), []byte(" {} \r\xff"))
-	f.Fuzz(func(t *testing.T, seq int64, name string, n int64, sum string, inFlight, redeliver []byte, session string, sessions []byte,
-		acknowledged int, end int64, generation int, newline bool, line, data []byte,
-	) {
-		want := state{
-			Version: stateVersion, Seq: seq, Inbox: valid(name), Cursor: n,
-			AnchorStart: end, AnchorSum: valid(sum), DigestStart: end, DigestEnd: n + 4, Digest: valid(name),
-			SeenYoung: newline, SeenPlace: valid(sum), LockMtime: n + 5, SeenSize: n + 1, SeenMtime: n + 2, SyncedTo: n + 3,
-			SeenFile: valid(session), Lock: valid(sum), Boot: valid(name),
-			InFlight: anyJSON(t, inFlight), Handed: newline, Redeliver: anyJSON(t, redeliver),
-			Session: valid(session), Acknowledged: acknowledged, Sessions: anyJSON(t, sessions),
-			Paused: anyJSON(t, redeliver), Totals: anyJSON(t, sessions), Scheduled: anyJSON(t, inFlight), Punching: n,
-			Backoff: anyJSON(t, sessions), Waiter: anyJSON(t, redeliver),
-			ResultsEnd: end + 1, ResultsGen: generation, DeadLettersEnd: end + 2, DeadLettersGen: generation + 1,
-			EventsEnd: end + 3, EventsGen: generation + 2, ScheduledEnd: end + 4, ScheduledGen: generation + 3, QueueGen: generation + 4,
-		}
-		if sum != "" {
-			want.TailStart, want.TailSum = end, valid(sum)
-			want.OwnStart, want.OwnEnd, want.OwnSum = n, end, valid(sum)
-		}
-		if l := anyJSON(t, line); l != nil {
-			want.Appends = []appendRecord{
-				{File: resultsName, At: end, Generation: generation, Newline: newline, Line: l},
-				{File: valid(name), At: n, Promoted: newline, Line: l},
-			}
-		}
-		if len(data) > 0 {
-			want.Appends = append(want.Appends, appendRecord{File: queueName, At: n, Promoted: !newline, Data: data})
-		}
-		ours := want.encode()
-		parse(t, ours)
-		var got state
-		require.NoError(t, json.Unmarshal(ours, &got))
-		assert.Equal(t, plain(t, want), plain(t, got))
-
-		read, err := decodeWhole([]byte(plain(t, want)))
-		require.NoError(t, err)
-		assert.Equal(t, plain(t, want), plain(t, read))
-		again, err := decodeWhole(ours)
-		require.NoError(t, err)
-		require.Len(t, again.Appends, len(want.Appends))
-		for i, a := range want.Appends {
-			assert.Equal(t, a.bytes(), again.Appends[i].bytes(), "what is written, to the byte")
-		}
-	})
-}
-
 func FuzzTotalsCodec(f *testing.F) {
 	f.Add(int64(1), int64(2), int64(3), int64(4), []byte(nil), int64(5), []byte{1, 2, 3}, int64(0), int64(0))
 	f.Add(int64(-1), int64(1<<62), int64(0), int64(0), []byte(`{"orphaned":1,"é":2}`), int64(1<<62), []byte("\xff0123456789abc"), int64(1), int64(2))

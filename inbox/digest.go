@@ -9,6 +9,7 @@ import (
 	"hash"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/journal"
 )
 
 // The journal carries a running digest of what was settled: the hash of the
@@ -29,7 +30,7 @@ func (t *Tx) forgetDigest() {
 }
 
 // extendDigest adds the bytes between the digest's end and the cursor.
-func (t *Tx) extendDigest(next *state) {
+func (t *Tx) extendDigest(next *journal.Record) {
 	if next.DigestEnd == next.Cursor {
 		return
 	}

@@ -1,6 +1,8 @@
 package inbox
 
 import (
+	"heartbeat/internal/flat"
+	"heartbeat/internal/journal"
 	"time"
 )
 
@@ -78,10 +80,10 @@ func (t *Tx) noteDetached(d *Delivery) {
 // event has the next commit add e, as of now.
 func (t *Tx) event(e Event) error {
 	e.At = t.box.utcNow()
-	line, err := encodeJSON(e)
+	line, err := flat.JSON(e)
 	if err != nil {
 		return err
 	}
-	t.append(eventsName, line)
+	t.append(journal.Events, line)
 	return nil
 }

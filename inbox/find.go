@@ -11,6 +11,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/journal"
+	"heartbeat/internal/lines"
 )
 
 // place says where an entry is.
@@ -99,7 +101,7 @@ func (t *Tx) scanQueue(from int64, needle string, note func(id string, p place, 
 		return err
 	}
 	waits := io.NewSectionReader(t.file, from, t.size()-from)
-	return eachLine(waits, from, func(off, end int64, l []byte, whole bool) bool {
+	return lines.Each(waits, from, func(off, end int64, l []byte, whole bool) bool {
 		if _, canceled := t.canceledAt(off); canceled || !mayHold(l, needle) || !mayHold(l, `"id"`) {
 			return true
 		}
@@ -109,7 +111,7 @@ func (t *Tx) scanQueue(from int64, needle string, note func(id string, p place, 
 }
 
 // openResults opens .results.jsonl; nil means that there is none.
-func openResults(b *Inbox) (*disk.File, error) { return openState(b.file(resultsName)) }
+func openResults(b *Inbox) (*disk.File, error) { return openState(b.fileOf(journal.Results)) }
 
 // openState opens one of our files for reading; nil means that there is none.
 func openState(path string) (*disk.File, error) {
@@ -124,7 +126,7 @@ func openState(path string) (*disk.File, error) {
 // another line only as much is decoded as tells its id.
 func scanAnswered(f *disk.File, from int64, ids map[string]bool, note func(string, place) bool) error {
 	needle := needleOf(ids)
-	return eachOwnLine(io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
+	return lines.EachOwn(io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
 		if !mayHold(l, needle) {
 			return true
 		}

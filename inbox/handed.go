@@ -14,10 +14,10 @@ func (t *Tx) HandedOver() error {
 		return fmt.Errorf("note that an entry was handed over: %w", errNothingInFlight)
 	}
 	t.st.Handed = true
-	if t.dirty || !t.followed {
+	if t.dirty || !t.store.Followed() {
 		return nil // the next commit carries it
 	}
-	if err := t.journal.followed(followMark{Followed: t.st.Seq, Boot: t.boot, Handed: true}); err != nil {
+	if err := t.store.HandedOver(); err != nil {
 		return fmt.Errorf("note that the entry %s was handed over: %w", t.inFlight.name(), err)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/lines"
 )
 
 // ErrNoHoles says that the file system cannot give back the space amid a file.
@@ -70,7 +71,7 @@ func (t *Tx) hole() (from, to int64, err error) {
 		}
 	}
 	if from, err = t.file.SkipZeros(0, end); err == nil {
-		to, err = lineStart(io.NewSectionReader(t.file, from, end-from), end-from)
+		to, err = lines.Start(io.NewSectionReader(t.file, from, end-from), end-from)
 	}
 	if err != nil {
 		return 0, 0, fmt.Errorf("read inbox: %w", err)

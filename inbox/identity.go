@@ -226,16 +226,16 @@ func (t *Tx) recognise() error {
 // honour goes on in a file that somebody edited: the journal does not vouch for
 // the lines that it appended there any more, so those that are there are synced.
 func (t *Tx) honour(v verdict) error {
-	if !t.viewing {
+	if !t.viewing() {
 		if err := errors.Join(t.file.Sync(), disk.SyncDir(t.box.dir)); err != nil {
 			return fmt.Errorf("go on in the inbox %s, which somebody edited: %w", t.box.path, err)
 		}
 	}
 	t.st.SyncedTo = t.size()
-	t.st.QueueGen++
+	t.st.QueueGeneration++
 	t.notice()
 	if v.doubtful && t.st.Cursor > 0 {
-		t.warn("inbox %s was written anew, and begins with what was settled: that is not delivered again, unless you remove %s", t.box.path, t.cursorFile.path)
+		t.warn("inbox %s was written anew, and begins with what was settled: that is not delivered again, unless you remove %s", t.box.path, t.store.Cursor().Path())
 	}
 	if v.lost.inFlight || v.lost.redeliver {
 		t.warn("the entry that was handed over stands in the inbox %s no longer: it is kept apart from the file, and what stands in its place is another", t.box.path)
@@ -250,7 +250,7 @@ func (t *Tx) startOver() {
 	t.st.AnchorStart, t.st.AnchorSum, t.st.Punching = 0, "", 0
 	t.forgetDigest()
 	t.setCanceled(nil)
-	t.st.QueueGen++
+	t.st.QueueGeneration++
 	t.detach(true, true)
 }
 

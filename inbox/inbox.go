@@ -11,28 +11,13 @@ import (
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/host/rights"
+	"heartbeat/internal/journal"
+	"heartbeat/internal/lines"
 )
 
 // MaxLine is the longest line, in bytes without its end, that is delivered. A
 // longer one becomes a dead letter.
-const MaxLine = 64 << 20
-
-// File names of an inbox's state, all in the inbox's directory.
-const (
-	cursorName     = ".inbox-offset"
-	inFlightName   = ".in-flight"
-	respondedName  = ".responded"
-	deadLetterName = ".dead-letter.jsonl"
-	resultsName    = ".results.jsonl"
-	eventsName     = ".events.jsonl"
-	scheduledName  = ".scheduled.jsonl"
-	journalName    = ".inbox-journal"
-	lockName       = ".inbox-lock"
-)
-
-var stateNames = []string{
-	cursorName, inFlightName, respondedName, deadLetterName, resultsName, eventsName, scheduledName, journalName, lockName,
-}
+const MaxLine = lines.Max
 
 // Errors that callers tell apart with [errors.Is].
 var (
@@ -48,12 +33,12 @@ var (
 	// ErrLocked says that the inbox's lock was not free in time.
 	ErrLocked = disk.ErrLocked
 	// ErrCorrupt says that a state file holds what nobody should have written.
-	ErrCorrupt = errors.New("not valid")
+	ErrCorrupt = journal.ErrCorrupt
 	// ErrOtherInbox says that the directory's state belongs to another inbox.
 	ErrOtherInbox = errors.New("state of another inbox")
 	// ErrUncertain says that a commit's sync failed, and so did taking the
 	// commit back: after a power loss it may or may not have happened.
-	ErrUncertain = errors.New("commit uncertain")
+	ErrUncertain = journal.ErrUncertain
 )
 
 // Options are an inbox's settings. The zero value is ready to use.
@@ -85,7 +70,7 @@ func Open(path string, opts Options) (*Inbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open inbox %s: %w", path, err)
 	}
-	if slices.Contains(stateNames, filepath.Base(abs)) {
+	if slices.Contains(journal.Names(), filepath.Base(abs)) {
 		return nil, fmt.Errorf("open inbox %s: a state file beside an inbox has that name: choose another", path)
 	}
 	info, err := os.Stat(abs)
@@ -114,28 +99,28 @@ func Open(path string, opts Options) (*Inbox, error) {
 func (b *Inbox) Path() string { return b.path }
 
 // ResultsPath is where each acknowledged entry leaves a [Result].
-func (b *Inbox) ResultsPath() string { return b.file(resultsName) }
+func (b *Inbox) ResultsPath() string { return b.fileOf(journal.Results) }
 
 // DeadLetterPath is where entries that were set aside are kept.
-func (b *Inbox) DeadLetterPath() string { return b.file(deadLetterName) }
+func (b *Inbox) DeadLetterPath() string { return b.fileOf(journal.DeadLetters) }
 
 // EventsPath is where what is rare in an entry's life is kept: see [Event].
-func (b *Inbox) EventsPath() string { return b.file(eventsName) }
+func (b *Inbox) EventsPath() string { return b.fileOf(journal.Events) }
 
 // ScheduledPath is where entries wait for their time.
-func (b *Inbox) ScheduledPath() string { return b.file(scheduledName) }
+func (b *Inbox) ScheduledPath() string { return b.fileOf(journal.Scheduled) }
 
 // Dir is the directory of the queue file and its state.
 func (b *Inbox) Dir() string { return b.dir }
 
 func (b *Inbox) file(name string) string { return filepath.Join(b.dir, name) }
 
-func (b *Inbox) state(name string) stateFile { return stateFile{path: b.file(name)} }
+func (b *Inbox) fileOf(k journal.Kind) string { return b.file(k.Name()) }
 
 func (b *Inbox) utcNow() time.Time { return b.opts.Now().UTC() }
 
 func (b *Inbox) lock(ctx context.Context) (*disk.Lock, error) {
-	l, err := disk.AcquireLock(ctx, b.file(lockName), b.opts.LockWait)
+	l, err := disk.AcquireLock(ctx, b.file(journal.LockName), b.opts.LockWait)
 	if err != nil {
 		return nil, fmt.Errorf("lock inbox %s: %w", b.path, err)
 	}

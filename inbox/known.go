@@ -12,14 +12,11 @@ import (
 	"time"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/journal"
 )
 
 // foreignSuffix ends the name of a file of ours that was not written here.
 const foreignSuffix = ".foreign"
-
-// ownNames are the files that heartbeat alone writes, and that are believed: a
-// forged result answers who waits for one, and a forged schedule is delivered.
-func ownNames() []string { return []string{resultsName, eventsName, scheduledName} }
 
 // TestOnlyBelieve has everything count as written here. Only tests set it, whose
 // files are made by hand, or stand where a power loss of a model has put them.
@@ -57,8 +54,8 @@ func (t *Tx) disbelieve() error {
 		return nil
 	}
 	var moved []string
-	for _, name := range ownNames() {
-		to, err := t.moveAway(name)
+	for _, kind := range journal.Ours() {
+		to, err := t.moveAway(kind)
 		if err != nil {
 			return fmt.Errorf("move away what was not written here: %w", err)
 		}
@@ -75,9 +72,9 @@ func (t *Tx) disbelieve() error {
 }
 
 // moveAway gives a file another name, and returns that; "" where nothing is in it.
-func (t *Tx) moveAway(name string) (string, error) {
-	file := t.appendFile(name)
-	f, err := file.existing()
+func (t *Tx) moveAway(kind journal.Kind) (string, error) {
+	name, file := kind.Name(), t.store.File(kind)
+	f, err := file.Existing()
 	if err != nil || f == nil || f.Info().Size == 0 {
 		return "", err
 	}
@@ -92,7 +89,7 @@ func (t *Tx) moveAway(name string) (string, error) {
 		}
 		to = name + foreignSuffix + "-" + strconv.Itoa(n)
 	}
-	if err := file.close(); err != nil {
+	if err := file.Close(); err != nil {
 		return "", err
 	}
 	return to, disk.Rename(t.box.file(name), t.box.file(to))
@@ -102,14 +99,14 @@ func (t *Tx) moveAway(name string) (string, error) {
 // was, before what has come since.
 func (t *Tx) believe() error {
 	t.dirty = t.dirty || !t.known() // the commit ties it to this place
-	for _, name := range ownNames() {
-		brought, err := t.box.broughtBack(name)
+	for _, kind := range journal.Ours() {
+		brought, err := t.box.broughtBack(kind.Name())
 		if err == nil && len(brought) > 0 {
 			t.dirty = true
-			err = t.putBack(name, brought)
+			err = t.putBack(kind, brought)
 		}
 		if err != nil {
-			return fmt.Errorf("adopt %s: %w", t.box.file(name), err)
+			return fmt.Errorf("adopt %s: %w", t.box.fileOf(kind), err)
 		}
 	}
 	return t.Commit()
@@ -132,7 +129,7 @@ func (b *Inbox) broughtBack(name string) (all []string, err error) {
 
 // putBack publishes the whole before it removes the parts: a kill in between has
 // the next one find that the file begins with them already.
-func (t *Tx) putBack(name string, brought []string) error {
+func (t *Tx) putBack(kind journal.Kind, brought []string) error {
 	var before []byte
 	for _, from := range brought {
 		part, err := disk.ReadState(t.box.file(from), disk.MaxWhole)
@@ -143,19 +140,18 @@ func (t *Tx) putBack(name string, brought []string) error {
 			before = append(before, '\n')
 		}
 	}
-	file := t.appendFile(name)
-	now, err := file.content()
+	file := t.store.File(kind)
+	now, err := file.Content()
 	if err != nil {
 		return err
 	}
 	if !bytes.HasPrefix(now, before) {
-		_, generation := t.st.appendPoint(name)
-		*generation++ // the lines that the journal vouches for stand elsewhere
+		t.st.Ends[kind].Generation++ // the lines that the journal vouches for stand elsewhere
 		if err := t.Commit(); err != nil {
 			return err
 		}
 		t.dirty = true
-		if err := errors.Join(file.close(), disk.Publish(file.path, append(before, now...), true)); err != nil {
+		if err := errors.Join(file.Close(), disk.Publish(file.Path(), append(before, now...), true)); err != nil {
 			return err
 		}
 		t.st.Scheduled = nil
@@ -165,7 +161,7 @@ func (t *Tx) putBack(name string, brought []string) error {
 			return err
 		}
 	}
-	t.warn("%s was taken back from %s", name, strings.Join(brought, ", "))
+	t.warn("%s was taken back from %s", kind.Name(), strings.Join(brought, ", "))
 	return nil
 }
 
@@ -193,8 +189,8 @@ func (b *Inbox) Believe(ctx context.Context) (warnings []string, err error) {
 
 // hasOwn reports whether there is anything that [Tx.disbelieve] would move away.
 func (b *Inbox) hasOwn() (bool, error) {
-	for _, name := range ownNames() {
-		info, err := disk.StatName(b.file(name))
+	for _, kind := range journal.Ours() {
+		info, err := disk.StatName(b.fileOf(kind))
 		if err == nil && info.Size > 0 {
 			return true, nil
 		}

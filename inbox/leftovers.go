@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/journal"
+	"heartbeat/internal/lines"
 )
 
 // leftoverTries bounds how often the search for what is named is begun anew
@@ -49,7 +51,7 @@ func (b *Inbox) leftovers() (l leftovers, err error) {
 			l.tries = true
 		case cut && (textName(half) || half == triesName):
 			l.useless = append(l.useless, name)
-		case slices.Contains([]string{resultsName + trimSuffix, deadLetterName + trimSuffix, eventsName + trimSuffix}, name):
+		case slices.ContainsFunc(outcomeKinds, func(k journal.Kind) bool { return name == k.Name()+trimSuffix }):
 			l.copies = append(l.copies, name)
 		}
 	}
@@ -137,7 +139,7 @@ func (b *Inbox) Leftovers() (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if after, err := b.newestRecord(); err != nil || after.seq != v.tx.st.Seq || v.settling {
+	if after, err := journal.Newest(b.path); err != nil || after.Seq != v.tx.st.Seq || v.settling {
 		return nil, err
 	}
 	return v.tx.unused(left, named)
@@ -155,7 +157,7 @@ func (t *Tx) unused(left leftovers, named map[string]bool) ([]string, error) {
 		return all, nil
 	}
 	note, err := t.readTries()
-	if err == nil && (note.generation != t.st.QueueGen || note.start < t.st.Cursor) {
+	if err == nil && (note.generation != t.st.QueueGeneration || note.start < t.st.Cursor) {
 		all = append(all, triesName)
 	}
 	return all, err
@@ -182,9 +184,9 @@ func (b *Inbox) namedTexts(texts []string, cursor int64) (map[string]bool, error
 	if err := b.namedByLetters(texts, named); err != nil {
 		return nil, err
 	}
-	scheduled, err := openState(b.file(scheduledName))
+	scheduled, err := openState(b.fileOf(journal.Scheduled))
 	if err == nil && scheduled != nil {
-		err = eachLine(io.NewSectionReader(scheduled, 0, scheduled.Info().Size), 0, note)
+		err = lines.Each(io.NewSectionReader(scheduled, 0, scheduled.Info().Size), 0, note)
 		err = errors.Join(err, scheduled.Close())
 	}
 	if err != nil {
@@ -197,7 +199,7 @@ func (b *Inbox) namedTexts(texts []string, cursor int64) (map[string]bool, error
 	if err != nil {
 		return nil, fmt.Errorf("read inbox: %w", err)
 	}
-	err = eachLine(io.NewSectionReader(queue, cursor, max(0, queue.Info().Size-cursor)), cursor, note)
+	err = lines.Each(io.NewSectionReader(queue, cursor, max(0, queue.Info().Size-cursor)), cursor, note)
 	return named, errors.Join(err, queue.Close())
 }
 
@@ -216,22 +218,23 @@ func namesIn(l []byte, texts []string) (found []string) {
 // namedByLetters notes what a letter names that was not requeued, and what a line
 // names that cannot be read.
 func (b *Inbox) namedByLetters(texts []string, named map[string]bool) error {
-	f, err := openState(b.file(deadLetterName))
+	f, err := openState(b.fileOf(journal.DeadLetters))
 	if f == nil || err != nil {
 		return err
 	}
 	of, requeued := map[string][]string{}, map[string]bool{}
-	err = eachRecord(io.NewSectionReader(f, 0, f.Info().Size), func(l []byte, _ bool) {
+	err = lines.EachRecord(io.NewSectionReader(f, 0, f.Info().Size), 0, func(_, _ int64, l []byte, _ bool) bool {
 		found := namesIn(l, texts)
 		if found == nil && !bytes.Contains(l, []byte("requeued_at")) {
-			return
+			return true
 		}
-		letter, mark, _ := ParseLetter(l) // without a name where it is none
+		letter, mark, _ := ParseLetter(l) // without a name where it is no letter
 		if mark {
 			requeued[letter.Letter] = true
-			return
+		} else {
+			of[letter.Letter] = append(of[letter.Letter], found...)
 		}
-		of[letter.Letter] = append(of[letter.Letter], found...)
+		return true
 	})
 	for letter, found := range of {
 		for _, name := range found {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
+	"heartbeat/internal/journal"
 )
 
 // Letter is a dead letter as the file has it, and what became of it since.
@@ -161,11 +163,11 @@ func (b *Inbox) Requeueable(l Letter) error {
 	case l.RawFile != "" && len(raw) == 0 || l.Reason == ReasonTooLong || len(raw) > MaxLine:
 		return fmt.Errorf("requeue %s: it is %s, and would be set aside again: send what it should have been", l.Letter, ReasonTooLong)
 	case err != nil:
-		return fmt.Errorf("requeue %s: %w: mend it in %s, or purge it", l.Letter, err, b.file(deadLetterName))
+		return fmt.Errorf("requeue %s: %w: mend it in %s, or purge it", l.Letter, err, b.fileOf(journal.DeadLetters))
 	case len(bytes.TrimSpace(raw)) == 0:
-		return fmt.Errorf("requeue %s: it has no raw_line: mend it in %s, or purge it", l.Letter, b.file(deadLetterName))
+		return fmt.Errorf("requeue %s: it has no raw_line: mend it in %s, or purge it", l.Letter, b.fileOf(journal.DeadLetters))
 	case bytes.ContainsAny(raw, "\n"):
-		return fmt.Errorf("requeue %s: its raw_line is more than one line: mend it in %s, or purge it", l.Letter, b.file(deadLetterName))
+		return fmt.Errorf("requeue %s: its raw_line is more than one line: mend it in %s, or purge it", l.Letter, b.fileOf(journal.DeadLetters))
 	case strings.TrimSpace(e.Text) == "":
 		return fmt.Errorf("requeue %s: it is %s, and would be set aside again: send what it should have been", l.Letter, ReasonEmpty)
 	case e.expired(b.opts.Now()):
@@ -199,13 +201,13 @@ func (t *Tx) Requeue(l Letter, still Mark) (Letter, error) {
 		raw = append(raw, '\r') // the last one before a newline is none of the line's
 	}
 	now := t.box.utcNow()
-	mark, err := encodeJSON(requeueMark{l.Letter, l.EntryID, l.ID, now})
+	mark, err := flat.JSON(requeueMark{l.Letter, l.EntryID, l.ID, now})
 	if err != nil {
 		return l, err
 	}
 	t.noticeGone()
-	t.appendRecord(appendRecord{File: queueName, Data: raw})
-	t.append(deadLetterName, mark)
+	t.appendLine(journal.Line{Kind: journal.Queue, Data: raw})
+	t.append(journal.DeadLetters, mark)
 	l.RequeuedAt = &now
 	return l, t.event(Event{Event: EventRequeued, EntryID: l.EntryID, ID: l.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})
 }
@@ -219,7 +221,7 @@ func (b *Inbox) Purge(ctx context.Context, letters []Letter) (purged []Letter, w
 	for _, l := range letters {
 		gone[l.Letter] = true
 	}
-	w := rewriting{box: b, name: deadLetterName, keep: func(line []byte) bool {
+	w := rewriting{box: b, kind: journal.DeadLetters, keep: func(line []byte) bool {
 		l, mark, ok := ParseLetter(line)
 		if !ok || !gone[l.Letter] {
 			return true

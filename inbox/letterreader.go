@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/journal"
+	"heartbeat/internal/lines"
 )
 
 // LetterReader reads the dead letters without the lock, and with it only what came
@@ -12,7 +14,7 @@ import (
 type LetterReader struct {
 	box    *Inbox
 	read   *letterReading // nil while nothing was read
-	of     point          // how far that is
+	of     journal.Point  // how far that is
 	seen   disk.Info      // the file at that time
 	before string         // what stands before it, by which the file is known again
 	passes int
@@ -57,12 +59,12 @@ func (r *LetterReader) Letter(name string) (l Letter, there bool) {
 
 // advance reads on. may is asked first, with how much that is.
 func (r *LetterReader) advance(may func(rest int64) error) (err error) {
-	f, err := openState(r.box.file(deadLetterName))
+	f, err := openState(r.box.fileOf(journal.DeadLetters))
 	if err != nil {
 		return lettersError(err)
 	}
 	if f == nil {
-		r.read, r.of = nil, point{}
+		r.read, r.of = nil, journal.Point{}
 		return nil
 	}
 	defer func() { err = lettersError(errors.Join(err, f.Close())) }()
@@ -70,7 +72,7 @@ func (r *LetterReader) advance(may func(rest int64) error) (err error) {
 	if err != nil {
 		return err
 	}
-	from := r.of.off
+	from := r.of.Off
 	if !known {
 		from = 0
 	}
@@ -82,15 +84,15 @@ func (r *LetterReader) advance(may func(rest int64) error) (err error) {
 	if !known {
 		r.read = newLetterReading(f.Path())
 	}
-	r.of, r.seen, r.before = point{f.Identity(), from}, f.Info(), ""
-	err = eachLineUpTo(maxRecord, io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, end int64, l []byte, whole bool) bool {
+	r.of, r.seen, r.before = journal.Point{File: f.Identity(), Off: from}, f.Info(), ""
+	err = lines.EachRecord(io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, end int64, l []byte, whole bool) bool {
 		if r.read.line(l, whole); whole {
-			r.of.off = end
+			r.of.Off = end
 		}
 		return true
 	})
 	if err == nil {
-		r.before, err = textBefore(f, r.of.off)
+		r.before, err = textBefore(f, r.of.Off)
 	}
 	if err != nil {
 		r.read = nil // half of it would count for all
@@ -101,12 +103,12 @@ func (r *LetterReader) advance(may func(rest int64) error) (err error) {
 // knows reports whether the file is the one that was read, and has only grown.
 func (r *LetterReader) knows(f *disk.File) (bool, error) {
 	now := f.Info()
-	if r.read == nil || r.of.file != f.Identity() || now.Size < r.seen.Size {
+	if r.read == nil || r.of.File != f.Identity() || now.Size < r.seen.Size {
 		return false, nil
 	}
 	if now.Size == r.seen.Size && now.Mtime != r.seen.Mtime {
 		return false, nil // edited in its place
 	}
-	before, err := textBefore(f, r.of.off)
+	before, err := textBefore(f, r.of.Off)
 	return before == r.before, err
 }

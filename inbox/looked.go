@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/journal"
+	"heartbeat/internal/lines"
 )
 
 // lookSpan is how much may be searched for names while others wait for the lock.
@@ -23,7 +25,7 @@ type looked struct {
 	queued        map[string][]place
 	torn          map[string]place // in a last line without its newline
 
-	results  point
+	results  journal.Point
 	answered map[string]place
 
 	passes int // how often it gave way to others
@@ -100,21 +102,13 @@ func (l *looked) rest(t *Tx) (int64, error) {
 	if f == nil || err != nil {
 		return t.size() - from, err
 	}
-	return t.size() - from + f.Info().Size - l.results.in(f.Identity(), f.Info().Size), f.Close()
-}
-
-// in is the point's offset in a file, 0 where it is in another one.
-func (p point) in(file string, size int64) int64 {
-	if p.file != file || p.off > size {
-		return 0
-	}
-	return p.off
+	return t.size() - from + f.Info().Size - l.results.In(f), f.Close()
 }
 
 // from is where the search in the queue goes on, and whether the file is the one
 // that was searched before.
 func (l *looked) from(t *Tx) (off int64, known bool, err error) {
-	if l.queue == 0 || t.file == nil || l.queue > t.size() || l.generation != t.st.QueueGen || l.cursor > t.st.Cursor {
+	if l.queue == 0 || t.file == nil || l.queue > t.size() || l.generation != t.st.QueueGeneration || l.cursor > t.st.Cursor {
 		return t.st.Cursor, false, nil
 	}
 	before, err := t.bytesBefore(l.queue)
@@ -133,7 +127,7 @@ func (l *looked) lookInQueue(t *Tx, ids map[string]bool) error {
 		l.queued = map[string][]place{}
 	}
 	l.torn = map[string]place{}
-	l.generation, l.cursor, l.queue, l.before = t.st.QueueGen, t.st.Cursor, 0, ""
+	l.generation, l.cursor, l.queue, l.before = t.st.QueueGeneration, t.st.Cursor, 0, ""
 	if t.file == nil {
 		return nil
 	}
@@ -150,7 +144,7 @@ func (l *looked) lookInQueue(t *Tx, ids map[string]bool) error {
 	if err != nil {
 		return err
 	}
-	if l.queue, err = lineStart(t.file, t.size()); err != nil {
+	if l.queue, err = lines.Start(t.file, t.size()); err != nil {
 		return err
 	}
 	l.before, err = t.bytesBefore(l.queue)
@@ -160,11 +154,11 @@ func (l *looked) lookInQueue(t *Tx, ids map[string]bool) error {
 func (l *looked) lookInResults(b *Inbox, ids map[string]bool) error {
 	f, err := openResults(b)
 	if f == nil || err != nil {
-		l.results, l.answered = point{}, nil
+		l.results, l.answered = journal.Point{}, nil
 		return err
 	}
 	size := f.Info().Size
-	from := l.results.in(f.Identity(), size)
+	from := l.results.In(f)
 	if from == 0 || l.answered == nil {
 		from, l.answered = 0, map[string]place{}
 	}
@@ -175,8 +169,8 @@ func (l *looked) lookInResults(b *Inbox, ids map[string]bool) error {
 		return true
 	})
 	if err == nil {
-		l.results.file = f.Identity()
-		l.results.off, err = lineStart(f, size)
+		l.results.File = f.Identity()
+		l.results.Off, err = lines.Start(f, size)
 	}
 	return errors.Join(err, f.Close())
 }

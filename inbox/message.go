@@ -100,7 +100,7 @@ func (m Message) encode(now time.Time) ([]byte, error) {
 	}
 	var o flat.Object
 	for _, member := range [][2]string{{idMember, m.ID}, {promptMember, m.Text}} {
-		value, err := encodeJSON(member[1])
+		value, err := flat.JSON(member[1])
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +141,7 @@ func encodeMember(name string, v any) ([]byte, error) {
 	if s, ok := v.(string); !utf8.ValidString(name) || ok && !utf8.ValidString(s) {
 		return nil, fmt.Errorf("metadata %q=%q is not UTF-8", name, v)
 	}
-	value, err := encodeJSON(v)
+	value, err := flat.JSON(v)
 	if err != nil {
 		return nil, fmt.Errorf("metadata %q: %w", name, err)
 	}

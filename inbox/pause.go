@@ -3,6 +3,7 @@ package inbox
 import (
 	"encoding/json"
 	"fmt"
+	"heartbeat/internal/flat"
 	"time"
 )
 
@@ -40,7 +41,7 @@ func (t *Tx) Pause(reason string, until *time.Time) (Pause, error) {
 		p.At = held.At
 	}
 	var err error
-	if t.st.Paused, err = encodeJSON(p); err != nil {
+	if t.st.Paused, err = flat.JSON(p); err != nil {
 		return p, err
 	}
 	return p, t.event(Event{Event: EventPaused, Reason: reason, Until: until})

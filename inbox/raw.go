@@ -1,12 +1,12 @@
 package inbox
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"heartbeat/internal/lines"
 )
 
 // RawLine is an entry's line as it stood in the inbox, without its line end, in
@@ -39,8 +39,5 @@ func (r RawLine) Bytes() ([]byte, error) {
 
 func toUTF8(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
 
-// entryID names a line: the hex SHA-256 of its bytes without the line end.
-func entryID(raw []byte) string {
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:])
-}
+// entryID names an entry by its line, without the line end.
+func entryID(raw []byte) string { return lines.ID(raw) }

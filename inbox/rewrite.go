@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/journal"
 )
 
 // rewriting makes a new file of an append-only one, without the lines that keep
@@ -16,7 +17,7 @@ import (
 // and with it only what came since.
 type rewriting struct {
 	box  *Inbox
-	name string
+	kind journal.Kind
 	keep func(line []byte) bool
 	// with adds to the commit.
 	with func(*Tx) error
@@ -44,7 +45,7 @@ func (w *rewriting) run(ctx context.Context) (warnings []string, err error) {
 			err = errRotated
 		}
 		if err != nil {
-			return warnings, fmt.Errorf("rewrite %s: %w", w.box.file(w.name), err)
+			return warnings, fmt.Errorf("rewrite %s: %w", w.box.fileOf(w.kind), err)
 		}
 		if !again {
 			return warnings, nil
@@ -55,7 +56,7 @@ func (w *rewriting) run(ctx context.Context) (warnings []string, err error) {
 // trimSuffix is behind the name of a file that is being rewritten.
 const trimSuffix = ".trim.tmp"
 
-func (w *rewriting) path() string { return w.box.file(w.name) + trimSuffix }
+func (w *rewriting) path() string { return w.box.fileOf(w.kind) + trimSuffix }
 
 func (w *rewriting) once(ctx context.Context) (again bool, warnings []string, err error) {
 	w.of, w.from, w.to, w.dropped = "", 0, 0, 0
@@ -92,7 +93,7 @@ func (w *rewriting) once(ctx context.Context) (again bool, warnings []string, er
 }
 
 func (w *rewriting) copyWithoutLock() error {
-	f, err := openState(w.box.file(w.name))
+	f, err := openState(w.box.fileOf(w.kind))
 	if f == nil || err != nil {
 		return err
 	}
@@ -160,8 +161,8 @@ func (w *rewriting) copy(f *disk.File, all bool) error {
 // records then no longer vouch for their lines, which would come back otherwise.
 // For the same reason the old file, and its name, are synced before.
 func (w *rewriting) publish(t *Tx) (again, published bool, err error) {
-	file := t.appendFile(w.name)
-	f, err := file.existing()
+	file := t.store.File(w.kind)
+	f, err := file.Existing()
 	if err != nil {
 		return false, false, err
 	}
@@ -189,15 +190,14 @@ func (w *rewriting) publish(t *Tx) (again, published bool, err error) {
 	if err := errors.Join(w.tmp.File().Sync(), f.Sync(), disk.SyncDir(w.box.dir)); err != nil {
 		return false, false, err
 	}
-	_, generation := t.st.appendPoint(w.name)
-	*generation++
+	t.st.Ends[w.kind].Generation++
 	t.dirty = true
 	if err := t.Commit(); err != nil {
 		return false, false, err
 	}
-	if err := t.stillLocked(); err != nil {
+	if err := t.store.StillLocked(); err != nil {
 		return false, false, err
 	}
-	err = errors.Join(file.close(), disk.Rename(w.path(), file.path))
+	err = errors.Join(file.Close(), disk.Rename(w.path(), file.Path()))
 	return false, err == nil, err
 }

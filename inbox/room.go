@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/journal"
 )
 
 // commitSize is what one commit may need at the most, but for a reply.
@@ -24,8 +25,8 @@ func (b *Inbox) Room() (left, needed int64) {
 	if unix.Statfs(b.dir, &st) == nil {
 		left = int64(st.Bavail) * int64(st.Bsize)
 	}
-	if there, err := disk.Exists(b.file(journalName)); err == nil && !there {
-		needed += journalSize
+	if there, err := disk.Exists(b.file(journal.JournalName)); err == nil && !there {
+		needed += journal.Size
 	}
 	return left, needed
 }

@@ -12,6 +12,8 @@ import (
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
+	"heartbeat/internal/journal"
+	"heartbeat/internal/lines"
 )
 
 // Scheduled is an entry that waits in .scheduled.jsonl for its time. Whoever
@@ -32,7 +34,7 @@ func (s Scheduled) SentAt() time.Time { return decodeEntry(s.line).time(sentAtMe
 // are none of ours stay where they are, and are counted.
 func readScheduled(f io.ReaderAt, size int64) (all []Scheduled, foreign int, err error) {
 	seen := map[string]bool{}
-	err = eachOwnLine(io.NewSectionReader(f, 0, size), 0, func(_, _ int64, l []byte, whole bool) bool {
+	err = lines.EachOwn(io.NewSectionReader(f, 0, size), 0, func(_, _ int64, l []byte, whole bool) bool {
 		switch s, ok := parseScheduled(l); {
 		case ok && !seen[s.EntryID]: // an editor may have left out the last newline
 			seen[s.EntryID] = true
@@ -61,7 +63,7 @@ func parseScheduled(l []byte) (Scheduled, bool) {
 // Scheduled returns the entries that wait for their time, in the order of the
 // file, without taking the lock.
 func (b *Inbox) Scheduled() ([]Scheduled, error) {
-	f, err := disk.OpenRead(b.file(scheduledName))
+	f, err := disk.OpenRead(b.fileOf(journal.Scheduled))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -110,13 +112,13 @@ func (s scheduleSeen) encode() []byte {
 // last line that somebody is still writing is not touched: the time comes again.
 func (t *Tx) promote() error {
 	// Nearly always there is none, and to be told so by an error costs a tick 1 %.
-	there, err := disk.Exists(t.box.file(scheduledName))
+	there, err := disk.Exists(t.box.fileOf(journal.Scheduled))
 	if err != nil {
 		return err
 	}
 	var f *disk.File
 	if there {
-		if f, err = t.scheduled.existing(); err != nil {
+		if f, err = t.store.File(journal.Scheduled).Existing(); err != nil {
 			return err
 		}
 	}
@@ -172,7 +174,7 @@ func (t *Tx) promoteDue(due []Scheduled) error {
 	}
 	t.noticeGone()
 	for _, s := range due { // as data, since JSON would lose spaces around the line
-		t.appendRecord(appendRecord{File: queueName, Data: s.line, Promoted: true})
+		t.appendLine(journal.Line{Kind: journal.Queue, Data: s.line, Promoted: true})
 	}
 	t.st.Scheduled = nil
 	if err := t.Commit(); err != nil {
@@ -188,10 +190,7 @@ func (t *Tx) beingWritten() (bool, error) {
 	if err != nil || !torn {
 		return false, err
 	}
-	settled := t.st.Cursor
-	if d := t.inFlight; d != nil && !d.Detached {
-		settled = max(settled, d.EndOffset)
-	}
+	settled := max(t.st.Cursor, t.inFlightEnd())
 	if settled >= t.size() {
 		return false, nil
 	}
@@ -201,43 +200,12 @@ func (t *Tx) beingWritten() (bool, error) {
 		return false, err
 	}
 	tail := io.NewSectionReader(t.file, from, t.size()-from)
-	start, err := lineStart(tail, tail.Size())
+	start, err := lines.Start(tail, tail.Size())
 	if err != nil {
 		return false, fmt.Errorf("read inbox: %w", err)
 	}
 	l, err := t.lineAt(from + start)
 	return err == nil && !l.blank(), ignoreEnd(err)
-}
-
-// unschedule takes the lines of entries that stand in the queue by now, or were
-// canceled, out of .scheduled.jsonl. It is durable when it returns: they must not
-// be appended once more.
-func (t *Tx) unschedule(entries []string) error {
-	gone := map[string]bool{}
-	for _, id := range entries {
-		gone[id] = true
-	}
-	f, err := t.scheduled.existing()
-	if f == nil || err != nil {
-		return err
-	}
-	before, err := f.ReadAll()
-	if err != nil {
-		return err
-	}
-	after := make([]byte, 0, len(before))
-	for l := range bytes.Lines(before) {
-		if !gone[entryID(bytes.TrimSuffix(bytes.TrimSuffix(l, []byte("\n")), []byte("\r")))] {
-			after = append(after, l...)
-		}
-	}
-	if len(after) == len(before) {
-		return nil
-	}
-	if err := t.stillLocked(); err != nil {
-		return err
-	}
-	return errors.Join(t.scheduled.close(), disk.Publish(t.scheduled.path, after, true))
 }
 
 // NextDue is when the next scheduled entry comes due; zero if none is known.

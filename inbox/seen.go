@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/journal"
 )
 
 // anchorSpan is how much before the cursor is kept in mind at the least, and
@@ -21,7 +22,7 @@ type Mark struct {
 
 // remember notes in the record to be committed what the queue file is recognised
 // by.
-func (t *Tx) remember(next *state) {
+func (t *Tx) remember(next *journal.Record) {
 	if t.reanchor {
 		t.anchor(next)
 	}
@@ -37,7 +38,7 @@ func (t *Tx) remember(next *state) {
 
 // anchor recognises the file that the cursor is set in: by the hash of the
 // bytes before the cursor, at least the whole last line.
-func (t *Tx) anchor(next *state) {
+func (t *Tx) anchor(next *journal.Record) {
 	next.AnchorStart, next.AnchorSum = 0, ""
 	if t.file == nil || next.Cursor == 0 {
 		return
@@ -51,7 +52,7 @@ func (t *Tx) anchor(next *state) {
 }
 
 // rememberTail hashes the last of what waits, which tells an edit from a refill.
-func (t *Tx) rememberTail(next *state, now Mark) {
+func (t *Tx) rememberTail(next *journal.Record, now Mark) {
 	start := max(next.Cursor, now.Size-tailSpan)
 	if next.TailSum != "" && next.TailStart == start && (Mark{next.SeenSize, next.SeenMtime}) == now {
 		return
@@ -69,13 +70,13 @@ func (t *Tx) rememberTail(next *state, now Mark) {
 
 // rememberOwn hashes the last of what the transition appends to the queue file:
 // nobody has looked at the file with that yet.
-func rememberOwn(next *state) {
+func rememberOwn(next *journal.Record) {
 	next.OwnStart, next.OwnEnd, next.OwnSum = 0, 0, ""
 	var own []byte
 	for _, a := range next.Appends {
-		if a.File == queueName {
-			own = append(own, a.bytes()...)
-			next.OwnEnd = a.At + int64(len(a.bytes()))
+		if a.Kind == journal.Queue {
+			own = append(own, a.Bytes()...)
+			next.OwnEnd = a.At + int64(len(a.Bytes()))
 		}
 	}
 	if len(own) == 0 {
@@ -89,7 +90,7 @@ func rememberOwn(next *state) {
 // it was to stand. Somebody edited the file then, or appended at the same time.
 func (t *Tx) lacksOwn() (bool, error) {
 	st := &t.st
-	if st.OwnSum == "" || st.Boot != t.boot || t.mended || t.settling || t.copied() {
+	if st.OwnSum == "" || st.Boot != t.boot || t.changedByUs() || t.settling || t.copied() {
 		return false, nil
 	}
 	if t.size() < st.OwnEnd {
@@ -97,6 +98,12 @@ func (t *Tx) lacksOwn() (bool, error) {
 	}
 	sum, err := hashRange(t.file, st.OwnStart, st.OwnEnd)
 	return sum != st.OwnSum, err
+}
+
+// changedByUs reports whether an earlier commit's work was done on the queue file
+// just now, or is about to be: what its inode tells is then our own doing.
+func (t *Tx) changedByUs() bool {
+	return t.store.Changed() || t.viewing() && t.st.Punching != 0 // see finishHole
 }
 
 // tail is what became of the entries that waited when the last commit was made.
@@ -153,7 +160,7 @@ func (t *Tx) change() (change, error) {
 	switch {
 	case st.SeenFile == "" || t.copied():
 		return unchanged, nil
-	case t.mended:
+	case t.changedByUs():
 		return unchanged, nil
 	case t.file.Identity() != st.SeenFile:
 		return moved, nil

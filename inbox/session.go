@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"heartbeat/internal/flat"
 	"heartbeat/internal/host"
 )
 
@@ -189,7 +190,7 @@ func (t *Tx) changeSession(id string, change func(*Session)) error {
 	}
 	change(&s)
 	all = slices.Insert(all, 0, s)
-	t.st.Sessions, err = encodeJSON(all[:min(len(all), maxSessions)])
+	t.st.Sessions, err = flat.JSON(all[:min(len(all), maxSessions)])
 	t.dirty = true
 	return err
 }

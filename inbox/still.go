@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/lines"
 )
 
 // stillPoll is how often a file that ought to stand still is looked at.
@@ -58,6 +59,6 @@ func (b *Inbox) look() (mark Mark, whole bool, err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	mark = Mark{Size: f.Info().Size, Mtime: f.Info().Mtime}
-	whole, err = endsLine(f, mark.Size)
+	whole, err = lines.Ends(f, mark.Size)
 	return mark, whole, err
 }

@@ -57,7 +57,7 @@ func (n *Totals) deadLettered(r Reason) {
 		by = map[Reason]int64{}
 	}
 	by[r]++
-	n.deadLetters, _ = encodeJSON(by) // a map of numbers can always be encoded
+	n.deadLetters, _ = flat.JSON(by) // a map of numbers can always be encoded
 }
 
 // complete fills in what is seldom asked for.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"heartbeat/internal/flat"
+	"heartbeat/internal/journal"
 )
 
 var (
@@ -55,7 +57,7 @@ func (t *Tx) AcknowledgeWith(reply string, tasks json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	t.append(resultsName, line)
+	t.append(journal.Results, line)
 	t.count(func(n *Totals) { n.answered(r) })
 	t.st.Session, t.st.Acknowledged = d.SessionID, t.Acknowledged(d.SessionID)+1
 	t.forgetBackoff()
@@ -78,11 +80,11 @@ func (t *Tx) DeadLetter(reason Reason) error {
 }
 
 func (t *Tx) deadLetter(d DeadLetter) error {
-	line, err := encodeJSON(d)
+	line, err := flat.JSON(d)
 	if err != nil {
 		return err
 	}
-	t.append(deadLetterName, line)
+	t.append(journal.DeadLetters, line)
 	t.count(func(n *Totals) { n.deadLettered(d.Reason) })
 	return nil
 }
@@ -170,6 +172,6 @@ func (t *Tx) setRedeliver(d *Delivery) {
 }
 
 // append has the next commit add a line of JSON to a file.
-func (t *Tx) append(file string, line []byte) { t.appendRecord(appendRecord{File: file, Line: line}) }
+func (t *Tx) append(k journal.Kind, line []byte) { t.appendLine(journal.Line{Kind: k, JSON: line}) }
 
-func (t *Tx) appendRecord(a appendRecord) { t.pending, t.dirty = append(t.pending, a), true }
+func (t *Tx) appendLine(l journal.Line) { t.pending, t.dirty = append(t.pending, l), true }

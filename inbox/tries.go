@@ -25,7 +25,7 @@ func (t *Tx) tryLarge(l line) (died bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if note.generation != t.st.QueueGen || note.start != l.start || note.end != l.end {
+	if note.generation != t.st.QueueGeneration || note.start != l.start || note.end != l.end {
 		note.tries = 0
 	}
 	if note.tries >= maxTries {
@@ -33,7 +33,7 @@ func (t *Tx) tryLarge(l line) (died bool, err error) {
 		return true, nil
 	}
 	t.trying = true
-	return false, disk.Publish(t.box.file(triesName), fmt.Appendf(nil, "%d %d %d %d\n", t.st.QueueGen, l.start, l.end, note.tries+1), false)
+	return false, disk.Publish(t.box.file(triesName), fmt.Appendf(nil, "%d %d %d %d\n", t.st.QueueGeneration, l.start, l.end, note.tries+1), false)
 }
 
 // triesNote is what triesName says: how often a line was taken up.

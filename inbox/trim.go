@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/journal"
 )
 
 // Trimming says what [Inbox.Trim] threw away.
@@ -34,8 +35,8 @@ func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err err
 	if err != nil {
 		return n, err
 	}
-	rewrite := func(name string, keep func([]byte) bool) (int, error) {
-		w := rewriting{box: b, name: name, keep: keep}
+	rewrite := func(kind journal.Kind, keep func([]byte) bool) (int, error) {
+		w := rewriting{box: b, kind: kind, keep: keep}
 		warnings, err := w.run(ctx)
 		n.Warnings = append(n.Warnings, warnings...)
 		return w.dropped, err
@@ -45,13 +46,13 @@ func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err err
 		return n, err
 	}
 	n.DeadLetters = gone.letters
-	if _, err = rewrite(deadLetterName, gone.keep); err != nil {
+	if _, err = rewrite(journal.DeadLetters, gone.keep); err != nil {
 		return n, err
 	}
-	if n.Results, err = rewrite(resultsName, stampedSince(before, "acknowledged_at")); err != nil {
+	if n.Results, err = rewrite(journal.Results, stampedSince(before, "acknowledged_at")); err != nil {
 		return n, err
 	}
-	if n.Events, err = rewrite(eventsName, stampedSince(before, "at")); err != nil {
+	if n.Events, err = rewrite(journal.Events, stampedSince(before, "at")); err != nil {
 		return n, err
 	}
 	left, err := b.outcomeSpace()
@@ -59,10 +60,13 @@ func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err err
 	return n, err
 }
 
-// outcomeSpace is what the files that Trim is about take on the disk.
+// outcomeKinds are the files that grow with every outcome, until [Inbox.Trim].
+var outcomeKinds = []journal.Kind{journal.Results, journal.DeadLetters, journal.Events}
+
+// outcomeSpace is what those files take on the disk.
 func (b *Inbox) outcomeSpace() (space int64, err error) {
-	for _, name := range []string{deadLetterName, resultsName, eventsName} {
-		f, err := disk.OpenRead(b.file(name))
+	for _, kind := range outcomeKinds {
+		f, err := disk.OpenRead(b.fileOf(kind))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

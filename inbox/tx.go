@@ -11,51 +11,42 @@ import (
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
-	"heartbeat/internal/host"
+	"heartbeat/internal/journal"
 )
 
 // Tx is a transaction: it holds the inbox's lock, shows one state, and changes
 // it in memory until Commit. It is not safe for concurrent use.
 type Tx struct {
-	box     *Inbox
-	lock    *disk.Lock
-	file    *disk.File // the queue file; nil when there is none
-	journal *journal
-	boot    string
+	box   *Inbox
+	lock  *disk.Lock // nil in a view
+	file  *disk.File // the queue file; nil when there is none
+	store *journal.Store
+	boot  string
 
 	lockID    string // the lock file's identity
 	lockMtime int64
-	viewing   bool // nothing may be changed
 	// settling says that the files do not show the last commit yet, as a view may
 	// find them.
 	settling bool
 
-	cursorFile, inFlightFile, results, deadLetters, events, scheduled stateFile
-
-	st        state
+	st        journal.Record // the last record, and what the next one changes
 	inFlight  *Delivery
 	redeliver *Delivery
 	offered   *offer // of the entry that Next returned last, if it was not delivered
 	responded bool   // as it was found
-	signed    bool   // .responded is there
 	stale     *Delivery
 	noticed   bool // what the file looks like is to be committed at once
 	// lastLine is where the line before the cursor starts, if the cursor was moved.
 	lastLine int64
 	reanchor bool
-	// mended says that the queue file was changed as an earlier commit had
-	// announced: what its inode tells is our own doing.
-	mended bool
-	totals *Totals // nil until they are asked for
-	due    int64   // when the next scheduled entry is due, 0 for none
+	totals   *Totals // nil until they are asked for
+	due      int64   // when the next scheduled entry is due, 0 for none
 	// replacedWhy says why the queue file was found to be another one.
 	replacedWhy string
 
 	closed   bool
 	dirty    bool
-	behind   bool // the last commit's lines are not all where it said
-	followed bool // the documented files show the last commit
-	pending  []appendRecord
+	pending  []journal.Line
 	warnings []string
 	// aside are the entries that were set aside unread: how many lines those are,
 	// and how much of the journal they take.
@@ -65,9 +56,6 @@ type Tx struct {
 	forget                 []string       // files that the commit leaves useless
 	canceled               []canceledSpan // see canceledSpans
 	canceledRead           bool
-	// queued is where the lines came to stand that the last commit appended to
-	// the queue file.
-	queued []span
 }
 
 // Begin takes the inbox's lock, waiting for [Options].LockWait at most or
@@ -78,8 +66,8 @@ func (b *Inbox) Begin(ctx context.Context) (*Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := b.newTx()
-	t.lock, t.lockID, t.lockMtime = lock, lock.Identity(), lock.Mtime()
+	t := b.newTx(lock)
+	t.lockID, t.lockMtime = lock.Identity(), lock.Mtime()
 	if err := t.load(); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
@@ -99,13 +87,12 @@ func (b *Inbox) makeGood(ctx context.Context) (warnings []string, err error) {
 // commit has a greater one, whatever the clock says, as long as the journal lives.
 func (t *Tx) Seq() int64 { return t.st.Seq + 1 }
 
-func (b *Inbox) newTx() *Tx {
-	return &Tx{
-		box: b, journal: &journal{}, boot: host.BootID(),
-		cursorFile: b.state(cursorName), inFlightFile: b.state(inFlightName),
-		results: b.state(resultsName), deadLetters: b.state(deadLetterName),
-		events: b.state(eventsName), scheduled: b.state(scheduledName),
-	}
+// newTx is a transaction, or without a lock a view.
+func (b *Inbox) newTx(lock *disk.Lock) *Tx {
+	t := &Tx{box: b, lock: lock}
+	t.store = journal.Open(b.path, lock, t.warn)
+	t.boot = t.store.Boot()
+	return t
 }
 
 // Close gives the lock back. What was not committed is forgotten.
@@ -114,42 +101,16 @@ func (t *Tx) Close() error {
 		return nil
 	}
 	t.closed = true
-	return errors.Join(t.survived(), t.file.Close(), t.journal.close(),
-		t.cursorFile.close(), t.inFlightFile.close(), t.results.close(), t.deadLetters.close(),
-		t.events.close(), t.scheduled.close(), t.lock.Release())
-}
-
-// version tells one state of the journal from the next.
-type version struct {
-	seq    int64
-	marked bool
-	boot   string
-}
-
-func versionOf(st *state, mark *followMark) version {
-	var v version
-	if st != nil {
-		v.seq = st.Seq
-	}
-	if mark != nil {
-		v.marked, v.boot = true, mark.Boot
-	}
-	return v
-}
-
-// record is what the journal says, beside the state itself.
-type record struct {
-	version
-	settled bool // the documented files follow it
+	return errors.Join(t.survived(), t.file.Close(), t.store.Close(), t.lock.Release())
 }
 
 func (t *Tx) load() error {
-	r, err := t.read()
+	l, err := t.read()
 	if err != nil {
 		return err
 	}
-	if !r.settled {
-		if err := t.replay(r.marked); err != nil {
+	if !l.Settled {
+		if err := t.store.Replay(t.inFlightEnd(), t.settledEnd()); err != nil {
 			return err
 		}
 		if err := t.openFile(); err != nil { // what was missing of it is there now
@@ -179,42 +140,26 @@ func (t *Tx) load() error {
 	return nil
 }
 
-// read takes up what the journal says, and then opens the queue file: without
-// the lock, a file that is older than the record would seem to have shrunk.
-func (t *Tx) read() (r record, err error) {
-	how := disk.OpenExisting
-	if t.viewing {
-		how = disk.OpenRead
+// read takes up what the journal says, and then opens the queue file: without the
+// lock, a file that is older than the record would seem to have shrunk.
+func (t *Tx) read() (l journal.Loaded, err error) {
+	if l, err = t.store.Load(); err != nil {
+		return l, err
 	}
-	j, err := openJournal(t.box.file(journalName), how)
-	if err != nil {
-		return r, err
-	}
-	t.journal = j
-	st, mark, err := j.last()
-	if err != nil {
-		return r, err
-	}
-	if st != nil {
-		t.st = *st
-	}
+	t.st = l.Record
 	if t.st.DigestEnd != t.st.Cursor { // a journal without a digest
 		t.forgetDigest()
 	}
-	if mark != nil && mark.Handed {
-		t.st.Handed = true
-	}
 	if err := t.openFile(); err != nil {
-		return r, err
+		return l, err
 	}
-	r = record{versionOf(st, mark), st == nil || (mark != nil && mark.Boot == t.boot)}
 	if t.inFlight, err = ownDelivery(t.st.InFlight); err != nil {
-		return r, err
+		return l, err
 	}
 	if t.redeliver, err = ownDelivery(t.st.Redeliver); err != nil {
-		return r, err
+		return l, err
 	}
-	return r, t.claim()
+	return l, t.claim()
 }
 
 // openFile opens the queue file as it is now.
@@ -265,6 +210,23 @@ func (t *Tx) claim() error {
 	t.warn("taking over the state of %s, which is gone", other)
 	t.st.Inbox, t.dirty = t.box.name, true
 	return nil
+}
+
+// viewing reports whether nothing may be changed.
+func (t *Tx) viewing() bool { return t.lock == nil }
+
+// inFlightEnd is where the entry in flight ends in the queue file, 0 if it is not
+// in there.
+func (t *Tx) inFlightEnd() int64 { return endOf(t.inFlight) }
+
+// settledEnd is how far the queue file was delivered or settled.
+func (t *Tx) settledEnd() int64 { return max(t.st.Cursor, endOf(t.inFlight), endOf(t.redeliver)) }
+
+func endOf(d *Delivery) int64 {
+	if d == nil || d.Detached {
+		return 0
+	}
+	return d.EndOffset
 }
 
 func (t *Tx) size() int64 {

@@ -11,6 +11,8 @@ import (
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/host"
+	"heartbeat/internal/journal"
+	"heartbeat/internal/lines"
 )
 
 // View is an inbox as it was at one moment. Making one takes no lock and
@@ -44,27 +46,24 @@ func (b *Inbox) View() (*View, error) {
 var errMoved = errors.New("somebody committed meanwhile")
 
 func (b *Inbox) view(journalOnly bool) (_ *View, err error) {
-	t := b.newTx()
-	t.viewing = true
-	t.cursorFile.readOnly, t.inFlightFile.readOnly = true, true
+	t := b.newTx(nil)
 	v := &View{tx: t}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, v.Close())
 		}
 	}()
-	if t.lockID, t.lockMtime, err = lockOf(b.file(lockName)); err != nil {
+	if t.lockID, t.lockMtime, err = lockOf(b.file(journal.LockName)); err != nil {
 		return nil, err
 	}
 	before, err := t.read()
 	if err != nil {
 		return nil, err
 	}
-	v.settling = !before.settled
+	v.settling = !before.Settled
 	t.settling = v.settling
-	t.mended = t.st.Punching != 0 // the hole that is being made changes the file: see finishHole
 	var seen error
-	if before.settled && !journalOnly {
+	if before.Settled && !journalOnly {
 		seen = t.adopt()
 	} else {
 		t.responded = t.inFlight != nil
@@ -72,11 +71,11 @@ func (b *Inbox) view(journalOnly bool) (_ *View, err error) {
 	if seen == nil {
 		seen = t.recognise()
 	}
-	after, err := b.newestRecord()
+	after, err := journal.Newest(b.path)
 	if err != nil {
 		return nil, err
 	}
-	if after != before.version && !journalOnly {
+	if after != before.Version && !journalOnly {
 		return nil, errMoved
 	}
 	return v, seen
@@ -91,16 +90,6 @@ func lockOf(path string) (identity string, mtime int64, err error) {
 		return "", 0, err
 	}
 	return f.Identity(), f.Info().Mtime, f.Close()
-}
-
-// newestRecord is the version of the journal as it is now.
-func (b *Inbox) newestRecord() (version, error) {
-	j, err := openJournal(b.file(journalName), disk.OpenRead)
-	if err != nil {
-		return version{}, err
-	}
-	st, mark, err := j.last()
-	return versionOf(st, mark), errors.Join(err, j.close())
 }
 
 // Close ends the view.
@@ -225,7 +214,7 @@ func (v *View) Backlog(ctx context.Context) (b Backlog, err error) {
 	b.Bytes += unread
 	var failed error
 	waits := io.NewSectionReader(v.tx.file, from, unread)
-	err = eachLine(waits, from, func(start, end int64, l []byte, whole bool) bool {
+	err = lines.Each(waits, from, func(start, end int64, l []byte, whole bool) bool {
 		if _, canceled := v.tx.canceledAt(start); canceled {
 			b.Bytes -= end - start
 		} else if len(l) > MaxLine || !blank(l) {
@@ -242,15 +231,7 @@ func (v *View) Backlog(ctx context.Context) (b Backlog, err error) {
 }
 
 // waitsFrom is where the first line starts that was never delivered.
-func (v *View) waitsFrom() int64 {
-	from := v.Cursor()
-	for _, d := range []*Delivery{v.tx.inFlight, v.tx.redeliver} {
-		if d != nil && !d.Detached {
-			from = max(from, d.EndOffset)
-		}
-	}
-	return from
-}
+func (v *View) waitsFrom() int64 { return v.tx.settledEnd() }
 
 // Waiting is an entry that waits, and what is special about it.
 type Waiting struct {
@@ -302,4 +283,4 @@ func (e Entry) SentAt() time.Time { return e.time(sentAtMember) }
 
 // Lock says who holds the inbox's lock just now: a process id, -1 if that is not
 // to be told, 0 if nobody does. It does not touch the lock.
-func (b *Inbox) Lock() int { return host.LockHolder(b.file(lockName)) }
+func (b *Inbox) Lock() int { return host.LockHolder(b.file(journal.LockName)) }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"heartbeat/internal/flat"
 	"heartbeat/internal/host"
 )
 
@@ -39,7 +40,7 @@ func (t *Tx) Waiter() (*Waiter, error) {
 func (t *Tx) Wait(name, session string) error {
 	pid := os.Getpid()
 	var err error
-	t.st.Waiter, err = encodeJSON(Waiter{
+	t.st.Waiter, err = flat.JSON(Waiter{
 		Name: name, SessionID: session, Since: t.box.utcNow(),
 		PID: pid, Boot: t.boot, Namespace: host.PIDNamespace(), ProcessStart: host.ProcessStart(pid),
 	})

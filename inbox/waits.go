@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"heartbeat/internal/lines"
 	"io"
 )
 
@@ -84,11 +85,11 @@ func (v *View) backEntries(from int64, n int) (at int64, found int, err error) {
 	}
 	waits := io.NewSectionReader(v.tx.file, from, at-from)
 	for back := n; found < n && at > from; back *= 2 { // twice as far: many may be blank
-		start, err := backLines(waits, at-from, back)
+		start, err := lines.Back(waits, at-from, back)
 		if err != nil {
 			return at, 0, err
 		}
-		err = eachLine(io.NewSectionReader(waits, start, at-from-start), start, func(off, _ int64, l []byte, _ bool) bool {
+		err = lines.Each(io.NewSectionReader(waits, start, at-from-start), start, func(off, _ int64, l []byte, _ bool) bool {
 			if _, canceled := v.tx.canceledAt(from + off); !canceled && !blank(l) {
 				found++
 			}
@@ -107,7 +108,7 @@ func (v *View) eachWaiting(from, to int64, may func([]byte) bool, f func(Waiting
 		return nil
 	}
 	var wrong error
-	err := eachLine(io.NewSectionReader(v.tx.file, from, to-from), from, func(start, end int64, raw []byte, whole bool) bool {
+	err := lines.Each(io.NewSectionReader(v.tx.file, from, to-from), from, func(start, end int64, raw []byte, whole bool) bool {
 		l := line{start: start, end: end, raw: raw, terminated: whole}
 		switch {
 		case len(raw) > MaxLine: // that is a part of it
@@ -140,12 +141,12 @@ type Place struct {
 
 // End is the place behind the queue file's last whole line.
 func (v *View) End() (Place, error) {
-	p := Place{generation: v.tx.st.QueueGen}
+	p := Place{generation: v.tx.st.QueueGeneration}
 	if v.tx.file == nil {
 		return p, nil
 	}
 	var err error
-	if p.off, err = lineStart(v.tx.file, v.Size()); err != nil {
+	if p.off, err = lines.Start(v.tx.file, v.Size()); err != nil {
 		return p, fmt.Errorf("read inbox: %w", err)
 	}
 	return p, nil
@@ -159,14 +160,14 @@ func (v *View) Since(p Place, f func(Waiting)) (Place, error) {
 	if v.tx.file == nil {
 		return p, nil
 	}
-	if p.generation != v.tx.st.QueueGen || p.off > v.Size() {
-		p = Place{generation: v.tx.st.QueueGen}
+	if p.generation != v.tx.st.QueueGeneration || p.off > v.Size() {
+		p = Place{generation: v.tx.st.QueueGeneration}
 	}
 	from, err := v.tx.file.SkipZeros(p.off, v.Size())
 	if err != nil {
 		return p, fmt.Errorf("read inbox: %w", err)
 	}
-	to, err := lineStart(v.tx.file, v.Size())
+	to, err := lines.Start(v.tx.file, v.Size())
 	if err != nil {
 		return p, fmt.Errorf("read inbox: %w", err)
 	}

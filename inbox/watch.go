@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"heartbeat/internal/journal"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -29,9 +30,9 @@ func (b *Inbox) Watch(poll time.Duration) *Watcher {
 	var seen sighting
 	return b.watch(poll, func() bool {
 		before := seen
-		seen = sighting{sightOf(b.path), sightOf(b.file(journalName)), sightOf(b.file(scheduledName))}
+		seen = sighting{sightOf(b.path), sightOf(b.file(journal.JournalName)), sightOf(b.fileOf(journal.Scheduled))}
 		return seen != before
-	}, b.name, journalName)
+	}, b.name, journal.JournalName)
 }
 
 // sighting is what a look at the files' names shows, without reading them.
@@ -56,7 +57,11 @@ func always() bool { return true }
 // WatchOutcomes follows results, dead letters and events, as [Inbox.Watch] does,
 // but has something to say at every poll.
 func (b *Inbox) WatchOutcomes(poll time.Duration) *Watcher {
-	return b.watch(poll, always, resultsName, deadLetterName, eventsName)
+	var names []string
+	for _, kind := range outcomeKinds {
+		names = append(names, kind.Name())
+	}
+	return b.watch(poll, always, names...)
 }
 
 // WatchAll follows every file of the inbox, as [Inbox.WatchOutcomes] does its own.

@@ -18,8 +18,9 @@ var allowed = map[string]string{
 	"internal/host/guardian": "internal/host",
 
 	// The queue.
-	"internal/journal": "internal/disk internal/flat internal/host",
-	"inbox":            "internal/journal internal/disk internal/flat internal/host internal/host/rights internal/words",
+	"internal/lines":   "",
+	"internal/journal": "internal/disk internal/flat internal/host internal/lines",
+	"inbox":            "internal/journal internal/lines internal/disk internal/flat internal/host internal/host/rights internal/words",
 
 	// What is known of one client.
 	"internal/claude":          "internal/flat",

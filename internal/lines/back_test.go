@@ -1,4 +1,4 @@
-package inbox
+package lines
 
 import (
 	"bytes"
@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzBackLines holds the search for the start of lines against looking at all
+// FuzzBack holds the search for the start of lines against looking at all
 // newlines from the start on.
-func FuzzBackLines(f *testing.F) {
-	for _, s := range []string{"", "a", "\n", "a\nb", "a\n\nb\n", "\n\n\n", strings.Repeat("x", readChunk) + "\ny\n", strings.Repeat("\n", readChunk+1)} {
+func FuzzBack(f *testing.F) {
+	for _, s := range []string{"", "a", "\n", "a\nb", "a\n\nb\n", "\n\n\n", strings.Repeat("x", chunkSize) + "\ny\n", strings.Repeat("\n", chunkSize+1)} {
 		for n := range 3 {
 			f.Add([]byte(s), len(s), n)
 			f.Add([]byte(s), len(s)/2, n)
@@ -31,11 +31,11 @@ func FuzzBackLines(f *testing.F) {
 		if len(ends) > n {
 			want = ends[len(ends)-1-n]
 		}
-		got, err := backLines(bytes.NewReader(content), int64(off), n)
+		got, err := Back(bytes.NewReader(content), int64(off), n)
 		require.NoError(t, err)
 		assert.Equal(t, want, got)
 		if n == 0 {
-			got, err = lineStart(bytes.NewReader(content), int64(off))
+			got, err = Start(bytes.NewReader(content), int64(off))
 			require.NoError(t, err)
 			assert.Equal(t, want, got)
 		}

@@ -1,0 +1,143 @@
+package flat
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Codec either writes the members of an object or reads them, so that a shape is
+// listed once for both directions: each method takes a member's name and the
+// variable that holds its value.
+type Codec struct {
+	to   *Object
+	from *Members
+}
+
+// To is a codec that writes.
+func To(o *Object) Codec { return Codec{to: o} }
+
+// From is a codec that reads. Check [Members.Err] afterwards.
+func From(m *Members) Codec { return Codec{from: m} }
+
+// Reads reports whether the codec reads.
+func (c Codec) Reads() bool { return c.from != nil }
+
+// String is a string that is always written.
+func (c Codec) String(name string, v *string) {
+	if c.from != nil {
+		*v = c.from.String(name)
+		return
+	}
+	c.to.String(name, *v)
+}
+
+// Text is a string that is left out where it is empty.
+func (c Codec) Text(name string, v *string) {
+	if c.from != nil {
+		*v = c.from.String(name)
+		return
+	}
+	c.to.Text(name, *v)
+}
+
+// Int is a number that is always written.
+func (c Codec) Int(name string, v *int64) {
+	if c.from != nil {
+		*v = c.from.Int(name)
+		return
+	}
+	c.to.Int(name, *v)
+}
+
+// NonZero is a number that is left out where it is 0.
+func (c Codec) NonZero(name string, v *int64) {
+	if c.from != nil || *v != 0 {
+		c.Int(name, v)
+	}
+}
+
+// Count is [Codec.Int] for an int.
+func (c Codec) Count(name string, v *int) {
+	if c.from != nil {
+		*v = int(c.from.Int(name))
+		return
+	}
+	c.to.Int(name, int64(*v))
+}
+
+// Flag is a boolean that is left out where it is false.
+func (c Codec) Flag(name string, v *bool) {
+	if c.from != nil {
+		*v = c.from.Bool(name)
+		return
+	}
+	if *v {
+		c.to.Bool(name, true)
+	}
+}
+
+// Time is a time, with the fraction that it has.
+func (c Codec) Time(name string, v *time.Time) {
+	if c.from != nil {
+		*v = c.from.Time(name)
+		return
+	}
+	c.to.Time(name, *v)
+}
+
+// Raw is JSON that is kept as it is, left out where it is empty.
+func (c Codec) Raw(name string, v *json.RawMessage) {
+	if c.from != nil {
+		*v = c.from.Raw(name)
+		return
+	}
+	c.to.Raw(name, *v)
+}
+
+// Bytes is a string of Base64, left out where it is empty.
+func (c Codec) Bytes(name string, v *[]byte) (err error) {
+	if c.from == nil {
+		c.to.Text(name, base64.StdEncoding.EncodeToString(*v))
+		return nil
+	}
+	*v = nil
+	if text := c.from.String(name); text != "" {
+		if *v, err = base64.StdEncoding.DecodeString(text); err != nil {
+			return fmt.Errorf("its member %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Pointer is a value that is seldom there and that encoding/json knows how to
+// write; nil is left out.
+func Pointer[T any](c Codec, name string, v **T) error {
+	if c.from == nil {
+		if *v == nil {
+			return nil
+		}
+		raw, err := JSON(*v)
+		c.to.Raw(name, raw)
+		return err
+	}
+	*v = nil
+	if !c.from.Has(name) {
+		return nil
+	}
+	*v = new(T)
+	return json.Unmarshal(c.from.Raw(name), *v)
+}
+
+// JSON is v on one line, with <, > and & readable.
+func JSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

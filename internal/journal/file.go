@@ -1,0 +1,65 @@
+package journal
+
+import (
+	"errors"
+	"io/fs"
+
+	"heartbeat/internal/disk"
+)
+
+// File is one of the files beside the inbox. It is opened when it is first needed,
+// and stays open until [File.Close].
+type File struct {
+	path     string
+	readOnly bool
+	open     *disk.File
+}
+
+// Path is the file's name.
+func (f *File) Path() string { return f.path }
+
+// Existing is the open file; nil means that it is not there.
+func (f *File) Existing() (*disk.File, error) {
+	if f.open != nil {
+		return f.open, nil
+	}
+	how := disk.OpenExisting
+	if f.readOnly {
+		how = disk.OpenRead
+	}
+	opened, err := how(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	f.open = opened
+	return opened, err
+}
+
+// made is the open file, created where it was missing.
+func (f *File) made() (_ *disk.File, err error) {
+	if f.open == nil {
+		f.open, _, err = disk.OpenWrite(f.path)
+	}
+	return f.open, err
+}
+
+// Content is the whole file; nil means that it is not there.
+func (f *File) Content() ([]byte, error) {
+	opened, err := f.Existing()
+	if opened == nil || err != nil {
+		return nil, err
+	}
+	return opened.ReadAll()
+}
+
+// remove takes the file away.
+func (f *File) remove() error {
+	return errors.Join(f.Close(), disk.Remove(f.path))
+}
+
+// Close closes the file, if it is open.
+func (f *File) Close() error {
+	opened := f.open
+	f.open = nil
+	return opened.Close()
+}

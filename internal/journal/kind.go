@@ -1,0 +1,79 @@
+package journal
+
+import "fmt"
+
+// Kind is a file that commits add lines to.
+type Kind uint8
+
+// The append-only files, in the order in which the lines of a commit are written.
+const (
+	Results Kind = iota
+	Events
+	DeadLetters
+	Scheduled
+	// Queue is the inbox itself. Others append to it too, so it has rules of its
+	// own and no row in the table: see [Store] and queue.go.
+	Queue
+)
+
+// appendFile is a row of the table: what differs between the append-only files.
+type appendFile struct {
+	name string
+	// end and generation are the members of a record that say how long the file is
+	// and how often it was rotated.
+	end, generation string
+	// synced says that lines are durable before the mark that says they are there.
+	// An operator may take such lines away again, and a power loss must not bring
+	// them back.
+	synced bool
+	// rotated says that an operator may take away any part of the file.
+	rotated bool
+	// ours says that only heartbeat writes the file and believes what it says. One
+	// that a copy or a repository brought along does not count.
+	ours bool
+}
+
+var kinds = [...]appendFile{
+	Results:     {name: ".results.jsonl", end: "results_end", generation: "results_generation", rotated: true, ours: true},
+	Events:      {name: ".events.jsonl", end: "events_end", generation: "events_generation", rotated: true, ours: true},
+	DeadLetters: {name: ".dead-letter.jsonl", end: "dead_letters_end", generation: "dead_letters_generation", synced: true},
+	Scheduled:   {name: ".scheduled.jsonl", end: "scheduled_end", generation: "scheduled_generation", synced: true, ours: true},
+}
+
+// recordOrder is the order in which a record names the files.
+var recordOrder = [...]Kind{Results, DeadLetters, Events, Scheduled}
+
+// queueName stands for the queue file in a record.
+const queueName = "queue"
+
+// Name is the file's name beside the inbox.
+func (k Kind) Name() string {
+	if k == Queue {
+		return queueName
+	}
+	return kinds[k].name
+}
+
+// Ours are the kinds of files that only heartbeat writes and that it believes: a
+// forged result would answer whoever waits for one, and a forged schedule would be
+// delivered.
+func Ours() (all []Kind) {
+	for k, row := range kinds {
+		if row.ours {
+			all = append(all, Kind(k))
+		}
+	}
+	return all
+}
+
+func kindOf(name string) (Kind, error) {
+	if name == queueName {
+		return Queue, nil
+	}
+	for k, row := range kinds {
+		if row.name == name {
+			return Kind(k), nil
+		}
+	}
+	return 0, fmt.Errorf("it adds a line to %q, which is no file of an inbox", name)
+}

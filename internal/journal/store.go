@@ -1,0 +1,143 @@
+package journal
+
+import (
+	"errors"
+	"path/filepath"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/host"
+)
+
+// Store is the files of one inbox, as one transaction uses them. It is not safe
+// for concurrent use.
+type Store struct {
+	dir   string
+	queue string // the path of the queue file
+	lock  *disk.Lock
+	warn  func(format string, args ...any)
+	boot  string
+
+	log      *log
+	last     Record // what the journal says
+	marked   bool   // a mark stands behind it, of whatever boot
+	cursor   File
+	inFlight File
+	files    [len(kinds)]File
+
+	signed   bool // .responded is there
+	behind   bool // the lines of the last commit are not all where it said
+	followed bool // the other files show the last commit
+	changed  bool // see Changed
+	// appended is where the lines of the last commit are in the queue file.
+	appended []Span
+}
+
+// Span is a byte range of the queue file.
+type Span struct{ Start, End int64 }
+
+// Open names the files beside a queue file, and opens none. lock is the inbox's
+// lock, which the caller holds; with nil the files are only read. warn is told what
+// a person should know about what was found and mended.
+func Open(queue string, lock *disk.Lock, warn func(format string, args ...any)) *Store {
+	s := &Store{dir: filepath.Dir(queue), queue: queue, lock: lock, warn: warn, boot: host.BootID(), log: &log{}}
+	s.cursor, s.inFlight = s.file(CursorName), s.file(InFlightName)
+	for k, row := range kinds {
+		s.files[k] = s.file(row.name)
+	}
+	return s
+}
+
+func (s *Store) file(name string) File {
+	return File{path: filepath.Join(s.dir, name), readOnly: s.lock == nil}
+}
+
+// Cursor is the file .inbox-offset.
+func (s *Store) Cursor() *File { return &s.cursor }
+
+// InFlight is the file .in-flight.
+func (s *Store) InFlight() *File { return &s.inFlight }
+
+// File is an append-only file.
+func (s *Store) File(k Kind) *File { return &s.files[k] }
+
+// Responded reports whether .responded is there.
+func (s *Store) Responded() (bool, error) {
+	there, err := disk.Exists(filepath.Join(s.dir, RespondedName))
+	s.signed = there && err == nil
+	return there, err
+}
+
+// Loaded is the last record of the journal.
+type Loaded struct {
+	Record  Record
+	Version Version
+	// Settled says that the other files show the record, or that there is none.
+	Settled bool
+}
+
+// Version tells one state of the journal from the next.
+type Version struct {
+	Seq    int64
+	marked bool
+	boot   string
+}
+
+func versionOf(r *Record, m *mark) (v Version) {
+	if r != nil {
+		v.Seq = r.Seq
+	}
+	if m != nil {
+		v.marked, v.boot = true, m.Boot
+	}
+	return v
+}
+
+// Load reads the last record.
+func (s *Store) Load() (l Loaded, err error) {
+	open := disk.OpenExisting
+	if s.lock == nil {
+		open = disk.OpenRead
+	}
+	if s.log, err = openLog(s.path(), open); err != nil {
+		s.log = &log{}
+		return l, err
+	}
+	r, m, err := s.log.last()
+	if err != nil {
+		return l, err
+	}
+	l.Version, l.Settled = versionOf(r, m), r == nil
+	if r != nil {
+		l.Record = *r
+	}
+	if s.marked = m != nil; s.marked {
+		l.Settled = l.Settled || m.Boot == s.boot
+		l.Record.Handed = l.Record.Handed || m.Handed
+	}
+	s.last = l.Record
+	return l, nil
+}
+
+// Newest is the version of the journal beside a queue file as it is now.
+func Newest(queue string) (Version, error) {
+	l, err := openLog(filepath.Join(filepath.Dir(queue), JournalName), disk.OpenRead)
+	if err != nil {
+		return Version{}, err
+	}
+	r, m, err := l.last()
+	return versionOf(r, m), errors.Join(err, l.close())
+}
+
+// Boot is the boot of this transaction: see [host.BootID].
+func (s *Store) Boot() string { return s.boot }
+
+func (s *Store) path() string { return filepath.Join(s.dir, JournalName) }
+
+// Close closes the files. It leaves the lock alone.
+func (s *Store) Close() error {
+	err := errors.Join(s.log.close(), s.cursor.Close(), s.inFlight.Close())
+	for k := range s.files {
+		err = errors.Join(err, s.files[k].Close())
+	}
+	return err
+}

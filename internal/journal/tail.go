@@ -1,0 +1,210 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/lines"
+)
+
+// Tail reads the lines that come to an append-only file, also when somebody
+// rotates it away, trims it or makes it anew. It takes no lock.
+type Tail struct {
+	path string
+	file *disk.File
+	off  int64
+	last []byte // the line that was read last
+	at   int64  // where that starts
+}
+
+// OpenTail reads a file from its last n lines on, from its start if n is negative.
+func OpenTail(path string, n int) (*Tail, error) {
+	t := &Tail{path: path}
+	p := Point{}
+	var err error
+	if n >= 0 {
+		p, err = EndOf(path)
+	}
+	if err == nil {
+		err = t.start(p)
+	}
+	if err == nil && n > 0 && t.file != nil {
+		var off int64
+		if off, err = lines.Back(t.file, t.off, n); err == nil {
+			err = t.seek(off)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read %s: %w", path, err), t.Close())
+	}
+	return t, nil
+}
+
+// TailFrom reads a file from a point on, from its start where it is another file
+// by now.
+func TailFrom(path string, p Point) (*Tail, error) {
+	t := &Tail{path: path}
+	if err := t.start(p); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+func (t *Tail) start(p Point) error {
+	f, err := disk.OpenRead(t.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	t.file = f
+	if off := p.In(f); off > 0 {
+		return t.seek(off)
+	}
+	return nil
+}
+
+// seek goes to the end of a line, and keeps that line in mind.
+func (t *Tail) seek(off int64) error {
+	t.off, t.last = off, nil
+	if off == 0 {
+		return nil
+	}
+	from, err := lines.Start(t.file, off-1)
+	if err != nil {
+		return err
+	}
+	return lines.EachOwn(io.NewSectionReader(t.file, from, off-from), from, func(_, _ int64, l []byte, _ bool) bool {
+		t.last = slices.Clone(l)
+		return false
+	})
+}
+
+// Lines calls f for every whole line that has come since; the line is valid until
+// f returns. A file that took the old one's place, or was rewritten, is read on
+// behind the line that was read last if it has that line, else from its start.
+func (t *Tail) Lines(f func(line []byte)) error {
+	if known, err := t.known(); err != nil {
+		return err
+	} else if !known {
+		if err := t.skipKnown(); err != nil {
+			return err
+		}
+	}
+	if err := t.drain(f); err != nil {
+		return err
+	}
+	current, err := disk.OpenRead(t.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it may come back
+	}
+	if err != nil {
+		return err
+	}
+	if t.file != nil && current.Identity() == t.file.Identity() {
+		return current.Close()
+	}
+	err = t.drain(f) // what came before the old file was moved away
+	err = errors.Join(err, t.file.Close())
+	t.file = current
+	if err != nil {
+		return err
+	}
+	if err := t.skipKnown(); err != nil {
+		return err
+	}
+	return t.drain(f)
+}
+
+// knownSpan is how much of the line that was read last is looked at again.
+const knownSpan = 4 << 10
+
+// known reports whether the line that was read last still ends where it did: if
+// not, the file was truncated or rewritten.
+func (t *Tail) known() (bool, error) {
+	if t.file == nil || t.off == 0 {
+		return true, nil
+	}
+	info, err := t.file.Stat()
+	if err != nil || info.Size < t.off {
+		return false, err
+	}
+	if t.last == nil || len(t.last) > lines.Max { // not all of it is kept
+		return true, nil
+	}
+	want := t.last[max(0, len(t.last)-knownSpan):]
+	there := make([]byte, min(int64(len(want))+2, t.off))
+	if _, err := t.file.ReadAt(there, t.off-int64(len(there))); err != nil && err != io.EOF {
+		return false, err
+	}
+	line, whole := bytes.CutSuffix(there, []byte("\n"))
+	return whole && (bytes.HasSuffix(line, want) || bytes.HasSuffix(line, append(want[:len(want):len(want)], '\r'))), nil
+}
+
+// skipKnown finds the place behind the line that was read last, or the start.
+func (t *Tail) skipKnown() error {
+	t.off = 0
+	if t.last == nil {
+		return nil
+	}
+	return lines.EachOwn(io.NewSectionReader(t.file, 0, t.file.Info().Size), 0, func(_, end int64, l []byte, whole bool) bool {
+		if whole && bytes.Equal(l, t.last) {
+			t.off = end
+			return false
+		}
+		return true
+	})
+}
+
+func (t *Tail) drain(f func(line []byte)) error {
+	if t.file == nil {
+		return nil
+	}
+	info, err := t.file.Stat()
+	if err != nil || info.Size <= t.off {
+		return err
+	}
+	from := t.off
+	return lines.EachOwn(io.NewSectionReader(t.file, from, info.Size-from), from, func(start, end int64, l []byte, whole bool) bool {
+		if whole {
+			t.off, t.last, t.at = end, slices.Clone(l), start
+			f(l)
+		}
+		return true
+	})
+}
+
+// Close ends the reading, also of a nil Tail.
+func (t *Tail) Close() error {
+	if t == nil {
+		return nil
+	}
+	f := t.file
+	t.file = nil
+	return f.Close()
+}
+
+// At is the offset of the line that [Tail.Lines] passed to its function last.
+func (t *Tail) At() int64 { return t.at }
+
+// Torn is the offset of a last line that has no newline, -1 if there is none:
+// somebody is writing it, or was killed while writing it.
+func (t *Tail) Torn() (int64, error) {
+	if t.file == nil {
+		return -1, nil
+	}
+	info, err := t.file.Stat()
+	if err != nil || info.Size <= t.off {
+		return -1, err
+	}
+	if whole, err := lines.Ends(t.file, info.Size); err != nil || whole {
+		return -1, err
+	}
+	return t.off, nil
+}
