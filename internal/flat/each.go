@@ -8,8 +8,8 @@ import (
 )
 
 // Each calls f for every member of an object that is known to be valid JSON, with
-// its name and its value as they stand there. It allocates nothing, however many
-// members there are and however long they are.
+// the name and the value as they are spelled. It allocates nothing, whatever the
+// size of the object.
 func Each(object []byte, f func(name, value []byte)) {
 	for i := bytes.IndexByte(object, '{') + 1; ; {
 		i = skip(object, i, " \t\r\n,")
@@ -31,7 +31,7 @@ func skip(b []byte, i int, chars string) int {
 	return i
 }
 
-// valueEnd is behind the value that starts at i.
+// valueEnd returns the offset after the value that starts at i.
 func valueEnd(b []byte, i int) int {
 	depth := 0
 	for ; i < len(b); i++ {
@@ -63,11 +63,11 @@ func valueEnd(b []byte, i int) int {
 	return len(b)
 }
 
-// textPart is how much of a string is decoded at once.
+// textPart is how many bytes of a string are decoded at once.
 const textPart = 64 << 10
 
-// WriteText writes the text of a valid JSON string, a part at a time. What is not
-// UTF-8 in it becomes U+FFFD.
+// WriteText writes the text of a valid JSON string, part by part. Invalid UTF-8
+// becomes U+FFFD.
 func WriteText(w io.Writer, quoted []byte) error {
 	rest := quoted[1 : len(quoted)-1]
 	part := make([]byte, 0, textPart+64)
@@ -86,7 +86,7 @@ func WriteText(w io.Writer, quoted []byte) error {
 	return nil
 }
 
-// partEnd is where a string may be cut: not within an escape, a pair of surrogates
+// partEnd returns where a string may be cut: not inside an escape, a surrogate pair
 // or a rune.
 func partEnd(s []byte) int {
 	i := 0

@@ -11,8 +11,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Members are the members of a JSON object. Reading one that is missing or null
-// gives the zero value; one of another type too, and Err then names it.
+// Members are the members of a JSON object. A member that is missing or null reads
+// as the zero value. So does one of the wrong type, which Err then names.
 type Members struct {
 	list []member
 	err  error
@@ -20,10 +20,10 @@ type Members struct {
 
 type member struct{ name, raw string }
 
-// Parse reads one JSON object. Of a name that comes twice, the last counts.
+// Parse reads one JSON object. If a name occurs twice, the last one counts.
 func Parse(object []byte) (*Members, error) {
-	// encoding/json scans without types and without recursion, and bounds the
-	// depth that gjson then may recurse to.
+	// json.Valid uses neither reflection nor recursion, and it bounds the depth to
+	// which gjson recurses below.
 	if !json.Valid(object) {
 		return nil, errors.New("it is not valid JSON, or cut off")
 	}
@@ -39,7 +39,7 @@ func Parse(object []byte) (*Members, error) {
 	return m, nil
 }
 
-// MaxDepth is how deep JSON may be nested that is to be put into other JSON:
+// MaxDepth is how deep JSON may be nested to be embedded in other JSON.
 // encoding/json reads 10,000 levels.
 const MaxDepth = 1000
 
@@ -49,7 +49,7 @@ func TooDeep(text []byte) bool {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '\\':
-			i++ // only strings have one
+			i++ // an escape; there are none outside strings
 		case c == '"':
 			inString = !inString
 		case inString:
@@ -64,19 +64,19 @@ func TooDeep(text []byte) bool {
 	return false
 }
 
-// Err is about the first member that was not of the type asked for.
+// Err returns an error for the first member that had the wrong type.
 func (m *Members) Err() error { return m.err }
 
-// Has reports whether the member is there and not null.
+// Has reports whether the member exists and is not null.
 func (m *Members) Has(name string) bool {
 	v := m.find(name)
 	return v.Exists() && v.Type != gjson.Null
 }
 
-// Is reports whether the member is there, also as null.
+// Is reports whether the member exists, even as null.
 func (m *Members) Is(name string) bool { return m.raw(name) != "" }
 
-// String reads a string; what is not UTF-8 in it becomes U+FFFD.
+// String reads a string. Invalid UTF-8 becomes U+FFFD.
 func (m *Members) String(name string) string {
 	v := m.find(name)
 	if !m.is(name, v, v.Type == gjson.String, "a string") {
@@ -85,9 +85,8 @@ func (m *Members) String(name string) string {
 	return Text(v)
 }
 
-// Text is the string that v holds, with what is not UTF-8 as U+FFFD. It leaves
-// escapes by number to encoding/json: half of a surrogate pair would swallow what
-// follows it.
+// Text returns the string in v, with U+FFFD for invalid UTF-8. It leaves \u escapes
+// to encoding/json: in gjson, half of a surrogate pair swallows what follows it.
 func Text(v gjson.Result) string {
 	var s string
 	if strings.Contains(v.Raw, `\u`) && json.Unmarshal([]byte(v.Raw), &s) == nil {
@@ -126,7 +125,7 @@ func (m *Members) Time(name string) time.Time {
 	return t
 }
 
-// Raw is the member's exact JSON, empty when missing or null.
+// Raw returns the member's exact JSON, or nothing if it is missing or null.
 func (m *Members) Raw(name string) []byte {
 	if !m.Has(name) {
 		return nil
@@ -134,7 +133,7 @@ func (m *Members) Raw(name string) []byte {
 	return []byte(m.raw(name))
 }
 
-// Without calls f for each member that is not named, in the order they stand.
+// Without calls f for each member that is not named, in their order.
 func (m *Members) Without(names []string, f func(name string, raw []byte)) {
 next:
 	for _, mb := range m.list {

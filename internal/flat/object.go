@@ -9,8 +9,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Object is a JSON object being written: append members, then End. The zero
-// value is an empty one.
+// Object is a JSON object that is being written: add members, then call End. The
+// zero value is an empty object.
 type Object struct{ b []byte }
 
 func (o *Object) name(n string) {
@@ -22,7 +22,7 @@ func (o *Object) name(n string) {
 	o.b = append(gjson.AppendJSONString(o.b, n), ':')
 }
 
-// String adds a string; what is not UTF-8 in it becomes U+FFFD.
+// String adds a string. Invalid UTF-8 becomes U+FFFD.
 func (o *Object) String(name, v string) {
 	o.name(name)
 	o.b = gjson.AppendJSONString(o.b, v)
@@ -47,15 +47,15 @@ func (o *Object) Bool(name string, v bool) {
 	o.b = strconv.AppendBool(o.b, v)
 }
 
-// Time adds a time, as RFC 3339 with the fraction that it has.
+// Time adds a time as RFC 3339, with its full fraction of a second.
 func (o *Object) Time(name string, v time.Time) {
 	o.name(name)
 	o.b = append(o.b, '"')
 	o.b = append(v.AppendFormat(o.b, time.RFC3339Nano), '"')
 }
 
-// Raw adds a value that is valid JSON already, unless it is empty. It is put on
-// one line.
+// Raw adds a value that is already valid JSON, unless it is empty. Line breaks in it
+// are removed.
 func (o *Object) Raw(name string, v []byte) {
 	if len(v) == 0 {
 		return
@@ -70,7 +70,7 @@ func (o *Object) Raw(name string, v []byte) {
 	o.b = append(o.b, v...)
 }
 
-// End is the finished object.
+// End returns the finished object.
 func (o *Object) End() []byte {
 	if len(o.b) == 0 {
 		return []byte("{}")

@@ -10,20 +10,20 @@ import (
 	"unicode/utf8"
 )
 
-// maxMarks is how many combining marks may follow each other: no language needs
-// more, and a flood of them paints over the lines above and below.
+// maxMarks is how many combining marks may follow each other. No language needs
+// more, and many of them paint over the lines above and below.
 const maxMarks = 8
 
-// Plain is a text that is safe to show on a terminal. Newlines and tabs stay;
-// every other rune that a terminal acts on, or that changes the order in which
-// people read, is spelt as JSON escapes it (\u001b), so that JSON stays JSON.
+// Plain returns s in a form that is safe to show on a terminal. Newlines and tabs
+// stay. Every other rune that a terminal acts on, or that changes the direction of
+// the text, becomes its JSON escape (\u001b), so that JSON stays JSON.
 func Plain(s string) string {
 	var c cleaner
 	return string(c.clean(nil, []byte(s)))
 }
 
-// Line is [Plain] on one line: what breaks lines becomes a blank. Nothing that
-// others wrote can then look like a line of ours.
+// Line is [Plain] on one line: line breaks become blanks. Foreign text can then not
+// look like a line of ours.
 func Line(s string) string {
 	return Plain(strings.Join(strings.FieldsFunc(s, breaksLine), " "))
 }
@@ -32,19 +32,19 @@ func breaksLine(r rune) bool {
 	return r >= '\t' && r <= '\r' || r == '\u0085' || r == '\u2028' || r == '\u2029'
 }
 
-// Sentence is [Line] for an error that several were joined to.
+// Sentence is [Line] for joined errors.
 func Sentence(s string) string {
 	return Line(strings.ReplaceAll(s, "\n", "; "))
 }
 
-// Screen shows on a terminal what is written to it as [Plain] has it.
+// Screen writes to a terminal, after [Plain].
 type Screen struct {
 	terminal *os.File
 	cleaner
-	rest []byte // the beginning of a rune that ends with the next write
+	rest []byte // the first bytes of a rune whose end comes with the next write
 }
 
-// OnScreen returns w, or a [Screen] around it where it is a terminal.
+// OnScreen returns w, or a [Screen] around it if it is a terminal.
 func OnScreen(w io.Writer, isTerminal func(*os.File) bool) io.Writer {
 	if f, ok := w.(*os.File); ok && isTerminal(f) {
 		return &Screen{terminal: f}
@@ -63,13 +63,14 @@ func (s *Screen) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Control writes a terminal's own command.
+// Control writes a control sequence as it is.
 func (s *Screen) Control(sequence string) error {
 	_, err := s.terminal.WriteString(sequence)
 	return err
 }
 
-// Raw is what w shows on, for texts that are wanted as they are.
+// Raw returns the terminal of a [Screen], or else w, for text that must not be
+// changed.
 func Raw(w io.Writer) io.Writer {
 	if s, ok := w.(*Screen); ok {
 		return s.terminal
@@ -77,7 +78,7 @@ func Raw(w io.Writer) io.Writer {
 	return w
 }
 
-// wholeRunes is how many bytes of b are not the beginning of a rune.
+// wholeRunes returns the length of b without an incomplete rune at its end.
 func wholeRunes(b []byte) int {
 	for back := 1; back < utf8.UTFMax && back <= len(b); back++ {
 		if at := len(b) - back; utf8.RuneStart(b[at]) {
@@ -105,7 +106,7 @@ func (c *cleaner) clean(to, b []byte) []byte {
 			}
 		case isCommand(r):
 			to = appendEscaped(to, r)
-		default: // a byte of no rune becomes U+FFFD
+		default: // an invalid byte becomes U+FFFD
 			c.marks, to = 0, utf8.AppendRune(to, r)
 		}
 		b = b[n:]
@@ -113,8 +114,8 @@ func (c *cleaner) clean(to, b []byte) []byte {
 	return to
 }
 
-// isCommand recognises what a terminal acts on without showing it. The two
-// joiners are spelling, in several scripts and in emoji.
+// isCommand recognises what a terminal acts on without showing it. The two joiners
+// are no commands: several scripts and emoji need them.
 func isCommand(r rune) bool {
 	if r == '\u200c' || r == '\u200d' {
 		return false

@@ -1,5 +1,5 @@
-// Package words spells for people what the verbs show: names, times and texts on
-// one line.
+// Package words formats what the commands show to people: names, times, sizes, and
+// foreign text that is safe on a terminal.
 package words
 
 import (
@@ -9,11 +9,11 @@ import (
 	"unicode"
 )
 
-// maxBrief is how much of a text a line has room for.
+// maxBrief is how many characters of a text fit on a line.
 const maxBrief = 100
 
-// Brief is the first line of a text that has something in it, shortened, and
-// without what would disturb a terminal.
+// Brief returns the first line of a text that is not blank, shortened, and safe for
+// a terminal.
 func Brief(s string) string {
 	s = strings.TrimSpace(s)
 	line, rest, _ := strings.Cut(s, "\n")
@@ -38,8 +38,7 @@ func Brief(s string) string {
 	return Plain(b.String())
 }
 
-// Name is what people call an entry: its own id, or else the first digits of
-// its entry id.
+// Name returns an entry's id, or the first digits of its entry id if it has none.
 func Name(id, entryID string) string {
 	if id != "" {
 		return Brief(id)
@@ -47,10 +46,10 @@ func Name(id, entryID string) string {
 	return Brief(Short(entryID))
 }
 
-// Stamp is a time for people: local, to the second.
+// Stamp formats a time: local, to the second.
 func Stamp(t time.Time) string { return t.Local().Format(time.DateTime) }
 
-// Count says how many there are of something.
+// Count is a number with its noun: 1 entry, 3 entries.
 func Count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -58,6 +57,6 @@ func Count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// Short is the beginning of an entry id or of a session's, which is enough to
-// tell it from others.
+// Short returns the first 12 characters of an entry's or a session's id, which are
+// enough to tell it from others.
 func Short(id string) string { return Line(id[:min(12, len(id))]) }

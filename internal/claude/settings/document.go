@@ -8,26 +8,26 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// blanks are the bytes JSON takes for white space.
+// blanks are JSON's white space.
 const blanks = " \t\r\n"
 
-// maxBrackets bounds the depth of a file the parser is given, which recurses. No settings file comes near it.
+// maxBrackets bounds the nesting of a file, since the parser recurses. No settings file comes near it.
 const maxBrackets = 100_000
 
-// document is a settings file taken apart. The offsets in root point into text.
+// document is a parsed settings file. The offsets in root point into text.
 type document struct {
 	text []byte
 	root hujson.Value
 }
 
-// parse takes text apart; its top level is an object after a nil error.
+// parse parses text. If the error is nil, the top level is an object.
 func parse(text []byte) (document, error) {
 	if bytes.Count(text, []byte("{"))+bytes.Count(text, []byte("[")) > maxBrackets {
 		return document{}, &SyntaxError{errors.New("too many brackets for a settings file")}
 	}
 	root, err := hujson.Parse(text)
 	if err != nil {
-		// The parser wants a newline after a line comment, even where the file ends. Offsets stay the same.
+		// The parser wants a newline after a line comment, even at the end of the file. Offsets stay the same.
 		retried, again := hujson.Parse(append(slices.Clone(text), '\n'))
 		if again != nil {
 			return document{}, &SyntaxError{err}
@@ -47,12 +47,12 @@ func (d document) top() box {
 	return b
 }
 
-// object returns the object that b's member has, and whether there is such a member. path is its name for an error.
+// object returns the object that is b's member, and whether there is such a member. path names it in an error.
 func (d document) object(b box, name, path string) (box, bool, error) {
 	return d.child(b, name, path, '{')
 }
 
-// array is object for a member that is to be an array.
+// array is object for a member that must be an array.
 func (d document) array(b box, name, path string) (box, bool, error) {
 	return d.child(b, name, path, '[')
 }
@@ -98,7 +98,7 @@ func kindName(kind hujson.Kind) string {
 	return "a boolean"
 }
 
-// box is an object or an array with the spans that an edit needs.
+// box is an object or an array with the offsets that an edit needs.
 type box struct {
 	open, end int // offsets of the opening and the closing bracket
 	items     []item
@@ -110,7 +110,7 @@ type item struct {
 	name          string // "" in an array
 	value         *hujson.Value
 	start, end    int
-	before, after []byte // white space and comments; after only where a comma follows
+	before, after []byte // white space and comments; after is set only if a comma follows
 	comma         bool   // a comma follows
 }
 
@@ -136,7 +136,7 @@ func (d document) box(v *hujson.Value) (box, bool) {
 	return b, true
 }
 
-// add completes it and appends it. The parser marks a trailing comma by an AfterExtra that is not nil.
+// add completes and appends it. In the parser, an AfterExtra that is not nil means a trailing comma.
 func (b *box) add(it item, start int) {
 	if n := len(b.items); n > 0 {
 		b.items[n-1].comma = true
@@ -146,7 +146,7 @@ func (b *box) add(it item, start int) {
 	b.items = append(b.items, it)
 }
 
-// find returns the index of the member called name, or -1. Of several the last counts, as for JSON.parse and encoding/json.
+// find returns the index of the member called name, or -1. The last of several counts, as in JSON.parse and encoding/json.
 func (b box) find(name string) int {
 	for i, it := range slices.Backward(b.items) {
 		if it.name == name {

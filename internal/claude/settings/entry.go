@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// wire makes sure of our hook in one event.
+// wire adds our hook to an event, or updates it.
 func (e *editor) wire(event string) error {
 	hooks, err := e.scan(false)
 	if err != nil {
@@ -20,7 +20,7 @@ func (e *editor) wire(event string) error {
 	return e.addHook(event)
 }
 
-// update changes the members of our hook in event that differ from the wiring, one at a time.
+// update changes the members of our hook in event that differ from the wiring, one after the other.
 func (e *editor) update(event string) error {
 	for {
 		d, err := parse(e.text)
@@ -65,7 +65,7 @@ func (e *editor) updateMember(d document, hook wired) ([]byte, bool) {
 	return nil, false
 }
 
-// plain returns a value to be spelled as decode would return it.
+// plain returns a value of the wiring as decode would return it.
 func plain(value any) any {
 	if n, ok := value.(int); ok {
 		return float64(n)
@@ -73,7 +73,7 @@ func plain(value any) any {
 	return value
 }
 
-// entry returns the hook of event as it is written.
+// entry returns the hook that is written for event.
 func (e *editor) entry(event string) []member {
 	var args []any
 	for _, arg := range e.wiring.Args {
@@ -86,18 +86,18 @@ func (e *editor) entry(event string) []member {
 	return append(hook, member{"timeout", e.wiring.Timeout})
 }
 
-// unwanted returns the members that our hook of event must not have, because they decide who waits for it. Any other
-// that a person adds stays.
+// unwanted returns the members that our hook of event must not have, because they decide whether the client waits for
+// it. All others that a person adds stay.
 func (e *editor) unwanted(event string) []string {
 	if e.inBackground(event) {
-		return []string{"async"} // asyncRewake says it all
+		return []string{"async"} // asyncRewake includes it
 	}
 	return []string{"async", "asyncRewake"}
 }
 
 func (e *editor) inBackground(event string) bool { return slices.Contains(e.wiring.Background, event) }
 
-// addHook appends a group with our hook to event, and makes what is missing on the way there.
+// addHook appends a group with our hook to event, and adds the members around it that are missing.
 func (e *editor) addHook(event string) error {
 	group := []member{{"matcher", ""}, {"hooks", []any{e.entry(event)}}}
 	groups := member{event, []any{group}}

@@ -8,7 +8,7 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// installEnv makes the variables what the wiring wants them to be; before are the hooks there were.
+// installEnv sets or drops the variables, as the wiring says. before are the hooks from before the install.
 func (e *editor) installEnv(before []wired) error {
 	first := !slices.ContainsFunc(before, e.isHeartbeat)
 	switch {
@@ -26,7 +26,7 @@ func (e *editor) installEnv(before []wired) error {
 	return e.dropEnv(strings.Fields(note(env)))
 }
 
-// noteEnv notes the variables that are set already, for the Uninstall to come.
+// noteEnv notes which variables are already set, for a later Uninstall.
 func (e *editor) noteEnv() error {
 	_, env, _, err := e.env()
 	if err != nil {
@@ -41,8 +41,8 @@ func (e *editor) noteEnv() error {
 	return e.noteKept(keep)
 }
 
-// setEnv makes sure of the variables. With first, no heartbeat hook was there before, so a variable that is set already
-// is the user's own and is noted as one to keep.
+// setEnv sets the variables. first says that there was no heartbeat hook before: then a variable that is already set is
+// the user's own, and is noted as one to keep.
 func (e *editor) setEnv(first bool) error {
 	var keep []string
 	for _, key := range slices.Sorted(maps.Keys(e.wiring.Env)) {
@@ -57,7 +57,7 @@ func (e *editor) setEnv(first bool) error {
 	return e.noteKept(keep)
 }
 
-// setVariable adds a variable and reports whether it was there. One with another value is an EnvError.
+// setVariable adds a variable and reports whether it was there. Another value is an EnvError.
 func (e *editor) setVariable(key, value string) (present bool, err error) {
 	d, env, ok, err := e.env()
 	if err != nil {
@@ -81,7 +81,7 @@ func (e *editor) setVariable(key, value string) (present bool, err error) {
 	return true, nil
 }
 
-// noteKept adds names to the note of variables that stay when heartbeat goes.
+// noteKept adds names to the note of variables that Uninstall leaves.
 func (e *editor) noteKept(names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -110,7 +110,7 @@ func (e *editor) noteKept(names []string) error {
 	return nil
 }
 
-// unsetEnv removes the variables of the wiring that setEnv has added, in the opposite order.
+// unsetEnv removes the variables that setEnv added, in the opposite order.
 func (e *editor) unsetEnv() error {
 	_, env, ok, err := e.env()
 	if err != nil || !ok {
@@ -133,7 +133,7 @@ func note(env box) string {
 	return noted
 }
 
-// dropEnv removes the variables of the wiring but those to keep, the last one first.
+// dropEnv removes the variables of the wiring except those to keep, the last one first.
 func (e *editor) dropEnv(keep []string) error {
 	for _, key := range slices.Backward(slices.Sorted(maps.Keys(e.wiring.Env))) {
 		if slices.Contains(keep, key) {
@@ -173,7 +173,7 @@ func (e *editor) env() (d document, env box, ok bool, err error) {
 	return d, env, ok, err
 }
 
-// spelled returns v as the file has it, without comments around it.
+// spelled returns v as it is spelled in the file, without the comments around it.
 func spelled(v *hujson.Value) string {
 	return string(hujson.Value{Value: v.Value}.Pack())
 }

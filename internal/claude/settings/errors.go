@@ -9,7 +9,7 @@ import (
 // ErrChanged means that another program wrote the settings file while it was being edited. Nothing was written; try again.
 var ErrChanged = errors.New("the file changed while it was being edited: try again")
 
-// SyntaxError means that the file is not JSON, with or without comments. Err tells the line and column.
+// SyntaxError means that the file is not JSON, not even with comments. Err names the line and the column.
 type SyntaxError struct{ Err error }
 
 // Error implements error.
@@ -21,7 +21,7 @@ func (e *SyntaxError) Error() string {
 // Unwrap returns the parser's error; a file that ends too early wraps io.ErrUnexpectedEOF.
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
-// ShapeError means that a member of the file is of the wrong type, so that nothing can be wired into it.
+// ShapeError means that a member of the file has the wrong type, so that nothing can be wired into it.
 type ShapeError struct {
 	Member     string // such as "hooks.Stop", or "top level"
 	Line       int    // 1-based
@@ -35,7 +35,7 @@ func (e *ShapeError) Error() string {
 		e.Member, e.Line, e.Offset, e.Have, e.Want)
 }
 
-// EnvError means that a variable heartbeat needs is set to another value, and that it was left so.
+// EnvError means that a variable that heartbeat needs has another value. It was not changed.
 type EnvError struct {
 	Key  string
 	Have string // as the file spells it
@@ -49,14 +49,14 @@ func (e *EnvError) Error() string {
 		"remove it or set it to %q, then try again", e.Key, e.Line, clip(e.Have), e.Want, e.Want)
 }
 
-// ClashError means that a hook which this package did not write, and so does not change, takes messages from the
-// same inbox, or from one that cannot be told apart from it. With a second hook wired, each entry could go to either.
+// ClashError means that a hook that this package did not write, and so does not change, takes entries from the same
+// inbox, or perhaps from the same inbox. With a second hook wired, each entry could go to either.
 type ClashError struct {
 	Member  string // such as "hooks.Stop[0].hooks[1]"
 	Line    int    // 1-based
 	Command string // with its arguments
 	Inbox   string // of the wiring
-	Certain bool   // false: the command does not tell its inbox in full
+	Certain bool   // false if the command does not show exactly which inbox it uses
 }
 
 // Error implements error.

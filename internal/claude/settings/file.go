@@ -11,24 +11,26 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// MaxFile is the most that is read of a settings file.
+// MaxFile is the largest settings file that is read, in bytes.
 const MaxFile = 16 << 20
 
 // testOnlyBeforeWrite runs between reading a file and writing it.
 var testOnlyBeforeWrite = func() {}
 
-// InstallFile does what Install does to the settings file at path and reports whether the file is another one now.
-// A missing file is made with mode 0600 and missing directories with mode 0700; owner, group and mode of one that is
-// there stay, and root leaves what it makes to the owner of the directory. Where the file or its .claude directory is a
-// symbolic link the error is a *LinkError, unless links says that it is to be followed: then it stays, and the file it
-// leads to is edited. A nil error promises that the new file is on disk and in its directory. After an error the file
-// is the old one, unless changed is true: then the new one is in place, but a crash of the machine may undo that.
+// InstallFile applies Install to the settings file at path and reports whether it changed the file.
+//
+// A missing file is created with mode 0600, missing directories with mode 0700. An existing file keeps its owner, group
+// and mode. Root gives what it creates to the owner of the directory. If the file or its .claude directory is a symbolic
+// link, the error is a *LinkError, unless links is FollowLinks: then the link stays, and its target is edited.
+//
+// After a nil error the new file survives a power loss. After an error the file is the old one, unless changed is true:
+// then the new one is in place, but a crash of the machine may undo that.
 func InstallFile(path string, w Wiring, links Links) (changed bool, err error) {
 	return editFile(path, links, func(file []byte) ([]byte, error) { return Install(file, w) })
 }
 
-// UninstallFile does what Uninstall does to the settings file at path, with the promises of InstallFile. A file with
-// nothing left in it is removed; at the end of a symbolic link it becomes {}, or the link would lead nowhere.
+// UninstallFile applies Uninstall to the settings file at path, with the promises of InstallFile. A file with nothing
+// left in it is removed. If it is the target of a symbolic link, it becomes {} instead, so that the link still works.
 func UninstallFile(path string, w Wiring, links Links) (changed bool, err error) {
 	return editFile(path, links, func(file []byte) ([]byte, error) { return Uninstall(file, w) })
 }
@@ -62,7 +64,7 @@ func editFile(path string, links Links, change func([]byte) ([]byte, error)) (ch
 	return true, nil
 }
 
-// resolve follows symbolic links to the file itself, which need not exist unless a link leads to it.
+// resolve follows symbolic links to the file itself. The file need not exist, unless a link leads to it.
 func resolve(path string) (string, error) {
 	target, err := filepath.EvalSymlinks(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -79,7 +81,7 @@ func isLink(path string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// read returns the contents of a regular file, or nil when there is none.
+// read returns the contents of a regular file, or nil if there is none.
 func read(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,7 +96,8 @@ func read(path string) ([]byte, error) {
 	return disk.ReadFile(path, MaxFile)
 }
 
-// replace makes after the contents of path, or removes it when after is nil, if its contents are still before.
+// replace changes the contents of path from before to after, or removes the file if after is nil. If the contents are
+// no longer before, the error is ErrChanged.
 func replace(path string, before, after []byte) (changed bool, err error) {
 	if err := writable(path); err != nil {
 		return false, err
@@ -122,8 +125,8 @@ func replace(path string, before, after []byte) (changed bool, err error) {
 	return true, syncParents(path, made)
 }
 
-// writable reports what forbids writing to an existing file. Replacing a file needs no such permission, but a file that
-// was made read-only was made so on purpose, or belongs to a tool that would write over our edit.
+// writable returns an error if an existing file may not be written. Replacing a file needs no write permission, but
+// somebody made it read-only on purpose, or a tool owns it and would overwrite our edit.
 func writable(path string) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -132,7 +135,7 @@ func writable(path string) error {
 	if err != nil {
 		return err
 	}
-	if info.Mode().Perm()&0o200 == 0 { // to root a read-only file looks writable
+	if info.Mode().Perm()&0o200 == 0 { // root may write to read-only files, so access(2) does not tell
 		return fmt.Errorf("%s is read-only (mode %04o): make it writable or choose another scope, then try again: %w",
 			path, info.Mode().Perm(), fs.ErrPermission)
 	}
@@ -143,7 +146,7 @@ func writable(path string) error {
 	return f.Close()
 }
 
-// syncParents makes the rename in path's directory durable, and the entries of the directories made above it.
+// syncParents makes the rename in path's directory durable, and the directories that were made above it.
 func syncParents(path string, made int) error {
 	dir := filepath.Dir(path)
 	for range made + 1 {

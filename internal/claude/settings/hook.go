@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// hookName is the base name of heartbeat's hook binary, and of heartbeat-rs's.
+// hookName is the base name of the hook binary, of heartbeat and of heartbeat-rs.
 const hookName = "heartbeat-stop"
 
-// Hook is one entry of a "hooks" array as the settings file states it.
+// Hook is one entry of a "hooks" array as it is in the settings file.
 type Hook struct {
 	Type    string
 	Command string
-	// Args are the arguments in exec form; nil means shell form, where Command is a line for /bin/sh.
+	// Args are the arguments in exec form. Nil means shell form, in which Command is a line for /bin/sh.
 	Args []string
 }
 
-// Ours reports whether h is a heartbeat hook for inbox, as Install writes it and Uninstall removes it: a command hook in
-// exec form whose binary is called heartbeat-stop, or like the base name of command (which may be empty), and whose
-// arguments name the same inbox. A hook in shell form is never ours.
+// Ours reports whether h is a heartbeat hook for inbox that Install could have written: a command hook in exec form
+// whose binary is named heartbeat-stop, or has the base name of command (which may be empty), and whose arguments name
+// this inbox. A hook in shell form is never ours.
 func Ours(h Hook, inbox, command string) bool {
 	return relate(h, inbox, command) == ours
 }
 
-// relation says what a hook has to do with an inbox.
+// relation is what a hook has to do with an inbox.
 type relation uint8
 
 const (
@@ -32,7 +32,7 @@ const (
 	ours                     // exec form, this inbox
 	neighbor                 // exec form, another inbox
 	clash                    // this inbox, but not in the form we write
-	unclear                  // perhaps this inbox: a relative path, a shell variable or no inbox in it
+	unclear                  // perhaps this inbox: it names a relative path, a shell variable or no inbox
 )
 
 func relate(h Hook, inbox, command string) relation {
@@ -60,7 +60,7 @@ func relateLine(h Hook, inbox, command string) relation {
 	}
 	named, ok := inboxFlag(words[at+1:])
 	if !ok && at > 0 {
-		return foreign // merely mentioned, as in: tail /var/log/heartbeat-stop
+		return foreign // the name occurs, but not as a program: tail /var/log/heartbeat-stop
 	}
 	switch compareInbox(named, inbox) {
 	case same:
@@ -71,7 +71,7 @@ func relateLine(h Hook, inbox, command string) relation {
 	return unclear
 }
 
-// mention returns the words of a hook in shell form, or of one that starts another program, and the index of the one that
+// mention returns the words of a hook that is in shell form or starts another program, and the index of the word that
 // names heartbeat's hook binary, or -1.
 func mention(h Hook, command string) (words []string, at int) {
 	words = h.Args
@@ -84,28 +84,28 @@ func mention(h Hook, command string) (words []string, at int) {
 			i++
 			continue
 		}
-		// A line inside the line, as after sh -c. Each pass drops white space or quotes, so this ends.
+		// A line within the line, as after sh -c. Each pass removes blanks or quotes, so this ends.
 		words = slices.Replace(words, i, i+1, shellWords(words[i])...)
 	}
 	return words, slices.IndexFunc(words, func(word string) bool { return isHeartbeat(word, command) })
 }
 
-// isHeartbeat reports whether path is called like heartbeat's hook binary.
+// isHeartbeat reports whether path has the name of heartbeat's hook binary.
 func isHeartbeat(path, command string) bool {
 	base := filepath.Base(path)
 	return base == hookName || command != "" && base == filepath.Base(command)
 }
 
-// likeness says whether two spellings of a path name the same file.
+// likeness is whether two spellings of a path name the same file.
 type likeness uint8
 
 const (
 	another likeness = iota
 	same
-	untold // one is relative, or has a variable or ~ in it
+	untold // one is relative, or contains a variable or ~
 )
 
-// compareInbox compares an inbox as a hook names it with the absolute path of ours.
+// compareInbox compares the inbox that a hook names with the absolute path of ours.
 func compareInbox(named, inbox string) likeness {
 	base := filepath.Base(named)
 	variable := func(path string) bool { return strings.ContainsAny(path, "$`") }
@@ -119,5 +119,5 @@ func compareInbox(named, inbox string) likeness {
 	case variable(base) || base == filepath.Base(inbox):
 		return untold
 	}
-	return another // the last element is certain, and it is another one
+	return another // the last element is known, and it differs
 }

@@ -8,12 +8,12 @@ import (
 // byteOrderMark may precede the JSON, as some editors write it. The parser does not know it.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// Install returns the settings file with exactly the hooks and variables of w for w's inbox: missing ones are added,
-// ones that differ are changed where they are, surplus ones are removed. Nil or empty means that there is no file.
-// What is wired already comes back as it is.
+// Install returns the settings file with exactly the hooks and variables of w for w's inbox. It adds missing ones,
+// changes in place those that differ, and removes surplus ones. A nil or empty file means that there is none. A file
+// that is already wired comes back unchanged.
 //
-// The error is a *SyntaxError or *ShapeError for a file that cannot be edited, a *ClashError or *EnvError for one that
-// a person has to decide about, or tells what is wrong with w.
+// The error is a *SyntaxError or *ShapeError if the file cannot be edited, a *ClashError or *EnvError if a person has to
+// decide, and otherwise says what is wrong with w.
 func Install(file []byte, w Wiring) ([]byte, error) {
 	if err := w.check(); err != nil {
 		return nil, err
@@ -25,8 +25,8 @@ func Install(file []byte, w Wiring) ([]byte, error) {
 	return slices.Concat(mark, e.text), nil
 }
 
-// editor carries the text from step to step. Each step parses it anew, so that its offsets are right and so that
-// Uninstall can undo the steps one by one in the opposite order.
+// editor holds the text between steps. Each step parses it again: that keeps the offsets right, and lets Uninstall undo
+// the steps one by one in the opposite order.
 type editor struct {
 	wiring Wiring
 	inbox  string
@@ -62,11 +62,11 @@ func (e *editor) install(exists bool) error {
 	if err := e.installEnv(before); err != nil {
 		return err
 	}
-	_, err = parse(e.text) // a result that cannot be read again must not reach the disk
+	_, err = parse(e.text) // a result that cannot be parsed must not reach the disk
 	return err
 }
 
-// scan returns the hooks of the text. An empty text has none, unless a file is known to exist: then it is not JSON.
+// scan returns the hooks of the text. An empty text has none; if the file exists, an empty text is a syntax error.
 func (e *editor) scan(exists bool) ([]wired, error) {
 	if len(e.text) == 0 && !exists {
 		return nil, nil
@@ -78,7 +78,7 @@ func (e *editor) scan(exists bool) ([]wired, error) {
 	return d.hooks()
 }
 
-// refuse returns a ClashError for the first hook that would take messages beside ours.
+// refuse returns a ClashError for the first hook that would take entries beside ours.
 func (e *editor) refuse(hooks []wired) error {
 	for _, h := range hooks {
 		relation := relate(h.Hook, e.inbox, e.wiring.Command)
@@ -96,7 +96,7 @@ func (e *editor) refuse(hooks []wired) error {
 // isOurs reports whether h is a hook of this wiring.
 func (e *editor) isOurs(h wired) bool { return Ours(h.Hook, e.inbox, e.wiring.Command) }
 
-// isHeartbeat reports whether h is a hook of this or of another wiring.
+// isHeartbeat reports whether h is a hook of this wiring or another one.
 func (e *editor) isHeartbeat(h wired) bool {
 	relation := relate(h.Hook, e.inbox, e.wiring.Command)
 	return relation == ours || relation == neighbor
@@ -105,7 +105,7 @@ func (e *editor) isHeartbeat(h wired) bool {
 // isNeighbor reports whether h is a hook of another wiring, which may need the variables as well.
 func (e *editor) isNeighbor(h wired) bool { return e.isHeartbeat(h) && !e.isOurs(h) }
 
-// surplus reports whether hooks[i] is ours, but in an event that is not wanted, or there for the second time.
+// surplus reports whether hooks[i] is ours, but in an event that is not wanted, or a duplicate.
 func (e *editor) surplus(hooks []wired, i int) bool {
 	if !e.isOurs(hooks[i]) {
 		return false
@@ -114,7 +114,7 @@ func (e *editor) surplus(hooks []wired, i int) bool {
 	return !slices.Contains(e.wiring.Events, hooks[i].event) || slices.ContainsFunc(hooks[:i], twice)
 }
 
-// removeHooks removes the hooks that unwanted picks, the last one first.
+// removeHooks removes the hooks for which unwanted is true, the last one first.
 func (e *editor) removeHooks(unwanted func(hooks []wired, i int) bool) error {
 	for len(e.text) > 0 {
 		d, err := parse(e.text)

@@ -7,17 +7,17 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// layout is how new text is spelled at one place of a file.
+// layout is how new text is formatted at one place of a file.
 type layout struct {
 	eol    string // "\n" or "\r\n"
 	unit   string // one step of indentation
 	colon  string // after a name
 	comma  string // between items on one line
-	lines  bool   // an item has a line of its own
-	indent string // before an item that has
+	lines  bool   // each item is on a line of its own
+	indent string // before an item on a line of its own
 }
 
-// layoutIn returns how an item of b is spelled.
+// layoutIn returns how a new item of b is formatted.
 func (d document) layoutIn(b box) layout {
 	l := layout{eol: d.eol(), unit: d.unit(), colon: ": ", comma: ", ", lines: d.hasLines(b)}
 	if top := d.top(); len(top.items) > 0 && len(top.items[0].value.BeforeExtra) == 0 {
@@ -32,7 +32,7 @@ func (d document) layoutIn(b box) layout {
 	return l
 }
 
-// hasLines reports whether items of b stand on lines of their own. An empty box does as the top level does.
+// hasLines reports whether items of b are on lines of their own. An empty box follows the top level.
 func (d document) hasLines(b box) bool {
 	if bytes.Contains(b.tail, []byte("\n")) {
 		return true
@@ -53,7 +53,7 @@ func (d document) eol() string {
 	return "\n"
 }
 
-// unit returns one step of indentation: what the first member has more than the top level, else two spaces.
+// unit returns one step of indentation: by how much the first member is indented more than the top level, or two spaces.
 func (d document) unit() string {
 	if top := d.top(); len(top.items) > 0 {
 		if indent, ok := lineIndent(top.items[0].before); ok {
@@ -63,20 +63,20 @@ func (d document) unit() string {
 	return "  "
 }
 
-// indentAt returns the indentation of the line that offset is in.
+// indentAt returns the indentation of the line at offset.
 func (d document) indentAt(offset int) string {
 	line := d.text[bytes.LastIndexByte(d.text[:offset], '\n')+1 : offset]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// lineIndent returns the indentation after the last line end in extra, and whether there is a line end.
+// lineIndent returns the indentation after the last line end in extra, and whether extra has a line end.
 func lineIndent(extra []byte) (string, bool) {
 	i := bytes.LastIndexByte(extra, '\n')
 	line := extra[i+1:]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))]), i >= 0
 }
 
-// gap returns what stands before an item; first says that no item precedes it.
+// gap returns the white space before an item; first says that no item precedes it.
 func (l layout) gap(first bool) string {
 	switch {
 	case l.lines:
@@ -87,13 +87,13 @@ func (l layout) gap(first bool) string {
 	return strings.TrimPrefix(l.comma, ",")
 }
 
-// member is a named value of an object to be spelled.
+// member is a member of an object that is to be written.
 type member struct {
 	name  string
 	value any
 }
 
-// spell returns value as JSON. It knows string, int, bool, []member (an object) and []any (an array), neither of them empty.
+// spell returns value as JSON: a string, int, bool, []member (an object) or []any (an array), the last two not empty.
 func (l layout) spell(value any) string {
 	switch value := value.(type) {
 	case string:

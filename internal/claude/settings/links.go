@@ -5,24 +5,24 @@ import (
 	"path/filepath"
 )
 
-// Links says what becomes of a settings file that is reached by a symbolic link.
+// Links is how a settings file behind a symbolic link is treated.
 type Links bool
 
 const (
-	// RefuseLinks edits no file but the one that was named. A repository may bring a link to any other.
+	// RefuseLinks edits only the file that was named: a repository may contain a link to any other file.
 	RefuseLinks Links = false
 	// FollowLinks edits the file that the link leads to.
 	FollowLinks Links = true
 )
 
-// LinkError says that the file to be edited is another one than was named.
+// LinkError says that the path leads to another file than the one that was named.
 type LinkError struct{ Path, Target string }
 
 func (e *LinkError) Error() string {
 	return fmt.Sprintf("%s is a symbolic link, and %s would be edited: name that file, or say with --follow that it is meant", e.Path, e.Target)
 }
 
-// check refuses a link in the file's place, and in that of its .claude directory.
+// check refuses a path that is a link, or whose .claude directory is one.
 func (l Links) check(path, target string) error {
 	if l == FollowLinks {
 		return nil

@@ -11,46 +11,44 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// maxSeconds is what a time.Duration holds, 292 years: a time limit may be meant to be none.
+// maxSeconds is the longest time.Duration, 292 years. A file may state more to mean "no limit".
 const maxSeconds = float64(math.MaxInt64 / int64(time.Second))
 
-// Content is what a settings file says of heartbeat, and of what its hooks depend on.
+// Content is what a settings file says about heartbeat and what its hooks depend on.
 type Content struct {
 	Hooks []Found
-	// Env are the members of "env" that the client makes variables of: numbers and booleans are, as they are spelled.
+	// Env are the members of "env" that the client turns into variables: strings, and numbers and booleans as spelled.
 	Env map[string]string
 	// Switches are the booleans at the top level, such as disableAllHooks.
 	Switches map[string]bool
-	// Lax is the line of the first comment or trailing comma, or 0. Release 2.1.329 of the client loads nothing at all
-	// from a file that has one.
+	// Lax is the line of the first comment or trailing comma, or 0. Release 2.1.329 of the client loads nothing from a
+	// file that has one.
 	Lax int
 }
 
-// Found is a hook of heartbeat's in a settings file, in whatever form and for whatever inbox.
+// Found is a heartbeat hook in a settings file, in any form and for any inbox.
 type Found struct {
 	Hook
 	Event  string
 	Member string // such as hooks.Stop[0].hooks[1]
 	Line   int    // 1-based
-	// Timeout is the hook's time limit, 0 when the file states none.
+	// Timeout is the hook's time limit, 0 if the file states none.
 	Timeout time.Duration
-	// Background says that the client does not wait for the hook, and so takes no decision from it.
+	// Background says that the client does not wait for the hook, and so ignores its decision.
 	Background bool
-	// Wakes says that the hook is in the background by asyncRewake: its exit status 2 wakes the idle session, and no
-	// other background hook's does.
+	// Wakes says that the hook is in the background by asyncRewake: only then does exit status 2 wake the idle session.
 	Wakes bool
-	// Inbox is the inbox as the arguments name it, "" when they name none.
+	// Inbox is the inbox as the arguments name it, or "".
 	Inbox string
-	// Binary and Flags are the program and its arguments. With Exact false they are guessed from a shell line, and Flags
-	// may hold more than what the program gets.
+	// Binary and Flags are the program and its arguments. If Exact is false they are a guess from a shell line, and Flags
+	// may contain more than the program gets.
 	Binary string
 	Flags  []string
 	Exact  bool
 }
 
-// Look reads a settings file and changes nothing. A hook counts as heartbeat's if its binary is called heartbeat-stop, or
-// like the base name of command, which may be empty; a verb of that binary is no hook. Nil or empty means that there is no
-// file.
+// Look reads a settings file. A hook is heartbeat's if its binary is named heartbeat-stop or has the base name of
+// command, which may be empty; with a verb it is no hook. A nil or empty file means that there is none.
 //
 // The error is a *SyntaxError or *ShapeError.
 func Look(file []byte, command string) (Content, error) {
@@ -76,7 +74,7 @@ func Look(file []byte, command string) (Content, error) {
 	return c, err
 }
 
-// lax returns the line where the text stops being plain JSON, or 0.
+// lax returns the first line that is not plain JSON, or 0.
 func (d document) lax() int {
 	var plain json.RawMessage
 	var syntax *json.SyntaxError
@@ -133,7 +131,7 @@ func (d document) find(w wired, command string) (Found, bool) {
 	return f, true
 }
 
-// program finds binary and flags in the command, and reports whether there is such a program in it.
+// program finds heartbeat's binary and its flags in the command, and reports whether the command runs it.
 func (f *Found) program(command string) bool {
 	if f.Args != nil && isHeartbeat(f.Command, command) {
 		f.Binary, f.Flags, f.Exact = f.Command, f.Args, true

@@ -6,19 +6,18 @@ import (
 	"path/filepath"
 )
 
-// Scope says whose settings file is meant.
+// Scope is whose settings a file holds.
 type Scope string
 
 // The scopes of Claude Code's settings.
 const (
-	Project Scope = "project" // .claude/settings.json, shared with everybody who works on the project
-	Local   Scope = "local"   // .claude/settings.local.json, one person's own for the project
-	User    Scope = "user"    // ~/.claude/settings.json, for all of a person's projects
+	Project Scope = "project" // .claude/settings.json, shared by everybody who works on the project
+	Local   Scope = "local"   // .claude/settings.local.json, one person's settings for the project
+	User    Scope = "user"    // ~/.claude/settings.json, one person's settings for all projects
 )
 
-// Path returns the settings file of a scope. projectDir counts for Project and Local only, homeDir and configDir for
-// User only; configDir is the value of CLAUDE_CONFIG_DIR, "" when it is not set, and goes before homeDir. The
-// directory that counts must be given.
+// Path returns the settings file of a scope. Project and Local need projectDir. User needs homeDir or configDir, the
+// value of CLAUDE_CONFIG_DIR, which takes precedence.
 func Path(scope Scope, projectDir, homeDir, configDir string) (string, error) {
 	switch {
 	case scope == User && configDir != "":

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// write puts a new file in the place of the one at path, with that one's owner, group and mode.
+// write replaces the file at path by a new one with the same owner, group and mode.
 func write(path string, content []byte) (err error) {
 	mode, uid, gid := fs.FileMode(0o600), -1, -1
 	if info, err := os.Lstat(path); err == nil {
@@ -35,8 +35,8 @@ func write(path string, content []byte) (err error) {
 	return nil
 }
 
-// give leaves a file to a user and a group. Who is not root can give it to a group of their own alone, and keeps it
-// otherwise.
+// give changes a file's owner and group. A user who is not root can only give it to one of their groups; otherwise the
+// file stays theirs.
 func give(f *os.File, uid, gid int) error {
 	if uid < 0 {
 		return nil
@@ -44,7 +44,7 @@ func give(f *os.File, uid, gid int) error {
 	if os.Geteuid() == 0 {
 		return f.Chown(uid, gid)
 	}
-	_ = f.Chown(-1, gid) // not one of theirs
+	_ = f.Chown(-1, gid) // fails if it is not one of the user's groups
 	return nil
 }
 
@@ -55,8 +55,8 @@ func ownerOf(info fs.FileInfo) (uid, gid int) {
 	return -1, -1
 }
 
-// makeParent makes the directories above path and returns how many it made. Root leaves them to the owner of the one
-// that they are made in.
+// makeParent makes the missing directories above path and returns how many it made. Root gives them to the owner of the
+// directory that they are made in.
 func makeParent(path string) (made int, err error) {
 	var missing []string
 	above := filepath.Dir(path)

@@ -2,8 +2,8 @@ package settings
 
 import "strings"
 
-// shellWords splits a shell line into words, near enough to find a program and its flags: quotes and backslashes are
-// undone, operators end a word, and variables are left as they are written.
+// shellWords splits a shell line into words, well enough to find a program and its flags: it removes quotes and
+// backslashes, ends words at operators, and leaves variables as they are.
 func shellWords(line string) []string {
 	var s splitter
 	for i := 0; i < len(line); i++ {
@@ -18,10 +18,10 @@ type splitter struct {
 	words []string
 	word  strings.Builder
 	open  bool // a word has begun, perhaps an empty quoted one
-	quote byte // the quote we are inside of, or 0
+	quote byte // the quote that is open, or 0
 }
 
-// take reads one byte and returns how many of the rest it used up.
+// take reads one byte and returns how many bytes of the rest it consumed as well.
 func (s *splitter) take(c byte, rest string) int {
 	switch {
 	case c == s.quote && c != 0:

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// edit replaces cut bytes at an offset of the text by other ones.
+// edit replaces cut bytes of the text at an offset.
 type edit struct {
 	at, cut int
 	text    string
 }
 
-// splice returns a copy of text with edits applied. They are in the order of the text and do not overlap.
+// splice returns a copy of text with the edits applied, which must be in order and must not overlap.
 func splice(text []byte, edits ...edit) []byte {
 	var out bytes.Buffer
 	from := 0
@@ -33,7 +33,7 @@ func (d document) insert(b box, value any) []byte {
 	} else {
 		entry = l.spell(value)
 	}
-	// Comments at the end of b keep their place behind the item they follow.
+	// Comments at the end of b stay after the item that they follow.
 	at := b.end - len(b.tail) + len(bytes.TrimRight(b.tail, blanks))
 	entry = l.gap(len(b.items) == 0) + entry
 	if len(b.items) == 0 {
@@ -46,9 +46,9 @@ func (d document) insert(b box, value any) []byte {
 	return splice(d.text, edit{at: last.end, text: ","}, edit{at: at, text: entry})
 }
 
-// mark returns what tells an empty box that was there from one we made: it goes between our item and what was in it.
-// Boxes we made end in nothing, or in one line end. A mark is known by its own bytes and those behind it, because by
-// the time it is looked for the rest of the file may have been indented or begun anew.
+// mark returns the white space that distinguishes an empty box that was there from one that we made. It goes between our
+// item and what was in the box. A box that we made ends in nothing or in one line end. A mark is recognised only by its
+// own bytes and those after it, since the rest of the file may have changed by then.
 func (d document) mark(b box, l layout) string {
 	rest := string(b.tail[len(bytes.TrimRight(b.tail, blanks)):]) // comments stand before our item
 	switch {
@@ -60,7 +60,7 @@ func (d document) mark(b box, l layout) string {
 	return l.eol + l.eol
 }
 
-// marked returns the mark at the start of b's tail, or "". Before a comment none is looked for: it stays as it is.
+// marked returns the mark at the start of b's tail, or "". If a comment follows, there is no mark to remove.
 func marked(b box) string {
 	if len(bytes.Trim(b.tail, blanks)) > 0 {
 		return ""
@@ -87,8 +87,8 @@ type place struct {
 	index int
 }
 
-// remove returns the text without the item at the end of path, and without the boxes around it that were made for it.
-// It returns nil when nothing but white space would remain of the whole file.
+// remove returns the text without the item at the end of path, and without the boxes that were made for it. It returns
+// nil if only white space would remain of the whole file.
 func (d document) remove(path []place) []byte {
 	p := path[len(path)-1]
 	if len(p.box.items) > 1 || remains(p) {
@@ -104,14 +104,14 @@ func (d document) remove(path []place) []byte {
 	return splice(d.text, edit{at: p.box.open + 1, cut: p.box.end - p.box.open - 1})
 }
 
-// remains reports whether a box stays when its only item goes: it was there before, or somebody wrote a comment in it.
+// remains reports whether a box stays when its only item goes: it was there before the install, or it has a comment.
 func remains(p place) bool {
 	it := p.box.items[p.index]
 	inside := string(it.before) + string(it.after) + string(p.box.tail)
 	return marked(p.box) != "" || strings.Trim(inside, blanks) != ""
 }
 
-// cut returns the edits that undo insert, whatever has been put before and behind the item since.
+// cut returns the edits that undo insert, whatever was put before and after the item since.
 func (d document) cut(p place) []edit {
 	it, n := p.box.items[p.index], len(p.box.items)
 	kept := bytes.TrimRight(it.before, blanks)
@@ -121,7 +121,7 @@ func (d document) cut(p place) []edit {
 		edits = append(edits, edit{at: p.box.items[n-2].commaAt(), cut: 1})
 	}
 	item := edit{at: from, cut: it.end - from}
-	extra := 0 // what goes after the item, besides comments of somebody else before its comma
+	extra := 0 // bytes to remove after the item, apart from comments of others before its comma
 	if it.comma {
 		extra = 1
 	}
@@ -133,7 +133,7 @@ func (d document) cut(p place) []edit {
 		item.cut += extra
 	}
 	if openLine(kept) && !d.lineEndAt(item.at+item.cut) {
-		item.text = d.eol() // or the comment would swallow what follows
+		item.text = d.eol() // without it, the line comment would swallow what follows
 	}
 	edits = append(edits, item)
 	if apart {
@@ -142,12 +142,12 @@ func (d document) cut(p place) []edit {
 	return edits
 }
 
-// lineEndAt reports whether the line ends at offset, but for white space.
+// lineEndAt reports whether only white space follows on the line at offset.
 func (d document) lineEndAt(offset int) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(d.text[offset:], " \t\r"), []byte("\n"))
 }
 
-// openLine reports whether extra, white space and comments, stops inside a line comment.
+// openLine reports whether extra (white space and comments) ends inside a line comment.
 func openLine(extra []byte) bool {
 	for rest := string(extra); ; {
 		rest = strings.TrimLeft(rest, blanks)

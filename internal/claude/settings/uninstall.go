@@ -2,13 +2,13 @@ package settings
 
 import "slices"
 
-// Uninstall returns the settings file without the hooks of w's inbox, in whatever event they are, and without the
-// variables of w if no other inbox's hook is left to need them. Nil means that nothing is left and that the file is to
-// be removed. A file with nothing of ours in it comes back as it is.
+// Uninstall returns the settings file without the hooks of w's inbox, in any event, and without the variables of w if no
+// hook of another inbox needs them. Nil means that nothing is left and the file should be removed. A file with nothing
+// of ours comes back unchanged.
 //
-// Of w only the inbox, the base name of Command and Env count. Hooks in shell form and variables that have been changed
-// are not ours and stay. So does every variable where a person has already deleted the hooks: nothing tells then whose
-// it is. The error is a *SyntaxError or *ShapeError, or tells what is wrong with w.
+// Only w's inbox, Env and the base name of Command count. Hooks in shell form and variables with other values are not
+// ours and stay. If a person has already deleted the hooks, all variables stay, since nothing shows whose they are. The
+// error is a *SyntaxError or *ShapeError, or says what is wrong with w.
 func Uninstall(file []byte, w Wiring) ([]byte, error) {
 	if err := w.checkIdentity(); err != nil {
 		return nil, err

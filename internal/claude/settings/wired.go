@@ -12,13 +12,13 @@ import (
 type wired struct {
 	Hook
 	event  string
-	member string  // where it is, for messages
+	member string  // its name in messages
 	path   []place // from the top level to the hook's group
 	entry  place   // the hook in its group's "hooks"
 }
 
-// hooks returns the hooks of all events in the order of the file. What is not shaped like a hook is somebody else's and
-// is passed over; only "hooks" itself has to be an object.
+// hooks returns the hooks of all events in the order of the file. What does not have the shape of a hook is not ours and
+// is skipped; only "hooks" itself must be an object.
 func (d document) hooks() ([]wired, error) {
 	top := d.top()
 	events, ok, err := d.object(top, "hooks", "hooks")
@@ -61,7 +61,7 @@ func (d document) hooksOf(w wired, group *hujson.Value, member string) []wired {
 	return found
 }
 
-// without returns the text without w: its whole group where it is the only hook in it.
+// without returns the text without w, and without its group if it is the only hook in there.
 func (d document) without(w wired) []byte {
 	if len(w.entry.box.items) > 1 {
 		return splice(d.text, d.cut(w.entry)...)
@@ -72,7 +72,8 @@ func (d document) without(w wired) []byte {
 // value returns w's JSON object.
 func (w wired) value() *hujson.Value { return w.entry.box.items[w.entry.index].value }
 
-// hookOf reads a hook. Members of another type than Claude Code expects make it nobody's: a hook without a Type.
+// hookOf reads a hook. If a member has not the type that Claude Code expects, it returns a Hook without a Type, which is
+// nobody's.
 func hookOf(v *hujson.Value) Hook {
 	object, ok := decode(v).(map[string]any)
 	if !ok {
@@ -104,13 +105,13 @@ func (h Hook) line() string {
 	return strings.Join(append([]string{h.Command}, h.Args...), " ")
 }
 
-// decode returns what v means, as encoding/json does.
+// decode returns the value of v as encoding/json does.
 func decode(v *hujson.Value) any {
 	plain := v.Clone()
 	plain.Standardize()
 	var value any
 	if err := json.Unmarshal(plain.Pack(), &value); err != nil {
-		return nil // a number beyond float64: nothing of ours looks like that
+		return nil // a number beyond float64, which we never write
 	}
 	return value
 }

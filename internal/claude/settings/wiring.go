@@ -19,13 +19,13 @@ const (
 	Notification     = "Notification"
 )
 
-// BlockCapEnv is the variable that, set to "0", stops Claude Code from swallowing the ninth block in a row.
+// BlockCapEnv is the variable that, set to "0", keeps Claude Code from ignoring the ninth block in a row.
 const BlockCapEnv = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 
 // keepEnv names, in "env" itself, the variables that were set before the install, separated by spaces.
 const keepEnv = "HEARTBEAT_KEEP_ENV"
 
-// Wiring says what Install writes. It belongs to one inbox, the one its Args name; hooks of other inboxes are not its own.
+// Wiring is what Install writes. It belongs to the inbox that its Args name; hooks of other inboxes are not its own.
 type Wiring struct {
 	// Command is the absolute path of the hook binary.
 	Command string
@@ -33,27 +33,27 @@ type Wiring struct {
 	Args []string
 	// Timeout is the hook's time limit in whole seconds, at least 1.
 	Timeout int
-	// Events are the names of the events to wire, at least one, of those named in this package.
+	// Events are the events to wire, at least one, by the names in this package.
 	Events []string
-	// Background are those of Events whose hook the client does not wait for, and whose exit status 2 wakes the idle
-	// session (asyncRewake). The hooks of the others are waited for.
+	// Background are those of Events whose hook runs in the background (asyncRewake): the client does not wait for it,
+	// and its exit status 2 wakes the idle session.
 	Background []string
-	// BackgroundTimeout takes the place of Timeout in them.
+	// BackgroundTimeout replaces Timeout for them.
 	BackgroundTimeout int
-	// Env are the variables the session needs. Give Uninstall the same ones: it removes no others.
+	// Env are the variables that the session needs. Give Uninstall the same ones: it removes no others.
 	Env map[string]string
-	// DropEnv says that this wiring does without Env, which another wiring of the same inbox may have set: Install takes
-	// it out again, and refuses no other value of the user's.
+	// DropEnv says that this wiring does not need Env, which another wiring of the same inbox may have set: Install
+	// removes it, and accepts any other value of the user's.
 	DropEnv bool
 }
 
-// Inbox returns the inbox path the arguments name, or "" when they name none.
+// Inbox returns the inbox that the arguments name, or "".
 func (w Wiring) Inbox() string {
 	inbox, _ := inboxFlag(w.Args)
 	return inbox
 }
 
-// check reports the first thing that makes w unusable for Install.
+// check returns an error if Install cannot use w.
 func (w Wiring) check() error {
 	switch {
 	case w.Timeout < 1:
@@ -71,7 +71,7 @@ func (w Wiring) check() error {
 	return errors.Join(w.checkIdentity(), w.checkEvents(), w.checkEnv())
 }
 
-// checkIdentity reports what keeps w from naming hooks as its own, which is all Uninstall needs.
+// checkIdentity returns an error if w does not determine which hooks are its own, which is all that Uninstall needs.
 func (w Wiring) checkIdentity() error {
 	switch {
 	case !filepath.IsAbs(w.Command):
@@ -108,7 +108,8 @@ func (w Wiring) checkEnv() error {
 	return nil
 }
 
-// inboxFlag returns the value of the last inbox flag, as Go's flag package and heartbeat-rs read it, and whether there is one.
+// inboxFlag returns the value of the last inbox flag, read as Go's flag package and heartbeat-rs do, and whether there is
+// one.
 func inboxFlag(args []string) (inbox string, ok bool) {
 	for i, arg := range args {
 		name, value, joined := strings.Cut(arg, "=")

@@ -8,15 +8,15 @@ import (
 const (
 	// hookTimeout is the client's default, in seconds.
 	hookTimeout = 600
-	// idleMargin is what the timeout leaves beyond the idle interval.
+	// idleMargin is by how much the timeout exceeds the idle interval.
 	idleMargin = 30 * time.Second
-	// wakeTimeout is a year, in seconds: when it passes, the client ends a hook in
+	// wakeTimeout is a year, in seconds. When it passes, the client ends the hook in
 	// the background, and nothing wakes the session any more.
 	wakeTimeout = 31_536_000
 )
 
-// Blocking is the wiring of a hook that ends the turn itself, and hands the next
-// entry over by blocking the stop. idle is how long it may wait for one.
+// Blocking is the wiring of a hook that delivers the next entry by blocking the
+// stop. idle is how long the hook may wait for an entry.
 func Blocking(command string, args []string, idle time.Duration) Wiring {
 	return Wiring{
 		Command: command,
@@ -27,9 +27,9 @@ func Blocking(command string, args []string, idle time.Duration) Wiring {
 	}
 }
 
-// Waking is the wiring of a hook that waits in the background wherever the session
-// sits idle next, and wakes it. The other events only note something, and are
-// waited for.
+// Waking is the wiring of a hook that waits in the background while the session is
+// idle, and wakes it for an entry. The client waits for the hooks of the other
+// events, which only record something.
 func Waking(command string, args []string) Wiring {
 	w := Blocking(command, args, 0)
 	w.Background = []string{Stop, StopFailure, SessionStart}

@@ -79,8 +79,8 @@ func (t *Taken) Signal() (syscall.Signal, time.Time) {
 // Context is done with the first signal.
 func (t *Taken) Context() (context.Context, context.CancelFunc) { return until(t.first) }
 
-// Hurry is done a grace after the first signal, though not within a second from
-// now, and with the second one. Without a signal it is not done.
+// Hurry returns a context that ends with the second signal, or grace after the
+// first one, but not within a second from now. Before any signal it does not end.
 func (t *Taken) Hurry(grace time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := until(t.second)
 	sig, at := t.Signal()
@@ -107,7 +107,7 @@ func until(closed <-chan struct{}) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// Stop gives the signals back to the system.
+// Stop restores the signals' default effects.
 func (t *Taken) Stop() {
 	t.stopped.Do(func() {
 		signal.Stop(t.come)
