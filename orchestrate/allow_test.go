@@ -23,7 +23,7 @@ func (r *runRig) step(flags ...string) (report struct {
 	Held    []struct{ Effect string }
 }) {
 	r.t.Helper()
-	out, err := r.stop(append([]string{"orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--json", "--babysitter", r.babysitter}, flags...)...)
+	out, err := r.heartbeat(append([]string{"orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--json", "--babysitter", r.babysitter}, flags...)...)
 	require.NoError(r.t, err, out)
 	require.NoError(r.t, json.Unmarshal([]byte(out), &report), out)
 	return report
@@ -55,14 +55,14 @@ func TestResultAllowsNothing(t *testing.T) {
 	_, shell, _ := strings.Cut(first.Queued[0], "/")
 
 	for _, flag := range []string{"--babysitter", "--run"} {
-		out, err := r.stop("result", "--inbox", r.inbox, shell, "--text", "x", flag, "touch hacked")
+		out, err := r.heartbeat("result", "--inbox", r.inbox, shell, "--text", "x", flag, "touch hacked")
 		require.Error(t, err)
 		assert.Contains(t, out, "unknown flag: "+flag)
 	}
 	result := func(effect, value string) (string, error) {
 		path := filepath.Join(r.dir, "v.json")
 		require.NoError(t, os.WriteFile(path, []byte(value), 0o600))
-		return r.stop("result", "--inbox", r.inbox, effect, "--value-file", path)
+		return r.heartbeat("result", "--inbox", r.inbox, effect, "--value-file", path)
 	}
 	out, err := result(question, `{"approved":true}`)
 	require.Error(t, err)
@@ -94,10 +94,10 @@ func TestResultAllowsNothing(t *testing.T) {
 		o := l["options"].(map[string]any)
 		o["command"], o["execute"] = []string{"touch", "hacked"}, []string{"shell"}
 	})
-	out, err = r.stop("breakpoint", "approve", question, "--inbox", r.inbox, "--babysitter", r.babysitter, "--option", "perhaps")
+	out, err = r.heartbeat("breakpoint", "approve", question, "--inbox", r.inbox, "--babysitter", r.babysitter, "--option", "perhaps")
 	require.Error(t, err)
 	assert.Contains(t, out, `there is no option "perhaps": there are yes, no`)
-	out, err = r.stop("breakpoint", "reject", question, "--inbox", r.inbox, "--babysitter", r.babysitter)
+	out, err = r.heartbeat("breakpoint", "reject", question, "--inbox", r.inbox, "--babysitter", r.babysitter)
 	require.NoError(t, err, out)
 	assert.NoFileExists(t, filepath.Join(r.dir, "hacked"))
 	assert.NoFileExists(t, filepath.Join(r.dir, "executed"))
@@ -120,15 +120,15 @@ func TestAnswerHasAForm(t *testing.T) {
 		`{"approved":true,"option":"both"}`: "there are yes, no",
 	} {
 		require.NoError(t, os.WriteFile(path, []byte(value), 0o600))
-		out, err := r.stop("result", "--inbox", r.inbox, queued[0], "--value-file", path)
+		out, err := r.heartbeat("result", "--inbox", r.inbox, queued[0], "--value-file", path)
 		require.Error(t, err)
 		assert.Contains(t, out, says)
 	}
-	out, err := r.stop("result", "--inbox", r.inbox, queued[0], "--error", "no")
+	out, err := r.heartbeat("result", "--inbox", r.inbox, queued[0], "--error", "no")
 	require.Error(t, err)
 	assert.Contains(t, out, `a refusal is {"approved": false}`)
 	require.NoError(t, os.WriteFile(path, []byte(`{"approved":true,"option":"yes"}`), 0o600))
-	out, err = r.stop("result", "--inbox", r.inbox, queued[0], "--value-file", path)
+	out, err = r.heartbeat("result", "--inbox", r.inbox, queued[0], "--value-file", path)
 	require.NoError(t, err, out)
 	assert.Len(t, r.step("--breakpoints", "ask").Posted, 1)
 	assert.Equal(t, `{"approved":true,"option":"yes"}`, r.output())
@@ -149,7 +149,7 @@ func TestOneResult(t *testing.T) {
 	var all sync.WaitGroup
 	for range 5 {
 		all.Go(func() {
-			if out, err := r.stop("result", "--inbox", r.inbox, effect, "--value-file", path); err == nil {
+			if out, err := r.heartbeat("result", "--inbox", r.inbox, effect, "--value-file", path); err == nil {
 				taken.Add(1)
 			} else {
 				assert.Contains(t, out, "handed over already")
@@ -185,11 +185,11 @@ func TestStrangeLedger(t *testing.T) {
 			other := filepath.Join(t.TempDir(), "inbox.jsonl")
 			require.NoError(t, put(filepath.Join(filepath.Dir(other), ".run-r1.json")))
 			for _, args := range [][]string{{"run", "status"}, {"breakpoint", "list"}, {"status"}} {
-				out, err := r.stop(append(args, "--inbox", other)...)
+				out, err := r.heartbeat(append(args, "--inbox", other)...)
 				require.NoError(t, err, out)
 				assert.NotContains(t, out, "Ship it?")
 			}
-			out, err := r.stop("breakpoint", "approve", "01M7XNH40T944T6T9N87JFKQKG", "--inbox", other)
+			out, err := r.heartbeat("breakpoint", "approve", "01M7XNH40T944T6T9N87JFKQKG", "--inbox", other)
 			require.Error(t, err)
 			assert.Contains(t, out, "none of the runs of this inbox has it")
 		})
@@ -200,10 +200,10 @@ func TestStrangeLedger(t *testing.T) {
 	r.run = filepath.Join(r.dir, "elsewhere", "runs", "r1")
 	held := r.step().Held
 	require.Len(t, held, 1)
-	out, err := r.stop("breakpoint", "approve", held[0].Effect, "--inbox", r.inbox, "--babysitter", r.babysitter)
+	out, err := r.heartbeat("breakpoint", "approve", held[0].Effect, "--inbox", r.inbox, "--babysitter", r.babysitter)
 	require.Error(t, err)
 	assert.Contains(t, out, "name it with --run ")
-	out, err = r.stop("breakpoint", "approve", held[0].Effect, "--inbox", r.inbox, "--babysitter", r.babysitter, "--run", r.run)
+	out, err = r.heartbeat("breakpoint", "approve", held[0].Effect, "--inbox", r.inbox, "--babysitter", r.babysitter, "--run", r.run)
 	require.NoError(t, err, out)
 }
 
@@ -233,7 +233,7 @@ func TestRunOfDevices(t *testing.T) {
 				}
 				require.NoError(t, os.RemoveAll(path))
 				require.NoError(t, put(path))
-				out, err := r.stop("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)
+				out, err := r.heartbeat("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)
 				require.Error(t, err, out)
 				r.drive()
 				assert.Len(t, r.texts, 1, "the stop is approved")

@@ -84,9 +84,9 @@ func (r *runRig) babysit(args ...string) string {
 	return string(out)
 }
 
-// stop runs the command.
-func (r *runRig) stop(args ...string) (string, error) {
-	cmd := exec.Command(r.hook, args...)
+// heartbeat runs the command that people type.
+func (r *runRig) heartbeat(args ...string) (string, error) {
+	cmd := exec.Command("heartbeat", args...)
 	cmd.Dir = r.dir
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -185,7 +185,7 @@ func TestRunThroughTheHook(t *testing.T) {
 	assert.Equal(t, "completed", r.state())
 	assert.Equal(t, `{"one":"done2","all":["{\"ok\":true}","{\"ok\":true}",{"ok":true}],"last":{"ok":true}}`, r.output())
 	assert.Len(t, r.texts, 7, "%q", r.texts) // begin, five effects, the end
-	out, err := r.stop("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once")
+	out, err := r.heartbeat("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once")
 	require.NoError(t, err, out)
 	assert.Contains(t, out, "its proof was given")
 }
@@ -203,14 +203,14 @@ func TestRunBreakpoints(t *testing.T) {
 			r.drive()
 			assert.Equal(t, "waiting", r.state())
 			assert.Len(t, r.texts, 1, "the stop is approved, and nobody asked")
-			out, err := r.stop("breakpoint", "list", "--inbox", r.inbox)
+			out, err := r.heartbeat("breakpoint", "list", "--inbox", r.inbox)
 			require.NoError(t, err, out)
 			assert.Contains(t, out, "Ship it?")
 			effect := strings.Fields(out)[0]
-			out, err = r.stop("status", "--inbox", r.inbox)
+			out, err = r.heartbeat("status", "--inbox", r.inbox)
 			require.NoError(t, err, out)
 			assert.Contains(t, out, `the run r1 waits for a person to answer "Ship it?": heartbeat breakpoint approve (or reject) `+effect)
-			out, err = r.stop("breakpoint", answer, effect, "--inbox", r.inbox, "--babysitter", r.babysitter, "--response", "gladly")
+			out, err = r.heartbeat("breakpoint", answer, effect, "--inbox", r.inbox, "--babysitter", r.babysitter, "--response", "gladly")
 			require.NoError(t, err, out)
 			r.drive()
 			assert.Equal(t, "completed", r.state())
@@ -237,7 +237,7 @@ func TestRunSleeps(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) { await ctx.sleepUntil(new Date(Date.parse(inputs?.at ?? '2100-01-01')).toISOString()); return 1; }`)
 	r.drive()
 	assert.Equal(t, "waiting", r.state())
-	out, err := r.stop("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--json")
+	out, err := r.heartbeat("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--json")
 	require.NoError(t, err, out)
 	assert.Contains(t, out, `"not_before":"2100-01-01T00:00:00Z"`)
 
@@ -293,7 +293,7 @@ func TestRunUnresolved(t *testing.T) {
 	assert.Equal(t, `{"name":"UnresolvedEffect","next":{"ok":true}}`, r.output())
 	assert.Contains(t, r.texts[2], "This is asked again (attempt 2)")
 	assert.Len(t, r.texts, 6, "begin, x three times, y, the end")
-	out, err := r.stop("dead-letter", "list", "--inbox", r.inbox)
+	out, err := r.heartbeat("dead-letter", "list", "--inbox", r.inbox)
 	require.NoError(t, err)
 	assert.Contains(t, out, "unresolved")
 }
@@ -302,7 +302,7 @@ func TestRunUnresolved(t *testing.T) {
 func TestRunResultChecked(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) {
   return await ctx.task(agent, {q:'n', schema:{type:'object', required:['n'], properties:{n:{type:'integer'}}}}); }`)
-	out, err := r.stop("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--json", "--babysitter", r.babysitter)
+	out, err := r.heartbeat("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--json", "--babysitter", r.babysitter)
 	require.NoError(t, err, out)
 	var report struct{ Queued []string }
 	require.NoError(t, json.Unmarshal([]byte(out), &report))
@@ -314,17 +314,17 @@ func TestRunResultChecked(t *testing.T) {
 		{[]string{"--value-file", "no"}, "read the result"},
 		{nil, "a result is one of"},
 	} {
-		out, err := r.stop(append([]string{"result", "--inbox", r.inbox, report.Queued[0]}, c.args...)...)
+		out, err := r.heartbeat(append([]string{"result", "--inbox", r.inbox, report.Queued[0]}, c.args...)...)
 		require.Error(t, err)
 		assert.Contains(t, out, c.says)
 	}
-	out, err = r.stop("result", "--inbox", r.inbox, "NO-SUCH-EFFECT", "--text", "x")
+	out, err = r.heartbeat("result", "--inbox", r.inbox, "NO-SUCH-EFFECT", "--text", "x")
 	require.Error(t, err)
 	assert.Contains(t, out, "none of the runs of this inbox has it")
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "v.json"), []byte(`{"n":5}`), 0o600))
-	out, err = r.stop("result", "--inbox", r.inbox, report.Queued[0], "--value-file", "v.json")
+	out, err = r.heartbeat("result", "--inbox", r.inbox, report.Queued[0], "--value-file", "v.json")
 	require.NoError(t, err, out)
-	out, err = r.stop("result", "--inbox", r.inbox, report.Queued[0], "--value-file", "v.json")
+	out, err = r.heartbeat("result", "--inbox", r.inbox, report.Queued[0], "--value-file", "v.json")
 	require.Error(t, err)
 	assert.Contains(t, out, "one was handed over already")
 	r.mute = func(string) bool { return true }
@@ -338,7 +338,7 @@ func TestRunsShareAnInbox(t *testing.T) {
   const a = await ctx.task(agent, {q:'a'}); const b = await ctx.task(agent, {q:'b'}); return [a,b].length; }`)
 	r.babysit("run:create", "--harness", "custom", "--process-id", "p", "--entry", "p.mjs#process", "--run-id", "r2", "--json")
 	for _, text := range []string{"by hand 1", "by hand 2"} {
-		out, err := r.stop("send", "--inbox", r.inbox, text)
+		out, err := r.heartbeat("send", "--inbox", r.inbox, text)
 		require.NoError(t, err, out)
 	}
 	r.drive("--run", filepath.Join(filepath.Dir(r.run), "r2"))
@@ -356,7 +356,7 @@ func TestStepsSideBySide(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			out, err := r.stop("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)
+			out, err := r.heartbeat("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)
 			assert.NoError(t, err, out)
 		})
 	}
@@ -388,7 +388,7 @@ func TestRunExecutesElsewhere(t *testing.T) {
 	r := newProcessRig(t, `export async function process(inputs, ctx) { return await ctx.task(shell, {q:'pwd'}); }`)
 	elsewhere := t.TempDir()
 	r.run = filepath.Join(elsewhere, "D", "runs", "r1")
-	out, err := r.stop("run", "start", "--inbox", r.inbox, "--entry", filepath.Join(r.dir, "p.mjs"), "--process-id", "p",
+	out, err := r.heartbeat("run", "start", "--inbox", r.inbox, "--entry", filepath.Join(r.dir, "p.mjs"), "--process-id", "p",
 		"--run-id", "r1", "--runs-dir", filepath.Dir(r.run), "--execute", "shell", "--babysitter", r.babysitter)
 	require.NoError(t, err, out)
 	output, err := os.ReadFile(filepath.Join(r.run, "state", "output.json"))
@@ -402,7 +402,7 @@ func TestRunExecutesElsewhere(t *testing.T) {
 func TestRunIsClaimed(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(agent, {q:'a'}); }`)
 	step := func(inbox string) (string, error) {
-		return r.stop("orchestrate", "--inbox", inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)
+		return r.heartbeat("orchestrate", "--inbox", inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)
 	}
 	out, err := step(r.inbox)
 	require.NoError(t, err, out)
@@ -427,12 +427,12 @@ func TestRunIsRepaired(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(filepath.Join(journal, names[2].Name())))
 	step := func(flags ...string) (string, error) {
-		return r.stop(append([]string{"orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter}, flags...)...)
+		return r.heartbeat(append([]string{"orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter}, flags...)...)
 	}
 	out, err := step()
 	require.Error(t, err)
 	assert.Contains(t, out, "run:repair-journal mends it")
-	out, err = r.stop("doctor", "--inbox", r.inbox, "--project", r.dir)
+	out, err = r.heartbeat("doctor", "--inbox", r.inbox, "--project", r.dir)
 	require.Error(t, err)
 	assert.Contains(t, out, "orchestrate --inbox "+r.inbox+" --run "+r.run+" --repair")
 	out, err = step("--repair")

@@ -27,10 +27,10 @@ func TestTimeLimitOfATask(t *testing.T) {
 export async function process(inputs, ctx) {
   try { return await ctx.task(slow, {q:'a'}); } catch (e) { if (/Pending|Requested/.test(e.name)) throw e; return [e.name, e.message]; } }`)
 	once := []string{"orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter}
-	out, err := r.stop(once...)
+	out, err := r.heartbeat(once...)
 	require.NoError(t, err, out)
 	assert.Contains(t, r.deliverNext(), "It is to be done within 1ms.")
-	out, err = r.stop(once...)
+	out, err = r.heartbeat(once...)
 	require.NoError(t, err, out)
 	assert.Equal(t, "completed", r.state())
 	assert.Equal(t, `["TimeoutError","itwastobedonewithin1ms,andwasnot"]`, r.output())
@@ -40,7 +40,7 @@ export async function process(inputs, ctx) {
 // checked.
 func TestUnusableSchemaIsSaid(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(agent, {q:'a', schema:{type:7}}); }`)
-	out, err := r.stop("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)
+	out, err := r.heartbeat("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)
 	require.NoError(t, err, out)
 	assert.Contains(t, out, "cannot be used, so its result is not checked: not a usable schema")
 	queued, err := os.ReadFile(r.inbox)

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// TestMain puts a heartbeat-stop on the PATH, and keeps the state of sessions out of
-// the home directory.
+// TestMain puts heartbeat and its hook on the PATH, and keeps the state of sessions out
+// of the home directory.
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "heartbeat-stop-")
+		dir, err := os.MkdirTemp("", "heartbeat-")
 		if err == nil {
 			defer func() { _ = os.RemoveAll(dir) }() // best effort: a temporary folder
-			cmd := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(dir, "heartbeat-stop"), "heartbeat/cmd/heartbeat-stop")
+			cmd := exec.Command("go", "build", "-buildvcs=false", "-o", dir+string(filepath.Separator), "heartbeat/cmd/heartbeat", "heartbeat/cmd/heartbeat-stop")
 			cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 			cmd.Stderr = os.Stderr
 			err = cmd.Run()

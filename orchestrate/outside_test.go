@@ -52,7 +52,7 @@ func TestCommandsFailOutside(t *testing.T) {
 		"if [ \"$1\" = version ]; then echo 0.0.187; exit; fi\necho made up >&2; exit 1\n"
 	require.NoError(t, os.WriteFile(once, []byte(script), 0o700))
 	r.drive("--execute", "shell", "--babysitter", once)
-	assert.Contains(t, r.said, "carry out its commands: heartbeat-stop: ")
+	assert.Contains(t, r.said, "carry out its commands: heartbeat: ")
 	assert.Contains(t, r.said, "made up")
 	assert.Equal(t, 1, strings.Count(r.said, "carry out its commands"))
 }
@@ -62,17 +62,17 @@ func TestCommandsFailOutside(t *testing.T) {
 func TestOthersPostTheRest(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) {
   return (await ctx.parallel.map([1,2,3,4,5,6,7,8,9,10], i => ctx.task(odd, {q:i}))).length; }`)
-	out, err := r.stop("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)
+	out, err := r.heartbeat("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)
 	require.NoError(t, err, out)
 	queued, err := os.ReadFile(r.inbox)
 	require.NoError(t, err)
 	for _, line := range strings.Split(strings.TrimSpace(string(queued)), "\n") {
 		var entry struct{ ID string }
 		require.NoError(t, json.Unmarshal([]byte(line), &entry))
-		out, err := r.stop("result", "--inbox", r.inbox, entry.ID, "--text", "ok")
+		out, err := r.heartbeat("result", "--inbox", r.inbox, entry.ID, "--text", "ok")
 		require.NoError(t, err, out)
 	}
-	out, err = r.stop("send", "--inbox", r.inbox, "a person's")
+	out, err = r.heartbeat("send", "--inbox", r.inbox, "a person's")
 	require.NoError(t, err, out)
 	cmd := exec.Command(r.hook, "--inbox", r.inbox, "--run", r.run, "--babysitter", r.babysitter)
 	cmd.Dir = r.dir

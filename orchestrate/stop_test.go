@@ -56,7 +56,7 @@ func TestStopsPost(t *testing.T) {
   await ctx.parallel.all([() => ctx.task(agent,{q:'a'}), () => ctx.task(agent,{q:'b'})]); return await ctx.task(agent,{q:'last'}); }`)
 	pid := os.Getpid()
 	send := func(text string) {
-		out, err := r.stop("send", "--inbox", r.inbox, text)
+		out, err := r.heartbeat("send", "--inbox", r.inbox, text)
 		require.NoError(t, err, out)
 	}
 	out, _ := r.fire("Stop", "s", "hello", false, pid)
@@ -91,7 +91,7 @@ func TestResolvedElsewhere(t *testing.T) {
 	r.drive()
 	assert.Equal(t, `"posted,done2"`, r.output())
 	assert.Len(t, r.texts, 3, "begin, b, the end: %q", r.texts)
-	out, err := r.stop("log", "--inbox", r.inbox)
+	out, err := r.heartbeat("log", "--inbox", r.inbox)
 	require.NoError(t, err, out)
 	assert.Contains(t, out, "resolved elsewhere")
 }
@@ -109,7 +109,7 @@ func TestCrashesAtTheDefaults(t *testing.T) {
 	assert.False(t, out.Exists())
 	assert.Equal(t, "waiting", r.state())
 	assert.Contains(t, r.standing(), "waits for a person")
-	text, err := r.stop("dead-letter", "requeue", "--inbox", r.inbox, "--all")
+	text, err := r.heartbeat("dead-letter", "requeue", "--inbox", r.inbox, "--all")
 	require.NoError(t, err, text)
 	r.drive()
 	assert.Equal(t, "completed", r.state())
@@ -153,7 +153,7 @@ export async function process(inputs, ctx) {
   if (!existsSync('mended')) { spawn('sleep', ['1000'], {stdio:'ignore'}); writeFileSync('began', ''); for (;;); }
   return await ctx.task(agent,{q:'a'}); }`)
 	const mark = "HEARTBEAT_TEST_MARK=killed-step"
-	cmd := exec.Command(r.hook, "orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)
+	cmd := exec.Command("heartbeat", "orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)
 	cmd.Dir, cmd.Env = r.dir, append(os.Environ(), mark)
 	require.NoError(t, cmd.Start())
 	require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(r.dir, "began")); return err == nil }, time.Minute, 10*time.Millisecond)
@@ -173,13 +173,13 @@ func TestRunReopened(t *testing.T) {
 	r.mute = func(string) bool { return true }
 	r.drive("--on-unresolved", "post-error", "--max-attempts", "1")
 	require.Equal(t, "failed", r.state())
-	out, err := r.stop("dead-letter", "requeue", "--inbox", r.inbox, "--all")
+	out, err := r.heartbeat("dead-letter", "requeue", "--inbox", r.inbox, "--all")
 	require.Error(t, err)
 	assert.Contains(t, out, "has its result (resolved_error), so another answer is of no use")
-	out, err = r.stop("run", "resume", "r1", "--inbox", r.inbox, "--babysitter", r.babysitter, "--again", "no-such")
+	out, err = r.heartbeat("run", "resume", "r1", "--inbox", r.inbox, "--babysitter", r.babysitter, "--again", "no-such")
 	require.Error(t, err)
 	assert.Contains(t, out, "it was not posted as failed")
-	out, err = r.stop("run", "resume", "r1", "--inbox", r.inbox, "--babysitter", r.babysitter, "--again", effect)
+	out, err = r.heartbeat("run", "resume", "r1", "--inbox", r.inbox, "--babysitter", r.babysitter, "--again", effect)
 	require.NoError(t, err, out)
 	assert.Contains(t, out, "1 entry queued")
 	r.mute = nil

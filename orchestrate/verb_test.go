@@ -25,7 +25,7 @@ const twoTasksJS = `export async function process(inputs, ctx) {
 func (r *runRig) startRun(flags ...string) {
 	r.t.Helper()
 	require.NoError(r.t, os.WriteFile(filepath.Join(r.dir, "in.json"), []byte(`{"first":"one"}`), 0o600))
-	out, err := r.stop(append([]string{"run", "start", "--inbox", r.inbox, "--babysitter", r.babysitter, "--entry", "p.mjs", "--process-id", "p",
+	out, err := r.heartbeat(append([]string{"run", "start", "--inbox", r.inbox, "--babysitter", r.babysitter, "--entry", "p.mjs", "--process-id", "p",
 		"--inputs", "in.json", "--run-id", "r1", "--prompt", "do both", "--json"}, flags...)...)
 	require.NoError(r.t, err, out)
 	var made begun
@@ -38,7 +38,7 @@ func (r *runRig) startRun(flags ...string) {
 func TestRunStartDry(t *testing.T) {
 	r := newProcessRig(t, twoTasksJS)
 	start := func(flags ...string) (string, error) {
-		return r.stop(append([]string{"run", "start", "--inbox", r.inbox, "--babysitter", r.babysitter, "--entry", "p.mjs", "--process-id", "p",
+		return r.heartbeat(append([]string{"run", "start", "--inbox", r.inbox, "--babysitter", r.babysitter, "--entry", "p.mjs", "--process-id", "p",
 			"--run-id", "r1", "--process-revision", "v2.1", "--request", "req 456", "--json"}, flags...)...)
 	}
 	out, err := start("--dry-run")
@@ -72,7 +72,7 @@ func TestRunStartDry(t *testing.T) {
 // standing is what the command says of the run.
 func (r *runRig) standing() string {
 	r.t.Helper()
-	out, err := r.stop("run", "status", "--inbox", r.inbox)
+	out, err := r.heartbeat("run", "status", "--inbox", r.inbox)
 	require.NoError(r.t, err, out)
 	return out
 }
@@ -93,7 +93,7 @@ func TestRunStart(t *testing.T) {
 		Active: true, Iteration: 1, MaxIterations: 9, RunID: "r1", StartedAt: s.StartedAt, LastIterationAt: s.LastIterationAt, Prompt: "do both",
 	}, s)
 
-	out, err := r.stop("run", "start", "--inbox", r.inbox, "--babysitter", r.babysitter, "--entry", "p.mjs", "--process-id", "p",
+	out, err := r.heartbeat("run", "start", "--inbox", r.inbox, "--babysitter", r.babysitter, "--entry", "p.mjs", "--process-id", "p",
 		"--run-id", "r2", "--session-id", "s1", "--state-dir", states)
 	require.Error(t, err)
 	assert.Contains(t, out, "bind session s1: the session is bound to another run: run r1, which is not over")
@@ -106,7 +106,7 @@ func TestRunStart(t *testing.T) {
 	assert.NoFileExists(t, file.Path())
 	assert.Contains(t, r.standing(), "run r1: completed, 3 iterations; its proof was given")
 
-	out, err = r.stop("run", "resume", "--inbox", r.inbox, "r1")
+	out, err = r.heartbeat("run", "resume", "--inbox", r.inbox, "r1")
 	require.Error(t, err)
 	assert.Contains(t, out, "run r1 is completed, and its proof was given: there is nothing to resume")
 }
@@ -146,19 +146,19 @@ func TestRunHeld(t *testing.T) {
   const b = await ctx.breakpoint({question:'Ship it?'});
   return {b};
 }`)
-	out, err := r.stop("run", "start", "--inbox", r.inbox, "--babysitter", r.babysitter, "--entry", "p.mjs", "--process-id", "p", "--run-id", "r1")
+	out, err := r.heartbeat("run", "start", "--inbox", r.inbox, "--babysitter", r.babysitter, "--entry", "p.mjs", "--process-id", "p", "--run-id", "r1")
 	require.NoError(t, err, out)
 	assert.Contains(t, out, "run r1: waiting, 1 effect waits for a person\n")
 	assert.Contains(t, out, "heartbeat-launch --inbox "+r.inbox+" --run "+r.run+" --babysitter "+r.babysitter+" -- claude ")
 	assert.Regexp(t, `^run r1: waiting for 1 breakpoint, 1 iteration; waits for a person: \w+ Ship it\?\n$`, r.standing())
 
-	out, err = r.stop("run", "resume", "--inbox", r.inbox, "r1", "--json", "--babysitter", r.babysitter)
+	out, err = r.heartbeat("run", "resume", "--inbox", r.inbox, "r1", "--json", "--babysitter", r.babysitter)
 	require.NoError(t, err, out)
 	var again begun
 	require.NoError(t, json.Unmarshal([]byte(out), &again))
 	require.Len(t, again.Held, 1)
 	assert.Contains(t, again.Hook, r.babysitter)
-	out, err = r.stop("breakpoint", "approve", again.Held[0].Effect, "--inbox", r.inbox, "--babysitter", r.babysitter)
+	out, err = r.heartbeat("breakpoint", "approve", again.Held[0].Effect, "--inbox", r.inbox, "--babysitter", r.babysitter)
 	require.NoError(t, err, out)
 	r.drive()
 	assert.Equal(t, "completed", r.state())

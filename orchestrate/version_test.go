@@ -16,7 +16,7 @@ func TestAnotherVersionIsSaidOnce(t *testing.T) {
 	old := filepath.Join(t.TempDir(), "old babysitter")
 	script := "#!/bin/sh\nif [ \"$1\" = version ]; then echo 0.0.174; exit; fi\nexec '" + r.babysitter + "' \"$@\"\n"
 	step := func() string {
-		out, err := r.stop("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", "'"+old+"'")
+		out, err := r.heartbeat("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", "'"+old+"'")
 		require.NoError(t, err, out)
 		return out
 	}

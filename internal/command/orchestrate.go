@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
 	"heartbeat/internal/bridges"
 	"heartbeat/internal/cli"
 	"heartbeat/orchestrate"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -95,36 +96,32 @@ func driveRuns(i *cli.InboxFlags, r *cli.RunFlags, once, repair bool, s cli.Stre
 	}
 }
 
-// stepAll takes a step of each run, says what came of them where that is news, and
-// returns those that go on.
-func stepAll(i *cli.InboxFlags, ctx context.Context, bridges []*orchestrate.Bridge, last *string, s cli.Streams) (rest []*orchestrate.Bridge, err error) {
+// stepAll takes a step of each run, prints what came of the steps where that differs from
+// last, and returns the runs that are not done.
+func stepAll(i *cli.InboxFlags, ctx context.Context, bridges []*orchestrate.Bridge, last *string, s cli.Streams) (unfinished []*orchestrate.Bridge, err error) {
+	all, err := orchestrate.StepAll(ctx, bridges, orchestrate.Round{Stepped: func(_ *orchestrate.Bridge, r orchestrate.Report) error {
+		if r.Guard == "" {
+			return nil
+		}
+		return errors.Join(i.Print(s, r, stepSentence(r)), cli.Status(cli.ExitDeadLettered, fmt.Errorf("run %s: %s", r.Run, r.Guard)))
+	}})
+	if err != nil {
+		return nil, err
+	}
 	said := ""
-	var reports []orchestrate.Report
-	for _, b := range bridges {
-		report, err := b.Step(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if report.Guard != "" {
-			err = cli.Status(cli.ExitDeadLettered, fmt.Errorf("run %s: %s", report.Run, report.Guard))
-			return nil, errors.Join(i.Print(s, report, stepSentence(report)), err)
-		}
-		if !report.Done {
-			rest = append(rest, b)
-		}
-		reports = append(reports, report)
+	for _, report := range all.Reports {
 		said += stepSentence(report)
 	}
 	if said == *last {
-		return rest, nil
+		return all.Unfinished, nil
 	}
 	*last = said
-	for _, report := range reports {
+	for _, report := range all.Reports {
 		if err := i.Print(s, report, stepSentence(report)); err != nil {
 			return nil, err
 		}
 	}
-	return rest, nil
+	return all.Unfinished, nil
 }
 
 // stepSentence is a step in words.

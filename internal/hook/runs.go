@@ -44,37 +44,46 @@ func (h *hook) passRuns(ctx context.Context) {
 	})
 }
 
-// eachRun steps each run. Where that fails, the others and the inbox go on without it.
+// eachRun takes a step of each run. Where one fails, the others and the inbox go on.
 func (h *hook) eachRun(ctx context.Context, take stepping) (brought bool) {
 	h.worked = map[string]bool{}
-	for _, b := range h.bridges {
-		report, err := h.stepBound(ctx, b, take)
-		if err != nil {
+	all, _ := orchestrate.StepAll(ctx, h.bridges, orchestrate.Round{ // no error ends this round
+		Take: func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
+			return h.stepBound(ctx, b, take)
+		},
+		Failed: func(_ *orchestrate.Bridge, err error) error {
 			h.complainOnce(err)
-			continue
-		}
-		brought = brought || len(report.Queued) > 0
-		for _, note := range report.Notes {
-			h.Note("run %s: %s", report.Run, note)
-		}
-		for _, why := range report.Refused {
-			h.complainOnce(fmt.Errorf("run %s: a result was not posted: %s", report.Run, why))
-		}
-		if report.Busy || len(report.Commands)+report.Unposted > 0 && h.carryOut(b, report) {
-			h.worked[report.Dir] = true
-			h.lookAgainIn(outsideLook)
-		}
-		switch {
-		case report.Guard != "":
-			h.complainOnce(fmt.Errorf("run %s: %s", report.Run, report.Guard))
-		case report.NotBefore != nil:
-			h.lookAgainIn(time.Until(*report.NotBefore))
-			if h.nextSleep.IsZero() || report.NotBefore.Before(h.nextSleep) {
-				h.nextSleep = *report.NotBefore
-			}
+			return nil
+		},
+		Stepped: func(b *orchestrate.Bridge, report orchestrate.Report) error {
+			h.stepped(b, report)
+			return nil
+		},
+	})
+	if !all.NotBefore.IsZero() {
+		h.lookAgainIn(time.Until(all.NotBefore))
+		if h.nextSleep.IsZero() || all.NotBefore.Before(h.nextSleep) {
+			h.nextSleep = all.NotBefore
 		}
 	}
-	return brought
+	return all.Queued
+}
+
+// stepped says what came of a run's step, and starts the commands that it left.
+func (h *hook) stepped(b *orchestrate.Bridge, report orchestrate.Report) {
+	for _, note := range report.Notes {
+		h.Note("run %s: %s", report.Run, note)
+	}
+	for _, why := range report.Refused {
+		h.complainOnce(fmt.Errorf("run %s: a result was not posted: %s", report.Run, why))
+	}
+	if report.Busy || len(report.Commands)+report.Unposted > 0 && h.carryOut(b, report) {
+		h.worked[report.Dir] = true
+		h.lookAgainIn(outsideLook)
+	}
+	if report.Guard != "" {
+		h.complainOnce(fmt.Errorf("run %s: %s", report.Run, report.Guard))
+	}
 }
 
 // openRuns opens the runs that the hook drives. One that cannot be read keeps

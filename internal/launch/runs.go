@@ -72,6 +72,9 @@ func (r *runs) managed() (all managed.Runs, err error) {
 	if err != nil {
 		return all, fmt.Errorf("--babysitter: %w", err)
 	}
+	if all.Program, err = cli.Beside("heartbeat"); err != nil {
+		return all, err
+	}
 	all.How = orchestrate.Options{
 		Command: command, Breakpoints: effect.Breakpoints(r.breakpoints), RejectReason: effect.DefaultRejectReason,
 		OnUnresolved: effect.Unresolved(r.onUnresolved), Execute: r.execute,

@@ -18,17 +18,17 @@ import (
 type Runs struct {
 	Dirs []string // absolute
 	How  orchestrate.Options
+	// Program is the path of the command that the agent hands results over with.
+	Program string
 	// Flags are those of the hook by which it drives them likewise.
 	Flags []string
 }
 
 // stepped is what a step of each run came to.
 type stepped struct {
-	entries bool      // there is one that may have come into the inbox
-	asleep  time.Time // when the next sleep is over, zero for none
-	waits   []string  // what the others wait for, in words
-	stuck   bool      // one goes no further at all
-	err     error
+	orchestrate.Outcome
+	waits []string // what the runs wait for that left no entry, in words
+	stuck bool     // a run cannot continue at all
 }
 
 // look settles, and where that leaves nothing to drain has the runs go on: what they
@@ -49,13 +49,13 @@ func (r *run) look() (st state, e *ending) {
 	if e != nil {
 		return st, e
 	}
-	if s.entries {
+	if s.Waiting {
 		if st, err = r.settle(r.ctx); err != nil || st.waits {
 			return st, r.failedRuns(err)
 		}
 	}
-	st.asleep, st.runs = s.asleep, s
-	r.asleep = s.asleep
+	st.asleep, st.runs = s.NotBefore, s
+	r.asleep = s.NotBefore
 	return st, nil
 }
 
@@ -90,53 +90,57 @@ func (r *run) failedRuns(err error) *ending {
 func (r *run) stepRuns() (stepped, *ending) {
 	ctx, cancel := r.inTime()
 	defer cancel()
-	s := r.step(ctx)
+	s, err := r.step(ctx)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return s, r.timedOut()
 	}
-	return s, r.failedRuns(s.err)
+	return s, r.failedRuns(err)
 }
 
-func (r *run) step(ctx context.Context) (all stepped) {
+func (r *run) step(ctx context.Context) (stepped, error) {
+	bridges, err := r.bridges()
+	if err != nil {
+		return stepped{}, err
+	}
+	all, err := orchestrate.StepAll(ctx, bridges, orchestrate.Round{Stepped: func(_ *orchestrate.Bridge, report orchestrate.Report) error {
+		for _, why := range report.Refused {
+			r.Line(time.Now(), fmt.Sprintf("run %s: a result was not posted: %s", report.Run, words.Brief(why)))
+		}
+		return nil
+	}})
+	return inWords(all), err
+}
+
+func (r *run) bridges() (all []*orchestrate.Bridge, err error) {
 	for _, dir := range r.Runs.Dirs {
-		of, err := runs.Open(dir)
-		if err == nil {
-			b := orchestrate.Bridge{
-				Box: r.box, Run: of, Program: r.Hook, Options: r.Runs.How,
-				CLI: &babysitter.CLI{Command: r.Runs.How.Command, Note: func(format string, args ...any) { r.Line(time.Now(), fmt.Sprintf(format, args...)) }},
-			}
-			var report orchestrate.Report
-			if report, err = b.Step(ctx); err == nil {
-				all.add(report)
-				for _, why := range report.Refused {
-					r.Line(time.Now(), fmt.Sprintf("run %s: a result was not posted: %s", report.Run, words.Brief(why)))
-				}
-			}
-		}
+		opened, err := runs.Open(dir)
 		if err != nil {
-			all.err = err
-			return all
+			return nil, err
 		}
+		all = append(all, &orchestrate.Bridge{
+			Box: r.box, Run: opened, Program: r.Runs.Program, Options: r.Runs.How,
+			CLI: &babysitter.CLI{Command: r.Runs.How.Command, Note: func(format string, args ...any) { r.Line(time.Now(), fmt.Sprintf(format, args...)) }},
+		})
 	}
-	return all
+	return all, nil
 }
 
-// add takes in what a step came to.
-func (s *stepped) add(r orchestrate.Report) {
-	s.entries = s.entries || len(r.Queued) > 0 || r.Waits > 0
-	switch {
-	case r.Done:
-	case r.Guard != "":
-		s.stuck = true
-		s.waits = append(s.waits, fmt.Sprintf("run %s goes no further: %s", r.Run, words.Brief(r.Guard)))
-	case len(r.Held) > 0:
-		s.waits = append(s.waits, fmt.Sprintf("run %s waits for a person: %s", r.Run, heldWords(r.Held)))
-	case r.NotBefore == nil && len(r.Queued) == 0:
-		s.waits = append(s.waits, fmt.Sprintf("run %s is %s", r.Run, r.Status))
+// inWords adds what the runs wait for.
+func inWords(all orchestrate.Outcome) stepped {
+	s := stepped{Outcome: all}
+	for _, r := range all.Reports {
+		switch {
+		case r.Done:
+		case r.Guard != "":
+			s.stuck = true
+			s.waits = append(s.waits, fmt.Sprintf("run %s goes no further: %s", r.Run, words.Brief(r.Guard)))
+		case len(r.Held) > 0:
+			s.waits = append(s.waits, fmt.Sprintf("run %s waits for a person: %s", r.Run, heldWords(r.Held)))
+		case r.NotBefore == nil && len(r.Queued) == 0:
+			s.waits = append(s.waits, fmt.Sprintf("run %s is %s", r.Run, r.Status))
+		}
 	}
-	if r.NotBefore != nil && r.Guard == "" && (s.asleep.IsZero() || r.NotBefore.Before(s.asleep)) {
-		s.asleep = *r.NotBefore
-	}
+	return s
 }
 
 func heldWords(all []orchestrate.Held) string {

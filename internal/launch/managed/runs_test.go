@@ -1,10 +1,12 @@
 package managed
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"heartbeat/orchestrate"
 	runs "heartbeat/orchestrate/run"
@@ -32,12 +34,16 @@ func TestNothingWaits(t *testing.T) {
 		"stuck in sleep": {[]orchestrate.Report{{Run: "c", Guard: "enough", NotBefore: &soon}}, RunStuck, "run c goes no further: enough"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var all stepped
-			for _, report := range c.reports {
-				all.add(report)
-			}
+			bridges, next := make([]*orchestrate.Bridge, len(c.reports)), 0
+			all, err := orchestrate.StepAll(t.Context(), bridges, orchestrate.Round{
+				Take: func(context.Context, *orchestrate.Bridge) (orchestrate.Report, error) {
+					next++
+					return c.reports[next-1], nil
+				},
+			})
+			require.NoError(t, err)
 			r := &run{Options: Options{Mode: Drain, UntilDrained: true}}
-			st := state{runs: all, asleep: all.asleep}
+			st := state{runs: inWords(all), asleep: all.NotBefore}
 			e := r.enough(st)
 			if c.reason == "" {
 				assert.Nil(t, e)

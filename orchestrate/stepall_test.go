@@ -1,0 +1,120 @@
+package orchestrate_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/orchestrate"
+)
+
+var soon, later = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC)
+
+// steps gives each of several runs the report or the error of its step.
+type steps struct {
+	bridges []*orchestrate.Bridge
+	results map[*orchestrate.Bridge]any
+	stepped []string // the runs whose step was taken, in order
+}
+
+func newSteps(results ...any) *steps {
+	s := &steps{results: map[*orchestrate.Bridge]any{}}
+	for _, r := range results {
+		b := &orchestrate.Bridge{}
+		s.bridges, s.results[b] = append(s.bridges, b), r
+	}
+	return s
+}
+
+func (s *steps) take(_ context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
+	switch r := s.results[b].(type) {
+	case orchestrate.Report:
+		s.stepped = append(s.stepped, r.Run)
+		return r, nil
+	case error:
+		return orchestrate.Report{}, r
+	}
+	panic("neither a report nor an error")
+}
+
+func TestStepAllSumsUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		reports    []any
+		unfinished []int // by their place among the reports
+		want       orchestrate.Outcome
+	}{
+		"no runs": {},
+		"an entry was appended": {
+			[]any{orchestrate.Report{Run: "a", Done: true}, orchestrate.Report{Run: "b", Queued: []string{"b/e1"}}},
+			[]int{1}, orchestrate.Outcome{Queued: true, Waiting: true},
+		},
+		"an entry waits": {
+			[]any{orchestrate.Report{Run: "a", Waits: 2}}, []int{0}, orchestrate.Outcome{Waiting: true},
+		},
+		"the first sleep counts": {
+			[]any{orchestrate.Report{Run: "a", NotBefore: &later}, orchestrate.Report{Run: "b", NotBefore: &soon}, orchestrate.Report{Run: "c"}},
+			[]int{0, 1, 2}, orchestrate.Outcome{NotBefore: soon},
+		},
+		"a run that cannot continue does not wake anybody": {
+			[]any{orchestrate.Report{Run: "a", NotBefore: &soon, Guard: "no"}, orchestrate.Report{Run: "b", NotBefore: &later}},
+			[]int{0, 1}, orchestrate.Outcome{NotBefore: later},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSteps(c.reports...)
+			got, err := orchestrate.StepAll(t.Context(), s.bridges, orchestrate.Round{Take: s.take})
+			require.NoError(t, err)
+			for _, r := range c.reports {
+				c.want.Reports = append(c.want.Reports, r.(orchestrate.Report))
+			}
+			for _, i := range c.unfinished {
+				c.want.Unfinished = append(c.want.Unfinished, s.bridges[i])
+			}
+			assert.Equal(t, c.want, got)
+		})
+	}
+}
+
+func TestStepAllEndsAtTheFirstError(t *testing.T) {
+	s := newSteps(orchestrate.Report{Run: "a"}, errors.New("damaged"), orchestrate.Report{Run: "c"})
+	got, err := orchestrate.StepAll(t.Context(), s.bridges, orchestrate.Round{Take: s.take})
+	require.EqualError(t, err, "damaged")
+	assert.Equal(t, []string{"a"}, s.stepped)
+	assert.Len(t, got.Reports, 1)
+}
+
+func TestStepAllContinuesIfFailedSaysSo(t *testing.T) {
+	s := newSteps(errors.New("damaged"), orchestrate.Report{Run: "b", Queued: []string{"b/e1"}}, errors.New("locked"))
+	var failed []error
+	got, err := orchestrate.StepAll(t.Context(), s.bridges, orchestrate.Round{Take: s.take, Failed: func(b *orchestrate.Bridge, err error) error {
+		assert.Equal(t, s.results[b], err)
+		failed = append(failed, err)
+		return nil
+	}})
+	require.NoError(t, err)
+	assert.Len(t, failed, 2)
+	assert.True(t, got.Queued)
+	assert.Equal(t, s.bridges, got.Unfinished, "a run whose step failed is not done")
+
+	_, err = orchestrate.StepAll(t.Context(), s.bridges, orchestrate.Round{Take: s.take, Failed: func(_ *orchestrate.Bridge, err error) error {
+		return errors.Join(errors.New("a run"), err)
+	}})
+	require.EqualError(t, err, "a run\ndamaged", "the error that Failed returns ends the round")
+}
+
+func TestStepAllEndsIfSteppedSaysSo(t *testing.T) {
+	s := newSteps(orchestrate.Report{Run: "a"}, orchestrate.Report{Run: "b", Guard: "no"}, orchestrate.Report{Run: "c"})
+	got, err := orchestrate.StepAll(t.Context(), s.bridges, orchestrate.Round{Take: s.take, Stepped: func(_ *orchestrate.Bridge, r orchestrate.Report) error {
+		if r.Guard != "" {
+			return errors.New(r.Guard)
+		}
+		return nil
+	}})
+	require.EqualError(t, err, "no")
+	assert.Equal(t, []string{"a", "b"}, s.stepped)
+	assert.Len(t, got.Reports, 2)
+}
