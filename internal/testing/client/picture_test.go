@@ -34,7 +34,7 @@ const (
 func TestPicture(t *testing.T) {
 	cast, at := filepath.Join(t.TempDir(), "session.cast"), pace{}
 	if path := os.Getenv(pictureVariable); path != "" {
-		cast, at = path, pace{key: 40 * time.Millisecond, answer: 1200 * time.Millisecond}
+		cast, at = path, pace{key: 25 * time.Millisecond, answer: 1200 * time.Millisecond}
 	}
 	w := workspace(t, Find(t), pictured(at))
 	w.settleIn("agent")
