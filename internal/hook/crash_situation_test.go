@@ -55,11 +55,11 @@ var (
 	abcd      = []string{"A", "B", "C", "D"}
 
 	// longA and so on are entries of which a few are more than a block.
-	longA, longB, longC, longD, longE = long("A"), long("B"), long("C"), long("D"), long("E")
+	longA, longB, longC, longD, longE = longEntry("A"), longEntry("B"), longEntry("C"), longEntry("D"), longEntry("E")
 	longEntries                       = strings.Join([]string{longA, longB, longC, longD, longE, ""}, "\n")
 )
 
-func long(name string) string { return name + strings.Repeat("x", 5000) }
+func longEntry(name string) string { return name + strings.Repeat("x", 5000) }
 
 var situations = map[string]situation{
 	"first delivery":            {stdin: crashStop("s0", false, "ready")},

@@ -18,6 +18,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/host"
 	"heartbeat/internal/testing/crash"
+	"heartbeat/internal/testing/long"
 )
 
 // A child of these tests runs the command as it is, and promises what its
@@ -78,9 +79,9 @@ func TestKillAtEveryCall(t *testing.T) {
 	}
 }
 
-// exhaustive is for who has half an hour: every call under every fault, with many
-// draws of what a power loss takes. Otherwise each call is met by each kind of fault.
-var exhaustive = os.Getenv("HEARTBEAT_LONG") != ""
+// exhaustive is every call under every fault, with many draws of what a power loss
+// takes. Otherwise a part of the calls is met in each situation, and each kind of fault.
+var exhaustive = long.Wanted()
 
 func TestPowerLossAtEveryCall(t *testing.T) {
 	rounds := 1

@@ -104,7 +104,7 @@ func TestPanicIsNoDecision(t *testing.T) {
 			status, out, stderr := runWithStdin(t, stop, args...)
 			assert.Equal(t, cli.ExitError, status)
 			assert.Empty(t, out)
-			assert.Regexp(t, "^heartbeat-stop: internal error: broken on purpose: please report it", stderr)
+			assert.Regexp(t, "^heartbeat(-stop)?: internal error: broken on purpose: please report it", stderr)
 		}
 	})
 	t.Run("while it prints", func(t *testing.T) {

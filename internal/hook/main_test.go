@@ -24,6 +24,8 @@ import (
 	"heartbeat/internal/command"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hook"
+	"heartbeat/internal/testing/crash"
+	"heartbeat/internal/testing/long"
 )
 
 // TestMain makes the test binary the command itself where a script runs it.
@@ -33,6 +35,7 @@ func TestMain(m *testing.M) {
 		// The race detector would have each child sleep for a second at its end.
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // best effort: it only takes longer
 	}
+	crash.EveryNth = long.Rounds(6, 1)
 	testscript.Main(m, map[string]func(){
 		"heartbeat":      command.Main,
 		"heartbeat-stop": hook.Main,

@@ -47,7 +47,7 @@ func (s Scenario) EveryKill(t *testing.T, check func(*testing.T, Crash)) {
 			kill(i, ",torn")
 		}
 	}
-	tries.run("complete", func(t *testing.T) { check(t, s.crash(t, rec, len(rec.Ops))) })
+	tries.must("complete", func(t *testing.T) { check(t, s.crash(t, rec, len(rec.Ops))) })
 }
 
 // EveryFail makes each of the child's calls fail with errno, in three ways: it
