@@ -3,15 +3,23 @@ package docs
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// block is what stands between two fences of a document.
-type block struct {
-	language, text string
+func TestSplit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "d.md")
+	require.NoError(t, os.WriteFile(path, []byte("a\n```sh\nb\nc\n```\nd\n```\n```\n"), 0o600))
+	blocks, prose, err := Split(path)
+	require.NoError(t, err)
+	assert.Equal(t, []Block{{"sh", "b\nc\n"}, {}}, blocks)
+	assert.Equal(t, "a\nd\n", prose)
+
+	require.NoError(t, os.WriteFile(path, []byte("```\nb\n"), 0o600))
+	_, _, err = Split(path)
+	assert.ErrorContains(t, err, "a block has no end")
 }
 
 func read(t *testing.T, path string) string {
@@ -21,24 +29,10 @@ func read(t *testing.T, path string) string {
 	return string(raw)
 }
 
-// split tells a document's fenced blocks from its prose.
-func split(t *testing.T, path string) (blocks []block, prose string) {
+func split(t *testing.T, path string) (blocks []Block, prose string) {
 	t.Helper()
-	var inside *block
-	for line := range strings.Lines(read(t, path)) {
-		language, fence := strings.CutPrefix(strings.TrimRight(line, "\n"), "```")
-		switch {
-		case fence && inside == nil:
-			inside = &block{language: language}
-		case fence:
-			blocks, inside = append(blocks, *inside), nil
-		case inside != nil:
-			inside.text += line
-		default:
-			prose += line
-		}
-	}
-	require.Nil(t, inside, "%s: a block has no end", path)
+	blocks, prose, err := Split(filepath.Join(root, path))
+	require.NoError(t, err)
 	return blocks, prose
 }
 

@@ -13,14 +13,10 @@ import (
 	"heartbeat/internal/testing/agent"
 )
 
-// claude is a stand-in for Claude Code. Without arguments, it is a person's first
-// session: there is nobody to log in, so it ends. With -p it works as the project's
-// settings wire it; otherwise in a terminal, as the launcher starts it.
+// claude is a stand-in for Claude Code. With -p it works as the project's settings wire it;
+// otherwise in a terminal, as the launcher starts it.
 func claude(args []string) int {
-	switch {
-	case len(args) == 0:
-		return 0
-	case !slices.Contains(args, "-p"):
+	if !slices.Contains(args, "-p") {
 		return agent.InTerminal(args, answer)
 	}
 	hook, err := wired(".claude/settings.json")

@@ -86,8 +86,8 @@ func TestCommandsExist(t *testing.T) {
 		blocks, prose := split(t, path)
 		var texts []string
 		for _, b := range blocks {
-			if b.language == "sh" || b.language == "cron" {
-				texts = append(texts, b.text)
+			if b.Language == "sh" || b.Language == "cron" {
+				texts = append(texts, b.Text)
 			}
 		}
 		for _, m := range codeSpan.FindAllStringSubmatch(prose, -1) {

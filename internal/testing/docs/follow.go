@@ -1,0 +1,126 @@
+package docs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Said is what the README's commands print, in this order, with a client that answers
+// "This answers " and the text.
+var Said = []string{
+	"go test ./... is this test\n",
+	"heartbeat-launch: drained: 2 answered, 0 redelivered, 0 dead-lettered; 1 session,",
+	"This answers Name a star.\n",
+	"cron: nothing to mail\n",
+	"ci-prompt: review-1 was answered\n",
+	"This answers Is CLAUDE.md clear? Say why.\n",
+	"This answers Say hello.\n",
+	"This answers Name a fruit.\n",
+	"canceled t-17 ",
+}
+
+// Follow is a shell that runs the README's commands from its top to its end, as a new user
+// of a new machine does: every sh block as it stands, and every cron block as cron runs it.
+// It ends with the first command that fails. root is the repository, home an empty folder,
+// and claude the client's binary, under any name.
+//
+// Two commands do something else: "go test", which would run this test, prints a line, and
+// claude without arguments, where a person would log in, does nothing.
+func Follow(ctx context.Context, root, home, claude string) (*exec.Cmd, error) {
+	blocks, _, err := Split(filepath.Join(root, "README.md"))
+	if err != nil {
+		return nil, err
+	}
+	script := "set -eEuo pipefail\ntrap 'echo \"failed: $BASH_COMMAND\"' ERR\n"
+	for _, b := range blocks {
+		switch b.Language {
+		case "sh":
+			script += b.Text
+		case "cron":
+			text, err := cron(b.Text, home)
+			if err != nil {
+				return nil, err
+			}
+			script += text
+		}
+	}
+	cmd := exec.CommandContext(ctx, "bash", "-c", script+"wait\n")
+	cmd.Dir, cmd.WaitDelay = root, 10*time.Second // what it left behind may hold its output
+	cmd.Env, err = environment(home, claude)
+	return cmd, err
+}
+
+// environment is a new user's, with what stands in for others on its PATH.
+func environment(home, claude string) ([]string, error) {
+	goCommand, err := exec.LookPath("go")
+	if err != nil {
+		return nil, err
+	}
+	bin, tools, tmp := filepath.Join(home, ".local", "bin"), filepath.Join(home, ".stand-ins"), filepath.Join(home, ".tmp")
+	client := filepath.Join(tools, "client", "claude") // a stand-in knows itself by this name
+	err = errors.Join(
+		os.MkdirAll(bin, 0o700), os.MkdirAll(tmp, 0o700), os.MkdirAll(filepath.Dir(client), 0o700),
+		os.Symlink(claude, client),
+		command(filepath.Join(bin, "claude"), `[ $# -gt 0 ] || exit 0; exec `+quoted(client)+` "$@"`),
+		command(filepath.Join(tools, "go"), `[ "$1" != test ] || { echo "go $* is this test"; exit 0; }; exec `+quoted(goCommand)+` "$@"`),
+	)
+	if err != nil {
+		return nil, err
+	}
+	// What go has in store, since there may be no network.
+	stored, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOFLAGS").Output()
+	if err != nil {
+		return nil, fmt.Errorf("ask go for its caches: %w", err)
+	}
+	store := strings.Split(string(stored), "\n")
+	return []string{
+		"HOME=" + home, "TMPDIR=" + tmp, "SHELL=/bin/bash", "LOGNAME=me", "TERM=xterm-256color",
+		"PATH=" + strings.Join([]string{tools, bin, "/usr/local/bin", "/usr/bin", "/bin"}, string(filepath.ListSeparator)),
+		"GOCACHE=" + store[0], "GOMODCACHE=" + store[1], "GOFLAGS=" + strings.TrimSpace(store[2]+" -buildvcs=false"), "GOPROXY=off",
+		"GORACE=atexit_sleep_ms=0",
+	}, nil
+}
+
+func command(path, script string) error {
+	return os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700)
+}
+
+var (
+	cronLine = regexp.MustCompile(`^\*/10 \* \* \* \* ([^%]+)$`) // cron ends a line at %
+	cronName = regexp.MustCompile(`^[A-Z]+=`)
+)
+
+// cron is a script that runs a crontab's command once, on an entry of its own, with no more
+// of an environment than cron gives, and what a test tells the client. Only the home is
+// another one.
+func cron(table, home string) (string, error) {
+	var variables, line string
+	for l := range strings.Lines(strings.ReplaceAll(table, "/home/me", home)) {
+		l = strings.TrimRight(l, "\n")
+		if m := cronLine.FindStringSubmatch(l); m != nil {
+			line = m[1]
+		} else if cronName.MatchString(l) {
+			variables += " " + quoted(l)
+		} else {
+			return "", fmt.Errorf("cron would not take the line %q", l)
+		}
+	}
+	if line == "" {
+		return "", errors.New("the crontab has no command")
+	}
+	return fmt.Sprintf(`heartbeat send --inbox queue/inbox.jsonl --id from-cron "Name a star." >/dev/null
+(cd / && env -i HOME="$HOME" LOGNAME=me SHELL=/bin/sh $(env | sed -nE '/^(ANTHROPIC|CLAUDE|DISABLE)_/p') %s /bin/sh -c %s </dev/null) >"$HOME/mail" 2>&1
+heartbeat results --inbox queue/inbox.jsonl from-cron
+cat "$HOME/mail"
+[ -s "$HOME/mail" ] || echo 'cron: nothing to mail'
+`, variables, quoted(line)), nil
+}
+
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
