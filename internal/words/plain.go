@@ -54,7 +54,7 @@ func OnScreen(w io.Writer, isTerminal func(*os.File) bool) io.Writer {
 
 func (s *Screen) Write(b []byte) (int, error) {
 	all := append(s.rest, b...)
-	whole := wholeRunes(all)
+	whole := WholeRunes(all)
 	_, err := s.terminal.Write(s.clean(nil, all[:whole]))
 	s.rest = append([]byte(nil), all[whole:]...)
 	if err != nil {
@@ -78,8 +78,8 @@ func Raw(w io.Writer) io.Writer {
 	return w
 }
 
-// wholeRunes returns the length of b without an incomplete rune at its end.
-func wholeRunes(b []byte) int {
+// WholeRunes returns the length of b without an incomplete rune at its end.
+func WholeRunes(b []byte) int {
 	for back := 1; back < utf8.UTFMax && back <= len(b); back++ {
 		if at := len(b) - back; utf8.RuneStart(b[at]) {
 			if !utf8.FullRune(b[at:]) {

@@ -1,5 +1,5 @@
-// Package pump brings bytes to where they may not be taken, without ever stalling
-// whom they come from.
+// Package pump writes bytes to a writer that may block, without stalling their
+// source.
 package pump
 
 import (
@@ -12,39 +12,38 @@ import (
 )
 
 const (
-	// limit is how much waits at the most, and chunkSize how much is given to the
-	// writer at a time.
+	// limit is how many bytes may wait, chunkSize how many the writer gets at a time.
 	limit     = 1 << 20
 	chunkSize = 16 << 10
-	// patience is how long the writer may take for a chunk before what waits is
-	// dropped. One that is slower than this would stall the source; one that is
-	// faster gets everything, and slows the source down to its own speed.
+	// patience is how long the writer may take for a chunk before the waiting bytes
+	// are dropped. A writer slower than this would stall the source. A faster one gets
+	// everything, and slows the source down to its own speed.
 	patience = 250 * time.Millisecond
-	// flushPatience is the same once all has come, and nobody is held up.
+	// flushPatience is the patience at the end, when no source is held up.
 	flushPatience = 2 * time.Second
 )
 
 var errSlow = errors.New("it is not being read")
 
-// Pump holds what waits for its writer: 1 MiB at the most. When that is full and
-// the writer takes no 16 KiB in a quarter of a second, all of it is dropped.
+// Pump buffers at most 1 MiB for its writer. When that is full and the writer takes
+// less than 16 KiB in a quarter of a second, it drops all of it.
 type Pump struct {
 	to      io.Writer
-	trouble func(error) // told once why something was dropped
+	trouble func(error) // called once, with why something was dropped
 
 	mu      sync.Mutex
 	waiting []byte
 	closed  bool
 	taken   int // chunks that the writer took or refused
-	stuckAt int // what taken was when something was dropped last
+	stuckAt int // the value of taken at the last drop
 	said    sync.Once
 
-	more chan struct{} // something waits, or nothing more will
+	more chan struct{} // something waits, or the pump was closed
 	step chan struct{} // a chunk was taken
-	done chan struct{} // everything was
+	done chan struct{} // everything was taken
 }
 
-// New is a pump to a writer. trouble is told once, with the reason, that
+// New returns a pump to a writer. trouble is called once, with the reason, when
 // something was dropped.
 func New(to io.Writer, trouble func(error)) *Pump {
 	return &Pump{
@@ -53,7 +52,7 @@ func New(to io.Writer, trouble func(error)) *Pump {
 	}
 }
 
-// poke has whoever waits look again.
+// poke wakes whoever waits on c.
 func poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -61,9 +60,10 @@ func poke(c chan struct{}) {
 	}
 }
 
-// Put hands over what is to be written; b may be used again. It blocks as long as
-// the writer takes chunk after chunk, and drops what waits once it does not: whole
-// pieces of those that were put, unless the writer refuses a chunk.
+// Put adds bytes to be written. The caller may reuse b. If the buffer is full, Put
+// blocks while the writer takes chunk after chunk; if the writer stalls, it drops
+// the buffer, in whole pieces as they were put. A chunk that the writer refuses is
+// dropped too.
 func (p *Pump) Put(b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +93,7 @@ func (p *Pump) awaitStep() bool {
 
 func (p *Pump) drop(why error) { p.said.Do(func() { p.trouble(why) }) }
 
-// Run writes, until [Pump.Flush] is called and nothing waits.
+// Run writes until [Pump.Flush] was called and nothing waits.
 func (p *Pump) Run() {
 	defer close(p.done)
 	var taking []byte
@@ -123,7 +123,7 @@ func (p *Pump) writeAll(b []byte) {
 	}
 }
 
-// reason is what the system says, without the file's name, which the caller knows.
+// reason returns the system's error without the file's name, which the caller knows.
 func reason(err error) error {
 	var path *os.PathError
 	if errors.As(err, &path) {
@@ -135,9 +135,9 @@ func reason(err error) error {
 	return err
 }
 
-// Flush waits for what is left to be written, as long as any of it is taken within
-// two seconds and hurry is not closed, and reports whether the writer is done
-// with. Nothing may be put after it.
+// Flush waits until everything is written, and reports whether it was. It gives up
+// when the writer takes nothing for two seconds, or when hurry is closed. Put must
+// not be called after it.
 func (p *Pump) Flush(hurry <-chan struct{}) bool {
 	p.mu.Lock()
 	p.closed = true

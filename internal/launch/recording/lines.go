@@ -6,12 +6,12 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// lines writes whole lines only: what a full disk took of one is cut off again, so
-// that the file can be played as far as it goes.
+// lines writes only whole lines. If a full disk takes part of a line, it cuts that
+// part off, so that the recording stays playable.
 type lines struct {
 	file *disk.File
 	size int64
-	rest []byte // of a line that is not whole yet
+	rest []byte // of a line that is not complete yet
 }
 
 func (l *lines) Write(b []byte) (int, error) {
@@ -24,7 +24,7 @@ func (l *lines) Write(b []byte) (int, error) {
 	if err == nil {
 		l.size += int64(whole)
 	} else {
-		_ = l.file.Truncate(l.size) // the next lines are written over it
+		_ = l.file.Truncate(l.size) // if it fails, the next lines overwrite the part
 	}
 	l.rest = append(l.rest[:0], l.rest[whole:]...)
 	return len(b), err

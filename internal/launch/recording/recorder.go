@@ -1,5 +1,5 @@
-// Package asciicast records what a terminal shows in the format that asciinema
-// plays: asciicast v2, a line of JSON for the header and one for each event.
+// Package recording records what a terminal shows in the format that asciinema
+// plays: asciicast v2, with one line of JSON for the header and one for each event.
 package recording
 
 import (
@@ -11,14 +11,14 @@ import (
 	"os"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/launch/pump"
+	"heartbeat/internal/words"
 )
 
-// Recorder writes a recording. Its methods may be called from several goroutines,
-// and do not wait for the disk: lines that it does not take are left out.
+// Recorder writes a recording. Its methods may be called from several goroutines.
+// They do not wait for the disk: lines that it does not take are dropped.
 type Recorder struct {
 	file *disk.File
 	pump *pump.Pump
@@ -27,13 +27,13 @@ type Recorder struct {
 	started time.Time
 	rows    uint16 // 0 before the header
 	cols    uint16
-	rest    []byte // of a rune that is not whole yet
+	rest    []byte // of a rune that is not complete yet
 	line    bytes.Buffer
 }
 
-// Create makes the file, with mode 0600, in place of one that is there. A symbolic
-// link is not followed, and what is no regular file is refused. trouble is told
-// once, with the reason, that something was left out.
+// Create creates the file with mode 0600, or replaces it. It refuses symbolic links
+// and anything else that is not a regular file. trouble is called once, with the
+// reason, when something was dropped.
 func Create(path string, trouble func(error)) (*Recorder, error) {
 	file, err := replace(path)
 	if err != nil {
@@ -44,8 +44,8 @@ func Create(path string, trouble func(error)) (*Recorder, error) {
 	return r, nil
 }
 
-// replace leaves a file that is there to those who have it open, with the rights
-// that it has.
+// replace makes a new file rather than truncating an old one, which others may have
+// open, and whose mode they may rely on.
 func replace(path string) (*disk.File, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -65,7 +65,7 @@ func replace(path string) (*disk.File, error) {
 	return f, err
 }
 
-// header has no command line: it may hold a prompt.
+// header has no command line, which may contain a prompt.
 type header struct {
 	Version   int               `json:"version"`
 	Width     uint16            `json:"width"`
@@ -74,8 +74,8 @@ type header struct {
 	Env       map[string]string `json:"env,omitempty"`
 }
 
-// Resize is the size of the terminal from here on. The first one begins the
-// recording; one that changes nothing is left out.
+// Resize records the terminal's size from here on. The first call begins the
+// recording. A call with the same size records nothing.
 func (r *Recorder) Resize(rows, cols uint16) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,39 +97,25 @@ func (r *Recorder) Resize(rows, cols uint16) {
 	r.put()
 }
 
-// Output is what the terminal prints, in whatever pieces; b may be used again. A
-// rune that is cut in two is put together, and a byte that belongs to none becomes
-// U+FFFD.
+// Output records what the terminal prints, in any pieces. The caller may reuse b. It
+// joins runes that are split between calls; an invalid byte becomes U+FFFD.
 func (r *Recorder) Output(b []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rest = append(r.rest, b...)
-	whole := wholeRunes(r.rest)
+	whole := words.WholeRunes(r.rest)
 	r.print(whole)
 	r.rest = append(r.rest[:0], r.rest[whole:]...)
 }
 
-// print records that many bytes of the rest.
+// print records the first n bytes of the rest.
 func (r *Recorder) print(n int) {
 	if n > 0 {
 		r.event("o", string(r.rest[:n]))
 	}
 }
 
-// wholeRunes is how many bytes there are but for the beginning of a rune at the end.
-func wholeRunes(b []byte) int {
-	for n := len(b) - 1; n >= 0 && n >= len(b)-utf8.UTFMax; n-- {
-		if utf8.RuneStart(b[n]) {
-			if !utf8.FullRune(b[n:]) {
-				return n
-			}
-			break
-		}
-	}
-	return len(b)
-}
-
-// event is one line, its time in seconds since the header.
+// event writes one line. Its time is in seconds since the header.
 func (r *Recorder) event(code, data string) {
 	fmt.Fprintf(&r.line, "[%.6f, %q, ", time.Since(r.started).Seconds(), code)
 	r.encode(data)
@@ -141,7 +127,7 @@ func (r *Recorder) event(code, data string) {
 func (r *Recorder) encode(v any) {
 	e := json.NewEncoder(&r.line)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // into memory, and of types that can be
+	_ = e.Encode(v) // cannot fail for these types
 }
 
 func (r *Recorder) put() {
@@ -149,14 +135,14 @@ func (r *Recorder) put() {
 	r.line.Reset()
 }
 
-// Close ends the recording once the disk has what it takes.
+// Close writes out what is left and ends the recording.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	r.print(len(r.rest))
 	r.rest = nil
 	r.mu.Unlock()
 	if !r.pump.Flush(nil) {
-		return nil // it is still being written to
+		return nil // the pump still writes to it
 	}
 	return r.file.Close()
 }

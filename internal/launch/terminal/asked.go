@@ -11,18 +11,18 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// lookEvery is how often the file is looked for where the system sends no events.
+// lookEvery is how often to look for the file if the system sends no file events.
 const lookEvery = 250 * time.Millisecond
 
 // asking waits for the file that ends a session.
 type asking struct {
 	path   string
 	seen   chan struct{}
-	events *fsnotify.Watcher // nil where there are none
+	events *fsnotify.Watcher // nil if the system sends none
 }
 
-// awaitFile waits for the file of Options.ExitSignal. One that an earlier session
-// left is taken away first.
+// awaitFile waits for the file of Options.ExitSignal. It first removes one that an
+// earlier session left.
 func awaitFile(s *session) (*asking, error) {
 	a := &asking{}
 	if s.ExitSignal == "" {
@@ -48,7 +48,7 @@ func awaitFile(s *session) (*asking, error) {
 	}
 	if err := a.remove(); err != nil {
 		a.close()
-		return nil, fmt.Errorf("exit signal: take away the file that is there already: %w: remove it, or name another one", err)
+		return nil, fmt.Errorf("exit signal: remove the file that is already there: %w: remove it, or name another one", err)
 	}
 	s.join(func() { a.wait(s.done) })
 	return a, nil
@@ -67,7 +67,7 @@ func (a *asking) remove() error {
 // wait looks whenever something happens in the directory.
 func (a *asking) wait(done <-chan struct{}) {
 	var events <-chan fsnotify.Event
-	var errs <-chan error // events were lost: there may be news
+	var errs <-chan error // an error means that events were lost: look again
 	var tick <-chan time.Time
 	if a.events != nil {
 		events, errs = a.events.Events, a.events.Errors
@@ -78,13 +78,13 @@ func (a *asking) wait(done <-chan struct{}) {
 	}
 	for look := true; ; {
 		if look && a.isThere() {
-			_ = a.remove() // whoever starts the next session does it otherwise
+			_ = a.remove() // if it fails, the next session removes it
 			a.seen <- struct{}{}
 			return
 		}
 		look = true
 		select {
-		case e := <-events: // much may happen there to other files
+		case e := <-events: // the directory's other files cause events too
 			look = filepath.Base(e.Name) == filepath.Base(a.path)
 		case <-errs:
 		case <-tick:
@@ -94,7 +94,7 @@ func (a *asking) wait(done <-chan struct{}) {
 	}
 }
 
-// isThere is also true of a link to nowhere.
+// isThere reports whether the name exists, even as a dangling link.
 func (a *asking) isThere() bool {
 	_, err := os.Lstat(a.path)
 	return err == nil
@@ -102,6 +102,6 @@ func (a *asking) isThere() bool {
 
 func (a *asking) close() {
 	if a.events != nil {
-		_ = a.events.Close() // nobody follows it any more
+		_ = a.events.Close() // nothing is lost with it
 	}
 }

@@ -10,13 +10,12 @@ import (
 	"heartbeat/internal/host/guardian"
 )
 
-// caller is the terminal that this process was started from, as far as there is
-// one.
+// caller is the terminal that this process was started from, if there is one.
 type caller struct {
-	typing *os.File // stdin, where it is a terminal that one types at
-	sized  *os.File // whichever of stdin, stdout and stderr has a size to follow
+	typing *os.File // stdin, if it is a terminal whose keys go to the command
+	sized  *os.File // the first of stdin, stdout and stderr that has a size to follow
 	state  *term.State
-	found  *guardian.Terminal // the same for who guards it
+	found  *guardian.Terminal // state, for the guardian
 }
 
 func findCaller(stdin, stdout, stderr *os.File) (c caller) {
@@ -31,21 +30,21 @@ func findCaller(stdin, stdout, stderr *os.File) (c caller) {
 	return c
 }
 
-// inForeground reports whether this process may read the terminal: the system
-// stops one in the background that does. A terminal that is not the controlling
-// one can be read by all.
+// inForeground reports whether this process may read the terminal: the system stops
+// a background process that does. Any process may read a terminal that is not its
+// controlling one.
 func inForeground(f *os.File) bool {
 	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()
 }
 
-// raw hands every key over as it is typed.
+// raw sets the terminal to raw mode, so that every key arrives as it is typed.
 func (c *caller) raw() error {
 	if c.typing == nil {
 		return nil
 	}
 	if c.found == nil {
-		c.found, _ = guardian.TerminalOf(c.typing) // without, nobody restores it behind a SIGKILL
+		c.found, _ = guardian.TerminalOf(c.typing) // if it fails, nobody restores the terminal after a SIGKILL
 	}
 	state, err := term.MakeRaw(int(c.typing.Fd()))
 	if err != nil {
@@ -57,19 +56,19 @@ func (c *caller) raw() error {
 	return nil
 }
 
-// restore leaves the terminal as it was found.
+// restore sets the terminal back to its first state.
 func (c *caller) restore() {
 	if c.state != nil {
-		_ = term.Restore(int(c.typing.Fd()), c.state) // it may be gone
+		_ = term.Restore(int(c.typing.Fd()), c.state) // fails if it is gone
 	}
 }
 
-// lend has the command's terminal begin with the settings of the caller's.
+// lend copies the caller's terminal settings to the command's terminal.
 func (c *caller) lend(tty *os.File) {
 	if c.typing == nil {
 		return
 	}
 	if settings, err := unix.IoctlGetTermios(int(c.typing.Fd()), getTermios); err == nil {
-		_ = unix.IoctlSetTermios(int(tty.Fd()), setTermios, settings) // the usual ones do as well
+		_ = unix.IoctlSetTermios(int(tty.Fd()), setTermios, settings) // the default settings would do too
 	}
 }

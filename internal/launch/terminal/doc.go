@@ -1,8 +1,8 @@
-// Package terminal runs a command in a terminal of its own: a PTY, in a session
-// of its own, until it ends or is ended, with everything that it started.
+// Package terminal runs a command in a PTY and a session of its own, until the
+// command and everything that it started have ended, or are made to end.
 //
-// A [Run] is a process's main job. It handles signals, on Linux makes the process
-// the one that orphans fall to, and waits for whichever child ends. Nothing else
-// in the process may start processes meanwhile. Runs may follow one another: each
-// leaves to the next what is typed and who dies after it.
+// A [Run] owns the process: it handles signals, waits for any child that ends, and
+// on Linux makes the process adopt orphans (PR_SET_CHILD_SUBREAPER). Nothing else in
+// the process may start processes meanwhile. Runs may follow one another; what is
+// typed and who dies after the end of one belongs to the next.
 package terminal

@@ -8,31 +8,31 @@ import (
 )
 
 const (
-	// sweepEvery is how often those are looked for who were born while the others
-	// were killed, and sweepFor how long at the most: the kernel may hold a process
-	// back.
+	// sweepEvery is how often to look for processes that were started while the
+	// others were being killed. It ends after sweepFor: the kernel may keep a
+	// process from dying.
 	sweepEvery = 10 * time.Millisecond
 	sweepFor   = 2 * time.Second
 )
 
-// ending is how far a session is on its way to its end.
+// ending is how close a session is to its end.
 type ending struct {
 	outcome  Outcome
-	stopping bool // asked to end, or the command has ended and others live
+	stopping bool // it was asked to end, or the command has ended and others run on
 	killing  bool
-	gone     bool // the command has
-	alone    bool // this process has no child left
-	over     bool // nobody is left
-	told     map[int]bool
+	gone     bool         // the command has ended
+	alone    bool         // this process has no child left
+	over     bool         // no process of the session is left
+	told     map[int]bool // processes that got SIGTERM
 	timeout  *time.Timer
 	grace    *time.Timer
-	later    *time.Timer // when to ask again whether it may end
+	later    *time.Timer // when to ask again whether the session may end
 	sweep    *time.Timer
 	killedAt time.Duration
 }
 
-// stop asks the command's process group to end. What it leaves behind is asked
-// when it has, so that it can end its own in order.
+// stop asks the command's process group to end. The other processes are asked when
+// the command has ended, so that it can end its own children in order.
 func (s *session) stop(why Outcome) {
 	if s.stopping {
 		return // the first reason counts
@@ -40,8 +40,8 @@ func (s *session) stop(why Outcome) {
 	why.Status = s.outcome.Status
 	s.outcome = why
 	s.beginGrace()
-	// A process that is stopped gets the signal once it goes on.
-	_ = syscall.Kill(-s.leader, syscall.SIGTERM) // it may just have ended
+	// A stopped process gets the signal only when it continues.
+	_ = syscall.Kill(-s.leader, syscall.SIGTERM) // fails if it has just ended
 	_ = syscall.Kill(-s.leader, syscall.SIGCONT)
 }
 
@@ -50,7 +50,7 @@ func (s *session) beginGrace() {
 	s.grace = time.NewTimer(s.Grace)
 }
 
-// bury takes note of a death. The last one ends the session.
+// bury records a death. The last one ends the session.
 func (s *session) bury(d death) {
 	if d.leader {
 		s.gone, s.outcome.Status = true, d.status
@@ -65,20 +65,20 @@ func (s *session) bury(d death) {
 		}
 		s.press()
 		if s.alone && s.sweep == nil {
-			s.sweep = time.NewTimer(sweepEvery) // nobody tells of the others' deaths
+			s.sweep = time.NewTimer(sweepEvery) // the others are no children: poll for their deaths
 		}
 	}
 }
 
-// press has everybody who is left end, and reports who that is.
+// press sends everybody who is left a signal to end, and returns their pids.
 func (s *session) press() []int {
 	left := family(s.leader, s.strangers)
-	// Who has just died is still to be waited for, unless strangers live on.
+	// A child that has just died must still be reaped, unless strangers run on.
 	s.over = s.gone && len(left) == 0 && (s.alone || s.crowded)
 	for _, pid := range left {
 		switch {
 		case s.killing:
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may just have ended
+			_ = syscall.Kill(pid, syscall.SIGKILL) // fails if it has just ended
 		case !s.told[pid]:
 			s.told[pid] = true
 			_ = syscall.Kill(pid, syscall.SIGTERM)
@@ -88,14 +88,14 @@ func (s *session) press() []int {
 	return left
 }
 
-// kill ends everybody at once.
+// kill kills everybody at once.
 func (s *session) kill() {
 	if s.killing {
 		return
 	}
 	s.killing, s.killedAt = true, s.now()
 	if !s.gone {
-		_ = syscall.Kill(-s.leader, syscall.SIGKILL) // also where processes cannot be listed
+		_ = syscall.Kill(-s.leader, syscall.SIGKILL) // works even if processes cannot be listed
 	}
 	s.press()
 	if s.sweep == nil {
@@ -122,8 +122,8 @@ func list(pids []int) string {
 	return "process " + strings.Trim(fmt.Sprint(pids), "[]")
 }
 
-// abandon leaves nobody behind whatever happened. After an orderly end there is
-// nobody.
+// abandon kills whatever is left when a run returns early. After an orderly end
+// nothing is.
 func (s *session) abandon() {
 	if s.over {
 		return

@@ -6,8 +6,8 @@ import (
 	"heartbeat/internal/host"
 )
 
-// family lists who lives of the session: the descendants of this process, but for
-// the strangers among its children and theirs, and the command's process group.
+// family lists the living processes of the session: the command's process group and
+// all descendants of this process, except strangers and their descendants.
 func family(leader int, strangers map[int]bool) (pids []int) {
 	children := map[int][]int{}
 	seen := map[int]bool{}

@@ -14,20 +14,20 @@ import (
 var (
 	// ErrNotFound says that there is no such command.
 	ErrNotFound = errors.New("there is no such command")
-	// ErrCannotRun says that there is one, and that it cannot be run.
+	// ErrCannotRun says that the command exists and cannot be run.
 	ErrCannotRun = errors.New("the command cannot be run")
 
 	errClosed = os.ErrClosed
 )
 
-// Check says what keeps the command of these options from being run, as far as
-// that can be told without running it. Its errors are those of [Run].
+// Check returns the error of [Run] for a command that cannot be run, as far as that
+// can be known without running it.
 func Check(o Options) error {
 	_, err := (&session{Options: o}).find()
 	return err
 }
 
-// find looks for the command as a shell would that stands in Options.Dir.
+// find looks for the command as a shell in Options.Dir would.
 func (s *session) find() (path string, err error) {
 	if err := s.enter(); err != nil {
 		return "", err
@@ -57,7 +57,7 @@ func (s *session) find() (path string, err error) {
 	return "", fmt.Errorf("%w: %s is in no directory of PATH", ErrNotFound, name)
 }
 
-// enter checks that the command can be where it is to run.
+// enter checks the working directory.
 func (s *session) enter() error {
 	info, err := os.Stat(s.Dir)
 	switch {
@@ -74,7 +74,7 @@ func (s *session) enter() error {
 	return nil
 }
 
-// check reports whether a path can be run as far as its rights tell.
+// check returns the path, or an error if it is missing or not executable.
 func (s *session) check(path string) (string, error) {
 	file := path
 	if !filepath.IsAbs(path) {
@@ -94,7 +94,7 @@ func (s *session) check(path string) (string, error) {
 	return path, nil
 }
 
-// variable is the value that the last of its name has in an environment.
+// variable returns the value of a variable. The last one of that name counts.
 func variable(env []string, name string) string {
 	for _, kv := range slices.Backward(env) {
 		if value, found := strings.CutPrefix(kv, name+"="); found {

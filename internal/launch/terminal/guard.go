@@ -12,11 +12,11 @@ import (
 	"heartbeat/internal/host/guardian"
 )
 
-// guardAfter is how long a command runs without a guardian: it is to cost its start
-// no time, and a command that is over by then nothing at all.
+// guardAfter is how long a command runs before its guardian is started, so that the
+// guardian delays no start and costs short commands nothing.
 const guardAfter = 5 * time.Millisecond
 
-// mark has all that will be of the session carry a name that nobody else has.
+// mark puts a unique mark into the environment of the whole session.
 func (s *session) mark() (err error) {
 	if !s.Guard || !orphansFall {
 		return nil
@@ -27,8 +27,8 @@ func (s *session) mark() (err error) {
 	return err
 }
 
-// post has a guardian stand by. Whoever reaps may take it for one of the session
-// until it is told.
+// post starts the guardian. Until guardPID is set, reap may take it for a process of
+// the session.
 func (s *session) post() {
 	g, err := guardian.Post(s.marked, s.caller.found)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *session) post() {
 	}
 	s.strangers[g.PID] = true
 	if _, err := childrenOf(strconv.Itoa(os.Getpid())); err != nil {
-		s.crowded = true // the kernel was built without the list: nobody tells who is alone with the guardian
+		s.crowded = true // this kernel has no list of children, so guardedOnly cannot answer
 	}
 	s.guard = g
 	s.guardPID.Store(int64(g.PID))
@@ -50,17 +50,18 @@ func (s *session) post() {
 	}
 }
 
-// guardedOnly reports whether the guardian is the only child there is.
+// guardedOnly reports whether the guardian is the only child.
 func (s *session) guardedOnly() bool {
 	pid := s.guardPID.Load()
 	return pid != 0 && onlyChild(strconv.FormatInt(pid, 10))
 }
 
-// onlyChild asks the kernel, since listing all processes takes long. Where a thread
-// has ended meanwhile, its children fell to one that may have been asked before.
+// onlyChild asks the kernel for our children, since listing all processes is slow.
+// If a thread ends meanwhile, its children pass to a thread that may already have
+// been asked, so it asks again.
 func onlyChild(pid string) bool {
 	for range 10 {
-		threads, _ := os.ReadDir("/proc/self/task") // without it there is no guardian
+		threads, _ := os.ReadDir("/proc/self/task") // the guardian was started through /proc
 		whole := true
 		for _, thread := range threads {
 			children, err := childrenOf(thread.Name())
@@ -81,7 +82,7 @@ func childrenOf(thread string) ([]string, error) {
 	return strings.Fields(string(text)), err
 }
 
-// dismiss ends the guardian, unless somebody is left for it to kill.
+// dismiss ends the guardian, or lets it kill what is left of the session.
 func (s *session) dismiss() {
 	switch {
 	case s.guard == nil:

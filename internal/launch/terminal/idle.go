@@ -4,29 +4,30 @@ import (
 	"time"
 )
 
-// Idle says what is done about a command that prints nothing.
+// Idle is what to do about a command that prints nothing.
 type Idle struct {
-	Timeout time.Duration // silence that is idleness, 0: none is
-	Prompt  string        // typed, with a return behind it
-	Retries int           // how often, before the session is given up
-	// Busy reports that work is going on that ESC would cut off: it is left out.
+	Timeout time.Duration // how long without output is idle; 0 disables it
+	Prompt  string        // typed when it is idle, followed by Return
+	Retries int           // how often it is typed before the session is given up
+	// Busy reports whether work is going on that ESC would interrupt; then no ESC is
+	// typed.
 	Busy func() bool
 }
 
 const (
-	// escape cancels what hangs. A single ESC may be taken for the beginning of a
-	// key.
+	// escape cancels what hangs. A single ESC may be read as the start of a key's
+	// sequence.
 	escape = "\x1b\x1b"
-	// escapePause lets it be handled before the text comes.
+	// escapePause lets the command handle ESC before the text arrives.
 	escapePause = 50 * time.Millisecond
-	// echoSettles is how long what is printed behind a keepalive may be its echo,
-	// and no sign of life.
+	// echoSettles is how long after a keepalive output may be its echo, and no sign
+	// of life.
 	echoSettles = 2 * time.Second
 )
 
-// idleness is how a session that may be idle is doing.
+// idleness is what is known about a session's silence.
 type idleness struct {
-	timer   *time.Timer // when silence may have become too long
+	timer   *time.Timer // when the silence may have lasted too long
 	tries   int
 	typedAt time.Duration
 	typing  chan struct{} // holds a token while a keepalive is being typed
@@ -44,15 +45,15 @@ func (i *idleness) stop() {
 	}
 }
 
-// lookIdle is called when the command may have been silent for too long. Silence
-// begins with the last output or keepalive.
+// lookIdle is called when the command may have been silent for too long. The silence
+// begins at the last output or keepalive.
 func (s *session) lookIdle() {
 	if s.stopping {
 		return
 	}
 	i, printed := &s.idle, time.Duration(s.lastOutput.Load())
 	if i.tries > 0 && printed >= i.typedAt+escapePause+min(echoSettles, s.Idle.Timeout/2) {
-		i.tries = 0 // it came back to life
+		i.tries = 0 // it works again
 	}
 	if rest := max(printed, i.typedAt) + s.Idle.Timeout - s.now(); rest > 0 {
 		i.timer.Reset(rest)
@@ -68,7 +69,7 @@ func (s *session) lookIdle() {
 	i.timer.Reset(s.Idle.Timeout)
 }
 
-// keepAlive types what may bring a session that hangs back to life.
+// keepAlive types what may revive a session that hangs.
 func (s *session) keepAlive() {
 	how := "ESC and the idle prompt"
 	cut := s.Idle.Busy == nil || !s.Idle.Busy()
@@ -79,12 +80,12 @@ func (s *session) keepAlive() {
 	select {
 	case s.idle.typing <- struct{}{}:
 	default:
-		return // the last one is still not taken
+		return // the command has not read the last one yet
 	}
 	s.spawn(func() {
 		defer func() { <-s.idle.typing }()
 		if cut {
-			_, _ = s.ptmx.WriteString(escape) // the session may have ended just now
+			_, _ = s.ptmx.WriteString(escape) // fails if the session has just ended
 			time.Sleep(escapePause)
 		}
 		_, _ = s.ptmx.WriteString(s.Idle.Prompt + "\r")

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// loop waits for what comes, and does nothing while nothing does.
+// loop handles everything that happens until the session is over. It does not poll
+// while nothing happens.
 func (s *session) loop() (Outcome, error) {
 	if s.Timeout > 0 {
 		s.timeout = time.NewTimer(s.Timeout)
@@ -26,7 +27,7 @@ func (s *session) loop() (Outcome, error) {
 		case d := <-s.deaths:
 			s.bury(d)
 		case <-first:
-			first = nil // a closed one would come again and again
+			first = nil // it is closed, and would be selected for ever
 			sig, _ := s.Signals.Signal()
 			s.stop(Outcome{Cause: Signalled, Signal: sig})
 		case <-second:
@@ -58,7 +59,7 @@ func (s *session) loop() (Outcome, error) {
 	return s.outcome, failure
 }
 
-// mayEndEvery is how often it is asked whether a session may end that was asked to.
+// mayEndEvery is how often to ask MayEnd again.
 const mayEndEvery = 250 * time.Millisecond
 
 // end ends the session because the exit signal asked for it, once it may.
@@ -70,7 +71,7 @@ func (s *session) end() {
 	s.later = time.NewTimer(mayEndEvery)
 }
 
-// channel is nil, which nothing ever comes from, without a timer.
+// channel returns the timer's channel, or nil, which blocks for ever, for no timer.
 func channel(t *time.Timer) <-chan time.Time {
 	if t == nil {
 		return nil
@@ -78,12 +79,12 @@ func channel(t *time.Timer) <-chan time.Time {
 	return t.C
 }
 
-// handle takes note of what has become of the caller's terminal.
+// handle reacts to a signal about the caller's terminal.
 func (s *session) handle(sig os.Signal) {
 	switch {
 	case sig == syscall.SIGWINCH:
 		s.resize()
-	case sig == syscall.SIGCONT: // whoever had the terminal meanwhile left it as they like it
+	case sig == syscall.SIGCONT: // another program had the terminal, and may have changed its mode
 		if err := s.caller.raw(); err != nil {
 			s.Note("%v", err)
 		}

@@ -8,21 +8,20 @@ import (
 )
 
 const (
-	// drainPatience is how long nothing may come out of the terminal after the end
-	// of the session, where a process that is not of the session has it open; and
-	// drainLimit how long anything may.
+	// After the session's end a process outside it may still have the terminal open.
+	// Reading stops after drainPatience without output, and after drainLimit in any
+	// case.
 	drainPatience = 250 * time.Millisecond
 	drainLimit    = 5 * time.Second
 )
 
-// readTerminal reads what the command prints, until nobody has the terminal any
-// more.
+// readTerminal reads what the command prints, until nobody has the terminal open.
 func (s *session) readTerminal() {
 	defer close(s.read)
 	buf := make([]byte, 64<<10)
 	for {
 		if s.draining.Load() {
-			_ = s.ptmx.SetReadDeadline(time.Now().Add(drainPatience)) // it can be given one
+			_ = s.ptmx.SetReadDeadline(time.Now().Add(drainPatience)) // cannot fail: see pollable
 		}
 		n, err := s.ptmx.Read(buf)
 		if n > 0 {
@@ -38,11 +37,11 @@ func (s *session) readTerminal() {
 	}
 }
 
-// passKeys has the command get what is typed at the caller's terminal, until stop
-// leaves it to whoever reads there next.
+// passKeys passes what is typed at the caller's terminal to the command, until stop
+// is called. What is typed after that is left to the next reader.
 func (s *session) passKeys() (stop func()) {
 	keys, err := cancelreader.NewReader(s.caller.typing)
-	if err != nil { // /dev/tty of macOS: the key after the session is lost
+	if err != nil { // /dev/tty on macOS: the next key after the session is lost
 		s.spawn(func() { s.copyKeys(s.caller.typing) })
 		return func() {}
 	}
@@ -53,9 +52,9 @@ func (s *session) passKeys() (stop func()) {
 	})
 	return func() {
 		keys.Cancel()
-		_ = s.ptmx.SetWriteDeadline(time.Now()) // nobody is left to take what was typed
+		_ = s.ptmx.SetWriteDeadline(time.Now()) // nobody is left to read what was typed
 		<-passed
-		_ = keys.Close() // nothing was written
+		_ = keys.Close() // it was only read
 	}
 }
 
@@ -77,22 +76,22 @@ func (s *session) copyKeys(keys io.Reader) {
 	}
 }
 
-// drain passes on what is left in the terminal, once nobody is there to add to
-// it: the last one to have it open is this process.
+// drain passes on what is left in the terminal when nobody can add to it: by then
+// this process should be the only one that has it open.
 func (s *session) drain() {
 	s.draining.Store(true)
-	_ = s.ptmx.SetReadDeadline(time.Now().Add(drainPatience)) // of the read that is waiting
-	_ = s.tty.Close()                                         // the end of reading
+	_ = s.ptmx.SetReadDeadline(time.Now().Add(drainPatience)) // also for a read that is already blocked
+	_ = s.tty.Close()                                         // with no other end open, reading ends
 	select {
 	case <-s.read:
 	case <-time.After(drainLimit):
-		_ = s.ptmx.Close() // it ends the reading
-		<-s.read           // who watches is told nothing after the end
+		_ = s.ptmx.Close() // ends the reading
+		<-s.read           // Watch must not be called after the end
 	}
 	s.out.Flush(s.hurried())
 }
 
-// hurried is closed by the next signal that asks for the end.
+// hurried is closed by the next signal.
 func (s *session) hurried() <-chan struct{} {
 	if sig, _ := s.Signals.Signal(); sig != 0 {
 		return s.Signals.Second()

@@ -9,10 +9,9 @@ type death struct {
 	alone  bool // no child is left
 }
 
-// reap waits for every child, and for every orphan that falls to this process, so
-// that none stays a zombie, until there is none or the session is over: a child
-// that is a stranger to it may live on. The command's own death is told together
-// with whether it was the last.
+// reap waits for all children and adopted orphans, so that none stays a zombie. It
+// returns when none is left or the session is over, since a stranger may run on. It
+// reports the command's death together with whether it was the last.
 func (s *session) reap(leader int) {
 	var last death
 	for died, gone := false, false; ; {

@@ -16,55 +16,54 @@ import (
 	"heartbeat/internal/launch/pump"
 )
 
-// Options say what is run, and what ends it.
+// Options are what to run and what ends it.
 type Options struct {
-	Command []string // a name without a slash is looked for in the PATH of Env
-	Dir     string   // where it runs, and what a relative path of the command is relative to
+	Command []string // a name without a slash is looked up in the PATH of Env
+	Dir     string   // the working directory; a relative path of the command starts here
 	Env     []string
 
-	// The caller's. Only terminals and Stdout are used; without a Stdout nothing is
-	// printed.
+	// The caller's streams. Stdout gets the output; nil discards it. Stdin and Stderr
+	// are used only if they are terminals.
 	Stdin, Stdout, Stderr *os.File
 
-	// Size is that of the terminal where the caller has none to follow, or with
-	// FixedSize in any case.
+	// Size is the terminal's size if the caller has no terminal, or if FixedSize is
+	// set.
 	Size      Size
 	FixedSize bool
 
-	Timeout    time.Duration // 0: none
+	Timeout    time.Duration // 0 for none
 	Grace      time.Duration // from SIGTERM to SIGKILL
 	ExitSignal string        // a file whose appearance ends the session, "" for none
-	// MayEnd, if set, is asked, from then on and until it agrees, whether the session
-	// may end. It must not block.
+	// MayEnd, if set, delays the end by ExitSignal: once the file has appeared, it is
+	// called until it returns true. It must not block.
 	MayEnd func() bool
-	// Typed, if set, gets what is typed at the caller's terminal, as the session does.
+	// Typed, if set, also gets what is typed at the caller's terminal.
 	Typed func([]byte)
-	Quit  <-chan struct{} // ends the session once it is closed or sent to, nil for none
-	// Signals end the session: the first one in order, the second one at once. Where
-	// it is nil, the session takes them itself.
+	Quit  <-chan struct{} // ends the session when it is closed or sent to, nil for none
+	// Signals end the session: the first one in order, the second one at once. If nil,
+	// the session catches them itself.
 	Signals *signals.Taken
 	Idle    Idle
 
-	// Guard has a process stand by which kills what is left of the session should
-	// this one be killed: on Linux, and in a program that calls [guardian.Serve].
+	// Guard starts a process that kills what is left of the session if this process
+	// is killed. It needs Linux and a program that calls [guardian.Serve].
 	Guard bool
 
-	// Started is told the command's process id, which is its group's and session's
-	// too, before anything that it prints is read. Resized is told the size of its
-	// terminal, at the start and whenever it changes. Neither may block; both may be
-	// nil.
+	// Started gets the command's pid, which is also its process group and session,
+	// before any of its output is read. Resized gets the size of its terminal, at the
+	// start and at each change. They must not block, and may be nil.
 	Started func(pid int)
 	Resized func(Size)
-	// Watch sees everything that the command prints, as it is read and before Stdout
-	// gets it, from a goroutine of its own. The command waits for it, and b is only
-	// good until it returns. It may be nil.
+	// Watch gets everything that the command prints, before Stdout does, from a
+	// goroutine of its own. The command waits for it. b is valid only until it
+	// returns. It may be nil.
 	Watch func(b []byte)
 
-	// Note is told, in a sentence each, what happens besides. It must not block.
+	// Note gets a sentence about anything unusual. It must not block.
 	Note func(format string, args ...any)
 }
 
-// Cause is why a session came to its end.
+// Cause is why a session ended.
 type Cause int
 
 const (
@@ -76,11 +75,11 @@ const (
 	Quit                   // by Options.Quit
 )
 
-// Outcome is how a session came to its end.
+// Outcome is how a session ended.
 type Outcome struct {
 	Cause  Cause
 	Status syscall.WaitStatus // the command's own
-	Signal syscall.Signal     // with Signalled
+	Signal syscall.Signal     // if Cause is Signalled
 }
 
 // session is one run.
@@ -88,30 +87,30 @@ type session struct {
 	Options
 	caller     caller
 	ptmx, tty  *os.File
-	leader     int // the command's process id, and that of its group and session
-	strangers  map[int]bool
-	crowded    bool   // a child lives that is none of the session
-	marked     string // the mark, "" for no guardian
+	leader     int          // the command's pid, and that of its group and session
+	strangers  map[int]bool // children that are not of the session
+	crowded    bool         // a stranger may still run
+	marked     string       // the mark, "" for no guardian
 	guard      *guardian.Guardian
 	guardPID   atomic.Int64 // 0 for none, and once it has died
 	deaths     chan death
-	children   chan os.Signal // something may have become of a child
-	joined     sync.WaitGroup // who must be through before the next session begins
-	shape      Size           // what Resized was told last
-	changes    chan os.Signal // that concern the caller's terminal
+	children   chan os.Signal // a child may have died
+	joined     sync.WaitGroup // goroutines that must end before the next session begins
+	shape      Size           // what Resized got last
+	changes    chan os.Signal // signals about the caller's terminal
 	asked      <-chan struct{}
 	broken     chan error
-	done       chan struct{} // closed at the end, for who might still want to tell something
+	done       chan struct{} // closed at the end, so that no sender blocks
 	out        *pump.Pump
-	read       chan struct{} // closed once the terminal's output was read to its end
+	read       chan struct{} // closed when the terminal's output was read to its end
 	draining   atomic.Bool
-	lastOutput atomic.Int64 // since the start, as all times here
+	lastOutput atomic.Int64 // since the start, like all times here
 	started    time.Time
 	idle       idleness
 	ending
 }
 
-// Run runs the command to its end. An error means that it was not run, unless it
+// Run runs the command to its end. An error means that the command was not run, or
 // is an internal one.
 func Run(o Options) (Outcome, error) {
 	s := &session{
@@ -139,7 +138,7 @@ func Run(o Options) (Outcome, error) {
 	if err := s.open(); err != nil {
 		return Outcome{}, err
 	}
-	defer s.ptmx.Close() // it hangs up, should anybody be left
+	defer s.ptmx.Close() // a hangup for anybody who is left
 	defer s.tty.Close()
 	s.listen()
 	defer signal.Stop(s.changes)
@@ -160,7 +159,7 @@ func Run(o Options) (Outcome, error) {
 	return s.run()
 }
 
-// run passes everything through, until the end.
+// run passes input and output through until the end.
 func (s *session) run() (Outcome, error) {
 	var stdout io.Writer = io.Discard
 	if s.Stdout != nil {
@@ -176,7 +175,7 @@ func (s *session) run() (Outcome, error) {
 	return outcome, err
 }
 
-// attend passes the keys on as long as anybody of the session lives.
+// attend passes keys on as long as a process of the session lives.
 func (s *session) attend() (Outcome, error) {
 	if s.caller.typing != nil {
 		defer s.passKeys()()
@@ -184,22 +183,22 @@ func (s *session) attend() (Outcome, error) {
 	return s.loop()
 }
 
-// listen asks for the signals that concern the caller's terminal. That of a broken
-// pipe is caught, since it would end this process; ignoring it would have the
-// command ignore it as well.
+// listen catches the signals about the caller's terminal. It also catches SIGPIPE,
+// which would end this process. It does not ignore SIGPIPE, since the command would
+// inherit that.
 func (s *session) listen() {
 	signal.Notify(s.changes, syscall.SIGPIPE, syscall.SIGWINCH, syscall.SIGCONT)
 }
 
-// spawn runs something beside the loop. Its panic ends the session, and leaves
-// the caller's terminal as it was.
+// spawn runs a function beside the loop. If it panics, the session ends and the
+// caller's terminal is restored.
 func (s *session) spawn(run func()) {
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
 				select {
 				case s.broken <- fmt.Errorf("internal error: %v: please report it with this:\n%s", p, debug.Stack()):
-				default: // one is enough
+				default: // the first one is enough
 				}
 			}
 		}()
@@ -207,8 +206,8 @@ func (s *session) spawn(run func()) {
 	}()
 }
 
-// join is spawn for what would take from the next session what is not meant for
-// this one.
+// join is spawn for a function that must end before the next session begins, or it
+// would take away that one's events.
 func (s *session) join(run func()) {
 	s.joined.Add(1)
 	s.spawn(func() {

@@ -10,10 +10,10 @@ import (
 	"github.com/creack/pty"
 )
 
-// Size of a terminal. It is a flag as well.
+// Size is the size of a terminal, and the value of a flag.
 type Size struct{ Rows, Cols uint16 }
 
-// DefaultSize is wide enough for Claude Code not to break its lines anew.
+// DefaultSize is wide enough that Claude Code does not wrap its lines.
 var DefaultSize = Size{Rows: 50, Cols: 200}
 
 // Set takes rows and columns, such as 50x200.
@@ -28,13 +28,13 @@ func (s *Size) Set(text string) error {
 	return nil
 }
 
-// String is what Set takes.
+// String returns what Set takes.
 func (s *Size) String() string { return fmt.Sprintf("%dx%d", s.Rows, s.Cols) }
 
 // Type is what the help calls it.
 func (s *Size) Type() string { return "ROWSxCOLS" }
 
-// size is what the command's terminal is to have now.
+// size returns the size that the command's terminal should have.
 func (s *session) size() *pty.Winsize {
 	if s.caller.sized != nil && !s.FixedSize {
 		if ws, err := pty.GetsizeFull(s.caller.sized); err == nil && ws.Rows > 0 && ws.Cols > 0 {
@@ -44,7 +44,7 @@ func (s *session) size() *pty.Winsize {
 	return &pty.Winsize{Rows: s.Size.Rows, Cols: s.Size.Cols}
 }
 
-// resize follows the caller's terminal. The kernel tells the command.
+// resize follows the caller's terminal. The kernel signals the command.
 func (s *session) resize() {
 	if s.caller.sized == nil || s.FixedSize {
 		return

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open makes the terminal. This process holds on to the command's side of it as
-// well: a session whose processes have all closed it may still open it again.
+// open creates the terminal. This process keeps the command's side open too: if all
+// processes of the session close it, one may still open it again.
 func (s *session) open() error {
 	ptmx, tty, err := pty.Open()
 	if err != nil {
@@ -32,8 +32,8 @@ func (s *session) open() error {
 	return nil
 }
 
-// pollable is the same terminal as a file whose reads need no thread of their own
-// and can be given a deadline; the library sets its own to blocking.
+// pollable returns the same terminal as a file that supports deadlines and whose
+// reads block no thread. The PTY library sets its file to blocking.
 func pollable(f *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -46,8 +46,8 @@ func pollable(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-// start starts the command, on a thread that lives as long as anybody of the
-// session: the kernel kills the command when the thread that started it ends.
+// start starts the command from a thread that lives as long as the session: with
+// Pdeathsig, the kernel kills the command when the thread that started it ends.
 func (s *session) start(path string) error {
 	s.strangers = adopt()
 	s.crowded = len(s.strangers) > 0
@@ -55,7 +55,7 @@ func (s *session) start(path string) error {
 	signal.Notify(s.children, syscall.SIGCHLD)
 	s.join(func() {
 		defer signal.Stop(s.children)
-		runtime.LockOSThread() // without unlocking: the thread ends with this
+		runtime.LockOSThread() // never unlocked, so that the thread ends with this goroutine
 		pid, err := syscall.ForkExec(path, s.Command, &syscall.ProcAttr{
 			Dir: s.Dir, Env: s.Env, Files: []uintptr{s.tty.Fd(), s.tty.Fd(), s.tty.Fd()}, Sys: attributes(),
 		})
@@ -71,7 +71,7 @@ func (s *session) start(path string) error {
 	return nil
 }
 
-// cannotRun is what the kernel says of a command that was found.
+// cannotRun words the kernel's error about a command that exists.
 func cannotRun(name string, err error) error {
 	why := err.Error()
 	switch {

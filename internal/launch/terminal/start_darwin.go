@@ -2,17 +2,18 @@ package terminal
 
 import "syscall"
 
-// attributes of the command: a session of its own with the terminal as its
-// controlling one. There is no death with this process but by the hangup.
+// attributes gives the command a session of its own, with the terminal as its
+// controlling one. If this process dies, only the hangup ends the command.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
 }
 
-// orphansFall says that no child left means nobody left.
+// orphansFall says whether orphans become children of this process, so that no child
+// left means that nobody is left.
 const orphansFall = false
 
-// adopt names the children that this process has already. Orphans fall to
-// launchd here.
+// adopt returns the children that this process already has. Orphans become children
+// of launchd.
 func adopt() (strangers map[int]bool) {
 	strangers = map[int]bool{}
 	for _, pid := range family(0, nil) {

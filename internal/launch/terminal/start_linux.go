@@ -6,19 +6,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attributes of the command: a session of its own with the terminal as its
-// controlling one, and death with this process (prctl(2), PR_SET_PDEATHSIG).
+// attributes gives the command a session of its own, with the terminal as its
+// controlling one. The command dies with this process (prctl(2), PR_SET_PDEATHSIG).
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0, Pdeathsig: syscall.SIGKILL}
 }
 
-// orphansFall says that no child left means nobody left.
+// orphansFall says whether orphans become children of this process, so that no child
+// left means that nobody is left.
 const orphansFall = true
 
-// adopt has orphans of the session fall to this process, so that they can be
-// found and waited for (prctl(2), PR_SET_CHILD_SUBREAPER). It names the children
-// that this process has already, as one does that a shell script ended in exec:
-// they are none of the session.
+// adopt makes the session's orphans children of this process, so that they can be
+// found and reaped (prctl(2), PR_SET_CHILD_SUBREAPER). It returns the children that
+// this process already has, as after a shell script's exec: they do not belong to
+// the session.
 func adopt() (strangers map[int]bool) {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // since Linux 3.4: cannot fail
 	if !hasChildren() {
@@ -31,7 +32,7 @@ func adopt() (strangers map[int]bool) {
 	return strangers
 }
 
-// hasChildren asks the kernel, since listing all processes takes long.
+// hasChildren asks the kernel, since listing all processes is slow.
 func hasChildren() bool {
 	var info unix.Siginfo
 	return unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) == nil

@@ -56,7 +56,7 @@ var allowed = map[string]string{
 	"internal/command/...":      "internal/hook internal/why internal/bridges internal/orphans inbox recover recover/evidence internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/command/... orchestrate/... internal/testing/agent",
 	"internal/launch/...":       "inbox recover recover/evidence internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/launch/... orchestrate/...",
 	"internal/launch/pump":      "",
-	"internal/launch/recording": "internal/disk internal/launch/pump",
+	"internal/launch/recording": "internal/disk internal/launch/pump internal/words",
 	"internal/launch/terminal":  "internal/host/... internal/launch/pump",
 
 	// The commands.
