@@ -35,6 +35,10 @@ var (
 	ErrResolved = errors.New("an effect has one result")
 	// ErrNotAsked says that an effect takes no result from the agent.
 	ErrNotAsked = errors.New("it is not the agent's to answer")
+	// ErrForPerson is the [ErrNotAsked] of a question that only a person may answer.
+	ErrForPerson = fmt.Errorf("it is a question to a person: %w", ErrNotAsked)
+	// ErrNotJSON says that a result is not a JSON value.
+	ErrNotJSON = errors.New("it is not JSON")
 )
 
 func answerPath(box *inbox.Inbox, r *run.Run, effect string) string {
@@ -45,7 +49,7 @@ func answerPath(box *inbox.Inbox, r *run.Run, effect string) string {
 // allows. It is durable then, and the next step posts it.
 func (b *Bridge) HandOver(effect string, value []byte) error {
 	if !json.Valid(value) {
-		return fmt.Errorf("result of %s: it is not JSON: hand a text over with --text or --text-file", effect)
+		return fmt.Errorf("result of %s: %w", effect, ErrNotJSON)
 	}
 	return b.handOver(answer{Effect: effect, Value: value}, true)
 }
@@ -124,7 +128,7 @@ func (b *Bridge) accepts(t run.Task, a answer, asks bool) error {
 	case t.Kind == kindSleep:
 		return fmt.Errorf("it is a sleep, which ends by itself: %w", ErrNotAsked)
 	case t.Kind == kindBreakpoint && !asks:
-		return fmt.Errorf("it is a question to a person, who answers it with `heartbeat breakpoint`: %w", ErrNotAsked)
+		return ErrForPerson
 	case t.Kind == kindBreakpoint:
 		return checkAnswer(t, a)
 	case a.Failure != nil:

@@ -79,5 +79,5 @@ func Take(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing string) {
 	case counts:
 		return "no result was handed over, and the final message is empty"
 	}
-	return "no result was handed over with heartbeat result"
+	return "no result was handed over by the command that the entry names"
 }

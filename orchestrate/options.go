@@ -64,8 +64,7 @@ type Bridge struct {
 	Run *run.Run
 	CLI Writer
 	Options
-	// Program is what the agent is told to hand results over with; heartbeat-stop if
-	// empty.
+	// Program is what the agent is told to hand results over with; heartbeat if empty.
 	Program string
 	// Posts bounds how many results that were handed over one step posts, and Until how
 	// late it posts another; neither does if zero.
@@ -115,8 +114,10 @@ type Report struct {
 	Iterations int `json:"iterations,omitempty"`
 	// Done says that the run is completed and its proof was given.
 	Done bool `json:"done,omitempty"`
-	// Guard is why the bridge goes no further with this run, "" if it does.
-	Guard string `json:"guard,omitempty"`
+	// Guard is why the bridge goes no further with this run, "" if it does. OutOfSteps
+	// says that the reason is [Options.MaxSteps]: a greater one lets the run continue.
+	Guard      string `json:"guard,omitempty"`
+	OutOfSteps bool   `json:"out_of_steps,omitempty"`
 }
 
 // Held is an effect that waits for a person.

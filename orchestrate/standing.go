@@ -23,8 +23,10 @@ type Standing struct {
 	Entries []Waiting `json:"entries,omitempty"`
 	// Iterations is how often the process was run by way of this inbox.
 	Iterations int `json:"iterations"`
-	// Guard is why the last step went no further, "" if it did.
-	Guard string `json:"guard,omitempty"`
+	// Guard is why the last step went no further, "" if it did. OutOfSteps is as in a
+	// [Report].
+	Guard      string `json:"guard,omitempty"`
+	OutOfSteps bool   `json:"out_of_steps,omitempty"`
 	// NotBefore is when the next sleep is over.
 	NotBefore *time.Time `json:"not_before,omitempty"`
 	// Done says that the run is completed and its proof was given.
@@ -53,6 +55,7 @@ func (b *Bridge) Stands() (s Standing, err error) {
 	s = Standing{
 		Run: b.Run.ID(), Dir: b.Run.Dir(), Process: b.Run.ProcessID(), Status: st.Status,
 		Pending: map[string]int{}, Iterations: l.Steps, Guard: l.Guard, Done: l.Done,
+		OutOfSteps: l.Guard != "" && l.Options.MaxSteps > 0 && l.Steps >= l.Options.MaxSteps,
 	}
 	if st.Status == run.Failed && st.Failure != nil {
 		s.Failure = st.Failure.Name + ": " + st.Failure.Message

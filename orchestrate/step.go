@@ -225,7 +225,7 @@ func (s *step) goOn(ctx context.Context) (again bool, err error) {
 // done.
 func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 	if s.MaxSteps > 0 && s.ledger.Steps >= s.MaxSteps {
-		s.report.Guard = fmt.Sprintf("the process was run %d times already (--max-iterations)", s.ledger.Steps)
+		s.report.Guard, s.report.OutOfSteps = fmt.Sprintf("the process was run %d times already", s.ledger.Steps), true
 		return true, nil
 	}
 	s.seeVersion(ctx)

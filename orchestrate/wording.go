@@ -12,18 +12,10 @@ import (
 	"heartbeat/orchestrate/schema"
 )
 
-// program is what the agent is told to hand results over with.
-func (b *Bridge) program() string {
-	if b.Program != "" {
-		return b.Program
-	}
-	return "heartbeat-stop"
-}
-
 // wording is what an effect's entry says.
 func (b *Bridge) wording(effect string, t run.Task) prompt.Effect {
 	return prompt.Effect{
-		Program: b.program(), Inbox: b.Box.Path(), RunID: b.Run.ID(), ID: effect, Kind: t.Kind, Task: t.Raw,
+		Program: b.Program, Inbox: b.Box.Path(), RunID: b.Run.ID(), ID: effect, Kind: t.Kind, Task: t.Raw,
 		TaskFile:   filepath.Join(b.Run.Dir(), "tasks", effect, "task.json"),
 		InputsFile: t.InputsPath,
 	}

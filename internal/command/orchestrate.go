@@ -103,7 +103,7 @@ func stepAll(i *cli.InboxFlags, ctx context.Context, bridges []*orchestrate.Brid
 		if r.Guard == "" {
 			return nil
 		}
-		return errors.Join(i.Print(s, r, stepSentence(r)), cli.Status(cli.ExitDeadLettered, fmt.Errorf("run %s: %s", r.Run, r.Guard)))
+		return errors.Join(i.Print(s, r, stepSentence(r)), cli.Status(cli.ExitDeadLettered, fmt.Errorf("run %s: %s", r.Run, cli.Guarded(r.Guard, r.OutOfSteps))))
 	}})
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func stepSentence(r orchestrate.Report) string {
 	case r.Done:
 		text += ", and its proof was given"
 	case r.Guard != "":
-		text += "; " + r.Guard
+		text += "; " + cli.Guarded(r.Guard, r.OutOfSteps)
 	case r.NotBefore != nil:
 		text += ", sleeps until " + words.Stamp(*r.NotBefore)
 	}

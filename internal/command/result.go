@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"heartbeat/internal/cli"
 	"io"
 	"os"
 	"strings"
+
+	"heartbeat/internal/cli"
 
 	"github.com/spf13/pflag"
 
@@ -106,7 +107,12 @@ func result(i *cli.InboxFlags, o *resultFlags, id string, stdin bool, f *pflag.F
 			err = b.HandOver(id, value)
 		}
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, orchestrate.ErrNotJSON):
+		return fmt.Errorf("%w: hand a text over with --text or --text-file", err)
+	case errors.Is(err, orchestrate.ErrForPerson):
+		return fmt.Errorf("%w: the person answers with `heartbeat breakpoint`", err)
+	case err != nil:
 		return err
 	}
 	return i.Print(s, map[string]string{"run": b.Run.ID(), "effect": id}, "the result of "+id+" was handed over: run "+b.Run.ID()+" gets it with its next step")

@@ -2,12 +2,14 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"heartbeat/internal/bridges"
-	"heartbeat/internal/cli"
 	"os"
 	"slices"
 	"time"
+
+	"heartbeat/internal/bridges"
+	"heartbeat/internal/cli"
 
 	"github.com/spf13/pflag"
 
@@ -141,7 +143,7 @@ func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, file *s
 	if err := o.say(all, launch, s); err != nil || report.Guard == "" {
 		return err
 	}
-	return cli.Status(cli.ExitDeadLettered, fmt.Errorf("run %s: %s", report.Run, report.Guard))
+	return cli.Status(cli.ExitDeadLettered, fmt.Errorf("run %s: %s", report.Run, cli.Guarded(report.Guard, report.OutOfSteps)))
 }
 
 // say tells what became of the run, and how a session goes on with it.
@@ -200,6 +202,9 @@ func (o *runVerbFlags) sessionFile() (*session.File, error) {
 		return nil, nil
 	}
 	dir, err := session.Dir(o.ways.StateDir, os.Getenv)
+	if errors.Is(err, session.ErrNoHome) {
+		return nil, fmt.Errorf("%w: give --state-dir", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -2,10 +2,11 @@ package command
 
 import (
 	"fmt"
-	"heartbeat/internal/cli"
 	"maps"
 	"slices"
 	"strings"
+
+	"heartbeat/internal/cli"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/words"
@@ -67,7 +68,7 @@ func standingSentence(s orchestrate.Standing) string {
 	case s.Done:
 		text += "; its proof was given"
 	case s.Guard != "":
-		text += "; goes no further: " + words.Brief(s.Guard)
+		text += "; goes no further: " + cli.Guarded(words.Brief(s.Guard), s.OutOfSteps)
 	case s.NotBefore != nil:
 		text += "; sleeps until " + words.Stamp(*s.NotBefore)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"heartbeat/internal/bridges"
+	"heartbeat/internal/cli"
 	"heartbeat/orchestrate"
 )
 
@@ -82,7 +83,7 @@ func (h *hook) stepped(b *orchestrate.Bridge, report orchestrate.Report) {
 		h.lookAgainIn(outsideLook)
 	}
 	if report.Guard != "" {
-		h.complainOnce(fmt.Errorf("run %s: %s", report.Run, report.Guard))
+		h.complainOnce(fmt.Errorf("run %s: %s", report.Run, cli.Guarded(report.Guard, report.OutOfSteps)))
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 // Effect is something that a run asks for.
 type Effect struct {
-	Program string // what hands a result over: heartbeat-stop, or the path of it
+	Program string // the command that hands a result over; heartbeat if empty
 	Inbox   string // absolute path of the inbox
 	RunID   string
 	ID      string // of the effect; it must not begin with a dash

@@ -44,7 +44,7 @@ func (e Effect) handOver(w *writer) {
 func (e Effect) result(args ...string) []string {
 	program := e.Program
 	if program == "" {
-		program = "heartbeat-stop"
+		program = "heartbeat"
 	}
 	return append([]string{program, "result", "--inbox", e.Inbox, e.ID}, args...)
 }

@@ -108,7 +108,7 @@ func TestDir(t *testing.T) {
 		assert.Equal(t, tt.want, got)
 	}
 	_, err = session.Dir("", func(string) string { return "" })
-	assert.ErrorContains(t, err, "--state-dir")
+	assert.ErrorIs(t, err, session.ErrNoHome)
 }
 
 func TestExport(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
@@ -133,7 +134,7 @@ func inWords(all orchestrate.Outcome) stepped {
 		case r.Done:
 		case r.Guard != "":
 			s.stuck = true
-			s.waits = append(s.waits, fmt.Sprintf("run %s goes no further: %s", r.Run, words.Brief(r.Guard)))
+			s.waits = append(s.waits, fmt.Sprintf("run %s goes no further: %s", r.Run, cli.Guarded(words.Brief(r.Guard), r.OutOfSteps)))
 		case len(r.Held) > 0:
 			s.waits = append(s.waits, fmt.Sprintf("run %s waits for a person: %s", r.Run, heldWords(r.Held)))
 		case r.NotBefore == nil && len(r.Queued) == 0:
