@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/testing/long"
 )
 
 const journal = ".inbox-journal"
@@ -118,7 +119,7 @@ func TestTornRecordIsNotThere(t *testing.T) {
 			record := strings.Index(all[len(old):], "\n") + 1
 			for _, fill := range []bool{true, false} {
 				stride := 13
-				if fill && !testing.Short() { // as a journal is, but for one that had grown
+				if fill && long.Wanted() { // as a journal is, but for one that had grown
 					stride = 1
 				}
 				for cut := 0; cut < record; cut += stride {
