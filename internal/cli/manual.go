@@ -24,9 +24,9 @@ func (p Page) Manual() string {
 	r.prose(p.Long)
 	if p.Flags != nil {
 		r.section("FLAGS")
-		p.Flags.VisitAll(func(f *pflag.Flag) { r.item(flagTag(f), flagText(f)) })
+		p.Flags.VisitAll(func(f *pflag.Flag) { r.item(flagTag(f, bold, italic), flagText(f)) })
 	}
-	p.list(r, "VERBS", "", p.Verbs)
+	p.verbs(r)
 	r.section("EXIT STATUS")
 	r.prose(p.Status)
 	p.list(r, "ENVIRONMENT", "", p.Environment)
@@ -47,24 +47,18 @@ func (p Page) synopsis(r *roff) {
 	}
 }
 
-func flagTag(f *pflag.Flag) string {
-	tag := bold("--" + f.Name)
-	if f.Shorthand != "" {
-		tag = bold("-"+f.Shorthand) + ", " + tag
+func (p Page) verbs(r *roff) {
+	if len(p.Verbs) > 0 {
+		r.section("VERBS")
 	}
-	if value, _ := pflag.UnquoteUsage(f); value != "" {
-		tag += " " + italic(value)
+	for _, g := range p.Verbs {
+		if len(p.Verbs) > 1 {
+			r.request("SS", escape(g.Title))
+		}
+		for _, v := range g.Items {
+			r.item(bold(v.Name), v.What)
+		}
 	}
-	return tag
-}
-
-func flagText(f *pflag.Flag) string {
-	_, text := pflag.UnquoteUsage(f)
-	switch f.DefValue {
-	case "", "0", "false", "[]": // says nothing, and the help leaves it out as well
-		return text
-	}
-	return fmt.Sprintf("%s (default %s)", text, f.DefValue)
 }
 
 func (p Page) list(r *roff, title, intro string, items []Item) {

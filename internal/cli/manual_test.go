@@ -22,7 +22,7 @@ func awkwardPage() cli.Page {
 		Command: "heartbeat-stop a-b", Short: strings.Join(awkward, " "),
 		Long:  strings.Join(awkward, "\n\n") + "\n\n  laid out\n    by hand\n.so",
 		Usage: awkward, Example: strings.Join(awkward, "\n"), Flags: flags, Status: strings.Join(awkward, "\n\n"),
-		Files: []cli.Item{{Name: ".dot", What: ".what"}}, Verbs: []cli.Item{{Name: ".verb", What: "'short"}},
+		Files: []cli.Item{{Name: ".dot", What: ".what"}}, Verbs: []cli.Group{{Title: ".first", Items: []cli.Item{{Name: ".verb", What: "'short"}}}, {Title: "'second"}},
 	}
 }
 

@@ -52,42 +52,60 @@ func (v Verb) notForSibling(sub Verb, args []string) error {
 }
 
 // VerbFirst moves the flags that stand before the verb behind it. Which of them take
-// a value is what the verbs say; where none is named, the arguments stay as they are.
+// a value is what the verbs say. Where no verb is named, or an unknown flag stands
+// before a word that is none, the arguments stay as they are.
 func VerbFirst(args []string, verbs []Verb) []string {
 	if len(args) == 0 || !strings.HasPrefix(args[0], "-") {
 		return args
 	}
-	takes := valueFlags(verbs)
+	takes, allKnown := takeValues(verbs), true
 	for i := 0; i < len(args); i++ {
-		name, isFlag := strings.CutPrefix(args[i], "-")
+		word, isFlag := strings.CutPrefix(args[i], "-")
 		switch {
 		case !isFlag:
+			if !allKnown && !isVerb(verbs, args[i:]) {
+				return args
+			}
 			return slices.Concat(args[i:i+1], args[:i], args[i+1:])
-		case name == "" || name == "-":
+		case word == "" || word == "-":
 			return args
 		}
-		if takes[strings.TrimPrefix(name, "-")] {
+		name, _, hasValue := strings.Cut(strings.TrimPrefix(word, "-"), "=")
+		kinds := takes[name]
+		allKnown = allKnown && kinds != nil
+		if !hasValue && kinds[true] && !(kinds[false] && isVerb(verbs, args[i+1:])) {
 			i++
 		}
 	}
 	return args
 }
 
-// valueFlags are the names of the flags that take the next word for their value.
-func valueFlags(verbs []Verb) map[string]bool {
-	takes := map[string]bool{}
+func isVerb(verbs []Verb, args []string) bool {
+	if len(args) == 0 {
+		return false
+	}
+	_, found := Find(verbs, args[0])
+	return found
+}
+
+// takeValues tells of each flag of the verbs, by its name, whether it takes the next
+// word for its value: it may in one verb and not in another.
+func takeValues(verbs []Verb) map[string]map[bool]bool {
+	takes := map[string]map[bool]bool{}
+	add := func(name string, value bool) {
+		if takes[name] == nil {
+			takes[name] = map[bool]bool{}
+		}
+		takes[name][value] = true
+	}
 	for _, v := range verbs {
-		for _, sub := range v.Verbs {
-			for name := range valueFlags([]Verb{sub}) {
-				takes[name] = true
+		for name, kinds := range takeValues(v.Verbs) {
+			for value := range kinds {
+				add(name, value)
 			}
 		}
 		flags, _, _ := v.Built()
-		flags.VisitAll(func(f *pflag.Flag) {
-			if f.NoOptDefVal == "" {
-				takes[f.Name] = true
-			}
-		})
+		flags.VisitAll(func(f *pflag.Flag) { add(f.Name, f.NoOptDefVal == "") })
 	}
 	return takes
 }

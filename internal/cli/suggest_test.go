@@ -40,7 +40,8 @@ func TestUnknownFlags(t *testing.T) {
 
 func TestFlagsBeforeTheVerb(t *testing.T) {
 	verbs := []cli.Verb{
-		{Name: "send", Build: flagsOf("inbox=", "json")},
+		{Name: "send", Build: flagsOf("inbox=", "json", "keep")},
+		{Name: "tidy", Build: flagsOf("keep=")},
 		{Name: "letters", Verbs: []cli.Verb{{Name: "list", Build: flagsOf("open", "since=")}}},
 	}
 	for name, tt := range map[string]struct{ args, want []string }{
@@ -50,6 +51,10 @@ func TestFlagsBeforeTheVerb(t *testing.T) {
 		"a value in one":       {[]string{"--inbox=x", "send"}, []string{"send", "--inbox=x"}},
 		"of a verb's own verb": {[]string{"--since", "1h", "letters", "list"}, []string{"letters", "--since", "1h", "list"}},
 		"unknown":              {[]string{"--what", "send"}, []string{"send", "--what"}},
+		"unknown, and no verb": {[]string{"--what", "sned"}, []string{"--what", "sned"}},
+		"a mistyped verb":      {[]string{"--json", "sned"}, []string{"sned", "--json"}},
+		"a switch in one":      {[]string{"--keep", "send", "x"}, []string{"send", "--keep", "x"}},
+		"a value in another":   {[]string{"--keep", "1d", "tidy"}, []string{"tidy", "--keep", "1d"}},
 		"no verb":              {[]string{"--json", "--inbox", "x"}, []string{"--json", "--inbox", "x"}},
 		"end of flags":         {[]string{"--json", "--", "send"}, []string{"--json", "--", "send"}},
 		"empty":                {nil, nil},

@@ -3,11 +3,10 @@ package cli
 // VerbNames are the verbs of heartbeat, in the order of its help. The hook knows them
 // by name alone: it links none of their code.
 var VerbNames = []string{
-	"send", "cancel", "results",
-	"status", "peek", "log", "metrics",
-	"pause", "resume", "recover",
-	"dead-letter", "compact",
+	"send", "results", "status", "peek", "log", "metrics",
+	"pause", "resume", "cancel",
+	"recover", "dead-letter", "compact",
 	"run", "orchestrate", "result", "breakpoint",
 	"install", "uninstall", "doctor",
-	"demo", "completion", "version", "man",
+	"demo", "completion", "version", "man", "help",
 }

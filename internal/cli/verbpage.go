@@ -13,9 +13,12 @@ func (v Verb) Page(command string, flags *pflag.FlagSet) Page {
 	if v.Parent != "" {
 		related = append(related, ManualName(command+" "+v.Parent))
 	}
-	var verbs []Item
+	var verbs []Group
+	if v.Verbs != nil {
+		verbs = []Group{{Title: "Verbs"}}
+	}
 	for _, sub := range v.Verbs {
-		verbs = append(verbs, Item{Name: sub.Name, What: sub.Short})
+		verbs[0].Items = append(verbs[0].Items, Item{Name: sub.Name, What: sub.Short})
 		related = append(related, ManualName(command+" "+v.Path()+" "+sub.Name))
 	}
 	return Page{

@@ -3,10 +3,13 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
 	"strings"
+
+	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hook"
@@ -34,66 +37,76 @@ func Run(args []string, s cli.Streams) (status int) {
 			status = cli.ExitError
 		}
 	}()
-	switch {
-	case len(args) == 0 || args[0] == "help" && len(args) == 1:
-		return runOwn(nil, s)
-	case args[0] == hookVerb:
+	if len(args) > 0 && args[0] == hookVerb {
 		s.Command = hook.CommandName
 		return hook.Run(args[1:], s)
-	case strings.HasPrefix(args[0], "-"):
-		return runOwn(args, s)
 	}
-	return runVerb(args[0], args[1:], s)
+	return dispatch(args, s.OnScreen())
+}
+
+// dispatch runs the verb that the arguments name: one of ours, else another command
+// that is called heartbeat-VERB.
+func dispatch(args []string, s cli.Streams) int {
+	if len(args) > 0 && args[0] == idsCommand {
+		printIDs(args[1:], s)
+		return cli.ExitOK
+	}
+	list := verbs()
+	args = cli.VerbFirst(helpLast(args), list)
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		return runOwn(args, list, s)
+	}
+	if v, found := cli.Find(list, args[0]); found {
+		return v.Run(args[1:], s)
+	}
+	return runExternal(args[0], args[1:], list, s)
+}
+
+// helpLast makes `help VERB` the same as `VERB --help`.
+func helpLast(args []string) []string {
+	if len(args) < 2 || args[0] != helpName || strings.HasPrefix(args[1], "-") {
+		return args
+	}
+	return append(args[1:len(args):len(args)], "--help")
 }
 
 // runOwn is heartbeat without a verb.
-func runOwn(args []string, s cli.Streams) int {
+func runOwn(args []string, list []cli.Verb, s cli.Streams) int {
 	o := &ownFlags{}
-	err := o.set().Parse(args)
+	flags := o.set()
+	err := flags.Parse(args)
+	var unknown *pflag.NotExistError
 	switch {
+	case err == nil && flags.NArg() > 0: // behind --
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case errors.As(err, &unknown) && hasFlag(list, unknown.GetSpecifiedName()):
+		err = fmt.Errorf("--%s is a flag of verbs, and there is no verb: name one, as in heartbeat send", unknown.GetSpecifiedName())
 	case err != nil:
-		s.Complain(fmt.Errorf("%w (see heartbeat help)", err))
-		return cli.ExitError
+		err = cli.FlagError(err, withFlagsOf(list, flags))
 	case o.version:
-		fmt.Fprintln(s.Out, cli.VersionLine(commandName))
+		return s.Show(cli.VersionLine(commandName) + "\n")
 	default:
-		fmt.Fprint(s.Out, commandPage().Help())
+		return s.Show(overview())
 	}
-	return cli.ExitOK
+	s.Complain(fmt.Errorf("%w (see heartbeat help)", err))
+	return cli.ExitError
 }
 
-// verbs are all of them, in the order in which help lists them.
-func verbs() []cli.Verb {
-	list := []cli.Verb{
-		sendVerb(), cancelVerb(), resultsVerb(),
-		statusVerb(), peekVerb(), logVerb(), metricsVerb(),
-		pauseVerb(), resumeVerb(), orphans.Verb(commandName),
-		deadLetterVerb(), compactVerb(),
-		runsVerb(), orchestrateVerb(), resultVerb(), breakpointVerb(),
-		installVerb(), uninstallVerb(), doctorVerb(),
-		demoVerb(), completionVerb(), versionVerb(),
-	}
-	return append(list, manVerb(list))
+// hasFlag reports whether any of the verbs has that flag.
+func hasFlag(list []cli.Verb, name string) bool {
+	return withFlagsOf(list, cli.NewFlags("")).Lookup(name) != nil
 }
 
-func runVerb(name string, args []string, s cli.Streams) int {
-	s = s.OnScreen()
-	if name == idsCommand {
-		printIDs(args, s)
-		return cli.ExitOK
+// withFlagsOf adds the flags of the verbs, and of their own verbs, where there are none
+// of that name.
+func withFlagsOf(list []cli.Verb, all *pflag.FlagSet) *pflag.FlagSet {
+	for _, v := range list {
+		flags, _, _ := v.Built()
+		flags.VisitAll(func(f *pflag.Flag) { f.Shorthand = "" }) // it would have to be unique
+		all.AddFlagSet(flags)
+		withFlagsOf(v.Verbs, all)
 	}
-	v, err := findVerb(name)
-	if err != nil {
-		s.Complain(fmt.Errorf("%w (see heartbeat help)", err))
-		return cli.ExitError
-	}
-	return v.Run(args, s)
+	return all
 }
 
-func findVerb(name string) (cli.Verb, error) {
-	list := verbs()
-	if v, found := cli.Find(list, name); found {
-		return v, nil
-	}
-	return cli.Verb{}, cli.UnknownVerb(name, cli.Names(list))
-}
+func recoverVerb() cli.Verb { return orphans.Verb(commandName) }

@@ -3,12 +3,17 @@ package command
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/hook"
+	"heartbeat/internal/launch"
+	"heartbeat/internal/orphans"
 )
 
 func manVerb(others []cli.Verb) cli.Verb {
@@ -43,19 +48,36 @@ heartbeat man --dir ~/.local/share/man/man1`,
 }
 
 func printManual(args []string, s cli.Streams) error {
-	p := ownPage()
-	switch {
-	case len(args) > 1:
-		return cli.Usage(fmt.Errorf("%d verbs: one page is printed at a time", len(args)))
-	case len(args) == 1:
-		v, err := findVerb(args[0])
-		if err != nil {
-			return cli.Usage(err)
-		}
-		p = pageOf(v)
+	p, err := pageNamed(args)
+	if err != nil {
+		return cli.Usage(err)
 	}
-	_, err := fmt.Fprint(s.Out, p.Manual())
+	_, err = fmt.Fprint(s.Out, p.Manual())
 	return err
+}
+
+// pageNamed is the page of a verb, such as send or dead-letter requeue, of another
+// command of ours, or without a name that of heartbeat.
+func pageNamed(words []string) (cli.Page, error) {
+	if len(words) == 0 {
+		return commandPage(), nil
+	}
+	if page, found := otherPages()[words[0]]; found && len(words) == 1 {
+		return page, nil
+	}
+	v := cli.Verb{Verbs: verbs()}
+	for i, word := range words {
+		if i > 0 && v.Verbs == nil {
+			return cli.Page{}, fmt.Errorf("%d verbs: one page is printed at a time", len(words))
+		}
+		sub, found := cli.Find(v.Verbs, word)
+		if !found {
+			return cli.Page{}, cli.UnknownVerb(word, cli.Names(v.Verbs))
+		}
+		sub.Parent = v.Path()
+		v = sub
+	}
+	return pageOf(v), nil
 }
 
 func writeManuals(dir string, s cli.Streams) error {
@@ -73,19 +95,39 @@ func writeManuals(dir string, s cli.Streams) error {
 	return err
 }
 
-// allPages are those of the command and of all its verbs.
+// allPages are those of the three commands and of all their verbs.
 func allPages() []cli.Page {
-	pages := []cli.Page{ownPage()}
-	for _, v := range verbs() {
+	others := otherPages()
+	pages := append([]cli.Page{commandPage()}, pagesOf(verbs())...)
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		pages = append(pages, others[name])
+	}
+	return append(pages, pageOfHook(orphans.Verb(hook.CommandName)))
+}
+
+func pagesOf(list []cli.Verb) (pages []cli.Page) {
+	for _, v := range list {
 		pages = append(pages, pageOf(v))
+		for i := range v.Verbs {
+			v.Verbs[i].Parent = v.Path()
+		}
+		pages = append(pages, pagesOf(v.Verbs)...)
 	}
 	return pages
 }
 
-// ownPage is the command's, with the flags it would be run with.
-func ownPage() cli.Page { return commandPage() }
+// otherPages are those of the commands beside heartbeat, by the word that
+// `heartbeat X` runs them with and by their names.
+func otherPages() map[string]cli.Page {
+	return map[string]cli.Page{hook.CommandName: hook.Page(), launch.CommandName: launch.Page()}
+}
 
 func pageOf(v cli.Verb) cli.Page {
 	flags, _, _ := v.Built()
 	return v.Page(commandName, flags)
+}
+
+func pageOfHook(v cli.Verb) cli.Page {
+	flags, _, _ := v.Built()
+	return v.Page(hook.CommandName, flags)
 }

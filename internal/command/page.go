@@ -16,26 +16,68 @@ func (o *ownFlags) set() *pflag.FlagSet {
 	return f
 }
 
+// purpose is what some verbs serve.
+type purpose struct {
+	title string
+	verbs []cli.Verb
+}
+
+// purposes are all verbs, in the order in which help lists them.
+func purposes() []purpose {
+	all := []purpose{
+		{"Send and read", []cli.Verb{sendVerb(), resultsVerb(), statusVerb(), peekVerb(), logVerb(), metricsVerb()}},
+		{"Steer", []cli.Verb{pauseVerb(), resumeVerb(), cancelVerb()}},
+		{"Recover and tidy up", []cli.Verb{recoverVerb(), deadLetterVerb(), compactVerb()}},
+		{"Babysitter runs", []cli.Verb{runsVerb(), orchestrateVerb(), resultVerb(), breakpointVerb()}},
+		{"Set up", []cli.Verb{installVerb(), uninstallVerb(), doctorVerb(), demoVerb(), completionVerb(), versionVerb()}},
+	}
+	last := &all[len(all)-1]
+	last.verbs = append(last.verbs, manVerb(verbsOf(all)), helpVerb(verbsOf(all)))
+	return all
+}
+
+// verbs are those of all purposes.
+func verbs() []cli.Verb { return verbsOf(purposes()) }
+
+func verbsOf(all []purpose) (list []cli.Verb) {
+	for _, p := range all {
+		list = append(list, p.verbs...)
+	}
+	return list
+}
+
 // commandPage is what there is to say of heartbeat itself.
 func commandPage() cli.Page {
-	var items []cli.Item
-	pages := []string{"heartbeat-stop", "heartbeat-launch"}
-	for _, v := range verbs() {
-		items = append(items, cli.Item{Name: v.Name, What: v.Short})
-		pages = append(pages, v.Page(commandName, nil).ManualName())
-	}
-	return cli.Page{
+	page := cli.Page{
 		Command: commandName,
 		Short:   "work through an inbox with Claude Code sessions",
 		Long: `heartbeat sends entries to a JSONL inbox, shows what became of them, and wires
 Claude Code to work through them, one turn each.`,
-		Usage: []string{"VERB [flags]"},
+		Usage: []string{"VERB [flags]", "help VERB"},
 		Example: `heartbeat install --inbox work/inbox.jsonl --scope project
 heartbeat send --inbox work/inbox.jsonl "summarise the open issues"
 claude "Read CLAUDE.md"`,
-		Verbs:   items,
 		Flags:   (&ownFlags{}).set(),
 		Status:  "that of the verb; 0 done, 1 not done, with a sentence on stderr.",
-		SeeAlso: pages,
+		SeeAlso: []string{"heartbeat-stop", "heartbeat-launch"},
 	}
+	for _, p := range purposes() {
+		group := cli.Group{Title: p.title}
+		for _, v := range p.verbs {
+			group.Items = append(group.Items, cli.Item{Name: v.Name, What: v.Short})
+			page.SeeAlso = append(page.SeeAlso, v.Page(commandName, nil).ManualName())
+		}
+		page.Verbs = append(page.Verbs, group)
+	}
+	return page
+}
+
+// overview is the first screen: heartbeat's own page, and the commands that are
+// installed besides.
+func overview() string {
+	page := commandPage()
+	if found := externalItems(); len(found) > 0 {
+		page.Verbs = append(page.Verbs, cli.Group{Title: "Other commands (heartbeat X runs heartbeat-X)", Items: found})
+	}
+	return page.Help()
 }

@@ -18,7 +18,9 @@ background, and wakes the idle session. "heartbeat install" writes it into the s
 		Example: `heartbeat install --inbox work/inbox.jsonl --scope project
 heartbeat send --inbox work/inbox.jsonl "summarise the open issues"
 claude "Read CLAUDE.md"`,
-		Verbs: []cli.Item{{Name: "recover", What: "decide about an entry that a session left unanswered (as heartbeat recover does)"}},
+		Verbs: []cli.Group{{Title: "Verbs", Items: []cli.Item{
+			{Name: "recover", What: "decide about an entry that a session left unanswered (as heartbeat recover does)"},
+		}}},
 		Flags: flags,
 		Status: `0 decided (an error approves the stop, with a sentence on stderr),
 1 wrong usage or no input that could be read, 128+n ended by signal n while waiting;

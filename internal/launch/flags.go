@@ -33,7 +33,7 @@ type launch struct {
 
 // set has the flags end where the command begins, with or without `--`.
 func (l *launch) set() *pflag.FlagSet {
-	f := cli.NewFlags(commandName)
+	f := cli.NewFlags(CommandName)
 	f.SetInterspersed(false)
 	l.timeout, l.grace, l.size = cli.Span(time.Hour), cli.Span(5*time.Second), terminal.DefaultSize
 	f.StringVar(&l.dir, "cwd", ".", "`directory` that the command runs in")
@@ -58,7 +58,7 @@ func (l *launch) set() *pflag.FlagSet {
 func (l *launch) check(f *pflag.FlagSet) error {
 	switch {
 	case f.NArg() == 0 || f.Arg(0) == "":
-		return errors.New("no command: name it behind the flags, as in " + commandName + " -- claude")
+		return errors.New("no command: name it behind the flags, as in " + CommandName + " -- claude")
 	case l.dir == "":
 		return errors.New("--cwd is empty: name a directory, or leave the flag out")
 	case f.Changed("exit-signal") && l.exitSignal == "":

@@ -17,7 +17,8 @@ import (
 	"heartbeat/internal/launch/terminal"
 )
 
-const commandName = "heartbeat-launch"
+// CommandName is what the launcher is called where it is installed.
+const CommandName = "heartbeat-launch"
 
 // Exit statuses; any other is the command's own.
 const (
@@ -61,16 +62,16 @@ func run(args []string, s streams) (status int) {
 	switch {
 	case err != nil:
 	case l.help:
-		return show(v, s.out, ownPage().Help())
+		return show(v, s.out, Page().Help())
 	case l.manual:
-		return show(v, s.out, ownPage().Manual())
+		return show(v, s.out, Page().Manual())
 	case l.version:
-		return show(v, s.out, cli.VersionLine(commandName)+"\n")
+		return show(v, s.out, cli.VersionLine(CommandName)+"\n")
 	default:
 		err = l.check(flags)
 	}
 	if err != nil {
-		v.say("%v (see %s --help)", err, commandName)
+		v.say("%v (see %s --help)", err, CommandName)
 		return exitError
 	}
 	return l.run(flags, s, v, taken)

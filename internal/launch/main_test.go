@@ -73,7 +73,7 @@ func flood() {
 }
 
 func TestManPage(t *testing.T) {
-	page := ownPage()
+	page := Page()
 	require.NotNil(t, page.Flags.Lookup("help"))
 	pages.CheckPages(t, page)
 }

@@ -7,9 +7,10 @@ import (
 	"heartbeat/internal/host/guardian"
 )
 
-func ownPage() cli.Page {
+// Page is what there is to say of the launcher.
+func Page() cli.Page {
 	return cli.Page{
-		Command: commandName,
+		Command: CommandName,
 		Short:   "work through an inbox with Claude Code, or run a command in a terminal of its own",
 		Long: strings.TrimSpace(`
 heartbeat-launch runs a command in a real terminal (a PTY), in a session of its
@@ -89,6 +90,6 @@ usage, or there is no terminal, with a sentence on stderr.`,
 			{Name: ".launch-told", What: "what --output mail told last about status 77"},
 			{Name: ".exit-signal", What: "there for a moment when the hook asks for the session's end"},
 		},
-		SeeAlso: []string{"heartbeat-stop"},
+		SeeAlso: []string{"heartbeat", "heartbeat-stop"},
 	}
 }

@@ -36,5 +36,5 @@ func (v *voice) finish() { v.slow.finish() }
 // say is one sentence.
 func (v *voice) say(format string, args ...any) {
 	text := words.Plain(strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
-	v.put(commandName + ": " + strings.ReplaceAll(text, "\n", v.end) + v.end)
+	v.put(CommandName + ": " + strings.ReplaceAll(text, "\n", v.end) + v.end)
 }

@@ -53,7 +53,7 @@ var allowed = map[string]string{
 	"internal/bridges":          "inbox internal/cli orchestrate orchestrate/babysitter orchestrate/effect orchestrate/run",
 	"internal/orphans":          "inbox internal/cli recover recover/evidence",
 	"internal/hook/...":         "internal/why internal/bridges internal/orphans inbox recover recover/evidence internal/claude/... internal/cli internal/disk internal/flat internal/host/... internal/words internal/hook/... orchestrate/...",
-	"internal/command/...":      "internal/hook internal/why internal/bridges internal/orphans inbox recover recover/evidence internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/command/... orchestrate/... internal/testing/agent",
+	"internal/command/...":      "internal/hook internal/launch internal/why internal/bridges internal/orphans inbox recover recover/evidence internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/command/... orchestrate/... internal/testing/agent",
 	"internal/launch/...":       "inbox recover recover/evidence internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/launch/... orchestrate/...",
 	"internal/launch/pump":      "",
 	"internal/launch/recording": "internal/disk internal/launch/pump internal/words",

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// flagColumn is where the texts of flags begin in the help.
+const flagColumn = 28
+
+// flagHelp shows the flags. A tag that reaches into the texts' column has a line to
+// itself.
+func flagHelp(flags *pflag.FlagSet) string {
+	var b strings.Builder
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		tag := "  " + flagTag(f, func(s string) string { return s }, func(s string) string { return s })
+		if len(tag)+2 > flagColumn {
+			b.WriteString(tag + "\n")
+			tag = ""
+		}
+		for _, line := range wrap(flagText(f), helpWidth-flagColumn) {
+			fmt.Fprintf(&b, "%-*s%s\n", flagColumn, tag, line)
+			tag = ""
+		}
+	})
+	return b.String()
+}
+
+// flagTag is how a flag is typed; name and value style its parts.
+func flagTag(f *pflag.Flag, name, value func(string) string) string {
+	tag := name("--" + f.Name)
+	if f.Shorthand != "" {
+		tag = name("-"+f.Shorthand) + ", " + tag
+	}
+	if v, _ := pflag.UnquoteUsage(f); v != "" {
+		tag += " " + value(v)
+	}
+	return tag
+}
+
+// flagText is what is said of a flag, with its default where that says anything.
+func flagText(f *pflag.Flag) string {
+	_, text := pflag.UnquoteUsage(f)
+	switch f.DefValue {
+	case "", "0", "0s", "false", "[]":
+		return text
+	}
+	return fmt.Sprintf("%s (default %s)", text, f.DefValue)
+}

@@ -1,0 +1,134 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"heartbeat/internal/cli"
+)
+
+const (
+	// callersVariable are the processes that heartbeat turned into such commands, and
+	// that this one is started by. A command that calls itself by way of heartbeat
+	// would otherwise go on forever.
+	callersVariable = "HEARTBEAT_CALLERS"
+	maxCallers      = 32
+)
+
+// externalName is what may follow heartbeat- in the name of a command: never a path.
+var externalName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+
+// ourExternals are the commands of heartbeat itself that `heartbeat X` runs.
+var ourExternals = map[string]string{
+	"launch": "run sessions where nobody is at the terminal",
+	"stop":   "the Stop hook, which Claude Code calls",
+}
+
+// runExternal becomes the command heartbeat-NAME, beside this one or else of PATH.
+func runExternal(name string, args []string, list []cli.Verb, s cli.Streams) int {
+	path, err := findExternal(name, list)
+	if err == nil {
+		err = become(path, args)
+	}
+	s.Complain(err)
+	return cli.ExitError
+}
+
+func findExternal(name string, list []cli.Verb) (string, error) {
+	if externalName.MatchString(name) {
+		for _, dir := range externalDirs() {
+			if path, err := exec.LookPath(filepath.Join(dir, commandName+"-"+name)); err == nil {
+				return path, nil
+			}
+		}
+		if ourExternals[name] != "" {
+			return cli.Beside(commandName + "-" + name) // it says what is missing
+		}
+	}
+	known := slices.Concat(cli.Names(list), externals(list))
+	return "", fmt.Errorf("%w (see heartbeat help)", cli.UnknownVerb(name, known))
+}
+
+// become returns only where the command cannot be run.
+func become(path string, args []string) error {
+	callers := liveCallers()
+	if len(callers) >= maxCallers {
+		return fmt.Errorf("run %s: %d commands that heartbeat runs are inside each other: one seems to call itself", path, len(callers))
+	}
+	callers = append(callers, strconv.Itoa(os.Getpid()))
+	if err := os.Setenv(callersVariable, strings.Join(callers, " ")); err != nil {
+		return err
+	}
+	if err := syscall.Exec(path, slices.Concat([]string{path}, args), os.Environ()); err != nil {
+		if errors.Is(err, syscall.ENOEXEC) {
+			err = fmt.Errorf("%w: a script needs a first line that names its interpreter, such as #!/bin/sh", err)
+		}
+		return fmt.Errorf("run %s: %w", path, err)
+	}
+	return nil
+}
+
+// liveCallers leaves out those that have ended: what they started in the background
+// goes on without them, as a session does that starts its own successor.
+func liveCallers() []string {
+	return slices.DeleteFunc(strings.Fields(os.Getenv(callersVariable)), func(word string) bool {
+		pid, err := strconv.Atoi(word)
+		return err != nil || pid < 1 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+	})
+}
+
+// externals are the names X of the commands heartbeat-X that can be run, sorted. A
+// verb of ours always goes before such a command, which is not listed then.
+func externals(list []cli.Verb) []string {
+	found := map[string]bool{}
+	for _, dir := range externalDirs() {
+		paths, _ := filepath.Glob(filepath.Join(escapeGlob(dir), commandName+"-*")) // only the pattern can be bad
+		for _, path := range paths {
+			name := strings.TrimPrefix(filepath.Base(path), commandName+"-")
+			if _, ours := cli.Find(list, name); !ours && externalName.MatchString(name) && isProgram(path) {
+				found[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// externalDirs are where such commands are looked for. What is on PATH by a relative
+// path is left out, as it is where a command is run.
+func externalDirs() (dirs []string) {
+	if self, err := os.Executable(); err == nil {
+		dirs = append(dirs, filepath.Dir(self))
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if filepath.IsAbs(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+func escapeGlob(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
+
+func isProgram(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&fs.ModePerm&0o111 != 0
+}
+
+func externalItems() (items []cli.Item) {
+	for _, name := range externals(verbs()) {
+		items = append(items, cli.Item{Name: name, What: ourExternals[name]})
+	}
+	return items
+}

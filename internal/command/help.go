@@ -1,0 +1,32 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/internal/cli"
+)
+
+const helpName = "help"
+
+// helpVerb is there for the list, and for help without a verb: with one it is run as
+// that verb's --help.
+func helpVerb(others []cli.Verb) cli.Verb {
+	return cli.Verb{
+		Name:  helpName,
+		Args:  "[VERB]",
+		Words: append(cli.Names(others), helpName),
+		Short: "show what there is, or the help of a verb",
+		Long: `Show all verbs, or the help of one, as VERB --help does. A command that is called
+heartbeat-VERB is asked for its own.`,
+		Example: `heartbeat help send
+heartbeat help dead-letter requeue`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			return cli.NewFlags(helpName), func(_ []string, s cli.Streams) error {
+				_, err := fmt.Fprint(s.Out, overview())
+				return err
+			}
+		},
+	}
+}
