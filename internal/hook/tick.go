@@ -154,7 +154,7 @@ func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
 		return 0, "", err
 	}
 	h.says = h.announcement(e)
-	return delivered, introduce(h.Preamble, introduce(effect.Reminder(e), e.Text)), nil
+	return delivered, introduce(h.Preamble, effect.Text(e)), nil
 }
 
 // endTurn settles what was in flight, as the end of this turn tells. No outcome

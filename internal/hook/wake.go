@@ -30,7 +30,7 @@ func (h *hook) wakeWith(e inbox.Entry) (text, spill string, err error) {
 	if h.PreambleSet {
 		preamble = strings.TrimSpace(h.Preamble + " " + fmt.Sprintf(bareMark, mark))
 	}
-	text = introduce(preamble, introduce(effect.Reminder(e), e.Text))
+	text = introduce(preamble, effect.Text(e))
 	if claude.FitsWake(text) {
 		return text, "", nil
 	}

@@ -44,19 +44,19 @@ func TestNothingInFlight(t *testing.T) {
 	assert.Empty(t, effect.PolicyOf(nil))
 }
 
-func TestReminder(t *testing.T) {
-	e := inbox.Entry{Attempt: 2, Metadata: metadata(t, `{"run_dir":"/w/r1","effect":"e1"}`)}
+func TestText(t *testing.T) {
+	e := inbox.Entry{Text: "Do it.", Attempt: 2, Metadata: metadata(t, `{"run_dir":"/w/r1","effect":"e1"}`)}
 	assert.Equal(t, "This is asked again (attempt 2), since effect e1 has no result yet: none was handed over with the command below. "+
-		"If the work is done already, only hand its result over.", effect.Reminder(e))
+		"If the work is done already, only hand its result over.\n\nDo it.", effect.Text(e))
 
 	first := e
 	first.Attempt = 1
-	assert.Empty(t, effect.Reminder(first))
+	assert.Equal(t, "Do it.", effect.Text(first))
 	about := e
 	about.Metadata = metadata(t, `{"run_dir":"/w/r1","kind":"run failed"}`)
-	assert.Empty(t, effect.Reminder(about))
+	assert.Equal(t, "Do it.", effect.Text(about))
 	about.Metadata = metadata(t, `{"effect":"e1"}`)
-	assert.Empty(t, effect.Reminder(about), "a sender's own metadata")
+	assert.Equal(t, "Do it.", effect.Text(about), "a sender's own metadata")
 }
 
 func TestIDIn(t *testing.T) {

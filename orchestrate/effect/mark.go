@@ -51,16 +51,15 @@ func PolicyOf(d *inbox.Delivery) recovery.Policy {
 	return ""
 }
 
-// Reminder is what the agent reads before the text of an effect's entry that is
-// delivered a second time or later. It is "" for a first delivery, and for an entry
-// that is not an effect's.
-func Reminder(e inbox.Entry) string {
+// Text is what the agent reads of an entry: the entry's text, after a reminder where the
+// entry is an effect's and is delivered a second time or later.
+func Text(e inbox.Entry) string {
 	m, ok := MarkIn(e.Metadata)
 	if e.Attempt < 2 || !ok || m.Effect == "" {
-		return ""
+		return e.Text
 	}
 	return fmt.Sprintf("This is asked again (attempt %d), since effect %s has no result yet: none was handed over with the command below. "+
-		"If the work is done already, only hand its result over.", e.Attempt, m.Effect)
+		"If the work is done already, only hand its result over.\n\n%s", e.Attempt, m.Effect, e.Text)
 }
 
 // IDIn is the effect's id in what a person or an agent typed: the id itself, or the id

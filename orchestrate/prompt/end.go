@@ -45,17 +45,3 @@ func (f Failure) Text() string {
 	w.line("Then say what you changed: the run is tried again after your reply. If you cannot mend it, say that, and why.")
 	return w.String()
 }
-
-// Again is the text of an effect that was delivered before and is not resolved:
-// missing says why, such as what its result lacks, in one line or several.
-func (e Effect) Again(missing string) string {
-	var w writer
-	w.line("The effect ", name(e.ID), " is not resolved yet.")
-	if strings.Contains(missing, "\n") {
-		w.fence("", cut(missing, maxInline))
-	} else if missing != "" {
-		w.line("What is missing: ", missing)
-	}
-	w.gap()
-	return w.String() + e.Text()
-}

@@ -22,7 +22,7 @@ func FuzzText(f *testing.F) {
 			t.Skip("it has no words, or is shortened")
 		}
 		for kind := range shapes {
-			assert.Equal(t, outside(effect(t, kind, "words").Again("a\nb")), outside(effect(t, kind, s).Again("a\n"+s)), kind)
+			assert.Equal(t, outside(delivered(t, asked(t, kind, "words"), 2)), outside(delivered(t, asked(t, kind, s), 2)), kind)
 		}
 	})
 }
@@ -37,7 +37,7 @@ var shapes = map[string]string{
 	"custom":            `{"custom":$}`,
 }
 
-func effect(t *testing.T, kind, s string) prompt.Effect {
+func asked(t *testing.T, kind, s string) prompt.Effect {
 	t.Helper()
 	quoted, err := json.Marshal(s)
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ func outside(text string) (lines []string) {
 
 // TestLongTexts are shortened, and the text says where the rest is.
 func TestLongTexts(t *testing.T) {
-	text := effect(t, "shell", strings.Repeat("é", 20_000)).Text()
+	text := asked(t, "shell", strings.Repeat("é", 20_000)).Text()
 	assert.Less(t, len(text), 20_000)
 	assert.Contains(t, text, "the rest of these 40000 bytes is in the task file")
 	assert.NotContains(t, text, "\uFFFD")

@@ -12,14 +12,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/inbox"
+	"heartbeat/orchestrate/effect"
 	"heartbeat/orchestrate/prompt"
 )
 
 var update = flag.Bool("update", false, "write the golden texts anew")
 
 // TestGolden has a test for each file of testdata: what is asked for, and the text
-// that comes of it. What is asked for is an effect (with its task.json), which may
-// be asked for again (missing), a completion or a failure.
+// that comes of it. What is asked for is an effect (with its task.json), perhaps in a
+// later attempt, a completion or a failure.
 func TestGolden(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	require.NoError(t, err)
@@ -65,10 +67,19 @@ func written(t *testing.T, files map[string]string) string {
 	var e prompt.Effect
 	require.True(t, read(t, files, "effect", &e), "nothing is asked for")
 	e.Task = []byte(files["task.json"])
-	if missing, ok := files["missing"]; ok {
-		return e.Again(missing)
-	}
-	return e.Text()
+	attempt := 1
+	read(t, files, "attempt", &attempt)
+	return delivered(t, e, attempt)
+}
+
+// delivered is what the agent reads of an effect's entry.
+func delivered(t *testing.T, e prompt.Effect, attempt int) string {
+	t.Helper()
+	id, err := json.Marshal(e.ID)
+	require.NoError(t, err)
+	return effect.Text(inbox.Entry{Text: e.Text(), Attempt: attempt, Metadata: map[string]json.RawMessage{
+		effect.MetaRunDir: json.RawMessage(`"/run"`), effect.MetaEffect: id,
+	}})
 }
 
 func read(t *testing.T, files map[string]string, name string, v any) bool {
