@@ -152,8 +152,10 @@ func (f *File) mustBeOurs() error {
 	if !f.info.IsRegular {
 		return notRegular(f.path)
 	}
-	if me := uint32(os.Geteuid()); f.info.UID != me && f.info.UID != 0 && !f.isForRoot(me) {
-		return fmt.Errorf("open %s: it belongs to user %d, and this is user %d: %w", f.path, f.info.UID, me, ErrForeign)
+	if f.info.UID != 0 {
+		if me := uint32(os.Geteuid()); f.info.UID != me && !f.isForRoot(me) {
+			return fmt.Errorf("open %s: it belongs to user %d, and this is user %d: %w", f.path, f.info.UID, me, ErrForeign)
+		}
 	}
 	if f.info.Links > 1 {
 		return fmt.Errorf("open %s: the file has %d names, and a change would be one to all of them: "+

@@ -26,6 +26,15 @@ func (f *File) ReadUpTo(limit int64) ([]byte, error) {
 	if err := f.refresh(); err != nil {
 		return nil, err
 	}
+	return f.readKnown(limit)
+}
+
+// ReadOpened is [File.ReadAll] right after the file was opened, when what its inode
+// says need not be asked again.
+func (f *File) ReadOpened() ([]byte, error) { return f.readKnown(MaxWhole) }
+
+// readKnown reads as many bytes as the file is known to have.
+func (f *File) readKnown(limit int64) ([]byte, error) {
 	if f.info.Size > limit {
 		return nil, f.tooLarge(f.info.Size, limit)
 	}
@@ -73,7 +82,7 @@ func readWhole(path string, limit int64, open func() (*File, error)) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	b, err := f.ReadUpTo(limit)
+	b, err := f.readKnown(limit)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}

@@ -35,21 +35,28 @@ func (f *File) Existing() (*disk.File, error) {
 	return opened, err
 }
 
-// made is the open file, created where it was missing.
-func (f *File) made() (_ *disk.File, err error) {
-	if f.open == nil {
-		f.open, _, err = disk.OpenWrite(f.path)
+// made is the open file, created where it was missing, and its size as it is now.
+func (f *File) made() (_ *disk.File, size int64, err error) {
+	if f.open != nil {
+		info, err := f.open.Stat()
+		return f.open, info.Size, err
 	}
-	return f.open, err
+	if f.open, _, err = disk.OpenWrite(f.path); err != nil {
+		return nil, 0, err
+	}
+	return f.open, f.open.Info().Size, nil
 }
 
 // Content is the whole file; nil means that it is not there.
 func (f *File) Content() ([]byte, error) {
+	if f.open != nil {
+		return f.open.ReadAll()
+	}
 	opened, err := f.Existing()
 	if opened == nil || err != nil {
 		return nil, err
 	}
-	return opened.ReadAll()
+	return opened.ReadOpened()
 }
 
 // remove takes the file away.

@@ -76,15 +76,11 @@ func (s *Store) showInFlight() error {
 // journal makes good what a kill during the write leaves.
 func (f *File) overwrite(content []byte, pad byte) error {
 	const maxPad = 64 << 10
-	open, err := f.made()
+	open, size, err := f.made()
 	if err != nil {
 		return err
 	}
-	info, err := open.Stat()
-	if err != nil {
-		return err
-	}
-	short := info.Size - int64(len(content))
+	short := size - int64(len(content))
 	if short > 0 && (pad == 0 || short > maxPad) {
 		return errors.Join(f.Close(), disk.Publish(f.path, content, false))
 	}
@@ -99,16 +95,12 @@ func (s *Store) writeFile(k Kind, all []Line) error {
 	if len(all) == 0 {
 		return nil
 	}
-	f, err := s.files[k].made()
+	f, size, err := s.files[k].made()
 	if err != nil {
 		return err
 	}
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if b, follow := joined(all); follow && info.Size == all[0].At {
-		err = f.WriteAt(b, info.Size)
+	if b, follow := joined(all); follow && size == all[0].At {
+		err = f.WriteAt(b, size)
 	} else {
 		err = writeMissing(f, all)
 	}
@@ -118,7 +110,7 @@ func (s *Store) writeFile(k Kind, all []Line) error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	if all[0].At == 0 || info.Size == 0 {
+	if all[0].At == 0 || size == 0 {
 		return disk.SyncDir(s.dir)
 	}
 	return nil

@@ -57,16 +57,12 @@ func (s *Store) placeInFile(l Line, end *End, more bool) (Line, error) {
 
 // lineEnd is the file's size, and whether it ends in a newline.
 func (f *File) lineEnd() (size int64, whole bool, err error) {
-	open, err := f.made()
+	open, size, err := f.made()
 	if err != nil {
 		return 0, false, err
 	}
-	info, err := open.Stat()
-	if err != nil {
-		return 0, false, err
-	}
-	whole, err = lines.Ends(open, info.Size)
-	return info.Size, whole, err
+	whole, err = lines.Ends(open, size)
+	return size, whole, err
 }
 
 // placeInQueue puts a line at the end of the queue file, or behind the line before
