@@ -59,10 +59,10 @@ func hookInput(t *testing.T, members map[string]any) io.Reader {
 	return read
 }
 
-// atATerminal is what heartbeat-stop shows on one.
+// atATerminal is what heartbeat shows on one.
 func atATerminal(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("heartbeat-stop", args...)
+	cmd := exec.Command("heartbeat", args...)
 	terminal, err := pty.Start(cmd)
 	require.NoError(t, err)
 	shown, _ := io.ReadAll(terminal) // the other side is gone in the end, which reads as an error

@@ -155,7 +155,7 @@ func (w *world) askAs(mode os.FileMode) {
 	if os.Geteuid() != 0 {
 		w.Skip("needs root, to act as another user")
 	}
-	bin, err := exec.LookPath("heartbeat-stop")
+	bin, err := exec.LookPath("heartbeat")
 	require.NoError(w, err)
 	for _, dir := range []string{filepath.Dir(w.dir), filepath.Dir(filepath.Dir(bin))} {
 		require.NoError(w, os.Chmod(dir, 0o755))
