@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"heartbeat/internal/testing/script"
+
 	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
 )
@@ -20,7 +22,7 @@ func TestStatusWatchInATerminal(t *testing.T) {
 	terminal, err := pty.Start(cmd)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, terminal.Close()) }()
-	require.NoError(t, terminal.SetReadDeadline(time.Now().Add(patience)))
+	require.NoError(t, terminal.SetReadDeadline(time.Now().Add(script.Patience)))
 	seen := ""
 	until := func(text string) {
 		chunk := make([]byte, 4096)

@@ -1,4 +1,4 @@
-package command_test
+package script
 
 import (
 	"bytes"
@@ -6,22 +6,13 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/tidwall/gjson"
 )
-
-func exitStatus(e *exec.ExitError) int {
-	if w, ok := e.Sys().(syscall.WaitStatus); ok && w.Signaled() {
-		return 128 + int(w.Signal())
-	}
-	return e.ExitCode()
-}
 
 // cmdTurn is the end of a turn: `turn SESSION PROMPT ACTIVE REPLY [FLAG...]`.
 func cmdTurn(ts *testscript.TestScript, neg bool, args []string) {
@@ -131,17 +122,6 @@ func record(ts *testscript.TestScript, role, text string, meta bool) {
 	appendTo(ts, path, append(b, '\n'), os.O_APPEND)
 }
 
-// cmdStatus runs a command and checks its exit status: `status N COMMAND...`.
-// A status of 128+n is an end by signal n.
-func cmdStatus(ts *testscript.TestScript, neg bool, args []string) {
-	plain(ts, neg, len(args) >= 2, "status N COMMAND...")
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	if got := statusOf(ts, ts.Exec(args[1], args[2:]...)); got != want {
-		ts.Fatalf("exit status %d, want %d", got, want)
-	}
-}
-
 // cmdDelivered checks that the hook goes on with a text: `delivered [-context] TEXT`.
 // TEXT may be its JSON form.
 func cmdDelivered(ts *testscript.TestScript, neg bool, args []string) {
@@ -168,33 +148,4 @@ func cmdApproved(ts *testscript.TestScript, neg bool, args []string) {
 	if stdout := ts.ReadFile("stdout"); stdout != "" {
 		ts.Fatalf("not approved: %q", stdout)
 	}
-}
-
-// cmdAsUser runs a command as a plain user: `asuser STATUS COMMAND...`.
-func cmdAsUser(ts *testscript.TestScript, neg bool, args []string) {
-	plain(ts, neg, len(args) >= 2, "asuser STATUS COMMAND...")
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	cmd := command(ts, args[1], args[2:]...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	if got := execute(ts, cmd); got != want {
-		ts.Fatalf("exit status %d, want %d", got, want)
-	}
-}
-
-const nobody = 65534
-
-func plain(ts *testscript.TestScript, neg, ok bool, usage string) {
-	if neg || !ok {
-		ts.Fatalf("usage: %s", usage)
-	}
-}
-
-// equals compares with a text, or with the JSON of a value.
-func equals(r gjson.Result, want string) bool {
-	if r.Exists() && (r.String() == want || r.Raw == want) {
-		return true
-	}
-	return r.Type == gjson.String && gjson.Valid(want) && gjson.Parse(want).Type == gjson.String &&
-		gjson.Parse(want).String() == r.String()
 }

@@ -1,4 +1,4 @@
-package command_test
+package script
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 )
 
 // running are the commands that scripts started and did not finish yet.
@@ -87,7 +89,7 @@ func pidOf(ts *testscript.TestScript, name string) int {
 func cmdWaiting(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) == 1, "waiting NAME")
 	pid := pidOf(ts, args[0])
-	poll(ts, "a watch of "+args[0], func() bool { return watches(pid) })
+	Poll(ts, "a watch of "+args[0], func() bool { return watches(pid) })
 }
 
 // watches reports whether a process follows a directory by the kernel's events.
@@ -101,15 +103,15 @@ func watches(pid int) bool {
 	return false
 }
 
-// cmdSignal signals a hook: `signal NAME TERM|KILL|INT|HUP|STOP|CONT`. NAME may be
-// a process id.
+// cmdSignal signals a hook: `signal NAME TERM|KILL|...`. NAME may be a process
+// id.
 func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) == 2, "signal NAME SIGNAL")
-	s := map[string]syscall.Signal{
-		"TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP,
-		"STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT,
-	}[args[1]]
-	ts.Check(syscall.Kill(pidOf(ts, args[0]), s))
+	sig := unix.SignalNum("SIG" + args[1])
+	if sig == 0 {
+		ts.Fatalf("there is no signal %s", args[1])
+	}
+	ts.Check(syscall.Kill(pidOf(ts, args[0]), sig))
 }
 
 // cmdFinish waits for the end of what was started: `finish NAME [STATUS]`.
@@ -132,36 +134,48 @@ func cmdFinish(ts *testscript.TestScript, neg bool, args []string) {
 		case status != want:
 			ts.Fatalf("exit status %d, want %d", status, want)
 		}
-	case <-time.After(patience):
+	case <-time.After(Patience):
 		ts.Fatalf("%s still runs", args[0])
 	}
 }
 
-// patience bounds every wait. No test passes because of it.
-const patience = 30 * time.Second
+// Patience bounds every wait. No test passes because of it.
+const Patience = 30 * time.Second
 
-func poll(ts *testscript.TestScript, what string, done func() bool) {
-	for deadline := time.Now().Add(patience); !done(); time.Sleep(2 * time.Millisecond) {
+// Poll waits until done returns true, and fails the script after [Patience].
+func Poll(ts *testscript.TestScript, what string, done func() bool) {
+	for deadline := time.Now().Add(Patience); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			ts.Fatalf("waited in vain for %s", what)
 		}
 	}
 }
 
-// cmdAwait returns once something is so: `await exists FILE`, `await gone FILE`,
-// `await dead PID`, `await match REGEXP FILE`, `await opened FILE NAME`, `await
-// asleep NAME`.
+// cmdAwait returns once something is true: `await exists FILE`, `await written FILE`
+// (it is not empty), `await gone FILE`, `await dead PID` or `await dead FILE` (which
+// lists pids), `await match REGEXP FILE`, `await count FILE TEXT N` (TEXT is there at
+// least N times), `await opened FILE NAME`, `await asleep NAME`.
 func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
-	plain(ts, neg, len(args) >= 2, "await exists|gone|dead|match|opened|asleep ...")
+	plain(ts, neg, len(args) >= 2, "await exists|written|gone|dead|match|count|opened|asleep ...")
 	there := func() bool { _, err := os.Stat(ts.MkAbs(args[1])); return err == nil }
 	var done func() bool
 	switch args[0] {
 	case "exists":
 		done = there
+	case "written":
+		done = func() bool { info, err := os.Stat(ts.MkAbs(args[1])); return err == nil && info.Size() > 0 }
+	case "count":
+		n, err := strconv.Atoi(args[3])
+		ts.Check(err)
+		done = func() bool { b, _ := os.ReadFile(ts.MkAbs(args[1])); return strings.Count(string(b), args[2]) >= n }
 	case "gone":
 		done = func() bool { return !there() }
 	case "dead":
-		done = func() bool { return dead(args[1]) }
+		pids := []string{args[1]}
+		if _, err := strconv.Atoi(args[1]); err != nil {
+			pids = strings.Fields(ts.ReadFile(args[1]))
+		}
+		done = func() bool { return len(pids) > 0 && !slices.ContainsFunc(pids, alive) }
 	case "opened":
 		pid := pidOf(ts, args[2])
 		done = func() bool { return opened(pid, args[1]) }
@@ -173,7 +187,7 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	default:
 		ts.Fatalf("await %s?", args[0])
 	}
-	poll(ts, strings.Join(args, " "), done)
+	Poll(ts, strings.Join(args, " "), done)
 }
 
 // restful finds out whether a process does nothing: none of its threads runs, in
@@ -205,14 +219,19 @@ func opened(pid int, name string) bool {
 	return false
 }
 
-// dead reports whether a process is gone, or only waits to be reaped.
-func dead(pid string) bool {
-	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+func alive(pid string) bool {
+	n, err := strconv.Atoi(pid)
+	return err == nil && !Dead(n)
+}
+
+// Dead reports whether a process is gone. A zombie is dead: its new parent has not
+// reaped it yet.
+func Dead(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return true
+		return unix.Kill(pid, 0) == unix.ESRCH
 	}
-	_, state, _ := bytes.Cut(stat, []byte(") "))
-	return bytes.HasPrefix(state, []byte("Z"))
+	return bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" Z"))
 }
 
 // cmdReap ends processes with the script, however that ends: `reap PID...`.

@@ -1,4 +1,4 @@
-package command_test
+package script
 
 import (
 	"bytes"
@@ -66,7 +66,7 @@ func eventInput(ts *testscript.TestScript, args []string) (stdin []byte, flags [
 func cmdWaits(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) == 1, "waits NAME")
 	pid := pidOf(ts, args[0])
-	poll(ts, args[0]+" to wait", func() bool {
+	Poll(ts, args[0]+" to wait", func() bool {
 		v := viewOf(ts)
 		defer func() { ts.Check(v.Close()) }()
 		w, err := v.Waiter()
@@ -135,7 +135,7 @@ func ended(ts *testscript.TestScript, name string, want int) (stdout, stderr str
 		if err != nil {
 			status = exitStatus(err.(*exec.ExitError))
 		}
-	case <-time.After(patience):
+	case <-time.After(Patience):
 		ts.Fatalf("%s still runs", name)
 	}
 	output(ts, b.out.Bytes(), b.stderr.Bytes())

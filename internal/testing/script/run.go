@@ -1,0 +1,204 @@
+package script
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/tidwall/gjson"
+
+	"heartbeat/internal/testing/babysitter"
+)
+
+// Main is the end of a TestMain: it makes the test binary one of the programs if a
+// script runs it by that name, and runs the tests otherwise.
+func Main(m testscript.TestingM, programs map[string]func()) {
+	if os.Getenv("GORACE") == "" {
+		// The race detector makes each process sleep for a second at its end.
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // without it the tests only take longer
+	}
+	testscript.Main(m, programs)
+}
+
+// Params runs the scripts in testdata/script, with setUp for each.
+func Params(setUp func(*testscript.Env) error) testscript.Params {
+	return testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("GORACE", os.Getenv("GORACE"))
+			command, sdk, _ := babysitter.Find() // the condition babysitter says whether it was found
+			env.Setenv("BABYSITTER", command)
+			env.Setenv("SDK", sdk)
+			return setUp(env)
+		},
+		Condition: condition,
+		Cmds:      Commands(),
+	}
+}
+
+// Command is the type of a script's command.
+type Command = func(ts *testscript.TestScript, neg bool, args []string)
+
+// Commands returns the commands that all scripts have.
+func Commands() map[string]Command {
+	return map[string]Command{
+		"turn": cmdTurn, "event": cmdEvent, "says": cmdSays, "status": cmdStatus,
+		"delivered": cmdDelivered, "approved": cmdApproved,
+		"queue": cmdQueue, "append": cmdAppend, "write": cmdWrite, "times": cmdTimes,
+		"lines": cmdLines, "json": cmdJSON, "same": cmdSame, "keeps": cmdKeeps, "texts": cmdTexts,
+		"snapshot": cmdSnapshot, "unchanged": cmdUnchanged, "words": cmdWords, "reap": cmdReap,
+		"start": cmdStart, "run": cmdRun, "waiting": cmdWaiting, "signal": cmdSignal, "finish": cmdFinish,
+		"await": cmdAwait, "asuser": cmdAsUser, "fill": cmdFill,
+		"client": cmdClient, "later": cmdLater, "waits": cmdWaits, "woken": cmdWoken, "takesup": cmdTakesUp,
+		"backoff": cmdBackoff, "impostor": cmdImpostor, "fails": cmdFails,
+	}
+}
+
+// condition decides the conditions of all scripts: [root], [userns] (may make user
+// namespaces), [mounts] (may mount in one), [proc] (has /proc), [babysitter] (has
+// babysitter's command).
+func condition(name string) (bool, error) {
+	switch name {
+	case "root":
+		return os.Geteuid() == 0, nil
+	case "userns":
+		err := exec.Command("unshare", "-r", "sh", "-c", "echo 0 > /proc/sys/user/max_inotify_instances").Run()
+		return err == nil, nil
+	case "mounts":
+		err := exec.Command("unshare", "-rm", "sh", "-c", "mount -t tmpfs none /mnt && mount --bind /dev/null /dev/ptmx").Run()
+		return err == nil, nil
+	case "proc":
+		_, err := os.Stat("/proc/self/fdinfo")
+		return err == nil, nil
+	case "babysitter":
+		_, _, found := babysitter.Find()
+		return found, nil
+	}
+	return false, errors.New("unknown condition " + name)
+}
+
+// environment returns what a program that a script starts gets. It lists the names,
+// since a TestScript only returns variables by name.
+func environment(ts *testscript.TestScript) []string {
+	var env []string
+	for _, name := range []string{
+		"PATH", "HOME", "TMPDIR", "WORK", "GOCOVERDIR", "GORACE", "HEARTBEAT_INBOX", "CLAUDE_PID", "CLAUDE_CONFIG_DIR",
+		"CLAUDE_CODE_ENTRYPOINT", "CLAUDECODE", "STRICT", "HEARTBEAT_LAUNCHED", "XDG_RUNTIME_DIR", "CI", "KEPT",
+		"NOTIFY_SOCKET", "WATCHDOG_USEC",
+	} {
+		if v := ts.Getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// command returns a program that the script's PATH has, to be started.
+func command(ts *testscript.TestScript, name string, args ...string) *exec.Cmd {
+	path := name
+	if !strings.Contains(name, "/") {
+		for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+				path = filepath.Join(dir, name)
+				break
+			}
+		}
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Dir, cmd.Env = ts.MkAbs("."), environment(ts)
+	return cmd
+}
+
+// execute runs a command to its end and makes its output the script's.
+func execute(ts *testscript.TestScript, cmd *exec.Cmd) (status int) {
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	status = statusOf(ts, cmd.Run())
+	output(ts, out.Bytes(), stderr.Bytes())
+	return status
+}
+
+func output(ts *testscript.TestScript, stdout, stderr []byte) {
+	_, err := ts.Stdout().Write(stdout)
+	ts.Check(err)
+	_, err = ts.Stderr().Write(stderr)
+	ts.Check(err)
+}
+
+// statusOf returns the exit status, or 128+n after signal n. Status 2 fails the script:
+// no command of ours may end with it.
+func statusOf(ts *testscript.TestScript, err error) int {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case !errors.As(err, &exit):
+		ts.Fatalf("%v", err)
+	}
+	status := exitStatus(exit)
+	if status == 2 {
+		ts.Fatalf("exit status 2: the client would feed stderr to the model")
+	}
+	return status
+}
+
+// cmdStatus runs a command and checks its exit status: `status N COMMAND...`.
+// A status of 128+n is an end by signal n.
+func cmdStatus(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg, len(args) >= 2, "status N COMMAND...")
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if got := statusOf(ts, ts.Exec(args[1], args[2:]...)); got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+// cmdAsUser runs a command as a plain user: `asuser STATUS COMMAND...`.
+func cmdAsUser(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg, len(args) >= 2, "asuser STATUS COMMAND...")
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	cmd := command(ts, args[1], args[2:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	if got := execute(ts, cmd); got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+const nobody = 65534
+
+func plain(ts *testscript.TestScript, neg, ok bool, usage string) {
+	if neg || !ok {
+		ts.Fatalf("usage: %s", usage)
+	}
+}
+
+// equals compares with a text, or with the JSON of a value.
+func equals(r gjson.Result, want string) bool {
+	if r.Exists() && (r.String() == want || r.Raw == want) {
+		return true
+	}
+	return r.Type == gjson.String && gjson.Valid(want) && gjson.Parse(want).Type == gjson.String &&
+		gjson.Parse(want).String() == r.String()
+}
+
+func exitStatus(e *exec.ExitError) int {
+	if w, ok := e.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return 128 + int(w.Signal())
+	}
+	return e.ExitCode()
+}
+
+// oneDecision reports whether a hook's stdout is something that the client accepts:
+// nothing, or one JSON object.
+func oneDecision(stdout []byte) bool {
+	return len(stdout) == 0 || gjson.ValidBytes(stdout) && gjson.ParseBytes(stdout).IsObject()
+}
