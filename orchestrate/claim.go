@@ -32,7 +32,7 @@ func (b *Bridge) claim() error {
 	switch {
 	case inbox.Same(other, b.Box.Path()):
 		return nil
-	case b.goesOnIn(other):
+	case b.drivenBy(other):
 		return fmt.Errorf("run %s: %w: %s: work on that one, or remove %s", b.Run.ID(), ErrClaimed, other, path)
 	}
 	return b.writeClaim(path)
@@ -45,9 +45,9 @@ func (b *Bridge) writeClaim(path string) error {
 	return nil
 }
 
-// goesOnIn reports whether another inbox has a ledger of this run, and is not done
+// drivenBy reports whether another inbox has a ledger of this run, and is not done
 // with it.
-func (b *Bridge) goesOnIn(other string) bool {
+func (b *Bridge) drivenBy(other string) bool {
 	l, err := readLedger(filepath.Join(filepath.Dir(other), filepath.Base(ledgerPath(b.Box, b.Run))))
 	return err == nil && l.Dir == b.Run.Dir() && !l.Done
 }

@@ -20,7 +20,7 @@ const (
 
 // see makes sure that something is done about an effect. m is its entry where that
 // is to be appended; posted says that it has its result.
-func (s *step) see(ctx context.Context, w want) (m *inbox.Message, posted bool, err error) {
+func (s *step) handle(ctx context.Context, w want) (m *inbox.Message, posted bool, err error) {
 	if s.handedOver[w.Effect] {
 		taken, posted, err := s.postAnswer(ctx, w)
 		if taken || err != nil {
@@ -44,7 +44,7 @@ func (s *step) see(ctx context.Context, w want) (m *inbox.Message, posted bool, 
 		return nil, posted, err
 	}
 	a := s.entryOf(w.Effect)
-	f, err := s.fateIn(a.Entry, s.where)
+	f, err := s.stateWhere(a.Entry, s.where)
 	switch {
 	case err != nil:
 		return nil, false, err
@@ -60,7 +60,7 @@ func (s *step) see(ctx context.Context, w want) (m *inbox.Message, posted bool, 
 		posted, err = s.answered(ctx, w, f.reply)
 		return nil, posted, err
 	case f.dead != "":
-		posted, err = s.giveUp(ctx, w, a, fmt.Sprintf("its entry %s was set aside: %s", a.Entry, f.dead))
+		posted, err = s.giveUpOn(ctx, w, a, fmt.Sprintf("its entry %s was set aside: %s", a.Entry, f.dead))
 		return nil, posted, err
 	}
 	m, err = s.ask(w, a)
@@ -124,7 +124,7 @@ func (s *step) answered(ctx context.Context, w want, reply string) (posted bool,
 		return false, err
 	}
 	if !s.wording(w.Effect, task).MessageCounts() {
-		return s.giveUp(ctx, w, s.entryOf(w.Effect), "its entry was answered, and no result was handed over")
+		return s.giveUpOn(ctx, w, s.entryOf(w.Effect), "its entry was answered, and no result was handed over")
 	}
 	if !s.mayPost() {
 		s.report.Unposted++
@@ -149,8 +149,8 @@ func (s *step) posted(effect string, err error) (bool, error) {
 	return true, nil
 }
 
-// giveUp tells the process that nothing comes, or leaves it to a person.
-func (s *step) giveUp(ctx context.Context, w want, a asked, why string) (posted bool, err error) {
+// giveUpOn tells the process that nothing comes, or leaves it to a person.
+func (s *step) giveUpOn(ctx context.Context, w want, a asked, why string) (posted bool, err error) {
 	if s.OnUnresolved != effect.PostError {
 		if a.Over != why {
 			a.Over, a.Since = why, s.now()

@@ -14,7 +14,7 @@ import (
 func (s *step) finish(ctx context.Context) error {
 	a := s.ledger.Finish
 	if a.Entry != "" {
-		f, err := s.fateOf(a.Entry)
+		f, err := s.stateOf(a.Entry)
 		switch {
 		case err != nil:
 			return err
@@ -48,7 +48,7 @@ func (s *step) failed(ctx context.Context) (again bool, err error) {
 		s.ledger.Failure = a
 		return false, s.append(ctx, []inbox.Message{s.message(a.Entry, "", kindFailed, "", s.failedText(failure))})
 	}
-	f, err := s.fateOf(a.Entry)
+	f, err := s.stateOf(a.Entry)
 	switch {
 	case err != nil:
 		return false, err

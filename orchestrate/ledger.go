@@ -151,15 +151,15 @@ func (b *Bridge) lock(ctx context.Context, wait time.Duration) (*disk.Lock, erro
 	return lock, nil
 }
 
-// Driver is a run that was driven by way of an inbox.
-type Driver struct {
+// DrivenRun is a run that was driven by way of an inbox.
+type DrivenRun struct {
 	Dir string
 	Options
 }
 
 // Driven are the runs that were driven by way of an inbox, and strange the names of
 // the ledgers beside it that were not made there, which nothing is taken from.
-func Driven(box *inbox.Inbox) (all []Driver, strange []string, err error) {
+func Driven(box *inbox.Inbox) (all []DrivenRun, strange []string, err error) {
 	names, err := os.ReadDir(box.Dir())
 	for _, n := range names {
 		if !strings.HasPrefix(n.Name(), ledgerPrefix) || !strings.HasSuffix(n.Name(), ledgerSuffix) {
@@ -170,7 +170,7 @@ func Driven(box *inbox.Inbox) (all []Driver, strange []string, err error) {
 			strange = append(strange, n.Name())
 			continue
 		}
-		all = append(all, Driver{l.Dir, l.Options})
+		all = append(all, DrivenRun{l.Dir, l.Options})
 	}
 	return all, strange, err
 }

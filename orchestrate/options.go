@@ -18,7 +18,7 @@ type Writer interface {
 }
 
 // Options say how a run is driven. They are kept in its ledger, for who takes a step
-// besides. What they allow counts only from who takes the step: see [Options.Beside].
+// besides. What they allow counts only from who takes the step: see [Options.Following].
 type Options struct {
 	// Command is how babysitter is called. It stands in no file beside an inbox, and
 	// so comes from whoever takes the step.
@@ -47,9 +47,9 @@ type Options struct {
 // Empty reports whether nothing was kept.
 func (o Options) Empty() bool { return o.Breakpoints == "" && o.OnUnresolved == "" }
 
-// Beside is how a step is taken beside those of whom the ledger tells: as they do,
+// Following is how a step is taken beside those of whom the ledger tells: as they do,
 // but for what o alone may allow, since an agent's tools can write the ledger.
-func (o Options) Beside(kept Options) Options {
+func (o Options) Following(kept Options) Options {
 	if kept.Empty() {
 		return o
 	}

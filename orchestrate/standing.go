@@ -43,7 +43,7 @@ type Waiting struct {
 
 // Stands looks at the run without taking a step: nothing is changed, and babysitter
 // is not called.
-func (b *Bridge) Stands() (s Standing, err error) {
+func (b *Bridge) Standing() (s Standing, err error) {
 	l, err := b.open()
 	if err != nil {
 		return s, err
@@ -62,24 +62,24 @@ func (b *Bridge) Stands() (s Standing, err error) {
 	}
 	for _, e := range st.Pending {
 		s.Pending[e.Kind]++
-		if err := b.stands(&s, l, e); err != nil {
+		if err := b.addEffect(&s, l, e); err != nil {
 			return s, err
 		}
 	}
-	if err := b.entry(&s, l.Failure.Entry, ""); err != nil || l.Done {
+	if err := b.addEntry(&s, l.Failure.Entry, ""); err != nil || l.Done {
 		return s, err
 	}
-	return s, b.entry(&s, l.Finish.Entry, "")
+	return s, b.addEntry(&s, l.Finish.Entry, "")
 }
 
 // stands adds what is to be said of one effect.
-func (b *Bridge) stands(s *Standing, l *ledger, e run.Effect) error {
+func (b *Bridge) addEffect(s *Standing, l *ledger, e run.Effect) error {
 	a := l.Effects[e.ID]
 	switch {
 	case a.Over != "" && !b.waits(a.Entry):
 		s.Held = append(s.Held, Held{Effect: e.ID, Label: e.Label, Reason: a.Over, Since: a.Since})
 	case a.Entry != "":
-		return b.entry(s, a.Entry, e.ID)
+		return b.addEntry(s, a.Entry, e.ID)
 	case e.Kind == kindBreakpoint:
 		task, err := b.Run.Task(e.ID)
 		if err != nil {
@@ -98,7 +98,7 @@ func (b *Bridge) stands(s *Standing, l *ledger, e run.Effect) error {
 
 // waits reports whether an entry is one that was, or is, to be answered.
 func (b *Bridge) waits(entry string) bool {
-	f, err := b.fateOf(entry)
+	f, err := b.stateOf(entry)
 	return err == nil && f.waits()
 }
 
@@ -111,11 +111,11 @@ func (s *Standing) sleep(l *ledger, effect string) {
 	}
 }
 
-func (b *Bridge) entry(s *Standing, id, effect string) error {
+func (b *Bridge) addEntry(s *Standing, id, effect string) error {
 	if id == "" {
 		return nil
 	}
-	f, err := b.fateOf(id)
+	f, err := b.stateOf(id)
 	if err != nil {
 		return err
 	}

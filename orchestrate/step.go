@@ -23,9 +23,9 @@ const settle = 250 * time.Millisecond
 // itself and after a crash: an effect has one entry, and one result.
 func (b *Bridge) Step(ctx context.Context) (Report, error) {
 	if !b.Outside {
-		return b.under(ctx, stepWait, (*step).take)
+		return b.under(ctx, stepWait, (*step).run)
 	}
-	report, err := b.under(ctx, passWait, (*step).take)
+	report, err := b.under(ctx, busyWait, (*step).run)
 	if errors.Is(err, disk.ErrLocked) && ctx.Err() == nil {
 		return Report{Run: b.Run.ID(), Dir: b.Run.Dir(), Busy: true}, nil
 	}
@@ -42,16 +42,16 @@ func (b *Bridge) Busy() bool {
 	return errors.Is(err, disk.ErrLocked)
 }
 
-// passWait is how long a pass waits for a step of the same run, which does what it
+// busyWait is how long a pass waits for a step of the same run, which does what it
 // would do.
-const passWait = time.Second
+const busyWait = time.Second
 
 // Pass posts results that were handed over, and takes the step only where that is
 // all the process waits for, or a sleep is over: the process can get no further before.
 // settled is the id of the entry that was answered just now, if any. It is for who has
 // an entry to deliver already.
-func (b *Bridge) Pass(ctx context.Context, settled string) (Report, error) {
-	report, err := b.under(ctx, passWait, func(s *step, ctx context.Context) error { return s.pass(ctx, settled) })
+func (b *Bridge) StepIfReady(ctx context.Context, settled string) (Report, error) {
+	report, err := b.under(ctx, busyWait, func(s *step, ctx context.Context) error { return s.runIfReady(ctx, settled) })
 	if errors.Is(err, disk.ErrLocked) && ctx.Err() == nil {
 		return report, nil // somebody takes a step
 	}
@@ -100,10 +100,10 @@ type step struct {
 }
 
 // take goes on as long as something was posted, which the process may go on with.
-func (s *step) take(ctx context.Context) error {
+func (s *step) run(ctx context.Context) error {
 	s.stepped = true
 	for {
-		if err := s.look(); err != nil {
+		if err := s.readState(); err != nil {
 			return err
 		}
 		var again bool
@@ -117,7 +117,7 @@ func (s *step) take(ctx context.Context) error {
 		case s.hasFailed():
 			again, err = s.failed(ctx)
 		default:
-			again, err = s.goOn(ctx)
+			again, err = s.continueRun(ctx)
 		}
 		if err != nil || !again {
 			return err
@@ -131,8 +131,8 @@ func (s *step) hasFailed() bool {
 }
 
 // pass is a step that is taken in passing.
-func (s *step) pass(ctx context.Context, settled string) error {
-	if err := s.look(); err != nil || s.ledger.Done {
+func (s *step) runIfReady(ctx context.Context, settled string) error {
+	if err := s.readState(); err != nil || s.ledger.Done {
 		return err
 	}
 	about := s.ledger.Finish
@@ -141,15 +141,15 @@ func (s *step) pass(ctx context.Context, settled string) error {
 	case s.hasFailed():
 		about = s.ledger.Failure
 	default:
-		return s.passEffects(ctx)
+		return s.postThenStep(ctx)
 	}
 	if about.Entry != "" && about.Entry != settled {
 		return nil // it waits, or is with somebody
 	}
-	return s.take(ctx)
+	return s.run(ctx)
 }
 
-func (s *step) passEffects(ctx context.Context) error {
+func (s *step) postThenStep(ctx context.Context) error {
 	left := 0
 	for _, w := range s.ledger.Wants {
 		status, err := s.state.Effect(w.Effect)
@@ -174,10 +174,10 @@ func (s *step) passEffects(ctx context.Context) error {
 	if left > 0 {
 		return nil
 	}
-	return s.take(ctx)
+	return s.run(ctx)
 }
 
-func (s *step) look() (err error) {
+func (s *step) readState() (err error) {
 	s.state, err = s.Run.State(cachePath(s.Box, s.Run))
 	s.report.Status = s.state.Status
 	if err != nil || len(s.handedOver) == 0 {
@@ -186,9 +186,9 @@ func (s *step) look() (err error) {
 	return s.sweep()
 }
 
-// goOn has the process run if its journal has grown since it did, and sees to what
+// continueRun has the process run if its journal has grown since it did, and sees to what
 // it waits for.
-func (s *step) goOn(ctx context.Context) (again bool, err error) {
+func (s *step) continueRun(ctx context.Context) (again bool, err error) {
 	if s.state.Moved != s.ledger.Head || len(s.ledger.Wants) == 0 {
 		if ended, err := s.iterate(ctx); err != nil || ended {
 			return ended && s.report.Guard == "", err
@@ -206,7 +206,7 @@ func (s *step) goOn(ctx context.Context) (again bool, err error) {
 		if status != run.Requested {
 			continue // answered since
 		}
-		m, posted, err := s.see(ctx, w)
+		m, posted, err := s.handle(ctx, w)
 		if err != nil {
 			return false, err
 		}
@@ -234,7 +234,7 @@ func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := s.look(); err != nil {
+	if err := s.readState(); err != nil {
 		return false, err
 	}
 	s.ledger.Head, s.ledger.Wants = s.state.Moved, nil

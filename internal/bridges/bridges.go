@@ -26,7 +26,7 @@ func All(r *cli.RunFlags, box *inbox.Inbox, note func(string, ...any)) (all []*o
 
 // Open is the bridge of the run in a directory.
 func Open(r *cli.RunFlags, box *inbox.Inbox, dir string, note func(string, ...any)) (*orchestrate.Bridge, error) {
-	return OpenWith(r, box, orchestrate.Driver{Dir: dir, Options: Options(r)}, note)
+	return OpenWith(r, box, orchestrate.DrivenRun{Dir: dir, Options: Options(r)}, note)
 }
 
 // Options are the flags as package orchestrate takes them.
@@ -38,7 +38,7 @@ func Options(r *cli.RunFlags) orchestrate.Options {
 }
 
 // OpenWith is Open with the options that the run was driven with.
-func OpenWith(r *cli.RunFlags, box *inbox.Inbox, of orchestrate.Driver, note func(string, ...any)) (*orchestrate.Bridge, error) {
+func OpenWith(r *cli.RunFlags, box *inbox.Inbox, of orchestrate.DrivenRun, note func(string, ...any)) (*orchestrate.Bridge, error) {
 	dir, err := filepath.Abs(of.Dir)
 	if err != nil {
 		return nil, err

@@ -130,7 +130,7 @@ func answerBreakpoint(i *cli.InboxFlags, r *cli.RunFlags, effect string, a orche
 	if err != nil {
 		return err
 	}
-	b, err := bridges.OpenWith(r, box, orchestrate.Driver{Dir: of.Dir(), Options: bridges.Options(r).Beside(of.kept)}, s.Note)
+	b, err := bridges.OpenWith(r, box, orchestrate.DrivenRun{Dir: of.Dir(), Options: bridges.Options(r).Following(of.kept)}, s.Note)
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string
 	if err != nil {
 		return err
 	}
-	now, err := b.Stands()
+	now, err := b.Standing()
 	switch {
 	case err != nil:
 		return err

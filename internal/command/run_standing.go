@@ -39,7 +39,7 @@ func (o *runVerbFlags) status(box *inbox.Inbox, args []string, s cli.Streams) er
 }
 
 func (o *runVerbFlags) show(box *inbox.Inbox, r *runs.Run, s cli.Streams) error {
-	now, err := (&orchestrate.Bridge{Box: box, Run: r}).Stands()
+	now, err := (&orchestrate.Bridge{Box: box, Run: r}).Standing()
 	if err != nil {
 		return err
 	}

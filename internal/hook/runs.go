@@ -41,7 +41,7 @@ func (h *hook) passRuns(ctx context.Context) {
 	defer stop()
 	h.eachRun(ctx, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
 		b.Posts, b.Until = passPosts, time.Time{}
-		return b.Pass(ctx, h.lastSettled)
+		return b.StepIfReady(ctx, h.lastSettled)
 	})
 }
 

@@ -230,7 +230,7 @@ func (h *hook) acknowledge(tx *inbox.Tx) error {
 	d := tx.InFlight()
 	e := evidence.Of(d)
 	reply := h.replyTo(d, e)
-	missing := orchestrate.Take(h.box, d, reply)
+	missing := orchestrate.AcceptReply(h.box, d, reply)
 	switch {
 	case missing == "":
 		return tx.AcknowledgeWith(reply, h.tasksOf(e))

@@ -8,22 +8,22 @@ import (
 	"heartbeat/inbox"
 )
 
-// fate is what became of an entry.
-type fate struct {
+// entryState is what became of an entry.
+type entryState struct {
 	where string // a Receipt's Found, "" for one that is nowhere
 	dead  inbox.Reason
 	reply string // of an answered one
 }
 
-func (f fate) waits() bool { return f.where != "" && f.where != inbox.FoundAnswered }
+func (f entryState) waits() bool { return f.where != "" && f.where != inbox.FoundAnswered }
 
-// fateOf looks for the entry of that id.
-func (b *Bridge) fateOf(id string) (fate, error) {
+// stateOf looks for the entry of that id.
+func (b *Bridge) stateOf(id string) (entryState, error) {
 	where, err := b.find([]string{id})
 	if err != nil {
-		return fate{}, err
+		return entryState{}, err
 	}
-	return b.fateIn(id, where)
+	return b.stateWhere(id, where)
 }
 
 // find says where entries are, as a Receipt does.
@@ -36,8 +36,8 @@ func (b *Bridge) find(ids []string) (map[string]string, error) {
 	return where, errors.Join(err, v.Close())
 }
 
-// fateIn is the fate of an entry of which is known where it is.
-func (b *Bridge) fateIn(id string, where map[string]string) (f fate, err error) {
+// stateWhere is the entryState of an entry of which is known where it is.
+func (b *Bridge) stateWhere(id string, where map[string]string) (f entryState, err error) {
 	f.where = where[id]
 	switch {
 	case f.waits():

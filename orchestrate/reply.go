@@ -60,7 +60,7 @@ func Settled(box *inbox.Inbox, meta map[string]json.RawMessage) string {
 // Take takes in the answer to an entry. Where that is the result of an effect, it is
 // handed over. missing says why the answer does not settle the entry: it is an
 // effect's that has no result, and the answer is none; it is "" where it does.
-func Take(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing string) {
+func AcceptReply(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing string) {
 	e, ok := effectOf(box, d.Metadata())
 	if !ok || e.status != run.Requested || e.handedOver() {
 		return ""
