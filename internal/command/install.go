@@ -54,7 +54,10 @@ func installVerb() cli.Verb {
 		Long: `Wire this command into a Claude Code settings file as the hook of Stop,
 StopFailure, SessionStart, SessionEnd, UserPromptSubmit and Notification, with
 the flags given here. Whatever else is in the file stays byte for byte.
-Installing again changes nothing, or only what differs.
+Installing again changes nothing, or only what differs. The inbox's folder is made
+where only that is missing.
+
+What is wired is the heartbeat-stop beside this command, or else the one of PATH.
 
 Without --rewake the hook blocks the stop: it hands over the next entry whenever
 a turn ends, also under -p. Its timeout is above the idle interval, and the cap
@@ -128,11 +131,28 @@ func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams, verb 
 		return fmt.Errorf("install: %s is a `go run` build and will be gone: build the command first (see the README), and run that", w.Command)
 	}
 	changed, err := editFile(path, w, settings.Links(o.follow))
+	if err == nil && verb == "install" {
+		err = o.makeFolder(s)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", verb, err)
 	}
 	report := installed{Settings: path, Changed: changed, Command: w.Command, Args: w.Args, Timeout: w.Timeout, Rewake: o.wired.Rewake}
 	return (&cli.InboxFlags{JSON: o.json}).Print(s, report, report.sentence(verb))
+}
+
+// makeFolder comes last: where root makes the folder of another user, it becomes that
+// user, who may not be able to write the settings.
+func (o *installFlags) makeFolder(s cli.Streams) error {
+	if err := makeFolder(o.wired.Inbox, s); err != nil {
+		return fmt.Errorf("the hook is wired, but %w", err)
+	}
+	if dir, err := filepath.Abs(filepath.Dir(o.wired.Inbox)); err == nil {
+		if there, err := disk.Exists(dir); err == nil && !there {
+			s.Note("the inbox's folder %s is missing, and so is the one above it: make it before a session starts", dir)
+		}
+	}
+	return nil
 }
 
 func (i installed) sentence(verb string) string {

@@ -40,7 +40,7 @@ func sendVerb() cli.Verb {
 		Long: `Append one entry to the inbox and print its id. The text is the argument, the
 content of --file, or stdin (with -, or without a TEXT). Nothing of it shows in
 the process list when it comes from stdin or a file. The entry is on the disk
-when send returns.
+when send returns. The inbox's folder is made where only that is missing.
 
 With --id, sending again is safe: an id that is scheduled, queued, in flight or
 answered is not appended a second time.
@@ -119,6 +119,9 @@ func (o *sendFlags) run(args []string, s cli.Streams) error {
 	messages, err := o.messages(args, s.In)
 	if err != nil {
 		return err
+	}
+	if err := makeFolder(o.Inbox, s); err != nil {
+		return fmt.Errorf("send: %w", err)
 	}
 	box, err := o.Open()
 	if err != nil {

@@ -43,6 +43,14 @@ func Create(path string) error {
 	return f.Close()
 }
 
+// MakeDir makes a directory for its owner alone. It survives a power loss.
+func MakeDir(path string) error {
+	if err := retry(func() error { return unix.Mkdir(path, 0o700) }); err != nil {
+		return &fs.PathError{Op: "mkdir", Path: path, Err: err}
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
 // Touch makes an empty file, or sets an existing one's times to now.
 func Touch(path string) error {
 	f, created, err := OpenWrite(path)
