@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/hook"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -113,7 +114,7 @@ func (d *demo) fill(ctx context.Context, box *inbox.Inbox) error {
 func (d *demo) drainWithStandIn(ctx context.Context, box *inbox.Inbox) error {
 	turn := 0
 	a := agent.Agent{
-		Hook:       []string{d.self, hookVerb, "--inbox", box.Path()},
+		Hook:       []string{d.self, hook.FullVerb, "--inbox", box.Path()},
 		Transcript: filepath.Join(d.dir, "transcript.jsonl"),
 		Answer: func(text string) string {
 			return fmt.Sprintf("understood, that was %d words", len(strings.Fields(text)))

@@ -12,6 +12,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/claude/settings"
+	"heartbeat/internal/hook"
 )
 
 // claudeGrace is how long a client that was asked to end may take.
@@ -25,7 +26,7 @@ func (d *demo) drainWithClaude(ctx context.Context, box *inbox.Inbox) error {
 		return fmt.Errorf("find Claude Code: %w: install it, or run the demo without --claude", err)
 	}
 	wired := filepath.Join(d.dir, "settings.json")
-	if _, err := settings.InstallFile(wired, settings.Blocking(d.self, []string{hookVerb, "--inbox", box.Path()}, 0), settings.RefuseLinks); err != nil {
+	if _, err := settings.InstallFile(wired, settings.Blocking(d.self, []string{hook.FullVerb, "--inbox", box.Path()}, 0), settings.RefuseLinks); err != nil {
 		return err
 	}
 	d.say("\n%s works through the inbox ...\n", bin)

@@ -13,15 +13,12 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hook"
+	"heartbeat/internal/hook/runs"
 	"heartbeat/internal/host/guardian"
 	"heartbeat/internal/orphans"
 )
 
 const commandName = "heartbeat"
-
-// hookVerb is the hook, for a demo that is run before anything is installed. No list
-// has it.
-const hookVerb = "__stop"
 
 // Main is the whole command; it does not return.
 func Main() {
@@ -37,9 +34,9 @@ func Run(args []string, s cli.Streams) (status int) {
 			status = cli.ExitError
 		}
 	}()
-	if len(args) > 0 && args[0] == hookVerb {
+	if len(args) > 0 && args[0] == hook.FullVerb {
 		s.Command = hook.CommandName
-		return hook.Run(args[1:], s)
+		return hook.RunFull(args[1:], s, runs.Open)
 	}
 	return dispatch(args, s.OnScreen())
 }

@@ -8,6 +8,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hook"
+	"heartbeat/internal/hook/runs"
 	"heartbeat/internal/testing/script"
 )
 
@@ -26,5 +27,5 @@ func anyCommand(args []string, s cli.Streams) int {
 		return Run(args, s)
 	}
 	s.Command = hook.CommandName
-	return hook.Run(args, s)
+	return hook.RunFull(args, s, runs.Open)
 }

@@ -7,15 +7,16 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/why"
 	"heartbeat/internal/words"
-	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/effect"
 )
 
 // announcement is what the person at the terminal is shown of an entry, "" for
 // nothing.
 func (h *hook) announcement(e inbox.Entry) string {
-	if text := orchestrate.Announce(h.box, e.Metadata); text != "" {
-		return "heartbeat: " + words.Brief(text)
+	if h.runs != nil {
+		if text := h.runs.Announce(e); text != "" {
+			return "heartbeat: " + words.Brief(text)
+		}
 	}
 	if !h.Announce {
 		return ""

@@ -15,7 +15,6 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/host"
-	"heartbeat/orchestrate"
 	"heartbeat/recover/evidence"
 )
 
@@ -114,22 +113,40 @@ type hook struct {
 	// lastSettled is the id of the last one that this hook settled.
 	lastSettled string
 	aside       []inbox.SetAside // not yet said
-	bridges     []*orchestrate.Bridge
-	watched     transcriptWatch
-	counted     map[string]bool     // the state files in which this stop was counted
-	outside     map[string]*outside // by the directory of their run
-	worked      map[string]bool     // the runs that another process works on, as the last steps found
-	nextSleep   time.Time           // when the next sleep of a run is over
+	// open opens runs, which are nil before that. Both are nil in the lean hook.
+	open   OpenRuns
+	runs   Runs
+	args   []string
+	raw    *rawInput // nil before the input was read
+	handed *handover // nil where the hook began in this process
+	// waits says that the hook is committed to be the one that waits in the background.
+	waits bool
+	// idleUntil is when persist ends the turn with an idle tick (host.SinceBoot), 0
+	// before it waits.
+	idleUntil int64
+	watched   transcriptWatch
 	// again is when to look again although nothing has happened, 0 for never.
 	again time.Duration
 }
 
 // runHook is the command without a verb. Whatever fails, the stop is approved:
 // stdout stays empty.
-func runHook(args []string, s cli.Streams) int {
-	h := &hook{Streams: s, began: host.SinceBoot(), parent: os.Getppid(), counted: map[string]bool{}}
-	flags := h.Set()
-	err := flags.Parse(args)
+func runHook(args []string, s cli.Streams, open OpenRuns) int {
+	h := &hook{Streams: s, open: open, began: host.SinceBoot(), parent: os.Getppid()}
+	o, args, err := cutHandover(args, s.In)
+	if err != nil {
+		s.Complain(fmt.Errorf("%w: the stop is approved and nothing was changed", err))
+		return cli.ExitError
+	}
+	if h.args = args; o != nil {
+		h.takeOver(o)
+	}
+	return h.start()
+}
+
+func (h *hook) start() int {
+	s, flags := h.Streams, h.Set()
+	err := flags.Parse(h.args)
 	switch {
 	case err != nil:
 	case h.Help:
@@ -145,7 +162,10 @@ func runHook(args []string, s cli.Streams) int {
 		s.Complain(fmt.Errorf("%w (see heartbeat-stop --help)", err))
 		return cli.ExitError
 	}
-	return h.run()
+	if h.open == nil && needsRuns(&h.Flags, flags.Changed) {
+		err = h.becomeFull()
+	}
+	return h.run(err)
 }
 
 // Check refuses flags that make no sense together.
@@ -180,12 +200,16 @@ func (h *Flags) checkRewake(f *pflag.FlagSet) error {
 	return nil
 }
 
-func (h *hook) run() int {
+// run acts on the event, unless a failure keeps it from that.
+func (h *hook) run(failure error) int {
 	var err error
-	if !h.NoInput {
+	if h.raw = new(rawInput); !h.NoInput {
 		if h.input, err = h.readInput(); err != nil {
 			return h.untold(err)
 		}
+	}
+	if failure != nil {
+		return h.failed(failure)
 	}
 	if h.box, err = cli.OpenInbox(h.Inbox, inbox.Options{LockWait: h.lockWait()}); err != nil {
 		return h.failed(err)
@@ -193,7 +217,9 @@ func (h *hook) run() int {
 	if h.standsBack() {
 		return cli.ExitOK
 	}
-	h.openRuns()
+	if h.open != nil {
+		h.openRuns()
+	}
 	return h.dispatch()
 }
 
@@ -221,7 +247,9 @@ func (h *hook) dispatch() int {
 	if in.Event == claude.EventSessionStart && in.Source == "compact" {
 		return cli.ExitOK // the same session goes on in the same process
 	}
-	h.greetSession()
+	if h.runs != nil {
+		h.runs.Greet()
+	}
 	if h.Rewake {
 		if status, ok := h.inBackground(); ok {
 			return status

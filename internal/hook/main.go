@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/host/guardian"
 	"heartbeat/internal/orphans"
 )
 
@@ -22,12 +21,15 @@ const CommandName = "heartbeat-stop"
 
 // Main is the whole command; it does not return.
 func Main() {
-	guardian.Serve()
 	os.Exit(Run(os.Args[1:], cli.StandardStreams(CommandName)))
 }
 
 // Run is the command with these arguments. It returns the exit status.
-func Run(args []string, s cli.Streams) (status int) {
+func Run(args []string, s cli.Streams) int { return RunFull(args, s, nil) }
+
+// RunFull is [Run] for a program that links what drives babysitter runs. Run starts
+// that program where it is needed.
+func RunFull(args []string, s cli.Streams, open OpenRuns) (status int) {
 	// A panic in another goroutine, or a fault of the runtime, would exit with
 	// status 2; this makes it abort by signal instead.
 	debug.SetTraceback("crash")
@@ -39,7 +41,7 @@ func Run(args []string, s cli.Streams) (status int) {
 	}()
 	switch {
 	case len(args) == 0 || strings.HasPrefix(args[0], "-"):
-		return runHook(args, s)
+		return runHook(args, s, open)
 	case args[0] == "recover":
 		return orphans.Verb(CommandName).Run(args[1:], s.OnScreen())
 	}

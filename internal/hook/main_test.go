@@ -10,6 +10,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/command"
 	"heartbeat/internal/hook"
+	"heartbeat/internal/hook/runs"
 	"heartbeat/internal/testing/crash"
 	"heartbeat/internal/testing/long"
 	"heartbeat/internal/testing/script"
@@ -34,5 +35,5 @@ func anyCommand(args []string, s cli.Streams) int {
 		return command.Run(args, s)
 	}
 	s.Command = hook.CommandName
-	return hook.Run(args, s)
+	return hook.RunFull(args, s, runs.Open)
 }

@@ -40,3 +40,18 @@ func (h *hook) tellOnce(err error) {
 		})
 	}
 }
+
+// holdNotes keeps back what is said of a transaction that may be dropped: the full
+// command, which then looks again, says it. The function that it returns ends that.
+func (h *hook) holdNotes() (say func(bool)) {
+	if h.open != nil {
+		return func(bool) {}
+	}
+	stderr, held := h.Err, new(bytes.Buffer)
+	h.Err = held
+	return func(is bool) {
+		if h.Err = stderr; is {
+			_, _ = held.WriteTo(stderr) // nobody is left to tell
+		}
+	}
+}

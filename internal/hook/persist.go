@@ -28,7 +28,10 @@ func (h *hook) persist() int {
 	// the two would wait for the next poll.
 	w := h.box.Watch(cli.WatchPoll)
 	defer func() { _ = w.Close() }() // best effort: the process ends
-	idle := time.NewTimer(time.Duration(h.Idle))
+	if h.idleUntil == 0 {
+		h.idleUntil = host.SinceBoot() + int64(h.Idle)
+	}
+	idle := time.NewTimer(time.Duration(h.idleUntil - host.SinceBoot()))
 	defer idle.Stop()
 	due := time.NewTimer(0)
 	defer due.Stop()

@@ -69,6 +69,9 @@ func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 		return h.refuse(err)
 	}
 	stderr, notes := h.Err, new(keptNotes)
+	if h.handed != nil {
+		notes.WriteString(h.handed.notes)
+	}
 	h.Err = notes
 	defer func() {
 		h.Err = stderr
@@ -82,7 +85,11 @@ func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 	// two would wait for the next poll.
 	w := h.box.Watch(wakePoll)
 	defer func() { _ = w.Close() }() // best effort: the process ends
-	o, err := h.enter(ctx, enter)
+	var o outcome
+	var err error
+	if !h.waits {
+		o, err = h.enter(ctx, enter)
+	}
 	switch {
 	case err != nil:
 		return h.ended(err)
@@ -141,6 +148,7 @@ func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error))
 			return o, "", err
 		}, nil)
 		if err == nil {
+			h.waits = o == 0
 			return o, nil
 		}
 		h.complainOnce(err)

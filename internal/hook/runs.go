@@ -2,101 +2,104 @@ package hook
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
-	"heartbeat/internal/bridges"
-	"heartbeat/internal/cli"
-	"heartbeat/orchestrate"
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/orchestrate/effect"
 )
 
-// shortSleep is how long a hook waits for a run's sleep to be over.
-const shortSleep = time.Minute
+// Runs is what a hook does for babysitter runs. The hook that Claude Code starts has
+// none: where a run comes up, it becomes the full command, which has.
+type Runs interface {
+	// Greet is told of each event before it is acted on.
+	Greet()
+	// Step takes a step of each run, and reports whether that brought entries.
+	Step(ctx context.Context) (brought bool)
+	// Advance steps the runs of a hook that would end the turn, and waits for what is
+	// over soon. It reports whether to look into the inbox again.
+	Advance(ctx context.Context) (again bool)
+	// Pass has the runs learn of what was answered, at a Stop that has an entry to
+	// deliver all the same, or may deliver none. settled is the id of the entry that
+	// the hook settled last.
+	Pass(ctx context.Context, settled string)
+	// Take takes in the answer to an entry of a run. missing says why the answer does
+	// not settle it, "" where it does.
+	Take(d *inbox.Delivery, reply string) (missing string)
+	// SettledElsewhere says why an entry of a run need not be delivered, "" where it
+	// has to be.
+	SettledElsewhere(e inbox.Entry) (why string)
+	// Announce is what the person at the terminal is shown of an entry of a run.
+	Announce(e inbox.Entry) string
+}
 
-const (
-	// postingTime is how long a hook posts results in one go: the client ends it after
-	// ten minutes.
-	postingTime = 4 * time.Minute
-	// passTime and passPosts bound what a hook does for runs once it has delivered an
-	// entry, which the session waits for.
-	passTime  = 30 * time.Second
-	passPosts = 8
-)
+// Surroundings are what a hook lets its runs know and use.
+type Surroundings struct {
+	Flags *Flags
+	Input *claude.Input // nil with --no-input
+	Box   *inbox.Inbox
+	// Age is for how long the hook has run.
+	Age      func() time.Duration
+	Note     func(format string, args ...any)
+	Complain func(error)
+	// ComplainOnce leaves out what was said last.
+	ComplainOnce func(error)
+	// LookAgainIn has a waiting hook look after that time, even if nothing happens.
+	LookAgainIn func(time.Duration)
+}
+
+// OpenRuns opens the runs that the hook drives.
+type OpenRuns func(Surroundings) Runs
+
+// errNeedsRuns leaves the inbox as it was found: what is in it takes a hook that
+// knows of runs.
+var errNeedsRuns = errors.New("the entry is a babysitter run's")
+
+func (h *hook) openRuns() {
+	h.runs = h.open(Surroundings{
+		Flags: &h.Flags, Input: h.input, Box: h.box, Age: h.age,
+		Note:         func(format string, args ...any) { h.Note(format, args...) },
+		Complain:     func(err error) { h.Complain(err) },
+		ComplainOnce: func(err error) { h.complainOnce(err) },
+		LookAgainIn:  h.lookAgainIn,
+	})
+}
 
 // stepRuns takes a step of each run, and reports whether that brought entries.
 func (h *hook) stepRuns(ctx context.Context) (brought bool) {
-	return h.eachRun(ctx, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
-		b.Posts, b.Until = 0, time.Now().Add(postingTime)
-		return b.Step(ctx)
-	})
+	return h.runs != nil && h.runs.Step(ctx)
 }
 
-// passRuns has the runs learn of what was answered, at a Stop that has an entry to
-// deliver all the same, or may deliver none.
 func (h *hook) passRuns(ctx context.Context) {
-	if len(h.bridges) == 0 {
-		return
-	}
-	ctx, stop := context.WithTimeout(ctx, passTime)
-	defer stop()
-	h.eachRun(ctx, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
-		b.Posts, b.Until = passPosts, time.Time{}
-		return b.StepIfReady(ctx, h.lastSettled)
-	})
-}
-
-// eachRun takes a step of each run. Where one fails, the others and the inbox go on.
-func (h *hook) eachRun(ctx context.Context, take stepping) (brought bool) {
-	h.worked = map[string]bool{}
-	all, _ := orchestrate.StepAll(ctx, h.bridges, orchestrate.Round{ // no error ends this round
-		Take: func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
-			return h.stepBound(ctx, b, take)
-		},
-		Failed: func(_ *orchestrate.Bridge, err error) error {
-			h.complainOnce(err)
-			return nil
-		},
-		Stepped: func(b *orchestrate.Bridge, report orchestrate.Report) error {
-			h.stepped(b, report)
-			return nil
-		},
-	})
-	if !all.NotBefore.IsZero() {
-		h.lookAgainIn(time.Until(all.NotBefore))
-		if h.nextSleep.IsZero() || all.NotBefore.Before(h.nextSleep) {
-			h.nextSleep = all.NotBefore
-		}
-	}
-	return all.Queued
-}
-
-// stepped says what came of a run's step, and starts the commands that it left.
-func (h *hook) stepped(b *orchestrate.Bridge, report orchestrate.Report) {
-	for _, note := range report.Notes {
-		h.Note("run %s: %s", report.Run, note)
-	}
-	for _, why := range report.Refused {
-		h.complainOnce(fmt.Errorf("run %s: a result was not posted: %s", report.Run, why))
-	}
-	if report.Busy || len(report.Commands)+report.Unposted > 0 && h.carryOut(b, report) {
-		h.worked[report.Dir] = true
-		h.lookAgainIn(outsideLook)
-	}
-	if report.Guard != "" {
-		h.complainOnce(fmt.Errorf("run %s: %s", report.Run, cli.Guarded(report.Guard, report.OutOfSteps)))
+	if h.runs != nil {
+		h.runs.Pass(ctx, h.lastSettled)
 	}
 }
 
-// openRuns opens the runs that the hook drives. One that cannot be read keeps
-// nobody from the inbox.
-func (h *hook) openRuns() {
-	for _, dir := range h.Runs.Dirs {
-		b, err := bridges.Open(&h.Runs, h.box, dir, h.Note)
-		if err != nil {
-			h.Complain(err)
-			continue
-		}
-		b.Outside = true
-		h.bridges = append(h.bridges, b)
+// takeResult says why the answer to an entry does not settle it, "" where it does.
+func (h *hook) takeResult(d *inbox.Delivery, reply string) (missing string, err error) {
+	if m, _ := effect.MarkOf(d); m.Effect == "" {
+		return "", nil
 	}
+	if h.runs == nil {
+		return "", errNeedsRuns
+	}
+	return h.runs.Take(d, reply), nil
+}
+
+// settledElsewhere says why an entry need not be delivered, "" where it has to be.
+func (h *hook) settledElsewhere(e inbox.Entry) (why string, err error) {
+	if _, ofRun := effect.MarkIn(e.Metadata); !ofRun {
+		return "", nil
+	}
+	if h.runs == nil {
+		return "", errNeedsRuns
+	}
+	return h.runs.SettledElsewhere(e), nil
+}
+
+// needsRuns reports whether flags are about runs.
+func needsRuns(f *Flags, changed func(name string) bool) bool {
+	return len(f.Runs.Dirs) > 0 || changed("babysitter")
 }

@@ -46,7 +46,14 @@ func (h *hook) readInput() (*claude.Input, error) {
 	if len(b) == 0 {
 		return nil, errEmpty
 	}
-	return claude.ParseInput(b)
+	if h.handed != nil && h.handed.inputSize >= 0 {
+		b = b[:min(int64(len(b)), h.handed.inputSize)]
+	}
+	in, err := claude.ParseInput(b)
+	if err == nil && h.open == nil {
+		h.raw = keepRaw(b)
+	}
+	return in, err
 }
 
 // untold ends a hook that was not told whose event this is. It knows of no turn

@@ -3,13 +3,11 @@ package hook
 import (
 	"context"
 	"errors"
-	"time"
 
 	"heartbeat/internal/cli"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/words"
-	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/effect"
 	recovery "heartbeat/recover"
 	"heartbeat/recover/evidence"
@@ -53,7 +51,7 @@ func (h *hook) stop() int {
 		case more:
 			continue
 		case empty:
-			if h.goOn() {
+			if h.runs != nil && h.runs.Advance(context.Background()) {
 				continue
 			}
 		case held, approved:
@@ -64,26 +62,6 @@ func (h *hook) stop() int {
 		}
 		return h.approve()
 	}
-}
-
-// goOn has the runs go on where the inbox is empty, and reports whether it no
-// longer is. A short sleep of theirs is waited for.
-func (h *hook) goOn() bool {
-	for len(h.bridges) > 0 {
-		h.nextSleep = time.Time{}
-		if h.stepRuns(context.Background()) {
-			return true
-		}
-		if len(h.worked) > 0 && h.Mode != ModePersist {
-			return h.awaitOutside()
-		}
-		rest := time.Until(h.nextSleep)
-		if h.nextSleep.IsZero() || rest > shortSleep || h.Mode == ModePersist {
-			return false
-		}
-		time.Sleep(max(rest, minRecheck))
-	}
-	return false
 }
 
 // tick is one transaction of a hook that ends the turn itself.
@@ -99,6 +77,9 @@ type decision func(*inbox.Tx) (outcome, string, error)
 func (h *hook) transact(ctx context.Context, decide decision, hand func(context.Context, *inbox.Tx, string) error) (outcome, error) {
 	for {
 		o, err := h.transactOnce(ctx, decide, hand)
+		if errors.Is(err, errNeedsRuns) && ctx.Err() == nil {
+			err = h.becomeFull()
+		}
 		if err != nil || o != unclear {
 			return o, err
 		}
@@ -113,6 +94,7 @@ func (h *hook) transactOnce(ctx context.Context, decide decision, hand func(cont
 	if err != nil {
 		return 0, err
 	}
+	say := h.holdNotes()
 	o, text, err := decide(tx)
 	if err == nil && o == delivered {
 		err = h.stillWanted(ctx)
@@ -126,7 +108,12 @@ func (h *hook) transactOnce(ctx context.Context, decide decision, hand func(cont
 	if err == nil {
 		h.forgetSpill(tx.InFlight())
 	}
-	h.aside = inbox.AddSetAside(h.aside, tx.SetAside()...)
+	if dropped := errors.Is(err, errNeedsRuns); dropped {
+		say(false)
+	} else {
+		say(true)
+		h.aside = inbox.AddSetAside(h.aside, tx.SetAside()...)
+	}
 	if err != nil || o != more {
 		h.noteAside()
 	}
@@ -209,9 +196,9 @@ func (h *hook) next(tx *inbox.Tx, still inbox.Mark) (outcome, inbox.Entry, error
 		case err != nil:
 			return 0, e, err
 		}
-		why := orchestrate.Settled(h.box, e.Metadata)
-		if why == "" {
-			return 0, e, nil
+		why, err := h.settledElsewhere(e)
+		if err != nil || why == "" {
+			return 0, e, err
 		}
 		h.Note("entry %s is settled without a delivery: %s", e.ID, why)
 		if err := tx.ResolveElsewhere(e, why); err != nil {
@@ -230,8 +217,10 @@ func (h *hook) acknowledge(tx *inbox.Tx) error {
 	d := tx.InFlight()
 	e := evidence.Of(d)
 	reply := h.replyTo(d, e)
-	missing := orchestrate.AcceptReply(h.box, d, reply)
+	missing, err := h.takeResult(d, reply)
 	switch {
+	case err != nil:
+		return err
 	case missing == "":
 		return tx.AcknowledgeWith(reply, h.tasksOf(e))
 	case d.Attempt >= h.Orphan.MaxAttempts:

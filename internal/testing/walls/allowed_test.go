@@ -52,8 +52,9 @@ var allowed = map[string]string{
 	"internal/why":              "inbox internal/host internal/words recover/evidence",
 	"internal/bridges":          "inbox internal/cli orchestrate orchestrate/babysitter orchestrate/effect orchestrate/run",
 	"internal/orphans":          "inbox internal/cli recover recover/evidence",
-	"internal/hook/...":         "internal/why internal/bridges internal/orphans inbox recover recover/evidence internal/claude/... internal/cli internal/disk internal/flat internal/host/... internal/words internal/hook/... orchestrate/...",
-	"internal/command/...":      "internal/hook internal/launch internal/why internal/bridges internal/orphans inbox recover recover/evidence internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/command/... orchestrate/... internal/testing/agent",
+	"internal/hook":             "internal/why internal/orphans inbox recover recover/evidence internal/claude internal/cli internal/disk internal/flat internal/host internal/words orchestrate/effect", // what each turn starts
+	"internal/hook/runs":        "internal/hook internal/bridges inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/session",
+	"internal/command/...":      "internal/hook internal/hook/runs internal/launch internal/why internal/bridges internal/orphans inbox recover recover/evidence internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/command/... orchestrate/... internal/testing/agent",
 	"internal/launch/...":       "inbox recover recover/evidence internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/launch/... orchestrate/...",
 	"internal/launch/pump":      "",
 	"internal/launch/recording": "internal/disk internal/launch/pump internal/words",

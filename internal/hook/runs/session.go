@@ -1,4 +1,4 @@
-package hook
+package runs
 
 import (
 	"context"
@@ -14,22 +14,22 @@ import (
 	"heartbeat/orchestrate/session"
 )
 
-// greetSession does what babysitter's own hook does as a session starts: what the
+// Greet implements [hook.Runs]. It does what babysitter's own hook does as a session starts: what the
 // session runs knows it, and other tools find a state file that no run is bound to
 // yet. Where it ends without one, the file goes again.
-func (h *hook) greetSession() {
-	if len(h.Runs.Dirs) == 0 {
+func (d *driver) Greet() {
+	if len(d.Flags.Runs.Dirs) == 0 {
 		return
 	}
 	var err error
-	switch h.input.Event {
+	switch d.Input.Event {
 	case claude.EventSessionStart:
 		if envFile := os.Getenv("CLAUDE_ENV_FILE"); envFile != "" {
-			if err := session.Export(envFile, h.input.SessionID); err != nil {
-				h.Complain(fmt.Errorf("export %s: %w", session.Variable, err))
+			if err := session.Export(envFile, d.Input.SessionID); err != nil {
+				d.Complain(fmt.Errorf("export %s: %w", session.Variable, err))
 			}
 		}
-		err = h.withState(func(f session.File) error {
+		err = d.withState(func(f session.File) error {
 			err := f.Create(context.Background(), session.New("", "", session.DefaultMaxIterations, time.Now()))
 			if errors.Is(err, fs.ErrExist) {
 				return nil
@@ -37,21 +37,21 @@ func (h *hook) greetSession() {
 			return err
 		})
 	case claude.EventSessionEnd:
-		err = h.withState(func(f session.File) error { return f.DeleteUnbound(context.Background()) })
+		err = d.withState(func(f session.File) error { return f.DeleteUnbound(context.Background()) })
 	}
 	if err != nil {
-		h.Complain(fmt.Errorf("keep babysitter's state of session %s: %w", h.input.SessionID, err))
+		d.Complain(fmt.Errorf("keep babysitter's state of session %s: %w", d.Input.SessionID, err))
 	}
 }
 
 // withState does something with the state file of this session. A session by whose
 // name no file can be has none.
-func (h *hook) withState(do func(session.File) error) error {
-	dir, err := session.Dir(h.Runs.StateDir, os.Getenv)
+func (d *driver) withState(do func(session.File) error) error {
+	dir, err := session.Dir(d.Flags.Runs.StateDir, os.Getenv)
 	if err != nil {
 		return nil
 	}
-	file, err := session.At(dir, h.input.SessionID)
+	file, err := session.At(dir, d.Input.SessionID)
 	if err != nil {
 		return nil
 	}
@@ -60,15 +60,15 @@ func (h *hook) withState(do func(session.File) error) error {
 
 // boundTo is the state file of this session where that is bound to the run, nil
 // where it is not.
-func (h *hook) boundTo(runID string) (*session.File, session.State, error) {
-	if h.input == nil {
+func (d *driver) boundTo(runID string) (*session.File, session.State, error) {
+	if d.Input == nil {
 		return nil, session.State{}, nil
 	}
-	dir, err := session.Dir(h.Runs.StateDir, os.Getenv)
+	dir, err := session.Dir(d.Flags.Runs.StateDir, os.Getenv)
 	if err != nil {
 		return nil, session.State{}, nil // then there can be no file
 	}
-	for _, id := range []string{h.input.SessionID, os.Getenv(session.Variable)} {
+	for _, id := range []string{d.Input.SessionID, os.Getenv(session.Variable)} {
 		file, err := session.At(dir, id)
 		if err != nil {
 			continue // no file has that name
@@ -90,14 +90,14 @@ type stepping func(context.Context, *orchestrate.Bridge) (orchestrate.Report, er
 // stepBound takes a step of a run, unless the state of the session that is bound to
 // it has come to a limit, and keeps that state: as with babysitter's own hook, an
 // iteration is a stop that is blocked for the run.
-func (h *hook) stepBound(ctx context.Context, b *orchestrate.Bridge, take stepping) (orchestrate.Report, error) {
-	file, state, err := h.boundTo(b.Run.ID())
+func (d *driver) stepBound(ctx context.Context, b *orchestrate.Bridge, take stepping) (orchestrate.Report, error) {
+	file, state, err := d.boundTo(b.Run.ID())
 	if err != nil {
 		return orchestrate.Report{}, err
 	}
 	now := time.Now()
 	if file != nil {
-		if guard := h.limit(state, now); guard != "" && !isCompleted(b) {
+		if guard := d.limit(state, now); guard != "" && !isCompleted(b) {
 			return orchestrate.Report{Run: b.Run.ID(), Guard: guard + ": see " + file.Path()}, nil
 		}
 	}
@@ -106,21 +106,21 @@ func (h *hook) stepBound(ctx context.Context, b *orchestrate.Bridge, take steppi
 	case file == nil:
 	case report.Done:
 		err = errors.Join(err, file.Delete(ctx))
-	case len(report.Queued) > 0 && !h.counted[file.Path()]:
+	case len(report.Queued) > 0 && !d.counted[file.Path()]:
 		_, updated := file.Update(ctx, func(s *session.State) error { *s = s.Next(now); return nil })
-		h.counted[file.Path()] = true
+		d.counted[file.Path()] = true
 		err = errors.Join(err, updated)
 	}
 	return report, err
 }
 
 // limit says which limit of its session keeps a run from going on, "" if none does.
-func (h *hook) limit(s session.State, now time.Time) string {
+func (d *driver) limit(s session.State, now time.Time) string {
 	if s.Exhausted() {
 		return fmt.Sprintf("its session has had its %d iterations (max_iterations)", s.MaxIterations)
 	}
-	if average, tooFast := session.TooFast(s.Times(now), h.Runs.MinSeconds); tooFast {
-		return fmt.Sprintf("the last iterations of its session took %.0f s on average (--min-iteration-seconds %d)", average, h.Runs.MinSeconds)
+	if average, tooFast := session.TooFast(s.Times(now), d.Flags.Runs.MinSeconds); tooFast {
+		return fmt.Sprintf("the last iterations of its session took %.0f s on average (--min-iteration-seconds %d)", average, d.Flags.Runs.MinSeconds)
 	}
 	return ""
 }

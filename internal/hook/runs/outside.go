@@ -1,4 +1,4 @@
-package hook
+package runs
 
 import (
 	"errors"
@@ -56,39 +56,36 @@ func (o *outside) runs() bool {
 // carryOut has another process carry out the commands that a step of the run has
 // left to it, and post the results that this hook has no time for. It reports
 // whether that is to be waited for.
-func (h *hook) carryOut(b *orchestrate.Bridge, report orchestrate.Report) bool {
-	if h.Launched && report.Longest > launcherTakes {
-		h.Note("run %s: a command that may take %s is left to the launcher, which carries it out between two sessions", report.Run, words.Took(report.Longest))
+func (d *driver) carryOut(b *orchestrate.Bridge, report orchestrate.Report) bool {
+	if d.Flags.Launched && report.Longest > launcherTakes {
+		d.Note("run %s: a command that may take %s is left to the launcher, which carries it out between two sessions", report.Run, words.Took(report.Longest))
 		return false
 	}
-	o := h.outside[report.Dir]
+	o := d.outside[report.Dir]
 	switch {
 	case o.runs():
 		return true
 	case o != nil && o.failed != "" && time.Since(o.ended) < outsideRetry:
-		h.complainOnce(fmt.Errorf("run %s: carry out its commands: %s", report.Run, o.failed))
-		h.lookAgainIn(outsideRetry)
+		d.ComplainOnce(fmt.Errorf("run %s: carry out its commands: %s", report.Run, o.failed))
+		d.LookAgainIn(outsideRetry)
 		return false
 	}
-	o, err := h.startOutside(b)
+	o, err := d.startOutside(b)
 	if err != nil {
-		h.complainOnce(fmt.Errorf("run %s: carry out its commands: %w", report.Run, err))
+		d.ComplainOnce(fmt.Errorf("run %s: carry out its commands: %w", report.Run, err))
 		return false
 	}
-	if h.outside == nil {
-		h.outside = map[string]*outside{}
-	}
-	h.outside[report.Dir] = o
+	d.outside[report.Dir] = o
 	return true
 }
 
-func (h *hook) startOutside(b *orchestrate.Bridge) (*outside, error) {
+func (d *driver) startOutside(b *orchestrate.Bridge) (*outside, error) {
 	said, err := os.CreateTemp("", "heartbeat-outside-")
 	if err != nil {
 		return nil, err
 	}
 	_ = os.Remove(said.Name()) // it is only reached by its descriptors
-	args := append([]string{"orchestrate", "--once", "--inbox", h.box.Path(), "--run", b.Run.Dir()}, h.Runs.Arguments()...)
+	args := append([]string{"orchestrate", "--once", "--inbox", d.Box.Path(), "--run", b.Run.Dir()}, d.Flags.Runs.Arguments()...)
 	cmd := exec.Command(b.Program, args...)
 	cmd.Stderr = said // a pipe would break when the hook ends
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -117,30 +114,30 @@ func (h *hook) startOutside(b *orchestrate.Bridge) (*outside, error) {
 
 // awaitOutside waits until a run that another process works on can go on, or
 // something changed in the inbox. It gives up when the hook's time is over.
-func (h *hook) awaitOutside() (again bool) {
-	inbox := h.box.Watch(cli.WatchPoll)
+func (d *driver) awaitOutside() (again bool) {
+	inbox := d.Box.Watch(cli.WatchPoll)
 	defer func() { _ = inbox.Close() }() // nothing is lost with it
 	look := time.NewTicker(outsidePoll)
 	defer look.Stop()
-	for h.age() < outsideWait {
+	for d.Age() < outsideWait {
 		select {
 		case <-inbox.C:
 			return true
 		case <-look.C:
 		}
-		for _, b := range h.bridges {
-			if h.worked[b.Run.Dir()] && !h.outsideRuns(b) {
+		for _, b := range d.bridges {
+			if d.worked[b.Run.Dir()] && !d.outsideRuns(b) {
 				return true
 			}
 		}
 	}
-	for dir := range h.worked {
-		h.Note("the run in %s is worked on by another process, and goes on at the next Stop", dir)
+	for dir := range d.worked {
+		d.Note("the run in %s is worked on by another process, and goes on at the next Stop", dir)
 	}
 	return false
 }
 
 // outsideRuns reports whether another process works on the run.
-func (h *hook) outsideRuns(b *orchestrate.Bridge) bool {
-	return h.outside[b.Run.Dir()].runs() || b.Busy()
+func (d *driver) outsideRuns(b *orchestrate.Bridge) bool {
+	return d.outside[b.Run.Dir()].runs() || b.Busy()
 }

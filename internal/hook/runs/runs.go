@@ -1,0 +1,150 @@
+// Package runs is what a hook does for babysitter runs: only the full command links it.
+package runs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/bridges"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/hook"
+	"heartbeat/orchestrate"
+)
+
+// driver drives the runs of one hook.
+type driver struct {
+	hook.Surroundings
+	bridges   []*orchestrate.Bridge
+	counted   map[string]bool     // the state files in which this stop was counted
+	outside   map[string]*outside // by the directory of their run
+	worked    map[string]bool     // the runs that another process works on, as the last steps found
+	nextSleep time.Time           // when the next sleep of a run is over
+}
+
+// Open opens the runs that the hook's flags name. One that cannot be read keeps nobody
+// from the inbox.
+func Open(around hook.Surroundings) hook.Runs {
+	d := &driver{Surroundings: around, counted: map[string]bool{}, outside: map[string]*outside{}}
+	for _, dir := range d.Flags.Runs.Dirs {
+		b, err := bridges.Open(&d.Flags.Runs, d.Box, dir, d.Note)
+		if err != nil {
+			d.Complain(err)
+			continue
+		}
+		b.Outside = true
+		d.bridges = append(d.bridges, b)
+	}
+	return d
+}
+
+// Take implements [hook.Runs].
+func (d *driver) Take(entry *inbox.Delivery, reply string) (missing string) {
+	return orchestrate.AcceptReply(d.Box, entry, reply)
+}
+
+// SettledElsewhere implements [hook.Runs].
+func (d *driver) SettledElsewhere(e inbox.Entry) (why string) {
+	return orchestrate.Settled(d.Box, e.Metadata)
+}
+
+// Announce implements [hook.Runs].
+func (d *driver) Announce(e inbox.Entry) string { return orchestrate.Announce(d.Box, e.Metadata) }
+
+// Advance implements [hook.Runs]. A short sleep of the runs is waited for.
+func (d *driver) Advance(ctx context.Context) (again bool) {
+	persists := d.Flags.Mode == hook.ModePersist
+	for len(d.bridges) > 0 {
+		d.nextSleep = time.Time{}
+		if d.Step(ctx) {
+			return true
+		}
+		if len(d.worked) > 0 && !persists {
+			return d.awaitOutside()
+		}
+		rest := time.Until(d.nextSleep)
+		if d.nextSleep.IsZero() || rest > shortSleep || persists {
+			return false
+		}
+		time.Sleep(max(rest, minSleep))
+	}
+	return false
+}
+
+const (
+	// shortSleep is how long a hook waits for a run's sleep to be over.
+	shortSleep = time.Minute
+	// minSleep keeps a hook from looking again and again at a sleep that is over.
+	minSleep = 10 * time.Millisecond
+	// postingTime is how long a hook posts results in one go: the client ends it after
+	// ten minutes.
+	postingTime = 4 * time.Minute
+	// passTime and passPosts bound what a hook does for runs once it has delivered an
+	// entry, which the session waits for.
+	passTime  = 30 * time.Second
+	passPosts = 8
+)
+
+// Step implements [hook.Runs].
+func (d *driver) Step(ctx context.Context) (brought bool) {
+	return d.eachRun(ctx, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
+		b.Posts, b.Until = 0, time.Now().Add(postingTime)
+		return b.Step(ctx)
+	})
+}
+
+// Pass implements [hook.Runs].
+func (d *driver) Pass(ctx context.Context, settled string) {
+	if len(d.bridges) == 0 {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, passTime)
+	defer stop()
+	d.eachRun(ctx, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
+		b.Posts, b.Until = passPosts, time.Time{}
+		return b.StepIfReady(ctx, settled)
+	})
+}
+
+// eachRun takes a step of each run. Where one fails, the others and the inbox go on.
+func (d *driver) eachRun(ctx context.Context, take stepping) (brought bool) {
+	d.worked = map[string]bool{}
+	all, _ := orchestrate.StepAll(ctx, d.bridges, orchestrate.Round{ // no error ends this round
+		Take: func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
+			return d.stepBound(ctx, b, take)
+		},
+		Failed: func(_ *orchestrate.Bridge, err error) error {
+			d.ComplainOnce(err)
+			return nil
+		},
+		Stepped: func(b *orchestrate.Bridge, report orchestrate.Report) error {
+			d.stepped(b, report)
+			return nil
+		},
+	})
+	if !all.NotBefore.IsZero() {
+		d.LookAgainIn(time.Until(all.NotBefore))
+		if d.nextSleep.IsZero() || all.NotBefore.Before(d.nextSleep) {
+			d.nextSleep = all.NotBefore
+		}
+	}
+	return all.Queued
+}
+
+// stepped says what came of a run's step, and starts the commands that it left.
+func (d *driver) stepped(b *orchestrate.Bridge, report orchestrate.Report) {
+	for _, note := range report.Notes {
+		d.Note("run %s: %s", report.Run, note)
+	}
+	for _, why := range report.Refused {
+		d.ComplainOnce(fmt.Errorf("run %s: a result was not posted: %s", report.Run, why))
+	}
+	if report.Busy || len(report.Commands)+report.Unposted > 0 && d.carryOut(b, report) {
+		d.worked[report.Dir] = true
+		d.LookAgainIn(outsideLook)
+	}
+	if report.Guard != "" {
+		d.ComplainOnce(fmt.Errorf("run %s: %s", report.Run, cli.Guarded(report.Guard, report.OutOfSteps)))
+	}
+}

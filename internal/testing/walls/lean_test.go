@@ -1,0 +1,47 @@
+package walls
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// heavy is what the hook, which starts at each turn, must not link: a part of an
+// import path, and what of ours has it.
+var heavy = map[string]string{
+	"jsonschema":                         "the schemas of results",
+	"log/slog":                           "the schemas of results",
+	"math/big":                           "the schemas of results",
+	"regexp":                             "what reads output of other programs",
+	"encoding/xml":                       "what writes reports",
+	"text/template":                      "what writes pages",
+	"net/http":                           "anything that serves",
+	"os/user":                            "names of people",
+	"heartbeat/orchestrate/run":          "runs",
+	"heartbeat/orchestrate/prompt":       "runs",
+	"heartbeat/orchestrate/schema":       "runs",
+	"heartbeat/orchestrate/session":      "runs",
+	"heartbeat/internal/hook/runs":       "runs",
+	"heartbeat/internal/bridges":         "runs",
+	"heartbeat/internal/command":         "the verbs",
+	"heartbeat/internal/launch":          "the launcher",
+	"heartbeat/internal/claude/screen":   "the launcher",
+	"heartbeat/internal/claude/settings": "install and doctor",
+}
+
+func TestTheHookIsLean(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "heartbeat/cmd/heartbeat-stop").Output()
+	require.NoError(t, err)
+	all := strings.Fields(string(out))
+	require.Contains(t, all, "heartbeat/inbox")
+	assert.NotContains(t, all, "heartbeat/orchestrate")
+	assert.NotContains(t, all, "heartbeat/orchestrate/babysitter")
+	for _, linked := range all {
+		for part, of := range heavy {
+			assert.NotContains(t, linked, part, "it belongs to %s", of)
+		}
+	}
+}
