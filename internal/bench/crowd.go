@@ -55,7 +55,7 @@ func answerTo(question string) string { return "answer to " + question }
 // sendOnly sends what a crowd would, and nobody waits.
 func (c *crowd) sendOnly() error {
 	for i := range c.b.plan.crowd {
-		if _, _, err := c.run(nil, c.b.programs.hook, "send", "--inbox", c.inbox, question(i)); err != nil {
+		if _, _, err := c.run(nil, c.b.programs.heartbeat, "send", "--inbox", c.inbox, question(i)); err != nil {
 			return err
 		}
 	}
@@ -82,7 +82,7 @@ func (c *crowd) ask(question, path string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(c.ctx, c.b.programs.hook, "send", "--inbox", c.inbox, "--wait", "--timeout", "60s", question)
+	cmd := exec.CommandContext(c.ctx, c.b.programs.heartbeat, "send", "--inbox", c.inbox, "--wait", "--timeout", "60s", question)
 	cmd.Env, cmd.Stdout, cmd.Stderr = environment(), answer, c.stderr
 	if err := cmd.Start(); err != nil {
 		return errors.Join(err, answer.Close())

@@ -57,7 +57,7 @@ func (b *bench) compact(inbox string) (c compacted, err error) {
 		return c, err
 	}
 	defer r.close()
-	if _, _, err := r.run(nil, b.programs.hook, "compact", "--inbox", inbox, "--keep", "0"); err != nil {
+	if _, _, err := r.run(nil, b.programs.heartbeat, "compact", "--inbox", inbox, "--keep", "0"); err != nil {
 		return c, err
 	}
 	if c.after, err = days.Space(dir); err == nil && c.after >= maxLeft {

@@ -42,7 +42,7 @@ func rawID() string {
 func (m *million) looks() []*look {
 	added := 0
 	verb := func(args ...string) func() []string {
-		return func() []string { return append([]string{m.hook, args[0], "--inbox", m.inbox}, args[1:]...) }
+		return func() []string { return append([]string{m.heartbeat, args[0], "--inbox", m.inbox}, args[1:]...) }
 	}
 	count := []string{"grep", "-c", ".", m.inbox}
 	middle := sentID(m.n / 2)

@@ -12,12 +12,12 @@ import (
 // than must be.
 type million struct {
 	*runner
-	n     int    // entries that wait
-	peak  int64  // bytes of memory that sending them took
-	hook  string // heartbeat-stop
-	dir   string
-	inbox string
-	batch string // the file that they were sent from
+	n         int   // entries that wait
+	peak      int64 // bytes of memory that sending them took
+	heartbeat string
+	dir       string
+	inbox     string
+	batch     string // the file that they were sent from
 }
 
 func measureMillion(b *bench) (table, error) {
@@ -32,7 +32,7 @@ func measureMillion(b *bench) (table, error) {
 	defer r.close()
 	r.patience = 20 * patience // a batch takes its time
 	m := &million{
-		runner: r, n: b.plan.million, hook: b.programs.hook, dir: dir,
+		runner: r, n: b.plan.million, heartbeat: b.programs.heartbeat, dir: dir,
 		inbox: filepath.Join(dir, "inbox.jsonl"), batch: filepath.Join(dir, "batch.jsonl"),
 	}
 	sent, err := m.fill(b.programs.peak)
@@ -65,7 +65,7 @@ func (m *million) fill(peakOf string) (*look, error) {
 		return nil, err
 	}
 	report := filepath.Join(m.dir, "peak.txt")
-	took, err := m.runInto(ids, nil, peakOf, report, m.hook, "send", "--inbox", m.inbox, "--batch", m.batch)
+	took, err := m.runInto(ids, nil, peakOf, report, m.heartbeat, "send", "--inbox", m.inbox, "--batch", m.batch)
 	if err = errors.Join(err, ids.Close()); err != nil {
 		return nil, err
 	}

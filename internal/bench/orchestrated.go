@@ -87,7 +87,7 @@ func (b *bench) orchestrate(name string, events int) (*orchestrated, error) {
 	for _, args := range [][]string{
 		{o.babysitter, "run:create", "--harness", "custom", "--process-id", "p", "--entry", "p.mjs#process", "--run-id", "r1", "--json"},
 		{o.babysitter, "session:init", "--harness", "custom", "--session-id", "s", "--run-id", "r1", "--state-dir", o.states, "--json"},
-		{o.hook, "orchestrate", "--inbox", o.inbox, "--run", o.run, "--babysitter", o.babysitter, "--once"},
+		{filepath.Join(filepath.Dir(o.hook), "heartbeat"), "orchestrate", "--inbox", o.inbox, "--run", o.run, "--babysitter", o.babysitter, "--once"},
 	} {
 		cmd := exec.CommandContext(b.ctx, args[0], args[1:]...)
 		cmd.Dir = o.dir

@@ -14,6 +14,7 @@ import (
 type programs struct {
 	dir       string
 	hook      string // heartbeat-stop
+	heartbeat string
 	launch    string // heartbeat-launch
 	twoWrites string // the baseline
 	peak      string // runs a program, and tells its peak memory
@@ -29,7 +30,7 @@ func build(ctx context.Context) (programs, error) {
 		return programs{}, fmt.Errorf("build: %w", err)
 	}
 	p := programs{
-		dir: dir, hook: filepath.Join(dir, "heartbeat-stop"), launch: filepath.Join(dir, "heartbeat-launch"),
+		dir: dir, hook: filepath.Join(dir, "heartbeat-stop"), heartbeat: filepath.Join(dir, "heartbeat"), launch: filepath.Join(dir, "heartbeat-launch"),
 		twoWrites: filepath.Join(dir, "twowrites"), peak: filepath.Join(dir, "peak"),
 	}
 	linked := filepath.Join(dir, "linked") + string(filepath.Separator)

@@ -30,7 +30,7 @@ func (b *bench) producers(dir string) []*producer {
 		{
 			name: "`heartbeat send`", file: filepath.Join(dir, "inbox.jsonl"), text: promptOf,
 			argv: func(text, file string) []string {
-				return []string{b.programs.hook, "send", "--inbox", file, text}
+				return []string{b.programs.heartbeat, "send", "--inbox", file, text}
 			},
 		},
 		{

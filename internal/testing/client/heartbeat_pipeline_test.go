@@ -140,7 +140,7 @@ func TestPipelineStepUsage(t *testing.T) {
 		"--id needs a value":           {"--inbox", box, "--id"},
 		"there is no folder /nonesuch": {"--inbox", box, "--id", "1", "--project", "/nonesuch"},
 		"--on-orphan is deadletter, retry or drop": {"--inbox", box, "--id", "1", "--on-orphan", "later"},
-		"heartbeat-stop is not on the PATH":        {"--inbox", box, "--id", "1"},
+		"heartbeat is not on the PATH":             {"--inbox", box, "--id", "1"},
 	} {
 		cmd := exec.Command(ciPrompt, args...)
 		cmd.Env = []string{"PATH=" + t.TempDir() + ":/usr/bin:/bin"}
