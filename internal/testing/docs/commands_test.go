@@ -41,9 +41,6 @@ func calls(text string) (all []call) {
 		for len(words) > 0 && verb.MatchString(words[0]) && c.command != "heartbeat-launch" {
 			c.verbs, words = append(c.verbs, words[0]), words[1:]
 		}
-		if len(c.verbs) > 0 && c.verbs[0] == "launch" {
-			c = call{command: "heartbeat-launch"}
-		}
 		for _, word := range words {
 			if word == "--" {
 				break

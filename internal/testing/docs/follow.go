@@ -23,7 +23,6 @@ var Said = []string{
 	"This answers Is CLAUDE.md clear? Say why.\n",
 	"This answers Say hello.\n",
 	"This answers Name a fruit.\n",
-	"canceled t-17 ",
 }
 
 // Follow is a shell that runs the README's commands from its top to its end, as a new user
