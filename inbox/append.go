@@ -9,15 +9,6 @@ import (
 
 	"heartbeat/internal/host"
 	"heartbeat/internal/journal"
-	"heartbeat/internal/lines"
-)
-
-// Where an entry of a Receipt was found.
-const (
-	FoundScheduled = "scheduled"
-	FoundQueued    = "queued"
-	FoundInFlight  = "in flight"
-	FoundAnswered  = "answered"
 )
 
 // A batch is committed in parts of about this size, and gives others the lock
@@ -27,26 +18,6 @@ const (
 	partLines = 4096
 	holdLock  = time.Second
 )
-
-// Receipt says where an appended message is.
-type Receipt struct {
-	ID      string `json:"id"`
-	EntryID string `json:"entry_id"`
-	// Start and End are its byte range in the inbox, both 0 where it is not there
-	// or not known.
-	Start int64 `json:"start_offset"`
-	End   int64 `json:"end_offset"`
-	// Appended is false when an entry of that ID was there before.
-	Appended bool `json:"appended"`
-	// NotBefore is when a scheduled entry is moved to the inbox.
-	NotBefore *time.Time `json:"not_before,omitempty"`
-	// Found says where an entry was that was there before.
-	Found string `json:"found,omitempty"`
-	// Warnings are sentences about what was found and mended besides.
-	Warnings []string `json:"warnings,omitempty"`
-
-	seen watermark
-}
 
 // Append adds one entry at the end of the inbox, which it creates with mode
 // 0600 if need be. After nil the entry survives a power loss; after an error
@@ -229,10 +200,10 @@ func (t *Tx) appendPart(drafts []draft) (n int, err error) {
 		case d.Found != "":
 			continue
 		case d.NotBefore != nil:
-			t.append(journal.Scheduled, d.line)
-			err = t.event(Event{Event: EventScheduled, EntryID: d.EntryID, ID: d.ID, Until: d.NotBefore})
+			t.addJSON(journal.Scheduled, d.line)
+			err = t.addEvent(Event{Event: EventScheduled, EntryID: d.EntryID, ID: d.ID, Until: d.NotBefore})
 		default:
-			t.append(journal.Queue, d.line)
+			t.addJSON(journal.Queue, d.line)
 		}
 		if err != nil {
 			return 0, err
@@ -251,15 +222,4 @@ func (t *Tx) appendPart(drafts []draft) (n int, err error) {
 		}
 	}
 	return n, nil
-}
-
-func (t *Tx) tornTail() (bool, error) {
-	if t.file == nil {
-		return false, nil
-	}
-	whole, err := lines.Ends(t.file, t.size())
-	if err != nil {
-		return false, fmt.Errorf("read inbox: %w", err)
-	}
-	return !whole, nil
 }

@@ -2,12 +2,7 @@ package inbox
 
 import (
 	"fmt"
-
-	"heartbeat/internal/words"
 )
-
-// asideLines is how many entries one transaction sets aside at most.
-const asideLines = 1000
 
 // SetAside are entries that became dead letters on the way to the next one.
 type SetAside struct {
@@ -42,12 +37,4 @@ next:
 		all = append(all, m)
 	}
 	return all
-}
-
-// SetAside tells what [Tx.Next] set aside, one for each reason.
-func (t *Tx) SetAside() []SetAside { return t.aside }
-
-func (t *Tx) noteAside(reason Reason, e Entry) {
-	t.aside = AddSetAside(t.aside, SetAside{Reason: reason, Count: 1, Entry: words.Name(e.ID, e.EntryID), Start: e.Start, End: e.End})
-	t.asideLines++
 }

@@ -25,10 +25,6 @@ type Outcome struct {
 	DeadLetter *DeadLetter `json:"dead_letter,omitempty"`
 }
 
-// watermark is how much of the files of outcomes there was when an entry was
-// appended: its own outcome comes later.
-type watermark struct{ results, deadLetters journal.Point }
-
 func (b *Inbox) watermark() (w watermark, err error) {
 	if w.results, err = journal.EndOf(b.fileOf(journal.Results)); err == nil {
 		w.deadLetters, err = journal.EndOf(b.fileOf(journal.DeadLetters))

@@ -42,7 +42,7 @@ func (t *Tx) BackOff(length time.Duration, streak int, named bool, f *Failure) (
 	if f != nil {
 		e.Reason = f.String()
 	}
-	return b, t.event(e)
+	return b, t.addEvent(e)
 }
 
 // Backoff is the one that holds now, or nil. Its Until is where the wall clock

@@ -150,3 +150,38 @@ func decodeDelivery(file []byte) (*Delivery, error) {
 	}
 	return &d, nil
 }
+
+// members lists what an entry in flight consists of, in the order in which it is
+// written.
+func (d *Delivery) members(c flat.Codec) error {
+	c.String("entry_id", &d.EntryID)
+	c.Int("start_offset", &d.StartOffset)
+	c.Int("end_offset", &d.EndOffset)
+	c.String("raw_line", &d.RawLine.Text)
+	c.Text("raw_base64", &d.RawLine.Base64)
+	c.Time("delivered_at", &d.DeliveredAt)
+	c.NonZero("delivered_seq", &d.DeliveredSeq)
+	c.Count("attempt", &d.Attempt)
+	c.Text("session_id", &d.SessionID)
+	c.Text("prompt_id", &d.PromptID)
+	c.Text("inbox", &d.Inbox)
+	c.Flag("detached", &d.Detached)
+	c.Flag("unterminated", &d.Unterminated)
+	c.Text("text_file", &d.TextFile)
+	c.Raw("evidence", &d.Evidence)
+	return flat.Pointer(c, "failure", &d.Failure)
+}
+
+func (d *Delivery) encode() ([]byte, error) {
+	var o flat.Object
+	err := d.members(flat.To(&o))
+	return o.End(), err
+}
+
+func (d *Delivery) decode(m *flat.Members) error {
+	*d = Delivery{}
+	if err := d.members(flat.From(m)); err != nil {
+		return err
+	}
+	return m.Err()
+}

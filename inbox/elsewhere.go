@@ -16,5 +16,5 @@ func (t *Tx) ResolveElsewhere(e Entry, why string) error {
 		t.moveCursor(e.Start, e.End)
 	}
 	t.count(func(n *Totals) { n.Dropped++ })
-	return t.event(Event{Event: EventElsewhere, EntryID: e.EntryID, ID: e.ID, Start: e.Start, Attempt: e.Attempt - 1, Reason: why})
+	return t.addEvent(Event{Event: EventElsewhere, EntryID: e.EntryID, ID: e.ID, Start: e.Start, Attempt: e.Attempt - 1, Reason: why})
 }

@@ -104,3 +104,12 @@ func decodeEnvelope(raw []byte) (id, text string, meta map[string]json.RawMessag
 	})
 	return id, m.String("prompt"), meta, true
 }
+
+// Members of an envelope that heartbeat itself reads or writes.
+const (
+	idMember        = "id"
+	promptMember    = "prompt"
+	sentAtMember    = "sent_at"
+	notBeforeMember = "not_before"
+	expiresMember   = "expires_at"
+)

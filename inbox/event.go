@@ -1,8 +1,6 @@
 package inbox
 
 import (
-	"heartbeat/internal/flat"
-	"heartbeat/internal/journal"
 	"time"
 )
 
@@ -65,25 +63,4 @@ func eventOf(d *Delivery, kind EventKind) Event {
 		e.DeliveredAt = &at
 	}
 	return e
-}
-
-// noteDetached keeps the line of an entry that was given back and has no inbox to
-// stand in: where it is in the journal alone, that takes it along when it is lost.
-func (t *Tx) noteDetached(d *Delivery) {
-	e := eventOf(d, EventDetached)
-	e.RawLine, e.RawBase64 = d.RawLine.Text, d.RawLine.Base64
-	if err := t.event(e); err != nil {
-		t.warn("the entry %s, which was given back, stands in the journal alone: %v", d.name(), err)
-	}
-}
-
-// event has the next commit add e, as of now.
-func (t *Tx) event(e Event) error {
-	e.At = t.box.utcNow()
-	line, err := flat.JSON(e)
-	if err != nil {
-		return err
-	}
-	t.append(journal.Events, line)
-	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"io/fs"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -112,15 +111,6 @@ func (t *Tx) scanQueue(from int64, needle string, note func(id string, p place, 
 
 // openResults opens .results.jsonl; nil means that there is none.
 func openResults(b *Inbox) (*disk.File, error) { return openState(b.fileOf(journal.Results)) }
-
-// openState opens one of our files for reading; nil means that there is none.
-func openState(path string) (*disk.File, error) {
-	f, err := disk.OpenRead(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return f, err
-}
 
 // scanAnswered calls note for the results of those ids, from an offset on. Of
 // another line only as much is decoded as tells its id.

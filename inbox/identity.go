@@ -216,7 +216,7 @@ func (t *Tx) recognise() error {
 		t.replacedWhy = v.replaced
 		t.warn("inbox %s was truncated or replaced (%s): reading it from its start", t.box.path, v.replaced)
 		t.startOver()
-		return t.event(Event{Event: EventReplaced, Reason: v.replaced})
+		return t.addEvent(Event{Event: EventReplaced, Reason: v.replaced})
 	case v.edited:
 		return t.honour(v)
 	}

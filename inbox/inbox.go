@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,3 +127,15 @@ func (b *Inbox) lock(ctx context.Context) (*disk.Lock, error) {
 	}
 	return l, nil
 }
+
+// openState opens one of our files for reading; nil means that there is none.
+func openState(path string) (*disk.File, error) {
+	f, err := disk.OpenRead(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return f, err
+}
+
+// outcomeKinds are the files that grow with every outcome, until [Inbox.Trim].
+var outcomeKinds = []journal.Kind{journal.Results, journal.DeadLetters, journal.Events}

@@ -50,23 +50,6 @@ func letterName(d DeadLetter) string {
 	return entryID(fmt.Appendf(nil, "%s %d %d", d.EntryID, d.StartOffset, d.DeadLetteredAt.UnixNano()))[:12]
 }
 
-// Letters reads the dead letters, the oldest first, each once. It takes no lock.
-// Lines that are none are told of as warnings.
-func (b *Inbox) Letters() (all []Letter, warnings []string, err error) {
-	read, err := b.readLetters()
-	if read == nil || err != nil {
-		return nil, nil, err
-	}
-	return read.result()
-}
-
-// readLetters is nil where there are none.
-func (b *Inbox) readLetters() (*letterReading, error) {
-	r := b.LetterReader()
-	err := r.advance(nil)
-	return r.read, err
-}
-
 func lettersError(err error) error {
 	if err == nil || errors.Is(err, ErrMore) {
 		return err
@@ -206,10 +189,10 @@ func (t *Tx) Requeue(l Letter, still Mark) (Letter, error) {
 		return l, err
 	}
 	t.noticeGone()
-	t.appendLine(journal.Line{Kind: journal.Queue, Data: raw})
-	t.append(journal.DeadLetters, mark)
+	t.addLine(journal.Line{Kind: journal.Queue, Data: raw})
+	t.addJSON(journal.DeadLetters, mark)
 	l.RequeuedAt = &now
-	return l, t.event(Event{Event: EventRequeued, EntryID: l.EntryID, ID: l.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})
+	return l, t.addEvent(Event{Event: EventRequeued, EntryID: l.EntryID, ID: l.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})
 }
 
 // Purge throws dead letters away, given by [Letter].Letter, with their marks and
@@ -238,7 +221,7 @@ func (b *Inbox) Purge(ctx context.Context, letters []Letter) (purged []Letter, w
 				continue
 			}
 			purged = append(purged, l)
-			if err := t.event(Event{Event: EventPurged, EntryID: l.EntryID, ID: l.ID, Reason: "dead letter " + l.Letter}); err != nil {
+			if err := t.addEvent(Event{Event: EventPurged, EntryID: l.EntryID, ID: l.ID, Reason: "dead letter " + l.Letter}); err != nil {
 				return err
 			}
 		}

@@ -112,3 +112,20 @@ func (r *LetterReader) knows(f *disk.File) (bool, error) {
 	before, err := textBefore(f, r.of.Off)
 	return before == r.before, err
 }
+
+// Letters reads the dead letters, the oldest first, each once. It takes no lock.
+// Lines that are none are told of as warnings.
+func (b *Inbox) Letters() (all []Letter, warnings []string, err error) {
+	read, err := b.readLetters()
+	if read == nil || err != nil {
+		return nil, nil, err
+	}
+	return read.result()
+}
+
+// readLetters is nil where there are none.
+func (b *Inbox) readLetters() (*letterReading, error) {
+	r := b.LetterReader()
+	err := r.advance(nil)
+	return r.read, err
+}

@@ -96,3 +96,10 @@ func (l line) finish(sum lineSum, maxLen int) line {
 }
 
 func (l line) blank() bool { return !l.tooLong && blank(l.raw) }
+
+func ignoreEnd(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}

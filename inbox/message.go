@@ -14,15 +14,6 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// Members of an envelope that heartbeat itself reads or writes.
-const (
-	idMember        = "id"
-	promptMember    = "prompt"
-	sentAtMember    = "sent_at"
-	notBeforeMember = "not_before"
-	expiresMember   = "expires_at"
-)
-
 // Message is what a producer appends. Only Text is required.
 type Message struct {
 	// ID names the entry, and makes appending it twice append it once. Where it

@@ -47,7 +47,7 @@ func (t *Tx) next(still Mark) (Entry, error) {
 	}
 	zeros := int64(0)
 	for off := t.st.Cursor; ; {
-		if t.asideLines >= asideLines || t.asideBytes >= partBytes {
+		if t.asideLines >= asideLines || t.asideBytes >= asideBytes {
 			return Entry{}, ErrMore
 		}
 		l, err := t.lineUpTo(off, longLine)
@@ -131,59 +131,4 @@ func (t *Tx) next(still Mark) (Entry, error) {
 			return Entry{}, err
 		}
 	}
-}
-
-// lineAt reads the first line from off on, where a line starts. Zeros there are
-// skipped: they are the hole of a compaction that another program set the cursor
-// back into, the copy of one, or what a power loss left of a line.
-func (t *Tx) lineAt(off int64) (line, error) { return t.lineUpTo(off, MaxLine) }
-
-// lineUpTo is lineAt for a line of which no more than that is held.
-func (t *Tx) lineUpTo(off int64, most int) (line, error) {
-	off, err := t.file.SkipZeros(off, t.size())
-	if err != nil {
-		return line{}, fmt.Errorf("read inbox: %w", err)
-	}
-	return readLine(t.file, off, t.size(), most)
-}
-
-// setAsideExpired is for an entry that was given back and came too late again.
-func (t *Tx) setAsideExpired(d *Delivery) error {
-	if err := t.deadLetter(deadLetterOf(d, ReasonExpired, t.box.utcNow())); err != nil {
-		return err
-	}
-	t.noteAside(ReasonExpired, d.entry())
-	t.setRedeliver(nil)
-	if !d.Detached {
-		t.moveCursor(d.StartOffset, d.EndOffset)
-	}
-	return nil
-}
-
-// setAsideWhole keeps the line's bytes in a file of their own, which is durable
-// before the dead letter that names it is committed.
-func (t *Tx) setAsideWhole(l line, reason Reason) error {
-	if l.id == "" {
-		l.id = entryID(l.raw)
-	}
-	e := Entry{EntryID: l.id, Start: l.start, End: l.end}
-	name, err := t.box.spill(t.file, l)
-	if err != nil {
-		return err
-	}
-	return t.setAsideUnread(e, reason, name)
-}
-
-func (t *Tx) setAsideUnread(e Entry, reason Reason, rawFile string) error {
-	t.noteAside(reason, e)
-	t.asideBytes += len(e.raw)
-	err := t.deadLetter(DeadLetter{
-		EntryID: e.EntryID, ID: e.ID, Metadata: e.Metadata, RawLine: rawLineOf(e.raw), RawFile: rawFile,
-		StartOffset: e.Start, EndOffset: e.End, Reason: reason, DeadLetteredAt: t.box.utcNow(),
-	})
-	if err != nil {
-		return err
-	}
-	t.moveCursor(e.Start, e.End)
-	return nil
 }

@@ -3,8 +3,9 @@ package inbox
 import (
 	"encoding/json"
 	"fmt"
-	"heartbeat/internal/flat"
 	"time"
+
+	"heartbeat/internal/flat"
 )
 
 // Pause says since when, and why, nothing is delivered.
@@ -44,7 +45,7 @@ func (t *Tx) Pause(reason string, until *time.Time) (Pause, error) {
 	if t.st.Paused, err = flat.JSON(p); err != nil {
 		return p, err
 	}
-	return p, t.event(Event{Event: EventPaused, Reason: reason, Until: until})
+	return p, t.addEvent(Event{Event: EventPaused, Reason: reason, Until: until})
 }
 
 // Resume ends a pause and a back-off; there may be none.
@@ -54,5 +55,5 @@ func (t *Tx) Resume() error {
 	}
 	t.st.Paused = nil
 	t.forgetBackoff()
-	return t.event(Event{Event: EventResumed})
+	return t.addEvent(Event{Event: EventResumed})
 }

@@ -3,6 +3,8 @@ package inbox
 import (
 	"encoding/json"
 	"time"
+
+	"heartbeat/internal/flat"
 )
 
 // Result is one line of .results.jsonl: an entry that was answered.
@@ -57,4 +59,28 @@ func firstCharacters(text string, n int) string {
 		n--
 	}
 	return text
+}
+
+func (r Result) encode() ([]byte, error) {
+	var o flat.Object
+	o.String("entry_id", r.EntryID)
+	o.Text("id", r.ID)
+	if len(r.Metadata) > 0 {
+		meta, err := flat.JSON(r.Metadata)
+		if err != nil {
+			return nil, err
+		}
+		o.Raw("metadata", meta)
+	}
+	o.Int("start_offset", r.StartOffset)
+	o.Int("end_offset", r.EndOffset)
+	o.Int("attempt", int64(r.Attempt))
+	o.Text("session_id", r.SessionID)
+	o.Text("prompt_id", r.PromptID)
+	o.Time("delivered_at", r.DeliveredAt)
+	o.Time("acknowledged_at", r.AcknowledgedAt)
+	o.Text("prompt", r.Prompt)
+	o.String("reply", r.Reply)
+	o.Raw("background_tasks", r.BackgroundTasks)
+	return o.End(), nil
 }

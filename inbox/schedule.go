@@ -2,7 +2,6 @@ package inbox
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -75,25 +74,6 @@ func (b *Inbox) Scheduled() ([]Scheduled, error) {
 		return nil, fmt.Errorf("read scheduled entries: %w", err)
 	}
 	return all, nil
-}
-
-// Promote moves the scheduled entries that have come due to the end of the
-// inbox. [Inbox.Begin] does so anyway; this is for those who only look.
-func (b *Inbox) Promote(ctx context.Context) error {
-	all, err := b.Scheduled()
-	if err != nil {
-		return err
-	}
-	for _, s := range all {
-		if !s.NotBefore.After(b.opts.Now()) {
-			t, err := b.Begin(ctx)
-			if err != nil {
-				return err
-			}
-			return t.Close()
-		}
-	}
-	return nil
 }
 
 // scheduleSeen is what the state remembers of .scheduled.jsonl, so that it is
@@ -174,38 +154,13 @@ func (t *Tx) promoteDue(due []Scheduled) error {
 	}
 	t.noticeGone()
 	for _, s := range due { // as data, since JSON would lose spaces around the line
-		t.appendLine(journal.Line{Kind: journal.Queue, Data: s.line, Promoted: true})
+		t.addLine(journal.Line{Kind: journal.Queue, Data: s.line, Promoted: true})
 	}
 	t.st.Scheduled = nil
 	if err := t.Commit(); err != nil {
 		return fmt.Errorf("append scheduled entries to inbox %s: %w", t.box.path, err)
 	}
 	return nil
-}
-
-// beingWritten reports whether the queue file ends in a line without a newline
-// that nobody took for an entry yet, and that has something in it.
-func (t *Tx) beingWritten() (bool, error) {
-	torn, err := t.tornTail()
-	if err != nil || !torn {
-		return false, err
-	}
-	settled := max(t.st.Cursor, t.inFlightEnd())
-	if settled >= t.size() {
-		return false, nil
-	}
-	// What is longer cannot be blank, or is zeros: a file that others lengthened.
-	from, err := t.file.SkipZeros(max(settled, t.size()-MaxLine-2), t.size())
-	if err != nil || from == t.size() {
-		return false, err
-	}
-	tail := io.NewSectionReader(t.file, from, t.size()-from)
-	start, err := lines.Start(tail, tail.Size())
-	if err != nil {
-		return false, fmt.Errorf("read inbox: %w", err)
-	}
-	l, err := t.lineAt(from + start)
-	return err == nil && !l.blank(), ignoreEnd(err)
 }
 
 // NextDue is when the next scheduled entry comes due; zero if none is known.

@@ -14,12 +14,6 @@ const (
 	tailSpan   = 16 << 10
 )
 
-// Mark is what the queue file looked like at one moment.
-type Mark struct {
-	Size  int64
-	Mtime int64 // nanoseconds since 1970
-}
-
 // remember notes in the record to be committed what the queue file is recognised
 // by.
 func (t *Tx) remember(next *journal.Record) {

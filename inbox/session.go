@@ -88,7 +88,7 @@ func (t *Tx) StartSessionWith(id string, pid int, note json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	return t.event(Event{Event: EventStarted, Session: id})
+	return t.addEvent(Event{Event: EventStarted, Session: id})
 }
 
 // EndSession records that a session ended.
@@ -100,7 +100,7 @@ func (t *Tx) EndSession(id string) error {
 	if err != nil {
 		return err
 	}
-	return t.event(Event{Event: EventEnded, Session: id})
+	return t.addEvent(Event{Event: EventEnded, Session: id})
 }
 
 // PromptSession records that a session was given something to do.
@@ -118,7 +118,7 @@ func (t *Tx) Ask(id, kind, text string) error {
 	if err := t.changeSession(id, func(s *Session) { s.Asks = q }); err != nil {
 		return err
 	}
-	return t.event(Event{Event: EventAsked, Session: id, Reason: q.String()})
+	return t.addEvent(Event{Event: EventAsked, Session: id, Reason: q.String()})
 }
 
 // String is the kind of question and its text.
@@ -165,7 +165,7 @@ func (t *Tx) FailSession(sessionID, name, message string) error {
 }
 
 func (t *Tx) failSession(id string, f *Failure, e Event) error {
-	if err := t.event(e); err != nil {
+	if err := t.addEvent(e); err != nil {
 		return err
 	}
 	return t.changeSession(id, func(s *Session) { s.Failure, s.FailedSeq, s.Asks = f, t.Seq(), nil })

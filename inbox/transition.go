@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
 )
@@ -57,7 +58,7 @@ func (t *Tx) AcknowledgeWith(reply string, tasks json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	t.append(journal.Results, line)
+	t.addJSON(journal.Results, line)
 	t.count(func(n *Totals) { n.answered(r) })
 	t.st.Session, t.st.Acknowledged = d.SessionID, t.Acknowledged(d.SessionID)+1
 	t.forgetBackoff()
@@ -84,7 +85,7 @@ func (t *Tx) deadLetter(d DeadLetter) error {
 	if err != nil {
 		return err
 	}
-	t.append(journal.DeadLetters, line)
+	t.addJSON(journal.DeadLetters, line)
 	t.count(func(n *Totals) { n.deadLettered(d.Reason) })
 	return nil
 }
@@ -98,7 +99,7 @@ func (t *Tx) Drop() error {
 	t.count(func(n *Totals) { n.Dropped++ })
 	t.forgetText(d)
 	t.pass(d)
-	return t.event(eventOf(d, EventDropped))
+	return t.addEvent(eventOf(d, EventDropped))
 }
 
 // Bind notes whose turn the entry in flight turned out to be, where that was not
@@ -143,35 +144,5 @@ func (t *Tx) GiveBackFor(reason string, counted bool) error {
 	t.count(func(n *Totals) { n.Redelivered++ })
 	e := eventOf(&d, EventRedelivered)
 	e.Reason, e.Uncounted = reason, !counted
-	return t.event(e)
+	return t.addEvent(e)
 }
-
-func (t *Tx) pass(d *Delivery) {
-	if !d.Detached {
-		t.moveCursor(d.StartOffset, d.EndOffset)
-	}
-	t.setInFlight(nil)
-}
-
-func (t *Tx) moveCursor(lineStart, to int64) {
-	t.st.Cursor, t.dirty = to, true
-	t.lastLine, t.reanchor = lineStart, true
-}
-
-func (t *Tx) setInFlight(d *Delivery) {
-	t.inFlight, t.dirty = d, true
-	t.st.InFlight = nil // encoded with the commit
-}
-
-func (t *Tx) setRedeliver(d *Delivery) {
-	if d != nil && d.Detached && (t.redeliver == nil || !t.redeliver.Detached) {
-		t.noteDetached(d)
-	}
-	t.redeliver, t.dirty = d, true
-	t.st.Redeliver = nil // encoded with the commit
-}
-
-// append has the next commit add a line of JSON to a file.
-func (t *Tx) append(k journal.Kind, line []byte) { t.appendLine(journal.Line{Kind: k, JSON: line}) }
-
-func (t *Tx) appendLine(l journal.Line) { t.pending, t.dirty = append(t.pending, l), true }

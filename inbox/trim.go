@@ -60,9 +60,6 @@ func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err err
 	return n, err
 }
 
-// outcomeKinds are the files that grow with every outcome, until [Inbox.Trim].
-var outcomeKinds = []journal.Kind{journal.Results, journal.DeadLetters, journal.Events}
-
 // outcomeSpace is what those files take on the disk.
 func (b *Inbox) outcomeSpace() (space int64, err error) {
 	for _, kind := range outcomeKinds {

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"heartbeat/internal/lines"
 	"io"
+
+	"heartbeat/internal/lines"
 )
 
 // Waits calls f for the entries that wait, in the order in which they are
@@ -124,13 +125,6 @@ func (v *View) eachWaiting(from, to int64, may func([]byte) bool, f func(Waiting
 		return l.blank() || f(waiting(l, v.tx.box.opts.Now()))
 	})
 	return errors.Join(wrong, err)
-}
-
-func ignoreEnd(err error) error {
-	if err == io.EOF {
-		return nil
-	}
-	return err
 }
 
 // Place is how far the queue file was read: see [View.Since].

@@ -1,11 +1,12 @@
 package inbox
 
 import (
-	"heartbeat/internal/journal"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
+
+	"heartbeat/internal/journal"
 
 	"github.com/fsnotify/fsnotify"
 	"golang.org/x/sys/unix"

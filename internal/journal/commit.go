@@ -1,13 +1,8 @@
 package journal
 
 import (
-	"errors"
 	"fmt"
 )
-
-// ErrUncertain says that a commit's sync failed, and so did taking the commit
-// back: after a power loss it may or may not have happened.
-var ErrUncertain = errors.New("commit uncertain")
 
 // Commit makes a record durable. After an error nothing changed, unless it matches
 // [ErrUncertain]. [Store.Follow] then brings the other files to what it says.
@@ -20,15 +15,6 @@ func (s *Store) Commit(r Record) error {
 	}
 	s.last, s.appended = r, plannedSpans(r.Appends)
 	s.behind, s.followed = true, false
-	return nil
-}
-
-// StillLocked keeps two transactions from taking back each other's commits where
-// somebody removed the lock file during one of them.
-func (s *Store) StillLocked() error {
-	if err := s.lock.Check(); err != nil {
-		return fmt.Errorf("another transaction may be under way, so nothing more was changed: leave the lock file alone, and try again: %w", err)
-	}
 	return nil
 }
 

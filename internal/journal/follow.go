@@ -116,20 +116,6 @@ func (s *Store) writeFile(k Kind, all []Line) error {
 	return nil
 }
 
-// joined is the bytes of lines, and whether each starts where the one before it
-// ends.
-func joined(all []Line) (b []byte, follow bool) {
-	if len(all) == 1 {
-		return all[0].Bytes(), true
-	}
-	follow = true
-	for _, l := range all {
-		follow = follow && l.At == all[0].At+int64(len(b))
-		b = append(b, l.Bytes()...)
-	}
-	return b, follow
-}
-
 // writeMissing writes what a file lacks of each line.
 func writeMissing(f *disk.File, all []Line) error {
 	for _, l := range all {

@@ -36,15 +36,6 @@ type log struct {
 	end  int64      // of the last valid line
 }
 
-// mark says that the files followed the record of that number, in that boot: after
-// a power loss the files may be older than the mark.
-type mark struct {
-	Followed int64
-	Boot     string
-	// Handed adds that the entry in flight was handed over.
-	Handed bool
-}
-
 func openLog(path string, open func(string) (*disk.File, error)) (*log, error) {
 	f, err := open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,10 @@
 package journal
 
-import "heartbeat/internal/lines"
+import (
+	"errors"
+
+	"heartbeat/internal/lines"
+)
 
 // Names of the files beside an inbox that are not append-only: see [Kind.Name] for
 // those that are.
@@ -23,3 +27,7 @@ func Names() []string {
 
 // ErrCorrupt says that a state file holds what nobody should have written.
 var ErrCorrupt = lines.ErrCorrupt
+
+// ErrUncertain says that a commit's sync failed, and so did taking the commit
+// back: after a power loss it may or may not have happened.
+var ErrUncertain = errors.New("commit uncertain")

@@ -7,14 +7,6 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// queueFile is the queue file while lines of a commit are added to it.
-type queueFile struct {
-	*disk.File
-	settled int64 // lines before this were delivered or settled, and stay as they are
-	synced  int64 // bytes before this are known to survive a power loss
-	warn    func(format string, args ...any)
-}
-
 // writeQueue appends committed lines to the queue file: all of them where the
 // commit is fresh, and otherwise what is not there already. Other programs append
 // without the lock, so the lines may end up behind the offsets that the commit
@@ -99,19 +91,4 @@ func (s *Store) complete(q *queueFile, all []Line, i int) error {
 	}
 	s.noteAppended(i, l, at+int64(len(rest)))
 	return nil
-}
-
-// finish writes the rest of a line that a kill, or a full disk, cut off at the end
-// of the file. If somebody else has appended by then, what is there of it becomes
-// blank, and the line is written once more.
-func (q *queueFile) finish(l Line, rest []byte, end int64) (at int64, err error) {
-	if at, err = q.Append(rest); err != nil || at == end {
-		return at, err
-	}
-	if err := errors.Join(blankOut(q.File, l.At, end), blankOut(q.File, at, at+int64(len(rest)))); err != nil {
-		return 0, err
-	}
-	l.Newline = true
-	at, err = q.add(l.Bytes(), l.At)
-	return at + l.size() - int64(len(rest)), err
 }

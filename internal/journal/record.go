@@ -122,3 +122,26 @@ func (l Line) Bytes() []byte {
 }
 
 func (l Line) size() int64 { return int64(len(l.Bytes())) }
+
+// mark says that the files followed the record of that number, in that boot: after
+// a power loss the files may be older than the mark.
+type mark struct {
+	Followed int64
+	Boot     string
+	// Handed adds that the entry in flight was handed over.
+	Handed bool
+}
+
+// joined is the bytes of lines, and whether each starts where the one before it
+// ends.
+func joined(all []Line) (b []byte, follow bool) {
+	if len(all) == 1 {
+		return all[0].Bytes(), true
+	}
+	follow = true
+	for _, l := range all {
+		follow = follow && l.At == all[0].At+int64(len(b))
+		b = append(b, l.Bytes()...)
+	}
+	return b, follow
+}

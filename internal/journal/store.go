@@ -2,6 +2,7 @@ package journal
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"heartbeat/internal/disk"
@@ -140,4 +141,13 @@ func (s *Store) Close() error {
 		err = errors.Join(err, s.files[k].Close())
 	}
 	return err
+}
+
+// StillLocked keeps two transactions from taking back each other's commits where
+// somebody removed the lock file during one of them.
+func (s *Store) StillLocked() error {
+	if err := s.lock.Check(); err != nil {
+		return fmt.Errorf("another transaction may be under way, so nothing more was changed: leave the lock file alone, and try again: %w", err)
+	}
+	return nil
 }

@@ -162,3 +162,26 @@ func mend(appending *disk.File, b []byte, at int64) error {
 	}
 	return errors.Join(err, f.Close())
 }
+
+// queueFile is the queue file while lines of a commit are added to it.
+type queueFile struct {
+	*disk.File
+	settled int64 // lines before this were delivered or settled, and stay as they are
+	synced  int64 // bytes before this are known to survive a power loss
+	warn    func(format string, args ...any)
+}
+
+// finish writes the rest of a line that a kill, or a full disk, cut off at the end
+// of the file. If somebody else has appended by then, what is there of it becomes
+// blank, and the line is written once more.
+func (q *queueFile) finish(l Line, rest []byte, end int64) (at int64, err error) {
+	if at, err = q.Append(rest); err != nil || at == end {
+		return at, err
+	}
+	if err := errors.Join(blankOut(q.File, l.At, end), blankOut(q.File, at, at+int64(len(rest)))); err != nil {
+		return 0, err
+	}
+	l.Newline = true
+	at, err = q.add(l.Bytes(), l.At)
+	return at + l.size() - int64(len(rest)), err
+}

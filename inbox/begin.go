@@ -1,0 +1,76 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+)
+
+// Begin takes the inbox's lock, waiting for [Options].LockWait at most or
+// until ctx is done (then the error matches [ErrLocked]), and reads the state. What a killed transaction left
+// undone is done first. Close the transaction in any case.
+func (b *Inbox) Begin(ctx context.Context) (*Tx, error) {
+	lock, err := b.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := b.newTx(lock)
+	t.lockID, t.lockMtime = lock.Identity(), lock.Mtime()
+	if err := t.load(); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+// makeGood does what a killed transaction left undone.
+func (b *Inbox) makeGood(ctx context.Context) (warnings []string, err error) {
+	t, err := b.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return t.Warnings(), t.Close()
+}
+
+// Close gives the lock back. What was not committed is forgotten.
+func (t *Tx) Close() error {
+	if t.closed {
+		return nil
+	}
+	t.closed = true
+	return errors.Join(t.survived(), t.file.Close(), t.store.Close(), t.lock.Release())
+}
+
+func (t *Tx) load() error {
+	l, err := t.read()
+	if err != nil {
+		return err
+	}
+	if !l.Settled {
+		if err := t.store.Replay(t.inFlightEnd(), t.settledEnd()); err != nil {
+			return err
+		}
+		if err := t.openFile(); err != nil { // what was missing of it is there now
+			return err
+		}
+		t.responded = t.inFlight != nil
+	} else if err := t.adopt(); err != nil {
+		return err
+	}
+	if err := t.finishHole(); err != nil {
+		return err
+	}
+	if err := t.recognise(); err != nil {
+		return err
+	}
+	if t.noticed {
+		if err := t.Commit(); err != nil {
+			return err
+		}
+	}
+	if err := t.disbelieve(); err != nil {
+		return err
+	}
+	if err := t.promote(); err != nil {
+		t.warn("what is scheduled waits on: %v", err)
+	}
+	return nil
+}

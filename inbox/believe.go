@@ -1,0 +1,47 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/journal"
+)
+
+// Believe moves away what heartbeat alone writes and did not write here, as
+// [Inbox.Begin] does anyway: this is for who only looks, and returns what is to be
+// said of it.
+func (b *Inbox) Believe(ctx context.Context) (warnings []string, err error) {
+	v, err := b.View()
+	if err != nil {
+		return nil, nil // told by who looks
+	}
+	known := v.tx.known()
+	if err := v.Close(); err != nil || known {
+		return nil, err
+	}
+	if there, err := b.hasOwn(); err != nil || !there {
+		return nil, err
+	}
+	t, err := b.Begin(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("what is in %s was not written here, and can not be moved away: %w", b.dir, err)
+	}
+	return t.Warnings(), t.Close()
+}
+
+// hasOwn reports whether there is anything that [Tx.disbelieve] would move away.
+func (b *Inbox) hasOwn() (bool, error) {
+	for _, kind := range journal.Ours() {
+		info, err := disk.StatName(b.fileOf(kind))
+		if err == nil && info.Size > 0 {
+			return true, nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,22 @@
+package inbox
+
+import "context"
+
+// Promote moves the scheduled entries that have come due to the end of the
+// inbox. [Inbox.Begin] does so anyway; this is for those who only look.
+func (b *Inbox) Promote(ctx context.Context) error {
+	all, err := b.Scheduled()
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if !s.NotBefore.After(b.opts.Now()) {
+			t, err := b.Begin(ctx)
+			if err != nil {
+				return err
+			}
+			return t.Close()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package inbox
+
+import "heartbeat/internal/words"
+
+// A transaction sets no more entries aside than that many, and about that many
+// bytes of theirs.
+const (
+	asideLines = 1000
+	asideBytes = 1 << 20
+)
+
+// SetAside tells what [Tx.Next] set aside, one for each reason.
+func (t *Tx) SetAside() []SetAside { return t.aside }
+
+func (t *Tx) noteAside(reason Reason, e Entry) {
+	t.aside = AddSetAside(t.aside, SetAside{Reason: reason, Count: 1, Entry: words.Name(e.ID, e.EntryID), Start: e.Start, End: e.End})
+	t.asideLines++
+}
+
+// setAsideExpired is for an entry that was given back and came too late again.
+func (t *Tx) setAsideExpired(d *Delivery) error {
+	if err := t.deadLetter(deadLetterOf(d, ReasonExpired, t.box.utcNow())); err != nil {
+		return err
+	}
+	t.noteAside(ReasonExpired, d.entry())
+	t.setRedeliver(nil)
+	if !d.Detached {
+		t.moveCursor(d.StartOffset, d.EndOffset)
+	}
+	return nil
+}
+
+// setAsideWhole keeps the line's bytes in a file of their own, which is durable
+// before the dead letter that names it is committed.
+func (t *Tx) setAsideWhole(l line, reason Reason) error {
+	if l.id == "" {
+		l.id = entryID(l.raw)
+	}
+	e := Entry{EntryID: l.id, Start: l.start, End: l.end}
+	name, err := t.box.spill(t.file, l)
+	if err != nil {
+		return err
+	}
+	return t.setAsideUnread(e, reason, name)
+}
+
+func (t *Tx) setAsideUnread(e Entry, reason Reason, rawFile string) error {
+	t.noteAside(reason, e)
+	t.asideBytes += len(e.raw)
+	err := t.deadLetter(DeadLetter{
+		EntryID: e.EntryID, ID: e.ID, Metadata: e.Metadata, RawLine: rawLineOf(e.raw), RawFile: rawFile,
+		StartOffset: e.Start, EndOffset: e.End, Reason: reason, DeadLetteredAt: t.box.utcNow(),
+	})
+	if err != nil {
+		return err
+	}
+	t.moveCursor(e.Start, e.End)
+	return nil
+}
