@@ -10,8 +10,8 @@ import (
 	"heartbeat/orchestrate/run"
 )
 
-// Announce says of a run's entry how the run stands, for the person at the terminal; it
-// is "" for any other, and where that cannot be told.
+// Announce is a sentence about the run of an entry, for the person at the terminal. It is
+// "" for an entry that is not a run's, and if the run cannot be read.
 func Announce(box *inbox.Inbox, meta map[string]json.RawMessage) string {
 	mark, ok := effect.MarkIn(meta)
 	if !ok {

@@ -18,20 +18,22 @@ import (
 	"heartbeat/orchestrate/schema"
 )
 
-// answer is a result that was handed over, as it is kept until a step posts it.
+// answer is a result that was handed over, kept until a step posts it.
 type answer struct {
 	Effect  string              `json:"effect"`
 	Value   json.RawMessage     `json:"value,omitempty"`
 	Failure *babysitter.Failure `json:"error,omitempty"`
 	At      time.Time           `json:"at"`
-	// Lock is as in the ledger: an answer that came with a repository is none.
+	// Lock is the lock's identity, as in the ledger: an answer that came with a
+	// repository does not count.
 	Lock string `json:"lock"`
 }
 
 var (
-	// ErrMismatch says that a result is not what the task asks for.
+	// ErrMismatch says that a result does not fit the schema of its task.
 	ErrMismatch = errors.New("the result does not match the task's schema")
-	// ErrResolved says that an effect has its result, or that one waits to be posted.
+	// ErrResolved says that an effect has its result, or that its result waits to be
+	// posted.
 	ErrResolved = errors.New("an effect has one result")
 	// ErrNotAsked says that an effect takes no result from the agent.
 	ErrNotAsked = errors.New("it is not the agent's to answer")
@@ -45,8 +47,9 @@ func answerPath(box *inbox.Inbox, r *run.Run, effect string) string {
 	return ledgerPath(box, r) + ".result-" + effect
 }
 
-// HandOver takes the result of an effect, any JSON value that the task's schema
-// allows. It is durable then, and the next step posts it.
+// HandOver keeps the result of an effect: any JSON value that the task's schema allows.
+// The result is durable when HandOver returns, and the next step posts it. Errors match
+// [ErrNotJSON], [ErrMismatch], [ErrResolved] or [ErrNotAsked], or are about the files.
 func (b *Bridge) HandOver(effect string, value []byte) error {
 	if !json.Valid(value) {
 		return fmt.Errorf("result of %s: %w", effect, ErrNotJSON)
@@ -59,7 +62,7 @@ func (b *Bridge) HandOverFailure(effect string, f babysitter.Failure) error {
 	return b.handOver(answer{Effect: effect, Failure: &f}, true)
 }
 
-// handOverWait is how long a result waits for another one that is being kept.
+// handOverWait is how long a hand-over waits for another one to finish.
 const handOverWait = 10 * time.Second
 
 func (b *Bridge) handOver(a answer, durable bool) (err error) {
@@ -103,7 +106,7 @@ func (b *Bridge) handOver(a answer, durable bool) (err error) {
 	return nil
 }
 
-// drivenAs is how the run was driven last, as far as that is known.
+// drivenAs is how the run was driven last; zero if nothing tells.
 func (b *Bridge) drivenAs() Options {
 	l, err := b.open()
 	if err != nil {
@@ -112,7 +115,7 @@ func (b *Bridge) drivenAs() Options {
 	return l.Options
 }
 
-// identity is that of the lock's file, which is made where it is missing.
+// identity is the identity of the lock's file, which is made if it is missing.
 func (b *Bridge) identity() (string, error) {
 	f, _, err := disk.OpenWrite(lockPath(ledgerPath(b.Box, b.Run)))
 	if err != nil {
@@ -121,8 +124,8 @@ func (b *Bridge) identity() (string, error) {
 	return f.Identity(), f.Close()
 }
 
-// accepts says what is wrong with an answer. asks says that the agent may answer
-// breakpoints.
+// accepts returns what is wrong with an answer. asks says that the agent may answer
+// questions to a person.
 func (b *Bridge) accepts(t run.Task, a answer, asks bool) error {
 	switch {
 	case t.Kind == kindSleep:
@@ -143,22 +146,22 @@ func (b *Bridge) accepts(t run.Task, a answer, asks bool) error {
 	return nil
 }
 
-// answers are the effects that an answer waits for to be posted. It looks at names
-// only.
+// answers are the effects whose answers wait to be posted. Only the names of files are
+// read.
 func (b *Bridge) answers() (map[string]bool, error) {
 	prefix := filepath.Base(answerPath(b.Box, b.Run, ""))
 	names, err := os.ReadDir(b.Box.Dir())
 	all := map[string]bool{}
 	for _, n := range names {
 		effect, is := strings.CutPrefix(n.Name(), prefix)
-		if is && !strings.Contains(effect, ".") { // that is one that is being written
+		if is && !strings.Contains(effect, ".") { // it is still being written
 			all[effect] = true
 		}
 	}
 	return all, err
 }
 
-// answerOf is what was handed over for an effect, nil for nothing.
+// answerOf is the answer that was handed over for an effect, nil if there is none.
 func (b *Bridge) answerOf(effect, lock string) *answer {
 	text, err := disk.ReadState(answerPath(b.Box, b.Run, effect), disk.MaxWhole)
 	var a answer
@@ -168,8 +171,8 @@ func (b *Bridge) answerOf(effect, lock string) *answer {
 	return &a
 }
 
-// postAnswer posts what was handed over for an effect. taken is false where that is
-// nothing that may be posted, which the report says.
+// postAnswer posts the answer that was handed over for an effect. taken is false if the
+// answer may not be posted; the report says why.
 func (s *step) postAnswer(ctx context.Context, w want) (taken, posted bool, err error) {
 	a := s.answerOf(w.Effect, s.identity)
 	if a == nil {
@@ -199,7 +202,7 @@ func (s *step) postAnswer(ctx context.Context, w want) (taken, posted bool, err 
 	return true, posted, s.forget(w.Effect)
 }
 
-// mayPost reports whether this step has room for another answer.
+// mayPost reports whether this step may post another answer.
 func (s *step) mayPost() bool {
 	return (s.Posts == 0 || len(s.report.Posted) < s.Posts) && (s.Until.IsZero() || time.Now().Before(s.Until))
 }
@@ -209,7 +212,7 @@ func (s *step) forget(effect string) error {
 	return disk.Remove(answerPath(s.Box, s.Run, effect))
 }
 
-// sweep takes away what was handed over for effects that have their result.
+// sweep removes the answers to effects that have their result.
 func (s *step) sweep() error {
 	var err error
 	for effect := range s.handedOver {

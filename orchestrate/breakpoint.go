@@ -12,7 +12,7 @@ import (
 	"heartbeat/orchestrate/run"
 )
 
-// Answer is what a person says to a breakpoint.
+// Answer is a person's answer to a breakpoint.
 type Answer struct {
 	Approved bool   `json:"approved"`
 	Response string `json:"response,omitempty"`
@@ -20,10 +20,11 @@ type Answer struct {
 	By       string `json:"respondedBy,omitempty"`
 }
 
-// ErrNoBreakpoint says that an effect is no breakpoint that waits for an answer.
+// ErrNoBreakpoint says that an effect is not a breakpoint that waits for an answer.
 var ErrNoBreakpoint = errors.New("no breakpoint that waits for an answer")
 
-// Answer posts a person's answer to a breakpoint.
+// Answer posts a person's answer to a breakpoint. Errors match [ErrNoBreakpoint] or
+// [ErrAnswer], or come from reading the run or from the CLI.
 func (b *Bridge) Answer(ctx context.Context, effect string, a Answer) error {
 	task, err := b.Run.Task(effect)
 	if err != nil {
@@ -50,12 +51,11 @@ func (b *Bridge) Answer(ctx context.Context, effect string, a Answer) error {
 	return b.CLI.PostOK(ctx, b.Run.Dir(), effect, value, babysitter.Attachments{})
 }
 
-// ErrAnswer says that an answer to a breakpoint is none that a process could read.
+// ErrAnswer says that an answer to a breakpoint has a form that processes cannot read.
 var ErrAnswer = errors.New("it is no answer to the question")
 
-// checkAnswer holds the answer to a breakpoint to its form, and its option to those
-// that there are. Babysitter takes anything, and what is no such object for a
-// refusal.
+// checkAnswer checks the form of an answer to a breakpoint, and that its option exists.
+// Babysitter accepts any value, and takes all but such an object for a refusal.
 func checkAnswer(t run.Task, a answer) error {
 	if a.Failure != nil {
 		return fmt.Errorf(`%w: a refusal is {"approved": false}, and no error`, ErrAnswer)

@@ -11,14 +11,14 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// ErrClaimed says that a run is driven by way of another inbox.
+// ErrClaimed says that another inbox drives the run.
 var ErrClaimed = errors.New("another inbox drives it")
 
-// claimName is the file, in the run's directory, that names the inbox which drives
-// the run: two would each give an agent the same work.
+// claimName is the file in the run's directory that names the inbox which drives the
+// run. Two inboxes would give the same work to two agents.
 const claimName = ".heartbeat-inbox"
 
-// claim makes the run this inbox's, unless it is another one's that goes on with it.
+// claim makes the run this inbox's, unless another inbox still drives it.
 func (b *Bridge) claim() error {
 	path := filepath.Join(b.Run.Dir(), claimName)
 	text, err := disk.ReadState(path, 64<<10)
@@ -45,8 +45,7 @@ func (b *Bridge) writeClaim(path string) error {
 	return nil
 }
 
-// drivenBy reports whether another inbox has a ledger of this run, and is not done
-// with it.
+// drivenBy reports whether another inbox has a ledger of this run that is not done.
 func (b *Bridge) drivenBy(other string) bool {
 	l, err := readLedger(filepath.Join(filepath.Dir(other), filepath.Base(ledgerPath(b.Box, b.Run))))
 	return err == nil && l.Dir == b.Run.Dir() && !l.Done

@@ -12,14 +12,14 @@ import (
 	"heartbeat/orchestrate/effect"
 )
 
-// Kinds of effects that are not simply an agent's work.
+// The kinds of effects that are not simply work for an agent.
 const (
 	kindSleep      = "sleep"
 	kindBreakpoint = "breakpoint"
 )
 
-// see makes sure that something is done about an effect. m is its entry where that
-// is to be appended; posted says that it has its result.
+// handle makes sure that somebody works on an effect. m is its entry if that is to be
+// appended; posted says that the effect has its result now.
 func (s *step) handle(ctx context.Context, w want) (m *inbox.Message, posted bool, err error) {
 	if s.handedOver[w.Effect] {
 		taken, posted, err := s.postAnswer(ctx, w)
@@ -37,7 +37,7 @@ func (s *step) handle(ctx context.Context, w want) (m *inbox.Message, posted boo
 		posted, err = s.execute(ctx, w)
 		return nil, posted, err
 	case slices.Contains(s.others, w.Kind):
-		s.report.Waits++ // for who carries them out
+		s.report.Waits++ // another process carries it out
 		return nil, false, nil
 	case w.Kind == kindBreakpoint && s.Breakpoints != effect.Ask:
 		posted, err = s.question(ctx, w)
@@ -67,7 +67,7 @@ func (s *step) handle(ctx context.Context, w want) (m *inbox.Message, posted boo
 	return m, false, err
 }
 
-// sleep posts the end of one that is over.
+// sleep posts the end of a sleep that is over.
 func (s *step) sleep(ctx context.Context, w want) (posted bool, err error) {
 	if w.Until.After(s.now()) {
 		if s.report.NotBefore == nil || w.Until.Before(*s.report.NotBefore) {
@@ -82,7 +82,7 @@ func (s *step) sleep(ctx context.Context, w want) (posted bool, err error) {
 	return s.post(ctx, w.Effect, value)
 }
 
-// question answers a breakpoint that is to be rejected, and holds any other.
+// question rejects a breakpoint if the options say so, and otherwise reports it as held.
 func (s *step) question(ctx context.Context, w want) (posted bool, err error) {
 	if s.Breakpoints == effect.Reject {
 		value, err := json.Marshal(map[string]any{"approved": false, "response": s.RejectReason})
@@ -112,8 +112,8 @@ func (s *step) held(effect string, a asked) {
 	s.report.Held = append(s.report.Held, Held{Effect: effect, Reason: a.Over, Since: a.Since})
 }
 
-// answered is about an effect whose entry was answered while it has no result. A
-// task whose answer is plain text has that for its result.
+// answered handles an effect whose entry was answered although the effect has no result.
+// The reply is the result of a task that asks for plain text.
 func (s *step) answered(ctx context.Context, w want, reply string) (posted bool, err error) {
 	task, err := s.Run.Task(w.Effect)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *step) answered(ctx context.Context, w want, reply string) (posted bool,
 	return s.post(ctx, w.Effect, value)
 }
 
-// post gives an effect its result. One that has its result by now is as good.
+// post gives an effect its result. It is no error if the effect has one by now.
 func (s *step) post(ctx context.Context, effect string, value []byte) (bool, error) {
 	return s.posted(effect, s.CLI.PostOK(ctx, s.Run.Dir(), effect, value, babysitter.Attachments{}))
 }
@@ -149,7 +149,7 @@ func (s *step) posted(effect string, err error) (bool, error) {
 	return true, nil
 }
 
-// giveUpOn tells the process that nothing comes, or leaves it to a person.
+// giveUpOn tells the process that no result will come, or leaves the effect to a person.
 func (s *step) giveUpOn(ctx context.Context, w want, a asked, why string) (posted bool, err error) {
 	if s.OnUnresolved != effect.PostError {
 		if a.Over != why {

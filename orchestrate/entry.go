@@ -7,7 +7,7 @@ import (
 	"heartbeat/orchestrate/effect"
 )
 
-// Kinds of entries that are no effect's.
+// The kinds of entries about the run itself.
 const (
 	kindFailed = "run failed"
 	kindFinish = "run completed"

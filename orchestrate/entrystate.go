@@ -8,16 +8,16 @@ import (
 	"heartbeat/inbox"
 )
 
-// entryState is what became of an entry.
+// entryState says where an entry is, and what became of it.
 type entryState struct {
-	where string // a Receipt's Found, "" for one that is nowhere
-	dead  inbox.Reason
-	reply string // of an answered one
+	where string       // as a Receipt's Found; "" if it is nowhere in the inbox
+	dead  inbox.Reason // why it was set aside, "" if it was not
+	reply string       // to an entry that was answered
 }
 
 func (f entryState) waits() bool { return f.where != "" && f.where != inbox.FoundAnswered }
 
-// stateOf looks for the entry of that id.
+// stateOf looks an entry up.
 func (b *Bridge) stateOf(id string) (entryState, error) {
 	where, err := b.find([]string{id})
 	if err != nil {
@@ -26,7 +26,7 @@ func (b *Bridge) stateOf(id string) (entryState, error) {
 	return b.stateWhere(id, where)
 }
 
-// find says where entries are, as a Receipt does.
+// find says where entries are, as a Receipt's Found, by id.
 func (b *Bridge) find(ids []string) (map[string]string, error) {
 	v, err := b.Box.View()
 	if err != nil {
@@ -36,7 +36,7 @@ func (b *Bridge) find(ids []string) (map[string]string, error) {
 	return where, errors.Join(err, v.Close())
 }
 
-// stateWhere is the entryState of an entry of which is known where it is.
+// stateWhere is the state of an entry whose place is known.
 func (b *Bridge) stateWhere(id string, where map[string]string) (f entryState, err error) {
 	f.where = where[id]
 	switch {
@@ -55,7 +55,7 @@ func (b *Bridge) stateWhere(id string, where map[string]string) (f entryState, e
 	return f, err
 }
 
-// reply is what was answered last to an entry.
+// reply is the last reply to an entry.
 func (b *Bridge) reply(id string) (reply string, err error) {
 	tail, err := b.Box.TailResults(-1)
 	if err != nil {

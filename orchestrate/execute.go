@@ -11,14 +11,14 @@ import (
 	"heartbeat/orchestrate/run"
 )
 
-// executeTimeout is what a task has that names no other, as with the SDK.
+// executeTimeout is the time limit of a task that names none, as in the SDK.
 const executeTimeout = 15 * time.Minute
 
-// maxShown bounds what a failure tells of each of a command's two streams.
+// maxShown bounds, in bytes, how much of each output stream a failure quotes.
 const maxShown = 1 << 20
 
-// execute runs a task that is a command, and posts what it printed, or how it
-// failed. A kill before that has the next step run it again.
+// execute runs a task that is a command, and posts what it printed, or how it failed. If
+// this process is killed before that, the next step runs the command again.
 func (s *step) execute(ctx context.Context, w want) (posted bool, err error) {
 	task, err := s.Run.Task(w.Effect)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *step) execute(ctx context.Context, w want) (posted bool, err error) {
 	began := time.Now()
 	ran := c.Run(ctx)
 	if ctx.Err() != nil {
-		return false, context.Cause(ctx) // somebody else runs it again
+		return false, context.Cause(ctx) // the next step runs it again
 	}
 	with := babysitter.Attachments{StartedAt: began, FinishedAt: time.Now()}
 	if ran.Failure != "" {
@@ -54,7 +54,7 @@ func (s *step) execute(ctx context.Context, w want) (posted bool, err error) {
 	return s.posted(w.Effect, s.CLI.PostOK(ctx, s.Run.Dir(), w.Effect, value, with))
 }
 
-// leave leaves a command to another process.
+// leave reports a command that another process is to carry out.
 func (s *step) leave(w want) error {
 	task, err := s.Run.Task(w.Effect)
 	if err != nil {
@@ -67,9 +67,8 @@ func (s *step) leave(w want) error {
 
 func beginning(s string) string { return s[:min(len(s), maxShown)] }
 
-// commandOf is the command of a task, ok is false where it has none. Paths are
-// relative to the project, or to this process's directory where the run's place
-// does not tell the project.
+// commandOf is the command of a task; ok is false if it has none. Paths are relative to
+// the project, or to the working directory if the run does not lie in a project.
 func (s *step) commandOf(t run.Task) (c command.Command, ok bool) {
 	c.Timeout = executeTimeout
 	at := func(cwd string) string {

@@ -9,8 +9,8 @@ import (
 	"heartbeat/orchestrate/session"
 )
 
-// finish sees to the last entry of a completed run, which has the agent name the
-// proof. The process is not run again: that would complete it once more.
+// finish asks the agent, in the last entry of a completed run, to name the proof. The
+// process is not run again: that would complete the run a second time.
 func (s *step) finish(ctx context.Context) error {
 	a := s.ledger.Finish
 	if a.Entry != "" {
@@ -35,8 +35,8 @@ func (s *step) finish(ctx context.Context) error {
 	return s.append(ctx, []inbox.Message{s.message(a.Entry, "", kindFinish, "", s.finishText())})
 }
 
-// failed delivers the error of a failed run, once. What was done about it shows
-// when the process is run again.
+// failed hands the error of a failed run to the agent, once. Whether the agent mended it
+// shows when the process is run again.
 func (s *step) failed(ctx context.Context) (again bool, err error) {
 	a, failure := s.ledger.Failure, s.state.Failure
 	if a.Seq != failure.Seq {
@@ -63,7 +63,7 @@ func (s *step) failed(ctx context.Context) (again bool, err error) {
 	return err == nil && (!ended || s.report.Guard == ""), err
 }
 
-// attempts bounds how often something is asked for again.
+// attempts bounds how often a failed run is tried again, and a proof asked for.
 func (s *step) attempts() int {
 	if s.MaxAttempts > 0 {
 		return s.MaxAttempts

@@ -18,29 +18,30 @@ import (
 	"heartbeat/orchestrate/session"
 )
 
-// ledger is what a bridge remembers of a run, so that it need not look again.
+// ledger is what a bridge remembers of a run, to save work at the next step.
 type ledger struct {
 	Run     string  `json:"run_id"`
 	Dir     string  `json:"run_dir"`
 	Options Options `json:"options"`
-	// Lock is the identity of the lock's file beside it, which nobody can know
-	// beforehand: a ledger that came with a repository or a copy has another one.
+	// Lock is the identity of the lock's file beside the ledger. Nobody can know it in
+	// advance, so a ledger that came with a repository or a copy has another one.
 	Lock string `json:"lock,omitempty"`
-	// Head is the journal's last event as the process was run last, and Wants what it
-	// then waited for. Nothing else can be wanted before the journal grows.
+	// Head is the last event of the journal when the process ran last, and Wants are the
+	// effects that the process waited for then. The process can want nothing else before
+	// the journal grows.
 	Head     int              `json:"head_seq"`
 	Wants    []want           `json:"wants,omitempty"`
 	Effects  map[string]asked `json:"effects,omitempty"`
-	Failure  asked            `json:"failure"`            // the entry about the last failure, and its event
-	Past     int              `json:"past_seq,omitempty"` // the event of a failure that the process got over
+	Failure  asked            `json:"failure"`            // the entry about the last failure, and the event of that failure
+	Past     int              `json:"past_seq,omitempty"` // the event of a failure from which the process recovered
 	Finish   asked            `json:"finish"`
 	Done     bool             `json:"done,omitempty"`
 	Steps    int              `json:"steps"`
 	Progress session.Progress `json:"progress"`
-	// Guard is why the last step went no further.
+	// Guard is why the last step stopped the run, "" if it did not.
 	Guard string `json:"guard,omitempty"`
 
-	kept []byte // what the file holds
+	kept []byte // the content of the file
 }
 
 // want is an effect that the process waits for.
@@ -50,35 +51,35 @@ type want struct {
 	Until  time.Time `json:"until,omitzero"` // of a sleep
 }
 
-// asked is what was made of it.
+// asked is the entry that was made for an effect, or about the run.
 type asked struct {
 	Entry string    `json:"entry,omitempty"` // the id of its entry
-	Nth   int       `json:"nth,omitempty"`   // which one that is
-	Seq   int       `json:"seq,omitempty"`   // the event that it is about, of a failure
-	Over  string    `json:"over,omitempty"`  // why the last step made no more of it
+	Nth   int       `json:"nth,omitempty"`   // which attempt that is, from 1
+	Seq   int       `json:"seq,omitempty"`   // the event of the failure that it is about
+	Over  string    `json:"over,omitempty"`  // why it waits for a person
 	Since time.Time `json:"since,omitzero"`
 }
 
 const (
 	ledgerPrefix, ledgerSuffix = ".run-", ".json"
 
-	// maxLedger is more than any ledger has: a hundred bytes for each effect.
+	// maxLedger is more than any ledger needs: it has a hundred bytes for each effect.
 	maxLedger = 64 << 20
 )
 
-// ledgerPath is where the ledger of a run is kept. A run's id is the name of a
-// file, or babysitter could not have made it.
+// ledgerPath is the path of a run's ledger. A run's id is valid as a file name, since
+// babysitter made a folder of that name.
 func ledgerPath(box *inbox.Inbox, r *run.Run) string {
 	return filepath.Join(box.Dir(), ledgerPrefix+filepath.Base(r.ID())+ledgerSuffix)
 }
 
-// cachePath is where what the journal came to is kept.
+// cachePath is the path of the cached state of a run's journal.
 func cachePath(box *inbox.Inbox, r *run.Run) string { return ledgerPath(box, r) + ".state" }
 
 func lockPath(ledger string) string { return ledger + ".lock" }
 
-// readLedger reads a ledger that was made here. The error matches [fs.ErrNotExist]
-// where there is none, and [errStrange] where it is one of elsewhere, or none at all.
+// readLedger reads a ledger that was made here. The error matches [fs.ErrNotExist] if
+// there is none, and [errStrange] if the file was made elsewhere or is not a ledger.
 func readLedger(path string) (*ledger, error) {
 	text, err := disk.ReadState(path, maxLedger)
 	if err != nil {
@@ -108,8 +109,8 @@ func readLedger(path string) (*ledger, error) {
 // errStrange says that a ledger is not one that was made where it stands.
 var errStrange = errors.New("it was not made here")
 
-// open reads the ledger. One that is not there, not made here, or of another run by
-// the same id is begun anew: nothing depends on it but work that is done twice.
+// open reads the ledger. A new one is begun if it is missing, was made elsewhere, or
+// belongs to another run of the same id: without it, work is only done twice.
 func (b *Bridge) open() (*ledger, error) {
 	fresh := &ledger{Run: b.Run.ID(), Dir: b.Run.Dir(), Effects: map[string]asked{}}
 	l, err := readLedger(ledgerPath(b.Box, b.Run))
@@ -126,7 +127,7 @@ func (b *Bridge) open() (*ledger, error) {
 	return l, nil
 }
 
-// save publishes the ledger of a step that holds the lock.
+// save publishes the ledger of a step, which must hold the lock.
 func (b *Bridge) save(l *ledger, lock *disk.Lock) error {
 	l.Lock = lock.Identity()
 	text, err := json.Marshal(l)
@@ -139,8 +140,8 @@ func (b *Bridge) save(l *ledger, lock *disk.Lock) error {
 	return nil
 }
 
-// stepWait is how long a step waits for another one of the same run: the process
-// may be running.
+// stepWait is how long a step waits for another step of the same run, whose process may
+// be running.
 const stepWait = 2 * time.Minute
 
 func (b *Bridge) lock(ctx context.Context, wait time.Duration) (*disk.Lock, error) {
@@ -151,14 +152,14 @@ func (b *Bridge) lock(ctx context.Context, wait time.Duration) (*disk.Lock, erro
 	return lock, nil
 }
 
-// DrivenRun is a run that was driven by way of an inbox.
+// DrivenRun is a run that was driven through an inbox, and how.
 type DrivenRun struct {
 	Dir string
 	Options
 }
 
-// Driven are the runs that were driven by way of an inbox, and strange the names of
-// the ledgers beside it that were not made there, which nothing is taken from.
+// Driven are the runs that were driven through an inbox. strange are the names of ledgers
+// beside the inbox that were made elsewhere; they are ignored.
 func Driven(box *inbox.Inbox) (all []DrivenRun, strange []string, err error) {
 	names, err := os.ReadDir(box.Dir())
 	for _, n := range names {

@@ -10,55 +10,57 @@ import (
 	"heartbeat/orchestrate/run"
 )
 
-// Writer is what changes runs; it is babysitter's own command.
+// Writer changes runs. Outside tests it is babysitter's own command.
 type Writer interface {
 	Iterate(ctx context.Context, runDir string) (babysitter.Iteration, error)
 	PostOK(ctx context.Context, runDir, effectID string, value []byte, with babysitter.Attachments) error
 	PostError(ctx context.Context, runDir, effectID string, failure babysitter.Failure, with babysitter.Attachments) error
 }
 
-// Options say how a run is driven. They are kept in its ledger, for who takes a step
-// besides. What they allow counts only from who takes the step: see [Options.Following].
+// Options say how a run is driven. The ledger keeps them for other processes that take a
+// step, but what they permit counts only from the process itself: see
+// [Options.Following].
 type Options struct {
-	// Command is how babysitter is called. It stands in no file beside an inbox, and
-	// so comes from whoever takes the step.
+	// Command is how babysitter is called. It is kept in no file, so that nobody who can
+	// write beside the inbox can choose what runs.
 	Command      []string           `json:"-"`
 	Breakpoints  effect.Breakpoints `json:"breakpoints,omitempty"` // [effect.Hold] if empty
 	RejectReason string             `json:"reject_reason,omitempty"`
 	OnUnresolved effect.Unresolved  `json:"on_unresolved,omitempty"` // [effect.Leave] if empty
-	// Execute are the kinds of effects that the step itself carries out: node and
-	// shell are possible.
+	// Execute are the kinds of effects that the step itself carries out: [effect.Node]
+	// and [effect.Shell] are possible.
 	Execute []string `json:"execute,omitempty"`
-	// MaxAttempts bounds how often a failed run is tried again, and a proof asked for;
-	// 3 if 0.
+	// MaxAttempts bounds how often a failed run is tried again, and how often a proof is
+	// asked for; 3 if 0.
 	MaxAttempts int `json:"max_attempts,omitempty"`
-	// MaxSteps bounds how often the process is run, 0 for not at all.
+	// MaxSteps bounds how often the process is run; 0 is no bound.
 	MaxSteps int `json:"max_steps,omitempty"`
-	// MaxIdle is how often in a row the process may be run without the run getting
-	// on, before the bridge gives up on it; 0 is never.
+	// MaxIdle bounds how often in a row the process is run without progress; 0 is no
+	// bound.
 	MaxIdle int `json:"max_idle,omitempty"`
 
-	// beside is that the ledger keeps how others drive the run, and others the kinds of
-	// effects that they carry out.
-	beside bool
-	others []string
+	// following says that the ledger keeps the options of another process, and others
+	// are the kinds of effects that this other process carries out.
+	following bool
+	others    []string
 }
 
 // Empty reports whether nothing was kept.
 func (o Options) Empty() bool { return o.Breakpoints == "" && o.OnUnresolved == "" }
 
-// Following is how a step is taken beside those of whom the ledger tells: as they do,
-// but for what o alone may allow, since an agent's tools can write the ledger.
+// Following are the options of a process that takes a step of a run which another process
+// drives: those kept by the other one, except for what they permit. That comes from o
+// alone, since an agent's tools can write the ledger.
 func (o Options) Following(kept Options) Options {
 	if kept.Empty() {
 		return o
 	}
 	kept.Command, kept.Breakpoints, kept.Execute, kept.others = o.Command, o.Breakpoints, o.Execute, kept.Execute
-	kept.beside = true
+	kept.following = true
 	return kept
 }
 
-// Bridge carries what one run asks for to one inbox.
+// Bridge connects one run with one inbox.
 type Bridge struct {
 	Box *inbox.Inbox
 	Run *run.Run
@@ -66,12 +68,12 @@ type Bridge struct {
 	Options
 	// Program is what the agent is told to hand results over with; heartbeat if empty.
 	Program string
-	// Posts bounds how many results that were handed over one step posts, and Until how
-	// late it posts another; neither does if zero.
+	// Posts bounds how many of the results that were handed over a step posts, and Until
+	// is when it stops posting; zero is no bound.
 	Posts int
 	Until time.Time
-	// Outside leaves the commands of Execute to another process, and does not wait for
-	// one that takes a step.
+	// Outside leaves the commands of Execute to another process. A step then does not wait
+	// for a process that already takes one.
 	Outside bool
 	Now     func() time.Time // time.Now if nil
 }
@@ -83,38 +85,38 @@ func (b *Bridge) now() time.Time {
 	return time.Now()
 }
 
-// Report says what a step came to.
+// Report is what a step did, and what the run waits for.
 type Report struct {
 	Run    string     `json:"run"`
 	Dir    string     `json:"run_dir"`
 	Status run.Status `json:"status"`
-	// Queued are the ids of the entries that were appended just now, and Waits how
-	// many effects have one already.
+	// Queued are the ids of the entries that this step appended, and Waits is how many
+	// effects had an entry before.
 	Queued []string `json:"queued,omitempty"`
 	Waits  int      `json:"waits,omitempty"`
-	// Posted are the effects that got a result just now.
+	// Posted are the effects that this step gave a result.
 	Posted []string `json:"posted,omitempty"`
-	// Unposted is how many results are left to be posted: another step is to follow.
+	// Unposted is how many results are left for another step to post.
 	Unposted int `json:"unposted,omitempty"`
-	// Notes are sentences for a person about what was queued.
+	// Notes are sentences for a person about the entries that were appended.
 	Notes []string `json:"notes,omitempty"`
 	// Refused says which results were not posted, and why.
 	Refused []string `json:"refused,omitempty"`
-	// Busy says that another process takes a step just now, and nothing was done.
+	// Busy says that nothing was done, since another process takes a step of the run.
 	Busy bool `json:"busy,omitempty"`
 	// Commands are the effects whose commands are left to another process, and Longest
-	// is the most that one of them may take.
+	// is the longest time limit among them.
 	Commands []string      `json:"commands,omitempty"`
 	Longest  time.Duration `json:"-"`
 	// Held are the effects that wait for a person.
 	Held []Held `json:"held,omitempty"`
-	// NotBefore is when the next sleep is over, where nothing else is to be done.
+	// NotBefore is when the next sleep is over, nil if the run sleeps nowhere.
 	NotBefore *time.Time `json:"not_before,omitempty"`
-	// Iterations is how often the process was run by way of this inbox.
+	// Iterations is how often the process was run through this inbox.
 	Iterations int `json:"iterations,omitempty"`
-	// Done says that the run is completed and its proof was given.
+	// Done says that the run is completed and the agent named its proof.
 	Done bool `json:"done,omitempty"`
-	// Guard is why the bridge goes no further with this run, "" if it does. OutOfSteps
+	// Guard is why the bridge stopped driving this run, "" if it did not. OutOfSteps
 	// says that the reason is [Options.MaxSteps]: a greater one lets the run continue.
 	Guard      string `json:"guard,omitempty"`
 	OutOfSteps bool   `json:"out_of_steps,omitempty"`

@@ -10,9 +10,9 @@ import (
 	"heartbeat/orchestrate/effect"
 )
 
-// overdue tells the process that an effect took longer than its task allows, once
-// its entry was in flight for that long. What the agent hands over afterwards comes
-// too late.
+// overdue tells the process that an effect took longer than its task allows, once the
+// effect's entry was in flight for that long. A result that the agent hands over later is
+// refused.
 func (s *step) overdue(ctx context.Context, w want, entry string) (posted bool, err error) {
 	v, err := s.Box.View()
 	if err != nil {

@@ -11,9 +11,10 @@ import (
 // ErrNotReopened says that an effect keeps its result.
 var ErrNotReopened = errors.New("the effect keeps its result")
 
-// Reopen is the way back for a run that failed since an effect was posted as failed:
-// the effect waits again, and the next step asks for it by an entry of its own. do has
-// it wait.
+// Reopen lets a run recover that failed because an effect was posted as failed: the
+// effect waits again, and the next step asks for it with a new entry. do takes the
+// effect's result away. The error matches [ErrNotReopened] if the effect did not fail, or
+// the run continued since.
 func (b *Bridge) Reopen(ctx context.Context, effect string, do func(ctx context.Context, runDir, effect string) error) (err error) {
 	lock, err := b.lock(ctx, stepWait)
 	if err != nil {
@@ -47,7 +48,7 @@ func (b *Bridge) Reopen(ctx context.Context, effect string, do func(ctx context.
 		return err
 	}
 	if st.Failure != nil {
-		l.Past = st.Failure.Seq // the process has another go
+		l.Past = st.Failure.Seq // the process may try again
 	}
 	a := asked{Nth: max(l.Effects[effect].Nth, 1) + 1, Since: b.now()}
 	a.Entry = b.entryID(effect, a.Nth)

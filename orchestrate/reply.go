@@ -17,8 +17,8 @@ type effectAt struct {
 	status run.EffectStatus
 }
 
-// effectOf looks at the effect that an entry is for; ok is false where it is none's,
-// or the run cannot be read, which the next step tells.
+// effectOf is the effect that an entry is for. ok is false if there is none, or if the
+// run cannot be read: the next step reports that.
 func effectOf(box *inbox.Inbox, meta map[string]json.RawMessage) (at effectAt, ok bool) {
 	mark, ok := effect.MarkIn(meta)
 	if !ok || mark.Effect == "" {
@@ -36,14 +36,14 @@ func effectOf(box *inbox.Inbox, meta map[string]json.RawMessage) (at effectAt, o
 	return effectAt{Bridge{Box: box, Run: r}, mark.Effect, status}, err == nil
 }
 
-// handedOver reports whether a result waits to be posted.
+// handedOver reports whether a result of the effect waits to be posted.
 func (e *effectAt) handedOver() bool {
 	lock, err := e.identity()
 	return err == nil && e.answerOf(e.id, lock) != nil
 }
 
-// Settled says what an effect's entry that waits is no longer needed for, "" where it
-// is, or is no effect's.
+// Settled says why an effect's entry is no longer needed. It is "" if the entry is still
+// needed, or is not an effect's.
 func Settled(box *inbox.Inbox, meta map[string]json.RawMessage) string {
 	e, ok := effectOf(box, meta)
 	switch {
@@ -57,9 +57,9 @@ func Settled(box *inbox.Inbox, meta map[string]json.RawMessage) string {
 	return ""
 }
 
-// Take takes in the answer to an entry. Where that is the result of an effect, it is
-// handed over. missing says why the answer does not settle the entry: it is an
-// effect's that has no result, and the answer is none; it is "" where it does.
+// AcceptReply takes the agent's reply to an entry in flight. If the entry's effect asks
+// for plain text, the reply is handed over as its result. missing says why the reply does
+// not settle the entry: its effect still has no result. It is "" if the entry is settled.
 func AcceptReply(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing string) {
 	e, ok := effectOf(box, d.Metadata())
 	if !ok || e.status != run.Requested || e.handedOver() {

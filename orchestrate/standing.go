@@ -6,7 +6,7 @@ import (
 	"heartbeat/orchestrate/run"
 )
 
-// Standing says how a run and its inbox stand.
+// Standing is the state of a run and of its entries in the inbox.
 type Standing struct {
 	Run     string     `json:"run"`
 	Dir     string     `json:"run_dir"`
@@ -14,22 +14,22 @@ type Standing struct {
 	Status  run.Status `json:"status"`
 	// Failure is what the run failed with, "" unless it did.
 	Failure string `json:"failure,omitempty"`
-	// Pending counts the effects without a result by their kind, as run:status does:
-	// those among them that the process no longer asks for stay for ever.
+	// Pending counts the effects without a result by kind, as run:status does. Effects
+	// that the process no longer asks for are counted for ever.
 	Pending map[string]int `json:"pending"`
 	// Held are the effects that wait for a person.
 	Held []Held `json:"held,omitempty"`
-	// Entries are those of this inbox that are about what the run waits for.
+	// Entries are the entries of this inbox that the run waits for.
 	Entries []Waiting `json:"entries,omitempty"`
-	// Iterations is how often the process was run by way of this inbox.
+	// Iterations is how often the process was run through this inbox.
 	Iterations int `json:"iterations"`
-	// Guard is why the last step went no further, "" if it did. OutOfSteps is as in a
+	// Guard is why the last step stopped the run, "" if it did not. OutOfSteps is as in a
 	// [Report].
 	Guard      string `json:"guard,omitempty"`
 	OutOfSteps bool   `json:"out_of_steps,omitempty"`
 	// NotBefore is when the next sleep is over.
 	NotBefore *time.Time `json:"not_before,omitempty"`
-	// Done says that the run is completed and its proof was given.
+	// Done says that the run is completed and the agent named its proof.
 	Done bool `json:"done"`
 }
 
@@ -41,8 +41,8 @@ type Waiting struct {
 	Where string `json:"where"`
 }
 
-// Stands looks at the run without taking a step: nothing is changed, and babysitter
-// is not called.
+// Standing reads the state of the run without taking a step: it changes nothing and does
+// not call babysitter.
 func (b *Bridge) Standing() (s Standing, err error) {
 	l, err := b.open()
 	if err != nil {
@@ -72,7 +72,7 @@ func (b *Bridge) Standing() (s Standing, err error) {
 	return s, b.addEntry(&s, l.Finish.Entry, "")
 }
 
-// stands adds what is to be said of one effect.
+// addEffect adds one pending effect.
 func (b *Bridge) addEffect(s *Standing, l *ledger, e run.Effect) error {
 	a := l.Effects[e.ID]
 	switch {
@@ -96,13 +96,13 @@ func (b *Bridge) addEffect(s *Standing, l *ledger, e run.Effect) error {
 	return nil
 }
 
-// waits reports whether an entry is one that was, or is, to be answered.
+// waits reports whether an entry is still to be answered.
 func (b *Bridge) waits(entry string) bool {
 	f, err := b.stateOf(entry)
 	return err == nil && f.waits()
 }
 
-// sleep takes the end of one that the process still waits for.
+// sleep adds the end of a sleep that the process still waits for.
 func (s *Standing) sleep(l *ledger, effect string) {
 	for _, w := range l.Wants {
 		if w.Effect == effect && (s.NotBefore == nil || w.Until.Before(*s.NotBefore)) {

@@ -14,26 +14,26 @@ import (
 	"heartbeat/orchestrate/session"
 )
 
-// settle is how long a last line of the inbox that lacks its newline must stand
-// still.
+// settle is how long the last line of the inbox must be unchanged if it lacks its
+// newline: somebody may still be writing it.
 const settle = 250 * time.Millisecond
 
-// Step takes the run as far as it gets without an agent, and makes sure that what
-// it then waits for is in the inbox. It may be called at any time, also beside
-// itself and after a crash: an effect has one entry, and one result.
+// Step takes the run as far as it gets without an agent, and makes sure that what the run
+// then waits for is in the inbox. It may be called at any time, by several processes at
+// once and after a crash: an effect has one entry and one result.
 func (b *Bridge) Step(ctx context.Context) (Report, error) {
 	if !b.Outside {
-		return b.under(ctx, stepWait, (*step).run)
+		return b.underLock(ctx, stepWait, (*step).run)
 	}
-	report, err := b.under(ctx, busyWait, (*step).run)
+	report, err := b.underLock(ctx, busyWait, (*step).run)
 	if errors.Is(err, disk.ErrLocked) && ctx.Err() == nil {
 		return Report{Run: b.Run.ID(), Dir: b.Run.Dir(), Busy: true}, nil
 	}
 	return report, err
 }
 
-// Busy reports whether another process takes a step of the run, as far as can be
-// told.
+// Busy reports whether another process takes a step of the run. It is false if that cannot
+// be found out.
 func (b *Bridge) Busy() bool {
 	lock, err := b.lock(context.Background(), time.Nanosecond)
 	if err == nil {
@@ -42,24 +42,23 @@ func (b *Bridge) Busy() bool {
 	return errors.Is(err, disk.ErrLocked)
 }
 
-// busyWait is how long a pass waits for a step of the same run, which does what it
-// would do.
+// busyWait is how long a step waits for another one that does the same.
 const busyWait = time.Second
 
-// Pass posts results that were handed over, and takes the step only where that is
-// all the process waits for, or a sleep is over: the process can get no further before.
-// settled is the id of the entry that was answered just now, if any. It is for who has
-// an entry to deliver already.
+// StepIfReady posts the results that were handed over, and takes the step only if the
+// process can continue after that: it waits for nothing else, or a sleep is over. settled
+// is the id of the entry that was answered just now, if any. It is for callers that have
+// other work to deliver, and should not wait for the process.
 func (b *Bridge) StepIfReady(ctx context.Context, settled string) (Report, error) {
-	report, err := b.under(ctx, busyWait, func(s *step, ctx context.Context) error { return s.runIfReady(ctx, settled) })
+	report, err := b.underLock(ctx, busyWait, func(s *step, ctx context.Context) error { return s.runIfReady(ctx, settled) })
 	if errors.Is(err, disk.ErrLocked) && ctx.Err() == nil {
-		return report, nil // somebody takes a step
+		return report, nil // another process takes the step
 	}
 	return report, err
 }
 
-// under takes a step under the run's lock, and keeps what came of it.
-func (b *Bridge) under(ctx context.Context, wait time.Duration, do func(*step, context.Context) error) (report Report, err error) {
+// underLock takes a step while it holds the run's lock, and saves the ledger.
+func (b *Bridge) underLock(ctx context.Context, wait time.Duration, do func(*step, context.Context) error) (report Report, err error) {
 	lock, err := b.lock(ctx, wait)
 	if err != nil {
 		return report, err
@@ -72,7 +71,7 @@ func (b *Bridge) under(ctx context.Context, wait time.Duration, do func(*step, c
 	if err != nil {
 		return report, err
 	}
-	if !b.beside {
+	if !b.following {
 		l.Options = b.Options
 	}
 	s := &step{Bridge: b, ledger: l, identity: lock.Identity(), report: Report{Run: b.Run.ID(), Dir: b.Run.Dir(), Iterations: l.Steps}}
@@ -87,26 +86,26 @@ func (b *Bridge) under(ctx context.Context, wait time.Duration, do func(*step, c
 	return s.report, errors.Join(err, b.save(l, lock))
 }
 
-// step is one of them.
+// step is one step of a run.
 type step struct {
 	*Bridge
 	ledger     *ledger
 	state      run.State
-	where      map[string]string // where the entries of what the process waits for are
-	handedOver map[string]bool   // the effects of which a result waits to be posted
+	where      map[string]string // where the wanted entries are, by id
+	handedOver map[string]bool   // the effects with a result that waits to be posted
 	identity   string            // of the lock's file
 	stepped    bool
 	report     Report
 }
 
-// take goes on as long as something was posted, which the process may go on with.
+// run repeats until nothing more was posted with which the process may continue.
 func (s *step) run(ctx context.Context) error {
 	s.stepped = true
 	for {
 		if err := s.readState(); err != nil {
 			return err
 		}
-		var again bool
+		var more bool
 		var err error
 		switch {
 		case s.ledger.Done:
@@ -115,22 +114,22 @@ func (s *step) run(ctx context.Context) error {
 		case s.state.Status == run.Completed:
 			return s.finish(ctx)
 		case s.hasFailed():
-			again, err = s.failed(ctx)
+			more, err = s.failed(ctx)
 		default:
-			again, err = s.continueRun(ctx)
+			more, err = s.continueRun(ctx)
 		}
-		if err != nil || !again {
+		if err != nil || !more {
 			return err
 		}
 	}
 }
 
-// hasFailed reports whether the run failed and did not get over it.
+// hasFailed reports whether the run failed and did not recover.
 func (s *step) hasFailed() bool {
 	return s.state.Status == run.Failed && s.state.Failure.Seq != s.ledger.Past
 }
 
-// pass is a step that is taken in passing.
+// runIfReady is [Bridge.StepIfReady] under the run's lock.
 func (s *step) runIfReady(ctx context.Context, settled string) error {
 	if err := s.readState(); err != nil || s.ledger.Done {
 		return err
@@ -144,7 +143,7 @@ func (s *step) runIfReady(ctx context.Context, settled string) error {
 		return s.postThenStep(ctx)
 	}
 	if about.Entry != "" && about.Entry != settled {
-		return nil // it waits, or is with somebody
+		return nil // the agent still has to answer it
 	}
 	return s.run(ctx)
 }
@@ -186,9 +185,9 @@ func (s *step) readState() (err error) {
 	return s.sweep()
 }
 
-// continueRun has the process run if its journal has grown since it did, and sees to what
-// it waits for.
-func (s *step) continueRun(ctx context.Context) (again bool, err error) {
+// continueRun runs the process if its journal has grown since the last time, and handles
+// the effects that the process then waits for.
+func (s *step) continueRun(ctx context.Context) (more bool, err error) {
 	if s.state.Moved != s.ledger.Head || len(s.ledger.Wants) == 0 {
 		if ended, err := s.iterate(ctx); err != nil || ended {
 			return ended && s.report.Guard == "", err
@@ -210,7 +209,7 @@ func (s *step) continueRun(ctx context.Context) (again bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		again = again || posted
+		more = more || posted
 		if m != nil {
 			all = append(all, *m)
 		}
@@ -218,17 +217,17 @@ func (s *step) continueRun(ctx context.Context) (again bool, err error) {
 	if err := s.append(ctx, all); err != nil {
 		return false, err
 	}
-	return again && s.report.Unposted == 0, nil
+	return more && s.report.Unposted == 0, nil
 }
 
-// iterate has the process run. It reports whether that ended the run, or may not be
-// done.
+// iterate runs the process. ended says that the run ended, or that the process may not be
+// run.
 func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 	if s.MaxSteps > 0 && s.ledger.Steps >= s.MaxSteps {
 		s.report.Guard, s.report.OutOfSteps = fmt.Sprintf("the process was run %d times already", s.ledger.Steps), true
 		return true, nil
 	}
-	s.seeVersion(ctx)
+	s.checkVersion(ctx)
 	s.ledger.Steps++
 	it, err := s.CLI.Iterate(ctx, s.Run.Dir())
 	if err != nil {
@@ -239,7 +238,7 @@ func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 	}
 	s.ledger.Head, s.ledger.Wants = s.state.Moved, nil
 	if it.Status == babysitter.Waiting && s.state.Failure != nil {
-		s.ledger.Past = s.state.Failure.Seq // run:status goes on to call the run failed
+		s.ledger.Past = s.state.Failure.Seq // the journal still calls the run failed
 	}
 	if it.Status != babysitter.Failed {
 		s.ledger.Failure = asked{}
@@ -251,13 +250,13 @@ func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 	}
 	s.ledger.Progress = s.ledger.Progress.See(session.Fingerprint(pending, strconv.Itoa(s.state.Moved)))
 	if s.ledger.Progress.Stuck(s.MaxIdle) {
-		s.report.Guard = fmt.Sprintf("the process was run %d times without getting on", s.ledger.Progress.Unchanged)
+		s.report.Guard = fmt.Sprintf("the process was run %d times without progress", s.ledger.Progress.Unchanged)
 		return true, nil
 	}
 	return it.Status != babysitter.Waiting, nil
 }
 
-// findWants looks for the entries of all that the process waits for, at once.
+// findWants looks up the entries of all wanted effects at once.
 func (s *step) findWants() (err error) {
 	var ids []string
 	for _, w := range s.ledger.Wants {
@@ -267,7 +266,7 @@ func (s *step) findWants() (err error) {
 	return err
 }
 
-// entryOf is what was made of an effect, or is to be.
+// entryOf is the entry of an effect: the one that was made, or the first one to make.
 func (s *step) entryOf(effect string) asked {
 	if a := s.ledger.Effects[effect]; a.Entry != "" {
 		return a
@@ -275,8 +274,7 @@ func (s *step) entryOf(effect string) asked {
 	return asked{Entry: s.entryID(effect, 1), Nth: 1, Since: s.now()}
 }
 
-// append puts entries into the inbox. Ids that are there already are not appended
-// again.
+// append appends entries to the inbox, except for those whose id is there already.
 func (s *step) append(ctx context.Context, all []inbox.Message) error {
 	if len(all) == 0 {
 		return nil

@@ -7,19 +7,19 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// versionName is the file beside the inbox that says which installed CLI was asked
-// for its version: asking costs as much as a step.
+// versionName is the file beside the inbox that names the installed CLI whose version was
+// checked last. The check takes as long as a step, so it is made once for each CLI.
 const versionName = ".babysitter-version"
 
-// versioned is a Writer that can tell which version it is.
+// versioned is a Writer that knows its version.
 type versioned interface {
 	Identity() (string, error)
 	Version(ctx context.Context) (string, error)
 }
 
-// seeVersion has the CLI say its version, once for each that is installed and each
-// inbox: another than the measured one is noted by it. Nothing fails for that.
-func (s *step) seeVersion(ctx context.Context) {
+// checkVersion asks the CLI for its version, once for each installed CLI and inbox. The CLI
+// notes a version other than the measured one; no error comes of it.
+func (s *step) checkVersion(ctx context.Context) {
 	cli, ok := s.CLI.(versioned)
 	if !ok {
 		return
@@ -37,5 +37,5 @@ func (s *step) seeVersion(ctx context.Context) {
 	}
 }
 
-// maxVersion bounds what such a file holds: a command and a path.
+// maxVersion bounds the size of that file, which holds a command and a path.
 const maxVersion = 64 << 10

@@ -12,7 +12,7 @@ import (
 	"heartbeat/orchestrate/schema"
 )
 
-// wording is what an effect's entry says.
+// wording is the text of an effect's entry, still in parts.
 func (b *Bridge) wording(effect string, t run.Task) prompt.Effect {
 	return prompt.Effect{
 		Program: b.Program, Inbox: b.Box.Path(), RunID: b.Run.ID(), ID: effect, Kind: t.Kind, Task: t.Raw,
@@ -21,7 +21,7 @@ func (b *Bridge) wording(effect string, t run.Task) prompt.Effect {
 	}
 }
 
-// ask makes the entry of an effect.
+// ask makes an effect's entry.
 func (s *step) ask(w want, a asked) (*inbox.Message, error) {
 	t, err := s.Run.Task(w.Effect)
 	if err != nil {
