@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"heartbeat/internal/testing/script"
+
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -31,7 +33,7 @@ func processesWith(file, text string) (pids []int) {
 		if err != nil || !strings.Contains(string(content), text) {
 			continue
 		}
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name))); err == nil && !dead(pid) {
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name))); err == nil && !script.Dead(pid) {
 			pids = append(pids, pid)
 		}
 	}
@@ -54,7 +56,7 @@ func TestGuardian(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(s.cmd.Dir, "mark"))
 	require.NoError(t, err)
 	mark, pid := strings.TrimSpace(string(text)), 0
-	require.Eventually(t, func() bool { pid = guardianOf(mark); return pid != 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { pid = guardianOf(mark); return pid != 0 }, script.Patience, time.Millisecond)
 
 	proc := "/proc/" + strconv.Itoa(pid)
 	held := func() (all string) {
@@ -66,7 +68,7 @@ func TestGuardian(t *testing.T) {
 		}
 		return all
 	}
-	require.Eventually(t, func() bool { return !strings.Contains(held(), "lock") }, patience, time.Millisecond, "it holds the lock of flock(1)")
+	require.Eventually(t, func() bool { return !strings.Contains(held(), "lock") }, script.Patience, time.Millisecond, "it holds the lock of flock(1)")
 	for _, part := range []string{"0 /dev/null\n", "1 /dev/null\n", "2 /dev/null\n", "3 pipe:", "cwd /\n"} {
 		assert.Contains(t, held(), part)
 	}
@@ -80,6 +82,6 @@ func TestGuardian(t *testing.T) {
 		require.NoError(t, unix.Kill(pid, sig))
 	}
 	require.NoError(t, s.cmd.Process.Kill())
-	require.Eventually(t, func() bool { return guardianOf(mark) == 0 }, patience, time.Millisecond, "it stays")
+	require.Eventually(t, func() bool { return guardianOf(mark) == 0 }, script.Patience, time.Millisecond, "it stays")
 	assert.Empty(t, processesWith("environ", mark))
 }

@@ -7,21 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/host/guardian"
 	"heartbeat/internal/testing/pages"
+	"heartbeat/internal/testing/script"
 )
 
 // TestMain makes the test binary the command itself where a script runs it, and
 // some others that are run in its terminal.
 func TestMain(m *testing.M) {
-	if os.Getenv("GORACE") == "" {
-		// The race detector would have each child sleep for a second at its end.
-		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // best effort: it only takes longer
-	}
-	testscript.Main(prepared{m}, map[string]func(){
+	script.Main(prepared{m}, map[string]func(){
 		"heartbeat-launch": Main,
 		"claude":           client,
 		"dialog":           dialog,

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"heartbeat/internal/testing/script"
+
 	"github.com/creack/pty"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -50,7 +52,7 @@ func sit(t *testing.T, args ...string) *seat {
 // sees reads until the text is on the screen.
 func (s *seat) sees(text string) {
 	s.t.Helper()
-	require.NoError(s.t, s.keys.SetReadDeadline(time.Now().Add(patience)))
+	require.NoError(s.t, s.keys.SetReadDeadline(time.Now().Add(script.Patience)))
 	chunk := make([]byte, 4096)
 	for !strings.Contains(s.shown, text) {
 		n, err := s.keys.Read(chunk)
@@ -181,7 +183,7 @@ func TestTerminalIsRestoredBehindAKill(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join(s.cmd.Dir, "mark"))
 			require.NoError(t, err)
 			mark := strings.TrimSpace(string(text))
-			require.Eventually(t, func() bool { return guardianOf(mark) != 0 }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return guardianOf(mark) != 0 }, script.Patience, time.Millisecond)
 			want := s.before
 			if meanwhile {
 				require.NoError(t, term.Restore(int(s.tty.Fd()), s.before))
@@ -191,7 +193,7 @@ func TestTerminalIsRestoredBehindAKill(t *testing.T) {
 			}
 			require.NoError(t, s.cmd.Process.Kill())
 			_ = s.cmd.Wait() // it was killed
-			require.Eventually(t, func() bool { return guardianOf(mark) == 0 }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return guardianOf(mark) == 0 }, script.Patience, time.Millisecond)
 			after, err := term.GetState(int(s.tty.Fd()))
 			require.NoError(t, err)
 			assert.Equal(t, want, after)
@@ -219,7 +221,7 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 			s.sees(says)
 			s.leaves(0)
 			if _, err := os.Stat(filepath.Join(s.cmd.Dir, "pid")); err == nil { // it came that far
-				assert.True(t, dead(s.pid("pid")))
+				assert.True(t, script.Dead(s.pid("pid")))
 			}
 		})
 	}

@@ -1,18 +1,16 @@
 package launchers_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/testscript"
+	"heartbeat/internal/testing/script"
 
-	"heartbeat/internal/testing/babysitter"
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // bin is a folder for the PATH that holds the shipped commands, and this test binary as the
@@ -52,47 +50,17 @@ func build() (err error) {
 }
 
 // TestScripts runs the scripts in testdata/script. They call the launchers by name, and
-// claude is a stand-in for the client:
-//
-//	status N COMMAND...     a command and its exact status
+// claude is a stand-in for the client.
 func TestScripts(t *testing.T) {
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
-		RequireExplicitExec: true,
-		RequireUniqueNames:  true,
-		Setup: func(env *testscript.Env) error {
-			env.Setenv("SCREENS", filepath.Join(here, "../../testdata/screens"))
-			env.Setenv("PATH", strings.Join([]string{bin, here, os.Getenv("PATH")}, string(filepath.ListSeparator)))
-			env.Setenv("LAUNCHERS", here)
-			babysitter, sdk, _ := babysitter.Find() // see the condition
-			env.Setenv("BABYSITTER", babysitter)
-			env.Setenv("SDK", sdk)
-			env.Setenv("HEARTBEAT_INBOX", filepath.Join(env.WorkDir, "queue", "inbox.jsonl"))
-			return nil
-		},
-		Condition: func(name string) (bool, error) {
-			_, _, ok := babysitter.Find()
-			return name == "root" && os.Geteuid() == 0 || name == "babysitter" && ok, nil
-		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": cmdStatus},
-	})
-}
-
-func cmdStatus(ts *testscript.TestScript, _ bool, args []string) {
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	var exit *exec.ExitError
-	switch err := ts.Exec(args[1], args[2:]...); {
-	case err == nil && want == 0:
-	case err == nil:
-		ts.Fatalf("exit status 0, want %d", want)
-	case !errors.As(err, &exit):
-		ts.Fatalf("%v", err)
-	case exit.ExitCode() != want:
-		ts.Fatalf("exit status %d, want %d", exit.ExitCode(), want)
-	}
+	testscript.Run(t, script.Params(func(env *testscript.Env) error {
+		env.Setenv("SCREENS", filepath.Join(here, "../../testdata/screens"))
+		env.Setenv("PATH", strings.Join([]string{bin, here, os.Getenv("PATH")}, string(filepath.ListSeparator)))
+		env.Setenv("LAUNCHERS", here)
+		env.Setenv("HEARTBEAT_INBOX", filepath.Join(env.WorkDir, "queue", "inbox.jsonl"))
+		return nil
+	}))
 }

@@ -73,13 +73,13 @@ func fire(ts *testscript.TestScript, in map[string]any, flags []string) {
 	cmd.Stdout, cmd.Stderr = &out, &stderr
 	status := statusOf(ts, cmd.Run())
 	output(ts, out.Bytes(), stderr.Bytes())
-	decided(ts, out.Bytes(), status, 0)
+	decided(ts, out.Bytes(), status, "0")
 }
 
 // decided checks a hook's end, and lets the transcript show what it delivered.
-func decided(ts *testscript.TestScript, stdout []byte, status, want int) {
+func decided(ts *testscript.TestScript, stdout []byte, status, want string) {
 	if status != want {
-		ts.Fatalf("exit status %d, want %d", status, want)
+		ts.Fatalf("exit status %s, want %s", status, want)
 	}
 	if !oneDecision(stdout) {
 		ts.Fatalf("stdout is neither empty nor one JSON object: %q", stdout)

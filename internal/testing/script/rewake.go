@@ -133,7 +133,7 @@ func ended(ts *testscript.TestScript, name string, want int) (stdout, stderr str
 	case err := <-b.done:
 		running.Delete(runningKey(ts, name))
 		if err != nil {
-			status = exitStatus(err.(*exec.ExitError))
+			status = err.(*exec.ExitError).ExitCode()
 		}
 	case <-time.After(Patience):
 		ts.Fatalf("%s still runs", name)
@@ -218,8 +218,8 @@ func cmdFails(ts *testscript.TestScript, neg bool, args []string) {
 		stdin, _ := eventInput(ts, []string{"StopFailure", "s1", "p" + strconv.Itoa(i), "error=" + args[1]})
 		cmd := command(ts, "heartbeat-stop", "--inbox", ts.Getenv("INBOX"), "--rewake")
 		cmd.Stdin = bytes.NewReader(stdin)
-		if got := execute(ts, cmd); got != 0 {
-			ts.Fatalf("exit status %d", got)
+		if got := execute(ts, cmd); got != "0" {
+			ts.Fatalf("exit status %s", got)
 		}
 	}
 }

@@ -114,14 +114,13 @@ func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(syscall.Kill(pidOf(ts, args[0]), sig))
 }
 
-// cmdFinish waits for the end of what was started: `finish NAME [STATUS]`.
+// cmdFinish waits for the end of what was started: `finish NAME [STATUS]`. STATUS is
+// KILL, TERM, ... if a signal ends it; any accepts all.
 func cmdFinish(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) == 1 || len(args) == 2, "finish NAME [STATUS]")
-	b, want := started(ts, args[0]), 0
+	b, want := started(ts, args[0]), "0"
 	if len(args) == 2 {
-		var err error
-		want, err = strconv.Atoi(args[1])
-		ts.Check(err)
+		want = args[1]
 	}
 	select {
 	case err := <-b.done:
@@ -131,8 +130,8 @@ func cmdFinish(ts *testscript.TestScript, neg bool, args []string) {
 		switch {
 		case b.hook:
 			decided(ts, b.out.Bytes(), status, want)
-		case status != want:
-			ts.Fatalf("exit status %d, want %d", status, want)
+		case want != "any" && status != want:
+			ts.Fatalf("%s: exit status %s, want %s\n%s", args[0], status, want, b.stderr.Bytes())
 		}
 	case <-time.After(Patience):
 		ts.Fatalf("%s still runs", args[0])
@@ -171,11 +170,13 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	case "gone":
 		done = func() bool { return !there() }
 	case "dead":
-		pids := []string{args[1]}
-		if _, err := strconv.Atoi(args[1]); err != nil {
-			pids = strings.Fields(ts.ReadFile(args[1]))
+		done = func() bool {
+			pids := []string{args[1]}
+			if _, err := strconv.Atoi(args[1]); err != nil {
+				pids = strings.Fields(ts.ReadFile(args[1]))
+			}
+			return len(pids) > 0 && !slices.ContainsFunc(pids, alive)
 		}
-		done = func() bool { return len(pids) > 0 && !slices.ContainsFunc(pids, alive) }
 	case "opened":
 		pid := pidOf(ts, args[2])
 		done = func() bool { return opened(pid, args[1]) }
