@@ -38,7 +38,7 @@ func TestPicture(t *testing.T) {
 	}
 	w := workspace(t, Find(t), pictured(at))
 	w.settleIn("agent")
-	require.NoError(t, os.Mkdir(filepath.Join(w.Project, "queue"), 0o700))
+	require.NoError(t, os.Mkdir(filepath.Join(w.Project, "queue"), 0o700)) // send would say where it made it
 	require.NoError(t, os.WriteFile(filepath.Join(w.Project, "notes.txt"), []byte(notes), 0o600))
 	ctx := minutes(t)
 	shell := w.shell(cast)
@@ -49,7 +49,7 @@ func TestPicture(t *testing.T) {
 		`heartbeat send "Suggest three names for a cat."`,
 		`heartbeat send "Write two lines about the sea."`,
 		`heartbeat send "Sum up notes.txt in one sentence."`,
-		`heartbeat-launch --inbox $HEARTBEAT_INBOX -- claude "Say ready."`,
+		`heartbeat launch --inbox $HEARTBEAT_INBOX -- claude "Say ready."`,
 		`heartbeat results`,
 	} {
 		require.NoError(t, shell.enterSlowly(ctx, command, at.key))
