@@ -121,7 +121,7 @@ func assertExists(t *testing.T, h helps, path string, c call) {
 var (
 	flagRow  = regexp.MustCompile("(?m)^\\| (`--(?:[^|]|\\\\\\|)*)\\|")
 	flagCell = regexp.MustCompile("`(--[a-z-]+)")
-	flagHelp = regexp.MustCompile(`(?m)^ +(?:-\w, )?(--[a-z-]+)`)
+	flagHelp = regexp.MustCompile(`(?m)^ {2,6}(?:-\w, )?(--[a-z-]+)`)
 )
 
 // The tables of flags name none that is gone, and those of a whole command name them all.
