@@ -4,12 +4,11 @@ import (
 	"bufio"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 
 	"heartbeat/internal/testing/agent"
+	"heartbeat/internal/testing/build"
 )
 
 // client is a stand-in for Claude Code that does what a text tells it to. It keeps
@@ -86,20 +85,10 @@ func dialog() {
 	select {}
 }
 
-// buildHook puts a heartbeat-stop on the PATH.
+// buildHook puts the commands on the PATH.
 func buildHook() (remove func(), err error) {
-	dir, err := os.MkdirTemp("", "heartbeat-stop-")
+	dir, remove, err := build.Commands()
 	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", dir+string(filepath.Separator), "heartbeat/cmd/heartbeat-stop", "heartbeat/cmd/heartbeat")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%w: %s", err, out)
-	}
-	remove = func() { _ = os.RemoveAll(dir) } // best effort: a temporary folder
-	// Scripts may go on as a plain user.
-	if err := os.Chmod(dir, 0o755); err != nil {
 		return nil, err
 	}
 	return remove, os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))

@@ -3,11 +3,11 @@ package launchers_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"heartbeat/internal/testing/build"
 	"heartbeat/internal/testing/script"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -25,28 +25,22 @@ func TestMain(m *testing.M) {
 }
 
 func withCommands(m *testing.M) int {
-	if err := build(); err != nil {
+	dir, remove, err := build.Commands()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(bin)
-	return m.Run()
-}
-
-func build() (err error) {
-	if bin, err = os.MkdirTemp("", "heartbeat-launchers-"); err != nil {
-		return err
-	}
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", bin+string(filepath.Separator), "heartbeat/cmd/heartbeat", "heartbeat/cmd/heartbeat-stop", "heartbeat/cmd/heartbeat-launch")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
-	}
+	defer remove()
+	bin = dir
 	self, err := os.Executable()
-	if err != nil {
-		return err
+	if err == nil {
+		err = os.Symlink(self, filepath.Join(bin, "claude"))
 	}
-	return os.Symlink(self, filepath.Join(bin, "claude"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
 }
 
 // TestScripts runs the scripts in testdata/script. They call the launchers by name, and

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/testing/build"
 	"heartbeat/internal/testing/model"
 )
 
@@ -39,17 +39,9 @@ var buildOnce = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv(binaryVariable); path != "" {
 		return path, nil
 	}
-	var err error
-	if built, err = os.MkdirTemp("", "heartbeat-stop-"); err != nil {
-		return "", err
-	}
-	path := filepath.Join(built, "heartbeat-stop")
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", built+string(filepath.Separator), "heartbeat/cmd/heartbeat-stop", "heartbeat/cmd/heartbeat")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
+	dir, _, err := build.Commands() // TestMain removes it
+	built = dir
+	return filepath.Join(dir, "heartbeat-stop"), err
 })
 
 // rig is an inbox, the client that works through it with heartbeat-stop as its

@@ -3,9 +3,7 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -33,12 +31,7 @@ var buildLaunch = sync.OnceValues(func() (string, error) {
 	if built == "" {
 		return "", errors.New(launchVariable + " is not set, and " + binaryVariable + " is: name both")
 	}
-	path := filepath.Join(filepath.Dir(stop), "heartbeat-launch")
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "heartbeat/cmd/heartbeat-launch").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
+	return filepath.Join(filepath.Dir(stop), "heartbeat-launch"), nil
 })
 
 // launched starts the client interactively in a terminal that the launcher makes,

@@ -4,9 +4,10 @@ package docs
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"heartbeat/internal/testing/build"
 )
 
 // root is the folder that the documents are named from.
@@ -23,22 +24,12 @@ func TestMain(m *testing.M) {
 }
 
 func withCommands(m *testing.M) int {
-	if err := build(); err != nil {
+	dir, remove, err := build.Commands()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(bin)
+	defer remove()
+	bin = dir
 	return m.Run()
-}
-
-func build() (err error) {
-	if bin, err = os.MkdirTemp("", "heartbeat-docs-"); err != nil {
-		return err
-	}
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", bin+string(filepath.Separator), "heartbeat/cmd/...")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
-	}
-	return nil
 }

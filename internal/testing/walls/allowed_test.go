@@ -69,6 +69,7 @@ var allowed = map[string]string{
 	"internal/bench/...":          "internal/testing/agent internal/testing/days",
 	"internal/testing/agent":      "internal/host",
 	"internal/testing/babysitter": "",
+	"internal/testing/build":      "",
 	"internal/testing/client":     "internal/testing/model",
 	"internal/testing/crash":      "internal/disk",
 	"internal/testing/days":       "internal/testing/agent",
