@@ -10,26 +10,27 @@ import (
 	"heartbeat/orchestrate/babysitter/invocation"
 )
 
-// CLI is how to run the babysitter CLI. The zero value runs the babysitter on
-// the PATH. Its methods may be called from several goroutines, once it is set up.
+// CLI says how to run the babysitter CLI. The zero value runs the babysitter on the PATH.
+// Its methods may be called from several goroutines.
 type CLI struct {
 	// Command and its leading arguments, as [invocation.Parse] returns them, such as
 	// npx -y -p @a5c-ai/babysitter-sdk@0.0.187 babysitter; empty is babysitter.
 	Command []string
-	// Env is added to heartbeat's own environment, as NAME=VALUE. What would make the
-	// CLI take itself for a part of another session is left out of both.
+	// Env is added to heartbeat's own environment, as NAME=VALUE. Variables by which the
+	// CLI would take itself for a part of another session are left out of both.
 	Env []string
-	// Dir is the working directory of the CLI, and so of process code. Empty is the
-	// project, which is P for a run in P/.a5c/runs, and heartbeat's own otherwise.
+	// Dir is the working directory of the CLI, and so of process code. If it is empty, it
+	// is the project (P for a run in P/.a5c/runs), or heartbeat's own directory for a run
+	// that does not lie in a project.
 	Dir string
-	// Wait is how long a call waits for its turn at a run that others work on: for
-	// heartbeat's own lock, and again for the CLI's. 0 is half a minute. The CLI by itself
+	// Wait is how long a call waits for other processes that work on the run: for
+	// heartbeat's own lock, and again for the CLI's. 0 is half a minute. The CLI itself
 	// gives up after ten seconds.
 	Wait time.Duration
-	// Note is told, as one sentence, what a person may want to know of a call that all
-	// the same went well. nil is told nothing.
+	// Note is called with a sentence for a person about a call that succeeded in an
+	// unusual way. It may be nil.
 	Note func(format string, args ...any)
-	// Patience stretches every timeout, for a slow machine. 0 is 1.
+	// Patience is a factor for every timeout, for a slow machine. 0 is 1.
 	Patience float64
 }
 
@@ -46,13 +47,13 @@ func (c *CLI) wait() time.Duration {
 	return 30 * time.Second
 }
 
-// Version asks the CLI for its version, such as 0.0.187. Another one than
-// [invocation.MeasuredVersion] is noted and not refused: what does not have the expected shape is found
-// out where it matters.
+// Version asks the CLI for its version, such as 0.0.187. A version other than
+// [invocation.MeasuredVersion] is noted, but no error: if an answer of the CLI has another
+// shape than expected, the call that needs the answer fails.
 func (c *CLI) Version(ctx context.Context) (string, error) {
 	asking := request{doing: "ask the babysitter CLI for its version", command: "version", timeout: versionTimeout}
 	version, err := c.askVersion(ctx, asking)
-	if errors.Is(err, ErrTimeout) { // node may have had to be read from a slow disk
+	if errors.Is(err, ErrTimeout) { // node may have been read from a slow disk
 		asking.timeout *= longer
 		version, err = c.askVersion(ctx, asking)
 	}
@@ -60,7 +61,7 @@ func (c *CLI) Version(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if version != invocation.MeasuredVersion {
-		c.note("the babysitter CLI (%s) is version %s, and heartbeat was measured with %s: %s; should runs go wrong, install that: %s",
+		c.note("the babysitter CLI (%s) is version %s, and heartbeat was measured with %s: %s; if runs go wrong, install that version: %s",
 			c.shown(), version, invocation.MeasuredVersion, known(version), invocation.Install)
 	}
 	return version, nil
@@ -78,8 +79,8 @@ func (c *CLI) askVersion(ctx context.Context, asking request) (string, error) {
 	return version, nil
 }
 
-// findVersion is the last line that reads as one, since package runners say this
-// and that before.
+// findVersion is the last line that reads as a version: package runners print other lines
+// before it.
 func findVersion(stdout []byte) (string, bool) {
 	found := ""
 	for line := range strings.Lines(string(stdout)) {

@@ -29,10 +29,10 @@ type cliLock struct {
 
 func (r run) cliLockPath() string { return filepath.Join(r.dir, "run.lock") }
 
-// clearLock removes a lock of the CLI's that is nobody's, and that the CLI would
-// not get rid of: one that cannot be read, left by a full disk or a power loss, fails
-// every command for ever; and one whose process number somebody else has since. The lock of
-// a process that is gone is the CLI's own business.
+// clearLock removes a lock that belongs to nobody and that the CLI would never remove: one
+// that cannot be read, left by a full disk or a power loss, which fails every command; and
+// one whose process number now belongs to another program. The CLI itself removes the lock
+// of a process that has ended.
 func (r run) clearLock(ctx context.Context, c *CLI) error {
 	content, err := r.readCLILock()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -65,8 +65,8 @@ func readLock(content []byte) (cliLock, bool) {
 	return lock, json.Unmarshal(content, &lock) == nil && lock.PID > 0
 }
 
-// unchanged reports whether run.lock is the same file with the same content after a
-// while, measured by a clock that is never set.
+// unchanged reports whether run.lock is still the same file with the same content after a
+// while, measured by the monotonic clock.
 func (r run) unchanged(ctx context.Context, content []byte) (bool, error) {
 	before, err := os.Lstat(r.cliLockPath())
 	if err != nil {
@@ -95,8 +95,8 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// otherProgram is the name of the program that runs as this process, where it is none
-// that could run the CLI, and empty where it is or might be.
+// otherProgram is the name of the program that runs as this process if that program cannot
+// run the CLI; empty if it can, or if nothing is known of it.
 func otherProgram(pid int) string {
 	comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	name := strings.TrimSpace(string(comm))
@@ -106,21 +106,22 @@ func otherProgram(pid int) string {
 	return name
 }
 
-// runtimes are the names that JavaScript runs under; a later node calls its main thread
-// so.
+// runtimes are the names under which JavaScript runs; later versions of node call their
+// main thread MainThread.
 var runtimes = lazily(`node|MainThread|bun|deno|babysitter`)
 
-// gone reports whether no process has this number.
+// gone reports that no process has this number.
 func gone(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH }
 
-// unreadableLock tells why the CLI cannot say anything but that something is not JSON.
+// unreadableLock reports whether the CLI's lock is not valid. The CLI then only says that
+// something is not JSON.
 func (r run) unreadableLock() bool {
 	content, err := r.readCLILock()
 	_, ok := readLock(content)
 	return err == nil && !ok
 }
 
-// heldBy is the live process that holds the CLI's lock, and 0 if none does.
+// heldBy is the live process that holds the CLI's lock; 0 if there is none.
 func (r run) heldBy() int {
 	content, err := r.readCLILock()
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// known says what was seen of versions other than the measured one.
+// known is what was observed of versions other than the measured one.
 func known(version string) string {
 	switch version {
 	case "0.0.174":
@@ -14,8 +14,8 @@ func known(version string) string {
 	return "nothing is known of it"
 }
 
-// Identity tells one installed CLI from another: the command, and the size and time of
-// its program.
+// Identity differs between installed CLIs: it has the command, and the size and time of the
+// program.
 func (c *CLI) Identity() (string, error) {
 	path, err := c.executable()
 	if err != nil {

@@ -17,19 +17,19 @@ import (
 // CreateOptions are what a run is made of.
 type CreateOptions struct {
 	ProcessID string
-	// Entry is the process module, and which of its exports is the process:
-	// PATH#EXPORT. Without the latter it is process, never the default export. The CLI
-	// takes a module that has a default export only, and then every iteration fails.
+	// Entry is the process module and the export that is the process: PATH#EXPORT. Without
+	// #EXPORT the export is process, never the default export: the CLI accepts a module
+	// that only has a default export, and then every iteration fails.
 	Entry string
 	// Inputs of the process, any JSON value; nil is none.
 	Inputs []byte
-	// RunID is letters, digits and . _ -; empty draws one.
+	// RunID consists of letters, digits and . _ -; if it is empty, one is drawn.
 	RunID string
-	// Prompt is kept with the run, for people. The CLI takes it as an argument only, which
+	// Prompt is kept with the run, for people. The CLI takes it only as an argument, which
 	// other users of the machine can see.
 	Prompt string
-	// Revision is of the process, and Request names what asked for the run: both are
-	// kept with it, empty for none.
+	// Revision is the revision of the process, and Request names what asked for the run.
+	// Both are kept with the run, and optional.
 	Revision, Request string
 	// RunsDir is the folder to make the run in; empty is .a5c/runs.
 	RunsDir string
@@ -51,9 +51,9 @@ var (
 	processIDs = lazily(`^[^-\pC][^\pC]{0,255}$`)
 )
 
-// Create makes a run. It loads the process module, but runs no process. A run that
-// is there already is refused ([ErrExists]): the CLI would write over it. Where an error
-// leaves a folder behind, the sentence names it.
+// Create makes a run. It loads the process module, but does not run the process. If the run
+// exists, the error is [ErrExists]: the CLI would overwrite it. If an error leaves a folder
+// behind, the sentence names it.
 func (c *CLI) Create(ctx context.Context, options CreateOptions) (Created, error) {
 	plan, err := planFor(options)
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *CLI) Create(ctx context.Context, options CreateOptions) (Created, error
 	return Created{plan.run.id, plan.run.dir}, nil
 }
 
-// Preview is a run that Create would make.
+// Preview is the run that Create would make.
 type Preview struct {
 	RunID    string `json:"run_id"`
 	RunDir   string `json:"run_dir"` // absolute
@@ -86,8 +86,8 @@ type Preview struct {
 	Revision string `json:"process_revision,omitempty"`
 }
 
-// Preview says what Create would make, and has the CLI say so too. Nothing is
-// written, and the process module is not loaded.
+// Preview returns what Create would make, after the CLI has checked it. Nothing is written,
+// and the process module is not loaded.
 func (c *CLI) Preview(ctx context.Context, options CreateOptions) (Preview, error) {
 	plan, err := planFor(options)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *CLI) Preview(ctx context.Context, options CreateOptions) (Preview, erro
 	return p, err
 }
 
-// plan is a run that is to be.
+// plan is a run that is to be made.
 type plan struct {
 	run  run
 	args []string
@@ -160,7 +160,7 @@ func planFor(o CreateOptions) (plan, error) {
 	return plan{r, args}, nil
 }
 
-// explicit is the entry with an absolute path and an export.
+// explicit returns the entry with an absolute path and an export.
 func explicit(entry string) (string, error) {
 	path, export := entry, "process"
 	if i := strings.LastIndexByte(entry, '#'); i >= 0 {
@@ -197,7 +197,7 @@ func placeFor(o CreateOptions) (run, error) {
 	return run{dir, o.RunID}, err
 }
 
-// claim makes the run's folder, which only one can.
+// claim makes the run's folder, which only one process can do.
 func (p plan) claim() error {
 	if err := os.MkdirAll(filepath.Dir(p.run.dir), 0o777); err != nil {
 		return fmt.Errorf("make the run %s: %w", p.run.dir, err)
@@ -216,8 +216,7 @@ func (p plan) taken(err error) error {
 	return &problem{ErrExists, fmt.Sprintf("make the run %s: it is there already: choose another id, or remove it", p.run.dir), err}
 }
 
-// disclaim takes the folder away again where nothing is in it, and names it in the
-// error otherwise.
+// disclaim removes the folder again if it is empty, and otherwise names it in the error.
 func (p plan) disclaim(err error) error {
 	if os.Remove(p.run.dir) == nil {
 		return err
@@ -225,7 +224,7 @@ func (p plan) disclaim(err error) error {
 	return &problem{nil, fmt.Sprintf("%v: the unfinished run is left in %s: remove it", err, p.run.dir), err}
 }
 
-// withInputs keeps the inputs in a file for as long as the CLI may read it.
+// withInputs calls do with the inputs in a file, which is removed afterwards.
 func (p plan) withInputs(inputs []byte, do func(args []string) error) error {
 	if inputs == nil {
 		return do(nil)

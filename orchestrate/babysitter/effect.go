@@ -12,7 +12,7 @@ const (
 	ResolvedError = "resolved_error"
 )
 
-// Effect is one of a run's effects, whatever became of it.
+// Effect is an effect of a run, with or without a result.
 type Effect struct {
 	EffectID    string
 	Status      string // Requested, ResolvedOK or ResolvedError
@@ -21,13 +21,13 @@ type Effect struct {
 	TaskID      string
 	StepID      string
 	TaskDefRef  string // a path relative to the run
-	ResultRef   string // likewise; empty while there is no result
+	ResultRef   string // a path relative to the run; empty while there is no result
 	RequestedAt time.Time
 	ResolvedAt  time.Time // zero while there is no result
 }
 
-// Effects lists all effects of a run in the order of their requests, orphans
-// included: to know what a run waits for, iterate.
+// Effects lists all effects of a run in the order of their requests, including those that
+// the process no longer asks for. To learn what a run waits for, iterate it.
 func (c *CLI) Effects(ctx context.Context, runDir string) ([]Effect, error) {
 	r, err := lookAt(runDir)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // telltales are the variables by which the CLI takes itself for a part of some other
-// harness, session or folder. They come down to whoever is started from within
-// such a session, and have nothing to do with the run.
+// harness, session or folder. A process that is started in such a session inherits them,
+// and they have nothing to do with the run.
 var telltales = []string{
 	"BABYSITTER_EXTENSION_PATH", "BABYSITTER_GLOBAL_STATE_DIR", "BABYSITTER_RUNS_DIR", "BABYSITTER_SESSION_ID", "BABYSITTER_STATE_DIR",
 	"CLAUDE_ENV_FILE", "CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT",
@@ -19,8 +19,8 @@ var telltales = []string{
 	"OMP_PLUGIN_ROOT", "OMP_SESSION_ID",
 	"OPENCODE_CONFIG", "OPENCODE_PLUGIN_ROOT", "OPENCODE_SESSION_ID",
 	"PI_PLUGIN_ROOT", "PI_SESSION_ID",
-	// Under these two it loads process modules in another way, and node talks to a parent
-	// over a descriptor that was not passed on.
+	// With the first the CLI loads process modules in another way; with the second node
+	// talks to its parent over a descriptor that it did not get.
 	"VITEST", "NODE_CHANNEL_FD",
 }
 

@@ -19,8 +19,8 @@ import (
 	"heartbeat/orchestrate/babysitter/invocation"
 )
 
-// How long each command may take. A second try, where there is one, may take
-// longer times as long.
+// How long each command may take. If there is a second try, it may take longer times as
+// long.
 const (
 	versionTimeout = 5 * time.Second
 	statusTimeout  = 10 * time.Second
@@ -30,12 +30,13 @@ const (
 	iterateTimeout = 120 * time.Second
 	longer         = 3
 
-	// fetching is what a package runner may need beside that.
+	// fetching is the time added for a package runner, which may download the CLI.
 	fetching = time.Minute
-	// lingering is how long the CLI may stay once it has answered. Process code that
-	// leaves a timer or a connection open keeps it for ever.
+	// lingering is how long the CLI may keep running after its answer. Process code that
+	// leaves a timer or a connection open would keep it running for ever.
 	lingering = 5 * time.Second
-	// letGo is how long the output is read on where others hold it open.
+	// letGo is how long the output is read after the end of the CLI, while other processes
+	// hold it open.
 	letGo = 2 * time.Second
 
 	outputLimit = 64 << 20
@@ -47,14 +48,14 @@ type request struct {
 	doing   string // for sentences: iterate the run X
 	command string // run:iterate
 	args    []string
-	dir     string // to work in, unless the CLI says otherwise
+	dir     string // to work in, unless CLI.Dir is set
 	stdin   []byte // nil is none
 	timeout time.Duration
-	// answered tells whether the output so far has the answer. It may be nil.
+	// answered reports whether the output so far has the answer. It may be nil.
 	answered func(stdout []byte) bool
 }
 
-// result is what came of it.
+// result is how a call ended.
 type result struct {
 	stdout, stderr []byte
 	code           int // -1 if it was killed
@@ -70,7 +71,7 @@ func (c *CLI) command() []string {
 	return c.Command
 }
 
-// stretched is a timeout on this machine and with this command.
+// stretched is a timeout, times the patience.
 func (c *CLI) stretched(d time.Duration) time.Duration {
 	if c.Patience > 0 {
 		d = time.Duration(float64(d) * c.Patience)
@@ -97,7 +98,8 @@ func (c *CLI) ask(ctx context.Context, r request) (result, error) {
 	stdout, stderr := &tail{limit: outputLimit}, &tail{limit: errorLimit}
 	cmd := c.prepare(bounded, path, r)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	// It dies with the thread that started it, and whom it started by the guardian.
+	// The CLI dies with the thread that started it, and the guardian kills what the CLI
+	// started.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer guarded(cmd)()
@@ -110,7 +112,7 @@ func (c *CLI) ask(ctx context.Context, r request) (result, error) {
 	if r.answered != nil {
 		dismissing.Go(func() { c.dismiss(bounded, r, stdout, stop) })
 	}
-	_ = cmd.Wait() // the status and what was printed tell how it ended
+	_ = cmd.Wait() // the exit status and the output say how it ended
 	inTime := context.Cause(bounded) != errTimeout
 	stop(nil)
 	dismissing.Wait()
@@ -123,7 +125,8 @@ func (c *CLI) ask(ctx context.Context, r request) (result, error) {
 	return out, nil
 }
 
-// prepare sets the program up to be a family of its own, which ends when ctx does.
+// prepare makes the command. It is the leader of a process group, which is killed when ctx
+// is done.
 func (c *CLI) prepare(ctx context.Context, path string, r request) *exec.Cmd {
 	args := append(slices.Clone(c.command()[1:]), r.command)
 	cmd := exec.CommandContext(ctx, path, append(args, r.args...)...)
@@ -144,8 +147,8 @@ func givenUp(ctx context.Context, doing string) error {
 	return fmt.Errorf("%s: given up: %w", doing, context.Cause(ctx))
 }
 
-// killGroup also ends what the CLI started. Its leader was not waited for, so the
-// number is still its own.
+// killGroup kills the CLI and what it started. Nobody has waited for the leader yet, so its
+// number has not been given to another process.
 func killGroup(leader int) error {
 	if err := syscall.Kill(-leader, syscall.SIGKILL); err != syscall.ESRCH {
 		return err
@@ -169,8 +172,8 @@ func (c *CLI) executable() (string, error) {
 	return path, nil
 }
 
-// dismiss ends a CLI that has answered and stays. It looks when nothing was printed
-// for a moment, so that much output is not looked through again and again.
+// dismiss ends a CLI that has answered and keeps running. It searches the output only after
+// a pause in the printing, so that a long output is not searched again and again.
 func (c *CLI) dismiss(ctx context.Context, r request, stdout *tail, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
@@ -194,12 +197,12 @@ func (c *CLI) dismiss(ctx context.Context, r request, stdout *tail, stop context
 	select {
 	case <-ctx.Done():
 	case <-time.After(c.stretched(lingering)):
-		c.note("%s: the CLI answered and did not leave, so it was ended: the process keeps something open, such as a timer or a connection", r.doing)
+		c.note("%s: the CLI answered and kept running, so it was ended: the process keeps something open, such as a timer or a connection", r.doing)
 		stop(errLingers)
 	}
 }
 
-// call asks and takes as the answer what is right in the output, however the CLI
+// call runs the CLI and returns the value in its output that is right, however the CLI
 // ended.
 func call[T any](ctx context.Context, c *CLI, r request, right func(*T) bool) (T, error) {
 	r.answered = func(stdout []byte) bool { _, ok := find(stdout, right); return ok }
@@ -215,7 +218,7 @@ func call[T any](ctx context.Context, c *CLI, r request, right func(*T) bool) (T
 	return none, err
 }
 
-// callTwice is call for what may be asked again.
+// callTwice is call for requests that may be repeated.
 func callTwice[T any](ctx context.Context, c *CLI, r request, right func(*T) bool) (T, error) {
 	value, err := call(ctx, c, r, right)
 	if errors.Is(err, ErrTimeout) {
@@ -226,5 +229,5 @@ func callTwice[T any](ctx context.Context, c *CLI, r request, right func(*T) boo
 	return value, err
 }
 
-// shown is the command for people.
+// shown is the command as people read it.
 func (c *CLI) shown() string { return strings.Join(c.command(), " ") }

@@ -11,7 +11,8 @@ import (
 	"heartbeat/orchestrate/babysitter/invocation"
 )
 
-// sayings are the CLI's messages, told apart in this order, and what to do about them.
+// sayings are the messages of the CLI, in the order in which they are tried, and what to do
+// about each.
 var sayings = []struct {
 	pattern func() *regexp.Regexp
 	kind    error
@@ -31,7 +32,7 @@ var sayings = []struct {
 		": this is another CLI than the one that heartbeat knows: " + invocation.Install},
 }
 
-// explain is what a call without an answer amounts to.
+// explain is the error of a call without an answer.
 func (c *CLI) explain(r request, out result) error {
 	said := message(r.command, out.stderr)
 	if out.timedOut {
@@ -51,7 +52,7 @@ func (c *CLI) explain(r request, out result) error {
 	return c.silent(r, out)
 }
 
-// silent is the error for a CLI that ended and said nothing.
+// silent is the error of a CLI that ended and printed nothing.
 func (c *CLI) silent(r request, out result) error {
 	how := fmt.Sprintf("ended with status %d", out.code)
 	if out.code < 0 {
@@ -76,15 +77,16 @@ func colon(s string) string {
 	return ": " + s
 }
 
-// thrown is the head of a stack.
+// thrown matches the first line of a stack trace.
 var thrown = lazily(`(?m)^[A-Za-z]*Error(: |\b).*$`)
 
-// staleLock is what the CLI says of a lock that a killed one left, and goes on.
+// staleLock matches what the CLI prints about the lock of a killed process, before it
+// continues.
 var staleLock = lazily(`(?m)^Stale lock detected: .*$`)
 
-// message is what the CLI itself had to say, of all that stands in the error output: an
-// object with name and message; what follows the command's name in brackets; the error
-// that ended the program; or else whatever there is.
+// message picks the CLI's own message from its error output: an object with name and
+// message; the text after the command's name in brackets; the error that ended the program;
+// or else all of the output.
 func message(command string, stderr []byte) string {
 	if said, ok := findError(stderr); ok {
 		return said
@@ -124,7 +126,7 @@ func findError(stderr []byte) (string, bool) {
 	return e.Message, true
 }
 
-// brief is a message as a part of a sentence.
+// brief shortens a message so that it fits into a sentence.
 func brief(s string) string {
 	const most = 600
 	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")

@@ -7,9 +7,8 @@ import (
 	"heartbeat/internal/host/guardian"
 )
 
-// guarded has a guardian stand by who kills the family of the CLI, should this process be
-// killed. Without one, as in a program that cannot be a guardian, only the program itself
-// dies then.
+// guarded starts a guardian that kills the CLI's process group if this process is killed.
+// Without a guardian, as in a program that cannot be one, only the CLI itself dies then.
 func guarded(cmd *exec.Cmd) (over func()) {
 	mark, err := host.RandomName()
 	if err != nil {

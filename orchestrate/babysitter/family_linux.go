@@ -2,7 +2,8 @@ package babysitter
 
 import "syscall"
 
-// familyAttr makes a program the first of a family, which dies with who started it.
+// familyAttr makes a program the leader of a process group, and has the kernel kill it when
+// the thread that started it ends.
 func familyAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -4,5 +4,5 @@ package babysitter
 
 import "syscall"
 
-// familyAttr makes a program the first of a family.
+// familyAttr makes a program the leader of a process group.
 func familyAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

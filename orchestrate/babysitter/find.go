@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 )
 
-// misfires is how often what begins like an answer may turn out not to be JSON, so
-// that no output takes longer than its length warrants.
+// misfires bounds how often something that begins like an answer may turn out not to be
+// JSON, so that the search takes time proportional to the length of the output.
 const misfires = 1000
 
-// find is the first JSON object in the output that is right. It stands at the start
-// of a line, but for when somebody left the line before unfinished.
+// find returns the first JSON object in the output that is right. It is at the start of a
+// line, unless process code printed there without ending the line.
 func find[T any](output []byte, right func(*T) bool) (value T, ok bool) {
 	for _, anywhere := range []bool{false, true} {
 		if value, ok = scan(output, anywhere, right); ok {
@@ -48,8 +48,8 @@ func scan[T any](output []byte, anywhere bool, right func(*T) bool) (none T, ok 
 	return none, false
 }
 
-// begins reports whether an object with a member may begin here, rather than what a
-// debugger prints.
+// begins reports whether a JSON object with a member may begin here. A debugger prints
+// objects in another form.
 func begins(b []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(b[1:min(len(b), 16)], " \t\r\n"), []byte(`"`))
 }

@@ -10,28 +10,28 @@ const (
 	Waiting   = "waiting"   // for the results of NextActions
 	Completed = "completed" // do not iterate again: that runs the process once more
 	Failed    = "failed"    // see [CLI.FailureOf]
-	// Executed: hooks of the project worked on tasks themselves, which no installation of
-	// the measured version does by itself. Iterate again.
+	// Executed: hooks of the project carried out tasks themselves, which a plain
+	// installation of the measured version never does. Iterate again.
 	Executed = "executed"
 )
 
 // Iteration is what run:iterate answers.
 type Iteration struct {
 	Status string // Waiting, Completed, Failed or Executed
-	// Reason is the CLI's word for it: node-pending, sleep-waiting,
+	// Reason is the CLI's word for the status: node-pending, sleep-waiting,
 	// mixed-pending:agent,node, completed …
 	Reason string
 	// NextActions are the effects whose results the run waits for, in the order that
-	// the process requested them; there is at least one where Status is Waiting, and none
+	// the process requested them. There is at least one if Status is Waiting, and none
 	// otherwise.
 	NextActions []Action
-	// CompletionProof is 32 hex digits where Status is Completed.
+	// CompletionProof is 32 hex digits if Status is Completed.
 	CompletionProof  string
 	RunID, ProcessID string
 }
 
 // Action is an effect that a process requested. The task itself, with its inputs,
-// is in the file TaskDefRef; what the CLI prints of it lacks them.
+// is in the file TaskDefRef; the CLI prints the task without inputs.
 type Action struct {
 	EffectID string
 	Kind     string // node, agent, skill, shell, breakpoint, sleep, orchestrator_task, or the process's own
@@ -39,24 +39,24 @@ type Action struct {
 	Labels   []string
 	TaskID   string
 	StepID   string // S000001 …
-	// InvocationKey is PROCESS:STEP:TASK; a repaired run gives it another effect.
+	// InvocationKey is PROCESS:STEP:TASK. After a repair it may belong to another effect.
 	InvocationKey string
 	TaskDefRef    string // a path relative to the run
-	// InputsRef is the file that has the inputs, relative to the run, where they are
-	// larger than 1 MiB; they are in the task otherwise.
+	// InputsRef is the file with the inputs, relative to the run, if they are larger than
+	// 1 MiB. Smaller inputs are in the task.
 	InputsRef   string
 	RequestedAt time.Time
-	// SleepUntil is when a sleep is over; zero for everything else. Never post its result
-	// before.
+	// SleepUntil is when a sleep is over; zero for other effects. Never post the result of
+	// a sleep before.
 	SleepUntil time.Time
-	// ParallelGroupID is the same for all that is pending together, and another after
-	// each of their results; empty where one is pending.
+	// ParallelGroupID is the same for all effects that are pending together, and changes
+	// with each of their results. It is empty if only one is pending.
 	ParallelGroupID string
 }
 
-// Iterate runs the process of the run in runDir up to the effects that it waits
-// for, or to its end. While results are missing it may be called at any time, and
-// answers the same. It writes to the run, and so waits for its turn.
+// Iterate runs the process of the run in runDir up to the effects that it waits for, or to
+// its end. While results are missing, another call returns the same. It writes to the run,
+// and so waits for other writers.
 func (c *CLI) Iterate(ctx context.Context, runDir string) (Iteration, error) {
 	r, err := runIn(runDir)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *CLI) Iterate(ctx context.Context, runDir string) (Iteration, error) {
 	return answer.iteration(), nil
 }
 
-// iterateAnswer is the CLI's, as it is printed.
+// iterateAnswer is the answer as the CLI prints it.
 type iterateAnswer struct {
 	Status      string
 	Reason      *text
@@ -93,7 +93,8 @@ type iterateAnswer struct {
 	Metadata        struct{ RunID, ProcessID text }
 }
 
-// isOf tells it from what process code prints, be it of another run.
+// isOf tells the answer about r from other output of process code, even from an answer
+// about another run.
 func (a *iterateAnswer) isOf(r run) bool {
 	switch a.Status {
 	case Waiting:

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// lazily compiles a pattern when it is used first: this package is linked into a
-// command that starts after every turn, and mostly asks nothing of babysitter.
+// lazily compiles a pattern on first use: most commands that link this package never call
+// babysitter.
 func lazily(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

@@ -13,8 +13,8 @@ import (
 
 var unfinished = lazily(`^\d+\..*\.json\.tmp-(\d+)-\d+$`)
 
-// sweepJournal removes the temporary files of writers that were killed. The CLI counts
-// them when it numbers the next event, and takes the gap that this leaves for damage.
+// sweepJournal removes the temporary files of writers that were killed. The CLI counts them
+// when it numbers the next event, and then takes the gap in the numbers for damage.
 func (r run) sweepJournal(c *CLI) error {
 	entries, err := os.ReadDir(r.journal())
 	if err != nil {
@@ -36,7 +36,7 @@ func (r run) sweepJournal(c *CLI) error {
 	return nil
 }
 
-// aged reports whether a file is too old to be still written to: that takes milliseconds.
+// aged reports whether a file is too old to be still written: a write takes milliseconds.
 func aged(entry os.DirEntry) bool {
 	info, err := entry.Info()
 	return err == nil && time.Since(info.ModTime()) > time.Minute
@@ -44,7 +44,7 @@ func aged(entry os.DirEntry) bool {
 
 func (r run) journal() string { return filepath.Join(r.dir, "journal") }
 
-// mustHaveJournal keeps the CLI from answering that there is nothing in it.
+// mustHaveJournal fails if the journal is missing: the CLI would take it for an empty one.
 func (r run) mustHaveJournal() error {
 	there, err := disk.Exists(r.journal())
 	if err == nil && !there {
@@ -53,9 +53,9 @@ func (r run) mustHaveJournal() error {
 	return err
 }
 
-// finishRepair takes the last step of a repair that was killed between its last two: the
-// journal is put aside, and the mended one not yet in its place. The CLI would take that
-// for a run without any event, and request everything once more.
+// finishRepair finishes a repair that was killed between its last two steps: the journal
+// was moved aside, and the mended one is not yet in its place. The CLI would take the run
+// for one without events, and request everything again.
 func (r run) finishRepair(c *CLI) error {
 	if there, err := disk.Exists(r.journal()); there || err != nil {
 		return err

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// text is a member that ought to be a string. Process code decides what is in it, so
-// anything else is kept as the JSON that it is.
+// text is a member that should be a string. Process code decides what it is, so any other
+// value is kept as JSON.
 type text string
 
 func (t *text) UnmarshalJSON(b []byte) error {
@@ -22,7 +22,7 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// texts is an array of these, and empty where it is something else.
+// texts is an array of them; empty for any other value.
 type texts []string
 
 func (t *texts) UnmarshalJSON(b []byte) error {
@@ -35,7 +35,7 @@ func (t *texts) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// stamp is a time as JavaScript writes it, and zero where it is something else.
+// stamp is a time as JavaScript writes it; zero for any other value.
 type stamp struct{ time.Time }
 
 func (s *stamp) UnmarshalJSON(b []byte) error {
@@ -45,12 +45,12 @@ func (s *stamp) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// instant is a number of milliseconds since 1970, and zero where it is something else.
+// instant is a number of milliseconds since 1970; zero for any other value.
 type instant struct{ time.Time }
 
 func (i *instant) UnmarshalJSON(b []byte) error {
 	var ms float64
-	const century = 1e14 // of milliseconds, and some: far beyond, int64 ends
+	const century = 1e14 // in milliseconds, and a few: int64 overflows far beyond
 	if json.Unmarshal(b, &ms) == nil && ms > 0 && ms < century {
 		i.Time = time.UnixMilli(int64(ms))
 	}

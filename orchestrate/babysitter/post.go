@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Attachments go with a result. All of it may be left empty.
+// Attachments are further facts about a result. All of them are optional.
 type Attachments struct {
 	// Stdout and Stderr are files whose content is copied into the run, as text.
 	Stdout, Stderr string
@@ -18,7 +18,7 @@ type Attachments struct {
 	StartedAt, FinishedAt time.Time
 }
 
-// Failure is an error as runs hold it. The process that awaits the task catches it
+// Failure is an error as a run keeps it. The process that awaits the task catches an error
 // with these members.
 type Failure struct {
 	Name    string          `json:"name"` // empty is Error
@@ -27,12 +27,12 @@ type Failure struct {
 	Data    json.RawMessage `json:"data,omitempty"` // any JSON, or nothing
 }
 
-// PostOK gives the effect its result, any JSON value. The CLI does not look
-// whether it is what the process expects. An effect has one result: where it had one
-// already, the error is [ErrResolved].
+// PostOK gives the effect its result, any JSON value. The CLI does not check whether the
+// process expects such a value. An effect has one result: if it has one already, the error
+// is [ErrResolved].
 //
-// Where the CLI does not say whether it took the result, the run is asked, and the
-// result posted again where it is not there.
+// If the CLI does not say whether it took the result, the run is asked, and the result is
+// posted again if it is missing.
 func (c *CLI) PostOK(ctx context.Context, runDir, effectID string, value []byte, with Attachments) error {
 	if !json.Valid(value) || !utf8.Valid(value) {
 		return invalid("the result for the effect %.200s is not JSON: encode it", effectID)
@@ -40,8 +40,8 @@ func (c *CLI) PostOK(ctx context.Context, runDir, effectID string, value []byte,
 	return c.post(ctx, runDir, effectID, posting{"ok", "--value", value, with})
 }
 
-// PostError gives the effect a failure for a result, which the process may catch;
-// where it does not, the next iteration fails. In everything else it is PostOK.
+// PostError gives the effect a failure as its result. If the process does not catch it, the
+// next iteration fails. Otherwise it is like PostOK.
 func (c *CLI) PostError(ctx context.Context, runDir, effectID string, failure Failure, with Attachments) error {
 	if failure.Name == "" {
 		failure.Name = "Error" // without one the CLI makes the whole object a message
@@ -87,7 +87,8 @@ func (c *CLI) post(ctx context.Context, runDir, effectID string, p posting) erro
 	})
 }
 
-// postOnce fails without a clear answer only where the effect has no result.
+// postOnce posts a result. It fails with [ErrTimeout] or [ErrOutput] only if the effect has
+// no result.
 func (c *CLI) postOnce(ctx context.Context, r run, q request, effectID, status string) error {
 	type answer struct {
 		Status    string
@@ -99,10 +100,10 @@ func (c *CLI) postOnce(ctx context.Context, r run, q request, effectID, status s
 	}
 	resolved, doubt := c.resolved(ctx, r, effectID)
 	if doubt != nil {
-		return fmt.Errorf("%w; and whether it was posted all the same is not known: %w", err, doubt)
+		return fmt.Errorf("%w; and whether the result was posted is not known: %w", err, doubt)
 	}
 	if resolved {
-		c.note("%v: the result is there all the same", err)
+		c.note("%v: the result was posted, though", err)
 		return nil
 	}
 	return err

@@ -27,7 +27,7 @@ func TestCLIThatAnswersAndStays(t *testing.T) {
 	c, h := real(t)
 	c.Patience = 1
 	dir, _ := iterated(t, c, "timer.mjs")
-	assert.Contains(t, h.all(), "iterate the run "+dir+": the CLI answered and did not leave, so it was ended: the process keeps something open")
+	assert.Contains(t, h.all(), "iterate the run "+dir+": the CLI answered and kept running, so it was ended: the process keeps something open")
 }
 
 func TestProcessesThatGiveNoAnswer(t *testing.T) {

@@ -166,7 +166,7 @@ func TestPostWithoutAnAnswer(t *testing.T) {
 	t.Run("it arrived", func(t *testing.T) {
 		f := fake(t, crashed, "list-resolved")
 		require.NoError(t, f.PostOK(t.Context(), emptyRun(t), effect, []byte("1"), Attachments{}))
-		assert.Contains(t, f.all(), "the result is there all the same")
+		assert.Contains(t, f.all(), "the result was posted, though")
 	})
 	t.Run("it did not", func(t *testing.T) {
 		f := fake(t, crashed, "list", "post-ok")
@@ -214,7 +214,7 @@ func TestAnswerBeforeATimeout(t *testing.T) {
 	it, err := f.Iterate(t.Context(), emptyRun(t))
 	require.NoError(t, err)
 	assert.Equal(t, Waiting, it.Status)
-	assert.Contains(t, f.all(), "answered and did not leave")
+	assert.Contains(t, f.all(), "answered and kept running")
 }
 
 func recording(t *testing.T, name string) string {

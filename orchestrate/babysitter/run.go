@@ -13,14 +13,14 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// run is a run's folder, looked at before the CLI is.
+// run is a run's folder, checked before the CLI is called.
 type run struct {
-	dir string // absolute, links as they were given
-	id  string // empty where run.json does not say
+	dir string // absolute; links are not resolved
+	id  string // empty if run.json has none
 }
 
-// runIn refuses what the CLI would take for something else, and a folder without a run,
-// for which it says many things, and with some commands nothing.
+// runIn refuses paths that the CLI would read differently, and a folder without a run: the
+// CLI has many messages for that, and with some commands none.
 func runIn(dir string) (run, error) {
 	abs, err := absolute("run", dir)
 	if err != nil {
@@ -38,10 +38,10 @@ func runIn(dir string) (run, error) {
 	return run{abs, string(named.RunID)}, nil
 }
 
-// maxMetadata is more than any run.json has.
+// maxMetadata is more than any run.json needs.
 const maxMetadata = 64 << 20
 
-// lookAt is runIn for who changes nothing.
+// lookAt is runIn for a call that changes nothing.
 func lookAt(dir string) (run, error) {
 	r, err := runIn(dir)
 	if err == nil {
@@ -55,7 +55,7 @@ func isNotFolder(path string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// absolute is the path as the CLI takes it literally.
+// absolute makes a path absolute, so that the CLI does not interpret it.
 func absolute(what, path string) (string, error) {
 	switch {
 	case path == "":
@@ -86,8 +86,8 @@ func checkEffectID(id string) error {
 	return nil
 }
 
-// projectOf is the folder that process code expects to run in, and empty where the
-// run's place does not tell.
+// projectOf is the folder that process code expects to run in; empty if the run does not
+// lie in a project.
 func (r run) projectOf() string { return Project(r.dir) }
 
 // Project is P for a run in P/.a5c/runs, and empty for a run anywhere else.

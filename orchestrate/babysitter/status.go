@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// CreatedState is the state of a run with nothing pending that is not at its end:
-// one that was just made, or whose last result was posted. It wants to be iterated.
+// CreatedState is the state of a run that has nothing pending and has not ended: it was
+// just made, or its last result was posted. Iterate it.
 const CreatedState = "created"
 
-// Status is what run:status answers, without changing anything.
+// Status is the answer of run:status.
 type Status struct {
-	// State is CreatedState, Waiting, Completed or Failed. A failed run stays so until it
-	// completes, also where it goes on.
+	// State is CreatedState, Waiting, Completed or Failed. A failed run is reported as
+	// failed until it completes, even if it continues.
 	State string
-	// PendingByKind counts what has no result, orphans included: effects that an
-	// edited process no longer asks for. Only [CLI.Iterate] tells them apart.
+	// PendingByKind counts the effects without a result, including those that an edited
+	// process no longer asks for. Only [CLI.Iterate] tells these apart.
 	PendingByKind   map[string]int
 	LastEvent       Event
-	CompletionProof string // where State is Completed
+	CompletionProof string // if State is Completed
 }
 
-// Event is one of the run's journal.
+// Event is an event of the run's journal.
 type Event struct {
 	Seq        int
 	Type       string // RUN_CREATED, EFFECT_REQUESTED, EFFECT_RESOLVED, RUN_COMPLETED, RUN_FAILED …
 	RecordedAt time.Time
 }
 
-// Status looks at the run.
+// Status asks for the state of the run, and changes nothing.
 func (c *CLI) Status(ctx context.Context, runDir string) (Status, error) {
 	r, err := lookAt(runDir)
 	if err != nil {
@@ -57,8 +57,7 @@ func (c *CLI) Status(ctx context.Context, runDir string) (Status, error) {
 	}, nil
 }
 
-// FailureOf is the error that the run failed with last; found is false where it
-// never did.
+// FailureOf is the error with which the run failed last; found is false if it never failed.
 func (c *CLI) FailureOf(ctx context.Context, runDir string) (failure Failure, found bool, err error) {
 	r, err := lookAt(runDir)
 	if err != nil {

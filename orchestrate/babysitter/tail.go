@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// tail keeps the end of what is written to it: at least half of its limit. The
-// answer stands near the end, whatever process code printed before.
+// tail keeps the end of what is written to it: at least half of its limit. The answer is
+// near the end, whatever process code printed before.
 type tail struct {
 	limit int
 
@@ -26,7 +26,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// look is what was kept so far, and how much was written in all.
+// look returns what was kept so far, and how much was written in all.
 func (t *tail) look() ([]byte, int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// again is the pause before the CLI is asked again for a run whose lock it did not get.
-const again = 250 * time.Millisecond
+// retryPause is the pause before the CLI is called again after it did not get the run's
+// lock.
+const retryPause = 250 * time.Millisecond
 
-// writing has one call write to a run: under heartbeat's lock, with what killed writers
-// left taken away.
+// writing calls do, which writes to a run, while this process holds heartbeat's lock. It
+// first removes what killed writers left.
 func (c *CLI) writing(ctx context.Context, r run, do func() error) (err error) {
 	lock, err := r.lock(ctx, c.wait())
 	if err != nil {
@@ -21,12 +22,12 @@ func (c *CLI) writing(ctx context.Context, r run, do func() error) (err error) {
 	if err := r.finishRepair(c); err != nil {
 		return err
 	}
-	return c.unlocked(ctx, r, do)
+	return c.retrying(ctx, r, do)
 }
 
-// unlocked does it again while the run's own lock is held by others. The CLI waits ten
-// seconds for it; but not where it loses a race, and not where the lock cannot be read.
-func (c *CLI) unlocked(ctx context.Context, r run, do func() error) error {
+// retrying repeats do while other processes hold the CLI's own lock. The CLI waits ten
+// seconds for the lock, but not if it loses a race, or if the lock cannot be read.
+func (c *CLI) retrying(ctx context.Context, r run, do func() error) error {
 	for late := time.Now().Add(c.wait()); ; {
 		if err := errors.Join(r.clearLock(ctx, c), r.sweepJournal(c)); err != nil {
 			return err
@@ -41,7 +42,7 @@ func (c *CLI) unlocked(ctx context.Context, r run, do func() error) error {
 		select {
 		case <-ctx.Done():
 			return givenUp(ctx, "work on the run "+r.dir)
-		case <-time.After(again):
+		case <-time.After(retryPause):
 		}
 	}
 }
