@@ -38,6 +38,20 @@ func Took(d time.Duration) string {
 	return twoUnits(d.Round(time.Hour), day, "d", time.Hour, "h")
 }
 
+// Ago is how long ago something happened, in one unit: 45s ago, 3m ago, 12d ago.
+func Ago(now, then time.Time) string {
+	d := now.Sub(then)
+	for _, unit := range []struct {
+		length time.Duration
+		name   string
+	}{{day, "d"}, {time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}} {
+		if d >= unit.length {
+			return fmt.Sprintf("%d%s ago", d/unit.length, unit.name)
+		}
+	}
+	return "just now" // also where a clock was set back
+}
+
 const day = 24 * time.Hour
 
 func twoUnits(d, large time.Duration, largeName string, small time.Duration, smallName string) string {

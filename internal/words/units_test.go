@@ -30,3 +30,13 @@ func TestTook(t *testing.T) {
 		assert.Equal(t, want, words.Took(d), d.String())
 	}
 }
+
+func TestAgo(t *testing.T) {
+	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	for d, want := range map[time.Duration]string{
+		-time.Hour: "just now", 0: "just now", 999 * time.Millisecond: "just now", 45 * time.Second: "45s ago", 119 * time.Second: "1m ago",
+		59 * time.Minute: "59m ago", 25 * time.Hour: "1d ago", 24*time.Hour - 1: "23h ago", 400 * 24 * time.Hour: "400d ago",
+	} {
+		assert.Equal(t, want, words.Ago(now, now.Add(-d)), d.String())
+	}
+}

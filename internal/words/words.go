@@ -38,12 +38,38 @@ func Brief(s string) string {
 	return Plain(b.String())
 }
 
-// Name returns an entry's id, or the first digits of its entry id if it has none.
+// Name returns an entry's id, or the short form of its entry id if it has none. An
+// id that a program drew is shortened, too: nobody reads it.
 func Name(id, entryID string) string {
-	if id != "" {
-		return Brief(id)
+	switch {
+	case id == "":
+		return Short(entryID)
+	case isDrawn(id):
+		return Short(id)
 	}
-	return Brief(Short(entryID))
+	return Brief(id)
+}
+
+// isDrawn recognises UUIDs, and random bytes and hashes in hex.
+func isDrawn(id string) bool {
+	return len(id) >= 32 && strings.Trim(strings.ToLower(id), "0123456789abcdef-") == ""
+}
+
+// Short returns the one short form of an entry id and of a session id: its first 12
+// characters, or the first group of a UUID. It is enough to tell it from others, and
+// the verbs take it in place of the whole id.
+func Short(id string) string {
+	n := 12
+	if len(id) == len("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx") && id[8] == '-' && isDrawn(id) {
+		n = 8
+	}
+	for at := range id {
+		if n == 0 {
+			return Line(id[:at])
+		}
+		n--
+	}
+	return Line(id)
 }
 
 // Stamp formats a time: local, to the second.
@@ -56,7 +82,3 @@ func Count(n int, one, many string) string {
 	}
 	return fmt.Sprintf("%d %s", n, many)
 }
-
-// Short returns the first 12 characters of an entry's or a session's id, which are
-// enough to tell it from others.
-func Short(id string) string { return Line(id[:min(12, len(id))]) }

@@ -24,6 +24,33 @@ func FuzzBrief(f *testing.F) {
 	})
 }
 
+func TestName(t *testing.T) {
+	const hash = "0123456789abcdef0123456789abcdef"
+	for name, ids := range map[string][2]string{
+		"job-1":        {"job-1", hash},
+		"0123456789ab": {"", hash + hash},
+		"fedcba987654": {"fedcba9876540123456789abcdef0123", hash},
+		"3f1c2ab8":     {"3F1C2AB8-328b-4121-8f97-7f6c95137940", hash},
+		"deadbeef":     {"deadbeef", hash},
+		"x y":          {"x\u202ey", hash},
+	} {
+		assert.Equal(t, strings.ToUpper(name), strings.ToUpper(words.Name(ids[0], ids[1])))
+	}
+}
+
+func TestShort(t *testing.T) {
+	for id, want := range map[string]string{
+		"":                                     "",
+		"s1":                                   "s1",
+		"session-with-a-long-name":             "session-with",
+		"3f1c2ab8-328b-4121-8f97-7f6c95137940": "3f1c2ab8",
+		"日本語日本語日本語日本語日本語": "日本語日本語日本語日本語",
+		"\x1b[2J": `\u001b[2J`,
+	} {
+		assert.Equal(t, want, words.Short(id))
+	}
+}
+
 func isPlain(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }

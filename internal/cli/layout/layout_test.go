@@ -71,7 +71,11 @@ func TestTable(t *testing.T) {
 		width  int
 		want   string
 	}{
-		"no limit": {layout.Column{Title: "PROMPT", Text: true}, 0, `
+		"for a program": {layout.Column{Title: "PROMPT", Text: true}, 0, "" +
+			"日本\t12 B\tan entry with a prompt of some length\n" +
+			"job-2\t3.4 MB\tshort\\u001b[2J still the same line\n" +
+			"job-3\t\t\n"},
+		"wide enough": {layout.Column{Title: "PROMPT", Text: true}, 80, `
 ID       SIZE  PROMPT
 日本     12 B  an entry with a prompt of some length
 job-2  3.4 MB  short\u001b[2J still the same line
@@ -133,9 +137,74 @@ func TestTablePaintsCells(t *testing.T) {
 		layout.Column{Title: "N", Right: true})
 	table.Add("ok", "1")
 	table.Add("fail", "20")
-	require.NoError(t, layout.For(&b, colour.Always).Table(table))
+	o := layout.For(&b, colour.Always)
+	o.Width = 80
+	require.NoError(t, o.Table(table))
 	assert.Equal(t, "\x1b[1mSTATE\x1b[m   \x1b[1mN\x1b[m\nok      1\n\x1b[31mfail\x1b[m   20\n", b.String())
 }
+
+// Columns of text share what the others leave.
+func TestTableWithTwoTexts(t *testing.T) {
+	table := layout.NewTable(layout.Column{Title: "N"}, layout.Column{Title: "PROMPT", Text: true, Cut: true}, layout.Column{Title: "REPLY", Text: true, Cut: true})
+	table.Add("1", "a short prompt", strings.Repeat("a long reply ", 9))
+	table.Add("2", strings.Repeat("long ", 9), "short")
+	shown := at(t, 50, func(o layout.Output) error { return o.Table(table) })
+	assert.Equal(t, `
+N  PROMPT                   REPLY
+1  a short prompt           a long reply a long r…
+2  long long long long lo…  short
+`, "\n"+shown)
+}
+
+// A column is there if any of its cells says something.
+func TestTableLeavesOutAColumn(t *testing.T) {
+	table := layout.NewTable(layout.Column{Title: "A"}, layout.Column{Title: "NOTE", IfAny: true}, layout.Column{Title: "B"})
+	table.Add("1", "", "2")
+	assert.Equal(t, "A  B\n1  2\n", at(t, 80, func(o layout.Output) error { return o.Table(table) }))
+	table = layout.NewTable(layout.Column{Title: "A"}, layout.Column{Title: "NOTE", IfAny: true}, layout.Column{Title: "B"})
+	table.Add("1", "", "2")
+	assert.Equal(t, "1\t\t2\n", at(t, 0, func(o layout.Output) error { return o.Table(table) }), "programs count columns")
+}
+
+// A table goes on under its titles, at their widths.
+func TestTableGoesOn(t *testing.T) {
+	table := layout.NewTable(layout.Column{Title: "EVENT", Least: 9}, layout.Column{Title: "ENTRY"})
+	shown := at(t, 80, func(o layout.Output) error {
+		require.NoError(t, o.Table(table))
+		table.Add("queued", "job-1")
+		table.Add("delivered", "job-1")
+		require.NoError(t, o.Table(table))
+		assert.True(t, table.Empty())
+		table.Add("answered", "2")
+		return o.Table(table)
+	})
+	assert.Equal(t, "EVENT      ENTRY\nqueued     job-1\ndelivered  job-1\nanswered   2\n", shown)
+}
+
+// FuzzTable checks that no cell moves the column behind it, whatever stands in it.
+func FuzzTable(f *testing.F) {
+	for _, cell := range []string{
+		"job-1", "\x1b[2J\x1b[31m", "a\nb\rc\td", "日本語の文章と名前", "e\u0301\u0301\u0301", "\u200b\u200d\u200d", "\u202eabc\u2066", "שלום",
+		"👩‍👩‍👧‍👦👩‍👩‍👧‍👦", "\xff\xc3", strings.Repeat("x", 99), "", "🇩🇪🇩🇪", "\u115f\u1160",
+	} {
+		f.Add(cell, 40)
+	}
+	f.Fuzz(func(t *testing.T, cell string, width int) {
+		width = 30 + abs(width)%90
+		table := layout.NewTable(layout.Column{Title: "ENTRY", Text: true, Cut: true}, layout.Column{Title: "N", Right: true})
+		table.Add(cell, "1")
+		table.Add("plain", "22")
+		lines := strings.Split(strings.TrimSuffix(at(t, width, func(o layout.Output) error { return o.Table(table) }), "\n"), "\n")
+		require.Len(t, lines, 3)
+		for _, line := range lines {
+			assert.Equal(t, layout.Width(lines[0]), layout.Width(line), "%q", lines)
+			assert.LessOrEqual(t, layout.Width(line), width)
+			assert.NotRegexp(t, "[\x00-\x1f\x7f\u0080-\u009f\u202a-\u202e\u2066-\u2069]", line)
+		}
+	})
+}
+
+func abs(n int) int { return max(n, -(n + 1)) }
 
 func TestText(t *testing.T) {
 	assert.Equal(t, "delivery is\npaused\\u0007\n", at(t, 14, func(o layout.Output) error {

@@ -16,7 +16,7 @@ const maxWidth = 120
 // Output is where a verb prints for people.
 type Output struct {
 	colour.Palette
-	// Width is the terminal's, in columns. It is 0 where nothing limits it.
+	// Width is the terminal's, in columns. It is 0 where there is no terminal.
 	Width int
 	out   io.Writer
 }
@@ -33,11 +33,17 @@ func For(out io.Writer, mode string) Output {
 	return o
 }
 
-// Table prints the table.
+// Table prints the rows that were added to the table since it was printed last.
+// At a terminal its columns are aligned, below their titles. Where Width is 0 a
+// list is for programs: a row a line, without titles, its cells whole and between
+// tabs, empty ones among them.
 func (o Output) Table(t *Table) error {
-	_, err := io.WriteString(o.out, t.render(o.Width, o.Palette))
+	_, err := io.WriteString(o.out, t.take(o.Width, o.Palette))
 	return err
 }
+
+// ForPeople reports whether the output is shown at a terminal.
+func (o Output) ForPeople() bool { return o.Width > 0 }
 
 // Text prints the text with the style, wrapped at words, and ends its last line.
 // What a terminal would act on is taken out of it.

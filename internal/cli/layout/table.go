@@ -19,20 +19,26 @@ type Column struct {
 	Title string
 	// Right aligns numbers.
 	Right bool
-	// Text marks the column that gives way where the terminal is too narrow: its
-	// cells are wrapped at words, or cut if Cut is set as well. One column of a
-	// table may have it, the last one as a rule.
+	// Text marks a column that gives way where the terminal is too narrow: its
+	// cells are wrapped at words, or cut if Cut is set as well. Several columns of
+	// text share what the others leave.
 	Text bool
 	Cut  bool
+	// Least is the narrowest that the column is, for a table that goes on with
+	// rows that are not known yet.
+	Least int
+	// IfAny leaves the column out where none of its cells says anything.
+	IfAny bool
 	// Style paints a cell by what it says.
 	Style func(cell string) colour.Style
 }
 
-// Table collects rows until their widths are known. Without a title in any
-// column it is printed without a header.
+// Table collects rows until their widths are known. A table whose columns have
+// titles is a list: see [Output.Table].
 type Table struct {
 	columns []Column
 	rows    [][]string
+	shown   []int // the widths of what was printed already
 }
 
 // NewTable returns a table without rows.
@@ -48,30 +54,43 @@ func (t *Table) Add(cells ...string) {
 	t.rows = append(t.rows, row)
 }
 
-// Empty reports whether no row was added.
+// Empty reports whether no row was added since the table was printed.
 func (t *Table) Empty() bool { return len(t.rows) == 0 }
 
-// render lays the table out for that many columns of a terminal; 0 is for no
-// limit.
-func (t *Table) render(width int, palette colour.Palette) string {
-	widths := t.widths(width)
+// take lays out the rows that were added since it was called last: first with
+// the titles, later under them.
+func (t *Table) take(width int, palette colour.Palette) string {
+	defer func() { t.rows = nil }()
+	if width == 0 && t.isList() {
+		return t.lines()
+	}
+	first := t.shown == nil
+	t.widths(width)
 	var b strings.Builder
-	if titles := t.titles(); titles != nil {
-		t.line(&b, titles, widths, func(int, string) colour.Style { return colour.Bold }, palette)
+	if first && t.isList() {
+		t.line(&b, t.titles(), func(int, string) colour.Style { return colour.Bold }, palette)
 	}
 	for _, row := range t.rows {
-		t.line(&b, row, widths, t.style, palette)
+		t.line(&b, row, t.style, palette)
 	}
 	return b.String()
 }
+
+// lines is what programs read: a row a line, its cells between tabs.
+func (t *Table) lines() string {
+	var b strings.Builder
+	for _, row := range t.rows {
+		b.WriteString(strings.Join(row, "\t") + "\n")
+	}
+	return b.String()
+}
+
+func (t *Table) isList() bool { return strings.Join(t.titles(), "") != "" }
 
 func (t *Table) titles() []string {
 	titles := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		titles[i] = c.Title
-	}
-	if strings.Join(titles, "") == "" {
-		return nil
 	}
 	return titles
 }
@@ -83,48 +102,76 @@ func (t *Table) style(column int, cell string) colour.Style {
 	return colour.Plain
 }
 
-// widths is how wide each column is. The column of text takes what the others
-// leave.
-func (t *Table) widths(width int) []int {
-	widths, total, text := make([]int, len(t.columns)), 0, -1
+// absent is the width of a column that is left out.
+const absent = -1
+
+// widths decides how wide each column is.
+func (t *Table) widths(width int) {
+	before := t.shown
+	t.shown = make([]int, len(t.columns))
+	total := -len(gap)
 	for i, c := range t.columns {
-		widths[i] = Width(c.Title)
+		widest := c.Least
 		for _, row := range t.rows {
-			widths[i] = max(widths[i], Width(row[i]))
+			widest = max(widest, Width(row[i]))
 		}
-		total += widths[i] + len(gap)
-		if c.Text {
-			text = i
+		if before != nil {
+			widest = max(widest, before[i])
 		}
+		if c.IfAny && widest <= 0 {
+			t.shown[i] = absent
+			continue
+		}
+		t.shown[i] = max(widest, Width(c.Title))
+		total += t.shown[i] + len(gap)
 	}
-	if over := total - len(gap) - width; width > 0 && over > 0 && text >= 0 {
-		widths[text] = max(widths[text]-over, min(widths[text], minText))
+	if width > 0 {
+		t.narrow(total - width)
 	}
-	return widths
+}
+
+// narrow takes so many columns of the terminal off the columns of text, off the
+// widest first.
+func (t *Table) narrow(over int) {
+	for ; over > 0; over-- {
+		widest := -1
+		for i, c := range t.columns {
+			if c.Text && t.shown[i] > minText && (widest < 0 || t.shown[i] >= t.shown[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		t.shown[widest]--
+	}
 }
 
 // line prints a row, on as many lines as its text needs.
-func (t *Table) line(b *strings.Builder, row []string, widths []int, style func(int, string) colour.Style, palette colour.Palette) {
+func (t *Table) line(b *strings.Builder, row []string, style func(int, string) colour.Style, palette colour.Palette) {
 	cells, height := make([][]string, len(row)), 1
 	for i, cell := range row {
 		cells[i] = []string{cell}
 		switch c := t.columns[i]; {
 		case c.Text && c.Cut:
-			cells[i][0] = Cut(cell, widths[i])
+			cells[i][0] = Cut(cell, t.shown[i])
 		case c.Text:
-			cells[i] = Wrap(cell, widths[i])
+			cells[i] = Wrap(cell, t.shown[i])
 		}
 		height = max(height, len(cells[i]))
 	}
 	for y := range height {
 		var parts []string
 		for i := range row {
+			if t.shown[i] == absent {
+				continue
+			}
 			part := ""
 			if y < len(cells[i]) {
 				part = cells[i][y]
 			}
 			padded := palette.Paint(style(i, row[i]), part)
-			if blanks := strings.Repeat(" ", max(0, widths[i]-Width(part))); t.columns[i].Right {
+			if blanks := strings.Repeat(" ", max(0, t.shown[i]-Width(part))); t.columns[i].Right {
 				padded = blanks + padded
 			} else {
 				padded += blanks
