@@ -38,6 +38,12 @@ func (b *Inbox) Append(ctx context.Context, m Message, settle time.Duration) (Re
 // of the parts that were appended. A message that cannot be one keeps all from
 // being appended.
 func (b *Inbox) AppendAll(ctx context.Context, all []Message, settle time.Duration) ([]Receipt, error) {
+	return b.AppendAllWith(ctx, all, settle, func(int) {})
+}
+
+// AppendAllWith is [Inbox.AppendAll] of many messages: it calls progress with the
+// number of those that are done since the last call, about once a second.
+func (b *Inbox) AppendAllWith(ctx context.Context, all []Message, settle time.Duration, progress func(done int)) ([]Receipt, error) {
 	drafts, err := b.draft(all)
 	if err != nil {
 		return nil, err
@@ -46,6 +52,7 @@ func (b *Inbox) AppendAll(ctx context.Context, all []Message, settle time.Durati
 	for still := (Mark{}); len(receipts) < len(drafts); {
 		appended, err := b.appendDrafts(ctx, slices.Clone(drafts[len(receipts):]), still, &names) // what is there already may change
 		receipts = append(receipts, appended...)
+		progress(len(appended))
 		switch {
 		case errors.Is(err, ErrTorn):
 			still, err = b.AwaitStill(ctx, settle)

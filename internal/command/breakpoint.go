@@ -3,12 +3,13 @@ package command
 import (
 	"context"
 	"fmt"
-	"heartbeat/internal/bridges"
-	"heartbeat/internal/cli"
 	"os/user"
 
 	"github.com/spf13/pflag"
 
+	"heartbeat/internal/bridges"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 )
@@ -16,6 +17,7 @@ import (
 // breakpointFlags are those of the verbs of breakpoint.
 type breakpointFlags struct {
 	cli.InboxFlags
+	shownFlags
 	ways   cli.RunFlags
 	answer orchestrate.Answer
 }
@@ -46,11 +48,12 @@ func listBreakpointsVerb() cli.Verb {
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			o := &breakpointFlags{}
 			f := o.set("list")
+			o.addColor(f)
 			return f, func(args []string, s cli.Streams) error {
 				if err := cli.NoArgs(args); err != nil {
 					return err
 				}
-				return listBreakpoints(&o.InboxFlags, &o.ways, s)
+				return o.list(s)
 			}
 		},
 	}
@@ -91,27 +94,34 @@ func (o *breakpointFlags) set(name string) *pflag.FlagSet {
 	return f
 }
 
-func listBreakpoints(i *cli.InboxFlags, r *cli.RunFlags, s cli.Streams) error {
-	box, err := i.Open()
+func (o *breakpointFlags) list(s cli.Streams) error {
+	box, err := o.Open()
 	if err != nil {
 		return err
 	}
-	known, err := knownRuns(box, r.Dirs, s)
+	known, err := knownRuns(box, o.ways.Dirs, s)
 	if err != nil {
 		return err
 	}
+	rows, any := o.on(s.Out).list(layout.Column{Title: "EFFECT"}, layout.Column{Title: "ASKED"}, layout.Column{Title: "QUESTION", Text: true}), false
 	for _, of := range known {
 		all, err := (&orchestrate.Bridge{Box: box, Run: of.Run}).Questions()
 		if err != nil {
 			return err
 		}
 		for _, h := range all {
-			if err := i.Print(s, h, fmt.Sprintf("%s  %s  %s", words.Line(h.Effect), words.Stamp(h.Since), words.Brief(h.Question))); err != nil {
+			any = true
+			if !o.JSON {
+				rows.row(h.Effect, rows.when(h.Since), words.Brief(h.Question))
+			} else if err := cli.PrintJSON(s.Out, h); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	if !any {
+		nothing(&o.InboxFlags, s, "waits for a person", box)
+	}
+	return rows.end()
 }
 
 func answerBreakpoint(i *cli.InboxFlags, r *cli.RunFlags, effect string, a orchestrate.Answer, s cli.Streams) error {
@@ -141,10 +151,10 @@ func answerBreakpoint(i *cli.InboxFlags, r *cli.RunFlags, effect string, a orche
 		return err
 	}
 	// Its next entries are in the inbox then, which wakes who waits there.
-	report, err := b.Step(context.Background())
+	step, err := b.Step(context.Background())
 	if err != nil {
 		s.Note("the answer is posted; the step behind it was not taken: %v", err)
-		return i.Print(s, a, "answered "+effect)
+		return report(i, s, a, "answered "+effect)
 	}
-	return i.Print(s, a, "answered "+effect+"; "+stepSentence(report))
+	return report(i, s, a, "answered "+effect+"; "+stepSentence(step))
 }

@@ -11,6 +11,7 @@ import (
 
 type cancelFlags struct {
 	cli.InboxFlags
+	quietFlag
 	all       bool
 	olderThan cli.Span
 	aged      bool // --older-than was given
@@ -44,6 +45,7 @@ heartbeat cancel --inbox work/inbox.jsonl --all --json | jq -r .id`,
 			f.BoolVar(&o.all, "all", false, "cancel whatever waits")
 			f.Var(&o.olderThan, "older-than", "cancel what was sent longer ago (seconds or a duration)")
 			f.Lookup("older-than").DefValue = ""
+			o.addQuiet(f, "entry")
 			return f, func(args []string, s cli.Streams) error {
 				o.aged = f.Changed("older-than")
 				if err := o.check(args); err != nil {
@@ -67,7 +69,7 @@ func (o *cancelFlags) check(args []string) error {
 	case !o.all && !o.aged && len(args) == 0:
 		return errors.New("say which: heartbeat peek shows the entries that wait")
 	}
-	return nil
+	return o.checkQuiet(&o.InboxFlags)
 }
 
 // wants reports whether the flags mean an entry that was sent then.

@@ -42,13 +42,18 @@ func (o *cancelFlags) run(args []string, s cli.Streams) error {
 	if err := cli.InTransaction(box, s, func(*inbox.Tx) error { return nil }); err != nil {
 		return err
 	}
+	s, line := busy(s, "canceling")
+	defer line.Stop()
 	c := &canceling{cancelFlags: o, Streams: s, box: box}
 	if err := c.choose(args); err != nil {
 		return err
 	}
 	c.total = len(c.left)
+	line.Total(int64(c.total))
 	for len(c.left) > 0 {
+		before := len(c.left)
 		err := c.part()
+		line.Add(int64(before - len(c.left)))
 		if printed := c.report(); err != nil || printed != nil {
 			return errors.Join(err, printed)
 		}
@@ -179,7 +184,10 @@ func (c *canceling) refuse(w waitingEntry, tx *inbox.Tx, why error) {
 // report prints what was done, without the lock: nobody may read for a while.
 func (c *canceling) report() error {
 	for _, l := range c.done {
-		if err := c.Print(c.Streams, l, fmt.Sprintf("canceled %s (letter %s)", words.Name(l.ID, l.EntryID), l.Letter)); err != nil {
+		if c.quiet {
+			break
+		}
+		if err := report(&c.InboxFlags, c.Streams, l, fmt.Sprintf("canceled %s (letter %s)", words.Name(l.ID, l.EntryID), l.Letter)); err != nil {
 			return err
 		}
 	}
@@ -193,9 +201,8 @@ func (c *canceling) verdict() error {
 		return c.refused
 	case c.refusals > 0:
 		return fmt.Errorf("%d of %d entries were not canceled", c.refusals, c.total)
-	case c.total == 0 && !c.JSON:
-		_, err := fmt.Fprintln(c.Out, "there is nothing to cancel")
-		return err
+	case c.total == 0:
+		nothing(&c.InboxFlags, c.Streams, "waits", c.box)
 	}
 	return nil
 }

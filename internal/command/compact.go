@@ -38,7 +38,7 @@ Exit status: 0 done, also where there was nothing to give back; 1 not done. Wher
 the file system cannot make a hole in a file the inbox stays as it is, and what
 --keep asks for is done all the same.`,
 		Example: `heartbeat compact --inbox work/inbox.jsonl
-heartbeat compact --inbox work/inbox.jsonl --keep 720h`,
+heartbeat compact --inbox work/inbox.jsonl --keep 30d`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			var o compactFlags
 			f := cli.NewFlags("compact")
@@ -69,6 +69,9 @@ func (o *compactFlags) run(s cli.Streams) error {
 		return err
 	}
 	var c compacted
+	whole := s
+	s, line := busy(s, "compacting")
+	defer line.Stop()
 	if o.trims {
 		n, err := box.Trim(context.Background(), o.before(time.Now()))
 		s.Warn(n.Warnings)
@@ -89,7 +92,8 @@ func (o *compactFlags) run(s cli.Streams) error {
 	if errors.Is(err, inbox.ErrNoHoles) {
 		err = fmt.Errorf("%w: nothing was changed in the inbox: its space comes back when it is truncated, once nothing waits in it", err)
 	}
-	return errors.Join(err, o.report(c, err == nil, s))
+	line.Stop()
+	return errors.Join(err, o.report(c, err == nil, box, whole))
 }
 
 // before is the time that what is kept is not older than. A clock that was set
@@ -102,37 +106,37 @@ func (o *compactFlags) before(now time.Time) time.Time {
 }
 
 // report prints what was done: without holes, that is the trimming at most.
-func (o *compactFlags) report(c compacted, holes bool, s cli.Streams) error {
+func (o *compactFlags) report(c compacted, holes bool, box *inbox.Inbox, s cli.Streams) error {
 	if !holes && c.Trimmed == nil {
 		return nil
 	}
 	if o.JSON {
 		return cli.PrintJSON(s.Out, c)
 	}
-	if holes {
-		if _, err := fmt.Fprintln(s.Out, compactSentence(c.Compaction)); err != nil {
+	switch {
+	case holes && c.Freed == 0:
+		nothing(&o.InboxFlags, s, "to free", box)
+	case holes:
+		if err := say(s, compactSentence(c.Compaction)); err != nil {
 			return err
 		}
 	}
-	if c.Trimmed == nil {
+	switch n := c.Trimmed; {
+	case n == nil:
+		return nil
+	case n.Results+n.DeadLetters+n.Events == 0:
+		nothing(&o.InboxFlags, s, "to trim", box)
 		return nil
 	}
-	_, err := fmt.Fprintln(s.Out, trimSentence(*c.Trimmed))
-	return err
+	return say(s, trimSentence(*c.Trimmed))
 }
 
 func compactSentence(c inbox.Compaction) string {
-	if c.Freed == 0 {
-		return "there is nothing to free in the inbox"
-	}
-	return fmt.Sprintf("freed %d bytes of the inbox: what stood before offset %d takes no space", c.Freed, c.To)
+	return fmt.Sprintf("freed %s of the inbox: what stood before offset %d takes no space", words.Size(c.Freed), c.To)
 }
 
 func trimSentence(n inbox.Trimming) string {
-	if n.Results+n.DeadLetters+n.Events == 0 {
-		return "there is nothing to trim"
-	}
-	return fmt.Sprintf("trimmed %s, %s and %s, which freed %d bytes",
+	return fmt.Sprintf("trimmed %s, %s and %s, which freed %s",
 		words.Count(n.Results, "result", "results"), words.Count(n.DeadLetters, "dead letter", "dead letters"),
-		words.Count(n.Events, "event", "events"), n.Freed)
+		words.Count(n.Events, "event", "events"), words.Size(n.Freed))
 }

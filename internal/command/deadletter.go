@@ -22,6 +22,8 @@ const (
 
 type letterFlags struct {
 	cli.InboxFlags
+	shownFlags
+	quietFlag
 	all, openOnly, requeued, yes bool
 	settle                       cli.Span
 	verbatim
@@ -51,6 +53,7 @@ func listLettersVerb() cli.Verb {
 		Example: "heartbeat dead-letter list --inbox work/inbox.jsonl --open",
 	}, func(o *letterFlags, f *pflag.FlagSet) {
 		f.BoolVar(&o.openOnly, "open", false, "only those that were not requeued")
+		o.addColor(f)
 	})
 }
 
@@ -84,6 +87,7 @@ before that is printed.`,
 	}, func(o *letterFlags, f *pflag.FlagSet) {
 		f.BoolVar(&o.all, "all", false, "all letters that were not requeued yet")
 		f.Var(&o.settle, "settle", "how long a last line without newline must stand still before it gets one")
+		o.addQuiet(f, "letter")
 	})
 }
 
@@ -102,6 +106,7 @@ letter, more than one of that name, or it was not confirmed.`,
 		f.BoolVar(&o.all, "all", false, "all letters")
 		f.BoolVar(&o.requeued, "requeued", false, "those that were requeued")
 		f.BoolVar(&o.yes, "yes", false, "without asking")
+		o.addQuiet(f, "letter")
 	})
 }
 
@@ -125,6 +130,9 @@ func letterVerb(v cli.Verb, add func(*letterFlags, *pflag.FlagSet)) cli.Verb {
 // check refuses what would not do what it seems to say.
 func (o *letterFlags) check(what string, args []string) error {
 	letters := len(args) > 0
+	if err := o.checkQuiet(&o.InboxFlags); err != nil {
+		return err
+	}
 	switch {
 	case what == listLetter && letters:
 		return errors.New("list shows all of them: dead-letter show takes a LETTER")

@@ -31,6 +31,7 @@ type doctorFlags struct {
 	project  string
 	settings []string
 	json     bool
+	shownFlags
 }
 
 func doctorVerb() cli.Verb {
@@ -54,6 +55,7 @@ heartbeat doctor --project ~/work --settings session.json --json`,
 			f.StringVar(&o.project, "project", ".", "the folder that the session is started in")
 			f.StringArrayVar(&o.settings, "settings", nil, "a settings file beside the usual ones, as given to claude --settings")
 			f.BoolVar(&o.json, "json", false, "print one JSON object for each check")
+			o.addColor(f)
 			return f, func(args []string, s cli.Streams) error {
 				if err := cli.NoArgs(args); err != nil {
 					return err
@@ -70,11 +72,12 @@ func (o *doctorFlags) run(s cli.Streams) error {
 		return fmt.Errorf("doctor: %w", err)
 	}
 	all := doctor.Run(in)
-	write := doctor.WriteText
 	if o.json {
-		write = doctor.WriteJSON
+		err = doctor.WriteJSON(s.Out, all)
+	} else {
+		err = doctor.WriteText(o.on(s.Out).Output, all)
 	}
-	if err := write(s.Out, all); err != nil {
+	if err != nil {
 		return fmt.Errorf("doctor: print the checks: %w", err)
 	}
 	switch n := doctor.Failed(all); n {

@@ -36,10 +36,15 @@ func (o *letterFlags) purge(named []string, s cli.Streams) error {
 			return err
 		}
 	}
+	_, line := busy(s, "purging")
 	purged, warnings, err := box.Purge(context.Background(), chosen)
+	line.Stop()
 	s.Warn(warnings)
 	if err != nil {
 		return err
+	}
+	if len(purged) == 0 {
+		nothing(&o.InboxFlags, s, "to purge", box)
 	}
 	return o.reportPurged(purged, s)
 }
@@ -70,17 +75,15 @@ func confirm(question string, s cli.Streams) error {
 }
 
 func (o *letterFlags) reportPurged(letters []inbox.Letter, s cli.Streams) error {
-	if o.JSON {
+	switch {
+	case o.quiet:
+		return nil
+	case o.JSON:
 		return printLetters(letters, s)
 	}
+	out := bufio.NewWriter(s.Out)
 	for _, l := range letters {
-		if _, err := fmt.Fprintf(s.Out, "purged %s (%s)\n", l.Letter, nameOfLetter(l)); err != nil {
-			return err
-		}
+		_, _ = fmt.Fprintf(out, "purged %s (%s)\n", l.Letter, nameOfLetter(l)) // the writer keeps its error
 	}
-	if len(letters) == 0 {
-		_, err := fmt.Fprintln(s.Out, "there is nothing to purge")
-		return err
-	}
-	return nil
+	return out.Flush()
 }

@@ -32,12 +32,17 @@ func (o *letterFlags) requeue(words []string, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
+	s, line := busy(s, "requeueing")
+	defer line.Stop()
 	r := &requeueing{letterFlags: o, Streams: s, box: box, words: words, read: box.LetterReader()}
 	if err := r.choose(); err != nil {
 		return err
 	}
+	line.Total(int64(r.total))
 	for still := (inbox.Mark{}); ; {
+		before := len(r.left)
 		err := r.transaction(still)
+		line.Add(int64(before - len(r.left)))
 		if errPrint := r.report(); errPrint != nil {
 			return errors.Join(err, errPrint)
 		}
@@ -117,7 +122,9 @@ func (r *requeueing) choose() error {
 func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 	switch why := r.box.Requeueable(l); {
 	case why != nil && r.all && isRequeued(l):
-		r.Note("%v: it is left out", why)
+		if !r.quiet {
+			r.Note("%v: it is left out", why)
+		}
 		return nil
 	case why != nil:
 		r.refuse(why)
@@ -149,7 +156,10 @@ func (r *requeueing) refuse(why error) {
 // report prints what was done, without the lock: nobody may read for a while.
 func (r *requeueing) report() error {
 	for _, l := range r.done {
-		if err := r.Print(r.Streams, l, fmt.Sprintf("requeued %s (%s)", l.Letter, nameOfLetter(l))); err != nil {
+		if r.quiet {
+			break
+		}
+		if err := report(&r.InboxFlags, r.Streams, l, fmt.Sprintf("requeued %s (%s)", l.Letter, nameOfLetter(l))); err != nil {
 			return err
 		}
 	}
@@ -164,9 +174,8 @@ func (r *requeueing) verdict(ended error) error {
 		return nil
 	case r.refusals > 0 && r.total > 1:
 		return fmt.Errorf("%d of %d letters cannot be requeued", r.refusals, r.total)
-	case r.total == 0 && !r.JSON:
-		_, err := fmt.Fprintln(r.Out, "no dead letters")
-		return err
+	case r.total == 0:
+		nothing(&r.InboxFlags, r.Streams, "was set aside", r.box)
 	}
 	return r.refused
 }

@@ -2,27 +2,22 @@ package command
 
 import (
 	"fmt"
-	"heartbeat/internal/cli"
-	"io"
 	"maps"
 	"slices"
-	"strings"
-	"text/tabwriter"
+	"strconv"
 	"time"
 
-	"heartbeat/internal/words"
-
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/words"
 )
 
-// How much of a letter's id and text is on its line of the list.
-const (
-	listedID   = 40
-	listedText = 80
-)
+// listedID is how much of a letter's id is on a line.
+const listedID = 40
 
 func (o *letterFlags) list(s cli.Streams) error {
-	letters, err := o.read(s)
+	box, letters, err := o.read(s)
 	if err != nil {
 		return err
 	}
@@ -33,25 +28,46 @@ func (o *letterFlags) list(s cli.Streams) error {
 		return printLetters(letters, s)
 	}
 	if len(letters) == 0 {
-		_, err := fmt.Fprintln(s.Out, "no dead letters")
-		return err
+		nothing(&o.InboxFlags, s, "was set aside", box)
+		return nil
 	}
-	w := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
-	for _, l := range letters {
-		fmt.Fprintln(w, letterLine(l))
+	l := o.on(s.Out).list(
+		layout.Column{Title: "LETTER"},
+		layout.Column{Title: "SET ASIDE"},
+		layout.Column{Title: "REASON"},
+		layout.Column{Title: "ATTEMPTS", Right: true},
+		layout.Column{Title: "ENTRY", Text: true, Cut: true},
+		layout.Column{Title: "TEXT", Text: true, Cut: true},
+		layout.Column{Title: "REQUEUED", IfAny: true},
+	)
+	for _, letter := range letters {
+		requeued := ""
+		if letter.RequeuedAt != nil {
+			requeued = l.when(*letter.RequeuedAt)
+		}
+		l.row(letter.Letter, orDash(l.when(letter.DeadLetteredAt)), orDash(words.Brief(string(letter.Reason))), strconv.Itoa(letter.Attempts),
+			words.Name(letter.ID, letter.EntryID), listedText(letter), requeued)
 	}
-	return w.Flush()
+	return l.end()
+}
+
+// listedText is how the letter's text begins, or where it is.
+func listedText(l inbox.Letter) string {
+	if text := words.Brief(l.Text()); text != "" || l.RawFile == "" {
+		return text
+	}
+	return "in " + words.Brief(l.RawFile)
 }
 
 // read looks at the letters, and says what is wrong with their file.
-func (o *letterFlags) read(s cli.Streams) ([]inbox.Letter, error) {
+func (o *letterFlags) read(s cli.Streams) (*inbox.Inbox, []inbox.Letter, error) {
 	box, err := o.Look(s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	letters, warnings, err := box.Letters()
 	s.Warn(warnings)
-	return letters, err
+	return box, letters, err
 }
 
 func printLetters(letters []inbox.Letter, s cli.Streams) error {
@@ -63,30 +79,8 @@ func printLetters(letters []inbox.Letter, s cli.Streams) error {
 	return nil
 }
 
-func letterLine(l inbox.Letter) string {
-	text := excerpt(l.Text(), listedText)
-	if text == "" && l.RawFile != "" {
-		text = "in " + excerpt(l.RawFile, listedText)
-	}
-	if l.RequeuedAt != nil {
-		text += "  requeued at " + words.Stamp(*l.RequeuedAt)
-	}
-	return strings.Join([]string{
-		l.Letter, orDash(stampOf(&l.DeadLetteredAt)), orDash(excerpt(string(l.Reason), listedID)), words.Count(l.Attempts, "attempt", "attempts"),
-		nameOfLetter(l), text,
-	}, "\t")
-}
-
 // nameOfLetter is what people know the entry by.
 func nameOfLetter(l inbox.Letter) string { return excerpt(words.Name(l.ID, l.EntryID), listedID) }
-
-// stampOf is a time for people, or nothing where it is not known.
-func stampOf(t *time.Time) string {
-	if t == nil || t.IsZero() {
-		return ""
-	}
-	return words.Stamp(*t)
-}
 
 func orDash(s string) string {
 	if s == "" {
@@ -95,12 +89,12 @@ func orDash(s string) string {
 	return s
 }
 
-func (o *letterFlags) show(words []string, s cli.Streams) error {
-	letters, err := o.read(s)
+func (o *letterFlags) show(named []string, s cli.Streams) error {
+	_, letters, err := o.read(s)
 	if err != nil {
 		return err
 	}
-	chosen, err := chooseLetters(words, letters, false)
+	chosen, err := chooseLetters(named, letters, false)
 	if err != nil {
 		return err
 	}
@@ -111,7 +105,8 @@ func (o *letterFlags) show(words []string, s cli.Streams) error {
 		if i > 0 {
 			fmt.Fprintln(s.Out)
 		}
-		if err := describeLetter(s.Out, l); err != nil {
+		shown := o.on(s.Out)
+		if err := shown.Table(describeLetter(l, shown)); err != nil {
 			return err
 		}
 		if _, err := fmt.Fprintf(o.fullText(s.Out), "\n%s\n", l.Text()); err != nil {
@@ -121,12 +116,21 @@ func (o *letterFlags) show(words []string, s cli.Streams) error {
 	return nil
 }
 
-// describeLetter writes all there is of a letter but its text.
-func describeLetter(out io.Writer, l inbox.Letter) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+// describeLetter is all there is of a letter but its text.
+func describeLetter(l inbox.Letter, shown display) *layout.Table {
+	t := layout.NewTable(layout.Column{}, layout.Column{Text: true})
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(w, "%s\t%s\n", name, words.Sentence(value))
+			t.Add(words.Brief(name), words.Sentence(value))
+		}
+	}
+	stamp := func(name string, at *time.Time) {
+		switch {
+		case at == nil || at.IsZero():
+		case shown.ForPeople():
+			row(name, words.Stamp(*at)+" ("+shown.when(*at)+")")
+		default:
+			row(name, words.Stamp(*at))
 		}
 	}
 	row("letter", l.Letter)
@@ -136,9 +140,9 @@ func describeLetter(out io.Writer, l inbox.Letter) error {
 	if l.Failure != nil {
 		row("failure", l.Failure.String())
 	}
-	row("set aside", stampOf(&l.DeadLetteredAt))
-	row("delivered", stampOf(l.DeliveredAt))
-	row("attempts", fmt.Sprint(l.Attempts))
+	stamp("set aside", &l.DeadLetteredAt)
+	stamp("delivered", l.DeliveredAt)
+	row("attempts", strconv.Itoa(l.Attempts))
 	row("session", l.SessionID)
 	row("prompt", l.PromptID)
 	row("offsets", fmt.Sprintf("[%d,%d)", l.StartOffset, l.EndOffset))
@@ -146,6 +150,6 @@ func describeLetter(out io.Writer, l inbox.Letter) error {
 		row(name, string(l.Metadata[name]))
 	}
 	row("bytes", l.RawFile)
-	row("requeued", stampOf(l.RequeuedAt))
-	return w.Flush()
+	stamp("requeued", l.RequeuedAt)
+	return t
 }

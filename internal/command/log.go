@@ -4,18 +4,23 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"heartbeat/internal/cli"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/colour"
+	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/command/history"
 )
 
 type logFlags struct {
 	cli.InboxFlags
+	shownFlags
 	count  int
 	follow bool
+	rows   *list // nil with --json
 }
 
 func logVerb() cli.Verb {
@@ -48,6 +53,7 @@ heartbeat log --inbox work/inbox.jsonl --follow`,
 			o.Add(f)
 			f.IntVarP(&o.count, "count", "n", 50, "show the last `N` (0: all, as for an ENTRY)")
 			f.BoolVar(&o.follow, "follow", false, "go on with what comes")
+			o.addColor(f)
 			return f, func(args []string, s cli.Streams) error {
 				switch {
 				case o.count < 0:
@@ -67,6 +73,9 @@ func (o *logFlags) run(args []string, s cli.Streams) error {
 	box, err := o.Look(s)
 	if err != nil {
 		return err
+	}
+	if !o.JSON {
+		o.rows = o.table(s)
 	}
 	if len(args) == 0 {
 		err = o.all(box, s)
@@ -88,6 +97,9 @@ func (o *logFlags) all(box *inbox.Inbox, s cli.Streams) (err error) {
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	s.Warn(log.Notes())
+	if len(last) == 0 {
+		nothing(&o.InboxFlags, s, "happened", box)
+	}
 	if err := o.print(s, last); err != nil || !o.follow {
 		return err
 	}
@@ -131,14 +143,37 @@ func (o *logFlags) goOn(log *history.Log, news *inbox.Watcher, wanted func(histo
 	})
 }
 
+// table has room for events that are not known yet: the log may go on.
+func (o *logFlags) table(s cli.Streams) *list {
+	return o.on(s.Out).list(
+		layout.Column{Title: "TIME", Least: len(time.DateTime)},
+		layout.Column{Title: "EVENT", Least: len(history.DeadLettered), Style: eventStyle},
+		layout.Column{Title: "ENTRY", Text: true, Cut: true, Least: 12},
+		layout.Column{Title: "DETAILS", Text: true, Least: 24},
+	)
+}
+
+// eventStyle has stand out what kept an entry from its answer.
+func eventStyle(event string) colour.Style {
+	switch event {
+	case history.DeadLettered, string(inbox.EventFailed):
+		return colour.Red
+	case history.Answered:
+		return colour.Green
+	}
+	return colour.Plain
+}
+
 func (o *logFlags) print(s cli.Streams, all []history.Event) error {
+	if o.rows != nil {
+		for _, e := range all {
+			o.rows.row(e.Cells()...)
+		}
+		return o.rows.end()
+	}
 	out := bufio.NewWriter(s.Out)
 	for _, e := range all {
-		if o.JSON {
-			_ = cli.PrintJSON(out, e) // the writer keeps its error until it is flushed
-		} else {
-			_, _ = fmt.Fprintln(out, e)
-		}
+		_ = cli.PrintJSON(out, e) // the writer keeps its error until it is flushed
 	}
 	return out.Flush()
 }

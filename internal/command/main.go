@@ -106,4 +106,4 @@ func withFlagsOf(list []cli.Verb, all *pflag.FlagSet) *pflag.FlagSet {
 	return all
 }
 
-func recoverVerb() cli.Verb { return orphans.Verb(commandName) }
+func recoverVerb() cli.Verb { return withProgress(orphans.Verb(commandName), "recovering") }

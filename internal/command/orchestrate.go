@@ -103,21 +103,21 @@ func stepAll(i *cli.InboxFlags, ctx context.Context, bridges []*orchestrate.Brid
 		if r.Guard == "" {
 			return nil
 		}
-		return errors.Join(i.Print(s, r, stepSentence(r)), cli.Status(cli.ExitDeadLettered, fmt.Errorf("run %s: %s", r.Run, cli.Guarded(r.Guard, r.OutOfSteps))))
+		return errors.Join(report(i, s, r, stepSentence(r)), cli.Status(cli.ExitDeadLettered, fmt.Errorf("run %s: %s", r.Run, cli.Guarded(r.Guard, r.OutOfSteps))))
 	}})
 	if err != nil {
 		return nil, err
 	}
 	said := ""
-	for _, report := range all.Reports {
-		said += stepSentence(report)
+	for _, step := range all.Reports {
+		said += stepSentence(step)
 	}
 	if said == *last {
 		return all.Unfinished, nil
 	}
 	*last = said
-	for _, report := range all.Reports {
-		if err := i.Print(s, report, stepSentence(report)); err != nil {
+	for _, step := range all.Reports {
+		if err := report(i, s, step, stepSentence(step)); err != nil {
 			return nil, err
 		}
 	}

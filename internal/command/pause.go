@@ -57,7 +57,7 @@ func pause(i *cli.InboxFlags, reason string, length time.Duration, s cli.Streams
 	if err != nil {
 		return err
 	}
-	return i.Print(s, p, why.Pause(p))
+	return report(i, s, p, why.Pause(p))
 }
 
 func resumeVerb() cli.Verb {
@@ -111,7 +111,7 @@ func resume(i *cli.InboxFlags, s cli.Streams) error {
 		return err
 	}
 	r.WasBackingOff = shownBackoff(r.WasBackingOff)
-	return i.Print(s, r, r.sentence())
+	return report(i, s, r, r.sentence())
 }
 
 func (r resumed) sentence() string {

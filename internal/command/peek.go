@@ -5,19 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"heartbeat/internal/cli"
-	"io"
+	"strconv"
 	"strings"
-
-	"heartbeat/internal/words"
 
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/words"
 )
 
 type peekFlags struct {
 	cli.InboxFlags
+	shownFlags
 	count int
 }
 
@@ -26,10 +27,10 @@ func peekVerb() cli.Verb {
 		Name:  "peek",
 		Short: "show the entries that are delivered next",
 		Long: `Show the entries that are delivered next, one a line: its place in the queue, its
-offset in the inbox, its name, what is special about it, and how its text begins.
-What is too long, empty or expired becomes a dead letter when its turn comes; a
-torn one has no newline yet. Nothing is taken. The entry in flight is not among
-them: see status.
+offset in the inbox, its name, when it was sent, what is special about it, and how
+its text begins. What is too long, empty or expired becomes a dead letter when its
+turn comes; a torn one has no newline yet. Nothing is taken. The entry in flight is
+not among them: see status.
 
 Exit status: 0 shown, also where nothing waits; 1 the inbox cannot be read.`,
 		Example: `heartbeat peek --inbox work/inbox.jsonl
@@ -39,6 +40,7 @@ heartbeat peek --inbox work/inbox.jsonl -n 1 --json | jq -r .text`,
 			f := cli.NewFlags("peek")
 			o.Add(f)
 			f.IntVarP(&o.count, "count", "n", 10, "show the next `N` (0: all)")
+			o.addColor(f)
 			return f, func(args []string, s cli.Streams) error {
 				if err := cli.NoArgs(args); err != nil {
 					return err
@@ -77,51 +79,52 @@ func (o *peekFlags) run(s cli.Streams) (err error) {
 		return fmt.Errorf("peek: %w", err)
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
-	out := bufio.NewWriter(s.Out)
+	show, end := o.printer(s)
 	position := 0
 	var broken error
 	err = v.Waits(nil, func(w inbox.Waiting) bool {
 		position++
-		broken = o.show(out, position, w)
+		broken = show(position, w)
 		return broken == nil && position != o.count
 	})
-	if err = errors.Join(err, broken, out.Flush()); err != nil {
+	if err = errors.Join(err, broken, end()); err != nil {
 		return fmt.Errorf("peek: %w", err)
 	}
-	switch {
-	case position > 0:
-	case v.Size() < 0:
-		s.Note("nothing waits: there is no %s yet", box.Path())
-	default:
-		s.Note("nothing waits in %s", box.Path())
+	if position == 0 {
+		nothing(&o.InboxFlags, s, "waits", box)
 	}
 	return nil
 }
 
-func (o *peekFlags) show(out io.Writer, position int, w inbox.Waiting) error {
+// printer prints one entry after the other, and at the end what it still holds.
+func (o *peekFlags) printer(s cli.Streams) (show func(position int, w inbox.Waiting) error, end func() error) {
 	if o.JSON {
-		return cli.PrintJSON(out, peeked{
-			w.EntryID, w.ID, w.Start, w.End, w.Attempt, w.Text, w.Metadata, w.TooLong, w.Empty, w.Expired, w.Torn,
-		})
+		out := bufio.NewWriter(s.Out)
+		return func(_ int, w inbox.Waiting) error {
+			return cli.PrintJSON(out, peeked{
+				w.EntryID, w.ID, w.Start, w.End, w.Attempt, w.Text, w.Metadata, w.TooLong, w.Empty, w.Expired, w.Torn,
+			})
+		}, out.Flush
 	}
-	line := fmt.Sprintf("%3d  %10d  %s", position, w.Start, words.Name(w.ID, w.EntryID))
-	if facts := special(w); len(facts) > 0 {
-		line += "  " + strings.Join(facts, ", ")
-	}
-	if text := words.Brief(w.Text); text != "" {
-		line += ": " + text
-	}
-	_, err := fmt.Fprintln(out, line)
-	return err
+	l := o.on(s.Out).list(
+		layout.Column{Title: "#", Right: true},
+		layout.Column{Title: "OFFSET", Right: true},
+		layout.Column{Title: "ENTRY", Text: true, Cut: true},
+		layout.Column{Title: "SENT", IfAny: true},
+		layout.Column{Title: "NOTE", IfAny: true, Style: inYellow},
+		layout.Column{Title: "TEXT", Text: true, Cut: true},
+	)
+	return func(position int, w inbox.Waiting) error {
+		l.row(strconv.Itoa(position), strconv.FormatInt(w.Start, 10), words.Name(w.ID, w.EntryID), l.when(w.SentAt()),
+			strings.Join(special(w), ", "), words.Brief(w.Text))
+		return l.err
+	}, l.end
 }
 
 // special is what is to be known of an entry before its turn comes.
 func special(w inbox.Waiting) (facts []string) {
 	if w.Attempt > 1 {
 		facts = append(facts, fmt.Sprintf("attempt %d", w.Attempt))
-	}
-	if at := w.SentAt(); !at.IsZero() {
-		facts = append(facts, "sent "+words.Stamp(at))
 	}
 	flags := []struct {
 		is   bool

@@ -5,19 +5,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"heartbeat/internal/cli"
-	"io"
-
-	"heartbeat/internal/words"
+	"strconv"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/command/history"
+	"heartbeat/internal/words"
 )
 
 type resultsFlags struct {
 	cli.InboxFlags
+	shownFlags
 	count  int
 	follow bool
 	verbatim
@@ -30,8 +32,9 @@ func resultsVerb() cli.Verb {
 		IDs:   entryIDs,
 		Short: "show what was answered, or one reply in full",
 		Long: `Show the entries that were answered last, one a line: when, which, how long it
-took, and how the reply begins. With --follow it goes on with what comes, also
-when the results are rotated or trimmed, until a signal ends it.
+took, which attempt it was, and how the prompt and the reply begin. With --follow
+it goes on with what comes, also when the results are rotated or trimmed, until a
+signal ends it.
 
 With ENTRY (its id, its entry_id, or a beginning of one of them that is unique,
 four characters at least) it prints the reply in full: the last one, if there
@@ -51,6 +54,7 @@ heartbeat results --inbox work/inbox.jsonl --follow`,
 			f.IntVarP(&o.count, "count", "n", 20, "show the last `N` (0: all)")
 			f.BoolVar(&o.follow, "follow", false, "go on with what comes")
 			o.addRaw(f)
+			o.addColor(f)
 			return f, func(args []string, s cli.Streams) error {
 				switch {
 				case o.count < 0:
@@ -96,21 +100,27 @@ func eachEntry(entries []string, s cli.Streams, do func(entry string) error) (fi
 func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 	news := box.WatchOutcomes(cli.WatchPoll)
 	defer func() { _ = news.Close() }() // nothing is lost with it
-	out := bufio.NewWriter(s.Out)
-	show := func(r inbox.Result, line []byte) { o.show(out, r, line) }
-	shown, err := history.Results(box).Last(o.count, show)
+	show, flush := o.printer(s)
+	any := false
+	shown, err := history.Results(box).Last(o.count, func(r inbox.Result, line []byte) {
+		any = true
+		show(r, line)
+	})
 	if err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
 	defer func() { err = errors.Join(err, shown.Close()) }()
 	s.Warn(shown.Notes())
-	if err := out.Flush(); err != nil || !o.follow {
+	if !any {
+		nothing(&o.InboxFlags, s, "was answered", box)
+	}
+	if err := flush(); err != nil || !o.follow {
 		return err
 	}
 	return follow(news, func() error {
 		_, err := shown.Next(show)
 		s.Warn(shown.Notes())
-		return errors.Join(err, out.Flush())
+		return errors.Join(err, flush())
 	})
 }
 
@@ -135,17 +145,32 @@ func follow(news *inbox.Watcher, look func() error) error {
 	}
 }
 
-// show ignores the writer's errors: it keeps them until it is flushed.
-func (o *resultsFlags) show(w io.Writer, r inbox.Result, line []byte) {
+// printer prints one result after the other; flush prints what it still holds, and
+// tells what went wrong until then.
+func (o *resultsFlags) printer(s cli.Streams) (show func(r inbox.Result, line []byte), flush func() error) {
 	if o.JSON {
-		_, _ = fmt.Fprintf(w, "%s\n", line)
-		return
+		out := bufio.NewWriter(s.Out)
+		return func(_ inbox.Result, line []byte) { _, _ = fmt.Fprintf(out, "%s\n", line) }, out.Flush
 	}
-	facts := words.Took(r.AcknowledgedAt.Sub(r.DeliveredAt))
-	if r.Attempt > 1 {
-		facts += fmt.Sprintf(", attempt %d", r.Attempt)
+	text := layout.Column{Text: true, Cut: true}
+	when := layout.Column{Title: "ANSWERED"}
+	if o.follow { // what comes is not known yet, and an age does not stay true
+		text.Least, when.Least = 20, len(time.DateTime)
 	}
-	_, _ = fmt.Fprintf(w, "%s  %s  %s: %s\n", words.Stamp(r.AcknowledgedAt), words.Name(r.ID, r.EntryID), facts, words.Brief(r.Reply))
+	prompt, reply := text, text
+	prompt.Title, reply.Title = "PROMPT", "REPLY"
+	l := o.on(s.Out).list(when, layout.Column{Title: "ENTRY", Text: true, Cut: true}, layout.Column{Title: "TOOK"},
+		layout.Column{Title: "ATTEMPT", Right: true, IfAny: true}, prompt, reply)
+	return func(r inbox.Result, _ []byte) {
+		when, attempt := l.when(r.AcknowledgedAt), strconv.Itoa(r.Attempt)
+		if o.follow {
+			when = words.Stamp(r.AcknowledgedAt)
+		}
+		if r.Attempt <= 1 && l.ForPeople() {
+			attempt = ""
+		}
+		l.row(when, words.Name(r.ID, r.EntryID), words.Took(r.AcknowledgedAt.Sub(r.DeliveredAt)), attempt, words.Brief(r.Prompt), words.Brief(r.Reply))
+	}, l.end
 }
 
 func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s cli.Streams) error {

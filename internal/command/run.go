@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/progress"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 // runVerbFlags are those of run.
 type runVerbFlags struct {
 	cli.InboxFlags
+	shownFlags
 	ways    cli.RunFlags
 	create  babysitter.CreateOptions
 	inputs  string
@@ -30,6 +32,7 @@ type runVerbFlags struct {
 	again  string
 	dryRun bool
 	flags  *pflag.FlagSet
+	line   *progress.Line // while a step is taken
 }
 
 func runsVerb() cli.Verb {
@@ -108,7 +111,7 @@ func runStatusVerb() cli.Verb {
 pending, what of that is in the inbox, and what it waits for. Without RUN, show all
 that this inbox has driven.`,
 		Example: `heartbeat run status --inbox work/inbox.jsonl --json`,
-	}, func(*runVerbFlags, *pflag.FlagSet) {})
+	}, func(o *runVerbFlags, f *pflag.FlagSet) { o.addColor(f) })
 }
 
 // runVerbOf is v with the flags that all verbs of run have, and its own.
@@ -140,6 +143,11 @@ func (o *runVerbFlags) act(what string, args []string, s cli.Streams) error {
 	box, err := o.Open()
 	if err != nil {
 		return err
+	}
+	if what != "status" {
+		o.line = progress.Start(s.Err, "waiting for babysitter")
+		defer o.line.Stop()
+		s.Err = o.line.Around(s.Err)
 	}
 	switch what {
 	case "start":

@@ -57,7 +57,8 @@ func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, s cli.Stream
 		if err != nil {
 			return err
 		}
-		return o.Print(s, p, fmt.Sprintf("would make the run %s in %s, of the process %s (%s)", p.RunID, p.RunDir, p.Process, p.Entry))
+		o.line.Stop()
+		return report(&o.InboxFlags, s, p, fmt.Sprintf("would make the run %s in %s, of the process %s (%s)", p.RunID, p.RunDir, p.Process, p.Entry))
 	}
 	made, err := cli.Create(ctx, o.create)
 	if err != nil {
@@ -131,19 +132,20 @@ func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, file *s
 		}
 		all.Session = &boundSession{file.ID(), file.Path()}
 	}
-	report, err := b.Step(ctx)
+	step, err := b.Step(ctx)
 	if err != nil {
 		return err
 	}
-	hook, launch, err := o.further(b)
+	hook, launch, err := o.wiring(b)
 	if err != nil {
 		return err
 	}
-	all.Report, all.Hook = report, hook
-	if err := o.say(all, launch, s); err != nil || report.Guard == "" {
+	all.Report, all.Hook = step, hook
+	o.line.Stop()
+	if err := o.say(all, launch, s); err != nil || step.Guard == "" {
 		return err
 	}
-	return cli.Status(cli.ExitDeadLettered, fmt.Errorf("run %s: %s", report.Run, cli.Guarded(report.Guard, report.OutOfSteps)))
+	return cli.Status(cli.ExitDeadLettered, fmt.Errorf("run %s: %s", step.Run, cli.Guarded(step.Guard, step.OutOfSteps)))
 }
 
 // say tells what became of the run, and how a session goes on with it.
@@ -154,20 +156,22 @@ func (o *runVerbFlags) say(all begun, launch []string, s cli.Streams) error {
 		_, err := fmt.Fprintln(s.Out, words.Shell(launch...))
 		return err
 	}
-	if !all.Done && all.Guard == "" {
-		sentence += fmt.Sprintf("\nin a session: %s\nunattended:   %s",
-			words.Shell(append([]string{commandName, "install"}, all.Hook...)...),
-			words.Shell(append(append([]string{"heartbeat-launch"}, launch...), "--", "claude", "Read CLAUDE.md")...))
+	if err := report(&o.InboxFlags, s, all, sentence); err != nil || o.JSON || all.Done || all.Guard != "" {
+		return err
 	}
-	return o.Print(s, all, sentence)
+	// Commands stay on one line, however narrow the terminal is: they are copied.
+	_, err := fmt.Fprintf(s.Out, "in a session: %s\nunattended:   %s\n",
+		words.Shell(append([]string{commandName, "install"}, all.Hook...)...),
+		words.Shell(append(append([]string{"heartbeat-launch"}, launch...), "--", "claude", "Read CLAUDE.md")...))
+	return err
 }
 
-// ofLauncher are the flags that heartbeat-launch hands on to its hook.
-var ofLauncher = []string{"babysitter", "breakpoints", "on-unresolved", "execute"}
+// launcherFlags are those that heartbeat-launch hands on to its hook.
+var launcherFlags = []string{"babysitter", "breakpoints", "on-unresolved", "execute"}
 
-// further are the flags of a hook and of a launcher that go on with a run, as this
-// command was called.
-func (o *runVerbFlags) further(b *orchestrate.Bridge) (hook, launch []string, err error) {
+// wiring are the flags with which a hook and a launcher go on with the run in the
+// way that this command was told to.
+func (o *runVerbFlags) wiring(b *orchestrate.Bridge) (hook, launch []string, err error) {
 	if err := o.ways.Absolute(); err != nil {
 		return nil, nil, err
 	}
@@ -183,7 +187,7 @@ func (o *runVerbFlags) further(b *orchestrate.Bridge) (hook, launch []string, er
 			return
 		}
 		hook = append(hook, spelled(f)...)
-		if slices.Contains(ofLauncher, f.Name) {
+		if slices.Contains(launcherFlags, f.Name) {
 			launch = append(launch, spelled(f)...)
 		}
 	})

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
-	"heartbeat/internal/cli"
-
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	runs "heartbeat/orchestrate/run"
@@ -27,8 +28,11 @@ func (o *runVerbFlags) status(box *inbox.Inbox, args []string, s cli.Streams) er
 	if err != nil {
 		return err
 	}
-	if len(known) == 0 && !o.JSON {
-		s.Note("no run was driven by way of %s", box.Path())
+	if len(known) == 0 {
+		nothing(&o.InboxFlags, s, "was orchestrated", box)
+	}
+	if shown := o.on(s.Out); shown.ForPeople() && !o.JSON {
+		return listRuns(box, known, shown)
 	}
 	for _, r := range known {
 		if err := o.show(box, r.Run, s); err != nil {
@@ -43,45 +47,77 @@ func (o *runVerbFlags) show(box *inbox.Inbox, r *runs.Run, s cli.Streams) error 
 	if err != nil {
 		return err
 	}
-	return o.Print(s, now, standingSentence(now))
+	return report(&o.InboxFlags, s, now, standingSentence(now))
+}
+
+// listRuns shows people how all runs stand.
+func listRuns(box *inbox.Inbox, known []knownRun, shown display) error {
+	l := shown.list(
+		layout.Column{Title: "RUN"},
+		layout.Column{Title: "STATUS"},
+		layout.Column{Title: "STEPS", Right: true},
+		layout.Column{Title: "PENDING", IfAny: true, Text: true},
+		layout.Column{Title: "ENTRIES", IfAny: true, Text: true},
+		layout.Column{Title: "NOTE", IfAny: true, Text: true},
+	)
+	for _, r := range known {
+		now, err := (&orchestrate.Bridge{Box: box, Run: r.Run}).Standing()
+		if err != nil {
+			return err
+		}
+		l.row(now.Run, string(now.Status), strconv.Itoa(now.Iterations), pendingWords(now.Pending),
+			strings.Join(entriesWords(now.Entries), ", "), strings.Join(standingNotes(now), "; "))
+	}
+	return l.end()
 }
 
 // standingSentence is how a run stands in words.
 func standingSentence(s orchestrate.Standing) string {
-	parts := []string{"run " + s.Run + ": " + string(s.Status) + pendingWords(s.Pending)}
+	parts := []string{"run " + s.Run + ": " + string(s.Status)}
+	if pending := pendingWords(s.Pending); pending != "" {
+		parts[0] += " for " + pending
+	}
 	if s.Failure != "" {
 		parts[0] += " with " + words.Brief(s.Failure)
 	}
+	parts = append(parts, entriesWords(s.Entries)...)
+	parts = append(parts, words.Count(s.Iterations, "iteration", "iterations"))
+	return words.Line(strings.Join(append([]string{strings.Join(parts, ", ")}, standingNotes(s)...), "; "))
+}
+
+// entriesWords is where the entries of a run are: "2 entries queued".
+func entriesWords(entries []orchestrate.Waiting) (all []string) {
 	where := map[string]int{}
-	for _, e := range s.Entries {
+	for _, e := range entries {
 		where[e.Where]++
 	}
 	for _, at := range slices.Sorted(maps.Keys(where)) {
-		parts = append(parts, fmt.Sprintf("%s %s", words.Count(where[at], "entry", "entries"), at))
+		all = append(all, fmt.Sprintf("%s %s", words.Count(where[at], "entry", "entries"), at))
 	}
-	parts = append(parts, words.Count(s.Iterations, "iteration", "iterations"))
-	text := strings.Join(parts, ", ")
+	return all
+}
+
+// standingNotes say what else there is to know of a run.
+func standingNotes(s orchestrate.Standing) (all []string) {
 	for _, h := range s.Held {
-		text += "; waits for a person: " + h.Effect + " " + words.Brief(h.Question+h.Reason)
+		all = append(all, "waits for a person: "+h.Effect+" "+words.Brief(h.Question+h.Reason))
 	}
 	switch {
 	case s.Done:
-		text += "; its proof was given"
+		all = append(all, "its proof was given")
 	case s.Guard != "":
-		text += "; goes no further: " + cli.Guarded(words.Brief(s.Guard), s.OutOfSteps)
+		all = append(all, "goes no further: "+cli.Guarded(words.Brief(s.Guard), s.OutOfSteps))
 	case s.NotBefore != nil:
-		text += "; sleeps until " + words.Stamp(*s.NotBefore)
+		all = append(all, "sleeps until "+words.Stamp(*s.NotBefore))
 	}
-	return words.Line(text)
+	return all
 }
 
+// pendingWords counts effects by kind: "2 agent, 1 sleep".
 func pendingWords(pending map[string]int) string {
 	var all []string
 	for _, kind := range slices.Sorted(maps.Keys(pending)) {
 		all = append(all, fmt.Sprintf("%d %s", pending[kind], words.Brief(kind)))
 	}
-	if len(all) == 0 {
-		return ""
-	}
-	return " for " + strings.Join(all, ", ")
+	return strings.Join(all, ", ")
 }

@@ -59,11 +59,12 @@ func hookInput(t *testing.T, members map[string]any) io.Reader {
 	return read
 }
 
-// atATerminal is what heartbeat shows on one.
+// atATerminal is what heartbeat shows on one of 80 columns, without colour.
 func atATerminal(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("heartbeat", args...)
-	terminal, err := pty.Start(cmd)
+	cmd.Env = append(os.Environ(), "NO_COLOR=1", "TERM=xterm")
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	require.NoError(t, err)
 	shown, _ := io.ReadAll(terminal) // the other side is gone in the end, which reads as an error
 	_ = cmd.Wait()                   // its status is another test's

@@ -15,10 +15,12 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/words"
 )
 
 type sendFlags struct {
 	cli.InboxFlags
+	quietFlag
 	file      string
 	batch     string
 	format    string
@@ -80,6 +82,7 @@ heartbeat send --inbox work/inbox.jsonl --wait --timeout 10m "is the release rea
 			f.BoolVar(&o.wait, "wait", false, "wait for the answer, and print it")
 			f.Var(&o.timeout, "timeout", "give up waiting after this time (seconds or a duration; 0: never)")
 			f.Var(&o.settle, "settle", "how long a last line without newline must stand still before it gets one")
+			o.addQuiet(f, "entry")
 			o.addRaw(f)
 			return f, func(args []string, s cli.Streams) error {
 				if err := o.check(f, args); err != nil {
@@ -105,6 +108,8 @@ func (o *sendFlags) check(f *pflag.FlagSet, args []string) error {
 		return errors.New("--format is about --batch: leave it out")
 	case f.Changed("timeout") && !o.wait:
 		return errors.New("--timeout is about waiting: add --wait")
+	case o.quiet && o.wait:
+		return errors.New("--quiet prints nothing, and --wait what was answered: leave one of them out")
 	case o.raw && !o.wait:
 		return errors.New("--raw is about the reply that is waited for: add --wait")
 	case f.Changed("expires") && !o.expires.After(time.Now()):
@@ -112,10 +117,12 @@ func (o *sendFlags) check(f *pflag.FlagSet, args []string) error {
 	case f.Changed("expires") && !o.expires.After(o.notBefore.Time):
 		return errors.New("--expires comes before --not-before: the entry would be set aside at once")
 	}
-	return nil
+	return o.checkQuiet(&o.InboxFlags)
 }
 
 func (o *sendFlags) run(args []string, s cli.Streams) error {
+	_, line := busy(s, "sending")
+	defer line.Stop()
 	messages, err := o.messages(args, s.In)
 	if err != nil {
 		return err
@@ -127,7 +134,11 @@ func (o *sendFlags) run(args []string, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	receipts, err := box.AppendAll(context.Background(), messages, time.Duration(o.settle))
+	if len(messages) > 1 {
+		line.Total(int64(len(messages)))
+	}
+	receipts, err := box.AppendAllWith(context.Background(), messages, time.Duration(o.settle), func(done int) { line.Add(int64(done)) })
+	line.Stop()
 	for _, r := range receipts {
 		s.Warn(r.Warnings)
 	}
@@ -144,14 +155,23 @@ func (o *sendFlags) run(args []string, s cli.Streams) error {
 }
 
 func (o *sendFlags) printReceipts(receipts []inbox.Receipt, s cli.Streams) error {
-	out := bufio.NewWriter(s.Out)
+	out, known := bufio.NewWriter(s.Out), 0
 	for _, r := range receipts {
-		if !r.Appended {
+		switch {
+		case o.quiet && !r.Appended:
+			known++
+			continue
+		case o.quiet:
+			continue
+		case !r.Appended:
 			s.Note("the entry %q is %s already: nothing was appended", r.ID, r.Found)
 		}
 		if err := o.Print(cli.Streams{Out: out}, r, r.ID); err != nil {
 			return err
 		}
+	}
+	if known > 0 {
+		s.Note("%d of %s were there already, and not appended again", known, words.Count(len(receipts), "entry", "entries"))
 	}
 	return out.Flush()
 }

@@ -6,19 +6,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"heartbeat/internal/cli"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
-	"unicode"
-
-	"heartbeat/internal/words"
 
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/colour"
+	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/why"
+	"heartbeat/internal/words"
 )
 
 func statusVerb() cli.Verb {
@@ -35,22 +34,28 @@ Exit status: 0 shown, 1 the state cannot be read, and the sentence says why.`,
 heartbeat status --inbox work/inbox.jsonl --json | jq -r .why
 heartbeat status --inbox work/inbox.jsonl --watch`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
-			var i cli.InboxFlags
-			var watch bool
+			var o statusFlags
 			f := cli.NewFlags("status")
-			i.Add(f)
-			f.BoolVar(&watch, "watch", false, "show it anew whenever something changes, until a signal comes")
+			o.Add(f)
+			f.BoolVar(&o.watch, "watch", false, "show it anew whenever something changes, until a signal comes")
+			o.addColor(f)
 			return f, func(args []string, s cli.Streams) error {
 				if err := cli.NoArgs(args); err != nil {
 					return err
 				}
-				if watch {
-					return watchStatus(&i, s)
+				if o.watch {
+					return o.again(s)
 				}
-				return showStatus(&i, s)
+				return o.once(s)
 			}
 		},
 	}
+}
+
+type statusFlags struct {
+	cli.InboxFlags
+	shownFlags
+	watch bool
 }
 
 // status is what the verb prints with --json.
@@ -113,21 +118,38 @@ type question struct {
 	Text      string    `json:"text,omitempty"`
 }
 
-func showStatus(i *cli.InboxFlags, s cli.Streams) error {
-	box, err := i.Look(s)
+func (o *statusFlags) once(s cli.Streams) error {
+	box, err := o.Look(s)
 	if err != nil {
 		return err
 	}
 	st, err := readStatus(context.Background(), box)
-	if err = errors.Join(err, i.Print(s, st, st.String())); err != nil {
+	text, printed := o.text(st, o.on(s.Out))
+	if printed == nil {
+		_, printed = io.WriteString(words.Raw(s.Out), text)
+	}
+	if err = errors.Join(err, printed); err != nil {
 		return fmt.Errorf("status: %w", err)
 	}
 	return nil
 }
 
-// watchStatus shows the status again and again: in a terminal in one place.
-func watchStatus(i *cli.InboxFlags, s cli.Streams) error {
-	box, err := i.Look(s)
+// text is the status as it is shown there.
+func (o *statusFlags) text(st status, d display) (string, error) {
+	var b bytes.Buffer
+	if o.JSON {
+		if err := cli.PrintJSON(&b, st); err != nil {
+			return "", err
+		}
+		return words.Plain(b.String()), nil
+	}
+	err := d.To(&b).Table(st.table(d))
+	return b.String(), err
+}
+
+// again shows the status again and again: in a terminal in one place.
+func (o *statusFlags) again(s cli.Streams) error {
+	box, err := o.Look(s)
 	if err != nil {
 		return err
 	}
@@ -138,12 +160,12 @@ func watchStatus(i *cli.InboxFlags, s cli.Streams) error {
 	screen, _ := s.Out.(*words.Screen)
 	for last := ""; ; {
 		st, _ := readStatus(ctx, box) // what is wrong is in its sentence
-		var shown bytes.Buffer
-		if err := i.Print(cli.Streams{Out: &shown}, st, st.String()); err != nil {
+		shown, err := o.text(st, o.on(s.Out))
+		if err != nil {
 			return err
 		}
-		if ctx.Err() == nil && (screen != nil || !sameButForAges(shown.String(), last)) {
-			last = shown.String()
+		if ctx.Err() == nil && (screen != nil || !sameButForAges(shown, last)) {
+			last = shown
 			if err := showAgain(screen, s.Out, last); err != nil {
 				return err
 			}
@@ -163,12 +185,11 @@ func watchStatus(i *cli.InboxFlags, s cli.Streams) error {
 // fill with what only became older.
 func sameButForAges(a, b string) bool { return withoutAges(a) == withoutAges(b) }
 
-// withoutAges takes out `(AGE ago)`, and the member age_seconds. It uses no
-// regular expression, since the tables for those would be set up at every turn.
+// withoutAges takes out `(AGE ago)`, and the member age_seconds.
 func withoutAges(text string) string {
 	parts := strings.Split(text, " ago)")
 	for i, part := range parts[:len(parts)-1] {
-		if at := strings.LastIndexByte(part, '('); at >= 0 && !strings.ContainsFunc(part[at:], unicode.IsSpace) {
+		if at := strings.LastIndexByte(part, '('); at >= 0 && strings.Trim(part[at+1:], "0123456789dhms ") == "" {
 			parts[i] = part[:at]
 		}
 	}
@@ -184,7 +205,7 @@ func showAgain(screen *words.Screen, out io.Writer, text string) error {
 			return err
 		}
 	}
-	_, err := io.WriteString(out, text)
+	_, err := io.WriteString(words.Raw(out), text)
 	return err
 }
 
@@ -242,38 +263,52 @@ func shownBackoff(b *inbox.Backoff) *inbox.Backoff {
 	return &shown
 }
 
-// String is the status for people.
-func (st status) String() string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "%s\t%s\n", name, words.Line(fmt.Sprintf(format, args...)))
-	}
+// table is the status for people.
+func (st status) table(d display) *layout.Table {
+	t := layout.NewTable(layout.Column{}, layout.Column{Text: true, Style: st.style})
+	row := func(name, format string, args ...any) { t.Add(name, fmt.Sprintf(format, args...)) }
 	row("inbox", "%s", st.Inbox)
 	if st.State != why.Unreadable { // or else nothing of it is known
-		st.rows(row)
+		st.rows(row, d)
 	}
 	row("why", "%s", st.Why)
 	for _, warning := range st.Warnings {
 		row("note", "%s", warning)
 	}
-	_ = w.Flush() // into a builder
-	return strings.TrimSuffix(b.String(), "\n")
+	return t
 }
 
-func (st status) rows(row func(name, format string, args ...any)) {
-	row("queued", "%d (%d bytes)", st.Queued, st.QueuedBytes)
+// style has the reason stand out where somebody has to do something.
+func (st status) style(cell string) colour.Style {
+	if cell != words.Line(st.Why) {
+		return colour.Plain
+	}
+	switch st.State {
+	case why.Unreadable, why.Unwritable, why.Full, why.Locked, why.Failed, why.Orphaned, why.SessionDown:
+		return colour.Red
+	case why.Person, why.Held, why.Paused, why.BackingOff, why.Replaced, why.Torn, why.NoSession, why.NoWaker, why.NoInbox:
+		return colour.Yellow
+	}
+	return colour.Green
+}
+
+func (st status) rows(row func(name, format string, args ...any), shown display) {
+	if st.Queued > 0 {
+		row("queued", "%d (%s)", st.Queued, words.Size(st.QueuedBytes))
+	} else {
+		row("queued", "0")
+	}
 	if st.Scheduled > 0 {
 		row("scheduled", "%d, the next at %s", st.Scheduled, words.Stamp(*st.NextDue))
 	}
 	if d := st.InFlight; d != nil {
-		row("in flight", "%s since %s, attempt %d", words.Name(d.ID, d.EntryID), words.Stamp(d.DeliveredAt), d.Attempt)
+		row("in flight", "%s, delivered %s, attempt %d", words.Name(d.ID, d.EntryID), shown.at(d.DeliveredAt), d.Attempt)
 	} else {
 		row("in flight", "nothing")
 	}
 	row("dead letters", "%d", st.DeadLetters)
 	if st.LastAcknowledgedAt != nil {
-		row("answered", "%d, the last at %s", st.Answered, words.Stamp(*st.LastAcknowledgedAt))
+		row("answered", "%d, the last %s", st.Answered, shown.at(*st.LastAcknowledgedAt))
 	} else {
 		row("answered", "0")
 	}
@@ -291,12 +326,12 @@ func (st status) rows(row func(name, format string, args ...any)) {
 		if w.Life == why.Gone.String() || w.Life == why.Rebooted.String() {
 			wakes = "was to wake"
 		}
-		row("background", "process %d, %s, %s %s since %s", w.PID, w.Life, wakes, w.SessionID, words.Stamp(w.Since))
+		row("background", "process %d, %s, %s %s since %s", w.PID, w.Life, wakes, words.Short(w.SessionID), words.Stamp(w.Since))
 	}
 	if l := st.Launcher; l != nil {
 		row("launcher", "process %d: %s", l.PID, cmp.Or(l.Doing, "it works on the inbox"))
 	}
 	if q := st.WaitingForPerson; q != nil {
-		row("asks", "%s since %s: %s", q.SessionID, words.Stamp(q.Since), inbox.Question{Kind: q.Kind, Text: q.Text})
+		row("asks", "%s since %s: %s", words.Short(q.SessionID), words.Stamp(q.Since), inbox.Question{Kind: q.Kind, Text: q.Text})
 	}
 }

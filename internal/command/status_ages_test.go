@@ -15,7 +15,7 @@ func TestSameButForAges(t *testing.T) {
 			a, b string
 			want bool
 		}{
-			"older":      {fmt.Sprintf(form, "5s", "1m"), fmt.Sprintf(form, "6s", "1m0s"), true},
+			"older":      {fmt.Sprintf(form, "5s", "1h"), fmt.Sprintf(form, "6s", "1h 1m"), true},
 			"nothing":    {fmt.Sprintf(form, "5s", "1m"), fmt.Sprintf(form, "5s", "1m"), true},
 			"more":       {fmt.Sprintf(form, "5s", "1m"), fmt.Sprintf(form, "5s", "1m") + "!", false},
 			"other text": {fmt.Sprintf(form, "5s", "1m"), "x" + fmt.Sprintf(form, "5s", "1m"), false},
@@ -23,5 +23,5 @@ func TestSameButForAges(t *testing.T) {
 			assert.Equal(t, c.want, sameButForAges(c.a, c.b), "%s %s", name, form)
 		}
 	}
-	assert.False(t, sameButForAges("it was (5 s ago)", "it was (6 s ago)"), "not what an age looks like")
+	assert.False(t, sameButForAges("it was (5 sec ago)", "it was (6 sec ago)"), "not what an age looks like")
 }

@@ -19,7 +19,8 @@ import (
 func TestStatusWatchInATerminal(t *testing.T) {
 	inbox := filepath.Join(t.TempDir(), "inbox.jsonl")
 	cmd := exec.Command("heartbeat", "status", "--inbox", inbox, "--watch")
-	terminal, err := pty.Start(cmd)
+	cmd.Env = append(os.Environ(), "NO_COLOR=1", "TERM=xterm")
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 300}) // nothing is wrapped
 	require.NoError(t, err)
 	defer func() { require.NoError(t, terminal.Close()) }()
 	require.NoError(t, terminal.SetReadDeadline(time.Now().Add(script.Patience)))

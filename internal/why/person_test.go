@@ -17,19 +17,19 @@ func TestExplainAQuestion(t *testing.T) {
 	const asked = "session s1 asked for a person at <-1> (permission_prompt: Claude needs your permission), and no turn of it has ended since: unless somebody has answered, "
 	for name, c := range map[string]explained{
 		"in flight": {facts(func(f *why.Facts) { f.InFlight, f.Sessions, f.Backlog = inFlight(), session(asks), waiting(2) }),
-			why.Person, asked + "the entry 0123456789ab, in flight since <-5> (5m0s ago), waits behind that"},
+			why.Person, asked + "the entry 0123456789ab, in flight since <-5> (5m ago), waits behind that"},
 		"in flight, not taken up": {facts(func(f *why.Facts) { woken(f); f.Sessions = session(asks) }),
-			why.Person, asked + "the entry 0123456789ab, in flight since <-5> (5m0s ago), waits behind that"},
+			why.Person, asked + "the entry 0123456789ab, in flight since <-5> (5m ago), waits behind that"},
 		"in flight, paused": {facts(func(f *why.Facts) {
 			f.InFlight, f.Sessions, f.Paused = inFlight(), session(asks), &inbox.Pause{At: at(-2)}
 		}),
-			why.Person, asked + "the entry 0123456789ab, in flight since <-5> (5m0s ago), waits behind that; delivery is paused since <-2>"},
+			why.Person, asked + "the entry 0123456789ab, in flight since <-5> (5m ago), waits behind that; delivery is paused since <-2>"},
 		"in flight, of a dead session": {facts(func(f *why.Facts) { f.InFlight, f.Sessions = inFlight(), session(asks, life(why.Gone)) }),
 			why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when session s1 died: the next session's Stop, or heartbeat recover, decides about it"},
 		"in flight in another session": {facts(func(f *why.Facts) {
 			f.InFlight, f.Sessions = inFlight(), append(session(asks, func(s *why.Session) { s.ID = "s2" }), session()...)
 			f.Sessions[0].Asks.Text = ""
-		}), why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m0s ago), attempt 1: session s1 runs"},
+		}), why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs"},
 		"entries wait": {facts(func(f *why.Facts) { f.Sessions, f.Backlog = session(asks), waiting(2) }),
 			why.Person, asked + "2 entries wait behind that"},
 		"entries wait, of a session that may be gone": {facts(func(f *why.Facts) { f.Sessions, f.Backlog = session(asks, life(why.Unknown)), waiting(2) }),

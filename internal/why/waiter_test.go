@@ -40,7 +40,7 @@ func TestExplainAnIdleSession(t *testing.T) {
 			why.Scheduled, "nothing is queued: a scheduled entry comes at <9>; session s1 is idle, and the next entry wakes it"},
 		"torn": {facts(func(f *why.Facts) {
 			f.Backlog, f.Waiter = inbox.Backlog{Entries: 1, Bytes: 3, Torn: true}, waiter(why.Alive)
-		}), why.Torn, "the last line has no newline, and was written <-1> (1m0s ago): it is an entry once the hook in the background has seen it stand still, or its writer ends it"},
+		}), why.Torn, "the last line has no newline, and was written <-1> (1m ago): it is an entry once the hook in the background has seen it stand still, or its writer ends it"},
 
 		"entries wait, the process gone, and a launcher sees to it": {facts(func(f *why.Facts) {
 			f.Waiter, f.Backlog, f.Sessions = waiter(why.Gone), waiting(2), session()
@@ -107,7 +107,7 @@ func woken(f *why.Facts) { f.InFlight, f.Woken, f.Client = inFlight(), true, why
 
 func TestExplainAWokenSession(t *testing.T) {
 	const decides = "the next session, or heartbeat recover, decides about it"
-	const takes = "to take up the entry 0123456789ab, handed over at <-5> (5m0s ago) to wake it, attempt 1: if it never does, the entry is handed over again after its next turn"
+	const takes = "to take up the entry 0123456789ab, handed over at <-5> (5m ago) to wake it, attempt 1: if it never does, the entry is handed over again after its next turn"
 	for name, c := range map[string]explained{
 		"not taken up": {facts(func(f *why.Facts) { woken(f); f.Sessions = session() }),
 			why.Waking, "waiting for session s1 " + takes},
@@ -131,7 +131,7 @@ func TestExplainAWokenSession(t *testing.T) {
 			f.Client, f.Sessions = why.Gone, session(func(s *why.Session) { s.StartedAt = ptr(-1) })
 		}), why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when session s1 died: " + decides},
 		"taken up": {facts(func(f *why.Facts) { woken(f); f.Bound = true }),
-			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m0s ago), attempt 1: session s1 runs"},
+			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs"},
 		"taken up by a session that ended": {facts(func(f *why.Facts) { woken(f); f.Bound, f.Sessions = true, session(ended(-1)) }),
 			why.Orphaned, "the entry 0123456789ab was in flight when session s1 ended at <-1>: " + decides},
 		"the machine went down": {facts(func(f *why.Facts) { woken(f); f.Bound, f.Client = true, why.Rebooted }),

@@ -107,28 +107,28 @@ func TestExplain(t *testing.T) {
 			why.Locked, "a process that cannot be named has held the lock of the inbox for more than 2s: everything waits until it goes on or ends"},
 
 		"in flight": {facts(func(f *why.Facts) { f.InFlight, f.Sessions, f.Backlog = inFlight(), session(), waiting(3) }),
-			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m0s ago), attempt 1: session s1 runs"},
+			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs"},
 		"in flight, life unknown": {facts(func(f *why.Facts) { f.InFlight, f.Sessions = inFlight(), session(life(why.Unknown)) }),
-			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m0s ago), attempt 1: whether session s1 runs is not known"},
+			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: whether session s1 runs is not known"},
 		"in flight, session unknown": {facts(func(f *why.Facts) { f.InFlight = inFlight(func(d *inbox.Delivery) { d.SessionID = "" }) }),
-			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m0s ago), attempt 1: whether its session runs is not known"},
+			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: whether its session runs is not known"},
 		"in flight, from a clock ahead": {facts(func(f *why.Facts) {
 			f.InFlight = inFlight(func(d *inbox.Delivery) { d.DeliveredAt, d.Attempt = at(5), 3 })
 		}), why.Answering, "waiting for an answer to the entry 0123456789ab since <5> (0s ago), attempt 3: whether session s1 runs is not known"},
 		"in flight, named": {facts(func(f *why.Facts) {
 			f.InFlight = inFlight(func(d *inbox.Delivery) { d.RawLine.Text = `{"prompt":"one","id":"a\u001bb"}` })
-		}), why.Answering, "waiting for an answer to the entry a b since <-5> (5m0s ago), attempt 1: whether session s1 runs is not known"},
+		}), why.Answering, "waiting for an answer to the entry a b since <-5> (5m ago), attempt 1: whether session s1 runs is not known"},
 		"in flight, paused": {facts(func(f *why.Facts) { f.InFlight, f.Sessions, f.Paused = inFlight(), session(), &inbox.Pause{At: at(-2)} }),
-			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m0s ago), attempt 1: session s1 runs; delivery is paused since <-2>"},
+			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs; delivery is paused since <-2>"},
 		"in flight, detached and paused": {facts(func(f *why.Facts) {
 			f.InFlight = inFlight(func(d *inbox.Delivery) { d.Detached = true })
 			f.Sessions, f.Paused = session(), &inbox.Pause{At: at(-2), Until: ptr(3), Reason: "lunch"}
-		}), why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m0s ago), attempt 1: session s1 runs; the inbox was replaced since; delivery is paused since <-2> until <3> (lunch)"},
+		}), why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs; the inbox was replaced since; delivery is paused since <-2> until <3> (lunch)"},
 		"orphan of an end": {facts(func(f *why.Facts) { f.InFlight, f.Sessions = inFlight(), session(ended(-3)) }),
 			why.Orphaned, "the entry 0123456789ab was in flight when session s1 ended at <-3>: " + decides},
 		"resumed after an end": {facts(func(f *why.Facts) {
 			f.InFlight, f.Sessions = inFlight(), session(ended(-7))
-		}), why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m0s ago), attempt 1: session s1 runs"},
+		}), why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs"},
 		"orphan of a death": {facts(func(f *why.Facts) { f.InFlight, f.Sessions = inFlight(), session(life(why.Gone)) }),
 			why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when session s1 died: " + decides},
 		"orphan of a client's death": {facts(func(f *why.Facts) {
@@ -136,7 +136,7 @@ func TestExplain(t *testing.T) {
 		}),
 			why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when session s1 died: " + decides},
 		"a client's number, taken by another": {facts(func(f *why.Facts) { f.InFlight, f.Sessions, f.Client = inFlight(), session(), why.Gone }),
-			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m0s ago), attempt 1: session s1 runs"},
+			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs"},
 		"orphan of a boot": {facts(func(f *why.Facts) { f.InFlight, f.Client = inFlight(), why.Rebooted }),
 			why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when the machine went down, with session s1: " + decides},
 		"orphan of a resumption": {facts(func(f *why.Facts) {
@@ -175,12 +175,12 @@ func TestExplain(t *testing.T) {
 		"gone, and it was short": {facts(func(f *why.Facts) { f.Exists, f.Cursor = false, 1 }),
 			why.NoInbox, "/w/inbox.jsonl is gone, of which 1 byte was settled: the next entry makes it anew"},
 		"torn": {facts(func(f *why.Facts) { f.Backlog = inbox.Backlog{Entries: 1, Bytes: 3, Torn: true} }),
-			why.Torn, "the last line has no newline, and was written <-1> (1m0s ago): it is an entry once the next Stop has seen it stand still, or its writer ends it"},
+			why.Torn, "the last line has no newline, and was written <-1> (1m ago): it is an entry once the next Stop has seen it stand still, or its writer ends it"},
 		"torn behind others": {facts(func(f *why.Facts) { f.Backlog = inbox.Backlog{Entries: 2, Bytes: 9, Torn: true} }),
 			why.NoSession, "2 entries wait, and no session has ever asked: start one, and see heartbeat doctor if it does not ask"},
 		"torn, something overdue": {facts(func(f *why.Facts) {
 			f.Backlog, f.Scheduled = inbox.Backlog{Entries: 1, Torn: true}, []inbox.Scheduled{{NotBefore: at(-1)}}
-		}), why.Torn, "the last line has no newline, and was written <-1> (1m0s ago): it is an entry once the next Stop has seen it stand still, or its writer ends it; what is scheduled and due waits for that"},
+		}), why.Torn, "the last line has no newline, and was written <-1> (1m ago): it is an entry once the next Stop has seen it stand still, or its writer ends it; what is scheduled and due waits for that"},
 		"scheduled": {facts(func(f *why.Facts) { f.Exists, f.Scheduled = false, []inbox.Scheduled{{NotBefore: at(9)}} }),
 			why.Scheduled, "nothing is queued: a scheduled entry comes at <9>"},
 		"some scheduled": {facts(func(f *why.Facts) {

@@ -10,7 +10,7 @@ import (
 )
 
 func (f Facts) ago(t time.Time) string {
-	return fmt.Sprintf("%s (%s ago)", words.Stamp(t), max(0, f.Now.Sub(t)).Round(time.Second))
+	return fmt.Sprintf("%s (%s ago)", words.Stamp(t), words.Took(f.Now.Sub(t).Truncate(time.Second)))
 }
 
 // Pause says since when, until when and why delivery is paused.

@@ -33,7 +33,7 @@ func Brief(s string) string {
 		b.WriteRune(r)
 	}
 	if rest != "" {
-		b.WriteString(" ...")
+		return Plain(strings.TrimRight(b.String(), " ") + " ...")
 	}
 	return Plain(b.String())
 }

@@ -33,6 +33,12 @@ func For(out io.Writer, mode string) Output {
 	return o
 }
 
+// To is the same output, written to w instead.
+func (o Output) To(w io.Writer) Output {
+	o.out = w
+	return o
+}
+
 // Table prints the rows that were added to the table since it was printed last.
 // At a terminal its columns are aligned, below their titles. Where Width is 0 a
 // list is for programs: a row a line, without titles, its cells whole and between

@@ -54,7 +54,10 @@ func (t *Table) Add(cells ...string) {
 	t.rows = append(t.rows, row)
 }
 
-// Empty reports whether no row was added since the table was printed.
+// Len is how many rows were added since the table was printed.
+func (t *Table) Len() int { return len(t.rows) }
+
+// Empty reports whether there are none.
 func (t *Table) Empty() bool { return len(t.rows) == 0 }
 
 // take lays out the rows that were added since it was called last: first with

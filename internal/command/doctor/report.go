@@ -7,9 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 
-	"heartbeat/internal/words"
+	"heartbeat/internal/cli/colour"
+	"heartbeat/internal/cli/layout"
 )
 
 // States of a check.
@@ -68,17 +68,26 @@ func Failed(all []Check) (n int) {
 	return n
 }
 
-// WriteText prints one line for each check, and its fix below it.
-func WriteText(w io.Writer, all []Check) error {
-	var b strings.Builder
+// WriteText shows people each check, and its fix below it.
+func WriteText(out layout.Output, all []Check) error {
+	t := layout.NewTable(layout.Column{Least: len(Fail), Style: stateStyle}, layout.Column{Least: len("environment")}, layout.Column{Text: true})
 	for _, c := range all {
-		fmt.Fprintf(&b, "%-6s%-13s%s\n", c.State, c.Name, words.Line(c.Evidence))
+		t.Add(c.State, c.Name, c.Evidence)
 		if c.Fix != "" {
-			fmt.Fprintf(&b, "%19s%s\n", "fix: ", words.Line(c.Fix))
+			t.Add("", "", "fix: "+c.Fix)
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return out.Table(t)
+}
+
+func stateStyle(state string) colour.Style {
+	switch state {
+	case OK:
+		return colour.Green
+	case Warn:
+		return colour.Yellow
+	}
+	return colour.Red
 }
 
 // WriteJSON prints one JSON object for each check, on a line of its own.

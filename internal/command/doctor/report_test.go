@@ -8,6 +8,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/cli/colour"
+	"heartbeat/internal/cli/layout"
 )
 
 func TestNothingWrong(t *testing.T) {
@@ -40,12 +43,12 @@ func TestNothingThere(t *testing.T) {
 func TestReportIsPrinted(t *testing.T) {
 	all := []Check{ok("wired", "a\nb"), warn("cap", "do <this>", "because of %s", "that"), fail("trust", "x\ty", "no")}
 	var text, lines strings.Builder
-	require.NoError(t, WriteText(&text, all))
+	require.NoError(t, WriteText(layout.For(&text, colour.Never), all))
 	assert.Equal(t, "ok    wired        a b\n"+
 		"warn  cap          because of that\n"+
-		"              fix: do <this>\n"+
+		"                   fix: do <this>\n"+
 		"fail  trust        no\n"+
-		"              fix: x y\n", text.String())
+		"                   fix: x y\n", text.String())
 	require.NoError(t, WriteJSON(&lines, all))
 	assert.Equal(t, `{"check":"wired","state":"ok","evidence":"a\nb","fix":""}
 {"check":"cap","state":"warn","evidence":"because of that","fix":"do <this>"}

@@ -44,27 +44,35 @@ type Event struct {
 	letter string    // which dead letter was requeued
 }
 
-// String is the event for people.
+// String is the event on one line.
 func (e Event) String() string {
-	var b strings.Builder
-	at := "-"
+	var said []string
+	for _, cell := range e.Cells() {
+		if cell != "" {
+			said = append(said, cell)
+		}
+	}
+	return strings.Join(said, "  ")
+}
+
+// Cells are the event for people: when it happened ("-" where nobody noted that),
+// what, to which entry, and what else is to be said of it.
+func (e Event) Cells() []string {
+	at, entry := "-", ""
 	if e.At != nil {
 		at = words.Stamp(*e.At)
 	}
-	fmt.Fprintf(&b, "%-19s  %-13s", at, words.Brief(e.Event))
-	apart := "  "
 	if e.ID != "" || e.EntryID != "" {
-		b.WriteString("  " + words.Name(e.ID, e.EntryID))
-		apart = ": "
+		entry = words.Name(e.ID, e.EntryID)
 	}
-	if facts := e.facts(); len(facts) > 0 {
-		b.WriteString("  " + strings.Join(facts, ", "))
-		apart = ": "
+	said := strings.Join(e.facts(), ", ")
+	switch text := words.Brief(e.words()); {
+	case said == "":
+		said = text
+	case text != "":
+		said += ": " + text
 	}
-	if text := words.Brief(e.words()); text != "" {
-		b.WriteString(apart + text)
-	}
-	return strings.TrimRight(b.String(), " ")
+	return []string{at, words.Brief(e.Event), entry, said}
 }
 
 func (e Event) facts() (facts []string) {
@@ -78,7 +86,7 @@ func (e Event) facts() (facts []string) {
 		facts = append(facts, words.Took(time.Duration(*e.LatencyMS)*time.Millisecond))
 	}
 	if e.SessionID != "" {
-		facts = append(facts, "session "+words.Brief(e.SessionID[:min(8, len(e.SessionID))]))
+		facts = append(facts, "session "+words.Short(e.SessionID))
 	}
 	if e.Until != nil {
 		facts = append(facts, "until "+words.Stamp(*e.Until))

@@ -38,15 +38,15 @@ func TestLogOfABackoff(t *testing.T) {
 		}
 	}
 	assert.Equal(t, []string{
-		"queued         job",
-		"delivered      job  attempt 1, session s",
-		"session asks   session s: permission_prompt: Claude needs you",
-		"redelivered    job  attempt 1 not counted, session s: rate_limit: later",
-		"backing off    until " + until + ": rate_limit: later",
-		"delivered      job  attempt 1, session s",
-		"redelivered    job  attempt 1, session s: unknown: odd",
-		"delivered      job  attempt 2, session s",
-		"redelivered    job  attempt 2 not counted, session s: it never arrived",
-		"delivered      job  attempt 2, session s",
+		"queued  job",
+		"delivered  job  attempt 1, session s",
+		"session asks  session s: permission_prompt: Claude needs you",
+		"redelivered  job  attempt 1 not counted, session s: rate_limit: later",
+		"backing off  until " + until + ": rate_limit: later",
+		"delivered  job  attempt 1, session s",
+		"redelivered  job  attempt 1, session s: unknown: odd",
+		"delivered  job  attempt 2, session s",
+		"redelivered  job  attempt 2 not counted, session s: it never arrived",
+		"delivered  job  attempt 2, session s",
 	}, lines)
 }

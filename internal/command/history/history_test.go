@@ -290,19 +290,19 @@ func TestEventForPeople(t *testing.T) {
 	at := time.Date(2026, 11, 21, 13, 20, 1, 0, time.Local)
 	took, reply := int64(12_300), "first line of reply\nand more\n"
 	for want, e := range map[string]history.Event{
-		"2026-11-21 13:20:01  answered       job-7  attempt 1, 12s, session abcd1234: first line of reply ...": {
+		"2026-11-21 13:20:01  answered  job-7  attempt 1, 12s, session abcd12345678: first line of reply ...": {
 			At: &at, Event: history.Answered, ID: "job-7", EntryID: "e", Attempt: 1, SessionID: "abcd12345678", LatencyMS: &took, Reply: &reply,
 		},
-		"-                    queued         0123456789ab":                   {Event: history.Queued, EntryID: "0123456789abcdef"},
-		"2026-11-21 13:20:01  resumed":                                       {At: &at, Event: "resumed"},
-		"2026-11-21 13:20:01  replaced       it is another file":             {At: &at, Event: "replaced", Reason: "it is another file"},
-		"2026-11-21 13:20:01  session ended  session s":                      {At: &at, Event: "session ended", SessionID: "s"},
-		"2026-11-21 13:20:01  paused         until 2026-11-21 13:20:01: why": {At: &at, Event: "paused", Reason: "why", Until: &at},
+		"-  queued  0123456789ab":                                     {Event: history.Queued, EntryID: "0123456789abcdef"},
+		"2026-11-21 13:20:01  resumed":                                {At: &at, Event: "resumed"},
+		"2026-11-21 13:20:01  replaced  it is another file":           {At: &at, Event: "replaced", Reason: "it is another file"},
+		"2026-11-21 13:20:01  session ended  session s":               {At: &at, Event: "session ended", SessionID: "s"},
+		"2026-11-21 13:20:01  paused  until 2026-11-21 13:20:01: why": {At: &at, Event: "paused", Reason: "why", Until: &at},
 		"2026-11-21 13:20:01  dead-lettered  j  attempt 2: failed (e: m)": {
 			At: &at, Event: history.DeadLettered, ID: "j", Attempt: 2, Reason: "failed", Failure: &inbox.Failure{Error: "e", Message: "m"},
 		},
-		"2026-11-21 13:20:01  expired        j": {At: &at, Event: history.Expired, ID: "j", Reason: "expired"},
-		"2026-11-21 13:20:01  canceled       j": {At: &at, Event: history.Canceled, ID: "j", Reason: "canceled"},
+		"2026-11-21 13:20:01  expired  j":  {At: &at, Event: history.Expired, ID: "j", Reason: "expired"},
+		"2026-11-21 13:20:01  canceled  j": {At: &at, Event: history.Canceled, ID: "j", Reason: "canceled"},
 	} {
 		assert.Equal(t, want, e.String())
 	}
