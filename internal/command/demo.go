@@ -4,41 +4,46 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"heartbeat/internal/cli"
-	"heartbeat/internal/hook"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/testing/agent"
 )
 
 var demoPrompts = []string{
 	"name the three states of an entry",
-	"explain in one sentence why the cursor waits for the answer\nand keep it short",
+	"say in one sentence why the cursor waits for the answer\nand keep it short",
 	"say goodbye",
 }
+
+// killedAt is the prompt, from 0, whose answer the first session is killed amid.
+const killedAt = 1
 
 func demoVerb() cli.Verb {
 	return cli.Verb{
 		Name:  "demo",
-		Short: "drain three prompts in a scratch workspace",
+		Short: "see three prompts answered although a session is killed",
 		Long: `Send three prompts to an inbox in a scratch workspace, and have an agent work
-through them, with this very command as its Stop hook. The agent is a stand-in
-built into the command; with --claude it is the real Claude Code on the PATH,
-with your account, which spends a few tokens.
+through them, with this very command as its Stop hook. The first session is killed
+in the middle of an answer; the next one has that prompt delivered again, and
+answers it and the rest. The agent is a stand-in built into the command, which needs
+no account; with --claude it is the real Claude Code on the PATH, with your account,
+which spends a few tokens.
 
 The workspace is removed at the end, unless --keep is given.`,
 		Example: `heartbeat demo
 heartbeat demo --claude --keep`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
-			d := &demo{}
+			d := &demo{shown: map[string]demoState{}}
 			f := cli.NewFlags("demo")
 			f.BoolVar(&d.claude, "claude", false, "use the real Claude Code on the PATH")
 			f.BoolVar(&d.keep, "keep", false, "leave the workspace, and say where it is")
@@ -59,11 +64,17 @@ type demo struct {
 	cli.Streams
 	claude, keep, json bool
 	self, dir          string
+	box                *inbox.Inbox
+	ids                []string // of the entries, in the order in which they were sent
+	shown              map[string]demoState
 }
 
 func (d *demo) run() (err error) {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := endOnSignal(context.Background())
 	defer stop()
+	broken := make(chan os.Signal, 1) // a reader that goes away must not leave the workspace behind
+	signal.Notify(broken, syscall.SIGPIPE)
+	defer signal.Stop(broken)
 	if d.self, err = os.Executable(); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
@@ -72,81 +83,181 @@ func (d *demo) run() (err error) {
 	}
 	defer func() {
 		if !d.keep {
-			err = errors.Join(err, os.RemoveAll(d.dir))
+			err = errors.Join(err, removeAll(d.dir))
 		}
 	}()
-	box, err := inbox.Open(filepath.Join(d.dir, "inbox.jsonl"), inbox.Options{LockWait: cli.VerbLockWait})
+	if err = d.show(ctx); err == nil {
+		return nil
+	}
+	err = fmt.Errorf("demo: %w", err)
+	var by cli.EndedBy
+	if errors.As(context.Cause(ctx), &by) {
+		return cli.Status(by.Status(), fmt.Errorf("demo: %w", by))
+	}
+	return err
+}
+
+// removeAll tries again where something is still being written: a process that was
+// killed may be at the end of a call.
+func removeAll(dir string) (err error) {
+	for range 3 {
+		if err = os.RemoveAll(dir); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// show is the demo in its workspace.
+func (d *demo) show(ctx context.Context) (err error) {
+	client, err := d.client()
 	if err != nil {
-		return fmt.Errorf("demo: %w", err)
+		return err
 	}
-	if err := d.fill(ctx, box); err != nil {
-		return fmt.Errorf("demo: %w", err)
+	if d.box, err = inbox.Open(filepath.Join(d.dir, "inbox.jsonl"), inbox.Options{LockWait: cli.VerbLockWait}); err != nil {
+		return err
 	}
-	if d.claude {
-		err = d.drainWithClaude(ctx, box)
-	} else {
-		err = d.drainWithStandIn(ctx, box)
+	if err := d.fill(ctx); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("demo: %w", err)
+	if err := d.firstSession(ctx, client); err != nil {
+		return err
 	}
-	return d.report(box)
+	if err := d.lastSession(ctx, client); err != nil {
+		return err
+	}
+	return d.report()
 }
 
 func (d *demo) say(format string, args ...any) {
-	if !d.json {
-		fmt.Fprintf(d.Out, format+"\n", args...)
+	if d.json {
+		return
+	}
+	for _, line := range layout.Wrap(fmt.Sprintf(format, args...), demoWidth) {
+		fmt.Fprintln(d.Out, line)
 	}
 }
 
-func (d *demo) fill(ctx context.Context, box *inbox.Inbox) error {
-	d.say("workspace  %s", d.dir)
-	for _, text := range demoPrompts {
-		r, err := box.Append(ctx, inbox.Message{Text: text}, cli.DefaultSettle)
+// tell says what happened. What it is comes first, in a column of its own.
+func (d *demo) tell(what, format string, args ...any) {
+	if d.json {
+		return
+	}
+	for _, line := range layout.Wrap(fmt.Sprintf(format, args...), demoWidth-demoColumn) {
+		fmt.Fprintf(d.Out, "%-*s%s\n", demoColumn, what, line)
+		what = ""
+	}
+}
+
+const (
+	demoWidth  = 80
+	demoColumn = 13
+)
+
+func (d *demo) fill(ctx context.Context) error {
+	d.tell("inbox", "%s", d.box.Path())
+	for i, text := range demoPrompts {
+		r, err := d.box.Append(ctx, inbox.Message{Text: text}, cli.DefaultSettle)
 		if err != nil {
 			return err
 		}
-		d.say("sent       %s  %s", r.ID[:8], firstLine(text))
+		d.ids = append(d.ids, r.ID)
+		d.tell(fmt.Sprintf("sent %d", i+1), "%s", firstLine(text))
 	}
 	return nil
 }
 
-func (d *demo) drainWithStandIn(ctx context.Context, box *inbox.Inbox) error {
-	turn := 0
-	a := agent.Agent{
-		Hook:       []string{d.self, hook.FullVerb, "--inbox", box.Path()},
-		Transcript: filepath.Join(d.dir, "transcript.jsonl"),
-		Answer: func(text string) string {
-			return fmt.Sprintf("understood, that was %d words", len(strings.Fields(text)))
-		},
-		Turn: func(text, reply string) {
-			if turn++; turn == 1 {
-				d.say("\nthe session starts with %q; from then on the Stop hook speaks\n", text)
-				return
-			}
-			d.say("delivered  %s\nreply      %s\n", strings.ReplaceAll(text, "\n", "\n           "), reply)
-		},
-		Stderr: func(line string) { d.say("hook       %s", line) },
-	}
-	return a.Run(ctx, "you are ready when this is answered")
-}
-
-// report shows the results, and fails where something was not answered.
-func (d *demo) report(box *inbox.Inbox) error {
-	results, err := disk.ReadState(box.ResultsPath(), disk.MaxWhole)
+// firstSession is killed amid an answer.
+func (d *demo) firstSession(ctx context.Context, client demoClient) error {
+	s, err := client.start(demoPrompts[killedAt])
 	if err != nil {
-		return fmt.Errorf("demo: nothing was answered: %w", err)
+		return err
 	}
-	d.say("results    %s", filepath.Base(box.ResultsPath()))
-	fmt.Fprint(d.Out, string(results))
-	if n := strings.Count(string(results), "\n"); n != len(demoPrompts) {
-		return fmt.Errorf("demo: %d of %d prompts were answered", n, len(demoPrompts))
+	d.say("")
+	d.tell("session 1", "process %d starts, and the Stop hook hands it what waits", s.pid())
+	ended, err := d.watch(ctx, s, func(v *inbox.View) bool {
+		in := v.InFlight()
+		return in != nil && d.place(in.ID()) >= killedAt && s.isBusy()
+	})
+	if err != nil {
+		return errors.Join(err, s.end())
 	}
-	d.say("\nevery prompt was answered once, in order; the stop was approved when the inbox was empty")
+	if ended { // a client may be faster than the demo looks
+		d.tell("ended", "the session was too fast to be killed in the middle")
+		return s.failure()
+	}
+	if err := s.kill(); err != nil {
+		return err
+	}
+	in, err := d.inFlight()
+	switch {
+	case err != nil:
+		return err
+	case in == nil:
+		return errors.New("nothing is in flight after the session was killed, where its entry should be")
+	}
+	d.tell("killed", "SIGKILL to process %d, amid its answer to %d: the prompt is in flight, and has no answer", s.pid(), d.place(in.ID())+1)
+	return nil
+}
+
+// lastSession works through what the first one left.
+func (d *demo) lastSession(ctx context.Context, client demoClient) error {
+	s, err := client.start("")
+	if err != nil {
+		return err
+	}
+	d.say("")
+	d.tell("session 2", "process %d starts, and its hook finds what the dead one left (--on-orphan retry)", s.pid())
+	if _, err := d.watch(ctx, s, func(*inbox.View) bool { return false }); err != nil {
+		return errors.Join(err, s.end())
+	}
+	if err := s.failure(); err != nil {
+		return err
+	}
+	d.tell("approved", "the inbox is empty, and the hook lets the session end")
+	return nil
+}
+
+// report shows the results, and fails where a prompt was not answered once, in order.
+func (d *demo) report() error {
+	answered, err := d.results()
+	if err != nil {
+		return err
+	}
+	if d.json {
+		text, err := disk.ReadState(d.box.ResultsPath(), disk.MaxWhole)
+		if err != nil {
+			return err
+		}
+		fmt.Fprint(d.Out, string(text))
+	}
+	for i, id := range d.ids {
+		if i >= len(answered) || answered[i].ID != id {
+			return fmt.Errorf("prompt %d has no answer in its place: %d answers for %d prompts", i+1, len(answered), len(d.ids))
+		}
+	}
+	if len(answered) != len(d.ids) {
+		return fmt.Errorf("%d answers for %d prompts", len(answered), len(d.ids))
+	}
+	d.say("\nEvery prompt was answered once, in order, although a session was killed.\n\n%s", d.next())
 	if d.keep {
-		d.say("kept       %s", d.dir)
+		d.say("")
+		d.tell("kept", "%s", d.dir)
 	}
 	return nil
+}
+
+// next is what to type after the demo.
+func (d *demo) next() string {
+	text := `What to type next, in a project of yours:
+  heartbeat install --inbox work/inbox.jsonl
+  heartbeat send --inbox work/inbox.jsonl "summarise the open issues"
+  claude "Read CLAUDE.md"
+  heartbeat results --inbox work/inbox.jsonl`
+	if strings.Contains(d.self, string(filepath.Separator)+"go-build") {
+		text = "Put the commands on your PATH first:\n  go install ./cmd/...\n\n" + text
+	}
+	return text
 }
 
 func firstLine(s string) string {
@@ -156,3 +267,6 @@ func firstLine(s string) string {
 	}
 	return line
 }
+
+// demoPoll is how often the demo looks at the inbox.
+const demoPoll = 20 * time.Millisecond

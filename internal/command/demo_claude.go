@@ -1,43 +1,48 @@
 package command
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
 
-	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/hook"
 )
 
-// claudeGrace is how long a client that was asked to end may take.
-const claudeGrace = 5 * time.Second
+// claudeHeadStart is how long the client has been at an answer when it is killed. Its
+// transcript, which it writes a little late, has the prompt then.
+const claudeHeadStart = time.Second
 
-// drainWithClaude runs the client in print mode, with the hook wired for this
-// one session.
-func (d *demo) drainWithClaude(ctx context.Context, box *inbox.Inbox) error {
+// demoClaude is the client on the PATH, in print mode, with the hook wired for its
+// sessions alone.
+type demoClaude struct {
+	bin, dir, wired string
+}
+
+func newDemoClaude(d *demo) (demoClient, error) {
 	bin, err := exec.LookPath("claude")
 	if err != nil {
-		return fmt.Errorf("find Claude Code: %w: install it, or run the demo without --claude", err)
+		return nil, fmt.Errorf("find Claude Code: %w: install it, or run the demo without --claude", err)
 	}
-	wired := filepath.Join(d.dir, "settings.json")
-	if _, err := settings.InstallFile(wired, settings.Blocking(d.self, []string{hook.FullVerb, "--inbox", box.Path()}, 0), settings.RefuseLinks); err != nil {
-		return err
+	c := &demoClaude{bin: bin, dir: d.dir, wired: filepath.Join(d.dir, "settings.json")}
+	wiring := settings.Blocking(d.self, []string{hook.FullVerb, "--inbox", filepath.Join(d.dir, "inbox.jsonl"), "--on-orphan", "retry"}, 0)
+	if _, err := settings.InstallFile(c.wired, wiring, settings.RefuseLinks); err != nil {
+		return nil, err
 	}
-	d.say("\n%s works through the inbox ...\n", bin)
-	var output bytes.Buffer
-	cmd := exec.CommandContext(ctx, bin, "-p", "Answer in one short sentence: are you ready?", "--settings", wired)
-	cmd.Dir, cmd.Env = d.dir, claude.WithoutIdentity(os.Environ())
-	cmd.Stdout, cmd.Stderr = &output, &output
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = claudeGrace
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("run %s: %w: %s", bin, err, bytes.TrimSpace(output.Bytes()))
+	d.say("The agent of this demo is %s, with your account.\n", bin)
+	return c, nil
+}
+
+func (c *demoClaude) start(string) (*demoSession, error) {
+	cmd := exec.Command(c.bin, "-p", "Answer in one short sentence: are you ready?", "--settings", c.wired)
+	cmd.Dir, cmd.Env = c.dir, claude.WithoutIdentity(os.Environ())
+	s, err := startSession(cmd)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	s.headStart = claudeHeadStart
+	return s.await(), nil
 }

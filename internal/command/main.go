@@ -38,6 +38,9 @@ func Run(args []string, s cli.Streams) (status int) {
 		s.Command = hook.CommandName
 		return hook.RunFull(args[1:], s, runs.Open)
 	}
+	if len(args) > 0 && args[0] == standInVerb {
+		return runStandIn(args[1:], s)
+	}
 	return dispatch(args, s.OnScreen())
 }
 

@@ -84,13 +84,19 @@ func first(tag string, reply model.Reply) answers {
 // client.
 func newRig(t *testing.T, how answers) *rig {
 	t.Helper()
+	return newRigWith(t, how.script())
+}
+
+// newRigWith is newRig with a model that decides by the whole request.
+func newRigWith(t *testing.T, script model.Script) *rig {
+	t.Helper()
 	client := Find(t)
 	stop, err := buildOnce()
 	require.NoError(t, err)
 	dir := filepath.Join(t.TempDir(), "queue")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	return &rig{
-		Workspace: workspace(t, client, how.script()), t: t, stop: stop,
+		Workspace: workspace(t, client, script), t: t, stop: stop,
 		inbox:    filepath.Join(dir, "inbox.jsonl"),
 		settings: filepath.Join(dir, "wired.json"),
 		signal:   filepath.Join(dir, "signal"),

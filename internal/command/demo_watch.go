@@ -1,0 +1,116 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/words"
+)
+
+// demoState is what was shown of an entry.
+type demoState struct {
+	attempt  int // the last delivery
+	answered bool
+}
+
+// watch tells what becomes of the entries until the session has ended, or until a view
+// is what it waits for.
+func (d *demo) watch(ctx context.Context, s *demoSession, until func(*inbox.View) bool) (ended bool, err error) {
+	tick := time.NewTicker(demoPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-s.ended:
+			_, err := d.look(nil)
+			return true, err
+		case <-tick.C:
+			if s.hasEnded() {
+				continue
+			}
+			if is, err := d.look(until); err != nil || is {
+				return false, err
+			}
+		}
+	}
+}
+
+// look tells what is new in the inbox.
+func (d *demo) look(until func(*inbox.View) bool) (is bool, err error) {
+	v, err := d.box.View()
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	answered, err := d.results()
+	if err != nil {
+		return false, err
+	}
+	for _, r := range answered {
+		d.tellDelivered(r.ID, r.Attempt)
+		if state := d.shown[r.ID]; !state.answered {
+			d.tell(d.at("answered", r.ID), "%s", words.Brief(r.Reply))
+			d.shown[r.ID] = demoState{r.Attempt, true}
+		}
+	}
+	if in := v.InFlight(); in != nil {
+		d.tellDelivered(in.ID(), in.Attempt)
+	}
+	return until != nil && until(v), nil
+}
+
+func (d *demo) tellDelivered(id string, attempt int) {
+	state := d.shown[id]
+	if attempt <= state.attempt {
+		return
+	}
+	again := ""
+	if state.attempt > 0 {
+		again = " (again)"
+	}
+	d.shown[id] = demoState{attempt, state.answered}
+	d.tell(d.at("delivered", id), "%s%s", firstLine(demoPrompts[d.place(id)]), again)
+}
+
+// at is what happened, with the number of the prompt that it happened to.
+func (d *demo) at(what, id string) string { return fmt.Sprintf("%s %d", what, d.place(id)+1) }
+
+// place is where in the order of the prompts an entry is, from 0.
+func (d *demo) place(id string) int { return slices.Index(d.ids, id) }
+
+func (d *demo) inFlight() (in *inbox.Delivery, err error) {
+	v, err := d.box.View()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	return v.InFlight(), nil
+}
+
+// results are what was answered so far.
+func (d *demo) results() (all []inbox.Result, err error) {
+	text, err := disk.ReadState(d.box.ResultsPath(), disk.MaxWhole)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for line := range bytes.Lines(text) {
+		var r inbox.Result
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break // it is being written
+		}
+		if err := json.Unmarshal(line, &r); err != nil {
+			return nil, fmt.Errorf("%s: %w", d.box.ResultsPath(), err)
+		}
+		all = append(all, r)
+	}
+	return all, err
+}
