@@ -6,10 +6,9 @@ import (
 	"strconv"
 )
 
-// adopt honours what another program did to the documented files since they
-// last followed the journal: a launcher that resets the cursor, or heartbeat-rs
-// before us. A file that nobody should have written like that is an error, and
-// is left as it is.
+// adopt takes over what another program did to the documented files since they
+// last followed the journal: a launcher that resets the cursor, say, or
+// heartbeat-rs. A file with invalid content is an error, and stays as it is.
 func (t *Tx) adopt() error {
 	cursor, err := t.readCursor()
 	if err != nil {
@@ -33,10 +32,10 @@ func (t *Tx) adopt() error {
 	return nil
 }
 
-// setForeignCursor goes on from where another program wants to. What is in
-// flight further on would take the cursor along when it is settled, past lines
-// that now wait, so it is detached. What was to be redelivered comes in its turn
-// if the cursor gets there, and otherwise lives on by itself.
+// setForeignCursor continues where another program put the cursor. When an entry
+// in flight further on is settled, it would move the cursor past lines that now
+// wait, so it is detached. An entry to be redelivered comes when the cursor
+// reaches it; if it never does, the entry is detached too.
 func (t *Tx) setForeignCursor(cursor int64) error {
 	t.st.Cursor, t.st.AnchorStart, t.st.AnchorSum, t.dirty = cursor, 0, "", true
 	t.forgetDigest()
@@ -79,25 +78,27 @@ func (t *Tx) adoptInFlight() error {
 		if d.Inbox != "" && d.Inbox != t.box.name {
 			return fmt.Errorf("read %s: it is an entry of the inbox %s, not of %s: give each inbox a directory of its own: %w", path, d.Inbox, t.box.name, ErrOtherInbox)
 		}
-		// Somebody else's file is no evidence that the inbox was replaced.
+		// A file that somebody else wrote does not prove that the inbox was
+		// replaced.
 		if fits, err := t.holds(d); err != nil {
 			return err
 		} else if !fits {
 			t.warn("%s names the entry %s at [%d,%d), which the inbox does not have there: it is kept apart from the file", path, d.name(), d.StartOffset, d.EndOffset)
 			d.Detached = true
 		}
-		// What went out is known of that delivery, whatever was edited around it.
+		// Whether the text went out is known for that delivery, whatever else was
+		// edited.
 		was := t.inFlight
 		t.st.Handed = t.st.Handed && was != nil && was.EntryID == d.EntryID && bytes.Equal(was.Evidence, d.Evidence)
 		if d.DeliveredSeq >= t.Seq() {
-			d.DeliveredSeq = 0 // of a journal that is gone
+			d.DeliveredSeq = 0 // it counts in a journal that is gone
 		}
 		t.setInFlight(d)
 	}
 	return nil
 }
 
-// clearStale recognises an entry in flight that the cursor is past.
+// clearStale recognises an entry in flight that the cursor has already passed.
 func (t *Tx) clearStale() {
 	if d := t.inFlight; d != nil && !d.Detached && t.st.Cursor >= d.EndOffset && d.EndOffset > d.StartOffset {
 		t.stale = d
@@ -105,7 +106,7 @@ func (t *Tx) clearStale() {
 	}
 }
 
-// readCursor reads .inbox-offset; a missing one is 0.
+// readCursor reads .inbox-offset; a missing file means 0.
 func (t *Tx) readCursor() (int64, error) {
 	path := t.store.Cursor().Path()
 	text, err := t.store.Cursor().Content()

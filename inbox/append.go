@@ -11,20 +11,20 @@ import (
 	"heartbeat/internal/journal"
 )
 
-// A batch is committed in parts of about this size, and gives others the lock
-// between two parts after this time: a hook does not wait long for it.
+// A batch is committed in parts of about this size. After this time it releases
+// the lock between two parts, so that a hook does not wait long.
 const (
 	partBytes = 1 << 20
 	partLines = 4096
 	holdLock  = time.Second
 )
 
-// Append adds one entry at the end of the inbox, which it creates with mode
+// Append adds one entry at the end of the inbox, and creates the inbox with mode
 // 0600 if need be. After nil the entry survives a power loss; after an error
 // nothing was appended, unless the error matches [ErrUncertain].
 //
-// A last line that lacks its newline gets one, once it has stood still for
-// settle, so that the entry never melts into it.
+// A last line that lacks its newline gets one once the file has not changed for
+// settle, so that the two lines do not become one.
 func (b *Inbox) Append(ctx context.Context, m Message, settle time.Duration) (Receipt, error) {
 	all, err := b.AppendAll(ctx, []Message{m}, settle)
 	if len(all) == 0 {
@@ -33,10 +33,9 @@ func (b *Inbox) Append(ctx context.Context, m Message, settle time.Duration) (Re
 	return all[0], err
 }
 
-// AppendAll adds entries in their order, as [Inbox.Append] does. They are
-// committed in parts of about a mebibyte: after an error the receipts are those
-// of the parts that were appended. A message that cannot be one keeps all from
-// being appended.
+// AppendAll adds entries in order, as [Inbox.Append] does. It commits them in
+// parts of about a mebibyte; after an error the receipts are those of the parts
+// that were appended. If one message is invalid, nothing is appended.
 func (b *Inbox) AppendAll(ctx context.Context, all []Message, settle time.Duration) ([]Receipt, error) {
 	return b.AppendAllWith(ctx, all, settle, func(int) {})
 }
@@ -50,7 +49,7 @@ func (b *Inbox) AppendAllWith(ctx context.Context, all []Message, settle time.Du
 	}
 	receipts, names := make([]Receipt, 0, len(drafts)), looked{}
 	for still := (Mark{}); len(receipts) < len(drafts); {
-		appended, err := b.appendDrafts(ctx, slices.Clone(drafts[len(receipts):]), still, &names) // what is there already may change
+		appended, err := b.appendDrafts(ctx, slices.Clone(drafts[len(receipts):]), still, &names) // what is already there may change
 		receipts = append(receipts, appended...)
 		progress(len(appended))
 		switch {
@@ -73,7 +72,7 @@ type draft struct {
 	named bool // by its sender
 }
 
-// goesTo is where the draft will be found once it was appended.
+// goesTo is where the draft will be found once it is appended.
 func (d *draft) goesTo() string {
 	if d.NotBefore != nil {
 		return FoundScheduled
@@ -110,8 +109,8 @@ func (b *Inbox) draft(all []Message) ([]draft, error) {
 	return drafts, nil
 }
 
-// appendDrafts appends as many of the drafts as it gets to while it may hold the
-// lock, and returns their receipts.
+// appendDrafts appends as many drafts as it can while it may hold the lock, and
+// returns their receipts.
 func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark, names *looked) (receipts []Receipt, err error) {
 	t, err := b.Begin(ctx)
 	if err != nil {
@@ -146,7 +145,7 @@ func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark, na
 			receipts = append(receipts, d.Receipt)
 		}
 		drafts = drafts[n:]
-		if torn, err = t.tornTail(); err != nil { // somebody else writes a line just now
+		if torn, err = t.tornTail(); err != nil { // somebody else is writing a line
 			return receipts, err
 		}
 	}
@@ -173,7 +172,8 @@ func namesOf(drafts []draft) map[string]bool {
 	return ids
 }
 
-// leaveOutKnown marks the drafts whose sender's name is there already.
+// leaveOutKnown marks the drafts whose name, given by the sender, is already
+// taken.
 func (t *Tx) leaveOutKnown(drafts []draft, names *looked) error {
 	ids := namesOf(drafts)
 	if len(ids) == 0 {
@@ -189,7 +189,7 @@ func (t *Tx) leaveOutKnown(drafts []draft, names *looked) error {
 			continue
 		}
 		p, there := known[d.ID]
-		if !there { // a second one of this name is known by then
+		if !there { // a second draft of this name finds this one
 			known[d.ID] = place{where: d.goesTo(), entryID: d.EntryID, notBefore: d.NotBefore}
 			continue
 		}

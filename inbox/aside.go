@@ -4,13 +4,13 @@ import (
 	"fmt"
 )
 
-// SetAside are entries that became dead letters on the way to the next one.
+// SetAside counts entries that became dead letters on the way to the next one.
 type SetAside struct {
 	Reason Reason
 	Count  int
 	// Entry names the first of them: its own id, or the first digits of its entry id.
 	Entry string
-	// Start and End are the range in the inbox that they stand in.
+	// Start and End are the range of the inbox that holds them.
 	Start, End int64
 }
 
@@ -22,8 +22,8 @@ func (s SetAside) String() string {
 	return fmt.Sprintf("%d entries, the first of them %s, are dead letters, %s", s.Count, s.Entry, s.Reason)
 }
 
-// AddSetAside adds what one transaction set aside to what others did before it,
-// one for each reason.
+// AddSetAside adds up what several transactions set aside, one element for each
+// reason.
 func AddSetAside(all []SetAside, more ...SetAside) []SetAside {
 next:
 	for _, m := range more {

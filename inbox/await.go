@@ -14,12 +14,12 @@ import (
 	"heartbeat/internal/journal"
 )
 
-// ErrGone says that an entry that was waited for is no longer in the inbox, and
-// left neither a result nor a dead letter: it was dropped, or the inbox was
-// truncated or replaced.
+// ErrGone says that an entry that was waited for has left the inbox without a
+// result or a dead letter: it was dropped, or the inbox was truncated or
+// replaced.
 var ErrGone = errors.New("the entry is gone")
 
-// Outcome is how an entry ended: one of the two is there.
+// Outcome is how an entry ended: one of the two members is set.
 type Outcome struct {
 	Result     *Result     `json:"result,omitempty"`
 	DeadLetter *DeadLetter `json:"dead_letter,omitempty"`
@@ -33,9 +33,9 @@ func (b *Inbox) watermark() (w watermark, err error) {
 }
 
 // Await returns once the entry of a receipt from [Inbox.Append] was answered or
-// became a dead letter, or an error that matches [ErrGone]. It follows file
-// events, looks every poll (a second if 0) besides, and holds no lock. When ctx
-// ends it reads the outcomes one last time.
+// became a dead letter; an error that matches [ErrGone] says that neither will
+// happen. It watches file events, looks again every poll (a second if 0), and
+// holds no lock. When ctx ends it reads the outcomes one last time.
 func (b *Inbox) Await(ctx context.Context, r Receipt, poll time.Duration) (Outcome, error) {
 	a := awaiting{box: b, entry: r}
 	o, err := a.run(ctx, poll)
@@ -48,14 +48,14 @@ type awaiting struct {
 	entry                Receipt
 	results, deadLetters *Tail // nil before the wait begins
 	outcome              Outcome
-	// elsewhere is the outcome of a line like the entry's at another place: the
-	// entry's own if somebody moved it there.
+	// elsewhere is the outcome of an identical line at another offset. It is the
+	// entry's own if somebody moved the entry there.
 	elsewhere Outcome
 }
 
 func (a *awaiting) run(ctx context.Context, poll time.Duration) (Outcome, error) {
 	w := a.box.WatchOutcomes(poll)
-	defer func() { _ = w.Close() }() // nothing is lost with it
+	defer func() { _ = w.Close() }() // nothing is lost
 	if a.entry.Found == FoundAnswered {
 		a.entry.seen = watermark{}
 	}
@@ -66,7 +66,7 @@ func (a *awaiting) run(ctx context.Context, poll time.Duration) (Outcome, error)
 		}
 	}
 	if err != nil && ctx.Err() != nil && a.deadLetters != nil {
-		// An outcome that came just now is worth more than the end of the wait.
+		// An outcome that has just come is worth more than the error.
 		if a.readOutcomes() == nil && a.outcome != (Outcome{}) {
 			return a.outcome, nil
 		}
@@ -85,7 +85,7 @@ func (a *awaiting) open() (err error) {
 	return err
 }
 
-// await returns when there is something to look at.
+// await returns when it is worth looking again.
 func (a *awaiting) await(ctx context.Context, w *Watcher) error {
 	var due <-chan time.Time
 	if at := a.entry.NotBefore; at != nil && at.After(a.box.opts.Now()) {
@@ -102,8 +102,7 @@ func (a *awaiting) await(ctx context.Context, w *Watcher) error {
 	return nil
 }
 
-// look reads what came to the files of outcomes, and makes sure that the entry
-// still can have one.
+// look reads new outcomes, and checks that the entry can still have one.
 func (a *awaiting) look(ctx context.Context) error {
 	err := a.lookOnce(ctx)
 	if passes(err) && ctx.Err() == nil {
@@ -112,19 +111,19 @@ func (a *awaiting) look(ctx context.Context) error {
 	return err
 }
 
-// passes reports whether an error holds the answer up as well, and is no reason
-// to give up waiting for it.
+// passes reports whether an error is temporary: it delays the answer too, and is
+// no reason to give up.
 func passes(err error) bool {
 	return errors.Is(err, ErrLocked) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 }
 
 func (a *awaiting) lookOnce(ctx context.Context) error {
-	// Twice, since making good may be what puts the entry's line into the inbox.
+	// Twice: finishing the last commit may be what puts the entry into the inbox.
 	for range 2 {
 		there, settling, err := a.stillThere(ctx)
 		if err == nil && !there && settling {
-			// The commit that settled it has not reached the files: whoever made it
-			// is at it, or was killed.
+			// The commit that settled it has not reached the files: its process
+			// is still at work, or was killed.
 			_, err = a.box.makeGood(ctx)
 		}
 		if err == nil {
@@ -149,7 +148,7 @@ func (a *awaiting) readOutcomes() error {
 		}
 	})
 	if err != nil || a.outcome != (Outcome{}) {
-		return err // what was requeued since is a dead letter, too
+		return err // an entry that was requeued since is a dead letter too
 	}
 	return a.deadLetters.Lines(func(l []byte) {
 		var d DeadLetter
@@ -159,7 +158,8 @@ func (a *awaiting) readOutcomes() error {
 	})
 }
 
-// note keeps the first outcome of a line like the entry's that stood there.
+// note keeps the first outcome for a line like the entry's, by whether it was at
+// the entry's offset.
 func (a *awaiting) note(o Outcome, start int64) {
 	kept := &a.elsewhere
 	if a.entry.Start == a.entry.End || a.entry.Start == start {
@@ -170,8 +170,8 @@ func (a *awaiting) note(o Outcome, start int64) {
 	}
 }
 
-// stillThere reports whether the entry waits, is in flight, or is to come; and
-// whether the files do not show yet what that is known from.
+// stillThere reports whether the entry waits, is in flight or is scheduled, and
+// whether the last commit has yet to reach the files.
 func (a *awaiting) stillThere(ctx context.Context) (there, settling bool, err error) {
 	if at := a.entry.NotBefore; at != nil && !at.After(a.box.opts.Now()) {
 		if err := a.box.Promote(ctx); err != nil {
@@ -200,7 +200,8 @@ func (a *awaiting) stillThere(ctx context.Context) (there, settling bool, err er
 	return there, v.settling, err
 }
 
-// standsAt reports whether the entry's line waits at its place in the queue.
+// standsAt reports whether the entry's line still waits at its offset in the
+// queue.
 func (a *awaiting) standsAt(cursor int64) bool {
 	if a.entry.Start < cursor {
 		return false

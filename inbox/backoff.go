@@ -10,24 +10,25 @@ import (
 )
 
 // Backoff says until when nothing is delivered because entries, or the turns
-// between them, ended in errors. It outlives every session.
+// between them, failed. It outlives every session.
 type Backoff struct {
 	At    time.Time `json:"at"`
 	Until time.Time `json:"until"`
 	// Streak is how many entries failed in a row since one was answered.
 	Streak int `json:"streak"`
-	// Named says that the end was named by the error, and not chosen by us.
+	// Named says that the error itself named the end, so that it was not our
+	// guess.
 	Named   bool     `json:"named,omitempty"`
 	Failure *Failure `json:"failure,omitempty"`
 
 	// Boot and SinceBoot (nanoseconds) say when it began by a clock that nobody
-	// sets: see package host.
+	// can set: see package host.
 	Boot      string `json:"boot,omitempty"`
 	SinceBoot int64  `json:"since_boot_ns,omitempty"`
 }
 
-// BackOff holds delivery from the commit on, for as long as given. The streak is
-// the caller's: see [Tx.Streak].
+// BackOff holds delivery for the given time from the commit on. The caller counts
+// the streak: see [Tx.Streak].
 func (t *Tx) BackOff(length time.Duration, streak int, named bool, f *Failure) (Backoff, error) {
 	now := t.box.utcNow()
 	b := Backoff{
@@ -45,8 +46,8 @@ func (t *Tx) BackOff(length time.Duration, streak int, named bool, f *Failure) (
 	return b, t.addEvent(e)
 }
 
-// Backoff is the one that holds now, or nil. Its Until is where the wall clock
-// will stand at its end, wherever that clock was set meanwhile.
+// Backoff is the back-off that holds now, or nil. Its Until is what the wall
+// clock will show at its end, even if that clock was set since.
 func (t *Tx) Backoff() (*Backoff, error) {
 	b, err := t.lastBackoff()
 	if b == nil || err != nil {
@@ -61,8 +62,8 @@ func (t *Tx) Backoff() (*Backoff, error) {
 	return b, nil
 }
 
-// Streak is how many failures in a row the last [Tx.BackOff] was told of, 0 once
-// an entry was answered or delivery was resumed.
+// Streak is the number of failures in a row that the last [Tx.BackOff] was given,
+// 0 once an entry was answered or delivery was resumed.
 func (t *Tx) Streak() (int, error) {
 	b, err := t.lastBackoff()
 	if b == nil || err != nil {
@@ -82,9 +83,9 @@ func (t *Tx) lastBackoff() (*Backoff, error) {
 	return b, nil
 }
 
-// left is how much of it is still to come. In the boot that it began in, the
-// wall clock does not matter; in another one, that clock is all there is, and a
-// clock that was set back must not make it longer than it was to be.
+// left is how much of it remains. In the boot in which it began, the wall clock
+// does not matter. In another boot there is only that clock; if it was set back,
+// the back-off must not last longer than it was meant to.
 func (b *Backoff) left(now time.Time, boot string) time.Duration {
 	whole := b.Until.Sub(b.At)
 	if b.Boot != "" && b.Boot == boot {
@@ -93,7 +94,7 @@ func (b *Backoff) left(now time.Time, boot string) time.Duration {
 	return min(whole, b.Until.Sub(now))
 }
 
-// forgetBackoff is for a sign that things work again.
+// forgetBackoff ends the back-off: something worked again.
 func (t *Tx) forgetBackoff() {
 	if len(t.st.Backoff) > 0 {
 		t.st.Backoff, t.dirty = nil, true

@@ -5,9 +5,10 @@ import (
 	"errors"
 )
 
-// Begin takes the inbox's lock, waiting for [Options].LockWait at most or
-// until ctx is done (then the error matches [ErrLocked]), and reads the state. What a killed transaction left
-// undone is done first. Close the transaction in any case.
+// Begin takes the inbox's lock and reads the state. It waits for the lock for
+// [Options].LockWait at most, or until ctx is done; then the error matches
+// [ErrLocked]. It finishes first what a killed transaction left undone. Always
+// close the transaction.
 func (b *Inbox) Begin(ctx context.Context) (*Tx, error) {
 	lock, err := b.lock(ctx)
 	if err != nil {
@@ -21,7 +22,7 @@ func (b *Inbox) Begin(ctx context.Context) (*Tx, error) {
 	return t, nil
 }
 
-// makeGood does what a killed transaction left undone.
+// makeGood finishes what a killed transaction left undone.
 func (b *Inbox) makeGood(ctx context.Context) (warnings []string, err error) {
 	t, err := b.Begin(ctx)
 	if err != nil {
@@ -30,7 +31,7 @@ func (b *Inbox) makeGood(ctx context.Context) (warnings []string, err error) {
 	return t.Warnings(), t.Close()
 }
 
-// Close gives the lock back. What was not committed is forgotten.
+// Close releases the lock. Changes that were not committed are lost.
 func (t *Tx) Close() error {
 	if t.closed {
 		return nil
@@ -48,7 +49,7 @@ func (t *Tx) load() error {
 		if err := t.store.Replay(t.inFlightEnd(), t.settledEnd()); err != nil {
 			return err
 		}
-		if err := t.openFile(); err != nil { // what was missing of it is there now
+		if err := t.openFile(); err != nil { // it has got what was missing
 			return err
 		}
 		t.responded = t.inFlight != nil

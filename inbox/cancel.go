@@ -6,14 +6,14 @@ import (
 	"io"
 )
 
-// ErrNotWaiting says that an entry does not wait any more: it was delivered,
-// settled or canceled, or its line is another one.
+// ErrNotWaiting says that an entry no longer waits: it was delivered, settled or
+// canceled, or another line has taken its place.
 var ErrNotWaiting = errors.New("it does not wait any more")
 
-// Cancel takes an entry back that waits in the queue, or was given back to it:
-// with the next commit it is a dead letter, [ReasonCanceled], and is passed over
-// when its turn comes. Nothing in the queue file changes. An entry in flight, or
-// one that is gone meanwhile, gives [ErrNotWaiting].
+// Cancel takes back an entry that waits in the queue or was given back to it.
+// With the next commit it is a dead letter, [ReasonCanceled], and it is skipped
+// when its turn comes. The queue file does not change. An entry that is in
+// flight, or that is gone, gives [ErrNotWaiting].
 func (t *Tx) Cancel(entryID string, start int64) (Letter, error) {
 	if d := t.redeliver; d != nil && d.EntryID == entryID && d.StartOffset == start {
 		return t.cancelGivenBack(d)
@@ -64,8 +64,8 @@ func (t *Tx) canceledLetter(e Entry) (Letter, error) {
 	return Letter{Letter: letterName(dead), DeadLetter: dead}, t.deadLetter(dead)
 }
 
-// CancelScheduled is [Tx.Cancel] for an entry that waits for its time: its line is
-// taken out of .scheduled.jsonl.
+// CancelScheduled is [Tx.Cancel] for a scheduled entry. Its line is removed from
+// .scheduled.jsonl.
 func (t *Tx) CancelScheduled(entryID string) (Letter, error) {
 	all, err := t.box.Scheduled()
 	if err != nil {

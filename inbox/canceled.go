@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// maxCanceled bounds how many spans a journal record carries along, and
-	// canceledSpanBytes how long one gets that is hashed when it is passed.
+	// maxCanceled bounds how many spans a journal record carries, and
+	// canceledSpanBytes how long one may be, since it is hashed when it is
+	// passed.
 	maxCanceled       = 500
 	canceledSpanBytes = 8 << 20
 
@@ -38,7 +39,7 @@ func (t *Tx) canceledSpans() []canceledSpan {
 
 func (t *Tx) setCanceled(all []canceledSpan) { t.canceled, t.canceledRead, t.dirty = all, true, true }
 
-// encodeCanceled completes the spans for the record to be committed.
+// encodeCanceled completes the spans for the next record.
 func (t *Tx) encodeCanceled() (_ []byte, err error) {
 	if !t.canceledRead {
 		return t.st.Canceled, nil
@@ -75,8 +76,8 @@ func (t *Tx) sumCanceled(s canceledSpan) (string, error) {
 	return entryID(l.raw)[:canceledSumLen], nil
 }
 
-// canceledAt reports whether a line was canceled that starts there, and where the
-// entries end that were canceled with it.
+// canceledAt reports whether the line that starts there was canceled, and where
+// its span ends.
 func (t *Tx) canceledAt(start int64) (end int64, is bool) {
 	all := t.canceledSpans()
 	if len(all) == 0 {
@@ -92,8 +93,8 @@ func (t *Tx) canceledAt(start int64) (end int64, is bool) {
 	return all[i].end, true
 }
 
-// passCanceled moves the cursor past the entries that were canceled and start
-// there, and returns where they end: start where none do.
+// passCanceled moves the cursor past the canceled entries that start there, and
+// returns where they end: start itself if there are none.
 func (t *Tx) passCanceled(start int64) (end int64, err error) {
 	all := t.canceledSpans()
 	i := slices.IndexFunc(all, func(s canceledSpan) bool { return s.start == start })
@@ -132,7 +133,8 @@ func (t *Tx) stillCanceled(s canceledSpan) (bool, error) {
 	return sum == s.sum, err
 }
 
-// passMoved is passCanceled for one entry that an edit has moved from its place.
+// passMoved is passCanceled for one entry that an edit has moved to another
+// offset.
 func (t *Tx) passMoved(e Entry) (bool, error) {
 	all := t.canceledSpans()
 	for i, s := range all {
@@ -149,8 +151,8 @@ func (t *Tx) passMoved(e Entry) (bool, error) {
 	return false, nil
 }
 
-// noteCanceled adds a line to the spans: to the one before it, if only blanks lie
-// between.
+// noteCanceled adds a line to the spans. It extends the span before it if only
+// blank lines lie between.
 func (t *Tx) noteCanceled(start, end int64) error {
 	all := slices.Clone(t.canceledSpans())
 	i, _ := slices.BinarySearchFunc(all, start, byStart)

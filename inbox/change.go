@@ -30,12 +30,12 @@ func (t *Tx) pass(d *Delivery) {
 	t.setInFlight(nil)
 }
 
-// addJSON has the next commit add a line of JSON to a file.
+// addJSON makes the next commit add a line of JSON to a file.
 func (t *Tx) addJSON(k journal.Kind, line []byte) { t.addLine(journal.Line{Kind: k, JSON: line}) }
 
 func (t *Tx) addLine(l journal.Line) { t.pending, t.dirty = append(t.pending, l), true }
 
-// addEvent has the next commit add e, as of now.
+// addEvent makes the next commit add an event, as of now.
 func (t *Tx) addEvent(e Event) error {
 	e.At = t.box.utcNow()
 	line, err := flat.JSON(e)
@@ -46,12 +46,13 @@ func (t *Tx) addEvent(e Event) error {
 	return nil
 }
 
-// noteDetached keeps the line of an entry that was given back and has no inbox to
-// stand in: where it is in the journal alone, that takes it along when it is lost.
+// noteDetached keeps a copy of an entry that was given back and is in no inbox
+// any more. Otherwise only the journal would have it, and losing the journal
+// would lose the entry.
 func (t *Tx) noteDetached(d *Delivery) {
 	e := eventOf(d, EventDetached)
 	e.RawLine, e.RawBase64 = d.RawLine.Text, d.RawLine.Base64
 	if err := t.addEvent(e); err != nil {
-		t.warn("the entry %s, which was given back, stands in the journal alone: %v", d.name(), err)
+		t.warn("the entry %s, which was given back, is in the journal alone: %v", d.name(), err)
 	}
 }

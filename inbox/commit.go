@@ -12,8 +12,8 @@ import (
 // write. After an error nothing changed, unless it matches [ErrUncertain]. The
 // transaction stays open for more.
 //
-// The documented files follow after the commit. Should that fail, the commit
-// stands all the same: there is a warning, and the next transaction repeats it.
+// The documented files follow after the commit. If that fails the commit still
+// stands: there is a warning, and the next transaction tries again.
 func (t *Tx) Commit() error {
 	if !t.dirty {
 		return nil
@@ -46,7 +46,7 @@ func (t *Tx) Commit() error {
 	return nil
 }
 
-// plan completes the record to be committed.
+// plan completes the next record.
 func (t *Tx) plan(next *journal.Record) (err error) {
 	next.Version, next.Seq = journal.Format, t.st.Seq+1
 	next.Lock, next.LockMtime, next.Boot = t.lockID, t.lockMtime, t.boot
@@ -76,8 +76,8 @@ func (t *Tx) plan(next *journal.Record) (err error) {
 }
 
 // syncQueue makes sure that a power loss cannot take back a line that was
-// delivered, or that the cursor is past: it would then point beyond the end, and
-// everything would be read again.
+// delivered or that the cursor has passed. The cursor would then be beyond the
+// end, and everything would be read again.
 func (t *Tx) syncQueue(next *journal.Record) error {
 	needed := max(next.Cursor, t.inFlightEnd())
 	another := t.file != nil && t.file.Identity() != next.SeenFile

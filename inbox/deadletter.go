@@ -12,13 +12,13 @@ type Reason string
 const (
 	ReasonOrphaned    Reason = "orphaned"           // its session died or was resumed
 	ReasonInterrupted Reason = "interrupted"        // a person ended the turn
-	ReasonAsked       Reason = "asked a person"     // it waited for one, and nobody was there
-	ReasonUnresolved  Reason = "unresolved"         // its answer left what it was for undone
+	ReasonAsked       Reason = "asked a person"     // it waited for an answer, and nobody was there
+	ReasonUnresolved  Reason = "unresolved"         // it was answered, but its task is not done
 	ReasonFailed      Reason = "failed"             // the turn ended in an error: see Failure
 	ReasonExhausted   Reason = "attempts exhausted" // redelivered as often as allowed
 	ReasonTooLong     Reason = "too long"           // over MaxLine, or a long line with too much metadata
-	ReasonDied        Reason = "delivery died"      // whoever took it up was killed at that, again and again
-	ReasonExpired     Reason = "expired"            // its expires_at came before its delivery
+	ReasonDied        Reason = "delivery died"      // its delivery was killed again and again
+	ReasonExpired     Reason = "expired"            // its expires_at passed before its delivery
 	ReasonCanceled    Reason = "canceled"           // taken back before its delivery
 	ReasonEmpty       Reason = "empty"              // nothing to deliver: "" or an empty prompt
 )
@@ -29,10 +29,9 @@ type DeadLetter struct {
 	ID       string                     `json:"id,omitempty"`
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
 	RawLine
-	// RawFile names the file, beside this one, that holds the exact line when
-	// it is too long for a JSON line; raw_line is then empty. Where raw_line is
-	// not, it is the envelope that was delivered in the line's place, and the file
-	// holds the text.
+	// RawFile names the file, beside this one, that holds what a JSON line
+	// cannot: the exact line, if raw_line is empty; otherwise the text, and
+	// raw_line is the envelope that was delivered instead.
 	RawFile        string     `json:"raw_file,omitempty"`
 	StartOffset    int64      `json:"start_offset"`
 	EndOffset      int64      `json:"end_offset"`

@@ -11,8 +11,8 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Delivery is an entry in flight: the shape of .in-flight. The first five
-// members are those of heartbeat-rs, whose files are understood.
+// Delivery is an entry in flight, as .in-flight holds it. The first five members
+// are those of heartbeat-rs, whose files are read too.
 type Delivery struct {
 	EntryID     string `json:"entry_id"`
 	StartOffset int64  `json:"start_offset"`
@@ -20,22 +20,21 @@ type Delivery struct {
 	RawLine
 	DeliveredAt time.Time `json:"delivered_at"`
 
-	// DeliveredSeq is the number of the commit that delivered it: see [Tx.Seq]. It is 0
-	// where that is not known.
+	// DeliveredSeq is the number of the commit that delivered it (see [Tx.Seq]),
+	// 0 if that is unknown.
 	DeliveredSeq int64 `json:"delivered_seq,omitempty"`
 
 	Attempt   int    `json:"attempt,omitempty"` // counted from 1
 	SessionID string `json:"session_id,omitempty"`
 	PromptID  string `json:"prompt_id,omitempty"`
 	Inbox     string `json:"inbox,omitempty"` // base name of the queue file
-	// Detached says that the inbox was truncated or replaced since: the entry
-	// lives on only here, and settling it does not move the cursor.
+	// Detached says that the inbox was truncated or replaced since. The entry
+	// exists only here, and settling it does not move the cursor.
 	Detached bool `json:"detached,omitempty"`
 	// Unterminated says that the line had no newline when it was delivered.
 	Unterminated bool `json:"unterminated,omitempty"`
-	// TextFile names the file beside the inbox that holds the entry's text, where
-	// the line is too long to be handed on: RawLine is then an envelope that says
-	// so.
+	// TextFile names the file beside the inbox that holds the entry's text if the
+	// line is too long to be delivered. RawLine is then an envelope that says so.
 	TextFile string `json:"text_file,omitempty"`
 	// Evidence is the consumer's own note of how it delivered the entry.
 	Evidence json.RawMessage `json:"evidence,omitempty"`
@@ -43,14 +42,15 @@ type Delivery struct {
 	Failure *Failure `json:"failure,omitempty"`
 }
 
-// Failure is an error that a consumer met, and when.
+// Failure is an error that kept an entry from being answered, and when it
+// happened.
 type Failure struct {
 	Error   string    `json:"error"`
 	Message string    `json:"message,omitempty"`
 	At      time.Time `json:"at"`
 }
 
-// String is the error's name and what was said about it.
+// String is the error's name and message.
 func (f *Failure) String() string {
 	if f.Message == "" {
 		return f.Error
@@ -58,7 +58,7 @@ func (f *Failure) String() string {
 	return f.Error + ": " + f.Message
 }
 
-// Recipient says to whom an entry is delivered. All of it is optional, and is
+// Recipient says to whom an entry is delivered. Every field is optional and
 // opaque to this package.
 type Recipient struct {
 	SessionID, PromptID string
@@ -84,16 +84,17 @@ func (d *Delivery) ID() string {
 	return id
 }
 
-// name is what a sentence calls the entry.
+// name is what messages call the entry.
 func (d *Delivery) name() string { return words.Name(d.ID(), d.EntryID) }
 
-// Metadata is what the envelope holds beside its prompt and id.
+// Metadata is the envelope's members other than its prompt and id.
 func (d *Delivery) Metadata() map[string]json.RawMessage {
 	_, _, meta := decodeLine(d.bytes())
 	return meta
 }
 
-// bytes falls back on the readable form: parseDelivery has checked the exact one.
+// bytes falls back on the readable form. Only a delivery that parseDelivery did
+// not check can need that.
 func (d *Delivery) bytes() []byte {
 	raw, err := d.RawLine.Bytes()
 	if err != nil {
@@ -151,8 +152,7 @@ func decodeDelivery(file []byte) (*Delivery, error) {
 	return &d, nil
 }
 
-// members lists what an entry in flight consists of, in the order in which it is
-// written.
+// members lists the members of .in-flight in the order in which they are written.
 func (d *Delivery) members(c flat.Codec) error {
 	c.String("entry_id", &d.EntryID)
 	c.Int("start_offset", &d.StartOffset)

@@ -12,19 +12,19 @@ import (
 	"heartbeat/internal/journal"
 )
 
-// The journal carries a running digest of what was settled: the hash of the
-// bytes from DigestStart up to the cursor, kept so that it can go on. A
-// transaction adds the lines that it settled; the whole is only computed from
-// the file where that looks replaced.
+// The journal carries a running digest of what was settled: the hash of the bytes
+// from DigestStart to the cursor, in a form that more bytes can be added to. Each
+// commit adds the lines that it settled. Only when the file looks replaced is the
+// whole hashed again.
 //
-// The digest starts behind the bytes that it cannot tell of: those before a
-// cursor that somebody set, and those that became a hole.
+// The digest starts after bytes that it cannot cover: those before a cursor that
+// another program set, and those that became a hole.
 
-// digestStep is how much one commit adds at the most: more than the lines are that
-// one transaction can pass, unless one of them is too long for an entry.
+// digestStep bounds how much one commit adds. It is more than one transaction can
+// pass, except when a line is too long to be an entry.
 const digestStep = 2 * MaxLine
 
-// forgetDigest has the digest start at the cursor.
+// forgetDigest starts the digest anew at the cursor.
 func (t *Tx) forgetDigest() {
 	t.st.Digest, t.st.DigestStart, t.st.DigestEnd = "", t.st.Cursor, t.st.Cursor
 }
@@ -47,16 +47,16 @@ func (t *Tx) extendDigest(next *journal.Record) {
 			return
 		}
 	}
-	// The cursor went back, or the file shrank just now, or had a huge hole.
+	// The cursor moved back, or the file has just shrunk, or it has a huge hole.
 	next.Digest, next.DigestStart, next.DigestEnd = "", next.Cursor, next.Cursor
 }
 
-// keepsSettled reports whether the queue file has, before the cursor, what was
-// settled there, as far as that is known. It reads all of it.
+// keepsSettled reports whether the bytes before the cursor are still the ones
+// that were settled, as far as the digest covers them. It reads them all.
 func (t *Tx) keepsSettled() (bool, error) {
 	st := &t.st
 	if st.DigestEnd != st.Cursor || st.DigestStart == st.Cursor {
-		return true, nil // only the anchor tells
+		return true, nil // the anchor is all there is
 	}
 	want, err := resumeDigest(st.Digest)
 	if err != nil {

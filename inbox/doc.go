@@ -3,9 +3,9 @@
 //
 // Producers write lines into the inbox, with `echo >>` or [Inbox.Append]. One
 // consumer reads the line at the cursor (a byte offset), delivers it, and
-// acknowledges it once it was answered; only then does the cursor move. What
-// was in flight when a consumer died is found again, and is set aside as a dead
-// letter, redelivered or dropped.
+// acknowledges it once it was answered; only then does the cursor move. An entry
+// that was in flight when its consumer died is found again, and becomes a dead
+// letter, is redelivered, or is dropped.
 //
 //	box, err := inbox.Open("work/inbox.jsonl", inbox.Options{})
 //	tx, err := box.Begin(ctx)            // takes the inbox's lock
@@ -22,9 +22,9 @@
 //
 // Delivery is at least once, in order, one entry at a time. [Tx.Commit] is one
 // write to one file (the journal) and one sync, whatever the transaction holds;
-// the documented state files follow from it, and are made good by the next
-// transaction if a crash kept them from following. After Commit returned nil,
-// neither a kill nor a power loss undoes it. After an error nothing was
+// the documented state files follow from it; if a crash keeps them from following,
+// the next transaction completes them. After Commit returned nil, neither a kill
+// nor a power loss undoes it. After an error nothing was
 // committed, unless the error matches [ErrUncertain].
 //
 // # Files
@@ -36,11 +36,15 @@
 //	.responded          there while an entry is in flight
 //	.results.jsonl      one [Result] a line for each acknowledged entry
 //	.dead-letter.jsonl  one [DeadLetter] a line
-//	.inbox-journal      the commits; what the files above follow from
+//	.events.jsonl       one [Event] a line
+//	.scheduled.jsonl    entries that wait for their time
+//	.inbox-journal      the commits, from which the files above follow
 //	.inbox-lock         the advisory lock
 //
 // Another program may change .inbox-offset, .in-flight and .responded while no
-// transaction is open; the next transaction honours it.
+// transaction is open; the next transaction takes that over.
+//
+// The package internal/journal keeps these files, and knows nothing of entries.
 //
 // # Concurrency
 //

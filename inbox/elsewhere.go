@@ -2,8 +2,8 @@ package inbox
 
 import "errors"
 
-// ResolveElsewhere settles an entry from [Tx.Next] that nobody needs to answer any
-// more, and the cursor moves past it. why says what became of it.
+// ResolveElsewhere settles an entry from [Tx.Next] that nobody needs to answer
+// any more, and moves the cursor past it. why says what became of it.
 func (t *Tx) ResolveElsewhere(e Entry, why string) error {
 	switch {
 	case t.inFlight != nil:

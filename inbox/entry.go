@@ -29,24 +29,25 @@ type Entry struct {
 	offer      *offer
 }
 
-// offer is what makes an entry one that can be delivered: the transaction has
-// returned it, and nothing was delivered since. It is one by its address.
+// offer marks an entry that may be delivered: the transaction returned it last,
+// and has delivered nothing since. Only its address counts.
 type offer struct{ _ byte }
 
-// byteOrderMark is what some editors and shells begin a file with. It is no part
-// of a line's content, wherever in the file the line came to stand.
+// byteOrderMark is what some editors and shells put at the start of a file. It is
+// never part of a line's content, wherever in the file it is.
 var byteOrderMark = []byte("\uFEFF")
 
 // blank reports whether a line has nothing in it.
 func blank(l []byte) bool { return len(bytes.TrimSpace(bytes.TrimPrefix(l, byteOrderMark))) == 0 }
 
-// expired reports whether the envelope says that it is too late to deliver it.
+// expired reports whether the envelope says that it is too late to deliver the
+// entry.
 func (e Entry) expired(now time.Time) bool {
 	at := e.time(expiresMember)
 	return !at.IsZero() && now.After(at)
 }
 
-// time reads a member that ought to be a time; it is zero where it is none.
+// time reads a member that should be a time; it is zero if it is none.
 func (e Entry) time(member string) time.Time {
 	raw, ok := e.Metadata[member]
 	if !ok {

@@ -7,13 +7,13 @@ import (
 // EventKind says what happened.
 type EventKind string
 
-// The events that .events.jsonl holds. What every entry goes through is not
-// among them: its result or dead letter tells of that.
+// The events that .events.jsonl holds. What happens to every entry is not among
+// them: its result or dead letter tells that.
 const (
 	EventScheduled   EventKind = "scheduled"          // staged until its time
 	EventRedelivered EventKind = "redelivered"        // given back to the queue
 	EventDropped     EventKind = "dropped"            // forgotten under the policy drop
-	EventElsewhere   EventKind = "resolved elsewhere" // settled, since it was done by other means
+	EventElsewhere   EventKind = "resolved elsewhere" // settled, because it was done by other means
 	EventRequeued    EventKind = "requeued"           // a dead letter went back into the inbox
 	EventPurged      EventKind = "purged"             // a dead letter was thrown away
 	EventFailed      EventKind = "failed"             // a turn ended in an error
@@ -24,7 +24,7 @@ const (
 	EventBackingOff  EventKind = "backing off" // after an error
 	EventResumed     EventKind = "resumed"
 	EventReplaced    EventKind = "replaced" // the inbox was truncated or is another file
-	EventDetached    EventKind = "detached" // what was given back stands in no file but this one
+	EventDetached    EventKind = "detached" // an entry that was given back is in no inbox any more
 )
 
 // Event is one line of .events.jsonl.
@@ -35,23 +35,24 @@ type Event struct {
 	ID      string    `json:"id,omitempty"` // the envelope's own
 	Start   int64     `json:"start_offset,omitempty"`
 	Attempt int       `json:"attempt,omitempty"` // deliveries so far
-	// Uncounted says that the delivery that this is about is not among those.
+	// Uncounted says that Attempt does not include the delivery that the event is
+	// about.
 	Uncounted bool   `json:"uncounted,omitempty"`
 	Session   string `json:"session_id,omitempty"`
-	// DeliveredAt is when the delivery was that this is about: of one that was
-	// not answered nothing else keeps it.
+	// DeliveredAt is when the delivery was that the event is about. If it was not
+	// answered, no other file keeps that.
 	DeliveredAt *time.Time `json:"delivered_at,omitempty"`
-	// Reason is why, in words; of a failure, its name and message.
+	// Reason is why, in words; for a failure, its name and message.
 	Reason string `json:"reason,omitempty"`
-	// Until is when what is scheduled, paused or backing off goes on.
+	// Until is when a scheduled entry comes due, or a pause or back-off ends.
 	Until *time.Time `json:"until,omitempty"`
-	// RawLine and RawBase64 are the line of an entry that is detached: see [RawLine].
+	// RawLine and RawBase64 are the line of a detached entry: see [RawLine].
 	RawLine   string `json:"raw_line,omitempty"`
 	RawBase64 string `json:"raw_base64,omitempty"`
 }
 
-// NeverArrived is the reason of [EventRedelivered] where the delivery does not
-// count as an attempt.
+// NeverArrived is the reason of [EventRedelivered] if the delivery does not count
+// as an attempt.
 const NeverArrived = "it never arrived"
 
 func eventOf(d *Delivery, kind EventKind) Event {

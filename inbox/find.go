@@ -19,11 +19,11 @@ type place struct {
 	where      string // a Receipt's Found
 	entryID    string
 	start, end int64      // in the queue file, both 0 where it is not there
-	notBefore  *time.Time // of a scheduled one
+	notBefore  *time.Time // of a scheduled entry
 }
 
-// find says where the entries of those envelope ids are; those that are nowhere
-// are left out. It reads what waits in the queue and, as long as an id is missing,
+// find says where the entries with those envelope ids are, and leaves out those
+// that are nowhere. It reads what waits in the queue and, while an id is missing,
 // the results.
 func (t *Tx) find(ids map[string]bool) (map[string]place, error) {
 	found := map[string]place{}
@@ -46,7 +46,7 @@ func (t *Tx) find(ids map[string]bool) (map[string]place, error) {
 	return found, errors.Join(err, f.Close())
 }
 
-// needleOf is the id that is looked for, where that is only one.
+// needleOf is the id that is looked for if there is only one, else "".
 func needleOf(ids map[string]bool) string {
 	if len(ids) != 1 {
 		return ""
@@ -57,7 +57,7 @@ func needleOf(ids map[string]bool) string {
 	return ""
 }
 
-// findOut finds the entries that were taken out of the queue, or given back.
+// findOut finds entries that are in flight or were given back.
 func (t *Tx) findOut(note func(string, place) bool) {
 	for where, d := range map[string]*Delivery{FoundInFlight: t.inFlight, FoundQueued: t.redeliver} {
 		if d != nil {
@@ -66,7 +66,7 @@ func (t *Tx) findOut(note func(string, place) bool) {
 	}
 }
 
-// findQueued finds what waits: for its time, and in the queue.
+// findQueued finds entries that are scheduled or wait in the queue.
 func (t *Tx) findQueued(needle string, note func(string, place) bool) error {
 	goOn, err := t.findScheduled(note)
 	if err != nil || !goOn {
@@ -89,8 +89,8 @@ func (t *Tx) findScheduled(note func(string, place) bool) (goOn bool, err error)
 	return true, nil
 }
 
-// scanQueue calls note for the entries of the queue file that have an id, from an
-// offset on; whole is false for a last one without its newline.
+// scanQueue calls note for each entry of the queue file, from an offset on, that
+// has an id; whole is false for a last line without its newline.
 func (t *Tx) scanQueue(from int64, needle string, note func(id string, p place, whole bool) bool) error {
 	if t.file == nil {
 		return nil
@@ -112,8 +112,8 @@ func (t *Tx) scanQueue(from int64, needle string, note func(id string, p place, 
 // openResults opens .results.jsonl; nil means that there is none.
 func openResults(b *Inbox) (*disk.File, error) { return openState(b.fileOf(journal.Results)) }
 
-// scanAnswered calls note for the results of those ids, from an offset on. Of
-// another line only as much is decoded as tells its id.
+// scanAnswered calls note for the results with those ids, from an offset on. It
+// decodes no more of other lines than their id.
 func scanAnswered(f *disk.File, from int64, ids map[string]bool, note func(string, place) bool) error {
 	needle := needleOf(ids)
 	return lines.EachOwn(io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
@@ -128,8 +128,8 @@ func scanAnswered(f *disk.File, from int64, ids map[string]bool, note func(strin
 	})
 }
 
-// mayHold leaves out, without decoding it, a line that cannot hold the JSON
-// string needle: one that has neither its plain form nor an escape.
+// mayHold rules out, without decoding it, a line that cannot hold the JSON string
+// needle: one with neither its plain form nor an escape.
 func mayHold(l []byte, needle string) bool {
 	return needle == "" || bytes.Contains(l, []byte(needle)) || bytes.IndexByte(l, '\\') >= 0
 }

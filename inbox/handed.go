@@ -3,12 +3,11 @@ package inbox
 import "fmt"
 
 // HandedOver notes that the text of the entry in flight went out whole, which
-// only whoever delivered it knows, and only after Commit. The note costs no sync:
-// a power loss may take it, and takes the process along that got the text. A kill
-// does not, so where the note is missing, it is not certain that the text went
-// out.
+// only its deliverer knows, and only after Commit. The note is not synced: a
+// power loss that takes it also ends the process that got the text. A kill does
+// not take it, so without a note it is uncertain whether the text went out.
 //
-// The note belongs to that one delivery, and stays with it in later commits.
+// The note belongs to that one delivery, and later commits keep it.
 func (t *Tx) HandedOver() error {
 	if t.inFlight == nil {
 		return fmt.Errorf("note that an entry was handed over: %w", errNothingInFlight)
@@ -23,5 +22,5 @@ func (t *Tx) HandedOver() error {
 	return nil
 }
 
-// IsHandedOver reports whether [Tx.HandedOver] was noted of the entry in flight.
+// IsHandedOver reports whether [Tx.HandedOver] was noted for the entry in flight.
 func (t *Tx) IsHandedOver() bool { return t.inFlight != nil && t.st.Handed }

@@ -11,12 +11,12 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// ErrNoHoles says that the file system cannot give back the space amid a file.
+// ErrNoHoles says that the file system cannot free space in the middle of a file.
 var ErrNoHoles = disk.ErrNoHoles
 
-// hole is what can be given back: from where the hole that is there ends, to the
-// end of the last line that nothing needs any more. That is before the bytes that
-// the file is recognised by, and before what may be delivered again.
+// hole is the range that can be freed: from the end of the hole that exists to
+// the end of the last line that nothing needs. That is before the bytes that the
+// file is recognised by, and before anything that may be delivered again.
 func (t *Tx) hole() (from, to int64, err error) {
 	if t.file == nil || t.st.Cursor == 0 || t.st.AnchorSum == "" {
 		return 0, 0, nil
@@ -36,15 +36,14 @@ func (t *Tx) hole() (from, to int64, err error) {
 	return from, from + to, nil
 }
 
-// freesBlocks reports whether a hole would give back anything. Where it would
-// not, it would still make zeros of the lines, and nobody could tell those from a
-// line that somebody wrote.
+// freesBlocks reports whether a hole would free any space. If not, it would only
+// turn lines into zeros that look like something somebody wrote.
 func (t *Tx) freesBlocks(from, to int64) bool {
 	return to > from && to/t.file.Info().Block > from/t.file.Info().Block
 }
 
 // makeHole punches the hole that the last commit announced, and commits what the
-// file looks like after it.
+// file looks like afterwards.
 func (t *Tx) makeHole() error {
 	f, err := disk.OpenForeign(t.box.path, unix.O_RDWR)
 	if err != nil {
@@ -57,15 +56,15 @@ func (t *Tx) makeHole() error {
 	if err := errors.Join(f.Close(), t.openFile()); err != nil {
 		return errors.Join(punched, err)
 	}
-	// Kept in mind even if the commit fails: the hole is there.
+	// Remembered even if the commit fails: the hole is there.
 	t.st.DigestStart, t.st.DigestEnd, t.st.Digest = t.st.Punching, t.st.Punching, ""
 	t.st.Punching, t.st.SeenMtime, t.dirty = 0, t.mark().Mtime, true
 	return errors.Join(punched, t.Commit())
 }
 
-// finishHole does what a killed compaction left: the file must not be taken for
-// one that was written anew. Where another took its place since, nothing in that
-// one was settled.
+// finishHole finishes a compaction that was killed, so that the file is not taken
+// for a rewritten one. If another file has replaced it since, nothing in that one
+// was settled, and there is nothing to free.
 func (t *Tx) finishHole() error {
 	if t.st.Punching == 0 {
 		return nil
@@ -84,7 +83,7 @@ func (t *Tx) finishHole() error {
 	return nil
 }
 
-// keptItsBytes reports whether the queue file still is the one that the cursor
+// keptItsBytes reports whether the queue file is still the one that the cursor
 // was set in, whatever its time of change says.
 func (t *Tx) keptItsBytes() (bool, error) {
 	if t.file == nil || t.st.AnchorSum == "" || t.moved() || t.size() < max(t.st.SeenSize, t.st.Cursor) {

@@ -9,23 +9,24 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// verdict is whether the queue file is the one that the cursor was set in.
+// verdict says whether the queue file is the one that the cursor was set in.
 type verdict struct {
-	// replaced says why it is not, or nothing.
+	// replaced says why it is not, empty if it is.
 	replaced string
-	// edited says that it is, but that lines which waited may have been changed.
+	// edited says that it is, but that waiting lines may have been changed.
 	edited bool
-	// doubtful says that the settled lines may have been meant as new work.
+	// doubtful says that the settled lines may have been written again as new
+	// work.
 	doubtful bool
-	// lost says that what is in flight, or is to be redelivered, stands in it no
-	// longer.
+	// lost says that the entry in flight, or the one to be redelivered, is no
+	// longer in the file.
 	lost struct{ inFlight, redeliver bool }
 }
 
-// compare looks whether the queue file is the one that the cursor was set in.
-// What counts is what stands before the cursor: as long as that is what was
-// settled, it is the same inbox, whatever program wrote it. But one that was
-// written anew with the very same bytes is new work.
+// compare decides whether the queue file is the one that the cursor was set in.
+// What counts is what is before the cursor: if that is what was settled, it is
+// the same inbox, whatever program wrote it. The exception is a file that was
+// rewritten with exactly the same bytes: that is new work.
 func (t *Tx) compare() (v verdict, err error) {
 	if t.file == nil {
 		return v, nil // it may come back
@@ -52,8 +53,8 @@ func (t *Tx) compare() (v verdict, err error) {
 	return v, t.seek(&v)
 }
 
-// weigh decides about a file that was changed, and has before the cursor what
-// the anchor tells of.
+// weigh decides about a file that was changed, but still has the bytes of the
+// anchor before the cursor.
 func (t *Tx) weigh(kind change, lacksOwn bool) (v verdict, err error) {
 	left, err := t.tail()
 	if lacksOwn {
@@ -82,8 +83,8 @@ func (t *Tx) weigh(kind change, lacksOwn bool) (v verdict, err error) {
 	return v, nil
 }
 
-// seek looks whether what is in flight, or waits to be redelivered, is still
-// there.
+// seek checks whether the entry in flight, and the one to be redelivered, are
+// still in the file.
 func (t *Tx) seek(v *verdict) (err error) {
 	if v.lost.inFlight, err = t.lacks(t.inFlight); err != nil {
 		return err
@@ -111,7 +112,7 @@ func (t *Tx) seek(v *verdict) (err error) {
 	return err
 }
 
-// lacks reports whether the queue file should have d's line, and has not.
+// lacks reports whether the queue file should have d's line but does not.
 func (t *Tx) lacks(d *Delivery) (bool, error) {
 	if d == nil || d.Detached {
 		return false, nil
@@ -124,7 +125,7 @@ func otherSettled(cursor int64) string {
 	return fmt.Sprintf("what stands before the cursor %d is not what was settled", cursor)
 }
 
-// otherBytes compares what stands before the cursor.
+// otherBytes says how what is before the cursor differs from what was settled.
 func (t *Tx) otherBytes() (string, error) {
 	cur := t.st.Cursor
 	if cur == 0 {
@@ -168,7 +169,7 @@ func (t *Tx) atBoundary(cur int64) (bool, error) {
 	return around[0] == '\n' || bytes.HasPrefix(around[1:], []byte("\n")) || bytes.HasPrefix(around[1:], []byte("\r\n")), nil
 }
 
-// holds reports whether the queue file still has d's line where d says.
+// holds reports whether the queue file still has d's line at d's offset.
 func (t *Tx) holds(d *Delivery) (bool, error) {
 	if t.file == nil || d.EndOffset > t.size() {
 		return false, nil
@@ -195,13 +196,13 @@ func (t *Tx) holds(d *Delivery) (bool, error) {
 }
 
 // recognise compares the queue file with what the state remembers of it, and
-// starts from the file's beginning when it is another.
+// starts at the beginning if it is another file.
 func (t *Tx) recognise() error {
 	if t.copied() {
 		t.st.SyncedTo = 0
 	}
 	v, err := t.compare()
-	if errors.Is(err, io.EOF) { // it was truncated amid the look
+	if errors.Is(err, io.EOF) { // it was truncated while it was read
 		if err = t.openFile(); err == nil {
 			v, err = t.compare()
 		}
@@ -223,8 +224,8 @@ func (t *Tx) recognise() error {
 	return nil
 }
 
-// honour goes on in a file that somebody edited: the journal does not vouch for
-// the lines that it appended there any more, so those that are there are synced.
+// honour continues in a file that somebody edited. The journal no longer vouches
+// for the lines that it appended there, so the file is synced.
 func (t *Tx) honour(v verdict) error {
 	if !t.viewing() {
 		if err := errors.Join(t.file.Sync(), disk.SyncDir(t.box.dir)); err != nil {
@@ -244,7 +245,7 @@ func (t *Tx) honour(v verdict) error {
 	return nil
 }
 
-// startOver reads the queue file from its start: it is another one.
+// startOver reads the queue file from its start, because it is another file.
 func (t *Tx) startOver() {
 	t.st.Cursor, t.st.SyncedTo, t.st.SeenFile, t.dirty = 0, 0, "", true
 	t.st.AnchorStart, t.st.AnchorSum, t.st.Punching = 0, "", 0
@@ -254,16 +255,16 @@ func (t *Tx) startOver() {
 	t.detach(true, true)
 }
 
-// noticeGone is for whoever is about to make the queue file: the one that was
-// read from does not come back then.
+// noticeGone is called before a queue file is created: the one that was read
+// before will not come back.
 func (t *Tx) noticeGone() {
 	if t.file == nil && (t.st.Cursor > 0 || t.st.SeenFile != "") {
 		t.startOver()
 	}
 }
 
-// detach lets what is in flight, or waits to be redelivered, outlive the file
-// that it was read from.
+// detach keeps the entry in flight, or the one to be redelivered, apart from the
+// queue file, which no longer has it.
 func (t *Tx) detach(inFlight, redeliver bool) {
 	if inFlight && t.inFlight != nil && !t.inFlight.Detached {
 		d := *t.inFlight

@@ -17,23 +17,22 @@ import (
 )
 
 // MaxLine is the longest line, in bytes without its end, that is delivered. A
-// longer one becomes a dead letter.
+// longer line becomes a dead letter.
 const MaxLine = lines.Max
 
 // Errors that callers tell apart with [errors.Is].
 var (
 	// ErrEmpty says that no entry waits.
 	ErrEmpty = errors.New("no entry waits")
-	// ErrTorn says that the only thing that waits is a last line without its
-	// newline, which somebody may still be writing: see [Inbox.AwaitStill].
+	// ErrTorn says that all that waits is a last line without its newline, which
+	// somebody may still be writing: see [Inbox.AwaitStill].
 	ErrTorn = errors.New("the last line has no newline yet")
-	// ErrMore says that so many entries are to be set aside that others get the
-	// lock in between: see [Tx.Next]. Likewise so much is to be read: see
-	// [LetterReader.Update].
+	// ErrMore says that so much is to be set aside or read that others should get
+	// the lock in between: see [Tx.Next] and [LetterReader.Update].
 	ErrMore = errors.New("there is more to set aside: commit, and begin anew")
 	// ErrLocked says that the inbox's lock was not free in time.
 	ErrLocked = disk.ErrLocked
-	// ErrCorrupt says that a state file holds what nobody should have written.
+	// ErrCorrupt says that a state file's content is invalid.
 	ErrCorrupt = journal.ErrCorrupt
 	// ErrOtherInbox says that the directory's state belongs to another inbox.
 	ErrOtherInbox = errors.New("state of another inbox")
@@ -49,11 +48,11 @@ type Options struct {
 	// LockWait bounds how long [Inbox.Begin] waits for the lock; 0 means until
 	// its context is done.
 	LockWait time.Duration
-	// Adopt takes for ours what lies beside the inbox and was not written here.
+	// Adopt accepts state files that were not written here: see [Inbox.Believe].
 	Adopt bool
 }
 
-// Inbox is a queue file and the state beside it. It holds nothing open.
+// Inbox is a queue file and the state beside it. It keeps no file open.
 type Inbox struct {
 	path string // of the queue file
 	dir  string
@@ -61,8 +60,8 @@ type Inbox struct {
 	opts Options
 }
 
-// Open names an inbox. It touches no file: an inbox that does not exist yet is
-// an empty one. The path must not name a directory, FIFO or device.
+// Open names an inbox. It opens no file: an inbox that does not exist yet is
+// empty. The path must not name a directory, FIFO or device.
 func Open(path string, opts Options) (*Inbox, error) {
 	if path == "" {
 		return nil, errors.New("open inbox: the path is empty")
@@ -105,7 +104,7 @@ func (b *Inbox) ResultsPath() string { return b.fileOf(journal.Results) }
 // DeadLetterPath is where entries that were set aside are kept.
 func (b *Inbox) DeadLetterPath() string { return b.fileOf(journal.DeadLetters) }
 
-// EventsPath is where what is rare in an entry's life is kept: see [Event].
+// EventsPath is where rare events in an entry's life are kept: see [Event].
 func (b *Inbox) EventsPath() string { return b.fileOf(journal.Events) }
 
 // ScheduledPath is where entries wait for their time.
@@ -128,7 +127,8 @@ func (b *Inbox) lock(ctx context.Context) (*disk.Lock, error) {
 	return l, nil
 }
 
-// openState opens one of our files for reading; nil means that there is none.
+// openState opens one of our own files for reading; nil means that it does not
+// exist.
 func openState(path string) (*disk.File, error) {
 	f, err := disk.OpenRead(path)
 	if errors.Is(err, fs.ErrNotExist) {

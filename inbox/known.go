@@ -13,19 +13,20 @@ import (
 	"heartbeat/internal/journal"
 )
 
-// foreignSuffix ends the name of a file of ours that was not written here.
+// foreignSuffix ends the name of a state file that was moved away because it was
+// not written here.
 const foreignSuffix = ".foreign"
 
-// TestOnlyBelieve has everything count as written here. Only tests set it, whose
-// files are made by hand, or stand where a power loss of a model has put them.
+// TestOnlyBelieve makes every state file count as written here. Only tests set
+// it: their files are made by hand, or by a model of a power loss.
 var TestOnlyBelieve bool
 
 // known reports whether the journal was written in this very place. A repository
-// can bring any file, but not what the file system gives one: which file it is, and
-// the nanosecond of its time. A copy that keeps the times keeps that one too.
+// can bring any file, but it cannot choose what the file system gives a file: its
+// identity and the nanosecond of its time. A copy that keeps the times counts
+// too.
 //
-// Where there is no journal, nothing but the inbox and what heartbeat-rs writes is
-// known.
+// Without a journal, only the inbox and the files of heartbeat-rs are known.
 func (t *Tx) known() bool {
 	st := &t.st
 	if TestOnlyBelieve || st.Lock != "" && st.Lock == t.lockID || exact(st.LockMtime) && st.LockMtime == t.lockMtime {
@@ -37,13 +38,13 @@ func (t *Tx) known() bool {
 	return st.SeenFile == t.file.Identity() || exact(st.SeenMtime) && t.mark() == (Mark{Size: st.SeenSize, Mtime: st.SeenMtime})
 }
 
-// exact leaves out the times of those archives that keep whole seconds, which
-// somebody else may choose.
+// exact rules out the times of archives that keep whole seconds, which somebody
+// can choose.
 func exact(ns int64) bool { return ns%int64(time.Second) != 0 }
 
-// disbelieve moves away what heartbeat alone writes where it was not written here:
-// nothing is lost, and nothing of it counts. With [Options].Adopt it is taken for
-// ours, also what was moved away before.
+// disbelieve moves away the files that only heartbeat writes if they were not
+// written here: nothing is lost, and nothing in them counts. With [Options].Adopt
+// they are accepted, including those that were moved away before.
 func (t *Tx) disbelieve() error {
 	if t.box.opts.Adopt {
 		return t.believe()
@@ -69,7 +70,7 @@ func (t *Tx) disbelieve() error {
 	return nil
 }
 
-// moveAway gives a file another name, and returns that; "" where nothing is in it.
+// moveAway renames a file and returns its new name, "" if there is nothing in it.
 func (t *Tx) moveAway(kind journal.Kind) (string, error) {
 	name, file := kind.Name(), t.store.File(kind)
 	f, err := file.Existing()
@@ -93,8 +94,8 @@ func (t *Tx) moveAway(kind journal.Kind) (string, error) {
 	return to, disk.Rename(t.box.file(name), t.box.file(to))
 }
 
-// believe takes what is there for ours, and what was moved away back to where it
-// was, before what has come since.
+// believe accepts the files that are there, and puts those that were moved away
+// back in front of what has come since.
 func (t *Tx) believe() error {
 	t.dirty = t.dirty || !t.known() // the commit ties it to this place
 	for _, kind := range journal.Ours() {
@@ -125,8 +126,8 @@ func (b *Inbox) broughtBack(name string) (all []string, err error) {
 	}
 }
 
-// putBack publishes the whole before it removes the parts: a kill in between has
-// the next one find that the file begins with them already.
+// putBack publishes the whole before it removes the parts: after a kill in
+// between, the file is found to begin with them already.
 func (t *Tx) putBack(kind journal.Kind, brought []string) error {
 	var before []byte
 	for _, from := range brought {
@@ -144,7 +145,7 @@ func (t *Tx) putBack(kind journal.Kind, brought []string) error {
 		return err
 	}
 	if !bytes.HasPrefix(now, before) {
-		t.st.Ends[kind].Generation++ // the lines that the journal vouches for stand elsewhere
+		t.st.Ends[kind].Generation++ // the journal's offsets are no longer right
 		if err := t.Commit(); err != nil {
 			return err
 		}
@@ -154,7 +155,7 @@ func (t *Tx) putBack(kind journal.Kind, brought []string) error {
 		}
 		t.st.Scheduled = nil
 	}
-	for _, from := range slices.Backward(brought) { // so that what is left begins at the first
+	for _, from := range slices.Backward(brought) { // after a kill, what is left starts with the first
 		if err := disk.Remove(t.box.file(from)); err != nil {
 			return err
 		}

@@ -19,16 +19,16 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// leftoverTries bounds how often the search for what is named is begun anew
-// because somebody committed meanwhile: what is left then is in nobody's way.
+// leftoverTries bounds how often the search starts over because somebody
+// committed meanwhile. Leftovers that remain do no harm.
 const leftoverTries = 5
 
-// leftovers are the names of files that a killed process may have left.
+// leftovers are the names of files that a killed process may have left behind.
 type leftovers struct {
-	texts   []string // of long entries: an entry may need one
+	texts   []string // of long entries: an entry may still need one
 	copies  []string // of files that were being rewritten
 	tries   bool     // triesName
-	useless []string // half-written ones of those
+	useless []string // half-written texts and notes
 }
 
 func (l leftovers) empty() bool {
@@ -58,10 +58,10 @@ func (b *Inbox) leftovers() (l leftovers, err error) {
 	return l, err
 }
 
-// ForgetLeftovers takes away what killed processes left beside the inbox: texts of
-// long entries that no entry and no dead letter names, and what was half-written.
-// It looks for the names without the lock, and leaves all as it is where somebody
-// commits all the time.
+// ForgetLeftovers removes what killed processes left beside the inbox: texts of
+// long entries that no entry and no dead letter names, and half-written files. It
+// searches without the lock, and leaves everything in place if somebody keeps
+// committing.
 func (b *Inbox) ForgetLeftovers(ctx context.Context) error {
 	for range leftoverTries {
 		left, err := b.leftovers()
@@ -79,7 +79,7 @@ func (b *Inbox) ForgetLeftovers(ctx context.Context) error {
 	return nil
 }
 
-// forget does so, unless somebody commits meanwhile.
+// forget removes the leftovers unless somebody commits meanwhile.
 func (b *Inbox) forget(ctx context.Context, left leftovers) (again bool, err error) {
 	before, err := b.Begin(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (b *Inbox) forget(ctx context.Context, left leftovers) (again bool, err err
 	return false, err
 }
 
-// removeCopy leaves one alone that is being made.
+// removeCopy removes a copy unless somebody is writing it.
 func (b *Inbox) removeCopy(ctx context.Context, name string) error {
 	lock, err := disk.AcquireLock(ctx, b.file(name), time.Nanosecond)
 	if errors.Is(err, disk.ErrLocked) {
@@ -123,8 +123,8 @@ func (b *Inbox) removeCopy(ctx context.Context, name string) error {
 	return errors.Join(disk.Remove(b.file(name)), lock.Release())
 }
 
-// Leftovers are the files that [Inbox.ForgetLeftovers] would take away, but for
-// those that are being made at the moment and for copies. It takes no lock.
+// Leftovers are the files that [Inbox.ForgetLeftovers] would remove, except
+// copies and files that are being written. It takes no lock.
 func (b *Inbox) Leftovers() (names []string, err error) {
 	left, err := b.leftovers()
 	if err != nil || left.empty() {
@@ -145,7 +145,7 @@ func (b *Inbox) Leftovers() (names []string, err error) {
 	return v.tx.unused(left, named)
 }
 
-// unused are those that nothing needs, but for the copies.
+// unused are the leftovers, except copies, that nothing needs.
 func (t *Tx) unused(left leftovers, named map[string]bool) ([]string, error) {
 	all := slices.Clone(left.useless)
 	for _, name := range left.texts {
@@ -168,8 +168,8 @@ func (d *Delivery) names(file string) bool {
 	return d != nil && (d.TextFile == file || bytes.Contains(d.bytes(), []byte(file)))
 }
 
-// namedTexts are those of the files that an open dead letter names, or an entry
-// that waits: one that was requeued is the envelope that names its text.
+// namedTexts are the texts that an open dead letter or a waiting entry names. A
+// requeued entry is the envelope that names its text.
 func (b *Inbox) namedTexts(texts []string, cursor int64) (map[string]bool, error) {
 	named := map[string]bool{}
 	if len(texts) == 0 {
@@ -215,8 +215,8 @@ func namesIn(l []byte, texts []string) (found []string) {
 	return found
 }
 
-// namedByLetters notes what a letter names that was not requeued, and what a line
-// names that cannot be read.
+// namedByLetters notes the texts that are named by letters that were not
+// requeued, and by lines that cannot be read.
 func (b *Inbox) namedByLetters(texts []string, named map[string]bool) error {
 	f, err := openState(b.fileOf(journal.DeadLetters))
 	if f == nil || err != nil {
@@ -228,7 +228,7 @@ func (b *Inbox) namedByLetters(texts []string, named map[string]bool) error {
 		if found == nil && !bytes.Contains(l, []byte("requeued_at")) {
 			return true
 		}
-		letter, mark, _ := ParseLetter(l) // without a name where it is no letter
+		letter, mark, _ := ParseLetter(l) // its name is empty if it is no letter
 		if mark {
 			requeued[letter.Letter] = true
 		} else {

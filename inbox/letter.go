@@ -17,15 +17,15 @@ import (
 
 // Letter is a dead letter as the file has it, and what became of it since.
 type Letter struct {
-	// Letter names this very letter among all, in 12 hex digits: an entry may
-	// have become one more than once.
+	// Letter names this letter, in 12 hex digits. An entry may have become a dead
+	// letter more than once, so its own id would not do.
 	Letter string `json:"letter"`
 	DeadLetter
 	// RequeuedAt is when its bytes were appended to the inbox again.
 	RequeuedAt *time.Time `json:"requeued_at,omitempty"`
 }
 
-// Text is what was to be delivered, decoded from the raw line.
+// Text is what should have been delivered, decoded from the raw line.
 func (l Letter) Text() string {
 	raw, err := l.RawLine.Bytes()
 	if err != nil {
@@ -35,7 +35,7 @@ func (l Letter) Text() string {
 	return text
 }
 
-// requeueMark is the line of .dead-letter.jsonl that says that a letter of an
+// requeueMark is a line of .dead-letter.jsonl which says that the letter of an
 // earlier line is back in the inbox.
 type requeueMark struct {
 	Letter     string    `json:"letter"`
@@ -44,8 +44,8 @@ type requeueMark struct {
 	RequeuedAt time.Time `json:"requeued_at"`
 }
 
-// letterName does not depend on how the line is written, so that an editor's
-// other spelling of it keeps the marks right.
+// letterName does not depend on how the line is spelt, so that marks stay right
+// after an editor rewrote it.
 func letterName(d DeadLetter) string {
 	return entryID(fmt.Appendf(nil, "%s %d %d", d.EntryID, d.StartOffset, d.DeadLetteredAt.UnixNano()))[:12]
 }
@@ -57,14 +57,14 @@ func lettersError(err error) error {
 	return fmt.Errorf("read dead letters: %w", err)
 }
 
-// letterReading is what was found in .dead-letter.jsonl so far.
+// letterReading is what was read of .dead-letter.jsonl so far.
 type letterReading struct {
 	path    string
 	lines   int
 	letters []Letter
-	known   map[string]int        // where a letter is among them
-	marks   map[string]*time.Time // they may come before their letters, in a file that was sorted
-	foreign []string              // the numbers of lines that are neither
+	known   map[string]int        // index of each letter
+	marks   map[string]*time.Time // in a sorted file they may come before their letters
+	foreign []string              // numbers of the lines that are neither
 	torn    int                   // the number of a last line that is not whole, 0 for none
 }
 
@@ -75,7 +75,7 @@ func newLetterReading(path string) *letterReading {
 func (r *letterReading) line(l []byte, whole bool) {
 	r.torn = 0
 	if whole {
-		r.lines++ // another one comes again, with its end
+		r.lines++ // a torn line is read again once it is whole
 	}
 	letter, mark, ok := ParseLetter(l)
 	_, known := r.known[letter.Letter]
@@ -93,7 +93,7 @@ func (r *letterReading) line(l []byte, whole bool) {
 	}
 }
 
-// maxForeign is how many lines that are no dead letters are named one by one.
+// maxForeign is how many invalid lines are named one by one.
 const maxForeign = 5
 
 func (r *letterReading) result() (all []Letter, warnings []string, err error) {
@@ -114,8 +114,8 @@ func (r *letterReading) result() (all []Letter, warnings []string, err error) {
 }
 
 // ParseLetter reads a line of .dead-letter.jsonl: a dead letter, or the mark that
-// says when an earlier one was requeued. A letter may lack any member: what it
-// needs is an entry_id or the raw line that has that.
+// says when an earlier one was requeued. A letter may lack any member except one:
+// it needs an entry_id, or a raw line to compute it from.
 func ParseLetter(l []byte) (letter Letter, mark, ok bool) {
 	if json.Unmarshal(l, &letter) != nil {
 		return Letter{}, false, false
@@ -135,8 +135,8 @@ func ParseLetter(l []byte) (letter Letter, mark, ok bool) {
 	return letter, false, true
 }
 
-// Requeueable says, in an error, why the letter cannot be requeued: it was
-// already, or it would only be set aside again.
+// Requeueable returns an error that says why the letter cannot be requeued: it
+// already was, or it would only be set aside again.
 func (b *Inbox) Requeueable(l Letter) error {
 	raw, err := l.RawLine.Bytes()
 	e := decodeEntry(raw)
@@ -159,14 +159,14 @@ func (b *Inbox) Requeueable(l Letter) error {
 	return nil
 }
 
-// Requeue appends the letter's original bytes to the inbox again, and marks the
-// letter, both with the next commit: commit before the next call. It returns the
-// letter with the mark. The letter must be one of [Inbox.Letters] in this
-// transaction, and [Inbox.Requeueable].
+// Requeue appends the letter's original bytes to the inbox and marks the letter,
+// both with the next commit; commit before the next call. It returns the letter
+// with the mark. The letter must be one of [Inbox.Letters] in this transaction,
+// and [Inbox.Requeueable].
 //
-// A last line of the inbox that somebody may still be writing gives [ErrTorn],
-// unless still is a mark that [Inbox.AwaitStill] returned and the file is as it
-// was then: that line gets its newline.
+// If somebody may still be writing a last line of the inbox, the error matches
+// [ErrTorn], unless still is a mark from [Inbox.AwaitStill] and the file has not
+// changed since: that line then gets its newline.
 func (t *Tx) Requeue(l Letter, still Mark) (Letter, error) {
 	if err := t.box.Requeueable(l); err != nil {
 		return l, err
@@ -181,7 +181,7 @@ func (t *Tx) Requeue(l Letter, still Mark) (Letter, error) {
 		return l, err
 	}
 	if bytes.HasSuffix(raw, []byte("\r")) {
-		raw = append(raw, '\r') // the last one before a newline is none of the line's
+		raw = append(raw, '\r') // a carriage return before the newline is not part of the line
 	}
 	now := t.box.utcNow()
 	mark, err := flat.JSON(requeueMark{l.Letter, l.EntryID, l.ID, now})
@@ -195,10 +195,10 @@ func (t *Tx) Requeue(l Letter, still Mark) (Letter, error) {
 	return l, t.addEvent(Event{Event: EventRequeued, EntryID: l.EntryID, ID: l.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})
 }
 
-// Purge throws dead letters away, given by [Letter].Letter, with their marks and
-// the files that hold their bytes, and returns those that were there. It is
-// durable when it returns; a kill leaves all of them or none, but for those
-// files. The letters that stay are copied without the lock.
+// Purge removes dead letters, given by [Letter].Letter, with their marks and the
+// files that hold their bytes, and returns those that existed. It is durable when
+// it returns. A kill leaves all of them or none, except for those files. The
+// letters that stay are copied without the lock.
 func (b *Inbox) Purge(ctx context.Context, letters []Letter) (purged []Letter, warnings []string, err error) {
 	gone, there := map[string]bool{}, map[string]bool{}
 	for _, l := range letters {
@@ -231,7 +231,7 @@ func (b *Inbox) Purge(ctx context.Context, letters []Letter) (purged []Letter, w
 		return nil, warnings, err
 	}
 	for _, l := range purged {
-		// What was requeued may still need its text.
+		// A requeued entry may still need its text.
 		if spillName(l.RawFile) || textName(l.RawFile) && l.RequeuedAt == nil {
 			if err := disk.Remove(b.file(l.RawFile)); err != nil {
 				return purged, warnings, err

@@ -9,22 +9,23 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// LetterReader reads the dead letters without the lock, and with it only what came
-// since: others wait no longer for it where the letters are many.
+// LetterReader reads the dead letters without the lock, and under the lock only
+// what came since: others do not wait long for it, however many letters there
+// are.
 type LetterReader struct {
 	box    *Inbox
-	read   *letterReading // nil while nothing was read
-	of     journal.Point  // how far that is
-	seen   disk.Info      // the file at that time
-	before string         // what stands before it, by which the file is known again
+	read   *letterReading // nil before anything was read
+	of     journal.Point  // how far it was read
+	seen   disk.Info      // the file as it was then
+	before string         // the bytes before that point, to recognise the file
 	passes int
 }
 
-// LetterReader begins a reading.
+// LetterReader starts a reading.
 func (b *Inbox) LetterReader() *LetterReader { return &LetterReader{box: b} }
 
-// Read reads all dead letters, as [Inbox.Letters] does, or on from where it was. It
-// takes no lock.
+// Read reads all dead letters, as [Inbox.Letters] does, or continues where it
+// was. It takes no lock.
 func (r *LetterReader) Read() (all []Letter, warnings []string, err error) {
 	r.passes++
 	if err := r.advance(nil); err != nil || r.read == nil {
@@ -33,8 +34,9 @@ func (r *LetterReader) Read() (all []Letter, warnings []string, err error) {
 	return r.read.result()
 }
 
-// Update reads what came since, in a transaction, or gives [ErrMore] where that is
-// much, or the file was changed otherwise: close the transaction, and Read first.
+// Update reads, in a transaction, what came since. If that is much, or the file
+// was changed in another way, the error matches [ErrMore]: close the transaction,
+// and call Read first.
 func (r *LetterReader) Update(_ *Tx) error {
 	return r.advance(func(rest int64) error {
 		if rest > lookSpan && r.passes < maxPasses {
@@ -57,7 +59,7 @@ func (r *LetterReader) Letter(name string) (l Letter, there bool) {
 	return l, there
 }
 
-// advance reads on. may is asked first, with how much that is.
+// advance continues the reading. First it asks may, with the number of bytes.
 func (r *LetterReader) advance(may func(rest int64) error) (err error) {
 	f, err := openState(r.box.fileOf(journal.DeadLetters))
 	if err != nil {
@@ -95,26 +97,26 @@ func (r *LetterReader) advance(may func(rest int64) error) (err error) {
 		r.before, err = textBefore(f, r.of.Off)
 	}
 	if err != nil {
-		r.read = nil // half of it would count for all
+		r.read = nil // a part must not pass for the whole
 	}
 	return err
 }
 
-// knows reports whether the file is the one that was read, and has only grown.
+// knows reports whether the file is the one that was read and has only grown.
 func (r *LetterReader) knows(f *disk.File) (bool, error) {
 	now := f.Info()
 	if r.read == nil || r.of.File != f.Identity() || now.Size < r.seen.Size {
 		return false, nil
 	}
 	if now.Size == r.seen.Size && now.Mtime != r.seen.Mtime {
-		return false, nil // edited in its place
+		return false, nil // edited in place
 	}
 	before, err := textBefore(f, r.of.Off)
 	return before == r.before, err
 }
 
 // Letters reads the dead letters, the oldest first, each once. It takes no lock.
-// Lines that are none are told of as warnings.
+// Invalid lines give warnings.
 func (b *Inbox) Letters() (all []Letter, warnings []string, err error) {
 	read, err := b.readLetters()
 	if read == nil || err != nil {
@@ -123,7 +125,7 @@ func (b *Inbox) Letters() (all []Letter, warnings []string, err error) {
 	return read.result()
 }
 
-// readLetters is nil where there are none.
+// readLetters is nil if there are no dead letters.
 func (b *Inbox) readLetters() (*letterReading, error) {
 	r := b.LetterReader()
 	err := r.advance(nil)

@@ -10,18 +10,18 @@ import (
 
 const readChunk = 64 << 10
 
-// line is one line of a file. Its bytes are there unless it is too long.
+// line is one line of a file, with its bytes unless it is too long.
 type line struct {
-	start, end int64 // end is past the newline, or the end of the file
+	start, end int64 // end is after the newline, or the end of the file
 	raw        []byte
 	terminated bool
 	tooLong    bool
-	id         string // of a line that is too long
+	id         string // set if the line is too long
 }
 
 // readLine reads the line that starts at off, in a file of the given size. It
-// reads no further than the chunk that the line ends in, and holds no more of a
-// line than maxLen bytes. At the end of the file it returns io.EOF.
+// reads no further than the chunk that the line ends in, and keeps no more than
+// maxLen bytes. At the end of the file it returns io.EOF.
 func readLine(f io.ReaderAt, off, size int64, maxLen int) (line, error) {
 	if off >= size {
 		return line{}, io.EOF
@@ -33,7 +33,7 @@ func readLine(f io.ReaderAt, off, size int64, maxLen int) (line, error) {
 		n, err := f.ReadAt(chunk[:min(int64(len(chunk)), size-l.end)], l.end)
 		if n == 0 {
 			if err == nil || err == io.EOF {
-				break // the end, or the file shrank meanwhile: take what is there
+				break // the end, or the file has shrunk: take what is there
 			}
 			return line{}, err
 		}
@@ -67,7 +67,7 @@ func readLine(f io.ReaderAt, off, size int64, maxLen int) (line, error) {
 // lineSum hashes a line in parts, without a carriage return at its end.
 type lineSum struct {
 	hash hash.Hash
-	held bool // a carriage return that may be the end
+	held bool // a carriage return that may end the line
 }
 
 func (s *lineSum) add(part []byte) {

@@ -19,29 +19,29 @@ import (
 )
 
 const (
-	// A line is long from here on, or where it is longer than longJSON as a JSON
-	// string: it is held several times over on its way.
+	// A line is long if it has that many bytes, or more than longJSON as a JSON
+	// string: it is held in memory several times on its way.
 	longLine = 2 << 20
 	longJSON = 4 << 20
-	// maxLongMembers bounds what the envelope of a long line holds beside its
-	// prompt, all of which goes into its result.
+	// maxLongMembers bounds the members of a long line's envelope other than its
+	// prompt: all of them go into its result.
 	maxLongMembers = 64 << 10
 
-	// longMost is how much of a long line is held to tell it from others.
+	// longMost is how much of a long line is kept to tell it from others.
 	longMost = 64 << 10
 
 	textPrefix = ".entry-"
 	textSuffix = ".txt"
 )
 
-// textName reports whether a name is that of a file which writeText made.
+// textName reports whether writeText made a file of that name.
 func textName(name string) bool {
 	return strings.HasPrefix(name, textPrefix) && strings.HasSuffix(name, textSuffix) && filepath.Base(name) == name
 }
 
-// isLong reports whether the line is to be delivered by way of a file.
+// isLong reports whether the line's text is delivered in a file.
 func (l line) isLong() bool {
-	if l.tooLong || len(l.raw) <= longJSON/6 { // six bytes are the most for one
+	if l.tooLong || len(l.raw) <= longJSON/6 { // a byte takes six at most
 		return l.tooLong
 	}
 	size := len(l.raw)
@@ -56,16 +56,16 @@ func (l line) isLong() bool {
 	return size > longJSON
 }
 
-// errUnwieldy says that a line can be no entry: it is over MaxLine, or has too
-// much beside its prompt.
+// errUnwieldy says that a line cannot be an entry: it is longer than MaxLine, or
+// has too much besides its prompt.
 var errUnwieldy = errors.New("too long")
 
 // longEntry is an entry whose text is in a file of its own, which is durable when
-// this returns: what is delivered, and kept in every place where the line would
-// be, is an envelope that names it. A blank line gives io.EOF.
+// longEntry returns. What is delivered and recorded in place of the line is an
+// envelope that names the file. A blank line gives io.EOF.
 func (t *Tx) longEntry(l line) (e Entry, err error) {
-	// The line itself is most of the memory that this may take: what is thrown
-	// away besides is to be collected before it is as much again.
+	// The line itself is most of the memory that this may take, so garbage is
+	// collected long before it is as much again.
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	end, err := contentEnd(t.file, l)
 	if err != nil {
@@ -88,8 +88,8 @@ func (t *Tx) longEntry(l line) (e Entry, err error) {
 	if p.unwieldy {
 		return e, errUnwieldy
 	}
-	// The number of the commit is in it, since a dead letter of an inbox that was
-	// emptied may name the file of the same line at the same offset.
+	// The name includes the number of the commit: after an inbox was emptied, a
+	// dead letter may still name the file of the same line at the same offset.
 	name := fmt.Sprintf("%s%d-%d-%.12s%s", textPrefix, l.start, t.st.Seq+1, l.id, textSuffix)
 	e = decodeEntry(p.standIn(t.box.file(name), len(raw)))
 	e.EntryID, e.Start, e.End, e.terminated, e.textFile = l.id, l.start, l.end, l.terminated, name
@@ -97,7 +97,7 @@ func (t *Tx) longEntry(l line) (e Entry, err error) {
 		e.Text = ""
 	}
 	if e.Text == "" || e.expired(t.box.opts.Now()) {
-		e.textFile = "" // it is set aside
+		e.textFile = "" // it becomes a dead letter
 		return e, nil
 	}
 	if err := p.writeText(t.box.file(name)); err != nil {
@@ -111,11 +111,11 @@ type member struct {
 	value []byte
 }
 
-// parts are what a long line consists of, all of them within its bytes.
+// parts are the parts of a long line, all of them slices of its bytes.
 type parts struct {
 	quoted   []byte // the text as a JSON string, or nil
-	verbatim []byte // or as it stands
-	id       []byte // with its quotes, nil where there is none
+	verbatim []byte // or the line as it is
+	id       []byte // with its quotes, nil if there is none
 	members  []member
 	unwieldy bool
 }
@@ -159,7 +159,7 @@ func (p *parts) readEnvelope(object []byte) {
 	})
 }
 
-// standIn is the envelope that takes the line's place.
+// standIn is the envelope that replaces the line.
 func (p *parts) standIn(path string, size int) []byte {
 	var o flat.Object
 	o.Raw(idMember, p.id)
@@ -176,7 +176,7 @@ func (p *parts) blank() bool {
 	return p.write(&w) == nil
 }
 
-// inkFinder ends the writing at the first rune that is no space.
+// inkFinder stops the writing at the first rune that is not a space.
 type inkFinder struct{}
 
 var errInk = errors.New("not blank")
@@ -206,15 +206,15 @@ func (p *parts) write(w io.Writer) error {
 	return nil
 }
 
-// forgetText has the next commit take away the file of an entry that was settled.
+// forgetText makes the next commit remove the text file of a settled entry.
 func (t *Tx) forgetText(d *Delivery) {
 	if textName(d.TextFile) {
 		t.forget = append(t.forget, d.TextFile)
 	}
 }
 
-// removeForgotten does so, behind the commit: a file that is missed is in nobody's
-// way.
+// removeForgotten removes those files after the commit. One that stays does no
+// harm.
 func (t *Tx) removeForgotten() {
 	for _, name := range t.forget {
 		if err := disk.Remove(t.box.file(name)); err != nil {
@@ -224,7 +224,7 @@ func (t *Tx) removeForgotten() {
 	t.forget = nil
 }
 
-// fileWriter writes on where it was.
+// fileWriter writes to a file in sequence.
 type fileWriter struct {
 	f   *disk.File
 	off int64
@@ -236,7 +236,7 @@ func (w *fileWriter) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// writeText writes the file again where it is there.
+// writeText writes the text's file, again if it exists.
 func (p *parts) writeText(path string) (err error) {
 	f, _, err := disk.OpenWrite(path)
 	if err != nil {

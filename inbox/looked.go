@@ -12,33 +12,35 @@ import (
 // lookSpan is how much may be searched for names while others wait for the lock.
 const lookSpan = 1 << 20
 
-// errLookFirst says that more is to be searched than may be under the lock.
+// errLookFirst says that there is more to search than may be searched under the
+// lock.
 var errLookFirst = errors.New("the names are to be looked for first")
 
-// looked is what a search for names has found, and how far it has got in the
-// queue file and in the results. It is made without the lock, and goes on from
-// there with it: what came since is little, however large the files are.
+// looked is the result of a search for names, and how far it got in the queue
+// file and in the results. It starts without the lock and is completed under the
+// lock, when little is left to search, however large the files are.
 type looked struct {
 	generation    int // of the queue file
 	cursor, queue int64
-	before        string // what stands before queue, by which the file is known again
+	before        string // the bytes before queue, to recognise the file
 	queued        map[string][]place
-	torn          map[string]place // in a last line without its newline
+	torn          map[string]place // found in a last line without its newline
 
 	results  journal.Point
 	answered map[string]place
 
-	passes int // how often it gave way to others
+	passes int // how often it gave up the lock
 }
 
-// maxPasses bounds how often a search gives way: whoever fills or replaces the
-// files all the time must not keep it from its end.
+// maxPasses bounds how often a search gives up the lock: somebody who fills or
+// replaces the files all the time must not keep it from ending.
 const maxPasses = 100
 
 // lookFirst searches without the lock.
 func (l *looked) lookFirst(b *Inbox, ids map[string]bool) (err error) {
 	l.passes++
-	// Before the queue: what is settled in between then has its result behind.
+	// The results come first: an entry that is settled in between then has its
+	// result after what was read.
 	if err := l.lookInResults(b, ids); err != nil {
 		return err
 	}
@@ -50,8 +52,8 @@ func (l *looked) lookFirst(b *Inbox, ids map[string]bool) (err error) {
 	return l.lookInQueue(v.tx, ids)
 }
 
-// find says where the entries of those ids are, as [Tx.find] does, or errLookFirst
-// where that would take long.
+// find says where the entries with those ids are, as [Tx.find] does, or gives
+// errLookFirst if that would take long.
 func (l *looked) find(t *Tx, ids map[string]bool) (map[string]place, error) {
 	rest, err := l.rest(t)
 	if err != nil {
@@ -92,7 +94,7 @@ func (l *looked) find(t *Tx, ids map[string]bool) (map[string]place, error) {
 	return found, nil
 }
 
-// rest is how much is still to be searched.
+// rest is how many bytes are still to be searched.
 func (l *looked) rest(t *Tx) (int64, error) {
 	from, _, err := l.from(t)
 	if err != nil {
@@ -105,8 +107,8 @@ func (l *looked) rest(t *Tx) (int64, error) {
 	return t.size() - from + f.Info().Size - l.results.In(f), f.Close()
 }
 
-// from is where the search in the queue goes on, and whether the file is the one
-// that was searched before.
+// from is where the search in the queue continues, and whether the file is the
+// one that was searched before.
 func (l *looked) from(t *Tx) (off int64, known bool, err error) {
 	if l.queue == 0 || t.file == nil || l.queue > t.size() || l.generation != t.st.QueueGeneration || l.cursor > t.st.Cursor {
 		return t.st.Cursor, false, nil
@@ -175,14 +177,15 @@ func (l *looked) lookInResults(b *Inbox, ids map[string]bool) error {
 	return errors.Join(err, f.Close())
 }
 
-// bytesBefore are some of the queue file, enough to tell one line from another.
+// bytesBefore are some bytes of the queue file, enough to tell one line from
+// another.
 func (t *Tx) bytesBefore(off int64) (string, error) { return textBefore(t.file, off) }
 
 func textBefore(f *disk.File, off int64) (string, error) {
 	b := make([]byte, min(off, anchorSpan))
 	n, err := f.ReadAt(b, off-int64(len(b)))
 	if err == io.EOF {
-		err = nil // it was truncated just now: that is what this is to notice
+		err = nil // it was truncated just now, and the difference shows that
 	}
 	return string(b[:n]), err
 }

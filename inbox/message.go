@@ -16,10 +16,10 @@ import (
 
 // Message is what a producer appends. Only Text is required.
 type Message struct {
-	// ID names the entry, and makes appending it twice append it once. Where it
-	// is empty, a random one is made.
+	// ID names the entry; appending it twice appends it once. If it is empty, a
+	// random one is made.
 	ID string
-	// Text is what is delivered: UTF-8, with something in it beside spaces.
+	// Text is what is delivered: UTF-8, and more than spaces.
 	Text string
 	// Metadata travels with the entry into its result or dead letter: anything
 	// that encoding/json can encode. The names id, prompt, sent_at, not_before
@@ -28,14 +28,14 @@ type Message struct {
 	// NotBefore, unless zero or past, keeps the entry out of the inbox until
 	// then: see [Scheduled].
 	NotBefore time.Time
-	// Expires, unless zero, is when the entry is no longer worth delivering: it
-	// then becomes a dead letter with [ReasonExpired].
+	// Expires, unless zero, is when it is too late to deliver the entry: it then
+	// becomes a dead letter with [ReasonExpired].
 	Expires time.Time
 }
 
 // ParseMessage reads one line of a batch: a JSON string, or an object with a
-// string `prompt` and, if need be, `id`, `not_before` and `expires_at` (RFC
-// 3339); its other members are metadata.
+// string `prompt` and, optionally, `id`, `not_before` and `expires_at` (RFC
+// 3339). Its other members are metadata.
 func ParseMessage(line []byte) (Message, error) {
 	var m Message
 	line = bytes.TrimPrefix(line, byteOrderMark)
@@ -72,7 +72,7 @@ func ParseMessage(line []byte) (Message, error) {
 	return m, o.Err()
 }
 
-// Check reports what keeps a message from being appended.
+// Check returns an error if the message cannot be appended.
 func (m Message) Check() error {
 	_, err := m.encode(time.Time{})
 	return err
@@ -117,7 +117,7 @@ func (m Message) encode(now time.Time) ([]byte, error) {
 		}
 		o.Raw(name, value)
 	}
-	line := bytes.Clone(o.End()) // of a batch all lines are kept, and o has room for a journal record
+	line := bytes.Clone(o.End()) // all lines of a batch stay in memory, and o has room for a journal record
 	if len(line) > MaxLine {
 		return nil, fmt.Errorf("the entry is %d bytes long, and %d is the most: put the text into a file and send its name", len(line), MaxLine)
 	}

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Next is the entry to deliver: one that was given back, or else the first line
-// at the cursor that is not blank. It matches [ErrEmpty] when none waits.
+// Next is the entry to deliver: one that was given back, else the first line at
+// the cursor that is not blank. The error matches [ErrEmpty] if none waits.
 //
 // A last line without its newline gives [ErrTorn], since somebody may still be
-// writing it, unless still is a mark that [Inbox.AwaitStill] returned and the
-// file is as it was then.
+// writing it, unless still is a mark from [Inbox.AwaitStill] and the file has not
+// changed since.
 //
-// What can never be delivered (too long, or nothing in it) becomes a dead
-// letter on the way, with this transaction's commit. A transaction sets no more
-// aside than can be committed in a moment: where there is more, [ErrMore] asks
+// A line that can never be delivered (too long, or nothing in it) becomes a dead
+// letter on the way, with this transaction's commit. A transaction sets aside
+// only as much as can be committed in a moment; if there is more, [ErrMore] asks
 // for a commit and a new transaction.
 func (t *Tx) Next(still Mark) (Entry, error) {
 	t.offered = nil

@@ -12,12 +12,13 @@ import (
 type Pause struct {
 	At     time.Time `json:"at"`
 	Reason string    `json:"reason,omitempty"`
-	// Until is when it ends by itself; nil: when [Tx.Resume] is called.
+	// Until is when the pause ends by itself; nil means when [Tx.Resume] is
+	// called.
 	Until *time.Time `json:"until,omitempty"`
 }
 
 // Paused is the pause that holds now, or nil. A consumer asks before it calls
-// [Tx.Next]; what is in flight is none of a pause's business.
+// [Tx.Next]. A pause does not affect the entry in flight.
 func (t *Tx) Paused() (*Pause, error) {
 	if len(t.st.Paused) == 0 {
 		return nil, nil
@@ -32,8 +33,8 @@ func (t *Tx) Paused() (*Pause, error) {
 	return p, nil
 }
 
-// Pause holds delivery from the commit on, until [Tx.Resume] or the given time
-// (nil: none). A pause that holds already keeps its beginning.
+// Pause stops delivery from the commit on, until [Tx.Resume] or the given time
+// (nil: none). A pause that already holds keeps its beginning.
 func (t *Tx) Pause(reason string, until *time.Time) (Pause, error) {
 	p := Pause{At: t.box.utcNow(), Reason: reason, Until: until}
 	if held, err := t.Paused(); err != nil {
@@ -48,7 +49,7 @@ func (t *Tx) Pause(reason string, until *time.Time) (Pause, error) {
 	return p, t.addEvent(Event{Event: EventPaused, Reason: reason, Until: until})
 }
 
-// Resume ends a pause and a back-off; there may be none.
+// Resume ends a pause and a back-off, if there are any.
 func (t *Tx) Resume() error {
 	if len(t.st.Paused) == 0 && len(t.st.Backoff) == 0 {
 		return nil

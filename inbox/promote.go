@@ -2,8 +2,8 @@ package inbox
 
 import "context"
 
-// Promote moves the scheduled entries that have come due to the end of the
-// inbox. [Inbox.Begin] does so anyway; this is for those who only look.
+// Promote moves the scheduled entries that have come due to the end of the inbox.
+// [Inbox.Begin] does the same; this is for callers that only look.
 func (b *Inbox) Promote(ctx context.Context) error {
 	all, err := b.Scheduled()
 	if err != nil {

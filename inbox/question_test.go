@@ -34,12 +34,12 @@ func TestQuestionEnds(t *testing.T) {
 		do   func(tx *inbox.Tx) error
 		ends bool
 	}{
-		"goes on":         {func(tx *inbox.Tx) error { return tx.GoOn("s") }, true},
+		"goes on":         {func(tx *inbox.Tx) error { return tx.StopAsking("s") }, true},
 		"was prompted":    {func(tx *inbox.Tx) error { return tx.PromptSession("s") }, true},
 		"failed":          {func(tx *inbox.Tx) error { return tx.Fail("s", "overloaded", "") }, true},
 		"ended":           {func(tx *inbox.Tx) error { return tx.EndSession("s") }, true},
 		"started again":   {func(tx *inbox.Tx) error { return tx.StartSession("s", 1) }, true},
-		"another goes on": {func(tx *inbox.Tx) error { return tx.GoOn("other") }, false},
+		"another goes on": {func(tx *inbox.Tx) error { return tx.StopAsking("other") }, false},
 		"another prompt":  {func(tx *inbox.Tx) error { return tx.PromptSession("other") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,17 +55,17 @@ func TestQuestionEnds(t *testing.T) {
 func TestGoOnChangesNothing(t *testing.T) {
 	box := newBox(t, oldContent)
 	tx := begin(t, box)
-	require.NoError(t, tx.GoOn("s"))
+	require.NoError(t, tx.StopAsking("s"))
 	assert.False(t, tx.Dirty(), "it is not known")
 	require.NoError(t, tx.Close())
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession("s", 1)) })
 	ask(t, box, "other", "may I?")
 	tx = begin(t, box)
-	require.NoError(t, tx.GoOn("s"))
-	require.NoError(t, tx.GoOn("unknown"))
+	require.NoError(t, tx.StopAsking("s"))
+	require.NoError(t, tx.StopAsking("unknown"))
 	assert.False(t, tx.Dirty(), "another one asks")
 	require.NoError(t, tx.Close())
-	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GoOn("other")) })
+	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StopAsking("other")) })
 	assert.Nil(t, session(t, box, "other").Asks)
 }
 

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mark is what the queue file looked like at one moment.
+// Mark is the state of the queue file at one moment.
 type Mark struct {
 	Size  int64
 	Mtime int64 // nanoseconds since 1970
@@ -46,7 +46,7 @@ func (t *Tx) mark() Mark {
 }
 
 // inFlightEnd is where the entry in flight ends in the queue file, 0 if it is not
-// in there.
+// in that file.
 func (t *Tx) inFlightEnd() int64 { return endOf(t.inFlight) }
 
 // settledEnd is how far the queue file was delivered or settled.
@@ -70,8 +70,8 @@ func (t *Tx) tornTail() (bool, error) {
 	return !whole, nil
 }
 
-// beingWritten reports whether the queue file ends in a line without a newline
-// that nobody took for an entry yet, and that has something in it.
+// beingWritten reports whether the queue file ends in a line that has no newline,
+// is not blank, and was not delivered yet.
 func (t *Tx) beingWritten() (bool, error) {
 	torn, err := t.tornTail()
 	if err != nil || !torn {
@@ -81,7 +81,8 @@ func (t *Tx) beingWritten() (bool, error) {
 	if settled >= t.size() {
 		return false, nil
 	}
-	// What is longer cannot be blank, or is zeros: a file that others lengthened.
+	// A longer line is not blank, unless it is zeros: a file that others
+	// lengthened.
 	from, err := t.file.SkipZeros(max(settled, t.size()-MaxLine-2), t.size())
 	if err != nil || from == t.size() {
 		return false, err
@@ -95,12 +96,12 @@ func (t *Tx) beingWritten() (bool, error) {
 	return err == nil && !l.blank(), ignoreEnd(err)
 }
 
-// lineAt reads the first line from off on, where a line starts. Zeros there are
-// skipped: they are the hole of a compaction that another program set the cursor
-// back into, the copy of one, or what a power loss left of a line.
+// lineAt reads the first line from off on, where a line starts. It skips zeros
+// there: the hole of a compaction that another program set the cursor back into,
+// a copy of one, or what a power loss left of a line.
 func (t *Tx) lineAt(off int64) (line, error) { return t.lineUpTo(off, MaxLine) }
 
-// lineUpTo is lineAt for a line of which no more than that is held.
+// lineUpTo is lineAt for a line of which it keeps no more than most bytes.
 func (t *Tx) lineUpTo(off int64, most int) (line, error) {
 	off, err := t.file.SkipZeros(off, t.size())
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// RawLine is an entry's line as it stood in the inbox, without its line end, in
-// a shape that JSON can carry.
+// RawLine is an entry's line as it was in the inbox, without its line end, in a
+// form that JSON can carry.
 type RawLine struct {
-	// Text is the line, with U+FFFD for what is not UTF-8.
+	// Text is the line, with U+FFFD for bytes that are not UTF-8.
 	Text string `json:"raw_line"`
-	// Base64 is the exact bytes, there only when Text had to change them.
+	// Base64 is the exact bytes, set only if Text had to change them.
 	Base64 string `json:"raw_base64,omitempty"`
 }
 

@@ -9,8 +9,8 @@ import (
 	"heartbeat/internal/journal"
 )
 
-// read takes up what the journal says, and then opens the queue file: without the
-// lock, a file that is older than the record would seem to have shrunk.
+// read reads the journal and then opens the queue file, in this order: without
+// the lock, a file that is older than the record would seem to have shrunk.
 func (t *Tx) read() (l journal.Loaded, err error) {
 	if l, err = t.store.Load(); err != nil {
 		return l, err
@@ -31,7 +31,7 @@ func (t *Tx) read() (l journal.Loaded, err error) {
 	return l, t.claim()
 }
 
-// ownDelivery reads what a journal record holds, or nothing.
+// ownDelivery reads an entry of a journal record, or nothing.
 func ownDelivery(record json.RawMessage) (*Delivery, error) {
 	if len(record) == 0 {
 		return nil, nil
@@ -48,7 +48,7 @@ func ownDelivery(record json.RawMessage) (*Delivery, error) {
 }
 
 // claim refuses a directory whose state belongs to another inbox, unless that
-// one is gone and left nothing in flight: then it was renamed.
+// inbox is gone and left nothing in flight: then it was renamed.
 func (t *Tx) claim() error {
 	if t.st.Inbox == "" || t.st.Inbox == t.box.name {
 		t.st.Inbox = t.box.name

@@ -10,24 +10,24 @@ import (
 type Receipt struct {
 	ID      string `json:"id"`
 	EntryID string `json:"entry_id"`
-	// Start and End are its byte range in the inbox, both 0 where it is not there
-	// or not known.
+	// Start and End are its byte range in the inbox, both 0 if it is not there or
+	// that is unknown.
 	Start int64 `json:"start_offset"`
 	End   int64 `json:"end_offset"`
-	// Appended is false when an entry of that ID was there before.
+	// Appended is false if an entry of that ID existed before.
 	Appended bool `json:"appended"`
-	// NotBefore is when a scheduled entry is moved to the inbox.
+	// NotBefore is when a scheduled entry moves to the inbox.
 	NotBefore *time.Time `json:"not_before,omitempty"`
-	// Found says where an entry was that was there before.
+	// Found says where an entry was that existed before.
 	Found string `json:"found,omitempty"`
-	// Warnings are sentences about what was found and mended besides.
+	// Warnings are sentences about what was found and repaired on the way.
 	Warnings []string `json:"warnings,omitempty"`
 
 	seen watermark
 }
 
-// watermark is how much of the files of outcomes there was when an entry was
-// appended: its own outcome comes later.
+// watermark is how long the files of outcomes were when an entry was appended:
+// its own outcome comes later.
 type watermark struct{ results, deadLetters journal.Point }
 
 // Where an entry of a Receipt was found.

@@ -10,7 +10,7 @@ import (
 // Result is one line of .results.jsonl: an entry that was answered.
 type Result struct {
 	EntryID        string                     `json:"entry_id"`
-	ID             string                     `json:"id,omitempty"` // the envelope's own
+	ID             string                     `json:"id,omitempty"` // the envelope's own id
 	Metadata       map[string]json.RawMessage `json:"metadata,omitempty"`
 	StartOffset    int64                      `json:"start_offset"`
 	EndOffset      int64                      `json:"end_offset"`
@@ -23,11 +23,12 @@ type Result struct {
 	// characters. Results of releases before it was kept have none.
 	Prompt string `json:"prompt,omitempty"`
 	Reply  string `json:"reply"`
-	// BackgroundTasks are [Task]s that the entry left running beside its turns.
+	// BackgroundTasks are the [Task]s that the entry left running besides its
+	// turns.
 	BackgroundTasks json.RawMessage `json:"background_tasks,omitempty"`
 }
 
-// Task is something that an entry left running beside its turns.
+// Task is something that an entry left running besides its turns.
 type Task struct {
 	ID          string `json:"id"`
 	Type        string `json:"type,omitempty"`

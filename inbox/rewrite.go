@@ -12,31 +12,31 @@ import (
 	"heartbeat/internal/journal"
 )
 
-// rewriting makes a new file of an append-only one, without the lines that keep
-// does not want. What there is of the file is copied without the inbox's lock,
-// and with it only what came since.
+// rewriting replaces an append-only file by a copy without the lines that keep
+// rejects. It copies what is there without the inbox's lock, and under the lock
+// only what came since.
 type rewriting struct {
 	box  *Inbox
 	kind journal.Kind
 	keep func(line []byte) bool
-	// with adds to the commit.
+	// with adds to the commit, if not nil.
 	with func(*Tx) error
 
-	tmp     *disk.Lock // the new file: one that makes it excludes others
+	tmp     *disk.Lock // the new file, locked by whoever writes it
 	of      string     // the identity of the old file
 	from    int64      // how much of it was copied
-	to      int64      // how much of the new one was written
+	to      int64      // how much of the new file was written
 	dropped int
 }
 
-// rewriteTries bounds how often it is begun anew, because somebody rotated the
-// file meanwhile.
+// rewriteTries bounds how often it starts over because somebody rotated the file
+// meanwhile.
 const rewriteTries = 5
 
 var errRotated = errors.New("somebody rotates it all the time: try again later")
 
-// run returns how many lines were left out. It is durable when it returns; a kill
-// leaves the old file or the new.
+// run rewrites the file. It is durable when it returns; a kill leaves the old
+// file or the new one.
 func (w *rewriting) run(ctx context.Context) (warnings []string, err error) {
 	for try := 0; ; try++ {
 		again, said, err := w.once(ctx)
@@ -53,7 +53,7 @@ func (w *rewriting) run(ctx context.Context) (warnings []string, err error) {
 	}
 }
 
-// trimSuffix is behind the name of a file that is being rewritten.
+// trimSuffix ends the name of a file that is being rewritten.
 const trimSuffix = ".trim.tmp"
 
 func (w *rewriting) path() string { return w.box.fileOf(w.kind) + trimSuffix }
@@ -73,14 +73,14 @@ func (w *rewriting) once(ctx context.Context) (again bool, warnings []string, er
 	if err := w.tmp.File().Truncate(0); err != nil {
 		return false, nil, err
 	}
-	// Twice: what came while much was copied is little.
+	// Twice: little comes while a lot is copied.
 	for range 2 {
 		if err := w.copyWithoutLock(); err != nil {
 			return false, nil, err
 		}
 	}
 	if w.dropped == 0 && w.with == nil {
-		// Whoever did it before may have been killed before this.
+		// A process that did it before may have been killed before this.
 		return false, nil, disk.SyncDir(w.box.dir)
 	}
 	t, err := w.box.Begin(ctx)
@@ -108,11 +108,11 @@ func (w *rewriting) copyWithoutLock() error {
 	return errors.Join(err, f.Close())
 }
 
-// copy goes on up to the file's end. A last line without its newline is being
-// written, unless it is known to be all.
+// copy continues to the file's end. A last line without its newline is being
+// written, unless all is set.
 func (w *rewriting) copy(f *disk.File, all bool) error {
 	if f.Info().Size < w.from {
-		return nil // noticed under the lock
+		return nil // publish notices
 	}
 	const part = 1 << 20
 	kept := make([]byte, 0, part)
@@ -155,10 +155,10 @@ func (w *rewriting) copy(f *disk.File, all bool) error {
 	return flush()
 }
 
-// publish has the new file take the old one's place.
+// publish puts the new file in the old one's place.
 //
-// The commit comes first, and raises the file's generation: the journal's older
-// records then no longer vouch for their lines, which would come back otherwise.
+// The commit comes first and raises the file's generation: older records of the
+// journal then no longer vouch for their lines, which would otherwise come back.
 // For the same reason the old file, and its name, are synced before.
 func (w *rewriting) publish(t *Tx) (again, published bool, err error) {
 	file := t.store.File(w.kind)
@@ -169,7 +169,7 @@ func (w *rewriting) publish(t *Tx) (again, published bool, err error) {
 	if f == nil {
 		w.dropped = 0
 	} else {
-		if _, err := f.Stat(); err != nil { // beginning may have made something good
+		if _, err := f.Stat(); err != nil { // Begin may have finished a commit
 			return false, false, err
 		}
 		if f.Identity() != w.of || f.Info().Size < w.from {

@@ -10,14 +10,14 @@ import (
 	"heartbeat/internal/journal"
 )
 
-// commitSize is what one commit may need at the most, but for a reply.
+// commitSize is the most that one commit needs, apart from a reply.
 const commitSize = 64 << 10
 
-// ErrFull says that a commit would find no space.
+// ErrFull says that there is no space for a commit.
 var ErrFull = errors.New("the file system is full")
 
-// Room is how many bytes this user may still write beside the inbox, -1 where that
-// is not known, and how many the next commit may need: the first one makes the
+// Room is how many bytes this user may still write beside the inbox (-1 if
+// unknown), and how many the next commit may need; the first one creates the
 // journal.
 func (b *Inbox) Room() (left, needed int64) {
 	left, needed = -1, commitSize
@@ -31,7 +31,8 @@ func (b *Inbox) Room() (left, needed int64) {
 	return left, needed
 }
 
-// CheckRoom reports, as [ErrFull], that a commit would find no space.
+// CheckRoom returns an error that matches [ErrFull] if there is no space for a
+// commit.
 func (b *Inbox) CheckRoom() error {
 	if left, needed := b.Room(); left >= 0 && left < needed {
 		return fmt.Errorf("%w: %s has %d bytes left, and %d are needed: free some space", ErrFull, b.dir, left, needed)

@@ -15,8 +15,8 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// Scheduled is an entry that waits in .scheduled.jsonl for its time. Whoever
-// begins a transaction from then on moves it to the end of the inbox.
+// Scheduled is an entry that waits in .scheduled.jsonl for its time. After that,
+// the next transaction moves it to the end of the inbox.
 type Scheduled struct {
 	ID        string    `json:"id"`
 	EntryID   string    `json:"entry_id"`
@@ -26,11 +26,11 @@ type Scheduled struct {
 	line []byte
 }
 
-// SentAt is when `send` was given the entry; zero where the line does not say.
+// SentAt is when `send` was given the entry; zero if the line does not say.
 func (s Scheduled) SentAt() time.Time { return decodeEntry(s.line).time(sentAtMember) }
 
-// readScheduled reads the lines that wait, in the order of the file. Lines that
-// are none of ours stay where they are, and are counted.
+// readScheduled reads the entries in the order of the file. Other lines stay
+// where they are, and are counted.
 func readScheduled(f io.ReaderAt, size int64) (all []Scheduled, foreign int, err error) {
 	seen := map[string]bool{}
 	err = lines.EachOwn(io.NewSectionReader(f, 0, size), 0, func(_, _ int64, l []byte, whole bool) bool {
@@ -76,8 +76,8 @@ func (b *Inbox) Scheduled() ([]Scheduled, error) {
 	return all, nil
 }
 
-// scheduleSeen is what the state remembers of .scheduled.jsonl, so that it is
-// read only where it changed or something in it is due.
+// scheduleSeen is what the state remembers of .scheduled.jsonl. The file is read
+// only if it changed or an entry in it is due.
 type scheduleSeen struct{ size, mtime, due int64 }
 
 func (s scheduleSeen) encode() []byte {
@@ -88,10 +88,12 @@ func (s scheduleSeen) encode() []byte {
 	return o.End()
 }
 
-// promote appends what has come due to the queue file and commits that. A
-// last line that somebody is still writing is not touched: the time comes again.
+// promote appends the entries that have come due to the queue file, and commits
+// that. If somebody is still writing a last line there, it leaves that for the
+// next transaction.
 func (t *Tx) promote() error {
-	// Nearly always there is none, and to be told so by an error costs a tick 1 %.
+	// There is nearly always none, and learning that from an error would cost a
+	// tick 1 %.
 	there, err := disk.Exists(t.box.fileOf(journal.Scheduled))
 	if err != nil {
 		return err
@@ -130,12 +132,12 @@ func (t *Tx) promote() error {
 	}
 	t.due = seen.due
 	if t.st.Scheduled = seen.encode(); len(due) == 0 {
-		return nil // kept in mind with the next commit
+		return nil // remembered with the next commit
 	}
 	return t.promoteDue(due)
 }
 
-// nanoseconds since 1970, of which an int64 has no more than until 2262.
+// nanoseconds counts from 1970. An int64 reaches to 2262.
 func nanoseconds(at time.Time) int64 {
 	if most := time.Unix(0, math.MaxInt64); at.After(most) {
 		return math.MaxInt64
@@ -153,7 +155,7 @@ func (t *Tx) promoteDue(due []Scheduled) error {
 		return nil
 	}
 	t.noticeGone()
-	for _, s := range due { // as data, since JSON would lose spaces around the line
+	for _, s := range due { // as data: JSON would lose spaces around the line
 		t.addLine(journal.Line{Kind: journal.Queue, Data: s.line, Promoted: true})
 	}
 	t.st.Scheduled = nil

@@ -7,15 +7,14 @@ import (
 	"heartbeat/internal/journal"
 )
 
-// anchorSpan is how much before the cursor is kept in mind at the least, and
-// tailSpan how much of what waits at the most.
+// anchorSpan is how many bytes before the cursor are remembered at least, and
+// tailSpan how many of what waits at most.
 const (
 	anchorSpan = 4 << 10
 	tailSpan   = 16 << 10
 )
 
-// remember notes in the record to be committed what the queue file is recognised
-// by.
+// remember notes in the next record what the queue file will be recognised by.
 func (t *Tx) remember(next *journal.Record) {
 	if t.reanchor {
 		t.anchor(next)
@@ -30,8 +29,8 @@ func (t *Tx) remember(next *journal.Record) {
 	next.SeenSize, next.SeenMtime = now.Size, now.Mtime
 }
 
-// anchor recognises the file that the cursor is set in: by the hash of the
-// bytes before the cursor, at least the whole last line.
+// anchor notes what the file is recognised by before the cursor: a hash of the
+// bytes there, of the whole last line at least.
 func (t *Tx) anchor(next *journal.Record) {
 	next.AnchorStart, next.AnchorSum = 0, ""
 	if t.file == nil || next.Cursor == 0 {
@@ -45,7 +44,8 @@ func (t *Tx) anchor(next *journal.Record) {
 	next.AnchorStart, next.AnchorSum = start, sum
 }
 
-// rememberTail hashes the last of what waits, which tells an edit from a refill.
+// rememberTail hashes the last of what waits, which tells an edit from a file
+// that was filled again.
 func (t *Tx) rememberTail(next *journal.Record, now Mark) {
 	start := max(next.Cursor, now.Size-tailSpan)
 	if next.TailSum != "" && next.TailStart == start && (Mark{next.SeenSize, next.SeenMtime}) == now {
@@ -57,13 +57,13 @@ func (t *Tx) rememberTail(next *journal.Record, now Mark) {
 	}
 	sum, err := hashRange(t.file, start, now.Size)
 	if err != nil {
-		return // likewise
+		return // as above
 	}
 	next.TailStart, next.TailSum = start, sum
 }
 
-// rememberOwn hashes the last of what the transition appends to the queue file:
-// nobody has looked at the file with that yet.
+// rememberOwn hashes the last of the lines that the commit itself appends to the
+// queue file: nothing else has looked at the file with those yet.
 func rememberOwn(next *journal.Record) {
 	next.OwnStart, next.OwnEnd, next.OwnSum = 0, 0, ""
 	var own []byte
@@ -80,8 +80,8 @@ func rememberOwn(next *journal.Record) {
 	next.OwnStart, next.OwnSum = next.OwnEnd-int64(len(own)), entryID(own)
 }
 
-// lacksOwn reports whether what the last commit appended stands no longer where
-// it was to stand. Somebody edited the file then, or appended at the same time.
+// lacksOwn reports whether the lines that the last commit appended are not where
+// they should be. Then somebody edited the file, or appended at the same moment.
 func (t *Tx) lacksOwn() (bool, error) {
 	st := &t.st
 	if st.OwnSum == "" || st.Boot != t.boot || t.changedByUs() || t.settling || t.copied() {
@@ -94,22 +94,22 @@ func (t *Tx) lacksOwn() (bool, error) {
 	return sum != st.OwnSum, err
 }
 
-// changedByUs reports whether an earlier commit's work was done on the queue file
-// just now, or is about to be: what its inode tells is then our own doing.
+// changedByUs reports whether an earlier commit's work on the queue file was done
+// just now, or is about to be: its inode then tells of our own change.
 func (t *Tx) changedByUs() bool {
 	return t.store.Changed() || t.viewing() && t.st.Punching != 0 // see finishHole
 }
 
-// tail is what became of the entries that waited when the last commit was made.
+// tail is what became of the entries that waited at the last commit.
 type tail int
 
 const (
-	tailSame    tail = iota // all of them are there, and were looked at
-	tailAlike               // they may be: not all of them were looked at
-	tailChanged             // some are not there any more
+	tailSame    tail = iota // all of them are there, and were compared
+	tailAlike               // those that were compared are there
+	tailChanged             // some are no longer there
 )
 
-// tail compares what stands there now with what waited.
+// tail compares what is there now with what waited.
 func (t *Tx) tail() (tail, error) {
 	st := &t.st
 	switch {
@@ -132,8 +132,8 @@ func (t *Tx) tail() (tail, error) {
 	return tailSame, nil
 }
 
-// change is what happened to the queue file since the last commit, as far as
-// its inode and the directory tell.
+// change is what happened to the queue file since the last commit, as far as its
+// inode and the directory tell.
 type change int
 
 const (
@@ -144,11 +144,10 @@ const (
 	rewritten // written to, and no longer than before
 )
 
-// change tells a file that somebody wrote to, or put in the old one's place, from
-// one that is as it was. It is as it was if the whole directory was copied, which
-// gives another lock file, or one with another time; if it was touched; and after
-// what a power loss may do to a file, which is to be shorter or to have an older
-// time.
+// change tells a file that somebody wrote or replaced from one that is as it was.
+// A file counts as unchanged if the whole directory was copied (the lock file is
+// then another one, or has another time), if it was only touched, and if it is
+// shorter or older in a way that a power loss explains.
 func (t *Tx) change() (change, error) {
 	st, info, rebooted := &t.st, t.file.Info(), t.st.Boot != t.boot
 	switch {
@@ -170,7 +169,7 @@ func (t *Tx) change() (change, error) {
 		}
 		return unchanged, nil
 	case t.touchedOnly(info):
-		t.notice() // reading the file will change the time of access
+		t.notice() // reading the file changes its time of access
 		return unchanged, nil
 	}
 	if grows, err := t.grows(); grows || err != nil {
@@ -180,13 +179,13 @@ func (t *Tx) change() (change, error) {
 }
 
 // copied reports whether the directory is not the one of the last commit, or was
-// written anew from a copy.
+// restored from a copy.
 func (t *Tx) copied() bool {
 	st := &t.st
 	return st.Lock != t.lockID || st.LockMtime != 0 && st.LockMtime != t.lockMtime
 }
 
-// answer is one to a question that the file system may not answer.
+// answer is the answer to a question that the file system may leave open.
 type answer int
 
 const (
@@ -195,8 +194,8 @@ const (
 	no
 )
 
-// replaced reports whether the file's bytes are in another place on the disk, as
-// they are after it was truncated and filled again.
+// replaced reports whether the file's bytes are elsewhere on the disk, as they
+// are after it was truncated and filled again.
 func (t *Tx) replaced() answer {
 	place := t.file.Place()
 	switch {
@@ -208,11 +207,11 @@ func (t *Tx) replaced() answer {
 	return no
 }
 
-// touchedOnly recognises touch(1), which gives one time for both access and
-// change. So does a write that is read within the same tick of the clock: where
-// the disk does not tell the two apart it is taken for a write if nothing waits,
-// for a prompt that comes twice is better than one that never comes. A write gives
-// the inode the same time of change.
+// touchedOnly recognises touch(1), which sets the times of access and change to
+// the same value. A write that is read within the same tick of the clock does so
+// too. If the disk cannot tell the two apart, it counts as a write if nothing
+// waits: a prompt that comes twice is better than one that never comes. A write
+// also gives the inode that time of change.
 func (t *Tx) touchedOnly(info disk.Info) bool {
 	if info.Atime != info.Mtime {
 		return false
@@ -226,9 +225,9 @@ func (t *Tx) touchedOnly(info disk.Info) bool {
 	return info.Ctime != info.Mtime || t.st.Cursor < t.st.SeenSize
 }
 
-// grows reports whether somebody is just appending to a file that seems to be
-// written to and no longer than before: a write sets the time of change first
-// and the length last.
+// grows reports whether somebody is appending at this moment to a file that seems
+// to be written but no longer: a write sets the time of change first and the
+// length last.
 func (t *Tx) grows() (bool, error) {
 	const looks = 10
 	for range looks {
@@ -236,10 +235,10 @@ func (t *Tx) grows() (bool, error) {
 		if err != nil || info.Size > t.st.SeenSize {
 			return true, err
 		}
-		time.Sleep(time.Millisecond) // where the system does not let us wait for the writer
+		time.Sleep(time.Millisecond) // some systems do not let us wait for the writer
 	}
 	return false, nil
 }
 
-// notice has what the file looks like committed at once.
+// notice has the look of the file committed at once.
 func (t *Tx) notice() { t.noticed, t.dirty = true, true }

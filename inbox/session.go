@@ -14,12 +14,12 @@ import (
 // maxSessions is how many sessions are remembered, the latest first.
 const maxSessions = 8
 
-// Session is a consumer that told of its start, its end or an error.
+// Session is a consumer that reported its start, its end or an error.
 type Session struct {
 	ID  string `json:"id"`
 	PID int    `json:"pid,omitempty"`
-	// Boot and Namespace say where the number is that process's, and ProcessStart
-	// tells it from a later one of the same number: see package host.
+	// Boot and Namespace say where PID is that process's number, and ProcessStart
+	// tells it from a later process with the same number: see package host.
 	Boot         string `json:"boot,omitempty"`
 	Namespace    string `json:"pid_namespace,omitempty"`
 	ProcessStart int64  `json:"process_start,omitempty"`
@@ -27,34 +27,36 @@ type Session struct {
 	StartedAt *time.Time `json:"started_at,omitempty"`
 	EndedAt   *time.Time `json:"ended_at,omitempty"`
 	Failure   *Failure   `json:"failure,omitempty"`
-	// PromptedAt is when somebody last gave it something to do that is told of.
+	// PromptedAt is when somebody last gave it something to do, as far as that
+	// was reported.
 	PromptedAt *time.Time `json:"prompted_at,omitempty"`
-	// Asks is what it wants of a person, until it shows that it goes on.
+	// Asks is what it wants from a person, until it shows that it continues.
 	Asks *Question `json:"asks,omitempty"`
 
 	// StartedSeq and FailedSeq are the numbers of the commits that noted the last
-	// start and the last failure: see [Tx.Seq]. They are 0 where that is not known.
+	// start and the last failure (see [Tx.Seq]), 0 if unknown.
 	StartedSeq int64 `json:"started_seq,omitempty"`
 	FailedSeq  int64 `json:"failed_seq,omitempty"`
 	// StartNote is the consumer's own note of its last start.
 	StartNote json.RawMessage `json:"start_note,omitempty"`
-	// PromptedBoot and PromptedSinceBoot (nanoseconds) say the same by a clock that
-	// nobody sets: see package host.
+	// PromptedBoot and PromptedSinceBoot (nanoseconds) are the same moment by a
+	// clock that nobody can set: see package host.
 	PromptedBoot      string `json:"prompted_boot,omitempty"`
 	PromptedSinceBoot int64  `json:"prompted_since_boot_ns,omitempty"`
 }
 
-// Question is what a session waits for a person for, and since when.
+// Question is what a session needs a person for, and since when.
 type Question struct {
 	At   time.Time `json:"at"`
 	Kind string    `json:"kind"` // in the consumer's words
 	Text string    `json:"text,omitempty"`
 }
 
-// Sessions are those that are remembered, the one that last told something first.
+// Sessions are the sessions that are remembered, the one that reported last
+// first.
 func (t *Tx) Sessions() ([]Session, error) { return t.sessions() }
 
-// Session returns what is known of a session, with only its ID when nothing is.
+// Session returns what is known of a session: only its ID if it is unknown.
 func (t *Tx) Session(id string) (Session, error) {
 	all, err := t.sessions()
 	if i := sessionAt(all, id); i >= 0 {
@@ -63,7 +65,8 @@ func (t *Tx) Session(id string) (Session, error) {
 	return Session{ID: id}, err
 }
 
-// Acknowledged is how many entries a session answered since another one did.
+// Acknowledged is how many entries a session has answered since another session
+// did.
 func (t *Tx) Acknowledged(session string) int {
 	if t.st.Session != session {
 		return 0
@@ -71,12 +74,12 @@ func (t *Tx) Acknowledged(session string) int {
 	return t.st.Acknowledged
 }
 
-// StartSession records that a session began, or was resumed, in process pid (0
-// if that is not known).
+// StartSession records that a session began or was resumed, in process pid (0 if
+// unknown).
 func (t *Tx) StartSession(id string, pid int) error { return t.StartSessionWith(id, pid, nil) }
 
-// StartSessionWith is [Tx.StartSession] with the consumer's own note of the start,
-// which is opaque to this package.
+// StartSessionWith is [Tx.StartSession] with the consumer's own note of the
+// start, which is opaque to this package.
 func (t *Tx) StartSessionWith(id string, pid int, note json.RawMessage) error {
 	err := t.changeSession(id, func(s *Session) {
 		now := t.box.utcNow()
@@ -112,7 +115,7 @@ func (t *Tx) PromptSession(id string) error {
 	})
 }
 
-// Ask records that a session waits for a person.
+// Ask records that a session needs a person.
 func (t *Tx) Ask(id, kind, text string) error {
 	q := &Question{At: t.box.utcNow(), Kind: kind, Text: text}
 	if err := t.changeSession(id, func(s *Session) { s.Asks = q }); err != nil {
@@ -129,11 +132,11 @@ func (q Question) String() string {
 	return q.Kind + ": " + q.Text
 }
 
-// asksMember is in the encoding of sessions of which one asks something.
+// asksMember is in the encoded sessions if one of them asks something.
 var asksMember = []byte(`"asks":`)
 
-// GoOn records that a session shows that it goes on: it waits for nobody.
-func (t *Tx) GoOn(id string) error {
+// StopAsking records that a session has shown that it continues: it needs nobody.
+func (t *Tx) StopAsking(id string) error {
 	if !bytes.Contains(t.st.Sessions, asksMember) {
 		return nil // the usual case, at every turn
 	}
@@ -143,8 +146,8 @@ func (t *Tx) GoOn(id string) error {
 	return t.changeSession(id, func(s *Session) { s.Asks = nil })
 }
 
-// Fail records an error that a session met. The entry that it has in flight
-// stays in flight, and keeps the error too.
+// Fail records an error of a session. Its entry in flight stays in flight, and
+// keeps the error too.
 func (t *Tx) Fail(sessionID, name, message string) error {
 	f := &Failure{Error: name, Message: message, At: t.box.utcNow()}
 	e := Event{Event: EventFailed, Session: sessionID, Reason: f.String()}
@@ -158,7 +161,8 @@ func (t *Tx) Fail(sessionID, name, message string) error {
 	return t.failSession(sessionID, f, e)
 }
 
-// FailSession is [Tx.Fail] for an error that is not of the entry in flight.
+// FailSession is [Tx.Fail] for an error that has nothing to do with the entry in
+// flight.
 func (t *Tx) FailSession(sessionID, name, message string) error {
 	f := &Failure{Error: name, Message: message, At: t.box.utcNow()}
 	return t.failSession(sessionID, f, Event{Event: EventFailed, Session: sessionID, Reason: f.String()})
@@ -171,13 +175,13 @@ func (t *Tx) failSession(id string, f *Failure, e Event) error {
 	return t.changeSession(id, func(s *Session) { s.Failure, s.FailedSeq, s.Asks = f, t.Seq(), nil })
 }
 
-// PromptedAfter reports whether the session is known to have been given something to
-// do after a moment of this boot (nanoseconds, see [host.SinceBoot]).
+// PromptedAfter reports whether the session is known to have been given something
+// to do after a moment of this boot (nanoseconds, see [host.SinceBoot]).
 func (s Session) PromptedAfter(sinceBoot int64) bool {
 	return s.PromptedBoot != "" && s.PromptedBoot == host.BootID() && s.PromptedSinceBoot > sinceBoot
 }
 
-// changeSession moves a session to the front, changed.
+// changeSession changes a session and moves it to the front.
 func (t *Tx) changeSession(id string, change func(*Session)) error {
 	all, err := t.sessions()
 	if err != nil {

@@ -2,14 +2,14 @@ package inbox
 
 import "heartbeat/internal/words"
 
-// A transaction sets no more entries aside than that many, and about that many
-// bytes of theirs.
+// One transaction sets aside no more entries than asideLines, and no more of
+// their bytes than about asideBytes.
 const (
 	asideLines = 1000
 	asideBytes = 1 << 20
 )
 
-// SetAside tells what [Tx.Next] set aside, one for each reason.
+// SetAside is what [Tx.Next] set aside, one element for each reason.
 func (t *Tx) SetAside() []SetAside { return t.aside }
 
 func (t *Tx) noteAside(reason Reason, e Entry) {
@@ -17,7 +17,7 @@ func (t *Tx) noteAside(reason Reason, e Entry) {
 	t.asideLines++
 }
 
-// setAsideExpired is for an entry that was given back and came too late again.
+// setAsideExpired sets aside an entry that was given back and has expired since.
 func (t *Tx) setAsideExpired(d *Delivery) error {
 	if err := t.deadLetter(deadLetterOf(d, ReasonExpired, t.box.utcNow())); err != nil {
 		return err

@@ -2,14 +2,15 @@ package inbox
 
 import "cmp"
 
-// canceledSpan is a range of the queue file whose entries were canceled, and are
-// passed over when their turn comes.
+// canceledSpan is a range of the queue file whose entries were canceled and are
+// skipped when their turn comes.
 type canceledSpan struct {
 	start, end int64
 	entries    int
-	// sum tells whether they still stand there: of one entry the beginning of its
-	// entry_id, by which it is found where an edit has moved it, of more that of
-	// their bytes' hash. It is empty until the commit.
+	// sum tells whether the entries are still there. For one entry it is the
+	// beginning of its entry_id, which finds the entry even where an edit has
+	// moved it; for several, the beginning of a hash of their bytes. It is empty
+	// until the commit.
 	sum string
 }
 

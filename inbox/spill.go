@@ -16,15 +16,15 @@ const (
 	spillSuffix = ".raw"
 )
 
-// spillName reports whether a dead letter, which others may have written, names
-// a file that spill made.
+// spillName reports whether spill made a file of that name. Dead letters, which
+// others may have written, name such files.
 func spillName(name string) bool {
 	return strings.HasPrefix(name, spillPrefix) && strings.HasSuffix(name, spillSuffix) && filepath.Base(name) == name
 }
 
-// spill copies a line that is too long into a file of its own, a chunk at a
-// time, and returns that file's name once it would survive a power loss. A
-// second call for the same line writes the same file again.
+// spill copies a line that is too long into a file of its own, chunk by chunk,
+// and returns that file's name once it would survive a power loss. A second call
+// for the same line writes the same file again.
 func (b *Inbox) spill(queue io.ReaderAt, l line) (name string, err error) {
 	name = fmt.Sprintf("%s%d-%.12s%s", spillPrefix, l.start, l.id, spillSuffix)
 	f, _, err := disk.OpenWrite(b.file(name))
@@ -51,7 +51,7 @@ func (b *Inbox) spill(queue io.ReaderAt, l line) (name string, err error) {
 	return name, nil
 }
 
-// contentEnd is where the line ends without its line end.
+// contentEnd is where the line ends, without its line end.
 func contentEnd(queue io.ReaderAt, l line) (int64, error) {
 	end := l.end
 	if l.terminated {

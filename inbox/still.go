@@ -13,13 +13,13 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// stillPoll is how often a file that ought to stand still is looked at.
+// stillPoll is how often a file that should not change is checked.
 const stillPoll = 20 * time.Millisecond
 
-// AwaitStill returns once the queue file has stood still for settle: the mark
-// lets [Tx.Next] take a last line that has no newline. It returns earlier when
-// the newline arrives. The lock is not held meanwhile, and no clock of the
-// machine is trusted but the one that only goes forward.
+// AwaitStill returns once the queue file has not changed for settle; with the
+// mark, [Tx.Next] accepts a last line that has no newline. It returns earlier if
+// the newline arrives. It does not hold the lock, and trusts only the clock that
+// never goes back.
 func (b *Inbox) AwaitStill(ctx context.Context, settle time.Duration) (Mark, error) {
 	mark, _, err := b.look()
 	since := time.Now()
@@ -48,11 +48,11 @@ func (b *Inbox) AwaitStill(ctx context.Context, settle time.Duration) (Mark, err
 	return Mark{}, fmt.Errorf("wait for the inbox to stand still: %w", err)
 }
 
-// look stats the queue file, and says whether its last line is whole.
+// look is the state of the queue file, and whether its last line is whole.
 func (b *Inbox) look() (mark Mark, whole bool, err error) {
 	f, err := disk.OpenForeign(b.path, unix.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Mark{}, true, nil // it went away: there is nothing to wait for
+		return Mark{}, true, nil // it is gone: there is nothing to wait for
 	}
 	if err != nil {
 		return Mark{}, false, err

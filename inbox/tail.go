@@ -2,8 +2,8 @@ package inbox
 
 import "heartbeat/internal/journal"
 
-// Tail reads the lines that come to an append-only file, also when somebody
-// rotates it away, trims it or makes it anew. It takes no lock.
+// Tail reads the lines that come to an append-only file, even if somebody rotates
+// it away, trims it or creates it anew. It takes no lock.
 type Tail = journal.Tail
 
 // TailResults reads .results.jsonl (a [Result] a line) from its last n lines on,

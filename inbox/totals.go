@@ -9,12 +9,12 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// latencySeconds are the upper bounds of the classes that answers are counted
-// in, by how long after its delivery an entry was acknowledged.
+// latencySeconds are the upper bounds of the classes that answers are counted in,
+// by the time from an entry's delivery to its acknowledgement.
 var latencySeconds = [...]int64{1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200}
 
-// Totals are what was counted since the inbox's journal began. They only grow,
-// and do not depend on what is kept of results and dead letters.
+// Totals are counts since the inbox's journal began. They only grow, and do not
+// depend on which results and dead letters are kept.
 type Totals struct {
 	Delivered   int64            `json:"delivered"` // redeliveries included
 	Redelivered int64            `json:"redelivered"`
@@ -32,7 +32,7 @@ type Totals struct {
 }
 
 // LatencyClass is how many answers took at most Within (0: any time) and longer
-// than the class before allows.
+// than the class before it allows.
 type LatencyClass struct {
 	Within time.Duration `json:"within_ns,omitempty"`
 	Count  int64         `json:"count"`
@@ -41,7 +41,7 @@ type LatencyClass struct {
 func (n *Totals) answered(r Result) {
 	n.Answered++
 	n.LastAcknowledgedAt = &r.AcknowledgedAt
-	took := max(0, r.AcknowledgedAt.Sub(r.DeliveredAt)) // a clock may be set back
+	took := max(0, r.AcknowledgedAt.Sub(r.DeliveredAt)) // the clock may have been set back
 	n.LatencySum += took
 	class := 0
 	for class < len(latencySeconds) && took > time.Duration(latencySeconds[class])*time.Second {

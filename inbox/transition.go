@@ -14,9 +14,9 @@ var (
 	errNotOffered      = errors.New("the entry is not the one that this transaction's last Next returned: call Next, and deliver what it returns")
 )
 
-// Deliver puts the entry that [Tx.Next] returned last, in this very transaction,
-// in flight: any other may be settled or elsewhere by now. Hand it over only
-// after Commit returned nil.
+// Deliver puts in flight the entry that [Tx.Next] returned last in this
+// transaction; any other may have been settled since. Hand it over only after
+// Commit returned nil.
 func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 	if t.inFlight != nil {
 		return nil, errors.New("deliver: an entry is still in flight: settle it first")
@@ -41,12 +41,12 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 	return d, nil
 }
 
-// Acknowledge settles the entry in flight as answered: a [Result] is kept, and
+// Acknowledge settles the entry in flight as answered: it leaves a [Result], and
 // the cursor moves past it.
 func (t *Tx) Acknowledge(reply string) error { return t.AcknowledgeWith(reply, nil) }
 
-// AcknowledgeWith is [Tx.Acknowledge] of an entry that left tasks running beside its
-// turns: a JSON array of [Task].
+// AcknowledgeWith is [Tx.Acknowledge] for an entry that left tasks running
+// besides its turns: a JSON array of [Task].
 func (t *Tx) AcknowledgeWith(reply string, tasks json.RawMessage) error {
 	d := t.inFlight
 	if d == nil {
@@ -102,8 +102,8 @@ func (t *Tx) Drop() error {
 	return t.addEvent(eventOf(d, EventDropped))
 }
 
-// Bind notes whose turn the entry in flight turned out to be, where that was not
-// known when it was delivered.
+// Bind records which turn the entry in flight belongs to, if that was unknown
+// when it was delivered.
 func (t *Tx) Bind(to Recipient) error {
 	if t.inFlight == nil {
 		return fmt.Errorf("bind: %w", errNothingInFlight)
@@ -117,9 +117,9 @@ func (t *Tx) Bind(to Recipient) error {
 	return nil
 }
 
-// GiveBack returns the entry in flight to the queue, at its place: [Tx.Next]
-// gives it again. counted says whether the delivery counts as an attempt; one
-// that does not had never arrived.
+// GiveBack returns the entry in flight to its place in the queue; [Tx.Next] then
+// gives it again. counted says whether the delivery counts as an attempt: one
+// that never arrived does not.
 func (t *Tx) GiveBack(counted bool) error {
 	if counted {
 		return t.GiveBackFor("", true)
@@ -127,7 +127,7 @@ func (t *Tx) GiveBack(counted bool) error {
 	return t.GiveBackFor(NeverArrived, false)
 }
 
-// GiveBackFor is [Tx.GiveBack] for another reason.
+// GiveBackFor is [Tx.GiveBack] for a given reason.
 func (t *Tx) GiveBackFor(reason string, counted bool) error {
 	if t.inFlight == nil {
 		return fmt.Errorf("give back: %w", errNothingInFlight)

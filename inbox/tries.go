@@ -7,16 +7,18 @@ import (
 )
 
 const (
-	// triesName is there while a large line is being taken up, so that whoever comes
-	// next knows if that killed the process.
+	// triesName exists while a large line is being read for delivery, so that the
+	// next process knows if that killed this one.
 	triesName = ".inbox-tries"
-	// largeLine is from where on that is noted, and maxTries how often it may.
+	// largeLine is the size from which that is noted, and maxTries how often it
+	// is tried.
 	largeLine = 1 << 20
 	maxTries  = 3
 )
 
-// tryLarge notes, unsynced, that a large line is about to be taken up, and reports
-// whether that killed whoever tried so often that it is to be set aside.
+// tryLarge notes, unsynced, that a large line is about to be read, and reports
+// whether that was tried so often, and killed each process, that the line is to
+// be set aside.
 func (t *Tx) tryLarge(l line) (died bool, err error) {
 	if l.end-l.start <= largeLine {
 		return false, nil
@@ -36,9 +38,9 @@ func (t *Tx) tryLarge(l line) (died bool, err error) {
 	return false, disk.Publish(t.box.file(triesName), fmt.Appendf(nil, "%d %d %d %d\n", t.st.QueueGeneration, l.start, l.end, note.tries+1), false)
 }
 
-// triesNote is what triesName says: how often a line was taken up.
+// triesNote is what the file says: how often a line was tried.
 type triesNote struct {
-	generation int // of the queue file, -1 where there is no note
+	generation int // of the queue file, -1 if there is no note
 	start, end int64
 	tries      int
 }
@@ -61,7 +63,7 @@ func (t *Tx) readTries() (triesNote, error) {
 	return n, nil
 }
 
-// survived takes the note away: the process lives.
+// survived removes the note: the process is alive.
 func (t *Tx) survived() error {
 	if !t.trying {
 		return nil

@@ -18,15 +18,15 @@ type Trimming struct {
 	Results     int `json:"results"`
 	DeadLetters int `json:"dead_letters"` // requeued ones
 	Events      int `json:"events"`
-	// Freed is how many bytes on the disk that gave back.
+	// Freed is how many bytes on the disk were given back.
 	Freed int64 `json:"freed_bytes"`
-	// Warnings are sentences about what was found and mended besides.
+	// Warnings are sentences about what was found and repaired on the way.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Trim throws away the results, the requeued dead letters and the events from
-// before that time. A name whose result is gone may be sent once more. The files
-// are copied without the lock.
+// Trim removes the results, the requeued dead letters and the events from before
+// that time. A name whose result is gone can be sent once more. The files are
+// copied without the lock.
 func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err error) {
 	if n.Warnings, err = b.makeGood(ctx); err != nil {
 		return n, err
@@ -60,7 +60,7 @@ func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err err
 	return n, err
 }
 
-// outcomeSpace is what those files take on the disk.
+// outcomeSpace is how much of the disk the files of outcomes take up.
 func (b *Inbox) outcomeSpace() (space int64, err error) {
 	for _, kind := range outcomeKinds {
 		f, err := disk.OpenRead(b.fileOf(kind))
@@ -78,14 +78,14 @@ func (b *Inbox) outcomeSpace() (space int64, err error) {
 	return space, nil
 }
 
-// trimmed are the letters that are to go, by name, with their marks.
+// trimmed names the letters that are to go, with their marks.
 type trimmed struct {
 	names   map[string]bool
-	letters int // those of them that are there
+	letters int // how many of them exist
 }
 
-// requeuedBefore finds the letters that were requeued before that time, and the
-// marks of such whose letter is gone.
+// requeuedBefore finds the letters that were requeued before that time, and marks
+// whose letter is gone.
 func (b *Inbox) requeuedBefore(before time.Time) (gone trimmed, err error) {
 	gone.names = map[string]bool{}
 	read, err := b.readLetters()
@@ -113,8 +113,8 @@ func (g trimmed) keep(line []byte) bool {
 	return !ok || !g.names[l.Letter]
 }
 
-// stampedSince keeps the lines whose time is not before that one, and those that
-// have none.
+// stampedSince keeps the lines whose time is not before that one, and those
+// without a time.
 func stampedSince(before time.Time, member string) func([]byte) bool {
 	return func(line []byte) bool {
 		at, err := time.Parse(time.RFC3339, gjson.GetBytes(line, member).Str)

@@ -18,44 +18,46 @@ type Tx struct {
 
 	lockID    string // the lock file's identity
 	lockMtime int64
-	// settling says that the files do not show the last commit yet, as a view may
-	// find them.
+	// settling says that the files do not show the last commit yet. Only a view
+	// sees that.
 	settling bool
 
 	st        journal.Record // the last record, and what the next one changes
 	inFlight  *Delivery
 	redeliver *Delivery
-	offered   *offer // of the entry that Next returned last, if it was not delivered
+	offered   *offer // of the entry that Next returned last, until it is delivered
 	responded bool   // as it was found
 	stale     *Delivery
-	noticed   bool // what the file looks like is to be committed at once
-	// lastLine is where the line before the cursor starts, if the cursor was moved.
+	noticed   bool // the look of the file is to be committed at once
+	// lastLine is where the line before the cursor starts, if the cursor was
+	// moved.
 	lastLine int64
 	reanchor bool
-	totals   *Totals // nil until they are asked for
+	totals   *Totals // nil until they are needed
 	due      int64   // when the next scheduled entry is due, 0 for none
-	// replacedWhy says why the queue file was found to be another one.
+	// replacedWhy says why the queue file was found to be another file.
 	replacedWhy string
 
 	closed   bool
 	dirty    bool
 	pending  []journal.Line
 	warnings []string
-	// aside are the entries that were set aside unread: how many lines those are,
-	// and how much of the journal they take.
+	// aside are the entries that were set aside without delivery; the numbers are
+	// their lines, and their bytes in the journal.
 	aside                  []SetAside
 	asideLines, asideBytes int
 	trying                 bool           // see tryLarge
-	forget                 []string       // files that the commit leaves useless
+	forget                 []string       // files that nothing needs after the commit
 	canceled               []canceledSpan // see canceledSpans
 	canceledRead           bool
 }
 
 // Seq is the number of the commit that this transaction would make next. A later
-// commit has a greater one, whatever the clock says, as long as the journal lives.
+// commit has a greater number, whatever the clock says, as long as the journal
+// exists.
 func (t *Tx) Seq() int64 { return t.st.Seq + 1 }
 
-// newTx is a transaction, or without a lock a view.
+// newTx is a transaction, or a view if there is no lock.
 func (b *Inbox) newTx(lock *disk.Lock) *Tx {
 	t := &Tx{box: b, lock: lock}
 	t.store = journal.Open(b.path, lock, t.warn)
@@ -70,7 +72,7 @@ func (t *Tx) warn(format string, args ...any) {
 	t.warnings = append(t.warnings, fmt.Sprintf(format, args...))
 }
 
-// Warnings are sentences about what was found and mended, for a person.
+// Warnings are sentences, for a person, about what was found and repaired.
 func (t *Tx) Warnings() []string { return t.warnings }
 
 // Dirty reports whether there is anything to commit.
@@ -82,11 +84,11 @@ func (t *Tx) Cursor() int64 { return t.st.Cursor }
 // InFlight is the entry that was delivered and not settled, or nil.
 func (t *Tx) InFlight() *Delivery { return t.inFlight }
 
-// Responded reports whether .responded was there: heartbeat-rs's sign that the
+// Responded reports whether .responded existed: heartbeat-rs's sign that the
 // entry in flight is answered when the consumer comes back.
 func (t *Tx) Responded() bool { return t.responded }
 
-// Stale is an .in-flight that was found although the cursor is past it, as a
-// heartbeat-rs that was killed amid an acknowledgement leaves it. It was
-// answered, and Commit removes it.
+// Stale is an entry that .in-flight named although the cursor was past it. A
+// heartbeat-rs that is killed while it acknowledges leaves that. The entry was
+// answered, and Commit removes the file.
 func (t *Tx) Stale() *Delivery { return t.stale }

@@ -15,24 +15,24 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// View is an inbox as it was at one moment. Making one takes no lock and
-// changes nothing, so it works beside whoever holds the lock, and where nothing
-// can be written. Close it when done.
+// View is an inbox as it was at one moment. It takes no lock and changes nothing,
+// so it works while somebody else holds the lock, and where nothing can be
+// written. Close it when done.
 type View struct {
-	tx       *Tx // one that is never committed
+	tx       *Tx // never committed
 	settling bool
 }
 
-// viewTries bounds how often a view is made anew because somebody committed
-// meanwhile. The last try leaves out what others may have changed by hand.
+// viewTries bounds how often a view is tried because somebody committed
+// meanwhile. The last try ignores what others may have changed by hand.
 const viewTries = 20
 
-// corruptTries bounds it where the state is not valid, as half of what somebody
-// is writing may seem to be.
+// corruptTries bounds it if the state is invalid: a file that somebody is writing
+// may look so.
 const corruptTries = 5
 
-// View looks at the inbox. Its errors are those of [Inbox.Begin] about state
-// that is not valid.
+// View looks at the inbox. Its errors about invalid state are those of
+// [Inbox.Begin].
 func (b *Inbox) View() (*View, error) {
 	for try := 1; ; try++ {
 		v, err := b.view(try == viewTries)
@@ -124,15 +124,16 @@ func (v *View) Responded() bool { return v.tx.Responded() }
 // delivered, or nil.
 func (v *View) Redeliver() *Delivery { return v.tx.redeliver }
 
-// Settling reports that the last commit has not reached the documented files:
-// whoever made it is at it, or was killed, and the next transaction does it.
+// Settling reports that the last commit has not reached the documented files: its
+// process is still at work, or was killed and the next transaction finishes the
+// commit.
 func (v *View) Settling() bool { return v.settling }
 
-// Replaced says why the queue file is not the one that the cursor was set in, so
-// that it is read from its start; it is empty when it is the same.
+// Replaced says why the queue file is not the one that the cursor was set in, and
+// so is read from its start; it is empty if it is the same file.
 func (v *View) Replaced() string { return v.tx.replacedWhy }
 
-// Warnings are sentences about what the next transaction will find and mend.
+// Warnings are sentences about what the next transaction will find and repair.
 func (v *View) Warnings() []string { return v.tx.Warnings() }
 
 // Paused is the pause that holds now, or nil.
@@ -147,10 +148,11 @@ func (v *View) Streak() (int, error) { return v.tx.Streak() }
 // Waiter is who waits for the next entry, or nil: see [Tx.Waiter].
 func (v *View) Waiter() (*Waiter, error) { return v.tx.Waiter() }
 
-// Sessions are those that are remembered, the one that last told something first.
+// Sessions are the sessions that are remembered, the one that reported last
+// first.
 func (v *View) Sessions() ([]Session, error) { return v.tx.Sessions() }
 
-// LastSession is the one that answered last, empty for none.
+// LastSession is the session that answered last, empty if there is none.
 func (v *View) LastSession() string { return v.tx.st.Session }
 
 // Boot is the boot of the last commit: see [host.BootID].
@@ -165,15 +167,15 @@ func (v *View) Totals() (Totals, error) {
 	return n.complete(), nil
 }
 
-// Find says where the entry of that envelope id is, as a [Receipt] does; it is
-// empty where there is none.
+// Find says where the entry with that envelope id is, as a [Receipt] does; empty
+// if it is nowhere.
 func (v *View) Find(id string) (string, error) {
 	found, err := v.tx.find(map[string]bool{id: true})
 	return found[id].where, err
 }
 
-// FindAll is [View.Find] for many: ids that are nowhere are left out. It reads
-// everything once.
+// FindAll is [View.Find] for many ids; those that are nowhere are left out. It
+// reads everything once.
 func (v *View) FindAll(ids []string) (map[string]string, error) {
 	wanted := map[string]bool{}
 	for _, id := range ids {
@@ -189,13 +191,13 @@ func (v *View) FindAll(ids []string) (map[string]string, error) {
 
 // Backlog is what waits in the queue.
 type Backlog struct {
-	Entries int64 `json:"entries"` // a last one without newline included
+	Entries int64 `json:"entries"` // including a last one without newline
 	Bytes   int64 `json:"bytes"`   // of their lines, and of blank lines between them
 	// Torn says that the last line has no newline and was not delivered yet.
 	Torn bool `json:"torn"`
 }
 
-// Backlog counts what waits behind the cursor and what is in flight, and what
+// Backlog counts what waits behind the cursor and the entry in flight, and what
 // was given back. It reads those bytes.
 func (v *View) Backlog(ctx context.Context) (b Backlog, err error) {
 	from := v.waitsFrom()
@@ -237,13 +239,13 @@ func (v *View) waitsFrom() int64 { return v.tx.settledEnd() }
 type Waiting struct {
 	Entry
 	TooLong bool // over [MaxLine]: it becomes a dead letter
-	Empty   bool // nothing in it: likewise
-	Expired bool // likewise
+	Empty   bool // there is nothing in it: it becomes a dead letter
+	Expired bool // too late: it becomes a dead letter
 	Torn    bool // its line has no newline yet
 }
 
-// Next returns the first n entries that wait, in the order in which they are
-// delivered. It reads those and no more.
+// Next returns the first n entries that wait, in order of delivery. It reads no
+// more than those.
 func (v *View) Next(n int) ([]Waiting, error) {
 	var all []Waiting
 	if d := v.tx.redeliver; d != nil && n > 0 {
@@ -275,12 +277,12 @@ func waiting(l line, now time.Time) Waiting {
 	return Waiting{Entry: e, Empty: strings.TrimSpace(e.Text) == "", Expired: e.expired(now), Torn: !l.terminated}
 }
 
-// Raw is the entry's line as it stands in the inbox, without its end.
+// Raw is the entry's line as it is in the inbox, without its end.
 func (e Entry) Raw() RawLine { return rawLineOf(e.raw) }
 
-// SentAt is when `send` appended the entry; zero where the line does not say.
+// SentAt is when `send` appended the entry; zero if the line does not say.
 func (e Entry) SentAt() time.Time { return e.time(sentAtMember) }
 
-// Lock says who holds the inbox's lock just now: a process id, -1 if that is not
-// to be told, 0 if nobody does. It does not touch the lock.
+// Lock says who holds the inbox's lock at this moment: a process id, -1 if that
+// is unknown, 0 if nobody does. It does not touch the lock.
 func (b *Inbox) Lock() int { return host.LockHolder(b.file(journal.LockName)) }

@@ -10,21 +10,22 @@ import (
 	"heartbeat/internal/host"
 )
 
-// Waiter is the consumer that waits for the next entry while its session is
-// idle. There is one at the most: whoever comes later takes its place, and it
-// learns of that when it looks.
+// Waiter is the consumer that waits for the next entry while its session is idle.
+// There is at most one: a later one takes its place, which the earlier one
+// notices when it looks.
 type Waiter struct {
-	Name      string    `json:"name"` // nobody else's
+	Name      string    `json:"name"` // unique
 	SessionID string    `json:"session_id,omitempty"`
 	Since     time.Time `json:"since"`
-	// PID and the rest name the process that waits, as those of [Session].
+	// PID and the members after it identify the process that waits, as in
+	// [Session].
 	PID          int    `json:"pid"`
 	Boot         string `json:"boot,omitempty"`
 	Namespace    string `json:"pid_namespace,omitempty"`
 	ProcessStart int64  `json:"process_start,omitempty"`
 }
 
-// Waiter is who waits, or nil. Its process may be gone.
+// Waiter is the consumer that waits, or nil. Its process may be gone.
 func (t *Tx) Waiter() (*Waiter, error) {
 	if len(t.st.Waiter) == 0 {
 		return nil, nil
@@ -36,7 +37,7 @@ func (t *Tx) Waiter() (*Waiter, error) {
 	return w, nil
 }
 
-// Wait makes this process the waiter of that name, in anybody's place.
+// Wait makes this process the waiter, under that name, in place of any other.
 func (t *Tx) Wait(name, session string) error {
 	pid := os.Getpid()
 	var err error
@@ -48,7 +49,7 @@ func (t *Tx) Wait(name, session string) error {
 	return err
 }
 
-// StopWaiting leaves nobody waiting.
+// StopWaiting removes the waiter, whichever it is.
 func (t *Tx) StopWaiting() {
 	if len(t.st.Waiter) > 0 {
 		t.st.Waiter, t.dirty = nil, true

@@ -9,12 +9,11 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// Waits calls f for the entries that wait, in the order in which they are
-// delivered, until it returns false. A line that may does not want is passed over
-// without being decoded, unless it is too long; nil wants all. Its argument is
-// valid until it returns.
+// Waits calls f for the entries that wait, in order of delivery, until f returns
+// false. It skips lines that may rejects without decoding them, unless they are
+// too long; a nil may accepts all. The argument of may is valid until it returns.
 func (v *View) Waits(may func(line []byte) bool, f func(Waiting) bool) error {
-	if d := v.tx.redeliver; d != nil && (may == nil || may(d.bytes())) && !f(v.again(d)) {
+	if d := v.tx.redeliver; d != nil && (may == nil || may(d.bytes())) && !f(v.givenBack(d)) {
 		return nil
 	}
 	from, err := v.waitsStart()
@@ -27,8 +26,8 @@ func (v *View) Waits(may func(line []byte) bool, f func(Waiting) bool) error {
 	return nil
 }
 
-// Last calls f for the last n entries that wait, in the order in which they are
-// delivered. It reads the file backwards, and no more of it than that takes.
+// Last calls f for the last n entries that wait, in order of delivery. It reads
+// the file backwards, and no more than it must.
 func (v *View) Last(n int, f func(Waiting)) error {
 	from, err := v.waitsStart()
 	if err != nil {
@@ -39,7 +38,7 @@ func (v *View) Last(n int, f func(Waiting)) error {
 		return fmt.Errorf("read inbox: %w", err)
 	}
 	if d := v.tx.redeliver; d != nil && found < n {
-		f(v.again(d))
+		f(v.givenBack(d))
 	}
 	err = v.eachWaiting(at, v.Size(), nil, v.uncanceled(func(w Waiting) bool {
 		if found--; found < n {
@@ -53,7 +52,7 @@ func (v *View) Last(n int, f func(Waiting)) error {
 	return nil
 }
 
-// uncanceled leaves out what was canceled.
+// uncanceled leaves out canceled entries.
 func (v *View) uncanceled(f func(Waiting) bool) func(Waiting) bool {
 	return func(w Waiting) bool {
 		_, canceled := v.tx.canceledAt(w.Start)
@@ -61,7 +60,7 @@ func (v *View) uncanceled(f func(Waiting) bool) func(Waiting) bool {
 	}
 }
 
-// waitsStart is waitsFrom, behind the hole that may be there.
+// waitsStart is waitsFrom, or the end of a hole there.
 func (v *View) waitsStart() (int64, error) {
 	from := v.waitsFrom()
 	if v.tx.file == nil {
@@ -70,22 +69,22 @@ func (v *View) waitsStart() (int64, error) {
 	return v.tx.file.SkipZeros(from, v.Size())
 }
 
-// again is the entry that was given back.
-func (v *View) again(d *Delivery) Waiting {
+// givenBack is the entry that was given back.
+func (v *View) givenBack(d *Delivery) Waiting {
 	e := d.entry()
 	return Waiting{Entry: e, Expired: e.expired(v.tx.box.opts.Now())}
 }
 
-// backEntries finds a line, from an offset on, that n lines that are not blank
-// follow, or a few more, and how many those are. It is the first one where there
-// are fewer.
+// backEntries finds a line, at or after from, that n lines that are not blank
+// follow, or a few more, and says how many follow. If there are fewer, it is the
+// first line.
 func (v *View) backEntries(from int64, n int) (at int64, found int, err error) {
 	at = max(from, v.Size())
 	if v.tx.file == nil || at == from {
 		return at, 0, nil
 	}
 	waits := io.NewSectionReader(v.tx.file, from, at-from)
-	for back := n; found < n && at > from; back *= 2 { // twice as far: many may be blank
+	for back := n; found < n && at > from; back *= 2 { // look twice as far: many lines may be blank
 		start, err := lines.Back(waits, at-from, back)
 		if err != nil {
 			return at, 0, err
@@ -112,7 +111,7 @@ func (v *View) eachWaiting(from, to int64, may func([]byte) bool, f func(Waiting
 	err := lines.Each(io.NewSectionReader(v.tx.file, from, to-from), from, func(start, end int64, raw []byte, whole bool) bool {
 		l := line{start: start, end: end, raw: raw, terminated: whole}
 		switch {
-		case len(raw) > MaxLine: // that is a part of it
+		case len(raw) > MaxLine: // raw is only a part of it
 			if l, wrong = v.tx.lineAt(start); wrong != nil {
 				wrong = ignoreEnd(wrong)
 				return wrong == nil
@@ -146,10 +145,10 @@ func (v *View) End() (Place, error) {
 	return p, nil
 }
 
-// Since calls f for every entry that came to stand behind a place, delivered
-// meanwhile or not, and returns the place behind them. In a file that took the
-// old one's place these are all that it has. A last line without its newline comes
-// once it has that, or was delivered without.
+// Since calls f for every entry behind a place, delivered meanwhile or not, and
+// returns the place behind them. In a file that replaced the old one, those are
+// all its entries. A last line without its newline comes once it has that, or was
+// delivered without.
 func (v *View) Since(p Place, f func(Waiting)) (Place, error) {
 	if v.tx.file == nil {
 		return p, nil

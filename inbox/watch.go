@@ -12,21 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Watcher tells when files of an inbox may have changed.
+// Watcher signals that files of an inbox may have changed.
 type Watcher struct {
 	// C has a value after a change; several changes may be one value.
 	C <-chan struct{}
 
-	events *fsnotify.Watcher // nil where the system gives no events
+	events *fsnotify.Watcher // nil if the system gives no events
 	stop   chan struct{}
 	once   sync.Once
 }
 
-// Watch follows what a waiting consumer must know of: the queue file, which need
-// not exist yet, and every step that somebody else takes. It does so by the file
-// system's events, and every poll (a second if 0) compares the files' sizes and
-// times besides, for file systems that send none, and where all that the system
-// has to give are taken. Close the watcher when done.
+// Watch signals what a waiting consumer must know: changes of the queue file,
+// which need not exist yet, and every commit of somebody else. It uses the file
+// system's events. Besides, it compares sizes and times every poll (a second if
+// 0), for file systems that send no events and for when the system has no watches
+// left. Close the watcher when done.
 func (b *Inbox) Watch(poll time.Duration) *Watcher {
 	var seen sighting
 	return b.watch(poll, func() bool {
@@ -36,7 +36,7 @@ func (b *Inbox) Watch(poll time.Duration) *Watcher {
 	}, b.name, journal.JournalName)
 }
 
-// sighting is what a look at the files' names shows, without reading them.
+// sighting is what the files' names show without reading the files.
 type sighting [3]sight
 
 type sight struct {
@@ -52,11 +52,11 @@ func sightOf(path string) sight {
 	return sight{uint64(st.Dev), st.Ino, st.Size, st.Mtim.Nano()}
 }
 
-// always is for those who want to look at every poll.
+// always is for callers that want to look at every poll.
 func always() bool { return true }
 
-// WatchOutcomes follows results, dead letters and events, as [Inbox.Watch] does,
-// but has something to say at every poll.
+// WatchOutcomes signals changes of results, dead letters and events, as
+// [Inbox.Watch] does, and signals at every poll.
 func (b *Inbox) WatchOutcomes(poll time.Duration) *Watcher {
 	var names []string
 	for _, kind := range outcomeKinds {
@@ -65,11 +65,11 @@ func (b *Inbox) WatchOutcomes(poll time.Duration) *Watcher {
 	return b.watch(poll, always, names...)
 }
 
-// WatchAll follows every file of the inbox, as [Inbox.WatchOutcomes] does its own.
+// WatchAll signals changes of every file of the inbox, and signals at every poll.
 func (b *Inbox) WatchAll(poll time.Duration) *Watcher { return b.watch(poll, always) }
 
-// watch follows the files of those names, all if there are none. At every poll it
-// asks whether there is anything to look at.
+// watch signals changes of the files of those names, of all if there are none. At
+// every poll it asks changedSince whether to signal.
 func (b *Inbox) watch(poll time.Duration, changedSince func() bool, names ...string) *Watcher {
 	if poll <= 0 {
 		poll = time.Second
@@ -84,12 +84,12 @@ func (b *Inbox) watch(poll time.Duration, changedSince func() bool, names ...str
 			events, errs = all.Events, all.Errors
 		}
 	}
-	changedSince() // from here on
+	changedSince() // changes count from here on
 	go w.run(changed, changedSince, names, poll, events, errs)
 	return w
 }
 
-// Close ends the watching.
+// Close stops the watching.
 func (w *Watcher) Close() error {
 	w.once.Do(func() { close(w.stop) })
 	if w.events == nil {

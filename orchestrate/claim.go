@@ -30,7 +30,7 @@ func (b *Bridge) claim() error {
 	}
 	other := strings.TrimSpace(string(text))
 	switch {
-	case inbox.Same(other, b.Box.Path()):
+	case inbox.SameInbox(other, b.Box.Path()):
 		return nil
 	case b.drivenBy(other):
 		return fmt.Errorf("run %s: %w: %s: work on that one, or remove %s", b.Run.ID(), ErrClaimed, other, path)

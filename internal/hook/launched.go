@@ -16,7 +16,7 @@ func (h *hook) standsBack() bool {
 	if of == "" || h.Launched {
 		return false
 	}
-	if !inbox.Same(of, h.box.Path()) {
+	if !inbox.SameInbox(of, h.box.Path()) {
 		h.Note("this session works for %s, by way of heartbeat-launch: the hook of %s does nothing in it", of, h.box.Path())
 	}
 	return true

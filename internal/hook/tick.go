@@ -150,7 +150,7 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 	session := ""
 	if h.input != nil {
 		session = h.input.SessionID
-		if err := tx.GoOn(session); err != nil {
+		if err := tx.StopAsking(session); err != nil {
 			return 0, err
 		}
 	}

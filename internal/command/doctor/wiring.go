@@ -62,7 +62,7 @@ func (e *examination) relate(w *wire) relation {
 	switch {
 	case e.inbox == "":
 		return untold
-	case w.inbox != "" && inbox.Same(w.inbox, e.inbox):
+	case w.inbox != "" && inbox.SameInbox(w.inbox, e.inbox):
 		return same
 	case w.inbox != "":
 		return other
@@ -89,7 +89,7 @@ func (e *examination) of(event string, r relation) []*wire {
 func (e *examination) wiredInboxes() []string {
 	var all []string
 	for _, w := range e.wires {
-		known := func(other string) bool { return inbox.Same(other, w.inbox) }
+		known := func(other string) bool { return inbox.SameInbox(other, w.inbox) }
 		if w.Event == settings.Stop && w.inbox != "" && !slices.ContainsFunc(all, known) {
 			all = append(all, w.inbox)
 		}

@@ -66,7 +66,7 @@ func TestOfAQuestion(t *testing.T) {
 	const name = "heartbeat_waiting_for_person"
 	commit(t, box, func(tx *inbox.Tx) error { return tx.Ask("s1", "permission_prompt", "") })
 	assert.EqualValues(t, 1, value(t, gather(t, box, noon), name), "whether it runs is not known")
-	commit(t, box, func(tx *inbox.Tx) error { return tx.GoOn("s1") })
+	commit(t, box, func(tx *inbox.Tx) error { return tx.StopAsking("s1") })
 	assert.Zero(t, value(t, gather(t, box, noon), name))
 
 	commit(t, box, func(tx *inbox.Tx) error { return tx.StartSession("s1", os.Getpid()) })

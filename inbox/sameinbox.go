@@ -2,9 +2,9 @@ package inbox
 
 import "path/filepath"
 
-// Same reports whether two absolute paths name one inbox. Links in the last
+// SameInbox reports whether two absolute paths name one inbox. Links in the last
 // element count, since the state is kept beside the name.
-func Same(a, b string) bool {
+func SameInbox(a, b string) bool {
 	if a == b {
 		return true
 	}
