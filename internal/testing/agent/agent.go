@@ -1,6 +1,6 @@
 // Package agent is a stand-in for Claude Code: a session that speaks the hook
-// protocol with a real hook process, and answers without a model. The demo and
-// the tests drain inboxes with it where the client itself is not at hand.
+// protocol with a real hook process and answers without a model. The demo and the
+// tests use it to drain inboxes without the client.
 package agent
 
 import (
@@ -18,32 +18,32 @@ import (
 
 // Agent is a session. Set its fields, then Run it.
 type Agent struct {
-	// Hook is the command that is wired to every event, with its arguments.
+	// Hook is the command that runs at every event, with its arguments.
 	Hook []string
-	// Env is the hook's environment; this process's own when nil.
+	// Env is the hook's environment; nil is this process's own.
 	Env []string
-	// Transcript is a file that the session's turns are written to, as the
-	// client does; none when empty.
+	// Transcript is the file to which the session's turns are written as the client
+	// does it, "" for none.
 	Transcript string
-	// SessionID names the session; a random one when empty.
+	// SessionID is the session's id; "" draws one.
 	SessionID string
-	// Answer is what the agent replies to a text.
+	// Answer returns the reply to a text.
 	Answer func(text string) string
-	// Turn, if set, sees each turn after its reply.
+	// Turn, if set, is called with each turn after its reply.
 	Turn func(text, reply string)
-	// Started, if set, sees each hook process as soon as it runs.
+	// Started, if set, is called with each hook process when it has started.
 	Started func(event string, hook *os.Process)
-	// Sits, if set, is called once the hook has approved a stop, and returns when
-	// the session is to end.
+	// Sits, if set, is called when the hook has approved a stop, and returns when the
+	// session should end.
 	Sits func()
-	// Stderr, if set, gets what the hook says to a person.
+	// Stderr, if set, gets the hook's messages to people.
 	Stderr func(line string)
 
 	promptID string
 }
 
-// Run starts with a person's prompt, goes on while the hook blocks the stop,
-// and returns when it approves.
+// Run begins with a person's prompt, continues while the hook blocks the stop, and
+// returns when the hook approves it.
 func (a *Agent) Run(ctx context.Context, prompt string) (err error) {
 	if a.SessionID == "" {
 		if a.SessionID, err = host.RandomName(); err != nil {
@@ -88,8 +88,7 @@ func (a *Agent) turns(ctx context.Context, text string) error {
 	}
 }
 
-// fire runs the hook for one event, and returns the text that it wants the
-// agent to go on with, or nothing.
+// fire runs the hook for one event, and returns the text that it delivers, if any.
 func (a *Agent) fire(ctx context.Context, event map[string]any) (string, error) {
 	cmd, out, stderr, err := a.command(ctx, event)
 	if err != nil {
@@ -113,7 +112,7 @@ func (a *Agent) fire(ctx context.Context, event map[string]any) (string, error) 
 	return decision(out.Bytes())
 }
 
-// command is the hook for one event, with what it prints.
+// command prepares the hook for one event, and collects what it prints.
 func (a *Agent) command(ctx context.Context, event map[string]any) (cmd *exec.Cmd, out, stderr *bytes.Buffer, err error) {
 	event["session_id"], event["prompt_id"], event["transcript_path"] = a.SessionID, a.promptID, a.Transcript
 	input, err := json.Marshal(event)
@@ -122,7 +121,7 @@ func (a *Agent) command(ctx context.Context, event map[string]any) (cmd *exec.Cm
 	}
 	out, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	cmd = exec.CommandContext(ctx, a.Hook[0], a.Hook[1:]...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: a.Sits != nil} // as the client's are
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: a.Sits != nil} // the client's hooks run in sessions of their own
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = a.Env, bytes.NewReader(input), out, stderr
 	return cmd, out, stderr, nil
 }
@@ -147,7 +146,7 @@ func decision(stdout []byte) (string, error) {
 	return d.Output.Context, nil
 }
 
-// write adds a line to the transcript, in the client's shape.
+// write adds a line to the transcript in the client's format.
 func (a *Agent) write(role, text string, meta bool) (err error) {
 	if a.Transcript == "" {
 		return nil

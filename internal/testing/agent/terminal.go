@@ -16,11 +16,12 @@ import (
 	"golang.org/x/term"
 )
 
-// InTerminal is the stand-in as a command of its own: an interactive session in
-// the terminal that it is started in, with the hook that --settings wires, which
-// begins with the first argument that is no flag. Once the stop is approved it
-// sits at its prompt until a signal ends it, and tells its hook so; one that comes
-// while it answers ends it at once. A hook with --rewake wakes it there. It returns the exit status.
+// InTerminal is the stand-in as a program: an interactive session in the terminal
+// that it is started in. It takes the hook from --settings, and its first prompt is
+// the first argument that is not a flag. When the stop is approved it sits at its
+// prompt, where a hook with --rewake wakes it, until a signal ends it; then it fires
+// SessionEnd. A signal during a turn ends it at once. InTerminal returns the exit
+// status.
 func InTerminal(args []string, answer func(text string) string) int {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM, syscall.SIGHUP)
@@ -67,7 +68,7 @@ func interact(args []string, quit <-chan struct{}, answer func(string) string) e
 	return a.Run(context.Background(), c.prompt)
 }
 
-// call is what the arguments say.
+// call is the parsed arguments.
 type call struct{ settings, resume, prompt string }
 
 func parse(args []string) (c call) {
@@ -85,7 +86,7 @@ func parse(args []string) (c call) {
 	return c
 }
 
-// wired is the command of the Stop hook in a settings file.
+// wired returns the command of the Stop hook in a settings file.
 func wired(path string) ([]string, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {

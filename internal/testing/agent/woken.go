@@ -9,19 +9,19 @@ import (
 	"heartbeat/internal/host"
 )
 
-// exitWakes is the status of a hook in the background whose stderr wakes the session.
+// exitWakes is the exit status with which a background hook wakes the session.
 const exitWakes = 2
 
-// announcement is how the client hands over what woke it.
+// announcement is how the client passes on what woke it.
 const announcement = "<task-notification>\n<summary>A background hook</summary>\n</task-notification>\n" +
 	"<system-reminder>\nStop hook blocking error from command \"Stop\": %s</system-reminder>"
 
-// RunWoken starts with a person's prompt, and then sits at its prompt: SessionStart and
-// Stop fire hooks in the background, and each text that one of them ends with is another
-// turn. It returns once quit is closed.
+// RunWoken begins with a person's prompt and then sits at its prompt: SessionStart and
+// Stop start hooks in the background, and each text that a hook wakes it with is another
+// turn. It returns when quit is closed.
 func (a *Agent) RunWoken(ctx context.Context, prompt string, quit <-chan struct{}) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends the hook that waits
+	defer cancel() // ends the waiting hook
 	if a.SessionID == "" {
 		if a.SessionID, err = host.RandomName(); err != nil {
 			return err
@@ -61,7 +61,8 @@ func (a *Agent) wokenTurn(ctx context.Context, text string, woken chan<- string)
 	}, woken)
 }
 
-// fireBehind starts the hook for one event, and hands on what it wakes the session with.
+// fireBehind starts the hook for one event in the background, and passes on the text with
+// which it wakes the session.
 func (a *Agent) fireBehind(ctx context.Context, event map[string]any, woken chan<- string) error {
 	cmd, _, stderr, err := a.command(ctx, event)
 	if err != nil {

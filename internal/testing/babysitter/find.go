@@ -1,4 +1,4 @@
-// Package babysittertest finds babysitter's command for tests.
+// Package babysitter finds babysitter's command for tests.
 package babysitter
 
 import (
@@ -7,13 +7,12 @@ import (
 	"path/filepath"
 )
 
-// Find is the command of babysitter, which HEARTBEAT_BABYSITTER names where it is not
-// on the PATH, and the module that processes import; ok is false where it is not
-// installed.
+// Find returns babysitter's command, from HEARTBEAT_BABYSITTER or the PATH, and the
+// module that processes import. ok is false if it is not installed.
 func Find() (command, module string, ok bool) {
 	command = os.Getenv("HEARTBEAT_BABYSITTER")
 	if command == "" {
-		command, _ = exec.LookPath("babysitter") // empty without one
+		command, _ = exec.LookPath("babysitter") // empty if there is none
 	}
 	dir, err := filepath.EvalSymlinks(command)
 	if command == "" || err != nil {

@@ -78,7 +78,7 @@ func (w *Workspace) WaitEvent(ctx context.Context, name string, n int) (Event, e
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("realclient: waiting for %s event %d: %w", name, n, ctx.Err())
+			return nil, fmt.Errorf("client: waiting for %s event %d: %w", name, n, ctx.Err())
 		}
 	}
 }

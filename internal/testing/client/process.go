@@ -95,7 +95,7 @@ func (p *Process) wait(ctx context.Context) error {
 	case <-p.exited:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("realclient: waiting for the client's end: %w", ctx.Err())
+		return fmt.Errorf("client: waiting for the client's end: %w", ctx.Err())
 	}
 }
 
@@ -106,7 +106,7 @@ func (p *Process) ExitCode() (int, error) {
 	select {
 	case <-p.exited:
 	default:
-		return 0, errors.New("realclient: the client is still running")
+		return 0, errors.New("client: the client is still running")
 	}
 	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && status.Signaled() {

@@ -75,12 +75,12 @@ func (s *output) wait(ctx context.Context, from int, text string) (int, error) {
 			return len(data), nil
 		}
 		if ended {
-			return 0, fmt.Errorf("realclient: the terminal closed before %q; last words: %q", text, tail(seen))
+			return 0, fmt.Errorf("client: the terminal closed before %q; last words: %q", text, tail(seen))
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return 0, fmt.Errorf("realclient: waiting for %q on the screen: %w; last words: %q", text, ctx.Err(), tail(seen))
+			return 0, fmt.Errorf("client: waiting for %q on the screen: %w; last words: %q", text, ctx.Err(), tail(seen))
 		}
 	}
 }

@@ -17,7 +17,7 @@ func sweep(t testing.TB, home string) {
 	deadline := time.Now().Add(5 * time.Second)
 	for killAll(home) > 0 {
 		if time.Now().After(deadline) {
-			t.Errorf("realclient: processes with HOME=%s do not end", home)
+			t.Errorf("client: processes with HOME=%s do not end", home)
 			return
 		}
 		time.Sleep(poll)

@@ -113,6 +113,6 @@ func (w *Workspace) environ(extra []string) []string {
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
-		t.Fatalf("realclient: %v", err)
+		t.Fatalf("client: %v", err)
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// What a child's set-up understands, besides the name that [Command] gives it.
+// The variables by which a child is told what to do, besides the name of its
+// [Command].
 const (
 	EnvKillAt   = "HEARTBEAT_TEST_KILL_AT"   // n[,torn]: see KillAt
 	EnvFailAt   = "HEARTBEAT_TEST_FAIL_AT"   // n:ERRNO[,torn]: see FailAt, TearAt
@@ -26,16 +27,16 @@ const (
 
 var errnos = []syscall.Errno{unix.ENOSPC, unix.EIO, unix.EROFS, unix.EDQUOT, unix.EACCES, unix.EPERM, unix.EFBIG}
 
-// Main is a package's whole TestMain: it runs the tests, or, in a child, the
-// command that [Command.Name] names. A command returns its exit status and
-// finds its arguments in os.Args[1:].
+// Main is a package's whole TestMain: it runs the tests or, in a child, the command
+// that [Command.Name] names. A command finds its arguments in os.Args[1:] and
+// returns its exit status.
 func Main(m *testing.M, commands map[string]func() int) {
 	Dispatch(commands)
 	os.Exit(m.Run())
 }
 
-// Dispatch is [Main] for a TestMain that goes on to something else, such as
-// testscript.Main. It returns in a process that is no child.
+// Dispatch is [Main] for a TestMain that does something else after it, such as
+// testscript.Main. It returns if this process is not a child.
 func Dispatch(commands map[string]func() int) {
 	name := os.Getenv(envChild)
 	if name == "" {
@@ -49,7 +50,7 @@ func Dispatch(commands map[string]func() int) {
 }
 
 // Run runs one command under the observers that the environment asks for, and
-// takes them out of the environment. A testscript command can use it alone.
+// removes them from the environment. A testscript program can use it directly.
 func Run(run func() int) int {
 	observers, err := fromEnviron()
 	if err != nil {
@@ -72,7 +73,7 @@ func fromEnviron() ([]disk.Observer, error) {
 		name  string
 		parse func(string) (disk.Observer, error)
 	}{
-		{EnvCount, countInto}, // first, so that it has the call that kills
+		{EnvCount, countInto}, // first, so that it also counts the call that kills
 		{EnvFailAt, parseFailAt},
 		{EnvFailFrom, parseFailFrom},
 		{EnvKillAt, parseKillAt},

@@ -23,8 +23,8 @@ type Command struct {
 	Name  string
 	Args  []string
 	Stdin string
-	Env   []string // beside the environment of this process
-	Dir   string   // where it starts; here when empty
+	Env   []string // added to the environment of this process
+	Dir   string   // its working directory; "" is this process's
 }
 
 // Result is how a child ended.
@@ -32,11 +32,11 @@ type Result struct {
 	ExitCode       int            // -1 after a signal
 	Signal         syscall.Signal // 0 after an exit
 	Stdout, Stderr string
-	// MaxRSS is the most memory that it had, in bytes; only Linux tells.
+	// MaxRSS is its peak memory in bytes, on Linux only.
 	MaxRSS int64
 }
 
-// Child runs a command without input to its end.
+// Child runs a command to its end, without input.
 func Child(t testing.TB, name string, args []string, env ...string) Result {
 	t.Helper()
 	return Command{Name: name, Args: args, Env: env}.Run(t)
@@ -51,8 +51,8 @@ func (c Command) Run(t testing.TB) Result {
 	}).Wait(t)
 }
 
-// Start starts the command with Input open; Stdin is not used. A child that is
-// still there when the test ends is killed.
+// Start starts the command with Input open and ignores Stdin. A child that still
+// runs when the test ends is killed.
 func (c Command) Start(t testing.TB) *Running {
 	t.Helper()
 	return c.start(t, (*exec.Cmd).StdinPipe)
@@ -70,7 +70,7 @@ func (c Command) start(t testing.TB, input func(*exec.Cmd) (io.WriteCloser, erro
 	r.cmd.Env = append(c.environ(), c.Env...)
 	r.cmd.Dir = c.Dir
 	r.cmd.Stdout, r.cmd.Stderr = r.out, &r.stderr
-	r.cmd.WaitDelay = 10 * time.Second // for a grandchild that keeps the pipes open
+	r.cmd.WaitDelay = 10 * time.Second // a grandchild may keep the pipes open
 	r.Input, err = input(r.cmd)
 	if err = errors.Join(err, r.cmd.Start()); err != nil {
 		cancel()
@@ -81,10 +81,10 @@ func (c Command) start(t testing.TB, input func(*exec.Cmd) (io.WriteCloser, erro
 	return r
 }
 
-// environ leaves out what this process was told to do itself.
+// environ returns the environment without what this process itself was told to do.
 func (c Command) environ() []string {
 	env := slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "HEARTBEAT_TEST_") })
-	// A program built with -race otherwise waits a second before it exits.
+	// Otherwise a program built with -race waits a second before it exits.
 	return append(env, envChild+"="+c.Name, "GORACE="+os.Getenv("GORACE")+" atexit_sleep_ms=10")
 }
 
@@ -95,8 +95,8 @@ func maxRSS(usage *syscall.Rusage) int64 {
 	return usage.Maxrss << 10
 }
 
-// Running is a child that was started. Its methods are for the goroutine of
-// the test.
+// Running is a child that was started. Only the test's goroutine may call its
+// methods.
 type Running struct {
 	Input  io.WriteCloser // the child's standard input
 	name   string
@@ -108,13 +108,13 @@ type Running struct {
 }
 
 func (r *Running) wait() {
-	_ = r.cmd.Wait() // ProcessState has what Wait uses of it
+	_ = r.cmd.Wait() // the result is in ProcessState
 	r.out.close()
 	close(r.done)
 }
 
-// Line waits for the child's next line of output, which is how a child says
-// how far it is.
+// Line waits for the child's next line of output, by which a child reports how far
+// it has got.
 func (r *Running) Line(t testing.TB) string {
 	t.Helper()
 	s, ok := r.out.line()
@@ -125,8 +125,7 @@ func (r *Running) Line(t testing.TB) string {
 	return s
 }
 
-// CloseInput ends the child's standard input, which is how a child is told to
-// go on.
+// CloseInput closes the child's standard input, which tells a child to continue.
 func (r *Running) CloseInput(t testing.TB) {
 	t.Helper()
 	if err := r.Input.Close(); err != nil {
@@ -143,7 +142,7 @@ func (r *Running) Kill(t testing.TB) Result {
 	return r.Wait(t)
 }
 
-// Wait waits for the child's end. The test fails when it takes too long.
+// Wait waits for the child's end. The test fails if that takes too long.
 func (r *Running) Wait(t testing.TB) Result {
 	t.Helper()
 	<-r.done

@@ -5,11 +5,12 @@ import (
 	"testing"
 )
 
-// memory is where a Linux system keeps files that no disk has.
+// memory is a directory in memory on Linux.
 const memory = "/dev/shm"
 
-// tempDir is a directory for one run. What a run does is recorded and cut off by
-// call, so no disk is needed: without one, syncing costs nothing.
+// tempDir returns a directory for one run, in memory if possible, where syncing
+// costs nothing. A disk is not needed: crashes are made by recording and cutting off
+// the run's calls.
 func tempDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(memory, "heartbeat-")

@@ -1,5 +1,5 @@
-// Package crash makes crashes, broken disks and power losses for the tests
-// of everything that changes files through package disk. Only tests import it.
+// Package crash simulates crashes, broken disks and power losses, to test code that
+// changes files through package disk. Only tests import it.
 //
 // A [Scenario] is a set of files and a run over them in a child process, which
 // is the test binary again (see [Main]):
@@ -20,11 +20,10 @@
 //		t.Run("power loss", func(t *testing.T) { s.EveryPowerLoss(t, 1, 10, check) })
 //	}
 //
-// What lies below it can be had alone: observers ([KillAt], [FailAt],
-// [TearAt], [FailFrom]) set by [Observe]; [Record] for the calls of a run in
-// this process; [Command] for one child; [Image] for what a power loss leaves.
+// The parts can be used directly: observers ([KillAt], [FailAt], [TearAt],
+// [FailFrom]) that [Observe] sets; [Record] for the calls of a run in this process;
+// [Command] for one child; [Image] for what a power loss leaves.
 //
-// An [Image] knows a file by the name that the call gave, not by descriptor. A
-// write or a sync through a descriptor whose name has been given to another
-// file since is taken for that other file's.
+// An [Image] knows a file by the name in the call, not by its descriptor. If another
+// file has got that name since, a write or sync counts as that file's.
 package crash

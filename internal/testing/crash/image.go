@@ -11,26 +11,26 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// Image is a model of a directory with two sides: what a power loss leaves
-// whatever else happens, and what running programs see. [Image.Apply] moves
-// the second; only syncs move the first.
+// Image is a model of a directory with two sides: what survives a power loss in any
+// case, and what running programs see. [Image.Apply] changes the second; only syncs
+// change the first.
 //
-// Names and contents are apart, as on a disk: a name leads to an inode. Names
-// are slash-separated paths below the directory. Directories themselves are
-// not modelled: those that names need are there.
+// Names and contents are separate, as on a disk: a name leads to an inode. Names are
+// slash-separated paths below the directory. Directories are not modelled; all that
+// are needed exist.
 type Image struct {
 	root    string
-	durable map[string]*inode // the names that a power loss leaves
-	pending []naming          // the changes to names since, oldest first
+	durable map[string]*inode // the names that survive a power loss
+	pending []naming          // the changes to names since then, oldest first
 	current map[string]*inode // the names that programs see
 }
 
-// naming is a change to names: file gets the name to, and loses the name from.
-// Either may be empty. A rename is lost or kept as a whole.
+// naming is a change to names: file gets the name to and loses the name from. Either
+// may be empty. A power loss keeps or loses a rename as a whole.
 type naming struct {
 	file         *inode
 	from, to     string
-	lacksSyncDir map[string]bool // the directories whose sync it still waits for
+	lacksSyncDir map[string]bool // the directories that must still be synced
 }
 
 func newNaming(file *inode, from, to string) naming {
@@ -60,7 +60,7 @@ func newImage(root string) *Image {
 	return &Image{root: root, durable: map[string]*inode{}, current: map[string]*inode{}}
 }
 
-// moved is a copy, with all that is pending, of which the directory is at root.
+// moved returns a copy, with everything pending, whose directory is root.
 func (img *Image) moved(root string) *Image {
 	files := map[*inode]*inode{nil: nil}
 	file := func(f *inode) *inode {
@@ -90,8 +90,8 @@ func (img *Image) add(name string, file *inode) {
 	img.durable[name], img.current[name] = file, file
 }
 
-// Files are the names and contents that programs see. A symbolic link has its
-// target, after "-> ", as content.
+// Files returns the names and contents that programs see. The content of a symbolic
+// link is "-> " and its target.
 func (img *Image) Files() map[string]string {
 	files := map[string]string{}
 	for name, file := range img.current {
@@ -100,8 +100,8 @@ func (img *Image) Files() map[string]string {
 	return files
 }
 
-// Apply makes one call. A call that would fail, such as a rename of nothing,
-// changes nothing, and neither does a touch.
+// Apply makes one call. A call that would fail, such as renaming a missing file,
+// changes nothing; nor does a touch.
 func (img *Image) Apply(op disk.Op) error {
 	name, err := img.name(op.Path)
 	if err != nil {
@@ -154,7 +154,7 @@ func (img *Image) syncDir(dir string) {
 	}
 }
 
-// names replays the pending changes that are durable or that keep wants.
+// names replays the pending changes that are durable or for which keep is true.
 func (img *Image) names(keep func() bool) map[string]*inode {
 	names := maps.Clone(img.durable)
 	for _, n := range img.pending {
@@ -180,7 +180,7 @@ func (img *Image) follow(name string) (*inode, error) {
 	return nil, fmt.Errorf("crash: too many links at %s", name)
 }
 
-// name makes a call's path one of the image's names.
+// name turns a call's path into a name of the image.
 func (img *Image) name(p string) (string, error) {
 	abs, err := filepath.Abs(p)
 	if err != nil {
@@ -189,7 +189,7 @@ func (img *Image) name(p string) (string, error) {
 	if name, ok := below(img.root, abs); ok {
 		return name, nil
 	}
-	// One of the two may have been spelt through a link to the directory.
+	// One of the two may go through a symbolic link to the directory.
 	root, rootErr := filepath.EvalSymlinks(img.root)
 	dir, dirErr := filepath.EvalSymlinks(filepath.Dir(abs))
 	if rootErr == nil && dirErr == nil {

@@ -6,8 +6,8 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// inode is one file's content. Its durable side is what the last sync left;
-// current is that with all pending changes.
+// inode is the content of one file: durable as of the last sync, and current with all
+// pending changes.
 type inode struct {
 	link    string // the target, for a symbolic link
 	durable []byte
@@ -22,9 +22,8 @@ type change struct {
 	data       []byte
 }
 
-// fate is what becomes of a change in a power loss: data[from:to] reaches the
-// disk, and with length the file's new length does. The bytes between, where
-// the file grew over them, are zero.
+// fate is what a power loss keeps of a change: data[from:to], and the file's new
+// length if length is set. If the file grew, the bytes that were lost are zero.
 type fate struct {
 	from, to int
 	length   bool
@@ -57,8 +56,8 @@ func (f *inode) apply(op disk.Op) {
 	f.current = c.apply(f.current, kept(c))
 }
 
-// settle is the content after a power loss in which each pending change, in
-// the order of pending, has the fate that choose gives it.
+// settle returns the content after a power loss, in which choose decides the fate of
+// each pending change, in order.
 func (f *inode) settle(pending []change, choose func(change) fate) []byte {
 	content := slices.Clone(f.durable)
 	for _, c := range pending {
@@ -88,7 +87,7 @@ func (c change) apply(content []byte, fate fate) []byte {
 	return content
 }
 
-// resize cuts content or fills it up with zeros.
+// resize cuts the content, or fills it up with zeros.
 func resize(content []byte, size int) []byte {
 	if size <= len(content) {
 		return content[:size:size]

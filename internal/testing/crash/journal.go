@@ -17,9 +17,8 @@ type line struct {
 	Promise *string  `json:"promise,omitempty"`
 }
 
-// countInto appends a line to the file at path for every call before it is
-// made, and for every [Promise], so that the file is whole whenever the
-// process dies.
+// countInto appends a line to the file at path for every call before it is made, and
+// for every [Promise], so that the file is complete whenever the process dies.
 func countInto(path string) (disk.Observer, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -42,8 +41,8 @@ func appendLine(f *os.File, l line) error {
 	return err
 }
 
-// ReadCount reads the file that a child wrote for [EnvCount]: every call that
-// it announced, and what it promised. A child that announced none leaves none.
+// ReadCount reads the file that a child wrote for [EnvCount]: the calls that it
+// announced and what it promised. A child without calls leaves no file.
 func ReadCount(t testing.TB, path string) *Recorder {
 	t.Helper()
 	b, err := os.ReadFile(path)

@@ -17,9 +17,9 @@ import (
 // NeedsSpace are the kinds of call that a full disk refuses.
 var NeedsSpace = []disk.Kind{disk.OpCreate, disk.OpWrite}
 
-// Observe lets o see every state-changing call of this process until stop is
-// called or the test ends. There is one observer in a process, so a test that
-// observes must not run beside another.
+// Observe shows o every state-changing call of this process until stop is called or
+// the test ends. A process has only one observer, so such tests cannot run in
+// parallel.
 func Observe(t testing.TB, o disk.Observer) (stop func()) {
 	t.Helper()
 	if disk.TestOnlyObserver != nil {
@@ -48,9 +48,8 @@ func Chain(observers ...disk.Observer) disk.Observer {
 	}
 }
 
-// KillAt kills this process with SIGKILL just before its n-th call (from 1) is
-// made. With torn, half of that call's bytes are written first where it is a
-// write of more than one byte.
+// KillAt kills this process with SIGKILL just before its n-th call (from 1). If torn
+// is set and the call writes more than one byte, half of the bytes are written first.
 func KillAt(n int, torn bool) disk.Observer {
 	return from(n, func(i int, op disk.Op) error {
 		if i == n && torn && tearable(op) {
@@ -63,7 +62,7 @@ func KillAt(n int, torn bool) disk.Observer {
 	})
 }
 
-// FailAt makes the n-th call (from 1) fail with err, and no other.
+// FailAt makes only the n-th call (from 1) fail with err.
 func FailAt(n int, err error) disk.Observer {
 	return from(n, func(i int, op disk.Op) error {
 		if i != n {
@@ -73,8 +72,8 @@ func FailAt(n int, err error) disk.Observer {
 	})
 }
 
-// TearAt is [FailAt] after half of the bytes were written, as a disk does that
-// fills up; a call that is no write of more than one byte just fails.
+// TearAt is [FailAt] after half of the bytes were written, as on a disk that fills
+// up. A call that does not write more than one byte just fails.
 func TearAt(n int, err error) disk.Observer {
 	return from(n, func(i int, op disk.Op) error {
 		if i != n {
@@ -89,8 +88,8 @@ func TearAt(n int, err error) disk.Observer {
 	})
 }
 
-// FailFrom makes the n-th call (from 1, of any kind) and all later ones fail
-// with err. With kinds, such as [NeedsSpace], other kinds still work.
+// FailFrom makes the n-th call (from 1, of any kind) and all later ones fail with
+// err. If kinds are given, such as [NeedsSpace], other kinds still work.
 func FailFrom(n int, err error, kinds ...disk.Kind) disk.Observer {
 	return from(n, func(_ int, op disk.Op) error {
 		if len(kinds) > 0 && !slices.Contains(kinds, op.Kind) {
@@ -100,7 +99,7 @@ func FailFrom(n int, err error, kinds ...disk.Kind) disk.Observer {
 	})
 }
 
-// from calls act for the n-th call and every later one with its number.
+// from calls act with the number of the n-th call and of every later one.
 func from(n int, act func(i int, op disk.Op) error) disk.Observer {
 	var seen atomic.Int64
 	return func(op disk.Op) error {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// output keeps what a child writes and hands it out by line to one reader.
+// output keeps what a child writes, and returns it line by line to one reader.
 type output struct {
 	mu     sync.Mutex
 	more   *sync.Cond
@@ -34,7 +34,7 @@ func (o *output) close() {
 	o.more.Broadcast()
 }
 
-// line waits for the next whole line; false says that there is none to come.
+// line waits for the next complete line. false means that none will come.
 func (o *output) line() (string, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// Crash is what a check is given: what one crash left, and what must hold.
+// Crash is the argument of a check: what one crash left, and what must hold.
 type Crash struct {
 	Dir string // what the crash left; the check may change it
 
-	// Made is how many of Ops, the calls of the undisturbed run, were made
-	// before the crash; a call that was torn is not among them. The run was
-	// complete if it is all of them. The paths in Ops are of another directory.
+	// Made is how many of Ops, the calls of the undisturbed run, were made before the
+	// crash, without a torn one. The run was complete if it is all of them. The paths
+	// in Ops are those of another directory.
 	Made int
 	Ops  []disk.Op
 
@@ -25,25 +25,24 @@ type Crash struct {
 	Result   Result   // how the child ended; empty after a power loss
 }
 
-// OnlySynced, as the number of rounds, leaves but one mixture: nothing survives
-// that was not synced.
+// OnlySynced, as the number of rounds, makes only the one mixture in which nothing
+// survives that was not synced.
 const OnlySynced = -1
 
-// EveryPowerLoss lets the power fail before, between and after the calls of a
-// run, and calls check with some of what each may leave: the worst, the best,
-// three kinds between, and the given number of random mixtures, which depend on
-// nothing but seed.
+// EveryPowerLoss lets the power fail before, between and after the calls of a run.
+// It calls check with several things that this may leave: the worst, the best, three
+// kinds in between, and as many random mixtures as rounds says. These depend only on
+// seed.
 func EveryPowerLoss(t *testing.T, rec *Recording, seed uint64, rounds int, check func(*testing.T, Crash)) {
 	t.Helper()
 	rec.everyPowerLoss(t, newTries(t), seed, rounds, check)
 }
 
-// EveryKillThenPowerLoss kills the recorded run after each of its calls, lets
-// again run over what is left, and then lets the power fail at each point of
-// that. It finds what a program wrongly takes for durable because an earlier
-// one, killed before its sync, left it there: no kill alone and no power loss
-// alone shows that. Again may be what was recorded, or a recovery; in again,
-// [Record] is at work. Promised is of both runs.
+// EveryKillThenPowerLoss kills the recorded run after each of its calls, runs again
+// on what is left, and lets the power fail at each point of that second run. It finds
+// what a program wrongly takes for durable because an earlier process, killed before
+// its sync, left it there; neither kills nor power losses alone show that. again may
+// be the recorded run or a recovery; [Record] records it. Promised covers both runs.
 func EveryKillThenPowerLoss(t *testing.T, rec *Recording, again func(dir string), seed uint64, rounds int, check func(*testing.T, Crash)) {
 	t.Helper()
 	everyKillThenPowerLoss(t, rec, func(t testing.TB, dir string) *Recording {
@@ -101,7 +100,7 @@ func (r *Recording) everyPowerLoss(t *testing.T, tries *tries, seed uint64, roun
 	}
 }
 
-// verify makes sure that the calls explain what the run did to the directory.
+// verify checks that the calls explain what the run did to the directory.
 func (r *Recording) verify(t testing.TB) {
 	t.Helper()
 	img := r.Before.All()
@@ -122,7 +121,7 @@ func (r *Recording) verify(t testing.TB) {
 	}
 }
 
-// excerpt tells a file's content apart from any other, and shows its start.
+// excerpt identifies a file's content by a hash, and shows its beginning.
 func excerpt(img *Image, name string) string {
 	file := img.current[name]
 	if file == nil {
@@ -138,7 +137,7 @@ func apply(t testing.TB, img *Image, op disk.Op) {
 	}
 }
 
-// mixture is one way for a power loss to end.
+// mixture is one possible result of a power loss.
 type mixture struct {
 	name string
 	img  *Image
@@ -181,19 +180,20 @@ func label(made int, ops []disk.Op) string {
 	return fmt.Sprintf("%03d-%s-%s", made, op.Kind, filepath.Base(op.Path))
 }
 
-// EveryNth thins all rounds out: of the tries of one test only each nth is made, from a
-// start that depends on the test's name, so that many tests together meet every kind.
-// The undisturbed run is always made. Set it before any test runs.
+// EveryNth thins all rounds out: each test makes only every n-th try, beginning at one
+// that depends on the test's name, so that many tests together cover every kind. The
+// undisturbed run is always made. Set it before any test runs.
 var EveryNth = 1
 
 // tries runs subtests until too many of them have failed.
 type tries struct {
 	t      *testing.T
 	failed int
-	next   int // how many come before the next that is made
+	next   int // how many tries to skip before the next one
 }
 
-// maxFailed bounds the output: what is wrong at one point often is at all later.
+// maxFailed bounds the output: what is wrong at one point is often wrong at all later
+// ones.
 const maxFailed = 5
 
 func newTries(t *testing.T) *tries {
@@ -208,7 +208,7 @@ func (tr *tries) run(name string, f func(*testing.T)) {
 	}
 }
 
-// due reports whether it is the turn of a try that is made.
+// due reports whether the next try is to be made.
 func (tr *tries) due() bool {
 	if tr.next--; tr.next >= 0 {
 		return false
@@ -217,7 +217,7 @@ func (tr *tries) due() bool {
 	return true
 }
 
-// must is run for a try that is never left out.
+// must is run for a try that is never skipped.
 func (tr *tries) must(name string, f func(*testing.T)) {
 	tr.t.Helper()
 	if !tr.t.Run(name, f) {

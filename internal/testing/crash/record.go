@@ -8,7 +8,7 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// Recorder keeps a copy of every call that its Observe method is shown.
+// Recorder keeps a copy of every call that its Observe method gets.
 type Recorder struct {
 	mu       sync.Mutex
 	ops      []disk.Op
@@ -30,7 +30,7 @@ func (r *Recorder) Observe(op disk.Op) error {
 	return nil
 }
 
-// Ops are the calls so far.
+// Ops returns the calls so far.
 func (r *Recorder) Ops() []disk.Op {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,8 +50,8 @@ type Recording struct {
 	promises      []promise
 }
 
-// Promised are the texts given to [Promise] by the time that made calls were
-// made: all that must hold if the machine stops there.
+// Promised returns the texts that were given to [Promise] before call number made+1:
+// what must hold if the machine stops there.
 func (r *Recording) Promised(made int) []string {
 	var texts []string
 	for _, p := range r.promises {
@@ -87,9 +87,9 @@ func setPromise(f func(string)) {
 	onPromise = f
 }
 
-// Promise notes that from here on, whatever happens, text must hold: a run
-// calls it once the code under test has returned, and a check finds it in
-// [Crash.Promised]. It does nothing outside a recorded run or child.
+// Promise records that text must hold from here on, whatever happens. A run calls it
+// when the code under test has returned, and a check finds it in [Crash.Promised]. It
+// does nothing outside a recorded run or a child.
 func Promise(text string) {
 	promiseMu.Lock()
 	defer promiseMu.Unlock()

@@ -14,17 +14,17 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// Scenario is a run of a child over the files of a directory. It must make the
-// same calls each time.
+// Scenario is a child that works on the files of a directory. It must make the same
+// calls each time.
 type Scenario struct {
 	Setup func(t testing.TB, dir string)   // makes the files; may be nil
 	Run   func(dir string) Command         // the child that works on them
 	Want  func(t testing.TB, whole Result) // judges the undisturbed run; nil wants exit 0
 }
 
-// EveryKill kills the child before each of its calls, then again half-way
-// through each write, and calls check with what is left. The last call of check
-// is for a child that was not killed.
+// EveryKill kills the child before each of its calls, and half-way through each
+// write, and calls check with what is left. The last call of check is for a child
+// that was not killed.
 func (s Scenario) EveryKill(t *testing.T, check func(*testing.T, Crash)) {
 	t.Helper()
 	rec := s.Record(t)
@@ -50,11 +50,11 @@ func (s Scenario) EveryKill(t *testing.T, check func(*testing.T, Crash)) {
 	tries.must("complete", func(t *testing.T) { check(t, s.crash(t, rec, len(rec.Ops))) })
 }
 
-// EveryFail makes each of the child's calls fail with errno, in three ways: it
-// alone, as a write that stops half-way, and with all later calls. A disk that
-// is full still lets go of things: with ENOSPC and EDQUOT, only those of
-// [NeedsSpace] fail later. Check is called with what is left once the child has
-// ended; Promised is what it said until then.
+// EveryFail makes each of the child's calls fail with errno, in three ways: alone, as
+// a write that stops half-way, and together with all later calls. On a full disk
+// files can still be removed: with ENOSPC and EDQUOT, only the kinds in [NeedsSpace]
+// fail later. When the child has ended, check is called with what is left, and with
+// what the child promised.
 func (s Scenario) EveryFail(t *testing.T, errno syscall.Errno, check func(*testing.T, Crash)) {
 	t.Helper()
 	rec := s.Record(t)
@@ -66,7 +66,7 @@ func (s Scenario) EveryFail(t *testing.T, errno syscall.Errno, check func(*testi
 	}
 }
 
-// failure is one way for a call to fail, as the environment asks for it.
+// failure is one way for a call to fail, as the child's environment spells it.
 type failure struct{ name, env string }
 
 func failures(n int, op disk.Op, errno syscall.Errno) []failure {
@@ -87,21 +87,21 @@ func failures(n int, op disk.Op, errno syscall.Errno) []failure {
 	return ways
 }
 
-// EveryPowerLoss is the function of that name for the calls of the child.
+// EveryPowerLoss is the function [EveryPowerLoss] for the child's calls.
 func (s Scenario) EveryPowerLoss(t *testing.T, seed uint64, rounds int, check func(*testing.T, Crash)) {
 	t.Helper()
 	EveryPowerLoss(t, s.Record(t), seed, rounds, check)
 }
 
-// EveryKillThenPowerLoss is the function of that name for the calls of the
-// child, which is run twice.
+// EveryKillThenPowerLoss is the function [EveryKillThenPowerLoss] for the child's
+// calls. The child runs twice.
 func (s Scenario) EveryKillThenPowerLoss(t *testing.T, seed uint64, rounds int, check func(*testing.T, Crash)) {
 	t.Helper()
 	everyKillThenPowerLoss(t, s.Record(t), s.record, seed, rounds, check)
 }
 
-// Record runs the child undisturbed and keeps its calls. All of them must be
-// inside the directory.
+// Record runs the child undisturbed and returns its calls. All of them must be inside
+// the directory.
 func (s Scenario) Record(t testing.TB) *Recording {
 	t.Helper()
 	rec := s.record(t, s.dir(t))

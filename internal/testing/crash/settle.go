@@ -5,32 +5,31 @@ import (
 	"slices"
 )
 
-// sector is the unit in which a disk may write the bytes of one call in any
-// order.
+// sector is the unit in which a disk may reorder the bytes of one call.
 const sector = 512
 
-// Worst is what a power loss leaves when nothing was written that nobody
-// waited for. Like all images made of an image, it has nothing pending.
+// Worst is what a power loss leaves if nothing was written that was not synced. Like
+// all images made from an image, it has nothing pending.
 func (img *Image) Worst() *Image { return img.settle(never, inOrder(dropped)) }
 
-// All is what a power loss leaves when all was written just in time.
+// All is what a power loss leaves if everything was written just in time.
 func (img *Image) All() *Image { return img.settle(always, inOrder(kept)) }
 
-// NamesAlone is what a power loss leaves when the names were written and the
-// contents were not: a new file without a sync is empty.
+// NamesAlone is what a power loss leaves if names were written and contents were not:
+// a new file without a sync is empty.
 func (img *Image) NamesAlone() *Image { return img.settle(always, inOrder(dropped)) }
 
-// LengthsAlone is [Image.NamesAlone] when the lengths were written, too: what
-// a file grew by is zero.
+// LengthsAlone is [Image.NamesAlone] with the lengths written too: what a file grew
+// by is zero.
 func (img *Image) LengthsAlone() *Image { return img.settle(always, inOrder(lengthAlone)) }
 
-// ContentsAlone is what a power loss leaves when the contents were written and
-// the names were not.
+// ContentsAlone is what a power loss leaves if contents were written and names were
+// not.
 func (img *Image) ContentsAlone() *Image { return img.settle(never, inOrder(kept)) }
 
-// Random is some mixture that a power loss may leave: every change of a name
-// that was not synced is there or not, and every change of content that was
-// not synced is there, is not, or is there in part, in any order.
+// Random is a mixture that a power loss may leave: each unsynced change of a name is
+// kept or lost, and each unsynced change of content is kept, lost, or kept in part, in
+// any order.
 func (img *Image) Random(rng *rand.Rand) *Image {
 	likely := rng.Float64()
 	return img.settle(
@@ -57,7 +56,7 @@ func randomFate(rng *rand.Rand, c change) fate {
 	case 4: // torn, and zero after that where the file grew
 		return fate{0, rng.IntN(n + 1), true}
 	}
-	// The sectors from some one on came first, if there are two.
+	// If there are two sectors or more, a last part of them was written first.
 	first := sector - c.off%sector
 	if c.isTruncate || first >= n {
 		return dropped(c)
@@ -65,13 +64,13 @@ func randomFate(rng *rand.Rand, c change) fate {
 	return fate{first + rng.IntN((n-first-1)/sector+1)*sector, n, true}
 }
 
-// settle makes an image of the names that keep wants, each with the content
-// that content gives.
+// settle makes an image of the names for which keep is true, with their content from
+// content.
 func (img *Image) settle(keep func() bool, content func(*inode) []byte) *Image {
 	settled := newImage(img.root)
 	done := map[*inode]*inode{}
 	names := img.names(keep)
-	for _, name := range sortedKeys(names) { // in order, for the same random numbers
+	for _, name := range sortedKeys(names) { // a fixed order, so that random numbers repeat
 		file := names[name]
 		if done[file] == nil {
 			done[file] = newFile(content(file))

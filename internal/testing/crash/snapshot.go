@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// Snapshot is the image of a directory as it is, all of it durable: also files
-// that others wrote there. What is neither a file nor a link nor a directory
-// is left out.
+// Snapshot returns the image of a directory as it is, all of it durable, including
+// files of others. It leaves out everything but files, links and directories.
 func Snapshot(t testing.TB, dir string) *Image {
 	t.Helper()
 	root, err := filepath.Abs(dir)
@@ -44,7 +43,7 @@ func load(root, p string, entry fs.DirEntry) (*inode, error) {
 	case fs.ModeSymlink:
 		target, err := os.Readlink(p)
 		if inside, ok := below(root, target); ok && err == nil && filepath.IsAbs(target) {
-			// Written elsewhere, the link must not lead back to root.
+			// Copied elsewhere, the link must not lead back to root.
 			from, _ := below(root, filepath.Dir(p))
 			target, err = filepath.Rel(from, inside)
 		}
@@ -55,8 +54,8 @@ func load(root, p string, entry fs.DirEntry) (*inode, error) {
 	return nil, nil
 }
 
-// Write writes the files that programs see in the image into the directory
-// dir, which should be empty, with mode 0600.
+// Write writes the files that programs see into dir, which should be empty, with mode
+// 0600.
 func (img *Image) Write(t testing.TB, dir string) {
 	t.Helper()
 	for _, name := range sortedKeys(img.current) {

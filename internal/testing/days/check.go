@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// greeting is what a person starts each session with.
+// greeting is the first prompt of each session.
 const greeting = "say ready"
 
-// id names the i-th entry.
+// id is the id of the i-th entry.
 func id(i int) string { return fmt.Sprintf("entry-%08d", i) }
 
-// filler makes a line about a kilobyte long.
+// filler makes each line about a kilobyte long.
 var filler = strings.Repeat(" the quick brown fox jumps over the lazy dog", 22)
 
-// prompt is the text of the entry of that id.
+// prompt is the text of the entry with that id.
 func prompt(id string) string { return "do " + id + ":" + filler }
 
-// answer is what the agent says to a text: each entry has one of its own.
+// answer is the agent's reply to a text. Each entry has its own.
 func answer(text string) string {
 	head, _, _ := strings.Cut(text, ":")
 	return "did " + strings.TrimPrefix(head, "do ")
@@ -45,7 +45,7 @@ func (d *Day) fill() (err error) {
 	return errors.Join(w.Flush(), f.Sync(), f.Close())
 }
 
-// check holds the inbox's files against what was promised.
+// check checks the promises in the inbox's files.
 func (d *Day) check() error {
 	again, err := d.checkResults()
 	if err == nil {
@@ -66,8 +66,8 @@ func (d *Day) check() error {
 	return err
 }
 
-// checkResults wants one result for each entry, in their order, with the entry's
-// own answer. again is how many deliveries were not an entry's first.
+// checkResults checks that there is one result for each entry, in order, with the
+// entry's own answer. again counts the deliveries that were not an entry's first.
 func (d *Day) checkResults() (again int, err error) {
 	n := 0
 	err = eachLine(d.file(".results.jsonl"), func(line []byte) error {
@@ -91,7 +91,7 @@ func (d *Day) checkResults() (again int, err error) {
 	return again, err
 }
 
-// checkNoneLeft wants no entry in flight, and no dead letter.
+// checkNoneLeft checks that no entry is in flight and none is a dead letter.
 func (d *Day) checkNoneLeft() error {
 	if _, err := os.Lstat(d.file(".in-flight")); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(errors.New("an entry is still in flight"), err)
@@ -115,10 +115,10 @@ func (d *Day) countRedeliveries() (n int, err error) {
 	return n, err
 }
 
-// file is one beside the inbox.
+// file is the path of a file beside the inbox.
 func (d *Day) file(name string) string { return filepath.Join(filepath.Dir(d.Inbox()), name) }
 
-// eachLine reads a file of lines; one that is missing has none.
+// eachLine reads a file of lines. A missing file has none.
 func eachLine(path string, f func(line []byte) error) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,6 @@
-// Package day has a session work through an inbox while its hook is killed again
-// and again, and holds what is left against what was promised: no entry is lost,
-// none is answered twice, and a kill costs one turn at most.
+// Package days has sessions drain an inbox while their hook is killed again and
+// again, and checks heartbeat's promises at the end: no entry is lost, none is
+// answered twice, and a kill costs at most one turn.
 package days
 
 import (
@@ -18,43 +18,43 @@ import (
 	"heartbeat/internal/testing/agent"
 )
 
-// Day is the work. Set its fields, then Run it.
+// Day is one such drain. Set its fields, then call Run.
 type Day struct {
-	// Command is heartbeat-stop, as the hook and as the verb `recover`.
+	// Command is the path of heartbeat-stop, which is the hook and has `recover`.
 	Command string
-	// Dir gets the inbox, in a directory of its own, and what the sessions say.
+	// Dir is where the inbox, in a directory of its own, and the transcripts go.
 	Dir     string
 	Entries int
-	// KillEvery is after how many ticks, which are Stops, a hook is killed.
+	// KillEvery is after how many ticks (Stops) a hook is killed.
 	KillEvery int
-	// Random draws the moments of the kills.
+	// Random chooses the moments of the kills.
 	Random *rand.Rand
 	// Env is the environment of every process.
 	Env []string
-	// Tick, if set, sees how many ticks there were so far.
+	// Tick, if set, is called with the number of ticks so far.
 	Tick func(n int)
 
 	killer killer
 	report Report
-	said   []string // by the hooks, to a person
+	said   []string // the hooks' messages to people
 }
 
-// Report is what a day came to.
+// Report is the result of a day.
 type Report struct {
 	Ticks    int
-	Kills    int // hooks that did not live to end by themselves
+	Kills    int // hooks that were killed before they ended by themselves
 	Sessions int
-	// Redeliveries are those that the inbox's events tell of.
+	// Redeliveries are counted from the inbox's events.
 	Redeliveries int
-	// Took is the time of the sessions, and of the recoveries between them.
+	// Took is the time of all sessions and of the recoveries between them.
 	Took time.Duration
 }
 
-// Inbox is its path.
+// Inbox is the path of the inbox.
 func (d *Day) Inbox() string { return filepath.Join(d.Dir, "inbox", "inbox.jsonl") }
 
-// Run fills the inbox, and starts one session after the other until one was let
-// go. It fails if anything is other than promised.
+// Run fills the inbox and runs one session after the other until one ends without
+// being killed. It returns an error if a promise does not hold.
 func (d *Day) Run(ctx context.Context) (Report, error) {
 	if err := d.fill(); err != nil {
 		return Report{}, fmt.Errorf("fill the inbox: %w", err)
@@ -75,10 +75,10 @@ func (d *Day) Run(ctx context.Context) (Report, error) {
 	return d.report, err
 }
 
-// policy has every entry answered, however often its hook is killed.
+// policy lets every entry be answered, however often its hook is killed.
 func policy() []string { return []string{"--on-orphan", "retry", "--max-attempts", "1000"} }
 
-// session is one from its start until the stop was approved or the hook killed.
+// session runs a session until its stop is approved or its hook is killed.
 func (d *Day) session(ctx context.Context) (killed bool, err error) {
 	d.report.Sessions++
 	a := agent.Agent{
@@ -109,7 +109,7 @@ func (d *Day) started(event string, hook *os.Process) {
 	}
 }
 
-// recover is what a launcher does between two sessions.
+// recover does what a launcher does between two sessions.
 func (d *Day) recover(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, d.Command, append([]string{"recover", "--inbox", d.Inbox()}, policy()...)...)
 	cmd.Env = d.Env
@@ -119,8 +119,8 @@ func (d *Day) recover(ctx context.Context) error {
 	return nil
 }
 
-// Space is how many bytes a file, or all that a directory holds, takes on the
-// disk: holes take none.
+// Space returns how many bytes a file, or everything in a directory, takes on the
+// disk. Holes take none.
 func Space(path string) (bytes int64, err error) {
 	err = filepath.WalkDir(path, func(_ string, entry os.DirEntry, err error) error {
 		if err != nil {
@@ -134,7 +134,7 @@ func Space(path string) (bytes int64, err error) {
 		if !ok {
 			return errors.New("the system does not tell")
 		}
-		bytes += stat.Blocks * 512 // whatever the file system's own blocks are (stat(2))
+		bytes += stat.Blocks * 512 // always 512, whatever the file system's block size (stat(2))
 		return nil
 	})
 	if err != nil {

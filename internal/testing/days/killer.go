@@ -9,32 +9,32 @@ import (
 	"time"
 )
 
-// killer ends one of so many hooks at a random moment of its run.
+// killer kills one hook out of a number of them, at a random moment of its run.
 type killer struct {
 	every  int
 	random *rand.Rand
 
-	due   bool // one is to be killed: the one before ended too soon for it
+	due   bool // kill the next one: the previous one ended before its kill
 	timer *time.Timer
 	began time.Time
-	// usual is how long a hook runs that nobody kills, as far as is known yet.
+	// usual is how long a hook runs if it is not killed, as measured so far.
 	usual time.Duration
 }
 
-// started sees the hook of each tick.
+// started is called with the hook of each tick.
 func (k *killer) started(tick int, hook *os.Process) {
 	k.began = time.Now()
 	if k.due = k.due || tick%k.every == 0; !k.due {
 		return
 	}
 	after := time.Duration(k.random.Int64N(int64(max(k.usual, time.Millisecond))))
-	k.timer = time.AfterFunc(after, func() { _ = hook.Kill() }) // it may have ended by itself
+	k.timer = time.AfterFunc(after, func() { _ = hook.Kill() }) // fails if it has ended by itself
 }
 
-// ended is called before each turn: the hook that asked for it is at its end.
+// ended is called before each turn, when the hook that asked for it has ended.
 func (k *killer) ended() {
 	if k.began.IsZero() {
-		return // nobody asked for a session's first turn
+		return // no hook asked for a session's first turn
 	}
 	took := time.Since(k.began)
 	if k.usual == 0 {
@@ -52,8 +52,8 @@ func (k *killer) stop() {
 	}
 }
 
-// killed reports whether a session ended with that error because its hook was
-// killed, and for no other reason besides.
+// killed reports whether a session ended with this error only because its hook was
+// killed.
 func (k *killer) killed(err error) bool {
 	k.stop()
 	var all interface{ Unwrap() []error }

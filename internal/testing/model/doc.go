@@ -1,4 +1,4 @@
-// Package standin is a stand-in for the Messages API on loopback.
+// Package model is a stand-in for the Messages API on loopback.
 //
 // Tests point a real client at it, so that a whole session can run without a
 // network, without a key and with answers that are known in advance. It speaks

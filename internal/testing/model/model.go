@@ -46,7 +46,7 @@ func Start(script Script) (*Model, error) {
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("standin: listen on loopback: %w", err)
+		return nil, fmt.Errorf("model: listen on loopback: %w", err)
 	}
 	m := &Model{
 		script:  script,

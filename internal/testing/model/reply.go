@@ -41,7 +41,7 @@ func Tool(name string, input map[string]any) Reply {
 	}
 	raw, err := json.Marshal(input)
 	if err != nil {
-		panic(fmt.Sprintf("standin: input of tool %s: %v", name, err))
+		panic(fmt.Sprintf("model: input of tool %s: %v", name, err))
 	}
 	return Reply{Tool: &ToolUse{Name: name, Input: raw}}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrClosed is what WaitRequests returns when the model is closed first.
-var ErrClosed = errors.New("standin: closed")
+var ErrClosed = errors.New("model: closed")
 
 // Request is one recorded POST /v1/messages.
 type Request struct {
@@ -55,7 +55,7 @@ type block struct {
 func parse(raw []byte) (Request, error) {
 	var b body
 	if err := json.Unmarshal(raw, &b); err != nil {
-		return Request{}, fmt.Errorf("standin: request body: %w", err)
+		return Request{}, fmt.Errorf("model: request body: %w", err)
 	}
 	req := Request{Time: time.Now(), Body: raw, Model: b.Model, Stream: b.Stream, Main: len(b.Tools) > 0}
 	for _, msg := range slices.Backward(b.Messages) {
@@ -144,7 +144,7 @@ func (m *Model) WaitRequests(ctx context.Context, n int) (Request, error) {
 		select {
 		case <-arrived:
 		case <-ctx.Done():
-			return Request{}, fmt.Errorf("standin: waiting for main request %d: %w", n, ctx.Err())
+			return Request{}, fmt.Errorf("model: waiting for main request %d: %w", n, ctx.Err())
 		case <-m.closed:
 			return Request{}, ErrClosed
 		}

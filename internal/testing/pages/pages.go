@@ -1,4 +1,4 @@
-// Package clitest holds the pages of a command to what a reader needs of them.
+// Package pages checks the help and the manual pages of commands.
 package pages
 
 import (
@@ -16,8 +16,9 @@ import (
 	"heartbeat/internal/cli"
 )
 
-// CheckPages checks that each page is valid, says to the letter what was
-// written, and has every flag. Each part needs a renderer for some of that.
+// CheckPages checks that each page is valid, shows every text as it was written, and
+// has every flag. Some of that needs a renderer, such as mandoc, and is skipped
+// without one.
 func CheckPages(t *testing.T, pages ...cli.Page) {
 	t.Run("flags", func(t *testing.T) { haveEveryFlag(t, pages) })
 	eachRenderer(t, func(t *testing.T, name string) {
@@ -37,7 +38,7 @@ func haveEveryFlag(t *testing.T, pages []cli.Page) {
 	}
 }
 
-// isVerbatim holds that a reader sees, and can copy, what was written.
+// isVerbatim checks that a reader sees, and can copy, what was written.
 func isVerbatim(t *testing.T, shown string, p cli.Page) {
 	words := func(s string) string { return strings.Join(strings.Fields(s), " ") }
 	for line := range strings.Lines(p.Example) {
@@ -52,13 +53,13 @@ func isVerbatim(t *testing.T, shown string, p cli.Page) {
 	})
 }
 
-// renderers print a page as a reader sees it, and tell what is wrong with one.
+// renderers print a page as a reader sees it, and report errors in it.
 var renderers = map[string]struct{ show, lint []string }{
 	"mandoc": {[]string{"-Tutf8", "-Owidth=200"}, []string{"-Tlint", "-Wwarning"}},
 	"groff":  {[]string{"-man", "-Tutf8", "-P-c", "-rLL=200n"}, []string{"-man", "-ww", "-z"}},
 }
 
-// eachRenderer skips what is not installed, and says how to have it.
+// eachRenderer skips renderers that are not installed, and says how to install them.
 func eachRenderer(t *testing.T, test func(t *testing.T, name string)) {
 	for name := range renderers {
 		t.Run(name, func(t *testing.T) {
@@ -70,14 +71,14 @@ func eachRenderer(t *testing.T, test func(t *testing.T, name string)) {
 	}
 }
 
-// render runs a renderer over the page. Lines come back without their margin.
+// render runs a renderer on the page and returns its lines without the margin.
 func render(t *testing.T, name string, args []string, p cli.Page) string {
 	path := filepath.Join(t.TempDir(), p.ManualName()+".1")
 	require.NoError(t, os.WriteFile(path, []byte(p.Manual()), 0o600))
 	out, _ := exec.Command(name, append(args, path)...).CombinedOutput() // a warning is a failure to mandoc
 	var lines []string
 	for line := range strings.Lines(string(out)) {
-		// There is no date on purpose; this mandoc has no word to leave it out.
+		// There is no date on purpose. This mandoc warns about that.
 		if line = strings.TrimSpace(line); !strings.HasSuffix(line, `WARNING: missing date, using "": TH`) {
 			lines = append(lines, line)
 		}

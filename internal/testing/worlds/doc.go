@@ -1,3 +1,3 @@
-// Package world holds the inbox against a model of it, in worlds of random steps.
-// Its tests are all that it has.
+// Package worlds checks the inbox against a model of it, in worlds of random steps.
+// It has only tests.
 package worlds
