@@ -46,9 +46,9 @@ func TestPicture(t *testing.T) {
 	require.NoError(t, err)
 	for _, command := range []string{
 		`export HEARTBEAT_INBOX=queue/inbox.jsonl`,
-		`heartbeat send "Suggest three names for a cat."`,
-		`heartbeat send "Write two lines about the sea."`,
-		`heartbeat send "Sum up notes.txt in one sentence."`,
+		`heartbeat send --id names "Suggest three names for a cat."`,
+		`heartbeat send --id poem "Write two lines about the sea."`,
+		`heartbeat send --id notes "Sum up notes.txt in one sentence."`,
 		`heartbeat launch --inbox $HEARTBEAT_INBOX -- claude "Say ready."`,
 		`heartbeat results`,
 	} {
@@ -57,7 +57,7 @@ func TestPicture(t *testing.T) {
 		require.NoError(t, err)
 	}
 	_, shown, _ := strings.Cut(plain(shell.Screen()), squeeze("heartbeat results"))
-	assert.Contains(t, shown, squeeze(summary))
+	assert.Contains(t, shown, "Amill", "the beginning of the last reply")
 	require.NoError(t, shell.Signal(syscall.SIGTERM))
 	_, err = shell.Wait(ctx)
 	require.NoError(t, err)
