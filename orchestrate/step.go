@@ -248,7 +248,7 @@ func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 		s.ledger.Wants = append(s.ledger.Wants, want{Effect: a.EffectID, Kind: a.Kind, Until: a.SleepUntil})
 		pending = append(pending, a.EffectID)
 	}
-	s.ledger.Progress = s.ledger.Progress.See(session.Fingerprint(pending, strconv.Itoa(s.state.Moved)))
+	s.ledger.Progress = s.ledger.Progress.After(session.Fingerprint(pending, strconv.Itoa(s.state.Moved)))
 	if s.ledger.Progress.Stuck(s.MaxIdle) {
 		s.report.Guard = fmt.Sprintf("the process was run %d times without progress", s.ledger.Progress.Unchanged)
 		return true, nil

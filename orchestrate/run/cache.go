@@ -15,27 +15,25 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// A cache is an index on the disk. Its first line has the format's name, the
-// length and the checksum of the part that is read at each turn, and the checksum
-// of the rest. That part is a JSON object on one line and then, by the lengths
-// that are in the object, the events that are pending and the last RUN_FAILED.
-// The rest are the rows of the table, which grow with the journal: they are read
-// once an event is added, or an effect is asked for.
+// A cache is an index in a file. Its first line has the name of the format, the length and
+// the checksum of the part that is read at each turn, and the checksum of the rest. The
+// first part is a JSON object on one line, followed by the pending events and the last
+// RUN_FAILED, whose lengths are in the object. The rest are the rows of the table, which
+// grow with the journal: they are read when an event was added, or when somebody asks
+// for an effect.
 //
-// It is used in two ways. Where the stamps of the directory and of the last event
-// are those in it, no name in the directory changed since it was listed, and
-// nothing is read. That needs the directory to have stood still for a grain
-// before it was listed, as otherwise a further change may have left the same
-// stamp. Where they are not, the directory is listed; the files of the events
-// that went into the cache must be there exactly, first and in order, the later of
-// them with the stamps that they had, and then only what is behind them is read.
-// A ULID is given out once, so another journal, a repaired, renumbered or
-// shortened one, has other names.
+// It is used in two ways. If the stamps of the directory and of the last event are those
+// in the cache, no name in the directory changed since the directory was listed, and
+// nothing is read. This requires that the directory had not changed for a grain when it
+// was listed, since otherwise a later change may have left the same stamp. If the stamps
+// differ, the directory is listed. The files of the events in the cache must all be
+// there, first and in order, the later ones with the same stamps; then only the files
+// after them are read. A ULID is given out once, so a journal that was repaired,
+// renumbered or shortened has other names.
 //
-// What this does not see at once is an older event that was edited in place, by
-// way of the same file. That shows with the next change in the directory, or, if
-// a thousand events came after it, not at all. Babysitter never does that, and
-// reads everything on each call itself.
+// An older event that was edited in the same file is not noticed at once. It is noticed
+// with the next change in the directory, or, if a thousand events follow it, never.
+// Babysitter never edits an event, and itself reads everything on each call.
 type cache struct {
 	index
 	folderStamp string
@@ -45,7 +43,7 @@ type cache struct {
 	files       string // digest of the names of all events, and the stamps of the last
 }
 
-// maxCache bounds a cache, which then holds a million effects.
+// maxCache bounds a cache in bytes, which is room for a million effects.
 const maxCache = 64 << 20
 
 const format = "heartbeat-run-cache-2 "
@@ -55,8 +53,8 @@ func (c *cache) isCurrent(f *folder) bool {
 	return c != nil && !c.young && c.folderStamp == f.stamp && c.lastStamp == fileStamp(f.fd, c.last)
 }
 
-// before is the index to go on from: the cache's, if its events are those of these
-// files, and an empty one otherwise.
+// before is the index to extend: the cache's, if its events are those of these files, and
+// an empty one otherwise.
 func (c *cache) before(files *digester) *index {
 	if c == nil || c.seq > len(files.names) || files.digest(c.seq) != c.files {
 		return &index{}
@@ -64,18 +62,18 @@ func (c *cache) before(files *digester) *index {
 	return &c.index
 }
 
-// watched is of how many events, the last ones, a cache has the stamps. A bound
-// keeps it cheap where the journal is long.
+// watched is how many events, counted from the last, a cache keeps stamps of. The bound
+// keeps long journals cheap.
 const watched = 1000
 
-// digester sums up the files of a folder, each of which it looks at once.
+// digester makes digests of the files of a folder. It stats each file once.
 type digester struct {
 	folder *folder
 	names  []string
 	stamps map[string]string
 }
 
-// digest is that of the first n files.
+// digest is the digest of the first n files.
 func (d *digester) digest(n int) string {
 	sum := sha256.New()
 	var line []byte
@@ -98,7 +96,7 @@ func (d *digester) stamp(name string) string {
 	return s
 }
 
-// readCache gives nil for a cache that is not there, or of no use.
+// readCache returns nil if there is no cache, or none that can be used.
 func readCache(path, id string) *cache {
 	if path == "" {
 		return nil
@@ -120,7 +118,7 @@ func readCache(path, id string) *cache {
 	return c
 }
 
-// firstLine is what a cache begins with. Two caches with the same are the same.
+// firstLine is the first line of a cache. Two caches with the same first line are equal.
 type firstLine struct {
 	length    int64
 	sum, rows string
@@ -130,7 +128,7 @@ func (l firstLine) String() string {
 	return format + strconv.FormatInt(l.length, 10) + " " + l.sum + " " + l.rows + "\n"
 }
 
-// readPart reads the first line, and the part that belongs to it.
+// readPart reads the first line and the first part.
 func readPart(f *disk.File) (l firstLine, part []byte, err error) {
 	text := make([]byte, min(f.Info().Size, 16<<10))
 	if _, err := f.ReadAt(text, 0); err != nil {
@@ -159,7 +157,7 @@ func readPart(f *disk.File) (l firstLine, part []byte, err error) {
 	return l, part, nil
 }
 
-// rest is where the rows of a table are that were not read yet.
+// rest says where the rows of a table are that were not read yet.
 type rest struct {
 	path string
 	line firstLine
@@ -221,7 +219,7 @@ func parseCache(text []byte, id string) (*cache, error) {
 	return c, m.Err()
 }
 
-// takeEvent cuts an event off, of which at is [SEQ,LENGTH].
+// takeEvent cuts an event off the text; at is its [SEQ,LENGTH].
 func takeEvent(at gjson.Result, text []byte) (e event, rest []byte, ok bool) {
 	n := at.Get("1").Int()
 	if n < 0 || n > int64(len(text)) {
@@ -231,12 +229,12 @@ func takeEvent(at gjson.Result, text []byte) (e event, rest []byte, ok bool) {
 	return e, text[n:], err == nil
 }
 
-// checksum tells a cache that a crash tore.
+// checksum detects a cache that a crash left incomplete.
 func checksum(text []byte) string {
 	return strconv.FormatUint(uint64(crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli))), 16)
 }
 
-// newCache is one without its index: all stamps are taken before the files are read.
+// newCache is a cache without its index: all stamps are taken before the files are read.
 func newCache(f *folder, files *digester) *cache {
 	c := &cache{folderStamp: f.stamp, young: f.young, files: files.digest(len(files.names))}
 	if n := len(files.names); n > 0 {
@@ -246,8 +244,8 @@ func newCache(f *folder, files *digester) *cache {
 	return c
 }
 
-// text is the cache as it is published. Two that publish at once leave one of
-// theirs, or what the checksums refuse.
+// text is the content of the cache's file. If two processes publish at once, one of their
+// caches stays, or a file that the checksums refuse.
 func (c *cache) text(id string) []byte {
 	var o flat.Object
 	o.String("run", id)

@@ -13,7 +13,7 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// The events that decide something. Others, of whatever name, only count.
+// The events that decide something. Other events only count.
 const (
 	runCreated      = "RUN_CREATED"
 	runCompleted    = "RUN_COMPLETED"
@@ -22,13 +22,13 @@ const (
 	effectResolved  = "EFFECT_RESOLVED"
 )
 
-// event is one file of the journal. The checksum in it is not looked at, as
-// babysitter does not: a person may have mended the file.
+// event is one file of the journal. Like babysitter, this package ignores the checksum in
+// it: a person may have mended the file.
 type event struct {
 	seq  int
-	kind string // "" for one that babysitter takes for unknown
+	kind string // "" if babysitter does not know it
 	at   time.Time
-	data *flat.Members // nil where it is no object
+	data *flat.Members // nil if it is not an object
 	text []byte        // the whole file
 }
 
@@ -57,7 +57,7 @@ func parseEvent(seq int, text []byte) (event, error) {
 	return e, err
 }
 
-// field reads a text that must be there.
+// field reads a required text.
 func (e event) field(name string) (string, error) {
 	if e.data != nil && e.data.IsString(name) {
 		if s := e.data.String(name); s != "" {
@@ -67,7 +67,7 @@ func (e event) field(name string) (string, error) {
 	return "", errors.New("it has no " + name)
 }
 
-// reference reads a path that may be missing.
+// reference reads an optional path.
 func (e event) reference(name string) (string, error) {
 	if e.data == nil || !e.data.Is(name) {
 		return "", nil
@@ -131,7 +131,7 @@ func appendNew(labels []string, label string) []string {
 	return append(labels, label)
 }
 
-// isSpace is what JavaScript trims.
+// isSpace reports whether JavaScript trims r.
 func isSpace(r rune) bool { return r == '\uFEFF' || r != '\u0085' && unicode.IsSpace(r) }
 
 // answer reads an EFFECT_RESOLVED.
@@ -151,13 +151,13 @@ func (e event) answer() (id string, ok bool, err error) {
 	return id, status == "ok", nil
 }
 
-// isTrue is what JavaScript takes for true, of JSON that is no string.
+// isTrue reports whether JavaScript takes a JSON value that is not a string for true.
 func isTrue(value []byte) bool {
 	v := gjson.ParseBytes(value)
 	return v.Type == gjson.True || v.Type == gjson.JSON || v.Type == gjson.Number && v.Num != 0
 }
 
-// failure reads a RUN_FAILED, whatever it has.
+// failure reads a RUN_FAILED. Missing parts are empty.
 func (e event) failure() *Failure {
 	f := &Failure{Seq: e.seq, At: e.at}
 	if e.data == nil {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// index is what the events up to seq come to. The events that a state shows are
-// kept as they stand, so that a cache needs no other form for them.
+// index is the result of the events up to seq. The events that a state shows are kept as
+// they were read, so that a cache needs no other form for them.
 type index struct {
 	seq     int
 	moved   int    // the seq of the last event that is about the run or an effect
@@ -21,7 +21,7 @@ type index struct {
 	behind  *rest // where the table is, until it is read; or nil
 }
 
-// load reads the table, if that was not done.
+// load reads the table, unless that was done.
 func (x *index) load() (err error) {
 	if x.behind != nil {
 		if x.effects.rows, err = x.behind.read(); err == nil {
@@ -36,7 +36,7 @@ type pending struct {
 	text   []byte // the event that asked for it
 }
 
-// add takes in the next event. An error leaves the index of no use.
+// add adds the next event. After an error the index is invalid.
 func (x *index) add(e event) (err error) {
 	switch e.kind {
 	case runCreated, runCompleted, runFailed, effectRequested, effectResolved:
@@ -109,9 +109,8 @@ func (x *index) status() Status {
 	return Created
 }
 
-// table is every effect of a run, in as little space as a cache can be read with
-// at each turn: digests of the id and of the invocation key, neither of which may
-// come twice, and the status.
+// table has every effect of a run, small enough to be read often: digests of the id and of
+// the invocation key, neither of which may occur twice, and the status.
 type table struct {
 	rows []byte
 
@@ -133,7 +132,7 @@ func digestOf(s string) digest {
 	return digest(sum[:])
 }
 
-// errTwice says that an invocation key was asked for before.
+// errTwice says that an invocation key was requested before.
 var errTwice = errors.New("is asked for a second time")
 
 func (t *table) add(id, key string) error {
@@ -172,7 +171,7 @@ func (t *table) resolve(id string, ok bool) error {
 	return nil
 }
 
-// find is where the effect's row begins, or -1.
+// find is the offset of the effect's row, or -1.
 func (t *table) find(id string) int {
 	d := digestOf(id)
 	if t.ids != nil {

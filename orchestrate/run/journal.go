@@ -11,26 +11,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// folder is a journal's directory, held open: what is read comes from one
-// directory, also while run:repair-journal puts another in its place.
+// folder is a journal's directory, held open: everything is read from the same directory,
+// even while run:repair-journal replaces it.
 type folder struct {
 	fd    int
 	path  string
 	stamp string // of the directory, before it was listed
-	young bool   // the directory changed so lately that a change may come which leaves stamp as it is
+	young bool   // the directory changed so recently that another change may leave the same stamp
 }
 
-// errMoved says that a file was listed and is gone: the journal is to be looked
-// at again.
+// errMoved says that a listed file is gone: the journal has to be read again.
 var errMoved = errors.New("it is listed, and is not there")
 
-// damaged is what makes babysitter refuse a journal, and what helps.
+// damaged is why babysitter refuses a journal, and what helps.
 type damaged struct{ why, remedy string }
 
 func (d *damaged) Error() string { return d.why + ": " + d.remedy }
 
-// run:repair-journal leaves out what is not JSON or asks a second time, and counts
-// anew. It keeps events that make no sense, and is refused the result.
+// run:repair-journal drops events that are not JSON or request something a second time,
+// and numbers the rest anew. It keeps events that make no sense, and babysitter refuses
+// the journal after that, too.
 const (
 	repair  = "run:repair-journal mends it"
 	remove  = "remove that file, and run:repair-journal mends the rest"
@@ -55,7 +55,7 @@ func openFolder(dir string) (*folder, error) {
 
 func (f *folder) close() { _ = unix.Close(f.fd) } // it was only read
 
-// names are those of the events, in the order that babysitter reads them in.
+// names are the names of the events, in the order in which babysitter reads them.
 func (f *folder) names() ([]string, error) {
 	var names []string
 	buf := make([]byte, 256<<10)
@@ -74,8 +74,8 @@ func (f *folder) names() ([]string, error) {
 	return names, checkNames(names)
 }
 
-// checkNames holds the names to what babysitter asks: SEQ.ULID.json, the SEQs 1,
-// 2, 3 and so on, and each ULID behind the one before.
+// checkNames checks the names as babysitter does: SEQ.ULID.json, with the SEQs 1, 2, 3 and
+// so on, and with ULIDs that rise.
 func checkNames(names []string) error {
 	last := ""
 	for i, name := range names {
@@ -93,8 +93,8 @@ func checkNames(names []string) error {
 	return nil
 }
 
-// splitName takes a name apart. Babysitter would also read other spellings of a
-// number, which nobody writes.
+// splitName splits a name. Babysitter would also read other forms of a number, which nobody
+// writes.
 func splitName(name string) (seq int, ulid string, ok bool) {
 	number, rest, _ := strings.Cut(strings.TrimSuffix(name, ".json"), ".")
 	ulid, _, _ = strings.Cut(rest, ".")

@@ -9,8 +9,8 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// A journal that changes while it is looked at is looked at again; and there is
-// none for a moment while run:repair-journal puts its own in place.
+// A journal that changes while it is read is read again. There is none for a moment while
+// run:repair-journal puts the repaired one in place.
 const (
 	tries = 5
 	pause = 2 * time.Millisecond
@@ -43,7 +43,7 @@ func (r *Run) explain(err error) error {
 	return fmt.Errorf("read the journal of run %s: %w: %w", r.id, d, ErrCorrupt)
 }
 
-// look reads the journal as it is now, as little of it as it can.
+// look reads the journal as it is now, and as little of it as possible.
 func (r *Run) look(path string) (*index, error) {
 	f, err := openFolder(r.dir)
 	if err != nil {
@@ -62,11 +62,11 @@ func (r *Run) look(path string) (*index, error) {
 	if c.isCurrent(f) {
 		return &c.index, nil
 	}
-	return r.goOn(f, c, path)
+	return r.readBehind(f, c, path)
 }
 
-// goOn reads what a cache does not have, and writes another.
-func (r *Run) goOn(f *folder, c *cache, path string) (*index, error) {
+// readBehind reads the events that the cache does not have, and writes a new cache.
+func (r *Run) readBehind(f *folder, c *cache, path string) (*index, error) {
 	names, err := f.names()
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (r *Run) goOn(f *folder, c *cache, path string) (*index, error) {
 	x := c.before(files)
 	next, more := newCache(f, files), len(names)-x.seq
 	if x.load() != nil || x.extend(f, names) != nil {
-		x, more = &index{}, len(names) // what is wrong, the journal alone is to say
+		x, more = &index{}, len(names) // only the journal itself can tell what is wrong
 		if err := x.extend(f, names); err != nil {
 			return nil, err
 		}
@@ -87,11 +87,11 @@ func (r *Run) goOn(f *folder, c *cache, path string) (*index, error) {
 	return x, nil
 }
 
-// few is how many events are rather read again than written to a cache that
-// would not spare listing the folder yet.
+// few is how many events are rather read again than written to a cache that would not
+// save listing the folder yet.
 const few = 64
 
-// extend takes in the events that the index does not have.
+// extend adds the events that the index does not have.
 func (x *index) extend(f *folder, names []string) error {
 	for _, name := range names[x.seq:] {
 		e, err := f.event(x.seq+1, name)

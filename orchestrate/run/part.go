@@ -69,8 +69,8 @@ func shellOf(p *flat.Members) *Shell {
 	return &Shell{Command: p.String("command"), Cwd: p.String("cwd"), ExitCode: int(p.Int("expectedExitCode")), Timeout: millis(p, "timeoutMs")}
 }
 
-// breakpoint is in one of two places: where the process's ctx.breakpoint puts it,
-// or a task that was defined as a breakpoint.
+// breakpoint reads a question from one of two places: where the process's ctx.breakpoint
+// puts it, or from a task that was defined as a breakpoint.
 func (t *Task) breakpoint(metadata, defined *flat.Members) *Breakpoint {
 	b := &Breakpoint{
 		Payload: first(metadata.Raw("payload"), defined.Raw("payload")),
@@ -100,7 +100,7 @@ func sleepOf(p, metadata *flat.Members) *Sleep {
 	return s
 }
 
-// object reads what should be one; anything else has no members.
+// object reads an object; any other value has no members.
 func object(raw []byte) *flat.Members {
 	m, err := flat.Parse(raw)
 	if err != nil {
@@ -116,7 +116,7 @@ func first(a, b []byte) []byte {
 	return b
 }
 
-// texts reads a list of strings; other things in it are left out.
+// texts reads a list of strings; other values in it are left out.
 func texts(raw []byte) []string {
 	list := gjson.ParseBytes(raw)
 	if !list.IsArray() {

@@ -17,7 +17,7 @@ import (
 // Layout is the one version of a run directory that this package reads.
 const Layout = "2026.01-storage-preview"
 
-// What can be wrong with a run; to be told apart with [errors.Is].
+// What can be wrong with a run, for [errors.Is].
 var (
 	ErrNoRun   = errors.New("there is no such run")                    // no directory, or none with a run.json
 	ErrLayout  = errors.New("the run is of a layout that is not read") // another version than Layout
@@ -86,13 +86,13 @@ func damagedRun(dir, why string) error {
 	return fmt.Errorf("open run %s: run.json: %s: restore it, since run:repair-journal only mends the journal: %w", dir, why, ErrCorrupt)
 }
 
-// derivedProof is what babysitter takes for the proof of a run without one.
+// derivedProof is the proof that babysitter uses for a run without one.
 func derivedProof(id string) string {
 	sum := sha256.Sum256([]byte(id + ":babysitter-completion-secret-v1"))
 	return hex.EncodeToString(sum[:])
 }
 
-// ID is the run's name: that of run.json, whatever the directory is called.
+// ID is the run's id, from run.json. The directory may have another name.
 func (r *Run) ID() string { return r.id }
 
 // ProcessID names the process that the run executes.
@@ -101,20 +101,20 @@ func (r *Run) ProcessID() string { return r.processID }
 // Dir is the absolute path of the run directory.
 func (r *Run) Dir() string { return r.dir }
 
-// Proof is the secret that an agent is to name once the run is completed. It is
-// there from the start: reveal it only then.
+// Proof is the secret that an agent has to name when the run is completed. It exists from
+// the start: do not reveal it earlier.
 func (r *Run) Proof() string { return r.proof }
 
-// Prompt is what the run was created with, or "".
+// Prompt is the prompt that the run was created with, or "".
 func (r *Run) Prompt() string { return r.prompt }
 
-// stamp reads a time, zero where there is none: nothing is decided by it.
+// stamp reads a time; zero if there is none. Nothing depends on it.
 func stamp(m *flat.Members, name string) time.Time {
 	t, _ := time.Parse(time.RFC3339, m.String(name)) // zero with an error
 	return t
 }
 
-// maxFile is more than any file of a run has: larger inputs and results are files of
+// maxFile is more than any file of a run needs: larger inputs and results have files of
 // their own.
 const maxFile = 64 << 20
 

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// grain is the coarsest unit in which file systems in use count the times of
-// files. Two changes within it may leave the same time.
+// grain is the coarsest resolution of file times among the file systems in use. Two changes
+// within it may leave the same time.
 var grain = 2 * time.Second
 
-// stampOf is what the inode of a directory says as long as no name in it changes,
-// and young, whether one more change might say the same.
+// stampOf is a stamp of a directory that stays the same as long as no name in it changes.
+// young says that one more change might leave the same stamp.
 func stampOf(fd int) (stamp string, young bool, err error) {
 	now := time.Now().UnixNano()
 	var st unix.Stat_t
@@ -23,7 +23,7 @@ func stampOf(fd int) (stamp string, young bool, err error) {
 	return stampText(&st), now-max(st.Mtim.Nano(), st.Ctim.Nano()) < int64(grain), nil
 }
 
-// fileStamp is the same of a file in an open directory, or "" if there is none.
+// fileStamp is the stamp of a file in an open directory, or "" if there is none.
 func fileStamp(dir int, name string) string {
 	var st unix.Stat_t
 	if name == "" || unix.Fstatat(dir, name, &st, 0) != nil {

@@ -4,14 +4,13 @@ import (
 	"time"
 )
 
-// Status is how a run stands.
+// Status is the state of a run.
 type Status string
 
-// The states of a run, as run:status names them. The last of the events
-// RUN_CREATED, RUN_COMPLETED and RUN_FAILED decides between completed, failed and
-// the other two; of those it is waiting while an effect is pending. Created
-// is also the state between the last answer and the next run:iterate, so it
-// means: call run:iterate.
+// The states of a run, as run:status names them. A run is completed or failed if the last
+// of the events RUN_CREATED, RUN_COMPLETED and RUN_FAILED says so; otherwise it is waiting
+// while an effect is pending, and else created. Created is also the state between the last
+// answer and the next run:iterate, so it means: call run:iterate.
 const (
 	Created   Status = "created"
 	Waiting   Status = "waiting"
@@ -19,10 +18,10 @@ const (
 	Failed    Status = "failed"
 )
 
-// EffectStatus is what became of an effect, in the words of task:list.
+// EffectStatus is the state of an effect, in the words of task:list.
 type EffectStatus string
 
-// The states of an effect. Unknown is one that the journal does not have.
+// The states of an effect. Unknown means that the journal does not have the effect.
 const (
 	Unknown       EffectStatus = ""
 	Requested     EffectStatus = "requested"
@@ -30,29 +29,29 @@ const (
 	ResolvedError EffectStatus = "resolved_error"
 )
 
-// State is what a run's journal comes to.
+// State is the result of a run's journal.
 type State struct {
 	Status  Status
 	LastSeq int // of the last event; 0 for an empty journal
-	// Moved is the seq of the last event by which the run got on. Notes beside it, such as
-	// those of babysitter's own hook, are none.
+	// Moved is the seq of the last event that changed the run. Notes, such as those of
+	// babysitter's own hook, do not count.
 	Moved int
 
-	// Pending are the effects without an answer, in the order they were asked for.
-	// An effect that the process no longer asks for, since it was edited or went
-	// another way, stays here for ever: only run:iterate tells those apart.
+	// Pending are the effects without an answer, in the order of their requests. An effect
+	// that the process no longer asks for, because it was edited or took another branch,
+	// stays here for ever: only run:iterate tells those apart.
 	Pending []Effect
 
 	ResolvedOK    int // effects that were answered
 	ResolvedError int // effects that were answered with an error
 
-	Failure *Failure // the last one, also where the run went on after it; nil for none
+	Failure *Failure // the last one, even if the run continued after it; nil for none
 
 	run   *Run
 	index *index
 }
 
-// Effect is one thing that a process asked for. What it asks is in its [Task].
+// Effect is one thing that a process asked for. Its [Task] has the details.
 type Effect struct {
 	ID            string
 	Seq           int // of its EFFECT_REQUESTED
@@ -67,8 +66,8 @@ type Effect struct {
 	RequestedAt   time.Time
 }
 
-// Failure is an error that ended the process. Iterating a failed run again fails
-// again, as a RUN_FAILED of its own: deliver each Seq once.
+// Failure is an error that ended the process. If a failed run is iterated again and fails
+// again, that is another RUN_FAILED: deliver each Seq once.
 type Failure struct {
 	Seq     int // of the RUN_FAILED event
 	At      time.Time
@@ -78,8 +77,8 @@ type Failure struct {
 	Data    []byte // JSON, or nil
 }
 
-// Effect says what became of an effect. Of one that is not pending that may take
-// reading; errors are those of [Run.State].
+// Effect is the state of an effect. If the effect is not pending, the journal may have to be
+// read; errors are those of [Run.State].
 func (s State) Effect(id string) (EffectStatus, error) {
 	for _, p := range s.Pending {
 		if p.ID == id {
@@ -90,7 +89,7 @@ func (s State) Effect(id string) (EffectStatus, error) {
 	if x == nil {
 		return Unknown, nil
 	}
-	if x.load() != nil { // the cache is another by now
+	if x.load() != nil { // the cache was replaced meanwhile
 		var err error
 		if x, err = s.run.index(""); err != nil {
 			return Unknown, err
@@ -101,15 +100,14 @@ func (s State) Effect(id string) (EffectStatus, error) {
 
 // State reads the journal.
 //
-// cache is the path of a file that makes this cheap however long the journal is,
-// or "" for none. It holds what the events up to some point came to, and then
-// only later ones are read. It is a copy that may be deleted, and nothing is
-// believed in it that the journal's directory does not bear out; see cache. A
-// cache that cannot be written costs time, and is no error.
+// cache is the path of a file that makes this cheap however long the journal is, or "" for
+// none. It holds the result of the events up to some point, so that only later events are
+// read. The file may be deleted, and is trusted only as far as it agrees with the
+// journal's directory; see the type cache. It is no error if the cache cannot be written.
 //
-// Errors match [ErrCorrupt] where babysitter refuses the journal. An empty one is
-// that of a run which is being created. Where there is no journal folder,
-// babysitter would begin anew, with every effect; that, too, is [ErrCorrupt].
+// Errors match [ErrCorrupt] if babysitter refuses the journal. An empty journal is that of
+// a run which is being created. If there is no journal folder, babysitter would begin
+// again with every effect; that is [ErrCorrupt], too.
 func (r *Run) State(cache string) (State, error) {
 	x, err := r.index(cache)
 	if err != nil {

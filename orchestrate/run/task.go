@@ -11,10 +11,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Task is the definition of an effect: tasks/ID/task.json. Babysitter checks none
-// of it, so a member of another type than is usual reads as zero; Raw has it as it
-// stands. At most one of the parts by kind is set; none is for a kind that
-// is not known here.
+// Task is the definition of an effect: tasks/ID/task.json. Babysitter does not check it, so
+// a member of an unexpected type reads as zero; Raw has the original. At most one of the
+// parts by kind is set, and none for an unknown kind.
 type Task struct {
 	EffectID      string
 	TaskID        string
@@ -85,8 +84,8 @@ type Breakpoint struct {
 	Payload  []byte // JSON: all of what was asked, which may be anything; or nil
 }
 
-// Choices are the options of a breakpoint by which an answer may name them: texts,
-// or what an object among them has for an id, value, name, label or title.
+// Choices are the names by which an answer may choose an option of a breakpoint: the option
+// itself if it is a text, or the id, value, name, label or title of an object.
 func (b *Breakpoint) Choices() (all []string) {
 	for _, o := range gjson.ParseBytes(b.Options).Array() {
 		if o.Type == gjson.String {
@@ -103,7 +102,7 @@ func (b *Breakpoint) Choices() (all []string) {
 
 // Sleep is a wait.
 type Sleep struct {
-	Until time.Time // zero where it is not said
+	Until time.Time // zero if it is missing
 	ISO   string    // the same, as the process wrote it
 }
 
@@ -113,8 +112,8 @@ type Orchestrator struct {
 	ResumeCommand string
 }
 
-// Task reads what an effect asks for. Errors match [ErrNoTask] or [ErrCorrupt], or
-// are about reading itself.
+// Task reads the definition of an effect. Errors match [ErrNoTask] or [ErrCorrupt], or come
+// from reading the file.
 func (r *Run) Task(effectID string) (Task, error) {
 	text, err := r.readTask(effectID, "task.json")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -137,7 +136,7 @@ func (r *Run) readTask(effectID, name string) ([]byte, error) {
 	return readFile(filepath.Join(r.dir, "tasks", effectID, name))
 }
 
-// isName keeps an id that came from elsewhere from leading out of the folder.
+// isName reports whether an id is safe as the name of a folder: ids come from outside.
 func isName(id string) bool {
 	return id != "" && len(id) <= 255 && id[0] != '.' && !strings.ContainsAny(id, "/\\\x00")
 }

@@ -10,10 +10,10 @@ import (
 // ErrBound says that a session is bound to another run, which is not over.
 var ErrBound = errors.New("the session is bound to another run")
 
-// Bind makes s the state of the session, which binds it to the run that s names. A
-// session that is bound to another one is refused with an error that matches
-// [ErrBound], unless over says that this is at its end. The limit of iterations and
-// the prompt that the session has stay, where s has none.
+// Bind makes s the state of the session, which binds the session to the run that s names.
+// If the session is bound to another run, the error matches [ErrBound], unless over says
+// that this run is over. The session keeps its limit of iterations and its prompt if s has
+// none.
 func (f File) Bind(ctx context.Context, s State, over func(runID string) (bool, error)) error {
 	return f.locked(ctx, func() error {
 		was, err := f.Read()
@@ -39,8 +39,8 @@ func (f File) Bind(ctx context.Context, s State, over func(runID string) (bool, 
 	})
 }
 
-// Free reports, as an error that matches [ErrBound], that the session is bound to
-// another run than runID, which is not over.
+// Free returns an error that matches [ErrBound] if the session is bound to a run other than
+// runID that is not over.
 func (f File) Free(runID string, over func(runID string) (bool, error)) error {
 	was, err := f.Read()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,7 +61,7 @@ func (f File) free(was State, runID string, over func(string) (bool, error)) err
 	case is:
 		return nil
 	case err != nil:
-		err = fmt.Errorf(", of which nobody can tell whether it goes on (%w)", err)
+		err = fmt.Errorf(", which may not be over (%w)", err)
 	default:
 		err = errors.New(", which is not over")
 	}

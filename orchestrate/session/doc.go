@@ -1,6 +1,6 @@
-// Package session keeps the state file of an orchestrated session, in the format
-// that babysitter's own CLI and hooks write and read, and holds the guards that
-// keep a session from going round for ever.
+// Package session reads and writes the state file of an orchestrated session, in the
+// format of babysitter's own CLI and hooks, and has the guards that keep a session from
+// repeating itself for ever.
 //
 // The file is `{stateDir}/{sessionId}.md`:
 //
@@ -14,17 +14,16 @@
 //	iteration_times: 12,31
 //	---
 //
-//	what the person asked for
+//	the person's prompt
 //
 // # Guarantee
 //
-// A reader finds the old state or the next one, never a part, and after a nil
-// error a power loss leaves the next. Changes made through this package exclude
-// each other by an advisory lock on the directory. The CLI takes no such lock: of
-// a change by it and one by us at the same moment, the last one stays.
+// A reader finds the old state or the new one, never a part of it, and a change that
+// returned nil survives a power loss. Changes made through this package exclude each
+// other by an advisory lock on the directory. The CLI takes no such lock: if it and this
+// package make a change at the same moment, the later one stays.
 //
 // # Limits
 //
-// Nothing here decides what a guard means: it says that one holds, and the caller
-// ends the loop or does not.
+// A guard only reports. The caller decides whether to end the loop.
 package session

@@ -8,15 +8,15 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// Variable is the environment variable by which the CLI and its hooks know the
-// session that they are in.
+// Variable is the environment variable that tells the CLI and its hooks in which session
+// they run.
 const Variable = "BABYSITTER_SESSION_ID"
 
-// Export has the client set [Variable] for what its session runs, by a line in the
-// file that it names in CLAUDE_ENV_FILE, a shell script. A file whose last word on
-// the variable is this id is left as it is. The file is the client's, so a symbolic
-// link is followed; one that is missing is made with mode 0600. An id that [At]
-// refuses is refused here too, so nothing in it needs quoting.
+// Export makes the client set [Variable] for the commands of its session: it adds a line to
+// the shell script that the client names in CLAUDE_ENV_FILE. A script that already ends up
+// with this id is left unchanged. The file is the client's, so a symbolic link is followed;
+// a missing file is made with mode 0600. An id that [At] refuses is refused here too, so
+// the id needs no quoting.
 func Export(envFile, id string) error {
 	if !validID(id) {
 		return fmt.Errorf("export session %.200q: %w", id, ErrID)
@@ -28,7 +28,7 @@ func Export(envFile, id string) error {
 	return errors.Join(export(f, id), f.Close())
 }
 
-// maxScript is more than any file has that a client names.
+// maxScript is more than any such script needs, in bytes.
 const maxScript = 16 << 20
 
 func export(f *disk.File, id string) error {
@@ -47,7 +47,7 @@ func export(f *disk.File, id string) error {
 	return err
 }
 
-// exported is the last line of a script that sets the variable.
+// exported is the last line of a script that sets the variable, or "".
 func exported(script string) (line string) {
 	for l := range strings.Lines(script) {
 		l = strings.TrimSpace(l)

@@ -20,16 +20,16 @@ const (
 	lockName = ".heartbeat-lock"
 	lockWait = 5 * time.Second
 	maxID    = 128
-	maxSize  = 64 << 20 // no prompt is that long: what is, is some other file
+	maxSize  = 64 << 20 // no prompt is that long: a larger file is something else
 )
 
 // File is the state file of one session. It is safe for concurrent use.
 type File struct{ dir, id string }
 
-// At is the state file of a session in a state directory, neither of which needs to
-// be there yet. An id is letters, digits, dots, dashes and underscores, 128 at
-// most, and begins with a letter or digit; any other is refused with an error that
-// matches [ErrID]. (The CLI takes any, and so writes anywhere.)
+// At is the state file of a session in a state directory. Neither needs to exist. An id has
+// at most 128 letters, digits, dots, dashes and underscores, and begins with a letter or
+// digit; the error for any other matches [ErrID]. (The CLI accepts any id, and so writes
+// anywhere.)
 func At(dir, id string) (File, error) {
 	if !validID(id) {
 		return File{}, fmt.Errorf("session %.200q: its id must be letters, digits, dots, dashes and underscores, %d at most: %w", id, maxID, ErrID)
@@ -46,13 +46,13 @@ func validID(id string) bool {
 	}) < 0
 }
 
-// Path is where the file is.
+// Path is the path of the file.
 func (f File) Path() string { return filepath.Join(f.dir, f.id+".md") }
 
 // ID is the session's id.
 func (f File) ID() string { return f.id }
 
-// Read reads the state. Where there is none the error matches [fs.ErrNotExist].
+// Read reads the state. If there is none, the error matches [fs.ErrNotExist].
 func (f File) Read() (State, error) {
 	file, err := disk.OpenRead(f.Path())
 	if err != nil {
@@ -65,8 +65,8 @@ func (f File) Read() (State, error) {
 	return Parse(b), errors.Join(err, file.Close())
 }
 
-// Create writes the state of a session that has none. One that has is left alone,
-// and the error matches [fs.ErrExist].
+// Create writes the state of a session that has none. If it has one, that is kept, and the
+// error matches [fs.ErrExist].
 func (f File) Create(ctx context.Context, s State) error {
 	return f.locked(ctx, func() error {
 		exists, err := disk.Exists(f.Path())
@@ -80,9 +80,9 @@ func (f File) Create(ctx context.Context, s State) error {
 	})
 }
 
-// Update reads the state, has change make of it what it should be, and writes that,
-// unless change returns an error. It returns what was written. Where there is no
-// state the error matches [fs.ErrNotExist].
+// Update reads the state, calls change, and writes the changed state unless change returns
+// an error. It returns the state that was written. If there is no state, the error matches
+// [fs.ErrNotExist].
 func (f File) Update(ctx context.Context, change func(*State) error) (s State, err error) {
 	err = f.locked(ctx, func() error {
 		var err error
@@ -97,7 +97,7 @@ func (f File) Update(ctx context.Context, change func(*State) error) (s State, e
 	return s, err
 }
 
-// Delete takes the state away. One that is not there is no error.
+// Delete removes the state. It is no error if there is none.
 func (f File) Delete(ctx context.Context) error {
 	if _, err := os.Stat(f.dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -105,7 +105,7 @@ func (f File) Delete(ctx context.Context) error {
 	return f.locked(ctx, func() error { return disk.Remove(f.Path()) })
 }
 
-// DeleteUnbound is Delete, unless a run is bound to the session.
+// DeleteUnbound removes the state unless a run is bound to the session.
 func (f File) DeleteUnbound(ctx context.Context) error {
 	if s, err := f.Read(); err != nil || s.RunID != "" {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -115,7 +115,7 @@ func (f File) DeleteUnbound(ctx context.Context) error {
 	}
 	return f.locked(ctx, func() error {
 		if s, err := f.Read(); err != nil || s.RunID != "" {
-			return nil // somebody was quicker
+			return nil // another process changed it meanwhile
 		}
 		return disk.Remove(f.Path())
 	})
@@ -129,7 +129,7 @@ func (f File) publish(s State) error {
 	return disk.Publish(f.Path(), b, true)
 }
 
-// locked does something that no other process does to this directory meanwhile.
+// locked calls do while no other process of heartbeat changes this directory.
 func (f File) locked(ctx context.Context, do func() error) error {
 	if err := os.MkdirAll(f.dir, 0o700); err != nil {
 		return err

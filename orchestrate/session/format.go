@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Parse reads a state file the way the CLI does, which takes anything: a field that
-// is missing or makes no sense has its default (not active, iteration 1, 256 at
-// most), and a file without front matter is all prompt.
+// Parse reads a state file as the CLI does, which accepts anything: a field that is missing
+// or invalid has its default (not active, iteration 1, at most 256), and a file without
+// front matter is all prompt.
 func Parse(b []byte) State {
 	fields, body := split(string(b))
 	return State{
@@ -24,8 +24,8 @@ func Parse(b []byte) State {
 	}
 }
 
-// split separates the front matter from what follows it. Whatever stands before
-// the first rule is passed over, and without a second rule everything is body.
+// split separates the front matter from the body. Text before the first rule is skipped,
+// and without a second rule everything is body.
 func split(content string) (fields map[string]string, body string) {
 	fields = map[string]string{}
 	inside := false
@@ -49,8 +49,8 @@ func split(content string) (fields map[string]string, body string) {
 	}
 }
 
-// unquote takes one pair of quotes away. A lone quote is begin and end of an empty
-// text, for the CLI.
+// unquote removes one pair of quotes. Like the CLI, it takes a single quote for an empty
+// quoted text.
 func unquote(s string) string {
 	for _, q := range []string{`"`, `'`} {
 		if strings.HasPrefix(s, q) && strings.HasSuffix(s, q) {
@@ -63,8 +63,8 @@ func unquote(s string) string {
 // maxNumber is the largest integer that the CLI's numbers hold exactly.
 const maxNumber = 1 << 53
 
-// number is JavaScript's parseInt: the digits that s begins with, or else the
-// default. What is too large is as large as can be.
+// number is JavaScript's parseInt: the digits at the start of s, or the default if there
+// are none. A number that is too large becomes the largest possible.
 func number(s string, otherwise int) int {
 	if n, ok := parseInt(s); ok {
 		return n
@@ -82,7 +82,7 @@ func parseInt(s string) (n int, ok bool) {
 		end++
 	}
 	f, err := strconv.ParseFloat(s[:end], 64)
-	if err != nil { // no digits, or more than any number has
+	if err != nil { // no digits, or too many
 		return 0, false
 	}
 	return int(math.Max(-maxNumber, math.Min(f, maxNumber))), true
@@ -97,7 +97,7 @@ func seconds(csv string) (times []int) {
 	return times
 }
 
-// Format spells a state as the CLI does. What the format cannot hold is an error:
+// Format writes a state as the CLI does. It fails if the format cannot represent the state:
 // a line break in a field, or a number below 0.
 func (s State) Format() ([]byte, error) {
 	for _, v := range []string{s.RunID, s.StartedAt, s.LastIterationAt} {

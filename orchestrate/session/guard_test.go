@@ -58,7 +58,7 @@ func TestTooFast(t *testing.T) {
 func TestProgress(t *testing.T) {
 	var p session.Progress
 	see := func(pending []string, event string) session.Progress {
-		p = p.See(session.Fingerprint(pending, event))
+		p = p.After(session.Fingerprint(pending, event))
 		return p
 	}
 	assert.False(t, see([]string{"a", "b"}, "7").Stuck(1), "the first of its kind")

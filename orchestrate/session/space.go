@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// isSpace is what JavaScript takes for white space, since the CLI trims with it:
-// a byte order mark is, and U+0085 is not.
+// isSpace reports whether JavaScript, with which the CLI trims, takes r for white space: it
+// does so for a byte order mark, but not for U+0085.
 func isSpace(r rune) bool {
 	return r == '\uFEFF' || r != '\u0085' && unicode.IsSpace(r)
 }

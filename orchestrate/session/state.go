@@ -4,25 +4,25 @@ import (
 	"time"
 )
 
-// DefaultMaxIterations is the CLI's limit where none is given.
+// DefaultMaxIterations is the CLI's default limit.
 const DefaultMaxIterations = 256
 
-// State is what a state file says.
+// State is the content of a state file.
 type State struct {
 	Active        bool
 	Iteration     int    // counts from 1
 	MaxIterations int    // 0 is no limit
 	RunID         string // empty until a run is bound
-	// StartedAt and LastIterationAt are as [Stamp] spells them. What stands in a
-	// file is kept as it is.
+	// StartedAt and LastIterationAt have the form of [Stamp]. A value read from a file is
+	// kept as it is.
 	StartedAt       string
 	LastIterationAt string
 	IterationTimes  []int // the last durations, in whole seconds, the newest last
-	// Prompt is what the person asked for, without white space around it.
+	// Prompt is the person's prompt, without white space around it.
 	Prompt string
 }
 
-// New is the state of a session that begins.
+// New is the state of a session at its start.
 func New(runID, prompt string, maxIterations int, now time.Time) State {
 	return State{
 		Active:          true,
@@ -35,10 +35,10 @@ func New(runID, prompt string, maxIterations int, now time.Time) State {
 	}
 }
 
-// Stamp spells a time as the state file has it: RFC 3339, UTC, whole seconds.
+// Stamp formats a time for the state file: RFC 3339, UTC, whole seconds.
 func Stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
-// Next is the state of the iteration that begins now.
+// Next is the state at the start of the next iteration, which is now.
 func (s State) Next(now time.Time) State {
 	s.IterationTimes = s.Times(now)
 	s.Iteration++
