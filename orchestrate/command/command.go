@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// grace is how long a command that is to end may take after SIGTERM.
+	// grace is how long a command may take to end after SIGTERM.
 	grace = time.Second
-	// letGo is how long the output is read on where something that the command left
-	// behind holds it open.
+	// letGo is how long the output is read after the command's end, while a process that it
+	// left behind holds the output open.
 	letGo = time.Second
 )
 
-// Command is what a task has us run.
+// Command is a command of a task.
 type Command struct {
 	Argv    []string
 	Dir     string
@@ -30,16 +30,15 @@ type Command struct {
 // Outcome is how a command ended.
 type Outcome struct {
 	Stdout, Stderr string // at most MaxOutput of each
-	// Cut says that the command printed more than that.
+	// Cut says that the command printed more.
 	Cut    bool
-	Status int // -1 where it has none
-	// Failure says in words why this is no success; "" where it is one.
+	Status int // the exit status, -1 if there is none
+	// Failure says in words why the command failed; "" if it succeeded.
 	Failure string
 }
 
-// Run runs the command to its end, that of its time, or that of ctx. Whatever it
-// started in its process group ends with it, and on Linux it ends with this
-// process.
+// Run runs the command until it ends, its time is over, or ctx is done. All processes in the
+// command's process group end with it. On Linux the command ends with this process.
 func (c Command) Run(ctx context.Context) Outcome {
 	ctx, stop := context.WithTimeout(ctx, c.Timeout)
 	defer stop()
@@ -58,8 +57,8 @@ func (c Command) Run(ctx context.Context) Outcome {
 	return o
 }
 
-// wait starts the command and waits for it. Its whole group is ended where ctx is
-// done first, and whoever is left of the group afterwards is killed.
+// wait starts the command and waits for it. If ctx is done first, the whole process group is
+// ended. Processes of the group that are left at the end are killed.
 func wait(ctx context.Context, cmd *exec.Cmd) error {
 	started := make(chan error)
 	ended := make(chan error, 1)
@@ -75,7 +74,7 @@ func wait(ctx context.Context, cmd *exec.Cmd) error {
 		return err
 	}
 	group := -cmd.Process.Pid
-	defer func() { _ = syscall.Kill(group, syscall.SIGKILL) }() // mostly nobody is left
+	defer func() { _ = syscall.Kill(group, syscall.SIGKILL) }() // usually none is left
 	select {
 	case err := <-ended:
 		return err
@@ -98,7 +97,7 @@ func (c Command) failure(ctx context.Context, err error, o Outcome) string {
 		return fmt.Sprintf("it was ended after %v", c.Timeout)
 	case ctx.Err() != nil:
 		return fmt.Sprintf("it was ended: %v", context.Cause(ctx))
-	case err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay): // what it left behind holds its output open
+	case err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay): // a process that it left behind holds its output open
 		return err.Error()
 	case o.Status != c.Success:
 		return fmt.Sprintf("it ended with status %d, and not %d", o.Status, c.Success)

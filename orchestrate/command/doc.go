@@ -1,3 +1,3 @@
-// Package command runs a command that a task names, and bounds all of it: its time,
-// what is kept of its output, and the life of whatever it starts.
+// Package command runs the command of a task, and bounds its time, how much of its output
+// is kept, and the life of the processes that it starts.
 package command

@@ -5,14 +5,14 @@ import (
 	"syscall"
 )
 
-// family is a process group of its own, whose leader the kernel kills when this
+// family makes a command the leader of a process group, and has the kernel kill it when this
 // process dies.
 func family() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// onOneThread keeps the thread alive that started the command: the kernel takes
-// that thread's end for the parent's death.
+// onOneThread keeps the thread that starts the command alive: the kernel takes the end of
+// that thread for the death of the parent.
 func onOneThread() (release func()) {
 	runtime.LockOSThread()
 	return runtime.UnlockOSThread

@@ -1,10 +1,10 @@
 package command
 
-// MaxOutput bounds what is kept of each of a command's two streams, in bytes.
+// MaxOutput bounds, in bytes, how much of each output stream of a command is kept.
 const MaxOutput = 16 << 20
 
-// output keeps the beginning of what is written. It has no other method than
-// Write: one that io.Copy prefers would go around the bound.
+// output keeps the beginning of what is written. It has no method but Write: io.Copy would
+// prefer another one, which would bypass the bound.
 type output struct {
 	kept []byte
 	cut  bool

@@ -14,22 +14,22 @@ type Effect struct {
 	ID      string // of the effect; it must not begin with a dash
 	Kind    string // node, shell, agent, skill, orchestrator_task, breakpoint, or any other
 	Task    []byte // the content of the task file, JSON
-	// TaskFile is the absolute path of the task file. The result is to be written
-	// beside it.
+	// TaskFile is the absolute path of the task file. The agent writes the result beside it.
 	TaskFile string
-	// InputsFile is the absolute path of the inputs where they have a file of their
-	// own; empty where they stand in the task file, or there are none.
+	// InputsFile is the absolute path of the inputs if they have a file of their own; empty
+	// if they are in the task file, or if there are none.
 	InputsFile string
-	// SchemaFault is why the schema of the result cannot be used, empty if it can.
+	// SchemaFault is why the schema of the result cannot be used; empty if it can.
 	SchemaFault string
 }
 
-// ValueFile is where the agent is told to write its result, beside the task.
+// ValueFile is the path where the agent is told to write its result, beside the task.
 func (e Effect) ValueFile() string {
 	return filepath.Join(filepath.Dir(e.TaskFile), "output.json")
 }
 
-// TextFile is where the agent is told to put what a program prints, beside the task.
+// TextFile is the path where the agent is told to put the output of a program, beside the
+// task.
 func (e Effect) TextFile() string {
 	return filepath.Join(filepath.Dir(e.TaskFile), "output.txt")
 }
@@ -46,9 +46,8 @@ func (e Effect) Schema() []byte {
 	return schema
 }
 
-// MessageCounts reports whether the last message of the turn is the result, as
-// text, where none was handed over: so it is with what an agent or a skill is to
-// say freely.
+// MessageCounts reports whether the last message of the turn is the result, as text, if
+// none was handed over. This holds for an agent or a skill that may answer freely.
 func (e Effect) MessageCounts() bool {
 	return (e.known() == "agent" || e.known() == "skill") && e.Schema() == nil
 }
@@ -62,8 +61,7 @@ func member(object []byte, name string) json.RawMessage {
 	return m[name]
 }
 
-// text is a member of a JSON object, if it is a string, and anything else as it is
-// written.
+// text is a member of a JSON object: a string without its quotes, any other value as JSON.
 func text(object []byte, name string) string {
 	raw := member(object, name)
 	var s string
@@ -73,8 +71,7 @@ func text(object []byte, name string) string {
 	return string(raw)
 }
 
-// texts are the members of a list of strings; what is no string is as it is
-// written.
+// texts are the items of a list: strings without their quotes, other values as JSON.
 func texts(list []byte) (all []string) {
 	var raw []json.RawMessage
 	if json.Unmarshal(list, &raw) != nil {

@@ -5,11 +5,11 @@ import "strings"
 // Completion is the end of a run.
 type Completion struct {
 	RunID      string
-	Proof      string // stands in no other text
+	Proof      string // is in no other text
 	OutputFile string // absolute path of what the run returned; empty if it returned nothing
 }
 
-// Text tells how to finish.
+// Text tells the agent how to finish.
 func (c Completion) Text() string {
 	var w writer
 	w.line("The run ", name(c.RunID), " is complete.")
@@ -31,7 +31,7 @@ type Failure struct {
 	Error   string // what the process threw
 }
 
-// Text asks to mend the process.
+// Text asks the agent to mend the process.
 func (f Failure) Text() string {
 	var w writer
 	w.line("The run ", name(f.RunID), " failed:")

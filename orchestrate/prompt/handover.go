@@ -2,7 +2,7 @@ package prompt
 
 import "heartbeat/internal/words"
 
-// handOver tells how the result gets to the run.
+// handOver writes how the result gets to the run.
 func (e Effect) handOver(w *writer) {
 	if schema := e.Schema(); schema != nil {
 		w.line("The result is JSON that fits this schema:")

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TimeLimit is how long an agent, a skill or an orchestrator task may take, and 0
-// where the task does not say. Processes spell it in several places.
+// TimeLimit is how long an agent, a skill or an orchestrator task may take; 0 if the task
+// does not say. Processes put it in several places.
 func (e Effect) TimeLimit() time.Duration {
 	var places []byte
 	switch e.known() {
@@ -28,7 +28,7 @@ func (e Effect) TimeLimit() time.Duration {
 	return 0
 }
 
-// limit tells of it.
+// limit writes the time limit.
 func (e Effect) limit(w *writer) {
 	if limit := e.TimeLimit(); limit > 0 {
 		w.gap()

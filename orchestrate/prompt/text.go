@@ -8,7 +8,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Text is what the agent is told of the effect.
+// Text is what the agent reads about the effect.
 func (e Effect) Text() string {
 	var w writer
 	e.head(&w)
@@ -22,7 +22,7 @@ func (e Effect) Text() string {
 	return w.String()
 }
 
-// head says who asks, and for what kind of thing.
+// head writes who asks, and for what kind of work.
 func (e Effect) head(w *writer) {
 	title := text(e.Task, "title")
 	if title != "" {
@@ -35,7 +35,7 @@ func (e Effect) head(w *writer) {
 	}
 }
 
-// kinds are the words for what a run can ask.
+// kinds are the words for the kinds of effects.
 var kinds = map[string]string{
 	"node":              "asks for a program to run with node",
 	"shell":             "asks for a command to run",
@@ -46,8 +46,7 @@ var kinds = map[string]string{
 	"":                  "asks for a task of a kind of its own",
 }
 
-// known is the kind, or empty where nothing is known of it here, or its task has
-// not what it should have.
+// known is the kind, or "" if the kind is unknown or the task lacks what the kind needs.
 func (e Effect) known() string {
 	switch e.Kind {
 	case "node", "shell", "agent", "skill":
@@ -104,7 +103,7 @@ func (e Effect) shell(w *writer) {
 	}
 }
 
-// circumstances are those under which a program is to run.
+// circumstances writes how a program has to be run.
 func (e Effect) circumstances(w *writer, spec []byte) {
 	if dir := text(spec, "cwd"); dir != "" && dir != "." {
 		w.line("Run it in ", name(dir), ".")
@@ -161,8 +160,8 @@ func (e Effect) question() string {
 	return text(e.Task, "title")
 }
 
-// payload is what a process passes on, which the SDK puts into the metadata or
-// under a name of the kind's own.
+// payload is what a process passes on. The SDK puts it into the metadata, or under a name
+// that depends on the kind.
 func (e Effect) payload() []byte {
 	own := map[string]string{"breakpoint": "breakpoint", "orchestrator_task": "orchestratorTask"}
 	if p := member(member(e.Task, "metadata"), "payload"); p != nil {
@@ -174,7 +173,7 @@ func (e Effect) payload() []byte {
 func (e Effect) inputs(w *writer) {
 	inputs := member(e.Task, "inputs")
 	switch {
-	case e.Kind == "breakpoint", e.known() == "": // what was said already
+	case e.Kind == "breakpoint", e.known() == "": // the text has them already
 	case e.InputsFile != "":
 		w.gap()
 		w.line("Its inputs are in ", words.Shell(e.InputsFile), ".")
@@ -183,7 +182,7 @@ func (e Effect) inputs(w *writer) {
 	}
 }
 
-// part is a fenced text with its name.
+// part writes a fenced text with a name.
 func (w *writer) part(name, s string) {
 	if s == "" {
 		return
@@ -197,7 +196,7 @@ func (w *writer) part(name, s string) {
 	w.block(language, s)
 }
 
-// block fences what has room here, and only the beginning of what has not.
+// block writes a fenced text, or only its beginning if it is too long.
 func (w *writer) block(language, s string) {
 	if s == "" {
 		return
@@ -213,7 +212,7 @@ func (w *writer) block(language, s string) {
 	}
 }
 
-// list is a list of texts, an item a line, and what is no list as it is written.
+// list has one line for each item of a list. Any other value is as it is written.
 func list(raw []byte) string {
 	items := texts(raw)
 	if items == nil {

@@ -10,11 +10,10 @@ import (
 	"heartbeat/internal/words"
 )
 
-// maxInline is how much of a task stands in a text, in bytes; for more there is the
-// file.
+// maxInline bounds each part of a task in a text, in bytes. The task file has all of it.
 const maxInline = 16 << 10
 
-// writer puts a text together.
+// writer builds a text.
 type writer struct{ strings.Builder }
 
 func (w *writer) line(parts ...string) {
@@ -24,14 +23,14 @@ func (w *writer) line(parts ...string) {
 	w.WriteByte('\n')
 }
 
-// gap is an empty line, unless there is one.
+// gap writes an empty line, unless the text ends with one.
 func (w *writer) gap() {
 	if s := w.String(); s != "" && !strings.HasSuffix(s, "\n\n") {
 		w.WriteByte('\n')
 	}
 }
 
-// fence sets off what is not ours. Its ticks are more than any that it encloses.
+// fence encloses a text from outside. It has more ticks than any run of them in the text.
 func (w *writer) fence(language, s string) {
 	ticks := strings.Repeat("`", max(3, longestRun(s, '`')+1))
 	w.gap()
@@ -41,7 +40,7 @@ func (w *writer) fence(language, s string) {
 	w.gap()
 }
 
-// json fences a JSON text, indented.
+// json writes a fenced JSON text, indented.
 func (w *writer) json(raw []byte) {
 	var b bytes.Buffer
 	if json.Indent(&b, raw, "", "  ") != nil {
@@ -51,7 +50,7 @@ func (w *writer) json(raw []byte) {
 	w.fence("json", b.String())
 }
 
-// command is a shell line to copy.
+// command writes a shell line to copy.
 func (w *writer) command(args ...string) {
 	w.gap()
 	w.line("    ", words.Shell(args...))
@@ -69,7 +68,7 @@ func longestRun(s string, c byte) (longest int) {
 	return longest
 }
 
-// name is a name that somebody else gave, on one line.
+// name is a name from outside, safe on one line.
 func name(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:", r)
@@ -80,7 +79,7 @@ func name(s string) string {
 	return fmt.Sprintf("%q", cut(s, 200))
 }
 
-// cut shortens a text to n bytes at most, and never amid a rune.
+// cut shortens a text to at most n bytes, at the end of a rune.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s

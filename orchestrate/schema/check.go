@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// ErrSchema says that a schema itself cannot be used, so that nothing can be said
-// of any value.
+// ErrSchema says that the schema itself cannot be used, so that no value can be checked.
 var ErrSchema = errors.New("not a usable schema")
 
-// Mismatch is one thing that is wrong with a value.
+// Mismatch is one place where a value does not fit.
 type Mismatch struct {
 	Path string // where, such as $.items[2].name; $ is the value itself
 	What string // one line
@@ -29,13 +28,13 @@ func (e *MismatchError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// patience is for schemas whose alternatives multiply: others take milliseconds.
+// patience bounds schemas whose alternatives multiply. Others take milliseconds.
 const patience = 5 * time.Second
 
-// Check returns nil if value, a JSON text, fits the schema, another one. A value
-// that does not gives a [*MismatchError]; a schema that cannot be used, an error
-// that matches [ErrSchema]. It returns within seconds whatever it is given, but what
-// it gave up on may go on for as long as the process lives.
+// Check returns nil if value fits schema; both are JSON texts. The error is a
+// [*MismatchError] if the value does not fit, and matches [ErrSchema] if the schema cannot
+// be used. Check returns within seconds for any input. A check that it gave up may keep
+// running until the process ends.
 func Check(schema, value []byte) error {
 	c, err := compile(schema)
 	if err != nil {

@@ -29,10 +29,12 @@ func TestMismatches(t *testing.T) {
 		{"one of", `{"oneOf":[{"type":"number"},{"minimum":3}]}`, `5`, `$: oneOf: fits more than one of the 2 schemas: 1, 2`},
 		{"draft-07 tuple", `{"items":[{"type":"string"},{"type":"number"}],"additionalItems":false}`, `["a","b",1]`,
 			"$[1]: type: wants \"number\", got \"b\"\n$[2]: must not be there"},
-		{"unevaluated", `{"allOf":[{"properties":{"a":true}}],"unevaluatedProperties":false}`, `{"b":1}`, `$: not: validated against <anonymous schema>`},
+		{"unevaluated", `{"allOf":[{"properties":{"a":true}}],"unevaluatedProperties":false}`, `{"b":1}`, `$: there is a part that the schema does not allow`},
+		{"not", `{"items":{"not":{"type":"string"}}}`, `[1,"a"]`, `$[1]: not: wants a value that does not fit {"type":"string"}`},
+		{"not, by reference", `{"$defs":{"s":{"type":"string"}},"not":{"$ref":"#/$defs/s"}}`, `"a"`, `$: not: wants a value that does not fit {"$ref":"#/$defs/s"}`},
 		{"no JSON", `true`, `{"a":`, `$: not JSON: unexpected EOF`},
 		{"empty", `true`, ``, `$: not JSON: it is empty`},
-		{"two values", `true`, `1 2`, `$: not JSON: there is something behind the first value`},
+		{"two values", `true`, `1 2`, `$: not JSON: there is something after the first value`},
 		{"false", `false`, `1`, `$: must not be there`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -17,19 +17,19 @@ const (
 	draft07   = "http://json-schema.org/draft-07/schema#"
 	draft2020 = "https://json-schema.org/draft/2020-12/schema"
 
-	// whole names the schema, so that its parts can be judged alone.
+	// whole is the name of the schema, by which its parts can be checked alone.
 	whole = "heartbeat://schema"
 )
 
-// checker judges values by one schema.
+// checker checks a value against one schema.
 type checker struct {
-	root     any // the schema, decoded, its references written from whole
+	root     any // the decoded schema; its references begin with whole
 	anchors  map[string]map[string]any
 	dialect  string
 	resolved *jsonschema.Resolved
 
 	deadline time.Time
-	parts    int // how many parts were judged so far
+	parts    int // how many parts were checked so far
 	found    []Mismatch
 }
 
@@ -49,8 +49,8 @@ func compile(schema []byte) (*checker, error) {
 	return c, err
 }
 
-// prepare finds the dialect, refuses what could lead elsewhere or nowhere, and
-// makes references independent of where they stand.
+// prepare finds the dialect, refuses references that leave the schema or never end, and
+// makes the others independent of their place.
 func (c *checker) prepare() error {
 	root, isObject := c.root.(map[string]any)
 	if _, isBool := c.root.(bool); !isObject && !isBool {
@@ -61,7 +61,7 @@ func (c *checker) prepare() error {
 	if c.dialect, err = dialect(root, all); err != nil {
 		return err
 	}
-	delete(root, "$id") // all references are within, so the name is of no use
+	delete(root, "$id") // no reference uses it
 	for _, s := range all {
 		if err := refuse(s); err != nil {
 			return err
@@ -80,7 +80,7 @@ func (c *checker) prepare() error {
 	return nil
 }
 
-// dialect is the draft that a schema is read as, as the library knows it.
+// dialect is the draft that a schema is read as, by the library's name for it.
 func dialect(root map[string]any, all []map[string]any) (string, error) {
 	named, ok := root["$schema"].(string)
 	if !ok {
@@ -101,7 +101,7 @@ func dialect(root map[string]any, all []map[string]any) (string, error) {
 	return "", fmt.Errorf("its $schema %.100q is not a draft that is known here: leave it out, or name %s", named, draft2020)
 }
 
-// refuse says what a part of a schema has that cannot be honoured.
+// refuse returns what is not supported in a part of a schema.
 func refuse(s map[string]any) error {
 	for _, k := range []string{"$dynamicRef", "$recursiveRef"} {
 		if _, ok := s[k]; ok {
@@ -120,15 +120,15 @@ func refuse(s map[string]any) error {
 	return nil
 }
 
-// strip takes away what judges nothing. The library reads members whatever the case
-// of their names: it would take "Type" or "$REF" for what they are not.
+// strip removes all but the known keywords. The library ignores the case of names: it would
+// take "Type" or "$REF" for keywords.
 func strip(s map[string]any) {
 	maps.DeleteFunc(s, func(k string, _ any) bool {
 		return !slices.Contains(plain, k) && !slices.Contains(single, k) && !slices.Contains(listed, k) && !slices.Contains(members, k)
 	})
 }
 
-// resolve makes a part of the schema ready for use, under a name.
+// resolve compiles a part of the schema under a name.
 func (c *checker) resolve(part any, name string) (*jsonschema.Resolved, error) {
 	if s, ok := part.(map[string]any); ok {
 		s = maps.Clone(s)
@@ -144,7 +144,7 @@ func (c *checker) resolve(part any, name string) (*jsonschema.Resolved, error) {
 	})
 }
 
-// load gives a part the schema that it refers to.
+// load returns the schema that a part refers to.
 func (c *checker) load(uri *url.URL) (*jsonschema.Schema, error) {
 	if uri.String() != whole {
 		return nil, fmt.Errorf("%s is not in the schema, and nothing is fetched", uri)
@@ -163,8 +163,8 @@ func typed(v any) (*jsonschema.Schema, error) {
 	return s, json.Unmarshal(b, s)
 }
 
-// guarded turns a panic of the library into an error: it panics where a schema is
-// not as it expects.
+// guarded turns a panic of the library into an error: the library panics on some invalid
+// schemas.
 func guarded[T any](do func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -10,10 +10,10 @@ import (
 
 const (
 	maxSchema = 1 << 20
-	maxDepth  = 200 // of schemas and of values; the library goes down once for each
+	maxDepth  = 200 // of schemas and of values: the library recurses once for each level
 )
 
-// decode reads one JSON text, with nothing behind it.
+// decode reads one JSON text, and refuses anything after it.
 func decode(b []byte) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	if err = d.Decode(&v); err == io.EOF {
@@ -23,7 +23,7 @@ func decode(b []byte) (v any, err error) {
 		return nil, fmt.Errorf("not JSON: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("not JSON: there is something behind the first value")
+		return nil, errors.New("not JSON: there is something after the first value")
 	}
 	if deeper(v, maxDepth) {
 		return nil, fmt.Errorf("nested more than %d deep", maxDepth)

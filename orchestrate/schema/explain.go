@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	maxFound = 20  // mismatches that a text lists
-	maxParts = 500 // judgements in search of them
-	maxWhat  = 300 // bytes of one of them
+	maxFound = 20  // mismatches in one error
+	maxParts = 500 // checks in search of them
+	maxWhat  = 300 // bytes of one mismatch
 )
 
-// judge asks the library for the verdict, and where that is no, which parts of the
-// value are to blame: the library names the first that it finds, and not where in
-// the value it is.
+// judge asks the library whether the value fits. If it does not, judge finds the parts of
+// the value that do not: the library stops at the first, and does not say where in the
+// value it is.
 func (c *checker) judge(v any) error {
 	err := validate(c.resolved, v)
 	if err == nil {
@@ -38,8 +38,8 @@ func validate(s *jsonschema.Resolved, v any) error {
 	return err
 }
 
-// try judges a part of the value by a part of the schema. Where that cannot be done
-// there is no complaint: the verdict stands anyway.
+// try checks a part of the value against a part of the schema. If that is not possible, it
+// finds no mismatch: that the whole value does not fit is known already.
 func (c *checker) try(part, v any) error {
 	if c.parts++; c.exhausted() {
 		return nil
@@ -65,8 +65,7 @@ func (c *checker) add(path, what string) {
 	}
 }
 
-// explain finds what is wrong with v by a schema that v must fit for the whole to
-// fit.
+// explain finds the mismatches of v with a schema that v has to fit.
 func (c *checker) explain(schema, v any, path string) {
 	s, ok := schema.(map[string]any)
 	if c.exhausted() || !ok {
@@ -78,7 +77,7 @@ func (c *checker) explain(schema, v any, path string) {
 	if ref, ok := s["$ref"].(string); ok {
 		c.explain(find(c.root, strings.TrimPrefix(ref, whole), c.anchors), v, path)
 		if c.dialect == draft07 {
-			return // what stands beside a $ref does not count there
+			return // draft-07 ignores what is beside a $ref
 		}
 	}
 	own := maps.Clone(s)
@@ -91,11 +90,17 @@ func (c *checker) explain(schema, v any, path string) {
 	}
 }
 
-// plainly says what a keyword asks for and what there is, in JSON, where the
-// library's words are Go's.
+// plainly says in JSON what a keyword wants and what the value is, where the library
+// answers in Go syntax.
 func plainly(complaint string, s map[string]any, v any) string {
 	keyword, _, _ := strings.Cut(complaint, ":")
 	switch keyword {
+	case "not": // also the library's form of an unevaluated part that must not be there
+		if forbidden, ok := s["not"]; ok {
+			text, _ := json.Marshal(forbidden) // it was decoded from JSON
+			return fmt.Sprintf("not: wants a value that does not fit %s", cut(strings.ReplaceAll(string(text), whole, ""), maxWhat))
+		}
+		return "there is a part that the schema does not allow"
 	case "type", "enum", "const", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "pattern":
 		wants, _ := json.Marshal(s[keyword]) // both were decoded from JSON
 		got, _ := json.Marshal(v)
@@ -108,8 +113,8 @@ func has(s map[string]any, keywords ...string) bool {
 	return slices.ContainsFunc(keywords, func(k string) bool { _, ok := s[k]; return ok })
 }
 
-// inPlace explains by the schemas that judge the same value, and takes them out of
-// what is still to be judged.
+// inPlace explains by the subschemas for the same value, and removes them from what is left
+// to check.
 func (c *checker) inPlace(own map[string]any, v any, path string) {
 	all, _ := own["allOf"].([]any)
 	for _, s := range all {
@@ -126,7 +131,7 @@ func (c *checker) inPlace(own map[string]any, v any, path string) {
 	delete(own, "$ref")
 }
 
-// alternatives says why not exactly one of them fits, or none.
+// alternatives says why none of the schemas fits, or which of them do.
 func (c *checker) alternatives(schemas []any, v any, path string) string {
 	var fits, why []string
 	for i, s := range schemas {
@@ -148,8 +153,8 @@ func (c *checker) alternatives(schemas []any, v any, path string) string {
 	return fmt.Sprintf("fits none of the %d schemas: %s", len(schemas), cut(strings.Join(why, "; "), 3*maxWhat))
 }
 
-// below explains by the schemas that judge what is in the value. Each of them
-// becomes true in what is still to be judged, so that it still counts as named.
+// below explains by the subschemas for the parts of the value. Each becomes true in what is
+// left to check, so that the property still counts as named.
 func (c *checker) below(own map[string]any, v any, path string) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -207,7 +212,7 @@ func allTrue(m map[string]any) map[string]any {
 	return all
 }
 
-// member is the path of an object's member.
+// member is the path of a member of an object.
 func member(path, name string) string {
 	plain := func(r rune) bool {
 		return r == '_' || r == '-' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
@@ -218,7 +223,7 @@ func member(path, name string) string {
 	return path + "[" + cut(strconv.Quote(name), maxWhat) + "]"
 }
 
-// what is the library's complaint without the path in the schema.
+// what is the library's message without the path in the schema.
 func what(err error) string {
 	text := err.Error()
 	for strings.HasPrefix(text, "validating ") {

@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// Where a schema has others: under a keyword, in its list, or in its members.
+// The keywords with subschemas: one, a list of them, or an object of them.
 var (
 	single  = []string{"not", "if", "then", "else", "items", "additionalItems", "contains", "additionalProperties", "propertyNames", "unevaluatedItems", "unevaluatedProperties"}
 	listed  = []string{"allOf", "anyOf", "oneOf", "prefixItems", "items"}
 	members = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
 )
 
-// The keywords that have no schema under them, and judge all the same.
+// The keywords without subschemas.
 var plain = []string{
 	"type", "enum", "const", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
 	"minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "minContains", "maxContains",
@@ -27,14 +27,14 @@ var plain = []string{
 
 var types = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
 
-// Those with schemas that judge the same value, not a part of it.
+// The keywords whose subschemas are for the same value, not for a part of it.
 var (
 	singleInPlace  = []string{"not", "if", "then", "else"}
 	listedInPlace  = []string{"allOf", "anyOf", "oneOf"}
 	membersInPlace = []string{"dependentSchemas", "dependencies"}
 )
 
-// places are all schemas within a schema that are objects, itself first.
+// places are all subschemas of a schema that are objects, with the schema itself first.
 func places(v any) (all []map[string]any) {
 	s, ok := v.(map[string]any)
 	if !ok {
@@ -47,7 +47,7 @@ func places(v any) (all []map[string]any) {
 	return all
 }
 
-// under are the values directly under a schema's keywords.
+// under are the direct subschemas of a schema.
 func under(s map[string]any, single, listed, members []string) (subs []any) {
 	for _, k := range single {
 		subs = append(subs, s[k])
@@ -65,24 +65,24 @@ func under(s map[string]any, single, listed, members []string) (subs []any) {
 	return subs
 }
 
-// effort is what judging one value by a schema takes of the library, without going
-// down into the value.
+// effort is the work that the library does to check one value against a schema, without
+// descending into the value.
 type effort struct {
-	height int // how many schemas judge the value one behind the other
-	ways   int // how many judgements that makes
+	height int // how deep the subschemas for the value are nested
+	ways   int // how many of them there are, counted each time they are used
 }
 
 const maxWays = 10_000
 
-// efforts finds the effort of schemas.
+// efforts computes the effort of schemas.
 type efforts struct {
 	root    any
 	anchors map[string]map[string]any
-	known   map[uintptr]*effort // by schema; nil while it is being found
+	known   map[uintptr]*effort // by schema; nil while it is being computed
 }
 
-// bounded refuses a schema that could be gone round in for ever, or that asks for
-// too much, without the value ending that.
+// bounded refuses a schema whose check might never end, or take too much work, however
+// small the value is.
 func bounded(root any, all []map[string]any) error {
 	e := efforts{root: root, anchors: anchors(all), known: map[uintptr]*effort{}}
 	for _, s := range all {
@@ -101,7 +101,7 @@ func (e *efforts) of(v any) (effort, error) {
 	key := reflect.ValueOf(s).Pointer()
 	if known, ok := e.known[key]; ok {
 		if known == nil {
-			return effort{}, errors.New("a $ref leads back to itself without going down into the value")
+			return effort{}, errors.New("a $ref leads back to itself without descending into the value")
 		}
 		return *known, nil
 	}
@@ -115,14 +115,14 @@ func (e *efforts) of(v any) (effort, error) {
 		sum.height = max(sum.height, below.height+1)
 		sum.ways += below.ways
 		if sum.height > maxDepth || sum.ways > maxWays {
-			return effort{}, fmt.Errorf("more than %d schemas one behind the other, or %d in all, judge the same value", maxDepth, maxWays)
+			return effort{}, fmt.Errorf("more than %d nested subschemas, or %d in all, are for the same value", maxDepth, maxWays)
 		}
 	}
 	e.known[key] = &sum
 	return sum, nil
 }
 
-// inPlace are the schemas by which a schema judges the same value.
+// inPlace are the subschemas of a schema for the same value.
 func (e *efforts) inPlace(s map[string]any) []any {
 	subs := under(s, singleInPlace, listedInPlace, membersInPlace)
 	if ref, ok := s["$ref"].(string); ok {
@@ -131,7 +131,7 @@ func (e *efforts) inPlace(s map[string]any) []any {
 	return subs
 }
 
-// anchors are the schemas that have a name to refer to them by.
+// anchors are the subschemas that have a name, by that name.
 func anchors(all []map[string]any) map[string]map[string]any {
 	m := map[string]map[string]any{}
 	for _, s := range all {
@@ -147,8 +147,8 @@ func anchors(all []map[string]any) map[string]map[string]any {
 	return m
 }
 
-// find follows a reference within a schema. What it does not find, the library
-// refuses.
+// find follows a reference within a schema. It returns nil if there is nothing, and the
+// library refuses such a reference.
 func find(root any, ref string, anchors map[string]map[string]any) any {
 	pointer, err := url.PathUnescape(strings.TrimPrefix(ref, "#"))
 	if err != nil {
