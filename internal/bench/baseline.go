@@ -2,8 +2,8 @@ package main
 
 import "time"
 
-// baseline is the program that every promise of heartbeat-rs costs: two atomic
-// writes, and nothing else.
+// baseline is a program that does only what heartbeat-rs does for each promise: two
+// atomic writes.
 type baseline struct {
 	*runner
 	program, dir string

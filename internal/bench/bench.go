@@ -35,12 +35,12 @@ func (b *bench) remove() error {
 	return errors.Join(os.RemoveAll(b.dir), b.programs.remove())
 }
 
-// say tells a person what goes on; the tables go to stdout.
+// say reports progress to stderr; the tables go to stdout.
 func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(b.log, "bench: "+format+"\n", args...)
 }
 
-// folder is a new directory of the scratch directory.
+// folder makes a directory in the scratch directory.
 func (b *bench) folder(name string) (string, error) {
 	path := filepath.Join(b.dir, name)
 	if err := os.Mkdir(path, 0o700); err != nil {

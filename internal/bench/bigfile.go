@@ -11,14 +11,14 @@ import (
 
 const (
 	smallLines = 10 // 10 KB
-	// ticksPerRound leaves the small inbox one entry that is not delivered.
+	// ticksPerRound leaves one entry of the small inbox undelivered.
 	ticksPerRound = smallLines - 3
 
 	maxBigRatio = 1.10
 	maxPeak     = 20_000_000
 )
 
-// place is a spot in an inbox, and what ticks there cost.
+// place is a position in an inbox, and what ticks cost there.
 type place struct {
 	*lane
 	name  string
@@ -32,8 +32,8 @@ func measureBigfile(b *bench) (table, error) {
 	if err != nil {
 		return table{}, err
 	}
-	// In a different order each time: a tick may pay for what the one before it
-	// left to the file system.
+	// In a different order each time: a tick may pay for what the previous one left
+	// for the file system to do.
 	order := rand.New(rand.NewPCG(1, 2))
 	for range b.plan.rounds {
 		if err := b.round(places, order); err != nil {
@@ -46,8 +46,8 @@ func measureBigfile(b *bench) (table, error) {
 	return bigTable(b, places), nil
 }
 
-// places are the small inbox, and three spots in the big one: one file with
-// three names, in a directory each.
+// places returns the small inbox and three positions in the big one, which is one
+// file with three names, each in its own directory.
 func (b *bench) places() ([]*place, error) {
 	big := filepath.Join(b.dir, "big.jsonl")
 	if err := writeInbox(big, b.plan.bigLines); err != nil {
@@ -76,7 +76,7 @@ func (b *bench) places() ([]*place, error) {
 	return places, nil
 }
 
-// round starts anew everywhere, and then takes ticks here and there.
+// round resets all places and then takes ticks in random order.
 func (b *bench) round(places []*place, order *rand.Rand) error {
 	for _, p := range places {
 		if err := p.restart(p.start); err != nil {
@@ -100,7 +100,8 @@ func (b *bench) round(places []*place, order *rand.Rand) error {
 	return nil
 }
 
-// weigh takes a tick for its peak memory; its time is not its own.
+// weigh measures the peak memory of a tick. Its time is not measured, since the program
+// that measures memory adds to it.
 func (p *place) weigh(program string) error {
 	report := filepath.Join(p.dir, "peak.txt")
 	if _, err := p.tickBy(program, report, p.hook, "--inbox", p.inbox); err != nil {
@@ -111,7 +112,7 @@ func (p *place) weigh(program string) error {
 	return err
 }
 
-// readPeak reads what the program that tells peak memory has written.
+// readPeak reads what the program that measures peak memory has written.
 func readPeak(report string) (int64, error) {
 	text, err := os.ReadFile(report)
 	if err != nil {

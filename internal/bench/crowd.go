@@ -14,7 +14,7 @@ import (
 	"heartbeat/internal/testing/agent"
 )
 
-// crowd is an inbox, and producers that wait for an answer each.
+// crowd is an inbox and producers, each of which waits for its answer.
 type crowd struct {
 	*runner
 	b       *bench
@@ -52,7 +52,7 @@ func question(i int) string { return fmt.Sprintf("question %02d", i) }
 
 func answerTo(question string) string { return "answer to " + question }
 
-// sendOnly sends what a crowd would, and nobody waits.
+// sendOnly sends what a crowd would, without waiting.
 func (c *crowd) sendOnly() error {
 	for i := range c.b.plan.crowd {
 		if _, _, err := c.run(nil, c.b.programs.heartbeat, "send", "--inbox", c.inbox, question(i)); err != nil {
@@ -62,7 +62,7 @@ func (c *crowd) sendOnly() error {
 	return nil
 }
 
-// start has all of them send, and returns when all of them wait.
+// start lets all producers send, and returns when all of them wait.
 func (c *crowd) start() error {
 	for i := range c.b.plan.crowd {
 		if err := c.ask(question(i), c.file("answer-"+strconv.Itoa(i))); err != nil {
@@ -116,7 +116,7 @@ func (c *crowd) stay(length time.Duration) error {
 	}
 }
 
-// cpuTime is what all of them have used so far.
+// cpuTime is the CPU time that all producers have used so far.
 func (c *crowd) cpuTime() (sum time.Duration, err error) {
 	for _, a := range c.waiting {
 		one, err := cpuTime(a.cmd.Process.Pid)
@@ -128,7 +128,7 @@ func (c *crowd) cpuTime() (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// drain has a session answer everything.
+// drain lets a session answer everything.
 func (c *crowd) drain() (time.Duration, error) {
 	a := agent.Agent{
 		Hook:       []string{c.b.programs.hook, "--inbox", c.inbox},
@@ -141,8 +141,8 @@ func (c *crowd) drain() (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// collect waits for all of them to end, each with its own answer. last is when
-// the last one did, and exits how long after its acknowledgement each.
+// collect waits for all producers to end, each with its own answer. last is when the
+// last one ended; exits is how long after its acknowledgement each one ended.
 func (c *crowd) collect() (last time.Time, exits sample, err error) {
 	ends := map[string]time.Time{}
 	for _, a := range c.waiting {
@@ -193,7 +193,7 @@ func (c *crowd) sinceAcknowledged(ends map[string]time.Time) (all sample, err er
 	return all, nil
 }
 
-// used is the CPU time of all of them once they ended.
+// used is the CPU time of all producers after their end.
 func (c *crowd) used() (sum time.Duration) {
 	for _, a := range c.waiting {
 		sum += a.cmd.ProcessState.UserTime() + a.cmd.ProcessState.SystemTime()
@@ -201,7 +201,7 @@ func (c *crowd) used() (sum time.Duration) {
 	return sum
 }
 
-// end leaves none behind, whatever it does.
+// end kills the producers that still run.
 func (c *crowd) end() error {
 	defer c.close()
 	var err error

@@ -46,7 +46,7 @@ func measureDay(b *bench) (table, error) {
 	return dayTable(d, report, space), nil
 }
 
-// compact runs the verb, and wants it to leave little.
+// compact runs the verb, and checks how much it leaves.
 func (b *bench) compact(inbox string) (c compacted, err error) {
 	dir := filepath.Dir(inbox)
 	if c.before, err = days.Space(dir); err != nil {

@@ -12,12 +12,12 @@ import (
 
 const (
 	maxGrowth = 1.10
-	// baseEvery is after how many ticks of a window the baseline is run.
+	// baseEvery is the number of ticks in a window between two runs of the baseline.
 	baseEvery = 5
 )
 
-// drained is a whole drain. The baseline is run in the first and the last
-// window, to tell growth from a machine that got slower meanwhile.
+// drained is a whole drain. The baseline runs in the first and the last window, to
+// distinguish growth from a machine that has become slower.
 type drained struct {
 	ticks       sample
 	first, last sample // of the baseline
@@ -80,7 +80,7 @@ func (d *drained) reference(base *baseline, i, n int) error {
 	return err
 }
 
-// answeredInOrder wants a result for each of the n entries.
+// answeredInOrder checks that each of the n entries has a result.
 func answeredInOrder(path string, n int) (err error) {
 	f, err := os.Open(path)
 	if err != nil {

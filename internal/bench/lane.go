@@ -20,7 +20,7 @@ type lane struct {
 	next  int // the entry that the next tick must deliver
 }
 
-// lane makes a directory for an inbox, which is not there yet.
+// lane makes a directory for an inbox that does not exist yet.
 func (b *bench) lane(name string) (*lane, error) {
 	dir, err := b.folder(name)
 	if err != nil {
@@ -64,7 +64,7 @@ func (l *lane) tickBy(argv ...string) (time.Duration, error) {
 	return took, nil
 }
 
-// delivered wants the next entry in a hook's stdout.
+// delivered checks that a hook's stdout delivers the next entry.
 func (l *lane) delivered(stdout []byte) error {
 	text, err := blockReason(stdout)
 	if err != nil {
@@ -90,7 +90,7 @@ func (l *lane) finish() error {
 	return err
 }
 
-// restart forgets all state, and sets the cursor before the i-th entry.
+// restart removes all state and sets the cursor before the i-th entry.
 func (l *lane) restart(i int) error {
 	files, err := os.ReadDir(l.dir)
 	if err != nil {

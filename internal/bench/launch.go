@@ -57,7 +57,7 @@ func measureLaunch(b *bench) (table, error) {
 	return t, b.addFloods(&t)
 }
 
-// launches takes runs of `true`, without the launcher and with it in turn.
+// launches runs `true`, alternately without the launcher and with it.
 func (b *bench) launches() (bare, wrapped sample, err error) {
 	r, err := b.runner()
 	if err != nil {
@@ -78,7 +78,7 @@ func (b *bench) launches() (bare, wrapped sample, err error) {
 	return bare, wrapped, nil
 }
 
-// launched is a launcher whose command has begun, and does nothing.
+// launched is a launcher whose command has started and does nothing.
 type launched struct {
 	cmd  *exec.Cmd
 	file string // ends it
@@ -102,7 +102,7 @@ func (b *bench) launch() (*launched, error) {
 	return l, nil
 }
 
-// ask makes the file, and tells how long the launcher took to end well.
+// ask makes the file and returns how long the launcher took to end successfully.
 func (l *launched) ask() (time.Duration, error) {
 	began := time.Now()
 	if err := os.WriteFile(l.file, nil, 0o600); err != nil {
@@ -112,8 +112,7 @@ func (l *launched) ask() (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// launchIdle is the CPU that the launcher uses in a minute in which nothing
-// happens.
+// launchIdle is the CPU time that the launcher uses in a minute without events.
 func (b *bench) launchIdle() (perMinute time.Duration, err error) {
 	l, err := b.launch()
 	if err != nil {
@@ -136,8 +135,8 @@ func (b *bench) launchIdle() (perMinute time.Duration, err error) {
 	return (after - before) * time.Duration(time.Minute) / time.Duration(b.plan.asleep), err
 }
 
-// addFloods compares the launcher's throughput with that of script(1), where there
-// is one.
+// addFloods compares the launcher's throughput with that of script(1), if that is
+// installed.
 func (b *bench) addFloods(t *table) error {
 	zeros := "exec head -c " + strconv.Itoa(b.plan.flood) + " /dev/zero"
 	ways := [][]string{{"launcher", b.programs.launch, "--", "sh", "-c", zeros}}

@@ -37,8 +37,8 @@ func rawID() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// looks are what the inbox is asked. Those that add to it come last, since what
-// they add is told of by those of the next round.
+// looks are the questions about the inbox. Those that add to it come last, so that the
+// next round sees what they have added.
 func (m *million) looks() []*look {
 	added := 0
 	verb := func(args ...string) func() []string {
@@ -120,7 +120,7 @@ func firstOnes(stdout []byte) error {
 	return nil
 }
 
-// tellsOf reads what log prints of an entry that waits since it was appended.
+// tellsOf checks what log prints about an entry that waits.
 func tellsOf(stdout []byte, name string) error {
 	var e struct {
 		Event   string
@@ -164,7 +164,7 @@ func writeBatch(path string, n int) error {
 	return errors.Join(w.Flush(), f.Sync(), f.Close())
 }
 
-// sentInOrder wants n entries in the inbox, and their names in what send printed.
+// sentInOrder checks that the inbox has n entries, and that send printed their ids.
 func sentInOrder(inbox, ids string, n int) error {
 	err := eachIs(ids, n, func(line string, i int) bool { return line == sentID(i) })
 	if err == nil {
@@ -175,7 +175,7 @@ func sentInOrder(inbox, ids string, n int) error {
 	return err
 }
 
-// eachIs wants n lines in a file, all of them right.
+// eachIs checks that a file has n lines and that right accepts each.
 func eachIs(path string, n int, right func(line string, i int) bool) error {
 	f, err := os.Open(path)
 	if err != nil {

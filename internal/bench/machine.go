@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setting is the line that says what was measured where.
+// setting is the line that says what was measured, and on which machine.
 func (b *bench) setting() string {
 	return fmt.Sprintf("Machine: %s, %d cores, %s, %s (scratch directory), %s %s/%s; load %s before the run. heartbeat-stop of commit %s.",
 		cpu(), runtime.NumCPU(), kernel(), fileSystem(b.dir), runtime.Version(), runtime.GOOS, runtime.GOARCH, load(), b.revision())
@@ -30,7 +30,7 @@ func kernel() string {
 	return unix.ByteSliceToString(u.Sysname[:]) + " " + unix.ByteSliceToString(u.Release[:])
 }
 
-// known is a text, or a word where there is none.
+// known returns the text, or a word for none.
 func known(s string) string {
 	if s = strings.TrimSpace(s); s != "" {
 		return s

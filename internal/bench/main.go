@@ -3,13 +3,12 @@
 //
 //	go run ./internal/bench                  a few minutes
 //	go run ./internal/bench -quick           some seconds, for a first look
-//	go run ./internal/bench -full            long inboxes and drains besides: many minutes more
+//	go run ./internal/bench -full            also long inboxes and drains: many minutes more
 //	go run ./internal/bench -only tick       one measure
 //
-// Whatever is measured is verified besides. The exit status is 1 if something
-// was wrong or could not be measured, or if what was promised of a day of entries
-// did not hold; another target that was missed is said in its table, and is no
-// error.
+// Everything that is measured is also verified. The exit status is 1 if something was
+// wrong or could not be measured, or if a promise about a day of entries did not hold.
+// Its table says if another target was missed; that is no error.
 package main
 
 import (
@@ -59,7 +58,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	return o, nil
 }
 
-// wants reports whether the measure is to be taken.
+// wants reports whether to take the measure.
 func (o options) wants(m measure) bool {
 	if o.only != "" {
 		return o.only == m.name

@@ -2,7 +2,7 @@ package main
 
 import "time"
 
-// measure is one thing that is measured.
+// measure is one measurement.
 type measure struct {
 	name string
 	long bool // only taken when asked for
@@ -31,10 +31,10 @@ func names() (all []string) {
 	return all
 }
 
-// plan says how much of everything is done.
+// plan is how much of everything to do.
 type plan struct {
 	pairs        int           // ticks, each with a run of the baseline
-	alone        int           // ticks without the baseline in between, and the baseline likewise
+	alone        int           // ticks without the baseline in between, and runs of the baseline without ticks
 	bigLines     int           // of the big inbox
 	rounds       int           // of ticks on the big inbox
 	sends        int           // entries by each kind of writer
@@ -45,9 +45,9 @@ type plan struct {
 	flood        int           // bytes of each
 	crowds       int           // of producers that wait for their answers at once
 	crowd        int           // producers in each
-	idle         time.Duration // how long they do before the first answer
+	idle         time.Duration // how long they wait before the first answer
 	orchestrated int           // stops of a run
-	million      int           // entries of the inbox that is looked at
+	million      int           // entries of the inbox that is asked about
 	looks        int           // of each kind
 	drain        int           // entries
 	day          int           // entries

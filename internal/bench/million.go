@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// million is an inbox that so much waits in that nobody should read more of it
-// than must be.
+// million is an inbox with so many entries waiting that nothing should read more of it
+// than necessary.
 type million struct {
 	*runner
 	n         int   // entries that wait
@@ -50,7 +50,7 @@ func measureMillion(b *bench) (table, error) {
 	return m.table(all), nil
 }
 
-// fill sends all entries but one as a batch, and appends the last as any program
+// fill sends all entries but one as a batch, and appends the last one as any program
 // may.
 func (m *million) fill(peakOf string) (*look, error) {
 	if err := writeBatch(m.batch, m.n-1); err != nil {
@@ -82,7 +82,7 @@ func (m *million) fill(peakOf string) (*look, error) {
 	return sent, err
 }
 
-// look is something to be done with the inbox, and what a shell can do of it.
+// look is a question about the inbox, and what a shell can do of it.
 type look struct {
 	name, beside     string
 	argv             func() []string
@@ -93,7 +93,7 @@ type look struct {
 	took, besideTook sample
 }
 
-// take does it once, and what is beside it.
+// take asks once, and runs what it is compared with.
 func (l *look) take(r *runner) error {
 	out, took, err := r.run(nil, l.argv()...)
 	if err == nil {

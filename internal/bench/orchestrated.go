@@ -12,12 +12,14 @@ import (
 )
 
 const (
-	// maxRunShare is what a stop decision about a run may take of babysitter's own.
+	// maxRunShare is the share of babysitter's own time that a decision about a run may
+	// take.
 	maxRunShare = 1.0 / 50
-	// maxLongRun is what it may take on a long journal, against a short one.
+	// maxLongRun is how much longer it may take with a long journal than with a short
+	// one.
 	maxLongRun = 2.0
 	longRun    = 10_000 // events
-	// journalStill is for how long a journal has to stand still.
+	// journalStill is how long a journal must be unchanged.
 	journalStill = 2500 * time.Millisecond
 )
 
@@ -69,7 +71,7 @@ func findBabysitter() (string, error) {
 	return path, nil
 }
 
-// orchestrate makes a run by the real command, and takes its first step.
+// orchestrate makes a run with the real command and takes its first step.
 func (b *bench) orchestrate(name string, events int) (*orchestrated, error) {
 	o := &orchestrated{}
 	var err error
@@ -98,7 +100,7 @@ func (b *bench) orchestrate(name string, events int) (*orchestrated, error) {
 	return o, errors.Join(o.lengthen(events), o.settle())
 }
 
-// lengthen adds events to the journal that decide nothing.
+// lengthen adds events to the journal that change nothing.
 func (o *orchestrated) lengthen(to int) error {
 	journal := filepath.Join(o.run, "journal")
 	names, err := os.ReadDir(journal)
@@ -111,7 +113,7 @@ func (o *orchestrated) lengthen(to int) error {
 		return err
 	}
 	for seq := len(names) + 1; seq <= to; seq++ {
-		// Behind the last one, and rising: the first ten characters are its time.
+		// After the last one, and ascending: the first ten characters are the time.
 		ulid := last[7:17] + fmt.Sprintf("ZZZZ%012d", seq)
 		if err := os.WriteFile(filepath.Join(journal, fmt.Sprintf("%06d.%s.json", seq, ulid)), event, 0o600); err != nil {
 			return err
@@ -120,8 +122,8 @@ func (o *orchestrated) lengthen(to int) error {
 	return nil
 }
 
-// settle has the hook read what is new, and keep it: a journal that changed just now
-// may change once more in the same instant.
+// settle lets the hook read and keep what is new. It first waits until the journal is
+// not young, since it could change again without a new time.
 func (o *orchestrated) settle() error {
 	time.Sleep(journalStill)
 	for range 2 {
@@ -132,7 +134,7 @@ func (o *orchestrated) settle() error {
 	return nil
 }
 
-// decide is a stop of ours, which has to be approved.
+// decide runs a Stop of our hook, which must be approved.
 func (o *orchestrated) decide() (took sample, err error) {
 	stdin, err := o.stop()
 	if err != nil {
@@ -145,8 +147,8 @@ func (o *orchestrated) decide() (took sample, err error) {
 	return sample{t}, err
 }
 
-// measure takes stops of ours, and then of babysitter's, which adds an event to the
-// journal at each of them.
+// measure runs Stops of our hook and then of babysitter's, which adds an event to the
+// journal each time.
 func (o *orchestrated) measure(n int) error {
 	for range n {
 		took, err := o.decide()

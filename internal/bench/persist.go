@@ -37,8 +37,8 @@ func measurePersist(b *bench) (table, error) {
 	return t, nil
 }
 
-// wait starts a hook on an inbox with nothing new in it, and appends an entry
-// once it waits.
+// wait starts a hook on an inbox with nothing new, and appends an entry when the hook
+// waits.
 func (l *lane) wait() (time.Duration, error) {
 	w, err := l.startWaiting()
 	if err != nil {
@@ -59,7 +59,7 @@ func (l *lane) wait() (time.Duration, error) {
 	return d.at.Sub(appended), nil
 }
 
-// appendEntry adds a line with one write, as `echo >>` does, and says when.
+// appendEntry adds a line with one write, as `echo >>` does, and returns when.
 func appendEntry(path, text string) (at time.Time, err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// patience is how long a process may take that normally takes milliseconds.
+// patience bounds the run of a process that normally takes milliseconds.
 const patience = 30 * time.Second
 
-// runner runs one process after another. None may say anything on stderr: a
-// warning means that something else was measured than what was meant.
+// runner runs one process after another. None may print to stderr: a warning means that
+// the measurement is not of what was meant.
 type runner struct {
 	ctx      context.Context
 	stderr   *os.File
@@ -31,13 +31,13 @@ func (b *bench) runner() (*runner, error) {
 	return &runner{ctx: b.ctx, stderr: f, patience: patience}, nil
 }
 
-func (r *runner) close() { _ = r.stderr.Close() } // it was for reading only
+func (r *runner) close() { _ = r.stderr.Close() } // nothing is lost with it
 
-// environment has nothing in it that the session around this one may have put
-// there.
+// environment returns this process's environment without what a surrounding session may
+// have set.
 func environment() []string { return []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()} }
 
-// run gives a process its stdin and takes its stdout, which has to fit into a
+// run gives a process its stdin and returns its stdout, both of which must fit into a
 // pipe.
 func (r *runner) run(stdin []byte, argv ...string) (stdout []byte, took time.Duration, err error) {
 	out, childOut, err := os.Pipe()
@@ -53,8 +53,8 @@ func (r *runner) run(stdin []byte, argv ...string) (stdout []byte, took time.Dur
 	return stdout, took, err
 }
 
-// runInto gives a process its stdin, and a file for its stdout. The time is from
-// before its start until after its end, and nothing else is done meanwhile.
+// runInto gives a process its stdin, and a file for its stdout. The time is from before
+// its start until after its end; nothing else is done meanwhile.
 func (r *runner) runInto(stdout *os.File, stdin []byte, argv ...string) (time.Duration, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
@@ -93,9 +93,9 @@ func (r *runner) timed(program string, argv []string, attr *os.ProcAttr) (time.D
 	return took, err
 }
 
-// filled is the reading end of a pipe that holds b and is at its end behind it.
+// filled returns the reading end of a pipe that contains b and then ends.
 func filled(b []byte) (*os.File, error) {
-	const capacity = 4 << 10 // of the smallest pipe: more would block
+	const capacity = 4 << 10 // of the smallest pipe: more could block
 	if len(b) > capacity {
 		return nil, fmt.Errorf("run: a stdin of %d bytes is more than a pipe is sure to hold", len(b))
 	}
@@ -111,7 +111,7 @@ func filled(b []byte) (*os.File, error) {
 	return in, nil
 }
 
-// verify wants the process to have ended well, without a word on stderr.
+// verify checks that the process succeeded and printed nothing to stderr.
 func (r *runner) verify(argv []string, err error) error {
 	info, statErr := r.stderr.Stat()
 	if statErr != nil {
@@ -124,7 +124,7 @@ func (r *runner) verify(argv []string, err error) error {
 	if err == nil {
 		err = errors.New("it complained")
 	}
-	_, seekErr := r.stderr.Seek(0, io.SeekStart) // the next one writes from where this one stopped
+	_, seekErr := r.stderr.Seek(0, io.SeekStart) // or the next process would write where this one stopped
 	err = fmt.Errorf("run %s: %w: %s", filepath.Base(argv[0]), err, strings.TrimSpace(string(said)))
 	return errors.Join(err, seekErr, r.stderr.Truncate(0))
 }

@@ -17,13 +17,13 @@ type programs struct {
 	heartbeat string
 	launch    string // heartbeat-launch
 	twoWrites string // the baseline
-	peak      string // runs a program, and tells its peak memory
+	peak      string // runs a program and reports its peak memory
 }
 
-// build makes the programs in a temporary directory of their own, since the
-// scratch directory may be on a file system that runs none. They are copied, as
-// installing does: what the linker wrote, page by page, stays in memory in small
-// pieces until it is read anew, and a big program starts a tenth slower from those.
+// build makes the programs in a temporary directory of their own, since the scratch
+// directory may be on a file system without exec. It copies them, as installing does:
+// the pages that the linker wrote stay in the page cache in small pieces, from which a
+// big program starts a tenth slower.
 func build(ctx context.Context) (programs, error) {
 	dir, err := os.MkdirTemp("", "heartbeat-bench-bin-")
 	if err != nil {

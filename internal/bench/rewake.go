@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// What a hook in the background may cost while its session idles.
+// What a background hook may cost while its session is idle.
 const (
 	maxIdleCPU  = 10 * time.Millisecond // in a minute
 	maxIdlePeak = 15 << 20              // bytes of memory
@@ -45,8 +45,7 @@ func measureRewake(b *bench) (table, error) {
 	return t, nil
 }
 
-// sleep starts a hook in the background, on an inbox with nothing in it, and
-// returns once it waits.
+// sleep starts a background hook on an empty inbox, and returns when it waits.
 func (l *lane) sleep() (*waiter, error) {
 	w, err := l.startHook(func(cmd *exec.Cmd, out *os.File) { cmd.Stderr = out }, "--rewake")
 	if err != nil {
@@ -58,7 +57,7 @@ func (l *lane) sleep() (*waiter, error) {
 	return w, nil
 }
 
-// idleCosts watches a hook to which nothing happens.
+// idleCosts measures a waiting hook.
 func (b *bench) idleCosts() (cpu time.Duration, peak int64, err error) {
 	l, err := b.filledLane("asleep", 0)
 	if err != nil {
@@ -87,7 +86,7 @@ func (b *bench) idleCosts() (cpu time.Duration, peak int64, err error) {
 	return after - before, peak, err
 }
 
-// peakMemory is the most memory that a live process has had (proc(5), status).
+// peakMemory is the peak memory of a running process (proc(5), status).
 func peakMemory(pid int) (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -101,7 +100,7 @@ func peakMemory(pid int) (int64, error) {
 	return kilobytes << 10, nil
 }
 
-// wake appends an entry while a hook waits in the background.
+// wake appends an entry while a background hook waits.
 func (b *bench) wake(name string) (time.Duration, error) {
 	l, err := b.filledLane(name, 0)
 	if err != nil {

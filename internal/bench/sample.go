@@ -20,8 +20,8 @@ func (s sample) sum() (d time.Duration) {
 	return d
 }
 
-// over is the median of the ratios of each run to the one of other that was
-// taken beside it: what slows the machine for a while slows both.
+// over is the median of the ratios of each run to the run of other that was taken with
+// it: what slows the machine for a while slows both.
 func (s sample) over(other sample) float64 {
 	ratios := make([]float64, len(s))
 	for i := range s {
@@ -46,7 +46,7 @@ func ratio(r float64) string { return fmt.Sprintf("%.2f", r) }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-// met says in a table whether a target was.
+// met says, for a table, whether a target was met.
 func met(ok bool) string {
 	if ok {
 		return "met"

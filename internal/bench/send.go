@@ -9,7 +9,7 @@ import (
 
 const (
 	writers = 8
-	// sendBlocks is how many times the two kinds of writers take turns.
+	// sendBlocks is how often the two kinds of writers take turns.
 	sendBlocks = 5
 )
 
@@ -18,11 +18,11 @@ type producer struct {
 	name string
 	file string
 	argv func(text, file string) []string
-	text func(line []byte) (string, error) // that a line of the file holds
+	text func(line []byte) (string, error) // the text in a line of the file
 	took time.Duration
 }
 
-// shellAppend is what people write without heartbeat, made as durable.
+// shellAppend is what people write without heartbeat, but equally durable.
 const shellAppend = `echo "$1" >> "$2" && sync -d "$2"`
 
 func (b *bench) producers(dir string) []*producer {
@@ -62,7 +62,7 @@ func measureSend(b *bench) (table, error) {
 	return sendTable(kinds, each*sendBlocks*writers), nil
 }
 
-// write has all writers append n texts each, one after the other.
+// write lets all writers append n texts each, one after the other.
 func (b *bench) write(p *producer, from, n int) error {
 	done := make(chan error, writers)
 	began := time.Now()

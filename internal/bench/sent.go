@@ -12,8 +12,8 @@ func message(writer, i int) string { return padded(messageHead(writer, i)) }
 
 func messageHead(writer, i int) string { return fmt.Sprintf("writer %d message %09d ", writer, i) }
 
-// verify wants n messages of each writer in the file, whole, in the order in
-// which it sent them, and nothing else.
+// verify checks that the file has n messages of each writer, complete and in the order
+// in which it sent them, and nothing else.
 func (p *producer) verify(n int) error {
 	content, err := os.ReadFile(p.file)
 	if err != nil {
@@ -45,7 +45,7 @@ func (p *producer) verify(n int) error {
 	return nil
 }
 
-// promptOf is the text of a line that `send` wrote.
+// promptOf returns the text in a line that `send` wrote.
 func promptOf(line []byte) (string, error) {
 	var e struct {
 		ID     string `json:"id"`

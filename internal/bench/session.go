@@ -13,7 +13,7 @@ type session struct {
 	turns int
 }
 
-// stopInput has what Claude Code 2.1 sends with a Stop.
+// stopInput is what Claude Code 2.1 sends with a Stop.
 type stopInput struct {
 	SessionID      string `json:"session_id"`
 	TranscriptPath string `json:"transcript_path"`
@@ -25,7 +25,7 @@ type stopInput struct {
 	LastMessage    string `json:"last_assistant_message"`
 }
 
-// newSession is one whose transcript is in dir.
+// newSession returns a session whose transcript is in dir.
 func newSession(dir string) (*session, error) {
 	transcript := filepath.Join(dir, "transcript.txt")
 	if err := os.WriteFile(transcript, []byte(`{"type":"user"}`+"\n"), 0o600); err != nil {
@@ -37,14 +37,14 @@ func newSession(dir string) (*session, error) {
 	}}, nil
 }
 
-// stop is the input at the end of the next turn: a reply unlike any before.
+// stop returns the input at the end of the next turn, with a new reply.
 func (s *session) stop() ([]byte, error) {
 	s.turns++
 	s.input.LastMessage = fmt.Sprintf("Reply %d: done, and the tests pass.", s.turns)
 	return json.Marshal(s.input)
 }
 
-// blockReason reads a decision to go on, and returns the text to go on with.
+// blockReason reads a blocking decision and returns its text.
 func blockReason(stdout []byte) (string, error) {
 	var d struct {
 		Decision string `json:"decision"`

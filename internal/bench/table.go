@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// table is what a measure came to, for docs/benchmarks.md.
+// table is the result of a measure, for docs/benchmarks.md.
 type table struct {
 	title  string
 	how    string // how it was measured
 	header []string
 	rows   [][]string
-	result string // in a sentence, with the target
+	result string // a sentence, with the target
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// String is Markdown. The first column holds names and the others figures.
+// String returns Markdown. The first column has names, the others figures.
 func (t table) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s\n\n%s\n\n", t.title, t.how)

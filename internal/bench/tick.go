@@ -64,11 +64,11 @@ func inTurn(l *lane, base *baseline, n int) (ticks, writes sample, err error) {
 	return ticks, writes, nil
 }
 
-// aloneBlock is how many runs of one kind follow one another. The first of them
-// may still pay for what the other kind left, and does not count.
+// aloneBlock is how many runs of one kind are done in a row. The first one may still pay
+// for what the other kind left, and does not count.
 const aloneBlock = 11
 
-// apart takes n ticks and n runs of the baseline, in turns of many.
+// apart takes n ticks and n runs of the baseline, in alternating blocks.
 func apart(l *lane, base *baseline, n int) (ticks, writes sample, err error) {
 	for len(ticks) < n {
 		some, err := block(l.tick)

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// waiter is a hook that is to wait for an entry.
+// waiter is a hook that waits for an entry.
 type waiter struct {
 	*runner
 	cmd      *exec.Cmd
-	decision <-chan decision // one, when the hook has closed its stdout
+	decision <-chan decision // gets one, when the hook has closed its stdout
 }
 
-// decision is what a hook printed, and when the last of it was read.
+// decision is what a hook printed, and when its end was read.
 type decision struct {
 	stdout []byte
 	at     time.Time
@@ -27,7 +27,7 @@ func (l *lane) startWaiting() (*waiter, error) {
 		"--mode", "persist", "--idle-interval", "60")
 }
 
-// startHook starts a hook of which one stream is its decision.
+// startHook starts a hook. connect chooses the stream that has its decision.
 func (l *lane) startHook(connect func(*exec.Cmd, *os.File), flags ...string) (*waiter, error) {
 	stdin, err := l.stop()
 	if err != nil {
@@ -63,7 +63,7 @@ func readDecision(out *os.File) <-chan decision {
 				d.stdout, d.at = append(d.stdout, chunk[:n]...), time.Now()
 			}
 			if err != nil {
-				break // the end; a hook that failed is told by its status
+				break // the end; the exit status shows whether the hook failed
 			}
 		}
 		d.err = out.Close()
@@ -86,9 +86,8 @@ func (w *waiter) awaitWaiting() error {
 	})
 }
 
-// awaitWaiting returns once the process watches the inbox and has nothing else
-// to do: two looks at it show that it did not run in between. ended says that it
-// never will.
+// awaitWaiting returns when the process watches the inbox and is idle: it has not run
+// between two looks. ended returns an error if the process has ended.
 func awaitWaiting(pid int, ended func() error) error {
 	deadline := time.Now().Add(patience)
 	for last := notWaiting; time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
@@ -104,7 +103,7 @@ func awaitWaiting(pid int, ended func() error) error {
 	return fmt.Errorf("process %d did not wait within %v", pid, patience)
 }
 
-// kill ends the hook, whatever it does.
+// kill kills the hook.
 func (w *waiter) kill() error {
 	_ = w.cmd.Process.Kill() // it may have ended by itself
 	<-w.decision

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// crowds is what all rounds came to.
+// crowds is the result of all rounds.
 type crowds struct {
-	exits         sample // from an answer's acknowledgement to the end of who waits for it
-	with, without sample // from the session's start until everybody had their answer
+	exits         sample // from an answer's acknowledgement to its waiter's end
+	with, without sample // from the session's start until everybody had an answer
 	// CPU time of a whole crowd: until all wait, for each second of that, and from
 	// the first answer to the end.
 	coming, asleep, leaving sample
@@ -30,8 +30,8 @@ func measureWaiters(b *bench) (table, error) {
 	return all.table(b), nil
 }
 
-// round has the same number of entries drained with nobody waiting and with a
-// producer waiting for each.
+// round drains the same number of entries without anybody waiting, and with a producer
+// waiting for each.
 func (all *crowds) round(b *bench, name string) error {
 	alone, err := b.crowd("uncrowded-" + name)
 	if err != nil {
@@ -104,5 +104,5 @@ func (all *crowds) table(b *bench) table {
 	return t
 }
 
-// file is one beside the crowd's inbox.
+// file is the path of a file beside the crowd's inbox.
 func (c *crowd) file(name string) string { return filepath.Join(filepath.Dir(c.inbox), name) }

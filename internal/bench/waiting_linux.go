@@ -12,13 +12,13 @@ import (
 
 const canSeeWaiting = true
 
-// notWaiting is the state of a process that does something.
+// notWaiting is the state of a process that is not waiting.
 const notWaiting = ""
 
-// waitState tells a hook that waits for its inbox to change from one that is on
-// its way to or from there: it has a watch (proc(5), fdinfo), nothing of the
-// inbox open, and all its threads sleep. The state names how often they were
-// scheduled: it is the same as before if none ran meanwhile.
+// waitState recognises a hook that waits for its inbox to change: it has a watch
+// (proc(5), fdinfo), no file of the inbox open, and all its threads sleep. The state
+// contains how often they were scheduled, so it is the same again only if none has run
+// since.
 func waitState(pid int) string {
 	proc := fmt.Sprintf("/proc/%d", pid)
 	if !watches(proc) {
@@ -63,10 +63,10 @@ func watches(proc string) bool {
 	return watch
 }
 
-// cpuTime is the user and system time that a live process has used so far, with
-// that of threads that ended: its own clock, whose id is made of the process id
-// (clock_getcpuclockid(3)). The statistics in /proc count in hundredths of a
-// second, which is more than a process uses that waits.
+// cpuTime is the user and system time that a running process has used so far, including
+// threads that have ended. It reads the process's own clock, whose id contains the pid
+// (clock_getcpuclockid(3)): /proc counts in hundredths of a second, which is more than
+// a waiting process uses.
 func cpuTime(pid int) (time.Duration, error) {
 	const schedulerClock = 2 // CPUCLOCK_SCHED of the whole process
 	var t unix.Timespec

@@ -66,8 +66,7 @@ func cmdFill(ts *testscript.TestScript, neg bool, args []string) {
 	appendTo(ts, args[0], append(line, '\n'), os.O_APPEND)
 }
 
-// cmdTimes sets both of a file's times, as touch -d does, in seconds from now:
-// `times FILE SECONDS`.
+// cmdTimes sets both of a file's times, in seconds from now: `times FILE SECONDS`.
 func cmdTimes(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) == 2, "times FILE SECONDS")
 	d, err := time.ParseDuration(args[1] + "s")
@@ -76,7 +75,7 @@ func cmdTimes(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.Chtimes(ts.MkAbs(args[0]), at, at))
 }
 
-// records reads a file of JSON lines; a missing one has none.
+// records reads a file of JSON lines. A missing file has none.
 func records(ts *testscript.TestScript, file string) []gjson.Result {
 	if file != "stdout" {
 		if _, err := os.Stat(ts.MkAbs(file)); os.IsNotExist(err) {
@@ -101,8 +100,8 @@ func cmdLines(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdJSON checks a member of a JSON line: `[!] json FILE LINE PATH VALUE`. Lines
-// count from 0, from the end with a minus. With ! and no VALUE there must be none.
+// cmdJSON checks a member of a JSON line: `json FILE LINE PATH VALUE`, or `! json FILE
+// LINE PATH` if there must be none. LINE counts from 0, or from the end if negative.
 func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
 	if neg != (len(args) == 3) || len(args) < 3 || len(args) > 4 {
 		ts.Fatalf("usage: json FILE LINE PATH VALUE, or ! json FILE LINE PATH")
@@ -125,7 +124,7 @@ func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdTexts checks one member of all lines, in order: `texts FILE PATH VALUE...`.
+// cmdTexts checks one member in all lines, in order: `texts FILE PATH VALUE...`.
 func cmdTexts(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) >= 2, "texts FILE PATH VALUE...")
 	var got []string
@@ -137,7 +136,7 @@ func cmdTexts(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdSame checks that a file is exactly these bytes: `same FILE BYTES`.
+// cmdSame checks that a file consists of these bytes: `same FILE BYTES`.
 func cmdSame(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) == 2, "same FILE BYTES")
 	if got, want := ts.ReadFile(args[0]), string(unescape(ts, args[1])); got != want {
@@ -145,7 +144,7 @@ func cmdSame(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdKeeps checks that a file came from another by insertions only: `keeps FILE BEFORE`.
+// cmdKeeps checks that a file is another one with bytes inserted: `keeps FILE BEFORE`.
 func cmdKeeps(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) == 2, "keeps FILE BEFORE")
 	now, before := ts.ReadFile(args[0]), ts.ReadFile(args[1])
@@ -159,14 +158,14 @@ func cmdKeeps(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdSnapshot keeps in mind what is in a directory: `snapshot NAME [DIR]`.
+// cmdSnapshot remembers what is in a directory: `snapshot NAME [DIR]`.
 func cmdSnapshot(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) == 1 || len(args) == 2, "snapshot NAME [DIR]")
 	ts.Setenv("SNAPSHOT_"+args[0], fmt.Sprintf("%q", look(ts, args[1:])))
 }
 
-// cmdUnchanged checks that a directory is as it was: `[!] unchanged NAME [DIR]`.
-// The lock's file, which holds nothing, may be new.
+// cmdUnchanged checks that a directory has not changed since the snapshot: `[!]
+// unchanged NAME [DIR]`. The lock file, which contains nothing, may be new.
 func cmdUnchanged(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, false, len(args) == 1 || len(args) == 2, "[!] unchanged NAME [DIR]")
 	before, now := ts.Getenv("SNAPSHOT_"+args[0]), fmt.Sprintf("%q", look(ts, args[1:]))

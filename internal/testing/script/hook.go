@@ -14,14 +14,15 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// cmdTurn is the end of a turn: `turn SESSION PROMPT ACTIVE REPLY [FLAG...]`.
+// cmdTurn runs the hook at the end of a turn: `turn SESSION PROMPT ACTIVE REPLY
+// [FLAG...]`.
 func cmdTurn(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) >= 4, "turn SESSION PROMPT ACTIVE REPLY [FLAG...]")
 	fire(ts, stopInput(ts, args), args[4:])
 }
 
-// stopInput is what the client says of a Stop. The reply is in the transcript
-// by then.
+// stopInput returns the client's input for a Stop, and writes the reply to the
+// transcript.
 func stopInput(ts *testscript.TestScript, args []string) map[string]any {
 	active, err := strconv.ParseBool(args[2])
 	ts.Check(err)
@@ -33,7 +34,8 @@ func stopInput(ts *testscript.TestScript, args []string) map[string]any {
 	return in
 }
 
-// cmdEvent is any event: `event NAME SESSION PROMPT [MEMBER=TEXT...] [-- FLAG...]`.
+// cmdEvent runs the hook at any event: `event NAME SESSION PROMPT [MEMBER=TEXT...]
+// [-- FLAG...]`.
 func cmdEvent(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) >= 3, "event NAME SESSION PROMPT [MEMBER=TEXT...] [-- FLAG...]")
 	in := input(ts, args[0], args[1], args[2])
@@ -63,7 +65,7 @@ func input(ts *testscript.TestScript, event, session, prompt string) map[string]
 	return in
 }
 
-// fire runs the hook to its end, which never fails: an error approves.
+// fire runs the hook to its end. Its exit status is always 0: an error approves.
 func fire(ts *testscript.TestScript, in map[string]any, flags []string) {
 	stdin, err := json.Marshal(in)
 	ts.Check(err)
@@ -76,7 +78,7 @@ func fire(ts *testscript.TestScript, in map[string]any, flags []string) {
 	decided(ts, out.Bytes(), status, "0")
 }
 
-// decided checks a hook's end, and lets the transcript show what it delivered.
+// decided checks how a hook ended, and writes what it delivered to the transcript.
 func decided(ts *testscript.TestScript, stdout []byte, status, want string) {
 	if status != want {
 		ts.Fatalf("exit status %s, want %s", status, want)
@@ -89,15 +91,15 @@ func decided(ts *testscript.TestScript, stdout []byte, status, want string) {
 	}
 }
 
-// cmdSays adds a line to the transcript: `says user|assistant|system TEXT`, the
-// last being the client's own note.
+// cmdSays adds a line to the transcript: `says user|assistant|system TEXT`. system is
+// the client's own note.
 func cmdSays(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) == 2, "says user|assistant|system TEXT")
 	record(ts, args[0], args[1], false)
 }
 
-// record adds a line to the session's transcript, if there is one, in the shape
-// that the client gives it.
+// record adds a line in the client's format to the session's transcript, if there is
+// one.
 func record(ts *testscript.TestScript, role, text string, meta bool) {
 	path := ts.Getenv("TRANSCRIPT")
 	if path == "" {
@@ -122,8 +124,8 @@ func record(ts *testscript.TestScript, role, text string, meta bool) {
 	appendTo(ts, path, append(b, '\n'), os.O_APPEND)
 }
 
-// cmdDelivered checks that the hook goes on with a text: `delivered [-context] TEXT`.
-// TEXT may be its JSON form.
+// cmdDelivered checks that the hook delivered a text: `delivered [-context] TEXT`. TEXT
+// may be JSON.
 func cmdDelivered(ts *testscript.TestScript, neg bool, args []string) {
 	path, others := "reason", map[string]string{"decision": "block"}
 	if len(args) > 0 && args[0] == "-context" {

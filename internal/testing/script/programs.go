@@ -21,7 +21,7 @@ import (
 )
 
 // Programs returns the programs that scripts run beside the commands: one that holds
-// a lock, one that is a hook's parent, and hooks that meet trouble. hook is the
+// a lock, one that is a hook's parent, and hooks that fail in some way. hook is the
 // main function of heartbeat-stop.
 func Programs(hook func()) map[string]func() {
 	return map[string]func(){
@@ -33,8 +33,8 @@ func Programs(hook func()) map[string]func() {
 	}
 }
 
-// holdLock takes the lock on the file that its argument names, says so by making
-// a file `held` beside it, and keeps it until it is killed.
+// holdLock takes the lock on the file of its argument, reports that with a file
+// FILE.held, and keeps the lock until it is killed.
 func holdLock() {
 	lock, err := disk.AcquireLock(context.Background(), os.Args[1], 0)
 	if err == nil {
@@ -49,9 +49,8 @@ func holdLock() {
 	}
 }
 
-// parent runs a command as its child, with the file of the second argument as
-// stdin and its output in OUT.out and OUT.err, writes both process ids into
-// OUT.pids, and waits.
+// parent runs a command as its child: `parent OUT STDIN COMMAND...`. The child's output
+// goes to OUT.out and OUT.err, both pids to OUT.pids.
 func parent() {
 	out := os.Args[1]
 	cmd := exec.Command(os.Args[3], os.Args[4:]...)
@@ -79,8 +78,8 @@ func parent() {
 	}
 }
 
-// panicAside is the command with a panic in a goroutine that nobody recovers
-// from, at the first change of the state.
+// panicAside is the hook with a panic in a goroutine, which nothing recovers, at the
+// first change of the state.
 func panicAside(main func()) {
 	disk.TestOnlyObserver = func(disk.Op) error {
 		go func() { panic("aside") }()
@@ -89,7 +88,7 @@ func panicAside(main func()) {
 	main()
 }
 
-// signalAmid is the command with a SIGTERM that comes while it commits.
+// signalAmid is the hook with a SIGTERM that arrives during a commit.
 func signalAmid(main func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
@@ -98,7 +97,7 @@ func signalAmid(main func()) {
 			fatal(err)
 		}
 		<-signals
-		time.Sleep(50 * time.Millisecond) // for the command to notice, or the test shows nothing
+		time.Sleep(50 * time.Millisecond) // time for the hook to react; without it the test proves nothing
 	})
 	disk.TestOnlyObserver = func(op disk.Op) error {
 		if op.Kind == disk.OpSync {
@@ -109,8 +108,8 @@ func signalAmid(main func()) {
 	main()
 }
 
-// uncertain is the command with a disk that fails while a delivery is committed,
-// and while that is taken back, and then works: nobody can tell whether it was.
+// uncertain is the hook with a disk that fails while a delivery is committed and while
+// the commit is undone, and then works: nothing shows whether it was committed.
 func uncertain(main func()) {
 	amid, over := false, false
 	disk.TestOnlyObserver = func(op disk.Op) error {

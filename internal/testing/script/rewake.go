@@ -19,8 +19,8 @@ import (
 	"heartbeat/inbox"
 )
 
-// cmdClient starts a process that stands for an interactive client, whose hooks
-// the next commands are: `client NAME`.
+// cmdClient starts a process in place of an interactive client. The hooks of the next
+// commands are its: `client NAME`.
 func cmdClient(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) == 1, "client NAME")
 	beside(ts, args[0], &background{cmd: exec.Command("sleep", "600")})
@@ -28,9 +28,9 @@ func cmdClient(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("CLAUDE_CODE_ENTRYPOINT", "cli")
 }
 
-// cmdLater starts a hook in the background, which may wake the session later:
-// `later NAME EVENT SESSION PROMPT [MEMBER=TEXT...] [-- FLAG...]`. What start says
-// of waiting, signal and finish is so for it too.
+// cmdLater starts a hook in the background, which may wake the session later: `later
+// NAME EVENT SESSION PROMPT [MEMBER=TEXT...] [-- FLAG...]`. waiting, signal and finish
+// apply to it too.
 func cmdLater(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) >= 4, "later NAME EVENT SESSION PROMPT [MEMBER=TEXT...] [-- FLAG...]")
 	stdin, flags := eventInput(ts, args[1:])
@@ -40,7 +40,7 @@ func cmdLater(ts *testscript.TestScript, neg bool, args []string) {
 	beside(ts, args[0], b)
 }
 
-// eventInput is what the client says of an event, and the flags of its hook.
+// eventInput returns the client's input for an event, and the flags of its hook.
 func eventInput(ts *testscript.TestScript, args []string) (stdin []byte, flags []string) {
 	in := input(ts, args[0], args[1], args[2])
 	if args[0] == "Stop" {
@@ -62,7 +62,7 @@ func eventInput(ts *testscript.TestScript, args []string) (stdin []byte, flags [
 	return stdin, flags
 }
 
-// cmdWaits returns once a hook is on record as the one that waits: `waits NAME`.
+// cmdWaits waits until a hook is recorded as the inbox's waiter: `waits NAME`.
 func cmdWaits(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) == 1, "waits NAME")
 	pid := pidOf(ts, args[0])
@@ -83,9 +83,9 @@ func viewOf(ts *testscript.TestScript) *inbox.View {
 	return v
 }
 
-// cmdWoken waits for a hook that wakes its session: `woken NAME [TEXT [PREAMBLE]]`.
-// TEXT may be its JSON form. The preamble is the one by default where there is
-// none; the delivery's mark is in each. What the client makes of it is in the variable PROMPT then.
+// cmdWoken waits for a hook to wake its session: `woken NAME [TEXT [PREAMBLE]]`. TEXT
+// may be JSON. Without PREAMBLE the default one is expected; each contains the mark of
+// the delivery. PROMPT is then the prompt that the client makes of it.
 func cmdWoken(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) >= 1 && len(args) <= 3, "woken NAME [TEXT [PREAMBLE]]")
 	stdout, stderr := ended(ts, args[0], 2)
@@ -112,21 +112,21 @@ func cmdWoken(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// ours is the default preamble, and nothing else.
+// ours matches the default preamble.
 var ours = regexp.MustCompile(`^This is the next request .*\(heartbeat, entry [0-9a-f]{12}, delivery [a-z2-7]{8}\).*:\n\n$`)
 
-// mark names the delivery behind a preamble of the operator's own.
+// mark matches a preamble of the operator's own with the mark of the delivery.
 var mark = regexp.MustCompile(`^(.*?) ?\(heartbeat, entry [0-9a-f]{12}, delivery [a-z2-7]{8}\)\n\n$`)
 
-// announced is the prompt by which the client hands over what woke it: tags in
-// it that end the client's own are made harmless.
+// announced returns the prompt in which the client passes on what woke it. The client
+// escapes what would close its own tag.
 func announced(stderr string) string {
 	return "<task-notification>\n<summary>A background hook of the event Stop</summary>\n</task-notification>\n" +
 		"<system-reminder>\nStop hook blocking error from command \"Stop\": " +
 		strings.ReplaceAll(stderr, "</system-reminder", "&lt;/system-reminder") + "</system-reminder>"
 }
 
-// ended waits for the end of what was started, with that status.
+// ended waits for the end of what was started, and checks its exit status.
 func ended(ts *testscript.TestScript, name string, want int) (stdout, stderr string) {
 	b, status := started(ts, name), 0
 	select {
@@ -145,7 +145,8 @@ func ended(ts *testscript.TestScript, name string, want int) (stdout, stderr str
 	return b.out.String(), b.stderr.String()
 }
 
-// cmdTakesUp is the session's prompt with what woke it: `takesup SESSION PROMPT`.
+// cmdTakesUp runs the hook at the prompt with what woke the session: `takesup SESSION
+// PROMPT`.
 func cmdTakesUp(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) == 2, "takesup SESSION PROMPT")
 	in := input(ts, "UserPromptSubmit", args[0], args[1])
@@ -153,8 +154,8 @@ func cmdTakesUp(ts *testscript.TestScript, neg bool, args []string) {
 	fire(ts, in, []string{"--rewake"})
 }
 
-// cmdBackoff checks the last back-off that was begun, and that it holds:
-// `backoff STREAK SHORTEST LONGEST`, in seconds, or `! backoff`.
+// cmdBackoff checks the back-off that is in force: `backoff STREAK SHORTEST LONGEST`,
+// in seconds, or `! backoff`.
 func cmdBackoff(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, false, neg && len(args) == 0 || !neg && len(args) == 3, "backoff STREAK SHORTEST LONGEST, or ! backoff")
 	v := viewOf(ts)
@@ -183,8 +184,8 @@ func cmdBackoff(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdImpostor makes the processes of all sessions on record others than those
-// that have their numbers: `impostor`.
+// cmdImpostor changes the recorded start of all sessions' processes, as if other
+// processes had got their pids: `impostor`.
 func cmdImpostor(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) == 0, "impostor")
 	path := ts.MkAbs(".inbox-journal")
@@ -208,8 +209,8 @@ func cmdImpostor(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(path, bytes.Join(lines, nil), 0o600))
 }
 
-// cmdFails tells of many turns in a row that ended in an error, of a session
-// whose process is gone: `fails N ERROR`.
+// cmdFails reports N turns in a row that ended in an error, in a session whose process
+// is gone: `fails N ERROR`.
 func cmdFails(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) == 2, "fails N ERROR")
 	n, err := strconv.Atoi(args[0])

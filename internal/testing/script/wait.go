@@ -20,8 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// running are the commands that scripts started and did not finish yet.
-var running sync.Map // of "script's directory/name"
+// running are the commands that scripts have started and not finished yet.
+var running sync.Map // by "script's directory/name"
 
 // background is a command that runs beside its script.
 type background struct {
@@ -34,7 +34,7 @@ type background struct {
 func runningKey(ts *testscript.TestScript, name string) string { return ts.Getenv("WORK") + "/" + name }
 
 // cmdStart starts a Stop hook: `start NAME SESSION PROMPT ACTIVE REPLY [FLAG...]`.
-// HOOK may name a variant of the command.
+// HOOK may name another program.
 func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) >= 5, "start NAME SESSION PROMPT ACTIVE REPLY [FLAG...]")
 	stdin, err := json.Marshal(stopInput(ts, args[1:]))
@@ -45,8 +45,8 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 	beside(ts, args[0], b)
 }
 
-// cmdRun starts any command: `run NAME COMMAND...`. What start says of waiting,
-// signal and finish is so for it too.
+// cmdRun starts any command: `run NAME COMMAND...`. waiting, signal and finish apply to
+// it.
 func cmdRun(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) >= 2, "run NAME COMMAND...")
 	beside(ts, args[0], &background{cmd: command(ts, args[1], args[2:]...)})
@@ -62,7 +62,7 @@ func beside(ts *testscript.TestScript, name string, b *background) {
 	}
 	ts.Defer(func() {
 		if _, unfinished := running.LoadAndDelete(runningKey(ts, name)); unfinished {
-			_ = b.cmd.Process.Kill() // best effort: the script failed before finish
+			_ = b.cmd.Process.Kill() // the script failed before finish
 			<-b.done
 		}
 	})
@@ -76,7 +76,7 @@ func started(ts *testscript.TestScript, name string) *background {
 	return b.(*background)
 }
 
-// pidOf is the process of a hook that was started, or the number itself.
+// pidOf returns the pid of what was started by that name, or the number itself.
 func pidOf(ts *testscript.TestScript, name string) int {
 	if pid, err := strconv.Atoi(name); err == nil {
 		return pid
@@ -84,15 +84,15 @@ func pidOf(ts *testscript.TestScript, name string) int {
 	return started(ts, name).cmd.Process.Pid
 }
 
-// cmdWaiting returns once a hook waits for the inbox to change: `waiting NAME`.
-// NAME may be a process id.
+// cmdWaiting waits until a hook waits for the inbox to change: `waiting NAME`. NAME may
+// be a pid.
 func cmdWaiting(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) == 1, "waiting NAME")
 	pid := pidOf(ts, args[0])
 	Poll(ts, "a watch of "+args[0], func() bool { return watches(pid) })
 }
 
-// watches reports whether a process follows a directory by the kernel's events.
+// watches reports whether a process has an inotify watch.
 func watches(pid int) bool {
 	fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fdinfo/*", pid))
 	for _, fd := range fds {
@@ -103,8 +103,7 @@ func watches(pid int) bool {
 	return false
 }
 
-// cmdSignal signals a hook: `signal NAME TERM|KILL|...`. NAME may be a process
-// id.
+// cmdSignal sends a signal: `signal NAME TERM|KILL|...`. NAME may be a pid.
 func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) == 2, "signal NAME SIGNAL")
 	sig := unix.SignalNum("SIG" + args[1])
@@ -191,8 +190,8 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	Poll(ts, strings.Join(args, " "), done)
 }
 
-// restful finds out whether a process does nothing: none of its threads runs, in
-// many looks one after another.
+// restful returns a function that reports whether a process does nothing: none of its
+// threads runs in many looks in a row.
 func restful(pid int) func() bool {
 	const enough = 50
 	looks := 0
@@ -235,13 +234,13 @@ func Dead(pid int) bool {
 	return bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" Z"))
 }
 
-// cmdReap ends processes with the script, however that ends: `reap PID...`.
+// cmdReap kills processes when the script ends: `reap PID...`.
 func cmdReap(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) > 0, "reap PID...")
 	for _, pid := range args {
-		p, err := os.FindProcess(pidOf(ts, pid)) // holds on to this very process
+		p, err := os.FindProcess(pidOf(ts, pid)) // a pidfd: never another process with the same pid
 		ts.Check(err)
-		ts.Defer(func() { _ = p.Kill() }) // it should be gone
+		ts.Defer(func() { _ = p.Kill() }) // it should be gone already
 	}
 }
 
