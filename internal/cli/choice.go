@@ -28,3 +28,11 @@ func (c choice) Set(text string) error {
 
 func (c choice) String() string { return *c.value }
 func (c choice) Type() string   { return strings.Join(c.allowed, "|") }
+
+// Choices are the words that a flag takes, nil for one that takes anything else.
+func Choices(f *pflag.Flag) []string {
+	if c, is := f.Value.(choice); is {
+		return c.allowed
+	}
+	return nil
+}

@@ -1,12 +1,16 @@
 package command
 
 import (
-	"cmp"
 	"fmt"
-	"heartbeat/internal/cli"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"heartbeat/internal/cli"
+	"heartbeat/internal/hook"
+	"heartbeat/internal/launch"
+	"heartbeat/internal/orphans"
 )
 
 func completionVerb() cli.Verb {
@@ -15,9 +19,11 @@ func completionVerb() cli.Verb {
 		Args:  "bash|zsh|fish",
 		Words: []string{"bash", "zsh", "fish"},
 		Short: "print a completion script for a shell",
-		Long: `Print a script that completes verbs, flags and what follows them in a shell. For
-the ids of entries and of dead letters it asks the heartbeat on the PATH,
-about the inbox that the line or HEARTBEAT_INBOX names; all else is in the script.`,
+		Long: `Print a script that completes verbs, flags and what follows them in a shell, of
+heartbeat, heartbeat-stop and heartbeat-launch. For the ids of entries and of dead
+letters it asks the heartbeat on the PATH, about the inbox that the line or
+HEARTBEAT_INBOX names; all else is in the script. Where a shell looks for a file by
+the name of the command, give it one for each: a link will do.`,
 		Example: `source <(heartbeat completion bash)
 heartbeat completion zsh > "${fpath[1]}/_heartbeat"
 heartbeat completion fish > ~/.config/fish/completions/heartbeat.fish`,
@@ -27,7 +33,7 @@ heartbeat completion fish > ~/.config/fish/completions/heartbeat.fish`,
 				if len(args) != 1 || completionScript(args[0]) == nil {
 					return cli.Usage(fmt.Errorf("it takes one of bash, zsh, fish"))
 				}
-				_, err := fmt.Fprint(s.Out, completionScript(args[0])(withWords(verbs())))
+				_, err := fmt.Fprint(s.Out, completionScript(args[0])(allCompleted(verbs())))
 				return err
 			}
 		},
@@ -35,7 +41,7 @@ heartbeat completion fish > ~/.config/fish/completions/heartbeat.fish`,
 }
 
 // completionScript is what makes the script for a shell, nil for an unknown one.
-func completionScript(shell string) func([]cli.Verb) string {
+func completionScript(shell string) func([]completed) string {
 	switch shell {
 	case "bash":
 		return bashCompletion
@@ -47,37 +53,98 @@ func completionScript(shell string) func([]cli.Verb) string {
 	return nil
 }
 
-// completed are the flags of the verb that a script offers.
-func completed(v cli.Verb) []*pflag.Flag {
-	set, _, _ := v.Built()
-	for _, sub := range v.Verbs {
-		more, _, _ := sub.Built()
-		set.AddFlagSet(more)
-	}
-	return listFlags(set)
+// completed is a command, or one of its verbs, as the shells complete it.
+type completed struct {
+	key     string // how it is typed: heartbeat dead-letter list
+	verbs   []cli.Item
+	words   []string // what its first argument may be
+	ids     string   // what its arguments name: see cli.Verb
+	command bool     // its arguments are a command with arguments of its own
+	flags   []*pflag.Flag
+	// early are flags of its verbs that may stand before the verb; hidden are those
+	// among them that nobody is offered there.
+	early, hidden []*pflag.Flag
 }
 
-// withWords are the verbs, with the names of their own verbs as the first word.
-func withWords(list []cli.Verb) (all []cli.Verb) {
-	for _, v := range list {
-		for _, sub := range v.Verbs {
-			v.Words = append(v.Words, sub.Name)
-			v.IDs = cmp.Or(v.IDs, sub.IDs)
+// allCompleted are the three commands, heartbeat with these verbs, and all verbs.
+func allCompleted(list []cli.Verb) []completed {
+	own := completed{key: commandName, flags: listFlags((&ownFlags{}).set())}
+	for name, what := range ourExternals {
+		own.verbs = append(own.verbs, cli.Item{Name: name, What: what})
+	}
+	slices.SortFunc(own.verbs, func(a, b cli.Item) int { return strings.Compare(a.Name, b.Name) })
+	all := own.with(list)
+	first := &all[0]
+	for _, f := range first.early {
+		if f.Name != "inbox" {
+			first.hidden = append(first.hidden, f)
 		}
-		all = append(all, v)
 	}
-	return all
+	hookFlags, launchFlags := listFlags(hook.Page().Flags), listFlags(launch.Page().Flags)
+	all = append(all, completed{key: hook.CommandName, flags: hookFlags}.with([]cli.Verb{orphans.Verb(hook.CommandName)})...)
+	return append(all, completed{key: launch.CommandName, flags: launchFlags, command: true})
 }
 
-// completedBeforeVerb are the flags of heartbeat itself.
-func completedBeforeVerb() []*pflag.Flag { return listFlags((&ownFlags{}).set()) }
+// with are c with these verbs, and the verbs themselves.
+func (c completed) with(list []cli.Verb) []completed {
+	var below []completed
+	for _, v := range list {
+		c.verbs = append(c.verbs, cli.Item{Name: v.Name, What: v.Short})
+		flags, _, _ := v.Built()
+		sub := completed{key: c.key + " " + v.Name, words: v.Words, ids: v.IDs, flags: listFlags(flags)}
+		all := sub.with(v.Verbs)
+		for _, f := range slices.Concat(all[0].flags, all[0].early) {
+			same := func(g *pflag.Flag) bool { return g.Name == f.Name }
+			if !slices.ContainsFunc(c.flags, same) && !slices.ContainsFunc(c.early, same) {
+				c.early = append(c.early, f)
+			}
+		}
+		below = append(below, all...)
+	}
+	return append([]completed{c}, below...)
+}
+
+// offered are the flags that somebody is offered.
+func (c completed) offered() []*pflag.Flag {
+	return slices.DeleteFunc(slices.Concat(c.flags, c.early), func(f *pflag.Flag) bool { return slices.Contains(c.hidden, f) })
+}
+
+// known are the flags that may be there.
+func (c completed) known() []*pflag.Flag { return slices.Concat(c.flags, c.early) }
+
+// verbNames are those of its verbs.
+func (c completed) verbNames() (names []string) {
+	for _, v := range c.verbs {
+		names = append(names, v.Name)
+	}
+	return names
+}
 
 func listFlags(set *pflag.FlagSet) (flags []*pflag.Flag) {
-	set.VisitAll(func(f *pflag.Flag) { flags = append(flags, f) })
+	set.VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			flags = append(flags, f)
+		}
+	})
 	return flags
 }
 
-func takesValue(f *pflag.Flag) bool { return f.Value.Type() != "bool" }
+func takesValue(f *pflag.Flag) bool { return f.NoOptDefVal == "" }
+
+// takesFile reports whether the value may be a file, for all that is known.
+func takesFile(f *pflag.Flag) bool {
+	switch f.Value.Type() {
+	case "int", "duration":
+		return false
+	}
+	return cli.Choices(f) == nil
+}
+
+// flagUsage is what is said of a flag, without the marks of its value's name.
+func flagUsage(f *pflag.Flag) string {
+	_, text := pflag.UnquoteUsage(f)
+	return text
+}
 
 // quote makes one word of s, in each of the three shells. Fish alone would take
 // a backslash for an escape: none of our texts has one.

@@ -2,42 +2,54 @@ package command
 
 import (
 	"fmt"
-	"heartbeat/internal/cli"
+	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"heartbeat/internal/cli"
 )
 
-func bashCompletion(list []cli.Verb) string {
+func bashCompletion(all []completed) string {
 	var cases strings.Builder
-	for _, v := range list {
-		fmt.Fprintf(&cases, "\t%s) %s", v.Name, bashFlags(completed(v)))
-		if len(v.Words) > 0 {
-			fmt.Fprintf(&cases, " words=%s", quote(strings.Join(v.Words, " ")))
-		}
-		if v.IDs != "" {
-			fmt.Fprintf(&cases, " ids=%s", v.IDs)
-		}
-		cases.WriteString(" ;;\n")
+	for _, c := range all {
+		fmt.Fprintf(&cases, "\t%s) %s ;;\n", quote(c.key), c.bash())
 	}
-	own := bashFlags(completedBeforeVerb())
-	fmt.Fprintf(&cases, "\t'') %s words=%s ;;\n", own, quote(strings.Join(cli.Names(list), " ")))
-	fmt.Fprintf(&cases, "\t*) %s ;;\n", own)
-	return strings.Replace(bashScript, "\tVERBS\n", cases.String(), 1)
+	return strings.Replace(bashScript, "\tSPECS\n", cases.String(), 1)
 }
 
-func bashFlags(flags []*pflag.Flag) string {
-	var all, takes []string
-	for _, f := range flags {
-		all = append(all, "--"+f.Name)
-		if takesValue(f) {
-			takes = append(takes, "--"+f.Name)
+// bash sets the variables of the script for c.
+func (c completed) bash() string {
+	var set []string
+	add := func(name string, words []string) {
+		if len(words) > 0 {
+			set = append(set, name+"="+quote(strings.Join(words, " ")))
 		}
 	}
-	return fmt.Sprintf("flags=%s takes=%s", quote(strings.Join(all, " ")), quote(strings.Join(takes, " ")))
+	var flags, takes, values []string
+	for _, f := range c.offered() {
+		flags = append(flags, "--"+f.Name)
+	}
+	for _, f := range c.known() {
+		if !takesValue(f) {
+			continue
+		}
+		takes = append(takes, "--"+f.Name)
+		if !takesFile(f) {
+			values = append(values, "--"+f.Name+"="+strings.Join(cli.Choices(f), "|"))
+		}
+	}
+	add("flags", flags)
+	add("takes", takes)
+	add("values", values)
+	add("verbs", c.verbNames())
+	add("words", c.words)
+	add("ids", slices.DeleteFunc([]string{c.ids}, func(s string) bool { return s == "" }))
+	if c.command {
+		set = append(set, "command=yes")
+	}
+	return strings.Join(set, " ")
 }
 
-const bashScript = `# bash completion for heartbeat
+const bashScript = `# bash completion for heartbeat, heartbeat-stop and heartbeat-launch
 # shellcheck shell=bash
 
 # Sets line to the words, at to the index of the current one, cur to that word, and
@@ -74,7 +86,7 @@ _heartbeat_quote() {
 # compgen -W would run what is in them.
 _heartbeat_ids() {
 	local i id inbox='' typed=${cur//[\"\'\\]/}
-	for (( i = 2; i < ${#line[@]}; i++ )); do
+	for (( i = 1; i < ${#line[@]}; i++ )); do
 		case ${line[i]} in
 		--inbox) inbox=${line[i + 1]-} ;;
 		--inbox=*) inbox=${line[i]#*=} ;;
@@ -90,24 +102,69 @@ _heartbeat_ids() {
 	done < <(heartbeat __ids "$1" ${inbox:+"--inbox=$inbox"} 2> /dev/null)
 }
 
-_heartbeat() {
-	local line=() at=0 cur='' before='' flags='' takes='' words='' ids='' verb='' word
-	_heartbeat_line
-	(( at > 1 )) && verb=${line[1]}
-	case $verb in
-	VERBS
+# Sets what there is to offer at the key, a command with its verb.
+_heartbeat_spec() {
+	flags='' takes='' values='' verbs='' words='' ids='' command=''
+	case $key in
+	'heartbeat launch' | 'heartbeat stop') key=heartbeat-${key#* } ;;
 	esac
+	case $key in
+	SPECS
+	esac
+}
+
+_heartbeat() {
+	local line=() at=0 cur='' before='' key flags takes values verbs words ids command
+	local i=1 word operands=0 ended='' flag='' value=''
+	_heartbeat_line
 	COMPREPLY=()
-	[[ " $takes " == *" ${line[at - 1]} "* ]] && return # its value: a file, for all we know
-	for (( word = 2; word < at; word++ )); do
-		[[ " $words " == *" ${line[word]} "* ]] && words=
+	key=${line[0]##*/}
+	_heartbeat_spec
+	while (( i < at )) && [[ ! $ended ]]; do
+		word=${line[i]}
+		case $word in
+		--) ended=yes ;;
+		-*) [[ " $takes " == *" $word "* ]] && flag=$word && (( i++ )) ;;
+		*)
+			if [[ " $verbs " == *" $word "* ]]; then
+				key+=" $word"
+				_heartbeat_spec
+			else
+				(( operands++ ))
+				ended=$command
+			fi
+			;;
+		esac
+		(( i++ ))
 	done
-	if [[ $cur != -* && -n $words$ids ]]; then
-		compopt +o default 2> /dev/null # no files in place of them
-		[[ $words ]] && flags=$words
-		[[ $words ]] || { _heartbeat_ids "$ids"; return; }
+	if [[ $command && $ended ]]; then
+		(( operands || i < at )) || mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+		return
+	fi
+	if (( i > at )); then
+		value=$cur
+	elif [[ ! $ended && $cur == --*=* ]]; then
+		flag=${cur%%=*} value=${cur#*=}
+	else
+		flag=
+	fi
+	if [[ $flag ]]; then
+		[[ " $values " == *" $flag="* ]] || return # a file, for all that is known
+		compopt +o default 2> /dev/null
+		word=" $values"
+		word=${word##*" $flag="}
+		word=${word%% *}
+		mapfile -t COMPREPLY < <(compgen -W "${word//|/ }" -- "$value")
+		return
+	fi
+	if [[ $cur != -* || $ended ]]; then
+		[[ $ended ]] && flags=
+		[[ $words && $operands -eq 0 ]] && flags=$words
+		[[ $verbs && $operands -eq 0 ]] && flags=$verbs
+		[[ $verbs$words$ids ]] && compopt +o default 2> /dev/null # no files in place of them
+		[[ $ids ]] && { _heartbeat_ids "$ids"; return; }
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$cur")
 }
-complete -o default -F _heartbeat heartbeat
+complete -o default -F _heartbeat heartbeat heartbeat-stop heartbeat-launch
 `

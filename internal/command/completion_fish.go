@@ -2,67 +2,119 @@ package command
 
 import (
 	"fmt"
-	"heartbeat/internal/cli"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"heartbeat/internal/cli"
 )
 
-func fishCompletion(list []cli.Verb) string {
-	var b strings.Builder
-	b.WriteString(fishScript)
-	fishFlags(&b, "__heartbeat_no_verb", completedBeforeVerb())
-	for _, v := range list {
-		fishLine(&b, "__heartbeat_first", "-f -a "+v.Name+" -d "+quote(v.Short))
-		is := "__heartbeat_verb " + v.Name
-		fishFlags(&b, is, completed(v))
-		if len(v.Words) > 0 {
-			words := strings.Join(v.Words, " ")
-			fishLine(&b, is+"; and not __heartbeat_has "+words, "-f -a "+quote(words))
-			is += "; and __heartbeat_has " + words
+func fishCompletion(all []completed) string {
+	var b, takes, verbs strings.Builder
+	for _, c := range all {
+		c.fish(&b)
+		var flags []string
+		for _, f := range c.known() {
+			if takesValue(f) {
+				flags = append(flags, "--"+f.Name)
+			}
 		}
-		if v.IDs != "" {
-			fishLine(&b, is, "-f -k -a "+quote("(__heartbeat_ids "+v.IDs+")"))
+		fmt.Fprintf(&takes, "\t\tcase %s\n\t\t\tprintf '%%s\\n' -- %s\n", quote(c.key), strings.Join(flags, " "))
+		if len(c.verbs) > 0 {
+			fmt.Fprintf(&verbs, "\t\tcase %s\n\t\t\tprintf '%%s\\n' %s\n", quote(c.key), strings.Join(c.verbNames(), " "))
 		}
 	}
-	return b.String()
+	script := strings.Replace(fishScript, "\t\tTAKES\n", takes.String(), 1)
+	return strings.Replace(script, "\t\tVERBS\n", verbs.String(), 1) + b.String()
 }
 
-func fishFlags(b *strings.Builder, condition string, flags []*pflag.Flag) {
-	for _, f := range flags {
-		what := "-l " + f.Name + " -d " + quote(f.Usage)
-		if takesValue(f) {
+// fish writes the lines about c.
+func (c completed) fish(b *strings.Builder) {
+	command, _, _ := strings.Cut(c.key, " ")
+	commands := "-c " + command
+	if command != commandName { // `heartbeat launch` is completed as well
+		commands += " -c " + commandName
+	}
+	line := func(condition, what string) {
+		fmt.Fprintf(b, "complete %s -n %s %s\n", commands, quote(condition+" "+c.key), what)
+	}
+	for _, v := range c.verbs {
+		line("__heartbeat_first", "-f -a "+v.Name+" -d "+quote(v.What))
+	}
+	for _, f := range c.offered() {
+		what := "-l " + f.Name + " -d " + quote(flagUsage(f))
+		switch {
+		case !takesValue(f):
+		case cli.Choices(f) != nil:
+			what += " -x -a " + quote(strings.Join(cli.Choices(f), " "))
+		case !takesFile(f):
+			what += " -x"
+		default:
 			what += " -r -F"
 		}
-		fishLine(b, condition, what)
+		line("__heartbeat_at", what)
+	}
+	if len(c.words) > 0 {
+		line("__heartbeat_first", "-f -a "+quote(strings.Join(c.words, " ")))
+	}
+	if c.ids != "" {
+		line("__heartbeat_at", "-f -k -a "+quote("(__heartbeat_ids "+c.ids+")"))
+	}
+	if c.command {
+		line("__heartbeat_first", "-f -a '(__fish_complete_command)'")
 	}
 }
 
-func fishLine(b *strings.Builder, condition, what string) {
-	fmt.Fprintf(b, "complete -c heartbeat -n %s %s\n", quote(condition), what)
-}
+const fishScript = `# fish completion for heartbeat, heartbeat-stop and heartbeat-launch
 
-const fishScript = `# fish completion for heartbeat
-
-function __heartbeat_first -d 'the first word is being typed'
-	test (count (commandline -opc)) -eq 1
-end
-
-function __heartbeat_verb -d 'the line is one of this verb'
-	set -l line (commandline -opc)
-	test "$line[2]" = $argv[1]
-end
-
-function __heartbeat_no_verb -d 'the line is one of the hook'
-	set -l line (commandline -opc)
-	test (count $line) -eq 1; or string match -q -- '-*' $line[2]
-end
-
-function __heartbeat_has -d 'one of these words is there already'
-	for word in (commandline -opc)[3..-1]
-		contains -- $word $argv; and return 0
+function __heartbeat_takes -d 'the flags that take a value at a key'
+	switch "$argv"
+		TAKES
 	end
-	return 1
+end
+
+function __heartbeat_verbs -d 'the verbs at a key'
+	switch "$argv"
+		VERBS
+	end
+end
+
+# Prints the key, a command with its verb, and how many arguments are behind it.
+function __heartbeat_walk
+	set -l line (commandline -opc)
+	set -l key (string replace -r '.*/' '' -- $line[1])
+	set -l takes (__heartbeat_takes $key)
+	set -l verbs (__heartbeat_verbs $key)
+	set -l operands 0
+	set -l skip no
+	for word in $line[2..-1]
+		if test $skip = yes
+			set skip no
+		else if string match -q -- '-*' $word
+			contains -- $word $takes; and set skip yes
+		else if contains -- $word $verbs
+			set key "$key $word"
+			switch $key
+				case 'heartbeat launch' 'heartbeat stop'
+					set key heartbeat-$word
+			end
+			set takes (__heartbeat_takes $key)
+			set verbs (__heartbeat_verbs $key)
+		else
+			set operands (math $operands + 1)
+			set verbs
+		end
+	end
+	echo $key
+	echo $operands
+end
+
+function __heartbeat_at -d 'the line is at this key'
+	set -l at (__heartbeat_walk)
+	test "$at[1]" = "$argv"
+end
+
+function __heartbeat_first -d 'the line is at this key, and no argument is there'
+	set -l at (__heartbeat_walk)
+	test "$at[1]" = "$argv" -a "$at[2]" = 0
 end
 
 function __heartbeat_ids -d 'ids of a kind, with a tab and what each stands for'

@@ -2,55 +2,80 @@ package command
 
 import (
 	"fmt"
-	"heartbeat/internal/cli"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"heartbeat/internal/cli"
 )
 
-func zshCompletion(list []cli.Verb) string {
-	var names, cases strings.Builder
-	for _, v := range list {
-		fmt.Fprintf(&names, "\t\t%s\n", quote(v.Name+":"+v.Short))
-		fmt.Fprintf(&cases, "\t%s) specs=(%s%s) ;;\n", v.Name, zshFlags(completed(v)), zshOperands(v))
+func zshCompletion(all []completed) string {
+	var cases strings.Builder
+	for _, c := range all {
+		fmt.Fprintf(&cases, "\t%s)\n\t\t%s\n\t\t;;\n", quote(c.key), strings.Join(c.zsh(), "\n\t\t"))
 	}
-	fmt.Fprintf(&cases, "\t*) _arguments %s; return ;;\n", zshFlags(completedBeforeVerb()))
-	script := strings.Replace(zshScript, "\t\tNAMES\n", names.String(), 1)
-	return strings.Replace(script, "\tVERBS\n", cases.String(), 1)
+	return strings.Replace(zshScript, "\tSPECS\n", cases.String(), 1)
 }
 
-func zshFlags(flags []*pflag.Flag) string {
-	var specs []string
-	for _, f := range flags {
-		specs = append(specs, quote(zshSpec(f)))
+// zsh sets the variables of the script for c, a line for each.
+func (c completed) zsh() (set []string) {
+	var takes, specs, verbs []string
+	for _, f := range c.known() {
+		hide := ""
+		if slices.Contains(c.hidden, f) {
+			hide = "!"
+		}
+		specs = append(specs, quote(hide+zshSpec(f)))
+		if takesValue(f) {
+			takes = append(takes, "--"+f.Name)
+		}
 	}
-	return strings.Join(specs, " ")
+	for _, v := range c.verbs {
+		verbs = append(verbs, quote(v.Name+":"+v.What))
+	}
+	if len(takes) > 0 {
+		set = append(set, "takes="+quote(strings.Join(takes, " ")))
+	}
+	if len(verbs) > 0 {
+		set = append(set, "verbs=("+strings.Join(verbs, " ")+")")
+	}
+	if c.command {
+		set = append(set, "ends=(-A '-*')")
+	}
+	return append(set, "specs=("+strings.Join(append(specs, c.zshOperands()...), " ")+")")
 }
 
 func zshSpec(f *pflag.Flag) string {
-	text := "[" + strings.NewReplacer("[", "(", "]", ")", ":", " -").Replace(f.Usage) + "]"
-	if !takesValue(f) {
+	text := "[" + strings.NewReplacer("[", "(", "]", ")", ":", " -").Replace(flagUsage(f)) + "]"
+	switch {
+	case !takesValue(f):
 		return "--" + f.Name + text
+	case cli.Choices(f) != nil:
+		return "--" + f.Name + "=" + text + ":value:(" + strings.Join(cli.Choices(f), " ") + ")"
+	case !takesFile(f):
+		return "--" + f.Name + "=" + text + ":value: "
 	}
 	return "--" + f.Name + "=" + text + ":value:_files"
 }
 
 // zshOperands are the specs of what follows the flags.
-func zshOperands(v cli.Verb) (specs string) {
-	if len(v.Words) > 0 {
-		specs = " " + quote("1:"+v.Name+":("+strings.Join(v.Words, " ")+")")
-	}
+func (c completed) zshOperands() []string {
 	switch {
-	case v.IDs != "":
+	case c.command:
+		return []string{"'1: :_command_names -e'", "'*::arguments:_normal'"}
+	case c.ids != "":
 		// The blank keeps _arguments from adding arguments of its own.
-		return specs + " " + quote("*:"+v.IDs+": _heartbeat_ids "+v.IDs)
-	case len(v.Words) > 0:
-		return specs
+		return []string{quote("*:" + c.ids + ": _heartbeat_ids " + c.ids)}
+	case len(c.words) > 0:
+		return []string{quote("1:word:(" + strings.Join(c.words, " ") + ")")}
+	case len(c.verbs) > 0:
+		return nil
 	}
-	return " '*:file:_files'"
+	return []string{"'*:file:_files'"}
 }
 
-const zshScript = `#compdef heartbeat
+const zshScript = `#compdef heartbeat heartbeat-stop heartbeat-launch
 
 _heartbeat_ids() {
 	local i line id hint inbox
@@ -71,27 +96,50 @@ _heartbeat_ids() {
 	_describe -V $1 ids
 }
 
+# Sets what there is to offer at the key, a command with its verb.
+_heartbeat_spec() {
+	takes= verbs=() specs=() ends=()
+	case $key in
+	'heartbeat launch' | 'heartbeat stop') key=heartbeat-${key#* } ;;
+	esac
+	case $key in
+	SPECS
+	esac
+}
+
 _heartbeat() {
-	local -a verbs specs
-	verbs=(
-		NAMES
-	)
-	if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then
+	local key=${words[1]:t} takes word
+	local -a verbs specs ends
+	local -i i=2
+	_heartbeat_spec
+	# The verbs are taken out of the line, so that flags before them are theirs.
+	while (( i < CURRENT )); do
+		word=$words[i]
+		case $word in
+		--) break ;;
+		-*) [[ " $takes " == *" $word "* ]] && (( i++ )) ;;
+		*)
+			(( $verbs[(I)${(b)word}:*] )) || break
+			key+=" $word"
+			words[i]=()
+			(( CURRENT-- ))
+			_heartbeat_spec
+			continue
+			;;
+		esac
+		(( i++ ))
+	done
+	if (( i == CURRENT && $#verbs )) && [[ $words[i] != -* ]]; then
 		_describe verb verbs
 		return
 	fi
-	case $words[2] in
-	VERBS
-	esac
-	shift words
-	(( CURRENT-- ))
-	_arguments $specs
+	_arguments $ends $specs
 }
 
 # As a file in fpath this is run for the first completion; sourced, it is not.
 if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
 	_heartbeat "$@"
 else
-	compdef _heartbeat heartbeat
+	compdef _heartbeat heartbeat heartbeat-stop heartbeat-launch
 fi
 `
