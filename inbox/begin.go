@@ -71,7 +71,7 @@ func (t *Tx) load() error {
 		return err
 	}
 	if err := t.promote(); err != nil {
-		t.warn("what is scheduled waits on: %v", err)
+		t.warn("scheduled entries keep waiting: %v", err)
 	}
 	return nil
 }

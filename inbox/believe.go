@@ -26,7 +26,7 @@ func (b *Inbox) Believe(ctx context.Context) (warnings []string, err error) {
 	}
 	t, err := b.Begin(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("what is in %s was not written here, and can not be moved away: %w", b.dir, err)
+		return nil, fmt.Errorf("the state in %s was not written here, and cannot be moved away: %w", b.dir, err)
 	}
 	return t.Warnings(), t.Close()
 }

@@ -8,7 +8,7 @@ import (
 
 // ErrNotWaiting says that an entry no longer waits: it was delivered, settled or
 // canceled, or another line has taken its place.
-var ErrNotWaiting = errors.New("it does not wait any more")
+var ErrNotWaiting = errors.New("it no longer waits")
 
 // Cancel takes back an entry that waits in the queue or was given back to it.
 // With the next commit it is a dead letter, [ReasonCanceled], and it is skipped

@@ -29,7 +29,7 @@ func (t *Tx) canceledSpans() []canceledSpan {
 	for _, f := range strings.Fields(strings.Trim(string(t.st.Canceled), `"`)) {
 		var s canceledSpan
 		if n, err := fmt.Sscanf(strings.ReplaceAll(f, "-", " "), "%d %d %d %s", &s.start, &s.end, &s.entries, &s.sum); n != 4 || err != nil {
-			t.warn("the journal's note %q of what was canceled makes no sense: it is left out", f)
+			t.warn("the journal's note %q of canceled entries is invalid, and ignored", f)
 			continue
 		}
 		t.canceled = append(t.canceled, s)
@@ -108,7 +108,7 @@ func (t *Tx) passCanceled(start int64) (end int64, err error) {
 	}
 	if !same {
 		if s.entries > 1 {
-			t.warn("the inbox was edited: the %d entries that were canceled in [%d,%d) are others by now, and are delivered", s.entries, s.start, s.end)
+			t.warn("the inbox was edited: in place of the %d entries that were canceled in [%d,%d) there are others, which are delivered", s.entries, s.start, s.end)
 			t.setCanceled(slices.Delete(slices.Clone(all), i, i+1))
 		}
 		return start, nil
@@ -169,7 +169,7 @@ func (t *Tx) noteCanceled(start, end int64) error {
 		}
 	}
 	if len(all) >= maxCanceled {
-		return fmt.Errorf("entries at %d places of the inbox are canceled and still to be passed, which is the most: cancel more once the session is past some of them", len(all))
+		return fmt.Errorf("canceled entries at %d places of the inbox are still to be skipped, which is the most: cancel more once the session has passed some of them", len(all))
 	}
 	t.setCanceled(slices.Insert(all, i, canceledSpan{start: start, end: end, entries: 1}))
 	return nil

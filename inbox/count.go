@@ -6,7 +6,7 @@ import "fmt"
 func (t *Tx) count(change func(*Totals)) {
 	n, err := t.readTotals()
 	if err != nil {
-		t.warn("the totals start anew: %v", err)
+		t.warn("the totals start again from 0: %v", err)
 		n = new(Totals)
 		t.totals = n
 	}

@@ -141,7 +141,7 @@ func decodeDelivery(file []byte) (*Delivery, error) {
 		return nil, err
 	}
 	if d.StartOffset < 0 || d.EndOffset < d.StartOffset {
-		return nil, fmt.Errorf("its offsets [%d,%d) are no range", d.StartOffset, d.EndOffset)
+		return nil, fmt.Errorf("its offsets [%d,%d) are not a range", d.StartOffset, d.EndOffset)
 	}
 	if _, err := d.RawLine.Bytes(); err != nil {
 		return nil, err

@@ -78,7 +78,7 @@ func (t *Tx) finishHole() error {
 		return nil
 	}
 	if err := t.makeHole(); err != nil {
-		t.warn("the space of what was settled is given back later: %v", err)
+		t.warn("the space of settled entries is freed later: %v", err)
 	}
 	return nil
 }

@@ -264,7 +264,7 @@ func TestFinishingACompactionFails(t *testing.T) {
 			warnings := in(t, box, func(*inbox.Tx) {})
 			require.True(t, failed)
 			require.Len(t, warnings, 1)
-			assert.Contains(t, warnings[0], "is given back later")
+			assert.Contains(t, warnings[0], "is freed later")
 			assert.Equal(t, rest(21, 40), numbers(drain(t, box)))
 		})
 	}

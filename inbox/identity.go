@@ -73,7 +73,7 @@ func (t *Tx) weigh(kind change, lacksOwn bool) (v verdict, err error) {
 	case !same:
 		v.replaced = otherSettled(t.st.Cursor)
 	case kind == rewritten && left == tailSame:
-		v.replaced = "it was written anew"
+		v.replaced = "it was rewritten"
 	case kind == moved && asLong && nothingWaited && !asOld:
 		v.replaced = "it is another file"
 	default:
@@ -107,7 +107,7 @@ func (t *Tx) seek(v *verdict) (err error) {
 	if same {
 		v.edited = true
 	} else {
-		v.replaced = fmt.Sprintf("the entry %s stands there no longer", d.name())
+		v.replaced = fmt.Sprintf("the entry %s is no longer there", d.name())
 	}
 	return err
 }
@@ -122,7 +122,7 @@ func (t *Tx) lacks(d *Delivery) (bool, error) {
 }
 
 func otherSettled(cursor int64) string {
-	return fmt.Sprintf("what stands before the cursor %d is not what was settled", cursor)
+	return fmt.Sprintf("what is before the cursor %d is not what was settled", cursor)
 }
 
 // otherBytes says how what is before the cursor differs from what was settled.
@@ -146,7 +146,7 @@ func (t *Tx) otherBytes() (string, error) {
 	}
 	boundary, err := t.atBoundary(cur)
 	if err == nil && !boundary {
-		return fmt.Sprintf("the cursor %d is amid a line", cur), nil
+		return fmt.Sprintf("the cursor %d is in the middle of a line", cur), nil
 	}
 	return "", err
 }
@@ -236,10 +236,10 @@ func (t *Tx) honour(v verdict) error {
 	t.st.QueueGeneration++
 	t.notice()
 	if v.doubtful && t.st.Cursor > 0 {
-		t.warn("inbox %s was written anew, and begins with what was settled: that is not delivered again, unless you remove %s", t.box.path, t.store.Cursor().Path())
+		t.warn("inbox %s was rewritten, and begins with lines that were settled: they are not delivered again unless you remove %s", t.box.path, t.store.Cursor().Path())
 	}
 	if v.lost.inFlight || v.lost.redeliver {
-		t.warn("the entry that was handed over stands in the inbox %s no longer: it is kept apart from the file, and what stands in its place is another", t.box.path)
+		t.warn("the entry that was handed over is no longer in the inbox %s: it is kept apart from the file, and the line in its place is another entry", t.box.path)
 	}
 	t.detach(v.lost.inFlight, v.lost.redeliver)
 	return nil

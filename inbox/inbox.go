@@ -29,7 +29,7 @@ var (
 	ErrTorn = errors.New("the last line has no newline yet")
 	// ErrMore says that so much is to be set aside or read that others should get
 	// the lock in between: see [Tx.Next] and [LetterReader.Update].
-	ErrMore = errors.New("there is more to set aside: commit, and begin anew")
+	ErrMore = errors.New("there is more to set aside: commit, and begin a new transaction")
 	// ErrLocked says that the inbox's lock was not free in time.
 	ErrLocked = disk.ErrLocked
 	// ErrCorrupt says that a state file's content is invalid.

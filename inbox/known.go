@@ -64,7 +64,7 @@ func (t *Tx) disbelieve() error {
 	}
 	if len(moved) > 0 {
 		t.st.Scheduled = nil
-		t.warn("%s in %s: nothing of it is believed, since it was not written here, but brought by a copy or a repository: "+
+		t.warn("%s in %s: it is ignored, since it was not written here, but brought by a copy or a repository: "+
 			"if it is yours, `heartbeat recover --adopt` takes it back", strings.Join(moved, ", "), t.box.dir)
 	}
 	return nil

@@ -126,7 +126,7 @@ func TestWhoLooksBelievesNothingEither(t *testing.T) {
 	warnings, err := box.Believe(t.Context())
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)
-	assert.Contains(t, warnings[0], ".results.jsonl.foreign in "+box.Dir()+": nothing of it is believed, since it was not written here")
+	assert.Contains(t, warnings[0], ".results.jsonl.foreign in "+box.Dir()+": it is ignored, since it was not written here")
 	assert.Contains(t, warnings[0], "`heartbeat recover --adopt` takes it back")
 	assert.NoFileExists(t, box.ResultsPath())
 	warnings, err = box.Believe(t.Context())

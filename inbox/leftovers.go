@@ -70,7 +70,7 @@ func (b *Inbox) ForgetLeftovers(ctx context.Context) error {
 		}
 		again, err := b.forget(ctx, left)
 		if err != nil {
-			return fmt.Errorf("take away what killed commands left in %s: %w", b.dir, err)
+			return fmt.Errorf("remove what killed commands left in %s: %w", b.dir, err)
 		}
 		if !again {
 			return nil

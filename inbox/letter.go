@@ -98,7 +98,7 @@ const maxForeign = 5
 
 func (r *letterReading) result() (all []Letter, warnings []string, err error) {
 	if r.torn > 0 {
-		warnings = append(warnings, fmt.Sprintf("%s ends amid line %d: it is left out until it is whole", r.path, r.torn))
+		warnings = append(warnings, fmt.Sprintf("%s ends in the middle of line %d: that line is left out until it is whole", r.path, r.torn))
 	}
 	for i, l := range r.letters {
 		r.letters[i].RequeuedAt = r.marks[l.Letter]
@@ -108,7 +108,7 @@ func (r *letterReading) result() (all []Letter, warnings []string, err error) {
 		if n > maxForeign {
 			lines += fmt.Sprintf(" and %d more", n-maxForeign)
 		}
-		warnings = append(warnings, fmt.Sprintf("%s, line %s: that is no dead letter on one line: it is left alone", r.path, lines))
+		warnings = append(warnings, fmt.Sprintf("%s, line %s: not a dead letter on one line: it stays as it is", r.path, lines))
 	}
 	return r.letters, warnings, nil
 }

@@ -279,10 +279,10 @@ func TestLettersOfAnEditedFile(t *testing.T) {
 		"sorted":             {mark + three + two + one, []string{names[2], names[1], names[0]}, true, ""},
 		"the mark alone":     {mark, nil, false, ""},
 		"no last newline":    {strings.TrimSuffix(content, "\n"), names, true, ""},
-		"no JSON":            {one + "# a note\n" + two + three + mark, names, true, ", line 2: that is no dead letter on one line: it is left alone"},
-		"other JSON":         {"[]\n{\"prompt\":1}\nnull\n" + content, names, true, ", line 1, 2, 3: that is no dead letter"},
+		"no JSON":            {one + "# a note\n" + two + three + mark, names, true, ", line 2: not a dead letter on one line: it stays as it is"},
+		"other JSON":         {"[]\n{\"prompt\":1}\nnull\n" + content, names, true, ", line 1, 2, 3: not a dead letter"},
 		"over many lines":    {strings.Repeat("{\n", 9) + content, names, true, ", line 1, 2, 3, 4, 5 and 4 more: "},
-		"torn":               {content + one[:20], names, true, " ends amid line 5: it is left out until it is whole"},
+		"torn":               {content + one[:20], names, true, " ends in the middle of line 5: that line is left out until it is whole"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			write(t, box.DeadLetterPath(), c.content)

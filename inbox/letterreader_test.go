@@ -62,7 +62,7 @@ func TestLetterReader(t *testing.T) {
 	_, warnings, err = r.Read()
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)
-	assert.Contains(t, warnings[0], "ends amid line 7")
+	assert.Contains(t, warnings[0], "ends in the middle of line 7")
 	echo(t, path, "\"}\n")
 	assert.Equal(t, []string{"x", "y", "z", "v", last.EntryID, "half"}, names())
 

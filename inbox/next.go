@@ -71,7 +71,7 @@ func (t *Tx) next(still Mark) (Entry, error) {
 			return Entry{}, ErrTorn
 		}
 		if zeros > 0 {
-			t.warn("%d zero bytes before offset %d of the inbox are skipped: no entry begins with one", zeros, l.start)
+			t.warn("skipped %d zero bytes before offset %d of the inbox: no entry begins with a zero byte", zeros, l.start)
 			zeros = 0
 		}
 		died, err := t.tryLarge(l)

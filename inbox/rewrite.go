@@ -33,7 +33,7 @@ type rewriting struct {
 // meanwhile.
 const rewriteTries = 5
 
-var errRotated = errors.New("somebody rotates it all the time: try again later")
+var errRotated = errors.New("somebody keeps rotating it: try again later")
 
 // run rewrites the file. It is durable when it returns; a kill leaves the old
 // file or the new one.

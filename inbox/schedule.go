@@ -119,7 +119,7 @@ func (t *Tx) promote() error {
 		return fmt.Errorf("read scheduled entries: %w", err)
 	}
 	if foreign > 0 {
-		t.warn("%s has %d lines that are no scheduled entries: they are left there", f.Path(), foreign)
+		t.warn("%s has %d lines that are not scheduled entries: they stay there", f.Path(), foreign)
 	}
 	seen := scheduleSeen{size: f.Info().Size, mtime: f.Info().Mtime}
 	var due []Scheduled

@@ -66,7 +66,7 @@ func TestARecordIsReadAsItWasWritten(t *testing.T) {
 func TestALineForNoFileIsNoDeadLetter(t *testing.T) {
 	for _, name := range []string{".letters.jsonl", "", "Queue"} {
 		_, err := decodeWhole([]byte(`{"seq":1,"appends":[{"file":"` + name + `","at":0,"line":{}}]}`))
-		assert.ErrorContains(t, err, "no file of an inbox", "%q", name)
+		assert.ErrorContains(t, err, "not a file of an inbox", "%q", name)
 	}
 }
 

@@ -75,5 +75,5 @@ func kindOf(name string) (Kind, error) {
 			return Kind(k), nil
 		}
 	}
-	return 0, fmt.Errorf("it adds a line to %q, which is no file of an inbox", name)
+	return 0, fmt.Errorf("it adds a line to %q, which is not a file of an inbox", name)
 }

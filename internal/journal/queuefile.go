@@ -41,7 +41,7 @@ func (q *queueFile) add(b []byte, looked int64) (at int64, err error) {
 			return start, err
 		}
 	}
-	q.warn("somebody was writing a line of the inbox at offset %d when another was appended: what of it comes later is taken for an entry of its own: write each line with one call", at)
+	q.warn("somebody was writing a line of the inbox at offset %d when another was appended: the rest of that line becomes an entry of its own: write each line with one call", at)
 	if b[0] == '\n' {
 		return at, nil
 	}

@@ -96,7 +96,7 @@ func (z *zeroRun) add(part []byte) error {
 		return nil
 	}
 	if *z += zeroRun(len(part)); *z > maxZeros {
-		return fmt.Errorf("more than %d zeros stand there together, which nobody wrote: move the file away: %w", maxZeros, ErrCorrupt)
+		return fmt.Errorf("more than %d zero bytes follow one another, which nobody wrote: move the file away: %w", maxZeros, ErrCorrupt)
 	}
 	return nil
 }
