@@ -98,7 +98,8 @@ func TestEnvironmentIsOurs(t *testing.T) {
 	assert.NotContains(t, string(out), "CLAUDE")
 }
 
-// The peak of a small program is its own, however big this process is.
+// The peak memory of a small program must not include that of the process that started
+// it.
 func TestPeakIsTheChilds(t *testing.T) {
 	ballast := []byte(strings.Repeat("x", 64<<20))
 	r, err := newTestBench(t).runner()

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tiny is enough to see that every measure verifies what it measures.
+// tiny is enough to run every measure, with its checks, once.
 var tiny = plan{
 	orchestrated: 1,
 	asleep:       50 * time.Millisecond,
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// newTestBench is a tiny one in a scratch directory of its own.
+// newTestBench returns a tiny bench in a scratch directory of its own.
 func newTestBench(t *testing.T) *bench {
 	t.Helper()
 	return &bench{ctx: t.Context(), plan: tiny, programs: built, dir: t.TempDir(), log: t.Output()}

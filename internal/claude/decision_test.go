@@ -40,8 +40,8 @@ func TestBlockAsContext(t *testing.T) {
 	}, got)
 }
 
-// The client counts characters as JavaScript does, and puts what is over 10,000
-// of them into a file: such a text is a reason.
+// The client counts characters as JavaScript does, and writes what exceeds 10,000 of
+// them to a file. Such a text goes as a reason.
 func TestLongContextIsAReason(t *testing.T) {
 	for name, unit := range map[string]string{"ASCII": "x", "two bytes": "é", "three bytes": "€", "a pair": "😀"} {
 		t.Run(name, func(t *testing.T) {
@@ -64,14 +64,14 @@ func (w *writes) Write(b []byte) (int, error) {
 	return max(0, len(b)-w.lost), w.err
 }
 
-// One write, so that a kill leaves all of the decision or nothing.
+// With one write, a kill leaves the whole decision or nothing.
 func TestBlockIsOneWrite(t *testing.T) {
 	w := new(writes)
 	require.NoError(t, claude.WriteBlock(w, strings.Repeat("x", 1<<20), claude.AsReason, ""))
 	assert.Equal(t, 1, w.n)
 }
 
-// The client takes JSON, and only whole JSON, for a decision.
+// The client accepts only complete JSON as a decision.
 func TestBlockIsWholeOrNone(t *testing.T) {
 	nobody := errors.New("nobody reads")
 	for lost, want := range map[int]error{0: nil, 1: nil, 2: nobody, 1000: nobody} {

@@ -42,7 +42,7 @@ func TestFailureNamesAreTheCallersOwn(t *testing.T) {
 	assert.NotEqual(t, names, claude.FailureNames())
 }
 
-// A message says more only where the name says too little.
+// The message decides only where the name is vague.
 func TestRemedyHeedsTheNameFirst(t *testing.T) {
 	for _, message := range []string{"API Error: 529 Overloaded", "Connection error.", "You've hit your limit"} {
 		assert.Equal(t, counting, claude.RemedyFor("invalid_request", message), message)
@@ -51,7 +51,7 @@ func TestRemedyHeedsTheNameFirst(t *testing.T) {
 	}
 }
 
-// What the client calls an invalid request, every further entry may meet as well.
+// Every later entry may meet what the client calls an invalid request.
 func TestRemedyOfAnInvalidRequest(t *testing.T) {
 	for message, want := range map[string]claude.Remedy{
 		"Your ANTHROPIC_API_KEY belongs to a disabled organization · Update or unset the environment variable": pausing,
@@ -65,7 +65,7 @@ func TestRemedyOfAnInvalidRequest(t *testing.T) {
 
 func TestRemedyOfAServerError(t *testing.T) {
 	for message, want := range map[string]claude.Remedy{
-		// As the client puts them.
+		// In the client's words.
 		"API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment. If it persists, check https://status.claude.com.":        waiting,
 		"API Error: Repeated 529 Overloaded errors. The API is at capacity — this is usually temporary. Try again in a moment.":                                      waiting,
 		"API Error: Connection dropped (ECONNRESET). A VPN, firewall, or security software can cause this. Check those or switch networks, then try again.":          waiting,

@@ -94,8 +94,8 @@ func TestLargeInput(t *testing.T) {
 
 const deepChild = "HEARTBEAT_TEST_DEEP"
 
-// Ten megabytes of brackets must not end the process: a stack that overflows
-// cannot be recovered from, and the hook would exit with status 2.
+// Ten megabytes of brackets must not end the process: a stack overflow cannot be
+// recovered, and the hook would exit with status 2.
 func TestDeeplyNestedInput(t *testing.T) {
 	if open := os.Getenv(deepChild); open != "" {
 		text := `{"hook_event_name":"Stop","x":` + strings.Repeat(open, 10<<20/len(open))
@@ -111,7 +111,7 @@ func TestDeeplyNestedInput(t *testing.T) {
 	assert.NoError(t, err, "%s", first)
 }
 
-// FuzzParseInput holds ParseInput against encoding/json.
+// FuzzParseInput compares ParseInput with encoding/json.
 func FuzzParseInput(f *testing.F) {
 	for _, s := range []string{
 		"", "{}", "[]", `{"session_id":"s","stop_hook_active":true}`, `{"session_id":1}`, `{"SESSION_ID":"s"}`, `{"error":"\ud800\u0041"}`,

@@ -49,7 +49,7 @@ func TestReleaseOrder(t *testing.T) {
 	assert.Equal(t, "2.1.329", claude.Measured.String())
 }
 
-// TestReleaseTables holds what the documents say of releases equal to the list.
+// TestReleaseTables checks that the documents say about releases what the list does.
 func TestReleaseTables(t *testing.T) {
 	table := "| Claude Code | brought | before that |\n|---|---|---|\n"
 	for _, f := range claude.Features() {

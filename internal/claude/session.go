@@ -15,8 +15,8 @@ func PID() int {
 	return pid
 }
 
-// IsAround reports whether a client started this process or one of its parents.
-func IsAround() bool {
+// IsParent reports whether a client started this process or one of its parents.
+func IsParent() bool {
 	for _, name := range []string{"CLAUDECODE", "CLAUDE_PID", "CLAUDE_CODE_SESSION_ID"} {
 		if os.Getenv(name) != "" {
 			return true

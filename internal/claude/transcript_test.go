@@ -84,7 +84,7 @@ func TestNextTurn(t *testing.T) {
 	assert.Equal(t, claude.Unknown, none.NextTurn())
 }
 
-// What proves that the text never reached the model, whatever the times of the lines.
+// Transcripts that prove that the text never reached the model, whatever the lines' times.
 func TestMissed(t *testing.T) {
 	const text = "do this"
 	prompt := func(id, text string) string {
@@ -126,8 +126,8 @@ func TestMissed(t *testing.T) {
 	}
 }
 
-// The process that resumes a session hands the text that the cap swallowed over with
-// its first prompt.
+// If the cap swallowed the text, the process that resumes the session sends it with its
+// first prompt.
 func TestMissedThenResumed(t *testing.T) {
 	const text = "do this"
 	path := filepath.Join(t.TempDir(), "transcript.jsonl")

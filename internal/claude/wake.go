@@ -34,12 +34,12 @@ const TaskNotification = "<task-notification>"
 // announcement is in the prompts in which the client passes on what a hook said.
 const announcement = "hook blocking error from command"
 
-// Woke reports whether a prompt is one in which the client passes on the text that
+// IsWakePrompt reports whether a prompt is one in which the client passes on the text that
 // woke the session. The client puts the text after the hook's name, inside tags; it
 // escapes one of these where the text contains it, and it may trim the text.
 // A short text may also occur in what precedes it or in another hook's text, so
 // pass a part that is unique.
-func Woke(prompt, text string) bool {
+func IsWakePrompt(prompt, text string) bool {
 	const tag = "</system-reminder"
 	_, handed, found := strings.Cut(prompt, announcement)
 	text = strings.TrimSpace(text)
@@ -47,13 +47,13 @@ func Woke(prompt, text string) bool {
 		strings.Contains(handed, strings.ReplaceAll(text, tag, "&lt;"+tag[1:])))
 }
 
-// TookUp reports whether the transcript shows that the text woke the session: in
+// Woke reports whether the transcript shows that the text woke the session: in
 // the turn with this prompt_id, or in any turn if promptID is empty.
-func (d Delivery) TookUp(promptID string) bool {
+func (d Delivery) Woke(promptID string) bool {
 	took := false
 	err := d.each(func(l gjson.Result, _ int64) {
 		if l.Get("type").Str == "user" && (promptID == "" || l.Get("promptId").Str == promptID) {
-			took = took || Woke(l.Get("message.content").Str, d.Text)
+			took = took || IsWakePrompt(l.Get("message.content").Str, d.Text)
 		}
 	})
 	return err == nil && took

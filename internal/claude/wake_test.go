@@ -10,14 +10,14 @@ import (
 	"heartbeat/internal/claude"
 )
 
-// announced is the prompt by which the client hands over a text that woke it.
+// announced returns the prompt in which the client passes on a text that woke it.
 func announced(text string) string {
 	return "<task-notification>\n<task-id>b1</task-id>\n<summary>Stop hook</summary>\n</task-notification>\n" +
 		"<system-reminder>\nStop hook blocking error from command \"Stop\": " +
 		strings.TrimSpace(strings.ReplaceAll(text, "</system-reminder", "&lt;/system-reminder")) + "\n</system-reminder>"
 }
 
-func TestWoke(t *testing.T) {
+func TestIsWakePrompt(t *testing.T) {
 	for _, text := range []string{
 		"Fix the tests", "a", "Stop", "hook", "error", "task", "<system-reminder>", "</system-reminder>", `say "hi" \n`,
 		"two\nlines\n\nand more", "\ttab \x1b[2J \x00 bell\a", "naïve 日本語 😀 \u2028", "$(rm) `x` %s &lt; &amp;",
@@ -25,11 +25,11 @@ func TestWoke(t *testing.T) {
 		" \n space around it \n\n",
 	} {
 		t.Run(fmt.Sprintf("%q", text), func(t *testing.T) {
-			assert.True(t, claude.Woke(announced(text), text))
-			assert.True(t, claude.Woke(announced("The next request:\n\n"+text), text), "behind a preamble")
-			assert.False(t, claude.Woke(text, text), "a person typed it")
-			assert.False(t, claude.Woke("please do this: "+text, text), "a person typed it")
-			assert.False(t, claude.Woke(announced("something els"), text+"?"), "another entry's")
+			assert.True(t, claude.IsWakePrompt(announced(text), text))
+			assert.True(t, claude.IsWakePrompt(announced("The next request:\n\n"+text), text), "behind a preamble")
+			assert.False(t, claude.IsWakePrompt(text, text), "a person typed it")
+			assert.False(t, claude.IsWakePrompt("please do this: "+text, text), "a person typed it")
+			assert.False(t, claude.IsWakePrompt(announced("something els"), text+"?"), "another entry's")
 		})
 	}
 }

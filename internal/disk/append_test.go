@@ -23,8 +23,8 @@ const (
 	linesPerWriter = 25
 )
 
-// lineOf is one writer's i-th line. Some are longer than a page or a pipe takes
-// at once.
+// lineOf returns one writer's i-th line. Some are longer than a page, or than what a
+// pipe takes at once.
 func lineOf(writer string, i int) string {
 	size := []int{1, 100, 5_000, 70_000}[i%4]
 	return writer + " " + strconv.Itoa(i) + " " + strings.Repeat(writer[:1], size) + "\n"
@@ -50,7 +50,7 @@ func appendLines(path, writer string) error {
 	return f.Close()
 }
 
-// startAll starts n children and lets them go on when all are ready.
+// startAll starts n children and releases them when all are ready.
 func startAll(t *testing.T, n int, command func(i int) crash.Command) []*crash.Running {
 	t.Helper()
 	var all []*crash.Running

@@ -14,7 +14,7 @@ import (
 	"heartbeat/internal/testing/crash"
 )
 
-// TestAppendThroughLinkToNothing must end, and say what is wrong.
+// Opening a dangling link must not loop for ever, and must say what is wrong.
 func TestAppendThroughLinkToNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	odd["link to nothing"](t, "f")
@@ -35,8 +35,8 @@ func TestReadAllOfGrownFile(t *testing.T) {
 	assert.Equal(t, "content", string(b))
 }
 
-// TestAppendOffsetAfterTear must tell where the torn bytes begin, for the
-// caller to cut them off.
+// After a torn append the offset must be where the torn bytes begin, so that the caller
+// can cut them off.
 func TestAppendOffsetAfterTear(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	write(t, path, "old\n")
@@ -49,8 +49,7 @@ func TestAppendOffsetAfterTear(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
-// TestEveryChangeIsAnnounced has a rename fail. What Publish does then must be
-// announced, too: it removes its temporary file.
+// If a rename fails, Publish removes its temporary file. That must be announced too.
 func TestEveryChangeIsAnnounced(t *testing.T) {
 	r := crash.Recorder{}
 	defer crash.Observe(t, crash.Chain(r.Observe, crash.FailAt(4, unix.EIO)))()
@@ -60,7 +59,7 @@ func TestEveryChangeIsAnnounced(t *testing.T) {
 	assert.Equal(t, disk.Op{Kind: disk.OpRemove, Path: path + ".tmp"}, ops[len(ops)-1])
 }
 
-// TestErrLockedIsOneLine is about what people read.
+// People read this error, so it is one line.
 func TestErrLockedIsOneLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	holder(t, path)
@@ -69,7 +68,7 @@ func TestErrLockedIsOneLine(t *testing.T) {
 	assert.Zero(t, strings.Count(err.Error(), "\n"), err.Error())
 }
 
-// TestForeignHasOneError opens what is no file for writing.
+// Everything that is not a regular file gives the same error.
 func TestForeignHasOneError(t *testing.T) {
 	for what := range odd {
 		t.Run(what, func(t *testing.T) {

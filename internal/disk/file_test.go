@@ -190,7 +190,7 @@ func TestSyncDirOfFile(t *testing.T) {
 	require.ErrorIs(t, disk.SyncDir(path), unix.ENOTDIR)
 }
 
-// What was opened before is asked anew, whoever wrote to it since.
+// Settled sees what others wrote after the file was opened.
 func TestSettled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	write(t, path, "one\n")

@@ -16,7 +16,7 @@ import (
 	"heartbeat/internal/testing/crash"
 )
 
-// odd are the things that can be where a file should be.
+// odd are the kinds of things that can be in a file's place.
 var odd = map[string]func(t *testing.T, path string){
 	"link": func(t *testing.T, path string) {
 		write(t, path+".target", "content")

@@ -18,7 +18,7 @@ import (
 	"heartbeat/internal/testing/crash"
 )
 
-// soon is far longer than anything here takes.
+// soon returns a context that ends long after everything here is done.
 func soon(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
@@ -121,7 +121,7 @@ func TestLockFileRemoved(t *testing.T) {
 
 	first.CloseInput(t)
 	require.Zero(t, first.Wait(t).ExitCode)
-	waitUntilOpen(t, path, 2) // the waiter has come to the new file
+	waitUntilOpen(t, path, 2) // the waiter has opened the new file
 	second.CloseInput(t)
 	assert.Equal(t, "locked", waiter.Line(t))
 	_, err := disk.AcquireLock(done(t), path, 0)
@@ -130,8 +130,8 @@ func TestLockFileRemoved(t *testing.T) {
 	require.Zero(t, waiter.Wait(t).ExitCode)
 }
 
-// waitUntilOpen waits until so many processes have a file open, by the name that
-// /proc/PID/fd gives it.
+// waitUntilOpen waits until that many processes have a file open, by its name in
+// /proc/PID/fd.
 func waitUntilOpen(t *testing.T, name string, processes int) {
 	t.Helper()
 	if runtime.GOOS != "linux" {

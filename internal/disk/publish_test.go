@@ -14,7 +14,7 @@ import (
 
 const oldContent = "the old content, which is longer"
 
-// publishing is a Publish beside what an earlier one left when it was killed.
+// publishing runs Publish beside what a killed Publish has left.
 func publishing(how string) crash.Scenario {
 	return crash.Scenario{
 		Setup: func(t testing.TB, dir string) {
@@ -27,7 +27,7 @@ func publishing(how string) crash.Scenario {
 	}
 }
 
-// oldOrNew checks that a reader finds the one or the other, and the new where
+// oldOrNew checks that a reader finds the old or the new content, the new one if
 // Publish has returned, and that the next Publish works.
 func oldOrNew(t *testing.T, c crash.Crash) {
 	path := filepath.Join(c.Dir, "f")

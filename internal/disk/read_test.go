@@ -11,8 +11,8 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// What is read whole is bounded by the file's length: 8 TiB that take no space
-// must not be made room for, nor a FIFO be waited for.
+// Reading a whole file must not allocate 8 TiB for a sparse file, nor wait for a FIFO's
+// writer.
 func TestReadWholeIsBounded(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "f", "content")
@@ -54,7 +54,7 @@ func TestReadFollowsLinksOfTheUserAlone(t *testing.T) {
 	require.ErrorIs(t, err, disk.ErrForeign)
 }
 
-// A second name may be that of a file which was never meant to be written to.
+// The other name may be that of a file that must never be written to.
 func TestSecondNameIsRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "precious", "content")

@@ -40,7 +40,7 @@ func FuzzWriteText(f *testing.F) {
 		f.Add(s, uint8(3))
 	}
 	f.Fuzz(func(t *testing.T, s string, shift uint8) {
-		// The string lies across the place where it is cut.
+		// The string spans the position where it is cut.
 		quoted := `"` + strings.Repeat("x", 64<<10-int(shift)) + s + `"`
 		var want string
 		if json.Unmarshal([]byte(quoted), &want) != nil || !json.Valid([]byte(quoted)) {
@@ -49,7 +49,7 @@ func FuzzWriteText(f *testing.F) {
 		var got strings.Builder
 		require.NoError(t, flat.WriteText(&got, []byte(quoted)))
 		if strings.Contains(want, "\uFFFD") {
-			return // half a pair, or bytes that are not UTF-8, may count differently
+			return // half of a surrogate pair and invalid UTF-8 may count differently
 		}
 		assert.True(t, want == got.String())
 	})

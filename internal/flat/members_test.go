@@ -111,7 +111,7 @@ func TestSurrogates(t *testing.T) {
 	}
 }
 
-// However deep the input is nested, it is refused or read, in this process.
+// Deeply nested input is refused or read, and does not crash the process.
 func TestDeepNesting(t *testing.T) {
 	for _, open := range []string{"[", `{"a":`} {
 		_, err := flat.Parse([]byte(`{"a":` + strings.Repeat(open, 100_000)))
@@ -119,7 +119,7 @@ func TestDeepNesting(t *testing.T) {
 	}
 }
 
-// FuzzParse holds Parse against encoding/json.
+// FuzzParse compares Parse with encoding/json.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"", "null", "{}", `{"a":"b"}`, `{"a":1e3,"b":1.0,"c":-0,"d":9007199254740993}`, `{"a":"\ud800\u0041\n","\u0061":2}`, `{"a":{"b":[]},"c":null}`,
@@ -154,7 +154,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkInt: a whole number that fits is read exactly, and nothing else is.
+// checkInt checks that Int reads exactly the whole numbers that fit.
 func checkInt(t *testing.T, text []byte, name string, raw json.RawMessage) {
 	t.Helper()
 	m := parse(t, string(text))

@@ -31,7 +31,7 @@ func TestEmptyObject(t *testing.T) {
 	assert.Equal(t, "{}", string(new(flat.Object).End()))
 }
 
-// What is written is one line, whatever a value is laid out like.
+// An object is one line, whatever the layout of its values.
 func TestObjectIsOneLine(t *testing.T) {
 	var o flat.Object
 	o.String("a\n", "b\r\n\u2028")
@@ -41,7 +41,7 @@ func TestObjectIsOneLine(t *testing.T) {
 	assert.JSONEq(t, `{"a\n":"b\r\n\u2028","raw":{"a":[1]}}`, string(got))
 }
 
-// FuzzObject: whatever is put in, it is valid JSON, and is read back the same.
+// FuzzObject checks that every object is valid JSON and reads back the same.
 func FuzzObject(f *testing.F) {
 	f.Add("name", "value", int64(1), true, int64(0), []byte(`{"a":1}`))
 	f.Add("\"\\\x00", "caf\xe9 \u2028<&>", int64(-1<<63), false, int64(1<<40), []byte("[\n1]"))

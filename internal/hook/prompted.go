@@ -15,7 +15,7 @@ func (h *hook) prompted(tx *inbox.Tx) error {
 	in := h.input
 	if d := tx.InFlight(); d != nil {
 		e := evidence.Of(d)
-		if e.Woken && !e.Bound && h.sameClient(d, e) && claude.Woke(in.Prompt, e.Handed(d)) {
+		if e.Woken && !e.Bound && h.sameClient(d, e) && claude.IsWakePrompt(in.Prompt, e.Handed(d)) {
 			e.Bound = true
 			if err := tx.Bind(inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.Encode()}); err != nil {
 				return err

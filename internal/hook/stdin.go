@@ -70,7 +70,7 @@ func (h *hook) untold(err error) int {
 }
 
 // ofClient reports whether a client started this hook.
-func (h *hook) ofClient() bool { return h.Launched || claude.IsAround() }
+func (h *hook) ofClient() bool { return h.Launched || claude.IsParent() }
 
 // awaitInput returns when there is something to read, or why there will be
 // nothing. It polls instead of reading in a goroutine, which would cost a thread at

@@ -33,7 +33,7 @@ func (h *hook) judgeWoken(tx *inbox.Tx, d *inbox.Delivery, e evidence.Evidence) 
 	switch {
 	case e.Bound && in.SessionID == d.SessionID && in.PromptID == d.PromptID:
 		return answered
-	case !e.Bound && in.SessionID == d.SessionID && in.PromptID != "" && e.Seen(d).TookUp(in.PromptID):
+	case !e.Bound && in.SessionID == d.SessionID && in.PromptID != "" && e.Seen(d).Woke(in.PromptID):
 		return answered // the announcement was missed
 	case !h.sameClient(d, e) && clientRuns(e):
 		return pending // another session is at it

@@ -69,7 +69,7 @@ func Finished(tx *inbox.Tx) (reply string, finished bool) {
 // works in the session is known from the prompt before.
 func (e Evidence) neverTakenUp(tx *inbox.Tx, d *inbox.Delivery) bool {
 	s, err := tx.Session(d.SessionID)
-	return err == nil && s.PromptedAt != nil && !e.Bound && !e.Seen(d).TookUp("")
+	return err == nil && s.PromptedAt != nil && !e.Bound && !e.Seen(d).Woke("")
 }
 
 // Seen asks the session's transcript about an entry that was to wake it.

@@ -39,8 +39,7 @@ func resets(t *testing.T, now time.Time, messages map[string]string) {
 	}
 }
 
-// Forms that the client's code makes in 2.1.329, in its function that formats
-// times and in those that call it.
+// The forms that the client's code produces in 2.1.329.
 func TestEndOfTheClient(t *testing.T) {
 	resets(t, saturday(t), map[string]string{
 		"You've hit your 5-hour limit · resets 3pm (America/Los_Angeles)":                                                                                      "2026-11-21T23:00:00Z",
@@ -78,7 +77,7 @@ func TestEndOfTheClient(t *testing.T) {
 	})
 }
 
-// Forms of the API and of earlier releases, from public reports of bugs.
+// Forms of the API and of older releases, from public bug reports.
 func TestEndOfOthers(t *testing.T) {
 	resets(t, saturday(t), map[string]string{
 		"Claude AI usage limit reached|1795287600":                                                             "2026-11-21T19:00:00Z",
@@ -202,7 +201,7 @@ func TestEndOverTheYear(t *testing.T) {
 	resets(t, time.Date(2027, 2, 27, 0, 0, 0, 0, time.UTC), map[string]string{"resets Feb 29, 3pm": ""})
 }
 
-// In Los Angeles, clocks went from 2:00 to 3:00 on 8 March 2026, and go from 2:00
+// In Los Angeles the clocks went from 2:00 to 3:00 on 8 March 2026, and go from 2:00
 // back to 1:00 on 1 November.
 func TestEndWhereClocksArePut(t *testing.T) {
 	zone := location(t, "America/Los_Angeles")

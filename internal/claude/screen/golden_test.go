@@ -42,10 +42,10 @@ func recordings(t testing.TB) []recording {
 	return all
 }
 
-// innocent are the kinds that a screen may be on its way to any other.
+// innocent are the kinds that a screen may have while any other is being drawn.
 var innocent = []Kind{Unknown, Busy, Ready}
 
-// Every recording is recognised at its end, and nothing else is on the way.
+// Every recording is recognised at its end, and not as something else before.
 func TestRecordings(t *testing.T) {
 	for _, r := range recordings(t) {
 		t.Run(r.name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// What is on a screen does not depend on how its bytes were read.
+// The screen does not depend on how the bytes were split.
 func TestRecordingsAtOnce(t *testing.T) {
 	for _, r := range recordings(t) {
 		bytewise, atOnce := New(r.rows, r.cols), New(r.rows, r.cols)
@@ -75,8 +75,7 @@ func TestRecordingsAtOnce(t *testing.T) {
 	}
 }
 
-// Whatever a dialog's words stand above, an input line below them makes them a
-// part of the conversation.
+// A dialog's words above an input line are part of the conversation.
 func TestQuotedDialogs(t *testing.T) {
 	rule := strings.Repeat("─", 80)
 	for _, r := range recordings(t) {
@@ -87,8 +86,7 @@ func TestQuotedDialogs(t *testing.T) {
 	}
 }
 
-// Each kind that keeps a session from going on says why and what to do, and the
-// others say nothing.
+// Each kind that stops a session says why and what to do, and the others say nothing.
 func TestAdvice(t *testing.T) {
 	seen := map[Kind]bool{}
 	for _, r := range recordings(t) {

@@ -12,7 +12,7 @@ var (
 	trust = " Accessing workspace:\n\n /srv/project\n\n ❯ No, exit\n   Yes, I trust this folder\n\n Enter to confirm · Esc to cancel\n"
 )
 
-// input is where a person types, with what stands there.
+// input is the input line with some text.
 func input(typed string) string {
 	return "\n" + line + "❯ " + typed + "\n" + line + "  ⏵⏵ auto mode on (shift+tab to cycle)\n"
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// drawn is what a screen of 4 rows and 10 columns shows after some output.
+// drawn returns what a screen of 4 rows and 10 columns shows after some output.
 func drawn(output ...string) string {
 	s := New(4, 10)
 	for _, part := range output {
@@ -75,7 +75,7 @@ func TestResize(t *testing.T) {
 	assert.Equal(t, "as", s.Text())
 }
 
-// A panic ends what the screen shows, and nothing else.
+// After a panic the screen stays as it was, and the program goes on.
 func TestPanicIsKept(t *testing.T) {
 	s := New(2, 10)
 	_, _ = s.Write([]byte("one"))

@@ -32,7 +32,7 @@ func TestInstallInTheBackground(t *testing.T) {
 	assert.Equal(t, `{"a":1,`+want[1:]+`}`, install(t, `{"a":1,"hooks":{}}`, w), "only the events that are named")
 }
 
-// Both wirings turn into each other where they are, and what a person put beside our members stays.
+// Both wirings turn into each other in place, and what a person added beside our members stays.
 func TestInstallChangesWhoIsWaitedFor(t *testing.T) {
 	with := func(members string) string {
 		return `{"hooks":{"Stop":[{"matcher":"","hooks":[{` + members + `}]}]}}`
@@ -76,7 +76,7 @@ func TestInstallKeepsOneOfBothWirings(t *testing.T) {
 	}
 }
 
-// A hook of another inbox may run as it likes.
+// A hook of another inbox may run in the background or not.
 func TestInstallLeavesTheBackgroundOfOthersAlone(t *testing.T) {
 	other := strings.Replace(background, inbox, "/y/other.jsonl", 1)
 	foreign := `{"hooks":[{"type":"command","command":"say done","async":true}]}`

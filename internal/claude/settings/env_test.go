@@ -72,7 +72,7 @@ func TestEnvStaysWhereNothingTellsWhoseItIs(t *testing.T) {
 	assert.Equal(t, userCap, uninstall(t, userCap, wiring()))
 }
 
-// A wiring that does without the variables leaves the user's own alone, and takes out what another wiring has set.
+// A wiring that does not need the variables leaves the user's own alone, and removes what another wiring has set.
 func TestEnvIsDropped(t *testing.T) {
 	const variable = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 	for name, x := range map[string]string{"none": `{"a":1}`, "empty": `{"env":{}}`, "others": `{"env":{"A":"1"}}`, "no file": ""} {
@@ -102,7 +102,7 @@ func TestEnvIsNotDroppedWhileAnotherInboxNeedsIt(t *testing.T) {
 	}
 }
 
-// The limit that doc.go tells: a hook of another inbox, wired by hand without the variable, is taken to need it.
+// A limit that doc.go names: a hook of another inbox, wired by hand without the variable, counts as one that needs it.
 func TestEnvAddedBesideAHandWiredInboxStaysWithIt(t *testing.T) {
 	hand := `{"hooks":{"Stop":[` + strings.Replace(entry, inbox, "/y/other.jsonl", 1) + `]}`
 	left := uninstall(t, install(t, hand+`}`, wiring()), wiring())

@@ -50,7 +50,7 @@ func TestBadFilesAreNotUninstalledFrom(t *testing.T) {
 	assert.Equal(t, settings.ShapeError{Member: "hooks", Line: 1, Offset: 9, Have: "a number", Want: "an object"}, *shape)
 }
 
-// Every file that stops too early is an error or, where only white space is missing, is read as it is.
+// A truncated file is an error, unless only white space is missing.
 func TestTruncatedFiles(t *testing.T) {
 	whole := strings.TrimRight(install(t, documents["two spaces"], wiring()), "\n")
 	for i := 1; i < len(whole); i++ {

@@ -11,15 +11,15 @@ import (
 // File is one of the settings files that the client merges.
 type File struct {
 	Path string
-	// Managed says that it is an administrator's: it has the last word.
+	// Managed says that it is an administrator's, which overrides all others.
 	Managed bool
 }
 
-// Files are the settings files of a session in a project, the weakest first, also
-// those that are not there. further are those given on the client's command line.
-// The other arguments are those of [Path]; managed is the directory of the
-// administrator's files.
-func Files(projectDir, homeDir, configDir, managed string, further ...string) []File {
+// Files returns the settings files of a session in a project, the weakest first,
+// including those that do not exist. given are those on the client's command line,
+// managed is the directory of the administrator's files, and the other arguments are
+// those of [Path].
+func Files(projectDir, homeDir, configDir, managed string, given ...string) []File {
 	var all []File
 	for _, scope := range []Scope{User, Project, Local} {
 		path, err := Path(scope, projectDir, homeDir, configDir)
@@ -27,7 +27,7 @@ func Files(projectDir, homeDir, configDir, managed string, further ...string) []
 			all = append(all, File{Path: path})
 		}
 	}
-	for _, path := range further {
+	for _, path := range given {
 		all = append(all, File{Path: path})
 	}
 	for _, path := range managedFiles(managed) {
@@ -45,12 +45,12 @@ func ManagedDir() string {
 	return "/etc/claude-code"
 }
 
-// managedFiles are the file of an administrator and its drop-ins.
+// managedFiles returns the administrator's file and its drop-ins.
 func managedFiles(dir string) []string {
 	files := []string{filepath.Join(dir, "managed-settings.json")}
 	entries, err := os.ReadDir(filepath.Join(dir, "managed-settings.d"))
 	if err != nil {
-		return files // mostly there is none
+		return files // usually there is no such directory
 	}
 	for _, entry := range entries {
 		if strings.HasSuffix(entry.Name(), ".json") && !strings.HasPrefix(entry.Name(), ".") {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// generator writes a random settings file in a random hand.
+// generator writes random settings files with random formatting.
 type generator struct {
 	*rand.Rand
 	eol, unit      string
 	lines, colon   bool // items on lines of their own; a space after colons and commas
 	comments, tail bool // comments; trailing commas
-	sloppy         bool // changes its hand now and then
+	sloppy         bool // changes the formatting now and then
 }
 
 // generate returns a settings file without heartbeat's parts, but perhaps with a block cap of "0".
@@ -133,7 +133,7 @@ func (g *generator) bracket(open, end string, depth int, items []string) string 
 	return b.String() + g.comment(" ") + outer + end
 }
 
-// comment returns a comment now and then, which may hold what looks like JSON.
+// comment sometimes returns a comment, which may contain what looks like JSON.
 func (g *generator) comment(before string) string {
 	if !g.comments || g.IntN(5) > 0 {
 		return ""

@@ -13,7 +13,7 @@ import (
 	"heartbeat/internal/testing/long"
 )
 
-// checkProperties asserts what the package promises for any settings file x without heartbeat's parts in it.
+// checkProperties checks the package's promises on a settings file x without heartbeat's parts.
 func checkProperties(t testing.TB, x string) {
 	t.Helper()
 	a := wiring()
@@ -41,8 +41,8 @@ func checkProperties(t testing.TB, x string) {
 	assert.Equal(t, x, uninstall(t, uninstall(t, both, a), b), "the first goes first")
 }
 
-// checkRewake asserts the same of the wiring in the background, and that each of the two turns into the other as if it
-// had been the only one; y is x with the one that is not.
+// checkRewake checks the same for the wiring in the background, and that each of the two wirings turns into the other as
+// if that had been the only one. y is x with the wiring that is not in the background.
 func checkRewake(t testing.TB, x, y string) {
 	t.Helper()
 	a, r := wiring(), rewake()

@@ -14,7 +14,7 @@ import (
 
 const inbox = "/x/inbox.jsonl"
 
-// wiring returns the wiring the tests use unless they say otherwise.
+// wiring returns the usual wiring of the tests.
 func wiring() settings.Wiring {
 	return settings.Wiring{
 		Command: "/abs/heartbeat-stop",
@@ -25,7 +25,7 @@ func wiring() settings.Wiring {
 	}
 }
 
-// rewake is the wiring of the same events in the background, but for one.
+// rewake is the usual wiring with Stop in the background.
 func rewake() settings.Wiring {
 	w := wiring()
 	w.Args = append(w.Args, "--rewake")
@@ -80,8 +80,8 @@ func meaning(t testing.TB, file string) map[string]any {
 	return value
 }
 
-// foreignMeaning returns the meaning without heartbeat's parts and without boxes that are empty then. It is written
-// without the package's own notions, so as to check them.
+// foreignMeaning returns the meaning without heartbeat's parts and without boxes that are then empty. It shares no code
+// with the package, in order to check it.
 func foreignMeaning(t testing.TB, file string) map[string]any {
 	t.Helper()
 	value := meaning(t, file)

@@ -33,7 +33,7 @@ func TestUninstallOfNothingElseRemovesTheFile(t *testing.T) {
 	assert.Nil(t, out)
 }
 
-// What people and programs do near our parts after an install.
+// Edits that people and programs make near our parts after an install.
 func TestUninstallAfterEditsBesideOurs(t *testing.T) {
 	tests := []struct{ name, file, old, edit, want string }{
 		{"member behind ours", `{"a":1}`, `]}}`, `]},"b":2}`, `{"a":1,"b":2}`},

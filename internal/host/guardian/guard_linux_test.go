@@ -11,7 +11,7 @@ import (
 	"heartbeat/internal/host"
 )
 
-// TestMembers are those with the very mark among theirs, and their descendants.
+// The members are the processes that have the mark among theirs, and their descendants.
 func TestMembers(t *testing.T) {
 	run := func(marks, script string) (pid int) {
 		cmd := exec.Command("sh", "-c", script)
@@ -50,7 +50,7 @@ func TestMembers(t *testing.T) {
 	assert.NotContains(t, found, none)
 }
 
-// TestAnotherWithTheNumber is left alone.
+// Another process that has got the pid is left alone.
 func TestAnotherWithTheNumber(t *testing.T) {
 	cmd := exec.Command("sleep", "1000")
 	require.NoError(t, cmd.Start())
