@@ -15,6 +15,7 @@ import (
 // Said is what the README's commands print, in this order, with a client that answers
 // "This answers " and the text.
 var Said = []string{
+	"Every prompt was answered once, in order",
 	"go test ./... is this test\n",
 	"heartbeat-launch: drained: 2 answered, 0 redelivered, 0 dead-lettered; 1 session,",
 	"This answers Name a star.\n",
