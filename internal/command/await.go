@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/colour"
 	"io"
 	"os"
 	"os/signal"
@@ -50,7 +51,7 @@ func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s cli.Stre
 		ctx, stop = context.WithTimeoutCause(ctx, time.Duration(o.timeout), errTimedOut)
 		defer stop()
 	}
-	if _, shown := s.Err.(*words.Screen); shown {
+	if colour.Terminal(s.Err) != nil {
 		s.Err = &inTurn{to: s.Err}
 		tick := time.NewTicker(whyEvery)
 		defer tick.Stop()

@@ -36,7 +36,7 @@ func (o *letterFlags) list(s cli.Streams) error {
 		layout.Column{Title: "SET ASIDE"},
 		layout.Column{Title: "REASON"},
 		layout.Column{Title: "ATTEMPTS", Right: true},
-		layout.Column{Title: "ENTRY", Text: true, Cut: true},
+		layout.Column{Title: "ENTRY", Text: true, Cut: true, Most: 24},
 		layout.Column{Title: "TEXT", Text: true, Cut: true},
 		layout.Column{Title: "REQUEUED", IfAny: true},
 	)

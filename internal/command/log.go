@@ -143,12 +143,16 @@ func (o *logFlags) goOn(log *history.Log, news *inbox.Watcher, wanted func(histo
 	})
 }
 
-// table has room for events that are not known yet: the log may go on.
+// table has room for events that are not known yet, where the log goes on.
 func (o *logFlags) table(s cli.Streams) *list {
+	entry := layout.Column{Title: "ENTRY", Text: true, Cut: true, Most: 20}
+	if o.follow {
+		entry.Least = 12
+	}
 	return o.on(s.Out).list(
-		layout.Column{Title: "TIME", Least: len(time.DateTime)},
+		layout.Column{Title: "TIME", Least: len(time.Stamp)},
 		layout.Column{Title: "EVENT", Least: len(history.DeadLettered), Style: eventStyle},
-		layout.Column{Title: "ENTRY", Text: true, Cut: true, Least: 12},
+		entry,
 		layout.Column{Title: "DETAILS", Text: true, Least: 24},
 	)
 }
@@ -167,7 +171,16 @@ func eventStyle(event string) colour.Style {
 func (o *logFlags) print(s cli.Streams, all []history.Event) error {
 	if o.rows != nil {
 		for _, e := range all {
-			o.rows.row(e.Cells()...)
+			cells := e.Cells()
+			if o.rows.ForPeople() {
+				cells = e.NarrowCells(o.rows.now)
+			}
+			if e.Event == history.Queued || e.Event == history.Answered {
+				o.rows.AddLine(cells...) // of a text the beginning is enough
+			} else {
+				o.rows.Add(cells...)
+			}
+			o.rows.flushPart()
 		}
 		return o.rows.end()
 	}

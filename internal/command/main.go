@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/hook"
 	"heartbeat/internal/hook/runs"
 	"heartbeat/internal/host/guardian"
@@ -41,7 +42,9 @@ func Run(args []string, s cli.Streams) (status int) {
 	if len(args) > 0 && args[0] == standInVerb {
 		return runStandIn(args[1:], s)
 	}
-	return dispatch(args, s.OnScreen())
+	s = s.OnScreen()
+	s.Err = layout.Sentences(s.Err)
+	return dispatch(args, s)
 }
 
 // dispatch runs the verb that the arguments name: one of ours, else another command

@@ -109,7 +109,7 @@ func (o *peekFlags) printer(s cli.Streams) (show func(position int, w inbox.Wait
 	l := o.on(s.Out).list(
 		layout.Column{Title: "#", Right: true},
 		layout.Column{Title: "OFFSET", Right: true},
-		layout.Column{Title: "ENTRY", Text: true, Cut: true},
+		layout.Column{Title: "ENTRY", Text: true, Cut: true, Most: 24},
 		layout.Column{Title: "SENT", IfAny: true},
 		layout.Column{Title: "NOTE", IfAny: true, Style: inYellow},
 		layout.Column{Title: "TEXT", Text: true, Cut: true},

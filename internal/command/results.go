@@ -159,7 +159,7 @@ func (o *resultsFlags) printer(s cli.Streams) (show func(r inbox.Result, line []
 	}
 	prompt, reply := text, text
 	prompt.Title, reply.Title = "PROMPT", "REPLY"
-	l := o.on(s.Out).list(when, layout.Column{Title: "ENTRY", Text: true, Cut: true}, layout.Column{Title: "TOOK"},
+	l := o.on(s.Out).list(when, layout.Column{Title: "ENTRY", Text: true, Cut: true, Most: 24}, layout.Column{Title: "TOOK"},
 		layout.Column{Title: "ATTEMPT", Right: true, IfAny: true}, prompt, reply)
 	return func(r inbox.Result, _ []byte) {
 		when, attempt := l.when(r.AcknowledgedAt), strconv.Itoa(r.Attempt)

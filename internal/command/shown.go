@@ -70,7 +70,13 @@ func (d display) list(columns ...layout.Column) *list {
 }
 
 func (l *list) row(cells ...string) {
-	if l.Add(cells...); l.Len() >= listPart {
+	l.Add(cells...)
+	l.flushPart()
+}
+
+// flushPart prints the rows once there are many.
+func (l *list) flushPart() {
+	if l.Len() >= listPart {
 		l.flush()
 	}
 }

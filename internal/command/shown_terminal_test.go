@@ -62,7 +62,7 @@ func TestListsAtATerminal(t *testing.T) {
 	for title, shown := range map[string]string{
 		" #  OFFSET  ENTRY ":               peek,
 		"ANSWERED  ENTRY ":                 atATerminal(t, "results", "--inbox", inbox),
-		"TIME                 EVENT":       atATerminal(t, "log", "--inbox", inbox),
+		"TIME             EVENT":           atATerminal(t, "log", "--inbox", inbox),
 		"LETTER        SET ASIDE  REASON ": atATerminal(t, "dead-letter", "list", "--inbox", inbox),
 	} {
 		assert.True(t, strings.HasPrefix(shown, title), shown)

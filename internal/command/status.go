@@ -289,7 +289,7 @@ func (st status) style(cell string) colour.Style {
 	case why.Person, why.Held, why.Paused, why.BackingOff, why.Replaced, why.Torn, why.NoSession, why.NoWaker, why.NoInbox:
 		return colour.Yellow
 	}
-	return colour.Green
+	return colour.Plain
 }
 
 func (st status) rows(row func(name, format string, args ...any), shown display) {

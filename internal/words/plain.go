@@ -69,14 +69,17 @@ func (s *Screen) Control(sequence string) error {
 	return err
 }
 
-// Raw returns the terminal of a [Screen], or else w, for text that must not be
-// changed.
+// Raw returns the terminal of a [Screen], or of a writer around one that tells it,
+// or else w, for text that must not be changed.
 func Raw(w io.Writer) io.Writer {
-	if s, ok := w.(*Screen); ok {
-		return s.terminal
+	if s, ok := w.(interface{ Raw() io.Writer }); ok {
+		return s.Raw()
 	}
 	return w
 }
+
+// Raw returns the terminal itself.
+func (s *Screen) Raw() io.Writer { return s.terminal }
 
 // WholeRunes returns the length of b without an incomplete rune at its end.
 func WholeRunes(b []byte) int {

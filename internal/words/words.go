@@ -50,9 +50,10 @@ func Name(id, entryID string) string {
 	return Brief(id)
 }
 
-// isDrawn recognises UUIDs, and random bytes and hashes in hex.
+// isDrawn recognises UUIDs, hashes and random bytes in hex, and the ids of send.
 func isDrawn(id string) bool {
-	return len(id) >= 32 && strings.Trim(strings.ToLower(id), "0123456789abcdef-") == ""
+	return len(id) >= 32 && strings.Trim(strings.ToLower(id), "0123456789abcdef-") == "" ||
+		len(id) == 26 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
 // Short returns the one short form of an entry id and of a session id: its first 12

@@ -31,6 +31,7 @@ func TestName(t *testing.T) {
 		"0123456789ab": {"", hash + hash},
 		"fedcba987654": {"fedcba9876540123456789abcdef0123", hash},
 		"3f1c2ab8":     {"3F1C2AB8-328b-4121-8f97-7f6c95137940", hash},
+		"czpaoj7v4p2x": {"czpaoj7v4p2xyawffghiieroja", hash},
 		"deadbeef":     {"deadbeef", hash},
 		"x y":          {"x\u202ey", hash},
 	} {

@@ -12,6 +12,7 @@ import (
 
 	"heartbeat/internal/cli/colour"
 	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/words"
 )
 
 // at prints to an Output of that width, without colour.
@@ -223,9 +224,12 @@ func TestOutputKnowsTheTerminal(t *testing.T) {
 	o := layout.For(terminal, colour.Never)
 	assert.Equal(t, 20, o.Width)
 	require.NoError(t, o.Text(colour.Plain, "a sentence that is too long"))
+	_, err = io.WriteString(layout.Sentences(terminal), "heartbeat: another one that is too long\x1b[2J\nsure? ")
+	require.NoError(t, err)
+	assert.Equal(t, terminal, words.Raw(layout.Sentences(terminal)))
 	require.NoError(t, terminal.Close())
 	shown, _ := io.ReadAll(control) // it ends with EIO once the other end is closed
-	assert.Equal(t, "a sentence that is\r\ntoo long\r\n", string(shown))
+	assert.Equal(t, "a sentence that is\r\ntoo long\r\nheartbeat: another\r\none that is too\r\nlong\\u001b[2J\r\nsure? ", string(shown))
 	assert.Zero(t, layout.For(&bytes.Buffer{}, colour.Auto).Width)
 }
 

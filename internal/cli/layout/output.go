@@ -51,6 +51,29 @@ func (o Output) Table(t *Table) error {
 // ForPeople reports whether the output is shown at a terminal.
 func (o Output) ForPeople() bool { return o.Width > 0 }
 
+// Sentences returns a writer that wraps what is written to a terminal at words, and
+// cleans it; w itself if it is no terminal. Each write must be of whole lines, or
+// else the line it begins is wrapped by the terminal.
+func Sentences(w io.Writer) io.Writer {
+	if colour.Terminal(w) == nil {
+		return w
+	}
+	return sentences{w}
+}
+
+type sentences struct{ to io.Writer }
+
+func (s sentences) Write(b []byte) (int, error) {
+	o := For(s.to, colour.Never)
+	if _, err := io.WriteString(o.out, strings.Join(Wrap(words.Plain(string(b)), min(o.Width, maxWidth)), "\n")); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Raw is for [words.Raw].
+func (s sentences) Raw() io.Writer { return words.Raw(s.to) }
+
 // Text prints the text with the style, wrapped at words, and ends its last line.
 // What a terminal would act on is taken out of it.
 func (o Output) Text(style colour.Style, text string) error {

@@ -27,6 +27,8 @@ type Column struct {
 	// Least is the narrowest that the column is, for a table that goes on with
 	// rows that are not known yet.
 	Least int
+	// Most is the widest that the column is at a terminal, if it is cut or wrapped.
+	Most int
 	// IfAny leaves the column out where none of its cells says anything.
 	IfAny bool
 	// Style paints a cell by what it says.
@@ -37,8 +39,13 @@ type Column struct {
 // titles is a list: see [Output.Table].
 type Table struct {
 	columns []Column
-	rows    [][]string
+	rows    []row
 	shown   []int // the widths of what was printed already
+}
+
+type row struct {
+	cells []string
+	cut   bool
 }
 
 // NewTable returns a table without rows.
@@ -46,12 +53,18 @@ func NewTable(columns ...Column) *Table { return &Table{columns: columns} }
 
 // Add adds a row. Missing cells are empty. Each cell is one line: line breaks
 // and what a terminal would act on are taken out of it.
-func (t *Table) Add(cells ...string) {
-	row := make([]string, len(t.columns))
-	for i := range min(len(row), len(cells)) {
-		row[i] = strings.TrimSpace(words.Line(cells[i]))
+func (t *Table) Add(cells ...string) { t.add(cells, false) }
+
+// AddLine is [Table.Add] of a row that takes one line: its texts are cut where they
+// would be wrapped.
+func (t *Table) AddLine(cells ...string) { t.add(cells, true) }
+
+func (t *Table) add(cells []string, cut bool) {
+	r := row{make([]string, len(t.columns)), cut}
+	for i := range min(len(r.cells), len(cells)) {
+		r.cells[i] = strings.TrimSpace(words.Line(cells[i]))
 	}
-	t.rows = append(t.rows, row)
+	t.rows = append(t.rows, r)
 }
 
 // Len is how many rows were added since the table was printed.
@@ -71,7 +84,7 @@ func (t *Table) take(width int, palette colour.Palette) string {
 	t.widths(width)
 	var b strings.Builder
 	if first && t.isList() {
-		t.line(&b, t.titles(), func(int, string) colour.Style { return colour.Bold }, palette)
+		t.line(&b, row{cells: t.titles()}, func(int, string) colour.Style { return colour.Bold }, palette)
 	}
 	for _, row := range t.rows {
 		t.line(&b, row, t.style, palette)
@@ -83,7 +96,7 @@ func (t *Table) take(width int, palette colour.Palette) string {
 func (t *Table) lines() string {
 	var b strings.Builder
 	for _, row := range t.rows {
-		b.WriteString(strings.Join(row, "\t") + "\n")
+		b.WriteString(strings.Join(row.cells, "\t") + "\n")
 	}
 	return b.String()
 }
@@ -116,7 +129,10 @@ func (t *Table) widths(width int) {
 	for i, c := range t.columns {
 		widest := c.Least
 		for _, row := range t.rows {
-			widest = max(widest, Width(row[i]))
+			widest = max(widest, Width(row.cells[i]))
+		}
+		if c.Most > 0 && c.Text && width > 0 {
+			widest = min(widest, c.Most)
 		}
 		if before != nil {
 			widest = max(widest, before[i])
@@ -151,12 +167,12 @@ func (t *Table) narrow(over int) {
 }
 
 // line prints a row, on as many lines as its text needs.
-func (t *Table) line(b *strings.Builder, row []string, style func(int, string) colour.Style, palette colour.Palette) {
-	cells, height := make([][]string, len(row)), 1
-	for i, cell := range row {
+func (t *Table) line(b *strings.Builder, row row, style func(int, string) colour.Style, palette colour.Palette) {
+	cells, height := make([][]string, len(row.cells)), 1
+	for i, cell := range row.cells {
 		cells[i] = []string{cell}
 		switch c := t.columns[i]; {
-		case c.Text && c.Cut:
+		case c.Text && (c.Cut || row.cut):
 			cells[i][0] = Cut(cell, t.shown[i])
 		case c.Text:
 			cells[i] = Wrap(cell, t.shown[i])
@@ -165,7 +181,7 @@ func (t *Table) line(b *strings.Builder, row []string, style func(int, string) c
 	}
 	for y := range height {
 		var parts []string
-		for i := range row {
+		for i, cell := range row.cells {
 			if t.shown[i] == absent {
 				continue
 			}
@@ -173,7 +189,7 @@ func (t *Table) line(b *strings.Builder, row []string, style func(int, string) c
 			if y < len(cells[i]) {
 				part = cells[i][y]
 			}
-			padded := palette.Paint(style(i, row[i]), part)
+			padded := palette.Paint(style(i, cell), part)
 			if blanks := strings.Repeat(" ", max(0, t.shown[i]-Width(part))); t.columns[i].Right {
 				padded = blanks + padded
 			} else {

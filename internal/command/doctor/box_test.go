@@ -46,7 +46,7 @@ func TestInboxFile(t *testing.T) {
 	w := newWorld(t)
 	w.says(checkFiles, "ok is not there yet")
 	w.write(w.Inbox, "one\n", 0o600)
-	w.says(checkFiles, "ok is a regular file of 4 bytes")
+	w.says(checkFiles, "ok is a regular file of 4 B")
 	require.NoError(t, os.Chmod(w.Inbox, 0o666))
 	w.says(checkFiles, "warn others may write")
 	for name, make := range map[string]func(path string) error{
@@ -180,13 +180,13 @@ func read(t *testing.T, path string) string {
 func TestFileSystem(t *testing.T) {
 	plenty := fileSystem{free: 1 << 40, nodes: 100, freeNodes: 50}
 	for says, f := range map[string]fileSystem{
-		"ok local":           plenty,
-		"warn is on NFS":     {kind: "NFS", why: "remote", free: 1 << 40},
-		"fail read-only":     {readOnly: true, free: 1 << 40},
-		"warn 63 MiB left":   {free: 64<<20 - 1},
-		"fail 1023 KiB left": {free: 1<<20 - 1},
-		"fail no inode":      {free: 1 << 40, nodes: 100},
-		"ok 65 MiB":          {free: 65 << 20}, // one without a limit on files
+		"ok local":          plenty,
+		"warn is on NFS":    {kind: "NFS", why: "remote", free: 1 << 40},
+		"fail read-only":    {readOnly: true, free: 1 << 40},
+		"warn 67.1 MB left": {free: 64<<20 - 1},
+		"fail 1.0 MB left":  {free: 1<<20 - 1},
+		"fail no inode":     {free: 1 << 40, nodes: 100},
+		"ok 68.2 MB":        {free: 65 << 20}, // one without a limit on files
 	} {
 		w := &world{t: t, Input: Input{Parse: parse}}
 		w.says(func(*examination) []Check { return f.judge("/box") }, says)

@@ -2,13 +2,15 @@ package doctor
 
 import (
 	"errors"
-	"heartbeat/internal/disk"
-	"heartbeat/internal/host/rights"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/host/rights"
+	"heartbeat/internal/words"
 )
 
 // Files beside the inbox.
@@ -75,7 +77,7 @@ func (e *examination) inboxFile() Check {
 		return warn("inbox", quote("chmod", "go-w", e.inbox), "others may write to %s (mode %04o): whoever can write to the inbox can instruct the agent",
 			e.inbox, of.Mode)
 	}
-	return ok("inbox", "%s is a regular file of %d bytes, mode %04o", e.inbox, info.Size(), info.Mode().Perm())
+	return ok("inbox", "%s is a regular file of %s, mode %04o", e.inbox, words.Size(info.Size()), info.Mode().Perm())
 }
 
 // stateFile returns what is wrong with a state file that is there.

@@ -3,7 +3,10 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
+
+	"heartbeat/internal/words"
 )
 
 const (
@@ -49,17 +52,18 @@ func (f fileSystem) judge(dir string) []Check {
 	if f.readOnly {
 		all = append(all, fail("file-system", elsewhere+", or mount this one writable", "%s is mounted read-only", dir))
 	}
+	left := words.Size(int64(min(f.free, math.MaxInt64)))
 	switch {
 	case f.free < noSpace:
-		all = append(all, fail("file-system", "make space", "%s has %d KiB left: nothing can be committed", dir, f.free>>10))
+		all = append(all, fail("file-system", "make space", "%s has %s left: nothing can be committed", dir, left))
 	case f.free < littleSpace:
-		all = append(all, warn("file-system", "make space", "%s has %d MiB left", dir, f.free>>20))
+		all = append(all, warn("file-system", "make space", "%s has %s left", dir, left))
 	}
 	if f.nodes > 0 && f.freeNodes == 0 {
 		all = append(all, fail("file-system", "remove files", "%s has no inode left: no file can be made", dir))
 	}
 	if len(all) == 0 {
-		all = append(all, ok("file-system", "%s is on a local file system with %d MiB left", dir, f.free>>20))
+		all = append(all, ok("file-system", "%s is on a local file system with %s left", dir, left))
 	}
 	return all
 }

@@ -57,15 +57,32 @@ func (e Event) String() string {
 
 // Cells are the event for people: when it happened ("-" where nobody noted that),
 // what, to which entry, and what else is to be said of it.
-func (e Event) Cells() []string {
+func (e Event) Cells() []string { return e.cells(words.Stamp, e.facts(1)) }
+
+// NarrowCells are [Event.Cells] for a terminal: the time without its year if that is
+// this year, attempts from the second, and an answer without its session, which the
+// delivery before it has.
+func (e Event) NarrowCells(now time.Time) []string {
+	stamp := words.Stamp
+	if e.At != nil && e.At.Local().Year() == now.Local().Year() {
+		stamp = func(at time.Time) string { return at.Local().Format(time.Stamp) }
+	}
+	told := e
+	if e.Event == Answered {
+		told.SessionID = ""
+	}
+	return e.cells(stamp, told.facts(2))
+}
+
+func (e Event) cells(stamp func(time.Time) string, facts []string) []string {
 	at, entry := "-", ""
 	if e.At != nil {
-		at = words.Stamp(*e.At)
+		at = stamp(*e.At)
 	}
 	if e.ID != "" || e.EntryID != "" {
 		entry = words.Name(e.ID, e.EntryID)
 	}
-	said := strings.Join(e.facts(), ", ")
+	said := strings.Join(facts, ", ")
 	switch text := words.Brief(e.words()); {
 	case said == "":
 		said = text
@@ -75,11 +92,12 @@ func (e Event) Cells() []string {
 	return []string{at, words.Brief(e.Event), entry, said}
 }
 
-func (e Event) facts() (facts []string) {
+// facts tells of the attempt from that one on.
+func (e Event) facts(attempt int) (facts []string) {
 	switch {
 	case e.Uncounted:
 		facts = append(facts, fmt.Sprintf("attempt %d not counted", e.Attempt+1))
-	case e.Attempt > 0:
+	case e.Attempt >= attempt:
 		facts = append(facts, fmt.Sprintf("attempt %d", e.Attempt))
 	}
 	if e.LatencyMS != nil {

@@ -308,6 +308,17 @@ func TestEventForPeople(t *testing.T) {
 	}
 }
 
+// At a terminal there is less room.
+func TestEventAtATerminal(t *testing.T) {
+	at, reply := time.Date(2026, 3, 4, 13, 20, 1, 0, time.Local), "reply"
+	e := history.Event{At: &at, Event: history.Answered, ID: "job-7", Attempt: 1, SessionID: "s", Reply: &reply}
+	assert.Equal(t, []string{"Mar  4 13:20:01", "answered", "job-7", "reply"}, e.NarrowCells(at))
+	e.Attempt = 2
+	assert.Equal(t, []string{"2026-03-04 13:20:01", "answered", "job-7", "attempt 2: reply"}, e.NarrowCells(at.AddDate(1, 0, 0)))
+	e.At = nil
+	assert.Equal(t, "-", e.NarrowCells(at)[0])
+}
+
 // FuzzLog holds that no line that somebody wrote into a file breaks the log, and
 // that a foreign one is told of.
 func FuzzLog(f *testing.F) {
