@@ -20,7 +20,7 @@ func TestManagedAtATerminal(t *testing.T) {
 	s.shown = ""
 	s.sees("a session")
 	s.types("second\r")
-	s.sees("drained: 2 answered, 0 redelivered, 1 dead-lettered; 2 sessions (1 restart)")
+	s.sees("drained: 2 answered, 1 dead-lettered; 2 sessions (1 restart)")
 	s.sees(`"reply":"first`)
 	s.sees(`"reply":"second`)
 	s.leaves(3)
@@ -33,7 +33,7 @@ func TestManagedAtATerminal(t *testing.T) {
 // the work.
 func TestManagedQuitAtTheTerminal(t *testing.T) {
 	s := sit(t, "sh", "-c", `printf 'quit\nlater\n' > inbox.jsonl; exec heartbeat-launch --inbox inbox.jsonl --on-orphan drop -- claude begin`)
-	s.sees("quit: 0 answered, 0 redelivered, 0 dead-lettered, 1 dropped, 1 queued; 1 session, ")
+	s.sees("quit: 0 answered, 1 dropped, 1 queued; 1 session, ")
 	s.sees(": the session was ended at the terminal")
 	s.leaves(75)
 }

@@ -2,7 +2,6 @@ package managed
 
 import (
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -72,7 +71,7 @@ func (r *Report) addSession(id string) {
 func (r *Report) String() string {
 	text := string(r.Reason) + ": "
 	switch {
-	case r.Sessions > 0:
+	case r.Sessions > 0 || r.DeadLettered > 0 || r.Redelivered > 0 || r.Dropped > 0: // entries expire without a session
 		text += r.figures()
 	case r.Queued > 0:
 		text += count(r.Queued, "queued")
@@ -87,16 +86,20 @@ func (r *Report) String() string {
 	return text
 }
 
-// figures are what was done, and by how many sessions.
+// figures are what was done, without what did not happen, and by how many sessions.
 func (r *Report) figures() string {
-	parts := []string{count(r.Answered, "answered"), count(r.Redelivered, "redelivered"), count(r.DeadLettered, "dead-lettered")}
-	if r.Dropped > 0 {
-		parts = append(parts, count(r.Dropped, "dropped"))
+	text := count(r.Answered, "answered")
+	for _, f := range []struct {
+		n    int64
+		what string
+	}{
+		{r.Redelivered, "redelivered"}, {r.DeadLettered, "dead-lettered"}, {r.Dropped, "dropped"}, {r.Queued, "queued"},
+	} {
+		if f.n > 0 {
+			text += ", " + count(f.n, f.what)
+		}
 	}
-	if r.Queued > 0 {
-		parts = append(parts, count(r.Queued, "queued"))
-	}
-	text := strings.Join(parts, ", ") + "; " + words.Count(r.Sessions, "session", "sessions")
+	text += "; " + words.Count(r.Sessions, "session", "sessions")
 	if r.Restarts > 0 {
 		text += " (" + words.Count(r.Restarts, "restart", "restarts") + ")"
 	}

@@ -17,7 +17,7 @@ import (
 var Said = []string{
 	"Every prompt was answered once, in order",
 	"go test ./... is this test\n",
-	"heartbeat-launch: drained: 2 answered, 0 redelivered, 0 dead-lettered; 1 session,",
+	"heartbeat-launch: drained: 2 answered; 1 session,",
 	"This answers Name a star.\n",
 	"cron: nothing to mail\n",
 	"ci-prompt: review-1 was answered\n",
