@@ -146,7 +146,7 @@ func runHook(args []string, s cli.Streams, open OpenRuns) int {
 
 func (h *hook) start() int {
 	s, flags := h.Streams, h.Set()
-	err := flags.Parse(h.args)
+	err := cli.FlagError(flags.Parse(h.args), flags)
 	switch {
 	case err != nil:
 	case h.Help:

@@ -58,7 +58,7 @@ func run(args []string, s streams) (status int) {
 	}()
 	var l launch
 	flags := l.set()
-	err := flags.Parse(args)
+	err := cli.FlagError(flags.Parse(args), flags)
 	switch {
 	case err != nil:
 	case l.help:
