@@ -7,6 +7,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/effect"
+	"heartbeat/orchestrate/prompt"
 	"heartbeat/orchestrate/run"
 )
 
@@ -66,8 +67,9 @@ type Bridge struct {
 	Run *run.Run
 	CLI Writer
 	Options
-	// Program is what the agent is told to hand results over with; heartbeat if empty.
-	Program string
+	// ResultCommand is the command that the agent is told to hand results over with. A step
+	// needs it, since it writes entries.
+	ResultCommand prompt.ResultCommand
 	// Posts bounds how many of the results that were handed over a step posts, and Until
 	// is when it stops posting; zero is no bound.
 	Posts int

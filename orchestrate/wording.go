@@ -15,7 +15,7 @@ import (
 // wording is the text of an effect's entry, still in parts.
 func (b *Bridge) wording(effect string, t run.Task) prompt.Effect {
 	return prompt.Effect{
-		Program: b.Program, Inbox: b.Box.Path(), RunID: b.Run.ID(), ID: effect, Kind: t.Kind, Task: t.Raw,
+		ResultCommand: b.ResultCommand, RunID: b.Run.ID(), ID: effect, Kind: t.Kind, Task: t.Raw,
 		TaskFile:   filepath.Join(b.Run.Dir(), "tasks", effect, "task.json"),
 		InputsFile: t.InputsPath,
 	}

@@ -9,6 +9,7 @@ import (
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/effect"
+	"heartbeat/orchestrate/prompt"
 	runs "heartbeat/orchestrate/run"
 )
 
@@ -37,6 +38,15 @@ func Options(r *cli.RunFlags) orchestrate.Options {
 	}
 }
 
+// ResultCommand is the command by which an agent hands results over to an inbox. program is the
+// path of heartbeat.
+func ResultCommand(program, inbox string) prompt.ResultCommand {
+	return prompt.ResultCommand{
+		Words:     []string{program, "result", "--inbox", inbox},
+		ValueFile: "--value-file", TextFile: "--text-file", Failure: "--error",
+	}
+}
+
 // OpenWith is Open with the options that the run was driven with.
 func OpenWith(r *cli.RunFlags, box *inbox.Inbox, of orchestrate.DrivenRun, note func(string, ...any)) (*orchestrate.Bridge, error) {
 	dir, err := filepath.Abs(of.Dir)
@@ -52,6 +62,6 @@ func OpenWith(r *cli.RunFlags, box *inbox.Inbox, of orchestrate.DrivenRun, note 
 		return nil, err
 	}
 	return &orchestrate.Bridge{
-		Box: box, Run: opened, Program: program, CLI: &babysitter.CLI{Command: r.ParsedCommand(), Note: note}, Options: of.Options,
+		Box: box, Run: opened, ResultCommand: ResultCommand(program, box.Path()), CLI: &babysitter.CLI{Command: r.ParsedCommand(), Note: note}, Options: of.Options,
 	}, nil
 }

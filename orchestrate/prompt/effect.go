@@ -8,12 +8,11 @@ import (
 
 // Effect is something that a run asks for.
 type Effect struct {
-	Program string // the command that hands a result over; heartbeat if empty
-	Inbox   string // absolute path of the inbox
-	RunID   string
-	ID      string // of the effect; it must not begin with a dash
-	Kind    string // node, shell, agent, skill, orchestrator_task, breakpoint, or any other
-	Task    []byte // the content of the task file, JSON
+	ResultCommand ResultCommand
+	RunID         string
+	ID            string // of the effect; it must not begin with a dash
+	Kind          string // node, shell, agent, skill, orchestrator_task, breakpoint, or any other
+	Task          []byte // the content of the task file, JSON
 	// TaskFile is the absolute path of the task file. The agent writes the result beside it.
 	TaskFile string
 	// InputsFile is the absolute path of the inputs if they have a file of their own; empty

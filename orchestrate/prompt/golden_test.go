@@ -1,6 +1,7 @@
 package prompt_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"os"
@@ -64,12 +65,24 @@ func written(t *testing.T, files map[string]string) string {
 	if read(t, files, "failure", &f) {
 		return f.Text()
 	}
-	var e prompt.Effect
+	var e struct {
+		prompt.Effect
+		Program, Inbox string
+	}
 	require.True(t, read(t, files, "effect", &e), "nothing is asked for")
+	e.ResultCommand = resultCommand(e.Program, e.Inbox)
 	e.Task = []byte(files["task.json"])
 	attempt := 1
 	read(t, files, "attempt", &attempt)
-	return delivered(t, e, attempt)
+	return delivered(t, e.Effect, attempt)
+}
+
+// resultCommand is the command that the goldens have.
+func resultCommand(program, inbox string) prompt.ResultCommand {
+	return prompt.ResultCommand{
+		Words:     []string{cmp.Or(program, "heartbeat"), "result", "--inbox", inbox},
+		ValueFile: "--value-file", TextFile: "--text-file", Failure: "--error",
+	}
 }
 
 // delivered is what the agent reads of an effect's entry.

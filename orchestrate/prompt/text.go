@@ -18,7 +18,7 @@ func (e Effect) Text() string {
 	w.gap()
 	w.line("The whole task is in ", words.Shell(e.TaskFile), ".")
 	w.gap()
-	e.handOver(&w)
+	e.writeHandOver(&w)
 	return w.String()
 }
 

@@ -80,13 +80,17 @@ func (d *driver) carryOut(b *orchestrate.Bridge, report orchestrate.Report) bool
 }
 
 func (d *driver) startOutside(b *orchestrate.Bridge) (*outside, error) {
+	program, err := cli.Beside("heartbeat")
+	if err != nil {
+		return nil, err
+	}
 	said, err := os.CreateTemp("", "heartbeat-outside-")
 	if err != nil {
 		return nil, err
 	}
 	_ = os.Remove(said.Name()) // it is only reached by its descriptors
 	args := append([]string{"orchestrate", "--once", "--inbox", d.Box.Path(), "--run", b.Run.Dir()}, d.Flags.Runs.Arguments()...)
-	cmd := exec.Command(b.Program, args...)
+	cmd := exec.Command(program, args...)
 	cmd.Stderr = said // a pipe would break when the hook ends
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/bridges"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
@@ -19,7 +20,7 @@ import (
 type Runs struct {
 	Dirs []string // absolute
 	How  orchestrate.Options
-	// Program is the path of the command that the agent hands results over with.
+	// Program is the path of heartbeat, by which the agent hands results over.
 	Program string
 	// Flags are those of the hook by which it drives them likewise.
 	Flags []string
@@ -99,27 +100,27 @@ func (r *run) stepRuns() (stepped, *ending) {
 }
 
 func (r *run) step(ctx context.Context) (stepped, error) {
-	bridges, err := r.bridges()
+	all, err := r.openAll()
 	if err != nil {
 		return stepped{}, err
 	}
-	all, err := orchestrate.StepAll(ctx, bridges, orchestrate.Round{Stepped: func(_ *orchestrate.Bridge, report orchestrate.Report) error {
+	outcome, err := orchestrate.StepAll(ctx, all, orchestrate.Round{Stepped: func(_ *orchestrate.Bridge, report orchestrate.Report) error {
 		for _, why := range report.Refused {
 			r.Line(time.Now(), fmt.Sprintf("run %s: a result was not posted: %s", report.Run, words.Brief(why)))
 		}
 		return nil
 	}})
-	return inWords(all), err
+	return inWords(outcome), err
 }
 
-func (r *run) bridges() (all []*orchestrate.Bridge, err error) {
+func (r *run) openAll() (all []*orchestrate.Bridge, err error) {
 	for _, dir := range r.Runs.Dirs {
 		opened, err := runs.Open(dir)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, &orchestrate.Bridge{
-			Box: r.box, Run: opened, Program: r.Runs.Program, Options: r.Runs.How,
+			Box: r.box, Run: opened, ResultCommand: bridges.ResultCommand(r.Runs.Program, r.box.Path()), Options: r.Runs.How,
 			CLI: &babysitter.CLI{Command: r.Runs.How.Command, Note: func(format string, args ...any) { r.Line(time.Now(), fmt.Sprintf(format, args...)) }},
 		})
 	}
