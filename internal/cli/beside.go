@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Beside is the path of another command of ours: the one in the folder of the running
-// command, else of PATH. What runs here and what it starts are of one release then.
+// Beside returns the path of another of heartbeat's commands: the one in the running
+// command's folder, so that both are of the same release, or else the one on PATH.
 func Beside(name string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {

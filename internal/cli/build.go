@@ -17,7 +17,7 @@ type Build struct {
 	Static bool `json:"static"`
 }
 
-// ReadBuild asks the running command.
+// ReadBuild reads the build information of the running command.
 func ReadBuild() Build {
 	b := Build{Version: "(devel)", Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()
@@ -42,7 +42,7 @@ func ReadBuild() Build {
 	return b
 }
 
-// VersionLine is what --version shows of the command.
+// VersionLine is the output of --version.
 func VersionLine(command string) string {
 	b := ReadBuild()
 	line := command + " " + b.Version

@@ -7,13 +7,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// choice is a flag that takes one of a few words.
+// choice is the value of a flag that takes one of a few words.
 type choice struct {
 	value   *string
 	allowed []string
 }
 
-// Choice is a flag that takes one of the allowed words.
+// Choice returns the value of a flag that takes one of the allowed words.
 func Choice(value *string, allowed ...string) pflag.Value { return choice{value, allowed} }
 
 func (c choice) Set(text string) error {
@@ -29,7 +29,7 @@ func (c choice) Set(text string) error {
 func (c choice) String() string { return *c.value }
 func (c choice) Type() string   { return strings.Join(c.allowed, "|") }
 
-// Choices are the words that a flag takes, nil for one that takes anything else.
+// Choices returns the words that a flag takes, or nil if it takes other values.
 func Choices(f *pflag.Flag) []string {
 	if c, is := f.Value.(choice); is {
 		return c.allowed

@@ -1,3 +1,3 @@
-// Package cli is how the commands of heartbeat speak to people: flags, help,
-// manual pages, and the line of --version.
+// Package cli is what heartbeat's commands share: verbs, flags, help, manual pages and
+// the line of --version.
 package cli

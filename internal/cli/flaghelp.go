@@ -7,11 +7,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagColumn is where the texts of flags begin in the help.
+// flagColumn is the column in which the texts of flags begin.
 const flagColumn = 28
 
-// flagHelp shows the flags. A tag that reaches into the texts' column has a line to
-// itself.
+// flagHelp lists the flags. A tag that reaches into the column of texts gets a line of
+// its own.
 func flagHelp(flags *pflag.FlagSet) string {
 	var b strings.Builder
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -43,7 +43,7 @@ func flagTag(f *pflag.Flag, name, value func(string) string) string {
 	return tag
 }
 
-// flagText is what is said of a flag, with its default where that says anything.
+// flagText returns a flag's text, with its default unless that says nothing.
 func flagText(f *pflag.Flag) string {
 	_, text := pflag.UnquoteUsage(f)
 	switch f.DefValue {

@@ -13,14 +13,14 @@ const InboxVariable = "HEARTBEAT_INBOX"
 // that it wired a hook for: an absolute path.
 const LaunchedVariable = "HEARTBEAT_LAUNCHED"
 
-// DefaultSettle is how long a last line without newline must stand still to be an
-// entry.
+// DefaultSettle is how long a last line without newline must stay unchanged to count
+// as an entry.
 const DefaultSettle = 250 * time.Millisecond
 
-// WatchPoll is how often a command that waits looks where file events do not arrive.
+// WatchPoll is how often a waiting command looks at the inbox if it gets no file events.
 const WatchPoll = time.Second
 
-// NewFlags is a set of flags, shown in the order in which they are added.
+// NewFlags returns a set of flags that are listed in the order in which they are added.
 func NewFlags(name string) *pflag.FlagSet {
 	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	f.SortFlags = false

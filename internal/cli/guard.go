@@ -1,6 +1,6 @@
 package cli
 
-// Guarded is why a run goes no further, with what lets it continue.
+// Guarded says why a run has stopped, and how to continue it.
 func Guarded(guard string, outOfSteps bool) string {
 	if outOfSteps {
 		return guard + ": a greater --max-iterations of heartbeat orchestrate lets it continue"

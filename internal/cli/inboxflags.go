@@ -25,8 +25,8 @@ func AddInbox(f *pflag.FlagSet, path *string) {
 	f.Lookup("inbox").DefValue = ""
 }
 
-// OpenAsOwner is OpenInbox for a verb: root becomes the owner of the inbox's
-// directory before any file in it is opened.
+// OpenAsOwner is [OpenInbox] for a verb: root first becomes the owner of the inbox's
+// directory.
 func OpenAsOwner(path string, o inbox.Options) (*inbox.Inbox, error) {
 	if path == "" {
 		return nil, ErrNoInbox
@@ -42,7 +42,7 @@ func OpenAsOwner(path string, o inbox.Options) (*inbox.Inbox, error) {
 	return box, err
 }
 
-// OpenInbox opens the inbox that the flags name.
+// OpenInbox opens the inbox at path, which the flags have named.
 func OpenInbox(path string, o inbox.Options) (*inbox.Inbox, error) {
 	if path == "" {
 		return nil, ErrNoInbox
@@ -53,8 +53,8 @@ func OpenInbox(path string, o inbox.Options) (*inbox.Inbox, error) {
 const (
 	// VerbLockWait is how long a verb waits for the inbox's lock.
 	VerbLockWait = 30 * time.Second
-	// lookLockWait is how long one does that only shows something, and needs the
-	// lock for nothing but what has come due.
+	// lookLockWait is how long a verb waits that only shows something. It needs the
+	// lock only to move entries that have come due.
 	lookLockWait = time.Second
 )
 
@@ -62,8 +62,8 @@ const (
 type InboxFlags struct {
 	Inbox string
 	JSON  bool
-	Adopt bool // what was not written here is taken for ours
-	Stay  bool // root stays root, for what it writes elsewhere
+	Adopt bool // trust state that was not written on this machine
+	Stay  bool // do not become the owner: the verb writes elsewhere
 }
 
 // Add declares the flags.
@@ -81,8 +81,8 @@ func (i *InboxFlags) Open() (*inbox.Inbox, error) {
 	return box, err
 }
 
-// Look opens the inbox for a verb that only shows it. Scheduled entries that have
-// come due are moved to the inbox first; where that cannot be done, it says so.
+// Look opens the inbox for a verb that only shows it. It first moves scheduled entries
+// that have come due to the inbox, and notes if that fails.
 func (i *InboxFlags) Look(s Streams) (*inbox.Inbox, error) {
 	open := OpenAsOwner
 	if i.Stay {
@@ -113,7 +113,7 @@ func PrintJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// Print shows v as JSON, or else the sentence.
+// Print prints v with --json, and otherwise the sentence.
 func (i *InboxFlags) Print(s Streams, v any, sentence string) error {
 	if !i.JSON {
 		_, err := fmt.Fprintln(s.Out, sentence)
@@ -122,7 +122,7 @@ func (i *InboxFlags) Print(s Streams, v any, sentence string) error {
 	return PrintJSON(s.Out, v)
 }
 
-// InTransaction says what the transaction found, however it ends.
+// InTransaction runs f in a transaction and prints its warnings, even if f fails.
 func InTransaction(box *inbox.Inbox, s Streams, f func(*inbox.Tx) error) error {
 	tx, err := box.Begin(context.Background())
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ManualName is what man(1) calls the page: heartbeat-send.
+// ManualName is the page's name for man(1): heartbeat-send.
 func (p Page) ManualName() string { return ManualName(p.Command) }
 
-// ManualName is what man(1) calls the page of a command and its verb.
+// ManualName is the name for man(1) of the page of a command and its verb.
 func ManualName(command string) string { return strings.ReplaceAll(command, " ", "-") }
 
-// Manual is the page for man(1), in roff.
+// Manual returns the page in roff, for man(1).
 func (p Page) Manual() string {
 	r := &roff{}
 	r.title(p.ManualName())

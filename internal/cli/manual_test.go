@@ -8,13 +8,13 @@ import (
 	"heartbeat/internal/testing/pages"
 )
 
-// awkward are lines that roff would not print as they stand.
+// awkward are lines that roff does not print as they are.
 var awkward = []string{
 	`.TH is no request here`, `'br is none either`, `a back\slash, \fBand\fR \n[.x] \" two`, `...`,
 	`it's "quoted" and ` + "`so`", `--flag -f a-b --`, `~/x^y`, `naïve → 50 % (100 €)`, `\`, `.`, `'`, `\.`,
 }
 
-// awkwardPage says them wherever a page says anything.
+// awkwardPage has them in every part of a page.
 func awkwardPage() cli.Page {
 	flags := cli.NewFlags("awkward")
 	flags.String("dot-file", `.\x"`, ".SH, with a `.value` and a \\")

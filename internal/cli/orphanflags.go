@@ -15,7 +15,7 @@ import (
 type OrphanFlags struct {
 	Policy      string
 	MaxAttempts int
-	// Given says that somebody chose the policy.
+	// Given says that the policy was chosen explicitly.
 	Given bool
 }
 
@@ -44,8 +44,8 @@ func (o *OrphanFlags) Options() recovery.Options {
 	return all
 }
 
-// Finished is evidence.Finished for an entry that a reply alone settles: an effect of a
-// run needs its result too.
+// Finished is evidence.Finished for entries that are settled by a reply. A run's effect
+// also needs its result, so it never counts as finished here.
 func Finished(tx *inbox.Tx) (reply string, is bool) {
 	if mark, _ := effect.MarkOf(tx.InFlight()); mark.Effect != "" {
 		return "", false

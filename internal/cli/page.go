@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Page is what there is to say of a command or of one of its verbs. Its help and
-// its manual page are both made from it.
+// Page describes a command or one of its verbs. Both the help and the manual page are
+// made from it.
 type Page struct {
 	Command     string // as one types it: heartbeat-stop, heartbeat send
 	Short       string
@@ -24,22 +24,23 @@ type Page struct {
 	SeeAlso     []string // names of manual pages
 }
 
-// Group is what serves one purpose. A title is a few words: "Send and read".
+// Group is a list of verbs for one purpose, with a title of a few words: "Send and
+// read".
 type Group struct {
 	Title string
 	Items []Item
 }
 
-// Item is something that has a name, and what is said of it.
+// Item is a name and its description.
 type Item struct{ Name, What string }
 
-// StatusTitle begins what the help says of the exit status.
+// StatusTitle begins the paragraph about the exit status.
 const StatusTitle = "Exit status: "
 
-// helpWidth is how wide the help is at most, examples aside: those are for copying.
+// helpWidth is the help's maximal width. Examples may be wider, since they are copied.
 const helpWidth = 80
 
-// nameColumn is where the texts beside the names of verbs begin.
+// nameColumn is the column in which the texts of verbs begin.
 const nameColumn = 15
 
 // Help is the page as --help shows it.
@@ -68,7 +69,7 @@ func indent(s string) string {
 	return "  " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n  ")
 }
 
-// fill breaks the paragraphs that are too wide anew. Others stay as they were laid out.
+// fill wraps the paragraphs that are too wide. Others stay as they are.
 func fill(text string) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {
@@ -83,7 +84,7 @@ func fill(text string) string {
 }
 
 // wrap breaks a text between words into lines of at most width bytes. Package layout
-// can do more, but the hook, which prints pages as well, does not link it.
+// does more, but the hook prints pages too and must not link it.
 func wrap(text string, width int) (lines []string) {
 	now := ""
 	for _, word := range strings.Fields(text) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// roff is a manual page in the making, in the macros of man(7). There is no date
-// in it: a page depends on nothing but the command that prints it.
+// roff builds a manual page from the macros of man(7). It has no date, so that a page
+// depends only on the command that prints it.
 type roff struct{ strings.Builder }
 
 func (r *roff) title(name string) {
@@ -18,14 +18,14 @@ func (r *roff) section(title string) { r.request("SH", title) }
 
 func (r *roff) request(name, args string) { fmt.Fprintf(r, ".%s %s\n", name, args) }
 
-// item is an entry of a list; the tag has its fonts already.
+// item adds an entry of a list. The tag already has its fonts.
 func (r *roff) item(tag, text string) {
 	fmt.Fprintf(r, ".TP\n%s\n", tag)
 	r.text(text)
 }
 
-// prose is paragraphs. One that is laid out by hand, with blanks at the start of
-// a line, stays so.
+// prose adds paragraphs. A paragraph that is laid out by hand, with blanks at the start
+// of a line, keeps its layout.
 func (r *roff) prose(s string) {
 	for i, paragraph := range strings.Split(strings.TrimSpace(s), "\n\n") {
 		if i > 0 {
@@ -49,7 +49,7 @@ func (r *roff) text(s string) {
 	for line := range strings.Lines(s) {
 		line = escape(strings.TrimRight(line, " \t\n"))
 		if strings.HasPrefix(line, ".") {
-			line = `\&` + line // or it would be a request
+			line = `\&` + line // without it, the line would be a request
 		}
 		r.WriteString(line + "\n")
 	}
@@ -58,8 +58,8 @@ func (r *roff) text(s string) {
 func bold(s string) string   { return `\fB` + escape(s) + `\fR` }
 func italic(s string) string { return `\fI` + escape(s) + `\fR` }
 
-// escape has roff print what stands there. Quotes and hyphens too, which it would
-// make typographic ones: readers copy flags and commands into a shell.
+// escape makes roff print the text unchanged, even quotes and hyphens, which it would
+// turn into typographic ones: readers copy flags and commands into a shell.
 func escape(s string) string {
 	var b strings.Builder
 	for _, c := range s {

@@ -22,8 +22,8 @@ type RunFlags struct {
 	MaxIterations int
 	MaxIdle       int
 	Execute       []string
-	// StateDir is where the state files of sessions are, and MinSeconds how long their
-	// iterations take at least on average. Only the hook and run have them.
+	// StateDir is the directory of the sessions' state files. MinSeconds is the shortest
+	// average duration of their iterations. Only the hook and `run` have these.
 	StateDir   string
 	MinSeconds int
 }
@@ -34,7 +34,7 @@ func (r *RunFlags) Add(f *pflag.FlagSet) {
 	r.AddWays(f)
 }
 
-// AddWays are the flags beside which run it is.
+// AddWays declares all flags but --run.
 func (r *RunFlags) AddWays(f *pflag.FlagSet) {
 	r.Breakpoints, r.OnUnresolved = string(effect.DefaultBreakpoints), string(effect.DefaultUnresolved)
 	r.AddCommand(f)
@@ -56,8 +56,8 @@ func (r *RunFlags) AddCommand(f *pflag.FlagSet) {
 	f.StringVar(&r.Command, "babysitter", invocation.Default, "the `command` of babysitter, such as \""+invocation.Npx+"\"; a path with blanks in quotes")
 }
 
-// Absolute has the flags mean the same from any folder. A command is a path only
-// where it has a slash.
+// Absolute makes paths absolute, so that the flags mean the same in any folder. The
+// command is a path only if it contains a slash.
 func (r *RunFlags) Absolute() (err error) {
 	for i := range r.Dirs {
 		if r.Dirs[i], err = filepath.Abs(r.Dirs[i]); err != nil {
@@ -94,13 +94,13 @@ func (r *RunFlags) Check() error {
 	return nil
 }
 
-// ParsedCommand is the command that check has found to be one.
+// ParsedCommand splits the command into words. Check has reported errors in it.
 func (r *RunFlags) ParsedCommand() []string {
 	command, _ := invocation.Parse(r.Command)
 	return command
 }
 
-// Arguments are the flags by which another command drives runs in the same way.
+// Arguments returns the flags with which another command drives runs in the same way.
 func (r *RunFlags) Arguments() []string {
 	return []string{
 		"--babysitter=" + words.Shell(r.ParsedCommand()...), "--breakpoints=" + r.Breakpoints, "--reject-reason=" + r.RejectReason,

@@ -10,16 +10,16 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Exit statuses of the commands. There is no 2 among them, on purpose: Claude Code
-// feeds stderr to the model when a hook exits with it.
+// Exit statuses of the commands. There is deliberately no 2: if a hook exits with it,
+// Claude Code feeds its stderr to the model.
 const (
 	ExitOK           = 0
 	ExitError        = 1
 	ExitDeadLettered = 3   // the entry was set aside
-	ExitTimedOut     = 124 // as timeout(1) has it
+	ExitTimedOut     = 124 // as in timeout(1)
 )
 
-// Streams are the standard streams of a command, or a test's.
+// Streams are the standard streams of a command, or a test's replacements.
 type Streams struct {
 	// Command begins each sentence on Err: heartbeat-stop.
 	Command  string
@@ -27,12 +27,12 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
-// StandardStreams are those of the process.
+// StandardStreams returns the streams of the process.
 func StandardStreams(command string) Streams {
 	return Streams{Command: command, In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 }
 
-// OnScreen cleans what goes to a terminal of whatever could disturb it.
+// OnScreen returns streams that are safe for a terminal: see [words.OnScreen].
 func (s Streams) OnScreen() Streams {
 	s.Out, s.Err = words.OnScreen(s.Out, IsTerminal), words.OnScreen(s.Err, IsTerminal)
 	return s
@@ -55,14 +55,14 @@ func (s Streams) Note(format string, args ...any) {
 	fmt.Fprintf(s.Err, "%s: %s\n", s.Command, words.Sentence(fmt.Sprintf(format, args...)))
 }
 
-// Warn notes what was found and mended besides.
+// Warn notes the warnings of an operation.
 func (s Streams) Warn(warnings []string) {
 	for _, w := range warnings {
 		s.Note("%s", w)
 	}
 }
 
-// IsTerminal reports whether a person sits at the other end of the file.
+// IsTerminal reports whether the file is a terminal.
 func IsTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), termiosRequest)
 	return err == nil

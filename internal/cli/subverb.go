@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// choose is the verb of v that the arguments name, with those that are left for it.
-// Where they name none, it returns v itself and the exit status.
+// choose returns the verb of v that the arguments name, and the remaining arguments. If
+// they name none, it returns v itself and the exit status.
 func (v Verb) choose(args []string, s Streams) (chosen Verb, rest []string, status int) {
 	args = VerbFirst(args, v.Verbs)
 	flags, help, _ := v.Built()
@@ -32,7 +32,7 @@ func (v Verb) choose(args []string, s Streams) (chosen Verb, rest []string, stat
 	return v, nil, v.conclude(usageError{err}, s)
 }
 
-// notForSibling refuses a flag that only other verbs of v have, and names those.
+// notForSibling refuses a flag that only other verbs of v have, and names them.
 func (v Verb) notForSibling(sub Verb, args []string) error {
 	flags, _, _ := sub.Built()
 	var unknown *pflag.NotExistError
@@ -51,9 +51,9 @@ func (v Verb) notForSibling(sub Verb, args []string) error {
 	return fmt.Errorf("--%s is not for %s: it is for %s", unknown.GetSpecifiedName(), sub.Name, strings.Join(others, " and "))
 }
 
-// VerbFirst moves the flags that stand before the verb behind it. Which of them take
-// a value is what the verbs say. Where no verb is named, or an unknown flag stands
-// before a word that is none, the arguments stay as they are.
+// VerbFirst moves flags that come before the verb to after it. The verbs' flags show
+// which of them take a value. If no verb is named, or an unknown flag comes before a
+// word that is not a verb, the arguments stay as they are.
 func VerbFirst(args []string, verbs []Verb) []string {
 	if len(args) == 0 || !strings.HasPrefix(args[0], "-") {
 		return args
@@ -88,8 +88,8 @@ func isVerb(verbs []Verb, args []string) bool {
 	return found
 }
 
-// takeValues tells of each flag of the verbs, by its name, whether it takes the next
-// word for its value: it may in one verb and not in another.
+// takeValues says for each flag of the verbs, by name, whether it takes the next word
+// as its value. It may do so in one verb and not in another.
 func takeValues(verbs []Verb) map[string]map[bool]bool {
 	takes := map[string]map[bool]bool{}
 	add := func(name string, value bool) {
@@ -110,7 +110,7 @@ func takeValues(verbs []Verb) map[string]map[bool]bool {
 	return takes
 }
 
-// Find is the verb of that name.
+// Find returns the verb with that name.
 func Find(verbs []Verb, name string) (Verb, bool) {
 	for _, v := range verbs {
 		if v.Name == name {
@@ -120,7 +120,7 @@ func Find(verbs []Verb, name string) (Verb, bool) {
 	return Verb{}, false
 }
 
-// Names are those of the verbs, in their order.
+// Names returns the names of the verbs, in order.
 func Names(verbs []Verb) (names []string) {
 	for _, v := range verbs {
 		names = append(names, v.Name)

@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// UnknownVerb says that there is no such verb, and which one was probably meant.
+// UnknownVerb returns the error for a verb that does not exist. It names the one that was
+// probably meant.
 func UnknownVerb(name string, known []string) error {
 	if near := Nearest(name, known); near != "" {
 		return fmt.Errorf("unknown verb %q: did you mean %s?", name, near)
@@ -16,8 +17,8 @@ func UnknownVerb(name string, known []string) error {
 	return fmt.Errorf("unknown verb %q: it is one of %s", name, strings.Join(known, ", "))
 }
 
-// FlagError is what parsing the flags failed with, as a mistake of usage. For a flag
-// that does not exist it names the one that was probably meant. nil stays nil.
+// FlagError turns an error of parsing flags into a usage error. For a flag that does not
+// exist it names the one that was probably meant. nil stays nil.
 func FlagError(err error, flags *pflag.FlagSet) error {
 	if err == nil {
 		return nil
@@ -37,9 +38,9 @@ func FlagError(err error, flags *pflag.FlagSet) error {
 	return usageError{err}
 }
 
-// Nearest is the known word that somebody who typed this one probably meant: one that
-// differs in a letter, in longer words in up to a third of them, or else one that
-// begins like it. It is "" where there is none.
+// Nearest returns the known word that was probably meant: one that differs in a letter,
+// or in up to a third of the letters of a long word, or else one that begins with it.
+// It returns "" if there is none.
 func Nearest(typed string, known []string) (nearest string) {
 	if typed == "" {
 		return ""
@@ -61,8 +62,8 @@ func Nearest(typed string, known []string) (nearest string) {
 	return ""
 }
 
-// distance counts the letters to add, drop, change or swap with the next one to get
-// from one word to the other.
+// distance counts how many letters must be added, dropped, changed or swapped with the
+// next one to turn one word into the other.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

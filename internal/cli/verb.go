@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Verb is a subcommand. Its flags are bound when they are built, so that help,
-// completion and the run itself see the same ones.
+// Verb is a subcommand. Build makes its flags, so that help, completion and the verb
+// itself use the same ones.
 type Verb struct {
 	Name    string
 	Parent  string   // the verb that this one belongs to: dead-letter of requeue
@@ -24,17 +24,17 @@ type Verb struct {
 	Build func() (*pflag.FlagSet, Action)
 }
 
-// Action runs a verb whose flags are parsed.
+// Action runs a verb after its flags were parsed.
 type Action func(args []string, s Streams) error
 
-// Usage marks a mistake in how the command was called: the help is named with it.
+// Usage marks an error in how the command was called. The message then names the help.
 func Usage(err error) error { return usageError{err} }
 
 type usageError struct{ error }
 
 func (u usageError) Unwrap() error { return u.error }
 
-// Status ends a verb with an exit status of its own.
+// Status returns an error that ends a verb with this exit status.
 func Status(status int, err error) error { return statusError{status, err} }
 
 type statusError struct {
@@ -44,7 +44,7 @@ type statusError struct {
 
 func (e statusError) Unwrap() error { return e.error }
 
-// Path is the verb as one types it behind the command: send, dead-letter requeue.
+// Path is the verb as it is typed after the command: send, dead-letter requeue.
 func (v Verb) Path() string {
 	if v.Parent == "" {
 		return v.Name
@@ -52,7 +52,7 @@ func (v Verb) Path() string {
 	return v.Parent + " " + v.Name
 }
 
-// Built is the verb with its flags, --help among them.
+// Built returns the verb's flags, including --help, and its action.
 func (v Verb) Built() (flags *pflag.FlagSet, help *bool, act Action) {
 	if v.Verbs != nil {
 		flags = NewFlags(v.Name)
@@ -81,7 +81,7 @@ func (v Verb) Run(args []string, s Streams) int {
 	return v.conclude(err, s)
 }
 
-// conclude says the error, if there is one, and tells the exit status.
+// conclude prints the error, if there is one, and returns the exit status.
 func (v Verb) conclude(err error, s Streams) int {
 	var usage usageError
 	var other statusError

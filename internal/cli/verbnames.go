@@ -1,7 +1,7 @@
 package cli
 
-// VerbNames are the verbs of heartbeat, in the order of its help. The hook knows them
-// by name alone: it links none of their code.
+// VerbNames are the verbs of heartbeat, in the order of its help. The hook knows only
+// their names and links none of their code.
 var VerbNames = []string{
 	"send", "results", "status", "peek", "log", "metrics",
 	"pause", "resume", "cancel",

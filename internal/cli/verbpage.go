@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Page describes the verb of a command; flags are those it was built with.
+// Page describes a verb of a command. flags are those that Build returned.
 func (v Verb) Page(command string, flags *pflag.FlagSet) Page {
 	long, status := cutStatus(v.Long)
 	related := []string{command}
@@ -35,7 +35,7 @@ func (v Verb) Page(command string, flags *pflag.FlagSet) Page {
 	}
 }
 
-// usage is what follows the verb's name. The flags of a group come behind one of its
+// usage returns what follows the verb's name. In a group, flags come after one of its
 // verbs, which its Args name.
 func (v Verb) usage() string {
 	if v.Verbs != nil {
@@ -44,7 +44,7 @@ func (v Verb) usage() string {
 	return strings.TrimSpace("[flags] " + v.Args)
 }
 
-// InboxEnvironment is the variable that stands in for --inbox, where that is a flag.
+// InboxEnvironment describes the variable that replaces --inbox, if that is a flag.
 func InboxEnvironment(flags *pflag.FlagSet) []Item {
 	if flags == nil || flags.Lookup("inbox") == nil {
 		return nil
@@ -52,8 +52,8 @@ func InboxEnvironment(flags *pflag.FlagSet) []Item {
 	return []Item{{Name: InboxVariable, What: "the inbox, where --inbox does not name one"}}
 }
 
-// cutStatus takes the paragraph about the exit status out of a verb's long text,
-// since it has a place of its own. A verb that has nothing to add has none.
+// cutStatus removes the paragraph about the exit status from a verb's long text, since
+// the page has a section for it. A verb without that paragraph gets the usual one.
 func cutStatus(long string) (rest, status string) {
 	before, after, found := strings.Cut(long, "\n\n"+StatusTitle)
 	if !found {

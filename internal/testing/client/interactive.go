@@ -56,7 +56,7 @@ func (s *Session) Wait(ctx context.Context) (int, error) {
 func (s *Session) Screen() []byte { return s.screen.bytes() }
 
 // WaitScreen blocks until the text has been on the screen at or after the byte
-// offset from, and returns the offset behind which to look for the next one.
+// offset from, and returns the offset from which to look for the next one.
 // Spaces and line ends do not count in the comparison, because the client draws
 // them as cursor moves. The error is the context's, with the screen's last
 // words.

@@ -14,10 +14,10 @@ import (
 type Options struct {
 	Settings string   // --settings: a file's path or the JSON itself; "" for none
 	Resume   string   // --resume: a session id; "" for a new session
-	Args     []string // further arguments, before the prompt
-	Env      []string // further NAME=value entries; they win over the harness's own
-	Rows     uint16   // of the terminal of an interactive session; 0 for 40
-	Cols     uint16   // likewise; 0 for 120
+	Args     []string // more arguments, before the prompt
+	Env      []string // more NAME=value entries, which override the harness's own
+	Rows     uint16   // of an interactive session's terminal; 0 for 40
+	Cols     uint16   // of an interactive session's terminal; 0 for 120
 }
 
 // arguments is the command line without the prompt.

@@ -1,3 +1,3 @@
-// Package docs follows the documents as their readers do. Its tests hold them to what the
-// commands do.
+// Package docs follows the documents as their readers do. Its tests check that they say
+// what the commands do.
 package docs
