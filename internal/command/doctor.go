@@ -96,10 +96,8 @@ func (o *doctorFlags) input() (doctor.Input, error) {
 		Parse: parseHook, Version: clientVersion, Runs: drivenRuns, Babysitter: babysitterVersion,
 	}
 	in.Home, _ = os.UserHomeDir() // "" is what it is without one
+	in.Stop, in.StopErr = cli.Beside(hook.CommandName)
 	var err error
-	if in.Self, err = cli.Beside(hook.CommandName); err != nil {
-		return in, err
-	}
 	if in.Project, err = filepath.Abs(o.project); err != nil {
 		return in, err
 	}

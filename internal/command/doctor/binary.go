@@ -13,6 +13,9 @@ import (
 func checkBinary(e *examination) []Check {
 	var all []Check
 	var seen []string
+	if e.StopErr != nil {
+		all = append(all, warn("binary", "build all commands into one folder (see the README)", "there is no hook for install to wire: %v", e.StopErr))
+	}
 	for _, w := range e.wires {
 		if e.inbox == "" || e.relate(w) != same || slices.Contains(seen, w.Binary) {
 			continue
@@ -44,10 +47,13 @@ func (e *examination) binary(w *wire) Check {
 	if err := runnable(path); err != nil {
 		return fail("binary", fix, "the hook cannot be started: %v", err)
 	}
-	if !sameFile(path, e.Self) {
-		return warn("binary", "to wire this build: "+e.install([]*wire{w}), "%s is another file than this command, %s", path, e.Self)
+	switch {
+	case e.StopErr != nil:
+		return ok("binary", "%s can be started", path)
+	case !sameFile(path, e.Stop):
+		return warn("binary", "to wire the one of this build: "+e.install([]*wire{w}), "%s is another file than %s, which belongs to this command", path, e.Stop)
 	}
-	return ok("binary", "%s is this command", path)
+	return ok("binary", "%s belongs to this command", path)
 }
 
 func runnable(path string) error {

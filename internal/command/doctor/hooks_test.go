@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,19 +13,19 @@ import (
 func TestBinary(t *testing.T) {
 	t.Run("this one, through a link", func(t *testing.T) {
 		w := newWorld(t)
-		w.says(checkBinary, "ok is this command")
+		w.says(checkBinary, "ok belongs to this command")
 		link := filepath.Join(w.Home, "heartbeat-stop")
-		require.NoError(t, os.Symlink(w.Self, link))
+		require.NoError(t, os.Symlink(w.Stop, link))
 		hook := w.hook("--inbox", w.Inbox)
 		hook["command"] = link
 		w.wire(w.projectSettings(), hook)
-		w.says(checkBinary, "ok is this command")
+		w.says(checkBinary, "ok belongs to this command")
 	})
 	for name, c := range map[string]struct {
 		make func(w *world, path string)
 		says string
 	}{
-		"another file":   {func(w *world, path string) { w.write(path, "#!/bin/sh\n", 0o755) }, "warn another file than this command"},
+		"another file":   {func(w *world, path string) { w.write(path, "#!/bin/sh\n", 0o755) }, "warn which belongs to this command"},
 		"missing":        {func(*world, string) {}, "fail no such file"},
 		"not executable": {func(w *world, path string) { w.write(path, "", 0o644) }, "fail is not executable"},
 		"a directory":    {func(w *world, path string) { require.NoError(w.t, os.Mkdir(path, 0o700)) }, "fail not a regular file"},
@@ -39,10 +40,15 @@ func TestBinary(t *testing.T) {
 			w.says(checkBinary, c.says)
 		})
 	}
+	t.Run("none to wire", func(t *testing.T) {
+		w := newWorld(t)
+		w.StopErr = errors.New("nowhere")
+		w.says(checkBinary, "warn there is no hook for install to wire: nowhere", "ok can be started")
+	})
 	t.Run("looked up", func(t *testing.T) {
 		w := newWorld(t)
 		w.wire(w.projectSettings(), shell("heartbeat-stop --inbox "+w.Inbox))
-		w.says(checkBinary, "warn heartbeat-stop is no absolute path: here it is "+w.Self)
+		w.says(checkBinary, "warn heartbeat-stop is no absolute path: here it is "+w.Stop)
 		w.Environ = nil
 		w.says(checkBinary, "fail not on the PATH")
 		w.wire(w.projectSettings(), shell("./heartbeat-stop --inbox "+w.Inbox))

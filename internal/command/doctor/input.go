@@ -19,7 +19,8 @@ type Input struct {
 	Environ  []string // of the session
 	Settings []string // further settings files, as given to claude --settings
 	Managed  string   // the directory of the managed settings
-	Self     string   // the running command's own file
+	Stop     string   // the heartbeat-stop that install would wire, "" with StopErr
+	StopErr  error    // why there is none
 	UID      int
 	Now      time.Time
 	// Parse reads a hook's arguments as the hook does. inbox is what it takes

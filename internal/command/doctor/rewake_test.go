@@ -10,7 +10,7 @@ import (
 func TestRewakeIsRight(t *testing.T) {
 	w := newWorld(t)
 	w.wireWakers(w.projectSettings(), nil)
-	w.says(checkWired, "ok Stop -> "+w.Self+" --inbox "+w.Inbox+" --rewake (.claude/settings.json): it wakes the idle session")
+	w.says(checkWired, "ok Stop -> "+w.Stop+" --inbox "+w.Inbox+" --rewake (.claude/settings.json): it wakes the idle session")
 	w.says(checkEvents, "ok StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification are wired as well")
 	w.says(checkTimeout, "ok each hook in the background has at least 24h0m0s")
 	w.says(checkFlags, "ok --rewake")

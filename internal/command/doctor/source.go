@@ -29,7 +29,7 @@ func readSources(in Input) []*source {
 		all = append(all, &source{path: f.Path, managed: f.Managed, given: slices.Contains(in.Settings, f.Path)})
 	}
 	for _, s := range all {
-		s.read(in.Self)
+		s.read(in.Stop)
 	}
 	return all
 }

@@ -15,7 +15,7 @@ import (
 func TestWired(t *testing.T) {
 	t.Run("once", func(t *testing.T) {
 		w := newWorld(t)
-		w.says(checkWired, "ok Stop -> "+w.Self+" --inbox "+w.Inbox+" (.claude/settings.json): it hands an entry over when a turn ends; with --rewake")
+		w.says(checkWired, "ok Stop -> "+w.Stop+" --inbox "+w.Inbox+" (.claude/settings.json): it hands an entry over when a turn ends; with --rewake")
 	})
 	t.Run("the inbox is taken from it", func(t *testing.T) {
 		w := newWorld(t)
@@ -82,7 +82,7 @@ func TestWired(t *testing.T) {
 		w.wire(w.projectSettings(), w.hook())
 		w.says(checkWired, "warn whether this serves")
 		w.setenv("HEARTBEAT_INBOX", w.Inbox)
-		w.says(checkWired, "ok "+w.Self)
+		w.says(checkWired, "ok "+w.Stop)
 		w.settings(w.localSettings(), map[string]any{"env": map[string]any{"HEARTBEAT_INBOX": "/other/inbox.jsonl"}})
 		w.says(checkWired, "fail no hook of Stop serves")
 	})

@@ -30,14 +30,14 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, bin: filepath.Join(root, "bin")}
 	w.Input = Input{
 		Project: filepath.Join(root, "project"), Home: filepath.Join(root, "home"), Managed: filepath.Join(root, "etc"),
-		Inbox: filepath.Join(root, "box", "inbox.jsonl"), Self: filepath.Join(w.bin, "heartbeat-stop"),
+		Inbox: filepath.Join(root, "box", "inbox.jsonl"), Stop: filepath.Join(w.bin, "heartbeat-stop"),
 		UID: os.Geteuid(), Now: time.Now(), Parse: parse, Environ: []string{"PATH=" + w.bin},
 		Version: func(context.Context, string) (string, error) { return "2.1.329 (Claude Code)\n", nil },
 	}
 	for _, dir := range []string{w.Project, w.Home, w.Managed, w.bin, filepath.Dir(w.Inbox)} {
 		require.NoError(t, os.Mkdir(dir, 0o700))
 	}
-	w.write(w.Self, "#!/bin/sh\n", 0o755)
+	w.write(w.Stop, "#!/bin/sh\n", 0o755)
 	w.write(filepath.Join(w.bin, "claude"), "#!/bin/sh\n", 0o755)
 	w.account(fmt.Sprintf(`{"hasCompletedOnboarding":true,"projects":{%q:{"hasTrustDialogAccepted":true}}}`, w.Project))
 	w.wire(w.projectSettings(), w.hook("--inbox", w.Inbox))
@@ -101,7 +101,7 @@ func (w *world) account(content string) {
 
 // hook is one in exec form.
 func (w *world) hook(args ...string) map[string]any {
-	return map[string]any{"type": "command", "command": w.Self, "args": args, "timeout": 600}
+	return map[string]any{"type": "command", "command": w.Stop, "args": args, "timeout": 600}
 }
 
 // shell is a hook in shell form.
