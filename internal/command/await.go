@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"heartbeat/internal/cli"
-	"heartbeat/internal/cli/colour"
 	"io"
 	"os"
 	"os/signal"
@@ -14,6 +12,8 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/colour"
 	"heartbeat/internal/words"
 )
 

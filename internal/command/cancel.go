@@ -3,10 +3,11 @@ package command
 import (
 	"errors"
 	"fmt"
-	"heartbeat/internal/cli"
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"heartbeat/internal/cli"
 )
 
 type cancelFlags struct {

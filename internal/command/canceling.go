@@ -3,9 +3,9 @@ package command
 import (
 	"errors"
 	"fmt"
-	"heartbeat/internal/cli"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/words"
 )
 

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"heartbeat/internal/cli"
 	"time"
-
-	"heartbeat/internal/words"
-	"heartbeat/recover/evidence"
 
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/words"
+	"heartbeat/recover/evidence"
 )
 
 type compactFlags struct {

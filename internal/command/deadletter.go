@@ -3,13 +3,13 @@ package command
 import (
 	"errors"
 	"fmt"
-	"heartbeat/internal/cli"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
 )
 
 // What dead-letter does with letters.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"heartbeat/internal/cli"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"unicode"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
 )
 
 const (

@@ -5,13 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"heartbeat/internal/cli"
 	"slices"
 	"strings"
 
-	"heartbeat/internal/words"
-
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/words"
 )
 
 // purge chooses the letters before it asks: what comes meanwhile stays.

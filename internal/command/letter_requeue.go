@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"heartbeat/internal/cli"
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
 	"heartbeat/orchestrate"
 )
 

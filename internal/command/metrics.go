@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"heartbeat/internal/cli"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"heartbeat/internal/cli"
 	"heartbeat/internal/command/metrics"
 )
 

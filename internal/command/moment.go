@@ -2,8 +2,9 @@ package command
 
 import (
 	"errors"
-	"heartbeat/internal/cli"
 	"time"
+
+	"heartbeat/internal/cli"
 )
 
 // moment is a flag that takes a time, or how long it is until then.

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"heartbeat/internal/bridges"
-	"heartbeat/internal/cli"
-	"heartbeat/orchestrate"
-
 	"github.com/spf13/pflag"
 
+	"heartbeat/internal/bridges"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/words"
+	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
 	runs "heartbeat/orchestrate/run"
 )

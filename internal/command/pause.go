@@ -2,12 +2,12 @@ package command
 
 import (
 	"errors"
-	"heartbeat/internal/cli"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/why"
 )
 

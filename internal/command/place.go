@@ -3,12 +3,12 @@ package command
 import (
 	"errors"
 	"fmt"
-	"heartbeat/internal/cli"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
 	"heartbeat/orchestrate"
 	runs "heartbeat/orchestrate/run"
 )

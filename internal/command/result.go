@@ -8,10 +8,9 @@ import (
 	"os"
 	"strings"
 
-	"heartbeat/internal/cli"
-
 	"github.com/spf13/pflag"
 
+	"heartbeat/internal/cli"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/effect"

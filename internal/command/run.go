@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"heartbeat/internal/cli"
-	"heartbeat/internal/cli/progress"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/progress"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
 	runs "heartbeat/orchestrate/run"

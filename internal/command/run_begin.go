@@ -8,12 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"heartbeat/internal/bridges"
-	"heartbeat/internal/cli"
-
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/bridges"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"

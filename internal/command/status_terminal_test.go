@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"heartbeat/internal/testing/script"
-
 	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/testing/script"
 )
 
 // TestStatusWatchInATerminal shows the status in one place, until a signal ends it.

@@ -3,8 +3,6 @@ package command
 import (
 	"bytes"
 	"fmt"
-	"heartbeat/internal/cli"
-	"heartbeat/internal/hook"
 	"io"
 	"os"
 	"os/exec"
@@ -15,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/hook"
 	"heartbeat/internal/why"
 )
 

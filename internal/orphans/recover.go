@@ -4,11 +4,11 @@ package orphans
 import (
 	"context"
 	"fmt"
-	"heartbeat/internal/cli"
 
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
 	recovery "heartbeat/recover"
 	"heartbeat/recover/evidence"
 )

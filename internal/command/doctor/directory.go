@@ -3,14 +3,15 @@ package doctor
 import (
 	"errors"
 	"fmt"
-	"heartbeat/internal/disk"
-	"heartbeat/internal/host/rights"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/host/rights"
 )
 
 // checkDirectory looks at the inbox's directory.

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"heartbeat/internal/words"
-
 	"heartbeat/inbox"
+	"heartbeat/internal/words"
 )
 
 // What happens to entries, beside the kinds of [inbox.Event].

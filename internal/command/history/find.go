@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"heartbeat/internal/words"
-
 	"heartbeat/inbox"
+	"heartbeat/internal/words"
 )
 
 // Errors that [Find] tells apart.

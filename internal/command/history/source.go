@@ -4,9 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"heartbeat/internal/words"
-
 	"heartbeat/inbox"
+	"heartbeat/internal/words"
 )
 
 // ParseResult reads a line of .results.jsonl.
