@@ -156,7 +156,7 @@ func TestHeartbeatBabysitterBreakpoint(t *testing.T) {
 }`)
 			ctx := minutes(t)
 			assert.NotContains(t, r.session(ctx), "promise")
-			effect, _, _ := strings.Cut(r.verb("breakpoint", "list"), " ")
+			effect, _, _ := strings.Cut(r.verb("breakpoint", "list"), "\t")
 			r.verb("send", "a question of a person")
 			r.verb("breakpoint", answer, effect, "--run", r.run, "--babysitter", r.babysitter)
 			r.completed(r.session(ctx), `{"approved":`+approved+`,"then":{"ok":true}}`)
