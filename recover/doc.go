@@ -1,12 +1,13 @@
-// Package recover decides what becomes of an entry that was in flight when its
-// session ended without answering it: an orphan.
+// Package recover decides what becomes of an entry that is in flight and that nobody
+// will answer: an orphan, whose session ended, or one whose turn ended in an error.
 //
 // Import it under another name, so that the builtin stays usable:
 //
 //	import recovery "heartbeat/recover"
 //
-// [Run] is what a launcher calls between two sessions. [Settle] is the same
-// decision within a transaction that goes on to deliver the next entry.
+// [Decide] is the rule, and changes nothing. [Settle] carries it out within a
+// transaction that goes on to deliver the next entry, and [Run] in one of its own, as a
+// launcher does between two sessions.
 //
 // Running it twice equals running it once, and a kill at any point followed by
 // another run equals one run: the decision is one commit of the inbox.

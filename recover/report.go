@@ -17,7 +17,9 @@ type Report struct {
 	Attempt int          `json:"attempt,omitempty"` // deliveries it had
 	Session string       `json:"session_id,omitempty"`
 	Reason  inbox.Reason `json:"reason,omitempty"` // of a dead letter
-	Cursor  int64        `json:"cursor"`
+	// Failure is the error that ended the entry's turn, where that decided.
+	Failure *inbox.Failure `json:"failure,omitempty"`
+	Cursor  int64          `json:"cursor"`
 	// Warnings are sentences about what was found and mended besides.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -40,6 +42,9 @@ func (r Report) String() string {
 	case DeadLettered:
 		return fmt.Sprintf("%s is a dead letter (%s)", entry, r.Reason)
 	case Requeued:
+		if r.Failure != nil {
+			return entry + " will be delivered again, but not now: its turn ended in an error" + inBrackets(words.Brief(r.Failure.String())) + ", see heartbeat status"
+		}
 		return entry + " will be delivered again"
 	case Returned:
 		return entry + " never arrived, and will be delivered again"
@@ -47,4 +52,11 @@ func (r Report) String() string {
 		return entry + " is dropped"
 	}
 	return "nothing was in flight"
+}
+
+func inBrackets(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
 }

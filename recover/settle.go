@@ -1,6 +1,10 @@
 package recover
 
-import "heartbeat/inbox"
+import (
+	"cmp"
+
+	"heartbeat/inbox"
+)
 
 // Action is what became of an orphan.
 type Action string
@@ -11,7 +15,7 @@ const (
 	Cleared      Action = "cleared"       // it was answered before: only the note of it was left
 	DeadLettered Action = "dead-lettered" // see the report's reason
 	Requeued     Action = "requeued"      // the next delivery is of this entry
-	Returned     Action = "returned"      // likewise, since it had never arrived
+	Returned     Action = "returned"      // the same, since it had never arrived
 	Dropped      Action = "dropped"
 	Answered     Action = "answered" // it had been: see [Options.Finished]
 )
@@ -23,6 +27,9 @@ type Options struct {
 	PolicyOf func(*inbox.Delivery) Policy
 	// MaxAttempts is for Retry; DefaultMaxAttempts if 0.
 	MaxAttempts int
+	// Overcome says that a session went on since the entry's turn ended in an error: the
+	// error is over then, and the policy decides.
+	Overcome bool
 	// Reason is why the entry was not answered, as the dead letter says it;
 	// orphaned, or failed where a failure was recorded, if empty.
 	Reason inbox.Reason
@@ -36,22 +43,8 @@ type Options struct {
 	Finished func(*inbox.Tx) (reply string, finished bool)
 }
 
-func (o Options) policy() Policy {
-	if o.Policy == "" {
-		return DeadLetter
-	}
-	return o.Policy
-}
-
-func (o Options) maxAttempts() int {
-	if o.MaxAttempts == 0 {
-		return DefaultMaxAttempts
-	}
-	return o.MaxAttempts
-}
-
-// Settle decides about the entry that tx has in flight, if any. The caller
-// commits.
+// Settle decides about the entry that tx has in flight, if any, and keeps delivery back
+// where its turn ended in an error (see [Hold]). The caller commits.
 func Settle(tx *inbox.Tx, o Options) (Report, error) {
 	d := tx.InFlight()
 	if d == nil {
@@ -60,41 +53,46 @@ func Settle(tx *inbox.Tx, o Options) (Report, error) {
 		}
 		return Report{Action: None}, nil
 	}
-	if o.PolicyOf != nil {
-		if p := o.PolicyOf(d); p != "" {
-			o.Policy = p
-		}
+	f := o.facts(tx, d)
+	decision := Decide(f)
+	report := reportOf(d, decision.Action)
+	report.Reason = decision.Reason
+	if err := carryOut(tx, d, f, decision); err != nil || f.Failure == nil || f.Overcome {
+		return report, err
 	}
-	report := reportOf(d, "")
-	reply, finished := "", false
-	if o.Finished != nil {
-		reply, finished = o.Finished(tx)
-	}
-	var err error
-	switch {
-	case finished:
-		report.Action, err = Answered, tx.Acknowledge(reply)
-	case o.Unreached != nil && o.Unreached(tx):
-		report.Action, err = Returned, tx.GiveBack(false)
-	case o.policy() == Drop:
-		report.Action, err = Dropped, tx.Drop()
-	case o.policy() == Retry && d.Attempt < o.maxAttempts():
-		report.Action, err = Requeued, tx.GiveBack(true)
-	default:
-		report.Action, report.Reason = DeadLettered, o.reason(d)
-		err = tx.DeadLetter(report.Reason)
-	}
-	return report, err
+	report.Failure = f.Failure
+	return report, Hold(tx, d.Failure, true)
 }
 
-func (o Options) reason(d *inbox.Delivery) inbox.Reason {
-	switch {
-	case o.policy() == Retry:
-		return inbox.ReasonExhausted
-	case d.Failure != nil:
-		return inbox.ReasonFailed
-	case o.Reason != "":
-		return o.Reason
+func (o Options) facts(tx *inbox.Tx, d *inbox.Delivery) Facts {
+	f := Facts{
+		Attempt: d.Attempt, Failure: d.Failure, Overcome: o.Overcome,
+		Policy: cmp.Or(o.Policy, DeadLetter), MaxAttempts: cmp.Or(o.MaxAttempts, DefaultMaxAttempts), Reason: o.Reason,
 	}
-	return inbox.ReasonOrphaned
+	if o.PolicyOf != nil {
+		f.Policy = cmp.Or(o.PolicyOf(d), f.Policy)
+	}
+	if o.Finished != nil {
+		f.Finished = func() (string, bool) { return o.Finished(tx) }
+	}
+	if o.Unreached != nil {
+		f.Unreached = func() bool { return o.Unreached(tx) }
+	}
+	return f
+}
+
+func carryOut(tx *inbox.Tx, d *inbox.Delivery, f Facts, decision Decision) error {
+	switch decision.Action {
+	case Answered:
+		return tx.Acknowledge(decision.Reply)
+	case Dropped:
+		return tx.Drop()
+	case DeadLettered:
+		return tx.DeadLetter(decision.Reason)
+	case Requeued:
+		if f.Failure != nil && !f.Overcome {
+			return tx.GiveBackFor(d.Failure.String(), decision.Counts)
+		}
+	}
+	return tx.GiveBack(decision.Counts)
 }

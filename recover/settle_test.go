@@ -87,7 +87,7 @@ var expected = map[string]map[recovery.Policy]afterwards{
 	"live":                 orphan(1, 1, inbox.ReasonOrphaned),
 	"live, second attempt": orphan(2, 1, inbox.ReasonOrphaned),
 	"live, third attempt":  orphan(3, 1, inbox.ReasonOrphaned),
-	"failed":               orphan(1, 1, inbox.ReasonFailed),
+	"failed":               same(afterwards{recovery.Requeued, situation{Cursor: "4", Results: 1, Next: "two", Attempt: 1}}),
 	"of heartbeat-rs":      orphan(1, 0, inbox.ReasonOrphaned),
 	"detached": {
 		recovery.DeadLetter: {recovery.DeadLettered, situation{
@@ -207,8 +207,22 @@ func TestReason(t *testing.T) {
 	for how, want := range map[string]inbox.Reason{"live": inbox.ReasonInterrupted, "failed": inbox.ReasonFailed} {
 		box := newBox(t)
 		found[how](t, box)
-		report := run(t, box, recovery.Options{Reason: inbox.ReasonInterrupted})
+		report := run(t, box, recovery.Options{Reason: inbox.ReasonInterrupted, Overcome: true})
 		assert.Equal(t, want, report.Reason)
 		assert.Equal(t, want, situationOf(t, box).DeadLetters[0].Reason)
 	}
+}
+
+// An error of the API keeps delivery back, and is told.
+func TestFailureHolds(t *testing.T) {
+	box := newBox(t)
+	found["failed"](t, box)
+	report := run(t, box, recovery.Options{})
+	assert.Equal(t, "overloaded", report.Failure.Error)
+	assert.Equal(t, "the entry 2, attempt 1, will be delivered again, but not now: its turn ended in an error (overloaded), see heartbeat status", report.String())
+	in(t, box, func(tx *inbox.Tx) error {
+		backoff, err := tx.Backoff()
+		assert.NotNil(t, backoff)
+		return err
+	})
 }

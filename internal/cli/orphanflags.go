@@ -37,16 +37,19 @@ func (o *OrphanFlags) Check() error {
 
 // Options are the flags as package recover takes them.
 func (o *OrphanFlags) Options() recovery.Options {
-	all := recovery.Options{Policy: recovery.Policy(o.Policy), MaxAttempts: o.MaxAttempts}
+	all := recovery.Options{
+		Policy: recovery.Policy(o.Policy), MaxAttempts: o.MaxAttempts,
+		Unreached: evidence.Unreached, Finished: finished,
+	}
 	if !o.Given {
 		all.PolicyOf = effect.PolicyOf
 	}
 	return all
 }
 
-// Finished is evidence.Finished for entries that are settled by a reply. A run's effect
+// finished is evidence.Finished for entries that are settled by a reply. A run's effect
 // also needs its result, so it never counts as finished here.
-func Finished(tx *inbox.Tx) (reply string, is bool) {
+func finished(tx *inbox.Tx) (reply string, is bool) {
 	if mark, _ := effect.MarkOf(tx.InFlight()); mark.Effect != "" {
 		return "", false
 	}

@@ -24,31 +24,30 @@ func (h *hook) failTurn(tx *inbox.Tx) (outcome, error) {
 			return unclear, nil
 		}
 	}
-	ours, err := h.settleFailed(tx, of, failure)
-	if err != nil {
-		return 0, err
-	}
-	return 0, recovery.Hold(tx, failure, ours)
+	return 0, h.settleFailed(tx, of, failure)
 }
 
 // settleFailed gives the entry back whose turn it was, if one was, or sets it
 // aside once its attempts are used up.
-func (h *hook) settleFailed(tx *inbox.Tx, of verdict, failure *inbox.Failure) (ours bool, err error) {
+func (h *hook) settleFailed(tx *inbox.Tx, of verdict, failure *inbox.Failure) error {
 	d := tx.InFlight()
 	if of != answered {
-		err = tx.FailSession(h.input.SessionID, failure.Error, failure.Message)
+		err := tx.FailSession(h.input.SessionID, failure.Error, failure.Message)
 		if err == nil && (of == interrupted || of == orphaned) {
 			err = h.settleEntry(tx, of)
 		}
-		return false, err
+		if err != nil {
+			return err
+		}
+		return recovery.Hold(tx, failure, false)
 	}
 	if err := tx.Fail(d.SessionID, failure.Error, failure.Message); err != nil {
-		return true, err
+		return err
 	}
 	h.settled = d
-	report, err := recovery.SettleFailed(tx, failure, h.Orphan.MaxAttempts)
+	report, err := recovery.Settle(tx, h.Orphan.Options())
 	if err == nil && report.Action == recovery.DeadLettered {
 		h.Note("%s", report)
 	}
-	return true, err
+	return err
 }

@@ -239,8 +239,9 @@ func (h *hook) settleEntry(tx *inbox.Tx, v verdict) error {
 		return h.acknowledge(tx)
 	}
 	o := h.Orphan.Options()
-	if h.input != nil {
-		o.Unreached, o.Finished = h.neverReached, cli.Finished
+	o.Overcome = true
+	if o.Unreached = h.neverReached; h.input == nil {
+		o.Unreached, o.Finished = nil, nil // nobody wrote a transcript
 	}
 	if v == interrupted {
 		o.Reason = inbox.ReasonInterrupted

@@ -10,7 +10,6 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/launch/managed"
-	recovery "heartbeat/recover"
 )
 
 // What is shown of the sessions.
@@ -31,15 +30,13 @@ const (
 type manage struct {
 	inbox        string
 	mode         string
-	policy       string
-	maxAttempts  int
+	orphan       cli.OrphanFlags
 	maxEntries   int
 	background   cli.Span
 	untilDrained bool
 	maxRestarts  int
 	startTimeout cli.Span
 	onPrompt     string
-	policyGiven  bool
 	resume       bool
 	shared       bool
 	adopt        bool
@@ -52,11 +49,10 @@ type manage struct {
 }
 
 func (m *manage) add(f *pflag.FlagSet) {
-	m.mode, m.policy, m.startTimeout = string(managed.Drain), string(recovery.DeadLetter), cli.Span(time.Minute)
+	m.mode, m.startTimeout = string(managed.Drain), cli.Span(time.Minute)
 	f.StringVar(&m.inbox, "inbox", "", "work through this inbox: see above (`path` of the JSONL file)")
 	f.Var(cli.Choice(&m.mode, string(managed.Drain), string(managed.Persist)), "mode", "drain ends once nothing waits, persist stays up, idle, and is woken")
-	f.Var(cli.Choice(&m.policy, string(recovery.DeadLetter), string(recovery.Retry), string(recovery.Drop)), "on-orphan", "what becomes of an entry whose session ended without answering it (of a run's: retry, unless this is given)")
-	f.IntVar(&m.maxAttempts, "max-attempts", recovery.DefaultMaxAttempts, "deliveries of one entry before retry gives up on it")
+	m.orphan.Add(f)
 	f.IntVar(&m.maxEntries, "max-entries", 0, "go on in a fresh session after this many answered entries (0: never)")
 	f.BoolVar(&m.untilDrained, "until-drained", true, "drain: start session after session while entries wait")
 	f.IntVar(&m.maxRestarts, "max-restarts", 5, "how often in a row, without an answered entry in between, another session is started")
@@ -94,12 +90,10 @@ func (m *manage) check(f *pflag.FlagSet, command []string) error {
 		}
 		return nil
 	}
-	m.policyGiven = f.Changed("on-orphan")
+	m.orphan.Given = f.Changed("on-orphan")
 	switch {
 	case m.inbox == "":
 		return errors.New("--inbox is empty: name a file")
-	case m.maxAttempts < 1:
-		return fmt.Errorf("--max-attempts is %d: it must be 1 or more", m.maxAttempts)
 	case m.maxEntries < 0:
 		return fmt.Errorf("--max-entries is %d: it must be 0 or more", m.maxEntries)
 	case m.maxRestarts < 0:
@@ -112,6 +106,9 @@ func (m *manage) check(f *pflag.FlagSet, command []string) error {
 		return fmt.Errorf("--report - and --output %s both want stdout: use a file for one of them, or --output none", m.output)
 	case f.Changed("until-drained") && m.mode == string(managed.Persist):
 		return errors.New("--until-drained is about --mode drain: leave it out")
+	}
+	if err := m.orphan.Check(); err != nil {
+		return err
 	}
 	if err := m.runs.check(f); err != nil {
 		return err

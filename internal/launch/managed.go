@@ -18,8 +18,6 @@ import (
 	"heartbeat/internal/launch/managed"
 	"heartbeat/internal/launch/terminal"
 	"heartbeat/internal/words"
-	"heartbeat/orchestrate/effect"
-	recovery "heartbeat/recover"
 )
 
 // runManaged works through the inbox that the flags name.
@@ -84,19 +82,11 @@ func (l *launch) work(o terminal.Options, s streams, v *voice, kept io.Writer, t
 	}
 	return managed.Run(managed.Options{
 		Inbox: l.inbox, Mode: managed.Mode(l.mode), Terminal: o, Hook: hook,
-		Recovery:   l.recovery(),
+		Recovery:   l.orphan.Options(),
 		MaxEntries: l.maxEntries, Background: time.Duration(l.background), UntilDrained: l.untilDrained, MaxRestarts: l.maxRestarts,
 		StartTimeout: time.Duration(l.startTimeout), EndAsking: l.onPrompt == promptEnd || l.onPrompt == "" && !attended,
 		Runs: runs, Resume: l.resume, Attended: attended, Shared: l.shared, Adopt: l.adopt, Line: lines.say,
 	}), nil
-}
-
-func (m *manage) recovery() recovery.Options {
-	o := recovery.Options{Policy: recovery.Policy(m.policy), MaxAttempts: m.maxAttempts}
-	if !m.policyGiven {
-		o.PolicyOf = effect.PolicyOf
-	}
-	return o
 }
 
 func (m *manage) outputFor(s streams) string {

@@ -22,7 +22,9 @@ func Verb(command string) cli.Verb {
 the session's leftovers (.in-flight, .responded). Call it before the next
 session, and before truncating the inbox. An entry that was answered is only
 tidied up; one whose text provably never reached the model is delivered again
-whatever the policy.
+whatever the policy. So is one whose turn ended in an error of the model's API, while
+its attempts last; delivery then waits until the limit ends, for a growing time, or
+for a person (heartbeat status says which).
 
 Results, events and scheduled entries that were not written here, but came with a
 copy or a repository, are moved away by whichever command finds them, and not
@@ -57,7 +59,6 @@ func runRecover(i *cli.InboxFlags, o recovery.Options, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	o.Unreached, o.Finished = evidence.Unreached, cli.Finished
 	report, err := recovery.Run(context.Background(), box, o)
 	if err != nil {
 		return fmt.Errorf("recover: %w", err)

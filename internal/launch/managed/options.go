@@ -27,7 +27,7 @@ type Options struct {
 	// inbox. Its timeout is that of all sessions together.
 	Terminal terminal.Options
 	Hook     string           // the path of heartbeat-stop
-	Recovery recovery.Options // Policy, PolicyOf and MaxAttempts count
+	Recovery recovery.Options // its Reason is the launcher's to say
 	// MaxEntries is after how many answered entries a session makes way for a
 	// fresh one, 0 for none.
 	MaxEntries int

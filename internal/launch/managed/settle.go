@@ -9,7 +9,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/host"
 	"heartbeat/internal/words"
-	"heartbeat/orchestrate/effect"
 	recovery "heartbeat/recover"
 	"heartbeat/recover/evidence"
 )
@@ -102,31 +101,15 @@ func (r *run) atWork(tx *inbox.Tx) error {
 // settleEntry settles the orphan, if there is one. Where the turn ended in an
 // error of the API, that decides in place of the policy.
 func (r *run) settleEntry(tx *inbox.Tx) error {
-	d := tx.InFlight()
-	if d != nil && d.Failure != nil {
-		if _, err := recovery.SettleFailed(tx, d.Failure, r.Recovery.MaxAttempts); err != nil {
-			return err
-		}
-		return recovery.Hold(tx, d.Failure, true)
-	}
 	o := r.Recovery
-	o.Unreached, o.Finished = evidence.Unreached, finished
 	if r.last != nil && r.last.ended().asked {
 		o.Reason = inbox.ReasonAsked
 	}
-	if _, err := recovery.Settle(tx, o); err != nil {
+	report, err := recovery.Settle(tx, o)
+	if err != nil || report.Failure != nil {
 		return err
 	}
 	return r.holdAfter(tx)
-}
-
-// finished is evidence.Finished for an entry that a reply alone settles: an effect
-// needs its result besides.
-func finished(tx *inbox.Tx) (reply string, is bool) {
-	if mark, _ := effect.MarkOf(tx.InFlight()); mark.Effect != "" {
-		return "", false
-	}
-	return evidence.Finished(tx)
 }
 
 // holdAfter keeps delivery back where the last session's own turn, which was no

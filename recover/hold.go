@@ -9,17 +9,6 @@ import (
 	"heartbeat/internal/claude/limit"
 )
 
-// SettleFailed decides about the entry that tx has in flight, whose turn ended in
-// an error of the model's API: it is delivered again, unless the error may be its
-// own fault and its attempts are used up. The caller commits, and calls [Hold].
-func SettleFailed(tx *inbox.Tx, f *inbox.Failure, maxAttempts int) (Report, error) {
-	d, counts := tx.InFlight(), claude.RemedyFor(f.Error, f.Message).Counts
-	if counts && d.Attempt >= maxAttempts {
-		return Settle(tx, Options{Policy: Retry, MaxAttempts: maxAttempts})
-	}
-	return reportOf(d, Requeued), tx.GiveBackFor(f.String(), counts)
-}
-
 // Hold keeps tx's inbox from delivering after an error that ended a turn: for a
 // while, or until somebody resumes where only a person can mend it. ours says
 // that the turn was an entry's: one that was not tells nothing new while delivery
