@@ -14,8 +14,8 @@ import (
 	"heartbeat/internal/testing/model"
 )
 
-// leavingTask is a model that has a command run in the background for the first
-// entry, and answers what comes of it.
+// leavingTask is a model that runs a command in the background for the first entry, and
+// answers when it has ended.
 func leavingTask(command string) answers {
 	return func(tag string, nth int) model.Reply {
 		switch {
@@ -33,7 +33,7 @@ func leavingTask(command string) answers {
 // anyCommand lets the session run any command, unasked.
 var anyCommand = []string{"--permission-mode", "default", "--allowedTools=Bash"}
 
-// tasks are the background tasks that the nth result names.
+// tasks returns the background tasks that the nth result names.
 func (r *rig) tasks(n int) string {
 	r.t.Helper()
 	raw, err := os.ReadFile(r.path(".results.jsonl"))
@@ -45,9 +45,8 @@ func (r *rig) tasks(n int) string {
 	return string(result.Tasks)
 }
 
-// A session waits for a task that an entry left running in the background, at a
-// terminal and in print mode, and the reply is that of the turn in which it heard of
-// the task's end.
+// A session waits for a task that an entry left running in the background, at a terminal
+// and in print mode. The reply is that of the turn in which the task's end was reported.
 func TestManagedBackground(t *testing.T) {
 	for name, print := range map[string][]string{"at a terminal": nil, "in print mode": {"-p"}} {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +66,7 @@ func TestManagedBackground(t *testing.T) {
 	}
 }
 
-// It does not wait for ever.
+// The wait for a background task is bounded.
 func TestManagedBackgroundTimeout(t *testing.T) {
 	all := some(2)
 	r := newRig(t, leavingTask("sleep 600")).add(all...)

@@ -16,14 +16,14 @@ import (
 	"heartbeat/internal/testing/model"
 )
 
-// started is a command that runs beside the test.
+// started is a command that runs in parallel with the test.
 type started struct {
 	cmd            *exec.Cmd
 	stdout, stderr bytes.Buffer
 }
 
-// start starts a command in the client's environment, by which the workspace's
-// cleanup finds what it leaves.
+// start starts a command in the client's environment, so that the workspace's cleanup
+// finds what it leaves.
 func (r *rig) start(ctx context.Context, env []string, stdin, name string, args ...string) *started {
 	r.t.Helper()
 	s := &started{cmd: exec.CommandContext(ctx, name, args...)}
@@ -46,7 +46,7 @@ func (r *rig) sendAndWait(ctx context.Context, e entry, args ...string) *started
 	return r.start(ctx, nil, e.text, r.heartbeat(), append([]string{"send", "--inbox", r.inbox, "--wait"}, args...)...)
 }
 
-// held are answers of which the one about a tag comes when it is let go.
+// held are answers; the one about a tag comes only when it is released.
 func held(ctx context.Context, tag string) (how answers, letGo func()) {
 	gate := make(chan struct{})
 	return func(asked string, nth int) model.Reply {
@@ -91,7 +91,7 @@ func TestHeartbeatManyWait(t *testing.T) {
 	r.quit(ctx, s)
 }
 
-// An entry for later comes when it is due, to the session that waits by then.
+// A scheduled entry arrives when it is due, at the session that waits then.
 func TestHeartbeatNotBefore(t *testing.T) {
 	ctx := within(t)
 	r, s := persistingWith(ctx, t, own)
@@ -117,8 +117,8 @@ func TestHeartbeatNotBefore(t *testing.T) {
 	r.quit(ctx, s)
 }
 
-// An entry that expires behind a slow one never reaches the model, and whoever
-// waits for it learns why.
+// An entry that expires while a slow one is answered never reaches the model, and its
+// sender learns why.
 func TestHeartbeatExpires(t *testing.T) {
 	ctx := within(t)
 	how, letGo := held(ctx, "[e1]")
@@ -147,8 +147,8 @@ func TestHeartbeatExpires(t *testing.T) {
 	r.quit(ctx, s)
 }
 
-// A pause lets the entry in flight be answered and holds the next ones; the
-// session waits, and goes on at once afterwards.
+// During a pause the entry in flight is answered and the next ones wait. After it the
+// session continues at once.
 func TestHeartbeatPause(t *testing.T) {
 	ctx := within(t)
 	how, letGo := held(ctx, "[e1]")

@@ -10,8 +10,8 @@ import (
 // blockCap is how many blocks in a row the client takes by default.
 const blockCap = 8
 
-// capped installs the hook and takes the variable that lifts the cap out again,
-// as somebody does who wires the hook by hand.
+// capped installs the hook without the variable that lifts the cap, as after wiring it by
+// hand.
 func capped(t *testing.T, how answers, flags ...string) *rig {
 	t.Helper()
 	r := newRig(t, how).install(flags...)
@@ -22,7 +22,7 @@ func capped(t *testing.T, how answers, flags ...string) *rig {
 	return r
 }
 
-// swallowed drains in print mode until the client swallows a block.
+// swallowed drains in print mode until the client ignores a block.
 func swallowed(t *testing.T, how answers, flags ...string) (*rig, []entry) {
 	t.Helper()
 	all := some(blockCap + 3)
@@ -34,9 +34,9 @@ func swallowed(t *testing.T, how answers, flags ...string) (*rig, []entry) {
 	return r, all
 }
 
-// The client swallows the ninth block. Nothing acknowledges that entry, and the
-// next session's first Stop delivers it again: it never arrived, so that no
-// policy sets it aside and the attempt does not count.
+// The client ignores the ninth block. Nothing acknowledges that entry, and the next
+// session's first Stop delivers it again. It never arrived, so no policy sets it aside
+// and the attempt does not count.
 func TestHeartbeatBlockCap(t *testing.T) {
 	for _, policy := range policies {
 		t.Run(policy, func(t *testing.T) {
@@ -56,9 +56,8 @@ func TestHeartbeatBlockCapThenRecover(t *testing.T) {
 	r.settled(answeredOnce(all...)...)
 }
 
-// Where the very session goes on, the client hands the swallowed text over with
-// the next prompt. So it did arrive, together with something else, and the
-// policy decides.
+// If the same session continues, the client sends the ignored text with the next prompt.
+// So it did arrive, together with something else, and the policy decides.
 func TestHeartbeatBlockCapThenGoOn(t *testing.T) {
 	for policy, arrivals := range map[string]int{"deadletter": 1, "retry": 2} {
 		t.Run(policy+" resumed", func(t *testing.T) {

@@ -59,7 +59,7 @@ func (r *rig) lines(name string) []line {
 func (r *rig) results() []line     { return r.lines(".results.jsonl") }
 func (r *rig) deadLetters() []line { return r.lines(".dead-letter.jsonl") }
 
-// flying is the entry in flight, nil if there is none.
+// flying returns the entry in flight, or nil.
 func (r *rig) flying() *line {
 	if all := r.lines(".in-flight"); len(all) > 0 {
 		return &all[0]
@@ -67,7 +67,7 @@ func (r *rig) flying() *line {
 	return nil
 }
 
-// state is everything a person would want to see of a failed test.
+// state returns what is needed to understand a failed test.
 func (r *rig) state() string {
 	var b strings.Builder
 	for _, name := range []string{".inbox-offset", ".in-flight", ".results.jsonl", ".dead-letter.jsonl"} {
@@ -80,7 +80,7 @@ func (r *rig) state() string {
 	return b.String()
 }
 
-// tagOf finds an entry by what the state files know it by.
+// tagOf finds an entry by its name in the state files.
 func (r *rig) tagOf(entryID string) string {
 	for _, e := range r.entries {
 		if sum := sha256.Sum256([]byte(e.line)); hex.EncodeToString(sum[:]) == entryID {
@@ -90,8 +90,8 @@ func (r *rig) tagOf(entryID string) string {
 	return "unknown entry " + entryID
 }
 
-// fate is what should become of one entry: how often the model gets its text,
-// and the reply or the reason why there is none.
+// fate is the expected result of one entry: how often the model gets its text, and the
+// reply, or the reason why there is none.
 type fate struct {
 	entry
 	arrivals int
@@ -109,9 +109,9 @@ func answeredOnce(all ...entry) []fate {
 	return list
 }
 
-// settled checks that every entry met its fate and nothing else happened: the
-// results and the dead letters in order, nothing in flight, the cursor at the
-// end, and what the model got.
+// settled checks that every entry had its fate and nothing else happened: results and
+// dead letters in order, nothing in flight, the cursor at the end, and what the model
+// got.
 func (r *rig) settled(fates ...fate) {
 	r.t.Helper()
 	r.logged(fates...)
@@ -124,7 +124,7 @@ func (r *rig) settled(fates ...fate) {
 	assert.Equal(r.t, fmt.Sprint(info.Size()), strings.TrimSpace(string(cursor)))
 }
 
-// logged is settled for a session that goes on.
+// logged is settled for a session that continues.
 func (r *rig) logged(fates ...fate) {
 	r.t.Helper()
 	var results, dead []string
@@ -156,9 +156,9 @@ func (r *rig) told(lines []line) []string {
 	return all
 }
 
-// arrivals is how often the model got a text: how often the conversation grew by
-// it. A conversation repeats all that was said before, and a new session starts
-// another one.
+// arrivals counts how often the model got a text, that is, how often the conversation
+// grew by it. A conversation repeats everything before, and a new session starts another
+// one.
 func (r *rig) arrivals(text string) int {
 	r.t.Helper()
 	total, before := 0, 0
@@ -170,10 +170,10 @@ func (r *rig) arrivals(text string) int {
 	return total
 }
 
-// turns is how often the model was asked.
+// turns counts how often the model was asked.
 func (r *rig) turns() int { return len(r.Model.MainRequests()) }
 
-// said is how often a text stands in the messages of a request.
+// said counts how often a text is in the messages of a request.
 func (r *rig) said(request model.Request, text string) int {
 	r.t.Helper()
 	var body struct {
@@ -185,14 +185,14 @@ func (r *rig) said(request model.Request, text string) int {
 	require.NoError(r.t, json.Unmarshal(request.Body, &body))
 	n := 0
 	for _, message := range body.Messages {
-		if message.Role == "user" { // a block is told a second time, to the system
+		if message.Role == "user" { // a block is repeated in a message to the system
 			n += count(message.Content, text)
 		}
 	}
 	return n
 }
 
-// count is how often a text stands in the strings of a JSON value.
+// count counts how often a text is in the strings of a JSON value.
 func count(v any, text string) (n int) {
 	switch v := v.(type) {
 	case string:

@@ -22,8 +22,8 @@ func long(n int) entry {
 	return e
 }
 
-// The space of what was answered is given back while the session works, more
-// than once: what comes next is answered once each.
+// The space of answered entries is freed while the session works, more than once. The
+// entries after that are answered once each.
 func TestHeartbeatCompact(t *testing.T) {
 	var box *inbox.Inbox
 	var freed []int64

@@ -14,7 +14,7 @@ import (
 	"heartbeat/internal/testing/model"
 )
 
-// The demo runs the main job with the client on the PATH, and kills it amid an answer.
+// The demo runs the main job with the client on the PATH, and kills it during an answer.
 func TestHeartbeatDemo(t *testing.T) {
 	texts := []string{"name the three states of an entry", "and keep it short", "say goodbye"}
 	asked := 0

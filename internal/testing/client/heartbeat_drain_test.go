@@ -19,7 +19,7 @@ func slow(how answers, delay time.Duration) answers {
 	return func(tag string, nth int) model.Reply { return how(tag, nth).After(delay) }
 }
 
-// replied are the fates of entries that got one and the same reply.
+// replied returns the fates of entries that all got the same reply.
 func replied(fates []fate, reply string) []fate {
 	for i := range fates {
 		fates[i].reply = reply
@@ -34,8 +34,8 @@ func minutes(t *testing.T) context.Context {
 	return ctx
 }
 
-// A whole inbox is worked through in one session. The cap on consecutive blocks
-// is left at its default in the environment: what install wrote has to lift it.
+// One session drains a whole inbox. The environment leaves the cap on consecutive blocks
+// at its default: what install wrote must lift it.
 func TestHeartbeatDrain(t *testing.T) {
 	for name, c := range map[string]struct {
 		how   answers
@@ -109,8 +109,7 @@ func TestHeartbeatMaxEntries(t *testing.T) {
 	assert.Len(t, sessions, 3)
 }
 
-// The same line over and over is as many entries, even when the answer to each
-// is the same too.
+// The same line several times is several entries, even if all answers are the same.
 func TestHeartbeatSameLine(t *testing.T) {
 	const n = 12
 	r := newRig(t, same).install()
@@ -127,8 +126,8 @@ func TestHeartbeatSameLine(t *testing.T) {
 	assert.Empty(t, r.deadLetters())
 }
 
-// What is in a line does not matter: a megabyte arrives whole, and JSON that is
-// no envelope as it stands.
+// The content of a line does not matter: a megabyte arrives whole, and JSON that is not
+// an envelope arrives unchanged.
 func TestHeartbeatContents(t *testing.T) {
 	for name, flags := range map[string][]string{"reason": nil, "context": {"--as", "context"}} {
 		t.Run(name, func(t *testing.T) {

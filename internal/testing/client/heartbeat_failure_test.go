@@ -10,9 +10,8 @@ import (
 	"heartbeat/internal/testing/model"
 )
 
-// failedAmid starts a session at a terminal on four entries; the API fails at
-// the second. The error is noted with the entry, and the launcher gets its
-// signal.
+// failedAmid starts a session at a terminal on four entries. The API fails at the second
+// one. The error is recorded with the entry, and the launcher gets its signal.
 func failedAmid(ctx context.Context, t *testing.T, reply model.Reply, flags ...string) (*rig, *Session, []entry) {
 	t.Helper()
 	all := some(4)
@@ -53,8 +52,8 @@ func TestHeartbeatFailedThenRecover(t *testing.T) {
 	}
 }
 
-// Without recover the next Stop does the same: of another session, and of the
-// very session when a person goes on in it.
+// Without recover the next Stop does the same, in another session or in the same one if
+// a person continues it.
 func TestHeartbeatFailedThenForgotten(t *testing.T) {
 	for _, policy := range []string{"deadletter", "retry"} {
 		t.Run(policy+" in a new session", func(t *testing.T) {
@@ -75,9 +74,9 @@ func TestHeartbeatFailedThenForgotten(t *testing.T) {
 	}
 }
 
-// In print mode the client ends with the failure, and ends the hook that it had
-// started to tell of it: whether it is noted is a matter of luck, but nothing is
-// lost or acknowledged.
+// In print mode the client ends with the failure, and ends the hook that should report
+// it. Whether the failure is recorded is a matter of luck, but nothing is lost or
+// acknowledged.
 func TestHeartbeatFailedInPrint(t *testing.T) {
 	all := some(4)
 	r := newRig(t, first("[e2]", model.Overloaded())).install("--on-orphan", "retry").add(all...)

@@ -45,8 +45,8 @@ func (r *rig) untilHappened(ctx context.Context, kind string, nth int) loggedEve
 	return all[nth-1]
 }
 
-// The API is overloaded for a while, and then well again: the session heals by
-// itself, and every entry is answered once. No attempt is used up.
+// The API is overloaded for a while. The session recovers by itself, every entry is
+// answered once, and no attempt is used up.
 func TestHeartbeatHealsAfterAStorm(t *testing.T) {
 	ctx := minutes(t)
 	r, s := asleep(ctx, t, func(tag string, nth int) model.Reply {
@@ -73,8 +73,8 @@ func TestHeartbeatHealsAfterAStorm(t *testing.T) {
 	r.quit(ctx, s)
 }
 
-// An error that may be the entry's own fault uses its attempts up; then comes the
-// next entry.
+// An error that may be the entry's own fault uses up its attempts. Then the next entry
+// is delivered.
 func TestHeartbeatHealsBehindAPoisonedEntry(t *testing.T) {
 	ctx := minutes(t)
 	r, s := asleep(ctx, t, func(tag string, nth int) model.Reply {
@@ -110,7 +110,7 @@ func TestHeartbeatHealsWhenTheLimitEnds(t *testing.T) {
 	r.quit(ctx, next)
 }
 
-// Where only a person can help nothing is asked until one has.
+// If only a person can help, the model is not asked until one has.
 func TestHeartbeatPausesWithoutALogin(t *testing.T) {
 	for name, c := range map[string]struct {
 		reply model.Reply

@@ -29,8 +29,8 @@ func (r *rig) quit(ctx context.Context, s *Session) {
 	assert.Equal(r.t, 128+int(syscall.SIGTERM), code)
 }
 
-// A person interrupts the turn that an entry is being answered in, and types
-// something else. The answer to that acknowledges nothing.
+// A person interrupts the turn of an entry and types something else. The answer to that
+// acknowledges nothing.
 func TestHeartbeatInterrupted(t *testing.T) {
 	for _, policy := range []string{"deadletter", "retry"} {
 		for name, when := range map[string]bool{"at once": atOnce, "later": written} {

@@ -71,7 +71,7 @@ func TestHeartbeatKilledThenRecover(t *testing.T) {
 	}
 }
 
-// A launcher that forgets recover loses nothing: the next session's first Stop
+// A launcher that does not call recover loses nothing: the next session's first Stop
 // does the same.
 func TestHeartbeatKilledThenForgotten(t *testing.T) {
 	for _, policy := range policies {
@@ -83,8 +83,8 @@ func TestHeartbeatKilledThenForgotten(t *testing.T) {
 	}
 }
 
-// A resumed session has the killed one's id. The prompt that resumes it is not
-// what was in flight, and its answer acknowledges nothing.
+// A resumed session has the id of the killed one. The prompt that resumes it is not the
+// entry in flight, so its answer acknowledges nothing.
 func TestHeartbeatKilledThenResumed(t *testing.T) {
 	for _, policy := range policies {
 		for name, resume := range resumes {
@@ -119,7 +119,7 @@ var resumes = map[string]func(context.Context, *testing.T, *rig, string){
 	},
 }
 
-// A prompt that kills its session each time is given up in the end.
+// A prompt that kills its session each time is finally given up.
 func TestHeartbeatKilledAgainAndAgain(t *testing.T) {
 	hang := func(tag string, nth int) model.Reply {
 		if tag == "[e1]" {

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hooks are the process ids of hooks on the rig's inbox that run now.
+// hooks returns the pids of the hooks that run on the rig's inbox.
 func (r *rig) hooks() []int {
 	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is well-formed
 	var all []int
@@ -81,7 +81,7 @@ func persisting(ctx context.Context, t *testing.T, idle string) (*rig, *Session)
 	return r, r.attended(ctx, r.options())
 }
 
-// A session waits in its hook, and takes what arrives, however it arrives.
+// A session waits in its hook, and gets every entry, however it is written.
 func TestHeartbeatPersist(t *testing.T) {
 	ctx := within(t)
 	r, s := persisting(ctx, t, "1h")
@@ -105,7 +105,7 @@ func TestHeartbeatPersist(t *testing.T) {
 	r.hooksGone(ctx)
 }
 
-// With nothing to do the session gets an idle tick. Its answer is nobody's.
+// A session with nothing to do gets an idle tick. Its answer belongs to no entry.
 func TestHeartbeatIdleTick(t *testing.T) {
 	const tick = "--- IDLE TICK ---"
 	ctx := within(t)
@@ -141,8 +141,7 @@ var ends = map[string]func(context.Context, *testing.T, *rig, *Session){
 	},
 }
 
-// A hook does not outlive its session, and takes nothing that arrives when that
-// is gone.
+// A hook does not outlive its session, and takes nothing that arrives after it.
 func TestHeartbeatPersistEnds(t *testing.T) {
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
@@ -166,8 +165,8 @@ func TestHeartbeatPersistEnds(t *testing.T) {
 	}
 }
 
-// A person interrupts the wait and says something. The hook that waited has
-// taken nothing, and the next one goes on.
+// A person interrupts the wait and says something. The waiting hook has taken nothing,
+// and the next one continues.
 func TestHeartbeatPersistInterrupted(t *testing.T) {
 	ctx := within(t)
 	r, s := persisting(ctx, t, "1h")
@@ -187,8 +186,8 @@ func TestHeartbeatPersistInterrupted(t *testing.T) {
 	r.quit(ctx, s)
 }
 
-// A hook that waits beyond its timeout is ended by the client, which approves
-// the stop. It has taken nothing.
+// The client ends a hook that waits longer than its timeout, and approves the stop. The
+// hook has taken nothing.
 func TestHeartbeatPersistTimeout(t *testing.T) {
 	ctx := within(t)
 	r := persistent(t, "1h")

@@ -40,7 +40,7 @@ type pipeline struct {
 	env []string
 }
 
-// inPipeline has the variables around the step that it must keep from its session.
+// inPipeline are variables of the step that it must keep from its session.
 func inPipeline(ctx context.Context, t *testing.T, how answers) *pipeline {
 	t.Helper()
 	p := &pipeline{rig: newRig(t, how), ctx: ctx, tmp: t.TempDir()}
@@ -60,8 +60,8 @@ func (p *pipeline) step(e entry, flags ...string) *started {
 	return p.start(p.ctx, p.env, e.text, ciPrompt, args...)
 }
 
-// ran checks how a step ended: its status, what it said on stderr, in one line,
-// and that it left nothing behind.
+// ran checks how a step ended: its status, its one line on stderr, and that it left
+// nothing behind.
 func (p *pipeline) ran(s *started, want int, words ...string) (stdout string) {
 	p.t.Helper()
 	stdout, stderr, status := s.wait()
@@ -119,7 +119,7 @@ func (w *Workspace) processes(text string) (all [][2]string) {
 	return all
 }
 
-// atWork is what a step and its session look like while the model is asked.
+// atWork is what the processes of a step and its session show while the model is asked.
 type atWork struct {
 	shown    [][2]string // processes with the prompt on their command line
 	sessions [][2]string
@@ -127,7 +127,7 @@ type atWork struct {
 	err      error
 }
 
-// A step that is called wrongly says so, and does nothing.
+// A step with wrong arguments says so and does nothing.
 func TestPipelineStepUsage(t *testing.T) {
 	out, err := exec.Command(ciPrompt, "--help").Output()
 	require.NoError(t, err)
@@ -153,8 +153,8 @@ func TestPipelineStepUsage(t *testing.T) {
 	assert.NoFileExists(t, box)
 }
 
-// The step works through what waited before, prints the reply, and leaves what
-// came later. Running it again asks nobody.
+// The step drains what waited before, prints the reply, and leaves what came later. A
+// second run asks nobody.
 func TestHeartbeatPipelineAnswered(t *testing.T) {
 	var p *pipeline
 	var seen atWork
@@ -196,7 +196,7 @@ func appendLine(path, line string) error {
 	return errors.Join(err, file.Close())
 }
 
-// Steps that run at once take turns, and none cuts off another one's entry.
+// Steps that run at the same time take turns, and none interrupts another one's entry.
 func TestHeartbeatPipelineParallel(t *testing.T) {
 	p := inPipeline(within(t), t, own)
 	all := some(4, verbatim)
@@ -228,8 +228,8 @@ func TestHeartbeatPipelineFailed(t *testing.T) {
 	p.settled(fates...)
 }
 
-// An entry whose session is killed amid it is a dead letter when the step ends.
-// Running it again is a new attempt.
+// An entry whose session is killed while it is answered is a dead letter when the step
+// ends. A second run is a new attempt.
 func TestHeartbeatPipelineKilled(t *testing.T) {
 	p := inPipeline(within(t), t, first("[e2]", model.Hang()))
 	all := some(2, verbatim)
@@ -249,8 +249,7 @@ func TestHeartbeatPipelineKilled(t *testing.T) {
 	assert.Nil(t, p.flying())
 }
 
-// A session that dies with somebody else's entry is followed by another one, which
-// comes to the step's own.
+// After a session that dies with another's entry comes one that reaches the step's own.
 func TestHeartbeatPipelineNotReached(t *testing.T) {
 	p := inPipeline(minutes(t), t, first("[e1]", model.Hang()))
 	all := some(2, verbatim)
@@ -263,7 +262,7 @@ func TestHeartbeatPipelineNotReached(t *testing.T) {
 	p.settled(fatesAmid(all, 1, "deadletter", "orphaned")...)
 }
 
-// A session that does not start is not waited for, and the reason is told.
+// The step does not wait for a session that does not start, and says why.
 func TestHeartbeatPipelineNotStarted(t *testing.T) {
 	p := inPipeline(minutes(t), t, own)
 	p.writeJSON(filepath.Join(p.Home, ".claude.json"), map[string]any{})
@@ -273,8 +272,8 @@ func TestHeartbeatPipelineNotStarted(t *testing.T) {
 	p.logged(fate{entry: all[0]})
 }
 
-// What is not answered in time ends with its session. The policy decides what
-// running the step again finds.
+// An entry that is not answered in time ends with its session. The policy decides what a
+// second run finds.
 func TestHeartbeatPipelineTimedOut(t *testing.T) {
 	p := inPipeline(within(t), t, first("[e2]", model.Hang()))
 	all := some(2, verbatim)
@@ -309,7 +308,7 @@ func TestHeartbeatPipelineCancelled(t *testing.T) {
 	}
 }
 
-// Where a session works on the inbox, the step starts none, asked or not.
+// If a session works on the inbox, the step starts none, whether asked to or not.
 func TestHeartbeatPipelineBesideASession(t *testing.T) {
 	ctx := within(t)
 	p := inPipeline(ctx, t, own)

@@ -38,7 +38,7 @@ func asleep(ctx context.Context, t *testing.T, how answers, flags ...string) (*r
 	return r, s
 }
 
-// fellAsleep waits until a hook waits behind the nth Stop.
+// fellAsleep waits until a hook waits after the nth Stop.
 func (r *rig) fellAsleep(ctx context.Context, nth int) {
 	r.t.Helper()
 	_, err := r.WaitEvent(ctx, "Stop", nth)
@@ -63,7 +63,7 @@ func (r *rig) atRest() bool {
 	return true
 }
 
-// Every entry wakes the session once, however it comes, and none is lost.
+// Every entry wakes the session once, however it is written, and none is lost.
 func TestHeartbeatRewake(t *testing.T) {
 	ctx := minutes(t)
 	r, s := asleep(ctx, t, own)
@@ -83,7 +83,7 @@ func TestHeartbeatRewake(t *testing.T) {
 	r.hooksGone(ctx)
 }
 
-// What waits already wakes the session again and again until nothing does.
+// Entries that already wait wake the session one after the other.
 func TestHeartbeatRewakeBacklog(t *testing.T) {
 	ctx := within(t)
 	r, s := asleep(ctx, t, own)
@@ -128,8 +128,8 @@ func TestHeartbeatRewakeIdle(t *testing.T) {
 	r.quit(ctx, s)
 }
 
-// A session that was started without a prompt is woken as well; one that was
-// started with a prompt answers that first.
+// A session that was started without a prompt is woken too. One that was started with a
+// prompt answers that first.
 func TestHeartbeatRewakeFromTheStart(t *testing.T) {
 	for name, args := range map[string][]string{"without a prompt": nil, "with a prompt": {prompt(1)}} {
 		t.Run(name, func(t *testing.T) {
@@ -175,8 +175,8 @@ func TestHeartbeatRewakeBesideAPerson(t *testing.T) {
 	r.quit(ctx, s)
 }
 
-// Two sessions on one inbox: the one that came later is woken, and the other's
-// hook leaves without a sound.
+// Of two sessions on one inbox, the later one is woken. The other one's hook ends
+// silently.
 func TestHeartbeatRewakeTwoSessions(t *testing.T) {
 	ctx := within(t)
 	r, first := asleep(ctx, t, own)
@@ -216,7 +216,7 @@ func TestHeartbeatRewakeEnds(t *testing.T) {
 	}
 }
 
-// The session is killed while it answers what woke it: the next one decides.
+// The session is killed while it answers what woke it. The next one decides.
 func TestHeartbeatRewakeKilled(t *testing.T) {
 	ctx := minutes(t) // as above
 	r, s := asleep(ctx, t, first("[e1]", model.Hang()), "--on-orphan", "retry")
@@ -252,8 +252,7 @@ func TestHeartbeatRewakeInterrupted(t *testing.T) {
 	r.quit(ctx, s)
 }
 
-// The conversation is cleared while the session sleeps: it is woken under its new
-// name.
+// The conversation is cleared while the session sleeps. It is woken under its new id.
 func TestHeartbeatRewakeCleared(t *testing.T) {
 	ctx := within(t)
 	r, s := asleep(ctx, t, own)
@@ -271,8 +270,7 @@ func TestHeartbeatRewakeCleared(t *testing.T) {
 	r.quit(ctx, s)
 }
 
-// Under -p there is nobody to wake: the hook says so, and the session ends as if
-// it were not there.
+// Under -p there is nobody to wake: the hook says so, and the session ends as without it.
 func TestHeartbeatRewakeInPrint(t *testing.T) {
 	r := wakeable(t, own)
 	all := some(1)
@@ -326,8 +324,8 @@ func TestHeartbeatRewakeLong(t *testing.T) {
 	r.quit(ctx, s)
 }
 
-// Texts that look like the client's own tags, its commands or a terminal's are
-// taken up as what they are.
+// Texts that look like the client's own tags, its commands or a terminal's arrive
+// unchanged.
 func TestHeartbeatRewakeContents(t *testing.T) {
 	var all []entry
 	for i, text := range []string{

@@ -19,7 +19,7 @@ import (
 	"heartbeat/internal/testing/model"
 )
 
-// binaryVariable names a heartbeat-stop to test in place of one that is built here.
+// binaryVariable names a heartbeat-stop to test instead of one that is built here.
 const binaryVariable = "HEARTBEAT_STOP"
 
 // built is the folder of the command that these tests build, if they do.
@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// buildOnce builds the command as it is shipped: without cgo, for the client
-// starts it in every turn.
+// buildOnce builds the commands as they are shipped: without cgo, since the client starts
+// the hook in every turn.
 var buildOnce = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv(binaryVariable); path != "" {
 		return path, nil
@@ -61,8 +61,8 @@ func (r *rig) heartbeat() string { return besideHook(r.stop) }
 
 func besideHook(stop string) string { return filepath.Join(filepath.Dir(stop), "heartbeat") }
 
-// answers decides how the model answers the nth time, from 1, that it is asked
-// about a tag; the tag is empty for a text that has none.
+// answers decides the model's reply when it is asked about a tag for the nth time, from
+// 1. The tag is empty for a text that has none.
 type answers func(tag string, nth int) model.Reply
 
 // own is a reply that no other tag gets.
@@ -70,7 +70,7 @@ func own(tag string, _ int) model.Reply { return model.Text(ownReply(tag)) }
 
 func ownReply(tag string) string { return "answer " + tag }
 
-// first makes the first answer about one tag another one.
+// first changes the first answer about one tag.
 func first(tag string, reply model.Reply) answers {
 	return func(asked string, nth int) model.Reply {
 		if asked == tag && nth == 1 {
@@ -210,7 +210,7 @@ func (r *rig) asked(ctx context.Context, tag string, nth int) {
 	}
 }
 
-// until waits for something that only files or processes tell.
+// until waits for something that only files or processes show.
 func (r *rig) until(ctx context.Context, what string, so func() bool) {
 	r.t.Helper()
 	tick := time.NewTicker(poll)
@@ -230,7 +230,7 @@ func (r *rig) approved() bool {
 	return err == nil
 }
 
-// forgetSignal takes the signal file away, to see the next signal.
+// forgetSignal removes the signal file, so that the next signal can be seen.
 func (r *rig) forgetSignal() {
 	r.t.Helper()
 	require.NoError(r.t, os.RemoveAll(r.signal))

@@ -23,8 +23,8 @@ var (
 	promises  = regexp.MustCompile(`<promise>[^<]*</promise>`)
 )
 
-// worker is a model that does what the entries of a run ask for: it hands results
-// over by the client's own tool, and names the proof at the end.
+// worker is a model that does what the entries of a run ask for: it returns results with
+// the client's own tool, and names the proof at the end.
 func worker(r model.Request) model.Reply {
 	text := r.UserText
 	if len(r.ToolResults) > 0 {
@@ -145,8 +145,8 @@ func TestHeartbeatBabysitterRun(t *testing.T) {
 	r.completed(r.session(ctx), `{"words":"the answer in words","all":["{\"ok\":true}",{"ok":true},{"ok":true}],"last":"the answer in words"}`)
 }
 
-// A breakpoint lets the stop be approved; answered from elsewhere, the next session
-// goes on. A person's entry comes first in the meantime.
+// At a breakpoint the stop is approved. When it was answered from elsewhere, the next
+// session continues. Until then a person's entry comes first.
 func TestHeartbeatBabysitterBreakpoint(t *testing.T) {
 	for answer, approved := range map[string]string{"approve": "true", "reject": "false"} {
 		t.Run(answer, func(t *testing.T) {

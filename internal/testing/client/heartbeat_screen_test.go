@@ -40,8 +40,8 @@ func (c scene) name(size [2]uint16) string {
 	return fmt.Sprintf("%s-%dx%d", name, size[0], size[1])
 }
 
-// What the client shows is known, whatever its release, and no hook has run where
-// it waits for a person before the session.
+// Every screen of the client is recognised, in any release, and no hook has run while it
+// waits for a person before the session.
 func TestScreens(t *testing.T) {
 	Find(t)
 	size := [2]uint16{50, 200}
@@ -64,7 +64,7 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// TestRecordScreens makes the recordings that internal/claude/screen is tested with anew.
+// TestRecordScreens makes new recordings for the tests of internal/claude/screen.
 func TestRecordScreens(t *testing.T) {
 	dir := os.Getenv(screensVariable)
 	if dir == "" {

@@ -37,7 +37,7 @@ func (r *rig) status() (s seen) {
 	return s
 }
 
-// says checks what status makes of the situation, and returns the rest of it.
+// says checks how status explains the situation, and returns the rest of its output.
 func (r *rig) says(state, words string) seen {
 	r.t.Helper()
 	s := r.status()
@@ -171,7 +171,7 @@ func (r *rig) distrust() {
 	r.writeJSON(filepath.Join(r.Home, ".claude.json"), account)
 }
 
-// Where hooks do not run, status knows of no session, and doctor says why.
+// If hooks do not run, status knows no session, and doctor says why.
 func TestHeartbeatStatusWithoutHooks(t *testing.T) {
 	t.Run("not trusted", func(t *testing.T) {
 		ctx := within(t)

@@ -40,7 +40,7 @@ func TestHeartbeatTwice(t *testing.T) {
 	}
 }
 
-// The same with entries that cannot be told apart.
+// The same with identical entries.
 func TestHeartbeatTwiceSameLine(t *testing.T) {
 	const n = 6
 	r := twice(t, same)
@@ -54,8 +54,8 @@ func TestHeartbeatTwiceSameLine(t *testing.T) {
 	assert.Empty(t, r.deadLetters())
 }
 
-// Both wait for an entry. It goes to one of them; the other lets go, so that the
-// turn goes on at once.
+// Both wait for an entry. One of them gets it; the other ends, so that the turn begins
+// at once.
 func TestHeartbeatTwiceWaiting(t *testing.T) {
 	all := some(3)
 	r := twice(t, own, "--mode", "persist", "--idle-interval", "1h")

@@ -16,8 +16,7 @@ import (
 	"heartbeat/internal/testing/model"
 )
 
-// launchVariable names a heartbeat-launch to test in place of one that is built
-// here.
+// launchVariable names a heartbeat-launch to test instead of one that is built here.
 const launchVariable = "HEARTBEAT_LAUNCH"
 
 var buildLaunch = sync.OnceValues(func() (string, error) {
@@ -34,8 +33,8 @@ var buildLaunch = sync.OnceValues(func() (string, error) {
 	return filepath.Join(filepath.Dir(stop), "heartbeat-launch"), nil
 })
 
-// launched starts the client interactively in a terminal that the launcher makes,
-// from a place without one, amid another session's variables.
+// launched starts the client interactively in a terminal that the launcher makes. The
+// launcher itself has no terminal, and the variables of another session.
 func (r *rig) launched(ctx context.Context, flags ...string) *started {
 	r.t.Helper()
 	if runtime.GOOS != "linux" {
@@ -68,7 +67,7 @@ func TestLaunchedDrain(t *testing.T) {
 	r.sessionsGone(ctx)
 }
 
-// However the launcher ends, the session does, and the next one finds the queue
+// However the launcher ends, the session ends too, and the next one finds the queue
 // intact.
 func TestLaunchedEnds(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -38,7 +38,7 @@ func (w *worked) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// managed is a launcher that does everything for the inbox.
+// managed is a launcher that manages sessions for the inbox.
 type managed struct {
 	*started
 	r *rig
@@ -113,7 +113,7 @@ func TestManagedDrain(t *testing.T) {
 	assert.Equal(t, before, r.turns())
 }
 
-// Where the project has wired the hook already, no entry goes to both.
+// If the project has already wired the hook, no entry goes to both.
 func TestManagedWiredTwice(t *testing.T) {
 	for _, wiring := range [][]string{nil, {"--rewake"}} {
 		t.Run(strings.Join(wiring, ""), func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestManagedHooksDisabled(t *testing.T) {
 	assert.Contains(t, w.Detail, "no session started within 4s (--start-timeout): hooks are disabled by disableAllHooks in "+r.projectSettings())
 }
 
-// A client that is killed amid an entry is followed by another one, and the policy
+// After a client that is killed during an entry comes another one, and the policy
 // decides about the entry.
 func TestManagedRestarts(t *testing.T) {
 	for _, policy := range policies {
@@ -365,7 +365,7 @@ func TestManagedRefused(t *testing.T) {
 	}
 }
 
-// An error that the client tries to overcome by itself, for minutes, is told at once.
+// An error that the client retries by itself, for minutes, is reported at once.
 func TestManagedRetryIsTold(t *testing.T) {
 	r := newRig(t, func(string, int) model.Reply {
 		return model.Error(401, "authentication_error", "invalid x-api-key")

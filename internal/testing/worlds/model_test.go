@@ -14,7 +14,7 @@ type model struct {
 	Answered  []string
 	Dead      []string // canceled ones too, without what was requeued
 	Scheduled []timed
-	// Expires is when the entries of which that is known are worth nothing any more.
+	// Expires is when entries expire, for those that have such a time.
 	Expires map[string]time.Time
 }
 

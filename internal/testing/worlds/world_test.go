@@ -18,10 +18,10 @@ import (
 	"heartbeat/internal/testing/long"
 )
 
-// step is one thing that somebody does. kill is at which change of the disk it is
-// killed, 0 for none, and torn has that write made in part. Before the half-th
-// change a producer writes the first part of a line, and before the rest-th the
-// rest of it; without that the rest comes with a later step.
+// step is one action in a world. kill is the number of the disk's change at which it is
+// killed, 0 for none; torn makes that write in part. Before change number half a
+// producer writes the first part of a line, and before number rest the rest of it. If
+// rest is 0, a later step writes it.
 type step struct {
 	kind       string
 	pick       int
@@ -41,7 +41,7 @@ type world struct {
 	// over in its new place, but a view shows it as waiting until then.
 	canceled bool
 	now      time.Time
-	// half is an entry of which a producer has written the first part.
+	// half is an entry whose first part a producer has written.
 	half    string
 	written int
 }
@@ -261,8 +261,8 @@ func shrink(t testing.TB, steps []step) []step {
 	return steps
 }
 
-// TestWorlds takes random steps in random worlds. A failure names its seed, and
-// the few steps that it needs.
+// TestWorlds takes random steps in random worlds. A failure names its seed and the few
+// steps that reproduce it.
 func TestWorlds(t *testing.T) {
 	t.Cleanup(func() { host.TestOnlyBootID = "" })
 	for seed := range uint64(long.Rounds(10, 200)) {
