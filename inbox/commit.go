@@ -31,7 +31,7 @@ func (t *Tx) Commit() error {
 	if err := t.plan(&next); err != nil {
 		return err
 	}
-	if err := t.store.Commit(next); err != nil {
+	if err := t.store.Commit(&next); err != nil {
 		return err
 	}
 	t.st, t.dirty, t.pending, t.reanchor = next, false, nil, false

@@ -11,22 +11,23 @@ import (
 
 // read reads the journal and then opens the queue file, in this order: without
 // the lock, a file that is older than the record would seem to have shrunk.
-func (t *Tx) read() (l journal.Loaded, err error) {
-	if l, err = t.store.Load(); err != nil {
-		return l, err
+func (t *Tx) read() (*journal.Loaded, error) {
+	l, err := t.store.Load()
+	if err != nil {
+		return nil, err
 	}
-	t.st = l.Record
+	t.st = *l.Record
 	if t.st.DigestEnd != t.st.Cursor { // a journal without a digest
 		t.forgetDigest()
 	}
 	if err := t.openFile(); err != nil {
-		return l, err
+		return nil, err
 	}
 	if t.inFlight, err = ownDelivery(t.st.InFlight); err != nil {
-		return l, err
+		return nil, err
 	}
 	if t.redeliver, err = ownDelivery(t.st.Redeliver); err != nil {
-		return l, err
+		return nil, err
 	}
 	return l, t.claim()
 }

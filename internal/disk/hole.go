@@ -28,10 +28,16 @@ func (f *File) SkipZeros(off, size int64) (int64, error) {
 	if off >= size {
 		return off, nil
 	}
-	var first [1]byte // every tick passes here: no large buffer unless it is needed
+	var first [1]byte
 	if _, err := f.ReadAt(first[:], off); err != nil || first[0] != 0 {
 		return off, nil // the caller meets the error when it reads at off
 	}
+	return f.skipRun(off, size)
+}
+
+// skipRun is SkipZeros where there is a zero at off. It is a function of its own
+// since its buffer is on the stack, which would otherwise grow at every tick.
+func (f *File) skipRun(off, size int64) (int64, error) {
 	off = nextData(f.fd, off, size)
 	chunk := make([]byte, 64<<10)
 	for off < size {

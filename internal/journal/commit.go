@@ -6,14 +6,14 @@ import (
 
 // Commit makes a record durable. After an error nothing changed, unless it matches
 // [ErrUncertain]. [Store.Follow] then brings the other files to what it says.
-func (s *Store) Commit(r Record) error {
+func (s *Store) Commit(r *Record) error {
 	if err := s.StillLocked(); err != nil {
 		return err
 	}
 	if err := s.log.commit(s.path(), r.encode()); err != nil {
 		return err
 	}
-	s.last, s.appended = r, plannedSpans(r.Appends)
+	s.last, s.appended = *r, plannedSpans(r.Appends)
 	s.behind, s.followed = true, false
 	return nil
 }

@@ -70,7 +70,7 @@ func (s *Store) Responded() (bool, error) {
 
 // Loaded is the last record of the journal.
 type Loaded struct {
-	Record  Record
+	Record  *Record
 	Version Version
 	// Settled says that the other files show the record, or that there is none.
 	Settled bool
@@ -94,28 +94,29 @@ func versionOf(r *Record, m *mark) (v Version) {
 }
 
 // Load reads the last record.
-func (s *Store) Load() (l Loaded, err error) {
+func (s *Store) Load() (*Loaded, error) {
 	open := disk.OpenExisting
 	if s.lock == nil {
 		open = disk.OpenRead
 	}
+	var err error
 	if s.log, err = openLog(s.path(), open); err != nil {
 		s.log = &log{}
-		return l, err
+		return nil, err
 	}
 	r, m, err := s.log.last()
 	if err != nil {
-		return l, err
+		return nil, err
 	}
-	l.Version, l.Settled = versionOf(r, m), r == nil
-	if r != nil {
-		l.Record = *r
+	l := &Loaded{Record: r, Version: versionOf(r, m), Settled: r == nil}
+	if r == nil {
+		l.Record = new(Record)
 	}
 	if s.marked = m != nil; s.marked {
 		l.Settled = l.Settled || m.Boot == s.boot
 		l.Record.Handed = l.Record.Handed || m.Handed
 	}
-	s.last = l.Record
+	s.last = *l.Record
 	return l, nil
 }
 
