@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// step takes one, and returns what it came to.
+// step takes one step, and returns its report.
 func (r *runRig) step(flags ...string) (report struct {
 	Status  string
 	Queued  []string
@@ -44,8 +44,8 @@ func (r *runRig) edit(change func(map[string]any)) {
 	require.NoError(r.t, os.WriteFile(r.ledger(), raw, 0o600))
 }
 
-// What an agent is allowed to call runs nothing, and nothing that it can write
-// decides what others run or allow.
+// The commands that an agent may call run nothing, and nothing that an agent can write
+// decides what other processes run or permit.
 func TestResultAllowsNothing(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) {
   return await ctx.parallel.all([() => ctx.breakpoint({question:'Ship it?', options:['yes','no']}), () => ctx.sleepUntil('2100-01-01T00:00:00Z'), () => ctx.task(shell, {q:'touch executed'})]); }`)
@@ -106,8 +106,8 @@ func TestResultAllowsNothing(t *testing.T) {
 	assert.NotContains(t, string(raw), r.babysitter)
 }
 
-// An answer to a breakpoint that the agent may ask for has a form, and its option is
-// one that there is.
+// If the agent may ask its person, the answer to a breakpoint has to have the right form,
+// and an option that exists.
 func TestAnswerHasAForm(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.breakpoint({question:'Ship it?', options:['yes','no']}); }`)
 	queued := r.step("--breakpoints", "ask").Queued
@@ -134,8 +134,8 @@ func TestAnswerHasAForm(t *testing.T) {
 	assert.Equal(t, `{"approved":true,"option":"yes"}`, r.output())
 }
 
-// Of results that are handed over side by side one counts, whole; what a killed one
-// left is no result.
+// If several results are handed over at once, exactly one counts. What a killed hand-over
+// left behind is no result.
 func TestOneResult(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) { return (await ctx.task(odd, {q:'x'})).length; }`)
 	_, effect, _ := strings.Cut(r.step().Queued[0], "/")
@@ -163,8 +163,8 @@ func TestOneResult(t *testing.T) {
 	assert.Equal(t, "1048576", r.output())
 }
 
-// A ledger that came with a repository, or is no file at all, is neither believed nor
-// waited for.
+// A ledger that came with a repository, or is not a regular file, is not trusted, and
+// nobody waits for it.
 func TestStrangeLedger(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.breakpoint({question:'Ship it?'}); }`)
 	r.step()
@@ -219,7 +219,7 @@ func sparse(path string) error {
 	return f.Close()
 }
 
-// What cannot be read in a run's directory is said, and never waited for.
+// A file in a run's directory that cannot be read is reported, and nobody waits for it.
 func TestRunOfDevices(t *testing.T) {
 	for _, name := range []string{"run.json", "run.lock", "journal/000001.01M7XNH40T944T6T9N87JFKQKG.json", ".heartbeat-inbox"} {
 		for kind, put := range map[string]func(path string) error{"a FIFO": func(path string) error { return unix.Mkfifo(path, 0o600) }, "huge": sparse} {

@@ -22,7 +22,7 @@ import (
 	"heartbeat/orchestrate/session"
 )
 
-// runRig is a babysitter run of the real CLI, driven by way of an inbox of its own.
+// runRig is a run of the real CLI, driven through an inbox of its own.
 type runRig struct {
 	t                *testing.T
 	dir, inbox, run  string
@@ -36,8 +36,8 @@ type runRig struct {
 	said             string // by the hook of the last drive
 }
 
-// newRunRig makes a run of a process, which is JavaScript. The test is left out
-// where there is no CLI.
+// newRunRig makes a run of a process, which is JavaScript. The test is skipped if the CLI is
+// not installed.
 func newRunRig(t *testing.T, process string) *runRig {
 	t.Helper()
 	r := newProcessRig(t, process)
@@ -45,7 +45,7 @@ func newRunRig(t *testing.T, process string) *runRig {
 	return r
 }
 
-// newProcessRig is one without a run yet.
+// newProcessRig is newRunRig without making the run.
 func newProcessRig(t *testing.T, process string) *runRig {
 	t.Helper()
 	babysitter, sdk, ok := babysitter.Find()
@@ -62,7 +62,7 @@ func newProcessRig(t *testing.T, process string) *runRig {
 	return r
 }
 
-// preludeJS are tasks that processes of the tests ask for.
+// preludeJS defines the tasks that the processes of the tests ask for.
 const preludeJS = `
 const agent = defineTask('agent', (a) => ({kind:'agent', title:'agent '+a.q, agent:{name:'helper', prompt:{task:a.q}, ...(a.schema?{outputSchema:a.schema}:{})}}));
 const node = defineTask('node', (a) => ({kind:'node', title:'node '+a.q, node:{entry:'./x.js', args:[a.q]}}));
@@ -97,8 +97,8 @@ var (
 	promised = regexp.MustCompile(`<promise>[^<]*</promise>`)
 )
 
-// obey does what a text asks for, as a model would: it hands a result over where
-// the text says how, and makes it from the task's own words.
+// obey does what a text asks for, as a model would: if the text says how, it hands a result
+// over.
 func (r *runRig) obey(text string) string {
 	r.texts = append(r.texts, text)
 	if state, err := r.iterations.Read(); err == nil {
@@ -124,7 +124,7 @@ func (r *runRig) obey(text string) string {
 	return fmt.Sprintf("done %d", len(r.texts))
 }
 
-// obeyKilled is obey where the command that hands the result over may be killed.
+// obeyKilled is obey with a hand-over that may be killed.
 func (r *runRig) obeyKilled(text, mark string) string {
 	r.texts = append(r.texts, text)
 	if promise := promised.FindString(text); promise != "" {
@@ -139,7 +139,7 @@ func (r *runRig) obeyKilled(text, mark string) string {
 	return fmt.Sprintf("done %d", len(r.texts))
 }
 
-// drive has a session work until the hook approves its stop.
+// drive runs a session until the hook approves its stop.
 func (r *runRig) drive(flags ...string) {
 	r.t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -172,8 +172,7 @@ func (r *runRig) output() string {
 	return strings.Join(strings.Fields(string(text)), "")
 }
 
-// A run of several kinds of effects is completed by the session, and its proof
-// named.
+// A session completes a run with several kinds of effects, and names its proof.
 func TestRunThroughTheHook(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) {
   const one = await ctx.task(agent, {q:'one'});
@@ -190,8 +189,8 @@ func TestRunThroughTheHook(t *testing.T) {
 	assert.Contains(t, out, "its proof was given")
 }
 
-// A breakpoint holds the run until a person answers it from elsewhere, and is never
-// approved by itself; a rejection is an answer too.
+// A breakpoint holds the run until a person answers it with another command. It is never
+// approved automatically, and a rejection is an answer, too.
 func TestRunBreakpoints(t *testing.T) {
 	const process = `export async function process(inputs, ctx) { return await ctx.breakpoint({question:'Ship it?'}); }`
 	for answer, want := range map[string]string{
@@ -232,7 +231,7 @@ func TestRunBreakpoints(t *testing.T) {
 	})
 }
 
-// A short sleep is waited for in the hook, a long one left to whoever comes later.
+// The hook waits for a short sleep, and leaves a long one to a later step.
 func TestRunSleeps(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) { await ctx.sleepUntil(new Date(Date.parse(inputs?.at ?? '2100-01-01')).toISOString()); return 1; }`)
 	r.drive()
@@ -257,8 +256,8 @@ func TestRunSleeps(t *testing.T) {
 	assert.Equal(t, "true", r.output())
 }
 
-// A process that throws is shown to the agent, and tried again once that has
-// mended it.
+// The agent is told that the process threw an error, and the process is tried again after
+// the agent's answer.
 func TestRunFails(t *testing.T) {
 	r := newRunRig(t, `import { existsSync } from 'node:fs';
 export async function process(inputs, ctx) {
@@ -282,8 +281,8 @@ export async function process(inputs, ctx) {
 	assert.Len(t, r.texts, 4, "three tries, each told once")
 }
 
-// An effect whose agent hands over nothing is asked for again, and then becomes an
-// error that the process may catch.
+// If the agent hands nothing over for an effect, it is asked again; after the last attempt
+// the process gets an error, which it may catch.
 func TestRunUnresolved(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) {
   try { await ctx.task(odd, {q:'x'}); } catch (e) { if (/Pending|Requested/.test(e.name)) throw e; return {name: e.name, next: await ctx.task(odd, {q:'y'})}; } }`)
@@ -382,8 +381,7 @@ func TestRunExecutes(t *testing.T) {
 	assert.Len(t, r.texts, 2, "begin, and the end")
 }
 
-// A run that does not lie in a project's .a5c/runs has its commands carried out
-// where heartbeat is.
+// The commands of a run outside a project's .a5c/runs run in heartbeat's own directory.
 func TestRunExecutesElsewhere(t *testing.T) {
 	r := newProcessRig(t, `export async function process(inputs, ctx) { return await ctx.task(shell, {q:'pwd'}); }`)
 	elsewhere := t.TempDir()
@@ -398,7 +396,7 @@ func TestRunExecutesElsewhere(t *testing.T) {
 	assert.Equal(t, quoteJS(where+"\n"), strings.TrimSpace(string(output)))
 }
 
-// A run belongs to one inbox, and an id to one run of an inbox.
+// One inbox drives a run, and an inbox drives one run of each id.
 func TestRunIsClaimed(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(agent, {q:'a'}); }`)
 	step := func(inbox string) (string, error) {
@@ -417,7 +415,7 @@ func TestRunIsClaimed(t *testing.T) {
 	require.NoError(t, err, "the inbox is gone: %s", out)
 }
 
-// A damaged journal is told of, left alone, and mended where that is asked for.
+// A damaged journal is reported, left unchanged, and mended on request.
 func TestRunIsRepaired(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) { return [await ctx.task(agent, {q:'a'}), await ctx.task(agent, {q:'b'})].length; }`)
 	r.drive()

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRunOutOfSteps holds that a run at the bound of its steps says what lets it continue.
+// A run that has used up its steps says what lets it continue.
 func TestRunOutOfSteps(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) {
   await ctx.task(agent, {q:'a', schema:{type:'object'}}); return await ctx.task(agent, {q:'b'}); }`)

@@ -21,8 +21,7 @@ import (
 	"heartbeat/internal/testing/agent"
 )
 
-// killedRuns is how many runs are driven under kills; HEARTBEAT_KILLED_RUNS says
-// otherwise.
+// killedRuns is how many runs are driven under kills, unless HEARTBEAT_KILLED_RUNS is set.
 const killedRuns = 2
 
 // TestRunsUnderKills kills the hook, babysitter's command, the verb that hands a
@@ -57,7 +56,7 @@ func TestRunsUnderKills(t *testing.T) {
 	}
 }
 
-// status is what the CLI says of the run, or "" where that was killed.
+// status is the run's state as the CLI reports it, or "" if the CLI was killed.
 func (r *runRig) status() string {
 	raw, err := os.ReadFile(filepath.Join(r.run, "state", "output.json"))
 	if err == nil && strings.TrimSpace(string(raw)) == "10" {
@@ -98,7 +97,7 @@ func (r *runRig) session(random *rand.Rand) {
 	}
 }
 
-// marked are the processes with that in their environment.
+// marked are the processes that have mark in their environment.
 func marked(mark string) (all []int) {
 	paths, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well-formed
 	for _, path := range paths {
@@ -111,7 +110,7 @@ func marked(mark string) (all []int) {
 	return all
 }
 
-// eachOnce checks that so many effects were asked for, and each has one result.
+// eachOnce checks that the run asked for n effects, and that each has one result.
 func (r *runRig) eachOnce(n int) {
 	r.t.Helper()
 	var list struct {

@@ -20,8 +20,8 @@ func (r *runRig) deliverNext() string {
 	return string(out)
 }
 
-// TestTimeLimitOfATask holds that an entry has the limit of its task: where it is
-// in flight for longer, the run learns of it, and a result that comes later is refused.
+// An entry has the time limit of its task: if it is in flight for longer, the run gets an
+// error, and a later result is refused.
 func TestTimeLimitOfATask(t *testing.T) {
 	r := newRunRig(t, `const slow = defineTask('slow', (a) => ({kind:'agent', title:'slow', agent:{name:'helper', prompt:{task:a.q}, timeoutMs:1}}));
 export async function process(inputs, ctx) {
@@ -36,8 +36,7 @@ export async function process(inputs, ctx) {
 	assert.Equal(t, `["TimeoutError","itwastobedonewithin1ms,andwasnot"]`, r.output())
 }
 
-// TestUnusableSchemaIsSaid says to the person and to the agent that a result is not
-// checked.
+// The person and the agent are told that a result is not checked.
 func TestUnusableSchemaIsSaid(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(agent, {q:'a', schema:{type:7}}); }`)
 	out, err := r.heartbeat("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)

@@ -14,9 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCommandOutlivesTheHook holds that a command whose hook is ended, as the client
-// does after ten minutes, goes on outside of it, is found again by the next Stop, and
-// is carried out once.
+// A command survives the end of its hook, which the client ends after ten minutes. The next
+// Stop finds it again, and it runs only once.
 func TestCommandOutlivesTheHook(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		t.Run(signal.String(), func(t *testing.T) {
@@ -42,8 +41,7 @@ func TestCommandOutlivesTheHook(t *testing.T) {
 	}
 }
 
-// TestCommandsFailOutside holds that a hook says why commands are not carried out,
-// and approves the stop.
+// A hook says why commands cannot be carried out, and approves the stop.
 func TestCommandsFailOutside(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(shell, {q:'true'}); }`)
 	// It runs the process, and then is broken.
@@ -57,8 +55,7 @@ func TestCommandsFailOutside(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(r.said, "carry out its commands"))
 }
 
-// TestOthersPostTheRest holds that results which one Stop has no time to post are
-// posted without another one.
+// Results for which one Stop has no time are posted without another Stop.
 func TestOthersPostTheRest(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) {
   return (await ctx.parallel.map([1,2,3,4,5,6,7,8,9,10], i => ctx.task(odd, {q:i}))).length; }`)

@@ -16,7 +16,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// fire is one event of a session, whose client is the process of that number.
+// fire runs the hook for one event of a session, whose client is the process client.
 func (r *runRig) fire(event, session, reply string, active bool, client int, flags ...string) (out gjson.Result, said string) {
 	r.t.Helper()
 	in, err := json.Marshal(map[string]any{
@@ -32,7 +32,7 @@ func (r *runRig) fire(event, session, reply string, active bool, client int, fla
 	return gjson.ParseBytes(text), stderr.String()
 }
 
-// client is a process for a session to be of.
+// client starts a process that a session can belong to.
 func (r *runRig) client() *exec.Cmd {
 	r.t.Helper()
 	cmd := exec.Command("sleep", "1000")
@@ -49,8 +49,8 @@ func (r *runRig) resolved() int64 {
 	return gjson.Get(r.babysit("task:list", r.run, "--json"), `tasks.#(status="resolved_ok")#|#`).Int()
 }
 
-// Each Stop posts what was answered, whatever else the session is given; and the
-// process is run once nothing that it waits for is left, though the inbox is never empty.
+// Each Stop posts the results, whatever other entry the session gets. The process runs when
+// it waits for nothing more, although the inbox is never empty.
 func TestStopsPost(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) {
   await ctx.parallel.all([() => ctx.task(agent,{q:'a'}), () => ctx.task(agent,{q:'b'})]); return await ctx.task(agent,{q:'last'}); }`)
@@ -79,7 +79,7 @@ func TestStopsPost(t *testing.T) {
 	assert.False(t, out.Get("systemMessage").Exists())
 }
 
-// An effect that got its result while its entry waited is not handed out.
+// An effect that got its result while its entry waited is not delivered.
 func TestResolvedElsewhere(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) {
   return (await ctx.parallel.all([() => ctx.task(agent,{q:'a'}), () => ctx.task(agent,{q:'b'})])).join(); }`)
@@ -96,9 +96,9 @@ func TestResolvedElsewhere(t *testing.T) {
 	assert.Contains(t, out, "resolved elsewhere")
 }
 
-// A crash at the defaults costs a run nothing: what it asked for is asked for again,
-// and waits for a person once that was in vain. A requeued entry then gets its answer
-// to the run.
+// With the default options a crash costs a run nothing: its effect is asked for again, and
+// waits for a person after the last attempt. The answer to the requeued entry then reaches
+// the run.
 func TestCrashesAtTheDefaults(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(agent,{q:'a'}); }`)
 	for n := range 3 {
@@ -115,8 +115,7 @@ func TestCrashesAtTheDefaults(t *testing.T) {
 	assert.Equal(t, "completed", r.state())
 }
 
-// Two sessions that live leave each other's effects alone; one that died does not keep
-// them.
+// Two live sessions do not take each other's effects. A dead session does not keep its own.
 func TestTwoLiveSessions(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(agent,{q:'a'}); }`)
 	one, two := r.client(), r.client()
@@ -133,7 +132,8 @@ func TestTwoLiveSessions(t *testing.T) {
 	assert.Contains(t, out.Get("reason").String(), "agent a", said)
 }
 
-// Events of babysitter's own hook are no progress, and no reason to run the process.
+// Events of babysitter's own hook do not count as progress, and do not cause the process to
+// run.
 func TestNotesAreNoProgress(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.breakpoint({question:'Ship it?'}); }`)
 	r.step()
@@ -145,8 +145,8 @@ func TestNotesAreNoProgress(t *testing.T) {
 	assert.Contains(t, r.standing(), ", 1 iteration;")
 }
 
-// Whoever is killed amid a step leaves nothing of babysitter behind, and the next one
-// takes the step.
+// A process that is killed during a step leaves no process of babysitter behind, and the
+// next one takes the step.
 func TestKilledStepLeavesNobody(t *testing.T) {
 	r := newRunRig(t, `import { existsSync, writeFileSync } from 'node:fs'; import { spawn } from 'node:child_process';
 export async function process(inputs, ctx) {
@@ -165,8 +165,8 @@ export async function process(inputs, ctx) {
 	assert.Len(t, r.step().Queued, 1)
 }
 
-// A run that failed since an effect was given up has a way back: requeueing its letter
-// says so, and the run then asks for the effect once more.
+// A run that failed because an effect was given up can be recovered: requeueing the dead
+// letter names the command, and the run then asks for the effect again.
 func TestRunReopened(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(odd, {q:'x'}); }`)
 	_, effect, _ := strings.Cut(r.step().Queued[0], "/")

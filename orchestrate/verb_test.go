@@ -21,7 +21,7 @@ const twoTasksJS = `export async function process(inputs, ctx) {
   return {one, two: await ctx.task(agent, {q:'two'})};
 }`
 
-// startRun has the command make the run, and binds the session of the stand-in.
+// startRun makes the run by the run verb, and binds the stand-in's session.
 func (r *runRig) startRun(flags ...string) {
 	r.t.Helper()
 	require.NoError(r.t, os.WriteFile(filepath.Join(r.dir, "in.json"), []byte(`{"first":"one"}`), 0o600))
@@ -34,7 +34,7 @@ func (r *runRig) startRun(flags ...string) {
 	assert.Contains(r.t, made.Hook, r.run)
 }
 
-// TestRunStartDry shows a run without making anything.
+// A dry run shows the run, and makes nothing.
 func TestRunStartDry(t *testing.T) {
 	r := newProcessRig(t, twoTasksJS)
 	start := func(flags ...string) (string, error) {
@@ -69,7 +69,7 @@ func TestRunStartDry(t *testing.T) {
 	assert.Contains(t, out, "is no name of a request")
 }
 
-// standing is what the command says of the run.
+// standing is what run status prints about the run.
 func (r *runRig) standing() string {
 	r.t.Helper()
 	out, err := r.heartbeat("run", "status", "--inbox", r.inbox)
@@ -77,8 +77,8 @@ func (r *runRig) standing() string {
 	return out
 }
 
-// A run is made with its session, worked through, and shown; the state file is
-// counted up, and gone at the end.
+// A run is made with its session, driven to its end, and shown. The state file counts the
+// iterations, and is gone at the end.
 func TestRunStart(t *testing.T) {
 	r := newProcessRig(t, twoTasksJS)
 	states := filepath.Join(r.dir, "states")
@@ -111,7 +111,7 @@ func TestRunStart(t *testing.T) {
 	assert.Contains(t, out, "run r1 is completed, and its proof was given: there is nothing to resume")
 }
 
-// A session that has had its iterations is let go, and its file stays.
+// A session that has used up its iterations may stop, and its file stays.
 func TestRunLimits(t *testing.T) {
 	r := newProcessRig(t, twoTasksJS)
 	states := filepath.Join(r.dir, "states")
@@ -140,7 +140,7 @@ func TestRunLimits(t *testing.T) {
 	assert.Equal(t, "completed", r.state())
 }
 
-// What keeps a run where it is shows, and who answers it lets it go on.
+// run status shows what holds a run, and the answer lets the run continue.
 func TestRunHeld(t *testing.T) {
 	r := newProcessRig(t, `export async function process(inputs, ctx) {
   const b = await ctx.breakpoint({question:'Ship it?'});

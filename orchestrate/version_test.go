@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAnotherVersionIsSaidOnce holds that a version that is known not to work is
-// said before the run goes wrong, and not at each step.
+// A version of the CLI that is known to fail is named before the run fails, but not at each
+// step.
 func TestAnotherVersionIsSaidOnce(t *testing.T) {
 	r := newRunRig(t, `export async function process(inputs, ctx) { return [await ctx.task(agent, {q:'a'}), await ctx.task(agent, {q:'b'})].length; }`)
 	old := filepath.Join(t.TempDir(), "old babysitter")

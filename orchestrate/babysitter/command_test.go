@@ -15,7 +15,7 @@ import (
 	"heartbeat/orchestrate/babysitter/invocation"
 )
 
-// TestVersionIsSaid holds that what is known of another version is said.
+// The note about another version says what is known of it.
 func TestVersionIsSaid(t *testing.T) {
 	for version, want := range map[string]string{
 		invocation.MeasuredVersion: "", "0.0.174": "delivered three times", "1.2.3": "nothing is known of it",

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// killed runs the CLI by hand and kills it, as if the power went, once the run's folder
-// has changed that often; it reports whether the CLI was still there.
+// killed runs the CLI and kills it when the run's folder has changed that many times. It
+// reports whether the CLI was still running.
 func killed(t *testing.T, c *CLI, dir string, changes int, value string, args ...string) bool {
 	t.Helper()
 	cmd := exec.Command(c.Command[0], append(c.Command[1:], args...)...)
@@ -59,8 +59,8 @@ func listing(t *testing.T, dir string) string {
 	return all
 }
 
-// TestKilledCLI kills the CLI at one step of a post or an iteration after the other.
-// Whatever it left, the next calls go on, and each effect has one result.
+// The CLI is killed at each step of a post or an iteration in turn. Whatever it left, the
+// next calls succeed, and each effect has one result.
 func TestKilledCLI(t *testing.T) {
 	c, h := real(t)
 	if testing.Short() {
@@ -90,7 +90,7 @@ func TestKilledCLI(t *testing.T) {
 	}
 }
 
-// TestKilledWhilePosting is the same for our own calls, given up at any moment.
+// The same holds for calls that heartbeat gives up at any moment.
 func TestKilledWhilePosting(t *testing.T) {
 	c, _ := real(t)
 	if testing.Short() {

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The tests run themselves as the CLI, which then plays what the real one answered.
+// The test program also plays the CLI, with answers recorded from the real one.
 func TestMain(m *testing.M) {
 	if script := os.Getenv("FAKE_BABYSITTER"); script != "" {
 		if err := play(script); err != nil {
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// play gives the answer that is next in the script.
+// play prints the next answer of the script.
 func play(script string) error {
 	n := 0
 	for {
@@ -62,8 +62,8 @@ func play(script string) error {
 	return nil
 }
 
-// faked is a CLI that gives these answers, one after the other: names of recordings, or
-// txtar archives.
+// faked is a CLI that gives a list of answers in turn: names of recordings, or txtar
+// archives.
 type faked struct {
 	*CLI
 	heard
@@ -71,7 +71,7 @@ type faked struct {
 	script string
 }
 
-// silence is the answer of a CLI that says nothing and stays.
+// silence is the answer of a CLI that prints nothing and keeps running.
 const silence = "-- status --\nstays\n"
 
 func fake(t *testing.T, answers ...string) *faked {
@@ -113,7 +113,7 @@ func recordedEffect(t *testing.T, recording string) string {
 	return strings.Fields(string(a.Comment))[3]
 }
 
-// emptyRun is what this package looks at in a run.
+// emptyRun makes the least that this package needs of a run.
 func emptyRun(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), ".a5c", "runs", "r1")

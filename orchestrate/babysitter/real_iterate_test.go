@@ -162,8 +162,8 @@ func TestTimeoutEndsTheWholeFamily(t *testing.T) {
 	}
 }
 
-// dead counts what nobody waited for yet as gone, since in a container that may be for
-// ever.
+// dead reports whether a process has ended. A process that nobody has waited for counts as
+// ended: in a container that may last for ever.
 func dead(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return gone(pid) || err == nil && strings.Contains(string(stat), ") Z ")

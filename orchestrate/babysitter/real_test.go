@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// heard are a call's notes.
+// heard collects the notes of calls.
 type heard struct {
 	mu    sync.Mutex
 	notes []string

@@ -16,14 +16,14 @@ import (
 
 var record = flag.String("record", "", "record into testdata/recorded what the real CLI answers to the calls whose names match")
 
-// recorder runs the real CLI by hand, and keeps what it answers.
+// recorder runs the real CLI, and keeps its answers.
 type recorder struct {
 	t   *testing.T
 	c   *CLI
 	dir string // the run
 }
 
-// keep records one call. In what was printed the run's folder is @RUN@.
+// keep records one call. It writes @RUN@ for the run's folder.
 func (r recorder) keep(name, stdin string, args ...string) {
 	r.t.Helper()
 	if ok, err := regexp.MatchString(*record, name); err != nil || !ok {
@@ -49,7 +49,7 @@ func (r recorder) write(name, content string) {
 	require.NoError(r.t, os.WriteFile(filepath.Join(r.dir, name), []byte(content), 0o600))
 }
 
-// TestRecord makes the recordings that the other tests play: go test -run TestRecord -record .
+// TestRecord makes the recordings for the other tests: go test -run TestRecord -record .
 func TestRecord(t *testing.T) {
 	if *record == "" {
 		t.Skip("nothing is to be recorded")

@@ -113,7 +113,7 @@ func TestRecordedErrors(t *testing.T) {
 	}
 }
 
-// Two that lose a race say so in words of their own, which nothing here can record.
+// The messages for a lost race, which cannot be recorded at will.
 const (
 	lostRace = "-- stderr --\n[run:iterate] Error: ENOENT: no such file or directory, open '@RUN@/run.lock'\n-- status --\n1\n"
 	lostPost = `-- stderr --
