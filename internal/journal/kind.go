@@ -22,11 +22,12 @@ type appendFile struct {
 	// end and generation are the members of a record that say how long the file is
 	// and how often it was rotated.
 	end, generation string
-	// synced says that lines are durable before the mark that says they are there.
-	// An operator may take such lines away again, and a power loss must not bring
-	// them back.
+	// synced says that lines are durable before the mark which says that they are
+	// there. So a line that is missing although there is a mark was taken out by
+	// an operator, and must not come back.
 	synced bool
-	// rotated says that an operator may take away any part of the file.
+	// rotated says that lines which a mark of this boot vouches for, and that are
+	// missing, were taken out by an operator.
 	rotated bool
 	// ours says that only heartbeat writes the file and believes what it says. One
 	// that a copy or a repository brought along does not count.

@@ -7,9 +7,11 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,6 +28,34 @@ func TestImports(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, found)
 	assert.Greater(t, files, 50, "too few files to be the whole project")
+}
+
+// TestTheListIsTrue keeps the list from naming packages that are gone.
+func TestTheListIsTrue(t *testing.T) {
+	for _, name := range gone("../../..", allowed) {
+		assert.Fail(t, "allowed_test.go names "+name+", which is no folder with Go files: take it out, or rename it")
+	}
+	assert.Equal(t, []string{"below/disk", "queue", "rooms/..."}, gone(t.TempDir(), map[string]string{
+		"queue": "below/disk", "rooms/...": "",
+	}))
+}
+
+// gone are the packages and trees that a list names and that are not there.
+func gone(root string, list map[string]string) []string {
+	missing := map[string]bool{}
+	for pkg, line := range list {
+		for _, name := range append(strings.Fields(line), pkg) {
+			dir, tree := strings.CutSuffix(name, "/...")
+			pattern := filepath.Join(root, dir, "*.go")
+			if tree {
+				pattern = filepath.Join(root, dir)
+			}
+			if there, _ := filepath.Glob(pattern); len(there) == 0 {
+				missing[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(missing))
 }
 
 func TestABreachIsFound(t *testing.T) {
