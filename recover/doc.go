@@ -9,6 +9,9 @@
 // transaction that goes on to deliver the next entry, and [Run] in one of its own, as a
 // launcher does between two sessions.
 //
-// Running it twice equals running it once, and a kill at any point followed by
+// [Evidence] is what the hook keeps with a delivery, so that it can be told later whether
+// the model ever got the text, and whose turn brings the answer.
+//
+// Running a recovery twice equals running it once, and a kill at any point followed by
 // another run equals one run: the decision is one commit of the inbox.
 package recover

@@ -9,11 +9,11 @@ import (
 	"heartbeat/internal/claude/limit"
 )
 
-// Hold keeps tx's inbox from delivering after an error that ended a turn: for a
+// HoldDelivery keeps tx's inbox from delivering after an error that ended a turn: for a
 // while, or until somebody resumes where only a person can mend it. ours says
 // that the turn was an entry's: one that was not tells nothing new while delivery
 // is held already. The caller commits.
-func Hold(tx *inbox.Tx, f *inbox.Failure, ours bool) error {
+func HoldDelivery(tx *inbox.Tx, f *inbox.Failure, ours bool) error {
 	remedy := claude.RemedyFor(f.Error, f.Message)
 	if remedy.Person {
 		_, err := tx.Pause(f.String(), nil)

@@ -44,7 +44,7 @@ type Options struct {
 }
 
 // Settle decides about the entry that tx has in flight, if any, and keeps delivery back
-// where its turn ended in an error (see [Hold]). The caller commits.
+// where its turn ended in an error (see [HoldDelivery]). The caller commits.
 func Settle(tx *inbox.Tx, o Options) (Report, error) {
 	d := tx.InFlight()
 	if d == nil {
@@ -61,7 +61,7 @@ func Settle(tx *inbox.Tx, o Options) (Report, error) {
 		return report, err
 	}
 	report.Failure = f.Failure
-	return report, Hold(tx, d.Failure, true)
+	return report, HoldDelivery(tx, d.Failure, true)
 }
 
 func (o Options) facts(tx *inbox.Tx, d *inbox.Delivery) Facts {

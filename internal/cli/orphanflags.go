@@ -8,7 +8,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/orchestrate/effect"
 	recovery "heartbeat/recover"
-	"heartbeat/recover/evidence"
 )
 
 // OrphanFlags are the settings of recovery, shared by hook, launcher and recover.
@@ -39,7 +38,7 @@ func (o *OrphanFlags) Check() error {
 func (o *OrphanFlags) Options() recovery.Options {
 	all := recovery.Options{
 		Policy: recovery.Policy(o.Policy), MaxAttempts: o.MaxAttempts,
-		Unreached: evidence.Unreached, Finished: finished,
+		Unreached: recovery.Unreached, Finished: finished,
 	}
 	if !o.Given {
 		all.PolicyOf = effect.PolicyOf
@@ -47,11 +46,11 @@ func (o *OrphanFlags) Options() recovery.Options {
 	return all
 }
 
-// finished is evidence.Finished for entries that are settled by a reply. A run's effect
+// finished is recovery.Finished for entries that are settled by a reply. A run's effect
 // also needs its result, so it never counts as finished here.
 func finished(tx *inbox.Tx) (reply string, is bool) {
 	if mark, _ := effect.MarkOf(tx.InFlight()); mark.Effect != "" {
 		return "", false
 	}
-	return evidence.Finished(tx)
+	return recovery.Finished(tx)
 }

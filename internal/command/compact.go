@@ -11,7 +11,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/words"
-	"heartbeat/recover/evidence"
+	recovery "heartbeat/recover"
 )
 
 type compactFlags struct {
@@ -79,7 +79,7 @@ func (o *compactFlags) run(s cli.Streams) error {
 		}
 		c.Trimmed = &n
 	}
-	err = cli.InTransaction(box, s, func(tx *inbox.Tx) error { return evidence.ForgetSpills(box, tx.InFlight()) })
+	err = cli.InTransaction(box, s, func(tx *inbox.Tx) error { return recovery.ForgetSpills(box, tx.InFlight()) })
 	if err != nil {
 		return fmt.Errorf("compact: %w", err)
 	}

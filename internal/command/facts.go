@@ -18,7 +18,7 @@ import (
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	runs "heartbeat/orchestrate/run"
-	"heartbeat/recover/evidence"
+	recovery "heartbeat/recover"
 )
 
 // gather looks at an inbox, and at what is around it. What cannot be read
@@ -98,7 +98,7 @@ func survey(ctx context.Context, v *inbox.View, f *why.Facts) (err error) {
 		return err
 	}
 	if f.InFlight != nil {
-		e := evidence.Of(f.InFlight)
+		e := recovery.EvidenceOf(f.InFlight)
 		f.Client, f.Woken, f.Bound = why.LifeOfClient(e), e.Woken, e.Bound
 	}
 	f.Backlog, err = v.Backlog(ctx)

@@ -10,7 +10,7 @@ import (
 	"heartbeat/internal/host"
 	"heartbeat/internal/why"
 	"heartbeat/internal/words"
-	"heartbeat/recover/evidence"
+	recovery "heartbeat/recover"
 )
 
 // awaitEntry returns once there is a text to wake the session with, or another
@@ -59,7 +59,7 @@ func (h *hook) wakeTick(ctx context.Context, still inbox.Mark) (outcome, error) 
 // decideWake takes the next entry, if this hook is still the one that waits and
 // the session is idle.
 func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
-	if d := tx.InFlight(); d != nil && h.offer != nil && evidence.Of(d) == h.offer.evidence {
+	if d := tx.InFlight(); d != nil && h.offer != nil && recovery.EvidenceOf(d) == h.offer.evidence {
 		return delivered, h.offer.text, nil // committed after all
 	}
 	w, err := tx.Waiter()
@@ -87,7 +87,7 @@ func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, erro
 	if err != nil {
 		return 0, "", err
 	}
-	h.offer = &offer{evidence.Of(d), text}
+	h.offer = &offer{recovery.EvidenceOf(d), text}
 	tx.StopWaiting()
 	return delivered, text, nil
 }
@@ -95,7 +95,7 @@ func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, erro
 // offer is a delivery that this hook wanted to commit. Where it cannot tell
 // whether it did, the next look finds it in flight, and nobody else hands it over.
 type offer struct {
-	evidence evidence.Evidence
+	evidence recovery.Evidence
 	text     string
 }
 
@@ -123,7 +123,7 @@ func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
 	if d == nil {
 		return true, nil
 	}
-	e := evidence.Of(d)
+	e := recovery.EvidenceOf(d)
 	if clientGone(e) {
 		return true, h.settleEntry(tx, orphaned)
 	}
@@ -146,7 +146,7 @@ func (h *hook) age() time.Duration { return time.Duration(host.SinceBoot() - h.b
 // up.
 func (h *hook) wokenRecipient(spill string) inbox.Recipient {
 	e := h.evidence()
-	e.Wake = evidence.Wake{
+	e.Wake = recovery.Wake{
 		Woken: true, Token: h.token(), Spill: spill,
 	}
 	return inbox.Recipient{SessionID: h.input.SessionID, Evidence: e.Encode()}

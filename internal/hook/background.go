@@ -8,7 +8,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
-	"heartbeat/recover/evidence"
+	recovery "heartbeat/recover"
 )
 
 // defaultBackground is how long an entry is held for what its turn left running.
@@ -21,18 +21,18 @@ func (h *hook) holdForTasks(tx *inbox.Tx, d *inbox.Delivery) (bool, error) {
 	if h.input == nil || h.Rewake || h.Mode != ModeDrain || h.Background == 0 {
 		return false, nil
 	}
-	e := evidence.Of(d)
+	e := recovery.EvidenceOf(d)
 	running := e.Running(h.input.Tasks)
 	if len(running) == 0 || e.Over(time.Duration(h.Background)) {
 		return false, nil
 	}
-	e.Hold = e.Wait(running, h.replyTo(d, e))
+	e.TaskWait = e.Wait(running, h.replyTo(d, e))
 	return true, tx.Bind(inbox.Recipient{SessionID: d.SessionID, PromptID: d.PromptID, Evidence: e.Encode()})
 }
 
 // replyTo is what the last turn of the entry said. The turn that ends may be a
 // person's.
-func (h *hook) replyTo(d *inbox.Delivery, e evidence.Evidence) string {
+func (h *hook) replyTo(d *inbox.Delivery, e recovery.Evidence) string {
 	switch {
 	case h.input == nil:
 		return ""
@@ -45,7 +45,7 @@ func (h *hook) replyTo(d *inbox.Delivery, e evidence.Evidence) string {
 // judgeHeld is judge for an entry that waits for tasks in the background, at the end
 // of another turn of its session: a person's. Tasks of which it no longer tells have
 // ended in it.
-func (h *hook) judgeHeld(e evidence.Evidence) verdict {
+func (h *hook) judgeHeld(e recovery.Evidence) verdict {
 	if len(e.Running(h.input.Tasks)) == 0 || e.Over(time.Duration(h.Background)) {
 		return answered
 	}
@@ -56,7 +56,7 @@ func (h *hook) judgeHeld(e evidence.Evidence) verdict {
 // came of a task of its.
 func (h *hook) toldOfTask(tx *inbox.Tx) error {
 	d := tx.InFlight()
-	if d == nil || d.SessionID != h.input.SessionID || !evidence.Of(d).TellsOf(h.input.Prompt) {
+	if d == nil || d.SessionID != h.input.SessionID || !recovery.EvidenceOf(d).TellsOf(h.input.Prompt) {
 		return nil
 	}
 	return tx.Bind(inbox.Recipient{SessionID: d.SessionID, PromptID: h.input.PromptID, Evidence: d.Evidence})
@@ -66,7 +66,7 @@ func (h *hook) toldOfTask(tx *inbox.Tx) error {
 // answered; they end with it.
 func (h *hook) endSession(tx *inbox.Tx) error {
 	if d := tx.InFlight(); d != nil && d.SessionID == h.input.SessionID {
-		if e := evidence.Of(d); e.Held {
+		if e := recovery.EvidenceOf(d); e.Held {
 			h.settled = d
 			if err := tx.AcknowledgeWith(e.HeldReply, h.tasksOf(e)); err != nil {
 				return err
@@ -78,7 +78,7 @@ func (h *hook) endSession(tx *inbox.Tx) error {
 
 // tasksOf are the tasks of an entry, as its result keeps them, nil for none. With the
 // end of the session all are cut off.
-func (h *hook) tasksOf(e evidence.Evidence) json.RawMessage {
+func (h *hook) tasksOf(e recovery.Evidence) json.RawMessage {
 	var tasks []inbox.Task
 	if h.input != nil && e.Held && json.Unmarshal([]byte(e.Tasks), &tasks) != nil || len(tasks) == 0 {
 		return nil

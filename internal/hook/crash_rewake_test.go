@@ -20,7 +20,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/testing/crash"
-	"heartbeat/recover/evidence"
+	recovery "heartbeat/recover"
 )
 
 func init() { maps.Copy(situations, rewakeSituations) }
@@ -167,7 +167,7 @@ func handedOverOrNot(t *testing.T, s situation, c crash.Crash) {
 		if printed != "" {
 			require.NotNil(t, d, "it was handed over")
 			assert.Equal(t, printed, d.Text())
-			assert.True(t, evidence.Of(d).Woken)
+			assert.True(t, recovery.EvidenceOf(d).Woken)
 			w, err := tx.Waiter()
 			require.NoError(t, err)
 			assert.Nil(t, w, "it waits no more")
@@ -229,11 +229,11 @@ func spilledWhole(t *testing.T, s situation, c crash.Crash) {
 	kept := 0
 	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
 		d := tx.InFlight()
-		if d == nil || evidence.Of(d).Spill == "" {
+		if d == nil || recovery.EvidenceOf(d).Spill == "" {
 			return
 		}
 		kept = 1
-		content, err := os.ReadFile(filepath.Join(c.Dir, filepath.Base(evidence.Of(d).Spill)))
+		content, err := os.ReadFile(filepath.Join(c.Dir, filepath.Base(recovery.EvidenceOf(d).Spill)))
 		require.NoError(t, err)
 		assert.True(t, d.Text() == string(content), "%d bytes, want %d", len(content), len(d.Text()))
 	})

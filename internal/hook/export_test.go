@@ -10,7 +10,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/host"
-	"heartbeat/recover/evidence"
+	recovery "heartbeat/recover"
 )
 
 // What the tests from outside need from inside.
@@ -32,7 +32,7 @@ func DeliverWoken(t testing.TB, box *inbox.Inbox, tx *inbox.Tx, transcript strin
 	_, spill, err := h.wakeWith(entry)
 	require.NoError(t, err)
 	to := h.wokenRecipient(spill)
-	e := evidence.Of(&inbox.Delivery{Evidence: to.Evidence})
+	e := recovery.EvidenceOf(&inbox.Delivery{Evidence: to.Evidence})
 	e.Bound, e.Client, e.ClientStart = bound, 0, 0
 	if bound {
 		to.PromptID = h.input.PromptID

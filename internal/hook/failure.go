@@ -39,7 +39,7 @@ func (h *hook) settleFailed(tx *inbox.Tx, of verdict, failure *inbox.Failure) er
 		if err != nil {
 			return err
 		}
-		return recovery.Hold(tx, failure, false)
+		return recovery.HoldDelivery(tx, failure, false)
 	}
 	if err := tx.Fail(d.SessionID, failure.Error, failure.Message); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/host"
-	"heartbeat/recover/evidence"
+	recovery "heartbeat/recover"
 )
 
 const (
@@ -262,7 +262,7 @@ func (h *hook) dispatch() int {
 		return h.stopFailure()
 	case claude.EventSessionStart:
 		return h.record(func(tx *inbox.Tx) error {
-			return tx.StartSessionWith(in.SessionID, claude.PID(), evidence.Start(in.TranscriptPath))
+			return tx.StartSessionWith(in.SessionID, claude.PID(), recovery.StartNote(in.TranscriptPath))
 		})
 	case claude.EventSessionEnd:
 		return h.record(h.endSession)

@@ -5,7 +5,7 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/host"
 	"heartbeat/internal/words"
-	"heartbeat/recover/evidence"
+	recovery "heartbeat/recover"
 )
 
 // verdict is what a Stop says about the entry in flight.
@@ -30,7 +30,7 @@ func (h *hook) recipient(next inbox.Entry) inbox.Recipient {
 	e.Notes, e.RanBefore = true, idsOf(in.Tasks)
 	e.Fresh = !in.StopHookActive
 	if d := h.answered; d != nil && d.SessionID == in.SessionID {
-		before := evidence.Of(d)
+		before := recovery.EvidenceOf(d)
 		e.Fresh = e.Fresh || before.Reply != e.Reply
 		if d.Text() == next.Text && before.Transcript == e.Transcript {
 			e.Times, e.From = before.Repeated()
@@ -40,9 +40,9 @@ func (h *hook) recipient(next inbox.Entry) inbox.Recipient {
 }
 
 // evidence is what identifies this hook's event.
-func (h *hook) evidence() evidence.Evidence {
+func (h *hook) evidence() recovery.Evidence {
 	in, pid := h.input, claude.PID()
-	e := evidence.Evidence{
+	e := recovery.Evidence{
 		Active: in.StopHookActive, Reply: claude.ReplySum(in.LastMessage), Transcript: in.TranscriptPath,
 		TranscriptSize: claude.TranscriptSize(in.TranscriptPath),
 		Boot:           host.BootID(), SinceBoot: host.SinceBoot(), Client: int64(pid), ClientStart: host.ProcessStart(pid),
@@ -63,7 +63,7 @@ func (h *hook) judge(tx *inbox.Tx, d *inbox.Delivery) verdict {
 		}
 		return orphaned
 	}
-	e := evidence.Of(d)
+	e := recovery.EvidenceOf(d)
 	if e.Woken {
 		return h.judgeWoken(tx, d, e)
 	}
@@ -75,7 +75,7 @@ func (h *hook) judge(tx *inbox.Tx, d *inbox.Delivery) verdict {
 			return h.judgeAnswer(tx, d, e)
 		}
 	}
-	if e.Held && in.SessionID == d.SessionID && evidence.StartedAgain(tx, d) == evidence.No && h.isClient(e) {
+	if e.Held && in.SessionID == d.SessionID && recovery.SessionRestarted(tx, d) == recovery.NotRestarted && h.isClient(e) {
 		return h.judgeHeld(e)
 	}
 	return h.leftBehind(tx, d)
@@ -84,7 +84,7 @@ func (h *hook) judge(tx *inbox.Tx, d *inbox.Delivery) verdict {
 // judgeAnswer is about a later Stop of the turn that the entry was delivered in.
 // Another hook may have made that turn go on. So where it was not noted that the
 // text went out, the transcript has to show that the model had it.
-func (h *hook) judgeAnswer(tx *inbox.Tx, d *inbox.Delivery, e evidence.Evidence) verdict {
+func (h *hook) judgeAnswer(tx *inbox.Tx, d *inbox.Delivery, e recovery.Evidence) verdict {
 	if tx.IsHandedOver() || !e.Notes {
 		return answered
 	}
@@ -99,7 +99,7 @@ func (h *hook) judgeAnswer(tx *inbox.Tx, d *inbox.Delivery, e evidence.Evidence)
 
 // leftBehind tells a turn that a person ended from a session that is gone.
 func (h *hook) leftBehind(tx *inbox.Tx, d *inbox.Delivery) verdict {
-	if h.input.SessionID == d.SessionID && evidence.StartedAgain(tx, d) != evidence.Yes {
+	if h.input.SessionID == d.SessionID && recovery.SessionRestarted(tx, d) != recovery.Restarted {
 		return interrupted
 	}
 	return orphaned
@@ -110,7 +110,7 @@ func (h *hook) leftBehind(tx *inbox.Tx, d *inbox.Delivery) verdict {
 // delivery cannot bring its answer. One whose input is another brings it. Where
 // the input is the very same, as it is when the model says the same thing twice,
 // the transcript tells; where it cannot, nothing is taken for an answer.
-func (h *hook) isDeliveringStop(d *inbox.Delivery, e evidence.Evidence) verdict {
+func (h *hook) isDeliveringStop(d *inbox.Delivery, e recovery.Evidence) verdict {
 	in := h.input
 	switch {
 	case e.TranscriptSize < 0:
@@ -141,8 +141,8 @@ func (h *hook) isDeliveringStop(d *inbox.Delivery, e evidence.Evidence) verdict 
 // delivered to, on behalf of a Stop.
 func (h *hook) neverReached(tx *inbox.Tx) bool {
 	d := tx.InFlight()
-	e := evidence.Of(d)
-	if !e.Woken && evidence.StartedAgain(tx, d) != evidence.Yes && h.input.SessionID == d.SessionID && !h.isClient(e) {
+	e := recovery.EvidenceOf(d)
+	if !e.Woken && recovery.SessionRestarted(tx, d) != recovery.Restarted && h.input.SessionID == d.SessionID && !h.isClient(e) {
 		return false // resumed in another process, nobody noted when
 	}
 	return e.Unreached(tx, d)
@@ -150,7 +150,7 @@ func (h *hook) neverReached(tx *inbox.Tx) bool {
 
 // isClient reports whether this hook's client is the very process that the entry
 // was delivered to. In a container each may have the number 1.
-func (h *hook) isClient(e evidence.Evidence) bool {
+func (h *hook) isClient(e recovery.Evidence) bool {
 	pid := claude.PID()
 	if pid == 0 && e.Client == 0 {
 		return true // one that names itself nowhere

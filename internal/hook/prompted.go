@@ -4,7 +4,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
-	"heartbeat/recover/evidence"
+	recovery "heartbeat/recover"
 )
 
 // prompted acts on a prompt that the session is about to ask the model. It may be
@@ -14,7 +14,7 @@ import (
 func (h *hook) prompted(tx *inbox.Tx) error {
 	in := h.input
 	if d := tx.InFlight(); d != nil {
-		e := evidence.Of(d)
+		e := recovery.EvidenceOf(d)
 		if e.Woken && !e.Bound && h.sameClient(d, e) && claude.IsWakePrompt(in.Prompt, e.Handed(d)) {
 			e.Bound = true
 			if err := tx.Bind(inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.Encode()}); err != nil {

@@ -11,7 +11,7 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/host"
 	"heartbeat/internal/why"
-	"heartbeat/recover/evidence"
+	recovery "heartbeat/recover"
 )
 
 const (
@@ -176,7 +176,7 @@ func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
 // startSession notes that the session began, and decides about what one that is
 // gone left in flight.
 func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
-	if err := tx.StartSessionWith(h.input.SessionID, claude.PID(), evidence.Start(h.input.TranscriptPath)); err != nil {
+	if err := tx.StartSessionWith(h.input.SessionID, claude.PID(), recovery.StartNote(h.input.TranscriptPath)); err != nil {
 		return 0, err
 	}
 	d := tx.InFlight()
@@ -192,7 +192,7 @@ func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 // judgeAtStart says what the start of this session tells of the entry in flight. A
 // turn that a person ended, by clearing the session, has no Stop.
 func (h *hook) judgeAtStart(d *inbox.Delivery) verdict {
-	e := evidence.Of(d)
+	e := recovery.EvidenceOf(d)
 	switch {
 	case clientGone(e):
 		return orphaned

@@ -17,7 +17,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/host"
-	"heartbeat/recover/evidence"
+	recovery "heartbeat/recover"
 )
 
 // waitingSince is a hook that has waited for that long, after an event of session
@@ -127,7 +127,7 @@ func TestSpilledAgain(t *testing.T) {
 	wokenInFlight(t, path, true)
 	change(t, path, func(_ *inbox.Inbox, tx *inbox.Tx) {
 		d := tx.InFlight()
-		e := evidence.Of(d)
+		e := recovery.EvidenceOf(d)
 		e.Client, e.ClientStart, e.Namespace = 99_999_999, 1, host.PIDNamespace()
 		require.NoError(t, tx.Bind(inbox.Recipient{SessionID: "dead", PromptID: "p", Evidence: e.Encode()}))
 	})
@@ -138,7 +138,7 @@ func TestSpilledAgain(t *testing.T) {
 	require.Equal(t, delivered, o)
 	look(t, path, func(_ *inbox.Inbox, tx *inbox.Tx) {
 		assert.Equal(t, 2, tx.InFlight().Attempt)
-		assert.FileExists(t, evidence.Of(tx.InFlight()).Spill)
+		assert.FileExists(t, recovery.EvidenceOf(tx.InFlight()).Spill)
 	})
 }
 
@@ -177,18 +177,18 @@ func TestPromptedWhileStarting(t *testing.T) {
 func TestIsClient(t *testing.T) {
 	pid := os.Getpid()
 	t.Setenv("CLAUDE_PID", strconv.Itoa(pid))
-	own := evidence.Evidence{
+	own := recovery.Evidence{
 		Boot: host.BootID(), Client: int64(pid), ClientStart: host.ProcessStart(pid), Namespace: host.PIDNamespace(),
 	}
 	h := &hook{}
 	assert.True(t, h.isClient(own))
-	for name, change := range map[string]func(e *evidence.Evidence){
-		"another boot":    func(e *evidence.Evidence) { e.Boot = "another" },
-		"another process": func(e *evidence.Evidence) { e.ClientStart-- },
-		"another number":  func(e *evidence.Evidence) { e.Client++ },
-		"another room":    func(e *evidence.Evidence) { e.Namespace = "another" },
-		"only its number": func(e *evidence.Evidence) { e.ClientStart = 0 },
-		"nothing of it":   func(e *evidence.Evidence) { e.Client, e.ClientStart = 0, 0 },
+	for name, change := range map[string]func(e *recovery.Evidence){
+		"another boot":    func(e *recovery.Evidence) { e.Boot = "another" },
+		"another process": func(e *recovery.Evidence) { e.ClientStart-- },
+		"another number":  func(e *recovery.Evidence) { e.Client++ },
+		"another room":    func(e *recovery.Evidence) { e.Namespace = "another" },
+		"only its number": func(e *recovery.Evidence) { e.ClientStart = 0 },
+		"nothing of it":   func(e *recovery.Evidence) { e.Client, e.ClientStart = 0, 0 },
 	} {
 		e := own
 		change(&e)

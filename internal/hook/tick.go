@@ -10,7 +10,6 @@ import (
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate/effect"
 	recovery "heartbeat/recover"
-	"heartbeat/recover/evidence"
 )
 
 // outcome is what one look at the inbox came to.
@@ -215,7 +214,7 @@ const mostElsewhere = 100
 // that still has no result: then it is delivered again, while its attempts last.
 func (h *hook) acknowledge(tx *inbox.Tx) error {
 	d := tx.InFlight()
-	e := evidence.Of(d)
+	e := recovery.EvidenceOf(d)
 	reply := h.replyTo(d, e)
 	missing, err := h.takeResult(d, reply)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate/effect"
-	"heartbeat/recover/evidence"
+	recovery "heartbeat/recover"
 )
 
 // defaultPreamble tells the model whose words follow, since the client announces
@@ -25,7 +25,7 @@ const bareMark = "(heartbeat, %s)"
 // wakeWith is the text to wake the session with. One that would be cut goes into
 // a file, which is durable before the delivery that names it is committed.
 func (h *hook) wakeWith(e inbox.Entry) (text, spill string, err error) {
-	mark := evidence.Mark(e.EntryID, h.token())
+	mark := recovery.DeliveryMark(e.EntryID, h.token())
 	preamble := fmt.Sprintf(defaultPreamble, mark)
 	if h.PreambleSet {
 		preamble = strings.TrimSpace(h.Preamble + " " + fmt.Sprintf(bareMark, mark))
@@ -34,7 +34,7 @@ func (h *hook) wakeWith(e inbox.Entry) (text, spill string, err error) {
 	if claude.FitsWake(text) {
 		return text, "", nil
 	}
-	spill = evidence.SpillPath(h.box, e.EntryID)
+	spill = recovery.SpillPath(h.box, e.EntryID)
 	if err := disk.Publish(spill, []byte(e.Text), true); err != nil {
 		return "", "", fmt.Errorf("hand over the entry %s, which is too long to be handed over whole: write it to a file: %w: it stays queued", words.Name(e.ID, e.EntryID), err)
 	}
@@ -62,8 +62,8 @@ func (h *hook) forgetSpill(inFlight *inbox.Delivery) {
 	if h.settled == nil {
 		return
 	}
-	name := evidence.SpillName(h.settled)
-	if evidence.IsSpill(name) && (inFlight == nil || evidence.SpillName(inFlight) != name) {
+	name := recovery.SpillName(h.settled)
+	if recovery.IsSpill(name) && (inFlight == nil || recovery.SpillName(inFlight) != name) {
 		if err := disk.Remove(filepath.Join(h.box.Dir(), name)); err != nil {
 			h.Note("%v: compact takes it away", err)
 		}

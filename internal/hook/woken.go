@@ -4,21 +4,21 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/why"
-	"heartbeat/recover/evidence"
+	recovery "heartbeat/recover"
 )
 
 // clientRuns reports whether the very process lives that the entry was handed to.
-func clientRuns(e evidence.Evidence) bool { return why.LifeOfClient(e) == why.Alive }
+func clientRuns(e recovery.Evidence) bool { return why.LifeOfClient(e) == why.Alive }
 
 // clientGone reports whether it is certain that it does not.
-func clientGone(e evidence.Evidence) bool {
+func clientGone(e recovery.Evidence) bool {
 	life := why.LifeOfClient(e)
 	return life == why.Gone || life == why.Rebooted
 }
 
 // sameClient reports whether the entry was handed to the client around this hook:
 // its session may have another name by now.
-func (h *hook) sameClient(d *inbox.Delivery, e evidence.Evidence) bool {
+func (h *hook) sameClient(d *inbox.Delivery, e recovery.Evidence) bool {
 	if pid := claude.PID(); pid != 0 && e.Client != 0 {
 		return int64(pid) == e.Client && clientRuns(e)
 	}
@@ -28,7 +28,7 @@ func (h *hook) sameClient(d *inbox.Delivery, e evidence.Evidence) bool {
 // judgeWoken is judge for an entry that was to wake its session. The turn that
 // it became has the prompt_id with which the client announced it. Until then the
 // client keeps it behind what a person has typed.
-func (h *hook) judgeWoken(tx *inbox.Tx, d *inbox.Delivery, e evidence.Evidence) verdict {
+func (h *hook) judgeWoken(tx *inbox.Tx, d *inbox.Delivery, e recovery.Evidence) verdict {
 	in := h.input
 	switch {
 	case e.Bound && in.SessionID == d.SessionID && in.PromptID == d.PromptID:

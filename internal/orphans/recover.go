@@ -10,7 +10,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	recovery "heartbeat/recover"
-	"heartbeat/recover/evidence"
 )
 
 // Verb is recover, of the command of that name.
@@ -64,7 +63,7 @@ func runRecover(i *cli.InboxFlags, o recovery.Options, s cli.Streams) error {
 		return fmt.Errorf("recover: %w", err)
 	}
 	s.Warn(report.Warnings)
-	err = cli.InTransaction(box, s, func(tx *inbox.Tx) error { return evidence.ForgetSpills(box, tx.InFlight()) })
+	err = cli.InTransaction(box, s, func(tx *inbox.Tx) error { return recovery.ForgetSpills(box, tx.InFlight()) })
 	if err == nil {
 		err = box.ForgetLeftovers(context.Background())
 	}

@@ -3,7 +3,7 @@ package why
 import (
 	"heartbeat/inbox"
 	"heartbeat/internal/host"
-	"heartbeat/recover/evidence"
+	recovery "heartbeat/recover"
 )
 
 // LifeOf asks the kernel for the very process that a session ran in.
@@ -27,7 +27,7 @@ func LifeOfProcess(boot, namespace string, pid int, start int64) Life {
 
 // LifeOfClient asks for the process that an entry was delivered to. Of some
 // deliveries no more is known of it than its number, which another may have.
-func LifeOfClient(e evidence.Evidence) Life {
+func LifeOfClient(e recovery.Evidence) Life {
 	switch {
 	case e.ClientStart != 0:
 		return LifeOfProcess(e.Boot, e.Namespace, int(e.Client), e.ClientStart)

@@ -10,7 +10,7 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/claude/screen"
 	"heartbeat/internal/words"
-	"heartbeat/recover/evidence"
+	recovery "heartbeat/recover"
 )
 
 // hear acts on what the hooks of a session tell.
@@ -115,7 +115,7 @@ func (r *run) waitsForTasks() (waits, over bool) {
 	if flying == nil {
 		return false, false
 	}
-	hold := evidence.Of(flying).Hold
+	hold := recovery.EvidenceOf(flying).TaskWait
 	return hold.Held, hold.Over(r.Background)
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 
-	"heartbeat/recover/evidence"
+	recovery "heartbeat/recover"
 )
 
 // statusEvery bounds how often the queue is counted for the status.
@@ -114,5 +114,5 @@ func (r *run) goesOn() bool {
 		return true
 	}
 	_, flying := r.follow.counts()
-	return flying == nil || s.asks.Load() || evidence.Of(flying).Held
+	return flying == nil || s.asks.Load() || recovery.EvidenceOf(flying).Held
 }

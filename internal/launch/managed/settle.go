@@ -10,7 +10,6 @@ import (
 	"heartbeat/internal/host"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
-	"heartbeat/recover/evidence"
 )
 
 // state is what the inbox asks for between two sessions.
@@ -55,7 +54,7 @@ func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 		return st, more
 	}
 	r.last, r.seq = nil, tx.Seq()
-	return st, evidence.ForgetSpills(r.box, tx.InFlight())
+	return st, recovery.ForgetSpills(r.box, tx.InFlight())
 }
 
 // checkFree reports, as an error, that somebody else works on the inbox.
@@ -122,7 +121,7 @@ func (r *run) holdAfter(tx *inbox.Tx) error {
 	if err != nil || s.Failure == nil || s.FailedSeq < r.last.seq {
 		return err
 	}
-	return recovery.Hold(tx, s.Failure, false)
+	return recovery.HoldDelivery(tx, s.Failure, false)
 }
 
 func (r *run) stateOf(tx *inbox.Tx) (st state, err error) {

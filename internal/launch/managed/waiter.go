@@ -7,7 +7,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude/screen"
 	"heartbeat/internal/host"
-	"heartbeat/recover/evidence"
+	recovery "heartbeat/recover"
 )
 
 const (
@@ -101,7 +101,7 @@ func (r *run) unserved() bool {
 	}
 	defer func() { _ = v.Close() }() // only read
 	if d := v.InFlight(); d != nil {
-		e := evidence.Of(d)
+		e := recovery.EvidenceOf(d)
 		return e.Woken && !e.Bound
 	}
 	paused, err1 := v.Paused()

@@ -29,8 +29,7 @@ var allowed = map[string]string{
 	"internal/claude/settings": "internal/disk",
 
 	// What becomes of an entry whose answer is in doubt.
-	"recover":          "inbox internal/claude internal/claude/limit internal/words",
-	"recover/evidence": "inbox internal/claude internal/disk internal/flat internal/host",
+	"recover": "inbox internal/claude internal/claude/limit internal/disk internal/flat internal/host internal/words",
 
 	// Orchestration.
 	"orchestrate": "inbox recover internal/disk internal/words orchestrate/babysitter orchestrate/command" +
@@ -45,17 +44,17 @@ var allowed = map[string]string{
 	"orchestrate/session":               "internal/disk",
 
 	// What the commands are made of.
-	"internal/cli":              "inbox recover recover/evidence internal/host/rights internal/words orchestrate/effect orchestrate/babysitter/invocation",
+	"internal/cli":              "inbox recover internal/host/rights internal/words orchestrate/effect orchestrate/babysitter/invocation",
 	"internal/cli/colour":       "internal/words",
 	"internal/cli/layout":       "internal/cli/colour internal/words",
 	"internal/cli/progress":     "internal/cli/colour internal/cli/layout internal/words",
-	"internal/why":              "inbox internal/host internal/words recover/evidence",
+	"internal/why":              "inbox internal/host internal/words recover",
 	"internal/bridges":          "inbox internal/cli orchestrate orchestrate/babysitter orchestrate/effect orchestrate/prompt orchestrate/run",
-	"internal/orphans":          "inbox internal/cli recover recover/evidence",
-	"internal/hook":             "internal/why internal/orphans inbox recover recover/evidence internal/claude internal/cli internal/disk internal/flat internal/host internal/words orchestrate/effect", // what each turn starts
+	"internal/orphans":          "inbox internal/cli recover",
+	"internal/hook":             "internal/why internal/orphans inbox recover internal/claude internal/cli internal/disk internal/flat internal/host internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":        "internal/hook internal/bridges inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/session",
-	"internal/command/...":      "internal/hook internal/hook/runs internal/launch internal/why internal/bridges internal/orphans inbox recover recover/evidence internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/command/... orchestrate/... internal/testing/agent",
-	"internal/launch/...":       "internal/bridges inbox recover recover/evidence internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/launch/... orchestrate/...",
+	"internal/command/...":      "internal/hook internal/hook/runs internal/launch internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/command/... orchestrate/... internal/testing/agent",
+	"internal/launch/...":       "internal/bridges inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/launch/... orchestrate/...",
 	"internal/launch/pump":      "",
 	"internal/launch/recording": "internal/disk internal/launch/pump internal/words",
 	"internal/launch/terminal":  "internal/host/... internal/launch/pump",

@@ -1,4 +1,4 @@
-package evidence
+package recover
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ func SpillPath(box *inbox.Inbox, entryID string) string {
 
 // SpillName is the name of an entry's file in the inbox's directory, which may be
 // called otherwise by now.
-func SpillName(d *inbox.Delivery) string { return filepath.Base(Of(d).Spill) }
+func SpillName(d *inbox.Delivery) string { return filepath.Base(EvidenceOf(d).Spill) }
 
 // IsSpill reports whether a file is such a text, whole or half-written.
 func IsSpill(name string) bool {

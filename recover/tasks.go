@@ -1,4 +1,4 @@
-package evidence
+package recover
 
 import (
 	"slices"
@@ -12,10 +12,10 @@ import (
 	"heartbeat/internal/host"
 )
 
-// Hold is kept with a delivery whose turn has ended and left tasks running in the
+// TaskWait is kept with a delivery whose turn has ended and left tasks running in the
 // background: the entry is answered once they have ended, and the session said what
 // came of them.
-type Hold struct {
+type TaskWait struct {
 	Held bool
 	// HeldBoot and HeldSince (nanoseconds since boot) are when that began.
 	HeldBoot  string
@@ -27,7 +27,7 @@ type Hold struct {
 	Tasks, RanBefore string
 }
 
-func (h Hold) encode(o *flat.Object) {
+func (h TaskWait) encode(o *flat.Object) {
 	o.Text("ran_before", h.RanBefore)
 	if !h.Held {
 		return
@@ -39,15 +39,15 @@ func (h Hold) encode(o *flat.Object) {
 	o.Raw("background_tasks", []byte(h.Tasks))
 }
 
-func holdOf(m *flat.Members) Hold {
-	return Hold{
+func taskWaitOf(m *flat.Members) TaskWait {
+	return TaskWait{
 		Held: m.Bool("held"), HeldBoot: m.String("held_boot"), HeldSince: m.Int("held_since_boot_ns"),
 		HeldReply: m.String("held_reply"), Tasks: string(m.Raw("background_tasks")), RanBefore: m.String("ran_before"),
 	}
 }
 
 // Running are those tasks that an entry waits for.
-func (h Hold) Running(tasks []claude.Task) (running []claude.Task) {
+func (h TaskWait) Running(tasks []claude.Task) (running []claude.Task) {
 	before := strings.Fields(h.RanBefore)
 	for _, t := range tasks {
 		if !slices.Contains(before, t.ID) {
@@ -58,7 +58,7 @@ func (h Hold) Running(tasks []claude.Task) (running []claude.Task) {
 }
 
 // Wait holds the entry for tasks that run, and keeps what the turn said.
-func (h Hold) Wait(running []claude.Task, reply string) Hold {
+func (h TaskWait) Wait(running []claude.Task, reply string) TaskWait {
 	if !h.Held {
 		h.Held, h.HeldBoot, h.HeldSince = true, host.BootID(), host.SinceBoot()
 	}
@@ -89,13 +89,13 @@ func (h Hold) Wait(running []claude.Task, reply string) Hold {
 }
 
 // Over reports whether the entry has waited for that long, as far as can be told.
-func (h Hold) Over(limit time.Duration) bool {
+func (h TaskWait) Over(limit time.Duration) bool {
 	return h.Held && (h.HeldBoot != host.BootID() || time.Duration(host.SinceBoot()-h.HeldSince) >= limit)
 }
 
 // TellsOf reports whether a prompt is the client's own, by which it tells that one
 // of the tasks has ended.
-func (h Hold) TellsOf(prompt string) bool {
+func (h TaskWait) TellsOf(prompt string) bool {
 	if !h.Held || !strings.HasPrefix(strings.TrimSpace(prompt), claude.TaskNotification) {
 		return false
 	}

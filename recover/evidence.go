@@ -1,4 +1,4 @@
-package evidence
+package recover
 
 import (
 	"heartbeat/inbox"
@@ -27,7 +27,7 @@ type Evidence struct {
 	// text went out: see [inbox.Tx.HandedOver].
 	Notes bool
 	Wake
-	Hold
+	TaskWait
 }
 
 // Wake is kept with a delivery that was to wake its session.
@@ -69,7 +69,7 @@ func (e Evidence) Encode() []byte {
 		o.Bool("notes_handover", true)
 	}
 	e.Wake.encode(&o)
-	e.Hold.encode(&o)
+	e.TaskWait.encode(&o)
 	return o.End()
 }
 
@@ -83,8 +83,8 @@ func (w Wake) encode(o *flat.Object) {
 	o.Text("spill_file", w.Spill)
 }
 
-// Of reads what is kept with a delivery. One that another program made has none.
-func Of(d *inbox.Delivery) Evidence {
+// EvidenceOf reads what is kept with a delivery. One that another program made has none.
+func EvidenceOf(d *inbox.Delivery) Evidence {
 	m, err := flat.Parse(d.Evidence)
 	if err != nil {
 		return Evidence{TranscriptSize: -1}
@@ -95,7 +95,7 @@ func Of(d *inbox.Delivery) Evidence {
 		Boot: m.String("boot"), SinceBoot: m.Int("since_boot_ns"),
 		Fresh: m.Bool("fresh_reply"), From: m.Int("times_from"), Times: int(m.Int("times")),
 		Client: m.Int("client_pid"), ClientStart: m.Int("client_start"), Namespace: m.String("pid_namespace"),
-		Notes: m.Bool("notes_handover"), Wake: wakeOf(m), Hold: holdOf(m),
+		Notes: m.Bool("notes_handover"), Wake: wakeOf(m), TaskWait: taskWaitOf(m),
 	}
 }
 
@@ -126,14 +126,14 @@ func (e Evidence) Repeated() (times int, from int64) {
 func (w Wake) Handed(d *inbox.Delivery) string {
 	switch {
 	case w.Token != "":
-		return Mark(d.EntryID, w.Token)
+		return DeliveryMark(d.EntryID, w.Token)
 	case w.Spill != "":
 		return w.Spill
 	}
 	return d.Text()
 }
 
-// Mark names one delivery in what the model reads.
-func Mark(entryID, token string) string {
+// DeliveryMark names one delivery in what the model reads.
+func DeliveryMark(entryID, token string) string {
 	return "entry " + entryID[:min(12, len(entryID))] + ", delivery " + token
 }

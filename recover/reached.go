@@ -1,4 +1,4 @@
-package evidence
+package recover
 
 import (
 	"heartbeat/inbox"
@@ -7,10 +7,10 @@ import (
 )
 
 // Unreached reports whether it is proven that the model did not get the entry
-// that is in flight: see recover.Options.
+// that is in flight: see [Options].
 func Unreached(tx *inbox.Tx) bool {
 	d := tx.InFlight()
-	return Of(d).Unreached(tx, d)
+	return EvidenceOf(d).Unreached(tx, d)
 }
 
 // Unreached reports whether the transcript of the session that the entry was
@@ -31,10 +31,10 @@ func (e Evidence) ofOneProcess(tx *inbox.Tx, d *inbox.Delivery) (seen claude.Del
 		return seen, false
 	}
 	seen = e.ByBlock(d)
-	switch StartedAgain(tx, d) {
-	case No:
+	switch SessionRestarted(tx, d) {
+	case NotRestarted:
 		return seen, true
-	case Unknown:
+	case RestartUnknown:
 		return seen, false
 	}
 	s, err := tx.Session(d.SessionID)
@@ -55,10 +55,10 @@ func (e Evidence) ByBlock(d *inbox.Delivery) claude.Delivery {
 }
 
 // Finished reports whether the transcript proves that the turn of the entry in
-// flight came to its end, and what was replied: see recover.Options.
+// flight came to its end, and what was replied: see [Options].
 func Finished(tx *inbox.Tx) (reply string, finished bool) {
 	d := tx.InFlight()
-	if seen, known := Of(d).ofOneProcess(tx, d); known {
+	if seen, known := EvidenceOf(d).ofOneProcess(tx, d); known {
 		return seen.Finished()
 	}
 	return "", false
@@ -77,36 +77,36 @@ func (e Evidence) Seen(d *inbox.Delivery) claude.Delivery {
 	return claude.Delivery{Path: e.Transcript, Size: max(0, e.TranscriptSize), Text: e.Handed(d)}
 }
 
-// Again says whether a session has started again.
-type Again int
+// Restart says whether a session has started again.
+type Restart int
 
 // The answers.
 const (
-	No Again = iota
-	Yes
-	Unknown // the delivery is of an earlier release, or of a journal that is gone
+	NotRestarted Restart = iota
+	Restarted
+	RestartUnknown // the delivery is of an earlier release, or of a journal that is gone
 )
 
-// StartedAgain tells a resumed session from one whose turn a person ended: only
+// SessionRestarted tells a resumed session from one whose turn a person ended: only
 // the first has started again since the delivery.
-func StartedAgain(tx *inbox.Tx, d *inbox.Delivery) Again {
+func SessionRestarted(tx *inbox.Tx, d *inbox.Delivery) Restart {
 	s, err := tx.Session(d.SessionID)
 	switch {
 	case err != nil:
-		return Unknown
+		return RestartUnknown
 	case s.StartedAt == nil:
-		return No
+		return NotRestarted
 	case d.DeliveredSeq == 0:
-		return Unknown
+		return RestartUnknown
 	case s.StartedSeq > d.DeliveredSeq:
-		return Yes
+		return Restarted
 	}
-	return No // also where an earlier release noted the start, and so before the delivery
+	return NotRestarted // also where an earlier release noted the start, and so before the delivery
 }
 
-// Start is what is kept with a session's start: where the lines of its transcript
+// StartNote is what is kept with a session's start: where the lines of its transcript
 // begin that this very process writes.
-func Start(transcript string) []byte {
+func StartNote(transcript string) []byte {
 	var o flat.Object
 	o.Text("transcript_path", transcript)
 	o.Int("transcript_size", claude.TranscriptSize(transcript))
