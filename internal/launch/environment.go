@@ -11,27 +11,25 @@ import (
 	"heartbeat/internal/cli"
 )
 
-// environment is the command's. What a session around this one would have it
-// take itself for is left out, and CI as well, which has programs do without a
-// terminal; without names that where it was set.
-func environment(environ, add []string, keep bool) (env []string, without string) {
+// environment is the command's. The variables by which a session around this one would
+// make it think that it is its child are left out. So is CI, with which programs do
+// without a terminal; withoutCI says that it was set.
+func environment(environ, add []string, keep bool) (env []string, withoutCI bool) {
 	env = slices.Clone(environ)
 	if !keep {
 		env = claude.WithoutIdentity(env)
-		here := len(env)
+		before := len(env)
 		env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "CI=") })
-		if len(env) < here {
-			without = "CI"
-		}
+		withoutCI = len(env) < before
 	}
 	for _, kv := range add {
 		env = setVariable(env, kv)
 	}
-	return env, without
+	return env, withoutCI
 }
 
-// withValues has each variable that only its name was given of take its value from
-// the environment.
+// withValues gives each variable of which only the name was given its value in the
+// environment.
 func withValues(add, environ []string) (all []string, err error) {
 	for _, kv := range add {
 		if !strings.Contains(kv, "=") {
@@ -46,15 +44,15 @@ func withValues(add, environ []string) (all []string, err error) {
 	return all, nil
 }
 
-// setVariable has K=V take the place of what K was.
+// setVariable replaces what K was by K=V.
 func setVariable(env []string, kv string) []string {
 	name, _, _ := strings.Cut(kv, "=")
 	env = slices.DeleteFunc(env, func(old string) bool { return strings.HasPrefix(old, name+"=") })
 	return append(env, kv)
 }
 
-// inFlight tells whether an entry is being worked on, where the environment names
-// an inbox; nil where it does not.
+// inFlight reports whether an entry is being worked on, in the inbox that the
+// environment names; nil where it names none.
 func inFlight(env []string, dir string) func() bool {
 	for _, kv := range env {
 		inbox, found := strings.CutPrefix(kv, cli.InboxVariable+"=")

@@ -51,7 +51,7 @@ func worthMail(r *managed.Report, now time.Time) bool {
 	case exitOK:
 		told.forget()
 		return false
-	case exitLeft:
+	case exitWorkLeft:
 		return slices.Contains([]managed.Reason{managed.Exhausted, managed.RunStuck, managed.Full}, r.Reason)
 	case exitAuthentication:
 		return told.note(string(r.Reason)+": "+r.Detail, now) || r.Sessions > 0

@@ -24,7 +24,7 @@ func TestWorthMail(t *testing.T) {
 	bill := report(exitAuthentication, managed.Refused, "unknown: API Error: 402", 0)
 	assert.True(t, worthMail(bill, now))
 	assert.False(t, worthMail(bill, now.Add(time.Hour)))
-	assert.False(t, worthMail(report(exitLeft, managed.Busy, "", 0), now.Add(time.Hour)))
+	assert.False(t, worthMail(report(exitWorkLeft, managed.Busy, "", 0), now.Add(time.Hour)))
 	assert.False(t, worthMail(bill, now.Add(23*time.Hour)))
 	assert.True(t, worthMail(bill, now.Add(24*time.Hour)))
 	assert.True(t, worthMail(report(exitAuthentication, managed.Authentication, "401", 0), now), "another matter")
@@ -33,9 +33,9 @@ func TestWorthMail(t *testing.T) {
 	assert.False(t, worthMail(report(exitOK, managed.Drained, "", 1), now))
 	assert.True(t, worthMail(report(exitAuthentication, managed.Authentication, "401", 0), now), "it was mended meanwhile")
 
-	assert.False(t, worthMail(report(exitLeft, managed.Paused, "", 0), now))
+	assert.False(t, worthMail(report(exitWorkLeft, managed.Paused, "", 0), now))
 	for _, r := range []*managed.Report{
-		report(exitLeft, managed.Exhausted, "", 1), report(exitLeft, managed.RunStuck, "", 0), report(exitDeadLettered, managed.Drained, "", 1),
+		report(exitWorkLeft, managed.Exhausted, "", 1), report(exitWorkLeft, managed.RunStuck, "", 0), report(exitDeadLettered, managed.Drained, "", 1),
 		report(exitSetUp, managed.SetUp, "", 0), report(exitTimedOut, managed.TimedOut, "", 1), report(143, managed.Signalled, "", 0),
 	} {
 		assert.True(t, worthMail(r, now), r.Reason)

@@ -68,7 +68,7 @@ heartbeat-launch --inbox work/inbox.jsonl --on-orphan retry --report - -- claude
 heartbeat-launch --inbox work/inbox.jsonl --run .a5c/runs/r1 -- claude "Read CLAUDE.md"
 heartbeat-launch --timeout 2h -- claude "Read CLAUDE.md"
 heartbeat-launch --cwd work --exit-signal work/.exit-signal -- claude "Read CLAUDE.md"`,
-		Flags: (&launch{}).set(),
+		Flags: newCommandLine().set,
 		Status: `with --inbox, 0 everything was answered; 3 something became a dead
 letter; 75 work is left (paused, limited for long, one restart too many, another
 launcher, a babysitter run that waits for a person or goes no further); 77 something that the model's API wants from a person (login, key, account, bill, model); 78 set-up (folder not trusted,

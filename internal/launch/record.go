@@ -5,24 +5,15 @@ import (
 	"heartbeat/internal/launch/terminal"
 )
 
-func (l *launch) runRecorded(o terminal.Options, v *voice) (terminal.Outcome, error) {
-	stop, err := l.record(&o, v)
-	if err != nil {
-		return terminal.Outcome{}, err
-	}
-	defer stop()
-	return terminal.Run(o)
-}
-
-// record has all sessions that are run with these options recorded one behind the
-// other, where --record asks for it, until stop is called. What else watches them
-// goes on doing so.
-func (l *launch) record(o *terminal.Options, v *voice) (stop func(), err error) {
-	if l.recording == "" {
+// record adds to the options that all sessions run with them are recorded to a file,
+// one after the other, until stop is called. Other watchers go on watching. An empty
+// path records nothing.
+func record(o *terminal.Options, path string, m *messages) (stop func(), err error) {
+	if path == "" {
 		return func() {}, nil
 	}
-	r, err := recording.Create(l.recording, func(err error) {
-		v.say("the recording %s does not take the output (%v): lines that it does not take are left out, and the session goes on", l.recording, err)
+	r, err := recording.Create(path, func(err error) {
+		m.say("the recording %s does not take the output (%v): lines that it does not take are left out, and the session goes on", path, err)
 	})
 	if err != nil {
 		return nil, err
@@ -42,7 +33,7 @@ func (l *launch) record(o *terminal.Options, v *voice) (stop func(), err error) 
 	}
 	return func() {
 		if err := r.Close(); err != nil {
-			v.say("record: %v", err)
+			m.say("record: %v", err)
 		}
 	}, nil
 }

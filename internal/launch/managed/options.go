@@ -3,6 +3,7 @@ package managed
 import (
 	"time"
 
+	"heartbeat/internal/cli"
 	"heartbeat/internal/launch/terminal"
 	recovery "heartbeat/recover"
 )
@@ -34,9 +35,9 @@ type Options struct {
 	// Background is how long a session that drains waits for tasks which the turn of
 	// an entry left running in the background, 0 for not at all.
 	Background time.Duration
-	// Runs are the babysitter runs that the sessions drive. An inbox is drained only
-	// once they are done.
-	Runs Runs
+	// Runs are the babysitter runs that the sessions drive, with absolute paths. An
+	// inbox is drained only once they are done.
+	Runs cli.RunFlags
 	// UntilDrained starts session after session while entries wait.
 	UntilDrained bool
 	// MaxRestarts is how often in a row a session is followed by another one

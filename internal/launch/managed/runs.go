@@ -12,19 +12,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
-	"heartbeat/orchestrate/babysitter"
-	runs "heartbeat/orchestrate/run"
 )
-
-// Runs are the babysitter runs that are driven by way of the inbox.
-type Runs struct {
-	Dirs []string // absolute
-	How  orchestrate.Options
-	// Program is the path of heartbeat, by which the agent hands results over.
-	Program string
-	// Flags are those of the hook by which it drives them likewise.
-	Flags []string
-}
 
 // stepped is what a step of each run came to.
 type stepped struct {
@@ -100,7 +88,8 @@ func (r *run) stepRuns() (stepped, *ending) {
 }
 
 func (r *run) step(ctx context.Context) (stepped, error) {
-	all, err := r.openAll()
+	note := func(format string, args ...any) { r.Line(time.Now(), fmt.Sprintf(format, args...)) }
+	all, err := bridges.All(&r.Runs, r.box, note)
 	if err != nil {
 		return stepped{}, err
 	}
@@ -111,20 +100,6 @@ func (r *run) step(ctx context.Context) (stepped, error) {
 		return nil
 	}})
 	return inWords(outcome), err
-}
-
-func (r *run) openAll() (all []*orchestrate.Bridge, err error) {
-	for _, dir := range r.Runs.Dirs {
-		opened, err := runs.Open(dir)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, &orchestrate.Bridge{
-			Box: r.box, Run: opened, ResultCommand: bridges.ResultCommand(r.Runs.Program, r.box.Path()), Options: r.Runs.How,
-			CLI: &babysitter.CLI{Command: r.Runs.How.Command, Note: func(format string, args ...any) { r.Line(time.Now(), fmt.Sprintf(format, args...)) }},
-		})
-	}
-	return all, nil
 }
 
 // inWords adds what the runs wait for.

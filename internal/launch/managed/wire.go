@@ -85,7 +85,9 @@ func (r *run) wiring() settings.Wiring {
 	for _, dir := range r.Runs.Dirs {
 		args = append(args, "--run", dir)
 	}
-	args = append(args, r.Runs.Flags...)
+	if len(r.Runs.Dirs) > 0 {
+		args = append(args, r.Runs.Arguments()...)
+	}
 	if r.Mode == Persist {
 		return settings.Waking(r.Hook, append(args, "--rewake"))
 	}

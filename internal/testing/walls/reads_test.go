@@ -25,7 +25,7 @@ var opens = []string{
 var openers = map[string]string{
 	"internal/disk":                            "it is where the guards are",
 	"internal/claude/settings":                 "settings are written in place of the old file, and their directory is synced",
-	"internal/launch/lines.go":                 "the log is opened without waiting and without following a link",
+	"internal/launch/log.go":                   "the log is opened without waiting and without following a link",
 	"internal/host/guardian/terminal_linux.go": "a terminal is opened without waiting, without following a link, and by its device number",
 	"internal/command/batch.go":                "a person names the file, which may be a pipe",
 	"internal/command/result.go":               "a person names the file, which may be a pipe",

@@ -14,37 +14,38 @@ import (
 	"heartbeat/internal/words"
 )
 
-// lines are the log: one line for each thing that happens.
-type lines struct {
-	*slow
+// log tells of each thing that happens, in one line.
+type log struct {
+	*lineQueue
 	file *lumberjack.Logger // nil without --log
 }
 
-// linesRoom is how many lines wait for who does not take them.
-const linesRoom = 4096
+// logRoom is how many lines may wait for a writer that is slow.
+const logRoom = 4096
 
-// logsKept is how many files are kept beside the one that is written.
-const logsKept = 5
+// oldLogs is how many files are kept beside the one that is written.
+const oldLogs = 5
 
-// openLines has them go to where they are shown, nil for nowhere, and to --log.
-func (m *manage) openLines(shown io.Writer) (*lines, error) {
-	l := &lines{}
-	var to []io.Writer
+// openLog writes the lines to a writer, nil for none, and to a file, "" for none, which
+// is renamed and begun anew at a size in MiB.
+func openLog(shown io.Writer, path string, size int) (*log, error) {
+	l := &log{}
+	var to writers
 	if shown != nil {
 		to = append(to, shown)
 	}
-	if m.log != "" {
-		if err := checkLog(m.log); err != nil {
+	if path != "" {
+		if err := checkLog(path); err != nil {
 			return nil, err
 		}
-		l.file = &lumberjack.Logger{Filename: m.log, MaxSize: m.logSize, MaxBackups: logsKept}
+		l.file = &lumberjack.Logger{Filename: path, MaxSize: size, MaxBackups: oldLogs}
 		to = append(to, l.file)
 	}
-	l.slow = newSlow(each(to), linesRoom)
+	l.lineQueue = newLineQueue(to, logRoom)
 	return l, nil
 }
 
-// checkLog makes the file, for this user alone.
+// checkLog makes the file, which only this user can read.
 func checkLog(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err == nil {
@@ -63,22 +64,22 @@ func checkLog(path string) error {
 	return nil
 }
 
-func (l *lines) say(at time.Time, text string) {
+func (l *log) say(at time.Time, text string) {
 	l.put(at.Local().Format(time.RFC3339) + " " + words.Line(text) + "\n")
 }
 
-func (l *lines) finish() {
-	l.slow.finish()
+func (l *log) finish() {
+	l.lineQueue.finish()
 	if l.file != nil {
 		_ = l.file.Close() // what it took is written
 	}
 }
 
-// each writes to all, also behind one that fails.
-type each []io.Writer
+// writers get all that is written, whether or not others of them fail.
+type writers []io.Writer
 
-func (e each) Write(b []byte) (int, error) {
-	for _, w := range e {
+func (all writers) Write(b []byte) (int, error) {
+	for _, w := range all {
 		_, _ = w.Write(b) // nobody is left to tell
 	}
 	return len(b), nil

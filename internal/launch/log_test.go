@@ -14,12 +14,12 @@ import (
 // TestNobodyForgesALine holds that what others wrote, such as an event's reason,
 // stays a part of the line that tells of it.
 func TestNobodyForgesALine(t *testing.T) {
-	m := &manage{log: filepath.Join(t.TempDir(), "agent.log")}
-	l, err := m.openLines(nil)
+	path := filepath.Join(t.TempDir(), "agent.log")
+	l, err := openLog(nil, path, 10)
 	require.NoError(t, err)
 	l.say(time.Now(), "paused: x\n2030-01-01T00:00:00Z answered job-1\x1b[2J\u2028")
 	l.finish()
-	written, err := os.ReadFile(m.log)
+	written, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, 1, strings.Count(string(written), "\n"))
 	assert.Contains(t, string(written), "paused: x 2030-01-01T00:00:00Z answered job-1\\u001b[2J\n")

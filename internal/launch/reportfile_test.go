@@ -17,8 +17,7 @@ func TestReportAtATerminal(t *testing.T) {
 	screen, terminal, err := pty.Open()
 	require.NoError(t, err)
 	defer func() { _ = screen.Close() }() // only read
-	m := &manage{report: "-"}
-	require.NoError(t, m.writeReport(&managed.Report{Detail: "\u202edetail\u009b2J"}, terminal))
+	require.NoError(t, reportFile(toStdout).write(&managed.Report{Detail: "\u202edetail\u009b2J"}, terminal))
 	shown, err := bufio.NewReader(screen).ReadString('\n')
 	require.NoError(t, err)
 	assert.NotContains(t, shown, "\u202e")
