@@ -69,10 +69,9 @@ type completed struct {
 // allCompleted are the three commands, heartbeat with these verbs, and all verbs.
 func allCompleted(list []cli.Verb) []completed {
 	own := completed{key: commandName, flags: listFlags((&ownFlags{}).set())}
-	for name, what := range ourExternals {
-		own.verbs = append(own.verbs, cli.Item{Name: name, What: what})
+	for _, name := range externalNames() {
+		own.verbs = append(own.verbs, cli.Item{Name: name, What: ourExternals[name]})
 	}
-	slices.SortFunc(own.verbs, func(a, b cli.Item) int { return strings.Compare(a.Name, b.Name) })
 	all := own.with(list)
 	first := &all[0]
 	for _, f := range first.early {

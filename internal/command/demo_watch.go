@@ -21,9 +21,9 @@ type demoState struct {
 	answered bool
 }
 
-// watch tells what becomes of the entries until the session has ended, or until a view
-// is what it waits for.
-func (d *demo) watch(ctx context.Context, s *demoSession, until func(*inbox.View) bool) (ended bool, err error) {
+// watch tells what becomes of the prompts until the session has ended, or until the
+// prompt in flight, by its place, is what it waits for.
+func (d *demo) watch(ctx context.Context, s *demoSession, until func(place int) bool) (ended bool, err error) {
 	tick := time.NewTicker(demoPoll)
 	defer tick.Stop()
 	for {
@@ -45,7 +45,7 @@ func (d *demo) watch(ctx context.Context, s *demoSession, until func(*inbox.View
 }
 
 // look tells what is new in the inbox.
-func (d *demo) look(until func(*inbox.View) bool) (is bool, err error) {
+func (d *demo) look(until func(place int) bool) (is bool, err error) {
 	v, err := d.box.View()
 	if err != nil {
 		return false, err
@@ -62,10 +62,12 @@ func (d *demo) look(until func(*inbox.View) bool) (is bool, err error) {
 			d.shown[r.ID] = demoState{r.Attempt, true}
 		}
 	}
-	if in := v.InFlight(); in != nil {
-		d.tellDelivered(in.ID(), in.Attempt)
+	in := v.InFlight()
+	if in == nil || d.place(in.ID()) != len(answered) {
+		return false, nil // the result of the one before it is being written
 	}
-	return until != nil && until(v), nil
+	d.tellDelivered(in.ID(), in.Attempt)
+	return until != nil && until(len(answered)), nil
 }
 
 func (d *demo) tellDelivered(id string, attempt int) {

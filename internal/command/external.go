@@ -34,6 +34,8 @@ var ourExternals = map[string]string{
 	"stop":   "the Stop hook, which Claude Code calls",
 }
 
+func externalNames() []string { return slices.Sorted(maps.Keys(ourExternals)) }
+
 // runExternal becomes the command heartbeat-NAME, beside this one or else of PATH.
 func runExternal(name string, args []string, list []cli.Verb, s cli.Streams) int {
 	path, err := findExternal(name, list)

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -16,7 +17,7 @@ func helpVerb(others []cli.Verb) cli.Verb {
 	return cli.Verb{
 		Name:  helpName,
 		Args:  "[VERB]",
-		Words: append(cli.Names(others), helpName),
+		Words: slices.Concat(cli.Names(others), []string{helpName}, externalNames()),
 		Short: "show what there is, or the help of a verb",
 		Long: `Show all verbs, or the help of one, as VERB --help does. A command that is called
 heartbeat-VERB is asked for its own.`,

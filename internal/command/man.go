@@ -20,11 +20,13 @@ func manVerb(others []cli.Verb) cli.Verb {
 	return cli.Verb{
 		Name:  "man",
 		Args:  "[VERB]",
-		Words: cli.Names(others),
+		Words: append(cli.Names(others), externalNames()...),
 		Short: "print a manual page, or write all of them",
-		Long: `Print the manual page of a verb, or without a VERB that of the hook, in roff. With
---dir, write the pages of the hook and of every verb into a directory, where man
-finds them if it is one of its own. They say what --help says.`,
+		Long: `Print the manual page of a verb in roff, or without a VERB that of heartbeat. A
+verb may have verbs of its own (dead-letter requeue), and launch and stop are the
+pages of heartbeat-launch and heartbeat-stop. With --dir, write the pages of all
+three commands and of every verb into a directory, where man finds them if it is one
+of its own. They say what --help says.`,
 		Example: `heartbeat man send | man -l -
 heartbeat man --dir ~/.local/share/man/man1`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
@@ -62,7 +64,11 @@ func pageNamed(words []string) (cli.Page, error) {
 	if len(words) == 0 {
 		return commandPage(), nil
 	}
-	if page, found := otherPages()[words[0]]; found && len(words) == 1 {
+	name := words[0]
+	if ourExternals[name] != "" {
+		name = commandName + "-" + name
+	}
+	if page, found := otherPages()[name]; found && len(words) == 1 {
 		return page, nil
 	}
 	v := cli.Verb{Verbs: verbs()}
@@ -116,8 +122,7 @@ func pagesOf(list []cli.Verb) (pages []cli.Page) {
 	return pages
 }
 
-// otherPages are those of the commands beside heartbeat, by the word that
-// `heartbeat X` runs them with and by their names.
+// otherPages are those of the commands beside heartbeat, by their names.
 func otherPages() map[string]cli.Page {
 	return map[string]cli.Page{hook.CommandName: hook.Page(), launch.CommandName: launch.Page()}
 }
