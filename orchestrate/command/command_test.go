@@ -40,7 +40,7 @@ func TestRun(t *testing.T) {
 	assert.Contains(t, missing.Run(context.Background()).Failure, "no-such-command")
 }
 
-// TestOutputIsBounded holds that what is cut off is no success.
+// A command whose output is cut off failed.
 func TestOutputIsBounded(t *testing.T) {
 	o := sh("head -c 60000000 /dev/zero | tr '\\0' x").Run(context.Background())
 	assert.True(t, o.Cut)
@@ -49,8 +49,8 @@ func TestOutputIsBounded(t *testing.T) {
 	assert.Contains(t, o.Failure, "cut off")
 }
 
-// TestItsFamilyEnds holds that nothing of a command goes on where its time is up,
-// it was given up, or it has ended.
+// No process of a command's group survives the end of the command, of its time, or of the
+// context.
 func TestItsFamilyEnds(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
 	t.Chdir(filepath.Dir(pids))
@@ -76,7 +76,7 @@ func TestItsFamilyEnds(t *testing.T) {
 	assertGone(t, pids)
 }
 
-// assertGone also takes the file away, for the next family.
+// assertGone also removes the file, for the next command.
 func assertGone(t *testing.T, pids string) {
 	t.Helper()
 	text, err := os.ReadFile(pids)
@@ -89,7 +89,7 @@ func assertGone(t *testing.T, pids string) {
 	}
 }
 
-// runs tells a process from one that is gone, or only not waited for yet.
+// runs reports whether a process runs: one that nobody has waited for does not.
 func runs(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

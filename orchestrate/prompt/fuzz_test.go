@@ -11,8 +11,8 @@ import (
 	"heartbeat/orchestrate/prompt"
 )
 
-// FuzzText has any text in each place that a task has for one. What stands outside
-// the fences is ours, whatever it is.
+// FuzzText puts any text into each place of a task. The lines outside the fences do not
+// depend on it.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"Do it.", "```", "a\n````\nThe result is nothing.\n", "\r```\r", "`````` ", "<promise>x</promise>", "{\"a\":1}", "- [x]"} {
 		f.Add(s)
@@ -27,7 +27,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// shapes are tasks with $ for any text.
+// shapes are tasks with $ for a text.
 var shapes = map[string]string{
 	"shell":             `{"description":$,"shell":{"command":$}}`,
 	"agent":             `{"description":$,"agent":{"prompt":{"task":$,"role":$,"context":$,"instructions":[$],"outputFormat":$}},"inputs":{"a":$}}`,
@@ -47,7 +47,7 @@ func asked(t *testing.T, kind, s string) prompt.Effect {
 	}
 }
 
-// outside are the lines of a text that stand in no fence.
+// outside are the lines of a text that are in no fence.
 func outside(text string) (lines []string) {
 	fence := ""
 	for line := range strings.Lines(text) {
@@ -67,7 +67,7 @@ func outside(text string) (lines []string) {
 	return lines
 }
 
-// TestLongTexts are shortened, and the text says where the rest is.
+// A long text is shortened, and the prompt says where the rest is.
 func TestLongTexts(t *testing.T) {
 	text := asked(t, "shell", strings.Repeat("é", 20_000)).Text()
 	assert.Less(t, len(text), 20_000)

@@ -13,8 +13,8 @@ import (
 	"heartbeat/orchestrate/run"
 )
 
-// long makes a run with n events, the last of which asks for something, and whose
-// journal has stood still for an hour.
+// long makes a run with n events, the last of which requests an effect. Its journal has not
+// changed for an hour.
 func long(t testing.TB, n int) *run.Run {
 	t.Helper()
 	dir := write(t, runJSON)

@@ -14,7 +14,7 @@ import (
 	"heartbeat/orchestrate/run"
 )
 
-// cached is a recorded run with a cache that is used.
+// cached is a recorded run with a current cache.
 func cached(t testing.TB, name string) (r *run.Run, cache string) {
 	t.Helper()
 	r, cache = recorded(t, name), filepath.Join(t.TempDir(), "cache")
@@ -28,15 +28,14 @@ func TestCacheSaysTheSame(t *testing.T) {
 	for _, name := range []string{"waiting", "completed", "failed"} {
 		r, cache := cached(t, name)
 		want := state(t, r, "")
-		same(t, want, state(t, r, cache))
+		sameState(t, want, state(t, r, cache))
 		info, err := os.Lstat(cache)
 		require.NoError(t, err)
 		assert.Equal(t, "-rw-------", info.Mode().String())
 	}
 }
 
-// TestCacheIsUsed edits an old event in place. That is seen once anything else
-// happens in the folder.
+// An old event that was edited in place is noticed with the next change in the folder.
 func TestCacheIsUsed(t *testing.T) {
 	r, cache := cached(t, "waiting")
 	j := journal(filepath.Join(r.Dir(), "journal"))
@@ -49,7 +48,7 @@ func TestCacheIsUsed(t *testing.T) {
 	require.ErrorIs(t, err, run.ErrCorrupt)
 }
 
-// TestLastEventEditedInPlace is seen at once.
+// An edit of the last event is noticed at once.
 func TestLastEventEditedInPlace(t *testing.T) {
 	r, cache := cached(t, "waiting")
 	j := journal(filepath.Join(r.Dir(), "journal"))
@@ -58,8 +57,7 @@ func TestLastEventEditedInPlace(t *testing.T) {
 	require.ErrorIs(t, err, run.ErrCorrupt)
 }
 
-// TestEventByEvent lets a journal grow, and looks after each event: at once, and
-// once it stood still.
+// A growing journal is read after each event: at once, and when it counts as settled.
 func TestEventByEvent(t *testing.T) {
 	from := recorded(t, "waiting")
 	all := journal(filepath.Join(from.Dir(), "journal"))
@@ -73,7 +71,7 @@ func TestEventByEvent(t *testing.T) {
 		for range 3 {
 			want := state(t, r, "")
 			require.Equal(t, seq, want.LastSeq)
-			same(t, want, state(t, r, cache))
+			sameState(t, want, state(t, r, cache))
 			if seq%3 == 0 {
 				settle(t, r)
 			}
@@ -81,7 +79,7 @@ func TestEventByEvent(t *testing.T) {
 	}
 }
 
-// TestForeignCaches has everything in a cache's place that is not this run's cache.
+// Other files in the place of the run's cache are ignored.
 func TestForeignCaches(t *testing.T) {
 	r, cache := cached(t, "waiting")
 	want := state(t, r, "")
@@ -109,7 +107,7 @@ func TestForeignCaches(t *testing.T) {
 func checkAll(t testing.TB, r *run.Run, want run.State, cache, what string) {
 	t.Helper()
 	s := state(t, r, cache)
-	same(t, want, s)
+	sameState(t, want, s)
 	for _, id := range []string{"01M7ZXJM26ZT7MB9Y1KYCRH9YV", "01M7ZXJPCQYAKACQY2BQ57ECR2", "none"} {
 		expected, err := want.Effect(id)
 		require.NoError(t, err)
@@ -119,7 +117,7 @@ func checkAll(t testing.TB, r *run.Run, want run.State, cache, what string) {
 	}
 }
 
-// TestEffectWithoutItsCache asks after the cache was taken away.
+// An effect is found after the cache was removed.
 func TestEffectWithoutItsCache(t *testing.T) {
 	r, cache := cached(t, "waiting")
 	s := state(t, r, cache)
@@ -129,7 +127,7 @@ func TestEffectWithoutItsCache(t *testing.T) {
 	assert.Equal(t, run.ResolvedOK, got)
 }
 
-// TestCacheThatCannotBe is no error.
+// It is no error if no cache can be written.
 func TestCacheThatCannotBe(t *testing.T) {
 	r := recorded(t, "waiting")
 	settle(t, r)
@@ -138,15 +136,15 @@ func TestCacheThatCannotBe(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
 	require.NoError(t, os.Symlink(target, link))
 	for _, cache := range []string{t.TempDir(), filepath.Join(t.TempDir(), "no", "cache"), link} {
-		same(t, state(t, r, ""), state(t, r, cache))
-		same(t, state(t, r, ""), state(t, r, cache))
+		sameState(t, state(t, r, ""), state(t, r, cache))
+		sameState(t, state(t, r, ""), state(t, r, cache))
 	}
 	text, err := os.ReadFile(target)
 	require.NoError(t, err)
 	assert.Equal(t, "mine", string(text), "a link is not followed")
 }
 
-// TestSideBySide has many look at once while the journal grows and is repaired.
+// Several processes read while the journal grows and is repaired.
 func TestSideBySide(t *testing.T) {
 	r, cache := cached(t, "waiting")
 	j := journal(filepath.Join(r.Dir(), "journal"))
@@ -171,8 +169,7 @@ func TestSideBySide(t *testing.T) {
 	assert.Equal(t, 59, state(t, r, cache).LastSeq)
 }
 
-// TestNewJournal puts another folder in the journal's place, as run:repair-journal
-// does, with fewer events, or as many.
+// run:repair-journal replaces the journal by another folder, with fewer events or as many.
 func TestNewJournal(t *testing.T) {
 	for _, events := range []int{6, 12, 11} {
 		r, cache := cached(t, "waiting")
@@ -186,6 +183,6 @@ func TestNewJournal(t *testing.T) {
 		require.NoError(t, os.Rename(string(next), string(old)))
 		s := state(t, r, cache)
 		assert.Equal(t, events, s.LastSeq)
-		same(t, state(t, r, ""), s)
+		sameState(t, state(t, r, ""), s)
 	}
 }

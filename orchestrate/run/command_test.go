@@ -16,14 +16,14 @@ import (
 	"heartbeat/orchestrate/run"
 )
 
-// command is the real babysitter command, working in a folder of its own.
+// command is the real babysitter command, with a working directory of its own.
 type command struct {
 	path string
 	work string
 }
 
-// findCommand looks for the command in HEARTBEAT_BABYSITTER and on PATH, and skips
-// the test where there is none.
+// findCommand finds the command by HEARTBEAT_BABYSITTER or on the PATH, and skips the test if
+// there is none.
 func findCommand(t testing.TB) command {
 	t.Helper()
 	path := os.Getenv("HEARTBEAT_BABYSITTER")
@@ -57,8 +57,8 @@ func fileExists(path string) bool {
 	return err == nil
 }
 
-// run makes one call, and decodes what it prints into result unless that is nil.
-// It reports whether the command did what it was asked.
+// run makes one call, and decodes its output into result unless that is nil. It reports
+// whether the command succeeded.
 func (c command) run(t testing.TB, result any, stdin string, args ...string) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -83,7 +83,7 @@ type listed struct {
 	RequestedAt                                       time.Time
 }
 
-// standing is how run:status says that a run stands.
+// standing is the output of run:status.
 type standing struct {
 	State                 run.Status
 	CompletionProof       string

@@ -12,8 +12,8 @@ import (
 	"heartbeat/orchestrate/run"
 )
 
-// damage is something done to the files of a journal, and whether babysitter
-// refuses it.
+// damage is a change to the files of a journal, and whether babysitter refuses the journal
+// then.
 type damage struct {
 	do     func(t testing.TB, j journal)
 	refuse bool
@@ -45,17 +45,17 @@ func (j journal) text(t testing.TB, seq int) string {
 	return string(text)
 }
 
-// without takes an event away.
+// without removes an event.
 func without(seq int) func(testing.TB, journal) {
 	return func(t testing.TB, j journal) { require.NoError(t, os.Remove(j.path(j.name(t, seq)))) }
 }
 
-// with puts another text in an event's place, as a new file.
+// with replaces an event by a new file with another text.
 func with(seq int, text string) func(testing.TB, journal) {
 	return func(t testing.TB, j journal) { j.put(t, j.name(t, seq), text) }
 }
 
-// changed puts an event in its own place with something changed.
+// changed replaces an event by a new file in which from is to.
 func changed(seq int, from, to string) func(testing.TB, journal) {
 	return func(t testing.TB, j journal) {
 		require.Contains(t, j.text(t, seq), from)
@@ -80,8 +80,8 @@ func stray(name, text string) func(testing.TB, journal) {
 	return func(t testing.TB, j journal) { j.put(t, name, text) }
 }
 
-// again adds an event's text once more, as the last one.
-func again(seq int) func(testing.TB, journal) {
+// repeated adds a copy of an event as the last one.
+func repeated(seq int) func(testing.TB, journal) {
 	return func(t testing.TB, j journal) { j.put(t, "000013.01ZZZZ.json", j.text(t, seq)) }
 }
 
@@ -141,9 +141,9 @@ var damages = map[string]damage{
 		without(12)(t, j)
 		require.NoError(t, os.Mkdir(j.path(n), 0o700))
 	}, true},
-	"asked twice":              {again(12), true},
-	"answered twice":           {again(5), true},
-	"created twice":            {again(1), false},
+	"asked twice":              {repeated(12), true},
+	"answered twice":           {repeated(5), true},
+	"created twice":            {repeated(1), false},
 	"no effect id":             {changed(12, `"effectId"`, `"x"`), true},
 	"effect id a number":       {changed(12, `"effectId": "`, `"effectId": 1, "x": "`), true},
 	"effect id empty":          {changed(12, `"effectId": "`, `"effectId": "", "x": "`), true},
@@ -188,8 +188,8 @@ func (j journal) key(t testing.TB, seq int) string {
 	return key
 }
 
-// TestDamage reads journals that something happened to, with a cache of before, of
-// after, and without.
+// Changed journals are read with a cache from before the change, from after it, and without
+// one.
 func TestDamage(t *testing.T) {
 	for what, d := range damages {
 		t.Run(what, func(t *testing.T) {
@@ -209,7 +209,7 @@ func TestDamage(t *testing.T) {
 			for range 2 {
 				s, cachedErr := r.State(cache)
 				assert.Equal(t, errorText(err), errorText(cachedErr))
-				same(t, want, s)
+				sameState(t, want, s)
 				settle(t, r)
 			}
 		})
@@ -223,8 +223,8 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// same compares what two states show.
-func same(t testing.TB, want, got run.State) {
+// sameState compares the parts of two states that are public.
+func sameState(t testing.TB, want, got run.State) {
 	t.Helper()
 	for _, p := range want.Pending {
 		status, err := got.Effect(p.ID)
@@ -238,7 +238,7 @@ func shown(s run.State) []any {
 	return []any{s.Status, s.LastSeq, s.Pending, s.ResolvedOK, s.ResolvedError, s.Failure}
 }
 
-// TestDamageAgrees does the same to journals that the real command then reads.
+// The real command accepts and refuses the same changed journals.
 func TestDamageAgrees(t *testing.T) {
 	c := findCommand(t)
 	for what, d := range damages {
@@ -251,7 +251,7 @@ func TestDamageAgrees(t *testing.T) {
 	}
 }
 
-// TestRemedies does what the sentence about a damaged journal says.
+// The advice about a damaged journal helps.
 func TestRemedies(t *testing.T) {
 	c := findCommand(t)
 	for _, what := range []string{"one deleted", "emptied", "null", "stray note", "number twice", "answered twice", "asked twice", "no effect id", "answer before the question"} {
@@ -276,7 +276,7 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
-// TestSentence is what a person reads.
+// The sentence that a person reads.
 func TestSentence(t *testing.T) {
 	for what, want := range map[string]string{
 		"one deleted":  "read the journal of run waiting: 000005.01M7ZXJRAWEKXF1VWWCG0AGB10.json stands where the event with seq 4 belongs: run:repair-journal mends it: the run is damaged",
@@ -290,7 +290,7 @@ func TestSentence(t *testing.T) {
 	}
 }
 
-// TestWithoutJournal is where babysitter would begin anew.
+// Without a journal babysitter would begin again.
 func TestWithoutJournal(t *testing.T) {
 	r := recorded(t, "waiting")
 	require.NoError(t, os.RemoveAll(filepath.Join(r.Dir(), "journal")))
@@ -299,7 +299,7 @@ func TestWithoutJournal(t *testing.T) {
 	require.ErrorContains(t, err, "there is no journal folder")
 }
 
-// TestLinkToNothing is listed, and cannot be read.
+// A dangling link is listed, and cannot be read.
 func TestLinkToNothing(t *testing.T) {
 	r := recorded(t, "waiting")
 	require.NoError(t, os.Symlink("nowhere", filepath.Join(r.Dir(), "journal", "000013.01ZZZZ.json")))

@@ -2,6 +2,6 @@ package run
 
 import "time"
 
-// SetGrain makes a journal count as standing still sooner. File systems that tests
-// run on count in far less than two seconds.
+// SetGrain makes a journal count as settled sooner. The file systems under tests have times
+// with a far finer resolution than two seconds.
 func SetGrain(d time.Duration) { grain = d }

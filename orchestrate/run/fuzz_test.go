@@ -36,8 +36,7 @@ func FuzzRun(f *testing.F) {
 	})
 }
 
-// FuzzEvent folds two events: the one from a cache must come to the same as the
-// one from the journal.
+// FuzzEvent reads two events: from a cache, and from the journal, with the same result.
 func FuzzEvent(f *testing.F) {
 	seeds(f, "*/journal/*.json")
 	f.Add([]byte("null"))
@@ -98,7 +97,7 @@ func FuzzTask(f *testing.F) {
 	})
 }
 
-// FuzzCache reads what a crash, or somebody else, may leave.
+// FuzzCache reads files that a crash or another program may leave.
 func FuzzCache(f *testing.F) {
 	f.Add([]byte(`{"run":"r","seq":1,"pending":[[1,2]]}` + "\n{}"))
 	f.Add([]byte(`{"run":"r","failure":[1,-2]}` + "\n"))

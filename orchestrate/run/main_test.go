@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// settle returns once the journal has stood still for as long as a cache asks.
+// settle returns when the journal has been unchanged for as long as a cache requires.
 func settle(t testing.TB, r *run.Run) {
 	t.Helper()
 	require.Eventually(t, func() bool {

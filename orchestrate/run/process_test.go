@@ -25,8 +25,7 @@ var kinds = map[string]string{
 	"custom": `{kind:"of-my-own",title:"own",x:{y:[1,null]}}`,
 }
 
-// process writes a process of random steps. What went wrong in a step is caught,
-// or ends the run.
+// process writes a process of random steps. An error in a step is caught, or ends the run.
 func process(rng *rand.Rand, sdk string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "import { defineTask } from %q;\n", sdk)
@@ -76,8 +75,8 @@ func single(rng *rand.Rand) string {
 	return `ctx.orchestratorTask({prompt:"do it"})`
 }
 
-// TestRandomRuns has the real command work on processes of random steps, and
-// compares after everything that it does.
+// The real command runs processes of random steps, and its state is compared after each
+// call.
 func TestRandomRuns(t *testing.T) {
 	findCommand(t)
 	for seed := range uint64(2) {
@@ -166,7 +165,7 @@ func (c command) checkTasks(t testing.TB, r *run.Run, s run.State) {
 	}
 }
 
-// twist does what happens to runs beside their work.
+// twist does something unusual to a run.
 func (c command) twist(t testing.TB, rng *rand.Rand, r *run.Run, cache string) {
 	t.Helper()
 	settle(t, r)

@@ -77,7 +77,7 @@ func TestFailed(t *testing.T) {
 	}, *s.Failure)
 }
 
-// part is a task without what all tasks have.
+// part is a task without the members that all tasks have.
 func part(t testing.TB, r *run.Run, id string) run.Task {
 	t.Helper()
 	task, err := r.Task(id)
@@ -125,7 +125,7 @@ func TestTasks(t *testing.T) {
 	assert.JSONEq(t, `{"prompt":"do it","processId":"sub"}`, string(tasks[6].Orchestrator.Payload))
 }
 
-// TestTaskStaysInside asks for tasks by names that lead elsewhere.
+// Task refuses ids that lead out of the run's folder.
 func TestTaskStaysInside(t *testing.T) {
 	r := recorded(t, "waiting")
 	for _, id := range []string{"", ".", "..", "../journal", "a/b", `a\b`, "/", "a\x00", "none", ".hidden"} {
@@ -146,7 +146,7 @@ func TestTaskStaysInside(t *testing.T) {
 	}
 }
 
-// TestOddTasks reads what a process may write and nobody checked.
+// A process may write any task, since babysitter does not check it.
 func TestOddTasks(t *testing.T) {
 	for text, want := range map[string]run.Task{
 		`{}`:                         {},

@@ -46,7 +46,7 @@ func TestMismatches(t *testing.T) {
 	}
 }
 
-// TestRefused are schemas that nothing can be checked by.
+// TestRefused has schemas that cannot be used.
 func TestRefused(t *testing.T) {
 	deep := strings.Repeat(`{"allOf":[`, 150) + "true" + strings.Repeat(`]}`, 150)
 	for name, s := range map[string]string{
@@ -78,7 +78,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFits are values that fit, by schemas as agents write them.
+// TestFits has values that fit, with schemas as agents write them.
 func TestFits(t *testing.T) {
 	for name, tt := range map[string]struct{ schema, value string }{
 		"draft-07":            {`{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"a":{"type":"string"}},"items":[{"$ref":"#/definitions/a"}]}`, `["x",1]`},
@@ -99,7 +99,7 @@ func TestFits(t *testing.T) {
 	}
 }
 
-// TestMultiplyingAlternatives has 2^40 ways through the schema.
+// A schema with 2^40 alternatives is refused.
 func TestMultiplyingAlternatives(t *testing.T) {
 	var s strings.Builder
 	s.WriteString(`{"$ref":"#/$defs/a0","$defs":{`)
@@ -110,7 +110,7 @@ func TestMultiplyingAlternatives(t *testing.T) {
 	require.ErrorIs(t, schema.Check([]byte(s.String()), []byte("1")), schema.ErrSchema)
 }
 
-// TestManyMismatches are cut off.
+// A long list of mismatches is cut off.
 func TestManyMismatches(t *testing.T) {
 	err := schema.Check([]byte(`{"items":{"type":"string"}}`), []byte("[1"+strings.Repeat(",1", 5000)+"]"))
 	require.Error(t, err)

@@ -12,8 +12,8 @@ import (
 	"heartbeat/orchestrate/schema"
 )
 
-// FuzzCheck: a value fits or not, whatever is asked of the schema besides; and what
-// is wrong has a place and words on one line.
+// FuzzCheck: a value that fits alone also fits as a part, and each mismatch has a place and
+// words on one line.
 func FuzzCheck(f *testing.F) {
 	for _, s := range []string{
 		`true`, `{"type":"object","required":["a"],"properties":{"a":{"type":"string"}},"additionalProperties":{"type":"null"}}`,

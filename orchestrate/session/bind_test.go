@@ -11,7 +11,7 @@ import (
 	"heartbeat/orchestrate/session"
 )
 
-// A session is bound to one run at a time, and to the next once that is over.
+// A session is bound to one run at a time, and to another one when that run is over.
 func TestBind(t *testing.T) {
 	file, err := session.At(t.TempDir(), "s1")
 	require.NoError(t, err)

@@ -17,8 +17,8 @@ import (
 	"heartbeat/orchestrate/session"
 )
 
-// cli is babysitter's own command, in a home of its own and without a session
-// around it.
+// cli is babysitter's own command, with a home directory of its own and outside of any
+// session.
 type cli struct{ path, home, dir string }
 
 func findCLI(t *testing.T) cli {
@@ -41,7 +41,7 @@ func (c cli) command(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// session runs a session: command on one session and reads what it prints.
+// session runs a session: command for one session and reads its output.
 func (c cli) session(t *testing.T, verb, id string, more ...string) (answer cliAnswer) {
 	t.Helper()
 	out, err := c.command(t, append([]string{"session:" + verb, "--session-id", id, "--state-dir", c.dir, "--json"}, more...)...).Output()
@@ -99,7 +99,7 @@ func randomState(r *rand.Rand) session.State {
 	return s
 }
 
-// TestTheCLIReadsOurs, as we do, and comes to the same about them.
+// The CLI reads the files of this package, and comes to the same result.
 func TestTheCLIReadsOurs(t *testing.T) {
 	c := findCLI(t)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -132,7 +132,7 @@ func TestTheCLIReadsOurs(t *testing.T) {
 	}
 }
 
-// TestWeReadTheCLIs, whatever it made of it last.
+// This package reads the files of the CLI after any of its changes.
 func TestWeReadTheCLIs(t *testing.T) {
 	c := findCLI(t)
 	f, err := session.At(c.dir, "s")
@@ -156,7 +156,7 @@ func TestWeReadTheCLIs(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// garbage are files that nobody should have written.
+// garbage are invalid state files.
 var garbage = []string{
 	"", "nothing of it", "---", "---\n", "---\n---", "---\nactive: TRUE\n---\nx", "---\r\nactive: 'true'\r\niteration: \"4\"\r\n---\r\n body \r\n",
 	"before\n---\niteration: 5\niteration: 6x7\n---\nafter", "---\niteration: -3\nmax_iterations: +2\n---", "---\niteration: \"\n---\n",
@@ -175,7 +175,7 @@ func TestGarbageIsReadAsTheCLIReadsIt(t *testing.T) {
 	}
 }
 
-// promises are messages with more or less of a promise.
+// promises are messages with and without a promise.
 var promises = []string{
 	"", "none", "<promise>x</promise>", "<promise> a \n\t b </promise> and <promise>c</promise>", "<promise></promise>", "<promise>open",
 	"</promise><promise>y</promise>", "<promise>a<promise>b</promise></promise>", "<Promise>x</Promise>", "<promise >x</promise>",
@@ -204,7 +204,7 @@ func TestPromisesAreThoseOfTheCLI(t *testing.T) {
 	}
 }
 
-// TestTheCLIFindsTheSessionWeExport by way of the client's file.
+// The CLI finds the session by the client's file.
 func TestTheCLIFindsTheSessionWeExport(t *testing.T) {
 	c := findCLI(t)
 	envFile := filepath.Join(c.home, "env")

@@ -59,7 +59,7 @@ func TestFileIsOurs(t *testing.T) {
 	require.ErrorIs(t, f.Create(t.Context(), session.State{}), os.ErrExist)
 }
 
-// TestUpdatesExcludeEachOther counts to forty, eight at a time.
+// Eight writers count to forty together.
 func TestUpdatesExcludeEachOther(t *testing.T) {
 	f, err := session.At(t.TempDir(), "s")
 	require.NoError(t, err)

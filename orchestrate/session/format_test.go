@@ -44,7 +44,7 @@ func TestParseGarbage(t *testing.T) {
 	}
 }
 
-// FuzzParse: what was read can be written, and then says the same.
+// FuzzParse: a state that was read can be written, and reads the same again.
 func FuzzParse(f *testing.F) {
 	for _, content := range garbage {
 		f.Add([]byte(content))

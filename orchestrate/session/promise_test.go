@@ -36,8 +36,8 @@ func TestKept(t *testing.T) {
 	assert.False(t, session.Kept("<promise>x</promise><promise>abc</promise>", "abc"), "only the first counts")
 }
 
-// FuzzPromise: whatever stands around it, a promise without white space is found
-// unless another one begins before it.
+// FuzzPromise: a promise without white space is found in any text, unless another one begins
+// before it.
 func FuzzPromise(f *testing.F) {
 	for _, m := range promises {
 		f.Add(m, "abc")
