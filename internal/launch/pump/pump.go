@@ -38,6 +38,8 @@ type Pump struct {
 	stuckAt int // the value of taken at the last drop
 	said    sync.Once
 
+	patience, flushPatience time.Duration // as the constants have it; tests choose others
+
 	more chan struct{} // something waits, or the pump was closed
 	step chan struct{} // a chunk was taken
 	done chan struct{} // everything was taken
@@ -47,7 +49,7 @@ type Pump struct {
 // something was dropped.
 func New(to io.Writer, trouble func(error)) *Pump {
 	return &Pump{
-		to: to, trouble: trouble, stuckAt: -1,
+		to: to, trouble: trouble, stuckAt: -1, patience: patience, flushPatience: flushPatience,
 		more: make(chan struct{}, 1), step: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
@@ -86,7 +88,7 @@ func (p *Pump) awaitStep() bool {
 	select {
 	case <-p.step:
 		return true
-	case <-time.After(patience):
+	case <-time.After(p.patience):
 		return false
 	}
 }
@@ -148,7 +150,7 @@ func (p *Pump) Flush(hurry <-chan struct{}) bool {
 		case <-p.done:
 			return true
 		case <-p.step:
-		case <-time.After(flushPatience):
+		case <-time.After(p.flushPatience):
 			p.drop(errSlow)
 			return false
 		case <-hurry:

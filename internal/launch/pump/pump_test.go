@@ -5,15 +5,18 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// TestSlowerThanTheSource has a reader that takes little at a time get everything.
+// A reader that takes little at a time gets everything. The patience is endless here:
+// on a busy machine a reader may be that slow.
 func TestSlowerThanTheSource(t *testing.T) {
 	r, w := io.Pipe()
 	p := New(w, func(err error) { t.Errorf("something was dropped: %v", err) })
+	p.patience, p.flushPatience = time.Hour, time.Hour
 	go p.Run()
 	sent := bytes.Repeat([]byte("0123456789abcdef"), 4*limit/16)
 	go func() {
@@ -29,11 +32,12 @@ func TestSlowerThanTheSource(t *testing.T) {
 	assert.True(t, bytes.Equal(sent, got.Bytes()), "%d bytes came of %d", got.Len(), len(sent))
 }
 
-// TestNeverTaken has nothing pile up, and is said once.
+// If the writer takes nothing, the pump stays within its limit and reports that once.
 func TestNeverTaken(t *testing.T) {
 	_, w := io.Pipe()
 	var said []error
 	p := New(w, func(err error) { said = append(said, err) })
+	p.patience = time.Millisecond
 	go p.Run()
 	for range 4 * limit / 4096 {
 		p.Put(make([]byte, 4096))
@@ -45,7 +49,7 @@ func TestNeverTaken(t *testing.T) {
 	assert.Equal(t, []error{errSlow}, said)
 }
 
-// TestTakenAgain goes on where a disk was full for a while.
+// After a time in which the disk was full, the pump continues.
 func TestTakenAgain(t *testing.T) {
 	disk := &fullDisk{}
 	said := 0
