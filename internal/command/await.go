@@ -32,17 +32,17 @@ type waited struct {
 	ID      string `json:"id"`
 	EntryID string `json:"entry_id"`
 	Outcome string `json:"outcome"`
-	// Result and DeadLetter are the line that the outcome is known from.
+	// Result or DeadLetter is the line that tells the outcome.
 	Result     *inbox.Result     `json:"result,omitempty"`
 	DeadLetter *inbox.DeadLetter `json:"dead_letter,omitempty"`
-	// Found is where an entry is that was not answered in time.
+	// Found is where the entry is, if it was not answered in time.
 	Found string `json:"found,omitempty"`
 }
 
 var errTimedOut = errors.New("the time is over")
 
-// await waits for the entries in their order, all within the timeout. The status
-// is that of the first that was not answered.
+// await waits for the entries in their order, all within the timeout. It returns the
+// error of the first that was not answered.
 func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s cli.Streams) error {
 	ctx, cancel := endOnSignal(context.Background())
 	defer cancel()
@@ -75,7 +75,7 @@ func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s cli.Stre
 	return first
 }
 
-// inTurn is a writer for several at once.
+// inTurn is a writer for several goroutines.
 type inTurn struct {
 	mu sync.Mutex
 	to io.Writer
@@ -87,10 +87,10 @@ func (w *inTurn) Write(b []byte) (int, error) {
 	return w.to.Write(b)
 }
 
-// whyEvery is how often somebody who waits at a terminal is told why nothing moves.
+// whyEvery is how often a person who waits at a terminal is told what for.
 const whyEvery = 30 * time.Second
 
-// tellWhy tells, at each tick, what is waited for.
+// tellWhy says at each tick what the entries wait for.
 func tellWhy(ctx context.Context, tick <-chan time.Time, box *inbox.Inbox, say func(format string, args ...any)) {
 	for {
 		select {
@@ -105,9 +105,9 @@ func tellWhy(ctx context.Context, tick <-chan time.Time, box *inbox.Inbox, say f
 	}
 }
 
-// endOnSignal is done when a signal asks to end. A signal that comes after the
-// cancel, while the command is on its way out, does not take its exit status away
-// from it; a second signal ends the command wherever it is.
+// endOnSignal returns a context that a signal cancels. A signal that comes after the
+// cancel, while the command ends, does not change the exit status. A second signal
+// kills the command.
 func endOnSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
@@ -120,8 +120,7 @@ func endOnSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// judge names the outcome, and says in an error what keeps it from being an
-// answer.
+// judge names the outcome, and returns an error unless it is an answer.
 func (o *sendFlags) judge(box *inbox.Inbox, w *waited, err error) error {
 	var by cli.EndedBy
 	switch {
@@ -145,7 +144,7 @@ func (o *sendFlags) judge(box *inbox.Inbox, w *waited, err error) error {
 	return err
 }
 
-// stays looks where the entry is, and says how to go on waiting for it.
+// stays says where the entry is, and how to go on waiting for it.
 func (w *waited) stays(box *inbox.Inbox) string {
 	w.Found = whereIs(box, w.ID)
 	return fmt.Sprintf("stays %s and may be answered yet: to go on waiting, send it again with --id %s --wait", w.Found, quote(w.ID))
@@ -159,11 +158,11 @@ func reasonOf(d *inbox.DeadLetter) string {
 	return string(d.Reason)
 }
 
-// whereIs says where an entry is that has no outcome yet.
+// whereIs returns where an entry without an outcome is.
 func whereIs(box *inbox.Inbox, id string) string {
 	v, err := box.View()
 	if err != nil {
-		return inbox.FoundQueued // it was, and nothing tells otherwise
+		return inbox.FoundQueued // it was there when it was sent
 	}
 	defer func() { _ = v.Close() }() // only read
 	where, err := v.Find(id)

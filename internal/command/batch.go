@@ -11,13 +11,13 @@ import (
 	"heartbeat/inbox"
 )
 
-// What a line of a batch may be.
+// The formats of a batch.
 const (
 	formatJSON  = "json"
 	formatLines = "lines" // also any other text
 )
 
-// parseLine is the entry of a line.
+// parseLine returns the message of a line.
 func parseLine(line []byte, format string) (inbox.Message, error) {
 	m, err := inbox.ParseMessage(line)
 	switch {
@@ -29,16 +29,16 @@ func parseLine(line []byte, format string) (inbox.Message, error) {
 	return m, fmt.Errorf("%w (--format lines takes any line for a text)", err)
 }
 
-// hasPrompt reports whether a line is meant as an object, whatever else is wrong
-// with it.
+// hasPrompt reports whether a line is an object with a prompt, and so meant as an
+// envelope.
 func hasPrompt(line []byte) bool {
 	var o struct{ Prompt *string }
 	return json.Unmarshal(line, &o) == nil && o.Prompt != nil
 }
 
-// readBatch reads a file of lines, or stdin where the path is -, and completes
-// each message. Blank lines are passed over; one that is no entry is an error,
-// and nothing is sent.
+// readBatch reads a file of lines, or stdin if the path is -, and completes each
+// message. It skips blank lines. A line that is no entry is an error, and nothing is
+// sent.
 func readBatch(path, format string, stdin *os.File, complete func(*inbox.Message)) (all []inbox.Message, err error) {
 	in := stdin
 	if path == "-" {

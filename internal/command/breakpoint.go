@@ -150,7 +150,7 @@ func answerBreakpoint(i *cli.InboxFlags, r *cli.RunFlags, effect string, a orche
 	if err := b.Answer(context.Background(), effect, a); err != nil {
 		return err
 	}
-	// Its next entries are in the inbox then, which wakes who waits there.
+	// The step puts the run's next entries into the inbox, which wakes whoever waits there.
 	step, err := b.Step(context.Background())
 	if err != nil {
 		s.Note("the answer is posted; the step behind it was not taken: %v", err)

@@ -73,7 +73,7 @@ func (o *cancelFlags) check(args []string) error {
 	return o.checkQuiet(&o.InboxFlags)
 }
 
-// wants reports whether the flags mean an entry that was sent then.
+// wants reports whether the flags select an entry that was sent at that time.
 func (o *cancelFlags) wants(sentAt time.Time) bool {
 	return o.all || o.aged && !sentAt.IsZero() && time.Since(sentAt) > time.Duration(o.olderThan)
 }

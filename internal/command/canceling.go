@@ -19,15 +19,14 @@ type waitingEntry struct {
 
 func (w waitingEntry) names() names { return names{w.id, []string{w.entryID}} }
 
-// canceling is a run of cancel. It takes more than one transaction where there is
-// much to do.
+// canceling is the state of one cancel command, which may need several transactions.
 type canceling struct {
 	*cancelFlags
 	cli.Streams
 	box  *inbox.Inbox
 	left []waitingEntry
 	done []inbox.Letter
-	// refused is the last reason why an entry stays, and total how many were meant.
+	// refused is why the last refused entry stays. total counts the selected entries.
 	refused         error
 	refusals, total int
 }
@@ -37,8 +36,8 @@ func (o *cancelFlags) run(args []string, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	// Somebody may have been killed before a line got to its file, and what is due
-	// goes to the inbox.
+	// An empty transaction finishes what a killed command left undone, and moves what
+	// is due to the inbox.
 	if err := cli.InTransaction(box, s, func(*inbox.Tx) error { return nil }); err != nil {
 		return err
 	}
@@ -61,7 +60,7 @@ func (o *cancelFlags) run(args []string, s cli.Streams) error {
 	return c.verdict()
 }
 
-// choose finds, without the lock, what is meant.
+// choose selects the entries, without holding the lock.
 func (c *canceling) choose(args []string) (err error) {
 	v, err := c.box.View()
 	if err != nil {
@@ -113,7 +112,7 @@ func (c *canceling) resolve(args []string, all []waitingEntry, v *inbox.View) er
 	return nil
 }
 
-// notWaiting says why there is nothing to take back.
+// notWaiting says why no waiting entry has that name.
 func notWaiting(word string, v *inbox.View) error {
 	if d := v.InFlight(); d != nil && len(resolve(word, []*inbox.Delivery{d}, func(d *inbox.Delivery) names { return names{d.ID(), []string{d.EntryID}} })) > 0 {
 		return fmt.Errorf("the entry %q is in flight: a session is at it, and it cannot be taken back: interrupt the session, or let it end, and see recover", word)
@@ -125,12 +124,12 @@ func notWaiting(word string, v *inbox.View) error {
 }
 
 const (
-	// A part is what one commit cancels, so that nobody waits long for the lock.
+	// One commit cancels at most this much, so that others get the lock soon.
 	cancelLines = 1000
 	cancelBytes = 1 << 20
 )
 
-// part cancels as much as one commit takes.
+// part cancels as many entries as fit into one commit.
 func (c *canceling) part() (err error) {
 	var letters []inbox.Letter
 	err = cli.InTransaction(c.box, c.Streams, func(tx *inbox.Tx) error {
@@ -161,7 +160,7 @@ func cancelOne(tx *inbox.Tx, w waitingEntry) (inbox.Letter, error) {
 	return tx.Cancel(w.entryID, w.start)
 }
 
-// refuse keeps the reason for the end where there is one entry only.
+// refuse notes why an entry stays, and says so at once unless it is the only one.
 func (c *canceling) refuse(w waitingEntry, tx *inbox.Tx, why error) {
 	name := nameOr(w.id, w.entryID)
 	d := tx.InFlight()
@@ -181,7 +180,7 @@ func (c *canceling) refuse(w waitingEntry, tx *inbox.Tx, why error) {
 	c.refusals++
 }
 
-// report prints what was done, without the lock: nobody may read for a while.
+// report prints what was done. It does not hold the lock, since a reader may block it.
 func (c *canceling) report() error {
 	for _, l := range c.done {
 		if c.quiet {

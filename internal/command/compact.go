@@ -95,8 +95,8 @@ func (o *compactFlags) run(s cli.Streams) error {
 	return errors.Join(err, o.report(c, err == nil, box, whole))
 }
 
-// before is the time that what is kept is not older than. A clock that was set
-// back must not keep anything where nothing is to be kept.
+// before is the time before which records are thrown away. With --keep 0 it is far in
+// the future, so that a clock that was set back keeps nothing.
 func (o *compactFlags) before(now time.Time) time.Time {
 	if o.keep == 0 {
 		return now.AddDate(1000, 0, 0)
@@ -104,7 +104,7 @@ func (o *compactFlags) before(now time.Time) time.Time {
 	return now.Add(-time.Duration(o.keep))
 }
 
-// report prints what was done: without holes, that is the trimming at most.
+// report prints what was done. Without holes that is at most the trimming.
 func (o *compactFlags) report(c compacted, holes bool, box *inbox.Inbox, s cli.Streams) error {
 	if !holes && c.Trimmed == nil {
 		return nil

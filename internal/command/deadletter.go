@@ -110,7 +110,7 @@ letter, more than one of that name, or it was not confirmed.`,
 	})
 }
 
-// letterVerb is v with the flags that all verbs of dead-letter have, and its own.
+// letterVerb adds the flags of all dead-letter verbs to v, and those that add declares.
 func letterVerb(v cli.Verb, add func(*letterFlags, *pflag.FlagSet)) cli.Verb {
 	v.Build = func() (*pflag.FlagSet, cli.Action) {
 		o := &letterFlags{settle: cli.Span(cli.DefaultSettle)}
@@ -127,7 +127,7 @@ func letterVerb(v cli.Verb, add func(*letterFlags, *pflag.FlagSet)) cli.Verb {
 	return v
 }
 
-// check refuses what would not do what it seems to say.
+// check refuses combinations that would not do what they seem to say.
 func (o *letterFlags) check(what string, args []string) error {
 	letters := len(args) > 0
 	if err := o.checkQuiet(&o.InboxFlags); err != nil {
@@ -166,8 +166,8 @@ func (o *letterFlags) run(what string, words []string, s cli.Streams) error {
 	return nil
 }
 
-// chooseLetters are the letters that the words name, each once. With again, of
-// several letters of one entry the only one is meant that was not requeued yet.
+// chooseLetters returns the letters that the words name, each once. With again, a name
+// of several letters of one entry means the one that was not requeued yet.
 func chooseLetters(words []string, all []inbox.Letter, again bool) (chosen []inbox.Letter, err error) {
 	for _, word := range words {
 		found := resolve(word, all, func(l inbox.Letter) names { return names{l.ID, []string{l.Letter, l.EntryID}} })
@@ -190,8 +190,7 @@ func chooseLetters(words []string, all []inbox.Letter, again bool) (chosen []inb
 
 func isRequeued(l inbox.Letter) bool { return l.RequeuedAt != nil }
 
-// oneEntry reports whether the letters are of an entry that became one more than
-// once.
+// oneEntry reports whether all letters are of the same entry.
 func oneEntry(all []inbox.Letter) bool {
 	other := func(l inbox.Letter) bool {
 		return l.EntryID != all[0].EntryID && (l.ID == "" || l.ID != all[0].ID)
@@ -199,7 +198,7 @@ func oneEntry(all []inbox.Letter) bool {
 	return !slices.ContainsFunc(all, other)
 }
 
-// maxNamed is how many letters are named where a word may mean any of them.
+// maxNamed is how many letters an error names for an ambiguous word.
 const maxNamed = 5
 
 func someNames(letters []inbox.Letter) string {

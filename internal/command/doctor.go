@@ -95,7 +95,7 @@ func (o *doctorFlags) input() (doctor.Input, error) {
 		Environ: os.Environ(), Managed: settings.ManagedDir(), UID: os.Geteuid(), Now: time.Now(),
 		Parse: parseHook, Version: clientVersion, Runs: drivenRuns, Babysitter: babysitterVersion,
 	}
-	in.Home, _ = os.UserHomeDir() // "" is what it is without one
+	in.Home, _ = os.UserHomeDir() // "" if there is none
 	in.Stop, in.StopErr = cli.Beside(hook.CommandName)
 	var err error
 	if in.Project, err = filepath.Abs(o.project); err != nil {
@@ -124,7 +124,7 @@ func (o *doctorFlags) input() (doctor.Input, error) {
 func drivenRuns(path string) (all []doctor.DrivenRun) {
 	box, err := cli.OpenInbox(path, inbox.Options{})
 	if err != nil {
-		return nil // the other checks tell
+		return nil // the other checks report it
 	}
 	driven, strange, _ := orchestrate.Driven(box) // likewise
 	for _, of := range driven {
@@ -140,8 +140,8 @@ func drivenRuns(path string) (all []doctor.DrivenRun) {
 	return all
 }
 
-// parseHook reads a hook's arguments as the hook itself will, in a session where
-// inbox is what the variable names.
+// parseHook reads a hook's arguments as the hook itself would in a session whose
+// variable names that inbox.
 func parseHook(args []string, inbox string) (doctor.Hook, error) {
 	var h hook.Flags
 	flags := h.Set()
@@ -166,7 +166,7 @@ func parseHook(args []string, inbox string) (doctor.Hook, error) {
 	}, nil
 }
 
-// babysitterVersion asks a command of babysitter which version it is.
+// babysitterVersion asks a babysitter command for its version.
 func babysitterVersion(ctx context.Context, command string) (version, said string, err error) {
 	words, err := invocation.Parse(command)
 	if err != nil {
@@ -182,7 +182,7 @@ func clientVersion(ctx context.Context, bin string) (string, error) {
 	cmd.Env = claude.WithoutIdentity(os.Environ())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a wrapper's child goes with it
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second // who left the group may hold its output open
+	cmd.WaitDelay = time.Second // a process that left the group may hold the output open
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

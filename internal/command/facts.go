@@ -21,15 +21,14 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// gather looks at an inbox, and at what is around it. What cannot be read
-// is a fact too.
+// gather looks at an inbox and its surroundings. What cannot be read is a fact, too.
 func gather(ctx context.Context, box *inbox.Inbox) why.Facts {
 	f := why.Facts{Now: time.Now(), Inbox: box.Path(), Dir: box.Dir()}
 	f.Space, f.Needed = box.Room()
 	f.Launcher = launcherOf(box)
 	f.Unwritable = unix.Access(box.Dir(), unix.W_OK|unix.X_OK)
 	if f.LockedBy = stuckLock(ctx, box); f.LockedBy > 0 {
-		name, _ := os.ReadFile("/proc/" + strconv.Itoa(f.LockedBy) + "/comm") // a name less
+		name, _ := os.ReadFile("/proc/" + strconv.Itoa(f.LockedBy) + "/comm") // the sentence does without
 		f.LockedName, f.LockedFor = strings.TrimSpace(string(name)), lockPatience
 	}
 	v, err := box.View()
@@ -46,20 +45,20 @@ func gather(ctx context.Context, box *inbox.Inbox) why.Facts {
 	return f
 }
 
-// launcherOf is who holds the lock of launchers, nil for nobody.
+// launcherOf returns the launcher that works on the inbox, or nil.
 func launcherOf(box *inbox.Inbox) *why.Launcher {
 	lock := filepath.Join(box.Dir(), ".launch-lock")
 	pid := host.LockHolder(lock)
 	if pid == 0 {
 		return nil
 	}
-	text, _ := disk.ReadState(lock, 4096) // its number is known
+	text, _ := disk.ReadState(lock, 4096) // its process id is enough
 	_, doing, _ := strings.Cut(string(text), "\n")
 	return &why.Launcher{PID: pid, Doing: words.Brief(strings.TrimSpace(doing))}
 }
 
-// questions are those of the runs that the inbox drives. A run that cannot be read
-// has none: what is wrong with it the next step says.
+// questions returns what the runs of the inbox ask a person. A run that cannot be
+// read is left out: the next step says what is wrong with it.
 func questions(box *inbox.Inbox) (all []why.Question) {
 	driven, _, _ := orchestrate.Driven(box) // likewise
 	for _, of := range driven {
@@ -105,7 +104,7 @@ func survey(ctx context.Context, v *inbox.View, f *why.Facts) (err error) {
 	return err
 }
 
-// consumers looks for those that ask, or wait to be asked.
+// consumers looks for sessions, and for a process that waits to wake one.
 func consumers(v *inbox.View, f *why.Facts) error {
 	sessions, err := v.Sessions()
 	if err != nil {
@@ -122,14 +121,14 @@ func consumers(v *inbox.View, f *why.Facts) error {
 	return nil
 }
 
-// lockPatience is how long a lock may be held before that is worth a word: a
-// step takes milliseconds.
+// lockPatience is how long a lock may be held before status mentions it. A step takes
+// milliseconds.
 const lockPatience = 2 * time.Second
 
-// lockPoll is how often the holder is asked for meanwhile.
+// lockPoll is how often the holder is looked up meanwhile.
 const lockPoll = 10 * time.Millisecond
 
-// stuckLock is the process that held the lock during the whole look, 0 for none.
+// stuckLock returns the process that held the lock all the time, or 0.
 func stuckLock(ctx context.Context, box *inbox.Inbox) int {
 	holder := box.Lock()
 	for deadline := time.Now().Add(lockPatience); holder != 0 && time.Now().Before(deadline); {

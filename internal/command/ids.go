@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// idsCommand is for the completion scripts alone; no list has it.
+	// idsCommand is for the completion scripts alone; help does not list it.
 	idsCommand = "__ids"
 
 	// What a verb's arguments may name.
@@ -23,7 +23,7 @@ const (
 	waitingIDs = "waiting"
 	letterIDs  = "letters"
 
-	// Whoever presses Tab waits, and reads one screen at most.
+	// A person who presses Tab is waiting, and reads one screen at most.
 	maxIDs  = 200
 	maxHint = 60
 )
@@ -31,8 +31,8 @@ const (
 // idHint is an id that a shell offers, and what it stands for.
 type idHint struct{ id, hint string }
 
-// printIDs is the hidden verb. It says nothing of what goes wrong: its output is
-// amid the line that somebody is typing.
+// printIDs is the hidden verb. It keeps silent about errors, since its output appears
+// in the line that a person is typing.
 func printIDs(args []string, s cli.Streams) {
 	var path string
 	f := cli.NewFlags(idsCommand)
@@ -51,8 +51,8 @@ func printIDs(args []string, s cli.Streams) {
 	fmt.Fprint(s.Out, formatIDs(hints))
 }
 
-// expandWord does what the shell will do when the line is run: a script gets its
-// words as they were typed.
+// expandWord expands a word as the shell will when the line is run. Completion scripts
+// get it as it was typed.
 func expandWord(word string) string {
 	if rest, found := strings.CutPrefix(word, "~/"); found {
 		if home, err := os.UserHomeDir(); err == nil {
@@ -62,8 +62,8 @@ func expandWord(word string) string {
 	return os.ExpandEnv(word)
 }
 
-// formatIDs is a line for each id, with a tab and what it stands for. An id that
-// would disturb the terminal is left out: nobody can type it.
+// formatIDs returns a line for each id, with a tab and what it stands for. It leaves
+// out ids that nobody can type.
 func formatIDs(hints []idHint) string {
 	var b strings.Builder
 	seen := map[string]bool{}
@@ -83,8 +83,8 @@ func formatIDs(hints []idHint) string {
 
 func formatHint(s string) string { return excerpt(s, maxHint) }
 
-// excerpt is the first line of a text, as far as there is room for it, without
-// what would disturb a terminal.
+// excerpt is the beginning of a text's first line, without anything that a terminal
+// would act on.
 func excerpt(s string, most int) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
 	runes := []rune(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || unprintable(r) }), " "))
@@ -96,8 +96,7 @@ func excerpt(s string, most int) string {
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }
 
-// listIDs are ids of a kind in the inbox: those that somebody most likely means
-// first.
+// listIDs returns ids of a kind in the inbox, the most likely ones first.
 func listIDs(kind string, box *inbox.Inbox) ([]idHint, error) {
 	switch kind {
 	case entryIDs:
@@ -110,7 +109,7 @@ func listIDs(kind string, box *inbox.Inbox) ([]idHint, error) {
 	return nil, fmt.Errorf("list ids: unknown kind %q: it is %s, %s or %s", kind, entryIDs, waitingIDs, letterIDs)
 }
 
-// listEntries are the entry in flight, those that come next, and those that were
+// listEntries returns the entry in flight, those that come next, and those that were
 // answered last.
 func listEntries(box *inbox.Inbox) (hints []idHint, err error) {
 	v, err := box.View()
@@ -141,7 +140,7 @@ func listQueued(v *inbox.View, most int) (hints []idHint, err error) {
 	return hints, nil
 }
 
-// listWaiting are the entries that can be canceled.
+// listWaiting returns the entries that can be canceled.
 func listWaiting(box *inbox.Inbox) (hints []idHint, err error) {
 	v, err := box.View()
 	if err != nil {
@@ -196,7 +195,7 @@ func listLetters(box *inbox.Inbox) (hints []idHint, err error) {
 	return hints[:min(len(hints), maxIDs)], nil
 }
 
-// nameOr is the id that people know an entry by.
+// nameOr returns the sender's id of an entry, or else its entry id.
 func nameOr(id, entryID string) string {
 	if id != "" {
 		return id

@@ -13,7 +13,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// purge chooses the letters before it asks: what comes meanwhile stays.
+// purge chooses the letters before it asks, so letters that come meanwhile stay.
 func (o *letterFlags) purge(named []string, s cli.Streams) error {
 	if !o.yes && !cli.IsTerminal(s.In) {
 		return cli.Usage(errors.New("what is purged is gone for good, and nobody is there to be asked: add --yes"))
@@ -22,7 +22,7 @@ func (o *letterFlags) purge(named []string, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	// Somebody may have been killed before a letter got to the file.
+	// An empty transaction writes the letters that a killed command committed.
 	if err := cli.InTransaction(box, s, func(*inbox.Tx) error { return nil }); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (o *letterFlags) choosePurged(box *inbox.Inbox, named []string, s cli.Strea
 	return chooseLetters(named, letters, false)
 }
 
-// confirm asks a person, and takes no answer for a no.
+// confirm asks a person. No answer means no.
 func confirm(question string, s cli.Streams) error {
 	fmt.Fprintf(s.Err, "%s [y/N] ", question)
 	answer, err := bufio.NewReader(s.In).ReadString('\n')
@@ -82,7 +82,7 @@ func (o *letterFlags) reportPurged(letters []inbox.Letter, s cli.Streams) error 
 	}
 	out := bufio.NewWriter(s.Out)
 	for _, l := range letters {
-		_, _ = fmt.Fprintf(out, "purged %s (%s)\n", l.Letter, nameOfLetter(l)) // the writer keeps its error
+		_, _ = fmt.Fprintf(out, "purged %s (%s)\n", l.Letter, nameOfLetter(l)) // Flush returns the error
 	}
 	return out.Flush()
 }

@@ -11,8 +11,8 @@ import (
 	"heartbeat/orchestrate"
 )
 
-// requeueing is a run of requeue. It takes more than one transaction where the
-// inbox ends amid a line, since nobody waits with the lock in hand.
+// requeueing is the state of one requeue command. It needs several transactions where
+// the inbox ends within a line, because it never waits while it holds the lock.
 type requeueing struct {
 	*letterFlags
 	cli.Streams
@@ -22,7 +22,7 @@ type requeueing struct {
 	left  []string // the letters still to be requeued, by name
 	total int
 	done  []inbox.Letter
-	// refused is the last reason why a letter stays what it is.
+	// refused is why the last refused letter was not requeued.
 	refused  error
 	refusals int
 }
@@ -63,8 +63,8 @@ func (o *letterFlags) requeue(words []string, s cli.Streams) error {
 // requeueHold is about how long the lock is held at a time.
 const requeueHold = time.Second
 
-// transaction requeues what is left, a commit for each letter: a letter of 64 MiB
-// beside others of that size would be more than one record should hold.
+// transaction requeues what is left, with a commit for each letter: several letters
+// of 64 MiB would be too much for one record.
 func (r *requeueing) transaction(still inbox.Mark) (err error) {
 	tx, err := r.box.Begin(context.Background())
 	if err != nil {
@@ -93,8 +93,8 @@ func (r *requeueing) transaction(still inbox.Mark) (err error) {
 	return nil
 }
 
-// choose reads the letters without the lock, once what a killed command left undone
-// was done: a letter may be missing until then.
+// choose reads the letters without holding the lock. First it finishes what a killed
+// command left undone, since a letter may be missing until then.
 func (r *requeueing) choose() error {
 	if err := cli.InTransaction(r.box, r.Streams, func(*inbox.Tx) error { return nil }); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (r *requeueing) choose() error {
 	return nil
 }
 
-// one requeues a letter, or says why that cannot be.
+// one requeues a letter, or notes why it cannot.
 func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 	switch why := r.box.Requeueable(l); {
 	case why != nil && r.all && isRequeued(l):
@@ -145,7 +145,7 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 	return nil
 }
 
-// refuse keeps the reason for the end where there is one letter only.
+// refuse notes why a letter stays, and says so at once unless it is the only one.
 func (r *requeueing) refuse(why error) {
 	if r.refused = why; r.total > 1 {
 		r.Complain(why)
@@ -153,7 +153,7 @@ func (r *requeueing) refuse(why error) {
 	r.refusals++
 }
 
-// report prints what was done, without the lock: nobody may read for a while.
+// report prints what was done. It does not hold the lock, since a reader may block it.
 func (r *requeueing) report() error {
 	for _, l := range r.done {
 		if r.quiet {
@@ -167,7 +167,7 @@ func (r *requeueing) report() error {
 	return nil
 }
 
-// verdict says in one sentence what was not done; ended is why it stopped early.
+// verdict says in one sentence what was not done, unless ended says why it stopped.
 func (r *requeueing) verdict(ended error) error {
 	switch {
 	case ended != nil:

@@ -51,7 +51,7 @@ func (o *letterFlags) list(s cli.Streams) error {
 	return l.end()
 }
 
-// listedText is how the letter's text begins, or where it is.
+// listedText is the beginning of the letter's text, or the file that holds it.
 func listedText(l inbox.Letter) string {
 	if text := words.Brief(l.Text()); text != "" || l.RawFile == "" {
 		return text
@@ -59,7 +59,7 @@ func listedText(l inbox.Letter) string {
 	return "in " + words.Brief(l.RawFile)
 }
 
-// read looks at the letters, and says what is wrong with their file.
+// read returns the inbox and its letters, and warns about a damaged file.
 func (o *letterFlags) read(s cli.Streams) (*inbox.Inbox, []inbox.Letter, error) {
 	box, err := o.Look(s)
 	if err != nil {
@@ -79,7 +79,7 @@ func printLetters(letters []inbox.Letter, s cli.Streams) error {
 	return nil
 }
 
-// nameOfLetter is what people know the entry by.
+// nameOfLetter is the short name of the letter's entry.
 func nameOfLetter(l inbox.Letter) string { return excerpt(words.Name(l.ID, l.EntryID), listedID) }
 
 func orDash(s string) string {
@@ -116,7 +116,7 @@ func (o *letterFlags) show(named []string, s cli.Streams) error {
 	return nil
 }
 
-// describeLetter is all there is of a letter but its text.
+// describeLetter has everything about a letter but its text.
 func describeLetter(l inbox.Letter, shown display) *layout.Table {
 	t := layout.NewTable(layout.Column{}, layout.Column{Text: true})
 	row := func(name, value string) {

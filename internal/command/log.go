@@ -90,7 +90,7 @@ func (o *logFlags) run(args []string, s cli.Streams) error {
 
 func (o *logFlags) all(box *inbox.Inbox, s cli.Streams) (err error) {
 	news := box.WatchAll(cli.WatchPoll)
-	defer func() { _ = news.Close() }() // nothing is lost with it
+	defer func() { _ = news.Close() }() // it only reads
 	log, last, err := history.Read(box, o.count)
 	if err != nil {
 		return err
@@ -103,14 +103,14 @@ func (o *logFlags) all(box *inbox.Inbox, s cli.Streams) (err error) {
 	if err := o.print(s, last); err != nil || !o.follow {
 		return err
 	}
-	return o.goOn(log, news, func(history.Event) bool { return true }, s)
+	return o.followEvents(log, news, func(history.Event) bool { return true }, s)
 }
 
-// one opens the log before it looks for the entry, so that nothing is missed in
+// one opens the log before it looks for the entry, so that it misses no event in
 // between.
 func (o *logFlags) one(box *inbox.Inbox, entry string, s cli.Streams) (err error) {
 	news := box.WatchAll(cli.WatchPoll)
-	defer func() { _ = news.Close() }() // nothing is lost with it
+	defer func() { _ = news.Close() }() // it only reads
 	log, _, err := history.Read(box, 1)
 	if err != nil {
 		return err
@@ -121,15 +121,15 @@ func (o *logFlags) one(box *inbox.Inbox, entry string, s cli.Streams) (err error
 		return err
 	}
 	s.Warn(found.Notes)
-	log.Told(found.Events)
+	log.Skip(found.Events)
 	if err := o.print(s, found.Last(o.count)); err != nil || !o.follow {
 		return err
 	}
-	return o.goOn(log, news, found.Is, s)
+	return o.followEvents(log, news, found.Is, s)
 }
 
-// goOn shows the events that come and are wanted.
-func (o *logFlags) goOn(log *history.Log, news *inbox.Watcher, wanted func(history.Event) bool, s cli.Streams) error {
+// followEvents prints the wanted events as they come.
+func (o *logFlags) followEvents(log *history.Log, news *inbox.Watcher, wanted func(history.Event) bool, s cli.Streams) error {
 	return follow(news, func() error {
 		all, err := log.Next()
 		s.Warn(log.Notes())
@@ -143,7 +143,7 @@ func (o *logFlags) goOn(log *history.Log, news *inbox.Watcher, wanted func(histo
 	})
 }
 
-// table has room for events that are not known yet, where the log goes on.
+// table leaves room for later events if the log is followed.
 func (o *logFlags) table(s cli.Streams) *list {
 	entry := layout.Column{Title: "ENTRY", Text: true, Cut: true, Most: 20}
 	if o.follow {
@@ -157,7 +157,7 @@ func (o *logFlags) table(s cli.Streams) *list {
 	)
 }
 
-// eventStyle has stand out what kept an entry from its answer.
+// eventStyle makes failures and answers stand out.
 func eventStyle(event string) colour.Style {
 	switch event {
 	case history.DeadLettered, string(inbox.EventFailed):
@@ -176,7 +176,7 @@ func (o *logFlags) print(s cli.Streams, all []history.Event) error {
 				cells = e.NarrowCells(o.rows.now)
 			}
 			if e.Event == history.Queued || e.Event == history.Answered {
-				o.rows.AddLine(cells...) // of a text the beginning is enough
+				o.rows.AddLine(cells...) // the beginning of a text is enough
 			} else {
 				o.rows.Add(cells...)
 			}
@@ -186,7 +186,7 @@ func (o *logFlags) print(s cli.Streams, all []history.Event) error {
 	}
 	out := bufio.NewWriter(s.Out)
 	for _, e := range all {
-		_ = cli.PrintJSON(out, e) // the writer keeps its error until it is flushed
+		_ = cli.PrintJSON(out, e) // Flush returns the error
 	}
 	return out.Flush()
 }

@@ -7,7 +7,7 @@ import (
 	"heartbeat/internal/cli"
 )
 
-// moment is a flag that takes a time, or how long it is until then.
+// moment is a flag that takes a time, or a duration from now.
 type moment struct{ time.Time }
 
 // momentForms are the spellings of a time, local where no zone is given.

@@ -126,7 +126,7 @@ func (r resumed) sentence() string {
 	return "delivery was not paused"
 }
 
-// change is one transaction of a verb.
+// change runs and commits one transaction.
 func change(i *cli.InboxFlags, s cli.Streams, change func(*inbox.Tx) error) error {
 	box, err := i.Open()
 	if err != nil {

@@ -96,7 +96,8 @@ func (o *peekFlags) run(s cli.Streams) (err error) {
 	return nil
 }
 
-// printer prints one entry after the other, and at the end what it still holds.
+// printer returns a function that prints one entry, and one that prints what is
+// still buffered.
 func (o *peekFlags) printer(s cli.Streams) (show func(position int, w inbox.Waiting) error, end func() error) {
 	if o.JSON {
 		out := bufio.NewWriter(s.Out)
@@ -121,7 +122,7 @@ func (o *peekFlags) printer(s cli.Streams) (show func(position int, w inbox.Wait
 	}, l.end
 }
 
-// special is what is to be known of an entry before its turn comes.
+// special lists what is unusual about a waiting entry.
 func special(w inbox.Waiting) (facts []string) {
 	if w.Attempt > 1 {
 		facts = append(facts, fmt.Sprintf("attempt %d", w.Attempt))

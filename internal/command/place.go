@@ -13,15 +13,15 @@ import (
 	runs "heartbeat/orchestrate/run"
 )
 
-// knownRun is a run of which a file beside the inbox tells, or which a person named.
+// knownRun is a run that a file beside the inbox mentions or that a person named.
 type knownRun struct {
 	*runs.Run
 	kept  orchestrate.Options // how it was driven
 	named bool
 }
 
-// knownRuns are those of the directories, or else those that the inbox has driven.
-// Nothing but reading is done with what only a file beside the inbox tells of.
+// knownRuns returns the runs in the directories, or else those that the inbox has
+// driven. It only reads: files beside the inbox may come from anybody.
 func knownRuns(box *inbox.Inbox, dirs []string, s cli.Streams) (all []knownRun, err error) {
 	driven, strange, err := orchestrate.Driven(box)
 	if err != nil {
@@ -58,7 +58,7 @@ func knownRuns(box *inbox.Inbox, dirs []string, s cli.Streams) (all []knownRun, 
 	return all, nil
 }
 
-// runOf is the run among them that an effect is of.
+// runOf returns the run that has the effect.
 func runOf(all []knownRun, effect string) (knownRun, error) {
 	for _, r := range all {
 		st, err := r.State("")
@@ -72,7 +72,7 @@ func runOf(all []knownRun, effect string) (knownRun, error) {
 	return knownRun{}, fmt.Errorf("effect %q: none of the runs of this inbox has it", effect)
 }
 
-// runsDir is where babysitter's command keeps runs.
+// runsDir is the folder in which babysitter's command keeps runs.
 func runsDir(flag string) string {
 	for _, dir := range []string{flag, os.Getenv("BABYSITTER_RUNS_DIR")} {
 		if dir != "" {
@@ -82,8 +82,8 @@ func runsDir(flag string) string {
 	return filepath.Join(".a5c", "runs")
 }
 
-// mayRun refuses to run the code of a run that nobody named, unless it is one of those
-// in the folder where this very command would look for runs.
+// mayRun refuses to run the code of a run that nobody named, unless the run is in the
+// folder where this command looks for runs anyway.
 func (r knownRun) mayRun(flag string) error {
 	dir, err := filepath.Abs(runsDir(flag))
 	if err != nil || r.named || filepath.Dir(r.Dir()) == dir {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// minPrefix is how much of a name stands for the whole of it.
+// minPrefix is how many characters of a name are enough.
 const minPrefix = 4
 
-// names are what a thing is called: the id that its sender gave it, which may be
-// empty, and those that heartbeat gives.
+// names are the names of a thing: the id from its sender, which may be empty, and
+// those that heartbeat gives it.
 type names struct {
 	id  string
 	own []string
@@ -17,9 +17,9 @@ type names struct {
 
 func (n names) all() []string { return append([]string{n.id}, n.own...) }
 
-// resolve finds what a word means. An id comes before a name of ours, since
-// whoever chose it may have chosen anything, and both before what merely begins
-// with the word. More than one mean that the word is ambiguous.
+// resolve returns what a word means: things with that id, or else with that name of
+// ours, or else those whose names begin with it. Ids come first because senders may
+// choose anything. More than one result means that the word is ambiguous.
 func resolve[T any](word string, all []T, namesOf func(T) names) []T {
 	ways := []func(names) bool{
 		func(n names) bool { return word != "" && n.id == word },

@@ -83,8 +83,8 @@ func (o *resultsFlags) run(entries []string, s cli.Streams) error {
 	return eachEntry(entries, s, func(entry string) error { return o.reply(box, entry, s) })
 }
 
-// eachEntry does something with each entry; the status is that of the first that
-// it could not be done with.
+// eachEntry calls do for each entry. It returns the first error, and complains about
+// the others.
 func eachEntry(entries []string, s cli.Streams, do func(entry string) error) (first error) {
 	for _, entry := range entries {
 		err := do(entry)
@@ -99,7 +99,7 @@ func eachEntry(entries []string, s cli.Streams, do func(entry string) error) (fi
 
 func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 	news := box.WatchOutcomes(cli.WatchPoll)
-	defer func() { _ = news.Close() }() // nothing is lost with it
+	defer func() { _ = news.Close() }() // it only reads
 	show, flush := o.printer(s)
 	any := false
 	shown, err := history.Results(box).Last(o.count, func(r inbox.Result, line []byte) {
@@ -124,7 +124,7 @@ func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 	})
 }
 
-// follow looks whenever something may have changed, until a signal ends it.
+// follow calls look whenever something may have changed, until a signal ends it.
 func follow(news *inbox.Watcher, look func() error) error {
 	ctx, cancel := endOnSignal(context.Background())
 	defer cancel()
@@ -145,8 +145,8 @@ func follow(news *inbox.Watcher, look func() error) error {
 	}
 }
 
-// printer prints one result after the other; flush prints what it still holds, and
-// tells what went wrong until then.
+// printer returns a function that prints one result, and one that prints what is
+// still buffered and returns the first error so far.
 func (o *resultsFlags) printer(s cli.Streams) (show func(r inbox.Result, line []byte), flush func() error) {
 	if o.JSON {
 		out := bufio.NewWriter(s.Out)
@@ -154,7 +154,7 @@ func (o *resultsFlags) printer(s cli.Streams) (show func(r inbox.Result, line []
 	}
 	text := layout.Column{Text: true, Cut: true}
 	when := layout.Column{Title: "ANSWERED"}
-	if o.follow { // what comes is not known yet, and an age does not stay true
+	if o.follow { // later rows are not known yet, and an age would become wrong
 		text.Least, when.Least = 20, len(time.DateTime)
 	}
 	prompt, reply := text, text
@@ -190,7 +190,7 @@ func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s cli.Streams) erro
 	return noReply(f)
 }
 
-// noReply says what is there in place of a reply.
+// noReply says why there is no reply, and where the entry is.
 func noReply(f *history.Found) error {
 	switch {
 	case f.Where == inbox.FoundScheduled:

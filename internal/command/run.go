@@ -114,7 +114,7 @@ that this inbox has driven.`,
 	}, func(o *runVerbFlags, f *pflag.FlagSet) { o.addColor(f) })
 }
 
-// runVerbOf is v with the flags that all verbs of run have, and its own.
+// runVerbOf adds the flags of all verbs of run to v, and those that add declares.
 func runVerbOf(v cli.Verb, add func(*runVerbFlags, *pflag.FlagSet)) cli.Verb {
 	v.Build = func() (*pflag.FlagSet, cli.Action) {
 		o := &runVerbFlags{flags: cli.NewFlags(v.Name)}
@@ -182,7 +182,7 @@ func (o *runVerbFlags) check(what string, args []string) error {
 	return o.ways.Check()
 }
 
-// find is the run that a person means, by its path or its id.
+// find returns the run with that path or id.
 func (o *runVerbFlags) find(box *inbox.Inbox, name string, s cli.Streams) (knownRun, error) {
 	known, err := knownRuns(box, nil, s)
 	if err != nil {
@@ -211,8 +211,8 @@ func (o *runVerbFlags) find(box *inbox.Inbox, name string, s cli.Streams) (known
 	return knownRun{}, fmt.Errorf("there is no run %s: neither in %s nor among those of this inbox", name, runsDir(o.create.RunsDir))
 }
 
-// adopt takes over how a run was driven, but for what the flags say and for what only
-// they may allow.
+// adopt takes over how the run was driven, except where flags say otherwise or have
+// to allow it.
 func (o *runVerbFlags) adopt(kept orchestrate.Options, s cli.Streams) error {
 	w := &o.ways
 	if len(kept.Execute) > 0 && !o.flags.Changed("execute") {

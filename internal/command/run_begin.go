@@ -25,7 +25,7 @@ import (
 type begun struct {
 	orchestrate.Report
 	Session *boundSession `json:"session,omitempty"`
-	// Hook are the flags that a hook has to have to go on with the run.
+	// Hook are the flags that a hook needs to go on with the run.
 	Hook []string `json:"hook"`
 }
 
@@ -109,7 +109,7 @@ func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string
 	return unfinished(b.Run.ID(), "there", o.begin(ctx, b, file, s))
 }
 
-// unfinished says of an error behind the making of a run how to go on.
+// unfinished adds to an error how to go on with the run.
 func unfinished(id, is string, err error) error {
 	if err == nil {
 		return nil
@@ -117,7 +117,7 @@ func unfinished(id, is string, err error) error {
 	return fmt.Errorf("run %s is %s: %w (go on with `run resume %s`)", id, is, err, id)
 }
 
-// begin binds the session, takes a step, and says what to do next.
+// begin binds the session, takes a step, and prints what to do next.
 func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, file *session.File, s cli.Streams) error {
 	all := begun{}
 	if file != nil {
@@ -147,7 +147,7 @@ func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, file *s
 	return cli.Status(cli.ExitDeadLettered, fmt.Errorf("run %s: %s", step.Run, cli.Guarded(step.Guard, step.OutOfSteps)))
 }
 
-// say tells what became of the run, and how a session goes on with it.
+// say prints what became of the run, and how a session goes on with it.
 func (o *runVerbFlags) say(all begun, launch []string, s cli.Streams) error {
 	sentence := stepSentence(all.Report)
 	if o.launch {
@@ -193,7 +193,7 @@ func (o *runVerbFlags) wiring(b *orchestrate.Bridge) (hook, launch []string, err
 	return hook, launch, nil
 }
 
-// sessionFile is the state file of the session that is to be bound, nil for none.
+// sessionFile returns the state file of the session to bind, or nil.
 func (o *runVerbFlags) sessionFile() (*session.File, error) {
 	id := o.session
 	for _, name := range []string{session.Variable, "CLAUDE_CODE_SESSION_ID"} {
@@ -215,7 +215,7 @@ func (o *runVerbFlags) sessionFile() (*session.File, error) {
 	return &file, err
 }
 
-// isOver tells a run that a session is bound to from one that goes on.
+// isOver returns a function that reports whether a run is over.
 func (o *runVerbFlags) isOver(box *inbox.Inbox, s cli.Streams) func(id string) (bool, error) {
 	return func(id string) (bool, error) {
 		r, err := o.find(box, id, s)

@@ -176,7 +176,7 @@ func (o *sendFlags) printReceipts(receipts []inbox.Receipt, s cli.Streams) error
 	return out.Flush()
 }
 
-// messages are what is to be sent.
+// messages returns what to send.
 func (o *sendFlags) messages(args []string, stdin *os.File) ([]inbox.Message, error) {
 	meta, err := o.metadata()
 	if err != nil {
@@ -192,7 +192,7 @@ func (o *sendFlags) messages(args []string, stdin *os.File) ([]inbox.Message, er
 	return []inbox.Message{m}, err
 }
 
-// complete gives a message what the flags say and it does not say itself.
+// complete sets from the flags what the message does not say itself.
 func (o *sendFlags) complete(m *inbox.Message, meta map[string]any) {
 	if m.NotBefore.IsZero() {
 		m.NotBefore = o.notBefore.Time

@@ -64,7 +64,7 @@ type status struct {
 	Queued      int64  `json:"queued"`
 	QueuedBytes int64  `json:"queued_bytes"`
 	Scheduled   int    `json:"scheduled"`
-	// NextDue is when the next scheduled entry comes due.
+	// NextDue is when the next scheduled entry is due.
 	NextDue  *time.Time `json:"next_due,omitempty"`
 	InFlight *flying    `json:"in_flight"`
 	// DeadLetters are those that were not requeued.
@@ -83,7 +83,7 @@ type status struct {
 	Warnings         []string       `json:"warnings,omitempty"`
 }
 
-// flying is the entry in flight.
+// flying is the entry in flight, as --json prints it.
 type flying struct {
 	ID          string    `json:"id,omitempty"`
 	EntryID     string    `json:"entry_id"`
@@ -93,7 +93,7 @@ type flying struct {
 	SessionID   string    `json:"session_id,omitempty"`
 }
 
-// lastSession is the session that last told of itself.
+// lastSession is the session that was heard of last.
 type lastSession struct {
 	ID        string     `json:"id"`
 	PID       int        `json:"pid,omitempty"`
@@ -102,7 +102,7 @@ type lastSession struct {
 	EndedAt   *time.Time `json:"ended_at,omitempty"`
 }
 
-// waiting is who waits in the background to wake its session.
+// waiting is the process that waits in the background to wake its session.
 type waiting struct {
 	SessionID string    `json:"session_id,omitempty"`
 	PID       int       `json:"pid"`
@@ -110,7 +110,7 @@ type waiting struct {
 	Since     time.Time `json:"since"`
 }
 
-// question is what a session asked for a person for.
+// question is why a session asked for a person.
 type question struct {
 	SessionID string    `json:"session_id"`
 	Since     time.Time `json:"since"`
@@ -134,7 +134,7 @@ func (o *statusFlags) once(s cli.Streams) error {
 	return nil
 }
 
-// text is the status as it is shown there.
+// text renders the status for that display.
 func (o *statusFlags) text(st status, d display) (string, error) {
 	var b bytes.Buffer
 	if o.JSON {
@@ -147,7 +147,7 @@ func (o *statusFlags) text(st status, d display) (string, error) {
 	return b.String(), err
 }
 
-// again shows the status again and again: in a terminal in one place.
+// again shows the status whenever it changes. A terminal shows it in one place.
 func (o *statusFlags) again(s cli.Streams) error {
 	box, err := o.Look(s)
 	if err != nil {
@@ -156,10 +156,10 @@ func (o *statusFlags) again(s cli.Streams) error {
 	ctx, stop := endOnSignal(context.Background())
 	defer stop()
 	w := box.WatchAll(cli.WatchPoll)
-	defer func() { _ = w.Close() }() // nothing is lost with it
+	defer func() { _ = w.Close() }() // it only reads
 	screen, _ := s.Out.(*words.Screen)
 	for last := ""; ; {
-		st, _ := readStatus(ctx, box) // what is wrong is in its sentence
+		st, _ := readStatus(ctx, box) // its sentence has the error
 		shown, err := o.text(st, o.on(s.Out))
 		if err != nil {
 			return err
@@ -181,11 +181,11 @@ func (o *statusFlags) again(s cli.Streams) error {
 	}
 }
 
-// sameButForAges compares what was shown with what is: a file or a pipe is not to
-// fill with what only became older.
+// sameButForAges compares two outputs without their ages, so that a file or a pipe
+// gets no new copy just because time passed.
 func sameButForAges(a, b string) bool { return withoutAges(a) == withoutAges(b) }
 
-// withoutAges takes out `(AGE ago)`, and the member age_seconds.
+// withoutAges removes each "(AGE ago)" and the member age_seconds.
 func withoutAges(text string) string {
 	parts := strings.Split(text, " ago)")
 	for i, part := range parts[:len(parts)-1] {
@@ -198,7 +198,7 @@ func withoutAges(text string) string {
 	return before + after
 }
 
-// showAgain has a terminal start over, and anything else go on.
+// showAgain clears a terminal first. Anything else gets the text appended.
 func showAgain(screen *words.Screen, out io.Writer, text string) error {
 	if screen != nil {
 		if err := screen.Control("\x1b[H\x1b[2J"); err != nil {
@@ -209,7 +209,7 @@ func showAgain(screen *words.Screen, out io.Writer, text string) error {
 	return err
 }
 
-// readStatus also returns why the state could not be read.
+// readStatus returns a status also where the state cannot be read, with the error.
 func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 	f := gather(ctx, box)
 	st := status{
@@ -253,7 +253,7 @@ func (st *status) consumers(f why.Facts) {
 	}
 }
 
-// shownBackoff leaves out what only this machine's own clock understands.
+// shownBackoff leaves out the members that only make sense to this machine's clock.
 func shownBackoff(b *inbox.Backoff) *inbox.Backoff {
 	if b == nil {
 		return nil
@@ -268,7 +268,7 @@ func (st status) table(d display) *layout.Table {
 	t := layout.NewTable(layout.Column{}, layout.Column{Text: true, Style: st.style})
 	row := func(name, format string, args ...any) { t.Add(name, fmt.Sprintf(format, args...)) }
 	row("inbox", "%s", st.Inbox)
-	if st.State != why.Unreadable { // or else nothing of it is known
+	if st.State != why.Unreadable { // nothing else is known then
 		st.rows(row, d)
 	}
 	row("why", "%s", st.Why)
@@ -278,7 +278,7 @@ func (st status) table(d display) *layout.Table {
 	return t
 }
 
-// style has the reason stand out where somebody has to do something.
+// style makes the reason stand out where a person has to act.
 func (st status) style(cell string) colour.Style {
 	if cell != words.Line(st.Why) {
 		return colour.Plain

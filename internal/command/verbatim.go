@@ -15,7 +15,7 @@ func (v *verbatim) addRaw(f *pflag.FlagSet) {
 	f.BoolVar(&v.raw, "raw", false, "at a terminal, too, show a text byte for byte, with whatever it does to the terminal")
 }
 
-// fullText is where such a text goes: a pipe or a file gets it byte for byte.
+// fullText returns the writer for such a text. A pipe or a file gets every byte.
 func (v *verbatim) fullText(out io.Writer) io.Writer {
 	if v.raw {
 		return words.Raw(out)

@@ -1,4 +1,4 @@
-// Package orphans is the verb recover, which both heartbeat and heartbeat-stop have.
+// Package orphans has the verb recover, which heartbeat and heartbeat-stop share.
 package orphans
 
 import (
@@ -12,7 +12,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// Verb is recover, of the command of that name.
+// Verb returns the verb recover for the command of that name.
 func Verb(command string) cli.Verb {
 	return cli.Verb{
 		Name:  "recover",
@@ -68,7 +68,7 @@ func runRecover(i *cli.InboxFlags, o recovery.Options, s cli.Streams) error {
 		err = box.ForgetLeftovers(context.Background())
 	}
 	if err != nil {
-		s.Note("%v: compact tries again", err) // the decision stands
+		s.Note("%v: compact tries again", err) // the decision is committed
 	}
 	return i.Print(s, report, report.String())
 }

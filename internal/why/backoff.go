@@ -3,9 +3,8 @@ package why
 import (
 	"fmt"
 
-	"heartbeat/internal/words"
-
 	"heartbeat/inbox"
+	"heartbeat/internal/words"
 )
 
 // Backoff says until when, and why, delivery is backing off.
@@ -17,10 +16,10 @@ func Backoff(b inbox.Backoff) string {
 	return s
 }
 
-// BackoffEnds says what ends a back-off.
+// BackoffEnds is what ends a back-off.
 const BackoffEnds = "then, or until heartbeat resume"
 
-// backingOff is about a time that ends by itself.
+// backingOff explains a back-off, which ends by itself.
 func (f Facts) backingOff() (State, string) {
 	b := f.Backoff
 	if b == nil {
@@ -36,7 +35,7 @@ func (f Facts) backingOff() (State, string) {
 	return BackingOff, sentence + ": " + f.afterwards()
 }
 
-// afterwards says who goes on at the end of a back-off.
+// afterwards says who continues after a back-off.
 func (f Facts) afterwards() string {
 	then := "then the next entry is handed over"
 	if d := f.Redeliver; d != nil {

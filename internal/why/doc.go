@@ -1,4 +1,3 @@
-// Package why says in one sentence why nothing moves in an inbox.
-//
-// It decides over facts that others gathered, and looks at nothing itself.
+// Package why says in one sentence why nothing moves in an inbox. It decides from facts
+// that others gathered, and reads nothing itself.
 package why

@@ -6,17 +6,17 @@ import (
 	"heartbeat/inbox"
 )
 
-// Facts are what is known of an inbox and of what is around it.
+// Facts are what is known about an inbox and its surroundings.
 type Facts struct {
 	Now   time.Time
 	Inbox string // its path
 	Dir   string
 
-	// Unreadable is why the state could not be read; then nothing else is known.
+	// Unreadable is why the state could not be read. Nothing else is known then.
 	Unreadable error
 	// LockedBy is the process that has held the lock for a while, 0 for none.
 	LockedBy   int
-	LockedName string // its program, where that is known
+	LockedName string // its program, if known
 	LockedFor  time.Duration
 	// Unwritable is why this user cannot write to the directory.
 	Unwritable error
@@ -29,37 +29,37 @@ type Facts struct {
 	WrittenAt time.Time
 	Cursor    int64
 	Backlog   inbox.Backlog
-	// Replaced says why the queue file is another one than the cursor was set in.
+	// Replaced says why the queue file is not the one of the cursor.
 	Replaced  string
 	InFlight  *inbox.Delivery
 	Redeliver *inbox.Delivery
 	Paused    *inbox.Pause
 	Backoff   *inbox.Backoff
 	Scheduled []inbox.Scheduled
-	Held      []Question // of the runs that the inbox drives, the longest first
+	Held      []Question // of the runs that the inbox drives, the oldest first
 	// Asked is when the hook last acknowledged an entry, nil for never.
 	Asked    *time.Time
 	Answered int64 // entries so far
-	// EverAsked says that some session's hook worked on this inbox before.
+	// EverAsked says that a session's hook has worked on this inbox before.
 	EverAsked bool
-	// Warnings are sentences about what the next step will find and mend.
+	// Warnings are sentences about what the next step will find and repair.
 	Warnings []string
-	Sessions []Session // the one that last told something first
-	// Client is the life of the process that the entry in flight was delivered
-	// to, where no session tells of it.
+	Sessions []Session // the one that was heard of last first
+	// Client is whether the process that got the entry in flight lives, for when no
+	// session tells.
 	Client Life
-	// Woken says that the entry in flight was to wake its idle session, and Bound
-	// that the session took it up.
+	// Woken says that the entry in flight should wake its idle session, and Bound that
+	// the session took it up.
 	Woken, Bound bool
-	// Launcher is the one that works on the inbox, or nil.
+	// Launcher is the heartbeat-launch that works on the inbox, or nil.
 	Launcher *Launcher
-	// Waiter is who waits in the background to wake its session, or nil.
+	// Waiter is the process that waits in the background to wake its session, or nil.
 	Waiter *Waiter
 }
 
-// Launcher is a heartbeat-launch that works on an inbox, and what it says it does.
+// Launcher is a heartbeat-launch that works on an inbox, and what it is doing.
 type Launcher struct {
-	PID   int    `json:"pid"` // -1 where it cannot be named
+	PID   int    `json:"pid"` // -1 if it is not known
 	Doing string `json:"doing,omitempty"`
 }
 
@@ -69,7 +69,7 @@ type Session struct {
 	Life Life
 }
 
-// Waiter is who waits in the background, and whether that process lives.
+// Waiter is the process that waits in the background, and whether it lives.
 type Waiter struct {
 	inbox.Waiter
 	Life Life
@@ -78,15 +78,15 @@ type Waiter struct {
 // Life is whether a process lives.
 type Life int
 
-// The lives.
+// What is known about a process.
 const (
 	Unknown Life = iota
 	Alive
 	Gone
-	Rebooted // gone with an earlier boot of the machine
+	Rebooted // gone, since the machine was rebooted
 )
 
-// String is a word for it.
+// String returns running, gone or unknown.
 func (l Life) String() string {
 	switch l {
 	case Alive:
@@ -106,7 +106,7 @@ func (f Facts) session(id string) *Session {
 	return nil
 }
 
-// Current is the session that most likely is to ask next, or nil.
+// Current returns the session that will most likely ask next, or nil.
 func (f Facts) Current() *Session {
 	for _, life := range []Life{Alive, Unknown} {
 		for i, s := range f.Sessions {
@@ -121,7 +121,7 @@ func (f Facts) Current() *Session {
 	return &f.Sessions[0]
 }
 
-// NextDue is when the next scheduled entry comes due.
+// NextDue is when the next scheduled entry is due.
 func (f Facts) NextDue() time.Time {
 	var next time.Time
 	for _, s := range f.Scheduled {
@@ -132,7 +132,7 @@ func (f Facts) NextDue() time.Time {
 	return next
 }
 
-// Question is one that a run has for a person.
+// Question is what a run asks a person.
 type Question struct {
 	Run, Effect, Question string
 	Since                 time.Time

@@ -3,12 +3,11 @@ package why
 import (
 	"fmt"
 
-	"heartbeat/internal/words"
-
 	"heartbeat/inbox"
+	"heartbeat/internal/words"
 )
 
-// flying is about the entry in flight.
+// flying explains an entry in flight.
 func (f Facts) flying() (State, string) {
 	d := f.InFlight
 	if d == nil {
@@ -27,7 +26,7 @@ func (f Facts) flying() (State, string) {
 	return state, sentence
 }
 
-// fate is how it stands with the session that the entry was delivered to.
+// fate explains what the session does with the entry that it got.
 func (f Facts) fate(d *inbox.Delivery, entry string) (State, string) {
 	s := f.session(d.SessionID)
 	life, name := f.lifeOf(s), sessionName(d.SessionID)
@@ -39,7 +38,7 @@ func (f Facts) fate(d *inbox.Delivery, entry string) (State, string) {
 		return Person, fmt.Sprintf("%s: unless somebody has answered, %s, in flight since %s, waits behind that", asked(s), entry, f.ago(d.DeliveredAt))
 	case f.unbound():
 		if s != nil && s.EndedAt != nil {
-			name = "the client of " + name // which goes on with another one
+			name = "the client of " + name // it continues with another session
 		}
 		return Waking, fmt.Sprintf("waiting for %s to take up %s, handed over at %s to wake it, attempt %d: if it never does, the entry is handed over again after its next turn", name, entry, f.ago(d.DeliveredAt), d.Attempt)
 	case d.Failure != nil:
@@ -52,7 +51,7 @@ func (f Facts) fate(d *inbox.Delivery, entry string) (State, string) {
 	return Answering, fmt.Sprintf("waiting for an answer to %s since %s, attempt %d: %s", entry, f.ago(d.DeliveredAt), d.Attempt, known)
 }
 
-// lost says how the entry in flight lost its session, if it has.
+// lost says how the entry in flight lost its session, or nothing.
 func (f Facts) lost(d *inbox.Delivery, s *Session, life Life, entry, name string) string {
 	decides := "the next session's Stop, or heartbeat recover, decides about it"
 	if f.Woken {
@@ -72,8 +71,8 @@ func (f Facts) lost(d *inbox.Delivery, s *Session, life Life, entry, name string
 	return ""
 }
 
-// lifeOf is the life of the session that the entry in flight was delivered to.
-// What was to wake a session names the very process; else the session does.
+// lifeOf tells whether the session that got the entry in flight lives. An entry that
+// wakes a session names the process; otherwise the session does.
 func (f Facts) lifeOf(s *Session) Life {
 	if s != nil && s.Life != Unknown && (!f.Woken || f.Client == Unknown) {
 		return s.Life
@@ -81,6 +80,6 @@ func (f Facts) lifeOf(s *Session) Life {
 	return f.Client
 }
 
-// unbound reports that the entry in flight was to wake its session, which has not
+// unbound reports whether the entry in flight should wake its session, which has not
 // taken it up.
 func (f Facts) unbound() bool { return f.Woken && !f.Bound }

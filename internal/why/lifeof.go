@@ -6,12 +6,12 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// LifeOf asks the kernel for the very process that a session ran in.
+// LifeOf asks the kernel whether a session's process lives.
 func LifeOf(s inbox.Session) Life {
 	return LifeOfProcess(s.Boot, s.Namespace, s.PID, s.ProcessStart)
 }
 
-// LifeOfProcess asks for a process by its boot, its namespace, its number and its start.
+// LifeOfProcess asks for a process by its boot, namespace, id and start time.
 func LifeOfProcess(boot, namespace string, pid int, start int64) Life {
 	alive, known := host.Lives(boot, namespace, pid, start)
 	switch {
@@ -25,8 +25,8 @@ func LifeOfProcess(boot, namespace string, pid int, start int64) Life {
 	return Gone
 }
 
-// LifeOfClient asks for the process that an entry was delivered to. Of some
-// deliveries no more is known of it than its number, which another may have.
+// LifeOfClient asks for the process that an entry was delivered to. For some deliveries
+// only its id is known, which another process may have by now.
 func LifeOfClient(e recovery.Evidence) Life {
 	switch {
 	case e.ClientStart != 0:

@@ -6,7 +6,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Asking is a session that waits for a person, or nil.
+// Asking returns a session that waits for a person, or nil.
 func (f Facts) Asking() *Session {
 	for i := range f.Sessions {
 		if f.Sessions[i].asks() {
@@ -18,13 +18,13 @@ func (f Facts) Asking() *Session {
 
 func (s *Session) asks() bool { return s.Asks != nil && s.runs() }
 
-// asked says so. An answer is not told of: only the end of the turn is.
+// asked describes the question. An answer is only noticed at the end of the turn.
 func asked(s *Session) string {
 	return fmt.Sprintf("session %s asked for a person at %s (%s), and no turn of it has ended since", words.Short(s.ID), words.Stamp(s.Asks.At), s.Asks)
 }
 
-// asking is about entries that wait while the session asks for a person, amid
-// something else. A session that can be woken is at work on nothing.
+// asking explains entries that wait while the session asks for a person about other
+// work. A session that can be woken has no other work.
 func (f Facts) asking() (State, string) {
 	s := f.Current()
 	if s == nil || !s.asks() || !f.something() || f.waker() != nil {

@@ -6,8 +6,8 @@ import (
 	"heartbeat/internal/words"
 )
 
-// waker is who waits in the background to wake its session, unless it is known
-// that it does no more.
+// waker returns the process that waits in the background to wake its session, unless it
+// is known to have ended.
 func (f Facts) waker() *Waiter {
 	w := f.Waiter
 	if w == nil || w.Life == Gone || w.Life == Rebooted {
@@ -19,7 +19,7 @@ func (f Facts) waker() *Waiter {
 	return w
 }
 
-// idle says which session the next entry wakes, if it is certain that it does.
+// idle says which session the next entry is sure to wake, or nothing.
 func (f Facts) idle() string {
 	w := f.waker()
 	if w == nil || w.Life != Alive {
@@ -28,7 +28,7 @@ func (f Facts) idle() string {
 	return "; " + sessionName(w.SessionID) + " is idle, and the next entry wakes it"
 }
 
-// waking is about entries that somebody in the background takes.
+// waking explains entries that a process in the background takes.
 func (f Facts) waking(w *Waiter, waits string) (State, string) {
 	name := sessionName(w.SessionID)
 	if s := f.session(w.SessionID); s != nil && s.Failure != nil && s.Failure.Error == HookError && s.Failure.At.After(w.Since) {
@@ -40,8 +40,8 @@ func (f Facts) waking(w *Waiter, waits string) (State, string) {
 	return SessionBusy, fmt.Sprintf("%s for process %d, which waited in the background to wake %s: whether it still runs is not known", waits, w.PID, name)
 }
 
-// wakerGone reports whether the session that is to come sleeps on, since the
-// process died that was to wake it.
+// wakerGone reports whether the next session stays idle because the process that should
+// wake it died.
 func (f Facts) wakerGone(current *Session) bool {
 	if f.Waiter == nil || f.Waiter.Life != Gone {
 		return false
@@ -49,18 +49,18 @@ func (f Facts) wakerGone(current *Session) bool {
 	return current == nil || current.ID == f.Waiter.SessionID && current.runs()
 }
 
-// How a hook calls its own errors, where it records them with the session.
+// The names of a hook's own errors in the record of a session.
 const (
 	CannotWake = "rewake" // the session ends with its turn
 	HookError  = "hook"   // an entry could not be handed over; the hook tries again
 )
 
-// refused reports whether a session cannot be woken, although it is wired so.
+// refused reports whether a session cannot be woken although it is wired for that.
 func (f Facts) refused(s *Session) bool {
 	return s.Failure != nil && s.Failure.Error == CannotWake && f.since(s).Before(s.Failure.At)
 }
 
-// runs reports whether a session goes on, as far as is known.
+// runs reports whether a session still runs, as far as is known.
 func (s *Session) runs() bool {
 	return s.EndedAt == nil && s.Life != Gone && s.Life != Rebooted
 }

@@ -9,10 +9,10 @@ import (
 	"heartbeat/internal/words"
 )
 
-// State is a word for the sentence, for programs.
+// State is the reason in a word, for programs.
 type State string
 
-// The states. Those before Answering are faults that somebody must mend.
+// The states. Those before Answering are faults that a person must repair.
 const (
 	Unreadable  State = "unreadable"           // the state of the inbox is not valid, or may not be read
 	Unwritable  State = "unwritable"           // this user cannot write to the directory
@@ -38,8 +38,7 @@ const (
 	NoInbox     State = "no inbox"             // the queue file is missing
 )
 
-// Explain says why nothing moves. Where things do move, it says what is being
-// waited for.
+// Explain says why nothing moves, or what is being waited for.
 func (f Facts) Explain() (State, string) {
 	for _, explain := range []func() (State, string){f.broken, f.flying, f.held, f.asking, f.backingOff, f.nothing} {
 		if state, sentence := explain(); state != "" {
@@ -50,7 +49,7 @@ func (f Facts) Explain() (State, string) {
 	return state, words.Line(sentence)
 }
 
-// broken is about what no session can mend.
+// broken explains what no session can repair.
 func (f Facts) broken() (State, string) {
 	work := f.InFlight != nil || f.Redeliver != nil || f.Backlog.Entries > 0 || len(f.Scheduled) > 0
 	switch {
@@ -68,7 +67,7 @@ func (f Facts) broken() (State, string) {
 	return "", ""
 }
 
-// held is about what keeps anybody from being given the next entry.
+// held explains what keeps the next entry from being delivered.
 func (f Facts) held() (State, string) {
 	if f.Paused == nil {
 		return "", ""
@@ -76,7 +75,7 @@ func (f Facts) held() (State, string) {
 	return Paused, fmt.Sprintf("delivery is %s: nothing is delivered until %s", Pause(*f.Paused), PauseEnds(*f.Paused))
 }
 
-// nothing is about an inbox in which no whole entry waits.
+// nothing explains an inbox without a whole entry that waits.
 func (f Facts) nothing() (State, string) {
 	due := f.NextDue()
 	overdue := !due.IsZero() && !due.After(f.Now)
@@ -111,7 +110,7 @@ func (f Facts) nothing() (State, string) {
 	return Empty, f.empty() + f.idle()
 }
 
-// question is about a run that waits for a person's answer.
+// question explains a run that waits for a person's answer.
 func (f Facts) question() string {
 	h := f.Held[0]
 	sentence := fmt.Sprintf("nothing is queued: since %s the run %s waits for a person to answer %q: heartbeat breakpoint approve (or reject) %s",
@@ -137,7 +136,7 @@ func (f Facts) anew() string {
 	return fmt.Sprintf("the inbox was truncated or replaced (%s), and is read from its start", f.Replaced)
 }
 
-// unasked is about entries that wait for somebody to come.
+// unasked explains entries that wait for a session to ask.
 func (f Facts) unasked() (State, string) {
 	state, sentence := f.awaited(f.waits())
 	if f.Replaced != "" {
@@ -158,12 +157,12 @@ func (f Facts) waits() string {
 	return fmt.Sprintf("the entry %s waits to be delivered again (attempt %d%s)", words.Name(d.ID(), d.EntryID), d.Attempt+1, more)
 }
 
-// something reports whether a whole entry waits.
+// something reports whether any whole entry waits.
 func (f Facts) something() bool {
 	return f.Redeliver != nil || f.Backlog.Entries > 1 || f.Backlog.Entries == 1 && !f.Backlog.Torn
 }
 
-// awaited is about the session that is to come.
+// awaited explains which session is expected, and what it is doing.
 func (f Facts) awaited(waits string) (State, string) {
 	if w := f.waker(); w != nil {
 		return f.waking(w, waits)
@@ -202,7 +201,7 @@ func (f Facts) awaited(waits string) (State, string) {
 	return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s, last heard of at %s: whether it still runs is not known", waits, words.Short(s.ID), words.Stamp(f.since(s)))
 }
 
-// since is when a session last showed that it works.
+// since is when a session last showed activity.
 func (f Facts) since(s *Session) time.Time {
 	var last time.Time
 	for _, at := range []*time.Time{s.StartedAt, s.PromptedAt, f.Asked} {

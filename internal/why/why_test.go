@@ -8,12 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"heartbeat/internal/words"
-
 	"github.com/stretchr/testify/assert"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/why"
+	"heartbeat/internal/words"
 )
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"heartbeat/internal/words"
-
 	"heartbeat/inbox"
+	"heartbeat/internal/words"
 )
 
 func (f Facts) ago(t time.Time) string {
@@ -25,7 +24,7 @@ func Pause(p inbox.Pause) string {
 	return s
 }
 
-// PauseEnds says what ends a pause.
+// PauseEnds is what ends a pause.
 func PauseEnds(p inbox.Pause) string {
 	if p.Until != nil {
 		return "then, or until heartbeat resume"

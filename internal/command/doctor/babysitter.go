@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// babysitterWait is how long each command may take to tell its version: it may have
-// to be fetched.
+// babysitterWait is how long each command may take to print its version. npx may have
+// to fetch it first.
 const babysitterWait = 90 * time.Second
 
 // checkBabysitter asks each command that drives runs of the inbox for its version.
@@ -31,8 +31,8 @@ func checkBabysitter(e *examination) (all []Check) {
 	return all
 }
 
-// babysitters are the commands of the hooks that drive runs. Runs that are driven
-// from elsewhere are so with the usual one, for all that can be told here.
+// babysitters returns the commands of the hooks that drive runs. For runs that
+// something else drives, the usual command is assumed.
 func (e *examination) babysitters() (all []string) {
 	if e.inbox == "" {
 		return nil

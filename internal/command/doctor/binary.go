@@ -30,7 +30,7 @@ func checkBinary(e *examination) []Check {
 	return all
 }
 
-// execForm is the advice about a hook in shell form.
+// execForm returns the advice about a hook in shell form.
 func (e *examination) execForm(w *wire) string {
 	return "take that line out of " + w.source.path + ", then: " + e.install([]*wire{w})
 }

@@ -12,7 +12,7 @@ func checkCap(e *examination) []Check {
 	if e.neverBlocks() {
 		return []Check{ok("cap", "no hook of Stop blocks it, so nothing counts towards the cap")}
 	}
-	if _, launched := e.wiredByLauncher(); launched && e.inbox != "" && len(e.of(settings.Stop, same)) == 0 {
+	if _, launched := e.wiredByLauncher(); launched && e.inbox != "" && len(e.related(settings.Stop, same)) == 0 {
 		return []Check{ok("cap", "heartbeat-launch lifts it for its own sessions")}
 	}
 	value, source := e.setting(settings.BlockCapEnv)
@@ -32,7 +32,7 @@ func checkCap(e *examination) []Check {
 	return []Check{fail("cap", e.capFix(source), "%s: Claude Code swallows the ninth entry in a row that is answered without a tool", have)}
 }
 
-// neverBlocks reports whether there are hooks of Stop, and all wake the session.
+// neverBlocks reports whether there are Stop hooks, all of which wake the session.
 func (e *examination) neverBlocks() bool {
 	wakes := false
 	for _, w := range e.wires {
@@ -50,7 +50,7 @@ func (e *examination) capFix(source *source) string {
 	path := filepath.Join(e.Project, ".claude", "settings.json")
 	if source != nil {
 		path = source.path
-	} else if mine := e.of(settings.Stop, same); len(mine) > 0 {
+	} else if mine := e.related(settings.Stop, same); len(mine) > 0 {
 		path = mine[0].source.path
 	}
 	return fmt.Sprintf(`in "env" of %s: "%s": "0"`, path, settings.BlockCapEnv)

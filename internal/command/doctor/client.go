@@ -10,7 +10,7 @@ import (
 
 const versionLimit = 10 * time.Second
 
-// client is the Claude Code that a session from here would be.
+// client is the Claude Code that a session started from here would run.
 type client struct {
 	path    string // "" when there is none
 	release claude.Release
@@ -34,7 +34,7 @@ func readClient(in Input) client {
 	return c
 }
 
-// checkClient compares the client's release with what heartbeat needs of it.
+// checkClient compares the client's release with what heartbeat needs.
 func checkClient(e *examination) []Check {
 	const fix = "claude update"
 	c := e.client
@@ -56,8 +56,8 @@ func checkClient(e *examination) []Check {
 	return []Check{ok("client", "%s is %s", c.path, c.release)}
 }
 
-// execWired reports whether a hook depends on args. Without an inbox that is
-// meant, any hook counts.
+// execWired reports whether a hook depends on args. Any hook counts if it is not known
+// which inbox is meant.
 func (e *examination) execWired() bool {
 	for _, w := range e.wires {
 		if len(w.Args) > 0 && e.relate(w) != other {

@@ -6,8 +6,8 @@ import (
 	"heartbeat/internal/claude"
 )
 
-// checkEnvironment looks for variables that a session from here would inherit
-// and should not.
+// checkEnvironment looks for variables that a session started from here should not
+// inherit.
 func checkEnvironment(e *examination) []Check {
 	names := claude.Identity(e.Environ)
 	var why []string

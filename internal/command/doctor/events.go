@@ -9,9 +9,9 @@ import (
 
 // checkEvents looks for the other events.
 func checkEvents(e *examination) []Check {
-	stop := e.of(settings.Stop, same)
+	stop := e.related(settings.Stop, same)
 	if len(stop) == 0 {
-		return nil // told by checkWired
+		return nil // checkWired reports it
 	}
 	events := []string{
 		settings.StopFailure, settings.SessionStart, settings.SessionEnd, settings.UserPromptSubmit, settings.Notification,
@@ -31,14 +31,14 @@ func checkEvents(e *examination) []Check {
 	return append(all, e.events(stop, rest))
 }
 
-// events looks whether events are wired, in whatever form.
+// events checks whether events are wired, in any form.
 func (e *examination) events(stop []*wire, events []string) Check {
 	var there, missing []string
 	for _, event := range events {
 		switch {
-		case len(e.of(event, same)) > 0:
+		case len(e.related(event, same)) > 0:
 			there = append(there, event)
-		case len(e.of(event, untold)) == 0:
+		case len(e.related(event, untold)) == 0:
 			missing = append(missing, event)
 		}
 	}
@@ -49,9 +49,9 @@ func (e *examination) events(stop []*wire, events []string) Check {
 		strings.Join(missing, ", "))
 }
 
-// rewakeEvent tells what an event lacks where the hook of Stop wakes the session.
+// rewakeEvent says what an event lacks where the Stop hook wakes the session.
 func (e *examination) rewakeEvent(event string) (c Check, wrong bool) {
-	if len(e.of(event, untold)) > 0 {
+	if len(e.related(event, untold)) > 0 {
 		return Check{}, false
 	}
 	switch event {
@@ -61,7 +61,7 @@ func (e *examination) rewakeEvent(event string) (c Check, wrong bool) {
 		return e.waking(event, "a session that was just started is woken only after its first turn")
 	case settings.UserPromptSubmit:
 		waited := func(w *wire) bool { return w.rewakes() && !w.Background }
-		if !slices.ContainsFunc(e.of(event, same), waited) {
+		if !slices.ContainsFunc(e.related(event, same), waited) {
 			return fail("events", e.install(e.wakers()), "%s is not wired with --rewake and outside the background: "+
 				"the answer to an entry cannot be told from the session's other turns", event), true
 		}
@@ -69,11 +69,11 @@ func (e *examination) rewakeEvent(event string) (c Check, wrong bool) {
 	return Check{}, false
 }
 
-// waking looks whether the session is woken after an event; without is what
-// happens if not.
+// waking checks whether the session is woken after an event. without says what happens
+// if not.
 func (e *examination) waking(event, without string) (c Check, wrong bool) {
 	woken := false
-	for _, w := range e.of(event, same) {
+	for _, w := range e.related(event, same) {
 		if c, wrong := e.misplaced("events", w); wrong {
 			return c, true
 		}

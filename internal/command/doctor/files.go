@@ -32,7 +32,7 @@ func stateFiles() []string {
 
 func (e *examination) beside(name string) string { return filepath.Join(filepath.Dir(e.inbox), name) }
 
-// checkFiles looks at the inbox and its state files from outside.
+// checkFiles looks at type, owner and mode of the inbox and its state files.
 func checkFiles(e *examination) []Check {
 	if e.inbox == "" {
 		return nil
@@ -80,7 +80,7 @@ func (e *examination) inboxFile() Check {
 	return ok("inbox", "%s is a regular file of %s, mode %04o", e.inbox, words.Size(info.Size()), info.Mode().Perm())
 }
 
-// stateFile returns what is wrong with a state file that is there.
+// stateFile returns what is wrong with an existing state file.
 func (e *examination) stateFile(name string, info fs.FileInfo, err error) (c Check, wrong bool) {
 	path := e.beside(name)
 	if err != nil {

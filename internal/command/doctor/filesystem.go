@@ -14,17 +14,17 @@ const (
 	noSpace     = 1 << 20
 )
 
-// fileSystem is what the kernel says of the one that a directory is on.
+// fileSystem is what the kernel says about the file system of a directory.
 type fileSystem struct {
-	kind     string // such as nfs; "" for one with nothing to say about
-	why      string // what a kind is not fit for
+	kind     string // such as nfs; "" for an ordinary one
+	why      string // why that kind does not fit
 	readOnly bool
 	free     uint64 // bytes for a plain user
-	// nodes are the files that can be there, 0 where there is no such limit.
+	// nodes is how many files there can be, 0 without such a limit.
 	nodes, freeNodes uint64
 }
 
-// errNoStatfs says that this system is not looked at.
+// errNoStatfs says that this system's file systems cannot be examined.
 var errNoStatfs = errors.New("file systems are only looked at on Linux")
 
 // checkFileSystem looks at the file system of the inbox's directory.

@@ -17,7 +17,7 @@ func statFileSystem(dir string) (fileSystem, error) {
 	return f, nil
 }
 
-// judgeKind names the kinds of file system that promise less than a local disk.
+// judgeKind names the kinds of file system that guarantee less than a local disk.
 func judgeKind(magic uint32) (kind, why string) {
 	const remote = "where a lock and a sync promise less than on a local disk"
 	switch magic {

@@ -1,6 +1,6 @@
 package doctor
 
-// checkFlags has the hook's own parser look at the arguments of each hook.
+// checkFlags parses the arguments of each hook as the hook does.
 func checkFlags(e *examination) []Check {
 	if e.inbox == "" {
 		return nil

@@ -10,7 +10,7 @@ import (
 func checkHooksOn(e *examination) []Check {
 	ours := func(w *wire) bool { return w.Event == settings.Stop && w.source.managed && e.relate(w) == same }
 	managed := slices.ContainsFunc(e.wires, ours)
-	// Hooks of an administrator run even where somebody else disables all hooks.
+	// An administrator's hooks run even if a user disables all hooks.
 	if s := e.switchedOn("disableAllHooks"); s != nil && (s.managed || !managed) {
 		return []Check{fail("hooks-on", "take disableAllHooks out of "+s.path, "disableAllHooks is true in %s: no hook runs", e.show(s.path))}
 	}
@@ -23,7 +23,7 @@ func checkHooksOn(e *examination) []Check {
 	return []Check{ok("hooks-on", "no settings file keeps hooks from running")}
 }
 
-// switchedOn is the file with the last word on a switch, if that is true.
+// switchedOn returns the file that decides about a switch, if it turns the switch on.
 func (e *examination) switchedOn(name string) *source {
 	for _, s := range slices.Backward(e.sources) {
 		if on, set := s.content.Switches[name]; set {

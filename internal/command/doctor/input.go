@@ -28,32 +28,32 @@ type Input struct {
 	Parse func(args []string, inbox string) (Hook, error)
 	// Runs are the babysitter runs that an inbox drives.
 	Runs func(inbox string) []DrivenRun
-	// Babysitter asks a command of babysitter for its version. said is what a person is
-	// to know of that one.
+	// Babysitter asks a babysitter command for its version. said is a note about that
+	// version for a person.
 	Babysitter func(ctx context.Context, command string) (version, said string, err error)
 	// Version runs `claude --version`, and returns what that printed.
 	Version func(ctx context.Context, claude string) (string, error)
 }
 
-// Hook is what the flags of a hook say.
+// Hook is what the flags of a hook mean.
 type Hook struct {
 	Inbox   string
 	Persist bool
 	Idle    time.Duration
 	Rewake  bool // it waits in the background, and wakes the idle session
-	// Runs are those that it drives, and Babysitter is the command that it does so with.
+	// Runs are those that it drives, with the command Babysitter.
 	Runs       []string
 	Babysitter string
 }
 
-// examination is what several checks need to know.
+// examination has what several checks need.
 type examination struct {
 	Input
 	sources []*source
 	wires   []*wire
 	client  client
 	account account
-	// inbox is the one that is meant, "" when that cannot be told.
+	// inbox is the one that is meant, "" if that is not known.
 	inbox string
 }
 
@@ -69,7 +69,7 @@ func examine(in Input) *examination {
 	return e
 }
 
-// variable is what the shell has; the last one counts.
+// variable returns the shell's value; the last one counts.
 func (in Input) variable(name string) string {
 	for _, kv := range slices.Backward(in.Environ) {
 		if value, ok := strings.CutPrefix(kv, name+"="); ok {
@@ -90,7 +90,7 @@ func (in Input) lookPath(name string) (string, bool) {
 	return "", false
 }
 
-// show spells a path for a sentence: short within the project.
+// show shortens a path within the project for a sentence.
 func (in Input) show(path string) string {
 	if rel, err := filepath.Rel(in.Project, path); err == nil && !strings.HasPrefix(rel, "..") {
 		return rel

@@ -19,7 +19,7 @@ import (
 	"heartbeat/internal/host/rights"
 )
 
-// fresh is how long a temporary file may be a running hook's.
+// fresh is how long a temporary file may belong to a running hook.
 const fresh = time.Minute
 
 // checkLeftovers looks for files that a killed command left behind.
@@ -31,7 +31,7 @@ func checkLeftovers(e *examination) []Check {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // told by checkDirectory
+			return nil // checkDirectory reports it
 		}
 		return []Check{unseen("leftovers", "let this user read the directory", err)}
 	}
@@ -69,7 +69,7 @@ func (e *examination) temporary(entries []fs.DirEntry) []Check {
 	return all
 }
 
-// forgotten are the files that nothing refers to any more.
+// forgotten returns the files that nothing refers to any more.
 func (e *examination) forgotten() []Check {
 	box, err := inbox.Open(e.inbox, inbox.Options{})
 	var names []string
@@ -78,7 +78,7 @@ func (e *examination) forgotten() []Check {
 	}
 	switch {
 	case err != nil && rights.CheckRoot(e.inbox) != nil:
-		return nil // told by checkDirectory
+		return nil // checkDirectory reports it
 	case err != nil:
 		return []Check{unseen("leftovers", "see the line about that file", err)}
 	}
@@ -94,7 +94,7 @@ func (e *examination) forgotten() []Check {
 	return all
 }
 
-// unnamedCopies are the raw files that no dead letter names.
+// unnamedCopies returns the raw files that no dead letter names.
 func unnamedCopies(dir string, entries []fs.DirEntry) ([]string, error) {
 	unnamed := map[string]bool{}
 	for _, entry := range entries {

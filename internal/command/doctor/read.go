@@ -5,15 +5,15 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// Bounds on what is read whole. The client's account file grows with every
-// project, and a journal record holds a line.
+// Limits for files that are read whole. The client's account file grows with every
+// project, and a journal record contains a line.
 const (
 	maxSettings = settings.MaxFile
 	maxAccount  = 256 << 20
 	maxState    = 256 << 20
 )
 
-// readFile reads a file of the user's, of at most limit bytes.
+// readFile reads a user's file of at most limit bytes.
 func readFile(path string, limit int64) ([]byte, error) { return disk.ReadFile(path, limit) }
 
 // readState reads a file whose links the hook does not follow.

@@ -1,6 +1,6 @@
-// Package doctor looks at everything that a session with heartbeat's hook
-// depends on, from the settings files to the file system, and changes nothing:
-// no file is made or written, no lock is taken, no trust is given.
+// Package doctor checks everything that a session with heartbeat's hook depends on,
+// from the settings files to the file system. It changes nothing: it writes no file,
+// takes no lock and gives no trust.
 package doctor
 
 import (
@@ -15,7 +15,7 @@ import (
 // States of a check.
 const (
 	OK   = "ok"
-	Warn = "warn" // it works, and something is to be known
+	Warn = "warn" // it works, but with a drawback
 	Fail = "fail" // something would lose or stop work
 )
 
@@ -39,7 +39,7 @@ func fail(name, fix, format string, args ...any) Check {
 	return Check{Name: name, State: Fail, Evidence: fmt.Sprintf(format, args...), Fix: fix}
 }
 
-// unseen is for what could not be looked at.
+// unseen is a check that could not be made.
 func unseen(name, fix string, err error) Check {
 	return fail(name, fix, "could not be looked at: %v", err)
 }

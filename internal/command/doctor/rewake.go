@@ -7,8 +7,7 @@ import (
 	"heartbeat/internal/claude/settings"
 )
 
-// rewakes reports whether a hook is told to wait in the background and to wake
-// the idle session.
+// rewakes reports whether a hook waits in the background and wakes the idle session.
 func (w *wire) rewakes() bool {
 	if w.Exact && w.err == nil {
 		return w.hook.Rewake
@@ -16,14 +15,14 @@ func (w *wire) rewakes() bool {
 	return slices.Contains(w.Flags, "--rewake")
 }
 
-// waits reports whether a hook with --rewake waits for an entry after its event;
-// those of the other events only note something.
+// waits reports whether a hook with --rewake waits for an entry after its event. Hooks
+// of other events only note something.
 func (w *wire) waits() bool {
 	return w.Event == settings.Stop || w.Event == settings.StopFailure || w.Event == settings.SessionStart
 }
 
-// misplaced tells of a hook that waits for an entry where the client should not
-// wait for it, or the reverse.
+// misplaced reports a hook that waits for an entry although the client waits for the
+// hook, or the reverse.
 func (e *examination) misplaced(name string, w *wire) (c Check, wrong bool) {
 	hook := w.Event + " -> " + w.line() + " (" + e.show(w.source.path) + ")"
 	switch {
@@ -39,12 +38,12 @@ func (e *examination) misplaced(name string, w *wire) (c Check, wrong bool) {
 	return Check{}, false
 }
 
-// wakers are the hooks that wait with --rewake for an entry of the inbox.
+// wakers returns the hooks that wait with --rewake for an entry of the inbox.
 func (e *examination) wakers() []*wire {
 	return e.waiting((*wire).rewakes)
 }
 
-// waiting are the hooks of the inbox that wait for an entry and satisfy a
+// waiting returns the hooks of the inbox that wait for an entry and satisfy a
 // condition.
 func (e *examination) waiting(which func(*wire) bool) []*wire {
 	var found []*wire
@@ -56,8 +55,8 @@ func (e *examination) waiting(which func(*wire) bool) []*wire {
 	return found
 }
 
-// bothWirings tells of an inbox whose entries some hooks hand over at a stop and
-// others wake the session for.
+// bothWirings reports an inbox whose entries some hooks hand over at a stop, while
+// others wake the session for them.
 func (e *examination) bothWirings() (c Check, both bool) {
 	wake := e.wakers()
 	block := e.waiting(func(w *wire) bool { return w.Event == settings.Stop && !w.rewakes() })
@@ -68,8 +67,8 @@ func (e *examination) bothWirings() (c Check, both bool) {
 		"to block the stop, %s; to wake the session, %s", e.show(e.inbox), e.members(block), e.members(wake)), true
 }
 
-// keepOne is the advice about two hooks of one inbox: install takes surplus ones
-// out of its own file.
+// keepOne returns the advice about two hooks of one inbox. install removes surplus ones
+// from its own file.
 func (e *examination) keepOne(a, b *wire) string {
 	if a.source == b.source {
 		return "keep one of them: " + e.install([]*wire{a}) + ", or " + e.install([]*wire{b})
@@ -77,7 +76,7 @@ func (e *examination) keepOne(a, b *wire) string {
 	return "take one of them out: " + uninstall(e.inbox, a) + ", or " + uninstall(e.inbox, b)
 }
 
-// members says where hooks are.
+// members names the files and places of hooks.
 func (e *examination) members(wires []*wire) string {
 	var places []string
 	for _, w := range wires {

@@ -3,12 +3,12 @@ package doctor
 // DrivenRun is a babysitter run that the inbox drives.
 type DrivenRun struct {
 	Dir string
-	// Err is why it cannot be read, nil if it can.
+	// Err is why it cannot be read, or nil.
 	Err error
-	// Damaged says that its journal is, which babysitter mends.
+	// Damaged says that its journal is damaged, which babysitter can repair.
 	Damaged bool
-	// Strange is the name of a file that says that the inbox drives a run, and was not
-	// made here. The others are empty then.
+	// Strange is the name of a file that says that the inbox drives a run, but was not
+	// written here. The other members are empty then.
 	Strange string
 }
 

@@ -52,7 +52,7 @@ func (s *source) read(self string) {
 	s.err = err
 }
 
-// checkSettings says which files were read, and which the client cannot read.
+// checkSettings lists the files that were read, and those that the client cannot read.
 func checkSettings(e *examination) []Check {
 	var all []Check
 	var read []string
@@ -73,7 +73,7 @@ func checkSettings(e *examination) []Check {
 	return all
 }
 
-// placesLooked are all the files that could have been there.
+// placesLooked names all files that were looked for.
 func (e *examination) placesLooked() string {
 	var paths []string
 	for _, s := range e.sources {
@@ -82,8 +82,8 @@ func (e *examination) placesLooked() string {
 	return "looked at " + strings.Join(paths, ", ")
 }
 
-// setting is a variable's value in the settings, and the file that has the last
-// word on it; nil when none has.
+// setting returns a variable's value in the settings and the file that decides about
+// it, or nil.
 func (e *examination) setting(name string) (string, *source) {
 	for _, s := range slices.Backward(e.sources) {
 		if value, ok := s.content.Env[name]; ok {
@@ -93,7 +93,7 @@ func (e *examination) setting(name string) (string, *source) {
 	return "", nil
 }
 
-// effective is a variable of the session: settings override the shell.
+// effective returns a variable of the session: settings override the shell.
 func (e *examination) effective(name string) string {
 	if value, s := e.setting(name); s != nil {
 		return value

@@ -15,11 +15,11 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// again is how long to wait before looking at state that is not valid a second
-// time: a hook may be writing it, and no lock is taken here.
-const again = 50 * time.Millisecond
+// recheckDelay is how long to wait before invalid state is read a second time: a hook
+// may be writing it, and doctor takes no lock.
+const recheckDelay = 50 * time.Millisecond
 
-// checkState reads what the hook would refuse to go on from.
+// checkState looks for state that the hook would refuse.
 func checkState(e *examination) []Check {
 	if e.inbox == "" {
 		return nil
@@ -71,7 +71,7 @@ func lookTwice(path string, valid func(string, []byte) error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	time.Sleep(again)
+	time.Sleep(recheckDelay)
 	return look()
 }
 
@@ -95,18 +95,18 @@ func validDelivery(path string, content []byte) error {
 	return nil
 }
 
-// errElsewhere says that the directory is another inbox's.
+// errElsewhere says that the directory belongs to another inbox.
 var errElsewhere = errors.New("it belongs to another inbox")
 
-// validJournal finds the last record, and whose it is. An inbox that is gone and
-// left nothing in flight was renamed.
+// validJournal checks the last record, and whether it is of this inbox. An inbox that
+// is gone and left nothing in flight was renamed.
 func (e *examination) validJournal(path string, content []byte) error {
 	record, lines := lastRecord(bytes.TrimRight(content, "\x00"))
 	if record == nil {
 		if lines > 1 {
 			return fmt.Errorf("read %s: no record in it is valid, and every stop is approved", path)
 		}
-		return nil // the first commit never got through
+		return nil // the first commit was never finished
 	}
 	inbox := record.String("inbox")
 	if inbox == "" || inbox == filepath.Base(e.inbox) {
@@ -119,7 +119,7 @@ func (e *examination) validJournal(path string, content []byte) error {
 	return nil
 }
 
-// lastRecord is the newest line with a right sum that is no follow mark.
+// lastRecord returns the newest line with a right sum that is no follow mark.
 func lastRecord(journal []byte) (record *flat.Members, lines int) {
 	for len(journal) > 0 {
 		end := bytes.LastIndexByte(journal, '\n')

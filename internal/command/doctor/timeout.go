@@ -8,19 +8,19 @@ import (
 	"heartbeat/internal/claude/settings"
 )
 
-// What the client gives a hook that states no timeout.
+// The client's timeouts of hooks that state none.
 const (
 	defaultTimeout    = 600 * time.Second
 	defaultTimeoutOld = 60 * time.Second
-	// shortStay is what a hook in the background is to have at least: longer than
-	// a session sits idle for, though install gives it a year.
+	// shortStay is the least timeout that makes sense for a hook in the background: longer
+	// than a session is idle. install gives it a year.
 	shortStay = 24 * time.Hour
 )
 
-// checkTimeout compares each hook's time with how long it waits.
+// checkTimeout compares each hook's timeout with how long it waits.
 func checkTimeout(e *examination) []Check {
 	var all []Check
-	for _, g := range distinct(e.of(settings.Stop, same)) {
+	for _, g := range distinct(e.related(settings.Stop, same)) {
 		for _, w := range g {
 			if w.Exact && w.err == nil && !w.hook.Rewake {
 				all = append(all, e.timeout(w))
@@ -30,14 +30,14 @@ func checkTimeout(e *examination) []Check {
 	return append(all, e.stays()...)
 }
 
-// stays looks how long the hooks in the background may wait for an entry.
+// stays checks how long the hooks in the background may wait for an entry.
 func (e *examination) stays() []Check {
 	var all []Check
 	long := 0
 	for _, w := range e.wakers() {
 		limit, stated := e.limit(w)
 		switch {
-		case !w.Wakes: // told by checkWired and checkEvents
+		case !w.Wakes: // checkWired and checkEvents report it
 		case limit < shortStay:
 			all = append(all, fail("timeout", e.install([]*wire{w}),
 				"%s has %s in the background: the client ends it then, and nothing wakes the session any more", e.place(w), stated))
@@ -64,7 +64,7 @@ func (e *examination) timeout(w *wire) Check {
 	return ok("timeout", "%s has %s and waits %s for an entry", place, stated, w.hook.Idle)
 }
 
-// limit is a hook's time, and how the file has it.
+// limit returns a hook's timeout, and how the file spells it.
 func (e *examination) limit(w *wire) (limit time.Duration, stated string) {
 	if w.Timeout != 0 {
 		return w.Timeout, fmt.Sprintf("timeout %s", w.Timeout)

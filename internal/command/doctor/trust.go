@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// account is what the client remembers of this user.
+// account is what the client remembers about this user.
 type account struct {
 	path     string
 	err      error
@@ -18,7 +18,7 @@ type account struct {
 	projects map[string]bool // whether each is trusted
 }
 
-// readAccount reads the client's own file, and nothing of it but two answers.
+// readAccount reads two answers from the client's own file.
 func readAccount(in Input) account {
 	dir := in.variable("CLAUDE_CONFIG_DIR")
 	if dir == "" {
@@ -53,11 +53,11 @@ func readAccount(in Input) account {
 	return a
 }
 
-// never reports whether the client was never started by this user.
+// never reports whether this user never started the client.
 func (a account) never() bool { return errors.Is(a.err, fs.ErrNotExist) }
 
-// checkTrust looks whether an interactive session would run hooks here. The
-// answer is a person's to give, so the fix never is an edit.
+// checkTrust checks whether an interactive session would run hooks here. Only a person
+// may give trust, so the fix is never an edit.
 func checkTrust(e *examination) []Check {
 	fix := fmt.Sprintf("start claude in %s once and answer the dialog yourself", e.Project)
 	const held = "an interactive session holds hooks back until the folder is trusted (claude -p does not need it)"
@@ -82,9 +82,9 @@ func checkTrust(e *examination) []Check {
 	return []Check{fail("trust", fix, "%s does not know %s: %s", a.path, folders[0], held)}
 }
 
-// trustedBy are the folders whose trust covers a project, the project first:
-// those above it as well, up to the root of its git repository, and for a linked
-// worktree the repository itself. Measured on 2.1.329.
+// trustedBy returns the folders whose trust covers a project: the project, those above
+// it up to the root of its git repository, and for a linked worktree the repository
+// itself. Measured on 2.1.329.
 func trustedBy(project string) []string {
 	if real, err := filepath.EvalSymlinks(project); err == nil {
 		project = real
@@ -121,12 +121,12 @@ func mainWorktree(path string) []string {
 	return []string{filepath.Dir(filepath.Dir(worktrees))}
 }
 
-// checkOnboarding looks whether an interactive session starts with questions.
+// checkOnboarding checks whether an interactive session starts with questions.
 func checkOnboarding(e *examination) []Check {
 	a := e.account
 	switch {
 	case a.err != nil:
-		return nil // told by checkTrust
+		return nil // checkTrust reports it
 	case !a.onboard:
 		return []Check{warn("onboarding", "start claude once and answer its questions yourself",
 			"hasCompletedOnboarding is not true in %s: an interactive session starts with questions", a.path)}

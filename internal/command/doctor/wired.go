@@ -15,7 +15,7 @@ func checkWired(e *examination) []Check {
 	if e.inbox == "" {
 		return []Check{e.noInbox()}
 	}
-	groups := distinct(e.of(settings.Stop, same))
+	groups := distinct(e.related(settings.Stop, same))
 	if len(groups) == 0 {
 		if c, known := e.wiredByLauncher(); known {
 			return []Check{c}
@@ -38,7 +38,7 @@ func checkWired(e *examination) []Check {
 	return all
 }
 
-// noInbox says why nothing can be said about an inbox.
+// noInbox says why it is not known which inbox is meant.
 func (e *examination) noInbox() Check {
 	const fix = "name it: heartbeat doctor --inbox PATH"
 	inboxes := e.wiredInboxes()
@@ -53,8 +53,8 @@ func (e *examination) noInbox() Check {
 	return fail("wired", "wire it: heartbeat install --inbox PATH", "no hook of Stop runs heartbeat-stop: %s", e.placesLooked())
 }
 
-// wiredByLauncher is about an inbox that heartbeat-launch works through, which wires
-// the hook for its own sessions and leaves the settings alone.
+// wiredByLauncher is the check for an inbox that heartbeat-launch works on: it wires the
+// hook for its own sessions and leaves the settings alone.
 func (e *examination) wiredByLauncher() (Check, bool) {
 	lock := filepath.Join(filepath.Dir(e.inbox), ".launch-lock")
 	if there, err := disk.Exists(lock); err != nil || !there {
@@ -68,7 +68,7 @@ func (e *examination) wiredByLauncher() (Check, bool) {
 }
 
 func (e *examination) notWired() Check {
-	if unclear := e.of(settings.Stop, untold); len(unclear) > 0 {
+	if unclear := e.related(settings.Stop, untold); len(unclear) > 0 {
 		w := unclear[0]
 		return warn("wired", "name the inbox by its whole path in it", "whether this serves %s cannot be told: %s (%s)",
 			e.show(e.inbox), w.line(), e.show(w.source.path))
@@ -106,7 +106,7 @@ func checkOthers(e *examination) []Check {
 	if e.inbox == "" {
 		return nil
 	}
-	groups := distinct(e.of(settings.Stop, other))
+	groups := distinct(e.related(settings.Stop, other))
 	if len(groups) == 0 {
 		return []Check{ok("others", "no other inbox is wired for this project")}
 	}

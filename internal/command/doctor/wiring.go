@@ -10,13 +10,13 @@ import (
 	"heartbeat/internal/cli"
 )
 
-// wire is a hook of heartbeat's, and the file that has it.
+// wire is a heartbeat hook, and the file that has it.
 type wire struct {
 	settings.Found
 	source *source
 	hook   Hook
 	err    error  // of its flags
-	inbox  string // absolute, "" when it cannot be told
+	inbox  string // absolute, "" if that is not known
 }
 
 func (e *examination) readWires() []*wire {
@@ -31,7 +31,7 @@ func (e *examination) readWires() []*wire {
 	return all
 }
 
-// resolve finds out what the hook would do.
+// resolve sets what the hook would do.
 func (e *examination) resolve(w *wire) {
 	named := w.Inbox
 	if w.Exact {
@@ -49,13 +49,13 @@ func (e *examination) resolve(w *wire) {
 	}
 }
 
-// relation says what a hook has to do with the inbox that is meant.
+// relation is how a hook relates to the inbox that is meant.
 type relation uint8
 
 const (
 	other relation = iota
 	same
-	untold // it cannot be seen from the file
+	untold // the file does not tell
 )
 
 func (e *examination) relate(w *wire) relation {
@@ -74,8 +74,8 @@ func (e *examination) relate(w *wire) relation {
 	return untold
 }
 
-// of are the hooks of an event that relate to the inbox in one way.
-func (e *examination) of(event string, r relation) []*wire {
+// related returns the hooks of an event with that relation to the inbox.
+func (e *examination) related(event string, r relation) []*wire {
 	var found []*wire
 	for _, w := range e.wires {
 		if w.Event == event && e.relate(w) == r {
@@ -85,7 +85,7 @@ func (e *examination) of(event string, r relation) []*wire {
 	return found
 }
 
-// wiredInboxes are those that a hook of Stop delivers from, each once.
+// wiredInboxes returns the inboxes that Stop hooks deliver from, each once.
 func (e *examination) wiredInboxes() []string {
 	var all []string
 	for _, w := range e.wires {
@@ -97,7 +97,7 @@ func (e *examination) wiredInboxes() []string {
 	return all
 }
 
-// line is the command as the file has it.
+// line returns the command as the file has it.
 func (w *wire) line() string {
 	if w.Args == nil {
 		return w.Command
@@ -105,8 +105,7 @@ func (w *wire) line() string {
 	return quote(append([]string{w.Command}, w.Args...)...)
 }
 
-// distinct puts hooks together that the client runs once: the same command in
-// several places.
+// distinct groups hooks that the client runs once: the same command in several places.
 func distinct(wires []*wire) [][]*wire {
 	var groups [][]*wire
 next:
@@ -122,7 +121,7 @@ next:
 	return groups
 }
 
-// places are the files that have the hooks of a group.
+// places names the files that have the hooks of a group.
 func (e *examination) places(group []*wire) string {
 	var paths []string
 	for _, w := range group {
@@ -136,8 +135,8 @@ func (e *examination) places(group []*wire) string {
 	return paths[0]
 }
 
-// install is the command that wires the inbox as a hook is wired already, or
-// with its defaults.
+// install returns the command that wires the inbox like an existing hook, or with
+// defaults.
 func (e *examination) install(like []*wire) string {
 	words := []string{"heartbeat", "install", "--inbox", e.inbox}
 	target := filepath.Join(e.Project, ".claude", "settings.json")
@@ -154,10 +153,10 @@ func (e *examination) install(like []*wire) string {
 	return quote(append(words, "--settings", target)...)
 }
 
-// uninstall is the command that takes a hook out of its file.
+// uninstall returns the command that removes a hook from its file.
 func uninstall(inbox string, w *wire) string {
 	return quote("heartbeat", "uninstall", "--inbox", inbox, "--settings", w.source.path)
 }
 
-// place says where a hook is.
+// place names the file and place of a hook.
 func (e *examination) place(w *wire) string { return w.Member + " in " + e.show(w.source.path) }

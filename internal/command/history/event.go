@@ -10,7 +10,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// What happens to entries, beside the kinds of [inbox.Event].
+// What happens to entries besides the kinds of [inbox.Event].
 const (
 	Queued       = "queued"
 	Delivered    = "delivered"
@@ -22,13 +22,13 @@ const (
 
 // Event is one thing that happened, to an entry or to the inbox.
 type Event struct {
-	// At is nil where nobody noted the time: who appends a line need not.
+	// At is nil if nobody noted the time: whoever appends a line need not.
 	At      *time.Time `json:"at"`
 	Event   string     `json:"event"`
 	ID      string     `json:"id,omitempty"`
 	EntryID string     `json:"entry_id,omitempty"`
 	Attempt int        `json:"attempt,omitempty"`
-	// Uncounted says that the delivery that this is about is not among those.
+	// Uncounted says that this delivery does not count as an attempt.
 	Uncounted bool           `json:"uncounted,omitempty"`
 	SessionID string         `json:"session_id,omitempty"`
 	Reason    string         `json:"reason,omitempty"`
@@ -37,8 +37,8 @@ type Event struct {
 	LatencyMS *int64         `json:"latency_ms,omitempty"`
 	Until     *time.Time     `json:"until,omitempty"`
 
-	order  time.Time // where it belongs without a time of its own; zero: at the end
-	text   string    // what a queued entry says, shortened
+	order  time.Time // where an event without a time belongs; zero: at the end
+	text   string    // the shortened text of a queued entry
 	start  int64     // where a queued entry stands
 	letter string    // which dead letter was requeued
 }
@@ -54,8 +54,8 @@ func (e Event) String() string {
 	return strings.Join(said, "  ")
 }
 
-// Cells are the event for people: when it happened ("-" where nobody noted that),
-// what, to which entry, and what else is to be said of it.
+// Cells are the columns of the event: when ("-" if nobody noted it), what, to which
+// entry, and details.
 func (e Event) Cells() []string { return e.cells(words.Stamp, e.facts(1)) }
 
 // NarrowCells are [Event.Cells] for a terminal: the time without its year if that is
@@ -91,7 +91,7 @@ func (e Event) cells(stamp func(time.Time) string, facts []string) []string {
 	return []string{at, words.Brief(e.Event), entry, said}
 }
 
-// facts tells of the attempt from that one on.
+// facts lists details. It mentions attempts from that number on.
 func (e Event) facts(attempt int) (facts []string) {
 	switch {
 	case e.Uncounted:
@@ -131,8 +131,8 @@ type eventKey struct {
 	at, start               int64
 }
 
-// key tells an event that two sources have from another one; it is empty for one
-// that only one source can have.
+// key identifies an event that two sources may report. It is empty for an event that
+// only one source can report.
 func (e Event) key() eventKey {
 	switch {
 	case e.letter != "":
@@ -143,7 +143,7 @@ func (e Event) key() eventKey {
 	return eventKey{event: e.Event, entryID: e.EntryID, at: e.At.UnixNano()}
 }
 
-// identity tells an event from every other one, for as long as one follows.
+// identity identifies every event while the log is followed.
 func (e Event) identity() eventKey {
 	if e.letter != "" {
 		return e.key()
@@ -162,8 +162,8 @@ func (e Event) before() time.Time {
 	return e.order
 }
 
-// sortEvents orders by time; what happened at one time stays as it was. What has
-// no time goes before what is known to have followed it, or else to the end.
+// sortEvents orders by time and is stable. An event without a time goes before the
+// one that is known to have followed it, or else to the end.
 func sortEvents(all []Event) {
 	slices.SortStableFunc(all, func(a, b Event) int {
 		x, y := a.before(), b.before()

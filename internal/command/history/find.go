@@ -17,16 +17,15 @@ var (
 	ErrAmbiguous = errors.New("more than one entry is called that")
 )
 
-// Found is all there is to know of one entry.
+// Found is everything that is known about one entry.
 type Found struct {
 	ID, EntryID string
 	Events      []Event // the oldest first
 	// Result is the line of .results.jsonl that answered it last.
 	Result []byte
-	// Letter is its last dead letter, unless that was requeued or it was answered
-	// since.
+	// Letter is its last dead letter, unless it was requeued or answered since.
 	Letter *inbox.Letter
-	// Where it is now, in the words of [inbox.Receipt]; empty where it is settled.
+	// Where it is now, in the words of [inbox.Receipt]; empty if it is settled.
 	Where string
 	// Notes are sentences about lines that were left out.
 	Notes []string
@@ -36,13 +35,13 @@ type Found struct {
 	requeued map[string]bool
 }
 
-// Name is what people call the entry.
+// Name returns the entry's id, or else its entry id.
 func (f *Found) Name() string { return words.Name(f.ID, f.EntryID) }
 
-// Reply is what the entry was answered with last.
+// Reply returns the last answer to the entry.
 func (f *Found) Reply() string { return f.answered.Reply }
 
-// Last are its last n events, all if n is 0.
+// Last returns its last n events, all if n is 0.
 func (f *Found) Last(n int) []Event { return lastOf(f.Events, n) }
 
 // Is reports whether an event is one of this entry.
@@ -53,21 +52,21 @@ func (f *Found) Is(e Event) bool {
 	return e.EntryID == f.EntryID
 }
 
-// maxCandidates is how many entries an ambiguous word is said to name.
+// maxCandidates is how many entries an error names for an ambiguous word.
 const maxCandidates = 5
 
 // search looks for the entries that a word may name.
 type search struct {
 	word
 	exact map[fit]*Found
-	begin map[string]*Found // by their names
-	names []string          // of those, as they were met
+	begin map[string]*Found // those whose names begin with the word
+	names []string          // their names, in the order in which they were found
 	notes []string
 }
 
-// Find looks for an entry by its id, its entry id, or a beginning of one of them
-// (four characters at least) that no other entry shares. It goes through all that
-// is kept and all that waits, but decodes only what may be the entry.
+// Find looks for an entry by its id, its entry id, or a beginning of one of them (at
+// least four characters) that no other entry shares. It reads everything that is kept
+// or waits, but decodes only what may be the entry.
 func Find(box *inbox.Inbox, text string) (*Found, error) {
 	s := &search{word: newWord(text), exact: map[fit]*Found{}, begin: map[string]*Found{}}
 	if err := s.run(box); err != nil {
@@ -83,8 +82,8 @@ func Find(box *inbox.Inbox, text string) (*Found, error) {
 }
 
 func (s *search) run(box *inbox.Inbox) error {
-	// What moves meanwhile moves from the first of these to the last: so it is
-	// met, if anything twice.
+	// Entries move from the first of these sources to the last, so one that moves
+	// meanwhile is found at least once.
 	if err := s.scheduled(box); err != nil {
 		return err
 	}
@@ -94,7 +93,7 @@ func (s *search) run(box *inbox.Inbox) error {
 	err := scan(s, Results(box), func(r inbox.Result, line []byte) {
 		s.each(r.ID, r.EntryID, func(f *Found) {
 			f.Result, f.answered = bytes.Clone(line), r
-			f.add(ofResult(r)...)
+			f.add(resultEvents(r)...)
 		})
 	})
 	if err != nil {
@@ -107,12 +106,12 @@ func (s *search) run(box *inbox.Inbox) error {
 		return err
 	}
 	return scan(s, events(box), func(e inbox.Event, _ []byte) {
-		s.each(e.ID, e.EntryID, func(f *Found) { f.add(ofEvent(e)...) })
+		s.each(e.ID, e.EntryID, func(f *Found) { f.add(recordedEvents(e)...) })
 	})
 }
 
-// scan reads a whole source. Lines that cannot be of the entry are not decoded,
-// so that what is foreign among them is nobody's business here.
+// scan reads a whole source. It does not decode, and so does not report, lines that
+// cannot be of the entry.
 func scan[T any](s *search, source Source[T], f func(T, []byte)) error {
 	parse := source.Parse
 	source.Parse = func(l []byte) (record T, ok bool) {
@@ -149,31 +148,31 @@ func (s *search) view(box *inbox.Inbox) (err error) {
 	if d := v.InFlight(); d != nil {
 		s.each(d.ID(), d.EntryID, func(f *Found) {
 			f.Where = inbox.FoundInFlight
-			f.add(ofDelivery(d)...)
+			f.add(deliveryEvents(d)...)
 		})
 	}
 	again := v.Redeliver()
 	if d := again; d != nil {
-		s.each(d.ID(), d.EntryID, func(f *Found) { f.add(ofDelivery(d)...) })
+		s.each(d.ID(), d.EntryID, func(f *Found) { f.add(deliveryEvents(d)...) })
 	}
 	return v.Waits(func(l []byte) bool { return s.mayName(l, s.many()) }, func(w inbox.Waiting) bool {
 		s.each(w.ID, w.EntryID, func(f *Found) {
 			if f.Where != inbox.FoundInFlight {
 				f.Where = inbox.FoundQueued
 			}
-			if again == nil || again.StartOffset != w.Start { // that was queued before it was delivered
-				f.add(ofWaiting(w))
+			if again == nil || again.StartOffset != w.Start { // a redelivered entry was queued before
+				f.add(waitingEvent(w))
 			}
 		})
 		return true
 	})
 }
 
-// many reports that a beginning is shared by more than can be named: only who is
-// called exactly that is looked for from then on.
+// many reports whether more entries share the beginning than an error can name. From
+// then on only an exact name is looked for.
 func (s *search) many() bool { return len(s.names) > maxCandidates }
 
-// each notes what is said of an entry, if the word fits it.
+// each notes what a source says about an entry, if the word fits.
 func (s *search) each(id, entryID string, note func(*Found)) {
 	how := s.fits(id, entryID)
 	switch how {
@@ -234,7 +233,7 @@ func (s *search) candidates() string {
 }
 
 func (f *Found) addLetter(l letter) {
-	f.add(ofLetter(l)...)
+	f.add(letterEvents(l)...)
 	if l.mark {
 		f.requeued[l.Letter.Letter] = true
 	} else {
@@ -242,7 +241,7 @@ func (f *Found) addLetter(l letter) {
 	}
 }
 
-// finish puts in order what came from many sources.
+// finish sorts what came from many sources.
 func (f *Found) finish() {
 	if l := f.Letter; l != nil && (f.requeued[l.Letter] || f.Result != nil && f.answered.AcknowledgedAt.After(l.DeadLetteredAt)) {
 		f.Letter = nil
@@ -256,8 +255,8 @@ func (f *Found) finish() {
 	f.Events = f.events
 }
 
-// beginLives puts what does not say when it was queued before its first delivery:
-// it is known from the last one.
+// beginLives moves a "queued" without a time, which is known from the last delivery,
+// before the first one.
 func beginLives(all []Event) {
 	for i, e := range all {
 		if e.Event != Queued || e.At != nil || e.order.IsZero() {
@@ -272,8 +271,8 @@ func beginLives(all []Event) {
 	}
 }
 
-// endsLife reports whether an entry of that name comes anew, if at all, after
-// such an event.
+// endsLife reports whether anything after such an event is about a new entry of that
+// name.
 func endsLife(event string) bool {
 	switch event {
 	case Delivered, string(inbox.EventRedelivered), string(inbox.EventDetached), string(inbox.EventFailed):

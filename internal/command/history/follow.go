@@ -7,23 +7,23 @@ import (
 	"heartbeat/inbox"
 )
 
-// Next returns what happened since, each event once, in the order of time; lines
-// that do not say when they were appended come last.
+// Next returns what happened since, each event once, in order of time. Lines that do
+// not say when they were appended come last.
 func (l *Log) Next() (news []Event, err error) {
-	// The view comes first, and its files after it: what a commit adds to them
-	// is there before the queue's new lines are.
+	// The view is read before the files: what a commit adds to them is there before
+	// the queue's new lines are.
 	current, err := l.viewNews()
 	if err != nil {
 		return nil, err
 	}
 	add := func(all ...Event) { news = append(news, l.unseen(all)...) }
-	// The first of what a settled entry went through is that it was queued: the
-	// queue told of that, now or before the log was opened.
-	if _, err = l.results.Next(func(r inbox.Result, _ []byte) { add(ofResult(r)[1:]...) }); err != nil {
+	// The first event of a settled entry is that it was queued, which the queue has
+	// reported already, now or before the log was opened.
+	if _, err = l.results.Next(func(r inbox.Result, _ []byte) { add(resultEvents(r)[1:]...) }); err != nil {
 		return nil, err
 	}
 	_, err = l.letters.Next(func(d letter, _ []byte) {
-		if all := ofLetter(d); d.mark {
+		if all := letterEvents(d); d.mark {
 			add(all...)
 		} else {
 			add(all[1:]...)
@@ -32,7 +32,7 @@ func (l *Log) Next() (news []Event, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err = l.events.Next(func(e inbox.Event, _ []byte) { add(ofEvent(e)...) }); err != nil {
+	if _, err = l.events.Next(func(e inbox.Event, _ []byte) { add(recordedEvents(e)...) }); err != nil {
 		return nil, err
 	}
 	news = append(news, l.withoutRequeued(current)...)
@@ -41,8 +41,8 @@ func (l *Log) Next() (news []Event, err error) {
 	return news, nil
 }
 
-// placeUntimed puts lines that do not say when they were appended before what is
-// known to have come of them.
+// placeUntimed puts lines that do not say when they were appended before the events
+// that followed from them.
 func placeUntimed(news []Event) {
 	for i := range news {
 		for _, e := range news {
@@ -60,17 +60,17 @@ func (l *Log) viewNews() (news []Event, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
-	l.queue, err = v.Since(l.queue, func(w inbox.Waiting) { news = append(news, l.unseen([]Event{ofWaiting(w)})...) })
+	l.queue, err = v.Since(l.queue, func(w inbox.Waiting) { news = append(news, l.unseen([]Event{waitingEvent(w)})...) })
 	if err != nil || v.Settling() {
-		return news, err // what is in flight comes with the files, in its order
+		return news, err // what is in flight comes with the files
 	}
 	if d := v.InFlight(); d != nil {
-		news = append(news, l.unseen(ofDelivery(d)[1:])...)
+		news = append(news, l.unseen(deliveryEvents(d)[1:])...)
 	}
 	return news, nil
 }
 
-// unseen leaves out what another source told before.
+// unseen leaves out what another source has reported.
 func (l *Log) unseen(all []Event) (fresh []Event) {
 	for _, e := range all {
 		if l.seen.has(e.identity()) {
@@ -85,8 +85,8 @@ func (l *Log) unseen(all []Event) (fresh []Event) {
 	return fresh
 }
 
-// withoutRequeued leaves out the lines that were requeued: that is told, and when
-// they were sent is long ago.
+// withoutRequeued leaves out lines that were requeued, which has its own event: they
+// were sent long ago.
 func (l *Log) withoutRequeued(news []Event) []Event {
 	return slices.DeleteFunc(news, func(e Event) bool { return e.Event == Queued && l.back.take(e.EntryID) })
 }

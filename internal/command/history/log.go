@@ -14,13 +14,13 @@ type Log struct {
 	letters *Reading[letter]
 	events  *Reading[inbox.Event]
 	queue   inbox.Place      // how far the queue file was read
-	seen    recent[eventKey] // events that another source may tell of once more
-	back    recent[string]   // entries that were requeued, and come as lines
+	seen    recent[eventKey] // events that another source may report again
+	back    recent[string]   // requeued entries, which come as lines
 }
 
-// Read opens the log, and returns its last n events, all if n is 0. It reads no
-// more than the last n records of each file, and the last n entries that wait:
-// every one of them tells of something that is no older than what it follows.
+// Read opens the log, and returns its last n events, all if n is 0. It reads only the
+// last n records of each file and the last n waiting entries, since each file is in
+// order of time.
 //
 // Lines of the queue that do not tell when they were appended are left out.
 func Read(box *inbox.Inbox, n int) (_ *Log, last []Event, err error) {
@@ -30,19 +30,19 @@ func Read(box *inbox.Inbox, n int) (_ *Log, last []Event, err error) {
 			err = errors.Join(err, l.Close())
 		}
 	}()
-	// The view comes first: what is committed after it comes with Next.
+	// The view comes first: Next reports what is committed after it.
 	current, err := l.readView(n)
 	if err != nil {
 		return nil, nil, err
 	}
 	c := collection{seen: map[eventKey]bool{}}
-	if l.results, err = Results(box).Last(n, func(r inbox.Result, _ []byte) { c.add(ofResult(r)...) }); err != nil {
+	if l.results, err = Results(box).Last(n, func(r inbox.Result, _ []byte) { c.add(resultEvents(r)...) }); err != nil {
 		return nil, nil, err
 	}
-	if l.letters, err = letters(box).Last(n, func(d letter, _ []byte) { c.add(ofLetter(d)...) }); err != nil {
+	if l.letters, err = letters(box).Last(n, func(d letter, _ []byte) { c.add(letterEvents(d)...) }); err != nil {
 		return nil, nil, err
 	}
-	if l.events, err = events(box).Last(n, func(e inbox.Event, _ []byte) { c.add(ofEvent(e)...) }); err != nil {
+	if l.events, err = events(box).Last(n, func(e inbox.Event, _ []byte) { c.add(recordedEvents(e)...) }); err != nil {
 		return nil, nil, err
 	}
 	c.add(current...)
@@ -58,7 +58,7 @@ func lastOf(all []Event, n int) []Event {
 	return all
 }
 
-// readView is what the journal and the queue tell.
+// readView returns the events that the journal and the queue tell of.
 func (l *Log) readView(n int) (all []Event, err error) {
 	v, err := l.box.View()
 	if err != nil {
@@ -70,12 +70,12 @@ func (l *Log) readView(n int) (all []Event, err error) {
 	}
 	for _, d := range []*inbox.Delivery{v.Redeliver(), v.InFlight()} {
 		if d != nil {
-			all = append(all, ofDelivery(d)...)
-			l.seen.add(ofDelivery(d)[1].identity())
+			all = append(all, deliveryEvents(d)...)
+			l.seen.add(deliveryEvents(d)[1].identity())
 		}
 	}
 	add := func(w inbox.Waiting) {
-		if e := ofWaiting(w); e.At != nil {
+		if e := waitingEvent(w); e.At != nil {
 			all = append(all, e)
 		}
 	}
@@ -85,14 +85,14 @@ func (l *Log) readView(n int) (all []Event, err error) {
 	return all, v.Last(n, add)
 }
 
-// Told has the log leave out events that somebody has seen already.
-func (l *Log) Told(all []Event) {
+// Skip makes Next leave out events that were shown already.
+func (l *Log) Skip(all []Event) {
 	for _, e := range lastOf(all, maxRecent) {
 		l.seen.add(e.identity())
 	}
 }
 
-// Notes are sentences about lines that were left out, each told once.
+// Notes returns sentences about lines that were left out, each once.
 func (l *Log) Notes() []string {
 	return slices.Concat(l.results.Notes(), l.letters.Notes(), l.events.Notes())
 }
@@ -112,7 +112,7 @@ func (l *Log) Close() error {
 	return err
 }
 
-// collection has each event once, whichever sources tell of it.
+// collection has each event once, however many sources report it.
 type collection struct {
 	events []Event
 	seen   map[eventKey]bool
@@ -130,10 +130,10 @@ func (c *collection) add(all ...Event) {
 	}
 }
 
-// maxRecent bounds what is kept in mind while following for weeks.
+// maxRecent bounds the memory of a log that is followed for weeks.
 const maxRecent = 256
 
-// recent is what came last of many things.
+// recent is a set of the keys that were added last.
 type recent[K comparable] struct{ keys []K }
 
 func (r *recent[K]) add(key K) {

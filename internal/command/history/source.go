@@ -36,8 +36,8 @@ func parseEvent(l []byte) (inbox.Event, bool) {
 	return e, true
 }
 
-// ofResult is what an answered entry went through.
-func ofResult(r inbox.Result) []Event {
+// resultEvents returns what an answered entry went through.
+func resultEvents(r inbox.Result) []Event {
 	answered := Event{
 		At: known(r.AcknowledgedAt), Event: Answered, ID: r.ID, EntryID: r.EntryID,
 		Attempt: r.Attempt, SessionID: r.SessionID, Reply: &r.Reply,
@@ -53,9 +53,9 @@ func ofResult(r inbox.Result) []Event {
 	return []Event{queuedBefore(delivered, r.StartOffset, r.Metadata), delivered, answered}
 }
 
-// ofLetter is what an entry went through that was set aside, or the mark's word
-// that it went back.
-func ofLetter(l letter) []Event {
+// letterEvents returns what a dead letter went through, or from a mark that it was
+// requeued.
+func letterEvents(l letter) []Event {
 	if l.mark {
 		return []Event{{
 			At: l.RequeuedAt, Event: string(inbox.EventRequeued), ID: l.ID, EntryID: l.EntryID,
@@ -82,10 +82,10 @@ func ofLetter(l letter) []Event {
 	return []Event{queuedBefore(delivered, l.StartOffset, l.Metadata), delivered, dead}
 }
 
-// letterReason is how the events call a dead letter.
+// letterReason is what events call a dead letter.
 func letterReason(name string) string { return "dead letter " + name }
 
-func ofEvent(e inbox.Event) []Event {
+func recordedEvents(e inbox.Event) []Event {
 	said := Event{
 		At: known(e.At), Event: string(e.Event), ID: e.ID, EntryID: e.EntryID,
 		Attempt: e.Attempt, SessionID: e.Session, Reason: e.Reason, Until: e.Until, Uncounted: e.Uncounted,
@@ -106,7 +106,7 @@ func ofEvent(e inbox.Event) []Event {
 	return []Event{delivered, said}
 }
 
-func ofDelivery(d *inbox.Delivery) []Event {
+func deliveryEvents(d *inbox.Delivery) []Event {
 	delivered := Event{
 		At: known(d.DeliveredAt), Event: Delivered, ID: d.ID(), EntryID: d.EntryID,
 		Attempt: max(1, d.Attempt), SessionID: d.SessionID,
@@ -114,17 +114,17 @@ func ofDelivery(d *inbox.Delivery) []Event {
 	return []Event{queuedBefore(delivered, d.StartOffset, d.Metadata()), delivered}
 }
 
-func ofWaiting(w inbox.Waiting) Event {
+func waitingEvent(w inbox.Waiting) Event {
 	return Event{At: queuedAt(w.Metadata), Event: Queued, ID: w.ID, EntryID: w.EntryID, text: words.Brief(w.Text), start: w.Start}
 }
 
-// queuedBefore is how the entry of another event came into the inbox.
+// queuedBefore returns the event that queued the entry of another event.
 func queuedBefore(next Event, start int64, metadata map[string]json.RawMessage) Event {
 	return Event{At: queuedAt(metadata), Event: Queued, ID: next.ID, EntryID: next.EntryID, order: next.before(), start: start}
 }
 
-// queuedAt is when `send` appended an entry, nil where it does not say. One that
-// was scheduled came into the inbox when it was due, at the earliest.
+// queuedAt is when send appended an entry, or nil if the entry does not say. A
+// scheduled entry came into the inbox when it was due, at the earliest.
 func queuedAt(metadata map[string]json.RawMessage) *time.Time {
 	sent, due := stampIn(metadata, "sent_at"), stampIn(metadata, "not_before")
 	if sent != nil && due != nil && due.After(*sent) {

@@ -7,15 +7,15 @@ import (
 	"heartbeat/inbox"
 )
 
-// maxNotes is how many foreign lines of a file are named one by one.
+// maxNotes is how many foreign lines of a file get a note each.
 const maxNotes = 5
 
-// Source is a file of an inbox that has one record a line.
+// Source is a file of an inbox with one record a line.
 type Source[T any] struct {
 	Path  string
-	Open  func(n int) (*inbox.Tail, error) // from the last n lines on, all if negative
-	Parse func(l []byte) (T, bool)         // false: it is none of ours
-	What  string                           // a line is, for the note that one is not
+	Open  func(n int) (*inbox.Tail, error) // starts at the last n lines, at all if n < 0
+	Parse func(l []byte) (T, bool)         // false for a foreign line
+	What  string                           // what a line is, for the notes
 }
 
 // Results are the lines of .results.jsonl.
@@ -31,7 +31,7 @@ func events(box *inbox.Inbox) Source[inbox.Event] {
 	return Source[inbox.Event]{box.EventsPath(), box.TailEvents, parseEvent, "event"}
 }
 
-// Reading is a source that was read to its end, and may be read further.
+// Reading is a source that was read to its end, and can be followed.
 type Reading[T any] struct {
 	source  Source[T]
 	tail    *inbox.Tail
@@ -39,8 +39,8 @@ type Reading[T any] struct {
 	notes   []string
 }
 
-// Last calls f for the last n records, all if n is 0. Lines that are none are
-// told of in the reading's notes. Close the reading in any case.
+// Last calls f for the last n records, all if n is 0. The reading has notes about
+// lines that are no records. Close it in any case.
 func (s Source[T]) Last(n int, f func(record T, line []byte)) (*Reading[T], error) {
 	if n == 0 {
 		r, _, err := s.read(-1, f)
@@ -61,7 +61,7 @@ func (s Source[T]) Last(n int, f func(record T, line []byte)) (*Reading[T], erro
 		if err := r.Close(); err != nil {
 			return nil, err
 		}
-		lines += max(lines, n-len(records)) // some of them were none of ours
+		lines += max(lines, n-len(records)) // some were foreign
 	}
 }
 
@@ -82,8 +82,8 @@ func (s Source[T]) read(n int, f func(T, []byte)) (r *Reading[T], seen int, err 
 	return r, seen, nil
 }
 
-// Next calls f for the records that have come since, and returns how many lines
-// those are.
+// Next calls f for the records that have come since, and returns the number of their
+// lines.
 func (r *Reading[T]) Next(f func(record T, line []byte)) (lines int, err error) {
 	err = r.tail.Lines(func(l []byte) {
 		lines++
@@ -114,7 +114,7 @@ func (r *Reading[T]) noteTorn() error {
 	return err
 }
 
-// Notes are sentences about lines that were left out, each told once.
+// Notes returns sentences about lines that were left out, each once.
 func (r *Reading[T]) Notes() []string {
 	notes := r.notes
 	if r.foreign > maxNotes {

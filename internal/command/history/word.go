@@ -8,18 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// minPrefix is how much of a name stands for the whole of it.
+// minPrefix is how many characters of a name are enough.
 const minPrefix = 4
 
 // word is what somebody calls an entry.
 type word struct {
 	text string
-	// plain: no JSON string has to escape anything of it, so that it stands in a
-	// line as it is, or with \u.
+	// plain says that JSON need not escape any of it, so a line has it as it is or with
+	// \u escapes.
 	plain bool
-	// digest: it may be the beginning of an entry id, which raw lines lack.
+	// digest is set if the word may begin an entry id, which raw lines do not contain.
 	digest []byte
-	odd    bool // hex digits, and half a byte more
+	odd    bool // it has half a byte more
 	last   byte
 }
 
@@ -46,8 +46,8 @@ func newWord(text string) word {
 	return w
 }
 
-// fit is how well a word fits an entry. An id comes before an entry id, since
-// whoever chose it may have chosen anything, and both before a beginning.
+// fit is how well a word fits an entry. An id goes before an entry id, since senders
+// may choose anything, and both go before a beginning.
 type fit int
 
 const (
@@ -71,8 +71,8 @@ func (w word) fits(id, entryID string) fit {
 	return fitsNot
 }
 
-// mayHold leaves out, without decoding it, a line of JSON that cannot have the
-// word in a string; whole asks for no more than strings that end with it.
+// mayHold reports, without decoding, whether a line of JSON may have the word in a
+// string. With whole, only at the end of a string.
 func (w word) mayHold(line []byte, whole bool) bool {
 	needle := w.text
 	if whole {
@@ -87,7 +87,7 @@ func (w word) mayHold(line []byte, whole bool) bool {
 	return bytes.IndexByte(line, '\\') >= 0 || strings.ContainsRune(w.text, utf8.RuneError)
 }
 
-// mayName leaves out a line of the queue, whose entry id is its own hash.
+// mayName is mayHold for a line of the queue, whose entry id is its hash.
 func (w word) mayName(line []byte, whole bool) bool {
 	if w.mayHold(line, whole) {
 		return true

@@ -5,7 +5,7 @@ import (
 	"heartbeat/internal/host"
 )
 
-// backoff takes the figures of turns that ended in errors.
+// backoff sets the figures of turns that ended in errors.
 func (f *Figures) backoff(v *inbox.View) error {
 	b, err := v.Backoff()
 	if err != nil {
@@ -18,7 +18,7 @@ func (f *Figures) backoff(v *inbox.View) error {
 	return err
 }
 
-// consumers takes the figures of those that entries wait for.
+// consumers sets the figures of sessions and of the process that wakes one.
 func (f *Figures) consumers(v *inbox.View) error {
 	w, err := v.Waiter()
 	if err != nil {
@@ -38,7 +38,7 @@ func (f *Figures) consumers(v *inbox.View) error {
 	return err
 }
 
-// asks leaves out a session that is gone, and waits for nobody any more.
+// asks reports whether a live session waits for a person.
 func asks(s inbox.Session) bool {
 	alive, known := host.Lives(s.Boot, s.Namespace, s.PID, s.ProcessStart)
 	return s.Asks != nil && s.EndedAt == nil && (alive || !known)

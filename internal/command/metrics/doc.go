@@ -1,3 +1,3 @@
-// Package exposition shows an inbox in figures, in the text format that
-// Prometheus reads.
+// Package metrics shows an inbox in figures, in the text format that Prometheus
+// reads.
 package metrics

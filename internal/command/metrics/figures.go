@@ -8,7 +8,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// Figures are what is counted and measured of an inbox.
+// Figures are what metrics counts and measures of an inbox.
 type Figures struct {
 	Inbox            string   `json:"inbox"` // its absolute path
 	QueueEntries     int64    `json:"queue_entries"`
@@ -22,11 +22,11 @@ type Figures struct {
 	BackingOff       bool     `json:"backing_off"`
 	BackingOffUntil  *float64 `json:"backing_off_until_timestamp_seconds,omitempty"`
 	FailuresInARow   int      `json:"failures_in_a_row"`
-	// Waiter is nil where it cannot be told whether the process that is to wake
-	// the session lives.
+	// Waiter is nil if nobody can tell whether the process that wakes the session
+	// lives.
 	Waiter           *bool `json:"waiter,omitempty"`
 	WaitingForPerson bool  `json:"waiting_for_person"`
-	// DeadLetters are those that the file holds and that were not requeued.
+	// DeadLetters are those in the file that were not requeued.
 	DeadLetters map[inbox.Reason]int64 `json:"dead_letters"`
 
 	Delivered      int64                  `json:"delivered_total"`
@@ -47,15 +47,15 @@ type Histogram struct {
 	Count   int64    `json:"count"`
 }
 
-// Bucket is how many answers took at most that many seconds: those of the buckets
-// before are among them.
+// Bucket is how many answers took at most that many seconds, including those of the
+// buckets before.
 type Bucket struct {
 	LE    float64 `json:"le"`
 	Count int64   `json:"count"`
 }
 
-// reasons are shown even while nothing was set aside for them: a series that
-// comes with its first count has no increase.
+// reasons are shown with 0, too: Prometheus sees no increase in a series that starts
+// with its first count.
 func reasons() []inbox.Reason {
 	return []inbox.Reason{
 		inbox.ReasonOrphaned, inbox.ReasonInterrupted, inbox.ReasonAsked, inbox.ReasonUnresolved, inbox.ReasonFailed, inbox.ReasonExhausted,
@@ -63,7 +63,7 @@ func reasons() []inbox.Reason {
 	}
 }
 
-// Gather takes the figures of an inbox as of now.
+// Gather returns the figures of an inbox as of now.
 func Gather(ctx context.Context, box *inbox.Inbox, now time.Time) (f Figures, err error) {
 	f = Figures{Inbox: box.Path(), DeadLetters: byReason(nil), DeadLettered: byReason(nil)}
 	v, err := box.View()
@@ -155,7 +155,7 @@ func timestamp(at time.Time) *float64 {
 	return &seconds
 }
 
-// byReason has every reason that there is, and those that were counted.
+// byReason has every known reason, and those that were counted.
 func byReason(counted map[inbox.Reason]int64) map[inbox.Reason]int64 {
 	all := map[inbox.Reason]int64{}
 	for _, r := range reasons() {

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// WriteFile puts content in the place of a file, so that a collector sees the old
-// one or the new one, and never a half. A name that is not a plain file's is
-// refused: a link would be replaced, rather than what it leads to.
+// WriteFile replaces a file, so that a collector sees the old one or the new one,
+// never a half. It refuses what is no regular file: a link itself would be replaced,
+// not the file that it leads to.
 func WriteFile(path string, content []byte) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -22,7 +22,7 @@ func WriteFile(path string, content []byte) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("write figures: %s is not a regular file: choose another name", path)
 	}
-	// A collector takes *.prom, so what is not whole must not end in that.
+	// A collector reads *.prom, so the name of a part must not end in that.
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return fmt.Errorf("write figures to %s: %w", path, err)

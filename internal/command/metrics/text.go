@@ -9,7 +9,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// Text is the figures in the text format, version 0.0.4.
+// Text returns the figures in the text format, version 0.0.4.
 func (f Figures) Text() []byte {
 	t := &text{inbox: f.Inbox}
 	f.gauges(t)
@@ -36,7 +36,7 @@ func (f Figures) gauges(t *text) {
 	t.reasons("heartbeat_dead_letters", gauge, "Dead letters that are kept and were not requeued.", f.DeadLetters)
 }
 
-// holds are what an entry may wait for, beside a pause.
+// holds writes what else than a pause an entry may wait for.
 func (f Figures) holds(t *text) {
 	t.one("heartbeat_backing_off", gauge, "Whether delivery backs off, since turns ended in errors.", number(f.BackingOff))
 	t.maybe("heartbeat_backing_off_until_timestamp_seconds", "When the back-off ends. Absent when none holds.", f.BackingOffUntil)
@@ -117,7 +117,8 @@ func number(b bool) float64 {
 	return 0
 }
 
-// escapeLabel also replaces what is not UTF-8, which a path may be: the format is.
+// escapeLabel also replaces bytes that are not UTF-8: paths may have them, the format
+// may not.
 func escapeLabel(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`).Replace(strings.ToValidUTF8(s, "\uFFFD"))
 }
