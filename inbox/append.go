@@ -47,7 +47,7 @@ func (b *Inbox) AppendAllWith(ctx context.Context, all []Message, settle time.Du
 	if err != nil {
 		return nil, err
 	}
-	receipts, names := make([]Receipt, 0, len(drafts)), looked{}
+	receipts, names := make([]Receipt, 0, len(drafts)), nameSearch{}
 	for still := (Mark{}); len(receipts) < len(drafts); {
 		appended, err := b.appendDrafts(ctx, slices.Clone(drafts[len(receipts):]), still, &names) // what is already there may change
 		receipts = append(receipts, appended...)
@@ -55,8 +55,8 @@ func (b *Inbox) AppendAllWith(ctx context.Context, all []Message, settle time.Du
 		switch {
 		case errors.Is(err, ErrTorn):
 			still, err = b.AwaitStill(ctx, settle)
-		case errors.Is(err, errLookFirst):
-			err = names.lookFirst(b, namesOf(drafts))
+		case errors.Is(err, errSearchFirst):
+			err = names.searchUnlocked(b, namesOf(drafts))
 		}
 		if err != nil {
 			return receipts, err
@@ -111,7 +111,7 @@ func (b *Inbox) draft(all []Message) ([]draft, error) {
 
 // appendDrafts appends as many drafts as it can while it may hold the lock, and
 // returns their receipts.
-func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark, names *looked) (receipts []Receipt, err error) {
+func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark, names *nameSearch) (receipts []Receipt, err error) {
 	t, err := b.Begin(ctx)
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func namesOf(drafts []draft) map[string]bool {
 
 // leaveOutKnown marks the drafts whose name, given by the sender, is already
 // taken.
-func (t *Tx) leaveOutKnown(drafts []draft, names *looked) error {
+func (t *Tx) leaveOutKnown(drafts []draft, names *nameSearch) error {
 	ids := namesOf(drafts)
 	if len(ids) == 0 {
 		return nil

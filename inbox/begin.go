@@ -53,7 +53,7 @@ func (t *Tx) load() error {
 			return err
 		}
 		t.responded = t.inFlight != nil
-	} else if err := t.adopt(); err != nil {
+	} else if err := t.takeOver(); err != nil {
 		return err
 	}
 	if err := t.finishHole(); err != nil {
@@ -67,7 +67,7 @@ func (t *Tx) load() error {
 			return err
 		}
 	}
-	if err := t.disbelieve(); err != nil {
+	if err := t.moveForeignAside(); err != nil {
 		return err
 	}
 	if err := t.promote(); err != nil {

@@ -30,7 +30,7 @@ func TestLookedGoesOnFromWhereItWas(t *testing.T) {
 			box, err := Open(path, Options{})
 			require.NoError(t, err)
 			ids := map[string]bool{"b": true, "c": true, "t": true, "answered": true}
-			find := func(names *looked) map[string]place {
+			find := func(names *nameSearch) map[string]place {
 				tx, err := box.Begin(context.Background())
 				require.NoError(t, err)
 				defer func() { require.NoError(t, tx.Close()) }()
@@ -39,7 +39,7 @@ func TestLookedGoesOnFromWhereItWas(t *testing.T) {
 				return found
 			}
 			require.NoError(t, os.WriteFile(path, []byte(old+`{"id":"t"`), 0o600))
-			var names looked
+			var names nameSearch
 			assert.Empty(t, find(&names))
 			assert.EqualValues(t, len(old), names.queue, "up to the line that is being written")
 
@@ -58,7 +58,7 @@ func TestLookedGoesOnFromWhereItWas(t *testing.T) {
 // What is long is searched without the lock, and what became of it meanwhile is
 // found with it.
 func TestLookFirst(t *testing.T) {
-	pad := strings.Repeat("x", lookSpan)
+	pad := strings.Repeat("x", searchSpan)
 	line := func(id string) string { return `{"id":"` + id + `","prompt":"` + pad + `"}` + "\n" }
 	result := func(id string) string { return `{"entry_id":"e","id":"` + id + `","reply":"` + pad + `"}` + "\n" }
 	deliver := func(t *testing.T, box *Inbox, settle func(*Tx) error) {
@@ -99,21 +99,21 @@ func TestLookFirst(t *testing.T) {
 			require.NoError(t, os.WriteFile(box.Path(), []byte(line("a")+line("b")), 0o600))
 			require.NoError(t, os.WriteFile(box.ResultsPath(), []byte(result("old")), 0o600))
 			ids := map[string]bool{"a": true, "b": true, "c": true, "old": true, "new": true}
-			find := func(names *looked) (map[string]place, error) {
+			find := func(names *nameSearch) (map[string]place, error) {
 				tx, err := box.Begin(context.Background())
 				require.NoError(t, err)
 				defer func() { require.NoError(t, tx.Close()) }()
 				return names.find(tx, ids)
 			}
-			var names looked
+			var names nameSearch
 			_, err = find(&names)
-			require.ErrorIs(t, err, errLookFirst)
-			require.NoError(t, names.lookFirst(box, ids))
+			require.ErrorIs(t, err, errSearchFirst)
+			require.NoError(t, names.searchUnlocked(box, ids))
 			c.meanwhile(t, box)
 			found, err := find(&names)
 			if name == "inbox replaced" { // there is as much to search again
-				require.ErrorIs(t, err, errLookFirst)
-				require.NoError(t, names.lookFirst(box, ids))
+				require.ErrorIs(t, err, errSearchFirst)
+				require.NoError(t, names.searchUnlocked(box, ids))
 				found, err = find(&names)
 			}
 			require.NoError(t, err)

@@ -46,16 +46,16 @@ func (t *Tx) compare() (v verdict, err error) {
 		return v, err
 	}
 	if kind != unchanged || lacks {
-		if v, err = t.weigh(kind, lacks); v.replaced != "" || err != nil {
+		if v, err = t.judgeChange(kind, lacks); v.replaced != "" || err != nil {
 			return v, err
 		}
 	}
-	return v, t.seek(&v)
+	return v, t.findDelivered(&v)
 }
 
-// weigh decides about a file that was changed, but still has the bytes of the
+// judgeChange decides about a file that was changed, but still has the bytes of the
 // anchor before the cursor.
-func (t *Tx) weigh(kind change, lacksOwn bool) (v verdict, err error) {
+func (t *Tx) judgeChange(kind change, lacksOwn bool) (v verdict, err error) {
 	left, err := t.tail()
 	if lacksOwn {
 		left = tailChanged
@@ -83,9 +83,9 @@ func (t *Tx) weigh(kind change, lacksOwn bool) (v verdict, err error) {
 	return v, nil
 }
 
-// seek checks whether the entry in flight, and the one to be redelivered, are
+// findDelivered checks whether the entry in flight, and the one to be redelivered, are
 // still in the file.
-func (t *Tx) seek(v *verdict) (err error) {
+func (t *Tx) findDelivered(v *verdict) (err error) {
 	if v.lost.inFlight, err = t.lacks(t.inFlight); err != nil {
 		return err
 	}
@@ -212,21 +212,21 @@ func (t *Tx) recognise() error {
 	case err != nil:
 		return err
 	case v.replaced != "" && unread:
-		return t.honour(v)
+		return t.keepEdited(v)
 	case v.replaced != "":
 		t.replacedWhy = v.replaced
 		t.warn("inbox %s was truncated or replaced (%s): reading it from its start", t.box.path, v.replaced)
 		t.startOver()
 		return t.addEvent(Event{Event: EventReplaced, Reason: v.replaced})
 	case v.edited:
-		return t.honour(v)
+		return t.keepEdited(v)
 	}
 	return nil
 }
 
-// honour continues in a file that somebody edited. The journal no longer vouches
+// keepEdited continues in a file that somebody edited. The journal no longer vouches
 // for the lines that it appended there, so the file is synced.
-func (t *Tx) honour(v verdict) error {
+func (t *Tx) keepEdited(v verdict) error {
 	if !t.viewing() {
 		if err := errors.Join(t.file.Sync(), disk.SyncDir(t.box.dir)); err != nil {
 			return fmt.Errorf("go on in the inbox %s, which somebody edited: %w", t.box.path, err)

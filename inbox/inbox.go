@@ -48,7 +48,7 @@ type Options struct {
 	// LockWait bounds how long [Inbox.Begin] waits for the lock; 0 means until
 	// its context is done.
 	LockWait time.Duration
-	// Adopt accepts state files that were not written here: see [Inbox.Believe].
+	// Adopt accepts state files that were not written here: see [Inbox.MoveForeignAside].
 	Adopt bool
 }
 

@@ -39,7 +39,7 @@ func (r *LetterReader) Read() (all []Letter, warnings []string, err error) {
 // and call Read first.
 func (r *LetterReader) Update(_ *Tx) error {
 	return r.advance(func(rest int64) error {
-		if rest > lookSpan && r.passes < maxPasses {
+		if rest > searchSpan && r.passes < maxPasses {
 			return ErrMore
 		}
 		return nil

@@ -18,7 +18,7 @@ import (
 // TestMain runs the tests, or in a child one of these commands over the inbox
 // that its first argument names.
 func TestMain(m *testing.M) {
-	inbox.TestOnlyBelieve = true // see TestOnlyWhatWasWrittenHereCounts for the rest
+	inbox.TestOnlyTrustAll = true // see TestOnlyWhatWasWrittenHereCounts for the rest
 	crash.EveryNth = long.Rounds(3, 1)
 	crash.Main(m, map[string]func() int{
 		"hold":    command(holdLock),

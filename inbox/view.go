@@ -64,7 +64,7 @@ func (b *Inbox) view(journalOnly bool) (_ *View, err error) {
 	t.settling = v.settling
 	var seen error
 	if before.Settled && !journalOnly {
-		seen = t.adopt()
+		seen = t.takeOver()
 	} else {
 		t.responded = t.inFlight != nil
 	}

@@ -95,7 +95,7 @@ func (i *InboxFlags) Look(s Streams) (*inbox.Inbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	warnings, err := box.Believe(context.Background())
+	warnings, err := box.MoveForeignAside(context.Background())
 	s.Warn(warnings)
 	if err != nil {
 		s.Note("%v", err)

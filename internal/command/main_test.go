@@ -14,7 +14,7 @@ import (
 
 // TestMain makes the test binary the command itself where a script runs it.
 func TestMain(m *testing.M) {
-	inbox.TestOnlyBelieve = os.Getenv("STRICT") == "" // scripts write state by hand
+	inbox.TestOnlyTrustAll = os.Getenv("STRICT") == "" // scripts write state by hand
 	programs := script.Programs(hook.Main)
 	programs["heartbeat"], programs["heartbeat-stop"], programs["made-up-completion"] = Main, hook.Main, madeUpCompletion
 	script.Main(m, programs)

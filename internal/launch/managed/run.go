@@ -95,7 +95,7 @@ func (r *run) work() *ending {
 	if r.private, err = r.makePrivate(lock); err != nil {
 		return setUp(err)
 	}
-	warnings, err := r.box.Believe(context.Background())
+	warnings, err := r.box.MoveForeignAside(context.Background())
 	if err != nil {
 		return setUp(err)
 	}

@@ -9,17 +9,17 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// lookSpan is how much may be searched for names while others wait for the lock.
-const lookSpan = 1 << 20
+// searchSpan is how much may be searched for names while others wait for the lock.
+const searchSpan = 1 << 20
 
-// errLookFirst says that there is more to search than may be searched under the
+// errSearchFirst says that there is more to search than may be searched under the
 // lock.
-var errLookFirst = errors.New("the names are to be looked for first")
+var errSearchFirst = errors.New("the names are to be looked for first")
 
-// looked is the result of a search for names, and how far it got in the queue
+// nameSearch is the result of a search for names, and how far it got in the queue
 // file and in the results. It starts without the lock and is completed under the
 // lock, when little is left to search, however large the files are.
-type looked struct {
+type nameSearch struct {
 	generation    int // of the queue file
 	cursor, queue int64
 	before        string // the bytes before queue, to recognise the file
@@ -36,12 +36,12 @@ type looked struct {
 // replaces the files all the time must not keep it from ending.
 const maxPasses = 100
 
-// lookFirst searches without the lock.
-func (l *looked) lookFirst(b *Inbox, ids map[string]bool) (err error) {
+// searchUnlocked searches without the lock.
+func (l *nameSearch) searchUnlocked(b *Inbox, ids map[string]bool) (err error) {
 	l.passes++
 	// The results come first: an entry that is settled in between then has its
 	// result after what was read.
-	if err := l.lookInResults(b, ids); err != nil {
+	if err := l.searchResults(b, ids); err != nil {
 		return err
 	}
 	v, err := b.View()
@@ -49,23 +49,23 @@ func (l *looked) lookFirst(b *Inbox, ids map[string]bool) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
-	return l.lookInQueue(v.tx, ids)
+	return l.searchQueue(v.tx, ids)
 }
 
 // find says where the entries with those ids are, as [Tx.find] does, or gives
-// errLookFirst if that would take long.
-func (l *looked) find(t *Tx, ids map[string]bool) (map[string]place, error) {
+// errSearchFirst if that would take long.
+func (l *nameSearch) find(t *Tx, ids map[string]bool) (map[string]place, error) {
 	rest, err := l.rest(t)
 	if err != nil {
 		return nil, err
 	}
-	if rest > lookSpan && l.passes < maxPasses {
-		return nil, errLookFirst
+	if rest > searchSpan && l.passes < maxPasses {
+		return nil, errSearchFirst
 	}
-	if err := l.lookInResults(t.box, ids); err != nil {
+	if err := l.searchResults(t.box, ids); err != nil {
 		return nil, err
 	}
-	if err := l.lookInQueue(t, ids); err != nil {
+	if err := l.searchQueue(t, ids); err != nil {
 		return nil, err
 	}
 	found := map[string]place{}
@@ -95,7 +95,7 @@ func (l *looked) find(t *Tx, ids map[string]bool) (map[string]place, error) {
 }
 
 // rest is how many bytes are still to be searched.
-func (l *looked) rest(t *Tx) (int64, error) {
+func (l *nameSearch) rest(t *Tx) (int64, error) {
 	from, _, err := l.from(t)
 	if err != nil {
 		return 0, err
@@ -109,7 +109,7 @@ func (l *looked) rest(t *Tx) (int64, error) {
 
 // from is where the search in the queue continues, and whether the file is the
 // one that was searched before.
-func (l *looked) from(t *Tx) (off int64, known bool, err error) {
+func (l *nameSearch) from(t *Tx) (off int64, known bool, err error) {
 	if l.queue == 0 || t.file == nil || l.queue > t.size() || l.generation != t.st.QueueGeneration || l.cursor > t.st.Cursor {
 		return t.st.Cursor, false, nil
 	}
@@ -120,7 +120,7 @@ func (l *looked) from(t *Tx) (off int64, known bool, err error) {
 	return max(t.st.Cursor, l.queue), true, nil
 }
 
-func (l *looked) lookInQueue(t *Tx, ids map[string]bool) error {
+func (l *nameSearch) searchQueue(t *Tx, ids map[string]bool) error {
 	from, known, err := l.from(t)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (l *looked) lookInQueue(t *Tx, ids map[string]bool) error {
 	return err
 }
 
-func (l *looked) lookInResults(b *Inbox, ids map[string]bool) error {
+func (l *nameSearch) searchResults(b *Inbox, ids map[string]bool) error {
 	f, err := openResults(b)
 	if f == nil || err != nil {
 		l.results, l.answered = journal.Point{}, nil

@@ -16,8 +16,8 @@ import (
 // strict has only what was written here count.
 func strict(t *testing.T) {
 	t.Helper()
-	inbox.TestOnlyBelieve = false
-	t.Cleanup(func() { inbox.TestOnlyBelieve = true })
+	inbox.TestOnlyTrustAll = false
+	t.Cleanup(func() { inbox.TestOnlyTrustAll = true })
 }
 
 const forged = `{"entry_id":"e","id":"job-1","start_offset":0,"end_offset":4,"attempt":1,"acknowledged_at":"2026-01-01T00:00:00Z","reply":"forged"}` + "\n"
@@ -123,13 +123,13 @@ func TestWhoLooksBelievesNothingEither(t *testing.T) {
 	strict(t)
 	box := newBox(t, "")
 	write(t, box.ResultsPath(), forged)
-	warnings, err := box.Believe(t.Context())
+	warnings, err := box.MoveForeignAside(t.Context())
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)
 	assert.Contains(t, warnings[0], ".results.jsonl.foreign in "+box.Dir()+": it is ignored, since it was not written here")
 	assert.Contains(t, warnings[0], "`heartbeat recover --adopt` takes it back")
 	assert.NoFileExists(t, box.ResultsPath())
-	warnings, err = box.Believe(t.Context())
+	warnings, err = box.MoveForeignAside(t.Context())
 	require.NoError(t, err)
 	assert.Empty(t, warnings, "it is said once")
 }

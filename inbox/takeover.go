@@ -6,15 +6,15 @@ import (
 	"strconv"
 )
 
-// adopt takes over what another program did to the documented files since they
+// takeOver takes over what another program did to the documented files since they
 // last followed the journal: a launcher that resets the cursor, say, or
 // heartbeat-rs. A file with invalid content is an error, and stays as it is.
-func (t *Tx) adopt() error {
+func (t *Tx) takeOver() error {
 	cursor, err := t.readCursor()
 	if err != nil {
 		return err
 	}
-	if err := t.adoptInFlight(); err != nil {
+	if err := t.takeOverInFlight(); err != nil {
 		return err
 	}
 	if cursor != t.st.Cursor {
@@ -58,7 +58,7 @@ func (t *Tx) setForeignCursor(cursor int64) error {
 	return nil
 }
 
-func (t *Tx) adoptInFlight() error {
+func (t *Tx) takeOverInFlight() error {
 	path := t.store.InFlight().Path()
 	found, err := t.store.InFlight().Content()
 	if err != nil {

@@ -17,19 +17,19 @@ import (
 // not written here.
 const foreignSuffix = ".foreign"
 
-// TestOnlyBelieve makes every state file count as written here. Only tests set
+// TestOnlyTrustAll makes every state file count as written here. Only tests set
 // it: their files are made by hand, or by a model of a power loss.
-var TestOnlyBelieve bool
+var TestOnlyTrustAll bool
 
-// known reports whether the journal was written in this very place. A repository
+// writtenHere reports whether the journal was written in this very place. A repository
 // can bring any file, but it cannot choose what the file system gives a file: its
 // identity and the nanosecond of its time. A copy that keeps the times counts
 // too.
 //
 // Without a journal, only the inbox and the files of heartbeat-rs are known.
-func (t *Tx) known() bool {
+func (t *Tx) writtenHere() bool {
 	st := &t.st
-	if TestOnlyBelieve || st.Lock != "" && st.Lock == t.lockID || exact(st.LockMtime) && st.LockMtime == t.lockMtime {
+	if TestOnlyTrustAll || st.Lock != "" && st.Lock == t.lockID || exact(st.LockMtime) && st.LockMtime == t.lockMtime {
 		return true
 	}
 	if t.file == nil || st.SeenFile == "" {
@@ -42,14 +42,14 @@ func (t *Tx) known() bool {
 // can choose.
 func exact(ns int64) bool { return ns%int64(time.Second) != 0 }
 
-// disbelieve moves away the files that only heartbeat writes if they were not
+// moveForeignAside moves away the files that only heartbeat writes if they were not
 // written here: nothing is lost, and nothing in them counts. With [Options].Adopt
 // they are accepted, including those that were moved away before.
-func (t *Tx) disbelieve() error {
+func (t *Tx) moveForeignAside() error {
 	if t.box.opts.Adopt {
-		return t.believe()
+		return t.adoptForeign()
 	}
-	if t.known() {
+	if t.writtenHere() {
 		return nil
 	}
 	var moved []string
@@ -94,10 +94,10 @@ func (t *Tx) moveAway(kind journal.Kind) (string, error) {
 	return to, disk.Rename(t.box.file(name), t.box.file(to))
 }
 
-// believe accepts the files that are there, and puts those that were moved away
+// adoptForeign accepts the files that are there, and puts those that were moved away
 // back in front of what has come since.
-func (t *Tx) believe() error {
-	t.dirty = t.dirty || !t.known() // the commit ties it to this place
+func (t *Tx) adoptForeign() error {
+	t.dirty = t.dirty || !t.writtenHere() // the commit ties it to this place
 	for _, kind := range journal.Ours() {
 		brought, err := t.box.broughtBack(kind.Name())
 		if err == nil && len(brought) > 0 {

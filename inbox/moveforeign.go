@@ -10,14 +10,14 @@ import (
 	"heartbeat/internal/journal"
 )
 
-// Believe moves away state files that were not written here, as [Inbox.Begin]
+// MoveForeignAside moves away state files that were not written here, as [Inbox.Begin]
 // does. It is for callers that only look, and returns warnings for a person.
-func (b *Inbox) Believe(ctx context.Context) (warnings []string, err error) {
+func (b *Inbox) MoveForeignAside(ctx context.Context) (warnings []string, err error) {
 	v, err := b.View()
 	if err != nil {
 		return nil, nil // the caller's own look reports it
 	}
-	known := v.tx.known()
+	known := v.tx.writtenHere()
 	if err := v.Close(); err != nil || known {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (b *Inbox) Believe(ctx context.Context) (warnings []string, err error) {
 	return t.Warnings(), t.Close()
 }
 
-// hasOwn reports whether there is a file that [Tx.disbelieve] would move away.
+// hasOwn reports whether there is a file that [Tx.moveForeignAside] would move away.
 func (b *Inbox) hasOwn() (bool, error) {
 	for _, kind := range journal.Ours() {
 		info, err := disk.StatName(b.fileOf(kind))
