@@ -25,7 +25,7 @@ func TestRunOutOfSteps(t *testing.T) {
 	require.NoError(t, err, out)
 	out, err = step("--max-iterations", "1")
 	require.Error(t, err)
-	assert.Contains(t, out, "the process was run 1 times already: a greater --max-iterations of heartbeat orchestrate lets it continue")
+	assert.Contains(t, out, "the process was run 1 times already: a greater --max-iterations lets it continue")
 	out, err = r.heartbeat("run", "status", "--inbox", r.inbox)
 	require.NoError(t, err, out)
 	assert.Contains(t, out, "goes no further: the process was run 1 times already: a greater --max-iterations")

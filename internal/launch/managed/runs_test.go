@@ -27,7 +27,7 @@ func TestNothingWaits(t *testing.T) {
 		"no run":         {nil, Drained, ""},
 		"done":           {[]orchestrate.Report{done}, Drained, ""},
 		"held":           {[]orchestrate.Report{done, held}, RunWaits, "run b waits for a person: e1 Ship it?"},
-		"stuck":          {[]orchestrate.Report{stuck, held}, RunStuck, "run c goes no further: the process was run 9 times already: a greater --max-iterations of heartbeat orchestrate lets it continue; run b waits for a person: e1 Ship it?"},
+		"stuck":          {[]orchestrate.Report{stuck, held}, RunStuck, "run c goes no further: the process was run 9 times already: a greater --max-iterations lets it continue; run b waits for a person: e1 Ship it?"},
 		"asleep":         {[]orchestrate.Report{held, {Run: "d", NotBefore: &soon}}, "", ""},
 		"asleep long":    {[]orchestrate.Report{{Run: "d", NotBefore: &late}}, RunWaits, "a run sleeps until " + late.Local().Format(time.DateTime)},
 		"entry not due":  {[]orchestrate.Report{{Run: "d", Status: runs.Waiting, Waits: 1}}, RunWaits, "run d is waiting"},
