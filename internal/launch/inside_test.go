@@ -48,13 +48,17 @@ func panicking() {
 
 // sessions runs that many sessions one after the other in this one process, each
 // with something to clean up, and tells what they left that the first did not.
-// With a second argument each reads a line, which it prints.
+// With the argument read each prints a line that it reads, with hangup each hangs up on
+// itself.
 func sessions() {
 	guardian.Serve()
 	n, err := strconv.Atoi(os.Args[1])
 	text := "setsid -f sleep 1000; echo "
 	if len(os.Args) > 2 {
-		text = "setsid -f sleep 1000; echo ready; read line; echo $line, "
+		text = map[string]string{
+			"read":   "setsid -f sleep 1000; echo ready; read line; echo $line, ",
+			"hangup": "kill -HUP $$; echo ignores it ",
+		}[os.Args[2]]
 	}
 	for i := 0; err == nil && i < n; i++ {
 		o := fixed("sh", "-c", text+strconv.Itoa(i))

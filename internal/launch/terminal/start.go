@@ -56,8 +56,10 @@ func (s *session) start(path string) error {
 	s.join(func() {
 		defer signal.Stop(s.children)
 		runtime.LockOSThread() // never unlocked, so that the thread ends with this goroutine
-		pid, err := syscall.ForkExec(path, s.Command, &syscall.ProcAttr{
-			Dir: s.Dir, Env: s.Env, Files: []uintptr{s.tty.Fd(), s.tty.Fd(), s.tty.Fd()}, Sys: attributes(),
+		pid, err := withDefaultSignals(func() (int, error) {
+			return syscall.ForkExec(path, s.Command, &syscall.ProcAttr{
+				Dir: s.Dir, Env: s.Env, Files: []uintptr{s.tty.Fd(), s.tty.Fd(), s.tty.Fd()}, Sys: attributes(),
+			})
 		})
 		s.leader = pid
 		started <- err

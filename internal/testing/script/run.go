@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -24,7 +25,20 @@ func Main(m testscript.TestingM, programs map[string]func()) {
 		// The race detector makes each process sleep for a second at its end.
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // without it the tests only take longer
 	}
-	testscript.Main(m, programs)
+	testscript.Main(defaultSignals{m}, programs)
+}
+
+// defaultSignals are tests whose commands ignore no signal, as they would if the tests
+// were run under nohup or in the background of a script: some wait for a signal's effect.
+type defaultSignals struct{ testscript.TestingM }
+
+func (m defaultSignals) Run() int {
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(sig) { // here it stays without effect, since nobody reads it
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
+	return m.TestingM.Run()
 }
 
 // Params runs the scripts in testdata/script, with setUp for each.
