@@ -31,7 +31,7 @@ func writeInbox(path string, n int) (err error) {
 	w := bufio.NewWriterSize(f, 1<<20)
 	for i := range n {
 		_, _ = w.WriteString(entry(i)) // Flush returns the error
-		_ = w.WriteByte('\n')          // likewise
+		_ = w.WriteByte('\n')          // here too
 	}
 	if err = errors.Join(w.Flush(), f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("write inbox: %w", err)

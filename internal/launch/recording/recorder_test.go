@@ -122,8 +122,8 @@ func TestRefuses(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(dir, "elsewhere"))
 }
 
-// TestDiskIsFull amid a line: what was refused is missing in whole lines, and what
-// comes behind it is there.
+// The disk is full in the middle of a line. The recording then lacks whole lines, and has
+// the ones after that.
 func TestDiskIsFull(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.cast")
 	file, _, err := disk.OpenWrite(path)

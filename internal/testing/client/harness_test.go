@@ -3,8 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/testing/model"
+	"heartbeat/internal/testing/script"
 )
 
 // patience bounds every wait of these tests. They normally take far less, but not on a
@@ -92,15 +91,6 @@ func pidIn(t *testing.T, path string) int {
 	return pid
 }
 
-// gone reports whether a process has ended, or waits only to be reaped.
-func gone(pid int) bool {
-	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-		return true
-	}
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err == nil && strings.Contains(string(raw), ") Z ")
-}
-
 func TestKillReachesTheWholeGroup(t *testing.T) {
 	w := fake(t, `sleep 60 & echo $! >child; wait`)
 	run := w.Print("hi", Options{})
@@ -110,7 +100,7 @@ func TestKillReachesTheWholeGroup(t *testing.T) {
 	result, err := run.Wait(within(t))
 	require.NoError(t, err)
 	assert.Equal(t, 128+int(syscall.SIGKILL), result.ExitCode)
-	require.Eventually(t, func() bool { return gone(child) }, patience, poll)
+	require.Eventually(t, func() bool { return script.Dead(child) }, patience, poll)
 }
 
 func TestCleanupSweepsWhatLeftTheGroup(t *testing.T) {
@@ -123,9 +113,9 @@ func TestCleanupSweepsWhatLeftTheGroup(t *testing.T) {
 		_, err := w.Print("hi", Options{}).Wait(within(t))
 		require.NoError(t, err)
 		child = pidIn(t, filepath.Join(w.Project, "child"))
-		require.False(t, gone(child))
+		require.False(t, script.Dead(child))
 	})
-	require.Eventually(t, func() bool { return gone(child) }, patience, poll)
+	require.Eventually(t, func() bool { return script.Dead(child) }, patience, poll)
 }
 
 func TestInteractiveTypesIntoATerminal(t *testing.T) {

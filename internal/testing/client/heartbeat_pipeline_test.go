@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/testing/model"
+	"heartbeat/internal/testing/script"
 )
 
 // onPath is a PATH on which the client and the product have their names.
@@ -299,7 +300,7 @@ func TestHeartbeatPipelineCancelled(t *testing.T) {
 			require.NoError(t, step.cmd.Process.Signal(sig))
 			_, stderr, status := step.wait()
 			assert.Equal(t, 128+int(sig), status, stderr)
-			assert.True(t, gone(session))
+			assert.True(t, script.Dead(session))
 			assert.Empty(t, p.processes("--settings"))
 			assert.Empty(t, p.files())
 			require.Len(t, p.deadLetters(), 1)

@@ -44,8 +44,8 @@ type managed struct {
 	r *rig
 }
 
-// managing starts one on the rig's inbox, from a place without a terminal, amid
-// another session's variables.
+// managing starts a launcher on the rig's inbox, without a terminal and with the variables
+// of another session.
 func (r *rig) managing(ctx context.Context, flags ...string) *managed {
 	r.t.Helper()
 	launch, err := buildLaunch()

@@ -37,7 +37,7 @@ var others = map[string]func(w *world, s step) error{
 		return err
 	},
 	"rotate": func(w *world, _ step) error {
-		// What was not followed yet may come back: this is no rotation amid a commit.
+		// What was not followed yet may come back: this rotation is not during a commit.
 		if err := w.tx(func(*inbox.Tx) error { return nil }); err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (w *world) edit(s step, text string) error {
 		return err
 	}
 	if text == "" && len(waiting) == 1 {
-		return nil // the very bytes that were settled, anew, may be new work
+		return nil // the same bytes as settled ones, written again, may be new work
 	}
 	i := first + s.pick%(len(waiting)-first)
 	e := waiting[i]
