@@ -366,8 +366,8 @@ func TestAwaitBesideTheLock(t *testing.T) {
 	assert.ErrorIs(t, (<-await(t, box, dropped)).err, inbox.ErrGone)
 }
 
-// A kill between the commit and what follows from it hides no outcome: whoever
-// waits makes the files good.
+// A kill between the commit and what follows from it hides no outcome: the
+// waiting process finishes the commit.
 func TestAwaitAfterAKill(t *testing.T) {
 	for name, c := range map[string]struct {
 		settle func(*inbox.Tx) error

@@ -66,8 +66,8 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// In the boot that it began in, nobody shortens or prolongs it by setting the
-// clock: it says where that clock will stand at its end.
+// Within the boot in which it began, setting the clock neither shortens nor
+// prolongs it: Until is what that clock will show at its end.
 func TestBackoffWhenTheClockIsSet(t *testing.T) {
 	for _, jump := range []time.Duration{time.Minute, 2 * time.Hour, 10000 * time.Hour, -time.Minute, -2 * time.Hour, -10000 * time.Hour} {
 		t.Run(jump.String(), func(t *testing.T) {

@@ -252,8 +252,7 @@ func TestBatchBehindALineThatIsBeingWritten(t *testing.T) {
 }
 
 // Batches of many senders and lines of raw writers at once: each is answered
-// once, and a batch's lines follow each other with none of another sender
-// between.
+// once, and no other sender's lines come between those of a batch.
 func TestConcurrentBatches(t *testing.T) {
 	const senders, raws, batches, size = 20, 10, 3, 7
 	box := newBox(t, "")

@@ -21,7 +21,8 @@ import (
 )
 
 // appendings calls before ahead of each call that appends to the inbox, and
-// behind ahead of the next write amid it: what comes between is then there.
+// behind ahead of the next write to the middle of it, when what came in between
+// is there.
 func appendings(t testing.TB, box *inbox.Inbox, before, behind func()) {
 	t.Helper()
 	stop := crash.Observe(t, besideAppends(box.Path(), before, behind))
@@ -193,8 +194,8 @@ func sendBeside(box *inbox.Inbox) error {
 	return err
 }
 
-// Killed at whichever call amid a producer's line, or cut off from power: what
-// was sent is there once, and nothing of it melts into the producer's line.
+// Killed at any call while a producer writes its line, or cut off from power:
+// what was sent is there once, and no part of it is glued to the producer's line.
 func TestAppendAmidARawLineAtEveryCall(t *testing.T) {
 	s := crash.Scenario{
 		Setup: func(t testing.TB, dir string) { write(t, filepath.Join(dir, "inbox.jsonl"), "one\n") },
@@ -285,8 +286,8 @@ func TestConcurrentRawWritersInParts(t *testing.T) {
 	assert.ElementsMatch(t, want, drain(t, box))
 }
 
-// An entry that somebody edited is theirs: what was sent comes besides, where a
-// kill left open whether it ever was there.
+// An entry that somebody edited is that person's. What was sent is added again if
+// a kill left open whether it was ever there.
 func TestEditedLineIsLeftAlone(t *testing.T) {
 	box := newBox(t, "one\n")
 	send(t, box, inbox.Message{ID: "a-name-that-is-longer-than-32-bytes", Text: "fix the typo"})

@@ -69,7 +69,7 @@ func reasons(t testing.TB, box *inbox.Inbox) (all []string) {
 	return all
 }
 
-// What was canceled is passed over, wherever it stands, and is a dead letter once.
+// A canceled entry is skipped, wherever it is, and becomes a dead letter once.
 func TestCancel(t *testing.T) {
 	for name, c := range map[string]struct {
 		content string
@@ -99,8 +99,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// An entry in flight, one that was settled, canceled or never there is none that
-// waits.
+// An entry that is in flight, settled, canceled or unknown does not wait.
 func TestCancelRefuses(t *testing.T) {
 	box := newBox(t, "a\nb\nc\nd")
 	turn(t, box)
@@ -156,8 +155,8 @@ func settleNextOf(t testing.TB, box *inbox.Inbox, settle func(*inbox.Tx) error) 
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, settle(tx)) })
 }
 
-// Somebody edits what waits: one entry is known by its bytes, wherever it stands
-// by then.
+// Somebody edits waiting lines: a single entry is recognised by its bytes,
+// wherever it is by then.
 func TestCancelThenEdit(t *testing.T) {
 	box := newBox(t, "a\nb\nc\nd\n")
 	turn(t, box)
@@ -236,7 +235,7 @@ func TestCancelInManyPlaces(t *testing.T) {
 	assert.Len(t, waits(t, box), 2*count-500)
 }
 
-// A name that was canceled may be sent again, and whoever waits for it learns of
+// A canceled name can be sent again, and a process that waits for it learns of
 // the letter.
 func TestCancelThenSend(t *testing.T) {
 	box := newBox(t, "")

@@ -133,8 +133,8 @@ func FuzzTotalsCodec(f *testing.F) {
 	})
 }
 
-// FuzzTotals takes any record for totals: it is refused, or says what it says
-// again once it was written anew.
+// FuzzTotals reads any record as totals: either it is refused, or writing and
+// reading it again changes nothing.
 func FuzzTotals(f *testing.F) {
 	for _, s := range []string{"", "{}", `{"delivered":1}`, `{"latency":"1 2 3"}`, `{"latency":"x"}`, `{"dead_letters":[]}`, `{"last_acknowledged_at":"soon"}`} {
 		f.Add([]byte(s))

@@ -93,7 +93,8 @@ func TestSetAsideIsCommittedWithTheRest(t *testing.T) {
 	assert.Len(t, deadLetters(t, box), 1)
 }
 
-// A torn entry of nothing is set aside only once it stands still.
+// An empty entry without its newline is set aside only once the file no longer
+// changes.
 func TestEmptyTornEntry(t *testing.T) {
 	box := newBox(t, `""`)
 	_, err := next(t, box)

@@ -78,9 +78,9 @@ func TestGivenBackOutlivesItsFile(t *testing.T) {
 	assert.Equal(t, []string{"new"}, drain(t, box))
 }
 
-// What stands before the cursor decides. While that is what was settled, the file
-// is the same inbox with other lines behind it, unless it was written anew with
-// the very same bytes.
+// What is before the cursor decides. If that is what was settled, the file is the
+// same inbox with other lines behind it, unless it was rewritten with exactly the
+// same bytes.
 func TestReplacedUnderTheEntryInFlight(t *testing.T) {
 	for name, c := range map[string]struct {
 		content string

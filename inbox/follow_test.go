@@ -132,8 +132,8 @@ func TestFilesGetShorter(t *testing.T) {
 	assert.Equal(t, "0", cursorFile(t, box))
 }
 
-// A commit stands although the files cannot follow; a warning says so, and the
-// next transaction makes them good.
+// A commit stands even if the files cannot follow. A warning says so, and the
+// next transaction completes them.
 func TestCommitStandsWhenFilesCannotFollow(t *testing.T) {
 	box := newBox(t, oldContent)
 	turn(t, box)

@@ -40,8 +40,9 @@ func boundary(content []byte, off int64) bool {
 	return off == 0 || off == int64(len(content)) || (off < int64(len(content)) && content[off-1] == '\n')
 }
 
-// FuzzNext drains an inbox of any bytes: every line that is not blank is
-// answered or set aside, once, in order, and the cursor never stands amid one.
+// FuzzNext drains an inbox of any bytes: every line that is not blank is answered
+// or set aside, once and in order, and the cursor is never in the middle of a
+// line.
 func FuzzNext(f *testing.F) {
 	for _, s := range []string{
 		oldContent, "", "\n\n", "a", "\"\"\n{\"prompt\":\"\"}\n", "a\r\nb\r\n \nc", "\x00\n\xff\xfe\n", "{\"prompt\":\"x\",\"id\":\"i\"}\n\"s\"\n",

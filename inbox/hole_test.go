@@ -147,7 +147,7 @@ func TestCompactAMissingInbox(t *testing.T) {
 	assert.Equal(t, inbox.Compaction{}, compact(t, box))
 }
 
-// What waits to be delivered again stays, wherever it stands.
+// An entry that waits to be delivered again stays, wherever it is.
 func TestCompactKeepsWhatWasGivenBack(t *testing.T) {
 	box := half(t)
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
@@ -270,8 +270,8 @@ func TestFinishingACompactionFails(t *testing.T) {
 	}
 }
 
-// An inbox that was refilled between a kill and whoever comes next is not the one
-// that was to be compacted, even where it is the same file.
+// An inbox that was refilled between a kill and the next transaction is not the
+// one that was to be compacted, even if it is the same file.
 func TestInboxReplacedAmidCompaction(t *testing.T) {
 	for name, replace := range map[string]func(t testing.TB, box *inbox.Inbox){
 		"refilled": func(t testing.TB, box *inbox.Inbox) { write(t, box.Path(), longLines(50, 100)) },

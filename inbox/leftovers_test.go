@@ -106,7 +106,8 @@ func TestForgetLeftoversKeepsTheTries(t *testing.T) {
 	assert.FileExists(t, beside(box, ".inbox-tries"))
 }
 
-// What a broken line names stays: who mends it may want the text.
+// A text that a broken line names stays: the person who repairs the line may want
+// it.
 func TestForgetLeftoversKeepsWhatABrokenLetterNames(t *testing.T) {
 	box := newBox(t, "")
 	write(t, beside(box, ".entry-0-0123456789ab.txt"), "text")

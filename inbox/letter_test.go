@@ -19,7 +19,7 @@ import (
 	"heartbeat/internal/testing/crash"
 )
 
-// deadBox is an inbox of which every entry became a dead letter.
+// deadBox is an inbox whose every entry became a dead letter.
 func deadBox(t testing.TB, content string) *inbox.Inbox {
 	t.Helper()
 	box := newBox(t, content)
@@ -46,7 +46,7 @@ func letters(t testing.TB, box *inbox.Inbox) []inbox.Letter {
 	return all
 }
 
-// requeue requeues a letter, the inbox having stood still where it must.
+// requeue requeues a letter, after the inbox has stopped changing if need be.
 func requeue(t testing.TB, box *inbox.Inbox, l inbox.Letter) {
 	t.Helper()
 	mark := still(t, box)
@@ -113,7 +113,8 @@ func TestRequeuedByteForByte(t *testing.T) {
 	}
 }
 
-// Commit and mark are one: whoever asks twice is told, and nothing is appended.
+// The line and the mark are one commit: asking twice gives an error, and appends
+// nothing.
 func TestRequeuedOnce(t *testing.T) {
 	box := deadBox(t, "one\n")
 	requeue(t, box, letters(t, box)[0])
@@ -177,7 +178,8 @@ func TestMendedLetterIsRequeueable(t *testing.T) {
 	assert.Equal(t, []string{"mended"}, drain(t, box))
 }
 
-// An inbox that ends amid a line gets its newline once that stood still.
+// An inbox that ends in the middle of a line gets its newline once it no longer
+// changes.
 func TestRequeueBehindATornLine(t *testing.T) {
 	box := deadBox(t, "one\n")
 	l := letters(t, box)[0]
@@ -211,7 +213,7 @@ func TestRequeueBehindADeliveredTornLine(t *testing.T) {
 	assert.Len(t, results(t, box), 2)
 }
 
-// An inbox that a launcher took away is made anew.
+// An inbox that a launcher took away is created again.
 func TestRequeueIntoAMissingInbox(t *testing.T) {
 	box := deadBox(t, oldContent)
 	require.NoError(t, os.Remove(box.Path()))
@@ -405,8 +407,8 @@ func TestPurgedForGood(t *testing.T) {
 	assert.Equal(t, []string{"one", "three"}, rawLines(letters(t, box)))
 }
 
-// What is none of ours stays, and a letter goes with each of its lines, a last
-// one without its newline among them.
+// Lines of others stay. A letter goes with all of its lines, even a last one
+// without its newline.
 func TestPurgeOfAnEditedFile(t *testing.T) {
 	box := deadBox(t, oldContent)
 	content := read(t, box.DeadLetterPath())

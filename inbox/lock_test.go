@@ -130,8 +130,8 @@ func TestLock(t *testing.T) {
 	assert.Zero(t, box.Lock())
 }
 
-// A lock file that is removed amid a transaction lets in another one. The first
-// then commits nothing: it would take back what the second did.
+// If the lock file is removed during a transaction, a second one can begin. The
+// first then commits nothing: it would take back what the second did.
 func TestLockFileGoneAmidATransaction(t *testing.T) {
 	for name, remove := range map[string]func(path string) error{
 		"removed": os.Remove,
@@ -170,8 +170,8 @@ func TestLockFileGoneAmidATransaction(t *testing.T) {
 	}
 }
 
-// What a transaction could not show of its last commit it leaves to whoever has
-// the lock by then.
+// If a transaction could not show its last commit in the files, the next holder
+// of the lock does.
 func TestLockFileGoneBehindACommit(t *testing.T) {
 	box := newBox(t, "one\n")
 	deliver(t, box)

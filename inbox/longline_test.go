@@ -168,7 +168,7 @@ func TestLongEntry(t *testing.T) {
 	}
 }
 
-// What kills whoever takes it up is set aside the fourth time.
+// A line that kills each process that reads it is set aside the fourth time.
 func TestDeliveryDied(t *testing.T) {
 	line := strings.Repeat("x", 3<<20)
 	box := newBox(t, line+"\nnext\n")

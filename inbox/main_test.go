@@ -66,7 +66,8 @@ func holdLock(box *inbox.Inbox) error {
 	return tx.Close()
 }
 
-// printView looks at the inbox as somebody who can read all and write nothing.
+// printView looks at the inbox as a user who can read everything and write
+// nothing.
 func printView(box *inbox.Inbox) error {
 	if os.Geteuid() == 0 {
 		if err := unix.Setuid(nobody); err != nil {
@@ -82,7 +83,7 @@ func printView(box *inbox.Inbox) error {
 	return errors.Join(err, v.Close())
 }
 
-// nobody is some user who is not root.
+// nobody is a user who is not root.
 const nobody = 65534
 
 // workThrough appends entries as `echo >>` does and answers them, each answer

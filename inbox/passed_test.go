@@ -12,9 +12,9 @@ import (
 	"heartbeat/internal/testing/crash"
 )
 
-// A line that a producer did not sync may go with the power. Whatever passes it
-// makes it durable first, or the cursor would stand beyond the end, and what was
-// answered would be delivered again.
+// A power loss may take a line that its producer did not sync. Moving the cursor
+// past it makes it durable first; otherwise the cursor would be beyond the end,
+// and answered entries would be delivered again.
 func TestPowerLossBehindWhatIsPassed(t *testing.T) {
 	leave := func(t testing.TB, tx *inbox.Tx) {
 		_, err := tx.Next(inbox.Mark{})

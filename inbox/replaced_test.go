@@ -132,8 +132,9 @@ func TestSameInboxIsNotReadAgain(t *testing.T) {
 	}
 }
 
-// A touch stays one, although reading the file later changes one of its times,
-// and whether or not whoever saw it first had anything to commit.
+// A touch stays a touch, although reading the file later changes one of its
+// times, and whether or not the first transaction to see it had anything to
+// commit.
 func TestTouchedThenRead(t *testing.T) {
 	for name, look := range map[string]func(t testing.TB, box *inbox.Inbox){
 		"committed": func(t testing.TB, box *inbox.Inbox) { in(t, box, func(*inbox.Tx) {}) },

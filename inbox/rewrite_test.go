@@ -60,8 +60,8 @@ func TestTrim(t *testing.T) {
 	assert.Equal(t, inbox.Trimming{}, n, "a second time there is nothing")
 }
 
-// What was trimmed does not come back, whatever was lost with the power, and what
-// is added later stands where it should.
+// Trimmed lines do not come back, whatever a power loss takes, and lines that are
+// added later are where they should be.
 func TestTrimmedForGood(t *testing.T) {
 	reboot(t, "one")
 	box := newBox(t, oldContent+"four\n")

@@ -106,8 +106,8 @@ func TestLogsMayBeWrittenTo(t *testing.T) {
 	}
 }
 
-// An operator who dealt with the dead letters removes them. They stay away,
-// whatever the last thing was that the queue did before the machine started anew.
+// An operator who has dealt with the dead letters removes them. They stay away,
+// whatever the queue did last before the machine restarted.
 func TestDrainedDeadLettersStayAway(t *testing.T) {
 	reboot(t, "one")
 	box := newBox(t, "a\n")

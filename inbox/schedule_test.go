@@ -337,7 +337,7 @@ func TestPromotionIntoAnotherInbox(t *testing.T) {
 	})
 }
 
-// Promote is for those who only look: it takes the lock when something is due.
+// Promote is for callers that only look: it takes the lock if something is due.
 func TestPromote(t *testing.T) {
 	now := clockOf(t, newBox(t, ""))
 	now.send(t, inbox.Message{ID: "a", Text: "x", NotBefore: noon.Add(time.Hour)})

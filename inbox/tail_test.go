@@ -12,7 +12,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// tail reads an inbox's results, of which only their text matters here.
+// tail reads the text of an inbox's results.
 func tail(t testing.TB, box *inbox.Inbox, n int) *inbox.Tail {
 	t.Helper()
 	tail, err := box.TailResults(n)

@@ -64,8 +64,8 @@ func pretty(s string) string {
 	return string(b)
 }
 
-// An operator may look at .in-flight with a tool that lays it out anew, and
-// save it. It remains the same entry, attempts, evidence and all.
+// An operator may open .in-flight in a tool that lays it out differently and
+// saves it. It stays the same entry, with its attempts and evidence.
 func TestInFlightLaidOutAnew(t *testing.T) {
 	box := newBox(t, oldContent)
 	in(t, box, func(tx *inbox.Tx) {
@@ -88,8 +88,8 @@ func TestInFlightLaidOutAnew(t *testing.T) {
 	}
 }
 
-// heartbeat-rs was killed amid an acknowledgement: the cursor is past the entry
-// and only the note of it is left.
+// heartbeat-rs was killed while it acknowledged: the cursor is past the entry,
+// and only its .in-flight is left.
 func TestStaleInFlight(t *testing.T) {
 	for _, cursor := range []int64{8, 14} {
 		box := newBox(t, oldContent)

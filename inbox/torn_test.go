@@ -13,7 +13,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// still is a mark of the inbox as it stands.
+// still is a mark of the inbox as it is now.
 func still(t testing.TB, box *inbox.Inbox) inbox.Mark {
 	t.Helper()
 	mark, err := box.AwaitStill(context.Background(), 0)
@@ -21,7 +21,7 @@ func still(t testing.TB, box *inbox.Inbox) inbox.Mark {
 	return mark
 }
 
-// nextAt is next, for an inbox that stood still since mark.
+// nextAt is next for an inbox that has not changed since mark.
 func nextAt(t testing.TB, box *inbox.Inbox, mark inbox.Mark) (text string, err error) {
 	t.Helper()
 	tx, err := box.Begin(context.Background())

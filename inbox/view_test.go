@@ -389,7 +389,7 @@ func mkfifoAt(t testing.TB, box *inbox.Inbox) {
 	mkfifo(t, beside(box, ".in-flight"))
 }
 
-// A view needs no lock, whoever holds it.
+// A view works while another process holds the lock.
 func TestViewBesideTheLock(t *testing.T) {
 	box := newBox(t, oldContent)
 	turn(t, box)
@@ -424,7 +424,7 @@ func TestViewOfAReadOnlyDirectory(t *testing.T) {
 	}
 }
 
-// readOnly gives the inbox to nobody, who may not write there.
+// readOnly gives the inbox to the user nobody, who may not write there.
 func readOnly(t testing.TB, box *inbox.Inbox) {
 	t.Helper()
 	own := func(path string, mode os.FileMode) {

@@ -16,7 +16,7 @@ func wait(t testing.TB, box *inbox.Inbox, name, session string) {
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Wait(name, session)) })
 }
 
-// waiter is who waits, as a transaction and a view find it.
+// waiter is the waiter that a transaction and a view report.
 func waiter(t testing.TB, box *inbox.Inbox) *inbox.Waiter {
 	t.Helper()
 	tx, err := box.Begin(t.Context())

@@ -21,7 +21,7 @@ func watch(t testing.TB, box *inbox.Inbox, poll time.Duration) *inbox.Watcher {
 
 const never = 10_000 * time.Hour
 
-// Each way to change an inbox wakes whoever watches it; the test hangs if not.
+// Every way to change an inbox wakes its watcher; otherwise the test hangs.
 func TestWatchSeesChanges(t *testing.T) {
 	for name, change := range map[string]func(t testing.TB, path string){
 		"appended to": func(t testing.TB, path string) { echo(t, path, "new\n") },

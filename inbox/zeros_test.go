@@ -14,8 +14,8 @@ import (
 // zeros are what a copied hole, or a power loss, leaves in place of text.
 func zeros(n int) string { return strings.Repeat("\x00", n) }
 
-// Zeros at the start of a line are no part of an entry, and are told of; zeros
-// amid a line are.
+// Zeros at the start of a line are not part of an entry, and are reported; zeros
+// in the middle of a line are part of it.
 func TestZerosAreSkipped(t *testing.T) {
 	for name, c := range map[string]struct {
 		content string
@@ -51,8 +51,8 @@ func TestZerosAreSkipped(t *testing.T) {
 	}
 }
 
-// An entry behind zeros has the place and the name that its own bytes give it,
-// for everybody who looks.
+// An entry behind zeros has the offset and the id of its own bytes, for every
+// reader.
 func TestEntryBehindZeros(t *testing.T) {
 	const line = `{"id":"job","prompt":"x"}`
 	box := newBox(t, zeros(5000)+line+"\n")

@@ -49,8 +49,8 @@ func openLog(path string, open func(string) (*disk.File, error)) (*log, error) {
 
 func (j *log) close() error { return j.file.Close() }
 
-// last reads the newest record, from the end of the file and no further back
-// than it must. A nil state means that nothing was ever committed.
+// last reads the newest record, from the end of the file and no further back than
+// it must. A nil record means that nothing was ever committed.
 func (j *log) last() (st *Record, m *mark, err error) {
 	if j.file == nil || j.file.Info().Size == 0 {
 		return nil, nil, nil
@@ -61,8 +61,8 @@ func (j *log) last() (st *Record, m *mark, err error) {
 	}
 	for span := int64(2 * journalBlock); ; span *= 8 {
 		if span > largeRecord {
-			// The record has a long line in it: what is read is let go of before
-			// more is, and before that line itself is read.
+			// The record has a long line in it: memory is given back before more
+			// is read.
 			defer debug.FreeOSMemory()
 			debug.FreeOSMemory()
 			span = size
@@ -127,7 +127,7 @@ func newest(tail []byte, whole bool) (st *Record, m *mark, end int64) {
 			end = int64(nl) + 1
 		}
 		switch {
-		case !ok: // never synced, or a mark, of which a power loss may take any
+		case !ok: // never synced, or a mark, which a power loss may take
 		case isMark(body): // each boot adds one, and so does handing over
 			older := decodeMark(body)
 			if older == nil {
@@ -231,7 +231,7 @@ func (j *log) commit(path string, body []byte) error {
 	return nil
 }
 
-// settle makes durable what the journal holds, whoever wrote it.
+// settle makes durable what the journal holds, whichever process wrote it.
 func (j *log) settle() error {
 	err := j.file.Sync()
 	if err == nil {
@@ -263,8 +263,8 @@ func fill(records []byte) []byte {
 	return append(records, make([]byte, Size-len(records))...)
 }
 
-// followed notes that the documented files are up to date. It is not synced:
-// where the note is lost, following is done once more.
+// add appends a mark. It is not synced: if it is lost, the files follow the record
+// once more.
 func (j *log) add(m mark) error {
 	l := sumLine(m.encode())
 	if err := j.file.WriteAt(l, j.end); err != nil {

@@ -149,7 +149,8 @@ func (q *queueFile) unglue(all []Line) (mended bool, err error) {
 	return n == len(b), err
 }
 
-// mend writes amid a file that is open for appending, which that descriptor cannot.
+// mend writes to the middle of a file that is open for appending, which that
+// descriptor cannot do.
 func mend(appending *disk.File, b []byte, at int64) error {
 	f, err := disk.OpenForeign(appending.Path(), unix.O_RDWR)
 	if err != nil {

@@ -20,7 +20,7 @@ type Store struct {
 
 	log      *log
 	last     Record // what the journal says
-	marked   bool   // a mark stands behind it, of whatever boot
+	marked   bool   // a mark of any boot follows it
 	cursor   File
 	inFlight File
 	files    [len(kinds)]File
