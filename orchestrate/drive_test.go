@@ -435,5 +435,5 @@ func TestRunIsRepaired(t *testing.T) {
 	assert.Contains(t, out, "orchestrate --inbox "+r.inbox+" --run "+r.run+" --repair")
 	out, err = step("--repair")
 	require.NoError(t, err, out)
-	assert.Contains(t, out, "was mended")
+	assert.Contains(t, out, "was repaired")
 }

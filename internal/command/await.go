@@ -132,7 +132,7 @@ func (o *sendFlags) judge(box *inbox.Inbox, w *waited, err error) error {
 		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the entry %q became a dead letter: %s", w.ID, reasonOf(w.DeadLetter)))
 	case errors.Is(err, errTimedOut):
 		w.Outcome = outcomeTimedOut
-		return cli.Status(cli.ExitTimedOut, fmt.Errorf("the entry %q was not answered within %s: it %s", w.ID, &o.timeout, w.stays(box)))
+		return cli.Status(cli.ExitTimedOut, fmt.Errorf("the entry %q was not answered within %s: it %s", w.ID, words.Took(time.Duration(o.timeout)), w.stays(box)))
 	case errors.As(err, &by):
 		w.Outcome = outcomeEnded
 		return cli.Status(128+int(by.Signal), fmt.Errorf("%w: the entry %q %s", by, w.ID, w.stays(box)))

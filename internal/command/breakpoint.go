@@ -153,7 +153,7 @@ func answerBreakpoint(i *cli.InboxFlags, r *cli.RunFlags, effect string, a orche
 	// The step puts the run's next entries into the inbox, which wakes whoever waits there.
 	step, err := b.Step(context.Background())
 	if err != nil {
-		s.Note("the answer is posted; the step behind it was not taken: %v", err)
+		s.Note("the answer is posted, but the step after it failed: %v", err)
 		return report(i, s, a, "answered "+effect)
 	}
 	return report(i, s, a, "answered "+effect+"; "+stepSentence(step))

@@ -115,12 +115,12 @@ func (c *canceling) resolve(args []string, all []waitingEntry, v *inbox.View) er
 // notWaiting says why no waiting entry has that name.
 func notWaiting(word string, v *inbox.View) error {
 	if d := v.InFlight(); d != nil && len(resolve(word, []*inbox.Delivery{d}, func(d *inbox.Delivery) names { return names{d.ID(), []string{d.EntryID}} })) > 0 {
-		return fmt.Errorf("the entry %q is in flight: a session is at it, and it cannot be taken back: interrupt the session, or let it end, and see recover", word)
+		return fmt.Errorf("the entry %q is in flight: a session works on it, so it cannot be taken back: interrupt the session, or let it end, and run heartbeat recover", word)
 	}
 	if where, err := v.Find(word); err == nil && where == inbox.FoundAnswered {
 		return fmt.Errorf("the entry %q is answered already: heartbeat results %s shows the reply", word, quote(word))
 	}
-	return fmt.Errorf("no entry that waits is called %q: heartbeat peek shows them, and dead-letter list what was canceled or set aside", word)
+	return fmt.Errorf("no entry that waits is called %q: heartbeat peek shows them, and heartbeat dead-letter list what was canceled or set aside", word)
 }
 
 const (

@@ -135,7 +135,7 @@ func (o *letterFlags) check(what string, args []string) error {
 	}
 	switch {
 	case what == listLetter && letters:
-		return errors.New("list shows all of them: dead-letter show takes a LETTER")
+		return errors.New("list shows all of them: heartbeat dead-letter show takes a LETTER")
 	case what == listLetter:
 		return nil
 	case o.all && o.requeued:
@@ -143,7 +143,7 @@ func (o *letterFlags) check(what string, args []string) error {
 	case (o.all || o.requeued) && letters:
 		return errors.New("both a LETTER and --all or --requeued: one of them is enough")
 	case !o.all && !o.requeued && !letters:
-		return fmt.Errorf("say which: dead-letter list shows the letters that %s may be about", what)
+		return fmt.Errorf("say which: heartbeat dead-letter list shows the letters that %s may be about", what)
 	}
 	return nil
 }

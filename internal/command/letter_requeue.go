@@ -131,7 +131,7 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 		return nil
 	}
 	if settled := orchestrate.Settled(r.box, l.Metadata); settled != "" {
-		r.refuse(fmt.Errorf("requeue %s: %s, so another answer is of no use (a run that failed by that goes on with `run resume RUN --again EFFECT`)", l.Letter, settled))
+		r.refuse(fmt.Errorf("requeue %s: %s, so another answer is of no use (a run that failed by that goes on with `heartbeat run resume RUN --again EFFECT`)", l.Letter, settled))
 		return nil
 	}
 	l, err := tx.Requeue(l, still)

@@ -29,7 +29,7 @@ func (m *moment) Set(text string) error {
 			return nil
 		}
 	}
-	return errors.New("it takes a time or a duration from now, such as 2026-03-04T12:00, 2026-03-04T12:00:00Z, 90 or 1h30m")
+	return errors.New("it takes a time or a duration from now, such as 2026-03-04T12:00, 2026-03-04T12:00:00Z, 90, 1h30m or 30d")
 }
 
 func (m *moment) String() string {

@@ -165,7 +165,7 @@ func repairAll(ctx context.Context, bridges []*orchestrate.Bridge, s cli.Streams
 		if err != nil {
 			return err
 		}
-		s.Note("the journal of run %s was mended: %s kept, %d dropped; the old one is %s", b.Run.ID(),
+		s.Note("the journal of run %s was repaired: %s kept, %d dropped; the old one is %s", b.Run.ID(),
 			words.Count(done.Kept, "event", "events"), done.DroppedCorrupt+done.DroppedRequested+done.DroppedResolved, done.Backup)
 	}
 	return nil

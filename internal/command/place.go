@@ -43,7 +43,7 @@ func knownRuns(box *inbox.Inbox, dirs []string, s cli.Streams) (all []knownRun, 
 		}
 	}
 	if len(dirs) == 0 && len(strange) > 0 {
-		s.Note("%s in %s: not made by way of this inbox, so nothing is taken from it: name a run's directory, and a step writes it anew", strings.Join(strange, ", "), box.Dir())
+		s.Note("%s in %s was not written by way of this inbox, and is not believed: name the run's directory, and a step writes it again", strings.Join(strange, ", "), box.Dir())
 	}
 	for _, dir := range dirs {
 		if dir, err = filepath.Abs(dir); err != nil {

@@ -21,11 +21,12 @@ func (n names) all() []string { return append([]string{n.id}, n.own...) }
 // ours, or else those whose names begin with it. Ids come first because senders may
 // choose anything. More than one result means that the word is ambiguous.
 func resolve[T any](word string, all []T, namesOf func(T) names) []T {
+	begin := strings.TrimSuffix(word, "…") // with which lists end a name that they cut
 	ways := []func(names) bool{
 		func(n names) bool { return word != "" && n.id == word },
 		func(n names) bool { return slices.Contains(n.own, word) },
 		func(n names) bool {
-			return len(word) >= minPrefix && slices.ContainsFunc(n.all(), func(name string) bool { return strings.HasPrefix(name, word) })
+			return len(begin) >= minPrefix && slices.ContainsFunc(n.all(), func(name string) bool { return strings.HasPrefix(name, begin) })
 		},
 	}
 	for _, fits := range ways {

@@ -60,7 +60,7 @@ heartbeat results --inbox work/inbox.jsonl --follow`,
 				case o.count < 0:
 					return cli.Usage(errNegativeCount)
 				case len(args) > 0 && (o.follow || f.Changed("count")):
-					return cli.Usage(errors.New("-n and --follow are for the list: leave ENTRY out, or wait for an entry with send --id ID --wait"))
+					return cli.Usage(errors.New("-n and --follow are for the list: leave ENTRY out, or wait for an entry with heartbeat send --id ID --wait"))
 				case o.raw && len(args) == 0:
 					return cli.Usage(errors.New("--raw is about one reply in full: name the ENTRY"))
 				}
@@ -194,12 +194,12 @@ func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s cli.Streams) erro
 func noReply(f *history.Found) error {
 	switch {
 	case f.Where == inbox.FoundScheduled:
-		return fmt.Errorf("results: the entry %q is scheduled, and was not answered yet: log says until when", f.Name())
+		return fmt.Errorf("results: the entry %q is scheduled, and was not answered yet: heartbeat log %s says until when", f.Name(), quote(f.Name()))
 	case f.Where != "":
-		return fmt.Errorf("results: the entry %q is %s, and was not answered yet: send --id ID --wait waits for it", f.Name(), f.Where)
+		return fmt.Errorf("results: the entry %q is %s, and was not answered yet: heartbeat send --id ID --wait waits for it", f.Name(), f.Where)
 	case f.Letter != nil:
 		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the entry %q became a dead letter: %s", f.Name(), reasonOf(&f.Letter.DeadLetter)))
 	}
 	last := f.Events[len(f.Events)-1]
-	return fmt.Errorf("results: the entry %q has no reply: the last that is known of it is %q", f.Name(), last)
+	return fmt.Errorf("results: the entry %q has no reply: the last event of it is %q", f.Name(), last)
 }

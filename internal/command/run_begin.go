@@ -94,7 +94,7 @@ func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string
 	case now.Status == runs.Completed && now.Done:
 		return fmt.Errorf("run %s is completed, and its proof was given: there is nothing to resume", now.Run)
 	case now.Status == runs.Completed:
-		return fmt.Errorf("run %s is completed: there is nothing to resume; `orchestrate`, or a hook with --run, has its proof asked for", now.Run)
+		return fmt.Errorf("run %s is completed: there is nothing to resume; `heartbeat orchestrate`, or a hook with --run, asks for its proof", now.Run)
 	}
 	file, err := o.sessionFile()
 	if err != nil {
@@ -114,7 +114,7 @@ func unfinished(id, is string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("run %s is %s: %w (go on with `run resume %s`)", id, is, err, id)
+	return fmt.Errorf("run %s is %s: %w (go on with `heartbeat run resume %s`)", id, is, err, id)
 }
 
 // begin binds the session, takes a step, and prints what to do next.

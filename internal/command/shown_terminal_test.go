@@ -92,3 +92,17 @@ func TestColourAtATerminal(t *testing.T) {
 		assert.Len(t, regexp.MustCompile(`(?m)^\d+\t\d+\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*$`).FindAllString(string(piped), -1), 10)
 	}
 }
+
+// TestCutNames takes a name as a list shows it.
+func TestCutNames(t *testing.T) {
+	inbox := filepath.Join(t.TempDir(), "inbox.jsonl")
+	const id = "a-name-that-is-longer-than-a-list-has-room-for"
+	require.NoError(t, exec.Command("heartbeat", "send", "--inbox", inbox, "--id", id, "text").Run())
+	cut := regexp.MustCompile(`a-name\S*…`).FindString(atATerminal(t, "peek", "--inbox", inbox))
+	require.NotEmpty(t, cut)
+	for _, args := range [][]string{{"log", "--inbox", inbox, cut, "--json"}, {"cancel", "--inbox", inbox, cut}, {"dead-letter", "show", "--inbox", inbox, cut}} {
+		out, err := exec.Command("heartbeat", args...).CombinedOutput()
+		require.NoError(t, err, string(out))
+		assert.Contains(t, string(out), id)
+	}
+}

@@ -66,8 +66,17 @@ type search struct {
 
 // Find looks for an entry by its id, its entry id, or a beginning of one of them (at
 // least four characters) that no other entry shares. It reads everything that is kept
-// or waits, but decodes only what may be the entry.
+// or waits, but decodes only what may be the entry. Lists end a name that they cut
+// with "…", which is no part of the name.
 func Find(box *inbox.Inbox, text string) (*Found, error) {
+	f, err := find(box, text)
+	if whole, cut := strings.CutSuffix(text, "…"); cut && errors.Is(err, ErrUnknown) {
+		return find(box, whole)
+	}
+	return f, err
+}
+
+func find(box *inbox.Inbox, text string) (*Found, error) {
 	s := &search{word: newWord(text), exact: map[fit]*Found{}, begin: map[string]*Found{}}
 	if err := s.run(box); err != nil {
 		return nil, err
