@@ -31,7 +31,7 @@ func flagHelp(flags *pflag.FlagSet) string {
 	return b.String()
 }
 
-// flagTag is how a flag is typed; name and value style its parts.
+// flagTag shows how a flag is typed; name and value style its parts.
 func flagTag(f *pflag.Flag, name, value func(string) string) string {
 	tag := name("--" + f.Name)
 	if f.Shorthand != "" {

@@ -38,7 +38,7 @@ func (s Streams) OnScreen() Streams {
 	return s
 }
 
-// Show prints a text on Out, and tells the exit status.
+// Show prints a text on Out, and returns the exit status.
 func (s Streams) Show(text string) int {
 	if _, err := io.WriteString(s.Out, text); err != nil {
 		s.Complain(fmt.Errorf("print it: %w", err))

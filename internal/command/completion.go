@@ -53,7 +53,7 @@ func completionScript(shell string) func([]completed) string {
 	return nil
 }
 
-// completed is a command, or one of its verbs, as the shells complete it.
+// completed describes a command, or one of its verbs, to the completion scripts.
 type completed struct {
 	key     string // how it is typed: heartbeat dead-letter list
 	verbs   []cli.Item
@@ -61,12 +61,12 @@ type completed struct {
 	ids     string   // what its arguments name: see cli.Verb
 	command bool     // its arguments are a command with arguments of its own
 	flags   []*pflag.Flag
-	// early are flags of its verbs that may stand before the verb; hidden are those
-	// among them that nobody is offered there.
+	// early are the flags of its verbs, which may stand before the verb. Those in
+	// hidden are understood there and not offered.
 	early, hidden []*pflag.Flag
 }
 
-// allCompleted are the three commands, heartbeat with these verbs, and all verbs.
+// allCompleted returns the three commands, heartbeat with these verbs, and all verbs.
 func allCompleted(list []cli.Verb) []completed {
 	own := completed{key: commandName, flags: listFlags((&ownFlags{}).set())}
 	for _, name := range externalNames() {
@@ -84,7 +84,7 @@ func allCompleted(list []cli.Verb) []completed {
 	return append(all, completed{key: launch.CommandName, flags: launchFlags, command: true})
 }
 
-// with are c with these verbs, and the verbs themselves.
+// with returns c with these verbs, followed by the verbs themselves.
 func (c completed) with(list []cli.Verb) []completed {
 	var below []completed
 	for _, v := range list {
@@ -103,15 +103,15 @@ func (c completed) with(list []cli.Verb) []completed {
 	return append([]completed{c}, below...)
 }
 
-// offered are the flags that somebody is offered.
+// offered returns the flags that the scripts offer.
 func (c completed) offered() []*pflag.Flag {
 	return slices.DeleteFunc(slices.Concat(c.flags, c.early), func(f *pflag.Flag) bool { return slices.Contains(c.hidden, f) })
 }
 
-// known are the flags that may be there.
+// known returns the flags that may stand in the line.
 func (c completed) known() []*pflag.Flag { return slices.Concat(c.flags, c.early) }
 
-// verbNames are those of its verbs.
+// verbNames returns the names of its verbs.
 func (c completed) verbNames() (names []string) {
 	for _, v := range c.verbs {
 		names = append(names, v.Name)
@@ -130,7 +130,7 @@ func listFlags(set *pflag.FlagSet) (flags []*pflag.Flag) {
 
 func takesValue(f *pflag.Flag) bool { return f.NoOptDefVal == "" }
 
-// takesFile reports whether the value may be a file, for all that is known.
+// takesFile reports whether the value may be a file, as far as its type tells.
 func takesFile(f *pflag.Flag) bool {
 	switch f.Value.Type() {
 	case "int", "duration":
@@ -139,7 +139,7 @@ func takesFile(f *pflag.Flag) bool {
 	return cli.Choices(f) == nil
 }
 
-// flagUsage is what is said of a flag, without the marks of its value's name.
+// flagUsage is the flag's text without the quotes around the name of its value.
 func flagUsage(f *pflag.Flag) string {
 	_, text := pflag.UnquoteUsage(f)
 	return text

@@ -16,7 +16,7 @@ func bashCompletion(all []completed) string {
 	return strings.Replace(bashScript, "\tSPECS\n", cases.String(), 1)
 }
 
-// bash sets the variables of the script for c.
+// bash is the assignments of the script for c.
 func (c completed) bash() string {
 	var set []string
 	add := func(name string, words []string) {

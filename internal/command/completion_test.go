@@ -38,8 +38,8 @@ func TestCompletionKnowsEveryFlag(t *testing.T) {
 }
 
 // madeUpCompletion prints a completion script for the shell of its argument, as
-// completion does, but of verbs that exist for the test alone: what a shell does
-// with sub-verbs and ids is to hold whichever verbs have them.
+// completion does, with additional verbs that only the tests have: what a shell does
+// with sub-verbs and ids should not depend on which verbs have them.
 func madeUpCompletion() {
 	shelve := cli.Verb{Name: "shelve", Short: "it's made up: shelve", Verbs: []cli.Verb{madeUpVerb("list", ""), madeUpVerb("show", letterIDs)}}
 	fmt.Print(completionScript(os.Args[1])(allCompleted(append(verbs(), shelve, madeUpVerb("tell", entryIDs)))))

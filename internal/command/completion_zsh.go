@@ -18,7 +18,7 @@ func zshCompletion(all []completed) string {
 	return strings.Replace(zshScript, "\tSPECS\n", cases.String(), 1)
 }
 
-// zsh sets the variables of the script for c, a line for each.
+// zsh is the assignments of the script for c, one a line.
 func (c completed) zsh() (set []string) {
 	var takes, specs, verbs []string
 	for _, f := range c.known() {

@@ -25,7 +25,7 @@ var demoPrompts = []string{
 	"say goodbye",
 }
 
-// killedAt is the prompt, from 0, whose answer the first session is killed amid.
+// killedAt is the index of the prompt during whose answer the first session is killed.
 const killedAt = 1
 
 func demoVerb() cli.Verb {
@@ -97,8 +97,7 @@ func (d *demo) run() (err error) {
 	return err
 }
 
-// removeAll tries again where something is still being written: a process that was
-// killed may be at the end of a call.
+// removeAll tries again if a process that was just killed is still finishing a write.
 func removeAll(dir string) (err error) {
 	for range 3 {
 		if err = os.RemoveAll(dir); err == nil {
@@ -108,7 +107,7 @@ func removeAll(dir string) (err error) {
 	return err
 }
 
-// show is the demo in its workspace.
+// show runs the demo in its workspace.
 func (d *demo) show(ctx context.Context) (err error) {
 	client, err := d.client()
 	if err != nil {
@@ -138,7 +137,7 @@ func (d *demo) say(format string, args ...any) {
 	}
 }
 
-// tell says what happened. What it is comes first, in a column of its own.
+// tell prints what happened, with the kind of event in a column of its own.
 func (d *demo) tell(what, format string, args ...any) {
 	if d.json {
 		return
@@ -167,7 +166,7 @@ func (d *demo) fill(ctx context.Context) error {
 	return nil
 }
 
-// firstSession is killed amid an answer.
+// firstSession runs a session and kills it in the middle of an answer.
 func (d *demo) firstSession(ctx context.Context, client demoClient) error {
 	s, err := client.start(demoPrompts[killedAt])
 	if err != nil {
@@ -179,7 +178,7 @@ func (d *demo) firstSession(ctx context.Context, client demoClient) error {
 	if err != nil {
 		return errors.Join(err, s.end())
 	}
-	if ended { // a client may be faster than the demo looks, or not work at all
+	if ended { // the client is too fast, or does not work at all
 		if err := s.failure(); err != nil {
 			return err
 		}
@@ -196,11 +195,11 @@ func (d *demo) firstSession(ctx context.Context, client demoClient) error {
 	case in == nil:
 		return errors.New("nothing is in flight after the session was killed, where its entry should be")
 	}
-	d.tell("killed", "SIGKILL to process %d, amid its answer to %d: the prompt is in flight, and has no answer", s.pid(), d.place(in.ID())+1)
+	d.tell("killed", "SIGKILL to process %d in the middle of answer %d: the prompt is in flight, and has no answer", s.pid(), d.place(in.ID())+1)
 	return nil
 }
 
-// lastSession works through what the first one left.
+// lastSession runs a session that works through what the first one left.
 func (d *demo) lastSession(ctx context.Context, client demoClient) error {
 	s, err := client.start("")
 	if err != nil {
@@ -218,7 +217,7 @@ func (d *demo) lastSession(ctx context.Context, client demoClient) error {
 	return nil
 }
 
-// report shows the results, and fails where a prompt was not answered once, in order.
+// report shows the results, and fails unless every prompt was answered once, in order.
 func (d *demo) report() error {
 	answered, err := d.results()
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"heartbeat/internal/hook"
 )
 
-// claudeHeadStart is how long the client has been at an answer when it is killed. Its
-// transcript, which it writes a little late, has the prompt then.
+// claudeHeadStart is how long the client has had a prompt when it is killed. By then its
+// transcript, which it writes with a delay, has the prompt.
 const claudeHeadStart = time.Second
 
-// demoClaude is the client on the PATH, in print mode, with the hook wired for its
-// sessions alone.
+// demoClaude starts sessions of the client on the PATH, in print mode. The hook is wired
+// for these sessions alone.
 type demoClaude struct {
 	bin, dir, wired string
 }

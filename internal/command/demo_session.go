@@ -13,8 +13,8 @@ import (
 
 // demoClient starts sessions for the demo.
 type demoClient interface {
-	// start starts a session. Its answer to the prompt hang may take as long as it
-	// likes, since the session is killed amid it; "" for no such prompt.
+	// start starts a session. It is killed during its answer to the prompt hang, which
+	// may therefore never end; "" if it is not to be killed.
 	start(hang string) (*demoSession, error)
 }
 
@@ -31,15 +31,15 @@ type demoSession struct {
 	cmd    *exec.Cmd
 	held   io.Closer // what keeps the session alive, or nil
 	output bytes.Buffer
-	busy   <-chan struct{} // closed once it is amid an answer; nil where it does not tell
-	// headStart is how long it is given to be at an answer, from when that was seen.
+	busy   <-chan struct{} // closed once it answers the prompt hang; nil if it cannot tell
+	// headStart is then how long the prompt is given to reach the model.
 	headStart time.Duration
 	seen      time.Time
 	ended     chan struct{} // closed once it has ended, with err set
 	err       error
 }
 
-// startSession starts the command. Its end is known by s.ended.
+// startSession starts the command. Call await once its pipes are set up.
 func startSession(cmd *exec.Cmd) (*demoSession, error) {
 	s := &demoSession{cmd: cmd, ended: make(chan struct{})}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -53,7 +53,7 @@ func startSession(cmd *exec.Cmd) (*demoSession, error) {
 	return s, nil
 }
 
-// await follows the process to its end.
+// await waits in the background for the process to end.
 func (s *demoSession) await() *demoSession {
 	go func() {
 		defer close(s.ended)
@@ -64,7 +64,7 @@ func (s *demoSession) await() *demoSession {
 
 func (s *demoSession) pid() int { return s.cmd.Process.Pid }
 
-// isBusy reports whether the session is amid the answer to what was delivered.
+// isBusy reports whether the session is in the middle of its answer.
 func (s *demoSession) isBusy() bool {
 	if s.seen.IsZero() {
 		s.seen = time.Now()
@@ -102,19 +102,19 @@ const sessionGrace = 5 * time.Second
 // end asks the session to end, and kills it where it does not.
 func (s *demoSession) end() error {
 	if s.held != nil {
-		_ = s.held.Close() // it reads the end of its input then, and is killed otherwise
+		_ = s.held.Close() // if this fails, the session is killed below
 	}
-	_ = syscall.Kill(s.pid(), syscall.SIGINT) // likewise
+	_ = syscall.Kill(s.pid(), syscall.SIGINT) // fails only if it has ended
 	select {
 	case <-s.ended:
-		_ = syscall.Kill(-s.pid(), syscall.SIGKILL) // what it has left behind, if anything
+		_ = syscall.Kill(-s.pid(), syscall.SIGKILL) // what it left behind, if anything
 		return nil
 	case <-time.After(sessionGrace):
 		return s.kill()
 	}
 }
 
-// failure is why a session ended that should have ended well, or nil.
+// failure is the error that the session ended with, or nil.
 func (s *demoSession) failure() error {
 	if s.err == nil {
 		return nil
@@ -126,7 +126,7 @@ func (s *demoSession) failure() error {
 	return fmt.Errorf("the session ended with %s: %s", exit, bytes.TrimSpace(s.output.Bytes()))
 }
 
-// firstLineOf is closed once out has brought a line, or its end.
+// firstLineOf returns a channel that is closed at the first line of out, or at its end.
 func firstLineOf(out io.Reader) <-chan struct{} {
 	busy := make(chan struct{})
 	go func() {

@@ -16,11 +16,11 @@ import (
 	"heartbeat/internal/testing/agent"
 )
 
-// standInVerb is a session of the demo's own agent, in a process that can be killed. No
-// list has it.
+// standInVerb runs a session of the demo's own agent, as a process that can be killed. It
+// is listed nowhere.
 const standInVerb = "__session"
 
-// demoStandIn is the client that is built into the command.
+// demoStandIn starts sessions of the agent that is built into the command.
 type demoStandIn struct {
 	self, inbox, transcripts string
 	sessions                 int
@@ -53,8 +53,8 @@ func (c *demoStandIn) start(hang string) (*demoSession, error) {
 }
 
 // runStandIn is the hidden verb: INBOX TRANSCRIPT HANG. It ends when its stdin does, so
-// that it does not outlive the demo. On the prompt HANG it says a line on stdout, and
-// never answers.
+// that it does not outlive the demo. At the prompt HANG it prints a line, and never
+// answers.
 func runStandIn(args []string, s cli.Streams) int {
 	if len(args) != 3 {
 		s.Note("%s is a part of heartbeat demo: type heartbeat demo", standInVerb)
@@ -67,7 +67,7 @@ func runStandIn(args []string, s cli.Streams) int {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		_, _ = io.Copy(io.Discard, s.In) // whatever ends it, it is over
+		_, _ = io.Copy(io.Discard, s.In) // an error ends it as well
 		cancel()
 	}()
 	a := agent.Agent{

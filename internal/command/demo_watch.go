@@ -21,8 +21,8 @@ type demoState struct {
 	answered bool
 }
 
-// watch tells what becomes of the prompts until the session has ended, or until the
-// prompt in flight, by its place, is what it waits for.
+// watch prints what becomes of the prompts until the session has ended, or until returns
+// true for the index of the prompt in flight.
 func (d *demo) watch(ctx context.Context, s *demoSession, until func(place int) bool) (ended bool, err error) {
 	tick := time.NewTicker(demoPoll)
 	defer tick.Stop()
@@ -44,7 +44,7 @@ func (d *demo) watch(ctx context.Context, s *demoSession, until func(place int) 
 	}
 }
 
-// look tells what is new in the inbox.
+// look prints what is new in the inbox.
 func (d *demo) look(until func(place int) bool) (is bool, err error) {
 	v, err := d.box.View()
 	if err != nil {
@@ -64,7 +64,7 @@ func (d *demo) look(until func(place int) bool) (is bool, err error) {
 	}
 	in := v.InFlight()
 	if in == nil || d.place(in.ID()) != len(answered) {
-		return false, nil // the result of the one before it is being written
+		return false, nil // the result before it is still being written
 	}
 	d.tellDelivered(in.ID(), in.Attempt)
 	return until != nil && until(len(answered)), nil
@@ -83,10 +83,10 @@ func (d *demo) tellDelivered(id string, attempt int) {
 	d.tell(d.at("delivered", id), "%s%s", firstLine(demoPrompts[d.place(id)]), again)
 }
 
-// at is what happened, with the number of the prompt that it happened to.
+// at names what happened to a prompt: answered 2.
 func (d *demo) at(what, id string) string { return fmt.Sprintf("%s %d", what, d.place(id)+1) }
 
-// place is where in the order of the prompts an entry is, from 0.
+// place is the index of the entry's prompt.
 func (d *demo) place(id string) int { return slices.Index(d.ids, id) }
 
 func (d *demo) inFlight() (in *inbox.Delivery, err error) {
@@ -98,7 +98,7 @@ func (d *demo) inFlight() (in *inbox.Delivery, err error) {
 	return v.InFlight(), nil
 }
 
-// results are what was answered so far.
+// results returns what was answered so far.
 func (d *demo) results() (all []inbox.Result, err error) {
 	text, err := disk.ReadState(d.box.ResultsPath(), disk.MaxWhole)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -18,17 +18,16 @@ import (
 )
 
 const (
-	// callersVariable are the processes that heartbeat turned into such commands, and
-	// that this one is started by. A command that calls itself by way of heartbeat
-	// would otherwise go on forever.
+	// callersVariable lists the processes that became such a command and that this
+	// process descends from. It ends a command that calls itself through heartbeat.
 	callersVariable = "HEARTBEAT_CALLERS"
 	maxCallers      = 32
 )
 
-// externalName is what may follow heartbeat- in the name of a command: never a path.
+// externalName matches what may follow heartbeat- in the name of a command. A path does not.
 var externalName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 
-// ourExternals are the commands of heartbeat itself that `heartbeat X` runs.
+// ourExternals describes the commands that are part of heartbeat.
 var ourExternals = map[string]string{
 	"launch": "run sessions where nobody is at the terminal",
 	"stop":   "the Stop hook, which Claude Code calls",
@@ -36,7 +35,7 @@ var ourExternals = map[string]string{
 
 func externalNames() []string { return slices.Sorted(maps.Keys(ourExternals)) }
 
-// runExternal becomes the command heartbeat-NAME, beside this one or else of PATH.
+// runExternal replaces this process with heartbeat-NAME, found beside it or on PATH.
 func runExternal(name string, args []string, list []cli.Verb, s cli.Streams) int {
 	path, err := findExternal(name, list)
 	if err == nil {
@@ -61,11 +60,11 @@ func findExternal(name string, list []cli.Verb) (string, error) {
 	return "", fmt.Errorf("%w (see heartbeat help)", cli.UnknownVerb(name, known))
 }
 
-// become returns only where the command cannot be run.
+// become replaces this process with the program. It returns only if that fails.
 func become(path string, args []string) error {
 	callers := liveCallers()
 	if len(callers) >= maxCallers {
-		return fmt.Errorf("run %s: %d commands that heartbeat runs are inside each other: one seems to call itself", path, len(callers))
+		return fmt.Errorf("run %s: %d commands that heartbeat started are running inside each other: one seems to call itself", path, len(callers))
 	}
 	callers = append(callers, strconv.Itoa(os.Getpid()))
 	if err := os.Setenv(callersVariable, strings.Join(callers, " ")); err != nil {
@@ -80,8 +79,8 @@ func become(path string, args []string) error {
 	return nil
 }
 
-// liveCallers leaves out those that have ended: what they started in the background
-// goes on without them, as a session does that starts its own successor.
+// liveCallers leaves out the processes that have ended. A background session that
+// starts its own successor, again and again, never runs into the limit.
 func liveCallers() []string {
 	return slices.DeleteFunc(strings.Fields(os.Getenv(callersVariable)), func(word string) bool {
 		pid, err := strconv.Atoi(word)
@@ -89,12 +88,12 @@ func liveCallers() []string {
 	})
 }
 
-// externals are the names X of the commands heartbeat-X that can be run, sorted. A
-// verb of ours always goes before such a command, which is not listed then.
+// externals returns the names X of the commands heartbeat-X that can be run, sorted. It
+// leaves out those that a verb hides.
 func externals(list []cli.Verb) []string {
 	found := map[string]bool{}
 	for _, dir := range externalDirs() {
-		paths, _ := filepath.Glob(filepath.Join(escapeGlob(dir), commandName+"-*")) // only the pattern can be bad
+		paths, _ := filepath.Glob(filepath.Join(escapeGlob(dir), commandName+"-*")) // it fails only for a bad pattern
 		for _, path := range paths {
 			name := strings.TrimPrefix(filepath.Base(path), commandName+"-")
 			if _, ours := cli.Find(list, name); !ours && externalName.MatchString(name) && isProgram(path) {
@@ -105,8 +104,8 @@ func externals(list []cli.Verb) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// externalDirs are where such commands are looked for. What is on PATH by a relative
-// path is left out, as it is where a command is run.
+// externalDirs returns the folders to search for such commands. It leaves out relative
+// folders of PATH: what they hold depends on where one happens to be.
 func externalDirs() (dirs []string) {
 	if self, err := os.Executable(); err == nil {
 		dirs = append(dirs, filepath.Dir(self))

@@ -12,20 +12,20 @@ import (
 	"heartbeat/internal/host/rights"
 )
 
-// makeFolder makes the inbox's folder, for its owner alone, where only that is missing,
-// and says so. A symbolic link that leads nowhere is no missing folder. Root becomes the
-// owner of the folder above first, for good, so that the new one belongs to that user and
-// nothing there can lead root elsewhere.
+// makeFolder makes the inbox's folder with mode 0700, and says so, if the folder above
+// exists. A dangling symbolic link does not count as a missing folder. Root first becomes
+// the owner of the folder above, for good: the new folder then belongs to that user, and
+// nothing the user put there can lead root elsewhere.
 func makeFolder(inbox string, s cli.Streams) error {
 	dir, err := filepath.Abs(filepath.Dir(inbox))
 	if err != nil {
 		return err
 	}
 	if there, err := disk.Exists(dir); err != nil || there {
-		return nil // opening the inbox says what is wrong with the path
+		return nil // opening the inbox reports what is wrong with the path
 	}
 	if _, err := disk.StatDir(filepath.Dir(dir)); err != nil {
-		return nil // opening the inbox says that as well
+		return nil // opening the inbox reports this as well
 	}
 	if _, err := rights.BecomeOwner(filepath.Dir(dir)); err != nil {
 		return err
@@ -38,7 +38,7 @@ func makeFolder(inbox string, s cli.Streams) error {
 		return fmt.Errorf("the inbox's folder %s is missing, and root may not become user %d, whose it would be: make it as that user", dir, above.UID)
 	}
 	switch err := disk.MakeDir(dir); {
-	case errors.Is(err, fs.ErrExist): // somebody else was faster
+	case errors.Is(err, fs.ErrExist): // another process made it first
 		return nil
 	case err != nil:
 		return fmt.Errorf("make the inbox's folder: %w", err)

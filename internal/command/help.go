@@ -11,8 +11,8 @@ import (
 
 const helpName = "help"
 
-// helpVerb is there for the list, and for help without a verb: with one it is run as
-// that verb's --help.
+// helpVerb shows the overview, and gives help a place in it. `help VERB` never gets
+// here: see [helpLast].
 func helpVerb(others []cli.Verb) cli.Verb {
 	return cli.Verb{
 		Name:  helpName,

@@ -47,8 +47,8 @@ func Run(args []string, s cli.Streams) (status int) {
 	return dispatch(args, s)
 }
 
-// dispatch runs the verb that the arguments name: one of ours, else another command
-// that is called heartbeat-VERB.
+// dispatch runs the verb that the arguments name. If heartbeat has no such verb, it
+// runs the command heartbeat-VERB.
 func dispatch(args []string, s cli.Streams) int {
 	if len(args) > 0 && args[0] == idsCommand {
 		printIDs(args[1:], s)
@@ -65,7 +65,7 @@ func dispatch(args []string, s cli.Streams) int {
 	return runExternal(args[0], args[1:], list, s)
 }
 
-// helpLast makes `help VERB` the same as `VERB --help`.
+// helpLast turns `help VERB` into `VERB --help`.
 func helpLast(args []string) []string {
 	if len(args) < 2 || args[0] != helpName || strings.HasPrefix(args[1], "-") {
 		return args
@@ -73,7 +73,7 @@ func helpLast(args []string) []string {
 	return append(args[1:len(args):len(args)], "--help")
 }
 
-// runOwn is heartbeat without a verb.
+// runOwn runs heartbeat without a verb.
 func runOwn(args []string, list []cli.Verb, s cli.Streams) int {
 	o := &ownFlags{}
 	flags := o.set()
@@ -100,8 +100,8 @@ func hasFlag(list []cli.Verb, name string) bool {
 	return withFlagsOf(list, cli.NewFlags("")).Lookup(name) != nil
 }
 
-// withFlagsOf adds the flags of the verbs, and of their own verbs, where there are none
-// of that name.
+// withFlagsOf adds the flags of the verbs, and of their own verbs, to all. A name that
+// is taken keeps the flag it has.
 func withFlagsOf(list []cli.Verb, all *pflag.FlagSet) *pflag.FlagSet {
 	for _, v := range list {
 		flags, _, _ := v.Built()

@@ -16,13 +16,13 @@ func (o *ownFlags) set() *pflag.FlagSet {
 	return f
 }
 
-// purpose is what some verbs serve.
+// purpose groups the verbs that serve it.
 type purpose struct {
 	title string
 	verbs []cli.Verb
 }
 
-// purposes are all verbs, in the order in which help lists them.
+// purposes returns all verbs, in the order in which help lists them.
 func purposes() []purpose {
 	all := []purpose{
 		{"Send and read", []cli.Verb{sendVerb(), resultsVerb(), statusVerb(), peekVerb(), logVerb(), metricsVerb()}},
@@ -36,7 +36,7 @@ func purposes() []purpose {
 	return all
 }
 
-// verbs are those of all purposes.
+// verbs returns those of all purposes.
 func verbs() []cli.Verb { return verbsOf(purposes()) }
 
 func verbsOf(all []purpose) (list []cli.Verb) {
@@ -46,7 +46,7 @@ func verbsOf(all []purpose) (list []cli.Verb) {
 	return list
 }
 
-// commandPage is what there is to say of heartbeat itself.
+// commandPage describes heartbeat itself.
 func commandPage() cli.Page {
 	page := cli.Page{
 		Command: commandName,
@@ -72,8 +72,8 @@ claude "Read CLAUDE.md"`,
 	return page
 }
 
-// overview is the first screen: heartbeat's own page, and the commands that are
-// installed besides.
+// overview is the first screen: heartbeat's own page, with the other commands that are
+// installed.
 func overview() string {
 	page := commandPage()
 	if found := externalItems(); len(found) > 0 {

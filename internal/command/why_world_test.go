@@ -195,7 +195,7 @@ func (w *world) says() (state, sentence string) {
 func (w *world) sentence(text string) string {
 	text = regexp.QuoteMeta(text)
 	return "^" + strings.NewReplacer(
-		"<time>", `20\d\d-\d\d-\d\d \d\d:\d\d:\d\d`, "<ago>", `\(\d+s ago\)`, "<n>", `\d+`, "<long>", `[0-9hms]+`, "<entry>", "[0-9a-f]{12}",
+		"<time>", `20\d\d-\d\d-\d\d \d\d:\d\d:\d\d`, "<ago>", `\(\d+s ago\)`, "<n>", `\d+`, "<long>", `[0-9dhms ]+`, "<entry>", "[0-9a-f]{12}",
 		"<path>", regexp.QuoteMeta(w.inbox), "<dir>", regexp.QuoteMeta(w.dir),
 	).Replace(text) + "$"
 }
