@@ -21,7 +21,7 @@ func (h *hook) holdForTasks(tx *inbox.Tx, d *inbox.Delivery) (bool, error) {
 	if h.input == nil || h.Rewake || h.Mode != ModeDrain || h.Background == 0 {
 		return false, nil
 	}
-	e := recovery.EvidenceOf(d)
+	e := h.evidenceOf(d)
 	running := e.Running(h.input.Tasks)
 	if len(running) == 0 || e.Over(time.Duration(h.Background)) {
 		return false, nil
@@ -42,21 +42,11 @@ func (h *hook) replyTo(d *inbox.Delivery, e recovery.Evidence) string {
 	return h.input.LastMessage
 }
 
-// judgeHeld is judge for an entry that waits for tasks in the background, at the end
-// of another turn of its session: a person's. Tasks of which it no longer tells have
-// ended in it.
-func (h *hook) judgeHeld(e recovery.Evidence) verdict {
-	if len(e.Running(h.input.Tasks)) == 0 || e.Over(time.Duration(h.Background)) {
-		return answered
-	}
-	return pending
-}
-
 // toldOfTask binds the entry in flight to the turn in which the session learns what
 // came of a task of its.
 func (h *hook) toldOfTask(tx *inbox.Tx) error {
 	d := tx.InFlight()
-	if d == nil || d.SessionID != h.input.SessionID || !recovery.EvidenceOf(d).TellsOf(h.input.Prompt) {
+	if d == nil || d.SessionID != h.input.SessionID || !h.evidenceOf(d).TellsOf(h.input.Prompt) {
 		return nil
 	}
 	return tx.Bind(inbox.Recipient{SessionID: d.SessionID, PromptID: h.input.PromptID, Evidence: d.Evidence})
@@ -66,7 +56,7 @@ func (h *hook) toldOfTask(tx *inbox.Tx) error {
 // answered; they end with it.
 func (h *hook) endSession(tx *inbox.Tx) error {
 	if d := tx.InFlight(); d != nil && d.SessionID == h.input.SessionID {
-		if e := recovery.EvidenceOf(d); e.Held {
+		if e := h.evidenceOf(d); e.Held {
 			h.settled = d
 			if err := tx.AcknowledgeWith(e.HeldReply, h.tasksOf(e)); err != nil {
 				return err

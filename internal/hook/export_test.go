@@ -20,7 +20,7 @@ var ErrNoClient = errNoClient
 func SetFirstRetry(d time.Duration) { firstRetry = d }
 
 // Wakeable is what a hook says that this process started.
-func Wakeable(parent int) error { return (&hook{parent: parent}).wakeable() }
+func Wakeable(parent int) error { return (&hook{lifeline: lifeline{parent: parent}}).wakeable() }
 
 // DeliverWoken leaves the next entry in flight, as a hook that woke session s0 with it
 // does.

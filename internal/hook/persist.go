@@ -5,18 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"heartbeat/internal/cli"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/host"
 )
-
-// errSessionGone ends a wait: nobody would read the decision.
-var errSessionGone = errors.New("the session is gone")
 
 // persist waits in the hook until an entry arrives, and ends the turn with an
 // idle tick when none does. Nothing is taken once the wait was ended from
@@ -116,47 +110,7 @@ func (h *hook) ended(cause error) int {
 	return cli.ExitOK
 }
 
-// stillWanted reports why nothing may be taken any more: the wait was ended, or
-// the session has died just now.
-func (h *hook) stillWanted(ctx context.Context) error {
-	for _, p := range h.session {
-		if p.Gone() {
-			return errSessionGone
-		}
-	}
-	return context.Cause(ctx)
-}
-
 // awaitStill waits before any wait was begun that could be ended from outside.
 func (h *hook) awaitStill() (inbox.Mark, error) {
 	return h.box.AwaitStill(context.Background(), time.Duration(h.Settle))
-}
-
-// waitContext is done when a signal asks to end, or when the session dies: the
-// client itself, or whoever started the hook.
-func (h *hook) waitContext() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
-	parent := host.WatchProcess(h.parent)
-	client := parent
-	if pid := claude.PID(); pid != 0 {
-		client = host.WatchProcess(pid)
-	}
-	h.session = []*host.Process{parent, client}
-	if os.Getppid() != h.parent {
-		cancel(errSessionGone) // it died before the wait began
-	}
-	go func() {
-		select {
-		case s := <-signals:
-			cancel(cli.EndedBy{Signal: s.(syscall.Signal)})
-		case <-client.Died():
-			cancel(errSessionGone)
-		case <-parent.Died():
-			cancel(errSessionGone)
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() { cancel(nil) }
 }

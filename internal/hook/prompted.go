@@ -4,7 +4,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
-	recovery "heartbeat/recover"
 )
 
 // prompted acts on a prompt that the session is about to ask the model. It may be
@@ -14,7 +13,7 @@ import (
 func (h *hook) prompted(tx *inbox.Tx) error {
 	in := h.input
 	if d := tx.InFlight(); d != nil {
-		e := recovery.EvidenceOf(d)
+		e := h.evidenceOf(d)
 		if e.Woken && !e.Bound && h.sameClient(d, e) && claude.IsWakePrompt(in.Prompt, e.Handed(d)) {
 			e.Bound = true
 			if err := tx.Bind(inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.Encode()}); err != nil {

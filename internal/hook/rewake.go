@@ -192,7 +192,7 @@ func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 // judgeAtStart says what the start of this session tells of the entry in flight. A
 // turn that a person ended, by clearing the session, has no Stop.
 func (h *hook) judgeAtStart(d *inbox.Delivery) verdict {
-	e := recovery.EvidenceOf(d)
+	e := h.evidenceOf(d)
 	switch {
 	case clientGone(e):
 		return orphaned

@@ -29,7 +29,7 @@ func waitingSince(t *testing.T, path, event string, age time.Duration) *hook {
 	box, err := inbox.Open(path, inbox.Options{})
 	require.NoError(t, err)
 	return &hook{
-		box: box, began: host.SinceBoot() - int64(age), waiter: "w", Streams: cli.Streams{Err: new(keptNotes)},
+		box: box, began: host.SinceBoot() - int64(age), waiter: "w", voice: voice{Streams: cli.Streams{Err: new(keptNotes)}},
 		input: &claude.Input{Event: event, SessionID: "s0", PromptID: "p1"},
 	}
 }
@@ -180,8 +180,7 @@ func TestIsClient(t *testing.T) {
 	own := recovery.Evidence{
 		Boot: host.BootID(), Client: int64(pid), ClientStart: host.ProcessStart(pid), Namespace: host.PIDNamespace(),
 	}
-	h := &hook{}
-	assert.True(t, h.isClient(own))
+	assert.True(t, isClient(own))
 	for name, change := range map[string]func(e *recovery.Evidence){
 		"another boot":    func(e *recovery.Evidence) { e.Boot = "another" },
 		"another process": func(e *recovery.Evidence) { e.ClientStart-- },
@@ -192,7 +191,7 @@ func TestIsClient(t *testing.T) {
 	} {
 		e := own
 		change(&e)
-		assert.False(t, h.isClient(e), name)
+		assert.False(t, isClient(e), name)
 	}
 }
 

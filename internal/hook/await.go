@@ -59,7 +59,7 @@ func (h *hook) wakeTick(ctx context.Context, still inbox.Mark) (outcome, error) 
 // decideWake takes the next entry, if this hook is still the one that waits and
 // the session is idle.
 func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
-	if d := tx.InFlight(); d != nil && h.offer != nil && recovery.EvidenceOf(d) == h.offer.evidence {
+	if d := tx.InFlight(); d != nil && h.offer != nil && h.evidenceOf(d) == h.offer.evidence {
 		return delivered, h.offer.text, nil // committed after all
 	}
 	w, err := tx.Waiter()
@@ -87,7 +87,7 @@ func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, erro
 	if err != nil {
 		return 0, "", err
 	}
-	h.offer = &offer{recovery.EvidenceOf(d), text}
+	h.offer = &offer{h.evidenceOf(d), text}
 	tx.StopWaiting()
 	return delivered, text, nil
 }
@@ -123,7 +123,7 @@ func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
 	if d == nil {
 		return true, nil
 	}
-	e := recovery.EvidenceOf(d)
+	e := h.evidenceOf(d)
 	if clientGone(e) {
 		return true, h.settleEntry(tx, orphaned)
 	}
@@ -150,4 +150,14 @@ func (h *hook) wokenRecipient(spill string) inbox.Recipient {
 		Woken: true, Token: h.token(), Spill: spill,
 	}
 	return inbox.Recipient{SessionID: h.input.SessionID, Evidence: e.Encode()}
+}
+
+// tellOnce is complainOnce for an error of which nobody would hear while the
+// session sleeps: it is recorded, if that is possible, for status and log.
+func (h *hook) tellOnce(err error) {
+	if h.complainOnce(err) {
+		h.record(func(tx *inbox.Tx) error {
+			return tx.FailSession(h.input.SessionID, why.HookError, words.Sentence(err.Error()))
+		})
+	}
 }

@@ -21,26 +21,23 @@ type transcriptWatch struct {
 	deadline time.Time // zero before the first wait
 }
 
-// notYet is the verdict where the transcript does not tell: unsure as long as it
-// still may, and then the one given.
-func (h *hook) notYet(transcript string, otherwise verdict) verdict {
-	w := &h.watched
+// mayTell reports whether the transcript may still be given time.
+func (w *transcriptWatch) mayTell() bool {
+	return w.deadline.IsZero() || time.Now().Before(w.deadline)
+}
+
+// begin waits for a transcript to tell more than it does now.
+func (w *transcriptWatch) begin(path string) {
 	if w.deadline.IsZero() {
 		w.deadline = time.Now().Add(transcriptWait)
 	}
-	if transcript == "" || !time.Now().Before(w.deadline) {
-		return otherwise
-	}
-	w.path, w.size = transcript, claude.TranscriptSize(transcript)
-	return unsure
+	w.path, w.size = path, claude.TranscriptSize(path)
 }
 
-// awaitTranscript returns once the transcript has grown, or was given its time, and
-// not at once, for a transcript may grow without end. The
-// inbox's lock is free meanwhile: a hook that waits here is most often the second
-// one of a Stop, and others have work to do.
-func (h *hook) awaitTranscript(ctx context.Context) {
-	w := h.watched
+// await returns once the transcript has grown or was given its time, and not before,
+// since a transcript may grow without end. The inbox's lock is free meanwhile: a hook
+// that waits here is mostly the second one of a Stop, and others have work to do.
+func (w *transcriptWatch) await(ctx context.Context) {
 	for grown := false; !grown && time.Now().Before(w.deadline) && ctx.Err() == nil; {
 		time.Sleep(transcriptPoll)
 		grown = claude.TranscriptSize(w.path) != w.size

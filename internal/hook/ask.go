@@ -24,22 +24,22 @@ const (
 	// stdinPatience is how long a hook that no client started is given nothing,
 	// until it gives up. A client may write late, or pause, for as long as its
 	// machine is busy: then the hook only looks whether it is still there.
-	stdinPatience = 5 * time.Second
+	stdinPatience = 5 * time.Second // errSilent names it
 )
 
 var (
 	errTerminal = errors.New("stdin is a terminal")
 	errEmpty    = errors.New("stdin is empty")
-	errSilent   = fmt.Errorf("nothing more came on stdin for %v", stdinPatience)
+	errSilent   = errors.New("nothing more came on stdin for 5s")
 )
 
 // readInput reads the hook's input from stdin.
 func (h *hook) readInput() (*claude.Input, error) {
-	fd := int(h.In.Fd())
 	if cli.IsTerminal(h.In) {
 		return nil, errTerminal
 	}
-	b, err := readObject(fd, h.awaitInput)
+	a := asking{stdin: int(h.In.Fd()), parent: h.parent, ofClient: h.ofClient()}
+	b, err := readObject(a.stdin, a.await)
 	if err != nil {
 		return nil, fmt.Errorf("read the hook's input: %w", err)
 	}
@@ -72,19 +72,26 @@ func (h *hook) untold(err error) int {
 // ofClient reports whether a client started this hook.
 func (h *hook) ofClient() bool { return h.Launched || claude.IsParent() }
 
-// awaitInput returns when there is something to read, or why there will be
-// nothing. It polls instead of reading in a goroutine, which would cost a thread at
-// each turn.
-func (h *hook) awaitInput(fd int) error {
+// asking is how the hook is told of its event.
+type asking struct {
+	stdin  int
+	parent int
+	// ofClient says that a client started the hook: it will write, however late.
+	ofClient bool
+}
+
+// await returns when there is something to read, or why there will be nothing. It polls
+// instead of reading in a goroutine, which would cost a thread at each turn.
+func (a asking) await() error {
 	for {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(stdinPatience.Milliseconds()))
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(a.stdin), Events: unix.POLLIN}}, int(stdinPatience.Milliseconds()))
 		switch {
 		case err == unix.EINTR:
 		case err != nil || n > 0:
 			return err
-		case !h.ofClient():
+		case !a.ofClient:
 			return errSilent
-		case os.Getppid() != h.parent:
+		case os.Getppid() != a.parent:
 			return errSessionGone
 		}
 	}
@@ -93,11 +100,11 @@ func (h *hook) awaitInput(fd int) error {
 // readObject reads up to the end of one whole object, behind which a client may
 // leave stdin open, or to the end of stdin. White space before it is not kept, but
 // counts.
-func readObject(fd int, await func(fd int) error) ([]byte, error) {
+func readObject(fd int, await func() error) ([]byte, error) {
 	b, blank := make([]byte, 0, 4<<10), 0
 	var o objectEnd
 	for blank+len(b) < maxInput {
-		if err := await(fd); err != nil {
+		if err := await(); err != nil {
 			return nil, err
 		}
 		b = withRoom(b)

@@ -62,7 +62,11 @@ func (h *hook) forgetSpill(inFlight *inbox.Delivery) {
 	if h.settled == nil {
 		return
 	}
-	name := recovery.SpillName(h.settled)
+	spill := h.evidenceOf(h.settled).Spill
+	if spill == "" {
+		return
+	}
+	name := filepath.Base(spill)
 	if recovery.IsSpill(name) && (inFlight == nil || recovery.SpillName(inFlight) != name) {
 		if err := disk.Remove(filepath.Join(h.box.Dir(), name)); err != nil {
 			h.Note("%v: compact takes it away", err)

@@ -60,7 +60,7 @@ func fed(t *testing.T, pieces ...string) *os.File {
 }
 
 func TestReadObject(t *testing.T) {
-	at := func(int) error { return nil }
+	at := func() error { return nil }
 	for _, c := range []struct {
 		pieces []string
 		want   string
@@ -85,7 +85,7 @@ func TestReadObjectIsBounded(t *testing.T) {
 		pieces[i] = megabyte
 	}
 	reads := 0
-	_, err := readObject(int(fed(t, pieces...).Fd()), func(int) error { reads++; return nil })
+	_, err := readObject(int(fed(t, pieces...).Fd()), func() error { reads++; return nil })
 	require.ErrorContains(t, err, "longer than 33554432 bytes")
 	assert.GreaterOrEqual(t, reads, maxInput/(8<<10), "what it reads into did not grow")
 }

@@ -1,0 +1,69 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/cli"
+	recovery "heartbeat/recover"
+	"strings"
+)
+
+// dispatch acts on the event. An event of a subagent is nobody's answer, and an
+// unknown one none of our business: both leave everything as it is.
+func (h *hook) dispatch() int {
+	in := h.input
+	if in == nil {
+		return h.stop()
+	}
+	if in.AgentID != "" {
+		return cli.ExitOK
+	}
+	if in.Event == claude.EventSessionStart && in.Source == "compact" {
+		return cli.ExitOK // the same session goes on in the same process
+	}
+	if h.runs != nil {
+		h.runs.Greet()
+	}
+	if h.Rewake {
+		if status, ok := h.inBackground(); ok {
+			return status
+		}
+	}
+	switch in.Event {
+	case claude.EventStop, "":
+		return h.stop()
+	case claude.EventStopFailure:
+		return h.stopFailure()
+	case claude.EventSessionStart:
+		return h.record(func(tx *inbox.Tx) error {
+			return tx.StartSessionWith(in.SessionID, claude.PID(), recovery.StartNote(in.TranscriptPath))
+		})
+	case claude.EventSessionEnd:
+		return h.record(h.endSession)
+	case claude.EventUserPromptSubmit:
+		if strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification) {
+			return h.record(h.toldOfTask)
+		}
+	case claude.EventNotification:
+		return h.notified()
+	}
+	return cli.ExitOK
+}
+
+// record commits what an event beside Stop tells. A failure is said and has no
+// other effect: such an event's exit status decides nothing.
+func (h *hook) record(change func(*inbox.Tx) error) int {
+	tx, err := h.box.Begin(context.Background())
+	if err == nil {
+		if err = change(tx); err == nil {
+			err = tx.Commit()
+		}
+		err = errors.Join(err, h.end(tx))
+	}
+	if err != nil {
+		h.Complain(err)
+	}
+	return cli.ExitOK
+}

@@ -1,0 +1,102 @@
+package hook
+
+import (
+	"errors"
+	"fmt"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/cli"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// When the inbox is empty, drain approves the stop, and persist waits.
+const (
+	ModeDrain   = "drain"
+	ModePersist = "persist"
+)
+
+// Flags are what a settings file says of the hook.
+type Flags struct {
+	Inbox      string
+	Mode       string
+	Idle       cli.Span
+	SignalFile string
+	Orphan     cli.OrphanFlags
+	MaxEntries int
+	Background cli.Span
+	Form       string
+	Rewake     bool
+	Preamble   string
+	Announce   bool
+	// PreambleSet says that an empty one is meant.
+	PreambleSet bool
+	Settle      cli.Span
+	Runs        cli.RunFlags
+	// Launched says that a launcher wired this hook for its own session.
+	Launched bool
+	// NoInput says that whoever starts the hook tells it nothing.
+	NoInput bool
+	Help    bool
+	Version bool
+}
+
+// Set declares the flags, with their defaults.
+func (h *Flags) Set() *pflag.FlagSet {
+	f := cli.NewFlags("heartbeat-stop")
+	h.Mode, h.Idle, h.Form, h.Settle = ModeDrain, cli.Span(2*time.Second), string(claude.AsReason), cli.Span(cli.DefaultSettle)
+	h.Background = cli.Span(defaultBackground)
+	cli.AddInbox(f, &h.Inbox)
+	f.Var(cli.Choice(&h.Mode, ModeDrain, ModePersist), "mode", "when the inbox is empty: drain approves the stop, persist waits")
+	f.Var(&h.Idle, "idle-interval", "persist: how long to wait for an entry before an idle tick (seconds or a duration)")
+	f.StringVar(&h.SignalFile, "signal-file", "", "file to touch when the stop is approved")
+	h.Orphan.Add(f)
+	f.IntVar(&h.MaxEntries, "max-entries", 0, "approve the stop after this many answered entries in one session (0: no limit)")
+	f.Var(&h.Background, "background-timeout", "drain: how long an entry whose turn left tasks running in the background waits for them (0: not at all)")
+	f.Var(cli.Choice(&h.Form, string(claude.AsReason), string(claude.AsContext)), "as", "how the text is handed to the model")
+	f.BoolVar(&h.Rewake, "rewake", false, "wait in the background and wake the idle session with the next entry (needs asyncRewake: see install --rewake)")
+	f.StringVar(&h.Preamble, "preamble", "", "what the model is told before the text of an entry (with --rewake: who sent it)")
+	f.BoolVar(&h.Announce, "announce", false, "show the person at the terminal which entry is delivered, as is done for those of runs")
+	f.Var(&h.Settle, "settle", "how long a last line without newline must stand still to be an entry")
+	h.Runs.Add(f)
+	h.Runs.AddStateDir(f)
+	f.IntVar(&h.Runs.MinSeconds, "min-iteration-seconds", 0, "hold a run whose session's last ten iterations took no longer on average (0: no limit)")
+	f.BoolVar(&h.NoInput, "no-input", false, "for a harness that gives its hooks no input: stdin is not read, and .responded says that the entry in flight is answered")
+	f.BoolVar(&h.Launched, "launched", false, "serve the session of heartbeat-launch, as which other hooks on its inbox stand back")
+	f.Lookup("launched").Hidden = true
+	f.BoolVarP(&h.Help, "help", "h", false, "show this help")
+	f.BoolVar(&h.Version, "version", false, "show the version")
+	return f
+}
+
+// Check refuses flags that make no sense together.
+func (h *Flags) Check(f *pflag.FlagSet, rest []string) error {
+	h.PreambleSet, h.Orphan.Given = f.Changed("preamble"), f.Changed("on-orphan")
+	if err := h.checkRewake(f); err != nil {
+		return err
+	}
+	switch {
+	case h.NoInput && (h.Rewake || h.Launched):
+		return errors.New("--no-input is for a harness that is no client: without the client's input there is no session to serve or to wake")
+	case len(rest) > 0:
+		return fmt.Errorf("unexpected argument %q", rest[0])
+	case h.Inbox == "":
+		return cli.ErrNoInbox
+	case h.MaxEntries < 0:
+		return fmt.Errorf("--max-entries is %d: it must be 0 or more", h.MaxEntries)
+	}
+	if err := h.Runs.Check(); err != nil {
+		return err
+	}
+	return h.Orphan.Check()
+}
+
+// checkRewake refuses what has no meaning for a hook in the background.
+func (h *Flags) checkRewake(f *pflag.FlagSet) error {
+	for _, name := range []string{"mode", "idle-interval", "as", "background-timeout"} {
+		if h.Rewake && f.Changed(name) {
+			return fmt.Errorf("--%s is about a hook that ends the turn itself: with --rewake it says nothing, leave it out", name)
+		}
+	}
+	return nil
+}

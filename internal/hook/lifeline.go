@@ -1,0 +1,63 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/host"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// errSessionGone ends a wait: nobody would read the decision.
+var errSessionGone = errors.New("the session is gone")
+
+// lifeline is what a waiting hook serves: without these processes nobody would read its
+// decision.
+type lifeline struct {
+	// parent is who started us; another one later means that it died.
+	parent    int
+	processes []*host.Process // none before the wait
+}
+
+// stillWanted reports why nothing may be taken any more: the wait was ended, or
+// the session has died just now.
+func (l *lifeline) stillWanted(ctx context.Context) error {
+	for _, p := range l.processes {
+		if p.Gone() {
+			return errSessionGone
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// waitContext is done when a signal asks to end, or when the session dies: the
+// client itself, or whoever started the hook.
+func (l *lifeline) waitContext() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
+	parent := host.WatchProcess(l.parent)
+	client := parent
+	if pid := claude.PID(); pid != 0 {
+		client = host.WatchProcess(pid)
+	}
+	l.processes = []*host.Process{parent, client}
+	if os.Getppid() != l.parent {
+		cancel(errSessionGone) // it died before the wait began
+	}
+	go func() {
+		select {
+		case s := <-signals:
+			cancel(cli.EndedBy{Signal: s.(syscall.Signal)})
+		case <-client.Died():
+			cancel(errSessionGone)
+		case <-parent.Died():
+			cancel(errSessionGone)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}

@@ -1,0 +1,87 @@
+package hook
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"heartbeat/internal/claude"
+	recovery "heartbeat/recover"
+)
+
+// TestVerdict has one line for each thing that a Stop can say about the entry in flight.
+// A fact that takes a look at a file or a process is only given where it may be asked.
+func TestVerdict(t *testing.T) {
+	yes, no := func() bool { return true }, func() bool { return false }
+	turn := func(c claude.Turn) func() claude.Turn { return func() claude.Turn { return c } }
+	restarted := func(r recovery.Restart) func() recovery.Restart {
+		return func() recovery.Restart { return r }
+	}
+	// next is a later Stop of the very turn, with an input of its own.
+	next := facts{told: true, compares: true, sameSession: true, samePrompt: true, namesPrompt: true, continued: true, sameInput: no, notes: true}
+	with := func(f facts, change func(*facts)) facts { change(&f); return f }
+	// same has the input of the delivering Stop.
+	same := with(next, func(f *facts) { f.sameInput, f.transcript, f.patient = yes, "t.jsonl", true })
+	woken := facts{told: true, woken: true, sameSession: true, tookUp: no}
+	held := facts{told: true, compares: true, held: true, sameSession: true, restarted: restarted(recovery.NotRestarted), deliveryClient: yes}
+
+	for name, c := range map[string]struct {
+		facts
+		want ruling
+	}{
+		"no client, flag file":    {facts{responded: true}, ruling{verdict: answered}},
+		"no client, no flag file": {facts{}, ruling{verdict: orphaned}},
+
+		"the answer":              {with(next, func(f *facts) { f.handedOver = true }), ruling{verdict: answered}},
+		"of a hook without note":  {with(next, func(f *facts) { f.notes = false }), ruling{verdict: answered}},
+		"no note, text shown":     {with(next, func(f *facts) { f.turnAfter = turn(claude.WithText) }), ruling{verdict: answered}},
+		"no note, another's turn": {with(next, func(f *facts) { f.turnAfter = turn(claude.WithoutText) }), ruling{verdict: orphaned}},
+		"no note, nothing shown yet": {with(next, func(f *facts) {
+			f.turnAfter, f.deliveryTranscript, f.patient = turn(claude.Unknown), "t.jsonl", true
+		}), ruling{verdict: unsure, waitFor: "t.jsonl"}},
+		"no note, nothing shown in time": {with(next, func(f *facts) {
+			f.turnAfter, f.deliveryTranscript = turn(claude.Unknown), "t.jsonl"
+		}), ruling{verdict: orphaned}},
+		"no note, no transcript":       {with(next, func(f *facts) { f.turnAfter, f.patient = turn(claude.Unknown), true }), ruling{verdict: orphaned}},
+		"nothing kept to compare with": {with(next, func(f *facts) { f.compares, f.notes = false, false }), ruling{verdict: answered}},
+
+		"started before the delivery":   {with(next, func(f *facts) { f.startedBefore, f.handedOver = true, true }), ruling{verdict: sameStop}},
+		"the same input, in background": {with(same, func(f *facts) { f.background = true }), ruling{verdict: sameStop}},
+		"the same input, no transcript": {with(same, func(f *facts) { f.transcript = "" }), ruling{verdict: sameStop}},
+		"the same input, answer shown":  {with(same, func(f *facts) { f.showsAnswer, f.handedOver = yes, true }), ruling{verdict: answered}},
+		"the same input, not yet shown": {with(same, func(f *facts) { f.showsAnswer, f.transcriptIsThere = no, yes }), ruling{verdict: unsure, waitFor: "t.jsonl"}},
+		"the same input, never shown": {with(same, func(f *facts) {
+			f.showsAnswer, f.transcriptIsThere, f.patient = no, yes, false
+		}), ruling{verdict: sameStop, unproven: true}},
+		"the same input, no file": {with(same, func(f *facts) { f.showsAnswer, f.transcriptIsThere = no, no }), ruling{verdict: sameStop, unproven: true}},
+
+		"another prompt": {facts{told: true, compares: true, sameSession: true, restarted: restarted(recovery.NotRestarted)}, ruling{verdict: interrupted}},
+		"another prompt, not known since when": {
+			facts{told: true, compares: true, sameSession: true, restarted: restarted(recovery.RestartUnknown)}, ruling{verdict: interrupted},
+		},
+		"resumed":         {facts{told: true, compares: true, sameSession: true, restarted: restarted(recovery.Restarted)}, ruling{verdict: orphaned}},
+		"another session": {facts{told: true, compares: true}, ruling{verdict: orphaned}},
+		"an old client's new prompt": {facts{
+			told: true, compares: true, sameSession: true, samePrompt: true, sameInput: no, restarted: restarted(recovery.NotRestarted),
+		}, ruling{verdict: interrupted}},
+		"an old client's answer": {facts{
+			told: true, compares: true, sameSession: true, samePrompt: true, sameInput: no, continued: true,
+		}, ruling{verdict: answered}},
+
+		"waits for tasks":            {with(held, func(f *facts) { f.tasksRun = yes }), ruling{verdict: pending}},
+		"its tasks are over":         {with(held, func(f *facts) { f.tasksRun = no }), ruling{verdict: answered}},
+		"its tasks, another process": {with(held, func(f *facts) { f.deliveryClient = no }), ruling{verdict: interrupted}},
+		"its tasks, resumed":         {with(held, func(f *facts) { f.restarted = restarted(recovery.Restarted) }), ruling{verdict: orphaned}},
+
+		"woken, its turn":            {with(woken, func(f *facts) { f.bound, f.samePrompt = true, true }), ruling{verdict: answered}},
+		"woken, announcement missed": {with(woken, func(f *facts) { f.tookUp = yes }), ruling{verdict: answered}},
+		"woken, not taken up":        {with(woken, func(f *facts) { f.sameClient = yes }), ruling{verdict: pending}},
+		"woken, another client":      {with(woken, func(f *facts) { f.sameClient, f.clientRuns = no, yes }), ruling{verdict: pending}},
+		"woken, the client is gone":  {with(woken, func(f *facts) { f.sameSession, f.sameClient, f.clientRuns = false, no, no }), ruling{verdict: orphaned}},
+		"woken, then another prompt": {with(woken, func(f *facts) {
+			f.bound, f.sameClient, f.restarted = true, yes, restarted(recovery.NotRestarted)
+		}), ruling{verdict: interrupted}},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, verdictOf(c.facts)) })
+	}
+}
