@@ -6,13 +6,14 @@ import (
 
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/launch/terminal"
 )
 
 // disabledBy is the settings file that has the client run no hooks, "" for none.
 // The last file that says anything about it counts.
-func (r *run) disabledBy() string {
+func disabledBy(o terminal.Options, hook string) string {
 	var home, config string
-	for _, kv := range r.Terminal.Env {
+	for _, kv := range o.Env {
 		name, value, _ := strings.Cut(kv, "=")
 		switch name {
 		case "HOME":
@@ -21,12 +22,12 @@ func (r *run) disabledBy() string {
 			config = value
 		}
 	}
-	for _, f := range slices.Backward(settings.Files(r.Terminal.Dir, home, config, settings.ManagedDir())) {
+	for _, f := range slices.Backward(settings.Files(o.Dir, home, config, settings.ManagedDir())) {
 		text, err := disk.ReadFile(f.Path, settings.MaxFile)
 		if err != nil {
 			continue
 		}
-		content, err := settings.Look(text, r.Hook)
+		content, err := settings.Look(text, hook)
 		if on, set := content.Switches["disableAllHooks"]; err == nil && set {
 			if on {
 				return f.Path

@@ -176,7 +176,7 @@ func tooOld(text string) *ending {
 
 // noHook says why a session runs and no hook has told of it.
 func (r *run) noHook() string {
-	if path := r.disabledBy(); path != "" {
+	if path := disabledBy(r.Terminal, r.Hook); path != "" {
 		return "hooks are disabled by disableAllHooks in " + path + ": take it out"
 	}
 	return "the session runs, and no hook has told of it: the command has to pass its arguments on to Claude Code (it got --settings), " +

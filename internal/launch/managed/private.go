@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/host/rights"
 )
@@ -26,11 +27,11 @@ const oldSettings = ".launch-settings.json"
 
 // makePrivate makes the directory, where the system keeps such things. One that a
 // killed launcher of the same inbox left is removed: lock is what kept others off.
-func (r *run) makePrivate(lock *disk.Lock) (*private, error) {
-	sum := sha256.Sum256([]byte(lock.Identity() + " " + r.box.Path()))
+func makePrivate(box *inbox.Inbox, lock *disk.Lock) (*private, error) {
+	sum := sha256.Sum256([]byte(lock.Identity() + " " + box.Path()))
 	prefix := "heartbeat-launch-" + hex.EncodeToString(sum[:6]) + "-"
 	var failed error
-	for _, base := range r.privateBases() {
+	for _, base := range privateBases(box) {
 		if err := keepsNames(base); err != nil {
 			failed = errors.Join(failed, err)
 			continue
@@ -38,7 +39,7 @@ func (r *run) makePrivate(lock *disk.Lock) (*private, error) {
 		removePrivate(base, prefix)
 		dir, err := os.MkdirTemp(base, prefix)
 		if err == nil {
-			return &private{dir}, disk.Remove(r.box.Dir() + "/" + oldSettings)
+			return &private{dir}, disk.Remove(box.Dir() + "/" + oldSettings)
 		}
 		failed = errors.Join(failed, err)
 	}
@@ -46,11 +47,11 @@ func (r *run) makePrivate(lock *disk.Lock) (*private, error) {
 }
 
 // privateBases are where the directory may be, the best first.
-func (r *run) privateBases() (bases []string) {
+func privateBases(box *inbox.Inbox) (bases []string) {
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
 		bases = append(bases, dir)
 	}
-	return append(bases, os.TempDir(), r.box.Dir())
+	return append(bases, os.TempDir(), box.Dir())
 }
 
 // keepsNames reports, as an error, that somebody else could put another directory

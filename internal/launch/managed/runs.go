@@ -14,41 +14,6 @@ import (
 	"heartbeat/orchestrate"
 )
 
-// stepped is what a step of each run came to.
-type stepped struct {
-	orchestrate.Outcome
-	waits []string // what the runs wait for that left no entry, in words
-	stuck bool     // a run cannot continue at all
-}
-
-// look settles, and where that leaves nothing to drain has the runs go on: what they
-// then wait for is work, too.
-func (r *run) look() (st state, e *ending) {
-	st, err := r.settle(r.ctx)
-	if err != nil {
-		return st, r.stuck(err)
-	}
-	if st.waits || r.Mode != Drain || len(r.Runs.Dirs) == 0 {
-		return st, nil
-	}
-	if time.Until(r.asleep) > 0 {
-		st.asleep = r.asleep // each step is a change, which would wake it
-		return st, nil
-	}
-	s, e := r.stepRuns()
-	if e != nil {
-		return st, e
-	}
-	if s.Waiting {
-		if st, err = r.settle(r.ctx); err != nil || st.waits {
-			return st, r.failedRuns(err)
-		}
-	}
-	st.asleep, st.runs = s.NotBefore, s
-	r.asleep = s.NotBefore
-	return st, nil
-}
-
 // nextWanted looks for the next entry, as [inbox.Tx.Next] does. Entries of runs that
 // were resolved elsewhere are settled on the way.
 func (r *run) nextWanted(tx *inbox.Tx) error {
@@ -67,12 +32,11 @@ func (r *run) nextWanted(tx *inbox.Tx) error {
 	}
 }
 
-// failedRuns is stuck, but for no error.
-func (r *run) failedRuns(err error) *ending {
-	if err == nil {
-		return nil
-	}
-	return r.stuck(err)
+// stepped is what a step of each run came to.
+type stepped struct {
+	orchestrate.Outcome
+	waits []string // what the runs wait for that left no entry, in words
+	stuck bool     // a run cannot continue at all
 }
 
 // stepRuns takes a step of each run, which a signal and the end of the time cut
@@ -84,7 +48,7 @@ func (r *run) stepRuns() (stepped, *ending) {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return s, r.timedOut()
 	}
-	return s, r.failedRuns(err)
+	return s, r.stuck(err)
 }
 
 func (r *run) step(ctx context.Context) (stepped, error) {
@@ -126,23 +90,4 @@ func heldWords(all []orchestrate.Held) string {
 		texts = append(texts, h.Effect+" "+words.Brief(h.Question+h.Reason))
 	}
 	return strings.Join(texts, ", ")
-}
-
-// nothingWaits says what an empty inbox means: the end, unless a run has slept out
-// soon.
-func (r *run) nothingWaits(st state) *ending {
-	asleep := !st.asleep.IsZero()
-	switch {
-	case asleep && time.Until(st.asleep) <= maxHold:
-		return nil
-	case asleep:
-		st.runs.waits = append(st.runs.waits, "a run sleeps until "+words.Stamp(st.asleep))
-	case len(st.runs.waits) == 0:
-		return &ending{reason: Drained}
-	}
-	e := &ending{reason: RunWaits, detail: strings.Join(st.runs.waits, "; ")}
-	if st.runs.stuck {
-		e.reason = RunStuck
-	}
-	return e
 }

@@ -1,13 +1,10 @@
 package managed
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
-
-	recovery "heartbeat/recover"
 )
 
 // statusEvery bounds how often the queue is counted for the status.
@@ -16,7 +13,8 @@ const statusEvery = 2 * time.Second
 // service tells a service manager how the work goes (sd_notify(3)), where one asks
 // for that. Its errors are nobody's to act on.
 type service struct {
-	run     *run
+	status  func() string // the queue in a few words
+	goesOn  func() bool   // whether the work does
 	news    chan struct{}
 	done    chan struct{}
 	stopped sync.WaitGroup
@@ -24,8 +22,8 @@ type service struct {
 }
 
 // announce begins to tell.
-func announce(r *run) *service {
-	s := &service{run: r, news: make(chan struct{}, 1), done: make(chan struct{})}
+func announce(status func() string, goesOn func() bool) *service {
+	s := &service{status: status, goesOn: goesOn, news: make(chan struct{}, 1), done: make(chan struct{})}
 	if asked, _ := daemon.SdNotify(false, "STATUS=waiting for the first session"); !asked {
 		return s
 	}
@@ -61,7 +59,7 @@ func (s *service) end(drained bool) {
 
 func (s *service) tellStatus() {
 	for {
-		_, _ = daemon.SdNotify(false, "STATUS="+s.run.status())
+		_, _ = daemon.SdNotify(false, "STATUS="+s.status())
 		select {
 		case <-s.done:
 			return
@@ -75,27 +73,12 @@ func (s *service) tellStatus() {
 	}
 }
 
-// status is the queue in a few words.
-func (r *run) status() string {
-	answered, flying := r.follow.counts()
-	text := fmt.Sprintf("%d queued, %d answered", r.queued(), answered)
-	if flying != nil {
-		text += ", one in flight since " + flying.DeliveredAt.Local().Format(time.TimeOnly)
-	}
-	if s := r.current.Load(); s == nil {
-		text += ", no session"
-	} else if s.asks.Load() {
-		text += ", waiting for a person"
-	}
-	return text
-}
-
 // watchdog tells, again and again, that the work goes on, as long as it does.
 func (s *service) watchdog(every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		if s.run.goesOn() {
+		if s.goesOn() {
 			_, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog)
 		}
 		select {
@@ -104,15 +87,4 @@ func (s *service) watchdog(every time.Duration) {
 		case <-tick.C:
 		}
 	}
-}
-
-// goesOn reports whether the work does: a session that has an entry prints, unless
-// it waits for a person.
-func (r *run) goesOn() bool {
-	s := r.current.Load()
-	if s == nil || s.printed.Swap(false) {
-		return true
-	}
-	_, flying := r.follow.counts()
-	return flying == nil || s.asks.Load() || recovery.EvidenceOf(flying).Held
 }

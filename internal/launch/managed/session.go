@@ -1,8 +1,6 @@
 package managed
 
 import (
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -95,46 +93,6 @@ func (s *session) met(what *bool) bool {
 	return *what
 }
 
-// runSession runs one session, and tells whether the work ends with it.
-func (r *run) runSession() *ending {
-	if !r.deadline.IsZero() && time.Until(r.deadline) <= 0 {
-		return r.timedOut()
-	}
-	command, err := r.wire()
-	if err != nil {
-		return setUp(err)
-	}
-	r.report.Sessions++
-	r.doing("it starts a session")
-	r.asleep = time.Time{}
-	if r.early {
-		r.report.Restarts++
-	}
-	s := newSession(r.Terminal.Size)
-	s.resumed, s.seq = r.resume != "", r.seq
-	o := r.Terminal
-	o.Command, o.Env, o.Quit = command, r.environment(), s.quit
-	o.Watch, o.Resized = s.watch(o.Watch), s.resize(o.Resized)
-	o.Idle.Busy = r.inFlight
-	if r.Attended {
-		o.Typed, o.MayEnd = s.typed.keys, func() bool { return s.typed.mayEnd(s.screen) }
-	}
-	if !r.deadline.IsZero() {
-		o.Timeout = time.Until(r.deadline)
-	}
-	r.follow.attach(s, r.hear(s))
-	r.current.Store(s)
-	go r.guard(s)
-	go r.notice(s)
-	outcome, err := terminal.Run(o)
-	close(s.over)
-	r.current.Store(nil)
-	r.follow.look()
-	r.follow.attach(nil, nil)
-	r.last = s
-	return r.after(s, outcome, err)
-}
-
 // watch keeps the screen as the session shows it.
 func (s *session) watch(further func([]byte)) func([]byte) {
 	return func(b []byte) {
@@ -155,10 +113,4 @@ func (s *session) resize(further func(terminal.Size)) func(terminal.Size) {
 			further(size)
 		}
 	}
-}
-
-// inFlight reports whether an entry is being worked on.
-func (r *run) inFlight() bool {
-	_, err := os.Lstat(filepath.Join(r.box.Dir(), ".in-flight"))
-	return err == nil
 }

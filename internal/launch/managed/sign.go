@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/words"
 )
 
 // sign tells others what the launcher is doing, in the file of its lock: its number
@@ -27,12 +26,4 @@ func (s *sign) say(text string) {
 	}
 	s.said = text
 	_ = s.lock.Sign(fmt.Sprintf("%d\n%s\n", os.Getpid(), text)) // for people alone
-}
-
-// doing says what the launcher does, and which restart in a row that is about.
-func (r *run) doing(text string) {
-	if r.fruitless > 0 {
-		text += fmt.Sprintf(", behind %s without an answer", words.Count(r.fruitless, "session", "sessions"))
-	}
-	r.sign.say(text)
 }

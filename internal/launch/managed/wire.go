@@ -13,24 +13,31 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// wire writes the settings that wire the hook for this session alone, and returns
-// the command with them. Settings that the command names are a part of them.
-func (r *run) wire() ([]string, error) {
-	command, given := takeSettings(r.Terminal.Command)
-	text, err := r.readSettings(given)
+// wiring gives a session its hook.
+type wiring struct {
+	Options
+	inbox string // its absolute path
+	path  string // of the settings file, which only this user can reach
+}
+
+// command writes the settings that wire the hook for one session, and returns the
+// client's command with them. Settings that the command names are a part of them.
+// resume is the conversation to go on with, "" for a new one.
+func (w *wiring) command(resume string) ([]string, error) {
+	command, given := takeSettings(w.Terminal.Command)
+	text, err := w.readSettings(given)
 	if err != nil {
 		return nil, fmt.Errorf("settings of the session: --settings of the command: %w", err)
 	}
-	if text, err = settings.Install(text, r.wiring()); err != nil {
+	if text, err = settings.Install(text, w.hook()); err != nil {
 		return nil, fmt.Errorf("settings of the session: %w", err)
 	}
-	path := r.private.settings()
-	if err := disk.Publish(path, text, false); err != nil {
+	if err := disk.Publish(w.path, text, false); err != nil {
 		return nil, fmt.Errorf("write the settings of the session: %w", err)
 	}
-	flags := []string{"--settings", path}
-	if r.resume != "" {
-		flags = append(flags, "--resume", r.resume)
+	flags := []string{"--settings", w.path}
+	if resume != "" {
+		flags = append(flags, "--resume", resume)
 	}
 	return slices.Insert(command, 1, flags...), nil
 }
@@ -56,56 +63,57 @@ func takeSettings(command []string) (rest []string, given string) {
 
 // readSettings reads what the flag names as the client does: a file, or the JSON
 // itself.
-func (r *run) readSettings(given string) ([]byte, error) {
+func (w *wiring) readSettings(given string) ([]byte, error) {
 	switch {
 	case given == "":
 		return nil, nil
 	case strings.HasPrefix(strings.TrimSpace(given), "{"):
 		return []byte(given), nil
 	case !filepath.IsAbs(given):
-		given = filepath.Join(r.Terminal.Dir, given)
+		given = filepath.Join(w.Terminal.Dir, given)
 	}
 	return disk.ReadGiven(given, settings.MaxFile)
 }
 
-func (r *run) wiring() settings.Wiring {
+// hook is the hook with its flags.
+func (w *wiring) hook() settings.Wiring {
 	args := []string{
-		"--inbox", r.box.Path(), "--launched", "--signal-file", r.Terminal.ExitSignal,
-		"--max-attempts", strconv.Itoa(r.Recovery.MaxAttempts),
+		"--inbox", w.inbox, "--launched", "--signal-file", w.Terminal.ExitSignal,
+		"--max-attempts", strconv.Itoa(w.Recovery.MaxAttempts),
 	}
-	if r.Recovery.PolicyOf == nil {
-		args = append(args, "--on-orphan", string(r.Recovery.Policy))
+	if w.Recovery.PolicyOf == nil {
+		args = append(args, "--on-orphan", string(w.Recovery.Policy))
 	}
-	if r.MaxEntries > 0 {
-		args = append(args, "--max-entries", strconv.Itoa(r.MaxEntries))
+	if w.MaxEntries > 0 {
+		args = append(args, "--max-entries", strconv.Itoa(w.MaxEntries))
 	}
-	if r.Mode == Drain {
-		args = append(args, "--background-timeout", r.Background.String())
+	if w.Mode == Drain {
+		args = append(args, "--background-timeout", w.Background.String())
 	}
-	for _, dir := range r.Runs.Dirs {
+	for _, dir := range w.Runs.Dirs {
 		args = append(args, "--run", dir)
 	}
-	if len(r.Runs.Dirs) > 0 {
-		args = append(args, r.Runs.Arguments()...)
+	if len(w.Runs.Dirs) > 0 {
+		args = append(args, w.Runs.Arguments()...)
 	}
-	if r.Mode == Persist {
-		return settings.Waking(r.Hook, append(args, "--rewake"))
+	if w.Mode == Persist {
+		return settings.Waking(w.Hook, append(args, "--rewake"))
 	}
-	return settings.Blocking(r.Hook, args, 0)
+	return settings.Blocking(w.Hook, args, 0)
 }
 
-// environment is the session's: it knows that its hook is the launcher's, and
-// nothing of the launcher's own service manager.
-func (r *run) environment() []string {
-	env := slices.DeleteFunc(slices.Clone(r.Terminal.Env), func(kv string) bool {
+// environment is the session's: it names the inbox that the launcher wired a hook for,
+// and nothing of the launcher's own service manager.
+func (w *wiring) environment() []string {
+	env := slices.DeleteFunc(slices.Clone(w.Terminal.Env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains([]string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", cli.LaunchedVariable}, name)
 	})
 	const ceiling = "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS" // how long a session under -p waits for tasks
-	if r.Background > 0 && !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, ceiling+"=") }) {
-		env = append(env, fmt.Sprintf("%s=%d", ceiling, r.Background.Milliseconds()))
+	if w.Background > 0 && !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, ceiling+"=") }) {
+		env = append(env, fmt.Sprintf("%s=%d", ceiling, w.Background.Milliseconds()))
 	}
-	return append(env, cli.LaunchedVariable+"="+r.box.Path())
+	return append(env, cli.LaunchedVariable+"="+w.inbox)
 }
 
 // CheckCommand says why a command cannot be a session of that mode.

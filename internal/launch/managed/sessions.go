@@ -8,6 +8,47 @@ import (
 	"heartbeat/internal/words"
 )
 
+// runSession runs one session, and tells whether the work ends with it.
+func (r *run) runSession() *ending {
+	if !r.deadline.IsZero() && time.Until(r.deadline) <= 0 {
+		return r.timedOut()
+	}
+	w := r.wiring()
+	command, err := w.command(r.resume)
+	if err != nil {
+		return setUp(err)
+	}
+	r.report.Sessions++
+	r.doing("it starts a session")
+	r.asleep = time.Time{}
+	if r.pace.early {
+		r.report.Restarts++
+	}
+	s := newSession(r.Terminal.Size)
+	s.resumed, s.seq = r.resume != "", r.seq
+	o := r.Terminal
+	o.Command, o.Env, o.Quit = command, w.environment(), s.quit
+	o.Watch, o.Resized = s.watch(o.Watch), s.resize(o.Resized)
+	o.Idle.Busy = r.inFlight
+	if r.Attended {
+		o.Typed, o.MayEnd = s.typed.keys, func() bool { return s.typed.mayEnd(s.screen) }
+	}
+	if !r.deadline.IsZero() {
+		o.Timeout = time.Until(r.deadline)
+	}
+	r.follow.attach(s, r.hear(s))
+	r.current.Store(s)
+	go r.guard(s)
+	go r.notice(s)
+	outcome, err := terminal.Run(o)
+	close(s.over)
+	r.current.Store(nil)
+	r.follow.look()
+	r.follow.attach(nil, nil)
+	r.last = s
+	return r.after(s, outcome, err)
+}
+
 // after says what the end of a session means.
 func (r *run) after(s *session, o terminal.Outcome, err error) *ending {
 	if id := s.name(); id != "" {
@@ -44,12 +85,8 @@ func (r *run) reckon(s *session, o terminal.Outcome) *ending {
 	if err != nil {
 		return r.stuck(err)
 	}
-	r.fruitless++
-	if answered := totals.Answered - r.before.Answered; answered > r.answered {
-		r.fruitless, r.answered = 0, answered
-	}
 	left := r.inFlight()
-	r.early = left || !intended(s, o) || r.fruitless > 0
+	r.pace.sessionEnded(totals.Answered-r.before.Answered, left || !intended(s, o))
 	switch {
 	case !intended(s, o):
 		r.Line(time.Now(), how(s, o))
@@ -57,10 +94,9 @@ func (r *run) reckon(s *session, o terminal.Outcome) *ending {
 		r.Line(time.Now(), "the session was ended with an entry in flight: no hook has told that it was answered, so it counts as an orphan")
 	}
 	r.resume = ""
-	if r.Resume && r.early {
+	if r.Resume && r.pace.early {
 		r.resume = s.name()
 	}
-	r.restBehind()
 	if s.name() == "" && !s.resumed { // without a conversation to go on with it may start
 		return r.neverStarted(s)
 	}
@@ -73,7 +109,7 @@ func (r *run) neverStarted(s *session) *ending {
 	if e, known := r.notStarted(s, "the session ended before it started"); known {
 		return e
 	}
-	if r.fruitless <= r.MaxRestarts || len(r.report.SessionIDs) > 0 {
+	if r.pace.fruitless <= r.MaxRestarts || len(r.report.SessionIDs) > 0 {
 		return nil
 	}
 	e, _ := r.notStarted(s, "no session started in "+words.Count(r.report.Sessions, "try", "tries"))

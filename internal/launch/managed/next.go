@@ -1,0 +1,126 @@
+package managed
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/words"
+)
+
+// maxHold is the longest back-off that is waited for while an inbox is drained; after a
+// longer one, whoever started this comes back.
+const maxHold = 10 * time.Minute
+
+// look settles, and where that leaves nothing to drain has the runs go on: what they
+// then wait for is work, too.
+func (r *run) look() (st state, e *ending) {
+	st, err := r.settle(r.ctx)
+	if err != nil {
+		return st, r.stuck(err)
+	}
+	if st.waits || r.Mode != Drain || len(r.Runs.Dirs) == 0 {
+		return st, nil
+	}
+	if time.Until(r.asleep) > 0 {
+		st.asleep = r.asleep // each step is a change, which would wake it
+		return st, nil
+	}
+	s, e := r.stepRuns()
+	if e != nil {
+		return st, e
+	}
+	if s.Waiting {
+		if st, err = r.settle(r.ctx); err != nil || st.waits {
+			return st, r.stuck(err)
+		}
+	}
+	st.asleep, st.runs = s.NotBefore, s
+	r.asleep = s.NotBefore
+	return st, nil
+}
+
+// enough tells whether the work ends here, nil if it does not.
+func (r *run) enough(st state) *ending {
+	switch {
+	case r.Mode == Drain && !st.waits:
+		return r.nothingWaits(st)
+	case r.Mode == Drain && st.paused != nil:
+		return r.paused(st.paused)
+	case r.Mode == Drain && st.backoff != nil && time.Until(st.backoff.Until) > maxHold:
+		return &ending{reason: BackingOff, detail: fmt.Sprintf("until %s%s", words.Stamp(st.backoff.Until), because(st.backoff.Failure))}
+	case r.Mode == Drain && !r.UntilDrained && r.report.Sessions > 0:
+		return &ending{reason: Left, detail: "the session ended, and entries wait"}
+	case st.waits && r.box.CheckRoom() != nil:
+		return &ending{reason: Full, detail: r.box.CheckRoom().Error()}
+	case r.pace.fruitless > r.MaxRestarts:
+		return &ending{reason: Exhausted, detail: words.Count(r.pace.fruitless, "session", "sessions") +
+			" in a row ended without an answered entry" + because(r.failure(st))}
+	}
+	return nil
+}
+
+// nothingWaits says what an empty inbox means: the end, unless a run has slept out
+// soon.
+func (r *run) nothingWaits(st state) *ending {
+	asleep := !st.asleep.IsZero()
+	switch {
+	case asleep && time.Until(st.asleep) <= maxHold:
+		return nil
+	case asleep:
+		st.runs.waits = append(st.runs.waits, "a run sleeps until "+words.Stamp(st.asleep))
+	case len(st.runs.waits) == 0:
+		return &ending{reason: Drained}
+	}
+	e := &ending{reason: RunWaits, detail: strings.Join(st.runs.waits, "; ")}
+	if st.runs.stuck {
+		e.reason = RunStuck
+	}
+	return e
+}
+
+// paused tells a pause that an error of the API asked for from a person's.
+func (r *run) paused(p *inbox.Pause) *ending {
+	e := &ending{reason: Paused, detail: "delivery is paused, until `heartbeat resume`"}
+	if p.Reason != "" {
+		e.detail += ": " + words.Brief(p.Reason)
+	}
+	name, message, _ := strings.Cut(p.Reason, ": ")
+	switch {
+	case !slices.Contains(claude.FailureNames(), name):
+	case claude.AsksForLogin(name):
+		e.reason = Authentication
+	case claude.RemedyFor(name, message).Person:
+		e.reason = Refused
+	}
+	return e
+}
+
+func (r *run) failure(st state) *inbox.Failure {
+	if st.backoff == nil {
+		return nil
+	}
+	return st.backoff.Failure
+}
+
+func because(f *inbox.Failure) string {
+	if f == nil {
+		return ""
+	}
+	return ": " + words.Brief(f.String())
+}
+
+// rest is how long the next session has to wait.
+func (r *run) rest(st state) time.Duration {
+	rest := time.Until(r.pace.notBefore)
+	if r.Mode == Drain && st.backoff != nil {
+		rest = max(rest, time.Until(st.backoff.Until))
+	}
+	if !st.waits {
+		rest = max(rest, time.Until(st.asleep))
+	}
+	return rest
+}

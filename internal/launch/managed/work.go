@@ -1,0 +1,178 @@
+package managed
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/words"
+)
+
+// lockWait is how long the inbox's own lock may be held by somebody else.
+const lockWait = 30 * time.Second
+
+// Run works through the inbox, until it is drained or something keeps the work
+// from going on, and says how that went.
+func Run(o Options) *Report {
+	r := &run{Options: o}
+	r.report = Report{Inbox: o.Inbox, Mode: o.Mode, Queued: -1, StartedAt: time.Now().UTC()}
+	if o.Terminal.Timeout > 0 {
+		r.deadline = time.Now().Add(o.Terminal.Timeout)
+	}
+	var cancel context.CancelFunc
+	r.ctx, cancel = o.Terminal.Signals.Context()
+	defer cancel()
+	e := r.work()
+	if sig, _ := o.Terminal.Signals.Signal(); sig != 0 {
+		e = signalled(sig) // even where the work says something else
+	}
+	r.report.Reason, r.report.Detail, r.report.Signal = e.reason, e.detail, e.signal
+	r.report.EndedAt = time.Now().UTC()
+	r.report.Wall = r.report.EndedAt.Sub(r.report.StartedAt).Seconds()
+	return &r.report
+}
+
+// work does all of it while the inbox is locked for this launcher.
+func (r *run) work() *ending {
+	var err error
+	if r.box, err = inbox.Open(r.Inbox, inbox.Options{LockWait: lockWait, Adopt: r.Adopt}); err != nil {
+		return setUp(err)
+	}
+	r.report.Inbox = r.box.Path()
+	lock, err := lockInbox(r.box)
+	if err != nil {
+		return r.stuck(err)
+	}
+	defer func() { _ = lock.Release() }() // otherwise the kernel does
+	r.sign.lock = lock
+	defer r.sign.say("has ended")
+	if !r.Shared {
+		if err := checkRights(r.box, r.Line); err != nil {
+			return setUp(err)
+		}
+	}
+	if r.private, err = makePrivate(r.box, lock); err != nil {
+		return setUp(err)
+	}
+	defer r.private.remove()
+	if err := r.prepare(); err != nil {
+		return r.stuck(err)
+	}
+	defer r.follow.close()
+	r.service = announce(r.status, r.goesOn)
+	r.follow.begin(r.service.poke)
+	e := r.loop()
+	r.conclude(e)
+	r.service.end(e.reason == Drained)
+	return e
+}
+
+// prepare finds the state of the inbox before the first session.
+func (r *run) prepare() error {
+	warnings, err := r.box.MoveForeignAside(context.Background())
+	if err != nil {
+		return err
+	}
+	for _, w := range warnings {
+		r.Line(time.Now(), w)
+	}
+	if r.Terminal.ExitSignal == "" {
+		r.Terminal.ExitSignal = filepath.Join(r.box.Dir(), ".exit-signal")
+	}
+	if err := r.checkFree(); err != nil {
+		return err
+	}
+	if r.before, err = r.totals(); err != nil {
+		return err
+	}
+	if r.Resume {
+		r.resume = r.orphan()
+	}
+	r.follow, err = follow(r.box, r.Line)
+	return err
+}
+
+// orphan is the session that has an entry in flight, "" for none.
+func (r *run) orphan() string {
+	v, err := r.box.View()
+	if err != nil {
+		return "" // told by settle
+	}
+	defer func() { _ = v.Close() }() // only read
+	if d := v.InFlight(); d != nil {
+		return d.SessionID
+	}
+	return ""
+}
+
+// loop runs session after session.
+func (r *run) loop() *ending {
+	for r.ctx.Err() == nil {
+		st, e := r.look()
+		if e != nil {
+			return e
+		}
+		if e := r.enough(st); e != nil {
+			return e
+		}
+		if rest := r.rest(st); rest > 0 {
+			r.doing("it rests until " + words.Stamp(time.Now().Add(rest).Round(time.Second)))
+			if e := r.sleep(rest); e != nil {
+				return e
+			}
+			continue // much may have happened meanwhile
+		}
+		if st.waits || r.Mode == Persist {
+			if e := r.runSession(); e != nil {
+				return e
+			}
+		}
+	}
+	return &ending{reason: Left} // Run says why
+}
+
+// sleep rests, or until something happens in the inbox or ends the work.
+func (r *run) sleep(rest time.Duration) *ending {
+	timer := time.NewTimer(rest)
+	defer timer.Stop()
+	ctx, cancel := r.inTime()
+	defer cancel()
+	select {
+	case <-timer.C:
+	case <-r.follow.changed:
+	case <-ctx.Done():
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return r.timedOut()
+	}
+	return nil
+}
+
+// conclude settles what the last session left, and counts.
+func (r *run) conclude(e *ending) {
+	ctx, cancel := r.Terminal.Signals.Hurry(r.Terminal.Grace)
+	defer cancel()
+	if _, err := r.settle(ctx); err != nil && e.detail == "" {
+		e.detail = err.Error()
+	}
+	r.follow.look()
+	after, err := r.totals()
+	if err != nil {
+		return // told by settle
+	}
+	n := &r.report
+	n.Answered = after.Answered - r.before.Answered
+	n.Redelivered = after.Redelivered - r.before.Redelivered
+	n.Dropped = after.Dropped - r.before.Dropped
+	n.DeadLettered = deadLetters(after) - deadLetters(r.before)
+	n.Queued = r.queued()
+}
+
+func deadLetters(t inbox.Totals) (n int64) {
+	for _, of := range t.DeadLetters {
+		n += of
+	}
+	return n
+}
