@@ -21,7 +21,7 @@ var ErrNoInbox = errors.New("no inbox: name it with --inbox PATH or in " + Inbox
 
 // AddInbox declares --inbox.
 func AddInbox(f *pflag.FlagSet, path *string) {
-	f.StringVar(path, "inbox", os.Getenv(InboxVariable), "path of the JSONL inbox (also "+InboxVariable+")")
+	f.StringVar(path, "inbox", os.Getenv(InboxVariable), "`path` of the JSONL inbox (also "+InboxVariable+")")
 	f.Lookup("inbox").DefValue = ""
 }
 

@@ -74,8 +74,8 @@ Exit status: 0 answered; 1 not.`,
 			o := &breakpointFlags{}
 			f := o.set(name)
 			o.ways.AddCommand(f)
-			f.StringVar(&o.answer.Response, "response", "", "what the run is told besides")
-			f.StringVar(&o.answer.Option, "option", "", "which of the options is chosen")
+			f.StringVar(&o.answer.Response, "response", "", "a `text` for the run, with the answer")
+			f.StringVar(&o.answer.Option, "option", "", "the `name` of the option that is chosen")
 			return f, func(args []string, s cli.Streams) error {
 				if len(args) != 1 {
 					return cli.Usage(fmt.Errorf("breakpoint %s takes the id of one effect", name))

@@ -130,13 +130,13 @@ func listFlags(set *pflag.FlagSet) (flags []*pflag.Flag) {
 
 func takesValue(f *pflag.Flag) bool { return f.NoOptDefVal == "" }
 
-// takesFile reports whether the value may be a file, as far as its type tells.
+// takesFile reports whether the value is a file, by the name that the help gives it.
 func takesFile(f *pflag.Flag) bool {
-	switch f.Value.Type() {
-	case "int", "duration":
-		return false
+	switch name, _ := pflag.UnquoteUsage(f); name {
+	case "path", "file", "directory", "module", "command":
+		return true
 	}
-	return cli.Choices(f) == nil
+	return false
 }
 
 // flagUsage is the flag's text without the quotes around the name of its value.

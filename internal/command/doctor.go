@@ -52,8 +52,8 @@ heartbeat doctor --project ~/work --settings session.json --json`,
 			f := cli.NewFlags("doctor")
 			cli.AddInbox(f, &o.inbox)
 			f.Lookup("inbox").Usage += "; without it, the one that is wired"
-			f.StringVar(&o.project, "project", ".", "the folder that the session is started in")
-			f.StringArrayVar(&o.settings, "settings", nil, "a settings file beside the usual ones, as given to claude --settings")
+			f.StringVar(&o.project, "project", ".", "the `directory` that the session is started in")
+			f.StringArrayVar(&o.settings, "settings", nil, "a settings `file` beside the usual ones, as given to claude --settings")
 			f.BoolVar(&o.json, "json", false, "print one JSON object for each check")
 			o.addColor(f)
 			return f, func(args []string, s cli.Streams) error {

@@ -41,7 +41,7 @@ func (o *installFlags) add(f *pflag.FlagSet) {
 	o.scope = string(settings.Project)
 	scopes := []string{string(settings.Project), string(settings.Local), string(settings.User)}
 	f.Var(cli.Choice(&o.scope, scopes...), "scope", "whose settings: of the project in this directory, your own for it, or yours for all")
-	f.StringVar(&o.settings, "settings", "", "the settings file itself, in place of --scope")
+	f.StringVar(&o.settings, "settings", "", "the settings `file` itself, in place of --scope")
 	f.BoolVar(&o.follow, "follow", false, "where the settings file is a symbolic link, edit what it leads to")
 	f.BoolVar(&o.print, "print", false, "show the file as it would be, and write nothing")
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
@@ -51,13 +51,12 @@ func installVerb() cli.Verb {
 	return cli.Verb{
 		Name:  "install",
 		Short: "wire the hook into a Claude Code settings file",
-		Long: `Wire this command into a Claude Code settings file as the hook of Stop,
+		Long: `Wire heartbeat-stop into a Claude Code settings file as the hook of Stop,
 StopFailure, SessionStart, SessionEnd, UserPromptSubmit and Notification, with
-the flags given here. Whatever else is in the file stays byte for byte.
+the flags given here. It is the heartbeat-stop beside this command, or else the
+one of PATH. Whatever else is in the file stays byte for byte.
 Installing again changes nothing, or only what differs. The inbox's folder is made
 where only that is missing.
-
-What is wired is the heartbeat-stop beside this command, or else the one of PATH.
 
 Without --rewake the hook blocks the stop: it hands over the next entry whenever
 a turn ends, also under -p. Its timeout is above the idle interval, and the cap

@@ -32,7 +32,7 @@ heartbeat man --dir ~/.local/share/man/man1`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			var dir string
 			f := cli.NewFlags("man")
-			f.StringVar(&dir, "dir", "", "write all pages into this directory, which is made if need be")
+			f.StringVar(&dir, "dir", "", "write all pages into this `directory`, and make it if it is missing")
 			return f, func(args []string, s cli.Streams) error {
 				if !f.Changed("dir") {
 					return printManual(args, s)

@@ -36,6 +36,7 @@ func TestValuesOfFlagsHaveNames(t *testing.T) {
 		page.Flags.VisitAll(func(f *pflag.Flag) {
 			value, text := pflag.UnquoteUsage(f)
 			assert.NotContains(t, value, " ", "%s --%s", page.Command, f.Name)
+			assert.NotContains(t, []string{"string", "strings", "stringArray"}, value, "%s --%s", page.Command, f.Name)
 			assert.NotContains(t, text, "`", "%s --%s", page.Command, f.Name)
 		})
 	}

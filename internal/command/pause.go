@@ -28,7 +28,7 @@ heartbeat pause --inbox work/inbox.jsonl --for 30m`,
 			var length cli.Span
 			f := cli.NewFlags("pause")
 			i.Add(f)
-			f.StringVar(&reason, "reason", "", "why, for status and the hook's stderr")
+			f.StringVar(&reason, "reason", "", "a `text` that status and the hook's stderr give as the reason")
 			f.Var(&length, "for", "resume by itself after this time (seconds or a duration)")
 			return f, func(args []string, s cli.Streams) error {
 				if err := cli.NoArgs(args); err != nil {

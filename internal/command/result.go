@@ -50,7 +50,7 @@ heartbeat result --inbox work/inbox.jsonl 01M7XNH40T944T6T9N87JFKQKG --error "th
 			f.StringVar(&o.textFile, "text-file", "", "`file` with the result, a text")
 			f.StringVar(&o.text, "text", "", "the result, a `text`")
 			f.StringVar(&o.failure, "error", "", "the task failed: why, in a `message`")
-			f.StringVar(&o.failureName, "error-name", "TaskError", "what the process knows the failure by")
+			f.StringVar(&o.failureName, "error-name", "TaskError", "the `name` that the process knows the failure by")
 			return f, func(args []string, s cli.Streams) error {
 				effect, err := o.check(f, args)
 				if err != nil {
