@@ -131,7 +131,7 @@ func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark, na
 	}
 	if torn, err := t.tornTail(); err != nil {
 		return nil, err
-	} else if torn && still != t.mark() && willQueue(drafts) {
+	} else if torn && still != t.queueMark() && willQueue(drafts) {
 		return nil, ErrTorn
 	}
 	t.noticeGone()

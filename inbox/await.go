@@ -59,7 +59,7 @@ func (a *awaiting) run(ctx context.Context, poll time.Duration) (Outcome, error)
 	if a.entry.Found == FoundAnswered {
 		a.entry.seen = watermark{}
 	}
-	err := a.open()
+	err := a.openTails()
 	for ; err == nil; err = a.await(ctx, w) {
 		if err = a.look(ctx); err != nil || a.outcome != (Outcome{}) {
 			break
@@ -77,7 +77,7 @@ func (a *awaiting) run(ctx context.Context, poll time.Duration) (Outcome, error)
 	return a.outcome, nil
 }
 
-func (a *awaiting) open() (err error) {
+func (a *awaiting) openTails() (err error) {
 	if a.results, err = journal.TailFrom(a.box.fileOf(journal.Results), a.entry.seen.results); err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (a *awaiting) readOutcomes() error {
 	err := a.results.Lines(func(l []byte) {
 		var r Result
 		if mayHold(l, a.entry.EntryID) && json.Unmarshal(l, &r) == nil && r.EntryID == a.entry.EntryID {
-			a.note(Outcome{Result: &r}, r.StartOffset)
+			a.noteOutcome(Outcome{Result: &r}, r.StartOffset)
 		}
 	})
 	if err != nil || a.outcome != (Outcome{}) {
@@ -153,14 +153,14 @@ func (a *awaiting) readOutcomes() error {
 	return a.deadLetters.Lines(func(l []byte) {
 		var d DeadLetter
 		if mayHold(l, a.entry.EntryID) && json.Unmarshal(l, &d) == nil && d.Reason != "" && d.EntryID == a.entry.EntryID {
-			a.note(Outcome{DeadLetter: &d}, d.StartOffset)
+			a.noteOutcome(Outcome{DeadLetter: &d}, d.StartOffset)
 		}
 	})
 }
 
-// note keeps the first outcome for a line like the entry's, by whether it was at
+// noteOutcome keeps the first outcome for a line like the entry's, by whether it was at
 // the entry's offset.
-func (a *awaiting) note(o Outcome, start int64) {
+func (a *awaiting) noteOutcome(o Outcome, start int64) {
 	kept := &a.elsewhere
 	if a.entry.Start == a.entry.End || a.entry.Start == start {
 		kept = &a.outcome

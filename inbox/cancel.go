@@ -19,10 +19,10 @@ func (t *Tx) Cancel(entryID string, start int64) (Letter, error) {
 		return t.cancelGivenBack(d)
 	}
 	_, already := t.canceledAt(start)
-	if t.file == nil || start < t.settledEnd() || start >= t.size() || already {
+	if t.file == nil || start < t.settledEnd() || start >= t.queueSize() || already {
 		return Letter{}, ErrNotWaiting
 	}
-	l, err := readLine(t.file, start, t.size(), MaxLine)
+	l, err := readLine(t.file, start, t.queueSize(), MaxLine)
 	switch {
 	case err == io.EOF:
 		return Letter{}, ErrNotWaiting

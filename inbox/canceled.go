@@ -69,7 +69,7 @@ func (t *Tx) sumCanceled(s canceledSpan) (string, error) {
 		sum, err := hashRange(t.file, s.start, s.end)
 		return sum[:min(len(sum), canceledSumLen)], err
 	}
-	l, err := readLine(t.file, s.start, t.size(), MaxLine)
+	l, err := readLine(t.file, s.start, t.queueSize(), MaxLine)
 	if err != nil || l.tooLong {
 		return l.id, err
 	}
@@ -123,7 +123,7 @@ func (t *Tx) passCanceled(start int64) (end int64, err error) {
 }
 
 func (t *Tx) stillCanceled(s canceledSpan) (bool, error) {
-	if t.file == nil || s.end > t.size() {
+	if t.file == nil || s.end > t.queueSize() {
 		return false, nil
 	}
 	sum, err := t.sumCanceled(s)

@@ -53,6 +53,6 @@ func (t *Tx) noteDetached(d *Delivery) {
 	e := eventOf(d, EventDetached)
 	e.RawLine, e.RawBase64 = d.RawLine.Text, d.RawLine.Base64
 	if err := t.addEvent(e); err != nil {
-		t.warn("the entry %s, which was given back, is in the journal alone: %v", d.name(), err)
+		t.warn("the entry %s, which was given back, is in the journal alone: %v", d.label(), err)
 	}
 }

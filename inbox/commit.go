@@ -91,6 +91,6 @@ func (t *Tx) syncQueue(next *journal.Record) error {
 	if err != nil {
 		return fmt.Errorf("commit: make %s durable up to offset %d, which is to be passed: %w", t.box.path, needed, err)
 	}
-	next.SyncedTo = t.size()
+	next.SyncedTo = t.queueSize()
 	return nil
 }

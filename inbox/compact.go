@@ -30,7 +30,7 @@ func (b *Inbox) Compact(ctx context.Context) (c Compaction, err error) {
 		c.Warnings = t.Warnings()
 		err = errors.Join(err, t.Close())
 	}()
-	from, to, err := t.hole()
+	from, to, err := t.freeRange()
 	if err != nil || !t.freesBlocks(from, to) {
 		return Compaction{To: from}, err
 	}

@@ -45,7 +45,7 @@ type DeadLetter struct {
 }
 
 func deadLetterOf(d *Delivery, reason Reason, now time.Time) DeadLetter {
-	id, _, meta := decodeLine(d.bytes())
+	id, _, meta := decodeLine(d.rawBytes())
 	return DeadLetter{
 		EntryID: d.EntryID, ID: id, Metadata: meta, RawLine: d.RawLine, RawFile: d.TextFile,
 		StartOffset: d.StartOffset, EndOffset: d.EndOffset,

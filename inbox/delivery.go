@@ -74,28 +74,28 @@ func (r Recipient) check() error {
 
 // Text is what was delivered, decoded from the raw line.
 func (d *Delivery) Text() string {
-	_, text, _ := decodeLine(d.bytes())
+	_, text, _ := decodeLine(d.rawBytes())
 	return text
 }
 
 // ID is the envelope's own id, or empty.
 func (d *Delivery) ID() string {
-	id, _, _ := decodeLine(d.bytes())
+	id, _, _ := decodeLine(d.rawBytes())
 	return id
 }
 
-// name is what messages call the entry.
-func (d *Delivery) name() string { return words.Name(d.ID(), d.EntryID) }
+// label is what messages call the entry.
+func (d *Delivery) label() string { return words.Name(d.ID(), d.EntryID) }
 
 // Metadata is the envelope's members other than its prompt and id.
 func (d *Delivery) Metadata() map[string]json.RawMessage {
-	_, _, meta := decodeLine(d.bytes())
+	_, _, meta := decodeLine(d.rawBytes())
 	return meta
 }
 
-// bytes falls back on the readable form. Only a delivery that parseDelivery did
+// rawBytes falls back on the readable form. Only a delivery that parseDelivery did
 // not check can need that.
-func (d *Delivery) bytes() []byte {
+func (d *Delivery) rawBytes() []byte {
 	raw, err := d.RawLine.Bytes()
 	if err != nil {
 		return []byte(d.RawLine.Text)
@@ -104,7 +104,7 @@ func (d *Delivery) bytes() []byte {
 }
 
 func (d *Delivery) entry() Entry {
-	e := decodeEntry(d.bytes())
+	e := decodeEntry(d.rawBytes())
 	e.EntryID = d.EntryID
 	e.Start, e.End, e.Attempt = d.StartOffset, d.EndOffset, d.Attempt+1
 	e.terminated, e.detached, e.textFile = !d.Unterminated, d.Detached, d.TextFile

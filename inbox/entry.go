@@ -43,12 +43,12 @@ func blank(l []byte) bool { return len(bytes.TrimSpace(bytes.TrimPrefix(l, byteO
 // expired reports whether the envelope says that it is too late to deliver the
 // entry.
 func (e Entry) expired(now time.Time) bool {
-	at := e.time(expiresMember)
+	at := e.timeMember(expiresMember)
 	return !at.IsZero() && now.After(at)
 }
 
-// time reads a member that should be a time; it is zero if it is none.
-func (e Entry) time(member string) time.Time {
+// timeMember reads a member that should be a time; it is zero if it is none.
+func (e Entry) timeMember(member string) time.Time {
 	raw, ok := e.Metadata[member]
 	if !ok {
 		return time.Time{}

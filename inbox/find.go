@@ -95,11 +95,11 @@ func (t *Tx) scanQueue(from int64, needle string, note func(id string, p place, 
 	if t.file == nil {
 		return nil
 	}
-	from, err := t.file.SkipZeros(from, t.size())
+	from, err := t.file.SkipZeros(from, t.queueSize())
 	if err != nil {
 		return err
 	}
-	waits := io.NewSectionReader(t.file, from, t.size()-from)
+	waits := io.NewSectionReader(t.file, from, t.queueSize()-from)
 	return lines.Each(waits, from, func(off, end int64, l []byte, whole bool) bool {
 		if _, canceled := t.canceledAt(off); canceled || !mayHold(l, needle) || !mayHold(l, `"id"`) {
 			return true

@@ -35,7 +35,7 @@ func (t *Tx) writtenHere() bool {
 	if t.file == nil || st.SeenFile == "" {
 		return false
 	}
-	return st.SeenFile == t.file.Identity() || exact(st.SeenMtime) && t.mark() == (Mark{Size: st.SeenSize, Mtime: st.SeenMtime})
+	return st.SeenFile == t.file.Identity() || exact(st.SeenMtime) && t.queueMark() == (Mark{Size: st.SeenSize, Mtime: st.SeenMtime})
 }
 
 // exact rules out the times of archives that keep whole seconds, which somebody
@@ -79,7 +79,7 @@ func (t *Tx) moveAway(kind journal.Kind) (string, error) {
 	}
 	to := name + foreignSuffix
 	for n := 2; ; n++ {
-		there, err := disk.Exists(t.box.file(to))
+		there, err := disk.Exists(t.box.beside(to))
 		if err != nil {
 			return "", err
 		}
@@ -91,7 +91,7 @@ func (t *Tx) moveAway(kind journal.Kind) (string, error) {
 	if err := file.Close(); err != nil {
 		return "", err
 	}
-	return to, disk.Rename(t.box.file(name), t.box.file(to))
+	return to, disk.Rename(t.box.beside(name), t.box.beside(to))
 }
 
 // adoptForeign accepts the files that are there, and puts those that were moved away
@@ -118,7 +118,7 @@ func (b *Inbox) broughtBack(name string) (all []string, err error) {
 		if n > 1 {
 			from += "-" + strconv.Itoa(n)
 		}
-		there, err := disk.Exists(b.file(from))
+		there, err := disk.Exists(b.beside(from))
 		if err != nil || !there {
 			return all, err
 		}
@@ -131,7 +131,7 @@ func (b *Inbox) broughtBack(name string) (all []string, err error) {
 func (t *Tx) putBack(kind journal.Kind, brought []string) error {
 	var before []byte
 	for _, from := range brought {
-		part, err := disk.ReadState(t.box.file(from), disk.MaxWhole)
+		part, err := disk.ReadState(t.box.beside(from), disk.MaxWhole)
 		if err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (t *Tx) putBack(kind journal.Kind, brought []string) error {
 		t.st.Scheduled = nil
 	}
 	for _, from := range slices.Backward(brought) { // after a kill, what is left starts with the first
-		if err := disk.Remove(t.box.file(from)); err != nil {
+		if err := disk.Remove(t.box.beside(from)); err != nil {
 			return err
 		}
 	}

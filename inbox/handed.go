@@ -17,7 +17,7 @@ func (t *Tx) HandedOver() error {
 		return nil // the next commit carries it
 	}
 	if err := t.store.HandedOver(); err != nil {
-		return fmt.Errorf("note that the entry %s was handed over: %w", t.inFlight.name(), err)
+		return fmt.Errorf("note that the entry %s was handed over: %w", t.inFlight.label(), err)
 	}
 	return nil
 }

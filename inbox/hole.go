@@ -14,10 +14,10 @@ import (
 // ErrNoHoles says that the file system cannot free space in the middle of a file.
 var ErrNoHoles = disk.ErrNoHoles
 
-// hole is the range that can be freed: from the end of the hole that exists to
+// freeRange is the range that can be freed: from the end of the hole that exists to
 // the end of the last line that nothing needs. That is before the bytes that the
 // file is recognised by, and before anything that may be delivered again.
-func (t *Tx) hole() (from, to int64, err error) {
+func (t *Tx) freeRange() (from, to int64, err error) {
 	if t.file == nil || t.st.Cursor == 0 || t.st.AnchorSum == "" {
 		return 0, 0, nil
 	}
@@ -58,7 +58,7 @@ func (t *Tx) makeHole() error {
 	}
 	// Remembered even if the commit fails: the hole is there.
 	t.st.DigestStart, t.st.DigestEnd, t.st.Digest = t.st.Punching, t.st.Punching, ""
-	t.st.Punching, t.st.SeenMtime, t.dirty = 0, t.mark().Mtime, true
+	t.st.Punching, t.st.SeenMtime, t.dirty = 0, t.queueMark().Mtime, true
 	return errors.Join(punched, t.Commit())
 }
 
@@ -86,7 +86,7 @@ func (t *Tx) finishHole() error {
 // keptItsBytes reports whether the queue file is still the one that the cursor
 // was set in, whatever its time of change says.
 func (t *Tx) keptItsBytes() (bool, error) {
-	if t.file == nil || t.st.AnchorSum == "" || t.moved() || t.size() < max(t.st.SeenSize, t.st.Cursor) {
+	if t.file == nil || t.st.AnchorSum == "" || t.moved() || t.queueSize() < max(t.st.SeenSize, t.st.Cursor) {
 		return false, nil
 	}
 	why, err := t.otherBytes()

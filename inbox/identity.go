@@ -31,7 +31,7 @@ func (t *Tx) compare() (v verdict, err error) {
 	if t.file == nil {
 		return v, nil // it may come back
 	}
-	if cur, size := t.st.Cursor, t.size(); cur > size {
+	if cur, size := t.st.Cursor, t.queueSize(); cur > size {
 		return verdict{replaced: fmt.Sprintf("the cursor %d is beyond the end %d", cur, size)}, nil
 	}
 	if v.replaced, err = t.otherBytes(); v.replaced != "" || err != nil {
@@ -68,7 +68,7 @@ func (t *Tx) judgeChange(kind change, lacksOwn bool) (v verdict, err error) {
 		return v, err
 	}
 	nothingWaited := t.st.Cursor == t.st.SeenSize || t.st.Cursor == 0 && t.inFlight != nil && t.inFlight.EndOffset == t.st.SeenSize
-	asLong, asOld := t.size() == t.st.SeenSize, t.mark().Mtime == t.st.SeenMtime
+	asLong, asOld := t.queueSize() == t.st.SeenSize, t.queueMark().Mtime == t.st.SeenMtime
 	switch {
 	case !same:
 		v.replaced = otherSettled(t.st.Cursor)
@@ -78,7 +78,7 @@ func (t *Tx) judgeChange(kind change, lacksOwn bool) (v verdict, err error) {
 		v.replaced = "it is another file"
 	default:
 		v.edited = true
-		v.doubtful = left == tailChanged && t.size() == t.st.Cursor || left != tailChanged && asLong && !asOld
+		v.doubtful = left == tailChanged && t.queueSize() == t.st.Cursor || left != tailChanged && asLong && !asOld
 	}
 	return v, nil
 }
@@ -107,7 +107,7 @@ func (t *Tx) findDelivered(v *verdict) (err error) {
 	if same {
 		v.edited = true
 	} else {
-		v.replaced = fmt.Sprintf("the entry %s is no longer there", d.name())
+		v.replaced = fmt.Sprintf("the entry %s is no longer there", d.label())
 	}
 	return err
 }
@@ -157,7 +157,7 @@ func (t *Tx) moved() bool {
 }
 
 func (t *Tx) atBoundary(cur int64) (bool, error) {
-	if cur == t.size() {
+	if cur == t.queueSize() {
 		return true, nil
 	}
 	around := make([]byte, 3)
@@ -171,11 +171,11 @@ func (t *Tx) atBoundary(cur int64) (bool, error) {
 
 // holds reports whether the queue file still has d's line at d's offset.
 func (t *Tx) holds(d *Delivery) (bool, error) {
-	if t.file == nil || d.EndOffset > t.size() {
+	if t.file == nil || d.EndOffset > t.queueSize() {
 		return false, nil
 	}
 	if d.TextFile != "" {
-		l, err := readLine(t.file, d.StartOffset, t.size(), longMost)
+		l, err := readLine(t.file, d.StartOffset, t.queueSize(), longMost)
 		if err != nil && err != io.EOF {
 			return false, fmt.Errorf("read inbox: %w", err)
 		}
@@ -192,7 +192,7 @@ func (t *Tx) holds(d *Delivery) (bool, error) {
 	if d.RawLine.Base64 == "" {
 		b = []byte(toUTF8(b))
 	}
-	return bytes.Equal(b, d.bytes()), nil
+	return bytes.Equal(b, d.rawBytes()), nil
 }
 
 // recognise compares the queue file with what the state remembers of it, and
@@ -232,7 +232,7 @@ func (t *Tx) keepEdited(v verdict) error {
 			return fmt.Errorf("go on in the inbox %s, which somebody edited: %w", t.box.path, err)
 		}
 	}
-	t.st.SyncedTo = t.size()
+	t.st.SyncedTo = t.queueSize()
 	t.st.QueueGeneration++
 	t.notice()
 	if v.doubtful && t.st.Cursor > 0 {

@@ -113,14 +113,14 @@ func (b *Inbox) ScheduledPath() string { return b.fileOf(journal.Scheduled) }
 // Dir is the directory of the queue file and its state.
 func (b *Inbox) Dir() string { return b.dir }
 
-func (b *Inbox) file(name string) string { return filepath.Join(b.dir, name) }
+func (b *Inbox) beside(name string) string { return filepath.Join(b.dir, name) }
 
-func (b *Inbox) fileOf(k journal.Kind) string { return b.file(k.Name()) }
+func (b *Inbox) fileOf(k journal.Kind) string { return b.beside(k.Name()) }
 
 func (b *Inbox) utcNow() time.Time { return b.opts.Now().UTC() }
 
 func (b *Inbox) lock(ctx context.Context) (*disk.Lock, error) {
-	l, err := disk.AcquireLock(ctx, b.file(journal.LockName), b.opts.LockWait)
+	l, err := disk.AcquireLock(ctx, b.beside(journal.LockName), b.opts.LockWait)
 	if err != nil {
 		return nil, fmt.Errorf("lock inbox %s: %w", b.path, err)
 	}

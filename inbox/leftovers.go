@@ -31,7 +31,7 @@ type leftovers struct {
 	useless []string // half-written texts and notes
 }
 
-func (l leftovers) empty() bool {
+func (l leftovers) isEmpty() bool {
 	return len(l.texts)+len(l.copies)+len(l.useless) == 0 && !l.tries
 }
 
@@ -65,10 +65,10 @@ func (b *Inbox) leftovers() (l leftovers, err error) {
 func (b *Inbox) ForgetLeftovers(ctx context.Context) error {
 	for range leftoverTries {
 		left, err := b.leftovers()
-		if err != nil || left.empty() {
+		if err != nil || left.isEmpty() {
 			return err
 		}
-		again, err := b.forget(ctx, left)
+		again, err := b.forgetOnce(ctx, left)
 		if err != nil {
 			return fmt.Errorf("remove what killed commands left in %s: %w", b.dir, err)
 		}
@@ -79,8 +79,8 @@ func (b *Inbox) ForgetLeftovers(ctx context.Context) error {
 	return nil
 }
 
-// forget removes the leftovers unless somebody commits meanwhile.
-func (b *Inbox) forget(ctx context.Context, left leftovers) (again bool, err error) {
+// forgetOnce removes the leftovers unless somebody commits meanwhile.
+func (b *Inbox) forgetOnce(ctx context.Context, left leftovers) (again bool, err error) {
 	before, err := b.Begin(ctx)
 	if err != nil {
 		return false, err
@@ -103,7 +103,7 @@ func (b *Inbox) forget(ctx context.Context, left leftovers) (again bool, err err
 	}
 	unused, err := t.unused(left, named)
 	for _, name := range unused {
-		err = errors.Join(err, disk.Remove(b.file(name)))
+		err = errors.Join(err, disk.Remove(b.beside(name)))
 	}
 	for _, name := range left.copies {
 		err = errors.Join(err, b.removeCopy(ctx, name))
@@ -113,21 +113,21 @@ func (b *Inbox) forget(ctx context.Context, left leftovers) (again bool, err err
 
 // removeCopy removes a copy unless somebody is writing it.
 func (b *Inbox) removeCopy(ctx context.Context, name string) error {
-	lock, err := disk.AcquireLock(ctx, b.file(name), time.Nanosecond)
+	lock, err := disk.AcquireLock(ctx, b.beside(name), time.Nanosecond)
 	if errors.Is(err, disk.ErrLocked) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(disk.Remove(b.file(name)), lock.Release())
+	return errors.Join(disk.Remove(b.beside(name)), lock.Release())
 }
 
 // Leftovers are the files that [Inbox.ForgetLeftovers] would remove, except
 // copies and files that are being written. It takes no lock.
 func (b *Inbox) Leftovers() (names []string, err error) {
 	left, err := b.leftovers()
-	if err != nil || left.empty() {
+	if err != nil || left.isEmpty() {
 		return nil, err
 	}
 	v, err := b.View()
@@ -149,7 +149,7 @@ func (b *Inbox) Leftovers() (names []string, err error) {
 func (t *Tx) unused(left leftovers, named map[string]bool) ([]string, error) {
 	all := slices.Clone(left.useless)
 	for _, name := range left.texts {
-		if !named[name] && !t.inFlight.names(name) && !t.redeliver.names(name) {
+		if !named[name] && !t.inFlight.namesFile(name) && !t.redeliver.namesFile(name) {
 			all = append(all, name)
 		}
 	}
@@ -163,9 +163,9 @@ func (t *Tx) unused(left leftovers, named map[string]bool) ([]string, error) {
 	return all, err
 }
 
-// names reports whether the entry's text is in that file.
-func (d *Delivery) names(file string) bool {
-	return d != nil && (d.TextFile == file || bytes.Contains(d.bytes(), []byte(file)))
+// namesFile reports whether the entry's text is in that file.
+func (d *Delivery) namesFile(file string) bool {
+	return d != nil && (d.TextFile == file || bytes.Contains(d.rawBytes(), []byte(file)))
 }
 
 // namedTexts are the texts that an open dead letter or a waiting entry names. A

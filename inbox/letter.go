@@ -154,7 +154,7 @@ func (b *Inbox) Requeueable(l Letter) error {
 	case strings.TrimSpace(e.Text) == "":
 		return fmt.Errorf("requeue %s: it is %s, and would be set aside again: send what it should have been", l.Letter, ReasonEmpty)
 	case e.expired(b.opts.Now()):
-		return fmt.Errorf("requeue %s: it expired at %s, and would be set aside again: send it anew", l.Letter, e.time(expiresMember).Format(time.RFC3339))
+		return fmt.Errorf("requeue %s: it expired at %s, and would be set aside again: send it anew", l.Letter, e.timeMember(expiresMember).Format(time.RFC3339))
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (t *Tx) Requeue(l Letter, still Mark) (Letter, error) {
 	}
 	if writing, err := t.beingWritten(); err != nil {
 		return l, err
-	} else if writing && still != t.mark() {
+	} else if writing && still != t.queueMark() {
 		return l, fmt.Errorf("requeue %s: %w: try again when it is whole", l.Letter, ErrTorn)
 	}
 	raw, err := l.RawLine.Bytes()
@@ -233,7 +233,7 @@ func (b *Inbox) Purge(ctx context.Context, letters []Letter) (purged []Letter, w
 	for _, l := range purged {
 		// A requeued entry may still need its text.
 		if spillName(l.RawFile) || textName(l.RawFile) && l.RequeuedAt == nil {
-			if err := disk.Remove(b.file(l.RawFile)); err != nil {
+			if err := disk.Remove(b.beside(l.RawFile)); err != nil {
 				return purged, warnings, err
 			}
 		}

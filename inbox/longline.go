@@ -91,7 +91,7 @@ func (t *Tx) longEntry(l line) (e Entry, err error) {
 	// The name includes the number of the commit: after an inbox was emptied, a
 	// dead letter may still name the file of the same line at the same offset.
 	name := fmt.Sprintf("%s%d-%d-%.12s%s", textPrefix, l.start, t.st.Seq+1, l.id, textSuffix)
-	e = decodeEntry(p.standIn(t.box.file(name), len(raw)))
+	e = decodeEntry(p.standIn(t.box.beside(name), len(raw)))
 	e.EntryID, e.Start, e.End, e.terminated, e.textFile = l.id, l.start, l.end, l.terminated, name
 	if p.blank() {
 		e.Text = ""
@@ -100,7 +100,7 @@ func (t *Tx) longEntry(l line) (e Entry, err error) {
 		e.textFile = "" // it becomes a dead letter
 		return e, nil
 	}
-	if err := p.writeText(t.box.file(name)); err != nil {
+	if err := p.writeText(t.box.beside(name)); err != nil {
 		return e, fmt.Errorf("write the text of the entry %s to a file: %w: it stays queued", words.Name(e.ID, e.EntryID), err)
 	}
 	return e, nil
@@ -217,7 +217,7 @@ func (t *Tx) forgetText(d *Delivery) {
 // harm.
 func (t *Tx) removeForgotten() {
 	for _, name := range t.forget {
-		if err := disk.Remove(t.box.file(name)); err != nil {
+		if err := disk.Remove(t.box.beside(name)); err != nil {
 			t.warn("%v: remove it by hand", err)
 		}
 	}

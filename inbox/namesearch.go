@@ -55,7 +55,7 @@ func (l *nameSearch) searchUnlocked(b *Inbox, ids map[string]bool) (err error) {
 // find says where the entries with those ids are, as [Tx.find] does, or gives
 // errSearchFirst if that would take long.
 func (l *nameSearch) find(t *Tx, ids map[string]bool) (map[string]place, error) {
-	rest, err := l.rest(t)
+	rest, err := l.remaining(t)
 	if err != nil {
 		return nil, err
 	}
@@ -94,23 +94,23 @@ func (l *nameSearch) find(t *Tx, ids map[string]bool) (map[string]place, error) 
 	return found, nil
 }
 
-// rest is how many bytes are still to be searched.
-func (l *nameSearch) rest(t *Tx) (int64, error) {
-	from, _, err := l.from(t)
+// remaining is how many bytes are still to be searched.
+func (l *nameSearch) remaining(t *Tx) (int64, error) {
+	from, _, err := l.resumeAt(t)
 	if err != nil {
 		return 0, err
 	}
 	f, err := openResults(t.box)
 	if f == nil || err != nil {
-		return t.size() - from, err
+		return t.queueSize() - from, err
 	}
-	return t.size() - from + f.Info().Size - l.results.In(f), f.Close()
+	return t.queueSize() - from + f.Info().Size - l.results.In(f), f.Close()
 }
 
-// from is where the search in the queue continues, and whether the file is the
+// resumeAt is where the search in the queue continues, and whether the file is the
 // one that was searched before.
-func (l *nameSearch) from(t *Tx) (off int64, known bool, err error) {
-	if l.queue == 0 || t.file == nil || l.queue > t.size() || l.generation != t.st.QueueGeneration || l.cursor > t.st.Cursor {
+func (l *nameSearch) resumeAt(t *Tx) (off int64, known bool, err error) {
+	if l.queue == 0 || t.file == nil || l.queue > t.queueSize() || l.generation != t.st.QueueGeneration || l.cursor > t.st.Cursor {
 		return t.st.Cursor, false, nil
 	}
 	before, err := t.bytesBefore(l.queue)
@@ -121,7 +121,7 @@ func (l *nameSearch) from(t *Tx) (off int64, known bool, err error) {
 }
 
 func (l *nameSearch) searchQueue(t *Tx, ids map[string]bool) error {
-	from, known, err := l.from(t)
+	from, known, err := l.resumeAt(t)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (l *nameSearch) searchQueue(t *Tx, ids map[string]bool) error {
 	if err != nil {
 		return err
 	}
-	if l.queue, err = lines.Start(t.file, t.size()); err != nil {
+	if l.queue, err = lines.Start(t.file, t.queueSize()); err != nil {
 		return err
 	}
 	l.before, err = t.bytesBefore(l.queue)

@@ -20,7 +20,7 @@ import (
 // for a commit and a new transaction.
 func (t *Tx) Next(still Mark) (Entry, error) {
 	t.offered = nil
-	e, err := t.next(still)
+	e, err := t.nextEntry(still)
 	if err == nil {
 		t.offered = new(offer)
 		e.offer = t.offered
@@ -28,7 +28,7 @@ func (t *Tx) Next(still Mark) (Entry, error) {
 	return e, err
 }
 
-func (t *Tx) next(still Mark) (Entry, error) {
+func (t *Tx) nextEntry(still Mark) (Entry, error) {
 	if t.inFlight != nil {
 		return Entry{}, errors.New("next entry: one is still in flight: settle it first")
 	}
@@ -67,7 +67,7 @@ func (t *Tx) next(still Mark) (Entry, error) {
 		switch {
 		case l.blank():
 			continue
-		case !l.terminated && still != t.mark():
+		case !l.terminated && still != t.queueMark():
 			return Entry{}, ErrTorn
 		}
 		if zeros > 0 {

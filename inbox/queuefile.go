@@ -31,14 +31,14 @@ func (t *Tx) openFile() error {
 	return nil
 }
 
-func (t *Tx) size() int64 {
+func (t *Tx) queueSize() int64 {
 	if t.file == nil {
 		return 0
 	}
 	return t.file.Info().Size
 }
 
-func (t *Tx) mark() Mark {
+func (t *Tx) queueMark() Mark {
 	if t.file == nil {
 		return Mark{}
 	}
@@ -63,7 +63,7 @@ func (t *Tx) tornTail() (bool, error) {
 	if t.file == nil {
 		return false, nil
 	}
-	whole, err := lines.Ends(t.file, t.size())
+	whole, err := lines.Ends(t.file, t.queueSize())
 	if err != nil {
 		return false, fmt.Errorf("read inbox: %w", err)
 	}
@@ -78,16 +78,16 @@ func (t *Tx) beingWritten() (bool, error) {
 		return false, err
 	}
 	settled := max(t.st.Cursor, t.inFlightEnd())
-	if settled >= t.size() {
+	if settled >= t.queueSize() {
 		return false, nil
 	}
 	// A longer line is not blank, unless it is zeros: a file that others
 	// lengthened.
-	from, err := t.file.SkipZeros(max(settled, t.size()-MaxLine-2), t.size())
-	if err != nil || from == t.size() {
+	from, err := t.file.SkipZeros(max(settled, t.queueSize()-MaxLine-2), t.queueSize())
+	if err != nil || from == t.queueSize() {
 		return false, err
 	}
-	tail := io.NewSectionReader(t.file, from, t.size()-from)
+	tail := io.NewSectionReader(t.file, from, t.queueSize()-from)
 	start, err := lines.Start(tail, tail.Size())
 	if err != nil {
 		return false, fmt.Errorf("read inbox: %w", err)
@@ -103,9 +103,9 @@ func (t *Tx) lineAt(off int64) (line, error) { return t.lineUpTo(off, MaxLine) }
 
 // lineUpTo is lineAt for a line of which it keeps no more than most bytes.
 func (t *Tx) lineUpTo(off int64, most int) (line, error) {
-	off, err := t.file.SkipZeros(off, t.size())
+	off, err := t.file.SkipZeros(off, t.queueSize())
 	if err != nil {
 		return line{}, fmt.Errorf("read inbox: %w", err)
 	}
-	return readLine(t.file, off, t.size(), most)
+	return readLine(t.file, off, t.queueSize(), most)
 }

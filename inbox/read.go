@@ -55,7 +55,7 @@ func (t *Tx) claim() error {
 		t.st.Inbox = t.box.name
 		return nil
 	}
-	other := t.box.file(t.st.Inbox)
+	other := t.box.beside(t.st.Inbox)
 	there, err := disk.Exists(other)
 	if err != nil {
 		return err

@@ -38,7 +38,7 @@ type Task struct {
 }
 
 func resultOf(d *Delivery, reply string, now time.Time) Result {
-	id, text, meta := decodeLine(d.bytes())
+	id, text, meta := decodeLine(d.rawBytes())
 	return Result{
 		EntryID: d.EntryID, ID: id, Metadata: meta,
 		StartOffset: d.StartOffset, EndOffset: d.EndOffset,

@@ -39,7 +39,7 @@ var errRotated = errors.New("somebody keeps rotating it: try again later")
 // file or the new one.
 func (w *rewriting) run(ctx context.Context) (warnings []string, err error) {
 	for try := 0; ; try++ {
-		again, said, err := w.once(ctx)
+		again, said, err := w.attempt(ctx)
 		warnings = append(warnings, said...)
 		if err == nil && again && try == rewriteTries {
 			err = errRotated
@@ -56,17 +56,17 @@ func (w *rewriting) run(ctx context.Context) (warnings []string, err error) {
 // trimSuffix ends the name of a file that is being rewritten.
 const trimSuffix = ".trim.tmp"
 
-func (w *rewriting) path() string { return w.box.fileOf(w.kind) + trimSuffix }
+func (w *rewriting) copyPath() string { return w.box.fileOf(w.kind) + trimSuffix }
 
-func (w *rewriting) once(ctx context.Context) (again bool, warnings []string, err error) {
+func (w *rewriting) attempt(ctx context.Context) (again bool, warnings []string, err error) {
 	w.of, w.from, w.to, w.dropped = "", 0, 0, 0
-	if w.tmp, err = disk.AcquireLock(ctx, w.path(), w.box.opts.LockWait); err != nil {
+	if w.tmp, err = disk.AcquireLock(ctx, w.copyPath(), w.box.opts.LockWait); err != nil {
 		return false, nil, err
 	}
 	published := false
 	defer func() {
 		if !published {
-			err = errors.Join(err, disk.Remove(w.path()))
+			err = errors.Join(err, disk.Remove(w.copyPath()))
 		}
 		err = errors.Join(err, w.tmp.Release())
 	}()
@@ -101,16 +101,16 @@ func (w *rewriting) copyWithoutLock() error {
 		w.of = f.Identity()
 	}
 	if f.Identity() == w.of {
-		if err = w.copy(f, false); err == nil {
+		if err = w.copyOn(f, false); err == nil {
 			err = errors.Join(w.tmp.File().Sync(), f.Sync())
 		}
 	}
 	return errors.Join(err, f.Close())
 }
 
-// copy continues to the file's end. A last line without its newline is being
+// copyOn continues to the file's end. A last line without its newline is being
 // written, unless all is set.
-func (w *rewriting) copy(f *disk.File, all bool) error {
+func (w *rewriting) copyOn(f *disk.File, all bool) error {
 	if f.Info().Size < w.from {
 		return nil // publish notices
 	}
@@ -175,7 +175,7 @@ func (w *rewriting) publish(t *Tx) (again, published bool, err error) {
 		if f.Identity() != w.of || f.Info().Size < w.from {
 			return true, false, nil
 		}
-		if err := w.copy(f, true); err != nil {
+		if err := w.copyOn(f, true); err != nil {
 			return false, false, err
 		}
 	}
@@ -198,6 +198,6 @@ func (w *rewriting) publish(t *Tx) (again, published bool, err error) {
 	if err := t.store.StillLocked(); err != nil {
 		return false, false, err
 	}
-	err = errors.Join(file.Close(), disk.Rename(w.path(), file.Path()))
+	err = errors.Join(file.Close(), disk.Rename(w.copyPath(), file.Path()))
 	return false, err == nil, err
 }

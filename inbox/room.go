@@ -25,7 +25,7 @@ func (b *Inbox) Room() (left, needed int64) {
 	if unix.Statfs(b.dir, &st) == nil {
 		left = int64(st.Bavail) * int64(st.Bsize)
 	}
-	if there, err := disk.Exists(b.file(journal.JournalName)); err == nil && !there {
+	if there, err := disk.Exists(b.beside(journal.JournalName)); err == nil && !there {
 		needed += journal.Size
 	}
 	return left, needed

@@ -27,7 +27,7 @@ type Scheduled struct {
 }
 
 // SentAt is when `send` was given the entry; zero if the line does not say.
-func (s Scheduled) SentAt() time.Time { return decodeEntry(s.line).time(sentAtMember) }
+func (s Scheduled) SentAt() time.Time { return decodeEntry(s.line).timeMember(sentAtMember) }
 
 // readScheduled reads the entries in the order of the file. Other lines stay
 // where they are, and are counted.

@@ -23,7 +23,7 @@ func (t *Tx) remember(next *journal.Record) {
 	if t.file == nil {
 		return
 	}
-	now := t.mark()
+	now := t.queueMark()
 	next.SeenFile, next.SeenPlace, next.SeenYoung = t.file.Identity(), t.file.Place(), disk.Young(now.Mtime)
 	t.rememberTail(next, now)
 	next.SeenSize, next.SeenMtime = now.Size, now.Mtime
@@ -87,7 +87,7 @@ func (t *Tx) lacksOwn() (bool, error) {
 	if st.OwnSum == "" || st.Boot != t.boot || t.changedByUs() || t.settling || t.copied() {
 		return false, nil
 	}
-	if t.size() < st.OwnEnd {
+	if t.queueSize() < st.OwnEnd {
 		return true, nil
 	}
 	sum, err := hashRange(t.file, st.OwnStart, st.OwnEnd)
@@ -113,7 +113,7 @@ const (
 func (t *Tx) tail() (tail, error) {
 	st := &t.st
 	switch {
-	case t.size() < st.SeenSize:
+	case t.queueSize() < st.SeenSize:
 		return tailChanged, nil
 	case st.Cursor >= st.SeenSize:
 		return tailSame, nil
@@ -164,7 +164,7 @@ func (t *Tx) change() (change, error) {
 	case info.Size < st.SeenSize:
 		return shorter, nil
 	case info.Mtime == st.SeenMtime:
-		if st.SeenYoung && t.replaced() == yes {
+		if st.SeenYoung && t.replaced() == placeMoved {
 			return rewritten, nil
 		}
 		return unchanged, nil
@@ -185,26 +185,26 @@ func (t *Tx) copied() bool {
 	return st.Lock != t.lockID || st.LockMtime != 0 && st.LockMtime != t.lockMtime
 }
 
-// answer is the answer to a question that the file system may leave open.
-type answer int
+// placeChange says whether the bytes are elsewhere, which a file system may not tell.
+type placeChange int
 
 const (
-	unknown answer = iota
-	yes
-	no
+	placeUnknown placeChange = iota
+	placeMoved
+	placeKept
 )
 
 // replaced reports whether the file's bytes are elsewhere on the disk, as they
 // are after it was truncated and filled again.
-func (t *Tx) replaced() answer {
+func (t *Tx) replaced() placeChange {
 	place := t.file.Place()
 	switch {
 	case place == "" || t.st.SeenPlace == "":
-		return unknown
+		return placeUnknown
 	case place != t.st.SeenPlace:
-		return yes
+		return placeMoved
 	}
-	return no
+	return placeKept
 }
 
 // touchedOnly recognises touch(1), which sets the times of access and change to
@@ -217,9 +217,9 @@ func (t *Tx) touchedOnly(info disk.Info) bool {
 		return false
 	}
 	switch t.replaced() {
-	case yes:
+	case placeMoved:
 		return false
-	case no:
+	case placeKept:
 		return true
 	}
 	return info.Ctime != info.Mtime || t.st.Cursor < t.st.SeenSize

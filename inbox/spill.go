@@ -27,7 +27,7 @@ func spillName(name string) bool {
 // for the same line writes the same file again.
 func (b *Inbox) spill(queue io.ReaderAt, l line) (name string, err error) {
 	name = fmt.Sprintf("%s%d-%.12s%s", spillPrefix, l.start, l.id, spillSuffix)
-	f, _, err := disk.OpenWrite(b.file(name))
+	f, _, err := disk.OpenWrite(b.beside(name))
 	if err != nil {
 		return "", fmt.Errorf("set aside the entry %s: %w", words.Short(l.id), err)
 	}

@@ -83,7 +83,7 @@ func (t *Tx) takeOverInFlight() error {
 		if fits, err := t.holds(d); err != nil {
 			return err
 		} else if !fits {
-			t.warn("%s names the entry %s at [%d,%d), which the inbox does not have there: it is kept apart from the file", path, d.name(), d.StartOffset, d.EndOffset)
+			t.warn("%s names the entry %s at [%d,%d), which the inbox does not have there: it is kept apart from the file", path, d.label(), d.StartOffset, d.EndOffset)
 			d.Detached = true
 		}
 		// Whether the text went out is known for that delivery, whatever else was

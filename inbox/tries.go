@@ -35,7 +35,7 @@ func (t *Tx) tryLarge(l line) (died bool, err error) {
 		return true, nil
 	}
 	t.trying = true
-	return false, disk.Publish(t.box.file(triesName), fmt.Appendf(nil, "%d %d %d %d\n", t.st.QueueGeneration, l.start, l.end, note.tries+1), false)
+	return false, disk.Publish(t.box.beside(triesName), fmt.Appendf(nil, "%d %d %d %d\n", t.st.QueueGeneration, l.start, l.end, note.tries+1), false)
 }
 
 // triesNote is what the file says: how often a line was tried.
@@ -47,7 +47,7 @@ type triesNote struct {
 
 func (t *Tx) readTries() (triesNote, error) {
 	none := triesNote{generation: -1}
-	f, err := openState(t.box.file(triesName))
+	f, err := openState(t.box.beside(triesName))
 	if f == nil || err != nil {
 		return none, err
 	}
@@ -69,7 +69,7 @@ func (t *Tx) survived() error {
 		return nil
 	}
 	t.trying = false
-	return disk.Remove(t.box.file(triesName))
+	return disk.Remove(t.box.beside(triesName))
 }
 
 func firstError(all ...error) error {

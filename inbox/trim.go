@@ -78,15 +78,15 @@ func (b *Inbox) outcomeSpace() (space int64, err error) {
 	return space, nil
 }
 
-// trimmed names the letters that are to go, with their marks.
-type trimmed struct {
+// requeuedLetters names the letters that are to go, with their marks.
+type requeuedLetters struct {
 	names   map[string]bool
 	letters int // how many of them exist
 }
 
 // requeuedBefore finds the letters that were requeued before that time, and marks
 // whose letter is gone.
-func (b *Inbox) requeuedBefore(before time.Time) (gone trimmed, err error) {
+func (b *Inbox) requeuedBefore(before time.Time) (gone requeuedLetters, err error) {
 	gone.names = map[string]bool{}
 	read, err := b.readLetters()
 	if read == nil || err != nil {
@@ -105,7 +105,7 @@ func (b *Inbox) requeuedBefore(before time.Time) (gone trimmed, err error) {
 	return gone, nil
 }
 
-func (g trimmed) keep(line []byte) bool {
+func (g requeuedLetters) keep(line []byte) bool {
 	if len(g.names) == 0 {
 		return true
 	}

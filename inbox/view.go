@@ -53,7 +53,7 @@ func (b *Inbox) view(journalOnly bool) (_ *View, err error) {
 			err = errors.Join(err, v.Close())
 		}
 	}()
-	if t.lockID, t.lockMtime, err = lockOf(b.file(journal.LockName)); err != nil {
+	if t.lockID, t.lockMtime, err = lockOf(b.beside(journal.LockName)); err != nil {
 		return nil, err
 	}
 	before, err := t.read()
@@ -103,7 +103,7 @@ func (v *View) Size() int64 {
 	if v.tx.file == nil {
 		return -1
 	}
-	return v.tx.size()
+	return v.tx.queueSize()
 }
 
 // WrittenAt is when the queue file was written last; zero if there is none.
@@ -111,7 +111,7 @@ func (v *View) WrittenAt() time.Time {
 	if v.tx.file == nil {
 		return time.Time{}
 	}
-	return time.Unix(0, v.tx.mark().Mtime)
+	return time.Unix(0, v.tx.queueMark().Mtime)
 }
 
 // InFlight is the entry that was delivered and not settled, or nil.
@@ -281,8 +281,8 @@ func waiting(l line, now time.Time) Waiting {
 func (e Entry) Raw() RawLine { return rawLineOf(e.raw) }
 
 // SentAt is when `send` appended the entry; zero if the line does not say.
-func (e Entry) SentAt() time.Time { return e.time(sentAtMember) }
+func (e Entry) SentAt() time.Time { return e.timeMember(sentAtMember) }
 
 // Lock says who holds the inbox's lock at this moment: a process id, -1 if that
 // is unknown, 0 if nobody does. It does not touch the lock.
-func (b *Inbox) Lock() int { return host.LockHolder(b.file(journal.LockName)) }
+func (b *Inbox) Lock() int { return host.LockHolder(b.beside(journal.LockName)) }

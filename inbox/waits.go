@@ -13,7 +13,7 @@ import (
 // false. It skips lines that may rejects without decoding them, unless they are
 // too long; a nil may accepts all. The argument of may is valid until it returns.
 func (v *View) Waits(may func(line []byte) bool, f func(Waiting) bool) error {
-	if d := v.tx.redeliver; d != nil && (may == nil || may(d.bytes())) && !f(v.givenBack(d)) {
+	if d := v.tx.redeliver; d != nil && (may == nil || may(d.rawBytes())) && !f(v.givenBack(d)) {
 		return nil
 	}
 	from, err := v.waitsStart()

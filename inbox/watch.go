@@ -31,7 +31,7 @@ func (b *Inbox) Watch(poll time.Duration) *Watcher {
 	var seen sighting
 	return b.watch(poll, func() bool {
 		before := seen
-		seen = sighting{sightOf(b.path), sightOf(b.file(journal.JournalName)), sightOf(b.fileOf(journal.Scheduled))}
+		seen = sighting{sightOf(b.path), sightOf(b.beside(journal.JournalName)), sightOf(b.fileOf(journal.Scheduled))}
 		return seen != before
 	}, b.name, journal.JournalName)
 }
