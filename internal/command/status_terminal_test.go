@@ -33,7 +33,7 @@ func TestStatusWatchInATerminal(t *testing.T) {
 			seen += string(chunk[:n])
 		}
 	}
-	until("is not there yet: the first entry makes it\r\n")
+	until("is not there yet: the first entry creates it\r\n")
 	require.NoError(t, os.WriteFile(inbox, []byte("one\n"), 0o600))
 	until("1 entry waits, and no session has ever asked")
 	until("if it does not ask\r\n")

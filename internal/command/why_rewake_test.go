@@ -28,7 +28,7 @@ func TestStuckIdleStates(t *testing.T) {
 		why     string
 	}{
 		{"idle", func(w *world) { w.idle("Stop") },
-			why.NoInbox, "<path> is not there yet: the first entry makes it; session s1 is idle, and the next entry wakes it"},
+			why.NoInbox, "<path> is not there yet: the first entry creates it; session s1 is idle, and the next entry wakes it"},
 		{"idle after an answer", func(w *world) {
 			w.queue("one")
 			w.stop("ready")

@@ -23,13 +23,13 @@ func TestStuckStates(t *testing.T) {
 	}{
 		// Nothing waits.
 		{"missing before its first use", func(*world) {},
-			why.NoInbox, "<path> is not there yet: the first entry makes it"},
+			why.NoInbox, "<path> is not there yet: the first entry creates it"},
 		{"missing after use", func(w *world) {
 			w.queue("one")
 			w.stop("ready")
 			w.answer()
 			require.NoError(w, os.Remove(w.inbox))
-		}, why.NoInbox, "<path> is gone, of which 4 bytes were settled: the next entry makes it anew"},
+		}, why.NoInbox, "<path> is gone, 4 B of it were settled: the next entry creates it again"},
 		{"empty from the start", func(w *world) { w.write("inbox.jsonl", "\n \r\n") },
 			why.Empty, "empty: nothing is queued"},
 		{"all is answered", func(w *world) {
@@ -211,7 +211,7 @@ func TestStuckStates(t *testing.T) {
 			w.mount("256k")
 			w.queue("one")
 			w.fillDisk()
-		}, why.Full, "the file system of <dir> is full (0 bytes left): free some space, and the next turn goes on"},
+		}, why.Full, "the file system of <dir> is full (0 B left): free some space, and the next turn goes on"},
 		{"the directory is read-only", func(w *world) {
 			w.queue("one", "two")
 			w.stop("ready")

@@ -33,9 +33,9 @@ func TestExplainAnIdleSession(t *testing.T) {
 		"empty, the session ended": {facts(func(f *why.Facts) { f.Waiter, f.Sessions = waiter(why.Alive), session(ended(-1)) }),
 			why.Empty, "empty: nothing is queued"},
 		"not there yet": {facts(func(f *why.Facts) { f.Exists, f.Waiter = false, waiter(why.Alive) }),
-			why.NoInbox, "/w/inbox.jsonl is not there yet: the first entry makes it; session s1 is idle, and the next entry wakes it"},
+			why.NoInbox, "/w/inbox.jsonl is not there yet: the first entry creates it; session s1 is idle, and the next entry wakes it"},
 		"gone": {facts(func(f *why.Facts) { f.Exists, f.Cursor, f.Waiter = false, 12, waiter(why.Alive) }),
-			why.NoInbox, "/w/inbox.jsonl is gone, of which 12 bytes were settled: the next entry makes it anew; session s1 is idle, and the next entry wakes it"},
+			why.NoInbox, "/w/inbox.jsonl is gone, 12 B of it were settled: the next entry creates it again; session s1 is idle, and the next entry wakes it"},
 		"scheduled": {facts(func(f *why.Facts) { f.Scheduled, f.Waiter = []inbox.Scheduled{{NotBefore: at(9)}}, waiter(why.Alive) }),
 			why.Scheduled, "nothing is queued: a scheduled entry comes at <9>; session s1 is idle, and the next entry wakes it"},
 		"torn": {facts(func(f *why.Facts) {

@@ -60,7 +60,7 @@ func (f Facts) broken() (State, string) {
 	case f.Unwritable != nil:
 		return Unwritable, fmt.Sprintf("this user cannot change anything in %s (%v): make it writable, or run the session as the user that owns it", f.Dir, f.Unwritable)
 	case work && f.Space >= 0 && f.Space < f.Needed:
-		return Full, fmt.Sprintf("the file system of %s is full (%s left): free some space, and the next turn goes on", f.Dir, words.Count(int(f.Space), "byte", "bytes"))
+		return Full, fmt.Sprintf("the file system of %s is full (%s left): free some space, and the next turn goes on", f.Dir, words.Size(f.Space))
 	case f.LockedBy != 0:
 		return Locked, fmt.Sprintf("%s has held the lock of the inbox for more than %s: everything waits until it goes on or ends", process(f.LockedBy, f.LockedName), f.LockedFor)
 	}
@@ -103,9 +103,9 @@ func (f Facts) nothing() (State, string) {
 	case len(f.Held) > 0:
 		return Held, f.question() + f.idle()
 	case !f.Exists && f.Cursor > 0:
-		return NoInbox, fmt.Sprintf("%s is gone, of which %s settled: the next entry makes it anew", f.Inbox, words.Count(int(f.Cursor), "byte was", "bytes were")) + f.idle()
+		return NoInbox, fmt.Sprintf("%s is gone, %s of it were settled: the next entry creates it again", f.Inbox, words.Size(f.Cursor)) + f.idle()
 	case !f.Exists:
-		return NoInbox, fmt.Sprintf("%s is not there yet: the first entry makes it", f.Inbox) + f.idle()
+		return NoInbox, fmt.Sprintf("%s is not there yet: the first entry creates it", f.Inbox) + f.idle()
 	}
 	return Empty, f.empty() + f.idle()
 }

@@ -63,7 +63,7 @@ func (e *examination) inboxFile() Check {
 		if target, err := os.Readlink(e.inbox); err == nil {
 			return fail("inbox", quote("rm", e.inbox), "%s is a symbolic link to %s, which is not there", e.inbox, target)
 		}
-		return ok("inbox", "%s is not there yet: the first entry makes it", e.inbox)
+		return ok("inbox", "%s is not there yet: the first entry creates it", e.inbox)
 	case err != nil:
 		return unseen("inbox", "let this user search the folders above it", err)
 	case !info.Mode().IsRegular():
