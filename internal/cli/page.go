@@ -61,7 +61,9 @@ func (p Page) Help() string {
 	if p.Flags != nil {
 		b.WriteString("\nFlags:\n" + flagHelp(p.Flags))
 	}
-	fmt.Fprintf(&b, "\n%s\n", fill(StatusTitle+p.Status))
+	if p.Status != "" {
+		fmt.Fprintf(&b, "\n%s\n", fill(StatusTitle+p.Status))
+	}
 	return b.String()
 }
 

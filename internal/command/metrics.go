@@ -33,7 +33,7 @@ heartbeat metrics --inbox /srv/agent/inbox.jsonl --output /var/lib/node_exporter
 			var o metricsFlags
 			f := cli.NewFlags("metrics")
 			o.Add(f)
-			f.StringVar(&o.output, "output", "", "write them to this `FILE`, whole or not at all")
+			f.StringVar(&o.output, "output", "", "write them to this `file`, whole or not at all")
 			return f, func(args []string, s cli.Streams) error {
 				if err := cli.NoArgs(args); err != nil {
 					return err

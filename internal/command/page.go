@@ -53,7 +53,7 @@ func commandPage() cli.Page {
 		Short:   "work through an inbox with Claude Code sessions",
 		Long: `heartbeat sends entries to a JSONL inbox, shows what became of them, and wires
 Claude Code to work through them, one turn each.`,
-		Usage: []string{"VERB [flags]", "help VERB"},
+		Usage: []string{"VERB [flags]", "help VERB", "--version"},
 		Example: `heartbeat install --inbox work/inbox.jsonl --scope project
 heartbeat send --inbox work/inbox.jsonl "summarise the open issues"
 claude "Read CLAUDE.md"`,
@@ -76,6 +76,7 @@ claude "Read CLAUDE.md"`,
 // installed.
 func overview() string {
 	page := commandPage()
+	page.Flags, page.Status = nil, "" // it is long enough without them
 	if found := externalItems(); len(found) > 0 {
 		page.Verbs = append(page.Verbs, cli.Group{Title: "Other commands (heartbeat X runs heartbeat-X)", Items: found})
 	}
