@@ -155,7 +155,7 @@ func (o *resultsFlags) printer(s cli.Streams) (show func(r inbox.Result, line []
 	text := layout.Column{Text: true, Cut: true}
 	when := layout.Column{Title: "ANSWERED"}
 	if o.follow { // later rows are not known yet, and an age would become wrong
-		text.Least, when.Least = 20, len(time.DateTime)
+		text.Least, when.Least = 20, len(time.Stamp)
 	}
 	prompt, reply := text, text
 	prompt.Title, reply.Title = "PROMPT", "REPLY"
@@ -163,8 +163,8 @@ func (o *resultsFlags) printer(s cli.Streams) (show func(r inbox.Result, line []
 		layout.Column{Title: "ATTEMPT", Right: true, IfAny: true}, prompt, reply)
 	return func(r inbox.Result, _ []byte) {
 		when, attempt := l.when(r.AcknowledgedAt), strconv.Itoa(r.Attempt)
-		if o.follow {
-			when = words.Stamp(r.AcknowledgedAt)
+		if o.follow && l.ForPeople() {
+			when = words.Clock(l.now, r.AcknowledgedAt)
 		}
 		if r.Attempt <= 1 && l.ForPeople() {
 			attempt = ""

@@ -76,6 +76,14 @@ func Short(id string) string {
 // Stamp formats a time: local, to the second.
 func Stamp(t time.Time) string { return t.Local().Format(time.DateTime) }
 
+// Clock formats a time for a narrow column: without its year if that is this year.
+func Clock(now, t time.Time) string {
+	if t.Local().Year() == now.Local().Year() {
+		return t.Local().Format(time.Stamp)
+	}
+	return Stamp(t)
+}
+
 // Count is a number with its noun: 1 entry, 3 entries.
 func Count(n int, one, many string) string {
 	if n == 1 {

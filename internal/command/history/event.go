@@ -62,15 +62,11 @@ func (e Event) Cells() []string { return e.cells(words.Stamp, e.facts(1)) }
 // this year, attempts from the second, and an answer without its session, which the
 // delivery before it has.
 func (e Event) NarrowCells(now time.Time) []string {
-	stamp := words.Stamp
-	if e.At != nil && e.At.Local().Year() == now.Local().Year() {
-		stamp = func(at time.Time) string { return at.Local().Format(time.Stamp) }
-	}
 	told := e
 	if e.Event == Answered {
 		told.SessionID = ""
 	}
-	return e.cells(stamp, told.facts(2))
+	return e.cells(func(at time.Time) string { return words.Clock(now, at) }, told.facts(2))
 }
 
 func (e Event) cells(stamp func(time.Time) string, facts []string) []string {

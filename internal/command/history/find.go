@@ -227,7 +227,7 @@ func (s *search) choose(box *inbox.Inbox) (*Found, error) {
 	case len([]rune(s.text)) < minPrefix:
 		return nil, fmt.Errorf("%w: nothing of %s is called %q, and a beginning needs %d characters", ErrUnknown, box.Path(), s.text, minPrefix)
 	}
-	return nil, fmt.Errorf("%w: nothing of %s is called %q, or begins so: it may have been rotated or trimmed away", ErrUnknown, box.Path(), s.text)
+	return nil, fmt.Errorf("%w: nothing in %s is called %q or begins like that: it may have been rotated or trimmed away", ErrUnknown, box.Path(), s.text)
 }
 
 func (s *search) candidates() string {
