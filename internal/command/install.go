@@ -40,7 +40,7 @@ type installed struct {
 func (o *installFlags) add(f *pflag.FlagSet) {
 	o.scope = string(settings.Project)
 	scopes := []string{string(settings.Project), string(settings.Local), string(settings.User)}
-	f.Var(cli.Choice(&o.scope, scopes...), "scope", "whose settings: of the project in this directory, your own for it, or yours for all")
+	f.Var(cli.Choice(&o.scope, scopes...), "scope", "whose settings: the project's (in this directory), yours for this project, or yours for all projects")
 	f.StringVar(&o.settings, "settings", "", "the settings `file` itself, in place of --scope")
 	f.BoolVar(&o.follow, "follow", false, "where the settings file is a symbolic link, edit what it leads to")
 	f.BoolVar(&o.print, "print", false, "show the file as it would be, and write nothing")
@@ -115,7 +115,7 @@ func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams, verb 
 	if err := cli.NoArgs(args); err != nil {
 		return err
 	}
-	w, err := o.wiring(f)
+	w, err := o.wiring(f, verb)
 	if err != nil {
 		return err
 	}
@@ -179,11 +179,15 @@ func preview(path string, w settings.Wiring, edit func([]byte, settings.Wiring) 
 
 // wiring turns the flags into what the settings file says. Only flags that were
 // given are written, so that defaults can get better.
-func (o *installFlags) wiring(f *pflag.FlagSet) (settings.Wiring, error) {
+func (o *installFlags) wiring(f *pflag.FlagSet, verb string) (settings.Wiring, error) {
 	if err := o.wired.Check(f, nil); err != nil {
 		return settings.Wiring{}, cli.Usage(err)
 	}
 	program, err := cli.Beside(hook.CommandName)
+	if err != nil && verb == "uninstall" {
+		// The hook may be gone already. Only its name tells which entries are its own.
+		program, err = filepath.Abs(hook.CommandName)
+	}
 	if err != nil {
 		return settings.Wiring{}, err
 	}
