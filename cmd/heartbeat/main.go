@@ -1,8 +1,3 @@
-// As a hook it lives for a moment: see heartbeat-stop.
-//
-//go:debug containermaxprocs=0
-//go:debug updatemaxprocs=0
-
 // Command heartbeat is what people and programs type: it sends entries to an inbox,
 // shows what became of them, and wires Claude Code to work through them.
 package main

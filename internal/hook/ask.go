@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"heartbeat/internal/cli"
 	"os"
 	"runtime"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/claude"
+	"heartbeat/internal/cli"
 )
 
 const (

@@ -7,7 +7,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
-	"heartbeat/internal/host"
 	"heartbeat/internal/why"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
@@ -138,9 +137,6 @@ func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
 	h.Note("the entry %s was not taken up, and is handed over again", words.Name(d.ID(), d.EntryID))
 	return true, tx.GiveBack(false)
 }
-
-// age is for how long this hook has run.
-func (h *hook) age() time.Duration { return time.Duration(host.SinceBoot() - h.began) }
 
 // wokenRecipient is the session as far as it is known before it takes the entry
 // up.

@@ -2,8 +2,6 @@ package hook_test
 
 import (
 	"fmt"
-	"heartbeat/internal/cli"
-	"heartbeat/internal/hook"
 	"maps"
 	"os"
 	"path/filepath"
@@ -18,7 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/hook"
 	"heartbeat/internal/testing/crash"
 	recovery "heartbeat/recover"
 )

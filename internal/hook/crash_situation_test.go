@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"heartbeat/internal/cli"
-	"heartbeat/internal/hook"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/cli"
+	"heartbeat/internal/hook"
 	"heartbeat/internal/testing/crash"
 )
 

@@ -3,8 +3,6 @@ package hook_test
 import (
 	"bytes"
 	"encoding/json"
-	"heartbeat/internal/cli"
-	"heartbeat/internal/hook"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,6 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/hook"
 	"heartbeat/internal/host"
 	"heartbeat/internal/testing/crash"
 	"heartbeat/internal/testing/long"

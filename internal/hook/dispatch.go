@@ -1,13 +1,12 @@
 package hook
 
 import (
-	"context"
-	"errors"
+	"strings"
+
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	recovery "heartbeat/recover"
-	"strings"
 )
 
 // dispatch acts on the event. An event of a subagent is nobody's answer, and an
@@ -48,22 +47,6 @@ func (h *hook) dispatch() int {
 		}
 	case claude.EventNotification:
 		return h.notified()
-	}
-	return cli.ExitOK
-}
-
-// record commits what an event beside Stop tells. A failure is said and has no
-// other effect: such an event's exit status decides nothing.
-func (h *hook) record(change func(*inbox.Tx) error) int {
-	tx, err := h.box.Begin(context.Background())
-	if err == nil {
-		if err = change(tx); err == nil {
-			err = tx.Commit()
-		}
-		err = errors.Join(err, h.end(tx))
-	}
-	if err != nil {
-		h.Complain(err)
 	}
 	return cli.ExitOK
 }

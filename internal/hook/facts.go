@@ -6,7 +6,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/host"
-	"heartbeat/internal/why"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
@@ -65,57 +64,4 @@ func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
 		},
 		patient: h.watched.mayTell(),
 	}
-}
-
-// evidenceOf is what is kept with a delivery, which is asked several times in a Stop.
-func (h *hook) evidenceOf(d *inbox.Delivery) recovery.Evidence {
-	if h.kept.of != d {
-		h.kept.of, h.kept.Evidence = d, recovery.EvidenceOf(d)
-	}
-	return h.kept.Evidence
-}
-
-// keptEvidence is the evidence of a delivery, read once.
-type keptEvidence struct {
-	of *inbox.Delivery
-	recovery.Evidence
-}
-
-// neverReached asks the transcript of the session that the entry in flight was
-// delivered to, on behalf of a Stop.
-func (h *hook) neverReached(tx *inbox.Tx) bool {
-	d := tx.InFlight()
-	e := h.evidenceOf(d)
-	if !e.Woken && recovery.SessionRestarted(tx, d) != recovery.Restarted && h.input.SessionID == d.SessionID && !isClient(e) {
-		return false // resumed in another process, nobody noted when
-	}
-	return e.Unreached(tx, d)
-}
-
-// isClient reports whether this hook's client is the very process that the entry
-// was delivered to. In a container each may have the number 1.
-func isClient(e recovery.Evidence) bool {
-	pid := claude.PID()
-	if pid == 0 && e.Client == 0 {
-		return true // one that names itself nowhere
-	}
-	return int64(pid) == e.Client && e.ClientStart != 0 && clientRuns(e)
-}
-
-// sameClient reports whether the entry was handed to the client around this hook:
-// its session may have another name by now.
-func (h *hook) sameClient(d *inbox.Delivery, e recovery.Evidence) bool {
-	if pid := claude.PID(); pid != 0 && e.Client != 0 {
-		return int64(pid) == e.Client && clientRuns(e)
-	}
-	return h.input.SessionID == d.SessionID
-}
-
-// clientRuns reports whether the very process lives that the entry was handed to.
-func clientRuns(e recovery.Evidence) bool { return why.LifeOfClient(e) == why.Alive }
-
-// clientGone reports whether it is certain that it does not.
-func clientGone(e recovery.Evidence) bool {
-	life := why.LifeOfClient(e)
-	return life == why.Gone || life == why.Rebooted
 }

@@ -3,11 +3,12 @@ package hook
 import (
 	"errors"
 	"fmt"
-	"heartbeat/internal/claude"
-	"heartbeat/internal/cli"
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"heartbeat/internal/claude"
+	"heartbeat/internal/cli"
 )
 
 // When the inbox is empty, drain approves the stop, and persist waits.

@@ -14,9 +14,6 @@ import (
 	"heartbeat/internal/words"
 )
 
-// errNotPrinted says that the client got no decision.
-var errNotPrinted = errors.New("print the decision")
-
 // print hands the entry in flight over, and notes that it did. What nobody got
 // waits again.
 func (h *hook) print(ctx context.Context, tx *inbox.Tx, text string) error {

@@ -3,7 +3,6 @@ package hook
 import (
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"heartbeat/inbox"
@@ -15,15 +14,13 @@ import (
 
 const (
 	idleTick = "--- IDLE TICK ---"
-
-	// How long a hook waits for the inbox's lock. The end of a turn is told once, so
-	// it waits nearly for as long as clients let their hooks run: 10 minutes, and a
-	// minute where they are so old that they name no prompt. With other events, a
-	// session or a person waits for the hook.
-	turnLockWait    = 9 * time.Minute
-	oldTurnLockWait = 45 * time.Second
-	eventLockWait   = 5 * time.Second
 )
+
+// CommandName is what the hook is called where it is installed.
+const CommandName = "heartbeat-stop"
+
+// errNotPrinted says that the client got no decision.
+var errNotPrinted = errors.New("print the decision")
 
 // hook is one run of the command as a hook.
 type hook struct {
@@ -63,79 +60,6 @@ type hook struct {
 	kept      keptEvidence
 }
 
-// runHook is the command without a verb. Whatever fails, the stop is approved:
-// stdout stays empty.
-func runHook(args []string, s cli.Streams, open OpenRuns) int {
-	h := &hook{voice: voice{Streams: s}, open: open, began: host.SinceBoot(), lifeline: lifeline{parent: os.Getppid()}}
-	o, args, err := cutHandover(args, s.In)
-	if err != nil {
-		s.Complain(fmt.Errorf("%w: the stop is approved and nothing was changed", err))
-		return cli.ExitError
-	}
-	if h.args = args; o != nil {
-		h.takeOver(o)
-	}
-	return h.start()
-}
-
-func (h *hook) start() int {
-	s, flags := h.Streams, h.Set()
-	err := cli.FlagError(flags.Parse(h.args), flags)
-	switch {
-	case err != nil:
-	case h.Help:
-		fmt.Fprint(s.Out, Page().Help())
-		return cli.ExitOK
-	case h.Version:
-		fmt.Fprintln(s.Out, cli.VersionLine(CommandName))
-		return cli.ExitOK
-	default:
-		err = h.Check(flags, flags.Args())
-	}
-	if err != nil {
-		s.Complain(fmt.Errorf("%w (see heartbeat-stop --help)", err))
-		return cli.ExitError
-	}
-	if h.open == nil && needsRuns(&h.Flags, flags.Changed) {
-		err = h.becomeFull()
-	}
-	return h.run(err)
-}
-
-// run acts on the event, unless a failure keeps it from that.
-func (h *hook) run(failure error) int {
-	var err error
-	if h.raw = new(rawInput); !h.NoInput {
-		if h.input, err = h.readInput(); err != nil {
-			return h.untold(err)
-		}
-	}
-	if failure != nil {
-		return h.failed(failure)
-	}
-	if h.box, err = cli.OpenInbox(h.Inbox, inbox.Options{LockWait: h.lockWait()}); err != nil {
-		return h.failed(err)
-	}
-	if h.standsBack() {
-		return cli.ExitOK
-	}
-	if h.open != nil {
-		h.openRuns()
-	}
-	return h.dispatch()
-}
-
-// lockWait is how long this event may wait for the inbox's lock.
-func (h *hook) lockWait() time.Duration {
-	switch in := h.input; {
-	case in != nil && !h.endsTurn():
-		return eventLockWait
-	case in != nil && in.PromptID != "":
-		return turnLockWait
-	}
-	return oldTurnLockWait
-}
-
 // end closes a transaction, and says what it found.
 func (h *hook) end(tx *inbox.Tx) error {
 	if due := tx.NextDue(); !due.IsZero() {
@@ -173,3 +97,16 @@ func (h *hook) signal() int {
 func (h *hook) endsTurn() bool {
 	return h.input.Event == claude.EventStop || h.input.Event == "" || h.input.Event == claude.EventStopFailure
 }
+
+// ended leaves without a decision. The status of a signal is the shell's.
+func (h *hook) ended(cause error) int {
+	h.Note("%v: nothing was taken", cause)
+	var by cli.EndedBy
+	if errors.As(cause, &by) {
+		return 128 + int(by.Signal)
+	}
+	return cli.ExitOK
+}
+
+// age is for how long this hook has run.
+func (h *hook) age() time.Duration { return time.Duration(host.SinceBoot() - h.began) }

@@ -3,8 +3,6 @@ package hook_test
 import (
 	"bytes"
 	"encoding/json"
-	"heartbeat/internal/cli"
-	"heartbeat/internal/hook"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/hook"
 )
 
 // FuzzHookInput holds what a client may rely on, whatever is on stdin and in the

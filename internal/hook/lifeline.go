@@ -3,12 +3,13 @@ package hook
 import (
 	"context"
 	"errors"
-	"heartbeat/internal/claude"
-	"heartbeat/internal/cli"
-	"heartbeat/internal/host"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"heartbeat/internal/claude"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/host"
 )
 
 // errSessionGone ends a wait: nobody would read the decision.

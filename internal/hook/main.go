@@ -16,9 +16,6 @@ import (
 	"heartbeat/internal/orphans"
 )
 
-// CommandName is what the hook is called where it is installed.
-const CommandName = "heartbeat-stop"
-
 // Main is the whole command; it does not return.
 func Main() {
 	os.Exit(Run(os.Args[1:], cli.StandardStreams(CommandName)))

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"heartbeat/internal/cli"
 	"time"
 
-	"heartbeat/inbox"
 	"heartbeat/internal/claude"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/host"
 )
 
@@ -48,27 +47,6 @@ func (h *hook) persist() int {
 	}
 }
 
-// look is one transaction, and another when a last line had to stand still first.
-func (h *hook) look(ctx context.Context, tick func(context.Context, inbox.Mark) (outcome, error)) (outcome, error) {
-	var still inbox.Mark
-	for ctx.Err() == nil {
-		o, err := tick(ctx, still)
-		if err == nil && o == empty && h.stepRuns(ctx) {
-			continue
-		}
-		if err == nil && o == more {
-			continue
-		}
-		if err != nil || o != torn {
-			return o, err
-		}
-		if still, err = h.box.AwaitStill(ctx, time.Duration(h.Settle)); err != nil {
-			return 0, err
-		}
-	}
-	return 0, context.Cause(ctx)
-}
-
 // conclude looks once, and reports whether that ends the hook, and how.
 func (h *hook) conclude(ctx context.Context) (status int, done bool) {
 	o, err := h.look(ctx, h.tick)
@@ -98,19 +76,4 @@ func (h *hook) idleTick(ctx context.Context) int {
 		return h.failed(fmt.Errorf("print the idle tick: %w", err))
 	}
 	return cli.ExitOK
-}
-
-// ended leaves without a decision. The status of a signal is the shell's.
-func (h *hook) ended(cause error) int {
-	h.Note("%v: nothing was taken", cause)
-	var by cli.EndedBy
-	if errors.As(cause, &by) {
-		return 128 + int(by.Signal)
-	}
-	return cli.ExitOK
-}
-
-// awaitStill waits before any wait was begun that could be ended from outside.
-func (h *hook) awaitStill() (inbox.Mark, error) {
-	return h.box.AwaitStill(context.Background(), time.Duration(h.Settle))
 }

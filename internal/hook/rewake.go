@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"heartbeat/internal/cli"
 	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/host"
 	"heartbeat/internal/why"
 	recovery "heartbeat/recover"
@@ -117,19 +117,6 @@ func (h *hook) refuse(err error) int {
 	return cli.ExitError
 }
 
-// wakeable says why the session cannot be woken.
-func (h *hook) wakeable() error {
-	switch {
-	case !claude.CanBeWoken():
-		in := h.input
-		h.record(func(tx *inbox.Tx) error { return tx.FailSession(in.SessionID, why.CannotWake, errNotWakeable.Error()) })
-		return errNotWakeable
-	case claude.PID() == 0 && h.parent <= 1:
-		return errNoClient
-	}
-	return nil
-}
-
 // enter commits what the event tells, and that this hook waits from now on. It
 // tries until it has, for nobody else will tell of this event again.
 func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error)) (o outcome, err error) {
@@ -200,4 +187,17 @@ func (h *hook) judgeAtStart(d *inbox.Delivery) verdict {
 		return interrupted
 	}
 	return pending
+}
+
+// wakeable says why the session cannot be woken.
+func (h *hook) wakeable() error {
+	switch {
+	case !claude.CanBeWoken():
+		in := h.input
+		h.record(func(tx *inbox.Tx) error { return tx.FailSession(in.SessionID, why.CannotWake, errNotWakeable.Error()) })
+		return errNotWakeable
+	case claude.PID() == 0 && h.parent <= 1:
+		return errNoClient
+	}
+	return nil
 }

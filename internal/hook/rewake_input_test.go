@@ -3,8 +3,6 @@ package hook_test
 import (
 	"context"
 	"fmt"
-	"heartbeat/internal/cli"
-	"heartbeat/internal/hook"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/hook"
 	"heartbeat/internal/testing/crash"
 )
 

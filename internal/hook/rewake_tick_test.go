@@ -3,7 +3,6 @@ package hook
 import (
 	"bytes"
 	"encoding/json"
-	"heartbeat/internal/cli"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/host"
 	recovery "heartbeat/recover"
 )

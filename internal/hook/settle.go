@@ -148,3 +148,14 @@ func (h *hook) isWithAnother(tx *inbox.Tx, d *inbox.Delivery, v verdict) (bool, 
 	h.lookAgainIn(maxRecheck)
 	return true, nil
 }
+
+// neverReached asks the transcript of the session that the entry in flight was
+// delivered to, on behalf of a Stop.
+func (h *hook) neverReached(tx *inbox.Tx) bool {
+	d := tx.InFlight()
+	e := h.evidenceOf(d)
+	if !e.Woken && recovery.SessionRestarted(tx, d) != recovery.Restarted && h.input.SessionID == d.SessionID && !isClient(e) {
+		return false // resumed in another process, nobody noted when
+	}
+	return e.Unreached(tx, d)
+}

@@ -3,13 +3,13 @@ package runs
 import (
 	"errors"
 	"fmt"
-	"heartbeat/internal/cli"
 	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"time"
 
+	"heartbeat/internal/cli"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 )
