@@ -12,6 +12,7 @@ import (
 // TestManagedAtATerminal shows the session itself, passes the keys on to each of
 // several, and leaves the terminal as it was.
 func TestManagedAtATerminal(t *testing.T) {
+	t.Parallel()
 	s := sit(t, "sh", "-c", `printf 'typed\ndie\ntyped again\n' > inbox.jsonl; printf '#!/bin/sh\necho "a session"\nexec claude "$@"\n' > shown; chmod +x shown
 		heartbeat-launch --inbox inbox.jsonl --record cast -- ./shown begin; status=$?; cat .results.jsonl; exit $status`)
 	s.sees("a session")

@@ -24,6 +24,7 @@ func flooding(t *testing.T, megabytes int) (cmd *exec.Cmd, finished string) {
 
 // TestStdoutTakesNothing has the command go on all the same, and says so once.
 func TestStdoutTakesNothing(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		stdout func(t *testing.T) *os.File
 		why    string
@@ -42,6 +43,7 @@ func TestStdoutTakesNothing(t *testing.T) {
 		}, "no space left on device"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			cmd, finished := flooding(t, 20)
 			var stderr bytes.Buffer
 			cmd.Stdout, cmd.Stderr = c.stdout(t), &stderr
@@ -62,6 +64,7 @@ func pipe(t *testing.T) (r, w *os.File) {
 
 // TestNothingIsTaken has stderr be the same pipe that nobody reads.
 func TestNothingIsTaken(t *testing.T) {
+	t.Parallel()
 	cmd, finished := flooding(t, 5)
 	_, w := pipe(t)
 	cmd.Stdout, cmd.Stderr = w, w
@@ -87,6 +90,7 @@ func TestTheCommandsPipesBreak(t *testing.T) {
 
 // TestLargeOutput arrives whole, in memory that does not grow with it.
 func TestLargeOutput(t *testing.T) {
+	t.Parallel()
 	megabytes := 300
 	if testing.Short() {
 		megabytes = 30
@@ -114,6 +118,7 @@ func copied(t *testing.T, megabytes int) (n int64, peak int64) {
 // TestSessionsLeaveNothing runs 200 of them in one process, and looks for open
 // files, terminals among them, children and goroutines that are too many.
 func TestSessionsLeaveNothing(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command("sessions", "200")
 	cmd.Dir = t.TempDir()
 	out, err := cmd.CombinedOutput()

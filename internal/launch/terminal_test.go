@@ -121,6 +121,7 @@ func TestSizeOfTheFlagStays(t *testing.T) {
 
 // TestKeysGoToTheirSession types at 200 sessions of one process, each in its turn.
 func TestKeysGoToTheirSession(t *testing.T) {
+	t.Parallel()
 	const n = 200
 	s := sit(t, "sessions", strconv.Itoa(n), "read")
 	for i := range n {
@@ -237,6 +238,7 @@ func TestInTheBackground(t *testing.T) {
 
 // TestTypedAheadOfASlowReader does not hold up anything else.
 func TestTypedAheadOfASlowReader(t *testing.T) {
+	t.Parallel()
 	s := sit(t, "heartbeat-launch", "--timeout", "1", "--", "sh", "-c", "stty raw -echo; echo begun; exec sleep 1000")
 	s.sees("begun")
 	go func() { _, _ = io.WriteString(s.keys, strings.Repeat("x", 100_000)) }() // it is cut off by the end

@@ -44,8 +44,8 @@ func TestExplainAnIdleSession(t *testing.T) {
 
 		"entries wait, the process gone, and a launcher sees to it": {facts(func(f *why.Facts) {
 			f.Waiter, f.Backlog, f.Sessions = waiter(why.Gone), waiting(2), session()
-			f.Launcher = &why.Launcher{PID: 7, Doing: "it starts a session, behind 1 session without an answer"}
-		}), why.Launching, "2 entries wait, and the launcher, process 7, sees to the next session: it starts a session, behind 1 session without an answer"},
+			f.Launcher = &why.Launcher{PID: 7, Doing: "it starts a session, after 1 session without an answer"}
+		}), why.Launching, "2 entries wait, and the launcher, process 7, sees to the next session: it starts a session, after 1 session without an answer"},
 		"entries wait, the session ended, and a launcher sees to it": {facts(func(f *why.Facts) {
 			f.Backlog, f.Sessions, f.Launcher = waiting(1), session(ended(-1)), &why.Launcher{PID: 7}
 		}), why.Launching, "1 entry waits, and the launcher, process 7, sees to the next session"},

@@ -9,7 +9,7 @@ import (
 	"heartbeat/internal/launch/terminal"
 )
 
-// disabledBy is the settings file that has the client run no hooks, "" for none.
+// disabledBy is the settings file that keeps the client from running hooks, "" for none.
 // The last file that says anything about it counts.
 func disabledBy(o terminal.Options, hook string) string {
 	var home, config string

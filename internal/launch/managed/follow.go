@@ -13,13 +13,13 @@ import (
 // events.
 const followPoll = 5 * time.Second
 
-// follower tells what happens in the inbox, as the files show it.
+// follower reads the files of an inbox, and tells what happens in it.
 type follower struct {
 	box     *inbox.Inbox
 	say     func(time.Time, string)
 	watcher *inbox.Watcher
 	changed chan struct{} // has a value after something happened
-	turned  chan struct{} // likewise, for whoever guards the session
+	turned  chan struct{} // the same, for the guard of the session
 	done    chan struct{}
 	stopped chan struct{}
 
@@ -27,18 +27,18 @@ type follower struct {
 	results  *inbox.Tail
 	letters  *inbox.Tail
 	events   *inbox.Tail
-	said     []string // the deliveries that were told last
-	open     bool     // the last one has no end yet
-	before   int64    // how many entries were answered when it began
-	again    *time.Timer
-	held     held // the delivery that waits to be told
+	said     []string    // the deliveries that were told last
+	open     bool        // the last one has no end yet
+	before   int64       // how many entries were answered before it followed
+	recheck  *time.Timer // for what may come without an event
+	held     held        // the delivery that waits to be told
 	inFlight *inbox.Delivery
 	waiter   *inbox.Waiter
 	answered int
 	session  *session
 	hear     func(inbox.Event)
-	trouble  string
-	lines    []line // of the look that goes on
+	trouble  string // what kept the last look from being whole
+	lines    []line // of the look in progress
 }
 
 // line is one thing that happened.
@@ -47,13 +47,13 @@ type line struct {
 	text string
 }
 
-// follow follows the inbox from now on. say gets a line for each thing that
-// happens.
+// follow follows the inbox from now on. say gets a line for each thing that happens,
+// once the follower has begun.
 func follow(box *inbox.Inbox, say func(time.Time, string)) (*follower, error) {
 	f := &follower{
 		box: box, say: say, changed: make(chan struct{}, 1), turned: make(chan struct{}, 1), done: make(chan struct{}), stopped: make(chan struct{}),
 	}
-	f.watcher, f.again = box.WatchAll(followPoll), time.NewTimer(0)
+	f.watcher, f.recheck = box.WatchAll(followPoll), time.NewTimer(0)
 	var errs [4]error
 	f.results, errs[0] = box.TailResults(0)
 	f.letters, errs[1] = box.TailDeadLetters(0)
@@ -67,7 +67,7 @@ func follow(box *inbox.Inbox, say func(time.Time, string)) (*follower, error) {
 	return f, nil
 }
 
-// answeredSoFar is what the journal counts.
+// answeredSoFar is how many answers the journal counts.
 func answeredSoFar(box *inbox.Inbox) (int64, error) {
 	v, err := box.View()
 	if err != nil {
@@ -77,7 +77,7 @@ func answeredSoFar(box *inbox.Inbox) (int64, error) {
 	return totals.Answered, errors.Join(err, v.Close())
 }
 
-// begin begins to look, and pokes somebody after each look.
+// begin begins to look, and calls poke after each look.
 func (f *follower) begin(poke func()) { go f.run(poke) }
 
 func (f *follower) run(poke func()) {
@@ -85,7 +85,7 @@ func (f *follower) run(poke func()) {
 	for {
 		select {
 		case <-f.watcher.C:
-		case <-f.again.C:
+		case <-f.recheck.C:
 		case <-f.done:
 			return
 		}
@@ -103,7 +103,7 @@ func (f *follower) run(poke func()) {
 func (f *follower) close() {
 	close(f.done)
 	<-f.stopped
-	_ = f.watcher.Close() // nobody follows any more
+	_ = f.watcher.Close() // nothing is read any more
 	for _, t := range []*inbox.Tail{f.results, f.letters, f.events} {
 		if t != nil {
 			_ = t.Close() // only read
@@ -111,7 +111,7 @@ func (f *follower) close() {
 	}
 }
 
-// attach has the events of the inbox be those of a session, until another one is
+// attach takes the events of the inbox for those of a session, until another one is
 // attached, or nil.
 func (f *follower) attach(s *session, hear func(inbox.Event)) {
 	f.mu.Lock()
@@ -119,15 +119,16 @@ func (f *follower) attach(s *session, hear func(inbox.Event)) {
 	f.session, f.hear = s, hear
 }
 
-// counts are those of this launcher's time.
+// counts returns how many entries were answered since the launcher began, and the one in
+// flight.
 func (f *follower) counts() (answered int, inFlight *inbox.Delivery) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.answered, f.inFlight
 }
 
-// waits is the hook that waits to wake the session, as the last look found it.
-func (f *follower) waits() *inbox.Waiter {
+// waitingHook is the hook that waits to wake the session, as the last look found it.
+func (f *follower) waitingHook() *inbox.Waiter {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.waiter
@@ -152,8 +153,8 @@ func (f *follower) look() {
 // readsAtMost bounds the reads of one look.
 const readsAtMost = 10
 
-// read reads the files until none has anything new: of two things that happened
-// one after the other, the later one may be in the file that is read first.
+// read reads the files until none has anything new: when two things happen one after
+// the other, the later one may be in the file that is read first.
 func (f *follower) read() (err error) {
 	for range readsAtMost {
 		before := len(f.lines)

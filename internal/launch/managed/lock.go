@@ -15,7 +15,7 @@ import (
 	"heartbeat/internal/host"
 )
 
-// busyError says that somebody else works on the inbox.
+// busyError says who else works on the inbox.
 type busyError struct{ who string }
 
 func (e busyError) Error() string { return e.who + " works on this inbox already" }
@@ -23,8 +23,8 @@ func (e busyError) Error() string { return e.who + " works on this inbox already
 // lockPatience covers the moment in which another launcher is about to end.
 const lockPatience = 50 * time.Millisecond
 
-// lockInbox keeps other launchers away from the inbox. The kernel gives the lock
-// back when this process dies; its number is in the file for people.
+// lockInbox keeps other launchers off the inbox. The kernel releases the lock when this
+// process dies; the process's number is in the file for people.
 func lockInbox(box *inbox.Inbox) (*disk.Lock, error) {
 	path := filepath.Join(box.Dir(), ".launch-lock")
 	lock, err := disk.AcquireLock(context.Background(), path, lockPatience)

@@ -15,8 +15,8 @@ import (
 // longer one, whoever started this comes back.
 const maxHold = 10 * time.Minute
 
-// look settles, and where that leaves nothing to drain has the runs go on: what they
-// then wait for is work, too.
+// look settles what the last session left. If nothing is left to drain, it takes a step
+// of the runs: the entries that they then wait for are work, too.
 func (r *run) look() (st state, e *ending) {
 	st, err := r.settle(r.ctx)
 	if err != nil {
@@ -26,7 +26,7 @@ func (r *run) look() (st state, e *ending) {
 		return st, nil
 	}
 	if time.Until(r.asleep) > 0 {
-		st.asleep = r.asleep // each step is a change, which would wake it
+		st.asleep = r.asleep // each step is a change, which would end the sleep
 		return st, nil
 	}
 	s, e := r.stepRuns()
@@ -63,8 +63,7 @@ func (r *run) enough(st state) *ending {
 	return nil
 }
 
-// nothingWaits says what an empty inbox means: the end, unless a run has slept out
-// soon.
+// nothingWaits says what an empty inbox means: the end, unless a run wakes soon.
 func (r *run) nothingWaits(st state) *ending {
 	asleep := !st.asleep.IsZero()
 	switch {
@@ -82,7 +81,8 @@ func (r *run) nothingWaits(st state) *ending {
 	return e
 }
 
-// paused tells a pause that an error of the API asked for from a person's.
+// paused ends the work because of a pause, and tells one that an error of the API caused
+// from one that a person asked for.
 func (r *run) paused(p *inbox.Pause) *ending {
 	e := &ending{reason: Paused, detail: "delivery is paused, until `heartbeat resume`"}
 	if p.Reason != "" {

@@ -12,16 +12,16 @@ import (
 // line before the first turn begins.
 const promptless = 5 * time.Second
 
-// noticer tells of what a screen shows long before a hook does, or in place of it.
+// noticer tells what a screen shows before any hook does, or what none tells.
 type noticer struct {
 	cause  string    // the error that was told last, "" for none
-	idle   time.Time // since when the prompt has been there, zero for not
-	begun  bool      // a turn has
-	silent bool      // nothing is to be told of a prompt
+	idle   time.Time // since when the prompt has been there, zero while it is not
+	begun  bool      // a turn has begun
+	silent bool      // nothing is said about a prompt
 }
 
-// notice looks at the screen of a session until it is over. What it finds is said:
-// nothing is decided by it.
+// notice looks at the screen of a session until it is over, and says what it finds. It
+// decides nothing.
 func (r *run) notice(s *session) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
@@ -45,7 +45,7 @@ func (r *run) notice(s *session) {
 	}
 }
 
-// see is what is to be said of a screen, "" for nothing.
+// see is what to say about a screen, "" for nothing.
 func (n *noticer) see(text string, worked bool, now time.Time) string {
 	sight := screen.Recognise(text)
 	n.begun = n.begun || worked || sight.Kind == screen.Busy

@@ -32,18 +32,18 @@ type Options struct {
 	// MaxEntries is after how many answered entries a session makes way for a
 	// fresh one, 0 for none.
 	MaxEntries int
-	// Background is how long a session that drains waits for tasks which the turn of
-	// an entry left running in the background, 0 for not at all.
+	// Background is how long a session that drains waits for the tasks that an entry's
+	// turn left running in the background, 0 for not at all.
 	Background time.Duration
 	// Runs are the babysitter runs that the sessions drive, with absolute paths. An
 	// inbox is drained only once they are done.
 	Runs cli.RunFlags
 	// UntilDrained starts session after session while entries wait.
 	UntilDrained bool
-	// MaxRestarts is how often in a row a session is followed by another one
-	// without an entry having been answered.
+	// MaxRestarts is how many sessions in a row may follow one that ended without an
+	// answered entry.
 	MaxRestarts int
-	// StartTimeout is how long a session may take to tell of its start.
+	// StartTimeout is how long a session may take until its hook tells that it started.
 	StartTimeout time.Duration
 	// EndAsking ends a session that waits for a person.
 	EndAsking bool
@@ -51,10 +51,9 @@ type Options struct {
 	Resume bool
 	// Attended says that a person is at the terminal.
 	Attended bool
-	// Adopt takes for ours what lies beside the inbox and was not written here.
+	// Adopt trusts the files beside the inbox that were not written here.
 	Adopt bool
-	// Shared says that others are meant to be able to write to the inbox or its
-	// directory.
+	// Shared says that others are meant to write to the inbox or its directory.
 	Shared bool
 	// Line gets, for people, one line for each thing that happens to the entries
 	// and the sessions. It must not block.

@@ -15,18 +15,18 @@ import (
 	"heartbeat/internal/host/rights"
 )
 
-// private is a directory that only this user can reach. What wires the session's
-// hook is in it: whoever could replace that would have commands run as this user.
+// private is a directory that only this user can reach. It holds the settings that wire
+// the session's hook: anybody who could replace those could run commands as this user.
 type private struct{ dir string }
 
-// settingsName is the file in it.
+// settingsName is the file in it that wires the hook.
 const settingsName = "settings.json"
 
 // oldSettings is where other versions of the launcher left the settings.
 const oldSettings = ".launch-settings.json"
 
-// makePrivate makes the directory, where the system keeps such things. One that a
-// killed launcher of the same inbox left is removed: lock is what kept others off.
+// makePrivate makes the directory where the system keeps such things. It removes one that
+// a killed launcher of the same inbox left: lock proves that there is no other launcher.
 func makePrivate(box *inbox.Inbox, lock *disk.Lock) (*private, error) {
 	sum := sha256.Sum256([]byte(lock.Identity() + " " + box.Path()))
 	prefix := "heartbeat-launch-" + hex.EncodeToString(sum[:6]) + "-"
@@ -46,7 +46,7 @@ func makePrivate(box *inbox.Inbox, lock *disk.Lock) (*private, error) {
 	return nil, fmt.Errorf("find a private directory for the session's settings: %w: name one in TMPDIR", failed)
 }
 
-// privateBases are where the directory may be, the best first.
+// privateBases are the places for the directory, the best first.
 func privateBases(box *inbox.Inbox) (bases []string) {
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
 		bases = append(bases, dir)
@@ -54,8 +54,8 @@ func privateBases(box *inbox.Inbox) (bases []string) {
 	return append(bases, os.TempDir(), box.Dir())
 }
 
-// keepsNames reports, as an error, that somebody else could put another directory
-// in the place of one that is made there.
+// keepsNames returns an error if somebody else could replace a directory that is made
+// there.
 func keepsNames(dir string) error {
 	info, err := disk.StatDir(dir)
 	switch {
@@ -67,11 +67,11 @@ func keepsNames(dir string) error {
 	return nil
 }
 
-// removePrivate removes what is left of directories with that prefix.
+// removePrivate removes the directories with that prefix.
 func removePrivate(base, prefix string) {
 	names, err := os.ReadDir(base)
 	if err != nil {
-		return // those are in nobody's way
+		return // what is left there does no harm
 	}
 	for _, n := range names {
 		if strings.HasPrefix(n.Name(), prefix) && n.IsDir() {
@@ -82,12 +82,12 @@ func removePrivate(base, prefix string) {
 
 func (p *private) settings() string { return filepath.Join(p.dir, settingsName) }
 
-// remove leaves a directory alone that has more in it than ours.
+// remove removes the directory, unless it is not as it was made or holds other files.
 func (p *private) remove() {
 	if info, err := os.Lstat(p.dir); err != nil || info.Mode().Type() != fs.ModeDir || info.Mode().Perm() != 0o700 {
 		return
 	}
-	_ = disk.Remove(p.settings()) // best effort: the next launcher does it
+	_ = disk.Remove(p.settings()) // best effort: the next launcher tries again
 	_ = disk.Remove(p.settings() + ".tmp")
 	_ = os.Remove(p.dir)
 }

@@ -13,19 +13,19 @@ type Reason string
 
 // The reasons.
 const (
-	Drained        Reason = "drained"        // nothing waits any more
-	Left           Reason = "work left"      // the session ended, and another one was not to follow
+	Drained        Reason = "drained"        // nothing waits
+	Left           Reason = "work left"      // the session ended, and no other one was to follow
 	Busy           Reason = "busy"           // somebody else works on the inbox
-	Paused         Reason = "paused"         // delivery is
-	BackingOff     Reason = "backing off"    // for longer than is worth waiting for
-	Full           Reason = "disk full"      // for the next commit
+	Paused         Reason = "paused"         // delivery is paused
+	BackingOff     Reason = "backing off"    // for too long to wait for it
+	Full           Reason = "disk full"      // too full for the next commit
 	Exhausted      Reason = "restarts"       // sessions ended one after the other without an answer
 	Authentication Reason = "authentication" // the client's login or key, or the account
-	Refused        Reason = "refused"        // by the model's API, until a person mends something else
-	SetUp          Reason = "set-up"         // something that only a person can mend
-	RunWaits       Reason = "run waits"      // for a person, or its time
-	RunStuck       Reason = "run stuck"      // a run goes no further by itself
-	TimedOut       Reason = "timed out"      // the time for all of it is over
+	Refused        Reason = "refused"        // by the model's API, until a person puts something else right
+	SetUp          Reason = "set-up"         // something that only a person can put right
+	RunWaits       Reason = "run waits"      // a run waits for a person, or sleeps for long
+	RunStuck       Reason = "run stuck"      // a run cannot continue by itself
+	TimedOut       Reason = "timed out"      // the time for all sessions is over
 	Signalled      Reason = "signal"         // this process got one
 	Quit           Reason = "quit"           // a person at the terminal ended the session
 )
@@ -42,11 +42,11 @@ type Report struct {
 	Redelivered  int64 `json:"redelivered"`
 	DeadLettered int64 `json:"dead_lettered"`
 	Dropped      int64 `json:"dropped"`
-	// Queued is what waits at the end, -1 where that is not known.
+	// Queued is how many entries wait at the end, -1 if that is not known.
 	Queued int64 `json:"queued"`
 
 	Sessions int `json:"sessions"`
-	// Restarts are the sessions that followed one which ended too early.
+	// Restarts are the sessions that followed one that ended too early.
 	Restarts   int      `json:"restarts"`
 	SessionIDs []string `json:"session_ids,omitempty"` // the last ones
 

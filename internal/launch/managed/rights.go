@@ -12,8 +12,8 @@ import (
 	"heartbeat/internal/host/rights"
 )
 
-// checkRights refuses an inbox whose state others could replace, unless that is
-// meant. That others can only write to the inbox is said: they instruct the agent.
+// checkRights refuses an inbox whose state others could replace. If they can only write
+// to the inbox file, and so instruct the agent, line says so.
 func checkRights(box *inbox.Inbox, line func(time.Time, string)) error {
 	dir, err := disk.StatDir(box.Dir())
 	if err != nil {

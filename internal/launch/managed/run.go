@@ -55,7 +55,7 @@ func (r *run) inFlight() bool {
 // doing tells others what the launcher does, and how many sessions came to nothing.
 func (r *run) doing(text string) {
 	if r.pace.fruitless > 0 {
-		text += fmt.Sprintf(", behind %s without an answer", words.Count(r.pace.fruitless, "session", "sessions"))
+		text += fmt.Sprintf(", after %s without an answer", words.Count(r.pace.fruitless, "session", "sessions"))
 	}
 	r.sign.say(text)
 }

@@ -32,15 +32,14 @@ func (r *run) nextWanted(tx *inbox.Tx) error {
 	}
 }
 
-// stepped is what a step of each run came to.
+// stepped is the outcome of one step of each run.
 type stepped struct {
 	orchestrate.Outcome
-	waits []string // what the runs wait for that left no entry, in words
+	waits []string // in words, what the runs wait for that is no entry
 	stuck bool     // a run cannot continue at all
 }
 
-// stepRuns takes a step of each run, which a signal and the end of the time cut
-// short.
+// stepRuns takes a step of each run. A signal and the end of the time cut it short.
 func (r *run) stepRuns() (stepped, *ending) {
 	ctx, cancel := r.inTime()
 	defer cancel()
@@ -66,7 +65,7 @@ func (r *run) step(ctx context.Context) (stepped, error) {
 	return inWords(outcome), err
 }
 
-// inWords adds what the runs wait for.
+// inWords says what the runs wait for.
 func inWords(all orchestrate.Outcome) stepped {
 	s := stepped{Outcome: all}
 	for _, r := range all.Reports {

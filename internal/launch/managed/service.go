@@ -10,8 +10,8 @@ import (
 // statusEvery bounds how often the queue is counted for the status.
 const statusEvery = 2 * time.Second
 
-// service tells a service manager how the work goes (sd_notify(3)), where one asks
-// for that. Its errors are nobody's to act on.
+// service tells a service manager how the work goes (sd_notify(3)), if one asks for it.
+// Errors are ignored, since nobody could act on them.
 type service struct {
 	status  func() string // the queue in a few words
 	goesOn  func() bool   // whether the work does
@@ -39,7 +39,7 @@ func (s *service) ready() {
 	s.once.Do(func() { _, _ = daemon.SdNotify(false, daemon.SdNotifyReady) })
 }
 
-// poke says that there may be something to tell.
+// poke asks for another look at the status.
 func (s *service) poke() {
 	select {
 	case s.news <- struct{}{}:
@@ -47,7 +47,7 @@ func (s *service) poke() {
 	}
 }
 
-// end tells that all is done. Where nothing was, it was ready for that.
+// end tells that the work is over. Where no session was needed, it counts as ready first.
 func (s *service) end(drained bool) {
 	if drained {
 		s.ready()
@@ -73,7 +73,7 @@ func (s *service) tellStatus() {
 	}
 }
 
-// watchdog tells, again and again, that the work goes on, as long as it does.
+// watchdog tells regularly that the work goes on, as long as it does.
 func (s *service) watchdog(every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

@@ -12,7 +12,7 @@ import (
 // session is one session of the client.
 type session struct {
 	began   time.Time
-	seq     int64 // the first commit to the inbox that may be its own
+	seq     int64 // the first commit to the inbox that may be this session's
 	resumed bool  // with the conversation of another one
 	screen  *screen.Screen
 	started chan struct{} // closed once a hook told of the start
@@ -20,21 +20,21 @@ type session struct {
 	quit    chan struct{} // closed to end it
 	printed atomic.Bool   // since the watchdog looked last
 	drawn   atomic.Int64  // how often it has printed
-	asks    atomic.Bool   // it waits for a person
+	asks    atomic.Bool   // the session waits for a person
 	typed   typed
 
 	mu     sync.Mutex
 	id     string
 	failed bool     // a turn ended in an error
 	worked bool     // an entry was delivered to it
-	why    *verdict // why it was to end, nil if that was not ours to say
+	why    *verdict // why the launcher ends it, nil if it does not
 }
 
 // verdict is why a session is ended.
 type verdict struct {
 	ending *ending // of all the work, nil where another session may follow
-	text   string
-	asked  bool // it waits for a person
+	text   string  // says why, without an ending
+	asked  bool    // it waits for a person
 }
 
 func newSession(size terminal.Size) *session {
@@ -61,7 +61,7 @@ func (s *session) start(id string) {
 	s.id = id
 }
 
-// end has the session end. The first reason counts.
+// end ends the session. The first reason counts.
 func (s *session) end(v verdict) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *session) end(v verdict) {
 	}
 }
 
-// ended is why the session was to end, empty if that was not ours to say.
+// ended is why the launcher ended the session, empty if it did not.
 func (s *session) ended() verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,24 +93,25 @@ func (s *session) met(what *bool) bool {
 	return *what
 }
 
-// watch keeps the screen as the session shows it.
-func (s *session) watch(further func([]byte)) func([]byte) {
+// watch draws what the session prints on its screen, and passes it on.
+func (s *session) watch(next func([]byte)) func([]byte) {
 	return func(b []byte) {
 		s.printed.Store(true)
 		s.drawn.Add(1)
 		s.asks.Store(false)
 		_, _ = s.screen.Write(b) // it takes everything
-		if further != nil {
-			further(b)
+		if next != nil {
+			next(b)
 		}
 	}
 }
 
-func (s *session) resize(further func(terminal.Size)) func(terminal.Size) {
+// resize keeps the screen at the terminal's size, and passes that on.
+func (s *session) resize(next func(terminal.Size)) func(terminal.Size) {
 	return func(size terminal.Size) {
 		s.screen.Resize(int(size.Rows), int(size.Cols))
-		if further != nil {
-			further(size)
+		if next != nil {
+			next(size)
 		}
 	}
 }

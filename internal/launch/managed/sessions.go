@@ -70,7 +70,7 @@ func (r *run) after(s *session, o terminal.Outcome, err error) *ending {
 	return r.reckon(s, o)
 }
 
-// quitByHand tells a session that a person ended at the terminal.
+// quitByHand ends the work if a person ended the session at the terminal.
 func (r *run) quitByHand(s *session, o terminal.Outcome) *ending {
 	byHand := r.Attended && o.Cause == terminal.Ended && o.Status.Exited() && o.Status.ExitStatus() == 0 && s.name() != ""
 	if !byHand {
@@ -79,7 +79,7 @@ func (r *run) quitByHand(s *session, o terminal.Outcome) *ending {
 	return &ending{reason: Quit, detail: "the session was ended at the terminal"}
 }
 
-// reckon counts what the session brought, and when the next one may begin.
+// reckon counts what the session did, and sets when the next one may begin.
 func (r *run) reckon(s *session, o terminal.Outcome) *ending {
 	totals, err := r.totals()
 	if err != nil {
@@ -97,14 +97,14 @@ func (r *run) reckon(s *session, o terminal.Outcome) *ending {
 	if r.Resume && r.pace.early {
 		r.resume = s.name()
 	}
-	if s.name() == "" && !s.resumed { // without a conversation to go on with it may start
+	if s.name() == "" && !s.resumed { // a session without the old conversation may start
 		return r.neverStarted(s)
 	}
 	return nil
 }
 
-// neverStarted is about a session that has ended before it started, nil where
-// another one may do better.
+// neverStarted ends the work after a session that ended before it started, unless another
+// one may do better.
 func (r *run) neverStarted(s *session) *ending {
 	if e, known := r.notStarted(s, "the session ended before it started"); known {
 		return e
@@ -116,13 +116,13 @@ func (r *run) neverStarted(s *session) *ending {
 	return e
 }
 
-// intended reports an end that needs no word: the hook asked for it, or in print
-// mode nothing was left.
+// intended reports whether the session ended as it should: the hook asked for it, or in
+// print mode nothing was left.
 func intended(s *session, o terminal.Outcome) bool {
 	return o.Cause == terminal.Asked && !s.met(&s.failed) || o.Cause == terminal.Ended && o.Status.Exited() && o.Status.ExitStatus() == 0
 }
 
-// how says how a session ended that was not asked to.
+// how says how a session ended that did not end as it should.
 func how(s *session, o terminal.Outcome) string {
 	switch {
 	case s.ended().text != "":
@@ -130,7 +130,7 @@ func how(s *session, o terminal.Outcome) string {
 	case o.Cause == terminal.GaveUp:
 		return "the session was ended: it printed nothing for too long"
 	case o.Cause == terminal.Asked:
-		return "the session was ended behind an error"
+		return "the session was ended after an error"
 	case o.Status.Signaled():
 		return fmt.Sprintf("the session was ended by signal %d (%v)", o.Status.Signal(), o.Status.Signal())
 	}

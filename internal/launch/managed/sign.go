@@ -8,16 +8,16 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// sign tells others what the launcher is doing, in the file of its lock: its number
-// in the first line, and the rest in words in the second.
+// sign tells others what the launcher is doing, in the file of its lock: the number of
+// its process in the first line, a text for people in the second.
 type sign struct {
 	mu   sync.Mutex
 	lock *disk.Lock
 	said string
 }
 
-// say writes what is new: each write is a change in the inbox's directory, which
-// wakes who follows that.
+// say writes the file only if the text is new: each write changes the inbox's directory,
+// which wakes everybody who follows it.
 func (s *sign) say(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -25,5 +25,5 @@ func (s *sign) say(text string) {
 		return
 	}
 	s.said = text
-	_ = s.lock.Sign(fmt.Sprintf("%d\n%s\n", os.Getpid(), text)) // for people alone
+	_ = s.lock.Sign(fmt.Sprintf("%d\n%s\n", os.Getpid(), text)) // only people read it
 }

@@ -22,8 +22,8 @@ func (r *run) status() string {
 	return text
 }
 
-// goesOn reports whether the work does: a session that has an entry prints, unless
-// it waits for a person.
+// goesOn reports whether the work goes on: a session that has an entry prints, unless it
+// waits for a person or for its tasks.
 func (r *run) goesOn() bool {
 	s := r.current.Load()
 	if s == nil || s.printed.Swap(false) {

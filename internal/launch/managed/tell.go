@@ -10,7 +10,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// delivery tells of the entry in flight.
+// delivery tells that an entry is in flight.
 func (f *follower) delivery() error {
 	v, err := f.box.View()
 	if err != nil {
@@ -35,25 +35,25 @@ func (f *follower) delivery() error {
 	return nil
 }
 
-// held is a delivery that is not told yet, and since when.
+// held is a delivery that is not told yet.
 type held struct {
 	key   string
 	since time.Time
 }
 
-// lineWait is how long the line of an outcome may take that was committed.
+// lineWait is how long the line of an outcome may take after its commit.
 const lineWait = 5 * time.Second
 
-// holds has a delivery wait for the line of what became of the one before it: that
-// is in the journal already, and follows in its own file. unread says that the
-// journal counts an answer whose line was not read yet.
+// holds reports whether a delivery waits to be told. What became of the one before it is
+// told first: the journal has it already, its line follows in another file. unread says
+// that the journal counts an answer whose line was not read yet.
 func (f *follower) holds(key string, unread bool) bool {
 	if !f.open && !unread || slices.Contains(f.said, key) {
 		return false
 	}
 	if f.held.key != key {
 		f.held = held{key, time.Now()}
-		f.again.Reset(lineWait)
+		f.recheck.Reset(lineWait)
 	}
 	return time.Since(f.held.since) < lineWait
 }
@@ -62,15 +62,16 @@ func deliveryKey(start int64, at time.Time) string {
 	return fmt.Sprint(start, at.UnixNano())
 }
 
+// saidKept is how many deliveries are remembered. An answer and the delivery after it
+// come together, and are read one by one.
 const saidKept = 3
 
-// delivered tells of a delivery once, also where its end was seen first.
+// delivered tells of a delivery once, even if its end was seen first.
 func (f *follower) delivered(name string, start int64, attempt int, at time.Time) {
 	key := deliveryKey(start, at)
 	if slices.Contains(f.said, key) {
 		return
 	}
-	// An answer and the delivery behind it come together, and are read one by one.
 	f.said = append(f.said[max(0, len(f.said)-saidKept):], key)
 	f.open = true
 	text := "delivered " + name
@@ -95,7 +96,7 @@ func (f *follower) result(text []byte) {
 	f.add(latest(r.AcknowledgedAt, r.DeliveredAt), fmt.Sprintf("answered %s in %s: %s", name, words.Took(r.AcknowledgedAt.Sub(r.DeliveredAt)), words.Brief(r.Reply)))
 }
 
-// latest has an end stand behind its beginning, also where the clock was set back.
+// latest keeps an end from being before its beginning, even if the clock was set back.
 func latest(end, begin time.Time) time.Time {
 	if end.Before(begin) {
 		return begin

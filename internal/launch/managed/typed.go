@@ -9,25 +9,24 @@ import (
 )
 
 const (
-	// promptPatience is how long a session has to sit at its prompt before it is ended
-	// in which a person has entered something: the client takes what was entered
-	// meanwhile once the entries are done.
+	// promptPatience is how long a session must sit at its prompt before it is ended, if
+	// a person has entered something: the client turns to that once the entries are done.
 	promptPatience = 3 * time.Second
-	// typingPatience is how long a person may pause amid a line.
+	// typingPatience is how long a person may pause within a line.
 	typingPatience = 10 * time.Second
 )
 
 // typed is what a person does at the terminal of a session.
 type typed struct {
 	mu      sync.Mutex
-	entered bool      // something was, since the session began
-	amid    bool      // a line is begun
-	at      time.Time // of the last key
+	entered bool      // a line was, since the session began
+	amid    bool      // a line is begun and not entered
+	at      time.Time // when the last key was typed
 	// waiting is since when the session has been at its prompt, zero while it is not.
 	waiting time.Time
 }
 
-// keys notes what is typed. What a terminal says by itself begins with an escape.
+// keys notes what is typed. What begins with an escape is a terminal's own report.
 func (t *typed) keys(b []byte) {
 	if len(b) == 0 || b[0] == '\x1b' {
 		return
@@ -38,14 +37,14 @@ func (t *typed) keys(b []byte) {
 	t.entered = t.entered || !t.amid
 }
 
-// mayEnd reports whether nothing that a person entered waits for its answer, as far
-// as the screen shows: the client has queued it while it worked on entries. A line
-// that they are typing is left to them.
+// mayEnd reports whether the session may be ended: nothing that a person entered waits
+// for its answer, as far as the screen shows (the client queues it while it works on
+// entries), and no line is being typed.
 func (t *typed) mayEnd(on *screen.Screen) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now, sight := time.Now(), screen.Recognise(on.Text()).Kind
-	atPrompt := sight == screen.Ready || sight == screen.Unknown // of a program that is not known
+	atPrompt := sight == screen.Ready || sight == screen.Unknown // a program that is not known may be at its prompt
 	switch {
 	case !t.entered:
 		return true

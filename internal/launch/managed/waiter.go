@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// waiterPatience is what the session may need to end, or to have another hook
-	// wait, once the one that waited is gone.
+	// waiterPatience is how long the session may take to end, or to start another hook
+	// that waits, once the one that waited is gone.
 	waiterPatience = 2 * time.Second
-	// waiterPoll is how often it is asked whether an entry waits, once nobody waits
-	// for it: a pause and a back-off end without a sign.
+	// waiterPoll is how often the inbox is looked at while no hook waits: a pause and a
+	// back-off end without an event.
 	waiterPoll = 5 * time.Second
 )
 
-// guardWaiter ends a session that sleeps, and that nobody would wake: its hook in
-// the background was killed. Nothing is lost by that as long as nothing waits.
+// guardWaiter ends a session that sleeps and that nothing would wake, since its hook in
+// the background was killed. As long as no entry waits, it may sleep on.
 func (r *run) guardWaiter(s *session) {
-	var of string // the hook that waits
+	var name string // of the hook that waits
 	var died <-chan struct{}
 	var lost time.Time // when it died
 	served := time.Now()
@@ -39,10 +39,10 @@ func (r *run) guardWaiter(s *session) {
 			timer.Reset(waiterPatience)
 			continue
 		}
-		w := r.follow.waits()
+		w := r.follow.waitingHook()
 		switch {
 		case w == nil:
-			of, died = "", nil
+			name, died = "", nil
 			timer.Reset(waiterPoll)
 			if !r.sleepsUnwatched(s) {
 				served = time.Now()
@@ -50,8 +50,8 @@ func (r *run) guardWaiter(s *session) {
 				s.end(verdict{text: "an entry waits, and no hook that would wake it has for " + r.StartTimeout.String()})
 				return
 			}
-		case w.Name != of:
-			of, died = w.Name, diedOf(w)
+		case w.Name != name:
+			name, died = w.Name, deathOf(w)
 			served = time.Now()
 		case died == nil && gone(w) && time.Since(lost) >= waiterPatience:
 			if r.unserved() {
@@ -63,37 +63,37 @@ func (r *run) guardWaiter(s *session) {
 	}
 }
 
-// sleepsUnwatched reports whether an entry waits in vain although no hook is on
-// record as waiting, as none is while a turn goes on: the session is at its prompt,
-// and nobody types there. Its hook was killed before it waited, or before it woke
-// the session.
+// sleepsUnwatched reports whether an entry waits in vain for a session at its prompt,
+// where nobody types: its hook was killed before it waited, or before it woke the
+// session. That no hook is on record as waiting does not tell, since none is during a
+// turn.
 func (r *run) sleepsUnwatched(s *session) bool {
 	return !r.Attended && !s.asks.Load() && screen.Recognise(s.screen.Text()).Kind == screen.Ready && r.unserved()
 }
 
-// diedOf follows the process that waits. Of one that cannot be told from others
-// of its number nothing is known.
-func diedOf(w *inbox.Waiter) <-chan struct{} {
+// deathOf is closed when the process that waits dies. It is nil where that process cannot
+// be told from another one of the same number.
+func deathOf(w *inbox.Waiter) <-chan struct{} {
 	if _, known := host.Lives(w.Boot, w.Namespace, w.PID, w.ProcessStart); !known {
 		return nil
 	}
 	died := make(chan struct{})
 	process := host.WatchProcess(w.PID)
-	if gone(w) { // before it was held on to, and its number may be another's by now
+	if gone(w) { // before it was watched, and its number may be another's by now
 		close(died)
 		return died
 	}
 	return process.Died()
 }
 
-// gone reports whether the very process that waited is certain to be gone.
+// gone reports whether the process that waited is certain to be gone.
 func gone(w *inbox.Waiter) bool {
 	alive, known := host.Lives(w.Boot, w.Namespace, w.PID, w.ProcessStart)
 	return known && !alive
 }
 
-// unserved reports whether an entry waits that might be delivered, or that was
-// handed over and never taken up.
+// unserved reports whether an entry waits that could be delivered, or was handed over
+// and never taken up.
 func (r *run) unserved() bool {
 	v, err := r.box.View()
 	if err != nil {

@@ -42,7 +42,7 @@ func (w *wiring) command(resume string) ([]string, error) {
 	return slices.Insert(command, 1, flags...), nil
 }
 
-// takeSettings takes the flag out of the client's command that names settings.
+// takeSettings takes the flag --settings out of the client's command.
 func takeSettings(command []string) (rest []string, given string) {
 	rest = slices.Clone(command)
 	for i, arg := range rest {
@@ -61,7 +61,7 @@ func takeSettings(command []string) (rest []string, given string) {
 	return rest, ""
 }
 
-// readSettings reads what the flag names as the client does: a file, or the JSON
+// readSettings reads the value of --settings as the client does: a file, or the JSON
 // itself.
 func (w *wiring) readSettings(given string) ([]byte, error) {
 	switch {
@@ -116,7 +116,7 @@ func (w *wiring) environment() []string {
 	return append(env, cli.LaunchedVariable+"="+w.inbox)
 }
 
-// CheckCommand says why a command cannot be a session of that mode.
+// CheckCommand returns an error if the command cannot be a session of that mode.
 func CheckCommand(command []string, mode Mode) error {
 	if mode != Persist {
 		return nil
