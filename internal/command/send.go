@@ -134,10 +134,10 @@ func (o *sendFlags) run(args []string, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	if len(messages) > 1 {
+	receipts, err := box.AppendAllWith(context.Background(), messages, time.Duration(o.settle), func(done int) {
 		line.Total(int64(len(messages)))
-	}
-	receipts, err := box.AppendAllWith(context.Background(), messages, time.Duration(o.settle), func(done int) { line.Add(int64(done)) })
+		line.Add(int64(done))
+	})
 	line.Stop()
 	for _, r := range receipts {
 		s.Warn(r.Warnings)
