@@ -279,8 +279,8 @@ func TestHeartbeatPipelineTimedOut(t *testing.T) {
 	p := inPipeline(within(t), t, first("[e2]", model.Hang()))
 	all := some(2, verbatim)
 	p.add(all[0])
-	stdout := p.ran(p.step(all[1], "--timeout", "6s", "--on-orphan", "retry"), 124,
-		"[e2] was not answered in time (--timeout 6s): waiting for an answer to the entry [e2]", "attempt 1", "1 redelivered")
+	stdout := p.ran(p.step(all[1], "--timeout", "12s", "--on-orphan", "retry"), 124, // long enough for a session to start on a busy machine
+		"[e2] was not answered in time (--timeout 12s): waiting for an answer to the entry [e2]", "attempt 1", "1 redelivered")
 	assert.Empty(t, stdout)
 	p.says("no session", "waits to be delivered again")
 	p.ran(p.step(all[1]), 0)
