@@ -157,6 +157,16 @@ N  PROMPT                   REPLY
 `, "\n"+shown)
 }
 
+// What is to be copied stays on one line.
+func TestTableWithAWholeRow(t *testing.T) {
+	table := layout.NewTable(layout.Column{}, layout.Column{Text: true})
+	table.Add("fail", "a sentence of some length")
+	table.AddWhole("", "chmod go-w /a/long/path")
+	table.AddLine("ok", "another sentence that is long")
+	assert.Equal(t, "fail  a sentence of\n      some length\n      chmod go-w /a/long/path\nok    another sentence…\n",
+		at(t, 23, func(o layout.Output) error { return o.Table(table) }))
+}
+
 // A column is there if any of its cells says something.
 func TestTableLeavesOutAColumn(t *testing.T) {
 	table := layout.NewTable(layout.Column{Title: "A"}, layout.Column{Title: "NOTE", IfAny: true}, layout.Column{Title: "B"})

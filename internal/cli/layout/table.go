@@ -45,22 +45,35 @@ type Table struct {
 
 type row struct {
 	cells []string
-	cut   bool
+	fit   fit
 }
+
+// fit is what becomes of a text that is wider than its column.
+type fit int
+
+const (
+	byColumn fit = iota // what the column says
+	cut
+	whole
+)
 
 // NewTable returns a table without rows.
 func NewTable(columns ...Column) *Table { return &Table{columns: columns} }
 
 // Add adds a row. Missing cells are empty. Each cell is one line: line breaks
 // and what a terminal would act on are taken out of it.
-func (t *Table) Add(cells ...string) { t.add(cells, false) }
+func (t *Table) Add(cells ...string) { t.add(cells, byColumn) }
 
 // AddLine is [Table.Add] of a row that takes one line: its texts are cut where they
 // would be wrapped.
-func (t *Table) AddLine(cells ...string) { t.add(cells, true) }
+func (t *Table) AddLine(cells ...string) { t.add(cells, cut) }
 
-func (t *Table) add(cells []string, cut bool) {
-	r := row{make([]string, len(t.columns)), cut}
+// AddWhole is [Table.Add] of a row whose texts are neither wrapped nor cut, such as a
+// command that is to be copied.
+func (t *Table) AddWhole(cells ...string) { t.add(cells, whole) }
+
+func (t *Table) add(cells []string, fit fit) {
+	r := row{make([]string, len(t.columns)), fit}
 	for i := range min(len(r.cells), len(cells)) {
 		r.cells[i] = strings.TrimSpace(words.Line(cells[i]))
 	}
@@ -172,9 +185,10 @@ func (t *Table) line(b *strings.Builder, row row, style func(int, string) colour
 	for i, cell := range row.cells {
 		cells[i] = []string{cell}
 		switch c := t.columns[i]; {
-		case c.Text && (c.Cut || row.cut):
+		case !c.Text || row.fit == whole:
+		case c.Cut || row.fit == cut:
 			cells[i][0] = Cut(cell, t.shown[i])
-		case c.Text:
+		default:
 			cells[i] = Wrap(cell, t.shown[i])
 		}
 		height = max(height, len(cells[i]))

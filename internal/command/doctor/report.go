@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"heartbeat/internal/cli/colour"
 	"heartbeat/internal/cli/layout"
@@ -73,11 +75,21 @@ func WriteText(out layout.Output, all []Check) error {
 	t := layout.NewTable(layout.Column{Least: len(Fail), Style: stateStyle}, layout.Column{Least: len("environment")}, layout.Column{Text: true})
 	for _, c := range all {
 		t.Add(c.State, c.Name, c.Evidence)
-		if c.Fix != "" {
+		switch {
+		case c.Fix == "":
+		case isCommand(c.Fix):
+			t.AddWhole("", "", "fix: "+c.Fix)
+		default:
 			t.Add("", "", "fix: "+c.Fix)
 		}
 	}
 	return out.Table(t)
+}
+
+// isCommand reports whether a fix is a command, to be copied as a whole.
+func isCommand(fix string) bool {
+	name, _, _ := strings.Cut(fix, " ")
+	return slices.Contains([]string{"heartbeat", "chmod", "mkdir", "rm", "cp", "env"}, name)
 }
 
 func stateStyle(state string) colour.Style {
