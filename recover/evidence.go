@@ -19,12 +19,12 @@ type Evidence struct {
 	Boot      string
 	SinceBoot int64 // nanoseconds
 	Client    int64 // process id of the client, 0 if unknown
-	// ClientStart tells the client's process from a later one of its number, and
-	// Namespace is where the number is that process's.
+	// ClientStart tells the client's process from a later one with the same number, and
+	// Namespace is the PID namespace of the number.
 	ClientStart int64
 	Namespace   string
-	// Notes says that the hook which delivered the entry notes behind it that the
-	// text went out: see [inbox.Tx.HandedOver].
+	// Notes says that the delivering hook also notes when the text went out: see
+	// [inbox.Tx.HandedOver].
 	Notes bool
 	Wake
 	TaskWait
@@ -33,8 +33,8 @@ type Evidence struct {
 // Wake is kept with a delivery that was to wake its session.
 type Wake struct {
 	Woken bool
-	// Bound says that the client took the text up: the delivery's session and
-	// prompt are those of the turn that it became.
+	// Bound says that the client picked the text up: the delivery's session and prompt
+	// are those of the turn that it became.
 	Bound bool
 	// Token is in the text that the session was woken with, and in that of no other
 	// delivery. Deliveries of earlier releases have none.
@@ -110,8 +110,8 @@ func wakeOf(m *flat.Members) Wake {
 // text in a row. The client lags behind by one or two of them.
 const maxTimes = 64
 
-// Repeated is how often the text of e is delivered with the next delivery of that very
-// text, right behind e, and since where in the transcript.
+// Repeated returns how often the text of e is delivered in a row once it is delivered
+// again right after e, and where in the transcript that began.
 func (e Evidence) Repeated() (times int, from int64) {
 	switch {
 	case e.Times >= maxTimes:
@@ -122,7 +122,7 @@ func (e Evidence) Repeated() (times int, from int64) {
 	return 2, e.TranscriptSize
 }
 
-// Handed is what the client's prompt has in it when it takes the entry up.
+// Handed is what the client's prompt contains when it picks the entry up.
 func (w Wake) Handed(d *inbox.Delivery) string {
 	switch {
 	case w.Token != "":

@@ -9,10 +9,9 @@ import (
 	"heartbeat/internal/claude/limit"
 )
 
-// HoldDelivery keeps tx's inbox from delivering after an error that ended a turn: for a
-// while, or until somebody resumes where only a person can mend it. ours says
-// that the turn was an entry's: one that was not tells nothing new while delivery
-// is held already. The caller commits.
+// HoldDelivery stops delivery after an error that ended a turn: for a while, or until
+// somebody resumes if only a person can fix it. ours says that the turn was an entry's;
+// any other turn changes nothing while delivery is already held. The caller commits.
 func HoldDelivery(tx *inbox.Tx, f *inbox.Failure, ours bool) error {
 	remedy := claude.RemedyFor(f.Error, f.Message)
 	if remedy.Person {
@@ -42,8 +41,8 @@ func HoldDelivery(tx *inbox.Tx, f *inbox.Failure, ours bool) error {
 	return err
 }
 
-// maxResetJitter bounds how long after the end of a limit the next try comes:
-// everybody who waited for it would come at once.
+// maxResetJitter bounds the delay after the end of a limit, so that not everybody who
+// waited for it tries at once.
 const maxResetJitter = 30 * time.Second
 
 // untilReset is how long to wait for the end of a limit.

@@ -23,9 +23,9 @@ func (e Evidence) Unreached(tx *inbox.Tx, d *inbox.Delivery) bool {
 	return known && seen.Missed()
 }
 
-// ofOneProcess asks the transcript about an entry that a Stop handed over, as far as
-// the process wrote it that the entry was handed to. Where it is not known which
-// lines those are, it asks nothing.
+// ofOneProcess asks the transcript about an entry that a Stop handed over. Only the lines
+// count that the process wrote which got the entry; if they cannot be told from others,
+// nothing is known.
 func (e Evidence) ofOneProcess(tx *inbox.Tx, d *inbox.Delivery) (seen claude.Delivery, known bool) {
 	if e.Woken || e.TranscriptSize < 0 || e.Transcript == "" {
 		return seen, false
@@ -64,9 +64,9 @@ func Finished(tx *inbox.Tx) (reply string, finished bool) {
 	return "", false
 }
 
-// neverTakenUp reports whether it is certain that the client did not take the
-// text up. It announces that to a hook before it asks the model; that the hook
-// works in the session is known from the prompt before.
+// neverTakenUp reports whether the client certainly did not pick the text up. It tells a
+// hook before it asks the model, and an earlier prompt shows that the hook works in this
+// session.
 func (e Evidence) neverTakenUp(tx *inbox.Tx, d *inbox.Delivery) bool {
 	s, err := tx.Session(d.SessionID)
 	return err == nil && s.PromptedAt != nil && !e.Bound && !e.Seen(d).Woke("")
@@ -104,8 +104,8 @@ func SessionRestarted(tx *inbox.Tx, d *inbox.Delivery) Restart {
 	return NotRestarted // also where an earlier release noted the start, and so before the delivery
 }
 
-// StartNote is what is kept with a session's start: where the lines of its transcript
-// begin that this very process writes.
+// StartNote is kept with a session's start: where in its transcript the lines of this
+// process begin.
 func StartNote(transcript string) []byte {
 	var o flat.Object
 	o.Text("transcript_path", transcript)

@@ -20,7 +20,7 @@ type Report struct {
 	// Failure is the error that ended the entry's turn, where that decided.
 	Failure *inbox.Failure `json:"failure,omitempty"`
 	Cursor  int64          `json:"cursor"`
-	// Warnings are sentences about what was found and mended besides.
+	// Warnings are sentences about other things that were found and repaired.
 	Warnings []string `json:"warnings,omitempty"`
 }
 

@@ -34,7 +34,7 @@ type Options struct {
 	// orphaned, or failed where a failure was recorded, if empty.
 	Reason inbox.Reason
 	// Unreached, if set, tells whether it is proven that the entry's text never
-	// got to whoever should answer it. Such an entry is delivered again under
+	// reached the model. Such an entry is delivered again under
 	// every policy, and the attempt does not count.
 	Unreached func(*inbox.Tx) bool
 	// Finished, if set, tells whether it is proven that the entry's turn came to its

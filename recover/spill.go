@@ -28,9 +28,8 @@ func IsSpill(name string) bool {
 	return strings.HasPrefix(name, spillPrefix) && strings.HasSuffix(name, spillSuffix)
 }
 
-// ForgetSpills takes away what was spilled for other entries than the one in
-// flight, and what a killed hook left half-written. The caller holds the inbox's
-// lock.
+// ForgetSpills removes the files of all entries but the one in flight, and what a killed
+// hook left half-written. The caller holds the inbox's lock.
 func ForgetSpills(box *inbox.Inbox, inFlight *inbox.Delivery) (err error) {
 	kept := ""
 	if inFlight != nil {

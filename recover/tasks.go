@@ -12,9 +12,8 @@ import (
 	"heartbeat/internal/host"
 )
 
-// TaskWait is kept with a delivery whose turn has ended and left tasks running in the
-// background: the entry is answered once they have ended, and the session said what
-// came of them.
+// TaskWait is kept with a delivery whose turn ended and left tasks running in the
+// background. The entry is answered once they ended and the session reported on them.
 type TaskWait struct {
 	Held bool
 	// HeldBoot and HeldSince (nanoseconds since boot) are when that began.
@@ -93,8 +92,8 @@ func (h TaskWait) Over(limit time.Duration) bool {
 	return h.Held && (h.HeldBoot != host.BootID() || time.Duration(host.SinceBoot()-h.HeldSince) >= limit)
 }
 
-// TellsOf reports whether a prompt is the client's own, by which it tells that one
-// of the tasks has ended.
+// TellsOf reports whether the client sent this prompt to say that one of the tasks has
+// ended.
 func (h TaskWait) TellsOf(prompt string) bool {
 	if !h.Held || !strings.HasPrefix(strings.TrimSpace(prompt), claude.TaskNotification) {
 		return false

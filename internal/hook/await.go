@@ -12,8 +12,8 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// awaitEntry returns once there is a text to wake the session with, or another
-// hook has taken this one's place.
+// awaitEntry returns once there is a text to wake the session with, or once another hook
+// has taken this one's place.
 func (h *hook) awaitEntry(ctx context.Context, w *inbox.Watcher) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -91,15 +91,15 @@ func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, erro
 	return delivered, text, nil
 }
 
-// offer is a delivery that this hook wanted to commit. Where it cannot tell
-// whether it did, the next look finds it in flight, and nobody else hands it over.
+// offer is a delivery that this hook tried to commit. If the commit's fate is unknown, the
+// next look may find it in flight, and no other hook would hand it over.
 type offer struct {
 	evidence recovery.Evidence
 	text     string
 }
 
-// sessionIsReady reports whether the session may be woken: it has not told of its
-// end, and has had the time to ask for what it was started with.
+// sessionIsReady reports whether the session may be woken: it has not ended, and has had
+// time for the prompt that it was started with.
 func (h *hook) sessionIsReady(tx *inbox.Tx, w *inbox.Waiter) (bool, error) {
 	s, err := tx.Session(w.SessionID)
 	if err != nil || s.EndedAt != nil {
@@ -115,8 +115,8 @@ func (h *hook) sessionIsReady(tx *inbox.Tx, w *inbox.Waiter) (bool, error) {
 	return true, nil
 }
 
-// nothingInFlight reports whether an entry may be delivered. What the session was
-// to take up and did not, although its turn has ended, never reached it.
+// nothingInFlight reports whether an entry may be delivered. A text that the session has
+// not picked up by the end of its turn never reached it.
 func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
 	d := tx.InFlight()
 	if d == nil {
@@ -138,8 +138,7 @@ func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
 	return true, tx.GiveBack(false)
 }
 
-// wokenRecipient is the session as far as it is known before it takes the entry
-// up.
+// wokenRecipient is the session, as far as it is known before it picks the entry up.
 func (h *hook) wokenRecipient(spill string) inbox.Recipient {
 	e := h.evidence()
 	e.Wake = recovery.Wake{
@@ -148,8 +147,8 @@ func (h *hook) wokenRecipient(spill string) inbox.Recipient {
 	return inbox.Recipient{SessionID: h.input.SessionID, Evidence: e.Encode()}
 }
 
-// tellOnce is complainOnce for an error of which nobody would hear while the
-// session sleeps: it is recorded, if that is possible, for status and log.
+// tellOnce is complainOnce for an error that nobody would hear while the session
+// sleeps. It is also recorded, if possible, for status and log.
 func (h *hook) tellOnce(err error) {
 	if h.complainOnce(err) {
 		h.record(func(tx *inbox.Tx) error {

@@ -14,9 +14,9 @@ import (
 // defaultBackground is how long an entry is held for what its turn left running.
 const defaultBackground = 30 * time.Minute
 
-// holdForTasks reports whether the entry in flight, whose turn has ended, waits for
-// tasks that the turn left running in the background. The turn may end then, and the
-// session goes on: the client tells it of their end with a prompt of its own.
+// holdForTasks reports whether the entry in flight waits for tasks that its turn left
+// running in the background. The turn may end then; the session continues, and the
+// client sends it a prompt when a task ends.
 func (h *hook) holdForTasks(tx *inbox.Tx, d *inbox.Delivery) (bool, error) {
 	if h.input == nil || h.Rewake || h.Mode != ModeDrain || h.Background == 0 {
 		return false, nil
@@ -42,8 +42,8 @@ func (h *hook) replyTo(d *inbox.Delivery, e recovery.Evidence) string {
 	return h.input.LastMessage
 }
 
-// toldOfTask binds the entry in flight to the turn in which the session learns what
-// came of a task of its.
+// toldOfTask binds the entry in flight to the turn in which the session learns how one
+// of the entry's tasks ended.
 func (h *hook) toldOfTask(tx *inbox.Tx) error {
 	d := tx.InFlight()
 	if d == nil || d.SessionID != h.input.SessionID || !h.evidenceOf(d).TellsOf(h.input.Prompt) {
@@ -52,8 +52,8 @@ func (h *hook) toldOfTask(tx *inbox.Tx) error {
 	return tx.Bind(inbox.Recipient{SessionID: d.SessionID, PromptID: h.input.PromptID, Evidence: d.Evidence})
 }
 
-// endSession notes the end of a session. An entry that waited for its tasks was
-// answered; they end with it.
+// endSession notes the end of a session. An entry that waited for its tasks counts as
+// answered: the tasks end with the session.
 func (h *hook) endSession(tx *inbox.Tx) error {
 	if d := tx.InFlight(); d != nil && d.SessionID == h.input.SessionID {
 		if e := h.evidenceOf(d); e.Held {
@@ -66,8 +66,8 @@ func (h *hook) endSession(tx *inbox.Tx) error {
 	return tx.EndSession(h.input.SessionID)
 }
 
-// tasksOf are the tasks of an entry, as its result keeps them, nil for none. With the
-// end of the session all are cut off.
+// tasksOf returns the tasks of an entry as its result keeps them, or nil. The end of the
+// session cuts all of them off.
 func (h *hook) tasksOf(e recovery.Evidence) json.RawMessage {
 	var tasks []inbox.Task
 	if h.input != nil && e.Held && json.Unmarshal([]byte(e.Tasks), &tasks) != nil || len(tasks) == 0 {

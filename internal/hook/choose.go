@@ -37,11 +37,11 @@ func (h *hook) next(tx *inbox.Tx, still inbox.Mark) (outcome, inbox.Entry, error
 	return more, inbox.Entry{}, nil
 }
 
-// mostElsewhere is how many entries one commit settles that were resolved elsewhere.
+// mostElsewhere bounds how many entries that were resolved elsewhere one commit settles.
 const mostElsewhere = 100
 
-// isHeld reports whether nothing is to be delivered now, and says once why, and
-// once that it goes on.
+// isHeld reports whether delivery is held, by a pause or a back-off. It says so once, and
+// once when delivery continues.
 func (h *hook) isHeld(tx *inbox.Tx) (bool, error) {
 	pause, err := tx.Paused()
 	if err != nil {

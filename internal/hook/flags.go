@@ -36,7 +36,7 @@ type Flags struct {
 	Runs        cli.RunFlags
 	// Launched says that a launcher wired this hook for its own session.
 	Launched bool
-	// NoInput says that whoever starts the hook tells it nothing.
+	// NoInput says that the harness gives its hooks no input.
 	NoInput bool
 	Help    bool
 	Version bool
@@ -63,7 +63,7 @@ func (h *Flags) Set() *pflag.FlagSet {
 	h.Runs.AddStateDir(f)
 	f.IntVar(&h.Runs.MinSeconds, "min-iteration-seconds", 0, "hold a run whose session's last ten iterations took no longer on average (0: no limit)")
 	f.BoolVar(&h.NoInput, "no-input", false, "for a harness that gives its hooks no input: stdin is not read, and .responded says that the entry in flight is answered")
-	f.BoolVar(&h.Launched, "launched", false, "serve the session of heartbeat-launch, as which other hooks on its inbox stand back")
+	f.BoolVar(&h.Launched, "launched", false, "serve the session that heartbeat-launch started; its other hooks on this inbox do nothing")
 	f.Lookup("launched").Hidden = true
 	f.BoolVarP(&h.Help, "help", "h", false, "show this help")
 	f.BoolVar(&h.Version, "version", false, "show the version")

@@ -160,6 +160,17 @@ func (r *rawInput) write() (err error) {
 
 // becomeStdin has the next program read the input on stdin, with what follows it.
 func (r *rawInput) becomeStdin(rest []byte) error {
+	if err := r.append(rest); err != nil {
+		return err
+	}
+	if _, err := r.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return unix.Dup2(int(r.file.Fd()), unix.Stdin)
+}
+
+// append puts rest behind the input, in place of what an earlier call put there.
+func (r *rawInput) append(rest []byte) error {
 	if r.file == nil {
 		if err := r.write(); err != nil {
 			return err
@@ -168,11 +179,6 @@ func (r *rawInput) becomeStdin(rest []byte) error {
 	if err := r.file.Truncate(r.size); err != nil {
 		return err
 	}
-	if _, err := r.file.WriteAt(rest, r.size); err != nil {
-		return err
-	}
-	if _, err := r.file.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	return unix.Dup2(int(r.file.Fd()), unix.Stdin)
+	_, err := r.file.WriteAt(rest, r.size)
+	return err
 }

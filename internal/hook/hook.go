@@ -33,8 +33,8 @@ type hook struct {
 	began int64         // host.SinceBoot at the start
 	// paused is what was last said of a pause: a waiting hook says it once.
 	paused string
-	// waiter is the name by which this hook waits in the background, and wakeText
-	// what it then wakes the session with.
+	// waiter is this hook's name while it waits in the background, and wakeText is what
+	// it wakes the session with.
 	waiter, wakeText string
 	offer            *offer // nil before the first
 	// settled is the entry that the transaction settles, nil for none.

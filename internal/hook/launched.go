@@ -7,10 +7,9 @@ import (
 	"heartbeat/internal/cli"
 )
 
-// standsBack reports whether a launcher gave the session a hook of its own: then
-// one that is wired in the project's settings leaves every event to that. One of
-// another inbox would deliver into a session that works for this one, and would
-// keep it from ending.
+// standsBack reports whether a launcher gave the session a hook of its own. A hook from
+// the project's settings then leaves every event to that one. If it has another inbox,
+// it would deliver into a session that works for this one, and keep it from ending.
 func (h *hook) standsBack() bool {
 	of := os.Getenv(cli.LaunchedVariable)
 	if of == "" || h.Launched {

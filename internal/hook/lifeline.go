@@ -34,8 +34,8 @@ func (l *lifeline) stillWanted(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// waitContext is done when a signal asks to end, or when the session dies: the
-// client itself, or whoever started the hook.
+// waitContext ends with a signal, or when the session dies: the client itself, or the
+// process that started the hook.
 func (l *lifeline) waitContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)

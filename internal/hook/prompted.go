@@ -6,9 +6,9 @@ import (
 	"heartbeat/internal/cli"
 )
 
-// prompted acts on a prompt that the session is about to ask the model. It may be
-// the client's own, by which it takes up the entry that woke it: then the entry
-// is that turn's. Either way the session is at work, and wakes for nothing until
+// prompted acts on a prompt that the session is about to send to the model. With a
+// prompt of its own the client takes up the entry that woke it; the entry then belongs
+// to that turn. Either way the session is at work, and wakes for nothing until
 // its next Stop.
 func (h *hook) prompted(tx *inbox.Tx) error {
 	in := h.input

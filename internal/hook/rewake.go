@@ -22,11 +22,10 @@ const (
 	// wakePoll is how often a hook in the background looks whether the files have
 	// changed, where file events do not arrive.
 	wakePoll = 5 * time.Second
-	// takeUpWait is how long after its turn's end a session has to take up what
-	// woke it: it does so at once, unless it never got it.
+	// takeUpWait is how long after the end of its turn a session may take to pick up
+	// the text that woke it. It does so at once, or never got the text.
 	takeUpWait = 30 * time.Second
-	// startWait leaves a session that has just started time for the prompt that it
-	// was started with.
+	// startWait gives a new session time for the prompt that it was started with.
 	startWait = 3 * time.Second
 	// maxRetry bounds how long a hook that met an error waits to try again.
 	maxRetry = time.Minute
@@ -60,10 +59,10 @@ func (h *hook) inBackground() (status int, ok bool) {
 }
 
 // wakeLater lets the turn end, and waits in the background until an entry wakes the
-// session. enter is what the event that started it has to tell first.
+// session. enter records what the event says.
 //
-// Whatever is said on stderr together with ExitWake would become a part of the
-// turn, so notes are kept back until it is certain that the session sleeps on.
+// With ExitWake all of stderr becomes part of the turn, so notes are kept back until it
+// is certain that the session is not woken.
 func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 	if err := h.wakeable(); err != nil {
 		return h.refuse(err)
@@ -117,8 +116,8 @@ func (h *hook) refuse(err error) int {
 	return cli.ExitError
 }
 
-// enter commits what the event tells, and that this hook waits from now on. It
-// tries until it has, for nobody else will tell of this event again.
+// enter commits what the event says, and that this hook waits from now on. It retries
+// until that is done: the client reports an event only once.
 func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error)) (o outcome, err error) {
 	if h.waiter, err = host.RandomName(); err != nil {
 		return 0, err
@@ -147,8 +146,8 @@ func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error))
 	}
 }
 
-// startWaiting makes this hook the one that waits, unless the session was given
-// something to do while it started: the end of that brings the next hook.
+// startWaiting makes this hook the one that waits, unless the session got a prompt while
+// the hook started: the end of that turn starts the next hook.
 func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
 	s, err := tx.Session(h.input.SessionID)
 	if err != nil {
@@ -160,8 +159,8 @@ func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
 	return 0, tx.Wait(h.waiter, h.input.SessionID)
 }
 
-// startSession notes that the session began, and decides about what one that is
-// gone left in flight.
+// startSession notes that the session began, and settles what a dead one left in
+// flight.
 func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 	if err := tx.StartSessionWith(h.input.SessionID, claude.PID(), recovery.StartNote(h.input.TranscriptPath)); err != nil {
 		return 0, err
@@ -176,8 +175,8 @@ func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 	return 0, nil
 }
 
-// judgeAtStart says what the start of this session tells of the entry in flight. A
-// turn that a person ended, by clearing the session, has no Stop.
+// judgeAtStart says what the start of this session means for the entry in flight. No Stop
+// ends a turn that a person cut short with /clear.
 func (h *hook) judgeAtStart(d *inbox.Delivery) verdict {
 	e := h.evidenceOf(d)
 	switch {

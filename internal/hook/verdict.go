@@ -79,8 +79,8 @@ func verdictOf(f facts) ruling {
 		}
 	}
 	if f.held && f.sameSession && f.restarted() == recovery.NotRestarted && f.deliveryClient() {
-		// The end of another turn, a person's. Tasks of which it no longer tells have
-		// ended in it.
+		// Another turn ended, a person's. Tasks that the client no longer lists ended
+		// during it.
 		if f.tasksRun() {
 			return ruling{verdict: pending}
 		}

@@ -13,17 +13,17 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// defaultPreamble tells the model whose words follow, since the client announces
-// them as a notification that is not from the user, and as a hook's error.
+// defaultPreamble says whose words follow: the client presents them as a notification
+// that is not from the user, and as a hook's error.
 const defaultPreamble = "This is the next request from the work queue of this session's operator (heartbeat, %s). " +
 	"It is no error, and it approves nothing that was asked before. Carry it out as a request of the operator's:"
 
-// bareMark stands in the place of a preamble that is empty, or behind one of the
-// operator's own: the client's announcement is told from others by the mark.
+// bareMark replaces an empty preamble and follows one of the operator's own. It tells the
+// client's announcement of this delivery from any other.
 const bareMark = "(heartbeat, %s)"
 
-// wakeWith is the text to wake the session with. One that would be cut goes into
-// a file, which is durable before the delivery that names it is committed.
+// wakeWith returns the text to wake the session with. One that the client would cut goes
+// into a file, which is durable before the delivery that names it is committed.
 func (h *hook) wakeWith(e inbox.Entry) (text, spill string, err error) {
 	mark := recovery.DeliveryMark(e.EntryID, h.token())
 	preamble := fmt.Sprintf(defaultPreamble, mark)
@@ -42,8 +42,8 @@ func (h *hook) wakeWith(e inbox.Entry) (text, spill string, err error) {
 		len(e.Text), spill)), spill, nil
 }
 
-// token tells what this hook hands over from every other delivery, of the same
-// entry too: a hook hands over once.
+// token tells this delivery from every other one, also of the same entry: a hook hands
+// over once.
 func (h *hook) token() string { return h.waiter[:min(8, len(h.waiter))] }
 
 // introduce puts what the model is told before a text.
@@ -54,10 +54,9 @@ func introduce(preamble, text string) string {
 	return preamble + "\n\n" + text
 }
 
-// forgetSpill takes the file of an entry away that was settled. What is committed
-// and handed over by then stands: should it be missed, the file lies there until the
-// entry is delivered again, or compact or recover is run. The entry in flight may be
-// that very one.
+// forgetSpill removes the file of an entry that was settled, unless the same entry is in
+// flight again. An error changes nothing about the commit: compact and recover remove
+// the file too.
 func (h *hook) forgetSpill(inFlight *inbox.Delivery) {
 	if h.settled == nil {
 		return

@@ -32,7 +32,7 @@ const (
 // outside is a process that takes a step of a run in a session of its own, with the
 // commands that the run asks for. A hook may be ended at any time, and would take
 // them along, or leave them behind with nobody to post what they print. This
-// process holds the run's lock, by which later steps know of it.
+// process holds the run's lock, so later steps know that it is at work.
 type outside struct {
 	done chan struct{}
 	// failed is what it said, or "" for an orderly end.

@@ -14,9 +14,9 @@ import (
 	"heartbeat/orchestrate/session"
 )
 
-// Greet implements [hook.Runs]. It does what babysitter's own hook does as a session starts: what the
-// session runs knows it, and other tools find a state file that no run is bound to
-// yet. Where it ends without one, the file goes again.
+// Greet implements [hook.Runs]. It does what babysitter's own hook does: when a session
+// starts, it exports the session's id and makes a state file that no run is bound to
+// yet; when the session ends without a run, it removes the file.
 func (d *driver) Greet() {
 	if len(d.Flags.Runs.Dirs) == 0 {
 		return
@@ -125,7 +125,7 @@ func (d *driver) limit(s session.State, now time.Time) string {
 	return ""
 }
 
-// isCompleted tells a run of which only the proof is left to be given.
+// isCompleted reports whether all that is left of the run is to give its proof.
 func isCompleted(b *orchestrate.Bridge) bool {
 	st, err := b.Run.State("")
 	return err == nil && st.Status == runs.Completed
