@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestManagedAtATerminal shows the session itself, passes the keys on to each of
-// several, and leaves the terminal as it was.
+// At a terminal the session itself is shown, keys are passed on to each of several
+// sessions, and the terminal is left as it was.
 func TestManagedAtATerminal(t *testing.T) {
 	t.Parallel()
 	s := sit(t, "sh", "-c", `printf 'typed\ndie\ntyped again\n' > inbox.jsonl; printf '#!/bin/sh\necho "a session"\nexec claude "$@"\n' > shown; chmod +x shown
@@ -30,8 +30,7 @@ func TestManagedAtATerminal(t *testing.T) {
 	assert.Contains(t, string(recorded), "a session")
 }
 
-// TestManagedQuitAtTheTerminal takes the end of the session there for the end of
-// the work.
+// If a person ends the session at the terminal, the work ends.
 func TestManagedQuitAtTheTerminal(t *testing.T) {
 	s := sit(t, "sh", "-c", `printf 'quit\nlater\n' > inbox.jsonl; exec heartbeat-launch --inbox inbox.jsonl --on-orphan drop -- claude begin`)
 	s.sees("quit: 0 answered, 1 dropped, 1 queued; 1 session, ")

@@ -32,15 +32,15 @@ func (c *commandFlags) add(f *pflag.FlagSet) {
 	c.timeout, c.grace, c.size = cli.Span(time.Hour), cli.Span(5*time.Second), terminal.DefaultSize
 	f.StringVar(&c.dir, "cwd", ".", "`directory` that the command runs in")
 	f.Var(&c.timeout, "timeout", "end the command after so many seconds, or a duration (0: never)")
-	f.StringVar(&c.exitSignal, "exit-signal", "", "`file` that ends the command once it is there, with status 0; one that is there already is removed")
-	f.Var(&c.idle, "idle-timeout", "silence after which the command is typed at to bring it back to life (0: never)")
-	f.StringVar(&c.prompt, "idle-prompt", "Continue", "`text` that is typed then, after ESC")
-	f.IntVar(&c.retries, "max-idle-retries", 3, "how often, before the command is ended with status 125")
-	f.Var(&c.grace, "grace", "how long a command that is to end may take before it is killed")
-	f.Var(&c.size, "size", "size of the terminal, instead of that of the terminal you are at, if any")
+	f.StringVar(&c.exitSignal, "exit-signal", "", "`file` that ends the command with status 0 once it exists; one that exists already is removed")
+	f.Var(&c.idle, "idle-timeout", "after so long without output, type a text that may revive the command (0: never)")
+	f.StringVar(&c.prompt, "idle-prompt", "Continue", "the `text`, which is typed after ESC")
+	f.IntVar(&c.retries, "max-idle-retries", 3, "how often it is typed before the command is ended with status 125")
+	f.Var(&c.grace, "grace", "how long a command may take to end before it is killed")
+	f.Var(&c.size, "size", "size of the terminal, in place of the size of the one you are at, if any")
 	f.StringArrayVar(&c.variables, "env", nil, "add a `variable` to the command's environment: K=V, or K with the value that it has here, which keeps a secret out of the list of processes; may be repeated")
 	f.BoolVar(&c.keepEnv, "keep-env", false, "pass on the whole environment, with CI and the variables of a session around this one")
-	f.StringVar(&c.recording, "record", "", "record what is printed to a `file` that asciinema plays; one that is there is replaced")
+	f.StringVar(&c.recording, "record", "", "record what is printed to a `file` that asciinema plays, replacing it")
 }
 
 // check refuses what cannot be meant.

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mark is that of the innermost session that a file names.
+// mark is the mark of the innermost session that a file names.
 func mark(ts *testscript.TestScript, file string) string {
 	marks := strings.TrimSpace(ts.ReadFile(file))
 	if marks == "" {
@@ -25,7 +25,7 @@ func mark(ts *testscript.TestScript, file string) string {
 	return marks[strings.LastIndex(marks, ":")+1:]
 }
 
-// processesWith are those that live and have a text in that file of proc(5).
+// processesWith are the processes that have a text in that file of proc(5).
 func processesWith(file, text string) (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/" + file) // the pattern is good
 	for _, name := range files {
@@ -40,7 +40,7 @@ func processesWith(file, text string) (pids []int) {
 	return pids
 }
 
-// guardianOf is 0 where there is none.
+// guardianOf is the guardian of the session with that mark, 0 for none.
 func guardianOf(mark string) int {
 	for _, pid := range processesWith("cmdline", "heartbeat-guardian\x00"+mark+"\x00") {
 		return pid
@@ -48,8 +48,8 @@ func guardianOf(mark string) int {
 	return 0
 }
 
-// TestGuardian has nothing of the caller's, and lives through all but SIGKILL until
-// it has done its duty.
+// The guardian holds nothing of the caller's, and lives through every signal but SIGKILL
+// until it has ended the session.
 func TestGuardian(t *testing.T) {
 	s := sit(t, "sh", "-c", `exec 9>lock; exec heartbeat-launch -- sh -c 'trap "" HUP; echo $HEARTBEAT_SESSION > mark; echo begun; while :; do sleep 0.01; done'`)
 	s.sees("begun")

@@ -54,7 +54,7 @@ type inboxFlags struct {
 
 func (i *inboxFlags) add(f *pflag.FlagSet) {
 	i.set = cli.NewFlags("inbox")
-	i.set.StringVar(&i.path, "inbox", "", "work through this inbox: see above (`path` of the JSONL file)")
+	i.set.StringVar(&i.path, "inbox", "", "work through this inbox, as described above (`path` of the JSONL file)")
 	i.addSessions()
 	i.addOutput()
 	i.runSet = cli.NewFlags("runs")
@@ -69,13 +69,13 @@ func (i *inboxFlags) addSessions() {
 	f := i.set
 	f.Var(cli.Choice(&i.mode, string(managed.Drain), string(managed.Persist)), "mode", "drain ends once nothing waits, persist stays up, idle, and is woken")
 	i.orphan.Add(f)
-	f.IntVar(&i.maxEntries, "max-entries", 0, "go on in a fresh session after this many answered entries (0: never)")
+	f.IntVar(&i.maxEntries, "max-entries", 0, "continue in a fresh session after this many answered entries (0: never)")
 	f.BoolVar(&i.untilDrained, "until-drained", true, "drain: start session after session while entries wait")
-	f.IntVar(&i.maxRestarts, "max-restarts", 5, "how often in a row, without an answered entry in between, another session is started")
+	f.IntVar(&i.maxRestarts, "max-restarts", 5, "how often in a row another session is started without an answered entry in between")
 	f.Var(&i.background, "background-timeout", "drain: how long an entry whose turn left tasks running in the background waits for them (0: not at all)")
-	f.Var(&i.startTimeout, "start-timeout", "how long a session may take to start, before it is ended and the reason said")
+	f.Var(&i.startTimeout, "start-timeout", "how long a session may take to start before it is ended and the reason said")
 	f.Var(cli.Choice(&i.onPrompt, promptWait, promptEnd), "on-prompt", "what to do about a session that waits for a person (default: wait at a terminal, end elsewhere)")
-	f.BoolVar(&i.resume, "resume", false, "go on with the conversation of a session that ended too early, in place of a fresh one")
+	f.BoolVar(&i.resume, "resume", false, "continue the conversation of a session that ended too early, instead of a fresh one")
 	f.BoolVar(&i.shared, "shared", false, "others are meant to write to the inbox or its directory, and each of them can instruct the agent")
 	f.BoolVar(&i.adopt, "adopt", false, "trust results, events and scheduled entries that were not written here, such as those from a pipeline's cache")
 	f.StringVar(&i.hook, "hook", "", "the heartbeat-stop to wire (`path`; default: the one beside this command, or else on the PATH)")
@@ -86,7 +86,7 @@ func (i *inboxFlags) addOutput() {
 	f := i.set
 	f.Var(cli.Choice(&i.output, showSession, showLog, showNone, showMail), "output", "what stdout gets: the session itself, a line for each thing that happens, or those at the end where somebody has to look, for cron (default: session at a terminal and without --inbox, else log)")
 	f.StringVar(&i.log, "log", "", "append the lines of --output log to this `file` as well")
-	f.IntVar(&i.logSize, "log-size", 10, "at how many MiB that file is renamed and begun anew; the last 5 are kept")
+	f.IntVar(&i.logSize, "log-size", 10, "rotate that file at so many MiB, keeping the last 5")
 	f.StringVar(&i.report, "report", "", "write one JSON object on how it went to this `file`, or to stdout (-)")
 }
 

@@ -14,22 +14,22 @@ import (
 	"heartbeat/internal/launch/terminal"
 )
 
-// fixed are options for a command at this process's streams.
-func fixed(command ...string) terminal.Options {
+// optionsFor are options for a command at this process's streams.
+func optionsFor(command ...string) terminal.Options {
 	return terminal.Options{
 		Command: command, Dir: ".", Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Size: terminal.DefaultSize, Grace: time.Second, Note: func(string, ...any) {},
 	}
 }
 
-// panicking runs a command that ends only if it is ended, and has a panic amid it:
-// in the loop or beside it, as its argument says.
+// panicking runs a command that does not end by itself, and panics meanwhile: in the loop
+// or beside it, as its argument says.
 func panicking() {
-	o := fixed("sh", "-c", "echo $$ > pid; echo begun; exec sleep 1000")
+	o := optionsFor("sh", "-c", "echo $$ > pid; echo begun; exec sleep 1000")
 	switch os.Args[1] {
 	case "loop":
 		o.Idle = terminal.Idle{Timeout: time.Second / 2, Retries: 1, Busy: func() bool { panic("made up") }}
-	case "beside": // what is told of stdout is told by who writes to it
+	case "beside": // the writer to stdout calls Note
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 		if err != nil {
 			fmt.Println(err)
@@ -46,8 +46,8 @@ func panicking() {
 	fmt.Println(err)
 }
 
-// sessions runs that many sessions one after the other in this one process, each
-// with something to clean up, and tells what they left that the first did not.
+// sessions runs that many sessions one after the other in this one process, each with
+// something to clean up. It fails if one leaves more than the first did.
 // With the argument read each prints a line that it reads, with hangup each hangs up on
 // itself.
 func sessions() {
@@ -61,7 +61,7 @@ func sessions() {
 		}[os.Args[2]]
 	}
 	for i := 0; err == nil && i < n; i++ {
-		o := fixed("sh", "-c", text+strconv.Itoa(i))
+		o := optionsFor("sh", "-c", text+strconv.Itoa(i))
 		o.ExitSignal, o.Guard = "stop", true
 		if _, err = terminal.Run(o); err == nil {
 			err = compare(i)
@@ -90,7 +90,7 @@ func compare(round int) error {
 			return fmt.Errorf("round %d: %d %s, after the first there were %d", round, n, what, first[what])
 		}
 	}
-	// Who has just ended may be there for a moment more.
+	// What has just ended may be there for another moment.
 	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > 20 || threads() > 40; runtime.Gosched() {
 		if time.Now().After(end) {
 			return errors.Join(err, fmt.Errorf("round %d: %d goroutines, %d threads", round, runtime.NumGoroutine(), threads()))
@@ -104,14 +104,14 @@ func threads() int {
 	return len(all)
 }
 
-// watched tells all that a session tells who runs it. It has no stdout, and is
+// watched prints all that a session tells its caller. The session has no stdout, and is
 // ended once it has said "bye".
 func watched() {
 	text := "echo hello; echo bye; exec sleep 1000"
 	if len(os.Args) > 1 {
 		text = "echo hello; read line; echo bye; exec sleep 1000"
 	}
-	o := fixed("sh", "-c", text)
+	o := optionsFor("sh", "-c", text)
 	o.Stdout = nil
 	quit, pid, saw := make(chan struct{}), 0, ""
 	o.Quit = quit

@@ -11,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNobodyForgesALine holds that what others wrote, such as an event's reason,
-// stays a part of the line that tells of it.
+// What others wrote, such as an event's reason, stays within the line that tells it.
 func TestNobodyForgesALine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent.log")
 	l, err := openLog(nil, path, 10)

@@ -19,7 +19,7 @@ type mail struct {
 	cut  bool // its beginning is missing
 }
 
-// mailRoom is how much of it is kept: the end, in whole lines.
+// mailRoom is how many bytes of it are kept: the last ones, in whole lines.
 const mailRoom = 256 << 10
 
 func (m *mail) Write(b []byte) (int, error) {
@@ -40,11 +40,11 @@ func (m *mail) send(to io.Writer) {
 	if m.cut {
 		_, _ = io.WriteString(to, "(the lines before these are left out)\n") // there is nobody else to tell
 	}
-	_, _ = to.Write(m.text) // likewise
+	_, _ = to.Write(m.text) // the same
 }
 
-// worthMail reports whether somebody has to look at how the work went. What holds
-// until a person mends it is told once a day by those runs that only find it so.
+// worthMail reports whether somebody has to look at how the work went. A problem that
+// stays until a person solves it is told once a day, not by each launcher that meets it.
 func worthMail(r *managed.Report, now time.Time) bool {
 	told := toldFile(filepath.Join(filepath.Dir(r.Inbox), ".launch-told"))
 	switch r.Exit {
@@ -59,19 +59,19 @@ func worthMail(r *managed.Report, now time.Time) bool {
 	return true
 }
 
-// toldFile holds what was told last; its time is when.
+// toldFile holds what was told last. The file's time says when.
 type toldFile string
 
 const (
 	toldAgain = 24 * time.Hour
-	// toldEarly is how much earlier than a day ago counts as that: runs come at the
-	// same minute each day.
+	// toldEarly is how much less than a day counts as a day: launchers are started at the
+	// same minute each day, give or take.
 	toldEarly = 5 * time.Minute
 	toldLimit = 64 << 10
 )
 
-// note reports whether a text is news, and remembers it. Where that cannot be
-// remembered it is told again.
+// note reports whether a text is news, and remembers it. If it cannot be remembered, it
+// is told again.
 func (f toldFile) note(text string, now time.Time) bool {
 	path := string(f)
 	if old, err := disk.ReadState(path, toldLimit); err == nil && string(old) == text+"\n" {
@@ -82,9 +82,9 @@ func (f toldFile) note(text string, now time.Time) bool {
 			}
 		}
 	}
-	_ = disk.Publish(path, []byte(text+"\n"), false) // see above
+	_ = disk.Publish(path, []byte(text+"\n"), false) // or it is told again
 	return true
 }
 
-// forget has the same be told at once when it comes again.
+// forget lets the same text be news when it comes again.
 func (f toldFile) forget() { _ = disk.Remove(string(f)) }

@@ -14,8 +14,8 @@ import (
 	"heartbeat/internal/launch/managed"
 )
 
-// TestWorthMail tells what holds until a person mends it, and again a day later,
-// but not by each run that finds it so.
+// A problem that stays until a person solves it is told, and again a day later, but not
+// by each launcher that meets it.
 func TestWorthMail(t *testing.T) {
 	inbox, now := filepath.Join(t.TempDir(), "inbox.jsonl"), time.Now()
 	report := func(exit int, reason managed.Reason, detail string, sessions int) *managed.Report {
@@ -31,7 +31,7 @@ func TestWorthMail(t *testing.T) {
 	assert.False(t, worthMail(report(exitAuthentication, managed.Authentication, "401", 0), now.Add(time.Minute)))
 	assert.True(t, worthMail(report(exitAuthentication, managed.Authentication, "401", 1), now), "a session met it anew")
 	assert.False(t, worthMail(report(exitOK, managed.Drained, "", 1), now))
-	assert.True(t, worthMail(report(exitAuthentication, managed.Authentication, "401", 0), now), "it was mended meanwhile")
+	assert.True(t, worthMail(report(exitAuthentication, managed.Authentication, "401", 0), now), "it was solved meanwhile")
 
 	assert.False(t, worthMail(report(exitWorkLeft, managed.Paused, "", 0), now))
 	for _, r := range []*managed.Report{
@@ -42,7 +42,7 @@ func TestWorthMail(t *testing.T) {
 	}
 }
 
-// TestWorthMailWithoutMemory tells each time: what is in the way is left alone.
+// Without a file to remember it in, a problem is told each time.
 func TestWorthMailWithoutMemory(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, ".launch-told"), 0o700))
@@ -52,7 +52,7 @@ func TestWorthMailWithoutMemory(t *testing.T) {
 	}
 }
 
-// TestMailIsBounded keeps the end.
+// Of a mail that is too long the end is kept.
 func TestMailIsBounded(t *testing.T) {
 	var m mail
 	line := strings.Repeat("x", 999) + "\n"

@@ -14,8 +14,8 @@ import (
 	"heartbeat/internal/testing/script"
 )
 
-// TestMain makes the test binary the command itself where a script runs it, and
-// some others that are run in its terminal.
+// TestMain makes the test binary the launcher, and some commands to run in its terminal,
+// where a script runs it by their name.
 func TestMain(m *testing.M) {
 	script.Main(prepared{m}, map[string]func(){
 		"heartbeat-launch": Main,
@@ -29,12 +29,12 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// prepared are the tests with a heartbeat-stop on the PATH, and without the
-// variable that pipelines set: the launcher says that it takes it out.
+// prepared are the tests with our commands on PATH, and without CI: the launcher says that
+// it takes that out.
 type prepared struct{ *testing.M }
 
 func (m prepared) Run() int {
-	remove, err := buildHook()
+	remove, err := commandsOnPath()
 	if err == nil {
 		defer remove()
 		err = os.Unsetenv("CI")
@@ -46,8 +46,8 @@ func (m prepared) Run() int {
 	return m.M.Run()
 }
 
-// flood prints that many megabytes of lines, and then a last one. A program that
-// is held up says so in its status.
+// flood prints that many megabytes of lines, and then a last one. Its status says whether
+// it could.
 func flood() {
 	megabytes, err := strconv.Atoi(os.Args[1])
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"heartbeat/internal/testing/build"
 )
 
-// client is a stand-in for Claude Code that does what a text tells it to. It keeps
-// a list of its arguments, and of what it was asked.
+// client is a stand-in for Claude Code that does what a text tells it to. It notes its
+// arguments, and what it was asked.
 func client() {
 	note("arguments", strings.Join(os.Args[1:], " "))
 	noteSettings()
@@ -45,7 +45,7 @@ func client() {
 	}))
 }
 
-// noteSettings keeps a copy of the settings, which are gone behind the launcher's end.
+// noteSettings copies the settings, which are gone once the launcher has ended.
 func noteSettings() {
 	for i, arg := range os.Args[:len(os.Args)-1] {
 		if arg != "--settings" {
@@ -85,8 +85,8 @@ func dialog() {
 	select {}
 }
 
-// buildHook puts the commands on the PATH.
-func buildHook() (remove func(), err error) {
+// commandsOnPath builds our commands and puts them on PATH.
+func commandsOnPath() (remove func(), err error) {
 	dir, remove, err := build.Commands()
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ func flooding(t *testing.T, megabytes int) (cmd *exec.Cmd, finished string) {
 	return exec.Command("heartbeat-launch", "--", "flood", strconv.Itoa(megabytes), finished), finished
 }
 
-// TestStdoutTakesNothing has the command go on all the same, and says so once.
+// A command goes on when stdout takes nothing, and that is said once.
 func TestStdoutTakesNothing(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -62,7 +62,7 @@ func pipe(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-// TestNothingIsTaken has stderr be the same pipe that nobody reads.
+// The command also goes on when stderr is the same pipe that nobody reads.
 func TestNothingIsTaken(t *testing.T) {
 	t.Parallel()
 	cmd, finished := flooding(t, 5)
@@ -72,7 +72,7 @@ func TestNothingIsTaken(t *testing.T) {
 	assert.FileExists(t, finished)
 }
 
-// TestStdoutIsClosed runs without any.
+// The command also runs without a stdout.
 func TestStdoutIsClosed(t *testing.T) {
 	finished := filepath.Join(t.TempDir(), "finished")
 	out, err := exec.Command("sh", "-c", `exec heartbeat-launch -- flood 2 "$0" >&-`, finished).CombinedOutput()
@@ -80,15 +80,15 @@ func TestStdoutIsClosed(t *testing.T) {
 	assert.FileExists(t, finished)
 }
 
-// TestTheCommandsPipesBreak as they do without the launcher: SIGPIPE is not
-// ignored in it.
+// A broken pipe ends the command as it does without the launcher: SIGPIPE is not ignored
+// in it.
 func TestTheCommandsPipesBreak(t *testing.T) {
 	out, err := exec.Command("heartbeat-launch", "--", "sh", "-c", "{ yes; echo $? >&2; } | head -n 1").Output()
 	require.NoError(t, err)
 	assert.Equal(t, "y\r\n141\r\n", string(out))
 }
 
-// TestLargeOutput arrives whole, in memory that does not grow with it.
+// Large output arrives whole, in memory that does not grow with it.
 func TestLargeOutput(t *testing.T) {
 	t.Parallel()
 	megabytes := 300
@@ -115,8 +115,7 @@ func copied(t *testing.T, megabytes int) (n int64, peak int64) {
 	return n, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
 }
 
-// TestSessionsLeaveNothing runs 200 of them in one process, and looks for open
-// files, terminals among them, children and goroutines that are too many.
+// 200 sessions in one process leave no open files, children or goroutines.
 func TestSessionsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("sessions", "200")
@@ -129,7 +128,7 @@ func TestSessionsLeaveNothing(t *testing.T) {
 	assert.Empty(t, left)
 }
 
-// TestSessionsBesideAStranger runs them where a child that is none of theirs lives.
+// Sessions leave a child of the process alone that is none of theirs.
 func TestSessionsBesideAStranger(t *testing.T) {
 	out, err := exec.Command("sh", "-c", `sleep 1000 >&- 2>&- & echo $!; exec sessions 5`).CombinedOutput()
 	require.NoError(t, err, string(out))

@@ -11,8 +11,7 @@ import (
 	"heartbeat/internal/launch/managed"
 )
 
-// TestReportAtATerminal shows what others wrote without letting it act on the
-// terminal.
+// What others wrote cannot act on the terminal that shows the report.
 func TestReportAtATerminal(t *testing.T) {
 	screen, terminal, err := pty.Open()
 	require.NoError(t, err)

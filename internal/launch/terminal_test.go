@@ -89,7 +89,7 @@ func TestKeysArePassed(t *testing.T) {
 	s.types("some text\r")
 	s.sees("got some text")
 	assert.Contains(t, s.shown, "some text\r\n", "the command's terminal echoes")
-	assert.NotContains(t, s.shown, "some textsome text", "ours does not besides")
+	assert.NotContains(t, s.shown, "some textsome text", "ours does not echo too")
 	s.types("\r")
 	s.leaves(5)
 }
@@ -119,7 +119,7 @@ func TestSizeOfTheFlagStays(t *testing.T) {
 	s.sees("11 22\r\n\r\n11 22")
 }
 
-// TestKeysGoToTheirSession types at 200 sessions of one process, each in its turn.
+// Keys go to the session that runs: here 200 in one process, one after the other.
 func TestKeysGoToTheirSession(t *testing.T) {
 	t.Parallel()
 	const n = 200
@@ -134,8 +134,8 @@ func TestKeysGoToTheirSession(t *testing.T) {
 	s.leaves(0)
 }
 
-// TestWhoRunsItIsTold of all that happens in a session.
-func TestWhoRunsItIsTold(t *testing.T) {
+// The caller of a session is told all that happens in it.
+func TestCallerIsTold(t *testing.T) {
 	s := sit(t, "watched", "read")
 	s.sees("size 30x90")
 	s.sees("started")
@@ -147,7 +147,7 @@ func TestWhoRunsItIsTold(t *testing.T) {
 	s.leaves(0)
 }
 
-// TestTerminalIsRestored ends sessions in every way, at a terminal.
+// The terminal is restored however a session ends.
 func TestTerminalIsRestored(t *testing.T) {
 	const lives = "echo $$ > pid; echo begun; exec sleep 1000"
 	for name, c := range map[string]struct {
@@ -173,9 +173,9 @@ func TestTerminalIsRestored(t *testing.T) {
 	t.Run("ended by itself", func(t *testing.T) { sit(t, "heartbeat-launch", "--", "true").leaves(0) })
 }
 
-// TestTerminalIsRestoredBehindAKill is the guardian's work, unless somebody else has
-// set the terminal meanwhile.
-func TestTerminalIsRestoredBehindAKill(t *testing.T) {
+// After a SIGKILL the guardian restores the terminal, unless somebody else has set it
+// meanwhile.
+func TestTerminalIsRestoredAfterAKill(t *testing.T) {
 	for name, meanwhile := range map[string]bool{"as it was found": false, "as somebody else has set it": true} {
 		t.Run(name, func(t *testing.T) {
 			s := sit(t, "heartbeat-launch", "--", "sh", "-c", "echo $HEARTBEAT_SESSION > mark; echo begun; exec sleep 1000")
@@ -214,7 +214,7 @@ func (s *seat) pid(file string) int {
 	return pid
 }
 
-// TestPanicRestoresTheTerminal also ends the command.
+// A panic restores the terminal and ends the command.
 func TestPanicRestoresTheTerminal(t *testing.T) {
 	for where, says := range map[string]string{"loop": "panic: made up", "beside": "internal error: made up"} {
 		t.Run(where, func(t *testing.T) {
@@ -228,7 +228,7 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 	}
 }
 
-// TestInTheBackground runs where reading the terminal would stop the process.
+// A launcher in the background runs, although reading the terminal would stop it.
 func TestInTheBackground(t *testing.T) {
 	s := sit(t, "sh", "-c", `set -m; heartbeat-launch -- sh -c 'stty size; exit 3' & wait $!; echo "status $?"; exit 0`)
 	s.sees("status 3")
@@ -236,7 +236,7 @@ func TestInTheBackground(t *testing.T) {
 	s.leaves(0)
 }
 
-// TestTypedAheadOfASlowReader does not hold up anything else.
+// Keys that the command does not read hold up nothing else.
 func TestTypedAheadOfASlowReader(t *testing.T) {
 	t.Parallel()
 	s := sit(t, "heartbeat-launch", "--timeout", "1", "--", "sh", "-c", "stty raw -echo; echo begun; exec sleep 1000")

@@ -42,7 +42,7 @@ func leftIn(dir string) (*run, error) {
 	}}, err
 }
 
-// left is what a session may leave, and what must come of it.
+// left is what a session may leave, and what must become of it.
 type left struct {
 	leave   func(*inbox.Tx) error
 	next    string
@@ -78,7 +78,7 @@ func (l left) scenario() crash.Scenario {
 	}
 }
 
-// check has the next launcher settle, as often as it likes: the outcome is one.
+// check settles as the next launcher does, more than once: the outcome is the same.
 func (l left) check(t *testing.T, c crash.Crash) {
 	r, err := leftIn(c.Dir)
 	require.NoError(t, err)

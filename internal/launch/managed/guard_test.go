@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTooOld goes by what the client greets with, and by nothing else.
+// The client's version is read from its greeting, and from nothing else.
 func TestTooOld(t *testing.T) {
 	e := tooOld("\n ▐▛███▜▌   Claude Code v2.1.138\n▝▜█████▛▘  Opus\n")
 	require.NotNil(t, e)

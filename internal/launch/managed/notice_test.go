@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestNotice says each thing once, until it is over.
+// Each thing is said once, until it is over.
 func TestNotice(t *testing.T) {
 	input := "\n" + strings.Repeat("─", 80) + "\n❯\n" + strings.Repeat("─", 80) + "\n"
 	ready, busy := "hello\n"+input, "✻ Brewing… (4s)\n"+input

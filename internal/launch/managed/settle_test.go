@@ -15,7 +15,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// newRun is one on an inbox of two entries, and what it is told.
+// newRun is a run on an inbox of two entries.
 func newRun(t *testing.T, mode Mode) (*run, *inbox.Inbox) {
 	path := filepath.Join(t.TempDir(), "inbox.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte("one\ntwo\n"), 0o600))

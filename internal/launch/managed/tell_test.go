@@ -13,7 +13,7 @@ import (
 	"heartbeat/inbox"
 )
 
-// told is a follower that nobody pokes, and what it has said.
+// told is a follower that looks only when it is called, and what it has said.
 func told(t *testing.T, box *inbox.Inbox) (*follower, func() []string) {
 	var said []string
 	f, err := follow(box, func(_ time.Time, text string) { said = append(said, text) })
@@ -32,9 +32,8 @@ func answerAndDeliver(tx *inbox.Tx) error {
 	return errors.Join(tx.Acknowledge("done"), deliver(tx))
 }
 
-// TestToldInOrder has the journal be ahead of the results, as it is for a moment
-// behind each commit: however often one looks meanwhile, an answer is told before
-// the delivery behind it.
+// An answer is told before the delivery after it, however often the follower looks while
+// the journal is ahead of the results, as it is for a moment after each commit.
 func TestToldInOrder(t *testing.T) {
 	_, box := newRun(t, Drain)
 	_, look := told(t, box)
@@ -54,9 +53,9 @@ func TestToldInOrder(t *testing.T) {
 	assert.Empty(t, look(), "each once")
 }
 
-// TestToldBehindWhatNobodySaw holds back the delivery behind an entry that came and
-// went between two looks, until the line of its answer can be read.
-func TestToldBehindWhatNobodySaw(t *testing.T) {
+// The delivery after an entry that came and went between two looks is held back until the
+// line of its answer can be read.
+func TestToldAfterWhatNobodySaw(t *testing.T) {
 	_, box := newRun(t, Drain)
 	_, look := told(t, box)
 	change(t, box, deliver)
@@ -90,7 +89,7 @@ func TestToldWhatNobodySaw(t *testing.T) {
 	assert.Empty(t, look())
 }
 
-// TestToldByAClockThatWentBack keeps an end behind its beginning.
+// An end is told after its beginning, even if the clock was set back.
 func TestToldByAClockThatWentBack(t *testing.T) {
 	now := time.Now()
 	assert.Equal(t, now, latest(now.Add(-time.Hour), now))

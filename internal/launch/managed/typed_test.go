@@ -9,8 +9,8 @@ import (
 	"heartbeat/internal/claude/screen"
 )
 
-// A session may end once nothing waits that a person entered, and not amid a line of
-// theirs.
+// A session may end once nothing waits that a person entered, and not while they type a
+// line.
 func TestMayEnd(t *testing.T) {
 	long := time.Now().Add(-time.Hour)
 	for name, c := range map[string]struct {
@@ -24,7 +24,7 @@ func TestMayEnd(t *testing.T) {
 		"a line is begun":          {[]string{"a"}, &typed{}, true, false},
 		"entered just now":         {[]string{"a", "\r"}, &typed{}, false, true},
 		"entered, and at rest":     {nil, &typed{entered: true, waiting: long}, true, true},
-		"a further line is begun":  {[]string{"a"}, &typed{entered: true, waiting: long}, false, false},
+		"another line is begun":    {[]string{"a"}, &typed{entered: true, waiting: long}, false, false},
 		"a line was left standing": {nil, &typed{entered: true, amid: true, at: long, waiting: long}, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
