@@ -128,6 +128,17 @@ const lockPatience = 2 * time.Second
 // lockPoll is how often the holder is looked up meanwhile.
 const lockPoll = 10 * time.Millisecond
 
+// stillHolds asks twice: the kernel may leave a lock out of its list while others come
+// and go.
+func stillHolds(box *inbox.Inbox, holder int) bool {
+	for range 2 {
+		if box.Lock() == holder {
+			return true
+		}
+	}
+	return false
+}
+
 // stuckLock returns the process that held the lock all the time, or 0.
 func stuckLock(ctx context.Context, box *inbox.Inbox) int {
 	holder := box.Lock()
@@ -137,8 +148,7 @@ func stuckLock(ctx context.Context, box *inbox.Inbox) int {
 			return 0
 		case <-time.After(lockPoll):
 		}
-		// The kernel may leave a lock out of its list while others come and go.
-		if box.Lock() != holder && box.Lock() != holder {
+		if !stillHolds(box, holder) {
 			return 0
 		}
 	}
