@@ -13,17 +13,11 @@ import (
 	"heartbeat/internal/host/signals"
 )
 
-// CommandName is what the launcher is called where it is installed.
-const CommandName = "heartbeat-launch"
-
 // Main is the whole command; it does not return.
 func Main() {
 	guardian.Serve()
 	os.Exit(run(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
-
-// streams are the process's own.
-type streams struct{ in, out, err *os.File }
 
 func run(args []string, s streams) (status int) {
 	taken := signals.Take()

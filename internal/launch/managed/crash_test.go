@@ -89,7 +89,7 @@ func (l left) check(t *testing.T, c crash.Crash) {
 	}
 	assert.True(t, st.waits)
 	assert.Equal(t, l.held, st.paused != nil || st.backoff != nil)
-	totals, err := r.totals()
+	totals, err := readTotals(r.box)
 	require.NoError(t, err)
 	if l.letters == nil {
 		l.letters = map[inbox.Reason]int64{}

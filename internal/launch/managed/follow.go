@@ -55,26 +55,18 @@ func follow(box *inbox.Inbox, say func(time.Time, string)) (*follower, error) {
 	}
 	f.watcher, f.recheck = box.WatchAll(followPoll), time.NewTimer(0)
 	var errs [4]error
+	var counted inbox.Totals
 	f.results, errs[0] = box.TailResults(0)
 	f.letters, errs[1] = box.TailDeadLetters(0)
 	f.events, errs[2] = box.TailEvents(0)
-	f.before, errs[3] = answeredSoFar(box)
+	counted, errs[3] = readTotals(box)
+	f.before = counted.Answered
 	if err := errors.Join(errs[:]...); err != nil {
 		close(f.stopped)
 		f.close()
 		return nil, err
 	}
 	return f, nil
-}
-
-// answeredSoFar is how many answers the journal counts.
-func answeredSoFar(box *inbox.Inbox) (int64, error) {
-	v, err := box.View()
-	if err != nil {
-		return 0, err
-	}
-	totals, err := v.Totals()
-	return totals.Answered, errors.Join(err, v.Close())
 }
 
 // begin begins to look, and calls poke after each look.

@@ -49,7 +49,7 @@ func (r *run) enough(st state) *ending {
 	case r.Mode == Drain && !st.waits:
 		return r.nothingWaits(st)
 	case r.Mode == Drain && st.paused != nil:
-		return r.paused(st.paused)
+		return pausedBy(st.paused)
 	case r.Mode == Drain && st.backoff != nil && time.Until(st.backoff.Until) > maxHold:
 		return &ending{reason: BackingOff, detail: fmt.Sprintf("until %s%s", words.Stamp(st.backoff.Until), because(st.backoff.Failure))}
 	case r.Mode == Drain && !r.UntilDrained && r.report.Sessions > 0:
@@ -58,7 +58,7 @@ func (r *run) enough(st state) *ending {
 		return &ending{reason: Full, detail: r.box.CheckRoom().Error()}
 	case r.pace.fruitless > r.MaxRestarts:
 		return &ending{reason: Exhausted, detail: words.Count(r.pace.fruitless, "session", "sessions") +
-			" in a row ended without an answered entry" + because(r.failure(st))}
+			" in a row ended without an answered entry" + because(st.failure())}
 	}
 	return nil
 }
@@ -81,9 +81,9 @@ func (r *run) nothingWaits(st state) *ending {
 	return e
 }
 
-// paused ends the work because of a pause, and tells one that an error of the API caused
+// pausedBy ends the work because of a pause, and tells one that an error of the API caused
 // from one that a person asked for.
-func (r *run) paused(p *inbox.Pause) *ending {
+func pausedBy(p *inbox.Pause) *ending {
 	e := &ending{reason: Paused, detail: "delivery is paused, until `heartbeat resume`"}
 	if p.Reason != "" {
 		e.detail += ": " + words.Brief(p.Reason)
@@ -99,7 +99,7 @@ func (r *run) paused(p *inbox.Pause) *ending {
 	return e
 }
 
-func (r *run) failure(st state) *inbox.Failure {
+func (st state) failure() *inbox.Failure {
 	if st.backoff == nil {
 		return nil
 	}

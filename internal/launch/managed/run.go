@@ -3,8 +3,6 @@ package managed
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -44,12 +42,6 @@ func (r *run) inTime() (context.Context, context.CancelFunc) {
 // wiring is how the next session gets its hook.
 func (r *run) wiring() *wiring {
 	return &wiring{Options: r.Options, inbox: r.box.Path(), path: r.private.settings()}
-}
-
-// inFlight reports whether an entry is being worked on.
-func (r *run) inFlight() bool {
-	_, err := os.Lstat(filepath.Join(r.box.Dir(), ".in-flight"))
-	return err == nil
 }
 
 // doing tells others what the launcher does, and how many sessions came to nothing.

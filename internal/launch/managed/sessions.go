@@ -29,7 +29,7 @@ func (r *run) runSession() *ending {
 	o := r.Terminal
 	o.Command, o.Env, o.Quit = command, w.environment(), s.quit
 	o.Watch, o.Resized = s.watch(o.Watch), s.resize(o.Resized)
-	o.Idle.Busy = r.inFlight
+	o.Idle.Busy = func() bool { return entryInFlight(r.box) }
 	if r.Attended {
 		o.Typed, o.MayEnd = s.typed.keys, func() bool { return s.typed.mayEnd(s.screen) }
 	}
@@ -81,11 +81,11 @@ func (r *run) quitByHand(s *session, o terminal.Outcome) *ending {
 
 // reckon counts what the session did, and sets when the next one may begin.
 func (r *run) reckon(s *session, o terminal.Outcome) *ending {
-	totals, err := r.totals()
+	totals, err := readTotals(r.box)
 	if err != nil {
 		return r.stuck(err)
 	}
-	left := r.inFlight()
+	left := entryInFlight(r.box)
 	r.pace.sessionEnded(totals.Answered-r.before.Answered, left || !intended(s, o))
 	switch {
 	case !intended(s, o):

@@ -141,27 +141,3 @@ func (r *run) stateOf(tx *inbox.Tx) (st state, err error) {
 	st.waits = err == nil
 	return st, err
 }
-
-// totals are what was counted since the inbox's journal began.
-func (r *run) totals() (inbox.Totals, error) {
-	v, err := r.box.View()
-	if err != nil {
-		return inbox.Totals{}, err
-	}
-	defer func() { _ = v.Close() }() // only read
-	return v.Totals()
-}
-
-// queued is how many entries wait, -1 where that cannot be told.
-func (r *run) queued() int64 {
-	v, err := r.box.View()
-	if err != nil {
-		return -1
-	}
-	defer func() { _ = v.Close() }() // only read
-	b, err := v.Backlog(context.Background())
-	if err != nil {
-		return -1
-	}
-	return b.Entries
-}

@@ -58,7 +58,7 @@ func TestSettleOverload(t *testing.T) {
 		assert.Nil(t, r.enough(st))
 		assert.Positive(t, r.rest(st))
 	}
-	totals, err := r.totals()
+	totals, err := readTotals(r.box)
 	require.NoError(t, err)
 	assert.Empty(t, totals.DeadLetters)
 }
@@ -73,7 +73,7 @@ func TestSettleRefused(t *testing.T) {
 		_, err := r.settle(t.Context())
 		require.NoError(t, err)
 	}
-	totals, err := r.totals()
+	totals, err := readTotals(r.box)
 	require.NoError(t, err)
 	assert.Equal(t, map[inbox.Reason]int64{inbox.ReasonExhausted: 1}, totals.DeadLetters)
 }
@@ -120,7 +120,7 @@ func TestSettleAsked(t *testing.T) {
 	change(t, box, deliver)
 	_, err := r.settle(t.Context())
 	require.NoError(t, err)
-	totals, err := r.totals()
+	totals, err := readTotals(r.box)
 	require.NoError(t, err)
 	assert.Equal(t, map[inbox.Reason]int64{inbox.ReasonAsked: 1}, totals.DeadLetters)
 }

@@ -10,7 +10,7 @@ import (
 // status is the queue in a few words.
 func (r *run) status() string {
 	answered, flying := r.follow.counts()
-	text := fmt.Sprintf("%d queued, %d answered", r.queued(), answered)
+	text := fmt.Sprintf("%d queued, %d answered", countQueued(r.box), answered)
 	if flying != nil {
 		text += ", one in flight since " + flying.DeliveredAt.Local().Format(time.TimeOnly)
 	}

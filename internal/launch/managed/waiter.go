@@ -7,7 +7,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude/screen"
 	"heartbeat/internal/host"
-	recovery "heartbeat/recover"
 )
 
 const (
@@ -54,7 +53,7 @@ func (r *run) guardWaiter(s *session) {
 			name, died = w.Name, deathOf(w)
 			served = time.Now()
 		case died == nil && gone(w) && time.Since(lost) >= waiterPatience:
-			if r.unserved() {
+			if entryUnserved(r.box) {
 				s.end(verdict{text: fmt.Sprintf("an entry waits, and the hook that would wake it is gone (process %d)", w.PID)})
 				return
 			}
@@ -68,7 +67,7 @@ func (r *run) guardWaiter(s *session) {
 // session. That no hook is on record as waiting does not tell, since none is during a
 // turn.
 func (r *run) sleepsUnwatched(s *session) bool {
-	return !r.Attended && !s.asks.Load() && screen.Recognise(s.screen.Text()).Kind == screen.Ready && r.unserved()
+	return !r.Attended && !s.asks.Load() && screen.Recognise(s.screen.Text()).Kind == screen.Ready && entryUnserved(r.box)
 }
 
 // deathOf is closed when the process that waits dies. It is nil where that process cannot
@@ -90,25 +89,4 @@ func deathOf(w *inbox.Waiter) <-chan struct{} {
 func gone(w *inbox.Waiter) bool {
 	alive, known := host.Lives(w.Boot, w.Namespace, w.PID, w.ProcessStart)
 	return known && !alive
-}
-
-// unserved reports whether an entry waits that could be delivered, or was handed over
-// and never taken up.
-func (r *run) unserved() bool {
-	v, err := r.box.View()
-	if err != nil {
-		return false // told by the follower
-	}
-	defer func() { _ = v.Close() }() // only read
-	if d := v.InFlight(); d != nil {
-		e := recovery.EvidenceOf(d)
-		return e.Woken && !e.Bound
-	}
-	paused, err1 := v.Paused()
-	backoff, err2 := v.Backoff()
-	if err1 != nil || err2 != nil || paused != nil || backoff != nil {
-		return false
-	}
-	next, err := v.Next(1)
-	return err == nil && len(next) > 0
 }

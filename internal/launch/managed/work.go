@@ -84,27 +84,14 @@ func (r *run) prepare() error {
 	if err := r.checkFree(); err != nil {
 		return err
 	}
-	if r.before, err = r.totals(); err != nil {
+	if r.before, err = readTotals(r.box); err != nil {
 		return err
 	}
 	if r.Resume {
-		r.resume = r.orphan()
+		r.resume = sessionInFlight(r.box)
 	}
 	r.follow, err = follow(r.box, r.Line)
 	return err
-}
-
-// orphan is the session that has an entry in flight, "" for none.
-func (r *run) orphan() string {
-	v, err := r.box.View()
-	if err != nil {
-		return "" // told by settle
-	}
-	defer func() { _ = v.Close() }() // only read
-	if d := v.InFlight(); d != nil {
-		return d.SessionID
-	}
-	return ""
 }
 
 // loop runs session after session.
@@ -158,16 +145,16 @@ func (r *run) conclude(e *ending) {
 		e.detail = err.Error()
 	}
 	r.follow.look()
-	after, err := r.totals()
+	after, err := readTotals(r.box)
 	if err != nil {
-		return // told by settle
+		return // settle says why
 	}
 	n := &r.report
 	n.Answered = after.Answered - r.before.Answered
 	n.Redelivered = after.Redelivered - r.before.Redelivered
 	n.Dropped = after.Dropped - r.before.Dropped
 	n.DeadLettered = deadLetters(after) - deadLetters(r.before)
-	n.Queued = r.queued()
+	n.Queued = countQueued(r.box)
 }
 
 func deadLetters(t inbox.Totals) (n int64) {
