@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // bench is one run of this command.
@@ -16,6 +17,7 @@ type bench struct {
 	programs programs
 	dir      string // the scratch directory
 	log      io.Writer
+	sync     time.Duration // how much longer each sync takes than on this disk
 }
 
 // newBench builds the programs, and makes a scratch directory below dir.

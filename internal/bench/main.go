@@ -5,6 +5,7 @@
 //	go run ./internal/bench -quick           some seconds, for a first look
 //	go run ./internal/bench -full            also long inboxes and drains: many minutes more
 //	go run ./internal/bench -only tick       one measure
+//	go run ./internal/bench -only tick -sync 1ms     where each sync takes a millisecond longer
 //
 // Everything that is measured is also verified. The exit status is 1 if something was
 // wrong or could not be measured, or if a promise about a day of entries did not hold.
@@ -22,6 +23,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -37,6 +39,7 @@ func main() {
 type options struct {
 	quick, full bool
 	only, dir   string
+	sync        time.Duration
 }
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
@@ -46,6 +49,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	f.BoolVar(&o.full, "full", false, "take the measures of long inboxes and drains besides")
 	f.StringVar(&o.only, "only", "", "the one measure to take: "+strings.Join(names(), ", "))
 	f.StringVar(&o.dir, "dir", os.TempDir(), "`directory` on the file system to measure on")
+	f.DurationVar(&o.sync, "sync", 0, "how much longer each sync of what is measured takes, to stand for another disk (Linux)")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -80,6 +84,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, b.remove()) }()
+	if o.sync > 0 {
+		if err := slowSyncs(o.sync); err != nil {
+			return err
+		}
+		b.sync = o.sync
+		fmt.Fprintf(stdout, "Each sync takes %v longer than this disk needs.\n", o.sync)
+	}
 	fmt.Fprintf(stdout, "%s\n", b.setting())
 	var failed error
 	for _, m := range measures {

@@ -17,6 +17,7 @@ type programs struct {
 	heartbeat string
 	launch    string // heartbeat-launch
 	twoWrites string // the baseline
+	empty     string // the floor of a start
 	peak      string // runs a program and reports its peak memory
 }
 
@@ -31,11 +32,11 @@ func build(ctx context.Context) (programs, error) {
 	}
 	p := programs{
 		dir: dir, hook: filepath.Join(dir, "heartbeat-stop"), heartbeat: filepath.Join(dir, "heartbeat"), launch: filepath.Join(dir, "heartbeat-launch"),
-		twoWrites: filepath.Join(dir, "twowrites"), peak: filepath.Join(dir, "peak"),
+		twoWrites: filepath.Join(dir, "twowrites"), peak: filepath.Join(dir, "peak"), empty: filepath.Join(dir, "empty"),
 	}
 	linked := filepath.Join(dir, "linked") + string(filepath.Separator)
 	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", linked,
-		"heartbeat/cmd/heartbeat", "heartbeat/cmd/heartbeat-stop", "heartbeat/cmd/heartbeat-launch", "heartbeat/internal/bench/twowrites", "heartbeat/internal/bench/peak")
+		"heartbeat/cmd/heartbeat", "heartbeat/cmd/heartbeat-stop", "heartbeat/cmd/heartbeat-launch", "heartbeat/internal/bench/twowrites", "heartbeat/internal/bench/peak", "heartbeat/internal/bench/empty")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	if err == nil {

@@ -5,7 +5,17 @@ import (
 	"time"
 )
 
-const maxTickRatio = 0.80
+// maxTickRatio is the target for this disk. Where syncs cost a lot, only their number
+// counts; where they are free, only the hook's own work.
+func (b *bench) maxTickRatio() float64 {
+	switch {
+	case b.sync >= time.Millisecond:
+		return 0.60
+	case fileSystem(b.dir) == "tmpfs":
+		return 1.25
+	}
+	return 0.80
+}
 
 func measureTick(b *bench) (table, error) {
 	// One for the first tick, and a whole block too many for the last.
@@ -44,7 +54,8 @@ func measureTick(b *bench) (table, error) {
 	t.add("tick, by itself", fmt.Sprint(len(aloneTicks)), ms(aloneTicks.median()), ms(aloneTicks.min()),
 		ratio(float64(aloneTicks.median())/float64(aloneWrites.median())))
 	t.add("two atomic writes, by themselves", fmt.Sprint(len(aloneWrites)), ms(aloneWrites.median()), ms(aloneWrites.min()), ratio(1))
-	t.result = fmt.Sprintf("Target: a ratio of at most %.2f: %s.", maxTickRatio, met(r <= maxTickRatio))
+	most := b.maxTickRatio()
+	t.result = fmt.Sprintf("Target: a ratio of at most %.2f: %s.", most, met(r <= most))
 	return t, nil
 }
 

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// slowSyncs has every sync of the programs that this goroutine starts from now on take
+// that much longer, as on a disk where a sync costs something. A seccomp filter, which
+// children inherit, hands each fsync and fdatasync to this process, which waits and then
+// lets the kernel do it. No other call of theirs is touched.
+func slowSyncs(by time.Duration) error {
+	runtime.LockOSThread() // the filter is that of one thread, from which the children are forked
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("slow syncs down: %w", err)
+	}
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number of the call
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: 1, K: unix.SYS_FSYNC},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_FDATASYNC},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_USER_NOTIF},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	listener, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
+		unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, uintptr(unsafe.Pointer(&program)))
+	if errno != 0 {
+		return fmt.Errorf("slow syncs down: install a seccomp filter: %w", errno)
+	}
+	go delaySyncs(listener, by)
+	return nil
+}
+
+// notification and response are struct seccomp_notif and seccomp_notif_resp.
+type notification struct {
+	id         uint64
+	pid, flags uint32
+	data       [64]byte
+}
+
+type response struct {
+	id    uint64
+	value int64
+	errno int32
+	flags uint32
+}
+
+func delaySyncs(listener uintptr, by time.Duration) {
+	for {
+		var n notification
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, listener, unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n))); errno != 0 {
+			if errors.Is(errno, unix.EINTR) || errors.Is(errno, unix.ENOENT) { // the program is gone again
+				continue
+			}
+			panic(fmt.Sprintf("slow syncs down: %v", errno)) // the children would hang
+		}
+		go func() {
+			time.Sleep(by)
+			r := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+			// It fails where the program is gone.
+			_, _, _ = unix.Syscall(unix.SYS_IOCTL, listener, unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
+		}()
+	}
+}
