@@ -12,7 +12,7 @@ import (
 	"heartbeat/internal/launch/terminal"
 )
 
-// commandLine is what was typed: flags, and behind them the command to run.
+// commandLine is what was typed: flags, and after them the command to run.
 type commandLine struct {
 	set     *pflag.FlagSet
 	command commandFlags
@@ -37,7 +37,7 @@ func newCommandLine() *commandLine {
 // check refuses what cannot be meant.
 func (c *commandLine) check() error {
 	if c.set.NArg() == 0 || c.set.Arg(0) == "" {
-		return errors.New("no command: name it behind the flags, as in " + CommandName + " -- claude")
+		return errors.New("no command: name it after the flags, as in " + CommandName + " -- claude")
 	}
 	if err := c.command.check(c.set); err != nil {
 		return err

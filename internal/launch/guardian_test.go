@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"heartbeat/internal/testing/script"
-
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/testing/script"
 )
 
 // mark is the mark of the innermost session that a file names.

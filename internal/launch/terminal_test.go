@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"heartbeat/internal/testing/script"
-
 	"github.com/creack/pty"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"heartbeat/internal/testing/script"
 )
 
 // seat is a terminal that somebody sits at, with a command running in it.
@@ -56,7 +56,7 @@ func (s *seat) sees(text string) {
 	chunk := make([]byte, 4096)
 	for !strings.Contains(s.shown, text) {
 		n, err := s.keys.Read(chunk)
-		require.NoError(s.t, err, "%q in vain in %q", text, s.shown)
+		require.NoError(s.t, err, "no %q in %q", text, s.shown)
 		s.shown += string(chunk[:n])
 	}
 }

@@ -43,8 +43,8 @@ func deliver(tx *inbox.Tx) error {
 	return err
 }
 
-// An error of the API decides about the entry in place of the policy: an overload
-// is none of its fault, however often it is met.
+// An error of the API decides about the entry in place of the policy: an overload is not
+// the entry's fault, however often it is met.
 func TestSettleOverload(t *testing.T) {
 	r, box := newRun(t, Drain)
 	for range 5 {
@@ -112,7 +112,7 @@ func TestSettleOwnTurn(t *testing.T) {
 	assert.Nil(t, st.backoff)
 }
 
-// What a session left that was ended because it waited for a person says so.
+// The dead letter of a session that was ended because it waited for a person says so.
 func TestSettleAsked(t *testing.T) {
 	r, box := newRun(t, Drain)
 	r.last = newSession(terminal.DefaultSize)
@@ -125,7 +125,7 @@ func TestSettleAsked(t *testing.T) {
 	assert.Equal(t, map[inbox.Reason]int64{inbox.ReasonAsked: 1}, totals.DeadLetters)
 }
 
-// A session that has an entry and prints nothing is not said to go on, unless it
+// A session that has an entry and prints nothing does not count as going on, unless it
 // waits for a person.
 func TestGoesOn(t *testing.T) {
 	r, _ := newRun(t, Persist)

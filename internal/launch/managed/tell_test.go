@@ -71,8 +71,7 @@ func TestToldAfterWhatNobodySaw(t *testing.T) {
 	}
 }
 
-// TestToldWhatNobodySaw is a delivery that was over before the next look: it is
-// told with its end.
+// A delivery that was over before the next look is told with its end.
 func TestToldWhatNobodySaw(t *testing.T) {
 	r, box := newRun(t, Drain)
 	r.Recovery.MaxAttempts = 1

@@ -20,7 +20,7 @@ const (
 type typed struct {
 	mu      sync.Mutex
 	entered bool      // a line was, since the session began
-	amid    bool      // a line is begun and not entered
+	begun   bool      // a line is begun and not entered
 	at      time.Time // when the last key was typed
 	// waiting is since when the session has been at its prompt, zero while it is not.
 	waiting time.Time
@@ -33,8 +33,8 @@ func (t *typed) keys(b []byte) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.at, t.amid = time.Now(), !bytes.ContainsAny(b, "\r\n")
-	t.entered = t.entered || !t.amid
+	t.at, t.begun = time.Now(), !bytes.ContainsAny(b, "\r\n")
+	t.entered = t.entered || !t.begun
 }
 
 // mayEnd reports whether the session may be ended: nothing that a person entered waits
@@ -48,7 +48,7 @@ func (t *typed) mayEnd(on *screen.Screen) bool {
 	switch {
 	case !t.entered:
 		return true
-	case !atPrompt || t.amid && now.Sub(t.at) < typingPatience:
+	case !atPrompt || t.begun && now.Sub(t.at) < typingPatience:
 		t.waiting = time.Time{}
 		return false
 	case t.waiting.IsZero():

@@ -25,7 +25,7 @@ func TestMayEnd(t *testing.T) {
 		"entered just now":         {[]string{"a", "\r"}, &typed{}, false, true},
 		"entered, and at rest":     {nil, &typed{entered: true, waiting: long}, true, true},
 		"another line is begun":    {[]string{"a"}, &typed{entered: true, waiting: long}, false, false},
-		"a line was left standing": {nil, &typed{entered: true, amid: true, at: long, waiting: long}, true, true},
+		"a line was left standing": {nil, &typed{entered: true, begun: true, at: long, waiting: long}, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			typed := c.before
