@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"heartbeat/internal/cli"
 	"heartbeat/internal/flat"
 )
 
@@ -50,7 +49,7 @@ func (h *hook) becomeFull() error {
 }
 
 func (h *hook) startFull() error {
-	program, err := cli.Beside(FullCommand)
+	program, err := findFull()
 	if err != nil {
 		return err
 	}

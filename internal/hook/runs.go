@@ -79,7 +79,7 @@ func (h *hook) passRuns(ctx context.Context) {
 
 // takeResult says why the answer to an entry does not settle it, "" where it does.
 func (h *hook) takeResult(d *inbox.Delivery, reply string) (missing string, err error) {
-	if m, _ := effect.MarkOf(d); m.Effect == "" {
+	if m, ofRun := effect.MarkOf(d); !ofRun || m.Effect == "" {
 		return "", nil
 	}
 	if h.runs == nil {

@@ -30,6 +30,7 @@ var openers = map[string]string{
 	"internal/command/batch.go":                "a person names the file, which may be a pipe",
 	"internal/command/result.go":               "a person names the file, which may be a pipe",
 	"internal/claude/transcript.go":            "opened without waiting, and read from an offset",
+	"internal/hook/findfull.go":                "a program is opened without waiting, and is then run: it may be a link",
 	"orchestrate/run/journal.go":               "a journal is read by way of its open folder, without waiting and within bounds",
 
 	"internal/testing": tools, "internal/bench": tools,
