@@ -16,10 +16,10 @@ import (
 // Main is the whole command; it does not return.
 func Main() {
 	guardian.Serve()
-	os.Exit(run(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+	os.Exit(launch(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
-func run(args []string, s streams) (status int) {
+func launch(args []string, s streams) (status int) {
 	taken := signals.Take()
 	defer taken.Stop()
 	m := newMessages(s.err)
