@@ -228,7 +228,9 @@ func (d *demo) report() error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprint(d.Out, string(text))
+		if _, err := d.Out.Write(text); err != nil {
+			return fmt.Errorf("print the results: %w", err)
+		}
 	}
 	for i, id := range d.ids {
 		if i >= len(answered) || answered[i].ID != id {
