@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
@@ -17,6 +18,9 @@ import (
 // the owner of the folder above, for good: the new folder then belongs to that user, and
 // nothing the user put there can lead root elsewhere.
 func makeFolder(inbox string, s cli.Streams) error {
+	if strings.HasSuffix(inbox, string(filepath.Separator)) {
+		return fmt.Errorf("%s is a folder: name the inbox's file in it", inbox)
+	}
 	dir, err := filepath.Abs(filepath.Dir(inbox))
 	if err != nil {
 		return err
