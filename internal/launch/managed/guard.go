@@ -32,8 +32,8 @@ func (r *run) hear(s *session) func(inbox.Event) {
 	}
 }
 
-// lookEvery is how often the screen of a session is looked at that has not
-// started yet, or was given nothing to do.
+// lookEvery is how often the guard looks at the screen of a session that has not
+// started yet, or that was given nothing to do.
 const lookEvery = time.Second
 
 // guard ends a session that does not start.
@@ -74,8 +74,8 @@ func (r *run) guard(s *session) {
 	}
 }
 
-// guardIdle ends a session that is to drain the inbox and sits at its prompt: it
-// was given none, or its hook was kept from asking for the end.
+// guardIdle ends a session that should drain the inbox and sits at its prompt instead:
+// it was given no prompt, or its hook could not ask for the end.
 func (r *run) guardIdle(s *session, look *time.Ticker) {
 	if r.Mode != Drain {
 		return
@@ -108,8 +108,8 @@ func (r *run) guardIdle(s *session, look *time.Ticker) {
 	}
 }
 
-// waitsForTasks reports whether the entry in flight waits for what its turn left
-// running in the background, and whether it has done so for too long.
+// waitsForTasks reports whether the entry in flight waits for tasks that its turn left
+// in the background, and whether it has waited too long.
 func (r *run) waitsForTasks() (waits, over bool) {
 	_, flying := r.follow.counts()
 	if flying == nil {
@@ -119,7 +119,7 @@ func (r *run) waitsForTasks() (waits, over bool) {
 	return hold.Held, hold.Over(r.Background)
 }
 
-// idle is about a session that sits at its prompt.
+// idle is the verdict on a session that sits at its prompt.
 func (s *session) idle(since time.Duration) verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,10 +130,11 @@ func (s *session) idle(since time.Duration) verdict {
 	return verdict{text: "it has been sitting at its prompt for " + since.String() + ", and no hook asked for its end"}
 }
 
-// blocks reports whether a screen tells why a session does not start.
+// blocks reports whether a screen shows why a session does not start.
 func blocks(s screen.Sight) bool { return s.Matter() != screen.Nothing }
 
-// late ends a session that does not start, and all the work where it is known why.
+// late ends a session that does not start. A known reason ends all the work: the next
+// session would meet it too.
 func (r *run) late(s *session, what string) verdict {
 	e, known := r.notStarted(s, what)
 	if known {
@@ -142,8 +143,7 @@ func (r *run) late(s *session, what string) verdict {
 	return verdict{text: e.detail}
 }
 
-// notStarted says what keeps a session from starting. Where that is not known it
-// may pass.
+// notStarted says what keeps a session from starting. An unknown reason may pass.
 func (r *run) notStarted(s *session, what string) (e *ending, known bool) {
 	text := s.screen.Text()
 	sight := screen.Recognise(text)
@@ -163,8 +163,8 @@ func (r *run) notStarted(s *session, what string) (e *ending, known bool) {
 	return e, false
 }
 
-// tooOld says that the client whose screen this is cannot run the hook that is wired,
-// nil where it can, or is not known.
+// tooOld returns an ending if the client on this screen is too old for the wired hook,
+// and nil if it is not, or its version is unknown.
 func tooOld(text string) *ending {
 	release, err := claude.ParseRelease(screen.Version(text))
 	if err != nil || !release.Before(claude.ExecForm) {
@@ -174,7 +174,7 @@ func tooOld(text string) *ending {
 		"it takes %s or later: claude update", release, claude.ExecForm)}
 }
 
-// noHook says why a session runs and no hook has told of it.
+// noHook explains a session that runs although no hook has reported it.
 func (r *run) noHook() string {
 	if path := disabledBy(r.Terminal, r.Hook); path != "" {
 		return "hooks are disabled by disableAllHooks in " + path + ": take it out"
@@ -183,7 +183,7 @@ func (r *run) noHook() string {
 		"and " + filepath.Base(r.Hook) + " has to be executable for this user: see heartbeat doctor"
 }
 
-// lastLine is the end of what a screen shows.
+// lastLine is the last line of a screen, as the end of a sentence.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	if last := words.Brief(lines[len(lines)-1]); last != "" {

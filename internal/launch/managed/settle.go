@@ -21,9 +21,8 @@ type state struct {
 	runs    stepped   // where nothing waits, what the runs came to
 }
 
-// settle decides about what the last session left in flight, and says what is to
-// be done next. Others get the lock between two transactions where many entries
-// are set aside.
+// settle decides about what the last session left in flight, and returns what to do
+// next. If it sets many entries aside, others get the lock between its transactions.
 func (r *run) settle(ctx context.Context) (st state, err error) {
 	for {
 		if st, err = r.settleOnce(ctx); !errors.Is(err, inbox.ErrMore) {
@@ -57,7 +56,7 @@ func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 	return st, recovery.ForgetSpills(r.box, tx.InFlight())
 }
 
-// checkFree reports, as an error, that somebody else works on the inbox.
+// checkFree returns an error if somebody else works on the inbox.
 func (r *run) checkFree() (err error) {
 	tx, err := r.box.Begin(r.ctx)
 	if err != nil {
@@ -67,10 +66,10 @@ func (r *run) checkFree() (err error) {
 	return r.atWork(tx)
 }
 
-// settlePatience is how long a session may take to die whose launcher was killed.
+// settlePatience is how long a session may take to die after its launcher was killed.
 const settlePatience = 3 * time.Second
 
-// atWork reports, as an error, that somebody else's session has an entry.
+// atWork returns an error if somebody else's session has an entry.
 func (r *run) atWork(tx *inbox.Tx) error {
 	d := tx.InFlight()
 	if d == nil {
@@ -97,8 +96,8 @@ func (r *run) atWork(tx *inbox.Tx) error {
 	}
 }
 
-// settleEntry settles the orphan, if there is one. Where the turn ended in an
-// error of the API, that decides in place of the policy.
+// settleEntry settles the orphan, if there is one. A turn that ended in an API error is
+// decided by that error, not by the policy.
 func (r *run) settleEntry(tx *inbox.Tx) error {
 	o := r.Recovery
 	if r.last != nil && r.last.ended().asked {
@@ -111,8 +110,8 @@ func (r *run) settleEntry(tx *inbox.Tx) error {
 	return r.holdAfter(tx)
 }
 
-// holdAfter keeps delivery back where the last session's own turn, which was no
-// entry's, ended in an error. A hook that wakes its session does so itself.
+// holdAfter holds delivery if a turn of the last session that was no entry's ended in an
+// error. A hook that wakes its session holds delivery itself.
 func (r *run) holdAfter(tx *inbox.Tx) error {
 	if r.last == nil || r.Mode == Persist {
 		return nil
