@@ -2,9 +2,11 @@ package cli
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 )
 
 // Beside returns the path of another of heartbeat's commands: the one in the running
@@ -16,11 +18,49 @@ func Beside(name string) (string, error) {
 	}
 	path := filepath.Join(filepath.Dir(self), name)
 	if _, err := exec.LookPath(path); err == nil {
-		return path, nil
+		return path, checkOwner(path, self)
 	}
 	found, err := exec.LookPath(name)
 	if err != nil {
 		return "", fmt.Errorf("%s is neither in %s, beside this command, nor on PATH: install all of heartbeat's commands into one folder", name, filepath.Dir(self))
 	}
 	return filepath.Abs(found)
+}
+
+// IsOursBeside reports whether the program, in the running command's folder, may be run
+// for that command: see [checkOwner].
+func IsOursBeside(path string) bool {
+	self, err := os.Executable()
+	return err == nil && checkOwner(path, self) == nil
+}
+
+// checkOwner refuses a program beside the running one that a stranger put there, as
+// everybody can in a folder such as /tmp: it belongs neither to root, nor to this user,
+// nor to the owner of the running command. In other folders that others may write, they
+// could as well replace the running command itself.
+func checkOwner(path, self string) error {
+	folder, err := os.Stat(filepath.Dir(path))
+	if err != nil || folder.Mode()&fs.ModeSticky == 0 {
+		return err
+	}
+	its, err := os.Lstat(path) // the maker of a link chose what it leads to
+	if err != nil {
+		return err
+	}
+	owner := ownerOf(its)
+	if owner == 0 || owner == os.Geteuid() {
+		return nil
+	}
+	if own, err := os.Stat(self); err == nil && ownerOf(own) == owner {
+		return nil
+	}
+	return fmt.Errorf("%s belongs to user %d, and is not run: install heartbeat's commands into a folder of your own", path, owner)
+}
+
+// ownerOf returns -1 where the system does not say.
+func ownerOf(info fs.FileInfo) int {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid)
+	}
+	return -1
 }

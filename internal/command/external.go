@@ -47,8 +47,9 @@ func runExternal(name string, args []string, list []cli.Verb, s cli.Streams) int
 
 func findExternal(name string, list []cli.Verb) (string, error) {
 	if externalName.MatchString(name) {
-		for _, dir := range externalDirs() {
-			if path, err := exec.LookPath(filepath.Join(dir, commandName+"-"+name)); err == nil {
+		for i, dir := range externalDirs() {
+			path, err := exec.LookPath(filepath.Join(dir, commandName+"-"+name))
+			if err == nil && (i > 0 || cli.IsOursBeside(path)) {
 				return path, nil
 			}
 		}
@@ -92,11 +93,11 @@ func liveCallers() []string {
 // leaves out those that a verb hides.
 func externals(list []cli.Verb) []string {
 	found := map[string]bool{}
-	for _, dir := range externalDirs() {
+	for i, dir := range externalDirs() {
 		paths, _ := filepath.Glob(filepath.Join(escapeGlob(dir), commandName+"-*")) // it fails only for a bad pattern
 		for _, path := range paths {
 			name := strings.TrimPrefix(filepath.Base(path), commandName+"-")
-			if _, ours := cli.Find(list, name); !ours && externalName.MatchString(name) && isProgram(path) {
+			if _, ours := cli.Find(list, name); !ours && externalName.MatchString(name) && isProgram(path) && (i > 0 || cli.IsOursBeside(path)) {
 				found[name] = true
 			}
 		}
@@ -104,8 +105,9 @@ func externals(list []cli.Verb) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// externalDirs returns the folders to search for such commands. It leaves out relative
-// folders of PATH: what they hold depends on where one happens to be.
+// externalDirs returns the folders to search for such commands, first that of the running
+// command. It leaves out relative folders of PATH: what they hold depends on where one
+// happens to be.
 func externalDirs() (dirs []string) {
 	if self, err := os.Executable(); err == nil {
 		dirs = append(dirs, filepath.Dir(self))
