@@ -43,22 +43,36 @@ func takesOver(program string) (is bool, err error) {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
 		return false, err
 	}
-	flag, b, kept := []byte(handedOverFlag), make([]byte, 256<<10), 0
+	// The texts of a Go program come after its code, which is most of the first third.
+	for _, from := range []int64{info.Size() / 3, 0} {
+		if is, err = contains(io.NewSectionReader(f, from, info.Size()-from), []byte(handedOverFlag)); is || err != nil {
+			return is, err
+		}
+	}
+	return false, nil
+}
+
+func contains(r io.Reader, text []byte) (bool, error) {
+	b, kept := make([]byte, searched), 0
 	for {
-		n, err := f.Read(b[kept:])
+		n, err := r.Read(b[kept:])
 		read := b[:kept+n]
 		switch {
-		case bytes.Contains(read, flag):
+		case bytes.Contains(read, text):
 			return true, nil
 		case errors.Is(err, io.EOF):
 			return false, nil
 		case err != nil:
 			return false, err
 		}
-		// The flag may lie across two reads.
-		kept = copy(b, read[max(0, len(read)-len(flag)+1):])
+		// The text may lie across two reads.
+		kept = copy(b, read[max(0, len(read)-len(text)+1):])
 	}
 }
+
+// searched is how many bytes are read at a time.
+const searched = 128 << 10

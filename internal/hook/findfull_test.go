@@ -12,19 +12,21 @@ import (
 )
 
 func TestTakesOver(t *testing.T) {
-	const chunk = 256 << 10
+	const chunk = searched
 	path := filepath.Join(t.TempDir(), "heartbeat")
 	for name, c := range map[string]struct {
 		text string
 		is   bool
 	}{
-		"nothing":           {"", false},
-		"a script":          {"#!/bin/sh\nexit 2\n", false},
-		"a part of it":      {handedOverFlag[:len(handedOverFlag)-1], false},
-		"it alone":          {handedOverFlag, true},
-		"across two reads":  {strings.Repeat("x", chunk-5) + handedOverFlag + strings.Repeat("y", chunk), true},
-		"across later ones": {strings.Repeat("x", 3*chunk-20) + handedOverFlag, true},
-		"a long other one":  {strings.Repeat("-", 3*chunk), false},
+		"nothing":            {"", false},
+		"a script":           {"#!/bin/sh\nexit 2\n", false},
+		"a part of it":       {handedOverFlag[:len(handedOverFlag)-1], false},
+		"it alone":           {handedOverFlag, true},
+		"across two reads":   {strings.Repeat("x", chunk-5) + handedOverFlag + strings.Repeat("y", chunk), true},
+		"across later ones":  {strings.Repeat("x", 3*chunk-20) + handedOverFlag, true},
+		"in the first third": {handedOverFlag + strings.Repeat("y", 3*chunk), true},
+		"across the third":   {strings.Repeat("x", chunk-5) + handedOverFlag + strings.Repeat("y", 2*chunk-9), true},
+		"a long other one":   {strings.Repeat("-", 3*chunk), false},
 	} {
 		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o700), name)
 		is, err := takesOver(path)
