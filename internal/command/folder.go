@@ -31,6 +31,9 @@ func makeFolder(inbox string, s cli.Streams) error {
 	if _, err := disk.StatDir(filepath.Dir(dir)); err != nil {
 		return nil // opening the inbox reports this as well
 	}
+	if strings.HasPrefix(filepath.Base(dir), "~") {
+		return fmt.Errorf("the inbox's folder would be %s: only a shell turns ~ into your home directory, and none does in --inbox=~/...: write the path out, as $HOME/..., or make that folder first", dir)
+	}
 	if _, err := rights.BecomeOwner(filepath.Dir(dir)); err != nil {
 		return err
 	}
