@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -33,4 +34,14 @@ func TestCheckBabysitter(t *testing.T) {
 	w.Runs = func(string) []DrivenRun { return []DrivenRun{{Dir: "/runs/r1"}} }
 	w.says(checkBabysitter, "fail there is no command")
 	assert.Equal(t, []string{"babysitter"}, asked, "the usual one drives it from elsewhere")
+}
+
+// A hook that drives runs has heartbeat take over.
+func TestCheckBinaryOfRuns(t *testing.T) {
+	w := newWorld(t)
+	w.says(checkBinary, "ok belongs to this command")
+	w.wire(w.projectSettings(), w.hook("--inbox", w.Inbox, "--run", "/runs/r1"))
+	w.says(checkBinary, "ok belongs to this command", "warn /bin/heartbeat cannot be started, which takes over from the hook")
+	w.write(filepath.Join(w.bin, "heartbeat"), "#!/bin/sh\n", 0o755)
+	w.says(checkBinary, "ok belongs to this command")
 }

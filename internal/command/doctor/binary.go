@@ -26,8 +26,22 @@ func checkBinary(e *examination) []Check {
 			continue
 		}
 		all = append(all, e.binary(w))
+		if path := besideHook(w.Binary); path != "" && w.err == nil && len(w.hook.Runs) > 0 && runnable(path) != nil {
+			all = append(all, warn("binary", "build all commands into one folder (see the README)",
+				"%s cannot be started, which takes over from the hook beside it for its babysitter runs: the hook needs one on the PATH of the session", path))
+		}
 	}
 	return all
+}
+
+// besideHook returns where a hook looks first for the command that drives its runs. It is
+// "" for a hook that is not there, of which another check tells.
+func besideHook(hook string) string {
+	hook, err := filepath.EvalSymlinks(hook)
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(hook), "heartbeat")
 }
 
 // execForm returns the advice about a hook in shell form.
