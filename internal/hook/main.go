@@ -8,6 +8,7 @@ package hook
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -43,9 +44,21 @@ func RunFull(args []string, s cli.Streams, open OpenRuns) (status int) {
 		return orphans.Verb(CommandName).Run(args[1:], s.OnScreen())
 	}
 	if slices.Contains(cli.VerbNames, args[0]) {
-		s.Note("%[1]s is a verb of heartbeat: type heartbeat %[1]s (see heartbeat %[1]s --help)", args[0])
+		s.Note("%[1]s is a verb of heartbeat: type %[2]s %[1]s (see %[2]s %[1]s --help)", args[0], fullAsTyped())
 	} else {
 		s.Note("unexpected argument %q: this command is the Stop hook, which Claude Code calls; heartbeat help lists the verbs (see %s --help)", args[0], s.Command)
 	}
 	return cli.ExitError
+}
+
+// fullAsTyped is how the full command is called from here. An agent may be told by an
+// entry to call this one by its path, with nothing of heartbeat's on PATH.
+func fullAsTyped() string {
+	if _, err := exec.LookPath(FullCommand); err == nil {
+		return FullCommand
+	}
+	if path, err := cli.Beside(FullCommand); err == nil {
+		return path
+	}
+	return FullCommand
 }
