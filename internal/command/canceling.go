@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
@@ -200,6 +201,8 @@ func (c *canceling) verdict() error {
 		return c.refused
 	case c.refusals > 0:
 		return fmt.Errorf("%d of %d entries were not canceled", c.refusals, c.total)
+	case c.total == 0 && c.aged:
+		nothing(&c.InboxFlags, c.Streams, "known to be older than "+words.Took(time.Duration(c.olderThan))+" waits", c.box)
 	case c.total == 0:
 		nothing(&c.InboxFlags, c.Streams, "waits", c.box)
 	}
