@@ -111,7 +111,7 @@ func tellWhy(ctx context.Context, tick <-chan time.Time, box *inbox.Inbox, say f
 func endOnSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	go func() {
 		got := <-signals
 		signal.Stop(signals)
