@@ -1,16 +1,22 @@
 package hook
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-// unnamedFile is a file that only its descriptor reaches.
+// unnamedFile is a file that only its descriptor reaches. A hardened system may refuse
+// one in memory: a sandbox, or vm.memfd_noexec=2.
 func unnamedFile() (*os.File, error) {
 	fd, err := unix.MemfdCreate("heartbeat-input", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, os.NewSyscallError("memfd_create", err)
+	if err == nil {
+		return os.NewFile(uintptr(fd), "the hook's input"), nil
 	}
-	return os.NewFile(uintptr(fd), "the hook's input"), nil
+	f, other := unlinkedFile()
+	if other != nil {
+		return nil, errors.Join(os.NewSyscallError("memfd_create", err), other)
+	}
+	return f, nil
 }
