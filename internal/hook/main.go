@@ -44,21 +44,21 @@ func RunFull(args []string, s cli.Streams, open OpenRuns) (status int) {
 		return orphans.Verb(CommandName).Run(args[1:], s.OnScreen())
 	}
 	if slices.Contains(cli.VerbNames, args[0]) {
-		s.Note("%[1]s is a verb of heartbeat: type %[2]s %[1]s (see %[2]s %[1]s --help)", args[0], fullAsTyped())
+		s.Note("%[1]s is a verb of heartbeat: %[2]s", args[0], howToType(args[0]))
 	} else {
 		s.Note("unexpected argument %q: this command is the Stop hook, which Claude Code calls; heartbeat help lists the verbs (see %s --help)", args[0], s.Command)
 	}
 	return cli.ExitError
 }
 
-// fullAsTyped is how the full command is called from here. An agent may be told by an
-// entry to call this one by its path, with nothing of heartbeat's on PATH.
-func fullAsTyped() string {
-	if _, err := exec.LookPath(FullCommand); err == nil {
-		return FullCommand
+// howToType says how a verb is called from here. An agent may be told by an entry to
+// call this command by its path, with nothing of heartbeat's on PATH.
+func howToType(verb string) string {
+	command := FullCommand
+	if _, err := exec.LookPath(command); err != nil {
+		if command, err = cli.Beside(command); err != nil {
+			return fmt.Sprintf("%v, and type %s %s", err, FullCommand, verb)
+		}
 	}
-	if path, err := cli.Beside(FullCommand); err == nil {
-		return path
-	}
-	return FullCommand
+	return fmt.Sprintf("type %[1]s %[2]s (see %[1]s %[2]s --help)", command, verb)
 }
