@@ -319,7 +319,7 @@ func (st status) rows(row func(name, format string, args ...any), shown display)
 		row("delivery", "%s", why.Backoff(*st.Backoff))
 	}
 	if s := st.Session; s != nil {
-		row("session", "%s, %s", s.ID, s.Life)
+		row("session", "%s, %s", words.Short(s.ID), s.Life)
 	}
 	if w := st.Waiter; w != nil {
 		wakes := "wakes"
