@@ -60,13 +60,21 @@ func (h *hook) readInput() (*claude.Input, error) {
 // that it could end, so it asks nobody for the session's end either.
 func (h *hook) untold(err error) int {
 	h.Complain(fmt.Errorf("%w: the stop is approved and nothing was changed", err))
-	if !h.ofClient() {
-		fmt.Fprintln(h.Err, `This is a Stop hook: Claude Code starts it after each turn, and tells it on stdin whose turn that was.
-  heartbeat install    wires it
-  heartbeat status     shows an inbox
-  heartbeat-stop --help     has the rest, and --no-input for a harness that gives its hooks no input`)
-	}
+	h.explainToPerson()
 	return cli.ExitError
+}
+
+// explainToPerson says what this command is, unless a client started it.
+func (h *hook) explainToPerson() {
+	if h.ofClient() {
+		return
+	}
+	fmt.Fprintln(h.Err, `This is a Stop hook. Claude Code starts it after each turn, and tells it on stdin
+whose turn that was.
+  heartbeat install       wires it
+  heartbeat status        shows an inbox
+  heartbeat-stop --help   has the rest, and --no-input for a harness that gives its
+                          hooks no input`)
 }
 
 // ofClient reports whether a client started this hook.

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -51,6 +52,9 @@ func (h *hook) start() int {
 	}
 	if err != nil {
 		s.Complain(fmt.Errorf("%w (see heartbeat-stop --help)", err))
+		if errors.Is(err, cli.ErrNoInbox) && len(h.args) == 0 {
+			h.explainToPerson()
+		}
 		return cli.ExitError
 	}
 	if h.open == nil && needsRuns(&h.Flags, flags.Changed) {
