@@ -326,6 +326,7 @@ func FuzzLog(f *testing.F) {
 	f.Add([]byte(`{"entry_id":"aa","id":"d","metadata":{"sent_at":"2026-03-04T11:00:00Z","not_before":1},"raw_line":"x","attempts":1,"reason":"failed","failure":{"error":"e"},"delivered_at":"2026-03-04T12:00:00Z","dead_lettered_at":"2026-03-04T12:30:00Z"}`))
 	f.Add([]byte(`{"letter":"0123456789ab","entry_id":"aa","id":"d","requeued_at":"2026-03-04T13:00:00Z"}`))
 	f.Add([]byte(`{"at":"2026-03-04T13:00:00Z","event":"redelivered","entry_id":"aa","attempt":1,"session_id":"s","delivered_at":"2026-03-04T12:00:00Z"}`))
+	f.Add([]byte("\x00"))
 	f.Add([]byte("{\"at\":null,\"event\":\"x\",\"until\":\"2026-03-04T12:00:00Z\"}\nnoise\n"))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		box := newBox(t)
@@ -344,7 +345,8 @@ func FuzzLog(f *testing.F) {
 				assert.NotEmpty(t, found.Events)
 			}
 		}
-		if !json.Valid(line) && len(strings.TrimSpace(string(line))) > 0 && !strings.Contains(string(line), "\n") {
+		text := strings.TrimLeft(string(line), "\x00") // zeros that a power loss left are no text
+		if !json.Valid([]byte(text)) && len(strings.TrimSpace(text)) > 0 && !strings.Contains(text, "\n") {
 			assert.Len(t, log.Notes(), 3)
 		}
 		require.NoError(t, log.Close())
