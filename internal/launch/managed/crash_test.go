@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -35,8 +36,12 @@ func TestMain(m *testing.M) {
 	}})
 }
 
+// started is the time of every settling in this process: a back-off does not end while
+// the tests go on.
+var started = time.Now()
+
 func leftIn(dir string) (*run, error) {
-	box, err := inbox.Open(filepath.Join(dir, "inbox.jsonl"), inbox.Options{})
+	box, err := inbox.Open(filepath.Join(dir, "inbox.jsonl"), inbox.Options{Now: func() time.Time { return started }})
 	return &run{box: box, Options: Options{
 		Mode: Drain, Recovery: recovery.Options{Policy: recovery.DeadLetter, MaxAttempts: 1},
 	}}, err

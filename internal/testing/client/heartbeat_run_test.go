@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	handsOver = regexp.MustCompile(`(?m)^    (\S*heartbeat-stop\S* result .* --(?:value|text)-file (\S+))$`)
+	handsOver = regexp.MustCompile(`(?m)^    (\S*heartbeat\S* result .* --(?:value|text)-file (\S+))$`)
 	promises  = regexp.MustCompile(`<promise>[^<]*</promise>`)
 )
 
@@ -170,7 +170,7 @@ func TestHeartbeatBabysitterBreakpoint(t *testing.T) {
 func TestHeartbeatBabysitterTrouble(t *testing.T) {
 	var mended string
 	r := newRunRig(t, func(r model.Request) model.Reply {
-		m := regexp.MustCompile(`(?m)^    (\S*heartbeat-stop\S* result .* --error '[^']*')$`).FindStringSubmatch(r.UserText)
+		m := regexp.MustCompile(`(?m)^    (\S*heartbeat\S* result .* --error '[^']*')$`).FindStringSubmatch(r.UserText)
 		switch {
 		case len(r.ToolResults) > 0:
 		case strings.Contains(r.UserText, "it is broken"):

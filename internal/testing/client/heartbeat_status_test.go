@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/testing/model"
+	"heartbeat/internal/words"
 )
 
 // seen is what these tests read of `status --json`.
@@ -47,7 +48,7 @@ func (r *rig) says(state, words string) seen {
 }
 
 // short is how status names a session.
-func short(id string) string { return id[:12] }
+func short(id string) string { return words.Short(id) }
 
 // A session at work, its death, and the next one's second attempt.
 func TestHeartbeatStatusOfTheKilled(t *testing.T) {
