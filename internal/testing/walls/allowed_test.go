@@ -16,6 +16,7 @@ var allowed = map[string]string{
 	"internal/host/signals":  "",
 	"internal/host/rights":   "internal/disk",
 	"internal/host/guardian": "internal/host",
+	"internal/stack":         "",
 
 	// The queue.
 	"internal/lines":   "",
@@ -61,7 +62,7 @@ var allowed = map[string]string{
 
 	// The commands.
 	"cmd/heartbeat":        "internal/command internal/cli",
-	"cmd/heartbeat-stop":   "internal/hook",
+	"cmd/heartbeat-stop":   "internal/hook internal/stack",
 	"cmd/heartbeat-launch": "internal/launch",
 
 	// Rigs, which nothing that is shipped imports (but for the demo's agent).
