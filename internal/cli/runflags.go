@@ -30,7 +30,7 @@ type RunFlags struct {
 
 // Add declares the flags.
 func (r *RunFlags) Add(f *pflag.FlagSet) {
-	f.StringArrayVar(&r.Dirs, "run", nil, "`directory` of a babysitter run to drive by way of the inbox; may be repeated")
+	f.Var(arrayList(&r.Dirs), "run", "`directory` of a babysitter run to drive by way of the inbox; may be repeated")
 	r.AddWays(f)
 }
 
@@ -41,7 +41,7 @@ func (r *RunFlags) AddWays(f *pflag.FlagSet) {
 	f.Var(Choice(&r.Breakpoints, string(effect.Ask), string(effect.Hold), string(effect.Reject)), "breakpoints", "what becomes of a run's question to a person: the agent asks, it waits for heartbeat breakpoint approve, or it is rejected")
 	f.StringVar(&r.RejectReason, "reject-reason", effect.DefaultRejectReason, "with --breakpoints reject: the `text` that the run is told")
 	f.Var(Choice(&r.OnUnresolved, string(effect.PostError), string(effect.Leave)), "on-unresolved", "what becomes of an effect whose entry was set aside: it waits for a person, or the run learns that it failed")
-	f.StringSliceVar(&r.Execute, "execute", nil, "`kinds` of effects to carry out here in place of the agent: node, shell")
+	f.Var(commaList(&r.Execute), "execute", "`kinds` of effects to carry out here in place of the agent: node, shell")
 	f.IntVar(&r.MaxIterations, "max-iterations", effect.DefaultMaxSteps, "how often a run's process is run (0: no limit)")
 	f.IntVar(&r.MaxIdle, "max-idle", effect.DefaultMaxIdle, "how often in a row without the run getting on (0: no limit)")
 }

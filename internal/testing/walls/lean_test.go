@@ -20,6 +20,7 @@ var heavy = map[string]string{
 	"text/template":                      "what writes pages",
 	"net/http":                           "anything that serves",
 	"os/user":                            "names of people",
+	"encoding/base32":                    "nothing: its tables are made at each start",
 	"heartbeat/orchestrate/run":          "runs",
 	"heartbeat/orchestrate/prompt":       "runs",
 	"heartbeat/orchestrate/schema":       "runs",
