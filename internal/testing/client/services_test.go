@@ -35,13 +35,17 @@ func tunnel(addr string) http.Handler {
 			return
 		}
 		defer there.Close()
-		w.WriteHeader(http.StatusOK)
-		here, _, err := http.NewResponseController(w).Hijack()
+		here, unread, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			return
 		}
 		defer here.Close()
-		go func() { _, _ = io.Copy(there, here) }()
+		// The answer comes after the connection is ours, and what the server has read by
+		// then is copied too: the client's first byte may be among it.
+		if _, err := io.WriteString(here, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+			return
+		}
+		go func() { _, _ = io.Copy(there, unread) }()
 		_, _ = io.Copy(here, there)
 	})
 }
