@@ -1,14 +1,11 @@
 package flat
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/tidwall/gjson"
 )
 
 // Members are the members of a JSON object. A member that is missing or null reads
@@ -22,20 +19,16 @@ type member struct{ name, raw string }
 
 // Parse reads one JSON object. If a name occurs twice, the last one counts.
 func Parse(object []byte) (*Members, error) {
-	// json.Valid uses neither reflection nor recursion, and it bounds the depth to
-	// which gjson recurses below.
-	if !json.Valid(object) {
+	m := &Members{list: make([]member, 0, 32)}
+	isObject, ok := scanObject(string(object), func(name, value string) {
+		m.list = append(m.list, member{Text(name), value})
+	})
+	switch {
+	case !ok:
 		return nil, errors.New("it is not valid JSON, or cut off")
-	}
-	root := gjson.ParseBytes(object)
-	if !root.IsObject() {
+	case !isObject:
 		return nil, errors.New("it is not a JSON object")
 	}
-	m := &Members{list: make([]member, 0, 32)}
-	root.ForEach(func(key, value gjson.Result) bool {
-		m.list = append(m.list, member{Text(key), value.Raw})
-		return true
-	})
 	return m, nil
 }
 
@@ -69,8 +62,8 @@ func (m *Members) Err() error { return m.err }
 
 // Has reports whether the member exists and is not null.
 func (m *Members) Has(name string) bool {
-	v := m.find(name)
-	return v.Exists() && v.Type != gjson.Null
+	raw := m.raw(name)
+	return raw != "" && raw != "null"
 }
 
 // Is reports whether the member exists, even as null.
@@ -78,31 +71,21 @@ func (m *Members) Is(name string) bool { return m.raw(name) != "" }
 
 // String reads a string. Invalid UTF-8 becomes U+FFFD.
 func (m *Members) String(name string) string {
-	v := m.find(name)
-	if !m.is(name, v, v.Type == gjson.String, "a string") {
+	raw := m.raw(name)
+	if !m.is(name, raw, raw != "" && raw[0] == '"', "a string") {
 		return ""
 	}
-	return Text(v)
-}
-
-// Text returns the string in v, with U+FFFD for invalid UTF-8. It leaves \u escapes
-// to encoding/json: in gjson, half of a surrogate pair swallows what follows it.
-func Text(v gjson.Result) string {
-	var s string
-	if strings.Contains(v.Raw, `\u`) && json.Unmarshal([]byte(v.Raw), &s) == nil {
-		return s
-	}
-	return strings.ToValidUTF8(v.Str, "\uFFFD")
+	return Text(raw)
 }
 
 // IsString reports whether the member is a string.
-func (m *Members) IsString(name string) bool { return m.find(name).Type == gjson.String }
+func (m *Members) IsString(name string) bool { return strings.HasPrefix(m.raw(name), `"`) }
 
 // Int reads a whole number.
 func (m *Members) Int(name string) int64 {
-	v := m.find(name)
-	n, err := strconv.ParseInt(v.Raw, 10, 64)
-	if !m.is(name, v, v.Type == gjson.Number && err == nil, "a whole number") {
+	raw := m.raw(name)
+	n, err := strconv.ParseInt(raw, 10, 64)
+	if !m.is(name, raw, err == nil, "a whole number") {
 		return 0
 	}
 	return n
@@ -110,16 +93,16 @@ func (m *Members) Int(name string) int64 {
 
 // Bool reads a boolean.
 func (m *Members) Bool(name string) bool {
-	v := m.find(name)
-	m.is(name, v, v.IsBool(), "true or false")
-	return v.Type == gjson.True
+	raw := m.raw(name)
+	m.is(name, raw, raw == "true" || raw == "false", "true or false")
+	return raw == "true"
 }
 
 // Time reads an RFC 3339 time.
 func (m *Members) Time(name string) time.Time {
-	v := m.find(name)
-	t, err := time.Parse(time.RFC3339, v.Str)
-	if !m.is(name, v, v.Type == gjson.String && err == nil, "an RFC 3339 time") {
+	raw := m.raw(name)
+	t, err := time.Parse(time.RFC3339, Text(raw))
+	if !m.is(name, raw, err == nil, "an RFC 3339 time") {
 		return time.Time{}
 	}
 	return t
@@ -146,13 +129,6 @@ next:
 	}
 }
 
-func (m *Members) find(name string) gjson.Result {
-	if raw := m.raw(name); raw != "" {
-		return gjson.Parse(raw)
-	}
-	return gjson.Result{}
-}
-
 func (m *Members) raw(name string) string {
 	for i := len(m.list) - 1; i >= 0; i-- {
 		if m.list[i].name == name {
@@ -162,8 +138,8 @@ func (m *Members) raw(name string) string {
 	return ""
 }
 
-func (m *Members) is(name string, v gjson.Result, ok bool, want string) bool {
-	if !v.Exists() || v.Type == gjson.Null {
+func (m *Members) is(name, raw string, ok bool, want string) bool {
+	if raw == "" || raw == "null" {
 		return false
 	}
 	if !ok && m.err == nil {

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"strconv"
 	"time"
-
-	"github.com/tidwall/gjson"
 )
 
 // Object is a JSON object that is being written: add members, then call End. The
@@ -19,13 +17,13 @@ func (o *Object) name(n string) {
 	} else {
 		o.b = append(o.b, ',')
 	}
-	o.b = append(gjson.AppendJSONString(o.b, n), ':')
+	o.b = append(appendText(o.b, n), ':')
 }
 
 // String adds a string. Invalid UTF-8 becomes U+FFFD.
 func (o *Object) String(name, v string) {
 	o.name(name)
-	o.b = gjson.AppendJSONString(o.b, v)
+	o.b = appendText(o.b, v)
 }
 
 // Text adds a string, unless it is empty.

@@ -114,7 +114,7 @@ func (e event) labels() ([]string, error) {
 		if l.Type != gjson.String {
 			return nil, errors.New("one of its labels is not a text")
 		}
-		labels = appendNew(labels, strings.TrimFunc(flat.Text(l), isSpace))
+		labels = appendNew(labels, strings.TrimFunc(flat.Text(l.Raw), isSpace))
 	}
 	return labels, nil
 }

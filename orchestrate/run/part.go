@@ -59,7 +59,7 @@ func nodeOf(p *flat.Members) *Node {
 			n.Env = map[string]string{}
 		}
 		if v := gjson.ParseBytes(raw); v.Type == gjson.String {
-			n.Env[name] = flat.Text(v)
+			n.Env[name] = flat.Text(v.Raw)
 		}
 	})
 	return n
@@ -125,7 +125,7 @@ func texts(raw []byte) []string {
 	var all []string
 	for _, v := range list.Array() {
 		if v.Type == gjson.String {
-			all = append(all, flat.Text(v))
+			all = append(all, flat.Text(v.Raw))
 		}
 	}
 	return all

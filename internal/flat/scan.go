@@ -1,0 +1,188 @@
+package flat
+
+import "strings"
+
+// maxNesting is how deep encoding/json lets JSON be nested.
+const maxNesting = 10_000
+
+// scanner goes through JSON once, and checks it as encoding/json does.
+type scanner struct {
+	text string
+	at   int
+}
+
+// scanObject calls member for each member of an object, with the name and the value as
+// they are spelled. ok is false where the text is no valid JSON, of which some members
+// may then have been passed on; isObject is false where it is another value.
+func scanObject(text string, member func(name, value string)) (isObject, ok bool) {
+	s := scanner{text: text}
+	s.space()
+	if s.peek() == '{' {
+		isObject, ok = true, s.object(1, member)
+	} else {
+		ok = s.value(0)
+	}
+	s.space()
+	return isObject, ok && s.at == len(text)
+}
+
+// peek is the next byte, 0 at the end.
+func (s *scanner) peek() byte {
+	if s.at < len(s.text) {
+		return s.text[s.at]
+	}
+	return 0
+}
+
+func (s *scanner) takes(c byte) bool {
+	if s.peek() != c {
+		return false
+	}
+	s.at++
+	return true
+}
+
+func (s *scanner) space() {
+	for s.at < len(s.text) && (s.text[s.at] == ' ' || s.text[s.at] == '\n' || s.text[s.at] == '\t' || s.text[s.at] == '\r') {
+		s.at++
+	}
+}
+
+func (s *scanner) value(depth int) bool {
+	switch c := s.peek(); c {
+	case '{':
+		return s.object(depth+1, nil)
+	case '[':
+		return s.array(depth + 1)
+	case '"':
+		return s.quoted()
+	case 't':
+		return s.word("true")
+	case 'f':
+		return s.word("false")
+	case 'n':
+		return s.word("null")
+	}
+	return s.number()
+}
+
+func (s *scanner) object(depth int, member func(name, value string)) bool {
+	s.at++
+	if s.space(); s.takes('}') {
+		return depth <= maxNesting
+	}
+	for depth <= maxNesting {
+		name := s.at
+		if !s.quoted() {
+			return false
+		}
+		nameEnd := s.at
+		if s.space(); !s.takes(':') {
+			return false
+		}
+		s.space()
+		value := s.at
+		if !s.value(depth) {
+			return false
+		}
+		if member != nil {
+			member(s.text[name:nameEnd], s.text[value:s.at])
+		}
+		if s.space(); s.takes('}') {
+			return true
+		}
+		if !s.takes(',') {
+			return false
+		}
+		s.space()
+	}
+	return false
+}
+
+func (s *scanner) array(depth int) bool {
+	s.at++
+	if s.space(); s.takes(']') {
+		return depth <= maxNesting
+	}
+	for depth <= maxNesting {
+		if !s.value(depth) {
+			return false
+		}
+		if s.space(); s.takes(']') {
+			return true
+		}
+		if !s.takes(',') {
+			return false
+		}
+		s.space()
+	}
+	return false
+}
+
+func (s *scanner) quoted() bool {
+	if !s.takes('"') {
+		return false
+	}
+	for s.at < len(s.text) {
+		c := s.text[s.at]
+		s.at++
+		switch {
+		case c == '"':
+			return true
+		case c < ' ', c == '\\' && !s.escape():
+			return false
+		}
+	}
+	return false
+}
+
+// escape passes what follows a backslash.
+func (s *scanner) escape() bool {
+	c := s.peek()
+	s.at++
+	if c != 'u' {
+		return c != 0 && strings.IndexByte(`"\/bfnrt`, c) >= 0
+	}
+	for range 4 {
+		switch c := s.peek(); {
+		case '0' <= c && c <= '9', 'a' <= c && c <= 'f', 'A' <= c && c <= 'F':
+			s.at++
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func (s *scanner) word(w string) bool {
+	if !strings.HasPrefix(s.text[s.at:], w) {
+		return false
+	}
+	s.at += len(w)
+	return true
+}
+
+func (s *scanner) number() bool {
+	s.takes('-')
+	if !s.takes('0') && !s.digits() {
+		return false
+	}
+	if s.takes('.') && !s.digits() {
+		return false
+	}
+	if !s.takes('e') && !s.takes('E') {
+		return true
+	}
+	if !s.takes('+') {
+		s.takes('-')
+	}
+	return s.digits()
+}
+
+func (s *scanner) digits() bool {
+	from := s.at
+	for c := s.peek(); '0' <= c && c <= '9'; c = s.peek() {
+		s.at++
+	}
+	return s.at > from
+}
