@@ -7,9 +7,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
 )
@@ -120,11 +119,11 @@ func scanAnswered(f *disk.File, from int64, ids map[string]bool, note func(strin
 		if !mayHold(l, needle) {
 			return true
 		}
-		id := gjson.GetBytes(l, "id").String()
+		id := flat.Value(l).Get("id").Shown()
 		if id == "" || !ids[id] || !json.Valid(l) {
 			return true
 		}
-		return note(id, place{where: FoundAnswered, entryID: gjson.GetBytes(l, "entry_id").String()})
+		return note(id, place{where: FoundAnswered, entryID: flat.Value(l).Get("entry_id").Shown()})
 	})
 }
 

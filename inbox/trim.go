@@ -7,9 +7,8 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
 )
 
@@ -117,7 +116,7 @@ func (g requeuedLetters) keep(line []byte) bool {
 // without a time.
 func stampedSince(before time.Time, member string) func([]byte) bool {
 	return func(line []byte) bool {
-		at, err := time.Parse(time.RFC3339, gjson.GetBytes(line, member).Str)
+		at, err := time.Parse(time.RFC3339, flat.Value(line).Get(member).Text())
 		return err != nil || !at.Before(before) || !json.Valid(line)
 	}
 }

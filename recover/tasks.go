@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"heartbeat/internal/claude"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/host"
@@ -74,9 +72,9 @@ func (h TaskWait) Wait(running []claude.Task, reply string) TaskWait {
 		all = append(all, o.End()...)
 	}
 	known := map[string]bool{}
-	for _, t := range gjson.Parse(h.Tasks).Array() {
-		known[t.Get("id").Str] = true
-		add(t.Get("id").Str, t.Get("type").Str, t.Get("description").Str)
+	for _, t := range flat.Value(h.Tasks).Items() {
+		known[t.Get("id").Text()] = true
+		add(t.Get("id").Text(), t.Get("type").Text(), t.Get("description").Text())
 	}
 	for _, t := range running {
 		if !known[t.ID] {
@@ -98,8 +96,8 @@ func (h TaskWait) TellsOf(prompt string) bool {
 	if !h.Held || !strings.HasPrefix(strings.TrimSpace(prompt), claude.TaskNotification) {
 		return false
 	}
-	for _, t := range gjson.Parse(h.Tasks).Array() {
-		if strings.Contains(prompt, "<task-id>"+t.Get("id").Str+"</task-id>") {
+	for _, t := range flat.Value(h.Tasks).Items() {
+		if strings.Contains(prompt, "<task-id>"+t.Get("id").Text()+"</task-id>") {
 			return true
 		}
 	}

@@ -3,7 +3,7 @@ package claude
 import (
 	"strings"
 
-	"github.com/tidwall/gjson"
+	"heartbeat/internal/flat"
 )
 
 // Finished reports whether the transcript shows that the text's turn ended: an
@@ -13,9 +13,9 @@ import (
 func (d Delivery) Finished() (reply string, finished bool) {
 	r := d.reading()
 	begun, over := false, false
-	err := d.each(func(l gjson.Result, at int64) {
+	err := d.each(func(l *flat.Members, at int64) {
 		switch {
-		case over || !l.Get("uuid").Exists():
+		case over || !l.Is("uuid"):
 			return
 		case r.answers(l), begun && isAnswer(l):
 			begun = true
@@ -33,11 +33,11 @@ func (d Delivery) Finished() (reply string, finished bool) {
 }
 
 // textOf returns the text in a line of the model's, without its tool calls.
-func textOf(l gjson.Result) string {
+func textOf(l *flat.Members) string {
 	var all []string
-	for _, block := range l.Get("message.content").Array() {
-		if t := block.Get("text"); t.Type == gjson.String {
-			all = append(all, t.Str)
+	for _, block := range l.Value("message").Get("content").Items() {
+		if t := block.Get("text"); t.IsString() {
+			all = append(all, t.Text())
 		}
 	}
 	return strings.Join(all, "\n")

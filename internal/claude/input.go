@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/tidwall/gjson"
-
 	"heartbeat/internal/flat"
 )
 
@@ -54,12 +52,12 @@ func parseTasks(raw []byte) (tasks []Task) {
 	if len(raw) <= len("[]") {
 		return nil // the usual case
 	}
-	for _, t := range gjson.ParseBytes(raw).Array() {
-		id, status := t.Get("id").String(), t.Get("status").String()
+	for _, t := range flat.Value(raw).Items() {
+		id, status := t.Get("id").Shown(), t.Get("status").Shown()
 		if id == "" || status != "" && status != "running" && status != "pending" {
 			continue
 		}
-		tasks = append(tasks, Task{id, t.Get("type").String(), cmp.Or(t.Get("description").String(), t.Get("command").String())})
+		tasks = append(tasks, Task{id, t.Get("type").Shown(), cmp.Or(t.Get("description").Shown(), t.Get("command").Shown())})
 	}
 	return tasks
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"github.com/tidwall/gjson"
+	"heartbeat/internal/flat"
 )
 
 // ReplySum identifies a reply of the assistant by its hash.
@@ -16,68 +16,74 @@ func ReplySum(reply string) string {
 
 // isAnswer recognises what the model said. The client also writes lines in the
 // model's name, such as errors; those are no answers.
-func isAnswer(l gjson.Result) bool {
-	return l.Get("type").Str == "assistant" && l.Get("message.model").Str != "<synthetic>" && !l.Get("isApiErrorMessage").Bool()
+func isAnswer(l *flat.Members) bool {
+	return l.String("type") == "assistant" && l.Value("message").Get("model").Text() != "<synthetic>" && !l.Bool("isApiErrorMessage")
 }
 
 // isTurn recognises a line that shows that the text before it reaches the model:
 // a request, or a prompt that a request will follow.
-func isTurn(l gjson.Result) bool {
-	switch l.Get("type").Str {
+func isTurn(l *flat.Members) bool {
+	switch l.String("type") {
 	case "api-request", "assistant":
 		return true
 	case "user":
-		return !l.Get("isMeta").Bool()
+		return !l.Bool("isMeta")
 	}
 	return false
 }
 
 // isOverride recognises the client's note that it ended a turn against a hook's
 // block, which it does after too many blocks in a row.
-func isOverride(l gjson.Result) bool {
-	return l.Get("type").Str == "system" && l.Get("subtype").Str == "informational"
+func isOverride(l *flat.Members) bool {
+	return l.String("type") == "system" && l.String("subtype") == "informational"
 }
 
 // isPrompt recognises a prompt by a person or by the client itself. A tool's
 // result is no prompt, and neither is what a hook said.
-func isPrompt(l gjson.Result) bool {
-	return l.Get("type").Str == "user" && !l.Get("isMeta").Bool() && !isToolResult(l)
+func isPrompt(l *flat.Members) bool {
+	return l.String("type") == "user" && !l.Bool("isMeta") && !isToolResult(l)
 }
 
 // isToolResult recognises a tool's output, which has the type of a user's line.
-func isToolResult(l gjson.Result) bool { return l.Get("message.content.0.type").Str == "tool_result" }
+func isToolResult(l *flat.Members) bool {
+	content := l.Value("message").Get("content")
+	return strings.HasPrefix(string(content), "[") && len(content.Items()) > 0 && content.Items()[0].Get("type").Text() == "tool_result"
+}
 
 // isSummary recognises the note that all hooks of a Stop have ended.
-func isSummary(l gjson.Result) bool {
-	return l.Get("type").Str == "system" && l.Get("subtype").Str == "stop_hook_summary"
+func isSummary(l *flat.Members) bool {
+	return l.String("type") == "system" && l.String("subtype") == "stop_hook_summary"
 }
 
 // says reports whether an answer is the reply with that [ReplySum].
-func says(answer gjson.Result, sum string) bool {
+func says(answer *flat.Members, sum string) bool {
 	text := textOf(answer)
 	return text != "" && (ReplySum(text) == sum || ReplySum(strings.TrimSpace(text)) == sum)
 }
 
-// handedOver lists the members in which a line quotes a text from a hook.
-var handedOver = []string{
-	"message.content", "message.content.#.text", "content",
-	"attachment.blockingError.blockingError", "attachment.content",
-	"hookErrors", "hookAdditionalContext",
+// handedOver returns the values in which a line quotes a text from a hook.
+func handedOver(l *flat.Members) []flat.Value {
+	content := l.Value("message").Get("content")
+	all := []flat.Value{
+		content, l.Value("content"),
+		l.Value("attachment").Get("blockingError", "blockingError"), l.Value("attachment").Get("content"),
+		l.Value("hookErrors"), l.Value("hookAdditionalContext"),
+	}
+	for _, block := range content.Items() {
+		all = append(all, block.Get("text"))
+	}
+	return all
 }
 
 // hands reports whether a line shows that a hook handed the text over, as feedback
 // or as context.
-func hands(l gjson.Result, text string) bool {
-	if l.Get("type").Str == "assistant" {
+func hands(l *flat.Members, text string) bool {
+	if l.String("type") == "assistant" {
 		return false
 	}
-	for _, place := range handedOver {
-		v := l.Get(place)
-		if v.Type == gjson.String && endsIn(v.Str, text) {
-			return true
-		}
-		for _, item := range v.Array() {
-			if item.Type == gjson.String && endsIn(item.Str, text) {
+	for _, place := range handedOver(l) {
+		for _, item := range place.Items() {
+			if item.IsString() && endsIn(item.Text(), text) {
 				return true
 			}
 		}

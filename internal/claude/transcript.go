@@ -7,8 +7,9 @@ import (
 	"io"
 	"os"
 
-	"github.com/tidwall/gjson"
 	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/flat"
 )
 
 // Delivery is a text that a Stop hook handed over, and what is needed to find its
@@ -46,7 +47,7 @@ func TranscriptSize(path string) int64 {
 // each calls f for every line since the delivery, with the line's offset. For a
 // text that was handed over several times in a row it begins at the first of
 // those. It is an error if the transcript is missing or has not grown.
-func (d Delivery) each(f func(l gjson.Result, at int64)) error {
+func (d Delivery) each(f func(l *flat.Members, at int64)) error {
 	file, err := openTranscript(d.Path)
 	if err != nil {
 		return err
@@ -66,7 +67,7 @@ func (d Delivery) each(f func(l gjson.Result, at int64)) error {
 		at += int64(len(line))
 		if line = bytes.TrimSpace(line); len(line) > 0 && err == nil { // a last line may still be being written
 			grown = grown || start >= d.Size
-			f(gjson.ParseBytes(line), start)
+			f(flat.Begun(line), start)
 		}
 		if err == io.EOF {
 			break
@@ -98,7 +99,8 @@ const lookBack = 256 << 10
 
 // lastAnswer returns the last answer before the delivery, unless a prompt follows
 // it.
-func (d Delivery) lastAnswer() (last gjson.Result, found bool) {
+func (d Delivery) lastAnswer() (last *flat.Members, found bool) {
+	last = new(flat.Members)
 	file, err := openTranscript(d.Path)
 	if err != nil {
 		return last, false
@@ -113,7 +115,7 @@ func (d Delivery) lastAnswer() (last gjson.Result, found bool) {
 		_, b, _ = bytes.Cut(b, []byte{'\n'}) // the rest of a line
 	}
 	for line := range bytes.Lines(b) {
-		l := gjson.ParseBytes(line)
+		l := flat.Begun(line)
 		if isAnswer(l) || isPrompt(l) {
 			last = l
 		}

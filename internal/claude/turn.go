@@ -1,6 +1,6 @@
 package claude
 
-import "github.com/tidwall/gjson"
+import "heartbeat/internal/flat"
 
 // Turn is what a transcript shows of the turn after a delivery.
 type Turn int
@@ -33,14 +33,14 @@ func (d Delivery) reading() *reading {
 	r := &reading{d: d}
 	if d.Fresh && d.Reply != "" {
 		if last, found := d.lastAnswer(); found && says(last, d.Reply) {
-			r.behind, r.reply = true, last.Get("message.id").Str
+			r.behind, r.reply = true, last.Value("message").Get("id").Text()
 		}
 	}
 	return r
 }
 
 // take adds a line to what is known.
-func (r *reading) take(l gjson.Result, at int64) {
+func (r *reading) take(l *flat.Members, at int64) {
 	since := at >= r.d.Size
 	switch {
 	case hands(l, r.d.Text):
@@ -56,7 +56,7 @@ func (r *reading) take(l gjson.Result, at int64) {
 			r.turns++
 		}
 		if since && !r.behind && r.d.Fresh && says(l, r.d.Reply) {
-			r.behind, r.reply = true, l.Get("message.id").Str
+			r.behind, r.reply = true, l.Value("message").Get("id").Text()
 		}
 	}
 	r.own = r.own || r.isOwn(l)
@@ -64,24 +64,24 @@ func (r *reading) take(l gjson.Result, at int64) {
 
 // isOwn reports whether a line belongs to the prompt that the delivering Stop
 // ended.
-func (r *reading) isOwn(l gjson.Result) bool {
-	return r.d.PromptID != "" && l.Get("promptId").Str == r.d.PromptID
+func (r *reading) isOwn(l *flat.Members) bool {
+	return r.d.PromptID != "" && l.String("promptId") == r.d.PromptID
 }
 
 // answers reports whether a line is the answer to this delivery of the text, and
 // not to an earlier one.
-func (r *reading) answers(l gjson.Result) bool {
+func (r *reading) answers(l *flat.Members) bool {
 	return r.open && r.turns+1 >= r.d.Times && isAnswer(l)
 }
 
 // wentOn reports whether a line shows that the session got past the delivering
 // Stop and all its hooks: an answer, a prompt, or the summary of the hooks. The
 // output of another hook proves nothing: it may come before the text.
-func (r *reading) wentOn(l gjson.Result, at int64) bool {
+func (r *reading) wentOn(l *flat.Members, at int64) bool {
 	switch {
 	case at < r.d.Size:
 		return false
-	case isPrompt(l) && r.own && l.Get("promptId").Str != "" && !r.isOwn(l):
+	case isPrompt(l) && r.own && l.String("promptId") != "" && !r.isOwn(l):
 		return true
 	case !r.behind:
 		return false
@@ -93,8 +93,8 @@ func (r *reading) wentOn(l gjson.Result, at int64) bool {
 
 // isAnother reports whether an answer is a new one, and not one more line of the
 // reply that ended in the Stop.
-func (r *reading) isAnother(answer gjson.Result) bool {
-	id := answer.Get("message.id").Str
+func (r *reading) isAnother(answer *flat.Members) bool {
+	id := answer.Value("message").Get("id").Text()
 	return id == "" || id != r.reply
 }
 
@@ -108,10 +108,10 @@ func (r *reading) isAnother(answer gjson.Result) bool {
 func (d Delivery) Answered() bool {
 	r := d.reading()
 	answered, foreign, known := false, 0, 0
-	err := d.each(func(l gjson.Result, at int64) {
-		if !l.Get("uuid").Exists() {
+	err := d.each(func(l *flat.Members, at int64) {
+		if !l.Is("uuid") {
 			// The client's own bookkeeping has no uuid either, and stands anywhere.
-			if !l.Get("sessionId").Exists() {
+			if !l.Is("sessionId") {
 				foreign++
 			} else {
 				known++
@@ -129,9 +129,9 @@ func (d Delivery) Answered() bool {
 // client writes what the hooks of a Stop said before it asks the model.
 func (d Delivery) NextTurn() Turn {
 	r, turn := d.reading(), Unknown
-	err := d.each(func(l gjson.Result, at int64) {
+	err := d.each(func(l *flat.Members, at int64) {
 		switch {
-		case turn != Unknown || !l.Get("uuid").Exists():
+		case turn != Unknown || !l.Is("uuid"):
 			return
 		case r.answers(l):
 			turn = WithText
@@ -160,7 +160,7 @@ func (d Delivery) Missed() bool {
 	d.End = 0
 	r := d.reading()
 	reached, overridden, wentOn := false, false, false
-	err := d.each(func(l gjson.Result, at int64) {
+	err := d.each(func(l *flat.Members, at int64) {
 		if end != 0 && at >= end {
 			reached = reached || r.shown && isTurn(l)
 			return

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
-	"github.com/tidwall/gjson"
+	"heartbeat/internal/flat"
 )
 
 // MaxWake is the longest text, in characters (UTF-16 units), that wakes a session
@@ -51,9 +51,9 @@ func IsWakePrompt(prompt, text string) bool {
 // the turn with this prompt_id, or in any turn if promptID is empty.
 func (d Delivery) Woke(promptID string) bool {
 	took := false
-	err := d.each(func(l gjson.Result, _ int64) {
-		if l.Get("type").Str == "user" && (promptID == "" || l.Get("promptId").Str == promptID) {
-			took = took || IsWakePrompt(l.Get("message.content").Str, d.Text)
+	err := d.each(func(l *flat.Members, _ int64) {
+		if l.String("type") == "user" && (promptID == "" || l.String("promptId") == promptID) {
+			took = took || IsWakePrompt(l.Value("message").Get("content").Text(), d.Text)
 		}
 	})
 	return err == nil && took

@@ -20,9 +20,7 @@ type member struct{ name, raw string }
 // Parse reads one JSON object. If a name occurs twice, the last one counts.
 func Parse(object []byte) (*Members, error) {
 	m := &Members{list: make([]member, 0, 32)}
-	isObject, ok := scanObject(string(object), func(name, value string) {
-		m.list = append(m.list, member{Text(name), value})
-	})
+	isObject, ok := scanObject(string(object), m.add)
 	switch {
 	case !ok:
 		return nil, errors.New("it is not valid JSON, or cut off")
@@ -30,6 +28,19 @@ func Parse(object []byte) (*Members, error) {
 		return nil, errors.New("it is not a JSON object")
 	}
 	return m, nil
+}
+
+// Begun reads an object as far as it is valid JSON: a program that is killed while it
+// writes leaves lines that are cut off.
+func Begun(object []byte) *Members {
+	m := &Members{list: make([]member, 0, 32)}
+	scanObject(string(object), m.add)
+	return m
+}
+
+func (m *Members) add(name, value string) bool {
+	m.list = append(m.list, member{Text(name), value})
+	return true
 }
 
 // MaxDepth is how deep JSON may be nested to be embedded in other JSON.
@@ -107,6 +118,9 @@ func (m *Members) Time(name string) time.Time {
 	}
 	return t
 }
+
+// Value returns the member as it is spelled.
+func (m *Members) Value(name string) Value { return Value(m.raw(name)) }
 
 // Raw returns the member's exact JSON, or nothing if it is missing or null.
 func (m *Members) Raw(name string) []byte {

@@ -12,9 +12,10 @@ type scanner struct {
 }
 
 // scanObject calls member for each member of an object, with the name and the value as
-// they are spelled. ok is false where the text is no valid JSON, of which some members
-// may then have been passed on; isObject is false where it is another value.
-func scanObject(text string, member func(name, value string)) (isObject, ok bool) {
+// they are spelled, until that returns false. ok is false where it did, and where the
+// text is not valid JSON, the first members of which may have been passed on. isObject is
+// false where it is another value.
+func scanObject(text string, member func(name, value string) bool) (isObject, ok bool) {
 	s := scanner{text: text}
 	s.space()
 	if s.peek() == '{' {
@@ -66,7 +67,7 @@ func (s *scanner) value(depth int) bool {
 	return s.number()
 }
 
-func (s *scanner) object(depth int, member func(name, value string)) bool {
+func (s *scanner) object(depth int, member func(name, value string) bool) bool {
 	s.at++
 	if s.space(); s.takes('}') {
 		return depth <= maxNesting
@@ -85,8 +86,8 @@ func (s *scanner) object(depth int, member func(name, value string)) bool {
 		if !s.value(depth) {
 			return false
 		}
-		if member != nil {
-			member(s.text[name:nameEnd], s.text[value:s.at])
+		if member != nil && !member(s.text[name:nameEnd], s.text[value:s.at]) {
+			return false
 		}
 		if s.space(); s.takes('}') {
 			return true

@@ -18,7 +18,7 @@ func FuzzScan(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		isObject, ok := scanObject(s, func(_, value string) { assert.NotEmpty(t, value) })
+		isObject, ok := scanObject(s, func(_, value string) bool { return assert.NotEmpty(t, value) })
 		assert.Equal(t, json.Valid([]byte(s)), ok, "%q", s)
 		assert.Equal(t, strings.HasPrefix(strings.TrimLeft(s, " \t\r\n"), "{"), isObject, "%q", s)
 	})

@@ -21,6 +21,7 @@ var heavy = map[string]string{
 	"net/http":                           "anything that serves",
 	"os/user":                            "names of people",
 	"encoding/base32":                    "nothing: its tables are made at each start",
+	"github.com/tidwall":                 "what reads JSON of others by paths: its tables are made at each start",
 	"heartbeat/orchestrate/run":          "runs",
 	"heartbeat/orchestrate/prompt":       "runs",
 	"heartbeat/orchestrate/schema":       "runs",
