@@ -66,7 +66,7 @@ func (t *Tx) encodeCanceled() (_ []byte, err error) {
 
 func (t *Tx) sumCanceled(s canceledSpan) (string, error) {
 	if s.entries > 1 {
-		sum, err := hashRange(t.file, s.start, s.end)
+		sum, err := t.hashRange(s.start, s.end)
 		return sum[:min(len(sum), canceledSumLen)], err
 	}
 	l, err := readLine(t.file, s.start, t.queueSize(), MaxLine)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"heartbeat/internal/flat"
@@ -80,6 +81,9 @@ func (d *Delivery) Text() string {
 
 // ID is the envelope's own id, or empty.
 func (d *Delivery) ID() string {
+	if !d.mayBeEnvelope() {
+		return ""
+	}
 	id, _, _ := decodeLine(d.rawBytes())
 	return id
 }
@@ -89,8 +93,17 @@ func (d *Delivery) label() string { return words.Name(d.ID(), d.EntryID) }
 
 // Metadata is the envelope's members other than its prompt and id.
 func (d *Delivery) Metadata() map[string]json.RawMessage {
+	if !d.mayBeEnvelope() {
+		return nil
+	}
 	_, _, meta := decodeLine(d.rawBytes())
 	return meta
+}
+
+// mayBeEnvelope spares the copies that decoding a line takes.
+func (d *Delivery) mayBeEnvelope() bool {
+	text := strings.TrimSpace(strings.TrimPrefix(d.RawLine.Text, string(byteOrderMark)))
+	return d.RawLine.Base64 != "" || strings.HasPrefix(text, "{")
 }
 
 // rawBytes falls back on the readable form. Only a delivery that parseDelivery did

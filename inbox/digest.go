@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash"
 
-	"heartbeat/internal/disk"
 	"heartbeat/internal/journal"
 )
 
@@ -37,7 +36,7 @@ func (t *Tx) extendDigest(next *journal.Record) {
 	if passed := next.Cursor - next.DigestEnd; passed > 0 && passed <= digestStep && t.file != nil {
 		h, err := resumeDigest(next.Digest)
 		if err == nil {
-			err = hashInto(h, t.file, next.DigestEnd, next.Cursor)
+			err = t.hashInto(h, next.DigestEnd, next.Cursor)
 		}
 		if err == nil {
 			next.Digest, err = suspendDigest(h)
@@ -63,7 +62,7 @@ func (t *Tx) keepsSettled() (bool, error) {
 		return true, nil
 	}
 	got := sha256.New()
-	if err := hashInto(got, t.file, st.DigestStart, st.Cursor); err != nil {
+	if err := t.hashInto(got, st.DigestStart, st.Cursor); err != nil {
 		return false, fmt.Errorf("read inbox: %w", err)
 	}
 	return string(got.Sum(nil)) == string(want.Sum(nil)), nil
@@ -86,22 +85,26 @@ func suspendDigest(h hash.Hash) (string, error) {
 	return base64.StdEncoding.EncodeToString(raw), err
 }
 
-func hashRange(f *disk.File, start, end int64) (string, error) {
+// hashRange is the hash of bytes in the queue file.
+func (t *Tx) hashRange(start, end int64) (string, error) {
 	h := sha256.New()
-	if err := hashInto(h, f, start, end); err != nil {
+	if err := t.hashInto(h, start, end); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-func hashInto(h hash.Hash, f *disk.File, start, end int64) error {
-	chunk := make([]byte, min(end-start, readChunk))
-	for off := start; off < end; off += int64(len(chunk)) {
-		part := chunk[:min(int64(len(chunk)), end-off)]
-		if _, err := f.ReadAt(part, off); err != nil {
+func (t *Tx) hashInto(h hash.Hash, start, end int64) error {
+	if size := min(end-start, readChunk); int64(len(t.chunk)) < size {
+		t.chunk = make([]byte, max(size, 8<<10))
+	}
+	for off := start; off < end; {
+		part := t.chunk[:min(int64(len(t.chunk)), end-off)]
+		if _, err := t.file.ReadAt(part, off); err != nil {
 			return err
 		}
 		h.Write(part)
+		off += int64(len(part))
 	}
 	return nil
 }

@@ -132,7 +132,7 @@ func (t *Tx) otherBytes() (string, error) {
 		return "", nil
 	}
 	if t.st.AnchorSum != "" {
-		sum, err := hashRange(t.file, t.st.AnchorStart, cur)
+		sum, err := t.hashRange(t.st.AnchorStart, cur)
 		if err != nil {
 			return "", fmt.Errorf("read inbox: %w", err)
 		}

@@ -37,7 +37,7 @@ func (t *Tx) anchor(next *journal.Record) {
 		return
 	}
 	start := max(0, min(t.lastLine, next.Cursor-anchorSpan))
-	sum, err := hashRange(t.file, start, next.Cursor)
+	sum, err := t.hashRange(start, next.Cursor)
 	if err != nil {
 		return // the file shrank just now: the next transaction notices
 	}
@@ -55,7 +55,7 @@ func (t *Tx) rememberTail(next *journal.Record, now Mark) {
 	if start >= now.Size {
 		return
 	}
-	sum, err := hashRange(t.file, start, now.Size)
+	sum, err := t.hashRange(start, now.Size)
 	if err != nil {
 		return // as above
 	}
@@ -90,7 +90,7 @@ func (t *Tx) lacksOwn() (bool, error) {
 	if t.queueSize() < st.OwnEnd {
 		return true, nil
 	}
-	sum, err := hashRange(t.file, st.OwnStart, st.OwnEnd)
+	sum, err := t.hashRange(st.OwnStart, st.OwnEnd)
 	return sum != st.OwnSum, err
 }
 
@@ -120,7 +120,7 @@ func (t *Tx) tail() (tail, error) {
 	case st.TailSum == "": // a journal without it
 		return tailSame, nil
 	}
-	sum, err := hashRange(t.file, st.TailStart, st.SeenSize)
+	sum, err := t.hashRange(st.TailStart, st.SeenSize)
 	switch {
 	case err != nil:
 		return tailChanged, err

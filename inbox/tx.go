@@ -50,6 +50,7 @@ type Tx struct {
 	forget                 []string       // files that nothing needs after the commit
 	canceled               []canceledSpan // see canceledSpans
 	canceledRead           bool
+	chunk                  []byte // of the queue file, while it is hashed
 }
 
 // Seq is the number of the commit that this transaction would make next. A later

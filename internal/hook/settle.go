@@ -137,7 +137,10 @@ func (h *hook) settleFailed(tx *inbox.Tx, of verdict, failure *inbox.Failure) er
 // that lives is at it: its own next Stop decides. Handing it to this one would have it
 // done twice, and each would take it from the other until its attempts are used up.
 func (h *hook) isWithAnother(tx *inbox.Tx, d *inbox.Delivery, v verdict) (bool, error) {
-	if _, ofRun := effect.MarkOf(d); !ofRun || v != orphaned || h.input == nil || d.SessionID == h.input.SessionID {
+	if v != orphaned || h.input == nil || d.SessionID == h.input.SessionID {
+		return false, nil
+	}
+	if _, ofRun := effect.MarkOf(d); !ofRun {
 		return false, nil
 	}
 	s, err := tx.Session(d.SessionID)

@@ -192,10 +192,14 @@ func checkedLine(l []byte) ([]byte, bool) {
 	return body, string(l[:sumLen]) == lines.ID(body)[:sumLen]
 }
 
+// sumLine is the journal's line for a body, in the body's own memory where that has room.
 func sumLine(body []byte) []byte {
-	l := make([]byte, 0, sumLen+len(body)+2)
-	l = append(append(l, lines.ID(body)[:sumLen]...), ' ')
-	return append(append(l, body...), '\n')
+	sum, n := lines.ID(body), len(body)
+	l := append(body, make([]byte, sumLen+2)...)
+	copy(l[sumLen+1:], l[:n])
+	copy(l, sum[:sumLen])
+	l[sumLen], l[len(l)-1] = ' ', '\n'
+	return l
 }
 
 // commit appends a record and returns once it would survive a power loss. After

@@ -74,6 +74,8 @@ func IDIn(name string) string {
 
 // text is "" for anything that is not a JSON string.
 func text(raw json.RawMessage) (s string) {
-	_ = json.Unmarshal(raw, &s)
+	if len(raw) > 0 { // as for most entries
+		_ = json.Unmarshal(raw, &s)
+	}
 	return s
 }
