@@ -60,6 +60,9 @@ var allowed = map[string]string{
 	"internal/launch/recording": "internal/disk internal/launch/pump internal/words",
 	"internal/launch/terminal":  "internal/host/... internal/launch/pump",
 
+	// The session host.
+	"internal/hosting/proxy": "internal/words",
+
 	// The commands.
 	"cmd/heartbeat":        "internal/command internal/cli",
 	"cmd/heartbeat-stop":   "internal/hook internal/stack",

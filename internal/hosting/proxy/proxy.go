@@ -1,0 +1,193 @@
+package proxy
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	// ServerName is how the proxy introduces itself to the client.
+	ServerName = "nexus-guild-proxy"
+	// ConfigKey is the proxy's key in the mcp-config: the client's model sees a tool
+	// as mcp__nexus-guild__NAME.
+	ConfigKey = "nexus-guild"
+
+	serverVersion = "0.0.0"
+	maxRequest    = 4 << 20 // bytes of one request's body
+	keepAlive     = 30 * time.Second
+)
+
+// Options is what a proxy serves. Tools and Call are needed, the rest may be left out.
+type Options struct {
+	// Tools are listed in this order. No other name is ever called.
+	Tools []Tool
+	// SessionID names the hosted session in errors.
+	SessionID string
+	// Call runs a tool with the arguments as the client sent them: a JSON object, {}
+	// when it sent none. The context ends when the client cancels the call or loses
+	// its connection, and when the proxy closes. An error becomes the tool's result,
+	// and so does a panic. Calls may run at the same time.
+	Call func(ctx context.Context, name string, args json.RawMessage) (text string, err error)
+	// Log takes one line without its newline, never after Close has returned, and
+	// from one goroutine at a time.
+	Log func(line string)
+	// KeepAlive is how often an open stream carries a comment; 0 means every 30 s.
+	KeepAlive time.Duration
+
+	listen func() (net.Listener, error) // for tests; nil means a free port of 127.0.0.1
+}
+
+// Proxy is one running proxy. Its methods may be called from any goroutine.
+type Proxy struct {
+	options Options
+	tools   map[string]Tool
+	list    []*mcp.Tool
+	port    int
+	token   string
+
+	context context.Context // of every call; canceled by Close
+	cancel  context.CancelFunc
+	http    *http.Server
+	mcp     *mcp.Server
+	served  chan struct{}
+	streams *streams
+	log     *logger
+	counts  counts
+	closing sync.Once
+	closed  chan struct{}
+}
+
+// Start listens on a free port of 127.0.0.1 and serves until Close. The error says
+// which tool cannot be served, or why there is no port.
+func Start(options Options) (*Proxy, error) {
+	tools, list, err := index(options.Tools)
+	if err != nil {
+		return nil, fmt.Errorf("cannot serve the tools%s: %w", ofSession(options.SessionID), err)
+	}
+	if options.KeepAlive <= 0 {
+		options.KeepAlive = keepAlive
+	}
+	if options.listen == nil {
+		options.listen = func() (net.Listener, error) { return net.Listen("tcp4", "127.0.0.1:0") }
+	}
+	listener, err := options.listen()
+	if err != nil {
+		return nil, fmt.Errorf("cannot serve the tools%s: no port of 127.0.0.1 could be opened: %w%s",
+			ofSession(options.SessionID), err, advice(err))
+	}
+	p := &Proxy{
+		options: options, tools: tools, list: list,
+		port:   listener.Addr().(*net.TCPAddr).Port,
+		token:  rand.Text(), // 130 bits
+		served: make(chan struct{}),
+		closed: make(chan struct{}),
+		log:    &logger{to: options.Log},
+	}
+	p.context, p.cancel = context.WithCancel(context.Background())
+	p.streams = newStreams(p)
+	p.mcp = p.server()
+	p.http = &http.Server{
+		Handler:           p.guard(p.routes()),
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          log.New(p.log, "", 0),
+	}
+	p.log.printf("MCP proxy server listening on port %d", p.port)
+	go func() {
+		defer close(p.served)
+		_ = p.http.Serve(listener) // always ends with http.ErrServerClosed after Close
+	}()
+	return p, nil
+}
+
+func ofSession(id string) string {
+	if id == "" {
+		return ""
+	}
+	return " of session " + id
+}
+
+// advice is what to do about a port that could not be opened.
+func advice(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return ": all ephemeral ports are taken; end processes that hold connections or widen net.ipv4.ip_local_port_range"
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return ": raise the limit of open files (ulimit -n)"
+	}
+	return ""
+}
+
+// routes maps the paths of both transports to their handlers.
+func (p *Proxy) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /sse", p.streams.serve)
+	mux.HandleFunc("POST /message", p.streams.post)
+	mux.Handle("/mcp", p.streamable())
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "Not found", http.StatusNotFound) })
+	return mux
+}
+
+// streamable serves streamable HTTP. Its sessions live until the client deletes them
+// or the proxy closes.
+func (p *Proxy) streamable() http.Handler {
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return p.mcp },
+		&mcp.StreamableHTTPOptions{MaxRequestBodyBytes: maxRequest})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		beating := newBeatingWriter(w)
+		defer beating.beat(p.options.KeepAlive)()
+		handler.ServeHTTP(beating, r)
+	})
+}
+
+// URL is the address of the HTTP+SSE transport, such as "http://127.0.0.1:40123/sse".
+func (p *Proxy) URL() string { return fmt.Sprintf("http://127.0.0.1:%d/sse", p.port) }
+
+// Token is what a client must send as "Authorization: Bearer TOKEN".
+func (p *Proxy) Token() string { return p.token }
+
+// Config is the mcp-config for the client, as one line of JSON. It holds the token:
+// the file must be readable by its owner only.
+func (p *Proxy) Config() []byte {
+	type server struct {
+		Type    string            `json:"type"`
+		URL     string            `json:"url"`
+		Headers map[string]string `json:"headers"`
+	}
+	raw, err := json.Marshal(map[string]map[string]server{"mcpServers": {ConfigKey: {
+		Type: "sse", URL: p.URL(), Headers: map[string]string{"Authorization": "Bearer " + p.token},
+	}}})
+	if err != nil {
+		panic(err) // strings only: cannot fail
+	}
+	return raw
+}
+
+// Close cancels the calls in progress, ends every connection and frees the port. It
+// waits for no call and no client. Further calls do nothing.
+func (p *Proxy) Close() {
+	p.closing.Do(func() {
+		p.cancel()
+		_ = p.http.Close() // the listener's close error helps nobody
+		<-p.served
+		for session := range p.mcp.Sessions() {
+			go func() { _ = session.Close() }() // its calls are canceled, so it ends
+		}
+		if warning := p.Stats().Warning(); warning != "" {
+			p.log.printf("mcp-proxy: WARNING: %s", warning)
+		}
+		p.log.stop()
+		close(p.closed)
+	})
+	<-p.closed
+}

@@ -1,0 +1,67 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Tool is one tool that the client may call.
+type Tool struct {
+	Name        string
+	Description string
+	// Params is the JSON schema of the arguments without its "type", as an object;
+	// nil means that nothing is said about them.
+	Params json.RawMessage
+	// Target is how the log names what the tool leads to, such as "GET /api/writ/list".
+	Target string
+}
+
+// index makes the lookup by name and the list that the client gets.
+func index(tools []Tool) (map[string]Tool, []*mcp.Tool, error) {
+	byName := make(map[string]Tool, len(tools))
+	list := make([]*mcp.Tool, 0, len(tools))
+	for i, tool := range tools {
+		if tool.Name == "" {
+			return nil, nil, fmt.Errorf("tools[%d] has no name", i)
+		}
+		if _, twice := byName[tool.Name]; twice {
+			return nil, nil, fmt.Errorf("two tools are named %q", tool.Name)
+		}
+		schema, err := inputSchema(tool.Params)
+		if err != nil {
+			return nil, nil, fmt.Errorf("the params of tool %q: %w", tool.Name, err)
+		}
+		byName[tool.Name] = tool
+		list = append(list, &mcp.Tool{Name: tool.Name, Description: tool.Description, InputSchema: schema})
+	}
+	return byName, list, nil
+}
+
+// inputSchema is {"type":"object", ...params}. The members stay as they were written,
+// so that no number or keyword of a schema is lost on the way.
+func inputSchema(params json.RawMessage) (json.RawMessage, error) {
+	params = bytes.TrimSpace(params)
+	if len(params) == 0 || string(params) == "null" {
+		return json.RawMessage(`{"type":"object"}`), nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(params, &members); err != nil {
+		return nil, fmt.Errorf("not a JSON object: %w", err)
+	}
+	if kind, given := members["type"]; given {
+		// Clients refuse the whole list for one schema of another type.
+		if string(kind) != `"object"` {
+			return nil, fmt.Errorf(`its "type" is %s, and arguments are always an "object"`, kind)
+		}
+		return params, nil
+	}
+	rest := bytes.TrimSpace(params[1:])
+	schema := []byte(`{"type":"object"`)
+	if len(members) > 0 {
+		schema = append(schema, ',')
+	}
+	return append(schema, rest...), nil
+}
