@@ -68,6 +68,9 @@ var allowed = map[string]string{
 	"cmd/heartbeat-stop":   "internal/hook internal/stack",
 	"cmd/heartbeat-launch": "internal/launch",
 
+	// The session host.
+	"internal/hosting/stream": "internal/claude/limit internal/flat",
+
 	// Rigs, which nothing that is shipped imports (but for the demo's agent).
 	"internal/bench/...":          "internal/testing/agent internal/testing/days",
 	"internal/testing/agent":      "internal/host",

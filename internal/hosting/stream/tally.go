@@ -1,0 +1,267 @@
+package stream
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"heartbeat/internal/flat"
+)
+
+// Tally adds up what messages say about a session. Its fields are what is known so
+// far, whenever the session ends; what a message lacks never erases them. The zero
+// value is an empty tally. It is not safe for concurrent use.
+type Tally struct {
+	SessionID string     // from the first message that has one
+	Messages  int64      // all that were added
+	Usage     *Usage     // nil until one is known
+	Cost      *float64   // dollars, as the client says; nil until it does
+	Text      *string    // of the last assistant message; nil if that has none
+	Result    *Result    // the last result line; nil before the first
+	RateLimit *RateLimit // the first rate limit; nil if there was none
+
+	past     Usage   // of the clients before this one
+	pastCost float64 // of them, in dollars
+
+	settled Usage            // of this client's last result line
+	turns   map[string]Usage // of assistant messages since, by message id
+	counted map[string]bool  // messages that the last result line includes
+	open    map[string]ToolCall
+}
+
+// Usage counts tokens. The caches' are nil where the client did not say.
+type Usage struct {
+	Input      int64  `json:"inputTokens"`
+	Output     int64  `json:"outputTokens"`
+	CacheRead  *int64 `json:"cacheReadTokens,omitempty"`
+	CacheWrite *int64 `json:"cacheWriteTokens,omitempty"`
+}
+
+// Result is what a result line says of how the client ended its turn.
+type Result struct {
+	Subtype string // "success", "error_max_turns", ...
+	IsError bool
+	Turns   int64
+	Text    string    // of an error, at most 4 KiB
+	At      time.Time // when the line was read
+}
+
+// ToolCall is a call of a tool whose result has not come yet.
+type ToolCall struct {
+	ID, Name string
+	Since    time.Time // when the line was read
+}
+
+// Add takes a message in that was read at a time.
+func (t *Tally) Add(m Message, now time.Time) {
+	t.Messages++
+	if t.SessionID == "" {
+		t.SessionID = m.SessionID
+	}
+	switch m.Type {
+	case "assistant":
+		t.assistant(m.Raw, now)
+	case "user":
+		t.user(m.Raw)
+	case "result":
+		t.result(m, now)
+	}
+	t.limit(m.Raw, now)
+}
+
+// OpenTools are the calls whose results have not come yet, the oldest first.
+func (t *Tally) OpenTools() []ToolCall {
+	return slices.SortedFunc(maps.Values(t.open), func(a, b ToolCall) int { return a.Since.Compare(b.Since) })
+}
+
+func (t *Tally) assistant(raw []byte, now time.Time) {
+	var id string
+	var usage, content []byte
+	flat.Each(member(raw, "message"), func(name, value []byte) {
+		switch string(name) {
+		case `"id"`:
+			id = short(value)
+		case `"usage"`:
+			usage = value
+		case `"content"`:
+			content = value
+		}
+	})
+	t.turn(id, usage)
+	if len(content) == 0 || content[0] != '[' {
+		return
+	}
+	if text := texts(content); text == "" {
+		t.Text = nil
+	} else {
+		t.Text = &text
+	}
+	for part := range elements(content) {
+		var call ToolCall
+		kind := ""
+		flat.Each(part, func(name, value []byte) {
+			switch string(name) {
+			case `"type"`:
+				kind = short(value)
+			case `"id"`:
+				call.ID = short(value)
+			case `"name"`:
+				call.Name = short(value)
+			}
+		})
+		if kind == "tool_use" && call.ID != "" {
+			t.opened(call, now)
+		}
+	}
+}
+
+// maxOpen is how many open calls are remembered. A client has a few at a time.
+const maxOpen = 1000
+
+func (t *Tally) opened(call ToolCall, now time.Time) {
+	if t.open == nil {
+		t.open = map[string]ToolCall{}
+	}
+	if len(t.open) < maxOpen {
+		call.Since = now
+		t.open[call.ID] = call
+	}
+}
+
+func (t *Tally) user(raw []byte) {
+	for part := range elements(member(member(raw, "message"), "content")) {
+		if id := short(member(part, "tool_use_id")); id != "" {
+			delete(t.open, id)
+		}
+	}
+}
+
+// turn counts the usage of an assistant message, of which the client prints a line
+// for each part: the last one is right.
+func (t *Tally) turn(id string, usage []byte) {
+	if len(usage) == 0 || usage[0] != '{' || id == "" || t.counted[id] {
+		return
+	}
+	if t.turns == nil {
+		t.turns = map[string]Usage{}
+	}
+	u := t.turns[id]
+	u.set(usage)
+	t.turns[id] = u
+	t.sum()
+}
+
+// result takes the totals of a result line. They include the messages before it.
+func (t *Tally) result(m Message, now time.Time) {
+	r := Result{Subtype: m.Subtype, At: now}
+	flat.Each(m.Raw, func(name, value []byte) {
+		switch string(name) {
+		case `"is_error"`:
+			r.IsError = string(value) == "true"
+		case `"result"`:
+			r.Text = first(text(value), maxResultText)
+		case `"num_turns"`:
+			r.Turns, _ = number(value)
+		case `"total_cost_usd"`:
+			if cost, ok := dollars(value); ok {
+				cost += t.pastCost
+				t.Cost = &cost
+			}
+		case `"usage"`:
+			if len(value) > 0 && value[0] == '{' {
+				t.settle(value)
+			}
+		}
+	})
+	if !r.IsError {
+		r.Text = "" // the assistant's message has it
+	}
+	t.Result = &r
+	clear(t.open)
+}
+
+const maxResultText = 1 << 10 // characters
+
+func (t *Tally) settle(usage []byte) {
+	t.settled = t.client()
+	t.settled.set(usage)
+	if t.counted == nil {
+		t.counted = map[string]bool{}
+	}
+	for id := range t.turns {
+		t.counted[id] = true
+	}
+	clear(t.turns)
+	t.sum()
+}
+
+func (t *Tally) sum() {
+	sum := t.past.Plus(t.client())
+	t.Usage = &sum
+}
+
+// client is what this client used.
+func (t *Tally) client() Usage {
+	sum := t.settled
+	for _, u := range t.turns {
+		sum = sum.Plus(u)
+	}
+	return sum
+}
+
+// NextClient says that another client goes on with the session: the totals of its
+// result lines are added to what the clients before it used.
+func (t *Tally) NextClient() {
+	if t.Usage != nil {
+		t.past = *t.Usage
+	}
+	if t.Cost != nil {
+		t.pastCost = *t.Cost
+	}
+	t.settled = Usage{}
+	clear(t.turns)
+	clear(t.open)
+	t.Result = nil
+}
+
+// member is the value of an object's member, or nothing.
+func member(object []byte, name string) (found []byte) {
+	if len(object) == 0 || object[0] != '{' {
+		return nil
+	}
+	flat.Each(object, func(n, value []byte) {
+		if len(n) == len(name)+2 && string(n[1:len(n)-1]) == name {
+			found = value
+		}
+	})
+	return found
+}
+
+// texts joins the texts of a message's content.
+func texts(content []byte) string {
+	var all bytes.Buffer
+	for part := range elements(content) {
+		if short(member(part, "type")) == "text" {
+			all.WriteString(text(member(part, "text")))
+		}
+	}
+	return all.String()
+}
+
+func number(value []byte) (int64, bool) {
+	var n float64
+	if len(value) == 0 || value[0] == 'n' || json.Unmarshal(value, &n) != nil || n < 0 || n > 1<<53 {
+		return 0, false
+	}
+	return int64(n), true
+}
+
+func dollars(value []byte) (float64, bool) {
+	var n float64
+	if len(value) == 0 || value[0] == 'n' || json.Unmarshal(value, &n) != nil {
+		return 0, false
+	}
+	return n, true
+}
