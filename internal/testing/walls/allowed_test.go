@@ -60,8 +60,10 @@ var allowed = map[string]string{
 	"internal/launch/recording": "internal/disk internal/launch/pump internal/words",
 	"internal/launch/terminal":  "internal/host/... internal/launch/pump",
 
-	// The session host.
-	"internal/hosting/proxy": "internal/words",
+	// The session host. The hook links nothing of it.
+	"internal/hosting/config": "internal/disk internal/flat internal/hosting/folder",
+	"internal/hosting/folder": "internal/disk internal/flat internal/host",
+	"internal/hosting/proxy":  "internal/words",
 
 	// The commands.
 	"cmd/heartbeat":        "internal/command internal/cli",

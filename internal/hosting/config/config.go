@@ -1,0 +1,42 @@
+package config
+
+import "encoding/json"
+
+// Config is a configuration that [Parse] accepted. Paths are absolute and clean.
+type Config struct {
+	SessionID          string
+	GuildToolURL       string // http or https, without a slash at its end
+	DBPath             string
+	LogDir             string // beside the database, in logs/sessions, if none was given
+	ClaudeArgs         []string
+	Cwd                string
+	Env                map[string]string
+	Prompt             string // may be empty, see [Config.HasPrompt]
+	Tools              []Tool
+	StartedAt          string // RFC 3339, as it was spelled
+	Provider           string
+	Metadata           json.RawMessage // an object, or nil
+	SystemPromptTmpDir string          // "" if there is none
+	Extra              map[string]json.RawMessage
+}
+
+// Tool is a tool of the guild that the session may call.
+type Tool struct {
+	Name        string
+	Description string
+	Params      json.RawMessage // an object: a JSON schema without its type
+	Method      string          // GET, POST or DELETE
+}
+
+// Problem says what is wrong with a configuration.
+type Problem struct {
+	Path   string // such as tools[2].method or env.HOME; "" is the whole
+	Reason string // goes on after the path: must be a string, and is a number
+}
+
+func (p *Problem) Error() string {
+	if p.Path == "" {
+		return "the config " + p.Reason
+	}
+	return "the config's " + p.Path + " " + p.Reason
+}

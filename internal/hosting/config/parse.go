@@ -1,0 +1,412 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"heartbeat/internal/flat"
+	"heartbeat/internal/hosting/folder"
+)
+
+// Parse reads a configuration. Its error is a [*Problem], the first in the order of
+// the fields; the config beside it has what was valid, so that the failure can be
+// reported to the guild. It looks at no file: see [Config.Check].
+func Parse(text []byte) (*Config, error) {
+	c := &Config{}
+	members, problem := decode(text)
+	if problem != nil {
+		return c, problem
+	}
+	p := &parser{members: members}
+	p.identity(c)
+	p.places(c)
+	c.ClaudeArgs = p.arguments()
+	c.Env = p.environment()
+	c.Prompt, _ = p.text("prompt")
+	c.Tools = p.tools()
+	p.facts(c)
+	p.cleanUp(c)
+	c.Extra = p.rest()
+	if p.problem != nil {
+		return c, p.problem
+	}
+	return c, nil
+}
+
+// HasPrompt reports whether the prompt is work: a blank one is not. Without one a
+// session starts only if entries wait in its inbox, even if it is a resumed one:
+// the client refuses to run without any input.
+func (c *Config) HasPrompt() bool { return strings.TrimSpace(c.Prompt) != "" }
+
+// NothingToDo is the problem of a session that has neither a prompt nor an entry
+// that waits.
+func NothingToDo() *Problem {
+	return &Problem{Path: "prompt", Reason: "is empty, and no entry waits in the session's inbox: give one of them"}
+}
+
+// decode returns the members of the object that text must be.
+func decode(text []byte) (map[string]json.RawMessage, *Problem) {
+	body := bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	mark := len(text) - len(body)
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil, &Problem{Reason: "on stdin is empty: write one JSON object"}
+	}
+	if len(text) > MaxSize {
+		return nil, tooLarge()
+	}
+	if at := invalidUTF8(body); at >= 0 {
+		return nil, &Problem{Reason: "is not UTF-8 at " + place(body, at, mark)}
+	}
+	var members map[string]json.RawMessage
+	err := json.Unmarshal(body, &members)
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		at := max(0, int(syntax.Offset)-1)
+		if strings.HasPrefix(syntax.Error(), "unexpected end") {
+			at = len(body)
+		}
+		return nil, &Problem{Reason: fmt.Sprintf("is no valid JSON at %s: %v", place(body, at, mark), syntax)}
+	case err != nil || members == nil:
+		return nil, &Problem{Reason: "must be one JSON object, and is " + kind(bytes.TrimSpace(body))}
+	case flat.TooDeep(body):
+		return nil, &Problem{Reason: fmt.Sprintf("is nested deeper than %d levels", flat.MaxDepth)}
+	}
+	return members, nil
+}
+
+func invalidUTF8(text []byte) int {
+	if utf8.Valid(text) {
+		return -1
+	}
+	for at := 0; at < len(text); {
+		r, size := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && size == 1 {
+			return at
+		}
+		at += size
+	}
+	return -1
+}
+
+// place spells an offset for people; skipped is what came before the text.
+func place(text []byte, at, skipped int) string {
+	before := text[:min(at, len(text))]
+	line := bytes.Count(before, []byte("\n"))
+	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
+	return fmt.Sprintf("line %d, column %d (byte %d)", line+1, column+1, skipped+at)
+}
+
+// kind names the kind of a JSON value.
+func kind(value []byte) string {
+	switch {
+	case len(value) == 0:
+		return "nothing"
+	case value[0] == '{':
+		return "an object"
+	case value[0] == '[':
+		return "an array"
+	case value[0] == '"':
+		return "a string"
+	case value[0] == 't' || value[0] == 'f':
+		return "a boolean"
+	case value[0] == 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// parser takes the members it reads out of members, and keeps the first problem.
+type parser struct {
+	members map[string]json.RawMessage
+	problem *Problem
+}
+
+func (p *parser) fail(path, format string, args ...any) {
+	if p.problem == nil {
+		p.problem = &Problem{Path: path, Reason: fmt.Sprintf(format, args...)}
+	}
+}
+
+// take returns a top-level member, or nil if it is missing or null.
+func (p *parser) take(name string) json.RawMessage {
+	v := p.members[name]
+	delete(p.members, name)
+	if kind(v) == "null" {
+		return nil
+	}
+	return v
+}
+
+// need is take for a member that must be there.
+func (p *parser) need(name string) (json.RawMessage, bool) {
+	v := p.take(name)
+	if v == nil {
+		p.fail(name, "is missing")
+	}
+	return v, v != nil
+}
+
+// text reads a string that must be there.
+func (p *parser) text(name string) (string, bool) {
+	v, ok := p.need(name)
+	if !ok {
+		return "", false
+	}
+	return p.stringAt(name, v)
+}
+
+// textIfAny reads a string that may be missing.
+func (p *parser) textIfAny(name string) (s string, ok bool) {
+	if v := p.take(name); v != nil {
+		s, ok = p.stringAt(name, v)
+	}
+	return s, ok && s != ""
+}
+
+func (p *parser) stringAt(path string, value json.RawMessage) (s string, ok bool) {
+	if kind(value) != "a string" || json.Unmarshal(value, &s) != nil {
+		p.fail(path, "must be a string, and is %s", kind(value))
+		return "", false
+	}
+	return s, true
+}
+
+func (p *parser) objectAt(path string, value json.RawMessage) (map[string]json.RawMessage, bool) {
+	var members map[string]json.RawMessage
+	if kind(value) != "an object" || json.Unmarshal(value, &members) != nil {
+		p.fail(path, "must be an object, and is %s", kind(value))
+		return nil, false
+	}
+	return members, true
+}
+
+func (p *parser) arrayAt(path string, value json.RawMessage) (all []json.RawMessage, ok bool) {
+	if kind(value) != "an array" || json.Unmarshal(value, &all) != nil {
+		p.fail(path, "must be an array, and is %s", kind(value))
+		return nil, false
+	}
+	return all, true
+}
+
+// identity reads who the session is, and to whom it reports.
+func (p *parser) identity(c *Config) {
+	if id, ok := p.text("sessionId"); ok {
+		if err := folder.CheckID(id); err != nil {
+			p.fail("sessionId", "%v", err)
+		} else {
+			c.SessionID = id
+		}
+	}
+	if raw, ok := p.text("guildToolUrl"); ok {
+		if wrong := checkURL(raw); wrong != "" {
+			p.fail("guildToolUrl", "%s", wrong)
+		} else {
+			c.GuildToolURL = strings.TrimRight(raw, "/")
+		}
+	}
+}
+
+// checkURL never repeats the URL, which may hold a password.
+func checkURL(raw string) string {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https":
+		return "must be an http or https URL, such as http://127.0.0.1:7471"
+	case u.Hostname() == "":
+		return "must name a host, such as http://127.0.0.1:7471"
+	case u.User != nil:
+		return "must hold no user name or password, since it is shown in logs"
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(raw, "#"):
+		return "must end with its path, without a query or fragment"
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return "must have a port from 1 to 65535"
+		}
+	}
+	return ""
+}
+
+// places reads the paths. The working directory comes first: the others may be
+// relative to it.
+func (p *parser) places(c *Config) {
+	db, hasDB := p.path("dbPath", p.text)
+	logs, hasLogs := p.path("logDir", p.textIfAny)
+	cwd, ok := p.path("cwd", p.text)
+	if ok {
+		abs, err := filepath.Abs(cwd)
+		if err != nil {
+			p.fail("cwd", "is relative, and this process has no working directory: give an absolute path")
+			ok = false
+		}
+		c.Cwd = abs
+	}
+	if hasDB && (ok || filepath.IsAbs(db)) {
+		c.DBPath = within(c.Cwd, db)
+	}
+	switch {
+	case hasLogs && (ok || filepath.IsAbs(logs)):
+		c.LogDir = within(c.Cwd, logs)
+	case c.DBPath != "" && !hasLogs:
+		c.LogDir = filepath.Join(filepath.Dir(c.DBPath), "logs")
+	}
+}
+
+func (p *parser) path(name string, read func(string) (string, bool)) (string, bool) {
+	s, ok := read(name)
+	switch {
+	case !ok:
+	case s == "":
+		p.fail(name, "must not be empty")
+		ok = false
+	case strings.ContainsRune(s, 0):
+		p.fail(name, "must hold no NUL byte")
+		ok = false
+	}
+	return s, ok
+}
+
+func within(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}
+
+// maxArgument is the longest argument, or variable with its name, that Linux takes
+// (execve(2), MAX_ARG_STRLEN, without the NUL at its end).
+const maxArgument = 128<<10 - 1
+
+func (p *parser) arguments() (args []string) {
+	value, ok := p.need("claudeArgs")
+	if !ok {
+		return nil
+	}
+	all, _ := p.arrayAt("claudeArgs", value)
+	for i, v := range all {
+		path := "claudeArgs[" + strconv.Itoa(i) + "]"
+		s, ok := p.stringAt(path, v)
+		switch {
+		case !ok:
+		case strings.ContainsRune(s, 0):
+			p.fail(path, "must hold no NUL byte")
+		case len(s) > maxArgument:
+			p.fail(path, "must have at most %d bytes, and has %d: no program can be started with more", maxArgument, len(s))
+		}
+		args = append(args, s)
+	}
+	return args
+}
+
+func (p *parser) environment() map[string]string {
+	env := map[string]string{}
+	value, ok := p.need("env")
+	if !ok {
+		return env
+	}
+	members, _ := p.objectAt("env", value)
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		path := member("env", name)
+		s, ok := p.stringAt(path, members[name])
+		switch {
+		case name == "":
+			p.fail(path, "must have a name")
+		case strings.ContainsAny(name, "=\x00"):
+			p.fail(path, "must have a name without '=' and NUL bytes")
+		case !ok:
+		case strings.ContainsRune(s, 0):
+			p.fail(path, "must hold no NUL byte")
+		case len(name)+1+len(s) > maxArgument:
+			p.fail(path, "must have at most %d bytes with its name, and has %d: no program can be started with more", maxArgument, len(name)+1+len(s))
+		default:
+			env[name] = s
+		}
+	}
+	return env
+}
+
+// member is the path of an object's member.
+func member(path, name string) string {
+	plain := name != "" && len(name) <= 100
+	for i := 0; plain && i < len(name); i++ {
+		c := name[i]
+		plain = 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
+	}
+	if plain {
+		return path + "." + name
+	}
+	return path + "[" + quoted(name) + "]"
+}
+
+// quoted spells a foreign text for a message.
+func quoted(s string) string {
+	const enough = 60
+	if len(s) > enough {
+		cut := enough
+		for !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		return strconv.QuoteToASCII(s[:cut]) + "..."
+	}
+	return strconv.QuoteToASCII(s)
+}
+
+// facts reads what is reported to the guild as it is.
+func (p *parser) facts(c *Config) {
+	if at, ok := p.text("startedAt"); ok {
+		if _, err := time.Parse(time.RFC3339, at); err != nil {
+			p.fail("startedAt", "must be a time such as 2026-05-01T12:00:00Z (RFC 3339), and is %s", quoted(at))
+		} else {
+			c.StartedAt = at
+		}
+	}
+	c.Provider, _ = p.text("provider")
+	if value := p.take("metadata"); value != nil {
+		if _, ok := p.objectAt("metadata", value); ok {
+			c.Metadata = value
+		}
+	}
+}
+
+// cleanUp reads which directory is deleted at the session's end. A slip of the pen
+// there must not delete what somebody needs.
+func (p *parser) cleanUp(c *Config) {
+	const name = "systemPromptTmpDir"
+	dir, ok := p.path(name, p.textIfAny)
+	if !ok {
+		return
+	}
+	if !filepath.IsAbs(dir) {
+		p.fail(name, "must be an absolute path, since it is deleted at the session's end")
+		return
+	}
+	dir = filepath.Clean(dir)
+	for _, kept := range []struct{ name, path string }{
+		{"working directory", c.Cwd}, {"database", c.DBPath}, {"log directory", c.LogDir},
+	} {
+		if rel, err := filepath.Rel(dir, kept.path); kept.path != "" && err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
+			p.fail(name, "must not contain the session's %s, since it is deleted at the session's end", kept.name)
+			return
+		}
+	}
+	c.SystemPromptTmpDir = dir
+}
+
+// rest returns the members that nobody took.
+func (p *parser) rest() map[string]json.RawMessage {
+	if len(p.members) == 0 {
+		return nil
+	}
+	return p.members
+}

@@ -1,0 +1,96 @@
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"heartbeat/internal/disk"
+)
+
+// Folder is where a session's files are. It need not exist.
+type Folder struct {
+	ID string // the session's id
+	DB string // the database, an absolute path
+}
+
+// At is the folder of a session beside its database.
+func At(db, id string) (Folder, error) {
+	if err := CheckID(id); err != nil {
+		return Folder{}, fmt.Errorf("the session id %w", err)
+	}
+	db, err := filepath.Abs(db)
+	if err != nil {
+		return Folder{}, fmt.Errorf("find the folder of session %s: %w", id, err)
+	}
+	return Folder{ID: id, DB: db}, nil
+}
+
+// Root is the directory that holds the folders of all sessions beside a database.
+func Root(db string) string { return filepath.Join(filepath.Dir(db), "heartbeat-host") }
+
+// Dir is the session's directory.
+func (f Folder) Dir() string { return filepath.Join(Root(f.DB), f.ID) }
+
+// StatePath is the file of the [State].
+func (f Folder) StatePath() string { return filepath.Join(f.Dir(), "state.json") }
+
+// LockPath is the file that the host holds locked for as long as it lives.
+func (f Folder) LockPath() string { return filepath.Join(f.Dir(), "lock") }
+
+// SocketPath is the unix socket that the host listens on. It may be longer than
+// the 107 bytes that the address of a unix socket has.
+func (f Folder) SocketPath() string { return filepath.Join(f.Dir(), "sock") }
+
+// InboxPath is the session's own inbox.
+func (f Folder) InboxPath() string { return filepath.Join(f.Dir(), "inbox", "inbox.jsonl") }
+
+// SpoolPath is the file of messages that the database did not take.
+func (f Folder) SpoolPath() string { return filepath.Join(f.Dir(), "messages.spool") }
+
+// TempDir is the directory of files that must not outlive the session.
+func (f Folder) TempDir() string { return filepath.Join(f.Dir(), "tmp") }
+
+// Exists reports whether the session has a folder.
+func (f Folder) Exists() (bool, error) { return disk.Exists(f.Dir()) }
+
+// Make makes the session's directories, private to their user. Those that are
+// there already are checked. The database's directory must exist.
+func (f Folder) Make() error {
+	for _, dir := range []string{Root(f.DB), f.Dir(), filepath.Dir(f.InboxPath()), f.TempDir()} {
+		if err := disk.MakeDir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("make the folder of session %s: %w", f.ID, err)
+		}
+		if err := checkDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check returns an error if the folder is not a directory of ours. It matches
+// [fs.ErrNotExist] if there is none.
+func (f Folder) check() error {
+	return errors.Join(checkDir(Root(f.DB)), checkDir(f.Dir()))
+}
+
+// checkDir refuses a directory in which somebody else may have put our names.
+func checkDir(path string) error {
+	info, err := disk.StatName(path)
+	if err != nil {
+		return fmt.Errorf("look at a session's folder: %w", err)
+	}
+	switch me := uint32(os.Geteuid()); {
+	case info.IsLink:
+		return fmt.Errorf("%s is a symbolic link, which is never followed for a session's folder: remove it: %w", path, disk.ErrForeign)
+	case !info.IsDir:
+		return fmt.Errorf("%s is not a directory: remove it: %w", path, disk.ErrForeign)
+	case info.UID != me && me != 0:
+		return fmt.Errorf("%s belongs to user %d, and this is user %d: %w", path, info.UID, me, disk.ErrForeign)
+	case info.Mode&0o022 != 0:
+		return fmt.Errorf("others may write to %s (mode %04o): take that right away (chmod go-w): %w", path, info.Mode, disk.ErrForeign)
+	}
+	return nil
+}

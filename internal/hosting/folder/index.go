@@ -1,0 +1,191 @@
+package folder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
+)
+
+// Index finds a user's sessions by their ids alone. An entry may be stale: the
+// folder that it names may be gone.
+type Index struct{ dir string }
+
+// UserIndex is the index of this process's user, in
+// ${XDG_STATE_HOME:-~/.local/state}/heartbeat/hosts.
+func UserIndex() (Index, error) {
+	state := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) { // as the XDG specification says of a relative one
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return Index{}, fmt.Errorf("find the index of hosted sessions: %w: set XDG_STATE_HOME", err)
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	return IndexAt(filepath.Join(state, "heartbeat", "hosts")), nil
+}
+
+// IndexAt is an index in another directory.
+func IndexAt(dir string) Index { return Index{dir: dir} }
+
+// indexed is the content of an index file: every database beside which there is a
+// session of its name, the latest first.
+type indexed struct {
+	DBs []string `json:"dbs"`
+}
+
+const maxIndexed = 1 << 20
+
+// Add adds a session.
+func (x Index) Add(f Folder) error {
+	return x.change(f, func(dbs []string) []string { return append([]string{f.DB}, dbs...) })
+}
+
+// Remove removes a session. It is no error if it is not there.
+func (x Index) Remove(f Folder) error {
+	return x.change(f, func(dbs []string) []string { return dbs })
+}
+
+// Find returns the folders of the sessions with this id, the latest first.
+func (x Index) Find(id string) ([]Folder, error) {
+	if err := CheckID(id); err != nil {
+		return nil, fmt.Errorf("the session id %w", err)
+	}
+	dbs, err := x.read(id)
+	if err != nil {
+		return nil, err
+	}
+	folders := make([]Folder, 0, len(dbs))
+	for _, db := range dbs {
+		folders = append(folders, Folder{ID: id, DB: db})
+	}
+	return folders, nil
+}
+
+// All returns the folders of all sessions, by id. Entries that cannot be read are
+// left out and named in the error.
+func (x Index) All() ([]Folder, error) {
+	names, err := os.ReadDir(x.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the hosted sessions: %w", err)
+	}
+	var all []Folder
+	var problems error
+	for _, name := range names {
+		if CheckID(name.Name()) != nil {
+			continue
+		}
+		found, err := x.Find(name.Name())
+		all, problems = append(all, found...), errors.Join(problems, err)
+	}
+	return all, problems
+}
+
+// Beside returns the folders of all sessions beside a database, by id.
+func Beside(db string) ([]Folder, error) {
+	db, err := filepath.Abs(db)
+	if err != nil {
+		return nil, fmt.Errorf("list the sessions beside a database: %w", err)
+	}
+	root := Root(db)
+	err = checkDir(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	names, err := os.ReadDir(root)
+	if err != nil {
+		return nil, fmt.Errorf("list the sessions beside %s: %w", db, err)
+	}
+	var all []Folder
+	for _, name := range names {
+		if name.IsDir() && CheckID(name.Name()) == nil {
+			all = append(all, Folder{ID: name.Name(), DB: db})
+		}
+	}
+	return all, nil
+}
+
+func (x Index) read(id string) ([]string, error) {
+	path := filepath.Join(x.dir, id)
+	b, err := disk.ReadState(path, maxIndexed)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look session %s up in the index: %w", id, err)
+	}
+	var in indexed
+	if err := json.Unmarshal(b, &in); err != nil {
+		return nil, fmt.Errorf("look session %s up in the index: %s is damaged: remove it: %w", id, path, err)
+	}
+	return slices.DeleteFunc(in.DBs, func(db string) bool { return !filepath.IsAbs(db) }), nil
+}
+
+// change publishes what edit makes of the other databases that have the session.
+func (x Index) change(f Folder, edit func(others []string) []string) error {
+	if err := x.make(); err != nil {
+		return err
+	}
+	lock, err := disk.AcquireLock(context.Background(), filepath.Join(x.dir, ".lock"), indexPatience)
+	if err != nil {
+		return fmt.Errorf("lock the index of hosted sessions: %w", err)
+	}
+	err = x.publish(f, edit)
+	if err = errors.Join(err, lock.Release()); err != nil {
+		return fmt.Errorf("change the index of hosted sessions: %w", err)
+	}
+	return nil
+}
+
+func (x Index) publish(f Folder, edit func(others []string) []string) error {
+	dbs, _ := x.read(f.ID) // what is damaged is replaced
+	dbs = edit(slices.DeleteFunc(dbs, func(db string) bool { return db == f.DB }))
+	path := filepath.Join(x.dir, f.ID)
+	if len(dbs) == 0 {
+		return disk.Remove(path)
+	}
+	b, err := flat.JSON(indexed{dbs})
+	if err != nil {
+		return err
+	}
+	// No id has an @, so the temporary file is never another session's entry.
+	next := filepath.Join(x.dir, "."+f.ID+"@")
+	if err := disk.Publish(next, b, true); err != nil {
+		return err
+	}
+	return disk.Rename(next, path)
+}
+
+func (x Index) make() error {
+	var missing []string
+	for dir := x.dir; ; dir = filepath.Dir(dir) {
+		there, err := disk.Exists(dir)
+		if err != nil {
+			return fmt.Errorf("make the index of hosted sessions: %w", err)
+		}
+		if there || dir == filepath.Dir(dir) || strings.TrimSpace(dir) == "" {
+			break
+		}
+		missing = append(missing, dir)
+	}
+	for _, dir := range slices.Backward(missing) {
+		if err := disk.MakeDir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("make the index of hosted sessions: %w", err)
+		}
+	}
+	return checkDir(x.dir)
+}

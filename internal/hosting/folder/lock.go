@@ -1,0 +1,98 @@
+package folder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/host"
+)
+
+// BusyError says that another process holds a session's lock.
+type BusyError struct {
+	ID  string
+	PID int // of the holder, or -1 if it cannot be told
+}
+
+func (e *BusyError) Error() string {
+	if e.PID <= 0 {
+		return "session " + e.ID + " is hosted already, by a process that cannot be told"
+	}
+	return "session " + e.ID + " is hosted already, by process " + strconv.Itoa(e.PID)
+}
+
+func (e *BusyError) Unwrap() error { return disk.ErrLocked }
+
+// Lock is what a session's host holds from its first act to its last, and what a
+// process holds that finishes or removes a dead session. The kernel releases it
+// when its holder dies. It is safe for concurrent use.
+type Lock struct {
+	folder Folder
+	mu     sync.Mutex
+	lock   *disk.Lock
+}
+
+// lockPatience covers the moment in which another holder is about to end.
+const lockPatience = 50 * time.Millisecond
+
+// indexPatience is long, since nobody holds the index for long.
+const indexPatience = 10 * time.Second
+
+// Claim makes the folder unless it is there and takes its lock. If another process
+// holds it the error is a [*BusyError].
+func (f Folder) Claim(ctx context.Context) (*Lock, error) {
+	for {
+		if err := f.Make(); err != nil {
+			return nil, err
+		}
+		lock, err := f.Lock(ctx)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return lock, err
+		}
+		// The folder was removed in between (gc).
+	}
+}
+
+// Lock takes the lock of a folder that exists. If another process holds it the
+// error is a [*BusyError]; if there is no folder it matches [fs.ErrNotExist].
+func (f Folder) Lock(ctx context.Context) (*Lock, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	lock, err := disk.AcquireLock(ctx, f.LockPath(), lockPatience)
+	switch {
+	case errors.Is(err, disk.ErrLocked) && ctx.Err() == nil:
+		return nil, &BusyError{ID: f.ID, PID: f.Holder()}
+	case err != nil:
+		return nil, fmt.Errorf("lock session %s: %w", f.ID, err)
+	}
+	if err := lock.Sign(strconv.Itoa(os.Getpid()) + "\n"); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock session %s: %w", f.ID, err), lock.Release())
+	}
+	return &Lock{folder: f, lock: lock}, nil
+}
+
+// Holder is the pid of the process that holds the lock, -1 if somebody holds it
+// who has no pid here, and 0 if it is free.
+func (f Folder) Holder() int { return host.LockHolder(f.LockPath()) }
+
+// Folder is the folder that is locked.
+func (l *Lock) Folder() Folder { return l.folder }
+
+// Release gives the lock back. A second call does nothing.
+func (l *Lock) Release() error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.lock.Release()
+	l.lock = nil
+	return err
+}

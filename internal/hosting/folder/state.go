@@ -1,0 +1,187 @@
+package folder
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Status is how far a session has come.
+type Status string
+
+// The states of a session. Dead is never written: it is what a record without an
+// end means once nobody holds the lock.
+const (
+	Pending     Status = "pending"
+	Running     Status = "running"
+	Completed   Status = "completed"
+	Failed      Status = "failed"
+	Cancelled   Status = "cancelled"
+	RateLimited Status = "rate-limited"
+	Timeout     Status = "timeout"
+	Dead        Status = "dead"
+)
+
+// Ended reports whether a session in this state has an end that never changes.
+func (s Status) Ended() bool {
+	switch s {
+	case Completed, Failed, Cancelled, RateLimited, Timeout:
+		return true
+	}
+	return false
+}
+
+// State is the record of a session: what status shows, and what a process needs
+// that finishes the session after its host was killed. It never holds the session's
+// environment or a token. Times are UTC.
+type State struct {
+	Version   int    `json:"version"` // [Version]
+	Release   string `json:"release,omitempty"`
+	SessionID string `json:"sessionId"`
+	Status    Status `json:"status"`
+	Error     string `json:"error,omitempty"` // why it did not complete, one sentence
+
+	// What the config said.
+	GuildToolURL       string                     `json:"guildToolUrl"`
+	DB                 string                     `json:"dbPath"`
+	LogPath            string                     `json:"logPath"`
+	Cwd                string                     `json:"cwd"`
+	Provider           string                     `json:"provider"`
+	StartedAt          string                     `json:"startedAt"` // as the config spells it
+	Metadata           json.RawMessage            `json:"metadata,omitempty"`
+	SystemPromptTmpDir string                     `json:"systemPromptTmpDir,omitempty"`
+	Extra              map[string]json.RawMessage `json:"extra,omitempty"` // the config's unknown keys
+
+	// How it is hosted.
+	Mark        string   `json:"mark,omitempty"` // what HEARTBEAT_SESSION is in all its processes
+	Host        *Process `json:"host,omitempty"`
+	PGID        int      `json:"pgid,omitempty"` // the host's process group, the cancel handle
+	Client      *Process `json:"client,omitempty"`
+	Guardian    *Process `json:"guardian,omitempty"`
+	Socket      string   `json:"socket,omitempty"`
+	Inbox       string   `json:"inbox"`
+	OwnInbox    bool     `json:"ownInbox,omitempty"` // it lies in the session's folder
+	OnOrphan    string   `json:"onOrphan,omitempty"` // the policy for an entry without an answer
+	MaxAttempts int      `json:"maxAttempts,omitempty"`
+	SpoolMax    int64    `json:"spoolMax,omitempty"` // bytes
+	PTY         bool     `json:"pty,omitempty"`
+	Rounds      int      `json:"rounds,omitempty"` // clients started so far
+
+	HostedAt time.Time  `json:"hostedAt"` // when this host began
+	EndedAt  *time.Time `json:"endedAt,omitempty"`
+
+	// What came of it so far.
+	Entries           Entries     `json:"entries"`
+	Messages          int64       `json:"messages"`       // number of the last stored message
+	Lost              int64       `json:"lost,omitempty"` // messages that neither database nor spool took
+	LastMessageAt     *time.Time  `json:"lastMessageAt,omitempty"`
+	LastProgressAt    *time.Time  `json:"lastProgressAt,omitempty"` // of transcript or tool calls
+	StalledSince      *time.Time  `json:"stalledSince,omitempty"`
+	ProviderSessionID string      `json:"providerSessionId,omitempty"`
+	CostUSD           *float64    `json:"costUsd,omitempty"`
+	TokenUsage        *TokenUsage `json:"tokenUsage,omitempty"`
+	Output            string      `json:"output,omitempty"` // the final text, at most [MaxOutput] bytes
+	OutputCut         bool        `json:"outputCut,omitempty"`
+	Result            *Result     `json:"result,omitempty"`
+	Exit              *Exit       `json:"exit,omitempty"`
+	RateLimit         *RateLimit  `json:"rateLimit,omitempty"`
+	Cancel            *Cancel     `json:"cancel,omitempty"`
+	Stderr            string      `json:"stderr,omitempty"` // the end of the client's, at most [MaxStderr] bytes
+	Tools             *Tools      `json:"tools,omitempty"`
+	Store             string      `json:"store,omitempty"` // what is wrong with the transcript store, one sentence
+
+	// What the guild was told.
+	RunningReport  Report     `json:"runningReport"`
+	TerminalReport Report     `json:"terminalReport"`
+	LastBeatAt     *time.Time `json:"lastBeatAt,omitempty"` // the last one that the guild took
+
+	Warnings []string `json:"warnings,omitempty"` // one sentence each, the oldest first
+}
+
+// Bounds of what a record holds of texts that others write.
+const (
+	MaxOutput   = 256 << 10
+	MaxStderr   = 2048
+	MaxWarnings = 64
+)
+
+// Version is the version of the records that are written here.
+const Version = 1
+
+// Entries counts the session's entries by what became of them.
+type Entries struct {
+	Answered     int `json:"answered"`
+	Queued       int `json:"queued"`
+	InFlight     int `json:"inFlight"`
+	DeadLettered int `json:"deadLettered"`
+}
+
+// TokenUsage is what a session used, named as the guild wants it.
+type TokenUsage struct {
+	InputTokens      int64  `json:"inputTokens"`
+	OutputTokens     int64  `json:"outputTokens"`
+	CacheReadTokens  *int64 `json:"cacheReadTokens,omitempty"`
+	CacheWriteTokens *int64 `json:"cacheWriteTokens,omitempty"`
+}
+
+// Result is what the client's last result line said.
+type Result struct {
+	Subtype  string    `json:"subtype,omitempty"`
+	IsError  bool      `json:"isError"`
+	NumTurns int       `json:"numTurns,omitempty"`
+	At       time.Time `json:"at"`
+}
+
+// Exit is how the client ended.
+type Exit struct {
+	Code   int       `json:"code"`             // 1 if a signal ended it
+	Signal string    `json:"signal,omitempty"` // such as SIGTERM
+	At     time.Time `json:"at"`
+	// Forced says that the client had finished and was killed because it did not exit.
+	Forced bool `json:"forced,omitempty"`
+}
+
+// RateLimit is a rate limit that the client reported.
+type RateLimit struct {
+	Detail   string     `json:"detail"`
+	Source   string     `json:"source"`
+	At       time.Time  `json:"at"`
+	ResetsAt *time.Time `json:"resetsAt,omitempty"`
+}
+
+// Cancel is who ended the session early.
+type Cancel struct {
+	At time.Time `json:"at"`
+	By string    `json:"by"` // such as SIGTERM, or the command
+	// Grace is the time from SIGTERM to SIGKILL, such as 10s.
+	Grace string `json:"grace,omitempty"`
+}
+
+// Tools is what the client did with the guild's tools.
+type Tools struct {
+	URL    string     `json:"url"`
+	Listed bool       `json:"listed"` // the client asked for the list
+	Calls  int64      `json:"calls"`
+	Open   int64      `json:"open"` // calls that wait for the guild
+	LastAt *time.Time `json:"lastAt,omitempty"`
+}
+
+// Delivery is what became of a report.
+type Delivery string
+
+// What becomes of a report. Dead-lettered reports are delivered by drain-dlq.
+const (
+	Waiting      Delivery = "waiting"
+	Delivered    Delivery = "delivered"
+	Refused      Delivery = "refused"       // 4xx, and kept as a dead letter
+	DeadLettered Delivery = "dead-lettered" // no guild in time
+)
+
+// Report is how a report to the guild fared.
+type Report struct {
+	State  Delivery   `json:"state,omitempty"` // empty: it is not due yet
+	At     *time.Time `json:"at,omitempty"`    // of the last try
+	Tries  int        `json:"tries,omitempty"`
+	Reason string     `json:"reason,omitempty"` // why it was not delivered, one sentence
+	// As is the status that the guild took instead, if it refused the true one.
+	As Status `json:"as,omitempty"`
+}
