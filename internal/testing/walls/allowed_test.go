@@ -64,8 +64,12 @@ var allowed = map[string]string{
 	"internal/hosting/config": "internal/disk internal/flat internal/hosting/folder",
 	"internal/hosting/folder": "internal/disk internal/flat internal/host",
 	"internal/hosting/proxy":  "internal/words",
+	"internal/hosting":        "internal/cli/... internal/host/guardian internal/hosting/verbs",
+	"internal/hosting/attach": "inbox internal/disk",
+	"internal/hosting/verbs":  "internal/cli",
 
 	// The commands.
+	"cmd/heartbeat-host":   "internal/hosting",
 	"cmd/heartbeat":        "internal/command internal/cli",
 	"cmd/heartbeat-stop":   "internal/hook internal/stack",
 	"cmd/heartbeat-launch": "internal/launch",

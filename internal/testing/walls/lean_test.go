@@ -30,6 +30,8 @@ var heavy = map[string]string{
 	"heartbeat/internal/bridges":         "runs",
 	"heartbeat/internal/command":         "the verbs",
 	"heartbeat/internal/launch":          "the launcher",
+	"heartbeat/internal/hosting":         "the host of sessions",
+	"modernc.org":                        "the host of sessions",
 	"heartbeat/internal/claude/screen":   "the launcher",
 	"heartbeat/internal/claude/settings": "install and doctor",
 }

@@ -27,6 +27,7 @@ var openers = map[string]string{
 	"internal/claude/settings":                 "settings are written in place of the old file, and their directory is synced",
 	"internal/launch/log.go":                   "the log is opened without waiting and without following a link",
 	"internal/host/guardian/terminal_linux.go": "a terminal is opened without waiting, without following a link, and by its device number",
+	"internal/hosting/attach/system_linux.go":  "a folder is opened, by which the socket in it is reached",
 	"internal/command/batch.go":                "a person names the file, which may be a pipe",
 	"internal/command/result.go":               "a person names the file, which may be a pipe",
 	"internal/claude/transcript.go":            "opened without waiting, and read from an offset",
