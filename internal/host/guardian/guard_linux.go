@@ -39,16 +39,24 @@ func guard(mark string) {
 		}
 	}
 	restoreTerminal()
+	Kill(mark)
+}
+
+// Kill kills all processes that carry a mark, with their descendants, and looks for
+// some time whether there are more. It returns how many it killed.
+func Kill(mark string) (killed int) {
 	end := time.Now().Add(lookFor)
 	for vain := 0; vain < looksInVain && time.Now().Before(end); vain++ {
 		if found := freeze(mark); len(found) > 0 {
 			vain = 0
 			for _, p := range found {
-				send(p, syscall.SIGKILL)
+				Send(p, syscall.SIGKILL)
+				killed++
 			}
 		}
 		time.Sleep(lookEvery)
 	}
+	return killed
 }
 
 // letGo closes descriptors that the keeper inherited to pass on to its command, such
@@ -73,12 +81,12 @@ func freeze(mark string) (all []host.Entry) {
 	stopped := map[host.Entry]bool{}
 	for range freezes {
 		fresh := false
-		all = members(mark)
+		all = Members(mark)
 		for _, p := range all {
 			p.Parent, p.Group = 0, 0 // may change, and are not part of the identity
 			if !stopped[p] {
 				stopped[p], fresh = true, true
-				send(p, syscall.SIGSTOP)
+				Send(p, syscall.SIGSTOP)
 			}
 		}
 		if !fresh {
@@ -88,8 +96,9 @@ func freeze(mark string) (all []host.Entry) {
 	return all
 }
 
-// members returns the processes with the mark, and their descendants.
-func members(mark string) (found []host.Entry) {
+// Members returns the processes that carry a mark, and their descendants, but not
+// this process.
+func Members(mark string) (found []host.Entry) {
 	children := map[int][]host.Entry{}
 	var queue []host.Entry
 	for _, p := range host.List() {
@@ -130,8 +139,8 @@ func isMarked(pid int, mark string) bool {
 	return false
 }
 
-// send signals this process, and never another one that has got its pid since.
-func send(p host.Entry, sig syscall.Signal) {
+// Send signals this process, and never another one that has got its pid since.
+func Send(p host.Entry, sig syscall.Signal) {
 	fd, err := unix.PidfdOpen(p.PID, 0)
 	switch {
 	case err == unix.ENOSYS: // before Linux 5.3

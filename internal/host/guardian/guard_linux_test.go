@@ -35,7 +35,7 @@ func TestMembers(t *testing.T) {
 	longer, none := run("themarks", waits), run("", waits)
 
 	found := map[int]int{}
-	for _, p := range members("themark") {
+	for _, p := range Members("themark") {
 		found[p.PID] = p.Parent
 	}
 	assert.Len(t, found, 4)
@@ -55,8 +55,8 @@ func TestAnotherWithTheNumber(t *testing.T) {
 	cmd := exec.Command("sleep", "1000")
 	require.NoError(t, cmd.Start())
 	pid := cmd.Process.Pid
-	send(host.Entry{PID: pid, Start: host.ProcessStart(pid) - 1}, syscall.SIGKILL)
-	send(host.Entry{PID: pid, Start: host.ProcessStart(pid)}, syscall.SIGTERM)
+	Send(host.Entry{PID: pid, Start: host.ProcessStart(pid) - 1}, syscall.SIGKILL)
+	Send(host.Entry{PID: pid, Start: host.ProcessStart(pid)}, syscall.SIGTERM)
 	_ = cmd.Wait() // its status is looked at
 	assert.Equal(t, syscall.SIGTERM, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal())
 }

@@ -28,3 +28,9 @@ func Marked(env []string, mark string) []string {
 	}
 	return append(marked, Variable+"="+mark)
 }
+
+// Then is what a guardian does after its keeper's death and its own killing: it
+// becomes this program with these arguments, the first of which is the name that ps
+// shows, and with these variables and no others. They are given at the start, so that
+// no file can change them.
+type Then struct{ Command, Env []string }

@@ -19,7 +19,11 @@ const keeping = 3
 // Post starts a guardian. It inherits nothing from its keeper: no terminal, no
 // streams, no working directory. It opens the terminal that it is to restore, nil
 // for none, by name.
-func Post(mark string, tty *Terminal) (*Guardian, error) {
+func Post(mark string, tty *Terminal) (*Guardian, error) { return PostThen(mark, tty, Then{}) }
+
+// PostThen is [Post] of a guardian that becomes another process of this program once
+// it has killed what carried its mark.
+func PostThen(mark string, tty *Terminal, then Then) (*Guardian, error) {
 	if !serves {
 		return nil, errors.New("post a guardian: this program is none")
 	}
@@ -33,13 +37,13 @@ func Post(mark string, tty *Terminal) (*Guardian, error) {
 		return nil, errors.Join(fmt.Errorf("post a guardian: %w", err), line.Close())
 	}
 	defer null.Close()
-	env := []string{"GOMAXPROCS=1"} // it does one thing, and must start fast
+	env := append([]string{"GOMAXPROCS=1"}, then.Env...) // it does one thing, and must start fast
 	if tty != nil {
 		if v, err := tty.variable(); err == nil {
 			env = append(env, v)
 		}
 	}
-	pid, err := syscall.ForkExec("/proc/self/exe", []string{Name, mark}, &syscall.ProcAttr{
+	pid, err := syscall.ForkExec("/proc/self/exe", append([]string{Name, mark}, then.Command...), &syscall.ProcAttr{
 		Dir:   "/",
 		Env:   env,
 		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), held.Fd()},

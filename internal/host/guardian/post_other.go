@@ -2,7 +2,12 @@
 
 package guardian
 
-import "os"
+import (
+	"os"
+	"syscall"
+
+	"heartbeat/internal/host"
+)
 
 // Guardian does nothing: this system does not show the environment of processes.
 type Guardian struct{ PID int }
@@ -18,6 +23,22 @@ func Serve() {}
 
 // Post returns nil.
 func Post(string, *Terminal) (*Guardian, error) { return nil, nil }
+
+// PostThen returns nil.
+func PostThen(string, *Terminal, Then) (*Guardian, error) { return nil, nil }
+
+// Kill does nothing.
+func Kill(string) int { return 0 }
+
+// Members returns nil.
+func Members(string) []host.Entry { return nil }
+
+// Send signals a process.
+func Send(p host.Entry, sig syscall.Signal) {
+	if host.ProcessStart(p.PID) == p.Start {
+		_ = syscall.Kill(p.PID, sig) // fails if it has just ended
+	}
+}
 
 // Dismiss does nothing.
 func (*Guardian) Dismiss() {}

@@ -67,6 +67,9 @@ var allowed = map[string]string{
 	"internal/hosting":        "internal/cli/... internal/host/guardian internal/hosting/verbs",
 	"internal/hosting/attach": "inbox internal/disk",
 	"internal/hosting/verbs":  "internal/cli",
+	// The session host.
+	"internal/hosting/process": "internal/host internal/host/guardian",
+	"internal/hosting/session": "internal/words recover",
 
 	// The commands.
 	"cmd/heartbeat-host":   "internal/hosting",

@@ -1,0 +1,106 @@
+package process
+
+import (
+	"os"
+	"syscall"
+	"time"
+
+	"heartbeat/internal/host"
+	"heartbeat/internal/host/guardian"
+)
+
+// End asks the client to end, and kills it with everything that it started if it has
+// not ended after grace. A second call can only shorten the time. It does not wait.
+func (p *Process) End(grace time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.ended:
+		return
+	default:
+	}
+	if !p.asked {
+		p.asked = true
+		_ = syscall.Kill(-p.PID, syscall.SIGTERM) // fails if it has just ended
+		_ = syscall.Kill(-p.PID, syscall.SIGCONT) // a stopped process gets the signal only when it continues
+		p.killAt = time.AfterFunc(grace, p.kill)
+		return
+	}
+	if p.killAt.Stop() {
+		p.killAt = time.AfterFunc(grace, p.kill)
+	}
+}
+
+func (p *Process) kill() {
+	select {
+	case <-p.ended:
+		return
+	default:
+	}
+	p.mu.Lock()
+	p.killed = true
+	p.mu.Unlock()
+	_ = syscall.Kill(-p.PID, syscall.SIGKILL) // works even if processes cannot be listed
+	Sweep(p.mark)
+}
+
+// Killed says that the client did not end when it was asked to.
+func (p *Process) Killed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.killed
+}
+
+// How long the processes that a client left behind have to end by themselves.
+const (
+	leftFor  = 500 * time.Millisecond
+	lookEach = 20 * time.Millisecond
+)
+
+// EndRest ends what the client left behind: it asks, waits for half a second, and
+// kills. Call it after Ended. It returns how many processes it had to kill.
+func (p *Process) EndRest() (killed int) {
+	asked := map[int]bool{}
+	for end := time.Now().Add(leftFor); time.Now().Before(end); time.Sleep(lookEach) {
+		left := guardian.Members(p.mark)
+		if len(left) == 0 {
+			break
+		}
+		for _, e := range left {
+			if !asked[e.PID] {
+				asked[e.PID] = true
+				guardian.Send(e, syscall.SIGTERM)
+				guardian.Send(e, syscall.SIGCONT)
+			}
+		}
+	}
+	return Sweep(p.mark)
+}
+
+// Sweep kills all processes that carry a mark, with their descendants, and the
+// orphans that this process adopted. It returns how many it killed.
+func Sweep(mark string) (killed int) {
+	killed = guardian.Kill(mark)
+	for _, e := range host.List() {
+		if e.Parent == os.Getpid() && children.adopted(e.PID) {
+			guardian.Send(e, syscall.SIGKILL)
+			killed++
+		}
+	}
+	return killed
+}
+
+// adopted reports whether a child was started by somebody else.
+func (r *reaper) adopted(pid int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, ours := r.waiting[pid]
+	return r.adopts && !ours && pid != r.spared
+}
+
+// Spare exempts a child of this process, its guardian, from [Sweep].
+func Spare(pid int) {
+	children.mu.Lock()
+	defer children.mu.Unlock()
+	children.spared = pid
+}

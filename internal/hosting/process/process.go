@@ -1,0 +1,144 @@
+package process
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Options say what to run.
+type Options struct {
+	Path    string   // of the program, absolute
+	Command []string // its arguments; the first is the name that ps shows
+	Dir     string
+	Env     []string // with Mark in it: see guardian.Marked
+	Mark    string
+	Stdin   []byte    // is written to its standard input, which is then closed
+	Stderr  io.Writer // gets what it writes to standard error; it must not block
+	// MemoryMax limits the data of each of its processes, in bytes (RLIMIT_DATA of
+	// setrlimit(2)); 0 is no limit.
+	MemoryMax int64
+}
+
+// Exit is how a process ended.
+type Exit struct {
+	Code   int    // -1 after a signal
+	Signal string // such as SIGKILL
+}
+
+// drain is how long standard output is read on after the client has ended, while
+// something that it started holds it open.
+const drain = 2 * time.Second
+
+// Process is a running client. It leads a session and a process group of its own.
+type Process struct {
+	PID  int
+	mark string
+
+	stdout *os.File
+	ended  chan struct{}
+	exit   Exit
+	copied sync.WaitGroup
+
+	mu     sync.Mutex
+	taken  error // of the write to its input
+	asked  bool
+	killAt *time.Timer
+	killed bool
+}
+
+// Start starts the client. The kernel kills it if this process dies.
+func Start(o Options) (*Process, error) {
+	pipes, err := openPipes()
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", o.Path, err)
+	}
+	defer pipes.closeTheirs()
+	p := &Process{mark: o.Mark, stdout: pipes.stdout, ended: make(chan struct{})}
+	path, command := o.limited()
+	if p.PID, err = run(path, command, &syscall.ProcAttr{
+		Dir: o.Dir, Env: o.Env, Files: pipes.theirs(), Sys: attributes(),
+	}, p.bury); err != nil {
+		pipes.closeOurs()
+		return nil, cannotRun(o, err)
+	}
+	p.copied.Go(func() { p.write(pipes.stdin, o.Stdin) })
+	p.copied.Go(func() { copyAll(o.Stderr, pipes.stderr) })
+	go func() {
+		<-p.ended
+		limit := time.Now().Add(drain)
+		_ = pipes.stdout.SetReadDeadline(limit) // pipes support deadlines
+		_ = pipes.stderr.SetReadDeadline(limit)
+		_ = pipes.stdin.SetWriteDeadline(limit)
+	}()
+	return p, nil
+}
+
+// bury notes the client's end.
+func (p *Process) bury(status syscall.WaitStatus) {
+	p.exit = Exit{Code: status.ExitStatus()}
+	if status.Signaled() {
+		p.exit.Signal = unix.SignalName(status.Signal())
+	}
+	close(p.ended)
+}
+
+// write gives the client its input. It may close its end at any time.
+func (p *Process) write(to *os.File, text []byte) {
+	_, err := to.Write(text)
+	p.mu.Lock()
+	p.taken = err
+	p.mu.Unlock()
+	_ = to.Close() // a pipe
+}
+
+// copyAll reads everything, whether or not the writer takes it.
+func copyAll(to io.Writer, from *os.File) {
+	b := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(b)
+		if n > 0 && to != nil {
+			_, _ = to.Write(b[:n]) // the client goes on without its log
+		}
+		if err != nil {
+			_ = from.Close() // a pipe
+			return
+		}
+	}
+}
+
+// Stdout is the client's standard output. It ends with the client, at the latest two
+// seconds after it if something that it started holds it open.
+func (p *Process) Stdout() io.Reader { return output{p.stdout} }
+
+// output takes the end of the time for the end of the stream.
+type output struct{ f *os.File }
+
+func (o output) Read(b []byte) (int, error) {
+	n, err := o.f.Read(b)
+	if err != nil && n == 0 {
+		_ = o.f.Close() // a pipe
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// Ended is closed once the client itself has ended.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// Exit is how the client ended. Call it after Ended.
+func (p *Process) Exit() Exit { return p.exit }
+
+// Finish returns once all of the client's output was passed on. Call it after Ended.
+// The error says that the client did not take its whole input.
+func (p *Process) Finish() error {
+	p.copied.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taken
+}

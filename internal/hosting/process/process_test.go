@@ -1,0 +1,164 @@
+package process_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/host"
+	"heartbeat/internal/host/guardian"
+	"heartbeat/internal/hosting/process"
+)
+
+const adopting = "HEARTBEAT_TEST_ADOPTING"
+
+func TestMain(m *testing.M) {
+	process.Serve()
+	if os.Getenv(adopting) != "" {
+		process.Adopt()
+	}
+	os.Exit(m.Run())
+}
+
+func start(t *testing.T, script string, change func(*process.Options)) *process.Process {
+	t.Helper()
+	mark, err := host.RandomName()
+	require.NoError(t, err)
+	o := process.Options{
+		Path: "/bin/sh", Command: []string{"sh", "-c", script}, Dir: t.TempDir(), Mark: mark,
+		Env: guardian.Marked([]string{"PATH=/usr/bin:/bin"}, mark),
+	}
+	if change != nil {
+		change(&o)
+	}
+	p, err := process.Start(o)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		p.End(0)
+		<-p.Ended()
+		process.Sweep(mark)
+		assert.Empty(t, guardian.Members(mark))
+	})
+	return p
+}
+
+func TestStreams(t *testing.T) {
+	var stderr bytes.Buffer
+	input := strings.Repeat("0123456789abcde\n", 1<<16)
+	p := start(t, "cat; echo complaint >&2; exit 3", func(o *process.Options) {
+		o.Stdin, o.Stderr = []byte(input), &stderr
+	})
+	out, err := io.ReadAll(p.Stdout())
+	require.NoError(t, err)
+	<-p.Ended()
+	require.NoError(t, p.Finish())
+	assert.Equal(t, input, string(out))
+	assert.Equal(t, "complaint\n", stderr.String())
+	assert.Equal(t, process.Exit{Code: 3}, p.Exit())
+	assert.Zero(t, p.EndRest())
+}
+
+// A client that closes its input early is no reason to die, or to fail.
+func TestInputNotTaken(t *testing.T) {
+	p := start(t, "exec <&-; echo done", func(o *process.Options) { o.Stdin = make([]byte, 4<<20) })
+	out, err := io.ReadAll(p.Stdout())
+	require.NoError(t, err)
+	<-p.Ended()
+	assert.ErrorContains(t, p.Finish(), "broken pipe")
+	assert.Equal(t, "done\n", string(out))
+	assert.Zero(t, p.Exit().Code)
+}
+
+// Whoever holds the streams open after the client's end delays nothing.
+func TestGrandchildHoldsStreams(t *testing.T) {
+	p := start(t, "sleep 1000 & setsid sh -c 'trap \"\" TERM; while :; do sleep 1000; done' & echo out; exit 0", nil)
+	out, err := io.ReadAll(p.Stdout()) // hangs for 1000 s otherwise
+	require.NoError(t, err)
+	assert.Equal(t, "out\n", string(out))
+	<-p.Ended()
+	_ = p.Finish() // there is no input
+	assert.Positive(t, p.EndRest())
+}
+
+func TestEnd(t *testing.T) {
+	t.Run("asked", func(t *testing.T) {
+		p := start(t, "trap 'exit 143' TERM; echo up; while :; do sleep 0.01; done", nil)
+		_, err := p.Stdout().Read(make([]byte, 3))
+		require.NoError(t, err)
+		p.End(time.Hour)
+		<-p.Ended()
+		assert.Equal(t, process.Exit{Code: 143}, p.Exit())
+		assert.False(t, p.Killed())
+	})
+	t.Run("in its sleep", func(t *testing.T) {
+		p := start(t, "echo up; kill -STOP $$", nil)
+		_, err := p.Stdout().Read(make([]byte, 3))
+		require.NoError(t, err)
+		p.End(time.Hour)
+		<-p.Ended()
+		assert.Equal(t, process.Exit{Code: -1, Signal: "SIGTERM"}, p.Exit())
+	})
+	t.Run("killed", func(t *testing.T) {
+		p := start(t, "trap '' TERM; (setsid sh -c 'while :; do sleep 1000; done' &); echo up; while :; do sleep 1000; done", nil)
+		_, err := p.Stdout().Read(make([]byte, 3))
+		require.NoError(t, err)
+		p.End(time.Hour)
+		p.End(0) // the second request is in a hurry
+		<-p.Ended()
+		assert.Equal(t, process.Exit{Code: -1, Signal: "SIGKILL"}, p.Exit())
+		assert.True(t, p.Killed())
+	})
+}
+
+func TestCannotStart(t *testing.T) {
+	for name, c := range map[string]struct {
+		o    process.Options
+		want string
+	}{
+		"no program": {process.Options{Path: "/nowhere", Command: []string{"x"}, Dir: "/"}, "start /nowhere: it, what would run it, or the folder / is not there"},
+		"no folder":  {process.Options{Path: "/bin/sh", Command: []string{"x"}, Dir: "/nowhere"}, "the folder /nowhere is not there"},
+		"a folder":   {process.Options{Path: "/tmp", Command: []string{"x"}, Dir: "/"}, "permission denied"},
+		"too long":   {process.Options{Path: "/bin/sh", Command: []string{"x", strings.Repeat("x", 1<<20)}, Dir: "/"}, "too long"},
+	} {
+		_, err := process.Start(c.o)
+		assert.ErrorContains(t, err, c.want, name)
+	}
+}
+
+func TestMemoryMax(t *testing.T) {
+	p := start(t, `grep 'Max data size' /proc/self/limits; exit 5`, func(o *process.Options) { o.MemoryMax = 512 << 20 })
+	out, err := io.ReadAll(p.Stdout())
+	require.NoError(t, err)
+	<-p.Ended()
+	assert.Regexp(t, `^Max data size +536870912 +536870912 `, string(out))
+	assert.Equal(t, 5, p.Exit().Code)
+}
+
+// A process that left the session, lost its mark and whose parent died is found by its
+// adopter.
+func TestOrphanWithoutMark(t *testing.T) {
+	if os.Getenv(adopting) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+		cmd.Env = append(os.Environ(), adopting+"=1")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return
+	}
+	p := start(t, "(env -i setsid sh -c 'echo $$; exec >&- 2>&- <&-; while :; do sleep 1000; done' &)", nil)
+	var pid int
+	_, err := fmt.Fscan(p.Stdout(), &pid)
+	require.NoError(t, err)
+	<-p.Ended()
+	require.NotZero(t, host.ProcessStart(pid))
+	life := host.WatchProcess(pid)
+	assert.Positive(t, p.EndRest())
+	<-life.Died()
+}

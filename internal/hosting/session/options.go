@@ -1,0 +1,70 @@
+package session
+
+import (
+	"time"
+
+	recovery "heartbeat/recover"
+)
+
+// StallAction is what happens to a session that makes no progress.
+type StallAction string
+
+// The actions.
+const (
+	ReportStall StallAction = "report" // status and report say so
+	CancelStall StallAction = "cancel" // the client is ended too
+)
+
+// Options say how a session is hosted. [Run] gives a field that is zero its default,
+// unless it says otherwise.
+type Options struct {
+	// Claude is the client, a name that is looked up in the PATH or a path; "claude".
+	Claude string
+	// Hook is the absolute path of heartbeat-stop.
+	Hook string
+	// Inbox is the queue that the session works through, "" for one of its own.
+	Inbox string
+	// Policy and MaxAttempts say what becomes of an entry that nobody answered;
+	// deadletter and 3.
+	Policy      recovery.Policy
+	MaxAttempts int
+	// Resume goes on with a session that was hosted before; otherwise its id is refused.
+	Resume bool
+	// Grace is how long the client has from SIGTERM to SIGKILL; 10 s.
+	Grace time.Duration
+	// ExitTimeout is how long the client has to exit after its result; 30 s.
+	ExitTimeout time.Duration
+	// Timeout is the limit for all rounds together; 0 is none.
+	Timeout time.Duration
+	// Stall is after how long without progress the session counts as stalled; 0 is
+	// never. StallAction is what happens then; report.
+	Stall       time.Duration
+	StallAction StallAction
+	// MemoryMax limits the data of each process of the session, in bytes; 0 is no limit.
+	MemoryMax int64
+	// SpoolMax bounds the file that takes the messages that the database does not, in
+	// bytes; 1 GiB.
+	SpoolMax int64
+	// Beat is the time between two heartbeats to the guild; 30 s.
+	Beat time.Duration
+	// PTY hosts an interactive session.
+	PTY bool
+	// Started, if set, is called once, when the session is up.
+	Started func(Up)
+}
+
+// Up is what the caller of a session learns once it is up.
+type Up struct {
+	SessionID string `json:"sessionId"`
+	PID       int    `json:"pid"`
+	PGID      int    `json:"pgid"`
+	Socket    string `json:"socket"`
+}
+
+// Outcome is what became of a session.
+type Outcome struct {
+	Decision
+	// Delivered says that the guild has the terminal report. If not, it is in a file
+	// beside the database.
+	Delivered bool
+}
