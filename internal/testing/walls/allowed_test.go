@@ -68,8 +68,10 @@ var allowed = map[string]string{
 	"internal/hosting/attach": "inbox internal/disk",
 	"internal/hosting/verbs":  "internal/cli",
 	// The session host.
-	"internal/hosting/process": "internal/host internal/host/guardian",
-	"internal/hosting/session": "internal/words recover",
+	"internal/hosting/process":    "internal/host internal/host/guardian",
+	"internal/hosting/session":    "internal/words recover",
+	"internal/hosting/guild":      "",
+	"internal/hosting/deadletter": "internal/disk internal/hosting/guild",
 
 	// The commands.
 	"cmd/heartbeat-host":   "internal/hosting",

@@ -1,0 +1,144 @@
+package guild
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+)
+
+// The routes of the reports.
+const (
+	runningRoute = "/api/session/running"
+	beatRoute    = "/api/session/heartbeat"
+	recordRoute  = "/api/session/record"
+)
+
+// Answer is what a guild says to a report.
+type Answer struct {
+	SessionID string `json:"sessionId"`
+	// Status is the state that the guild holds the session in, if it says so. A guild
+	// does so once the session has ended for it, whatever was reported since.
+	Status string `json:"status"`
+	// Error is why a beat was not counted, such as "Session not found".
+	Error string `json:"error"`
+
+	// As is the status that a terminal record was taken with: "failed" for a cancelled
+	// session if the guild takes no "cancelled". Empty for other reports.
+	As string `json:"-"`
+
+	OK *bool `json:"ok"`
+}
+
+// Running reports that the session runs. The error is a [*Refused] or an
+// [*Unreachable].
+func (c *Client) Running(ctx context.Context, r Running) (Answer, error) {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return Answer{}, fmt.Errorf("report the session as running: %w", err)
+	}
+	return c.SendRunning(ctx, BodyOf(b))
+}
+
+// SendRunning is [Client.Running] for a report that was written before.
+func (c *Client) SendRunning(ctx context.Context, b Body) (Answer, error) {
+	return c.report(ctx, runningRoute, b.payload())
+}
+
+// Beat tells the guild that the session lives. All attempts together take 10 s at
+// most. A guild that does not know the session is no error: see [Answer.Error].
+func (c *Client) Beat(ctx context.Context) (Answer, error) {
+	stopped := errors.New("a beat has 10 s")
+	ctx, cancel := context.WithTimeoutCause(ctx, beatPatience, stopped)
+	defer cancel()
+	b, err := json.Marshal(map[string]string{"sessionId": c.session})
+	if err != nil {
+		return Answer{}, fmt.Errorf("report that the session lives: %w", err)
+	}
+	a, err := c.within(ctx, beatPatience, beatRoute, BodyOf(b).payload())
+	var refused *Refused
+	if errors.As(err, &refused) && refused.Status == http.StatusOK {
+		err = nil
+	}
+	return a, err
+}
+
+// Record reports how the session ended. The error is a [*Refused] or an
+// [*Unreachable], or says why the body is no record.
+//
+// A guild that refuses "cancelled" is sent "failed", with the truth in the error.
+// Each attempt has 30 s, and a second more for each 4 MiB of the record.
+func (c *Client) Record(ctx context.Context, b Body) (Answer, error) {
+	envelope, err := ReadEnvelope(b.payload().open())
+	if err != nil {
+		return Answer{}, err
+	}
+	if envelope.SessionID != c.session {
+		return Answer{}, fmt.Errorf("report the end of session %s: the record is of session %q", c.session, envelope.SessionID)
+	}
+	a, err := c.report(ctx, recordRoute, b.payload())
+	a.As = envelope.Status
+	var refused *Refused
+	if envelope.Status != Cancelled || !errors.As(err, &refused) || refused.Status/100 != 4 || unreachable(err) {
+		return a, err
+	}
+	reason := "cancelled"
+	if envelope.Error != "" {
+		reason += ": " + envelope.Error
+	}
+	a, err = c.report(ctx, recordRoute, envelope.restated(b, Failed, reason))
+	a.As = Failed
+	return a, err
+}
+
+func unreachable(err error) bool {
+	var u *Unreachable
+	return errors.As(err, &u)
+}
+
+func (c *Client) report(ctx context.Context, route string, p *payload) (Answer, error) {
+	return c.within(ctx, patience, route, p)
+}
+
+func (c *Client) within(ctx context.Context, patience time.Duration, route string, p *payload) (Answer, error) {
+	r := &request{method: http.MethodPost, target: route, body: p, limit: 1 << 20}
+	r.timeout = c.timeout + time.Duration(p.size/(4<<20))*time.Second
+	var said Answer
+	err := c.persist(ctx, patience, func() (bool, error) {
+		a, failure := c.attempt(ctx, r)
+		if failure != nil {
+			var file *os.PathError
+			ours := errors.As(failure.err, &file)
+			return failure.hope && !ours, failure.err
+		}
+		if !a.good() {
+			return a.status >= 500, a.refused()
+		}
+		var err error
+		said, err = c.understand(a)
+		return err != nil, err
+	})
+	if err == nil && said.OK != nil && !*said.OK {
+		return said, &Refused{Status: http.StatusOK, Body: said.Error}
+	}
+	return said, err
+}
+
+// understand tells a guild's answer from that of another program that got its port:
+// nothing is taken for delivered on the word of a stranger.
+func (c *Client) understand(a answer) (said Answer, err error) {
+	if len(bytes.TrimSpace(a.body)) == 0 {
+		return said, nil
+	}
+	if err := json.Unmarshal(a.body, &said); err != nil {
+		return Answer{}, fmt.Errorf("the answer is no guild's: HTTP %d: %w", a.status, err)
+	}
+	if said.SessionID != "" && said.SessionID != c.session {
+		return Answer{}, fmt.Errorf("the guild's answer is about session %q", said.SessionID)
+	}
+	return said, nil
+}
