@@ -9,9 +9,9 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
 )
 
@@ -30,8 +30,6 @@ const (
 	maxOwn     = 4 << 30
 	maxForeign = 256 << 20
 )
-
-var sessionID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // Box is the dead letters beside one database.
 type Box struct{ dir string }
@@ -86,8 +84,8 @@ func (b Box) PutRunning(r guild.Running) error {
 }
 
 func (b Box) put(kind Kind, session string, write func(io.Writer) error) error {
-	if !sessionID.MatchString(session) {
-		return fmt.Errorf("keep the report of session %q: the id is none", session)
+	if err := folder.CheckID(session); err != nil {
+		return fmt.Errorf("keep the report of session %q: the id %w", session, err)
 	}
 	path := b.Path(kind, session)
 	if err := makeDirs(filepath.Dir(path)); err != nil {

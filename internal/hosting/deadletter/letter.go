@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
 )
 
@@ -151,7 +152,7 @@ func (l *Letter) read() error {
 			name = strings.TrimSuffix(name, "-running")
 		}
 	}
-	if !sessionID.MatchString(l.SessionID) || name != l.SessionID {
+	if folder.CheckID(l.SessionID) != nil || name != l.SessionID {
 		return fmt.Errorf("the file is named after another session than %q, which it is about", l.SessionID)
 	}
 	if l.Kind == Running && l.foreign() {

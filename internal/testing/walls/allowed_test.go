@@ -71,7 +71,7 @@ var allowed = map[string]string{
 	"internal/hosting/process":    "internal/host internal/host/guardian",
 	"internal/hosting/session":    "internal/words recover",
 	"internal/hosting/guild":      "",
-	"internal/hosting/deadletter": "internal/disk internal/hosting/guild",
+	"internal/hosting/deadletter": "internal/disk internal/hosting/folder internal/hosting/guild",
 
 	// The commands.
 	"cmd/heartbeat-host":   "internal/hosting",
@@ -83,19 +83,21 @@ var allowed = map[string]string{
 	"internal/hosting/stream": "internal/claude/limit internal/flat",
 
 	// Rigs, which nothing that is shipped imports (but for the demo's agent).
-	"internal/bench/...":          "internal/testing/agent internal/testing/days",
-	"internal/testing/agent":      "internal/host",
-	"internal/testing/babysitter": "",
-	"internal/testing/build":      "",
-	"internal/testing/client":     "internal/testing/model",
-	"internal/testing/crash":      "internal/disk",
-	"internal/testing/days":       "internal/testing/agent",
-	"internal/testing/long":       "",
-	"internal/testing/model":      "",
-	"internal/testing/pages":      "internal/cli",
-	"internal/testing/script":     "inbox internal/disk internal/testing/babysitter",
-	"internal/testing/walls":      "",
-	"internal/testing/worlds":     "",
-	"scripts/...":                 "",
-	"scripts/picture":             "internal/claude/screen", // it draws terminals
+	"internal/bench/...":             "internal/testing/agent internal/testing/days",
+	"internal/testing/agent":         "internal/host",
+	"internal/testing/babysitter":    "",
+	"internal/testing/build":         "",
+	"internal/testing/client":        "internal/testing/model",
+	"internal/testing/crash":         "internal/disk",
+	"internal/testing/days":          "internal/testing/agent",
+	"internal/testing/guild":         "",
+	"internal/testing/guild/program": "internal/testing/guild",
+	"internal/testing/long":          "",
+	"internal/testing/model":         "",
+	"internal/testing/pages":         "internal/cli",
+	"internal/testing/script":        "inbox internal/disk internal/testing/babysitter",
+	"internal/testing/walls":         "",
+	"internal/testing/worlds":        "",
+	"scripts/...":                    "",
+	"scripts/picture":                "internal/claude/screen", // it draws terminals
 }
