@@ -21,11 +21,25 @@ func At(db, id string) (Folder, error) {
 	if err := CheckID(id); err != nil {
 		return Folder{}, fmt.Errorf("the session id %w", err)
 	}
-	db, err := filepath.Abs(db)
+	db, err := resolve(db)
 	if err != nil {
 		return Folder{}, fmt.Errorf("find the folder of session %s: %w", id, err)
 	}
 	return Folder{ID: id, DB: db}, nil
+}
+
+// resolve gives a database one spelling, whatever links lead to its directory, so
+// that a session is listed once. Links of the file itself are not followed: what
+// belongs to the database lies beside the name that it was given.
+func resolve(db string) (string, error) {
+	db, err := filepath.Abs(db)
+	if err != nil {
+		return "", err
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(db)); err == nil {
+		return filepath.Join(dir, filepath.Base(db)), nil
+	}
+	return db, nil // its directory is missing, which whoever uses it is told
 }
 
 // Root is the directory that holds the folders of all sessions beside a database.
@@ -60,20 +74,30 @@ func (f Folder) Exists() (bool, error) { return disk.Exists(f.Dir()) }
 // there already are checked. The database's directory must exist.
 func (f Folder) Make() error {
 	for _, dir := range []string{Root(f.DB), f.Dir(), filepath.Dir(f.InboxPath()), f.TempDir()} {
-		if err := disk.MakeDir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := makeDir(dir); err != nil {
 			return fmt.Errorf("make the folder of session %s: %w", f.ID, err)
-		}
-		if err := checkDir(dir); err != nil {
-			return err
 		}
 	}
 	return nil
 }
 
+// makeDir makes a directory that survives a power loss, unless it is there and ours.
+func makeDir(path string) error {
+	err := disk.MakeDir(path)
+	if errors.Is(err, fs.ErrExist) {
+		// Its maker may have been killed before its name was on the disk.
+		err = errors.Join(checkDir(path), disk.SyncDir(filepath.Dir(path)))
+	}
+	return err
+}
+
 // check returns an error if the folder is not a directory of ours. It matches
 // [fs.ErrNotExist] if there is none.
 func (f Folder) check() error {
-	return errors.Join(checkDir(Root(f.DB)), checkDir(f.Dir()))
+	if err := checkDir(Root(f.DB)); err != nil {
+		return err
+	}
+	return checkDir(f.Dir())
 }
 
 // checkDir refuses a directory in which somebody else may have put our names.
@@ -82,15 +106,22 @@ func checkDir(path string) error {
 	if err != nil {
 		return fmt.Errorf("look at a session's folder: %w", err)
 	}
-	switch me := uint32(os.Geteuid()); {
+	me := uint32(os.Geteuid())
+	switch {
 	case info.IsLink:
 		return fmt.Errorf("%s is a symbolic link, which is never followed for a session's folder: remove it: %w", path, disk.ErrForeign)
 	case !info.IsDir:
 		return fmt.Errorf("%s is not a directory: remove it: %w", path, disk.ErrForeign)
-	case info.UID != me && me != 0:
+	case info.UID != me && (me != 0 || !ownsParent(path, info.UID)):
 		return fmt.Errorf("%s belongs to user %d, and this is user %d: %w", path, info.UID, me, disk.ErrForeign)
 	case info.Mode&0o022 != 0:
 		return fmt.Errorf("others may write to %s (mode %04o): take that right away (chmod go-w): %w", path, info.Mode, disk.ErrForeign)
 	}
 	return nil
+}
+
+// ownsParent lets root look after the sessions of a user, in that user's directory.
+func ownsParent(path string, uid uint32) bool {
+	parent, err := disk.StatDir(filepath.Dir(path))
+	return err == nil && parent.UID == uid
 }

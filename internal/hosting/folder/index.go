@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
@@ -92,31 +91,27 @@ func (x Index) All() ([]Folder, error) {
 	return all, problems
 }
 
-// Beside returns the folders of all sessions beside a database, by id.
-func Beside(db string) ([]Folder, error) {
-	db, err := filepath.Abs(db)
-	if err != nil {
-		return nil, fmt.Errorf("list the sessions beside a database: %w", err)
-	}
-	root := Root(db)
-	err = checkDir(root)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	names, err := os.ReadDir(root)
-	if err != nil {
-		return nil, fmt.Errorf("list the sessions beside %s: %w", db, err)
-	}
-	var all []Folder
-	for _, name := range names {
-		if name.IsDir() && CheckID(name.Name()) == nil {
-			all = append(all, Folder{ID: name.Name(), DB: db})
+// Prune removes the entries of sessions whose folder is gone, and returns how many
+// these were. It keeps those of a database whose directory is not there: that may
+// only not be mounted.
+func (x Index) Prune() (int, error) {
+	all, problems := x.All()
+	pruned := 0
+	for _, f := range all {
+		if _, err := disk.StatDir(filepath.Dir(f.DB)); err != nil {
+			continue
 		}
+		if there, err := f.Exists(); err != nil || there {
+			problems = errors.Join(problems, err)
+			continue
+		}
+		if err := x.Remove(f); err != nil {
+			problems = errors.Join(problems, err)
+			continue
+		}
+		pruned++
 	}
-	return all, nil
+	return pruned, problems
 }
 
 func (x Index) read(id string) ([]string, error) {
@@ -177,13 +172,13 @@ func (x Index) make() error {
 		if err != nil {
 			return fmt.Errorf("make the index of hosted sessions: %w", err)
 		}
-		if there || dir == filepath.Dir(dir) || strings.TrimSpace(dir) == "" {
+		if there || dir == filepath.Dir(dir) {
 			break
 		}
 		missing = append(missing, dir)
 	}
 	for _, dir := range slices.Backward(missing) {
-		if err := disk.MakeDir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := makeDir(dir); err != nil {
 			return fmt.Errorf("make the index of hosted sessions: %w", err)
 		}
 	}

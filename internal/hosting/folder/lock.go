@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,15 +48,15 @@ const indexPatience = 10 * time.Second
 // Claim makes the folder unless it is there and takes its lock. If another process
 // holds it the error is a [*BusyError].
 func (f Folder) Claim(ctx context.Context) (*Lock, error) {
-	for {
+	for tries := 1; ; tries++ {
 		if err := f.Make(); err != nil {
 			return nil, err
 		}
 		lock, err := f.Lock(ctx)
-		if !errors.Is(err, fs.ErrNotExist) {
+		if !errors.Is(err, fs.ErrNotExist) || tries == 10 {
 			return lock, err
 		}
-		// The folder was removed in between (gc).
+		// The folder was purged in between.
 	}
 }
 
@@ -68,7 +69,7 @@ func (f Folder) Lock(ctx context.Context) (*Lock, error) {
 	lock, err := disk.AcquireLock(ctx, f.LockPath(), lockPatience)
 	switch {
 	case errors.Is(err, disk.ErrLocked) && ctx.Err() == nil:
-		return nil, &BusyError{ID: f.ID, PID: f.Holder()}
+		return nil, &BusyError{ID: f.ID, PID: f.holderForPeople()}
 	case err != nil:
 		return nil, fmt.Errorf("lock session %s: %w", f.ID, err)
 	}
@@ -81,6 +82,19 @@ func (f Folder) Lock(ctx context.Context) (*Lock, error) {
 // Holder is the pid of the process that holds the lock, -1 if somebody holds it
 // who has no pid here, and 0 if it is free.
 func (f Folder) Holder() int { return host.LockHolder(f.LockPath()) }
+
+// holderForPeople is the holder's pid, if need be the one that it wrote into the
+// lock, which may be of another pid namespace.
+func (f Folder) holderForPeople() int {
+	if pid := f.Holder(); pid > 0 {
+		return pid
+	}
+	text, err := disk.ReadState(f.LockPath(), 4096)
+	if pid, notOne := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && notOne == nil && pid > 0 {
+		return pid
+	}
+	return -1
+}
 
 // Folder is the folder that is locked.
 func (l *Lock) Folder() Folder { return l.folder }

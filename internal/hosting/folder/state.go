@@ -30,6 +30,9 @@ func (s Status) Ended() bool {
 	return false
 }
 
+// known reports whether a record may have this status.
+func (s Status) known() bool { return s.Ended() || s == Pending || s == Running }
+
 // State is the record of a session: what status shows, and what a process needs
 // that finishes the session after its host was killed. It never holds the session's
 // environment or a token. Times are UTC.
@@ -94,7 +97,9 @@ type State struct {
 	TerminalReport Report     `json:"terminalReport"`
 	LastBeatAt     *time.Time `json:"lastBeatAt,omitempty"` // the last one that the guild took
 
-	Warnings []string `json:"warnings,omitempty"` // one sentence each, the oldest first
+	Warnings []string `json:"warnings,omitempty"` // one sentence each, the oldest first, at most [MaxWarnings]
+
+	unknown map[string]json.RawMessage // members of a newer release's record
 }
 
 // Bounds of what a record holds of texts that others write.

@@ -1,0 +1,121 @@
+package folder_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/testing/crash"
+)
+
+// filled is the folder of an ended session with files in it.
+func filled(t testing.TB, dir string, change func(*folder.State)) folder.Folder {
+	t.Helper()
+	f := at(dir)
+	lock, err := f.Claim(t.Context())
+	require.NoError(t, err)
+	s := ended()
+	if change != nil {
+		change(s)
+	}
+	require.NoError(t, lock.Write(s))
+	require.NoError(t, lock.Release())
+	for _, path := range []string{f.InboxPath(), filepath.Join(f.TempDir(), "mcp-config.json"), f.SpoolPath()} {
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+	}
+	return f
+}
+
+func TestPurge(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "kept")
+	require.NoError(t, os.MkdirAll(outside, 0o700))
+	f := filled(t, t.TempDir(), nil)
+	require.NoError(t, os.Symlink(outside, filepath.Join(f.TempDir(), "link")))
+	require.NoError(t, os.Symlink(outside, filepath.Join(f.Dir(), "link")))
+	require.NoError(t, f.Purge(t.Context(), longAgo.Add(1), false))
+	assert.NoDirExists(t, f.Dir())
+	assert.DirExists(t, folder.Root(f.DB))
+	assert.DirExists(t, outside)
+	require.NoError(t, f.Purge(t.Context(), longAgo.Add(1), false), "there is nothing")
+}
+
+func TestPurgeKeeps(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*folder.State)
+		plant  func(folder.Folder) error
+		why    string
+	}{
+		"alive":      {change: func(s *folder.State) { s.Status = folder.Running }, why: "it has not ended"},
+		"young":      {change: func(s *folder.State) { at := longAgo.Add(time.Hour); s.EndedAt = &at }, why: "it ended at 2026-01-02T04:04:05Z"},
+		"unreported": {change: func(s *folder.State) { s.TerminalReport.State = folder.Waiting }, why: "its end was not reported yet"},
+		"silent":     {change: func(s *folder.State) { s.TerminalReport.State = "" }, why: "its end was not reported yet"},
+		"spooled": {plant: func(f folder.Folder) error { return os.WriteFile(f.SpoolPath(), []byte("x"), 0o600) },
+			why: "messages that the database did not take"},
+		"unanswered": {change: func(s *folder.State) { s.OwnInbox, s.Entries.Queued, s.Entries.InFlight = true, 1, 1 },
+			why: "2 of its entries were not answered"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := filled(t, t.TempDir(), c.change)
+			if c.plant != nil {
+				require.NoError(t, c.plant(f))
+			}
+			var kept *folder.KeptError
+			require.ErrorAs(t, f.Purge(t.Context(), longAgo.Add(time.Minute), false), &kept)
+			assert.Contains(t, kept.Error(), "session "+id+" is kept: "+c.why)
+			assert.FileExists(t, f.InboxPath())
+			assert.FileExists(t, f.StatePath())
+			if name == "unanswered" {
+				require.NoError(t, f.Purge(t.Context(), longAgo.Add(time.Minute), true))
+				assert.NoDirExists(t, f.Dir())
+			}
+		})
+	}
+}
+
+// A host that died before its first record leaves directories; anything else there
+// is somebody's.
+func TestPurgeWithoutRecord(t *testing.T) {
+	f := at(t.TempDir())
+	require.NoError(t, f.Make())
+	require.NoError(t, f.Purge(t.Context(), longAgo, false))
+	assert.NoDirExists(t, f.Dir())
+
+	for _, path := range []string{f.InboxPath(), f.SpoolPath()} {
+		require.NoError(t, f.Make())
+		require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
+		var kept *folder.KeptError
+		require.ErrorAs(t, f.Purge(t.Context(), longAgo, false), &kept)
+		assert.FileExists(t, path)
+		require.NoError(t, os.Remove(path))
+	}
+}
+
+// After a kill the record still says that the session has ended, or nothing is left
+// that matters; the next purge ends the work.
+func TestPurgeSurvives(t *testing.T) {
+	s := crash.Scenario{
+		Setup: func(t testing.TB, dir string) { filled(t, dir, nil) },
+		Run:   func(dir string) crash.Command { return crash.Command{Name: "purge", Args: []string{dir}} },
+	}
+	check := func(t *testing.T, c crash.Crash) {
+		f := at(c.Dir)
+		if v, err := f.View(); err != nil {
+			require.ErrorIs(t, err, fs.ErrNotExist)
+		} else if v.State != nil {
+			assert.Equal(t, folder.Completed, v.Status)
+		} else {
+			assert.NoFileExists(t, f.InboxPath())
+		}
+		require.NoError(t, purge(c.Dir))
+		assert.NoDirExists(t, f.Dir())
+	}
+	t.Run("kill", func(t *testing.T) { s.EveryKill(t, check) })
+	t.Run("broken disk", func(t *testing.T) { s.EveryFail(t, unix.EIO, check) })
+}

@@ -1,0 +1,214 @@
+package folder_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/testing/crash"
+)
+
+func TestWriteRead(t *testing.T) {
+	f, lock := claimed(t)
+	cost := 0.25
+	self := folder.ProcessOf(os.Getpid())
+	want := folder.State{
+		Version: 1, SessionID: id, Status: folder.RateLimited, GuildToolURL: "http://127.0.0.1:7471",
+		Metadata: json.RawMessage(`{"a":"<&>"}`), Extra: map[string]json.RawMessage{"more": json.RawMessage(`[1]`)},
+		Host: &self, HostedAt: longAgo, CostUSD: &cost, Output: "done\u2028<>",
+		Exit: &folder.Exit{Code: 1, Signal: "SIGTERM", At: longAgo},
+	}
+	require.NoError(t, lock.Write(&want))
+	got, err := f.Read()
+	require.NoError(t, err)
+	assert.Equal(t, want.Host, got.Host)
+	wantJSON, err := json.Marshal(want)
+	require.NoError(t, err)
+	gotJSON, err := json.Marshal(got)
+	require.NoError(t, err)
+	assert.JSONEq(t, string(wantJSON), string(gotJSON))
+	raw, err := os.ReadFile(f.StatePath())
+	require.NoError(t, err)
+	assert.Contains(t, string(raw), `{"a":"<&>"}`, "as it was given")
+	info, err := os.Lstat(f.StatePath())
+	require.NoError(t, err)
+	assert.Equal(t, fs.FileMode(0o600), info.Mode())
+}
+
+// What a newer release added survives a rewrite by this one.
+func TestUnknownMembers(t *testing.T) {
+	f, lock := claimed(t)
+	require.NoError(t, os.WriteFile(f.StatePath(), []byte(
+		`{"version":1,"sessionId":"`+id+`","status":"running","later":{"b":[1,2]},"x":null,"messages":7}`), 0o600))
+	s, err := f.Read()
+	require.NoError(t, err)
+	s.Status, s.Messages = folder.Completed, 8
+	require.NoError(t, lock.Write(s))
+	var members map[string]json.RawMessage
+	raw, err := os.ReadFile(f.StatePath())
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(raw, &members))
+	assert.Equal(t, []string{`{"b":[1,2]}`, `null`, `8`, `"completed"`},
+		[]string{string(members["later"]), string(members["x"]), string(members["messages"]), string(members["status"])})
+	s, err = f.Read()
+	require.NoError(t, err)
+	require.NoError(t, lock.Write(s), "again")
+}
+
+func TestNewerVersion(t *testing.T) {
+	f, lock := claimed(t)
+	require.NoError(t, os.WriteFile(f.StatePath(), []byte(`{"version":2,"sessionId":"`+id+`","status":["another","shape"]}`), 0o600))
+	_, err := f.Read()
+	require.ErrorIs(t, err, folder.ErrNewer)
+	assert.ErrorContains(t, err, "has version 2, and this release knows 1: use the release that wrote it")
+	require.NoError(t, lock.Release())
+	_, err = f.View()
+	require.ErrorIs(t, err, folder.ErrNewer)
+	require.ErrorIs(t, f.Purge(t.Context(), longAgo, true), folder.ErrNewer)
+}
+
+func TestDamagedState(t *testing.T) {
+	f, _ := claimed(t)
+	for name, text := range map[string]string{
+		"empty":      "",
+		"half":       `{"version":1,"sess`,
+		"an array":   `[1]`,
+		"no members": `{}`,
+		"another's":  `{"version":1,"sessionId":"other","status":"running"}`,
+		"no status":  `{"version":1,"sessionId":"` + id + `"}`,
+		"odd status": `{"version":1,"sessionId":"` + id + `","status":"dead"}`,
+		"mistyped":   `{"version":1,"sessionId":"` + id + `","status":"running","messages":"many"}`,
+	} {
+		require.NoError(t, os.WriteFile(f.StatePath(), []byte(text), 0o600))
+		_, err := f.Read()
+		require.Error(t, err, name)
+		assert.ErrorContains(t, err, f.StatePath(), name)
+		assert.NotErrorIs(t, err, fs.ErrNotExist, name)
+	}
+	require.NoError(t, os.Truncate(f.StatePath(), 1<<40))
+	_, err := f.Read()
+	require.ErrorIs(t, err, disk.ErrTooLarge)
+}
+
+func TestBounds(t *testing.T) {
+	f, lock := claimed(t)
+	s := ended()
+	s.Output = strings.Repeat("é", folder.MaxOutput)
+	s.Stderr = "x" + strings.Repeat("é", folder.MaxStderr)
+	for range folder.MaxWarnings {
+		s.Warnings = append(s.Warnings, "old")
+	}
+	s.Warnings = append(s.Warnings, "new")
+	require.NoError(t, lock.Write(s))
+	assert.Len(t, s.Output, 2*folder.MaxOutput, "the caller's stays")
+	got, err := f.Read()
+	require.NoError(t, err)
+	assert.Len(t, got.Output, folder.MaxOutput)
+	assert.True(t, got.OutputCut)
+	assert.Len(t, got.Stderr, folder.MaxStderr)
+	for _, text := range []string{got.Output, got.Stderr} {
+		assert.True(t, utf8.ValidString(text))
+		assert.NotContains(t, text, "\ufffd")
+	}
+	assert.Len(t, got.Warnings, folder.MaxWarnings)
+	assert.Equal(t, "new", got.Warnings[len(got.Warnings)-1])
+}
+
+func TestWriteRefuses(t *testing.T) {
+	f, lock := claimed(t)
+	require.ErrorContains(t, lock.Write(&folder.State{Status: folder.Dead}), `"dead" is no status of a session`)
+	require.ErrorContains(t, lock.Write(&folder.State{}), "no status")
+	big := ended()
+	big.Metadata = json.RawMessage(`"` + strings.Repeat("x", 80<<20) + `"`)
+	require.ErrorIs(t, lock.Write(big), disk.ErrTooLarge)
+	_, err := f.Read()
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+func TestViewWithoutRecord(t *testing.T) {
+	f, lock := claimed(t)
+	v, err := f.View()
+	require.NoError(t, err)
+	assert.Equal(t, folder.Pending, v.Status, "its host has only begun")
+	assert.Equal(t, os.Getpid(), v.Host)
+	require.NoError(t, lock.Release())
+	v, err = f.View()
+	require.NoError(t, err)
+	assert.Equal(t, folder.View{Folder: f, Status: folder.Dead}, v)
+}
+
+func TestViewOfEnded(t *testing.T) {
+	f, lock := claimed(t)
+	require.NoError(t, lock.Write(ended()))
+	for range 2 {
+		v, err := f.View()
+		require.NoError(t, err)
+		assert.Equal(t, folder.Completed, v.Status)
+		require.NoError(t, lock.Release())
+	}
+}
+
+// Every member of the record has a row in the manual.
+func TestStateIsInTheManual(t *testing.T) {
+	manual, err := os.ReadFile("../../../docs/host.md")
+	require.NoError(t, err)
+	_, record, found := strings.Cut(string(manual), "\n## State record\n")
+	require.True(t, found)
+	record, _, _ = strings.Cut(record, "\n## ")
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[folder.State]()) {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+			assert.Contains(t, record, "`"+name+"`")
+		}
+	}
+}
+
+// A record is the old one or the new one, and whatever was promised stays.
+func TestStateSurvives(t *testing.T) {
+	s := crash.Scenario{
+		Setup: func(t testing.TB, dir string) { require.NoError(t, at(dir).Make()) },
+		Run:   func(dir string) crash.Command { return crash.Command{Name: "host", Args: []string{dir}} },
+	}
+	check := func(t *testing.T, c crash.Crash) {
+		f := at(c.Dir)
+		lock, err := f.Claim(t.Context())
+		require.NoError(t, err, "nobody holds it any more")
+		got, err := f.Read()
+		switch {
+		case len(c.Promised) == 0 && err != nil:
+			require.ErrorIs(t, err, fs.ErrNotExist)
+		case len(c.Promised) == 0:
+			assert.Contains(t, []folder.Status{folder.Pending, folder.Running}, got.Status)
+		default:
+			require.NoError(t, err)
+			if c.Promised[len(c.Promised)-1] == "running" {
+				assert.Equal(t, folder.Running, got.Status)
+			}
+		}
+		require.NoError(t, lock.Write(ended()), "what is left is no hindrance")
+		require.NoError(t, lock.Release())
+		require.NoError(t, purge(c.Dir))
+		assert.NoDirExists(t, f.Dir())
+	}
+	t.Run("kill", func(t *testing.T) { s.EveryKill(t, check) })
+	t.Run("full disk", func(t *testing.T) { s.EveryFail(t, unix.ENOSPC, check) })
+	t.Run("power loss", func(t *testing.T) { s.EveryPowerLoss(t, 1, 5, check) })
+}
+
+func TestStaysInItsFolder(t *testing.T) {
+	f, lock := claimed(t)
+	require.NoError(t, lock.Write(ended()))
+	names, err := filepath.Glob(filepath.Join(filepath.Dir(f.DB), "*"))
+	require.NoError(t, err)
+	assert.Equal(t, []string{folder.Root(f.DB)}, names)
+}

@@ -1,0 +1,65 @@
+package folder
+
+import (
+	"errors"
+	"io/fs"
+)
+
+// View is a session as it is right now.
+type View struct {
+	Folder Folder
+	State  *State // nil if there is no record (yet)
+	Status Status // the record's, or Dead
+	Host   int    // pid of who works on the session, -1 if it cannot be told, 0 if nobody does
+}
+
+// View looks at a session without a lock. It is Dead if nobody works on it and it
+// has no end. A process that finishes a dead session does not make it live. If
+// there is no folder the error matches [fs.ErrNotExist].
+func (f Folder) View() (View, error) {
+	v, err := f.view()
+	if err == nil && v.Status == Dead {
+		return f.view() // its host may have ended between the two looks
+	}
+	return v, err
+}
+
+func (f Folder) view() (View, error) {
+	v := View{Folder: f}
+	if err := f.check(); err != nil {
+		return v, err
+	}
+	var err error
+	if v.State, err = f.Read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return v, err
+	}
+	var live bool
+	v.Host, live = f.worker(v.State)
+	switch {
+	case v.State != nil && (live || v.State.Status.Ended()):
+		v.Status = v.State.Status
+	case live:
+		v.Status = Pending
+	default:
+		v.Status = Dead
+	}
+	return v, nil
+}
+
+// worker returns who works on a session, and whether that is its host. The lock's
+// holder is not known on every system and file system, and the recorded process not
+// in another container; either suffices.
+func (f Folder) worker(s *State) (pid int, isHost bool) {
+	holder := f.Holder()
+	if s == nil || s.Host == nil {
+		return holder, holder != 0
+	}
+	alive, known := s.Host.Alive()
+	switch {
+	case known && alive && !s.Status.Ended():
+		return s.Host.PID, true
+	case known:
+		return holder, false
+	}
+	return holder, holder != 0
+}
