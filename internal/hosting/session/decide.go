@@ -3,13 +3,15 @@ package session
 import (
 	"fmt"
 	"strings"
+	"time"
 
+	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/words"
 )
 
 // Decision is what a session came to.
 type Decision struct {
-	State State
+	State folder.Status
 	// Error says why the session is not completed, in one sentence.
 	Error string
 	// Code is the exit status for the report: that of the client, 1 if it had none.
@@ -21,26 +23,22 @@ type Decision struct {
 // became of its processes, and only then.
 func Decide(f Facts) Decision {
 	d := Decision{Code: f.code()}
-	answered := f.Entries.Answered > 0 && f.Entries.Unanswered() == 0
 	switch {
 	case f.Cancelled != "":
-		d.State, d.Error = Cancelled, "cancelled by "+f.Cancelled
-		if answered {
+		d.State, d.Error = folder.Cancelled, "cancelled by "+f.Cancelled
+		if f.answered() {
 			d.Error += ", after every prompt had been answered"
 		}
-	case answered:
-		d.State = Completed
-	case f.RateLimit != "":
-		d.State, d.Error = RateLimited, f.rateLimit()
-	case f.TimedOut > 0:
-		d.State, d.Error = TimedOut, f.with("the session was ended after "+f.TimedOut.String()+" (--timeout)")
+	case f.answered():
+		d.State = folder.Completed
+	case f.RateLimit != nil:
+		d.State, d.Error = folder.RateLimited, f.rateLimit()
+	case f.Ended == endedByTimeout:
+		d.State, d.Error = folder.Timeout, f.with("the session was ended after "+f.After.String()+" (--timeout)")
 	case f.Broken != "":
-		d.State, d.Error = Failed, f.Broken
+		d.State, d.Error = folder.Failed, f.Broken
 	default:
-		d.State, d.Error = Failed, f.with(f.failure())
-	}
-	if d.State != Completed && d.Code == 0 && f.Exit == nil {
-		d.Code = 1
+		d.State, d.Error = folder.Failed, f.with(f.failure())
 	}
 	return d
 }
@@ -48,20 +46,19 @@ func Decide(f Facts) Decision {
 // code is the client's exit status, and 1 if it was ended by a signal.
 func (f Facts) code() int {
 	switch {
-	case f.Exit == nil && f.Entries.Answered > 0 && f.Entries.Unanswered() == 0:
+	case f.Exit != nil:
+		return f.Exit.Code
+	case f.answered() && f.Cancelled == "":
 		return 0
-	case f.Exit == nil || f.Exit.Code < 0:
-		return 1
 	}
-	return f.Exit.Code
+	return 1
 }
 
 func (f Facts) rateLimit() string {
-	text := f.RateLimit
-	if !f.ResetsAt.IsZero() {
-		text += fmt.Sprintf(" (resets at %s)", f.ResetsAt.UTC().Format("2006-01-02T15:04:05Z"))
+	if f.RateLimit.ResetsAt == nil {
+		return f.RateLimit.Detail
 	}
-	return text
+	return fmt.Sprintf("%s (resets at %s)", f.RateLimit.Detail, f.RateLimit.ResetsAt.UTC().Format(time.RFC3339))
 }
 
 // failure says why a session failed that nobody ended on purpose.
@@ -69,10 +66,10 @@ func (f Facts) failure() string {
 	switch {
 	case f.HostDied:
 		return "the session's host was killed"
-	case f.Stalled > 0:
-		return "the session was ended after " + f.Stalled.String() + " without progress (--stall-action cancel)"
-	case f.Lingered > 0:
-		return "claude did not exit within " + f.Lingered.String() + " after its result, and was ended"
+	case f.Ended == endedByStall:
+		return "the session was ended after " + f.After.String() + " without progress (--stall-action cancel)"
+	case f.Ended == endedLingering:
+		return "claude did not exit within " + f.After.String() + " after its result, and was ended"
 	case f.Exit == nil:
 		return "claude was not started"
 	case f.Exit.Signal != "":
@@ -89,24 +86,26 @@ func (f Facts) with(text string) string {
 		if r.Subtype != "" && r.Subtype != "success" {
 			said += " (" + r.Subtype + ")"
 		}
-		if r.Text != "" {
-			said += ": " + r.Text
+		if f.ErrorText != "" {
+			said += ": " + words.Line(f.ErrorText)
 		}
 		all = append(all, said)
 	}
-	if f.Entries.Total() == 0 {
-		return strings.Join(append(all, "no prompt was answered"), "; ")
-	}
-	return strings.Join(append(all, f.Entries.sentence()), "; ")
+	return strings.Join(append(all, f.fates()), "; ")
 }
 
-// sentence tells how many entries were not answered, and where they are.
-func (e Entries) sentence() string {
-	text := fmt.Sprintf("%d of %s answered", e.Answered, words.Count(e.Total(), "prompt", "prompts"))
+// fates tells how many entries were not answered, and where they are.
+func (f Facts) fates() string {
+	e := f.Entries
+	total := e.Answered + f.unanswered()
+	if total == 0 {
+		return "no prompt was answered"
+	}
+	text := fmt.Sprintf("%d of %s answered", e.Answered, words.Count(total, "prompt", "prompts"))
 	for _, where := range []struct {
 		n    int
 		what string
-	}{{e.InFlight, "in flight"}, {e.Queued, "waiting"}, {e.DeadLettered, "set aside as dead letters"}, {e.Dropped, "dropped"}} {
+	}{{e.InFlight, "in flight"}, {e.Queued, "waiting"}, {e.DeadLettered, "set aside as dead letters"}} {
 		if where.n > 0 {
 			text += fmt.Sprintf(", %d %s", where.n, where.what)
 		}

@@ -5,56 +5,66 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"heartbeat/internal/hosting/folder"
 )
 
 func TestDecide(t *testing.T) {
 	var (
-		done    = Entries{Answered: 2}
-		left    = Entries{Answered: 1, DeadLettered: 1}
-		nothing = Entries{DeadLettered: 1}
-		fine    = &Result{Subtype: "success"}
-		ok      = &Exit{Code: 0}
-		killed  = &Exit{Code: -1, Signal: "SIGKILL"}
+		done    = folder.Entries{Answered: 2}
+		left    = folder.Entries{Answered: 1, DeadLettered: 1}
+		nothing = folder.Entries{DeadLettered: 1}
+		fine    = &folder.Result{Subtype: "success"}
+		ok      = &folder.Exit{Code: 0}
+		one     = &folder.Exit{Code: 1}
+		killed  = &folder.Exit{Code: 1, Signal: "SIGKILL"}
 		resets  = time.Date(2026, 11, 22, 13, 0, 0, 0, time.UTC)
+		limited = &folder.RateLimit{Detail: "rate_limit"}
 	)
+	const dead = "; 0 of 1 prompt answered, 1 set aside as dead letters"
 	for name, c := range map[string]struct {
 		facts Facts
 		want  Decision
 	}{
-		"all answered":             {Facts{Result: fine, Exit: ok, Entries: done}, Decision{Completed, "", 0}},
-		"answered, exit 1":         {Facts{Result: fine, Exit: &Exit{Code: 1}, Entries: done}, Decision{Completed, "", 1}},
-		"answered, never exited":   {Facts{Result: fine, Exit: killed, Lingered: 30 * time.Second, Entries: done}, Decision{Completed, "", 1}},
-		"answered, host killed":    {Facts{HostDied: true, Entries: done}, Decision{Completed, "", 0}},
-		"answered, rate limit met": {Facts{RateLimit: "rate_limit", Exit: ok, Entries: done}, Decision{Completed, "", 0}},
-		"answered, time over":      {Facts{TimedOut: time.Hour, Exit: killed, Entries: done}, Decision{Completed, "", 1}},
+		"all answered":             {Facts{Result: fine, Exit: ok, Entries: done}, Decision{folder.Completed, "", 0}},
+		"answered, exit 1":         {Facts{Result: fine, Exit: one, Entries: done}, Decision{folder.Completed, "", 1}},
+		"answered, never exited":   {Facts{Result: fine, Exit: killed, Ended: endedLingering, Entries: done}, Decision{folder.Completed, "", 1}},
+		"answered, host killed":    {Facts{HostDied: true, Entries: done}, Decision{folder.Completed, "", 0}},
+		"answered, rate limit met": {Facts{RateLimit: limited, Exit: ok, Entries: done}, Decision{folder.Completed, "", 0}},
+		"answered, time over":      {Facts{Ended: endedByTimeout, Exit: killed, Entries: done}, Decision{folder.Completed, "", 1}},
 		"answered, then cancelled": {Facts{Cancelled: "SIGTERM", Exit: killed, Entries: done},
-			Decision{Cancelled, "cancelled by SIGTERM, after every prompt had been answered", 1}},
-		"cancelled": {Facts{Cancelled: "SIGTERM", Exit: &Exit{Code: 143}, Entries: nothing}, Decision{Cancelled, "cancelled by SIGTERM", 143}},
-		"cancelled before start": {Facts{Cancelled: "heartbeat-host cancel", Entries: Entries{Queued: 1}},
-			Decision{Cancelled, "cancelled by heartbeat-host cancel", 1}},
-		"cancelled while broken": {Facts{Cancelled: "SIGTERM", Broken: "x", Entries: nothing}, Decision{Cancelled, "cancelled by SIGTERM", 1}},
+			Decision{folder.Cancelled, "cancelled by SIGTERM, after every prompt had been answered", 1}},
+		"cancelled": {Facts{Cancelled: "SIGTERM", Exit: &folder.Exit{Code: 143}, Entries: nothing},
+			Decision{folder.Cancelled, "cancelled by SIGTERM", 143}},
+		"cancelled before start": {Facts{Cancelled: "heartbeat-host cancel", Entries: folder.Entries{Queued: 1}},
+			Decision{folder.Cancelled, "cancelled by heartbeat-host cancel", 1}},
+		"cancelled, host killed": {Facts{Cancelled: "SIGTERM", HostDied: true, Entries: nothing}, Decision{folder.Cancelled, "cancelled by SIGTERM", 1}},
+		"cancelled while broken": {Facts{Cancelled: "SIGTERM", Broken: "x", Entries: nothing}, Decision{folder.Cancelled, "cancelled by SIGTERM", 1}},
 		"exit 0, not answered": {Facts{Result: fine, Exit: ok, Entries: left},
-			Decision{Failed, "claude exited with code 0; 1 of 2 prompts answered, 1 set aside as dead letters", 0}},
-		"exit 1": {Facts{Exit: &Exit{Code: 1}, Entries: nothing},
-			Decision{Failed, "claude exited with code 1; 0 of 1 prompt answered, 1 set aside as dead letters", 1}},
-		"a result that is an error": {Facts{Result: &Result{"error_max_turns", true, ""}, Exit: &Exit{Code: 1}, Entries: nothing},
-			Decision{Failed, "claude exited with code 1; its result is an error (error_max_turns); 0 of 1 prompt answered, 1 set aside as dead letters", 1}},
-		"killed": {Facts{Exit: killed, Entries: Entries{InFlight: 1}},
-			Decision{Failed, "claude was ended by SIGKILL; 0 of 1 prompt answered, 1 in flight", 1}},
-		"no entry at all": {Facts{Exit: ok}, Decision{Failed, "claude exited with code 0; no prompt was answered", 0}},
-		"never started":   {Facts{Broken: "claude: not found", Entries: Entries{Queued: 1}}, Decision{Failed, "claude: not found", 1}},
-		"host killed": {Facts{HostDied: true, Entries: Entries{Queued: 1}},
-			Decision{Failed, "the session's host was killed; 0 of 1 prompt answered, 1 waiting", 1}},
-		"time over": {Facts{TimedOut: time.Minute, Exit: killed, Entries: nothing},
-			Decision{TimedOut, "the session was ended after 1m0s (--timeout); 0 of 1 prompt answered, 1 set aside as dead letters", 1}},
-		"stalled": {Facts{Stalled: 20 * time.Minute, Exit: killed, Entries: nothing},
-			Decision{Failed, "the session was ended after 20m0s without progress (--stall-action cancel); 0 of 1 prompt answered, 1 set aside as dead letters", 1}},
-		"lingered": {Facts{Lingered: 30 * time.Second, Exit: killed, Result: fine, Entries: nothing},
-			Decision{Failed, "claude did not exit within 30s after its result, and was ended; 0 of 1 prompt answered, 1 set aside as dead letters", 1}},
-		"rate limit": {Facts{RateLimit: "You've hit your limit", ResetsAt: resets, Exit: &Exit{Code: 1}, Entries: nothing},
-			Decision{RateLimited, "You've hit your limit (resets at 2026-11-22T13:00:00Z)", 1}},
-		"rate limit, exit 0":      {Facts{RateLimit: "rate_limit", Exit: ok, Entries: left}, Decision{RateLimited, "rate_limit", 0}},
-		"rate limit until killed": {Facts{RateLimit: "rate_limit", HostDied: true, Entries: left}, Decision{RateLimited, "rate_limit", 1}},
+			Decision{folder.Failed, "claude exited with code 0; 1 of 2 prompts answered, 1 set aside as dead letters", 0}},
+		"exit 1": {Facts{Exit: one, Entries: nothing}, Decision{folder.Failed, "claude exited with code 1" + dead, 1}},
+		"a result that is an error": {Facts{Result: &folder.Result{Subtype: "error_max_turns", IsError: true}, Exit: one, Entries: nothing},
+			Decision{folder.Failed, "claude exited with code 1; its result is an error (error_max_turns)" + dead, 1}},
+		"an error with a text": {Facts{Result: &folder.Result{Subtype: "success", IsError: true}, ErrorText: "API Error:\n529", Exit: one, Entries: nothing},
+			Decision{folder.Failed, "claude exited with code 1; its result is an error: API Error: 529" + dead, 1}},
+		"killed": {Facts{Exit: killed, Entries: folder.Entries{InFlight: 1}},
+			Decision{folder.Failed, "claude was ended by SIGKILL; 0 of 1 prompt answered, 1 in flight", 1}},
+		"no entry at all": {Facts{Exit: ok}, Decision{folder.Failed, "claude exited with code 0; no prompt was answered", 0}},
+		"never started": {Facts{Broken: "claude: not found", Entries: folder.Entries{Queued: 1}},
+			Decision{folder.Failed, "claude: not found", 1}},
+		"host killed": {Facts{HostDied: true, Entries: folder.Entries{Queued: 1}},
+			Decision{folder.Failed, "the session's host was killed; 0 of 1 prompt answered, 1 waiting", 1}},
+		"time over": {Facts{Ended: endedByTimeout, After: time.Minute, Exit: killed, Entries: nothing},
+			Decision{folder.Timeout, "the session was ended after 1m0s (--timeout)" + dead, 1}},
+		"stalled": {Facts{Ended: endedByStall, After: 20 * time.Minute, Exit: killed, Entries: nothing},
+			Decision{folder.Failed, "the session was ended after 20m0s without progress (--stall-action cancel)" + dead, 1}},
+		"lingered": {Facts{Ended: endedLingering, After: 30 * time.Second, Exit: killed, Result: fine, Entries: nothing},
+			Decision{folder.Failed, "claude did not exit within 30s after its result, and was ended" + dead, 1}},
+		"rate limit": {Facts{RateLimit: &folder.RateLimit{Detail: "You've hit your limit", ResetsAt: &resets}, Exit: one, Entries: nothing},
+			Decision{folder.RateLimited, "You've hit your limit (resets at 2026-11-22T13:00:00Z)", 1}},
+		"rate limit, exit 0":      {Facts{RateLimit: limited, Exit: ok, Entries: left}, Decision{folder.RateLimited, "rate_limit", 0}},
+		"rate limit until killed": {Facts{RateLimit: limited, HostDied: true, Entries: left}, Decision{folder.RateLimited, "rate_limit", 1}},
+		"rate limit until over":   {Facts{RateLimit: limited, Ended: endedByTimeout, Exit: killed, Entries: left}, Decision{folder.RateLimited, "rate_limit", 1}},
 	} {
 		assert.Equal(t, c.want, Decide(c.facts), name)
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"heartbeat/internal/hosting/config"
 	recovery "heartbeat/recover"
 )
 
@@ -18,6 +19,7 @@ const (
 // Options say how a session is hosted. [Run] gives a field that is zero its default,
 // unless it says otherwise.
 type Options struct {
+	Config *config.Config
 	// Claude is the client, a name that is looked up in the PATH or a path; "claude".
 	Claude string
 	// Hook is the absolute path of heartbeat-stop.

@@ -69,7 +69,7 @@ var allowed = map[string]string{
 	"internal/hosting/verbs":  "internal/cli",
 	// The session host.
 	"internal/hosting/process":    "internal/host internal/host/guardian",
-	"internal/hosting/session":    "internal/words recover",
+	"internal/hosting/session":    "inbox internal/claude internal/cli internal/disk internal/host internal/host/guardian internal/host/signals internal/hosting/attach internal/hosting/config internal/hosting/deadletter internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/stream internal/words recover",
 	"internal/hosting/guild":      "",
 	"internal/hosting/deadletter": "internal/disk internal/hosting/folder internal/hosting/guild",
 
