@@ -9,6 +9,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/claude/screen"
+	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
@@ -176,7 +177,7 @@ func tooOld(text string) *ending {
 
 // noHook explains a session that runs although no hook has reported it.
 func (r *run) noHook() string {
-	if path := disabledBy(r.Terminal, r.Hook); path != "" {
+	if path := settings.SwitchedOffBy(r.Terminal.Env, r.Terminal.Dir, r.Hook); path != "" {
 		return "hooks are disabled by disableAllHooks in " + path + ": take it out"
 	}
 	return "the session runs, and no hook has told of it: the command has to pass its arguments on to Claude Code (it got --settings), " +

@@ -3,7 +3,6 @@ package managed
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,8 +23,8 @@ type wiring struct {
 // client's command with them. Settings that the command names are a part of them.
 // resume is the conversation to go on with, "" for a new one.
 func (w *wiring) command(resume string) ([]string, error) {
-	command, given := takeSettings(w.Terminal.Command)
-	text, err := w.readSettings(given)
+	args, given := settings.TakeFlag(w.Terminal.Command[1:])
+	text, err := settings.ReadFlag(given, w.Terminal.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("settings of the session: --settings of the command: %w", err)
 	}
@@ -35,44 +34,11 @@ func (w *wiring) command(resume string) ([]string, error) {
 	if err := disk.Publish(w.path, text, false); err != nil {
 		return nil, fmt.Errorf("write the settings of the session: %w", err)
 	}
-	flags := []string{"--settings", w.path}
+	command := []string{w.Terminal.Command[0], "--settings", w.path}
 	if resume != "" {
-		flags = append(flags, "--resume", resume)
+		command = append(command, "--resume", resume)
 	}
-	return slices.Insert(command, 1, flags...), nil
-}
-
-// takeSettings takes the flag --settings out of the client's command.
-func takeSettings(command []string) (rest []string, given string) {
-	rest = slices.Clone(command)
-	for i, arg := range rest {
-		value, joined := strings.CutPrefix(arg, "--settings=")
-		switch {
-		case i == 0:
-		case arg == "--":
-			return rest, ""
-		case joined:
-			return slices.Delete(rest, i, i+1), value
-		case arg == "--settings" && i+1 < len(rest):
-			value = rest[i+1]
-			return slices.Delete(rest, i, i+2), value
-		}
-	}
-	return rest, ""
-}
-
-// readSettings reads the value of --settings as the client does: a file, or the JSON
-// itself.
-func (w *wiring) readSettings(given string) ([]byte, error) {
-	switch {
-	case given == "":
-		return nil, nil
-	case strings.HasPrefix(strings.TrimSpace(given), "{"):
-		return []byte(given), nil
-	case !filepath.IsAbs(given):
-		given = filepath.Join(w.Terminal.Dir, given)
-	}
-	return disk.ReadGiven(given, settings.MaxFile)
+	return append(command, args...), nil
 }
 
 // hook is the hook with its flags.

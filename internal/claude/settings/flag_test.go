@@ -1,0 +1,58 @@
+package settings_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/claude/settings"
+)
+
+func TestTakeFlag(t *testing.T) {
+	for name, c := range map[string]struct {
+		args, rest []string
+		value      string
+	}{
+		"none":            {[]string{"begin"}, []string{"begin"}, ""},
+		"apart":           {[]string{"--settings", "a", "begin"}, []string{"begin"}, "a"},
+		"joined":          {[]string{"-c", "--settings=a"}, []string{"-c"}, "a"},
+		"twice":           {[]string{"--settings", "a", "-c", "--settings=b", "begin"}, []string{"-c", "begin"}, "b"},
+		"in the prompt":   {[]string{"--", "--settings", "a"}, []string{"--", "--settings", "a"}, ""},
+		"without a value": {[]string{"--settings"}, []string{"--settings"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rest, value := settings.TakeFlag(c.args)
+			assert.Equal(t, c.rest, rest)
+			assert.Equal(t, c.value, value)
+		})
+	}
+}
+
+func TestReadFlag(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "s.json"), []byte(`{"a":1}`), 0o600))
+	for value, want := range map[string]string{"": "", ` {"b":2}`: ` {"b":2}`, "s.json": `{"a":1}`, filepath.Join(dir, "s.json"): `{"a":1}`} {
+		text, err := settings.ReadFlag(value, dir)
+		require.NoError(t, err, value)
+		assert.Equal(t, want, string(text))
+	}
+	_, err := settings.ReadFlag("none.json", dir)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestSwitchedOffBy(t *testing.T) {
+	home, dir := t.TempDir(), t.TempDir()
+	user, project := filepath.Join(home, ".claude", "settings.json"), filepath.Join(dir, ".claude", "settings.json")
+	for _, path := range []string{user, project} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	}
+	environ := []string{"HOME=" + home}
+	assert.Empty(t, settings.SwitchedOffBy(environ, dir, "heartbeat-stop"))
+	require.NoError(t, os.WriteFile(user, []byte(`{"disableAllHooks":true}`), 0o600))
+	assert.Equal(t, user, settings.SwitchedOffBy(environ, dir, "heartbeat-stop"))
+	require.NoError(t, os.WriteFile(project, []byte(`{"disableAllHooks":false}`), 0o600))
+	assert.Empty(t, settings.SwitchedOffBy(environ, dir, "heartbeat-stop"))
+}
