@@ -26,6 +26,7 @@ type Evidence struct {
 	// Notes says that the delivering hook also notes when the text went out: see
 	// [inbox.Tx.HandedOver].
 	Notes bool
+	Prompt
 	Wake
 	TaskWait
 }
@@ -68,6 +69,7 @@ func (e Evidence) Encode() []byte {
 	if e.Notes {
 		o.Bool("notes_handover", true)
 	}
+	e.Prompt.encode(&o)
 	e.Wake.encode(&o)
 	e.TaskWait.encode(&o)
 	return o.End()
@@ -95,7 +97,7 @@ func EvidenceOf(d *inbox.Delivery) Evidence {
 		Boot: m.String("boot"), SinceBoot: m.Int("since_boot_ns"),
 		Fresh: m.Bool("fresh_reply"), From: m.Int("times_from"), Times: int(m.Int("times")),
 		Client: m.Int("client_pid"), ClientStart: m.Int("client_start"), Namespace: m.String("pid_namespace"),
-		Notes: m.Bool("notes_handover"), Wake: wakeOf(m), TaskWait: taskWaitOf(m),
+		Notes: m.Bool("notes_handover"), Prompt: promptOf(m), Wake: wakeOf(m), TaskWait: taskWaitOf(m),
 	}
 }
 
@@ -114,7 +116,7 @@ const maxTimes = 64
 // again right after e, and where in the transcript that began.
 func (e Evidence) Repeated() (times int, from int64) {
 	switch {
-	case e.Times >= maxTimes:
+	case e.Times >= maxTimes || e.TranscriptSize < 0:
 		return 0, 0
 	case e.Times > 1:
 		return e.Times + 1, e.From

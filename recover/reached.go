@@ -16,8 +16,11 @@ func Unreached(tx *inbox.Tx) bool {
 // Unreached reports whether the transcript of the session that the entry was
 // delivered to proves that the model did not get the text.
 func (e Evidence) Unreached(tx *inbox.Tx, d *inbox.Delivery) bool {
-	if e.Woken {
+	switch {
+	case e.Woken:
 		return e.neverTakenUp(tx, d)
+	case e.Prompted:
+		return e.neverPrompted(tx, d)
 	}
 	seen, known := e.ofOneProcess(tx, d)
 	return known && seen.Missed()
@@ -27,7 +30,7 @@ func (e Evidence) Unreached(tx *inbox.Tx, d *inbox.Delivery) bool {
 // count that the process wrote which got the entry; if they cannot be told from others,
 // nothing is known.
 func (e Evidence) ofOneProcess(tx *inbox.Tx, d *inbox.Delivery) (seen claude.Delivery, known bool) {
-	if e.Woken || e.TranscriptSize < 0 || e.Transcript == "" {
+	if e.Woken || e.Prompted || e.TranscriptSize < 0 || e.Transcript == "" {
 		return seen, false
 	}
 	seen = e.ByBlock(d)
@@ -58,7 +61,11 @@ func (e Evidence) ByBlock(d *inbox.Delivery) claude.Delivery {
 // flight came to its end, and what was replied: see [Options].
 func Finished(tx *inbox.Tx) (reply string, finished bool) {
 	d := tx.InFlight()
-	if seen, known := EvidenceOf(d).ofOneProcess(tx, d); known {
+	e := EvidenceOf(d)
+	if e.Prompted {
+		return e.promptFinished(tx, d)
+	}
+	if seen, known := e.ofOneProcess(tx, d); known {
 		return seen.Finished()
 	}
 	return "", false
@@ -96,9 +103,15 @@ func SessionRestarted(tx *inbox.Tx, d *inbox.Delivery) Restart {
 		return RestartUnknown
 	case s.StartedAt == nil:
 		return NotRestarted
-	case d.DeliveredSeq == 0:
+	}
+	since := d.DeliveredSeq
+	if e := EvidenceOf(d); e.Prompted {
+		since = e.BoundSeq // the session starts after the delivery
+	}
+	switch {
+	case since == 0 || d.DeliveredSeq == 0:
 		return RestartUnknown
-	case s.StartedSeq > d.DeliveredSeq:
+	case s.StartedSeq > since:
 		return Restarted
 	}
 	return NotRestarted // also where an earlier release noted the start, and so before the delivery

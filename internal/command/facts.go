@@ -98,7 +98,7 @@ func survey(ctx context.Context, v *inbox.View, f *why.Facts) (err error) {
 	}
 	if f.InFlight != nil {
 		e := recovery.EvidenceOf(f.InFlight)
-		f.Client, f.Woken, f.Bound = why.LifeOfClient(e), e.Woken, e.Bound
+		f.Client, f.Woken, f.Bound, f.Prompted = why.LifeOfClient(e), e.Woken, e.Bound, e.Prompted
 	}
 	f.Backlog, err = v.Backlog(ctx)
 	return err

@@ -42,6 +42,9 @@ func (h *hook) dispatch() int {
 	case claude.EventSessionEnd:
 		return h.record(h.endSession)
 	case claude.EventUserPromptSubmit:
+		if h.Start != "" {
+			return h.record(h.startedWith)
+		}
 		if strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification) {
 			return h.record(h.toldOfTask)
 		}

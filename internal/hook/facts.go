@@ -34,7 +34,7 @@ func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
 		seen.Path = transcript
 		return seen
 	}
-	return facts{
+	f := facts{
 		told:        true,
 		sameSession: in.SessionID == d.SessionID, samePrompt: in.PromptID == d.PromptID,
 		startedBefore:     e.Boot != "" && e.Boot == host.BootID() && h.began <= e.SinceBoot,
@@ -64,4 +64,9 @@ func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
 		},
 		patient: h.watched.mayTell(),
 	}
+	if e.Prompted {
+		f.prompted, f.bound, f.ours = true, e.IsBound(), h.Start == e.Start
+		f.tookUp = func() bool { return in.PromptID != "" && e.InPrompt(d, in.TranscriptPath, 0).Asked(in.PromptID) }
+	}
+	return f
 }

@@ -36,6 +36,8 @@ type Flags struct {
 	Runs        cli.RunFlags
 	// Launched says that a launcher wired this hook for its own session.
 	Launched bool
+	// Start names the start of the client that has an entry as its prompt, "" for none.
+	Start string
 	// NoInput says that the harness gives its hooks no input.
 	NoInput bool
 	Help    bool
@@ -65,6 +67,8 @@ func (h *Flags) Set() *pflag.FlagSet {
 	f.BoolVar(&h.NoInput, "no-input", false, "for a harness that gives its hooks no input: stdin is not read, and .responded says that the entry in flight is answered")
 	f.BoolVar(&h.Launched, "launched", false, "serve the session that heartbeat-launch started; its other hooks on this inbox do nothing")
 	f.Lookup("launched").Hidden = true
+	f.StringVar(&h.Start, "start", "", "the `name` of the client's start, by which its hook knows the entry that is its prompt")
+	f.Lookup("start").Hidden = true
 	f.BoolVarP(&h.Help, "help", "h", false, "show this help")
 	f.BoolVar(&h.Version, "version", false, "show the version")
 	return f

@@ -157,6 +157,9 @@ func (h *hook) isWithAnother(tx *inbox.Tx, d *inbox.Delivery, v verdict) (bool, 
 func (h *hook) neverReached(tx *inbox.Tx) bool {
 	d := tx.InFlight()
 	e := h.evidenceOf(d)
+	if e.Prompted && e.Start == h.Start {
+		return false // a turn of its client ends, and this may have been its text
+	}
 	if !e.Woken && recovery.SessionRestarted(tx, d) != recovery.Restarted && h.input.SessionID == d.SessionID && !isClient(e) {
 		return false // resumed in another process, nobody noted when
 	}

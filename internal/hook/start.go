@@ -89,7 +89,7 @@ func (h *hook) run(failure error) int {
 // lockWait is how long this event may wait for the inbox's lock.
 func (h *hook) lockWait() time.Duration {
 	switch in := h.input; {
-	case in != nil && !h.endsTurn():
+	case in != nil && !h.endsTurn() && !h.awaitsPrompt():
 		return eventLockWait
 	case in != nil && in.PromptID != "":
 		return turnLockWait

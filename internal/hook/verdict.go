@@ -42,9 +42,10 @@ type facts struct {
 	namesPrompt        bool // the client was one that names prompts
 	notes, handedOver  bool // its hook leaves a note once the text went out, and has
 	woken, bound, held bool
+	prompted, ours     bool // it is a client's first prompt; of the client around this hook
 	deliveryTranscript string
 	turnAfter          func() claude.Turn // what the transcript shows behind the delivery
-	tookUp             func() bool        // the woken client took the text up in this turn
+	tookUp             func() bool        // the client took the text up in this turn
 	clientRuns         func() bool        // the process lives that it was delivered to
 	restarted          func() recovery.Restart
 	tasksRun           func() bool // what a held entry waits for is not over
@@ -70,6 +71,10 @@ func verdictOf(f facts) ruling {
 		return ruling{verdict: orphaned}
 	case f.woken:
 		return ruling{verdict: verdictOnWoken(f)}
+	case f.prompted:
+		if r := verdictOnPrompt(f); r.verdict != 0 {
+			return r
+		}
 	case f.sameSession && f.samePrompt:
 		if r, is := deliveringStop(f); is {
 			return r
@@ -146,6 +151,25 @@ func verdictOnWoken(f facts) verdict {
 		return pending
 	}
 	return leftBehind(f)
+}
+
+// verdictOnPrompt is about an entry that a client was started with. The turn that it
+// became has the prompt to which that client's hook has bound it; where that hook was
+// killed, the transcript tells. No verdict means that this Stop ends another turn.
+func verdictOnPrompt(f facts) ruling {
+	switch {
+	case f.startedBefore: // a Stop of the client before
+		return ruling{verdict: pending}
+	case f.bound && f.sameSession && f.samePrompt:
+		return ruling{verdict: answered}
+	case !f.bound && f.ours && f.tookUp():
+		return ruling{verdict: answered}
+	case !f.bound && f.ours && f.patient && f.transcriptIsThere():
+		return ruling{verdict: unsure, waitFor: f.transcript}
+	case !f.ours && !f.sameClient() && f.clientRuns():
+		return ruling{verdict: pending}
+	}
+	return ruling{}
 }
 
 // leftBehind tells a turn that a person ended from a session that is gone.

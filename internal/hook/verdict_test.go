@@ -23,6 +23,7 @@ func TestVerdict(t *testing.T) {
 	// same has the input of the delivering Stop.
 	same := with(next, func(f *facts) { f.sameInput, f.transcript, f.patient = yes, "t.jsonl", true })
 	woken := facts{told: true, woken: true, sameSession: true, tookUp: no}
+	prompted := facts{told: true, prompted: true, sameSession: true, ours: true, transcript: "t.jsonl", transcriptIsThere: yes, tookUp: no}
 	held := facts{told: true, compares: true, held: true, sameSession: true, restarted: restarted(recovery.NotRestarted), deliveryClient: yes}
 
 	for name, c := range map[string]struct {
@@ -81,6 +82,27 @@ func TestVerdict(t *testing.T) {
 		"woken, then another prompt": {with(woken, func(f *facts) {
 			f.bound, f.sameClient, f.restarted = true, yes, restarted(recovery.NotRestarted)
 		}), ruling{verdict: interrupted}},
+
+		"prompt, its turn":       {with(prompted, func(f *facts) { f.bound, f.samePrompt = true, true }), ruling{verdict: answered}},
+		"prompt, binding missed": {with(prompted, func(f *facts) { f.tookUp = yes }), ruling{verdict: answered}},
+		"prompt, not shown yet":  {with(prompted, func(f *facts) { f.patient = true }), ruling{verdict: unsure, waitFor: "t.jsonl"}},
+		"prompt, never shown":    {with(prompted, func(f *facts) { f.restarted = restarted(recovery.RestartUnknown) }), ruling{verdict: interrupted}},
+		"prompt, no transcript": {with(prompted, func(f *facts) {
+			f.patient, f.transcriptIsThere, f.restarted = true, no, restarted(recovery.RestartUnknown)
+		}), ruling{verdict: interrupted}},
+		"prompt, the client before":  {with(prompted, func(f *facts) { f.startedBefore, f.bound, f.samePrompt = true, true, true }), ruling{verdict: pending}},
+		"prompt, another client":     {with(prompted, func(f *facts) { f.ours, f.sameClient, f.clientRuns = false, no, yes }), ruling{verdict: pending}},
+		"prompt, its client is gone": {with(prompted, func(f *facts) { f.ours, f.sameSession, f.sameClient, f.clientRuns = false, false, no, no }), ruling{verdict: orphaned}},
+		"prompt, its client was killed": {with(prompted, func(f *facts) {
+			f.ours, f.sameClient, f.clientRuns, f.bound, f.restarted = false, no, no, true, restarted(recovery.Restarted)
+		}), ruling{verdict: orphaned}},
+		"prompt, then another prompt": {with(prompted, func(f *facts) { f.bound, f.restarted = true, restarted(recovery.NotRestarted) }), ruling{verdict: interrupted}},
+		"prompt, waits for tasks": {with(prompted, func(f *facts) {
+			f.bound, f.held, f.restarted, f.deliveryClient, f.tasksRun = true, true, restarted(recovery.NotRestarted), yes, yes
+		}), ruling{verdict: pending}},
+		"prompt, its tasks are over": {with(prompted, func(f *facts) {
+			f.bound, f.held, f.restarted, f.deliveryClient, f.tasksRun = true, true, restarted(recovery.NotRestarted), yes, no
+		}), ruling{verdict: answered}},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, verdictOf(c.facts)) })
 	}

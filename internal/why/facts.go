@@ -51,6 +51,8 @@ type Facts struct {
 	// Woken says that the entry in flight should wake its idle session, and Bound that
 	// the session took it up.
 	Woken, Bound bool
+	// Prompted says that the session starts with the entry in flight as its prompt.
+	Prompted bool
 	// Launcher is the heartbeat-launch that works on the inbox, or nil.
 	Launcher *Launcher
 	// Waiter is the process that waits in the background to wake its session, or nil.

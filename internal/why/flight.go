@@ -65,7 +65,7 @@ func (f Facts) lost(d *inbox.Delivery, s *Session, life Life, entry, name string
 		return fmt.Sprintf("%s, delivered at %s, was in flight when the machine went down, with %s: %s", entry, words.Stamp(d.DeliveredAt), name, decides)
 	case life == Gone:
 		return fmt.Sprintf("%s, delivered at %s, was in flight when %s died: %s", entry, words.Stamp(d.DeliveredAt), name, decides)
-	case s != nil && s.StartedAt != nil && s.StartedAt.After(d.DeliveredAt):
+	case s != nil && s.StartedAt != nil && s.StartedAt.After(d.DeliveredAt) && !f.Prompted:
 		return fmt.Sprintf("%s was in flight when %s ended without a word; it was resumed at %s, and its next Stop decides about the entry", entry, name, words.Stamp(*s.StartedAt))
 	}
 	return ""

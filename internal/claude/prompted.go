@@ -1,0 +1,57 @@
+package claude
+
+import "heartbeat/internal/flat"
+
+// Prompted is a text that a client was given as its prompt at its start, and what is
+// needed to find it in the transcript.
+type Prompted struct {
+	Path string // of the session's transcript
+	Size int64  // of the transcript before that start
+	Text string
+	// PromptID is the prompt that the client made of it, empty if unknown.
+	PromptID string
+}
+
+// Asked reports whether the transcript shows the text as a prompt: as the one with this
+// prompt_id, or as any if promptID is empty. The client writes about a tenth of a second
+// late, so false may become true.
+func (p Prompted) Asked(promptID string) bool {
+	asked := false
+	err := p.each(func(l *flat.Members) { asked = asked || p.is(l, promptID) })
+	return err == nil && asked
+}
+
+// Finished is [Delivery.Finished] for the prompt's turn.
+func (p Prompted) Finished() (reply string, finished bool) {
+	begun, over := false, false
+	err := p.each(func(l *flat.Members) {
+		switch {
+		case over || !l.Is("uuid"):
+		case !begun:
+			begun = p.is(l, p.PromptID)
+		case isAnswer(l):
+			if text := textOf(l); text != "" {
+				reply = text
+			}
+		case isSummary(l):
+			over, finished = true, reply != ""
+		case isTurn(l) && !isToolResult(l): // another prompt, or an error instead of an answer
+			over = true
+		}
+	})
+	return reply, err == nil && finished
+}
+
+func (p Prompted) each(f func(*flat.Members)) error {
+	return Delivery{Path: p.Path, Size: p.Size}.each(func(l *flat.Members, _ int64) { f(l) })
+}
+
+// is recognises the prompt with the very text.
+func (p Prompted) is(l *flat.Members, promptID string) bool {
+	if !isPrompt(l) || promptID != "" && l.String("promptId") != promptID {
+		return false
+	}
+	content := l.Value("message").Get("content")
+	blocks := content.Items()
+	return content.IsString() && content.Text() == p.Text || len(blocks) == 1 && blocks[0].Get("text").Text() == p.Text
+}
