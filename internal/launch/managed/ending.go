@@ -3,6 +3,8 @@ package managed
 import (
 	"errors"
 	"syscall"
+
+	"heartbeat/internal/claim"
 )
 
 // ending is why the work ends.
@@ -26,7 +28,7 @@ func (r *run) timedOut() *ending {
 // stuck ends the work because of an error, if there is one: before the first session
 // it is a matter of set-up, later it may pass.
 func (r *run) stuck(err error) *ending {
-	var busy busyError
+	var busy claim.BusyError
 	switch {
 	case err == nil:
 		return nil

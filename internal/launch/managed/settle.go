@@ -3,12 +3,9 @@ package managed
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/host"
-	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
 
@@ -54,46 +51,6 @@ func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 	}
 	r.last, r.seq = nil, tx.Seq()
 	return st, recovery.ForgetSpills(r.box, tx.InFlight())
-}
-
-// checkFree returns an error if somebody else works on the inbox.
-func (r *run) checkFree() (err error) {
-	tx, err := r.box.Begin(r.ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, tx.Close()) }()
-	return r.atWork(tx)
-}
-
-// settlePatience is how long a session may take to die after its launcher was killed.
-const settlePatience = 3 * time.Second
-
-// atWork returns an error if somebody else's session has an entry.
-func (r *run) atWork(tx *inbox.Tx) error {
-	d := tx.InFlight()
-	if d == nil {
-		return nil
-	}
-	s, err := tx.Session(d.SessionID)
-	if err != nil || s.EndedAt != nil {
-		return err
-	}
-	for deadline := time.Now().Add(settlePatience); ; {
-		alive, known := host.Lives(s.Boot, s.Namespace, s.PID, s.ProcessStart)
-		switch {
-		case !known || !alive:
-			return nil
-		case time.Now().After(deadline):
-			return busyError{fmt.Sprintf("session %s (process %d)", words.Short(s.ID), s.PID)}
-		}
-		select {
-		case <-host.WatchProcess(s.PID).Died():
-		case <-time.After(time.Until(deadline)):
-		case <-r.ctx.Done():
-			return r.ctx.Err()
-		}
-	}
 }
 
 // settleEntry settles the orphan, if there is one. A turn that ended in an API error is

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/claim"
 	"heartbeat/internal/words"
 )
 
@@ -41,7 +42,7 @@ func (r *run) work() *ending {
 		return setUp(err)
 	}
 	r.report.Inbox = r.box.Path()
-	lock, err := lockInbox(r.box)
+	lock, err := claim.Take(r.box)
 	if err != nil {
 		return r.stuck(err)
 	}
@@ -49,7 +50,7 @@ func (r *run) work() *ending {
 	r.sign.lock = lock
 	defer r.sign.say("has ended")
 	if !r.Shared {
-		if err := checkRights(r.box, r.Line); err != nil {
+		if err := claim.CheckRights(r.box, func(text string) { r.Line(time.Now(), text) }); err != nil {
 			return setUp(err)
 		}
 	}
@@ -81,7 +82,7 @@ func (r *run) prepare() error {
 	if r.Terminal.ExitSignal == "" {
 		r.Terminal.ExitSignal = filepath.Join(r.box.Dir(), ".exit-signal")
 	}
-	if err := r.checkFree(); err != nil {
+	if err := claim.CheckFree(r.ctx, r.box); err != nil {
 		return err
 	}
 	if r.before, err = readTotals(r.box); err != nil {

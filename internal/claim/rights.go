@@ -1,20 +1,19 @@
-package managed
+package claim
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/host/rights"
 )
 
-// checkRights refuses an inbox whose state others could replace. If they can only write
-// to the inbox file, and so instruct the agent, line says so.
-func checkRights(box *inbox.Inbox, line func(time.Time, string)) error {
+// CheckRights refuses an inbox whose state others could replace. If they can only write
+// to the inbox file, and so instruct the agent, warn says so.
+func CheckRights(box *inbox.Inbox, warn func(string)) error {
 	dir, err := disk.StatDir(box.Dir())
 	if err != nil {
 		return err
@@ -32,7 +31,7 @@ func checkRights(box *inbox.Inbox, line func(time.Time, string)) error {
 		return nil
 	}
 	if err == nil && rights.Others(file) {
-		line(time.Now(), fmt.Sprintf("others may write to %s (mode %04o), and so instruct the agent: take the right away (chmod go-w), or say with --shared that it is meant",
+		warn(fmt.Sprintf("others may write to %s (mode %04o), and so instruct the agent: take the right away (chmod go-w), or say with --shared that it is meant",
 			box.Path(), file.Mode))
 	}
 	return err

@@ -1,4 +1,6 @@
-package managed
+// Package claim keeps an inbox to one worker: a launcher or a session host, beside which
+// no other session is at work, and whose queue no stranger can replace.
+package claim
 
 import (
 	"context"
@@ -15,17 +17,19 @@ import (
 	"heartbeat/internal/host"
 )
 
-// busyError says who else works on the inbox.
-type busyError struct{ who string }
+// BusyError says who else works on the inbox.
+type BusyError struct{ who string }
 
-func (e busyError) Error() string { return e.who + " works on this inbox already" }
+// Error implements error.
+func (e BusyError) Error() string { return e.who + " works on this inbox already" }
 
-// lockPatience covers the moment in which another launcher is about to end.
+// lockPatience covers the moment in which another worker is about to end.
 const lockPatience = 50 * time.Millisecond
 
-// lockInbox keeps other launchers off the inbox. The kernel releases the lock when this
-// process dies; the process's number is in the file for people.
-func lockInbox(box *inbox.Inbox) (*disk.Lock, error) {
+// Take keeps other workers off the inbox until the lock is released, or its holder dies.
+// The process's number is in the file for people. The error is a [BusyError] if another
+// one has the lock.
+func Take(box *inbox.Inbox) (*disk.Lock, error) {
 	path := filepath.Join(box.Dir(), ".launch-lock")
 	lock, err := disk.AcquireLock(context.Background(), path, lockPatience)
 	if err == nil {
@@ -33,7 +37,7 @@ func lockInbox(box *inbox.Inbox) (*disk.Lock, error) {
 	}
 	switch {
 	case errors.Is(err, disk.ErrLocked):
-		return nil, busyError{"another launcher (" + holder(path) + ")"}
+		return nil, BusyError{"another launcher (" + holder(path) + ")"}
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("lock the inbox: %w", err), lock.Release())
 	}
