@@ -2,9 +2,24 @@ package guild
 
 import (
 	"context"
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"os"
 	"sync"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	testguild "heartbeat/internal/testing/guild"
 )
+
+func TestMain(m *testing.M) {
+	testguild.RunIfAsked()
+	os.Exit(m.Run())
+}
 
 // testClock passes as fast as it is slept.
 type testClock struct {
@@ -30,4 +45,58 @@ func (c *testClock) Sleep(ctx context.Context, d time.Duration) error {
 		c.woken(n)
 	}
 	return context.Cause(ctx)
+}
+
+func (c *testClock) seconds() (s []int) {
+	for _, d := range c.slept {
+		s = append(s, int(d/time.Second))
+	}
+	return s
+}
+
+const session = "ses-1"
+
+func newClient(t *testing.T, url string, clock *testClock) *Client {
+	c, err := New(Options{URL: url, SessionID: session, Clock: clock})
+	require.NoError(t, err)
+	return c
+}
+
+// newGuild is a guild that expects the session, with a tool called signal.
+func newGuild(t *testing.T, o testguild.Options) (*testguild.Guild, string) {
+	g, err := testguild.Open(o)
+	require.NoError(t, err)
+	server := httptest.NewServer(g)
+	t.Cleanup(func() {
+		require.NoError(t, g.Close())
+		server.Close()
+	})
+	g.Expect(session, "signal")
+	g.AddTool(testguild.Tool{Name: "signal"})
+	return g, server.URL
+}
+
+// port is a port of 127.0.0.1 that is taken and that nobody listens on yet.
+type port struct {
+	address string
+	file    *os.File
+}
+
+func newPort(t *testing.T) *port {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	require.NoError(t, err)
+	p := &port{file: os.NewFile(uintptr(fd), "port")}
+	t.Cleanup(func() { _ = p.file.Close() })
+	require.NoError(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	at, err := unix.Getsockname(fd)
+	require.NoError(t, err)
+	p.address = fmt.Sprintf("127.0.0.1:%d", at.(*unix.SockaddrInet4).Port)
+	return p
+}
+
+func (p *port) listen(t *testing.T) net.Listener {
+	require.NoError(t, unix.Listen(int(p.file.Fd()), 16))
+	l, err := net.FileListener(p.file)
+	require.NoError(t, err)
+	return l
 }

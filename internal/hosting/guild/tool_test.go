@@ -1,21 +1,22 @@
 package guild
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-func client(t *testing.T, url string) *Client {
-	c, err := New(Options{URL: url, SessionID: "ses-1", Clock: &testClock{}})
-	require.NoError(t, err)
-	return c
-}
+	testguild "heartbeat/internal/testing/guild"
+)
 
 func TestToolSendsWhatTheGuildExpects(t *testing.T) {
 	tests := map[string]struct {
@@ -29,10 +30,12 @@ func TestToolSendsWhatTheGuildExpects(t *testing.T) {
 		"no hyphen":             {Tool{Name: "signal"}, ``, "POST", "/api/signal", `{}`},
 		"null":                  {Tool{Name: "signal"}, `null`, "POST", "/api/signal", `{}`},
 		"delete":                {Tool{Name: "writ-drop", Method: "DELETE"}, `{"id":"x"}`, "DELETE", "/api/writ/drop", `{"id":"x"}`},
-		"get":                   {Tool{Name: "writ-list", Method: "GET"}, ` {"b":"x y&z","a":1.50,"n":null,"t":true,"l":[1, 2],"o":{"k": "v"}} `, "GET", "/api/writ/list?b=x+y%26z&a=1.50&t=true&l=%5B1%2C2%5D&o=%7B%22k%22%3A%22v%22%7D", ""},
-		"get, a name twice":     {Tool{Name: "writ-list", Method: "GET"}, `{"a":1,"b":2,"a":3}`, "GET", "/api/writ/list?a=3&b=2", ""},
-		"get, no arguments":     {Tool{Name: "writ-list", Method: "GET"}, ``, "GET", "/api/writ/list", ""},
-		"odd characters":        {Tool{Name: "a/b-c?d"}, ``, "POST", "/api/a%2Fb/c%3Fd", `{}`},
+		"get": {Tool{Name: "writ-list", Method: "GET"}, ` {"b":"x y&z","a":1.50,"n":null,"t":true,"l":[1, 2],"o":{"k": "v"}} `,
+			"GET", "/api/writ/list?b=x+y%26z&a=1.50&t=true&l=%5B1%2C2%5D&o=%7B%22k%22%3A%22v%22%7D", ""},
+		"get, a name twice":  {Tool{Name: "writ-list", Method: "GET"}, `{"a":1,"b":2,"a":3}`, "GET", "/api/writ/list?a=3&b=2", ""},
+		"get, no arguments":  {Tool{Name: "writ-list", Method: "GET"}, ``, "GET", "/api/writ/list", ""},
+		"odd characters":     {Tool{Name: "a/b-c?d"}, ``, "POST", "/api/a%2Fb/c%3Fd", `{}`},
+		"below another path": {Tool{Name: "signal"}, ``, "POST", "/api/signal", `{}`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -42,14 +45,190 @@ func TestToolSendsWhatTheGuildExpects(t *testing.T) {
 				assert.Equal(t, tc.target, r.RequestURI)
 				assert.Equal(t, tc.body, string(body))
 				assert.Equal(t, "application/json", r.Header.Get("Content-Type"))
-				assert.Equal(t, "ses-1", r.Header.Get("X-Session-Id"))
+				assert.Equal(t, session, r.Header.Get("X-Session-Id"))
 				assert.NotEmpty(t, r.Header.Get("Idempotency-Key"))
 				_, _ = io.WriteString(w, `{"b":1,"a":[]}`)
 			}))
 			defer server.Close()
-			text, err := client(t, server.URL).Tool(t.Context(), tc.tool, json.RawMessage(tc.args))
+			text, err := newClient(t, server.URL+"/", &testClock{}).Tool(t.Context(), tc.tool, json.RawMessage(tc.args))
 			require.NoError(t, err)
 			assert.Equal(t, "{\n  \"b\": 1,\n  \"a\": []\n}", text)
 		})
 	}
+}
+
+func TestToolRefusesWhatIsNoCall(t *testing.T) {
+	tests := map[string]struct {
+		tool Tool
+		args string
+		want string
+	}{
+		"a list":        {Tool{Name: "a", Method: "GET"}, `[1]`, "not a JSON object"},
+		"cut off":       {Tool{Name: "a", Method: "GET"}, `{"a":1`, "not a JSON object"},
+		"two objects":   {Tool{Name: "a", Method: "GET"}, `{} {}`, "something follows"},
+		"a method":      {Tool{Name: "a", Method: "PUT"}, `{}`, `its method is "PUT"`},
+		"no name":       {Tool{}, `{}`, "makes no route"},
+		"no action":     {Tool{Name: "a-"}, `{}`, "makes no route"},
+		"a way up":      {Tool{Name: "a-.."}, `{}`, "makes no route"},
+		"a way up, too": {Tool{Name: "..-a"}, `{}`, "makes no route"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := newClient(t, "http://127.0.0.1:1", &testClock{}).Tool(t.Context(), tc.tool, json.RawMessage(tc.args))
+			require.ErrorContains(t, err, tc.want)
+		})
+	}
+}
+
+func TestToolAnswers(t *testing.T) {
+	long := strings.Repeat("ä", 600)
+	tests := map[string]struct {
+		status int
+		body   string
+		want   string
+		err    string
+	}{
+		"a string":           {200, `"two\nlines"`, "two\nlines", ""},
+		"a number":           {200, `12345678901234567890`, "12345678901234567890", ""},
+		"nothing":            {204, ``, "", ""},
+		"no JSON":            {200, `<html>`, "", "the guild's answer is not JSON: invalid character '<' looking for beginning of value"},
+		"refused":            {400, `{"error":"no","details":[]}`, "", `HTTP 400: {"error":"no","details":[]}`},
+		"a long refusal":     {404, long, "", "HTTP 404: " + long[:1000]},
+		"the guild's mishap": {500, `{"error":"x"}`, "", `HTTP 500: {"error":"x"}`},
+		"busy":               {503, ``, "", "HTTP 503: "},
+		"elsewhere":          {307, `moved`, "", "HTTP 307: moved"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			requests := 0
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				requests++
+				w.Header().Set("Location", "/elsewhere")
+				w.WriteHeader(tc.status)
+				_, _ = io.WriteString(w, tc.body)
+			}))
+			defer server.Close()
+			text, err := newClient(t, server.URL, &testClock{}).Tool(t.Context(), Tool{Name: "signal"}, nil)
+			assert.Equal(t, tc.want, text)
+			assert.Equal(t, 1, requests)
+			if tc.err == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.EqualError(t, err, tc.err)
+		})
+	}
+}
+
+func TestAToolWaitsForItsGuild(t *testing.T) {
+	port := newPort(t)
+	clock := &testClock{}
+	_, err := newClient(t, "http://"+port.address, clock).Tool(t.Context(), Tool{Name: "signal"}, nil)
+	require.EqualError(t, err, "Guild HTTP API unreachable after 60000ms: dial tcp "+port.address+": connect: connection refused")
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	assert.Equal(t, []int{1, 2, 4, 8, 8, 8, 8, 8, 8, 5}, clock.seconds())
+
+	g, err := testguild.Open(testguild.Options{})
+	require.NoError(t, err)
+	g.Expect(session, "signal")
+	g.AddTool(testguild.Tool{Name: "signal"})
+	server := &http.Server{Handler: g}
+	defer server.Close()
+	clock = &testClock{woken: func(n int) {
+		if n == 3 {
+			l := port.listen(t)
+			go func() { _ = server.Serve(l) }() // until it is closed
+		}
+	}}
+	text, err := newClient(t, "http://"+port.address, clock).Tool(t.Context(), Tool{Name: "signal"}, json.RawMessage(`"x"`))
+	require.NoError(t, err)
+	assert.Equal(t, "x", text)
+	assert.Equal(t, []int{1, 2, 4}, clock.seconds())
+	s, _ := g.Session(session)
+	assert.Equal(t, 1, s.Calls["signal"])
+}
+
+func TestAToolThatMayHaveRunIsNotCalledAgain(t *testing.T) {
+	for _, step := range testguild.Steps {
+		t.Run(step, func(t *testing.T) {
+			g, url := newGuild(t, testguild.Options{})
+			g.Break(testguild.Fault{On: "tool", Step: step, Do: testguild.Reset})
+			clock := &testClock{}
+			_, err := newClient(t, url, clock).Tool(t.Context(), Tool{Name: "signal"}, nil)
+			var unanswered *Unanswered
+			require.ErrorAs(t, err, &unanswered)
+			assert.ErrorContains(t, err, "the guild did not answer the call, and may have carried it out: ")
+			assert.Empty(t, clock.slept)
+			s, _ := g.Session(session)
+			assert.LessOrEqual(t, s.Calls["signal"], 1)
+		})
+	}
+}
+
+func TestAToolWithAKeyIsCalledAgain(t *testing.T) {
+	for _, step := range testguild.Steps {
+		t.Run(step, func(t *testing.T) {
+			g, url := newGuild(t, testguild.Options{})
+			g.AddTool(testguild.Tool{Name: "signal", Keyed: true})
+			g.Break(testguild.Fault{On: "tool", Step: step, Do: testguild.Reset, Times: 3})
+			clock := &testClock{}
+			text, err := newClient(t, url, clock).Tool(t.Context(), Tool{Name: "signal", Idempotent: true}, json.RawMessage(`{"a":1}`))
+			require.NoError(t, err)
+			assert.JSONEq(t, `{"a":1}`, text)
+			assert.Equal(t, []int{1, 2, 4}, clock.seconds())
+			s, _ := g.Session(session)
+			assert.Equal(t, 1, s.Calls["signal"])
+		})
+	}
+}
+
+func TestAToolHasItsTime(t *testing.T) {
+	g, url := newGuild(t, testguild.Options{})
+	g.Break(testguild.Fault{On: "tool", Step: testguild.WhenApplied, Do: testguild.Hang})
+	c, err := New(Options{URL: url, SessionID: session, Clock: &testClock{}, RequestTimeout: 50 * time.Millisecond})
+	require.NoError(t, err)
+	_, err = c.Tool(t.Context(), Tool{Name: "signal"}, nil)
+	require.EqualError(t, err, "the guild did not answer the call, and may have carried it out: no answer within 50ms")
+}
+
+func TestAToolStopsWithItsContext(t *testing.T) {
+	stop := errors.New("the session is cancelled")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	clock := &testClock{woken: func(n int) {
+		if n == 2 {
+			cancel(stop)
+		}
+	}}
+	_, err := newClient(t, "http://"+newPort(t).address, clock).Tool(ctx, Tool{Name: "signal"}, nil)
+	require.ErrorIs(t, err, stop)
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	assert.ErrorContains(t, err, "Guild HTTP API unreachable after 3000ms: ")
+}
+
+func TestALargeAnswer(t *testing.T) {
+	g, url := newGuild(t, testguild.Options{})
+	g.AddTool(testguild.Tool{Name: "signal", Size: MaxToolAnswer - 2})
+	text, err := newClient(t, url, &testClock{}).Tool(t.Context(), Tool{Name: "signal"}, nil)
+	require.NoError(t, err)
+	assert.Len(t, text, MaxToolAnswer-2)
+	g.AddTool(testguild.Tool{Name: "signal", Size: MaxToolAnswer - 1})
+	_, err = newClient(t, url, &testClock{}).Tool(t.Context(), Tool{Name: "signal"}, nil)
+	require.EqualError(t, err, "the guild's answer is over the limit of 64 MiB")
+}
+
+func TestTheClientTakesNothingFromTheEnvironment(t *testing.T) {
+	assert.Nil(t, newHTTP().Transport.(*http.Transport).Proxy)
+}
+
+func TestURLs(t *testing.T) {
+	for _, url := range []string{"", "127.0.0.1:7471", "ftp://x", "http://", "http://:80", "http://x y", "http://x/?q=1", "http://x/#f", "http://[::1", "//x", "http://x\n"} {
+		_, err := New(Options{URL: url, SessionID: session})
+		require.ErrorContains(t, err, "call the guild at ", "%q", url)
+	}
+	for _, url := range []string{"http://127.0.0.1:7471", "http://127.0.0.1:7471/", "https://guild.example/base", "http://[::1]:80"} {
+		_, err := New(Options{URL: url, SessionID: session})
+		require.NoError(t, err, "%q", url)
+	}
+	_, err := New(Options{URL: "http://x"})
+	require.EqualError(t, err, "call the guild: the session has no id")
 }

@@ -1,0 +1,242 @@
+package guild
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	testguild "heartbeat/internal/testing/guild"
+)
+
+func runningReport() Running {
+	return Running{SessionID: session, StartedAt: "2026-11-22T00:00:00Z", Provider: "claude-code", Cancel: LocalGroup(4711)}
+}
+
+func recordOf(t *testing.T, r Record) Body {
+	r.SessionID = session
+	var text strings.Builder
+	require.NoError(t, r.Encode(&text))
+	return BodyOf([]byte(text.String()))
+}
+
+// TestAReportIsAppliedOnce has the guild fail at each step of a report.
+func TestAReportIsAppliedOnce(t *testing.T) {
+	for _, fault := range []testguild.Fault{
+		{Do: testguild.Reset}, {Do: testguild.Answer, Status: 500}, {Do: testguild.Answer, Status: 503},
+	} {
+		for _, step := range testguild.Steps {
+			if fault.Do == testguild.Answer && step == testguild.AmidAnswer {
+				continue // a guild has one status
+			}
+			t.Run(fault.Do+" "+step, func(t *testing.T) {
+				g, url := newGuild(t, testguild.Options{})
+				fault.Step, fault.Times = step, 2
+				fault.On = "running"
+				g.Break(fault)
+				fault.On = "record"
+				g.Break(fault)
+				clock := &testClock{}
+				c := newClient(t, url, clock)
+				_, err := c.Running(t.Context(), runningReport())
+				require.NoError(t, err)
+				answer, err := c.Record(t.Context(), recordOf(t, Record{Status: Completed}))
+				require.NoError(t, err)
+				assert.Equal(t, Completed, answer.As)
+				assert.Equal(t, []int{1, 2, 1, 2}, clock.seconds())
+				s, _ := g.Session(session)
+				assert.Equal(t, 1, s.Running.Applied)
+				assert.Equal(t, 1, s.Record.Applied)
+				assert.Equal(t, 4711, s.PGID)
+			})
+		}
+	}
+}
+
+func TestAReportThatIsRefusedIsNotSentAgain(t *testing.T) {
+	g, url := newGuild(t, testguild.Options{})
+	for _, status := range []int{400, 401, 403, 404, 408, 429, 302} {
+		g.Break(testguild.Fault{Do: testguild.Answer, Status: status})
+		clock := &testClock{}
+		_, err := newClient(t, url, clock).Record(t.Context(), recordOf(t, Record{Status: Completed}))
+		var refused *Refused
+		require.ErrorAs(t, err, &refused)
+		assert.Equal(t, status, refused.Status)
+		assert.Empty(t, clock.slept)
+	}
+}
+
+func TestAGuildThatFailsIsUnreachable(t *testing.T) {
+	g, url := newGuild(t, testguild.Options{})
+	g.Break(testguild.Fault{Do: testguild.Answer, Status: 503, Times: -1})
+	clock := &testClock{}
+	_, err := newClient(t, url, clock).Record(t.Context(), recordOf(t, Record{Status: Completed}))
+	var away *Unreachable
+	require.ErrorAs(t, err, &away)
+	assert.Equal(t, time.Minute, away.For)
+	require.EqualError(t, err, "Guild HTTP API unreachable after 60000ms: HTTP 503: {\"error\":\"fault 503\"}\n")
+}
+
+func TestAGuildThatTakesNoCancelledIsToldTheTruth(t *testing.T) {
+	for name, tc := range map[string]struct {
+		takes       bool
+		reason      string
+		as, becomes string
+	}{
+		"it does":           {true, "SIGTERM", Cancelled, `"SIGTERM"`},
+		"it does not":       {false, "SIGTERM from 1 of \"x\"", Failed, `"cancelled: SIGTERM from 1 of \"x\""`},
+		"without a reason":  {false, "", Failed, `"cancelled"`},
+		"neither way again": {false, "\u2028\n", Failed, `"cancelled: \u2028\n"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, url := newGuild(t, testguild.Options{Cancelled: tc.takes})
+			answer, err := newClient(t, url, &testClock{}).Record(t.Context(), recordOf(t, Record{Status: Cancelled, Error: tc.reason}))
+			require.NoError(t, err)
+			assert.Equal(t, tc.as, answer.As)
+			s, _ := g.Session(session)
+			assert.Equal(t, tc.as, s.Status)
+			assert.JSONEq(t, tc.becomes, string(s.Report["error"]))
+			assert.Equal(t, 1, s.Record.Applied)
+		})
+	}
+}
+
+// TestNobodyElsesAnswerCounts: another program may have the guild's port.
+func TestNobodyElsesAnswerCounts(t *testing.T) {
+	for _, said := range []string{"<html>It works!</html>", `{"ok":true,"sessionId":"another"}`, `[]`, `{"ok":"yes"}`} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, said)
+		}))
+		clock := &testClock{}
+		_, err := newClient(t, server.URL, clock).Record(t.Context(), recordOf(t, Record{Status: Completed}))
+		var away *Unreachable
+		require.ErrorAs(t, err, &away, said)
+		assert.Len(t, clock.slept, 10)
+		server.Close()
+	}
+	for _, said := range []string{"", "{}", `{"ok":true}`, `{"ok":true,"sessionId":"` + session + `","status":"failed"}`} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, said)
+		}))
+		_, err := newClient(t, server.URL, &testClock{}).Record(t.Context(), recordOf(t, Record{Status: Completed}))
+		require.NoError(t, err, said)
+		server.Close()
+	}
+}
+
+func TestAnAnswerThatSaysNoIsARefusal(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `{"ok":false,"error":"disk full"}`)
+	}))
+	defer server.Close()
+	_, err := newClient(t, server.URL, &testClock{}).Record(t.Context(), recordOf(t, Record{Status: Cancelled}))
+	require.EqualError(t, err, "HTTP 200: disk full")
+}
+
+func TestARecordOfAnotherSession(t *testing.T) {
+	c := newClient(t, "http://127.0.0.1:1", &testClock{})
+	_, err := c.Record(t.Context(), BodyOf([]byte(`{"sessionId":"other","status":"failed"}`)))
+	require.ErrorContains(t, err, `the record is of session "other"`)
+	_, err = c.Record(t.Context(), BodyOf([]byte(`{"sessionId":"ses-1"`)))
+	require.ErrorContains(t, err, "it ends early")
+}
+
+func TestABodyThatCannotBeReadIsNotTheGuildsFault(t *testing.T) {
+	_, url := newGuild(t, testguild.Options{})
+	clock := &testClock{}
+	_, err := newClient(t, url, clock).SendRunning(t.Context(), Body{From: failing{}, Size: 10})
+	require.ErrorContains(t, err, "input/output error")
+	assert.Empty(t, clock.slept)
+}
+
+type failing struct{}
+
+func (failing) ReadAt([]byte, int64) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: "letter", Err: errors.New("input/output error")}
+}
+
+func TestABeat(t *testing.T) {
+	g, url := newGuild(t, testguild.Options{})
+	c := newClient(t, url, &testClock{})
+	answer, err := c.Beat(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "pending", answer.Status)
+	s, _ := g.Session(session)
+	assert.Equal(t, 1, s.Beats)
+
+	other, err := New(Options{URL: url, SessionID: "unknown"})
+	require.NoError(t, err)
+	answer, err = other.Beat(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "Session not found", answer.Error)
+
+	clock := &testClock{}
+	_, err = newClient(t, "http://"+newPort(t).address, clock).Beat(t.Context())
+	var away *Unreachable
+	require.ErrorAs(t, err, &away)
+	assert.Equal(t, []int{1, 2, 4, 3}, clock.seconds())
+}
+
+func TestBeats(t *testing.T) {
+	g, url := newGuild(t, testguild.Options{})
+	g.Break(testguild.Fault{On: "heartbeat", Do: testguild.Answer, Status: 403})
+	ctx, cancel := context.WithCancel(t.Context())
+	clock := &testClock{woken: func(n int) {
+		if n == 4 {
+			cancel()
+		}
+	}}
+	beats := newClient(t, url, clock).StartBeats(ctx, 0)
+	<-beats.Done()
+	assert.Equal(t, []int{30, 30, 30, 30}, clock.seconds())
+	assert.Equal(t, BeatCount{Sent: 2, Missed: 1, Status: "pending"}, beats.Count())
+	s, _ := g.Session(session)
+	assert.Equal(t, 2, s.Beats)
+}
+
+func TestWhatAReportSays(t *testing.T) {
+	r := runningReport()
+	r.Metadata = json.RawMessage(`{"a":1}`)
+	r.Extra = map[string]json.RawMessage{"writId": json.RawMessage(`"w-1"`), "sessionId": json.RawMessage(`"forged"`), "status": json.RawMessage(`"completed"`)}
+	text, err := json.Marshal(r)
+	require.NoError(t, err)
+	assert.Equal(t, `{"sessionId":"ses-1","startedAt":"2026-11-22T00:00:00Z","provider":"claude-code","metadata":{"a":1},`+
+		`"cancelHandle":{"kind":"local-pgid","pgid":4711},"writId":"w-1"}`, string(text))
+
+	cache := int64(0)
+	record := Record{
+		SessionID: session, Status: Failed, ExitCode: 0, Signal: "SIGKILL", Error: "killed", CostUSD: "0.0100",
+		TokenUsage: &TokenUsage{Input: 1, Output: 2, CacheRead: &cache}, Output: "done <here>", ProviderSessionID: "p-1",
+		TerminationTag:        &TerminationTag{Kind: "rate-limit", Source: "ndjson-result", Detail: "rate_limit"},
+		TerminationDiagnostic: &TerminationDiagnostic{ExitCode: 1, StderrExcerpt: "oops"},
+		Entries:               &Entries{Answered: 1, InFlight: 1, Each: []Entry{{ID: "e1", Fate: "answered"}}},
+		Result:                &Result{Subtype: "success", NumTurns: 3},
+		Extra:                 r.Extra,
+		Transcript: func(w io.Writer) error {
+			_, err := io.WriteString(w, `[{"type":"user"}]`)
+			return err
+		},
+	}
+	var b strings.Builder
+	require.NoError(t, record.Encode(&b))
+	assert.JSONEq(t, `{"sessionId":"ses-1","status":"failed","exitCode":1,"signal":"SIGKILL","error":"killed","costUsd":0.0100,
+		"tokenUsage":{"inputTokens":1,"outputTokens":2,"cacheReadTokens":0},"output":"done <here>","providerSessionId":"p-1",
+		"terminationTag":{"kind":"rate-limit","source":"ndjson-result","detail":"rate_limit"},
+		"terminationDiagnostic":{"exitCode":1,"stderrExcerpt":"oops"},
+		"entries":{"answered":1,"queued":0,"inFlight":1,"deadLettered":0,"each":[{"id":"e1","fate":"answered"}]},
+		"result":{"subtype":"success","isError":false,"numTurns":3},"writId":"w-1","transcript":[{"type":"user"}]}`, b.String())
+
+	record = Record{SessionID: session, Status: Completed, TerminationDiagnostic: &TerminationDiagnostic{}}
+	b.Reset()
+	require.NoError(t, record.Encode(&b))
+	assert.Equal(t, `{"sessionId":"ses-1","status":"completed","exitCode":0,"transcript":[]}`, b.String())
+}
