@@ -44,6 +44,14 @@ type statusError struct {
 
 func (e statusError) Unwrap() error { return e.error }
 
+// Told returns an error that ends a verb with this exit status, where the verb itself
+// has said why.
+func Told(status int) error { return toldError(status) }
+
+type toldError int
+
+func (t toldError) Error() string { return fmt.Sprintf("exit status %d", int(t)) }
+
 // Path is the verb as it is typed after the command: send, dead-letter requeue.
 func (v Verb) Path() string {
 	if v.Parent == "" {
@@ -85,9 +93,12 @@ func (v Verb) Run(args []string, s Streams) int {
 func (v Verb) conclude(err error, s Streams) int {
 	var usage usageError
 	var other statusError
+	var told toldError
 	switch {
 	case err == nil:
 		return ExitOK
+	case errors.As(err, &told):
+		return int(told)
 	case errors.As(err, &other):
 		s.Complain(err)
 		return other.status

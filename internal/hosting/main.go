@@ -28,6 +28,9 @@ func Run(args []string, s cli.Streams) (status int) {
 			status = cli.ExitError
 		}
 	}()
+	if len(args) > 0 && args[0] == hostVerb {
+		return serveHost(s)
+	}
 	s = s.OnScreen()
 	s.Err = layout.Sentences(s.Err)
 	return dispatch(args, s)
@@ -35,7 +38,7 @@ func Run(args []string, s cli.Streams) (status int) {
 
 // dispatch runs the verb that the arguments name.
 func dispatch(args []string, s cli.Streams) int {
-	list := verbs.All()
+	list := verbs.All(actions)
 	args = cli.VerbFirst(helpLast(args), list)
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		return runOwn(args, s)

@@ -46,7 +46,7 @@ type Message struct {
 	N    int64           `json:"n"` // from 1
 	At   time.Time       `json:"at"`
 	Type string          `json:"type"`
-	Raw  json.RawMessage `json:"message"` // compact
+	Raw  json.RawMessage `json:"content"` // compact
 }
 
 // The operations of requests.

@@ -88,7 +88,7 @@ func appendMessage(b []byte, m Message) []byte {
 	b = m.At.UTC().AppendFormat(b, time.RFC3339Nano)
 	b = append(b, `","type":`...)
 	b = append(b, kind...)
-	b = append(b, `,"message":`...)
+	b = append(b, `,"content":`...)
 	if len(m.Raw) == 0 {
 		b = append(b, "null"...)
 	}

@@ -32,10 +32,11 @@ func versionVerb() cli.Verb {
 	}
 }
 
-func manVerb() cli.Verb {
+func manVerb(others []cli.Verb) cli.Verb {
 	return cli.Verb{
 		Name:  "man",
 		Args:  "[VERB]",
+		Words: cli.Names(others),
 		Short: "print a manual page",
 		Long: `Print the manual page of a verb in roff, or without a VERB that of heartbeat-host.
 heartbeat man --dir writes all pages, those of heartbeat-host among them.`,
@@ -60,9 +61,10 @@ func pageNamed(words []string) (cli.Page, error) {
 	if len(words) > 1 {
 		return cli.Page{}, fmt.Errorf("%d verbs: one page is printed at a time", len(words))
 	}
-	v, found := cli.Find(All(), words[0])
+	all := All(Actions{})
+	v, found := cli.Find(all, words[0])
 	if !found {
-		return cli.Page{}, cli.UnknownVerb(words[0], cli.Names(All()))
+		return cli.Page{}, cli.UnknownVerb(words[0], cli.Names(all))
 	}
 	return pageOf(v), nil
 }
@@ -71,10 +73,11 @@ func pageNamed(words []string) (cli.Page, error) {
 const HelpName = "help"
 
 // helpVerb shows the overview. `help VERB` is `VERB --help`.
-func helpVerb() cli.Verb {
+func helpVerb(others []cli.Verb) cli.Verb {
 	return cli.Verb{
 		Name:    HelpName,
 		Args:    "[VERB]",
+		Words:   cli.Names(others),
 		Short:   "show what there is, or the help of a verb",
 		Long:    "Show all verbs, or the help of one, as VERB --help does.",
 		Example: "heartbeat-host help start",

@@ -16,15 +16,22 @@ type purpose struct {
 }
 
 // purposes returns all verbs, in the order in which help lists them.
-func purposes() []purpose {
-	return []purpose{
-		{"Set up", []cli.Verb{versionVerb(), manVerb(), helpVerb()}},
+func purposes(do Actions) []purpose {
+	all := []purpose{
+		{"Host", []cli.Verb{startVerb(do), runVerb(do)}},
+		{"Look at sessions", []cli.Verb{listVerb(do), statusVerb(do), logsVerb(do), attachVerb(do)}},
+		{"Steer", []cli.Verb{sendVerb(do), cancelVerb(do)}},
+		{"Tidy up", []cli.Verb{drainVerb(do), gcVerb(do)}},
 	}
+	others := verbsOf(all)
+	return append(all, purpose{"About", []cli.Verb{versionVerb(), manVerb(others), helpVerb(others)}})
 }
 
 // All returns all verbs.
-func All() (list []cli.Verb) {
-	for _, p := range purposes() {
+func All(do Actions) []cli.Verb { return verbsOf(purposes(do)) }
+
+func verbsOf(all []purpose) (list []cli.Verb) {
+	for _, p := range all {
 		list = append(list, p.verbs...)
 	}
 	return list
@@ -59,7 +66,7 @@ heartbeat-host cancel ses-1`,
 		Status:  "that of the verb; 0 done, 1 not done, with a sentence on stderr.",
 		SeeAlso: []string{"heartbeat", "heartbeat-stop", "heartbeat-launch"},
 	}
-	for _, p := range purposes() {
+	for _, p := range purposes(Actions{}) {
 		group := cli.Group{Title: p.title}
 		for _, v := range p.verbs {
 			group.Items = append(group.Items, cli.Item{Name: v.Name, What: v.Short})
@@ -73,7 +80,7 @@ heartbeat-host cancel ses-1`,
 // Pages are those of the command and of all its verbs.
 func Pages() []cli.Page {
 	pages := []cli.Page{Page()}
-	for _, v := range All() {
+	for _, v := range All(Actions{}) {
 		pages = append(pages, pageOf(v))
 	}
 	return pages

@@ -65,9 +65,9 @@ var allowed = map[string]string{
 	"internal/hosting/config": "internal/disk internal/flat internal/hosting/folder",
 	"internal/hosting/folder": "internal/disk internal/flat internal/host",
 	"internal/hosting/proxy":  "internal/words",
-	"internal/hosting":        "internal/cli/... internal/host/guardian internal/hosting/verbs",
+	"internal/hosting":        "inbox recover internal/cli/... internal/disk internal/host/guardian internal/host/rights internal/host/signals internal/hosting/... internal/words",
 	"internal/hosting/attach": "inbox internal/disk",
-	"internal/hosting/verbs":  "internal/cli",
+	"internal/hosting/verbs":  "internal/cli internal/cli/colour",
 	// The session host.
 	"internal/hosting/process":    "internal/host internal/host/guardian",
 	"internal/hosting/session":    "inbox internal/claude internal/cli internal/disk internal/host internal/host/guardian internal/host/signals internal/hosting/attach internal/hosting/config internal/hosting/deadletter internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/stream internal/words recover",

@@ -25,6 +25,7 @@ var opens = []string{
 var openers = map[string]string{
 	"internal/disk":                            "it is where the guards are",
 	"internal/claude/settings":                 "settings are written in place of the old file, and their directory is synced",
+	"internal/hosting/log.go":                  "the log is opened without waiting and without following a link",
 	"internal/launch/log.go":                   "the log is opened without waiting and without following a link",
 	"internal/host/guardian/terminal_linux.go": "a terminal is opened without waiting, without following a link, and by its device number",
 	"internal/hosting/attach/system_linux.go":  "a folder is opened, by which the socket in it is reached",

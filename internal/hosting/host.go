@@ -1,0 +1,164 @@
+package hosting
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"heartbeat/internal/cli"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/hosting/config"
+	"heartbeat/internal/hosting/deadletter"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/guild"
+	"heartbeat/internal/hosting/session"
+	"heartbeat/internal/hosting/verbs"
+	recovery "heartbeat/recover"
+)
+
+// exitConfig is the exit status for a configuration that cannot be used: EX_CONFIG of
+// sysexits(3).
+const exitConfig = 78
+
+// configTimeout is how long a config may take to arrive.
+const configTimeout = time.Minute
+
+// order is a session that is to be hosted.
+type order struct {
+	flags  *verbs.Hosting
+	config *config.Config
+	text   []byte // the config as it came
+}
+
+// readOrder reads and checks the config. An error is a [*config.Problem]; the order
+// beside it has what is known of the session.
+func readOrder(h *verbs.Hosting, stdin *os.File) (*order, error) {
+	o := &order{flags: h, config: &config.Config{}}
+	text, err := readConfig(h.Config, stdin)
+	if err != nil {
+		return o, err
+	}
+	o.text = text
+	if o.config, err = config.Parse(text); err != nil {
+		return o, err
+	}
+	return o, o.config.Check()
+}
+
+func readConfig(path string, stdin *os.File) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), configTimeout)
+	defer cancel()
+	if path == "-" {
+		if cli.IsTerminal(stdin) {
+			return nil, cli.Usage(errors.New("no configuration: give it on stdin, or name a file with --config"))
+		}
+		return config.Read(ctx, stdin)
+	}
+	text, err := disk.ReadGiven(path, config.MaxSize)
+	if err != nil {
+		return nil, &config.Problem{Reason: fmt.Sprintf("cannot be read: %v", err)}
+	}
+	return text, nil
+}
+
+// host hosts the session here, until its end. started is called once it is up. If it
+// does not even begin, its failure is kept for the guild.
+func (o *order) host(started func(session.Up)) error {
+	options, err := o.options(started)
+	if err == nil {
+		_, err = session.Run(options)
+	}
+	if err != nil {
+		return errors.Join(err, o.reportFailure(err))
+	}
+	return nil
+}
+
+func (o *order) options(started func(session.Up)) (session.Options, error) {
+	h := o.flags
+	hook, err := cli.Beside("heartbeat-stop")
+	if err != nil {
+		return session.Options{}, err
+	}
+	return session.Options{
+		Config: o.config, Claude: h.Claude, Hook: hook, Inbox: h.Inbox, Resume: h.Resume, PTY: h.PTY,
+		Policy: recovery.Policy(h.Orphan.Policy), MaxAttempts: h.Orphan.MaxAttempts,
+		Grace: time.Duration(h.Grace), Timeout: time.Duration(h.Timeout),
+		Stall: time.Duration(h.Stall), StallAction: session.StallAction(h.StallAction),
+		MemoryMax: int64(h.MemoryMax), SpoolMax: int64(h.SpoolMax),
+		Started: started,
+	}, nil
+}
+
+// reportFailure keeps a record that the session failed, as a dead letter, if it is
+// known whose it is: a session that is hosted already, or was, has a record of its own.
+func (o *order) reportFailure(why error) error {
+	c := o.config
+	if c.SessionID == "" || c.DBPath == "" {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Dir(c.DBPath)); err != nil {
+		return nil // there is no place for it
+	}
+	f, err := folder.At(c.DBPath, c.SessionID)
+	if err != nil {
+		return nil
+	}
+	if there, err := f.Exists(); err != nil || there {
+		return err
+	}
+	box := deadletter.Beside(c.DBPath)
+	if there, err := disk.Exists(box.Path(deadletter.Record, c.SessionID)); err != nil || there {
+		return err
+	}
+	record := &guild.Record{SessionID: c.SessionID, Status: guild.Failed, ExitCode: 1, Error: why.Error(), Extra: c.Extra}
+	if err := box.PutRecord(record); err != nil {
+		return fmt.Errorf("keep the report of it for the guild: %w", err)
+	}
+	return o.deliver(box)
+}
+
+// deliver sends the report if the guild takes it at once. Otherwise it waits to be
+// drained.
+func (o *order) deliver(box deadletter.Box) error {
+	client, err := guild.New(guild.Options{URL: o.config.GuildToolURL, SessionID: o.config.SessionID, Once: true, RequestTimeout: 5 * time.Second})
+	if err != nil { // the URL may be what is wrong with the config
+		return nil
+	}
+	_, _ = box.Deliver(context.Background(), client, deadletter.Record, o.config.SessionID)
+	return nil
+}
+
+// refusal is the JSON line that says why a session is not hosted.
+type refusal struct {
+	Error string `json:"error"`
+	Path  string `json:"path,omitempty"`
+	// SessionID is set where it is known.
+	SessionID string `json:"sessionId,omitempty"`
+	// Config says that the configuration is what is wrong.
+	Config bool `json:"-"`
+}
+
+func (o *order) refusal(err error) refusal {
+	r := refusal{Error: err.Error(), SessionID: o.config.SessionID}
+	var p *config.Problem
+	if r.Config = errors.As(err, &p); r.Config {
+		r.Path = p.Path
+	}
+	return r
+}
+
+// print prints the line, and returns what ends the command.
+func (r refusal) print(w io.Writer) error {
+	if err := cli.PrintJSON(w, r); err != nil {
+		return err
+	}
+	if r.Config {
+		return cli.Told(exitConfig)
+	}
+	return cli.Told(cli.ExitError)
+}

@@ -1,0 +1,187 @@
+package hosting
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/hosting/attach"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/verbs"
+	"heartbeat/internal/words"
+)
+
+// askTimeout is how long a host may take to answer.
+const askTimeout = 10 * time.Second
+
+func status(o *verbs.Look, s cli.Streams) error {
+	h, err := find(o)
+	if err != nil {
+		return err
+	}
+	h.refresh()
+	if o.JSON {
+		return printJSON(s, h.shown())
+	}
+	return h.print(layout.For(s.Out, o.Color))
+}
+
+// refresh asks the host, which knows more than its record says: that is written when
+// something changes, and not for each message.
+func (h *hosted) refresh() {
+	if !h.worked || h.status.Ended() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	answer, err := attach.Host{Folder: h.Dir()}.Status(ctx)
+	if err == nil {
+		var now folder.State
+		if json.Unmarshal(answer, &now) == nil && now.SessionID == h.ID {
+			h.State, h.status = &now, now.Status
+		}
+		return
+	}
+	_ = h.reopen() // it may have ended just now; what was read before will do
+}
+
+func (h *hosted) print(out layout.Output) error {
+	t := layout.NewTable(layout.Column{}, layout.Column{Text: true, Style: statusStyle})
+	for _, row := range h.rows(out, time.Now()) {
+		if row[1] != "" {
+			t.Add(row[0], row[1])
+		}
+	}
+	return out.Table(t)
+}
+
+// rows are what status shows, a name and its value each. Empty values are left out.
+func (h *hosted) rows(out layout.Output, now time.Time) [][2]string {
+	s := h.State
+	at := func(t *time.Time) string {
+		if t == nil {
+			return ""
+		}
+		return when(out, now, *t)
+	}
+	rows := [][2]string{
+		{"session", h.ID}, {"state", string(h.status)}, {"why", h.why()},
+		{"started", s.StartedAt}, {"hosted", when(out, now, s.HostedAt)}, {"ended", at(s.EndedAt)},
+		{"entries", entriesInFull(s.Entries)}, {"result", resultOf(s.Result)}, {"exit", exitOf(s.Exit)},
+		{"messages", messagesOf(s)}, {"last message", at(s.LastMessageAt)}, {"last progress", at(s.LastProgressAt)},
+		{"cost", cost(s.CostUSD)}, {"tokens", tokensOf(s.TokenUsage)}, {"tools", toolsOf(s.Tools)},
+		{"rate limit", limitOf(s.RateLimit)}, {"cancel", cancelOf(s.Cancel)},
+		{"running report", reportOf(s.RunningReport)}, {"final report", reportOf(s.TerminalReport)}, {"last beat", at(s.LastBeatAt)},
+		{"store", s.Store}, {"guild", s.GuildToolURL}, {"database", s.DB}, {"inbox", s.Inbox}, {"log", s.LogPath}, {"cwd", s.Cwd},
+	}
+	if s.Host != nil && !s.Status.Ended() {
+		rows = append(rows, [2]string{"host", fmt.Sprintf("pid %d, process group %d", s.Host.PID, s.PGID)})
+	}
+	for _, w := range s.Warnings {
+		rows = append(rows, [2]string{"warning", w})
+	}
+	return append(rows, [2]string{"output", words.Brief(s.Output)})
+}
+
+func entriesInFull(e folder.Entries) string {
+	text := fmt.Sprintf("%d answered", e.Answered)
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{e.InFlight, "in flight"}, {e.Queued, "queued"}, {e.DeadLettered, "dead-lettered"}} {
+		if part.n > 0 {
+			text += fmt.Sprintf(", %d %s", part.n, part.what)
+		}
+	}
+	return text
+}
+
+func resultOf(r *folder.Result) string {
+	if r == nil {
+		return ""
+	}
+	text := r.Subtype
+	if r.IsError {
+		text += ", an error"
+	}
+	return text + ", " + words.Count(r.NumTurns, "turn", "turns")
+}
+
+func exitOf(e *folder.Exit) string {
+	if e == nil {
+		return ""
+	}
+	text := fmt.Sprintf("code %d", e.Code)
+	if e.Signal != "" {
+		text = e.Signal
+	}
+	if e.Forced {
+		text += ", killed since it did not exit after its result"
+	}
+	return text
+}
+
+func messagesOf(s *folder.State) string {
+	text := fmt.Sprint(s.Messages)
+	if s.Lost > 0 {
+		text += fmt.Sprintf(", %d lost", s.Lost)
+	}
+	return text
+}
+
+func tokensOf(u *folder.TokenUsage) string {
+	if u == nil {
+		return ""
+	}
+	text := fmt.Sprintf("%d in, %d out", u.InputTokens, u.OutputTokens)
+	if u.CacheReadTokens != nil {
+		text += fmt.Sprintf(", %d from the cache", *u.CacheReadTokens)
+	}
+	return text
+}
+
+func toolsOf(t *folder.Tools) string {
+	if t == nil {
+		return ""
+	}
+	text := words.Count(int(t.Calls), "call", "calls")
+	if t.Open > 0 {
+		text += fmt.Sprintf(", %d of them open", t.Open)
+	}
+	if !t.Listed {
+		text += ", and the client has not asked for the list"
+	}
+	return text
+}
+
+func limitOf(l *folder.RateLimit) string {
+	if l == nil {
+		return ""
+	}
+	text := words.Line(l.Detail)
+	if l.ResetsAt != nil {
+		text += " (resets at " + words.Stamp(*l.ResetsAt) + ")"
+	}
+	return text
+}
+
+func cancelOf(c *folder.Cancel) string {
+	if c == nil {
+		return ""
+	}
+	return "by " + words.Line(c.By) + " at " + words.Stamp(c.At)
+}
+
+func reportOf(r folder.Report) string {
+	text := string(r.State)
+	if r.As != "" {
+		text += " as " + string(r.As)
+	}
+	if r.Reason != "" {
+		text += ": " + words.Line(r.Reason)
+	}
+	return text
+}
