@@ -70,7 +70,7 @@ var allowed = map[string]string{
 	"internal/hosting/verbs":  "internal/cli internal/cli/colour",
 	// The session host.
 	"internal/hosting/process":    "internal/host internal/host/guardian",
-	"internal/hosting/session":    "inbox internal/claude internal/cli internal/disk internal/host internal/host/guardian internal/host/signals internal/hosting/attach internal/hosting/config internal/hosting/deadletter internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/stream internal/words recover",
+	"internal/hosting/session":    "inbox internal/claude internal/cli internal/disk internal/host internal/host/guardian internal/host/signals internal/hosting/attach internal/hosting/config internal/hosting/deadletter internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/stream internal/hosting/transcript internal/words recover",
 	"internal/hosting/guild":      "",
 	"internal/hosting/deadletter": "internal/disk internal/hosting/folder internal/hosting/guild",
 
@@ -81,7 +81,8 @@ var allowed = map[string]string{
 	"cmd/heartbeat-launch": "internal/launch",
 
 	// The session host.
-	"internal/hosting/stream": "internal/claude/limit internal/flat",
+	"internal/hosting/stream":     "internal/claude/limit internal/flat",
+	"internal/hosting/transcript": "internal/disk internal/flat internal/hosting/stream",
 
 	// Rigs, which nothing that is shipped imports (but for the demo's agent).
 	"internal/bench/...":             "internal/testing/agent internal/testing/days",
