@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/words"
 )
 
 // Check looks at what the config names: the working directory and the database's
@@ -26,12 +27,12 @@ func (c *Config) Check() error {
 	case err != nil:
 		return &Problem{"dbPath", "cannot be looked at: " + reason(err)}
 	case info.IsDir:
-		return &Problem{"dbPath", "must be a file, and is a directory: " + c.DBPath}
+		return &Problem{"dbPath", "must be a file, and is a directory: " + words.Line(c.DBPath)}
 	case !info.IsRegular:
-		return &Problem{"dbPath", "must be a regular file: " + c.DBPath}
+		return &Problem{"dbPath", "must be a regular file: " + words.Line(c.DBPath)}
 	}
 	if err := unix.Access(c.DBPath, unix.R_OK|unix.W_OK); err != nil {
-		return &Problem{"dbPath", "must be a file that this user may write: " + c.DBPath + ": " + err.Error()}
+		return &Problem{"dbPath", "must be a file that this user may write: " + words.Line(c.DBPath) + ": " + err.Error()}
 	}
 	return nil
 }
@@ -40,16 +41,17 @@ func checkDir(path, dir, to string, mode uint32) *Problem {
 	info, err := disk.StatFile(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &Problem{path, "needs a directory that is not there: " + dir}
+		return &Problem{path, "needs a directory that is not there: " + words.Line(dir)}
 	case err != nil:
 		return &Problem{path, "needs a directory that cannot be looked at: " + reason(err)}
 	case !info.IsDir:
-		return &Problem{path, "needs a directory, and this is none: " + dir}
+		return &Problem{path, "needs a directory, and this is none: " + words.Line(dir)}
 	}
 	if err := unix.Access(dir, mode); err != nil {
-		return &Problem{path, "needs a directory that this user may " + to + ": " + dir + ": " + err.Error()}
+		return &Problem{path, "needs a directory that this user may " + to + ": " + words.Line(dir) + ": " + err.Error()}
 	}
 	return nil
 }
 
-func reason(err error) string { return err.Error() }
+// reason is an error on one line, whatever the path in it has.
+func reason(err error) string { return words.Line(err.Error()) }

@@ -58,11 +58,11 @@ func NothingToDo() *Problem {
 func decode(text []byte) (map[string]json.RawMessage, *Problem) {
 	body := bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	mark := len(text) - len(body)
-	if len(bytes.TrimSpace(body)) == 0 {
-		return nil, &Problem{Reason: "on stdin is empty: write one JSON object"}
-	}
-	if len(text) > MaxSize {
+	switch {
+	case len(text) > MaxSize:
 		return nil, tooLarge()
+	case len(bytes.TrimSpace(body)) == 0:
+		return nil, &Problem{Reason: "on stdin is empty: write one JSON object"}
 	}
 	if at := invalidUTF8(body); at >= 0 {
 		return nil, &Problem{Reason: "is not UTF-8 at " + place(body, at, mark)}
@@ -227,6 +227,8 @@ func checkURL(raw string) string {
 		return "must name a host, such as http://127.0.0.1:7471"
 	case u.User != nil:
 		return "must hold no user name or password, since it is shown in logs"
+	case strings.Contains(raw, " "):
+		return "must hold no blanks"
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(raw, "#"):
 		return "must end with its path, without a query or fragment"
 	}
@@ -303,8 +305,11 @@ func (p *parser) arguments() (args []string) {
 			p.fail(path, "must hold no NUL byte")
 		case len(s) > maxArgument:
 			p.fail(path, "must have at most %d bytes, and has %d: no program can be started with more", maxArgument, len(s))
+		default:
+			args = append(args, s)
+			continue
 		}
-		args = append(args, s)
+		return nil
 	}
 	return args
 }

@@ -20,11 +20,11 @@ func (p *parser) tools() (tools []Tool) {
 		path := "tools[" + strconv.Itoa(i) + "]"
 		tool, ok := p.tool(path, v)
 		if !ok {
-			continue
+			return nil
 		}
 		if first, twice := named[tool.Name]; twice {
 			p.fail(path+".name", "is that of tools[%d], too: %s", first, tool.Name)
-			continue
+			return nil
 		}
 		named[tool.Name] = i
 		tools = append(tools, tool)

@@ -62,7 +62,7 @@ var allowed = map[string]string{
 	"internal/launch/terminal":  "internal/host/... internal/launch/pump",
 
 	// The session host. The hook links nothing of it.
-	"internal/hosting/config": "internal/disk internal/flat internal/hosting/folder",
+	"internal/hosting/config": "internal/disk internal/flat internal/hosting/folder internal/words",
 	"internal/hosting/folder": "internal/disk internal/flat internal/host",
 	"internal/hosting/proxy":  "internal/words",
 	"internal/hosting":        "inbox recover internal/cli/... internal/disk internal/host/guardian internal/host/rights internal/host/signals internal/hosting/... internal/words",
