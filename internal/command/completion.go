@@ -9,6 +9,7 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hook"
+	hosting "heartbeat/internal/hosting/verbs"
 	"heartbeat/internal/launch"
 	"heartbeat/internal/orphans"
 )
@@ -20,9 +21,9 @@ func completionVerb() cli.Verb {
 		Words: []string{"bash", "zsh", "fish"},
 		Short: "print a completion script for a shell",
 		Long: `Print a script that completes verbs, flags and what follows them in a shell, of
-heartbeat, heartbeat-stop and heartbeat-launch. For the ids of entries and of dead
-letters it asks the heartbeat on the PATH, about the inbox that the line or
-HEARTBEAT_INBOX names; all else is in the script. Where a shell looks for a file by
+heartbeat, heartbeat-host, heartbeat-launch and heartbeat-stop. For the ids of
+entries, of dead letters and of hosted sessions it asks the heartbeat on the PATH,
+about the inbox that the line or HEARTBEAT_INBOX names; all else is in the script. Where a shell looks for a file by
 the name of the command, give it one for each: a link will do.`,
 		Example: `source <(heartbeat completion bash)
 heartbeat completion zsh > "${fpath[1]}/_heartbeat"
@@ -66,7 +67,7 @@ type completed struct {
 	early, hidden []*pflag.Flag
 }
 
-// allCompleted returns the three commands, heartbeat with these verbs, and all verbs.
+// allCompleted returns all commands, heartbeat with these verbs, and all verbs.
 func allCompleted(list []cli.Verb) []completed {
 	own := completed{key: commandName, flags: listFlags((&ownFlags{}).set())}
 	for _, name := range externalNames() {
@@ -80,6 +81,7 @@ func allCompleted(list []cli.Verb) []completed {
 		}
 	}
 	hookFlags, launchFlags := listFlags(hook.Page().Flags), listFlags(launch.Page().Flags)
+	all = append(all, completed{key: hosting.CommandName, flags: listFlags(hosting.Page().Flags)}.with(hosting.All(hosting.Actions{}))...)
 	all = append(all, completed{key: hook.CommandName, flags: hookFlags}.with([]cli.Verb{orphans.Verb(hook.CommandName)})...)
 	return append(all, completed{key: launch.CommandName, flags: launchFlags, command: true})
 }

@@ -49,7 +49,7 @@ func (c completed) bash() string {
 	return strings.Join(set, " ")
 }
 
-const bashScript = `# bash completion for heartbeat, heartbeat-stop and heartbeat-launch
+const bashScript = `# bash completion for heartbeat and the commands heartbeat-host, heartbeat-launch and heartbeat-stop
 # shellcheck shell=bash
 
 # Sets line to the words, at to the index of the current one, cur to that word, and
@@ -106,7 +106,7 @@ _heartbeat_ids() {
 _heartbeat_spec() {
 	flags='' takes='' values='' verbs='' words='' ids='' command=''
 	case $key in
-	'heartbeat launch' | 'heartbeat stop') key=heartbeat-${key#* } ;;
+	'heartbeat host' | 'heartbeat launch' | 'heartbeat stop') key=heartbeat-${key#* } ;;
 	esac
 	case $key in
 	SPECS
@@ -166,5 +166,5 @@ _heartbeat() {
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$cur")
 }
-complete -o default -F _heartbeat heartbeat heartbeat-stop heartbeat-launch
+complete -o default -F _heartbeat heartbeat heartbeat-host heartbeat-launch heartbeat-stop
 `

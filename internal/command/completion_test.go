@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"heartbeat/internal/cli"
+	hosting "heartbeat/internal/hosting/verbs"
 )
 
 // TestCompletionKnowsEveryFlag holds as well that a verb asks for ids that there
@@ -20,7 +21,7 @@ func TestCompletionKnowsEveryFlag(t *testing.T) {
 	keys := map[string]bool{}
 	for _, c := range all {
 		keys[c.key] = true
-		assert.Contains(t, []string{"", entryIDs, letterIDs, waitingIDs}, c.ids, c.key)
+		assert.Contains(t, []string{"", entryIDs, letterIDs, waitingIDs, hosting.SessionIDs}, c.ids, c.key)
 		assert.Contains(t, bash, "\t'"+c.key+"') flags=", c.key)
 		for _, f := range c.flags {
 			assert.Regexp(t, "--"+f.Name+"[ ']", bash, c.key)

@@ -29,6 +29,7 @@ var externalName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 
 // ourExternals describes the commands that are part of heartbeat.
 var ourExternals = map[string]string{
+	"host":   "host sessions for a program that may restart at any time",
 	"launch": "run sessions where nobody is at the terminal",
 	"stop":   "the Stop hook, which Claude Code calls",
 }

@@ -12,6 +12,8 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/hosting/folder"
+	hosting "heartbeat/internal/hosting/verbs"
 )
 
 const (
@@ -38,6 +40,10 @@ func printIDs(args []string, s cli.Streams) {
 	f := cli.NewFlags(idsCommand)
 	cli.AddInbox(f, &path)
 	if f.Parse(args) != nil || f.NArg() != 1 {
+		return
+	}
+	if f.Arg(0) == hosting.SessionIDs {
+		fmt.Fprint(s.Out, formatIDs(listSessions()))
 		return
 	}
 	box, err := cli.OpenAsOwner(expandWord(path), inbox.Options{})
@@ -201,4 +207,28 @@ func nameOr(id, entryID string) string {
 		return id
 	}
 	return entryID
+}
+
+// listSessions returns the sessions that this user hosts, those that run first.
+func listSessions() (hints []idHint) {
+	index, err := folder.UserIndex()
+	if err != nil {
+		return nil
+	}
+	all, _ := index.All() // what can be read will do
+	var ended []idHint
+	for _, f := range all {
+		v, err := f.View()
+		if err != nil {
+			continue
+		}
+		hint := idHint{f.ID, string(v.Status)}
+		if v.Status.Ended() {
+			ended = append(ended, hint)
+		} else {
+			hints = append(hints, hint)
+		}
+	}
+	hints = append(hints, ended...)
+	return hints[:min(len(hints), maxIDs)]
 }

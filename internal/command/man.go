@@ -12,6 +12,7 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hook"
+	hosting "heartbeat/internal/hosting/verbs"
 	"heartbeat/internal/launch"
 	"heartbeat/internal/orphans"
 )
@@ -23,10 +24,10 @@ func manVerb(others []cli.Verb) cli.Verb {
 		Words: append(cli.Names(others), externalNames()...),
 		Short: "print a manual page, or write all of them",
 		Long: `Print the manual page of a verb in roff, or without a VERB that of heartbeat. A
-verb may have verbs of its own (dead-letter requeue), and launch and stop are the
-pages of heartbeat-launch and heartbeat-stop. With --dir, write the pages of all
-three commands and of every verb into a directory, where man finds them if it is one
-of its own. They say what --help says.`,
+verb may have verbs of its own (dead-letter requeue), and host, launch and stop are
+the pages of heartbeat-host, heartbeat-launch and heartbeat-stop. With --dir, write
+the pages of all four commands and of every verb into a directory, where man finds
+them if it is one of its own. They say what --help says.`,
 		Example: `heartbeat man send | man -l -
 heartbeat man --dir ~/.local/share/man/man1`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
@@ -71,6 +72,9 @@ func pageNamed(words []string) (cli.Page, error) {
 	if page, found := otherPages()[name]; found && len(words) == 1 {
 		return page, nil
 	}
+	if name == hosting.CommandName {
+		return hosting.PageNamed(words[1:])
+	}
 	v := cli.Verb{Verbs: verbs()}
 	for i, word := range words {
 		if i > 0 && v.Verbs == nil {
@@ -101,13 +105,14 @@ func writeManuals(dir string, s cli.Streams) error {
 	return err
 }
 
-// allPages are those of the three commands and of all their verbs.
+// allPages are those of the four commands and of all their verbs.
 func allPages() []cli.Page {
 	others := otherPages()
 	pages := append([]cli.Page{commandPage()}, pagesOf(verbs())...)
 	for _, name := range slices.Sorted(maps.Keys(others)) {
 		pages = append(pages, others[name])
 	}
+	pages = append(pages, hosting.VerbPages()...)
 	return append(pages, pageOfHook(orphans.Verb(hook.CommandName)))
 }
 
@@ -124,7 +129,7 @@ func pagesOf(list []cli.Verb) (pages []cli.Page) {
 
 // otherPages are those of the commands beside heartbeat, by their names.
 func otherPages() map[string]cli.Page {
-	return map[string]cli.Page{hook.CommandName: hook.Page(), launch.CommandName: launch.Page()}
+	return map[string]cli.Page{hook.CommandName: hook.Page(), hosting.CommandName: hosting.Page(), launch.CommandName: launch.Page()}
 }
 
 func pageOf(v cli.Verb) cli.Page {

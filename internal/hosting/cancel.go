@@ -78,7 +78,7 @@ func (h *hosted) cancel(grace time.Duration) (cancelled, error) {
 	case h.status.Ended():
 		c.Status, c.Already = h.State.Status, true
 		return c, nil
-	case !h.worked:
+	case h.status == folder.Dead:
 		c.Finished = true
 		c.Status, err = h.finish()
 		return c, err

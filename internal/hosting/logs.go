@@ -137,7 +137,7 @@ func (r *logReader) last() error {
 // follow prints what comes until the session has ended.
 func (r *logReader) follow(ctx context.Context, h *hosted) error {
 	for {
-		over := h.reopen() != nil || h.status.Ended() || !h.worked
+		over := h.reopen() != nil || h.status.Ended() || h.status == folder.Dead
 		if err := r.more(); err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func textOf(o *verbs.Send, s cli.Streams) (string, error) {
 // it takes one more, or directly where the text is too long for that.
 func (h *hosted) send(id, text string) (inbox.Receipt, error) {
 	h.refresh()
-	if h.status.Ended() || !h.worked {
+	if h.status.Ended() || h.status == folder.Dead {
 		return inbox.Receipt{}, h.over()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), cli.VerbLockWait+askTimeout)

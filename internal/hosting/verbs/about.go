@@ -43,7 +43,7 @@ heartbeat man --dir writes all pages, those of heartbeat-host among them.`,
 		Example: "heartbeat-host man start | man -l -",
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			return cli.NewFlags("man"), func(args []string, s cli.Streams) error {
-				page, err := pageNamed(args)
+				page, err := PageNamed(args)
 				if err != nil {
 					return cli.Usage(err)
 				}
@@ -54,7 +54,8 @@ heartbeat man --dir writes all pages, those of heartbeat-host among them.`,
 	}
 }
 
-func pageNamed(words []string) (cli.Page, error) {
+// PageNamed returns the page of a verb, or without a name that of the command.
+func PageNamed(words []string) (cli.Page, error) {
 	if len(words) == 0 {
 		return Page(), nil
 	}

@@ -77,9 +77,8 @@ heartbeat-host cancel ses-1`,
 	return page
 }
 
-// Pages are those of the command and of all its verbs.
-func Pages() []cli.Page {
-	pages := []cli.Page{Page()}
+// VerbPages are those of all verbs.
+func VerbPages() (pages []cli.Page) {
 	for _, v := range All(Actions{}) {
 		pages = append(pages, pageOf(v))
 	}
