@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"strconv"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/hosting/attach"
+	"heartbeat/internal/hosting/transcript"
 	"heartbeat/internal/hosting/verbs"
 )
 
@@ -55,6 +57,15 @@ func (h *hosted) messages(ctx context.Context, from int64) iter.Seq2[attach.Mess
 
 // stored yields the messages that are kept, from a number on.
 func (h *hosted) stored(ctx context.Context, from int64, yield func(attach.Message, error) bool) {
+	o := transcript.Options{DB: h.DB, Spool: h.SpoolPath(), SessionID: h.ID}
+	for m, err := range transcript.ReadEnded(ctx, o, from) {
+		if err != nil {
+			err = fmt.Errorf("read the messages of session %s from %d on: %w", h.ID, from, err)
+		}
+		if !yield(attach.Message{N: m.N, At: m.At, Type: m.Type, Raw: m.Content}, err) || err != nil {
+			return
+		}
+	}
 }
 
 // printerOf returns what prints a message.

@@ -11,6 +11,7 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/verbs"
 	"heartbeat/internal/words"
 )

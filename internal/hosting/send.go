@@ -10,6 +10,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hosting/attach"
+	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/verbs"
 	"heartbeat/internal/words"
 )
