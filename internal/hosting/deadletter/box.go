@@ -88,7 +88,7 @@ func (b Box) put(kind Kind, session string, write func(io.Writer) error) error {
 		return fmt.Errorf("keep the report of session %q: the id %w", session, err)
 	}
 	path := b.Path(kind, session)
-	if err := makeDirs(filepath.Dir(path)); err != nil {
+	if err := b.makeDir(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("keep the report of session %s: %w", session, err)
 	}
 	if err := publish(path, write); err != nil {
@@ -97,16 +97,17 @@ func (b Box) put(kind Kind, session string, write func(io.Writer) error) error {
 	return nil
 }
 
-// makeDirs makes a folder and the one above it.
-func makeDirs(dir string) error {
-	err := disk.MakeDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = disk.MakeDir(filepath.Dir(dir)); err == nil || errors.Is(err, fs.ErrExist) {
-			err = disk.MakeDir(dir)
+// makeDir makes a folder of the box. It survives a power loss, also if an earlier
+// process made it and was killed before its sync.
+func (b Box) makeDir(dir string) error {
+	if dir != b.dir {
+		if err := b.makeDir(b.dir); err != nil {
+			return err
 		}
 	}
+	err := disk.MakeDir(dir)
 	if errors.Is(err, fs.ErrExist) {
-		return nil
+		return disk.SyncDir(filepath.Dir(dir))
 	}
 	return err
 }

@@ -67,7 +67,7 @@ func Drain(ctx context.Context, o Options) ([]Outcome, error) {
 		box.sweep()
 		return nil, err
 	}
-	if dirErr := makeDirs(box.dir); dirErr != nil {
+	if dirErr := box.makeDir(box.dir); dirErr != nil {
 		return nil, errors.Join(err, dirErr)
 	}
 	lock, lockErr := disk.AcquireLock(ctx, filepath.Join(box.dir, ".drain-lock"), time.Millisecond)

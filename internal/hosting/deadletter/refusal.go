@@ -40,7 +40,7 @@ func (b Box) markPath(l Letter) string {
 
 func (b Box) mark(l *Letter, f *disk.File, refused *guild.Refused) error {
 	path := b.markPath(*l)
-	if err := makeDirs(filepath.Dir(path)); err != nil {
+	if err := b.makeDir(filepath.Dir(path)); err != nil {
 		return err
 	}
 	info := f.Info()

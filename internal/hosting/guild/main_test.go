@@ -57,7 +57,7 @@ func (c *testClock) seconds() (s []int) {
 const session = "ses-1"
 
 func newClient(t *testing.T, url string, clock *testClock) *Client {
-	c, err := New(Options{URL: url, SessionID: session, Clock: clock})
+	c, err := New(Options{URL: url, SessionID: session, Clock: clock, RequestTimeout: 10 * time.Minute})
 	require.NoError(t, err)
 	return c
 }
