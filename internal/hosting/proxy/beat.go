@@ -13,8 +13,9 @@ import (
 type beatingWriter struct {
 	http.ResponseWriter
 	mu      sync.Mutex
-	stream  bool // the answer is a stream of events, and its head has been written
-	started bool
+	begun   bool // a comment may be the first thing written
+	started bool // the head is out
+	stream  bool // and announced a stream of events
 	ended   bool
 }
 
@@ -82,12 +83,22 @@ func (b *beatingWriter) beat(interval time.Duration) (end func()) {
 	}
 }
 
-// comment does nothing before the head of a stream is out: the answer may turn out to
-// be an error with a status of its own.
+// begin says that what follows is a stream, even if its first event is still to come.
+func (b *beatingWriter) begin() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.begun = true
+}
+
+// comment leaves alone what is no stream, and what may still become an error with a
+// status of its own.
 func (b *beatingWriter) comment() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.ended || !b.stream {
+	if b.ended || !b.begun && !b.started {
+		return
+	}
+	if b.head(); !b.stream {
 		return
 	}
 	if _, err := io.WriteString(b.ResponseWriter, ":keepalive\n\n"); err == nil {

@@ -26,18 +26,29 @@ func (p *Proxy) server() *mcp.Server {
 					result, err = nil, fmt.Errorf("%s failed inside the proxy: %v", method, cause)
 				}
 			}()
-			if call, ok := request.(*mcp.CallToolRequest); ok {
-				return p.call(ctx, call.Params), nil
-			}
-			result, err = next(ctx, method, request)
-			if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
-				list.Tools = p.list
-				p.counts.list()
-			}
-			return result, err
+			return p.dispatch(ctx, next, method, request)
 		}
 	})
 	return server
+}
+
+// dispatch answers one request, by the kit where there is nothing to add.
+func (p *Proxy) dispatch(ctx context.Context, next mcp.MethodHandler, method string, request mcp.Request) (mcp.Result, error) {
+	switch request := request.(type) {
+	case *mcp.CallToolRequest:
+		ctx, done := p.answers.inProgress(ctx, request.Extra)
+		defer done()
+		return p.call(ctx, request.Params), nil
+	case *mcp.ListToolsRequest:
+		result, err := next(ctx, method, request)
+		if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
+			list.Tools = p.list
+			p.counts.list()
+			p.log.printf("mcp-proxy: tools/list (%d tools)", len(p.list))
+		}
+		return result, err
+	}
+	return next(ctx, method, request)
 }
 
 // call runs one tool. Whatever goes wrong is a result that the model can read.
@@ -72,9 +83,9 @@ func (p *Proxy) answer(ctx context.Context, params *mcp.CallToolParamsRaw) (stri
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(p.context, func() { cancel(errors.New("the session ended")) })()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.context, cancel)()
 	type outcome struct {
 		text string
 		err  error
@@ -94,7 +105,10 @@ func (p *Proxy) answer(ctx context.Context, params *mcp.CallToolParamsRaw) (stri
 	case o := <-done:
 		return o.text, o.err
 	case <-ctx.Done():
-		return "", fmt.Errorf("the call was canceled: %w", context.Cause(ctx))
+		if p.context.Err() != nil {
+			return "", errors.New("the session ended before the call did")
+		}
+		return "", errors.New("the client canceled the call or lost its connection")
 	}
 }
 

@@ -17,11 +17,11 @@ func (p *Proxy) guard(next http.Handler) http.Handler {
 		fmt.Sprintf("localhost:%d", p.port): true,
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !hosts[strings.ToLower(r.Host)] {
+		if !hosts[r.Host] {
 			http.Error(w, "Forbidden: this Host is not served here", http.StatusForbidden)
 			return
 		}
-		if origin := r.Header.Get("Origin"); origin != "" && !hosts[strings.TrimPrefix(strings.ToLower(origin), "http://")] {
+		if origins := r.Header["Origin"]; len(origins) > 0 && !ours(hosts, origins) {
 			http.Error(w, "Forbidden: this Origin is not served here", http.StatusForbidden)
 			return
 		}
@@ -30,8 +30,22 @@ func (p *Proxy) guard(next http.Handler) http.Handler {
 			http.Error(w, "Unauthorized: the token of the mcp-config is missing or wrong", http.StatusUnauthorized)
 			return
 		}
+		p.serving.RLock()
+		defer p.serving.RUnlock()
+		if p.context.Err() != nil {
+			http.Error(w, "The session has ended", http.StatusServiceUnavailable)
+			return
+		}
+		p.counts.open(1)
+		defer p.counts.open(-1)
 		next.ServeHTTP(w, r)
 	})
+}
+
+// ours reports whether the one origin named is the proxy itself.
+func ours(hosts map[string]bool, origins []string) bool {
+	host, plain := strings.CutPrefix(origins[0], "http://")
+	return len(origins) == 1 && plain && hosts[host]
 }
 
 // authorized compares in constant time, so that the token cannot be guessed byte by byte.

@@ -62,6 +62,8 @@ type Proxy struct {
 	mcp     *mcp.Server
 	served  chan struct{}
 	streams *streams
+	answers *answers
+	serving sync.RWMutex // held for reading by each request, for writing by Close
 	log     *logger
 	counts  counts
 	closing sync.Once
@@ -97,6 +99,7 @@ func Start(options Options) (*Proxy, error) {
 	p.context, p.cancel = context.WithCancel(context.Background())
 	p.streams = newStreams(p)
 	p.mcp = p.server()
+	p.answers = newAnswers(p)
 	p.http = &http.Server{
 		Handler:           p.guard(p.routes()),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -133,25 +136,23 @@ func (p *Proxy) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /sse", p.streams.serve)
 	mux.HandleFunc("POST /message", p.streams.post)
-	mux.Handle("/mcp", p.streamable())
+	mux.HandleFunc("/mcp", p.answers.serve)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "Not found", http.StatusNotFound) })
 	return mux
 }
 
-// streamable serves streamable HTTP. Its sessions live until the client deletes them
-// or the proxy closes.
-func (p *Proxy) streamable() http.Handler {
-	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return p.mcp },
-		&mcp.StreamableHTTPOptions{MaxRequestBodyBytes: maxRequest})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		beating := newBeatingWriter(w)
-		defer beating.beat(p.options.KeepAlive)()
-		handler.ServeHTTP(beating, r)
-	})
-}
+// URL is the address that the mcp-config names, such as "http://127.0.0.1:40123/mcp".
+// Claude Code 2.1.329 keeps its tools there when connections are cut, and loses calls
+// on /sse, which is kept for clients that speak nothing newer.
+func (p *Proxy) URL() string { return p.address("/mcp") }
 
-// URL is the address of the HTTP+SSE transport, such as "http://127.0.0.1:40123/sse".
-func (p *Proxy) URL() string { return fmt.Sprintf("http://127.0.0.1:%d/sse", p.port) }
+// StreamURL is the address of the older HTTP+SSE transport, such as
+// "http://127.0.0.1:40123/sse".
+func (p *Proxy) StreamURL() string { return p.address("/sse") }
+
+func (p *Proxy) address(path string) string {
+	return fmt.Sprintf("http://127.0.0.1:%d%s", p.port, path)
+}
 
 // Token is what a client must send as "Authorization: Bearer TOKEN".
 func (p *Proxy) Token() string { return p.token }
@@ -165,7 +166,7 @@ func (p *Proxy) Config() []byte {
 		Headers map[string]string `json:"headers"`
 	}
 	raw, err := json.Marshal(map[string]map[string]server{"mcpServers": {ConfigKey: {
-		Type: "sse", URL: p.URL(), Headers: map[string]string{"Authorization": "Bearer " + p.token},
+		Type: "http", URL: p.URL(), Headers: map[string]string{"Authorization": "Bearer " + p.token},
 	}}})
 	if err != nil {
 		panic(err) // strings only: cannot fail
@@ -174,14 +175,17 @@ func (p *Proxy) Config() []byte {
 }
 
 // Close cancels the calls in progress, ends every connection and frees the port. It
-// waits for no call and no client. Further calls do nothing.
+// waits neither for a Call that does not heed its context nor for a client. Further
+// calls do nothing.
 func (p *Proxy) Close() {
 	p.closing.Do(func() {
 		p.cancel()
 		_ = p.http.Close() // the listener's close error helps nobody
 		<-p.served
+		p.serving.Lock() // waits for the requests, whose calls and connections have ended
+		defer p.serving.Unlock()
 		for session := range p.mcp.Sessions() {
-			go func() { _ = session.Close() }() // its calls are canceled, so it ends
+			_ = session.Close() // nothing is left to be delivered
 		}
 		if warning := p.Stats().Warning(); warning != "" {
 			p.log.printf("mcp-proxy: WARNING: %s", warning)

@@ -3,7 +3,14 @@ package proxy
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -36,36 +43,93 @@ func TestListAndCall(t *testing.T) {
 	}
 }
 
-func TestAnErrorIsAResult(t *testing.T) {
-	for _, name := range []string{"sse", "streamable"} {
-		t.Run(name, func(t *testing.T) {
-			p, logged := start(t, Options{
-				Tools: []Tool{{Name: "fails"}, {Name: "panics"}, {Name: "works"}},
-				Call: func(_ context.Context, name string, _ json.RawMessage) (string, error) {
-					switch name {
-					case "fails":
-						return "", errors.New("HTTP 500: no")
-					case "panics":
-						panic("at the tool")
-					}
-					return "fine", nil
-				}})
-			session := connect(t, transports(p)[name])
-			for tool, want := range map[string]string{
-				"fails":   "Error: HTTP 500: no",
-				"panics":  "Error: the call failed inside the session's host: at the tool",
-				"unknown": `Error: there is no tool "unknown" in this session`,
-			} {
-				result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: tool})
-				require.NoError(t, err, tool)
-				assert.True(t, result.IsError, tool)
-				assert.Equal(t, want, text(t, result))
-			}
-			result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: "works"})
-			require.NoError(t, err)
-			assert.Equal(t, "fine", text(t, result))
-			assert.Regexp(t, `mcp-proxy: fails FAILED \(\d+ms, call #\d\): HTTP 500: no`, logged.text())
-			assert.Equal(t, 3, p.Stats().Failed)
-		})
+func TestTheConfig(t *testing.T) {
+	p, logged := start(t, Options{})
+	assert.JSONEq(t, fmt.Sprintf(`{"mcpServers":{"nexus-guild":{"type":"http","url":"http://127.0.0.1:%d/mcp",`+
+		`"headers":{"Authorization":"Bearer %s"}}}}`, p.port, p.Token()), string(p.Config()))
+	assert.NotContains(t, string(p.Config()), "\n")
+	other, _ := start(t, Options{})
+	assert.NotEqual(t, p.Token(), other.Token())
+	assert.Equal(t, fmt.Sprintf("MCP proxy server listening on port %d", p.port), logged.text())
+}
+
+func TestNoPort(t *testing.T) {
+	for cause, want := range map[error]string{
+		syscall.EADDRINUSE: ": all ephemeral ports are taken; end processes that hold connections or widen net.ipv4.ip_local_port_range",
+		syscall.EMFILE:     ": raise the limit of open files (ulimit -n)",
+		syscall.EACCES:     "",
+	} {
+		_, err := Start(Options{SessionID: "ses-1", listen: func() (net.Listener, error) {
+			return nil, &net.OpError{Op: "listen", Net: "tcp4", Err: os.NewSyscallError("bind", cause)}
+		}})
+		require.ErrorIs(t, err, cause)
+		assert.Equal(t, "cannot serve the tools of session ses-1: no port of 127.0.0.1 could be opened: listen tcp4: bind: "+
+			cause.Error()+want, err.Error())
 	}
+}
+
+func TestAClientThatNeverAsked(t *testing.T) {
+	p, logged := start(t, Options{Tools: []Tool{{Name: "a"}, {Name: "b"}}})
+	want := "the client never asked for the list of tools: none of the 2 configured tools was available to it"
+	assert.Equal(t, want, p.Stats().Warning())
+	p.Close()
+	assert.Contains(t, logged.text(), "mcp-proxy: WARNING: "+want)
+
+	none, logged := start(t, Options{Tools: []Tool{}})
+	assert.Empty(t, none.Stats().Warning())
+	none.Close()
+	assert.NotContains(t, logged.text(), "WARNING")
+}
+
+// Close ends what is in progress, even a call that does not heed its context and a
+// client that has stopped reading.
+func TestCloseNeverHangs(t *testing.T) {
+	begun, release := make(chan struct{}, 8), make(chan struct{})
+	defer close(release)
+	large := strings.Repeat("x", 16<<20)
+	p, logged := start(t, Options{Tools: []Tool{{Name: "echo"}, {Name: "large"}}, Call: func(_ context.Context, name string, _ json.RawMessage) (string, error) {
+		begun <- struct{}{}
+		if name == "large" {
+			return large, nil
+		}
+		<-release
+		return "", nil
+	}})
+	stream := open(t, p, map[string]string{"Mcp-Protocol-Version": "2025-06-18"})
+	_, _ = send(t, p, "POST", stream.endpoint, strings.Replace(callEcho, "echo", "large", 1), nil)
+	_, _ = send(t, p, "POST", stream.endpoint, strings.Replace(callEcho, "5", "6", 1), nil)
+	old, alone := begin(t, p, "2025-06-18"), begin(t, p, sessionless)
+	for range 4 {
+		<-begun
+	}
+	until(t, "the large result to fill the connection", func() bool { return p.Stats().Running == 3 })
+	p.Close()
+	p.Close()
+	<-old.response
+	<-alone.response
+	_, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", p.port))
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	assert.Empty(t, slices.Collect(p.mcp.Sessions()))
+	assert.Zero(t, p.Stats().Open)
+	assert.Zero(t, p.Stats().Running)
+	before := logged.text()
+	p.log.printf("late")
+	assert.Equal(t, before, logged.text())
+}
+
+func TestProxiesLeaveNothing(t *testing.T) {
+	var goroutines, files int
+	for i := range 60 {
+		if i == 5 {
+			goroutines, files = runtime.NumGoroutine(), descriptors()
+		}
+		p, err := Start(Options{Tools: []Tool{{Name: "echo"}}, Call: echo})
+		require.NoError(t, err)
+		initialized(t, p)
+		open(t, p, nil).close()
+		p.Close()
+		http.DefaultClient.CloseIdleConnections()
+	}
+	until(t, "no more goroutines than before", func() bool { return runtime.NumGoroutine() <= goroutines+5 })
+	until(t, "no more open files than before", func() bool { return descriptors() <= files+5 })
 }

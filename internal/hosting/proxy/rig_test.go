@@ -65,8 +65,8 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 func transports(p *Proxy) map[string]mcp.Transport {
 	client := &http.Client{Transport: bearer{p.Token()}}
 	return map[string]mcp.Transport{
-		"sse":        &mcp.SSEClientTransport{Endpoint: p.URL(), HTTPClient: client, MaxEventSize: -1},
-		"streamable": &mcp.StreamableClientTransport{Endpoint: strings.TrimSuffix(p.URL(), "sse") + "mcp", HTTPClient: client},
+		"sse":        &mcp.SSEClientTransport{Endpoint: p.StreamURL(), HTTPClient: client, MaxEventSize: -1},
+		"streamable": &mcp.StreamableClientTransport{Endpoint: p.URL(), HTTPClient: client},
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 type Stats struct {
 	Configured int       // tools that the client can list
 	Listed     bool      // the client has asked for the list
-	Streams    int       // connections of the client that are open now
+	Open       int       // requests and streams of the client that are open now
 	Calls      int       // calls begun
 	Failed     int       // calls that ended in an error
 	Running    int       // calls in progress
@@ -67,10 +67,10 @@ func (c *counts) end(failed bool) {
 	c.stats.Last = time.Now()
 }
 
-func (c *counts) stream(change int) {
+func (c *counts) open(change int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stats.Streams += change
+	c.stats.Open += change
 }
 
 func (c *counts) calls() int {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // maxGone is how many ended streams are remembered, so that a late message is told
@@ -46,7 +48,7 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request) {
 	one := newStream(beating)
 	start, before := time.Now(), s.proxy.counts.calls()
 	s.add(one)
-	session, err := s.proxy.mcp.Connect(r.Context(), one, nil)
+	session, err := s.proxy.mcp.Connect(r.Context(), one, resumed(r))
 	close(one.ready)
 	if err != nil { // the client left before its first event
 		s.remove(one, 0)
@@ -67,6 +69,21 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request) {
 	s.remove(one, calls)
 	s.proxy.log.printf("mcp-proxy: SSE connection closed after %dms (%d tool calls proxied)", time.Since(start).Milliseconds(), calls)
 	_ = session.Close()
+}
+
+// resumed is the state of a session whose client lost its stream: Claude Code then opens
+// another, without initializing anew, and every call on it would be refused. It is
+// known by the version that was agreed on, which a first request cannot name yet.
+func resumed(r *http.Request) *mcp.ServerSessionOptions {
+	version := r.Header.Get(versionHeader)
+	if !slices.Contains(mcp.SupportedProtocolVersions(), version) {
+		return nil
+	}
+	return &mcp.ServerSessionOptions{State: &mcp.ServerSessionState{
+		InitializeParams:          &mcp.InitializeParams{ProtocolVersion: version},
+		InitializedParams:         &mcp.InitializedParams{},
+		NegotiatedProtocolVersion: version,
+	}}
 }
 
 // post answers POST /message: it hands one message to the session that it names.
@@ -121,7 +138,6 @@ func (s *streams) add(one *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.live[one.id] = one
-	s.proxy.counts.stream(1)
 }
 
 func (s *streams) remove(one *stream, calls int) {
@@ -132,5 +148,4 @@ func (s *streams) remove(one *stream, calls int) {
 	if len(s.gone) > maxGone {
 		s.gone = slices.Delete(s.gone, 0, 1)
 	}
-	s.proxy.counts.stream(-1)
 }
