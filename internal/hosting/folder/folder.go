@@ -73,7 +73,11 @@ func (f Folder) Exists() (bool, error) { return disk.Exists(f.Dir()) }
 // Make makes the session's directories, private to their user. Those that are
 // there already are checked. The database's directory must exist.
 func (f Folder) Make() error {
-	for _, dir := range []string{Root(f.DB), f.Dir(), filepath.Dir(f.InboxPath()), f.TempDir()} {
+	return f.make(Root(f.DB), f.Dir(), filepath.Dir(f.InboxPath()), f.TempDir())
+}
+
+func (f Folder) make(dirs ...string) error {
+	for _, dir := range dirs {
 		if err := makeDir(dir); err != nil {
 			return fmt.Errorf("make the folder of session %s: %w", f.ID, err)
 		}

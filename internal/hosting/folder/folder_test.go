@@ -194,7 +194,7 @@ func TestOneHost(t *testing.T) {
 		_, err := take(t.Context())
 		require.ErrorAs(t, err, &busy)
 		assert.Positive(t, busy.PID)
-		assert.ErrorContains(t, err, "session "+id+" is hosted already, by process ")
+		assert.ErrorContains(t, err, " works on session "+id+" already")
 	}
 	require.ErrorAs(t, f.Purge(t.Context(), longAgo, true), &busy)
 	v, err := f.View()
@@ -215,6 +215,26 @@ func TestOneHost(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, folder.Dead, v.Status, "who finishes it is no host")
 	require.NoError(t, lock.Release())
+}
+
+// Of many that start at once one is the host.
+func TestManyStart(t *testing.T) {
+	dir := t.TempDir()
+	started := make([]*crash.Running, 5)
+	for i := range started {
+		started[i] = crash.Command{Name: "live", Args: []string{dir}}.Start(t)
+	}
+	hosts := 0
+	for _, r := range started {
+		if r.Line(t) == "up" {
+			hosts++
+			defer r.CloseInput(t)
+			continue
+		}
+		result := r.Wait(t)
+		assert.Contains(t, result.Stderr, " works on session "+id+" already")
+	}
+	assert.Equal(t, 1, hosts)
 }
 
 func TestLockEndsWithItsContext(t *testing.T) {

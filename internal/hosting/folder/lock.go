@@ -22,10 +22,11 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	if e.PID <= 0 {
-		return "session " + e.ID + " is hosted already, by a process that cannot be told"
+	who := "a process that cannot be told"
+	if e.PID > 0 {
+		who = "process " + strconv.Itoa(e.PID)
 	}
-	return "session " + e.ID + " is hosted already, by process " + strconv.Itoa(e.PID)
+	return who + " works on session " + e.ID + " already"
 }
 
 func (e *BusyError) Unwrap() error { return disk.ErrLocked }
@@ -49,15 +50,27 @@ const indexPatience = 10 * time.Second
 // holds it the error is a [*BusyError].
 func (f Folder) Claim(ctx context.Context) (*Lock, error) {
 	for tries := 1; ; tries++ {
-		if err := f.Make(); err != nil {
-			return nil, err
+		lock, err := f.claim(ctx)
+		if errors.Is(err, fs.ErrNotExist) && tries < 10 {
+			continue // the folder was purged in between
 		}
-		lock, err := f.Lock(ctx)
-		if !errors.Is(err, fs.ErrNotExist) || tries == 10 {
-			return lock, err
-		}
-		// The folder was purged in between.
+		return lock, err
 	}
+}
+
+func (f Folder) claim(ctx context.Context) (*Lock, error) {
+	if err := f.make(Root(f.DB), f.Dir()); err != nil {
+		return nil, err
+	}
+	lock, err := f.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// Under the lock, since a purge may have taken away part of the folder.
+	if err := f.Make(); err != nil {
+		return nil, errors.Join(err, lock.Release())
+	}
+	return lock, nil
 }
 
 // Lock takes the lock of a folder that exists. If another process holds it the

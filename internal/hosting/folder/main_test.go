@@ -76,16 +76,24 @@ func host(dir string) error {
 	return nil
 }
 
-// live is host, and then waits for its input to end.
+// live hosts a session until its input ends.
 func live(dir string) error {
-	err := host(dir)
+	lock, err := at(dir).Claim(context.Background())
+	if err != nil {
+		fmt.Println("refused")
+		return err
+	}
+	self := folder.ProcessOf(os.Getpid())
+	if err := lock.Write(&folder.State{Status: folder.Running, Host: &self}); err != nil {
+		return err
+	}
 	fmt.Println("up")
 	_, _ = io.Copy(io.Discard, os.Stdin)
-	return err
+	return lock.Release()
 }
 
 func purge(dir string) error {
-	return at(dir).Purge(context.Background(), time.Now(), false)
+	return at(dir).Purge(context.Background(), time.Now().Add(time.Hour), false)
 }
 
 // index adds a session where others are, moves it to another database, and removes

@@ -34,19 +34,35 @@ func (f Folder) Purge(ctx context.Context, before time.Time, unanswered bool) er
 	return errors.Join(err, lock.Release())
 }
 
+// MayPurge returns what [Folder.Purge] would refuse to do, and changes nothing.
+func (f Folder) MayPurge(before time.Time, unanswered bool) error {
+	v, err := f.View()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case v.Host != 0:
+		return &BusyError{ID: f.ID, PID: f.holderForPeople()}
+	case v.State == nil:
+		return keepsYoung(f, before)
+	}
+	return keeps(f, v.State, before, unanswered)
+}
+
 func (l *Lock) purge(before time.Time, unanswered bool) error {
 	f := l.folder
 	s, err := f.Read()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if err := keepsYoung(f, before); err != nil {
+			return err
+		}
 		return l.removeRest()
 	case err != nil:
 		return err
 	}
-	if why, err := keeps(f, s, before, unanswered); err != nil || why != "" {
-		if err == nil {
-			err = &KeptError{f.ID, why}
-		}
+	if err := keeps(f, s, before, unanswered); err != nil {
 		return err
 	}
 	if err := l.empty(); err != nil {
@@ -55,30 +71,43 @@ func (l *Lock) purge(before time.Time, unanswered bool) error {
 	return l.removeRest()
 }
 
-// keeps says why a session is kept.
-func keeps(f Folder, s *State, before time.Time, unanswered bool) (string, error) {
-	if !s.Status.Ended() || s.EndedAt == nil {
-		return "it has not ended", nil
-	}
-	if !s.EndedAt.Before(before) {
-		return "it ended at " + s.EndedAt.UTC().Format(time.RFC3339), nil
-	}
-	if s.TerminalReport.State == "" || s.TerminalReport.State == Waiting {
-		return "its end was not reported yet", nil
-	}
-	if left := s.Entries.Queued + s.Entries.InFlight; s.OwnInbox && left > 0 && !unanswered {
-		return fmt.Sprintf("%d of its entries were not answered: see %s", left, f.InboxPath()), nil
+// keeps returns a [*KeptError] if a session is kept.
+func keeps(f Folder, s *State, before time.Time, unanswered bool) error {
+	kept := func(why string) error { return &KeptError{f.ID, why} }
+	left := s.Entries.Queued + s.Entries.InFlight
+	switch {
+	case !s.Status.Ended() || s.EndedAt == nil:
+		return kept("it has not ended")
+	case !s.EndedAt.Before(before):
+		return kept("it ended at " + s.EndedAt.UTC().Format(time.RFC3339))
+	case s.TerminalReport.State == "" || s.TerminalReport.State == Waiting:
+		return kept("its end was not reported yet")
+	case s.OwnInbox && left > 0 && !unanswered:
+		return kept(fmt.Sprintf("%d of its entries were not answered: see %s", left, f.InboxPath()))
 	}
 	spool, err := disk.StatName(f.SpoolPath())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", nil
+		return nil
 	case err != nil:
-		return "", err
+		return fmt.Errorf("look at the spool of session %s: %w", f.ID, err)
 	case spool.Size > 0:
-		return "messages that the database did not take are in " + f.SpoolPath(), nil
+		return kept("messages that the database did not take are in " + f.SpoolPath())
 	}
-	return "", nil
+	return nil
+}
+
+// keepsYoung returns a [*KeptError] if a folder without a record may be that of a
+// session which is only starting.
+func keepsYoung(f Folder, before time.Time) error {
+	info, err := disk.StatName(f.Dir())
+	switch {
+	case err != nil:
+		return fmt.Errorf("look at the folder of session %s: %w", f.ID, err)
+	case info.Mtime >= before.UnixNano():
+		return &KeptError{f.ID, "it has no record yet"}
+	}
+	return nil
 }
 
 // empty removes all but the lock and the record, which says until then that the

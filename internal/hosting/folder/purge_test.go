@@ -1,6 +1,8 @@
 package folder_test
 
 import (
+	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -39,7 +41,10 @@ func TestPurge(t *testing.T) {
 	f := filled(t, t.TempDir(), nil)
 	require.NoError(t, os.Symlink(outside, filepath.Join(f.TempDir(), "link")))
 	require.NoError(t, os.Symlink(outside, filepath.Join(f.Dir(), "link")))
+	require.NoError(t, f.MayPurge(longAgo.Add(1), false))
+	assert.DirExists(t, f.Dir())
 	require.NoError(t, f.Purge(t.Context(), longAgo.Add(1), false))
+	require.NoError(t, f.MayPurge(longAgo.Add(1), false))
 	assert.NoDirExists(t, f.Dir())
 	assert.DirExists(t, folder.Root(f.DB))
 	assert.DirExists(t, outside)
@@ -67,6 +72,7 @@ func TestPurgeKeeps(t *testing.T) {
 				require.NoError(t, c.plant(f))
 			}
 			var kept *folder.KeptError
+			require.ErrorAs(t, f.MayPurge(longAgo.Add(time.Minute), false), &kept)
 			require.ErrorAs(t, f.Purge(t.Context(), longAgo.Add(time.Minute), false), &kept)
 			assert.Contains(t, kept.Error(), "session "+id+" is kept: "+c.why)
 			assert.FileExists(t, f.InboxPath())
@@ -84,14 +90,19 @@ func TestPurgeKeeps(t *testing.T) {
 func TestPurgeWithoutRecord(t *testing.T) {
 	f := at(t.TempDir())
 	require.NoError(t, f.Make())
-	require.NoError(t, f.Purge(t.Context(), longAgo, false))
+	var kept *folder.KeptError
+	require.ErrorAs(t, f.MayPurge(longAgo, false), &kept)
+	require.ErrorAs(t, f.Purge(t.Context(), longAgo, false), &kept)
+	assert.Equal(t, "session "+id+" is kept: it has no record yet", kept.Error())
+	later := time.Now().Add(time.Hour)
+	require.NoError(t, f.MayPurge(later, false))
+	require.NoError(t, f.Purge(t.Context(), later, false))
 	assert.NoDirExists(t, f.Dir())
 
 	for _, path := range []string{f.InboxPath(), f.SpoolPath()} {
 		require.NoError(t, f.Make())
 		require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
-		var kept *folder.KeptError
-		require.ErrorAs(t, f.Purge(t.Context(), longAgo, false), &kept)
+		require.ErrorAs(t, f.Purge(t.Context(), later, false), &kept)
 		assert.FileExists(t, path)
 		require.NoError(t, os.Remove(path))
 	}
@@ -118,4 +129,44 @@ func TestPurgeSurvives(t *testing.T) {
 	}
 	t.Run("kill", func(t *testing.T) { s.EveryKill(t, check) })
 	t.Run("broken disk", func(t *testing.T) { s.EveryFail(t, unix.EIO, check) })
+}
+
+// A session may begin in a folder that is being purged: it then has a whole folder
+// and a lock that excludes others.
+func TestPurgeWhileClaimed(t *testing.T) {
+	f := at(t.TempDir())
+	const rounds = 100
+	done := make(chan error, 1)
+	stop := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-stop:
+				done <- nil
+				return
+			default:
+			}
+			err := f.Purge(context.Background(), longAgo.Add(time.Hour), false)
+			var busy *folder.BusyError
+			var kept *folder.KeptError
+			if err != nil && !errors.As(err, &busy) && !errors.As(err, &kept) {
+				done <- err
+				return
+			}
+		}
+	}()
+	for range rounds {
+		lock, err := f.Claim(t.Context())
+		var busy *folder.BusyError
+		if errors.As(err, &busy) {
+			continue
+		}
+		require.NoError(t, err)
+		require.DirExists(t, f.TempDir())
+		require.DirExists(t, filepath.Dir(f.InboxPath()))
+		require.NoError(t, lock.Write(ended()))
+		require.NoError(t, lock.Release())
+	}
+	close(stop)
+	require.NoError(t, <-done)
 }

@@ -85,7 +85,11 @@ type State struct {
 	Output            string      `json:"output,omitempty"` // the final text, at most [MaxOutput] bytes
 	OutputCut         bool        `json:"outputCut,omitempty"`
 	Result            *Result     `json:"result,omitempty"`
+	ErrorText         string      `json:"errorText,omitempty"` // what a result that is an error says
 	Exit              *Exit       `json:"exit,omitempty"`
+	Ended             string      `json:"ended,omitempty"`      // what ended the client, as in the report
+	EndedAfter        string      `json:"endedAfter,omitempty"` // the limit that it had passed, such as 30s
+	Broken            string      `json:"broken,omitempty"`     // what kept the host from its work
 	RateLimit         *RateLimit  `json:"rateLimit,omitempty"`
 	Cancel            *Cancel     `json:"cancel,omitempty"`
 	Stderr            string      `json:"stderr,omitempty"` // the end of the client's, at most [MaxStderr] bytes
