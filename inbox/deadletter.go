@@ -14,6 +14,7 @@ const (
 	ReasonInterrupted Reason = "interrupted"        // a person ended the turn
 	ReasonAsked       Reason = "asked a person"     // it waited for an answer, and nobody was there
 	ReasonUnresolved  Reason = "unresolved"         // it was answered, but its task is not done
+	ReasonCommand     Reason = "client command"     // the client took it for a command of its own, and asked no model
 	ReasonFailed      Reason = "failed"             // the turn ended in an error: see Failure
 	ReasonExhausted   Reason = "attempts exhausted" // redelivered as often as allowed
 	ReasonTooLong     Reason = "too long"           // over MaxLine, or a long line with too much metadata

@@ -64,6 +64,13 @@ func (e Evidence) sinceStart(tx *inbox.Tx, d *inbox.Delivery) (seen claude.Promp
 	return e.InPrompt(d, path, size), true
 }
 
+// Kept reports whether the client has kept a conversation of the session, so that it can
+// go on with that.
+func Kept(s inbox.Session) bool {
+	path, _ := startOf(s)
+	return claude.TranscriptSize(path) > 0
+}
+
 // StartSize is how long a session's transcript was when the client started that has the
 // delivery as its prompt, -1 if no hook has told of that.
 func StartSize(tx *inbox.Tx, d *inbox.Delivery, session, transcript string) int64 {

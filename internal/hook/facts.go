@@ -65,7 +65,7 @@ func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
 		patient: h.watched.mayTell(),
 	}
 	if e.Prompted {
-		f.prompted, f.bound, f.ours = true, e.IsBound(), h.Start == e.Start
+		f.prompted, f.bound, f.ours, f.others = true, e.IsBound(), h.Start == e.Start, h.Start != "" && h.Start != e.Start
 		f.tookUp = func() bool { return in.PromptID != "" && e.InPrompt(d, in.TranscriptPath, 0).Asked(in.PromptID) }
 	}
 	return f

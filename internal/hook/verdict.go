@@ -42,7 +42,8 @@ type facts struct {
 	namesPrompt        bool // the client was one that names prompts
 	notes, handedOver  bool // its hook leaves a note once the text went out, and has
 	woken, bound, held bool
-	prompted, ours     bool // it is a client's first prompt; of the client around this hook
+	prompted           bool // it is the prompt with which a client was started
+	ours, others       bool // by the start that this hook is of; by another one
 	deliveryTranscript string
 	turnAfter          func() claude.Turn // what the transcript shows behind the delivery
 	tookUp             func() bool        // the client took the text up in this turn
@@ -158,7 +159,7 @@ func verdictOnWoken(f facts) verdict {
 // killed, the transcript tells. No verdict means that this Stop ends another turn.
 func verdictOnPrompt(f facts) ruling {
 	switch {
-	case f.startedBefore: // a Stop of the client before
+	case f.startedBefore || f.others: // a Stop of the client before
 		return ruling{verdict: pending}
 	case f.bound && f.sameSession && f.samePrompt:
 		return ruling{verdict: answered}
@@ -166,7 +167,7 @@ func verdictOnPrompt(f facts) ruling {
 		return ruling{verdict: answered}
 	case !f.bound && f.ours && f.patient && f.transcriptIsThere():
 		return ruling{verdict: unsure, waitFor: f.transcript}
-	case !f.ours && !f.sameClient() && f.clientRuns():
+	case !f.ours && f.clientRuns():
 		return ruling{verdict: pending}
 	}
 	return ruling{}

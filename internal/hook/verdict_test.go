@@ -91,10 +91,11 @@ func TestVerdict(t *testing.T) {
 			f.patient, f.transcriptIsThere, f.restarted = true, no, restarted(recovery.RestartUnknown)
 		}), ruling{verdict: interrupted}},
 		"prompt, the client before":  {with(prompted, func(f *facts) { f.startedBefore, f.bound, f.samePrompt = true, true, true }), ruling{verdict: pending}},
-		"prompt, another client":     {with(prompted, func(f *facts) { f.ours, f.sameClient, f.clientRuns = false, no, yes }), ruling{verdict: pending}},
-		"prompt, its client is gone": {with(prompted, func(f *facts) { f.ours, f.sameSession, f.sameClient, f.clientRuns = false, false, no, no }), ruling{verdict: orphaned}},
+		"prompt, another start":      {with(prompted, func(f *facts) { f.ours, f.others = false, true }), ruling{verdict: pending}},
+		"prompt, another client":     {with(prompted, func(f *facts) { f.ours, f.clientRuns = false, yes }), ruling{verdict: pending}},
+		"prompt, its client is gone": {with(prompted, func(f *facts) { f.ours, f.sameSession, f.clientRuns = false, false, no }), ruling{verdict: orphaned}},
 		"prompt, its client was killed": {with(prompted, func(f *facts) {
-			f.ours, f.sameClient, f.clientRuns, f.bound, f.restarted = false, no, no, true, restarted(recovery.Restarted)
+			f.ours, f.clientRuns, f.bound, f.restarted = false, no, true, restarted(recovery.Restarted)
 		}), ruling{verdict: orphaned}},
 		"prompt, then another prompt": {with(prompted, func(f *facts) { f.bound, f.restarted = true, restarted(recovery.NotRestarted) }), ruling{verdict: interrupted}},
 		"prompt, waits for tasks": {with(prompted, func(f *facts) {

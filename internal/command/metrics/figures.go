@@ -58,7 +58,7 @@ type Bucket struct {
 // with its first count.
 func reasons() []inbox.Reason {
 	return []inbox.Reason{
-		inbox.ReasonOrphaned, inbox.ReasonInterrupted, inbox.ReasonAsked, inbox.ReasonUnresolved, inbox.ReasonFailed, inbox.ReasonExhausted,
+		inbox.ReasonOrphaned, inbox.ReasonInterrupted, inbox.ReasonAsked, inbox.ReasonUnresolved, inbox.ReasonCommand, inbox.ReasonFailed, inbox.ReasonExhausted,
 		inbox.ReasonTooLong, inbox.ReasonDied, inbox.ReasonExpired, inbox.ReasonCanceled, inbox.ReasonEmpty,
 	}
 }

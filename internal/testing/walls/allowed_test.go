@@ -66,11 +66,12 @@ var allowed = map[string]string{
 	"internal/hosting/folder": "internal/disk internal/flat internal/host",
 	"internal/hosting/proxy":  "internal/words",
 	"internal/hosting":        "inbox recover internal/cli/... internal/disk internal/host/guardian internal/host/rights internal/host/signals internal/hosting/... internal/words",
+	"internal/hosting/queue":  "inbox internal/claim internal/claude/settings internal/cli internal/disk internal/host internal/words orchestrate/effect recover",
 	"internal/hosting/attach": "inbox internal/disk",
 	"internal/hosting/verbs":  "internal/cli internal/cli/colour",
 	// The session host.
 	"internal/hosting/process":    "internal/host internal/host/guardian",
-	"internal/hosting/session":    "inbox internal/claude internal/cli internal/disk internal/host internal/host/guardian internal/host/signals internal/hosting/attach internal/hosting/config internal/hosting/deadletter internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/stream internal/hosting/transcript internal/words recover",
+	"internal/hosting/session":    "inbox internal/claude internal/cli internal/disk internal/host internal/host/guardian internal/host/signals internal/hosting/attach internal/hosting/config internal/hosting/deadletter internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/stream internal/hosting/transcript internal/words recover",
 	"internal/hosting/guild":      "",
 	"internal/hosting/deadletter": "internal/disk internal/hosting/folder internal/hosting/guild",
 

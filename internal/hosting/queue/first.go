@@ -1,0 +1,157 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/host"
+	"heartbeat/internal/words"
+	"heartbeat/orchestrate/effect"
+	recovery "heartbeat/recover"
+)
+
+// MaxPrompt is the longest prompt, in bytes, that the client takes on its standard input:
+// 2.1.329 ends with an error beyond it.
+const MaxPrompt = 10 << 20
+
+// kickOff is the prompt of a client whose first entry cannot be its prompt: the hook
+// delivers that at the end of this turn.
+const kickOff = `Reply with "ready" and nothing else: your work follows.`
+
+// ErrInFlight says that an earlier round's entry is not settled: call [Queue.Settle].
+var ErrInFlight = errors.New("an entry is still in flight: settle it first")
+
+// Prompt is what a client is started with on its standard input, byte for byte, and then
+// closed.
+type Prompt struct {
+	Text string
+	// EntryID and ID name the entry that the text is; both are empty for a text that
+	// only starts the client.
+	EntryID, ID string
+}
+
+// First puts the next entry in flight and returns it as the prompt of the round's client.
+// ok is false if there is nothing to start a client for: see [Queue.Waiting]. The entry
+// is in flight even if the caller dies before the client is started; [Queue.Settle] then
+// knows that nobody got it. Call Command before.
+func (q *Queue) First(ctx context.Context) (p Prompt, ok bool, err error) {
+	var still inbox.Mark
+	for {
+		err = q.transact(ctx, func(tx *inbox.Tx) (err error) {
+			p, ok, err = q.first(tx, still)
+			return err
+		})
+		switch {
+		case errors.Is(err, inbox.ErrTorn):
+			still, err = q.box.AwaitStill(ctx, cli.DefaultSettle)
+		case !errors.Is(err, inbox.ErrMore):
+			return p, ok, err
+		default:
+			err = nil
+		}
+		if err != nil {
+			return p, false, err
+		}
+	}
+}
+
+func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (p Prompt, ok bool, err error) {
+	if tx.InFlight() != nil {
+		return p, false, ErrInFlight
+	}
+	held, err := isHeld(tx)
+	if err != nil || held {
+		return p, false, err
+	}
+	e, err := tx.Next(still)
+	switch {
+	case errors.Is(err, inbox.ErrEmpty):
+		return p, false, tx.Commit()
+	case errors.Is(err, inbox.ErrMore):
+		return p, false, errors.Join(tx.Commit(), err)
+	case err != nil:
+		return p, false, err
+	}
+	q.round.seq = tx.Seq()
+	if !fitsPrompt(e) {
+		return Prompt{Text: kickOff}, true, tx.Commit()
+	}
+	d, err := tx.Deliver(e, inbox.Recipient{SessionID: q.round.session, Evidence: q.evidence().Encode()})
+	if err == nil {
+		err = tx.Commit()
+	}
+	if err != nil {
+		return p, false, err
+	}
+	return Prompt{Text: d.Text(), EntryID: d.EntryID, ID: d.ID()}, true, nil
+}
+
+// fitsPrompt reports whether the client passes the entry on as it is. An entry of a
+// babysitter run has a text that the hook makes.
+func fitsPrompt(e inbox.Entry) bool {
+	_, ofRun := effect.MarkIn(e.Metadata)
+	return !ofRun && len(e.Text) <= MaxPrompt && utf8.ValidString(e.Text)
+}
+
+// evidence is kept with the delivery until the client's hook tells more.
+func (q *Queue) evidence() recovery.Evidence {
+	return recovery.Evidence{
+		TranscriptSize: -1, Boot: host.BootID(), SinceBoot: host.SinceBoot(),
+		Prompt: recovery.Prompt{Prompted: true, Start: q.round.start, Hooks: q.round.hooks},
+	}
+}
+
+// Begin notes that the client is about to be started: from here on it may have the
+// prompt. Call it right before.
+func (q *Queue) Begin(ctx context.Context) error {
+	return q.ofRound(ctx, func(tx *inbox.Tx, d *inbox.Delivery, _ recovery.Evidence) error {
+		// A change beside the note has it synced: were it lost with the power, the entry
+		// would be taken for one that nobody got.
+		same := inbox.Recipient{SessionID: d.SessionID, PromptID: d.PromptID, Evidence: d.Evidence}
+		return errors.Join(tx.Bind(same), tx.HandedOver())
+	})
+}
+
+// Started notes which process has the prompt, so that nobody takes the entry from it. An
+// error changes nothing about the session.
+func (q *Queue) Started(ctx context.Context, pid int) error {
+	return q.ofRound(ctx, func(tx *inbox.Tx, d *inbox.Delivery, e recovery.Evidence) error {
+		start := host.ProcessStart(pid)
+		if e.IsBound() || start == 0 {
+			return nil // its hook was faster, or it has ended
+		}
+		e.Client, e.ClientStart, e.Namespace = int64(pid), start, host.PIDNamespace()
+		return tx.Bind(inbox.Recipient{SessionID: d.SessionID, PromptID: d.PromptID, Evidence: e.Encode()})
+	})
+}
+
+// NotStarted gives the entry back, since there is no client that could have it.
+func (q *Queue) NotStarted(ctx context.Context) error {
+	return q.ofRound(ctx, func(tx *inbox.Tx, _ *inbox.Delivery, _ recovery.Evidence) error { return tx.GiveBack(false) })
+}
+
+// ofRound changes the entry that is the prompt of the round's client, if there is one, and
+// commits.
+func (q *Queue) ofRound(ctx context.Context, change func(*inbox.Tx, *inbox.Delivery, recovery.Evidence) error) error {
+	return q.transact(ctx, func(tx *inbox.Tx) error {
+		d := tx.InFlight()
+		if d == nil {
+			return nil
+		}
+		e := recovery.EvidenceOf(d)
+		if !e.Prompted || e.Start != q.round.start {
+			return nil
+		}
+		if err := change(tx, d, e); err != nil {
+			return fmt.Errorf("hand over the entry %s: %w", words.Name(d.ID(), d.EntryID), err)
+		}
+		return tx.Commit()
+	})
+}
+
+func blank(text string) bool { return strings.TrimSpace(text) == "" }

@@ -1,0 +1,145 @@
+package queue
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	recovery "heartbeat/recover"
+)
+
+var (
+	seen     = Exit{Known: true, Began: true, Asked: true, Result: &Result{Turns: 1}}
+	nothing  = Exit{Known: true}
+	answered = []int{1, 0, 0, 0, 0}
+	queued   = []int{0, 1, 0, 0, 0}
+	inFlight = []int{0, 0, 1, 0, 0}
+	dead     = []int{0, 0, 0, 1, 0}
+)
+
+func TestTheFirstEntryIsThePrompt(t *testing.T) {
+	r := newRig(t, "  do A\n", "do B", "do C")
+	c, p := r.round("")
+	assert.Equal(t, "  do A\n", p.Text)
+	assert.Equal(t, []int{0, 2, 1, 0, 0}, r.fates())
+	assert.Equal(t, r.Session(), c.session)
+	c.start()
+	c.submit(p.Text)
+	assert.Equal(t, "do B", c.stop("A done", false))
+	assert.Equal(t, "do C", c.stop("B done", true))
+	assert.Empty(t, c.stop("C done", true))
+	c.fire("SessionEnd", nil)
+	assert.Equal(t, recovery.None, r.settle(seen).Action)
+	assert.Equal(t, []int{3, 0, 0, 0, 0}, r.fates())
+	assert.Equal(t, map[string]string{"  do A\n": "A done", "do B": "B done", "do C": "C done"}, r.replies())
+	n, err := r.Waiting(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, Next{}, n)
+}
+
+func TestAnotherRoundGoesOnWithTheSession(t *testing.T) {
+	r := newRig(t, "A")
+	c, p := r.round("")
+	c.start()
+	c.submit(p.Text)
+	c.wrotePrompt(p.Text)
+	c.stop("A done", false)
+	r.settle(seen)
+	_, _, err := r.Put(t.Context(), "b", "A") // the very same text
+	require.NoError(t, err)
+	resume, err := r.Resumable(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, c.session, resume)
+	next, p := r.round(resume)
+	assert.Equal(t, resume, next.session)
+	assert.Empty(t, c.stop("late", false), "a Stop of the client before")
+	assert.Equal(t, []int{1, 0, 1, 0, 0}, r.fates())
+	next.prompt = "p2"
+	next.start()
+	next.submit(p.Text)
+	next.stop("A again", false)
+	assert.Equal(t, []int{2, 0, 0, 0, 0}, r.fates())
+}
+
+// TestKilledClient has a client that ends at each step of its first turn.
+func TestKilledClient(t *testing.T) {
+	for name, c := range map[string]struct {
+		does func(c *client, prompt string)
+		exit Exit
+		want []int
+	}{
+		"printed nothing":             {func(*client, string) {}, nothing, queued},
+		"before its hook, unseen":     {func(*client, string) {}, Exit{}, queued},
+		"went on without hooks":       {func(*client, string) {}, seen, dead},
+		"after its start":             {func(c *client, _ string) { c.start() }, Exit{Known: true, Began: true}, queued},
+		"after its start, unseen":     {func(c *client, _ string) { c.start() }, Exit{}, queued},
+		"asked, and no hook bound it": {func(c *client, _ string) { c.start() }, seen, dead},
+		"no hook bound it, unseen": {func(c *client, p string) {
+			c.start()
+			c.wrotePrompt(p)
+		}, Exit{}, dead},
+		"bound": {func(c *client, p string) {
+			c.start()
+			c.submit(p)
+		}, Exit{}, dead},
+		"no Stop, shown to be over": {func(c *client, p string) {
+			c.start()
+			c.submit(p)
+			c.wrotePrompt(p)
+			c.wroteReply("done")
+			c.wroteSummary()
+		}, Exit{}, answered},
+		"neither bound nor stopped, shown to be over": {func(c *client, p string) {
+			c.start()
+			c.wrotePrompt(p)
+			c.wroteReply("done")
+			c.wroteSummary()
+		}, seen, answered},
+		"in the middle of its turn": {func(c *client, p string) {
+			c.start()
+			c.submit(p)
+			c.wrotePrompt(p)
+			c.wroteReply("well")
+		}, seen, dead},
+		"binding missed, shown": {func(c *client, p string) {
+			c.start()
+			c.wrotePrompt(p)
+			c.stop("done", false)
+		}, seen, answered},
+		"another prompt": {func(c *client, _ string) {
+			c.start()
+			c.submit("something else")
+			c.wrotePrompt("something else")
+			c.stop("done", false)
+		}, seen, dead},
+		"a command of the client's": {func(c *client, _ string) { c.start() }, Exit{Known: true, Began: true, Result: &Result{}}, dead},
+		"an error that a hook told of": {func(c *client, p string) {
+			c.start()
+			c.submit(p)
+			c.fire("StopFailure", map[string]any{"error": "rate_limit", "last_assistant_message": "slow down"})
+		}, Exit{Known: true, Began: true, Result: &Result{IsError: true}}, queued},
+		"an error that no hook told of": {func(c *client, p string) {
+			c.start()
+			c.submit(p)
+		}, Exit{Known: true, Began: true, Result: &Result{IsError: true}, Failure: &inbox.Failure{Error: "rate_limit", Message: "slow down"}}, queued},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, "A")
+			client, p := r.round("")
+			c.does(client, p.Text)
+			r.Queue = r.open() // whoever settles may be another process
+			r.settle(c.exit)
+			assert.Equal(t, c.want, r.fates())
+			if c.exit.Failure != nil {
+				n, err := r.Waiting(t.Context())
+				require.NoError(t, err)
+				assert.True(t, n.Waits && n.Held)
+				_, ok, err := r.First(t.Context())
+				require.NoError(t, err)
+				assert.False(t, ok, "delivery is held")
+			}
+		})
+	}
+}

@@ -1,0 +1,216 @@
+package queue
+
+import (
+	"context"
+	"errors"
+
+	"heartbeat/inbox"
+	recovery "heartbeat/recover"
+)
+
+// Exit is what was seen of a client that has ended. The zero value says that nobody saw
+// its end.
+type Exit struct {
+	// Known says that its standard output was read to the end.
+	Known bool
+	// Session is the session as its messages name it, "" for none.
+	Session string
+	// Began says that there was a message of type system with the subtype init, or one of
+	// another type: before that, the client asks no model.
+	Began bool
+	// Asked says that there was an answer of the model: an assistant message whose model
+	// is not <synthetic>.
+	Asked bool
+	// Result is its last result message, nil for none.
+	Result *Result
+	// Failure is the error of the API that ended its last turn, by the name that a
+	// message of type assistant has as its error, nil for none. Under -p the client may
+	// end its hook before that has noted it.
+	Failure *inbox.Failure
+	// Reason is why its entry was not answered, as a dead letter should say it, such as
+	// [inbox.ReasonCanceled]; "" to leave that open.
+	Reason inbox.Reason
+}
+
+// Result is a result message.
+type Result struct {
+	IsError bool
+	Turns   int
+}
+
+// Settle decides about the entry that is in flight after the client has ended: see
+// [recovery.Decide]. Without one it does nothing but to hold delivery after an error, so
+// it may be called at any time at which no client runs.
+func (q *Queue) Settle(ctx context.Context, x Exit) (report recovery.Report, err error) {
+	err = q.transact(ctx, func(tx *inbox.Tx) error {
+		report, err = q.settle(tx, x)
+		if err == nil {
+			err = tx.Commit()
+		}
+		return err
+	})
+	report.Cursor = 0 // of no interest here
+	return report, err
+}
+
+func (q *Queue) settle(tx *inbox.Tx, x Exit) (recovery.Report, error) {
+	failure, err := q.noteFailure(tx, x)
+	if err != nil {
+		return recovery.Report{}, err
+	}
+	d := tx.InFlight()
+	if d == nil {
+		if failure != nil {
+			err = recovery.HoldDelivery(tx, failure, false)
+		}
+		return recovery.Report{Action: recovery.None}, err
+	}
+	e := recovery.EvidenceOf(d)
+	if e.Prompted && !e.IsBound() && x.isCommand() {
+		report := recovery.Report{
+			Action: recovery.DeadLettered, Reason: inbox.ReasonCommand, EntryID: d.EntryID, ID: d.ID(),
+			Start: d.StartOffset, End: d.EndOffset, Attempt: d.Attempt, Session: d.SessionID,
+		}
+		return report, tx.DeadLetter(inbox.ReasonCommand)
+	}
+	o := q.o.Orphan.Options()
+	o.Reason = x.Reason
+	if e.Prompted {
+		o.Unreached = x.unreached
+	}
+	return recovery.Settle(tx, o)
+}
+
+// isCommand reports whether the client took its prompt for a command of its own, such as
+// /cost: it then succeeds without asking the model, and tells no hook of a prompt.
+func (x Exit) isCommand() bool {
+	return x.Known && !x.Asked && x.Result != nil && !x.Result.IsError && x.Result.Turns == 0
+}
+
+// unreached adds what the client's messages show to what the inbox knows.
+func (x Exit) unreached(tx *inbox.Tx) bool {
+	d := tx.InFlight()
+	e := recovery.EvidenceOf(d)
+	switch {
+	case e.IsBound() || x.Asked:
+		return false
+	case x.Known && !x.Began:
+		return true
+	case x.Known && !startedSince(tx, d): // it went on, and no hook told of it
+		return false
+	}
+	return recovery.Unreached(tx)
+}
+
+// startedSince reports whether a hook told of the client that got the entry.
+func startedSince(tx *inbox.Tx, d *inbox.Delivery) bool {
+	s, err := tx.Session(d.SessionID)
+	return err == nil && d.SessionID != "" && d.DeliveredSeq != 0 && s.StartedSeq >= d.DeliveredSeq
+}
+
+// noteFailure notes the error that the stream told of, unless a hook has noted it, and
+// returns the one that the session's last turn ended in.
+func (q *Queue) noteFailure(tx *inbox.Tx, x Exit) (*inbox.Failure, error) {
+	d := tx.InFlight()
+	since := q.round.seq
+	if since == 0 && d != nil {
+		since = d.DeliveredSeq
+	}
+	if since == 0 {
+		return nil, nil
+	}
+	session := x.Session
+	if session == "" {
+		session = q.round.session
+	}
+	if session == "" && d != nil {
+		session = d.SessionID
+	}
+	s, err := tx.Session(session)
+	switch {
+	case err != nil || session == "":
+		return nil, err
+	case s.Failure != nil && s.FailedSeq >= since:
+		return s.Failure, nil
+	case x.Failure == nil || x.Result != nil && !x.Result.IsError:
+		return nil, nil
+	}
+	if d != nil && d.SessionID == "" && recovery.EvidenceOf(d).Prompted {
+		if err := tx.Bind(inbox.Recipient{SessionID: session, PromptID: d.PromptID, Evidence: d.Evidence}); err != nil {
+			return nil, err
+		}
+	}
+	return x.Failure, tx.Fail(session, x.Failure.Error, x.Failure.Message)
+}
+
+// Next is what the inbox asks for between two rounds.
+type Next struct {
+	// Waits says that an entry waits, and Held that it is to wait longer: because of
+	// Paused, until a person resumes, or of Backoff, until then. Both may be nil.
+	Waits, Held bool
+	Paused      *inbox.Pause
+	Backoff     *inbox.Backoff
+}
+
+// Waiting says whether another round is due.
+func (q *Queue) Waiting(ctx context.Context) (n Next, err error) {
+	for {
+		err = q.transact(ctx, func(tx *inbox.Tx) error {
+			n, err = waiting(tx)
+			if tx.Dirty() && (err == nil || errors.Is(err, inbox.ErrMore)) {
+				err = errors.Join(tx.Commit(), err)
+			}
+			return err
+		})
+		if !errors.Is(err, inbox.ErrMore) {
+			return n, err
+		}
+	}
+}
+
+func waiting(tx *inbox.Tx) (n Next, err error) {
+	if n.Paused, err = tx.Paused(); err != nil {
+		return n, err
+	}
+	if n.Backoff, err = tx.Backoff(); err != nil {
+		return n, err
+	}
+	n.Held = n.Paused != nil || n.Backoff != nil
+	if tx.InFlight() != nil {
+		n.Waits = true
+		return n, nil
+	}
+	_, err = tx.Next(inbox.Mark{})
+	switch {
+	case errors.Is(err, inbox.ErrEmpty):
+		return n, nil
+	case errors.Is(err, inbox.ErrTorn):
+		err = nil
+	}
+	n.Waits = err == nil
+	return n, err
+}
+
+func isHeld(tx *inbox.Tx) (bool, error) {
+	pause, err := tx.Paused()
+	if err != nil || pause != nil {
+		return pause != nil, err
+	}
+	backoff, err := tx.Backoff()
+	return backoff != nil, err
+}
+
+// Resumable is the session to go on with in another round, "" if there is none: the last
+// one whose conversation the client has kept.
+func (q *Queue) Resumable(ctx context.Context) (session string, err error) {
+	err = q.transact(ctx, func(tx *inbox.Tx) error {
+		all, err := tx.Sessions()
+		for _, s := range all {
+			if session == "" && s.StartedSeq >= q.mark.Seq && recovery.Kept(s) {
+				session = s.ID
+			}
+		}
+		return err
+	})
+	return session, err
+}
