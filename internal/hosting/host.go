@@ -38,6 +38,9 @@ type order struct {
 // beside it has what is known of the session.
 func readOrder(h *verbs.Hosting, stdin *os.File) (*order, error) {
 	o := &order{flags: h, config: &config.Config{}}
+	if err := absolute(h); err != nil {
+		return o, err
+	}
 	text, err := readConfig(h.Config, stdin)
 	if err != nil {
 		return o, err
@@ -65,17 +68,36 @@ func readConfig(path string, stdin *os.File) ([]byte, error) {
 	return text, nil
 }
 
-// host hosts the session here, until its end. started is called once it is up. If it
-// does not even begin, its failure is kept for the guild.
+// host hosts the session here, until its end. started is called once it is up. The
+// error says why it never was: a [*notBegun] if the session has reported that itself,
+// and otherwise its failure is kept for the guild.
 func (o *order) host(started func(session.Up)) error {
-	options, err := o.options(started)
+	up := false
+	options, err := o.options(func(u session.Up) {
+		up = true
+		started(u)
+	})
+	var outcome session.Outcome
 	if err == nil {
-		_, err = session.Run(options)
+		outcome, err = session.Run(options)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return errors.Join(err, o.reportFailure(err))
+	case !up:
+		return &notBegun{outcome.Decision}
 	}
 	return nil
+}
+
+// notBegun says how a session ended that was hosted and never up.
+type notBegun struct{ session.Decision }
+
+func (n *notBegun) Error() string {
+	if n.Decision.Error == "" {
+		return "the session has ended before its client was started: " + string(n.State)
+	}
+	return n.Decision.Error
 }
 
 func (o *order) options(started func(session.Up)) (session.Options, error) {
@@ -92,6 +114,22 @@ func (o *order) options(started func(session.Up)) (session.Options, error) {
 		MemoryMax: int64(h.MemoryMax), SpoolMax: int64(h.SpoolMax),
 		Started: started,
 	}, nil
+}
+
+// absolute makes the paths in the flags absolute: the session's working directory is
+// another.
+func absolute(h *verbs.Hosting) error {
+	for _, path := range []*string{&h.Inbox, &h.Claude} {
+		if *path == "" || path == &h.Claude && filepath.Base(*path) == *path {
+			continue
+		}
+		abs, err := filepath.Abs(*path)
+		if err != nil {
+			return fmt.Errorf("find the path of %s: %w", *path, err)
+		}
+		*path = abs
+	}
+	return nil
 }
 
 // reportFailure keeps a record that the session failed, as a dead letter, if it is
@@ -139,16 +177,18 @@ type refusal struct {
 	Path  string `json:"path,omitempty"`
 	// SessionID is set where it is known.
 	SessionID string `json:"sessionId,omitempty"`
-	// Config says that the configuration is what is wrong.
+	// Config says that the configuration cannot be used, or not here.
 	Config bool `json:"-"`
 }
 
 func (o *order) refusal(err error) refusal {
 	r := refusal{Error: err.Error(), SessionID: o.config.SessionID}
 	var p *config.Problem
-	if r.Config = errors.As(err, &p); r.Config {
+	var n *notBegun
+	if errors.As(err, &p) {
 		r.Path = p.Path
 	}
+	r.Config = p != nil || errors.As(err, &n)
 	return r
 }
 

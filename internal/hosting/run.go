@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/hosting/session"
 	"heartbeat/internal/hosting/verbs"
 	"heartbeat/internal/words"
 )
@@ -14,7 +15,7 @@ func run(h *verbs.Hosting, s cli.Streams) error {
 	if err != nil {
 		o.keepFailure(err, s)
 	} else {
-		err = o.host(nil)
+		err = o.host(func(session.Up) {})
 	}
 	if err != nil {
 		fmt.Fprintf(s.Err, "[babysitter] Fatal error: %s\n", words.Sentence(err.Error()))

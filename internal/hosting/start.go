@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -131,18 +130,7 @@ func (o *order) spawn(message []byte, log *logFile) (*session.Up, error) {
 }
 
 func (o *order) assignment() ([]byte, error) {
-	flags := *o.flags
-	for _, path := range []*string{&flags.Inbox, &flags.Claude} { // the host runs elsewhere
-		if *path == "" || path == &flags.Claude && filepath.Base(*path) == *path {
-			continue
-		}
-		abs, err := filepath.Abs(*path)
-		if err != nil {
-			return nil, err
-		}
-		*path = abs
-	}
-	return json.Marshal(assignment{&flags, bytes.TrimPrefix(o.text, []byte("\xef\xbb\xbf"))})
+	return json.Marshal(assignment{o.flags, bytes.TrimPrefix(o.text, []byte("\xef\xbb\xbf"))})
 }
 
 func awaitReport(pipe *os.File) (r report, err error) {
