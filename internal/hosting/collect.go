@@ -91,15 +91,15 @@ func collectOne(f folder.Folder, o *verbs.Collect) (done []collected, err error)
 		done = append(done, collected{SessionID: h.ID, Folder: h.Dir(), What: what, Status: h.status})
 	}
 	switch {
-	case h.status == folder.Dead:
+	case h.unfinished:
 		if !o.DryRun {
 			_, err = h.finish()
 		}
 		if err == nil {
 			note(wasFinished)
 		}
-	case h.worked || h.State.EndedAt == nil:
-	case time.Since(*h.State.EndedAt) < o.Older:
+	case h.worked:
+	case h.State.EndedAt != nil && time.Since(*h.State.EndedAt) < o.Older:
 		var cleared bool
 		if cleared, err = h.clear(o.DryRun); cleared {
 			note(wasCleared)
@@ -140,7 +140,7 @@ func (h *hosted) remove(o *verbs.Collect) error {
 	case waits:
 		return &folder.KeptError{ID: h.ID, Reason: "its guild was not told of its end yet: " + words.Shell(command, "drain-dlq", "--once") + " tells it"}
 	case o.DryRun:
-		return nil
+		return h.MayPurge(time.Now().Add(-o.Older), o.Unanswered)
 	}
 	return h.Purge(context.Background(), time.Now().Add(-o.Older), o.Unanswered)
 }

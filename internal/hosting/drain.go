@@ -128,7 +128,7 @@ var kinds = map[deadletter.Kind]string{deadletter.Running: "start", deadletter.R
 // finishDead finishes the sessions whose host was killed.
 func finishDead(all []*hosted, s cli.Streams) (problems error) {
 	for _, h := range all {
-		if h.status != folder.Dead {
+		if !h.unfinished {
 			continue
 		}
 		status, err := h.finish()

@@ -22,6 +22,8 @@ type hosted struct {
 	// worked says that a process works on the session: its host, or one that finishes
 	// for it.
 	worked bool
+	// unfinished says that somebody has to finish what a killed host left undone.
+	unfinished bool
 }
 
 // open reads a session's record. The error matches [fs.ErrNotExist] if the session has
@@ -31,7 +33,7 @@ func open(f folder.Folder) (*hosted, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &hosted{Folder: f, State: v.State, status: v.Status, worked: v.Host != 0}
+	h := &hosted{Folder: f, State: v.State, status: v.Status, worked: v.Host != 0, unfinished: v.Unfinished()}
 	if h.State == nil { // it is only starting, or its host died as it did
 		h.State = &folder.State{SessionID: f.ID, Status: folder.Pending, DB: f.DB}
 	}

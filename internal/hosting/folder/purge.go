@@ -82,6 +82,8 @@ func keeps(f Folder, s *State, before time.Time, unanswered bool) error {
 		return kept("it ended at " + s.EndedAt.UTC().Format(time.RFC3339))
 	case s.TerminalReport.State == "" || s.TerminalReport.State == Waiting:
 		return kept("its end was not reported yet")
+	case !s.finished():
+		return kept("its host was killed, and nobody has finished it")
 	case s.OwnInbox && left > 0 && !unanswered:
 		return kept(fmt.Sprintf("%d of its entries were not answered: see %s", left, f.InboxPath()))
 	}

@@ -61,6 +61,7 @@ func TestPurgeKeeps(t *testing.T) {
 		"young":      {change: func(s *folder.State) { at := longAgo.Add(time.Hour); s.EndedAt = &at }, why: "it ended at 2026-01-02T04:04:05Z"},
 		"unreported": {change: func(s *folder.State) { s.TerminalReport.State = folder.Waiting }, why: "its end was not reported yet"},
 		"silent":     {change: func(s *folder.State) { s.TerminalReport.State = "" }, why: "its end was not reported yet"},
+		"unfinished": {change: func(s *folder.State) { s.Host = &folder.Process{PID: 1 << 22, Start: 1} }, why: "its host was killed, and nobody has finished it"},
 		"spooled": {plant: func(f folder.Folder) error { return os.WriteFile(f.SpoolPath(), []byte("x"), 0o600) },
 			why: "messages that the database did not take"},
 		"unanswered": {change: func(s *folder.State) { s.OwnInbox, s.Entries.Queued, s.Entries.InFlight = true, 1, 1 },

@@ -56,7 +56,7 @@ type State struct {
 
 	// How it is hosted.
 	Mark        string   `json:"mark,omitempty"` // what HEARTBEAT_SESSION is in all its processes
-	Host        *Process `json:"host,omitempty"`
+	Host        *Process `json:"host,omitempty"` // nil once everything is done for the session
 	PGID        int      `json:"pgid,omitempty"` // the host's process group, the cancel handle
 	Client      *Process `json:"client,omitempty"`
 	Guardian    *Process `json:"guardian,omitempty"`

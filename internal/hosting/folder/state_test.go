@@ -159,6 +159,33 @@ func TestViewOfEnded(t *testing.T) {
 	}
 }
 
+func TestUnfinished(t *testing.T) {
+	dead := folder.Process{PID: 1 << 22, Start: 1}
+	due := folder.Report{State: folder.Waiting}
+	for name, c := range map[string]struct {
+		state folder.State
+		want  bool
+	}{
+		"killed at work":           {folder.State{Status: folder.Running, Host: &dead}, true},
+		"killed at its report":     {folder.State{Status: folder.Completed, Host: &dead, TerminalReport: due}, true},
+		"killed before its report": {folder.State{Status: folder.Completed}, true},
+		"killed at the clean-up":   {folder.State{Status: folder.Completed, Host: &dead, TerminalReport: folder.Report{State: folder.Delivered}}, true},
+		"done":                     {folder.State{Status: folder.Completed, TerminalReport: folder.Report{State: folder.DeadLettered}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, lock := claimed(t)
+			require.NoError(t, lock.Write(&c.state))
+			v, err := f.View()
+			require.NoError(t, err)
+			assert.False(t, v.Unfinished(), "somebody works on it")
+			require.NoError(t, lock.Release())
+			v, err = f.View()
+			require.NoError(t, err)
+			assert.Equal(t, c.want, v.Unfinished())
+		})
+	}
+}
+
 // Every member of the record has a row in the manual.
 func TestStateIsInTheManual(t *testing.T) {
 	manual, err := os.ReadFile("../../../docs/host.md")

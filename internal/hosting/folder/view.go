@@ -13,6 +13,17 @@ type View struct {
 	Host   int    // pid of who works on the session, -1 if it cannot be told, 0 if nobody does
 }
 
+// Unfinished reports whether a host or a finisher was killed and somebody has to
+// finish the session: end its processes, settle its entries, report its end, remove
+// its temporary files.
+func (v View) Unfinished() bool { return v.Host == 0 && v.State != nil && !v.State.finished() }
+
+// finished reports whether the last thing was done that is done for a session, which
+// is to take the host out of its record.
+func (s *State) finished() bool {
+	return s.Status.Ended() && s.Host == nil && s.TerminalReport.State != ""
+}
+
 // View looks at a session without a lock. It is Dead if nobody works on it and it
 // has no end. A process that finishes a dead session does not make it live. If
 // there is no folder the error matches [fs.ErrNotExist].
