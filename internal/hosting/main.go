@@ -3,6 +3,8 @@
 package hosting
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -11,12 +13,14 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/host/guardian"
+	"heartbeat/internal/hosting/session"
 	"heartbeat/internal/hosting/verbs"
 )
 
 // Main is the whole command; it does not return.
 func Main() {
 	guardian.Serve()
+	session.Serve()
 	os.Exit(Run(os.Args[1:], cli.StandardStreams(verbs.CommandName)))
 }
 
@@ -31,9 +35,22 @@ func Run(args []string, s cli.Streams) (status int) {
 	if len(args) > 0 && args[0] == hostVerb {
 		return serveHost(s)
 	}
+	if len(args) == 2 && args[0] == session.FinishCommand {
+		return finishDir(args[1], s)
+	}
 	s = s.OnScreen()
 	s.Err = layout.Sentences(s.Err)
 	return dispatch(args, s)
+}
+
+// finishDir finishes the session in a folder, whose host was killed.
+func finishDir(dir string, s cli.Streams) int {
+	_, err := session.Finish(context.Background(), dir)
+	if err != nil && !errors.Is(err, session.ErrHosted) && !errors.Is(err, session.ErrFinished) {
+		s.Complain(err)
+		return cli.ExitError
+	}
+	return cli.ExitOK
 }
 
 // dispatch runs the verb that the arguments name.

@@ -52,7 +52,7 @@ type Options struct {
 	// PTY hosts an interactive session.
 	PTY bool
 	// Started, if set, is called once, when the session is up.
-	Started func(Up)
+	Started func(Up) `json:"-"`
 }
 
 // Up is what the caller of a session learns once it is up.

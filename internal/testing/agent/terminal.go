@@ -69,10 +69,10 @@ func interact(args []string, quit <-chan struct{}, answer func(string) string) e
 }
 
 // call is the parsed arguments.
-type call struct{ settings, resume, prompt string }
+type call struct{ settings, resume, sessionID, prompt string }
 
 func parse(args []string) (c call) {
-	values := map[string]*string{"--settings": &c.settings, "--resume": &c.resume}
+	values := map[string]*string{"--settings": &c.settings, "--resume": &c.resume, "--session-id": &c.sessionID}
 	for len(args) > 0 {
 		value := values[args[0]]
 		switch {

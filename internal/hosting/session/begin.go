@@ -1,0 +1,228 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/cli"
+	"heartbeat/internal/disk"
+	system "heartbeat/internal/host"
+	"heartbeat/internal/host/guardian"
+	"heartbeat/internal/hosting/config"
+	"heartbeat/internal/hosting/deadletter"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/guild"
+	"heartbeat/internal/hosting/process"
+)
+
+// FinishCommand is the verb by which a guardian finishes the session of a dead host:
+// `heartbeat-host __finish DIR`, which calls [Finish].
+const FinishCommand = "__finish"
+
+// UsedError says that the session's id was used before, or is in use now. Nothing of
+// that session was touched.
+type UsedError struct{ config.Problem }
+
+// Unwrap makes the error one of the config.
+func (e *UsedError) Unwrap() error { return &e.Problem }
+
+func used(reason string) error { return &UsedError{config.Problem{Path: "sessionId", Reason: reason}} }
+
+// begin claims the session's folder, posts the guardian and writes the first state.
+// After an error nothing is left behind.
+func begin(o Options) (h *host, err error) {
+	h = &host{Options: o, asked: newRequest()}
+	if h.claude, err = findClaude(o.Claude, o.Config); err != nil {
+		return nil, err
+	}
+	f, err := folder.At(o.Config.DBPath, o.Config.SessionID)
+	if err != nil {
+		return nil, &config.Problem{Path: "sessionId", Reason: err.Error()}
+	}
+	if h.guild, err = guild.New(guild.Options{URL: o.Config.GuildToolURL, SessionID: f.ID}); err != nil {
+		return nil, &config.Problem{Path: "guildToolUrl", Reason: err.Error()}
+	}
+	h.box = deadletter.Beside(f.DB)
+	existed, err := f.Exists()
+	if err != nil {
+		return nil, err
+	}
+	if h.record, err = claim(f, o.Resume, h.box); err != nil {
+		return nil, err
+	}
+	step(stepClaimed)
+	if err := h.settle(f); err != nil {
+		if h.guard != nil {
+			h.guard.Dismiss()
+		}
+		err = errors.Join(err, h.lock.Release())
+		if !existed {
+			ctx, cancel := within(5 * time.Second)
+			defer cancel()
+			_ = f.Purge(ctx, time.Now().Add(time.Hour), true) // what is left of it holds nothing
+		}
+		return nil, err
+	}
+	return h, nil
+}
+
+// claim takes the session's lock, and reads what a former life of it left.
+func claim(f folder.Folder, resume bool, box deadletter.Box) (*record, error) {
+	ctx, cancel := within(5 * time.Second)
+	defer cancel()
+	lock, err := f.Claim(ctx)
+	var busy *folder.BusyError
+	if errors.As(err, &busy) {
+		return nil, used("is that of a session that is hosted right now: " + busy.Error())
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &record{lock: lock}
+	old, err := f.Read()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return r, nil
+	case err != nil:
+	case !resume:
+		err = used("was used before, for a session that " + lastState(old) + ": take another one, or go on with that session (--resume)")
+	case old.TerminalReport.State == "":
+		err = used("is that of a session whose host died and which nobody has finished: run heartbeat-host drain-dlq first")
+	default:
+		if there, _ := disk.Exists(box.Path(deadletter.Record, f.ID)); there {
+			err = used("is that of a session whose last report the guild does not have yet: run heartbeat-host drain-dlq first")
+		}
+		r.state = *old
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Release())
+	}
+	return r, nil
+}
+
+func lastState(s *folder.State) string {
+	if s.Status.Ended() {
+		return "ended as " + string(s.Status)
+	}
+	return "has no end: its host died"
+}
+
+// settle prepares everything that has to be there before anything happens.
+func (h *host) settle(f folder.Folder) error {
+	var logErr error
+	h.log, logErr = openLog(h.Config.LogDir, f.ID)
+	mark, err := system.RandomName()
+	if err != nil {
+		return err
+	}
+	started := time.Now().UTC()
+	h.log.linef("session=%s pid=%d pgid=%d log=%s started at %s", f.ID, os.Getpid(), unix.Getpgrp(), h.log.path, started.Format("2006-01-02T15:04:05.000Z"))
+	if err := h.post(mark, f); err != nil {
+		h.log.linef("%v: should this host be killed, the next one beside the database finishes the session", err)
+	}
+	step(stepGuarded)
+	self := folder.ProcessOf(os.Getpid())
+	h.state = h.firstState(f, mark, started)
+	h.state.Host = &self
+	if h.guard != nil {
+		its := folder.ProcessOf(h.guard.PID)
+		h.state.Guardian = &its
+	}
+	if err := h.lock.Write(&h.state); err != nil {
+		return fmt.Errorf("write the session's state: %w", err)
+	}
+	h.saved = time.Now()
+	step(stepRecorded)
+	if logErr != nil {
+		h.warn(logErr.Error())
+	}
+	index, err := folder.UserIndex()
+	if err == nil {
+		err = index.Add(f)
+	}
+	if err != nil {
+		h.warn("the session is found only with --db: " + err.Error())
+	}
+	return nil
+}
+
+// firstState is the state before anything has happened. What a resumed session has
+// from its former life is kept.
+func (h *host) firstState(f folder.Folder, mark string, now time.Time) folder.State {
+	c, old := h.Config, h.state
+	s := folder.State{
+		Version: folder.Version, Release: cli.ReadBuild().Version, SessionID: f.ID, Status: folder.Pending,
+		GuildToolURL: c.GuildToolURL, DB: f.DB, LogPath: h.log.path, Cwd: c.Cwd, Provider: c.Provider,
+		StartedAt: c.StartedAt, Metadata: c.Metadata, SystemPromptTmpDir: c.SystemPromptTmpDir, Extra: c.Extra,
+		Mark: mark, PGID: unix.Getpgrp(), Socket: f.SocketPath(),
+		Inbox: h.Inbox, OnOrphan: string(h.Policy), MaxAttempts: h.MaxAttempts, SpoolMax: h.SpoolMax, PTY: h.PTY,
+		HostedAt: now, ProviderSessionID: old.ProviderSessionID, Messages: old.Messages,
+	}
+	if s.Inbox == "" {
+		s.Inbox, s.OwnInbox = f.InboxPath(), true
+	}
+	return s
+}
+
+// post starts the guardian, which finishes the session if this process is killed. What
+// it runs then is fixed here.
+func (h *host) post(mark string, f folder.Folder) (err error) {
+	h.guard, err = guardian.PostThen(mark, nil, guardian.Then{
+		Command: []string{"heartbeat-host", FinishCommand, f.Dir()},
+		Env:     finisherEnvironment(os.Environ()),
+	})
+	if h.guard != nil {
+		process.Spare(h.guard.PID)
+	}
+	return err
+}
+
+// finisherEnvironment is what a finisher needs of the environment: where the index and
+// temporary files are. A proxy for the guild would be one that it cannot be reached by.
+func finisherEnvironment(environ []string) (env []string) {
+	for _, kv := range environ {
+		name, _, _ := strings.Cut(kv, "=")
+		switch name {
+		case "PATH", "HOME", "TMPDIR", "XDG_STATE_HOME", "TZ":
+			env = append(env, kv)
+		}
+	}
+	return env
+}
+
+// findClaude looks the client up as a shell in the session's environment would.
+func findClaude(name string, c *config.Config) (string, error) {
+	problem := func(why string) error {
+		return &config.Problem{Path: "", Reason: "the client cannot be run: " + why}
+	}
+	if strings.Contains(name, "/") {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(c.Cwd, name)
+		}
+		if _, err := exec.LookPath(name); err != nil {
+			return "", problem(err.Error())
+		}
+		return name, nil
+	}
+	list, given := c.Env["PATH"]
+	if !given {
+		list = os.Getenv("PATH")
+	}
+	for _, dir := range filepath.SplitList(list) {
+		if !filepath.IsAbs(dir) {
+			continue // it would be searched in the session's working directory
+		}
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path, nil
+		}
+	}
+	return "", problem(name + " is in no folder of the PATH (" + list + ")")
+}

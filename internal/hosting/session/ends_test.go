@@ -1,0 +1,227 @@
+package session_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/host"
+	"heartbeat/internal/hosting/attach"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/guild"
+	"heartbeat/internal/hosting/session"
+	testguild "heartbeat/internal/testing/guild"
+)
+
+// Every way in which a client ends by itself or has to be ended.
+func TestEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		prompt string
+		change func(*session.Options)
+		status string
+		error  string
+		ended  string
+	}{
+		"exit 0 without an answer": {prompt: "exit:0", status: guild.Failed, error: "claude exited with code 0; 0 of 1 prompt answered, 1 set aside as dead letters", ended: "exit"},
+		"exit 3":                   {prompt: "complain:oops exit:3", status: guild.Failed, error: "claude exited with code 3; 0 of 1 prompt answered, 1 set aside as dead letters", ended: "exit"},
+		"killed":                   {prompt: "die", status: guild.Failed, error: "claude was ended by SIGKILL; 0 of 1 prompt answered, 1 set aside as dead letters", ended: "exit"},
+		"a grandchild that stays":  {prompt: "child", status: guild.Completed, ended: "exit"},
+		"rate limit":               {prompt: "limit", status: guild.RateLimited, error: "rate_limit", ended: "exit"},
+		"never exits": {prompt: "result hang", status: guild.Failed, ended: "exit-deadline",
+			error:  "claude did not exit within 100ms after its result, and was ended; 0 of 1 prompt answered, 1 set aside as dead letters",
+			change: func(o *session.Options) { o.ExitTimeout = 100 * time.Millisecond }},
+		"time over": {prompt: "hang", status: guild.Timeout, ended: "timeout",
+			error:  "the session was ended after 500ms (--timeout); 0 of 1 prompt answered, 1 set aside as dead letters",
+			change: func(o *session.Options) { o.Timeout = 500 * time.Millisecond }},
+		"stalled": {prompt: "hang", status: guild.Failed, ended: "stall",
+			error:  "the session was ended after 1s without progress (--stall-action cancel); 0 of 1 prompt answered, 1 set aside as dead letters",
+			change: func(o *session.Options) { o.Stall, o.StallAction = time.Second, session.CancelStall }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, c.prompt)
+			if c.change != nil {
+				c.change(&r.Options)
+			}
+			_, o := r.run()
+			report := r.report()
+			assert.Equal(t, c.status, report["status"])
+			if c.error == "" {
+				assert.NotContains(t, report, "error")
+			} else {
+				assert.Equal(t, c.error, report["error"])
+			}
+			assert.Equal(t, c.ended, report["ended"])
+			assert.Equal(t, c.error, o.Error)
+			r.isClean()
+		})
+	}
+}
+
+// What can be asked of a running session.
+func TestCancel(t *testing.T) {
+	for name, c := range map[string]struct {
+		cancel func(r *rig, cmd *exec.Cmd)
+		by     string
+	}{
+		"SIGTERM":           {func(_ *rig, cmd *exec.Cmd) { _ = cmd.Process.Signal(syscall.SIGTERM) }, "SIGTERM"},
+		"SIGINT":            {func(_ *rig, cmd *exec.Cmd) { _ = cmd.Process.Signal(syscall.SIGINT) }, "SIGINT"},
+		"SIGHUP":            {func(_ *rig, cmd *exec.Cmd) { _ = cmd.Process.Signal(syscall.SIGHUP) }, "SIGHUP"},
+		"the process group": {func(_ *rig, cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }, "SIGTERM"},
+		"socket": {func(r *rig, _ *exec.Cmd) {
+			assert.NoError(r.t, attach.Host{Folder: r.folder().Dir()}.Cancel(r.t.Context(), -1))
+		}, "heartbeat-host cancel"},
+		"twice": {func(r *rig, _ *exec.Cmd) {
+			h := attach.Host{Folder: r.folder().Dir()}
+			assert.NoError(r.t, h.Cancel(r.t.Context(), time.Hour))
+			assert.NoError(r.t, h.Cancel(r.t.Context(), 0))
+		}, "heartbeat-host cancel"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, "hang")
+			cmd := r.start()
+			c.cancel(r, cmd)
+			require.NoError(t, cmd.Wait())
+			report := r.report()
+			assert.Equal(t, "cancelled", report["status"])
+			assert.Equal(t, "cancelled by "+c.by, report["error"])
+			assert.Equal(t, c.by, r.state().Cancel.By)
+			r.isClean()
+		})
+	}
+}
+
+// A guild that takes no `cancelled` gets `failed`, with the truth in the error.
+func TestCancelledForAnOldGuild(t *testing.T) {
+	r := newRig(t, "hang")
+	old, err := testguild.Open(testguild.Options{})
+	require.NoError(t, err)
+	old.Expect("ses-1")
+	r.guild, r.server.Config.Handler = old, old
+	cmd := r.start()
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Wait())
+	assert.Equal(t, "failed", r.report()["status"])
+	assert.Contains(t, r.report()["error"], "cancelled by SIGTERM")
+	assert.Equal(t, folder.Cancelled, r.state().Status)
+	assert.Equal(t, folder.Failed, r.state().TerminalReport.As)
+}
+
+// start starts the host, and returns once the client is at work.
+func (r *rig) start() *exec.Cmd {
+	r.t.Helper()
+	cmd := r.command()
+	out, err := cmd.StdoutPipe()
+	require.NoError(r.t, err)
+	require.NoError(r.t, cmd.Start())
+	var up session.Up
+	require.NoError(r.t, json.NewDecoder(out).Decode(&up))
+	r.until("the client has begun", func() bool {
+		s, err := r.folder().Read()
+		return err == nil && s.ProviderSessionID != ""
+	})
+	return cmd
+}
+
+// A guild that is away gets its report from the next host beside the database.
+func TestGuildAway(t *testing.T) {
+	r := newRig(t, "hello")
+	r.guild.Break(testguild.Fault{On: "record", Do: testguild.Answer, Status: 422, Times: -1})
+	_, o := r.run()
+	assert.Equal(t, folder.Completed, o.State)
+	assert.False(t, o.Delivered)
+	assert.FileExists(t, r.path("dlq/ses-1.json"))
+	assert.Equal(t, folder.Refused, r.state().TerminalReport.State)
+
+	r.guild.Mend()
+	d, err := session.Drain(t.Context(), session.DrainOptions{DB: r.Config.DBPath, Refused: true})
+	require.NoError(t, err)
+	require.Len(t, d.Letters, 1)
+	assert.Equal(t, "completed", r.report()["status"])
+	r.isClean()
+}
+
+// Prompts that come while the session runs are answered by it.
+func TestSend(t *testing.T) {
+	r := newRig(t, "hello")
+	second := r.path("second")
+	require.NoError(t, syscall.Mkfifo(second, 0o600))
+	r.Config.Prompt = "wait:" + second
+	cmd := r.start()
+	h := attach.Host{Folder: r.folder().Dir()}
+	_, err := h.Send(t.Context(), "two", "and again")
+	require.NoError(t, err)
+	_, err = h.Send(t.Context(), "three", "and again and again")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(second, nil, 0o600))
+	require.NoError(t, cmd.Wait())
+	assert.Equal(t, "completed", r.report()["status"])
+	assert.Equal(t, "done: and again and again", r.report()["output"])
+	assert.Equal(t, 3, r.state().Entries.Answered)
+	assert.Equal(t, 1, r.state().Rounds)
+	r.isClean()
+}
+
+// Attached readers see every message, and the end.
+func TestAttach(t *testing.T) {
+	r := newRig(t, "hello")
+	fifo := r.path("fifo")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	r.Config.Prompt = "wait:" + fifo
+	cmd := r.start()
+	h := attach.Host{Folder: r.folder().Dir()}
+	var types []string
+	for m, err := range h.Messages(t.Context(), 1) {
+		require.NoError(t, err)
+		types = append(types, m.Type)
+		if len(types) == 1 {
+			require.NoError(t, os.WriteFile(fifo, nil, 0o600))
+		}
+	}
+	require.NoError(t, cmd.Wait())
+	assert.Equal(t, []string{"system", "assistant", "result"}, types)
+}
+
+// An id is used once, unless the session is to go on.
+func TestUsedBefore(t *testing.T) {
+	r := newRig(t, "hello")
+	_, first := r.run()
+	assert.Equal(t, folder.Completed, first.State)
+	var said bytes.Buffer
+	again := r.command()
+	again.Stderr = &said
+	assert.Error(t, again.Run())
+	assert.Contains(t, said.String(), "was used before")
+	assert.Equal(t, folder.Completed, r.state().Status)
+
+	r.Resume, r.Config.Prompt = true, "more"
+	r.guild.Expect("ses-1")
+	_, second := r.run()
+	assert.Equal(t, folder.Completed, second.State, second.Error)
+	assert.Equal(t, int64(6), r.state().Messages)
+	r.isClean()
+}
+
+// The client of a host that is killed dies with it, and the guardian reports.
+func TestHostKilled(t *testing.T) {
+	r := newRig(t, "child hang")
+	cmd := r.start()
+	client := r.state().Client
+	require.NotNil(t, client)
+	life := host.WatchProcess(client.PID)
+	require.NoError(t, cmd.Process.Kill())
+	<-life.Died()
+	_ = cmd.Wait()
+	r.until("the guardian has finished", func() bool { return r.state().Host == nil })
+	assert.Equal(t, "failed", r.report()["status"])
+	assert.Equal(t, "the session's host was killed; 0 of 1 prompt answered, 1 set aside as dead letters", r.report()["error"])
+	r.isClean()
+}

@@ -1,0 +1,220 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/hosting/attach"
+	"heartbeat/internal/hosting/config"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/guild"
+	"heartbeat/internal/hosting/process"
+	"heartbeat/internal/hosting/queue"
+)
+
+// background is how long a round waits for tasks that an entry's turn left running.
+const background = 30 * time.Minute
+
+// queueOptions are how the session's inbox is opened, by its host or a finisher.
+func queueOptions(f folder.Folder, s folder.State, warn func(string)) queue.Options {
+	return queue.Options{
+		Inbox: s.Inbox, Own: s.OwnInbox, Mark: filepath.Join(f.Dir(), "inbox-mark.json"), Dir: f.TempDir(),
+		Orphan: cli.OrphanFlags{Policy: s.OnOrphan, MaxAttempts: s.MaxAttempts, Given: true},
+		Cwd:    s.Cwd, Background: background, Warn: warn,
+	}
+}
+
+// openQueue makes the config's prompt an entry of the session's inbox.
+func (h *host) openQueue() (err error) {
+	s := h.snapshot()
+	o := queueOptions(h.lock.Folder(), s, h.warn)
+	o.Hook, o.Env = h.Hook, environment(os.Environ(), h.Config.Env)
+	q, err := queue.Open(o)
+	if err != nil {
+		return fmt.Errorf("open the session's inbox: %w", err)
+	}
+	ctx := context.Background()
+	if err := q.Claim(ctx); err != nil {
+		return fmt.Errorf("take the session's inbox: %w", err)
+	}
+	h.queue = q
+	if _, _, err := q.Put(ctx, h.promptID(s), h.Config.Prompt); err != nil {
+		return fmt.Errorf("put the prompt into the session's inbox: %w", err)
+	}
+	step(stepQueued)
+	if err := h.settleEntries(queue.Exit{}); err != nil {
+		return err
+	}
+	next, err := q.Waiting(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("look into the session's inbox: %w", err)
+	case next.Held:
+		return errors.New("delivery from the session's inbox is paused: see heartbeat status")
+	case !next.Waits:
+		return config.NothingToDo()
+	}
+	return nil
+}
+
+// promptID names the entry of the config's prompt, so that it is appended once. Each
+// life of a session has a prompt of its own.
+func (h *host) promptID(s folder.State) string {
+	return fmt.Sprintf("%s-%d", s.SessionID, s.HostedAt.UnixMilli())
+}
+
+// round is what a client is started with.
+type round struct {
+	args []string
+	text string
+}
+
+// take puts the next entry in flight, as the prompt of the next client. waits is false
+// if there is none.
+func (h *host) take(resume string) (r round, waits bool, err error) {
+	ctx := context.Background()
+	if r.args, err = h.queue.Command(h.Config.ClaudeArgs, resume); err != nil {
+		return r, false, err
+	}
+	p, waits, err := h.queue.First(ctx)
+	if err != nil || !waits {
+		return r, false, err
+	}
+	r.text = p.Text
+	return r, true, h.queue.Begin(ctx)
+}
+
+// exitOf is what was seen of a client's end.
+func (h *host) exitOf(w *watching) queue.Exit {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	x := queue.Exit{Known: true, Session: h.tally.SessionID, Began: w.began, Asked: w.answered, Failure: w.failure}
+	if r := h.tally.Result; r != nil {
+		x.Result = &queue.Result{IsError: r.IsError, Turns: int(r.Turns)}
+	}
+	if h.isAsked() {
+		x.Reason = inbox.ReasonCanceled
+	}
+	return x
+}
+
+// settleEntries settles what a client left in flight, and counts the entries.
+func (h *host) settleEntries(x queue.Exit) error {
+	if _, err := h.queue.Settle(context.Background(), x); err != nil {
+		return fmt.Errorf("settle the session's entries: %w", err)
+	}
+	_, err := h.count()
+	return err
+}
+
+// count notes what became of the entries so far.
+func (h *host) count() (queue.Fates, error) {
+	fates, err := h.queue.Fates()
+	if err != nil {
+		return fates, fmt.Errorf("count the session's entries: %w", err)
+	}
+	h.change(func(s *folder.State) { s.Entries = counted(fates) })
+	return fates, nil
+}
+
+// counted are the numbers of entries. One that was dropped is a dead letter that
+// nobody wanted to see.
+func counted(f queue.Fates) folder.Entries {
+	return folder.Entries{
+		Answered: f.Answered.Count, Queued: f.Queued.Count, InFlight: f.InFlight.Count,
+		DeadLettered: f.DeadLettered.Count + f.Dropped.Count,
+	}
+}
+
+// namedFates names the entries for the report.
+func namedFates(f queue.Fates) (each []guild.Entry) {
+	for _, g := range []struct {
+		fate string
+		queue.Group
+	}{{"answered", f.Answered}, {"queued", f.Queued}, {"in flight", f.InFlight}, {"dead-lettered", f.DeadLettered}, {"dead-lettered", f.Dropped}} {
+		for _, e := range g.Entries {
+			id := e.ID
+			if id == "" {
+				id = e.EntryID
+			}
+			each = append(each, guild.Entry{ID: id, Fate: g.fate, Why: e.Reason})
+		}
+	}
+	return each
+}
+
+// fates are the entries for the terminal report.
+func (h *host) fates() []guild.Entry {
+	if h.queue == nil {
+		return nil
+	}
+	fates, err := h.count()
+	if err != nil {
+		h.warn(err.Error())
+	}
+	return namedFates(fates)
+}
+
+// send appends an entry to the session's inbox.
+func (h *host) send(ctx context.Context, m inbox.Message) (inbox.Receipt, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over || h.queue == nil {
+		return inbox.Receipt{}, attach.ErrEnded
+	}
+	r, put, err := h.queue.Put(ctx, m.ID, m.Text)
+	if err == nil && !put {
+		err = errors.New("the text is blank")
+	}
+	return r, err
+}
+
+// closeQueue takes no more entries.
+func (h *host) closeQueue() {
+	h.mu.Lock()
+	h.over = true
+	h.mu.Unlock()
+	if h.queue == nil {
+		return
+	}
+	if err := h.queue.Close(); err != nil {
+		h.warn(err.Error())
+	}
+}
+
+// started tells the queue who has the prompt.
+func (h *host) started(p *process.Process) {
+	if err := h.queue.Started(context.Background(), p.PID); err != nil {
+		h.log.linef("note who has the prompt: %v", err)
+	}
+}
+
+// settle does for a dead host what it does at its client's end.
+func (e *finisher) settle(ctx context.Context) error {
+	o := queueOptions(e.folder, e.snapshot(), e.log.line)
+	o.Hook = "/" // it wires no hook
+	q, err := queue.Open(o)
+	if err != nil {
+		return err
+	}
+	x := queue.Exit{}
+	if e.snapshot().Cancel != nil {
+		x.Reason = inbox.ReasonCanceled
+	}
+	if _, err := q.Settle(ctx, x); err != nil {
+		return err
+	}
+	fates, err := q.Fates()
+	if err != nil {
+		return err
+	}
+	e.each = namedFates(fates)
+	e.change(func(s *folder.State) { s.Entries = counted(fates) })
+	return nil
+}

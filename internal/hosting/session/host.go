@@ -1,0 +1,114 @@
+package session
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"heartbeat/internal/host/guardian"
+	"heartbeat/internal/host/signals"
+	"heartbeat/internal/hosting/attach"
+	"heartbeat/internal/hosting/deadletter"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/guild"
+	"heartbeat/internal/hosting/process"
+	"heartbeat/internal/hosting/proxy"
+	"heartbeat/internal/hosting/queue"
+	"heartbeat/internal/hosting/stream"
+	"heartbeat/internal/hosting/transcript"
+)
+
+// host is the host of one session.
+type host struct {
+	Options
+	*record
+	claude  string // the client's absolute path
+	log     *log
+	guard   *guardian.Guardian
+	signals *signals.Taken
+	store   *transcript.Store
+	proxy   *proxy.Proxy
+	queue   *queue.Queue
+	server  *attach.Server
+	guild   *guild.Client
+	box     deadletter.Box
+	report  reporter
+	asked   *request
+
+	mu    sync.Mutex
+	tally stream.Tally
+	live  *process.Process // the client that runs, nil between two
+	over  bool             // the session takes no more entries
+}
+
+// record is the session's state, in memory and on disk.
+type record struct {
+	lock  *folder.Lock
+	mu    sync.Mutex
+	state folder.State
+	saved time.Time
+	err   error // of the last write
+}
+
+// change changes the state and writes it.
+func (r *record) change(f func(s *folder.State)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f(&r.state)
+	r.save()
+}
+
+// note changes the state, and writes it if it was not written for a second. What is
+// only noted may be missing after a kill.
+func (r *record) note(f func(s *folder.State)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f(&r.state)
+	if time.Since(r.saved) >= time.Second {
+		r.save()
+	}
+}
+
+func (r *record) save() {
+	r.saved = time.Now()
+	r.err = r.lock.Write(&r.state)
+}
+
+// failure is why the state could not be written the last time, nil if it could.
+func (r *record) failure() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// snapshot is the state as it is now.
+func (r *record) snapshot() folder.State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.state
+	s.Warnings = slices.Clone(s.Warnings)
+	return s
+}
+
+// warn adds a warning to log, status and report, once.
+func (h *host) warn(text string) {
+	fresh := false
+	h.change(func(s *folder.State) { fresh = addWarning(s, text) })
+	if fresh {
+		h.log.line("warning: " + text)
+	}
+}
+
+func addWarning(s *folder.State, text string) (fresh bool) {
+	if text == "" || slices.Contains(s.Warnings, text) || len(s.Warnings) >= folder.MaxWarnings {
+		return false
+	}
+	s.Warnings = append(s.Warnings, text)
+	return true
+}
+
+// within returns a context that ends after a time.
+func within(d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), d)
+}

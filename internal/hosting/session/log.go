@@ -1,0 +1,85 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"unicode/utf8"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/words"
+)
+
+// log is the session's log: lines of the host, and raw what the client writes to
+// standard error. It is for people, so nothing depends on it.
+type log struct {
+	path string
+	mu   sync.Mutex
+	file *disk.File // nil if it cannot be written
+	tail []byte     // the end of the client's standard error
+}
+
+// openLog opens the log of a session for appending. The error says that there is none.
+func openLog(dir, id string) (*log, error) {
+	l := &log{path: filepath.Join(dir, id+".log")}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return l, fmt.Errorf("open the session's log: %w", err)
+	}
+	f, _, err := disk.OpenAppend(l.path)
+	if err != nil {
+		return l, fmt.Errorf("open the session's log: %w", err)
+	}
+	l.file = f
+	return l, nil
+}
+
+// line adds a line of the host.
+func (l *log) line(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.append([]byte("[babysitter] " + words.Line(text) + "\n"))
+}
+
+func (l *log) linef(format string, args ...any) { l.line(fmt.Sprintf(format, args...)) }
+
+// Write adds what the client wrote to standard error.
+func (l *log) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.append(b)
+	l.tail = append(l.tail, b...)
+	if extra := len(l.tail) - 4*folder.MaxStderr; extra > 0 {
+		l.tail = append([]byte(nil), l.tail[extra:]...)
+	}
+	return len(b), nil
+}
+
+func (l *log) append(b []byte) {
+	if l.file != nil {
+		_, _ = l.file.Append(b) // a full disk does not end the session
+	}
+}
+
+// stderr is the end of the client's standard error, at most [folder.MaxStderr]
+// characters.
+func (l *log) stderr() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := l.tail
+	for len(text) > 0 && !utf8.RuneStart(text[0]) {
+		text = text[1:]
+	}
+	runes := []rune(string(text))
+	return string(runes[max(0, len(runes)-folder.MaxStderr):])
+}
+
+func (l *log) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file != nil {
+		_ = l.file.Close() // it was only appended to
+		l.file = nil
+	}
+}

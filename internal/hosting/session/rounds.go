@@ -1,0 +1,162 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"heartbeat/internal/claude"
+	"heartbeat/internal/host/guardian"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/process"
+	"heartbeat/internal/words"
+)
+
+// rounds runs one client after another while entries wait. Each goes on with the
+// conversation of the one before it. The error is the host's own, not the client's.
+func (h *host) rounds() error {
+	deadline := time.Time{}
+	if h.Timeout > 0 {
+		deadline = time.Now().Add(h.Timeout)
+	}
+	for n, resume := 1, ""; !h.isAsked(); n++ {
+		before := h.snapshot().Entries.Answered
+		r, waits, err := h.take(resume)
+		if err != nil || !waits {
+			return err
+		}
+		step(stepTaken)
+		p, err := h.start(r, n)
+		if err != nil {
+			return errors.Join(err, h.queue.NotStarted(context.Background()))
+		}
+		w := h.watch(p, deadline)
+		h.bury(p, w)
+		if err := h.settleEntries(h.exitOf(w)); err != nil {
+			return err
+		}
+		step(stepSettled)
+		s := h.snapshot()
+		if w.reason != "" || s.Exit.Code != 0 || s.Result == nil || s.Result.IsError || s.Entries.Answered == before {
+			return nil
+		}
+		next, err := h.queue.Waiting(context.Background())
+		if err != nil || !next.Waits || next.Held {
+			return err
+		}
+		if resume, err = h.queue.Resumable(context.Background()); err != nil {
+			return err
+		}
+		h.log.linef("%s: claude is started again", words.Count(s.Entries.Queued, "entry waits", "entries wait"))
+	}
+	return nil
+}
+
+func (h *host) isAsked() bool {
+	select {
+	case <-h.asked.made:
+		return true
+	default:
+		return false
+	}
+}
+
+// start starts the client of a round.
+func (h *host) start(r round, n int) (*process.Process, error) {
+	s := h.snapshot()
+	env := guardian.Marked(h.queue.Environ(environment(os.Environ(), h.Config.Env)), s.Mark)
+	p, err := process.Start(process.Options{
+		Path: h.claude, Command: h.command(r.args), Dir: h.Config.Cwd,
+		Env: env, Mark: s.Mark, Stdin: []byte(r.text), Stderr: h.log, MemoryMax: h.MemoryMax,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("Failed to spawn claude: %w", err) //nolint:staticcheck // the sentence that guilds know
+	}
+	h.mu.Lock()
+	h.live = p
+	h.tally.Result = nil // of the round before
+	if n > 1 {
+		h.tally.NextClient()
+	}
+	h.mu.Unlock()
+	step(stepStarted)
+	its := folder.ProcessOf(p.PID)
+	now := time.Now().UTC()
+	h.change(func(s *folder.State) {
+		s.Status, s.Client, s.Rounds, s.LastProgressAt = folder.Running, &its, n, &now
+		s.Exit, s.Ended, s.Result, s.ErrorText = nil, "", nil, ""
+	})
+	h.started(p)
+	if n == 1 {
+		h.up(s)
+	}
+	return p, nil
+}
+
+// up tells guild and caller that the session runs.
+func (h *host) up(s folder.State) {
+	h.reportRunning()
+	if h.Started != nil {
+		h.Started(Up{SessionID: s.SessionID, PID: os.Getpid(), PGID: s.PGID, Socket: s.Socket})
+	}
+	step(stepUp)
+}
+
+// command is the client's command line.
+func (h *host) command(args []string) []string {
+	return slices.Concat([]string{"claude"}, args, []string{
+		"--mcp-config", h.mcpConfig(), "--strict-mcp-config", "--print", "--output-format", "stream-json", "--verbose",
+	})
+}
+
+// notInherited are variables of the host's own service manager and launcher.
+var notInherited = []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"}
+
+// environment is the host's without the identity of a session around it, overlaid with
+// that of the config.
+func environment(environ []string, given map[string]string) []string {
+	env := slices.DeleteFunc(claude.WithoutIdentity(environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		_, replaced := given[name]
+		return replaced || slices.Contains(notInherited, name)
+	})
+	for name, value := range given {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
+// bury notes how a client ended, once nothing of it is left.
+func (h *host) bury(p *process.Process, w *watching) {
+	<-p.Ended()
+	if killed := p.EndRest(); killed > 0 {
+		h.log.linef("%s that claude had left behind had to be killed", words.Count(killed, "process", "processes"))
+	}
+	w.finish()
+	if err := p.Finish(); err != nil {
+		h.log.linef("claude did not take its whole prompt: %v", err)
+	}
+	exit := p.Exit()
+	h.mu.Lock()
+	h.live = nil
+	h.mu.Unlock()
+	h.change(func(s *folder.State) {
+		h.watchLive(s)
+		s.Client = nil
+		s.Exit = &folder.Exit{Code: exit.Code, Signal: exit.Signal, At: time.Now().UTC(), Forced: w.reason == endedLingering}
+		if exit.Signal != "" {
+			s.Exit.Code = 1
+		}
+		s.Stderr = h.log.stderr()
+		s.Ended, s.EndedAfter = endedItself, ""
+		if w.reason != "" {
+			s.Ended, s.EndedAfter = w.reason, w.after.String()
+		}
+	})
+	h.log.linef("claude ended: code %d %s", exit.Code, exit.Signal)
+	step(stepEnded)
+}

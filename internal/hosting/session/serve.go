@@ -1,0 +1,91 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/hosting/attach"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/guild"
+	"heartbeat/internal/hosting/proxy"
+	"heartbeat/internal/hosting/transcript"
+)
+
+// closeWait bounds how long a database may hold the end of a session up, and attached
+// readers the end of the socket.
+const closeWait = 5 * time.Second
+
+// serve opens what a client needs: the store, the guild's tools, the socket, the queue.
+func (h *host) serve() error {
+	f := h.lock.Folder()
+	h.store = transcript.Open(transcript.Options{
+		DB: f.DB, Spool: f.SpoolPath(), SessionID: f.ID, SpoolMax: h.SpoolMax, Log: h.log.line,
+	})
+	if err := h.serveTools(f); err != nil {
+		return err
+	}
+	server, err := attach.Serve(f.Dir(), backend{h}, attach.Options{Log: h.log.linef})
+	if err != nil {
+		return fmt.Errorf("serve the session's socket: %w", err)
+	}
+	h.server = server
+	step(stepServing)
+	return h.openQueue()
+}
+
+// serveTools starts the proxy, and writes the client's configuration for it.
+func (h *host) serveTools(f folder.Folder) (err error) {
+	o := proxy.Options{SessionID: f.ID, Call: h.callTool, Log: h.log.line}
+	for _, t := range h.Config.Tools {
+		o.Tools = append(o.Tools, proxy.Tool{Name: t.Name, Description: t.Description, Params: t.Params, Target: target(t.Name, t.Method)})
+	}
+	if h.proxy, err = proxy.Start(o); err != nil {
+		return fmt.Errorf("serve the guild's tools: %w", err)
+	}
+	if err := disk.Publish(h.mcpConfig(), h.proxy.Config(), false); err != nil {
+		return fmt.Errorf("write the client's configuration of the guild's tools: %w", err)
+	}
+	h.note(func(s *folder.State) { s.Tools = &folder.Tools{URL: h.proxy.URL()} })
+	return nil
+}
+
+func (h *host) mcpConfig() string { return filepath.Join(h.lock.Folder().TempDir(), "mcp-config.json") }
+
+func target(name, method string) string {
+	route, err := guild.Route(name)
+	if err != nil {
+		return ""
+	}
+	return method + " " + route
+}
+
+// callTool forwards a call of the client to the guild.
+func (h *host) callTool(ctx context.Context, name string, args json.RawMessage) (string, error) {
+	for _, t := range h.Config.Tools {
+		if t.Name == name {
+			return h.guild.Tool(ctx, guild.Tool{Name: name, Method: t.Method}, args)
+		}
+	}
+	return "", fmt.Errorf("the session has no tool %s", name)
+}
+
+// stopServing closes what serve opened. The store comes first: its end ends readers.
+func (h *host) stopServing() {
+	if h.proxy != nil {
+		h.proxy.Close()
+	}
+	if h.store != nil {
+		ctx, cancel := within(closeWait)
+		defer cancel()
+		if err := h.store.Close(ctx); err != nil {
+			h.warn("messages wait in the spool for the database: " + err.Error())
+		}
+	}
+	if h.server != nil {
+		_ = h.server.Close(closeWait) // readers that are left were told where to go on
+	}
+}

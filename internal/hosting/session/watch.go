@@ -1,0 +1,193 @@
+package session
+
+import (
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/process"
+	"heartbeat/internal/hosting/proxy"
+	"heartbeat/internal/hosting/stream"
+	"heartbeat/internal/words"
+)
+
+// watching is a client under watch: its messages are stored, and it is ended when it
+// has to be.
+type watching struct {
+	h      *host
+	p      *process.Process
+	reason string // why the host ended it, "" if it did not
+	after  time.Duration
+
+	read     chan struct{} // closed once the client's output is at its end
+	result   chan struct{} // gets something at each line since a result
+	progress time.Time
+	tools    proxy.Stats
+	began    bool           // there was a message from beyond the client's start
+	answered bool           // the model answered something
+	failure  *inbox.Failure // of the API, that the last answer is
+	stalled  bool
+}
+
+// lookEvery is how often progress is looked at that makes no noise.
+const lookEvery = time.Second
+
+// watch returns once the client has ended.
+func (h *host) watch(p *process.Process, deadline time.Time) *watching {
+	w := &watching{h: h, p: p, read: make(chan struct{}), result: make(chan struct{}, 1), progress: time.Now()}
+	go w.store()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	timeout := timer(deadline)
+	asked := h.asked.made
+	var exit <-chan time.Time
+	for {
+		select {
+		case <-p.Ended():
+			return w
+		case <-asked:
+			asked = nil
+			w.end(endedByCancel, 0)
+		case <-h.asked.again:
+			w.end(endedByCancel, 0)
+		case <-w.result:
+			exit = time.After(h.ExitTimeout)
+		case <-exit:
+			w.end(endedLingering, h.ExitTimeout)
+		case <-timeout:
+			w.end(endedByTimeout, h.Timeout)
+		case <-look.C:
+			w.look()
+		}
+	}
+}
+
+// timer fires at a time, or never if that is zero.
+func timer(at time.Time) <-chan time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return time.After(time.Until(at))
+}
+
+// end asks the client to end. The first reason counts.
+func (w *watching) end(reason string, after time.Duration) {
+	if w.reason == "" {
+		w.reason, w.after = reason, after
+		w.h.log.linef("claude is asked to end: %s", reason)
+	}
+	grace := w.h.Grace
+	if _, _, left := w.h.asked.asked(); w.h.isAsked() {
+		grace = left
+	}
+	w.p.End(grace)
+}
+
+// store keeps the client's messages, and adds up what they say.
+func (w *watching) store() {
+	defer close(w.read)
+	r := stream.NewReader(w.p.Stdout(), w.h.log.line)
+	for {
+		m, err := r.Next()
+		if err != nil {
+			return
+		}
+		w.h.store.Append(m)
+		w.h.mu.Lock()
+		w.h.tally.Add(m, time.Now())
+		done := w.h.tally.Result != nil
+		w.learn(m)
+		w.h.mu.Unlock()
+		step(stepMessage)
+		w.heard(m)
+		if done {
+			select {
+			case w.result <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// learn keeps what the queue has to know of a client. The caller holds h.mu.
+func (w *watching) learn(m stream.Message) {
+	w.began = w.began || m.Type != "system" || m.Subtype == "init"
+	if m.Type != "assistant" {
+		return
+	}
+	model, failure := lookAt(m.Raw)
+	w.answered = w.answered || model != "<synthetic>"
+	w.failure = failure
+}
+
+// heard notes a message as progress. The first one and a result are written at once.
+func (w *watching) heard(m stream.Message) {
+	now := time.Now().UTC()
+	keep := w.h.note
+	if m.Type == "result" {
+		keep = w.h.change
+	}
+	keep(func(s *folder.State) {
+		if s.ProviderSessionID == "" || m.Type == "result" {
+			w.h.watchLive(s)
+		}
+		s.LastMessageAt, s.LastProgressAt, s.StalledSince = &now, &now, nil
+	})
+	if m.Type == "result" {
+		step(stepResult)
+	}
+}
+
+// finish returns once all of the client's messages are stored.
+func (w *watching) finish() { <-w.read }
+
+// look notices progress of tool calls, and that there was none for too long.
+func (w *watching) look() {
+	h := w.h
+	stats := h.proxy.Stats()
+	called := stats.Calls != w.tools.Calls || stats.Last != w.tools.Last || stats.Listed != w.tools.Listed
+	w.tools = stats
+	now := time.Now().UTC()
+	h.note(func(s *folder.State) {
+		h.watchLive(s)
+		if called {
+			s.LastProgressAt, s.StalledSince = &now, nil
+		}
+		if s.LastProgressAt != nil {
+			w.progress = *s.LastProgressAt
+		}
+	})
+	if text := h.store.Health().Trouble; text != "" {
+		h.warn(text)
+	}
+	if h.Stall <= 0 || now.Sub(w.progress) < h.Stall {
+		w.stalled = false
+		return
+	}
+	w.stall(now)
+}
+
+// stall says that the session makes no progress, and ends it if that was asked for.
+func (w *watching) stall(now time.Time) {
+	h := w.h
+	if !w.stalled {
+		w.stalled = true
+		since := w.progress
+		h.change(func(s *folder.State) { s.StalledSince = &since })
+		h.warn("the session has made no progress since " + since.Format(time.RFC3339) + h.openCall(now))
+	}
+	if h.StallAction == CancelStall {
+		w.end(endedByStall, h.Stall)
+	}
+}
+
+// openCall names the call of a tool that the client waits for.
+func (h *host) openCall(now time.Time) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	open := h.tally.OpenTools()
+	if len(open) == 0 {
+		return ""
+	}
+	return ": it waits for " + words.Line(open[0].Name) + ", called " + now.Sub(open[0].Since).Round(time.Second).String() + " ago"
+}

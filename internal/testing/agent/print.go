@@ -1,0 +1,148 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"heartbeat/internal/host"
+)
+
+// TranscriptsVariable names the folder in which [InPrint] keeps its transcripts.
+const TranscriptsVariable = "HEARTBEAT_TEST_TRANSCRIPTS"
+
+// Printed is one turn of a session that prints its messages.
+type Printed struct {
+	Text string // what the turn is about: the prompt, or what a hook delivered
+	N    int    // of the turn, from 1
+	// Print prints a line of stream-json as it is.
+	Print func(line string)
+}
+
+// InPrint is the stand-in as `claude --print --output-format stream-json`: its prompt is
+// its standard input, and it takes the hook from --settings. turn returns the reply to a
+// text; it may print lines, wait, or end the process. InPrint returns the exit status.
+func InPrint(args []string, turn func(Printed) string) int {
+	if err := inPrint(args, turn); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func inPrint(args []string, turn func(Printed) string) error {
+	c := parse(args)
+	hook, err := wired(c.settings)
+	if err != nil {
+		return err
+	}
+	prompt, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	if len(prompt) == 0 {
+		return fmt.Errorf("Error: Input must be provided either through stdin or as a prompt argument when using --print") //nolint:staticcheck // the client's own words
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	p := printer{out: bufio.NewWriter(os.Stdout), source: "startup", Agent: Agent{
+		Hook: hook, SessionID: c.sessionID, Env: append(os.Environ(),
+			"CLAUDE_PID="+strconv.Itoa(os.Getpid()), "CLAUDE_CODE_ENTRYPOINT=sdk-cli", "CLAUDE_PROJECT_DIR="+dir),
+	}}
+	if c.resume != "" {
+		p.SessionID, p.source = c.resume, "resume"
+	}
+	return p.run(context.Background(), string(prompt), turn)
+}
+
+// printer is a session that prints its messages.
+type printer struct {
+	Agent
+	out    *bufio.Writer
+	source string
+	turns  int
+}
+
+func (p *printer) run(ctx context.Context, text string, turn func(Printed) string) (err error) {
+	if p.SessionID == "" {
+		if p.SessionID, err = host.RandomName(); err != nil {
+			return err
+		}
+	}
+	if p.promptID, err = host.RandomName(); err != nil {
+		return err
+	}
+	if folder := os.Getenv(TranscriptsVariable); folder != "" {
+		p.Transcript = filepath.Join(folder, p.SessionID+".jsonl")
+	}
+	if _, err := p.fire(ctx, map[string]any{"hook_event_name": "SessionStart", "source": p.source}); err != nil {
+		return err
+	}
+	p.message("system", map[string]any{"subtype": "init", "model": "stand-in", "tools": []string{}})
+	if _, err := p.fire(ctx, map[string]any{"hook_event_name": "UserPromptSubmit", "prompt": text}); err != nil {
+		return err
+	}
+	if err := p.write("user", text, false); err != nil {
+		return err
+	}
+	if err := p.chain(ctx, text, turn); err != nil {
+		return err
+	}
+	_, err = p.fire(ctx, map[string]any{"hook_event_name": "SessionEnd", "reason": "other"})
+	return err
+}
+
+// chain is the turns of one prompt, which end with a result.
+func (p *printer) chain(ctx context.Context, text string, turn func(Printed) string) error {
+	for active := false; ; active = true {
+		p.turns++
+		reply := turn(Printed{Text: text, N: p.turns, Print: p.line})
+		p.message("assistant", map[string]any{"parent_tool_use_id": nil, "message": map[string]any{
+			"id": "msg_" + strconv.Itoa(p.turns), "type": "message", "role": "assistant", "model": "stand-in",
+			"content": []any{map[string]any{"type": "text", "text": reply}},
+			"usage":   map[string]any{"input_tokens": 10, "output_tokens": 5},
+		}})
+		if err := p.write("assistant", reply, false); err != nil {
+			return err
+		}
+		next, err := p.fire(ctx, map[string]any{
+			"hook_event_name": "Stop", "stop_hook_active": active, "last_assistant_message": reply,
+		})
+		if err != nil {
+			return err
+		}
+		if next == "" {
+			p.message("result", map[string]any{
+				"subtype": "success", "is_error": false, "num_turns": p.turns, "result": reply,
+				"total_cost_usd": 0.01 * float64(p.turns),
+				"usage":          map[string]any{"input_tokens": 10 * p.turns, "output_tokens": 5 * p.turns},
+			})
+			return nil
+		}
+		text = next
+		if err := p.write("user", "Stop hook feedback:\n"+text, true); err != nil {
+			return err
+		}
+	}
+}
+
+func (p *printer) message(kind string, members map[string]any) {
+	members["type"], members["session_id"] = kind, p.SessionID
+	line, err := json.Marshal(members)
+	if err != nil {
+		panic(err) // made of strings and numbers
+	}
+	p.line(string(line))
+}
+
+func (p *printer) line(text string) {
+	_, _ = p.out.WriteString(text + "\n")
+	_ = p.out.Flush() // a reader that is gone is noticed by nobody, as with the client
+}
