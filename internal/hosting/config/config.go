@@ -26,6 +26,9 @@ type Tool struct {
 	Description string
 	Params      json.RawMessage // an object: a JSON schema without its type
 	Method      string          // GET, POST or DELETE
+	// Idempotent says that the guild runs calls with the same Idempotency-Key once, so
+	// that a call may be repeated that it did not answer.
+	Idempotent bool
 }
 
 // Problem says what is wrong with a configuration.

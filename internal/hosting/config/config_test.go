@@ -27,7 +27,7 @@ const whole = `{
   "env": {"A": "b", "EMPTY": "", "npm_config_x-y": "1"},
   "prompt": "do it",
   "tools": [
-    {"name": "writ-list", "description": "lists", "params": {"properties": {"a": {"type": "string"}}, "required": ["a"]}, "method": "GET"},
+    {"name": "writ-list", "description": "lists", "params": {"properties": {"a": {"type": "string"}}, "required": ["a"]}, "method": "GET", "idempotent": true},
     {"name": "signal"}
   ],
   "startedAt": "2026-05-01T12:00:00.123Z",
@@ -67,7 +67,7 @@ func TestParse(t *testing.T) {
 		LogDir: "/guild/logs/sessions", ClaudeArgs: []string{"--setting-sources", "user", "--model", ""},
 		Cwd: "/guild/worktree", Env: map[string]string{"A": "b", "EMPTY": "", "npm_config_x-y": "1"}, Prompt: "do it",
 		Tools: []config.Tool{
-			{Name: "writ-list", Description: "lists", Method: "GET",
+			{Name: "writ-list", Description: "lists", Method: "GET", Idempotent: true,
 				Params: json.RawMessage(`{"properties": {"a": {"type": "string"}}, "required": ["a"]}`)},
 			{Name: "signal", Params: json.RawMessage("{}"), Method: "POST"},
 		},
@@ -265,6 +265,7 @@ func TestNested(t *testing.T) {
 		{"tools", tool(map[string]any{"name": "a-"}), "tools[2].name", `leads to no route of the guild: "a-"`},
 		{"tools", tool(map[string]any{"description": 1}), "tools[2].description", "must be a string, and is a number"},
 		{"tools", tool(map[string]any{"params": []any{}}), "tools[2].params", "must be an object, and is an array"},
+		{"tools", tool(map[string]any{"idempotent": "yes"}), "tools[2].idempotent", "must be true or false, and is a string"},
 		{"tools", tool(map[string]any{"method": 1}), "tools[2].method", "must be a string, and is a number"},
 		{"tools", tool(map[string]any{"method": "get"}), "tools[2].method", `must be GET, POST or DELETE, and is "get"`},
 		{"tools", tool(map[string]any{"method": "PATCH"}), "tools[2].method", `must be GET, POST or DELETE, and is "PATCH"`},

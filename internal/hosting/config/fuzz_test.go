@@ -49,7 +49,7 @@ func written(t *testing.T, c *config.Config) []byte {
 	}
 	tools := []any{}
 	for _, tool := range c.Tools {
-		tools = append(tools, map[string]any{"name": tool.Name, "description": tool.Description, "params": tool.Params, "method": tool.Method})
+		tools = append(tools, map[string]any{"name": tool.Name, "description": tool.Description, "params": tool.Params, "method": tool.Method, "idempotent": tool.Idempotent})
 	}
 	for name, value := range map[string]any{
 		"sessionId": c.SessionID, "guildToolUrl": c.GuildToolURL, "dbPath": c.DBPath, "logDir": c.LogDir, "cwd": c.Cwd,

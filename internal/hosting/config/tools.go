@@ -65,6 +65,13 @@ func (p *parser) tool(path string, value json.RawMessage) (t Tool, ok bool) {
 		}
 		t.Params = v
 	}
+	if v, there := has("idempotent"); there {
+		if kind(v) != "a boolean" {
+			p.fail(path+".idempotent", "must be true or false, and is %s", kind(v))
+			return t, false
+		}
+		t.Idempotent = v[0] == 't'
+	}
 	t.Method = "POST"
 	if v, there := has("method"); there {
 		if t.Method, ok = p.stringAt(path+".method", v); !ok {
