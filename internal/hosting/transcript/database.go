@@ -55,8 +55,9 @@ WHERE true HAVING count(*) > 0
 ON CONFLICT (id) DO UPDATE SET content = excluded.content`
 )
 
-// openDatabase opens the database for writing and makes what is missing.
-func openDatabase(ctx context.Context, path string) (*database, error) {
+// openDatabase opens the database for writing and makes what is missing. It waits so
+// long for another program's transaction.
+func openDatabase(ctx context.Context, path string, wait time.Duration) (*database, error) {
 	if err := makeDatabase(path); err != nil {
 		return nil, err
 	}
@@ -65,10 +66,12 @@ func openDatabase(ctx context.Context, path string) (*database, error) {
 		return nil, err
 	}
 	for _, statement := range []string{
+		waitPragma(wait),
 		"PRAGMA journal_mode = WAL",
 		"PRAGMA synchronous = NORMAL",
 		"PRAGMA journal_size_limit = 67108864",
 		createMessages,
+		waitPragma(busyTimeout),
 	} {
 		if _, err := d.conn.ExecContext(ctx, statement); err != nil {
 			return nil, errors.Join(d.fail(err), d.close())
@@ -78,6 +81,10 @@ func openDatabase(ctx context.Context, path string) (*database, error) {
 		return nil, errors.Join(d.fail(err), d.close())
 	}
 	return d, nil
+}
+
+func waitPragma(d time.Duration) string {
+	return fmt.Sprintf("PRAGMA busy_timeout = %d", d.Milliseconds())
 }
 
 // makeDatabase creates a missing file, which SQLite would do with a wider mode.
@@ -176,12 +183,6 @@ func (d *database) row(ctx context.Context, session string) error {
 // synced has the next commits, and with them all before, survive a power loss.
 func (d *database) synced(ctx context.Context) error {
 	_, err := d.conn.ExecContext(ctx, "PRAGMA synchronous = FULL")
-	return d.fail(err)
-}
-
-// checkpoint moves what was committed to the database's own file, and syncs both.
-func (d *database) checkpoint(ctx context.Context) error {
-	_, err := d.conn.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)")
 	return d.fail(err)
 }
 

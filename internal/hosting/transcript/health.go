@@ -106,4 +106,8 @@ func (s *Store) rowWorks() {
 	s.health.row = nil
 }
 
-var errRest = errors.New("messages wait in the spool")
+// What [Store.Close] and [Recover] may leave behind.
+var (
+	ErrWaiting = errors.New("messages wait in the spool for the database")
+	ErrLost    = errors.New("messages are lost")
+)

@@ -3,11 +3,14 @@ package transcript
 import "time"
 
 // Options say where a session's messages are kept. DB, Spool and SessionID must be
-// set. Who opens a store or recovers one holds the session's lock.
+// set. The spool is a file while a store is open, and afterwards if the database did
+// not take all messages. Who opens a store or recovers one holds the session's lock.
 type Options struct {
 	DB        string // the SQLite database; it may be missing
 	Spool     string // the spool file; its folder must exist
 	SessionID string
+
+	After int64 // the last number that the session is known to have used; 0 if none is
 
 	SpoolMax  int64         // bytes that may wait in the spool; 1 GiB if 0
 	MemoryMax int64         // bytes held where the spool cannot be written; 64 MiB if 0

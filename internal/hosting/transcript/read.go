@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"iter"
+
+	"heartbeat/internal/disk"
 )
 
 // Read returns the messages from a number on, in order and without gaps, and follows
@@ -121,7 +123,7 @@ func (e *ended) open(ctx context.Context) (err error) {
 		e.numbers = append(e.numbers, m.N)
 		e.offsets = append(e.offsets, offset)
 	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, disk.ErrForeign) {
 		return err
 	}
 	e.db, err = connect(ctx, e.o.DB, "ro")

@@ -22,6 +22,7 @@ type spool struct {
 	head spoolHead
 	file *disk.File
 	size int64 // of the whole lines
+	bad  error // why nothing more can be appended
 
 	moving sync.RWMutex // held to read, and by whoever replaces the file
 }
@@ -31,7 +32,6 @@ type spoolHead struct {
 	Session string `json:"session"`
 	After   int64  `json:"after"`  // the messages up to this number are not in the file
 	Unsure  bool   `json:"unsure"` // After is a guess: the database could not be asked
-	Closed  bool   `json:"closed"` // the messages up to After, and the guild's row, are in the database
 }
 
 // found is told of each message in a spool.
@@ -66,7 +66,7 @@ func newSpool(path string, head spoolHead) (*spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := disk.Publish(path, first, head.Closed); err != nil {
+	if err := disk.Publish(path, first, false); err != nil {
 		return nil, err
 	}
 	f, err := disk.OpenExisting(path)
@@ -113,17 +113,15 @@ func (s *spool) append(m Stored) (offset int64, err error) {
 // write writes a part of a line. What a failed write leaves is cut off at once, or
 // else a shorter line in its place would be followed by its rest.
 func (s *spool) write(b []byte, at int64) error {
-	if s.file == nil {
-		return fmt.Errorf("%s: it is closed", s.path)
+	if s.bad != nil {
+		return s.bad
 	}
 	err := s.file.WriteAt(b, at)
 	if err == nil {
 		return nil
 	}
-	if cut := s.file.Truncate(s.size); cut != nil {
-		return errors.Join(err, cut, s.close())
-	}
-	return err
+	s.bad = s.file.Truncate(s.size)
+	return errors.Join(err, s.bad)
 }
 
 // read reads the message whose line starts at an offset.
@@ -131,10 +129,12 @@ func (s *spool) read(offset int64) (Stored, error) {
 	if s.file == nil {
 		return Stored{}, fmt.Errorf("%s: it is closed", s.path)
 	}
-	first := make([]byte, min(maxHead, s.size-offset))
-	if _, err := s.file.ReadAt(first, offset); err != nil {
+	first := make([]byte, maxHead)
+	n, err := s.file.ReadAt(first, offset)
+	if err != nil && err != io.EOF {
 		return Stored{}, fmt.Errorf("%s: offset %d: %w", s.path, offset, err)
 	}
+	first = first[:n]
 	m, length, size, err := parseHead(first)
 	if err != nil {
 		return Stored{}, fmt.Errorf("%s: offset %d: %w", s.path, offset, err)
@@ -234,7 +234,7 @@ func (s *spool) drop(head spoolHead, offset int64) (moved int64, err error) {
 		return 0, errors.Join(err, next.close(), disk.Remove(next.path))
 	}
 	err = s.close()
-	s.file, s.size, s.head = next.file, next.size, head
+	s.file, s.size, s.head, s.bad = next.file, next.size, head, nil
 	return moved, err
 }
 

@@ -69,6 +69,7 @@ func (s *Store) openSpool() {
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		after, known := s.writer.ask()
+		after, known = max(after, s.o.After), known || s.o.After > 0
 		s.first = after + 1
 		sp, err = newSpool(s.o.Spool, spoolHead{Session: s.o.SessionID, After: after, Unsure: !known})
 	}
@@ -269,8 +270,9 @@ func (s *Store) Last() int64 {
 }
 
 // Close stores what waits, writes the guild's row and closes the database, as far as
-// that works until ctx is done. If it returns an error, the rest stays in the spool
-// for [Recover]. Readers get what they have not read yet.
+// that works until ctx is done. If the error matches [ErrWaiting], the rest stays in
+// the spool for [Recover]; any other but [ErrLost] is about the guild's row alone, and
+// Recover writes that. Readers get what they have not read yet.
 func (s *Store) Close(ctx context.Context) error {
 	s.mu.Lock()
 	if !s.ended {

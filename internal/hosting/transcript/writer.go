@@ -54,11 +54,9 @@ func (w *writer) ask() (last int64, known bool) {
 	if _, err := disk.StatFile(w.s.o.DB); errors.Is(err, fs.ErrNotExist) {
 		return 0, true
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), askFor)
-	defer cancel()
-	db, err := openDatabase(ctx, w.s.o.DB)
+	db, err := openDatabase(w.ctx, w.s.o.DB, askFor)
 	if err == nil {
-		last, err = db.last(ctx, w.s.o.SessionID)
+		last, err = db.last(w.ctx, w.s.o.SessionID)
 	}
 	if err != nil {
 		w.s.databaseFailed(err)
@@ -141,7 +139,7 @@ func (w *writer) store(ctx context.Context) error {
 		w.s.o.Log(w.s.o.DB + ": the database was removed or replaced, and gets all messages that the spool still has")
 	}
 	if w.db == nil {
-		db, err := openDatabase(ctx, w.s.o.DB)
+		db, err := openDatabase(ctx, w.s.o.DB, busyTimeout)
 		if err != nil {
 			return err
 		}
@@ -290,14 +288,7 @@ func (w *writer) last(ctx context.Context) error {
 		}
 		err = w.complete(ctx)
 	}
-	w.s.mu.Lock()
-	defer w.s.mu.Unlock()
-	head := spoolHead{Session: w.s.o.SessionID, After: w.s.next() - 1 + w.s.shift.Load(), Closed: true}
-	sp, err := newSpool(w.s.o.Spool, head) // readers still have the old file open
-	if err == nil {
-		err = sp.close()
-	}
-	return errors.Join(err, w.db.close())
+	return errors.Join(disk.Remove(w.s.o.Spool), w.db.close()) // readers still have the file open
 }
 
 // complete stores what waits and the guild's row, so that both survive a power loss.
@@ -310,16 +301,21 @@ func (w *writer) complete(ctx context.Context) error {
 	if err := w.db.synced(ctx); err != nil {
 		return err
 	}
-	if !w.dirty {
-		return w.db.checkpoint(ctx)
-	}
-	return w.row(ctx)
+	return w.row(ctx) // even if it lacks nothing: others write to the guild's table too
 }
 
+// rest says what the database did not take. What the spool did not take either is
+// lost with this process.
 func (w *writer) rest(err error) error {
-	h := w.s.Health()
-	if h.Stored == h.Last {
-		return err
+	w.s.mu.Lock()
+	lost := len(w.s.held)
+	w.s.health.lost += int64(lost)
+	w.s.mu.Unlock()
+	if lost > 0 {
+		err = fmt.Errorf("%w: %d, since neither the database nor %s could be written: %w", ErrLost, lost, w.s.o.Spool, err)
 	}
-	return fmt.Errorf("%w: %d of %d, in %s: %w", errRest, h.Last-h.Stored, h.Last, w.s.o.Spool, err)
+	if h := w.s.Health(); h.Stored+int64(lost) < h.Last {
+		err = fmt.Errorf("%w: %d of %d, in %s: %w", ErrWaiting, h.Last-h.Stored-int64(lost), h.Last, w.s.o.Spool, err)
+	}
+	return err
 }
