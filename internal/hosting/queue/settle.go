@@ -8,36 +8,6 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// Exit is what was seen of a client that has ended. The zero value says that nobody saw
-// its end.
-type Exit struct {
-	// Known says that its standard output was read to the end.
-	Known bool
-	// Session is the session as its messages name it, "" for none.
-	Session string
-	// Began says that there was a message of type system with the subtype init, or one of
-	// another type: before that, the client asks no model.
-	Began bool
-	// Asked says that there was an answer of the model: an assistant message whose model
-	// is not <synthetic>.
-	Asked bool
-	// Result is its last result message, nil for none.
-	Result *Result
-	// Failure is the error of the API that ended its last turn, by the name that a
-	// message of type assistant has as its error, nil for none. Under -p the client may
-	// end its hook before that has noted it.
-	Failure *inbox.Failure
-	// Reason is why its entry was not answered, as a dead letter should say it, such as
-	// [inbox.ReasonCanceled]; "" to leave that open.
-	Reason inbox.Reason
-}
-
-// Result is a result message.
-type Result struct {
-	IsError bool
-	Turns   int
-}
-
 // Settle decides about the entry that is in flight after the client has ended: see
 // [recovery.Decide]. Without one it does nothing but to hold delivery after an error, so
 // it may be called at any time at which no client runs.

@@ -30,6 +30,7 @@ type line struct {
 	Attempts    int       `json:"attempts"`
 	SessionID   string    `json:"session_id"`
 	PromptID    string    `json:"prompt_id"`
+	Prompt      string    `json:"prompt"`
 	Reply       string    `json:"reply"`
 	Reason      string    `json:"reason"`
 	DeliveredAt time.Time `json:"delivered_at"`
