@@ -185,6 +185,21 @@ func TestOthersFolder(t *testing.T) {
 	require.NoError(t, lock.Release())
 }
 
+func TestOthersFiles(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file away")
+	}
+	f, lock := claimed(t)
+	require.NoError(t, lock.Write(ended()))
+	require.NoError(t, lock.Release())
+	require.NoError(t, os.Chown(f.StatePath(), 4711, 4711))
+	_, err := f.Read()
+	require.ErrorIs(t, err, disk.ErrForeign)
+	require.NoError(t, os.Chown(f.LockPath(), 4711, 4711))
+	_, err = f.Lock(t.Context())
+	require.ErrorIs(t, err, disk.ErrForeign)
+}
+
 func TestOneHost(t *testing.T) {
 	f := at(t.TempDir())
 	other := crash.Command{Name: "live", Args: []string{filepath.Dir(f.DB)}}.Start(t)

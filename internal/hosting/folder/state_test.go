@@ -232,6 +232,19 @@ func TestStateSurvives(t *testing.T) {
 	t.Run("power loss", func(t *testing.T) { s.EveryPowerLoss(t, 1, 5, check) })
 }
 
+// BenchmarkWrite is what a change of the record costs, syncs included.
+func BenchmarkWrite(b *testing.B) {
+	f := at(b.TempDir())
+	lock, err := f.Claim(b.Context())
+	require.NoError(b, err)
+	defer lock.Release()
+	s := ended()
+	s.Output = strings.Repeat("x", 4096)
+	for b.Loop() {
+		require.NoError(b, lock.Write(s))
+	}
+}
+
 func TestStaysInItsFolder(t *testing.T) {
 	f, lock := claimed(t)
 	require.NoError(t, lock.Write(ended()))
