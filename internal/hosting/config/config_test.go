@@ -289,6 +289,24 @@ func TestNested(t *testing.T) {
 	}
 }
 
+func TestCleanUpSparesWhatOthersUse(t *testing.T) {
+	t.Setenv("HOME", "/home/me")
+	t.Setenv("TMPDIR", "/var/tmp")
+	for dir, holds := range map[string]string{
+		"/home": "home directory", "/home/me": "home directory",
+		"/var": "directory of all temporary files", "/var/tmp/": "directory of all temporary files",
+	} {
+		_, err := config.Parse(with(t, "systemPromptTmpDir", dir))
+		assert.Equal(t, "the config's systemPromptTmpDir must not contain the session's "+holds+
+			", since it is deleted at the session's end", problem(t, err).Error())
+	}
+	for _, dir := range []string{"/home/me/x", "/var/tmp/x", "/home/m", "/guild/worktree2"} {
+		c, err := config.Parse(with(t, "systemPromptTmpDir", dir))
+		require.NoError(t, err)
+		assert.Equal(t, dir, c.SystemPromptTmpDir)
+	}
+}
+
 func TestOddToolNames(t *testing.T) {
 	var tools []any
 	for _, name := range []string{"a", "A.b_c-d", "...", "a..b", "a--b", "writ-link-kinds", "0", "_", strings.Repeat("n", 128)} {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -397,8 +398,10 @@ func (p *parser) cleanUp(c *Config) {
 		return
 	}
 	dir = filepath.Clean(dir)
+	home, _ := os.UserHomeDir() // "" if there is none
 	for _, kept := range []struct{ name, path string }{
 		{"working directory", c.Cwd}, {"database", c.DBPath}, {"log directory", c.LogDir},
+		{"home directory", home}, {"directory of all temporary files", os.TempDir()},
 	} {
 		if rel, err := filepath.Rel(dir, kept.path); kept.path != "" && err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
 			p.fail(name, "must not contain the session's %s, since it is deleted at the session's end", kept.name)
