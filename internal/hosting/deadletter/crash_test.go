@@ -3,6 +3,7 @@ package deadletter
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/testing/crash"
 	testguild "heartbeat/internal/testing/guild"
+	"heartbeat/internal/testing/long"
 )
 
 // end is how a host ends: it keeps its record and delivers it. Its arguments are the
@@ -39,7 +41,7 @@ func endIn(url, dir string) error {
 		return err
 	}
 	crash.Promise("kept")
-	client, err := guild.New(guild.Options{URL: url, SessionID: string(id)})
+	client, err := guild.New(guild.Options{URL: url, SessionID: string(id), Once: true})
 	if err != nil {
 		return err
 	}
@@ -137,4 +139,58 @@ func TestADrainThatIsKilled(t *testing.T) {
 	}
 	t.Run("kill", func(t *testing.T) { s.EveryKill(t, check) })
 	t.Run("power loss", func(t *testing.T) { s.EveryPowerLoss(t, 1, 5, check) })
+}
+
+// TestNoRecordIsLost kills guild and host at random steps of a session's end, resets
+// connections and has the guild fail. Somebody finishes and drains afterwards. Each
+// record is applied once.
+func TestNoRecordIsLost(t *testing.T) {
+	p, err := testguild.Launch(testguild.Options{State: filepath.Join(t.TempDir(), "state")})
+	require.NoError(t, err)
+	t.Cleanup(func() { p.Kill() })
+	rng := rand.New(rand.NewPCG(1, 2))
+	faults := []testguild.Fault{
+		{Do: testguild.Die}, {Do: testguild.Reset}, {Do: testguild.Answer, Status: 503}, {Do: testguild.Slow, Delay: 1},
+	}
+	var ids sessions
+	killed, left := 0, 0
+	for range long.Rounds(25, 250) {
+		dir := t.TempDir()
+		id := ids.next(t, dir)
+		fault := faults[rng.IntN(len(faults))]
+		fault.On, fault.Step = "record", testguild.Steps[rng.IntN(len(testguild.Steps))]
+		require.NoError(t, p.Break(fault))
+		child := crash.Command{Name: "end", Args: []string{p.URL(), dir}}
+		if rng.IntN(2) == 0 {
+			child.Env = []string{crash.EnvKillAt + "=" + strconv.Itoa(1+rng.IntN(14))}
+		}
+		if child.Run(t).Signal != 0 {
+			killed++
+		}
+		if _, err := p.Sessions(); err != nil {
+			p.Kill()
+			require.NoError(t, p.Start())
+		}
+		require.NoError(t, p.Mend())
+
+		letters, _, err := Beside(filepath.Join(dir, "nexus.db")).List()
+		require.NoError(t, err)
+		if len(letters) > 0 {
+			left++
+		}
+		held, err := p.Sessions()
+		require.NoError(t, err)
+		if len(letters) == 0 && held[id].Record.Applied == 0 {
+			require.NoError(t, endIn(p.URL(), dir), "who finishes decides, keeps and delivers")
+		}
+		_, err = Drain(t.Context(), Options{DB: filepath.Join(dir, "nexus.db"), GuildURL: at(p.URL())})
+		require.NoError(t, err)
+		held, err = p.Sessions()
+		require.NoError(t, err)
+		assert.Equal(t, 1, held[id].Record.Applied, "%s: %+v %v", id, fault, child.Env)
+		nothingLeft(t, dir)
+	}
+	t.Logf("%d hosts killed, %d letters left for a drain", killed, left)
+	assert.NotZero(t, killed)
+	assert.NotZero(t, left)
 }

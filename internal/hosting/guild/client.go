@@ -54,7 +54,7 @@ func New(o Options) (*Client, error) {
 	if o.SessionID == "" {
 		return nil, errors.New("call the guild: the session has no id")
 	}
-	c := &Client{base: base, session: o.SessionID, http: newHTTP(), clock: o.Clock, timeout: o.RequestTimeout, once: o.Once}
+	c := &Client{base: base, session: o.SessionID, http: newHTTP(nil), clock: o.Clock, timeout: o.RequestTimeout, once: o.Once}
 	if c.clock == nil {
 		c.clock = machineClock{}
 	}

@@ -208,6 +208,9 @@ func inScalar(c byte) bool {
 // text reads a string from behind its first quote.
 func (s *scanner) text(kept *keep) error {
 	for {
+		if kept.limit == 0 {
+			s.skipPlain()
+		}
 		c, err := s.next()
 		if err != nil {
 			return err
@@ -223,6 +226,18 @@ func (s *scanner) text(kept *keep) error {
 			kept.add(c)
 		}
 	}
+}
+
+// skipPlain skips what is in memory of a string up to its end or an escape. Most of a
+// transcript is skipped here.
+func (s *scanner) skipPlain() {
+	ahead, _ := s.in.Peek(s.in.Buffered()) // an error shows at the next read
+	n := 0
+	for n < len(ahead) && ahead[n] != '"' && ahead[n] != '\\' {
+		n++
+	}
+	_, _ = s.in.Discard(n) // it is in memory
+	s.at += int64(n)
 }
 
 // nested reads an object or a list from behind its bracket.

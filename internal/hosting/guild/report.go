@@ -110,10 +110,15 @@ func (c *Client) within(ctx context.Context, patience time.Duration, route strin
 	var said Answer
 	err := c.persist(ctx, patience, func() (bool, error) {
 		a, failure := c.attempt(ctx, r)
-		if failure != nil {
-			var file *os.PathError
-			ours := errors.As(failure.err, &file)
-			return failure.hope && !ours, failure.err
+		var file *os.PathError
+		switch {
+		case failure == nil:
+		case errors.As(failure.err, &file): // of the report itself
+			return false, failure.err
+		case !failure.hope:
+			return false, &Unreachable{Last: failure.err}
+		default:
+			return true, failure.err
 		}
 		if !a.good() {
 			return a.status >= 500, a.refused()

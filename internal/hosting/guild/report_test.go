@@ -2,10 +2,13 @@ package guild
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -239,4 +242,31 @@ func TestWhatAReportSays(t *testing.T) {
 	b.Reset()
 	require.NoError(t, record.Encode(&b))
 	assert.Equal(t, `{"sessionId":"ses-1","status":"completed","exitCode":0,"transcript":[]}`, b.String())
+}
+
+// TestHTTPS: a guild that cannot show who it is gets nothing, and is not waited for.
+func TestHTTPS(t *testing.T) {
+	g, err := testguild.Open(testguild.Options{})
+	require.NoError(t, err)
+	server := httptest.NewUnstartedServer(g)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it complains of the first client
+	server.StartTLS()
+	defer server.Close()
+	clock := &testClock{}
+	c := newClient(t, server.URL, clock)
+	_, err = c.Record(t.Context(), recordOf(t, Record{Status: Completed}))
+	var away *Unreachable
+	require.ErrorAs(t, err, &away)
+	require.ErrorContains(t, err, "certificate")
+	assert.Empty(t, clock.slept)
+	_, known := g.Session(session)
+	assert.False(t, known)
+
+	authorities := x509.NewCertPool()
+	authorities.AddCert(server.Certificate())
+	c.http = newHTTP(&tls.Config{RootCAs: authorities})
+	_, err = c.Record(t.Context(), recordOf(t, Record{Status: Completed}))
+	require.NoError(t, err)
+	s, _ := g.Session(session)
+	assert.Equal(t, 1, s.Record.Applied)
 }

@@ -217,7 +217,7 @@ func TestALargeAnswer(t *testing.T) {
 }
 
 func TestTheClientTakesNothingFromTheEnvironment(t *testing.T) {
-	assert.Nil(t, newHTTP().Transport.(*http.Transport).Proxy)
+	assert.Nil(t, newHTTP(nil).Transport.(*http.Transport).Proxy)
 }
 
 func TestURLs(t *testing.T) {

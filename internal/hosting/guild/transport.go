@@ -21,9 +21,9 @@ import (
 //
 // Each request has a connection of its own. On a kept connection net/http repeats a
 // request by itself, and what was sent on it cannot be told from earlier requests.
-func newHTTP() *http.Client {
+func newHTTP(config *tls.Config) *http.Client {
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
-	secure := &tls.Dialer{NetDialer: dialer}
+	secure := &tls.Dialer{NetDialer: dialer, Config: config} // without one, the system's authorities count
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext:            watched(dialer.DialContext),
@@ -109,10 +109,11 @@ func (c *Client) attempt(ctx context.Context, r *request) (answer, *broken) {
 	if err == nil {
 		return a, nil
 	}
-	if errors.Is(context.Cause(ctx), slow) {
-		err = slow
+	hope := mayPass(err)
+	if stopped := context.Cause(ctx); stopped != nil {
+		err = stopped
 	}
-	return answer{}, &broken{err: plain(err), sent: sent.Load(), hope: mayPass(err)}
+	return answer{}, &broken{err: plain(err), sent: sent.Load(), hope: hope}
 }
 
 func (c *Client) exchange(ctx context.Context, r *request) (answer, error) {

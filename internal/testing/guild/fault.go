@@ -51,6 +51,9 @@ func (g *Guild) Break(f Fault) {
 	if f.Times == 0 {
 		f.Times = 1
 	}
+	if f.Do == Answer && f.Step == AmidAnswer {
+		f.Step = WhenApplied // an answer has one status
+	}
 	g.faults = append(g.faults, &f)
 }
 

@@ -92,12 +92,23 @@ func (p *Program) AddTool(t Tool) error { return p.post("tools", t) }
 // Break is [Guild.Break].
 func (p *Program) Break(f Fault) error { return p.post("faults", f) }
 
+// Mend is [Guild.Mend].
+func (p *Program) Mend() error { return p.send(http.MethodDelete, "faults", nil) }
+
 func (p *Program) post(route string, what any) error {
 	text, err := json.Marshal(what)
 	if err != nil {
 		return err
 	}
-	resp, err := http.Post(p.URL()+"/control/"+route, "application/json", bytes.NewReader(text))
+	return p.send(http.MethodPost, route, text)
+}
+
+func (p *Program) send(method, route string, text []byte) error {
+	req, err := http.NewRequest(method, p.URL()+"/control/"+route, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err
 	}
