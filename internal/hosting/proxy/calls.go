@@ -7,17 +7,30 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// server answers for the tools itself: the kit's own registry sorts the list by name,
-// panics on schemas it dislikes and answers unknown names with a protocol error, which
-// ends the turn of some clients.
+// otherTool is registered with the kit for the names that are not, so that their calls
+// take the same way. No list shows it.
+const otherTool = "heartbeat-other"
+
+// server registers the tools with the kit, which checks what the protocol asks of
+// their calls. The kit's own list is not used, since it sorts by name, and neither is
+// its protocol error for an unknown name, which the model would not get to read.
 func (p *Proxy) server() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: ServerName, Version: serverVersion},
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
+	registered := make(map[string]bool, len(p.list))
+	for _, tool := range p.list {
+		registered[tool.Name] = register(server, tool, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return p.call(ctx, r, tool.Name), nil
+		})
+	}
+	register(server, &mcp.Tool{Name: otherTool, InputSchema: json.RawMessage(`{"type":"object"}`)}, p.callOther)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, request mcp.Request) (result mcp.Result, err error) {
 			defer func() {
@@ -26,43 +39,64 @@ func (p *Proxy) server() *mcp.Server {
 					result, err = nil, fmt.Errorf("%s failed inside the proxy: %v", method, cause)
 				}
 			}()
-			return p.dispatch(ctx, next, method, request)
+			if undeclared(method) {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", method)}
+			}
+			if call, ok := request.(*mcp.CallToolRequest); ok && !registered[call.Params.Name] {
+				params := *call.Params
+				params.Name = otherTool
+				request = &mcp.CallToolRequest{Session: call.Session, Params: &params, Extra: call.Extra}
+				ctx = context.WithValue(ctx, otherName{}, call.Params.Name)
+			}
+			result, err = next(ctx, method, request)
+			if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
+				list.Tools = p.list
+				p.counts.list()
+				p.log.printf("mcp-proxy: tools/list (%d tools)", len(p.list))
+			}
+			return result, err
 		}
 	})
 	return server
 }
 
-// dispatch answers one request, by the kit where there is nothing to add.
-func (p *Proxy) dispatch(ctx context.Context, next mcp.MethodHandler, method string, request mcp.Request) (mcp.Result, error) {
-	switch request := request.(type) {
-	case *mcp.CallToolRequest:
-		ctx, done := p.answers.inProgress(ctx, request.Extra)
-		defer done()
-		return p.call(ctx, request.Params), nil
-	case *mcp.ListToolsRequest:
-		result, err := next(ctx, method, request)
-		if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
-			list.Tools = p.list
-			p.counts.list()
-			p.log.printf("mcp-proxy: tools/list (%d tools)", len(p.list))
-		}
-		return result, err
-	}
-	return next(ctx, method, request)
+// register reports whether the kit took the tool: it panics on schemas that it dislikes,
+// and the guild's tools need not please it.
+func register(server *mcp.Server, tool *mcp.Tool, handler mcp.ToolHandler) (taken bool) {
+	defer func() { taken = recover() == nil }()
+	server.AddTool(tool, handler)
+	return true
+}
+
+// undeclared are the methods of capabilities that the proxy does not have; the kit
+// would answer them with empty lists.
+func undeclared(method string) bool {
+	family, _, _ := strings.Cut(method, "/")
+	return family == "prompts" || family == "resources" || family == "completion" || family == "logging"
+}
+
+// otherName is the context's key of the name that otherTool was called by.
+type otherName struct{}
+
+func (p *Proxy) callOther(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	name, _ := ctx.Value(otherName{}).(string)
+	return p.call(ctx, r, name), nil
 }
 
 // call runs one tool. Whatever goes wrong is a result that the model can read.
-func (p *Proxy) call(ctx context.Context, params *mcp.CallToolParamsRaw) *mcp.CallToolResult {
+func (p *Proxy) call(ctx context.Context, r *mcp.CallToolRequest, name string) *mcp.CallToolResult {
+	ctx, done := p.answers.inProgress(ctx, r.Extra)
+	defer done()
 	number := p.counts.begin()
 	start := time.Now()
-	text, err := p.answer(ctx, params)
+	text, err := p.answer(ctx, name, r.Params.Arguments)
 	took := time.Since(start).Milliseconds()
 	p.counts.end(err != nil)
 	if err != nil {
-		p.log.printf("mcp-proxy: %s FAILED (%dms, call #%d): %v", params.Name, took, number, err)
+		p.log.printf("mcp-proxy: %s FAILED (%dms, call #%d): %v", name, took, number, err)
 		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "Error: " + err.Error()}}}
 	}
-	p.log.printf("mcp-proxy: %s%s (%dms, call #%d)", params.Name, arrow(p.tools[params.Name].Target), took, number)
+	p.log.printf("mcp-proxy: %s%s (%dms, call #%d)", name, arrow(p.tools[name].Target), took, number)
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
@@ -75,11 +109,11 @@ func arrow(target string) string {
 
 // answer checks the call and waits for its outcome, or for the end of the context
 // where Call does not heed it: neither a client's reconnect nor Close may hang on it.
-func (p *Proxy) answer(ctx context.Context, params *mcp.CallToolParamsRaw) (string, error) {
-	if _, known := p.tools[params.Name]; !known {
-		return "", fmt.Errorf("there is no tool %q in this session", params.Name)
+func (p *Proxy) answer(ctx context.Context, name string, raw json.RawMessage) (string, error) {
+	if _, known := p.tools[name]; !known {
+		return "", fmt.Errorf("there is no tool %q in this session", name)
 	}
-	args, err := arguments(params.Arguments)
+	args, err := arguments(raw)
 	if err != nil {
 		return "", err
 	}
@@ -94,11 +128,11 @@ func (p *Proxy) answer(ctx context.Context, params *mcp.CallToolParamsRaw) (stri
 	go func() {
 		defer func() {
 			if cause := recover(); cause != nil {
-				p.log.printf("mcp-proxy: %s panicked: %v\n%s", params.Name, cause, debug.Stack())
+				p.log.printf("mcp-proxy: %s panicked: %v\n%s", name, cause, debug.Stack())
 				done <- outcome{err: fmt.Errorf("the call failed inside the session's host: %v", cause)}
 			}
 		}()
-		text, err := p.options.Call(ctx, params.Name, args)
+		text, err := p.options.Call(ctx, name, args)
 		done <- outcome{text, err}
 	}()
 	select {

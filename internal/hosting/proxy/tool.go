@@ -27,6 +27,9 @@ func index(tools []Tool) (map[string]Tool, []*mcp.Tool, error) {
 		if tool.Name == "" {
 			return nil, nil, fmt.Errorf("tools[%d] has no name", i)
 		}
+		if tool.Name == otherTool {
+			return nil, nil, fmt.Errorf("the name %q of tools[%d] is taken", tool.Name, i)
+		}
 		if _, twice := byName[tool.Name]; twice {
 			return nil, nil, fmt.Errorf("two tools are named %q", tool.Name)
 		}

@@ -41,10 +41,11 @@ func TestTheListHasTheSchemas(t *testing.T) {
 
 func TestToolsThatCannotBeServed(t *testing.T) {
 	for want, tools := range map[string][]Tool{
-		`tools[1] has no name`:                      {{Name: "a"}, {}},
-		`two tools are named "a"`:                   {{Name: "a"}, {Name: "b"}, {Name: "a"}},
-		`the params of tool "a": not a JSON object`: {{Name: "a", Params: json.RawMessage(`[1]`)}},
-		`the params of tool "b": not a JSON object`: {{Name: "b", Params: json.RawMessage(`{"a":`)}},
+		`tools[1] has no name`:                                                                 {{Name: "a"}, {}},
+		`the name "heartbeat-other" of tools[0] is taken`:                                      {{Name: otherTool}},
+		`two tools are named "a"`:                                                              {{Name: "a"}, {Name: "b"}, {Name: "a"}},
+		`the params of tool "a": not a JSON object`:                                            {{Name: "a", Params: json.RawMessage(`[1]`)}},
+		`the params of tool "b": not a JSON object`:                                            {{Name: "b", Params: json.RawMessage(`{"a":`)}},
 		`the params of tool "c": its "type" is "string", and arguments are always an "object"`: {{Name: "c", Params: json.RawMessage(`{"type":"string"}`)}},
 	} {
 		_, err := Start(Options{SessionID: "ses-1", Tools: tools})
