@@ -44,14 +44,14 @@ func (h *hosted) messages(ctx context.Context, from int64) iter.Seq2[attach.Mess
 		next := from
 		for m, err := range (attach.Host{Folder: h.Dir()}).Messages(ctx, from) {
 			if errors.Is(err, attach.ErrNotRunning) {
-				break
+				h.stored(ctx, next, yield)
+				return
 			}
 			next = m.N + 1
 			if !yield(m, err) || err != nil {
 				return
 			}
 		}
-		h.stored(ctx, next, yield)
 	}
 }
 
