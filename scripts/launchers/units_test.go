@@ -11,19 +11,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const shipped = "/usr/local/bin/heartbeat-launch"
+const shipped = "/usr/local/bin/"
 
-// units copies the units to a folder, with the path of the launcher under test.
+// units copies the units to a folder, with the paths of the commands under test.
 func units(t *testing.T) (paths []string) {
 	t.Helper()
 	all, err := filepath.Glob("systemd/*")
 	require.NoError(t, err)
-	require.Len(t, all, 3)
+	require.Len(t, all, 4)
 	dir := t.TempDir()
 	for _, path := range all {
 		raw, err := os.ReadFile(path)
 		require.NoError(t, err)
-		here := strings.ReplaceAll(string(raw), shipped, filepath.Join(bin, "heartbeat-launch"))
+		here := strings.ReplaceAll(string(raw), shipped+"heartbeat-", filepath.Join(bin, "heartbeat-"))
 		path = filepath.Join(dir, filepath.Base(path))
 		require.NoError(t, os.WriteFile(path, []byte(here), 0o600))
 		paths = append(paths, path)
@@ -56,18 +56,21 @@ func settings(t *testing.T, unit string) map[string][]string {
 	return all
 }
 
-// The agent may reach the same things in both services.
+// The agent may reach the same things in all services.
 func TestUnitsAreHardenedAlike(t *testing.T) {
-	drain, supervisor := settings(t, "heartbeat@.service"), settings(t, "heartbeat-supervisor@.service")
+	drain, supervisor, host := settings(t, "heartbeat@.service"), settings(t, "heartbeat-supervisor@.service"), settings(t, "heartbeat-host@.service")
+	assert.Equal(t, drain["Environment"], supervisor["Environment"])
 	for _, name := range []string{
-		"User", "Environment", "EnvironmentFile", "KillMode", "NoNewPrivileges", "ProtectSystem", "ReadWritePaths", "ProtectHome",
+		"User", "EnvironmentFile", "KillMode", "NoNewPrivileges", "ProtectSystem", "ReadWritePaths", "ProtectHome",
 		"PrivateTmp", "PrivateDevices", "ProtectClock", "ProtectControlGroups", "ProtectHostname", "ProtectKernelLogs",
 		"ProtectKernelModules", "ProtectKernelTunables", "RestrictAddressFamilies", "RestrictRealtime", "RestrictSUIDSGID",
 		"LockPersonality", "SystemCallArchitectures", "CapabilityBoundingSet", "UMask",
 	} {
 		assert.NotEmpty(t, drain[name], name)
 		assert.Equal(t, drain[name], supervisor[name], name)
+		assert.Equal(t, drain[name], host[name], name)
 	}
 	assert.NotContains(t, drain, "MemoryDenyWriteExecute", "the client compiles as it runs")
 	assert.NotContains(t, supervisor, "MemoryDenyWriteExecute")
+	assert.NotContains(t, host, "MemoryDenyWriteExecute")
 }
