@@ -111,7 +111,7 @@ func (h *hosted) signal() error {
 // finish does what the session's dead host left undone.
 func (h *hosted) finish() (folder.Status, error) {
 	outcome, err := session.Finish(context.Background(), h.Dir())
-	if err != nil {
+	if err != nil && !errors.Is(err, session.ErrFinished) {
 		return h.State.Status, fmt.Errorf("finish session %s: %w", h.ID, err)
 	}
 	if err := h.reopen(); err != nil {

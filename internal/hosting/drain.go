@@ -11,7 +11,7 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hosting/deadletter"
-	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/session"
 	"heartbeat/internal/hosting/verbs"
 	"heartbeat/internal/words"
 )
@@ -34,31 +34,23 @@ func drain(o *verbs.Drain, s cli.Streams) error {
 	}
 }
 
-// drainOnce finishes the dead sessions, and reports what is left beside each database.
+// drainOnce finishes the dead sessions beside each database, and reports what waits
+// there.
 func drainOnce(ctx context.Context, o *verbs.Drain, s cli.Streams) error {
-	all, problems := sessions(&o.Shown)
-	problems = errors.Join(problems, finishDead(all, s))
-	dbs := map[string]bool{}
-	for _, h := range all {
-		dbs[h.DB] = true
-	}
-	if o.DB != "" {
-		db, err := filepath.Abs(o.DB)
-		if err != nil {
-			return err
-		}
-		dbs[db] = true
-	}
+	dbs, problems := databases(o)
 	left := 0
-	for _, db := range slices.Sorted(maps.Keys(dbs)) {
-		outcomes, err := deadletter.Drain(ctx, drainOptions(db, o))
-		for _, outcome := range outcomes {
-			if outcome.What != deadletter.Sent {
+	for _, db := range dbs {
+		d, err := session.Drain(ctx, session.DrainOptions{DB: db, Cwds: o.Cwds, GuildURL: o.Guild, Refused: o.Refused})
+		for _, id := range d.Finished {
+			s.Note("session %s, whose host was killed, is finished", id)
+		}
+		for _, letter := range d.Letters {
+			if letter.What != deadletter.Sent {
 				left++
 			}
-			problems = errors.Join(problems, tell(outcome, o.JSON, s))
+			problems = errors.Join(problems, tell(letter, o.JSON, s))
 		}
-		if err != nil && !errors.Is(err, deadletter.ErrDraining) {
+		if !errors.Is(err, deadletter.ErrDraining) { // what another process does is done
 			problems = errors.Join(problems, err)
 		}
 	}
@@ -68,32 +60,23 @@ func drainOnce(ctx context.Context, o *verbs.Drain, s cli.Streams) error {
 	return problems
 }
 
-func drainOptions(db string, o *verbs.Drain) deadletter.Options {
-	look := func(session string) *hosted {
-		f, err := folder.At(db, session)
-		if err != nil {
-			return nil
+// databases are those of the sessions that the flags mean.
+func databases(o *verbs.Drain) ([]string, error) {
+	if o.DB != "" {
+		if err := becomeOwner(o.DB); err != nil {
+			return nil, err
 		}
-		h, err := open(f)
-		if err != nil {
-			return nil
+		db, err := filepath.Abs(o.DB)
+		return []string{db}, err
+	}
+	all, err := folders(&o.Shown)
+	dbs := map[string]bool{}
+	for _, f := range all {
+		if there, _ := f.Exists(); there {
+			dbs[f.DB] = true
 		}
-		return h
 	}
-	return deadletter.Options{
-		DB: db, Cwds: o.Cwds, Refused: o.Refused,
-		GuildURL: func(session string) string {
-			if h := look(session); h != nil {
-				return h.State.GuildToolURL
-			}
-			return o.Guild
-		},
-		Hosted: func(session string) bool { return look(session) != nil },
-		Busy: func(session string) bool {
-			f, err := folder.At(db, session)
-			return err == nil && f.Holder() != 0
-		},
-	}
+	return slices.Sorted(maps.Keys(dbs)), err
 }
 
 // tell prints what became of a letter.
@@ -124,19 +107,3 @@ func tell(o deadletter.Outcome, asJSON bool, s cli.Streams) error {
 
 // kinds are the reports as people call them.
 var kinds = map[deadletter.Kind]string{deadletter.Running: "start", deadletter.Record: "end"}
-
-// finishDead finishes the sessions whose host was killed.
-func finishDead(all []*hosted, s cli.Streams) (problems error) {
-	for _, h := range all {
-		if !h.unfinished {
-			continue
-		}
-		status, err := h.finish()
-		if err != nil {
-			problems = errors.Join(problems, err)
-			continue
-		}
-		s.Note("session %s, whose host was killed, is finished: %s", h.ID, status)
-	}
-	return problems
-}

@@ -136,7 +136,8 @@ func absolute(h *verbs.Hosting) error {
 // known whose it is: a session that is hosted already, or was, has a record of its own.
 func (o *order) reportFailure(why error) error {
 	c := o.config
-	if c.SessionID == "" || c.DBPath == "" {
+	var used *session.UsedError
+	if c.SessionID == "" || c.DBPath == "" || errors.As(why, &used) {
 		return nil
 	}
 	if _, err := os.Stat(filepath.Dir(c.DBPath)); err != nil {

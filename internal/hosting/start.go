@@ -108,6 +108,7 @@ func (o *order) spawn(message []byte, log *logFile) (*session.Up, error) {
 	}
 	defer func() { _ = out.Close() }() // all was read that is wanted
 	host := exec.Command(self, hostVerb, o.config.SessionID)
+	host.Args[0] = command
 	host.Dir, host.SysProcAttr = "/", &syscall.SysProcAttr{Setsid: true}
 	host.Stdout, host.Stderr, host.ExtraFiles = log.file, log.file, []*os.File{in}
 	stdin, err := host.StdinPipe()
