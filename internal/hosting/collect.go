@@ -12,6 +12,7 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/deadletter"
 	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/transcript"
 	"heartbeat/internal/hosting/verbs"
 	"heartbeat/internal/words"
 )
@@ -142,5 +143,23 @@ func (h *hosted) remove(o *verbs.Collect) error {
 	case o.DryRun:
 		return h.MayPurge(time.Now().Add(-o.Older), o.Unanswered)
 	}
+	if err := h.flush(); err != nil {
+		return &folder.KeptError{ID: h.ID, Reason: "the database does not take messages that are still in " + h.SpoolPath() + ": " + err.Error()}
+	}
 	return h.Purge(context.Background(), time.Now().Add(-o.Older), o.Unanswered)
+}
+
+// flush moves what is in the spool to the database, and removes the spool.
+func (h *hosted) flush() error {
+	lock, err := h.Lock(context.Background())
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	err = transcript.Recover(ctx, transcript.Options{DB: h.DB, Spool: h.SpoolPath(), SessionID: h.ID})
+	if err == nil {
+		err = disk.Remove(h.SpoolPath())
+	}
+	return errors.Join(err, lock.Release())
 }

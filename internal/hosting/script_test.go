@@ -14,6 +14,7 @@ import (
 
 	"heartbeat/internal/hook"
 	"heartbeat/internal/host/guardian"
+	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/testing/agent"
 	"heartbeat/internal/testing/guild"
 	"heartbeat/internal/testing/script"
@@ -51,7 +52,8 @@ func client() {
 //
 //	config FILE ID PROMPT [MEMBER=JSON...]   a configuration; JSON may be empty: no such member
 //	reported ID STATUS                       waits until the guild was told of that end
-//	nobody PIDFILE                           waits until the pids in a JSON line are gone
+//	nobody FILE                              waits until the process group in a JSON line is gone
+//	slay ID                                  kills a session's guardian and then its host
 func TestScripts(t *testing.T) {
 	params := script.Params(func(env *testscript.Env) error {
 		g, err := guild.Open(guild.Options{})
@@ -78,6 +80,7 @@ func TestScripts(t *testing.T) {
 	params.Cmds["config"] = cmdConfig
 	params.Cmds["reported"] = cmdReported
 	params.Cmds["nobody"] = cmdNobody
+	params.Cmds["slay"] = cmdSlay
 	testscript.Run(t, params)
 }
 
@@ -125,4 +128,15 @@ func cmdNobody(ts *testscript.TestScript, neg bool, args []string) {
 	script.Poll(ts, fmt.Sprintf("process %d to end", up.PID), func() bool {
 		return syscall.Kill(-up.PID, 0) == syscall.ESRCH
 	})
+}
+
+func cmdSlay(ts *testscript.TestScript, neg bool, args []string) {
+	f, err := folder.At(ts.MkAbs("db/nexus.db"), args[0])
+	ts.Check(err)
+	s, err := f.Read()
+	ts.Check(err)
+	for _, p := range []*folder.Process{s.Guardian, s.Host} {
+		ts.Check(syscall.Kill(p.PID, syscall.SIGKILL))
+	}
+	script.Poll(ts, "the lock of "+args[0], func() bool { return f.Holder() == 0 })
 }

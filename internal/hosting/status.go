@@ -10,6 +10,7 @@ import (
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/hosting/attach"
 	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/session"
 	"heartbeat/internal/hosting/verbs"
 	"heartbeat/internal/words"
 )
@@ -42,10 +43,19 @@ func (h *hosted) refresh() {
 		var now folder.State
 		if json.Unmarshal(answer, &now) == nil && now.SessionID == h.ID {
 			h.State, h.status = &now, now.Status
+			h.count()
 		}
 		return
 	}
 	_ = h.reopen() // it may have ended just now; what was read before will do
+}
+
+// count asks the session's inbox for what became of its entries: the host counts them
+// only when a client has ended.
+func (h *hosted) count() {
+	if now, err := session.Entries(h.Folder, *h.State); err == nil {
+		h.State.Entries = now
+	}
 }
 
 func (h *hosted) print(out layout.Output) error {
@@ -74,7 +84,7 @@ func (h *hosted) rows(out layout.Output, now time.Time) [][2]string {
 		{"messages", messagesOf(s)}, {"last message", at(s.LastMessageAt)}, {"last progress", at(s.LastProgressAt)},
 		{"cost", cost(s.CostUSD)}, {"tokens", tokensOf(s.TokenUsage)}, {"tools", toolsOf(s.Tools)},
 		{"rate limit", limitOf(s.RateLimit)}, {"cancel", cancelOf(s.Cancel)},
-		{"running report", reportOf(s.RunningReport)}, {"final report", reportOf(s.TerminalReport)}, {"last beat", at(s.LastBeatAt)},
+		{"running report", reportOf(s.RunningReport, "")}, {"final report", reportOf(s.TerminalReport, s.Status)}, {"last beat", at(s.LastBeatAt)},
 		{"store", s.Store}, {"guild", s.GuildToolURL}, {"database", s.DB}, {"inbox", s.Inbox}, {"log", s.LogPath}, {"cwd", s.Cwd},
 	}
 	if s.Host != nil && !s.Status.Ended() {
@@ -175,9 +185,10 @@ func cancelOf(c *folder.Cancel) string {
 	return "by " + words.Line(c.By) + " at " + words.Stamp(c.At)
 }
 
-func reportOf(r folder.Report) string {
+// reportOf says how a report fared, and whether the guild took it with another status.
+func reportOf(r folder.Report, status folder.Status) string {
 	text := string(r.State)
-	if r.As != "" {
+	if r.As != "" && r.As != status {
 		text += " as " + string(r.As)
 	}
 	if r.Reason != "" {
