@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,6 +51,9 @@ func begin(o Options) (h *host, err error) {
 	if h.guild, err = guild.New(guild.Options{URL: o.Config.GuildToolURL, SessionID: f.ID}); err != nil {
 		return nil, &config.Problem{Path: "guildToolUrl", Reason: err.Error()}
 	}
+	if err := checkWork(o, f); err != nil {
+		return nil, err
+	}
 	h.box = deadletter.Beside(f.DB)
 	existed, err := f.Exists()
 	if err != nil {
@@ -76,7 +80,7 @@ func begin(o Options) (h *host, err error) {
 
 // claim takes the session's lock, and reads what a former life of it left.
 func claim(f folder.Folder, resume bool, box deadletter.Box) (*record, error) {
-	ctx, cancel := within(5 * time.Second)
+	ctx, cancel := within(terminalWait)
 	defer cancel()
 	lock, err := f.Claim(ctx)
 	var busy *folder.BusyError
@@ -94,18 +98,30 @@ func claim(f folder.Folder, resume bool, box deadletter.Box) (*record, error) {
 	case err != nil:
 	case !resume:
 		err = used("was used before, for a session that " + lastState(old) + ": take another one, or go on with that session (--resume)")
-	case old.TerminalReport.State == "":
-		err = used("is that of a session whose host died and which nobody has finished: run heartbeat-host drain-dlq first")
 	default:
+		if r.state, err = former(ctx, lock); err != nil {
+			break
+		}
 		if there, _ := disk.Exists(box.Path(deadletter.Record, f.ID)); there {
 			err = used("is that of a session whose last report the guild does not have yet: run heartbeat-host drain-dlq first")
 		}
-		r.state = *old
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Release())
 	}
 	return r, nil
+}
+
+// former is the state of the session's former life. It is finished if its host died.
+func former(ctx context.Context, lock *folder.Lock) (folder.State, error) {
+	if _, err := finishLocked(ctx, lock); err != nil && !errors.Is(err, ErrFinished) {
+		return folder.State{}, err
+	}
+	s, err := lock.Folder().Read()
+	if err != nil {
+		return folder.State{}, err
+	}
+	return *s, nil
 }
 
 func lastState(s *folder.State) string {

@@ -225,3 +225,51 @@ func TestHostKilled(t *testing.T) {
 	assert.Equal(t, "the session's host was killed; 0 of 1 prompt answered, 1 set aside as dead letters", r.report()["error"])
 	r.isClean()
 }
+
+// Whoever finishes for a dead host may be killed too, at any step.
+func TestFinisherKilled(t *testing.T) {
+	for _, at := range []string{"decided", "kept", "noted", "reported"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, "hang")
+			cmd := r.start()
+			kill(t, r.state().Guardian.PID)
+			kill(t, cmd.Process.Pid)
+			_ = cmd.Wait()
+			finisher := r.command()
+			finisher.Args = append(finisher.Args, session.FinishCommand, r.folder().Dir())
+			finisher.Env = append(finisher.Env, killVariable+"="+at)
+			assert.EqualError(t, finisher.Run(), "signal: killed")
+			_, err := session.Drain(t.Context(), session.DrainOptions{DB: r.Config.DBPath})
+			require.NoError(t, err)
+			s, _ := r.guild.Session("ses-1")
+			assert.Equal(t, 1, s.Record.Applied)
+			assert.Equal(t, "failed", r.report()["status"])
+			r.isClean()
+		})
+	}
+}
+
+// Without work there is no session, and nothing is left behind.
+func TestNothingToDo(t *testing.T) {
+	r := newRig(t, " \n")
+	var said bytes.Buffer
+	cmd := r.command()
+	cmd.Stderr = &said
+	assert.Error(t, cmd.Run())
+	assert.Contains(t, said.String(), "prompt")
+	assert.NoDirExists(t, r.path("heartbeat-host"))
+	assert.NoDirExists(t, r.path("logs"))
+}
+
+// A session that is cancelled before its client starts is cancelled, and its prompt waits.
+func TestCancelledBeforeStart(t *testing.T) {
+	r := newRig(t, "hello")
+	cmd := r.command()
+	cmd.Env = append(cmd.Env, cancelVariable+"=queued "+r.folder().StatePath())
+	require.NoError(t, cmd.Run())
+	assert.Equal(t, "cancelled", r.report()["status"])
+	assert.Equal(t, "cancelled by SIGTERM", r.report()["error"])
+	assert.Equal(t, 1, r.state().Entries.Queued)
+	r.isClean()
+}

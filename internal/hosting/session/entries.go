@@ -10,6 +10,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/attach"
 	"heartbeat/internal/hosting/config"
 	"heartbeat/internal/hosting/folder"
@@ -43,7 +44,9 @@ func (h *host) openQueue() (err error) {
 	if err := q.Claim(ctx); err != nil {
 		return fmt.Errorf("take the session's inbox: %w", err)
 	}
+	h.sending.Lock()
 	h.queue = q
+	h.sending.Unlock()
 	if _, _, err := q.Put(ctx, h.promptID(s), h.Config.Prompt); err != nil {
 		return fmt.Errorf("put the prompt into the session's inbox: %w", err)
 	}
@@ -59,6 +62,32 @@ func (h *host) openQueue() (err error) {
 		return errors.New("delivery from the session's inbox is paused: see heartbeat status")
 	case !next.Waits:
 		return config.NothingToDo()
+	}
+	return nil
+}
+
+// checkWork returns a problem if there is nothing to host a session for.
+func checkWork(o Options, f folder.Folder) error {
+	switch {
+	case o.Config.HasPrompt():
+		return nil
+	case o.Inbox == "":
+		if there, err := disk.Exists(f.InboxPath()); err != nil || !there {
+			return errors.Join(config.NothingToDo(), err)
+		}
+	}
+	s := folder.State{Inbox: o.Inbox}
+	if s.Inbox == "" {
+		s.Inbox = f.InboxPath()
+	}
+	q := queueOptions(f, s, nil)
+	q.Hook = o.Hook
+	box, err := queue.Open(q)
+	if err != nil {
+		return &config.Problem{Reason: "the session's inbox cannot be used: " + err.Error()}
+	}
+	if next, err := box.Waiting(context.Background()); err != nil || !next.Waits {
+		return errors.Join(config.NothingToDo(), err)
 	}
 	return nil
 }
@@ -163,8 +192,8 @@ func (h *host) fates() []guild.Entry {
 
 // send appends an entry to the session's inbox.
 func (h *host) send(ctx context.Context, m inbox.Message) (inbox.Receipt, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.sending.Lock()
+	defer h.sending.Unlock()
 	if h.over || h.queue == nil {
 		return inbox.Receipt{}, attach.ErrEnded
 	}
@@ -177,9 +206,9 @@ func (h *host) send(ctx context.Context, m inbox.Message) (inbox.Receipt, error)
 
 // closeQueue takes no more entries.
 func (h *host) closeQueue() {
-	h.mu.Lock()
+	h.sending.Lock()
 	h.over = true
-	h.mu.Unlock()
+	h.sending.Unlock()
 	if h.queue == nil {
 		return
 	}

@@ -36,10 +36,12 @@ type host struct {
 	report  reporter
 	asked   *request
 
-	mu    sync.Mutex
+	mu    sync.Mutex // taken after that of the record, never before
 	tally stream.Tally
 	live  *process.Process // the client that runs, nil between two
-	over  bool             // the session takes no more entries
+
+	sending sync.Mutex
+	over    bool // the session takes no more entries
 }
 
 // record is the session's state, in memory and on disk.

@@ -1,14 +1,18 @@
 package session_test
 
 import (
+	"bytes"
 	"os"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/host"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/session"
+	"heartbeat/internal/testing/crash"
 )
 
 // A host that is killed at any step of its life loses no report, and each is applied
@@ -63,6 +67,62 @@ func TestKilledAtEachStep(t *testing.T) {
 			r.isClean()
 		})
 	}
+}
+
+// everyWrite has the test kill a host at each of its writes, and not only at some.
+const everyWrite = "HEARTBEAT_TEST_EVERY_WRITE"
+
+// A host that is killed at a write, or within it, loses no report either.
+func TestKilledAtWrites(t *testing.T) {
+	whole := newRig(t, "hello")
+	count := whole.path("count")
+	cmd := whole.command()
+	cmd.Env = append(cmd.Env, crash.EnvCount+"="+count)
+	require.NoError(t, cmd.Run())
+	ops, err := os.ReadFile(count)
+	require.NoError(t, err)
+	n, step := bytes.Count(ops, []byte{'\n'}), 11
+	if os.Getenv(everyWrite) != "" {
+		step = 1
+	}
+	for at := 1; at <= n; at += step {
+		for _, torn := range []string{"", ",torn"} {
+			if torn != "" && at%2 == 0 && step > 1 {
+				continue
+			}
+			t.Run(strconv.Itoa(at)+torn, func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t, "hello")
+				cmd := r.command()
+				cmd.Env = append(cmd.Env, crash.EnvKillAt+"="+strconv.Itoa(at)+torn)
+				_ = cmd.Run() // there may be fewer writes this time
+				r.finished()
+			})
+		}
+	}
+}
+
+// finished checks what is left once the guardian of a killed host, and the next host, had
+// their turns.
+func (r *rig) finished() {
+	r.t.Helper()
+	begun := func() bool {
+		_, err := r.folder().Read()
+		return err == nil
+	}
+	r.until("nobody works on the session", func() bool {
+		held := r.folder().Holder() != 0
+		return !held && (!begun() || r.state().Host == nil || r.state().Guardian == nil || host.ProcessStart(r.state().Guardian.PID) == 0)
+	})
+	_, err := session.Drain(r.t.Context(), session.DrainOptions{DB: r.Config.DBPath})
+	require.NoError(r.t, err)
+	s, _ := r.guild.Session("ses-1")
+	if !begun() {
+		assert.Zero(r.t, s.Record.Applied, "its caller knows that it has not begun")
+		return
+	}
+	assert.Equal(r.t, 1, s.Record.Applied)
+	r.isClean()
 }
 
 func orEmpty(v any) string {

@@ -3,8 +3,10 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 	"time"
 
 	"heartbeat/internal/hosting/deadletter"
@@ -116,7 +118,7 @@ func (c *conclusion) keep(d Decision) (unkept *guild.Record) {
 		s.TerminalReport = folder.Report{State: folder.Waiting}
 	})
 	step(stepNoted)
-	c.log.linef("session %s: %s", d.State, d.Error)
+	c.log.line(strings.TrimSuffix(fmt.Sprintf("session %s: %s", d.State, d.Error), ": "))
 	return unkept
 }
 

@@ -22,6 +22,7 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/session"
 	"heartbeat/internal/testing/agent"
+	"heartbeat/internal/testing/crash"
 	"heartbeat/internal/testing/guild"
 )
 
@@ -32,17 +33,22 @@ const roleVariable = "HEARTBEAT_TEST_ROLE"
 // to it: "message 2".
 const killVariable = "HEARTBEAT_TEST_KILL_AT_STEP"
 
+// cancelVariable names the step at which a host gets SIGTERM, and its state file, which
+// shows when it has noticed.
+const cancelVariable = "HEARTBEAT_TEST_CANCEL_AT_STEP"
+
 func TestMain(m *testing.M) {
 	guardian.Serve()
 	session.Serve()
 	if len(os.Args) == 3 && os.Args[1] == session.FinishCommand {
+		heedSteps()
 		os.Exit(finish(os.Args[2]))
 	}
 	role := os.Getenv(roleVariable)
 	_ = os.Unsetenv(roleVariable)
 	switch role {
 	case "host":
-		os.Exit(hostIt())
+		os.Exit(crash.Run(hostIt))
 	case "claude":
 		os.Exit(agent.InPrint(os.Args[1:], act))
 	case "hook":
@@ -62,10 +68,7 @@ func finish(dir string) int {
 
 // hostIt hosts the session whose options are on stdin.
 func hostIt() int {
-	if at := os.Getenv(killVariable); at != "" {
-		killAt(at)
-	}
-	_ = os.Unsetenv(killVariable)
+	heedSteps()
 	var o session.Options
 	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
 		panic(err)
@@ -80,16 +83,28 @@ func hostIt() int {
 	return 0
 }
 
-func killAt(at string) {
-	name, left := at, 1
-	_, _ = fmt.Sscanf(at, "%s %d", &name, &left)
+// heedSteps has this process kill or cancel itself at the step that its environment
+// names.
+func heedSteps() {
+	kill := os.Getenv(killVariable)
+	cancel, statePath, _ := strings.Cut(os.Getenv(cancelVariable), " ")
+	_ = os.Unsetenv(killVariable)
+	_ = os.Unsetenv(cancelVariable)
+	name, left := kill, 1
+	_, _ = fmt.Sscanf(kill, "%s %d", &name, &left)
 	session.TestOnlyStep = func(step string) {
-		if step != name {
-			return
-		}
-		if left--; left == 0 {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
+		switch {
+		case step == cancel:
+			_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+			for noted := false; !noted; time.Sleep(time.Millisecond) {
+				text, _ := os.ReadFile(statePath)
+				noted = strings.Contains(string(text), `"cancel"`)
+			}
+		case step == name:
+			if left--; left == 0 {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				select {}
+			}
 		}
 	}
 }

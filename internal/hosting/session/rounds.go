@@ -157,6 +157,10 @@ func (h *host) bury(p *process.Process, w *watching) {
 			s.Ended, s.EndedAfter = w.reason, w.after.String()
 		}
 	})
-	h.log.linef("claude ended: code %d %s", exit.Code, exit.Signal)
+	if exit.Signal == "" {
+		h.log.linef("claude exited with code %d", exit.Code)
+	} else {
+		h.log.linef("claude was ended by %s", exit.Signal)
+	}
 	step(stepEnded)
 }
