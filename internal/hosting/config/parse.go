@@ -68,22 +68,59 @@ func decode(text []byte) (map[string]json.RawMessage, *Problem) {
 	if at := invalidUTF8(body); at >= 0 {
 		return nil, &Problem{Reason: "is not UTF-8 at " + place(body, at, mark)}
 	}
-	var members map[string]json.RawMessage
-	err := json.Unmarshal(body, &members)
+	// Validated before it is taken apart, which takes more memory than it has bytes.
+	err := json.Unmarshal(body, &struct{}{})
 	var syntax *json.SyntaxError
-	switch {
-	case errors.As(err, &syntax):
+	if errors.As(err, &syntax) {
 		at := max(0, int(syntax.Offset)-1)
 		if strings.HasPrefix(syntax.Error(), "unexpected end") {
 			at = len(body)
 		}
 		return nil, &Problem{Reason: fmt.Sprintf("is no valid JSON at %s: %v", place(body, at, mark), syntax)}
-	case err != nil || members == nil:
-		return nil, &Problem{Reason: "must be one JSON object, and is " + kind(bytes.TrimSpace(body))}
+	}
+	body = bytes.TrimSpace(body)
+	switch {
+	case kind(body) != "an object":
+		return nil, &Problem{Reason: "must be one JSON object, and is " + kind(body)}
 	case flat.TooDeep(body):
 		return nil, &Problem{Reason: fmt.Sprintf("is nested deeper than %d levels", flat.MaxDepth)}
+	case tooMany(body):
+		return nil, &Problem{Reason: manyMembers}
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil {
+		return nil, &Problem{Reason: "is no valid JSON: " + err.Error()}
 	}
 	return members, nil
+}
+
+// maxMembers is more members than an object or array of a config ever has. Taking one
+// apart that has tens of millions would take gigabytes.
+const maxMembers = 100_000
+
+const manyMembers = "must have at most 100000 members, and has more"
+
+// tooMany reports whether a valid object or array has more than maxMembers.
+func tooMany(value []byte) bool {
+	depth, inString, commas := 0, false, 0
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case c == '\\':
+			i++ // an escape; there are none outside strings
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		case c == ',' && depth == 1:
+			if commas++; commas >= maxMembers {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func invalidUTF8(text []byte) int {
@@ -183,21 +220,37 @@ func (p *parser) stringAt(path string, value json.RawMessage) (s string, ok bool
 	return s, true
 }
 
-func (p *parser) objectAt(path string, value json.RawMessage) (map[string]json.RawMessage, bool) {
-	var members map[string]json.RawMessage
-	if kind(value) != "an object" || json.Unmarshal(value, &members) != nil {
-		p.fail(path, "must be an object, and is %s", kind(value))
-		return nil, false
-	}
-	return members, true
+// objectAt reads the members of an object.
+func (p *parser) objectAt(path string, value json.RawMessage) (members map[string]json.RawMessage, ok bool) {
+	ok = p.isA("an object", path, value) && p.apart(path, value, &members)
+	return members, ok
 }
 
+// arrayAt reads the elements of an array.
 func (p *parser) arrayAt(path string, value json.RawMessage) (all []json.RawMessage, ok bool) {
-	if kind(value) != "an array" || json.Unmarshal(value, &all) != nil {
-		p.fail(path, "must be an array, and is %s", kind(value))
-		return nil, false
+	ok = p.isA("an array", path, value) && p.apart(path, value, &all)
+	return all, ok
+}
+
+func (p *parser) isA(want, path string, value json.RawMessage) bool {
+	if kind(value) != want {
+		p.fail(path, "must be %s, and is %s", want, kind(value))
+		return false
 	}
-	return all, true
+	return true
+}
+
+// apart takes valid JSON apart.
+func (p *parser) apart(path string, value json.RawMessage, into any) bool {
+	if tooMany(value) {
+		p.fail(path, manyMembers)
+		return false
+	}
+	if err := json.Unmarshal(value, into); err != nil {
+		p.fail(path, "is no valid JSON: %v", err)
+		return false
+	}
+	return true
 }
 
 // identity reads who the session is, and to whom it reports.
@@ -379,7 +432,7 @@ func (p *parser) facts(c *Config) {
 	}
 	c.Provider, _ = p.text("provider")
 	if value := p.take("metadata"); value != nil {
-		if _, ok := p.objectAt("metadata", value); ok {
+		if p.isA("an object", "metadata", value) {
 			c.Metadata = value
 		}
 	}

@@ -34,56 +34,72 @@ func (p *parser) tools() (tools []Tool) {
 
 func (p *parser) tool(path string, value json.RawMessage) (t Tool, ok bool) {
 	members, ok := p.objectAt(path, value)
-	if !ok {
+	if !ok || !p.toolName(path+".name", members["name"], &t.Name) {
 		return t, false
 	}
-	has := func(name string) (json.RawMessage, bool) {
-		v, there := members[name]
-		return v, there && kind(v) != "null"
-	}
-	v, there := has("name")
-	if !there {
-		p.fail(path+".name", "is missing")
-		return t, false
-	}
-	if t.Name, ok = p.stringAt(path+".name", v); !ok {
-		return t, false
-	}
-	if wrong := checkToolName(t.Name); wrong != "" {
-		p.fail(path+".name", "%s", wrong)
-		return t, false
-	}
-	if v, there := has("description"); there {
-		if t.Description, ok = p.stringAt(path+".description", v); !ok {
+	t.Params, t.Method = json.RawMessage("{}"), "POST"
+	for _, optional := range []struct {
+		name string
+		read func(path string, value json.RawMessage) bool
+	}{
+		{"description", func(path string, v json.RawMessage) (ok bool) {
+			t.Description, ok = p.stringAt(path, v)
+			return ok
+		}},
+		{"params", func(path string, v json.RawMessage) bool {
+			t.Params = v
+			return p.isA("an object", path, v)
+		}},
+		{"idempotent", func(path string, v json.RawMessage) (ok bool) {
+			t.Idempotent, ok = p.boolAt(path, v)
+			return ok
+		}},
+		{"method", func(path string, v json.RawMessage) (ok bool) {
+			t.Method, ok = p.methodAt(path, v)
+			return ok
+		}},
+	} {
+		v, there := members[optional.name]
+		if there && kind(v) != "null" && !optional.read(path+"."+optional.name, v) {
 			return t, false
 		}
 	}
-	t.Params = json.RawMessage("{}")
-	if v, there := has("params"); there {
-		if _, ok := p.objectAt(path+".params", v); !ok {
-			return t, false
-		}
-		t.Params = v
+	return t, true
+}
+
+func (p *parser) toolName(path string, value json.RawMessage, name *string) (ok bool) {
+	if value == nil || kind(value) == "null" {
+		p.fail(path, "is missing")
+		return false
 	}
-	if v, there := has("idempotent"); there {
-		if kind(v) != "a boolean" {
-			p.fail(path+".idempotent", "must be true or false, and is %s", kind(v))
-			return t, false
-		}
-		t.Idempotent = v[0] == 't'
+	if *name, ok = p.stringAt(path, value); !ok {
+		return false
 	}
-	t.Method = "POST"
-	if v, there := has("method"); there {
-		if t.Method, ok = p.stringAt(path+".method", v); !ok {
-			return t, false
-		}
+	if wrong := checkToolName(*name); wrong != "" {
+		p.fail(path, "%s", wrong)
+		return false
 	}
-	switch t.Method {
-	case "GET", "POST", "DELETE":
-		return t, true
+	return true
+}
+
+func (p *parser) boolAt(path string, value json.RawMessage) (b, ok bool) {
+	if kind(value) != "a boolean" {
+		p.fail(path, "must be true or false, and is %s", kind(value))
+		return false, false
 	}
-	p.fail(path+".method", "must be GET, POST or DELETE, and is %s", quoted(t.Method))
-	return t, false
+	return value[0] == 't', true
+}
+
+func (p *parser) methodAt(path string, value json.RawMessage) (string, bool) {
+	method, ok := p.stringAt(path, value)
+	switch {
+	case !ok:
+		return "", false
+	case method != "GET" && method != "POST" && method != "DELETE":
+		p.fail(path, "must be GET, POST or DELETE, and is %s", quoted(method))
+		return "", false
+	}
+	return method, true
 }
 
 // checkToolName allows what the MCP allows, but for names that no route leads to: a
