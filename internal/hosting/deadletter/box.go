@@ -25,10 +25,12 @@ const (
 )
 
 // maxOwn is the largest letter that is sent, in bytes, maxForeign the largest one from
-// a place where an agent can write.
+// a place where an agent can write, and maxForeignTotal the largest sum of those from
+// one such place.
 const (
-	maxOwn     = 4 << 30
-	maxForeign = 256 << 20
+	maxOwn          = 4 << 30
+	maxForeign      = 256 << 20
+	maxForeignTotal = 1 << 30
 )
 
 // Box is the dead letters beside one database.

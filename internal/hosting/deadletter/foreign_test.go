@@ -123,6 +123,15 @@ func TestForgedLetters(t *testing.T) {
 	}
 }
 
+func TestLettersBelowHaveALimitTogether(t *testing.T) {
+	cwd, dlq := below(t)
+	path := filepath.Join(dlq, "ses-1.json")
+	write(t, path, seedRecord)
+	l := Letter{Path: path, Cwd: cwd}
+	require.NoError(t, l.read(int64(len(seedRecord))))
+	require.ErrorContains(t, l.read(int64(len(seedRecord))-1), "are over 1024 MiB together")
+}
+
 func TestAForgedPlace(t *testing.T) {
 	_, dlq := below(t)
 	write(t, filepath.Join(dlq, "ses-1.json"), seedRecord)
@@ -226,7 +235,7 @@ func FuzzLetter(f *testing.F) {
 		if os.WriteFile(l.Path, []byte(text), 0o600) != nil {
 			return // no name of a file
 		}
-		if l.read() != nil {
+		if l.read(maxForeignTotal) != nil {
 			return
 		}
 		if l.Kind == Running {

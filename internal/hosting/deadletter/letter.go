@@ -94,14 +94,18 @@ func (b Box) list(dir, cwd string) (letters []Letter, more bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
+	foreign := int64(0)
 	for _, name := range names {
 		if !strings.HasSuffix(name, ".json") {
 			continue
 		}
 		l := Letter{Path: filepath.Join(dir, name), Cwd: cwd}
-		err := l.read()
+		err := l.read(maxForeignTotal - foreign)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // another drain was here
+		}
+		if l.foreign() {
+			foreign += l.Size
 		}
 		if err != nil {
 			l.Problem = err.Error()
@@ -133,12 +137,17 @@ func (l *Letter) open() (*disk.File, error) {
 // read finds out what a file holds. The kind is what the content says, never what the
 // name says alone: a running report taken for a record would end the session without a
 // status.
-func (l *Letter) read() error {
+//
+// left is how many bytes may still be read where an agent can write.
+func (l *Letter) read(left int64) error {
 	f, err := l.open()
 	if err != nil {
 		return err
 	}
 	defer f.Close() // it was only read
+	if l.foreign() && f.Info().Size > left {
+		return fmt.Errorf("the letters below %s are over %d MiB together: move some away", l.Cwd, maxForeignTotal>>20)
+	}
 	l.Size, l.Since = f.Info().Size, time.Unix(0, f.Info().Mtime)
 	envelope, err := guild.ReadEnvelope(io.NewSectionReader(f, 0, l.Size))
 	if err != nil {

@@ -67,7 +67,7 @@ func target(name, method string) string {
 func (h *host) callTool(ctx context.Context, name string, args json.RawMessage) (string, error) {
 	for _, t := range h.Config.Tools {
 		if t.Name == name {
-			return h.guild.Tool(ctx, guild.Tool{Name: name, Method: t.Method}, args)
+			return h.guild.Tool(ctx, guild.Tool{Name: name, Method: t.Method, Idempotent: t.Idempotent}, args)
 		}
 	}
 	return "", fmt.Errorf("the session has no tool %s", name)

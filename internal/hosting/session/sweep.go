@@ -57,7 +57,7 @@ func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 			}
 			return o.GuildURL
 		},
-		Hosted: func(id string) bool { return known[id] != nil },
+		Hosted: func(id string) bool { return known[id] != nil || hosted(o.DB, id) },
 		Busy:   func(id string) bool { return busy(o.DB, id) },
 	})
 	d.Letters = letters
@@ -67,6 +67,16 @@ func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 		}
 	}
 	return d, errors.Join(err, drainErr)
+}
+
+// hosted reports whether a session has a folder by now.
+func hosted(db, id string) bool {
+	f, err := folder.At(db, id)
+	if err != nil {
+		return false
+	}
+	there, err := f.Exists()
+	return there || err != nil
 }
 
 // busy reports whether a session's host lives.
