@@ -17,7 +17,7 @@ var (
 	flag     = regexp.MustCompile(`^--[a-z][a-z-]*`)
 	verb     = regexp.MustCompile(`^[a-z][a-z-]*$`)
 	// calling is one of our commands, with or without its folder.
-	calling = regexp.MustCompile(`(?:^|[\s(]|/bin/)(heartbeat(?:-stop|-launch)?) `)
+	calling = regexp.MustCompile(`(?:^|[\s(]|/bin/)(heartbeat(?:-stop|-launch|-host)?) `)
 )
 
 // call is a command of ours as a document writes it: `heartbeat run start --inbox I`.
@@ -133,6 +133,7 @@ func TestFlagTables(t *testing.T) {
 		whole    bool
 	}{
 		{"docs/launch.md", []string{"### Flags", "## A terminal and nothing else"}, "heartbeat-launch", true},
+		{"docs/host.md", []string{"## Commands"}, "heartbeat-host start", true},
 		{"docs/reference.md", []string{"## Flags of the hook"}, "heartbeat-stop", true},
 		{"docs/reference.md", []string{"## Entries"}, "heartbeat send", false},
 	} {
