@@ -108,7 +108,7 @@ type State struct {
 
 // Bounds of what a record holds of texts that others write.
 const (
-	MaxOutput   = 256 << 10
+	MaxOutput   = 1 << 20 // more than a model says in one message, so reports have it whole
 	MaxStderr   = 2048
 	MaxWarnings = 64
 )
