@@ -19,8 +19,7 @@ var limited = regexp.MustCompile(`(?i)rate[-_ ]?limit|429|usage limit|quota exce
 
 const maxDetail = 200
 
-func (t *Tally) limit(raw []byte, now time.Time) {
-	detail := text(member(raw, "error"))
+func (t *Tally) limit(detail string, message []byte, now time.Time) {
 	if detail == "" || !limited.MatchString(detail) {
 		return
 	}
@@ -30,7 +29,7 @@ func (t *Tally) limit(raw []byte, now time.Time) {
 	if !t.RateLimit.ResetsAt.IsZero() {
 		return
 	}
-	for _, said := range []string{detail, texts(member(member(raw, "message"), "content"))} {
+	for _, said := range []string{detail, texts(member(message, "content"))} {
 		if at, ok := limit.End(said, now); ok {
 			t.RateLimit.ResetsAt = at
 			return

@@ -60,15 +60,32 @@ func (t *Tally) Add(m Message, now time.Time) {
 	if t.SessionID == "" {
 		t.SessionID = m.SessionID
 	}
+	message, failure := parts(m.Raw)
 	switch m.Type {
 	case "assistant":
-		t.assistant(m.Raw, now)
+		t.assistant(message, now)
 	case "user":
-		t.user(m.Raw)
+		t.user(message)
 	case "result":
 		t.result(m, now)
 	}
-	t.limit(m.Raw, now)
+	t.limit(text(failure), message, now)
+}
+
+// parts are the message in a line, and its error at the top level.
+func parts(raw []byte) (message, failure []byte) {
+	flat.Each(raw, func(name, value []byte) {
+		switch string(name) {
+		case `"message"`:
+			message = value
+		case `"error"`:
+			failure = value
+		}
+	})
+	if len(message) == 0 || message[0] != '{' {
+		message = nil
+	}
+	return message, failure
 }
 
 // OpenTools are the calls whose results have not come yet, the oldest first.
@@ -76,10 +93,10 @@ func (t *Tally) OpenTools() []ToolCall {
 	return slices.SortedFunc(maps.Values(t.open), func(a, b ToolCall) int { return a.Since.Compare(b.Since) })
 }
 
-func (t *Tally) assistant(raw []byte, now time.Time) {
+func (t *Tally) assistant(message []byte, now time.Time) {
 	var id string
 	var usage, content []byte
-	flat.Each(member(raw, "message"), func(name, value []byte) {
+	flat.Each(message, func(name, value []byte) {
 		switch string(name) {
 		case `"id"`:
 			id = short(value)
@@ -130,8 +147,8 @@ func (t *Tally) opened(call ToolCall, now time.Time) {
 	}
 }
 
-func (t *Tally) user(raw []byte) {
-	for part := range elements(member(member(raw, "message"), "content")) {
+func (t *Tally) user(message []byte) {
+	for part := range elements(member(message, "content")) {
 		if id := short(member(part, "tool_use_id")); id != "" {
 			delete(t.open, id)
 		}

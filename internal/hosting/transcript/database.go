@@ -46,12 +46,18 @@ ON CONFLICT (session_id, n) DO NOTHING`
 
 	pickMessage = `SELECT n, at, type, content FROM heartbeat_messages WHERE session_id = ? AND n >= ? ORDER BY n LIMIT 1`
 
-	// The text is put together and not parsed: SQLite's JSON functions refuse what is
-	// nested deeper than 1,000 levels, and would write numbers in their own way.
+	// The text is put together from its parts and not parsed: SQLite's JSON functions
+	// refuse what is nested deeper than 1,000 levels, and would write numbers in their
+	// own way. One group_concat over all parts needs the least memory.
 	writeRow = `INSERT INTO books_animator_transcripts (id, content)
-SELECT ?1, '{"id":' || json_quote(?1) || ',"messages":[' || group_concat(content, ',') || ']}'
-FROM (SELECT content FROM heartbeat_messages WHERE session_id = ?1 AND type IN ('assistant', 'user') ORDER BY n)
-WHERE true HAVING count(*) > 0
+SELECT ?1, group_concat(part, separator) FROM (
+	SELECT '{"id":' || json_quote(?1) || ',"messages":[' AS part, '' AS separator
+	UNION ALL
+	SELECT content, iif(n = (SELECT min(n) FROM heartbeat_messages WHERE session_id = ?1 AND type IN ('assistant', 'user')), '', ',')
+	FROM (SELECT n, content FROM heartbeat_messages WHERE session_id = ?1 AND type IN ('assistant', 'user') ORDER BY n)
+	UNION ALL
+	SELECT ']}', ''
+) WHERE true HAVING count(*) > 2
 ON CONFLICT (id) DO UPDATE SET content = excluded.content`
 )
 

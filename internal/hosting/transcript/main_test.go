@@ -13,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	crash.Main(m, map[string]func() int{"session": session, "recover": recoverIt})
+	crash.Main(m, map[string]func() int{"session": session, "recover": recoverIt, "large": large50})
 }
 
 // session hosts a session in a folder (argument 1): it appends so many messages

@@ -269,6 +269,9 @@ func (s *Store) Last() int64 {
 	return s.next() - 1
 }
 
+// Stored is the number up to which the database has the messages.
+func (s *Store) Stored() int64 { return s.stored.Load() }
+
 // Close stores what waits, writes the guild's row and closes the database, as far as
 // that works until ctx is done. If the error matches [ErrWaiting], the rest stays in
 // the spool for [Recover]; any other but [ErrLost] is about the guild's row alone, and

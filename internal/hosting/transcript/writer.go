@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime/debug"
 	"time"
 
 	"heartbeat/internal/disk"
@@ -159,10 +160,16 @@ func (w *writer) store(ctx context.Context) error {
 		if err := w.db.store(ctx, w.s.o.SessionID, batch, w.s.shift.Load()); err != nil {
 			return err
 		}
+		size := 0
 		for _, m := range batch {
 			w.dirty = w.dirty || (stream.Message{Type: m.Type}).InTranscript()
+			size += len(m.Content)
 		}
 		w.s.markStored(batch[len(batch)-1].N)
+		if size >= large {
+			batch = nil
+			debug.FreeOSMemory() // the session may go on for hours with small messages
+		}
 	}
 }
 
@@ -217,6 +224,7 @@ func (w *writer) settle(ctx context.Context, first Stored) error {
 const (
 	maxBatch      = 256
 	maxBatchBytes = 4 << 20
+	large         = 2 * maxBatchBytes // a batch of one large message
 )
 
 // batch reads the next messages for the database.
