@@ -1,15 +1,9 @@
 package queue
 
-import (
-	"strings"
-
-	"github.com/tidwall/gjson"
-
-	"heartbeat/inbox"
-)
+import "heartbeat/inbox"
 
 // Exit is what was seen of a client that has ended. The zero value says that nobody saw
-// its end. [Exit.See] fills it in, but for Known and Reason.
+// its end.
 type Exit struct {
 	// Known says that its standard output was read to the end.
 	Known bool
@@ -35,46 +29,4 @@ type Exit struct {
 type Result struct {
 	IsError bool
 	Turns   int
-}
-
-// synthetic is the model of the messages that the client writes in the model's name.
-const synthetic = "<synthetic>"
-
-// See takes in a message of the client's stream: a JSON object.
-func (x *Exit) See(message []byte) {
-	of := gjson.GetManyBytes(message, "type", "subtype", "session_id")
-	if of[2].Type == gjson.String {
-		x.Session = of[2].Str
-	}
-	kind := of[0].Str
-	x.Began = x.Began || kind != "" && (kind != "system" || of[1].Str == "init")
-	switch kind {
-	case "assistant":
-		x.seeAnswer(message)
-	case "result":
-		of := gjson.GetManyBytes(message, "is_error", "num_turns", "result")
-		x.Result = &Result{IsError: of[0].Bool(), Turns: int(of[1].Int())}
-		if x.Failure != nil && !x.Result.IsError {
-			x.Failure = nil
-		}
-	}
-}
-
-func (x *Exit) seeAnswer(message []byte) {
-	if gjson.GetBytes(message, "parent_tool_use_id").Type == gjson.String {
-		return // a subagent's
-	}
-	if gjson.GetBytes(message, "message.model").Str != synthetic {
-		x.Asked, x.Failure = true, nil
-		return
-	}
-	name := gjson.GetBytes(message, "error")
-	if name.Type != gjson.String || name.Str == "" {
-		return
-	}
-	var said []string
-	for _, part := range gjson.GetBytes(message, "message.content.#.text").Array() {
-		said = append(said, part.Str)
-	}
-	x.Failure = &inbox.Failure{Error: name.Str, Message: strings.Join(said, "\n")}
 }

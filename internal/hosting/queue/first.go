@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
@@ -15,19 +14,16 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// MaxPrompt is the longest prompt, in bytes, that the client takes on its standard input:
-// 2.1.329 ends with an error beyond it.
-const MaxPrompt = 10 << 20
-
-// kickOff is the prompt of a client whose first entry cannot be its prompt: the hook
-// delivers that at the end of this turn.
+// kickOff is the prompt of a client whose first entry only its hook can deliver, at the
+// end of this turn.
 const kickOff = `Reply with "ready" and nothing else: your work follows.`
 
 // ErrInFlight says that an earlier round's entry is not settled: call [Queue.Settle].
 var ErrInFlight = errors.New("an entry is still in flight: settle it first")
 
 // Prompt is what a client is started with on its standard input, byte for byte, and then
-// closed.
+// closed. The client takes 10 MiB; an entry's text has 2 MiB at most, since a longer one
+// stays in a file that the text names.
 type Prompt struct {
 	Text string
 	// EntryID and ID name the entry that the text is; both are empty for a text that
@@ -78,7 +74,7 @@ func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (p Prompt, ok bool, err er
 		return p, false, err
 	}
 	q.round.seq = tx.Seq()
-	if !fitsPrompt(e) {
+	if isOfRun(e) {
 		return Prompt{Text: kickOff}, true, tx.Commit()
 	}
 	d, err := tx.Deliver(e, inbox.Recipient{SessionID: q.round.session, Evidence: q.evidence().Encode()})
@@ -91,11 +87,11 @@ func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (p Prompt, ok bool, err er
 	return Prompt{Text: d.Text(), EntryID: d.EntryID, ID: d.ID()}, true, nil
 }
 
-// fitsPrompt reports whether the client passes the entry on as it is. An entry of a
-// babysitter run has a text that the hook makes.
-func fitsPrompt(e inbox.Entry) bool {
-	_, ofRun := effect.MarkIn(e.Metadata)
-	return !ofRun && len(e.Text) <= MaxPrompt && utf8.ValidString(e.Text)
+// isOfRun reports whether the entry is a babysitter run's, for which the hook does more
+// than to pass on its text.
+func isOfRun(e inbox.Entry) bool {
+	_, is := effect.MarkIn(e.Metadata)
+	return is
 }
 
 // evidence is kept with the delivery until the client's hook tells more.

@@ -40,14 +40,19 @@ func newRig(t *testing.T, entries ...string) *rig {
 
 // open is the queue as another process finds it.
 func (r *rig) open() *Queue {
-	q, err := Open(Options{
-		Inbox: filepath.Join(r.dir, "inbox", "inbox.jsonl"), Own: true, Dir: r.dir, Hook: "/bin/heartbeat-stop", Cwd: r.dir,
-		Env:    []string{"HOME=" + r.dir},
-		Orphan: cli.OrphanFlags{Policy: string(recovery.DeadLetter), MaxAttempts: 3},
-		Warn:   func(s string) { r.said = append(r.said, s) },
-	})
+	o := options(r.dir)
+	o.Warn = func(s string) { r.said = append(r.said, s) }
+	q, err := Open(o)
 	require.NoError(r.t, err)
 	return q
+}
+
+func options(dir string) Options {
+	return Options{
+		Inbox: filepath.Join(dir, "inbox", "inbox.jsonl"), Own: true, Dir: dir, Hook: "/bin/heartbeat-stop", Cwd: dir,
+		Env:    []string{"HOME=" + dir},
+		Orphan: cli.OrphanFlags{Policy: string(recovery.DeadLetter), MaxAttempts: 3},
+	}
 }
 
 // client is a client of a round: it runs the hook that its settings wire.
@@ -87,15 +92,20 @@ func hookIn(t *testing.T, path string) []string {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
+	require.Contains(t, string(text), `"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "0"`)
+	return hookOf(text)
+}
+
+// hookOf is the arguments of the hook that settings wire.
+func hookOf(text []byte) []string {
 	var settings struct {
 		Hooks map[string][]struct {
 			Hooks []struct{ Args []string }
 		}
-		Env map[string]string
 	}
-	require.NoError(t, json.Unmarshal(text, &settings))
-	require.Equal(t, "0", settings.Env["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"])
-	require.Len(t, settings.Hooks["UserPromptSubmit"], 1)
+	if json.Unmarshal(text, &settings) != nil || len(settings.Hooks["UserPromptSubmit"]) != 1 {
+		return nil
+	}
 	return settings.Hooks["Stop"][0].Hooks[0].Args
 }
 

@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -81,7 +82,7 @@ func (h *hosted) settled(run *Run) (queue.Exit, queue.Fates) {
 	require.NoError(h.t, err)
 	x := queue.Exit{Known: true}
 	for line := range bytes.Lines([]byte(result.Stdout)) {
-		x.See(line)
+		see(&x, line)
 	}
 	_, err = h.queue.Settle(context.Background(), x)
 	require.NoError(h.t, err)
@@ -91,6 +92,33 @@ func (h *hosted) settled(run *Run) (queue.Exit, queue.Fates) {
 		h.t.Log(result, h.state())
 	}
 	return x, fates
+}
+
+// see takes in a message of the client's stream.
+func see(x *queue.Exit, line []byte) {
+	var m struct {
+		Type, Subtype, Error string
+		Session              string `json:"session_id"`
+		IsError              bool   `json:"is_error"`
+		Turns                int    `json:"num_turns"`
+		Message              struct {
+			Model   string
+			Content []struct{ Text string }
+		}
+	}
+	if json.Unmarshal(line, &m) != nil {
+		return
+	}
+	x.Session = m.Session
+	x.Began = x.Began || m.Type != "system" || m.Subtype == "init"
+	switch {
+	case m.Type == "result":
+		x.Result = &queue.Result{IsError: m.IsError, Turns: m.Turns}
+	case m.Type == "assistant" && m.Message.Model != "<synthetic>":
+		x.Asked, x.Failure = true, nil
+	case m.Type == "assistant" && m.Error != "":
+		x.Failure = &inbox.Failure{Error: m.Error, Message: m.Message.Content[0].Text}
+	}
 }
 
 // replied are the replies by the entries' texts.
@@ -208,10 +236,12 @@ func TestHostedCommands(t *testing.T) {
 		_, fates := h.settled(h.client(""))
 		assert.Equal(t, []int{1, 0, 0, 0, 0}, countsOf(fates))
 	})
-	t.Run("over what the client takes", func(t *testing.T) {
-		h := host(t, own, "[e1]"+strings.Repeat(" x", queue.MaxPrompt/2))
-		h.settled(h.client(""))
-		assert.Equal(t, 1, h.turns(), "the client is started, and the hook delivers it")
+	t.Run("a mebibyte", func(t *testing.T) {
+		long := "[e1]" + strings.Repeat(" x", 1<<19)
+		h := host(t, own, long)
+		_, fates := h.settled(h.client(""))
+		assert.Equal(t, []int{1, 0, 0, 0, 0}, countsOf(fates))
+		assert.Equal(t, long, h.Model.MainRequests()[0].UserText)
 	})
 }
 

@@ -1,0 +1,204 @@
+package queue
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claim"
+)
+
+const known, other = "11111111-2222-3333-4444-555555555555", "66666666-7777-8888-9999-aaaaaaaaaaaa"
+
+func TestConversation(t *testing.T) {
+	for name, c := range map[string]struct {
+		args           []string
+		resume         string
+		session, flags string
+		rest           []string
+	}{
+		"given":             {[]string{"--session-id", known}, "", known, "", []string{"--session-id", known}},
+		"resumed":           {[]string{"--resume=" + known, "-p"}, "", known, "", []string{"--resume=" + known, "-p"}},
+		"by name":           {[]string{"-r", "my work"}, "", "", "", []string{"-r", "my work"}},
+		"to be picked":      {[]string{"--resume", "--print"}, "", "", "", []string{"--resume", "--print"}},
+		"continued":         {[]string{"-c"}, "", "", "", []string{"-c"}},
+		"forked":            {[]string{"--resume", known, "--fork-session"}, "", "", "", []string{"--resume", known, "--fork-session"}},
+		"forked and given":  {[]string{"--resume", known, "--fork-session", "--session-id", other}, "", other, "", []string{"--resume", known, "--fork-session", "--session-id", other}},
+		"of a pull request": {[]string{"--from-pr", "7"}, "", "", "", []string{"--from-pr", "7"}},
+		"another round": {
+			[]string{"--model", "m", "-c", "--resume", known, "--fork-session", "--session-id=" + known, "--from-pr", "7", "x"}, other,
+			other, "--resume " + other, []string{"--model", "m", "x"},
+		},
+		"words": {[]string{"--", "--continue"}, other, other, "--resume " + other, []string{"--", "--continue"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			of, rest := conversationOf(c.args, c.resume)
+			assert.Equal(t, c.session, of.session)
+			assert.Equal(t, c.flags, strings.Join(of.flags, " "))
+			assert.Equal(t, c.rest, rest)
+		})
+	}
+	of, rest := conversationOf([]string{"--print"}, "")
+	assert.Regexp(t, aSession, of.session)
+	assert.Equal(t, []string{"--session-id", of.session}, of.flags)
+	assert.Equal(t, []string{"--print"}, rest)
+}
+
+func TestCommandMergesSettings(t *testing.T) {
+	r := newRig(t)
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "theirs.json"), []byte(`{"model":"m","hooks":{"Stop":[{"hooks":[{"type":"command","command":"lint"}]}]}}`), 0o600))
+	argv, err := r.Command([]string{"--settings", "theirs.json", "--print"}, "")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"--settings", filepath.Join(r.dir, "settings.json"), "--session-id", r.Session(), "--print"}, argv)
+	text, err := os.ReadFile(argv[1])
+	require.NoError(t, err)
+	for _, part := range []string{`"model":"m"`, `"lint"`, "--launched", "--start", r.round0().start} {
+		assert.Contains(t, string(text), part)
+	}
+	info, err := os.Stat(argv[1])
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	require.NoError(t, r.Close())
+	assert.NoFileExists(t, argv[1])
+}
+
+func (r *rig) round0() round { return r.Queue.round }
+
+func TestCommandNeedsItsHook(t *testing.T) {
+	r := newRig(t)
+	for name, args := range map[string][]string{
+		"--bare": {"--bare"}, "--safe-mode": {"-p", "--safe-mode"}, "disableAllHooks": {`--settings={"disableAllHooks":true}`},
+		"no such file": {"--settings", "none.json"}, "not valid JSON": {"--settings", "{"},
+	} {
+		_, err := r.Command(args, "")
+		require.ErrorContains(t, err, name)
+	}
+	r.o.Env = append(r.o.Env, "CLAUDE_CODE_SAFE_MODE=1")
+	_, err := r.Command(nil, "")
+	require.ErrorContains(t, err, "CLAUDE_CODE_SAFE_MODE")
+}
+
+func TestEnviron(t *testing.T) {
+	r := newRig(t)
+	r.o.Background = 90_000_000_000
+	assert.Equal(t, []string{"A=1", "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS=90000", "HEARTBEAT_LAUNCHED=" + r.Path()},
+		r.Environ([]string{"HEARTBEAT_LAUNCHED=/elsewhere", "A=1"}))
+	assert.Equal(t, []string{"CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS=1", "HEARTBEAT_LAUNCHED=" + r.Path()},
+		r.Environ([]string{"CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS=1"}))
+}
+
+// An entry of a run takes more than its text: the hook delivers it.
+func TestKickOff(t *testing.T) {
+	r := newRig(t)
+	require.NoError(t, os.WriteFile(r.Path(), []byte(`{"prompt":"x","run_dir":"/w/r1","kind":"run failed"}`+"\n"), 0o600))
+	_, p := r.round("")
+	assert.Equal(t, Prompt{Text: kickOff}, p)
+	assert.Equal(t, queued, r.fates())
+}
+
+func TestPromptsAreWhole(t *testing.T) {
+	long := strings.Repeat("x", 3<<20)
+	for name, text := range map[string]string{"not UTF-8": "a\xff\xffb", "with NUL": `"a\u0000b"`, "a surrogate": `"\ud800"`, "too long": long} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			require.NoError(t, os.WriteFile(r.Path(), []byte(text+"\n"), 0o600))
+			c, p := r.round("")
+			c.start()
+			c.submit(p.Text)
+			assert.Empty(t, c.stop("done", false))
+			assert.Equal(t, answered, r.fates())
+			assert.Less(t, len(p.Text), 2<<20)
+		})
+	}
+}
+
+func TestNothingToStartFor(t *testing.T) {
+	r := newRig(t)
+	none := func() {
+		t.Helper()
+		_, err := r.Command(nil, "")
+		require.NoError(t, err)
+		_, ok, err := r.First(t.Context())
+		require.NoError(t, err)
+		assert.False(t, ok)
+	}
+	none()
+	_, ok, err := r.Put(t.Context(), "", " \n")
+	require.NoError(t, err)
+	assert.False(t, ok, "a blank prompt is no entry")
+	none()
+	_, _, err = r.Put(t.Context(), "a", "A")
+	require.NoError(t, err)
+	again, ok, err := r.Put(t.Context(), "a", "A")
+	require.NoError(t, err)
+	assert.True(t, ok && !again.Appended)
+	require.NoError(t, r.transact(t.Context(), func(tx *inbox.Tx) error {
+		_, err := tx.Pause("lunch", nil)
+		require.NoError(t, err)
+		return tx.Commit()
+	}))
+	none()
+	n, err := r.Waiting(t.Context())
+	require.NoError(t, err)
+	assert.True(t, n.Waits && n.Held && n.Paused.Reason == "lunch")
+}
+
+func TestNotStarted(t *testing.T) {
+	r := newRig(t, "A")
+	r.Queue.round = round{}
+	_, p := r.round("")
+	require.NoError(t, r.NotStarted(t.Context()))
+	assert.Equal(t, queued, r.fates())
+	_, again := r.round("")
+	assert.Equal(t, p, again)
+	_, _, err := r.First(t.Context())
+	require.ErrorIs(t, err, ErrInFlight)
+}
+
+// A given inbox has entries of before, which are not the session's unless they wait.
+func TestGivenInbox(t *testing.T) {
+	dir := t.TempDir()
+	o := options(dir)
+	o.Own, o.Inbox, o.Mark = false, filepath.Join(dir, "given.jsonl"), filepath.Join(dir, "mark.json")
+	require.NoError(t, os.WriteFile(o.Inbox, []byte("\"\"\nold\n\"\"\nwaits\n"), 0o600))
+	r := &rig{t: t, dir: dir}
+	var err error
+	r.Queue, err = Open(o)
+	require.NoError(t, err)
+	c, p := r.round("")
+	c.start()
+	c.submit(p.Text)
+	require.Equal(t, "waits", c.stop("old done", false))
+	r.settle(Exit{}) // the entry that was in flight becomes a dead letter
+	require.NoError(t, os.WriteFile(o.Inbox, append([]byte("\"\"\nold\n\"\"\nwaits\n"), "more\n"...), 0o600))
+
+	r.Queue, err = Open(o)
+	require.NoError(t, err)
+	require.NoError(t, r.Claim(t.Context()))
+	busy, err := Open(o)
+	require.NoError(t, err)
+	require.ErrorAs(t, busy.Claim(context.Background()), new(claim.BusyError))
+	assert.Equal(t, queued, r.fates(), "what was settled before is nobody's here")
+	_, _, err = r.Put(t.Context(), "p", "prompt")
+	require.NoError(t, err)
+	c, p = r.round("")
+	assert.Equal(t, "more", p.Text)
+	c.start()
+	c.submit(p.Text)
+	assert.Equal(t, "prompt", c.stop("more done", false))
+	r.Queue, err = Open(o) // whoever finishes for a dead host
+	require.NoError(t, err)
+	r.settle(Exit{})
+	f, err := r.Fates()
+	require.NoError(t, err)
+	assert.Equal(t, []int{1, 0, 0, 1, 0}, r.fates())
+	assert.Len(t, f.Answered.Entries, 1)
+	assert.Equal(t, []Entry{{ID: "p", EntryID: f.DeadLettered.Entries[0].EntryID, Reason: "orphaned"}}, f.DeadLettered.Entries)
+	assert.Equal(t, 1, f.Unanswered())
+}
