@@ -62,7 +62,7 @@ func forward(t *testing.T, p *Proxy) *httptest.Server {
 		if origin := r.In.Header.Get("Origin"); strings.HasSuffix(origin, port) {
 			r.Out.Header.Set("Origin", target.String())
 		}
-		r.Out.Header.Set("Authorization", "Bearer "+p.Token())
+		r.Out.Header.Set("Authorization", "Bearer "+p.token)
 	}})
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	return server

@@ -16,7 +16,7 @@ func request(t *testing.T, p *Proxy, method, path, body string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, p.address(path), strings.NewReader(body))
 	require.NoError(t, err)
-	r.Header.Set("Authorization", "Bearer "+p.Token())
+	r.Header.Set("Authorization", "Bearer "+p.token)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	return r
@@ -41,13 +41,13 @@ const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pro
 
 func TestOnlyTheTokenOpens(t *testing.T) {
 	p, _ := start(t, Options{})
-	assert.GreaterOrEqual(t, len(p.Token()), 26, "26 letters of base 32 are 130 bits")
+	assert.GreaterOrEqual(t, len(p.token), 26, "26 letters of base 32 are 130 bits")
 	for _, path := range []string{"/sse", "/message?sessionId=x", "/mcp", "/", "/else"} {
-		for _, value := range []string{"", "Bearer", "Bearer ", "Bearer x", "Basic " + p.Token(), p.Token(), "Bearer " + p.Token() + "x", "Bearer " + strings.ToLower(p.Token())} {
+		for _, value := range []string{"", "Bearer", "Bearer ", "Bearer x", "Basic " + p.token, p.token, "Bearer " + p.token + "x", "Bearer " + strings.ToLower(p.token)} {
 			for _, method := range []string{"GET", "POST", "DELETE", "OPTIONS"} {
 				status, said := send(t, p, method, path, initialize, func(r *http.Request) { r.Header.Set("Authorization", value) })
 				assert.Equal(t, http.StatusUnauthorized, status, "%s %s %q", method, path, value)
-				assert.NotContains(t, said, p.Token())
+				assert.NotContains(t, said, p.token)
 			}
 		}
 	}

@@ -146,16 +146,9 @@ func (p *Proxy) routes() http.Handler {
 // on /sse, which is kept for clients that speak nothing newer.
 func (p *Proxy) URL() string { return p.address("/mcp") }
 
-// StreamURL is the address of the older HTTP+SSE transport, such as
-// "http://127.0.0.1:40123/sse".
-func (p *Proxy) StreamURL() string { return p.address("/sse") }
-
 func (p *Proxy) address(path string) string {
 	return fmt.Sprintf("http://127.0.0.1:%d%s", p.port, path)
 }
-
-// Token is what a client must send as "Authorization: Bearer TOKEN".
-func (p *Proxy) Token() string { return p.token }
 
 // Config is the mcp-config for the client, as one line of JSON. It holds the token:
 // the file must be readable by its owner only.
@@ -164,9 +157,12 @@ func (p *Proxy) Config() []byte {
 		Type    string            `json:"type"`
 		URL     string            `json:"url"`
 		Headers map[string]string `json:"headers"`
+		// Claude Code would name the tools to the model without their schemas, to be
+		// searched for before each first call.
+		AlwaysLoad bool `json:"alwaysLoad"`
 	}
 	raw, err := json.Marshal(map[string]map[string]server{"mcpServers": {ConfigKey: {
-		Type: "http", URL: p.URL(), Headers: map[string]string{"Authorization": "Bearer " + p.token},
+		Type: "http", URL: p.URL(), Headers: map[string]string{"Authorization": "Bearer " + p.token}, AlwaysLoad: true,
 	}}})
 	if err != nil {
 		panic(err) // strings only: cannot fail

@@ -46,10 +46,10 @@ func TestListAndCall(t *testing.T) {
 func TestTheConfig(t *testing.T) {
 	p, logged := start(t, Options{})
 	assert.JSONEq(t, fmt.Sprintf(`{"mcpServers":{"nexus-guild":{"type":"http","url":"http://127.0.0.1:%d/mcp",`+
-		`"headers":{"Authorization":"Bearer %s"}}}}`, p.port, p.Token()), string(p.Config()))
+		`"headers":{"Authorization":"Bearer %s"},"alwaysLoad":true}}}`, p.port, p.token), string(p.Config()))
 	assert.NotContains(t, string(p.Config()), "\n")
 	other, _ := start(t, Options{})
-	assert.NotEqual(t, p.Token(), other.Token())
+	assert.NotEqual(t, p.token, other.token)
 	assert.Equal(t, fmt.Sprintf("MCP proxy server listening on port %d", p.port), logged.text())
 }
 

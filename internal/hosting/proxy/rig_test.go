@@ -63,9 +63,9 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // transports are the two ways to a proxy.
 func transports(p *Proxy) map[string]mcp.Transport {
-	client := &http.Client{Transport: bearer{p.Token()}}
+	client := &http.Client{Transport: bearer{p.token}}
 	return map[string]mcp.Transport{
-		"sse":        &mcp.SSEClientTransport{Endpoint: p.StreamURL(), HTTPClient: client, MaxEventSize: -1},
+		"sse":        &mcp.SSEClientTransport{Endpoint: p.address("/sse"), HTTPClient: client, MaxEventSize: -1},
 		"streamable": &mcp.StreamableClientTransport{Endpoint: p.URL(), HTTPClient: client},
 	}
 }

@@ -26,9 +26,9 @@ type openStream struct {
 func open(t *testing.T, p *Proxy, headers map[string]string) *openStream {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, "GET", p.StreamURL(), nil)
+	r, err := http.NewRequestWithContext(ctx, "GET", p.address("/sse"), nil)
 	require.NoError(t, err)
-	r.Header.Set("Authorization", "Bearer "+p.Token())
+	r.Header.Set("Authorization", "Bearer "+p.token)
 	for name, value := range headers {
 		r.Header.Set(name, value)
 	}

@@ -103,6 +103,8 @@ func TestProxyServesTheClient(t *testing.T) {
 			require.Len(t, mains[2].ToolResults, 1)
 			assert.Contains(t, mains[2].ToolResults[0], "HTTP 503: not now")
 			assert.True(t, p.proxy.Stats().Listed)
+			assert.Contains(t, string(mains[0].Body), `"name":"`+writList+`","description":"lists the writs"`,
+				"the model has the tool's schema and need not search for it")
 		})
 	}
 }
