@@ -118,6 +118,9 @@ type drain struct {
 func (d *drain) one(ctx context.Context, l Letter) {
 	outcome := Outcome{Letter: l}
 	outcome.What, outcome.Why = d.judge(&l)
+	if outcome.What == Refused && d.obsolete(l) && d.box.Remove(Running, l.SessionID) == nil {
+		return
+	}
 	if outcome.What == "" {
 		outcome.What, outcome.Why, outcome.As = d.send(ctx, &l)
 		outcome.Letter = l
@@ -140,6 +143,16 @@ func (d *drain) judge(l *Letter) (what, why string) {
 		return Refused, fmt.Sprintf("the guild refused it at %s: HTTP %d: %s", l.Refused.At.Format(time.RFC3339), l.Refused.Status, l.Refused.Body)
 	}
 	return "", ""
+}
+
+// obsolete reports whether a refused letter says that a session runs whose record was
+// taken meanwhile, by the guild of the babysitter. Nobody else looks for such a letter.
+func (d *drain) obsolete(l Letter) bool {
+	if l.Kind != Running || l.foreign() {
+		return false
+	}
+	waits, err := disk.Exists(d.box.Path(Record, l.SessionID))
+	return err == nil && !waits
 }
 
 func (d *drain) send(ctx context.Context, l *Letter) (what, why, as string) {

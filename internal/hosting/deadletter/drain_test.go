@@ -219,3 +219,34 @@ func TestALetterThatWasReplacedWhileItWasSent(t *testing.T) {
 	require.NoError(t, err)
 	assert.NoFileExists(t, l.Path)
 }
+
+// TestTheBabysittersGuildTakesWhatItRefused: it has cancelled the session, so the
+// session may report nothing more. At its next start it drains the folder itself.
+func TestTheBabysittersGuildTakesWhatItRefused(t *testing.T) {
+	db, box := newBox(t)
+	state := filepath.Join(t.TempDir(), "state")
+	options := testguild.Options{State: state, Strict: true, DeadLetters: box.Dir()}
+	g, url := newGuild(t, options)
+	g.Expect("ses-1") // and nothing runs: the running report is refused below
+	g.Break(testguild.Fault{Do: testguild.Answer, Status: 403, Times: -1})
+	require.NoError(t, box.PutRunning(runningOf("ses-1")))
+	cancelled := recordOf("ses-1")
+	cancelled.Status, cancelled.Error = "cancelled", "SIGTERM"
+	require.NoError(t, box.PutRecord(cancelled))
+	outcomes, err := Drain(t.Context(), Options{DB: db, GuildURL: at(url)})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"running ses-1 refused", "record ses-1 refused"}, whats(outcomes))
+
+	g, url = newGuild(t, options)
+	s, _ := g.Session("ses-1")
+	assert.Equal(t, "cancelled", s.Status)
+	assert.Equal(t, 1, s.Record.Applied)
+	assert.Zero(t, s.Running)
+	outcomes, err = Drain(t.Context(), Options{DB: db, GuildURL: at(url)})
+	require.NoError(t, err)
+	assert.Empty(t, outcomes, "the running report is of no use now")
+	nothingLeft(t, filepath.Dir(db))
+	marks, err := filepath.Glob(filepath.Join(box.Dir(), "refused", "*"))
+	require.NoError(t, err)
+	assert.Empty(t, marks)
+}

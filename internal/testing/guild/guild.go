@@ -21,6 +21,10 @@ type Options struct {
 	// known, and pending or running. Without it a record of an unknown session makes
 	// one, and a repeated one is answered.
 	Strict bool
+	// DeadLetters is a folder that is drained as the guild of the babysitter does at its
+	// start: each *.json is a record, whoever is allowed to send one and whatever its
+	// status, and is removed.
+	DeadLetters string
 }
 
 // Guild is one guild. It may be used by several goroutines.
@@ -40,14 +44,17 @@ type Guild struct {
 func Open(o Options) (*Guild, error) {
 	g := &Guild{options: o, closed: make(chan struct{}), sessions: map[string]*Session{}, tools: map[string]Tool{}}
 	if o.State == "" {
-		return g, nil
+		return g, g.drain()
 	}
 	if err := g.replay(); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(o.State, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
 	g.file = f
-	return g, err
+	return g, g.drain()
 }
 
 // Close ends requests that hang, and closes the state file.

@@ -37,7 +37,7 @@ func (p *Program) Start() error {
 	if listen == "" {
 		listen = "127.0.0.1:0"
 	}
-	cmd := exec.Command(p.path, "-listen", listen, "-state", p.options.State,
+	cmd := exec.Command(p.path, "-listen", listen, "-state", p.options.State, "-drain", p.options.DeadLetters,
 		fmt.Sprintf("-cancelled=%t", p.options.Cancelled), fmt.Sprintf("-strict=%t", p.options.Strict))
 	cmd.Env = append(os.Environ(), asProgram+"=1")
 	cmd.Stderr = os.Stderr

@@ -28,6 +28,7 @@ func Main() {
 	flags.StringVar(&o.State, "state", "", "the `file` that holds everything")
 	flags.BoolVar(&o.Cancelled, "cancelled", false, `take "cancelled" as the status of a record`)
 	flags.BoolVar(&o.Strict, "strict", false, "take reports of sessions that are known and not over")
+	flags.StringVar(&o.DeadLetters, "drain", "", "the `folder` of dead letters to drain at the start")
 	_ = flags.Parse(os.Args[1:]) // it exits by itself
 	err := serve(*listen, o)
 	fmt.Fprintln(os.Stderr, "guild:", err)

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 )
 
@@ -168,18 +170,52 @@ func (g *Guild) record(caller string, body []byte) (int, any) {
 		g.save(s)
 		return http.StatusBadRequest, map[string]any{"error": "Validation failed", "details": status}
 	}
+	g.apply(s, status, r)
+	return http.StatusOK, map[string]any{"ok": true, "sessionId": id, "status": s.Status}
+}
+
+// apply takes a record, unless the session is over.
+func (g *Guild) apply(s *Session, status string, r map[string]json.RawMessage) {
 	if s.ended() {
 		s.Record.Repeated++
 	} else {
 		s.Record.Applied++
 		s.Status = status
 		var transcript []json.RawMessage
-		_ = json.Unmarshal(r["transcript"], &transcript)
+		_ = json.Unmarshal(r["transcript"], &transcript) // what is no array has no messages
 		sum := sha256.Sum256(r["transcript"])
 		s.Messages, s.Transcript = len(transcript), hex.EncodeToString(sum[:])
 		delete(r, "transcript")
 		s.Report = r
 	}
 	g.save(s)
-	return http.StatusOK, map[string]any{"ok": true, "sessionId": id, "status": s.Status}
+}
+
+// drain takes the records in the folder of dead letters.
+func (g *Guild) drain() error {
+	if g.options.DeadLetters == "" {
+		return nil
+	}
+	names, err := filepath.Glob(filepath.Join(g.options.DeadLetters, "*.json"))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		var r map[string]json.RawMessage
+		var id, status string
+		if err := json.Unmarshal(text, &r); err != nil {
+			continue // it stays, as there
+		}
+		_ = json.Unmarshal(r["sessionId"], &id)
+		_ = json.Unmarshal(r["status"], &status) // not looked at, as there
+		g.apply(g.session(id), status, r)
+		if err := os.Remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
