@@ -38,6 +38,7 @@ const killVariable = "HEARTBEAT_TEST_KILL_AT_STEP"
 const cancelVariable = "HEARTBEAT_TEST_CANCEL_AT_STEP"
 
 func TestMain(m *testing.M) {
+	guild.RunIfAsked()
 	guardian.Serve()
 	session.Serve()
 	if len(os.Args) == 3 && os.Args[1] == session.FinishCommand {

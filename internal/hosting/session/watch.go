@@ -1,6 +1,7 @@
 package session
 
 import (
+	"encoding/json"
 	"time"
 
 	"heartbeat/inbox"
@@ -20,12 +21,14 @@ type watching struct {
 	after  time.Duration
 
 	read     chan struct{} // closed once the client's output is at its end
-	result   chan struct{} // gets something at each line since a result
+	idle     chan bool     // at each line: whether the client has nothing left to do
 	progress time.Time
 	tools    proxy.Stats
 	began    bool           // there was a message from beyond the client's start
 	answered bool           // the model answered something
 	failure  *inbox.Failure // of the API, that the last answer is
+	done     bool           // the last turn has its result
+	tasks    int            // that run in the background
 	stalled  bool
 }
 
@@ -34,7 +37,7 @@ const lookEvery = time.Second
 
 // watch returns once the client has ended.
 func (h *host) watch(p *process.Process, deadline time.Time) *watching {
-	w := &watching{h: h, p: p, read: make(chan struct{}), result: make(chan struct{}, 1), progress: time.Now()}
+	w := &watching{h: h, p: p, read: make(chan struct{}), idle: make(chan bool, 1), progress: time.Now()}
 	go w.store()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
@@ -50,8 +53,10 @@ func (h *host) watch(p *process.Process, deadline time.Time) *watching {
 			w.end(endedByCancel, 0)
 		case <-h.asked.again:
 			w.end(endedByCancel, 0)
-		case <-w.result:
-			exit = time.After(h.ExitTimeout)
+		case idle := <-w.idle:
+			if exit = nil; idle {
+				exit = time.After(h.ExitTimeout)
+			}
 		case <-exit:
 			w.end(endedLingering, h.ExitTimeout)
 		case <-timeout:
@@ -95,29 +100,47 @@ func (w *watching) store() {
 		w.h.store.Append(m)
 		w.h.mu.Lock()
 		w.h.tally.Add(m, time.Now())
-		done := w.h.tally.Result != nil
 		w.learn(m)
 		w.h.mu.Unlock()
 		step(stepMessage)
 		w.heard(m)
-		if done {
-			select {
-			case w.result <- struct{}{}:
-			default:
-			}
+		select {
+		case <-w.idle: // it is out of date
+		default:
 		}
+		w.idle <- w.done && w.tasks == 0
 	}
 }
 
 // learn keeps what the queue has to know of a client. The caller holds h.mu.
 func (w *watching) learn(m stream.Message) {
 	w.began = w.began || m.Type != "system" || m.Subtype == "init"
-	if m.Type != "assistant" {
-		return
+	switch m.Type {
+	case "system":
+		w.learnSystem(m)
+	case "result":
+		w.done = true
+	case "assistant":
+		model, failure := lookAt(m.Raw)
+		w.answered = w.answered || model != "<synthetic>"
+		w.failure = failure
 	}
-	model, failure := lookAt(m.Raw)
-	w.answered = w.answered || model != "<synthetic>"
-	w.failure = failure
+}
+
+// learnSystem keeps whether the client goes on after a result: it waits for tasks in the
+// background, and each one that ends begins another turn.
+func (w *watching) learnSystem(m stream.Message) {
+	switch m.Subtype {
+	case "init":
+		w.done = false
+	case "background_tasks_changed":
+		var changed struct {
+			Tasks []json.RawMessage `json:"tasks"`
+		}
+		if json.Unmarshal(m.Raw, &changed) == nil {
+			w.tasks = len(changed.Tasks)
+		}
+	}
 }
 
 // heard notes a message as progress. The first one and a result are written at once.

@@ -25,7 +25,7 @@ type Tally struct {
 	past     Usage   // of the clients before this one
 	pastCost float64 // of them, in dollars
 
-	settled Usage            // of this client's last result line
+	settled Usage            // of this client, up to its last result line
 	turns   map[string]Usage // of assistant messages since, by message id
 	counted map[string]bool  // messages that the last result line includes
 	open    map[string]ToolCall
@@ -170,7 +170,7 @@ func (t *Tally) turn(id string, usage []byte) {
 	t.sum()
 }
 
-// result takes the totals of a result line. They include the messages before it.
+// result takes what a result line says. It includes the messages before it.
 func (t *Tally) result(m Message, now time.Time) {
 	r := Result{Subtype: m.Subtype, At: now}
 	flat.Each(m.Raw, func(name, value []byte) {
@@ -201,9 +201,16 @@ func (t *Tally) result(m Message, now time.Time) {
 
 const maxResultText = 1 << 10 // characters
 
+// settle takes the usage of a result line. A client that waits for its background tasks
+// prints a result for each prompt, with the usage since the one before it; only the
+// cost is that of the whole client.
 func (t *Tally) settle(usage []byte) {
-	t.settled = t.client()
-	t.settled.set(usage)
+	var since Usage
+	for _, u := range t.turns {
+		since = since.Plus(u)
+	}
+	since.set(usage)
+	t.settled = t.settled.Plus(since)
 	if t.counted == nil {
 		t.counted = map[string]bool{}
 	}

@@ -66,13 +66,13 @@ func TestTallyOfResults(t *testing.T) {
 	assert.Equal(t, &Result{Subtype: "error_during_execution", IsError: true, Text: "it broke", At: noon}, got.Result)
 
 	tally(t, got, `{"type":"result","total_cost_usd":0.5,"usage":{"input_tokens":300}}`)
-	assert.Equal(t, &Usage{Input: 300, Output: 51, CacheRead: ptr(int64(7))}, got.Usage, "the last result wins")
+	assert.Equal(t, &Usage{Input: 400, Output: 51, CacheRead: ptr(int64(7))}, got.Usage, "each result has the usage since the last")
 	assert.Equal(t, ptr(0.5), got.Cost)
 
 	got.NextClient()
 	assert.Nil(t, got.Result)
 	tally(t, got, `{"type":"result","total_cost_usd":1.5,"usage":{"input_tokens":1,"output_tokens":2}}`)
-	assert.Equal(t, &Usage{Input: 301, Output: 53, CacheRead: ptr(int64(7))}, got.Usage, "two clients' add up")
+	assert.Equal(t, &Usage{Input: 401, Output: 53, CacheRead: ptr(int64(7))}, got.Usage, "two clients' add up")
 	assert.Equal(t, ptr(2.0), got.Cost)
 	assert.Equal(t, "s-2", got.SessionID)
 }

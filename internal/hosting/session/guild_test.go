@@ -1,0 +1,76 @@
+package session_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/hosting/session"
+	"heartbeat/internal/testing/guild"
+)
+
+// A guild that is killed at any step of a report, and started again, has the report
+// applied once. So it is if the host is killed too.
+func TestGuildKilled(t *testing.T) {
+	for _, on := range []string{"running", "record"} {
+		for _, at := range guild.Steps {
+			for _, host := range []string{"", "ended", "kept", "noted"} {
+				t.Run(on+" "+at+" "+host, func(t *testing.T) {
+					t.Parallel()
+					r := newRig(t, "hello")
+					g, err := guild.Launch(guild.Options{State: r.path("guild"), Cancelled: true})
+					require.NoError(t, err)
+					t.Cleanup(g.Kill)
+					require.NoError(t, g.Expect("ses-1"))
+					require.NoError(t, g.Break(guild.Fault{On: on, Step: at, Do: guild.Die}))
+					r.Config.GuildToolURL = g.URL()
+					cmd := r.command()
+					if host != "" {
+						cmd.Env = append(cmd.Env, killVariable+"="+host)
+					}
+					require.NoError(t, cmd.Start())
+					g.Wait()
+					require.NoError(t, g.Start())
+					_ = cmd.Wait() // it may be killed
+					r.applied(g)
+				})
+			}
+		}
+	}
+}
+
+// applied checks that the guild has the session's end, once.
+func (r *rig) applied(g *guild.Program) {
+	r.t.Helper()
+	r.until("nobody works on the session", func() bool { return r.state().Host == nil && r.folder().Holder() == 0 })
+	_, err := session.Drain(r.t.Context(), session.DrainOptions{DB: r.Config.DBPath, Refused: true})
+	require.NoError(r.t, err)
+	all, err := g.Sessions()
+	require.NoError(r.t, err)
+	assert.Equal(r.t, 1, all["ses-1"].Record.Applied)
+	assert.Equal(r.t, "completed", all["ses-1"].Status)
+	r.isClean()
+}
+
+// A guild that is gone for good holds nothing up for long, and gets everything once it
+// is back.
+func TestGuildGone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes as long as a host tries")
+	}
+	t.Parallel()
+	r := newRig(t, "hello")
+	g, err := guild.Launch(guild.Options{State: r.path("guild")})
+	require.NoError(t, err)
+	t.Cleanup(g.Kill)
+	require.NoError(t, g.Expect("ses-1"))
+	g.Kill()
+	r.Config.GuildToolURL = g.URL()
+	_, o := r.run()
+	assert.False(t, o.Delivered)
+	assert.FileExists(t, r.path("dlq/ses-1.json"))
+	assert.FileExists(t, r.path("dlq/running/ses-1.json"))
+	require.NoError(t, g.Start())
+	r.applied(g)
+}
