@@ -31,7 +31,7 @@ func cancel(o *verbs.Cancel, s cli.Streams) error {
 		return err
 	}
 	c, err := h.cancel(o.Grace)
-	if err == nil && o.Wait && !c.Status.Ended() {
+	if err == nil && o.Wait && h.worked { // also for the report of one that has ended
 		ctx, stop, status := untilSignal()
 		defer stop()
 		err = status(h.awaitEnd(ctx))

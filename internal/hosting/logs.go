@@ -11,7 +11,6 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/verbs"
 	"heartbeat/internal/words"
 )
@@ -135,10 +134,10 @@ func (r *logReader) last() error {
 	return r.show(r.rest)
 }
 
-// follow prints what comes until the session has ended.
+// follow prints what comes until nobody works on the session any more.
 func (r *logReader) follow(ctx context.Context, h *hosted) error {
 	for {
-		over := h.reopen() != nil || h.status.Ended() || h.status == folder.Dead
+		over := h.reopen() != nil || !h.worked
 		if err := r.more(); err != nil {
 			return err
 		}

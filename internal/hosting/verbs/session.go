@@ -135,8 +135,7 @@ func logsVerb(do Actions) cli.Verb {
 		IDs:   SessionIDs,
 		Short: "print the log of a session's host",
 		Long: `Print the end of a session's log: what its host did, the tool calls, and what the
-client wrote to stderr. With --follow it goes on until the session has ended. With
---json a line is an object: {"line":"..."}.
+client wrote to stderr. With --follow it goes on until the host is done. With --json a line is an object: {"line":"..."}.
 
 ` + named + `
 
@@ -273,7 +272,7 @@ func cancelVerb(do Actions) cli.Verb {
 		Short: "end a session",
 		Long: `End a session: its client gets SIGTERM, and its whole process tree SIGKILL after the
 grace. The session is then reported as cancelled. cancel returns once the host has
-taken note, and with --wait once the session has ended.
+taken note, and with --wait once the session has ended and its host is done.
 
 If the host itself was killed, cancel finishes the session in its place: it kills
 what is left, settles the entry in flight, and reports the end. A session that has
@@ -291,7 +290,7 @@ session, or more than one, or its host cannot be reached.`,
 			o.add(f)
 			f.Var(&grace, "grace", "how long the client may take before it is killed (default: what the session was started with)")
 			f.Lookup("grace").DefValue = ""
-			f.BoolVar(&o.Wait, "wait", false, "return once the session has ended")
+			f.BoolVar(&o.Wait, "wait", false, "return once the session has ended and its host is done")
 			return f, func(args []string, s cli.Streams) error {
 				if err := o.one(f, args); err != nil {
 					return usage(err)
