@@ -48,6 +48,7 @@ func start(h *verbs.Hosting, s cli.Streams) error {
 		if errors.As(err, &no) {
 			return no.print(s.Err)
 		}
+		o.keepFailure(err, s)
 		return o.refusal(err).print(s.Err)
 	}
 	return printJSON(s, up)
