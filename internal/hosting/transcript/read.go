@@ -65,10 +65,11 @@ type reader struct {
 }
 
 func (r *reader) message(ctx context.Context, n int64) (Stored, error) {
-	m, found, err := r.s.fetch(n)
-	if found || err != nil {
-		return m, err
+	m, found := r.s.fetch(n)
+	if found {
+		return m, nil
 	}
+	var err error
 	if r.db == nil {
 		if r.db, err = connect(ctx, r.s.o.DB, "ro"); err != nil {
 			return Stored{}, err
@@ -77,7 +78,7 @@ func (r *reader) message(ctx context.Context, n int64) (Stored, error) {
 	shift := r.s.shift.Load()
 	m, found, err = r.db.at(ctx, r.s.o.SessionID, n+shift)
 	if err == nil && (!found || m.N != n+shift) {
-		return lost(n, ""), nil
+		return lost(n), nil
 	}
 	m.N -= shift
 	return m, err
@@ -119,7 +120,7 @@ type ended struct {
 }
 
 func (e *ended) open(ctx context.Context) (err error) {
-	e.spool, err = openSpool(e.o.Spool, e.o.SessionID, false, func(m Stored, offset, _ int64) {
+	e.spool, err = openSpool(e.o.Spool, e.o.SessionID, false, func(m Stored, offset int64) {
 		e.numbers = append(e.numbers, m.N)
 		e.offsets = append(e.offsets, offset)
 	})
@@ -140,20 +141,23 @@ func (e *ended) at(ctx context.Context, n int64) (m Stored, found bool, err erro
 	}
 	waiting := len(e.numbers) > 0
 	if waiting && e.numbers[0] == n {
-		m, err = e.spool.read(e.offsets[0])
-		return m, err == nil, err
+		if m, err = e.spool.read(e.offsets[0]); err == nil {
+			return m, true, nil
+		}
 	}
 	if e.db != nil {
 		m, found, err = e.db.at(ctx, e.o.SessionID, n)
-		if err != nil && !waiting || found && (!waiting || m.N < e.numbers[0]) {
+		if err != nil && !waiting || found && (!waiting || m.N <= e.numbers[0]) {
 			return m, found, err
 		}
 	}
-	if waiting {
-		m, err = e.spool.read(e.offsets[0])
-		return m, err == nil, err
+	if !waiting {
+		return Stored{}, false, nil
 	}
-	return m, false, nil
+	if m, err = e.spool.read(e.offsets[0]); err != nil {
+		m = lost(e.numbers[0]) // it is damaged
+	}
+	return m, true, nil
 }
 
 func (e *ended) close() {

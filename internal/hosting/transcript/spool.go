@@ -22,6 +22,7 @@ type spool struct {
 	head spoolHead
 	file *disk.File
 	size int64 // of the whole lines
+	old  int64 // up to which offset another process wrote it
 	bad  error // why nothing more can be appended
 
 	moving sync.RWMutex // held to read, and by whoever replaces the file
@@ -35,7 +36,7 @@ type spoolHead struct {
 }
 
 // found is told of each message in a spool.
-type found func(s Stored, offset, size int64)
+type found func(s Stored, offset int64)
 
 // openSpool opens a session's spool and lists what is in it. The error matches
 // [fs.ErrNotExist] if there is none. With repair, a torn end is cut off.
@@ -52,6 +53,7 @@ func openSpool(path, session string, repair bool, list found) (*spool, error) {
 	if err := s.scan(session, list); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
+	s.old = s.size
 	if repair && s.size < f.Info().Size {
 		if err := f.Truncate(s.size); err != nil {
 			return nil, errors.Join(err, f.Close())
@@ -149,6 +151,9 @@ func (s *spool) read(offset int64) (Stored, error) {
 			return Stored{}, fmt.Errorf("%s: offset %d: %w", s.path, offset, err)
 		}
 	}
+	if offset < s.old && !json.Valid(m.Content) {
+		return Stored{}, fmt.Errorf("%s: offset %d: the message is damaged", s.path, offset)
+	}
 	return m, nil
 }
 
@@ -167,45 +172,32 @@ func (s *spool) scan(session string, list found) error {
 		return fmt.Errorf("%s: it belongs to session %q: %w", s.path, s.head.Session, disk.ErrForeign)
 	}
 	for s.size = int64(len(first)); ; {
-		line, err := in.Peek(maxHead)
-		if len(line) == 0 {
+		start, err := in.Peek(maxHead)
+		if len(start) == 0 {
 			return notEOF(err)
 		}
-		m, length, size, err := parseHead(line)
-		if err == nil && size <= stream.MaxLine && s.size+int64(length)+size+int64(len(lineEnd)) > end {
-			return nil // torn
-		}
-		skipped, whole, err := skipLine(in, length, size, err)
+		m, length, size, bad := parseHead(start)
+		line, end, err := skipLine(in)
 		if err != nil {
 			return notEOF(err) // torn
 		}
-		if whole {
-			list(m, s.size, int64(length)+size+int64(len(lineEnd)))
+		if bad == nil && line == int64(length)+size+int64(len(lineEnd)) && end == lineEnd {
+			list(m, s.size)
 		}
-		s.size += skipped
+		s.size += line
 	}
 }
 
-// skipLine moves behind a line and reports whether it is a whole message. The error
-// is [io.EOF] if the line has no end.
-func skipLine(in *bufio.Reader, length int, size int64, bad error) (skipped int64, whole bool, err error) {
-	if bad == nil && size <= stream.MaxLine {
-		n, err := in.Discard(length + int(size))
-		if err != nil {
-			return int64(n), false, err
-		}
-		end, _ := in.Peek(len(lineEnd))
-		if string(end) == lineEnd {
-			_, err = in.Discard(len(lineEnd))
-			return int64(n + len(lineEnd)), true, err
-		}
-		skipped = int64(n)
-	}
+// skipLine moves behind a line and returns its length and its last bytes. The error is
+// [io.EOF] if the line has no end.
+func skipLine(in *bufio.Reader) (length int64, end string, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
-		skipped += int64(len(part))
+		length += int64(len(part))
+		end += string(part[max(len(part)-len(lineEnd), 0):])
+		end = end[max(len(end)-len(lineEnd), 0):]
 		if err != bufio.ErrBufferFull {
-			return skipped, false, err
+			return length, end, err
 		}
 	}
 }
@@ -235,6 +227,7 @@ func (s *spool) drop(head spoolHead, offset int64) (moved int64, err error) {
 	}
 	err = s.close()
 	s.file, s.size, s.head, s.bad = next.file, next.size, head, nil
+	s.old = max(s.old-moved, 0)
 	return moved, err
 }
 

@@ -59,7 +59,7 @@ func Open(o Options) *Store {
 // ends.
 func (s *Store) openSpool() {
 	s.first = 0
-	sp, err := openSpool(s.o.Spool, s.o.SessionID, true, func(m Stored, offset, _ int64) {
+	sp, err := openSpool(s.o.Spool, s.o.SessionID, true, func(m Stored, offset int64) {
 		if s.first == 0 {
 			s.first = m.N
 		}
@@ -224,41 +224,42 @@ func (s *Store) dropStored() {
 	}
 }
 
-// fetch returns a message that was appended, from wherever it is. found is false if
-// only the database has it.
-func (s *Store) fetch(n int64) (m Stored, found bool, err error) {
+// fetch returns a message that was appended, from spool or memory. If neither has it,
+// only the database may.
+func (s *Store) fetch(n int64) (m Stored, found bool) {
 	s.mu.Lock()
 	if n < s.first {
 		s.mu.Unlock()
-		return Stored{}, false, nil
+		return Stored{}, false
 	}
-	switch at := s.index[n-s.first]; at {
-	case inDatabase:
-		s.mu.Unlock()
-		return Stored{}, false, nil
-	case nowhere:
-		s.mu.Unlock()
-		return lost(n, ""), true, nil
-	case inMemory:
+	at := s.index[n-s.first]
+	if at == inMemory {
 		i, _ := slices.BinarySearchFunc(s.held, n, func(m Stored, n int64) int { return cmp.Compare(m.N, n) })
 		m = s.held[i]
-		s.mu.Unlock()
-		return m, true, nil
-	default:
-		s.spool.moving.RLock()
-		defer s.spool.moving.RUnlock()
-		s.mu.Unlock()
-		m, err = s.spool.read(at)
-		if err == nil && m.N != n {
-			err = fmt.Errorf("%s: message %d is where %d was written: somebody else changed the file", s.o.Spool, m.N, n)
-		}
-		return m, err == nil, err
 	}
+	if at < 0 {
+		s.mu.Unlock()
+		if at == nowhere {
+			m = lost(n)
+		}
+		return m, at != inDatabase
+	}
+	s.spool.moving.RLock()
+	defer s.spool.moving.RUnlock()
+	s.mu.Unlock()
+	m, err := s.spool.read(at)
+	if err == nil && m.N != n {
+		err = fmt.Errorf("%s: offset %d: it is message %d instead of %d", s.o.Spool, at, m.N, n)
+	}
+	if err != nil {
+		s.o.Log("a message cannot be read from the spool: " + err.Error())
+	}
+	return m, err == nil
 }
 
 // lost stands for a message that is gone.
-func lost(n int64, kind string) Stored {
-	m := stream.StandIn(stream.SubtypeLost, kind, 0)
+func lost(n int64) Stored {
+	m := stream.StandIn(stream.SubtypeLost, "", 0)
 	return Stored{N: n, At: time.Now().UTC().Truncate(time.Millisecond), Type: m.Type, Content: m.Raw}
 }
 

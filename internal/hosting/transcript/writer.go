@@ -232,17 +232,12 @@ func (w *writer) batch() []Stored {
 	var batch []Stored
 	size := 0
 	for n := w.s.stored.Load() + 1; n <= w.s.Last() && len(batch) < maxBatch && size < maxBatchBytes; n++ {
-		m, found, err := w.s.fetch(n)
-		if err != nil {
-			w.s.o.Log("a message is lost: " + err.Error())
-			m, found = lost(n, ""), true
+		m, found := w.s.fetch(n)
+		if !found {
+			m = lost(n) // unless the database has it: then that one stays
 		}
-		if found {
-			batch = append(batch, m)
-			size += len(m.Content)
-		} else if len(batch) == 0 {
-			w.s.markStored(n)
-		}
+		batch = append(batch, m)
+		size += len(m.Content)
 	}
 	return batch
 }
