@@ -13,6 +13,7 @@ import (
 	"heartbeat/internal/host/guardian"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/process"
+	"heartbeat/internal/hosting/proxy"
 	"heartbeat/internal/words"
 )
 
@@ -68,7 +69,7 @@ func (h *host) isAsked() bool {
 // start starts the client of a round.
 func (h *host) start(r round, n int) (*process.Process, error) {
 	s := h.snapshot()
-	env := guardian.Marked(h.queue.Environ(environment(os.Environ(), h.Config.Env)), s.Mark)
+	env := guardian.Marked(proxy.Environment(h.queue.Environ(environment(os.Environ(), h.Config.Env))), s.Mark)
 	p, err := process.Start(process.Options{
 		Path: h.claude, Command: h.command(r.args), Dir: h.Config.Cwd,
 		Env: env, Mark: s.Mark, Stdin: []byte(r.text), Stderr: h.log, MemoryMax: h.MemoryMax,
