@@ -41,6 +41,7 @@ type Client struct {
 	http    *http.Client
 	clock   Clock
 	timeout time.Duration
+	limit   int64 // of a tool's answer, in bytes
 	once    bool
 }
 
@@ -54,7 +55,7 @@ func New(o Options) (*Client, error) {
 	if o.SessionID == "" {
 		return nil, errors.New("call the guild: the session has no id")
 	}
-	c := &Client{base: base, session: o.SessionID, http: newHTTP(nil), clock: o.Clock, timeout: o.RequestTimeout, once: o.Once}
+	c := &Client{base: base, session: o.SessionID, http: newHTTP(nil), clock: o.Clock, timeout: o.RequestTimeout, limit: MaxToolAnswer, once: o.Once}
 	if c.clock == nil {
 		c.clock = machineClock{}
 	}

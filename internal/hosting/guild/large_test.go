@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -52,4 +53,31 @@ func TestALargeRecordIsNotHeldInMemory(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, testguild.Count{Applied: 1, Refused: 1}, sessions[session].Record)
 	assert.Equal(t, 16, sessions[session].Messages)
+}
+
+// TestALargeRecordThatTheGuildDoesNotRead: nothing reads the file any more once the
+// answer is there.
+func TestALargeRecordThatTheGuildDoesNotRead(t *testing.T) {
+	g, url := newGuild(t, testguild.Options{})
+	g.Break(testguild.Fault{On: "record", Do: testguild.Answer, Status: 413, Times: -1})
+	text := append([]byte(`{"sessionId":"`+session+`","status":"failed","transcript":["`), bytes.Repeat([]byte("x"), 16<<20)...)
+	from := &counted{Reader: bytes.NewReader(append(text, `"]}`...))}
+	_, err := newClient(t, url, &testClock{}).Record(t.Context(), Body{From: from, Size: from.Size()})
+	require.Error(t, err)
+	from.over.Store(true)
+	assert.Zero(t, from.late.Load())
+}
+
+// counted counts reads after it is over.
+type counted struct {
+	*bytes.Reader
+	over atomic.Bool
+	late atomic.Int64
+}
+
+func (c *counted) ReadAt(b []byte, off int64) (int, error) {
+	if c.over.Load() {
+		c.late.Add(1)
+	}
+	return c.Reader.ReadAt(b, off)
 }

@@ -40,7 +40,7 @@ func (c *Client) Tool(ctx context.Context, tool Tool, args json.RawMessage) (str
 	if err != nil {
 		return "", err
 	}
-	r.timeout, r.limit, r.key = c.timeout, MaxToolAnswer, rand.Text()
+	r.timeout, r.limit, r.key = c.timeout, c.limit, rand.Text()
 	var text string
 	err = c.persist(ctx, patience, func() (bool, error) {
 		a, failure := c.attempt(ctx, r)

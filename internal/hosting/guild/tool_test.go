@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"syscall"
 	"testing"
@@ -207,13 +208,16 @@ func TestAToolStopsWithItsContext(t *testing.T) {
 
 func TestALargeAnswer(t *testing.T) {
 	g, url := newGuild(t, testguild.Options{})
-	g.AddTool(testguild.Tool{Name: "signal", Size: MaxToolAnswer - 2})
-	text, err := newClient(t, url, &testClock{}).Tool(t.Context(), Tool{Name: "signal"}, nil)
+	c := newClient(t, url, &testClock{})
+	require.EqualValues(t, MaxToolAnswer, c.limit)
+	c.limit = 1 << 20
+	g.AddTool(testguild.Tool{Name: "signal", Size: 1<<20 - 2})
+	text, err := c.Tool(t.Context(), Tool{Name: "signal"}, nil)
 	require.NoError(t, err)
-	assert.Len(t, text, MaxToolAnswer-2)
-	g.AddTool(testguild.Tool{Name: "signal", Size: MaxToolAnswer - 1})
-	_, err = newClient(t, url, &testClock{}).Tool(t.Context(), Tool{Name: "signal"}, nil)
-	require.EqualError(t, err, "the guild's answer is over the limit of 64 MiB")
+	assert.Len(t, text, 1<<20-2)
+	g.AddTool(testguild.Tool{Name: "signal", Size: 1<<20 - 1})
+	_, err = c.Tool(t.Context(), Tool{Name: "signal"}, nil)
+	require.EqualError(t, err, "the guild's answer is over the limit of 1 MiB")
 }
 
 func TestTheClientTakesNothingFromTheEnvironment(t *testing.T) {
@@ -231,4 +235,31 @@ func TestURLs(t *testing.T) {
 	}
 	_, err := New(Options{URL: "http://x"})
 	require.EqualError(t, err, "call the guild: the session has no id")
+}
+
+// FuzzQuery: every JSON object is a query, from which its strings can be read.
+func FuzzQuery(f *testing.F) {
+	f.Add(`{"a":"x y","b":[1,{"c":null}],"d":1e3,"a":true}`)
+	f.Add(`{"\u00e4":"\ud83d\ude00&=","n":null}`)
+	f.Fuzz(func(t *testing.T, args string) {
+		query, err := queryOf(json.RawMessage(args))
+		var want map[string]json.RawMessage
+		isObject := json.Unmarshal([]byte(args), &want) == nil && want != nil
+		require.Equal(t, isObject, err == nil, "%v", err)
+		if err != nil {
+			return
+		}
+		got, err := url.ParseQuery(query)
+		require.NoError(t, err)
+		for name, raw := range want {
+			var s *string
+			if string(raw) == "null" {
+				require.NotContains(t, got, name)
+			} else if json.Unmarshal(raw, &s) == nil {
+				require.Equal(t, []string{*s}, got[name])
+			} else {
+				require.Len(t, got[name], 1)
+			}
+		}
+	})
 }
