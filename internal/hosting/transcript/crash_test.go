@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/testing/crash"
+	"heartbeat/internal/testing/long"
 )
 
 const crashMessages = 12
@@ -48,12 +49,13 @@ func TestFullDiskAtEachCall(t *testing.T) { hosted.EveryFail(t, unix.ENOSPC, rec
 
 // TestKilledAtAnyTime kills hosts that are busy, some of them on what another one left.
 func TestKilledAtAnyTime(t *testing.T) {
-	const kills, more = 12, 150
+	const more = 150
+	kills := int64(long.Rounds(12, 60))
 	dir := t.TempDir()
 	accepted := int64(0)
-	for i := range int64(kills) {
+	for i := range kills {
 		child := crash.Command{Name: "session", Args: []string{dir, strconv.Itoa(10_000_000)}}.Start(t)
-		for range more + 37*i {
+		for range more + 37*(i%20) {
 			n, err := strconv.ParseInt(child.Line(t), 10, 64)
 			require.NoError(t, err)
 			require.Greater(t, n, accepted)

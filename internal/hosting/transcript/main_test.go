@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"heartbeat/internal/testing/crash"
+	"heartbeat/internal/testing/long"
 )
 
 func TestMain(m *testing.M) {
+	crash.EveryNth = long.Rounds(3, 1)
 	crash.Main(m, map[string]func() int{"session": session, "recover": recoverIt, "large": large50})
 }
 
