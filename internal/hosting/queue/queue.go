@@ -118,13 +118,14 @@ func (q *Queue) Claim(ctx context.Context) (err error) {
 	return err
 }
 
-// Close lets others work on the inbox. It removes the settings.
+// Close lets others work on the inbox, and removes the settings. It does nothing before
+// [Queue.Claim]: the settings are those of the session's host then.
 func (q *Queue) Close() error {
-	err := disk.Remove(q.settingsPath())
-	if q.lock != nil {
-		err = errors.Join(err, q.lock.Release())
-		q.lock = nil
+	if q.lock == nil {
+		return nil
 	}
+	err := errors.Join(disk.Remove(q.settingsPath()), q.lock.Release())
+	q.lock = nil
 	return err
 }
 

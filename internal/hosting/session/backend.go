@@ -48,7 +48,7 @@ func (b backend) Send(ctx context.Context, m inbox.Message) (inbox.Receipt, erro
 func (h *host) watchLive(s *folder.State) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tallied(s)
+	tallied(s, &h.tally)
 	h.toolsUsed(s)
 	if h.store != nil {
 		health := h.store.Health()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"os/exec"
 	"syscall"
 	"testing"
@@ -161,6 +162,12 @@ func TestSend(t *testing.T) {
 	require.NoError(t, err)
 	_, err = h.Send(t.Context(), "three", "and again and again")
 	require.NoError(t, err)
+	settings := filepath.Join(r.folder().TempDir(), "settings.json")
+	assert.FileExists(t, settings)
+	counted, err := session.Entries(r.folder(), *r.state())
+	require.NoError(t, err)
+	assert.Equal(t, folder.Entries{InFlight: 1, Queued: 2}, counted)
+	assert.FileExists(t, settings, "who only looks leaves the client's settings alone")
 	require.NoError(t, os.WriteFile(second, nil, 0o600))
 	require.NoError(t, cmd.Wait())
 	assert.Equal(t, "completed", r.report()["status"])

@@ -15,6 +15,7 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/process"
+	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/hosting/transcript"
 )
 
@@ -128,6 +129,10 @@ func (e *finisher) conclude(ctx context.Context, c *conclusion) (Decision, error
 		})
 		return d, nil
 	}
+	if err := e.recount(ctx); err != nil {
+		e.log.linef("the messages could not be read: %v", err)
+		e.change(func(s *folder.State) { addWarning(s, "the messages could not be read: "+err.Error()) })
+	}
 	if err := e.settle(ctx); err != nil {
 		e.log.linef("the entries could not be settled: %v", err)
 		e.change(func(s *folder.State) { addWarning(s, "the entries could not be settled: "+err.Error()) })
@@ -140,6 +145,36 @@ func (e *finisher) conclude(ctx context.Context, c *conclusion) (Decision, error
 		return d, errors.New("the terminal report cannot be kept: is the disk full?")
 	}
 	return d, nil
+}
+
+// recount adds up again what the client's messages said: the host noted that now and
+// then only.
+func (e *finisher) recount(ctx context.Context) error {
+	var t stream.Tally
+	s := e.snapshot()
+	last := s.Messages
+	for m, err := range transcript.ReadEnded(ctx, e.store(), 1) {
+		if err != nil {
+			return err
+		}
+		last = max(last, m.N)
+		if m.At.Before(s.HostedAt.Truncate(time.Millisecond)) {
+			continue // of a life before this one
+		}
+		if parsed, ok := stream.Parse(m.Content); ok {
+			t.Add(parsed, m.At)
+		}
+	}
+	if s.Rounds > 1 { // which messages are of which client is not stored
+		t.Usage, t.Cost, t.Result = nil, nil, nil
+	}
+	e.change(func(s *folder.State) {
+		s.Messages = last
+		if t.Messages > 0 {
+			tallied(s, &t)
+		}
+	})
+	return nil
 }
 
 // kept is the terminal report that the host has written itself, nil if there is none.

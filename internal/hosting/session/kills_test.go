@@ -12,6 +12,7 @@ import (
 	"heartbeat/internal/host"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/session"
+	"heartbeat/internal/hosting/transcript"
 	"heartbeat/internal/testing/crash"
 )
 
@@ -64,9 +65,27 @@ func TestKilledAtEachStep(t *testing.T) {
 				assert.Equal(t, c.error, orEmpty(r.report()["error"]))
 				assert.Equal(t, folder.Status(c.status), r.state().Status)
 			}
+			r.countsMessages()
 			r.isClean()
 		})
 	}
+}
+
+// countsMessages checks that the state tells what the stored messages say.
+func (r *rig) countsMessages() {
+	r.t.Helper()
+	last, output := int64(0), ""
+	s := r.state()
+	o := transcript.Options{DB: s.DB, Spool: r.folder().SpoolPath(), SessionID: s.SessionID}
+	for m, err := range transcript.ReadEnded(r.t.Context(), o, 1) {
+		require.NoError(r.t, err)
+		if last = m.N; m.Type == "assistant" {
+			output = "done: hello"
+		}
+	}
+	assert.Equal(r.t, last, s.Messages)
+	assert.Equal(r.t, output, s.Output)
+	assert.Equal(r.t, last > 0, s.ProviderSessionID != "")
 }
 
 // everyWrite has the test kill a host at each of its writes, and not only at some.

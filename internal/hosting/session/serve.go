@@ -23,7 +23,7 @@ const closeWait = 5 * time.Second
 func (h *host) serve() error {
 	f := h.lock.Folder()
 	h.store = transcript.Open(transcript.Options{
-		DB: f.DB, Spool: f.SpoolPath(), SessionID: f.ID, SpoolMax: h.SpoolMax, Log: h.log.line,
+		DB: f.DB, Spool: f.SpoolPath(), SessionID: f.ID, After: h.state.Messages, SpoolMax: h.SpoolMax, Log: h.log.line,
 	})
 	if err := h.serveTools(f); err != nil {
 		return err

@@ -8,9 +8,8 @@ import (
 	"heartbeat/internal/hosting/stream"
 )
 
-// tallied copies what the client's messages said so far. The caller holds h.mu.
-func (h *host) tallied(s *folder.State) {
-	t := &h.tally
+// tallied copies what the client's messages said so far.
+func tallied(s *folder.State, t *stream.Tally) {
 	if t.SessionID != "" {
 		s.ProviderSessionID = t.SessionID
 	}

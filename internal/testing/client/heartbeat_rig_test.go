@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/testing/build"
+	"heartbeat/internal/testing/guild"
 	"heartbeat/internal/testing/model"
 )
 
@@ -26,6 +27,7 @@ const binaryVariable = "HEARTBEAT_STOP"
 var built string
 
 func TestMain(m *testing.M) {
+	guild.RunIfAsked()
 	code := m.Run()
 	if built != "" {
 		_ = os.RemoveAll(built) // best effort: a temporary folder
