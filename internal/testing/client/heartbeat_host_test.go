@@ -2,13 +2,11 @@ package client
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,22 +16,11 @@ import (
 	"heartbeat/internal/testing/model"
 )
 
-// hostVariable names a heartbeat-host to test instead of one that is built here.
-const hostVariable = "HEARTBEAT_HOST"
-
-var buildHost = sync.OnceValues(func() (string, error) {
-	if path := os.Getenv(hostVariable); path != "" {
-		return path, nil
-	}
+// buildHost is the heartbeat-host beside the hook.
+func buildHost() (string, error) {
 	stop, err := buildOnce()
-	if err != nil {
-		return "", err
-	}
-	if built == "" {
-		return "", errors.New(hostVariable + " is not set, and " + binaryVariable + " is: name both")
-	}
-	return filepath.Join(filepath.Dir(stop), "heartbeat-host"), nil
-})
+	return filepath.Join(filepath.Dir(stop), "heartbeat-host"), err
+}
 
 // hosting is a guild, and a workspace whose client heartbeat-host runs.
 type hosting struct {
