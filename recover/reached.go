@@ -126,6 +126,10 @@ func StartNote(transcript string) []byte {
 	return o.End()
 }
 
+// TranscriptOf is the transcript that a hook named at the session's start, and how long
+// it was then, in bytes; "" if no hook told of that.
+func TranscriptOf(s inbox.Session) (path string, size int64) { return startOf(s) }
+
 func startOf(s inbox.Session) (transcript string, size int64) {
 	m, err := flat.Parse(s.StartNote)
 	if err != nil {

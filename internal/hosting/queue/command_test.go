@@ -98,7 +98,7 @@ func TestKickOff(t *testing.T) {
 	r := newRig(t)
 	require.NoError(t, os.WriteFile(r.Path(), []byte(`{"prompt":"x","run_dir":"/w/r1","kind":"run failed"}`+"\n"), 0o600))
 	_, p := r.round("")
-	assert.Equal(t, Prompt{Text: kickOff}, p)
+	assert.Equal(t, Prompt{Text: KickOff}, p)
 	assert.Equal(t, queued, r.fates())
 }
 

@@ -14,9 +14,9 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// kickOff is the prompt of a client whose first entry only its hook can deliver, at the
+// KickOff is the prompt of a client whose first entry only its hook can deliver, at the
 // end of this turn.
-const kickOff = `Reply with "ready" and nothing else: your work follows.`
+const KickOff = `Reply with "ready" and nothing else: your work follows.`
 
 // ErrInFlight says that an earlier round's entry is not settled: call [Queue.Settle].
 var ErrInFlight = errors.New("an entry is still in flight: settle it first")
@@ -75,7 +75,7 @@ func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (p Prompt, ok bool, err er
 	}
 	q.round.seq = tx.Seq()
 	if isOfRun(e) {
-		return Prompt{Text: kickOff}, true, tx.Commit()
+		return Prompt{Text: KickOff}, true, tx.Commit()
 	}
 	d, err := tx.Deliver(e, inbox.Recipient{SessionID: q.round.session, Evidence: q.evidence().Encode()})
 	if err == nil {

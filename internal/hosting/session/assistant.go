@@ -35,3 +35,12 @@ func lookAt(raw json.RawMessage) (model string, failure *inbox.Failure) {
 	failure.Message, _ = cut(failure.Message, 4<<10)
 	return m.Message.Model, failure
 }
+
+// sessionOf is the session that a line of a transcript is of.
+func sessionOf(raw json.RawMessage) string {
+	var m struct {
+		SessionID string `json:"sessionId"`
+	}
+	_ = json.Unmarshal(raw, &m) // it is JSON; a member of another kind names no session
+	return m.SessionID
+}

@@ -37,6 +37,9 @@ func (b backend) Cancel(grace time.Duration) error {
 		grace = b.h.Grace
 	}
 	b.h.cancel("heartbeat-host cancel", grace)
+	if b.h.PTY {
+		b.h.endTerminal()
+	}
 	return nil
 }
 

@@ -70,6 +70,8 @@ func (f Facts) failure() string {
 		return "the session was ended after " + f.After.String() + " without progress (--stall-action cancel)"
 	case f.Ended == endedLingering:
 		return "claude did not exit within " + f.After.String() + " after its result, and was ended"
+	case f.Exit == nil && f.Ended != "": // in a terminal
+		return "claude has ended"
 	case f.Exit == nil:
 		return "claude was not started"
 	case f.Exit.Signal != "":

@@ -139,7 +139,7 @@ func (e *finisher) conclude(ctx context.Context, c *conclusion) (Decision, error
 	}
 	c.each = e.each
 	facts := factsOf(e.snapshot())
-	facts.HostDied = facts.Exit == nil || facts.Ended == ""
+	facts.HostDied = facts.Ended == ""
 	d := Decide(facts)
 	if unkept := c.keep(d); unkept != nil {
 		return d, errors.New("the terminal report cannot be kept: is the disk full?")

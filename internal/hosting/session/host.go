@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"heartbeat/internal/host/guardian"
@@ -35,6 +36,7 @@ type host struct {
 	box     deadletter.Box
 	report  reporter
 	asked   *request
+	stalled atomic.Bool // the session in a terminal is ended because of that
 
 	mu    sync.Mutex // taken after that of the record, never before
 	tally stream.Tally

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -51,7 +52,12 @@ func TestMain(m *testing.M) {
 	case "host":
 		os.Exit(crash.Run(hostIt))
 	case "claude":
-		os.Exit(agent.InPrint(os.Args[1:], act))
+		if slices.Contains(os.Args, "--print") {
+			os.Exit(agent.InPrint(os.Args[1:], act))
+		}
+		os.Exit(agent.InTerminal(os.Args[1:], func(text string) string {
+			return act(agent.Printed{Text: text, Print: func(string) {}})
+		}))
 	case "hook":
 		hook.Main()
 	}

@@ -24,7 +24,14 @@ func (h *host) rounds() error {
 	if h.Timeout > 0 {
 		deadline = time.Now().Add(h.Timeout)
 	}
-	for n, resume := 1, ""; !h.isAsked(); n++ {
+	resume := ""
+	if h.Resume {
+		var err error
+		if resume, err = h.queue.Resumable(context.Background()); err != nil {
+			return err
+		}
+	}
+	for n := 1; !h.isAsked(); n++ {
 		before := h.snapshot().Entries.Answered
 		r, waits, err := h.take(resume)
 		if err != nil || !waits {
@@ -42,7 +49,8 @@ func (h *host) rounds() error {
 		}
 		step(stepSettled)
 		s := h.snapshot()
-		if w.reason != "" || s.Exit.Code != 0 || s.Result == nil || s.Result.IsError || s.Entries.Answered == before {
+		orderly := w.reason == endedLingering || w.reason == "" && s.Exit.Code == 0
+		if !orderly || s.Result == nil || s.Result.IsError || s.Entries.Answered == before {
 			return nil
 		}
 		next, err := h.queue.Waiting(context.Background())

@@ -24,7 +24,12 @@ func Serve() { process.Serve() }
 // behind, and nothing was reported. From then on this process must start no others that
 // it waits for itself: see [process.Adopt].
 func Run(o Options) (Outcome, error) {
-	process.Adopt()
+	if err := o.checkTerminal(); err != nil {
+		return Outcome{}, err
+	}
+	if !o.PTY { // the launcher reaps by itself
+		process.Adopt()
+	}
 	taken := signals.Take()
 	defer taken.Stop()
 	h, err := begin(o.withDefaults())
@@ -71,7 +76,11 @@ func (h *host) run() Outcome {
 	err := h.serve()
 	if err == nil {
 		go h.sweepOthers(quiet)
-		err = h.rounds()
+		if h.PTY {
+			err = h.inTerminal()
+		} else {
+			err = h.rounds()
+		}
 	}
 	if err != nil {
 		h.log.linef("Fatal error: %v", err)
@@ -88,6 +97,9 @@ func (h *host) heedSignals(ended <-chan struct{}) {
 		case <-come:
 		case <-ended:
 			return
+		}
+		if h.stalled.Load() {
+			continue
 		}
 		sig, _ := h.signals.Signal()
 		grace := h.Grace

@@ -40,6 +40,7 @@ type Agent struct {
 	Stderr func(line string)
 
 	promptID string
+	blocks   bool // answers are written as the client does it, in blocks
 }
 
 // Run begins with a person's prompt, continues while the hook blocks the stop, and
@@ -151,9 +152,13 @@ func (a *Agent) write(role, text string, meta bool) (err error) {
 	if a.Transcript == "" {
 		return nil
 	}
+	var content any = text
+	if role == "assistant" && a.blocks {
+		content = []any{map[string]any{"type": "text", "text": text}}
+	}
 	line, err := json.Marshal(map[string]any{
 		"type": role, "sessionId": a.SessionID, "isMeta": meta,
-		"message": map[string]any{"role": role, "content": text},
+		"message": map[string]any{"role": role, "content": content},
 	})
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)

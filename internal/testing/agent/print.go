@@ -13,7 +13,7 @@ import (
 	"heartbeat/internal/host"
 )
 
-// TranscriptsVariable names the folder in which [InPrint] keeps its transcripts.
+// TranscriptsVariable names the folder in which a stand-in program keeps its transcripts.
 const TranscriptsVariable = "HEARTBEAT_TEST_TRANSCRIPTS"
 
 // Printed is one turn of a session that prints its messages.
@@ -71,16 +71,11 @@ type printer struct {
 }
 
 func (p *printer) run(ctx context.Context, text string, turn func(Printed) string) (err error) {
-	if p.SessionID == "" {
-		if p.SessionID, err = host.RandomName(); err != nil {
-			return err
-		}
+	if err := p.keepTranscript(); err != nil {
+		return err
 	}
 	if p.promptID, err = host.RandomName(); err != nil {
 		return err
-	}
-	if folder := os.Getenv(TranscriptsVariable); folder != "" {
-		p.Transcript = filepath.Join(folder, p.SessionID+".jsonl")
 	}
 	if _, err := p.fire(ctx, map[string]any{"hook_event_name": "SessionStart", "source": p.source}); err != nil {
 		return err
@@ -97,6 +92,20 @@ func (p *printer) run(ctx context.Context, text string, turn func(Printed) strin
 	}
 	_, err = p.fire(ctx, map[string]any{"hook_event_name": "SessionEnd", "reason": "other"})
 	return err
+}
+
+// keepTranscript gives the session its id, and its transcript if there is a folder for
+// that.
+func (a *Agent) keepTranscript() (err error) {
+	if a.SessionID == "" {
+		if a.SessionID, err = host.RandomName(); err != nil {
+			return err
+		}
+	}
+	if folder := os.Getenv(TranscriptsVariable); folder != "" {
+		a.Transcript, a.blocks = filepath.Join(folder, a.SessionID+".jsonl"), true
+	}
+	return nil
 }
 
 // chain is the turns of one prompt, which end with a result.

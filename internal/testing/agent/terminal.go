@@ -62,6 +62,9 @@ func interact(args []string, quit <-chan struct{}, answer func(string) string) e
 	}
 	a := &Agent{Hook: hook, Answer: answer, Sits: func() { <-quit }, SessionID: c.resume, Env: append(os.Environ(),
 		"CLAUDE_PID="+strconv.Itoa(os.Getpid()), "CLAUDE_CODE_ENTRYPOINT=cli", "CLAUDE_PROJECT_DIR="+dir)}
+	if err := a.keepTranscript(); err != nil {
+		return err
+	}
 	if slices.Contains(hook, "--rewake") {
 		return a.RunWoken(context.Background(), c.prompt, quit)
 	}

@@ -108,3 +108,16 @@ func TestHosted(t *testing.T) {
 	s, _ := h.guild.Session("ses-1")
 	assert.Equal(t, 1, s.Calls["writ-list"])
 }
+
+// The same in a terminal, with the messages of the client's transcript.
+func TestHostedInTerminal(t *testing.T) {
+	h := newHosting(t, func(r model.Request) model.Reply { return model.Text("answer to " + r.UserText) })
+	h.guild.Expect("ses-1")
+	h.config["claudeArgs"] = []string{"--setting-sources", "user"} // a dialog would ask about the risks of more
+	h.run("--pty")
+	report := h.report()
+	assert.Equal(t, `"completed"`, string(report["status"]), h.log())
+	assert.Contains(t, string(report["output"]), "first")
+	s, _ := h.guild.Session("ses-1")
+	assert.GreaterOrEqual(t, s.Messages, 4)
+}

@@ -1,0 +1,158 @@
+package session
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/stream"
+	recovery "heartbeat/recover"
+)
+
+// followEvery is how often a transcript is read on.
+const followEvery = 100 * time.Millisecond
+
+// follower stores what interactive clients write into their transcripts.
+type follower struct {
+	h    *host
+	box  *inbox.Inbox
+	quit chan struct{}
+	over sync.WaitGroup
+}
+
+// followTranscripts follows the transcript of each session that the inbox tells of,
+// from where it was when that session started.
+func (h *host) followTranscripts() *follower {
+	f := &follower{h: h, quit: make(chan struct{})}
+	box, err := inbox.Open(h.snapshot().Inbox, inbox.Options{})
+	if err != nil {
+		h.warn("the transcript cannot be followed: " + err.Error())
+		return f
+	}
+	f.box = box
+	f.over.Go(f.follow)
+	return f
+}
+
+// stop returns once everything was read that is there.
+func (f *follower) stop() {
+	close(f.quit)
+	f.over.Wait()
+}
+
+func (f *follower) follow() {
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	files := map[string]*transcriptFile{}
+	for last := false; !last; {
+		select {
+		case <-f.quit:
+			last = true
+		case <-tick.C:
+		}
+		f.find(files)
+		for _, t := range files {
+			f.read(t)
+		}
+		if !last {
+			f.h.watchTerminal(time.Now().UTC())
+		}
+	}
+	for _, t := range files {
+		t.close()
+		<-t.stored
+	}
+}
+
+// find looks for sessions that are new.
+func (f *follower) find(files map[string]*transcriptFile) {
+	v, err := f.box.View()
+	if err != nil {
+		return // another look follows
+	}
+	sessions, err := v.Sessions()
+	_ = v.Close() // it was only read
+	if err != nil {
+		return
+	}
+	since := f.h.snapshot().HostedAt
+	for _, s := range sessions {
+		path, size := recovery.TranscriptOf(s)
+		if path == "" || files[path] != nil || s.StartedAt == nil || s.StartedAt.Before(since) {
+			continue
+		}
+		t := &transcriptFile{path: path, at: max(0, size), stored: make(chan struct{})}
+		t.out, t.in = io.Pipe()
+		files[path] = t
+		go f.store(t)
+	}
+}
+
+// transcriptFile is a transcript that grows.
+type transcriptFile struct {
+	path   string
+	at     int64
+	out    *io.PipeReader
+	in     *io.PipeWriter
+	stored chan struct{} // closed once everything is that was read
+}
+
+func (t *transcriptFile) close() { _ = t.in.Close() } // always nil
+
+// maxPiece is how much of a transcript is read at once.
+const maxPiece = 1 << 20
+
+// read passes on what a transcript has got since.
+func (f *follower) read(t *transcriptFile) {
+	file, err := disk.OpenForeign(t.path, os.O_RDONLY)
+	if err != nil {
+		return // the client writes it late
+	}
+	defer file.Close() // it was only read
+	b := make([]byte, maxPiece)
+	for {
+		n, err := file.ReadAt(b, t.at)
+		t.at += int64(n)
+		if n > 0 {
+			_, _ = t.in.Write(b[:n]) // its reader reads until the end
+		}
+		if err != nil || n == 0 {
+			if err != nil && !errors.Is(err, io.EOF) {
+				f.h.warn("read the transcript: " + err.Error())
+			}
+			return
+		}
+	}
+}
+
+// store keeps the lines of a transcript that are messages.
+func (f *follower) store(t *transcriptFile) {
+	defer close(t.stored)
+	h := f.h
+	r := stream.NewReader(t.out, h.log.line)
+	for {
+		m, err := r.Next()
+		if err != nil {
+			return
+		}
+		if m.Type != "assistant" && m.Type != "user" && m.Type != "system" {
+			continue // the client's own bookkeeping
+		}
+		m.SessionID = sessionOf(m.Raw)
+		h.store.Append(m)
+		h.mu.Lock()
+		h.tally.Add(m, time.Now())
+		h.mu.Unlock()
+		step(stepMessage)
+		now := time.Now().UTC()
+		h.note(func(s *folder.State) {
+			h.watchLive(s)
+			s.LastMessageAt, s.LastProgressAt, s.StalledSince = &now, &now, nil
+		})
+	}
+}

@@ -1,0 +1,133 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"heartbeat/internal/cli"
+	"heartbeat/internal/host/guardian"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/queue"
+	"heartbeat/internal/launch/managed"
+	"heartbeat/internal/launch/terminal"
+	"heartbeat/internal/words"
+)
+
+// The screen of a session that nobody sees, and what the launcher is told beside it.
+const (
+	rows, columns = 50, 200
+	startTimeout  = time.Minute
+	maxRestarts   = 5
+)
+
+// inTerminal works through the inbox with interactive sessions, as the launcher does,
+// and follows what their clients write into their transcripts.
+func (h *host) inTerminal() error {
+	resume := ""
+	if h.Resume {
+		var err error
+		if resume, err = h.queue.Resumable(context.Background()); err != nil {
+			return err
+		}
+	}
+	if err := h.queue.Close(); err != nil { // the launcher takes the inbox itself
+		return err
+	}
+	f := h.followTranscripts()
+	report := managed.Run(h.managed(resume))
+	f.stop()
+	h.log.line("the launcher: " + report.String())
+	h.change(func(s *folder.State) {
+		h.watchLive(s)
+		s.Client, s.Rounds, s.Ended = nil, report.Sessions, endedItself
+		switch {
+		case h.stalled.Load():
+			s.Ended, s.EndedAfter = endedByStall, h.Stall.String()
+		case report.Reason == managed.TimedOut:
+			s.Ended, s.EndedAfter = endedByTimeout, h.Timeout.String()
+		case report.Reason == managed.Signalled:
+			s.Ended = endedByCancel
+		case report.Reason != managed.Drained:
+			s.Broken = report.String()
+		}
+	})
+	step(stepEnded)
+	if _, err := h.count(); err != nil {
+		return err
+	}
+	step(stepSettled)
+	return nil
+}
+
+// managed is the work as the launcher takes it. The guardian is this host's.
+func (h *host) managed(resume string) managed.Options {
+	s := h.snapshot()
+	orphan := cli.OrphanFlags{Policy: s.OnOrphan, MaxAttempts: s.MaxAttempts, Given: true}
+	command := slices.Concat([]string{h.claude, queue.KickOff}, h.Config.ClaudeArgs, []string{"--mcp-config", h.mcpConfig(), "--strict-mcp-config"})
+	if resume != "" {
+		command = append(command, "--resume", resume)
+	}
+	return managed.Options{
+		Inbox: s.Inbox, Mode: managed.Drain, Hook: h.Hook, Recovery: orphan.Options(), Background: background,
+		UntilDrained: true, MaxRestarts: maxRestarts, StartTimeout: startTimeout, EndAsking: true, Resume: true,
+		Line: func(_ time.Time, text string) { h.log.line(text) },
+		Terminal: terminal.Options{
+			Command: command, Dir: h.Config.Cwd, Env: guardian.Marked(environment(os.Environ(), h.Config.Env), s.Mark),
+			Size: terminal.Size{Rows: rows, Cols: columns}, FixedSize: true, Timeout: h.Timeout, Grace: h.Grace, Signals: h.signals,
+			Started: h.startedInTerminal,
+			Note:    h.log.linef,
+		},
+	}
+}
+
+// startedInTerminal notes the process of a session, and tells guild and caller of the
+// first one.
+func (h *host) startedInTerminal(pid int) {
+	step(stepStarted)
+	its := folder.ProcessOf(pid)
+	now := time.Now().UTC()
+	first := false
+	h.change(func(s *folder.State) {
+		first = s.Rounds == 0
+		s.Rounds++
+		s.Status, s.Client, s.LastProgressAt = folder.Running, &its, &now
+	})
+	if first {
+		h.up(h.snapshot())
+	}
+}
+
+// endTerminal has the launcher end its session as a signal does, for a reason that is
+// none.
+func (h *host) endTerminal() { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM) }
+
+// watchTerminal says that the session makes no progress, and ends it if that was asked
+// for.
+func (h *host) watchTerminal(now time.Time) {
+	s := h.snapshot()
+	if h.Stall <= 0 || s.LastProgressAt == nil || now.Sub(*s.LastProgressAt) < h.Stall {
+		return
+	}
+	if s.StalledSince == nil {
+		h.change(func(s *folder.State) { s.StalledSince = s.LastProgressAt })
+		h.warn("the session has made no progress since " + words.Stamp(*s.LastProgressAt) + h.openCall(now))
+	}
+	if h.StallAction == CancelStall && !h.stalled.Swap(true) {
+		h.endTerminal()
+	}
+}
+
+var errNoLimit = errors.New("--memory-max works with sessions that print, and not with --pty")
+
+// checkTerminal refuses what a terminal cannot have.
+func (o Options) checkTerminal() error {
+	if o.PTY && o.MemoryMax > 0 {
+		return fmt.Errorf("host a session in a terminal: %w", errNoLimit)
+	}
+	return nil
+}

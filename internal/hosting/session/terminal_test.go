@@ -1,0 +1,105 @@
+package session_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/host"
+	"heartbeat/internal/hosting/attach"
+	"heartbeat/internal/hosting/session"
+)
+
+func newTerminalRig(t *testing.T, prompt string) *rig {
+	r := newRig(t, prompt)
+	r.PTY = true
+	return r
+}
+
+// An interactive session is hosted by the launcher, and its messages come from the
+// client's transcript.
+func TestTerminal(t *testing.T) {
+	r := newTerminalRig(t, "hello")
+	up, o := r.run()
+	assert.Equal(t, "completed", string(o.State), o.Error)
+	report := r.report()
+	assert.Equal(t, "completed", report["status"])
+	assert.Equal(t, "done: hello", report["output"])
+	s, _ := r.guild.Session("ses-1")
+	assert.Equal(t, up.PGID, s.PGID)
+	assert.Equal(t, 4, s.Messages, "the prompt that starts the client, the entry, and an answer to each")
+	assert.Equal(t, 1, s.Running.Applied)
+	r.isClean()
+}
+
+func TestTerminalEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		end    func(r *rig, cmd *exec.Cmd)
+		change func(*session.Options)
+		status string
+		ended  string
+		error  string
+	}{
+		"signal": {end: func(_ *rig, cmd *exec.Cmd) { _ = cmd.Process.Signal(syscall.SIGTERM) }, status: "cancelled", ended: "cancel",
+			error: "cancelled by SIGTERM"},
+		"socket": {end: func(r *rig, _ *exec.Cmd) {
+			assert.NoError(r.t, attach.Host{Folder: r.folder().Dir()}.Cancel(r.t.Context(), -1))
+		}, status: "cancelled", ended: "cancel", error: "cancelled by heartbeat-host cancel"},
+		"time over": {change: func(o *session.Options) { o.Timeout = 3 * time.Second }, status: "timeout", ended: "timeout",
+			error: "the session was ended after 3s (--timeout); 0 of 1 prompt answered, 1 set aside as dead letters"},
+		"stalled": {change: func(o *session.Options) { o.Stall, o.StallAction = 2*time.Second, session.CancelStall }, status: "failed", ended: "stall",
+			error: "the session was ended after 2s without progress (--stall-action cancel); 0 of 1 prompt answered, 1 set aside as dead letters"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newTerminalRig(t, "hang")
+			if c.change != nil {
+				c.change(&r.Options)
+			}
+			r.Grace = time.Second
+			cmd := r.startInTerminal()
+			if c.end != nil {
+				c.end(r, cmd)
+			}
+			require.NoError(t, cmd.Wait())
+			report := r.report()
+			assert.Equal(t, c.status, report["status"])
+			assert.Equal(t, c.ended, report["ended"])
+			assert.Equal(t, c.error, report["error"])
+			r.isClean()
+		})
+	}
+}
+
+func TestTerminalHostKilled(t *testing.T) {
+	r := newTerminalRig(t, "hang")
+	cmd := r.startInTerminal()
+	life := host.WatchProcess(r.state().Client.PID)
+	require.NoError(t, cmd.Process.Kill())
+	<-life.Died()
+	_ = cmd.Wait()
+	r.finished()
+	assert.Equal(t, "failed", r.report()["status"])
+}
+
+// startInTerminal starts the host, and returns once the entry is in flight.
+func (r *rig) startInTerminal() *exec.Cmd {
+	r.t.Helper()
+	cmd := r.command()
+	out, err := cmd.StdoutPipe()
+	require.NoError(r.t, err)
+	require.NoError(r.t, cmd.Start())
+	var up session.Up
+	require.NoError(r.t, json.NewDecoder(out).Decode(&up))
+	r.until("the entry is in flight", func() bool {
+		_, err := os.Stat(r.path("heartbeat-host/ses-1/inbox/.in-flight"))
+		return err == nil
+	})
+	return cmd
+}
