@@ -143,7 +143,7 @@ func (q *Queue) Put(ctx context.Context, id, text string) (r inbox.Receipt, ok b
 	return r, err == nil, err
 }
 
-// begin is a transaction whose warnings are passed on.
+// transact is a transaction whose warnings are passed on.
 func (q *Queue) transact(ctx context.Context, do func(*inbox.Tx) error) (err error) {
 	tx, err := q.box.Begin(ctx)
 	if err != nil {

@@ -15,7 +15,6 @@ var (
 	nothing  = Exit{Known: true}
 	answered = []int{1, 0, 0, 0, 0}
 	queued   = []int{0, 1, 0, 0, 0}
-	inFlight = []int{0, 0, 1, 0, 0}
 	dead     = []int{0, 0, 0, 1, 0}
 )
 
