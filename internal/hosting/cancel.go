@@ -102,9 +102,13 @@ func (h *hosted) signal() error {
 	if !alive {
 		return fmt.Errorf("the host of session %s has just ended: try again", h.ID)
 	}
+	if !h.MayHold(p.PID) {
+		return fmt.Errorf("process %d, which the record of session %s names as its host, does not hold the session's lock: nothing was signalled", p.PID, h.ID)
+	}
 	if err := syscall.Kill(p.PID, syscall.SIGTERM); err != nil {
 		return fmt.Errorf("signal the host of session %s, process %d: %w", h.ID, p.PID, err)
 	}
+	_ = syscall.Kill(p.PID, syscall.SIGCONT) // a stopped process gets the signal only when it continues
 	return nil
 }
 

@@ -96,6 +96,16 @@ func (f Folder) Lock(ctx context.Context) (*Lock, error) {
 // who has no pid here, and 0 if it is free.
 func (f Folder) Holder() int { return host.LockHolder(f.LockPath()) }
 
+// IsHosted reports whether the session's host is known to live. Who has the lock then
+// has another one, since that of the host was removed.
+func IsHosted(s *State) bool {
+	if s.Host == nil || s.Host.isSelf() {
+		return false
+	}
+	alive, known := s.Host.Alive()
+	return alive && known
+}
+
 // holderForPeople is the holder's pid, if need be the one that it wrote into the
 // lock, which may be of another pid namespace.
 func (f Folder) holderForPeople() int {
@@ -107,6 +117,32 @@ func (f Folder) holderForPeople() int {
 		return pid
 	}
 	return -1
+}
+
+// retake takes the lock again after its file, or the whole folder, was removed: tools of
+// the session may do that. It fails if somebody else has worked on the session since.
+func (l *Lock) retake() error {
+	if l.lock == nil {
+		return disk.ErrLockGone
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	again, err := l.folder.Claim(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := l.folder.Read()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err == nil && !s.Host.isSelf():
+		err = disk.ErrLockGone
+		fallthrough
+	case err != nil:
+		return errors.Join(err, again.Release())
+	}
+	_ = l.lock.Release() // it locks nothing that has a name
+	l.lock = again.lock
+	return nil
 }
 
 // Folder is the folder that is locked.

@@ -1,6 +1,10 @@
 package folder
 
-import "heartbeat/internal/host"
+import (
+	"os"
+
+	"heartbeat/internal/host"
+)
 
 // Process identifies a process for good, also after its pid was given to another.
 type Process struct {
@@ -21,3 +25,6 @@ func ProcessOf(pid int) Process {
 func (p Process) Alive() (alive, known bool) {
 	return host.Lives(p.Boot, p.Namespace, p.PID, p.Start)
 }
+
+// isSelf reports whether this is the process. It may be nil.
+func (p *Process) isSelf() bool { return p != nil && *p == ProcessOf(os.Getpid()) }

@@ -67,11 +67,18 @@ func (f Folder) read() (*State, error) {
 }
 
 // Write replaces the record, durably, with version and id filled in and long texts
-// cut to their bounds. The state must not change meanwhile.
+// cut to their bounds. The state must not change meanwhile. The host of the session
+// takes a lock that was removed again.
 func (l *Lock) Write(s *State) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.write(s); err != nil {
+	err := l.write(s)
+	if errors.Is(err, disk.ErrLockGone) && s.Host.isSelf() {
+		if err = l.retake(); err == nil {
+			err = l.write(s)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("write the state of session %s: %w", l.folder.ID, err)
 	}
 	return nil

@@ -15,7 +15,6 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
-	system "heartbeat/internal/host"
 	"heartbeat/internal/host/guardian"
 	"heartbeat/internal/hosting/config"
 	"heartbeat/internal/hosting/deadletter"
@@ -96,6 +95,8 @@ func claim(f folder.Folder, resume bool, box deadletter.Box) (*record, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return r, nil
 	case err != nil:
+	case folder.IsHosted(old):
+		err = used(fmt.Sprintf("is that of a session that is hosted right now by process %d, whose lock was removed", old.Host.PID))
 	case !resume:
 		err = used("was used before, for a session that " + lastState(old) + ": take another one, or go on with that session (--resume)")
 	default:
@@ -135,7 +136,7 @@ func lastState(s *folder.State) string {
 func (h *host) settle(f folder.Folder) error {
 	var logErr error
 	h.log, logErr = openLog(h.Config.LogDir, f.ID)
-	mark, err := system.RandomName()
+	mark, err := newMark(f.ID)
 	if err != nil {
 		return err
 	}
@@ -166,6 +167,9 @@ func (h *host) settle(f folder.Folder) error {
 	}
 	if err != nil {
 		h.warn("the session is found only with --db: " + err.Error())
+	}
+	if err := markPromptDir(h.snapshot()); err != nil {
+		h.warn(err.Error())
 	}
 	return nil
 }

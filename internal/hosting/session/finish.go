@@ -70,6 +70,12 @@ func finishLocked(ctx context.Context, lock *folder.Lock) (Outcome, error) {
 	if s.Host == nil && s.TerminalReport.State != "" {
 		return Outcome{Decision: Decision{State: s.Status, Error: s.Error}}, ErrFinished
 	}
+	if folder.IsHosted(s) {
+		return Outcome{}, fmt.Errorf("%w: the lock of process %d was removed", ErrHosted, s.Host.PID)
+	}
+	if s.OwnInbox {
+		s.Inbox = f.InboxPath() // the session's tools may have forged the record
+	}
 	e := &finisher{record: &record{lock: lock, state: *s}, folder: f}
 	e.log, _ = openLog(filepath.Dir(s.LogPath), f.ID) // nothing depends on the log
 	defer e.log.close()
@@ -87,7 +93,7 @@ type finisher struct {
 func (e *finisher) finish(ctx context.Context) (Outcome, error) {
 	s := e.snapshot()
 	e.log.linef("the session's host is dead: process %d finishes for it", os.Getpid())
-	if s.Mark != "" {
+	if isMarkOf(s.Mark, s.SessionID) {
 		if n := process.Sweep(s.Mark); n > 0 {
 			e.log.linef("%d processes of the session were killed", n)
 		}
@@ -107,7 +113,7 @@ func (e *finisher) finish(ctx context.Context) (Outcome, error) {
 	if !delivered {
 		delivered = c.deliver(ctx, nil)
 	}
-	if err := clean(e.folder, e.snapshot()); err != nil {
+	if err := errors.Join(clean(e.folder), removeMarkedPromptDir(e.snapshot())); err != nil {
 		e.change(func(s *folder.State) { addWarning(s, err.Error()) })
 	}
 	e.change(func(s *folder.State) { s.Host, s.Guardian, s.Mark = nil, nil, "" })

@@ -154,7 +154,7 @@ func (h *host) conclusion() *conclusion {
 // cleanUp leaves nothing but the record. Another process may have the session from
 // then on.
 func (h *host) cleanUp() {
-	if err := clean(h.lock.Folder(), h.snapshot()); err != nil {
+	if err := errors.Join(clean(h.lock.Folder()), removePromptDir(h.snapshot())); err != nil {
 		h.warn(err.Error())
 	}
 	step(stepCleaned)

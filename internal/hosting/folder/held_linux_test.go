@@ -1,0 +1,64 @@
+package folder_test
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/hosting/folder"
+)
+
+// Tools of a session may remove its lock, or all of its folder, while its host lives.
+func TestHostTakesItsLockAgain(t *testing.T) {
+	f, lock := claimed(t)
+	self := folder.ProcessOf(os.Getpid())
+	s := ended()
+	s.Host = &self
+	require.NoError(t, lock.Write(s))
+
+	require.NoError(t, os.Remove(f.LockPath()))
+	require.NoError(t, lock.Write(s))
+	_, err := f.Lock(t.Context())
+	require.ErrorIs(t, err, disk.ErrLocked)
+
+	require.NoError(t, os.RemoveAll(f.Dir()))
+	require.NoError(t, lock.Write(s))
+	_, err = f.Lock(t.Context())
+	require.ErrorIs(t, err, disk.ErrLocked)
+
+	// Another process has the session now.
+	require.NoError(t, os.Remove(f.LockPath()))
+	other, err := f.Lock(t.Context())
+	require.NoError(t, err)
+	require.ErrorIs(t, lock.Write(s), disk.ErrLocked)
+	its := self
+	its.Start++
+	taken := ended()
+	taken.Host = &its
+	require.NoError(t, other.Write(taken))
+	require.NoError(t, other.Release())
+	require.ErrorIs(t, lock.Write(s), disk.ErrLockGone)
+	got, err := f.Read()
+	require.NoError(t, err)
+	assert.Equal(t, its, *got.Host)
+}
+
+func TestIsHosted(t *testing.T) {
+	child := exec.Command("sleep", "1000")
+	require.NoError(t, child.Start())
+	its := folder.ProcessOf(child.Process.Pid)
+	self := folder.ProcessOf(os.Getpid())
+	assert.True(t, folder.IsHosted(&folder.State{Host: &its}))
+	assert.False(t, folder.IsHosted(&folder.State{Host: &self}))
+	assert.False(t, folder.IsHosted(&folder.State{}))
+	f, _ := claimed(t)
+	assert.True(t, f.MayHold(os.Getpid()))
+	assert.False(t, f.MayHold(child.Process.Pid))
+	require.NoError(t, child.Process.Kill())
+	_, _ = child.Process.Wait() // it was killed
+	assert.False(t, folder.IsHosted(&folder.State{Host: &its}))
+}

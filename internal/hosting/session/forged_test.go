@@ -1,0 +1,101 @@
+package session_test
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/host/guardian"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/session"
+)
+
+// hang hosts a session whose client never ends, and returns its state once that runs.
+func (r *rig) hang() folder.State {
+	cmd := r.command()
+	require.NoError(r.t, cmd.Start())
+	r.until("the client runs", func() bool {
+		s, err := r.folder().Read()
+		return err == nil && s.Client != nil && s.RunningReport.State == folder.Delivered
+	})
+	s := *r.state()
+	r.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		guardian.Kill(s.Mark)
+	})
+	return s
+}
+
+// slay kills a session's host, and first its guardian.
+func (r *rig) slay(s folder.State) {
+	for _, p := range []*folder.Process{s.Guardian, s.Host} {
+		require.NoError(r.t, syscall.Kill(p.PID, syscall.SIGKILL))
+	}
+	r.until("the host is dead", func() bool { return r.folder().Holder() == 0 })
+}
+
+// The tools of a session can write its record, so a finisher does nothing to others
+// because of what is in it.
+func TestForgedRecord(t *testing.T) {
+	r := newRig(t, "hang")
+	s := r.hang()
+	r.slay(s)
+	precious := r.path("precious")
+	require.NoError(t, os.MkdirAll(precious+"/work", 0o700))
+	other := exec.Command("sleep", "1000")
+	other.Env = guardian.Marked(os.Environ(), "ses-2.somebody")
+	require.NoError(t, other.Start())
+	defer func() {
+		require.NoError(t, other.Process.Signal(syscall.Signal(0)), "another session's process was killed")
+		_ = other.Process.Kill()
+		_ = other.Wait()
+	}()
+
+	forged := s
+	forged.Mark, forged.SystemPromptTmpDir, forged.Inbox = "ses-2.somebody", precious, r.path("elsewhere/inbox.jsonl")
+	lock, err := r.folder().Lock(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, lock.Write(&forged))
+	require.NoError(t, lock.Release())
+	_, err = session.Finish(t.Context(), r.folder().Dir())
+	require.NoError(t, err)
+	assert.DirExists(t, precious+"/work")
+	assert.NoDirExists(t, r.path("elsewhere"))
+	assert.Contains(t, r.state().Warnings, "systemPromptTmpDir "+precious+" was not marked by the session's host, and stays")
+	assert.Equal(t, "failed", r.report()["status"])
+}
+
+func TestFinisherRemovesPromptDir(t *testing.T) {
+	r := newRig(t, "hang")
+	r.Config.SystemPromptTmpDir = r.path("prompt")
+	require.NoError(t, os.MkdirAll(r.path("prompt/more"), 0o700))
+	r.slay(r.hang())
+	_, err := session.Finish(t.Context(), r.folder().Dir())
+	require.NoError(t, err)
+	assert.NoDirExists(t, r.path("prompt"))
+	assert.Empty(t, r.state().Warnings)
+}
+
+// A session whose lock was removed is not finished while its host lives.
+func TestLockRemoved(t *testing.T) {
+	r := newRig(t, "hang")
+	s := r.hang()
+	require.NoError(t, os.Remove(r.folder().LockPath()))
+	_, err := session.Finish(t.Context(), r.folder().Dir())
+	require.ErrorIs(t, err, session.ErrHosted)
+	again := r.command()
+	again.Stderr = nil
+	text, err := again.CombinedOutput()
+	require.Error(t, err)
+	assert.Contains(t, string(text), "is that of a session that is hosted right now")
+	alive, known := s.Client.Alive()
+	assert.True(t, alive && known)
+	require.NoError(t, syscall.Kill(s.Host.PID, syscall.SIGTERM))
+	r.until("the session has ended", func() bool { return r.state().Host == nil })
+	assert.Equal(t, folder.Cancelled, r.state().Status)
+}
