@@ -126,8 +126,7 @@ func collect(t *testing.T, folder string, from int64) (numbers []int64, err erro
 func TestStatusCancelAndSend(t *testing.T) {
 	folder, s := t.TempDir(), newSession(0)
 	serve(t, folder, s, attach.Options{})
-	host, err := attach.Dial(t.Context(), folder)
-	require.NoError(t, err)
+	host := attach.Host{Folder: folder}
 	status, err := host.Status(t.Context())
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"state":"running","error":"none"}`, string(status))
@@ -155,7 +154,7 @@ func TestTheSocketIsItsOwnersAlone(t *testing.T) {
 	assert.Equal(t, os.ModeSocket|0o600, info.Mode())
 	require.NoError(t, server.Close(0))
 	assert.NoFileExists(t, server.Path())
-	_, err = attach.Dial(t.Context(), folder)
+	_, err = attach.Host{Folder: folder}.Status(t.Context())
 	assert.ErrorIs(t, err, attach.ErrNotRunning)
 }
 
@@ -182,10 +181,10 @@ func TestASocketThatADeadHostLeft(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, left.Close())
 	require.FileExists(t, filepath.Join(folder, attach.SocketName))
-	_, err = attach.Dial(t.Context(), folder)
+	_, err = attach.Host{Folder: folder}.Status(t.Context())
 	require.ErrorIs(t, err, attach.ErrNotRunning)
 	serve(t, folder, newSession(0), attach.Options{})
-	_, err = attach.Dial(t.Context(), folder)
+	_, err = attach.Host{Folder: folder}.Status(t.Context())
 	assert.NoError(t, err)
 	_, err = attach.Listen(folder)
 	assert.ErrorIs(t, err, attach.ErrRunning)

@@ -20,16 +20,6 @@ const maxMessage = 64<<20 + 1<<16
 // Host is the host of the session with this folder, seen from another process.
 type Host struct{ Folder string }
 
-// Dial returns the host that serves the folder. The error matches ErrNotRunning if
-// there is none.
-func Dial(ctx context.Context, folder string) (Host, error) {
-	conn, err := dial(ctx, folder)
-	if err != nil {
-		return Host{}, err
-	}
-	return Host{folder}, conn.Close()
-}
-
 // Status asks what the session is doing. The answer is the JSON of the host's
 // [Backend].
 func (h Host) Status(ctx context.Context) (json.RawMessage, error) {
