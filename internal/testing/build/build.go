@@ -9,8 +9,7 @@ import (
 	"path/filepath"
 )
 
-// Commands builds heartbeat, heartbeat-stop and heartbeat-launch as they are shipped,
-// without cgo, into a new temporary directory, which every user may enter. The
+// Commands builds all commands as they are shipped, without cgo, into a new temporary directory, which every user may enter. The
 // caller removes it with remove.
 func Commands() (dir string, remove func(), err error) {
 	if dir, err = os.MkdirTemp("", "heartbeat-commands-"); err != nil {
