@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Commands builds all commands as they are shipped, without cgo, into a new temporary directory, which every user may enter. The
-// caller removes it with remove.
+// Commands builds all commands as they are shipped, without cgo, into a new temporary
+// directory, which every user may enter. The caller removes it with remove.
 func Commands() (dir string, remove func(), err error) {
 	if dir, err = os.MkdirTemp("", "heartbeat-commands-"); err != nil {
 		return "", nil, fmt.Errorf("build the commands: %w", err)
