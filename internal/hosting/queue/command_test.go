@@ -65,6 +65,9 @@ func TestCommandMergesSettings(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	require.NoError(t, r.Close())
+	assert.FileExists(t, argv[1], "who has not claimed the inbox only looks at it")
+	require.NoError(t, r.Claim(t.Context()))
+	require.NoError(t, r.Close())
 	assert.NoFileExists(t, argv[1])
 }
 
