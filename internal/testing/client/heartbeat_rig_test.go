@@ -28,6 +28,7 @@ var built string
 
 func TestMain(m *testing.M) {
 	guild.RunIfAsked()
+	serveAgent()
 	code := m.Run()
 	if built != "" {
 		_ = os.RemoveAll(built) // best effort: a temporary folder
