@@ -40,6 +40,7 @@ func (h *host) reportRunning() {
 		_, err := h.box.ReportRunning(ctx, h.guild, runningOf(s))
 		if err != nil {
 			h.log.linef("Failed to report running: %v", err)
+			h.warn("the guild was not told that the session runs: " + err.Error())
 		}
 		h.change(func(s *folder.State) { fared(&s.RunningReport, guild.Answer{}, err) })
 		close(r.settled)

@@ -67,9 +67,9 @@ func (h *host) toolsUsed(s *folder.State) {
 
 // takeStock notes everything that is known at the end.
 func (h *host) takeStock() {
-	health := ""
+	past := ""
 	if h.store != nil {
-		health = h.store.Health().Trouble
+		past = h.store.Health().Past
 	}
 	h.change(func(s *folder.State) {
 		h.watchLive(s)
@@ -77,6 +77,6 @@ func (h *host) takeStock() {
 		if h.proxy != nil && s.Result != nil {
 			addWarning(s, h.proxy.Stats().Warning())
 		}
-		addWarning(s, health)
+		addWarning(s, past)
 	})
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/deadletter"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
+	"heartbeat/internal/hosting/transcript"
 )
 
 // Drained is what [Drain] did.
@@ -24,8 +26,8 @@ type DrainOptions struct {
 	Refused  bool     // letters too that the guild refused before
 }
 
-// Drain finishes the sessions beside a database whose hosts are dead, and then sends
-// the dead letters beside it. The error joins what went wrong; the rest was done.
+// Drain finishes the sessions beside a database whose hosts are dead, stores the
+// messages that the database did not take, and then sends the dead letters beside it. The error joins what went wrong; the rest was done.
 func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 	folders, err := folder.Beside(o.DB)
 	known := map[string]*folder.State{}
@@ -38,7 +40,11 @@ func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 			continue // it has not begun, or somebody removes it
 		}
 		known[f.ID] = s
-		if f.Holder() != 0 || s.TerminalReport.State != "" && s.Host == nil {
+		if f.Holder() != 0 {
+			continue
+		}
+		if s.TerminalReport.State != "" && s.Host == nil {
+			err = errors.Join(err, storeSpool(ctx, f, s))
 			continue
 		}
 		_, finishErr := Finish(ctx, f.Dir())
@@ -77,6 +83,19 @@ func hosted(db, id string) bool {
 	}
 	there, err := f.Exists()
 	return there || err != nil
+}
+
+// storeSpool stores the messages that a session's database did not take while it ran.
+func storeSpool(ctx context.Context, f folder.Folder, s *folder.State) error {
+	if there, err := disk.Exists(f.SpoolPath()); err != nil || !there {
+		return err
+	}
+	lock, err := f.Lock(ctx)
+	if err != nil {
+		return nil // somebody else works on it
+	}
+	defer lock.Release() // the process's end would release it as well
+	return transcript.Recover(ctx, transcript.Options{DB: s.DB, Spool: f.SpoolPath(), SessionID: f.ID, SpoolMax: s.SpoolMax})
 }
 
 // busy reports whether a session's host lives.

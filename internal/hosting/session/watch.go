@@ -180,9 +180,6 @@ func (w *watching) look() {
 			w.progress = *s.LastProgressAt
 		}
 	})
-	if text := h.store.Health().Trouble; text != "" {
-		h.warn(text)
-	}
 	if h.Stall <= 0 || now.Sub(w.progress) < h.Stall {
 		w.stalled = false
 		return
