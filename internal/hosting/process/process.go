@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -114,13 +115,25 @@ func copyAll(to io.Writer, from *os.File) {
 
 // Stdout is the client's standard output. It ends with the client, at the latest two
 // seconds after it if something that it started holds it open.
-func (p *Process) Stdout() io.Reader { return output{p.stdout} }
+func (p *Process) Stdout() io.Reader { return &output{p.stdout, 1 << 20} }
 
-// output takes the end of the time for the end of the stream.
-type output struct{ f *os.File }
+// output takes the end of the time for the end of the stream, but for what waits in the
+// pipe: this process may have been slow.
+type output struct {
+	f     *os.File
+	extra int // bytes that are read once the time is over, at most
+}
 
-func (o output) Read(b []byte) (int, error) {
+// glance is how long a read takes that waits for nothing.
+const glance = 10 * time.Millisecond
+
+func (o *output) Read(b []byte) (int, error) {
 	n, err := o.f.Read(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) && n == 0 && o.extra > 0 {
+		_ = o.f.SetReadDeadline(time.Now().Add(glance)) // pipes support deadlines
+		n, err = o.f.Read(b)
+		o.extra -= n
+	}
 	if err != nil && n == 0 {
 		_ = o.f.Close() // a pipe
 		return 0, io.EOF

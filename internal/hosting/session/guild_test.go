@@ -1,11 +1,13 @@
 package session_test
 
 import (
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/session"
 	"heartbeat/internal/testing/guild"
 )
@@ -73,4 +75,26 @@ func TestGuildGone(t *testing.T) {
 	assert.FileExists(t, r.path("dlq/running/ses-1.json"))
 	require.NoError(t, g.Start())
 	r.applied(g)
+}
+
+// A host that has nothing left to do but to tell a guild that is gone ends when it is
+// asked to: the report is kept.
+func TestSignalledWhileReporting(t *testing.T) {
+	r := newRig(t, "hello")
+	r.guild.Break(guild.Fault{On: "record", Do: guild.Hang, Times: -1})
+	cmd := r.command()
+	require.NoError(t, cmd.Start())
+	r.until("the report is kept", func() bool {
+		s, err := r.folder().Read()
+		return err == nil && s.EndedAt != nil
+	})
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Wait())
+	assert.Equal(t, folder.Completed, r.state().Status)
+	assert.Equal(t, folder.DeadLettered, r.state().TerminalReport.State)
+	assert.FileExists(t, r.path("dlq/ses-1.json"))
+	r.guild.Mend()
+	_, err := session.Drain(t.Context(), session.DrainOptions{DB: r.Config.DBPath})
+	require.NoError(t, err)
+	r.isClean()
 }

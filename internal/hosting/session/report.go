@@ -77,13 +77,14 @@ func (h *host) beat(ctx context.Context) {
 }
 
 // endRunning stops the beats, and waits for the running report as long as it may take.
-func (h *host) endRunning() {
+func (h *host) endRunning(ctx context.Context) {
 	if h.report.stop == nil {
 		return
 	}
 	select {
 	case <-h.report.settled:
 	case <-time.After(runningWait):
+	case <-ctx.Done():
 	}
 	h.report.stop()
 	<-h.report.stopped

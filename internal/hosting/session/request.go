@@ -47,3 +47,17 @@ func (r *request) asked() (by string, at time.Time, left time.Duration) {
 	}
 	return r.by, r.at, max(0, time.Until(r.at.Add(r.grace)))
 }
+
+// next is closed by, or gets, the next request, whether or not there was one before.
+func (r *request) next() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.by == "" {
+		return r.made
+	}
+	select {
+	case <-r.again: // it asked for the end of the client
+	default:
+	}
+	return r.again
+}

@@ -124,15 +124,23 @@ func (h *host) cancel(by string, grace time.Duration) {
 // conclude decides what the session came to, keeps the report, frees everything, and
 // delivers the report.
 func (h *host) conclude() Outcome {
+	hurry := h.asked.next()
 	h.closeQueue()
 	h.takeStock()
 	c := h.conclusion()
 	d := Decide(factsOf(h.snapshot()))
 	unkept := c.keep(d)
 	h.stopServing()
-	h.endRunning()
 	ctx, cancel := within(terminalWait)
 	defer cancel()
+	go func() {
+		select {
+		case <-hurry: // the report is kept: others send it
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	h.endRunning(ctx)
 	delivered := c.deliver(ctx, unkept)
 	h.cleanUp()
 	return Outcome{Decision: d, Delivered: delivered}
