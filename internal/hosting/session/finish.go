@@ -104,24 +104,28 @@ func (e *finisher) finish(ctx context.Context) (Outcome, error) {
 	}
 	c := &conclusion{record: e.record, box: deadletter.Beside(s.DB), guild: client, log: e.log, transcript: e.transcript}
 	d := Decision{State: s.Status, Error: s.Error}
+	var unkept *guild.Body
 	if s.TerminalReport.State == "" {
-		if d, err = e.conclude(ctx, c); err != nil {
-			return Outcome{}, err
-		}
+		d, unkept = e.conclude(ctx, c)
 	}
 	delivered := s.TerminalReport.State == folder.Delivered
 	if !delivered {
-		delivered = c.deliver(ctx, nil)
+		delivered = c.deliver(ctx, unkept)
 	}
 	if err := errors.Join(clean(e.folder), removeMarkedPromptDir(e.snapshot())); err != nil {
 		e.change(func(s *folder.State) { addWarning(s, err.Error()) })
 	}
 	e.change(func(s *folder.State) { s.Host, s.Guardian, s.Mark = nil, nil, "" })
-	return Outcome{Decision: d, Delivered: delivered}, e.failure()
+	err = e.failure()
+	if unkept != nil && !delivered {
+		err = errors.Join(errors.New("the terminal report can neither be kept nor sent: is the disk full?"), err)
+	}
+	return Outcome{Decision: d, Delivered: delivered}, err
 }
 
-// conclude decides what the session came to, unless its host has said so already.
-func (e *finisher) conclude(ctx context.Context, c *conclusion) (Decision, error) {
+// conclude decides what the session came to, unless its host has said so already, and
+// keeps the report: see [conclusion.keep].
+func (e *finisher) conclude(ctx context.Context, c *conclusion) (Decision, *guild.Body) {
 	if err := transcript.Recover(ctx, e.store()); err != nil {
 		e.log.linef("messages wait in the spool for the database: %v", err)
 		e.change(func(s *folder.State) { addWarning(s, err.Error()) })
@@ -133,7 +137,7 @@ func (e *finisher) conclude(ctx context.Context, c *conclusion) (Decision, error
 			s.Status, s.Error, s.EndedAt, s.Client = d.State, d.Error, &now, nil
 			s.TerminalReport = folder.Report{State: folder.Waiting}
 		})
-		return d, nil
+		return d, nil // it is in its file
 	}
 	if err := e.recount(ctx); err != nil {
 		e.log.linef("the messages could not be read: %v", err)
@@ -147,10 +151,7 @@ func (e *finisher) conclude(ctx context.Context, c *conclusion) (Decision, error
 	facts := factsOf(e.snapshot())
 	facts.HostDied = facts.Ended == ""
 	d := Decide(facts)
-	if unkept := c.keep(d); unkept != nil {
-		return d, errors.New("the terminal report cannot be kept: is the disk full?")
-	}
-	return d, nil
+	return d, c.keep(d)
 }
 
 // recount adds up again what the client's messages said: the host noted that now and

@@ -55,11 +55,17 @@ func recordOf(s folder.State, d Decision, each []guild.Entry) *guild.Record {
 	return r
 }
 
-// inMemory is a record that no file holds.
-func inMemory(r *guild.Record) (guild.Body, error) {
+// inMemory is a record that no file holds. Without its transcript if that cannot be read.
+func inMemory(r *guild.Record) *guild.Body {
 	var b bytes.Buffer
-	err := r.Encode(&b)
-	return guild.BodyOf(b.Bytes()), err
+	if err := r.Encode(&b); err != nil {
+		bare := *r
+		bare.Transcript, bare.TranscriptMissing = nil, err.Error()
+		b.Reset()
+		_ = bare.Encode(&b) // a buffer takes everything
+	}
+	body := guild.BodyOf(b.Bytes())
+	return &body
 }
 
 // factsOf are what a session's state says for the decision.

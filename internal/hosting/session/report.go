@@ -102,22 +102,26 @@ type conclusion struct {
 }
 
 // keep writes the terminal report to its dead letter file, and then the state. Without
-// room for the file the report is only in memory, and unkept says so.
-func (c *conclusion) keep(d Decision) (unkept *guild.Record) {
+// room for the file the report is only in memory: it is unkept then, with the
+// transcript as it is now, since the store may have lost messages once it is closed.
+func (c *conclusion) keep(d Decision) (unkept *guild.Body) {
 	step(stepDecided)
 	s := c.snapshot()
 	report := recordOf(s, d, c.each)
 	report.Transcript = c.transcript
 	if err := c.box.PutRecord(report); err != nil {
 		c.log.linef("the terminal report cannot be kept, and is sent from memory: %v", err)
-		unkept = report
+		unkept = inMemory(report)
 	}
 	step(stepKept)
 	c.change(func(s *folder.State) {
 		s.Status, s.Error = d.State, d.Error
 		now := time.Now().UTC()
 		s.EndedAt, s.Client = &now, nil
-		s.TerminalReport = folder.Report{State: folder.Waiting}
+		s.TerminalReport = folder.Report{}
+		if unkept == nil { // otherwise there is no file to send it from, and a finisher makes it again
+			s.TerminalReport.State = folder.Waiting
+		}
 	})
 	step(stepNoted)
 	c.log.line(strings.TrimSuffix(fmt.Sprintf("session %s: %s", d.State, d.Error), ": "))
@@ -125,25 +129,26 @@ func (c *conclusion) keep(d Decision) (unkept *guild.Record) {
 }
 
 // deliver sends the terminal report. What the guild does not take stays in its file.
-func (c *conclusion) deliver(ctx context.Context, unkept *guild.Record) (delivered bool) {
+func (c *conclusion) deliver(ctx context.Context, unkept *guild.Body) (delivered bool) {
 	id := c.snapshot().SessionID
 	var answer guild.Answer
 	var err error
 	if unkept == nil {
 		answer, err = c.box.Deliver(ctx, c.guild, deadletter.Record, id)
 	} else {
-		var body guild.Body
-		if body, err = inMemory(unkept); err == nil {
-			answer, err = c.guild.Record(ctx, body)
-		}
+		answer, err = c.guild.Record(ctx, *unkept)
 	}
 	var refused *guild.Refused
 	switch {
 	case err == nil:
 	case unkept == nil && errors.Is(err, fs.ErrNotExist): // somebody drained it meanwhile
 		err = nil
-	case errors.As(err, &refused):
+	case errors.As(err, &refused) && unkept == nil:
 		c.log.linef("the guild refused the terminal report, which stays in %s: %v", c.box.Path(deadletter.Record, id), err)
+	case unkept != nil:
+		c.log.linef("Failed to report result: heartbeat-host drain-dlq makes the report again: %v", err)
+		step(stepReported)
+		return false
 	default:
 		c.log.linef("Failed to report result, which stays in %s: %v", c.box.Path(deadletter.Record, id), err)
 	}
