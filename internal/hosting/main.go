@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
@@ -43,9 +44,14 @@ func Run(args []string, s cli.Streams) (status int) {
 	return dispatch(args, s)
 }
 
-// finishDir finishes the session in a folder, whose host was killed.
+// finishDir finishes the session in a folder, whose host was killed. Somebody who only
+// looks into the folder may hold its lock for a moment.
 func finishDir(dir string, s cli.Streams) int {
 	_, err := session.Finish(context.Background(), dir)
+	for tries := 1; errors.Is(err, session.ErrHosted) && tries < 20; tries++ {
+		time.Sleep(time.Second)
+		_, err = session.Finish(context.Background(), dir)
+	}
 	if err != nil && !errors.Is(err, session.ErrHosted) && !errors.Is(err, session.ErrFinished) {
 		s.Complain(err)
 		return cli.ExitError

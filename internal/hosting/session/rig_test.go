@@ -169,7 +169,7 @@ func newRig(t *testing.T, prompt string) *rig {
 		require.NoError(t, r.guild.Close())
 		r.server.Close()
 	})
-	for _, dir := range []string{"home", "cwd", "transcripts"} {
+	for _, dir := range []string{"home", "cwd", "transcripts", "temporary"} {
 		require.NoError(t, os.Mkdir(r.path(dir), 0o700))
 	}
 	r.Claude, r.Hook = r.program("claude"), r.program("hook")
@@ -214,7 +214,7 @@ func (r *rig) command() *exec.Cmd {
 	cmd := exec.Command(self)
 	cmd.Args[0] = "heartbeat-host"
 	cmd.Env = []string{
-		roleVariable + "=host", "HOME=" + r.path("home"), "PATH=/usr/bin:/bin", "XDG_STATE_HOME=" + r.path("state"),
+		roleVariable + "=host", "HOME=" + r.path("home"), "TMPDIR=" + r.path("temporary"), "PATH=/usr/bin:/bin", "XDG_STATE_HOME=" + r.path("state"),
 		agent.TranscriptsVariable + "=" + r.path("transcripts"), "GORACE=atexit_sleep_ms=0",
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

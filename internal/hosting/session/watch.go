@@ -26,14 +26,19 @@ type watching struct {
 	tools    proxy.Stats
 	began    bool           // there was a message from beyond the client's start
 	answered bool           // the model answered something
+	answers  time.Time      // since when it does
 	failure  *inbox.Failure // of the API, that the last answer is
 	done     bool           // the last turn has its result
 	tasks    int            // that run in the background
 	stalled  bool
 }
 
-// lookEvery is how often progress is looked at that makes no noise.
-const lookEvery = time.Second
+// lookEvery is how often progress is looked at that makes no noise, toolsWait how long a
+// client that answers may take to ask for its tools.
+const (
+	lookEvery = time.Second
+	toolsWait = 10 * time.Second
+)
 
 // watch returns once the client has ended.
 func (h *host) watch(p *process.Process, deadline time.Time) *watching {
@@ -122,7 +127,9 @@ func (w *watching) learn(m stream.Message) {
 		w.done = true
 	case "assistant":
 		model, failure := lookAt(m.Raw)
-		w.answered = w.answered || model != "<synthetic>"
+		if model != "<synthetic>" && !w.answered {
+			w.answered, w.answers = true, time.Now()
+		}
 		w.failure = failure
 	}
 }
@@ -180,6 +187,12 @@ func (w *watching) look() {
 			w.progress = *s.LastProgressAt
 		}
 	})
+	h.mu.Lock()
+	settled := w.answered && time.Since(w.answers) > toolsWait
+	h.mu.Unlock()
+	if settled {
+		h.warn(stats.Warning())
+	}
 	if h.Stall <= 0 || now.Sub(w.progress) < h.Stall {
 		w.stalled = false
 		return

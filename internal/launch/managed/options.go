@@ -27,8 +27,11 @@ type Options struct {
 	// prompt that a session begins with. ExitSignal, if empty, is a file beside the
 	// inbox. Its timeout is that of all sessions together.
 	Terminal terminal.Options
-	Hook     string           // the path of heartbeat-stop
-	Recovery recovery.Options // its Reason is the launcher's to say
+	Hook     string // the path of heartbeat-stop
+	// SettingsDir is a directory that only this user can reach, for the settings of the
+	// session, which its owner removes after a kill; "" has one made.
+	SettingsDir string
+	Recovery    recovery.Options // its Reason is the launcher's to say
 	// MaxEntries is after how many answered entries a session makes way for a
 	// fresh one, 0 for none.
 	MaxEntries int

@@ -54,7 +54,9 @@ func (r *run) work() *ending {
 			return setUp(err)
 		}
 	}
-	if r.private, err = makePrivate(r.box, lock); err != nil {
+	if r.SettingsDir != "" {
+		r.private = &private{r.SettingsDir}
+	} else if r.private, err = makePrivate(r.box, lock); err != nil {
 		return setUp(err)
 	}
 	defer r.private.remove()
