@@ -83,7 +83,8 @@ func (h *host) start(r round, n int) (*process.Process, error) {
 		Env: env, Mark: s.Mark, Stdin: []byte(r.text), Stderr: h.log, MemoryMax: h.MemoryMax,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("Failed to spawn claude: %w", err) //nolint:staticcheck // the sentence that guilds know
+		//lint:ignore ST1005 guilds know this sentence
+		return nil, fmt.Errorf("Failed to spawn claude: %w", err)
 	}
 	h.mu.Lock()
 	h.live = p

@@ -100,6 +100,7 @@ func (w *watching) store() {
 	for {
 		m, err := r.Next()
 		if err != nil {
+			w.h.warn(r.Skipped().String())
 			return
 		}
 		w.h.store.Append(m)

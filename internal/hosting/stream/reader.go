@@ -35,6 +35,14 @@ type Skipped struct {
 	Cut     int64 // lines longer than [MaxLine], each with a stand-in
 }
 
+// String is one sentence for people, or nothing if nothing was skipped.
+func (s Skipped) String() string {
+	if s == (Skipped{}) {
+		return ""
+	}
+	return fmt.Sprintf("of the client's output, %d lines are no messages, and %d are longer than %d MiB", s.NotJSON, s.Cut, MaxLine>>20)
+}
+
 // NewReader reads from r. note is told of each thing that is skipped, in one line,
 // up to a number of them; it may be nil.
 func NewReader(r io.Reader, note func(string)) *Reader {

@@ -46,7 +46,8 @@ func inPrint(args []string, turn func(Printed) string) error {
 		return fmt.Errorf("agent: %w", err)
 	}
 	if len(prompt) == 0 {
-		return fmt.Errorf("Error: Input must be provided either through stdin or as a prompt argument when using --print") //nolint:staticcheck // the client's own words
+		//lint:ignore ST1005 these are the client's own words
+		return fmt.Errorf("Error: Input must be provided either through stdin or as a prompt argument when using --print")
 	}
 	dir, err := os.Getwd()
 	if err != nil {
