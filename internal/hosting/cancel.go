@@ -115,11 +115,29 @@ func (h *hosted) signal() error {
 // finish does what the session's dead host left undone.
 func (h *hosted) finish() (folder.Status, error) {
 	outcome, err := session.Finish(context.Background(), h.Dir())
+	if errors.Is(err, session.ErrHosted) {
+		return h.awaitFinish(err)
+	}
 	if err != nil && !errors.Is(err, session.ErrFinished) {
-		return h.State.Status, fmt.Errorf("finish session %s: %w", h.ID, err)
+		return h.State.Status, err
 	}
 	if err := h.reopen(); err != nil {
 		return folder.Status(outcome.State), nil
+	}
+	return h.status, nil
+}
+
+// finishTimeout is longer than finishing a session takes, of which most is the report to
+// a guild that cannot be reached.
+const finishTimeout = 2 * time.Minute
+
+// awaitFinish waits for another process that finishes the session. why is returned if
+// that does not come to an end.
+func (h *hosted) awaitFinish(why error) (folder.Status, error) {
+	ctx, stop := context.WithTimeout(context.Background(), finishTimeout)
+	defer stop()
+	if err := h.awaitEnd(ctx); err != nil || !h.status.Ended() {
+		return h.State.Status, why
 	}
 	return h.status, nil
 }

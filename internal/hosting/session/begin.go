@@ -221,7 +221,7 @@ func finisherEnvironment(environ []string) (env []string) {
 // findClaude looks the client up as a shell in the session's environment would.
 func findClaude(name string, c *config.Config) (string, error) {
 	problem := func(why string) error {
-		return &config.Problem{Path: "", Reason: "the client cannot be run: " + why}
+		return &config.Problem{Path: "", Reason: "cannot be carried out, since the client cannot be run: " + why}
 	}
 	if strings.Contains(name, "/") {
 		if !filepath.IsAbs(name) {

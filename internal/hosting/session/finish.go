@@ -127,8 +127,8 @@ func (e *finisher) finish(ctx context.Context) (Outcome, error) {
 // keeps the report: see [conclusion.keep].
 func (e *finisher) conclude(ctx context.Context, c *conclusion) (Decision, *guild.Body) {
 	if err := transcript.Recover(ctx, e.store()); err != nil {
-		e.log.linef("messages wait in the spool for the database: %v", err)
-		e.change(func(s *folder.State) { addWarning(s, err.Error()) })
+		e.log.line(notStored(err))
+		e.change(func(s *folder.State) { addWarning(s, notStored(err)) })
 	}
 	if kept := e.kept(c.box); kept != nil {
 		d := Decision{State: folder.Status(kept.Status), Error: kept.Error}

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -73,6 +74,14 @@ func (h *host) callTool(ctx context.Context, name string, args json.RawMessage) 
 	return "", fmt.Errorf("the session has no tool %s", name)
 }
 
+// notStored says what the transcript store could not do at its end.
+func notStored(err error) string {
+	if errors.Is(err, transcript.ErrWaiting) || errors.Is(err, transcript.ErrLost) {
+		return err.Error()
+	}
+	return "end the transcript: " + err.Error()
+}
+
 // stopServing closes what serve opened. The store comes first: its end ends readers.
 func (h *host) stopServing() {
 	if h.proxy != nil {
@@ -82,7 +91,7 @@ func (h *host) stopServing() {
 		ctx, cancel := within(closeWait)
 		defer cancel()
 		if err := h.store.Close(ctx); err != nil {
-			h.warn("messages wait in the spool for the database: " + err.Error())
+			h.warn(notStored(err))
 		}
 	}
 	if h.server != nil {
