@@ -63,8 +63,9 @@ func (h Host) ask(ctx context.Context, r request) (answer json.RawMessage, err e
 	return answer, err
 }
 
-// errBusy says that the host has too many connections.
-var errBusy = errors.New("the host has too many connections")
+// errBusy says that the host has too many connections, or is too busy to see a request
+// in time.
+var errBusy = errors.New("the session's host is too busy to answer")
 
 // retry calls f until the host is not too busy.
 func (h Host) retry(ctx context.Context, f func() error) error {

@@ -68,7 +68,7 @@ func (c *connection) request() (r request, err error) {
 	line, err := readLine(io.LimitReader(c.conn, maxRequest))
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return r, fmt.Errorf("no request within %v", c.Patience)
+		return r, &lateError{c.Patience}
 	case len(line) == maxRequest:
 		return r, fmt.Errorf("the request is longer than %d bytes: a text of more than %d bytes goes to the inbox directly", maxRequest, MaxText)
 	case err != nil && len(line) == 0:
@@ -141,8 +141,16 @@ func (c *connection) send(r request) error {
 	return c.answer(receipt)
 }
 
+// lateError says that a peer did not send its request in time. One that is only slow
+// tries again.
+type lateError struct{ patience time.Duration }
+
+func (l *lateError) Error() string { return fmt.Sprintf("no request within %v", l.patience) }
+
 func (c *connection) refuse(err error) {
-	_ = c.answer(refusal{Error: err.Error(), Ended: errors.Is(err, ErrEnded)}) // the peer is gone, or was told
+	var late *lateError
+	no := refusal{Error: err.Error(), Ended: errors.Is(err, ErrEnded), Busy: errors.As(err, &late)}
+	_ = c.answer(no) // the peer is gone, or was told
 }
 
 // answer writes v as a line.

@@ -81,6 +81,7 @@ type refusal struct {
 	Error string `json:"error"`
 	// Ended says that it is [ErrEnded].
 	Ended bool `json:"ended,omitempty"`
-	// Busy says that there are too many connections: try again.
+	// Busy says that there are too many connections, or that the request came late: try
+	// again.
 	Busy bool `json:"busy,omitempty"`
 }
