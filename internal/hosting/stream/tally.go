@@ -23,7 +23,8 @@ type Tally struct {
 	RateLimit *RateLimit // the first rate limit; nil if there was none
 
 	past     Usage   // of the clients before this one
-	pastCost float64 // of them, in dollars
+	pastCost float64 // of them, in dollars, as far as this client does not include it
+	costed   bool    // this client has said a cost
 
 	settled Usage            // of this client, up to its last result line
 	turns   map[string]Usage // of assistant messages since, by message id
@@ -183,8 +184,7 @@ func (t *Tally) result(m Message, now time.Time) {
 			r.Turns, _ = number(value)
 		case `"total_cost_usd"`:
 			if cost, ok := dollars(value); ok {
-				cost += t.pastCost
-				t.Cost = &cost
+				t.Cost = t.withPast(cost)
 			}
 		case `"usage"`:
 			if len(value) > 0 && value[0] == '{' {
@@ -235,6 +235,18 @@ func (t *Tally) client() Usage {
 	return sum
 }
 
+// withPast is the session's cost where this client says that it is cost. A client that
+// goes on with a conversation counts on from the cost of the one before it (measured on
+// 2.1.329), which it finds in its own files; one that does not find it begins at 0.
+func (t *Tally) withPast(cost float64) *float64 {
+	if !t.costed && cost >= t.pastCost {
+		t.pastCost = 0
+	}
+	t.costed = true
+	cost += t.pastCost
+	return &cost
+}
+
 // NextClient says that another client goes on with the session: the totals of its
 // result lines are added to what the clients before it used.
 func (t *Tally) NextClient() {
@@ -244,6 +256,7 @@ func (t *Tally) NextClient() {
 	if t.Cost != nil {
 		t.pastCost = *t.Cost
 	}
+	t.costed = false
 	t.settled = Usage{}
 	clear(t.turns)
 	clear(t.open)

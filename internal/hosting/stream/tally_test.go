@@ -71,9 +71,13 @@ func TestTallyOfResults(t *testing.T) {
 
 	got.NextClient()
 	assert.Nil(t, got.Result)
-	tally(t, got, `{"type":"result","total_cost_usd":1.5,"usage":{"input_tokens":1,"output_tokens":2}}`)
+	tally(t, got, `{"type":"result","total_cost_usd":0.75,"usage":{"input_tokens":1,"output_tokens":2}}`)
 	assert.Equal(t, &Usage{Input: 401, Output: 53, CacheRead: ptr(int64(7))}, got.Usage, "two clients' add up")
-	assert.Equal(t, ptr(2.0), got.Cost)
+	assert.Equal(t, ptr(0.75), got.Cost, "it counts on from the cost of the one before")
+
+	got.NextClient()
+	tally(t, got, `{"type":"result","total_cost_usd":0.25,"usage":{}}`, `{"type":"result","total_cost_usd":1.25,"usage":{}}`)
+	assert.Equal(t, ptr(2.0), got.Cost, "it begins at 0")
 	assert.Equal(t, "s-2", got.SessionID)
 }
 
