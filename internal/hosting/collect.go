@@ -39,7 +39,7 @@ func (c collected) tell(o *verbs.Collect, s cli.Streams) error {
 		return printJSON(s, c)
 	}
 	line := c.sentence()
-	if o.DryRun {
+	if o.DryRun && c.What != wasKept {
 		line = "not done: " + line
 	}
 	_, err := fmt.Fprintln(s.Out, words.Line(line))
