@@ -153,7 +153,9 @@ func (h *host) settle(f folder.Folder) error {
 		its := folder.ProcessOf(h.guard.PID)
 		h.state.Guardian = &its
 	}
+	unmarked := markPromptDir(h.state) // a finisher goes by it as soon as there is a state
 	if err := h.lock.Write(&h.state); err != nil {
+		_ = os.Remove(promptMark(h.state)) // there may be none
 		return fmt.Errorf("write the session's state: %w", err)
 	}
 	h.saved = time.Now()
@@ -168,8 +170,8 @@ func (h *host) settle(f folder.Folder) error {
 	if err != nil {
 		h.warn("the session is found only with --db: " + err.Error())
 	}
-	if err := markPromptDir(h.snapshot()); err != nil {
-		h.warn(err.Error())
+	if unmarked != nil {
+		h.warn(unmarked.Error())
 	}
 	return nil
 }

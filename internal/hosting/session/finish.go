@@ -102,6 +102,10 @@ func (e *finisher) finish(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	if err := transcript.Recover(ctx, e.store()); err != nil {
+		e.log.line(notStored(err))
+		e.change(func(s *folder.State) { addWarning(s, notStored(err)) })
+	}
 	c := &conclusion{record: e.record, box: deadletter.Beside(s.DB), guild: client, log: e.log, transcript: e.transcript}
 	d := Decision{State: s.Status, Error: s.Error}
 	var unkept *guild.Body
@@ -126,10 +130,6 @@ func (e *finisher) finish(ctx context.Context) (Outcome, error) {
 // conclude decides what the session came to, unless its host has said so already, and
 // keeps the report: see [conclusion.keep].
 func (e *finisher) conclude(ctx context.Context, c *conclusion) (Decision, *guild.Body) {
-	if err := transcript.Recover(ctx, e.store()); err != nil {
-		e.log.line(notStored(err))
-		e.change(func(s *folder.State) { addWarning(s, notStored(err)) })
-	}
 	if kept := e.kept(c.box); kept != nil {
 		d := Decision{State: folder.Status(kept.Status), Error: kept.Error}
 		e.change(func(s *folder.State) {

@@ -86,6 +86,7 @@ func (r *rig) countsMessages() {
 	assert.Equal(r.t, last, s.Messages)
 	assert.Equal(r.t, output, s.Output)
 	assert.Equal(r.t, last > 0, s.ProviderSessionID != "")
+	assert.NoFileExists(r.t, r.folder().SpoolPath(), "the database has all messages")
 }
 
 // everyWrite has the test kill a host at each of its writes, and not only at some.
