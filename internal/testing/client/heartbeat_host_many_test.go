@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -25,7 +26,10 @@ const agentVariable = "HEARTBEAT_TEST_AGENT"
 
 func serveAgent() {
 	if os.Getenv(agentVariable) != "" {
-		os.Exit(agent.InPrint(os.Args[1:], func(t agent.Printed) string { return "done: " + t.Text }))
+		os.Exit(agent.InPrint(os.Args[1:], func(t agent.Printed) string {
+			time.Sleep(100 * time.Millisecond) // so that there is a time to be killed in
+			return "done: " + t.Text
+		}))
 	}
 }
 
