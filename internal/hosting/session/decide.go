@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,6 +62,9 @@ func (f Facts) rateLimit() string {
 	return fmt.Sprintf("%s (resets at %s)", f.RateLimit.Detail, f.RateLimit.ResetsAt.UTC().Format(time.RFC3339))
 }
 
+// outOfMemory are the signals by which a client ends that gets no more memory.
+var outOfMemory = []string{"SIGABRT", "SIGSEGV", "SIGBUS", "SIGTRAP", "SIGILL"}
+
 // failure says why a session failed that nobody ended on purpose.
 func (f Facts) failure() string {
 	switch {
@@ -74,6 +78,8 @@ func (f Facts) failure() string {
 		return "claude has ended"
 	case f.Exit == nil:
 		return "claude was not started"
+	case f.Exit.Signal != "" && f.MemoryMax > 0 && slices.Contains(outOfMemory, f.Exit.Signal):
+		return fmt.Sprintf("claude was ended by %s, as it is when %d bytes of memory are too few for it (--memory-max)", f.Exit.Signal, f.MemoryMax)
 	case f.Exit.Signal != "":
 		return "claude was ended by " + f.Exit.Signal
 	}

@@ -49,6 +49,8 @@ func TestDecide(t *testing.T) {
 			Decision{folder.Failed, "claude exited with code 1; its result is an error: API Error: 529" + dead, 1}},
 		"killed": {Facts{Exit: killed, Entries: folder.Entries{InFlight: 1}},
 			Decision{folder.Failed, "claude was ended by SIGKILL; 0 of 1 prompt answered, 1 in flight", 1}},
+		"out of memory": {Facts{Exit: &folder.Exit{Code: 1, Signal: "SIGABRT"}, MemoryMax: 4096, Entries: folder.Entries{Queued: 1}},
+			Decision{folder.Failed, "claude was ended by SIGABRT, as it is when 4096 bytes of memory are too few for it (--memory-max); 0 of 1 prompt answered, 1 waiting", 1}},
 		"no entry at all": {Facts{Exit: ok}, Decision{folder.Failed, "claude exited with code 0; no prompt was answered", 0}},
 		"never started": {Facts{Broken: "claude: not found", Entries: folder.Entries{Queued: 1}},
 			Decision{folder.Failed, "claude: not found", 1}},

@@ -33,6 +33,8 @@ type Facts struct {
 	// it says of an error.
 	Result    *folder.Result
 	ErrorText string
+	// MemoryMax is the limit of the client's memory in bytes, 0 for none.
+	MemoryMax int64
 	// Exit is how the last client ended, nil if none was started or nobody saw its end.
 	Exit *folder.Exit
 	// Entries are the fates of the session's entries.

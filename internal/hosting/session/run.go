@@ -128,7 +128,9 @@ func (h *host) conclude() Outcome {
 	h.closeQueue()
 	h.takeStock()
 	c := h.conclusion()
-	d := Decide(factsOf(h.snapshot()))
+	facts := factsOf(h.snapshot())
+	facts.MemoryMax = h.MemoryMax
+	d := Decide(facts)
 	unkept := c.keep(d)
 	h.stopServing()
 	ctx, cancel := within(terminalWait)
