@@ -53,8 +53,8 @@ func (h *host) rounds() error {
 		if !orderly || s.Result == nil || s.Result.IsError || s.Entries.Answered == before {
 			return nil
 		}
-		next, err := h.queue.Waiting(context.Background())
-		if err != nil || !next.Waits || next.Held {
+		goesOn, err := h.goesOn(deadline)
+		if err != nil || !goesOn {
 			return err
 		}
 		if resume, err = h.queue.Resumable(context.Background()); err != nil {
@@ -63,6 +63,21 @@ func (h *host) rounds() error {
 		h.log.linef("%s: claude is started again", words.Count(s.Entries.Queued, "entry waits", "entries wait"))
 	}
 	return nil
+}
+
+// goesOn reports whether another client has work. If none has, no more entries are taken:
+// nobody would answer them.
+func (h *host) goesOn(deadline time.Time) (bool, error) {
+	h.sending.Lock()
+	defer h.sending.Unlock()
+	next, err := h.queue.Waiting(context.Background())
+	goesOn := err == nil && next.Waits && !next.Held
+	if goesOn && !deadline.IsZero() && !time.Now().Before(deadline) {
+		goesOn = false
+		h.change(func(s *folder.State) { s.Ended, s.EndedAfter = endedByTimeout, h.Timeout.String() })
+	}
+	h.over = !goesOn
+	return goesOn, err
 }
 
 func (h *host) isAsked() bool {
