@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	inboxclaim "heartbeat/internal/claim"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/attach"
@@ -232,12 +233,21 @@ func (e *finisher) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x := queue.Exit{}
-	if e.snapshot().Cancel != nil {
-		x.Reason = inbox.ReasonCanceled
-	}
-	if _, err := q.Settle(ctx, x); err != nil {
+	var busy inboxclaim.BusyError
+	switch err := q.Claim(ctx); {
+	case errors.As(err, &busy): // what is in flight now is not this session's
+		e.log.linef("the entries are left to who works on %s now: %v", q.Path(), err)
+	case err != nil:
 		return err
+	default:
+		x := queue.Exit{}
+		if e.snapshot().Cancel != nil {
+			x.Reason = inbox.ReasonCanceled
+		}
+		_, err := q.Settle(ctx, x)
+		if err = errors.Join(err, q.Close()); err != nil {
+			return err
+		}
 	}
 	fates, err := q.Fates()
 	if err != nil {

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"syscall"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/host/guardian"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/session"
@@ -24,6 +26,9 @@ func (r *rig) hang() folder.State {
 	})
 	s := *r.state()
 	r.t.Cleanup(func() {
+		if alive, _ := s.Guardian.Alive(); alive { // it would finish the session
+			_ = syscall.Kill(s.Guardian.PID, syscall.SIGKILL)
+		}
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		guardian.Kill(s.Mark)
@@ -98,4 +103,30 @@ func TestLockRemoved(t *testing.T) {
 	require.NoError(t, syscall.Kill(s.Host.PID, syscall.SIGTERM))
 	r.until("the session has ended", func() bool { return r.state().Host == nil })
 	assert.Equal(t, folder.Cancelled, r.state().Status)
+}
+
+// An entry that another session has in flight by now is not the dead one's to settle.
+func TestFinisherLeavesOthersEntries(t *testing.T) {
+	shared := newRig(t, "hang")
+	shared.Inbox = shared.path("shared.jsonl")
+	shared.hang()
+	r := newRig(t, "hang")
+	s := r.hang()
+	r.slay(s)
+	s.Inbox, s.OwnInbox = shared.Inbox, false
+	lock, err := r.folder().Lock(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, lock.Write(&s))
+	require.NoError(t, lock.Release())
+	_, err = session.Finish(t.Context(), r.folder().Dir())
+	require.NoError(t, err)
+	assert.Equal(t, "failed", r.report()["status"])
+	assert.Zero(t, shared.state().Entries.DeadLettered)
+	box, err := inbox.Open(shared.Inbox, inbox.Options{})
+	require.NoError(t, err)
+	v, err := box.View()
+	require.NoError(t, err)
+	totals, err := v.Totals()
+	require.NoError(t, errors.Join(err, v.Close()))
+	assert.Empty(t, totals.DeadLetters)
 }
