@@ -15,6 +15,9 @@ import (
 	"heartbeat/internal/words"
 )
 
+// resuming is the command that goes on with a session that has ended.
+var resuming = words.Shell(command, "start", "--resume", "--config", "FILE")
+
 func send(o *verbs.Send, s cli.Streams) error {
 	text, err := textOf(o, s)
 	if err != nil {
@@ -65,7 +68,11 @@ func (h *hosted) send(id, text string) (inbox.Receipt, error) {
 		return h.appendDirectly(ctx, id, text)
 	}
 	receipt, err := attach.Host{Folder: h.Dir()}.Send(ctx, id, text)
-	if errors.Is(err, attach.ErrNotRunning) || errors.Is(err, attach.ErrEnded) {
+	if errors.Is(err, attach.ErrEnded) {
+		return receipt, fmt.Errorf("session %s is at its end: nothing was appended: once it has ended, go on with it by %s, with the text as the prompt",
+			h.ID, resuming)
+	}
+	if errors.Is(err, attach.ErrNotRunning) {
 		return receipt, h.over()
 	}
 	return receipt, err
@@ -86,10 +93,9 @@ func (h *hosted) appendDirectly(ctx context.Context, id, text string) (inbox.Rec
 // over says that a session takes no more entries, and what to do.
 func (h *hosted) over() error {
 	_ = h.reopen() // what was read before will do
-	resume := words.Shell(command, "start", "--resume", "--config", "FILE")
 	if h.status.Ended() {
-		return fmt.Errorf("session %s has ended (%s): nothing was appended: go on with it by %s, with the text as the prompt", h.ID, h.State.Status, resume)
+		return fmt.Errorf("session %s has ended (%s): nothing was appended: go on with it by %s, with the text as the prompt", h.ID, h.State.Status, resuming)
 	}
 	return fmt.Errorf("the host of session %s was killed: nothing was appended: finish the session with %s, and go on with it by %s",
-		h.ID, words.Shell(command, "cancel", h.ID), resume)
+		h.ID, words.Shell(command, "cancel", h.ID), resuming)
 }

@@ -66,6 +66,29 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// An entry that is taken is answered, however late it came; the others are refused.
+func TestSentLate(t *testing.T) {
+	for step, answered := range map[string]float64{"result": 2, "ended": 2, "settled": 2, "decided": 1} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, "first")
+			cmd := r.command()
+			cmd.Env = append(cmd.Env, sendVariable+"="+step+" "+r.folder().Dir())
+			require.NoError(t, cmd.Run())
+			assert.Equal(t, "completed", r.report()["status"])
+			assert.Equal(t, answered, r.report()["entries"].(map[string]any)["answered"])
+			assert.Equal(t, 0.0, r.report()["entries"].(map[string]any)["queued"])
+			sent, err := os.ReadFile(filepath.Join(r.folder().Dir(), "sent"))
+			require.NoError(t, err)
+			if answered == 2 {
+				assert.Equal(t, "<nil>", string(sent))
+			} else {
+				assert.Equal(t, attach.ErrEnded.Error(), string(sent))
+			}
+		})
+	}
+}
+
 // What can be asked of a running session.
 func TestCancel(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -19,6 +19,7 @@ import (
 
 	"heartbeat/internal/hook"
 	"heartbeat/internal/host/guardian"
+	"heartbeat/internal/hosting/attach"
 	"heartbeat/internal/hosting/config"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/session"
@@ -37,6 +38,9 @@ const killVariable = "HEARTBEAT_TEST_KILL_AT_STEP"
 // cancelVariable names the step at which a host gets SIGTERM, and its state file, which
 // shows when it has noticed.
 const cancelVariable = "HEARTBEAT_TEST_CANCEL_AT_STEP"
+
+// sendVariable names the step at which an entry is sent, and the session's folder.
+const sendVariable = "HEARTBEAT_TEST_SEND_AT_STEP"
 
 func TestMain(m *testing.M) {
 	guild.RunIfAsked()
@@ -90,8 +94,20 @@ func hostIt() int {
 	return 0
 }
 
-// heedSteps has this process kill or cancel itself at the step that its environment
-// names.
+// sendLate has the process send an entry to its own session, once, at the step that its
+// environment names, and writes down what came of it.
+func sendLate(step string) {
+	at, dir, _ := strings.Cut(os.Getenv(sendVariable), " ")
+	if step != at {
+		return
+	}
+	_ = os.Unsetenv(sendVariable)
+	_, err := attach.Host{Folder: dir}.Send(context.Background(), "late", "late")
+	_ = os.WriteFile(filepath.Join(dir, "sent"), fmt.Append(nil, err), 0o600)
+}
+
+// heedSteps has this process kill or cancel itself, or send, at the step that its
+// environment names.
 func heedSteps() {
 	kill := os.Getenv(killVariable)
 	cancel, statePath, _ := strings.Cut(os.Getenv(cancelVariable), " ")
@@ -100,6 +116,7 @@ func heedSteps() {
 	name, left := kill, 1
 	_, _ = fmt.Sscanf(kill, "%s %d", &name, &left)
 	session.TestOnlyStep = func(step string) {
+		sendLate(step)
 		switch {
 		case step == cancel:
 			_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
