@@ -1,7 +1,7 @@
 package hosting
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,7 +26,7 @@ const (
 	// upPipe is the descriptor of that process on which it says that the session is up.
 	upPipe = 3
 	// upTimeout is how long a session may take until it is up.
-	upTimeout = time.Minute
+	upTimeout = 2 * time.Minute
 )
 
 // start hosts a session in a process of its own.
@@ -62,12 +62,6 @@ func (o *order) stay(s cli.Streams) error {
 	return nil
 }
 
-// assignment is what the hosting process gets on its stdin.
-type assignment struct {
-	Flags  *verbs.Hosting  `json:"flags"`
-	Config json.RawMessage `json:"config"`
-}
-
 // report is what the hosting process says about its start.
 type report struct {
 	Up      *session.Up `json:"up,omitempty"`
@@ -82,23 +76,19 @@ func (n *notUp) Error() string { return n.refusal.Error }
 
 // detach starts the process that hosts the session, and returns once that is up.
 func (o *order) detach() (*session.Up, error) {
-	message, err := o.assignment()
-	if err != nil {
-		return nil, err
-	}
 	log, err := openLog(o.config)
 	if err != nil {
 		return nil, err
 	}
 	defer log.close()
-	up, err := o.spawn(message, log)
+	up, err := o.spawn(log)
 	if err != nil {
 		log.removeEmpty()
 	}
 	return up, err
 }
 
-func (o *order) spawn(message []byte, log *logFile) (*session.Up, error) {
+func (o *order) spawn(log *logFile) (*session.Up, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this command's own path: %w", err)
@@ -122,17 +112,39 @@ func (o *order) spawn(message []byte, log *logFile) (*session.Up, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the session's host: %w", err)
 	}
-	_, written := stdin.Write(message)
-	written = errors.Join(written, stdin.Close())
+	go o.assign(stdin)
 	r, err := awaitReport(out)
 	if err != nil {
-		return nil, errors.Join(giveUp(host, err, log.path), written)
+		return nil, giveUp(host, err, log.path)
 	}
 	return r.outcome()
 }
 
-func (o *order) assignment() ([]byte, error) {
-	return json.Marshal(assignment{o.flags, bytes.TrimPrefix(o.text, []byte("\xef\xbb\xbf"))})
+// assign writes what the hosting process gets on its stdin: the flags, as JSON on one
+// line, and then the config as it came, which may have 64 MiB.
+func (o *order) assign(stdin io.WriteCloser) {
+	defer func() { _ = stdin.Close() }() // a host that does not get all of it says so
+	if json.NewEncoder(stdin).Encode(o.flags) == nil {
+		_, _ = stdin.Write(o.text) // as above
+	}
+}
+
+// assigned reads what assign has written.
+func assigned(stdin io.Reader) (*order, error) {
+	o := &order{flags: &verbs.Hosting{}, config: &config.Config{}}
+	in := bufio.NewReader(stdin)
+	flags, err := in.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(flags, o.flags)
+	}
+	if err != nil {
+		return o, fmt.Errorf("%s is for %s start alone: %w", hostVerb, command, err)
+	}
+	if o.text, err = io.ReadAll(in); err != nil {
+		return o, fmt.Errorf("read the config: %w", err)
+	}
+	o.config, err = config.Parse(o.text)
+	return o, err
 }
 
 func awaitReport(pipe *os.File) (r report, err error) {
@@ -177,14 +189,12 @@ func giveUp(host *exec.Cmd, why error, log string) error {
 func serveHost(s cli.Streams) int {
 	unix.CloseOnExec(upPipe)
 	pipe := os.NewFile(upPipe, "up")
-	var l assignment
-	if err := json.NewDecoder(s.In).Decode(&l); err != nil {
-		s.Complain(fmt.Errorf("%s is for %s start alone: %w", hostVerb, command, err))
+	o, err := assigned(s.In)
+	if o.text == nil { // somebody typed this
+		s.Complain(err)
 		return cli.ExitError
 	}
-	o := &order{flags: l.Flags, text: l.Config}
-	var err error
-	if o.config, err = config.Parse(l.Config); err == nil {
+	if err == nil {
 		err = o.host(func(up session.Up) { say(pipe, report{Up: &up}) })
 	}
 	if err != nil {
