@@ -35,9 +35,10 @@ func (e *BusyError) Unwrap() error { return disk.ErrLocked }
 // process holds that finishes or removes a dead session. The kernel releases it
 // when its holder dies. It is safe for concurrent use.
 type Lock struct {
-	folder Folder
-	mu     sync.Mutex
-	lock   *disk.Lock
+	folder  Folder
+	mu      sync.Mutex
+	lock    *disk.Lock
+	retaken bool
 }
 
 // lockPatience covers the moment in which another holder is about to end.
@@ -141,8 +142,15 @@ func (l *Lock) retake() error {
 		return errors.Join(err, again.Release())
 	}
 	_ = l.lock.Release() // it locks nothing that has a name
-	l.lock = again.lock
+	l.lock, l.retaken = again.lock, true
 	return nil
+}
+
+// Retaken reports whether the lock was removed, and taken again by [Lock.Write].
+func (l *Lock) Retaken() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.retaken
 }
 
 // Folder is the folder that is locked.

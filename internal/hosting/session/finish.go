@@ -77,7 +77,10 @@ func finishLocked(ctx context.Context, lock *folder.Lock) (Outcome, error) {
 		s.Inbox = f.InboxPath() // the session's tools may have forged the record
 	}
 	e := &finisher{record: &record{lock: lock, state: *s}, folder: f}
-	e.log, _ = openLog(filepath.Dir(s.LogPath), f.ID) // nothing depends on the log
+	e.log = &log{path: s.LogPath}
+	if there, _ := disk.Exists(s.LogPath); there && filepath.Base(s.LogPath) == f.ID+".log" { // the path may be forged
+		e.log, _ = openLog(filepath.Dir(s.LogPath), f.ID) // nothing depends on the log
+	}
 	defer e.log.close()
 	return e.finish(ctx)
 }

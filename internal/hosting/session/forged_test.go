@@ -63,6 +63,7 @@ func TestForgedRecord(t *testing.T) {
 
 	forged := s
 	forged.Mark, forged.SystemPromptTmpDir, forged.Inbox = "ses-2.somebody", precious, r.path("elsewhere/inbox.jsonl")
+	forged.LogPath = r.path("elsewhere/ses-1.log")
 	lock, err := r.folder().Lock(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, lock.Write(&forged))
@@ -103,6 +104,7 @@ func TestLockRemoved(t *testing.T) {
 	require.NoError(t, syscall.Kill(s.Host.PID, syscall.SIGTERM))
 	r.until("the session has ended", func() bool { return r.state().Host == nil })
 	assert.Equal(t, folder.Cancelled, r.state().Status)
+	assert.Contains(t, r.state().Warnings, "the session's folder, or its lock, was removed while it was hosted, and made again")
 }
 
 // An entry that another session has in flight by now is not the dead one's to settle.

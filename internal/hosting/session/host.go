@@ -77,6 +77,9 @@ func (r *record) note(f func(s *folder.State)) {
 func (r *record) save() {
 	r.saved = time.Now()
 	r.err = r.lock.Write(&r.state)
+	if r.lock.Retaken() && addWarning(&r.state, "the session's folder, or its lock, was removed while it was hosted, and made again") {
+		r.err = r.lock.Write(&r.state)
+	}
 }
 
 // failure is why the state could not be written the last time, nil if it could.
