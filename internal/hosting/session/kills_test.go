@@ -48,6 +48,7 @@ func TestKilledAtEachStep(t *testing.T) {
 			cmd.Env = append(cmd.Env, killVariable+"="+c.at)
 			assert.EqualError(t, cmd.Run(), "signal: killed")
 			if c.at == "claimed" || c.at == "guarded" {
+				r.alone()
 				_, err := session.Drain(t.Context(), session.DrainOptions{DB: r.Config.DBPath})
 				require.NoError(t, err)
 				s, _ := r.guild.Session("ses-1")
@@ -134,6 +135,7 @@ func (r *rig) finished() {
 		held := r.folder().Holder() != 0
 		return !held && (!begun() || r.state().Host == nil || r.state().Guardian == nil || host.ProcessStart(r.state().Guardian.PID) == 0)
 	})
+	r.alone()
 	_, err := session.Drain(r.t.Context(), session.DrainOptions{DB: r.Config.DBPath})
 	require.NoError(r.t, err)
 	s, _ := r.guild.Session("ses-1")
