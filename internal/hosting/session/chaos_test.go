@@ -59,10 +59,11 @@ func chaos(t *testing.T, random *rand.Rand) {
 			Do: pick(random, guild.Die, guild.Reset), Times: 1 + random.IntN(2),
 		}))
 	}
+	rest := time.Duration(random.IntN(1000)) * time.Millisecond
 	over, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		keepUp(t, g, time.Duration(random.IntN(1000))*time.Millisecond, over)
+		keepUp(t, g, rest, over)
 	}()
 	cmd := r.command()
 	switch random.IntN(3) {
