@@ -61,7 +61,7 @@ func measureHost(b *bench) (table, error) {
 		return t, nil
 	}
 	seed.row(&t, "the seed's start in node")
-	t.how += " The seed is a lower bound: it loads " + r.libraries() + "."
+	t.how += " The seed is a lower bound: it serves nothing, and loads " + r.libraries() + "."
 	start, memory := ours.started.over(seed.started), float64(median(ours.memory))/float64(median(seed.memory))
 	t.result = fmt.Sprintf("The start takes %.2f of the seed's time (target %.2f): %s. The memory is %.2f of its (target %.2f): %s.",
 		start, maxHostStart, met(start <= maxHostStart), memory, maxHostMemory, met(memory <= maxHostMemory))
@@ -213,9 +213,10 @@ func memoryOf(pid int) (int64, error) {
 
 // libraries says what the seed's script loads.
 func (r *hostRig) libraries() string {
-	cmd := exec.CommandContext(r.b.ctx, "node", "-e", `require("better-sqlite3")`)
-	if cmd.Run() == nil {
-		return "better-sqlite3 and node's own modules, not the MCP library nor its schema checker"
+	cmd := exec.CommandContext(r.b.ctx, "node", r.script)
+	found, err := cmd.Output()
+	if text := strings.TrimSpace(string(found)); err == nil && text != "" {
+		return "node's own modules and " + text
 	}
-	return "node's own modules only, neither better-sqlite3 nor the MCP library nor its schema checker"
+	return "node's own modules alone"
 }

@@ -1,13 +1,25 @@
 // The start of the babysitter that heartbeat-host replaces, rebuilt as a lower bound:
-// it loads nothing but node's own modules, and its database if node has the library.
+// of its libraries it loads those that node finds (NODE_PATH), and it serves nothing.
 //
 //   node seed-host.js CLIENT < CONFIG
+//   node seed-host.js                  prints which libraries those are
 "use strict";
 const fs = require("fs"), http = require("http"), os = require("os"), path = require("path");
 const { spawn } = require("child_process");
+const found = {};
+for (const name of ["better-sqlite3", "@modelcontextprotocol/sdk/server/index.js", "@modelcontextprotocol/sdk/server/sse.js", "zod"]) {
+  try {
+    const library = require(name);
+    if (name === "better-sqlite3") new library(":memory:").close(); // its native part, too
+    found[name] = library;
+  } catch {}
+}
+if (process.argv.length < 3) {
+  console.log(Object.keys(found).join(", "));
+  process.exit(0);
+}
 const config = JSON.parse(fs.readFileSync(0, "utf8"));
-let Database;
-try { Database = require("better-sqlite3"); } catch {}
+const Database = found["better-sqlite3"];
 if (Database) new Database(config.dbPath).pragma("journal_mode = WAL");
 
 const server = http.createServer((_, answer) => { answer.writeHead(404); answer.end(); });
