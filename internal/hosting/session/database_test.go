@@ -16,7 +16,7 @@ import (
 
 func (r *rig) messages(id string) (n int) {
 	r.t.Helper()
-	db, err := sql.Open("sqlite", r.Config.DBPath)
+	db, err := sql.Open("sqlite", "file:"+r.Config.DBPath+"?_pragma=busy_timeout(60000)")
 	require.NoError(r.t, err)
 	defer func() { require.NoError(r.t, db.Close()) }()
 	require.NoError(r.t, db.QueryRow("SELECT count(*) FROM heartbeat_messages WHERE session_id = ?", id).Scan(&n))
@@ -61,8 +61,12 @@ func TestManyHosts(t *testing.T) {
 		require.NoError(t, cmd.Start())
 		all = append(all, cmd)
 	}
-	for i, cmd := range all {
+	for _, cmd := range all {
 		require.NoError(t, cmd.Wait())
+	}
+	_, err := session.Drain(t.Context(), session.DrainOptions{DB: r.Config.DBPath}) // what a busy database did not take
+	require.NoError(t, err)
+	for i := range n {
 		r.Config.SessionID = fmt.Sprintf("ses-%d", i)
 		s, _ := r.guild.Session(r.Config.SessionID)
 		assert.Equal(t, "completed", s.Status)

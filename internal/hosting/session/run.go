@@ -132,7 +132,7 @@ func (h *host) conclude() Outcome {
 	facts.MemoryMax = h.MemoryMax
 	d := Decide(facts)
 	unkept := c.keep(d)
-	h.stopServing()
+	readersGone := h.stopServing()
 	ctx, cancel := within(terminalWait)
 	defer cancel()
 	go func() {
@@ -144,6 +144,7 @@ func (h *host) conclude() Outcome {
 	}()
 	h.endRunning(ctx)
 	delivered := c.deliver(ctx, unkept)
+	<-readersGone
 	h.cleanUp()
 	return Outcome{Decision: d, Delivered: delivered}
 }

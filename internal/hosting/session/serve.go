@@ -16,9 +16,12 @@ import (
 	"heartbeat/internal/hosting/transcript"
 )
 
-// closeWait bounds how long a database may hold the end of a session up, and attached
-// readers the end of the socket.
-const closeWait = 5 * time.Second
+// storeWait bounds how long a database may hold the report of the session up, closeWait
+// attached readers the end of the host.
+const (
+	storeWait = 2 * time.Second
+	closeWait = 5 * time.Second
+)
 
 // serve opens what a client needs: the store, the guild's tools, the socket, the queue.
 func (h *host) serve() error {
@@ -82,19 +85,26 @@ func notStored(err error) string {
 	return "end the transcript: " + err.Error()
 }
 
-// stopServing closes what serve opened. The store comes first: its end ends readers.
-func (h *host) stopServing() {
+// stopServing closes what serve opened. The store comes first, since its end ends
+// readers, who take the rest while the session is reported: the caller waits for them
+// last.
+func (h *host) stopServing() (readersGone <-chan struct{}) {
 	if h.proxy != nil {
 		h.proxy.Close()
 	}
 	if h.store != nil {
-		ctx, cancel := within(closeWait)
+		ctx, cancel := within(storeWait)
 		defer cancel()
 		if err := h.store.Close(ctx); err != nil {
 			h.warn(notStored(err))
 		}
 	}
-	if h.server != nil {
-		_ = h.server.Close(closeWait) // readers that are left were told where to go on
-	}
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		if h.server != nil {
+			_ = h.server.Close(closeWait) // readers that are left were told where to go on
+		}
+	}()
+	return gone
 }
