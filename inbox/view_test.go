@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/testing/long"
 )
 
 // viewOf is a view that ends with the test.
@@ -169,10 +170,7 @@ func plainEntries(all []inbox.Entry) (texts []string) {
 // Whatever happens to an inbox, by us or by others, a view shows what the next
 // transaction finds, and changes nothing.
 func TestViewShowsWhatATransactionFinds(t *testing.T) {
-	steps := 400
-	if testing.Short() {
-		steps = 60
-	}
+	steps := long.Rounds(60, 400)
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Cleanup(func() { reboot(t, "") })

@@ -17,7 +17,7 @@ var tiny = plan{
 	asleep:       50 * time.Millisecond,
 	pairs:        3, alone: 2, bigLines: 40, rounds: 2, sends: 80, waits: 2,
 	notices: 1, floods: 1, flood: 1_000_000,
-	stored: 2, hosts: 1,
+	before: 10, stored: 2, hosts: 1,
 	crowds: 1, crowd: 8, idle: 100 * time.Millisecond, million: 5_000, looks: 1, drain: 30, day: 60, killEvery: 20,
 }
 

@@ -49,7 +49,8 @@ type plan struct {
 	crowds       int           // of producers that wait for their answers at once
 	crowd        int           // producers in each
 	idle         time.Duration // how long they wait before the first answer
-	stored       int           // messages of a hosted session, behind the first thousand
+	before       int           // messages that a hosted session has already
+	stored       int           // messages that it gets then
 	hosts        int           // that are started, by each program
 	orchestrated int           // stops of a run
 	million      int           // entries of the inbox that is asked about
@@ -62,11 +63,11 @@ type plan struct {
 var (
 	usual = plan{
 		pairs: 400, alone: 200, bigLines: 488_282, rounds: 40, sends: 10_000, waits: 200, asleep: time.Minute,
-		notices: 200, floods: 5, flood: 200_000_000, stored: 200, hosts: 15, orchestrated: 30,
+		notices: 200, floods: 5, flood: 200_000_000, before: 1_000, stored: 200, hosts: 15, orchestrated: 30,
 		crowds: 3, crowd: 50, idle: 5 * time.Second, million: 1_000_000, looks: 9, drain: 100_000, day: 50_000, killEvery: 200,
 	}
 	quick = plan{
-		stored: 20, hosts: 2, orchestrated: 3,
+		before: 1_000, stored: 20, hosts: 2, orchestrated: 3,
 		pairs: 50, alone: 20, bigLines: 62_500, rounds: 4, sends: 400, waits: 20, asleep: 6 * time.Second,
 		notices: 20, floods: 1, flood: 50_000_000,
 		crowds: 1, crowd: 50, idle: time.Second, million: 50_000, looks: 3, drain: 1_000, day: 1_000, killEvery: 200,

@@ -31,13 +31,13 @@ const seedScript = "internal/bench/testdata/seed-transcript.js"
 func measureTranscript(b *bench) (table, error) {
 	t := table{
 		title:  "A message of a hosted session",
-		header: []string{"message 1,000 and after, 2 KB each", "mean", "median", "worst"},
+		header: []string{fmt.Sprintf("message %d and after, 2 KB each", b.plan.before), "mean", "median", "worst"},
 	}
 	dir, err := b.folder("transcript")
 	if err != nil {
 		return t, err
 	}
-	first, count := 1000, b.plan.stored
+	first, count := b.plan.before, b.plan.stored
 	lines := filepath.Join(dir, "lines")
 	if err := os.WriteFile(lines, conversation(first-1+count), 0o600); err != nil {
 		return t, err

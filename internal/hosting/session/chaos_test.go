@@ -15,6 +15,7 @@ import (
 	"heartbeat/internal/hosting/session"
 	"heartbeat/internal/testing/crash"
 	"heartbeat/internal/testing/guild"
+	"heartbeat/internal/testing/long"
 )
 
 // chaosVariable is how many sessions [TestChaos] hosts, chaosSeed the first one's seed.
@@ -25,7 +26,7 @@ const (
 
 // Whoever is killed in whatever order, the guild gets each end once.
 func TestChaos(t *testing.T) {
-	n, seed := 8, uint64(time.Now().UnixNano())
+	n, seed := long.Rounds(4, 40), uint64(time.Now().UnixNano())
 	if text := os.Getenv(chaosVariable); text != "" {
 		_, err := strconv.Atoi(text)
 		require.NoError(t, err)
