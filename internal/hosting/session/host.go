@@ -29,6 +29,8 @@ type host struct {
 	guard   *guardian.Guardian
 	signals *signals.Taken
 	store   *transcript.Store
+	storing transcript.Options
+	unended bool // the transcript, when the report was due
 	proxy   *proxy.Proxy
 	queue   *queue.Queue
 	server  *attach.Server

@@ -133,20 +133,27 @@ func (h *host) conclude() Outcome {
 	d := Decide(facts)
 	unkept := c.keep(d)
 	readersGone := h.stopServing()
-	ctx, cancel := within(terminalWait)
+	ctx, cancel := withinUnless(hurry, terminalWait) // the report is kept: others may send it
 	defer cancel()
+	h.endRunning(ctx)
+	delivered := c.deliver(ctx, unkept)
+	h.storeRest(hurry)
+	<-readersGone
+	h.cleanUp()
+	return Outcome{Decision: d, Delivered: delivered}
+}
+
+// withinUnless is within, and ends as soon as hurry is closed.
+func withinUnless(hurry <-chan struct{}, limit time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := within(limit)
 	go func() {
 		select {
-		case <-hurry: // the report is kept: others send it
+		case <-hurry:
 			cancel()
 		case <-ctx.Done():
 		}
 	}()
-	h.endRunning(ctx)
-	delivered := c.deliver(ctx, unkept)
-	<-readersGone
-	h.cleanUp()
-	return Outcome{Decision: d, Delivered: delivered}
+	return ctx, cancel
 }
 
 func (h *host) conclusion() *conclusion {

@@ -16,19 +16,21 @@ import (
 	"heartbeat/internal/hosting/transcript"
 )
 
-// storeWait bounds how long a database may hold the report of the session up, closeWait
-// attached readers the end of the host.
+// storeWait bounds how long a database may hold the report of the session up, restWait
+// and closeWait how long the guild's row and attached readers may the end of the host.
 const (
 	storeWait = 2 * time.Second
+	restWait  = 30 * time.Second
 	closeWait = 5 * time.Second
 )
 
 // serve opens what a client needs: the store, the guild's tools, the socket, the queue.
 func (h *host) serve() error {
 	f := h.lock.Folder()
-	h.store = transcript.Open(transcript.Options{
+	h.storing = transcript.Options{
 		DB: f.DB, Spool: f.SpoolPath(), SessionID: f.ID, After: h.state.Messages, SpoolMax: h.SpoolMax, Log: h.log.line,
-	})
+	}
+	h.store = transcript.Open(h.storing)
 	if err := h.serveTools(f); err != nil {
 		return err
 	}
@@ -95,7 +97,9 @@ func (h *host) stopServing() (readersGone <-chan struct{}) {
 	if h.store != nil {
 		ctx, cancel := within(storeWait)
 		defer cancel()
-		if err := h.store.Close(ctx); err != nil {
+		err := h.store.Close(ctx)
+		h.unended = errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, transcript.ErrWaiting)
+		if err != nil && !h.unended {
 			h.warn(notStored(err))
 		}
 	}
@@ -107,4 +111,17 @@ func (h *host) stopServing() (readersGone <-chan struct{}) {
 		}
 	}()
 	return gone
+}
+
+// storeRest ends a transcript for which there was no time before the report: all
+// messages are stored, and the guild's row of a large one takes longer.
+func (h *host) storeRest(hurry <-chan struct{}) {
+	if !h.unended {
+		return
+	}
+	ctx, cancel := withinUnless(hurry, restWait)
+	defer cancel()
+	if err := transcript.Recover(ctx, h.storing); err != nil {
+		h.warn(notStored(err))
+	}
 }
