@@ -103,7 +103,6 @@ func (h *host) start(r round, n int) (*process.Process, error) {
 	}
 	h.mu.Lock()
 	h.live = p
-	h.tally.Result = nil // of the round before
 	if n > 1 {
 		h.tally.NextClient()
 	}

@@ -72,14 +72,5 @@ func short(value []byte) string {
 	if len(value) > maxShort {
 		return ""
 	}
-	return text(value)
-}
-
-// text is the string that a value spells, or nothing if it is no string.
-func text(value []byte) string {
-	var s string
-	if len(value) == 0 || value[0] != '"' || json.Unmarshal(value, &s) != nil {
-		return ""
-	}
-	return s
+	return flat.Text(string(value))
 }

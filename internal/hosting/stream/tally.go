@@ -70,7 +70,7 @@ func (t *Tally) Add(m Message, now time.Time) {
 	case "result":
 		t.result(m, now)
 	}
-	t.limit(text(failure), message, now)
+	t.limit(flat.Text(string(failure)), message, now)
 }
 
 // parts are the message in a line, and its error at the top level.
@@ -179,7 +179,7 @@ func (t *Tally) result(m Message, now time.Time) {
 		case `"is_error"`:
 			r.IsError = string(value) == "true"
 		case `"result"`:
-			r.Text = first(text(value), maxResultText)
+			r.Text = first(flat.Text(string(value)), maxResultText)
 		case `"num_turns"`:
 			r.Turns, _ = number(value)
 		case `"total_cost_usd"`:
@@ -281,7 +281,7 @@ func texts(content []byte) string {
 	var all bytes.Buffer
 	for part := range elements(content) {
 		if short(member(part, "type")) == "text" {
-			all.WriteString(text(member(part, "text")))
+			all.WriteString(flat.Text(string(member(part, "text"))))
 		}
 	}
 	return all.String()
