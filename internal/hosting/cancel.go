@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/host"
+	"heartbeat/internal/host/guardian"
 	"heartbeat/internal/hosting/attach"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/session"
@@ -105,10 +107,11 @@ func (h *hosted) signal() error {
 	if !h.MayHold(p.PID) {
 		return fmt.Errorf("process %d, which the record of session %s names as its host, does not hold the session's lock: nothing was signalled", p.PID, h.ID)
 	}
-	if err := syscall.Kill(p.PID, syscall.SIGTERM); err != nil {
+	its := host.Entry{PID: p.PID, Start: p.Start}
+	if err := guardian.Send(its, syscall.SIGTERM); err != nil {
 		return fmt.Errorf("signal the host of session %s, process %d: %w", h.ID, p.PID, err)
 	}
-	_ = syscall.Kill(p.PID, syscall.SIGCONT) // a stopped process gets the signal only when it continues
+	_ = guardian.Send(its, syscall.SIGCONT) // a stopped process gets the signal only when it continues
 	return nil
 }
 

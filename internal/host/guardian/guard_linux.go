@@ -50,7 +50,7 @@ func Kill(mark string) (killed int) {
 		if found := freeze(mark); len(found) > 0 {
 			vain = 0
 			for _, p := range found {
-				Send(p, syscall.SIGKILL)
+				_ = Send(p, syscall.SIGKILL)
 				killed++
 			}
 		}
@@ -86,7 +86,7 @@ func freeze(mark string) (all []host.Entry) {
 			p.Parent, p.Group = 0, 0 // may change, and are not part of the identity
 			if !stopped[p] {
 				stopped[p], fresh = true, true
-				Send(p, syscall.SIGSTOP)
+				_ = Send(p, syscall.SIGSTOP)
 			}
 		}
 		if !fresh {
@@ -139,20 +139,22 @@ func isMarked(pid int, mark string) bool {
 	return false
 }
 
-// Send signals this process, and never another one that has got its pid since.
-func Send(p host.Entry, sig syscall.Signal) {
+// Send signals this process, and never another one that has got its pid since. If it
+// has ended the error matches ESRCH.
+func Send(p host.Entry, sig syscall.Signal) error {
 	fd, err := unix.PidfdOpen(p.PID, 0)
+	old := err == unix.ENOSYS // before Linux 5.3
+	if err != nil && !old {
+		return err
+	}
+	if !old {
+		defer unix.Close(fd)
+	}
 	switch {
-	case err == unix.ENOSYS: // before Linux 5.3
-		if host.ProcessStart(p.PID) == p.Start {
-			_ = unix.Kill(p.PID, sig) // fails if it has just ended
-		}
-		return
-	case err != nil:
-		return
+	case host.ProcessStart(p.PID) != p.Start:
+		return unix.ESRCH
+	case old:
+		return unix.Kill(p.PID, sig)
 	}
-	defer unix.Close(fd)
-	if host.ProcessStart(p.PID) == p.Start {
-		_ = unix.PidfdSendSignal(fd, sig, nil, 0) // fails if it has just ended
-	}
+	return unix.PidfdSendSignal(fd, sig, nil, 0)
 }

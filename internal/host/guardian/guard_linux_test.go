@@ -55,8 +55,8 @@ func TestAnotherWithTheNumber(t *testing.T) {
 	cmd := exec.Command("sleep", "1000")
 	require.NoError(t, cmd.Start())
 	pid := cmd.Process.Pid
-	Send(host.Entry{PID: pid, Start: host.ProcessStart(pid) - 1}, syscall.SIGKILL)
-	Send(host.Entry{PID: pid, Start: host.ProcessStart(pid)}, syscall.SIGTERM)
+	assert.ErrorIs(t, Send(host.Entry{PID: pid, Start: host.ProcessStart(pid) - 1}, syscall.SIGKILL), syscall.ESRCH)
+	require.NoError(t, Send(host.Entry{PID: pid, Start: host.ProcessStart(pid)}, syscall.SIGTERM))
 	_ = cmd.Wait() // its status is looked at
 	assert.Equal(t, syscall.SIGTERM, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal())
 }

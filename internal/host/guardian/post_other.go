@@ -33,11 +33,12 @@ func Kill(string) int { return 0 }
 // Members returns nil.
 func Members(string) []host.Entry { return nil }
 
-// Send signals a process.
-func Send(p host.Entry, sig syscall.Signal) {
-	if host.ProcessStart(p.PID) == p.Start {
-		_ = syscall.Kill(p.PID, sig) // fails if it has just ended
+// Send signals a process. If it has ended the error matches ESRCH.
+func Send(p host.Entry, sig syscall.Signal) error {
+	if host.ProcessStart(p.PID) != p.Start {
+		return syscall.ESRCH
 	}
+	return syscall.Kill(p.PID, sig)
 }
 
 // Dismiss does nothing.

@@ -69,8 +69,8 @@ func (p *Process) EndRest() (killed int) {
 		for _, e := range left {
 			if !asked[e.PID] {
 				asked[e.PID] = true
-				guardian.Send(e, syscall.SIGTERM)
-				guardian.Send(e, syscall.SIGCONT)
+				_ = guardian.Send(e, syscall.SIGTERM) // fails if it has just ended
+				_ = guardian.Send(e, syscall.SIGCONT)
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func Sweep(mark string) (killed int) {
 	killed = guardian.Kill(mark)
 	for _, e := range host.List() {
 		if e.Parent == os.Getpid() && children.adopted(e.PID) {
-			guardian.Send(e, syscall.SIGKILL)
+			_ = guardian.Send(e, syscall.SIGKILL) // fails if it has just ended
 			killed++
 		}
 	}
