@@ -48,7 +48,7 @@ func TestALetterStaysWithoutItsGuild(t *testing.T) {
 	g, url := newGuild(t, testguild.Options{})
 	g.Break(testguild.Fault{Do: testguild.Answer, Status: 503, Times: -1})
 	_, box := newBox(t)
-	_, err := box.ReportRunning(t.Context(), newClient(t, url, "ses-1", &testClock{}), runningOf("ses-1"))
+	_, err := box.ReportRunning(t.Context(), newClient(t, url, "ses-1", &testguild.Clock{}), runningOf("ses-1"))
 	var away *guild.Unreachable
 	require.ErrorAs(t, err, &away)
 	letters, _, err := box.List()
@@ -120,7 +120,7 @@ func TestTheGuildIsKilledAtEachStep(t *testing.T) {
 		for _, step := range testguild.Steps {
 			id := "ses-" + string(on) + "-" + step
 			require.NoError(t, p.Break(testguild.Fault{On: string(on), Step: step, Do: testguild.Die}))
-			clock := &testClock{woken: func(n int) {
+			clock := &testguild.Clock{Woken: func(n int) {
 				if n == 2 {
 					p.Wait()
 					require.NoError(t, p.Start())
@@ -132,7 +132,7 @@ func TestTheGuildIsKilledAtEachStep(t *testing.T) {
 			require.NoError(t, box.PutRecord(recordOf(id)))
 			_, err = box.Deliver(t.Context(), client, Record, id)
 			require.NoError(t, err, id)
-			assert.Equal(t, 2, clock.slept, id)
+			assert.Len(t, clock.Seconds(), 2, id)
 			sessions, err := p.Sessions()
 			require.NoError(t, err)
 			assert.Equal(t, 1, sessions[id].Running.Applied, id)

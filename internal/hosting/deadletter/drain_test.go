@@ -101,19 +101,19 @@ func TestAGuildThatIsAwayIsWaitedForOnce(t *testing.T) {
 		require.NoError(t, box.PutRecord(recordOf(id)))
 	}
 	g.Break(testguild.Fault{Do: testguild.Reset, Times: -1})
-	clock := &testClock{}
+	clock := &testguild.Clock{}
 	outcomes, err := Drain(t.Context(), Options{DB: db, GuildURL: at(url), Clock: clock})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"record ses-1 left", "record ses-2 left", "record ses-3 left"}, whats(outcomes))
-	assert.Equal(t, 10, clock.slept)
+	assert.Len(t, clock.Seconds(), 10)
 
 	g.Mend()
 	g.Break(testguild.Fault{Do: testguild.Answer, Status: 500, Times: 12})
-	clock = &testClock{}
+	clock = &testguild.Clock{}
 	outcomes, err = Drain(t.Context(), Options{DB: db, GuildURL: at(url), Clock: clock})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"record ses-1 left", "record ses-2 left", "record ses-3 sent"}, whats(outcomes))
-	assert.Equal(t, 10, clock.slept)
+	assert.Len(t, clock.Seconds(), 10)
 }
 
 func TestLettersThatAreNotSent(t *testing.T) {
@@ -197,7 +197,7 @@ func TestADrainStopsWithItsContext(t *testing.T) {
 	require.NoError(t, box.PutRecord(recordOf("ses-2")))
 	g.Break(testguild.Fault{Do: testguild.Reset, Times: -1})
 	ctx, cancel := context.WithCancel(t.Context())
-	clock := &testClock{woken: func(int) { cancel() }}
+	clock := &testguild.Clock{Woken: func(int) { cancel() }}
 	outcomes, err := Drain(ctx, Options{DB: db, GuildURL: at(url), Clock: clock})
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Equal(t, []string{"record ses-1 left"}, whats(outcomes))

@@ -1,12 +1,10 @@
 package deadletter
 
 import (
-	"context"
 	"io"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,32 +18,6 @@ import (
 func TestMain(m *testing.M) {
 	testguild.RunIfAsked()
 	crash.Main(m, map[string]func() int{"end": end, "drain": drainChild})
-}
-
-// testClock passes as fast as it is slept.
-type testClock struct {
-	mu    sync.Mutex
-	now   time.Time
-	slept int
-	woken func(n int) // called after each sleep, with their count
-}
-
-func (c *testClock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *testClock) Sleep(ctx context.Context, d time.Duration) error {
-	c.mu.Lock()
-	c.now = c.now.Add(d)
-	c.slept++
-	n := c.slept
-	c.mu.Unlock()
-	if c.woken != nil {
-		c.woken(n)
-	}
-	return context.Cause(ctx)
 }
 
 func newGuild(t *testing.T, o testguild.Options) (*testguild.Guild, string) {

@@ -41,7 +41,7 @@ func TestALargeRecordIsNotHeldInMemory(t *testing.T) {
 	info, err := file.Stat()
 	require.NoError(t, err)
 
-	c := newClient(t, p.URL(), &testClock{})
+	c := newClient(t, p.URL(), &testguild.Clock{})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	answer, err := c.Record(t.Context(), Body{From: file, Size: info.Size()})
@@ -62,7 +62,7 @@ func TestALargeRecordThatTheGuildDoesNotRead(t *testing.T) {
 	g.Break(testguild.Fault{On: "record", Do: testguild.Answer, Status: 413, Times: -1})
 	text := append([]byte(`{"sessionId":"`+session+`","status":"failed","transcript":["`), bytes.Repeat([]byte("x"), 16<<20)...)
 	from := &counted{Reader: bytes.NewReader(append(text, `"]}`...))}
-	_, err := newClient(t, url, &testClock{}).Record(t.Context(), Body{From: from, Size: from.Size()})
+	_, err := newClient(t, url, &testguild.Clock{}).Record(t.Context(), Body{From: from, Size: from.Size()})
 	require.Error(t, err)
 	from.over.Store(true)
 	assert.Zero(t, from.late.Load())

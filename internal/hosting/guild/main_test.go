@@ -1,12 +1,10 @@
 package guild
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/http/httptest"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,42 +19,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// testClock passes as fast as it is slept.
-type testClock struct {
-	mu    sync.Mutex
-	now   time.Time
-	slept []time.Duration
-	woken func(n int) // called after each sleep, with their count
-}
-
-func (c *testClock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *testClock) Sleep(ctx context.Context, d time.Duration) error {
-	c.mu.Lock()
-	c.now = c.now.Add(d)
-	c.slept = append(c.slept, d)
-	n := len(c.slept)
-	c.mu.Unlock()
-	if c.woken != nil {
-		c.woken(n)
-	}
-	return context.Cause(ctx)
-}
-
-func (c *testClock) seconds() (s []int) {
-	for _, d := range c.slept {
-		s = append(s, int(d/time.Second))
-	}
-	return s
-}
-
 const session = "ses-1"
 
-func newClient(t *testing.T, url string, clock *testClock) *Client {
+func newClient(t *testing.T, url string, clock *testguild.Clock) *Client {
 	c, err := New(Options{URL: url, SessionID: session, Clock: clock, RequestTimeout: 10 * time.Minute})
 	require.NoError(t, err)
 	return c

@@ -48,14 +48,14 @@ func TestAReportIsAppliedOnce(t *testing.T) {
 				g.Break(fault)
 				fault.On = "record"
 				g.Break(fault)
-				clock := &testClock{}
+				clock := &testguild.Clock{}
 				c := newClient(t, url, clock)
 				_, err := c.Running(t.Context(), runningReport())
 				require.NoError(t, err)
 				answer, err := c.Record(t.Context(), recordOf(t, Record{Status: Completed}))
 				require.NoError(t, err)
 				assert.Equal(t, Completed, answer.As)
-				assert.Equal(t, []int{1, 2, 1, 2}, clock.seconds())
+				assert.Equal(t, []int{1, 2, 1, 2}, clock.Seconds())
 				s, _ := g.Session(session)
 				assert.Equal(t, 1, s.Running.Applied)
 				assert.Equal(t, 1, s.Record.Applied)
@@ -69,19 +69,19 @@ func TestAReportThatIsRefusedIsNotSentAgain(t *testing.T) {
 	g, url := newGuild(t, testguild.Options{})
 	for _, status := range []int{400, 401, 403, 404, 408, 429, 302} {
 		g.Break(testguild.Fault{Do: testguild.Answer, Status: status})
-		clock := &testClock{}
+		clock := &testguild.Clock{}
 		_, err := newClient(t, url, clock).Record(t.Context(), recordOf(t, Record{Status: Completed}))
 		var refused *Refused
 		require.ErrorAs(t, err, &refused)
 		assert.Equal(t, status, refused.Status)
-		assert.Empty(t, clock.slept)
+		assert.Empty(t, clock.Seconds())
 	}
 }
 
 func TestAGuildThatFailsIsUnreachable(t *testing.T) {
 	g, url := newGuild(t, testguild.Options{})
 	g.Break(testguild.Fault{Do: testguild.Answer, Status: 503, Times: -1})
-	clock := &testClock{}
+	clock := &testguild.Clock{}
 	_, err := newClient(t, url, clock).Record(t.Context(), recordOf(t, Record{Status: Completed}))
 	var away *Unreachable
 	require.ErrorAs(t, err, &away)
@@ -102,7 +102,7 @@ func TestAGuildThatTakesNoCancelledIsToldTheTruth(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, url := newGuild(t, testguild.Options{Cancelled: tc.takes})
-			answer, err := newClient(t, url, &testClock{}).Record(t.Context(), recordOf(t, Record{Status: Cancelled, Error: tc.reason}))
+			answer, err := newClient(t, url, &testguild.Clock{}).Record(t.Context(), recordOf(t, Record{Status: Cancelled, Error: tc.reason}))
 			require.NoError(t, err)
 			assert.Equal(t, tc.as, answer.As)
 			s, _ := g.Session(session)
@@ -119,18 +119,18 @@ func TestNobodyElsesAnswerCounts(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, said)
 		}))
-		clock := &testClock{}
+		clock := &testguild.Clock{}
 		_, err := newClient(t, server.URL, clock).Record(t.Context(), recordOf(t, Record{Status: Completed}))
 		var away *Unreachable
 		require.ErrorAs(t, err, &away, said)
-		assert.Len(t, clock.slept, 10)
+		assert.Len(t, clock.Seconds(), 10)
 		server.Close()
 	}
 	for _, said := range []string{"", "{}", `{"ok":true}`, `{"ok":true,"sessionId":"` + session + `","status":"failed"}`} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, said)
 		}))
-		_, err := newClient(t, server.URL, &testClock{}).Record(t.Context(), recordOf(t, Record{Status: Completed}))
+		_, err := newClient(t, server.URL, &testguild.Clock{}).Record(t.Context(), recordOf(t, Record{Status: Completed}))
 		require.NoError(t, err, said)
 		server.Close()
 	}
@@ -141,12 +141,12 @@ func TestAnAnswerThatSaysNoIsARefusal(t *testing.T) {
 		_, _ = io.WriteString(w, `{"ok":false,"error":"disk full"}`)
 	}))
 	defer server.Close()
-	_, err := newClient(t, server.URL, &testClock{}).Record(t.Context(), recordOf(t, Record{Status: Cancelled}))
+	_, err := newClient(t, server.URL, &testguild.Clock{}).Record(t.Context(), recordOf(t, Record{Status: Cancelled}))
 	require.EqualError(t, err, "HTTP 200: disk full")
 }
 
 func TestARecordOfAnotherSession(t *testing.T) {
-	c := newClient(t, "http://127.0.0.1:1", &testClock{})
+	c := newClient(t, "http://127.0.0.1:1", &testguild.Clock{})
 	_, err := c.Record(t.Context(), BodyOf([]byte(`{"sessionId":"other","status":"failed"}`)))
 	require.ErrorContains(t, err, `the record is of session "other"`)
 	_, err = c.Record(t.Context(), BodyOf([]byte(`{"sessionId":"ses-1"`)))
@@ -155,10 +155,10 @@ func TestARecordOfAnotherSession(t *testing.T) {
 
 func TestABodyThatCannotBeReadIsNotTheGuildsFault(t *testing.T) {
 	_, url := newGuild(t, testguild.Options{})
-	clock := &testClock{}
+	clock := &testguild.Clock{}
 	_, err := newClient(t, url, clock).SendRunning(t.Context(), Body{From: failing{}, Size: 10})
 	require.ErrorContains(t, err, "input/output error")
-	assert.Empty(t, clock.slept)
+	assert.Empty(t, clock.Seconds())
 }
 
 type failing struct{}
@@ -169,7 +169,7 @@ func (failing) ReadAt([]byte, int64) (int, error) {
 
 func TestABeat(t *testing.T) {
 	g, url := newGuild(t, testguild.Options{})
-	c := newClient(t, url, &testClock{})
+	c := newClient(t, url, &testguild.Clock{})
 	answer, err := c.Beat(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "pending", answer.Status)
@@ -182,25 +182,25 @@ func TestABeat(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "Session not found", answer.Error)
 
-	clock := &testClock{}
+	clock := &testguild.Clock{}
 	_, err = newClient(t, "http://"+newPort(t).address, clock).Beat(t.Context())
 	var away *Unreachable
 	require.ErrorAs(t, err, &away)
-	assert.Equal(t, []int{1, 2, 4, 3}, clock.seconds())
+	assert.Equal(t, []int{1, 2, 4, 3}, clock.Seconds())
 }
 
 func TestBeats(t *testing.T) {
 	g, url := newGuild(t, testguild.Options{})
 	g.Break(testguild.Fault{On: "heartbeat", Do: testguild.Answer, Status: 403})
 	ctx, cancel := context.WithCancel(t.Context())
-	clock := &testClock{woken: func(n int) {
+	clock := &testguild.Clock{Woken: func(n int) {
 		if n == 4 {
 			cancel()
 		}
 	}}
 	beats := newClient(t, url, clock).StartBeats(ctx, 0)
 	<-beats.Done()
-	assert.Equal(t, []int{30, 30, 30, 30}, clock.seconds())
+	assert.Equal(t, []int{30, 30, 30, 30}, clock.Seconds())
 	assert.Equal(t, BeatCount{Sent: 2, Missed: 1, Status: "pending"}, beats.Count())
 	s, _ := g.Session(session)
 	assert.Equal(t, 2, s.Beats)
@@ -252,13 +252,13 @@ func TestHTTPS(t *testing.T) {
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it complains of the first client
 	server.StartTLS()
 	defer server.Close()
-	clock := &testClock{}
+	clock := &testguild.Clock{}
 	c := newClient(t, server.URL, clock)
 	_, err = c.Record(t.Context(), recordOf(t, Record{Status: Completed}))
 	var away *Unreachable
 	require.ErrorAs(t, err, &away)
 	require.ErrorContains(t, err, "certificate")
-	assert.Empty(t, clock.slept)
+	assert.Empty(t, clock.Seconds())
 	_, known := g.Session(session)
 	assert.False(t, known)
 

@@ -51,7 +51,7 @@ func TestToolSendsWhatTheGuildExpects(t *testing.T) {
 				_, _ = io.WriteString(w, `{"b":1,"a":[]}`)
 			}))
 			defer server.Close()
-			text, err := newClient(t, server.URL+"/", &testClock{}).Tool(t.Context(), tc.tool, json.RawMessage(tc.args))
+			text, err := newClient(t, server.URL+"/", &testguild.Clock{}).Tool(t.Context(), tc.tool, json.RawMessage(tc.args))
 			require.NoError(t, err)
 			assert.Equal(t, "{\n  \"b\": 1,\n  \"a\": []\n}", text)
 		})
@@ -75,7 +75,7 @@ func TestToolRefusesWhatIsNoCall(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := newClient(t, "http://127.0.0.1:1", &testClock{}).Tool(t.Context(), tc.tool, json.RawMessage(tc.args))
+			_, err := newClient(t, "http://127.0.0.1:1", &testguild.Clock{}).Tool(t.Context(), tc.tool, json.RawMessage(tc.args))
 			require.ErrorContains(t, err, tc.want)
 		})
 	}
@@ -109,7 +109,7 @@ func TestToolAnswers(t *testing.T) {
 				_, _ = io.WriteString(w, tc.body)
 			}))
 			defer server.Close()
-			text, err := newClient(t, server.URL, &testClock{}).Tool(t.Context(), Tool{Name: "signal"}, nil)
+			text, err := newClient(t, server.URL, &testguild.Clock{}).Tool(t.Context(), Tool{Name: "signal"}, nil)
 			assert.Equal(t, tc.want, text)
 			assert.Equal(t, 1, requests)
 			if tc.err == "" {
@@ -123,11 +123,11 @@ func TestToolAnswers(t *testing.T) {
 
 func TestAToolWaitsForItsGuild(t *testing.T) {
 	port := newPort(t)
-	clock := &testClock{}
+	clock := &testguild.Clock{}
 	_, err := newClient(t, "http://"+port.address, clock).Tool(t.Context(), Tool{Name: "signal"}, nil)
 	require.EqualError(t, err, "Guild HTTP API unreachable after 60000ms: dial tcp "+port.address+": connect: connection refused")
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
-	assert.Equal(t, []int{1, 2, 4, 8, 8, 8, 8, 8, 8, 5}, clock.seconds())
+	assert.Equal(t, []int{1, 2, 4, 8, 8, 8, 8, 8, 8, 5}, clock.Seconds())
 
 	g, err := testguild.Open(testguild.Options{})
 	require.NoError(t, err)
@@ -135,7 +135,7 @@ func TestAToolWaitsForItsGuild(t *testing.T) {
 	g.AddTool(testguild.Tool{Name: "signal"})
 	server := &http.Server{Handler: g}
 	defer server.Close()
-	clock = &testClock{woken: func(n int) {
+	clock = &testguild.Clock{Woken: func(n int) {
 		if n == 3 {
 			l := port.listen(t)
 			go func() { _ = server.Serve(l) }() // until it is closed
@@ -144,7 +144,7 @@ func TestAToolWaitsForItsGuild(t *testing.T) {
 	text, err := newClient(t, "http://"+port.address, clock).Tool(t.Context(), Tool{Name: "signal"}, json.RawMessage(`"x"`))
 	require.NoError(t, err)
 	assert.Equal(t, "x", text)
-	assert.Equal(t, []int{1, 2, 4}, clock.seconds())
+	assert.Equal(t, []int{1, 2, 4}, clock.Seconds())
 	s, _ := g.Session(session)
 	assert.Equal(t, 1, s.Calls["signal"])
 }
@@ -154,12 +154,12 @@ func TestAToolThatMayHaveRunIsNotCalledAgain(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			g, url := newGuild(t, testguild.Options{})
 			g.Break(testguild.Fault{On: "tool", Step: step, Do: testguild.Reset})
-			clock := &testClock{}
+			clock := &testguild.Clock{}
 			_, err := newClient(t, url, clock).Tool(t.Context(), Tool{Name: "signal"}, nil)
 			var unanswered *Unanswered
 			require.ErrorAs(t, err, &unanswered)
 			assert.ErrorContains(t, err, "the guild did not answer the call, and may have carried it out: ")
-			assert.Empty(t, clock.slept)
+			assert.Empty(t, clock.Seconds())
 			s, _ := g.Session(session)
 			assert.LessOrEqual(t, s.Calls["signal"], 1)
 		})
@@ -172,11 +172,11 @@ func TestAToolWithAKeyIsCalledAgain(t *testing.T) {
 			g, url := newGuild(t, testguild.Options{})
 			g.AddTool(testguild.Tool{Name: "signal", Keyed: true})
 			g.Break(testguild.Fault{On: "tool", Step: step, Do: testguild.Reset, Times: 3})
-			clock := &testClock{}
+			clock := &testguild.Clock{}
 			text, err := newClient(t, url, clock).Tool(t.Context(), Tool{Name: "signal", Idempotent: true}, json.RawMessage(`{"a":1}`))
 			require.NoError(t, err)
 			assert.JSONEq(t, `{"a":1}`, text)
-			assert.Equal(t, []int{1, 2, 4}, clock.seconds())
+			assert.Equal(t, []int{1, 2, 4}, clock.Seconds())
 			s, _ := g.Session(session)
 			assert.Equal(t, 1, s.Calls["signal"])
 		})
@@ -186,7 +186,7 @@ func TestAToolWithAKeyIsCalledAgain(t *testing.T) {
 func TestAToolHasItsTime(t *testing.T) {
 	g, url := newGuild(t, testguild.Options{})
 	g.Break(testguild.Fault{On: "tool", Step: testguild.WhenApplied, Do: testguild.Hang})
-	c, err := New(Options{URL: url, SessionID: session, Clock: &testClock{}, RequestTimeout: 50 * time.Millisecond})
+	c, err := New(Options{URL: url, SessionID: session, Clock: &testguild.Clock{}, RequestTimeout: 50 * time.Millisecond})
 	require.NoError(t, err)
 	_, err = c.Tool(t.Context(), Tool{Name: "signal"}, nil)
 	require.EqualError(t, err, "the guild did not answer the call, and may have carried it out: no answer within 50ms")
@@ -195,7 +195,7 @@ func TestAToolHasItsTime(t *testing.T) {
 func TestAToolStopsWithItsContext(t *testing.T) {
 	stop := errors.New("the session is cancelled")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	clock := &testClock{woken: func(n int) {
+	clock := &testguild.Clock{Woken: func(n int) {
 		if n == 2 {
 			cancel(stop)
 		}
@@ -208,7 +208,7 @@ func TestAToolStopsWithItsContext(t *testing.T) {
 
 func TestALargeAnswer(t *testing.T) {
 	g, url := newGuild(t, testguild.Options{})
-	c := newClient(t, url, &testClock{})
+	c := newClient(t, url, &testguild.Clock{})
 	require.EqualValues(t, MaxToolAnswer, c.limit)
 	c.limit = 1 << 20
 	g.AddTool(testguild.Tool{Name: "signal", Size: 1<<20 - 2})
