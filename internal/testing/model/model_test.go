@@ -206,3 +206,17 @@ func TestCloseReleasesHangingRepliesAndWaiters(t *testing.T) {
 	require.Error(t, <-ended)
 	require.ErrorIs(t, <-waited, ErrClosed)
 }
+
+func TestUsing(t *testing.T) {
+	m := start(t, func(Request) Reply {
+		return Text("hi").Using(Usage{Input: 3, Output: 5, CacheRead: 7, CacheWrite: 11})
+	})
+	for _, stream := range []bool{false, true} {
+		resp, err := http.Post(m.URL()+"/v1/messages", "application/json", strings.NewReader(ask("hello", stream)))
+		require.NoError(t, err)
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		assert.Contains(t, string(body), `"usage":{"cache_creation_input_tokens":11,"cache_read_input_tokens":7,"input_tokens":3,"output_tokens":5}`)
+	}
+}

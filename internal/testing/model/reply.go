@@ -14,7 +14,11 @@ type Reply struct {
 	Err   *APIError     // an HTTP error instead of an answer, or nil
 	Delay time.Duration // how long to hold the answer back
 	Hang  bool          // never answer; the connection stays open until Close
+	Usage *Usage        // the tokens that it says it took, or nil for one in and one out
 }
+
+// Usage are the tokens that an answer says it took.
+type Usage struct{ Input, Output, CacheRead, CacheWrite int }
 
 // ToolUse is a tool_use block: the model asks the client to run a tool.
 type ToolUse struct {
@@ -63,4 +67,21 @@ func Hang() Reply { return Reply{Hang: true} }
 func (r Reply) After(d time.Duration) Reply {
 	r.Delay = d
 	return r
+}
+
+// Using returns the same reply, which says that it took those tokens.
+func (r Reply) Using(u Usage) Reply {
+	r.Usage = &u
+	return r
+}
+
+// members are the tokens as the API spells them.
+func (u *Usage) members() map[string]int {
+	if u == nil {
+		return map[string]int{"input_tokens": 1, "output_tokens": 1}
+	}
+	return map[string]int{
+		"input_tokens": u.Input, "output_tokens": u.Output,
+		"cache_read_input_tokens": u.CacheRead, "cache_creation_input_tokens": u.CacheWrite,
+	}
 }

@@ -24,7 +24,7 @@ func writeStream(w http.ResponseWriter, msg message, reply Reply) {
 	}
 	s.event("message_delta", map[string]any{
 		"delta": map[string]any{"stop_reason": stopReason(reply), "stop_sequence": nil},
-		"usage": map[string]int{"output_tokens": 1},
+		"usage": map[string]int{"output_tokens": msg.Usage["output_tokens"]},
 	})
 	s.event("message_stop", map[string]any{})
 }

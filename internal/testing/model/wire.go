@@ -24,7 +24,7 @@ func write(w http.ResponseWriter, req Request, reply Reply) {
 		writeError(w, reply)
 		return
 	}
-	msg := newMessage(req)
+	msg := newMessage(req, reply.Usage)
 	if req.Stream {
 		writeStream(w, msg, reply)
 		return
@@ -36,14 +36,14 @@ func write(w http.ResponseWriter, req Request, reply Reply) {
 
 // newMessage is an assistant message without content. Its ID is derived from
 // the request, so that the same script gives the same session.
-func newMessage(req Request) message {
+func newMessage(req Request, u *Usage) message {
 	return message{
 		ID:      fmt.Sprintf("msg_standin_%04d", req.Number),
 		Type:    "message",
 		Role:    "assistant",
 		Model:   req.Model,
 		Content: []map[string]any{},
-		Usage:   map[string]int{"input_tokens": 1, "output_tokens": 1},
+		Usage:   u.members(),
 	}
 }
 
