@@ -11,6 +11,7 @@ var allowed = map[string]string{
 	// What every other package may rest on.
 	"internal/words":         "",
 	"internal/flat":          "",
+	"internal/price":         "internal/flat",
 	"internal/disk":          "",
 	"internal/host":          "",
 	"internal/host/signals":  "",
@@ -21,7 +22,7 @@ var allowed = map[string]string{
 	// The queue.
 	"internal/lines":   "",
 	"internal/journal": "internal/disk internal/flat internal/host internal/lines",
-	"inbox":            "internal/journal internal/lines internal/disk internal/flat internal/host internal/host/rights internal/words",
+	"inbox":            "internal/journal internal/price internal/lines internal/disk internal/flat internal/host internal/host/rights internal/words",
 
 	// What is known of one client.
 	"internal/claude":          "internal/flat",

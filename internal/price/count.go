@@ -1,0 +1,50 @@
+package price
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// MaxTokens is the largest limit of tokens.
+const MaxTokens = 1_000_000_000_000
+
+// ParseTokens reads a limit of tokens that a person gives, such as 4000, 400k or
+// 1.5M. It is above 0 and at most [MaxTokens].
+func ParseTokens(s string) (int64, error) {
+	number, shift := s, 0
+	if n := len(s) - 1; n >= 0 {
+		switch s[n] {
+		case 'k', 'K':
+			number, shift = s[:n], 3
+		case 'm', 'M':
+			number, shift = s[:n], 6
+		}
+	}
+	digits, negative := strings.CutPrefix(number, "-")
+	whole, fraction, pointed := strings.Cut(digits, ".")
+	fraction = strings.TrimRight(fraction, "0")
+	switch {
+	case whole == "" || !allDigits(whole) || !allDigits(fraction) || pointed && strings.HasSuffix(digits, "."):
+		return 0, fmt.Errorf("%q is no number of tokens, such as 4000, 400k or 1.5M", clipped(s))
+	case len(fraction) > shift:
+		return 0, fmt.Errorf("%q is no whole number of tokens", clipped(s))
+	case negative:
+		return 0, fmt.Errorf("%q is negative: give tokens above 0, such as 400k", clipped(s))
+	}
+	all := strings.TrimLeft(whole+fraction+strings.Repeat("0", shift-len(fraction)), "0")
+	if all == "" {
+		return 0, fmt.Errorf("%q is nothing: give tokens above 0, such as 400k, or leave it out for no limit", clipped(s))
+	}
+	n := int64(math.MaxInt64)
+	if len(all) <= len("1000000000000") {
+		n = 0
+		for i := range len(all) {
+			n = n*10 + int64(all[i]-'0')
+		}
+	}
+	if n > MaxTokens {
+		return 0, fmt.Errorf("%q is too much: at most %d tokens", clipped(s), int64(MaxTokens))
+	}
+	return n, nil
+}

@@ -1,0 +1,182 @@
+package price
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// MaxUSD is the largest sum of dollars, of either sign, that is believed.
+const MaxUSD = 1_000_000_000
+
+const perDollar = 1_000_000_000 // billionths
+
+var (
+	errNoNumber = errors.New("it is not a number of dollars")
+	errHuge     = fmt.Errorf("it is more than %d dollars", MaxUSD)
+)
+
+// DollarsOf reads a JSON number of dollars as billionths, rounded half away from 0.
+// It refuses what is no finite number, and more than [MaxUSD] of either sign.
+func DollarsOf(number string) (nanos int64, err error) {
+	digits, negative := strings.CutPrefix(number, "-")
+	mantissa, exponent := digits, 0
+	if at := strings.IndexAny(digits, "eE"); at >= 0 {
+		mantissa = digits[:at]
+		if exponent, err = exponentOf(digits[at+1:]); err != nil {
+			return 0, err
+		}
+	}
+	whole, fraction, pointed := strings.Cut(mantissa, ".")
+	if whole == "" || pointed && fraction == "" || !allDigits(whole) || !allDigits(fraction) {
+		return 0, errNoNumber
+	}
+	if nanos, err = scaled(strings.TrimLeft(whole+fraction, "0"), exponent+9-len(fraction)); err != nil {
+		return 0, err
+	}
+	if negative {
+		nanos = -nanos
+	}
+	return nanos, nil
+}
+
+// exponentOf reads an exponent, as far as it can matter.
+func exponentOf(s string) (int, error) {
+	s, negative := strings.CutPrefix(s, "-")
+	if !negative {
+		s = strings.TrimPrefix(s, "+")
+	}
+	if s == "" || !allDigits(s) {
+		return 0, errNoNumber
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		n = math.MaxInt32
+	}
+	n = min(n, math.MaxInt32)
+	if negative {
+		n = -n
+	}
+	return n, nil
+}
+
+// scaled is the number with these digits, none of them a leading 0, times ten to the
+// power of shift.
+func scaled(digits string, shift int) (int64, error) {
+	if digits == "" {
+		return 0, nil
+	}
+	kept := len(digits) + shift // digits before the point
+	switch {
+	case kept > 19:
+		return 0, errHuge
+	case kept < 0:
+		return 0, nil
+	}
+	up := int64(0)
+	if kept < len(digits) {
+		if digits[kept] >= '5' {
+			up = 1
+		}
+		digits = digits[:kept]
+	} else {
+		digits += strings.Repeat("0", kept-len(digits))
+	}
+	n := int64(0)
+	for i := range len(digits) {
+		if n > (MaxUSD*perDollar)/10 {
+			return 0, errHuge
+		}
+		n = n*10 + int64(digits[i]-'0')
+	}
+	if n += up; n > MaxUSD*perDollar {
+		return 0, errHuge
+	}
+	return n, nil
+}
+
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// ParseUSD reads a limit that a person gives in dollars, such as 2.50, as billionths.
+// It is above 0 and at most [MaxUSD].
+func ParseUSD(s string) (nanos int64, err error) {
+	nanos, err = DollarsOf(s)
+	switch {
+	case errors.Is(err, errHuge):
+		return 0, fmt.Errorf("%q is too much: at most %d dollars", clipped(s), MaxUSD)
+	case err != nil:
+		return 0, fmt.Errorf("%q is no number of dollars, such as 2.50", clipped(s))
+	case nanos < 0:
+		return 0, fmt.Errorf("%q is negative: give dollars above 0, such as 2.50", clipped(s))
+	case nanos == 0:
+		return 0, fmt.Errorf("%q is nothing: give dollars above 0, such as 2.50, or leave it out for no limit", clipped(s))
+	}
+	return nanos, nil
+}
+
+// clipped keeps an error on a line.
+func clipped(s string) string {
+	const most = 40
+	if len(s) > most {
+		return s[:most] + "..."
+	}
+	return s
+}
+
+// FormatUSD is dollars for people: to the cent, and below a cent with up to four
+// digits that count, such as 2.50 and 0.0042.
+func FormatUSD(nanos int64) string {
+	sign, n := "", uint64(nanos)
+	if nanos < 0 {
+		sign, n = "-", -n
+	}
+	const cent = perDollar / 100
+	step := uint64(cent)
+	if n > 0 && n < cent {
+		for step = 1; n/step >= 10_000; {
+			step *= 10
+		}
+	}
+	n = (n + step/2) / step * step
+	text := string(appendUnsigned(nil, n))
+	whole, fraction, _ := strings.Cut(text, ".")
+	for len(fraction) < 2 {
+		fraction += "0"
+	}
+	if n == 0 {
+		sign = ""
+	}
+	return sign + whole + "." + fraction
+}
+
+// appendDecimal appends dollars with every digit that is not a 0 at the end.
+func appendDecimal(b []byte, nanos int64) []byte {
+	n := uint64(nanos)
+	if nanos < 0 {
+		b, n = append(b, '-'), -n
+	}
+	return appendUnsigned(b, n)
+}
+
+func appendUnsigned(b []byte, n uint64) []byte {
+	b = strconv.AppendUint(b, n/perDollar, 10)
+	rest := n % perDollar
+	if rest == 0 {
+		return b
+	}
+	b = append(b, '.')
+	for unit := uint64(perDollar / 10); rest > 0; unit /= 10 {
+		b = append(b, byte('0'+rest/unit))
+		rest %= unit
+	}
+	return b
+}

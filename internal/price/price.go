@@ -1,0 +1,168 @@
+package price
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"heartbeat/internal/flat"
+)
+
+// Price is what an entry cost, over all its attempts, and what is known of it beside
+// the amount.
+//
+// As JSON it is an object of the members cost_usd (absent where no dollars are
+// known), tokens {input, output, cache_read, cache_write}, requests, model,
+// context_percent, cost_divided and cost_open. It has methods for encoding/json, so
+// never embed it in a struct that has other members: they would be lost. A record
+// takes [Price.Members] or [Fields].
+type Price struct {
+	Amount
+	Divided bool   // dollars known for several entries at once were divided by tokens
+	Open    bool   // what the last request cost may not be known yet
+	Model   string // of the last request
+	// ContextPercent is how much of the model's context the last request filled,
+	// negative where nothing says so.
+	ContextPercent float64
+}
+
+// Members writes or reads the members of a price, among others of a record.
+func (p *Price) Members(c flat.Codec) error {
+	var f Fields
+	var usd, tokens, context json.RawMessage
+	if !c.Reads() {
+		f = p.Fields()
+		if f.CostUSD != nil {
+			usd = appendDecimal(nil, int64(*f.CostUSD))
+		}
+		if f.Tokens != nil {
+			tokens = f.Tokens.JSON()
+		}
+		if f.ContextPercent != nil {
+			context = strconv.AppendFloat(nil, *f.ContextPercent, 'f', -1, 64)
+		}
+	}
+	c.Raw("cost_usd", &usd)
+	c.Raw("tokens", &tokens)
+	c.NonZero("requests", &f.Requests)
+	c.Text("model", &f.Model)
+	c.Raw("context_percent", &context)
+	c.Flag("cost_divided", &f.Divided)
+	c.Flag("cost_open", &f.Open)
+	if !c.Reads() {
+		return nil
+	}
+	if err := f.read(usd, tokens, context); err != nil {
+		return err
+	}
+	*p = f.Price()
+	return nil
+}
+
+func (f *Fields) read(usd, tokens, context []byte) error {
+	if usd != nil {
+		f.CostUSD = new(Nanos)
+		if err := f.CostUSD.UnmarshalJSON(usd); err != nil {
+			return fmt.Errorf("its member cost_usd: %w", err)
+		}
+	}
+	if tokens != nil {
+		t, err := TokensOf(tokens)
+		if err != nil {
+			return fmt.Errorf("its member tokens: %w", err)
+		}
+		f.Tokens = &t
+	}
+	if context != nil {
+		percent, err := strconv.ParseFloat(string(context), 64)
+		if err != nil {
+			return errors.New("its member context_percent is not a number")
+		}
+		f.ContextPercent = &percent
+	}
+	if f.Requests < 0 {
+		return errors.New("its member requests is negative")
+	}
+	return nil
+}
+
+// JSON is the price as an object.
+func (p Price) JSON() []byte {
+	var o flat.Object
+	_ = p.Members(flat.To(&o)) // only reading can fail
+	return o.End()
+}
+
+// MarshalJSON is [Price.JSON].
+func (p Price) MarshalJSON() ([]byte, error) { return p.JSON(), nil }
+
+// UnmarshalJSON reads an object, which may have other members too.
+func (p *Price) UnmarshalJSON(object []byte) error {
+	m, err := flat.Parse(object)
+	if err != nil {
+		return err
+	}
+	if err := p.Members(flat.From(m)); err != nil {
+		return err
+	}
+	return m.Err()
+}
+
+// Fields are the members of a price for a struct that encoding/json writes among
+// other members: embed it. It is written as [Price.Members] writes.
+type Fields struct {
+	CostUSD        *Nanos   `json:"cost_usd,omitempty"`
+	Tokens         *Tokens  `json:"tokens,omitempty"`
+	Requests       int64    `json:"requests,omitempty"`
+	Model          string   `json:"model,omitempty"`
+	ContextPercent *float64 `json:"context_percent,omitempty"`
+	Divided        bool     `json:"cost_divided,omitempty"`
+	Open           bool     `json:"cost_open,omitempty"`
+}
+
+// Fields is the price as members.
+func (p Price) Fields() Fields {
+	f := Fields{Requests: p.Requests, Model: p.Model, Divided: p.Divided, Open: p.Open}
+	if p.Dollars {
+		nanos := Nanos(p.Nanos)
+		f.CostUSD = &nanos
+	}
+	if p.Tokens != (Tokens{}) || p.Requests != 0 {
+		f.Tokens = &p.Tokens
+	}
+	if p.ContextPercent >= 0 && (p.Model != "" || p.Requests != 0) {
+		f.ContextPercent = &p.ContextPercent
+	}
+	return f
+}
+
+// Price is the members as a price.
+func (f Fields) Price() Price {
+	p := Price{Divided: f.Divided, Open: f.Open, Model: f.Model, ContextPercent: -1}
+	p.Requests = f.Requests
+	if f.CostUSD != nil {
+		p.Nanos, p.Dollars = int64(*f.CostUSD), true
+	}
+	if f.Tokens != nil {
+		p.Tokens = *f.Tokens
+	}
+	if f.ContextPercent != nil {
+		p.ContextPercent = *f.ContextPercent
+	}
+	return p
+}
+
+// Nanos are billionths of a dollar that JSON has as a number of dollars, with every
+// digit.
+type Nanos int64
+
+// MarshalJSON writes dollars, such as 0.0336.
+func (n Nanos) MarshalJSON() ([]byte, error) { return appendDecimal(nil, int64(n)), nil }
+
+// UnmarshalJSON reads dollars, rounded to a billionth.
+func (n *Nanos) UnmarshalJSON(number []byte) error {
+	nanos, err := DollarsOf(string(number))
+	*n = Nanos(nanos)
+	return err
+}
