@@ -14,6 +14,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/colour"
+	"heartbeat/internal/survey"
 	"heartbeat/internal/words"
 )
 
@@ -98,7 +99,7 @@ func tellWhy(ctx context.Context, tick <-chan time.Time, box *inbox.Inbox, say f
 			return
 		case <-tick:
 		}
-		_, sentence := gather(ctx, box).Explain()
+		_, sentence := survey.Of(ctx, box).Explain()
 		if ctx.Err() == nil {
 			say("still waiting: %s", sentence)
 		}

@@ -16,6 +16,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/colour"
 	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/survey"
 	"heartbeat/internal/why"
 	"heartbeat/internal/words"
 )
@@ -211,7 +212,7 @@ func showAgain(screen *words.Screen, out io.Writer, text string) error {
 
 // readStatus returns a status also where the state cannot be read, with the error.
 func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
-	f := gather(ctx, box)
+	f := survey.Of(ctx, box)
 	st := status{
 		Inbox: f.Inbox, Queued: f.Backlog.Entries, QueuedBytes: f.Backlog.Bytes, Scheduled: len(f.Scheduled),
 		LastAcknowledgedAt: f.Asked, Paused: f.Paused, Backoff: shownBackoff(f.Backoff), Answered: f.Answered,

@@ -52,11 +52,12 @@ var allowed = map[string]string{
 	"internal/cli/progress":     "internal/cli/colour internal/cli/layout internal/words",
 	"internal/claim":            "inbox internal/disk internal/host internal/host/rights internal/words",
 	"internal/why":              "inbox internal/host internal/words recover",
+	"internal/survey":           "inbox internal/disk internal/host internal/why internal/words orchestrate orchestrate/run recover",
 	"internal/bridges":          "inbox internal/cli orchestrate orchestrate/babysitter orchestrate/effect orchestrate/prompt orchestrate/run",
 	"internal/orphans":          "inbox internal/cli recover",
 	"internal/hook":             "internal/why internal/orphans inbox recover internal/claude internal/cli internal/disk internal/flat internal/host internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":        "internal/hook internal/bridges inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/session",
-	"internal/command/...":      "internal/hook internal/hook/runs internal/launch internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs orchestrate/... internal/testing/agent",
+	"internal/command/...":      "internal/hook internal/hook/runs internal/launch internal/survey internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs orchestrate/... internal/testing/agent",
 	"internal/launch/...":       "internal/bridges internal/claim inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/host/... internal/words internal/launch/... orchestrate/...",
 	"internal/launch/pump":      "",
 	"internal/launch/recording": "internal/disk internal/launch/pump internal/words",

@@ -1,4 +1,6 @@
-package command
+// Package survey gathers what is known about an inbox and its surroundings, for the
+// sentence that says why nothing moves.
+package survey
 
 import (
 	"context"
@@ -21,16 +23,27 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// gather looks at an inbox and its surroundings. What cannot be read is a fact, too.
-func gather(ctx context.Context, box *inbox.Inbox) why.Facts {
+// Of looks at an inbox and its surroundings. What cannot be read is a fact, too. If a
+// process holds the inbox's lock, Of takes up to two seconds to see whether it lets go.
+func Of(ctx context.Context, box *inbox.Inbox) why.Facts {
+	holder := stuckLock(ctx, box)
+	f := Glance(ctx, box)
+	if holder != 0 {
+		f.LockedBy, f.LockedName, f.LockedFor = holder, ProcessName(holder), lockPatience
+	}
+	if f.Unreadable == nil && f.InFlight == nil && f.Backlog.Entries == 0 {
+		f.Held = Questions(box)
+	}
+	return f
+}
+
+// Glance is [Of] without waiting for whoever holds the lock, and without the questions
+// of runs: for callers that look often, and find out about those themselves.
+func Glance(ctx context.Context, box *inbox.Inbox) why.Facts {
 	f := why.Facts{Now: time.Now(), Inbox: box.Path(), Dir: box.Dir()}
 	f.Space, f.Needed = box.Room()
-	f.Launcher = launcherOf(box)
+	f.Launcher = Launcher(box)
 	f.Unwritable = unix.Access(box.Dir(), unix.W_OK|unix.X_OK)
-	if f.LockedBy = stuckLock(ctx, box); f.LockedBy > 0 {
-		name, _ := os.ReadFile("/proc/" + strconv.Itoa(f.LockedBy) + "/comm") // the sentence does without
-		f.LockedName, f.LockedFor = strings.TrimSpace(string(name)), lockPatience
-	}
 	v, err := box.View()
 	if err == nil {
 		err = survey(ctx, v, &f)
@@ -39,14 +52,17 @@ func gather(ctx context.Context, box *inbox.Inbox) why.Facts {
 		f.Scheduled, err = box.Scheduled()
 	}
 	f.Unreadable = err
-	if err == nil && f.InFlight == nil && f.Backlog.Entries == 0 {
-		f.Held = questions(box)
-	}
 	return f
 }
 
-// launcherOf returns the launcher that works on the inbox, or nil.
-func launcherOf(box *inbox.Inbox) *why.Launcher {
+// ProcessName is the name of a process's program, empty if it is not known.
+func ProcessName(pid int) string {
+	name, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm") // the sentence does without
+	return strings.TrimSpace(string(name))
+}
+
+// Launcher returns the launcher that works on the inbox, or nil.
+func Launcher(box *inbox.Inbox) *why.Launcher {
 	lock := filepath.Join(box.Dir(), ".launch-lock")
 	pid := host.LockHolder(lock)
 	if pid == 0 {
@@ -57,9 +73,9 @@ func launcherOf(box *inbox.Inbox) *why.Launcher {
 	return &why.Launcher{PID: pid, Doing: words.Brief(strings.TrimSpace(doing))}
 }
 
-// questions returns what the runs of the inbox ask a person. A run that cannot be
+// Questions returns what the runs of the inbox ask a person. A run that cannot be
 // read is left out: the next step says what is wrong with it.
-func questions(box *inbox.Inbox) (all []why.Question) {
+func Questions(box *inbox.Inbox) (all []why.Question) {
 	driven, _, _ := orchestrate.Driven(box) // likewise
 	for _, of := range driven {
 		r, err := runs.Open(of.Dir)
