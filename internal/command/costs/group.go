@@ -1,0 +1,80 @@
+package costs
+
+import (
+	"time"
+
+	"heartbeat/internal/price"
+)
+
+// Kind says what a [Group] is.
+type Kind string
+
+// What a group is.
+const (
+	Named   Kind = "group"   // it has a name: a day, an entry, a session, a value
+	Absent  Kind = "absent"  // entries whose metadata lacks the key
+	Gone    Kind = "gone"    // entries whose metadata is no longer kept
+	More    Kind = "more"    // what is past the bound on groups
+	Outside Kind = "outside" // no entry was in flight
+	Total   Kind = "total"
+)
+
+// Group is a row of the table of costs.
+type Group struct {
+	Kind Kind
+	// Name is the day, the session's id, the entry's own id or the value.
+	Name    string
+	EntryID string // by entry
+	Start   int64  // by entry
+	// Entries is how many entries it has.
+	Entries int64
+	// Spent is all of it; Outside is how much of that no entry is to blame for.
+	Spent, Outside price.Amount
+	Divided, Open  bool
+	Model          string    // the last one
+	First, Last    time.Time // the lines it was made from
+	// Unpriced are the requests for which no dollars are known.
+	Unpriced int64
+}
+
+func (g *Group) empty() bool { return g.First.IsZero() && g.Last.IsZero() && g.Spent.IsZero() }
+
+// add books a line; first says that it is the first one of its entry.
+func (g *Group) add(l Line, first bool) {
+	g.Spent = g.Spent.Plus(l.Price.Amount)
+	g.Divided, g.Open = g.Divided || l.Price.Divided, g.Open || l.Price.Open
+	if l.outside() {
+		g.Outside = g.Outside.Plus(l.Price.Amount)
+	}
+	if first {
+		g.Entries++
+	}
+	if !l.Price.Dollars {
+		g.Unpriced += l.Price.Requests
+	}
+	g.at(l.At, l.At)
+	if l.Price.Model != "" {
+		g.Model = l.Price.Model
+	}
+}
+
+// merge adds all of another group.
+func (g *Group) merge(o *Group) {
+	g.Spent, g.Outside = g.Spent.Plus(o.Spent), g.Outside.Plus(o.Outside)
+	g.Divided, g.Open = g.Divided || o.Divided, g.Open || o.Open
+	g.Entries += o.Entries
+	g.Unpriced += o.Unpriced
+	g.at(o.First, o.Last)
+	if o.Model != "" {
+		g.Model = o.Model
+	}
+}
+
+func (g *Group) at(first, last time.Time) {
+	if g.First.IsZero() || !first.IsZero() && first.Before(g.First) {
+		g.First = first
+	}
+	if last.After(g.Last) {
+		g.Last = last
+	}
+}

@@ -1,0 +1,154 @@
+package costs
+
+import (
+	"cmp"
+	"encoding/binary"
+	"hash/maphash"
+	"slices"
+	"time"
+
+	"heartbeat/internal/price"
+)
+
+// Line is spending that was booked at one moment, to an entry or to none.
+type Line struct {
+	At          time.Time
+	EntryID, ID string // both empty outside of entries
+	Start       int64  // where the entry stands in the inbox
+	Session     string
+	Price       price.Price
+}
+
+// outside reports whether no entry was in flight.
+func (l Line) outside() bool { return l.EntryID == "" }
+
+// maxGroups bounds how many groups are told apart. What comes then is added to one
+// more, so that sums stay right however many lines there are.
+const maxGroups = 200_000
+
+// Sum adds lines up. Its memory grows with the number of groups and of entries, not
+// with that of the lines.
+type Sum struct {
+	by     By
+	most   int // groups that are told apart
+	groups map[groupKey]*Group
+	more   *Group // what came after maxGroups
+	// OutsideOfEntries and Total are rows of their own.
+	outside, total Group
+
+	seed    maphash.Seed
+	counted map[uint64]struct{} // the entries of each group
+	booked  map[string]bool     // the entries that have lines
+	values  *values             // nil unless it is by metadata
+}
+
+type groupKey struct {
+	name  string
+	start int64
+}
+
+// NewSum returns an empty sum.
+func NewSum(by By) *Sum {
+	s := &Sum{
+		by: by, most: maxGroups, groups: map[groupKey]*Group{}, seed: maphash.MakeSeed(), counted: map[uint64]struct{}{},
+		outside: Group{Kind: Outside}, total: Group{Kind: Total},
+	}
+	if key := by.Key(); key != "" {
+		s.booked = map[string]bool{}
+		s.values = &values{key, map[string]*string{}, map[string]*string{}}
+	}
+	return s
+}
+
+// Add books a line.
+func (s *Sum) Add(l Line) {
+	switch s.by {
+	case Day:
+		day := l.At.Local().Format(time.DateOnly)
+		if l.At.IsZero() {
+			day = ""
+		}
+		s.add(groupKey{name: day}, Group{Kind: Named, Name: day}, l)
+	case Session:
+		s.add(groupKey{name: l.Session}, Group{Kind: Named, Name: l.Session}, l)
+	default:
+		if l.outside() {
+			s.outside.add(l, false)
+			s.total.add(l, false)
+			return
+		}
+		if s.values != nil {
+			s.booked[l.EntryID] = true
+		}
+		s.add(groupKey{l.EntryID, l.Start}, Group{Kind: Named, Name: l.ID, EntryID: l.EntryID, Start: l.Start}, l)
+	}
+}
+
+// add books the line in the group of that key, which begins as fresh.
+func (s *Sum) add(key groupKey, fresh Group, l Line) {
+	g := s.groups[key]
+	switch {
+	case g != nil:
+	case len(s.groups) < s.most:
+		g = &fresh
+		s.groups[key] = g
+	default:
+		if s.more == nil {
+			s.more = &Group{Kind: More}
+		}
+		g = s.more
+	}
+	g.add(l, s.first(g.Name, l))
+	s.total.add(l, s.first("\x00", l))
+}
+
+// first reports whether that is the first line of its entry in the group of that name.
+func (s *Sum) first(group string, l Line) bool {
+	if l.outside() {
+		return false
+	}
+	var h maphash.Hash
+	h.SetSeed(s.seed)
+	for _, part := range []string{group, l.EntryID} {
+		_ = binary.Write(&h, binary.NativeEndian, int64(len(part))) // a hash takes everything
+		_, _ = h.WriteString(part)
+	}
+	_ = binary.Write(&h, binary.NativeEndian, l.Start) // likewise
+	sum := h.Sum64()
+	if _, known := s.counted[sum]; known {
+		return false
+	}
+	s.counted[sum] = struct{}{}
+	return true
+}
+
+// Rows are the groups in their order, what was spent outside of entries if that is no
+// part of them, and the total.
+func (s *Sum) Rows() (rows []Group, total Group) {
+	if s.values != nil {
+		rows = s.byValue()
+	} else {
+		for _, g := range s.groups {
+			rows = append(rows, *g)
+		}
+	}
+	slices.SortFunc(rows, s.order)
+	if s.more != nil {
+		rows = append(rows, *s.more)
+	}
+	if !s.outside.empty() {
+		rows = append(rows, s.outside)
+	}
+	return rows, s.total
+}
+
+// order is that of time. Groups of metadata have none: what cost most comes first.
+func (s *Sum) order(a, b Group) int {
+	if s.values != nil {
+		return cmp.Or(-cmp.Compare(a.Spent.Nanos, b.Spent.Nanos), -cmp.Compare(a.Spent.Tokens.Sum(), b.Spent.Tokens.Sum()), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
+	}
+	if s.by == Day {
+		return cmp.Compare(a.Name, b.Name)
+	}
+	return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.Name, b.Name), cmp.Compare(a.EntryID, b.EntryID), cmp.Compare(a.Start, b.Start))
+}

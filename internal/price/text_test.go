@@ -1,0 +1,40 @@
+package price_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"heartbeat/internal/price"
+)
+
+func TestText(t *testing.T) {
+	dollars := price.Amount{Nanos: 2_500_000_000, Dollars: true, Tokens: price.Tokens{Input: 1000}, Requests: 1}
+	tokens := price.Amount{Tokens: price.Tokens{Input: 41_000, CacheRead: 200}, Requests: 3}
+	for _, tc := range []struct {
+		price      price.Price
+		text, cell string
+	}{
+		{price.Price{}, "", ""},
+		{price.Price{Open: true, Divided: true}, "", ""},
+		{price.Price{Amount: price.Amount{Dollars: true}}, "0.00 USD", "0.00"},
+		{price.Price{Amount: dollars}, "2.50 USD", "2.50"},
+		{price.Price{Amount: dollars, Divided: true}, "~2.50 USD", "~2.50"},
+		{price.Price{Amount: dollars, Open: true}, "2.50+ USD", "2.50+"},
+		{price.Price{Amount: dollars, Divided: true, Open: true}, "~2.50+ USD", "~2.50+"},
+		{price.Price{Amount: tokens}, "41.2k tokens", "41.2k tokens"},
+		{price.Price{Amount: tokens, Open: true, Divided: true}, "41.2k tokens+", "41.2k tokens+"},
+	} {
+		assert.Equal(t, tc.text, tc.price.String())
+		assert.Equal(t, tc.cell, tc.price.Cell())
+	}
+}
+
+func TestTokensInWords(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0", 950: "950", 999: "999", 1000: "1.0k", 41_249: "41.2k", 999_949: "999.9k", 999_950: "1.0M", 1_500_000: "1.5M", math.MaxInt64: "9.2E",
+	} {
+		assert.Equal(t, want, price.FormatTokens(n))
+	}
+}
