@@ -23,8 +23,9 @@ const (
 	EventPaused      EventKind = "paused"
 	EventBackingOff  EventKind = "backing off" // after an error
 	EventResumed     EventKind = "resumed"
-	EventReplaced    EventKind = "replaced" // the inbox was truncated or is another file
-	EventDetached    EventKind = "detached" // an entry that was given back is in no inbox any more
+	EventReplaced    EventKind = "replaced"      // the inbox was truncated or is another file
+	EventDetached    EventKind = "detached"      // an entry that was given back is in no inbox any more
+	EventUntold      EventKind = "notify failed" // a person could not be told of something
 )
 
 // Event is one line of .events.jsonl.
@@ -64,4 +65,9 @@ func eventOf(d *Delivery, kind EventKind) Event {
 		e.DeliveredAt = &at
 	}
 	return e
+}
+
+// NoteUntold records that a person could not be told of something.
+func (t *Tx) NoteUntold(reason string) error {
+	return t.addEvent(Event{Event: EventUntold, Reason: reason})
 }

@@ -1,0 +1,148 @@
+package notify
+
+import (
+	"fmt"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/why"
+	"heartbeat/internal/words"
+)
+
+// holds adds an occasion that lasts: it is told once while it does. Where it is told
+// anew if it comes again, again is the time from which on that is another one.
+func (s *scan) holds(o Occasion, again time.Time) {
+	told, known := s.st.Holding[o.key]
+	if known && !again.After(told) {
+		s.next.Holding[o.key] = told
+		return
+	}
+	s.add(o)
+}
+
+// sameQuestion is how long after a question the same words are the same question.
+const sameQuestion = time.Minute
+
+// questions finds what a person is asked: by sessions that live, and by runs.
+func (s *scan) questions() {
+	for _, session := range s.facts.Sessions {
+		q := session.Asks
+		if q == nil || session.EndedAt != nil || session.Life == why.Gone || session.Life == why.Rebooted {
+			continue
+		}
+		s.holds(Occasion{
+			What: Question, At: q.At, Session: session.ID, Reason: q.Kind,
+			Text:     fmt.Sprintf("session %s of %s waits for a person: %s", words.Short(session.ID), name(s.box), line(q.String())),
+			TypeThis: command(s.box, "status"),
+			key:      "question " + hashed(session.ID, q.Kind, q.Text),
+		}, q.At.Add(-sameQuestion))
+	}
+	for _, q := range s.asked {
+		s.holds(Occasion{
+			What: Question, At: q.Since, Run: q.Run, Effect: q.Effect, Reason: "breakpoint",
+			Text:     fmt.Sprintf("run %s of %s waits for a person: %s", line(q.Run), name(s.box), line(q.Question)),
+			TypeThis: command(s.box, "breakpoint", "list"),
+			key:      "effect " + hashed(q.Run, q.Effect),
+		}, time.Time{})
+	}
+}
+
+// pause finds a pause that holds. One that a day's limit caused is a limit.
+func (s *scan) pause() {
+	p := s.facts.Paused
+	if p == nil {
+		return
+	}
+	o := Occasion{
+		What: Paused, At: p.At, Reason: p.Reason, Until: p.Until,
+		Text:     fmt.Sprintf("delivery of %s is %s", name(s.box), why.Pause(inbox.Pause{At: p.At, Until: p.Until, Reason: line(p.Reason)})),
+		TypeThis: command(s.box, "resume"),
+		key:      "pause " + hashed(p.At.String(), p.Reason),
+	}
+	if isLimit(p) {
+		o.What, o.TypeThis = Limit, command(s.box, "status")
+	}
+	s.holds(o, time.Time{})
+}
+
+// faults finds what no session can repair.
+func (s *scan) faults() {
+	if s.facts.Unreadable == nil && (!works(s.facts) || s.box.CheckRoom() == nil) {
+		return
+	}
+	state, sentence := s.explain()
+	if state != why.Unreadable && state != why.Full {
+		return // it has passed
+	}
+	s.holds(Occasion{
+		What: Fault, At: s.now, Reason: string(state), Text: name(s.box) + ": " + sentence,
+		TypeThis: command(s.box, "doctor"),
+		key:      "fault " + string(state),
+	}, time.Time{})
+}
+
+const (
+	// fruitless is how many sessions in a row may end without an answer.
+	fruitless = 3
+	// fruitlessSpan is how long ago they may have started.
+	fruitlessSpan = 24 * time.Hour
+)
+
+// failing finds sessions that ended one after the other without an answer, while work
+// is there. A launcher that gives up says so itself.
+func (s *scan) failing() {
+	if s.facts.Paused != nil || !works(s.facts) {
+		return
+	}
+	since := s.now.Add(-fruitlessSpan)
+	if at := s.facts.Asked; at != nil && at.After(since) {
+		since = *at
+	}
+	n, last := 0, why.Session{}
+	for _, of := range s.facts.Sessions {
+		over := of.EndedAt != nil || of.Life == why.Gone || of.Life == why.Rebooted
+		if !over || of.StartedAt == nil || !of.StartedAt.After(since) {
+			continue
+		}
+		if n++; n == 1 {
+			last = of
+		}
+	}
+	if n < fruitless {
+		return
+	}
+	text := fmt.Sprintf("%d sessions in a row of %s ended without an answer", n, name(s.box))
+	if f := last.Failure; f != nil {
+		text += ", the last one after an error: " + line(f.String())
+	}
+	answered := time.Time{}
+	if s.facts.Asked != nil {
+		answered = *s.facts.Asked
+	}
+	s.holds(Occasion{
+		What: Failing, At: s.now, Session: last.ID, Failure: last.Failure, Reason: "sessions fail", Text: text,
+		TypeThis: command(s.box, "log"), key: "failing " + answered.String(),
+	}, time.Time{})
+}
+
+// drained finds that nothing waits any more, after something was settled.
+func (s *scan) drained(settled int64) {
+	if works(s.facts) || s.facts.Unreadable != nil || len(s.asked) > 0 {
+		s.next.Settled = s.st.Settled
+		return
+	}
+	s.next.Settled = &settled
+	if s.st.Settled == nil || settled <= *s.st.Settled {
+		return
+	}
+	s.add(Occasion{
+		What: Drained, At: s.now, Count: settled - *s.st.Settled, Reason: "drained",
+		Text:     fmt.Sprintf("%s is drained: %s", name(s.box), words.Count(int(settled-*s.st.Settled), "entry was settled", "entries were settled")),
+		TypeThis: command(s.box, "results"), key: fmt.Sprint("drained ", settled),
+	})
+}
+
+// works reports whether an entry is in flight or waits.
+func works(f why.Facts) bool {
+	return f.InFlight != nil || f.Redeliver != nil || f.Backlog.Entries > 0
+}

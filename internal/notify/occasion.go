@@ -1,0 +1,166 @@
+package notify
+
+import (
+	"cmp"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/words"
+)
+
+// What is the kind of an occasion.
+type What string
+
+// The kinds, the most urgent first.
+const (
+	Question   What = "question"    // a session or a run waits for a person's answer
+	Fault      What = "fault"       // the inbox cannot be worked on: its state, or the disk
+	Stalled    What = "stalled"     // work is there, and nothing has happened for a while
+	Failing    What = "failing"     // session after session fails, or a launcher has given up
+	Limit      What = "limit"       // an entry or a day has reached its limit
+	Paused     What = "paused"      // nothing is delivered
+	DeadLetter What = "dead-letter" // an entry was set aside
+	Drained    What = "drained"     // nothing waits any more
+	More       What = "more"        // stands for occasions that were not told one by one
+	Test       What = "test"        // somebody tries the command
+)
+
+// order is by urgency: where not everything is told one by one, the first ones are.
+var order = []What{Question, Fault, Stalled, Failing, Limit, Paused, DeadLetter, Drained, More, Test}
+
+// Occasion is what the command gets on stdin, as one JSON object. Texts are valid UTF-8
+// without control characters, on one line, and bounded.
+type Occasion struct {
+	V     int       `json:"v"` // 1
+	What  What      `json:"what"`
+	Inbox string    `json:"inbox"` // its absolute path
+	Host  string    `json:"host"`
+	At    time.Time `json:"at"`
+	// Text is a sentence for a person. It has nothing of an entry's text.
+	Text string `json:"text"`
+	// Reason is why, in a word or in the words of whoever caused it.
+	Reason string `json:"reason,omitempty"`
+	// TypeThis is a command line to look into it with.
+	TypeThis string `json:"type_this"`
+	Entry    *Entry `json:"entry,omitempty"`
+	Session  string `json:"session_id,omitempty"`
+	// Run and Effect are those of a babysitter run that asks.
+	Run     string         `json:"run,omitempty"`
+	Effect  string         `json:"effect,omitempty"`
+	Failure *inbox.Failure `json:"failure,omitempty"`
+	Until   *time.Time     `json:"until,omitempty"` // when a pause ends by itself
+	Since   *time.Time     `json:"since,omitempty"` // nothing has happened since
+	// Count is how many occasions a summary stands for, by kind in Kinds.
+	Count int64          `json:"count,omitempty"`
+	Kinds map[What]int64 `json:"kinds,omitempty"`
+
+	key string // the same for the same occasion
+}
+
+// Entry is the entry that an occasion is about.
+type Entry struct {
+	ID       string `json:"id,omitempty"`
+	EntryID  string `json:"entry_id"`
+	Letter   string `json:"letter,omitempty"` // the name of its dead letter
+	Text     string `json:"text,omitempty"`   // its beginning
+	Attempts int    `json:"attempts,omitempty"`
+}
+
+// MarshalJSON is the object as a consumer gets it.
+func (o Occasion) MarshalJSON() ([]byte, error) {
+	type plain Occasion
+	p := plain(o)
+	p.V, p.Inbox, p.Host = 1, valid(o.Inbox), valid(o.Host)
+	p.Text, p.Reason = line(o.Text), line(o.Reason)
+	p.Session, p.Run, p.Effect = line(o.Session), line(o.Run), line(o.Effect)
+	if e := o.Entry; e != nil {
+		p.Entry = &Entry{line(e.ID), line(e.EntryID), line(e.Letter), words.Brief(e.Text), e.Attempts}
+	}
+	if f := o.Failure; f != nil {
+		p.Failure = &inbox.Failure{Error: line(f.Error), Message: line(f.Message), At: f.At}
+	}
+	return json.Marshal(p)
+}
+
+// maxText is how many characters of a foreign text are told.
+const maxText = 500
+
+// line is foreign text on one line, without control characters.
+func line(s string) string {
+	if len(s) > 8*maxText { // no need to look at all of it
+		s = s[:words.WholeRunes([]byte(s[:8*maxText]))]
+	}
+	s = words.Line(s)
+	n := 0
+	for at := range s {
+		if n++; n > maxText {
+			return s[:at] + " ..."
+		}
+	}
+	return s
+}
+
+// valid is a path: only what no JSON text can hold is replaced.
+func valid(s string) string { return string([]rune(s)) }
+
+// command spells a command line of heartbeat about the inbox. An argument that would
+// act on the terminal it is pasted into is refused: then it is that of status.
+func command(box *inbox.Inbox, args ...string) string {
+	all := append(append([]string{"heartbeat"}, args...), "--inbox", box.Path())
+	if text := words.Shell(all...); text == words.Line(text) {
+		return text
+	}
+	return words.Line(words.Shell("heartbeat", "status", "--inbox", box.Path()))
+}
+
+// name is the inbox as a sentence names it: with its folder, since most inboxes are
+// called the same.
+func name(box *inbox.Inbox) string {
+	return words.Line(filepath.Join(filepath.Base(box.Dir()), filepath.Base(box.Path())))
+}
+
+// pending are the occasions that were not told yet.
+type pending struct {
+	kept   []Occasion // the first of each kind
+	counts map[What]int64
+}
+
+// keptOfEach is how many occasions of a kind are kept to be told one by one.
+const keptOfEach = maxTold + 1
+
+func (p *pending) add(o Occasion) {
+	if p.counts == nil {
+		p.counts = map[What]int64{}
+	}
+	if p.counts[o.What]++; p.counts[o.What] <= keptOfEach {
+		p.kept = append(p.kept, o)
+	}
+}
+
+func (p *pending) total() (n int64) {
+	for _, of := range p.counts {
+		n += of
+	}
+	return n
+}
+
+// next takes out the most urgent one.
+func (p *pending) next() Occasion {
+	first := 0
+	for i, o := range p.kept {
+		if compare(o, p.kept[first]) < 0 {
+			first = i
+		}
+	}
+	o := p.kept[first]
+	p.kept = slices.Delete(p.kept, first, first+1)
+	p.counts[o.What]--
+	return o
+}
+
+func compare(a, b Occasion) int {
+	return cmp.Or(slices.Index(order, a.What)-slices.Index(order, b.What), a.At.Compare(b.At))
+}

@@ -1,0 +1,184 @@
+package notify
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/survey"
+	"heartbeat/internal/why"
+)
+
+// scan is one look at an inbox: what was not told, and the state once it was.
+type scan struct {
+	box   *inbox.Inbox
+	now   time.Time
+	st    *state
+	facts why.Facts
+	asked []why.Question // by runs
+	// explain says why nothing moves. It counts what waits, which takes its time.
+	explain func() (why.State, string)
+	next    state
+	pending
+}
+
+// look compares the inbox with what was told.
+func look(ctx context.Context, box *inbox.Inbox, st *state, o Options) (*scan, error) {
+	s := &scan{box: box, now: o.now(), st: st, next: *st}
+	s.next.Holding, s.next.Done = map[string]time.Time{}, nil
+	s.facts, s.asked = factsOf(box, s.now), survey.Questions(box)
+	s.asked = s.asked[:min(len(s.asked), maxHolding)]
+	s.explain = sync.OnceValues(func() (why.State, string) { return survey.Glance(ctx, box).Explain() })
+	s.faults()
+	s.questions()
+	s.pause()
+	s.failing()
+	if o.Stall > 0 {
+		s.stalled(o.Stall)
+	}
+	if o.Drained && s.facts.Unreadable == nil {
+		settled, err := settledBy(box)
+		if err != nil {
+			return nil, err
+		}
+		s.drained(settled)
+	}
+	s.said()
+	return s, s.letters()
+}
+
+// factsOf are the few facts that occasions follow from. It counts nothing, since the
+// inbox may be long, and a launcher looks at each change.
+func factsOf(box *inbox.Inbox, now time.Time) why.Facts {
+	f := why.Facts{Now: now, Inbox: box.Path(), Dir: box.Dir()}
+	v, err := box.View()
+	if err != nil {
+		f.Unreadable = err
+		return f
+	}
+	defer func() { _ = v.Close() }() // only read
+	f.Unreadable = facts(v, &f)
+	return f
+}
+
+func facts(v *inbox.View, f *why.Facts) (err error) {
+	f.Exists, f.WrittenAt, f.Cursor = v.Size() >= 0, v.WrittenAt(), v.Cursor()
+	f.InFlight, f.Redeliver = v.InFlight(), v.Redeliver()
+	if f.Paused, err = v.Paused(); err != nil {
+		return err
+	}
+	if f.Backoff, err = v.Backoff(); err != nil {
+		return err
+	}
+	totals, err := v.Totals()
+	if err != nil {
+		return err
+	}
+	f.Asked, f.Answered = totals.LastAcknowledgedAt, totals.Answered
+	sessions, err := v.Sessions()
+	if err != nil {
+		return err
+	}
+	for _, s := range sessions {
+		f.Sessions = append(f.Sessions, why.Session{Session: s, Life: why.LifeOf(s)})
+	}
+	next, err := v.Next(1)
+	for _, w := range next {
+		f.Backlog = inbox.Backlog{Entries: 1, Torn: w.Torn}
+	}
+	return err
+}
+
+// saidAgain is how long what a launcher says is not told again.
+const saidAgain = 24 * time.Hour
+
+// said adds what a launcher had to tell. The same, said again by the next launcher, is
+// not told for a day, unless an entry was answered meanwhile.
+func (s *scan) said() {
+	for _, said := range s.st.Said {
+		of := said.Occasion
+		of.key = said.Key
+		s.add(of)
+	}
+	s.next.Said = nil
+	for key, at := range s.st.Holding {
+		answered := s.facts.Asked != nil && s.facts.Asked.After(at)
+		if strings.HasPrefix(key, saysKey) && !answered && s.now.Sub(at) < saidAgain {
+			s.next.Holding[key] = at
+		}
+	}
+}
+
+// add notes an occasion, unless it was told before the round was interrupted.
+func (s *scan) add(o Occasion) {
+	if lasts(o.What) {
+		s.next.Holding[o.key] = s.now
+	}
+	if !slices.Contains(s.st.Done, o.key) {
+		o.Inbox, o.Host = s.box.Path(), hostName()
+		s.pending.add(o)
+	}
+}
+
+// lasts reports whether an occasion of that kind is a condition that holds for a while.
+func lasts(w What) bool {
+	return slices.Contains([]What{Question, Fault, Stalled, Failing, Limit, Paused}, w)
+}
+
+// settledBy is how many entries were settled since the inbox's journal began.
+func settledBy(box *inbox.Inbox) (int64, error) {
+	v, err := box.View()
+	if err != nil {
+		return 0, err
+	}
+	totals, err := v.Totals()
+	n := totals.Answered + totals.Dropped
+	for _, of := range totals.DeadLetters {
+		n += of
+	}
+	return n, errors.Join(err, v.Close())
+}
+
+// repair has a commit that a killed process left reach the files.
+func repair(ctx context.Context, box *inbox.Inbox) error {
+	v, err := box.View()
+	if err != nil {
+		return nil // a fault, which is told
+	}
+	settling := v.Settling()
+	if err := v.Close(); err != nil || !settling {
+		return err
+	}
+	tx, err := box.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	return tx.Close()
+}
+
+func hashed(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write([]byte(p))
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "unknown"
+	}
+	return name
+}
+
+// isLimit recognises a pause that a limit caused.
+func isLimit(*inbox.Pause) bool { return false }

@@ -1,0 +1,125 @@
+package notify
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/disk"
+)
+
+// The files beside the inbox.
+const (
+	StateName = ".notified.json"
+	lockName  = ".notify-lock"
+	// nextName is held by the one who waits for the lock: what it will find includes
+	// whatever happened before, so nobody else has to wait.
+	nextName = ".notify-next"
+)
+
+// state is what was told so far.
+type state struct {
+	V int `json:"v"`
+	// Lock is the identity of the lock's file. A state that came with a copy of the
+	// directory, or that was forged without looking, has another one, and is not
+	// believed.
+	Lock    string `json:"lock"`
+	Letters place  `json:"letters"`
+	// Holding are the conditions that were told and still hold, and since when.
+	Holding map[string]time.Time `json:"holding,omitempty"`
+	// Done are the occasions of the round in progress that were told.
+	Done []string `json:"done,omitempty"`
+	// Times are when the last messages went out.
+	Times []time.Time `json:"times,omitempty"`
+	// Settled is how many entries were settled when the inbox was last seen drained.
+	Settled *int64  `json:"settled,omitempty"`
+	Still   still   `json:"still"`
+	Said    []said  `json:"said,omitempty"`
+	Trouble trouble `json:"trouble"`
+
+	written []byte // as it is in the file
+}
+
+// said is what a launcher had to tell and nobody was told yet.
+type said struct {
+	Key      string   `json:"key"`
+	Occasion Occasion `json:"occasion"`
+}
+
+// trouble is about a command that fails.
+type trouble struct {
+	Key       string    `json:"key,omitempty"` // of the occasion that could not be told
+	Tries     int       `json:"tries,omitempty"`
+	NotBefore time.Time `json:"not_before,omitzero"`
+	Noted     time.Time `json:"noted,omitzero"` // when the log got a line
+}
+
+const (
+	maxState   = 1 << 20
+	maxHolding = 256
+	maxSaid    = 16
+)
+
+// load reads what was told. A state that cannot be believed or read counts as none:
+// then what happened of late is told once more.
+func load(box *inbox.Inbox, lock string, now time.Time) *state {
+	fresh := &state{V: 1, Lock: lock, Holding: map[string]time.Time{}}
+	b, err := disk.ReadState(filepath.Join(box.Dir(), StateName), maxState)
+	var st state
+	if err != nil || json.Unmarshal(b, &st) != nil || st.V != 1 || st.Lock != lock || lock == "" {
+		return fresh
+	}
+	if st.Holding == nil {
+		st.Holding = map[string]time.Time{}
+	}
+	st.clamp(now)
+	st.written = bytes.TrimSuffix(b, []byte("\n"))
+	return &st
+}
+
+// clamp takes back what lies in the future: after the clock was set back it would
+// silence what is to be told.
+func (st *state) clamp(now time.Time) {
+	for key, at := range st.Holding {
+		if at.After(now) {
+			st.Holding[key] = now
+		}
+	}
+	for _, at := range []*time.Time{&st.Letters.At, &st.Still.Since, &st.Trouble.Noted} {
+		if at.After(now) {
+			*at = now
+		}
+	}
+	for i := range st.Times {
+		if st.Times[i].After(now) {
+			st.Times[i] = now
+		}
+	}
+	if st.Trouble.NotBefore.After(now.Add(lastPause)) {
+		st.Trouble.NotBefore = now
+	}
+	st.Said = st.Said[:min(len(st.Said), maxSaid)]
+}
+
+// save writes the state. After a power loss it may be gone, which has some occasions
+// told twice.
+//
+// The same state is not written again: each write changes the directory, which wakes
+// everybody who follows it.
+func (st *state) save(box *inbox.Inbox) error {
+	b, err := json.Marshal(st)
+	if err == nil && bytes.Equal(b, st.written) {
+		return nil
+	}
+	if err == nil {
+		st.written = b
+		err = disk.Publish(filepath.Join(box.Dir(), StateName), append(b, '\n'), false)
+	}
+	if err != nil {
+		return fmt.Errorf("note what was told: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,327 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/words"
+)
+
+// Options say how and what to tell.
+type Options struct {
+	Command string        // for /bin/sh, from a flag
+	Stall   time.Duration // how long nothing may move, 0 for any time
+	Drained bool          // tell that nothing waits any more
+	// Linger stays until everything is told, also what has to wait since the command
+	// failed or there were too many messages, for as long as [Patience] at most.
+	Linger bool
+	// TimeLimit is how long the command may take, 0 for the usual one.
+	TimeLimit time.Duration
+	// Environ is the environment of the command, nil for this process's.
+	Environ []string
+	Now     func() time.Time // nil for time.Now
+}
+
+const (
+	// maxTold is how many messages go out one by one in the span; one more stands for
+	// the rest.
+	maxTold  = 10
+	toldSpan = 10 * time.Minute
+	// Patience is how long a process stays for what has to wait.
+	Patience = 15 * time.Minute
+	// maxTries is how often an occasion is tried that the command cannot tell.
+	maxTries = 6
+	// firstPause is the rest after a first failure; it grows fivefold up to lastPause.
+	firstPause, lastPause = 10 * time.Second, time.Hour
+	// notedAgain is how often a failing command gets a line in the log.
+	notedAgain = 10 * time.Minute
+)
+
+// Report says what one look came to.
+type Report struct {
+	Told []Occasion `json:"told"`
+	// Waiting is how many occasions wait, for Next: the command failed, or too many
+	// messages went out.
+	Waiting int64     `json:"waiting"`
+	Next    time.Time `json:"next,omitzero"`
+	// Busy says that somebody else will look after now, so that there was nothing to do.
+	Busy bool `json:"busy,omitempty"`
+}
+
+// Tell tells what was not told yet, and what a launcher says besides. At any time one
+// process tells for an inbox, and one waits; others leave, since the one that waits will
+// see what they would. An error means that something could not be told; it is told by
+// whoever looks next, and the log has a line.
+func Tell(ctx context.Context, box *inbox.Inbox, o Options, launcher ...Occasion) (r Report, err error) {
+	lock, err := enter(ctx, box)
+	if errors.Is(err, disk.ErrLocked) && ctx.Err() == nil && len(launcher) == 0 {
+		return Report{Busy: true}, nil
+	}
+	if err != nil {
+		return r, err
+	}
+	defer func() { _ = lock.Release() }() // otherwise the kernel does
+	t := &teller{Options: o, box: box, lock: lock.Identity(), launcher: launcher}
+	for until := o.now().Add(Patience); ; {
+		err = t.round(ctx)
+		if !o.Linger || t.report.Next.IsZero() || t.report.Next.After(until) || ctx.Err() != nil {
+			return t.report, err
+		}
+		timer := time.NewTimer(t.report.Next.Sub(o.now()))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// Pending is what [Tell] would tell now. It takes no lock and changes nothing.
+func Pending(ctx context.Context, box *inbox.Inbox, o Options) ([]Occasion, error) {
+	id := ""
+	if f, err := disk.OpenRead(filepath.Join(box.Dir(), lockName)); err == nil {
+		id = f.Identity()
+		_ = f.Close() // only read
+	}
+	s, err := look(ctx, box, load(box, id, o.now()), o)
+	if err != nil {
+		return nil, err
+	}
+	var all []Occasion
+	for len(s.kept) > 0 {
+		all = append(all, s.pending.next())
+	}
+	return all, nil
+}
+
+// Try runs the command with an example.
+func Try(ctx context.Context, box *inbox.Inbox, o Options) error {
+	return o.run(ctx, Occasion{
+		What: Test, Inbox: box.Path(), Host: hostName(), At: o.now().UTC(), Reason: "test",
+		Text:     "a test of --notify: this is how heartbeat tells you about " + name(box),
+		TypeThis: command(box, "status"),
+		Entry:    &Entry{ID: "example", EntryID: hashed("example"), Text: "the first line of an entry's text", Attempts: 1},
+	})
+}
+
+// Says is an occasion that nothing on the disk shows: a launcher has given up. The same
+// reason is told once until an entry was answered.
+func Says(box *inbox.Inbox, reason, sentence string) Occasion {
+	return Occasion{
+		What: Failing, Reason: reason, At: time.Now().UTC(), Text: name(box) + ": " + line(sentence),
+		TypeThis: command(box, "status"), key: saysKey + hashed(reason, sentence),
+	}
+}
+
+// saysKey begins the keys of what launchers say.
+const saysKey = "says "
+
+func (o Options) environ() []string {
+	if o.Environ == nil {
+		return os.Environ()
+	}
+	return o.Environ
+}
+
+func (o Options) now() time.Time {
+	if o.Now == nil {
+		return time.Now()
+	}
+	return o.Now()
+}
+
+// enter takes the lock, after whoever has it. If somebody waits for it already, the
+// error matches disk.ErrLocked.
+func enter(ctx context.Context, box *inbox.Inbox) (*disk.Lock, error) {
+	next, err := disk.AcquireLock(ctx, filepath.Join(box.Dir(), nextName), time.Nanosecond)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := disk.AcquireLock(ctx, filepath.Join(box.Dir(), lockName), 0)
+	return lock, errors.Join(err, next.Release())
+}
+
+// teller tells while it has the lock.
+type teller struct {
+	Options
+	box      *inbox.Inbox
+	lock     string
+	launcher []Occasion
+	report   Report
+	st       *state
+}
+
+// round looks once, and tells what it finds.
+func (t *teller) round(ctx context.Context) error {
+	t.report.Waiting, t.report.Next = 0, time.Time{}
+	repaired := repair(ctx, t.box) // what it does not repair is told a commit later
+	t.st = load(t.box, t.lock, t.now())
+	t.take()
+	s, err := look(ctx, t.box, t.st, t.Options)
+	if err != nil {
+		return errors.Join(err, repaired)
+	}
+	if s.total() == 0 {
+		return t.finish(s)
+	}
+	if err := t.st.save(t.box); err != nil {
+		return t.tellUnsaved(ctx, s, err)
+	}
+	for s.total() > 0 {
+		o, err := t.choose(s)
+		if o == nil || err != nil {
+			return err
+		}
+		if err := t.tell(ctx, *o); err != nil {
+			t.report.Waiting = s.total() + 1
+			return err
+		}
+	}
+	return t.finish(s)
+}
+
+// take notes what the launcher says, before anything is told.
+func (t *teller) take() {
+	for _, o := range t.launcher {
+		known := slices.ContainsFunc(t.st.Said, func(s said) bool { return s.Key == o.key })
+		if _, told := t.st.Holding[o.key]; !told && !known && len(t.st.Said) < maxSaid {
+			t.st.Said = append(t.st.Said, said{o.key, o})
+		}
+	}
+	t.launcher = nil
+}
+
+// choose takes out what to tell next: the most urgent, or a summary of all that is left
+// once only one more message may go out. It is nil where none may.
+func (t *teller) choose(s *scan) (*Occasion, error) {
+	now := t.now()
+	t.st.Times = slices.DeleteFunc(t.st.Times, func(at time.Time) bool { return now.Sub(at) >= toldSpan })
+	free := maxTold + 1 - len(t.st.Times)
+	switch {
+	case t.st.Trouble.NotBefore.After(now):
+		t.wait(s.total(), t.st.Trouble.NotBefore)
+		return nil, nil
+	case free <= 0:
+		t.wait(s.total(), slices.MinFunc(t.st.Times, time.Time.Compare).Add(toldSpan))
+		return nil, nil
+	case free == 1 && s.total() > 1:
+		return s.summary(), nil
+	}
+	o := s.pending.next()
+	return &o, nil
+}
+
+func (t *teller) wait(n int64, until time.Time) { t.report.Waiting, t.report.Next = n, until }
+
+// summary stands for all that is left.
+func (s *scan) summary() *Occasion {
+	o := &Occasion{
+		What: More, Inbox: s.box.Path(), Host: hostName(), At: s.now, Count: s.total(), Kinds: map[What]int64{},
+		Reason: "too many", TypeThis: command(s.box, "status"), key: "more " + s.now.String(),
+	}
+	text := ""
+	for _, what := range order {
+		if n := s.counts[what]; n > 0 {
+			o.Kinds[what] = n
+			text += fmt.Sprintf(", %d %s", n, what)
+		}
+	}
+	o.Text = fmt.Sprintf("%s: and %d more%s", name(s.box), o.Count, text)
+	s.pending = pending{}
+	return o
+}
+
+// tell runs the command, and notes that.
+func (t *teller) tell(ctx context.Context, o Occasion) error {
+	err := t.run(ctx, o)
+	now := t.now()
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return t.failed(ctx, o, err)
+	}
+	t.st.Trouble = trouble{Noted: t.st.Trouble.Noted}
+	t.st.Times = append(t.st.Times, now)
+	t.st.Done = append(t.st.Done, o.key)
+	t.report.Told = append(t.report.Told, o)
+	return t.st.save(t.box)
+}
+
+// failed has the occasion tried again later, a few times.
+func (t *teller) failed(ctx context.Context, o Occasion, err error) error {
+	f, now := &t.st.Trouble, t.now()
+	if f.Key != o.key {
+		f.Key, f.Tries = o.key, 0
+	}
+	f.Tries++
+	pause := firstPause
+	for range f.Tries - 1 {
+		pause = min(5*pause, lastPause)
+	}
+	f.NotBefore = now.Add(pause)
+	t.report.Next = f.NotBefore
+	text := fmt.Sprintf("%s could not be told: %v", o.What, err)
+	if f.Tries >= maxTries {
+		text = fmt.Sprintf("%s is not told after %s: %v", o.What, words.Count(f.Tries, "try", "tries"), err)
+		t.st.Done = append(t.st.Done, o.key)
+		f.Key, f.Tries = "", 0
+	}
+	if now.Sub(f.Noted) >= notedAgain || f.Tries == 0 {
+		f.Noted = now
+		err = errors.Join(err, t.log(ctx, text))
+	}
+	return errors.Join(fmt.Errorf("tell of %s: %w", line(o.Text), err), t.st.save(t.box))
+}
+
+// logWait is how long the inbox's lock may be held by somebody else.
+const logWait = 5 * time.Second
+
+// log leaves a line in the inbox's log.
+func (t *teller) log(ctx context.Context, text string) error {
+	ctx, cancel := context.WithTimeout(ctx, logWait)
+	defer cancel()
+	tx, err := t.box.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	if err = tx.NoteUntold(line(text)); err == nil {
+		err = tx.Commit()
+	}
+	return errors.Join(err, tx.Close())
+}
+
+// finish notes that everything was told, if that says anything new.
+func (t *teller) finish(s *scan) error {
+	s.next.Times, s.next.Trouble = t.st.Times, trouble{Noted: t.st.Trouble.Noted}
+	return s.next.save(t.box)
+}
+
+// unsavedAgain is how often something is told where that cannot be noted.
+const unsavedAgain = time.Hour
+
+// tellUnsaved tells the most urgent occasion where nothing can be noted, as on a full
+// disk. The lock's file keeps the time: setting that takes no space.
+func (t *teller) tellUnsaved(ctx context.Context, s *scan, why error) error {
+	path := filepath.Join(t.box.Dir(), lockName)
+	info, err := disk.StatName(path)
+	if err != nil || t.now().Sub(time.Unix(0, info.Mtime)) < unsavedAgain {
+		return why
+	}
+	if err := disk.Touch(path); err != nil {
+		return errors.Join(why, err)
+	}
+	o := s.pending.next()
+	if err := t.run(ctx, o); err != nil {
+		return errors.Join(why, err)
+	}
+	t.report.Told = append(t.report.Told, o)
+	return why
+}
