@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -25,21 +24,6 @@ const (
 	// open.
 	lastWords = 100 * time.Millisecond
 )
-
-// Check refuses a command line that cannot be meant. The command runs in the root folder,
-// so that no folder of an agent's decides what a name in it means.
-func Check(command string) error {
-	first, _, _ := strings.Cut(strings.TrimSpace(command), " ")
-	switch {
-	case first == "":
-		return errors.New("--notify is empty: give a command, as in --notify /usr/local/bin/tell-me")
-	case strings.ContainsRune(command, 0):
-		return errors.New("--notify has a NUL byte: no command has")
-	case strings.ContainsRune(first, '/') && strings.Trim(first, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+/") == "" && !filepath.IsAbs(first):
-		return fmt.Errorf("--notify %s: the command runs in the root folder: name it by its whole path", words.Line(first))
-	}
-	return nil
-}
 
 // run runs the command once, with the occasion on its stdin.
 func (o Options) run(ctx context.Context, of Occasion) error {

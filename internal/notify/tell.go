@@ -101,14 +101,15 @@ func Pending(ctx context.Context, box *inbox.Inbox, o Options) ([]Occasion, erro
 	return all, nil
 }
 
-// Try runs the command with an example.
-func Try(ctx context.Context, box *inbox.Inbox, o Options) error {
-	return o.run(ctx, Occasion{
+// Try runs the command with an example, and returns that.
+func Try(ctx context.Context, box *inbox.Inbox, o Options) (Occasion, error) {
+	of := Occasion{
 		What: Test, Inbox: box.Path(), Host: hostName(), At: o.now().UTC(), Reason: "test",
-		Text:     "a test of --notify: this is how heartbeat tells you about " + name(box),
+		Text:     "a test of --notify: this is how heartbeat tells about " + name(box),
 		TypeThis: command(box, "status"),
 		Entry:    &Entry{ID: "example", EntryID: hashed("example"), Text: "the first line of an entry's text", Attempts: 1},
-	})
+	}
+	return of, o.run(ctx, of)
 }
 
 // Says is an occasion that nothing on the disk shows: a launcher has given up. The same

@@ -1,0 +1,146 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/notify"
+	"heartbeat/internal/words"
+)
+
+type notifyFlags struct {
+	cli.InboxFlags
+	command string
+	stall   cli.Span
+	drained bool
+	test    bool
+	linger  bool
+}
+
+func notifyVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "notify",
+		Short: "tell a person, by a command, what needs one",
+		Long: `Run a command once for each thing that needs a person and was not told yet: a
+question (for a permission, or of a run), an inbox that cannot be worked on, sessions
+that fail one after the other, a limit that was reached, a pause, a dead letter, and,
+if asked for, that nothing moves (--stall) or nothing waits any more (--drained).
+Without --notify it shows what would be told, and runs nothing.
+
+The command is run by /bin/sh in the root folder, with one JSON object on stdin (see
+docs/json.md), and with HEARTBEAT_WHAT, HEARTBEAT_TEXT (a sentence), HEARTBEAT_TYPE_THIS
+(a command line to look into it), HEARTBEAT_INBOX and HEARTBEAT_ENTRY in its environment.
+It has 30 seconds. If it fails, the same is tried again, for about an hour, by whoever
+looks next, and the log has a line. At most ten messages go out in ten minutes, and one
+that stands for the rest. scripts/notify has commands that are ready: for mail, ntfy and
+webhooks, Slack, a desktop.
+
+Hook, launcher and host take --notify as well, and tell by themselves. This verb is for
+trying the command (--test), and for a timer, which finds what a dead process cannot
+tell: nothing moves.
+
+Exit status: 0 told, or nothing is to be told now; 1 the command failed, or the inbox
+cannot be looked at; 128+n signal n ended it.`,
+		Example: `heartbeat notify --inbox work/inbox.jsonl --test --notify /usr/local/bin/tell-me
+heartbeat notify --inbox work/inbox.jsonl --stall 20m --notify 'mail -s heartbeat me'
+heartbeat notify --inbox work/inbox.jsonl --stall 20m`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o notifyFlags
+			f := cli.NewFlags("notify")
+			o.Add(f)
+			f.StringVar(&o.command, "notify", "", "the `command` to run, for /bin/sh")
+			f.Var(&o.stall, "stall", "tell also that an entry waits or is in flight and nothing has happened for so long (0: never)")
+			f.BoolVar(&o.drained, "drained", false, "tell also that nothing waits any more")
+			f.BoolVar(&o.test, "test", false, "run the command once with an example, and show what it says if it fails")
+			f.BoolVar(&o.linger, "linger", false, "stay until what has to wait was told, a quarter of an hour at most")
+			f.Lookup("linger").Hidden = true
+			return f, func(args []string, s cli.Streams) error {
+				if err := cli.NoArgs(args); err != nil {
+					return err
+				}
+				return o.run(f, s)
+			}
+		},
+	}
+}
+
+func (o *notifyFlags) run(f *pflag.FlagSet, s cli.Streams) error {
+	if f.Changed("notify") {
+		if err := cli.CheckNotify(o.command); err != nil {
+			return cli.Usage(err)
+		}
+	} else if o.test {
+		return cli.Usage(errors.New("--test tries the command of --notify: name one"))
+	}
+	open := o.Look
+	if o.command != "" {
+		open = func(cli.Streams) (*inbox.Inbox, error) { return o.Open() }
+	}
+	box, err := open(s)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := endOnSignal(context.Background())
+	defer cancel()
+	options := notify.Options{Command: o.command, Stall: time.Duration(o.stall), Drained: o.drained, Linger: o.linger}
+	switch {
+	case o.test:
+		return o.try(ctx, box, options, s)
+	case o.command == "":
+		return o.pending(ctx, box, options, s)
+	}
+	return o.tell(ctx, box, options, s)
+}
+
+func (o *notifyFlags) try(ctx context.Context, box *inbox.Inbox, options notify.Options, s cli.Streams) error {
+	tried, err := notify.Try(ctx, box, options)
+	if err != nil {
+		return fmt.Errorf("notify: %w", err)
+	}
+	return o.Print(s, tried, "the command took the example: "+tried.Text)
+}
+
+func (o *notifyFlags) pending(ctx context.Context, box *inbox.Inbox, options notify.Options, s cli.Streams) error {
+	all, err := notify.Pending(ctx, box, options)
+	if err != nil {
+		return fmt.Errorf("notify: %w", err)
+	}
+	if len(all) == 0 && !o.JSON {
+		s.Note("there is nothing to tell about %s", words.Line(box.Path()))
+	}
+	return o.show(all, s)
+}
+
+func (o *notifyFlags) tell(ctx context.Context, box *inbox.Inbox, options notify.Options, s cli.Streams) error {
+	report, err := notify.Tell(ctx, box, options)
+	if shown := o.show(report.Told, s); shown != nil {
+		return shown
+	}
+	var by cli.EndedBy
+	switch {
+	case errors.As(context.Cause(ctx), &by):
+		return cli.Status(128+int(by.Signal), by)
+	case err != nil:
+		return fmt.Errorf("notify: %w", err)
+	case report.Busy:
+		s.Note("another process is about to tell the same: there was nothing to do")
+	case report.Waiting > 0:
+		s.Note("%s until %s", words.Count(int(report.Waiting), "message waits", "messages wait"), words.Stamp(report.Next))
+	}
+	return nil
+}
+
+func (o *notifyFlags) show(all []notify.Occasion, s cli.Streams) error {
+	for _, of := range all {
+		if err := o.Print(s, of, string(of.What)+"\t"+of.Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
