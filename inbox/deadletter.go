@@ -22,6 +22,8 @@ const (
 	ReasonExpired     Reason = "expired"            // its expires_at passed before its delivery
 	ReasonCanceled    Reason = "canceled"           // taken back before its delivery
 	ReasonEmpty       Reason = "empty"              // nothing to deliver: "" or an empty prompt
+	ReasonOverBudget  Reason = "over_budget"        // it cost what it may: see Failure
+	ReasonLimits      Reason = "invalid limits"     // its limits cannot be understood: see Failure
 )
 
 // DeadLetter is one line of .dead-letter.jsonl: an entry that was set aside.

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"heartbeat/internal/budget"
 	"heartbeat/internal/flat"
 )
 
@@ -46,6 +47,10 @@ func (e Entry) expired(now time.Time) bool {
 	at := e.timeMember(expiresMember)
 	return !at.IsZero() && now.After(at)
 }
+
+// Limits are what the envelope says that the entry may cost. An error says which of it
+// cannot be understood; such an entry is never delivered.
+func (e Entry) Limits() (budget.Limits, error) { return budget.Parse(e.Metadata[limitsMember]) }
 
 // timeMember reads a member that should be a time; it is zero if it is none.
 func (e Entry) timeMember(member string) time.Time {
@@ -113,4 +118,5 @@ const (
 	sentAtMember    = "sent_at"
 	notBeforeMember = "not_before"
 	expiresMember   = "expires_at"
+	limitsMember    = "limits"
 )

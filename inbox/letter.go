@@ -140,6 +140,7 @@ func ParseLetter(l []byte) (letter Letter, mark, ok bool) {
 func (b *Inbox) Requeueable(l Letter) error {
 	raw, err := l.RawLine.Bytes()
 	e := decodeEntry(raw)
+	_, invalid := e.Limits()
 	switch {
 	case l.RequeuedAt != nil:
 		return fmt.Errorf("requeue %s: it was requeued at %s", l.Letter, l.RequeuedAt.Format(time.RFC3339))
@@ -153,6 +154,8 @@ func (b *Inbox) Requeueable(l Letter) error {
 		return fmt.Errorf("requeue %s: its raw_line is more than one line: mend it in %s, or purge it", l.Letter, b.fileOf(journal.DeadLetters))
 	case strings.TrimSpace(e.Text) == "":
 		return fmt.Errorf("requeue %s: it is %s, and would be set aside again: send what it should have been", l.Letter, ReasonEmpty)
+	case invalid != nil:
+		return fmt.Errorf("requeue %s: %w, and it would be set aside again: give it others, as in --max-cost 5, or send it anew", l.Letter, invalid)
 	case e.expired(b.opts.Now()):
 		return fmt.Errorf("requeue %s: it expired at %s, and would be set aside again: send it anew", l.Letter, e.timeMember(expiresMember).Format(time.RFC3339))
 	}

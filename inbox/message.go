@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"heartbeat/internal/budget"
 	"heartbeat/internal/flat"
 )
 
@@ -22,8 +23,8 @@ type Message struct {
 	// Text is what is delivered: UTF-8, and more than spaces.
 	Text string
 	// Metadata travels with the entry into its result or dead letter: anything
-	// that encoding/json can encode. The names id, prompt, sent_at, not_before
-	// and expires_at are taken.
+	// that encoding/json can encode. The names id, prompt, sent_at, not_before,
+	// expires_at and limits are taken.
 	Metadata map[string]any
 	// NotBefore, unless zero or past, keeps the entry out of the inbox until
 	// then: see [Scheduled].
@@ -31,11 +32,14 @@ type Message struct {
 	// Expires, unless zero, is when it is too late to deliver the entry: it then
 	// becomes a dead letter with [ReasonExpired].
 	Expires time.Time
+	// Limits are what the entry may cost, all its attempts together. Once that is
+	// reached it becomes a dead letter with [ReasonOverBudget].
+	Limits budget.Limits
 }
 
 // ParseMessage reads one line of a batch: a JSON string, or an object with a
 // string `prompt` and, optionally, `id`, `not_before` and `expires_at` (RFC
-// 3339). Its other members are metadata.
+// 3339), and `limits` (see package budget). Its other members are metadata.
 func ParseMessage(line []byte) (Message, error) {
 	var m Message
 	line = bytes.TrimPrefix(line, byteOrderMark)
@@ -63,7 +67,13 @@ func ParseMessage(line []byte) (Message, error) {
 	}
 	m.ID, m.Text = o.String(idMember), o.String(promptMember)
 	m.NotBefore, m.Expires = o.Time(notBeforeMember), o.Time(expiresMember)
-	o.Without([]string{idMember, promptMember, sentAtMember, notBeforeMember, expiresMember}, func(name string, raw []byte) {
+	if m.Limits, err = budget.Parse(o.Raw(limitsMember)); err != nil {
+		return m, err
+	}
+	if m.Limits.Raised {
+		return m, errors.New("limits: raised is what dead-letter requeue says of the limits that it is given: leave it out")
+	}
+	o.Without([]string{idMember, promptMember, sentAtMember, notBeforeMember, expiresMember, limitsMember}, func(name string, raw []byte) {
 		if m.Metadata == nil {
 			m.Metadata = map[string]any{}
 		}
@@ -110,6 +120,9 @@ func (m Message) encode(now time.Time) ([]byte, error) {
 		}
 		o.Time(at.name, at.time)
 	}
+	if limits := m.Limits.JSON(); limits != nil {
+		o.Raw(limitsMember, limits)
+	}
 	for _, name := range slices.Sorted(maps.Keys(m.Metadata)) {
 		value, err := encodeMember(name, m.Metadata[name])
 		if err != nil {
@@ -126,7 +139,7 @@ func (m Message) encode(now time.Time) ([]byte, error) {
 
 func encodeMember(name string, v any) ([]byte, error) {
 	switch name {
-	case "", idMember, promptMember, sentAtMember, notBeforeMember, expiresMember:
+	case "", idMember, promptMember, sentAtMember, notBeforeMember, expiresMember, limitsMember:
 		return nil, fmt.Errorf("metadata cannot be named %q", name)
 	}
 	if s, ok := v.(string); !utf8.ValidString(name) || ok && !utf8.ValidString(s) {

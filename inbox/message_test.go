@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/budget"
 )
 
 func TestParseMessage(t *testing.T) {
@@ -20,6 +21,8 @@ func TestParseMessage(t *testing.T) {
 		`{"prompt":"x"}`:      {Text: "x"},
 		`{"prompt":"x","id":"job","a":[1, 2],"b":null}`:                                                          {ID: "job", Text: "x", Metadata: map[string]any{"a": json.RawMessage("[1, 2]"), "b": json.RawMessage("null")}},
 		`{"prompt":"x","not_before":"2030-01-02T03:04:05.0000006Z","expires_at":"2030-01-02T03:04:05.0000006Z"}`: {Text: "x", NotBefore: at, Expires: at},
+		`{"prompt":"x","limits":{"cost_usd":2.5,"time":"30m"}}`:                                                  {Text: "x", Limits: budget.Limits{Nanos: 2_500_000_000, Time: 30 * time.Minute}},
+		`{"prompt":"x","limits":null}`:                                                                           {Text: "x"},
 		`{"prompt":"x","sent_at":"yesterday"}`:                                                                   {Text: "x"},
 		`{"prompt":"x","id":null,"not_before":null}`:                                                             {Text: "x"},
 		`{"prompt":"x","prompt":"y","id":"a","id":"b"}`:                                                          {ID: "b", Text: "y"},
@@ -32,19 +35,24 @@ func TestParseMessage(t *testing.T) {
 
 func TestParseMessageRefuses(t *testing.T) {
 	for line, says := range map[string]string{
-		"":                                    "valid JSON",
-		"text":                                "valid JSON",
-		`"text`:                               "JSON",
-		`"a" "b"`:                             "after top-level value",
-		"\"caf\xe9\"":                         "not UTF-8",
-		`{"prompt":"x"`:                       "valid JSON",
-		`["prompt"]`:                          "not a JSON object",
-		`{"text":"x"}`:                        "no string named prompt",
-		`{"prompt":1}`:                        "no string named prompt",
-		`{"prompt":"x","id":7}`:               "id is not a string",
-		`{"prompt":"x","not_before":"soon"}`:  "not_before is not an RFC 3339 time",
-		`{"prompt":"x","expires_at":17}`:      "expires_at is not an RFC 3339 time",
-		`{"prompt":"x","m":` + deepNote + `}`: "",
+		"":                                       "valid JSON",
+		"text":                                   "valid JSON",
+		`"text`:                                  "JSON",
+		`"a" "b"`:                                "after top-level value",
+		"\"caf\xe9\"":                            "not UTF-8",
+		`{"prompt":"x"`:                          "valid JSON",
+		`["prompt"]`:                             "not a JSON object",
+		`{"text":"x"}`:                           "no string named prompt",
+		`{"prompt":1}`:                           "no string named prompt",
+		`{"prompt":"x","id":7}`:                  "id is not a string",
+		`{"prompt":"x","not_before":"soon"}`:     "not_before is not an RFC 3339 time",
+		`{"prompt":"x","expires_at":17}`:         "expires_at is not an RFC 3339 time",
+		`{"prompt":"x","limits":2}`:              "limits: it is not a JSON object",
+		`{"prompt":"x","limits":{"cost":2}}`:     "is none of",
+		`{"prompt":"x","limits":{"cost_usd":0}}`: "for no limit",
+		`{"prompt":"x","limits":{"cost_usd":1e400}}`:           "too much",
+		`{"prompt":"x","limits":{"cost_usd":5,"raised":true}}`: "dead-letter requeue",
+		`{"prompt":"x","m":` + deepNote + `}`:                  "",
 	} {
 		_, err := inbox.ParseMessage([]byte(line))
 		assert.ErrorContains(t, err, says, "%.40s", line)

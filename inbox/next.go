@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // Next is the entry to deliver: one that was given back, else the first line at
@@ -111,13 +112,8 @@ func (t *Tx) nextEntry(still Mark) (Entry, error) {
 		} else if passed {
 			continue
 		}
-		reason := Reason("")
-		switch {
-		case strings.TrimSpace(e.Text) == "":
-			reason = ReasonEmpty
-		case e.expired(now):
-			reason = ReasonExpired
-		default:
+		reason, failure := e.undeliverable(now)
+		if reason == "" {
 			return e, nil
 		}
 		rawFile := ""
@@ -127,8 +123,21 @@ func (t *Tx) nextEntry(still Mark) (Entry, error) {
 			}
 			e.raw = nil
 		}
-		if err := t.setAsideUnread(e, reason, rawFile); err != nil {
+		if err := t.setAsideUnread(e, reason, rawFile, failure); err != nil {
 			return Entry{}, err
 		}
 	}
+}
+
+// undeliverable says why the entry can never be delivered, "" where it can.
+func (e Entry) undeliverable(now time.Time) (Reason, *Failure) {
+	switch _, err := e.Limits(); {
+	case strings.TrimSpace(e.Text) == "":
+		return ReasonEmpty, nil
+	case e.expired(now):
+		return ReasonExpired, nil
+	case err != nil:
+		return ReasonLimits, &Failure{Error: string(ReasonLimits), Message: err.Error(), At: now.UTC()}
+	}
+	return "", nil
 }

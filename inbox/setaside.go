@@ -41,15 +41,15 @@ func (t *Tx) setAsideWhole(l line, reason Reason) error {
 	if err != nil {
 		return err
 	}
-	return t.setAsideUnread(e, reason, name)
+	return t.setAsideUnread(e, reason, name, nil)
 }
 
-func (t *Tx) setAsideUnread(e Entry, reason Reason, rawFile string) error {
+func (t *Tx) setAsideUnread(e Entry, reason Reason, rawFile string, failure *Failure) error {
 	t.noteAside(reason, e)
 	t.asideBytes += len(e.raw)
 	err := t.deadLetter(DeadLetter{
 		EntryID: e.EntryID, ID: e.ID, Metadata: e.Metadata, RawLine: rawLineOf(e.raw), RawFile: rawFile,
-		StartOffset: e.Start, EndOffset: e.End, Reason: reason, DeadLetteredAt: t.box.utcNow(),
+		StartOffset: e.Start, EndOffset: e.End, Reason: reason, Failure: failure, DeadLetteredAt: t.box.utcNow(),
 	})
 	if err != nil {
 		return err

@@ -242,6 +242,8 @@ type Waiting struct {
 	Empty   bool // there is nothing in it: it becomes a dead letter
 	Expired bool // too late: it becomes a dead letter
 	Torn    bool // its line has no newline yet
+	// InvalidLimits says that its limits cannot be understood: it becomes a dead letter.
+	InvalidLimits bool
 }
 
 // Next returns the first n entries that wait, in order of delivery. It reads no
@@ -274,7 +276,8 @@ func waiting(l line, now time.Time) Waiting {
 	}
 	e := decodeEntry(l.raw)
 	e.Start, e.End = l.start, l.end
-	return Waiting{Entry: e, Empty: strings.TrimSpace(e.Text) == "", Expired: e.expired(now), Torn: !l.terminated}
+	_, err := e.Limits()
+	return Waiting{Entry: e, Empty: strings.TrimSpace(e.Text) == "", Expired: e.expired(now), InvalidLimits: err != nil, Torn: !l.terminated}
 }
 
 // Raw is the entry's line as it is in the inbox, without its end.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/words"
@@ -29,6 +30,7 @@ type sendFlags struct {
 	notBefore moment
 	expires   moment
 	settle    cli.Span
+	limits    budget.Limits
 	wait      bool
 	timeout   cli.Span
 	verbatim
@@ -52,13 +54,16 @@ answered. Waiting holds nothing up and may be given up: the entry stays where it
 is, and waiting for it goes on with the same --id.
 
 With --batch each line of a file is an entry: a JSON string, or an object with a
-prompt and, if need be, id, not_before, expires_at and metadata. A line that is
+prompt and, if need be, id, not_before, expires_at, limits and metadata. A line that is
 neither keeps all of them from being sent, or with --format lines is a text of its
 own, as it is in an inbox.
 
 With --not-before the entry waits in .scheduled.jsonl, and is appended to the
 inbox by whoever looks at it next once its time has come. With --expires an
 entry that is still to be delivered by then becomes a dead letter.
+
+With --max-cost, --max-tokens or --max-time the entry becomes a dead letter once
+all its attempts together have cost that. The session's own limits hold as well.
 
 Exit status: 0 the entry is (or was) in the inbox, with --wait: it was answered;
 1 it is not; with --wait: 3 it became a dead letter, 124 the timeout passed, and
@@ -79,6 +84,7 @@ heartbeat send --inbox work/inbox.jsonl --wait --timeout 10m "is the release rea
 			f.StringArrayVar(&o.meta, "meta", nil, "metadata `key=value`, kept with the result (may be repeated)")
 			f.Var(&o.notBefore, "not-before", "keep it out of the inbox until then (a time, or a duration from now)")
 			f.Var(&o.expires, "expires", "set it aside if it is delivered no sooner than that (a time, or a duration from now)")
+			cli.AddEntryLimits(f, &o.limits)
 			f.BoolVar(&o.wait, "wait", false, "wait for the answer, and print it")
 			f.Var(&o.timeout, "timeout", "give up waiting after this time (seconds or a duration; 0: never)")
 			f.Var(&o.settle, "settle", "how long a last line without newline must stand still before it gets one")
@@ -200,6 +206,7 @@ func (o *sendFlags) complete(m *inbox.Message, meta map[string]any) {
 	if m.Expires.IsZero() {
 		m.Expires = o.expires.Time
 	}
+	m.Limits = m.Limits.Or(o.limits)
 	if m.Metadata == nil {
 		m.Metadata = map[string]any{}
 	}

@@ -12,6 +12,7 @@ var allowed = map[string]string{
 	"internal/words":         "",
 	"internal/flat":          "",
 	"internal/price":         "internal/flat",
+	"internal/budget":        "internal/flat internal/price internal/words",
 	"internal/disk":          "",
 	"internal/host":          "",
 	"internal/host/signals":  "",
@@ -22,7 +23,7 @@ var allowed = map[string]string{
 	// The queue.
 	"internal/lines":   "",
 	"internal/journal": "internal/disk internal/flat internal/host internal/lines",
-	"inbox":            "internal/journal internal/price internal/lines internal/disk internal/flat internal/host internal/host/rights internal/words",
+	"inbox":            "internal/budget internal/journal internal/price internal/lines internal/disk internal/flat internal/host internal/host/rights internal/words",
 
 	// What is known of one client.
 	"internal/claude":          "internal/flat",
@@ -46,7 +47,7 @@ var allowed = map[string]string{
 	"orchestrate/session":               "internal/disk",
 
 	// What the commands are made of.
-	"internal/cli":              "inbox recover internal/host/rights internal/words orchestrate/effect orchestrate/babysitter/invocation",
+	"internal/cli":              "inbox internal/budget internal/price recover internal/host/rights internal/words orchestrate/effect orchestrate/babysitter/invocation",
 	"internal/cli/colour":       "internal/words",
 	"internal/cli/layout":       "internal/cli/colour internal/words",
 	"internal/cli/progress":     "internal/cli/colour internal/cli/layout internal/words",
@@ -58,7 +59,7 @@ var allowed = map[string]string{
 	"internal/orphans":          "inbox internal/cli recover",
 	"internal/hook":             "internal/why internal/orphans inbox recover internal/claude internal/cli internal/disk internal/flat internal/host internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":        "internal/hook internal/bridges inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/session",
-	"internal/command/...":      "internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs orchestrate/... internal/testing/agent",
+	"internal/command/...":      "internal/budget internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs orchestrate/... internal/testing/agent",
 	"internal/launch/...":       "internal/bridges internal/claim internal/notify inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/launch/... orchestrate/...",
 	"internal/launch/pump":      "",
 	"internal/launch/recording": "internal/disk internal/launch/pump internal/words",

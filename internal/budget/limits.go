@@ -1,0 +1,144 @@
+package budget
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"heartbeat/internal/flat"
+	"heartbeat/internal/price"
+	"heartbeat/internal/words"
+)
+
+// MaxTime is the longest limit of time: ten years.
+const MaxTime = 10 * 365 * 24 * time.Hour
+
+// Limits are what may be spent. 0 is no limit.
+type Limits struct {
+	Nanos  int64 // billionths of a dollar
+	Tokens int64
+	Time   time.Duration // of work on an entry, all its attempts together
+	// Raised says that a person set these limits after others had stopped the entry:
+	// they count in place of those of the flags.
+	Raised bool
+}
+
+// The members of limits.
+const (
+	costMember   = "cost_usd"
+	tokensMember = "tokens"
+	timeMember   = "time"
+	raisedMember = "raised"
+)
+
+// Parse reads the limits of an envelope: an object of cost_usd (2.5), tokens (400000 or
+// "400k") and time ("30m", or seconds), each of them above 0, and raised (true). Nothing
+// and null are no limits. Any other member is an error, since a limit that is
+// misspelled would not hold.
+func Parse(object []byte) (l Limits, err error) {
+	if len(object) == 0 || string(object) == "null" {
+		return l, nil
+	}
+	m, err := flat.Parse(object)
+	if err != nil {
+		return l, fmt.Errorf("limits: %w", err)
+	}
+	m.Without([]string{costMember, tokensMember, timeMember, raisedMember}, func(name string, _ []byte) {
+		if err == nil {
+			err = fmt.Errorf("limits: %q is none of %s, %s and %s", words.Brief(name), costMember, tokensMember, timeMember)
+		}
+	})
+	if err != nil {
+		return l, err
+	}
+	if l.Raised = m.Bool(raisedMember); m.Err() != nil {
+		return Limits{}, fmt.Errorf("limits: %w", m.Err())
+	}
+	for _, part := range []struct {
+		name string
+		set  func(string) error
+	}{
+		{costMember, func(text string) (err error) { l.Nanos, err = price.ParseUSD(text); return err }},
+		{tokensMember, func(text string) (err error) { l.Tokens, err = price.ParseTokens(text); return err }},
+		{timeMember, func(text string) (err error) { l.Time, err = ParseTime(text); return err }},
+	} {
+		if !m.Has(part.name) {
+			continue
+		}
+		if err := part.set(m.Value(part.name).Shown()); err != nil {
+			return Limits{}, fmt.Errorf("limits: %s: %w", part.name, err)
+		}
+	}
+	return l, nil
+}
+
+// ParseTime reads a limit of time, such as 30m, 90 (seconds) or 1d. It is above 0 and at
+// most [MaxTime].
+func ParseTime(text string) (time.Duration, error) {
+	d, err := words.ParseSpan(text)
+	shown := strconv.Quote(words.Brief(text))
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%s is no length of time, such as 30m", shown)
+	case d < 0:
+		return 0, fmt.Errorf("%s is negative: give a time above 0, such as 30m", shown)
+	case d == 0:
+		return 0, fmt.Errorf("%s is nothing: give a time above 0, such as 30m, or leave it out for no limit", shown)
+	case d > MaxTime:
+		return 0, fmt.Errorf("%s is too much: at most ten years", shown)
+	}
+	return d, nil
+}
+
+// JSON is the object that [Parse] reads, nothing where there is no limit.
+func (l Limits) JSON() []byte {
+	if !l.Any() {
+		return nil
+	}
+	var o flat.Object
+	if l.Nanos > 0 {
+		usd, _ := price.Nanos(l.Nanos).MarshalJSON() // it never fails
+		o.Raw(costMember, usd)
+	}
+	if l.Tokens > 0 {
+		o.Int(tokensMember, l.Tokens)
+	}
+	if l.Time > 0 {
+		o.String(timeMember, l.Time.String())
+	}
+	if l.Raised {
+		o.Bool(raisedMember, true)
+	}
+	return o.End()
+}
+
+// Any reports whether there is a limit.
+func (l Limits) Any() bool { return l.Nanos > 0 || l.Tokens > 0 || l.Time > 0 }
+
+// Within is what holds of both: the smaller of each limit. Limits that were raised hold
+// alone, each where it is set.
+func (l Limits) Within(flags Limits) Limits {
+	if l.Raised {
+		return l.Or(flags)
+	}
+	return Limits{smaller(l.Nanos, flags.Nanos), smaller(l.Tokens, flags.Tokens), smaller(l.Time, flags.Time), false}
+}
+
+// Or is l, with the limits of defaults where l has none.
+func (l Limits) Or(defaults Limits) Limits {
+	return Limits{or(l.Nanos, defaults.Nanos), or(l.Tokens, defaults.Tokens), or(l.Time, defaults.Time), l.Raised}
+}
+
+func or[T ~int64](a, b T) T {
+	if a > 0 {
+		return a
+	}
+	return b
+}
+
+func smaller[T ~int64](a, b T) T {
+	if a > 0 && (b <= 0 || a < b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,123 @@
+package budget_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/budget"
+	"heartbeat/internal/price"
+)
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]budget.Limits{
+		"": {}, "null": {}, "{}": {},
+		`{"cost_usd":2.5}`:                      {Nanos: 2_500_000_000},
+		`{"cost_usd":"2.50","tokens":"400k"}`:   {Nanos: 2_500_000_000, Tokens: 400_000},
+		`{"tokens":400000.0,"time":"30m"}`:      {Tokens: 400_000, Time: 30 * time.Minute},
+		`{"time":90}`:                           {Time: 90 * time.Second},
+		`{"time":"1d","cost_usd":null}`:         {Time: 24 * time.Hour},
+		`{"cost_usd":1e-3,"raised":true}`:       {Nanos: 1_000_000, Raised: true},
+		` { "cost_usd" : 1000000000 } `:         {Nanos: 1e18},
+		`{"cost_usd":3,"cost_usd":2}`:           {Nanos: 2_000_000_000},
+		`{"cost_usd":0.25,"raised":false}`:      {Nanos: 250_000_000},
+		`{"tokens":"1.5M","time":"87600h0m0s"}`: {Tokens: 1_500_000, Time: budget.MaxTime},
+	} {
+		l, err := budget.Parse([]byte(text))
+		require.NoError(t, err, text)
+		assert.Equal(t, want, l, text)
+		again, err := budget.Parse(l.JSON())
+		require.NoError(t, err, text)
+		if l.Any() {
+			assert.Equal(t, l, again, text)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for text, says := range map[string]string{
+		`5`:                        "limits: it is not a JSON object",
+		`"2.50"`:                   "limits: it is not a JSON object",
+		`{`:                        "limits: it is not valid JSON",
+		`{"cost":2}`:               `limits: "cost" is none of cost_usd, tokens and time`,
+		`{"cost_usd":0}`:           "limits: cost_usd: ",
+		`{"cost_usd":-1}`:          "negative",
+		`{"cost_usd":1e400}`:       "too much",
+		`{"cost_usd":"NaN"}`:       "no number of dollars",
+		`{"cost_usd":"Infinity"}`:  "no number of dollars",
+		`{"cost_usd":[2]}`:         "no number of dollars",
+		`{"cost_usd":true}`:        "no number of dollars",
+		`{"tokens":0}`:             "limits: tokens: ",
+		`{"tokens":-5}`:            "negative",
+		`{"tokens":1.5}`:           "no whole number",
+		`{"tokens":1e99}`:          "no number of tokens",
+		`{"time":"0s"}`:            "limits: time: ",
+		`{"time":-3}`:              "negative",
+		`{"time":"NaN"}`:           "no length of time",
+		`{"time":"soon\u001b[2J"}`: "no length of time",
+		`{"time":"90000h"}`:        "too much",
+		`{"time":"1h","raised":1}`: "raised",
+	} {
+		l, err := budget.Parse([]byte(text))
+		require.ErrorContains(t, err, says, text)
+		assert.Zero(t, l, text)
+		assert.NotContains(t, err.Error(), "\x1b", text)
+	}
+}
+
+func TestWithin(t *testing.T) {
+	own := budget.Limits{Nanos: 5, Tokens: 1}
+	flags := budget.Limits{Nanos: 3, Tokens: 9, Time: 7}
+	assert.Equal(t, budget.Limits{Nanos: 3, Tokens: 1, Time: 7}, own.Within(flags))
+	assert.Equal(t, own.Within(flags), flags.Within(own))
+	assert.Equal(t, own, own.Within(budget.Limits{}))
+	assert.Equal(t, flags, budget.Limits{}.Within(flags))
+	own.Raised = true
+	assert.Equal(t, budget.Limits{Nanos: 5, Tokens: 1, Time: 7, Raised: true}, own.Within(flags))
+}
+
+func TestOver(t *testing.T) {
+	l := budget.Limits{Nanos: 2_500_000_000, Tokens: 400_000, Time: 30 * time.Minute}
+	spent := func(nanos, tokens int64, took time.Duration) budget.Spent {
+		return budget.Spent{Amount: price.Amount{Nanos: nanos, Dollars: true, Tokens: price.Tokens{Input: tokens}}, Time: took}
+	}
+	for want, s := range map[string]budget.Spent{
+		"":                                spent(2_499_999_999, 399_999, 30*time.Minute-1),
+		"it cost 2.50 of 2.50 USD":        spent(2_500_000_000, 400_000, 0),
+		"it cost 2.61 of 2.50 USD":        spent(2_610_000_000, 0, 0),
+		"it took 400000 of 400000 tokens": spent(0, 400_000, time.Hour),
+		"it took 31m of 30m":              spent(0, 0, 31*time.Minute),
+	} {
+		figures, over := l.Over(s)
+		assert.Equal(t, want, figures)
+		assert.Equal(t, want != "", over)
+	}
+	unknown := spent(math.MaxInt64, 0, 0)
+	unknown.Dollars = false
+	_, over := l.Over(unknown)
+	assert.False(t, over, "no dollars are known")
+	_, over = budget.Limits{}.Over(spent(math.MaxInt64, math.MaxInt64, math.MaxInt64))
+	assert.False(t, over, "there is no limit")
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{`{"cost_usd":2.5,"tokens":"400k","time":"30m"}`, `{"cost_usd":1e400}`, `null`, `{"time":-0}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		l, err := budget.Parse(text)
+		if err != nil {
+			assert.Zero(t, l)
+			return
+		}
+		assert.False(t, l.Nanos < 0 || l.Tokens < 0 || l.Time < 0 || l.Time > budget.MaxTime)
+		again, err := budget.Parse(l.JSON())
+		require.NoError(t, err)
+		if l.Any() {
+			assert.Equal(t, l, again)
+		}
+	})
+}

@@ -1,0 +1,30 @@
+package budget
+
+import (
+	"fmt"
+	"time"
+
+	"heartbeat/internal/price"
+	"heartbeat/internal/words"
+)
+
+// Spent is what was spent, to be held against limits.
+type Spent struct {
+	price.Amount
+	Time time.Duration
+}
+
+// Over reports whether a limit is reached, with the figures of the first that is, such
+// as "it cost 2.61 of 2.50 USD". A limit in dollars holds only where dollars are known.
+func (l Limits) Over(s Spent) (figures string, over bool) {
+	tokens := s.Tokens.Sum()
+	switch {
+	case l.Nanos > 0 && s.Dollars && s.Nanos >= l.Nanos:
+		return fmt.Sprintf("it cost %s of %s USD", price.FormatUSD(s.Nanos), price.FormatUSD(l.Nanos)), true
+	case l.Tokens > 0 && tokens >= l.Tokens:
+		return fmt.Sprintf("it took %d of %d tokens", tokens, l.Tokens), true
+	case l.Time > 0 && s.Time >= l.Time:
+		return fmt.Sprintf("it took %s of %s", words.Took(s.Time), words.Took(l.Time)), true
+	}
+	return "", false
+}

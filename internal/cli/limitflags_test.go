@@ -1,0 +1,58 @@
+package cli_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/budget"
+	"heartbeat/internal/cli"
+)
+
+func TestLimitFlags(t *testing.T) {
+	given := []string{
+		"--max-cost-per-entry", "2.505", "--max-tokens-per-entry", "400k", "--max-time-per-entry", "30m",
+		"--max-cost-per-session", "0", "--max-cost-per-day", "50", "--max-tokens-per-session", "0", "--max-tokens-per-day", "1.5M",
+	}
+	want := cli.LimitFlags{
+		Entry: budget.Limits{Nanos: 2_505_000_000, Tokens: 400_000, Time: 30 * time.Minute},
+		Day:   budget.Limits{Nanos: 50_000_000_000, Tokens: 1_500_000},
+	}
+	for range 2 { // the arguments mean the same
+		var l cli.LimitFlags
+		f := cli.NewFlags("test")
+		l.Add(f)
+		require.NoError(t, f.Parse(given))
+		assert.Equal(t, want, l)
+		assert.True(t, l.Any())
+		given = l.Arguments()
+	}
+	assert.Empty(t, new(cli.LimitFlags).Arguments())
+}
+
+func TestLimitFlagsRefuse(t *testing.T) {
+	for _, text := range []string{"-1", "NaN", "nan", "Inf", "1e400", "-0.5", "", " ", "2,50", "$2", "0x10", "two", "1e10"} {
+		for _, name := range []string{"max-cost-per-entry", "max-cost-per-session", "max-cost-per-day"} {
+			f := cli.NewFlags("test")
+			new(cli.LimitFlags).Add(f)
+			require.Error(t, f.Parse([]string{"--" + name + "=" + text}), "%s %q", name, text)
+		}
+	}
+	for _, text := range []string{"-1", "NaN", "1e400", "", "400kk", "1.0001k", "9999999999999", "0k"} {
+		f := cli.NewFlags("test")
+		new(cli.LimitFlags).Add(f)
+		require.Error(t, f.Parse([]string{"--max-tokens-per-entry=" + text}), "%q", text)
+	}
+	for _, text := range []string{"-1m", "NaN", "1e300", "", "soon", "11000d", "0s"} {
+		f := cli.NewFlags("test")
+		new(cli.LimitFlags).Add(f)
+		require.Error(t, f.Parse([]string{"--max-time-per-entry=" + text}), "%q", text)
+	}
+	for _, flag := range []string{"--max-cost=0", "--max-tokens=0", "--max-time=0"} {
+		f := cli.NewFlags("test")
+		cli.AddEntryLimits(f, new(budget.Limits))
+		require.ErrorContains(t, f.Parse([]string{flag}), "for no limit", flag)
+	}
+}
