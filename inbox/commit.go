@@ -35,6 +35,7 @@ func (t *Tx) Commit() error {
 		return err
 	}
 	t.st, t.dirty, t.pending, t.reanchor = next, false, nil, false
+	t.person, t.brought = false, t.brought || t.person
 	err := t.store.Follow(t.settledEnd())
 	if len(t.store.Appended()) > 0 { // the queue file has grown, or is new
 		err = errors.Join(err, t.openFile())

@@ -46,6 +46,7 @@ func (t *Tx) Pause(reason string, until *time.Time) (Pause, error) {
 	if t.st.Paused, err = flat.JSON(p); err != nil {
 		return p, err
 	}
+	t.person = true
 	return p, t.addEvent(Event{Event: EventPaused, Reason: reason, Until: until})
 }
 

@@ -121,6 +121,7 @@ func (t *Tx) Ask(id, kind, text string) error {
 	if err := t.changeSession(id, func(s *Session) { s.Asks = q }); err != nil {
 		return err
 	}
+	t.person = true
 	return t.addEvent(Event{Event: EventAsked, Session: id, Reason: q.String()})
 }
 

@@ -86,6 +86,7 @@ func (t *Tx) deadLetter(d DeadLetter) error {
 		return err
 	}
 	t.addJSON(journal.DeadLetters, line)
+	t.person = true
 	t.count(func(n *Totals) { n.deadLettered(d.Reason) })
 	return nil
 }

@@ -38,10 +38,13 @@ type Tx struct {
 	// replacedWhy says why the queue file was found to be another file.
 	replacedWhy string
 
-	closed   bool
-	dirty    bool
-	pending  []journal.Line
-	warnings []string
+	closed bool
+	// person says that the next commit brings what a person may want to hear of, and
+	// brought that a commit did.
+	person, brought bool
+	dirty           bool
+	pending         []journal.Line
+	warnings        []string
 	// aside are the entries that were set aside without delivery; the numbers are
 	// their lines, and their bytes in the journal.
 	aside                  []SetAside
@@ -75,6 +78,10 @@ func (t *Tx) warn(format string, args ...any) {
 
 // Warnings are sentences, for a person, about what was found and repaired.
 func (t *Tx) Warnings() []string { return t.warnings }
+
+// NeedsPerson reports whether a commit of this transaction has brought what a person may
+// want to hear of: a dead letter, a pause, or a session that asks.
+func (t *Tx) NeedsPerson() bool { return t.brought }
 
 // Dirty reports whether there is anything to commit.
 func (t *Tx) Dirty() bool { return t.dirty }

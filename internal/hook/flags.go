@@ -34,6 +34,7 @@ type Flags struct {
 	PreambleSet bool
 	Settle      cli.Span
 	Runs        cli.RunFlags
+	Notify      cli.NotifyFlags
 	// Launched says that a launcher wired this hook for its own session.
 	Launched bool
 	// Start names the start of the client that has an entry as its prompt, "" for none.
@@ -64,6 +65,7 @@ func (h *Flags) Set() *pflag.FlagSet {
 	h.Runs.Add(f)
 	h.Runs.AddStateDir(f)
 	f.IntVar(&h.Runs.MinSeconds, "min-iteration-seconds", 0, "hold a run whose session's last ten iterations took no longer on average (0: no limit)")
+	h.Notify.Add(f)
 	f.BoolVar(&h.NoInput, "no-input", false, "for a harness that gives its hooks no input: stdin is not read, and .responded says that the entry in flight is answered")
 	f.BoolVar(&h.Launched, "launched", false, "serve the session that heartbeat-launch started; its other hooks on this inbox do nothing")
 	f.Lookup("launched").Hidden = true
@@ -90,7 +92,7 @@ func (h *Flags) Check(f *pflag.FlagSet, rest []string) error {
 	case h.MaxEntries < 0:
 		return fmt.Errorf("--max-entries is %d: it must be 0 or more", h.MaxEntries)
 	}
-	if err := h.Runs.Check(); err != nil {
+	if err := errors.Join(h.Runs.Check(), h.Notify.Check(f)); err != nil {
 		return err
 	}
 	return h.Orphan.Check()

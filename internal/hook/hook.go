@@ -28,9 +28,10 @@ type hook struct {
 	voice
 	recheck
 	lifeline
-	box   *inbox.Inbox
-	input *claude.Input // nil with --no-input
-	began int64         // host.SinceBoot at the start
+	notifier notifier
+	box      *inbox.Inbox
+	input    *claude.Input // nil with --no-input
+	began    int64         // host.SinceBoot at the start
 	// paused is what was last said of a pause: a waiting hook says it once.
 	paused string
 	// waiter is this hook's name while it waits in the background, and wakeText is what
@@ -68,7 +69,9 @@ func (h *hook) end(tx *inbox.Tx) error {
 	for _, w := range tx.Warnings() {
 		h.Note("%s", w)
 	}
-	return tx.Close()
+	err := tx.Close()
+	h.tellOf(tx)
+	return err
 }
 
 // failed approves the stop because of an error.

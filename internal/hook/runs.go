@@ -43,6 +43,8 @@ type Surroundings struct {
 	Age      func() time.Duration
 	Note     func(format string, args ...any)
 	Complain func(error)
+	// Ask has a person told of the effects that wait for one.
+	Ask func(effects []string)
 	// ComplainOnce leaves out what was said last.
 	ComplainOnce func(error)
 	// LookAgainIn has a waiting hook look after that time, even if nothing happens.
@@ -61,6 +63,7 @@ func (h *hook) openRuns() {
 		Flags: &h.Flags, Input: h.input, Box: h.box, Age: h.age,
 		Note:         func(format string, args ...any) { h.Note(format, args...) },
 		Complain:     func(err error) { h.Complain(err) },
+		Ask:          h.runsAsk,
 		ComplainOnce: func(err error) { h.complainOnce(err) },
 		LookAgainIn:  h.lookAgainIn,
 	})

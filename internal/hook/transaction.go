@@ -45,6 +45,7 @@ func (h *hook) transactOnce(ctx context.Context, decide decision, hand func(cont
 	if err == nil && o != leave && o != unclear {
 		err = tx.Commit()
 	}
+	h.notifier.drained = err == nil && o == empty && h.settled != nil
 	if err == nil && o == delivered {
 		err = hand(ctx, tx, text)
 	}

@@ -128,7 +128,9 @@ func (s *scan) failing() {
 // drained finds that nothing waits any more, after something was settled.
 func (s *scan) drained(settled int64) {
 	if works(s.facts) || s.facts.Unreadable != nil || len(s.asked) > 0 {
-		s.next.Settled = s.st.Settled
+		if s.next.Settled == nil {
+			s.next.Settled = &settled // from here on it counts
+		}
 		return
 	}
 	s.next.Settled = &settled

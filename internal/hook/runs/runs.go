@@ -123,6 +123,7 @@ func (d *driver) eachRun(ctx context.Context, take stepping) (brought bool) {
 			return nil
 		},
 	})
+	d.Ask(heldIn(all.Reports))
 	if !all.NotBefore.IsZero() {
 		d.LookAgainIn(time.Until(all.NotBefore))
 		if d.nextSleep.IsZero() || all.NotBefore.Before(d.nextSleep) {
@@ -130,6 +131,16 @@ func (d *driver) eachRun(ctx context.Context, take stepping) (brought bool) {
 		}
 	}
 	return all.Queued
+}
+
+// heldIn are the effects that wait for a person.
+func heldIn(all []orchestrate.Report) (effects []string) {
+	for _, r := range all {
+		for _, h := range r.Held {
+			effects = append(effects, h.Effect)
+		}
+	}
+	return effects
 }
 
 // stepped says what came of a run's step, and starts the commands that it left.

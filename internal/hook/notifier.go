@@ -1,0 +1,73 @@
+package hook
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/disk"
+)
+
+// notifier starts what tells a person, a process of its own. It holds no more than what
+// this process has done so far.
+type notifier struct {
+	drained bool   // this Stop settled an entry, and found nothing more
+	asked   string // the questions of runs that were told last
+}
+
+// tellOf has a person told of what a transaction has brought, once that is committed
+// and the decision is printed. What a killed hook left untold is told with the next
+// session, or by the next hook that finds a dead letter younger than what was told.
+func (h *hook) tellOf(tx *inbox.Tx) {
+	if h.Notify.Command == "" {
+		return
+	}
+	begins := h.input != nil && h.input.Event == claude.EventSessionStart
+	if tx.NeedsPerson() || begins || h.notifier.drained && h.Notify.Drained || h.lettersUntold() {
+		h.notifier.drained = false
+		h.startNotifier()
+	}
+}
+
+// lettersUntold compares two times, and reads nothing: it is asked at each turn.
+func (h *hook) lettersUntold() bool {
+	letters, err := disk.StatName(h.box.DeadLetterPath())
+	if err != nil {
+		return false
+	}
+	told, err := disk.StatName(filepath.Join(h.box.Dir(), ".notified.json"))
+	return err == nil && told.Mtime < letters.Mtime
+}
+
+// runsAsk has a person told of what runs wait for.
+func (h *hook) runsAsk(effects []string) {
+	if asked := strings.Join(effects, " "); h.Notify.Command != "" && asked != h.notifier.asked {
+		if h.notifier.asked = asked; asked != "" {
+			h.startNotifier()
+		}
+	}
+}
+
+// startNotifier starts heartbeat notify in a session of its own, and does not wait for
+// it: nothing of the client's is open in it, and it may take a while.
+func (h *hook) startNotifier() {
+	program, err := findFull()
+	if err == nil {
+		args := []string{"notify", "--linger", "--inbox", h.box.Path(), "--notify", h.Notify.Command}
+		if h.Notify.Drained {
+			args = append(args, "--drained")
+		}
+		c := exec.Command(program, args...)
+		c.Dir, c.SysProcAttr = "/", &syscall.SysProcAttr{Setsid: true}
+		if err = c.Start(); err == nil {
+			go func() { _ = c.Wait() }() // a hook that waits for weeks leaves no zombies
+		}
+	}
+	if err != nil {
+		h.complainOnce(fmt.Errorf("start %s notify, which tells a person: %w", FullCommand, err))
+	}
+}
