@@ -47,6 +47,7 @@ type inboxFlags struct {
 	log          string
 	logSize      int
 	report       string
+	notify       cli.NotifyFlags
 
 	runs   cli.RunFlags
 	runSet *pflag.FlagSet // those of runs alone
@@ -87,6 +88,8 @@ func (i *inboxFlags) addOutput() {
 	f.Var(cli.Choice(&i.output, showSession, showLog, showNone, showMail), "output", "what stdout gets: the session itself, a line for each thing that happens, or those at the end where somebody has to look, for cron (default: session at a terminal and without --inbox, else log)")
 	f.StringVar(&i.log, "log", "", "append the lines of --output log to this `file` as well")
 	f.IntVar(&i.logSize, "log-size", 10, "rotate that file at so many MiB, keeping the last 5")
+	i.notify.Add(f)
+	i.notify.AddStall(f)
 	f.StringVar(&i.report, "report", "", "write one JSON object on how it went to this `file`, or to stdout (-)")
 }
 
@@ -112,7 +115,7 @@ func (i *inboxFlags) check(f *pflag.FlagSet, command []string) error {
 	case f.Changed("until-drained") && i.mode == string(managed.Persist):
 		return errors.New("--until-drained is about --mode drain: leave it out")
 	}
-	if err := errors.Join(i.orphan.Check(), i.checkRuns()); err != nil {
+	if err := errors.Join(i.orphan.Check(), i.checkRuns(), i.notify.Check(f)); err != nil {
 		return err
 	}
 	return managed.CheckCommand(command, managed.Mode(i.mode))

@@ -9,6 +9,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/launch/managed"
 	"heartbeat/internal/launch/terminal"
+	"heartbeat/internal/notify"
 	"heartbeat/internal/words"
 )
 
@@ -92,6 +93,7 @@ func (w *inboxWork) options(o terminal.Options, hook string, attended bool, l *l
 		MaxEntries: f.maxEntries, Background: time.Duration(f.background), UntilDrained: f.untilDrained, MaxRestarts: f.maxRestarts,
 		StartTimeout: time.Duration(f.startTimeout), EndAsking: f.onPrompt == promptEnd || f.onPrompt == "" && !attended,
 		Resume: f.resume, Attended: attended, Shared: f.shared, Adopt: f.adopt, Line: l.say,
+		Notify: notify.Options{Command: f.notify.Command, Stall: time.Duration(f.notify.Stall), Drained: f.notify.Drained},
 	}
 }
 

@@ -11,11 +11,13 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/host/guardian"
 	"heartbeat/internal/host/signals"
+	"heartbeat/internal/notify"
 )
 
 // Main is the whole command; it does not return.
 func Main() {
 	guardian.Serve()
+	notify.Serve()
 	os.Exit(launch(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 

@@ -28,8 +28,9 @@ const (
 	Test       What = "test"        // somebody tries the command
 )
 
-// order is by urgency: where not everything is told one by one, the first ones are.
-var order = []What{Question, Fault, Stalled, Failing, Limit, Paused, DeadLetter, Drained, More, Test}
+// byUrgency are the kinds in that order: where not everything is told one by one, the
+// first ones are.
+var byUrgency = []What{Question, Fault, Stalled, Failing, Limit, Paused, DeadLetter, Drained, More, Test}
 
 // Occasion is what the command gets on stdin, as one JSON object. Texts are valid UTF-8
 // without control characters, on one line, and bounded.
@@ -162,5 +163,5 @@ func (p *pending) next() Occasion {
 }
 
 func compare(a, b Occasion) int {
-	return cmp.Or(slices.Index(order, a.What)-slices.Index(order, b.What), a.At.Compare(b.At))
+	return cmp.Or(slices.Index(byUrgency, a.What)-slices.Index(byUrgency, b.What), a.At.Compare(b.At))
 }

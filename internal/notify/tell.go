@@ -228,7 +228,7 @@ func (s *scan) summary() *Occasion {
 		Reason: "too many", TypeThis: command(s.box, "status"), key: "more " + s.now.String(),
 	}
 	text := ""
-	for _, what := range order {
+	for _, what := range byUrgency {
 		if n := s.counts[what]; n > 0 {
 			o.Kinds[what] = n
 			text += fmt.Sprintf(", %d %s", n, what)

@@ -5,6 +5,7 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/launch/terminal"
+	"heartbeat/internal/notify"
 	recovery "heartbeat/recover"
 )
 
@@ -58,6 +59,8 @@ type Options struct {
 	Adopt bool
 	// Shared says that others are meant to write to the inbox or its directory.
 	Shared bool
+	// Notify says how a person is told of what needs one; without a command nobody is.
+	Notify notify.Options
 	// Line gets, for people, one line for each thing that happens to the entries
 	// and the sessions. It must not block.
 	Line func(at time.Time, text string)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/notify"
 	"heartbeat/internal/words"
 )
 
@@ -18,6 +19,7 @@ type run struct {
 	before  inbox.Totals
 	follow  *follower
 	service *service
+	tells   *notify.Helper // nil where nobody is told
 	private *private
 	current atomic.Pointer[session] // nil between two sessions
 	sign    sign

@@ -36,7 +36,7 @@ func Run(o Options) *Report {
 }
 
 // work does all of it while the inbox is locked for this launcher.
-func (r *run) work() *ending {
+func (r *run) work() (e *ending) {
 	var err error
 	if r.box, err = inbox.Open(r.Inbox, inbox.Options{LockWait: lockWait, Adopt: r.Adopt}); err != nil {
 		return setUp(err)
@@ -47,6 +47,8 @@ func (r *run) work() *ending {
 		return r.stuck(err)
 	}
 	defer func() { _ = lock.Release() }() // otherwise the kernel does
+	r.tell()
+	defer func() { r.tellEnd(e) }()
 	r.sign.lock = lock
 	defer r.sign.say("has ended")
 	if !r.Shared {
@@ -66,7 +68,7 @@ func (r *run) work() *ending {
 	defer r.follow.close()
 	r.service = announce(r.status, r.goesOn)
 	r.follow.begin(r.service.poke)
-	e := r.loop()
+	e = r.loop()
 	r.conclude(e)
 	r.service.end(e.reason == Drained)
 	return e

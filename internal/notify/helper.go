@@ -1,0 +1,238 @@
+package notify
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/words"
+)
+
+const (
+	// helperName and starterName are the argv[0] of the processes that [Serve] is for,
+	// which ps shows.
+	helperName  = "heartbeat-notifier"
+	starterName = "heartbeat-notifier-start"
+)
+
+// Helper is a process of its own that tells about an inbox, for a process that ends all
+// its children, and reaps them: it is none of them. It tells also what a process that is
+// killed cannot: that it was, and what it left.
+type Helper struct {
+	in   *os.File
+	done chan struct{} // closed once the helper has ended
+	dead chan struct{} // closed once nothing is written to it any more
+	orders
+}
+
+// orders are written in a goroutine: a helper that is stopped must keep nobody waiting.
+type orders struct{ queue chan order }
+
+// order is a line to the helper.
+type order struct {
+	Start *start `json:"start,omitempty"`
+	Say   *Words `json:"say,omitempty"`
+	End   bool   `json:"end,omitempty"`
+}
+
+// start is the first line: what would be flags is not shown in the list of processes.
+type start struct {
+	Inbox   string        `json:"inbox"`
+	Command string        `json:"command"`
+	Stall   time.Duration `json:"stall"`
+	Drained bool          `json:"drained"`
+	Keeper  string        `json:"keeper"`
+	Dies    bool          `json:"dies"`
+}
+
+// Words are why a launcher has given up, in a word and in a sentence.
+type Words struct{ Reason, Sentence string }
+
+// StartHelper starts a helper for the inbox. Call it before this process has children.
+// keeper says who this is, for the message on its death; "" wants none. note gets a
+// sentence where something cannot be told. Without a command there is no helper, and the
+// methods of the nil that is returned do nothing.
+func StartHelper(box *inbox.Inbox, o Options, keeper string, note func(text string)) (*Helper, error) {
+	if o.Command == "" {
+		return nil, nil
+	}
+	h := &Helper{done: make(chan struct{}), dead: make(chan struct{}), orders: orders{make(chan order, 64)}}
+	said, err := h.spawn()
+	if err != nil {
+		return nil, fmt.Errorf("start the process that tells a person: %w", err)
+	}
+	go h.hear(said, note)
+	go h.write()
+	h.queue <- order{Start: &start{box.Path(), o.Command, o.Stall, o.Drained, keeper, keeper != ""}}
+	return h, nil
+}
+
+// spawn starts the helper by way of another process, which ends at once.
+func (h *Helper) spawn() (said *os.File, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	in, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	read, out, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, in.Close(), write.Close())
+	}
+	c := exec.Command(self)
+	c.Args[0], c.Dir = starterName, "/"
+	c.Stdin, c.Stdout = in, out
+	err = errors.Join(c.Run(), in.Close(), out.Close())
+	if err != nil {
+		return nil, errors.Join(err, write.Close(), read.Close())
+	}
+	h.in = write
+	return read, nil
+}
+
+// hear passes on what the helper says, until it ends.
+func (h *Helper) hear(said *os.File, note func(text string)) {
+	defer close(h.done)
+	defer func() { _ = said.Close() }() // all was read
+	lines := bufio.NewScanner(said)
+	for lines.Scan() {
+		note(words.Line(lines.Text()))
+	}
+}
+
+func (h *Helper) write() {
+	defer close(h.dead)
+	out := json.NewEncoder(h.in)
+	for o := range h.queue {
+		if out.Encode(o) != nil || o.End {
+			break
+		}
+	}
+	_ = h.in.Close() // the helper sees the end of its input
+	for range h.queue {
+	}
+}
+
+// Say has a person told why a launcher has given up.
+func (h *Helper) Say(w Words) {
+	if h == nil {
+		return
+	}
+	select {
+	case h.queue <- order{Say: &w}:
+	default: // it does not read
+	}
+}
+
+// Stop has the helper look once more and end, and waits for that as long as ctx allows.
+// After that the helper goes on for itself.
+func (h *Helper) Stop(ctx context.Context) {
+	if h == nil {
+		return
+	}
+	select {
+	case h.queue <- order{End: true}:
+	default:
+	}
+	close(h.queue)
+	select {
+	case <-h.done:
+	case <-ctx.Done():
+	}
+}
+
+// Serve must be the first call of a program that uses [StartHelper]. It returns where
+// this process is no helper.
+func Serve() {
+	switch os.Args[0] {
+	case starterName:
+		c := exec.Command("/proc/self/exe")
+		if self, err := os.Executable(); err == nil {
+			c.Path = self
+		}
+		c.Args = []string{helperName}
+		c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stdout
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if c.Start() != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case helperName:
+		// Whoever ends all of a service's processes ends its keeper, too, whose end is
+		// then to be told. A signal that is ignored would be ignored by the command.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+		if err := help(os.Stdin, os.Stdout); err != nil {
+			fmt.Println(words.Sentence(err.Error()))
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+}
+
+// stopTime is how long a helper stays for what is to be told at the end.
+const stopTime = TimeLimit + TimeLimit/2
+
+// help tells, until its input ends.
+func help(in io.Reader, out io.Writer) error {
+	orders := json.NewDecoder(bufio.NewReader(in))
+	var first order
+	if err := orders.Decode(&first); err != nil || first.Start == nil {
+		return errors.New("this process is for heartbeat-launch and heartbeat-host alone")
+	}
+	o := first.Start
+	box, err := inbox.Open(o.Inbox, inbox.Options{LockWait: TimeLimit})
+	if err != nil {
+		return err
+	}
+	b := Start(box, Options{Command: o.Command, Stall: o.Stall, Drained: o.Drained}, func(text string) {
+		_, _ = fmt.Fprintln(out, text) // its keeper may be gone
+	})
+	news := box.WatchAll(lookEvery)
+	defer func() { _ = news.Close() }() // only read
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		for {
+			select {
+			case <-news.C:
+				b.Poke()
+			case <-over:
+				return
+			}
+		}
+	}()
+	orderly := b.obey(orders)
+	if !orderly && o.Dies {
+		b.Say(Says(box, "killed", o.Keeper+" ended without a word: it was killed, or the machine is out of memory"))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	b.Stop(ctx)
+	return nil
+}
+
+// obey carries out orders until they end, and reports whether the last one said so.
+func (b *Background) obey(orders *json.Decoder) (orderly bool) {
+	for {
+		var o order
+		switch err := orders.Decode(&o); {
+		case err != nil:
+			return false
+		case o.End:
+			return true
+		case o.Say != nil:
+			b.Say(Says(b.box, o.Say.Reason, o.Say.Sentence))
+		}
+	}
+}
