@@ -34,7 +34,7 @@ func (t *Tx) Commit() error {
 	if err := t.store.Commit(&next); err != nil {
 		return err
 	}
-	t.st, t.dirty, t.pending, t.reanchor = next, false, nil, false
+	t.st, t.dirty, t.pending, t.reanchor, t.accountChanged = next, false, nil, false, false
 	t.person, t.brought = false, t.brought || t.person
 	err := t.store.Follow(t.settledEnd())
 	if len(t.store.Appended()) > 0 { // the queue file has grown, or is new
@@ -68,6 +68,9 @@ func (t *Tx) plan(next *journal.Record) (err error) {
 	}
 	if t.totals != nil {
 		next.Totals = t.totals.encode()
+	}
+	if t.accountChanged {
+		next.Account = t.account.encode()
 	}
 	if err := t.store.Place(next, t.pending, t.file); err != nil {
 		return err

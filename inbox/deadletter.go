@@ -3,6 +3,8 @@ package inbox
 import (
 	"encoding/json"
 	"time"
+
+	"heartbeat/internal/price"
 )
 
 // Reason says why an entry became a dead letter.
@@ -35,16 +37,19 @@ type DeadLetter struct {
 	// RawFile names the file, beside this one, that holds what a JSON line
 	// cannot: the exact line, if raw_line is empty; otherwise the text, and
 	// raw_line is the envelope that was delivered instead.
-	RawFile        string     `json:"raw_file,omitempty"`
-	StartOffset    int64      `json:"start_offset"`
-	EndOffset      int64      `json:"end_offset"`
-	Attempts       int        `json:"attempts"` // deliveries, 0 if never delivered
-	Reason         Reason     `json:"reason"`
-	DeliveredAt    *time.Time `json:"delivered_at"`
-	SessionID      string     `json:"session_id,omitempty"`
-	PromptID       string     `json:"prompt_id,omitempty"`
-	Failure        *Failure   `json:"failure,omitempty"`
-	DeadLetteredAt time.Time  `json:"dead_lettered_at"`
+	RawFile     string     `json:"raw_file,omitempty"`
+	StartOffset int64      `json:"start_offset"`
+	EndOffset   int64      `json:"end_offset"`
+	Attempts    int        `json:"attempts"` // deliveries, 0 if never delivered
+	Reason      Reason     `json:"reason"`
+	DeliveredAt *time.Time `json:"delivered_at"`
+	SessionID   string     `json:"session_id,omitempty"`
+	PromptID    string     `json:"prompt_id,omitempty"`
+	Failure     *Failure   `json:"failure,omitempty"`
+	// FirstSeq and Fields are as in a [Result].
+	FirstSeq int64 `json:"first_seq,omitempty"`
+	price.Fields
+	DeadLetteredAt time.Time `json:"dead_lettered_at"`
 }
 
 func deadLetterOf(d *Delivery, reason Reason, now time.Time) DeadLetter {
@@ -53,7 +58,7 @@ func deadLetterOf(d *Delivery, reason Reason, now time.Time) DeadLetter {
 		EntryID: d.EntryID, ID: id, Metadata: meta, RawLine: d.RawLine, RawFile: d.TextFile,
 		StartOffset: d.StartOffset, EndOffset: d.EndOffset,
 		Attempts: d.Attempt, Reason: reason, DeliveredAt: &d.DeliveredAt,
-		SessionID: d.SessionID, PromptID: d.PromptID, Failure: d.Failure,
+		SessionID: d.SessionID, PromptID: d.PromptID, Failure: d.Failure, FirstSeq: d.first(),
 		DeadLetteredAt: now,
 	}
 }

@@ -29,7 +29,7 @@ func TestDeadLetterOnDisk(t *testing.T) {
 		StartOffset: 5, EndOffset: int64(5 + len(line) + 2), Attempts: 1, Reason: "interrupted",
 		DeliveredAt: &delivered, SessionID: "s", PromptID: "p",
 		Failure:        &inbox.Failure{Error: "overloaded", Message: "try later", At: noon},
-		DeadLetteredAt: noon,
+		DeadLetteredAt: noon, FirstSeq: 3,
 	}
 	got := deadLetters(t, box)
 	require.Len(t, got, 1)

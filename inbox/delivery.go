@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"heartbeat/internal/flat"
+	"heartbeat/internal/price"
 	"heartbeat/internal/words"
 )
 
@@ -39,6 +40,12 @@ type Delivery struct {
 	TextFile string `json:"text_file,omitempty"`
 	// Evidence is the consumer's own note of how it delivered the entry.
 	Evidence json.RawMessage `json:"evidence,omitempty"`
+	// FirstSeq is the DeliveredSeq of the entry's first delivery, 0 if that is this one.
+	FirstSeq int64 `json:"first_seq,omitempty"`
+	// Spent is what was charged to the entry so far, in all its deliveries, and
+	// SpentDivided says that dollars of it were divided by tokens.
+	Spent        price.Amount `json:"-"`
+	SpentDivided bool         `json:"-"`
 	// Failure is the last error that kept the entry from being answered.
 	Failure *Failure `json:"failure,omitempty"`
 }
@@ -121,6 +128,7 @@ func (d *Delivery) entry() Entry {
 	e.EntryID = d.EntryID
 	e.Start, e.End, e.Attempt = d.StartOffset, d.EndOffset, d.Attempt+1
 	e.terminated, e.detached, e.textFile = !d.Unterminated, d.Detached, d.TextFile
+	e.firstSeq, e.spent, e.spentDivided = d.first(), d.Spent, d.SpentDivided
 	return e
 }
 
@@ -182,6 +190,13 @@ func (d *Delivery) members(c flat.Codec) error {
 	c.Flag("unterminated", &d.Unterminated)
 	c.Text("text_file", &d.TextFile)
 	c.Raw("evidence", &d.Evidence)
+	c.NonZero("first_seq", &d.FirstSeq)
+	spent := amountText(d.Spent)
+	c.Text("spent", &spent)
+	c.Flag("spent_divided", &d.SpentDivided)
+	if c.Reads() {
+		d.Spent, _ = amountOf(spent) // nothing, where somebody edited it
+	}
 	return flat.Pointer(c, "failure", &d.Failure)
 }
 

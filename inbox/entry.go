@@ -8,6 +8,7 @@ import (
 
 	"heartbeat/internal/budget"
 	"heartbeat/internal/flat"
+	"heartbeat/internal/price"
 )
 
 // Entry is one line of the inbox, decoded.
@@ -28,6 +29,10 @@ type Entry struct {
 	textFile   string // see Delivery.TextFile
 	detached   bool   // no longer in the inbox: see Delivery.Detached
 	offer      *offer
+	// See Delivery. firstSeq is 0 before the first delivery.
+	firstSeq     int64
+	spent        price.Amount
+	spentDivided bool
 }
 
 // offer marks an entry that may be delivered: the transaction returned it last,

@@ -2,6 +2,8 @@ package inbox
 
 import (
 	"time"
+
+	"heartbeat/internal/price"
 )
 
 // EventKind says what happened.
@@ -50,6 +52,8 @@ type Event struct {
 	// RawLine and RawBase64 are the line of a detached entry: see [RawLine].
 	RawLine   string `json:"raw_line,omitempty"`
 	RawBase64 string `json:"raw_base64,omitempty"`
+	// Fields are what the entry has cost so far, if it was given back or dropped.
+	price.Fields
 }
 
 // NeverArrived is the reason of [EventRedelivered] if the delivery does not count

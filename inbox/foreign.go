@@ -52,6 +52,7 @@ func (t *Tx) moveForeignAside() error {
 	if t.writtenHere() {
 		return nil
 	}
+	t.st.Account, t.account = nil, nil // what was spent elsewhere counts there
 	var moved []string
 	for _, kind := range journal.Ours() {
 		to, err := t.moveAway(kind)

@@ -110,6 +110,9 @@ func (b *Inbox) EventsPath() string { return b.fileOf(journal.Events) }
 // ScheduledPath is where entries wait for their time.
 func (b *Inbox) ScheduledPath() string { return b.fileOf(journal.Scheduled) }
 
+// CostsPath is where what was spent is booked: see [Cost].
+func (b *Inbox) CostsPath() string { return b.fileOf(journal.Costs) }
+
 // Dir is the directory of the queue file and its state.
 func (b *Inbox) Dir() string { return b.dir }
 
@@ -138,4 +141,4 @@ func openState(path string) (*disk.File, error) {
 }
 
 // outcomeKinds are the files that grow with every outcome, until [Inbox.Trim].
-var outcomeKinds = []journal.Kind{journal.Results, journal.DeadLetters, journal.Events}
+var outcomeKinds = []journal.Kind{journal.Results, journal.DeadLetters, journal.Events, journal.Costs}

@@ -1,6 +1,7 @@
 package inbox_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -53,7 +54,13 @@ func TestGivenBackIsTheSameEntry(t *testing.T) {
 			in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(false)) })
 			again, err := next(t, box)
 			require.NoError(t, err)
-			assert.Equal(t, first, again)
+			assert.EqualExportedValues(t, first, again)
+			deliver(t, box)
+			in(t, box, func(tx *inbox.Tx) {
+				exact, err := tx.InFlight().RawLine.Bytes()
+				require.NoError(t, err)
+				assert.Equal(t, strings.TrimSuffix(line, "\r"), string(exact))
+			})
 		})
 	}
 }

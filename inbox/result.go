@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"heartbeat/internal/flat"
+	"heartbeat/internal/price"
 )
 
 // Result is one line of .results.jsonl: an entry that was answered.
@@ -26,6 +27,11 @@ type Result struct {
 	// BackgroundTasks are the [Task]s that the entry left running besides its
 	// turns.
 	BackgroundTasks json.RawMessage `json:"background_tasks,omitempty"`
+	// FirstSeq is the number of the commit that delivered the entry first: the lines of
+	// .costs.jsonl that belong to it have it too.
+	FirstSeq int64 `json:"first_seq,omitempty"`
+	// Fields are the price as far as it was known then: see [Prices].
+	price.Fields
 }
 
 // Task is something that an entry left running besides its turns.
@@ -44,6 +50,7 @@ func resultOf(d *Delivery, reply string, now time.Time) Result {
 		StartOffset: d.StartOffset, EndOffset: d.EndOffset,
 		Attempt: d.Attempt, SessionID: d.SessionID, PromptID: d.PromptID,
 		DeliveredAt: d.DeliveredAt, AcknowledgedAt: now, Prompt: firstCharacters(text, keptPrompt), Reply: reply,
+		FirstSeq: d.first(),
 	}
 }
 
@@ -83,5 +90,10 @@ func (r Result) encode() ([]byte, error) {
 	o.Text("prompt", r.Prompt)
 	o.String("reply", r.Reply)
 	o.Raw("background_tasks", r.BackgroundTasks)
+	if r.FirstSeq != 0 {
+		o.Int("first_seq", r.FirstSeq)
+	}
+	p := r.Fields.Price()
+	_ = p.Members(flat.To(&o)) // only reading can fail
 	return o.End(), nil
 }

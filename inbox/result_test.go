@@ -67,12 +67,12 @@ func TestResultOnDisk(t *testing.T) {
 	acknowledge(t, box, reply)
 	assert.Equal(t, []inbox.Result{
 		{
-			EntryID: sha256Hex("zero"), EndOffset: 5, Attempt: 1, SessionID: "s", DeliveredAt: noon, AcknowledgedAt: noon, Prompt: "zero",
+			EntryID: sha256Hex("zero"), EndOffset: 5, Attempt: 1, SessionID: "s", DeliveredAt: noon, AcknowledgedAt: noon, Prompt: "zero", FirstSeq: 1,
 		},
 		{
 			EntryID: sha256Hex(line), ID: "job-ü", Metadata: metadata{"tags": raw(`["a",{"b":null}]`), "<html>": raw(`"&"`)},
 			StartOffset: 5, EndOffset: int64(6 + len(line)), Attempt: 1,
-			SessionID: "s", PromptID: "p", DeliveredAt: noon, AcknowledgedAt: noon, Prompt: "x", Reply: reply,
+			SessionID: "s", PromptID: "p", DeliveredAt: noon, AcknowledgedAt: noon, Prompt: "x", Reply: reply, FirstSeq: 3,
 		},
 	}, results(t, box))
 	assert.NoFileExists(t, beside(box, ".in-flight"))

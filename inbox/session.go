@@ -91,6 +91,7 @@ func (t *Tx) StartSessionWith(id string, pid int, note json.RawMessage) error {
 	if err != nil {
 		return err
 	}
+	t.arrive(id)
 	return t.addEvent(Event{Event: EventStarted, Session: id})
 }
 

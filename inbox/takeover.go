@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+
+	"heartbeat/internal/price"
 )
 
 // takeOver takes over what another program did to the documented files since they
@@ -92,6 +94,11 @@ func (t *Tx) takeOverInFlight() error {
 		t.st.Handed = t.st.Handed && was != nil && was.EntryID == d.EntryID && bytes.Equal(was.Evidence, d.Evidence)
 		if d.DeliveredSeq >= t.Seq() {
 			d.DeliveredSeq = 0 // it counts in a journal that is gone
+		}
+		// Nor does such a file say what was spent.
+		d.FirstSeq, d.Spent, d.SpentDivided = 0, price.Amount{}, false
+		if was != nil && was.EntryID == d.EntryID && was.DeliveredSeq == d.DeliveredSeq {
+			d.FirstSeq, d.Spent, d.SpentDivided = was.FirstSeq, was.Spent, was.SpentDivided
 		}
 		t.setInFlight(d)
 	}

@@ -33,9 +33,11 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 		DeliveredAt: t.box.utcNow(), DeliveredSeq: t.Seq(), Attempt: e.Attempt,
 		SessionID: to.SessionID, PromptID: to.PromptID, Evidence: to.Evidence,
 		Inbox: t.box.name, Detached: e.detached, Unterminated: !e.terminated, TextFile: e.textFile,
+		FirstSeq: e.firstSeq, Spent: e.spent, SpentDivided: e.spentDivided,
 	}
 	t.setRedeliver(nil)
 	t.setInFlight(d)
+	t.enter(d)
 	t.st.Handed = false
 	t.count(func(n *Totals) { n.Delivered++ })
 	return d, nil
@@ -53,7 +55,7 @@ func (t *Tx) AcknowledgeWith(reply string, tasks json.RawMessage) error {
 		return fmt.Errorf("acknowledge: %w", errNothingInFlight)
 	}
 	r := resultOf(d, reply, t.box.utcNow())
-	r.BackgroundTasks = tasks
+	r.BackgroundTasks, r.Fields = tasks, t.costOf(d)
 	line, err := r.encode()
 	if err != nil {
 		return err
@@ -63,6 +65,7 @@ func (t *Tx) AcknowledgeWith(reply string, tasks json.RawMessage) error {
 	t.st.Session, t.st.Acknowledged = d.SessionID, t.Acknowledged(d.SessionID)+1
 	t.forgetBackoff()
 	t.forgetText(d)
+	t.leave(d, true)
 	t.pass(d)
 	return nil
 }
@@ -73,9 +76,12 @@ func (t *Tx) DeadLetter(reason Reason) error {
 	if d == nil {
 		return fmt.Errorf("dead-letter: %w", errNothingInFlight)
 	}
-	if err := t.deadLetter(deadLetterOf(d, reason, t.box.utcNow())); err != nil {
+	dead := deadLetterOf(d, reason, t.box.utcNow())
+	dead.Fields = t.costOf(d)
+	if err := t.deadLetter(dead); err != nil {
 		return err
 	}
+	t.leave(d, reason == ReasonUnresolved)
 	t.pass(d)
 	return nil
 }
@@ -99,8 +105,11 @@ func (t *Tx) Drop() error {
 	d := t.inFlight
 	t.count(func(n *Totals) { n.Dropped++ })
 	t.forgetText(d)
+	e := eventOf(d, EventDropped)
+	e.Fields = t.costOf(d)
+	t.leave(d, false)
 	t.pass(d)
-	return t.addEvent(eventOf(d, EventDropped))
+	return t.addEvent(e)
 }
 
 // Bind records which turn the entry in flight belongs to, if that was unknown
@@ -115,6 +124,7 @@ func (t *Tx) Bind(to Recipient) error {
 	d := *t.inFlight
 	d.SessionID, d.PromptID, d.Evidence = to.SessionID, to.PromptID, to.Evidence
 	t.setInFlight(&d)
+	t.rebind(&d)
 	return nil
 }
 
@@ -134,6 +144,13 @@ func (t *Tx) GiveBackFor(reason string, counted bool) error {
 		return fmt.Errorf("give back: %w", errNothingInFlight)
 	}
 	d := *t.inFlight
+	d.FirstSeq = d.first()
+	fields := t.costOf(&d)
+	if reason == NeverArrived && !counted {
+		t.neverArrived(&d)
+	} else {
+		t.leave(&d, false)
+	}
 	if !counted {
 		d.Attempt--
 	}
@@ -144,6 +161,6 @@ func (t *Tx) GiveBackFor(reason string, counted bool) error {
 	t.setInFlight(nil)
 	t.count(func(n *Totals) { n.Redelivered++ })
 	e := eventOf(&d, EventRedelivered)
-	e.Reason, e.Uncounted = reason, !counted
+	e.Reason, e.Uncounted, e.Fields = reason, !counted, fields
 	return t.addEvent(e)
 }

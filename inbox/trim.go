@@ -17,14 +17,15 @@ type Trimming struct {
 	Results     int `json:"results"`
 	DeadLetters int `json:"dead_letters"` // requeued ones
 	Events      int `json:"events"`
+	Costs       int `json:"costs"`
 	// Freed is how many bytes on the disk were given back.
 	Freed int64 `json:"freed_bytes"`
 	// Warnings are sentences about what was found and repaired on the way.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Trim removes the results, the requeued dead letters and the events from before
-// that time. A name whose result is gone can be sent once more. The files are
+// Trim removes the results, the requeued dead letters, the events and the costs from
+// before that time. A name whose result is gone can be sent once more. The files are
 // copied without the lock.
 func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err error) {
 	if n.Warnings, err = b.makeGood(ctx); err != nil {
@@ -52,6 +53,9 @@ func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err err
 		return n, err
 	}
 	if n.Events, err = rewrite(journal.Events, stampedSince(before, "at")); err != nil {
+		return n, err
+	}
+	if n.Costs, err = rewrite(journal.Costs, stampedSince(before, "at")); err != nil {
 		return n, err
 	}
 	left, err := b.outcomeSpace()

@@ -38,6 +38,11 @@ type Tx struct {
 	// replacedWhy says why the queue file was found to be another file.
 	replacedWhy string
 
+	account        *Account // nil until it is needed
+	accountChanged bool
+	positions      map[string]int64    // see Position
+	readings       map[string]*Reading // of this transaction
+
 	closed bool
 	// person says that the next commit brings what a person may want to hear of, and
 	// brought that a commit did.

@@ -51,7 +51,11 @@ func (r *Record) members(c flat.Codec) {
 	c.NonZero("punching_to", &r.Punching)
 	c.Raw("canceled", &r.Canceled)
 	c.Raw("scheduled", &r.Scheduled)
+	c.Raw("account", &r.Account)
 	for _, k := range recordOrder {
+		if kinds[k].late && r.Ends[k] == (End{}) && !c.Reads() {
+			continue
+		}
 		c.Int(kinds[k].end, &r.Ends[k].At)
 		c.Count(kinds[k].generation, &r.Ends[k].Generation)
 	}

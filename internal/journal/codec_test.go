@@ -12,7 +12,7 @@ import (
 // The bytes of a record may not change: journals of earlier versions are read as
 // they are, and earlier versions read ours.
 const (
-	fullRecord  = `{"v":1,"seq":2,"inbox":"in\u003cb\u003eox\n.jsonl","cursor":3,"anchor_start":4,"anchor_sha256":"a5","digest_start":6,"digest_end":7,"digest":"d8","seen_size":9,"seen_mtime_ns":10,"seen_file":"f11","seen_young":true,"seen_place":"p12","tail_start":13,"tail_sha256":"t14","own_start":15,"own_end":16,"own_sha256":"o17","lock":"l18","lock_mtime_ns":19,"boot":"b20","synced_to":21,"in_flight":{"entry_id":"22"},"handed":true,"redeliver":{"entry_id":"23"},"session":"s24","acknowledged":25,"sessions":[{"id":"26"}],"paused":{"at":"27"},"totals":{"delivered":28},"backoff":{"streak":29},"waiter":{"name":"30"},"punching_to":31,"canceled":"1-2-3-32","scheduled":{"size":33},"results_end":34,"results_generation":35,"dead_letters_end":36,"dead_letters_generation":37,"events_end":38,"events_generation":39,"scheduled_end":40,"scheduled_generation":41,"queue_generation":42,"appends":[{"file":".results.jsonl","at":43,"generation":44,"newline":true,"line":{"reply":"45"}},{"file":".dead-letter.jsonl","at":46,"generation":0,"unschedule":"u47","line":{}},{"file":".events.jsonl","at":0,"generation":0,"line":{}},{"file":".scheduled.jsonl","at":0,"generation":0,"line":{}},{"file":"queue","at":48,"generation":0,"promoted":true,"data":"/yBkYXRhIA=="}]}`
+	fullRecord  = `{"v":1,"seq":2,"inbox":"in\u003cb\u003eox\n.jsonl","cursor":3,"anchor_start":4,"anchor_sha256":"a5","digest_start":6,"digest_end":7,"digest":"d8","seen_size":9,"seen_mtime_ns":10,"seen_file":"f11","seen_young":true,"seen_place":"p12","tail_start":13,"tail_sha256":"t14","own_start":15,"own_end":16,"own_sha256":"o17","lock":"l18","lock_mtime_ns":19,"boot":"b20","synced_to":21,"in_flight":{"entry_id":"22"},"handed":true,"redeliver":{"entry_id":"23"},"session":"s24","acknowledged":25,"sessions":[{"id":"26"}],"paused":{"at":"27"},"totals":{"delivered":28},"backoff":{"streak":29},"waiter":{"name":"30"},"punching_to":31,"canceled":"1-2-3-32","scheduled":{"size":33},"account":{"day":"49"},"results_end":34,"results_generation":35,"dead_letters_end":36,"dead_letters_generation":37,"events_end":38,"events_generation":39,"scheduled_end":40,"scheduled_generation":41,"costs_end":50,"costs_generation":51,"queue_generation":42,"appends":[{"file":".results.jsonl","at":43,"generation":44,"newline":true,"line":{"reply":"45"}},{"file":".dead-letter.jsonl","at":46,"generation":0,"unschedule":"u47","line":{}},{"file":".events.jsonl","at":0,"generation":0,"line":{}},{"file":".scheduled.jsonl","at":0,"generation":0,"line":{}},{"file":".costs.jsonl","at":0,"generation":0,"line":{}},{"file":"queue","at":48,"generation":0,"promoted":true,"data":"/yBkYXRhIA=="}]}`
 	emptyRecord = `{"v":0,"seq":0,"inbox":"","cursor":0,"anchor_start":0,"digest_start":0,"digest_end":0,"seen_size":0,"seen_mtime_ns":0,"lock":"","lock_mtime_ns":0,"boot":"","synced_to":0,"session":"","acknowledged":0,"results_end":0,"results_generation":0,"dead_letters_end":0,"dead_letters_generation":0,"events_end":0,"events_generation":0,"scheduled_end":0,"scheduled_generation":0,"queue_generation":0}`
 )
 
@@ -26,14 +26,15 @@ func full() *Record {
 		Session: "s24", Acknowledged: 25, Sessions: json.RawMessage(`[{"id":"26"}]`),
 		Paused: json.RawMessage(`{"at":"27"}`), Totals: json.RawMessage(`{"delivered":28}`),
 		Backoff: json.RawMessage(`{"streak":29}`), Waiter: json.RawMessage(`{"name":"30"}`),
-		Punching: 31, Canceled: json.RawMessage(`"1-2-3-32"`), Scheduled: json.RawMessage(`{"size":33}`),
-		Ends:            [len(kinds)]End{Results: {34, 35}, DeadLetters: {36, 37}, Events: {38, 39}, Scheduled: {40, 41}},
+		Punching: 31, Canceled: json.RawMessage(`"1-2-3-32"`), Scheduled: json.RawMessage(`{"size":33}`), Account: json.RawMessage(`{"day":"49"}`),
+		Ends:            [len(kinds)]End{Results: {34, 35}, DeadLetters: {36, 37}, Events: {38, 39}, Scheduled: {40, 41}, Costs: {50, 51}},
 		QueueGeneration: 42,
 		Appends: []Line{
 			{Kind: Results, At: 43, Generation: 44, Newline: true, JSON: json.RawMessage(`{"reply":"45"}`)},
 			{Kind: DeadLetters, At: 46, Unschedule: "u47", JSON: json.RawMessage(`{}`)},
 			{Kind: Events, JSON: json.RawMessage(`{}`)},
 			{Kind: Scheduled, JSON: json.RawMessage(`{}`)},
+			{Kind: Costs, JSON: json.RawMessage(`{}`)},
 			{Kind: Queue, At: 48, Promoted: true, Data: []byte("\xff data ")},
 		},
 	}

@@ -24,7 +24,7 @@ const (
 )
 
 // all is every file that a commit adds lines to.
-var all = []Kind{Results, Events, DeadLetters, Scheduled, Queue}
+var all = []Kind{Results, Events, DeadLetters, Scheduled, Costs, Queue}
 
 func lineFor(k Kind) string { return `{"line for":"` + k.Name() + `"}` }
 

@@ -11,6 +11,7 @@ const (
 	Events
 	DeadLetters
 	Scheduled
+	Costs
 	// Queue is the inbox itself. Others append to it too, so it has rules of its
 	// own and no row in the table: see [Store] and queue.go.
 	Queue
@@ -32,6 +33,9 @@ type appendFile struct {
 	// ours says that only heartbeat writes the file and believes what it says. One
 	// that a copy or a repository brought along does not count.
 	ours bool
+	// late says that the members are left out as long as there is no file: records
+	// from before the file was known have none.
+	late bool
 }
 
 var kinds = [...]appendFile{
@@ -39,10 +43,11 @@ var kinds = [...]appendFile{
 	Events:      {name: ".events.jsonl", end: "events_end", generation: "events_generation", rotated: true, ours: true},
 	DeadLetters: {name: ".dead-letter.jsonl", end: "dead_letters_end", generation: "dead_letters_generation", synced: true},
 	Scheduled:   {name: ".scheduled.jsonl", end: "scheduled_end", generation: "scheduled_generation", synced: true, ours: true},
+	Costs:       {name: ".costs.jsonl", end: "costs_end", generation: "costs_generation", rotated: true, ours: true, late: true},
 }
 
 // recordOrder is the order in which a record names the files.
-var recordOrder = [...]Kind{Results, DeadLetters, Events, Scheduled}
+var recordOrder = [...]Kind{Results, DeadLetters, Events, Scheduled, Costs}
 
 // queueName stands for the queue file in a record.
 const queueName = "queue"
@@ -56,8 +61,8 @@ func (k Kind) Name() string {
 }
 
 // Ours are the kinds of files that only heartbeat writes and that it believes: a
-// forged result would answer whoever waits for one, and a forged schedule would be
-// delivered.
+// forged result would answer whoever waits for one, a forged schedule would be
+// delivered, and forged costs would use up a limit.
 func Ours() (all []Kind) {
 	for k, row := range kinds {
 		if row.ours {

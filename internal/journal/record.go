@@ -70,6 +70,8 @@ type Record struct {
 	Canceled json.RawMessage
 	// Scheduled is what was last seen of .scheduled.jsonl.
 	Scheduled json.RawMessage
+	// Account is what was spent, and on what the sessions spend now.
+	Account json.RawMessage
 
 	// Ends says of each append-only file where it ends after this commit.
 	Ends [len(kinds)]End

@@ -1,0 +1,334 @@
+package inbox
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"heartbeat/internal/flat"
+	"heartbeat/internal/price"
+)
+
+// Account is what was spent so far, and what the sessions spend on now. It is part of
+// the state, so that it changes with the entries or not at all. Its sums do not depend
+// on which lines of .costs.jsonl are kept.
+type Account struct {
+	// Day is the local date of Today, such as 2026-11-22.
+	Day string
+	// Today, Total and Outside are what was charged that day, ever, and for no entry:
+	// Total less Outside is what the entries cost.
+	Today, Total, Outside price.Amount
+	// Sessions are those that spend, or did lately, the latest first.
+	Sessions []SessionAccount
+}
+
+// SessionAccount is what is known of one session's spending.
+type SessionAccount struct {
+	ID string
+	// Meter names the counter that Charged was read from: see [Reading].
+	Meter string
+	// Charged is how much of what the meter counted was charged.
+	Charged price.Amount
+	// Closed says that nothing more is expected: the session has ended.
+	Closed bool
+	// Spans are what the spending belongs to, in their order in the transcript. What is
+	// not charged yet belongs to the first of them, up to where the next one begins.
+	Spans []Span
+
+	// client is the process whose total was read last, and base that total less what
+	// was not charged then, in billionths of a dollar: see follow.
+	client string
+	base   int64
+	// lost says that another counter took the place of Meter, and no total was read
+	// from it yet.
+	lost bool
+	// unpriced and unpricedHere count the lines that have tokens and no dollars, those of
+	// earlier spans and of the first one.
+	unpriced, unpricedHere int64
+}
+
+// Span is a part of a session's transcript: one delivery of an entry, or what lies
+// between two.
+type Span struct {
+	// EntryID is empty outside of entries. The entry is the one whose first delivery had
+	// the commit FirstSeq, and this delivery has DeliveredSeq.
+	EntryID, ID            string
+	Start                  int64
+	FirstSeq, DeliveredSeq int64
+	Attempt                int
+	// From is a length that the transcript had: the span begins with the first line of a
+	// user at or behind it. It is negative if nobody knew.
+	From int64
+
+	// mark is where that line is, 0 until it is known.
+	mark int64
+	// behind says that the span before has such a line of its own.
+	behind bool
+	// history is what a session had spent before this inbox knew of it: nobody's.
+	history bool
+}
+
+// Outside reports whether the span belongs to no entry.
+func (s Span) Outside() bool { return s.EntryID == "" }
+
+const (
+	// maxAccounts is how many sessions are accounted for at once. What is known of
+	// another is found again in .costs.jsonl.
+	maxAccounts = 8
+	// maxSpans bounds a session whose meter cannot be read.
+	maxSpans = 32
+	// maxSessionName is how long the name of a session may be that is accounted for.
+	maxSessionName = 128
+)
+
+// Account is what was spent so far, as this transaction has it.
+func (t *Tx) Account() (Account, error) {
+	a := t.readAccount()
+	return a.clone(), nil
+}
+
+// Account is what was spent so far: what was charged. [Inbox.Prices] adds what is not
+// charged yet.
+func (v *View) Account() (Account, error) {
+	if !v.tx.writtenHere() {
+		return Account{}, nil // the next transaction forgets it
+	}
+	a, err := decodeAccount(v.tx.st.Account)
+	if err != nil {
+		return Account{}, fmt.Errorf("read journal: account: %w: %w", ErrCorrupt, err)
+	}
+	return *a, nil
+}
+
+// readAccount is the account that this transaction changes. One that cannot be read keeps
+// nobody from being served.
+func (t *Tx) readAccount() *Account {
+	if t.account == nil {
+		a, err := decodeAccount(t.st.Account)
+		if err != nil {
+			t.warn("what was spent so far cannot be read in the journal, and is counted anew: %v", err)
+		}
+		t.account = a
+	}
+	return t.account
+}
+
+// changeAccount is the account, which the next commit writes.
+func (t *Tx) changeAccount() *Account {
+	t.dirty, t.accountChanged = true, true
+	return t.readAccount()
+}
+
+func (a *Account) clone() Account {
+	b := *a
+	b.Sessions = slices.Clone(b.Sessions)
+	for i := range b.Sessions {
+		b.Sessions[i].Spans = slices.Clone(b.Sessions[i].Spans)
+	}
+	return b
+}
+
+// Session is what is known of a session, nil if that is nothing.
+func (a *Account) Session(id string) *SessionAccount {
+	for i := range a.Sessions {
+		if a.Sessions[i].ID == id {
+			return &a.Sessions[i]
+		}
+	}
+	return nil
+}
+
+// front moves a session to the front and returns it.
+func (a *Account) front(s SessionAccount) *SessionAccount {
+	a.Sessions = slices.DeleteFunc(a.Sessions, func(o SessionAccount) bool { return o.ID == s.ID })
+	a.Sessions = slices.Insert(a.Sessions, 0, s)
+	for len(a.Sessions) > maxAccounts {
+		out := len(a.Sessions) - 1
+		for i, o := range slices.Backward(a.Sessions) {
+			if o.Closed {
+				out = i
+				break
+			}
+		}
+		a.Sessions = slices.Delete(a.Sessions, out, out+1)
+	}
+	return &a.Sessions[0]
+}
+
+// add counts what is charged on a day.
+func (a *Account) add(day string, amount price.Amount, outside bool) {
+	if a.Day != day {
+		a.Day, a.Today = day, price.Amount{}
+	}
+	a.Today, a.Total = a.Today.Plus(amount), a.Total.Plus(amount)
+	if outside {
+		a.Outside = a.Outside.Plus(amount)
+	}
+}
+
+// On is what was charged on a day, a local date such as 2026-11-22, if that is the last
+// one on which anything was.
+func (a *Account) On(day string) price.Amount {
+	if a.Day != day {
+		return price.Amount{}
+	}
+	return a.Today
+}
+
+func (a *Account) encode() []byte {
+	var o flat.Object
+	o.Text("day", a.Day)
+	for _, of := range []struct {
+		name string
+		price.Amount
+	}{{"today", a.Today}, {"total", a.Total}, {"outside", a.Outside}} {
+		o.Text(of.name, amountText(of.Amount))
+	}
+	list := []byte{'['}
+	for i := range a.Sessions {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, a.Sessions[i].encode()...)
+	}
+	o.Raw("sessions", append(list, ']'))
+	return o.End()
+}
+
+// decodeAccount always returns an account: an empty one with an error.
+func decodeAccount(record []byte) (*Account, error) {
+	if len(record) == 0 {
+		return new(Account), nil
+	}
+	m, err := flat.Parse(record)
+	if err != nil {
+		return new(Account), err
+	}
+	a := &Account{Day: m.String("day")}
+	for name, into := range map[string]*price.Amount{"today": &a.Today, "total": &a.Total, "outside": &a.Outside} {
+		if *into, err = amountOf(m.String(name)); err != nil {
+			return new(Account), err
+		}
+	}
+	for _, v := range m.Value("sessions").Items() {
+		s, err := decodeSessionAccount(v)
+		if err != nil {
+			return new(Account), err
+		}
+		a.Sessions = append(a.Sessions, s)
+	}
+	return a, m.Err()
+}
+
+func (s *SessionAccount) members(c flat.Codec, charged *string) {
+	c.String("session_id", &s.ID)
+	c.Text("meter", &s.Meter)
+	c.Text("charged", charged)
+	c.Text("client", &s.client)
+	c.NonZero("base", &s.base)
+	c.Flag("lost", &s.lost)
+	c.NonZero("unpriced", &s.unpriced)
+	c.NonZero("unpriced_here", &s.unpricedHere)
+	c.Flag("closed", &s.Closed)
+}
+
+func (s *SessionAccount) encode() []byte {
+	var o flat.Object
+	charged := amountText(s.Charged)
+	s.members(flat.To(&o), &charged)
+	spans := []byte{'['}
+	for i := range s.Spans {
+		if i > 0 {
+			spans = append(spans, ',')
+		}
+		var o flat.Object
+		s.Spans[i].members(flat.To(&o))
+		spans = append(spans, o.End()...)
+	}
+	o.Raw("spans", append(spans, ']'))
+	return o.End()
+}
+
+func decodeSessionAccount(v flat.Value) (s SessionAccount, err error) {
+	m, err := flat.Parse([]byte(v))
+	if err != nil {
+		return s, err
+	}
+	var charged string
+	if s.members(flat.From(m), &charged); m.Err() != nil {
+		return s, m.Err()
+	}
+	if s.Charged, err = amountOf(charged); err != nil {
+		return s, err
+	}
+	for _, v := range m.Value("spans").Items() {
+		m, err := flat.Parse([]byte(v))
+		if err != nil {
+			return s, err
+		}
+		var span Span
+		if span.members(flat.From(m)); m.Err() != nil {
+			return s, m.Err()
+		}
+		s.Spans = append(s.Spans, span)
+	}
+	return s, nil
+}
+
+func (s *Span) members(c flat.Codec) {
+	c.Text("entry_id", &s.EntryID)
+	c.Text("id", &s.ID)
+	c.NonZero("start_offset", &s.Start)
+	c.NonZero("first_seq", &s.FirstSeq)
+	c.NonZero("delivered_seq", &s.DeliveredSeq)
+	attempt := int64(s.Attempt)
+	c.NonZero("attempt", &attempt)
+	s.Attempt = int(attempt)
+	c.Int("from", &s.From)
+	c.NonZero("mark", &s.mark)
+	c.Flag("behind", &s.behind)
+	c.Flag("history", &s.history)
+}
+
+// amountText is an amount in one short string, empty for nothing: billionths of a dollar
+// ("-" if no dollars are known), tokens (input, output, cache read, cache write), and
+// requests. It is part of every record.
+func amountText(a price.Amount) string {
+	if a == (price.Amount{}) {
+		return ""
+	}
+	b := make([]byte, 0, 64)
+	if a.Dollars {
+		b = strconv.AppendInt(b, a.Nanos, 10)
+	} else {
+		b = append(b, '-')
+	}
+	for _, n := range [...]int64{a.Tokens.Input, a.Tokens.Output, a.Tokens.CacheRead, a.Tokens.CacheWrite, a.Requests} {
+		b = strconv.AppendInt(append(b, ' '), n, 10)
+	}
+	return string(b)
+}
+
+func amountOf(text string) (a price.Amount, err error) {
+	if text == "" {
+		return a, nil
+	}
+	parts := strings.Fields(text)
+	into := [...]*int64{&a.Nanos, &a.Tokens.Input, &a.Tokens.Output, &a.Tokens.CacheRead, &a.Tokens.CacheWrite, &a.Requests}
+	if len(parts) != len(into) {
+		return a, fmt.Errorf("%q is no amount", brief(text))
+	}
+	a.Dollars = parts[0] != "-"
+	for i, p := range parts {
+		if i == 0 && !a.Dollars {
+			continue
+		}
+		if *into[i], err = strconv.ParseInt(p, 10, 64); err != nil || *into[i] < 0 {
+			return price.Amount{}, fmt.Errorf("%q is no amount", brief(text))
+		}
+	}
+	return a, nil
+}
+
+func brief(text string) string { return text[:min(len(text), 40)] }

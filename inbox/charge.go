@@ -1,0 +1,180 @@
+package inbox
+
+import (
+	"math"
+
+	"heartbeat/internal/journal"
+	"heartbeat/internal/price"
+)
+
+// Reading is what a session's meter says at a moment.
+type Reading struct {
+	Session string
+	// Meter names this run of the counter: another one has begun at nothing.
+	Meter string
+	// Spent is all that it counted, and only grows.
+	Spent price.Amount
+	// Boundary is the first line of a user in the transcript at or behind a position; ok
+	// is false if no such line was read yet. nil knows of none.
+	Boundary func(position int64) (b Boundary, ok bool)
+	// Read is how much of the transcript was counted, in bytes.
+	Read int64
+	// Client names the process whose Total was read last, "" if none was: billionths of
+	// a dollar, as the client says them. It began to count at Resumed, which is what
+	// the session's transcript says, 0 if that says nothing.
+	Client         string
+	Total, Resumed int64
+	// Divided says that dollars were divided by tokens since the last line of a user.
+	Divided bool
+	// Model and ContextPercent are those of the last request, the second negative if it
+	// is unknown.
+	Model          string
+	ContextPercent float64
+	// Over says that the session has ended, so that nothing more is expected.
+	Over bool
+}
+
+// Boundary is a line of a user in a transcript.
+type Boundary struct {
+	Offset int64
+	// Before is what was spent before that line.
+	Before price.Amount
+	// Divided says that dollars up to there were divided by tokens since the line
+	// of a user before it.
+	Divided bool
+}
+
+// largestCount is the most that is believed of any count: sums of it do not overflow.
+const largestCount = math.MaxInt64 / 8
+
+func (r *Reading) plausible() bool {
+	for _, n := range [...]int64{r.Spent.Nanos, r.Spent.Tokens.Input, r.Spent.Tokens.Output, r.Spent.Tokens.CacheRead, r.Spent.Tokens.CacheWrite, r.Spent.Requests, r.Total, r.Resumed} {
+		if n < 0 || n > largestCount {
+			return false
+		}
+	}
+	return r.Session != "" && len(r.Session) <= maxSessionName && len(r.Meter) <= maxSessionName && len(r.Client) <= maxSessionName
+}
+
+// Position says how long a session's transcript is as this transaction settles,
+// delivers or binds: what is spent from the next line of a user on belongs to what
+// follows. Call it before.
+func (t *Tx) Position(session string, length int64) {
+	if session == "" || len(session) > maxSessionName {
+		return
+	}
+	if t.positions == nil {
+		t.positions = map[string]int64{}
+	}
+	t.positions[session] = max(0, length)
+}
+
+// Charge books what a session has spent since it was charged last: to each entry, once
+// it is certain where the entry's spending ends, and to no entry what lies between.
+// Without [Reading].Over the last of them stays open. Charge before settling, so that
+// the outcome has what is known of its price.
+func (t *Tx) Charge(r Reading) error {
+	if !r.plausible() {
+		t.warn("what the meter of session %s says is impossible, and not counted", shortName(r.Session))
+		return nil
+	}
+	if t.readings == nil {
+		t.readings = map[string]*Reading{}
+	}
+	t.readings[r.Session] = &r
+	s := t.readAccount().Session(r.Session)
+	if s == nil && r.Spent.IsZero() {
+		return nil
+	}
+	if s == nil {
+		s = t.openSession(r.Session, 0, false)
+	}
+	t.charge(s, &r)
+	return nil
+}
+
+func shortName(session string) string { return session[:min(len(session), 12)] }
+
+// SpentOn is what the entry in flight cost so far, with what was charged and what the
+// readings of this transaction add; known is false if no meter has told of it.
+func (t *Tx) SpentOn(d *Delivery) (p price.Price, known bool) {
+	p = price.Price{Amount: d.Spent, Divided: d.SpentDivided, ContextPercent: -1}
+	known = !d.Spent.IsZero()
+	for i := range t.readAccount().Sessions {
+		s := &t.readAccount().Sessions[i]
+		r := t.readings[s.ID]
+		for j, amount := range s.uncharged(r) {
+			if s.Spans[j].of(d) {
+				p.Amount = p.Plus(amount.Amount)
+				p.Divided = p.Divided || amount.divided
+				p.Open = p.Open || !s.Closed
+				known = known || r != nil
+			}
+		}
+		if r != nil && s.ID == d.SessionID {
+			p.Model, p.ContextPercent = r.Model, r.ContextPercent
+		}
+	}
+	return p, known
+}
+
+// costOf is what an outcome says of the entry's price.
+func (t *Tx) costOf(d *Delivery) price.Fields {
+	p, known := t.SpentOn(d)
+	if !known {
+		return price.Fields{}
+	}
+	return p.Fields()
+}
+
+// first is the commit of the entry's first delivery.
+func (d *Delivery) first() int64 {
+	if d.FirstSeq != 0 {
+		return d.FirstSeq
+	}
+	return d.DeliveredSeq
+}
+
+// of reports whether the span is a delivery of that entry, this or an earlier one, and is
+// whether it is that very delivery.
+func (s Span) of(d *Delivery) bool { return s.EntryID == d.EntryID && s.FirstSeq == d.first() }
+func (s Span) is(d *Delivery) bool { return s.of(d) && s.DeliveredSeq == d.DeliveredSeq }
+
+func spanOf(d *Delivery) Span {
+	return Span{
+		EntryID: d.EntryID, ID: d.ID(), Start: d.StartOffset,
+		FirstSeq: d.first(), DeliveredSeq: d.DeliveredSeq, Attempt: d.Attempt,
+	}
+}
+
+// book writes a line for what a span has cost.
+func (t *Tx) book(a *Account, s *SessionAccount, of Span, amount price.Amount, r *Reading, divided bool) {
+	if amount.IsZero() || of.history {
+		return
+	}
+	now := t.box.utcNow()
+	a.add(t.box.today(), amount, of.Outside())
+	c := Cost{
+		At: now, EntryID: of.EntryID, ID: of.ID, Start: of.Start,
+		FirstSeq: of.FirstSeq, DeliveredSeq: of.DeliveredSeq, Attempt: of.Attempt, SessionID: s.ID,
+		Price: price.Price{Amount: amount, Divided: divided, Model: r.Model, ContextPercent: r.ContextPercent},
+		meter: s.Meter, charged: s.Charged,
+	}
+	t.addJSON(journal.Costs, c.encode())
+	if !amount.Dollars {
+		s.unpricedHere++
+	}
+	if d := t.inFlight; d != nil && of.of(d) {
+		t.setInFlight(d.spending(amount, divided))
+	}
+	if d := t.redeliver; d != nil && of.of(d) {
+		t.setRedeliver(d.spending(amount, divided))
+	}
+}
+
+// spending is the delivery with more that was charged to its entry.
+func (d *Delivery) spending(amount price.Amount, divided bool) *Delivery {
+	with := *d
+	with.Spent, with.SpentDivided = d.Spent.Plus(amount), d.SpentDivided || divided
+	return &with
+}

@@ -1,0 +1,235 @@
+package inbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"heartbeat/internal/journal"
+	"heartbeat/internal/lines"
+	"heartbeat/internal/price"
+)
+
+// Prices are what the entries have cost, as far as that is known at a moment: what was
+// charged, and what the meters say beyond that.
+type Prices struct {
+	// Account is what was charged.
+	Account Account
+	// Warnings are sentences about lines that cannot be read, and were left out.
+	Warnings []string
+
+	entries  map[priceKey]*price.Price
+	sessions map[string]price.Amount
+	open     []Cost
+	extra    price.Amount // of open
+	outside  price.Amount // of extra
+	day      string
+}
+
+// priceKey names an entry: see [Cost].
+type priceKey struct {
+	entryID  string
+	firstSeq int64
+}
+
+// Prices reads .costs.jsonl, and asks load for the meter of each session that may still
+// have something to charge; load may be nil, and returns nil if there is no meter. It
+// takes no lock and writes nothing.
+func (b *Inbox) Prices(load func(session string) *Reading) (*Prices, error) {
+	for try := 1; ; try++ {
+		p, settling, err := b.prices(load)
+		// The lines of a commit that is just being followed come in a moment.
+		if err != nil || !settling || try == corruptTries {
+			return p, err
+		}
+		time.Sleep(time.Duration(try) * time.Millisecond)
+	}
+}
+
+func (b *Inbox) prices(load func(session string) *Reading) (_ *Prices, settling bool, err error) {
+	v, err := b.View()
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	p := &Prices{entries: map[priceKey]*price.Price{}, sessions: map[string]price.Amount{}, day: b.today()}
+	if p.Account, err = v.Account(); err != nil {
+		return nil, false, err
+	}
+	if v.tx.writtenHere() {
+		p.Warnings, err = b.costsUpTo(v.tx.st.Ends[journal.Costs].At, func(c Cost) bool {
+			p.add(c)
+			return true
+		})
+		if err != nil {
+			return nil, false, err
+		}
+	}
+	if load != nil {
+		p.addOpen(load)
+	}
+	return p, v.settling, nil
+}
+
+// today is the local date.
+func (b *Inbox) today() string { return b.opts.Now().Local().Format(time.DateOnly) }
+
+func (p *Prices) add(c Cost) {
+	p.sessions[c.SessionID] = p.sessions[c.SessionID].Plus(c.Amount)
+	if c.Outside() {
+		return
+	}
+	key := priceKey{c.EntryID, c.FirstSeq}
+	of := p.entries[key]
+	if of == nil {
+		of = &price.Price{ContextPercent: -1}
+		p.entries[key] = of
+	}
+	of.Amount, of.Divided, of.Open = of.Plus(c.Amount), of.Divided || c.Divided, of.Open || c.Open
+	if c.Model != "" {
+		of.Model, of.ContextPercent = c.Model, c.ContextPercent
+	}
+}
+
+// addOpen adds what the meters say beyond what was charged.
+func (p *Prices) addOpen(load func(session string) *Reading) {
+	for i := range p.Account.Sessions {
+		s := &p.Account.Sessions[i]
+		r := load(s.ID)
+		if r == nil || !r.plausible() || len(s.Spans) == 0 {
+			continue
+		}
+		now := SessionAccount{
+			Meter: s.Meter, Charged: s.Charged, Spans: s.Spans, client: s.client, base: s.base, lost: s.lost,
+		}
+		now.follow(r)
+		for j, part := range now.uncharged(r) {
+			span := s.Spans[j]
+			if span.history || part.IsZero() && (s.Closed || span.Outside()) {
+				continue
+			}
+			c := Cost{
+				EntryID: span.EntryID, ID: span.ID, Start: span.Start, FirstSeq: span.FirstSeq, DeliveredSeq: span.DeliveredSeq,
+				Attempt: span.Attempt, SessionID: s.ID,
+				Price: price.Price{Amount: part.Amount, Divided: part.divided, Open: !s.Closed, Model: r.Model, ContextPercent: r.ContextPercent},
+			}
+			p.add(c)
+			p.open = append(p.open, c)
+			p.extra = p.extra.Plus(part.Amount)
+			if span.Outside() {
+				p.outside = p.outside.Plus(part.Amount)
+			}
+		}
+	}
+}
+
+// Of is what an entry has cost over all its deliveries; firstSeq is the number of the
+// commit of the first of them, as its outcome has it. It is open while the entry's
+// spending has no certain end. known is false if nothing is known of it.
+func (p *Prices) Of(entryID string, firstSeq int64) (of price.Price, known bool) {
+	if found := p.entries[priceKey{entryID, firstSeq}]; found != nil {
+		return *found, true
+	}
+	return price.Price{ContextPercent: -1}, false
+}
+
+// OfDelivery is what an entry has cost that is in flight or was given back.
+func (p *Prices) OfDelivery(d *Delivery) (of price.Price, known bool) {
+	return p.atLeast(d.EntryID, d.first(), price.Price{Amount: d.Spent, Divided: d.SpentDivided, ContextPercent: -1})
+}
+
+// OfResult is what an answered entry has cost: what its result says, completed.
+func (p *Prices) OfResult(r Result) (of price.Price, known bool) {
+	return p.atLeast(r.EntryID, r.FirstSeq, r.Fields.Price())
+}
+
+// OfLetter is what an entry has cost that was set aside.
+func (p *Prices) OfLetter(l DeadLetter) (of price.Price, known bool) {
+	return p.atLeast(l.EntryID, l.FirstSeq, l.Fields.Price())
+}
+
+// atLeast completes what an outcome says. It may say more than the lines, where those
+// are gone.
+func (p *Prices) atLeast(entryID string, firstSeq int64, said price.Price) (of price.Price, known bool) {
+	if firstSeq != 0 {
+		of, known = p.Of(entryID, firstSeq)
+	}
+	if !known {
+		return said, !said.IsZero() || said.Dollars
+	}
+	if of.Amount = most(of.Amount, said.Amount); of.Model == "" {
+		of.Model, of.ContextPercent = said.Model, said.ContextPercent
+	}
+	of.Divided = of.Divided || said.Divided
+	return of, true
+}
+
+// Today is what was spent today, by the local date.
+func (p *Prices) Today() price.Amount { return p.Account.On(p.day).Plus(p.extra) }
+
+// Total is what was spent ever, and Outside what of that was for no entry.
+func (p *Prices) Total() price.Amount { return p.Account.Total.Plus(p.extra) }
+
+// Outside is what was spent for no entry.
+func (p *Prices) Outside() price.Amount { return p.Account.Outside.Plus(p.outside) }
+
+// Session is what a session has spent, as far as the lines are kept.
+func (p *Prices) Session(id string) price.Amount { return p.sessions[id] }
+
+// Open is what is not charged yet, as lines without a time.
+func (p *Prices) Open() iter.Seq[Cost] {
+	return func(yield func(Cost) bool) {
+		for _, c := range p.open {
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// Costs calls f for every line of .costs.jsonl, the oldest first, until f returns false.
+// Lines that cannot be read give warnings. It takes no lock.
+func (b *Inbox) Costs(f func(Cost) bool) (warnings []string, err error) { return b.costsUpTo(-1, f) }
+
+// costsUpTo reads up to an offset, or all where that is negative or the file is shorter:
+// it was rotated then.
+func (b *Inbox) costsUpTo(end int64, f func(Cost) bool) (warnings []string, err error) {
+	file, err := openState(b.CostsPath())
+	if file == nil || err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	size := file.Info().Size
+	if end >= 0 && end <= size {
+		size = end
+	}
+	foreign, torn, n := 0, false, 0
+	err = lines.Each(io.NewSectionReader(file, 0, size), 0, func(_, _ int64, l []byte, whole bool) bool {
+		n++
+		if blank(l) {
+			return true
+		}
+		if !whole {
+			torn = true
+			return true
+		}
+		c, bad := ParseCost(l)
+		if bad != nil {
+			foreign++
+			return true
+		}
+		return f(c)
+	})
+	if foreign > 0 {
+		warnings = append(warnings, fmt.Sprintf("%s: %d of %d lines are not costs on one line, and are left out", file.Path(), foreign, n))
+	}
+	if torn {
+		warnings = append(warnings, fmt.Sprintf("%s ends in the middle of a line, which is left out until it is whole", file.Path()))
+	}
+	if err != nil {
+		return warnings, fmt.Errorf("read costs: %w", err)
+	}
+	return warnings, nil
+}
