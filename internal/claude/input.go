@@ -16,6 +16,10 @@ const (
 	EventSessionEnd       = "SessionEnd"
 	EventUserPromptSubmit = "UserPromptSubmit"
 	EventNotification     = "Notification"
+	// EventPostToolBatch comes after the tools that one answer of the model asked for, also
+	// if they failed or were denied, and before the next request (since 2.1.139 at the
+	// latest).
+	EventPostToolBatch = "PostToolBatch"
 )
 
 // Input is what a hook reads on stdin. Members that a release or an event does not

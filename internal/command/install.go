@@ -52,9 +52,9 @@ func installVerb() cli.Verb {
 		Name:  "install",
 		Short: "wire the hook into a Claude Code settings file",
 		Long: `Wire heartbeat-stop into a Claude Code settings file as the hook of Stop,
-StopFailure, SessionStart, SessionEnd, UserPromptSubmit and Notification, with
-the flags given here. It is the heartbeat-stop beside this command, or else the
-one of PATH. Whatever else is in the file stays byte for byte.
+StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification and
+PostToolBatch, with the flags given here. It is the heartbeat-stop beside this
+command, or else the one of PATH. Whatever else is in the file stays byte for byte.
 Installing again changes nothing, or only what differs. The inbox's folder is made
 where only that is missing.
 

@@ -25,6 +25,7 @@ type Flags struct {
 	SignalFile string
 	Orphan     cli.OrphanFlags
 	MaxEntries int
+	Limits     cli.LimitFlags
 	Background cli.Span
 	Form       string
 	Rewake     bool
@@ -56,6 +57,7 @@ func (h *Flags) Set() *pflag.FlagSet {
 	f.StringVar(&h.SignalFile, "signal-file", "", "`file` to touch when the stop is approved")
 	h.Orphan.Add(f)
 	f.IntVar(&h.MaxEntries, "max-entries", 0, "approve the stop after this many answered entries in one session (0: no limit)")
+	h.Limits.Add(f)
 	f.Var(&h.Background, "background-timeout", "drain: how long an entry whose turn left tasks running in the background waits for them (0: not at all)")
 	f.Var(cli.Choice(&h.Form, string(claude.AsReason), string(claude.AsContext)), "as", "how the text is handed to the model")
 	f.BoolVar(&h.Rewake, "rewake", false, "wait in the background and wake the idle session with the next entry (needs asyncRewake: see install --rewake)")

@@ -108,7 +108,7 @@ func (o *order) options(started func(session.Up)) (session.Options, error) {
 	}
 	return session.Options{
 		Config: o.config, Claude: h.Claude, Hook: hook, Inbox: h.Inbox, Resume: h.Resume, PTY: h.PTY,
-		Policy: recovery.Policy(h.Orphan.Policy), MaxAttempts: h.Orphan.MaxAttempts,
+		Policy: recovery.Policy(h.Orphan.Policy), MaxAttempts: h.Orphan.MaxAttempts, Limits: h.Limits,
 		Grace: time.Duration(h.Grace), Timeout: time.Duration(h.Timeout),
 		Stall: time.Duration(h.Stall), StallAction: session.StallAction(h.StallAction),
 		MemoryMax: int64(h.MemoryMax), SpoolMax: int64(h.SpoolMax),

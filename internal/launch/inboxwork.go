@@ -90,7 +90,7 @@ func (w *inboxWork) options(o terminal.Options, hook string, attended bool, l *l
 	f := w.flags
 	return managed.Options{
 		Inbox: f.path, Mode: managed.Mode(f.mode), Terminal: o, Hook: hook, Recovery: f.orphan.Options(), Runs: f.runs,
-		MaxEntries: f.maxEntries, Background: time.Duration(f.background), UntilDrained: f.untilDrained, MaxRestarts: f.maxRestarts,
+		MaxEntries: f.maxEntries, Limits: f.limits, Background: time.Duration(f.background), UntilDrained: f.untilDrained, MaxRestarts: f.maxRestarts,
 		StartTimeout: time.Duration(f.startTimeout), EndAsking: f.onPrompt == promptEnd || f.onPrompt == "" && !attended,
 		Resume: f.resume, Attended: attended, Shared: f.shared, Adopt: f.adopt, Line: l.say,
 		Notify: notify.Options{Command: f.notify.Command, Stall: time.Duration(f.notify.Stall), Drained: f.notify.Drained},

@@ -129,7 +129,7 @@ func TestWiringIsChecked(t *testing.T) {
 		`wiring: inbox "in.jsonl" is not an absolute path`:         func(w *settings.Wiring) { w.Args = []string{"--inbox=in.jsonl"} },
 		`wiring: timeout of 0 s, want at least 1 s`:                func(w *settings.Wiring) { w.Timeout = 0 },
 		`wiring: no events`:                                        func(w *settings.Wiring) { w.Events = nil },
-		`wiring: event "stop" is none of Stop, StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification`: func(w *settings.Wiring) {
+		`wiring: event "stop" is none of Stop, StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification, PostToolBatch`: func(w *settings.Wiring) {
 			w.Events = []string{"stop"}
 		},
 		`wiring: timeout of 0 s in the background, want at least 1 s`: func(w *settings.Wiring) {

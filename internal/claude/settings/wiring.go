@@ -17,6 +17,7 @@ const (
 	SessionEnd       = "SessionEnd"
 	UserPromptSubmit = "UserPromptSubmit"
 	Notification     = "Notification"
+	PostToolBatch    = "PostToolBatch"
 )
 
 // BlockCapEnv is the variable that, set to "0", keeps Claude Code from ignoring the ninth block in a row.
@@ -85,7 +86,7 @@ func (w Wiring) checkIdentity() error {
 }
 
 func (w Wiring) checkEvents() error {
-	known := []string{Stop, StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification}
+	known := []string{Stop, StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification, PostToolBatch}
 	for _, event := range w.Events {
 		if !slices.Contains(known, event) {
 			return fmt.Errorf("wiring: event %q is none of %s", event, strings.Join(known, ", "))

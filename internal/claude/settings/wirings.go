@@ -22,7 +22,7 @@ func Blocking(command string, args []string, idle time.Duration) Wiring {
 		Command: command,
 		Args:    args,
 		Timeout: max(hookTimeout, int(math.Ceil((idle + idleMargin).Seconds()))),
-		Events:  []string{Stop, StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification},
+		Events:  []string{Stop, StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification, PostToolBatch},
 		Env:     map[string]string{BlockCapEnv: "0"},
 	}
 }

@@ -14,7 +14,7 @@ func checkEvents(e *examination) []Check {
 		return nil // checkWired reports it
 	}
 	events := []string{
-		settings.StopFailure, settings.SessionStart, settings.SessionEnd, settings.UserPromptSubmit, settings.Notification,
+		settings.StopFailure, settings.SessionStart, settings.SessionEnd, settings.UserPromptSubmit, settings.Notification, settings.PostToolBatch,
 	}
 	if !slices.ContainsFunc(stop, (*wire).rewakes) {
 		return []Check{e.events(stop, events)}
@@ -45,8 +45,11 @@ func (e *examination) events(stop []*wire, events []string) Check {
 	if len(missing) == 0 {
 		return ok("events", "%s are wired as well", strings.Join(there, ", "))
 	}
-	return warn("events", e.install(stop), "not wired: %s: `status` cannot tell whether a session lives or waits for a person, or why a turn failed",
-		strings.Join(missing, ", "))
+	without := "`status` cannot tell whether a session lives or waits for a person, or why a turn failed"
+	if slices.Equal(missing, []string{settings.PostToolBatch}) {
+		without = "what an entry costs is held against its limits only when its turn has ended"
+	}
+	return warn("events", e.install(stop), "not wired: %s: %s", strings.Join(missing, ", "), without)
 }
 
 // rewakeEvent says what an event lacks where the Stop hook wakes the session.

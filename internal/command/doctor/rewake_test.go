@@ -11,7 +11,7 @@ func TestRewakeIsRight(t *testing.T) {
 	w := newWorld(t)
 	w.wireWakers(w.projectSettings(), nil)
 	w.says(checkWired, "ok Stop -> "+w.Stop+" --inbox "+w.Inbox+" --rewake (.claude/settings.json): it wakes the idle session")
-	w.says(checkEvents, "ok StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification are wired as well")
+	w.says(checkEvents, "ok StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification, PostToolBatch are wired as well")
 	w.says(checkTimeout, "ok each hook in the background has at least 24h0m0s")
 	w.says(checkFlags, "ok --rewake")
 	w.says(checkCap, "ok no hook of Stop blocks it")
@@ -86,15 +86,15 @@ func TestRewakeEvents(t *testing.T) {
 		want   []string
 	}{
 		{"missing", map[string][]map[string]any{"StopFailure": nil, "SessionStart": nil, "UserPromptSubmit": nil},
-			[]string{failure, start, prompt, "ok SessionEnd, Notification are"}},
+			[]string{failure, start, prompt, "ok SessionEnd, Notification, PostToolBatch are"}},
 		{"without the flag", map[string][]map[string]any{"StopFailure": {plain}, "SessionStart": {plain}, "UserPromptSubmit": {plain}},
-			[]string{failure, start, prompt, "ok SessionEnd, Notification are"}},
+			[]string{failure, start, prompt, "ok SessionEnd, Notification, PostToolBatch are"}},
 		{"in the background", map[string][]map[string]any{"UserPromptSubmit": {waker}},
-			[]string{prompt, "ok StopFailure, SessionStart, SessionEnd, Notification are"}},
+			[]string{prompt, "ok StopFailure, SessionStart, SessionEnd, Notification, PostToolBatch are"}},
 		{"those that only note", map[string][]map[string]any{"SessionEnd": nil, "Notification": nil},
 			[]string{"warn not wired: SessionEnd, Notification: "}},
 		{"perhaps", map[string][]map[string]any{"UserPromptSubmit": {shell("heartbeat-stop --inbox $X --rewake")}},
-			[]string{"ok StopFailure, SessionStart, SessionEnd, Notification are"}},
+			[]string{"ok StopFailure, SessionStart, SessionEnd, Notification, PostToolBatch are"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w.wireWakers(w.projectSettings(), test.change)

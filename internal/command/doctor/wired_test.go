@@ -115,10 +115,10 @@ func TestWired(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	w := newWorld(t)
-	w.says(checkEvents, "ok StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification")
+	w.says(checkEvents, "ok StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification, PostToolBatch")
 	stop := map[string]any{"Stop": []any{map[string]any{"hooks": []any{w.hook("--inbox", w.Inbox, "--mode", "persist")}}}}
 	w.settings(w.projectSettings(), map[string]any{"hooks": stop})
-	w.says(checkEvents, "warn not wired: StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification")
+	w.says(checkEvents, "warn not wired: StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification, PostToolBatch")
 	assert.Equal(t, "heartbeat install --inbox "+w.Inbox+" --mode persist --settings "+w.projectSettings(), w.checks(checkEvents)[0].Fix,
 		"the flags stay")
 }

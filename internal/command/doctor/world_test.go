@@ -122,7 +122,7 @@ func (w *world) wireWakers(path string, change map[string][]map[string]any) {
 	for _, event := range []string{"Stop", "StopFailure", "SessionStart"} {
 		hooks[event] = []map[string]any{w.waker()}
 	}
-	for _, event := range []string{"SessionEnd", "UserPromptSubmit", "Notification"} {
+	for _, event := range []string{"SessionEnd", "UserPromptSubmit", "Notification", "PostToolBatch"} {
 		hooks[event] = []map[string]any{w.hook("--inbox", w.Inbox, "--rewake")}
 	}
 	maps.Copy(hooks, change)
@@ -137,7 +137,7 @@ func (w *world) wireWakers(path string, change map[string][]map[string]any) {
 func (w *world) wire(path string, hooks ...map[string]any) {
 	w.t.Helper()
 	events := map[string]any{}
-	for _, event := range []string{"Stop", "StopFailure", "SessionStart", "SessionEnd", "UserPromptSubmit", "Notification"} {
+	for _, event := range []string{"Stop", "StopFailure", "SessionStart", "SessionEnd", "UserPromptSubmit", "Notification", "PostToolBatch"} {
 		events[event] = []any{map[string]any{"hooks": hooks}}
 	}
 	w.settings(path, map[string]any{"env": map[string]string{"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "0"}, "hooks": events})

@@ -65,6 +65,7 @@ type State struct {
 	OwnInbox    bool     `json:"ownInbox,omitempty"` // it lies in the session's folder
 	OnOrphan    string   `json:"onOrphan,omitempty"` // the policy for an entry without an answer
 	MaxAttempts int      `json:"maxAttempts,omitempty"`
+	Limits      []string `json:"limits,omitempty"`   // what it may cost, as flags
 	SpoolMax    int64    `json:"spoolMax,omitempty"` // bytes
 	PTY         bool     `json:"pty,omitempty"`
 	Rounds      int      `json:"rounds,omitempty"` // clients started so far

@@ -76,7 +76,7 @@ func (q *Queue) hook() settings.Wiring {
 	if q.o.Orphan.Given {
 		args = append(args, "--on-orphan", q.o.Orphan.Policy)
 	}
-	return settings.Blocking(q.o.Hook, args, 0)
+	return settings.Blocking(q.o.Hook, append(args, q.o.Limits.Arguments()...), 0)
 }
 
 // safeMode turns off all that a user has set up for the client, hooks too.

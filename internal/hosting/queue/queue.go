@@ -37,6 +37,8 @@ type Options struct {
 	// Orphan says what becomes of an entry that nobody answered. [cli.OrphanFlags.Given]
 	// is set where a person chose the policy.
 	Orphan cli.OrphanFlags
+	// Limits are what an entry, the session and a day may cost.
+	Limits cli.LimitFlags
 	// Background is how long an entry whose turn left tasks running in the background
 	// waits for them, 0 for not at all.
 	Background time.Duration

@@ -28,8 +28,17 @@ func queueOptions(f folder.Folder, s folder.State, warn func(string)) queue.Opti
 	return queue.Options{
 		Inbox: s.Inbox, Own: s.OwnInbox, Mark: filepath.Join(f.Dir(), "inbox-mark.json"), Dir: f.TempDir(),
 		Orphan: cli.OrphanFlags{Policy: s.OnOrphan, MaxAttempts: s.MaxAttempts, Given: true},
-		Cwd:    s.Cwd, Background: background, Warn: warn,
+		Cwd:    s.Cwd, Background: background, Limits: limitsOf(s), Warn: warn,
 	}
+}
+
+// limitsOf are what the session's host was started with. It wrote the state itself, so
+// that flags which cannot be read are those of a later release.
+func limitsOf(s folder.State) (l cli.LimitFlags) {
+	f := cli.NewFlags("limits")
+	l.Add(f)
+	_ = f.Parse(s.Limits)
+	return l
 }
 
 // openQueue makes the config's prompt an entry of the session's inbox.

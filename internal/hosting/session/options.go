@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"heartbeat/internal/cli"
 	"heartbeat/internal/hosting/config"
 	recovery "heartbeat/recover"
 )
@@ -30,6 +31,8 @@ type Options struct {
 	// deadletter and 3.
 	Policy      recovery.Policy
 	MaxAttempts int
+	// Limits are what an entry, the session and a day may cost.
+	Limits cli.LimitFlags
 	// Resume goes on with a session that was hosted before; otherwise its id is refused.
 	Resume bool
 	// Grace is how long the client has from SIGTERM to SIGKILL; 10 s.

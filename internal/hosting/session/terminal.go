@@ -73,7 +73,7 @@ func (h *host) managed(resume string) managed.Options {
 		command = append(command, "--resume", resume)
 	}
 	return managed.Options{
-		Inbox: s.Inbox, Mode: managed.Drain, Hook: h.Hook, SettingsDir: h.lock.Folder().TempDir(), Recovery: orphan.Options(), Background: background,
+		Inbox: s.Inbox, Mode: managed.Drain, Hook: h.Hook, SettingsDir: h.lock.Folder().TempDir(), Recovery: orphan.Options(), Background: background, Limits: limitsOf(s),
 		UntilDrained: true, MaxRestarts: maxRestarts, StartTimeout: startTimeout, EndAsking: true, Resume: true,
 		Line: func(_ time.Time, text string) { h.log.line(text) },
 		Terminal: terminal.Options{

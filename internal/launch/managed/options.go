@@ -36,6 +36,8 @@ type Options struct {
 	// MaxEntries is after how many answered entries a session makes way for a
 	// fresh one, 0 for none.
 	MaxEntries int
+	// Limits are what an entry, a session and a day may cost.
+	Limits cli.LimitFlags
 	// Background is how long a session that drains waits for the tasks that an entry's
 	// turn left running in the background, 0 for not at all.
 	Background time.Duration

@@ -53,6 +53,7 @@ func (w *wiring) hook() settings.Wiring {
 	if w.MaxEntries > 0 {
 		args = append(args, "--max-entries", strconv.Itoa(w.MaxEntries))
 	}
+	args = append(args, w.Limits.Arguments()...)
 	if w.Mode == Drain {
 		args = append(args, "--background-timeout", w.Background.String())
 	}
