@@ -1,0 +1,131 @@
+package notify_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/notify"
+	recovery "heartbeat/recover"
+)
+
+// stallRig has an inbox whose oldest entry came at noon.
+func stallRig(t *testing.T) *rig {
+	r := newRig(t, lines(3)...)
+	require.NoError(t, os.Chtimes(r.box.Path(), noon, noon))
+	r.o.Stall = 20 * time.Minute
+	return r
+}
+
+// stalls looks every five minutes, as a timer does, and returns when it was told.
+func (r *rig) stalls(looks int, between func(look int)) (after []time.Duration) {
+	r.Helper()
+	for i := range looks {
+		r.tell()
+		for _, o := range r.told() {
+			if o["what"] == "stalled" {
+				after = append(after, r.clock.Sub(noon))
+			}
+		}
+		r.clock = r.clock.Add(5 * time.Minute)
+		between(i)
+	}
+	return after
+}
+
+func TestStalled(t *testing.T) {
+	minutes := func(n ...int) (all []time.Duration) {
+		for _, m := range n {
+			all = append(all, time.Duration(m)*time.Minute)
+		}
+		return all
+	}
+	idle := func(*rig, int) {}
+	deliver := func(r *rig) {
+		transcript := filepath.Join(r.dir, "session.jsonl")
+		require.NoError(r, os.WriteFile(transcript, nil, 0o600))
+		require.NoError(r, os.Chtimes(transcript, noon, noon))
+		r.in(func(tx *inbox.Tx) error {
+			e, err := tx.Next(inbox.Mark{})
+			require.NoError(r, err)
+			_, err = tx.Deliver(e, inbox.Recipient{SessionID: "s", Evidence: recovery.Evidence{Transcript: transcript}.Encode()})
+			return err
+		})
+	}
+	touch := func(r *rig, name string) {
+		path := filepath.Join(r.dir, name)
+		require.NoError(r, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(r, os.WriteFile(path, []byte(r.clock.String()), 0o600))
+		require.NoError(r, os.Chtimes(path, r.clock, r.clock))
+	}
+	for name, c := range map[string]struct {
+		begin   func(r *rig)
+		between func(r *rig, look int)
+		want    []time.Duration
+	}{
+		"nobody comes": {func(*rig) {}, idle, minutes(20)},
+		"producers go on": {func(*rig) {}, func(r *rig, look int) {
+			_, err := r.box.Append(r.Context(), inbox.Message{Text: fmt.Sprint("more ", look)}, 0)
+			require.NoError(r, err)
+		}, minutes(20)},
+		"nothing waits": {func(r *rig) { require.NoError(r, os.Truncate(r.box.Path(), 0)) }, idle, nil},
+		"a turn does not end": {deliver, idle, minutes(20)},
+		"a turn goes on":      {deliver, func(r *rig, _ int) { touch(r, "session.jsonl") }, nil},
+		"a subagent goes on":  {deliver, func(r *rig, _ int) { touch(r, "session/subagents/agent-1.jsonl") }, nil},
+		"it goes on for a while": {deliver, func(r *rig, look int) {
+			if look < 3 {
+				touch(r, "session.jsonl")
+			}
+		}, minutes(35)},
+		"twice": {deliver, func(r *rig, look int) {
+			if look == 5 {
+				touch(r, "session.jsonl")
+			}
+		}, minutes(20, 50)},
+		"answered in time": {func(*rig) {}, func(r *rig, look int) {
+			if look < 3 {
+				r.deliver()
+				r.in(func(tx *inbox.Tx) error { return tx.Acknowledge("done") })
+			}
+		}, nil},
+		"paused": {func(r *rig) {
+			r.in(func(tx *inbox.Tx) error { _, err := tx.Pause("why", nil); return err })
+		}, idle, nil},
+		"resumed": {func(r *rig) {
+			r.in(func(tx *inbox.Tx) error { _, err := tx.Pause("why", nil); return err })
+		}, func(r *rig, look int) {
+			if look == 5 {
+				r.in(func(tx *inbox.Tx) error { return tx.Resume() })
+			}
+		}, minutes(50)},
+		"the clock is set forward and back": {deliver, func(r *rig, look int) {
+			if look == 1 {
+				r.clock = noon.Add(-time.Hour)
+			}
+		}, minutes(-40)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := stallRig(t)
+			c.begin(r)
+			assert.Equal(t, c.want, r.stalls(12, func(look int) { c.between(r, look) }))
+		})
+	}
+}
+
+// A first look at an inbox that has stood still for long says so at once.
+func TestStalledLongAgo(t *testing.T) {
+	r := stallRig(t)
+	r.clock = noon.Add(2 * time.Hour)
+	all, err := notify.Pending(t.Context(), r.box, r.o)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	assert.Equal(t, noon, all[0].Since.UTC())
+	assert.Contains(t, all[0].Text, "nothing has moved in ")
+	assert.Contains(t, all[0].Text, "for 2h")
+}
