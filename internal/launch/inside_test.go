@@ -12,7 +12,6 @@ import (
 
 	"heartbeat/internal/host/guardian"
 	"heartbeat/internal/launch/terminal"
-	"heartbeat/internal/notify"
 )
 
 // optionsFor are options for a command at this process's streams.
@@ -53,7 +52,6 @@ func panicking() {
 // itself.
 func sessions() {
 	guardian.Serve()
-	notify.Serve()
 	n, err := strconv.Atoi(os.Args[1])
 	text := "setsid -f sleep 1000; echo "
 	if len(os.Args) > 2 {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/host/guardian"
+	"heartbeat/internal/notify"
 	"heartbeat/internal/testing/pages"
 	"heartbeat/internal/testing/script"
 )
@@ -22,6 +23,8 @@ func TestMain(m *testing.M) {
 		"claude":           client,
 		"dialog":           dialog,
 		guardian.Name:      Main,
+		notify.HelperName:  Main,
+		notify.StarterName: Main,
 		"flood":            flood,
 		"panicking":        panicking,
 		"sessions":         sessions,

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// helperName and starterName are the argv[0] of the processes that [Serve] is for,
+	// HelperName and StarterName are the argv[0] of the processes that [Serve] is for,
 	// which ps shows.
-	helperName  = "heartbeat-notifier"
-	starterName = "heartbeat-notifier-start"
+	HelperName  = "heartbeat-notifier"
+	StarterName = "heartbeat-notifier-start"
 )
 
 // Helper is a process of its own that tells about an inbox, for a process that ends all
@@ -91,7 +91,7 @@ func (h *Helper) spawn() (said *os.File, err error) {
 		return nil, errors.Join(err, in.Close(), write.Close())
 	}
 	c := exec.Command(self)
-	c.Args[0], c.Dir = starterName, "/"
+	c.Args[0], c.Dir = StarterName, "/"
 	c.Stdin, c.Stdout = in, out
 	err = errors.Join(c.Run(), in.Close(), out.Close())
 	if err != nil {
@@ -156,19 +156,19 @@ func (h *Helper) Stop(ctx context.Context) {
 // this process is no helper.
 func Serve() {
 	switch os.Args[0] {
-	case starterName:
+	case StarterName:
 		c := exec.Command("/proc/self/exe")
 		if self, err := os.Executable(); err == nil {
 			c.Path = self
 		}
-		c.Args = []string{helperName}
+		c.Args = []string{HelperName}
 		c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stdout
 		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if c.Start() != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)
-	case helperName:
+	case HelperName:
 		// Whoever ends all of a service's processes ends its keeper, too, whose end is
 		// then to be told. A signal that is ignored would be ignored by the command.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)

@@ -74,7 +74,7 @@ func TestStalled(t *testing.T) {
 			_, err := r.box.Append(r.Context(), inbox.Message{Text: fmt.Sprint("more ", look)}, 0)
 			require.NoError(r, err)
 		}, minutes(20)},
-		"nothing waits": {func(r *rig) { require.NoError(r, os.Truncate(r.box.Path(), 0)) }, idle, nil},
+		"nothing waits":       {func(r *rig) { require.NoError(r, os.Truncate(r.box.Path(), 0)) }, idle, nil},
 		"a turn does not end": {deliver, idle, minutes(20)},
 		"a turn goes on":      {deliver, func(r *rig, _ int) { touch(r, "session.jsonl") }, nil},
 		"a subagent goes on":  {deliver, func(r *rig, _ int) { touch(r, "session/subagents/agent-1.jsonl") }, nil},
