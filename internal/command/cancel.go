@@ -30,8 +30,9 @@ No byte of the inbox changes: what was canceled is passed over when its turn com
 It is safe beside a live session and beside producers.
 
 ENTRY is the id that its sender gave the entry, its entry_id, or a beginning of one
-of these (at least four characters). An entry in flight is refused: the session is
-at it. With --older-than an entry without a sent_at, which only send writes, stays.
+of these (at least four characters). Entries of the same text have one entry_id: name
+one of them as ENTRY_ID@OFFSET, with the offset that peek shows. An entry in flight is
+refused: the session is at it. With --older-than an entry without a sent_at, which only send writes, stays.
 
 Exit status: 0 done, also where --all or --older-than found nothing; 1 not all was
 done: no such entry waits, more than one has that name, or it is in flight. What

@@ -18,7 +18,13 @@ type waitingEntry struct {
 	size        int64
 }
 
-func (w waitingEntry) names() names { return names{w.id, []string{w.entryID}} }
+// names has the entry id with the offset as well: entries of the same text have one id.
+func (w waitingEntry) names() names {
+	if w.scheduled {
+		return names{w.id, []string{w.entryID}}
+	}
+	return names{w.id, []string{w.entryID, fmt.Sprintf("%s@%d", w.entryID, w.start)}}
+}
 
 // canceling is the state of one cancel command, which may need several transactions.
 type canceling struct {
@@ -107,7 +113,7 @@ func (c *canceling) resolve(args []string, all []waitingEntry, v *inbox.View) er
 				c.left = append(c.left, found[0])
 			}
 		default:
-			return fmt.Errorf("%q may be any of %d entries that wait: name one by its whole id or entry_id (heartbeat peek --json shows them)", word, len(found))
+			return fmt.Errorf("%q may be any of %d entries that wait: name one by its whole id or entry_id, or by entry_id@offset if their texts are the same (heartbeat peek --json shows them)", word, len(found))
 		}
 	}
 	return nil

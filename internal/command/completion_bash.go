@@ -49,7 +49,7 @@ func (c completed) bash() string {
 	return strings.Join(set, " ")
 }
 
-const bashScript = `# bash completion for heartbeat and the commands heartbeat-host, heartbeat-launch and heartbeat-stop
+const bashScript = `# bash completion for heartbeat and the commands heartbeat-host, heartbeat-launch, heartbeat-stop and heartbeat-watch
 # shellcheck shell=bash
 
 # Sets line to the words, at to the index of the current one, cur to that word, and
@@ -106,7 +106,7 @@ _heartbeat_ids() {
 _heartbeat_spec() {
 	flags='' takes='' values='' verbs='' words='' ids='' command=''
 	case $key in
-	'heartbeat host' | 'heartbeat launch' | 'heartbeat stop') key=heartbeat-${key#* } ;;
+	'heartbeat host' | 'heartbeat launch' | 'heartbeat stop' | 'heartbeat watch') key=heartbeat-${key#* } ;;
 	esac
 	case $key in
 	SPECS
@@ -166,5 +166,5 @@ _heartbeat() {
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$cur")
 }
-complete -o default -F _heartbeat heartbeat heartbeat-host heartbeat-launch heartbeat-stop
+complete -o default -F _heartbeat heartbeat heartbeat-host heartbeat-launch heartbeat-stop heartbeat-watch
 `

@@ -75,7 +75,7 @@ func (c completed) zshOperands() []string {
 	return []string{"'*:file:_files'"}
 }
 
-const zshScript = `#compdef heartbeat heartbeat-host heartbeat-launch heartbeat-stop
+const zshScript = `#compdef heartbeat heartbeat-host heartbeat-launch heartbeat-stop heartbeat-watch
 
 _heartbeat_ids() {
 	local i line id hint inbox
@@ -100,7 +100,7 @@ _heartbeat_ids() {
 _heartbeat_spec() {
 	takes= verbs=() specs=() ends=()
 	case $key in
-	'heartbeat host' | 'heartbeat launch' | 'heartbeat stop') key=heartbeat-${key#* } ;;
+	'heartbeat host' | 'heartbeat launch' | 'heartbeat stop' | 'heartbeat watch') key=heartbeat-${key#* } ;;
 	esac
 	case $key in
 	SPECS
@@ -140,6 +140,6 @@ _heartbeat() {
 if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
 	_heartbeat "$@"
 else
-	compdef _heartbeat heartbeat heartbeat-host heartbeat-launch heartbeat-stop
+	compdef _heartbeat heartbeat heartbeat-host heartbeat-launch heartbeat-stop heartbeat-watch
 fi
 `

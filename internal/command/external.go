@@ -32,6 +32,7 @@ var ourExternals = map[string]string{
 	"host":   "host sessions for a program that may restart at any time",
 	"launch": "run sessions where nobody is at the terminal",
 	"stop":   "the Stop hook, which Claude Code calls",
+	"watch":  "watch inboxes in a terminal, and steer them",
 }
 
 func externalNames() []string { return slices.Sorted(maps.Keys(ourExternals)) }

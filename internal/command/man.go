@@ -15,6 +15,7 @@ import (
 	hosting "heartbeat/internal/hosting/verbs"
 	"heartbeat/internal/launch"
 	"heartbeat/internal/orphans"
+	watching "heartbeat/internal/watching/page"
 )
 
 func manVerb(others []cli.Verb) cli.Verb {
@@ -24,10 +25,10 @@ func manVerb(others []cli.Verb) cli.Verb {
 		Words: append(cli.Names(others), externalNames()...),
 		Short: "print a manual page, or write all of them",
 		Long: `Print the manual page of a verb in roff, or without a VERB that of heartbeat. A
-verb may have verbs of its own (dead-letter requeue), and host, launch and stop are
-the pages of heartbeat-host, heartbeat-launch and heartbeat-stop. With --dir, write
-the pages of all four commands and of every verb into a directory, where man finds
-them if it is one of its own. They say what --help says.`,
+verb may have verbs of its own (dead-letter requeue), and host, launch, stop and watch
+are the pages of heartbeat-host and so on. With --dir, write the pages of all commands
+and of every verb into a directory, where man finds them if it is one of its own. They
+say what --help says.`,
 		Example: `heartbeat man send | man -l -
 heartbeat man --dir ~/.local/share/man/man1`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
@@ -105,7 +106,7 @@ func writeManuals(dir string, s cli.Streams) error {
 	return err
 }
 
-// allPages are those of the four commands and of all their verbs.
+// allPages are those of our commands and of all their verbs.
 func allPages() []cli.Page {
 	others := otherPages()
 	pages := append([]cli.Page{commandPage()}, pagesOf(verbs())...)
@@ -129,7 +130,7 @@ func pagesOf(list []cli.Verb) (pages []cli.Page) {
 
 // otherPages are those of the commands beside heartbeat, by their names.
 func otherPages() map[string]cli.Page {
-	return map[string]cli.Page{hook.CommandName: hook.Page(), hosting.CommandName: hosting.Page(), launch.CommandName: launch.Page()}
+	return map[string]cli.Page{hook.CommandName: hook.Page(), hosting.CommandName: hosting.Page(), launch.CommandName: launch.Page(), watching.CommandName: watching.Page()}
 }
 
 func pageOf(v cli.Verb) cli.Page {

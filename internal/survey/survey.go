@@ -38,15 +38,16 @@ func Of(ctx context.Context, box *inbox.Inbox) why.Facts {
 }
 
 // Glance is [Of] without waiting for whoever holds the lock, and without the questions
-// of runs: for callers that look often, and find out about those themselves.
-func Glance(ctx context.Context, box *inbox.Inbox) why.Facts {
+// of runs: for callers that look often, and find out about those themselves. What is
+// read besides is given the same view.
+func Glance(ctx context.Context, box *inbox.Inbox, besides ...func(*inbox.View) error) why.Facts {
 	f := why.Facts{Now: time.Now(), Inbox: box.Path(), Dir: box.Dir()}
 	f.Space, f.Needed = box.Room()
 	f.Launcher = Launcher(box)
 	f.Unwritable = unix.Access(box.Dir(), unix.W_OK|unix.X_OK)
 	v, err := box.View()
 	if err == nil {
-		err = survey(ctx, v, &f)
+		err = survey(ctx, v, &f, besides)
 	}
 	if err == nil {
 		f.Scheduled, err = box.Scheduled()
@@ -85,14 +86,14 @@ func Questions(box *inbox.Inbox) (all []why.Question) {
 		b := orchestrate.Bridge{Box: box, Run: r}
 		held, _ := b.Questions() // likewise
 		for _, h := range held {
-			all = append(all, why.Question{Run: r.ID(), Effect: h.Effect, Question: h.Question, Since: h.Since})
+			all = append(all, why.Question{Run: r.ID(), Effect: h.Effect, Question: h.Question, Dir: r.Dir(), Since: h.Since})
 		}
 	}
 	slices.SortFunc(all, func(a, b why.Question) int { return a.Since.Compare(b.Since) })
 	return all
 }
 
-func survey(ctx context.Context, v *inbox.View, f *why.Facts) (err error) {
+func survey(ctx context.Context, v *inbox.View, f *why.Facts, besides []func(*inbox.View) error) (err error) {
 	defer func() { _ = v.Close() }() // only read
 	f.Exists, f.WrittenAt, f.Cursor = v.Size() >= 0, v.WrittenAt(), v.Cursor()
 	f.Replaced, f.InFlight, f.Redeliver = v.Replaced(), v.InFlight(), v.Redeliver()
@@ -117,6 +118,11 @@ func survey(ctx context.Context, v *inbox.View, f *why.Facts) (err error) {
 		f.Client, f.Woken, f.Bound, f.Prompted = why.LifeOfClient(e), e.Woken, e.Bound, e.Prompted
 	}
 	f.Backlog, err = v.Backlog(ctx)
+	for _, read := range besides {
+		if err == nil {
+			err = read(v)
+		}
+	}
 	return err
 }
 

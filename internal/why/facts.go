@@ -137,5 +137,6 @@ func (f Facts) NextDue() time.Time {
 // Question is what a run asks a person.
 type Question struct {
 	Run, Effect, Question string
+	Dir                   string // of the run
 	Since                 time.Time
 }

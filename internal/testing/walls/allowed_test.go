@@ -59,7 +59,7 @@ var allowed = map[string]string{
 	"internal/orphans":          "inbox internal/cli recover",
 	"internal/hook":             "internal/why internal/orphans inbox recover internal/claude internal/cli internal/disk internal/flat internal/host internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":        "internal/hook internal/bridges inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/session",
-	"internal/command/...":      "internal/budget internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs orchestrate/... internal/testing/agent",
+	"internal/command/...":      "internal/budget internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs internal/watching/page orchestrate/... internal/testing/agent",
 	"internal/launch/...":       "internal/bridges internal/claim internal/notify inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/launch/... orchestrate/...",
 	"internal/launch/pump":      "",
 	"internal/launch/recording": "internal/disk internal/launch/pump internal/words",
@@ -79,7 +79,17 @@ var allowed = map[string]string{
 	"internal/hosting/guild":      "",
 	"internal/hosting/deadletter": "internal/disk internal/hosting/folder internal/hosting/guild",
 
+	// The live view. It links the terminal library, and only its own command links it.
+	"internal/watching":        "inbox internal/cli internal/cli/colour internal/cli/layout internal/host/signals internal/notify internal/watching/... internal/why internal/words",
+	"internal/watching/act":    "internal/cli",
+	"internal/watching/board":  "internal/watching/look internal/words",
+	"internal/watching/draw":   "internal/cli/colour internal/cli/layout internal/watching/board internal/watching/look internal/why internal/words",
+	"internal/watching/finder": "inbox internal/disk",
+	"internal/watching/look":   "inbox internal/command/history internal/disk internal/host internal/survey internal/watching/finder internal/why orchestrate recover",
+	"internal/watching/page":   "internal/cli internal/cli/colour",
+
 	// The commands.
+	"cmd/heartbeat-watch":  "internal/watching",
 	"cmd/heartbeat-host":   "internal/hosting",
 	"cmd/heartbeat":        "internal/command internal/cli",
 	"cmd/heartbeat-stop":   "internal/hook internal/stack",

@@ -31,6 +31,8 @@ var heavy = map[string]string{
 	"heartbeat/internal/command":         "the verbs",
 	"heartbeat/internal/launch":          "the launcher",
 	"heartbeat/internal/hosting":         "the host of sessions",
+	"heartbeat/internal/watching":        "the live view",
+	"charm.land":                         "the live view",
 	"modernc.org":                        "the host of sessions",
 	"heartbeat/internal/claude/screen":   "the launcher",
 	"heartbeat/internal/claude/settings": "install and doctor",
@@ -47,6 +49,15 @@ func TestTheHookIsLean(t *testing.T) {
 		for part, of := range heavy {
 			assert.NotContains(t, linked, part, "it belongs to %s", of)
 		}
+	}
+}
+
+// Those who do not want the live view do not carry it: it is in a command of its own.
+func TestTheTerminalLibraryIsTheWatchersAlone(t *testing.T) {
+	for _, command := range []string{"heartbeat", "heartbeat-launch", "heartbeat-host"} {
+		out, err := exec.Command("go", "list", "-deps", "heartbeat/cmd/"+command).Output()
+		require.NoError(t, err)
+		assert.NotContains(t, string(out), "charm.land", command)
 	}
 }
 

@@ -1,0 +1,136 @@
+package watching
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/fsnotify/fsnotify"
+
+	"heartbeat/internal/watching/finder"
+	"heartbeat/internal/watching/look"
+)
+
+const (
+	// pollEvery is how often all inboxes are looked at, for what no event tells.
+	pollEvery = 2 * time.Second
+	// tickEvery is how often the clock and the ages are drawn.
+	tickEvery = time.Second
+	// soon is how long an event waits for others that belong to it: a commit changes
+	// several files.
+	soon = 20 * time.Millisecond
+	// share bounds the time that is spent on looking while inboxes change all the time:
+	// one part of so many.
+	share = 10
+)
+
+// gather looks at the inboxes whenever something changes, and sends what it sees. A slow
+// terminal holds it up, and nothing else.
+func gather(ctx context.Context, to *tea.Program, f *finder.Finder) {
+	l := look.New(f)
+	w := newWatch(ctx)
+	defer w.close()
+	poll, tick := time.NewTicker(pollEvery), time.NewTicker(tickEvery)
+	defer poll.Stop()
+	defer tick.Stop()
+	later := time.NewTimer(0)
+	defer later.Stop()
+	var changed map[string]bool // nil: all
+	rest := time.Duration(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case at := <-tick.C:
+			to.Send(ticked{at})
+			continue
+		case <-poll.C:
+			changed = nil
+			later.Reset(0)
+			continue
+		case dir := <-w.events:
+			if len(w.pending) == 0 {
+				later.Reset(max(soon, rest))
+			}
+			w.pending[dir] = true
+			continue
+		case <-later.C:
+			if len(w.pending) > 0 {
+				changed = w.pending
+				w.pending = map[string]bool{}
+			}
+		}
+		began := time.Now()
+		p, any := l.Look(ctx, began, changed)
+		rest = time.Since(began) * share
+		changed = nil
+		if any {
+			to.Send(looked{p})
+			w.follow(l.Dirs())
+		}
+	}
+}
+
+// watch is told of changes in folders. Without the system's events there are none, and
+// polling has to do.
+type watch struct {
+	all     *fsnotify.Watcher
+	events  chan string
+	dirs    map[string]bool
+	pending map[string]bool
+}
+
+func newWatch(ctx context.Context) *watch {
+	w := &watch{dirs: map[string]bool{}, pending: map[string]bool{}, events: make(chan string)}
+	all, err := fsnotify.NewWatcher()
+	if err != nil {
+		return w
+	}
+	w.all = all
+	go func() {
+		for {
+			select {
+			case e, ok := <-all.Events:
+				if !ok {
+					return
+				}
+				select {
+				case w.events <- filepath.Dir(e.Name):
+				case <-ctx.Done():
+					return
+				}
+			case _, ok := <-all.Errors:
+				if !ok {
+					return // too many events: polling sees what they were
+				}
+			}
+		}
+	}()
+	return w
+}
+
+// follow watches these folders and no others.
+func (w *watch) follow(dirs []string) {
+	if w.all == nil {
+		return
+	}
+	now := map[string]bool{}
+	for _, dir := range dirs {
+		if now[dir] = true; !w.dirs[dir] {
+			_ = w.all.Add(dir) // polling sees it
+		}
+	}
+	for dir := range w.dirs {
+		if !now[dir] {
+			_ = w.all.Remove(dir) // it may be gone
+		}
+	}
+	w.dirs = now
+}
+
+func (w *watch) close() {
+	if w.all != nil {
+		_ = w.all.Close()
+	}
+}

@@ -1,0 +1,36 @@
+package look
+
+import (
+	"time"
+
+	"heartbeat/internal/why"
+)
+
+// Picture is what was known at a moment.
+type Picture struct {
+	At      time.Time
+	Inboxes []Inbox
+	// Notes are sentences about what could not be searched.
+	Notes []string
+}
+
+// Inbox is what is known of one inbox. Its texts are not cleaned.
+type Inbox struct {
+	why.Facts
+	State why.State
+	Why   string
+	// Oldest is since when the entry waits that comes next: its sent_at, or where it has
+	// none, when the inbox was last written to. Nil if none waits.
+	Oldest *time.Time
+	// DeadLetters are those that were not requeued.
+	DeadLetters int
+	// Seen changes whenever anything of the inbox does.
+	Seen  int64
+	Notes []string
+}
+
+// Path names the inbox.
+func (i Inbox) Path() string { return i.Facts.Inbox }
+
+// Asks reports whether a person is asked for something.
+func (i Inbox) Asks() bool { return len(i.Held) > 0 || i.Asking() != nil }

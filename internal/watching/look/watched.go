@@ -1,0 +1,218 @@
+package look
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/host"
+	"heartbeat/internal/survey"
+	"heartbeat/internal/why"
+	"heartbeat/orchestrate"
+	recovery "heartbeat/recover"
+)
+
+const (
+	// livesEvery is how often it is looked whether processes live, and who holds locks.
+	livesEvery = 2 * time.Second
+	// anewEvery is how often an inbox is read again although nothing seems to have
+	// changed, for what no file tells.
+	anewEvery = 10 * time.Minute
+)
+
+// watched is an inbox with what was known of it last.
+type watched struct {
+	path string
+	box  *inbox.Inbox
+	now  Inbox
+
+	files, runs, letters sign
+	driven               []orchestrate.DrivenRun
+	read, lives          time.Time
+	holder               int // of the lock, when it was looked last
+	held                 time.Time
+}
+
+func (w *watched) dir() string { return filepath.Dir(w.path) }
+
+// look brings what is known up to date, and reports whether anything changed.
+func (w *watched) look(ctx context.Context, at time.Time) bool {
+	if w.box == nil {
+		box, err := inbox.Open(w.path, inbox.Options{})
+		if err != nil {
+			return w.broken(at, err)
+		}
+		w.box = box
+	}
+	files := stateSign(w.box)
+	changed := !files.equal(w.files) || w.stale(at)
+	if changed {
+		w.files, w.read = files, at
+		w.survey(ctx)
+	}
+	if at.Sub(w.lives) >= livesEvery {
+		w.lives = at
+		changed = w.processes(at) || changed
+	}
+	changed = w.questions() || changed
+	changed = w.deadLetters() || changed
+	w.now.Facts.Now = at
+	if changed {
+		w.now.State, w.now.Why = w.now.Explain()
+		w.now.Seen++
+	}
+	return changed
+}
+
+// broken shows an inbox that cannot even be opened.
+func (w *watched) broken(at time.Time, err error) bool {
+	if w.now.Unreadable != nil && w.now.Unreadable.Error() == err.Error() {
+		return false
+	}
+	w.now = Inbox{Facts: why.Facts{Now: at, Inbox: w.path, Dir: filepath.Dir(w.path), Space: -1, Unreadable: err}, Seen: w.now.Seen + 1}
+	w.now.State, w.now.Why = w.now.Explain()
+	return true
+}
+
+// stale reports whether what was read may be wrong although no file changed.
+func (w *watched) stale(at time.Time) bool {
+	age := at.Sub(w.read)
+	return age >= anewEvery || w.now.Unreadable != nil && age >= livesEvery || w.ended(at)
+}
+
+// ended reports whether a pause, a back-off or a schedule that is shown is over.
+func (w *watched) ended(at time.Time) bool {
+	over := func(t *time.Time) bool { return t != nil && !t.IsZero() && t.After(w.read) && !t.After(at) }
+	if p := w.now.Paused; p != nil && over(p.Until) {
+		return true
+	}
+	if b := w.now.Backoff; b != nil && over(&b.Until) {
+		return true
+	}
+	due := w.now.NextDue()
+	return over(&due)
+}
+
+// survey reads the state of the inbox.
+func (w *watched) survey(ctx context.Context) {
+	held, lockedBy, name, since := w.now.Held, w.now.LockedBy, w.now.LockedName, w.now.LockedFor
+	var oldest *time.Time
+	w.now.Facts = survey.Glance(ctx, w.box, func(v *inbox.View) error {
+		oldest = head(v)
+		return nil
+	})
+	if _, err := disk.StatDir(w.box.Dir()); errors.Is(err, fs.ErrNotExist) {
+		w.now.Unreadable = fmt.Errorf("its folder %s is gone", w.box.Dir())
+	}
+	w.now.Oldest, w.now.Notes = oldest, w.now.Warnings
+	w.now.Held, w.now.LockedBy, w.now.LockedName, w.now.LockedFor = held, lockedBy, name, since
+}
+
+// longLine is longer than any line that is decoded only to see when it was sent.
+const longLine = 1 << 20
+
+// head is since when the entry waits that comes next.
+func head(v *inbox.View) (oldest *time.Time) {
+	found, long := false, false
+	err := v.Waits(func(l []byte) bool {
+		long = long || len(l) > longLine
+		return !long
+	}, func(w inbox.Waiting) bool {
+		found = true
+		if at := w.SentAt(); !at.IsZero() {
+			oldest = &at
+		}
+		return false
+	})
+	if at := v.WrittenAt(); err == nil && (found || long) && oldest == nil && !at.IsZero() {
+		oldest = &at
+	}
+	return oldest
+}
+
+// processes looks whether those live that did, and whether somebody keeps the lock.
+func (w *watched) processes(at time.Time) bool {
+	changed := false
+	w.now.Sessions = slices.Clone(w.now.Sessions) // whoever has an earlier picture reads those
+	for i, s := range w.now.Sessions {
+		if s.Life == why.Alive {
+			w.now.Sessions[i].Life = why.LifeOf(s.Session)
+			changed = changed || w.now.Sessions[i].Life != s.Life
+		}
+	}
+	if b := w.now.Waiter; b != nil && b.Life == why.Alive {
+		w.now.Waiter = &why.Waiter{Waiter: b.Waiter, Life: why.LifeOfProcess(b.Boot, b.Namespace, b.PID, b.ProcessStart)}
+		changed = changed || w.now.Waiter.Life != b.Life
+	}
+	if l := w.now.Launcher; l != nil && l.PID > 0 && host.ProcessStart(l.PID) == 0 {
+		w.now.Launcher, changed = nil, true
+	}
+	if d := w.now.InFlight; d != nil && w.now.Client == why.Alive {
+		w.now.Client = why.LifeOfClient(recovery.EvidenceOf(d))
+		changed = changed || w.now.Client != why.Alive
+	}
+	space, full := w.now.Space, w.now.Space >= 0 && w.now.Space < w.now.Needed
+	w.now.Space, w.now.Needed = w.box.Room()
+	if space != w.now.Space {
+		changed = changed || full != (w.now.Space >= 0 && w.now.Space < w.now.Needed)
+	}
+	return w.lock(at) || changed
+}
+
+// lock notes who has kept the lock since the last look, with nothing committed
+// meanwhile.
+func (w *watched) lock(at time.Time) bool {
+	holder := w.box.Lock()
+	if holder == 0 || holder != w.holder || w.read.After(w.held) {
+		w.holder, w.held = holder, at
+		holder = 0
+	}
+	if holder == w.now.LockedBy {
+		return false
+	}
+	w.now.LockedBy, w.now.LockedName, w.now.LockedFor = holder, survey.ProcessName(holder), livesEvery
+	return true
+}
+
+// questions looks what runs ask a person, if any of their journals changed.
+func (w *watched) questions() bool {
+	now := runSign(w.box, w.driven)
+	if now.equal(w.runs) {
+		return false
+	}
+	before := len(w.now.Held)
+	w.driven, w.now.Held = nil, nil
+	if hasRuns(w.box.Dir()) {
+		w.driven, _, _ = orchestrate.Driven(w.box) // what cannot be read asks nothing
+		w.now.Held = survey.Questions(w.box)
+	}
+	w.runs = runSign(w.box, w.driven)
+	return before > 0 || len(w.now.Held) > 0
+}
+
+// deadLetters counts those that were not requeued, if their file changed.
+func (w *watched) deadLetters() bool {
+	now := sign{markOf(w.box.DeadLetterPath())}
+	if now.equal(w.letters) {
+		return false
+	}
+	w.letters = now
+	letters, warnings, err := w.box.Letters()
+	if err != nil {
+		warnings = append(warnings, err.Error())
+	}
+	w.now.Notes = append(append([]string(nil), w.now.Warnings...), warnings...)
+	w.now.DeadLetters = 0
+	for _, l := range letters {
+		if l.RequeuedAt == nil {
+			w.now.DeadLetters++
+		}
+	}
+	return true
+}
