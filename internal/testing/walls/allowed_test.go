@@ -12,6 +12,7 @@ var allowed = map[string]string{
 	"internal/words":         "",
 	"internal/flat":          "",
 	"internal/price":         "internal/flat",
+	"internal/meter":         "internal/disk internal/flat internal/price",
 	"internal/budget":        "internal/flat internal/price internal/words",
 	"internal/disk":          "",
 	"internal/host":          "",

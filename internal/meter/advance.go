@@ -1,0 +1,119 @@
+package meter
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/price"
+)
+
+// Reading is what somebody knows of a session at a moment. Its session and transcript
+// suffice: then the transcript tells the tokens.
+type Reading struct {
+	Session, Transcript string
+	// Client names the process that said Total, in billionths of a dollar, by
+	// whatever distinguishes it from all others: see [ClientName].
+	Client   string
+	Total    int64
+	HasTotal bool
+	// Requests is how many requests that process has made so far for the session
+	// itself, negative if it does not say.
+	Requests int64
+	// Usage is that of its last request, nil if it does not say.
+	Usage *price.Tokens
+
+	Model          string
+	ContextPercent float64 // negative if unknown
+	// Final says that the process has ended: what the transcript does not have now it
+	// will not get.
+	Final bool
+}
+
+// ClientName names a process for good: by the boot, its pid and when it started.
+func ClientName(boot string, pid int, start int64) string {
+	return boot + "/" + strconv.Itoa(pid) + "/" + strconv.FormatInt(start, 10)
+}
+
+// lockWait is how long one reading waits for another of the same folder.
+const lockWait = 2 * time.Second
+
+// Advance counts what a session's transcript has since the last time, books what a
+// reading says, writes the file in dir, and returns the state. A transcript that
+// cannot be read is an error too, beside a state in which the rest is booked.
+func Advance(dir string, r Reading) (s *State, err error) {
+	if r.Session == "" || len(r.Session) > 256 {
+		return nil, errors.New("count what a session spends: it has no name, or one of more than 256 bytes")
+	}
+	lock, err := disk.AcquireLock(context.Background(), filepath.Join(dir, lockName), lockWait)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	if s, err = Load(dir, r.Session); err != nil {
+		return nil, err
+	}
+	var old []byte
+	if s == nil {
+		s = begun(r.Session, strconv.FormatUint(rand.Uint64(), 36))
+		prune(dir)
+	} else {
+		old = s.encode()
+	}
+	err = s.advance(r)
+	if now := s.encode(); !bytes.Equal(old, now) {
+		err = errors.Join(err, s.save(dir))
+	}
+	return s, err
+}
+
+func (s *State) advance(r Reading) error {
+	s.move(r.Transcript)
+	limit := int64(maxRead)
+	if r.Final {
+		limit = maxFinal
+	}
+	err := s.count(limit)
+	if r.Model != "" {
+		s.Model = clip(r.Model)
+	}
+	if r.HasTotal {
+		s.At = time.Now()
+		s.ContextPercent = r.ContextPercent
+		s.say(r)
+	}
+	if s.give(); r.Final {
+		s.giveAll()
+	}
+	s.forget()
+	s.derive()
+	return err
+}
+
+// keep is how long the file of a session is kept that nothing was heard of. A session
+// that is resumed later is counted anew.
+const keep = 60 * 24 * time.Hour
+
+// prune removes old files. It is done once a session, so that it may take its time.
+func prune(dir string) {
+	names, _, err := disk.Names(dir, 10_000)
+	if err != nil {
+		return
+	}
+	before := time.Now().Add(-keep).UnixNano()
+	for _, name := range names {
+		if !strings.HasPrefix(name, prefix) {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		if info, err := disk.StatName(path); err == nil && info.IsRegular && info.Mtime < before {
+			_ = disk.Remove(path) // the next session tries again
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package meter
+
+import (
+	"bytes"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
+	"heartbeat/internal/price"
+)
+
+// count reads what the transcripts have since.
+func (s *State) count(limit int64) error {
+	s.place()
+	more, err := follow(s.Transcript, &s.Read, limit, s.line)
+	s.behind = more
+	s.countAgents(limit)
+	return err
+}
+
+// place checks that the transcript goes on where it was read to. One that was cut off
+// or replaced is counted from its end on: what it has before may have been counted.
+func (s *State) place() {
+	ok, size := continues(s.Transcript, s.Read)
+	if ok {
+		return
+	}
+	s.Read = size
+	all := part{from: -1}
+	for _, p := range s.parts {
+		all.own = all.own.Plus(p.own)
+		all.weight = addWeight(all.weight, p.weight)
+		all.divided = all.divided || p.divided
+	}
+	for i := range s.recent {
+		s.recent[i].part = -1
+	}
+	s.parts, s.settled = []part{all}, 0
+}
+
+// move takes another path for the transcript: of a session that was resumed in another
+// folder. What it has up to where the old one was read is the same.
+func (s *State) move(path string) {
+	if path == "" || path == s.Transcript {
+		return
+	}
+	s.Transcript = path
+}
+
+// line counts a line of the session's own transcript.
+func (s *State) line(line []byte, at int64) {
+	if !mayCount(line) {
+		return
+	}
+	l := flat.Begun(line)
+	switch l.String("type") {
+	case "assistant":
+		if s.request(l, !l.Bool("isSidechain"), len(s.parts)-1) {
+			s.Model = modelOf(l)
+		}
+	case "user":
+		if !l.Bool("isSidechain") && !isToolResult(l) && at > s.last().from {
+			s.parts = append(s.parts, part{from: at, at: timeOf(l)})
+		}
+	case "cost-state":
+		if total, err := price.DollarsOf(string(l.Value("totalCostUSD"))); err == nil && total >= 0 {
+			s.state(total)
+		}
+	}
+}
+
+// mayCount spares most lines from being parsed.
+func mayCount(line []byte) bool {
+	for _, word := range [...]string{`"assistant"`, `"user"`, `"cost-state"`} {
+		if bytes.Contains(line, []byte(word)) {
+			return true
+		}
+	}
+	return false
+}
+
+// request counts an answer of the model, once for each message. It reports whether
+// there is one.
+func (s *State) request(l *flat.Members, main bool, in int) bool {
+	message := flat.Begun([]byte(l.Value("message")))
+	usage := flat.Begun([]byte(message.Value("usage")))
+	if message.String("model") == "<synthetic>" || l.Bool("isApiErrorMessage") || message.Value("usage") == "" {
+		return false
+	}
+	tokens := tokensOf(usage)
+	id := message.String("id")
+	if id == "" {
+		id = l.String("requestId")
+	}
+	if id == "" {
+		id = l.String("uuid")
+	}
+	name := hash(id)
+	for i := len(s.recent) - 1; i >= 0; i-- {
+		if s.recent[i].name == name {
+			s.again(&s.recent[i], tokens)
+			return true
+		}
+	}
+	if main {
+		s.main++
+	}
+	in = max(in, min(s.settled, len(s.parts)-1))
+	s.parts[in].own = s.parts[in].own.Plus(price.Amount{Tokens: tokens, Requests: 1})
+	s.recent = append(s.recent, request{name: name, tokens: tokens, part: s.parts[in].from, number: s.main})
+	if len(s.recent) > 2*maxWaiting {
+		s.forget()
+	}
+	return true
+}
+
+// again is another line of a message that was counted. The last line of one has its
+// final usage; a count never falls.
+func (s *State) again(r *request, tokens price.Tokens) {
+	now := price.Tokens{
+		Input: max(r.tokens.Input, tokens.Input), Output: max(r.tokens.Output, tokens.Output),
+		CacheRead: max(r.tokens.CacheRead, tokens.CacheRead), CacheWrite: max(r.tokens.CacheWrite, tokens.CacheWrite),
+	}
+	p := &s.parts[s.partFrom(r.part)]
+	p.own = p.own.Plus(price.Amount{Tokens: now.Minus(r.tokens)})
+	r.tokens = now
+}
+
+// maxTokens is the most of each kind that one request is believed.
+const maxTokens = 1_000_000_000
+
+func tokensOf(usage *flat.Members) price.Tokens {
+	of := func(name string) int64 { return min(max(0, usage.Int(name)), maxTokens) }
+	return price.Tokens{
+		Input: of("input_tokens"), Output: of("output_tokens"),
+		CacheRead: of("cache_read_input_tokens"), CacheWrite: of("cache_creation_input_tokens"),
+	}
+}
+
+func modelOf(l *flat.Members) string {
+	return clip(l.Value("message").Get("model").Text())
+}
+
+// clip bounds a name that a file gives.
+func clip(name string) string { return strings.ToValidUTF8(name[:min(len(name), 100)], "") }
+
+func isToolResult(l *flat.Members) bool {
+	content := l.Value("message").Get("content")
+	if !strings.HasPrefix(string(content), "[") {
+		return false
+	}
+	items := content.Items()
+	return len(items) > 0 && items[0].Get("type").Text() == "tool_result"
+}
+
+// timeOf is when a line was written, in milliseconds since 1970, 0 if it does not say.
+func timeOf(l *flat.Members) int64 {
+	t, err := time.Parse(time.RFC3339, l.String("timestamp"))
+	if err != nil {
+		return 0
+	}
+	return max(0, t.UnixMilli())
+}
+
+// countAgents counts what the session's subagents asked for. Their transcripts are in a
+// folder beside the session's own.
+func (s *State) countAgents(limit int64) {
+	base, ok := strings.CutSuffix(s.Transcript, ".jsonl")
+	if !ok {
+		return
+	}
+	dir := filepath.Join(base, "subagents")
+	names, _, err := disk.Names(dir, 4*maxAgents)
+	if err != nil {
+		return // there are none
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if strings.HasSuffix(name, ".jsonl") {
+			limit -= s.countAgent(filepath.Join(dir, name), hash(name), max(1, limit))
+		}
+	}
+}
+
+// countAgent returns how many bytes it read.
+func (s *State) countAgent(path string, name, limit int64) int64 {
+	i := slices.IndexFunc(s.agents, func(a agent) bool { return a.name == name })
+	if i < 0 && len(s.agents) >= maxAgents {
+		return 0
+	}
+	if i < 0 {
+		i = len(s.agents)
+		s.agents = append(s.agents, agent{name: name})
+	}
+	before := s.agents[i].read
+	more, err := follow(path, &s.agents[i].read, limit, func(line []byte, _ int64) {
+		if !mayCount(line) {
+			return
+		}
+		if l := flat.Begun(line); l.String("type") == "assistant" {
+			s.request(l, false, s.partAt(timeOf(l)))
+		}
+	})
+	if err == nil && more {
+		s.behind = true
+	}
+	return s.agents[i].read - before
+}

@@ -1,0 +1,133 @@
+package meter_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/meter"
+	"heartbeat/internal/price"
+)
+
+// rig is a session whose transcript a test writes, as the real client does.
+type rig struct {
+	t    testing.TB
+	dir  string
+	path string
+	id   int // of the last message
+}
+
+const session = "b390e335-141d-4188-be22-8f68df859c73"
+
+func newRig(t testing.TB) *rig {
+	dir := t.TempDir()
+	return &rig{t: t, dir: dir, path: filepath.Join(dir, session+".jsonl")}
+}
+
+// write appends lines and returns where the first begins.
+func (r *rig) write(lines ...string) int64 { return appendTo(r.t, r.path, lines...) }
+
+func appendTo(t testing.TB, path string, lines ...string) int64 {
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	require.NoError(t, err)
+	info, err := f.Stat()
+	require.NoError(t, err)
+	_, err = f.WriteString(strings.Join(lines, "\n") + "\n")
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	return info.Size()
+}
+
+func prompt(text string) string {
+	return fmt.Sprintf(`{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":%q},"timestamp":"2026-11-22T14:45:39.475Z"}`, text)
+}
+
+func feedback(text string) string {
+	return fmt.Sprintf(`{"isSidechain":false,"type":"user","isMeta":true,"message":{"role":"user","content":"Stop hook feedback:\n%s"}}`, text)
+}
+
+const toolResult = `{"isSidechain":false,"type":"user","message":{"role":"user","content":[{"tool_use_id":"t","type":"tool_result","content":"ok"}]}}`
+
+// answer is a new message of the model.
+func (r *rig) answer(in, out int) string {
+	r.id++
+	return r.part(in, out)
+}
+
+// part is another line of the last message.
+func (r *rig) part(in, out int) string { return message(fmt.Sprintf("msg_%d", r.id), in, out) }
+
+func message(id string, in, out int) string {
+	return fmt.Sprintf(`{"isSidechain":false,"message":{"id":%q,"type":"message","role":"assistant","model":"claude-opus-5-5","content":[{"type":"text","text":"answer"}],`+
+		`"usage":{"input_tokens":%d,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":%d}},"type":"assistant","uuid":"u","timestamp":"2026-11-22T14:45:39.475Z"}`, id, in, out)
+}
+
+func stated(usd string) string {
+	return `{"type":"cost-state","sessionId":"` + session + `","totalCostUSD":` + usd + `,"modelUsage":{},"hasUnknownModelCost":false}`
+}
+
+// said is a reading of the status line after k requests, the last with that usage.
+func (r *rig) said(client, usd string, k int64, in, out int) meter.Reading {
+	nanos, err := price.DollarsOf(usd)
+	require.NoError(r.t, err)
+	reading := meter.Reading{Session: session, Transcript: r.path, Client: client, Total: nanos, HasTotal: true, Requests: k, ContextPercent: 1}
+	if in+out > 0 {
+		reading.Usage = &price.Tokens{Input: int64(in), Output: int64(out)}
+	}
+	return reading
+}
+
+// started is the first reading of a process, with the total that it took up.
+func (r *rig) started(client, usd string) meter.Reading { return r.said(client, usd, -1, 0, 0) }
+
+func (r *rig) silent() meter.Reading { return meter.Reading{Session: session, Transcript: r.path} }
+
+func (r *rig) final() meter.Reading {
+	reading := r.silent()
+	reading.Final = true
+	return reading
+}
+
+func (r *rig) advance(reading meter.Reading) *meter.State {
+	r.t.Helper()
+	s, err := meter.Advance(r.dir, reading)
+	require.NoError(r.t, err)
+	loaded, err := meter.Load(r.dir, reading.Session)
+	require.NoError(r.t, err)
+	require.NotNil(r.t, loaded)
+	require.Equal(r.t, s.Spent, loaded.Spent)
+	require.Equal(r.t, s.Marks, loaded.Marks)
+	return loaded
+}
+
+func usd(t testing.TB, s string) int64 {
+	n, err := price.DollarsOf(s)
+	require.NoError(t, err)
+	return n
+}
+
+// append appends bytes that are no whole lines.
+func (r *rig) append(text string) {
+	f, err := os.OpenFile(r.path, os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(r.t, err)
+	_, err = f.WriteString(text)
+	require.NoError(r.t, err)
+	require.NoError(r.t, f.Close())
+}
+
+// agent appends to a subagent's transcript.
+func (r *rig) agent(name string, lines ...string) {
+	appendTo(r.t, filepath.Join(strings.TrimSuffix(r.path, ".jsonl"), "subagents", name), lines...)
+}
+
+func replaceTime(line, clock string) string {
+	return strings.ReplaceAll(line, "14:45:39.475Z", clock+".000Z")
+}
+
+// usdOf is n thousandths of a dollar.
+func usdOf(n int) string { return fmt.Sprintf("%d.%03d", n/1000, n%1000) }
