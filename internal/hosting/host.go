@@ -17,6 +17,7 @@ import (
 	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/session"
 	"heartbeat/internal/hosting/verbs"
+	"heartbeat/internal/notify"
 	recovery "heartbeat/recover"
 )
 
@@ -110,7 +111,8 @@ func (o *order) options(started func(session.Up)) (session.Options, error) {
 		Config: o.config, Claude: h.Claude, Hook: hook, Inbox: h.Inbox, Resume: h.Resume, PTY: h.PTY,
 		Policy: recovery.Policy(h.Orphan.Policy), MaxAttempts: h.Orphan.MaxAttempts, Limits: h.Limits,
 		Grace: time.Duration(h.Grace), Timeout: time.Duration(h.Timeout),
-		Stall: time.Duration(h.Stall), StallAction: session.StallAction(h.StallAction),
+		Notify: notify.Options{Command: h.Notify.Command, Drained: h.Notify.Drained, Stall: time.Duration(h.Stall)},
+		Stall:  time.Duration(h.Stall), StallAction: session.StallAction(h.StallAction),
 		MemoryMax: int64(h.MemoryMax), SpoolMax: int64(h.SpoolMax),
 		Started: started,
 	}, nil

@@ -16,12 +16,14 @@ import (
 	"heartbeat/internal/host/guardian"
 	"heartbeat/internal/hosting/session"
 	"heartbeat/internal/hosting/verbs"
+	"heartbeat/internal/notify"
 )
 
 // Main is the whole command; it does not return.
 func Main() {
 	guardian.Serve()
 	session.Serve()
+	notify.Serve()
 	os.Exit(Run(os.Args[1:], cli.StandardStreams(verbs.CommandName)))
 }
 

@@ -28,14 +28,16 @@ const (
 // its children, and reaps them: it is none of them. It tells also what a process that is
 // killed cannot: that it was, and what it left.
 type Helper struct {
-	in   *os.File
-	done chan struct{} // closed once the helper has ended
-	dead chan struct{} // closed once nothing is written to it any more
-	orders
+	options Options
+	follows bool // Follow was called
+	in      *os.File
+	done    chan struct{} // closed once the helper has ended
+	// queue is written to in a goroutine: a helper that was stopped keeps nobody waiting.
+	queue chan order
 }
 
-// orders are written in a goroutine: a helper that is stopped must keep nobody waiting.
-type orders struct{ queue chan order }
+// maxOrders is how many orders wait for a helper that does not read.
+const maxOrders = 64
 
 // order is a line to the helper.
 type order struct {
@@ -51,29 +53,39 @@ type start struct {
 	Stall   time.Duration `json:"stall"`
 	Drained bool          `json:"drained"`
 	Keeper  string        `json:"keeper"`
-	Dies    bool          `json:"dies"`
 }
 
 // Words are why a launcher has given up, in a word and in a sentence.
 type Words struct{ Reason, Sentence string }
 
-// StartHelper starts a helper for the inbox. Call it before this process has children.
-// keeper says who this is, for the message on its death; "" wants none. note gets a
-// sentence where something cannot be told. Without a command there is no helper, and the
-// methods of the nil that is returned do nothing.
-func StartHelper(box *inbox.Inbox, o Options, keeper string, note func(text string)) (*Helper, error) {
+// StartHelper starts a helper, which waits until [Helper.Follow] names an inbox. Call it
+// before this process has children, or adopts any. note gets a sentence where something
+// cannot be told. Without a command there is no helper, and the methods of the nil that
+// is returned do nothing.
+func StartHelper(o Options, note func(text string)) (*Helper, error) {
 	if o.Command == "" {
 		return nil, nil
 	}
-	h := &Helper{done: make(chan struct{}), dead: make(chan struct{}), orders: orders{make(chan order, 64)}}
+	h := &Helper{options: o, done: make(chan struct{}), queue: make(chan order, maxOrders)}
 	said, err := h.spawn()
 	if err != nil {
 		return nil, fmt.Errorf("start the process that tells a person: %w", err)
 	}
 	go h.hear(said, note)
-	go h.write()
-	h.queue <- order{Start: &start{box.Path(), o.Command, o.Stall, o.Drained, keeper, keeper != ""}}
 	return h, nil
+}
+
+// Follow has the helper tell about the inbox at path. keeper says who this process is, for the
+// message on its death.
+func (h *Helper) Follow(path, keeper string) {
+	if h == nil {
+		return
+	}
+	o := h.options
+	// The first line fits into the pipe. Once it is there, a kill of this process is told.
+	_ = json.NewEncoder(h.in).Encode(order{Start: &start{path, o.Command, o.Stall, o.Drained, keeper}})
+	h.follows = true
+	go h.write()
 }
 
 // spawn starts the helper by way of another process, which ends at once.
@@ -112,7 +124,6 @@ func (h *Helper) hear(said *os.File, note func(text string)) {
 }
 
 func (h *Helper) write() {
-	defer close(h.dead)
 	out := json.NewEncoder(h.in)
 	for o := range h.queue {
 		if out.Encode(o) != nil || o.End {
@@ -146,6 +157,9 @@ func (h *Helper) Stop(ctx context.Context) {
 	default:
 	}
 	close(h.queue)
+	if !h.follows {
+		_ = h.in.Close() // it ends at once
+	}
 	select {
 	case <-h.done:
 	case <-ctx.Done():
@@ -183,11 +197,17 @@ func Serve() {
 // stopTime is how long a helper stays for what is to be told at the end.
 const stopTime = TimeLimit + TimeLimit/2
 
+// afterDeath is how long a helper goes on looking after its keeper was killed: others
+// settle meanwhile what that left.
+const afterDeath = 10 * time.Second
+
 // help tells, until its input ends.
 func help(in io.Reader, out io.Writer) error {
 	orders := json.NewDecoder(bufio.NewReader(in))
 	var first order
-	if err := orders.Decode(&first); err != nil || first.Start == nil {
+	if err := orders.Decode(&first); errors.Is(err, io.EOF) || err == nil && first.End {
+		return nil // its keeper had nothing to do
+	} else if err != nil || first.Start == nil {
 		return errors.New("this process is for heartbeat-launch and heartbeat-host alone")
 	}
 	o := first.Start
@@ -213,8 +233,9 @@ func help(in io.Reader, out io.Writer) error {
 		}
 	}()
 	orderly := b.obey(orders)
-	if !orderly && o.Dies {
+	if !orderly {
 		b.Say(Says(box, "killed", o.Keeper+" ended without a word: it was killed, or the machine is out of memory"))
+		time.Sleep(afterDeath)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()

@@ -26,7 +26,7 @@ type Options struct {
 	TimeLimit time.Duration
 	// Environ is the environment of the command, nil for this process's.
 	Environ []string
-	Now     func() time.Time // nil for time.Now
+	Now     func() time.Time `json:"-"` // nil for time.Now
 }
 
 const (

@@ -57,6 +57,7 @@ func (h *host) openQueue() (err error) {
 	h.sending.Lock()
 	h.queue = q
 	h.sending.Unlock()
+	h.follow(q.Path())
 	if _, _, err := q.Put(ctx, h.promptID(s), h.Config.Prompt); err != nil {
 		return fmt.Errorf("put the prompt into the session's inbox: %w", err)
 	}

@@ -38,6 +38,7 @@ type host struct {
 	box     deadletter.Box
 	report  reporter
 	asked   *request
+	telling *telling
 	stalled atomic.Bool // the session in a terminal is ended because of that
 
 	mu    sync.Mutex // taken after that of the record, never before

@@ -5,6 +5,7 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hosting/config"
+	"heartbeat/internal/notify"
 	recovery "heartbeat/recover"
 )
 
@@ -41,6 +42,8 @@ type Options struct {
 	ExitTimeout time.Duration
 	// Timeout is the limit for all rounds together; 0 is none.
 	Timeout time.Duration
+	// Notify says how a person is told of what needs one; without a command nobody is.
+	Notify notify.Options
 	// Stall is after how long without progress the session counts as stalled; 0 is
 	// never. StallAction is what happens then; report.
 	Stall       time.Duration

@@ -23,6 +23,7 @@ import (
 	"heartbeat/internal/hosting/config"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/session"
+	"heartbeat/internal/notify"
 	"heartbeat/internal/testing/agent"
 	"heartbeat/internal/testing/crash"
 	"heartbeat/internal/testing/guild"
@@ -46,6 +47,7 @@ func TestMain(m *testing.M) {
 	guild.RunIfAsked()
 	guardian.Serve()
 	session.Serve()
+	notify.Serve()
 	if len(os.Args) == 3 && os.Args[1] == session.FinishCommand {
 		heedSteps()
 		os.Exit(finish(os.Args[2]))

@@ -27,6 +27,7 @@ func Run(o Options) (Outcome, error) {
 	if err := o.checkTerminal(); err != nil {
 		return Outcome{}, err
 	}
+	t := newTelling(o.Notify)
 	if !o.PTY { // the launcher reaps by itself
 		process.Adopt()
 	}
@@ -34,8 +35,10 @@ func Run(o Options) (Outcome, error) {
 	defer taken.Stop()
 	h, err := begin(o.withDefaults())
 	if err != nil {
+		t.stop()
 		return Outcome{}, err
 	}
+	h.telling = t
 	h.signals = taken
 	return h.run(), nil
 }
@@ -137,6 +140,7 @@ func (h *host) conclude() Outcome {
 	defer cancel()
 	h.endRunning(ctx)
 	delivered := c.deliver(ctx, unkept)
+	h.tellEnd(hurry, d)
 	h.storeRest(hurry)
 	<-readersGone
 	h.cleanUp()

@@ -23,6 +23,7 @@ type Hosting struct {
 	Inbox       string
 	Orphan      cli.OrphanFlags
 	Limits      cli.LimitFlags
+	Notify      cli.NotifyFlags
 	Stall       cli.Span // 0: never
 	StallAction string
 	Timeout     cli.Span // 0: never
@@ -41,6 +42,7 @@ func (h *Hosting) add(f *pflag.FlagSet) {
 	f.StringVar(&h.Inbox, "inbox", "", "take the session's entries from this inbox (`path`), in place of one of its own beside the database")
 	h.Orphan.Add(f)
 	h.Limits.Add(f)
+	h.Notify.Add(f)
 	f.Var(&h.Stall, "stall", "say so after so long without a message and without a tool call (0: never)")
 	f.Var(cli.Choice(&h.StallAction, StallReport, StallCancel), "stall-action", "what is done then: only report it, or cancel the session as well")
 	f.Var(&h.Timeout, "timeout", "end the session after this time, as timeout (0: never)")
@@ -63,7 +65,7 @@ func (h *Hosting) check(f *pflag.FlagSet) error {
 	case f.Changed("stall-action") && h.Stall == 0:
 		return errors.New("--stall-action is about --stall, which is 0: leave one of them out")
 	}
-	return h.Orphan.Check()
+	return errors.Join(h.Orphan.Check(), h.Notify.Check(f))
 }
 
 // configStatus is the paragraph on exit statuses that start and run share.

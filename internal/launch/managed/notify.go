@@ -20,10 +20,10 @@ var needPerson = []Reason{Full, Exhausted, SetUp, RunStuck}
 func (r *run) tell() {
 	note := func(text string) { r.Line(time.Now(), text) }
 	var err error
-	r.tells, err = notify.StartHelper(r.box, r.Notify, "heartbeat-launch", note)
-	if err != nil {
+	if r.tells, err = notify.StartHelper(r.Notify, note); err != nil {
 		note(err.Error())
 	}
+	r.tells.Follow(r.box.Path(), "heartbeat-launch")
 }
 
 // tellEnd has a person told of what the last session left, and why the work ends.
