@@ -20,6 +20,8 @@ type Prices struct {
 	// Warnings are sentences about lines that cannot be read, and were left out.
 	Warnings []string
 
+	box      *Inbox
+	partial  bool // without what was charged
 	entries  map[priceKey]*price.Price
 	sessions map[string]price.Amount
 	open     []Cost
@@ -38,39 +40,60 @@ type priceKey struct {
 // have something to charge; load may be nil, and returns nil if there is no meter. It
 // takes no lock and writes nothing.
 func (b *Inbox) Prices(load func(session string) *Reading) (*Prices, error) {
-	for try := 1; ; try++ {
-		p, settling, err := b.prices(load)
-		// The lines of a commit that is just being followed come in a moment.
-		if err != nil || !settling || try == corruptTries {
-			return p, err
-		}
-		time.Sleep(time.Duration(try) * time.Millisecond)
-	}
+	p := b.newPrices()
+	return p, p.read(load, p.add)
 }
 
-func (b *Inbox) prices(load func(session string) *Reading) (_ *Prices, settling bool, err error) {
-	v, err := b.View()
+// Spending is [Inbox.Prices] without what was charged to settled entries and to sessions.
+// It reads .costs.jsonl only if each is not nil, and calls that for its lines, which are
+// those that the rest does not count again.
+func (b *Inbox) Spending(load func(session string) *Reading, each func(Cost)) (*Prices, error) {
+	p := b.newPrices()
+	p.partial = true
+	return p, p.read(load, each)
+}
+
+func (b *Inbox) newPrices() *Prices {
+	return &Prices{box: b, entries: map[priceKey]*price.Price{}, sessions: map[string]price.Amount{}, day: b.today()}
+}
+
+// read takes one view of it all.
+func (p *Prices) read(load func(session string) *Reading, each func(Cost)) (err error) {
+	v, err := p.box.settledView()
 	if err != nil {
-		return nil, false, err
+		return err
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
-	p := &Prices{entries: map[priceKey]*price.Price{}, sessions: map[string]price.Amount{}, day: b.today()}
 	if p.Account, err = v.Account(); err != nil {
-		return nil, false, err
+		return err
 	}
-	if v.tx.writtenHere() {
-		p.Warnings, err = b.costsUpTo(v.tx.st.Ends[journal.Costs].At, func(c Cost) bool {
-			p.add(c)
+	if each != nil && v.tx.writtenHere() {
+		p.Warnings, err = p.box.costsUpTo(v.tx.st.Ends[journal.Costs].At, func(c Cost) bool {
+			each(c)
 			return true
 		})
 		if err != nil {
-			return nil, false, err
+			return err
 		}
 	}
 	if load != nil {
 		p.addOpen(load)
 	}
-	return p, v.settling, nil
+	return nil
+}
+
+// settledView is a view whose commit has reached the files, if that is so in a moment.
+func (b *Inbox) settledView() (*View, error) {
+	for try := 1; ; try++ {
+		v, err := b.View()
+		if err != nil || !v.Settling() || try == corruptTries {
+			return v, err
+		}
+		if err := v.Close(); err != nil {
+			return nil, err
+		}
+		time.Sleep(time.Duration(try) * time.Millisecond)
+	}
 }
 
 // today is the local date.
@@ -137,6 +160,11 @@ func (p *Prices) Of(entryID string, firstSeq int64) (of price.Price, known bool)
 
 // OfDelivery is what an entry has cost that is in flight or was given back.
 func (p *Prices) OfDelivery(d *Delivery) (of price.Price, known bool) {
+	if p.partial {
+		of, known = p.Of(d.EntryID, d.first())
+		of.Amount, of.Divided = of.Plus(d.Spent), of.Divided || d.SpentDivided
+		return of, known || !d.Spent.IsZero()
+	}
 	return p.atLeast(d.EntryID, d.first(), price.Price{Amount: d.Spent, Divided: d.SpentDivided, ContextPercent: -1})
 }
 
