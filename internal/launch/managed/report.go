@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"time"
 
+	"heartbeat/internal/price"
 	"heartbeat/internal/words"
 )
 
@@ -44,6 +45,8 @@ type Report struct {
 	Dropped      int64 `json:"dropped"`
 	// Queued is how many entries wait at the end, -1 if that is not known.
 	Queued int64 `json:"queued"`
+	// Fields are what was spent meanwhile, also outside of entries.
+	price.Fields
 
 	Sessions int `json:"sessions"`
 	// Restarts are the sessions that followed one that ended too early.
@@ -103,7 +106,11 @@ func (r *Report) figures() string {
 	if r.Restarts > 0 {
 		text += " (" + words.Count(r.Restarts, "restart", "restarts") + ")"
 	}
-	return text + ", " + words.Took(r.EndedAt.Sub(r.StartedAt))
+	text += ", " + words.Took(r.EndedAt.Sub(r.StartedAt))
+	if cost := r.Price().String(); cost != "" {
+		text += ", " + cost
+	}
+	return text
 }
 
 func count(n int64, what string) string { return strconv.FormatInt(n, 10) + " " + what }

@@ -8,6 +8,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/notify"
+	"heartbeat/internal/price"
 	"heartbeat/internal/words"
 )
 
@@ -17,6 +18,7 @@ type run struct {
 	box     *inbox.Inbox
 	report  Report
 	before  inbox.Totals
+	spent   price.Amount // before
 	follow  *follower
 	service *service
 	tells   *notify.Helper // nil where nobody is told

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/price"
 	recovery "heartbeat/recover"
 )
 
@@ -17,6 +18,15 @@ func readTotals(box *inbox.Inbox) (inbox.Totals, error) {
 	}
 	defer func() { _ = v.Close() }() // only read
 	return v.Totals()
+}
+
+// spent is what was spent ever, as far as the meters tell.
+func spent(box *inbox.Inbox) (price.Amount, error) {
+	p, err := box.Spending(nil, nil)
+	if err != nil {
+		return price.Amount{}, err
+	}
+	return p.Total(), nil
 }
 
 // countQueued counts the entries that wait, -1 if that cannot be told.

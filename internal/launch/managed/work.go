@@ -8,6 +8,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claim"
+	"heartbeat/internal/price"
 	"heartbeat/internal/words"
 )
 
@@ -92,6 +93,9 @@ func (r *run) prepare() error {
 	if r.before, err = readTotals(r.box); err != nil {
 		return err
 	}
+	if r.spent, err = spent(r.box); err != nil {
+		return err
+	}
 	if r.Resume {
 		r.resume = sessionInFlight(r.box)
 	}
@@ -160,6 +164,16 @@ func (r *run) conclude(e *ending) {
 	n.Dropped = after.Dropped - r.before.Dropped
 	n.DeadLettered = deadLetters(after) - deadLetters(r.before)
 	n.Queued = countQueued(r.box)
+	if after, err := spent(r.box); err == nil { // likewise
+		n.Fields = price.Price{Amount: since(r.spent, after), ContextPercent: -1}.Fields()
+	}
+}
+
+// since is what was spent between two looks: no dollars, if none were said meanwhile.
+func since(before, after price.Amount) price.Amount {
+	d := after.Minus(before)
+	d.Dollars = d.Nanos > 0
+	return d
 }
 
 func deadLetters(t inbox.Totals) (n int64) {
