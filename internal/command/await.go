@@ -14,6 +14,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/colour"
+	"heartbeat/internal/command/priced"
 	"heartbeat/internal/survey"
 	"heartbeat/internal/words"
 )
@@ -40,6 +41,19 @@ type waited struct {
 	Found string `json:"found,omitempty"`
 }
 
+// price gives the outcome the price that is known now. Nobody waits for the rest of it:
+// `results` has it a moment later.
+func (w *waited) price(box *inbox.Inbox) {
+	prices := priced.Of(box)
+	if w.Result != nil {
+		priced, _ := prices.Result(*w.Result, nil)
+		w.Result = &priced
+	}
+	if w.DeadLetter != nil {
+		prices.Letter(w.DeadLetter)
+	}
+}
+
 var errTimedOut = errors.New("the time is over")
 
 // await waits for the entries in their order, all within the timeout. It returns the
@@ -63,6 +77,7 @@ func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s cli.Stre
 		w := waited{ID: r.ID, EntryID: r.EntryID}
 		outcome, err := box.Await(ctx, r, cli.WatchPoll)
 		w.Result, w.DeadLetter = outcome.Result, outcome.DeadLetter
+		w.price(box)
 		ended := o.judge(box, &w, err)
 		if first == nil {
 			first = ended

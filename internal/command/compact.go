@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -29,8 +30,8 @@ producers. The inbox keeps its length and every offset: what was settled becomes
 a hole in it, and some kilobytes before the cursor stay, by which the file is
 recognised. What killed commands left beside it is taken away.
 
-With --keep, results, events and requeued dead letters that are older than that
-are thrown away as well; 0 keeps none. An id whose result is gone may be sent
+With --keep, results, events, costs and requeued dead letters that are older than
+that are thrown away as well; 0 keeps none. What was spent in all stays known. An id whose result is gone may be sent
 once more.
 
 Exit status: 0 done, also where there was nothing to give back; 1 not done. Where
@@ -42,7 +43,7 @@ heartbeat compact --inbox work/inbox.jsonl --keep 30d`,
 			var o compactFlags
 			f := cli.NewFlags("compact")
 			o.Add(f)
-			f.Var(&o.keep, "keep", "throw away older results, events and requeued dead letters (seconds or a duration; 0: all)")
+			f.Var(&o.keep, "keep", "throw away older results, events, costs and requeued dead letters (seconds or a duration; 0: all)")
 			f.Lookup("keep").DefValue = ""
 			return f, func(args []string, s cli.Streams) error {
 				if err := cli.NoArgs(args); err != nil {
@@ -123,7 +124,7 @@ func (o *compactFlags) report(c compacted, holes bool, box *inbox.Inbox, s cli.S
 	switch n := c.Trimmed; {
 	case n == nil:
 		return nil
-	case n.Results+n.DeadLetters+n.Events == 0:
+	case n.Results+n.DeadLetters+n.Events+n.Costs == 0:
 		nothing(&o.InboxFlags, s, "to trim", box)
 		return nil
 	}
@@ -135,7 +136,12 @@ func compactSentence(c inbox.Compaction) string {
 }
 
 func trimSentence(n inbox.Trimming) string {
-	return fmt.Sprintf("trimmed %s, %s and %s, which freed %s",
-		words.Count(n.Results, "result", "results"), words.Count(n.DeadLetters, "dead letter", "dead letters"),
-		words.Count(n.Events, "event", "events"), words.Size(n.Freed))
+	parts := []string{
+		words.Count(n.Results, "result", "results"), words.Count(n.DeadLetters, "dead letter", "dead letters"), words.Count(n.Events, "event", "events"),
+	}
+	if n.Costs > 0 {
+		parts = append(parts, words.Count(n.Costs, "cost", "costs"))
+	}
+	last := len(parts) - 1
+	return fmt.Sprintf("trimmed %s and %s, which freed %s", strings.Join(parts[:last], ", "), parts[last], words.Size(n.Freed))
 }

@@ -10,6 +10,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/command/priced"
 	"heartbeat/internal/words"
 )
 
@@ -24,6 +25,7 @@ func (o *letterFlags) list(s cli.Streams) error {
 	if o.openOnly {
 		letters = slices.DeleteFunc(letters, isRequeued)
 	}
+	o.price(box, letters, s)
 	if o.JSON {
 		return printLetters(letters, s)
 	}
@@ -31,22 +33,26 @@ func (o *letterFlags) list(s cli.Streams) error {
 		nothing(&o.InboxFlags, s, "was set aside", box)
 		return nil
 	}
-	l := o.on(s.Out).list(
-		layout.Column{Title: "LETTER"},
-		layout.Column{Title: "SET ASIDE"},
-		layout.Column{Title: "REASON"},
-		layout.Column{Title: "ATTEMPTS", Right: true},
-		layout.Column{Title: "ENTRY", Text: true, Cut: true, Most: 24},
-		layout.Column{Title: "TEXT", Text: true, Cut: true},
-		layout.Column{Title: "REQUEUED", IfAny: true},
-	)
+	d := o.on(s.Out)
+	l := d.list(costlyOrder(d, []layout.Column{
+		{Title: "LETTER"},
+		{Title: "SET ASIDE"},
+		{Title: "REASON"},
+		{Title: "ATTEMPTS", Right: true},
+		{Title: "ENTRY", Text: true, Cut: true, Most: 24},
+		{Title: "TEXT", Text: true, Cut: true},
+		{Title: "REQUEUED", IfAny: true},
+	}, costColumn())...)
 	for _, letter := range letters {
 		requeued := ""
 		if letter.RequeuedAt != nil {
 			requeued = l.when(*letter.RequeuedAt)
 		}
-		l.row(letter.Letter, orDash(l.when(letter.DeadLetteredAt)), orDash(words.Brief(string(letter.Reason))), strconv.Itoa(letter.Attempts),
-			words.Name(letter.ID, letter.EntryID), listedText(letter), requeued)
+		cells := []string{
+			letter.Letter, orDash(l.when(letter.DeadLetteredAt)), orDash(words.Brief(string(letter.Reason))), strconv.Itoa(letter.Attempts),
+			words.Name(letter.ID, letter.EntryID), listedText(letter), requeued,
+		}
+		l.row(costlyOrder(d, cells, letter.Price().Cell())...)
 	}
 	return l.end()
 }
@@ -57,6 +63,15 @@ func listedText(l inbox.Letter) string {
 		return text
 	}
 	return "in " + words.Brief(l.RawFile)
+}
+
+// price gives the letters the price that is known now.
+func (o *letterFlags) price(box *inbox.Inbox, letters []inbox.Letter, s cli.Streams) {
+	prices := priced.Of(box)
+	for i := range letters {
+		prices.Letter(&letters[i].DeadLetter)
+	}
+	s.Warn(prices.Notes())
 }
 
 // read returns the inbox and its letters, and warns about a damaged file.
@@ -90,7 +105,7 @@ func orDash(s string) string {
 }
 
 func (o *letterFlags) show(named []string, s cli.Streams) error {
-	_, letters, err := o.read(s)
+	box, letters, err := o.read(s)
 	if err != nil {
 		return err
 	}
@@ -98,6 +113,7 @@ func (o *letterFlags) show(named []string, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
+	o.price(box, chosen, s)
 	if o.JSON {
 		return printLetters(chosen, s)
 	}
@@ -143,6 +159,7 @@ func describeLetter(l inbox.Letter, shown display) *layout.Table {
 	stamp("set aside", &l.DeadLetteredAt)
 	stamp("delivered", l.DeliveredAt)
 	row("attempts", strconv.Itoa(l.Attempts))
+	row("cost", l.Price().Sentence())
 	row("session", l.SessionID)
 	row("prompt", l.PromptID)
 	row("offsets", fmt.Sprintf("[%d,%d)", l.StartOffset, l.EndOffset))

@@ -13,6 +13,8 @@ import (
 	"heartbeat/internal/cli/colour"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/command/history"
+	"heartbeat/internal/command/priced"
+	"heartbeat/internal/price"
 )
 
 type logFlags struct {
@@ -21,6 +23,7 @@ type logFlags struct {
 	count  int
 	follow bool
 	rows   *list // nil with --json
+	prices *priced.Book
 }
 
 func logVerb() cli.Verb {
@@ -74,6 +77,7 @@ func (o *logFlags) run(args []string, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
+	o.prices = priced.Of(box)
 	if !o.JSON {
 		o.rows = o.table(s)
 	}
@@ -130,17 +134,27 @@ func (o *logFlags) one(box *inbox.Inbox, entry string, s cli.Streams) (err error
 
 // followEvents prints the wanted events as they come.
 func (o *logFlags) followEvents(log *history.Log, news *inbox.Watcher, wanted func(history.Event) bool, s cli.Streams) error {
-	return follow(news, func() error {
+	var late priced.Queue[history.Event] // they wait for an answer's price
+	following := follow(news, func() error {
 		all, err := log.Next()
 		s.Warn(log.Notes())
-		var shown []history.Event
 		for _, e := range all {
 			if wanted(e) {
-				shown = append(shown, e)
+				late.Add(time.Now(), e)
 			}
 		}
-		return errors.Join(err, o.print(s, shown))
+		if late.Waits() {
+			o.prices.Refresh()
+		}
+		return errors.Join(err, o.print(s, late.Ready(time.Now(), func(e history.Event) bool { return !o.priceOf(e).Open })))
 	})
+	return errors.Join(o.print(s, late.Rest()), following)
+}
+
+// priceOf is what the entry cost as it is known now, if the event tells of its outcome.
+func (o *logFlags) priceOf(e history.Event) price.Price {
+	id, first := e.Outcome()
+	return o.prices.Price(id, first, e.Fields)
 }
 
 // table leaves room for later events if the log is followed.
@@ -169,6 +183,10 @@ func eventStyle(event string) colour.Style {
 }
 
 func (o *logFlags) print(s cli.Streams, all []history.Event) error {
+	for i, e := range all {
+		all[i].Fields = o.priceOf(e).Fields()
+	}
+	s.Warn(o.prices.Notes())
 	if o.rows != nil {
 		for _, e := range all {
 			cells := e.Cells()

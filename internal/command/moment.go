@@ -23,13 +23,21 @@ func (m *moment) Set(text string) error {
 		m.Time = time.Now().Add(time.Duration(length))
 		return nil
 	}
+	if m.parse(text) {
+		return nil
+	}
+	return errors.New("it takes a time or a duration from now, such as 2026-03-04T12:00, 2026-03-04T12:00:00Z, 90, 1h30m or 30d")
+}
+
+// parse takes a time.
+func (m *moment) parse(text string) bool {
 	for _, form := range momentForms() {
 		if t, err := time.ParseInLocation(form, text, time.Local); err == nil {
 			m.Time = t
-			return nil
+			return true
 		}
 	}
-	return errors.New("it takes a time or a duration from now, such as 2026-03-04T12:00, 2026-03-04T12:00:00Z, 90, 1h30m or 30d")
+	return false
 }
 
 func (m *moment) String() string {
@@ -40,3 +48,18 @@ func (m *moment) String() string {
 }
 
 func (m *moment) Type() string { return "time|duration" }
+
+// earlier is a flag that takes a time, or how long ago that was.
+type earlier struct{ moment }
+
+func (p *earlier) Set(text string) error {
+	var length cli.Span
+	if length.Set(text) == nil {
+		p.Time = time.Now().Add(-time.Duration(length))
+		return nil
+	}
+	if p.parse(text) {
+		return nil
+	}
+	return errors.New("it takes a time or how long ago that was, such as 2026-03-04, 2026-03-04T12:00, 2026-03-04T12:00:00Z, 90, 1h30m or 30d")
+}

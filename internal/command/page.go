@@ -25,7 +25,7 @@ type purpose struct {
 // purposes returns all verbs, in the order in which help lists them.
 func purposes() []purpose {
 	all := []purpose{
-		{"Send and read", []cli.Verb{sendVerb(), resultsVerb(), statusVerb(), peekVerb(), logVerb(), metricsVerb(), notifyVerb()}},
+		{"Send and read", []cli.Verb{sendVerb(), resultsVerb(), statusVerb(), costsVerb(), peekVerb(), logVerb(), metricsVerb(), notifyVerb()}},
 		{"Steer", []cli.Verb{pauseVerb(), resumeVerb(), cancelVerb()}},
 		{"Recover and tidy up", []cli.Verb{recoverVerb(), deadLetterVerb(), compactVerb()}},
 		{"Babysitter runs", []cli.Verb{runsVerb(), orchestrateVerb(), resultVerb(), breakpointVerb()}},

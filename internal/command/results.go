@@ -2,9 +2,11 @@ package command
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/command/history"
+	"heartbeat/internal/command/priced"
 	"heartbeat/internal/words"
 )
 
@@ -39,7 +42,12 @@ signal ends it.
 With ENTRY (its id, its entry_id, or a beginning of one of them that is unique,
 four characters at least) it prints the reply in full: the last one, if there
 are several. A terminal is shown it without what would change more than the text;
---raw shows that as well. With --json it prints lines of .results.jsonl as they stand there.
+--raw shows that as well.
+
+An entry's cost is what is known of it now, over all its attempts: "~" marks one that
+dollars known for several entries were divided for, "+" one whose last request may
+still be added. With --follow a line waits up to three seconds for that. With --json it
+prints lines of .results.jsonl as they stand there, with the price that is known now.
 
 Exit status: 0 shown; 1 not: there is no such entry, or no answer yet, and the
 sentence says where it is; 3 the ENTRY became a dead letter; 128+n signal n ended
@@ -101,27 +109,69 @@ func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 	news := box.WatchOutcomes(cli.WatchPoll)
 	defer func() { _ = news.Close() }() // it only reads
 	show, flush := o.printer(s)
+	prices := priced.Of(box)
 	any := false
 	shown, err := history.Results(box).Last(o.count, func(r inbox.Result, line []byte) {
 		any = true
-		show(r, line)
+		show(prices.Result(r, line))
 	})
 	if err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
 	defer func() { err = errors.Join(err, shown.Close()) }()
 	s.Warn(shown.Notes())
+	s.Warn(prices.Notes())
 	if !any {
 		nothing(&o.InboxFlags, s, "was answered", box)
 	}
 	if err := flush(); err != nil || !o.follow {
 		return err
 	}
+	later := lateResults{prices: prices, show: show}
+	defer func() {
+		later.rest()
+		err = errors.Join(err, flush())
+	}()
 	return follow(news, func() error {
-		_, err := shown.Next(show)
+		_, err := shown.Next(later.add)
 		s.Warn(shown.Notes())
+		later.look(time.Now())
 		return errors.Join(err, flush())
 	})
+}
+
+// lateResults are results that wait for their price.
+type lateResults struct {
+	priced.Queue[lateResult]
+	prices *priced.Book
+	show   func(inbox.Result, []byte)
+}
+
+type lateResult struct {
+	inbox.Result
+	line []byte
+}
+
+func (l *lateResults) add(r inbox.Result, line []byte) {
+	l.Add(time.Now(), lateResult{r, bytes.Clone(line)})
+}
+
+// look shows those whose price is complete, or that have waited long enough.
+func (l *lateResults) look(now time.Time) {
+	if !l.Waits() {
+		return
+	}
+	l.prices.Refresh()
+	l.print(l.Ready(now, func(r lateResult) bool { return !l.prices.Price(r.EntryID, r.FirstSeq, r.Fields).Open }))
+}
+
+// rest shows what is left when the following ends.
+func (l *lateResults) rest() { l.print(l.Rest()) }
+
+func (l *lateResults) print(all []lateResult) {
+	for _, r := range all {
+		l.show(l.prices.Result(r.Result, r.line))
+	}
 }
 
 // follow calls look whenever something may have changed, until a signal ends it.
@@ -159,8 +209,15 @@ func (o *resultsFlags) printer(s cli.Streams) (show func(r inbox.Result, line []
 	}
 	prompt, reply := text, text
 	prompt.Title, reply.Title = "PROMPT", "REPLY"
-	l := o.on(s.Out).list(when, layout.Column{Title: "ENTRY", Text: true, Cut: true, Most: 24}, layout.Column{Title: "TOOK"},
-		layout.Column{Title: "ATTEMPT", Right: true, IfAny: true}, prompt, reply)
+	cost := costColumn()
+	if o.follow {
+		cost.Least = len("12.34+")
+	}
+	d := o.on(s.Out)
+	columns := []layout.Column{
+		when, {Title: "ENTRY", Text: true, Cut: true, Most: 24}, {Title: "TOOK"}, {Title: "ATTEMPT", Right: true, IfAny: true}, prompt, reply,
+	}
+	l := d.list(costlyOrder(d, columns, cost)...)
 	return func(r inbox.Result, _ []byte) {
 		when, attempt := l.when(r.AcknowledgedAt), strconv.Itoa(r.Attempt)
 		if o.follow && l.ForPeople() {
@@ -169,8 +226,23 @@ func (o *resultsFlags) printer(s cli.Streams) (show func(r inbox.Result, line []
 		if r.Attempt <= 1 && l.ForPeople() {
 			attempt = ""
 		}
-		l.row(when, words.Name(r.ID, r.EntryID), words.Took(r.AcknowledgedAt.Sub(r.DeliveredAt)), attempt, words.Brief(r.Prompt), words.Brief(r.Reply))
+		cells := []string{when, words.Name(r.ID, r.EntryID), words.Took(r.AcknowledgedAt.Sub(r.DeliveredAt)), attempt, words.Brief(r.Prompt), words.Brief(r.Reply)}
+		l.row(costlyOrder(d, cells, r.Price().Cell())...)
 	}, l.end
+}
+
+// costColumn is of cells that [price.Price.Cell] spells.
+func costColumn() layout.Column {
+	return layout.Column{Title: "COST", Right: true, IfAny: true, Late: true}
+}
+
+// costlyOrder puts a cost before the last two columns, which people read last. Programs
+// count columns, so there it comes behind them.
+func costlyOrder[T any](d display, columns []T, cost T) []T {
+	if !d.ForPeople() {
+		return append(columns, cost)
+	}
+	return slices.Insert(columns, len(columns)-2, cost)
 }
 
 func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s cli.Streams) error {
@@ -181,7 +253,10 @@ func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s cli.Streams) erro
 	s.Warn(f.Notes)
 	switch {
 	case f.Result != nil && f.Letter == nil && o.JSON:
-		_, err = fmt.Fprintf(s.Out, "%s\n", f.Result)
+		prices := priced.Of(box)
+		_, line := prices.Result(f.Answered(), f.Result)
+		s.Warn(prices.Notes())
+		_, err = fmt.Fprintf(s.Out, "%s\n", line)
 		return err
 	case f.Result != nil && f.Letter == nil:
 		_, err = fmt.Fprintln(o.fullText(s.Out), f.Reply())

@@ -16,6 +16,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/colour"
 	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/price"
 	"heartbeat/internal/survey"
 	"heartbeat/internal/why"
 	"heartbeat/internal/words"
@@ -79,6 +80,7 @@ type status struct {
 	Waiter           *waiting       `json:"waiter"`
 	Launcher         *why.Launcher  `json:"launcher,omitempty"`
 	WaitingForPerson *question      `json:"waiting_for_person"`
+	Today            *spentToday    `json:"today,omitempty"`
 	State            why.State      `json:"state"`
 	Why              string         `json:"why"`
 	Warnings         []string       `json:"warnings,omitempty"`
@@ -92,6 +94,7 @@ type flying struct {
 	AgeSeconds  float64   `json:"age_seconds"`
 	Attempt     int       `json:"attempt"`
 	SessionID   string    `json:"session_id,omitempty"`
+	price.Fields
 }
 
 // lastSession is the session that was heard of last.
@@ -221,7 +224,7 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 		st.NextDue = &due
 	}
 	if d := f.InFlight; d != nil {
-		st.InFlight = &flying{d.ID(), d.EntryID, d.DeliveredAt, f.Now.Sub(d.DeliveredAt).Seconds(), d.Attempt, d.SessionID}
+		st.InFlight = &flying{d.ID(), d.EntryID, d.DeliveredAt, f.Now.Sub(d.DeliveredAt).Seconds(), d.Attempt, d.SessionID, price.Fields{}}
 	}
 	st.consumers(f)
 	letters, warnings, err := box.Letters()
@@ -235,6 +238,9 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 		}
 	}
 	st.State, st.Why = f.Explain()
+	if f.Unreadable == nil {
+		st.spent(box, f)
+	}
 	return st, f.Unreadable
 }
 
@@ -303,7 +309,11 @@ func (st status) rows(row func(name, format string, args ...any), shown display)
 		row("scheduled", "%d, the next at %s", st.Scheduled, words.Stamp(*st.NextDue))
 	}
 	if d := st.InFlight; d != nil {
-		row("in flight", "%s, delivered %s, attempt %d", words.Name(d.ID, d.EntryID), shown.at(d.DeliveredAt), d.Attempt)
+		cost := ""
+		if so := d.Price().String(); so != "" {
+			cost = ", " + so + " so far"
+		}
+		row("in flight", "%s, delivered %s, attempt %d%s", words.Name(d.ID, d.EntryID), shown.at(d.DeliveredAt), d.Attempt, cost)
 	} else {
 		row("in flight", "nothing")
 	}
@@ -312,6 +322,9 @@ func (st status) rows(row func(name, format string, args ...any), shown display)
 		row("answered", "%d, the last %s", st.Answered, shown.at(*st.LastAcknowledgedAt))
 	} else {
 		row("answered", "0")
+	}
+	if st.Today != nil {
+		row("spent", "today %s", st.Today)
 	}
 	if st.Paused != nil {
 		row("delivery", "%s", why.Pause(*st.Paused))

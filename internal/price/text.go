@@ -43,6 +43,33 @@ func (p Price) marked(text, unit string) string {
 	return text
 }
 
+// Sentence is the price with its tokens, on one line: "2.50 USD, 14 requests, 41.2k
+// tokens (1.2k in, 8.0k out, 30.0k from the cache, 2.0k to it)". It is empty where
+// nothing was spent.
+func (p Price) Sentence() string {
+	text := p.String()
+	if text == "" || p.Requests == 0 && p.Tokens == (Tokens{}) {
+		return text
+	}
+	t, requests := p.Tokens, " requests"
+	if p.Requests == 1 {
+		requests = " request"
+	}
+	if p.Dollars {
+		text += ", " + strconv.FormatInt(p.Requests, 10) + requests + ", " + FormatTokens(t.Sum()) + " tokens"
+	} else {
+		text += ", " + strconv.FormatInt(p.Requests, 10) + requests
+	}
+	text += " (" + FormatTokens(t.Input) + " in, " + FormatTokens(t.Output) + " out"
+	if t.CacheRead > 0 {
+		text += ", " + FormatTokens(t.CacheRead) + " from the cache"
+	}
+	if t.CacheWrite > 0 {
+		text += ", " + FormatTokens(t.CacheWrite) + " to it"
+	}
+	return text + ")"
+}
+
 // FormatTokens is a number of tokens in at most five characters and a unit: 950,
 // 41.2k, 1.5M.
 func FormatTokens(n int64) string {

@@ -31,6 +31,16 @@ func TestText(t *testing.T) {
 	}
 }
 
+func TestSentence(t *testing.T) {
+	tokens := price.Tokens{Input: 1200, Output: 8000, CacheRead: 30_000, CacheWrite: 2000}
+	p := price.Price{Amount: price.Amount{Nanos: 2_500_000_000, Dollars: true, Tokens: tokens, Requests: 14}, Open: true}
+	assert.Equal(t, "2.50+ USD, 14 requests, 41.2k tokens (1.2k in, 8.0k out, 30.0k from the cache, 2.0k to it)", p.Sentence())
+	p = price.Price{Amount: price.Amount{Tokens: price.Tokens{Input: 1200, Output: 8}, Requests: 1}}
+	assert.Equal(t, "1.2k tokens, 1 request (1.2k in, 8 out)", p.Sentence())
+	assert.Empty(t, price.Price{}.Sentence())
+	assert.Equal(t, "0.50 USD", price.Price{Amount: price.Amount{Nanos: 500_000_000, Dollars: true}}.Sentence())
+}
+
 func TestTokensInWords(t *testing.T) {
 	for n, want := range map[int64]string{
 		0: "0", 950: "950", 999: "999", 1000: "1.0k", 41_249: "41.2k", 999_949: "999.9k", 999_950: "1.0M", 1_500_000: "1.5M", math.MaxInt64: "9.2E",

@@ -177,6 +177,14 @@ func TestTableLeavesOutAColumn(t *testing.T) {
 	assert.Equal(t, "1\t\t2\n", at(t, 0, func(o layout.Output) error { return o.Table(table) }), "programs count columns")
 }
 
+// A column that came late does not change the rows that programs knew before.
+func TestLateColumn(t *testing.T) {
+	table := layout.NewTable(layout.Column{Title: "A"}, layout.Column{Title: "B"}, layout.Column{Title: "COST", IfAny: true, Late: true})
+	table.Add("1", "", "")
+	table.Add("2", "", "0.5")
+	assert.Equal(t, "1\t\n2\t\t0.5\n", at(t, 0, func(o layout.Output) error { return o.Table(table) }))
+}
+
 // A table goes on under its titles, at their widths.
 func TestTableGoesOn(t *testing.T) {
 	table := layout.NewTable(layout.Column{Title: "EVENT", Least: 9}, layout.Column{Title: "ENTRY"})

@@ -31,6 +31,9 @@ type Column struct {
 	Most int
 	// IfAny leaves the column out where none of its cells says anything.
 	IfAny bool
+	// Late marks a last column that programs do not get in a row where it is empty: it
+	// was added after they learned to read the others.
+	Late bool
 	// Style paints a cell by what it says.
 	Style func(cell string) colour.Style
 }
@@ -109,7 +112,11 @@ func (t *Table) take(width int, palette colour.Palette) string {
 func (t *Table) lines() string {
 	var b strings.Builder
 	for _, row := range t.rows {
-		b.WriteString(strings.Join(row.cells, "\t") + "\n")
+		cells := row.cells
+		if last := len(cells) - 1; t.columns[last].Late && cells[last] == "" {
+			cells = cells[:last]
+		}
+		b.WriteString(strings.Join(cells, "\t") + "\n")
 	}
 	return b.String()
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // CSVHead names the columns, which are the same for every grouping.
-const CSVHead = "what,name,entry_id,start_offset,entries,cost_usd,outside_usd,input_tokens,output_tokens,cache_read_tokens,cache_write_tokens,requests,unpriced_requests,divided,open,model"
+const CSVHead = "what,name,entry_id,start_offset,entries,cost_usd,outside_usd,input_tokens,output_tokens,cache_read_tokens,cache_write_tokens,requests,divided,open,model"
 
 // CSV is the group as a line of a spreadsheet. A cell that is not known is empty.
 func (g Group) CSV(by By) string {
@@ -27,7 +27,7 @@ func (g Group) CSV(by By) string {
 	t := g.Spent.Tokens
 	return strings.Join([]string{
 		cell(what), cell(g.Name), cell(g.EntryID), start, number(g.Entries), dollars(g.Spent), dollars(g.Outside),
-		number(t.Input), number(t.Output), number(t.CacheRead), number(t.CacheWrite), number(g.Spent.Requests), number(g.Unpriced),
+		number(t.Input), number(t.Output), number(t.CacheRead), number(t.CacheWrite), number(g.Spent.Requests),
 		strconv.FormatBool(g.Divided), strconv.FormatBool(g.Open), cell(model),
 	}, ",")
 }

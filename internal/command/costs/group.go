@@ -33,7 +33,7 @@ type Group struct {
 	Divided, Open  bool
 	Model          string    // the last one
 	First, Last    time.Time // the lines it was made from
-	// Unpriced are the requests for which no dollars are known.
+	// Unpriced are the requests of a total for which no dollars are known.
 	Unpriced int64
 }
 
@@ -49,9 +49,6 @@ func (g *Group) add(l Line, first bool) {
 	if first {
 		g.Entries++
 	}
-	if !l.Price.Dollars {
-		g.Unpriced += l.Price.Requests
-	}
 	g.at(l.At, l.At)
 	if l.Price.Model != "" {
 		g.Model = l.Price.Model
@@ -63,7 +60,6 @@ func (g *Group) merge(o *Group) {
 	g.Spent, g.Outside = g.Spent.Plus(o.Spent), g.Outside.Plus(o.Outside)
 	g.Divided, g.Open = g.Divided || o.Divided, g.Open || o.Open
 	g.Entries += o.Entries
-	g.Unpriced += o.Unpriced
 	g.at(o.First, o.Last)
 	if o.Model != "" {
 		g.Model = o.Model

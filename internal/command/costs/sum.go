@@ -14,9 +14,11 @@ import (
 type Line struct {
 	At          time.Time
 	EntryID, ID string // both empty outside of entries
-	Start       int64  // where the entry stands in the inbox
-	Session     string
-	Price       price.Price
+	// Start is where the entry stands in the inbox, and First the commit of its first
+	// delivery, which tells it from another of the same text.
+	Start, First int64
+	Session      string
+	Price        price.Price
 }
 
 // outside reports whether no entry was in flight.
@@ -39,18 +41,21 @@ type Sum struct {
 	seed    maphash.Seed
 	counted map[uint64]struct{} // the entries of each group
 	booked  map[string]bool     // the entries that have lines
-	values  *values             // nil unless it is by metadata
+	// unpriced are requests of entries for which no dollars were said yet. They may come
+	// in a line of their own.
+	unpriced map[groupKey]int64
+	values   *values // nil unless it is by metadata
 }
 
 type groupKey struct {
 	name  string
-	start int64
+	first int64
 }
 
 // NewSum returns an empty sum.
 func NewSum(by By) *Sum {
 	s := &Sum{
-		by: by, most: maxGroups, groups: map[groupKey]*Group{}, seed: maphash.MakeSeed(), counted: map[uint64]struct{}{},
+		by: by, most: maxGroups, groups: map[groupKey]*Group{}, seed: maphash.MakeSeed(), counted: map[uint64]struct{}{}, unpriced: map[groupKey]int64{},
 		outside: Group{Kind: Outside}, total: Group{Kind: Total},
 	}
 	if key := by.Key(); key != "" {
@@ -62,6 +67,7 @@ func NewSum(by By) *Sum {
 
 // Add books a line.
 func (s *Sum) Add(l Line) {
+	s.note(l)
 	switch s.by {
 	case Day:
 		day := l.At.Local().Format(time.DateOnly)
@@ -80,7 +86,18 @@ func (s *Sum) Add(l Line) {
 		if s.values != nil {
 			s.booked[l.EntryID] = true
 		}
-		s.add(groupKey{l.EntryID, l.Start}, Group{Kind: Named, Name: l.ID, EntryID: l.EntryID, Start: l.Start}, l)
+		s.add(groupKey{l.EntryID, l.First}, Group{Kind: Named, Name: l.ID, EntryID: l.EntryID, Start: l.Start}, l)
+	}
+}
+
+// note keeps count of what has no price in dollars.
+func (s *Sum) note(l Line) {
+	key := groupKey{l.EntryID, l.First}
+	switch {
+	case !l.Price.Dollars && l.Price.Requests > 0:
+		s.unpriced[key] += l.Price.Requests
+	case l.Price.Dollars && l.Price.Requests == 0:
+		delete(s.unpriced, key)
 	}
 }
 
@@ -113,7 +130,7 @@ func (s *Sum) first(group string, l Line) bool {
 		_ = binary.Write(&h, binary.NativeEndian, int64(len(part))) // a hash takes everything
 		_, _ = h.WriteString(part)
 	}
-	_ = binary.Write(&h, binary.NativeEndian, l.Start) // likewise
+	_ = binary.Write(&h, binary.NativeEndian, l.First) // likewise
 	sum := h.Sum64()
 	if _, known := s.counted[sum]; known {
 		return false
@@ -139,7 +156,11 @@ func (s *Sum) Rows() (rows []Group, total Group) {
 	if !s.outside.empty() {
 		rows = append(rows, s.outside)
 	}
-	return rows, s.total
+	total = s.total
+	for _, n := range s.unpriced {
+		total.Unpriced += n
+	}
+	return rows, total
 }
 
 // order is that of time. Groups of metadata have none: what cost most comes first.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/price"
 	"heartbeat/internal/words"
 )
 
@@ -36,11 +37,23 @@ type Event struct {
 	Reply     *string        `json:"reply,omitempty"`
 	LatencyMS *int64         `json:"latency_ms,omitempty"`
 	Until     *time.Time     `json:"until,omitempty"`
+	// Fields are what the entry cost so far, over all attempts.
+	price.Fields
 
+	first  int64     // the commit of the entry's first delivery, of an outcome; 0 if unknown
 	order  time.Time // where an event without a time belongs; zero: at the end
 	text   string    // the shortened text of a queued entry
 	start  int64     // where a queued entry stands
 	letter string    // which dead letter was requeued
+}
+
+// Outcome names the entry whose price the event tells: its entry id, and the commit of
+// its first delivery. Other events have none.
+func (e Event) Outcome() (entryID string, first int64) {
+	if e.first == 0 {
+		return "", 0
+	}
+	return e.EntryID, e.first
 }
 
 // String is the event on one line.
@@ -100,6 +113,9 @@ func (e Event) facts(attempt int) (facts []string) {
 	}
 	if e.SessionID != "" {
 		facts = append(facts, "session "+words.Short(e.SessionID))
+	}
+	if cost := e.Price().String(); cost != "" {
+		facts = append(facts, cost)
 	}
 	if e.Until != nil {
 		facts = append(facts, "until "+words.Stamp(*e.Until))

@@ -41,6 +41,9 @@ func (f *Found) Name() string { return words.Name(f.ID, f.EntryID) }
 // Reply returns the last answer to the entry.
 func (f *Found) Reply() string { return f.answered.Reply }
 
+// Answered returns the result of the last answer.
+func (f *Found) Answered() inbox.Result { return f.answered }
+
 // Last returns its last n events, all if n is 0.
 func (f *Found) Last(n int) []Event { return lastOf(f.Events, n) }
 

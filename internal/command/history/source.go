@@ -40,7 +40,7 @@ func parseEvent(l []byte) (inbox.Event, bool) {
 func resultEvents(r inbox.Result) []Event {
 	answered := Event{
 		At: known(r.AcknowledgedAt), Event: Answered, ID: r.ID, EntryID: r.EntryID,
-		Attempt: r.Attempt, SessionID: r.SessionID, Reply: &r.Reply,
+		Attempt: r.Attempt, SessionID: r.SessionID, Reply: &r.Reply, Fields: r.Fields, first: r.FirstSeq,
 	}
 	if !r.DeliveredAt.IsZero() && answered.At != nil {
 		took := max(0, r.AcknowledgedAt.Sub(r.DeliveredAt)).Round(time.Millisecond).Milliseconds()
@@ -65,6 +65,7 @@ func letterEvents(l letter) []Event {
 	dead := Event{
 		At: known(l.DeadLetteredAt), Event: DeadLettered, ID: l.ID, EntryID: l.EntryID,
 		Attempt: l.Attempts, SessionID: l.SessionID, Reason: string(l.DeadLetter.Reason), Failure: l.Failure,
+		Fields: l.Fields, first: l.FirstSeq,
 	}
 	switch l.DeadLetter.Reason {
 	case inbox.ReasonExpired:
@@ -89,6 +90,7 @@ func recordedEvents(e inbox.Event) []Event {
 	said := Event{
 		At: known(e.At), Event: string(e.Event), ID: e.ID, EntryID: e.EntryID,
 		Attempt: e.Attempt, SessionID: e.Session, Reason: e.Reason, Until: e.Until, Uncounted: e.Uncounted,
+		Fields: e.Fields,
 	}
 	if e.Event == inbox.EventRequeued {
 		said.letter = e.Reason

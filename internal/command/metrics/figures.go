@@ -37,6 +37,8 @@ type Figures struct {
 	AnswerSeconds  Histogram              `json:"answer_seconds"`
 	AcknowledgedAt *float64               `json:"last_acknowledged_timestamp_seconds,omitempty"`
 
+	*Spending
+
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -81,6 +83,9 @@ func Gather(ctx context.Context, box *inbox.Inbox, now time.Time) (f Figures, er
 		return f, err
 	}
 	if err := f.totals(v); err != nil {
+		return f, err
+	}
+	if f.Spending, err = spending(box); err != nil {
 		return f, err
 	}
 	scheduled, err := box.Scheduled()

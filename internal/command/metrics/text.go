@@ -14,6 +14,7 @@ func (f Figures) Text() []byte {
 	t := &text{inbox: f.Inbox}
 	f.gauges(t)
 	f.counters(t)
+	f.spent(t)
 	f.histogram(t)
 	if f.AcknowledgedAt != nil {
 		t.one("heartbeat_last_acknowledged_timestamp_seconds", gauge, "When an entry was last acknowledged.", *f.AcknowledgedAt)

@@ -1,0 +1,190 @@
+package command
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/command/costs"
+	"heartbeat/internal/command/history"
+	"heartbeat/internal/command/priced"
+	"heartbeat/internal/price"
+	"heartbeat/internal/words"
+)
+
+type costsFlags struct {
+	cli.InboxFlags
+	shownFlags
+	by    costs.By
+	since earlier
+	csv   bool
+}
+
+func costsVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "costs",
+		Short: "show what was spent, by day, entry, session or metadata",
+		Long: `Show what was spent, in dollars where the client said how many, and in tokens. The
+cost of an entry adds up over its attempts and sessions. What a session spent while
+no entry was in flight, such as on its first prompt, is shown as outside of entries.
+
+"~" before a sum says that dollars known for several entries at once were divided by
+their tokens; "+" behind it, that the price of the last request may not be known yet.
+
+--by meta.KEY adds up by what entries carry as that member, such as branch of
+send --meta branch=main. --csv is for spreadsheets: it has no line for the total, and
+no cell that is computed.
+
+Exit status: 0 shown, 1 not.`,
+		Example: `heartbeat costs --inbox work/inbox.jsonl
+heartbeat costs --inbox work/inbox.jsonl --by entry --since 24h
+heartbeat costs --inbox work/inbox.jsonl --by meta.branch --since 2026-03-01 --csv`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			o := costsFlags{by: costs.Day}
+			f := cli.NewFlags("costs")
+			o.Add(f)
+			f.Var(&o.by, "by", "add up by `day|entry|session|meta.KEY`")
+			f.Var(&o.since, "since", "only what was spent since then (a time, or how long ago)")
+			f.BoolVar(&o.csv, "csv", false, "print a table for spreadsheets")
+			o.addColor(f)
+			return f, func(args []string, s cli.Streams) error {
+				if err := cli.NoArgs(args); err != nil {
+					return err
+				}
+				switch {
+				case o.csv && o.JSON:
+					return cli.Usage(errors.New("--csv and --json: one of them is enough"))
+				case o.since.After(time.Now()):
+					return cli.Usage(fmt.Errorf("--since %s is yet to come: give a time that has passed, or how long ago it was", &o.since))
+				}
+				if err := o.run(s); err != nil {
+					return fmt.Errorf("costs: %w", err)
+				}
+				return nil
+			}
+		},
+	}
+}
+
+func (o *costsFlags) run(s cli.Streams) error {
+	box, err := o.Look(s)
+	if err != nil {
+		return err
+	}
+	sum, err := o.sum(box, s)
+	if err != nil {
+		return err
+	}
+	rows, total := sum.Rows()
+	if len(rows) == 0 && !o.csv {
+		nothing(&o.InboxFlags, s, "was spent", box)
+		return nil
+	}
+	switch {
+	case o.JSON:
+		return printCosts(append(rows, total), "", s.Out, func(g costs.Group) (string, error) {
+			text, err := g.JSON(o.by)
+			return string(text), err
+		})
+	case o.csv:
+		return printCosts(rows, costs.CSVHead+"\n", words.Raw(s.Out), func(g costs.Group) (string, error) { return g.CSV(o.by), nil })
+	}
+	if err := o.table(append(rows, total), o.on(s.Out)); err != nil {
+		return err
+	}
+	if total.Unpriced > 0 {
+		s.Note("for %s the client said no dollars: only tokens are known", words.Count(int(total.Unpriced), "request", "requests"))
+	}
+	return nil
+}
+
+func (o *costsFlags) sum(box *inbox.Inbox, s cli.Streams) (*costs.Sum, error) {
+	sum, kept := costs.NewSum(o.by), price.Amount{}
+	now, err := box.Spending(priced.Load(box), func(c inbox.Cost) {
+		kept = kept.Plus(c.Amount)
+		if !c.At.Before(o.since.Time) {
+			sum.Add(lineOf(c))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Warn(now.Warnings)
+	for c := range now.Open() {
+		c.At = time.Now()
+		sum.Add(lineOf(c))
+	}
+	if gone := now.Account.Total.Minus(kept); o.since.IsZero() && (gone.Nanos > 0 || gone.Tokens.Sum() > 0) {
+		s.Note("%s more was spent earlier: its lines are no longer in %s", gone, box.CostsPath())
+	}
+	if o.by.Key() != "" {
+		err = describe(box, sum, s)
+	}
+	return sum, err
+}
+
+func lineOf(c inbox.Cost) costs.Line {
+	return costs.Line{At: c.At, EntryID: c.EntryID, ID: c.ID, Start: c.Start, First: c.FirstSeq, Session: c.SessionID, Price: c.Price}
+}
+
+// describe tells the sum what metadata its entries have.
+func describe(box *inbox.Inbox, sum *costs.Sum, s cli.Streams) (err error) {
+	v, err := box.View()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	for _, d := range []*inbox.Delivery{v.InFlight(), v.Redeliver()} {
+		if d != nil {
+			sum.Describe(d.EntryID, d.Metadata())
+		}
+	}
+	notes, err := history.Metadata(box, sum.Wanted, sum.Describe)
+	s.Warn(notes)
+	return err
+}
+
+func printCosts(rows []costs.Group, head string, to io.Writer, spell func(costs.Group) (string, error)) error {
+	out := bufio.NewWriter(to)
+	_, _ = out.WriteString(head) // Flush returns the error
+	for _, g := range rows {
+		line, err := spell(g)
+		if err != nil {
+			return err
+		}
+		_, _ = out.WriteString(line + "\n") // likewise
+	}
+	return out.Flush()
+}
+
+func (o *costsFlags) table(rows []costs.Group, d display) error {
+	title := map[costs.By]string{costs.Day: "DAY", costs.Entry: "ENTRY", costs.Session: "SESSION"}[o.by]
+	if title == "" {
+		title = words.Brief(o.by.Key())
+	}
+	number := func(title string) layout.Column { return layout.Column{Title: title, Right: true} }
+	outside := number("OUTSIDE")
+	outside.IfAny = true
+	l := d.list(layout.Column{Title: title, Text: true, Cut: true, Most: 40}, number("ENTRIES"), number("USD"), outside,
+		number("REQUESTS"), number("INPUT"), number("OUTPUT"), number("CACHE READ"), number("CACHE WRITE"))
+	tokens := func(n int64) string {
+		if d.ForPeople() {
+			return price.FormatTokens(n)
+		}
+		return strconv.FormatInt(n, 10)
+	}
+	for _, g := range rows {
+		t := g.Spent.Tokens
+		l.row(g.Label(o.by), strconv.FormatInt(g.Entries, 10), g.USD(), g.OutsideUSD(), strconv.FormatInt(g.Spent.Requests, 10),
+			tokens(t.Input), tokens(t.Output), tokens(t.CacheRead), tokens(t.CacheWrite))
+	}
+	return l.end()
+}

@@ -1,0 +1,62 @@
+package command
+
+import (
+	"strings"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/command/priced"
+	"heartbeat/internal/price"
+	"heartbeat/internal/why"
+)
+
+// spentToday is what was spent since midnight, and the limits of a day.
+type spentToday struct {
+	Date string `json:"date"` // local
+	price.Fields
+	LimitUSD    *price.Nanos `json:"limit_usd,omitempty"`
+	LimitTokens int64        `json:"limit_tokens,omitempty"`
+}
+
+// String is "3.10 of 50.00 USD", without the limit where there is none. Tokens are told
+// where no dollars are known, or where they are limited.
+func (t spentToday) String() string {
+	p := t.Price()
+	var parts []string
+	switch {
+	case p.Dollars && t.LimitUSD != nil:
+		parts = append(parts, p.Cell()+" of "+price.FormatUSD(int64(*t.LimitUSD))+" USD")
+	case p.Dollars:
+		parts = append(parts, p.String())
+	case t.LimitUSD != nil:
+		parts = append(parts, "an unknown part of "+price.FormatUSD(int64(*t.LimitUSD))+" USD")
+	}
+	switch sum := price.FormatTokens(p.Tokens.Sum()); {
+	case t.LimitTokens > 0:
+		parts = append(parts, sum+" of "+price.FormatTokens(t.LimitTokens)+" tokens")
+	case !p.Dollars:
+		parts = append(parts, sum+" tokens")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// spent sets what was spent today and on the entry in flight. What cannot be read is a
+// warning.
+func (st *status) spent(box *inbox.Inbox, f why.Facts) {
+	now, err := box.Spending(priced.Load(box), nil)
+	if err != nil {
+		st.Warnings = append(st.Warnings, "what was spent cannot be told: "+err.Error())
+		return
+	}
+	if d := f.InFlight; d != nil && st.InFlight != nil {
+		if p, known := now.OfDelivery(d); known {
+			st.InFlight.Fields = p.Fields()
+		}
+	}
+	if now.Total().IsZero() {
+		return // nobody counts, or nothing was spent yet
+	}
+	spent := price.Price{Amount: now.Today(), ContextPercent: -1}
+	spent.Dollars = now.Total().Dollars // none today is 0 of them
+	st.Today = &spentToday{Date: f.Now.Local().Format(time.DateOnly), Fields: spent.Fields()}
+}
