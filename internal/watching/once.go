@@ -12,6 +12,7 @@ import (
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/host/signals"
 	"heartbeat/internal/notify"
+	"heartbeat/internal/price"
 	"heartbeat/internal/watching/board"
 	"heartbeat/internal/watching/finder"
 	"heartbeat/internal/watching/look"
@@ -68,6 +69,7 @@ func show(o *page.Flags, p look.Picture, s cli.Streams) error {
 		layout.Column{Title: "IN FLIGHT", Text: true, Cut: true, Most: 24},
 		layout.Column{Title: "SINCE", Right: true},
 		layout.Column{Title: "DEAD", Right: true},
+		layout.Column{Title: "TODAY", Right: true},
 		layout.Column{Title: "STATE"},
 		layout.Column{Title: "WHY", Text: true},
 	)
@@ -80,7 +82,7 @@ func show(o *page.Flags, p look.Picture, s cli.Streams) error {
 		if now.Oldest != nil {
 			oldest = when(out, p.At, *now.Oldest)
 		}
-		t.Add(name(now.Path()), strconv.FormatInt(now.Backlog.Entries, 10), oldest, flying, since, strconv.Itoa(now.DeadLetters), string(now.State), now.Why)
+		t.Add(name(now.Path()), strconv.FormatInt(now.Backlog.Entries, 10), oldest, flying, since, strconv.Itoa(now.DeadLetters), price.Price{Amount: now.Today}.Cell(), string(now.State), now.Why)
 	}
 	if err := out.Table(t); err != nil {
 		return fmt.Errorf("print the view: %w", err)
@@ -98,20 +100,22 @@ func when(out layout.Output, now, at time.Time) string {
 
 // shown is an inbox as --json prints it.
 type shown struct {
-	Inbox           string     `json:"inbox"`
-	Queued          int64      `json:"queued"`
-	QueuedBytes     int64      `json:"queued_bytes"`
-	OldestAt        *time.Time `json:"oldest_at"`
-	Scheduled       int        `json:"scheduled"`
-	NextDue         *time.Time `json:"next_due,omitempty"`
-	InFlight        *flying    `json:"in_flight"`
-	DeadLetters     int        `json:"dead_letters"`
-	Answered        int64      `json:"answered"`
-	Asks            []asks     `json:"asks"`
-	State           why.State  `json:"state"`
-	Why             string     `json:"why"`
-	NothingMovesFor *float64   `json:"nothing_moves_for_seconds"`
-	Warnings        []string   `json:"warnings,omitempty"`
+	Inbox       string     `json:"inbox"`
+	Queued      int64      `json:"queued"`
+	QueuedBytes int64      `json:"queued_bytes"`
+	OldestAt    *time.Time `json:"oldest_at"`
+	Scheduled   int        `json:"scheduled"`
+	NextDue     *time.Time `json:"next_due,omitempty"`
+	InFlight    *flying    `json:"in_flight"`
+	DeadLetters int        `json:"dead_letters"`
+	Answered    int64      `json:"answered"`
+	// Today is what was spent since midnight, null if nothing was.
+	Today           *price.Fields `json:"today"`
+	Asks            []asks        `json:"asks"`
+	State           why.State     `json:"state"`
+	Why             string        `json:"why"`
+	NothingMovesFor *float64      `json:"nothing_moves_for_seconds"`
+	Warnings        []string      `json:"warnings,omitempty"`
 }
 
 type flying struct {
@@ -136,6 +140,10 @@ func shownOf(now look.Inbox, at time.Time) shown {
 	s := shown{
 		Inbox: now.Path(), Queued: now.Backlog.Entries, QueuedBytes: now.Backlog.Bytes, OldestAt: now.Oldest, Scheduled: len(now.Scheduled),
 		DeadLetters: now.DeadLetters, Answered: now.Answered, Asks: []asks{}, State: now.State, Why: now.Why, Warnings: now.Notes,
+	}
+	if !now.Today.IsZero() {
+		spent := price.Price{Amount: now.Today, ContextPercent: -1}.Fields()
+		s.Today = &spent
 	}
 	if due := now.NextDue(); !due.IsZero() {
 		s.NextDue = &due

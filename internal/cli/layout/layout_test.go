@@ -58,6 +58,15 @@ func TestCut(t *testing.T) {
 	assert.Empty(t, layout.Cut("text", 0))
 }
 
+func TestBreak(t *testing.T) {
+	for text, want := range map[string][]string{
+		"": nil, "abc": {"abc"}, "abcdefgh": {"abc", "def", "gh"}, "日本語": {"日", "本", "語"}, "e\u0301e\u0301e\u0301e\u0301": {"e\u0301e\u0301e\u0301", "e\u0301"},
+	} {
+		assert.Equal(t, want, layout.Break(text, 3), text)
+	}
+	assert.Equal(t, []string{"日", "本"}, layout.Break("日本", 1), "wider than a line")
+}
+
 func example(text layout.Column) *layout.Table {
 	t := layout.NewTable(layout.Column{Title: "ID"}, layout.Column{Title: "SIZE", Right: true}, text)
 	t.Add("日本", "12 B", "an entry with a prompt of some length")

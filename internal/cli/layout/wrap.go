@@ -49,3 +49,19 @@ func wrapLine(line string, width int) []string {
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r > '~' })
 }
+
+// Break divides a text without line breaks into pieces of at most width columns,
+// wherever that falls. A character that is wider stays whole.
+func Break(text string, width int) (pieces []string) {
+	for text != "" {
+		head, rest := split(text, width)
+		if head == "" {
+			head, rest = split(text, width+1) // a wide one
+		}
+		if head == "" {
+			return append(pieces, text)
+		}
+		pieces, text = append(pieces, head), rest
+	}
+	return pieces
+}

@@ -81,12 +81,12 @@ var allowed = map[string]string{
 	"internal/hosting/deadletter": "internal/disk internal/hosting/folder internal/hosting/guild",
 
 	// The live view. It links the terminal library, and only its own command links it.
-	"internal/watching":        "inbox internal/cli internal/cli/colour internal/cli/layout internal/host/signals internal/notify internal/watching/... internal/why internal/words",
+	"internal/watching":        "inbox internal/cli internal/cli/colour internal/cli/layout internal/host/signals internal/notify internal/price internal/watching/... internal/why internal/words",
 	"internal/watching/act":    "internal/cli",
-	"internal/watching/board":  "internal/watching/look internal/words",
-	"internal/watching/draw":   "internal/cli/colour internal/cli/layout internal/watching/board internal/watching/look internal/why internal/words",
+	"internal/watching/board":  "internal/price internal/watching/look internal/words",
+	"internal/watching/draw":   "internal/cli/colour internal/cli/layout internal/price internal/watching/board internal/watching/look internal/why internal/words",
 	"internal/watching/finder": "inbox internal/disk",
-	"internal/watching/look":   "inbox internal/command/history internal/disk internal/host internal/survey internal/watching/finder internal/why orchestrate recover",
+	"internal/watching/look":   "inbox internal/command/history internal/disk internal/host internal/price internal/survey internal/watching/finder internal/why orchestrate recover",
 	"internal/watching/page":   "internal/cli internal/cli/colour",
 
 	// The commands.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"heartbeat/internal/price"
 	"heartbeat/internal/watching/look"
 )
 
@@ -106,7 +107,7 @@ func (b *Board) Tick(at time.Time) { b.at = at }
 // reload asks for the entries of the open page again if its inbox changed.
 func (b *Board) reload() Effect {
 	p := b.Page
-	if p == nil || p.loading {
+	if p == nil {
 		return nil
 	}
 	i := b.index(p.Path)
@@ -115,7 +116,7 @@ func (b *Board) reload() Effect {
 		b.say(true, p.Path+" is gone")
 		return nil
 	}
-	if now := b.Picture.Inboxes[i]; !p.Loaded || now.Seen != p.Seen {
+	if now := b.Picture.Inboxes[i]; !p.loading && (!p.Loaded || now.Seen != p.Seen) {
 		p.loading, p.Seen = true, now.Seen
 		return Load{now}
 	}
@@ -208,6 +209,14 @@ func (b *Board) Totals() (waiting int64, flying, letters, asking int) {
 		}
 	}
 	return waiting, flying, letters, asking
+}
+
+// Today is what was spent in all inboxes since midnight.
+func (b *Board) Today() (sum price.Amount) {
+	for _, i := range b.Picture.Inboxes {
+		sum = sum.Plus(i.Today)
+	}
+	return sum
 }
 
 // String is for the messages of tests.

@@ -11,10 +11,16 @@ import (
 	"heartbeat/internal/words"
 )
 
+// narrowest is the fewest columns in which anything can be told.
+const narrowest = 12
+
 // Draw returns the lines of the board, as many as the terminal has and none wider.
 func Draw(b *board.Board, paint colour.Palette) []string {
-	if b.Width < 1 || b.Height < 1 {
+	switch {
+	case b.Width < 1 || b.Height < 1:
 		return nil
+	case b.Width < narrowest:
+		return append([]string{layout.Cut("heartbeat", b.Width)}, make([]string, b.Height-1)...)
 	}
 	var lines []string
 	foot := footer(b, paint)

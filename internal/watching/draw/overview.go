@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"heartbeat/internal/cli/colour"
+	"heartbeat/internal/price"
 	"heartbeat/internal/watching/board"
 	"heartbeat/internal/watching/look"
 	"heartbeat/internal/why"
@@ -24,7 +25,7 @@ func overview(b *board.Board, room int, paint colour.Palette) []string {
 	now, any := b.Inbox()
 	if any && room >= 12 {
 		below = append(below, "")
-		below = append(below, reason(now, b.Width, 5, paint)...)
+		below = append(below, reason(b, now, 5, paint)...)
 	}
 	for _, note := range b.Picture.Notes {
 		if room >= 12 {
@@ -43,21 +44,24 @@ func overview(b *board.Board, room int, paint colour.Palette) []string {
 // title says how much there is in all.
 func title(b *board.Board, paint colour.Palette) string {
 	waiting, flying, letters, asking := b.Totals()
-	parts := []string{words.Count(len(b.Picture.Inboxes), "inbox", "inboxes"), fmt.Sprintf("%d waiting", waiting), fmt.Sprintf("%d in flight", flying)}
+	parts := []string{words.Count(len(b.Picture.Inboxes), "inbox", "inboxes"), fmt.Sprintf("%d wait", waiting), fmt.Sprintf("%d in flight", flying)}
 	if letters > 0 {
-		parts = append(parts, words.Count(letters, "dead letter", "dead letters"))
+		parts = append(parts, fmt.Sprintf("%d dead", letters))
 	}
 	if asking > 0 {
 		parts = append(parts, words.Count(asking, "asks", "ask"))
 	}
-	line := spread("heartbeat watch  "+strings.Join(parts, ", "), b.Now().Local().Format("15:04:05"), b.Width)
+	if today := b.Today(); !today.IsZero() {
+		parts = append(parts, today.String()+" today")
+	}
+	line := spread("heartbeat: "+strings.Join(parts, ", "), b.Now().Local().Format("15:04:05"), b.Width)
 	return paint.Paint(colour.Bold, line)
 }
 
 // nothing is shown where no inbox was found.
 func nothing(b *board.Board) []string {
 	if b.Picture.At.IsZero() {
-		return []string{"looking for inboxes"}
+		return sentence("looking for inboxes", b.Width, 2)
 	}
 	lines := sentence("no inbox was found: name its folder, or send the first entry", b.Width, 3)
 	for _, note := range b.Picture.Notes {
@@ -69,28 +73,32 @@ func nothing(b *board.Board) []string {
 func inboxGrid(b *board.Board) *grid {
 	all := b.Picture.Inboxes
 	g := &grid{columns: []column{
-		{title: "INBOX", least: 8, most: 32, keep: 9},
-		{title: "WAIT", least: 4, right: true, keep: 8},
-		{title: "OLDEST", least: 6, right: true, keep: 4},
-		{title: "IN FLIGHT", least: 9, most: 24, keep: 5},
-		{title: "SINCE", least: 5, right: true, keep: 6},
+		{title: "INBOX", least: 8, most: 32, keep: 10},
+		{title: "WAIT", least: 4, right: true, keep: 9},
+		{title: "OLDEST", least: 6, right: true, keep: 5},
+		{title: "IN FLIGHT", least: 9, most: 24, keep: 6},
+		{title: "SINCE", least: 5, right: true, keep: 7},
 		{title: "DEAD", least: 4, right: true, keep: 3, style: func(i int) colour.Style {
 			if all[i].DeadLetters > 0 {
 				return colour.Yellow
 			}
 			return colour.Plain
 		}},
-		{title: "STATE", least: 8, most: 20, keep: 7, style: func(i int) colour.Style { return styleOf(all[i].State) }},
+		{title: "TODAY", least: 5, most: 9, right: true, keep: 4},
+		{title: "STATE", least: 8, most: 20, keep: 8, style: func(i int) colour.Style { return styleOf(all[i].State) }},
 	}}
 	for _, now := range all {
 		flying, delivered := "", ""
 		if d := now.InFlight; d != nil {
 			flying, delivered = cell(words.Name(d.ID(), d.EntryID)), since(b.Now(), &d.DeliveredAt)
 		}
-		g.add(cell(board.Short(now.Path())), fmt.Sprint(now.Backlog.Entries), since(b.Now(), now.Oldest), flying, delivered, fmt.Sprint(now.DeadLetters), string(now.State))
+		g.add(cell(board.Short(now.Path())), fmt.Sprint(now.Backlog.Entries), since(b.Now(), now.Oldest), flying, delivered, fmt.Sprint(now.DeadLetters), spent(now.Today), string(now.State))
 	}
 	return g
 }
+
+// spent is an amount for a column: dollars, or tokens where no dollars are known.
+func spent(a price.Amount) string { return price.Price{Amount: a}.Cell() }
 
 // styleOf makes a state stand out where a person has to act.
 func styleOf(s why.State) colour.Style {
@@ -106,10 +114,14 @@ func styleOf(s why.State) colour.Style {
 }
 
 // reason is why nothing moves in an inbox, with what is asked there.
-func reason(now look.Inbox, width, most int, paint colour.Palette) []string {
+func reason(b *board.Board, now look.Inbox, most int, paint colour.Palette) []string {
+	width := b.Width
 	lines := sentence(now.Path(), width, 1)
-	for _, line := range sentence(now.Why, width, most-2) {
-		lines = append(lines, paint.Paint(styleOf(now.State), line))
+	facts := now.Facts
+	facts.Now = b.Now() // the sentence has ages
+	state, why := facts.Explain()
+	for _, line := range sentence(why, width, most-2) {
+		lines = append(lines, paint.Paint(styleOf(state), line))
 	}
 	for _, q := range now.Held {
 		lines = append(lines, paint.Paint(colour.Yellow, sentence("asks: "+words.Brief(q.Question)+" (a approves, x rejects)", width, 1)[0]))

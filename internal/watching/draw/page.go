@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"heartbeat/internal/cli/colour"
+	"heartbeat/internal/price"
 	"heartbeat/internal/watching/board"
 	"heartbeat/internal/watching/look"
 	"heartbeat/internal/words"
@@ -15,16 +16,16 @@ func page(b *board.Board, room int, paint colour.Palette) []string {
 	now, _ := b.Inbox()
 	var lines []string
 	if room > 8 {
-		lines = append(reason(now, b.Width, 5, paint), counts(b, now), "")
+		lines = append(reason(b, now, 5, paint), counts(b, now), "")
 	}
 	p := b.Page
 	switch {
 	case p.Failed != nil:
 		return append(lines, sentence(p.Failed.Error(), b.Width, 4)...)
 	case !p.Loaded:
-		return append(lines, "reading its entries")
+		return append(lines, sentence("reading its entries", b.Width, 2)...)
 	case len(p.Items) == 0:
-		return append(lines, "nothing waits here, and nothing was answered yet")
+		return append(lines, sentence("nothing waits here, and nothing was answered yet", b.Width, 4)...)
 	}
 	var below []string
 	for _, note := range p.Notes {
@@ -41,6 +42,9 @@ func page(b *board.Board, room int, paint colour.Palette) []string {
 func counts(b *board.Board, now look.Inbox) string {
 	line := fmt.Sprintf("%d wait (%s), %d scheduled, %s, %d answered", now.Backlog.Entries, words.Size(now.Backlog.Bytes), len(now.Scheduled),
 		words.Count(now.DeadLetters, "dead letter", "dead letters"), now.Answered)
+	if !now.Today.IsZero() {
+		line += ", " + now.Today.String() + " today"
+	}
 	return spread(line, b.Now().Local().Format("15:04:05"), b.Width)
 }
 
@@ -49,6 +53,7 @@ func itemGrid(items []look.Item, now time.Time) *grid {
 		{title: "WHERE", least: 9, most: 11, keep: 8, style: func(i int) colour.Style { return kindStyle(items[i].Kind) }},
 		{title: "ENTRY", least: 8, most: 20, keep: 9},
 		{title: "WHEN", least: 5, right: true, keep: 5},
+		{title: "COST", least: 4, right: true, keep: 5},
 		{title: "NOTE", least: 4, most: 24, keep: 4},
 		{title: "TEXT", least: 8, keep: 6},
 	}}
@@ -61,7 +66,7 @@ func itemGrid(items []look.Item, now time.Time) *grid {
 		if i.Kind == look.Question {
 			name = words.Short(i.ID)
 		}
-		g.add(string(i.Kind), cell(name), when, cell(i.Note), cell(i.Text))
+		g.add(string(i.Kind), cell(name), when, i.Price.Cell(), cell(i.Note), cell(i.Text))
 	}
 	return g
 }
@@ -90,6 +95,9 @@ func life(b *board.Board, room int, paint colour.Palette) []string {
 		name = words.Short(l.ID)
 	}
 	add(colour.Bold, sentence(fmt.Sprintf("%s  %s  %s", name, l.Kind, l.Note), b.Width, 2)...)
+	if p := l.Price; !p.IsZero() {
+		add(colour.Plain, sentence(costLine(p), b.Width, 2)...)
+	}
 	if l.RunDir != "" {
 		add(colour.Plain, sentence("run: "+l.RunDir, b.Width, 2)...)
 	}
@@ -97,7 +105,7 @@ func life(b *board.Board, room int, paint colour.Palette) []string {
 	case l.Failed != nil:
 		add(colour.Red, sentence(l.Failed.Error(), b.Width, 3)...)
 	case !l.Loaded:
-		add(colour.Plain, "reading its life")
+		add(colour.Plain, sentence("reading its life", b.Width, 2)...)
 	}
 	if len(l.Events) > 0 {
 		g := &grid{columns: []column{{title: "TIME", least: 15, keep: 2}, {title: "EVENT", least: 9, most: 16, keep: 3}, {title: "DETAILS", least: 8, keep: 1}}}
@@ -119,6 +127,15 @@ func life(b *board.Board, room int, paint colour.Palette) []string {
 	}
 	l.Top = max(0, min(l.Top, len(lines)-room))
 	return lines[l.Top:]
+}
+
+// costLine is what an entry cost, in words.
+func costLine(p price.Price) string {
+	line := fmt.Sprintf("cost: %s, %s tokens in %s", p, price.FormatTokens(p.Tokens.Sum()), words.Count(int(p.Requests), "request", "requests"))
+	if p.Model != "" {
+		line += ", " + p.Model
+	}
+	return line
 }
 
 // textOf is the entry's own text. The item of an answered one has its reply instead.

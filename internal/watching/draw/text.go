@@ -25,21 +25,20 @@ func paragraph(text string, width int) []string {
 	clean := strings.ReplaceAll(words.Plain(strings.ReplaceAll(text, "\r\n", "\n")), "\t", "    ")
 	var all []string
 	for _, line := range layout.Wrap(strings.Map(joined, clean), width) {
-		for layout.Width(line) > width && width > 0 { // a word without a blank
-			head := layout.Cut(line, width)
-			head = strings.TrimSuffix(head, "…")
-			if head == "" {
-				break
-			}
-			all, line = append(all, head), strings.TrimPrefix(line, head)
+		if layout.Width(line) <= width {
+			all = append(all, line)
+			continue
 		}
-		all = append(all, layout.Cut(line, width))
+		all = append(all, layout.Break(line, width)...) // a word without a blank
 	}
 	return all
 }
 
 // sentence is a sentence that may quote others, in at most most lines.
 func sentence(text string, width, most int) []string {
+	if enough := 8 * width * most; len(text) > enough && most > 0 {
+		text = strings.ToValidUTF8(text[:enough], "\uFFFD")
+	}
 	lines := paragraph(words.Sentence(text), width)
 	if len(lines) > most && most > 0 {
 		rest := strings.Join(lines[most-1:], " ")

@@ -8,6 +8,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/command/history"
+	"heartbeat/internal/price"
 )
 
 // Kind says where an item of an inbox is.
@@ -38,6 +39,8 @@ type Item struct {
 	At             time.Time
 	Note           string
 	Text           string // the beginning
+	// Price is what it has cost so far, over all its attempts.
+	Price price.Price
 }
 
 const (
@@ -56,7 +59,11 @@ func Entries(now Inbox) (all []Item, notes []string, err error) {
 		return nil, nil, err
 	}
 	all = asked(now)
-	waits, more, err := waiting(box)
+	prices, err := box.Prices(meterOf(box.Dir()))
+	if err != nil {
+		return all, nil, err
+	}
+	waits, more, err := waiting(box, prices)
 	if err != nil {
 		return all, nil, err
 	}
@@ -68,11 +75,11 @@ func Entries(now Inbox) (all []Item, notes []string, err error) {
 	for _, s := range scheduled {
 		all = append(all, Item{Kind: Scheduled, ID: s.ID, EntryID: s.EntryID, At: s.NotBefore, Text: begin(s.Text)})
 	}
-	letters, more, lettersErr := openLetters(box)
+	letters, more, lettersErr := openLetters(box, prices)
 	if more {
 		notes = append(notes, fmt.Sprintf("only the last %d dead letters are listed", mostLetters))
 	}
-	answers, answersErr := answered(box)
+	answers, answersErr := answered(box, prices)
 	return slices.Concat(all, letters, answers), notes, errors.Join(err, lettersErr, answersErr)
 }
 
@@ -90,14 +97,16 @@ func asked(now Inbox) (all []Item) {
 }
 
 // waiting is what is in flight and what comes next.
-func waiting(box *inbox.Inbox) (all []Item, more bool, err error) {
+func waiting(box *inbox.Inbox, prices *inbox.Prices) (all []Item, more bool, err error) {
 	v, err := box.View()
 	if err != nil {
 		return nil, false, err
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
 	if d := v.InFlight(); d != nil {
-		all = append(all, Item{Kind: InFlight, ID: d.ID(), EntryID: d.EntryID, Start: d.StartOffset, At: d.DeliveredAt, Note: fmt.Sprintf("attempt %d", d.Attempt), Text: begin(d.Text())})
+		item := Item{Kind: InFlight, ID: d.ID(), EntryID: d.EntryID, Start: d.StartOffset, At: d.DeliveredAt, Note: fmt.Sprintf("attempt %d", d.Attempt), Text: begin(d.Text())}
+		item.Price, _ = prices.OfDelivery(d)
+		all = append(all, item)
 	}
 	again := v.Redeliver()
 	err = v.Waits(func(l []byte) bool {
@@ -113,6 +122,7 @@ func waiting(box *inbox.Inbox) (all []Item, more bool, err error) {
 		item := Item{Kind: Waiting, ID: w.ID, EntryID: w.EntryID, Start: w.Start, At: w.SentAt(), Note: special(w), Text: begin(w.Text)}
 		if again != nil && again.StartOffset == w.Start {
 			item.Kind, item.Note = GivenBack, fmt.Sprintf("attempt %d", w.Attempt)
+			item.Price, _ = prices.OfDelivery(again)
 		}
 		all = append(all, item)
 		return true
@@ -136,7 +146,7 @@ func special(w inbox.Waiting) string {
 }
 
 // openLetters are the last dead letters that were not requeued, the newest first.
-func openLetters(box *inbox.Inbox) (all []Item, more bool, err error) {
+func openLetters(box *inbox.Inbox, prices *inbox.Prices) (all []Item, more bool, err error) {
 	letters, _, err := box.Letters() // the overview has the warnings
 	for _, l := range slices.Backward(letters) {
 		if l.RequeuedAt != nil {
@@ -149,15 +159,19 @@ func openLetters(box *inbox.Inbox) (all []Item, more bool, err error) {
 		if l.Failure != nil {
 			why += ": " + l.Failure.String()
 		}
-		all = append(all, Item{Kind: DeadLetter, ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, At: l.DeadLetteredAt, Note: why, Text: begin(l.Text())})
+		item := Item{Kind: DeadLetter, ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, At: l.DeadLetteredAt, Note: why, Text: begin(l.Text())}
+		item.Price, _ = prices.OfLetter(l.DeadLetter)
+		all = append(all, item)
 	}
 	return all, more, err
 }
 
 // answered are the last results, the newest first.
-func answered(box *inbox.Inbox) (all []Item, err error) {
+func answered(box *inbox.Inbox, prices *inbox.Prices) (all []Item, err error) {
 	t, err := history.Results(box).Last(mostAnswered, func(r inbox.Result, _ []byte) {
-		all = append(all, Item{Kind: Answered, ID: r.ID, EntryID: r.EntryID, Start: r.StartOffset, At: r.AcknowledgedAt, Text: begin(r.Reply)})
+		item := Item{Kind: Answered, ID: r.ID, EntryID: r.EntryID, Start: r.StartOffset, At: r.AcknowledgedAt, Text: begin(r.Reply)}
+		item.Price, _ = prices.OfResult(r)
+		all = append(all, item)
 	})
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package look
 import (
 	"time"
 
+	"heartbeat/internal/price"
 	"heartbeat/internal/why"
 )
 
@@ -24,6 +25,8 @@ type Inbox struct {
 	Oldest *time.Time
 	// DeadLetters are those that were not requeued.
 	DeadLetters int
+	// Today is what was spent since midnight, as far as the client said so.
+	Today price.Amount
 	// Seen changes whenever anything of the inbox does.
 	Seen  int64
 	Notes []string

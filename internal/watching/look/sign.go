@@ -26,6 +26,9 @@ func markOf(path string) mark {
 	return mark{i.Dev, i.Ino, i.Size, i.Mtime, i.Ctime, i.Mode}
 }
 
+// there reports whether the file was there.
+func (m mark) there() bool { return m != mark{} }
+
 func (s sign) equal(other sign) bool {
 	if len(s) != len(other) {
 		return false
@@ -50,6 +53,15 @@ func stateSign(box *inbox.Inbox) sign {
 	}
 	return s
 }
+
+// costSign covers what was charged, and the meters, which are published beside the
+// inbox.
+func costSign(box *inbox.Inbox) sign {
+	return sign{markOf(filepath.Join(box.Dir(), costsName)), markOf(filepath.Join(box.Dir(), ".inbox-journal")), markOf(box.Dir())}
+}
+
+// costsName is the file of what was charged.
+const costsName = ".costs.jsonl"
 
 // runSign covers the runs that an inbox drives. There are mostly none.
 func runSign(box *inbox.Inbox, runs []orchestrate.DrivenRun) sign {

@@ -12,6 +12,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/host"
+	"heartbeat/internal/price"
 	"heartbeat/internal/survey"
 	"heartbeat/internal/why"
 	"heartbeat/orchestrate"
@@ -32,11 +33,14 @@ type watched struct {
 	box  *inbox.Inbox
 	now  Inbox
 
-	files, runs, letters sign
-	driven               []orchestrate.DrivenRun
-	read, lives          time.Time
-	holder               int // of the lock, when it was looked last
-	held                 time.Time
+	files, runs, letters, costs sign
+
+	day         string    // of Today
+	charged     time.Time // when Today was read
+	driven      []orchestrate.DrivenRun
+	read, lives time.Time
+	holder      int // of the lock, when it was looked last
+	held        time.Time
 }
 
 func (w *watched) dir() string { return filepath.Dir(w.path) }
@@ -62,6 +66,7 @@ func (w *watched) look(ctx context.Context, at time.Time) bool {
 	}
 	changed = w.questions() || changed
 	changed = w.deadLetters() || changed
+	changed = w.spent(at) || changed
 	w.now.Facts.Now = at
 	if changed {
 		w.now.State, w.now.Why = w.now.Explain()
@@ -215,4 +220,49 @@ func (w *watched) deadLetters() bool {
 		}
 	}
 	return true
+}
+
+const (
+	// costsEvery is how often it is read what was spent, at most: meters change at every
+	// request.
+	costsEvery = 5 * time.Second
+	// mostCosts is how long a file of charges may be that is read to add what is not
+	// charged yet. Of a longer one the account in the journal is enough.
+	mostCosts = 4 << 20
+)
+
+// spent reads what was spent today, if that may have changed.
+func (w *watched) spent(at time.Time) bool {
+	day := at.Local().Format(time.DateOnly)
+	if at.Sub(w.charged) < costsEvery && day == w.day {
+		return false
+	}
+	now := costSign(w.box)
+	if now.equal(w.costs) && day == w.day {
+		return false
+	}
+	w.costs, w.charged, w.day = now, at, day
+	before := w.now.Today
+	if !markOf(filepath.Join(w.box.Dir(), ".inbox-journal")).there() {
+		w.now.Today = price.Amount{}
+	} else if spent, err := today(w.box, day); err == nil { // otherwise the state is what is shown
+		w.now.Today = spent
+	}
+	return w.now.Today != before
+}
+
+func today(box *inbox.Inbox, day string) (price.Amount, error) {
+	if size := markOf(filepath.Join(box.Dir(), costsName)).size; size > 0 && size <= mostCosts {
+		p, err := box.Prices(meterOf(box.Dir()))
+		if err != nil {
+			return price.Amount{}, err
+		}
+		return p.Today(), nil
+	}
+	v, err := box.View()
+	if err != nil {
+		return price.Amount{}, err
+	}
+	a, err := v.Account()
+	return a.On(day), errors.Join(err, v.Close())
 }

@@ -1,0 +1,198 @@
+package draw_test
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/cli/colour"
+	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/command/history"
+	"heartbeat/internal/watching/board"
+	"heartbeat/internal/watching/draw"
+	"heartbeat/internal/watching/look"
+	"heartbeat/internal/why"
+)
+
+var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.Local)
+
+// acts matches whatever a terminal would act on.
+const acts = `[\x00-\x1f\x7f\x{0080}-\x{009f}\x{200b}\x{200d}\x{202a}-\x{202e}\x{2066}-\x{2069}]`
+
+// full is a board with everything on it, and that text wherever others write.
+func full(text string) *board.Board {
+	b := &board.Board{Width: 80, Height: 24}
+	var all []look.Inbox
+	for i := range 30 {
+		before := noon.Add(-time.Duration(i) * time.Minute)
+		now := look.Inbox{Facts: why.Facts{
+			Now: noon, Inbox: fmt.Sprintf("/srv/%s%02d/inbox.jsonl", strings.ReplaceAll(text, "/", ""), i), Exists: true, Space: -1,
+			Backlog:  inbox.Backlog{Entries: int64(i)},
+			InFlight: &inbox.Delivery{EntryID: "0123456789abcdef", RawLine: inbox.RawLine{Text: text}, DeliveredAt: before, Attempt: 1},
+			Paused:   &inbox.Pause{At: before, Reason: text},
+			Held:     []why.Question{{Run: text, Effect: text, Question: text, Dir: text, Since: before}},
+		}, Oldest: &before, DeadLetters: i, Notes: []string{text}, Seen: 1}
+		now.State, now.Why = now.Explain()
+		all = append(all, now)
+	}
+	b.Look(look.Picture{At: noon, Inboxes: all, Notes: []string{text}})
+	return b
+}
+
+// states are boards with everything open that there is to open.
+func states(text string) map[string]*board.Board {
+	item := look.Item{Kind: look.DeadLetter, ID: text, EntryID: "0123", Letter: "ab", At: noon, Note: text, Text: text, RunDir: text}
+	page := full(text)
+	page.Key("enter")
+	page.Loaded(page.Page.Path, []look.Item{item, {Kind: look.Waiting}, {Kind: look.Scheduled, At: noon.Add(time.Hour)}}, []string{text}, nil)
+	life := full(text)
+	life.Key("enter")
+	life.Loaded(life.Page.Path, []look.Item{item}, nil, nil)
+	life.Key("enter")
+	life.Found(item, look.Life{Item: item, Reply: text, Notes: []string{text}, Events: []history.Event{{At: &noon, Event: text, ID: text, Reason: text, Reply: &text}}}, nil)
+	asking := full(text)
+	asking.Key("a")
+	said := full(text)
+	said.Done(text, nil)
+	doing := full(text)
+	doing.Key("p")
+	doing.Key("y")
+	help := full(text)
+	help.Key("?")
+	empty := &board.Board{}
+	empty.Look(look.Picture{At: noon, Notes: []string{text}})
+	return map[string]*board.Board{
+		"overview": full(text), "page": page, "life": life, "asking": asking, "said": said, "doing": doing, "help": help, "empty": empty, "at first": {},
+	}
+}
+
+// painted is a palette that paints, whatever the environment says.
+func painted() colour.Palette { return colour.For(io.Discard, colour.Always) }
+
+// unpainted takes the paint off again.
+func unpainted(line string) string {
+	for _, style := range []string{"\x1b[m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"} {
+		line = strings.ReplaceAll(line, style, "")
+	}
+	return line
+}
+
+// fits checks that a board fills its terminal and no more, and says nothing to it.
+func fits(t *testing.T, name string, b *board.Board) {
+	t.Helper()
+	for _, paint := range []colour.Palette{{}, painted()} {
+		lines := draw.Draw(b, paint)
+		assert.Len(t, lines, b.Height, "%s at %dx%d", name, b.Width, b.Height)
+		for _, line := range lines {
+			line = unpainted(line)
+			assert.NotRegexp(t, acts, line, name)
+			assert.LessOrEqual(t, layout.Width(line), b.Width, "%s at %dx%d: %q", name, b.Width, b.Height, line)
+		}
+	}
+}
+
+var hostile = []string{
+	"plain", "", "\x1b[2J\x1b[31mred\x07\x1b]0;title\x07", "日本語の文章と名前の長い列がここにあります、まだまだ続きます", "e" + strings.Repeat("\u0301", 40),
+	"\u202eabc\u2066def", "zero\u200bwidth\u2060\ufeff", "שלום עולם", "tab\tand\nlines\r\u2028more", strings.Repeat("long ", 600), "👩‍👩‍👧‍👦 🇩🇪",
+	"\xff\xfe\x80", strings.Repeat("x", 5000), "a\r\nb\rc", "\u009b31m", "\x00",
+}
+
+func TestEverythingFits(t *testing.T) {
+	for _, text := range hostile {
+		for _, size := range [][2]int{{80, 24}, {20, 5}, {200, 60}, {40, 10}, {1, 1}, {3, 2}, {80, 1}, {2, 24}} {
+			for name, b := range states(text) {
+				b.Width, b.Height = size[0], size[1]
+				fits(t, name, b)
+			}
+		}
+	}
+	assert.Empty(t, draw.Draw(&board.Board{}, colour.Palette{}), "before its size is known")
+}
+
+func FuzzDraw(f *testing.F) {
+	for _, text := range hostile {
+		f.Add(text, 80, 24)
+	}
+	f.Fuzz(func(t *testing.T, text string, width, height int) {
+		for name, b := range states(text) {
+			b.Width, b.Height = 1+abs(width)%150, 1+abs(height)%60
+			fits(t, name, b)
+		}
+	})
+}
+
+func abs(n int) int { return max(n, -(n + 1)) }
+
+// TestOverview is what a person sees of two inboxes at the usual size.
+func TestOverview(t *testing.T) {
+	b := &board.Board{Width: 80, Height: 24}
+	since := noon.Add(-2 * time.Minute)
+	mail := look.Inbox{Facts: why.Facts{
+		Inbox: "/srv/mail/queue/inbox.jsonl", Exists: true, Space: -1, Backlog: inbox.Backlog{Entries: 3},
+		InFlight: &inbox.Delivery{EntryID: "0123456789abcdef", SessionID: "s1", RawLine: inbox.RawLine{Text: `{"prompt":"p","id":"job-17"}`}, DeliveredAt: since, Attempt: 1},
+	}, Oldest: &since, DeadLetters: 1, State: why.Answering}
+	ci := look.Inbox{Facts: why.Facts{Inbox: "/srv/ci/inbox.jsonl", Exists: true, Space: -1, Paused: &inbox.Pause{At: since, Reason: "lunch"}}, State: why.Paused}
+	mail.Today.Nanos, mail.Today.Dollars, mail.Today.Requests = 420_000_000, true, 3
+	b.Look(look.Picture{At: noon, Inboxes: []look.Inbox{ci, mail}})
+	b.Key("down")
+	lines := draw.Draw(b, colour.Palette{})
+	assert.Equal(t, strings.TrimPrefix(`
+heartbeat: 2 inboxes, 3 wait, 1 in flight, 1 dead, 0.42 USD today       12:00:00
+  INBOX       WAIT  OLDEST  IN FLIGHT  SINCE  DEAD  TODAY  STATE
+  ci             0                               0         paused
+> mail/queue     3      2m  job-17        2m     1   0.42  answering
+`, "\n"), trimmed(lines[:4]))
+	assert.Equal(t, strings.TrimPrefix(`
+/srv/mail/queue/inbox.jsonl
+waiting for an answer to the entry job-17 since 2026-03-04 11:58:00 (2m ago),
+attempt 1: whether session s1 runs is not known
+
+↑↓ choose  enter open  p pause  r resume  a approve  x reject  ? keys  q quit
+`, "\n"), trimmed(lines[19:]))
+	assert.Contains(t, strings.Join(draw.Draw(b, painted()), "\n"), "\x1b[32manswering\x1b[m")
+}
+
+func trimmed(lines []string) string {
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+// The chosen line is on the screen, wherever it is in the list.
+func TestTheChosenLineIsShown(t *testing.T) {
+	b := full("box")
+	for range 30 {
+		shown := strings.Join(draw.Draw(b, colour.Palette{}), "\n")
+		assert.Contains(t, shown, "\n> box"+fmt.Sprintf("%02d", b.Index()))
+		b.Key("down")
+	}
+}
+
+// Scrolling ends at the end of the text.
+func TestALifeScrolls(t *testing.T) {
+	b := states(strings.Repeat("word ", 1000) + "END")["life"]
+	assert.NotContains(t, strings.Join(draw.Draw(b, colour.Palette{}), "\n"), "END")
+	b.Key("end")
+	assert.Contains(t, strings.Join(draw.Draw(b, colour.Palette{}), "\n"), "END")
+	b.Key("up")
+	draw.Draw(b, colour.Palette{})
+	b.Key("home")
+	assert.Contains(t, strings.Join(draw.Draw(b, colour.Palette{}), "\n"), "TEXT")
+}
+
+func BenchmarkDraw(b *testing.B) {
+	for name, of := range states("an entry with a text of some length") {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				_ = draw.Draw(of, colour.Palette{})
+			}
+		})
+	}
+}
