@@ -44,8 +44,27 @@ func (g *generator) top() string {
 	if g.IntN(3) > 0 {
 		members = append(members, g.member("env", g.env()))
 	}
+	if g.IntN(3) == 0 {
+		members = append(members, g.member("statusLine", g.statusLine()))
+	}
 	g.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
 	return g.bracket("{", "}", 0, members)
+}
+
+func (g *generator) statusLine() string {
+	if g.IntN(6) == 0 {
+		return g.value(2)
+	}
+	command := pick(g.Rand, `"line"`, `"it's \u0027"`, `"a \\\" $b\n'\\\\'' #c"`, `"\ud83d\ude00 \/'"`, `""`, `7`)
+	members := []string{g.member("type", pick(g.Rand, `"command"`, `"command"`, `"static"`)), g.member("command", command)}
+	if g.IntN(3) == 0 {
+		members = append(members, g.member("refreshInterval", pick(g.Rand, "5", "1", `"x"`)))
+	}
+	if g.IntN(2) == 0 {
+		members = append(members, g.member("padding", "2"))
+	}
+	g.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+	return g.bracket("{", "}", 1, members)
 }
 
 func (g *generator) hooks() string {

@@ -8,9 +8,10 @@ import (
 // byteOrderMark may precede the JSON, as some editors write it. The parser does not know it.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// Install returns the settings file with exactly the hooks and variables of w for w's inbox. It adds missing ones,
-// changes in place those that differ, and removes surplus ones. A nil or empty file means that there is none. A file
-// that is already wired comes back unchanged.
+// Install returns the settings file with exactly the hooks, the meter and the variables of w for w's inbox. It adds
+// missing ones, changes in place those that differ, and removes surplus ones. A nil or empty file means that there is
+// none. A file that is already wired comes back unchanged. A status line that no meter can stand before stays as it is:
+// [Look] says whether the meter is wired.
 //
 // The error is a *SyntaxError or *ShapeError if the file cannot be edited, a *ClashError or *EnvError if a person has to
 // decide, and otherwise says what is wrong with w.
@@ -58,6 +59,9 @@ func (e *editor) install(exists bool) error {
 		if err := e.wire(event); err != nil {
 			return err
 		}
+	}
+	if err := e.wireMeter(); err != nil {
+		return err
 	}
 	if err := e.installEnv(before); err != nil {
 		return err

@@ -52,10 +52,12 @@ func TestInstallWritesWhatJSONStringifyWrites(t *testing.T) {
 	// JSON.stringify(value, null, 2): a client that rewrites the file so leaves our part as it is.
 	y := install(t, "", wiring())
 	var value struct {
-		Hooks json.RawMessage `json:"hooks"`
-		Env   json.RawMessage `json:"env"`
+		Hooks      json.RawMessage `json:"hooks"`
+		StatusLine json.RawMessage `json:"statusLine"`
+		Env        json.RawMessage `json:"env"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(y), &value))
+	require.Contains(t, string(value.StatusLine), "heartbeat-meter")
 	rewritten, err := json.MarshalIndent(value, "", "  ")
 	require.NoError(t, err)
 	assert.Equal(t, y, string(rewritten)+"\n")
@@ -138,7 +140,8 @@ func TestWiringIsChecked(t *testing.T) {
 		`wiring: event "SessionStart" is to run in the background and is not wired`: func(w *settings.Wiring) {
 			w.Background, w.BackgroundTimeout = []string{settings.SessionStart}, 1
 		},
-		`wiring: variable "A=B"="1" cannot be used`: func(w *settings.Wiring) { w.Env = map[string]string{"A=B": "1"} },
+		`wiring: meter "heartbeat-meter" is not an absolute path`: func(w *settings.Wiring) { w.Meter = &settings.Meter{Command: "heartbeat-meter"} },
+		`wiring: variable "A=B"="1" cannot be used`:               func(w *settings.Wiring) { w.Env = map[string]string{"A=B": "1"} },
 		`wiring: "/\xff" is not UTF-8 and cannot be written as JSON`: func(w *settings.Wiring) {
 			w.Args = append(w.Args, "/\xff")
 		},

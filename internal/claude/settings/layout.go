@@ -93,7 +93,7 @@ type member struct {
 	value any
 }
 
-// spell returns value as JSON: a string, int, bool, []member (an object) or []any (an array), the last two not empty.
+// spell returns value as JSON: a string, int, bool, rawJSON, []member (an object) or []any (an array), the last two not empty.
 func (l layout) spell(value any) string {
 	switch value := value.(type) {
 	case string:
@@ -102,6 +102,8 @@ func (l layout) spell(value any) string {
 		return string(hujson.Int(int64(value)))
 	case bool:
 		return string(hujson.Bool(value))
+	case rawJSON:
+		return string(value)
 	case []member:
 		return l.bracketed("{", "}", len(value), func(in layout, i int) string { return in.spellMember(value[i]) })
 	case []any:

@@ -19,6 +19,8 @@ type Content struct {
 	Hooks []Found
 	// Env are the members of "env" that the client turns into variables: strings, and numbers and booleans as spelled.
 	Env map[string]string
+	// StatusLine is the file's status line, nil if it has none.
+	StatusLine *StatusLine
 	// Switches are the booleans at the top level, such as disableAllHooks.
 	Switches map[string]bool
 	// Lax is the line of the first comment or trailing comma, or 0. Release 2.1.329 of the client loads nothing from a
@@ -64,7 +66,7 @@ func Look(file []byte, command string) (Content, error) {
 	if err != nil {
 		return Content{}, err
 	}
-	c := Content{Lax: d.lax(), Switches: d.switches()}
+	c := Content{Lax: d.lax(), Switches: d.switches(), StatusLine: d.statusLine()}
 	for _, w := range hooks {
 		if f, ok := d.find(w, command); ok {
 			c.Hooks = append(c.Hooks, f)

@@ -32,6 +32,7 @@ func checkProperties(t testing.TB, x string) {
 	assert.Equal(t, x, uninstall(t, updated, moved), "uninstall after an update")
 
 	checkRewake(t, x, y)
+	checkMeter(t, x, y)
 
 	b := otherInbox(a)
 	b.Events = []string{settings.UserPromptSubmit, settings.Stop}
@@ -60,6 +61,36 @@ func checkRewake(t testing.TB, x, y string) {
 	assert.Equal(t, both, install(t, both, a), "one inbox each way: neither changes the other")
 	assert.Equal(t, y, uninstall(t, both, b), "the second goes first")
 	assert.Equal(t, x, uninstall(t, uninstall(t, both, a), b), "the first goes first")
+}
+
+// checkMeter checks the same for a wiring without a meter, and for one that shows the status line of another file.
+func checkMeter(t testing.TB, x, y string) {
+	t.Helper()
+	bare, lent := wiring(), wiring()
+	bare.Meter = nil
+	lent.Meter = &settings.Meter{Command: "/abs/heartbeat-meter", Below: belowOf(t, `{"statusLine":{"type":"command","command":"b 'c'","padding":3}}`)}
+	z := install(t, x, bare)
+	assert.Equal(t, z, install(t, y, bare), "without the meter, as if it had never been there")
+	assert.Equal(t, x, uninstall(t, install(t, z, wiring()), bare), "uninstall after the meter was added")
+
+	l := install(t, x, lent)
+	assert.Equal(t, l, install(t, l, lent), "a second install changes nothing")
+	assert.Equal(t, x, uninstall(t, l, bare), "uninstall restores every byte")
+	assert.Equal(t, foreignMeaning(t, x), foreignMeaning(t, l), "the meaning of everything else is the same")
+	assert.Equal(t, x, uninstall(t, install(t, l, wiring()), bare), "uninstall after the other file's line went")
+	b := otherInbox(lent)
+	both := install(t, l, b)
+	assert.Equal(t, both, install(t, both, lent), "side by side, neither changes the other")
+	assert.Equal(t, x, uninstall(t, uninstall(t, both, lent), b), "the first goes first")
+	assert.Equal(t, l, uninstall(t, both, b), "the second goes first")
+}
+
+// belowOf returns the status line of a settings file.
+func belowOf(t testing.TB, file string) *settings.StatusLine {
+	t.Helper()
+	content, err := settings.Look([]byte(file), "")
+	require.NoError(t, err)
+	return content.StatusLine
 }
 
 // isSubsequence reports whether y is x with bytes inserted.

@@ -22,6 +22,7 @@ func wiring() settings.Wiring {
 		Timeout: 600,
 		Events:  []string{settings.Stop, settings.StopFailure},
 		Env:     map[string]string{settings.BlockCapEnv: "0"},
+		Meter:   &settings.Meter{Command: "/abs/heartbeat-meter"},
 	}
 }
 
@@ -33,10 +34,10 @@ func rewake() settings.Wiring {
 	return w
 }
 
-// stopOnly is a wiring of one event and no variables.
+// stopOnly is a wiring of one event, no variables and no meter.
 func stopOnly() settings.Wiring {
 	w := wiring()
-	w.Events, w.Env = []string{settings.Stop}, nil
+	w.Events, w.Env, w.Meter = []string{settings.Stop}, nil, nil
 	return w
 }
 
@@ -107,12 +108,38 @@ func foreignMeaning(t testing.TB, file string) map[string]any {
 	env, _ := value["env"].(map[string]any)
 	delete(env, settings.BlockCapEnv)
 	delete(env, "HEARTBEAT_KEEP_ENV")
+	foreignStatusLine(t, value)
 	for _, name := range []string{"hooks", "env"} {
 		if box, ok := value[name].(map[string]any); ok && len(box) == 0 {
 			delete(value, name)
 		}
 	}
 	return value
+}
+
+// foreignStatusLine takes the meters out of the status line.
+func foreignStatusLine(t testing.TB, value map[string]any) {
+	t.Helper()
+	line, _ := value["statusLine"].(map[string]any)
+	command, _ := line["command"].(string)
+	if !strings.Contains(command, "heartbeat-meter") {
+		return
+	}
+	for strings.Contains(command, "heartbeat-meter") {
+		_, then, shows := strings.Cut(command, " --then '")
+		if !shows || strings.HasSuffix(command, "of another settings file") {
+			delete(value, "statusLine")
+			return
+		}
+		then, kept := strings.CutSuffix(then, " # refreshInterval was there before")
+		then, ends := strings.CutSuffix(then, "'")
+		require.True(t, ends, command)
+		command = strings.ReplaceAll(then, `'\''`, "'")
+		line["command"] = command
+		if !kept {
+			delete(line, "refreshInterval")
+		}
+	}
 }
 
 // documents are settings files of many kinds, all of which can be wired.
@@ -156,5 +183,17 @@ var documents = map[string]string{
 	"carriage return alone":   "{\"a\":1\r,\"hooks\":{\r}\r}\r",
 	"mixed line ends":         "{\r\n  \"a\": 1,\n  \"hooks\": {\n  },\r\n  \"env\": {\r\n  }\n}\n",
 	"indented top level":      "  {\n    \"a\": 1\n  }\n",
+	"status line":             "{\n  \"statusLine\": {\n    \"type\": \"command\",\n    \"command\": \"~/.claude/line.sh\",\n    \"padding\": 0\n  }\n}\n",
+	"status line, refreshed":  `{"statusLine":{"type":"command","refreshInterval":5,"command":"x"}}`,
+	"status line, quotes":     "{\"statusLine\":{\"command\":\"it'\\u0027s \\\"$HOME\\\" 100% \\n\\\\' `date` \\u003c\\/ \\ud800 \\u00e9 é # no\",\"type\":\"c\\u006fmmand\"}}",
+	"status line, comments":   "{\n  // mine\n  \"statusLine\": /* a */ { \"type\": \"command\", \"command\": /* b */ \"x y\" /* c */, }, // d\n}",
+	"status line, empty":      `{"statusLine":{"type":"command","command":""}}`,
+	"status line, null":       `{"statusLine":null}`,
+	"status line, string":     `{"statusLine":"x"}`,
+	"status line, no command": `{"statusLine":{"type":"command"}}`,
+	"status line, other type": `{"statusLine":{"type":"static","command":"x","padding":1}}`,
+	"status line, odd":        `{"statusLine":{"type":"command","command":["x"]}}`,
+	"status line, twice":      `{"statusLine":{"type":"command","command":"x"},"statusLine":{"command":"y","type":"static","command":"z","type":"command"}}`,
+	"status line, unclosed":   `{"statusLine":{"type":"command","command":"echo 'a"}}`,
 	"hand-wired elsewhere":    `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"heartbeat-stop --inbox /other/inbox.jsonl"}]}]}}`,
 }

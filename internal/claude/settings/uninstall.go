@@ -2,12 +2,12 @@ package settings
 
 import "slices"
 
-// Uninstall returns the settings file without the hooks of w's inbox, in any event, and without the variables of w if no
-// hook of another inbox needs them. Nil means that nothing is left and the file should be removed. A file with nothing
+// Uninstall returns the settings file without the hooks of w's inbox, in any event, without its meter, and without the
+// variables of w if no hook of another inbox needs them. Nil means that nothing is left and the file should be removed. A file with nothing
 // of ours comes back unchanged.
 //
-// Only w's inbox, Env and the base name of Command count. Hooks in shell form and variables with other values are not
-// ours and stay. If a person has already deleted the hooks, all variables stay, since nothing shows whose they are. The
+// Only w's inbox, Env and the base names of Command and of the meter count. Hooks in shell form, a status line that a
+// person has changed into more than a meter, and variables with other values are not ours and stay. If a person has already deleted the hooks, all variables stay, since nothing shows whose they are. The
 // error is a *SyntaxError or *ShapeError, or says what is wrong with w.
 func Uninstall(file []byte, w Wiring) ([]byte, error) {
 	if err := w.checkIdentity(); err != nil {
@@ -28,7 +28,10 @@ func Uninstall(file []byte, w Wiring) ([]byte, error) {
 
 func (e *editor) uninstall(exists bool) error {
 	hooks, err := e.scan(exists)
-	if err != nil || !slices.ContainsFunc(hooks, e.isOurs) {
+	if err != nil {
+		return err
+	}
+	if err := e.unwireMeter(); err != nil || !slices.ContainsFunc(hooks, e.isOurs) {
 		return err
 	}
 	if !slices.ContainsFunc(hooks, e.isNeighbor) {

@@ -41,6 +41,8 @@ type Wiring struct {
 	Background []string
 	// BackgroundTimeout replaces Timeout for them.
 	BackgroundTimeout int
+	// Meter counts what the session costs; nil wires none, and takes out that of the inbox.
+	Meter *Meter
 	// Env are the variables that the session needs. Give Uninstall the same ones: it removes no others.
 	Env map[string]string
 	// DropEnv says that this wiring does not need Env, which another wiring of the same inbox may have set: Install
@@ -64,10 +66,17 @@ func (w Wiring) check() error {
 	case len(w.Background) > 0 && w.BackgroundTimeout < 1:
 		return fmt.Errorf("wiring: timeout of %d s in the background, want at least 1 s", w.BackgroundTimeout)
 	}
-	for _, text := range append([]string{w.Command}, w.Args...) {
+	texts := append([]string{w.Command}, w.Args...)
+	if w.Meter != nil {
+		texts = append(texts, w.Meter.Command)
+	}
+	for _, text := range texts {
 		if !utf8.ValidString(text) {
 			return fmt.Errorf("wiring: %q is not UTF-8 and cannot be written as JSON", text)
 		}
+	}
+	if w.Meter != nil && !filepath.IsAbs(w.Meter.Command) {
+		return fmt.Errorf("wiring: meter %q is not an absolute path", w.Meter.Command)
 	}
 	return errors.Join(w.checkIdentity(), w.checkEvents(), w.checkEnv())
 }
