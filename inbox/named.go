@@ -20,7 +20,7 @@ func Named(dir string) (name string, err error) {
 		return "", fmt.Errorf("find the inbox of %s: %w", dir, err)
 	}
 	name = l.Record.Inbox
-	if name != filepath.Base(name) || slices.Contains(journal.Names(), name) {
+	if name != "" && name != filepath.Base(name) || slices.Contains(journal.Names(), name) {
 		return "", fmt.Errorf("find the inbox of %s: its journal names %q: %w", dir, name, ErrCorrupt)
 	}
 	return name, nil

@@ -85,7 +85,7 @@ var allowed = map[string]string{
 	"internal/watching/act":    "internal/cli",
 	"internal/watching/board":  "internal/price internal/watching/look internal/words",
 	"internal/watching/draw":   "internal/cli/colour internal/cli/layout internal/price internal/watching/board internal/watching/look internal/why internal/words",
-	"internal/watching/finder": "inbox internal/disk",
+	"internal/watching/finder": "inbox internal/disk internal/words",
 	"internal/watching/look":   "inbox internal/command/history internal/disk internal/host internal/price internal/survey internal/watching/finder internal/why orchestrate recover",
 	"internal/watching/page":   "internal/cli internal/cli/colour",
 

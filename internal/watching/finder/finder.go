@@ -12,6 +12,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/words"
 )
 
 const (
@@ -78,15 +79,14 @@ func (f *Finder) Find() (paths, notes []string) {
 			found[abs] = true
 			continue
 		}
-		n := len(found)
 		if err := f.walk(abs, maxDepth, before, found, &unreadable); err != nil {
 			notes = append(notes, fmt.Sprintf("look for inboxes in %s: %v", abs, err))
-		} else if len(found) == n && len(f.roots) > 1 {
+		} else if len(f.roots) > 1 && !anyIn(found, abs) {
 			notes = append(notes, "no inbox is in "+abs)
 		}
 	}
 	if unreadable > 0 {
-		notes = append(notes, fmt.Sprintf("%d folders cannot be read by this user", unreadable))
+		notes = append(notes, words.Count(unreadable, "folder", "folders")+" cannot be read by this user")
 	}
 	if f.left <= 0 {
 		notes = append(notes, fmt.Sprintf("only the first %d folders were searched: name the inboxes' own folders", maxFolders))
@@ -96,6 +96,16 @@ func (f *Finder) Find() (paths, notes []string) {
 	}
 	slices.Sort(paths)
 	return paths, notes
+}
+
+// anyIn reports whether an inbox was found in a folder, or below it.
+func anyIn(found map[string]bool, dir string) bool {
+	for path := range found {
+		if strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // inboxOrNote says why a root that is no folder is no inbox either, or nothing.

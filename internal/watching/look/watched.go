@@ -174,6 +174,9 @@ func (w *watched) processes(at time.Time) bool {
 // meanwhile.
 func (w *watched) lock(at time.Time) bool {
 	holder := w.box.Lock()
+	if holder != w.holder { // the kernel may leave a lock out of its list for a moment
+		holder = w.box.Lock()
+	}
 	if holder == 0 || holder != w.holder || w.read.After(w.held) {
 		w.holder, w.held = holder, at
 		holder = 0
