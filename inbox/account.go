@@ -36,10 +36,10 @@ type SessionAccount struct {
 	// not charged yet belongs to the first of them, up to where the next one begins.
 	Spans []Span
 
-	// client is the process whose total was read last, and base that total less what
-	// was not charged then, in billionths of a dollar: see follow.
-	client string
-	base   int64
+	// client is the process whose total was read last, in that boot, and base that total
+	// less what was not charged then, in billionths of a dollar: see follow.
+	client, boot string
+	base         int64
 	// lost says that another counter took the place of Meter, and no total was read
 	// from it yet.
 	lost bool
@@ -63,8 +63,8 @@ type Span struct {
 
 	// mark is where that line is, 0 until it is known.
 	mark int64
-	// behind says that the span before has such a line of its own.
-	behind bool
+	// turned says that such a line is known to be, wherever.
+	turned bool
 	// history is what a session had spent before this inbox knew of it: nobody's.
 	history bool
 }
@@ -156,6 +156,11 @@ func (a *Account) front(s SessionAccount) *SessionAccount {
 	return &a.Sessions[0]
 }
 
+// close forgets a session. Its lines in .costs.jsonl have what was charged.
+func (a *Account) close(id string) {
+	a.Sessions = slices.DeleteFunc(a.Sessions, func(s SessionAccount) bool { return s.ID == id })
+}
+
 // add counts what is charged on a day.
 func (a *Account) add(day string, amount price.Amount, outside bool) {
 	if a.Day != day {
@@ -226,6 +231,7 @@ func (s *SessionAccount) members(c flat.Codec, charged *string) {
 	c.Text("meter", &s.Meter)
 	c.Text("charged", charged)
 	c.Text("client", &s.client)
+	c.Text("boot", &s.boot)
 	c.NonZero("base", &s.base)
 	c.Flag("lost", &s.lost)
 	c.NonZero("unpriced", &s.unpriced)
@@ -287,7 +293,7 @@ func (s *Span) members(c flat.Codec) {
 	s.Attempt = int(attempt)
 	c.Int("from", &s.From)
 	c.NonZero("mark", &s.mark)
-	c.Flag("behind", &s.behind)
+	c.Flag("turned", &s.turned)
 	c.Flag("history", &s.history)
 }
 

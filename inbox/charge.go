@@ -21,17 +21,22 @@ type Reading struct {
 	Read int64
 	// Client names the process whose Total was read last, "" if none was: billionths of
 	// a dollar, as the client says them. It began to count at Resumed, which is what
-	// the session's transcript says, 0 if that says nothing.
+	// the session's transcript says, 0 if that says nothing. ThisBoot says that it ran in
+	// this boot of the machine.
 	Client         string
 	Total, Resumed int64
+	ThisBoot       bool
 	// Divided says that dollars were divided by tokens since the last line of a user.
 	Divided bool
 	// Model and ContextPercent are those of the last request, the second negative if it
 	// is unknown.
 	Model          string
 	ContextPercent float64
-	// Over says that the session has ended, so that nothing more is expected.
+	// Over says that the session ends: what is open is charged as it is known.
 	Over bool
+	// Gone says that it has ended and that all was counted: its account is closed, and
+	// opened again if it goes on one day.
+	Gone bool
 }
 
 // Boundary is a line of a user in a transcript.
@@ -42,6 +47,9 @@ type Boundary struct {
 	// Divided says that dollars up to there were divided by tokens since the line
 	// of a user before it.
 	Divided bool
+	// Final says that Before does not change any more. It may while the client has not
+	// said what its last request before that line cost.
+	Final bool
 }
 
 // largestCount is the most that is believed of any count: sums of it do not overflow.
@@ -58,20 +66,27 @@ func (r *Reading) plausible() bool {
 
 // Position says how long a session's transcript is as this transaction settles,
 // delivers or binds: what is spent from the next line of a user on belongs to what
-// follows. Call it before.
-func (t *Tx) Position(session string, length int64) {
+// follows. turned says that a turn has just ended there, of which no transaction was
+// told yet: its first line is before that next one, even if the client writes it late.
+// Call it before.
+func (t *Tx) Position(session string, length int64, turned bool) {
 	if session == "" || len(session) > maxSessionName {
 		return
 	}
 	if t.positions == nil {
-		t.positions = map[string]int64{}
+		t.positions = map[string]position{}
 	}
-	t.positions[session] = max(0, length)
+	t.positions[session] = position{max(0, length), turned}
+}
+
+type position struct {
+	length int64
+	turned bool
 }
 
 // Charge books what a session has spent since it was charged last: to each entry, once
 // it is certain where the entry's spending ends, and to no entry what lies between.
-// Without [Reading].Over the last of them stays open. Charge before settling, so that
+// The last of them stays open until the session is over. Charge before settling, so that
 // the outcome has what is known of its price.
 func (t *Tx) Charge(r Reading) error {
 	if !r.plausible() {
@@ -83,10 +98,10 @@ func (t *Tx) Charge(r Reading) error {
 	}
 	t.readings[r.Session] = &r
 	s := t.readAccount().Session(r.Session)
-	if s == nil && r.Spent.IsZero() {
-		return nil
-	}
 	if s == nil {
+		if r.Spent.IsZero() || t.isCharged(&r) {
+			return nil
+		}
 		s = t.openSession(r.Session, 0, false)
 	}
 	t.charge(s, &r)
@@ -158,7 +173,7 @@ func (t *Tx) book(a *Account, s *SessionAccount, of Span, amount price.Amount, r
 		At: now, EntryID: of.EntryID, ID: of.ID, Start: of.Start,
 		FirstSeq: of.FirstSeq, DeliveredSeq: of.DeliveredSeq, Attempt: of.Attempt, SessionID: s.ID,
 		Price: price.Price{Amount: amount, Divided: divided, Model: r.Model, ContextPercent: r.ContextPercent},
-		meter: s.Meter, charged: s.Charged,
+		meter: s.Meter, charged: s.Charged, boot: s.boot, base: s.base,
 	}
 	t.addJSON(journal.Costs, c.encode())
 	if !amount.Dollars {

@@ -25,9 +25,10 @@ type Cost struct {
 	SessionID              string
 	price.Price
 
-	// meter and charged are the session's account after this line.
-	meter   string
-	charged price.Amount
+	// These are the session's account after this line: see [SessionAccount].
+	meter, boot string
+	charged     price.Amount
+	base        int64
 }
 
 // Outside reports whether the line belongs to no entry.
@@ -49,6 +50,8 @@ func (c *Cost) members(to flat.Codec, charged *string) error {
 	err := c.Price.Members(to)
 	to.Text("meter", &c.meter)
 	to.Text("charged", charged)
+	to.Text("boot", &c.boot)
+	to.NonZero("base", &c.base)
 	return err
 }
 

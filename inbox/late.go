@@ -25,7 +25,9 @@ func (t *Tx) chargeLate(s *SessionAccount, r *Reading) {
 	if len(costs) == 0 {
 		return // it is the first span's, then
 	}
-	s.Charged.Nanos, s.Charged.Dollars = s.Charged.Nanos+late, true
+	to := s.Charged
+	to.Nanos, to.Dollars = to.Nanos+late, true
+	s.chargeUpTo(to, r, t.boot)
 	weights := make([]int64, len(costs))
 	for i, c := range costs {
 		weights[i] = c.Tokens.Weight()

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"time"
 
+	"heartbeat/internal/host"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
 	"heartbeat/internal/price"
@@ -125,9 +126,9 @@ func (p *Prices) addOpen(load func(session string) *Reading) {
 			continue
 		}
 		now := SessionAccount{
-			Meter: s.Meter, Charged: s.Charged, Spans: s.Spans, client: s.client, base: s.base, lost: s.lost,
+			Meter: s.Meter, Charged: s.Charged, Spans: s.Spans, client: s.client, boot: s.boot, base: s.base, lost: s.lost,
 		}
-		now.follow(r)
+		now.follow(r, host.BootID())
 		for j, part := range now.uncharged(r) {
 			span := s.Spans[j]
 			if span.history || part.IsZero() && (s.Closed || span.Outside()) {

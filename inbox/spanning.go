@@ -3,14 +3,13 @@ package inbox
 import "slices"
 
 // enter begins the span of an entry that was delivered, or whose turn has begun.
-func (t *Tx) enter(d *Delivery) { t.begin(d.SessionID, spanOf(d), false) }
+func (t *Tx) enter(d *Delivery) { t.begin(d.SessionID, spanOf(d)) }
 
-// leave ends the span of the entry in flight, which is settled. answered says that its
-// text certainly is a line of a user in the transcript.
-func (t *Tx) leave(d *Delivery, answered bool) {
+// leave ends the span of the entry in flight, which is settled.
+func (t *Tx) leave(d *Delivery) {
 	s := t.readAccount().Session(d.SessionID)
 	if s != nil && len(s.Spans) > 0 && s.Spans[len(s.Spans)-1].is(d) {
-		t.begin(d.SessionID, Span{}, answered)
+		t.begin(d.SessionID, Span{})
 	}
 }
 
@@ -32,7 +31,7 @@ func (t *Tx) neverArrived(d *Delivery) {
 
 // vacate leaves a span to no entry.
 func (s *Span) vacate() {
-	*s = Span{From: s.From, mark: s.mark, behind: s.behind}
+	*s = Span{From: s.From, mark: s.mark, turned: s.turned}
 }
 
 // rebind moves the beginning of a delivery's span to the turn that it turned out to be.
@@ -48,44 +47,47 @@ func (t *Tx) rebind(d *Delivery) {
 // arrive notes that a session begins, or goes on in another process: no turn of an entry
 // goes on in it by itself.
 func (t *Tx) arrive(session string) {
-	length, known := t.positions[session]
+	p, known := t.positions[session]
 	if !known {
 		return
 	}
-	s := t.readAccount().Session(session)
-	if s == nil {
-		t.openSession(session, length, true)
+	if t.readAccount().Session(session) == nil {
+		t.openSession(session, p.length, true)
 		return
 	}
-	t.begin(session, Span{}, false)
+	t.begin(session, Span{})
 }
 
 // begin begins a span at the position that was given for the session.
-func (t *Tx) begin(session string, span Span, answered bool) {
+func (t *Tx) begin(session string, span Span) {
 	if session == "" || len(session) > maxSessionName {
 		return
 	}
 	a := t.changeAccount()
-	length, given := t.positions[session]
+	p, given := t.positions[session]
 	s := a.Session(session)
 	if s == nil {
-		s = t.openSession(session, length, false)
+		s = t.openSession(session, p.length, false)
 	} else {
 		s = a.front(*s)
 	}
 	s.Closed = false
-	span.From, span.behind = -1, answered
+	span.From = -1
 	if r := t.readings[session]; given {
-		span.From = length
+		span.From = p.length
 	} else if r != nil {
 		span.From = r.Read
 	}
 	last := &s.Spans[len(s.Spans)-1]
+	if p.turned {
+		last.turned = true
+		t.positions[session] = position{length: p.length}
+	}
 	switch {
 	case last.Outside() && span.Outside() && !last.history:
 		return // goes on
-	case last.Outside() && !last.history && last.From == span.From && span.From >= 0:
-		span.mark, span.behind = last.mark, last.behind || span.behind
+	case last.Outside() && !last.history && !last.turned && last.From == span.From && span.From >= 0:
+		span.mark = last.mark
 		*last = span // nothing lies between
 	default:
 		s.Spans = append(s.Spans, span)
@@ -107,18 +109,29 @@ func (s *SessionAccount) merge() {
 	}
 }
 
+// isCharged reports whether a session that is not accounted for was charged all that its
+// meter says.
+func (t *Tx) isCharged(r *Reading) bool {
+	c, found := t.lastCharged(r.Session)
+	return found && c.meter == r.Meter && spentSince(r.Spent, c.charged).IsZero()
+}
+
 // openSession begins the account of a session, whose transcript has that length. If that
 // is more than nothing, and the session has just begun, it is an old one that goes on:
 // what it spent before is nobody's, unless it was known here.
 func (t *Tx) openSession(session string, length int64, began bool) *SessionAccount {
 	s := SessionAccount{ID: session, Spans: []Span{{}}}
+	found := false
 	if length > 0 || !began {
-		if c, found := t.lastCharged(session); found {
-			s.Meter, s.Charged = c.meter, c.charged
-			began = false
+		var c Cost
+		if c, found = t.lastCharged(session); found {
+			s.Meter, s.Charged, s.boot, s.base = c.meter, c.charged, c.boot, c.base
 		}
 	}
-	if began && length > 0 {
+	switch {
+	case began && found:
+		s.Spans[0].From = length
+	case began && length > 0:
 		s.Spans = []Span{{history: true}, {From: length}}
 	}
 	return t.changeAccount().front(s)

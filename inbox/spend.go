@@ -10,8 +10,9 @@ import (
 type part struct {
 	price.Amount
 	divided bool
-	// complete says that the next span has begun.
-	complete bool
+	// complete says that the next span has begun, and final that it is known for good
+	// what was spent by then.
+	complete, final bool
 	// end is where, and upTo what was spent by then.
 	end  int64
 	upTo price.Amount
@@ -35,14 +36,13 @@ func (s *SessionAccount) uncharged(r *Reading) []part {
 	for i := range parts {
 		p := &parts[i]
 		if i+1 < len(parts) && known && s.Spans[i+1].From >= 0 {
-			next := s.Spans[i+1]
-			from := max(next.From, at)
-			if next.behind {
-				from = max(next.From, at+1)
+			from := max(s.Spans[i+1].From, at)
+			if s.Spans[i].turned {
+				from = max(from, at+1)
 			}
 			if m, ok := r.boundary(from); ok {
 				p.Amount, p.divided = spentSince(m.Before, before), m.Divided
-				p.complete, p.end, p.upTo = true, m.Offset, most(m.Before, before)
+				p.complete, p.final, p.end, p.upTo = true, m.Final, m.Offset, most(m.Before, before)
 				before, at = p.upTo, m.Offset
 				continue
 			}
@@ -93,7 +93,8 @@ func least(a, b price.Amount) price.Amount {
 // charge books what is certain. Spans whose end is known are done.
 func (t *Tx) charge(s *SessionAccount, r *Reading) {
 	was := s.state()
-	s.follow(r)
+	s.follow(r, t.boot)
+	s.chargeUpTo(s.Charged, r, t.boot)
 	for i := range s.Spans {
 		if s.Spans[i].From < 0 {
 			s.Spans[i].From = r.Read
@@ -101,23 +102,26 @@ func (t *Tx) charge(s *SessionAccount, r *Reading) {
 	}
 	t.chargeLate(s, r)
 	for _, p := range s.uncharged(r) {
-		if !p.complete {
+		if !p.complete || !p.final && !r.Over && !r.Gone {
 			break
 		}
-		s.Charged = p.upTo
+		s.chargeUpTo(p.upTo, r, t.boot)
 		t.book(t.changeAccount(), s, s.Spans[0], p.Amount, r, p.divided)
 		s.Spans = slices.Delete(s.Spans, 0, 1)
 		s.Spans[0].mark = p.end
 		s.unpriced, s.unpricedHere = s.unpriced+s.unpricedHere, 0
 	}
-	if r.Over && len(s.Spans) > 0 {
+	if (r.Over || r.Gone) && len(s.Spans) > 0 {
 		p := s.uncharged(r)[0]
-		s.Charged = p.upTo
+		s.chargeUpTo(p.upTo, r, t.boot)
 		t.book(t.changeAccount(), s, s.Spans[0], p.Amount, r, p.divided)
 		s.Closed = true
 	}
 	if s.state() != was {
 		t.changeAccount()
+	}
+	if r.Gone {
+		t.changeAccount().close(s.ID)
 	}
 }
 
@@ -125,41 +129,51 @@ func (t *Tx) charge(s *SessionAccount, r *Reading) {
 func (s *SessionAccount) state() string { return string(s.encode()) }
 
 // follow goes on with a counter that may have lost something: a power loss takes back
-// what was not synced, and may leave an older file, or none. Then a new counter counts
-// the transcript again, from its start; what it cannot count again is what clients
-// said that are gone, and what the one that runs had said before.
+// what was not synced, and may leave an older file, or none. Then the transcript is
+// counted again, from where the file says or from its start; what cannot be counted
+// again is what clients said that are gone.
 //
-// What was charged is a point in the client's total, too. So it is found in any counter
-// by how far the client has got since, if it is the same client. Another one began at
-// what the transcript says, and whatever it adds is new.
-func (s *SessionAccount) follow(r *Reading) {
-	switch {
-	case s.Meter == "":
-	case s.Meter != r.Meter:
-		s.Charged = least(s.Charged, price.Amount{Nanos: s.Charged.Nanos, Dollars: s.Charged.Dollars, Tokens: r.Spent.Tokens, Requests: r.Spent.Requests})
+// What was charged is a point in the client's total, too: base. So it is found in any
+// counter by how far the client has got since, if it is the same client. One that began
+// later began at what the transcript says, and whatever it adds is new.
+func (s *SessionAccount) follow(r *Reading, boot string) {
+	if s.Meter != "" && s.Meter != r.Meter {
+		t := s.Charged
+		t.Tokens, t.Requests = r.Spent.Tokens, r.Spent.Requests
+		dollars := s.Charged.Dollars
+		s.Charged = least(s.Charged, t)
+		s.Charged.Dollars = dollars
 		s.lost = true
-		if r.Client == "" {
-			s.Charged.Nanos = min(s.Charged.Nanos, r.Spent.Nanos)
-		}
 	}
 	s.Meter = r.Meter
-	if r.Client == "" {
-		return
-	}
-	if s.lost || s.client != r.Client && s.client != "" {
+	here := r.Client != "" && r.ThisBoot
+	if another := s.boot != "" && s.boot != boot; s.lost && r.Client != "" || another && here {
 		from := r.Resumed
-		if s.client != "" {
+		switch {
+		case s.boot == "":
+		case s.lost && !another && s.client == r.Client:
+			from = s.base
+		default:
 			from = min(s.base, r.Resumed)
-			if s.client == r.Client {
-				from = s.base
-			}
 		}
 		point := r.Spent.Nanos - max(0, r.Total-from)
 		if !s.lost {
 			point = min(point, s.Charged.Nanos)
 		}
 		s.Charged.Nanos = min(max(0, point), r.Spent.Nanos)
+		s.lost = false
 	}
-	s.lost, s.client = false, r.Client
-	s.base = r.Total - (r.Spent.Nanos - s.Charged.Nanos)
+	if r.Client != "" && (s.boot == "" || s.boot == boot || here) {
+		s.boot, s.client = boot, r.Client
+	}
+}
+
+// chargeUpTo moves the charge on, and what it is in the client's total.
+func (s *SessionAccount) chargeUpTo(to price.Amount, r *Reading, boot string) {
+	if s.boot == boot && r.Client != "" {
+		s.base = r.Total - (r.Spent.Nanos - to.Nanos)
+	} else {
+		s.base += to.Nanos - s.Charged.Nanos
+	}
+	s.Charged = to
 }

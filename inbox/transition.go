@@ -65,7 +65,7 @@ func (t *Tx) AcknowledgeWith(reply string, tasks json.RawMessage) error {
 	t.st.Session, t.st.Acknowledged = d.SessionID, t.Acknowledged(d.SessionID)+1
 	t.forgetBackoff()
 	t.forgetText(d)
-	t.leave(d, true)
+	t.leave(d)
 	t.pass(d)
 	return nil
 }
@@ -81,7 +81,7 @@ func (t *Tx) DeadLetter(reason Reason) error {
 	if err := t.deadLetter(dead); err != nil {
 		return err
 	}
-	t.leave(d, reason == ReasonUnresolved)
+	t.leave(d)
 	t.pass(d)
 	return nil
 }
@@ -107,7 +107,7 @@ func (t *Tx) Drop() error {
 	t.forgetText(d)
 	e := eventOf(d, EventDropped)
 	e.Fields = t.costOf(d)
-	t.leave(d, false)
+	t.leave(d)
 	t.pass(d)
 	return t.addEvent(e)
 }
@@ -149,7 +149,7 @@ func (t *Tx) GiveBackFor(reason string, counted bool) error {
 	if reason == NeverArrived && !counted {
 		t.neverArrived(&d)
 	} else {
-		t.leave(&d, false)
+		t.leave(&d)
 	}
 	if !counted {
 		d.Attempt--

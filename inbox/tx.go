@@ -40,7 +40,7 @@ type Tx struct {
 
 	account        *Account // nil until it is needed
 	accountChanged bool
-	positions      map[string]int64    // see Position
+	positions      map[string]position // see Position
 	readings       map[string]*Reading // of this transaction
 
 	closed bool

@@ -60,7 +60,7 @@ func (s *spender) stop(settle func(*inbox.Tx) error, deliver bool) {
 	s.now = s.now.Add(time.Minute)
 	s.in(func(tx *inbox.Tx) error {
 		s.read += 100
-		tx.Position(s.session, s.read)
+		tx.Position(s.session, s.read, true)
 		if err := tx.Charge(s.reading(false)); err != nil {
 			return err
 		}
