@@ -37,11 +37,8 @@ func (s *scan) letter(l inbox.Letter) Occasion {
 		TypeThis: command(s.box, "dead-letter", "show", l.Letter),
 		key:      "letter " + l.Letter,
 	}
-	if reason == overBudget {
+	if l.DeadLetter.Reason == inbox.ReasonOverBudget {
 		o.What = Limit
 	}
 	return o
 }
-
-// overBudget is the reason of a dead letter whose entry reached its limit.
-const overBudget = "over_budget"

@@ -121,6 +121,13 @@ func TestOnce(t *testing.T) {
 		"pause": {func(r *rig) {
 			r.in(func(tx *inbox.Tx) error { _, err := tx.Pause("the build server is down", nil); return err })
 		}, []string{"paused"}},
+		"a day's limit": {func(r *rig) {
+			until := r.clock.Add(2 * time.Hour)
+			r.in(func(tx *inbox.Tx) error {
+				_, err := tx.Pause("today cost 50.20 of 50.00 USD (the limit of a day)", &until)
+				return err
+			})
+		}, []string{"limit"}},
 		"question": {func(r *rig) {
 			r.in(func(tx *inbox.Tx) error { return tx.StartSession("s", os.Getpid()) })
 			r.in(func(tx *inbox.Tx) error { return tx.Ask("s", "permission_prompt", "Claude needs you") })

@@ -115,11 +115,11 @@ func (st *state) save(box *inbox.Inbox) error {
 		return nil
 	}
 	if err == nil {
-		st.written = b
 		err = disk.Publish(filepath.Join(box.Dir(), StateName), append(b, '\n'), false)
 	}
 	if err != nil {
 		return fmt.Errorf("note what was told: %w", err)
 	}
+	st.written = b
 	return nil
 }

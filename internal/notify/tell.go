@@ -302,7 +302,25 @@ func (t *teller) log(ctx context.Context, text string) error {
 // finish notes that everything was told, if that says anything new.
 func (t *teller) finish(s *scan) error {
 	s.next.Times, s.next.Trouble = t.st.Times, trouble{Noted: t.st.Trouble.Noted}
-	return s.next.save(t.box)
+	s.next.written = t.st.written
+	if err := s.next.save(t.box); err != nil {
+		return err
+	}
+	return t.touch()
+}
+
+// touch makes the state as young as the dead letters: by that, hooks tell whether there
+// are some that nobody was told of.
+func (t *teller) touch() error {
+	letters, err := disk.StatName(t.box.DeadLetterPath())
+	if err != nil {
+		return nil // there are none
+	}
+	path := filepath.Join(t.box.Dir(), StateName)
+	if told, err := disk.StatName(path); err != nil || told.Mtime >= letters.Mtime {
+		return err
+	}
+	return disk.Touch(path)
 }
 
 // unsavedAgain is how often something is told where that cannot be noted.
