@@ -12,6 +12,7 @@ type measure struct {
 var measures = []measure{
 	{name: "size", take: measureSize},
 	{name: "start", take: measureStart},
+	{name: "meter", take: measureMeter},
 	{name: "tick", take: measureTick},
 	{name: "bigfile", take: measureBigfile},
 	{name: "send", take: measureSend},

@@ -1,7 +1,6 @@
 package meter
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -36,12 +35,14 @@ type Reading struct {
 	Final bool
 }
 
-// ClientName names a process for good: by the boot, its pid and when it started.
-func ClientName(boot string, pid int, start int64) string {
-	return boot + "/" + strconv.Itoa(pid) + "/" + strconv.FormatInt(start, 10)
+// ClientName names a process: by its pid and by when it started, in ticks since boot.
+// That another boot has the same is so unlikely that the boot is not asked for, which
+// would be a tenth of what a reading takes.
+func ClientName(pid int, start int64) string {
+	return strconv.Itoa(pid) + "/" + strconv.FormatInt(start, 10)
 }
 
-// lockWait is how long one reading waits for another of the same folder.
+// lockWait is how long one reading waits for another of the same session.
 const lockWait = 2 * time.Second
 
 // Advance counts what a session's transcript has since the last time, books what a
@@ -51,26 +52,19 @@ func Advance(dir string, r Reading) (s *State, err error) {
 	if r.Session == "" || len(r.Session) > 256 {
 		return nil, errors.New("count what a session spends: it has no name, or one of more than 256 bytes")
 	}
-	lock, err := disk.AcquireLock(context.Background(), filepath.Join(dir, lockName), lockWait)
+	path := filepath.Join(dir, Name(r.Session))
+	lock, err := disk.AcquireLock(context.Background(), path, lockWait)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	if s, err = Load(dir, r.Session); err != nil {
-		return nil, err
-	}
-	var old []byte
-	if s == nil {
+	old := newest(lock.File())
+	if s = old.state(r.Session); s == nil {
 		s = begun(r.Session, strconv.FormatUint(rand.Uint64(), 36))
 		prune(dir)
-	} else {
-		old = s.encode()
 	}
 	err = s.advance(r)
-	if now := s.encode(); !bytes.Equal(old, now) {
-		err = errors.Join(err, s.save(dir))
-	}
-	return s, err
+	return s, errors.Join(err, old.replace(lock.File(), s.encode()))
 }
 
 func (s *State) advance(r Reading) error {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,21 +15,15 @@ import (
 
 // count reads what the transcripts have since.
 func (s *State) count(limit int64) error {
-	s.place()
-	more, err := follow(s.Transcript, &s.Read, limit, s.line)
+	more, err := follow(s.Transcript, &s.Read, limit, s.replaced, s.line)
 	s.behind = more
 	s.countAgents(limit)
 	return err
 }
 
-// place checks that the transcript goes on where it was read to. One that was cut off
-// or replaced is counted from its end on: what it has before may have been counted.
-func (s *State) place() {
-	ok, size := continues(s.Transcript, s.Read)
-	if ok {
-		return
-	}
-	s.Read = size
+// replaced makes all that was counted one part: the marks are of a transcript that is
+// there no longer. What the new one has already may have been counted, and is not.
+func (s *State) replaced() {
 	all := part{from: -1}
 	for _, p := range s.parts {
 		all.own = all.own.Plus(p.own)
@@ -85,13 +80,13 @@ func mayCount(line []byte) bool {
 // request counts an answer of the model, once for each message. It reports whether
 // there is one.
 func (s *State) request(l *flat.Members, main bool, in int) bool {
-	message := flat.Begun([]byte(l.Value("message")))
-	usage := flat.Begun([]byte(message.Value("usage")))
-	if message.String("model") == "<synthetic>" || l.Bool("isApiErrorMessage") || message.Value("usage") == "" {
+	message := l.Value("message")
+	usage := message.Get("usage")
+	if usage == "" || usage[0] != '{' || message.Get("model").Text() == "<synthetic>" || l.Bool("isApiErrorMessage") {
 		return false
 	}
 	tokens := tokensOf(usage)
-	id := message.String("id")
+	id := message.Get("id").Text()
 	if id == "" {
 		id = l.String("requestId")
 	}
@@ -132,8 +127,14 @@ func (s *State) again(r *request, tokens price.Tokens) {
 // maxTokens is the most of each kind that one request is believed.
 const maxTokens = 1_000_000_000
 
-func tokensOf(usage *flat.Members) price.Tokens {
-	of := func(name string) int64 { return min(max(0, usage.Int(name)), maxTokens) }
+func tokensOf(usage flat.Value) price.Tokens {
+	of := func(name string) int64 {
+		n, err := strconv.ParseInt(string(usage.Get(name)), 10, 64)
+		if err != nil {
+			return 0
+		}
+		return min(max(0, n), maxTokens)
+	}
 	return price.Tokens{
 		Input: of("input_tokens"), Output: of("output_tokens"),
 		CacheRead: of("cache_read_input_tokens"), CacheWrite: of("cache_creation_input_tokens"),
@@ -149,7 +150,8 @@ func clip(name string) string { return strings.ToValidUTF8(name[:min(len(name), 
 
 func isToolResult(l *flat.Members) bool {
 	content := l.Value("message").Get("content")
-	if !strings.HasPrefix(string(content), "[") {
+	// Most are long, and only the first item is asked for.
+	if !strings.HasPrefix(string(content), "[") || !strings.Contains(string(content), "tool_result") {
 		return false
 	}
 	items := content.Items()
@@ -196,7 +198,7 @@ func (s *State) countAgent(path string, name, limit int64) int64 {
 		s.agents = append(s.agents, agent{name: name})
 	}
 	before := s.agents[i].read
-	more, err := follow(path, &s.agents[i].read, limit, func(line []byte, _ int64) {
+	more, err := follow(path, &s.agents[i].read, limit, func() {}, func(line []byte, _ int64) {
 		if !mayCount(line) {
 			return
 		}

@@ -6,7 +6,8 @@
 // are the growth of the client's own total. A total says nothing of single requests,
 // so its growth is given to those that it is new for.
 //
-// The file is replaced whole, under a lock. It is not synced: a power loss may leave
-// none, or one whose sum is wrong, which reads as none. The count then begins anew,
-// with another [State.ID], at the beginning of the transcript.
+// The file has two slots that are written in turn, under a lock on the file itself, so
+// that one is whole whatever happens to a writer. It is not synced: a power loss may
+// leave an older state, or none. Then the count begins anew, with another [State.ID],
+// at the beginning of the transcript.
 package meter

@@ -1,12 +1,11 @@
 package meter
 
 import (
-	"bytes"
 	"errors"
-	"hash/crc32"
 	"io/fs"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"heartbeat/internal/disk"
@@ -14,11 +13,7 @@ import (
 	"heartbeat/internal/price"
 )
 
-const (
-	prefix   = ".meter-"
-	lockName = ".meters.lock" // no session has it: theirs begin otherwise
-	maxFile  = 1 << 20
-)
+const prefix = ".meter-"
 
 // Name is the name of a session's file, whatever the session is called.
 func Name(session string) string {
@@ -38,34 +33,30 @@ func Name(session string) string {
 // nil. The error is not nil where something else than a readable file of ours is in
 // its place.
 func Load(dir, session string) (*State, error) {
-	b, err := disk.ReadState(filepath.Join(dir, Name(session)), maxFile)
+	f, err := disk.OpenRead(filepath.Join(dir, Name(session)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	s := decode(b)
-	if s == nil || s.Session != session {
-		return nil, nil
+	defer f.Close() // it was only read
+	s := newest(f).state(session)
+	if s != nil {
+		s.derive()
 	}
 	return s, nil
 }
 
-// save replaces the file. The caller has the lock.
-func (s *State) save(dir string) error {
-	return disk.Publish(filepath.Join(dir, Name(s.Session)), s.encode(), false)
-}
-
-// encode is a line with the sum of the second, which is an object.
+// encode is the state as an object.
 func (s *State) encode() []byte {
 	var o flat.Object
 	version := int64(1)
 	s.members(flat.To(&o), &version)
-	o.Raw("parts", listOf(s.parts, part.numbers))
-	o.Raw("recent", listOf(s.recent, request.numbers))
-	o.Raw("held", listOf(s.held, func(h held) []int64 { return []int64{h.nanos, h.upTo} }))
-	o.Raw("agents", listOf(s.agents, func(a agent) []int64 { return []int64{a.name, a.read} }))
+	o.Raw("parts", listOf(s.parts, (*part).numbers))
+	o.Raw("recent", listOf(s.recent, (*request).numbers))
+	o.Raw("held", listOf(s.held, (*held).numbers))
+	o.Raw("agents", listOf(s.agents, (*agent).numbers))
 	clients := []byte{'['}
 	for i := range s.clients {
 		if i > 0 {
@@ -76,9 +67,7 @@ func (s *State) encode() []byte {
 		clients = append(clients, o.End()...)
 	}
 	o.Raw("clients", append(clients, ']'))
-	body := o.End()
-	sum := strconv.AppendUint(nil, uint64(crc32.ChecksumIEEE(body))|1<<32, 16)
-	return append(append(append(sum[1:], '\n'), body...), '\n')
+	return o.End()
 }
 
 func (s *State) members(c flat.Codec, version *int64) {
@@ -119,13 +108,7 @@ func (c *client) members(to flat.Codec) {
 }
 
 // decode is nil for what encode did not write.
-func decode(b []byte) *State {
-	sum, body, ok := bytes.Cut(b, []byte{'\n'})
-	body, ended := bytes.CutSuffix(body, []byte{'\n'})
-	want, err := strconv.ParseUint(string(sum), 16, 32)
-	if !ok || !ended || err != nil || len(sum) != 8 || uint64(crc32.ChecksumIEEE(body)) != want {
-		return nil
-	}
+func decode(body []byte) *State {
 	m, err := flat.Parse(body)
 	if err != nil {
 		return nil
@@ -147,10 +130,10 @@ func decode(b []byte) *State {
 		s.clients = append(s.clients, c)
 	}
 	read := [...]bool{
-		lists(&s.parts, m.Value("parts"), len(part{}.numbers()), partOf),
-		lists(&s.recent, m.Value("recent"), len(request{}.numbers()), requestOf),
-		lists(&s.held, m.Value("held"), 2, func(n []int64) held { return held{n[0], n[1]} }),
-		lists(&s.agents, m.Value("agents"), 2, func(n []int64) agent { return agent{n[0], n[1]} }),
+		lists(&s.parts, m.Value("parts"), (*part).numbers),
+		lists(&s.recent, m.Value("recent"), (*request).numbers),
+		lists(&s.held, m.Value("held"), (*held).numbers),
+		lists(&s.agents, m.Value("agents"), (*agent).numbers),
 	}
 	for _, ok := range read {
 		if !ok {
@@ -160,7 +143,6 @@ func decode(b []byte) *State {
 	if !s.plausible() {
 		return nil
 	}
-	s.derive()
 	return s
 }
 
@@ -191,78 +173,106 @@ func counts(t price.Tokens) bool {
 	return t.Input >= 0 && t.Output >= 0 && t.CacheRead >= 0 && t.CacheWrite >= 0
 }
 
-func (p part) numbers() []int64 {
-	return []int64{p.from, p.at, p.weight, bit(p.divided), p.own.Nanos, p.own.Requests,
-		p.own.Tokens.Input, p.own.Tokens.Output, p.own.Tokens.CacheRead, p.own.Tokens.CacheWrite}
+// row takes the numbers of an item in turn: it writes them, or reads them.
+type row struct {
+	to   []byte
+	from string
+	bad  bool
 }
 
-func partOf(n []int64) part {
-	return part{from: n[0], at: n[1], weight: n[2], divided: n[3] != 0,
-		own: price.Amount{Nanos: n[4], Requests: n[5], Tokens: price.Tokens{Input: n[6], Output: n[7], CacheRead: n[8], CacheWrite: n[9]}}}
-}
-
-func (r request) numbers() []int64 {
-	return []int64{r.name, r.part, r.number, bit(r.priced), r.tokens.Input, r.tokens.Output, r.tokens.CacheRead, r.tokens.CacheWrite}
-}
-
-func requestOf(n []int64) request {
-	return request{name: n[0], part: n[1], number: n[2], priced: n[3] != 0,
-		tokens: price.Tokens{Input: n[4], Output: n[5], CacheRead: n[6], CacheWrite: n[7]}}
-}
-
-func bit(b bool) int64 {
-	if b {
-		return 1
+func (r *row) number(n *int64) {
+	if r.to != nil {
+		r.to = append(strconv.AppendInt(r.to, *n, 10), ',')
+		return
 	}
-	return 0
+	end := strings.IndexByte(r.from, ',')
+	rest := ""
+	if end < 0 {
+		end = len(r.from)
+	} else {
+		rest = r.from[end+1:]
+	}
+	var err error
+	if *n, err = strconv.ParseInt(r.from[:end], 10, 64); err != nil {
+		r.bad = true
+	}
+	r.from = rest
 }
 
-// listOf writes numbers one after the other, in one array: reading them back is a
-// part of what every reading takes.
-func listOf[T any](all []T, numbers func(T) []int64) []byte {
-	b := []byte{'['}
-	for _, v := range all {
-		for _, n := range numbers(v) {
-			b = append(strconv.AppendInt(b, n, 10), ',')
-		}
+func (r *row) flag(b *bool) {
+	n := int64(0)
+	if *b {
+		n = 1
 	}
-	if len(b) > 1 {
-		b = b[:len(b)-1]
-	}
-	return append(b, ']')
+	r.number(&n)
+	*b = n != 0
 }
 
-// lists reads what listOf wrote, size numbers to an item.
-func lists[T any](into *[]T, v flat.Value, size int, of func([]int64) T) bool {
+func (r *row) tokens(t *price.Tokens) {
+	r.number(&t.Input)
+	r.number(&t.Output)
+	r.number(&t.CacheRead)
+	r.number(&t.CacheWrite)
+}
+
+func (p *part) numbers(r *row) {
+	r.number(&p.from)
+	r.number(&p.at)
+	r.number(&p.weight)
+	r.flag(&p.divided)
+	r.number(&p.own.Nanos)
+	r.number(&p.own.Requests)
+	r.tokens(&p.own.Tokens)
+}
+
+func (q *request) numbers(r *row) {
+	r.number(&q.name)
+	r.number(&q.part)
+	r.number(&q.number)
+	r.flag(&q.priced)
+	r.tokens(&q.tokens)
+}
+
+func (h *held) numbers(r *row)  { r.number(&h.nanos); r.number(&h.upTo) }
+func (a *agent) numbers(r *row) { r.number(&a.name); r.number(&a.read) }
+
+// listOf writes the numbers of all items in one array: reading them back is a part of
+// what every reading takes.
+func listOf[T any](all []T, numbers func(*T, *row)) []byte {
+	r := row{to: append(make([]byte, 0, 64+64*len(all)), '[')}
+	for i := range all {
+		numbers(&all[i], &r)
+	}
+	if len(all) > 0 {
+		r.to = r.to[:len(r.to)-1]
+	}
+	return append(r.to, ']')
+}
+
+// lists reads what listOf wrote.
+func lists[T any](into *[]T, v flat.Value, numbers func(*T, *row)) bool {
 	if len(v) < 2 || v[0] != '[' {
 		return false
 	}
-	rest := string(v[1 : len(v)-1])
-	for rest != "" {
-		n := make([]int64, size)
-		for i := range n {
-			at := 0
-			for at < len(rest) && rest[at] != ',' {
-				at++
-			}
-			var err error
-			if n[i], err = strconv.ParseInt(rest[:at], 10, 64); err != nil {
-				return false
-			}
-			if rest = rest[min(at+1, len(rest)):]; rest == "" && i < size-1 {
-				return false
-			}
-		}
-		*into = append(*into, of(n))
+	r := row{from: string(v[1 : len(v)-1])}
+	for r.from != "" && !r.bad {
+		var item T
+		numbers(&item, &r)
+		*into = append(*into, item)
 	}
-	return true
+	return !r.bad
 }
 
 // hash is FNV-1a: names need to differ, not to be secret.
 func hash(s string) int64 {
-	h := uint64(14695981039346656037)
+	h := uint64(offset)
 	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
+		h = (h ^ uint64(s[i])) * multiplier
 	}
 	return int64(h)
 }
+
+const (
+	offset     = 14695981039346656037
+	multiplier = 1099511628211
+)

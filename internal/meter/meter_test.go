@@ -348,7 +348,7 @@ func TestManyMarks(t *testing.T) {
 		}
 	}
 	s := r.advance(r.said("a", "0.500", 500, 10, 1))
-	assert.Len(t, s.Marks, 128)
+	assert.Len(t, s.Marks, 32)
 	spent, _, known := s.Before(last)
 	assert.True(t, known)
 	assert.Equal(t, int64(499), spent.Requests)
@@ -370,10 +370,10 @@ func TestManyTurnsAtOnce(t *testing.T) {
 	s := r.advance(r.final())
 	assert.Equal(t, usd(t, "1"), s.Spent.Nanos)
 	assert.Equal(t, int64(1000), s.Spent.Requests)
-	for i, at := range offsets[len(offsets)-128:] {
+	for i, at := range offsets[len(offsets)-32:] {
 		spent, _, known := s.Before(at)
 		assert.True(t, known)
-		assert.Equal(t, int64(1000-128+i), spent.Requests)
+		assert.Equal(t, int64(1000-32+i), spent.Requests)
 		assert.Equal(t, spent.Requests*1_000_000, spent.Nanos)
 	}
 }

@@ -131,3 +131,7 @@ func replaceTime(line, clock string) string {
 
 // usdOf is n thousandths of a dollar.
 func usdOf(n int) string { return fmt.Sprintf("%d.%03d", n/1000, n%1000) }
+
+func (r *rig) advanceOnly(reading meter.Reading) (*meter.State, error) {
+	return meter.Advance(r.dir, reading)
+}

@@ -119,9 +119,9 @@ type client struct {
 type agent struct{ name, read int64 }
 
 const (
-	maxMarks   = 128  // that are kept when they are final
+	maxMarks   = 32   // that are kept when they are final
 	maxOpen    = 1024 // that are kept at all
-	maxRecent  = 32   // requests that are kept when they have dollars
+	maxRecent  = 8    // requests that are kept when they have dollars
 	maxWaiting = 256  // requests that are kept at all
 	maxHeld    = 8
 	maxClients = 4

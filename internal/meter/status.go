@@ -41,7 +41,7 @@ func ParseStatus(stdin []byte) (Reading, error) {
 		r.ContextPercent = percent
 	}
 	if usage := window.Get("current_usage"); len(usage) > 0 && usage[0] == '{' {
-		t := tokensOf(flat.Begun([]byte(usage)))
+		t := tokensOf(usage)
 		r.Usage = &t
 	}
 	return r, nil

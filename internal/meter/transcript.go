@@ -21,7 +21,10 @@ const (
 
 // follow calls f for each whole line of a file behind *read, and moves *read behind
 // them. It reports whether there is more. A file that is not there has no lines.
-func follow(path string, read *int64, limit int64, f func(line []byte, at int64)) (more bool, err error) {
+//
+// A file that is shorter than what was read, or where no line ends there, was cut off
+// or replaced. Then follow moves *read to its end, and calls replaced.
+func follow(path string, read *int64, limit int64, replaced func(), f func(line []byte, at int64)) (more bool, err error) {
 	if path == "" {
 		return false, nil
 	}
@@ -35,6 +38,11 @@ func follow(path string, read *int64, limit int64, f func(line []byte, at int64)
 	defer file.Close() // it was only read
 	size := file.Info().Size
 	if size == *read {
+		return false, nil
+	}
+	if size < *read || !lineEnds(file, *read) {
+		*read = size
+		replaced()
 		return false, nil
 	}
 	var buffer []byte
@@ -91,25 +99,9 @@ func afterLine(file *disk.File, at, size int64) (next int64, ok bool) {
 	return 0, false
 }
 
-// continues reports whether a file may be the one that was read so far: it is as long,
-// and a line ends there. size is its length, 0 if there is no such file.
-func continues(path string, read int64) (ok bool, size int64) {
-	info, err := disk.StatFile(path)
-	if err != nil || !info.IsRegular {
-		return true, 0 // it may come back
-	}
-	if info.Size < read {
-		return false, info.Size
-	}
-	if read == 0 {
-		return true, info.Size
-	}
-	file, err := disk.OpenForeign(path, unix.O_RDONLY)
-	if err != nil {
-		return true, info.Size
-	}
-	defer file.Close() // it was only read
+// lineEnds reports whether a line ends, and the next begins, at a position.
+func lineEnds(file *disk.File, at int64) bool {
 	var b [1]byte
-	n, _ := file.ReadAt(b[:], read-1)
-	return n == 1 && b[0] == '\n', info.Size
+	n, _ := file.ReadAt(b[:], max(0, at-1))
+	return at == 0 || n == 1 && b[0] == '\n'
 }

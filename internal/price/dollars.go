@@ -15,7 +15,7 @@ const perDollar = 1_000_000_000 // billionths
 
 var (
 	errNoNumber = errors.New("it is not a number of dollars")
-	errHuge     = fmt.Errorf("it is more than %d dollars", MaxUSD)
+	errHuge     = errors.New("it is more than 1000000000 dollars")
 )
 
 // DollarsOf reads a JSON number of dollars as billionths, rounded half away from 0.

@@ -13,6 +13,7 @@ var allowed = map[string]string{
 	"internal/flat":          "",
 	"internal/price":         "internal/flat",
 	"internal/meter":         "internal/disk internal/flat internal/price",
+	"internal/statusline":    "internal/meter internal/host",
 	"internal/budget":        "internal/flat internal/price internal/words",
 	"internal/disk":          "",
 	"internal/host":          "",
@@ -95,6 +96,7 @@ var allowed = map[string]string{
 	"cmd/heartbeat":        "internal/command internal/cli",
 	"cmd/heartbeat-stop":   "internal/hook internal/stack",
 	"cmd/heartbeat-launch": "internal/launch",
+	"cmd/heartbeat-meter":  "internal/statusline internal/stack",
 
 	// The session host.
 	"internal/hosting/stream":     "internal/claude/limit internal/flat",

@@ -1,0 +1,23 @@
+package meter_test
+
+import (
+	"testing"
+)
+
+func BenchmarkAdvance(b *testing.B) {
+	r := newRig(b)
+	r.advance(r.started("a", "0"))
+	turn := func(i int) {
+		r.write(feedback("more"), r.answer(10, 1))
+		if _, err := r.advanceOnly(r.said("a", usdOf(i+1), int64(i+1), 10, 1)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for i := range 150 {
+		turn(i)
+	}
+	b.ResetTimer()
+	for i := range b.N {
+		turn(150 + i)
+	}
+}
