@@ -1,10 +1,12 @@
 package inbox
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 	"time"
 
 	"heartbeat/internal/host"
@@ -29,6 +31,7 @@ type Prices struct {
 	extra    price.Amount // of open
 	outside  price.Amount // of extra
 	day      string
+	models   texts
 }
 
 // priceKey names an entry: see [Cost].
@@ -42,7 +45,22 @@ type priceKey struct {
 // takes no lock and writes nothing.
 func (b *Inbox) Prices(load func(session string) *Reading) (*Prices, error) {
 	p := b.newPrices()
-	return p, p.read(load, p.add)
+	return p, p.read(load, nil, p.add)
+}
+
+// PricesOf is [Inbox.Prices] for a few entries, by their entry ids: it decodes no other
+// lines. Sessions have no sums then.
+func (b *Inbox) PricesOf(load func(session string) *Reading, entryIDs map[string]bool) (*Prices, error) {
+	p := b.newPrices()
+	return p, p.read(load, func(line []byte) bool { return ofEntry(line, entryIDs) }, p.add)
+}
+
+// ofEntry reports whether a line of .costs.jsonl, as it is written here, is of one of
+// the entries.
+func ofEntry(line []byte, entryIDs map[string]bool) bool {
+	_, rest, found := bytes.Cut(line, []byte(`"entry_id":"`))
+	end := bytes.IndexByte(rest, '"')
+	return found && end >= 0 && entryIDs[string(rest[:end])]
 }
 
 // Spending is [Inbox.Prices] without what was charged to settled entries and to sessions.
@@ -51,15 +69,15 @@ func (b *Inbox) Prices(load func(session string) *Reading) (*Prices, error) {
 func (b *Inbox) Spending(load func(session string) *Reading, each func(Cost)) (*Prices, error) {
 	p := b.newPrices()
 	p.partial = true
-	return p, p.read(load, each)
+	return p, p.read(load, nil, each)
 }
 
 func (b *Inbox) newPrices() *Prices {
-	return &Prices{box: b, entries: map[priceKey]*price.Price{}, sessions: map[string]price.Amount{}, day: b.today()}
+	return &Prices{box: b, entries: map[priceKey]*price.Price{}, sessions: map[string]price.Amount{}, day: b.today(), models: texts{}}
 }
 
-// read takes one view of it all.
-func (p *Prices) read(load func(session string) *Reading, each func(Cost)) (err error) {
+// read takes one view of it all. It decodes the lines that may be wanted; nil wants all.
+func (p *Prices) read(load func(session string) *Reading, wanted func(line []byte) bool, each func(Cost)) (err error) {
 	v, err := p.box.settledView()
 	if err != nil {
 		return err
@@ -69,7 +87,7 @@ func (p *Prices) read(load func(session string) *Reading, each func(Cost)) (err 
 		return err
 	}
 	if each != nil && v.tx.writtenHere() {
-		p.Warnings, err = p.box.costsUpTo(v.tx.st.Ends[journal.Costs].At, func(c Cost) bool {
+		p.Warnings, err = p.box.costsUpTo(v.tx.st.Ends[journal.Costs].At, wanted, func(c Cost) bool {
 			each(c)
 			return true
 		})
@@ -109,12 +127,28 @@ func (p *Prices) add(c Cost) {
 	of := p.entries[key]
 	if of == nil {
 		of = &price.Price{ContextPercent: -1}
+		key.entryID = strings.Clone(c.EntryID) // not the whole line
 		p.entries[key] = of
 	}
 	of.Amount, of.Divided, of.Open = of.Plus(c.Amount), of.Divided || c.Divided, of.Open || c.Open
 	if c.Model != "" {
-		of.Model, of.ContextPercent = c.Model, c.ContextPercent
+		if of.Model != c.Model {
+			of.Model = p.models.once(c.Model)
+		}
+		of.ContextPercent = c.ContextPercent
 	}
+}
+
+// texts keeps each text once: those of a line keep all of it in memory.
+type texts map[string]string
+
+func (t texts) once(text string) string {
+	if kept, there := t[text]; there {
+		return kept
+	}
+	text = strings.Clone(text)
+	t[text] = text
+	return text
 }
 
 // addOpen adds what the meters say beyond what was charged.
@@ -220,11 +254,13 @@ func (p *Prices) Open() iter.Seq[Cost] {
 
 // Costs calls f for every line of .costs.jsonl, the oldest first, until f returns false.
 // Lines that cannot be read give warnings. It takes no lock.
-func (b *Inbox) Costs(f func(Cost) bool) (warnings []string, err error) { return b.costsUpTo(-1, f) }
+func (b *Inbox) Costs(f func(Cost) bool) (warnings []string, err error) {
+	return b.costsUpTo(-1, nil, f)
+}
 
 // costsUpTo reads up to an offset, or all where that is negative or the file is shorter:
 // it was rotated then.
-func (b *Inbox) costsUpTo(end int64, f func(Cost) bool) (warnings []string, err error) {
+func (b *Inbox) costsUpTo(end int64, wanted func(line []byte) bool, f func(Cost) bool) (warnings []string, err error) {
 	file, err := openState(b.CostsPath())
 	if file == nil || err != nil {
 		return nil, err
@@ -242,6 +278,9 @@ func (b *Inbox) costsUpTo(end int64, f func(Cost) bool) (warnings []string, err 
 		}
 		if !whole {
 			torn = true
+			return true
+		}
+		if wanted != nil && !wanted(l) {
 			return true
 		}
 		c, bad := ParseCost(l)

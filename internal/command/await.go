@@ -45,6 +45,7 @@ type waited struct {
 // `results` has it a moment later.
 func (w *waited) price(box *inbox.Inbox) {
 	prices := priced.Of(box)
+	prices.Want(w.EntryID)
 	if w.Result != nil {
 		priced, _ := prices.Result(*w.Result, nil)
 		w.Result = &priced

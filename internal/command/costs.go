@@ -90,12 +90,12 @@ func (o *costsFlags) run(s cli.Streams) error {
 	}
 	switch {
 	case o.JSON:
-		return printCosts(append(rows, total), "", s.Out, func(g costs.Group) (string, error) {
+		return printCosts(append(rows, total), "", s.Out, func(g *costs.Group) (string, error) {
 			text, err := g.JSON(o.by)
 			return string(text), err
 		})
 	case o.csv:
-		return printCosts(rows, costs.CSVHead+"\n", words.Raw(s.Out), func(g costs.Group) (string, error) { return g.CSV(o.by), nil })
+		return printCosts(rows, costs.CSVHead+"\n", words.Raw(s.Out), func(g *costs.Group) (string, error) { return g.CSV(o.by), nil })
 	}
 	if err := o.table(append(rows, total), o.on(s.Out)); err != nil {
 		return err
@@ -152,7 +152,7 @@ func describe(box *inbox.Inbox, sum *costs.Sum, s cli.Streams) (err error) {
 	return err
 }
 
-func printCosts(rows []costs.Group, head string, to io.Writer, spell func(costs.Group) (string, error)) error {
+func printCosts(rows []*costs.Group, head string, to io.Writer, spell func(*costs.Group) (string, error)) error {
 	out := bufio.NewWriter(to)
 	_, _ = out.WriteString(head) // Flush returns the error
 	for _, g := range rows {
@@ -165,7 +165,7 @@ func printCosts(rows []costs.Group, head string, to io.Writer, spell func(costs.
 	return out.Flush()
 }
 
-func (o *costsFlags) table(rows []costs.Group, d display) error {
+func (o *costsFlags) table(rows []*costs.Group, d display) error {
 	title := map[costs.By]string{costs.Day: "DAY", costs.Entry: "ENTRY", costs.Session: "SESSION"}[o.by]
 	if title == "" {
 		title = words.Brief(o.by.Key())

@@ -67,7 +67,11 @@ func listedText(l inbox.Letter) string {
 
 // price gives the letters the price that is known now.
 func (o *letterFlags) price(box *inbox.Inbox, letters []inbox.Letter, s cli.Streams) {
-	prices := priced.Of(box)
+	prices, ids := priced.Of(box), make([]string, len(letters))
+	for i, l := range letters {
+		ids[i] = l.EntryID
+	}
+	prices.Want(ids...)
 	for i := range letters {
 		prices.Letter(&letters[i].DeadLetter)
 	}

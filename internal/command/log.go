@@ -143,12 +143,21 @@ func (o *logFlags) followEvents(log *history.Log, news *inbox.Watcher, wanted fu
 				late.Add(time.Now(), e)
 			}
 		}
-		if late.Waits() {
-			o.prices.Refresh()
-		}
+		o.want(late.All())
 		return errors.Join(err, o.print(s, late.Ready(time.Now(), func(e history.Event) bool { return !o.priceOf(e).Open })))
 	})
 	return errors.Join(o.print(s, late.Rest()), following)
+}
+
+// want has the prices of the events' entries read.
+func (o *logFlags) want(all []history.Event) {
+	var ids []string
+	for _, e := range all {
+		if id, _ := e.Outcome(); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	o.prices.Want(ids...)
 }
 
 // priceOf is what the entry cost as it is known now, if the event tells of its outcome.
@@ -183,6 +192,7 @@ func eventStyle(event string) colour.Style {
 }
 
 func (o *logFlags) print(s cli.Streams, all []history.Event) error {
+	o.want(all)
 	for i, e := range all {
 		all[i].Fields = o.priceOf(e).Fields()
 	}

@@ -109,69 +109,97 @@ func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 	news := box.WatchOutcomes(cli.WatchPoll)
 	defer func() { _ = news.Close() }() // it only reads
 	show, flush := o.printer(s)
-	prices := priced.Of(box)
+	shown := pricedResults{prices: priced.Of(box), show: show, lines: o.JSON}
 	any := false
-	shown, err := history.Results(box).Last(o.count, func(r inbox.Result, line []byte) {
+	each := shown.print // all of them may be many
+	if o.count > 0 {
+		each = shown.add
+	}
+	read, err := history.Results(box).Last(o.count, func(r inbox.Result, line []byte) {
 		any = true
-		show(prices.Result(r, line))
+		each(r, line)
 	})
 	if err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
-	defer func() { err = errors.Join(err, shown.Close()) }()
-	s.Warn(shown.Notes())
-	s.Warn(prices.Notes())
+	defer func() { err = errors.Join(err, read.Close()) }()
+	s.Warn(read.Notes())
+	shown.rest()
+	s.Warn(shown.prices.Notes())
 	if !any {
 		nothing(&o.InboxFlags, s, "was answered", box)
 	}
 	if err := flush(); err != nil || !o.follow {
 		return err
 	}
-	later := lateResults{prices: prices, show: show}
 	defer func() {
-		later.rest()
+		shown.rest()
 		err = errors.Join(err, flush())
 	}()
 	return follow(news, func() error {
-		_, err := shown.Next(later.add)
-		s.Warn(shown.Notes())
-		later.look(time.Now())
+		_, err := read.Next(shown.add)
+		s.Warn(read.Notes())
+		shown.look(time.Now())
+		s.Warn(shown.prices.Notes())
 		return errors.Join(err, flush())
 	})
 }
 
-// lateResults are results that wait for their price.
-type lateResults struct {
-	priced.Queue[lateResult]
-	prices *priced.Book
-	show   func(inbox.Result, []byte)
+// pricedResults are shown once they have their price.
+type pricedResults struct {
+	priced.Queue[pricedResult] // those that wait for it
+	prices                     *priced.Book
+	show                       func(inbox.Result, []byte)
+	lines                      bool // show needs them
 }
 
-type lateResult struct {
+type pricedResult struct {
 	inbox.Result
 	line []byte
 }
 
-func (l *lateResults) add(r inbox.Result, line []byte) {
-	l.Add(time.Now(), lateResult{r, bytes.Clone(line)})
+func (p *pricedResults) add(r inbox.Result, line []byte) {
+	if p.lines {
+		line = bytes.Clone(line)
+	}
+	p.Add(time.Now(), pricedResult{r, line})
 }
 
 // look shows those whose price is complete, or that have waited long enough.
-func (l *lateResults) look(now time.Time) {
-	if !l.Waits() {
-		return
+func (p *pricedResults) look(now time.Time) {
+	if p.want(p.All()) {
+		p.printAll(p.Ready(now, func(r pricedResult) bool { return !p.prices.Price(r.EntryID, r.FirstSeq, r.Fields).Open }))
 	}
-	l.prices.Refresh()
-	l.print(l.Ready(now, func(r lateResult) bool { return !l.prices.Price(r.EntryID, r.FirstSeq, r.Fields).Open }))
 }
 
-// rest shows what is left when the following ends.
-func (l *lateResults) rest() { l.print(l.Rest()) }
-
-func (l *lateResults) print(all []lateResult) {
-	for _, r := range all {
-		l.show(l.prices.Result(r.Result, r.line))
+// rest shows all that wait.
+func (p *pricedResults) rest() {
+	if all := p.Rest(); p.want(all) {
+		p.printAll(all)
 	}
+}
+
+// want has the prices of some results read, and reports whether there are any.
+func (p *pricedResults) want(all []pricedResult) bool {
+	ids := make([]string, len(all))
+	for i, r := range all {
+		ids[i] = r.EntryID
+	}
+	p.prices.Want(ids...)
+	return len(all) > 0
+}
+
+func (p *pricedResults) printAll(all []pricedResult) {
+	for _, r := range all {
+		p.print(r.Result, r.line)
+	}
+}
+
+func (p *pricedResults) print(r inbox.Result, line []byte) {
+	if !p.lines {
+		line = nil
+	}
+	p.show(p.prices.Result(r, line))
 }
 
 // follow calls look whenever something may have changed, until a signal ends it.
@@ -254,6 +282,7 @@ func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s cli.Streams) erro
 	switch {
 	case f.Result != nil && f.Letter == nil && o.JSON:
 		prices := priced.Of(box)
+		prices.Want(f.EntryID)
 		_, line := prices.Result(f.Answered(), f.Result)
 		s.Warn(prices.Notes())
 		_, err = fmt.Fprintf(s.Out, "%s\n", line)

@@ -12,7 +12,7 @@ import (
 const CSVHead = "what,name,entry_id,start_offset,entries,cost_usd,outside_usd,input_tokens,output_tokens,cache_read_tokens,cache_write_tokens,requests,divided,open,model"
 
 // CSV is the group as a line of a spreadsheet. A cell that is not known is empty.
-func (g Group) CSV(by By) string {
+func (g *Group) CSV(by By) string {
 	what, start := string(by), ""
 	if g.Kind != Named {
 		what = string(g.Kind)

@@ -61,7 +61,7 @@ func FuzzCSV(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		g := Group{Kind: Named, Name: text, EntryID: text, Model: text}
+		g := &Group{Kind: Named, Name: text, EntryID: text, Model: text}
 		line := g.CSV(Entry)
 		require.NotContains(t, line, "\n")
 		require.True(t, utf8.ValidString(line))
@@ -74,7 +74,7 @@ func FuzzCSV(f *testing.F) {
 			assert.False(t, shown != "" && strings.ContainsAny(shown[:1], "=+-@|%\t"), "%q", shown)
 		}
 		text = strings.ToValidUTF8(text, "\uFFFD")
-		got, err := Group{Kind: Named, Name: text}.JSON(Session)
+		got, err := (&Group{Kind: Named, Name: text}).JSON(Session)
 		require.NoError(t, err)
 		var back struct {
 			ID string `json:"session_id"`

@@ -1,10 +1,6 @@
 package costs
 
-import (
-	"time"
-
-	"heartbeat/internal/price"
-)
+import "heartbeat/internal/price"
 
 // Kind says what a [Group] is.
 type Kind string
@@ -31,13 +27,15 @@ type Group struct {
 	// Spent is all of it; Outside is how much of that no entry is to blame for.
 	Spent, Outside price.Amount
 	Divided, Open  bool
-	Model          string    // the last one
-	First, Last    time.Time // the lines it was made from
+	Model          string // the last one
 	// Unpriced are the requests of a total for which no dollars are known.
 	Unpriced int64
+
+	lines int64
+	first int64 // when the first line was booked, in nanoseconds since 1970
 }
 
-func (g *Group) empty() bool { return g.First.IsZero() && g.Last.IsZero() && g.Spent.IsZero() }
+func (g *Group) empty() bool { return g.lines == 0 }
 
 // add books a line; first says that it is the first one of its entry.
 func (g *Group) add(l Line, first bool) {
@@ -49,7 +47,7 @@ func (g *Group) add(l Line, first bool) {
 	if first {
 		g.Entries++
 	}
-	g.at(l.At, l.At)
+	g.since(l.At.UnixNano(), 1)
 	if l.Price.Model != "" {
 		g.Model = l.Price.Model
 	}
@@ -60,17 +58,15 @@ func (g *Group) merge(o *Group) {
 	g.Spent, g.Outside = g.Spent.Plus(o.Spent), g.Outside.Plus(o.Outside)
 	g.Divided, g.Open = g.Divided || o.Divided, g.Open || o.Open
 	g.Entries += o.Entries
-	g.at(o.First, o.Last)
+	g.since(o.first, o.lines)
 	if o.Model != "" {
 		g.Model = o.Model
 	}
 }
 
-func (g *Group) at(first, last time.Time) {
-	if g.First.IsZero() || !first.IsZero() && first.Before(g.First) {
-		g.First = first
+func (g *Group) since(first, lines int64) {
+	if g.lines == 0 || first < g.first {
+		g.first = first
 	}
-	if last.After(g.Last) {
-		g.Last = last
-	}
+	g.lines += lines
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Label names the group for people.
-func (g Group) Label(by By) string {
+func (g *Group) Label(by By) string {
 	switch g.Kind {
 	case Absent:
 		return "without " + words.Brief(by.Key())
@@ -33,7 +33,7 @@ func (g Group) Label(by By) string {
 }
 
 // USD is what was spent in dollars, with its marks, or "-" where none are known.
-func (g Group) USD() string {
+func (g *Group) USD() string {
 	p := g.price()
 	if !p.Dollars {
 		return "-"
@@ -42,7 +42,7 @@ func (g Group) USD() string {
 }
 
 // OutsideUSD is what of it was spent outside of entries, empty where that is nothing.
-func (g Group) OutsideUSD() string {
+func (g *Group) OutsideUSD() string {
 	if !g.Outside.Dollars || g.Outside.Nanos == 0 {
 		return ""
 	}

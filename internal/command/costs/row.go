@@ -24,7 +24,7 @@ type row struct {
 }
 
 // JSON is the group as an object.
-func (g Group) JSON(by By) ([]byte, error) {
+func (g *Group) JSON(by By) ([]byte, error) {
 	r := row{By: by, Entries: g.Entries, Fields: g.price().Fields(), Unpriced: g.Unpriced}
 	if by != Entry {
 		r.Model = "" // a group may have many
@@ -49,6 +49,6 @@ func (g Group) JSON(by By) ([]byte, error) {
 }
 
 // price is the group's spending with its marks.
-func (g Group) price() price.Price {
+func (g *Group) price() price.Price {
 	return price.Price{Amount: g.Spent, Divided: g.Divided, Open: g.Open, Model: g.Model, ContextPercent: -1}
 }

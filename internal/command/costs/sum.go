@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"slices"
+	"strings"
 	"time"
 
 	"heartbeat/internal/price"
@@ -45,6 +46,19 @@ type Sum struct {
 	// in a line of their own.
 	unpriced map[groupKey]int64
 	values   *values // nil unless it is by metadata
+	texts    texts
+}
+
+// texts keeps each text once: one of a line keeps all of it in memory.
+type texts map[string]string
+
+func (t texts) once(text string) string {
+	if kept, there := t[text]; there || text == "" {
+		return kept
+	}
+	text = strings.Clone(text)
+	t[text] = text
+	return text
 }
 
 type groupKey struct {
@@ -55,7 +69,7 @@ type groupKey struct {
 // NewSum returns an empty sum.
 func NewSum(by By) *Sum {
 	s := &Sum{
-		by: by, most: maxGroups, groups: map[groupKey]*Group{}, seed: maphash.MakeSeed(), counted: map[uint64]struct{}{}, unpriced: map[groupKey]int64{},
+		by: by, most: maxGroups, groups: map[groupKey]*Group{}, seed: maphash.MakeSeed(), counted: map[uint64]struct{}{}, unpriced: map[groupKey]int64{}, texts: texts{},
 		outside: Group{Kind: Outside}, total: Group{Kind: Total},
 	}
 	if key := by.Key(); key != "" {
@@ -67,6 +81,7 @@ func NewSum(by By) *Sum {
 
 // Add books a line.
 func (s *Sum) Add(l Line) {
+	l.Price.Model = s.texts.once(l.Price.Model)
 	s.note(l)
 	switch s.by {
 	case Day:
@@ -83,9 +98,6 @@ func (s *Sum) Add(l Line) {
 			s.total.add(l, false)
 			return
 		}
-		if s.values != nil {
-			s.booked[l.EntryID] = true
-		}
 		s.add(groupKey{l.EntryID, l.First}, Group{Kind: Named, Name: l.ID, EntryID: l.EntryID, Start: l.Start}, l)
 	}
 }
@@ -95,6 +107,9 @@ func (s *Sum) note(l Line) {
 	key := groupKey{l.EntryID, l.First}
 	switch {
 	case !l.Price.Dollars && l.Price.Requests > 0:
+		if s.unpriced[key] == 0 {
+			key.name = strings.Clone(key.name)
+		}
 		s.unpriced[key] += l.Price.Requests
 	case l.Price.Dollars && l.Price.Requests == 0:
 		delete(s.unpriced, key)
@@ -108,7 +123,14 @@ func (s *Sum) add(key groupKey, fresh Group, l Line) {
 	case g != nil:
 	case len(s.groups) < s.most:
 		g = &fresh
+		g.Name, g.EntryID = strings.Clone(g.Name), strings.Clone(g.EntryID) // not the whole line
+		if key.name = g.Name; s.by != Day && s.by != Session {
+			key.name = g.EntryID
+		}
 		s.groups[key] = g
+		if s.values != nil {
+			s.booked[g.EntryID] = true
+		}
 	default:
 		if s.more == nil {
 			s.more = &Group{Kind: More}
@@ -141,22 +163,23 @@ func (s *Sum) first(group string, l Line) bool {
 
 // Rows are the groups in their order, what was spent outside of entries if that is no
 // part of them, and the total.
-func (s *Sum) Rows() (rows []Group, total Group) {
+func (s *Sum) Rows() (rows []*Group, total *Group) {
 	if s.values != nil {
 		rows = s.byValue()
 	} else {
 		for _, g := range s.groups {
-			rows = append(rows, *g)
+			rows = append(rows, g)
 		}
 	}
 	slices.SortFunc(rows, s.order)
 	if s.more != nil {
-		rows = append(rows, *s.more)
+		rows = append(rows, s.more)
 	}
 	if !s.outside.empty() {
-		rows = append(rows, s.outside)
+		rows = append(rows, &s.outside)
 	}
-	total = s.total
+	total = &s.total
+	total.Unpriced = 0
 	for _, n := range s.unpriced {
 		total.Unpriced += n
 	}
@@ -164,12 +187,12 @@ func (s *Sum) Rows() (rows []Group, total Group) {
 }
 
 // order is that of time. Groups of metadata have none: what cost most comes first.
-func (s *Sum) order(a, b Group) int {
+func (s *Sum) order(a, b *Group) int {
 	if s.values != nil {
 		return cmp.Or(-cmp.Compare(a.Spent.Nanos, b.Spent.Nanos), -cmp.Compare(a.Spent.Tokens.Sum(), b.Spent.Tokens.Sum()), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 	}
 	if s.by == Day {
 		return cmp.Compare(a.Name, b.Name)
 	}
-	return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.Name, b.Name), cmp.Compare(a.EntryID, b.EntryID), cmp.Compare(a.Start, b.Start))
+	return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.Name, b.Name), cmp.Compare(a.EntryID, b.EntryID), cmp.Compare(a.Start, b.Start))
 }

@@ -27,7 +27,7 @@ func entry(id string, at time.Time, session string, p price.Price) Line {
 }
 
 // told is each row as one line.
-func told(rows []Group, total Group) (all []string) {
+func told(rows []*Group, total *Group) (all []string) {
 	for _, g := range append(rows, total) {
 		text := fmt.Sprintf("%s %s: %s in %d", g.Kind, g.Name, g.price(), g.Entries)
 		if !g.Outside.IsZero() {

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -61,20 +63,21 @@ func (s *Sum) Describe(entryID string, metadata map[string]json.RawMessage) {
 	if !s.Wanted(entryID) {
 		return
 	}
-	v := s.values
+	v, entryID := s.values, strings.Clone(entryID)
 	value, there := valueOf(metadata[v.key])
 	if !there {
 		v.of[entryID] = nil
 		return
 	}
 	if v.same[value] == nil {
+		value = strings.Clone(value)
 		v.same[value] = &value
 	}
 	v.of[entryID] = v.same[value]
 }
 
 // byValue merges the groups of entries into those of their values.
-func (s *Sum) byValue() []Group {
+func (s *Sum) byValue() []*Group {
 	type key struct {
 		kind Kind
 		name string
@@ -96,9 +99,5 @@ func (s *Sum) byValue() []Group {
 		}
 		merged[k].merge(g)
 	}
-	rows := make([]Group, 0, len(merged))
-	for _, g := range merged {
-		rows = append(rows, *g)
-	}
-	return rows
+	return slices.Collect(maps.Values(merged))
 }

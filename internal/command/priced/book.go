@@ -5,12 +5,12 @@ import (
 	"heartbeat/internal/price"
 )
 
-// Book tells what entries cost, as it is known now. It reads what it needs when it is
-// asked for a price that may not be complete. A price that cannot be read is the one
-// that the line has, with a note.
+// Book tells what entries cost, as it is known now. It reads when it is asked first. A
+// price that cannot be read is the one that the line has, with a note.
 type Book struct {
 	box    *inbox.Inbox
-	prices *inbox.Prices // nil until they are needed
+	wanted map[string]bool // entry ids; nil wants all
+	prices *inbox.Prices   // nil until they are needed
 	notes  []string
 	failed bool // it was noted that prices cannot be read
 }
@@ -21,8 +21,14 @@ func Load(*inbox.Inbox) func(session string) *inbox.Reading { return nil }
 // Of is the book of an inbox.
 func Of(box *inbox.Inbox) *Book { return &Book{box: box} }
 
-// Refresh makes the next question read anew.
-func (b *Book) Refresh() { b.prices = nil }
+// Want says which entries it will be asked for, by their entry ids, in place of all: the
+// costs of others are not decoded.
+func (b *Book) Want(entryIDs ...string) {
+	b.wanted, b.prices = map[string]bool{}, nil
+	for _, id := range entryIDs {
+		b.wanted[id] = true
+	}
+}
 
 // Notes returns sentences about what could not be read, each once.
 func (b *Book) Notes() []string {
@@ -36,7 +42,13 @@ func (b *Book) read() *inbox.Prices {
 	if b.prices != nil {
 		return b.prices
 	}
-	p, err := b.box.Prices(Load(b.box))
+	var p *inbox.Prices
+	var err error
+	if b.wanted != nil {
+		p, err = b.box.PricesOf(Load(b.box), b.wanted)
+	} else {
+		p, err = b.box.Prices(Load(b.box))
+	}
 	switch {
 	case err != nil && !b.failed:
 		b.failed = true
@@ -51,13 +63,15 @@ func (b *Book) read() *inbox.Prices {
 	return p
 }
 
-// Result returns a result, and its line, with the price that is known now.
+// Result returns a result, and its line if there is one, with the price that is known now.
 func (b *Book) Result(r inbox.Result, line []byte) (inbox.Result, []byte) {
 	if r.FirstSeq == 0 {
 		return r, line
 	}
-	if p, known := b.read().OfResult(r); known {
-		r.Fields, line = p.Fields(), Line(line, p)
+	if p, known := b.read().OfResult(r); known && p != r.Price() {
+		if r.Fields = p.Fields(); line != nil {
+			line = Line(line, p)
+		}
 	}
 	return r, line
 }

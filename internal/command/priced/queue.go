@@ -22,8 +22,13 @@ func (q *Queue[T]) Add(now time.Time, things ...T) {
 	}
 }
 
-// Waits reports whether anything is held back.
-func (q *Queue[T]) Waits() bool { return len(q.held) > 0 }
+// All are the things that wait.
+func (q *Queue[T]) All() (all []T) {
+	for _, h := range q.held {
+		all = append(all, h.thing)
+	}
+	return all
+}
 
 // Ready takes out the first things, up to one that is not complete and has not waited
 // for [Patience].
@@ -40,10 +45,8 @@ func (q *Queue[T]) Ready(now time.Time, complete func(T) bool) (ready []T) {
 }
 
 // Rest takes out all.
-func (q *Queue[T]) Rest() (all []T) {
-	for _, h := range q.held {
-		all = append(all, h.thing)
-	}
+func (q *Queue[T]) Rest() []T {
+	all := q.All()
 	q.held = nil
 	return all
 }

@@ -12,7 +12,7 @@ func TestQueue(t *testing.T) {
 	known := map[string]bool{}
 	complete := func(name string) bool { return known[name] }
 	var q Queue[string]
-	assert.False(t, q.Waits())
+	assert.Empty(t, q.All())
 	q.Add(now, "one", "two")
 	q.Add(now.Add(2*time.Second), "three", "four")
 	known["two"], known["four"] = true, true
@@ -24,7 +24,7 @@ func TestQueue(t *testing.T) {
 	q.Add(now, "five")
 	assert.Equal(t, []string{"five"}, q.Ready(now.Add(-time.Hour), complete), "the clock was set back")
 	q.Add(now, "six", "seven")
-	assert.True(t, q.Waits())
+	assert.Len(t, q.All(), 2)
 	assert.Equal(t, []string{"six", "seven"}, q.Rest())
-	assert.False(t, q.Waits())
+	assert.Empty(t, q.All())
 }
