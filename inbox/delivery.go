@@ -46,6 +46,8 @@ type Delivery struct {
 	// SpentDivided says that dollars of it were divided by tokens.
 	Spent        price.Amount `json:"-"`
 	SpentDivided bool         `json:"-"`
+	// Took is for how long earlier deliveries of the entry were worked on: see [Tx.Worked].
+	Took time.Duration `json:"-"`
 	// Failure is the last error that kept the entry from being answered.
 	Failure *Failure `json:"failure,omitempty"`
 }
@@ -128,7 +130,7 @@ func (d *Delivery) entry() Entry {
 	e.EntryID = d.EntryID
 	e.Start, e.End, e.Attempt = d.StartOffset, d.EndOffset, d.Attempt+1
 	e.terminated, e.detached, e.textFile = !d.Unterminated, d.Detached, d.TextFile
-	e.firstSeq, e.spent, e.spentDivided = d.first(), d.Spent, d.SpentDivided
+	e.firstSeq, e.spent, e.spentDivided, e.took = d.first(), d.Spent, d.SpentDivided, d.Took
 	return e
 }
 
@@ -194,6 +196,9 @@ func (d *Delivery) members(c flat.Codec) error {
 	spent := amountText(d.Spent)
 	c.Text("spent", &spent)
 	c.Flag("spent_divided", &d.SpentDivided)
+	took := int64(d.Took)
+	c.NonZero("took_ns", &took)
+	d.Took = max(0, time.Duration(took))
 	if c.Reads() {
 		d.Spent, _ = amountOf(spent) // nothing, where somebody edited it
 	}

@@ -33,6 +33,7 @@ type Entry struct {
 	firstSeq     int64
 	spent        price.Amount
 	spentDivided bool
+	took         time.Duration
 }
 
 // offer marks an entry that may be delivered: the transaction returned it last,

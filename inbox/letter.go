@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"heartbeat/internal/budget"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
@@ -23,6 +24,45 @@ type Letter struct {
 	DeadLetter
 	// RequeuedAt is when its bytes were appended to the inbox again.
 	RequeuedAt *time.Time `json:"requeued_at,omitempty"`
+
+	limited bool // see WithLimits
+}
+
+// WithLimits is the letter as it is requeued with other limits: they take the place of
+// those that the entry had, and count in place of those of the flags.
+func (l Letter) WithLimits(limits budget.Limits) (Letter, error) {
+	raw, err := l.RawLine.Bytes()
+	if err != nil {
+		return l, fmt.Errorf("requeue %s: %w", l.Letter, err)
+	}
+	if old, err := decodeEntry(raw).Limits(); err == nil {
+		limits = limits.Or(old)
+	}
+	limits.Raised = true
+	if raw, err = withLimits(raw, limits.JSON()); err != nil {
+		return l, fmt.Errorf("requeue %s with other limits: %w", l.Letter, err)
+	}
+	l.RawLine, l.limited = rawLineOf(raw), true
+	return l, nil
+}
+
+// withLimits is the line with other limits. One that is only text becomes an envelope.
+func withLimits(raw, limits []byte) ([]byte, error) {
+	var o flat.Object
+	if _, text, _, ok := decodeEnvelope(bytes.TrimSpace(bytes.TrimPrefix(raw, byteOrderMark))); !ok {
+		_, text, _ = decodeLine(raw)
+		o.String(promptMember, text)
+	} else if m, err := flat.Parse(bytes.TrimSpace(bytes.TrimPrefix(raw, byteOrderMark))); err != nil {
+		return nil, err
+	} else {
+		m.Without([]string{limitsMember}, func(name string, value []byte) { o.Raw(name, value) })
+	}
+	o.Raw(limitsMember, limits)
+	line := bytes.Clone(o.End())
+	if len(line) > MaxLine {
+		return nil, fmt.Errorf("the line would be %d bytes long, and %d is the most", len(line), MaxLine)
+	}
+	return line, nil
 }
 
 // Text is what should have been delivered, decoded from the raw line.
@@ -154,6 +194,8 @@ func (b *Inbox) Requeueable(l Letter) error {
 		return fmt.Errorf("requeue %s: its raw_line is more than one line: mend it in %s, or purge it", l.Letter, b.fileOf(journal.DeadLetters))
 	case strings.TrimSpace(e.Text) == "":
 		return fmt.Errorf("requeue %s: it is %s, and would be set aside again: send what it should have been", l.Letter, ReasonEmpty)
+	case l.Reason == ReasonOverBudget && !l.limited:
+		return fmt.Errorf("requeue %s: it is %s, and would be so again: give it a higher limit, with --max-cost, --max-tokens or --max-time", l.Letter, ReasonOverBudget)
 	case invalid != nil:
 		return fmt.Errorf("requeue %s: %w, and it would be set aside again: give it others, as in --max-cost 5, or send it anew", l.Letter, invalid)
 	case e.expired(b.opts.Now()):

@@ -19,10 +19,15 @@ func (t *Tx) noteAside(reason Reason, e Entry) {
 
 // setAsideExpired sets aside an entry that was given back and has expired since.
 func (t *Tx) setAsideExpired(d *Delivery) error {
-	if err := t.deadLetter(deadLetterOf(d, ReasonExpired, t.box.utcNow())); err != nil {
+	return t.setAsideGivenBack(d, deadLetterOf(d, ReasonExpired, t.box.utcNow()))
+}
+
+// setAsideGivenBack makes a dead letter of an entry that was given back.
+func (t *Tx) setAsideGivenBack(d *Delivery, dead DeadLetter) error {
+	if err := t.deadLetter(dead); err != nil {
 		return err
 	}
-	t.noteAside(ReasonExpired, d.entry())
+	t.noteAside(dead.Reason, d.entry())
 	t.setRedeliver(nil)
 	if !d.Detached {
 		t.moveCursor(d.StartOffset, d.EndOffset)

@@ -33,7 +33,7 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 		DeliveredAt: t.box.utcNow(), DeliveredSeq: t.Seq(), Attempt: e.Attempt,
 		SessionID: to.SessionID, PromptID: to.PromptID, Evidence: to.Evidence,
 		Inbox: t.box.name, Detached: e.detached, Unterminated: !e.terminated, TextFile: e.textFile,
-		FirstSeq: e.firstSeq, Spent: e.spent, SpentDivided: e.spentDivided,
+		FirstSeq: e.firstSeq, Spent: e.spent, SpentDivided: e.spentDivided, Took: e.took,
 	}
 	t.setRedeliver(nil)
 	t.setInFlight(d)
@@ -151,7 +151,9 @@ func (t *Tx) GiveBackFor(reason string, counted bool) error {
 	} else {
 		t.leave(&d)
 	}
-	if !counted {
+	if counted {
+		d.Took += t.worked
+	} else {
 		d.Attempt--
 	}
 	if !d.Detached && t.st.Cursor != d.StartOffset {

@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"fmt"
+	"time"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/journal"
@@ -41,6 +42,7 @@ type Tx struct {
 	account        *Account // nil until it is needed
 	accountChanged bool
 	positions      map[string]position // see Position
+	worked         time.Duration       // see Worked
 	readings       map[string]*Reading // of this transaction
 
 	closed bool

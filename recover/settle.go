@@ -90,6 +90,7 @@ func carryOut(tx *inbox.Tx, d *inbox.Delivery, f Facts, decision Decision) error
 	case DeadLettered:
 		return tx.DeadLetter(decision.Reason)
 	case Requeued:
+		tx.Worked(Worked(d))
 		if f.Failure != nil && !f.Overcome {
 			return tx.GiveBackFor(d.Failure.String(), decision.Counts)
 		}

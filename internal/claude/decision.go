@@ -47,3 +47,17 @@ func WriteBlock(w io.Writer, text string, form Form, message string) error {
 	}
 	return err
 }
+
+// WriteStop prints, in one write, the decision that ends the turn at once: the client
+// shows why, and asks the model no more. Neither Stop nor StopFailure follows.
+func WriteStop(w io.Writer, why string) error {
+	var o flat.Object
+	o.Bool("continue", false)
+	o.String("stopReason", why)
+	decision := o.End()
+	n, err := w.Write(append(decision, '\n'))
+	if err == nil && n < len(decision) {
+		err = io.ErrShortWrite
+	}
+	return err
+}

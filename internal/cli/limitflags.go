@@ -101,6 +101,13 @@ func AddEntryLimits(f *pflag.FlagSet, l *budget.Limits) {
 	f.Var(limitTime{to: &l.Time}, "max-time", "the same for the time that is worked on it, such as 30m")
 }
 
+// AddRaisedLimits declares the same flags for an entry that gets other limits.
+func AddRaisedLimits(f *pflag.FlagSet, l *budget.Limits) {
+	f.Var(usd{to: &l.Nanos}, "max-cost", "the entry may cost so many dollars, whatever the flags of the hook say")
+	f.Var(tokens{to: &l.Tokens}, "max-tokens", "the same for tokens of every kind, such as 400k")
+	f.Var(limitTime{to: &l.Time}, "max-time", "the same for the time that is worked on it, such as 30m")
+}
+
 // LimitFlags are what may be spent: by one entry, by one session, and in one day on all
 // entries of the inbox.
 type LimitFlags struct {
@@ -111,7 +118,7 @@ type LimitFlags struct {
 func (l *LimitFlags) Add(f *pflag.FlagSet) {
 	f.Var(usd{&l.Entry.Nanos, true}, "max-cost-per-entry", "set an entry aside once it has cost so many dollars, over all its attempts")
 	f.Var(usd{&l.Session.Nanos, true}, "max-cost-per-session", "go on in a fresh session once this one has cost so much")
-	f.Var(usd{&l.Day.Nanos, true}, "max-cost-per-day", "pause the inbox until midnight once its entries have cost so much that day")
+	f.Var(usd{&l.Day.Nanos, true}, "max-cost-per-day", "pause the inbox until midnight once its sessions have cost so much that day")
 	f.Var(tokens{&l.Entry.Tokens, true}, "max-tokens-per-entry", "as --max-cost-per-entry, for tokens of every kind, such as 400k")
 	f.Var(tokens{&l.Session.Tokens, true}, "max-tokens-per-session", "as --max-cost-per-session, for tokens")
 	f.Var(tokens{&l.Day.Tokens, true}, "max-tokens-per-day", "as --max-cost-per-day, for tokens")

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
 )
 
@@ -26,6 +27,7 @@ type letterFlags struct {
 	quietFlag
 	all, openOnly, requeued, yes bool
 	settle                       cli.Span
+	limits                       budget.Limits
 	verbatim
 }
 
@@ -78,14 +80,17 @@ func requeueLettersVerb() cli.Verb {
 		Short: "append letters to the inbox again",
 		Long: `Append the original bytes of letters to the end of the inbox, and mark the letters.
 Each is requeued whole or not at all, whatever is killed, and only once. One
-that would be set aside again is refused: it is too long, empty or expired.
+that would be set aside again is refused: it is too long, empty or expired, or it
+is over_budget and gets no higher limit. What it costs is counted anew.
 
 Exit status: 0 done, also where there was nothing to do; 1 not done: no such
 letter, more than one of that name, or one that cannot be requeued. What was done
 before that is printed.`,
-		Example: "heartbeat dead-letter requeue --inbox work/inbox.jsonl job-17",
+		Example: `heartbeat dead-letter requeue --inbox work/inbox.jsonl job-17
+heartbeat dead-letter requeue --inbox work/inbox.jsonl job-18 --max-cost 5`,
 	}, func(o *letterFlags, f *pflag.FlagSet) {
 		f.BoolVar(&o.all, "all", false, "all letters that were not requeued yet")
+		cli.AddRaisedLimits(f, &o.limits)
 		f.Var(&o.settle, "settle", "how long a last line without newline must stand still before it gets one")
 		o.addQuiet(f, "letter")
 	})

@@ -120,6 +120,14 @@ func (r *requeueing) choose() error {
 
 // one requeues a letter, or notes why it cannot.
 func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
+	if r.limits.Any() && !isRequeued(l) {
+		with, err := l.WithLimits(r.limits)
+		if err != nil {
+			r.refuse(err)
+			return nil
+		}
+		l = with
+	}
 	switch why := r.box.Requeueable(l); {
 	case why != nil && r.all && isRequeued(l):
 		if !r.quiet {

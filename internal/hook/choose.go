@@ -5,11 +5,17 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/enforce"
 	"heartbeat/internal/why"
 )
 
 // next is the entry to deliver, or why there is none.
 func (h *hook) next(tx *inbox.Tx, still inbox.Mark) (outcome, inbox.Entry, error) {
+	if v := enforce.JudgeDay(h.Limits, tx.Today()); v != nil {
+		if err := enforce.PauseForDay(tx, v); err != nil {
+			return 0, inbox.Entry{}, err
+		}
+	}
 	if is, err := h.isHeld(tx); err != nil || is {
 		return held, inbox.Entry{}, err
 	}
@@ -24,6 +30,13 @@ func (h *hook) next(tx *inbox.Tx, still inbox.Mark) (outcome, inbox.Entry, error
 			return more, e, nil
 		case err != nil:
 			return 0, e, err
+		}
+		refused, err := enforce.Refuse(tx, e, &h.Limits)
+		if err != nil {
+			return 0, e, err
+		}
+		if refused {
+			continue
 		}
 		why, err := h.settledElsewhere(e)
 		if err != nil || why == "" {

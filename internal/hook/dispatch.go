@@ -16,6 +16,9 @@ func (h *hook) dispatch() int {
 	if in == nil {
 		return h.stop()
 	}
+	if in.Event == claude.EventPostToolBatch {
+		return h.afterTools()
+	}
 	if in.AgentID != "" {
 		return cli.ExitOK
 	}
@@ -37,6 +40,7 @@ func (h *hook) dispatch() int {
 		return h.stopFailure()
 	case claude.EventSessionStart:
 		return h.record(func(tx *inbox.Tx) error {
+			tx.ForgetStopped(in.SessionID)
 			return tx.StartSessionWith(in.SessionID, claude.PID(), recovery.StartNote(in.TranscriptPath))
 		})
 	case claude.EventSessionEnd:
@@ -47,6 +51,9 @@ func (h *hook) dispatch() int {
 		}
 		if strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification) {
 			return h.record(h.toldOfTask)
+		}
+		if in.PromptID == "" { // nothing else tells this turn from one that was stopped
+			return h.record(func(tx *inbox.Tx) error { tx.ForgetStopped(in.SessionID); return nil })
 		}
 	case claude.EventNotification:
 		return h.notified()

@@ -162,6 +162,7 @@ func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
 // startSession notes that the session began, and settles what a dead one left in
 // flight.
 func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
+	tx.ForgetStopped(h.input.SessionID)
 	if err := tx.StartSessionWith(h.input.SessionID, claude.PID(), recovery.StartNote(h.input.TranscriptPath)); err != nil {
 		return 0, err
 	}

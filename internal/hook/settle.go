@@ -5,6 +5,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
+	"heartbeat/internal/enforce"
 	"heartbeat/internal/why"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate/effect"
@@ -20,6 +21,7 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 		if err := tx.StopAsking(session); err != nil {
 			return 0, err
 		}
+		tx.ForgetStopped(session)
 	}
 	if d := tx.InFlight(); d != nil {
 		verdict := h.judge(tx, d)
@@ -39,6 +41,9 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 		if err := h.settleEntry(tx, verdict); err != nil {
 			return 0, err
 		}
+	}
+	if enforce.JudgeSession(h.Limits, tx.SpentBy(session)) != nil {
+		return approved, nil
 	}
 	if h.MaxEntries > 0 && tx.Acknowledged(session) >= h.MaxEntries {
 		return approved, nil
@@ -62,6 +67,7 @@ func (h *hook) acknowledge(tx *inbox.Tx) error {
 		h.Note("the entry %s is set aside: %s", words.Name(d.ID(), d.EntryID), missing)
 		return tx.DeadLetter(inbox.ReasonUnresolved)
 	}
+	tx.Worked(recovery.Worked(d))
 	return tx.GiveBackFor(missing, true)
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/host"
 )
@@ -57,22 +58,20 @@ func (h *hook) start() int {
 		}
 		return cli.ExitError
 	}
-	if h.open == nil && needsRuns(&h.Flags, flags.Changed) {
-		err = h.becomeFull()
-	}
-	return h.run(err)
+	return h.run(h.open == nil && needsRuns(&h.Flags, flags.Changed))
 }
 
-// run acts on the event, unless a failure keeps it from that.
-func (h *hook) run(failure error) int {
+// run acts on the event. full says that it takes the full command, but for the event that
+// comes with each use of a tool.
+func (h *hook) run(full bool) int {
 	var err error
 	if h.raw = new(rawInput); !h.NoInput {
 		if h.input, err = h.readInput(); err != nil {
 			return h.untold(err)
 		}
 	}
-	if failure != nil {
-		return h.failed(failure)
+	if full && (h.input == nil || h.input.Event != claude.EventPostToolBatch) {
+		return h.failed(h.becomeFull())
 	}
 	if h.box, err = cli.OpenInbox(h.Inbox, inbox.Options{LockWait: h.lockWait()}); err != nil {
 		return h.failed(err)

@@ -52,6 +52,7 @@ func (r *Record) members(c flat.Codec) {
 	c.Raw("canceled", &r.Canceled)
 	c.Raw("scheduled", &r.Scheduled)
 	c.Raw("account", &r.Account)
+	c.Raw("stopped", &r.Stopped)
 	for _, k := range recordOrder {
 		if kinds[k].late && r.Ends[k] == (End{}) && !c.Reads() {
 			continue

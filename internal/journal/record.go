@@ -73,6 +73,9 @@ type Record struct {
 	// Account is what was spent, and on what the sessions spend now.
 	Account json.RawMessage
 
+	// Stopped is the turn that was stopped last because a limit was reached.
+	Stopped json.RawMessage
+
 	// Ends says of each append-only file where it ends after this commit.
 	Ends [len(kinds)]End
 	// QueueGeneration goes up when the queue file turns out to be another one.

@@ -5,6 +5,7 @@
 //	asuser N COMMAND...                          the same, as a plain user
 //	turn SESSION PROMPT ACTIVE REPLY [FLAG...]   a Stop, as the client reports it
 //	event NAME SESSION PROMPT [MEMBER=TEXT...]   any other event
+//	request ID TOKENS                            the model's answer that asks for a tool
 //	delivered TEXT, approved                     what the hook decided
 //	queue LINE..., append FILE BYTES             what a producer writes
 //	lines FILE N, json FILE LINE PATH VALUE      what is in the files

@@ -98,6 +98,23 @@ func cmdSays(ts *testscript.TestScript, neg bool, args []string) {
 	record(ts, args[0], args[1], false)
 }
 
+// cmdRequest adds an answer that asks for a tool to the transcript, with what it took:
+// `request ID TOKENS`.
+func cmdRequest(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg, len(args) == 2, "request ID TOKENS")
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	b, err := json.Marshal(map[string]any{
+		"type": "assistant", "uuid": rand.Text(), "isSidechain": false, "timestamp": time.Now().UTC(),
+		"message": map[string]any{
+			"id": args[0], "role": "assistant", "model": "claude-opus-5-5", "usage": map[string]int{"input_tokens": n},
+			"content": []any{map[string]any{"type": "tool_use", "id": "toolu_" + args[0], "name": "Bash", "input": map[string]string{"command": "true"}}},
+		},
+	})
+	ts.Check(err)
+	appendTo(ts, ts.Getenv("TRANSCRIPT"), append(b, '\n'), os.O_APPEND)
+}
+
 // record adds a line in the client's format to the session's transcript, if there is
 // one.
 func record(ts *testscript.TestScript, role, text string, meta bool) {

@@ -65,7 +65,7 @@ type Command = func(ts *testscript.TestScript, neg bool, args []string)
 // Commands returns the commands that all scripts have.
 func Commands() map[string]Command {
 	return map[string]Command{
-		"turn": cmdTurn, "event": cmdEvent, "says": cmdSays, "status": cmdStatus,
+		"turn": cmdTurn, "event": cmdEvent, "says": cmdSays, "request": cmdRequest, "status": cmdStatus,
 		"delivered": cmdDelivered, "approved": cmdApproved,
 		"queue": cmdQueue, "append": cmdAppend, "write": cmdWrite, "times": cmdTimes,
 		"lines": cmdLines, "json": cmdJSON, "same": cmdSame, "keeps": cmdKeeps, "texts": cmdTexts,

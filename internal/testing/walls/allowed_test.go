@@ -14,6 +14,7 @@ var allowed = map[string]string{
 	"internal/price":         "internal/flat",
 	"internal/meter":         "internal/disk internal/flat internal/price",
 	"internal/statusline":    "internal/meter internal/host",
+	"internal/enforce":       "inbox internal/budget internal/cli internal/price internal/words recover",
 	"internal/budget":        "internal/flat internal/price internal/words",
 	"internal/disk":          "",
 	"internal/host":          "",
@@ -59,7 +60,7 @@ var allowed = map[string]string{
 	"internal/notify":           "inbox internal/disk internal/lines internal/survey internal/why internal/words recover",
 	"internal/bridges":          "inbox internal/cli orchestrate orchestrate/babysitter orchestrate/effect orchestrate/prompt orchestrate/run",
 	"internal/orphans":          "inbox internal/cli recover",
-	"internal/hook":             "internal/why internal/orphans inbox recover internal/claude internal/cli internal/disk internal/flat internal/host internal/words orchestrate/effect", // what each turn starts
+	"internal/hook":             "internal/enforce internal/meter internal/why internal/orphans inbox recover internal/claude internal/cli internal/disk internal/flat internal/host internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":        "internal/hook internal/bridges inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/session",
 	"internal/command/...":      "internal/budget internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs internal/watching/page orchestrate/... internal/testing/agent",
 	"internal/launch/...":       "internal/bridges internal/claim internal/notify inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/launch/... orchestrate/...",

@@ -1,0 +1,189 @@
+package inbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"heartbeat/internal/budget"
+	"heartbeat/internal/flat"
+	"heartbeat/internal/price"
+)
+
+// Limits are what the entry's envelope says that it may cost. They were understood when
+// it was delivered.
+func (d *Delivery) Limits() budget.Limits {
+	if !d.mayBeEnvelope() {
+		return budget.Limits{}
+	}
+	l, err := d.entry().Limits()
+	if err != nil {
+		return budget.Limits{}
+	}
+	return l
+}
+
+// Spent is what the entry's earlier deliveries have cost, as far as that is known, and
+// for how long they were worked on.
+func (e Entry) Spent() budget.Spent { return budget.Spent{Amount: e.spent, Time: e.took} }
+
+// Worked says for how long the delivery in flight was worked on, for the transaction
+// that gives it back and counts it.
+func (t *Tx) Worked(d time.Duration) { t.worked = max(0, d) }
+
+// Today is what was spent on entries and outside of them on the day that it is, by the
+// local clock, with what the readings of this transaction add.
+func (t *Tx) Today() price.Amount {
+	a := t.readAccount()
+	sum := a.On(t.box.today())
+	for i := range a.Sessions {
+		s := &a.Sessions[i]
+		for j, part := range s.uncharged(t.readings[s.ID]) {
+			if !s.Spans[j].history {
+				sum = sum.Plus(part.Amount)
+			}
+		}
+	}
+	return sum
+}
+
+// SpentBy is what a session has spent on everything, as a reading of this transaction
+// says.
+func (t *Tx) SpentBy(session string) price.Amount {
+	if r := t.readings[session]; r != nil {
+		return r.Spent
+	}
+	return price.Amount{}
+}
+
+// Midnight is when the day ends, by the local clock.
+func (t *Tx) Midnight() time.Time {
+	y, m, d := t.box.opts.Now().Local().Date()
+	return time.Date(y, m, d+1, 0, 0, 0, 0, time.Local).UTC()
+}
+
+// Spending is what is held against limits: what the entry in flight has cost in all its
+// deliveries, and what was spent today.
+type Spending struct {
+	Entry price.Amount
+	// Here is what the entry has cost in this delivery.
+	Here  price.Amount
+	Today price.Amount
+}
+
+// Spending is what a reading and the account add up to. It changes nothing.
+func (v *View) Spending(r Reading) (Spending, error) {
+	t := v.tx
+	t.account, t.readings, t.pending = nil, nil, nil // of the last reading: a view commits nothing
+	if err := t.Charge(r); err != nil {
+		return Spending{}, err
+	}
+	return t.Spending(), nil
+}
+
+// Spending is what the readings of this transaction and the account add up to.
+func (t *Tx) Spending() (s Spending) {
+	s.Today = t.Today()
+	d := t.inFlight
+	if d == nil {
+		return s
+	}
+	p, _ := t.SpentOn(d)
+	s.Entry, s.Here = p.Amount, p.Amount.Minus(d.Spent)
+	for i := range t.readAccount().Sessions {
+		of := &t.readAccount().Sessions[i]
+		for j, part := range of.uncharged(t.readings[of.ID]) {
+			if of.Spans[j].of(d) && !of.Spans[j].is(d) {
+				s.Here = s.Here.Minus(part.Amount)
+			}
+		}
+	}
+	return s
+}
+
+// OverBudget sets the entry in flight aside, since it has reached a limit: figures say
+// which, in words.
+func (t *Tx) OverBudget(figures string) error {
+	if t.inFlight == nil {
+		return fmt.Errorf("set aside: %w", errNothingInFlight)
+	}
+	d := *t.inFlight
+	d.Failure = t.overBudget(figures)
+	t.setInFlight(&d)
+	return t.DeadLetter(ReasonOverBudget)
+}
+
+func (t *Tx) overBudget(figures string) *Failure {
+	return &Failure{Error: string(ReasonOverBudget), Message: figures, At: t.box.utcNow()}
+}
+
+// RefuseOverBudget sets aside the entry that [Tx.Next] returned last, in place of its
+// delivery, since its earlier deliveries have reached a limit.
+func (t *Tx) RefuseOverBudget(e Entry, figures string) error {
+	if e.offer == nil || e.offer != t.offered {
+		return fmt.Errorf("set aside: %w", errNotOffered)
+	}
+	t.offered = nil
+	d := t.redeliver
+	if d == nil || d.EntryID != e.EntryID || d.StartOffset != e.Start {
+		return t.setAsideUnread(e, ReasonOverBudget, e.textFile, t.overBudget(figures))
+	}
+	with := *d
+	with.Failure = t.overBudget(figures)
+	dead := deadLetterOf(&with, ReasonOverBudget, t.box.utcNow())
+	dead.Fields = t.costOf(&with)
+	return t.setAsideGivenBack(&with, dead)
+}
+
+// Stopped is a turn that was stopped because a limit was reached. The client may not have
+// been told of it: whoever is killed in between leaves that to the next hook of the turn.
+type Stopped struct {
+	At              time.Time `json:"at"`
+	Session, Prompt string
+	EntryID         string
+	Why             string // a sentence
+}
+
+func (s *Stopped) members(c flat.Codec) {
+	c.Time("at", &s.At)
+	c.String("session_id", &s.Session)
+	c.Text("prompt_id", &s.Prompt)
+	c.Text("entry_id", &s.EntryID)
+	c.String("why", &s.Why)
+}
+
+// StopTurn notes that a turn is stopped, with the commit that settles its entry.
+func (t *Tx) StopTurn(s Stopped) {
+	s.At = t.box.utcNow()
+	var o flat.Object
+	s.members(flat.To(&o))
+	t.st.Stopped, t.dirty = o.End(), true
+}
+
+// Stopped is the turn that was stopped last, nil for none.
+func (t *Tx) Stopped() *Stopped { return stoppedOf(t.st.Stopped) }
+
+// Stopped is the turn that was stopped last, nil for none.
+func (v *View) Stopped() *Stopped { return stoppedOf(v.tx.st.Stopped) }
+
+// ForgetStopped notes that a session goes on: its stopped turn is over.
+func (t *Tx) ForgetStopped(session string) {
+	if s := t.Stopped(); s != nil && s.Session == session {
+		t.st.Stopped, t.dirty = nil, true
+	}
+}
+
+func stoppedOf(record json.RawMessage) *Stopped {
+	if len(record) == 0 {
+		return nil
+	}
+	m, err := flat.Parse(record)
+	if err != nil {
+		return nil // the record's sum was right: a later release wrote it
+	}
+	s := new(Stopped)
+	if s.members(flat.From(m)); m.Err() != nil {
+		return nil
+	}
+	return s
+}

@@ -1,0 +1,176 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/enforce"
+	"heartbeat/internal/meter"
+	"heartbeat/internal/words"
+)
+
+const (
+	// priceWait is how long a hook waits for the client to say what the last request has
+	// cost, where that may be too much. It says so within half a second, or within
+	// three on a machine that is busy.
+	priceWait = 3 * time.Second
+	pricePoll = 20 * time.Millisecond
+	// nearLimit is how many times the guess at what the last requests cost has to fit
+	// below a limit for the hook not to wait.
+	nearLimit = 3
+)
+
+// afterTools stops the turn of an entry that has reached a limit, or whose session or day
+// has: between two requests, so that no more than the last one goes beyond it. It also
+// runs for a subagent, whose requests count as well; there the client ends only that
+// one, and the rest of the turn at its own next hook.
+func (h *hook) afterTools() int {
+	v, seq, err := h.lookAtSpending()
+	if err == nil && v != nil {
+		err = h.stopTurn(v, seq)
+	}
+	if err != nil {
+		h.Complain(fmt.Errorf("%w: the turn goes on", err))
+	}
+	return cli.ExitOK
+}
+
+// lookAtSpending is the usual case: it takes no lock and changes nothing but the count of
+// what the session spends. It returns the limit that is reached, nil for none,
+// and the delivery that it is about.
+func (h *hook) lookAtSpending() (v *enforce.Verdict, seq int64, err error) {
+	view, err := h.box.View()
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { err = errors.Join(err, view.Close()) }()
+	if s := view.Stopped(); s != nil && h.isTurn(s.Session, s.Prompt) {
+		return nil, 0, h.tellStopped(s.Why)
+	}
+	d := view.InFlight()
+	if d == nil || !h.isTurn(d.SessionID, d.PromptID) {
+		return nil, 0, nil // nobody's turn but the person's
+	}
+	l := enforce.Limits(d, &h.Limits)
+	if !l.Any() {
+		return nil, 0, nil
+	}
+	if l.Entry.Nanos == 0 && l.Entry.Tokens == 0 && !l.Session.Any() && !l.Day.Any() {
+		return enforce.Judge(l, enforce.Spent{Took: enforce.Took(d)}, d.Attempt), d.DeliveredSeq, nil
+	}
+	v, err = h.judgeSpending(view, d, l)
+	return v, d.DeliveredSeq, err
+}
+
+// isTurn reports whether this event is of that turn.
+func (h *hook) isTurn(session, prompt string) bool {
+	return h.input.SessionID == session && h.input.PromptID == prompt
+}
+
+// judgeSpending holds against the limits what the session has spent by now. Close to a
+// limit in dollars it waits for the client to say what the last request has cost.
+func (h *hook) judgeSpending(view *inbox.View, d *inbox.Delivery, l cli.LimitFlags) (*enforce.Verdict, error) {
+	dir, session := h.box.Dir(), h.input.SessionID
+	s, err := meter.Advance(dir, meter.Reading{Session: session, Transcript: h.input.TranscriptPath})
+	for began := time.Now(); ; {
+		if s == nil {
+			return nil, err
+		}
+		expected, sure, known := s.Expected()
+		guess := expected - s.Spent.Nanos
+		v, errSpent := judgeWith(view, d, l, s, 0)
+		if v != nil || errSpent != nil || sure || !s.Spent.Dollars {
+			return v, errors.Join(errSpent, err)
+		}
+		if known {
+			if far, err := judgeWith(view, d, l, s, nearLimit*guess); far == nil || err != nil {
+				return nil, err
+			}
+		} else if l.Entry.Nanos == 0 && l.Session.Nanos == 0 && l.Day.Nanos == 0 {
+			return nil, nil
+		}
+		if time.Since(began) >= priceWait {
+			return judgeWith(view, d, l, s, guess)
+		}
+		time.Sleep(pricePoll)
+		if now, _ := meter.Load(dir, session); now != nil {
+			s = now
+		}
+	}
+}
+
+// judgeWith judges what a count says, and guess more.
+func judgeWith(view *inbox.View, d *inbox.Delivery, l cli.LimitFlags, s *meter.State, guess int64) (*enforce.Verdict, error) {
+	spending, err := view.Spending(readingOf(s))
+	if err != nil {
+		return nil, err
+	}
+	spent := enforce.Spent{Spending: spending, Session: s.Spent, Took: enforce.Took(d)}
+	for _, nanos := range []*int64{&spent.Entry.Nanos, &spent.Here.Nanos, &spent.Today.Nanos, &spent.Session.Nanos} {
+		*nanos += guess
+	}
+	return enforce.Judge(l, spent, d.Attempt), nil
+}
+
+// readingOf is a count as the account takes it.
+func readingOf(s *meter.State) inbox.Reading {
+	return inbox.Reading{
+		Session: s.Session, Meter: s.ID, Spent: s.Spent, Read: s.Read, Client: s.Client, Total: s.Total, Resumed: s.Resumed,
+		Divided: s.Divided, Model: s.Model, ContextPercent: s.ContextPercent,
+		Boundary: func(position int64) (inbox.Boundary, bool) {
+			m, ok := s.Mark(position)
+			return inbox.Boundary{Offset: m.Offset, Before: m.Before, Divided: m.Divided}, ok
+		},
+	}
+}
+
+// stopTurn settles the entry in flight, and has the client end the turn and the launcher
+// the session.
+func (h *hook) stopTurn(v *enforce.Verdict, seq int64) error {
+	tx, err := h.box.Begin(context.Background())
+	if err != nil {
+		return err
+	}
+	why := ""
+	if d := tx.InFlight(); d != nil && d.DeliveredSeq == seq && h.isTurn(d.SessionID, d.PromptID) {
+		why = fmt.Sprintf("heartbeat: entry %s was stopped: %s", words.Name(d.ID(), d.EntryID), v.Figures)
+		if err = h.chargeTurn(tx); err == nil {
+			err = enforce.Settle(tx, v, h.Orphan.MaxAttempts)
+		}
+		if err == nil {
+			tx.StopTurn(inbox.Stopped{Session: d.SessionID, Prompt: d.PromptID, EntryID: d.EntryID, Why: why})
+			err = tx.Commit()
+		}
+	} else if s := tx.Stopped(); s != nil && h.isTurn(s.Session, s.Prompt) {
+		why = s.Why // another hook of this turn was faster
+	}
+	if err = errors.Join(err, h.end(tx)); why == "" || err != nil {
+		return err
+	}
+	return h.tellStopped(why)
+}
+
+// chargeTurn books what the turn has cost by now.
+func (h *hook) chargeTurn(tx *inbox.Tx) error {
+	tx.Position(h.input.SessionID, max(0, claude.TranscriptSize(h.input.TranscriptPath)), false)
+	s, err := meter.Load(h.box.Dir(), h.input.SessionID)
+	if s == nil {
+		return err
+	}
+	return tx.Charge(readingOf(s))
+}
+
+// tellStopped has the client end the turn and say why, and the launcher end the session.
+func (h *hook) tellStopped(why string) error {
+	err := claude.WriteStop(h.Out, why)
+	if h.SignalFile != "" {
+		err = errors.Join(err, disk.Touch(h.SignalFile))
+	}
+	return err
+}
