@@ -30,7 +30,8 @@ type spender struct {
 }
 
 func newSpender(t *testing.T, entries ...inbox.Message) *spender {
-	s := &spender{T: t, now: time.Date(2026, 3, 4, 12, 0, 0, 0, time.Local), session: "s1"}
+	s := &spender{T: t, now: time.Date(2026, 3, 4, 12, 0, 0, 0, time.Local)}
+	s.begin("s1")
 	box, err := inbox.Open(filepath.Join(t.TempDir(), "inbox.jsonl"), inbox.Options{Now: func() time.Time { return s.now }})
 	require.NoError(t, err)
 	s.box = box
@@ -48,9 +49,10 @@ func (s *spender) request(cents int64) {
 	})
 }
 
-// begin starts a session.
+// begin starts a session with a prompt.
 func (s *spender) begin(session string) {
 	s.session, s.spent, s.marks, s.read = session, price.Amount{}, nil, 0
+	s.feedback()
 }
 
 // stop ends a turn: settle deals with the entry in flight, and deliver hands the next one
@@ -77,7 +79,7 @@ func (s *spender) stop(settle func(*inbox.Tx) error, deliver bool) {
 	})
 }
 
-// feedback is the line of the transcript with what the hook said.
+// feedback is the line of the transcript with what the hook, or a person, said.
 func (s *spender) feedback() {
 	s.marks = append(s.marks, inbox.Boundary{Offset: s.read + 10, Before: s.spent})
 	s.read += 100

@@ -32,6 +32,7 @@ type Group struct {
 	Unpriced int64
 
 	lines int64
+	seq   int64 // by entry, the commit of its first delivery
 	first int64 // when the first line was booked, in nanoseconds since 1970
 }
 

@@ -98,7 +98,7 @@ func (s *Sum) Add(l Line) {
 			s.total.add(l, false)
 			return
 		}
-		s.add(groupKey{l.EntryID, l.First}, Group{Kind: Named, Name: l.ID, EntryID: l.EntryID, Start: l.Start}, l)
+		s.add(groupKey{l.EntryID, l.First}, Group{Kind: Named, Name: l.ID, EntryID: l.EntryID, Start: l.Start, seq: l.First}, l)
 	}
 }
 
@@ -194,5 +194,5 @@ func (s *Sum) order(a, b *Group) int {
 	if s.by == Day {
 		return cmp.Compare(a.Name, b.Name)
 	}
-	return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.Name, b.Name), cmp.Compare(a.EntryID, b.EntryID), cmp.Compare(a.Start, b.Start))
+	return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.seq, b.seq), cmp.Compare(a.Name, b.Name), cmp.Compare(a.EntryID, b.EntryID))
 }
