@@ -35,11 +35,10 @@ type Reading struct {
 	Final bool
 }
 
-// ClientName names a process: by its pid and by when it started, in ticks since boot.
-// That another boot has the same is so unlikely that the boot is not asked for, which
-// would be a tenth of what a reading takes.
-func ClientName(pid int, start int64) string {
-	return strconv.Itoa(pid) + "/" + strconv.FormatInt(start, 10)
+// ClientName names a process for good: by the boot, its pid, and when it started in
+// ticks since then.
+func ClientName(boot string, pid int, start int64) string {
+	return boot + "/" + strconv.Itoa(pid) + "/" + strconv.FormatInt(start, 10)
 }
 
 // lockWait is how long one reading waits for another of the same session.

@@ -129,7 +129,7 @@ func book(inbox string, stdin []byte) {
 		return
 	}
 	pid, _ := strconv.Atoi(os.Getenv("CLAUDE_PID")) // 0 if unknown: then all are one
-	r.Client = meter.ClientName(pid, host.ProcessStart(pid))
+	r.Client = meter.ClientName(host.BootID(), pid, host.ProcessStart(pid))
 	_, _ = meter.Advance(filepath.Dir(inbox), r)
 }
 
