@@ -85,6 +85,9 @@ func (r *run) nothingWaits(st state) *ending {
 // from one that a person asked for.
 func pausedBy(p *inbox.Pause) *ending {
 	e := &ending{reason: Paused, detail: "delivery is paused, until `heartbeat resume`"}
+	if p.Until != nil {
+		e.detail = "delivery is paused until " + words.Stamp(*p.Until) + ", or `heartbeat resume`"
+	}
 	if p.Reason != "" {
 		e.detail += ": " + words.Brief(p.Reason)
 	}

@@ -10,6 +10,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/bridges"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/enforce"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 )
@@ -21,6 +22,13 @@ func (r *run) nextWanted(tx *inbox.Tx) error {
 		e, err := tx.Next(inbox.Mark{})
 		if err != nil {
 			return err
+		}
+		refused, err := enforce.Refuse(tx, e, &r.Limits)
+		if err != nil {
+			return err
+		}
+		if refused {
+			continue
 		}
 		why := orchestrate.Settled(r.box, e.Metadata)
 		if why == "" {

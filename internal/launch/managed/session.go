@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"heartbeat/internal/claude/screen"
+	"heartbeat/internal/enforce"
 	"heartbeat/internal/launch/terminal"
 )
 
@@ -35,6 +36,9 @@ type verdict struct {
 	ending *ending // of all the work, nil where another session may follow
 	text   string  // says why, without an ending
 	asked  bool    // it waits for a person
+	// over is the limit that the delivery with the number seq has reached, nil for none.
+	over *enforce.Verdict
+	seq  int64
 }
 
 func newSession(size terminal.Size) *session {

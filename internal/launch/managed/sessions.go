@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"heartbeat/internal/enforce"
 	"heartbeat/internal/launch/terminal"
 	"heartbeat/internal/words"
 )
@@ -39,6 +40,7 @@ func (r *run) runSession() *ending {
 	r.follow.attach(s, r.hear(s))
 	r.current.Store(s)
 	go r.guard(s)
+	go r.guardTime(s)
 	go r.notice(s)
 	outcome, err := terminal.Run(o)
 	close(s.over)
@@ -94,7 +96,10 @@ func (r *run) reckon(s *session, o terminal.Outcome) *ending {
 		r.Line(time.Now(), "the session was ended with an entry in flight: no hook has told that it was answered, so it counts as an orphan")
 	}
 	r.resume = ""
-	if r.Resume && r.pace.early {
+	if e := r.checkSessionLimit(s); e != nil {
+		return e
+	}
+	if r.Resume && r.pace.early && s.ended().over == nil && enforce.JudgeSession(r.Limits, r.spentBy(s)) == nil {
 		r.resume = s.name()
 	}
 	if s.name() == "" && !s.resumed { // a session without the old conversation may start

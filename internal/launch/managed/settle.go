@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/enforce"
 	recovery "heartbeat/recover"
 )
 
@@ -60,6 +61,9 @@ func (r *run) settleEntry(tx *inbox.Tx) error {
 	if r.last != nil && r.last.ended().asked {
 		o.Reason = inbox.ReasonAsked
 	}
+	if over, err := r.settleOver(tx); over || err != nil {
+		return err
+	}
 	report, err := recovery.Settle(tx, o)
 	if err != nil || report.Failure != nil {
 		return err
@@ -81,6 +85,11 @@ func (r *run) holdAfter(tx *inbox.Tx) error {
 }
 
 func (r *run) stateOf(tx *inbox.Tx) (st state, err error) {
+	if v := enforce.JudgeDay(r.Limits, tx.Today()); v != nil {
+		if err = enforce.PauseForDay(tx, v); err != nil {
+			return st, err
+		}
+	}
 	if st.paused, err = tx.Paused(); err != nil {
 		return st, err
 	}

@@ -38,7 +38,7 @@ func (w *wiring) command(resume string) ([]string, error) {
 	if resume != "" {
 		command = append(command, "--resume", resume)
 	}
-	return append(command, args...), nil
+	return append(command, w.withBudget(args)...), nil
 }
 
 // hook is the hook with its flags.
