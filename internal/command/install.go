@@ -25,6 +25,7 @@ type installFlags struct {
 	print    bool
 	json     bool
 	follow   bool
+	noMeter  bool
 }
 
 // installed is what install and uninstall print with --json.
@@ -35,6 +36,7 @@ type installed struct {
 	Args     []string `json:"args"`
 	Timeout  int      `json:"timeout,omitempty"`
 	Rewake   bool     `json:"rewake,omitempty"`
+	Meter    string   `json:"meter,omitempty"`
 }
 
 func (o *installFlags) add(f *pflag.FlagSet) {
@@ -57,6 +59,11 @@ PostToolBatch, with the flags given here. It is the heartbeat-stop beside this
 command, or else the one of PATH. Whatever else is in the file stays byte for byte.
 Installing again changes nothing, or only what differs. The inbox's folder is made
 where only that is missing.
+
+The client says what a session has cost to its status line only: heartbeat-meter
+is wired there as well, before the status line that you have, which goes on being
+shown, also where it is in a file that this one has precedence over. --no-meter
+leaves it out; then entries have tokens and no dollars.
 
 Without --rewake the hook blocks the stop: it hands over the next entry whenever
 a turn ends, also under -p. Its timeout is above the idle interval, and the cap
@@ -82,6 +89,7 @@ heartbeat install --inbox work/inbox.jsonl --rewake`,
 				}
 			})
 			o.add(f)
+			f.BoolVar(&o.noMeter, "no-meter", false, "wire no status line that counts what a session costs (heartbeat-meter)")
 			return f, func(args []string, s cli.Streams) error {
 				return o.run(f, args, s, "install", settings.Install, settings.InstallFile)
 			}
@@ -123,6 +131,9 @@ func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams, verb 
 	if err != nil {
 		return cli.Usage(err)
 	}
+	if verb == "install" {
+		w.Meter = o.meter(path, s)
+	}
 	if o.print {
 		return preview(path, w, edit, s)
 	}
@@ -136,7 +147,10 @@ func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams, verb 
 	if err != nil {
 		return fmt.Errorf("%s: %w", verb, err)
 	}
-	report := installed{Settings: path, Changed: changed, Command: w.Command, Args: w.Args, Timeout: w.Timeout, Rewake: o.wired.Rewake}
+	report := installed{
+		Settings: path, Changed: changed, Command: w.Command, Args: w.Args, Timeout: w.Timeout, Rewake: o.wired.Rewake,
+		Meter: metered(path, w, s),
+	}
 	return (&cli.InboxFlags{JSON: o.json}).Print(s, report, report.sentence(verb))
 }
 
@@ -210,7 +224,7 @@ func (o *installFlags) wiring(f *pflag.FlagSet, verb string) (settings.Wiring, e
 
 func (o *installFlags) args(f *pflag.FlagSet) []string {
 	args := []string{"--inbox", o.wired.Inbox}
-	own := map[string]bool{"inbox": true, "scope": true, "settings": true, "follow": true, "print": true, "json": true, "help": true}
+	own := map[string]bool{"inbox": true, "scope": true, "settings": true, "follow": true, "print": true, "json": true, "help": true, "no-meter": true}
 	f.Visit(func(flag *pflag.Flag) {
 		if !own[flag.Name] {
 			args = append(args, spelled(flag)...)

@@ -17,6 +17,7 @@ func TestMain(m *testing.M) {
 	inbox.TestOnlyTrustAll = os.Getenv("STRICT") == "" // scripts write state by hand
 	programs := script.Programs(hook.Main)
 	programs["heartbeat"], programs["heartbeat-stop"], programs["made-up-completion"] = Main, hook.Main, madeUpCompletion
+	programs["heartbeat-meter"] = meter
 	script.Main(m, programs)
 }
 

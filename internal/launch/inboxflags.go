@@ -44,6 +44,7 @@ type inboxFlags struct {
 	shared       bool
 	adopt        bool
 	hook         string
+	noMeter      bool
 	output       string
 	log          string
 	logSize      int
@@ -81,6 +82,7 @@ func (i *inboxFlags) addSessions() {
 	f.BoolVar(&i.resume, "resume", false, "continue the conversation of a session that ended too early, instead of a fresh one")
 	f.BoolVar(&i.shared, "shared", false, "others are meant to write to the inbox or its directory, and each of them can instruct the agent")
 	f.BoolVar(&i.adopt, "adopt", false, "trust results, events and scheduled entries that were not written here, such as those from a pipeline's cache")
+	f.BoolVar(&i.noMeter, "no-meter", false, "wire no status line that counts what a session costs (heartbeat-meter)")
 	f.StringVar(&i.hook, "hook", "", "the heartbeat-stop to wire (`path`; default: the one beside this command, or else on the PATH)")
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/term"
 
+	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/launch/managed"
 	"heartbeat/internal/launch/terminal"
@@ -82,14 +83,28 @@ func (w *inboxWork) work() (*managed.Report, error) {
 		return nil, err
 	}
 	defer stop()
-	return managed.Run(w.options(o, hook, attended, l)), nil
+	return managed.Run(w.options(o, hook, w.meter(l), attended, l)), nil
+}
+
+// meter is the path of the command that counts what a session costs. Without it the work
+// is done all the same.
+func (w *inboxWork) meter(l *log) string {
+	if w.flags.noMeter {
+		return ""
+	}
+	path, err := cli.Beside(settings.MeterName)
+	if err != nil {
+		l.say(time.Now(), "no dollars are counted: "+err.Error())
+		return ""
+	}
+	return path
 }
 
 // options are the flags as package managed takes them.
-func (w *inboxWork) options(o terminal.Options, hook string, attended bool, l *log) managed.Options {
+func (w *inboxWork) options(o terminal.Options, hook, meter string, attended bool, l *log) managed.Options {
 	f := w.flags
 	return managed.Options{
-		Inbox: f.path, Mode: managed.Mode(f.mode), Terminal: o, Hook: hook, Recovery: f.orphan.Options(), Runs: f.runs,
+		Inbox: f.path, Mode: managed.Mode(f.mode), Terminal: o, Hook: hook, Meter: meter, Recovery: f.orphan.Options(), Runs: f.runs,
 		MaxEntries: f.maxEntries, Limits: f.limits, Background: time.Duration(f.background), UntilDrained: f.untilDrained, MaxRestarts: f.maxRestarts,
 		StartTimeout: time.Duration(f.startTimeout), EndAsking: f.onPrompt == promptEnd || f.onPrompt == "" && !attended,
 		Resume: f.resume, Attended: attended, Shared: f.shared, Adopt: f.adopt, Line: l.say,

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// meterName is the base name of the command that counts what a session spends.
-const meterName = "heartbeat-meter"
+// MeterName is the base name of the command that counts what a session costs.
+const MeterName = "heartbeat-meter"
 
 // Comments at the end of the innermost meter's line. The shell skips them, and Uninstall goes by them.
 const (
@@ -83,7 +83,7 @@ func linkOf(line, name string) (link, bool) {
 
 func isMeter(path, name string) bool {
 	base := filepath.Base(path)
-	return base == meterName || name != "" && base == name
+	return base == MeterName || name != "" && base == name
 }
 
 // inbox returns the inbox beside which the meter counts, or "".

@@ -36,6 +36,21 @@ func Files(projectDir, homeDir, configDir, managed string, given ...string) []Fi
 	return all
 }
 
+// FilesOf returns the settings files of a client with this environment, in this directory, the weakest first.
+func FilesOf(environ []string, dir string) []File {
+	var home, config string
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		switch name {
+		case "HOME":
+			home = value
+		case "CLAUDE_CONFIG_DIR":
+			config = value
+		}
+	}
+	return Files(dir, home, config, ManagedDir())
+}
+
 // ManagedDir is where the client looks for an administrator's settings on this
 // system.
 func ManagedDir() string {

@@ -48,17 +48,7 @@ func ReadFlag(value, dir string) ([]byte, error) {
 // this directory, from running hooks, "" for none. The last file that says anything about
 // it counts.
 func SwitchedOffBy(environ []string, dir, hook string) string {
-	var home, config string
-	for _, kv := range environ {
-		name, value, _ := strings.Cut(kv, "=")
-		switch name {
-		case "HOME":
-			home = value
-		case "CLAUDE_CONFIG_DIR":
-			config = value
-		}
-	}
-	for _, f := range slices.Backward(Files(dir, home, config, ManagedDir())) {
+	for _, f := range slices.Backward(FilesOf(environ, dir)) {
 		text, err := disk.ReadFile(f.Path, MaxFile)
 		if err != nil {
 			continue

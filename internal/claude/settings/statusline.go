@@ -95,7 +95,7 @@ func byHand(c chain) (MeterUse, bool) {
 		return MeterUse{}, false
 	}
 	words := shellWords(meant(c.line))
-	at := slices.IndexFunc(words, func(w string) bool { return filepath.Base(w) == meterName })
+	at := slices.IndexFunc(words, func(w string) bool { return filepath.Base(w) == MeterName })
 	if at < 0 {
 		return MeterUse{}, false
 	}

@@ -21,6 +21,8 @@ type Input struct {
 	Managed  string   // the directory of the managed settings
 	Stop     string   // the heartbeat-stop that install would wire, "" with StopErr
 	StopErr  error    // why there is none
+	Meter    string   // the heartbeat-meter that install would wire, "" with MeterErr
+	MeterErr error    // why there is none
 	UID      int
 	Now      time.Time
 	// Parse reads a hook's arguments as the hook does. inbox is what it takes

@@ -30,7 +30,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, bin: filepath.Join(root, "bin")}
 	w.Input = Input{
 		Project: filepath.Join(root, "project"), Home: filepath.Join(root, "home"), Managed: filepath.Join(root, "etc"),
-		Inbox: filepath.Join(root, "box", "inbox.jsonl"), Stop: filepath.Join(w.bin, "heartbeat-stop"),
+		Inbox: filepath.Join(root, "box", "inbox.jsonl"), Stop: filepath.Join(w.bin, "heartbeat-stop"), Meter: filepath.Join(w.bin, "heartbeat-meter"),
 		UID: os.Geteuid(), Now: time.Now(), Parse: parse, Environ: []string{"PATH=" + w.bin},
 		Version: func(context.Context, string) (string, error) { return "2.1.329 (Claude Code)\n", nil },
 	}
@@ -38,6 +38,7 @@ func newWorld(t *testing.T) *world {
 		require.NoError(t, os.Mkdir(dir, 0o700))
 	}
 	w.write(w.Stop, "#!/bin/sh\n", 0o755)
+	w.write(w.Meter, "#!/bin/sh\n", 0o755)
 	w.write(filepath.Join(w.bin, "claude"), "#!/bin/sh\n", 0o755)
 	w.account(fmt.Sprintf(`{"hasCompletedOnboarding":true,"projects":{%q:{"hasTrustDialogAccepted":true}}}`, w.Project))
 	w.wire(w.projectSettings(), w.hook("--inbox", w.Inbox))

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/host/guardian"
 	"heartbeat/internal/hosting/folder"
@@ -73,7 +74,7 @@ func (h *host) managed(resume string) managed.Options {
 		command = append(command, "--resume", resume)
 	}
 	return managed.Options{
-		Inbox: s.Inbox, Mode: managed.Drain, Hook: h.Hook, SettingsDir: h.lock.Folder().TempDir(), Recovery: orphan.Options(), Background: background, Limits: limitsOf(s),
+		Inbox: s.Inbox, Mode: managed.Drain, Hook: h.Hook, Meter: h.meter(), SettingsDir: h.lock.Folder().TempDir(), Recovery: orphan.Options(), Background: background, Limits: limitsOf(s),
 		UntilDrained: true, MaxRestarts: maxRestarts, StartTimeout: startTimeout, EndAsking: true, Resume: true,
 		Line: func(_ time.Time, text string) { h.log.line(text) },
 		Terminal: terminal.Options{
@@ -83,6 +84,17 @@ func (h *host) managed(resume string) managed.Options {
 			Note:    h.log.linef,
 		},
 	}
+}
+
+// meter is the path of the command that counts what a session costs, "" where there is
+// none.
+func (h *host) meter() string {
+	path, err := cli.Beside(settings.MeterName)
+	if err != nil {
+		h.log.line("no dollars are counted: " + err.Error())
+		return ""
+	}
+	return path
 }
 
 // startedInTerminal notes the process of a session, and tells guild and caller of the

@@ -29,6 +29,7 @@ type Options struct {
 	// inbox. Its timeout is that of all sessions together.
 	Terminal terminal.Options
 	Hook     string // the path of heartbeat-stop
+	Meter    string // the path of heartbeat-meter, "" for sessions without it
 	// SettingsDir is a directory that only this user can reach, for the settings of the
 	// session, which its owner removes after a kill; "" has one made.
 	SettingsDir string

@@ -63,10 +63,22 @@ func (w *wiring) hook() settings.Wiring {
 	if len(w.Runs.Dirs) > 0 {
 		args = append(args, w.Runs.Arguments()...)
 	}
+	wired := settings.Blocking(w.Hook, args, 0)
 	if w.Mode == Persist {
-		return settings.Waking(w.Hook, append(args, "--rewake"))
+		wired = settings.Waking(w.Hook, append(args, "--rewake"))
 	}
-	return settings.Blocking(w.Hook, args, 0)
+	wired.Meter = w.meter()
+	return wired
+}
+
+// meter is the status line that counts what the session costs. The session's settings have
+// precedence over the others, so it shows the line that a person set up there.
+func (w *wiring) meter() *settings.Meter {
+	if w.Meter == "" {
+		return nil
+	}
+	below, _ := settings.Shown(settings.Below(settings.FilesOf(w.Terminal.Env, w.Terminal.Dir), w.path))
+	return &settings.Meter{Command: w.Meter, Below: below}
 }
 
 // environment is the session's: it names the inbox that the launcher wired a hook for,

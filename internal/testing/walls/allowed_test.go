@@ -78,7 +78,7 @@ var allowed = map[string]string{
 	"internal/hosting/verbs":  "internal/cli internal/cli/colour",
 	// The session host.
 	"internal/hosting/process":    "internal/host internal/host/guardian",
-	"internal/hosting/session":    "inbox internal/claim internal/claude internal/cli internal/disk internal/host internal/host/guardian internal/host/signals internal/hosting/attach internal/hosting/config internal/hosting/deadletter internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/stream internal/hosting/transcript internal/notify internal/price internal/words recover internal/launch/managed internal/launch/terminal",
+	"internal/hosting/session":    "inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/host internal/host/guardian internal/host/signals internal/hosting/attach internal/hosting/config internal/hosting/deadletter internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/stream internal/hosting/transcript internal/notify internal/price internal/words recover internal/launch/managed internal/launch/terminal",
 	"internal/hosting/guild":      "",
 	"internal/hosting/deadletter": "internal/disk internal/hosting/folder internal/hosting/guild",
 

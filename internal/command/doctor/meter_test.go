@@ -1,0 +1,105 @@
+package doctor
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/disk"
+)
+
+// shows adds a status line to a settings file.
+func (w *world) shows(path, command string) {
+	w.t.Helper()
+	content := map[string]any{}
+	if text, err := os.ReadFile(path); err == nil {
+		require.NoError(w.t, json.Unmarshal(text, &content))
+	}
+	content["statusLine"] = map[string]any{"type": "command", "command": command}
+	w.settings(path, content)
+}
+
+func TestMeter(t *testing.T) {
+	start := func(t *testing.T) (w *world, line string) {
+		t.Helper()
+		w = newWorld(t)
+		return w, w.Meter + " --inbox " + w.Inbox
+	}
+	t.Run("none", func(t *testing.T) {
+		w, _ := start(t)
+		w.says(checkMeter, "ok no status line runs heartbeat-meter: entries have tokens, and no dollars")
+		w.shows(w.localSettings(), "theirs")
+		w.says(checkMeter, "ok no status line runs heartbeat-meter")
+		w.shows(w.localSettings(), w.Meter+" --inbox /y.jsonl")
+		w.says(checkMeter, "ok no status line runs heartbeat-meter")
+		w.Inbox = ""
+		w.wire(w.localSettings(), w.hook("--inbox", "/y.jsonl"))
+		w.says(checkMeter)
+	})
+	t.Run("wired", func(t *testing.T) {
+		w, line := start(t)
+		w.shows(w.projectSettings(), line+" --then 'theirs'")
+		w.says(checkMeter, "ok the status line runs "+w.Meter+" before what it shows (.claude/settings.json)")
+		w.shows(w.projectSettings(), "/x | "+line)
+		w.says(checkMeter, "ok a status line that a person wrote runs "+w.Meter)
+		w.shows(w.projectSettings(), "heartbeat-meter --inbox "+w.Inbox)
+		w.says(checkMeter, "ok the status line runs heartbeat-meter")
+	})
+	t.Run("behind that of another inbox", func(t *testing.T) {
+		w, line := start(t)
+		w.shows(w.projectSettings(), "/b/heartbeat-meter --inbox /y.jsonl --then '"+line+"'")
+		w.says(checkMeter, "ok the status line runs "+w.Meter)
+	})
+	t.Run("hidden", func(t *testing.T) {
+		w, line := start(t)
+		w.shows(w.projectSettings(), line)
+		w.shows(w.localSettings(), "theirs")
+		w.says(checkMeter, "warn the status line of .claude/settings.local.json has precedence over the one in .claude/settings.json")
+		assert.Contains(t, w.checks(checkMeter)[0].Fix, "heartbeat install --inbox "+w.Inbox+" --settings "+w.localSettings())
+		w.shows(w.localSettings(), line)
+		w.says(checkMeter, "ok the status line runs "+w.Meter+" before what it shows (.claude/settings.local.json)")
+		w.shows(w.managedSettings(), "theirs")
+		w.says(checkMeter, "warn "+w.managedSettings()+" has precedence")
+		assert.Contains(t, w.checks(checkMeter)[0].Fix, "ask the administrator")
+	})
+	t.Run("hidden by settings of the command", func(t *testing.T) {
+		w, line := start(t)
+		given := filepath.Join(w.Home, "given.json")
+		w.shows(w.projectSettings(), line)
+		w.shows(given, "theirs")
+		w.Settings = []string{given}
+		w.says(checkMeter, "warn "+given+" has precedence")
+	})
+	t.Run("gone", func(t *testing.T) {
+		w, line := start(t)
+		w.shows(w.projectSettings(), line)
+		require.NoError(t, os.Remove(w.Meter))
+		w.says(checkMeter, "warn the status line's heartbeat-meter cannot be started, and nothing of yours is shown: stat "+w.Meter)
+		w.write(w.Meter, "", 0o600)
+		w.says(checkMeter, "warn is not executable")
+	})
+	t.Run("of another build", func(t *testing.T) {
+		w, _ := start(t)
+		old := filepath.Join(w.Home, "heartbeat-meter")
+		w.write(old, "#!/bin/sh\n", 0o755)
+		w.shows(w.projectSettings(), old+" --inbox "+w.Inbox)
+		w.says(checkMeter, "warn "+old+" is another file than "+w.Meter)
+		w.MeterErr = errors.New("none")
+		w.says(checkMeter, "ok the status line runs "+old)
+	})
+	t.Run("by the launcher", func(t *testing.T) {
+		w, _ := start(t)
+		require.NoError(t, os.Remove(w.projectSettings()))
+		lock, err := disk.AcquireLock(t.Context(), filepath.Join(filepath.Dir(w.Inbox), ".launch-lock"), 0)
+		require.NoError(t, err)
+		require.NoError(t, lock.Release())
+		w.says(checkMeter, "ok heartbeat-launch wires it")
+		w.MeterErr = errors.New("none here")
+		w.says(checkMeter, "warn none here")
+	})
+}
