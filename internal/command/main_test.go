@@ -9,6 +9,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hook"
 	"heartbeat/internal/hook/runs"
+	"heartbeat/internal/statusline"
 	"heartbeat/internal/testing/script"
 )
 
@@ -17,7 +18,7 @@ func TestMain(m *testing.M) {
 	inbox.TestOnlyTrustAll = os.Getenv("STRICT") == "" // scripts write state by hand
 	programs := script.Programs(hook.Main)
 	programs["heartbeat"], programs["heartbeat-stop"], programs["made-up-completion"] = Main, hook.Main, madeUpCompletion
-	programs["heartbeat-meter"] = meter
+	programs["heartbeat-meter"] = statusline.Main
 	script.Main(m, programs)
 }
 
