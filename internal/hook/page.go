@@ -44,6 +44,7 @@ func files() []cli.Item {
 		{Name: ".dead-letter-*.raw", What: "the bytes of a line over 64 MiB"},
 		{Name: ".woken-*.txt", What: "the text in flight that is too long to wake a session with"},
 		{Name: ".run-*.json", What: "what was made of a babysitter run, with a .state and a .lock"},
+		{Name: ".notified.json", What: "what a person was told (--notify); without it, the last day is told again"},
 		{Name: ".inbox-journal", What: "what the others follow from: leave it alone"},
 		{Name: ".inbox-lock", What: "the lock: leave it alone"},
 	}

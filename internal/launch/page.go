@@ -87,6 +87,7 @@ usage or if there is no terminal, with a sentence on stderr.`,
 		FilesIntro: "With --inbox, beside the inbox, which only you can read. While the launcher lives, the settings of the\nsession are in a private directory below $XDG_RUNTIME_DIR or $TMPDIR:",
 		Files: []cli.Item{
 			{Name: ".launch-lock", What: "which launcher works on the inbox"},
+			{Name: ".notified.json", What: "what a person was told (--notify)"},
 			{Name: ".launch-told", What: "what --output mail told last about status 77"},
 			{Name: ".exit-signal", What: "exists for a moment when the hook asks for the session's end"},
 		},

@@ -30,7 +30,7 @@ type scan struct {
 }
 
 // look compares the inbox with what was told.
-func look(ctx context.Context, box *inbox.Inbox, st *state, o Options) (*scan, error) {
+func look(ctx context.Context, box *inbox.Inbox, st *state, o Options, launcher ...Occasion) (*scan, error) {
 	s := &scan{box: box, now: o.now(), st: st, next: *st}
 	s.next.Holding, s.next.Done = map[string]time.Time{}, nil
 	s.facts, s.asked = factsOf(box, s.now), survey.Questions(box)
@@ -50,7 +50,7 @@ func look(ctx context.Context, box *inbox.Inbox, st *state, o Options) (*scan, e
 		}
 		s.drained(settled)
 	}
-	s.said()
+	s.said(launcher)
 	return s, s.letters()
 }
 
@@ -101,19 +101,24 @@ const saidAgain = 24 * time.Hour
 
 // said adds what a launcher had to tell. The same, said again by the next launcher, is
 // not told for a day, unless an entry was answered meanwhile.
-func (s *scan) said() {
-	for _, said := range s.st.Said {
-		of := said.Occasion
-		of.key = said.Key
-		s.add(of)
-	}
-	s.next.Said = nil
+func (s *scan) said(launcher []Occasion) {
 	for key, at := range s.st.Holding {
 		answered := s.facts.Asked != nil && s.facts.Asked.After(at)
 		if strings.HasPrefix(key, saysKey) && !answered && s.now.Sub(at) < saidAgain {
 			s.next.Holding[key] = at
 		}
 	}
+	for _, o := range launcher {
+		known := slices.ContainsFunc(s.st.Said, func(of said) bool { return of.Key == o.key })
+		if _, told := s.next.Holding[o.key]; !told && !known && len(s.st.Said) < maxSaid {
+			s.st.Said = append(s.st.Said, said{o.key, o})
+		}
+	}
+	for _, of := range s.st.Said {
+		of.Occasion.key = of.Key
+		s.add(of.Occasion)
+	}
+	s.next.Said = nil
 }
 
 // add notes an occasion, unless it was told before the round was interrupted.

@@ -60,8 +60,8 @@ type Report struct {
 // see what they would. An error means that something could not be told; it is told by
 // whoever looks next, and the log has a line.
 func Tell(ctx context.Context, box *inbox.Inbox, o Options, launcher ...Occasion) (r Report, err error) {
-	lock, err := enter(ctx, box)
-	if errors.Is(err, disk.ErrLocked) && ctx.Err() == nil && len(launcher) == 0 {
+	lock, err := enter(ctx, box, len(launcher) > 0)
+	if errors.Is(err, disk.ErrLocked) && ctx.Err() == nil {
 		return Report{Busy: true}, nil
 	}
 	if err != nil {
@@ -139,9 +139,13 @@ func (o Options) now() time.Time {
 }
 
 // enter takes the lock, after whoever has it. If somebody waits for it already, the
-// error matches disk.ErrLocked.
-func enter(ctx context.Context, box *inbox.Inbox) (*disk.Lock, error) {
-	next, err := disk.AcquireLock(ctx, filepath.Join(box.Dir(), nextName), time.Nanosecond)
+// error matches disk.ErrLocked, unless this one has to say what the other cannot see.
+func enter(ctx context.Context, box *inbox.Inbox, says bool) (*disk.Lock, error) {
+	wait := time.Nanosecond
+	if says {
+		wait = 0 // for as long as ctx allows
+	}
+	next, err := disk.AcquireLock(ctx, filepath.Join(box.Dir(), nextName), wait)
 	if err != nil {
 		return nil, err
 	}
@@ -164,8 +168,7 @@ func (t *teller) round(ctx context.Context) error {
 	t.report.Waiting, t.report.Next = 0, time.Time{}
 	repaired := repair(ctx, t.box) // what it does not repair is told a commit later
 	t.st = load(t.box, t.lock, t.now())
-	t.take()
-	s, err := look(ctx, t.box, t.st, t.Options)
+	s, err := look(ctx, t.box, t.st, t.Options, t.launcher...)
 	if err != nil {
 		return errors.Join(err, repaired)
 	}
@@ -175,6 +178,7 @@ func (t *teller) round(ctx context.Context) error {
 	if err := t.st.save(t.box); err != nil {
 		return t.tellUnsaved(ctx, s, err)
 	}
+	t.launcher = nil // it is noted
 	for s.total() > 0 {
 		o, err := t.choose(s)
 		if o == nil || err != nil {
@@ -186,17 +190,6 @@ func (t *teller) round(ctx context.Context) error {
 		}
 	}
 	return t.finish(s)
-}
-
-// take notes what the launcher says, before anything is told.
-func (t *teller) take() {
-	for _, o := range t.launcher {
-		known := slices.ContainsFunc(t.st.Said, func(s said) bool { return s.Key == o.key })
-		if _, told := t.st.Holding[o.key]; !told && !known && len(t.st.Said) < maxSaid {
-			t.st.Said = append(t.st.Said, said{o.key, o})
-		}
-	}
-	t.launcher = nil
 }
 
 // choose takes out what to tell next: the most urgent, or a summary of all that is left
