@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"heartbeat/internal/budget"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/price"
 )
@@ -19,6 +20,8 @@ type Account struct {
 	// Today, Total and Outside are what was charged that day, ever, and for no entry:
 	// Total less Outside is what the entries cost.
 	Today, Total, Outside price.Amount
+	// DayLimit is what may be spent in a day, as the hook said last.
+	DayLimit budget.Limits
 	// Sessions are those that spend, or did lately, the latest first.
 	Sessions []SessionAccount
 }
@@ -190,6 +193,7 @@ func (a *Account) encode() []byte {
 	}{{"today", a.Today}, {"total", a.Total}, {"outside", a.Outside}} {
 		o.Text(of.name, amountText(of.Amount))
 	}
+	o.Raw("day_limit", a.DayLimit.JSON())
 	list := []byte{'['}
 	for i := range a.Sessions {
 		if i > 0 {
@@ -216,6 +220,7 @@ func decodeAccount(record []byte) (*Account, error) {
 			return new(Account), err
 		}
 	}
+	a.DayLimit, _ = budget.Parse(m.Raw("day_limit")) // those of a later release are none
 	for _, v := range m.Value("sessions").Items() {
 		s, err := decodeSessionAccount(v)
 		if err != nil {

@@ -47,6 +47,14 @@ func (t *Tx) Today() price.Amount {
 	return sum
 }
 
+// NoteDayLimit keeps, with the next commit, what may be spent in a day, for those who
+// only look.
+func (t *Tx) NoteDayLimit(l budget.Limits) {
+	if t.readAccount().DayLimit != l {
+		t.readAccount().DayLimit, t.accountChanged = l, true
+	}
+}
+
 // SpentBy is what a session has spent on everything, as a reading of this transaction
 // says.
 func (t *Tx) SpentBy(session string) price.Amount {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/price"
 )
@@ -353,4 +354,40 @@ func TestForgedCosts(t *testing.T) {
 	assert.Contains(t, notes, "2.21 USD more was spent earlier: its lines are no longer in DIR/.costs.jsonl")
 	out, _ = says(t, s.box, "results")
 	assert.Contains(t, out, "did one\t1.50+\n", "what the result says")
+}
+
+// TestToday has today's sum in words, with the limits of a day.
+func TestToday(t *testing.T) {
+	nanos := price.Nanos(50_000_000_000)
+	usd := price.Price{Amount: price.Amount{Nanos: 3_100_000_000, Dollars: true, Tokens: price.Tokens{Input: 41_200}, Requests: 2}}.Fields()
+	tokens := price.Price{Amount: price.Amount{Tokens: price.Tokens{Input: 41_200}, Requests: 2}}.Fields()
+	for want, today := range map[string]spentToday{
+		"3.10 USD":                       {Fields: usd},
+		"3.10 of 50.00 USD":              {Fields: usd, LimitUSD: &nanos},
+		"3.10 USD, 41.2k of 1.5M tokens": {Fields: usd, LimitTokens: 1_500_000},
+		"41.2k tokens":                   {Fields: tokens},
+		"an unknown part of 50.00 USD, 41.2k tokens": {Fields: tokens, LimitUSD: &nanos},
+		"nothing of 50.00 USD":                       {LimitUSD: &nanos},
+		"0 of 1.5M tokens":                           {LimitTokens: 1_500_000},
+	} {
+		assert.Equal(t, want, today.String())
+	}
+	s := newSpender(t, inbox.Message{ID: "a", Text: "one"})
+	s.now = time.Now()
+	s.in(func(tx *inbox.Tx) error {
+		tx.NoteDayLimit(budget.Limits{Nanos: int64(nanos), Tokens: 4000})
+		_, err := tx.Pause("", nil)
+		return err
+	})
+	s.request(310)
+	s.stop(nil, false)
+	s.end()
+	out, _ := says(t, s.box, "status")
+	assert.Regexp(t, `(?m)^spent +today 3\.10 of 50\.00 USD, 1\.1k of 4\.0k tokens$`, out)
+	out, _ = says(t, s.box, "status", "--json")
+	assert.Contains(t, out, `"cost_usd":3.1,`)
+	assert.Contains(t, out, `"limit_usd":50,"limit_tokens":4000}`)
+	s.in(func(tx *inbox.Tx) error { tx.NoteDayLimit(budget.Limits{}); return tx.Resume() })
+	out, _ = says(t, s.box, "status")
+	assert.Regexp(t, `(?m)^spent +today 3\.10 USD$`, out)
 }

@@ -28,13 +28,15 @@ func (t spentToday) String() string {
 		parts = append(parts, p.Cell()+" of "+price.FormatUSD(int64(*t.LimitUSD))+" USD")
 	case p.Dollars:
 		parts = append(parts, p.String())
-	case t.LimitUSD != nil:
+	case t.LimitUSD != nil && p.Requests > 0:
 		parts = append(parts, "an unknown part of "+price.FormatUSD(int64(*t.LimitUSD))+" USD")
+	case t.LimitUSD != nil:
+		parts = append(parts, "nothing of "+price.FormatUSD(int64(*t.LimitUSD))+" USD")
 	}
 	switch sum := price.FormatTokens(p.Tokens.Sum()); {
 	case t.LimitTokens > 0:
 		parts = append(parts, sum+" of "+price.FormatTokens(t.LimitTokens)+" tokens")
-	case !p.Dollars:
+	case !p.Dollars && p.Requests > 0:
 		parts = append(parts, sum+" tokens")
 	}
 	return strings.Join(parts, ", ")
@@ -53,10 +55,15 @@ func (st *status) spent(box *inbox.Inbox, f why.Facts) {
 			st.InFlight.Fields = p.Fields()
 		}
 	}
-	if now.Total().IsZero() {
+	limit := now.Account.DayLimit
+	if now.Total().IsZero() && !limit.Any() {
 		return // nobody counts, or nothing was spent yet
 	}
 	spent := price.Price{Amount: now.Today(), ContextPercent: -1}
 	spent.Dollars = now.Total().Dollars // none today is 0 of them
-	st.Today = &spentToday{Date: f.Now.Local().Format(time.DateOnly), Fields: spent.Fields()}
+	st.Today = &spentToday{Date: f.Now.Local().Format(time.DateOnly), Fields: spent.Fields(), LimitTokens: limit.Tokens}
+	if limit.Nanos > 0 {
+		usd := price.Nanos(limit.Nanos)
+		st.Today.LimitUSD = &usd
+	}
 }

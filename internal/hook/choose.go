@@ -11,6 +11,7 @@ import (
 
 // next is the entry to deliver, or why there is none.
 func (h *hook) next(tx *inbox.Tx, still inbox.Mark) (outcome, inbox.Entry, error) {
+	tx.NoteDayLimit(h.Limits.Day)
 	if v := enforce.JudgeDay(h.Limits, tx.Today()); v != nil {
 		if err := enforce.PauseForDay(tx, v); err != nil {
 			return 0, inbox.Entry{}, err
