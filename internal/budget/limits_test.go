@@ -95,6 +95,8 @@ func TestOver(t *testing.T) {
 		assert.Equal(t, want, figures)
 		assert.Equal(t, want != "", over)
 	}
+	figures, _ := budget.Limits{Nanos: 50_000_000}.Over(spent(54_000_000, 0, 0))
+	assert.Equal(t, "it cost 0.054 of 0.05 USD", figures)
 	unknown := spent(math.MaxInt64, 0, 0)
 	unknown.Dollars = false
 	_, over := l.Over(unknown)

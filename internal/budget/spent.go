@@ -20,11 +20,22 @@ func (l Limits) Over(s Spent) (figures string, over bool) {
 	tokens := s.Tokens.Sum()
 	switch {
 	case l.Nanos > 0 && s.Dollars && s.Nanos >= l.Nanos:
-		return fmt.Sprintf("it cost %s of %s USD", price.FormatUSD(s.Nanos), price.FormatUSD(l.Nanos)), true
+		return "it cost " + USD(s.Nanos, l.Nanos), true
 	case l.Tokens > 0 && tokens >= l.Tokens:
 		return fmt.Sprintf("it took %d of %d tokens", tokens, l.Tokens), true
 	case l.Time > 0 && s.Time >= l.Time:
 		return fmt.Sprintf("it took %s of %s", words.Took(s.Time), words.Took(l.Time)), true
 	}
 	return "", false
+}
+
+// USD is what was spent, of what, such as "2.61 of 2.50 USD". Figures that look the same
+// to the cent have all their digits.
+func USD(spent, limit int64) string {
+	of, limited := price.FormatUSD(spent), price.FormatUSD(limit)
+	if of == limited && spent != limit {
+		exact, _ := price.Nanos(spent).MarshalJSON() // it never fails
+		of = string(exact)
+	}
+	return of + " of " + limited + " USD"
 }

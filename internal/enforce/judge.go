@@ -82,7 +82,7 @@ func JudgeSession(l cli.LimitFlags, session price.Amount) *Verdict {
 // figures are those of the limit that is reached.
 func figures(a price.Amount, l budget.Limits) string {
 	if l.Nanos > 0 && a.Dollars && a.Nanos >= l.Nanos {
-		return price.FormatUSD(a.Nanos) + " of " + price.FormatUSD(l.Nanos) + " USD"
+		return budget.USD(a.Nanos, l.Nanos)
 	}
 	return fmt.Sprintf("%d of %d tokens", a.Tokens.Sum(), l.Tokens)
 }

@@ -1,0 +1,202 @@
+package client
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/testing/model"
+)
+
+// runningAway asks for one tool after the other, about the entries whose tags
+// are named, until it was asked most times.
+func runningAway(most int, command string, usage model.Usage, runaways ...string) model.Script {
+	var mu sync.Mutex
+	asked := 0
+	return func(r model.Request) model.Reply {
+		tag := lastTag(r)
+		mu.Lock()
+		defer mu.Unlock()
+		for _, away := range runaways {
+			if tag == away || tag == "" { // the result of a tool
+				if asked++; asked < most {
+					return model.Tool("Bash", map[string]any{"command": command}).Using(usage)
+				}
+			}
+		}
+		return model.Text(ownReply(tag)).Using(usage)
+	}
+}
+
+var someTokens = model.Usage{Input: 1000, Output: 100}
+
+// overBudget are the dead letters, as far as these tests read them.
+type overBudget struct {
+	ID       string  `json:"id"`
+	Reason   string  `json:"reason"`
+	CostUSD  float64 `json:"cost_usd"`
+	Requests int     `json:"requests"`
+	Attempts int     `json:"attempts"`
+	Failure  struct{ Error, Message string }
+}
+
+func (r *rig) overBudget() (all []overBudget) {
+	r.t.Helper()
+	raw, err := os.ReadFile(r.path(".dead-letter.jsonl"))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	require.NoError(r.t, err)
+	for line := range strings.Lines(string(raw)) {
+		var l overBudget
+		require.NoError(r.t, json.Unmarshal([]byte(line), &l))
+		if l.Reason != "" {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// after counts the model's requests from the one that an entry came with.
+func (r *rig) after(tag string) (n int) {
+	for _, request := range r.Model.MainRequests() {
+		if n > 0 || lastTag(request) == tag {
+			n++
+		}
+	}
+	return n
+}
+
+// An entry that runs away is stopped between two requests, with no more than one beyond
+// its limit; the next one is answered in another session.
+func TestManagedRunaway(t *testing.T) {
+	for name, limit := range map[string]struct {
+		flags []string
+		most  int
+		says  string
+	}{
+		"dollars": {[]string{"--max-cost-per-entry", "0.05"}, 9, "it cost 0.054 of 0.05 USD"},
+		"tokens":  {[]string{"--max-tokens-per-entry", "8k"}, 8, "it took 8800 of 8000 tokens"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := some(2)
+			ctx := minutes(t)
+			r := newRigWith(t, runningAway(60, "true", someTokens, "[e1]")).add(all...)
+			w, log := r.managingClient(ctx, anyCommand, limit.flags...).wait()
+			assert.Equal(t, 1, w.Answered, "%q", log)
+			assert.Equal(t, 1, w.DeadLettered, "%q", log)
+			dead := r.overBudget()
+			require.Len(t, dead, 1, r.state())
+			t.Logf("%+v", dead[0])
+			assert.Equal(t, "over_budget", dead[0].Reason)
+			assert.Contains(t, dead[0].Failure.Message, limit.says)
+			n := 0
+			for _, request := range r.Model.MainRequests() {
+				if tag := lastTag(request); tag == "[e1]" || tag == "" {
+					n++
+				}
+			}
+			assert.LessOrEqual(t, n, limit.most, "requests of the entry")
+			assert.Equal(t, 3, w.Exit)
+			r.sessionsGone(ctx)
+		})
+	}
+}
+
+// A tool that takes long is ended with its session at the entry's limit of time.
+func TestManagedRunawayTime(t *testing.T) {
+	all := some(2)
+	ctx := minutes(t)
+	r := newRigWith(t, runningAway(60, "sleep 600", someTokens, "[e1]")).add(all...)
+	began := time.Now()
+	w, log := r.managingClient(ctx, anyCommand, "--max-time-per-entry", "5s").wait()
+	t.Logf("%s: %q", time.Since(began), log)
+	assert.Equal(t, 1, w.Answered)
+	dead := r.overBudget()
+	require.Len(t, dead, 1, r.state())
+	assert.Equal(t, "over_budget", dead[0].Reason)
+	assert.Regexp(t, `^it took [567](\.\d)?s of 5s$`, dead[0].Failure.Message)
+	r.sessionsGone(ctx)
+}
+
+// Over the day's limit delivery pauses until midnight, with the figures.
+func TestManagedDayLimit(t *testing.T) {
+	all := some(6)
+	ctx := minutes(t)
+	r := newRigWith(t, runningAway(0, "true", someTokens)).add(all...)
+	w, log := r.managingClient(ctx, anyCommand, "--max-cost-per-day", "0.02").wait()
+	assert.Equal(t, "paused", w.Reason, "%q", log)
+	assert.Equal(t, 75, w.Exit)
+	assert.Contains(t, w.Detail, "today cost 0.0", w.Detail)
+	assert.Contains(t, w.Detail, "of 0.02 USD")
+	view := r.status()
+	assert.Equal(t, "paused", view.State)
+	assert.Contains(t, view.Why, "of 0.02 USD")
+	t.Log(view.Why)
+	before := r.turns()
+	w, _ = r.managingClient(ctx, anyCommand, "--max-cost-per-day", "0.02").wait()
+	assert.Equal(t, 75, w.Exit)
+	assert.Equal(t, before, r.turns(), "no session is started for nothing")
+}
+
+// Over a session's limit the work goes on in a fresh one.
+func TestManagedSessionLimit(t *testing.T) {
+	all := some(6)
+	ctx := minutes(t)
+	r := newRigWith(t, runningAway(0, "true", someTokens)).add(all...)
+	w, log := r.managingClient(ctx, anyCommand, "--max-tokens-per-session", "3k").wait()
+	assert.Equal(t, "drained", w.Reason, "%q", log)
+	assert.Equal(t, 6, w.Answered)
+	assert.GreaterOrEqual(t, w.Sessions, 2)
+	assert.Zero(t, w.Restarts)
+	r.settled(answeredOnce(all...)...)
+}
+
+// A limit of a session below what its first prompt costs ends the work, and not after
+// many sessions.
+func TestManagedSessionLimitTooLow(t *testing.T) {
+	ctx := minutes(t)
+	r := newRigWith(t, runningAway(6, "sleep 1", someTokens, "[p1]")).add(some(2)...)
+	w, log := r.managingClient(ctx, anyCommand, "--max-tokens-per-session", "2k", "--resume").wait()
+	assert.Equal(t, "set-up", w.Reason, "%q", log)
+	assert.Equal(t, 1, w.Sessions)
+	assert.Contains(t, w.Detail, "raise --max-cost-per-session")
+}
+
+// What a retry costs counts, and so does what a killed session cost.
+func TestManagedRetryCounts(t *testing.T) {
+	ctx := minutes(t)
+	r := newRigWith(t, runningAway(60, "true", someTokens, "[e1]")).add(some(1)...)
+	m := r.managingClient(ctx, anyCommand, "--max-tokens-per-entry", "8k", "--on-orphan", "retry")
+	r.until(ctx, "it asks for tools", func() bool { return r.after("[e1]") >= 4 })
+	r.killClient()
+	w, log := m.wait()
+	dead := r.overBudget()
+	require.Len(t, dead, 1, "%q %s", log, r.state())
+	assert.Equal(t, 1, w.DeadLettered)
+	assert.Contains(t, dead[0].Failure.Message, "of 8000 tokens in 2 attempts")
+	t.Log(dead[0].Failure.Message)
+	assert.Equal(t, 8, dead[0].Requests)
+	// The killed client took the last lines of its transcript along, and the next session
+	// had a prompt of its own.
+	assert.LessOrEqual(t, r.after("[e1]"), 8+5)
+}
+
+// An entry that was stopped goes back with a higher limit, and is answered.
+func TestManagedRequeueWithLimit(t *testing.T) {
+	ctx := minutes(t)
+	r := newRigWith(t, runningAway(12, "true", someTokens, "[e1]")).add(some(1)...)
+	flags := []string{"--max-tokens-per-entry", "5k"}
+	w, log := r.managingClient(ctx, anyCommand, flags...).wait()
+	require.Equal(t, 1, w.DeadLettered, "%q", log)
+	id := r.deadLetters()[0].EntryID
+	r.run("", "dead-letter", "requeue", id, "--max-tokens", "100k")
+	w, log = r.managingClient(ctx, anyCommand, flags...).wait()
+	assert.Equal(t, worked{Reason: "drained", Answered: 1, Sessions: 1}, w, "%q", log)
+}
