@@ -111,7 +111,7 @@ func (c *clientSession) reading(over, gone bool) inbox.Reading {
 		}
 	}
 	if m.read > 0 {
-		r.Read = c.lines[m.read-1].at + 90
+		r.Read = min(c.size, c.lines[m.read-1].at+90)
 	}
 	r.Boundary = func(position int64) (inbox.Boundary, bool) {
 		for _, m := range marks {
