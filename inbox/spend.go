@@ -80,16 +80,6 @@ func most(a, b price.Amount) price.Amount {
 	}
 }
 
-func least(a, b price.Amount) price.Amount {
-	return price.Amount{
-		Nanos: min(a.Nanos, b.Nanos), Dollars: a.Dollars && b.Dollars, Requests: min(a.Requests, b.Requests),
-		Tokens: price.Tokens{
-			Input: min(a.Tokens.Input, b.Tokens.Input), Output: min(a.Tokens.Output, b.Tokens.Output),
-			CacheRead: min(a.Tokens.CacheRead, b.Tokens.CacheRead), CacheWrite: min(a.Tokens.CacheWrite, b.Tokens.CacheWrite),
-		},
-	}
-}
-
 // charge books what is certain. Spans whose end is known are done.
 func (t *Tx) charge(s *SessionAccount, r *Reading) {
 	was := s.state()
@@ -137,14 +127,7 @@ func (s *SessionAccount) state() string { return string(s.encode()) }
 // counter by how far the client has got since, if it is the same client. One that began
 // later began at what the transcript says, and whatever it adds is new.
 func (s *SessionAccount) follow(r *Reading, boot string) {
-	if s.Meter != "" && s.Meter != r.Meter {
-		t := s.Charged
-		t.Tokens, t.Requests = r.Spent.Tokens, r.Spent.Requests
-		dollars := s.Charged.Dollars
-		s.Charged = least(s.Charged, t)
-		s.Charged.Dollars = dollars
-		s.lost = true
-	}
+	s.lost = s.lost || s.Meter != "" && s.Meter != r.Meter
 	s.Meter = r.Meter
 	here := r.Client != "" && r.ThisBoot
 	if another := s.boot != "" && s.boot != boot; s.lost && r.Client != "" || another && here {

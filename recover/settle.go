@@ -41,6 +41,9 @@ type Options struct {
 	// end, although nobody noted that, and what was replied. Such an entry is
 	// acknowledged under every policy.
 	Finished func(*inbox.Tx) (reply string, finished bool)
+	// Charge, if set, books what the entry's session has spent, before the entry is
+	// settled: its outcome has what is known of its price.
+	Charge func(*inbox.Tx)
 }
 
 // Settle decides about the entry that tx has in flight, if any, and keeps delivery back
@@ -52,6 +55,10 @@ func Settle(tx *inbox.Tx, o Options) (Report, error) {
 			return reportOf(s, Cleared), nil
 		}
 		return Report{Action: None}, nil
+	}
+	if o.Charge != nil {
+		o.Charge(tx)
+		d = tx.InFlight() // with what was charged to it
 	}
 	f := o.facts(tx, d)
 	decision := Decide(f)

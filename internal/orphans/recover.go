@@ -3,11 +3,13 @@ package orphans
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/charging"
 	"heartbeat/internal/cli"
 	recovery "heartbeat/recover"
 )
@@ -58,12 +60,19 @@ func runRecover(i *cli.InboxFlags, o recovery.Options, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
+	counted := charging.Gone(box, "", nil)
+	o.Charge = func(tx *inbox.Tx) { counted = errors.Join(counted, charging.Orphan(tx, box)) }
 	report, err := recovery.Run(context.Background(), box, o)
 	if err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
+	if counted != nil {
+		s.Note("what the sessions spent is not all counted: %v", counted)
+	}
 	s.Warn(report.Warnings)
-	err = cli.InTransaction(box, s, func(tx *inbox.Tx) error { return recovery.ForgetSpills(box, tx.InFlight()) })
+	err = cli.InTransaction(box, s, func(tx *inbox.Tx) error {
+		return errors.Join(charging.Note(tx, box, ""), tx.Commit(), recovery.ForgetSpills(box, tx.InFlight()))
+	})
 	if err == nil {
 		err = box.ForgetLeftovers(context.Background())
 	}

@@ -2,6 +2,7 @@ package priced
 
 import (
 	"heartbeat/inbox"
+	"heartbeat/internal/charging"
 	"heartbeat/internal/price"
 )
 
@@ -16,7 +17,7 @@ type Book struct {
 }
 
 // Load returns what reads the meters of an inbox's sessions.
-func Load(*inbox.Inbox) func(session string) *inbox.Reading { return nil }
+func Load(box *inbox.Inbox) func(session string) *inbox.Reading { return charging.Load(box.Dir()) }
 
 // Of is the book of an inbox.
 func Of(box *inbox.Inbox) *Book { return &Book{box: box} }

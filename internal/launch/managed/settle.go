@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/charging"
 	"heartbeat/internal/enforce"
 	recovery "heartbeat/recover"
 )
@@ -22,6 +23,7 @@ type state struct {
 // settle decides about what the last session left in flight, and returns what to do
 // next. If it sets many entries aside, others get the lock between its transactions.
 func (r *run) settle(ctx context.Context) (st state, err error) {
+	r.uncounted(charging.Gone(r.box, r.lastSession(), nil))
 	for {
 		if st, err = r.settleOnce(ctx); !errors.Is(err, inbox.ErrMore) {
 			return st, err
@@ -35,6 +37,7 @@ func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 		return st, err
 	}
 	defer func() { err = errors.Join(err, tx.Close()) }()
+	r.uncounted(charging.Note(tx, r.box, r.lastSession()))
 	if err := r.settleEntry(tx); err != nil {
 		return st, err
 	}
@@ -52,6 +55,22 @@ func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 	}
 	r.last, r.seq = nil, tx.Seq()
 	return st, recovery.ForgetSpills(r.box, tx.InFlight())
+}
+
+// lastSession is the session that has ended and is not settled yet, "" for none.
+func (r *run) lastSession() string {
+	if r.last == nil {
+		return ""
+	}
+	return r.last.name()
+}
+
+// uncounted tells that what a session spent could not be counted, which keeps nobody from
+// going on.
+func (r *run) uncounted(err error) {
+	if err != nil {
+		r.Line(time.Now(), "what the sessions spent is not all counted: "+err.Error())
+	}
 }
 
 // settleEntry settles the orphan, if there is one. A turn that ended in an API error is

@@ -13,6 +13,7 @@ var allowed = map[string]string{
 	"internal/flat":          "",
 	"internal/price":         "internal/flat",
 	"internal/meter":         "internal/disk internal/flat internal/price",
+	"internal/charging":      "inbox internal/host internal/meter internal/why recover",
 	"internal/statusline":    "internal/meter internal/host",
 	"internal/enforce":       "inbox internal/budget internal/cli internal/price internal/words recover",
 	"internal/budget":        "internal/flat internal/price internal/words",
@@ -59,11 +60,11 @@ var allowed = map[string]string{
 	"internal/survey":           "inbox internal/disk internal/host internal/why internal/words orchestrate orchestrate/run recover",
 	"internal/notify":           "inbox internal/disk internal/lines internal/survey internal/why internal/words recover",
 	"internal/bridges":          "inbox internal/cli orchestrate orchestrate/babysitter orchestrate/effect orchestrate/prompt orchestrate/run",
-	"internal/orphans":          "inbox internal/cli recover",
-	"internal/hook":             "internal/enforce internal/meter internal/why internal/orphans inbox recover internal/claude internal/cli internal/disk internal/flat internal/host internal/words orchestrate/effect", // what each turn starts
+	"internal/orphans":          "internal/charging inbox internal/cli recover",
+	"internal/hook":             "internal/charging internal/enforce internal/meter internal/why internal/orphans inbox recover internal/claude internal/cli internal/disk internal/flat internal/host internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":        "internal/hook internal/bridges inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/session",
-	"internal/command/...":      "internal/budget internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs internal/watching/page orchestrate/... internal/testing/agent",
-	"internal/launch/...":       "internal/enforce internal/meter internal/price internal/bridges internal/claim internal/notify inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/launch/... orchestrate/...",
+	"internal/command/...":      "internal/charging internal/budget internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs internal/watching/page orchestrate/... internal/testing/agent",
+	"internal/launch/...":       "internal/charging internal/enforce internal/meter internal/bridges internal/claim internal/notify inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/launch/... orchestrate/...",
 	"internal/launch/pump":      "",
 	"internal/launch/recording": "internal/disk internal/launch/pump internal/words",
 	"internal/launch/terminal":  "internal/host/... internal/launch/pump",
@@ -73,7 +74,7 @@ var allowed = map[string]string{
 	"internal/hosting/folder": "internal/disk internal/flat internal/host",
 	"internal/hosting/proxy":  "internal/words",
 	"internal/hosting":        "inbox recover internal/cli/... internal/disk internal/host internal/host/guardian internal/host/rights internal/host/signals internal/hosting/... internal/notify internal/price internal/words",
-	"internal/hosting/queue":  "inbox internal/claim internal/claude/settings internal/cli internal/disk internal/host internal/words orchestrate/effect recover",
+	"internal/hosting/queue":  "internal/charging inbox internal/claim internal/claude/settings internal/cli internal/disk internal/host internal/words orchestrate/effect recover",
 	"internal/hosting/attach": "inbox internal/disk",
 	"internal/hosting/verbs":  "internal/cli internal/cli/colour",
 	// The session host.
@@ -88,7 +89,7 @@ var allowed = map[string]string{
 	"internal/watching/board":  "internal/price internal/watching/look internal/words",
 	"internal/watching/draw":   "internal/cli/colour internal/cli/layout internal/price internal/watching/board internal/watching/look internal/why internal/words",
 	"internal/watching/finder": "inbox internal/disk internal/words",
-	"internal/watching/look":   "inbox internal/command/history internal/disk internal/host internal/price internal/survey internal/watching/finder internal/why orchestrate recover",
+	"internal/watching/look":   "inbox internal/charging internal/command/history internal/disk internal/host internal/price internal/survey internal/watching/finder internal/why orchestrate recover",
 	"internal/watching/page":   "internal/cli internal/cli/colour",
 
 	// The commands.

@@ -1,6 +1,9 @@
 package look
 
-import "heartbeat/inbox"
+import (
+	"heartbeat/inbox"
+	"heartbeat/internal/charging"
+)
 
-// meterOf reads the meters of an inbox's sessions, for what is not charged yet.
-func meterOf(dir string) func(session string) *inbox.Reading { return nil }
+// meterOf reads the meters of an inbox's sessions.
+func meterOf(dir string) func(session string) *inbox.Reading { return charging.Load(dir) }

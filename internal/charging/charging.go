@@ -1,0 +1,188 @@
+// Package charging brings what the meters of sessions say into the account of their
+// inbox.
+package charging
+
+import (
+	"errors"
+	"strings"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/host"
+	"heartbeat/internal/meter"
+	"heartbeat/internal/why"
+	recovery "heartbeat/recover"
+)
+
+// Load returns what reads the meters in dir, the folder of an inbox, for
+// [inbox.Inbox.Prices]. A meter that cannot be read says nothing.
+func Load(dir string) func(session string) *inbox.Reading {
+	return func(session string) *inbox.Reading {
+		s, err := meter.Load(dir, session)
+		if err != nil || s == nil {
+			return nil
+		}
+		r := Reading(s)
+		return &r
+	}
+}
+
+// Reading is what a meter says.
+func Reading(s *meter.State) inbox.Reading {
+	r := inbox.Reading{
+		Session: s.Session, Meter: s.ID, Spent: s.Spent, Read: s.Read, Total: s.Total, Resumed: s.Resumed,
+		Divided: s.Divided, Model: s.Model, ContextPercent: s.ContextPercent,
+		Boundary: func(position int64) (inbox.Boundary, bool) {
+			m, ok := s.Mark(position)
+			return inbox.Boundary{Offset: m.Offset, Before: m.Before, Divided: m.Divided, Final: m.Known}, ok
+		},
+	}
+	r.Client, r.ThisBoot = strings.CutPrefix(s.Client, host.BootID()+"/")
+	return r
+}
+
+// maxPending is how many parts of a session's transcript wait for the meter until it is
+// advanced: where the client has no status line, nobody else does that.
+const maxPending = 8
+
+// Turn charges what a session has spent, at a moment of which its own hook tells. The
+// transcript is only read if nobody else seems to.
+func Turn(tx *inbox.Tx, box *inbox.Inbox, session, transcript string) error {
+	s, err := meter.Load(box.Dir(), session)
+	if err != nil {
+		return err
+	}
+	a, err := tx.Account()
+	if err != nil {
+		return err
+	}
+	if known := a.Session(session); known != nil && len(known.Spans) >= maxPending {
+		s, err = meter.Advance(box.Dir(), meter.Reading{Session: session, Transcript: transcript, Requests: -1, ContextPercent: -1})
+	}
+	if s == nil {
+		return err
+	}
+	return errors.Join(err, tx.Charge(Reading(s)))
+}
+
+// End charges what a session has spent when its own hook tells of its end: nobody may
+// come later who could.
+func End(tx *inbox.Tx, box *inbox.Inbox, session, transcript string) error {
+	s, err := meter.Advance(box.Dir(), meter.Reading{Session: session, Transcript: transcript, Requests: -1, ContextPercent: -1})
+	if s == nil {
+		return err
+	}
+	r := Reading(s)
+	r.Over = true
+	return errors.Join(err, tx.Charge(r))
+}
+
+// Total is what a client said of a session when it ended.
+type Total struct {
+	// Client names the process: see [meter.ClientName].
+	Client string
+	Nanos  int64 // billionths of a dollar
+}
+
+// Gone counts to their end the transcripts of the sessions whose client is gone, without
+// the inbox's lock: they may be long. ended is one whose client certainly is, "" for none,
+// and said what that told when it ended, nil for nothing. Call [Note] afterwards.
+func Gone(box *inbox.Inbox, ended string, said *Total) error {
+	v, err := box.View()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = v.Close() }() // only read
+	a, err := v.Account()
+	if err != nil {
+		return err
+	}
+	known, err := v.Sessions()
+	if err != nil {
+		return err
+	}
+	var all error
+	for i := range a.Sessions {
+		id := a.Sessions[i].ID
+		r := meter.Reading{Session: id, Transcript: transcriptOf(known, id), Requests: -1, ContextPercent: -1, Final: true}
+		switch {
+		case id == ended && said != nil:
+			r.Client, r.Total, r.HasTotal = said.Client, said.Nanos, true
+		case id != ended && !isGone(known, id):
+			continue
+		}
+		_, err := meter.Advance(box.Dir(), r)
+		all = errors.Join(all, err)
+	}
+	return all
+}
+
+// Note charges what the meters of all sessions say, and closes the accounts of those
+// whose client is gone; ended is one that certainly is, "" for none.
+func Note(tx *inbox.Tx, box *inbox.Inbox, ended string) error {
+	a, err := tx.Account()
+	if err != nil || len(a.Sessions) == 0 {
+		return err
+	}
+	known, err := tx.Sessions()
+	if err != nil {
+		return err
+	}
+	var all error
+	for i := range a.Sessions {
+		id := a.Sessions[i].ID
+		s, err := meter.Load(box.Dir(), id)
+		if s == nil || err != nil {
+			all = errors.Join(all, err)
+			continue
+		}
+		r := Reading(s)
+		r.Gone = id == ended || isGone(known, id)
+		all = errors.Join(all, tx.Charge(r))
+	}
+	return all
+}
+
+// Orphan charges what the session of the entry in flight has spent, whoever finds it: the
+// entry is settled then, and its next attempt begins with what this one cost.
+func Orphan(tx *inbox.Tx, box *inbox.Inbox) error {
+	d := tx.InFlight()
+	if d == nil || d.SessionID == "" {
+		return nil
+	}
+	known, err := tx.Sessions()
+	if err != nil {
+		return err
+	}
+	gone := isGone(known, d.SessionID)
+	s, err := meter.Advance(box.Dir(), meter.Reading{
+		Session: d.SessionID, Transcript: transcriptOf(known, d.SessionID), Requests: -1, ContextPercent: -1, Final: gone,
+	})
+	if s == nil {
+		return err
+	}
+	r := Reading(s)
+	r.Over = gone
+	return errors.Join(err, tx.Charge(r))
+}
+
+func isGone(known []inbox.Session, id string) bool {
+	for _, s := range known {
+		if s.ID == id {
+			life := why.LifeOf(s)
+			return s.EndedAt != nil || life == why.Gone || life == why.Rebooted
+		}
+	}
+	return false
+}
+
+// transcriptOf is the transcript that a hook named at the session's start, "" if the meter
+// has to know it.
+func transcriptOf(known []inbox.Session, id string) string {
+	for _, s := range known {
+		if s.ID == id {
+			path, _ := recovery.TranscriptOf(s)
+			return path
+		}
+	}
+	return ""
+}
