@@ -82,6 +82,7 @@ func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, erro
 	if err != nil {
 		return 0, "", err
 	}
+	h.chargeEnd(tx)
 	d, err := tx.Deliver(e, h.wokenRecipient(spill))
 	if err != nil {
 		return 0, "", err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/charging"
 	"heartbeat/internal/claude"
 	recovery "heartbeat/recover"
 )
@@ -55,6 +56,8 @@ func (h *hook) toldOfTask(tx *inbox.Tx) error {
 // endSession notes the end of a session. An entry that waited for its tasks counts as
 // answered: the tasks end with the session.
 func (h *hook) endSession(tx *inbox.Tx) error {
+	h.placeTurn(tx, false)
+	h.uncounted(charging.End(tx, h.box, h.input.SessionID, h.input.TranscriptPath))
 	if d := tx.InFlight(); d != nil && d.SessionID == h.input.SessionID {
 		if e := h.evidenceOf(d); e.Held {
 			h.settled = d

@@ -41,6 +41,7 @@ func (h *hook) dispatch() int {
 	case claude.EventSessionStart:
 		return h.record(func(tx *inbox.Tx) error {
 			tx.ForgetStopped(in.SessionID)
+			h.chargeStart(tx)
 			return tx.StartSessionWith(in.SessionID, claude.PID(), recovery.StartNote(in.TranscriptPath))
 		})
 	case claude.EventSessionEnd:

@@ -59,6 +59,7 @@ type hook struct {
 	idleUntil int64
 	watched   transcriptWatch
 	kept      keptEvidence
+	account   turnAccount
 }
 
 // end closes a transaction, and says what it found.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/charging"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
@@ -107,7 +108,7 @@ func (h *hook) judgeSpending(view *inbox.View, d *inbox.Delivery, l cli.LimitFla
 
 // judgeWith judges what a count says, and guess more.
 func judgeWith(view *inbox.View, d *inbox.Delivery, l cli.LimitFlags, s *meter.State, guess int64) (*enforce.Verdict, error) {
-	spending, err := view.Spending(readingOf(s))
+	spending, err := view.Spending(charging.Reading(s))
 	if err != nil {
 		return nil, err
 	}
@@ -116,18 +117,6 @@ func judgeWith(view *inbox.View, d *inbox.Delivery, l cli.LimitFlags, s *meter.S
 		*nanos += guess
 	}
 	return enforce.Judge(l, spent, d.Attempt), nil
-}
-
-// readingOf is a count as the account takes it.
-func readingOf(s *meter.State) inbox.Reading {
-	return inbox.Reading{
-		Session: s.Session, Meter: s.ID, Spent: s.Spent, Read: s.Read, Client: s.Client, Total: s.Total, Resumed: s.Resumed,
-		Divided: s.Divided, Model: s.Model, ContextPercent: s.ContextPercent,
-		Boundary: func(position int64) (inbox.Boundary, bool) {
-			m, ok := s.Mark(position)
-			return inbox.Boundary{Offset: m.Offset, Before: m.Before, Divided: m.Divided}, ok
-		},
-	}
 }
 
 // stopTurn settles the entry in flight, and has the client end the turn and the launcher
@@ -163,7 +152,7 @@ func (h *hook) chargeTurn(tx *inbox.Tx) error {
 	if s == nil {
 		return err
 	}
-	return tx.Charge(readingOf(s))
+	return tx.Charge(charging.Reading(s))
 }
 
 // tellStopped has the client end the turn and say why, and the launcher end the session.

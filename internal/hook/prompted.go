@@ -16,6 +16,7 @@ func (h *hook) prompted(tx *inbox.Tx) error {
 		e := h.evidenceOf(d)
 		if e.Woken && !e.Bound && h.sameClient(d, e) && claude.IsWakePrompt(in.Prompt, e.Handed(d)) {
 			e.Bound = true
+			h.placeTurn(tx, false)
 			if err := tx.Bind(inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.Encode()}); err != nil {
 				return err
 			}

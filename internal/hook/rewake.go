@@ -163,6 +163,7 @@ func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
 // flight.
 func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 	tx.ForgetStopped(h.input.SessionID)
+	h.chargeStart(tx)
 	if err := tx.StartSessionWith(h.input.SessionID, claude.PID(), recovery.StartNote(h.input.TranscriptPath)); err != nil {
 		return 0, err
 	}

@@ -22,6 +22,9 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 			return 0, err
 		}
 		tx.ForgetStopped(session)
+		if h.Limits.Session.Any() || h.Limits.Day.Any() {
+			h.chargeEnd(tx)
+		}
 	}
 	if d := tx.InFlight(); d != nil {
 		verdict := h.judge(tx, d)
@@ -38,6 +41,7 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 		if busy, err := h.isWithAnother(tx, d, verdict); err != nil || busy {
 			return held, err
 		}
+		h.chargeEnd(tx)
 		if err := h.settleEntry(tx, verdict); err != nil {
 			return 0, err
 		}
@@ -80,7 +84,7 @@ func (h *hook) settleEntry(tx *inbox.Tx, v verdict) error {
 		return h.acknowledge(tx)
 	}
 	o := h.Orphan.Options()
-	o.Overcome = true
+	o.Overcome, o.Charge = true, h.chargeOrphan
 	if o.Unreached = h.neverReached; h.input == nil {
 		o.Unreached, o.Finished = nil, nil // nobody wrote a transcript
 	}
@@ -117,6 +121,7 @@ func (h *hook) failTurn(tx *inbox.Tx) (outcome, error) {
 // settleFailed gives the entry back whose turn it was, if one was, or sets it
 // aside once its attempts are used up.
 func (h *hook) settleFailed(tx *inbox.Tx, of verdict, failure *inbox.Failure) error {
+	h.chargeEnd(tx)
 	d := tx.InFlight()
 	if of != answered {
 		err := tx.FailSession(h.input.SessionID, failure.Error, failure.Message)

@@ -20,6 +20,7 @@ func (h *hook) startedWith(tx *inbox.Tx) error {
 	another := d.SessionID != "" && d.SessionID != in.SessionID
 	switch {
 	case e.Prompted && !e.IsBound() && e.Start == h.Start && !another && in.Prompt == d.Text():
+		h.placeTurn(tx, false)
 		return tx.Bind(h.prompt(tx, d, e))
 	case strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification):
 		return h.toldOfTask(tx)

@@ -59,6 +59,7 @@ func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
 	if err != nil || o != 0 {
 		return o, "", err
 	}
+	h.chargeEnd(tx)
 	if _, err := tx.Deliver(e, h.recipient(e)); err != nil {
 		return 0, "", err
 	}
