@@ -17,6 +17,8 @@ type Exit struct {
 	Asked bool
 	// Result is its last result message, nil for none.
 	Result *Result
+	// Total is the total that it said last, in billionths of a dollar, nil for none.
+	Total *int64
 	// Failure is the error of the API that ended its last turn, nil for none. Under -p
 	// the client may end its hook before that has noted it.
 	Failure *inbox.Failure

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/host"
 	"heartbeat/internal/words"
@@ -77,6 +78,9 @@ func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (p Prompt, ok bool, err er
 	if isOfRun(e) {
 		return Prompt{Text: KickOff}, true, tx.Commit()
 	}
+	if err := q.place(tx); err != nil {
+		return p, false, err
+	}
 	d, err := tx.Deliver(e, inbox.Recipient{SessionID: q.round.session, Evidence: q.evidence().Encode()})
 	if err == nil {
 		err = tx.Commit()
@@ -85,6 +89,17 @@ func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (p Prompt, ok bool, err er
 		return p, false, err
 	}
 	return Prompt{Text: d.Text(), EntryID: d.EntryID, ID: d.ID()}, true, nil
+}
+
+// place says where in its transcript the session is that the client goes on with.
+func (q *Queue) place(tx *inbox.Tx) error {
+	s, err := tx.Session(q.round.session)
+	if err != nil {
+		return err
+	}
+	path, _ := recovery.TranscriptOf(s)
+	tx.Position(q.round.session, claude.TranscriptSize(path), false)
+	return nil
 }
 
 // isOfRun reports whether the entry is a babysitter run's, for which the hook does more

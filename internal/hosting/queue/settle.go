@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/charging"
+	"heartbeat/internal/host"
 	recovery "heartbeat/recover"
 )
 
@@ -12,7 +14,13 @@ import (
 // [recovery.Decide]. Without one it does nothing but to hold delivery after an error, so
 // it may be called at any time at which no client runs.
 func (q *Queue) Settle(ctx context.Context, x Exit) (report recovery.Report, err error) {
+	ended := x.Session
+	if ended == "" {
+		ended = q.round.session
+	}
+	q.uncounted(charging.Gone(q.box, ended, q.total(x)))
 	err = q.transact(ctx, func(tx *inbox.Tx) error {
+		q.uncounted(charging.Note(tx, q.box, ended))
 		report, err = q.settle(tx, x)
 		if err == nil {
 			err = tx.Commit()
@@ -21,6 +29,21 @@ func (q *Queue) Settle(ctx context.Context, x Exit) (report recovery.Report, err
 	})
 	report.Cursor = 0 // of no interest here
 	return report, err
+}
+
+// total is what the client said that it cost.
+func (q *Queue) total(x Exit) *charging.Total {
+	if x.Total == nil || q.round.start == "" {
+		return nil
+	}
+	return &charging.Total{Client: host.BootID() + "/" + q.round.start, Nanos: *x.Total}
+}
+
+// uncounted tells that what a session spent could not be counted.
+func (q *Queue) uncounted(err error) {
+	if err != nil {
+		q.o.Warn("what the session spent is not all counted: " + err.Error())
+	}
 }
 
 func (q *Queue) settle(tx *inbox.Tx, x Exit) (recovery.Report, error) {

@@ -18,6 +18,7 @@ import (
 	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/process"
 	"heartbeat/internal/hosting/queue"
+	"heartbeat/internal/price"
 )
 
 // background is how long a round waits for tasks that an entry's turn left running.
@@ -137,6 +138,9 @@ func (h *host) exitOf(w *watching) queue.Exit {
 	x := queue.Exit{Known: true, Session: h.tally.SessionID, Began: w.began, Asked: w.answered, Failure: w.failure}
 	if r := h.tally.Result; r != nil {
 		x.Result = &queue.Result{IsError: r.IsError, Turns: int(r.Turns)}
+	}
+	if total, err := price.DollarsOf(h.tally.Total); err == nil && total >= 0 {
+		x.Total = &total
 	}
 	if h.isAsked() {
 		x.Reason = inbox.ReasonCanceled

@@ -21,6 +21,9 @@ type Tally struct {
 	Text      *string    // of the last assistant message; nil if that has none
 	Result    *Result    // the last result line; nil before the first
 	RateLimit *RateLimit // the first rate limit; nil if there was none
+	// Total is the total of this client alone, a JSON number of dollars, "" until it
+	// says one. It includes the cost that the session had when it went on with it.
+	Total string
 
 	past     Usage   // of the clients before this one
 	pastCost float64 // of them, in dollars, as far as this client does not include it
@@ -184,7 +187,7 @@ func (t *Tally) result(m Message, now time.Time) {
 			r.Turns, _ = number(value)
 		case `"total_cost_usd"`:
 			if cost, ok := dollars(value); ok {
-				t.Cost = t.withPast(cost)
+				t.Cost, t.Total = t.withPast(cost), string(value)
 			}
 		case `"usage"`:
 			if len(value) > 0 && value[0] == '{' {
@@ -256,7 +259,7 @@ func (t *Tally) NextClient() {
 	if t.Cost != nil {
 		t.pastCost = *t.Cost
 	}
-	t.costed = false
+	t.costed, t.Total = false, ""
 	t.settled = Usage{}
 	clear(t.turns)
 	clear(t.open)
