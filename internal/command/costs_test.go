@@ -82,7 +82,7 @@ func (s *spender) stop(settle func(*inbox.Tx) error, deliver bool) {
 
 // feedback is the line of the transcript with what the hook, or a person, said.
 func (s *spender) feedback() {
-	s.marks = append(s.marks, inbox.Boundary{Offset: s.read + 10, Before: s.spent})
+	s.marks = append(s.marks, inbox.Boundary{Offset: s.read + 10, Before: s.spent, Final: true})
 	s.read += 100
 }
 
