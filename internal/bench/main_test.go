@@ -99,7 +99,7 @@ func TestOptions(t *testing.T) {
 		assert.Equal(t, c.want, got, c.args)
 	}
 	_, err := parse([]string{"-only", "nothing"}, t.Output())
-	require.ErrorContains(t, err, "it is one of size, start, tick")
+	require.ErrorContains(t, err, "it is one of size, start, meter, tick")
 	_, err = parse([]string{"tick"}, t.Output())
 	require.ErrorContains(t, err, "unexpected argument")
 }
