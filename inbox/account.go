@@ -22,6 +22,10 @@ type Account struct {
 	Today, Total, Outside price.Amount
 	// DayLimit is what may be spent in a day, as the hook said last.
 	DayLimit budget.Limits
+	// Raised are the entry ids of the last entries that were requeued with other limits:
+	// in any other line of the inbox, whoever may append to it would lift the limits of
+	// the flags.
+	Raised []string
 	// Sessions are those that spend, or did lately, the latest first.
 	Sessions []SessionAccount
 }
@@ -125,7 +129,7 @@ func (t *Tx) changeAccount() *Account {
 
 func (a *Account) clone() Account {
 	b := *a
-	b.Sessions = slices.Clone(b.Sessions)
+	b.Raised, b.Sessions = slices.Clone(b.Raised), slices.Clone(b.Sessions)
 	for i := range b.Sessions {
 		b.Sessions[i].Spans = slices.Clone(b.Sessions[i].Spans)
 	}
@@ -194,6 +198,7 @@ func (a *Account) encode() []byte {
 		o.Text(of.name, amountText(of.Amount))
 	}
 	o.Raw("day_limit", a.DayLimit.JSON())
+	o.Text("raised", strings.Join(a.Raised, " "))
 	list := []byte{'['}
 	for i := range a.Sessions {
 		if i > 0 {
@@ -221,6 +226,7 @@ func decodeAccount(record []byte) (*Account, error) {
 		}
 	}
 	a.DayLimit, _ = budget.Parse(m.Raw("day_limit")) // those of a later release are none
+	a.Raised = strings.Fields(m.String("raised"))
 	for _, v := range m.Value("sessions").Items() {
 		s, err := decodeSessionAccount(v)
 		if err != nil {

@@ -196,6 +196,8 @@ func (b *Inbox) Requeueable(l Letter) error {
 		return fmt.Errorf("requeue %s: it is %s, and would be set aside again: send what it should have been", l.Letter, ReasonEmpty)
 	case l.Reason == ReasonOverBudget && !l.limited:
 		return fmt.Errorf("requeue %s: it is %s, and would be so again: give it a higher limit, with --max-cost, --max-tokens or --max-time", l.Letter, ReasonOverBudget)
+	case l.Reason == ReasonLimits && !l.limited && invalid == nil:
+		return fmt.Errorf("requeue %s: its limits count only if you set them: give it some, as in --max-cost 5, or send it anew", l.Letter)
 	case invalid != nil:
 		return fmt.Errorf("requeue %s: %w, and it would be set aside again: give it others, as in --max-cost 5, or send it anew", l.Letter, invalid)
 	case e.expired(b.opts.Now()):
@@ -235,6 +237,9 @@ func (t *Tx) Requeue(l Letter, still Mark) (Letter, error) {
 	}
 	t.noticeGone()
 	t.addLine(journal.Line{Kind: journal.Queue, Data: raw})
+	if l.limited {
+		t.noteRaised(entryID(bytes.TrimSuffix(raw, []byte("\r"))))
+	}
 	t.addJSON(journal.DeadLetters, mark)
 	l.RequeuedAt = &now
 	return l, t.addEvent(Event{Event: EventRequeued, EntryID: l.EntryID, ID: l.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})

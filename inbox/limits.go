@@ -2,7 +2,9 @@ package inbox
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"heartbeat/internal/budget"
@@ -21,6 +23,28 @@ func (d *Delivery) Limits() budget.Limits {
 		return budget.Limits{}
 	}
 	return l
+}
+
+// maxRaised is how many entries may have limits that a person set and not be delivered
+// yet. Of more, the oldest are set aside, and can be given limits again.
+const maxRaised = 64
+
+var errRaised = errors.New("limits: raised is what dead-letter requeue says of the limits that it is given: leave it out")
+
+// noteRaised notes that a person set the limits of this entry.
+func (t *Tx) noteRaised(entryID string) {
+	a := t.changeAccount()
+	a.Raised = append(slices.DeleteFunc(a.Raised, func(id string) bool { return id == entryID }), entryID)
+	a.Raised = a.Raised[max(0, len(a.Raised)-maxRaised):]
+}
+
+// checkLimits says what is wrong with the limits of an entry that was never delivered.
+func (t *Tx) checkLimits(e Entry) error {
+	l, err := e.Limits()
+	if err == nil && l.Raised && !slices.Contains(t.readAccount().Raised, e.EntryID) {
+		err = errRaised
+	}
+	return err
 }
 
 // Spent is what the entry's earlier deliveries have cost, as far as that is known, and
@@ -66,8 +90,19 @@ func (t *Tx) SpentBy(session string) price.Amount {
 
 // Midnight is when the day ends, by the local clock.
 func (t *Tx) Midnight() time.Time {
-	y, m, d := t.box.opts.Now().Local().Date()
-	return time.Date(y, m, d+1, 0, 0, 0, 0, time.Local).UTC()
+	return midnight(t.box.opts.Now().Local()).UTC()
+}
+
+// midnight is the first moment of another day, in the place of now. Where the clock
+// skips midnight, time.Date may say an hour of the day before.
+func midnight(now time.Time) time.Time {
+	const step = 15 * time.Minute // by which clocks are set
+	y, m, d := now.Date()
+	end := time.Date(y, m, d+1, 0, 0, 0, 0, now.Location())
+	for !end.After(now) || end.Day() == d {
+		end = end.Add(step)
+	}
+	return end
 }
 
 // Spending is what is held against limits: what the entry in flight has cost in all its

@@ -71,7 +71,7 @@ func ParseMessage(line []byte) (Message, error) {
 		return m, err
 	}
 	if m.Limits.Raised {
-		return m, errors.New("limits: raised is what dead-letter requeue says of the limits that it is given: leave it out")
+		return m, errRaised
 	}
 	o.Without([]string{idMember, promptMember, sentAtMember, notBeforeMember, expiresMember, limitsMember}, func(name string, raw []byte) {
 		if m.Metadata == nil {

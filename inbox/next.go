@@ -112,7 +112,7 @@ func (t *Tx) nextEntry(still Mark) (Entry, error) {
 		} else if passed {
 			continue
 		}
-		reason, failure := e.undeliverable(now)
+		reason, failure := t.undeliverable(e, now)
 		if reason == "" {
 			return e, nil
 		}
@@ -130,8 +130,8 @@ func (t *Tx) nextEntry(still Mark) (Entry, error) {
 }
 
 // undeliverable says why the entry can never be delivered, "" where it can.
-func (e Entry) undeliverable(now time.Time) (Reason, *Failure) {
-	switch _, err := e.Limits(); {
+func (t *Tx) undeliverable(e Entry, now time.Time) (Reason, *Failure) {
+	switch err := t.checkLimits(e); {
 	case strings.TrimSpace(e.Text) == "":
 		return ReasonEmpty, nil
 	case e.expired(now):

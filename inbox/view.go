@@ -263,20 +263,20 @@ func (v *View) Next(n int) ([]Waiting, error) {
 			return all, fmt.Errorf("read inbox: %w", err)
 		}
 		if _, canceled := v.tx.canceledAt(l.start); !canceled && !l.blank() {
-			all = append(all, waiting(l, v.tx.box.opts.Now()))
+			all = append(all, v.tx.waiting(l, v.tx.box.opts.Now()))
 		}
 		off = l.end
 	}
 	return all, nil
 }
 
-func waiting(l line, now time.Time) Waiting {
+func (t *Tx) waiting(l line, now time.Time) Waiting {
 	if l.tooLong {
 		return Waiting{Entry: Entry{EntryID: l.id, Start: l.start, End: l.end, Attempt: 1}, TooLong: true, Torn: !l.terminated}
 	}
 	e := decodeEntry(l.raw)
 	e.Start, e.End = l.start, l.end
-	_, err := e.Limits()
+	err := t.checkLimits(e)
 	return Waiting{Entry: e, Empty: strings.TrimSpace(e.Text) == "", Expired: e.expired(now), InvalidLimits: err != nil, Torn: !l.terminated}
 }
 

@@ -121,7 +121,7 @@ func (v *View) eachWaiting(from, to int64, may func([]byte) bool, f func(Waiting
 		default:
 			l.raw = bytes.Clone(raw)
 		}
-		return l.blank() || f(waiting(l, v.tx.box.opts.Now()))
+		return l.blank() || f(v.tx.waiting(l, v.tx.box.opts.Now()))
 	})
 	return errors.Join(wrong, err)
 }
