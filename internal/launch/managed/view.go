@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/charging"
 	"heartbeat/internal/price"
 	recovery "heartbeat/recover"
 )
@@ -22,7 +23,7 @@ func readTotals(box *inbox.Inbox) (inbox.Totals, error) {
 
 // spent is what was spent ever, as far as the meters tell.
 func spent(box *inbox.Inbox) (price.Amount, error) {
-	p, err := box.Spending(nil, nil)
+	p, err := box.Spending(charging.Load(box.Dir()), nil)
 	if err != nil {
 		return price.Amount{}, err
 	}
