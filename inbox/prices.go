@@ -171,7 +171,7 @@ func (p *Prices) addOpen(load func(session string) *Reading) {
 			c := Cost{
 				EntryID: span.EntryID, ID: span.ID, Start: span.Start, FirstSeq: span.FirstSeq, DeliveredSeq: span.DeliveredSeq,
 				Attempt: span.Attempt, SessionID: s.ID,
-				Price: price.Price{Amount: part.Amount, Divided: part.divided, Open: !s.Closed, Model: r.Model, ContextPercent: r.ContextPercent},
+				Price: price.Price{Amount: part.Amount, Divided: part.divided, Open: !s.Closed && !(part.complete && part.final), Model: r.Model, ContextPercent: r.ContextPercent},
 			}
 			p.add(c)
 			p.open = append(p.open, c)

@@ -309,9 +309,9 @@ func (st status) rows(row func(name, format string, args ...any), shown display)
 		row("scheduled", "%d, the next at %s", st.Scheduled, words.Stamp(*st.NextDue))
 	}
 	if d := st.InFlight; d != nil {
-		cost := ""
-		if so := d.Price().String(); so != "" {
-			cost = ", " + so + " so far"
+		cost, so := "", d.Price()
+		if so.Open = false; so.String() != "" { // "so far" says it
+			cost = ", " + so.String() + " so far"
 		}
 		row("in flight", "%s, delivered %s, attempt %d%s", words.Name(d.ID, d.EntryID), shown.at(d.DeliveredAt), d.Attempt, cost)
 	} else {
