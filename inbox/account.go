@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"heartbeat/internal/budget"
 	"heartbeat/internal/flat"
@@ -170,7 +171,7 @@ func (a *Account) close(id string) {
 
 // add counts what is charged on a day.
 func (a *Account) add(day string, amount price.Amount, outside bool) {
-	if a.Day != day {
+	if !a.is(day) {
 		a.Day, a.Today = day, price.Amount{}
 	}
 	a.Today, a.Total = a.Today.Plus(amount), a.Total.Plus(amount)
@@ -182,10 +183,22 @@ func (a *Account) add(day string, amount price.Amount, outside bool) {
 // On is what was charged on a day, a local date such as 2026-11-22, if that is the last
 // one on which anything was.
 func (a *Account) On(day string) price.Amount {
-	if a.Day != day {
+	if !a.is(day) {
 		return price.Amount{}
 	}
 	return a.Today
+}
+
+// is reports whether the account's day is that local date, or that of a place further
+// east: processes in two time zones would otherwise begin a new day in turn, and no limit
+// of a day would hold.
+func (a *Account) is(day string) bool {
+	if a.Day <= day {
+		return a.Day == day
+	}
+	kept, err1 := time.Parse(time.DateOnly, a.Day)
+	now, err2 := time.Parse(time.DateOnly, day)
+	return err1 == nil && err2 == nil && kept.Sub(now) <= 2*24*time.Hour
 }
 
 func (a *Account) encode() []byte {

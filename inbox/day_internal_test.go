@@ -1,0 +1,28 @@
+package inbox
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"heartbeat/internal/price"
+)
+
+// What hooks in two time zones charge by turns adds up, and a day ends once it is over in
+// all of them. A clock that was wrong by more begins anew.
+func TestDayOfTwoZones(t *testing.T) {
+	one := price.Amount{Nanos: 1, Dollars: true}
+	var a Account
+	for range 3 {
+		a.add("2026-11-23", one, false)
+		a.add("2026-11-22", one, false)
+	}
+	assert.EqualValues(t, 6, a.On("2026-11-22").Nanos)
+	assert.EqualValues(t, 6, a.On("2026-11-23").Nanos)
+	assert.Zero(t, a.On("2026-11-24"))
+	a.add("2026-11-24", one, false)
+	assert.EqualValues(t, 1, a.On("2026-11-24").Nanos)
+	a.add("2026-02-01", one, false)
+	assert.EqualValues(t, 1, a.On("2026-02-01").Nanos)
+	assert.Zero(t, a.On("2026-11-24"))
+}
