@@ -156,6 +156,9 @@ func (s situation) setup(t testing.TB, dir string) {
 	}
 }
 
+// inDir names the directory that a test has.
+func inDir(text, dir string) string { return strings.ReplaceAll(text, "DIR", dir) }
+
 // command is a call about the inbox in that directory.
 func (s situation) command(dir string, args []string) []string {
 	all := []string{"--inbox", s.inbox(dir)}
@@ -163,7 +166,7 @@ func (s situation) command(dir string, args []string) []string {
 		all, args = append([]string{args[0]}, all...), args[1:]
 	}
 	for _, a := range args {
-		all = append(all, strings.ReplaceAll(a, "DIR", dir))
+		all = append(all, inDir(a, dir))
 	}
 	return all
 }
@@ -173,7 +176,7 @@ func (s situation) scenario() crash.Scenario {
 		Setup: s.setup,
 		Run: func(dir string) crash.Command {
 			env := append([]string{"CLAUDE_PID=", "CLAUDE_CODE_ENTRYPOINT=cli"}, s.env...)
-			return crash.Command{Name: "command", Args: s.command(dir, s.args), Stdin: s.stdin, Env: env}
+			return crash.Command{Name: "command", Args: s.command(dir, s.args), Stdin: inDir(s.stdin, dir), Env: env}
 		},
 		Want: func(t testing.TB, whole crash.Result) {
 			want := cli.ExitOK

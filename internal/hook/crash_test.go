@@ -104,7 +104,7 @@ func TestKillThenPowerLoss(t *testing.T) {
 	}
 	all := map[string]int{
 		"acknowledge and deliver": 0, "orphan to dead letter": 0, "recover deadletter": 0, "recover retry": 0, "send": 0,
-		"bound": crash.OnlySynced, "turn failed": crash.OnlySynced,
+		"a price is completed": 0, "a session that spent ends": 0, "bound": crash.OnlySynced, "turn failed": crash.OnlySynced,
 		"promoted by a stop": crash.OnlySynced, "requeue": crash.OnlySynced, "purge": crash.OnlySynced, "compact": crash.OnlySynced,
 	}
 	if !exhaustive {
