@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"heartbeat/internal/host/signals"
 	"heartbeat/internal/notify"
 	"heartbeat/internal/price"
+	"heartbeat/internal/watching/act"
 	"heartbeat/internal/watching/board"
 	"heartbeat/internal/watching/finder"
 	"heartbeat/internal/watching/look"
@@ -168,6 +170,9 @@ func shownOf(now look.Inbox, at time.Time) shown {
 
 // tell runs the command for what is to be told about each inbox.
 func tell(ctx context.Context, o *page.Flags, p look.Picture, s cli.Streams) (err error) {
+	if os.Geteuid() == 0 && len(p.Inboxes) > 1 {
+		return tellAsOwners(ctx, o, p, s)
+	}
 	for _, now := range p.Inboxes {
 		box, failed := cli.OpenAsOwner(now.Path(), inbox.Options{LockWait: cli.VerbLockWait})
 		if failed == nil {
@@ -176,6 +181,25 @@ func tell(ctx context.Context, o *page.Flags, p look.Picture, s cli.Streams) (er
 			for _, told := range report.Told {
 				s.Note("told about %s: %s", now.Path(), told.Text)
 			}
+		}
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("tell about %s: %w", now.Path(), failed))
+		}
+	}
+	return err
+}
+
+// tellAsOwners has a process for each inbox: root becomes the inbox's owner for good, who
+// may not look at the next one.
+func tellAsOwners(ctx context.Context, o *page.Flags, p look.Picture, s cli.Streams) (err error) {
+	for _, now := range p.Inboxes {
+		args := []string{"notify", "--inbox", now.Path(), "--notify", o.Notify}
+		if o.StallAfter() > 0 {
+			args = append(args, "--stall", o.StallAfter().String())
+		}
+		told, failed := act.Run(ctx, args)
+		if told != "" {
+			s.Note("about %s: %s", now.Path(), told)
 		}
 		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("tell about %s: %w", now.Path(), failed))
