@@ -100,7 +100,7 @@ func (d *display) Update(m tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		d.board.Width, d.board.Height = m.Width, m.Height
 	case tea.KeyPressMsg:
-		return d, d.do(d.board.Key(m.Keystroke()))
+		return d, d.do(d.board.Key(m.String()))
 	case looked:
 		return d, d.do(d.board.Look(m.Picture))
 	case ticked:
@@ -131,10 +131,7 @@ func (d *display) do(e board.Effect) tea.Cmd {
 	case board.Quit:
 		return tea.Quit
 	case board.Suspend:
-		if orphaned() {
-			return nil // nobody would continue it
-		}
-		return tea.Suspend
+		stopSelf()
 	case board.Load:
 		return func() tea.Msg {
 			items, notes, err := look.Entries(e.Inbox)

@@ -32,6 +32,9 @@ func once(o *page.Flags, f *finder.Finder, s cli.Streams) error {
 	p, _ := look.New(f).Look(ctx, time.Now(), nil)
 	s.Warn(p.Notes)
 	err := show(o, p, s)
+	for _, why := range p.Failed {
+		err = errors.Join(err, errors.New(why))
+	}
 	for _, now := range p.Inboxes {
 		if now.Unreadable != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %s", now.Path(), now.Why))

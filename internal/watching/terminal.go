@@ -65,14 +65,14 @@ const blocked = 2 * time.Second
 // guard ends the program in order when a signal comes, and stops it in order.
 func (t *terminal) guard(p *tea.Program) {
 	t.program = p
-	signal.Notify(t.stops, syscall.SIGTSTP, syscall.SIGCONT)
+	signal.Notify(t.stops, syscall.SIGTSTP)
 	go func() {
 		for {
 			select {
 			case <-t.over:
 				return
-			case sig := <-t.stops:
-				t.stop(sig)
+			case <-t.stops:
+				t.stop()
 			case <-t.taken.First():
 				t.leave()
 				return
@@ -81,17 +81,24 @@ func (t *terminal) guard(p *tea.Program) {
 	}()
 }
 
-// stop gives the terminal back and stops the program, as the signal's default does. In
-// a process group that no shell looks after it has no effect, as by default.
-func (t *terminal) stop(sig os.Signal) {
-	if sig == syscall.SIGTSTP && !orphaned() {
-		signal.Reset(syscall.SIGTSTP)
-		t.program.Send(tea.SuspendMsg{})
+// stop gives the terminal back, stops the program as the signal's default does, and
+// takes the terminal again once it is continued. In a process group that no shell looks
+// after it has no effect, as by default. The stop is by another signal: the runtime
+// swallows one that it was asked to report.
+func (t *terminal) stop() {
+	if orphaned() || t.program.ReleaseTerminal() != nil {
+		return
 	}
-	if sig == syscall.SIGCONT {
-		signal.Notify(t.stops, syscall.SIGTSTP)
-	}
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, syscall.SIGCONT)
+	defer signal.Stop(continued)
+	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	<-continued                     // this thread may run on for a moment
+	_ = t.program.RestoreTerminal() // a terminal that is gone says so at the next read
 }
+
+// stopSelf is what ^Z does at a terminal that is not raw.
+func stopSelf() { _ = syscall.Kill(os.Getpid(), syscall.SIGTSTP) }
 
 // leave ends the program, also while the terminal takes no output.
 func (t *terminal) leave() {

@@ -2,6 +2,7 @@ package draw
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"heartbeat/internal/cli/colour"
@@ -27,7 +28,7 @@ func overview(b *board.Board, room int, paint colour.Palette) []string {
 		below = append(below, "")
 		below = append(below, reason(b, now, 5, paint)...)
 	}
-	for _, note := range b.Picture.Notes {
+	for _, note := range slices.Concat(b.Picture.Failed, b.Picture.Notes) {
 		if room >= 12 {
 			below = append(below, sentence("note: "+note, b.Width, 1)...)
 		}
@@ -64,7 +65,7 @@ func nothing(b *board.Board) []string {
 		return sentence("looking for inboxes", b.Width, 2)
 	}
 	lines := sentence("no inbox was found: name its folder, or send the first entry", b.Width, 3)
-	for _, note := range b.Picture.Notes {
+	for _, note := range slices.Concat(b.Picture.Failed, b.Picture.Notes) {
 		lines = append(lines, sentence(note, b.Width, 3)...)
 	}
 	return lines

@@ -58,9 +58,9 @@ type stamp struct {
 // or a name that does not exist yet in a folder that does.
 func New(roots ...string) *Finder { return &Finder{roots: roots, known: map[string]*folder{}} }
 
-// Find returns the paths of the inboxes, sorted, each once. notes are sentences about
-// folders that could not be read.
-func (f *Finder) Find() (paths, notes []string) {
+// Find returns the paths of the inboxes, sorted, each once. failed are sentences about
+// roots that could not be searched, and notes about what was left out.
+func (f *Finder) Find() (paths, failed, notes []string) {
 	before := f.known
 	f.known, f.left = make(map[string]*folder, len(before)), maxFolders
 	found := map[string]bool{}
@@ -68,19 +68,19 @@ func (f *Finder) Find() (paths, notes []string) {
 	for _, root := range f.roots {
 		abs, err := filepath.Abs(root)
 		if err != nil {
-			notes = append(notes, err.Error())
+			failed = append(failed, err.Error())
 			continue
 		}
 		if _, err := disk.StatDir(abs); err != nil {
-			if note := inboxOrNote(abs, err); note != "" {
-				notes = append(notes, note)
+			if why := inboxOrNote(abs, err); why != "" {
+				failed = append(failed, why)
 				continue
 			}
 			found[abs] = true
 			continue
 		}
 		if err := f.walk(abs, maxDepth, before, found, &unreadable); err != nil {
-			notes = append(notes, fmt.Sprintf("look for inboxes in %s: %v", abs, err))
+			failed = append(failed, fmt.Sprintf("look for inboxes in %s: %v", abs, err))
 		} else if len(f.roots) > 1 && !anyIn(found, abs) {
 			notes = append(notes, "no inbox is in "+abs)
 		}
@@ -95,7 +95,7 @@ func (f *Finder) Find() (paths, notes []string) {
 		paths = append(paths, path)
 	}
 	slices.Sort(paths)
-	return paths, notes
+	return paths, failed, notes
 }
 
 // anyIn reports whether an inbox was found in a folder, or below it.

@@ -63,14 +63,14 @@ func TestFind(t *testing.T) {
 	f := finder.New(root)
 	want := []string{"broken/inbox.jsonl", "deep/down/below/jobs.jsonl", "fifo/inbox.jsonl", "gone/inbox.jsonl", "plain/inbox.jsonl"}
 	for range 2 { // the second time from what is known
-		paths, notes := f.Find()
+		paths, failed, notes := f.Find()
 		assert.Equal(t, want, below(root, paths))
-		assert.Empty(t, notes)
+		assert.Empty(t, append(failed, notes...))
 	}
 
 	write(t, filepath.Join(root, "new/inbox.jsonl"), "")
 	require.NoError(t, os.RemoveAll(filepath.Join(root, "plain")))
-	paths, _ := f.Find()
+	paths, _, _ := f.Find()
 	assert.Contains(t, below(root, paths), "new/inbox.jsonl")
 	assert.NotContains(t, below(root, paths), "plain/inbox.jsonl")
 }
@@ -97,7 +97,8 @@ func TestRoots(t *testing.T) {
 			for _, r := range c.roots {
 				all = append(all, filepath.Join(root, r))
 			}
-			paths, notes := finder.New(all...).Find()
+			paths, failed, notes := finder.New(all...).Find()
+			notes = append(notes, failed...)
 			assert.Equal(t, c.paths, below(root, paths))
 			if c.notes == "" {
 				assert.Empty(t, notes)
@@ -118,7 +119,8 @@ func TestUnreadable(t *testing.T) {
 	write(t, filepath.Join(root, "b/inbox.jsonl"), "")
 	require.NoError(t, os.Chmod(filepath.Join(root, "b"), 0))
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(root, "b"), 0o700) })
-	paths, notes := finder.New(root).Find()
+	paths, failed, notes := finder.New(root).Find()
+	assert.Empty(t, failed)
 	assert.Equal(t, []string{"a/inbox.jsonl"}, below(root, paths))
 	assert.Equal(t, []string{"1 folder cannot be read by this user"}, notes)
 }

@@ -11,8 +11,9 @@ import (
 type Picture struct {
 	At      time.Time
 	Inboxes []Inbox
-	// Notes are sentences about what could not be searched.
-	Notes []string
+	// Failed are sentences about folders that a person named and that cannot be searched,
+	// and Notes about what was left out.
+	Failed, Notes []string
 }
 
 // Inbox is what is known of one inbox. Its texts are not cleaned.

@@ -22,6 +22,7 @@ type Lookout struct {
 	boxes  map[string]*watched
 	found  time.Time
 	paths  []string
+	failed []string
 	notes  []string
 }
 
@@ -33,13 +34,13 @@ func New(f *finder.Finder) *Lookout { return &Lookout{finder: f, boxes: map[stri
 func (l *Lookout) Look(ctx context.Context, at time.Time, only map[string]bool) (p Picture, changed bool) {
 	if at.Sub(l.found) >= findEvery {
 		l.found = at
-		paths, notes := l.finder.Find()
-		changed = !slices.Equal(paths, l.paths) || !slices.Equal(notes, l.notes)
-		l.paths, l.notes = paths, notes
+		paths, failed, notes := l.finder.Find()
+		changed = !slices.Equal(paths, l.paths) || !slices.Equal(failed, l.failed) || !slices.Equal(notes, l.notes)
+		l.paths, l.failed, l.notes = paths, failed, notes
 		l.keep(paths)
 	}
 	changed = l.each(ctx, at, only) || changed
-	p = Picture{At: at, Notes: l.notes}
+	p = Picture{At: at, Failed: l.failed, Notes: l.notes}
 	for _, path := range l.paths {
 		p.Inboxes = append(p.Inboxes, l.boxes[path].now)
 	}
