@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,7 @@ type Prices struct {
 	outside  price.Amount // of extra
 	day      string
 	models   texts
+	metered  map[string]bool // sessions whose meter was read
 }
 
 // priceKey names an entry: see [Cost].
@@ -73,7 +75,7 @@ func (b *Inbox) Spending(load func(session string) *Reading, each func(Cost)) (*
 }
 
 func (b *Inbox) newPrices() *Prices {
-	return &Prices{box: b, entries: map[priceKey]*price.Price{}, sessions: map[string]price.Amount{}, day: b.today(), models: texts{}}
+	return &Prices{box: b, entries: map[priceKey]*price.Price{}, sessions: map[string]price.Amount{}, day: b.today(), models: texts{}, metered: map[string]bool{}}
 }
 
 // read takes one view of it all. It decodes the lines that may be wanted; nil wants all.
@@ -159,6 +161,7 @@ func (p *Prices) addOpen(load func(session string) *Reading) {
 		if r == nil || !r.plausible() || len(s.Spans) == 0 {
 			continue
 		}
+		p.metered[s.ID] = true
 		now := SessionAccount{
 			Meter: s.Meter, Charged: s.Charged, Spans: s.Spans, client: s.client, boot: s.boot, base: s.base, lost: s.lost,
 		}
@@ -187,10 +190,25 @@ func (p *Prices) addOpen(load func(session string) *Reading) {
 // commit of the first of them, as its outcome has it. It is open while the entry's
 // spending has no certain end. known is false if nothing is known of it.
 func (p *Prices) Of(entryID string, firstSeq int64) (of price.Price, known bool) {
-	if found := p.entries[priceKey{entryID, firstSeq}]; found != nil {
+	if found := p.entries[priceKey{entryID, firstSeq}]; found != nil && (found.Dollars || !found.IsZero()) {
 		return *found, true
 	}
 	return price.Price{ContextPercent: -1}, false
+}
+
+// Pending reports whether more may be known of an entry in a moment, also where nothing
+// is known yet: a session that has a meter has not come to the end of what belongs to it.
+func (p *Prices) Pending(entryID string, firstSeq int64) bool {
+	if found := p.entries[priceKey{entryID, firstSeq}]; found != nil && found.Open {
+		return true
+	}
+	for _, s := range p.Account.Sessions {
+		mine := func(of Span) bool { return of.EntryID == entryID && of.FirstSeq == firstSeq }
+		if s.Meter != "" && !s.Closed && !p.metered[s.ID] && slices.ContainsFunc(s.Spans, mine) {
+			return true
+		}
+	}
+	return false
 }
 
 // OfDelivery is what an entry has cost that is in flight or was given back.

@@ -144,7 +144,7 @@ func (o *logFlags) followEvents(log *history.Log, news *inbox.Watcher, wanted fu
 			}
 		}
 		o.want(late.All())
-		return errors.Join(err, o.print(s, late.Ready(time.Now(), func(e history.Event) bool { return !o.priceOf(e).Open })))
+		return errors.Join(err, o.print(s, late.Ready(time.Now(), func(e history.Event) bool { return o.prices.Complete(e.Outcome()) })))
 	})
 	return errors.Join(o.print(s, late.Rest()), following)
 }

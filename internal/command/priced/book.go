@@ -99,3 +99,8 @@ func (b *Book) Price(entryID string, first int64, was price.Fields) price.Price 
 	}
 	return p
 }
+
+// Complete reports whether no more can be known of an entry in a moment.
+func (b *Book) Complete(entryID string, first int64) bool {
+	return first == 0 || !b.read().Pending(entryID, first)
+}

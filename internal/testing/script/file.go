@@ -195,7 +195,7 @@ func look(ts *testscript.TestScript, dir []string) (all []string) {
 			return err
 		}
 		content, err := os.ReadFile(path)
-		found[path] = fmt.Sprint(info.ModTime().UnixNano(), " ", info.Size(), " ", string(bytes.TrimRight(content, "\x00")))
+		found[path] = fmt.Sprint(info.ModTime().UnixNano(), " ", info.Size(), " ", string(bytes.Trim(content, "\x00")))
 		return err
 	}))
 	for _, path := range slices.Sorted(maps.Keys(found)) {
