@@ -161,17 +161,23 @@ func cmdKeeps(ts *testscript.TestScript, neg bool, args []string) {
 // cmdSnapshot remembers what is in a directory: `snapshot NAME [DIR]`.
 func cmdSnapshot(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) == 1 || len(args) == 2, "snapshot NAME [DIR]")
-	ts.Setenv("SNAPSHOT_"+args[0], fmt.Sprintf("%q", look(ts, args[1:])))
+	// Not in the environment: there a variable has room for 128 KiB.
+	ts.Check(os.MkdirAll(filepath.Dir(snapshotOf(ts, args[0])), 0o755))
+	ts.Check(os.WriteFile(snapshotOf(ts, args[0]), fmt.Appendf(nil, "%q", look(ts, args[1:])), 0o600))
 }
 
 // cmdUnchanged checks that a directory has not changed since the snapshot: `[!]
 // unchanged NAME [DIR]`. The lock file, which contains nothing, may be new.
 func cmdUnchanged(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, false, len(args) == 1 || len(args) == 2, "[!] unchanged NAME [DIR]")
-	before, now := ts.Getenv("SNAPSHOT_"+args[0]), fmt.Sprintf("%q", look(ts, args[1:]))
+	before, now := ts.ReadFile(snapshotOf(ts, args[0])), fmt.Sprintf("%q", look(ts, args[1:]))
 	if neg == (before == now) {
 		ts.Fatalf("changed is %v:\nbefore %s\nnow    %s", !neg, before, now)
 	}
+}
+
+func snapshotOf(ts *testscript.TestScript, name string) string {
+	return filepath.Join(ts.Getenv("WORK"), ".tmp", "snapshot-"+name)
 }
 
 // look lists the files below a directory with their contents and times.
