@@ -3,6 +3,7 @@ package inbox
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"heartbeat/internal/flat"
@@ -16,6 +17,12 @@ type Pause struct {
 	// called.
 	Until *time.Time `json:"until,omitempty"`
 }
+
+// LimitOfDay ends the reason of a pause that holds since a day has reached its limit.
+const LimitOfDay = "(the limit of a day)"
+
+// OfLimit reports whether this is such a pause.
+func (p Pause) OfLimit() bool { return p.Until != nil && strings.HasSuffix(p.Reason, LimitOfDay) }
 
 // Paused is the pause that holds now, or nil. A consumer asks before it calls
 // [Tx.Next]. A pause does not affect the entry in flight.

@@ -45,8 +45,9 @@ func Reading(s *meter.State) inbox.Reading {
 const maxPending = 8
 
 // Turn charges what a session has spent, at a moment of which its own hook tells. The
-// transcript is only read if nobody else seems to.
-func Turn(tx *inbox.Tx, box *inbox.Inbox, session, transcript string) error {
+// transcript is only read if nobody else seems to: later, where there is no limit that
+// has to hold at once.
+func Turn(tx *inbox.Tx, box *inbox.Inbox, session, transcript string, limited bool) error {
 	s, err := meter.Load(box.Dir(), session)
 	if err != nil {
 		return err
@@ -55,7 +56,8 @@ func Turn(tx *inbox.Tx, box *inbox.Inbox, session, transcript string) error {
 	if err != nil {
 		return err
 	}
-	if known := a.Session(session); known != nil && len(known.Spans) >= maxPending {
+	silent := s == nil || s.Client == "" // no status line says totals
+	if known := a.Session(session); known != nil && len(known.Spans) >= maxPending || limited && silent {
 		s, err = meter.Advance(box.Dir(), meter.Reading{Session: session, Transcript: transcript, Requests: -1, ContextPercent: -1})
 	}
 	if s == nil {

@@ -36,7 +36,7 @@ func PauseForDay(tx *inbox.Tx, v *Verdict) error {
 	if err != nil || held != nil && (held.Until == nil || !held.Until.Before(until)) {
 		return err
 	}
-	_, err = tx.Pause(v.Figures+" (the limit of a day)", &until)
+	_, err = tx.Pause(v.Figures+" "+inbox.LimitOfDay, &until)
 	return err
 }
 

@@ -22,7 +22,9 @@ func (h *hook) chargeEnd(tx *inbox.Tx) {
 	}
 	h.account.charged, h.account.told = tx, h.endsTurn() && !h.account.kept
 	h.placeTurn(tx, h.account.told)
-	h.uncounted(charging.Turn(tx, h.box, h.input.SessionID, h.input.TranscriptPath))
+	d := tx.InFlight()
+	limited := h.Limits.Any() || d != nil && d.Limits().Any()
+	h.uncounted(charging.Turn(tx, h.box, h.input.SessionID, h.input.TranscriptPath, limited))
 }
 
 // placeTurn says where in the transcript the session is.

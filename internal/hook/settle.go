@@ -46,7 +46,8 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 			return 0, err
 		}
 	}
-	if enforce.JudgeSession(h.Limits, tx.SpentBy(session)) != nil {
+	if v := enforce.JudgeSession(h.Limits, tx.SpentBy(session)); v != nil {
+		h.Note("%s: it is given no more entries, a fresh one is", v.Figures)
 		return approved, nil
 	}
 	if h.MaxEntries > 0 && tx.Acknowledged(session) >= h.MaxEntries {

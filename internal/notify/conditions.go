@@ -59,7 +59,7 @@ func (s *scan) pause() {
 		TypeThis: command(s.box, "resume"),
 		key:      "pause " + hashed(p.At.String(), p.Reason),
 	}
-	if isLimit(p) {
+	if p.OfLimit() {
 		o.What, o.TypeThis = Limit, command(s.box, "status")
 	}
 	s.holds(o, time.Time{})

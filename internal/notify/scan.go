@@ -184,9 +184,3 @@ func hostName() string {
 	}
 	return name
 }
-
-// limitOfDay ends the reason of a pause that a day's limit caused.
-const limitOfDay = "(the limit of a day)"
-
-// isLimit recognises such a pause.
-func isLimit(p *inbox.Pause) bool { return p.Until != nil && strings.HasSuffix(p.Reason, limitOfDay) }

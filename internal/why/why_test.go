@@ -156,6 +156,11 @@ func TestExplain(t *testing.T) {
 		"paused with an end": {facts(func(f *why.Facts) { f.Paused = &inbox.Pause{At: at(-2), Until: ptr(2), Reason: "a\tb"} }),
 			why.Paused, "delivery is paused since <-2> until <2> (a b): nothing is delivered until then, or until heartbeat resume"},
 
+		"paused by the limit of a day": {facts(func(f *why.Facts) {
+			f.Paused = &inbox.Pause{At: at(-2), Until: ptr(2), Reason: "today cost 5.10 of 5.00 USD " + inbox.LimitOfDay}
+		}),
+			why.Paused, "delivery is paused since <-2> until <2> (today cost 5.10 of 5.00 USD (the limit of a day)): nothing is delivered until then, or until the hook has a higher limit, and then heartbeat resume"},
+
 		"paused for want of a person": {facts(func(f *why.Facts) {
 			f.Paused = &inbox.Pause{At: at(-2), Reason: "authentication_failed: Invalid API key · Please run /login"}
 			f.Redeliver, f.Backlog, f.Waiter, f.Sessions = inFlight(), waiting(1), waiter(why.Alive), session(asks)

@@ -26,6 +26,9 @@ func Pause(p inbox.Pause) string {
 
 // PauseEnds is what ends a pause.
 func PauseEnds(p inbox.Pause) string {
+	if p.OfLimit() {
+		return "then, or until the hook has a higher limit, and then heartbeat resume"
+	}
 	if p.Until != nil {
 		return "then, or until heartbeat resume"
 	}
