@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/config"
@@ -107,8 +108,12 @@ func (o *order) options(started func(session.Up)) (session.Options, error) {
 	if err != nil {
 		return session.Options{}, err
 	}
+	meter, err := cli.Beside(settings.MeterName)
+	if err != nil {
+		meter = "" // no dollars are known then
+	}
 	return session.Options{
-		Config: o.config, Claude: h.Claude, Hook: hook, Inbox: h.Inbox, Resume: h.Resume, PTY: h.PTY,
+		Config: o.config, Claude: h.Claude, Hook: hook, Meter: meter, Inbox: h.Inbox, Resume: h.Resume, PTY: h.PTY,
 		Policy: recovery.Policy(h.Orphan.Policy), MaxAttempts: h.Orphan.MaxAttempts, Limits: h.Limits,
 		Grace: time.Duration(h.Grace), Timeout: time.Duration(h.Timeout),
 		Notify: notify.Options{Command: h.Notify.Command, Drained: h.Notify.Drained, Stall: time.Duration(h.Stall)},

@@ -16,6 +16,7 @@ import (
 	"heartbeat/internal/hosting/queue"
 	"heartbeat/internal/launch/managed"
 	"heartbeat/internal/launch/terminal"
+	"heartbeat/internal/price"
 	"heartbeat/internal/words"
 )
 
@@ -46,6 +47,7 @@ func (h *host) inTerminal() error {
 	h.change(func(s *folder.State) {
 		h.watchLive(s)
 		s.Client, s.Rounds, s.Ended = nil, report.Sessions, endedItself
+		spentInTerminal(s, report.Price())
 		switch {
 		case h.stalled.Load():
 			s.Ended, s.EndedAfter = endedByStall, h.Stall.String()
@@ -63,6 +65,15 @@ func (h *host) inTerminal() error {
 	}
 	step(stepSettled)
 	return nil
+}
+
+// spentInTerminal notes what the meter told of the sessions: their transcripts, which the
+// messages are, have no dollars.
+func spentInTerminal(s *folder.State, p price.Price) {
+	if p.Dollars && s.CostUSD == nil {
+		usd := p.USD()
+		s.CostUSD = &usd
+	}
 }
 
 // managed is the work as the launcher takes it. The guardian is this host's.

@@ -73,7 +73,7 @@ var allowed = map[string]string{
 	"internal/hosting/config": "internal/disk internal/flat internal/hosting/folder internal/words",
 	"internal/hosting/folder": "internal/disk internal/flat internal/host",
 	"internal/hosting/proxy":  "internal/words",
-	"internal/hosting":        "inbox recover internal/cli/... internal/disk internal/host internal/host/guardian internal/host/rights internal/host/signals internal/hosting/... internal/notify internal/price internal/words",
+	"internal/hosting":        "inbox recover internal/claude/settings internal/cli/... internal/disk internal/host internal/host/guardian internal/host/rights internal/host/signals internal/hosting/... internal/notify internal/price internal/words",
 	"internal/hosting/queue":  "internal/charging inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/host internal/words orchestrate/effect recover",
 	"internal/hosting/attach": "inbox internal/disk",
 	"internal/hosting/verbs":  "internal/cli internal/cli/colour",
