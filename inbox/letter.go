@@ -49,8 +49,8 @@ func (l Letter) WithLimits(limits budget.Limits) (Letter, error) {
 // withLimits is the line with other limits. One that is only text becomes an envelope.
 func withLimits(raw, limits []byte) ([]byte, error) {
 	var o flat.Object
-	if _, text, _, ok := decodeEnvelope(bytes.TrimSpace(bytes.TrimPrefix(raw, byteOrderMark))); !ok {
-		_, text, _ = decodeLine(raw)
+	if _, _, _, ok := decodeEnvelope(bytes.TrimSpace(bytes.TrimPrefix(raw, byteOrderMark))); !ok {
+		_, text, _ := decodeLine(raw)
 		o.String(promptMember, text)
 	} else if m, err := flat.Parse(bytes.TrimSpace(bytes.TrimPrefix(raw, byteOrderMark))); err != nil {
 		return nil, err
