@@ -114,7 +114,7 @@ func (t *terminal) leave() {
 
 // force restores what can be restored without waiting for the terminal, and exits.
 func (t *terminal) force() {
-	_ = unix.IoctlSetInt(int(t.out.Fd()), unix.TCFLSH, unix.TCOFLUSH) // what waits there was for our screen
+	dropOutput(int(t.out.Fd())) // what waits there was for our screen
 	_ = term.Restore(int(t.File.Fd()), t.before)
 	gone := make(chan struct{})
 	go func() {
