@@ -37,7 +37,24 @@ func (s *State) say(r Reading) {
 		c.total, c.fell = r.Total, -1
 	}
 	s.Spent.Dollars = true
-	s.hold(max(0, delta), s.covered(c, r))
+	upTo := s.covered(c, r)
+	if r.Usage != nil && *r.Usage == (price.Tokens{}) && upTo == s.main && len(s.held) == 0 && s.last().own.Requests > 0 && s.priced() {
+		// The context was compacted, and the transcript does not have the summary yet,
+		// which is a line of a user.
+		s.loose += max(0, delta)
+		return
+	}
+	s.hold(max(0, delta), upTo)
+}
+
+// priced reports whether every request has its dollars.
+func (s *State) priced() bool {
+	for i := range s.parts {
+		if s.parts[i].weight > 0 {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(s.recent, func(r request) bool { return !r.priced })
 }
 
 // clientOf is the process that said a total, which becomes the first.
@@ -143,6 +160,8 @@ func (s *State) giveAll() {
 		s.divide(h.nanos, math.MaxInt64)
 	}
 	s.held = nil
+	s.last().own.Nanos += s.loose
+	s.loose = 0
 	if s.Spent.Dollars {
 		s.divide(0, math.MaxInt64)
 	}

@@ -58,7 +58,8 @@ func (s *State) line(line []byte, at int64) {
 		}
 	case "user":
 		if !l.Bool("isSidechain") && !isToolResult(l) && at > s.last().from {
-			s.parts = append(s.parts, part{from: at, at: timeOf(l)})
+			s.parts = append(s.parts, part{from: at, at: timeOf(l), own: price.Amount{Nanos: s.loose}})
+			s.loose = 0
 		}
 	case "cost-state":
 		if total, err := price.DollarsOf(string(l.Value("totalCostUSD"))); err == nil && total >= 0 {

@@ -78,6 +78,7 @@ func (s *State) members(c flat.Codec, version *int64) {
 	c.Int("read", &s.Read)
 	c.Flag("dollars", &s.Spent.Dollars)
 	c.NonZero("stated", &s.stated)
+	c.NonZero("loose", &s.loose)
 	c.NonZero("requests", &s.main)
 	settled := int64(s.settled)
 	c.NonZero("settled", &settled)
@@ -149,7 +150,7 @@ func decode(body []byte) *State {
 // plausible refuses what no counter writes: a file with a right sum may still have
 // been written by something else.
 func (s *State) plausible() bool {
-	ok := s.ID != "" && len(s.parts) > 0 && s.settled >= 0 && s.settled < len(s.parts) && s.Read >= 0 && s.main >= 0 && s.stated >= 0
+	ok := s.ID != "" && len(s.parts) > 0 && s.settled >= 0 && s.settled < len(s.parts) && s.Read >= 0 && s.main >= 0 && s.stated >= 0 && s.loose >= 0
 	for i, p := range s.parts {
 		ok = ok && p.from >= -1 && p.at >= 0 && p.weight >= 0 && p.own.Nanos >= 0 && p.own.Requests >= 0 && counts(p.own.Tokens)
 		ok = ok && (i == 0 || p.from > s.parts[i-1].from)

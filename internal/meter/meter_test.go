@@ -201,6 +201,31 @@ func TestCompaction(t *testing.T) {
 	assert.Equal(t, usd(t, "0.001"), spent.Nanos)
 }
 
+// The total with a summary comes before the summary's line: it is not the last turn's.
+func TestTheSummaryLags(t *testing.T) {
+	r := newRig(t)
+	r.advance(r.started("a", "0"))
+	r.write(prompt("one"), r.answer(10, 1))
+	r.advance(r.said("a", "0.001", 1, 10, 1))
+	zero := r.said("a", "0.013", 3, 0, 0)
+	zero.Usage = &price.Tokens{}
+	assert.Equal(t, usd(t, "0.013"), r.advance(zero).Spent.Nanos)
+	compacted := r.write(`{"type":"user","isCompactSummary":true,"isSidechain":false,"message":{"role":"user","content":"summary"}}`)
+	r.write(prompt("two"), r.answer(5, 1))
+	s := r.advance(r.said("a", "0.014", 4, 5, 1))
+	assert.Equal(t, usd(t, "0.014"), s.Spent.Nanos)
+	spent, divided, known := s.Before(compacted)
+	assert.True(t, known)
+	assert.False(t, divided)
+	assert.Equal(t, usd(t, "0.001"), spent.Nanos)
+
+	r.advance(zero)
+	zero.Total = usd(t, "0.02")
+	r.advance(zero)
+	s = r.advance(r.final())
+	assert.Equal(t, usd(t, "0.02"), s.Spent.Nanos, "no line came")
+}
+
 // The client counts one request that the transcript never gets.
 func TestCountsThatDiffer(t *testing.T) {
 	r := newRig(t)

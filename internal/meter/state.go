@@ -35,6 +35,7 @@ type State struct {
 	parts   []part // one more than Marks: the first is before them all
 	settled int    // how many of the first parts stay as they are
 	held    []held
+	loose   int64 // growth of the total that belongs to the next mark
 	recent  []request
 	main    int64 // requests of the main transcript
 	clients []client
@@ -176,6 +177,7 @@ func (s *State) derive() {
 	for _, h := range s.held {
 		sum.Nanos += h.nanos
 	}
+	sum.Nanos += s.loose
 	sum.Dollars = told
 	s.Spent, s.Divided = sum, s.last().divided
 	if len(s.clients) > 0 {
