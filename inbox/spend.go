@@ -61,10 +61,11 @@ func (r *Reading) boundary(position int64) (Boundary, bool) {
 	return r.Boundary(position)
 }
 
-// spentSince is what was spent between two readings, never less than nothing.
+// spentSince is what was spent between two readings, never less than nothing. No dollars
+// for requests are not 0 dollars: the client has not said them.
 func spentSince(now, before price.Amount) price.Amount {
 	d := most(now, before).Minus(before)
-	d.Dollars = now.Dollars
+	d.Dollars = now.Dollars && (d.Nanos > 0 || d.Requests == 0)
 	return d
 }
 
