@@ -69,6 +69,9 @@ type Span struct {
 	// user at or behind it. It is negative if nobody knew.
 	From int64
 
+	// since is when that was, in milliseconds since 1970, where every line of what was
+	// before is older, and that line is not; 0 if that is not so.
+	since int64
 	// mark is where that line is, 0 until it is known.
 	mark int64
 	// turned says that such a line is known to be, wherever.
@@ -316,6 +319,7 @@ func (s *Span) members(c flat.Codec) {
 	c.NonZero("attempt", &attempt)
 	s.Attempt = int(attempt)
 	c.Int("from", &s.From)
+	c.NonZero("since", &s.since)
 	c.NonZero("mark", &s.mark)
 	c.Flag("turned", &s.turned)
 	c.Flag("history", &s.history)

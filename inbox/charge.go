@@ -42,6 +42,9 @@ type Reading struct {
 // Boundary is a line of a user in a transcript.
 type Boundary struct {
 	Offset int64
+	// At is when the client says that the line came to be, in milliseconds since 1970; 0
+	// if it does not say.
+	At int64
 	// Before is what was spent before that line.
 	Before price.Amount
 	// Divided says that dollars up to there were divided by tokens since the line
@@ -64,24 +67,42 @@ func (r *Reading) plausible() bool {
 	return r.Session != "" && len(r.Session) <= maxSessionName && len(r.Meter) <= maxSessionName && len(r.Client) <= maxSessionName
 }
 
+// Turn is what is known of a session's turns at a [Tx.Position]. The client writes the
+// lines of one late.
+type Turn int
+
+const (
+	// TurnUnknown says that a turn may have begun.
+	TurnUnknown Turn = iota
+	// TurnOver says that none goes on: every line so far is older than this transaction,
+	// whenever it is written, and what follows is younger.
+	TurnOver
+	// TurnEnded says the same, and that no transaction was told of that turn yet: it has
+	// a line of its own before what follows.
+	TurnEnded
+)
+
 // Position says how long a session's transcript is as this transaction settles,
 // delivers or binds: what is spent from the next line of a user on belongs to what
-// follows. turned says that a turn has just ended there, of which no transaction was
-// told yet: its first line is before that next one, even if the client writes it late.
-// Call it before.
-func (t *Tx) Position(session string, length int64, turned bool) {
+// follows. Call it before.
+func (t *Tx) Position(session string, length int64, turn Turn) {
 	if session == "" || len(session) > maxSessionName {
 		return
 	}
 	if t.positions == nil {
 		t.positions = map[string]position{}
 	}
-	t.positions[session] = position{max(0, length), turned}
+	p := position{length: max(0, length), turned: turn == TurnEnded}
+	if turn != TurnUnknown {
+		p.since = t.box.opts.Now().UnixMilli()
+	}
+	t.positions[session] = p
 }
 
 type position struct {
 	length int64
 	turned bool
+	since  int64
 }
 
 // Charge books what a session has spent since it was charged last: to each entry, once

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -23,6 +24,7 @@ import (
 type clientSession struct {
 	id      string
 	dollars bool
+	clock   *worldClock
 	lines   []*sessionLine // of the transcript
 	size    int64
 	late    []*sessionLine // that the client has not written yet
@@ -38,8 +40,17 @@ type clientSession struct {
 	meter meterModel
 }
 
+// worldClock passes with everything that happens.
+type worldClock struct{ milliseconds int64 }
+
+func (c *worldClock) now() time.Time {
+	c.milliseconds += 7
+	return time.UnixMilli(c.milliseconds)
+}
+
 type sessionLine struct {
 	at      int64
+	when    int64 // it came to be, whenever it is written
 	user    bool
 	cost    int64
 	process int
@@ -66,7 +77,7 @@ func (m meterModel) clone() meterModel {
 }
 
 func (c *clientSession) write(user bool, cost int64) {
-	c.late = append(c.late, &sessionLine{user: user, cost: cost, process: c.process})
+	c.late = append(c.late, &sessionLine{when: c.clock.now().UnixMilli(), user: user, cost: cost, process: c.process})
 }
 
 // flush writes some of the lines that are late.
@@ -92,7 +103,7 @@ func (c *clientSession) reading(over, gone bool) inbox.Reading {
 	for _, l := range c.lines[:m.read] {
 		switch {
 		case l.user:
-			marks = append(marks, inbox.Boundary{Offset: l.at, Before: sum, Final: final})
+			marks = append(marks, inbox.Boundary{Offset: l.at, At: l.when, Before: sum, Final: final})
 			continue
 		case m.heard[l]:
 			sum.Nanos += l.cost
@@ -146,6 +157,7 @@ type priceWorld struct {
 	now      *clientSession
 	sent     int
 	boots    int
+	clock    *worldClock
 	spent    map[string]int64 // by entry, "" outside
 	ownerOf  map[*sessionLine]string
 	trace    []string
@@ -168,11 +180,11 @@ func (w *priceWorld) ask() {
 // turn begins with a line of a user.
 func (w *priceWorld) turn(owner string) {
 	w.now.write(true, 0)
-	if owner == "" {
-		w.now.flush(len(w.now.late)) // a person is slower than the client writes
-	}
 	w.now.owner, w.now.turns = owner, true
 	for range 1 + w.r.IntN(3) {
+		if w.r.IntN(8) == 0 {
+			w.now.write(true, 0) // a summary, or the end of a task
+		}
 		w.ask()
 	}
 }
@@ -183,7 +195,7 @@ func (w *priceWorld) begin(c *clientSession, length int64) {
 	c.began = c.stated
 	c.total = c.stated
 	w.in(func(tx *inbox.Tx) {
-		tx.Position(c.id, length, false)
+		tx.Position(c.id, length, inbox.TurnUnknown)
 		require.NoError(w.t, tx.StartSession(c.id, 0))
 	})
 	w.log("%s starts at %d", c.id, length)
@@ -207,7 +219,7 @@ func (w *priceWorld) stop() {
 	}
 	next := ""
 	w.in(func(tx *inbox.Tx) {
-		tx.Position(c.id, c.size, true)
+		tx.Position(c.id, c.size, inbox.TurnEnded)
 		require.NoError(w.t, tx.Charge(c.reading(false, false)))
 		if d := tx.InFlight(); d != nil {
 			require.NoError(w.t, tx.Acknowledge("done"))
@@ -283,8 +295,8 @@ func (w *priceWorld) lose(c *clientSession) {
 	c.late = nil
 	for _, l := range lost {
 		if !c.meter.heard[l] {
-			w.spent[c.owner] -= l.cost
-			w.log("nobody hears of %d for %q", l.cost/10_000_000, c.owner)
+			w.spent[w.ownerOf[l]] -= l.cost
+			w.log("nobody hears of %d for %q", l.cost/10_000_000, w.ownerOf[l])
 			continue
 		}
 		l.at, l.unseen = c.size, true
@@ -307,7 +319,11 @@ func TestAWorldOfPrices(t *testing.T) {
 	t.Cleanup(func() { host.TestOnlyBootID = "" })
 	for seed := range long.Rounds(60, 1500) {
 		w := &priceWorld{t: t, r: rand.New(rand.NewPCG(uint64(seed), 13)), spent: map[string]int64{}, ownerOf: map[*sessionLine]string{}}
+		w.clock = &worldClock{noon.UnixMilli()}
 		w.box = newBox(t, "")
+		var err error
+		w.box, err = inbox.Open(w.box.Path(), inbox.Options{Now: w.clock.now})
+		require.NoError(t, err)
 		host.TestOnlyBootID = "boot 0"
 		w.run()
 		w.check(seed)
@@ -325,7 +341,7 @@ func (w *priceWorld) run() {
 				c := w.sessions[w.r.IntN(n)]
 				w.begin(c, c.size)
 			} else {
-				c := &clientSession{id: fmt.Sprint("session-", n), dollars: dollars, meter: meterModel{run: 1, heard: map[*sessionLine]bool{}}}
+				c := &clientSession{id: fmt.Sprint("session-", n), clock: w.clock, dollars: dollars, meter: meterModel{run: 1, heard: map[*sessionLine]bool{}}}
 				w.sessions = append(w.sessions, c)
 				w.begin(c, 0)
 			}

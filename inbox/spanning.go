@@ -31,7 +31,7 @@ func (t *Tx) neverArrived(d *Delivery) {
 
 // vacate leaves a span to no entry.
 func (s *Span) vacate() {
-	*s = Span{From: s.From, mark: s.mark, turned: s.turned}
+	*s = Span{From: s.From, since: s.since, mark: s.mark, turned: s.turned}
 }
 
 // rebind moves the beginning of a delivery's span to the turn that it turned out to be.
@@ -74,14 +74,14 @@ func (t *Tx) begin(session string, span Span) {
 	s.Closed = false
 	span.From = -1
 	if r := t.readings[session]; given {
-		span.From = p.length
+		span.From, span.since = p.length, p.since
 	} else if r != nil {
 		span.From = r.Read
 	}
 	last := &s.Spans[len(s.Spans)-1]
 	if p.turned {
 		last.turned = true
-		t.positions[session] = position{length: p.length}
+		t.positions[session] = position{length: p.length, since: p.since}
 	}
 	switch {
 	case last.Outside() && span.Outside() && !last.history:

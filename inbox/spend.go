@@ -27,7 +27,7 @@ func (s *SessionAccount) uncharged(r *Reading) []part {
 	}
 	before, at, known := s.Charged, s.Spans[0].mark, true
 	if at == 0 {
-		if m, ok := r.boundary(s.Spans[0].From); ok {
+		if m, ok := r.beginning(s.Spans[0], s.Spans[0].From); ok {
 			at = m.Offset
 		} else {
 			known = s.Spans[0].From == 0
@@ -40,7 +40,7 @@ func (s *SessionAccount) uncharged(r *Reading) []part {
 			if s.Spans[i].turned {
 				from = max(from, at+1)
 			}
-			if m, ok := r.boundary(from); ok {
+			if m, ok := r.beginning(s.Spans[i+1], from); ok {
 				p.Amount, p.divided = spentSince(m.Before, before), m.Divided
 				p.complete, p.final, p.end, p.upTo = true, m.Final, m.Offset, most(m.Before, before)
 				before, at = p.upTo, m.Offset
@@ -59,6 +59,20 @@ func (r *Reading) boundary(position int64) (Boundary, bool) {
 		return Boundary{}, false
 	}
 	return r.Boundary(position)
+}
+
+// late bounds how long the client takes to write a line, in milliseconds. One that is
+// older by more was not late: the clock was set back.
+const late = 60_000
+
+// beginning is the line with which a span begins, at or behind a position. Lines that
+// were written late, and belong to what was before, are older than the span.
+func (r *Reading) beginning(s Span, position int64) (Boundary, bool) {
+	m, ok := r.boundary(position)
+	for ok && m.At != 0 && m.At < s.since && m.At >= s.since-late {
+		m, ok = r.boundary(m.Offset + 1)
+	}
+	return m, ok
 }
 
 // spentSince is what was spent between two readings, never less than nothing. No dollars

@@ -33,7 +33,7 @@ func Reading(s *meter.State) inbox.Reading {
 		Divided: s.Divided, Model: s.Model, ContextPercent: s.ContextPercent,
 		Boundary: func(position int64) (inbox.Boundary, bool) {
 			m, ok := s.Mark(position)
-			return inbox.Boundary{Offset: m.Offset, Before: m.Before, Divided: m.Divided, Final: m.Known}, ok
+			return inbox.Boundary{Offset: m.Offset, At: m.At, Before: m.Before, Divided: m.Divided, Final: m.Known}, ok
 		},
 	}
 	r.Client, r.ThisBoot = strings.CutPrefix(s.Client, host.BootID()+"/")

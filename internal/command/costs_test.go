@@ -63,7 +63,7 @@ func (s *spender) stop(settle func(*inbox.Tx) error, deliver bool) {
 	s.now = s.now.Add(time.Minute)
 	s.in(func(tx *inbox.Tx) error {
 		s.read += 100
-		tx.Position(s.session, s.read, true)
+		tx.Position(s.session, s.read, inbox.TurnEnded)
 		if err := tx.Charge(s.reading(false)); err != nil {
 			return err
 		}

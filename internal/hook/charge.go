@@ -27,9 +27,17 @@ func (h *hook) chargeEnd(tx *inbox.Tx) {
 	h.uncounted(charging.Turn(tx, h.box, h.input.SessionID, h.input.TranscriptPath, limited))
 }
 
-// placeTurn says where in the transcript the session is.
-func (h *hook) placeTurn(tx *inbox.Tx, ended bool) {
-	tx.Position(h.input.SessionID, claude.TranscriptSize(h.input.TranscriptPath), ended)
+// placeTurn says where in the transcript the session is; told, that the account hears of
+// the end of this turn.
+func (h *hook) placeTurn(tx *inbox.Tx, told bool) {
+	turn := inbox.TurnUnknown
+	switch {
+	case told:
+		turn = inbox.TurnEnded
+	case h.endsTurn():
+		turn = inbox.TurnOver
+	}
+	tx.Position(h.input.SessionID, claude.TranscriptSize(h.input.TranscriptPath), turn)
 }
 
 // chargeOrphan charges another session, whose entry is settled.

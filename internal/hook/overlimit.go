@@ -147,7 +147,7 @@ func (h *hook) stopTurn(v *enforce.Verdict, seq int64) error {
 
 // chargeTurn books what the turn has cost by now.
 func (h *hook) chargeTurn(tx *inbox.Tx) error {
-	tx.Position(h.input.SessionID, max(0, claude.TranscriptSize(h.input.TranscriptPath)), false)
+	tx.Position(h.input.SessionID, max(0, claude.TranscriptSize(h.input.TranscriptPath)), inbox.TurnUnknown)
 	s, err := meter.Load(h.box.Dir(), h.input.SessionID)
 	if s == nil {
 		return err

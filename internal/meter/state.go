@@ -48,6 +48,7 @@ type State struct {
 // or a task said in its place.
 type Mark struct {
 	Offset int64 // of the line, in bytes
+	At     int64 // when it came to be, in milliseconds since 1970, 0 if it does not say
 	// Before is what was spent before it.
 	Before price.Amount
 	// Divided is as [State.Divided], for what lies between the mark before and this one.
@@ -168,7 +169,7 @@ func (s *State) derive() {
 		if i > 0 {
 			sum.Dollars = told
 			s.Marks = append(s.Marks, Mark{
-				Offset: p.from, Before: sum, Divided: s.parts[i-1].divided,
+				Offset: p.from, At: p.at, Before: sum, Divided: s.parts[i-1].divided,
 				Known: i <= s.settled || !told || len(s.parts)-i > unsaid,
 			})
 		}

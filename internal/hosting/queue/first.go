@@ -98,7 +98,7 @@ func (q *Queue) place(tx *inbox.Tx) error {
 		return err
 	}
 	path, _ := recovery.TranscriptOf(s)
-	tx.Position(q.round.session, claude.TranscriptSize(path), false)
+	tx.Position(q.round.session, claude.TranscriptSize(path), inbox.TurnUnknown)
 	return nil
 }
 
