@@ -1,0 +1,197 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/testing/model"
+)
+
+// world is what happens to thirty entries in three sessions.
+type world struct {
+	*spender
+	ctx  context.Context
+	term *Session
+	n    int // entries so far
+	said int // prompts so far
+}
+
+// some adds the next entries.
+func (w *world) some(n int) (added []entry) {
+	for range n {
+		w.n++
+		added = append(added, verbatim(w.n))
+	}
+	w.add(added...)
+	return added
+}
+
+// begin starts a client at a terminal, or resumes a session, and says a prompt.
+func (w *world) begin(resume string) {
+	w.t.Helper()
+	o := w.options()
+	o.Resume = resume
+	w.term = w.Interactive(o)
+	require.NoError(w.t, w.term.WaitReady(w.ctx))
+	w.speak()
+}
+
+// speak says a prompt, upon which the entries are worked through.
+func (w *world) speak() {
+	w.t.Helper()
+	w.forgetSignal()
+	w.said++
+	require.NoError(w.t, w.term.Submit(w.ctx, prompt(w.said)))
+}
+
+// drained waits until the session has nothing to do and has said what it cost.
+func (w *world) drained() {
+	w.t.Helper()
+	w.until(w.ctx, "the stop is approved", w.approved)
+	w.untilSaid(w.ctx)
+}
+
+// slash types a command, and waits for the nth event that it causes.
+func (w *world) slash(command, event string, nth int) {
+	w.t.Helper()
+	require.NoError(w.t, w.term.Submit(w.ctx, command))
+	_, err := w.WaitEvent(w.ctx, event, nth)
+	require.NoError(w.t, err)
+}
+
+// killed kills the client with SIGKILL while the model answers a tag.
+func (w *world) killed(tag string) (session string) {
+	w.t.Helper()
+	w.asked(w.ctx, tag, 1)
+	w.until(w.ctx, "the transcript has "+tag, func() bool { return w.transcribed(tag) })
+	session = w.flying().SessionID
+	w.term.Kill()
+	w.note()
+	return session
+}
+
+// Thirty entries in three sessions. Clients are killed, hooks and meters as well, sessions
+// are resumed, cleared and compacted, by hand and by the client. What the entries cost
+// and what was spent outside of them is what the client said, to the last digit.
+func TestHeartbeatCostOfAWorld(t *testing.T) {
+	ctx := minutes(t)
+	w := &world{ctx: ctx}
+	w.spender = newSpender(t, distinct, func(tag string, nth int) model.Reply {
+		switch {
+		case nth == 1 && (tag == "[e14]" || tag == "[e22]"):
+			return model.Hang()
+		case tag == "[e8]": // the context is full
+			return own(tag, nth).Using(model.Usage{Input: 970_000, Output: 100})
+		}
+		return own(tag, nth)
+	})
+	w.paced.Store(true)
+	w.install("--on-orphan", "retry", "--max-entries", "0")
+	w.Record("SessionStart", "PreCompact")
+
+	w.some(4)
+	w.begin("")
+	w.drained()
+
+	w.slash("/compact", "SessionStart", 2)
+	w.some(4)
+	w.speak()
+	w.drained()
+
+	w.some(4) // compacted on its own before
+	w.speak()
+	w.drained()
+	assert.Len(t, w.Events("PreCompact"), 2, "the client did not compact on its own")
+
+	w.slash("/clear", "SessionStart", 4)
+	w.some(4)
+	w.speak()
+	second := w.killed("[e14]")
+
+	restore := w.wrapMeter()
+	w.paced.Store(false)
+	w.begin(second)
+	w.drained()
+	w.paced.Store(true)
+	w.quit(ctx, w.term)
+	restore()
+	w.note()
+
+	w.some(4) // e17 to e20, of which one Stop is killed
+	restore = w.wrapHook("[e18]")
+	w.begin(second)
+	w.until(ctx, "the hook was killed", func() bool { _, err := os.Stat(w.path("killed")); return err == nil })
+	restore()
+	w.speak()
+	w.drained()
+	w.quit(ctx, w.term)
+	w.note()
+
+	w.some(10)
+	m := w.managing(ctx, "--on-orphan", "retry")
+	w.asked(ctx, "[e22]", 1)
+	require.NoError(t, m.cmd.Process.Kill())
+	_ = m.cmd.Wait() // it was killed
+	w.sessionsGone(ctx)
+	w.note()
+	end, _ := w.managing(ctx, "--on-orphan", "retry").wait()
+	assert.Equal(t, "drained", end.Reason)
+
+	assert.Len(t, w.results(), 30)
+	w.balances()
+	assert.Len(t, w.sessions(), 4)
+	w.bills["[e18]"] = w.billed("[e18]", "[p7]") // it was settled behind that prompt
+	var sure []entry
+	prices := w.priced()
+	for _, e := range w.entries {
+		if e.tag != "[e13]" && e.tag != "[e21]" {
+			sure = append(sure, e)
+			continue
+		}
+		// The client was killed before it had told the price, or had written the request.
+		assert.LessOrEqual(t, prices[e.tag].Nanos, w.billed(e.tag).Nanos)
+		assert.LessOrEqual(t, prices[e.tag].Requests, int64(1))
+	}
+	w.near(sure...)
+}
+
+// wrapHook has the client run a script in the hook's place, which kills the hook at the
+// end of the turn in which a tag was answered. It returns what undoes that.
+func (w *world) wrapHook(tag string) (restore func()) {
+	w.t.Helper()
+	return w.wrap(w.stop, fmt.Sprintf(`if [[ $said == *'"hook_event_name":"Stop"'* && $said == *%q* ]]; then touch %s; kill -9 $$; fi`,
+		tag, quotedForShell(w.path("killed"))))
+}
+
+// wrapMeter has every third reading kill the meter, at any moment of it.
+func (w *world) wrapMeter() (restore func()) {
+	w.t.Helper()
+	meter, count := filepath.Join(filepath.Dir(w.stop), "heartbeat-meter"), quotedForShell(w.path("readings"))
+	return w.wrap(meter, fmt.Sprintf(`echo >>%s
+if (( $(wc -l <%s) %% 3 == 0 )); then
+	%s "$@" <<<"$said" &
+	for (( i = RANDOM %% 400; i > 0; i-- )); do :; done
+	kill -9 $!
+	exit
+fi`, count, count, quotedForShell(meter)))
+}
+
+// wrap has the client run a script before a command of its settings. What the command
+// gets on stdin is $said. restore undoes that.
+func (w *world) wrap(command, script string) (restore func()) {
+	w.t.Helper()
+	before, err := os.ReadFile(w.settings)
+	require.NoError(w.t, err)
+	path := filepath.Join(filepath.Dir(w.Home), filepath.Base(command)+".sh")
+	text := fmt.Sprintf("#!/bin/bash\nsaid=$(cat)\n%s\nexec %s \"$@\" <<<\"$said\"\n", script, quotedForShell(command))
+	require.NoError(w.t, os.WriteFile(path, []byte(text), 0o700))
+	require.NoError(w.t, os.WriteFile(w.settings, []byte(strings.ReplaceAll(string(before), command, path)), 0o600))
+	return func() { require.NoError(w.t, os.WriteFile(w.settings, before, 0o600)) }
+}
