@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/cli"
@@ -86,6 +87,14 @@ var situations = map[string]situation{
 
 	"promoted by a stop": {turns: 1, prepare: schedule, stdin: crashStop("s0", true, "reply to A"), holds: promotedOnce, all: append(slices.Clone(abcd), "E")},
 	"promoted by resume": {turns: 1, prepare: schedule, args: []string{"resume"}, holds: promotedOnce, all: append(slices.Clone(abcd), "E")},
+
+	"over its limit": {
+		turns: 1, prepare: spend, stdin: afterTools, args: []string{"--max-tokens-per-entry", "1k", "--signal-file", "DIR/signal"}, holds: stoppedAnyway,
+	},
+	"over the day's limit": {
+		turns: 1, prepare: spend, stdin: afterTools, args: []string{"--max-tokens-per-day", "6k"}, holds: stoppedAnyway,
+		then: []string{"resume"}, policy: "retry",
+	},
 
 	"pause":  {turns: 1, args: []string{"pause", "--reason", "x"}, then: []string{"resume"}, holds: pausedIfSaid},
 	"resume": {turns: 1, prepare: pauseBefore, args: []string{"resume"}, then: []string{"resume"}, holds: resumedIfSaid},
@@ -186,6 +195,28 @@ func (s situation) scenario() crash.Scenario {
 			require.Equal(t, want, whole.ExitCode, whole.Stderr)
 		},
 	}
+}
+
+// afterTools is told between two requests of the turn that A is.
+const afterTools = `{"hook_event_name":"PostToolBatch","session_id":"s0","prompt_id":"p-s0","transcript_path":"DIR/transcript.jsonl"}`
+
+// spend is a session that has spent 2,000 tokens before A was delivered, and 5,000 since.
+func spend(t testing.TB, _ situation, dir string) {
+	const transcript = `{"type":"user","message":{"content":"begin"}}
+{"type":"assistant","message":{"id":"m1","usage":{"input_tokens":2000},"content":[{"type":"text","text":"ready"}]}}
+{"type":"user","isMeta":true,"message":{"content":"Stop hook feedback:\nA"}}
+{"type":"assistant","message":{"id":"m2","usage":{"input_tokens":5000},"content":[{"type":"tool_use","id":"t1"}]}}
+`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "transcript.jsonl"), []byte(transcript), 0o600))
+}
+
+// stoppedAnyway has the turn go on, as it does if the client was told nothing. Its next
+// event stops it.
+func stoppedAnyway(t *testing.T, s situation, c crash.Crash) {
+	out := inProcess(t, s.command(c.Dir, s.args), inDir(s.stdin, c.Dir))
+	assert.Contains(t, out, `"continue":false`, "nobody stops the turn")
+	again := inProcess(t, s.command(c.Dir, s.args), inDir(s.stdin, c.Dir))
+	assert.Equal(t, out, again)
 }
 
 // refill is a launcher that truncates the inbox, and fills it again.
