@@ -29,13 +29,22 @@ func (l Limits) Over(s Spent) (figures string, over bool) {
 	return "", false
 }
 
-// USD is what was spent, of what, such as "2.61 of 2.50 USD". Figures that look the same
-// to the cent have all their digits.
+// USD is what was spent, of what, such as "2.61 of 2.50 USD": to the cent, where that tells
+// them apart and the limit is so.
 func USD(spent, limit int64) string {
 	of, limited := price.FormatUSD(spent), price.FormatUSD(limit)
-	if of == limited && spent != limit {
-		exact, _ := price.Nanos(spent).MarshalJSON() // it never fails
-		of = string(exact)
+	const cent = 10_000_000
+	if limit%cent != 0 {
+		limited = exact(limit)
+	}
+	if of == limited && spent != limit || limit%cent != 0 {
+		of = exact(spent)
 	}
 	return of + " of " + limited + " USD"
+}
+
+// exact has every digit.
+func exact(nanos int64) string {
+	text, _ := price.Nanos(nanos).MarshalJSON() // it never fails
+	return string(text)
 }

@@ -19,6 +19,9 @@ var ErrNoClient = errNoClient
 // SetFirstRetry shortens how long a hook that met an error waits.
 func SetFirstRetry(d time.Duration) { firstRetry = d }
 
+// SetPriceWait shortens how long a hook waits for a price.
+func SetPriceWait(d time.Duration) { priceWait = d }
+
 // Wakeable is what a hook says that this process started.
 func Wakeable(parent int) error { return (&hook{lifeline: lifeline{parent: parent}}).wakeable() }
 

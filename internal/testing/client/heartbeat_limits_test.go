@@ -200,3 +200,80 @@ func TestManagedRequeueWithLimit(t *testing.T) {
 	w, log = r.managingClient(ctx, anyCommand, flags...).wait()
 	assert.Equal(t, worked{Reason: "drained", Answered: 1, Sessions: 1}, w, "%q", log)
 }
+
+// A hook that is killed between its commit and its decision leaves the stop to the next
+// event of the turn. A person's own turn afterwards is not stopped, whatever it costs.
+func TestStoppedAfterAll(t *testing.T) {
+	ctx := minutes(t)
+	r := newRigWith(t, func(request model.Request) model.Reply {
+		if lastTag(request) == "[p2]" || lastTag(request) == "[p1]" {
+			return model.Text("ready").Using(someTokens)
+		}
+		return model.Tool("Bash", map[string]any{"command": "true"}).Using(someTokens)
+	})
+	r.install("--max-tokens-per-entry", "5k").add(some(1)...)
+	lost := r.path("lost")
+	wrapper := r.path("hook.sh")
+	require.NoError(t, os.WriteFile(wrapper, []byte(`#!/bin/sh
+out=$(`+r.stop+` --inbox `+r.inbox+` --max-tokens-per-entry 5k)
+case $out in *'"continue":false'*) if mkdir `+lost+` 2>/dev/null; then exit 137; fi ;; esac
+printf '%s' "$out"
+`), 0o700))
+	r.edit(func(settings map[string]any) {
+		settings["hooks"].(map[string]any)["PostToolBatch"] = stopHook(wrapper)
+	})
+	s := r.attended(ctx, r.withTools())
+	_, err := s.WaitScreen(ctx, 0, "was stopped: it took")
+	require.NoError(t, err)
+	assert.DirExists(t, lost, "the first decision was not lost")
+	dead := r.overBudget()
+	require.Len(t, dead, 1, r.state())
+	assert.Equal(t, 5, dead[0].Requests)
+	n := r.after("[e1]")
+	assert.LessOrEqual(t, n, 6, "one more for the decision that was lost")
+
+	require.NoError(t, s.Submit(ctx, prompt(2)))
+	r.asked(ctx, "[p2]", 1)
+	r.quit(ctx, s)
+}
+
+// withTools lets an attended session run any command.
+func (r *rig) withTools() Options {
+	o := r.options()
+	o.Args = append(o.Args, anyCommand...)
+	return o
+}
+
+// What a person asks for in a session of the hook is never stopped by an entry's limit.
+func TestPersonIsNotStopped(t *testing.T) {
+	ctx := minutes(t)
+	r := newRigWith(t, runningAway(8, "true", someTokens, "[p1]"))
+	r.install("--max-tokens-per-entry", "2k", "--max-cost-per-session", "0.001", "--max-cost-per-day", "0.001")
+	s := r.attended(ctx, r.withTools())
+	r.until(ctx, "its own turn has ended", func() bool { return r.approved() })
+	assert.Len(t, r.Model.MainRequests(), 8)
+	assert.NotContains(t, s.Screen(), "wasstopped")
+	r.quit(ctx, s)
+}
+
+// In print mode the tokens of the transcript stop a turn, and the client keeps a session's
+// dollars itself.
+func TestManagedRunawayPrint(t *testing.T) {
+	for name, flags := range map[string][]string{
+		"tokens of an entry":   {"--max-tokens-per-entry", "8k"},
+		"dollars of a session": {"--max-cost-per-session", "0.05", "--max-restarts", "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := minutes(t)
+			all := some(2)
+			r := newRigWith(t, runningAway(60, "true", someTokens, "[e1]")).add(all...)
+			w, log := r.managingClient(ctx, append([]string{"-p"}, anyCommand...), flags...).wait()
+			t.Logf("%+v %q", w, log)
+			t.Logf("%+v", r.overBudget())
+			assert.LessOrEqual(t, len(r.Model.MainRequests()), 25)
+			assert.Len(t, r.deadLetters(), 1)
+			assert.Equal(t, 1, w.Answered)
+			r.sessionsGone(ctx)
+		})
+	}
+}

@@ -1,0 +1,212 @@
+package hook_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/hook"
+	"heartbeat/internal/meter"
+	"heartbeat/internal/price"
+)
+
+// spender is a session that asks for one tool after the other, at 0.006 dollars a request.
+type spender struct {
+	t        *testing.T
+	dir      string
+	args     []string
+	requests int64
+}
+
+const requestNanos = 6_000_000
+
+// spending is a session that was delivered A at the end of its first turn.
+func spending(t *testing.T, args ...string) *spender {
+	t.Helper()
+	dir := t.TempDir()
+	s := &spender{t: t, dir: dir, args: append([]string{"--inbox", filepath.Join(dir, "inbox.jsonl")}, args...)}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "inbox.jsonl"), []byte("A\nB\n"), 0o600))
+	s.user("begin")
+	return s
+}
+
+func (s *spender) deliver() *spender {
+	s.t.Helper()
+	s.request()
+	require.Contains(s.t, s.event("Stop", `,"stop_hook_active":false,"last_assistant_message":"ready"`), `"reason":"A"`)
+	s.user("Stop hook feedback:\\nA")
+	return s
+}
+
+func (s *spender) transcript() string { return filepath.Join(s.dir, "transcript.jsonl") }
+
+func (s *spender) line(text string) {
+	f, err := os.OpenFile(s.transcript(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(s.t, err)
+	_, err = f.WriteString(text + "\n")
+	require.NoError(s.t, err)
+	require.NoError(s.t, f.Close())
+}
+
+func (s *spender) user(text string) {
+	s.line(fmt.Sprintf(`{"type":"user","message":{"content":"%s"}}`, text))
+}
+
+func (s *spender) request() {
+	s.requests++
+	s.line(fmt.Sprintf(`{"type":"assistant","message":{"id":"m%d","usage":{"input_tokens":1000,"output_tokens":100},"content":[{"type":"tool_use","id":"t"}]}}`, s.requests))
+}
+
+// says is the client's status line after all requests so far.
+func (s *spender) says() {
+	r := meter.Reading{
+		Session: "s0", Transcript: s.transcript(), Client: "c", HasTotal: true, Total: s.requests * requestNanos,
+		Requests: s.requests, ContextPercent: -1, Usage: &price.Tokens{Input: 1000, Output: 100},
+	}
+	if s.requests == 0 {
+		r.Usage = nil
+	}
+	_, err := meter.Advance(s.dir, r)
+	require.NoError(s.t, err)
+}
+
+func (s *spender) event(name, more string) string {
+	s.t.Helper()
+	return inProcess(s.t, s.args, fmt.Sprintf(`{"hook_event_name":%q,"session_id":"s0","prompt_id":"p-s0","transcript_path":%q%s}`, name, s.transcript(), more))
+}
+
+func (s *spender) letters() []inbox.DeadLetter {
+	return jsonLines[inbox.DeadLetter](s.t, filepath.Join(s.dir, ".dead-letter.jsonl"))
+}
+
+// Close to a limit in dollars the hook waits for the price of the last request: what was
+// spent before the entry does not count, and no more than one request goes beyond.
+func TestThePriceIsWaitedFor(t *testing.T) {
+	hook.SetPriceWait(time.Minute)
+	s := spending(t, "--max-cost-per-entry", "0.011")
+	s.says()
+	s.deliver()
+	s.says()
+	for n := 1; ; n++ {
+		s.request()
+		said := make(chan string)
+		go func() { said <- s.event("PostToolBatch", "") }()
+		s.says() // before the hook looks, or while it waits
+		if out := <-said; n == 1 {
+			require.Empty(t, out)
+			continue
+		} else {
+			require.Contains(t, out, "it cost 0.012 of 0.011 USD")
+		}
+		break
+	}
+	require.Len(t, s.letters(), 1)
+	assert.Equal(t, inbox.ReasonOverBudget, s.letters()[0].Reason)
+	assert.Equal(t, price.Nanos(2*requestNanos), *s.letters()[0].CostUSD)
+}
+
+// A client that does not say what it costs in time is taken at a guess.
+func TestAGuessCountsInTheEnd(t *testing.T) {
+	hook.SetPriceWait(10 * time.Millisecond)
+	s := spending(t, "--max-cost-per-entry", "0.011")
+	s.says()
+	s.deliver()
+	s.says()
+	s.request()
+	require.Empty(t, s.event("PostToolBatch", ""))
+	s.request()
+	require.Contains(t, s.event("PostToolBatch", ""), "it cost 0.012 of 0.011 USD")
+}
+
+// Without a status line no dollars are known, and nothing is waited for.
+func TestWithoutDollars(t *testing.T) {
+	hook.SetPriceWait(time.Hour)
+	s := spending(t, "--max-cost-per-entry", "0.011").deliver()
+	for range 5 {
+		s.request()
+		require.Empty(t, s.event("PostToolBatch", ""))
+	}
+}
+
+// A session's limit gives its entry back, unless the entry reached it by itself; a day's
+// limit pauses delivery as well, and leaves a person's pause alone.
+func TestLimitsOfSessionAndDay(t *testing.T) {
+	for name, c := range map[string]struct {
+		args     []string
+		requests int
+		reason   inbox.Reason
+		says     string
+	}{
+		"session":       {[]string{"--max-tokens-per-session", "3k"}, 2, "", "the session cost 3300 of 3000 tokens"},
+		"session alone": {[]string{"--max-tokens-per-session", "1k"}, 1, inbox.ReasonOverBudget, "in its session alone it took 1100 of 1000 tokens"},
+		"day":           {[]string{"--max-tokens-per-day", "3k"}, 2, "", "today cost 3300 of 3000 tokens"},
+		"day alone":     {[]string{"--max-tokens-per-day", "1k"}, 1, inbox.ReasonOverBudget, "in one day it took 1100 of 1000 tokens"},
+		"last attempt":  {[]string{"--max-tokens-per-session", "3k", "--max-attempts", "1"}, 2, inbox.ReasonOverBudget, "the session cost 3300 of 3000 tokens"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := spending(t, c.args...).deliver()
+			for n := range c.requests {
+				s.request()
+				if out := s.event("PostToolBatch", ""); n < c.requests-1 {
+					require.Empty(t, out)
+				} else {
+					require.Contains(t, out, c.says)
+				}
+			}
+			if c.reason != "" {
+				require.Len(t, s.letters(), 1)
+				assert.Equal(t, c.reason, s.letters()[0].Reason)
+				assert.Equal(t, name == "last attempt", strings.HasSuffix(s.letters()[0].Failure.Message, ", at the last of its attempts (1)"))
+				return
+			}
+			require.Empty(t, s.letters())
+			events := jsonLines[inbox.Event](t, filepath.Join(s.dir, ".events.jsonl"))
+			if name == "day" {
+				paused := events[len(events)-2]
+				assert.Equal(t, inbox.EventPaused, paused.Event)
+				require.NotNil(t, paused.Until)
+				at := paused.Until.Local()
+				assert.Zero(t, at.Hour()+at.Minute()+at.Second(), "midnight")
+			}
+			last := events[len(events)-1]
+			assert.Equal(t, inbox.EventRedelivered, last.Event)
+			assert.False(t, last.Uncounted)
+			assert.Contains(t, last.Reason, c.says)
+		})
+	}
+}
+
+// A day's limit never shortens a pause, and a limit that is met when nothing is in flight
+// delivers nothing.
+func TestADaysLimitLeavesAPauseAlone(t *testing.T) {
+	s := spending(t, "--max-tokens-per-day", "3k")
+	s.deliver()
+	inProcess(t, append([]string{"pause"}, s.args[:2]...), "")
+	s.request()
+	s.request()
+	require.Contains(t, s.event("PostToolBatch", ""), "today cost")
+	for _, e := range jsonLines[inbox.Event](t, filepath.Join(s.dir, ".events.jsonl")) {
+		assert.Nil(t, e.Until)
+	}
+}
+
+// The Stop of a session over its limit is approved, and nothing more is delivered to it.
+func TestAStopOverTheLimit(t *testing.T) {
+	s := spending(t, "--max-tokens-per-session", "2k", "--signal-file", "")
+	s.deliver()
+	s.says()
+	s.request()
+	s.says()
+	out := s.event("Stop", `,"stop_hook_active":true,"last_assistant_message":"did A"`)
+	assert.Empty(t, out)
+	results := jsonLines[inbox.Result](t, filepath.Join(s.dir, ".results.jsonl"))
+	require.Len(t, results, 1, "an answer counts, whatever it cost")
+	assert.False(t, strings.Contains(out, "B"))
+}
