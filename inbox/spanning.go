@@ -5,6 +5,14 @@ import "slices"
 // enter begins the span of an entry that was delivered, or whose turn has begun.
 func (t *Tx) enter(d *Delivery) { t.begin(d.SessionID, spanOf(d)) }
 
+// LeaveTurn says that the turn of the entry in flight is over, since its session has begun
+// another: what is spent from there on is the entry's no more. [Tx.Position] says where.
+func (t *Tx) LeaveTurn() {
+	if t.inFlight != nil {
+		t.leave(t.inFlight)
+	}
+}
+
 // leave ends the span of the entry in flight, which is settled.
 func (t *Tx) leave(d *Delivery) {
 	s := t.readAccount().Session(d.SessionID)

@@ -56,6 +56,7 @@ func (h *hook) dispatch() int {
 		if in.PromptID == "" { // nothing else tells this turn from one that was stopped
 			return h.record(func(tx *inbox.Tx) error { tx.ForgetStopped(in.SessionID); return nil })
 		}
+		return h.askedElse()
 	case claude.EventNotification:
 		return h.notified()
 	}

@@ -1,6 +1,8 @@
 package hook
 
 import (
+	"strings"
+
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
@@ -21,6 +23,7 @@ func (h *hook) prompted(tx *inbox.Tx) error {
 				return err
 			}
 		}
+		h.leaveTurn(tx)
 	}
 	if w, err := tx.Waiter(); err != nil {
 		return err
@@ -28,6 +31,42 @@ func (h *hook) prompted(tx *inbox.Tx) error {
 		tx.StopWaiting()
 	}
 	return tx.PromptSession(in.SessionID)
+}
+
+// asksElse reports whether a person has begun another turn in the session that has the
+// entry in flight: what that costs is not the entry's. A task that the entry left running
+// in the background goes on with it, and without a transcript nothing is counted.
+func (h *hook) asksElse(d *inbox.Delivery) bool {
+	in := h.input
+	return in.TranscriptPath != "" && in.SessionID == d.SessionID && in.PromptID != "" && d.PromptID != "" && in.PromptID != d.PromptID &&
+		!strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification)
+}
+
+// leaveTurn ends what the entry in flight costs, if a person has begun another turn.
+func (h *hook) leaveTurn(tx *inbox.Tx) {
+	if d := tx.InFlight(); d != nil && h.asksElse(d) {
+		h.placeTurn(tx, false)
+		tx.LeaveTurn()
+	}
+}
+
+// askedElse does so for a prompt that tells nothing else. Most are told with no entry in
+// flight, and take no lock.
+func (h *hook) askedElse() int {
+	v, err := h.box.View()
+	if err != nil {
+		h.Complain(err)
+		return cli.ExitOK
+	}
+	d := v.InFlight()
+	elsewhere := d != nil && h.asksElse(d)
+	if err := v.Close(); err != nil {
+		h.Complain(err)
+	}
+	if !elsewhere {
+		return cli.ExitOK
+	}
+	return h.record(func(tx *inbox.Tx) error { h.leaveTurn(tx); return nil })
 }
 
 // What a client says when it waits for a person.
