@@ -300,6 +300,14 @@ func TestTokensWithoutDollars(t *testing.T) {
 	out, _ = says(t, s.box, "status")
 	assert.Regexp(t, `(?m)^in flight +b, .*, attempt 1, 1\.1k tokens so far$`, out)
 	assert.Regexp(t, `(?m)^spent +today 2\.2k tokens$`, out)
+	assert.NotContains(t, out, "does not hold")
+	s.in(func(tx *inbox.Tx) error {
+		tx.NoteDayLimit(budget.Limits{Nanos: 50_000_000_000})
+		_, err := tx.Pause("to commit something", nil)
+		return err
+	})
+	out, _ = says(t, s.box, "status")
+	assert.Contains(t, out, "the limit of 50.00 USD a day does not hold: the client has said no dollars")
 	out, _ = says(t, s.box, "metrics")
 	assert.NotContains(t, out, "heartbeat_cost_")
 	assert.Contains(t, out, "heartbeat_requests_total")

@@ -65,5 +65,8 @@ func (st *status) spent(box *inbox.Inbox, f why.Facts) {
 	if limit.Nanos > 0 {
 		usd := price.Nanos(limit.Nanos)
 		st.Today.LimitUSD = &usd
+		if spent.Requests > 0 && !spent.Dollars {
+			st.Warnings = append(st.Warnings, "the limit of "+price.FormatUSD(limit.Nanos)+" USD a day does not hold: the client has said no dollars (see heartbeat doctor, or limit tokens)")
+		}
 	}
 }
