@@ -38,7 +38,10 @@ func live(o *page.Flags, f *finder.Finder, s cli.Streams) error {
 		tea.WithoutSignalHandler(), tea.WithColorProfile(profile(paint)))
 	d.program = program
 	t.guard(program)
-	go gather(ctx, program, f)
+	go func() {
+		defer t.panicked()
+		gather(ctx, program, f)
+	}()
 	_, err = program.Run()
 	cancel()
 	ended := t.restore()

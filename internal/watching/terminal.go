@@ -2,9 +2,11 @@ package watching
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -15,6 +17,7 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/host/signals"
+	"heartbeat/internal/watching/page"
 )
 
 // terminal is the one that a person sits at. As a reader it notices the end of its
@@ -131,6 +134,20 @@ func (t *terminal) force() {
 
 // leaveScreen shows the cursor, and the screen as it was before.
 const leaveScreen = "\x1b[?2026l\x1b[>4m\x1b[<u\x1b[?1049l\x1b[?25h\x1b[m\r\n"
+
+// panicked is deferred in goroutines of ours: the terminal library catches panics in
+// its own.
+func (t *terminal) panicked() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	stack := debug.Stack()
+	t.program.Kill()
+	_ = term.Restore(int(t.File.Fd()), t.before)
+	fmt.Fprintf(os.Stderr, "%s: internal error: %v: please report it with this:\n%s", page.CommandName, p, stack)
+	os.Exit(cli.ExitError)
+}
 
 // restore is called once the program has ended. It returns the signal that ended it.
 func (t *terminal) restore() error {

@@ -2,6 +2,7 @@ package look
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -61,7 +62,7 @@ func (l *Lookout) keep(paths []string) {
 func (l *Lookout) each(ctx context.Context, at time.Time, only map[string]bool) bool {
 	var all sync.WaitGroup
 	places := make(chan struct{}, parallel)
-	changed := make([]bool, len(l.paths))
+	changed, panics := make([]bool, len(l.paths)), make([]any, len(l.paths))
 	for i, path := range l.paths {
 		w := l.boxes[path]
 		if only != nil && !only[w.dir()] {
@@ -70,10 +71,16 @@ func (l *Lookout) each(ctx context.Context, at time.Time, only map[string]bool) 
 		places <- struct{}{}
 		all.Go(func() {
 			defer func() { <-places }()
+			defer func() { panics[i] = recover() }() // the caller knows what becomes of a terminal
 			changed[i] = w.look(ctx, at)
 		})
 	}
 	all.Wait()
+	for i, p := range panics {
+		if p != nil {
+			panic(fmt.Sprintf("look at %s: %v", l.paths[i], p))
+		}
+	}
 	return slices.Contains(changed, true)
 }
 
