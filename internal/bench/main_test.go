@@ -13,9 +13,9 @@ import (
 
 // tiny is enough to run every measure, with its checks, once.
 var tiny = plan{
-	orchestrated: 1,
-	asleep:       50 * time.Millisecond,
-	pairs:        3, alone: 2, bigLines: 40, rounds: 2, sends: 80, waits: 2,
+	orchestrated: 1, watched: 3, watchedEntries: 10,
+	asleep: 50 * time.Millisecond,
+	pairs:  3, alone: 2, bigLines: 40, rounds: 2, sends: 80, waits: 2,
 	notices: 1, floods: 1, flood: 1_000_000,
 	before: 10, stored: 2, hosts: 1,
 	crowds: 1, crowd: 8, idle: 100 * time.Millisecond, million: 5_000, looks: 1, drain: 30, day: 60, killEvery: 20,

@@ -19,6 +19,7 @@ var measures = []measure{
 	{name: "persist", take: measurePersist},
 	{name: "rewake", take: measureRewake},
 	{name: "waiters", take: measureWaiters},
+	{name: "watch", take: measureWatch},
 	{name: "launch", take: measureLaunch},
 	{name: "transcript", take: measureTranscript},
 	{name: "host", take: measureHost},
@@ -56,18 +57,22 @@ type plan struct {
 	orchestrated int           // stops of a run
 	million      int           // entries of the inbox that is asked about
 	looks        int           // of each kind
-	drain        int           // entries
-	day          int           // entries
-	killEvery    int           // ticks of the day
+	// watched is how many inboxes a live view shows, of watchedEntries each.
+	watched, watchedEntries int
+	drain                   int // entries
+	day                     int // entries
+	killEvery               int // ticks of the day
 }
 
 var (
 	usual = plan{
+		watched: 50, watchedEntries: 10_000,
 		pairs: 400, alone: 200, bigLines: 488_282, rounds: 40, sends: 10_000, waits: 200, asleep: time.Minute,
 		notices: 200, floods: 5, flood: 200_000_000, before: 1_000, stored: 200, hosts: 15, orchestrated: 30,
 		crowds: 3, crowd: 50, idle: 5 * time.Second, million: 1_000_000, looks: 9, drain: 100_000, day: 50_000, killEvery: 200,
 	}
 	quick = plan{
+		watched: 10, watchedEntries: 1_000,
 		before: 1_000, stored: 20, hosts: 2, orchestrated: 3,
 		pairs: 50, alone: 20, bigLines: 62_500, rounds: 4, sends: 400, waits: 20, asleep: 6 * time.Second,
 		notices: 20, floods: 1, flood: 50_000_000,

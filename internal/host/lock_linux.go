@@ -12,18 +12,26 @@ import (
 // LockHolder returns the pid of the process that holds a flock(2) on the file, -1
 // if the holder has no pid here, and 0 if nobody holds it. It reads proc_locks(5)
 // and does not try the lock.
-func LockHolder(path string) int {
+func LockHolder(path string) int { return ReadLocks().Holder(path) }
+
+// Locks are the locks that were held at a moment.
+type Locks struct{ list []byte }
+
+// ReadLocks returns the locks that are held now, for those who ask about many files.
+func ReadLocks() Locks {
+	list, _ := os.ReadFile("/proc/locks") // without it nobody is known to hold one
+	return Locks{list}
+}
+
+// Holder is [LockHolder] at that moment.
+func (l Locks) Holder(path string) int {
 	var st unix.Stat_t
-	if unix.Lstat(path, &st) != nil {
-		return 0
-	}
-	locks, err := os.ReadFile("/proc/locks")
-	if err != nil {
+	if len(l.list) == 0 || unix.Lstat(path, &st) != nil {
 		return 0
 	}
 	file := fmt.Appendf(nil, "%02x:%02x:%d", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
-	for l := range bytes.Lines(locks) {
-		f := bytes.Fields(l) // 1: FLOCK ADVISORY WRITE 708 08:01:131074 0 EOF
+	for line := range bytes.Lines(l.list) {
+		f := bytes.Fields(line) // 1: FLOCK ADVISORY WRITE 708 08:01:131074 0 EOF
 		if len(f) < 6 || !bytes.Equal(f[1], []byte("FLOCK")) || !bytes.Equal(f[5], file) {
 			continue
 		}

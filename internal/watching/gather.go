@@ -13,16 +13,18 @@ import (
 )
 
 const (
-	// pollEvery is how often all inboxes are looked at, for what no event tells.
-	pollEvery = 2 * time.Second
+	// pollEvery is how often all inboxes are looked at, for what no event tells: whether
+	// processes live. Where the system gives no events it is blindEvery.
+	pollEvery  = 5 * time.Second
+	blindEvery = time.Second
 	// tickEvery is how often the clock and the ages are drawn.
 	tickEvery = time.Second
 	// soon is how long an event waits for others that belong to it: a commit changes
 	// several files.
 	soon = 20 * time.Millisecond
 	// share bounds the time that is spent on looking while inboxes change all the time:
-	// one part of so many.
-	share = 10
+	// a rest follows that is so many times as long.
+	share = 2
 )
 
 // gather looks at the inboxes whenever something changes, and sends what it sees. A slow
@@ -31,7 +33,7 @@ func gather(ctx context.Context, to *tea.Program, f *finder.Finder) {
 	l := look.New(f)
 	w := newWatch(ctx)
 	defer w.close()
-	poll, tick := time.NewTicker(pollEvery), time.NewTicker(tickEvery)
+	poll, tick := time.NewTicker(w.pollEvery()), time.NewTicker(tickEvery)
 	defer poll.Stop()
 	defer tick.Stop()
 	later := time.NewTimer(0)
@@ -62,12 +64,17 @@ func gather(ctx context.Context, to *tea.Program, f *finder.Finder) {
 			}
 		}
 		began := time.Now()
+		found := l.Find(began)
+		if found { // before they are read, so that no change falls in between
+			w.follow(l.Dirs())
+			poll.Reset(w.pollEvery())
+			changed = nil
+		}
 		p, any := l.Look(ctx, began, changed)
 		rest = time.Since(began) * share
 		changed = nil
-		if any {
+		if any || found {
 			to.Send(looked{p})
-			w.follow(l.Dirs())
 		}
 	}
 }
@@ -79,6 +86,15 @@ type watch struct {
 	events  chan string
 	dirs    map[string]bool
 	pending map[string]bool
+	// blind says that some folder cannot be watched.
+	blind bool
+}
+
+func (w *watch) pollEvery() time.Duration {
+	if w.all == nil || w.blind {
+		return blindEvery
+	}
+	return pollEvery
 }
 
 func newWatch(ctx context.Context) *watch {
@@ -116,9 +132,10 @@ func (w *watch) follow(dirs []string) {
 		return
 	}
 	now := map[string]bool{}
+	w.blind = false
 	for _, dir := range dirs {
 		if now[dir] = true; !w.dirs[dir] {
-			_ = w.all.Add(dir) // polling sees it
+			w.blind = w.all.Add(dir) != nil || w.blind
 		}
 	}
 	for dir := range w.dirs {

@@ -105,7 +105,7 @@ var allowed = map[string]string{
 	"internal/hosting/transcript": "internal/disk internal/flat internal/hosting/stream",
 
 	// Rigs, which nothing that is shipped imports (but for the demo's agent).
-	"internal/bench/...":             "internal/hosting/stream internal/hosting/transcript internal/testing/agent internal/testing/days",
+	"internal/bench/...":             "internal/claude/screen internal/hosting/stream internal/hosting/transcript internal/testing/agent internal/testing/days",
 	"internal/testing/agent":         "internal/host",
 	"internal/testing/babysitter":    "",
 	"internal/testing/build":         "",

@@ -142,7 +142,7 @@ func TestOverview(t *testing.T) {
 	b.Key("down")
 	lines := draw.Draw(b, colour.Palette{})
 	assert.Equal(t, strings.TrimPrefix(`
-heartbeat: 2 inboxes, 3 wait, 1 in flight, 1 dead, 0.42 USD today       12:00:00
+heartbeat: 2 inboxes, 3 wait, 1 in flight, 1 dead, 0.42 USD today          12:00
   INBOX       WAIT  OLDEST  IN FLIGHT  SINCE  DEAD  TODAY  STATE
   ci             0                               0         paused
 > mail/queue     3      2m  job-17        2m     1   0.42  answering

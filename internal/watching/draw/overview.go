@@ -55,7 +55,7 @@ func title(b *board.Board, paint colour.Palette) string {
 	if today := b.Today(); !today.IsZero() {
 		parts = append(parts, today.String()+" today")
 	}
-	line := spread("heartbeat: "+strings.Join(parts, ", "), b.Now().Local().Format("15:04:05"), b.Width)
+	line := spread("heartbeat: "+strings.Join(parts, ", "), b.Now().Local().Format("15:04"), b.Width)
 	return paint.Paint(colour.Bold, line)
 }
 

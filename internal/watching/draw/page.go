@@ -45,7 +45,7 @@ func counts(b *board.Board, now look.Inbox) string {
 	if !now.Today.IsZero() {
 		line += ", " + now.Today.String() + " today"
 	}
-	return spread(line, b.Now().Local().Format("15:04:05"), b.Width)
+	return spread(line, b.Now().Local().Format("15:04"), b.Width)
 }
 
 func itemGrid(items []look.Item, now time.Time) *grid {

@@ -297,3 +297,35 @@ func TestListsAreBounded(t *testing.T) {
 	assert.Less(t, len(items), 210)
 	assert.Equal(t, []string{"only the first 200 entries that wait are listed"}, notes)
 }
+
+// BenchmarkLook has fifty inboxes of ten thousand entries.
+func BenchmarkLook(b *testing.B) {
+	root := b.TempDir()
+	var lines strings.Builder
+	for n := range 10_000 {
+		fmt.Fprintf(&lines, `{"id":"m-%07d","prompt":"question %07d of many","sent_at":"2026-03-04T12:00:00Z"}`+"\n", n, n)
+	}
+	for i := range 50 {
+		dir := filepath.Join(root, fmt.Sprintf("box-%02d", i))
+		require.NoError(b, os.Mkdir(dir, 0o700))
+		path := filepath.Join(dir, "inbox.jsonl")
+		require.NoError(b, os.WriteFile(path, []byte(lines.String()), 0o600))
+		box, err := inbox.Open(path, inbox.Options{})
+		require.NoError(b, err)
+		_, err = box.Append(b.Context(), inbox.Message{Text: "last"}, 0)
+		require.NoError(b, err)
+	}
+	at := time.Now()
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			_, _ = look.New(finder.New(root)).Look(b.Context(), at, nil)
+		}
+	})
+	b.Run("unchanged", func(b *testing.B) {
+		l := look.New(finder.New(root))
+		for b.Loop() {
+			at = at.Add(2 * time.Second)
+			_, _ = l.Look(b.Context(), at, nil)
+		}
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"heartbeat/internal/host"
 	"heartbeat/internal/watching/finder"
 )
 
@@ -30,16 +31,24 @@ type Lookout struct {
 // New returns a lookout over the inboxes that a finder finds.
 func New(f *finder.Finder) *Lookout { return &Lookout{finder: f, boxes: map[string]*watched{}} }
 
+// Find searches for inboxes, if that is due. It reports whether others were found than
+// before.
+func (l *Lookout) Find(at time.Time) bool {
+	if at.Sub(l.found) < findEvery {
+		return false
+	}
+	l.found = at
+	paths, failed, notes := l.finder.Find()
+	changed := !slices.Equal(paths, l.paths) || !slices.Equal(failed, l.failed) || !slices.Equal(notes, l.notes)
+	l.paths, l.failed, l.notes = paths, failed, notes
+	l.keep(paths)
+	return changed
+}
+
 // Look returns what is known now, and whether anything but the time changed since it
 // was called last. If only is not nil, just the inboxes in those folders are looked at.
 func (l *Lookout) Look(ctx context.Context, at time.Time, only map[string]bool) (p Picture, changed bool) {
-	if at.Sub(l.found) >= findEvery {
-		l.found = at
-		paths, failed, notes := l.finder.Find()
-		changed = !slices.Equal(paths, l.paths) || !slices.Equal(failed, l.failed) || !slices.Equal(notes, l.notes)
-		l.paths, l.failed, l.notes = paths, failed, notes
-		l.keep(paths)
-	}
+	changed = l.Find(at)
 	changed = l.each(ctx, at, only) || changed
 	p = Picture{At: at, Failed: l.failed, Notes: l.notes}
 	for _, path := range l.paths {
@@ -61,6 +70,7 @@ func (l *Lookout) keep(paths []string) {
 
 func (l *Lookout) each(ctx context.Context, at time.Time, only map[string]bool) bool {
 	var all sync.WaitGroup
+	locks := sync.OnceValue(host.ReadLocks)
 	places := make(chan struct{}, parallel)
 	changed, panics := make([]bool, len(l.paths)), make([]any, len(l.paths))
 	for i, path := range l.paths {
@@ -72,7 +82,7 @@ func (l *Lookout) each(ctx context.Context, at time.Time, only map[string]bool) 
 		all.Go(func() {
 			defer func() { <-places }()
 			defer func() { panics[i] = recover() }() // the caller knows what becomes of a terminal
-			changed[i] = w.look(ctx, at)
+			changed[i] = w.look(ctx, at, locks)
 		})
 	}
 	all.Wait()

@@ -45,8 +45,9 @@ type watched struct {
 
 func (w *watched) dir() string { return filepath.Dir(w.path) }
 
-// look brings what is known up to date, and reports whether anything changed.
-func (w *watched) look(ctx context.Context, at time.Time) bool {
+// look brings what is known up to date, and reports whether anything changed. locks are
+// those that are held now.
+func (w *watched) look(ctx context.Context, at time.Time, locks func() host.Locks) bool {
 	if w.box == nil {
 		box, err := inbox.Open(w.path, inbox.Options{})
 		if err != nil {
@@ -62,7 +63,7 @@ func (w *watched) look(ctx context.Context, at time.Time) bool {
 	}
 	if at.Sub(w.lives) >= livesEvery {
 		w.lives = at
-		changed = w.processes(at) || changed
+		changed = w.processes(at, locks()) || changed
 	}
 	changed = w.questions() || changed
 	changed = w.deadLetters() || changed
@@ -142,7 +143,7 @@ func head(v *inbox.View) (oldest *time.Time) {
 }
 
 // processes looks whether those live that did, and whether somebody keeps the lock.
-func (w *watched) processes(at time.Time) bool {
+func (w *watched) processes(at time.Time, locks host.Locks) bool {
 	changed := false
 	w.now.Sessions = slices.Clone(w.now.Sessions) // whoever has an earlier picture reads those
 	for i, s := range w.now.Sessions {
@@ -167,13 +168,16 @@ func (w *watched) processes(at time.Time) bool {
 	if space != w.now.Space {
 		changed = changed || full != (w.now.Space >= 0 && w.now.Space < w.now.Needed)
 	}
-	return w.lock(at) || changed
+	return w.lock(at, locks) || changed
 }
+
+// lockName is the file that a transaction locks.
+const lockName = ".inbox-lock"
 
 // lock notes who has kept the lock since the last look, with nothing committed
 // meanwhile.
-func (w *watched) lock(at time.Time) bool {
-	holder := w.box.Lock()
+func (w *watched) lock(at time.Time, locks host.Locks) bool {
+	holder := locks.Holder(filepath.Join(w.box.Dir(), lockName))
 	if holder != w.holder { // the kernel may leave a lock out of its list for a moment
 		holder = w.box.Lock()
 	}
