@@ -47,6 +47,9 @@ func (t *Tx) checkLimits(e Entry) error {
 	return err
 }
 
+// Entry is what was delivered, decoded.
+func (d *Delivery) Entry() Entry { return d.entry() }
+
 // Spent is what the entry's earlier deliveries have cost, as far as that is known, and
 // for how long they were worked on.
 func (e Entry) Spent() budget.Spent { return budget.Spent{Amount: e.spent, Time: e.took} }

@@ -24,13 +24,17 @@ type RunFlags struct {
 	Execute       []string
 	// StateDir is the directory of the sessions' state files. MinSeconds is the shortest
 	// average duration of their iterations. Only the hook and `run` have these.
-	StateDir   string
+	StateDir string
+	// MaxCost is what all entries of a run may cost, in billionths of a dollar, 0 for no
+	// limit. Only the hook and the launcher have it.
+	MaxCost    int64
 	MinSeconds int
 }
 
 // Add declares the flags.
 func (r *RunFlags) Add(f *pflag.FlagSet) {
 	f.Var(arrayList(&r.Dirs), "run", "`directory` of a babysitter run to drive by way of the inbox; may be repeated")
+	f.Var(usd{&r.MaxCost, true}, "max-cost-per-run", "set a run's entries aside, and so hold it, once all of them have cost so many dollars")
 	r.AddWays(f)
 }
 
@@ -109,4 +113,12 @@ func (r *RunFlags) Arguments() []string {
 		"--on-unresolved=" + r.OnUnresolved, "--execute=" + strings.Join(r.Execute, ","),
 		fmt.Sprintf("--max-iterations=%d", r.MaxIterations), fmt.Sprintf("--max-idle=%d", r.MaxIdle),
 	}
+}
+
+// LimitArguments returns the flag with the limit of a run, which only a hook takes.
+func (r *RunFlags) LimitArguments() []string {
+	if r.MaxCost == 0 {
+		return nil
+	}
+	return []string{"--max-cost-per-run=" + usd{to: &r.MaxCost}.String()}
 }

@@ -41,8 +41,16 @@ func PauseForDay(tx *inbox.Tx, v *Verdict) error {
 }
 
 // Refuse sets aside the entry that tx.Next returned last if its earlier deliveries have
-// reached its limit, and reports whether they have.
-func Refuse(tx *inbox.Tx, e inbox.Entry, flags *cli.LimitFlags) (refused bool, err error) {
+// reached its limit, or its babysitter run has reached perRun (billionths of a dollar, 0 is
+// none), and reports whether they have.
+func Refuse(tx *inbox.Tx, box *inbox.Inbox, e inbox.Entry, flags *cli.LimitFlags, perRun int64) (refused bool, err error) {
+	v, err := JudgeRun(box, e, perRun)
+	if err != nil {
+		return false, err
+	}
+	if v != nil {
+		return true, tx.RefuseOverBudget(e, v.Figures)
+	}
 	if e.Attempt < 2 {
 		return false, nil
 	}

@@ -32,7 +32,7 @@ func (h *hook) next(tx *inbox.Tx, still inbox.Mark) (outcome, inbox.Entry, error
 		case err != nil:
 			return 0, e, err
 		}
-		refused, err := enforce.Refuse(tx, e, &h.Limits)
+		refused, err := enforce.Refuse(tx, h.box, e, &h.Limits, h.Runs.MaxCost)
 		if err != nil {
 			return 0, e, err
 		}

@@ -60,13 +60,15 @@ func (h *hook) lookAtSpending() (v *enforce.Verdict, seq int64, err error) {
 		return nil, 0, nil // nobody's turn but the person's
 	}
 	l := enforce.Limits(d, &h.Limits)
-	if !l.Any() {
+	if !l.Any() && h.Runs.MaxCost == 0 {
 		return nil, 0, nil
 	}
-	if l.Entry.Nanos == 0 && l.Entry.Tokens == 0 && !l.Session.Any() && !l.Day.Any() {
+	if h.Runs.MaxCost == 0 && l.Entry.Nanos == 0 && l.Entry.Tokens == 0 && !l.Session.Any() && !l.Day.Any() {
 		return enforce.Judge(l, enforce.Spent{Took: enforce.Took(d)}, d.Attempt), d.DeliveredSeq, nil
 	}
-	v, err = h.judgeSpending(view, d, l)
+	if v, err = h.judgeSpending(view, d, l); v == nil && err == nil {
+		v, err = enforce.JudgeRun(h.box, d.Entry(), h.Runs.MaxCost)
+	}
 	return v, d.DeliveredSeq, err
 }
 

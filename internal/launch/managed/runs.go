@@ -23,7 +23,7 @@ func (r *run) nextWanted(tx *inbox.Tx) error {
 		if err != nil {
 			return err
 		}
-		refused, err := enforce.Refuse(tx, e, &r.Limits)
+		refused, err := enforce.Refuse(tx, r.box, e, &r.Limits, r.Runs.MaxCost)
 		if err != nil {
 			return err
 		}

@@ -61,7 +61,7 @@ func (w *wiring) hook() settings.Wiring {
 		args = append(args, "--run", dir)
 	}
 	if len(w.Runs.Dirs) > 0 {
-		args = append(args, w.Runs.Arguments()...)
+		args = append(append(args, w.Runs.Arguments()...), w.Runs.LimitArguments()...)
 	}
 	wired := settings.Blocking(w.Hook, args, 0)
 	if w.Mode == Persist {

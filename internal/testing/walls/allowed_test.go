@@ -15,7 +15,7 @@ var allowed = map[string]string{
 	"internal/meter":         "internal/disk internal/flat internal/price",
 	"internal/charging":      "inbox internal/host internal/meter internal/why recover",
 	"internal/statusline":    "internal/meter internal/host",
-	"internal/enforce":       "inbox internal/budget internal/cli internal/price internal/words recover",
+	"internal/enforce":       "inbox internal/budget internal/charging internal/cli internal/price internal/words orchestrate/effect recover",
 	"internal/budget":        "internal/flat internal/price internal/words",
 	"internal/disk":          "",
 	"internal/host":          "",
