@@ -1,13 +1,18 @@
 package client
 
 import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	repeat "heartbeat/internal/testing/long"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/price"
 	"heartbeat/internal/testing/model"
 )
 
@@ -28,21 +33,14 @@ func TestHeartbeatCostOfEntries(t *testing.T) {
 // A chain of entries is faster than the client tells of totals: what it tells for
 // several is divided, and its sum is right.
 func TestHeartbeatCostOfAChain(t *testing.T) {
-	for name, usage := range map[string]func(int) model.Usage{"all alike": alike, "each another": distinct} {
-		if name != "all alike" && !repeat.Wanted() {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			all := some(30)
-			s := newSpender(t, usage, own)
-			s.add(all...)
-			w, _ := s.managing(minutes(t)).wait()
-			assert.Equal(t, worked{Reason: "drained", Answered: 30, Sessions: 1}, w)
-			s.near(all...)
-			s.balances()
-			assert.Equal(t, s.billed().Nanos, s.clientsTotal())
-		})
-	}
+	all := some(30)
+	s := newSpender(t, alike, own)
+	s.add(all...)
+	w, _ := s.managing(minutes(t)).wait()
+	assert.Equal(t, worked{Reason: "drained", Answered: 30, Sessions: 1}, w)
+	s.near(all...)
+	s.balances()
+	assert.Equal(t, s.billed().Nanos, s.clientsTotal())
 }
 
 // Sessions that entries wake, and one whose hook waits for them.
@@ -151,4 +149,34 @@ func TestHeartbeatCostBesideALine(t *testing.T) {
 			s.balances()
 		})
 	}
+}
+
+// What a hosted client says in its result line is what its entries cost, and what the guild
+// is told.
+func TestHeartbeatCostOfTheHosted(t *testing.T) {
+	var billed price.Amount
+	h := newHosting(t, func(r model.Request) model.Reply {
+		usage := distinct(r.Number)
+		billed = billed.Plus(costs(usage)) // one request at a time
+		if r.Number == 1 {
+			return model.Tool("Bash", map[string]any{"command": "true", "description": "nothing"}).Using(usage)
+		}
+		return model.Text("done").Using(usage)
+	})
+	h.guild.Expect("ses-1")
+	h.run()
+	f, err := folder.At(filepath.Join(h.root, "nexus.db"), "ses-1")
+	require.NoError(t, err)
+	of := func(verb ...string) (p price.Price) {
+		out, err := exec.Command(besideHook(h.host), append(verb, "--json", "--inbox", f.InboxPath())...).Output()
+		require.NoError(t, err)
+		all := strings.Split(strings.TrimSpace(string(out)), "\n")
+		require.NoError(t, json.Unmarshal([]byte(all[len(all)-1]), &p), "%s", out)
+		return p
+	}
+	assert.Equal(t, billed, of("results").Amount)
+	assert.Equal(t, billed, of("costs").Amount)
+	var told price.Nanos
+	require.NoError(t, json.Unmarshal(h.report()["costUsd"], &told))
+	assert.Equal(t, billed.Nanos, int64(told))
 }
