@@ -12,7 +12,6 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/host"
 	"heartbeat/internal/journal"
-	"heartbeat/internal/lines"
 )
 
 // View is an inbox as it was at one moment. It takes no lock and changes nothing,
@@ -199,37 +198,9 @@ type Backlog struct {
 
 // Backlog counts what waits behind the cursor and the entry in flight, and what
 // was given back. It reads those bytes.
-func (v *View) Backlog(ctx context.Context) (b Backlog, err error) {
-	from := v.waitsFrom()
-	if v.tx.file != nil {
-		if from, err = v.tx.file.SkipZeros(from, v.Size()); err != nil {
-			return b, fmt.Errorf("count what waits in %s: %w", v.tx.box.path, err)
-		}
-	}
-	if d := v.tx.redeliver; d != nil {
-		b.Entries, b.Bytes = 1, d.EndOffset-d.StartOffset
-	}
-	unread := v.Size() - from
-	if unread <= 0 {
-		return b, nil
-	}
-	b.Bytes += unread
-	var failed error
-	waits := io.NewSectionReader(v.tx.file, from, unread)
-	err = lines.Each(waits, from, func(start, end int64, l []byte, whole bool) bool {
-		if _, canceled := v.tx.canceledAt(start); canceled {
-			b.Bytes -= end - start
-		} else if len(l) > MaxLine || !blank(l) {
-			b.Entries++
-			b.Torn = !whole
-		}
-		failed = context.Cause(ctx)
-		return failed == nil
-	})
-	if err = errors.Join(err, failed); err != nil {
-		return b, fmt.Errorf("count what waits in %s: %w", v.tx.box.path, err)
-	}
-	return b, nil
+func (v *View) Backlog(ctx context.Context) (Backlog, error) {
+	b, _, err := v.Count(ctx, nil)
+	return b, err
 }
 
 // waitsFrom is where the first line starts that was never delivered.

@@ -41,19 +41,29 @@ func Of(ctx context.Context, box *inbox.Inbox) why.Facts {
 // of runs: for callers that look often, and find out about those themselves. What is
 // read besides is given the same view.
 func Glance(ctx context.Context, box *inbox.Inbox, besides ...func(*inbox.View) error) why.Facts {
+	f, _ := GlanceAgain(ctx, box, nil, besides...)
+	return f
+}
+
+// GlanceAgain is [Glance] for those who look again and again: see [inbox.View.Count].
+func GlanceAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted, besides ...func(*inbox.View) error) (_ why.Facts, now *inbox.Counted) {
 	f := why.Facts{Now: time.Now(), Inbox: box.Path(), Dir: box.Dir()}
 	f.Space, f.Needed = box.Room()
 	f.Launcher = Launcher(box)
 	f.Unwritable = unix.Access(box.Dir(), unix.W_OK|unix.X_OK)
 	v, err := box.View()
 	if err == nil {
-		err = survey(ctx, v, &f, besides)
+		besides = append([]func(*inbox.View) error{func(v *inbox.View) (err error) {
+			f.Backlog, now, err = v.Count(ctx, last)
+			return err
+		}}, besides...)
+		err = survey(v, &f, besides)
 	}
 	if err == nil {
 		f.Scheduled, err = box.Scheduled()
 	}
 	f.Unreadable = err
-	return f
+	return f, now
 }
 
 // ProcessName is the name of a process's program, empty if it is not known.
@@ -93,7 +103,7 @@ func Questions(box *inbox.Inbox) (all []why.Question) {
 	return all
 }
 
-func survey(ctx context.Context, v *inbox.View, f *why.Facts, besides []func(*inbox.View) error) (err error) {
+func survey(v *inbox.View, f *why.Facts, besides []func(*inbox.View) error) (err error) {
 	defer func() { _ = v.Close() }() // only read
 	f.Exists, f.WrittenAt, f.Cursor = v.Size() >= 0, v.WrittenAt(), v.Cursor()
 	f.Replaced, f.InFlight, f.Redeliver = v.Replaced(), v.InFlight(), v.Redeliver()
@@ -117,7 +127,6 @@ func survey(ctx context.Context, v *inbox.View, f *why.Facts, besides []func(*in
 		e := recovery.EvidenceOf(f.InFlight)
 		f.Client, f.Woken, f.Bound, f.Prompted = why.LifeOfClient(e), e.Woken, e.Bound, e.Prompted
 	}
-	f.Backlog, err = v.Backlog(ctx)
 	for _, read := range besides {
 		if err == nil {
 			err = read(v)

@@ -39,7 +39,9 @@ type watched struct {
 	charged     time.Time // when Today was read
 	driven      []orchestrate.DrivenRun
 	read, lives time.Time
-	holder      int // of the lock, when it was looked last
+	counted     *inbox.Counted
+	sent        bool // Oldest is what the entry itself says
+	holder      int  // of the lock, when it was looked last
 	held        time.Time
 }
 
@@ -58,8 +60,9 @@ func (w *watched) look(ctx context.Context, at time.Time, locks func() host.Lock
 	files := stateSign(w.box)
 	changed := !files.equal(w.files) || w.stale(at)
 	if changed {
+		grown := len(w.files) > 0 && w.files[1:].equal(files[1:]) && w.files[0].ino == files[0].ino && w.files[0].size < files[0].size
 		w.files, w.read = files, at
-		w.survey(ctx)
+		w.survey(ctx, grown)
 	}
 	if at.Sub(w.lives) >= livesEvery {
 		w.lives = at
@@ -105,12 +108,15 @@ func (w *watched) ended(at time.Time) bool {
 	return over(&due)
 }
 
-// survey reads the state of the inbox.
-func (w *watched) survey(ctx context.Context) {
+// survey reads the state of the inbox. grown says that nothing but the queue file has
+// changed since it did so last.
+func (w *watched) survey(ctx context.Context, grown bool) {
 	held, lockedBy, name, since := w.now.Held, w.now.LockedBy, w.now.LockedName, w.now.LockedFor
-	var oldest *time.Time
-	w.now.Facts = survey.Glance(ctx, w.box, func(v *inbox.View) error {
-		oldest = head(v)
+	oldest := w.now.Oldest
+	w.now.Facts, w.counted = survey.GlanceAgain(ctx, w.box, w.counted, func(v *inbox.View) error {
+		if !grown || !w.sent { // otherwise the same entry comes next
+			oldest, w.sent = head(v)
+		}
 		return nil
 	})
 	if _, err := disk.StatDir(w.box.Dir()); errors.Is(err, fs.ErrNotExist) {
@@ -123,8 +129,9 @@ func (w *watched) survey(ctx context.Context) {
 // longLine is longer than any line that is decoded only to see when it was sent.
 const longLine = 1 << 20
 
-// head is since when the entry waits that comes next.
-func head(v *inbox.View) (oldest *time.Time) {
+// head is since when the entry waits that comes next. sent says that the entry itself
+// has the time.
+func head(v *inbox.View) (oldest *time.Time, sent bool) {
 	found, long := false, false
 	err := v.Waits(func(l []byte) bool {
 		long = long || len(l) > longLine
@@ -132,14 +139,14 @@ func head(v *inbox.View) (oldest *time.Time) {
 	}, func(w inbox.Waiting) bool {
 		found = true
 		if at := w.SentAt(); !at.IsZero() {
-			oldest = &at
+			oldest, sent = &at, true
 		}
 		return false
 	})
 	if at := v.WrittenAt(); err == nil && (found || long) && oldest == nil && !at.IsZero() {
 		oldest = &at
 	}
-	return oldest
+	return oldest, sent
 }
 
 // processes looks whether those live that did, and whether somebody keeps the lock.
