@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -78,6 +79,12 @@ type Span struct {
 	turned bool
 	// history is what a session had spent before this inbox knew of it: nobody's.
 	history bool
+}
+
+// Silent reports whether the session's meter was read and told of no dollars: then no
+// status line seems to advance it.
+func (s *SessionAccount) Silent() bool {
+	return s.Meter != "" && s.client == "" && !s.Charged.Dollars
 }
 
 // Outside reports whether the span belongs to no entry.
@@ -275,9 +282,7 @@ func (s *SessionAccount) encode() []byte {
 		if i > 0 {
 			spans = append(spans, ',')
 		}
-		var o flat.Object
-		s.Spans[i].members(flat.To(&o))
-		spans = append(spans, o.End()...)
+		spans = flat.AppendText(spans, s.Spans[i].text())
 	}
 	o.Raw("spans", append(spans, ']'))
 	return o.End()
@@ -296,33 +301,68 @@ func decodeSessionAccount(v flat.Value) (s SessionAccount, err error) {
 		return s, err
 	}
 	for _, v := range m.Value("spans").Items() {
-		m, err := flat.Parse([]byte(v))
+		span, err := spanFrom(v.Text())
 		if err != nil {
 			return s, err
 		}
-		var span Span
-		if span.members(flat.From(m)); m.Err() != nil {
-			return s, m.Err()
-		}
 		s.Spans = append(s.Spans, span)
+	}
+	if len(s.Spans) == 0 {
+		return s, errors.New("a session has no span")
 	}
 	return s, nil
 }
 
-func (s *Span) members(c flat.Codec) {
-	c.Text("entry_id", &s.EntryID)
-	c.Text("id", &s.ID)
-	c.NonZero("start_offset", &s.Start)
-	c.NonZero("first_seq", &s.FirstSeq)
-	c.NonZero("delivered_seq", &s.DeliveredSeq)
-	attempt := int64(s.Attempt)
-	c.NonZero("attempt", &attempt)
+// text is a span in one short string, since every record has them: where it begins, since
+// when, its mark, and what is known of it; of an entry its place, its commits, its attempt and its
+// names.
+func (s *Span) text() string {
+	b := make([]byte, 0, 160)
+	b = strconv.AppendInt(b, s.From, 10)
+	b = strconv.AppendInt(append(b, ' '), s.since, 10)
+	b = strconv.AppendInt(append(b, ' '), s.mark, 10)
+	b = append(b, ' ', '-')
+	if s.turned {
+		b = append(b, 't')
+	}
+	if s.history {
+		b = append(b, 'h')
+	}
+	if s.Outside() {
+		return string(b)
+	}
+	for _, n := range [...]int64{s.Start, s.FirstSeq, s.DeliveredSeq, int64(s.Attempt)} {
+		b = strconv.AppendInt(append(b, ' '), n, 10)
+	}
+	b = append(append(b, ' '), s.EntryID...)
+	if s.ID != "" {
+		b = append(append(b, ' '), s.ID...)
+	}
+	return string(b)
+}
+
+func spanFrom(text string) (s Span, err error) {
+	parts := strings.SplitN(text, " ", 10)
+	var attempt int64
+	into := [...]*int64{&s.From, &s.since, &s.mark, nil, &s.Start, &s.FirstSeq, &s.DeliveredSeq, &attempt}
+	if n := len(parts); n != 4 && n < 9 {
+		return s, fmt.Errorf("%q is no span", brief(text))
+	}
+	for i, p := range parts[:min(len(parts), len(into))] {
+		if into[i] == nil {
+			s.turned, s.history = strings.Contains(p, "t"), strings.Contains(p, "h")
+		} else if *into[i], err = strconv.ParseInt(p, 10, 64); err != nil {
+			return s, fmt.Errorf("%q is no span", brief(text))
+		}
+	}
 	s.Attempt = int(attempt)
-	c.Int("from", &s.From)
-	c.NonZero("since", &s.since)
-	c.NonZero("mark", &s.mark)
-	c.Flag("turned", &s.turned)
-	c.Flag("history", &s.history)
+	if len(parts) > 8 {
+		s.EntryID = parts[8]
+	}
+	if len(parts) > 9 {
+		s.ID = parts[9]
+	}
+	return s, nil
 }
 
 // amountText is an amount in one short string, empty for nothing: billionths of a dollar

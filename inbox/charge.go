@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"math"
+	"strings"
 
 	"heartbeat/internal/journal"
 	"heartbeat/internal/price"
@@ -178,9 +179,19 @@ func (s Span) is(d *Delivery) bool { return s.of(d) && s.DeliveredSeq == d.Deliv
 
 func spanOf(d *Delivery) Span {
 	return Span{
-		EntryID: d.EntryID, ID: d.ID(), Start: d.StartOffset,
+		EntryID: d.EntryID, ID: clipped(d.ID()), Start: d.StartOffset,
 		FirstSeq: d.first(), DeliveredSeq: d.DeliveredSeq, Attempt: d.Attempt,
 	}
+}
+
+// maxName bounds an entry's own id in the account, of which every record has several.
+const maxName = 200
+
+func clipped(id string) string {
+	if len(id) <= maxName {
+		return id
+	}
+	return strings.ToValidUTF8(id[:maxName], "")
 }
 
 // book writes a line for what a span has cost.

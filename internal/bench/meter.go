@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 const maxMeterRatio = 1.30
@@ -77,11 +78,31 @@ func (b *bench) meteredSession() (*metered, error) {
 
 // reads adds a turn to the transcript and has it metered.
 func (m *metered) reads() error {
+	s := metering{dir: m.dir, transcript: m.transcript, session: benchSession, turns: m.turns}
+	err := s.turn()
+	m.turns = s.turns
+	if err == nil {
+		err = s.read(m.run, m.program)
+	}
+	m.took = append(m.took, s.took)
+	return err
+}
+
+// metering is a session whose transcript grows by turns.
+type metering struct {
+	dir, transcript, session string
+	turns                    int
+	took                     time.Duration
+}
+
+const turnUsage = `{"input_tokens":1000,"cache_creation_input_tokens":0,"cache_read_input_tokens":20000,"output_tokens":100}`
+
+// turn adds a turn to the transcript.
+func (m *metering) turn() error {
 	m.turns++
-	const usage = `{"input_tokens":1000,"cache_creation_input_tokens":0,"cache_read_input_tokens":20000,"output_tokens":100}`
 	line := fmt.Sprintf(`{"type":"user","isMeta":true,"isSidechain":false,"message":{"role":"user","content":%q}}`+"\n"+
 		`{"type":"assistant","isSidechain":false,"message":{"id":"msg_%d","model":"claude-opus-5-5","content":[{"type":"text","text":%q}],"usage":%s},"timestamp":"2026-11-22T14:45:39.475Z"}`+"\n",
-		strings.Repeat("question ", 1<<10), m.turns, strings.Repeat("answer ", 1500), usage)
+		strings.Repeat("question ", 1<<10), m.turns, strings.Repeat("answer ", 1500), turnUsage)
 	f, err := os.OpenFile(m.transcript, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {
 		_, err = f.WriteString(line)
@@ -90,13 +111,18 @@ func (m *metered) reads() error {
 	if err != nil {
 		return fmt.Errorf("write a transcript: %w", err)
 	}
+	return nil
+}
+
+// read has the session metered.
+func (m *metering) read(r *runner, program string) error {
 	status := fmt.Sprintf(`{"session_id":%q,"transcript_path":%q,"cwd":"/","model":{"id":"claude-opus-5-5"},"cost":{"total_cost_usd":%d.25},`+
-		`"context_window":{"used_percentage":2,"current_usage":%s},"prompt_cache":{"requests":%d}}`, benchSession, m.transcript, m.turns, usage, m.turns)
-	out, took, err := m.run.run([]byte(status), m.program, "--inbox", filepath.Join(m.dir, "inbox.jsonl"))
+		`"context_window":{"used_percentage":2,"current_usage":%s},"prompt_cache":{"requests":%d}}`, m.session, m.transcript, m.turns, turnUsage, m.turns)
+	out, took, err := r.run([]byte(status), program, "--inbox", filepath.Join(m.dir, "inbox.jsonl"))
 	if err == nil && len(out) > 0 {
 		err = fmt.Errorf("heartbeat-meter printed %.80q", out)
 	}
-	m.took = append(m.took, took)
+	m.took = took
 	return err
 }
 

@@ -41,23 +41,28 @@ func Reading(s *meter.State) inbox.Reading {
 }
 
 // maxPending is how many parts of a session's transcript wait for the meter until it is
-// advanced: where the client has no status line, nobody else does that.
+// advanced, and how often that is tried: where the client has no status line, nobody else
+// does that.
 const maxPending = 8
 
 // Turn charges what a session has spent, at a moment of which its own hook tells. The
-// transcript is only read if nobody else seems to: later, where there is no limit that
-// has to hold at once.
+// transcript is only read if nobody else seems to: now and then, or always if limited,
+// where what was spent is held against a limit.
 func Turn(tx *inbox.Tx, box *inbox.Inbox, session, transcript string, limited bool) error {
-	s, err := meter.Load(box.Dir(), session)
-	if err != nil {
-		return err
-	}
 	a, err := tx.Account()
 	if err != nil {
 		return err
 	}
-	silent := s == nil || s.Client == "" // no status line says totals
-	if known := a.Session(session); known != nil && len(known.Spans) >= maxPending || limited && silent {
+	known := a.Session(session)
+	due := known != nil && len(known.Spans) >= maxPending && tx.Seq()%maxPending == 0
+	if known != nil && known.Silent() && !due && !limited {
+		return nil
+	}
+	s, err := meter.Load(box.Dir(), session)
+	if err != nil {
+		return err
+	}
+	if silent := s == nil || s.Client == ""; due || limited && silent {
 		s, err = meter.Advance(box.Dir(), meter.Reading{Session: session, Transcript: transcript, Requests: -1, ContextPercent: -1})
 	}
 	if s == nil {
@@ -142,6 +147,16 @@ func Note(tx *inbox.Tx, box *inbox.Inbox, ended string) error {
 		all = errors.Join(all, tx.Charge(r))
 	}
 	return all
+}
+
+// Resumed charges what a session spent before the process pid took it up, of which no hook
+// could tell. Without a meter of that time it is nobody's: the session was not here.
+func Resumed(tx *inbox.Tx, box *inbox.Inbox, session string, pid int) error {
+	s, err := meter.Load(box.Dir(), session)
+	if s == nil || s.Client == meter.ClientName(host.BootID(), pid, host.ProcessStart(pid)) {
+		return err
+	}
+	return errors.Join(err, tx.Charge(Reading(s)))
 }
 
 // Orphan charges what the session of the entry in flight has spent, whoever finds it: the

@@ -50,8 +50,10 @@ func unescaped(text string) string {
 
 const hexDigits = "0123456789abcdef"
 
-// appendText appends a string as JSON: on one line, and such that no HTML around it
+// AppendText appends a string as JSON: on one line, and such that no HTML around it
 // ends. Invalid UTF-8 becomes U+FFFD.
+func AppendText(b []byte, s string) []byte { return appendText(b, s) }
+
 func appendText(b []byte, s string) []byte {
 	b = append(b, '"')
 	done := 0

@@ -49,6 +49,7 @@ func (h *hook) chargeOrphan(tx *inbox.Tx) {
 
 // chargeStart charges the sessions that have ended, as another one starts.
 func (h *hook) chargeStart(tx *inbox.Tx) {
+	h.uncounted(charging.Resumed(tx, h.box, h.input.SessionID, claude.PID()))
 	h.placeTurn(tx, false)
 	h.uncounted(charging.Note(tx, h.box, ""))
 }

@@ -3,6 +3,7 @@ package hook_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -15,7 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/charging"
 	"heartbeat/internal/hook"
+	"heartbeat/internal/meter"
 	"heartbeat/internal/testing/crash"
 )
 
@@ -38,14 +41,34 @@ type hookWorld struct {
 	answered map[string]bool
 	late     map[string]bool // answered at a Stop whose hook was killed
 	steps    []string
+
+	bills map[string]*bill // of the sessions
+}
+
+// bill is what a session has really spent.
+type bill struct {
+	transcript      string
+	client          int
+	total           int64 // the client's own
+	stated          int64 // that the transcript has
+	spent, requests int64
+	unheard         int64 // since the client said its total
 }
 
 func (w *hookWorld) chance(n int) bool { return w.r.IntN(n) == 0 }
 
 // write adds a line to the transcript, as the client does.
 func (w *hookWorld) write(role, text string, meta bool) {
+	message := map[string]any{"role": role, "content": text}
+	if role == "assistant" {
+		b, cost := w.bills[w.session], int64(1+w.r.IntN(9))
+		b.requests++
+		b.total, b.spent, b.unheard = b.total+cost, b.spent+cost, b.unheard+cost
+		message["id"], message["model"] = fmt.Sprint("message-", w.session, b.requests), "m"
+		message["usage"] = map[string]any{"input_tokens": 1000 * cost, "output_tokens": 0}
+	}
 	line, err := json.Marshal(map[string]any{
-		"uuid": fmt.Sprint("line-", w.r.Uint64()), "type": role, "sessionId": w.session, "isMeta": meta, "message": map[string]any{"role": role, "content": text},
+		"uuid": fmt.Sprint("line-", w.r.Uint64()), "type": role, "sessionId": w.session, "isMeta": meta, "message": message,
 	})
 	require.NoError(w.t, err)
 	f, err := os.OpenFile(w.transcript, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -96,8 +119,90 @@ func (w *hookWorld) begin(resumed bool) {
 		w.session = fmt.Sprint("session-", w.prompts)
 		w.transcript = filepath.Join(w.dir, w.session)
 	}
+	b := w.bills[w.session]
+	if b == nil {
+		b = &bill{transcript: w.transcript}
+		w.bills[w.session] = b
+	}
+	b.client++
+	b.total, b.unheard = b.stated, 0
 	w.command(w.input(map[string]any{"hook_event_name": "SessionStart", "source": source})).Run(w.t)
+	w.hear() // the status line runs at the start, too
 	w.prompt()
+}
+
+// leave ends the session's client: as it should, or killed. Then it forgets what it has
+// not said.
+func (w *hookWorld) leave() {
+	b := w.bills[w.session]
+	if b == nil {
+		return
+	}
+	if w.chance(2) {
+		w.hear()
+		w.steps = append(w.steps, "the client is killed")
+		return
+	}
+	b.stated, b.unheard = b.total, 0
+	appendTo(w.t, w.transcript, fmt.Sprintf(`{"type":"cost-state","sessionId":%q,"totalCostUSD":%d.%02d}`+"\n", w.session, b.total/100, b.total%100))
+	if w.chance(2) {
+		w.command(w.input(map[string]any{"hook_event_name": "SessionEnd"})).Run(w.t)
+	}
+}
+
+// hear has the client say its total.
+func (w *hookWorld) hear() {
+	b := w.bills[w.session]
+	b.unheard = 0
+	_, err := meter.Advance(w.dir, meter.Reading{
+		Session: w.session, Transcript: w.transcript, Client: fmt.Sprint("client-", b.client), Total: b.total * cent, HasTotal: true,
+		Requests: -1, ContextPercent: -1,
+	})
+	require.NoError(w.t, err)
+}
+
+// audit finds every cent once: in the sums, and in the lines.
+func (w *hookWorld) audit() {
+	w.hear()
+	spent := int64(0)
+	for session, b := range w.bills {
+		spent += b.spent
+		m, err := meter.Advance(w.dir, meter.Reading{Session: session, Transcript: b.transcript, Requests: -1, ContextPercent: -1, Final: true})
+		require.NoError(w.t, err)
+		require.Equal(w.t, b.spent*cent, m.Spent.Nanos, "the meter of %s", session)
+	}
+	prices, err := w.box().Prices(charging.Load(w.dir))
+	require.NoError(w.t, err)
+	if now := prices.Total().Nanos; strings.Contains(strings.Join(w.steps, " "), "killed at") {
+		require.LessOrEqual(w.t, now, spent*cent, "without a session of which no hook could tell yet")
+	} else {
+		require.Equal(w.t, spent*cent, now, "with what is not charged yet")
+	}
+	for session := range w.bills {
+		m, err := meter.Load(w.dir, session)
+		require.NoError(w.t, err)
+		r := charging.Reading(m)
+		r.Gone = true
+		tx, err := w.box().Begin(context.Background())
+		require.NoError(w.t, err)
+		require.NoError(w.t, tx.Charge(r))
+		require.NoError(w.t, tx.Commit())
+		require.NoError(w.t, tx.Close())
+	}
+	nanos, tokens := int64(0), int64(0)
+	_, err = w.box().Costs(func(c inbox.Cost) bool {
+		nanos, tokens = nanos+c.Nanos, tokens+c.Tokens.Input
+		return true
+	})
+	require.NoError(w.t, err)
+	require.Equal(w.t, spent*cent, nanos, "dollars")
+	require.Equal(w.t, spent*1000, tokens, "tokens")
+	v, err := w.box().View()
+	require.NoError(w.t, err)
+	a, err := v.Account()
+	require.NoError(w.t, errors.Join(err, v.Close()))
+	require.Equal(w.t, spent*cent, a.Total.Nanos)
+	require.Empty(w.t, a.Sessions)
 }
 
 // stop is the model's answer to all that it was given, and the hooks of that Stop.
@@ -105,6 +210,9 @@ func (w *hookWorld) stop() {
 	w.replies++
 	reply := fmt.Sprintf("reply %d to %s", w.replies, strings.Join(w.sees, " "))
 	w.write("assistant", reply, false)
+	if w.chance(2) {
+		w.hear()
+	}
 	input := w.input(map[string]any{"hook_event_name": "Stop", "stop_hook_active": w.active, "last_assistant_message": reply})
 	_, before := w.inFlight()
 	results, killed := w.hooks(input)
@@ -260,10 +368,13 @@ func (w *hookWorld) step() {
 	case "prompt":
 		w.prompt()
 	case "resume":
+		w.leave()
 		w.begin(true)
 	case "new session":
+		w.leave()
 		w.begin(false)
 	case "recover":
+		w.leave()
 		w.command("", "recover").Run(w.t)
 		w.begin(false)
 	}
@@ -277,10 +388,10 @@ func TestHookWorlds(t *testing.T) {
 	if exhaustive {
 		worlds, steps = 40, 30
 	}
-	for seed := range uint64(worlds) {
+	for seed := range uint64(worlds * 3) {
 		w := &hookWorld{
 			t: t, r: rand.New(rand.NewPCG(seed, 11)), dir: t.TempDir(),
-			printed: map[string]int{}, unsaid: map[string]int{}, answered: map[string]bool{}, late: map[string]bool{},
+			printed: map[string]int{}, unsaid: map[string]int{}, answered: map[string]bool{}, late: map[string]bool{}, bills: map[string]*bill{},
 		}
 		w.policy = []string{"deadletter", "retry", "drop"}[seed%3]
 		w.prompts = 1
@@ -295,6 +406,7 @@ func TestHookWorlds(t *testing.T) {
 			for range steps {
 				w.step()
 			}
+			w.audit()
 		})
 	}
 }
