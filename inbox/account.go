@@ -22,6 +22,8 @@ type Account struct {
 	// Today, Total and Outside are what was charged that day, ever, and for no entry:
 	// Total less Outside is what the entries cost.
 	Today, Total, Outside price.Amount
+	// dayEnds is when Day is over where it was begun, in seconds since 1970.
+	dayEnds int64
 	// DayLimit is what may be spent in a day, as the hook said last.
 	DayLimit budget.Limits
 	// Raised are the entry ids of the last entries that were requeued with other limits:
@@ -95,7 +97,7 @@ const (
 	// another is found again in .costs.jsonl.
 	maxAccounts = 8
 	// maxSpans bounds a session whose meter cannot be read.
-	maxSpans = 32
+	maxSpans = 24
 	// maxSessionName is how long the name of a session may be that is accounted for.
 	maxSessionName = 128
 )
@@ -214,6 +216,7 @@ func (a *Account) is(day string) bool {
 func (a *Account) encode() []byte {
 	var o flat.Object
 	o.Text("day", a.Day)
+	o.Int("day_ends", a.dayEnds)
 	for _, of := range []struct {
 		name string
 		price.Amount
@@ -242,7 +245,7 @@ func decodeAccount(record []byte) (*Account, error) {
 	if err != nil {
 		return new(Account), err
 	}
-	a := &Account{Day: m.String("day")}
+	a := &Account{Day: m.String("day"), dayEnds: m.Int("day_ends")}
 	for name, into := range map[string]*price.Amount{"today": &a.Today, "total": &a.Total, "outside": &a.Outside} {
 		if *into, err = amountOf(m.String(name)); err != nil {
 			return new(Account), err

@@ -184,6 +184,17 @@ func spanOf(d *Delivery) Span {
 	}
 }
 
+// day is the local date. As long as that of the account is not over, the local zone is
+// not read for it.
+func (t *Tx) day(a *Account) string {
+	now := t.box.opts.Now().Unix()
+	if a.Day != "" && now < a.dayEnds && now >= a.dayEnds-26*60*60 {
+		return a.Day
+	}
+	a.dayEnds = t.Midnight().Unix()
+	return t.box.today()
+}
+
 // maxName bounds an entry's own id in the account, of which every record has several.
 const maxName = 200
 
@@ -200,7 +211,7 @@ func (t *Tx) book(a *Account, s *SessionAccount, of Span, amount price.Amount, r
 		return
 	}
 	now := t.box.utcNow()
-	a.add(t.box.today(), amount, of.Outside())
+	a.add(t.day(a), amount, of.Outside())
 	c := Cost{
 		At: now, EntryID: of.EntryID, ID: of.ID, Start: of.Start,
 		FirstSeq: of.FirstSeq, DeliveredSeq: of.DeliveredSeq, Attempt: of.Attempt, SessionID: s.ID,

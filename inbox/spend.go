@@ -97,12 +97,13 @@ func most(a, b price.Amount) price.Amount {
 
 // charge books what is certain. Spans whose end is known are done.
 func (t *Tx) charge(s *SessionAccount, r *Reading) {
-	was := s.state()
+	was, first := *s, s.Spans[0]
 	s.follow(r, t.boot)
 	s.chargeUpTo(s.Charged, r, t.boot)
+	placed := false
 	for i := range s.Spans {
 		if s.Spans[i].From < 0 {
-			s.Spans[i].From = r.Read
+			s.Spans[i].From, placed = r.Read, true
 		}
 	}
 	t.chargeLate(s, r)
@@ -122,7 +123,7 @@ func (t *Tx) charge(s *SessionAccount, r *Reading) {
 		t.book(t.changeAccount(), s, s.Spans[0], p.Amount, r, p.divided)
 		s.Closed = true
 	}
-	if s.state() != was {
+	if placed || !s.same(&was) || s.Spans[0] != first {
 		t.changeAccount()
 	}
 	if r.Gone {
@@ -130,8 +131,11 @@ func (t *Tx) charge(s *SessionAccount, r *Reading) {
 	}
 }
 
-// state is what tells that an account has changed.
-func (s *SessionAccount) state() string { return string(s.encode()) }
+// same reports whether nothing but the spans differs.
+func (s *SessionAccount) same(o *SessionAccount) bool {
+	return s.Meter == o.Meter && s.Charged == o.Charged && s.Closed == o.Closed && s.client == o.client && s.boot == o.boot &&
+		s.base == o.base && s.lost == o.lost && s.unpriced == o.unpriced && s.unpricedHere == o.unpricedHere
+}
 
 // follow goes on with a counter that may have lost something: a power loss takes back
 // what was not synced, and may leave an older file, or none. Then the transcript is

@@ -186,18 +186,24 @@ func (r *row) number(n *int64) {
 		r.to = append(strconv.AppendInt(r.to, *n, 10), ',')
 		return
 	}
-	end := strings.IndexByte(r.from, ',')
-	rest := ""
-	if end < 0 {
-		end = len(r.from)
-	} else {
-		rest = r.from[end+1:]
+	// Most are short, and strconv takes several times as long.
+	v, at := int64(0), 0
+	for at < len(r.from) && at < 18 && '0' <= r.from[at] && r.from[at] <= '9' {
+		v = 10*v + int64(r.from[at]-'0')
+		at++
 	}
-	var err error
-	if *n, err = strconv.ParseInt(r.from[:end], 10, 64); err != nil {
-		r.bad = true
+	if at == 0 || at < len(r.from) && r.from[at] != ',' {
+		end := strings.IndexByte(r.from, ',')
+		if end < 0 {
+			end = len(r.from)
+		}
+		var err error
+		if v, err = strconv.ParseInt(r.from[:end], 10, 64); err != nil {
+			r.bad = true
+		}
+		at = end
 	}
-	r.from = rest
+	*n, r.from = v, r.from[min(at+1, len(r.from)):]
 }
 
 func (r *row) flag(b *bool) {
@@ -237,22 +243,22 @@ func (q *request) numbers(r *row) {
 func (h *held) numbers(r *row)  { r.number(&h.nanos); r.number(&h.upTo) }
 func (a *agent) numbers(r *row) { r.number(&a.name); r.number(&a.read) }
 
-// listOf writes the numbers of all items in one array: reading them back is a part of
-// what every reading takes.
+// listOf writes the numbers of all items in one string: reading them back is a part of
+// what every reading and every turn takes.
 func listOf[T any](all []T, numbers func(*T, *row)) []byte {
-	r := row{to: append(make([]byte, 0, 64+64*len(all)), '[')}
+	r := row{to: append(make([]byte, 0, 64+64*len(all)), '"')}
 	for i := range all {
 		numbers(&all[i], &r)
 	}
 	if len(all) > 0 {
 		r.to = r.to[:len(r.to)-1]
 	}
-	return append(r.to, ']')
+	return append(r.to, '"')
 }
 
 // lists reads what listOf wrote.
 func lists[T any](into *[]T, v flat.Value, numbers func(*T, *row)) bool {
-	if len(v) < 2 || v[0] != '[' {
+	if len(v) < 2 || !v.IsString() {
 		return false
 	}
 	r := row{from: string(v[1 : len(v)-1])}
