@@ -69,15 +69,6 @@ func (s *State) Mark(position int64) (m Mark, ok bool) {
 	return Mark{}, false
 }
 
-// Before is what was spent before the first line of a user at or behind a position.
-// known is false as long as that may change: then spent is what is counted by now.
-func (s *State) Before(position int64) (spent price.Amount, divided, known bool) {
-	if m, ok := s.Mark(position); ok {
-		return m.Before, m.Divided, m.Known
-	}
-	return s.Spent, s.Divided, false
-}
-
 // part is what was spent from one mark to the next.
 type part struct {
 	from    int64 // offset of the mark, -1 for the first part of all
