@@ -5,6 +5,7 @@ package charging
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/host"
@@ -180,6 +181,24 @@ func Orphan(tx *inbox.Tx, box *inbox.Inbox) error {
 	r := Reading(s)
 	r.Over = gone
 	return errors.Join(err, tx.Charge(r))
+}
+
+// Prune removes the meters of which nothing was heard since, but for those of sessions that
+// may still have something to charge.
+func Prune(box *inbox.Inbox, before time.Time) error {
+	v, err := box.View()
+	if err != nil {
+		return err
+	}
+	a, err := v.Account()
+	if err = errors.Join(err, v.Close()); err != nil {
+		return err
+	}
+	var keep []string
+	for i := range a.Sessions {
+		keep = append(keep, a.Sessions[i].ID)
+	}
+	return meter.Prune(box.Dir(), before, keep)
 }
 
 func isGone(known []inbox.Session, id string) bool {

@@ -95,18 +95,28 @@ const keep = 60 * 24 * time.Hour
 
 // prune removes old files. It is done once a session, so that it may take its time.
 func prune(dir string) {
+	_ = Prune(dir, time.Now().Add(-keep), nil) // the next session tries again
+}
+
+// Prune removes the files in dir of which nothing was heard since, but for those of some
+// sessions. A session that goes on one day is counted anew.
+func Prune(dir string, before time.Time, keep []string) error {
 	names, _, err := disk.Names(dir, 10_000)
 	if err != nil {
-		return
+		return err
 	}
-	before := time.Now().Add(-keep).UnixNano()
+	kept := map[string]bool{}
+	for _, session := range keep {
+		kept[Name(session)] = true
+	}
 	for _, name := range names {
-		if !strings.HasPrefix(name, prefix) {
+		if !strings.HasPrefix(name, prefix) || kept[name] {
 			continue
 		}
 		path := filepath.Join(dir, name)
-		if info, err := disk.StatName(path); err == nil && info.IsRegular && info.Mtime < before {
-			_ = disk.Remove(path) // the next session tries again
+		if info, errStat := disk.StatName(path); errStat == nil && info.IsRegular && info.Mtime < before.UnixNano() {
+			err = errors.Join(err, disk.Remove(path))
 		}
 	}
+	return err
 }

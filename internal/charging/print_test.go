@@ -1,0 +1,124 @@
+package charging_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/charging"
+)
+
+// printing is a session under -p, where the client says one total when it ends.
+type printing struct {
+	*testing.T
+	box             *inbox.Inbox
+	transcript      string
+	lines, requests int
+}
+
+func (p *printing) line(format string, args ...any) {
+	f, err := os.OpenFile(p.transcript, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	require.NoError(p, err)
+	_, err = fmt.Fprintf(f, format+"\n", args...)
+	require.NoError(p, err)
+	require.NoError(p, f.Close())
+}
+
+func (p *printing) turn(tokens int) {
+	p.line(`{"type":"user","message":{"role":"user","content":"q"}}`)
+	p.requests++
+	p.line(`{"type":"assistant","message":{"id":"m%d","model":"m","usage":{"input_tokens":%d,"output_tokens":0}}}`, p.requests, tokens)
+}
+
+func (p *printing) in(f func(*inbox.Tx)) {
+	tx, err := p.box.Begin(p.Context())
+	require.NoError(p, err)
+	f(tx)
+	require.NoError(p, tx.Commit())
+	require.NoError(p, tx.Close())
+}
+
+// stop ends a turn, which had that many tokens, and hands the next entry over.
+func (p *printing) stop(tokens int) {
+	p.turn(tokens)
+	p.in(func(tx *inbox.Tx) {
+		info, err := os.Stat(p.transcript)
+		require.NoError(p, err)
+		tx.Position("s", info.Size(), inbox.TurnEnded)
+		require.NoError(p, charging.Turn(tx, p.box, "s", p.transcript, false))
+		if tx.InFlight() != nil {
+			require.NoError(p, tx.Acknowledge("done"))
+		}
+		if e, err := tx.Next(inbox.Mark{}); err == nil {
+			_, err = tx.Deliver(e, inbox.Recipient{SessionID: "s"})
+			require.NoError(p, err)
+		}
+	})
+}
+
+// The client's total is divided between all entries of the session by their tokens, to
+// the last billionth, also between those whose tokens were charged long before.
+func TestTotalIsDivided(t *testing.T) {
+	const entries = 200
+	dir := t.TempDir()
+	path := filepath.Join(dir, "inbox.jsonl")
+	text := ""
+	for i := range entries {
+		text += fmt.Sprintf(`{"prompt":"x","id":"%d"}`+"\n", i)
+	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	box, err := inbox.Open(path, inbox.Options{})
+	require.NoError(t, err)
+	p := &printing{T: t, box: box, transcript: filepath.Join(dir, "t.jsonl")}
+	p.in(func(tx *inbox.Tx) {
+		tx.Position("s", 0, inbox.TurnUnknown)
+		require.NoError(t, tx.StartSessionWith("s", 0, nil))
+	})
+	p.stop(1000) // the prompt that the client was started with
+	sum := 1000
+	for i := range entries {
+		p.stop(1000 + i)
+		sum += 1000 + i
+	}
+	p.in(func(tx *inbox.Tx) { require.NoError(t, charging.End(tx, box, "s", p.transcript)) })
+	const total = 7_654_321_987 // billionths
+	before, err := box.Prices(charging.Load(dir))
+	require.NoError(t, err)
+	assert.False(t, before.Total().Dollars)
+	assert.EqualValues(t, sum, before.Total().Tokens.Input)
+
+	for range 2 { // whoever finds the session once more adds nothing
+		require.NoError(t, charging.Gone(box, "s", &charging.Total{Client: "c", Nanos: total}))
+		p.in(func(tx *inbox.Tx) { require.NoError(t, charging.Note(tx, box, "s")) })
+	}
+	prices, err := box.Prices(charging.Load(dir))
+	require.NoError(t, err)
+	assert.EqualValues(t, total, prices.Total().Nanos)
+	assert.EqualValues(t, sum, prices.Total().Tokens.Input)
+	for i, line := range outcomes(t, box) {
+		of, known := prices.OfResult(line)
+		require.True(t, known)
+		assert.True(t, of.Divided)
+		assert.EqualValues(t, 1000+i, of.Tokens.Input)
+		assert.InDelta(t, float64(total)*float64(1000+i)/float64(sum), float64(of.Nanos), 2000, "entry %d", i)
+	}
+	assert.InDelta(t, float64(total)*1000/float64(sum), float64(prices.Outside().Nanos), 2000)
+}
+
+func outcomes(t *testing.T, box *inbox.Inbox) (all []inbox.Result) {
+	tail, err := box.TailResults(-1)
+	require.NoError(t, err)
+	require.NoError(t, tail.Lines(func(l []byte) {
+		var r inbox.Result
+		require.NoError(t, json.Unmarshal(l, &r))
+		all = append(all, r)
+	}))
+	require.NoError(t, tail.Close())
+	return all
+}
