@@ -28,6 +28,9 @@ func (h *hook) dispatch() int {
 	if h.runs != nil {
 		h.runs.Greet()
 	}
+	if in.Event == claude.EventStop || in.Event == "" {
+		h.awaitSpending()
+	}
 	if h.Rewake {
 		if status, ok := h.inBackground(); ok {
 			return status

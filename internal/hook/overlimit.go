@@ -13,6 +13,7 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/enforce"
 	"heartbeat/internal/meter"
+	"heartbeat/internal/price"
 	"heartbeat/internal/words"
 )
 
@@ -116,8 +117,9 @@ func judgeWith(view *inbox.View, d *inbox.Delivery, l cli.LimitFlags, s *meter.S
 		return nil, err
 	}
 	spent := enforce.Spent{Spending: spending, Session: s.Spent, Took: enforce.Took(d)}
-	for _, nanos := range []*int64{&spent.Entry.Nanos, &spent.Here.Nanos, &spent.Today.Nanos, &spent.Session.Nanos} {
-		*nanos += guess
+	for _, a := range []*price.Amount{&spent.Entry, &spent.Here, &spent.Today, &spent.Session} {
+		a.Nanos += guess
+		a.Dollars = a.Dollars || s.Spent.Dollars // also where the entry's own requests have none yet
 	}
 	return enforce.Judge(l, spent, d.Attempt), nil
 }

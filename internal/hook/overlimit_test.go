@@ -23,6 +23,7 @@ type spender struct {
 	dir      string
 	args     []string
 	requests int64
+	tells    bool // the client has a status line
 }
 
 const requestNanos = 6_000_000
@@ -32,7 +33,7 @@ func spending(t *testing.T, args ...string) *spender {
 	t.Helper()
 	dir := t.TempDir()
 	s := &spender{t: t, dir: dir, args: append([]string{"--inbox", filepath.Join(dir, "inbox.jsonl")}, args...)}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "inbox.jsonl"), []byte("A\nB\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "inbox.jsonl"), []byte("A\nB\nC\n"), 0o600))
 	s.user("begin")
 	return s
 }
@@ -40,7 +41,7 @@ func spending(t *testing.T, args ...string) *spender {
 func (s *spender) deliver() *spender {
 	s.t.Helper()
 	s.request()
-	require.Contains(s.t, s.event("Stop", `,"stop_hook_active":false,"last_assistant_message":"ready"`), `"reason":"A"`)
+	require.Contains(s.t, s.stop(false, "ready"), `"reason":"A"`)
 	s.user("Stop hook feedback:\\nA")
 	return s
 }
@@ -59,13 +60,16 @@ func (s *spender) user(text string) {
 	s.line(fmt.Sprintf(`{"type":"user","message":{"content":"%s"}}`, text))
 }
 
-func (s *spender) request() {
+func (s *spender) request() { s.requestOf(1000) }
+
+func (s *spender) requestOf(tokens int) {
 	s.requests++
-	s.line(fmt.Sprintf(`{"type":"assistant","message":{"id":"m%d","usage":{"input_tokens":1000,"output_tokens":100},"content":[{"type":"tool_use","id":"t"}]}}`, s.requests))
+	s.line(fmt.Sprintf(`{"type":"assistant","message":{"id":"m%d","usage":{"input_tokens":%d,"output_tokens":100},"content":[{"type":"tool_use","id":"t"}]}}`, s.requests, tokens))
 }
 
 // says is the client's status line after all requests so far.
 func (s *spender) says() {
+	s.tells = true
 	r := meter.Reading{
 		Session: "s0", Transcript: s.transcript(), Client: "c", HasTotal: true, Total: s.requests * requestNanos,
 		Requests: s.requests, ContextPercent: -1, Usage: &price.Tokens{Input: 1000, Output: 100},
@@ -80,6 +84,26 @@ func (s *spender) says() {
 func (s *spender) event(name, more string) string {
 	s.t.Helper()
 	return inProcess(s.t, s.args, fmt.Sprintf(`{"hook_event_name":%q,"session_id":"s0","prompt_id":"p-s0","transcript_path":%q%s}`, name, s.transcript(), more))
+}
+
+// stop is the end of a turn. As long as the hook waits, a client that has said a total says
+// that of all requests.
+func (s *spender) stop(active bool, reply string) (out string) {
+	s.t.Helper()
+	said := make(chan string)
+	go func() {
+		said <- s.event("Stop", fmt.Sprintf(`,"stop_hook_active":%v,"last_assistant_message":%q`, active, reply))
+	}()
+	for {
+		select {
+		case out := <-said:
+			return out
+		default:
+			if s.tells {
+				s.says()
+			}
+		}
+	}
 }
 
 func (s *spender) letters() []inbox.DeadLetter {
@@ -145,15 +169,19 @@ func TestLimitsOfSessionAndDay(t *testing.T) {
 		says     string
 	}{
 		"session":       {[]string{"--max-tokens-per-session", "3k"}, 2, "", "the session cost 3300 of 3000 tokens"},
-		"session alone": {[]string{"--max-tokens-per-session", "1k"}, 1, inbox.ReasonOverBudget, "in its session alone it took 1100 of 1000 tokens"},
+		"session alone": {[]string{"--max-tokens-per-session", "3k"}, 1, inbox.ReasonOverBudget, "in its session alone it took 5100 of 3000 tokens"},
 		"day":           {[]string{"--max-tokens-per-day", "3k"}, 2, "", "today cost 3300 of 3000 tokens"},
-		"day alone":     {[]string{"--max-tokens-per-day", "1k"}, 1, inbox.ReasonOverBudget, "in one day it took 1100 of 1000 tokens"},
+		"day alone":     {[]string{"--max-tokens-per-day", "3k"}, 1, inbox.ReasonOverBudget, "in one day it took 5100 of 3000 tokens"},
 		"last attempt":  {[]string{"--max-tokens-per-session", "3k", "--max-attempts", "1"}, 2, inbox.ReasonOverBudget, "the session cost 3300 of 3000 tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := spending(t, c.args...).deliver()
 			for n := range c.requests {
-				s.request()
+				if strings.HasSuffix(name, "alone") {
+					s.requestOf(5000)
+				} else {
+					s.request()
+				}
 				if out := s.event("PostToolBatch", ""); n < c.requests-1 {
 					require.Empty(t, out)
 				} else {
@@ -204,9 +232,24 @@ func TestAStopOverTheLimit(t *testing.T) {
 	s.says()
 	s.request()
 	s.says()
-	out := s.event("Stop", `,"stop_hook_active":true,"last_assistant_message":"did A"`)
-	assert.Empty(t, out)
+	assert.Empty(t, s.stop(true, "did A"))
 	results := jsonLines[inbox.Result](t, filepath.Join(s.dir, ".results.jsonl"))
 	require.Len(t, results, 1, "an answer counts, whatever it cost")
-	assert.False(t, strings.Contains(out, "B"))
+}
+
+// In a chain of short turns the client says late what they cost. Close to a day's limit the
+// end of a turn waits for that.
+func TestAStopWaitsForThePrice(t *testing.T) {
+	hook.SetPriceWait(time.Minute)
+	s := spending(t, "--max-cost-per-day", "0.015")
+	s.says()
+	s.deliver()
+	s.request()
+	require.Contains(t, s.stop(true, "did A"), `"reason":"B"`, "0.012 of 0.015")
+	s.user("Stop hook feedback:\\nB")
+	s.request()
+	require.Empty(t, s.stop(true, "did B"))
+	events := jsonLines[inbox.Event](t, filepath.Join(s.dir, ".events.jsonl"))
+	require.NotEmpty(t, events)
+	assert.Contains(t, events[len(events)-1].Reason, "today cost 0.018 of 0.015 USD")
 }
