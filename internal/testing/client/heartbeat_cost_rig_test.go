@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -291,7 +292,8 @@ func (s *spender) sessions() (ids []string) {
 	return ids
 }
 
-// untilSaid waits until the client has told the status line of everything so far.
+// untilSaid waits until the client has told the status line of everything so far, and has
+// written it: one that is ended at once leaves out its last answer.
 func (s *spender) untilSaid(ctx context.Context) {
 	s.t.Helper()
 	s.mu.Lock()
@@ -299,8 +301,25 @@ func (s *spender) untilSaid(ctx context.Context) {
 	s.mu.Unlock()
 	s.until(ctx, fmt.Sprintf("the client says what it cost to use %+v", last), func() bool {
 		all := s.saidTotals()
-		return last == (model.Usage{}) || len(all) > 0 && all[len(all)-1].usage == last
+		if last == (model.Usage{}) {
+			return true
+		}
+		return s.transcribed(fmt.Sprintf(`"usage":{"input_tokens":%d,`, last.Input)) && len(all) > 0 && all[len(all)-1].usage == last
 	})
+}
+
+// works has a launcher work through all entries with one client, which ends once everything
+// is said and written.
+func (s *spender) works(ctx context.Context, client []string, flags ...string) {
+	s.t.Helper()
+	m := s.managingClient(ctx, client, append(flags, "--mode", "persist")...)
+	s.answered(ctx, len(s.entries))
+	s.untilSaid(ctx)
+	s.until(ctx, "the last answer is written", func() bool { return s.transcribed(ownReply(s.entries[len(s.entries)-1].tag)) })
+	require.NoError(s.t, m.cmd.Process.Signal(syscall.SIGTERM))
+	w, _ := m.wait()
+	assert.Equal(s.t, 1, w.Sessions)
+	s.sessionsGone(ctx)
 }
 
 // priced are the results as the command shows them, by the tags of their entries.

@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -23,8 +22,7 @@ func TestHeartbeatCostOfEntries(t *testing.T) {
 	s := newSpender(t, distinct, own)
 	s.add(all...)
 	s.paced.Store(true)
-	w, _ := s.managing(within(t)).wait()
-	assert.Equal(t, worked{Reason: "drained", Answered: 3, Sessions: 1}, w)
+	s.works(within(t), nil)
 	s.exact(all...)
 	s.balances()
 	assert.Equal(t, s.billed().Nanos, s.clientsTotal(), "the stand-in's prices are the client's")
@@ -36,8 +34,7 @@ func TestHeartbeatCostOfAChain(t *testing.T) {
 	all := some(30)
 	s := newSpender(t, alike, own)
 	s.add(all...)
-	w, _ := s.managing(minutes(t)).wait()
-	assert.Equal(t, worked{Reason: "drained", Answered: 30, Sessions: 1}, w)
+	s.works(minutes(t), nil)
 	s.near(all...)
 	s.balances()
 	assert.Equal(t, s.billed().Nanos, s.clientsTotal())
@@ -114,8 +111,7 @@ func TestHeartbeatCostOfASubagent(t *testing.T) {
 		return own(tag, nth)
 	})
 	s.add(all...)
-	w, _ := s.managingClient(minutes(t), anyCommand).wait()
-	assert.Equal(t, worked{Reason: "drained", Answered: 3, Sessions: 1}, w)
+	s.works(minutes(t), anyCommand)
 	got := s.priced()
 	for tag, tags := range map[string][]string{"[e1]": {"[e1]"}, "[e2]": {"[e2]", "[s1]"}, "[e3]": {"[e3]"}} {
 		want := s.billed(tags...)
@@ -138,13 +134,7 @@ func TestHeartbeatCostBesideALine(t *testing.T) {
 			s.person(s.watching() + line)
 			s.paced.Store(true)
 			s.add(all...)
-			ctx := within(t)
-			m := s.managing(ctx, "--mode", "persist")
-			s.answered(ctx, 2)
-			s.untilSaid(ctx)
-			require.NoError(t, m.cmd.Process.Signal(syscall.SIGTERM))
-			m.wait()
-			s.sessionsGone(ctx)
+			s.works(within(t), nil)
 			s.exact(all...)
 			s.balances()
 		})

@@ -141,13 +141,10 @@ func TestHeartbeatCostOfAWorld(t *testing.T) {
 	_ = m.cmd.Wait() // it was killed
 	w.sessionsGone(ctx)
 	w.note()
-	end, _ := w.managing(ctx, "--on-orphan", "retry").wait()
-	assert.Equal(t, "drained", end.Reason)
+	w.works(ctx, nil, "--on-orphan", "retry")
 
-	assert.Len(t, w.results(), 30)
 	w.balances()
 	assert.Len(t, w.sessions(), 4)
-	w.bills["[e18]"] = w.billed("[e18]", "[p7]") // it was settled behind that prompt
 	var sure []entry
 	prices := w.priced()
 	for _, e := range w.entries {
