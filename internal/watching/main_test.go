@@ -10,6 +10,8 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/command"
 	"heartbeat/internal/hook"
+	"heartbeat/internal/host/guardian"
+	"heartbeat/internal/launch"
 	"heartbeat/internal/testing/pages"
 	"heartbeat/internal/testing/script"
 	"heartbeat/internal/watching/page"
@@ -20,6 +22,7 @@ func TestMain(m *testing.M) {
 	inbox.TestOnlyTrustAll = os.Getenv("STRICT") == "" // scripts write state by hand
 	script.Main(m, map[string]func(){
 		"heartbeat-watch": Main, "heartbeat": command.Main, "heartbeat-stop": hook.Main,
+		"heartbeat-launch": launch.Main, guardian.Name: launch.Main, // for the picture
 	})
 }
 

@@ -18,7 +18,7 @@ func units(t *testing.T) (paths []string) {
 	t.Helper()
 	all, err := filepath.Glob("systemd/*")
 	require.NoError(t, err)
-	require.Len(t, all, 4)
+	require.Len(t, all, 6)
 	dir := t.TempDir()
 	for _, path := range all {
 		raw, err := os.ReadFile(path)
@@ -54,6 +54,20 @@ func settings(t *testing.T, unit string) map[string][]string {
 		}
 	}
 	return all
+}
+
+// The check of a timer runs no agent: it may reach less.
+func TestTheWatchReachesLess(t *testing.T) {
+	drain, watch := settings(t, "heartbeat@.service"), settings(t, "heartbeat-watch.service")
+	for _, name := range []string{
+		"User", "NoNewPrivileges", "ProtectSystem", "ReadWritePaths", "ProtectHome", "PrivateTmp", "PrivateDevices", "ProtectClock",
+		"ProtectControlGroups", "ProtectHostname", "ProtectKernelLogs", "ProtectKernelModules", "ProtectKernelTunables",
+		"RestrictAddressFamilies", "RestrictRealtime", "RestrictSUIDSGID", "LockPersonality", "SystemCallArchitectures", "CapabilityBoundingSet", "UMask",
+	} {
+		assert.NotEmpty(t, drain[name], name)
+		assert.Equal(t, drain[name], watch[name], name)
+	}
+	assert.Equal(t, []string{"yes"}, watch["MemoryDenyWriteExecute"])
 }
 
 // The agent may reach the same things in all services.

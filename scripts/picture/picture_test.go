@@ -102,13 +102,15 @@ func TestRecordingsThatAreRefused(t *testing.T) {
 	}
 }
 
-// The README's picture is one that this program made, small enough to load at once.
-func TestPictureOfTheREADME(t *testing.T) {
-	picture, err := os.ReadFile("../../docs/session.svg")
-	require.NoError(t, err)
-	wellFormed(t, string(picture))
-	assert.Less(t, len(picture), 200_000)
-	assert.Contains(t, string(picture), "@keyframes")
-	assert.Contains(t, string(picture), "<title>heartbeat ")
-	assert.NotContains(t, string(picture), "<script")
+// The README's pictures are some that this program made, small enough to load at once.
+func TestPicturesOfTheREADME(t *testing.T) {
+	for _, name := range []string{"session", "watch"} {
+		picture, err := os.ReadFile("../../docs/" + name + ".svg")
+		require.NoError(t, err)
+		wellFormed(t, string(picture))
+		assert.Less(t, len(picture), 200_000)
+		assert.Contains(t, string(picture), "@keyframes")
+		assert.Contains(t, string(picture), "<title>heartbeat ")
+		assert.NotContains(t, string(picture), "<script")
+	}
 }

@@ -1,7 +1,6 @@
 package board
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -217,9 +216,4 @@ func (b *Board) Today() (sum price.Amount) {
 		sum = sum.Plus(i.Today)
 	}
 	return sum
-}
-
-// String is for the messages of tests.
-func (b *Board) String() string {
-	return fmt.Sprintf("%d inboxes, %q chosen, said %q", len(b.Picture.Inboxes), b.Selected, b.Said)
 }

@@ -113,7 +113,7 @@ func TestKeysRunVerbs(t *testing.T) {
 				b = opened(t, c.inbox, *c.item)
 			}
 			assert.Nil(t, b.Key(c.key))
-			require.NotNil(t, b.Asking, "%s", b)
+			require.NotNil(t, b.Asking, b.Said)
 			assert.Contains(t, b.Asking.Question, c.asked)
 			assert.Nil(t, b.Key(c.key), "the same key once more is a no")
 			assert.Nil(t, b.Asking)

@@ -247,12 +247,9 @@ const (
 
 // spent reads what was spent today, if that may have changed.
 func (w *watched) spent(at time.Time) bool {
-	day := at.Local().Format(time.DateOnly)
-	if at.Sub(w.charged) < costsEvery && day == w.day {
-		return false
-	}
-	now := costSign(w.box)
-	if now.equal(w.costs) && day == w.day {
+	day, now := at.Local().Format(time.DateOnly), costSign(w.box)
+	anew := day != w.day || len(w.costs) == 0 || now[0] != w.costs[0] // something was charged
+	if !anew && (now.equal(w.costs) || at.Sub(w.charged) < costsEvery) {
 		return false
 	}
 	w.costs, w.charged, w.day = now, at, day
