@@ -43,7 +43,7 @@ func Reading(s *meter.State) inbox.Reading {
 
 // maxPending is how many parts of a session's transcript wait for the meter until it is
 // advanced, and how often that is tried: where the client has no status line, nobody else
-// does that.
+// does that. With twice as many it is tried each time.
 const maxPending = 8
 
 // Turn charges what a session has spent, at a moment of which its own hook tells. The
@@ -55,7 +55,7 @@ func Turn(tx *inbox.Tx, box *inbox.Inbox, session, transcript string, limited bo
 		return err
 	}
 	known := a.Session(session)
-	due := known != nil && len(known.Spans) >= maxPending && tx.Seq()%maxPending == 0
+	due := known != nil && (len(known.Spans) >= maxPending && tx.Seq()%maxPending == 0 || len(known.Spans) >= 2*maxPending)
 	if known != nil && known.Silent() && !due && !limited {
 		return nil
 	}

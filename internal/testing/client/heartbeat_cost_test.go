@@ -100,7 +100,7 @@ func TestHeartbeatCostInPrintMode(t *testing.T) {
 
 // What a tool asks for in between belongs to the entry, and what a subagent asks for.
 func TestHeartbeatCostOfASubagent(t *testing.T) {
-	all := some(3)
+	all := some(4)
 	s := newSpender(t, distinct, func(tag string, nth int) model.Reply {
 		switch {
 		case tag == "[e2]" && nth == 1:
@@ -111,7 +111,8 @@ func TestHeartbeatCostOfASubagent(t *testing.T) {
 		return own(tag, nth)
 	})
 	s.add(all...)
-	s.works(minutes(t), anyCommand)
+	w, _ := s.managingClient(minutes(t), anyCommand).wait()
+	assert.Equal(t, worked{Reason: "drained", Answered: 4, Sessions: 1}, w)
 	got := s.priced()
 	for tag, tags := range map[string][]string{"[e1]": {"[e1]"}, "[e2]": {"[e2]", "[s1]"}, "[e3]": {"[e3]"}} {
 		want := s.billed(tags...)

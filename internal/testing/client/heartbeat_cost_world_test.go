@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -81,7 +82,8 @@ func (w *world) killed(tag string) (session string) {
 // are resumed, cleared and compacted, by hand and by the client. What the entries cost
 // and what was spent outside of them is what the client said, to the last digit.
 func TestHeartbeatCostOfAWorld(t *testing.T) {
-	ctx := minutes(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
 	w := &world{ctx: ctx}
 	w.spender = newSpender(t, distinct, func(tag string, nth int) model.Reply {
 		switch {
