@@ -69,7 +69,9 @@ func newSpender(t *testing.T, usage func(nth int) model.Usage, how answers) *spe
 		asked[tag]++
 		nth := asked[tag]
 		s.mu.Unlock()
-		s.pace(t)
+		if !strings.HasPrefix(tag, "[p") { // another session may have had the last answer
+			s.pace(t)
+		}
 		reply := how(tag, nth)
 		if reply.Err != nil || reply.Hang {
 			return reply
