@@ -17,9 +17,9 @@ import (
 // printing is a session under -p, where the client says one total when it ends.
 type printing struct {
 	*testing.T
-	box             *inbox.Inbox
-	transcript      string
-	lines, requests int
+	box        *inbox.Inbox
+	transcript string
+	requests   int
 }
 
 func (p *printing) line(format string, args ...any) {
