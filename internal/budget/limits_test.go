@@ -97,6 +97,16 @@ func TestOver(t *testing.T) {
 	}
 	figures, _ := budget.Limits{Nanos: 50_000_000}.Over(spent(54_000_000, 0, 0))
 	assert.Equal(t, "it cost 0.054 of 0.05 USD", figures)
+	for want, s := range map[string][2]int64{
+		"0.0533 of 0.05 USD":      {53_333_334, 50_000_000},
+		"1.23 of 1.00 USD":        {1_234_567_891, 1_000_000_000},
+		"1.0001 of 1.00 USD":      {1_000_051_000, 1_000_000_000},
+		"0.001235 of 0.00123 USD": {1_234_567, 1_230_000},
+		"0.1235 of 0.12345 USD":   {123_456_789, 123_450_000},
+		"1.00001 of 1.00001 USD":  {1_000_010_000, 1_000_010_000},
+	} {
+		assert.Equal(t, want, budget.USD(s[0], s[1]))
+	}
 	unknown := spent(math.MaxInt64, 0, 0)
 	unknown.Dollars = false
 	_, over := l.Over(unknown)

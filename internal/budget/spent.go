@@ -29,8 +29,9 @@ func (l Limits) Over(s Spent) (figures string, over bool) {
 	return "", false
 }
 
-// USD is what was spent, of what, such as "2.61 of 2.50 USD": to the cent, where that tells
-// them apart and the limit is so.
+// USD is what was spent, of what, such as "2.61 of 2.50 USD": to the cent where that tells
+// them apart and the limit is so, and else to four digits behind the point, since a sum that
+// was divided has nine.
 func USD(spent, limit int64) string {
 	of, limited := price.FormatUSD(spent), price.FormatUSD(limit)
 	const cent = 10_000_000
@@ -38,9 +39,23 @@ func USD(spent, limit int64) string {
 		limited = exact(limit)
 	}
 	if of == limited && spent != limit || limit%cent != 0 {
-		of = exact(spent)
+		of = near(spent, limit)
 	}
 	return of + " of " + limited + " USD"
+}
+
+// near is an amount to four digits behind the point, or below a cent to four that count. One
+// that has reached a limit is never shown below it.
+func near(nanos, limit int64) string {
+	const step = 100_000
+	rounded := (nanos + step/2) / step * step
+	switch {
+	case nanos < 100*step:
+		return price.FormatUSD(nanos)
+	case nanos >= limit && rounded < limit:
+		return exact(nanos)
+	}
+	return exact(rounded)
 }
 
 // exact has every digit.

@@ -28,6 +28,15 @@ func TestPrune(t *testing.T) {
 			require.NoError(t, os.Chtimes(filepath.Join(dir, meter.Name(session)), past, past))
 		}
 	}
+	own, torn := filepath.Join(dir, ".meter-readings.csv"), filepath.Join(dir, ".meter-torn")
+	require.NoError(t, os.WriteFile(own, []byte("2026-11-22,kWh,4\n"), 0o600))
+	content, err := os.ReadFile(filepath.Join(dir, ".meter-old"))
+	require.NoError(t, err)
+	content[len(content)-2]++
+	require.NoError(t, os.WriteFile(torn, content, 0o600))
+	past := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(own, past, past))
+	require.NoError(t, os.Chtimes(torn, past, past))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, ".meter-folder"), 0o700))
 	tx, err := box.Begin(t.Context())
 	require.NoError(t, err)
@@ -41,5 +50,7 @@ func TestPrune(t *testing.T) {
 	assert.FileExists(t, filepath.Join(dir, ".meter-new"))
 	assert.NoFileExists(t, filepath.Join(dir, ".meter-old"))
 	assert.NoFileExists(t, filepath.Join(dir, meter.Name("ö l d")))
+	assert.FileExists(t, own, "it is a person's")
+	assert.FileExists(t, torn, "its sum is wrong")
 	assert.DirExists(t, filepath.Join(dir, ".meter-folder"))
 }

@@ -99,7 +99,8 @@ func prune(dir string) {
 }
 
 // Prune removes the files in dir of which nothing was heard since, but for those of some
-// sessions. A session that goes on one day is counted anew.
+// sessions. A session that goes on one day is counted anew. A file with such a name that no
+// meter wrote stays.
 func Prune(dir string, before time.Time, keep []string) error {
 	names, _, err := disk.Names(dir, 10_000)
 	if err != nil {
@@ -114,9 +115,19 @@ func Prune(dir string, before time.Time, keep []string) error {
 			continue
 		}
 		path := filepath.Join(dir, name)
-		if info, errStat := disk.StatName(path); errStat == nil && info.IsRegular && info.Mtime < before.UnixNano() {
+		if info, errStat := disk.StatName(path); errStat == nil && info.IsRegular && info.Mtime < before.UnixNano() && isOurs(path) {
 			err = errors.Join(err, disk.Remove(path))
 		}
 	}
 	return err
+}
+
+// isOurs reports whether a file has a slot that a meter wrote.
+func isOurs(path string) bool {
+	f, err := disk.OpenRead(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close() // it was only read
+	return newest(f).number > 0
 }

@@ -257,9 +257,16 @@ func TestAHugeTranscript(t *testing.T) {
 
 func TestOldFilesGo(t *testing.T) {
 	r := newRig(t)
-	for name, gone := range map[string]bool{".meter-old": true, ".meter-young": false, ".meters": false, "inbox.jsonl": false} {
-		path := filepath.Join(r.dir, name)
-		require.NoError(t, os.WriteFile(path, nil, 0o600))
+	_, err := meter.Advance(r.dir, meter.Reading{Session: "old"})
+	require.NoError(t, err)
+	ours, err := os.ReadFile(filepath.Join(r.dir, meter.Name("old")))
+	require.NoError(t, err)
+	for name, gone := range map[string]bool{".meter-old": true, ".meter-young": false, ".meter-own": false, ".meters": false, "inbox.jsonl": false} {
+		path, content := filepath.Join(r.dir, name), ours
+		if name == ".meter-own" {
+			content = []byte("of a person")
+		}
+		require.NoError(t, os.WriteFile(path, content, 0o600))
 		if name != ".meter-young" {
 			old := unix.Timeval{Sec: 1_600_000_000}
 			require.NoError(t, unix.Utimes(path, []unix.Timeval{old, old}))
