@@ -41,6 +41,8 @@ type Input struct {
 	Tasks []Task
 	// Notification is a Notification's notification_type, Message its text.
 	Notification, Message string
+	// ToolUse is the tool_use_id of the first of a PostToolBatch's tool_calls.
+	ToolUse string
 }
 
 // Task is something that a turn left running in the background.
@@ -88,8 +90,18 @@ func ParseInput(b []byte) (*Input, error) {
 		Message:        m.String("message"),
 		Tasks:          parseTasks(m.Raw("background_tasks")),
 	}
+	if in.Event == EventPostToolBatch {
+		in.ToolUse = firstToolUse(m.Value("tool_calls"))
+	}
 	if err := m.Err(); err != nil {
 		return nil, fmt.Errorf("hook input: %w", err)
 	}
 	return in, nil
+}
+
+func firstToolUse(calls flat.Value) string {
+	for _, call := range calls.Items() {
+		return call.Get("tool_use_id").Text()
+	}
+	return ""
 }

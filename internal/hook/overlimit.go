@@ -78,48 +78,72 @@ func (h *hook) isTurn(session, prompt string) bool {
 	return h.input.SessionID == session && h.input.PromptID == prompt
 }
 
-// judgeSpending holds against the limits what the session has spent by now. Close to a
-// limit in dollars it waits for the client to say what the last request has cost.
+// judgeSpending holds against the limits what the session has spent by now. Close to one it
+// waits for the client to say what the last request took, and to a limit in dollars for
+// what that has cost.
 func (h *hook) judgeSpending(view *inbox.View, d *inbox.Delivery, l cli.LimitFlags) (*enforce.Verdict, error) {
-	dir, session := h.box.Dir(), h.input.SessionID
-	s, err := meter.Advance(dir, meter.Reading{Session: session, Transcript: h.input.TranscriptPath})
-	for began := time.Now(); ; {
+	began := time.Now()
+	s, missing, err := h.countBatch(view, d, l)
+	for {
 		if s == nil {
 			return nil, err
 		}
 		expected, sure, known := s.Expected()
 		guess := expected - s.Spent.Nanos
-		v, errSpent := judgeWith(view, d, l, s, 0)
+		v, errSpent := judgeWith(view, d, l, s, price.Amount{Tokens: missing})
 		if v != nil || errSpent != nil || sure || !s.Spent.Dollars {
 			return v, errors.Join(errSpent, err)
 		}
 		if known {
-			if far, err := judgeWith(view, d, l, s, nearLimit*guess); far == nil || err != nil {
+			if far, err := judgeWith(view, d, l, s, price.Amount{Nanos: nearLimit * guess}); far == nil || err != nil {
 				return nil, err
 			}
 		} else if l.Entry.Nanos == 0 && l.Session.Nanos == 0 && l.Day.Nanos == 0 {
 			return nil, nil
 		}
 		if time.Since(began) >= priceWait {
-			return judgeWith(view, d, l, s, guess)
+			return judgeWith(view, d, l, s, price.Amount{Nanos: guess, Tokens: missing})
 		}
 		time.Sleep(pricePoll)
-		if now, _ := meter.Load(dir, session); now != nil {
+		if now, _ := meter.Load(h.box.Dir(), h.input.SessionID); now != nil {
 			s = now
 		}
 	}
 }
 
-// judgeWith judges what a count says, and guess more.
-func judgeWith(view *inbox.View, d *inbox.Delivery, l cli.LimitFlags, s *meter.State, guess int64) (*enforce.Verdict, error) {
+// countBatch counts what the session has spent. The client may write the answer that asked
+// for these tools after it has run them: close to a limit the hook waits for it, and returns
+// a guess at what is missing if it does not come.
+func (h *hook) countBatch(view *inbox.View, d *inbox.Delivery, l cli.LimitFlags) (s *meter.State, missing price.Tokens, err error) {
+	reading := meter.Reading{Session: h.input.SessionID, Transcript: h.input.TranscriptPath}
+	for began := time.Now(); ; time.Sleep(pricePoll) {
+		s, err = meter.Advance(h.box.Dir(), reading)
+		if s == nil || h.input.ToolUse == "" || s.HasTool(h.input.ToolUse, h.input.AgentID) {
+			return s, price.Tokens{}, err
+		}
+		one, known := s.Largest()
+		more := price.Amount{Nanos: nearLimit * s.Spent.Nanos / max(1, s.Spent.Requests), Tokens: price.Tokens{Input: nearLimit * one.Sum()}}
+		reached, errNow := judgeWith(view, d, l, s, price.Amount{})
+		near, errNear := judgeWith(view, d, l, s, more)
+		if reached != nil || near == nil && known || errors.Join(errNow, errNear) != nil {
+			return s, price.Tokens{}, errors.Join(err, errNow, errNear)
+		}
+		if time.Since(began) >= priceWait {
+			return s, one, err
+		}
+	}
+}
+
+// judgeWith judges what a count says, and more.
+func judgeWith(view *inbox.View, d *inbox.Delivery, l cli.LimitFlags, s *meter.State, more price.Amount) (*enforce.Verdict, error) {
 	spending, err := view.Spending(charging.Reading(s))
 	if err != nil {
 		return nil, err
 	}
+	more.Dollars = s.Spent.Dollars // also where the entry's own requests have none yet
 	spent := enforce.Spent{Spending: spending, Session: s.Spent, Took: enforce.Took(d)}
 	for _, a := range []*price.Amount{&spent.Entry, &spent.Here, &spent.Today, &spent.Session} {
-		a.Nanos += guess
-		a.Dollars = a.Dollars || s.Spent.Dollars // also where the entry's own requests have none yet
+		*a = a.Plus(more)
 	}
 	return enforce.Judge(l, spent, d.Attempt), nil
 }

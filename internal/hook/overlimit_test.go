@@ -62,9 +62,11 @@ func (s *spender) user(text string) {
 
 func (s *spender) request() { s.requestOf(1000) }
 
-func (s *spender) requestOf(tokens int) {
+func (s *spender) requestOf(tokens int) { s.requestWith(tokens, "t") }
+
+func (s *spender) requestWith(tokens int, tool string) {
 	s.requests++
-	s.line(fmt.Sprintf(`{"type":"assistant","message":{"id":"m%d","usage":{"input_tokens":%d,"output_tokens":100},"content":[{"type":"tool_use","id":"t"}]}}`, s.requests, tokens))
+	s.line(fmt.Sprintf(`{"type":"assistant","message":{"id":"m%d","usage":{"input_tokens":%d,"output_tokens":100},"content":[{"type":"tool_use","id":%q}]}}`, s.requests, tokens, tool))
 }
 
 // says is the client's status line after all requests so far.
@@ -147,6 +149,46 @@ func TestAGuessCountsInTheEnd(t *testing.T) {
 	require.Empty(t, s.event("PostToolBatch", ""))
 	s.request()
 	require.Contains(t, s.event("PostToolBatch", ""), "it cost 0.012 of 0.011 USD")
+}
+
+// Close to a limit in tokens the hook waits for the answer that asked for the tools, which
+// the client may write after it has run them: no more than one request goes beyond.
+func TestTheAnswerIsWaitedFor(t *testing.T) {
+	hook.SetPriceWait(time.Minute)
+	s := spending(t, "--max-tokens-per-entry", "3k").deliver()
+	for n := 1; ; n++ {
+		said, tool := make(chan string), fmt.Sprintf("t%d", n)
+		go func() {
+			said <- s.event("PostToolBatch", fmt.Sprintf(`,"tool_calls":[{"tool_name":"Bash","tool_use_id":%q}]`, tool))
+		}()
+		s.requestWith(1000, tool) // before the hook looks, or while it waits
+		if out := <-said; n < 3 {
+			require.Empty(t, out)
+			continue
+		} else {
+			require.Contains(t, out, "it took 3300 of 3000 tokens")
+		}
+		break
+	}
+	require.Len(t, s.letters(), 1)
+	assert.Equal(t, inbox.ReasonOverBudget, s.letters()[0].Reason)
+}
+
+// An answer that does not come is taken to be as large as the largest of the last ones,
+// and far from a limit nothing is waited for.
+func TestAnAnswerThatDoesNotCome(t *testing.T) {
+	hook.SetPriceWait(10 * time.Millisecond)
+	s := spending(t, "--max-tokens-per-entry", "3k").deliver()
+	missing := `,"tool_calls":[{"tool_use_id":"missing"}]`
+	s.request()
+	require.Empty(t, s.event("PostToolBatch", missing))
+	s.request()
+	require.Contains(t, s.event("PostToolBatch", missing), "it took 3300 of 3000 tokens")
+
+	hook.SetPriceWait(time.Hour)
+	s = spending(t, "--max-tokens-per-entry", "100k").deliver()
+	s.request()
+	require.Empty(t, s.event("PostToolBatch", missing))
 }
 
 // Without a status line no dollars are known, and nothing is waited for.
