@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/testing/crash"
 )
 
 // hostile are what another user may leave where a state file should be.
@@ -70,6 +72,7 @@ func callHostile(t *testing.T, self, dir string, args []string) {
 	cmd.Stdin = strings.NewReader(`{"session_id":"s","prompt_id":"p","hook_event_name":"Stop","stop_hook_active":false,"last_assistant_message":"hi"}`)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	crash.ForgetPeak()
 	err := cmd.Run()
 	require.NoError(t, ctx.Err(), "%v does not end", args)
 	status := cmd.ProcessState.ExitCode()

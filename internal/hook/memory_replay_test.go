@@ -52,6 +52,7 @@ func TestMemoryOfALongRecord(t *testing.T) {
 	journal, err := os.Stat(filepath.Join(dir, ".inbox-journal"))
 	require.NoError(t, err)
 	require.Greater(t, journal.Size(), int64(60<<20))
+	crash.ForgetPeak()
 	r = crash.Command{
 		Name: "command", Stdin: crashStop("s0", false, "ready"), Env: []string{"CLAUDE_PID=", "CLAUDE_CODE_ENTRYPOINT=cli"},
 		Args: situation{}.command(dir, nil),

@@ -43,6 +43,7 @@ func TestMemoryOfEachStep(t *testing.T) {
 				{"retry", crashStop("s1", false, "ready")},
 				{"deadletter", crashStop("s2", false, "ready")},
 			} {
+				crash.ForgetPeak()
 				r := crash.Command{
 					Name: "command", Stdin: step.input, Env: []string{"CLAUDE_PID=", "CLAUDE_CODE_ENTRYPOINT=cli"},
 					Args: []string{"--inbox", filepath.Join(dir, "inbox.jsonl"), "--on-orphan", step.policy},
