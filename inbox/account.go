@@ -30,6 +30,8 @@ type Account struct {
 	// in any other line of the inbox, whoever may append to it would lift the limits of
 	// the flags.
 	Raised []string
+	// Runs are the babysitter runs that have a limit, or did, the last one first.
+	Runs []RunAccount
 	// Sessions are those that spend, or did lately, the latest first.
 	Sessions []SessionAccount
 }
@@ -142,7 +144,7 @@ func (t *Tx) changeAccount() *Account {
 
 func (a *Account) clone() Account {
 	b := *a
-	b.Raised, b.Sessions = slices.Clone(b.Raised), slices.Clone(b.Sessions)
+	b.Raised, b.Runs, b.Sessions = slices.Clone(b.Raised), slices.Clone(b.Runs), slices.Clone(b.Sessions)
 	for i := range b.Sessions {
 		b.Sessions[i].Spans = slices.Clone(b.Sessions[i].Spans)
 	}
@@ -225,6 +227,16 @@ func (a *Account) encode() []byte {
 	}
 	o.Raw("day_limit", a.DayLimit.JSON())
 	o.Text("raised", strings.Join(a.Raised, " "))
+	if len(a.Runs) > 0 {
+		runs := []byte{'['}
+		for i := range a.Runs {
+			if i > 0 {
+				runs = append(runs, ',')
+			}
+			runs = flat.AppendText(runs, a.Runs[i].text())
+		}
+		o.Raw("runs", append(runs, ']'))
+	}
 	list := []byte{'['}
 	for i := range a.Sessions {
 		if i > 0 {
@@ -253,6 +265,13 @@ func decodeAccount(record []byte) (*Account, error) {
 	}
 	a.DayLimit, _ = budget.Parse(m.Raw("day_limit")) // those of a later release are none
 	a.Raised = strings.Fields(m.String("raised"))
+	for _, v := range m.Value("runs").Items() {
+		r, err := runFrom(v.Text())
+		if err != nil {
+			return new(Account), err
+		}
+		a.Runs = append(a.Runs, r)
+	}
 	for _, v := range m.Value("sessions").Items() {
 		s, err := decodeSessionAccount(v)
 		if err != nil {

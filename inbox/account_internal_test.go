@@ -12,6 +12,7 @@ import (
 var fullAccount = Account{
 	Day: "2026-11-22", dayEnds: 5,
 	Today: price.Amount{Nanos: 1, Dollars: true}, Total: price.Amount{Tokens: price.Tokens{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}, Requests: 5},
+	Runs: []RunAccount{{ID: "a run", Limit: 1, Own: 2, Spent: price.Amount{Nanos: 3, Dollars: true}}, {ID: "r", Limit: 4}},
 	Sessions: []SessionAccount{{
 		ID: "s 1\"", Meter: "m", Charged: price.Amount{Nanos: 7, Dollars: true}, Closed: true, client: "c", boot: "b", base: -8, lost: true,
 		unpriced: 9, unpricedHere: 10,
@@ -27,10 +28,11 @@ func TestAnAccountIsReadAsItWasWritten(t *testing.T) {
 	got, err := decodeAccount(fullAccount.encode())
 	require.NoError(t, err)
 	assert.Equal(t, fullAccount.Sessions, got.Sessions)
+	assert.Equal(t, fullAccount.Runs, got.Runs)
 	assert.Equal(t, fullAccount.encode(), got.encode())
 	for _, bad := range []string{
 		`[]`, `{"today":"x"}`, `{"total":"1 2"}`, `{"outside":"-5 0 0 0 0 0"}`, `{"sessions":[1]}`, `{"sessions":[{"session_id":"s"}]}`,
-		`{"sessions":[{"session_id":"s","spans":["0 0 0"]}]}`, `{"sessions":[{"session_id":"s","spans":["0 0 x -"]}]}`, `{"sessions":[{"session_id":"s","spans":[""]}]}`,
+		`{"runs":["r"]}`, `{"runs":["1 -1 - 0 0 0 0 0 r"]}`, `{"runs":["1 2 - 0 0 0 0 r"]}`, `{"sessions":[{"session_id":"s","spans":["0 0 0"]}]}`, `{"sessions":[{"session_id":"s","spans":["0 0 x -"]}]}`, `{"sessions":[{"session_id":"s","spans":[""]}]}`,
 	} {
 		got, err := decodeAccount([]byte(bad))
 		assert.Error(t, err, bad)

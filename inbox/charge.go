@@ -212,6 +212,7 @@ func (t *Tx) book(a *Account, s *SessionAccount, of Span, amount price.Amount, r
 	}
 	now := t.box.utcNow()
 	a.add(t.day(a), amount, of.Outside())
+	a.addToRun(of.ID, amount)
 	c := Cost{
 		At: now, EntryID: of.EntryID, ID: of.ID, Start: of.Start,
 		FirstSeq: of.FirstSeq, DeliveredSeq: of.DeliveredSeq, Attempt: of.Attempt, SessionID: s.ID,

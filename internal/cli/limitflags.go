@@ -112,6 +112,9 @@ func AddRaisedLimits(f *pflag.FlagSet, l *budget.Limits) {
 // entries of the inbox.
 type LimitFlags struct {
 	Entry, Session, Day budget.Limits
+	// Run is what the babysitter run of the entry in flight may cost, in billionths of a
+	// dollar, 0 for no limit. It is no flag of these: see [RunFlags].
+	Run int64
 }
 
 // Add declares the flags. 0 is no limit.

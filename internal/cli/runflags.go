@@ -26,19 +26,29 @@ type RunFlags struct {
 	// average duration of their iterations. Only the hook and `run` have these.
 	StateDir string
 	// MaxCost is what all entries of a run may cost, in billionths of a dollar, 0 for no
-	// limit. Only the hook and the launcher have it.
+	// limit. Only the hook, the launcher and `run` have it.
 	MaxCost    int64
 	MinSeconds int
 }
 
 // Add declares the flags.
 func (r *RunFlags) Add(f *pflag.FlagSet) {
-	f.Var(arrayList(&r.Dirs), "run", "`directory` of a babysitter run to drive by way of the inbox; may be repeated")
 	f.Var(usd{&r.MaxCost, true}, "max-cost-per-run", "set a run's entries aside, and so hold it, once all of them have cost so many dollars")
+	r.AddDriven(f)
+}
+
+// AddDriven declares all flags but --max-cost-per-run.
+func (r *RunFlags) AddDriven(f *pflag.FlagSet) {
+	f.Var(arrayList(&r.Dirs), "run", "`directory` of a babysitter run to drive by way of the inbox; may be repeated")
 	r.AddWays(f)
 }
 
-// AddWays declares all flags but --run.
+// AddOwnLimit declares --max-cost-per-run for verbs that set it for one run.
+func (r *RunFlags) AddOwnLimit(f *pflag.FlagSet) {
+	f.Var(usd{&r.MaxCost, true}, "max-cost-per-run", "the run may cost so many dollars from its beginning on, whatever the flags of the hook say (0: as these say)")
+}
+
+// AddWays declares all flags but --run and --max-cost-per-run.
 func (r *RunFlags) AddWays(f *pflag.FlagSet) {
 	r.Breakpoints, r.OnUnresolved = string(effect.DefaultBreakpoints), string(effect.DefaultUnresolved)
 	r.AddCommand(f)

@@ -39,7 +39,7 @@ heartbeat orchestrate --inbox work/inbox.jsonl --run .a5c/runs/r1 --breakpoints 
 			var once, repair bool
 			f := cli.NewFlags("orchestrate")
 			i.Add(f)
-			r.Add(f)
+			r.AddDriven(f)
 			f.BoolVar(&repair, "repair", false, "mend a damaged journal first (run:repair-journal keeps the old one beside it)")
 			f.BoolVar(&once, "once", false, "take one step, and end")
 			return f, func(args []string, s cli.Streams) error {

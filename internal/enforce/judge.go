@@ -30,6 +30,8 @@ type Verdict struct {
 	// Alone says that the entry in flight reached the limit of its session or of the day
 	// by itself: no other session or day would take it further.
 	Alone bool
+	// Run says that it is the limit of the entry's babysitter run.
+	Run bool
 }
 
 // Spent is what counts towards the limits while an entry is in flight.
@@ -39,6 +41,8 @@ type Spent struct {
 	Session price.Amount
 	// Took is for how long the entry was worked on, all its deliveries together.
 	Took time.Duration
+	// Run is what the entry's babysitter run has cost.
+	Run price.Amount
 }
 
 // Limits are what holds for an entry: its own limits within those of the flags.
@@ -53,6 +57,9 @@ func Limits(d *inbox.Delivery, flags *cli.LimitFlags) cli.LimitFlags {
 func Judge(l cli.LimitFlags, s Spent, attempt int) *Verdict {
 	if figures, over := l.Entry.Over(budget.Spent{Amount: s.Entry, Time: s.Took}); over {
 		return &Verdict{Reach: Entry, Figures: figures + attempts(attempt), Alone: true}
+	}
+	if v := judgeRun(s.Run, l.Run); v != nil {
+		return v
 	}
 	if figures, over := l.Session.Over(budget.Spent{Amount: s.Here}); over {
 		return &Verdict{Reach: Session, Figures: "in its session alone " + figures, Alone: true}

@@ -10,38 +10,88 @@ import (
 	"heartbeat/orchestrate/effect"
 )
 
-// JudgeRun says whether the babysitter run whose entry this is has reached its limit, in
-// billionths of a dollar, nil if not, for an entry of no run, and where there is no limit.
-// All entries of the run count, as far as .costs.jsonl has them.
-func JudgeRun(box *inbox.Inbox, e inbox.Entry, limit int64) (*Verdict, error) {
-	if limit == 0 {
-		return nil, nil
-	}
+// RunOf is the id of the babysitter run whose entry this is, "" for an entry of no run.
+func RunOf(e inbox.Entry) string {
 	if _, is := effect.MarkIn(e.Metadata); !is {
-		return nil, nil
-	}
-	if own, err := e.Limits(); err != nil || own.Raised {
-		return nil, nil
+		return ""
 	}
 	run, _, named := strings.Cut(e.ID, "/")
 	if !named {
-		return nil, nil
+		return ""
 	}
-	var sum price.Amount
-	add := func(c inbox.Cost) {
-		if strings.HasPrefix(c.ID, run+"/") {
-			sum = sum.Plus(c.Amount)
+	return run
+}
+
+// accounts are those of runs: a transaction or a view.
+type accounts interface {
+	Run(id string) (r inbox.RunAccount, known bool)
+}
+
+// RunLimit is what the run of an entry may cost, in billionths of a dollar, 0 for no limit:
+// what a person set for it, else perRun, what the flags say. An entry that was requeued
+// with a limit in dollars of its own has that one in place of its run's.
+func RunLimit(of accounts, run string, e inbox.Entry, perRun int64) int64 {
+	if run == "" {
+		return 0
+	}
+	if own, err := e.Limits(); err != nil || own.Raised && own.Nanos > 0 {
+		return 0
+	}
+	if a, _ := of.Run(run); a.Own > 0 {
+		return a.Own
+	}
+	return perRun
+}
+
+// RunInFlight is the run of the entry in flight, "" for none, and what it may cost: see
+// [RunLimit].
+func RunInFlight(of accounts, d *inbox.Delivery, perRun int64) (run string, limit int64) {
+	if _, is := effect.MarkOf(d); !is {
+		return "", 0 // without decoding the rest
+	}
+	e := d.Entry()
+	run = RunOf(e)
+	return run, RunLimit(of, run, e, perRun)
+}
+
+// OverRun says in words what a run has cost, of what, if it has reached its limit.
+func OverRun(spent price.Amount, limit int64) (figures string, over bool) {
+	if _, over = (budget.Limits{Nanos: limit}).Over(budget.Spent{Amount: spent}); !over {
+		return "", false
+	}
+	return "its run cost " + budget.USD(spent.Nanos, limit), true
+}
+
+func judgeRun(spent price.Amount, limit int64) *Verdict {
+	figures, over := OverRun(spent, limit)
+	if !over {
+		return nil
+	}
+	return &Verdict{Reach: Entry, Figures: figures, Alone: true, Run: true}
+}
+
+// refuseRun is [Refuse] for the limit of a run.
+func refuseRun(tx *inbox.Tx, box *inbox.Inbox, e inbox.Entry, perRun int64) (refused bool, err error) {
+	run := RunOf(e)
+	if run == "" {
+		return false, nil
+	}
+	if _, known := tx.Run(run); known || perRun > 0 {
+		if err := tx.NoteRun(run, perRun); err != nil {
+			return false, err
 		}
 	}
-	p, err := box.Spending(charging.Load(box.Dir()), add)
+	limit := RunLimit(tx, run, e, perRun)
+	if limit == 0 {
+		return false, nil
+	}
+	spent, err := tx.SpentByRun(run, charging.Load(box.Dir()))
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	for c := range p.Open() {
-		add(c)
+	v := judgeRun(spent, limit)
+	if v == nil {
+		return false, nil
 	}
-	if _, over := (budget.Limits{Nanos: limit}).Over(budget.Spent{Amount: sum}); !over {
-		return nil, nil
-	}
-	return &Verdict{Reach: Entry, Figures: "its run cost " + budget.USD(sum.Nanos, limit), Alone: true}, nil
+	return true, tx.RefuseOverRun(e, v.Figures)
 }

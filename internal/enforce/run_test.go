@@ -60,6 +60,9 @@ func TestRunLimit(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, letters, 1)
 	assert.Equal(t, inbox.ReasonOverBudget, letters[0].Reason)
+	run, is := letters[0].OverRun()
+	assert.True(t, is)
+	assert.Equal(t, "r1", run)
 	assert.Equal(t, "r1/e2", letters[0].ID)
 	assert.Contains(t, letters[0].Failure.Message, "its run cost ")
 

@@ -20,6 +20,8 @@ func Settle(tx *inbox.Tx, v *Verdict, maxAttempts int) error {
 		}
 	}
 	switch {
+	case v.Run:
+		return tx.OverRun(v.Figures)
 	case v.Alone:
 		return tx.OverBudget(v.Figures)
 	case d.Attempt >= maxAttempts:
@@ -41,15 +43,11 @@ func PauseForDay(tx *inbox.Tx, v *Verdict) error {
 }
 
 // Refuse sets aside the entry that tx.Next returned last if its earlier deliveries have
-// reached its limit, or its babysitter run has reached perRun (billionths of a dollar, 0 is
-// none), and reports whether they have.
+// reached its limit, or its babysitter run has reached its own or perRun (billionths of a
+// dollar, 0 is none), and reports whether they have.
 func Refuse(tx *inbox.Tx, box *inbox.Inbox, e inbox.Entry, flags *cli.LimitFlags, perRun int64) (refused bool, err error) {
-	v, err := JudgeRun(box, e, perRun)
-	if err != nil {
-		return false, err
-	}
-	if v != nil {
-		return true, tx.RefuseOverBudget(e, v.Figures)
+	if refused, err = refuseRun(tx, box, e, perRun); refused || err != nil {
+		return refused, err
 	}
 	if e.Attempt < 2 {
 		return false, nil

@@ -13,11 +13,15 @@ import (
 
 // awaitSpending is for the end of a turn. The client says half a second later what its last
 // request cost, and writes its transcript late, while a chain of short turns has gone on
-// several times by then. So close to a limit of the session or the day the hook waits for
+// several times by then. So close to a limit of the session, the day or a babysitter run the hook waits for
 // what the client says after the turn. It has no lock, and changes nothing but the count.
 func (h *hook) awaitSpending() {
 	l := cli.LimitFlags{Session: h.Limits.Session, Day: h.Limits.Day}
-	if h.input == nil || !l.Any() {
+	if h.input == nil {
+		return
+	}
+	run := ""
+	if run, l.Run = h.runInFlight(); !l.Any() && l.Run == 0 {
 		return
 	}
 	dir, session := h.box.Dir(), h.input.SessionID
@@ -25,7 +29,7 @@ func (h *hook) awaitSpending() {
 	s, err := meter.Advance(dir, meter.Reading{Session: session, Transcript: h.input.TranscriptPath, Requests: -1, ContextPercent: -1})
 	h.uncounted(err)
 	for began := time.Now(); s != nil && s.Client != "" && time.Since(began) < priceWait; {
-		if _, sure, _ := s.Expected(); sure && !s.At.Before(ended) || !h.isNear(l, s) {
+		if _, sure, _ := s.Expected(); sure && !s.At.Before(ended) || !h.isNear(l, run, s) {
 			return
 		}
 		time.Sleep(pricePoll)
@@ -37,7 +41,7 @@ func (h *hook) awaitSpending() {
 
 // isNear reports whether a few requests more, or those that have no price yet, may reach a
 // limit.
-func (h *hook) isNear(l cli.LimitFlags, s *meter.State) bool {
+func (h *hook) isNear(l cli.LimitFlags, run string, s *meter.State) bool {
 	if s.Spent.Requests == 0 {
 		return true
 	}
@@ -49,7 +53,7 @@ func (h *hook) isNear(l cli.LimitFlags, s *meter.State) bool {
 	if enforce.JudgeSession(l, s.Spent.Plus(more)) != nil {
 		return true
 	}
-	if l.Day == (budget.Limits{}) {
+	if l.Day == (budget.Limits{}) && l.Run == 0 {
 		return false
 	}
 	view, err := h.box.View()
@@ -58,5 +62,28 @@ func (h *hook) isNear(l cli.LimitFlags, s *meter.State) bool {
 	}
 	defer func() { _ = view.Close() }() // it was only read
 	spending, err := view.Spending(charging.Reading(s))
-	return err == nil && enforce.JudgeDay(l, spending.Today.Plus(more)) != nil
+	if err != nil || l.Day.Any() && enforce.JudgeDay(l, spending.Today.Plus(more)) != nil {
+		return err == nil
+	}
+	spent, err := view.SpentByRun(run, charging.Load(h.box.Dir()))
+	_, over := enforce.OverRun(spent.Plus(more), l.Run)
+	return err == nil && over
+}
+
+// runInFlight is the babysitter run of the entry in flight, and what it may cost. A hook
+// that knows of no runs does not look.
+func (h *hook) runInFlight() (run string, limit int64) {
+	if len(h.Runs.Dirs) == 0 && h.Runs.MaxCost == 0 {
+		return "", 0
+	}
+	view, err := h.box.View()
+	if err != nil {
+		return "", 0 // the transaction says why
+	}
+	defer func() { _ = view.Close() }() // it was only read
+	d := view.InFlight()
+	if d == nil {
+		return "", 0
+	}
+	return enforce.RunInFlight(view, d, h.Runs.MaxCost)
 }

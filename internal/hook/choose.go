@@ -34,16 +34,16 @@ func (h *hook) next(tx *inbox.Tx, still inbox.Mark) (outcome, inbox.Entry, error
 		case err != nil:
 			return 0, e, err
 		}
-		refused, err := enforce.Refuse(tx, h.box, e, &h.Limits, h.Runs.MaxCost)
+		why, err := h.settledElsewhere(e)
 		if err != nil {
 			return 0, e, err
 		}
-		if refused {
+		if why == "" {
+			refused, err := enforce.Refuse(tx, h.box, e, &h.Limits, h.Runs.MaxCost)
+			if err != nil || !refused {
+				return 0, e, err
+			}
 			continue
-		}
-		why, err := h.settledElsewhere(e)
-		if err != nil || why == "" {
-			return 0, e, err
 		}
 		h.Note("entry %s is settled without a delivery: %s", e.ID, why)
 		if err := tx.ResolveElsewhere(e, why); err != nil {

@@ -61,15 +61,14 @@ func (h *hook) lookAtSpending() (v *enforce.Verdict, seq int64, err error) {
 		return nil, 0, nil // nobody's turn but the person's
 	}
 	l := enforce.Limits(d, &h.Limits)
-	if !l.Any() && h.Runs.MaxCost == 0 {
+	_, l.Run = enforce.RunInFlight(view, d, h.Runs.MaxCost)
+	if !l.Any() && l.Run == 0 {
 		return nil, 0, nil
 	}
-	if h.Runs.MaxCost == 0 && l.Entry.Nanos == 0 && l.Entry.Tokens == 0 && !l.Session.Any() && !l.Day.Any() {
+	if l.Run == 0 && l.Entry.Nanos == 0 && l.Entry.Tokens == 0 && !l.Session.Any() && !l.Day.Any() {
 		return enforce.Judge(l, enforce.Spent{Took: enforce.Took(d)}, d.Attempt), d.DeliveredSeq, nil
 	}
-	if v, err = h.judgeSpending(view, d, l); v == nil && err == nil {
-		v, err = enforce.JudgeRun(h.box, d.Entry(), h.Runs.MaxCost)
-	}
+	v, err = h.judgeSpending(view, d, l)
 	return v, d.DeliveredSeq, err
 }
 
@@ -90,19 +89,19 @@ func (h *hook) judgeSpending(view *inbox.View, d *inbox.Delivery, l cli.LimitFla
 		}
 		expected, sure, known := s.Expected()
 		guess := expected - s.Spent.Nanos
-		v, errSpent := judgeWith(view, d, l, s, price.Amount{Tokens: missing})
+		v, errSpent := h.judgeWith(view, d, l, s, price.Amount{Tokens: missing})
 		if v != nil || errSpent != nil || sure || !s.Spent.Dollars {
 			return v, errors.Join(errSpent, err)
 		}
 		if known {
-			if far, err := judgeWith(view, d, l, s, price.Amount{Nanos: nearLimit * guess}); far == nil || err != nil {
+			if far, err := h.judgeWith(view, d, l, s, price.Amount{Nanos: nearLimit * guess}); far == nil || err != nil {
 				return nil, err
 			}
-		} else if l.Entry.Nanos == 0 && l.Session.Nanos == 0 && l.Day.Nanos == 0 {
+		} else if l.Entry.Nanos == 0 && l.Session.Nanos == 0 && l.Day.Nanos == 0 && l.Run == 0 {
 			return nil, nil
 		}
 		if time.Since(began) >= priceWait {
-			return judgeWith(view, d, l, s, price.Amount{Nanos: guess, Tokens: missing})
+			return h.judgeWith(view, d, l, s, price.Amount{Nanos: guess, Tokens: missing})
 		}
 		time.Sleep(pricePoll)
 		if now, _ := meter.Load(h.box.Dir(), h.input.SessionID); now != nil {
@@ -123,8 +122,8 @@ func (h *hook) countBatch(view *inbox.View, d *inbox.Delivery, l cli.LimitFlags)
 		}
 		one, known := s.Largest()
 		more := price.Amount{Nanos: nearLimit * s.Spent.Nanos / max(1, s.Spent.Requests), Tokens: price.Tokens{Input: nearLimit * one.Sum()}}
-		reached, errNow := judgeWith(view, d, l, s, price.Amount{})
-		near, errNear := judgeWith(view, d, l, s, more)
+		reached, errNow := h.judgeWith(view, d, l, s, price.Amount{})
+		near, errNear := h.judgeWith(view, d, l, s, more)
 		if reached != nil || near == nil && known || errors.Join(errNow, errNear) != nil {
 			return s, price.Tokens{}, errors.Join(err, errNow, errNear)
 		}
@@ -135,14 +134,19 @@ func (h *hook) countBatch(view *inbox.View, d *inbox.Delivery, l cli.LimitFlags)
 }
 
 // judgeWith judges what a count says, and more.
-func judgeWith(view *inbox.View, d *inbox.Delivery, l cli.LimitFlags, s *meter.State, more price.Amount) (*enforce.Verdict, error) {
+func (h *hook) judgeWith(view *inbox.View, d *inbox.Delivery, l cli.LimitFlags, s *meter.State, more price.Amount) (*enforce.Verdict, error) {
 	spending, err := view.Spending(charging.Reading(s))
 	if err != nil {
 		return nil, err
 	}
 	more.Dollars = s.Spent.Dollars // also where the entry's own requests have none yet
 	spent := enforce.Spent{Spending: spending, Session: s.Spent, Took: enforce.Took(d)}
-	for _, a := range []*price.Amount{&spent.Entry, &spent.Here, &spent.Today, &spent.Session} {
+	if l.Run > 0 {
+		if spent.Run, err = view.SpentByRun(enforce.RunOf(d.Entry()), charging.Load(h.box.Dir())); err != nil {
+			return nil, err
+		}
+	}
+	for _, a := range []*price.Amount{&spent.Entry, &spent.Here, &spent.Today, &spent.Session, &spent.Run} {
 		*a = a.Plus(more)
 	}
 	return enforce.Judge(l, spent, d.Attempt), nil

@@ -23,16 +23,13 @@ func (r *run) nextWanted(tx *inbox.Tx) error {
 		if err != nil {
 			return err
 		}
-		refused, err := enforce.Refuse(tx, r.box, e, &r.Limits, r.Runs.MaxCost)
-		if err != nil {
-			return err
-		}
-		if refused {
-			continue
-		}
 		why := orchestrate.Settled(r.box, e.Metadata)
 		if why == "" {
-			return nil
+			refused, err := enforce.Refuse(tx, r.box, e, &r.Limits, r.Runs.MaxCost)
+			if err != nil || !refused {
+				return err
+			}
+			continue
 		}
 		if err := tx.ResolveElsewhere(e, why); err != nil {
 			return err
