@@ -32,6 +32,8 @@ type Session struct {
 	PromptedAt *time.Time `json:"prompted_at,omitempty"`
 	// Asks is what it wants from a person, until it shows that it continues.
 	Asks *Question `json:"asks,omitempty"`
+	// Uncounted is why what it spends cannot be counted, where that is held against limits.
+	Uncounted *Finding `json:"uncounted,omitempty"`
 
 	// StartedSeq and FailedSeq are the numbers of the commits that noted the last
 	// start and the last failure (see [Tx.Seq]), 0 if unknown.

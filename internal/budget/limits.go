@@ -115,6 +115,9 @@ func (l Limits) JSON() []byte {
 // Any reports whether there is a limit.
 func (l Limits) Any() bool { return l.Nanos > 0 || l.Tokens > 0 || l.Time > 0 }
 
+// Spending reports whether there is a limit of what is spent: not only of time.
+func (l Limits) Spending() bool { return l.Nanos > 0 || l.Tokens > 0 }
+
 // Within is what holds of both: the smaller of each limit. Limits that were raised hold
 // alone, each where it is set.
 func (l Limits) Within(flags Limits) Limits {

@@ -46,6 +46,9 @@ func Reading(s *meter.State) inbox.Reading {
 // does that. With twice as many it is tried each time.
 const maxPending = 8
 
+// lockedWait is how long a reading is waited for that goes on, by who has the inbox's lock.
+const lockedWait = 200 * time.Millisecond
+
 // Turn charges what a session has spent, at a moment of which its own hook tells. The
 // transcript is only read if nobody else seems to: now and then, or always if limited,
 // where what was spent is held against a limit.
@@ -63,8 +66,12 @@ func Turn(tx *inbox.Tx, box *inbox.Inbox, session, transcript string, limited bo
 	if err != nil {
 		return err
 	}
-	if silent := s == nil || s.Client == ""; due || limited && silent {
-		s, err = meter.Advance(box.Dir(), meter.Reading{Session: session, Transcript: transcript, Requests: -1, ContextPercent: -1})
+	if silent := s == nil || s.Client == ""; due || limited && (silent || tx.Uncounted(session) != "") {
+		var now *meter.State
+		now, err = meter.Advance(box.Dir(), meter.Reading{Session: session, Transcript: transcript, Requests: -1, ContextPercent: -1, Wait: lockedWait})
+		if now != nil {
+			s = now
+		}
 	}
 	if s == nil {
 		return err

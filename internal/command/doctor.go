@@ -19,6 +19,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/command/doctor"
 	"heartbeat/internal/hook"
+	"heartbeat/internal/survey"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/babysitter/invocation"
@@ -93,7 +94,7 @@ func (o *doctorFlags) run(s cli.Streams) error {
 func (o *doctorFlags) input() (doctor.Input, error) {
 	in := doctor.Input{
 		Environ: os.Environ(), Managed: settings.ManagedDir(), UID: os.Geteuid(), Now: time.Now(),
-		Parse: parseHook, Version: clientVersion, Runs: drivenRuns, Babysitter: babysitterVersion,
+		Parse: parseHook, Version: clientVersion, Runs: drivenRuns, NotCounted: notCounted, Babysitter: babysitterVersion,
 	}
 	in.Home, _ = os.UserHomeDir() // "" if there is none
 	in.Stop, in.StopErr = cli.Beside(hook.CommandName)
@@ -119,6 +120,15 @@ func (o *doctorFlags) input() (doctor.Input, error) {
 		in.Settings = append(in.Settings, path)
 	}
 	return in, nil
+}
+
+// notCounted says why limits of an inbox's sessions do not hold.
+func notCounted(path string) []string {
+	box, err := cli.OpenInbox(path, inbox.Options{})
+	if err != nil {
+		return nil // the other checks report it
+	}
+	return survey.Glance(context.Background(), box).NotCounted()
 }
 
 // drivenRuns looks at the runs that an inbox drives, as a step would.

@@ -26,7 +26,10 @@ func (h *hook) awaitSpending() {
 	}
 	dir, session := h.box.Dir(), h.input.SessionID
 	ended := time.Now().Add(-h.age())
-	s, err := meter.Advance(dir, meter.Reading{Session: session, Transcript: h.input.TranscriptPath, Requests: -1, ContextPercent: -1})
+	s, err := meter.Advance(dir, meter.Reading{
+		Session: session, Transcript: h.input.TranscriptPath, Requests: -1, ContextPercent: -1, Wait: h.meterWait(),
+	})
+	h.counting.err = err
 	h.uncounted(err)
 	for began := time.Now(); s != nil && s.Client != "" && time.Since(began) < priceWait; {
 		if _, sure, _ := s.Expected(); sure && !s.At.Before(ended) || !h.isNear(l, run, s) {

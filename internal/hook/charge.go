@@ -24,7 +24,9 @@ func (h *hook) chargeEnd(tx *inbox.Tx) {
 	h.placeTurn(tx, h.account.told)
 	d := tx.InFlight()
 	limited := h.Limits.Any() || d != nil && d.Limits().Any()
-	h.uncounted(charging.Turn(tx, h.box, h.input.SessionID, h.input.TranscriptPath, limited))
+	err := charging.Turn(tx, h.box, h.input.SessionID, h.input.TranscriptPath, limited)
+	h.uncounted(err)
+	h.noteUncounted(tx, d, err)
 }
 
 // placeTurn says where in the transcript the session is; told, that the account hears of

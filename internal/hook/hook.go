@@ -60,6 +60,7 @@ type hook struct {
 	watched   transcriptWatch
 	kept      keptEvidence
 	account   turnAccount
+	counting  counting
 }
 
 // end closes a transaction, and says what it found.

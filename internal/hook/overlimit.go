@@ -38,6 +38,7 @@ func (h *hook) afterTools() int {
 	if err == nil && v != nil {
 		err = h.stopTurn(v, seq)
 	}
+	h.keepUncounted()
 	if err != nil {
 		h.Complain(fmt.Errorf("%w: the turn goes on", err))
 	}
@@ -114,9 +115,10 @@ func (h *hook) judgeSpending(view *inbox.View, d *inbox.Delivery, l cli.LimitFla
 // for these tools after it has run them: close to a limit the hook waits for it, and returns
 // a guess at what is missing if it does not come.
 func (h *hook) countBatch(view *inbox.View, d *inbox.Delivery, l cli.LimitFlags) (s *meter.State, missing price.Tokens, err error) {
-	reading := meter.Reading{Session: h.input.SessionID, Transcript: h.input.TranscriptPath}
+	reading := meter.Reading{Session: h.input.SessionID, Transcript: h.input.TranscriptPath, Wait: meterWait(view, h.input.SessionID)}
 	for began := time.Now(); ; time.Sleep(pricePoll) {
 		s, err = meter.Advance(h.box.Dir(), reading)
+		h.counting.found(view, h.input.SessionID, err)
 		if s == nil || h.input.ToolUse == "" || s.HasTool(h.input.ToolUse, h.input.AgentID) {
 			return s, price.Tokens{}, err
 		}

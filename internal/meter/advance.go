@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -30,6 +31,9 @@ type Reading struct {
 
 	Model          string
 	ContextPercent float64 // negative if unknown
+	// Wait is how long the reading waits for another of the same session, 0 for two
+	// seconds. One that comes too late is caught up on by the next.
+	Wait time.Duration
 	// Final says that the process has ended: what the transcript does not have now it
 	// will not get.
 	Final bool
@@ -41,7 +45,7 @@ func ClientName(boot string, pid int, start int64) string {
 	return boot + "/" + strconv.Itoa(pid) + "/" + strconv.FormatInt(start, 10)
 }
 
-// lockWait is how long one reading waits for another of the same session.
+// lockWait is how long one reading waits for another of the same session, unless it says.
 const lockWait = 2 * time.Second
 
 // Advance counts what a session's transcript has since the last time, books what a
@@ -52,7 +56,7 @@ func Advance(dir string, r Reading) (s *State, err error) {
 		return nil, errors.New("count what a session spends: it has no name, or one of more than 256 bytes")
 	}
 	path := filepath.Join(dir, Name(r.Session))
-	lock, err := disk.AcquireLock(context.Background(), path, lockWait)
+	lock, err := disk.AcquireLock(context.Background(), path, cmp.Or(r.Wait, lockWait))
 	if err != nil {
 		return nil, err
 	}

@@ -81,6 +81,22 @@ func (s *scan) faults() {
 	}, time.Time{})
 }
 
+// uncounted finds sessions that no limit of what they spend holds for.
+func (s *scan) uncounted() {
+	for i := range s.facts.Sessions {
+		of := &s.facts.Sessions[i]
+		sentence := of.NotCounted()
+		if sentence == "" {
+			continue
+		}
+		s.holds(Occasion{
+			What: Fault, At: of.Uncounted.At, Session: of.ID, Reason: "not counted", Text: name(s.box) + ": " + sentence,
+			TypeThis: command(s.box, "doctor"),
+			key:      "uncounted " + hashed(of.ID, of.Uncounted.Text),
+		}, time.Time{})
+	}
+}
+
 const (
 	// fruitless is how many sessions in a row may end without an answer.
 	fruitless = 3

@@ -117,6 +117,9 @@ func TestOnce(t *testing.T) {
 		"canceled by a person": {func(r *rig) {
 			r.deadLetter(inbox.ReasonCanceled)
 		}, nil},
+		"not counted": {func(r *rig) {
+			r.in(func(tx *inbox.Tx) error { return tx.NoteUncounted("s", "its meter is a folder") })
+		}, []string{"fault"}},
 		"over its limit": {func(r *rig) { r.deadLetter("over_budget") }, []string{"limit"}},
 		"pause": {func(r *rig) {
 			r.in(func(tx *inbox.Tx) error { _, err := tx.Pause("the build server is down", nil); return err })

@@ -37,6 +37,7 @@ func look(ctx context.Context, box *inbox.Inbox, st *state, o Options, launcher 
 	s.asked = s.asked[:min(len(s.asked), maxHolding)]
 	s.explain = sync.OnceValues(func() (why.State, string) { return survey.Glance(ctx, box).Explain() })
 	s.faults()
+	s.uncounted()
 	s.questions()
 	s.pause()
 	s.failing()

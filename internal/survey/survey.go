@@ -123,6 +123,7 @@ func survey(v *inbox.View, f *why.Facts, besides []func(*inbox.View) error) (err
 	if err := consumers(v, f); err != nil {
 		return err
 	}
+	f.Warnings = append(f.Warnings, f.NotCounted()...)
 	if f.InFlight != nil {
 		e := recovery.EvidenceOf(f.InFlight)
 		f.Client, f.Woken, f.Bound, f.Prompted = why.LifeOfClient(e), e.Woken, e.Bound, e.Prompted

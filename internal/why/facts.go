@@ -42,7 +42,8 @@ type Facts struct {
 	Answered int64 // entries so far
 	// EverAsked says that a session's hook has worked on this inbox before.
 	EverAsked bool
-	// Warnings are sentences about what the next step will find and repair.
+	// Warnings are sentences about what the next step will find and repair, and about
+	// limits that do not hold.
 	Warnings []string
 	Sessions []Session // the one that was heard of last first
 	// Client is whether the process that got the entry in flight lives, for when no

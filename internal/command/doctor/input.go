@@ -30,6 +30,8 @@ type Input struct {
 	Parse func(args []string, inbox string) (Hook, error)
 	// Runs are the babysitter runs that an inbox drives.
 	Runs func(inbox string) []DrivenRun
+	// NotCounted says of sessions of an inbox why what they spend cannot be counted.
+	NotCounted func(inbox string) []string
 	// Babysitter asks a babysitter command for its version. said is a note about that
 	// version for a person.
 	Babysitter func(ctx context.Context, command string) (version, said string, err error)

@@ -51,7 +51,7 @@ func Run(in Input) []Check {
 	e := examine(in)
 	var all []Check
 	for _, look := range []func(*examination) []Check{
-		checkSettings, checkWired, checkEvents, checkOthers, checkBinary, checkMeter, checkFlags, checkTimeout, checkCap, checkHooksOn,
+		checkSettings, checkWired, checkEvents, checkOthers, checkBinary, checkMeter, checkLimits, checkFlags, checkTimeout, checkCap, checkHooksOn,
 		checkTrust, checkOnboarding, checkEnvironment, checkClient,
 		checkDirectory, checkFiles, checkFileSystem, checkLeftovers, checkState, checkRuns, checkBabysitter,
 	} {

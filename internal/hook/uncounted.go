@@ -1,0 +1,65 @@
+package hook
+
+import (
+	"errors"
+	"time"
+
+	"heartbeat/inbox"
+)
+
+// counting is what this hook found about the count of what its session spends.
+type counting struct {
+	err     error // of awaitSpending
+	changed bool  // what the state has of it is not so any more
+	cause   string
+}
+
+// found notes what came of a count, where that is not what the state has.
+func (c *counting) found(view *inbox.View, session string, err error) {
+	if c.cause = ""; err != nil {
+		c.cause = err.Error()
+	}
+	c.changed = !inbox.SameFinding(c.cause, view.Uncounted(session))
+}
+
+// keepUncounted records it between two requests: a turn may go on for hours without a Stop.
+// It takes the lock once for each cause.
+func (h *hook) keepUncounted() {
+	if h.counting.changed {
+		h.record(func(tx *inbox.Tx) error { return tx.NoteUncounted(h.input.SessionID, h.counting.cause) })
+	}
+}
+
+// noteUncounted records it at the end of a turn, with what that commits.
+func (h *hook) noteUncounted(tx *inbox.Tx, d *inbox.Delivery, err error) {
+	l := h.Limits
+	limited := l.Entry.Spending() || l.Session.Spending() || l.Day.Spending() || d != nil && d.Limits().Spending()
+	cause := ""
+	if err = errors.Join(h.counting.err, err); limited && err != nil {
+		cause = err.Error()
+	}
+	if err := tx.NoteUncounted(h.input.SessionID, cause); err != nil {
+		h.Complain(err)
+	}
+}
+
+// blockedWait is how long a hook waits for another reading where an earlier one was waited
+// for in vain: whoever has the lock may never give it back.
+const blockedWait = 20 * time.Millisecond
+
+// meterWait is 0 for the usual time.
+func meterWait(view *inbox.View, session string) time.Duration {
+	if view.Uncounted(session) != "" {
+		return blockedWait
+	}
+	return 0
+}
+
+func (h *hook) meterWait() time.Duration {
+	view, err := h.box.View()
+	if err != nil {
+		return 0 // the transaction says why
+	}
+	defer func() { _ = view.Close() }() // it was only read
+	return meterWait(view, h.input.SessionID)
+}
