@@ -8,6 +8,8 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/command/priced"
+	"heartbeat/internal/enforce"
 	"heartbeat/internal/why"
 )
 
@@ -94,6 +96,9 @@ type resumed struct {
 	Was *inbox.Pause `json:"was"`
 	// WasBackingOff is the back-off that held, null for none.
 	WasBackingOff *inbox.Backoff `json:"was_backing_off"`
+	// Over says, with the figures, that today is over the limit that the hook had last:
+	// delivery pauses again at the next Stop, unless the hook has a higher one by then.
+	Over string `json:"over_limit,omitempty"`
 }
 
 func resume(i *cli.InboxFlags, s cli.Streams) error {
@@ -111,17 +116,38 @@ func resume(i *cli.InboxFlags, s cli.Streams) error {
 		return err
 	}
 	r.WasBackingOff = shownBackoff(r.WasBackingOff)
+	box, err := i.Look(s)
+	if err != nil {
+		return err
+	}
+	if now, err := box.Spending(priced.Load(box), nil); err != nil {
+		s.Note("what was spent today cannot be told: %v", err) // it was resumed
+	} else if v := enforce.JudgeDay(cli.LimitFlags{Day: now.Account.DayLimit}, now.Today()); v != nil {
+		r.Over = v.Figures
+	}
 	return report(i, s, r, r.sentence())
 }
 
 func (r resumed) sentence() string {
+	if r.Over != "" {
+		sentence := r.ended() + ", but at the next Stop delivery pauses until midnight: " + r.Over + " " + inbox.LimitOfDay
+		return sentence + ": give the hook a higher one (--max-cost-per-day or --max-tokens-per-day, where it is wired), or wait for midnight"
+	}
+	return r.ended()
+}
+
+func (r resumed) ended() string {
+	goesOn := "delivery goes on"
+	if r.Over != "" {
+		goesOn = "the pause is over"
+	}
 	switch {
 	case r.Was != nil && r.WasBackingOff != nil:
-		return "delivery goes on: it was " + why.Pause(*r.Was) + ", and " + why.Backoff(*r.WasBackingOff)
+		return goesOn + ": it was " + why.Pause(*r.Was) + ", and " + why.Backoff(*r.WasBackingOff)
 	case r.Was != nil:
-		return "delivery goes on: it was " + why.Pause(*r.Was)
+		return goesOn + ": it was " + why.Pause(*r.Was)
 	case r.WasBackingOff != nil:
-		return "delivery goes on: it was " + why.Backoff(*r.WasBackingOff)
+		return goesOn + ": it was " + why.Backoff(*r.WasBackingOff)
 	}
 	return "delivery was not paused"
 }

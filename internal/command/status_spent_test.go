@@ -2,10 +2,15 @@ package command
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/budget"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/enforce"
 )
 
 // Limits that cannot be held are named, by status and by doctor, as long as the session runs.
@@ -25,4 +30,32 @@ func TestStatusOfWhatIsNotCounted(t *testing.T) {
 	out, _ = says(t, s.box, "status")
 	assert.NotContains(t, out, "nothing is counted")
 	assert.Empty(t, notCounted(s.box.Path()))
+}
+
+// Resume says plainly where a day's limit would pause delivery again at once.
+func TestResumeOverADaysLimit(t *testing.T) {
+	s := newSpender(t, inbox.Message{ID: "a", Text: "one"})
+	s.now = time.Now()
+	s.request(310)
+	s.stop(nil, false)
+	s.end()
+	pause := func(limit int64) {
+		s.in(func(tx *inbox.Tx) error {
+			l := budget.Limits{Nanos: limit}
+			tx.NoteDayLimit(l)
+			v := enforce.JudgeDay(cli.LimitFlags{Day: budget.Limits{Nanos: 1}}, tx.Today())
+			require.NotNil(t, v)
+			return enforce.PauseForDay(tx, v)
+		})
+	}
+	pause(2_000_000_000)
+	out, _ := says(t, s.box, "resume")
+	assert.Regexp(t, `^the pause is over: it was paused since .*, but at the next Stop delivery pauses until midnight: today cost 3\.10 of 2\.00 USD \(the limit of a day\): give the hook a higher one \(--max-cost-per-day or --max-tokens-per-day, where it is wired\), or wait for midnight\n$`, out)
+	pause(2_000_000_000)
+	out, _ = says(t, s.box, "resume", "--json")
+	assert.Contains(t, out, `"over_limit":"today cost 3.10 of 2.00 USD"`)
+	pause(50_000_000_000) // raised meanwhile, and told by a Stop
+	out, _ = says(t, s.box, "resume")
+	assert.Regexp(t, `^delivery goes on: it was paused since .*\n$`, out)
+	assert.NotContains(t, out, "but at the next Stop")
 }
