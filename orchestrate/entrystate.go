@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"heartbeat/inbox"
 )
@@ -12,6 +13,7 @@ import (
 type entryState struct {
 	where string       // as a Receipt's Found; "" if it is nowhere in the inbox
 	dead  inbox.Reason // why it was set aside, "" if it was not
+	why   string       // in words
 	reply string       // to an entry that was answered
 }
 
@@ -49,7 +51,10 @@ func (b *Bridge) stateWhere(id string, where map[string]string) (f entryState, e
 	letters, _, err := b.Box.Letters()
 	for _, l := range letters {
 		if l.ID == id && l.RequeuedAt == nil {
-			f.dead = l.Reason
+			f.dead, f.why = l.Reason, string(l.Reason)
+			if run, over := l.OverRun(); over {
+				f.why += fmt.Sprintf(": %s: `heartbeat run resume %s --max-cost-per-run USD` has it go on", l.Failure.Message, run)
+			}
 		}
 	}
 	return f, err

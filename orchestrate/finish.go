@@ -24,6 +24,9 @@ func (s *step) finish(ctx context.Context) error {
 		case f.where == inbox.FoundAnswered && session.Kept(f.reply, s.Run.Proof()):
 			s.ledger.Done, s.report.Done = true, true
 			return nil
+		case f.dead == inbox.ReasonOverBudget:
+			s.report.Guard = "the run is completed, and the entry that asks for its proof was set aside: " + f.why
+			return nil
 		case a.Nth >= s.attempts():
 			s.report.Guard = fmt.Sprintf("the run is completed, and its proof was not named in %d entries", a.Nth)
 			return nil
@@ -57,6 +60,9 @@ func (s *step) failed(ctx context.Context) (again bool, err error) {
 		return false, nil
 	case f.where != inbox.FoundAnswered:
 		s.report.Guard = fmt.Sprintf("the run failed, and the entry about it was set aside: %s: %s", failure.Name, failure.Message)
+		if f.dead == inbox.ReasonOverBudget {
+			s.report.Guard += "; " + f.why
+		}
 		return false, nil
 	}
 	ended, err := s.iterate(ctx)

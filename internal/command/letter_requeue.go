@@ -128,6 +128,10 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 		}
 		l = with
 	}
+	l, err := withinRun(tx, r.box, l)
+	if err != nil {
+		return err
+	}
 	switch why := r.box.Requeueable(l); {
 	case why != nil && r.all && isRequeued(l):
 		if !r.quiet {
@@ -142,8 +146,7 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 		r.refuse(fmt.Errorf("requeue %s: %s, so another answer is of no use (a run that failed by that goes on with `heartbeat run resume RUN --again EFFECT`)", l.Letter, settled))
 		return nil
 	}
-	l, err := tx.Requeue(l, still)
-	if err != nil {
+	if l, err = tx.Requeue(l, still); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {

@@ -84,10 +84,14 @@ func resumeRunVerb() cli.Verb {
 	return runVerbOf(cli.Verb{
 		Name:  "resume",
 		Args:  "RUN",
-		Short: "go on with a run that failed, or whose session is gone",
-		Long: `Take the next step of a run that is there already, be it that it failed or that its
-session is gone. Every step runs the code that the run names, as you. It says how a
-session is to be wired to go on with the run.
+		Short: "go on with a run that failed, reached its limit, or lost its session",
+		Long: `Take the next step of a run that is there already, be it that it failed, that it has
+reached what it may cost, or that its session is gone. Every step runs the code that
+the run names, as you. It says how a session is to be wired to go on with the run.
+
+With --max-cost-per-run the run may cost so much from its beginning on, whatever the
+flags of the hook say. If it may cost more than it has, its entries that were set
+aside at the limit go back to the inbox.
 
 With a session (--session-id, or within one) its state file, which other tools of
 babysitter read, is bound to the run. A session that is bound to another run which
@@ -95,7 +99,8 @@ is not over is refused.
 
 Exit status: 0 done; 1 not done, as with a run that is completed already; 3 the run
 was resumed, and goes no further by itself.`,
-		Example: `heartbeat run resume --inbox work/inbox.jsonl r1`,
+		Example: `heartbeat run resume --inbox work/inbox.jsonl r1
+heartbeat run resume --inbox work/inbox.jsonl r1 --max-cost-per-run 20`,
 	}, func(o *runVerbFlags, f *pflag.FlagSet) {
 		f.StringVar(&o.again, "again", "", "have the run, which failed with an `effect` that was posted as failed, ask for that once more")
 		o.addDriving(f)
@@ -131,6 +136,7 @@ func (o *runVerbFlags) addDriving(f *pflag.FlagSet) {
 	f.StringVar(&o.session, "session-id", "", "the `id` of the session to bind (default: that of the session around this command)")
 	f.BoolVar(&o.launch, "launch-flags", false, "print only the flags for heartbeat-launch, quoted for a shell; the rest goes to stderr")
 	o.ways.AddStateDir(f)
+	o.ways.AddOwnLimit(f)
 	o.ways.AddWays(f)
 }
 

@@ -47,7 +47,21 @@ func (o *runVerbFlags) show(box *inbox.Inbox, r *runs.Run, s cli.Streams) error 
 	if err != nil {
 		return err
 	}
-	return report(&o.InboxFlags, s, now, standingSentence(now))
+	cost, err := costOfRun(box, now.Run)
+	if err != nil {
+		return err
+	}
+	sentence := standingSentence(now)
+	if spent := cost.String(); spent != "" {
+		sentence += "; " + spent
+	}
+	return report(&o.InboxFlags, s, shownRun{now, cost}, sentence)
+}
+
+// shownRun is a run as status prints it with --json.
+type shownRun struct {
+	orchestrate.Standing
+	Cost *runCost `json:"cost,omitempty"`
 }
 
 // listRuns shows people how all runs stand.
@@ -65,8 +79,16 @@ func listRuns(box *inbox.Inbox, known []knownRun, shown display) error {
 		if err != nil {
 			return err
 		}
+		cost, err := costOfRun(box, now.Run)
+		if err != nil {
+			return err
+		}
+		notes := standingNotes(now)
+		if spent := cost.String(); spent != "" {
+			notes = append(notes, spent)
+		}
 		l.row(now.Run, string(now.Status), strconv.Itoa(now.Iterations), pendingWords(now.Pending),
-			strings.Join(entriesWords(now.Entries), ", "), strings.Join(standingNotes(now), "; "))
+			strings.Join(entriesWords(now.Entries), ", "), strings.Join(notes, "; "))
 	}
 	return l.end()
 }

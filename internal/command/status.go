@@ -81,9 +81,11 @@ type status struct {
 	Launcher         *why.Launcher  `json:"launcher,omitempty"`
 	WaitingForPerson *question      `json:"waiting_for_person"`
 	Today            *spentToday    `json:"today,omitempty"`
-	State            why.State      `json:"state"`
-	Why              string         `json:"why"`
-	Warnings         []string       `json:"warnings,omitempty"`
+	// StoppedRuns are the babysitter runs that have reached their limit.
+	StoppedRuns []stoppedRun `json:"stopped_runs,omitempty"`
+	State       why.State    `json:"state"`
+	Why         string       `json:"why"`
+	Warnings    []string     `json:"warnings,omitempty"`
 }
 
 // flying is the entry in flight, as --json prints it.
@@ -240,8 +242,21 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 	st.State, st.Why = f.Explain()
 	if f.Unreadable == nil {
 		st.spent(box, f)
+		st.stoppedRuns(box, letters)
 	}
 	return st, f.Unreadable
+}
+
+// stoppedRuns sets which runs have reached their limit. Where nothing else waits, that is
+// why nothing moves.
+func (st *status) stoppedRuns(box *inbox.Inbox, letters []inbox.Letter) {
+	var err error
+	if st.StoppedRuns, err = stoppedRuns(box, letters); err != nil {
+		st.Warnings = append(st.Warnings, "which runs have reached their limits cannot be told: "+err.Error())
+	}
+	if len(st.StoppedRuns) > 0 && st.State == why.Empty {
+		st.State, st.Why = why.Held, words.Line("nothing is queued: "+st.StoppedRuns[0].sentence)
+	}
 }
 
 func (st *status) consumers(f why.Facts) {
@@ -325,6 +340,9 @@ func (st status) rows(row func(name, format string, args ...any), shown display)
 	}
 	if st.Today != nil {
 		row("spent", "today %s", st.Today)
+	}
+	for _, r := range st.StoppedRuns {
+		row("limit", "%s", r.sentence)
 	}
 	if st.Paused != nil {
 		row("delivery", "%s", why.Pause(*st.Paused))

@@ -40,5 +40,8 @@ func (s *scan) letter(l inbox.Letter) Occasion {
 	if l.DeadLetter.Reason == inbox.ReasonOverBudget {
 		o.What = Limit
 	}
+	if run, is := l.OverRun(); is {
+		o.Run, o.TypeThis = run, command(s.box, "status") // it says what lets the run go on
+	}
 	return o
 }
