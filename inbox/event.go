@@ -27,6 +27,7 @@ const (
 	EventResumed     EventKind = "resumed"
 	EventReplaced    EventKind = "replaced"      // the inbox was truncated or is another file
 	EventDetached    EventKind = "detached"      // an entry that was given back is in no inbox any more
+	EventSessionOver EventKind = "session over"  // its limit: it is given nothing more
 	EventUncounted   EventKind = "not counted"   // limits are set, and what a session spends cannot be counted
 	EventUntold      EventKind = "notify failed" // a person could not be told of something
 )

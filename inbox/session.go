@@ -34,6 +34,8 @@ type Session struct {
 	Asks *Question `json:"asks,omitempty"`
 	// Uncounted is why what it spends cannot be counted, where that is held against limits.
 	Uncounted *Finding `json:"uncounted,omitempty"`
+	// Over says, with the figures, that it has reached its limit, and is given nothing more.
+	Over *Finding `json:"over_limit,omitempty"`
 
 	// StartedSeq and FailedSeq are the numbers of the commits that noted the last
 	// start and the last failure (see [Tx.Seq]), 0 if unknown.

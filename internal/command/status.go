@@ -308,7 +308,7 @@ func (st status) style(cell string) colour.Style {
 	switch st.State {
 	case why.Unreadable, why.Unwritable, why.Full, why.Locked, why.Failed, why.Orphaned, why.SessionDown:
 		return colour.Red
-	case why.Person, why.Held, why.Paused, why.BackingOff, why.Replaced, why.Torn, why.NoSession, why.NoWaker, why.NoInbox:
+	case why.Person, why.Held, why.Paused, why.BackingOff, why.Replaced, why.Torn, why.NoSession, why.SessionOver, why.NoWaker, why.NoInbox:
 		return colour.Yellow
 	}
 	return colour.Plain

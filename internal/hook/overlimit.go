@@ -164,7 +164,10 @@ func (h *hook) stopTurn(v *enforce.Verdict, seq int64) error {
 	why := ""
 	if d := tx.InFlight(); d != nil && d.DeliveredSeq == seq && h.isTurn(d.SessionID, d.PromptID) {
 		why = fmt.Sprintf("heartbeat: entry %s was stopped: %s", words.Name(d.ID(), d.EntryID), v.Figures)
-		if err = h.chargeTurn(tx); err == nil {
+		if err = h.chargeTurn(tx); err == nil && v.Reach == enforce.Session {
+			err = h.noteOver(tx, v.Figures)
+		}
+		if err == nil {
 			err = enforce.Settle(tx, v, h.Orphan.MaxAttempts)
 		}
 		if err == nil {

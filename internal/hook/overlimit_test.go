@@ -277,6 +277,52 @@ func TestAStopOverTheLimit(t *testing.T) {
 	assert.Empty(t, s.stop(true, "did A"))
 	results := jsonLines[inbox.Result](t, filepath.Join(s.dir, ".results.jsonl"))
 	require.Len(t, results, 1, "an answer counts, whatever it cost")
+
+	// Nobody sees to a fresh session, so that a person has to: it is noted once.
+	s.request()
+	assert.Empty(t, s.stop(false, "and more"))
+	over := func() *inbox.Finding {
+		sessions, err := s.view().Sessions()
+		require.NoError(t, err)
+		return sessions[0].Over
+	}
+	require.NotNil(t, over())
+	assert.Equal(t, "the session cost 2200 of 2000 tokens", over().Text)
+	told := 0
+	for _, e := range jsonLines[inbox.Event](t, filepath.Join(s.dir, ".events.jsonl")) {
+		if e.Event == inbox.EventSessionOver {
+			told++
+			assert.Equal(t, over().Text, e.Reason)
+		}
+	}
+	assert.Equal(t, 1, told)
+	s.args[3] = "20k"
+	require.Contains(t, s.stop(false, "ready"), `"reason":"B"`)
+	assert.Nil(t, over(), "the limit is a higher one")
+}
+
+// A session of a launcher makes way for a fresh one, and nobody has to be told.
+func TestALaunchersSessionOverItsLimit(t *testing.T) {
+	s := spending(t, "--max-tokens-per-session", "2k", "--signal-file", filepath.Join(t.TempDir(), "signal"))
+	s.deliver()
+	s.request()
+	assert.Empty(t, s.stop(true, "did A"))
+	for _, e := range jsonLines[inbox.Event](t, filepath.Join(s.dir, ".events.jsonl")) {
+		assert.NotEqual(t, inbox.EventSessionOver, e.Event)
+	}
+}
+
+// A turn that is stopped by its session's limit leaves the session at its prompt.
+func TestATurnStoppedByItsSessionsLimit(t *testing.T) {
+	s := spending(t, "--max-tokens-per-session", "3k").deliver()
+	s.request()
+	require.Empty(t, s.event("PostToolBatch", ""))
+	s.request()
+	require.Contains(t, s.event("PostToolBatch", ""), "the session cost 3300 of 3000 tokens")
+	sessions, err := s.view().Sessions()
+	require.NoError(t, err)
+	require.NotNil(t, sessions[0].Over)
+	assert.Equal(t, "the session cost 3300 of 3000 tokens", sessions[0].Over.Text)
 }
 
 // In a chain of short turns the client says late what they cost. Close to a day's limit the

@@ -46,14 +46,31 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 			return 0, err
 		}
 	}
-	if v := enforce.JudgeSession(h.Limits, tx.SpentBy(session)); v != nil {
-		h.Note("%s: it is given no more entries, a fresh one is", v.Figures)
-		return approved, nil
+	if over, err := h.sessionIsOver(tx, session); over || err != nil {
+		return approved, err
 	}
 	if h.MaxEntries > 0 && tx.Acknowledged(session) >= h.MaxEntries {
 		return approved, nil
 	}
 	return 0, nil
+}
+
+// sessionIsOver reports whether the session has reached its limit. A launcher ends it then.
+func (h *hook) sessionIsOver(tx *inbox.Tx, session string) (bool, error) {
+	v := enforce.JudgeSession(h.Limits, tx.SpentBy(session))
+	if v == nil {
+		return false, tx.NoteOver(session, "")
+	}
+	h.Note("%s: it is given no more entries, a fresh one is", v.Figures)
+	return true, h.noteOver(tx, v.Figures)
+}
+
+// noteOver records it where no launcher sees to a fresh session: a person has to.
+func (h *hook) noteOver(tx *inbox.Tx, figures string) error {
+	if h.SignalFile != "" || h.input == nil {
+		return nil
+	}
+	return tx.NoteOver(h.input.SessionID, figures)
 }
 
 // acknowledge settles the entry in flight as answered, unless it is an effect's

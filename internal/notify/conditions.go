@@ -97,6 +97,23 @@ func (s *scan) uncounted() {
 	}
 }
 
+// sessionsOver finds sessions that have reached their limit, and sit at their prompt. The
+// session of a launcher ends then, and is not noted.
+func (s *scan) sessionsOver() {
+	for i := range s.facts.Sessions {
+		of := &s.facts.Sessions[i]
+		sentence := of.IsOver()
+		if sentence == "" {
+			continue
+		}
+		s.holds(Occasion{
+			What: Limit, At: of.Over.At, Session: of.ID, Reason: "session over its limit", Text: name(s.box) + ": " + sentence,
+			TypeThis: command(s.box, "status"),
+			key:      "session over " + hashed(of.ID),
+		}, time.Time{})
+	}
+}
+
 const (
 	// fruitless is how many sessions in a row may end without an answer.
 	fruitless = 3

@@ -38,6 +38,7 @@ func look(ctx context.Context, box *inbox.Inbox, st *state, o Options, launcher 
 	s.explain = sync.OnceValues(func() (why.State, string) { return survey.Glance(ctx, box).Explain() })
 	s.faults()
 	s.uncounted()
+	s.sessionsOver()
 	s.questions()
 	s.pause()
 	s.failing()

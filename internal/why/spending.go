@@ -25,3 +25,17 @@ func (s *Session) NotCounted() string {
 	return words.Line(fmt.Sprintf("limits are set, and nothing is counted of what session %s spends since %s, so that only limits of time hold: %s",
 		words.Short(s.ID), words.Stamp(s.Uncounted.At), s.Uncounted.Text))
 }
+
+// IsOver says of a session that runs, and has reached its limit, what to do; empty
+// otherwise.
+func (s *Session) IsOver() string {
+	if s.Over == nil || !s.runs() {
+		return ""
+	}
+	return words.Line(s.over())
+}
+
+func (s *Session) over() string {
+	return fmt.Sprintf("session %s gets nothing more since %s: %s, its limit: start a fresh one (/clear begins one in the same window), or give the hook a higher limit (--max-cost-per-session or --max-tokens-per-session)",
+		words.Short(s.ID), words.Stamp(s.Over.At), s.Over.Text)
+}

@@ -34,6 +34,7 @@ const (
 	SessionBusy State = "session busy"         // entries wait, and the session has not asked for them
 	SessionDown State = "session stuck"        // entries wait, and the session met an error
 	Launching   State = "launching"            // entries wait, and a launcher sees to a session
+	SessionOver State = "session over limit"   // entries wait, and the session may spend nothing more
 	NoWaker     State = "waker gone"           // entries wait, and what was to wake the session is gone
 	NoInbox     State = "no inbox"             // the queue file is missing
 )
@@ -168,6 +169,9 @@ func (f Facts) awaited(waits string) (State, string) {
 		return f.waking(w, waits)
 	}
 	s := f.Current()
+	if s != nil && s.runs() && s.Over != nil && f.Launcher == nil {
+		return SessionOver, waits + ", and " + s.over()
+	}
 	if l := f.Launcher; l != nil && (s == nil || !s.runs() || f.wakerGone(s)) {
 		sentence := fmt.Sprintf("%s, and the launcher, %s, sees to the next session", waits, process(l.PID, ""))
 		if l.Doing != "" {

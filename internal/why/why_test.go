@@ -61,6 +61,10 @@ func failed(minutes int) *inbox.Failure {
 	return &inbox.Failure{Error: "overloaded", Message: "try\nlater", At: at(minutes)}
 }
 
+func over(s *why.Session) {
+	s.Over = &inbox.Finding{At: at(-3), Text: "the session cost 2.61 of 2.50 USD"}
+}
+
 // explained is what is to be said of some facts.
 type explained struct {
 	facts    why.Facts
@@ -105,6 +109,12 @@ func TestExplain(t *testing.T) {
 		"locked by nobody knows whom": {facts(func(f *why.Facts) { f.LockedBy, f.LockedFor = -1, 2*time.Second }),
 			why.Locked, "a process that cannot be named has held the lock of the inbox for more than 2s: everything waits until it goes on or ends"},
 
+		"session over its limit": {facts(func(f *why.Facts) { f.Backlog, f.Sessions = waiting(2), session(over) }),
+			why.SessionOver, "2 entries wait, and session s1 gets nothing more since <-3>: the session cost 2.61 of 2.50 USD, its limit: start a fresh one (/clear begins one in the same window), or give the hook a higher limit (--max-cost-per-session or --max-tokens-per-session)"},
+		"session over its limit, and gone": {facts(func(f *why.Facts) { f.Backlog, f.Sessions, f.EverAsked = waiting(2), session(over, ended(-2)), true }),
+			why.NoSession, "2 entries wait, and no session runs: start one; the last one, s1, ended at <-2>"},
+		"session over its limit, nothing waits": {facts(func(f *why.Facts) { f.Sessions = session(over) }),
+			why.Empty, "empty: nothing is queued"},
 		"in flight": {facts(func(f *why.Facts) { f.InFlight, f.Sessions, f.Backlog = inFlight(), session(), waiting(3) }),
 			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs"},
 		"in flight, life unknown": {facts(func(f *why.Facts) { f.InFlight, f.Sessions = inFlight(), session(life(why.Unknown)) }),

@@ -106,7 +106,7 @@ func styleOf(s why.State) colour.Style {
 	switch s {
 	case why.Unreadable, why.Unwritable, why.Full, why.Locked, why.Failed, why.Orphaned, why.SessionDown:
 		return colour.Red
-	case why.Person, why.Held, why.Paused, why.BackingOff, why.Replaced, why.Torn, why.NoSession, why.NoWaker, why.NoInbox:
+	case why.Person, why.Held, why.Paused, why.BackingOff, why.Replaced, why.Torn, why.NoSession, why.SessionOver, why.NoWaker, why.NoInbox:
 		return colour.Yellow
 	case why.Answering, why.Waking, why.Launching:
 		return colour.Green
