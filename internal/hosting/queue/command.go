@@ -13,6 +13,7 @@ import (
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/enforce"
 )
 
 // Command is the arguments, without the program's name, of the next round's client: those
@@ -34,7 +35,8 @@ func (q *Queue) Command(args []string, resume string) ([]string, error) {
 	if err := q.wire(given); err != nil {
 		return nil, err
 	}
-	return slices.Concat([]string{"--settings", q.settingsPath()}, of.flags, rest), nil
+	budget := enforce.ClientBudget(rest, q.o.Limits.Session)
+	return slices.Concat([]string{"--settings", q.settingsPath()}, of.flags, budget, rest), nil
 }
 
 // Session is the session of the round that [Queue.Command] was called for, "" if only the

@@ -25,6 +25,8 @@ type Exit struct {
 	// Reason is why its entry was not answered, as a dead letter should say it, such as
 	// [inbox.ReasonCanceled]; "" to leave that open.
 	Reason inbox.Reason
+	// Over is the limit that it was ended by, nil for none.
+	Over *Over
 }
 
 // Result is a result message.

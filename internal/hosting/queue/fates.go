@@ -130,7 +130,11 @@ func answeredEntry(line []byte) (Entry, bool) {
 
 func deadEntry(line []byte) (Entry, bool) {
 	l, mark, ok := inbox.ParseLetter(line)
-	return Entry{ID: l.ID, EntryID: l.EntryID, Reason: string(l.Reason)}, ok && !mark
+	e := Entry{ID: l.ID, EntryID: l.EntryID, Reason: string(l.Reason)}
+	if l.Reason == inbox.ReasonOverBudget && l.Failure != nil {
+		e.Reason += ": " + words.Brief(l.Failure.Message)
+	}
+	return e, ok && !mark
 }
 
 func droppedEntry(line []byte) (Entry, bool) {

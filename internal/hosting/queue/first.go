@@ -61,11 +61,18 @@ func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (p Prompt, ok bool, err er
 	if tx.InFlight() != nil {
 		return p, false, ErrInFlight
 	}
-	held, err := isHeld(tx)
-	if err != nil || held {
+	tx.NoteDayLimit(q.o.Limits.Day)
+	if err := q.holdForDay(tx); err != nil {
 		return p, false, err
 	}
-	e, err := tx.Next(still)
+	held, err := isHeld(tx)
+	switch {
+	case err != nil:
+		return p, false, err
+	case held:
+		return p, false, tx.Commit()
+	}
+	e, err := q.next(tx, still)
 	switch {
 	case errors.Is(err, inbox.ErrEmpty):
 		return p, false, tx.Commit()

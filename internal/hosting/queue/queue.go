@@ -55,6 +55,10 @@ type Queue struct {
 	mark mark
 	// round is what is known of the client that is, or was last, at work.
 	round round
+	// ended is the session of the round that was settled last, and over the limit that
+	// its client was ended by.
+	ended string
+	over  *Over
 }
 
 // round is one client.

@@ -18,6 +18,7 @@ func (q *Queue) Settle(ctx context.Context, x Exit) (report recovery.Report, err
 	if ended == "" {
 		ended = q.round.session
 	}
+	q.ended, q.over = ended, x.Over
 	q.uncounted(charging.Gone(q.box, ended, q.total(x)))
 	err = q.transact(ctx, func(tx *inbox.Tx) error {
 		q.uncounted(charging.Note(tx, q.box, ended))
@@ -57,6 +58,10 @@ func (q *Queue) settle(tx *inbox.Tx, x Exit) (recovery.Report, error) {
 			err = recovery.HoldDelivery(tx, failure, false)
 		}
 		return recovery.Report{Action: recovery.None}, err
+	}
+	if over, err := q.settleOver(tx, x.Over); over || err != nil {
+		report := recovery.Report{Action: recovery.DeadLettered, Reason: inbox.ReasonOverBudget, EntryID: d.EntryID, ID: d.ID(), Start: d.StartOffset, End: d.EndOffset, Attempt: d.Attempt, Session: d.SessionID}
+		return report, err
 	}
 	e := recovery.EvidenceOf(d)
 	if e.Prompted && !e.IsBound() && x.isCommand() {
@@ -149,7 +154,7 @@ type Next struct {
 func (q *Queue) Waiting(ctx context.Context) (n Next, err error) {
 	for {
 		err = q.transact(ctx, func(tx *inbox.Tx) error {
-			n, err = waiting(tx)
+			n, err = q.waiting(tx)
 			if tx.Dirty() && (err == nil || errors.Is(err, inbox.ErrMore)) {
 				err = errors.Join(tx.Commit(), err)
 			}
@@ -161,7 +166,10 @@ func (q *Queue) Waiting(ctx context.Context) (n Next, err error) {
 	}
 }
 
-func waiting(tx *inbox.Tx) (n Next, err error) {
+func (q *Queue) waiting(tx *inbox.Tx) (n Next, err error) {
+	if err = q.holdForDay(tx); err != nil {
+		return n, err
+	}
 	if n.Paused, err = tx.Paused(); err != nil {
 		return n, err
 	}
@@ -173,7 +181,7 @@ func waiting(tx *inbox.Tx) (n Next, err error) {
 		n.Waits = true
 		return n, nil
 	}
-	_, err = tx.Next(inbox.Mark{})
+	_, err = q.next(tx, inbox.Mark{})
 	switch {
 	case errors.Is(err, inbox.ErrEmpty):
 		return n, nil

@@ -72,6 +72,8 @@ func (f Facts) failure() string {
 		return "the session's host was killed"
 	case f.Ended == endedByStall:
 		return "the session was ended after " + f.After.String() + " without progress (--stall-action cancel)"
+	case f.Ended == endedByLimit:
+		return "claude was ended at a limit of its entry, after " + f.After.String()
 	case f.Ended == endedLingering:
 		return "claude did not exit within " + f.After.String() + " after its result, and was ended"
 	case f.Exit == nil && f.Ended != "": // in a terminal

@@ -19,6 +19,7 @@ import (
 	"heartbeat/internal/hosting/process"
 	"heartbeat/internal/hosting/queue"
 	"heartbeat/internal/price"
+	"heartbeat/internal/why"
 )
 
 // background is how long a round waits for tasks that an entry's turn left running.
@@ -70,6 +71,8 @@ func (h *host) openQueue() (err error) {
 	switch {
 	case err != nil:
 		return fmt.Errorf("look into the session's inbox: %w", err)
+	case next.Paused != nil:
+		return fmt.Errorf("the session's inbox is %s: nothing is delivered until %s", why.Pause(*next.Paused), why.PauseEnds(*next.Paused))
 	case next.Held:
 		return errors.New("delivery from the session's inbox is paused: see heartbeat status")
 	case !next.Waits:
@@ -118,9 +121,12 @@ type round struct {
 
 // take puts the next entry in flight, as the prompt of the next client. waits is false
 // if there is none.
-func (h *host) take(resume string) (r round, waits bool, err error) {
-	ctx := context.Background()
-	if r.args, err = h.queue.Command(h.Config.ClaudeArgs, resume); err != nil {
+func (h *host) take(f from) (r round, waits bool, err error) {
+	ctx, args := context.Background(), h.Config.ClaudeArgs
+	if f.anew {
+		args = queue.Anew(args)
+	}
+	if r.args, err = h.queue.Command(args, f.resume); err != nil {
 		return r, false, err
 	}
 	p, waits, err := h.queue.First(ctx)
@@ -135,7 +141,7 @@ func (h *host) take(resume string) (r round, waits bool, err error) {
 func (h *host) exitOf(w *watching) queue.Exit {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	x := queue.Exit{Known: true, Session: h.tally.SessionID, Began: w.began, Asked: w.answered, Failure: w.failure}
+	x := queue.Exit{Known: true, Session: h.tally.ClientSession(), Began: w.began, Asked: w.answered, Failure: w.failure, Over: w.over}
 	if r := h.tally.Result; r != nil {
 		x.Result = &queue.Result{IsError: r.IsError, Turns: int(r.Turns)}
 	}

@@ -12,6 +12,7 @@ const (
 	endedByCancel  = "cancel"
 	endedByTimeout = "timeout"
 	endedByStall   = "stall"
+	endedByLimit   = "limit"
 	endedLingering = "exit-deadline" // it had finished and did not exit
 )
 

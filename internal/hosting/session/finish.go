@@ -176,7 +176,7 @@ func (e *finisher) recount(ctx context.Context) error {
 		}
 	}
 	if s.Rounds > 1 { // which messages are of which client is not stored
-		t.Usage, t.Cost, t.Result = nil, nil, nil
+		t.Usage, t.Cost, t.Result, t.SessionID = nil, nil, nil, ""
 	}
 	e.change(func(s *folder.State) {
 		s.Messages = last

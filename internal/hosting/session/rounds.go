@@ -14,26 +14,29 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/process"
 	"heartbeat/internal/hosting/proxy"
+	"heartbeat/internal/why"
 	"heartbeat/internal/words"
 )
 
+// mostStopped is how many rounds in a row may end at a limit without an answer: six
+// entries that run away are enough.
+const mostStopped = maxRestarts
+
 // rounds runs one client after another while entries wait. Each goes on with the
-// conversation of the one before it. The error is the host's own, not the client's.
+// conversation of the one before it, unless that has reached a limit. The error is the
+// host's own, not the client's.
 func (h *host) rounds() error {
 	deadline := time.Time{}
 	if h.Timeout > 0 {
 		deadline = time.Now().Add(h.Timeout)
 	}
-	resume := ""
-	if h.Resume {
-		var err error
-		if resume, err = h.queue.Resumable(context.Background()); err != nil {
-			return err
-		}
+	from, err := h.conversation()
+	if err != nil {
+		return err
 	}
-	for n := 1; !h.isAsked(); n++ {
+	for n, stopped := 1, 0; !h.isAsked(); n++ {
 		before := h.snapshot().Entries.Answered
-		r, waits, err := h.take(resume)
+		r, waits, err := h.take(from)
 		if err != nil || !waits {
 			return err
 		}
@@ -49,20 +52,81 @@ func (h *host) rounds() error {
 		}
 		step(stepSettled)
 		s := h.snapshot()
-		orderly := w.reason == endedLingering || w.reason == "" && s.Exit.Code == 0
-		if !orderly || s.Result == nil || s.Result.IsError || s.Entries.Answered == before {
+		if stopped++; s.Entries.Answered > before {
+			stopped = 0
+		}
+		limit, err := h.limitOf(w)
+		switch {
+		case err != nil:
+			return err
+		case limit != "" && stopped > mostStopped:
+			h.warn(fmt.Sprintf("%d clients in a row reached a limit without an answer: no other one is started", stopped))
+			return nil
+		case limit == "" && !orderly(w, s, before):
 			return nil
 		}
 		goesOn, err := h.goesOn(deadline)
 		if err != nil || !goesOn {
 			return err
 		}
-		if resume, err = h.queue.Resumable(context.Background()); err != nil {
+		if from, err = h.next(limit); err != nil {
 			return err
 		}
 		h.log.linef("%s: claude is started again", words.Count(s.Entries.Queued, "entry waits", "entries wait"))
 	}
 	return nil
+}
+
+// orderly reports whether a client ended as one does that goes on.
+func orderly(w *watching, s folder.State, before int) bool {
+	exited := w.reason == endedLingering || w.reason == "" && s.Exit.Code == 0
+	return exited && s.Result != nil && !s.Result.IsError && s.Entries.Answered > before
+}
+
+// limitOf says in words which limit ended a client, "" for none.
+func (h *host) limitOf(w *watching) (string, error) {
+	switch w.reason {
+	case "", endedLingering, endedByLimit:
+	default:
+		return "", nil
+	}
+	limit, err := h.queue.Limit(context.Background())
+	if limit != "" {
+		h.log.line(limit)
+	}
+	return limit, err
+}
+
+// from is the conversation that a client goes on with.
+type from struct {
+	resume string
+	anew   bool // none, whatever the arguments say
+}
+
+// conversation is the one that the first client goes on with.
+func (h *host) conversation() (f from, err error) {
+	if !h.Resume {
+		return f, nil
+	}
+	if f.resume, err = h.queue.Resumable(context.Background()); err != nil {
+		return f, err
+	}
+	limit, err := h.queue.SessionLimit(f.resume)
+	if limit == "" {
+		return f, err
+	}
+	h.log.linef("%s: another conversation is begun", limit)
+	return from{anew: true}, err
+}
+
+// next is the conversation that the next client goes on with, after one that reached a
+// limit or, if that is empty, did not.
+func (h *host) next(limit string) (f from, err error) {
+	if limit != "" {
+		return from{anew: true}, nil
+	}
+	f.resume, err = h.queue.Resumable(context.Background())
+	return f, err
 }
 
 // goesOn reports whether another client has work. If none has, no more entries are taken:
@@ -72,6 +136,9 @@ func (h *host) goesOn(deadline time.Time) (bool, error) {
 	defer h.sending.Unlock()
 	next, err := h.queue.Waiting(context.Background())
 	goesOn := err == nil && next.Waits && !next.Held
+	if next.Waits && next.Paused != nil {
+		h.warn("delivery is " + why.Pause(*next.Paused))
+	}
 	if goesOn && !deadline.IsZero() && !time.Now().Before(deadline) {
 		goesOn = false
 		h.change(func(s *folder.State) { s.Ended, s.EndedAfter = endedByTimeout, h.Timeout.String() })

@@ -8,6 +8,7 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/process"
 	"heartbeat/internal/hosting/proxy"
+	"heartbeat/internal/hosting/queue"
 	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/words"
 )
@@ -31,6 +32,7 @@ type watching struct {
 	done     bool           // the last turn has its result
 	tasks    int            // that run in the background
 	stalled  bool
+	over     *queue.Over // the limit that it was ended by
 }
 
 // lookEvery is how often progress is looked at that makes no noise, toolsWait how long a
@@ -68,8 +70,23 @@ func (h *host) watch(p *process.Process, deadline time.Time) *watching {
 			w.end(endedByTimeout, h.Timeout)
 		case <-look.C:
 			w.look()
+			w.guardTime()
 		}
 	}
+}
+
+// guardTime ends a client whose entry has reached its limit of time.
+func (w *watching) guardTime() {
+	if w.over != nil {
+		return
+	}
+	over, err := w.h.queue.OverTime()
+	if err != nil || over == nil {
+		return // what cannot be read now can be at the next look
+	}
+	w.over = over
+	w.h.log.line("the entry in flight has reached its limit: " + over.String())
+	w.end(endedByLimit, over.Took())
 }
 
 // timer fires at a time, or never if that is zero.

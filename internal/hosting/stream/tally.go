@@ -14,7 +14,7 @@ import (
 // far, whenever the session ends; what a message lacks never erases them. The zero
 // value is an empty tally. It is not safe for concurrent use.
 type Tally struct {
-	SessionID string     // from the first message that has one
+	SessionID string     // from the first message of the last client that has one
 	Messages  int64      // all that were added
 	Usage     *Usage     // nil until one is known
 	Cost      *float64   // dollars, as the client says; nil until it does
@@ -28,6 +28,8 @@ type Tally struct {
 	past     Usage   // of the clients before this one
 	pastCost float64 // of them, in dollars, as far as this client does not include it
 	costed   bool    // this client has said a cost
+	named    bool    // this client has named its session
+	apart    bool    // that is another than the one before
 
 	settled Usage            // of this client, up to its last result line
 	turns   map[string]Usage // of assistant messages since, by message id
@@ -61,8 +63,9 @@ type ToolCall struct {
 // Add takes a message in that was read at a time.
 func (t *Tally) Add(m Message, now time.Time) {
 	t.Messages++
-	if t.SessionID == "" {
-		t.SessionID = m.SessionID
+	if m.SessionID != "" && !t.named {
+		t.apart = t.SessionID != "" && t.SessionID != m.SessionID
+		t.SessionID, t.named = m.SessionID, true
 	}
 	message, failure := parts(m.Raw)
 	switch m.Type {
@@ -240,14 +243,23 @@ func (t *Tally) client() Usage {
 
 // withPast is the session's cost where this client says that it is cost. A client that
 // goes on with a conversation counts on from the cost of the one before it (measured on
-// 2.1.329), which it finds in its own files; one that does not find it begins at 0.
+// 2.1.329), which it finds in its own files; one that does not find it begins at 0, and
+// so does one with another conversation.
 func (t *Tally) withPast(cost float64) *float64 {
-	if !t.costed && cost >= t.pastCost {
+	if !t.costed && !t.apart && cost >= t.pastCost {
 		t.pastCost = 0
 	}
 	t.costed = true
 	cost += t.pastCost
 	return &cost
+}
+
+// ClientSession is the session as the last client names it, "" before it does.
+func (t *Tally) ClientSession() string {
+	if !t.named {
+		return ""
+	}
+	return t.SessionID
 }
 
 // NextClient says that another client goes on with the session: the totals of its
@@ -259,7 +271,7 @@ func (t *Tally) NextClient() {
 	if t.Cost != nil {
 		t.pastCost = *t.Cost
 	}
-	t.costed, t.Total = false, ""
+	t.costed, t.Total, t.named, t.apart = false, "", false, false
 	t.settled = Usage{}
 	clear(t.turns)
 	clear(t.open)

@@ -79,6 +79,13 @@ func TestTallyOfResults(t *testing.T) {
 	tally(t, got, `{"type":"result","total_cost_usd":0.25,"usage":{}}`, `{"type":"result","total_cost_usd":1.25,"usage":{}}`)
 	assert.Equal(t, ptr(2.0), got.Cost, "it begins at 0")
 	assert.Equal(t, "s-2", got.SessionID)
+
+	got.NextClient()
+	assert.Empty(t, got.ClientSession())
+	tally(t, got, `{"type":"system","subtype":"init","session_id":"s-3"}`, `{"type":"result","session_id":"s-3","total_cost_usd":2.5,"usage":{}}`)
+	assert.Equal(t, ptr(4.5), got.Cost, "another conversation does not include the one before it")
+	assert.Equal(t, "s-3", got.SessionID)
+	assert.Equal(t, "s-3", got.ClientSession())
 }
 
 func TestTallyText(t *testing.T) {

@@ -1,9 +1,7 @@
 package managed
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"heartbeat/inbox"
@@ -87,22 +85,14 @@ func (r *run) checkSessionLimit(s *session) *ending {
 	return &ending{reason: SetUp, detail: v.Figures + " before it was given an entry: raise --max-cost-per-session or --max-tokens-per-session above what the first prompt costs"}
 }
 
-// budgetFlag is how the client is told of a limit in print mode, where no status line
-// says what it costs.
-const budgetFlag = "--max-budget-usd"
-
-// withBudget gives a client in print mode the limit of a session, unless its arguments
-// have one.
+// withBudget gives a client in print mode the limit of a session.
 func (w *wiring) withBudget(args []string) []string {
 	own := args
 	if i := slices.Index(args, "--"); i >= 0 {
 		own = args[:i]
 	}
-	printing := slices.Contains(own, "-p") || slices.Contains(own, "--print")
-	has := slices.ContainsFunc(own, func(arg string) bool { return arg == budgetFlag || strings.HasPrefix(arg, budgetFlag+"=") })
-	if !printing || has || w.Limits.Session.Nanos == 0 {
+	if !slices.Contains(own, "-p") && !slices.Contains(own, "--print") {
 		return args
 	}
-	usd, _ := price.Nanos(w.Limits.Session.Nanos).MarshalJSON() // it never fails
-	return append([]string{fmt.Sprintf("%s=%s", budgetFlag, usd)}, args...)
+	return slices.Concat(enforce.ClientBudget(args, w.Limits.Session), args)
 }

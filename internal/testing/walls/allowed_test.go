@@ -70,16 +70,16 @@ var allowed = map[string]string{
 	"internal/launch/terminal":  "internal/host/... internal/launch/pump",
 
 	// The session host. The hook links nothing of it.
-	"internal/hosting/config": "internal/disk internal/flat internal/hosting/folder internal/words",
+	"internal/hosting/config": "internal/cli internal/disk internal/flat internal/hosting/folder internal/words",
 	"internal/hosting/folder": "internal/disk internal/flat internal/host",
 	"internal/hosting/proxy":  "internal/words",
 	"internal/hosting":        "inbox recover internal/claude/settings internal/cli/... internal/disk internal/host internal/host/guardian internal/host/rights internal/host/signals internal/hosting/... internal/notify internal/price internal/words",
-	"internal/hosting/queue":  "internal/charging inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/host internal/words orchestrate/effect recover",
+	"internal/hosting/queue":  "internal/charging internal/enforce internal/meter inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/host internal/words orchestrate/effect recover",
 	"internal/hosting/attach": "inbox internal/disk",
 	"internal/hosting/verbs":  "internal/cli internal/cli/colour",
 	// The session host.
 	"internal/hosting/process":    "internal/host internal/host/guardian",
-	"internal/hosting/session":    "inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/host internal/host/guardian internal/host/signals internal/hosting/attach internal/hosting/config internal/hosting/deadletter internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/stream internal/hosting/transcript internal/notify internal/price internal/words recover internal/launch/managed internal/launch/terminal",
+	"internal/hosting/session":    "inbox internal/why internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/host internal/host/guardian internal/host/signals internal/hosting/attach internal/hosting/config internal/hosting/deadletter internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/stream internal/hosting/transcript internal/notify internal/price internal/words recover internal/launch/managed internal/launch/terminal",
 	"internal/hosting/guild":      "",
 	"internal/hosting/deadletter": "internal/disk internal/hosting/folder internal/hosting/guild",
 

@@ -1,0 +1,169 @@
+package queue
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/budget"
+	"heartbeat/internal/cli"
+	recovery "heartbeat/recover"
+)
+
+// limited is a queue whose session may spend so much.
+func limited(t *testing.T, l cli.LimitFlags, entries ...string) *rig {
+	r := newRig(t, entries...)
+	r.o.Limits = l
+	return r
+}
+
+// asks is a turn up to its first answer, which took 1,100 tokens.
+func (c *client) asks(text string) {
+	c.t.Helper()
+	c.start()
+	c.submit(text)
+	c.wrotePrompt(text)
+	c.wrote(map[string]any{"type": "assistant", "message": map[string]any{
+		"id": "m1", "role": "assistant", "model": "m", "usage": map[string]any{"input_tokens": 1000, "output_tokens": 100},
+		"content": []any{map[string]any{"type": "tool_use", "id": "t", "name": "Bash", "input": map[string]any{}}},
+	}})
+}
+
+// An entry whose earlier deliveries have reached its limit is not delivered again.
+func TestRefusedOverItsLimit(t *testing.T) {
+	for name, look := range map[string]func(r *rig){
+		"by the next round": func(r *rig) {
+			_, err := r.Command(nil, "")
+			require.NoError(r.t, err)
+			_, ok, err := r.First(r.t.Context())
+			require.NoError(r.t, err)
+			assert.False(r.t, ok)
+		},
+		"between two rounds": func(r *rig) {
+			n, err := r.Waiting(r.t.Context())
+			require.NoError(r.t, err)
+			assert.Equal(r.t, Next{}, n)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := limited(t, cli.LimitFlags{Entry: budget.Limits{Tokens: 1000}}, "A")
+			r.o.Orphan.Policy = string(recovery.Retry)
+			c, p := r.round("")
+			c.asks(p.Text)
+			r.settle(seen)
+			require.Equal(t, queued, r.fates())
+			look(r)
+			assert.Equal(t, dead, r.fates())
+			f, err := r.Fates()
+			require.NoError(t, err)
+			assert.Equal(t, "over_budget: it took 1100 of 1000 tokens", f.DeadLettered.Entries[0].Reason)
+		})
+	}
+}
+
+// Over the day's limit no client is started, and delivery is paused with the figures.
+func TestDayLimit(t *testing.T) {
+	r := limited(t, cli.LimitFlags{}, "A")
+	c, p := r.round("")
+	c.asks(p.Text)
+	c.stop("A done", false)
+	r.settle(seen)
+	require.Equal(t, answered, r.fates())
+	_, _, err := r.Put(t.Context(), "", "B")
+	require.NoError(t, err)
+	r.o.Limits.Day.Tokens = 1000
+	_, err = r.Command(nil, "")
+	require.NoError(t, err)
+	_, ok, err := r.First(t.Context())
+	require.NoError(t, err)
+	assert.False(t, ok)
+	n, err := r.Waiting(t.Context())
+	require.NoError(t, err)
+	assert.True(t, n.Waits && n.Held)
+	require.NotNil(t, n.Paused)
+	assert.Contains(t, n.Paused.Reason, "today cost 1100 of 1000 tokens")
+	assert.NotNil(t, n.Paused.Until)
+}
+
+// A turn that its hook has stopped ends the round at a limit, and so does a session that
+// has spent its own.
+func TestRoundEndedAtALimit(t *testing.T) {
+	t.Run("of the entry", func(t *testing.T) {
+		r := limited(t, cli.LimitFlags{Entry: budget.Limits{Tokens: 1000}}, "A", "B")
+		c, p := r.round("")
+		c.asks(p.Text)
+		c.fire("PostToolBatch", nil)
+		r.settle(seen)
+		assert.Equal(t, []int{0, 1, 0, 1, 0}, r.fates())
+		why, err := r.Limit(t.Context())
+		require.NoError(t, err)
+		assert.Regexp(t, "^entry .* was stopped: it took 1100 of 1000 tokens$", why)
+		next, p := r.round("")
+		assert.NotEqual(t, c.session, next.session)
+		next.start()
+		next.submit(p.Text)
+		next.stop("B done", false)
+		r.settle(seen)
+		why, err = r.Limit(t.Context())
+		require.NoError(t, err)
+		assert.Empty(t, why)
+	})
+	t.Run("of the session", func(t *testing.T) {
+		r := limited(t, cli.LimitFlags{Session: budget.Limits{Tokens: 1000}}, "A", "B")
+		c, p := r.round("")
+		c.asks(p.Text)
+		assert.Empty(t, c.stop("A done", false), "a fresh session gets the next")
+		r.settle(seen)
+		assert.Equal(t, []int{1, 1, 0, 0, 0}, r.fates())
+		why, err := r.Limit(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, "the session cost 1100 of 1000 tokens", why)
+	})
+}
+
+// A client whose entry has reached its limit of time is ended by who started it.
+func TestOverTime(t *testing.T) {
+	r := newRig(t, "A")
+	c, p := r.round("")
+	c.asks(p.Text)
+	over, err := r.OverTime()
+	require.NoError(t, err)
+	assert.Nil(t, over, "there is no limit")
+	r.o.Limits.Entry.Time = time.Nanosecond
+	over, err = r.OverTime()
+	require.NoError(t, err)
+	require.NotNil(t, over)
+	x := seen
+	x.Over = over
+	report := r.settle(x)
+	assert.Equal(t, inbox.ReasonOverBudget, report.Reason)
+	assert.Equal(t, dead, r.fates())
+	why, err := r.Limit(t.Context())
+	require.NoError(t, err)
+	assert.Contains(t, why, "it took ")
+	over, err = r.OverTime()
+	require.NoError(t, err)
+	assert.Nil(t, over, "nothing is in flight")
+}
+
+func TestAnew(t *testing.T) {
+	assert.Equal(t, []string{"--model", "m"}, Anew([]string{"--session-id", known, "--model", "m", "-c", "--fork-session"}))
+}
+
+// The client keeps a session's dollars itself.
+func TestClientBudget(t *testing.T) {
+	r := limited(t, cli.LimitFlags{Session: budget.Limits{Nanos: 2_500_000_000}})
+	for want, args := range map[string][]string{"--max-budget-usd=2.5": {"--print"}, "": {"--max-budget-usd", "1"}} {
+		argv, err := r.Command(args, "")
+		require.NoError(t, err)
+		if want == "" {
+			assert.Equal(t, args, argv[len(argv)-2:])
+			assert.Len(t, argv, 6)
+		} else {
+			assert.Contains(t, argv, want)
+		}
+	}
+}
