@@ -128,6 +128,12 @@ func (l *LimitFlags) Add(f *pflag.FlagSet) {
 	f.Var(limitTime{&l.Entry.Time, true}, "max-time-per-entry", "set an entry aside once it was worked on for so long, all attempts together")
 }
 
+// Within is what the flags of both allow: the smaller of each limit.
+func (l LimitFlags) Within(other LimitFlags) LimitFlags {
+	l.Entry, l.Session, l.Day = l.Entry.Within(other.Entry), l.Session.Within(other.Session), l.Day.Within(other.Day)
+	return l
+}
+
 // Any reports whether there is a limit.
 func (l *LimitFlags) Any() bool { return l.Entry.Any() || l.Session.Any() || l.Day.Any() }
 

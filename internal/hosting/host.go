@@ -114,7 +114,7 @@ func (o *order) options(started func(session.Up)) (session.Options, error) {
 	}
 	return session.Options{
 		Config: o.config, Claude: h.Claude, Hook: hook, Meter: meter, Inbox: h.Inbox, Resume: h.Resume, PTY: h.PTY,
-		Policy: recovery.Policy(h.Orphan.Policy), MaxAttempts: h.Orphan.MaxAttempts, Limits: h.Limits,
+		Policy: recovery.Policy(h.Orphan.Policy), MaxAttempts: h.Orphan.MaxAttempts, Limits: h.Limits.Within(o.config.Limits),
 		Grace: time.Duration(h.Grace), Timeout: time.Duration(h.Timeout),
 		Notify: notify.Options{Command: h.Notify.Command, Drained: h.Notify.Drained, Stall: time.Duration(h.Stall)},
 		Stall:  time.Duration(h.Stall), StallAction: session.StallAction(h.StallAction),

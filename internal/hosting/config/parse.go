@@ -37,6 +37,7 @@ func Parse(text []byte) (*Config, error) {
 	c.Tools = p.tools()
 	p.facts(c)
 	p.cleanUp(c)
+	c.Limits = p.limits()
 	c.Extra = p.rest()
 	if p.problem != nil {
 		return c, p.problem

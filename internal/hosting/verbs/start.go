@@ -86,8 +86,10 @@ containers: the line is printed once the session is up, the log goes to the same
 file, and a signal cancels the session.
 
 The configuration is one JSON object: sessionId, guildToolUrl, dbPath, logDir,
-claudeArgs, cwd, env, prompt, tools, startedAt, provider, and if need be metadata
-and systemPromptTmpDir. Other keys are passed on to the guild.
+claudeArgs, cwd, env, prompt, tools, startedAt, provider, and if need be metadata,
+limits and systemPromptTmpDir. limits has the flags' names, such as
+"max-cost-per-entry": 5; of both the smaller counts. Other keys are passed on to the
+guild.
 
 The prompt is the first entry of the session's inbox, and send appends more. The
 session has completed once all of them were answered.
