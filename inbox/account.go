@@ -24,8 +24,9 @@ type Account struct {
 	Today, Total, Outside price.Amount
 	// dayEnds is when Day is over where it was begun, in seconds since 1970.
 	dayEnds int64
-	// DayLimit is what may be spent in a day, as the hook said last.
-	DayLimit budget.Limits
+	// EntryLimit, SessionLimit and DayLimit are what an entry, a session and a day may cost,
+	// as the hook said last.
+	EntryLimit, SessionLimit, DayLimit budget.Limits
 	// Raised are the entry ids of the last entries that were requeued with other limits:
 	// in any other line of the inbox, whoever may append to it would lift the limits of
 	// the flags.
@@ -225,6 +226,8 @@ func (a *Account) encode() []byte {
 	}{{"today", a.Today}, {"total", a.Total}, {"outside", a.Outside}} {
 		o.Text(of.name, amountText(of.Amount))
 	}
+	o.Raw("entry_limit", a.EntryLimit.JSON())
+	o.Raw("session_limit", a.SessionLimit.JSON())
 	o.Raw("day_limit", a.DayLimit.JSON())
 	o.Text("raised", strings.Join(a.Raised, " "))
 	if len(a.Runs) > 0 {
@@ -263,7 +266,9 @@ func decodeAccount(record []byte) (*Account, error) {
 			return new(Account), err
 		}
 	}
-	a.DayLimit, _ = budget.Parse(m.Raw("day_limit")) // those of a later release are none
+	for name, into := range map[string]*budget.Limits{"entry_limit": &a.EntryLimit, "session_limit": &a.SessionLimit, "day_limit": &a.DayLimit} {
+		*into, _ = budget.Parse(m.Raw(name)) // those of a later release are none
+	}
 	a.Raised = strings.Fields(m.String("raised"))
 	for _, v := range m.Value("runs").Items() {
 		r, err := runFrom(v.Text())

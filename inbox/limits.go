@@ -74,11 +74,11 @@ func (t *Tx) Today() price.Amount {
 	return sum
 }
 
-// NoteDayLimit keeps, with the next commit, what may be spent in a day, for those who
-// only look.
-func (t *Tx) NoteDayLimit(l budget.Limits) {
-	if t.readAccount().DayLimit != l {
-		t.readAccount().DayLimit, t.accountChanged = l, true
+// NoteLimits keeps, with the next commit, what an entry, a session and a day may cost by the
+// consumer's flags, for those who only look.
+func (t *Tx) NoteLimits(entry, session, day budget.Limits) {
+	if a := t.readAccount(); a.EntryLimit != entry || a.SessionLimit != session || a.DayLimit != day {
+		a.EntryLimit, a.SessionLimit, a.DayLimit, t.accountChanged = entry, session, day, true
 	}
 }
 

@@ -302,7 +302,7 @@ func TestTokensWithoutDollars(t *testing.T) {
 	assert.Regexp(t, `(?m)^spent +today 2\.2k tokens$`, out)
 	assert.NotContains(t, out, "does not hold")
 	s.in(func(tx *inbox.Tx) error {
-		tx.NoteDayLimit(budget.Limits{Nanos: 50_000_000_000})
+		tx.NoteLimits(budget.Limits{}, budget.Limits{}, budget.Limits{Nanos: 50_000_000_000})
 		_, err := tx.Pause("to commit something", nil)
 		return err
 	})
@@ -383,7 +383,7 @@ func TestToday(t *testing.T) {
 	s := newSpender(t, inbox.Message{ID: "a", Text: "one"})
 	s.now = time.Now()
 	s.in(func(tx *inbox.Tx) error {
-		tx.NoteDayLimit(budget.Limits{Nanos: int64(nanos), Tokens: 4000})
+		tx.NoteLimits(budget.Limits{}, budget.Limits{}, budget.Limits{Nanos: int64(nanos), Tokens: 4000})
 		_, err := tx.Pause("", nil)
 		return err
 	})
@@ -395,7 +395,10 @@ func TestToday(t *testing.T) {
 	out, _ = says(t, s.box, "status", "--json")
 	assert.Contains(t, out, `"cost_usd":3.1,`)
 	assert.Contains(t, out, `"limit_usd":50,"limit_tokens":4000}`)
-	s.in(func(tx *inbox.Tx) error { tx.NoteDayLimit(budget.Limits{}); return tx.Resume() })
+	s.in(func(tx *inbox.Tx) error {
+		tx.NoteLimits(budget.Limits{}, budget.Limits{}, budget.Limits{})
+		return tx.Resume()
+	})
 	out, _ = says(t, s.box, "status")
 	assert.Regexp(t, `(?m)^spent +today 3\.10 USD$`, out)
 }

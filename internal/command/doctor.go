@@ -173,7 +173,8 @@ func parseHook(args []string, inbox string) (doctor.Hook, error) {
 	}
 	return doctor.Hook{
 		Inbox: h.Inbox, Persist: h.Mode == hook.ModePersist, Idle: time.Duration(h.Idle), Rewake: h.Rewake,
-		Runs: h.Runs.Dirs, Babysitter: h.Runs.Command,
+		Dollars: h.Limits.Entry.Nanos > 0 || h.Limits.Session.Nanos > 0 || h.Limits.Day.Nanos > 0 || h.Runs.MaxCost > 0,
+		Runs:    h.Runs.Dirs, Babysitter: h.Runs.Command,
 	}, nil
 }
 

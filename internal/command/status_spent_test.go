@@ -1,6 +1,8 @@
 package command
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/enforce"
+	"heartbeat/internal/meter"
 )
 
 // Limits that cannot be held are named, by status and by doctor, as long as the session runs.
@@ -42,7 +45,7 @@ func TestResumeOverADaysLimit(t *testing.T) {
 	pause := func(limit int64) {
 		s.in(func(tx *inbox.Tx) error {
 			l := budget.Limits{Nanos: limit}
-			tx.NoteDayLimit(l)
+			tx.NoteLimits(budget.Limits{}, budget.Limits{}, l)
 			v := enforce.JudgeDay(cli.LimitFlags{Day: budget.Limits{Nanos: 1}}, tx.Today())
 			require.NotNil(t, v)
 			return enforce.PauseForDay(tx, v)
@@ -58,4 +61,30 @@ func TestResumeOverADaysLimit(t *testing.T) {
 	out, _ = says(t, s.box, "resume")
 	assert.Regexp(t, `^delivery goes on: it was paused since .*\n$`, out)
 	assert.NotContains(t, out, "but at the next Stop")
+}
+
+// Limits in dollars are named where a session's client says none, also if others did.
+func TestLimitsWithoutDollars(t *testing.T) {
+	s := newSpender(t, inbox.Message{ID: "a", Text: "one"})
+	s.now = time.Now()
+	s.in(func(tx *inbox.Tx) error {
+		tx.NoteLimits(budget.Limits{Nanos: 50_000_000}, budget.Limits{Tokens: 9}, budget.Limits{Nanos: 50_000_000_000})
+		_, err := tx.Pause("", nil)
+		return err
+	})
+	s.request(310)
+	s.stop(nil, true)
+	dir := s.box.Dir()
+	transcript := filepath.Join(dir, "transcript.jsonl")
+	require.NoError(t, os.WriteFile(transcript, []byte(`{"type":"assistant","message":{"id":"m1","usage":{"input_tokens":1000,"output_tokens":100}}}`+"\n"), 0o600))
+	_, err := meter.Advance(dir, meter.Reading{Session: "s1", Transcript: transcript})
+	require.NoError(t, err)
+	out, _ := says(t, s.box, "status")
+	assert.Contains(t, out, "the limits of 0.05 USD an entry and 50.00 USD a day do not hold in session s1 while it runs: the client has said no dollars, since no status line of it runs heartbeat-meter for this inbox")
+	out, _ = says(t, s.box, "status", "--json")
+	assert.Contains(t, out, "do not hold in session s1")
+	_, err = meter.Advance(dir, meter.Reading{Session: "s1", Transcript: transcript, Client: "c", HasTotal: true, Requests: -1})
+	require.NoError(t, err)
+	out, _ = says(t, s.box, "status")
+	assert.NotContains(t, out, "not hold")
 }

@@ -11,7 +11,7 @@ import (
 
 // next is the entry to deliver, or why there is none.
 func (h *hook) next(tx *inbox.Tx, still inbox.Mark) (outcome, inbox.Entry, error) {
-	tx.NoteDayLimit(h.Limits.Day)
+	tx.NoteLimits(h.Limits.Entry, h.Limits.Session, h.Limits.Day)
 	if h.Limits.Day.Any() { // or what was spent today is not even asked for
 		if v := enforce.JudgeDay(h.Limits, tx.Today()); v != nil {
 			if err := enforce.PauseForDay(tx, v); err != nil {

@@ -60,7 +60,9 @@ func (f Facts) refused(s *Session) bool {
 	return s.Failure != nil && s.Failure.Error == CannotWake && f.since(s).Before(s.Failure.At)
 }
 
-// runs reports whether a session still runs, as far as is known.
+// Runs reports whether a session still runs, as far as is known.
+func (s *Session) Runs() bool { return s.runs() }
+
 func (s *Session) runs() bool {
 	return s.EndedAt == nil && s.Life != Gone && s.Life != Rebooted
 }

@@ -45,6 +45,7 @@ type Hook struct {
 	Persist bool
 	Idle    time.Duration
 	Rewake  bool // it waits in the background, and wakes the idle session
+	Dollars bool // it has limits in dollars
 	// Runs are those that it drives, with the command Babysitter.
 	Runs       []string
 	Babysitter string

@@ -12,11 +12,18 @@ func checkMeter(e *examination) []Check {
 	if e.inbox == "" {
 		return nil
 	}
-	const without = "entries have tokens, and no dollars"
+	without, limited := "entries have tokens, and no dollars", e.limitsDollars()
+	if limited != nil {
+		without += ", so that the hook's limits in dollars do not hold; limits of tokens do"
+	}
 	shown, metered := e.statusLines()
 	if metered == nil {
 		if _, launched := e.wiredByLauncher(); launched && len(e.related(settings.Stop, same)) == 0 {
 			return []Check{e.launchersMeter()}
+		}
+		if limited != nil {
+			return []Check{warn("meter", e.installInto(limited.source.path)+", or give the hook limits of tokens (--max-tokens-per-entry and the like)",
+				"no status line runs heartbeat-meter for this inbox: %s", without)}
 		}
 		return []Check{ok("meter", "no status line runs heartbeat-meter: %s; heartbeat install wires one", without)}
 	}
@@ -42,6 +49,16 @@ func checkMeter(e *examination) []Check {
 			"%s is another file than %s, which belongs to this command (%s)", m.Command, e.Meter, place)}
 	}
 	return []Check{ok("meter", "the status line runs %s before what it shows (%s)", m.Command, place)}
+}
+
+// limitsDollars returns a hook of the inbox that has limits in dollars, or nil.
+func (e *examination) limitsDollars() *wire {
+	for _, w := range e.related(settings.Stop, same) {
+		if w.err == nil && w.hook.Dollars {
+			return w
+		}
+	}
+	return nil
 }
 
 // statusLines returns the file whose status line the client runs, and the strongest one

@@ -41,6 +41,24 @@ func TestMeter(t *testing.T) {
 		w.wire(w.localSettings(), w.hook("--inbox", "/y.jsonl"))
 		w.says(checkMeter)
 	})
+	t.Run("limits in dollars without it", func(t *testing.T) {
+		w, line := start(t)
+		w.wire(w.projectSettings(), w.hook("--inbox", w.Inbox, "--max-cost-per-day", "50"))
+		const doNotHold = "so that the hook's limits in dollars do not hold; limits of tokens do"
+		for _, other := range []string{"", "theirs", w.Meter + " --inbox /y.jsonl"} {
+			if other != "" {
+				w.shows(w.localSettings(), other)
+			}
+			w.says(checkMeter, "warn no status line runs heartbeat-meter for this inbox: entries have tokens, and no dollars, "+doNotHold)
+			fix := w.checks(checkMeter)[0].Fix
+			assert.Contains(t, fix, "heartbeat install --inbox "+w.Inbox+" --max-cost-per-day 50 --settings "+w.projectSettings())
+			assert.Contains(t, fix, "--max-tokens-per-entry")
+		}
+		w.shows(w.projectSettings(), line)
+		w.says(checkMeter, "warn which runs heartbeat-meter: entries have tokens, and no dollars, "+doNotHold)
+		w.shows(w.localSettings(), line)
+		w.says(checkMeter, "ok the status line runs")
+	})
 	t.Run("wired", func(t *testing.T) {
 		w, line := start(t)
 		w.shows(w.projectSettings(), line+" --then 'theirs'")

@@ -59,6 +59,8 @@ func parse(args []string, inbox string) (Hook, error) {
 		case "--rewake":
 			h.Rewake = true
 			continue
+		case "--max-cost-per-day":
+			h.Dollars = true
 		case "--run":
 			h.Runs = append(h.Runs, value)
 		case "--babysitter":

@@ -61,7 +61,7 @@ func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (p Prompt, ok bool, err er
 	if tx.InFlight() != nil {
 		return p, false, ErrInFlight
 	}
-	tx.NoteDayLimit(q.o.Limits.Day)
+	tx.NoteLimits(q.o.Limits.Entry, q.o.Limits.Session, q.o.Limits.Day)
 	if err := q.holdForDay(tx); err != nil {
 		return p, false, err
 	}
