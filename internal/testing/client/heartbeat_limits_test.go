@@ -113,7 +113,7 @@ func TestManagedRunaway(t *testing.T) {
 func TestManagedRunawayTime(t *testing.T) {
 	all := some(2)
 	ctx := minutes(t)
-	r := newRigWith(t, runningAway(60, "sleep 600", someTokens, "[e1]")).add(all...)
+	r := newRigWith(t, runningAway(60, "tail -f /dev/null", someTokens, "[e1]")).add(all...)
 	began := time.Now()
 	w, log := r.managingClient(ctx, anyCommand, "--max-time-per-entry", "5s").wait()
 	t.Logf("%s: %q", time.Since(began), log)
