@@ -33,7 +33,7 @@ func (h *hook) keepUncounted() {
 // noteUncounted records it at the end of a turn, with what that commits.
 func (h *hook) noteUncounted(tx *inbox.Tx, d *inbox.Delivery, err error) {
 	l := h.Limits
-	limited := l.Entry.Spending() || l.Session.Spending() || l.Day.Spending() || d != nil && d.Limits().Spending()
+	limited := l.Entry.Spending() || l.Session.Spending() || l.Day.Spending() || h.Runs.MaxCost > 0 || d != nil && d.Limits().Spending()
 	cause := ""
 	if err = errors.Join(h.counting.err, err); limited && err != nil {
 		cause = err.Error()
