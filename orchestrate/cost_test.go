@@ -194,6 +194,17 @@ func TestRunReachesItsLimit(t *testing.T) {
 	assert.Contains(t, s2.tools(), "its run cost 0.024 of 0.02 USD")
 	assert.Empty(t, s2.stop("hello"))
 
+	// A higher limit of the hook lets it go on as well.
+	raised := r.spender("s3", "--max-cost-per-run", "0.5")
+	out, err = r.heartbeat("run", "resume", "r1", "--inbox", r.inbox, "--babysitter", r.babysitter, "--max-cost-per-run", "0")
+	require.NoError(t, err, out)
+	assert.Contains(t, out, "waits for a person", "the hook said 0.01")
+	assert.Empty(t, raised.stop("hello"))
+	out, err = r.resume()
+	require.NoError(t, err, out)
+	require.Empty(t, r.letters())
+	assert.Empty(t, s2.stop("hello"), "its flag is 0.01")
+
 	// The command was killed when it had set the limit.
 	box, err := inbox.Open(r.inbox, inbox.Options{})
 	require.NoError(t, err)
@@ -204,7 +215,7 @@ func TestRunReachesItsLimit(t *testing.T) {
 	require.NoError(t, tx.Close())
 	out, err = r.heartbeat("status", "--inbox", r.inbox)
 	require.NoError(t, err, out)
-	assert.Contains(t, strings.Join(strings.Fields(out), " "), "run r1 was stopped at its limit, and may cost more by now (it has cost 0.024 of 1.00 USD), and nothing of it is delivered: `heartbeat run resume --inbox "+r.inbox+" r1`")
+	assert.Contains(t, strings.Join(strings.Fields(out), " "), "run r1 was stopped at its limit, and may cost more by now (it has cost 0.02 of 1.00 USD), and nothing of it is delivered: `heartbeat run resume --inbox "+r.inbox+" r1`")
 	out, err = r.resume()
 	require.NoError(t, err, out)
 	r.drive()
@@ -260,7 +271,7 @@ func TestRunFailsAtItsLimit(t *testing.T) {
 	_, effect, _ := strings.Cut(r.letters()[0].ID, "/")
 	assert.Empty(t, r.spender("s2", s.flags...).stop("hello"))
 	assert.Equal(t, "failed", r.state())
-	assert.Contains(t, r.standing(), "its run cost 0.012 of 0.01 USD")
+	assert.Contains(t, r.standing(), "; it has cost 0.012 of 0.01 USD")
 	require.Len(t, r.letters(), 2, "the effect, and what tells of the failure")
 
 	out, err := r.resume("--again", effect, "--max-cost-per-run", "1")

@@ -128,7 +128,7 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 		}
 		l = with
 	}
-	l, err := withinRun(tx, r.box, l)
+	l, _, err := withinRun(tx, r.box, l)
 	if err != nil {
 		return err
 	}

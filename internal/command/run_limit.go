@@ -121,11 +121,14 @@ func requeueOfRun(ctx context.Context, box *inbox.Inbox, l inbox.Letter, s cli.S
 			if !there || isRequeued(now) {
 				return nil // somebody else did
 			}
-			if now, err = withinRun(tx, box, now); err != nil {
+			now, within, err := withinRun(tx, box, now)
+			if err != nil || !within {
 				return err
 			}
-			_, err := tx.Requeue(now, still)
-			return err
+			if _, err = tx.Requeue(now, still); err != nil {
+				return err
+			}
+			return tx.Commit()
 		})
 		if !errors.Is(err, inbox.ErrTorn) {
 			return err
@@ -136,22 +139,22 @@ func requeueOfRun(ctx context.Context, box *inbox.Inbox, l inbox.Letter, s cli.S
 	}
 }
 
-// withinRun is the letter as it can be requeued: of a run that has reached its limit and
-// may cost more by now.
-func withinRun(tx *inbox.Tx, box *inbox.Inbox, l inbox.Letter) (inbox.Letter, error) {
+// withinRun is the letter as it can be requeued, if it is of a run that has reached its limit
+// and may cost more by now.
+func withinRun(tx *inbox.Tx, box *inbox.Inbox, l inbox.Letter) (_ inbox.Letter, within bool, err error) {
 	run, is := l.OverRun()
 	if !is {
-		return l, nil
+		return l, false, nil
 	}
 	spent, err := tx.SpentByRun(run, charging.Load(box.Dir()))
 	if err != nil {
-		return l, err
+		return l, false, err
 	}
 	r, _ := tx.Run(run)
 	if _, over := (budget.Limits{Nanos: r.Bound()}).Over(budget.Spent{Amount: spent}); over {
-		return l, nil
+		return l, false, nil
 	}
-	return l.WithinRun(), nil
+	return l.WithinRun(), true, nil
 }
 
 // stoppedRun is a run whose entries were set aside at its limit.

@@ -1,11 +1,13 @@
 package enforce
 
 import (
+	"path/filepath"
 	"strings"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/budget"
 	"heartbeat/internal/charging"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/price"
 	"heartbeat/orchestrate/effect"
 )
@@ -70,13 +72,28 @@ func judgeRun(spent price.Amount, limit int64) *Verdict {
 	return &Verdict{Reach: Entry, Figures: figures, Alone: true, Run: true}
 }
 
+// NoteRuns keeps, with the next commit, what the flags say that their runs may cost, as far
+// as these are accounted for: whoever would put back what was set aside goes by that.
+func NoteRuns(tx *inbox.Tx, flags *cli.RunFlags) error {
+	for _, dir := range flags.Dirs {
+		id := filepath.Base(dir)
+		if r, known := tx.Run(id); !known || r.Limit == flags.MaxCost {
+			continue
+		}
+		if err := tx.NoteRun(id, flags.MaxCost); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // refuseRun is [Refuse] for the limit of a run.
 func refuseRun(tx *inbox.Tx, box *inbox.Inbox, e inbox.Entry, perRun int64) (refused bool, err error) {
 	run := RunOf(e)
 	if run == "" {
 		return false, nil
 	}
-	if _, known := tx.Run(run); known || perRun > 0 {
+	if perRun > 0 {
 		if err := tx.NoteRun(run, perRun); err != nil {
 			return false, err
 		}

@@ -12,6 +12,9 @@ import (
 // next is the entry to deliver, or why there is none.
 func (h *hook) next(tx *inbox.Tx, still inbox.Mark) (outcome, inbox.Entry, error) {
 	tx.NoteLimits(h.Limits.Entry, h.Limits.Session, h.Limits.Day)
+	if err := enforce.NoteRuns(tx, &h.Runs); err != nil {
+		return 0, inbox.Entry{}, err
+	}
 	if h.Limits.Day.Any() { // or what was spent today is not even asked for
 		if v := enforce.JudgeDay(h.Limits, tx.Today()); v != nil {
 			if err := enforce.PauseForDay(tx, v); err != nil {

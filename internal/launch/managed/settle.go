@@ -109,6 +109,9 @@ func (r *run) stateOf(tx *inbox.Tx) (st state, err error) {
 			return st, err
 		}
 	}
+	if err = enforce.NoteRuns(tx, &r.Runs); err != nil {
+		return st, err
+	}
 	if st.paused, err = tx.Paused(); err != nil {
 		return st, err
 	}
