@@ -126,6 +126,7 @@ func (t *Tx) Charge(r Reading) error {
 		}
 		s = t.openSession(r.Session, 0, false)
 	}
+	t.cutOff(s)
 	t.charge(s, &r)
 	return nil
 }

@@ -117,6 +117,14 @@ type Spending struct {
 	Today price.Amount
 }
 
+// Position is [Tx.Position] for what is looked at next. It reports whether the transcript is
+// shorter than it was: a transaction that charges the session has that kept.
+func (v *View) Position(session string, length int64) (cut bool) {
+	v.tx.Position(session, length, TurnUnknown)
+	s := v.tx.readAccount().Session(session)
+	return s != nil && s.isBeyond(length)
+}
+
 // Spending is what a reading and the account add up to. It changes nothing.
 func (v *View) Spending(r Reading) (Spending, error) {
 	t := v.tx

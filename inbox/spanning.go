@@ -79,6 +79,7 @@ func (t *Tx) begin(session string, span Span) {
 	} else {
 		s = a.front(*s)
 	}
+	t.cutOff(s)
 	s.Closed = false
 	span.From = -1
 	if r := t.readings[session]; given {
@@ -101,6 +102,36 @@ func (t *Tx) begin(session string, span Span) {
 		s.Spans = append(s.Spans, span)
 	}
 	s.merge()
+}
+
+// cutOff is for a transcript that is shorter than it was: it was cut, or written anew in its
+// place. The lines are gone that told the spans from each other, so that all that is not
+// charged yet is the last one's, which goes on at the transcript's end.
+func (t *Tx) cutOff(s *SessionAccount) {
+	end := t.positions[s.ID].length
+	if !s.isBeyond(end) {
+		return
+	}
+	last := &s.Spans[len(s.Spans)-1]
+	last.From, last.mark, last.turned = min(last.From, end), max(1, end-1), false
+	if first := s.Spans[0]; first.history && len(s.Spans) > 1 {
+		s.Spans = []Span{{history: true}, *last}
+	} else {
+		s.Spans = []Span{*last}
+	}
+	t.changeAccount()
+}
+
+// isBeyond reports whether spans lie beyond a transcript's end.
+func (s *SessionAccount) isBeyond(end int64) bool {
+	return end > 0 && slices.ContainsFunc(s.Spans, func(of Span) bool { return of.From > end || of.mark > end })
+}
+
+// IsCut reports whether a session's transcript is shorter at its [Tx.Position] than what was
+// read of it.
+func (t *Tx) IsCut(session string, read int64) bool {
+	end := t.positions[session].length
+	return end > 0 && end < read
 }
 
 // merge makes one of neighbours that belong to nothing, and of the oldest where there are

@@ -66,6 +66,7 @@ func Turn(tx *inbox.Tx, box *inbox.Inbox, session, transcript string, limited bo
 	if err != nil {
 		return err
 	}
+	due = due || s != nil && tx.IsCut(session, s.Read) // what follows is counted from its end on
 	if silent := s == nil || s.Client == ""; due || limited && (silent || tx.Uncounted(session) != "") {
 		var now *meter.State
 		now, err = meter.Advance(box.Dir(), meter.Reading{Session: session, Transcript: transcript, Requests: -1, ContextPercent: -1, Wait: lockedWait})

@@ -38,7 +38,7 @@ func (h *hook) afterTools() int {
 	if err == nil && v != nil {
 		err = h.stopTurn(v, seq)
 	}
-	h.keepUncounted()
+	h.keepCounting()
 	if err != nil {
 		h.Complain(fmt.Errorf("%w: the turn goes on", err))
 	}
@@ -82,6 +82,7 @@ func (h *hook) isTurn(session, prompt string) bool {
 // waits for the client to say what the last request took, and to a limit in dollars for
 // what that has cost.
 func (h *hook) judgeSpending(view *inbox.View, d *inbox.Delivery, l cli.LimitFlags) (*enforce.Verdict, error) {
+	h.counting.cut = view.Position(h.input.SessionID, claude.TranscriptSize(h.input.TranscriptPath))
 	began := time.Now()
 	s, missing, err := h.countBatch(view, d, l)
 	for {

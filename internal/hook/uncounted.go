@@ -12,6 +12,7 @@ type counting struct {
 	err     error // of awaitSpending
 	changed bool  // what the state has of it is not so any more
 	cause   string
+	cut     bool // the transcript is shorter than it was
 }
 
 // found notes what came of a count, where that is not what the state has.
@@ -22,11 +23,15 @@ func (c *counting) found(view *inbox.View, session string, err error) {
 	c.changed = !inbox.SameFinding(c.cause, view.Uncounted(session))
 }
 
-// keepUncounted records it between two requests: a turn may go on for hours without a Stop.
-// It takes the lock once for each cause.
-func (h *hook) keepUncounted() {
+// keepCounting records it between two requests: a turn may go on for hours without a Stop.
+// It takes the lock once for each cause, and for a transcript that was cut, which nobody
+// could tell any more once it has grown again.
+func (h *hook) keepCounting() {
 	if h.counting.changed {
 		h.record(func(tx *inbox.Tx) error { return tx.NoteUncounted(h.input.SessionID, h.counting.cause) })
+	}
+	if h.counting.cut {
+		h.record(h.chargeTurn)
 	}
 }
 
