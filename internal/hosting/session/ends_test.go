@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/host"
 	"heartbeat/internal/hosting/attach"
@@ -242,8 +243,13 @@ func TestUsedBefore(t *testing.T) {
 
 // The client of a host that is killed dies with it, and the guardian reports.
 func TestHostKilled(t *testing.T) {
-	r := newRig(t, "child hang")
+	works := filepath.Join(t.TempDir(), "works")
+	require.NoError(t, unix.Mkfifo(works, 0o600))
+	r := newRig(t, "child wait:"+works)
 	cmd := r.start()
+	hold, err := os.OpenFile(works, os.O_WRONLY, 0) // returns once the client works on its prompt
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, hold.Close()) }()
 	client := r.state().Client
 	require.NotNil(t, client)
 	life := host.WatchProcess(client.PID)
