@@ -5,16 +5,19 @@ import (
 
 	"heartbeat/internal/budget"
 	"heartbeat/internal/charging"
+	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/enforce"
 	"heartbeat/internal/meter"
 	"heartbeat/internal/price"
+	recovery "heartbeat/recover"
 )
 
 // awaitSpending is for the end of a turn. The client says half a second later what its last
 // request cost, and writes its transcript late, while a chain of short turns has gone on
-// several times by then. So close to a limit of the session, the day or a babysitter run the hook waits for
-// what the client says after the turn. It has no lock, and changes nothing but the count.
+// several times by then. So close to a limit of the session, the day or a babysitter run the
+// hook waits for the turn's answer in the transcript, and for what the client says after the
+// turn. It has no lock, and changes nothing but the count.
 func (h *hook) awaitSpending() {
 	l := cli.LimitFlags{Session: h.Limits.Session, Day: h.Limits.Day}
 	if h.input == nil {
@@ -24,22 +27,48 @@ func (h *hook) awaitSpending() {
 	if run, l.Run = h.runInFlight(); !l.Any() && l.Run == 0 {
 		return
 	}
-	dir, session := h.box.Dir(), h.input.SessionID
-	ended := time.Now().Add(-h.age())
-	s, err := meter.Advance(dir, meter.Reading{
-		Session: session, Transcript: h.input.TranscriptPath, Requests: -1, ContextPercent: -1, Wait: h.meterWait(),
-	})
+	began, ended := time.Now(), time.Now().Add(-h.age())
+	s, err := h.countAnswer(l, run)
 	h.counting.err = err
 	h.uncounted(err)
-	for began := time.Now(); s != nil && s.Client != "" && time.Since(began) < priceWait; {
+	for s != nil && s.Client != "" && time.Since(began) < priceWait {
 		if _, sure, _ := s.Expected(); sure && !s.At.Before(ended) || !h.isNear(l, run, s) {
 			return
 		}
 		time.Sleep(pricePoll)
-		if now, _ := meter.Load(dir, session); now != nil {
+		if now, _ := meter.Load(h.box.Dir(), h.input.SessionID); now != nil {
 			s = now
 		}
 	}
+}
+
+// countAnswer counts what the session has spent, close to a limit with the answer that
+// ended the turn.
+func (h *hook) countAnswer(l cli.LimitFlags, run string) (*meter.State, error) {
+	path, reply, from := h.input.TranscriptPath, h.input.LastMessage, h.deliveredAt()
+	reading := meter.Reading{Session: h.input.SessionID, Transcript: path, Requests: -1, ContextPercent: -1, Wait: h.meterWait()}
+	for began := time.Now(); ; time.Sleep(pricePoll) {
+		s, err := meter.Advance(h.box.Dir(), reading)
+		if s == nil || err != nil || reply == "" || claude.TranscriptSize(path) == 0 || time.Since(began) >= priceWait ||
+			!h.isNear(l, run, s) || claude.Said(path, from, s.Read, reply) {
+			return s, err
+		}
+	}
+}
+
+// deliveredAt is how long the transcript was when the entry in flight was handed over, 0 if
+// there is none of this session.
+func (h *hook) deliveredAt() int64 {
+	view, err := h.box.View()
+	if err != nil {
+		return 0 // the transaction says why
+	}
+	defer func() { _ = view.Close() }() // it was only read
+	d := view.InFlight()
+	if d == nil || d.SessionID != h.input.SessionID {
+		return 0
+	}
+	return recovery.EvidenceOf(d).TranscriptSize
 }
 
 // isNear reports whether a few requests more, or those that have no price yet, may reach a

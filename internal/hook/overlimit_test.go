@@ -92,6 +92,7 @@ func (s *spender) event(name, more string) string {
 // that of all requests.
 func (s *spender) stop(active bool, reply string) (out string) {
 	s.t.Helper()
+	s.line(fmt.Sprintf(`{"type":"assistant","message":{"id":"m%d","usage":{},"content":[{"type":"text","text":%q}]}}`, s.requests, reply))
 	said := make(chan string)
 	go func() {
 		said <- s.event("Stop", fmt.Sprintf(`,"stop_hook_active":%v,"last_assistant_message":%q`, active, reply))
@@ -340,4 +341,20 @@ func TestAStopWaitsForThePrice(t *testing.T) {
 	events := jsonLines[inbox.Event](t, filepath.Join(s.dir, ".events.jsonl"))
 	require.NotEmpty(t, events)
 	assert.Contains(t, events[len(events)-1].Reason, "today cost 0.018 of 0.015 USD")
+}
+
+// The same without a status line, for a limit in tokens: the client writes late what the
+// turn said. One that never writes it is not waited for without end.
+func TestAStopWaitsForTheAnswer(t *testing.T) {
+	hook.SetPriceWait(time.Minute)
+	s := spending(t, "--max-tokens-per-session", "2k").deliver()
+	said := make(chan string)
+	go func() { said <- s.event("Stop", `,"stop_hook_active":true,"last_assistant_message":"did A"`) }()
+	s.requests++ // before the hook looks, or while it waits
+	s.line(`{"type":"assistant","message":{"id":"late","usage":{"input_tokens":1000,"output_tokens":100},"content":[{"type":"text","text":"did A"}]}}`)
+	require.Empty(t, <-said, "the session is over its limit")
+
+	hook.SetPriceWait(10 * time.Millisecond)
+	s = spending(t, "--max-tokens-per-session", "2k").deliver()
+	require.Contains(t, s.event("Stop", `,"stop_hook_active":true,"last_assistant_message":"did A"`), `"reason":"B"`)
 }
