@@ -31,8 +31,12 @@ func (h *hook) awaitSpending() {
 	s, err := h.countAnswer(l, run)
 	h.counting.err = err
 	h.uncounted(err)
-	for s != nil && s.Client != "" && time.Since(began) < priceWait {
-		if _, sure, _ := s.Expected(); sure && !s.At.Before(ended) || !h.isNear(l, run, s) {
+	for s != nil && time.Since(began) < priceWait {
+		if s.Client == "" {
+			if !h.mayTellYet(l) {
+				return
+			}
+		} else if _, sure, _ := s.Expected(); sure && !s.At.Before(ended) || !h.isNear(l, run, s) {
 			return
 		}
 		time.Sleep(pricePoll)
@@ -71,13 +75,36 @@ func (h *hook) deliveredAt() int64 {
 	return recovery.EvidenceOf(d).TranscriptSize
 }
 
+// inDollars reports whether something else than the entry has a limit in dollars.
+func inDollars(l cli.LimitFlags) bool { return l.Session.Nanos > 0 || l.Day.Nanos > 0 || l.Run > 0 }
+
+// mayTellYet reports whether a client that has not said what it costs may still do so for
+// the first time: a chain of short turns may be over before it has. It is waited for at one
+// Stop of a session, and not where the client never says it, under -p.
+func (h *hook) mayTellYet(l cli.LimitFlags) bool {
+	if !inDollars(l) || !claude.CanBeWoken() {
+		return false
+	}
+	view, err := h.box.View()
+	if err != nil {
+		return false // the transaction says why
+	}
+	defer func() { _ = view.Close() }() // it was only read
+	a, err := view.Account()
+	s := a.Session(h.input.SessionID)
+	return err == nil && (s == nil || !s.Silent())
+}
+
 // isNear reports whether a few requests more, or those that have no price yet, may reach a
 // limit.
 func (h *hook) isNear(l cli.LimitFlags, run string, s *meter.State) bool {
 	if s.Spent.Requests == 0 {
 		return true
 	}
-	expected, _, _ := s.Expected()
+	expected, sure, known := s.Expected()
+	if s.Spent.Dollars && !sure && !known && inDollars(l) {
+		return true // the first price of all is not said yet
+	}
 	more := price.Amount{
 		Nanos: nearLimit * (expected - s.Spent.Nanos + expected/s.Spent.Requests), Dollars: s.Spent.Dollars,
 		Tokens: price.Tokens{Input: nearLimit * (s.Spent.Tokens.Sum() / s.Spent.Requests)},

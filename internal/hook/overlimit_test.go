@@ -358,3 +358,19 @@ func TestAStopWaitsForTheAnswer(t *testing.T) {
 	s = spending(t, "--max-tokens-per-session", "2k").deliver()
 	require.Contains(t, s.event("Stop", `,"stop_hook_active":true,"last_assistant_message":"did A"`), `"reason":"B"`)
 }
+
+// A client that has not said anything yet may do so for the first time: one Stop of the
+// session waits for that.
+func TestAStopWaitsForTheFirstPrice(t *testing.T) {
+	hook.SetPriceWait(time.Minute)
+	s := spending(t, "--max-cost-per-day", "0.005")
+	s.request()
+	s.tells = true // from the middle of the hook on
+	require.Empty(t, s.stop(false, "ready"), "nothing is delivered: the first turn was all of the day's")
+
+	hook.SetPriceWait(10 * time.Millisecond)
+	s = spending(t, "--max-cost-per-day", "0.005").deliver()
+	hook.SetPriceWait(time.Hour)
+	s.request()
+	require.Contains(t, s.stop(true, "did A"), `"reason":"B"`, "a client that stays silent is waited for once")
+}
