@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/meter"
 	"heartbeat/internal/testing/model"
 )
 
@@ -59,9 +60,17 @@ func (w *world) drained() {
 	w.untilSaid(w.ctx)
 }
 
-// slash types a command, and waits for the nth event that it causes.
+// slash types a command, and waits for the nth event that it causes. What the command
+// costs can be told from what was before only once that is booked.
 func (w *world) slash(command, event string, nth int) {
 	w.t.Helper()
+	all := w.saidTotals()
+	last := all[len(all)-1]
+	w.until(w.ctx, "the meter has what the client said", func() bool {
+		now, err := meter.Load(filepath.Dir(w.path("inbox.jsonl")), last.session)
+		require.NoError(w.t, err)
+		return now != nil && now.Total == last.total
+	})
 	require.NoError(w.t, w.term.Submit(w.ctx, command))
 	_, err := w.WaitEvent(w.ctx, event, nth)
 	require.NoError(w.t, err)
