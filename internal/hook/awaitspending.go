@@ -3,6 +3,7 @@ package hook
 import (
 	"time"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/budget"
 	"heartbeat/internal/charging"
 	"heartbeat/internal/claude"
@@ -62,17 +63,24 @@ func (h *hook) countAnswer(l cli.LimitFlags, run string) (*meter.State, error) {
 
 // deliveredAt is how long the transcript was when the entry in flight was handed over, 0 if
 // there is none of this session.
-func (h *hook) deliveredAt() int64 {
+func (h *hook) deliveredAt() (size int64) {
+	h.glance(func(view *inbox.View) {
+		if d := view.InFlight(); d != nil && d.SessionID == h.input.SessionID {
+			size = recovery.EvidenceOf(d).TranscriptSize
+		}
+	})
+	return size
+}
+
+// glance lets f look at the inbox as it is, without the lock. Where that cannot be read f
+// is not called: the transaction behind it says why.
+func (h *hook) glance(f func(*inbox.View)) {
 	view, err := h.box.View()
 	if err != nil {
-		return 0 // the transaction says why
+		return
 	}
 	defer func() { _ = view.Close() }() // it was only read
-	d := view.InFlight()
-	if d == nil || d.SessionID != h.input.SessionID {
-		return 0
-	}
-	return recovery.EvidenceOf(d).TranscriptSize
+	f(view)
 }
 
 // inDollars reports whether something else than the entry has a limit in dollars.
@@ -81,23 +89,21 @@ func inDollars(l cli.LimitFlags) bool { return l.Session.Nanos > 0 || l.Day.Nano
 // mayTellYet reports whether a client that has not said what it costs may still do so for
 // the first time: a chain of short turns may be over before it has. It is waited for at one
 // Stop of a session, and not where the client never says it, under -p.
-func (h *hook) mayTellYet(l cli.LimitFlags) bool {
+func (h *hook) mayTellYet(l cli.LimitFlags) (may bool) {
 	if !inDollars(l) || !claude.CanBeWoken() {
 		return false
 	}
-	view, err := h.box.View()
-	if err != nil {
-		return false // the transaction says why
-	}
-	defer func() { _ = view.Close() }() // it was only read
-	a, err := view.Account()
-	s := a.Session(h.input.SessionID)
-	return err == nil && (s == nil || !s.Silent())
+	h.glance(func(view *inbox.View) {
+		a, err := view.Account()
+		s := a.Session(h.input.SessionID)
+		may = err == nil && (s == nil || !s.Silent())
+	})
+	return may
 }
 
 // isNear reports whether a few requests more, or those that have no price yet, may reach a
 // limit.
-func (h *hook) isNear(l cli.LimitFlags, run string, s *meter.State) bool {
+func (h *hook) isNear(l cli.LimitFlags, run string, s *meter.State) (near bool) {
 	if s.Spent.Requests == 0 {
 		return true
 	}
@@ -115,18 +121,17 @@ func (h *hook) isNear(l cli.LimitFlags, run string, s *meter.State) bool {
 	if l.Day == (budget.Limits{}) && l.Run == 0 {
 		return false
 	}
-	view, err := h.box.View()
-	if err != nil {
-		return false // the transaction says why
-	}
-	defer func() { _ = view.Close() }() // it was only read
-	spending, err := view.Spending(charging.Reading(s))
-	if err != nil || l.Day.Any() && enforce.JudgeDay(l, spending.Today.Plus(more)) != nil {
-		return err == nil
-	}
-	spent, err := view.SpentByRun(run, charging.Load(h.box.Dir()))
-	_, over := enforce.OverRun(spent.Plus(more), l.Run)
-	return err == nil && over
+	h.glance(func(view *inbox.View) {
+		spending, err := view.Spending(charging.Reading(s))
+		if err != nil || l.Day.Any() && enforce.JudgeDay(l, spending.Today.Plus(more)) != nil {
+			near = err == nil
+			return
+		}
+		spent, err := view.SpentByRun(run, charging.Load(h.box.Dir()))
+		_, over := enforce.OverRun(spent.Plus(more), l.Run)
+		near = err == nil && over
+	})
+	return near
 }
 
 // runInFlight is the babysitter run of the entry in flight, and what it may cost. A hook
@@ -135,14 +140,10 @@ func (h *hook) runInFlight() (run string, limit int64) {
 	if len(h.Runs.Dirs) == 0 && h.Runs.MaxCost == 0 {
 		return "", 0
 	}
-	view, err := h.box.View()
-	if err != nil {
-		return "", 0 // the transaction says why
-	}
-	defer func() { _ = view.Close() }() // it was only read
-	d := view.InFlight()
-	if d == nil {
-		return "", 0
-	}
-	return enforce.RunInFlight(view, d, h.Runs.MaxCost)
+	h.glance(func(view *inbox.View) {
+		if d := view.InFlight(); d != nil {
+			run, limit = enforce.RunInFlight(view, d, h.Runs.MaxCost)
+		}
+	})
+	return run, limit
 }

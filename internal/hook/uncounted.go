@@ -60,11 +60,7 @@ func meterWait(view *inbox.View, session string) time.Duration {
 	return 0
 }
 
-func (h *hook) meterWait() time.Duration {
-	view, err := h.box.View()
-	if err != nil {
-		return 0 // the transaction says why
-	}
-	defer func() { _ = view.Close() }() // it was only read
-	return meterWait(view, h.input.SessionID)
+func (h *hook) meterWait() (wait time.Duration) {
+	h.glance(func(view *inbox.View) { wait = meterWait(view, h.input.SessionID) })
+	return wait
 }
