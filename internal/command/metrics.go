@@ -10,6 +10,7 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/command/metrics"
+	"heartbeat/internal/exposition"
 )
 
 type metricsFlags struct {
@@ -69,7 +70,7 @@ func (o *metricsFlags) run(s cli.Streams) error {
 	if o.output == "" {
 		_, err = s.Out.Write(content)
 	} else {
-		err = metrics.WriteFile(o.output, content)
+		err = exposition.WriteFile(o.output, content)
 	}
 	if err != nil {
 		return fmt.Errorf("metrics: %w", err)

@@ -38,17 +38,17 @@ func (f Figures) spent(t *text) {
 		return
 	}
 	if s.USD != nil {
-		t.one("heartbeat_cost_usd_total", counter, "Dollars spent, as the client said them.", *s.USD)
-		t.one("heartbeat_cost_outside_usd_total", counter, "Of those, dollars spent while no entry was in flight.", *s.OutsideUSD)
-		t.one("heartbeat_cost_today_usd", gauge, "Dollars spent since midnight, local time.", *s.TodayUSD)
+		t.One("heartbeat_cost_usd_total", counter, "Dollars spent, as the client said them.", *s.USD)
+		t.One("heartbeat_cost_outside_usd_total", counter, "Of those, dollars spent while no entry was in flight.", *s.OutsideUSD)
+		t.One("heartbeat_cost_today_usd", gauge, "Dollars spent since midnight, local time.", *s.TodayUSD)
 	}
 	const tokens = "heartbeat_tokens_total"
-	t.head(tokens, counter, "Tokens, by kind.")
+	t.Head(tokens, counter, "Tokens, by kind.")
 	for _, kind := range []struct {
 		name string
 		n    int64
 	}{{"input", s.Tokens.Input}, {"output", s.Tokens.Output}, {"cache_read", s.Tokens.CacheRead}, {"cache_write", s.Tokens.CacheWrite}} {
-		t.series(tokens, float64(kind.n), "kind", kind.name)
+		t.Series(tokens, float64(kind.n), "kind", kind.name)
 	}
-	t.one("heartbeat_requests_total", counter, "Requests to the model, those of subagents among them.", float64(s.Requests))
+	t.One("heartbeat_requests_total", counter, "Requests to the model, those of subagents among them.", float64(s.Requests))
 }

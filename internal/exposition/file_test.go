@@ -1,4 +1,4 @@
-package metrics_test
+package exposition_test
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"heartbeat/internal/command/metrics"
+	"heartbeat/internal/exposition"
 )
 
 // only checks that a directory has this file and nothing else.
@@ -26,12 +26,12 @@ func only(t *testing.T, path, content string) {
 func TestWriteFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "heartbeat.prom")
 	defer unix.Umask(unix.Umask(0o077)) // the collector is another user
-	require.NoError(t, metrics.WriteFile(path, []byte("one")))
+	require.NoError(t, exposition.WriteFile(path, []byte("one")))
 	only(t, path, "one")
 	before, err := os.Open(path)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, before.Close()) }()
-	require.NoError(t, metrics.WriteFile(path, []byte("two")))
+	require.NoError(t, exposition.WriteFile(path, []byte("two")))
 	only(t, path, "two")
 	info, err := os.Stat(path)
 	require.NoError(t, err)
@@ -53,11 +53,11 @@ func TestWriteFileRefusesWhatIsNoPlainFile(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "heartbeat.prom")
 		require.NoError(t, make(path))
-		assert.ErrorContains(t, metrics.WriteFile(path, []byte("new")), path, name)
+		assert.ErrorContains(t, exposition.WriteFile(path, []byte("new")), path, name)
 		all, err := os.ReadDir(filepath.Dir(path))
 		require.NoError(t, err)
 		assert.Len(t, all, 1, name)
 	}
 	only(t, target, "kept")
-	assert.ErrorIs(t, metrics.WriteFile(filepath.Join(t.TempDir(), "none", "file"), nil), os.ErrNotExist)
+	assert.ErrorIs(t, exposition.WriteFile(filepath.Join(t.TempDir(), "none", "file"), nil), os.ErrNotExist)
 }
