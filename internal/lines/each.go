@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // Max is the longest line of a queue file, in bytes without its end, that is held
@@ -39,8 +40,17 @@ func EachRecord(r io.Reader, base int64, visit Visit) error {
 	return each(MaxRecord, false, r, base, visit)
 }
 
+// readers are kept: a process that stays reads these files at every look, and a buffer for
+// each would be most of what it allocates.
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }}
+
 func each(longest int, holes bool, r io.Reader, base int64, visit Visit) error {
-	in := bufio.NewReaderSize(r, 256<<10)
+	in := readers.Get().(*bufio.Reader)
+	in.Reset(r)
+	defer func() {
+		in.Reset(nil)
+		readers.Put(in)
+	}()
 	var long []byte
 	var zeros zeroRun
 	start := base

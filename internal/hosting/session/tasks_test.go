@@ -18,10 +18,10 @@ func TestWaitsForTasks(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
 	r := newRig(t, `print:{"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"b"}]} result wait:`+fifo+
 		` print:{"type":"system","subtype":"background_tasks_changed","tasks":[]} print:{"type":"system","subtype":"init"}`)
-	r.ExitTimeout = 50 * time.Millisecond
+	r.ExitTimeout = 2 * time.Second
 	cmd := r.start()
 	r.until("there is a result", func() bool { return r.state().Result != nil })
-	time.Sleep(4 * r.ExitTimeout) // longer than it would be given without the task
+	time.Sleep(r.ExitTimeout * 5 / 4) // longer than it would be given without the task
 	require.NoError(t, os.WriteFile(fifo, nil, 0o600))
 	assert.NoError(t, cmd.Wait())
 	assert.Equal(t, "completed", r.report()["status"])
