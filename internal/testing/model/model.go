@@ -103,28 +103,46 @@ func (m *Model) messages(w http.ResponseWriter, r *http.Request) {
 	if req.Main {
 		reply = m.script(req)
 	}
-	if !m.pause(r, reply) {
+	if reply.Alive && req.Stream && reply.Err == nil {
+		msg := newMessage(req, reply.Usage)
+		s := begin(w, msg)
+		if !m.pause(r, reply, s.ping) {
+			panic(http.ErrAbortHandler)
+		}
+		s.reply(msg, reply)
+		return
+	}
+	if !m.pause(r, reply, func() {}) {
 		panic(http.ErrAbortHandler) // drops the connection; returning would send an empty 200
 	}
 	write(w, req, reply)
 }
 
+const beatEvery = 5 * time.Second
+
 // pause holds the answer back for the reply's Delay, or for good when it hangs.
-// It reports false when there is nobody left to answer.
-func (m *Model) pause(r *http.Request, reply Reply) bool {
+// It calls each every few seconds meanwhile, and reports false when there is nobody left to
+// answer.
+func (m *Model) pause(r *http.Request, reply Reply, each func()) bool {
 	var due <-chan time.Time // nil, so never ready, for a reply that hangs
 	if !reply.Hang {
 		timer := time.NewTimer(reply.Delay)
 		defer timer.Stop()
 		due = timer.C
 	}
-	select {
-	case <-due:
-		return true
-	case <-r.Context().Done():
-		return false
-	case <-m.closed:
-		return false
+	beat := time.NewTicker(beatEvery)
+	defer beat.Stop()
+	for {
+		select {
+		case <-beat.C:
+			each()
+		case <-due:
+			return true
+		case <-r.Context().Done():
+			return false
+		case <-m.closed:
+			return false
+		}
 	}
 }
 

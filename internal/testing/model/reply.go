@@ -13,6 +13,7 @@ type Reply struct {
 	Tool  *ToolUse      // a tool call after the text, or nil
 	Err   *APIError     // an HTTP error instead of an answer, or nil
 	Delay time.Duration // how long to hold the answer back
+	Alive bool          // while a streamed answer is held back, say every few seconds that it comes, as the API does
 	Hang  bool          // never answer; the connection stays open until Close
 	Usage *Usage        // the tokens that it says it took, or nil for one in and one out
 }
@@ -66,6 +67,13 @@ func Hang() Reply { return Reply{Hang: true} }
 // client gives up or the model is closed.
 func (r Reply) After(d time.Duration) Reply {
 	r.Delay = d
+	return r
+}
+
+// Living returns the same reply, which says that it comes while it is held back: after five
+// minutes of silence the client gives up.
+func (r Reply) Living() Reply {
+	r.Alive = true
 	return r
 }
 

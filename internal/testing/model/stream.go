@@ -6,13 +6,18 @@ import (
 	"net/http"
 )
 
-// writeStream sends the reply as server-sent events, block by block, in the
-// order the API uses: message_start, the blocks, message_delta, message_stop.
-func writeStream(w http.ResponseWriter, msg message, reply Reply) {
+// begin begins an answer of server-sent events with message_start.
+func begin(w http.ResponseWriter, msg message) stream {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
 	s := stream{w: w}
 	s.event("message_start", map[string]any{"message": msg})
+	return s
+}
+
+// reply sends the rest, block by block, in the order the API uses: the blocks,
+// message_delta, message_stop.
+func (s stream) reply(msg message, reply Reply) {
 	index := 0
 	if reply.Text != "" {
 		s.block(index, map[string]any{"type": "text", "text": ""},
@@ -28,6 +33,9 @@ func writeStream(w http.ResponseWriter, msg message, reply Reply) {
 	})
 	s.event("message_stop", map[string]any{})
 }
+
+// ping says that the answer comes.
+func (s stream) ping() { s.event("ping", map[string]any{}) }
 
 // stream writes events to one client. Write errors are ignored: the client has
 // gone, and its own test knows why.

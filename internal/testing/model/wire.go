@@ -26,7 +26,7 @@ func write(w http.ResponseWriter, req Request, reply Reply) {
 	}
 	msg := newMessage(req, reply.Usage)
 	if req.Stream {
-		writeStream(w, msg, reply)
+		begin(w, msg).reply(msg, reply)
 		return
 	}
 	msg.Content = content(msg, reply)

@@ -107,7 +107,7 @@ func environment(ts *testscript.TestScript) []string {
 	for _, name := range []string{
 		"PATH", "HOME", "TMPDIR", "WORK", "GOCOVERDIR", "GORACE", "HEARTBEAT_INBOX", "CLAUDE_PID", "CLAUDE_CONFIG_DIR",
 		"CLAUDE_CODE_ENTRYPOINT", "CLAUDECODE", "STRICT", "HEARTBEAT_LAUNCHED", "XDG_RUNTIME_DIR", "CI", "KEPT",
-		"NOTIFY_SOCKET", "WATCHDOG_USEC",
+		"NOTIFY_SOCKET", "WATCHDOG_USEC", "NATS_URL", "XDG_CONFIG_HOME",
 	} {
 		if v := ts.Getenv(name); v != "" {
 			env = append(env, name+"="+v)
