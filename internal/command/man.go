@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
+	fleet "heartbeat/internal/fleet/page"
 	"heartbeat/internal/hook"
 	hosting "heartbeat/internal/hosting/verbs"
 	"heartbeat/internal/launch"
@@ -25,8 +26,8 @@ func manVerb(others []cli.Verb) cli.Verb {
 		Words: append(cli.Names(others), externalNames()...),
 		Short: "print a manual page, or write all of them",
 		Long: `Print the manual page of a verb in roff, or without a VERB that of heartbeat. A
-verb may have verbs of its own (dead-letter requeue), and host, launch, stop and watch
-are the pages of heartbeat-host and so on. With --dir, write the pages of all commands
+verb may have verbs of its own (dead-letter requeue), and host, launch, nats, stop and
+watch are the pages of heartbeat-host and so on. With --dir, write the pages of all commands
 and of every verb into a directory, where man finds them if it is one of its own. They
 say what --help says.`,
 		Example: `heartbeat man send | man -l -
@@ -76,6 +77,9 @@ func pageNamed(words []string) (cli.Page, error) {
 	if name == hosting.CommandName {
 		return hosting.PageNamed(words[1:])
 	}
+	if name == fleet.CommandName {
+		return fleet.PageNamed(words[1:])
+	}
 	v := cli.Verb{Verbs: verbs()}
 	for i, word := range words {
 		if i > 0 && v.Verbs == nil {
@@ -114,6 +118,7 @@ func allPages() []cli.Page {
 		pages = append(pages, others[name])
 	}
 	pages = append(pages, hosting.VerbPages()...)
+	pages = append(pages, fleet.VerbPages()...)
 	return append(pages, pageOfHook(orphans.Verb(hook.CommandName)))
 }
 
@@ -130,7 +135,10 @@ func pagesOf(list []cli.Verb) (pages []cli.Page) {
 
 // otherPages are those of the commands beside heartbeat, by their names.
 func otherPages() map[string]cli.Page {
-	return map[string]cli.Page{hook.CommandName: hook.Page(), hosting.CommandName: hosting.Page(), launch.CommandName: launch.Page(), watching.CommandName: watching.Page()}
+	return map[string]cli.Page{
+		fleet.CommandName: fleet.Page(), hook.CommandName: hook.Page(), hosting.CommandName: hosting.Page(),
+		launch.CommandName: launch.Page(), watching.CommandName: watching.Page(),
+	}
 }
 
 func pageOf(v cli.Verb) cli.Page {

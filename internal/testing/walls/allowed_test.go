@@ -23,6 +23,7 @@ var allowed = map[string]string{
 	"internal/host/rights":   "internal/disk",
 	"internal/host/guardian": "internal/host",
 	"internal/stack":         "",
+	"internal/exposition":    "",
 
 	// The queue.
 	"internal/lines":   "",
@@ -63,7 +64,7 @@ var allowed = map[string]string{
 	"internal/orphans":          "internal/charging inbox internal/cli recover",
 	"internal/hook":             "internal/budget internal/price internal/charging internal/enforce internal/meter internal/why internal/orphans inbox recover internal/claude internal/cli internal/disk internal/flat internal/host internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":        "internal/hook internal/bridges inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/session",
-	"internal/command/...":      "internal/charging internal/budget internal/enforce internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs internal/watching/page orchestrate/... internal/testing/agent",
+	"internal/command/...":      "internal/exposition internal/fleet/page internal/charging internal/budget internal/enforce internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs internal/watching/page orchestrate/... internal/testing/agent",
 	"internal/launch/...":       "internal/charging internal/enforce internal/meter internal/bridges internal/claim internal/notify inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/launch/... orchestrate/...",
 	"internal/launch/pump":      "",
 	"internal/launch/recording": "internal/disk internal/launch/pump internal/words",
@@ -92,26 +93,43 @@ var allowed = map[string]string{
 	"internal/watching/look":   "inbox internal/charging internal/command/history internal/disk internal/host internal/price internal/survey internal/watching/finder internal/why orchestrate recover",
 	"internal/watching/page":   "internal/cli internal/cli/colour",
 
+	// The fleet. Nothing else links NATS.
+	"internal/fleet/names":       "",
+	"internal/fleet/link":        "internal/disk internal/fleet/link/target internal/host internal/words",
+	"internal/fleet/link/target": "internal/disk",
+	"internal/fleet/serving":     "",
+	"internal/fleet/page":        "internal/budget internal/cli internal/cli/colour internal/fleet/link/target internal/fleet/names recover",
+	"internal/fleet/message":     "inbox internal/fleet/names",
+	"internal/fleet/claims":      "internal/disk internal/host",
+	"internal/fleet/presence":    "",
+	"internal/fleet/settle":      "inbox internal/fleet/names internal/price internal/words",
+	"internal/fleet/layout":      "internal/fleet/names internal/words",
+	"internal/fleet/agent":       "inbox internal/charging internal/claim internal/cli internal/fleet/claims internal/fleet/message internal/fleet/names internal/fleet/presence internal/fleet/settle internal/host internal/notify internal/survey internal/why internal/words recover",
+	"internal/fleet/verbs":       "inbox internal/cli internal/cli/... internal/disk internal/exposition internal/fleet/... internal/host/signals internal/words",
+
 	// The commands.
-	"cmd/heartbeat-watch":  "internal/watching",
-	"cmd/heartbeat-host":   "internal/hosting",
-	"cmd/heartbeat":        "internal/command internal/cli",
-	"cmd/heartbeat-stop":   "internal/hook internal/stack",
-	"cmd/heartbeat-launch": "internal/launch",
-	"cmd/heartbeat-meter":  "internal/statusline internal/stack",
+	"cmd/heartbeat-watch":      "internal/watching",
+	"cmd/heartbeat-host":       "internal/hosting",
+	"cmd/heartbeat-nats":       "internal/fleet/verbs",
+	"cmd/heartbeat-nats-embed": "internal/fleet/link internal/fleet/serving internal/fleet/verbs",
+	"cmd/heartbeat":            "internal/command internal/cli",
+	"cmd/heartbeat-stop":       "internal/hook internal/stack",
+	"cmd/heartbeat-launch":     "internal/launch",
+	"cmd/heartbeat-meter":      "internal/statusline internal/stack",
 
 	// The session host.
 	"internal/hosting/stream":     "internal/claude/limit internal/flat",
 	"internal/hosting/transcript": "internal/disk internal/flat internal/hosting/stream",
 
 	// Rigs, which nothing that is shipped imports (but for the demo's agent).
-	"internal/bench/...":             "internal/claude/screen internal/hosting/stream internal/hosting/transcript internal/testing/agent internal/testing/days",
+	"internal/bench/...":             "inbox internal/claude/screen internal/fleet/layout internal/fleet/names internal/hosting/stream internal/hosting/transcript internal/testing/agent internal/testing/days internal/testing/fleet",
 	"internal/testing/agent":         "internal/host",
 	"internal/testing/babysitter":    "",
 	"internal/testing/build":         "",
 	"internal/testing/client":        "internal/testing/model",
 	"internal/testing/crash":         "internal/disk",
 	"internal/testing/days":          "internal/testing/agent",
+	"internal/testing/fleet":         "",
 	"internal/testing/guild":         "",
 	"internal/testing/guild/program": "internal/testing/guild",
 	"internal/testing/long":          "",

@@ -33,6 +33,8 @@ var heavy = map[string]string{
 	"heartbeat/internal/hosting":         "the host of sessions",
 	"heartbeat/internal/watching":        "the live view",
 	"charm.land":                         "the live view",
+	"github.com/nats-io":                 "the fleet",
+	"heartbeat/internal/fleet":           "the fleet",
 	"modernc.org":                        "the host of sessions",
 	"heartbeat/internal/claude/screen":   "the launcher",
 	"heartbeat/internal/claude/settings": "install and doctor",
@@ -58,6 +60,15 @@ func TestTheTerminalLibraryIsTheWatchersAlone(t *testing.T) {
 		out, err := exec.Command("go", "list", "-deps", "heartbeat/cmd/"+command).Output()
 		require.NoError(t, err)
 		assert.NotContains(t, string(out), "charm.land", command)
+	}
+}
+
+// Who needs one machine alone does not carry a NATS server.
+func TestNATSIsTheFleetsAlone(t *testing.T) {
+	for _, command := range []string{"heartbeat", "heartbeat-stop", "heartbeat-launch", "heartbeat-host", "heartbeat-watch", "heartbeat-meter"} {
+		out, err := exec.Command("go", "list", "-deps", "heartbeat/cmd/"+command).Output()
+		require.NoError(t, err)
+		assert.NotContains(t, string(out), "github.com/nats-io", command)
 	}
 }
 

@@ -1,0 +1,449 @@
+package agent_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/fleet/names"
+	"heartbeat/internal/fleet/presence"
+	"heartbeat/internal/fleet/settle"
+	"heartbeat/internal/survey"
+	"heartbeat/internal/testing/fleet"
+)
+
+func launches(box *inbox.Inbox, pid int) bool {
+	l := survey.Launcher(box)
+	return l != nil && l.PID == pid
+}
+
+func TestOneMessageEndToEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 30*time.Second)
+	a := w.start("one", nil)
+	w.send("a", "b.c *")
+	w.settled(a, "a", "b.c *")
+	for _, id := range []string{"a", "b.c *"} {
+		r := w.known(id)
+		assert.Equal(t, settle.WasAnswered, r.Outcome)
+		assert.Equal(t, "one", r.Agent)
+		w.eventually("its reply", func() bool { return w.replied(id) == 1 }, a)
+	}
+	w.eventually("an empty ledger", func() bool { return len(a.held()) == 0 }, a)
+	a.term()
+	assert.Equal(t, 128+int(syscall.SIGTERM), a.ended())
+	e, err := w.l.Agents.Get(fleet.Context(t), names.Agent("one"))
+	require.NoError(t, err)
+	p, err := presence.Parse(e.Value())
+	require.NoError(t, err)
+	assert.True(t, p.Ended)
+	assert.EqualValues(t, 2, p.Answered)
+}
+
+func TestAKillDuringTheTurn(t *testing.T) {
+	t.Parallel()
+	for _, launcherToo := range []bool{false, true} {
+		w := newWorld(t, 3*time.Second)
+		w.hold()
+		a := w.start("one", nil)
+		w.send("a")
+		w.eventually("a turn", func() bool { return len(w.turns()) == 1 }, a)
+		a.kill()
+		want := []string{"a"}
+		if launcherToo {
+			a.killLauncher()
+			want = []string{"a", "a"} // the session was killed in the middle
+		}
+		b := a.again(w)
+		if launcherToo {
+			w.eventually("the second turn", func() bool { return len(w.turns()) == 2 }, b)
+		}
+		w.open()
+		w.settled(b, "a")
+		assert.Equal(t, want, w.turns())
+		assert.Equal(t, 1, w.replied("a"))
+	}
+}
+
+func TestALauncherThatOutlivesItsAgentEndsWithTheNextRun(t *testing.T) {
+	persist := []string{"--mode", "persist"}
+	for name, end := range map[string]func(*world, *running){
+		"drain": func(w *world, _ *running) {
+			_, err := w.l.Agents.Put(fleet.Context(t), names.Drain("one"), []byte("1"))
+			require.NoError(t, err)
+		},
+		"SIGTERM": func(_ *world, b *running) { b.term() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 3*time.Second)
+			a := w.start("one", nil, persist...)
+			w.send("a")
+			w.settled(a, "a")
+			a.kill()
+			box, err := inbox.Open(a.inbox, inbox.Options{})
+			require.NoError(t, err)
+			l := survey.Launcher(box)
+			require.NotNil(t, l)
+			b := a.again(w, persist...)
+			w.send("b")
+			w.settled(b, "b")
+			require.True(t, launches(box, l.PID), "it goes on meanwhile")
+			end(w, b)
+			b.ended()
+			assert.Nil(t, survey.Launcher(box))
+			assert.Contains(t, b.said(), "goes on")
+		})
+	}
+}
+
+func TestAnotherAgentTakesOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3*time.Second)
+	w.hold()
+	a := w.start("one", nil)
+	w.send("a")
+	w.eventually("a turn", func() bool { return len(w.turns()) == 1 }, a)
+	a.kill()
+	a.killLauncher()
+	b := w.start("two", nil)
+	w.eventually("the second turn", func() bool { return len(w.turns()) == 2 }, b)
+	w.open()
+	w.settled(b, "a")
+	assert.Equal(t, "two", w.known("a").Agent)
+	assert.Equal(t, 1, w.replied("a"))
+
+	// Its entry is settled without another turn.
+	c := a.again(w)
+	w.eventually("an empty ledger", func() bool { return len(c.held()) == 0 }, c)
+	assert.Len(t, w.turns(), 2)
+	assert.Equal(t, 1, w.replied("a"))
+	assert.Empty(t, c.results())
+}
+
+func TestASupersededEntryThatWaitsIsSettledWithoutATurn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3*time.Second)
+	a := w.start("one", []string{killVariable + "=appended"})
+	w.send("a")
+	<-a.done
+	b := w.start("two", nil)
+	w.settled(b, "a")
+	c := a.again(w)
+	w.eventually("an empty ledger", func() bool { return len(c.held()) == 0 }, c)
+	assert.Equal(t, []string{"a"}, w.turns())
+	assert.Equal(t, 1, w.replied("a"))
+}
+
+func TestWhatAnotherAgentHasNowIsLeftToIt(t *testing.T) {
+	for _, inFlight := range []bool{false, true} {
+		t.Run(fmt.Sprint("in flight: ", inFlight), func(t *testing.T) {
+			w := newWorld(t, 3*time.Second)
+			w.hold()
+			var a *running
+			want := []string{"a"}
+			if inFlight {
+				a = w.start("one", nil)
+				w.send("a")
+				w.eventually("a turn", func() bool { return len(w.turns()) == 1 }, a)
+				a.kill()
+				a.killLauncher()
+				want = append(want, "a")
+			} else {
+				a = w.start("one", []string{killVariable + "=appended"})
+				w.send("a")
+				<-a.done
+			}
+			b := w.start("two", nil)
+			w.eventually("a turn of the other agent", func() bool { return len(w.turns()) == len(want) }, b)
+			w.eventually("what it says", func() bool { return copyWith(w, "two") == 2 }, b)
+			a = a.again(w)
+			w.eventually("an empty ledger", func() bool { return len(a.held()) == 0 }, a)
+			assert.Contains(t, a.said(), "message a is with agent two now: its entry is taken back without a turn")
+			w.open()
+			w.settled(b, "a")
+			assert.Equal(t, want, w.turns())
+			assert.Equal(t, "two", w.known("a").Agent)
+			assert.Equal(t, 1, w.replied("a"))
+			assert.Empty(t, a.results())
+		})
+	}
+}
+
+// copyWith is the copy of its only message that an agent says it has.
+func copyWith(w *world, agent string) uint64 {
+	e, err := w.l.Agents.Get(fleet.Context(w.t), names.Agent(agent))
+	if err != nil {
+		return 0
+	}
+	p, err := presence.Parse(e.Value())
+	require.NoError(w.t, err)
+	if len(p.Holds) != 1 {
+		return 0
+	}
+	return p.Holds[0].Copy
+}
+
+// An agent that was killed with the newer copy has it no longer: whoever lets go of the
+// older one gets it again.
+func TestWhatAnAgentHadThatWasKilled(t *testing.T) {
+	w := newWorld(t, 3*time.Second)
+	a := w.start("one", []string{killVariable + "=appended"})
+	w.send("a")
+	<-a.done
+	b := w.start("two", []string{killVariable + "=appended"})
+	<-b.done
+	a = a.again(w)
+	w.settled(a, "a")
+	assert.Equal(t, []string{"a"}, w.turns())
+	assert.Equal(t, 1, w.replied("a"))
+}
+
+func TestAMessageThatIsHeldLongIsNotGivenOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3*time.Second)
+	w.hold()
+	a := w.start("one", nil)
+	b := w.start("two", nil)
+	w.send("a")
+	w.eventually("a turn", func() bool { return len(w.turns()) == 1 }, a, b)
+	began := time.Now()
+	w.eventually("three times AckWait", func() bool { return time.Since(began) > 9*time.Second })
+	info := w.consumer()
+	assert.Zero(t, info.NumRedelivered)
+	assert.EqualValues(t, 1, info.Delivered.Consumer)
+	w.open()
+	w.settled(a, "a")
+	assert.Len(t, w.turns(), 1)
+}
+
+func TestAStallLetsAMessageGoElsewhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3*time.Second)
+	w.hold()
+	a := w.start("one", nil, "--stall", "1s")
+	w.send("a")
+	w.eventually("a turn", func() bool { return len(w.turns()) == 1 }, a)
+	b := w.start("two", nil)
+	w.eventually("a second turn", func() bool { return len(w.turns()) == 2 }, a, b)
+	assert.Contains(t, a.said(), "no longer kept from other agents")
+	w.open()
+	w.settled(b, "a")
+	w.eventually("both ledgers empty", func() bool { return len(a.held())+len(b.held()) == 0 }, a, b)
+	assert.Equal(t, 1, w.replied("a"))
+	assert.Equal(t, 1, strings.Count(a.said()+b.said(), "kept as superseded"))
+}
+
+func TestACopyOfWhatIsHeldIsNotAppended(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 30*time.Second)
+	w.hold()
+	a := w.start("one", nil, "--slots", "2")
+	w.send("a")
+	w.eventually("a turn", func() bool { return len(w.turns()) == 1 }, a)
+	// As after a time without network: the server hands out another copy.
+	_, err := w.nc.Request(a.held()[0].Ack, []byte("-NAK"), time.Minute)
+	require.NoError(t, err)
+	w.says(a, "message a came again while its entry is here")
+	held := a.held()
+	require.Len(t, held, 1)
+	assert.EqualValues(t, 2, held[0].Copy)
+	raw, err := os.ReadFile(a.inbox)
+	require.NoError(t, err)
+	assert.Equal(t, 1, strings.Count(string(raw), "\n"))
+	w.open()
+	w.settled(a, "a")
+	w.eventually("an empty ledger", func() bool { return len(a.held()) == 0 }, a)
+	assert.Equal(t, []string{"a"}, w.turns())
+	w.repliesTo("a", w.known("a"))
+}
+
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 30*time.Second)
+	w.hold()
+	a := w.start("one", nil, "--drain-on", "TERM")
+	w.send("a", "b")
+	w.eventually("a turn", func() bool { return len(w.turns()) == 1 }, a)
+	a.term()
+	w.eventually("it drains", func() bool { return strings.Contains(a.said(), "draining") }, a)
+	w.open()
+	assert.Zero(t, a.ended(), a.said())
+	assert.EqualValues(t, 1, w.waiting())
+	assert.Equal(t, 1, w.replied("a"))
+	assert.Nil(t, w.known("b"))
+
+	_, err := w.l.Agents.Put(fleet.Context(t), names.Drain("two"), []byte("1"))
+	require.NoError(t, err)
+	b := w.start("two", nil)
+	assert.Zero(t, b.ended(), b.said())
+	assert.EqualValues(t, 1, w.waiting())
+
+	c := w.start("three", nil)
+	w.settled(c, "b")
+	_, err = w.l.Agents.Put(fleet.Context(t), names.Drain("three"), []byte("1"))
+	require.NoError(t, err)
+	assert.Zero(t, c.ended(), c.said())
+}
+
+func TestWhatWaitsGoesBackAtTheEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Minute)
+	a := w.start("one", nil, "--slots", "2", "--no-session")
+	w.send("a", "b")
+	w.eventually("both are held", func() bool { return len(a.held()) == 2 }, a)
+	a.term()
+	assert.Equal(t, 128+int(syscall.SIGTERM), a.ended())
+	assert.Empty(t, a.held())
+	b := w.start("two", nil)
+	w.settled(b, "a", "b")
+	assert.Equal(t, 1, w.known("a").Attempts)
+}
+
+func TestABackOffGivesBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Minute)
+	a := w.start("one", nil, "--no-session")
+	b := w.start("two", nil, "--no-session")
+	w.send("a")
+	var holder, other *running
+	w.eventually("it is held", func() bool {
+		holder, other = a, b
+		if len(b.held()) == 1 {
+			holder, other = b, a
+		}
+		return len(holder.held()) == 1
+	}, a, b)
+	box, err := inbox.Open(holder.inbox, inbox.Options{})
+	require.NoError(t, err)
+	tx, err := box.Begin(fleet.Context(t))
+	require.NoError(t, err)
+	_, err = tx.BackOff(time.Hour, 1, true, &inbox.Failure{Error: "rate_limit", At: time.Now()})
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit())
+	require.NoError(t, tx.Close())
+	w.eventually("the other has it", func() bool { return len(other.held()) == 1 && len(holder.held()) == 0 }, a, b)
+}
+
+func TestWhatCannotBeAnEntry(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 30*time.Second)
+	a := w.start("one", nil, "--no-session")
+	w.sendText("empty", " ")
+	w.sendText("bytes", "a\xff")
+	w.settled(a, "empty", "bytes")
+	for _, id := range []string{"empty", "bytes"} {
+		assert.Equal(t, settle.WasDead, w.known(id).Outcome)
+		m, err := w.l.Dead.GetLastMsgForSubject(fleet.Context(t), names.DeadSubject("WORK", id))
+		require.NoError(t, err)
+		if id == "bytes" {
+			assert.Equal(t, "a\xff", string(m.Data))
+		}
+	}
+	w.eventually("an empty ledger", func() bool { return len(a.held()) == 0 }, a)
+	_, err := os.Stat(a.inbox)
+	assert.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestPoison(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3*time.Second)
+	w.send("a")
+	c, err := w.js.Consumer(fleet.Context(t), "WORK", w.consumer().Name)
+	require.NoError(t, err)
+	for range 5 { // attempts of agents that were killed
+		m, err := c.Next(jetstream.FetchMaxWait(20 * time.Second))
+		require.NoError(t, err)
+		require.NoError(t, m.Nak())
+	}
+	a := w.start("one", nil)
+	w.settled(a, "a")
+	assert.Equal(t, settle.WasDead, w.known("a").Outcome)
+	assert.Equal(t, "max deliver", w.known("a").Reason)
+	assert.Empty(t, w.turns())
+}
+
+func TestAnInboxOfAnotherAgentIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 30*time.Second)
+	a := w.start("one", nil, "--no-session")
+	w.send("a")
+	w.eventually("it is held", func() bool { return len(a.held()) == 1 }, a)
+	b := w.startAt(w.server.URL(), a.inbox, "two", nil, "--no-session")
+	assert.Equal(t, 1, b.ended())
+	assert.Contains(t, b.said(), "another agent works on this inbox")
+	a.kill()
+	b = w.startAt(w.server.URL(), a.inbox, "two", nil, "--no-session")
+	assert.Equal(t, 1, b.ended())
+	assert.Contains(t, strings.Join(strings.Fields(b.said()), " "), `holds messages of agent "one"`)
+}
+
+func TestANameThatAnotherAgentHas(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 30*time.Second)
+	a := w.start("one", nil, "--no-session")
+	w.eventually("its presence", func() bool {
+		_, err := w.l.Agents.Get(fleet.Context(t), names.Agent("one"))
+		return err == nil
+	}, a)
+	b := w.startAt(w.server.URL(), filepath.Join(t.TempDir(), "inbox.jsonl"), "one", nil, "--no-session")
+	assert.Equal(t, 1, b.ended())
+	assert.Contains(t, b.said(), "give this one another name")
+	a.term()
+	a.ended()
+	c := w.startAt(w.server.URL(), b.inbox, "one", nil, "--no-session")
+	w.send("a")
+	w.eventually("it works", func() bool { return len(c.held()) == 1 }, c)
+}
+
+func TestAServerThatRestarts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3*time.Second)
+	w.hold()
+	a := w.start("one", nil)
+	w.send("a")
+	w.eventually("a turn", func() bool { return len(w.turns()) == 1 }, a)
+	w.server.Stop()
+	w.open()
+	w.eventually("an answer", func() bool { return a.results()["a"] == 1 }, a)
+	require.NoError(t, w.server.Resume())
+	w.settled(a, "a")
+	w.send("b")
+	w.settled(a, "b")
+	assert.Equal(t, []string{"a", "b"}, w.turns())
+}
+
+// The first message of a stream that was made anew is another one.
+func TestAStreamThatIsMadeAnew(t *testing.T) {
+	w := newWorld(t, 30*time.Second)
+	a := w.start("one", nil)
+	w.publish("first", nil)
+	w.eventually("the first turn", func() bool { return len(w.turns()) == 1 }, a)
+	w.eventually("an empty ledger", func() bool { return len(a.held()) == 0 && w.waiting() == 0 }, a)
+	require.NoError(t, w.js.DeleteStream(fleet.Context(t), "WORK"))
+	w.setUp(30 * time.Second)
+	w.publish("second", nil)
+	w.eventually("an empty stream", func() bool { return w.waiting() == 0 }, a)
+	assert.Equal(t, []string{"first", "second"}, w.turns())
+	assert.Len(t, a.results(), 2)
+}
+
+func TestALauncherThatCannotRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 30*time.Second)
+	a := w.start("one", nil, "--launch", "--no-such-flag")
+	w.send("a")
+	assert.Equal(t, 1, a.ended(), a.said())
+	assert.Contains(t, a.said(), "no-such-flag")
+	assert.Empty(t, a.held())
+	assert.EqualValues(t, 1, w.waiting())
+	assert.NoFileExists(t, filepath.Join(w.gate, "turns"))
+}

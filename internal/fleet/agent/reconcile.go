@@ -1,0 +1,201 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claim"
+	"heartbeat/internal/fleet/claims"
+	"heartbeat/internal/fleet/settle"
+	"heartbeat/internal/survey"
+	"heartbeat/internal/words"
+)
+
+var errAway = errors.New("what is held cannot be looked up while the server is away: no session is given any of it before")
+
+// look takes in the state of the inbox.
+func (a *Agent) look(ctx context.Context) {
+	a.facts, a.counted = survey.GlanceAgain(ctx, a.box, a.counted)
+	if due := a.facts.NextDue(); !due.IsZero() && !due.After(a.facts.Now) {
+		if a.try("promote", a.box.Promote(ctx)) {
+			a.facts, a.counted = survey.GlanceAgain(ctx, a.box, a.counted)
+		}
+	}
+}
+
+// reconcile compares what is held with the inbox and the stream, after a start, or when
+// others may have been given some of it. Whatever was settled elsewhere, or is with another
+// agent now, is taken back here without a turn, as long as no session has it.
+func (a *Agent) reconcile(ctx context.Context) error {
+	if a.open() == 0 {
+		return nil
+	}
+	if !a.o.Connected() {
+		return errAway
+	}
+	// A transaction completes what a killed one left, outcomes among it.
+	if err := a.transact(ctx, func(*inbox.Tx) error { return nil }); err != nil {
+		return err
+	}
+	if err := a.readOutcomes(); err != nil {
+		return err
+	}
+	TestOnlyStep("comparing")
+	others := &elsewhere{a: a}
+	for _, c := range a.ledger.All() {
+		if _, known := a.outcomes[c.Entry]; known || c.Refused != "" || c.GivingBack != nil {
+			continue
+		}
+		if err := a.reconcileOne(ctx, c, others); err != nil {
+			return err
+		}
+	}
+	a.look(ctx)
+	return a.readOutcomes()
+}
+
+// open is how many of the messages that are held should have an entry in the inbox.
+func (a *Agent) open() (n int) {
+	for _, c := range a.ledger.All() {
+		if _, known := a.outcomes[c.Entry]; !known && c.Refused == "" && c.GivingBack == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// vanished reports whether more is held than the inbox has: somebody dropped an entry, or
+// truncated the inbox.
+func (a *Agent) vanished() bool {
+	f := &a.facts
+	there := int(f.Backlog.Entries) + len(f.Scheduled)
+	if f.InFlight != nil {
+		there++
+	}
+	if f.Redeliver != nil {
+		there++
+	}
+	return f.Unreadable == nil && a.open() > there && time.Since(a.compared) > a.every()
+}
+
+// letGo forgets a message whose entry vanished while the agent ran, under the policy drop
+// for one. The server hands it out again, as another attempt: after
+// the last one it is a dead letter.
+func (a *Agent) letGo(c claims.Claim) error {
+	a.say(fmt.Sprintf("message %s is let go: its entry is no longer in the inbox, and was neither answered nor set aside; it comes again after %v, as another attempt", words.Brief(c.ID), a.ackWait))
+	return a.drop(c)
+}
+
+func (a *Agent) reconcileOne(ctx context.Context, c claims.Claim, others *elsewhere) error {
+	where, err := a.find(c.Entry)
+	if err != nil {
+		return err
+	}
+	switch where {
+	case "":
+		if there, err := a.hasOutcome(ctx, c); err != nil || there {
+			return err // it came to it since the outcomes were read
+		}
+		if a.reconciled {
+			return a.letGo(c)
+		}
+		return a.giveBack(ctx, c, 0, "its entry is not in the inbox")
+	case inbox.FoundAnswered:
+		return a.readAll()
+	}
+	known, err := a.o.Upstream.Known(ctx, c.ID, c.Again)
+	if err != nil {
+		return err
+	}
+	if known != nil {
+		return a.settledElsewhere(ctx, c, where, known)
+	}
+	if where == inbox.FoundInFlight {
+		if err := claim.CheckFree(ctx, a.box); err != nil {
+			return notBusy(err) // its session goes on, and the first answer counts
+		}
+	}
+	if with := others.newer(ctx, c); with != "" {
+		return a.leave(ctx, c, where, with)
+	}
+	return nil
+}
+
+// settledElsewhere takes back the entry of a message that another agent settled, and the
+// message off the stream.
+func (a *Agent) settledElsewhere(ctx context.Context, c claims.Claim, where string, known *settle.Record) error {
+	there, err := a.takeBack(ctx, c, where, fmt.Sprintf("agent %s settled its message first", known.Agent))
+	if err != nil || there {
+		return err // its outcome, if it comes to one, is kept as superseded
+	}
+	left, err := a.o.Upstream.Drop(ctx, a.upstream(c))
+	if err != nil {
+		return err
+	}
+	a.say(fmt.Sprintf("message %s was settled by %s (%s): its entry is taken back without a turn%s", words.Brief(c.ID), known.Agent, known.Outcome, also(left)))
+	return a.drop(c)
+}
+
+// leave takes back the entry of a message that another agent has now. The stream is told
+// nothing: the message is with that agent, and comes again should it end there.
+func (a *Agent) leave(ctx context.Context, c claims.Claim, where, with string) error {
+	there, err := a.takeBack(ctx, c, where, fmt.Sprintf("agent %s has a newer copy of its message", with))
+	if err != nil || there {
+		return err
+	}
+	a.say(fmt.Sprintf("message %s is with agent %s now: its entry is taken back without a turn", words.Brief(c.ID), with))
+	return a.drop(c)
+}
+
+// takeBack takes an entry back that waits, or whose session is gone. there says that it
+// stays: a session has it, or it has an outcome by now.
+func (a *Agent) takeBack(ctx context.Context, c claims.Claim, where, why string) (there bool, err error) {
+	if where == inbox.FoundInFlight {
+		there, err = a.abandon(ctx, c, why)
+	} else {
+		there, err = a.withdraw(ctx, c, why)
+	}
+	if err != nil || there {
+		return there, err
+	}
+	if err := a.readOutcomes(); err != nil {
+		return false, err
+	}
+	return a.outcomes[c.Entry].Result != nil, nil
+}
+
+// notBusy is an error unless it says that a session lives.
+func notBusy(err error) error {
+	if busy := (claim.BusyError{}); errors.As(err, &busy) {
+		return nil
+	}
+	return err
+}
+
+// hasOutcome reads once more what became of an entry, behind whatever another process has
+// begun.
+func (a *Agent) hasOutcome(ctx context.Context, c claims.Claim) (bool, error) {
+	if err := a.transact(ctx, func(*inbox.Tx) error { return nil }); err != nil {
+		return false, err
+	}
+	err := a.readOutcomes()
+	_, known := a.outcomes[c.Entry]
+	return known, err
+}
+
+// find says where an entry is, as [inbox.Receipt] does.
+func (a *Agent) find(entry string) (where string, err error) {
+	v, err := a.box.View()
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	return v.Find(entry)
+}
+
+// base is the name of the queue file.
+func base(box *inbox.Inbox) string { return filepath.Base(box.Path()) }

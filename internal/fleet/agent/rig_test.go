@@ -1,0 +1,342 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/fleet/claims"
+	"heartbeat/internal/fleet/layout"
+	"heartbeat/internal/fleet/names"
+	"heartbeat/internal/fleet/settle"
+	standin "heartbeat/internal/testing/agent"
+	"heartbeat/internal/testing/build"
+	"heartbeat/internal/testing/fleet"
+	"heartbeat/internal/testing/script"
+)
+
+// gateVariable names the folder by which a test tells its programs to wait.
+const gateVariable = "HEARTBEAT_TEST_GATE"
+
+func TestMain(m *testing.M) {
+	script.Main(prepared{m}, map[string]func(){"heartbeat-nats": program, "claude": client})
+}
+
+// prepared are the tests with our commands on PATH.
+type prepared struct{ *testing.M }
+
+func (m prepared) Run() int {
+	dir, remove, err := build.Commands()
+	if err == nil {
+		defer remove()
+		// The test binary takes the place of the command, so that it can be killed at a step.
+		err = os.Remove(filepath.Join(dir, "heartbeat-nats"))
+	}
+	if err == nil {
+		err = os.Setenv("PATH", os.Getenv("PATH")+string(os.PathListSeparator)+dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	_ = os.Unsetenv("CI") // the launcher would say that it takes that out
+	flag.Parse()
+	if err := flag.Set("test.parallel", fmt.Sprint(4*runtime.GOMAXPROCS(0))); err != nil { // they mostly wait
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.M.Run()
+}
+
+// client answers each text, and waits before that as long as the folder, or its own, has a
+// file "hold".
+// A text that begins with "hang" waits for ever.
+func client() {
+	dir := os.Getenv(gateVariable)
+	os.Exit(standin.InTerminal(os.Args[1:], func(text string) string {
+		if text == "begin" {
+			return "ready"
+		}
+		if strings.HasPrefix(text, "<") { // a hook woke it, and says the text last
+			words := strings.Fields(strings.TrimSuffix(text, "</system-reminder>"))
+			text = words[len(words)-1]
+		}
+		if name, is := strings.CutPrefix(text, "env "); is {
+			return name + "=" + os.Getenv(name)
+		}
+		note(filepath.Join(dir, "turns"), text)
+		for {
+			if !is(dir, "hold") && !is(".", "hold") && !strings.HasPrefix(text, "hang") {
+				return "did " + text
+			}
+			time.Sleep(5 * time.Millisecond) // the test opens the gate
+		}
+	}))
+}
+
+func note(file, line string) {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = f.Close() }()
+	_, _ = f.WriteString(line + "\n")
+}
+
+// world is a server with what setup makes, and a requester.
+type world struct {
+	t      *testing.T
+	server *fleet.Server
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	up     *settle.Upstream
+	l      *layout.Layout
+	gate   string
+
+	mu      sync.Mutex
+	replies map[string]int // by text
+}
+
+func newWorld(t *testing.T, ackWait time.Duration) *world {
+	return newWorldAt(t, t.TempDir(), ackWait)
+}
+
+// newWorldAt is [newWorld] with the server's files in dir.
+func newWorldAt(t *testing.T, dir string, ackWait time.Duration) *world {
+	server, err := fleet.Run(dir)
+	require.NoError(t, err)
+	t.Cleanup(server.Stop)
+	w := &world{t: t, server: server, gate: t.TempDir(), replies: map[string]int{}}
+	w.nc, w.js = w.server.Connect(t)
+	w.setUp(ackWait)
+	w.up, err = settle.New(w.js, "WORK")
+	require.NoError(t, err)
+	_, err = w.nc.Subscribe(names.Reply("WORK", "*"), func(m *nats.Msg) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.replies[m.Subject]++
+	})
+	require.NoError(t, err)
+	return w
+}
+
+func (w *world) setUp(ackWait time.Duration) {
+	ctx := fleet.Context(w.t)
+	plan, err := layout.Make(ctx, w.js, &layout.Wanted{
+		Stream: "WORK", Subjects: []string{"work.>"}, MaxDeliver: 5, AckWait: ackWait,
+		Duplicates: 2 * time.Minute, Replicas: 1, Given: map[string]bool{},
+	})
+	require.NoError(w.t, err)
+	require.NoError(w.t, plan.Apply(ctx))
+	w.l, err = layout.Open(ctx, w.js, "WORK")
+	require.NoError(w.t, err)
+}
+
+func (w *world) hold() { require.NoError(w.t, os.WriteFile(filepath.Join(w.gate, "hold"), nil, 0o600)) }
+func (w *world) open() { require.NoError(w.t, os.Remove(filepath.Join(w.gate, "hold"))) }
+
+// turns are the texts that sessions were given.
+func (w *world) turns() []string {
+	raw, _ := os.ReadFile(filepath.Join(w.gate, "turns"))
+	return strings.Fields(string(raw))
+}
+
+func replyTo(id string) string { return names.Reply("WORK", names.Token(id)) }
+
+// send sends a message whose text is its id.
+func (w *world) send(ids ...string) {
+	for _, id := range ids {
+		w.sendText(id, id)
+	}
+}
+
+func (w *world) sendText(id, text string) {
+	w.publish(text, nats.Header{names.HeaderMsgID: {id}, names.HeaderReply: {replyTo(id)}})
+}
+
+// publish sends a message as any program does.
+func (w *world) publish(text string, h nats.Header) {
+	m := &nats.Msg{Subject: "work.a", Data: []byte(text), Header: h}
+	_, err := w.js.PublishMsg(fleet.Context(w.t), m)
+	require.NoError(w.t, err)
+}
+
+// replied is how often the answer to a message came.
+func (w *world) replied(id string) int {
+	require.NoError(w.t, w.nc.Flush())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.replies[replyTo(id)]
+}
+
+func (w *world) known(id string) *settle.Record {
+	r, err := w.up.Known(fleet.Context(w.t), id, 0)
+	require.NoError(w.t, err)
+	return r
+}
+
+func (w *world) waiting() uint64 {
+	info, err := w.l.Stream.Info(fleet.Context(w.t))
+	require.NoError(w.t, err)
+	return info.State.Msgs
+}
+
+// eventually waits for something that is to come.
+func (w *world) eventually(what string, done func() bool, running ...*running) {
+	w.t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			said := ""
+			for _, r := range running {
+				said += r.name + ":\n" + r.said() + "\n"
+			}
+			require.Fail(w.t, "it does not come: "+what, said)
+		}
+	}
+}
+
+// settled waits until messages are answered and off the stream.
+func (w *world) settled(running *running, ids ...string) {
+	w.t.Helper()
+	for _, id := range ids {
+		w.eventually("the answer of "+id, func() bool { return w.known(id) != nil }, running)
+	}
+	w.eventually("an empty stream", func() bool { return w.waiting() == 0 }, running)
+}
+
+// running is an agent.
+type running struct {
+	t     *testing.T
+	name  string
+	inbox string
+	cmd   *exec.Cmd
+	done  chan struct{}
+
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+func (r *running) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.out.Write(p)
+}
+
+func (r *running) said() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.out.String()
+}
+
+// start starts an agent on an inbox of its name. args are flags, and a command behind --
+// or --no-session.
+func (w *world) start(name string, env []string, args ...string) *running {
+	return w.startAt(w.server.URL(), filepath.Join(w.t.TempDir(), name, "inbox.jsonl"), name, env, args...)
+}
+
+func (r *running) again(w *world, args ...string) *running {
+	return w.startAt(w.server.URL(), r.inbox, r.name, nil, args...)
+}
+
+var claude = []string{"--launch", "--no-meter", "--", "claude", "begin"}
+
+func (w *world) startAt(url, path, name string, env []string, args ...string) *running {
+	require.NoError(w.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	if len(args) == 0 || args[len(args)-1] != "--no-session" {
+		args = append(args, claude...)
+	}
+	r := &running{t: w.t, name: name, inbox: path, done: make(chan struct{})}
+	r.cmd = exec.Command("heartbeat-nats", append([]string{"agent", "--server", url, "--inbox", path, "--name", name}, args...)...)
+	r.cmd.Env = append(os.Environ(), append(env, gateVariable+"="+w.gate)...)
+	r.cmd.Dir = filepath.Dir(path)
+	r.cmd.Stdout, r.cmd.Stderr = r, r
+	r.cmd.WaitDelay = 100 * time.Millisecond // a launcher that outlives it has its streams
+	require.NoError(w.t, r.cmd.Start())
+	go func() { _ = r.cmd.Wait(); close(r.done) }()
+	w.t.Cleanup(func() {
+		r.kill()
+		r.killLauncher()
+		if w.t.Failed() {
+			w.t.Logf("%s said:\n%s", name, r.said())
+		}
+	})
+	return r
+}
+
+func (r *running) kill() {
+	_ = r.cmd.Process.Kill() // it may have ended
+	<-r.done
+}
+
+// killLauncher kills what an agent that was killed has left.
+func (r *running) killLauncher() {
+	raw, err := os.ReadFile(filepath.Join(filepath.Dir(r.inbox), ".launch-lock"))
+	if err != nil {
+		return
+	}
+	first, _, _ := strings.Cut(string(raw), "\n")
+	box, err := inbox.Open(r.inbox, inbox.Options{})
+	if pid, notOne := strconv.Atoi(first); err == nil && notOne == nil && launches(box, pid) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// ended waits until the agent has ended, and returns its status.
+func (r *running) ended() int {
+	r.t.Helper()
+	select {
+	case <-r.done:
+		return r.cmd.ProcessState.ExitCode()
+	case <-time.After(60 * time.Second):
+		require.Fail(r.t, "the agent does not end", r.said())
+		return -1
+	}
+}
+
+func (r *running) term() { require.NoError(r.t, r.cmd.Process.Signal(syscall.SIGTERM)) }
+
+// results counts the answers in the inbox by id.
+func (r *running) results() map[string]int {
+	n := map[string]int{}
+	raw, _ := os.ReadFile(filepath.Join(filepath.Dir(r.inbox), ".results.jsonl"))
+	for _, line := range strings.Split(string(raw), "\n") {
+		var result inbox.Result
+		if json.Unmarshal([]byte(line), &result) == nil {
+			n[result.ID]++
+		}
+	}
+	return n
+}
+
+// held is what the agent's ledger has.
+func (r *running) held() []claims.Claim {
+	var state struct{ Claims []claims.Claim }
+	raw, err := os.ReadFile(filepath.Join(filepath.Dir(r.inbox), claims.FileName))
+	if err == nil {
+		require.NoError(r.t, json.Unmarshal(raw, &state))
+	}
+	return state.Claims
+}
+
+func (w *world) consumer() *jetstream.ConsumerInfo {
+	c, _, err := layout.Consumer(context.Background(), w.js, "WORK", ">")
+	require.NoError(w.t, err)
+	return c.CachedInfo()
+}

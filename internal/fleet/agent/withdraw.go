@@ -1,0 +1,154 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/charging"
+	"heartbeat/internal/claim"
+	"heartbeat/internal/fleet/claims"
+	recovery "heartbeat/recover"
+)
+
+// withdraw takes the entry of a claim out of the queue, if it waits there. there says that
+// a session has it, or had it and nobody has decided about it.
+func (a *Agent) withdraw(ctx context.Context, c claims.Claim, why string) (there bool, err error) {
+	for {
+		there, err = a.withdrawOnce(ctx, c, why)
+		if !errors.Is(err, inbox.ErrMore) {
+			break
+		}
+	}
+	if err != nil {
+		return there, fmt.Errorf("take the entry %q back from the inbox: %w", c.Entry, err)
+	}
+	return there, nil
+}
+
+func (a *Agent) withdrawOnce(ctx context.Context, c claims.Claim, why string) (there bool, err error) {
+	err = a.transact(ctx, func(tx *inbox.Tx) error {
+		if d := tx.InFlight(); d != nil && d.ID() == c.Entry {
+			there = true
+			return nil
+		}
+		return a.takeOut(tx, c, why)
+	})
+	return there, err
+}
+
+// takeOut settles an entry that waits. That it is next is told apart, since it then leaves
+// no dead letter.
+func (a *Agent) takeOut(tx *inbox.Tx, c claims.Claim, why string) error {
+	if tx.InFlight() == nil {
+		e, err := tx.Next(inbox.Mark{})
+		switch {
+		case err == nil && e.ID == c.Entry:
+			return errors.Join(tx.ResolveElsewhere(e, why), tx.Commit())
+		case errors.Is(err, inbox.ErrMore):
+			return errors.Join(tx.Commit(), err)
+		case err != nil && !errors.Is(err, inbox.ErrEmpty) && !errors.Is(err, inbox.ErrTorn):
+			return err
+		}
+	}
+	w, err := a.waiting(c.Entry)
+	switch {
+	case err != nil:
+		return err
+	case w != nil && w.Start < w.End:
+		_, err = tx.Cancel(w.EntryID, w.Start)
+	case w != nil:
+		_, err = tx.CancelScheduled(w.EntryID)
+	}
+	if errors.Is(err, inbox.ErrNotWaiting) {
+		err = nil
+	}
+	if err == nil && tx.Dirty() {
+		err = tx.Commit()
+	}
+	return err
+}
+
+// waiting finds an entry that waits in the queue, or for its time; nil if it does not.
+func (a *Agent) waiting(entry string) (found *inbox.Entry, err error) {
+	v, err := a.box.View()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	err = v.Waits(mayBe(entry), func(w inbox.Waiting) bool {
+		if w.ID == entry {
+			found = &w.Entry
+		}
+		return found == nil
+	})
+	if err != nil || found != nil {
+		return found, err
+	}
+	scheduled, err := a.box.Scheduled()
+	for _, s := range scheduled {
+		if s.ID == entry {
+			return &inbox.Entry{ID: s.ID, EntryID: s.EntryID}, err
+		}
+	}
+	return nil, err
+}
+
+// mayBe rules out lines that cannot be an entry of that id.
+func mayBe(entry string) func([]byte) bool {
+	plain := !strings.ContainsFunc(entry, func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\<>&`, r) })
+	return func(line []byte) bool {
+		return !plain || bytes.Contains(line, []byte(entry)) || bytes.IndexByte(line, '\\') >= 0
+	}
+}
+
+// abandon settles an entry in flight whose session is gone, and takes it back unless it
+// turns out to have an outcome. there says that its session lives.
+func (a *Agent) abandon(ctx context.Context, c claims.Claim, why string) (there bool, err error) {
+	var busy claim.BusyError
+	if err := claim.CheckFree(ctx, a.box); errors.As(err, &busy) {
+		return true, nil
+	} else if err != nil {
+		return false, err
+	}
+	err = a.transact(ctx, func(tx *inbox.Tx) error {
+		if d := tx.InFlight(); d == nil || d.ID() != c.Entry {
+			return nil
+		}
+		o := a.o.Orphan.Options()
+		o.Policy, o.PolicyOf = recovery.Retry, nil
+		o.Charge = func(tx *inbox.Tx) {
+			if err := charging.Orphan(tx, a.box); err != nil {
+				a.say("what the session spent is not all counted: " + err.Error())
+			}
+		}
+		if _, err := recovery.Settle(tx, o); err != nil {
+			return err
+		}
+		if e, err := tx.Next(inbox.Mark{}); err == nil && e.ID == c.Entry {
+			if err := tx.ResolveElsewhere(e, why); err != nil {
+				return err
+			}
+		}
+		return tx.Commit()
+	})
+	return false, err
+}
+
+// transact is a transaction whose warnings are said.
+func (a *Agent) transact(ctx context.Context, do func(*inbox.Tx) error) (err error) {
+	tx, err := a.box.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, w := range tx.Warnings() {
+			a.say(w)
+		}
+		err = errors.Join(err, tx.Close())
+	}()
+	return do(tx)
+}

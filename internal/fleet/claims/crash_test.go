@@ -1,0 +1,73 @@
+package claims_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/fleet/claims"
+	"heartbeat/internal/testing/crash"
+)
+
+func TestMain(m *testing.M) { crash.Main(m, map[string]func() int{"hold": hold}) }
+
+// hold takes two messages, changes one, and drops the other. It promises each step.
+func hold() int {
+	l, err := claims.Open(os.Args[1], mine)
+	for _, do := range []func() error{
+		func() error { return l.Put(claim("a")) },
+		func() error { return l.Put(claim("b")) },
+		func() error { return l.Update("a", func(c *claims.Claim) { c.Copy = 2 }) },
+		func() error { return l.Drop("b") },
+	} {
+		if err == nil {
+			err = do()
+		}
+		if err == nil {
+			crash.Promise("done")
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// after are the ledgers behind each step.
+func after() [][]claims.Claim {
+	again := claim("a")
+	again.Copy = 2
+	return [][]claims.Claim{nil, {claim("a")}, {claim("a"), claim("b")}, {again, claim("b")}, {again}}
+}
+
+// TestACrashAtEveryCall leaves the ledger behind the last step that was promised, or behind
+// the next one.
+func TestACrashAtEveryCall(t *testing.T) {
+	s := crash.Scenario{Run: func(dir string) crash.Command {
+		return crash.Command{Name: "hold", Args: []string{filepath.Join(dir, "inbox.jsonl")}}
+	}}
+	check := func(t *testing.T, c crash.Crash) {
+		l, err := claims.Open(filepath.Join(c.Dir, "inbox.jsonl"), mine)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, l.Close()) })
+		all, n := after(), len(c.Promised)
+		may := [][]claims.Claim{all[n]}
+		if n+1 < len(all) {
+			may = append(may, all[n+1])
+		}
+		is := l.All()
+		if len(is) == 0 {
+			is = nil
+		}
+		assert.Contains(t, may, is)
+		require.NoError(t, l.Put(claim("c")))
+	}
+	t.Run("kill", func(t *testing.T) { s.EveryKill(t, check) })
+	t.Run("full disk", func(t *testing.T) { s.EveryFail(t, unix.ENOSPC, check) })
+}

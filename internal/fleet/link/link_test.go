@@ -1,0 +1,257 @@
+package link
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/fleet/serving"
+	"heartbeat/internal/testing/fleet"
+)
+
+// TestMain keeps the contexts of whoever runs the tests out of them.
+func TestMain(m *testing.M) {
+	StartServer = serving.Start
+	if dir := os.Getenv(serveVariable); dir != "" {
+		serveHere(dir)
+	}
+	dir, err := os.MkdirTemp("", "link")
+	if err != nil {
+		panic(err)
+	}
+	for name, value := range map[string]string{"XDG_CONFIG_HOME": dir, "NATS_URL": "", "NATS_CONTEXT": ""} {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+	status := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(status)
+}
+
+// said collects sentences.
+type said struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (s *said) say(sentence string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, sentence)
+}
+
+func (s *said) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.all, "\n")
+}
+
+func connect(t *testing.T, to *Flags, o Options) *Conn {
+	t.Helper()
+	c, err := Connect(fleet.Context(t), to, o)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	return c
+}
+
+func TestAConnectionComesBack(t *testing.T) {
+	s := fleet.Start(t)
+	p := fleet.NewProxy(t, s.Address())
+	var told said
+	back := make(chan time.Duration, 1)
+	c := connect(t, &Flags{Server: p.URL()}, Options{Say: told.say, Back: func(away time.Duration) { back <- away }})
+	assert.Equal(t, State{Connected: true}, c.State())
+
+	p.Cut()
+	require.Eventually(t, func() bool { return !c.State().Connected }, time.Minute, time.Millisecond)
+	assert.Regexp(t, `^not connected to nats://127.0.0.1:\d+ since .*: it is tried again for ever$`, c.State().Sentence)
+	err := c.NATS.Publish("x", nil)
+	require.True(t, IsAway(err), "%v", err)
+	_, err = c.JS.Publish(fleet.Context(t), "x", nil)
+	require.True(t, IsAway(err), "%v", err)
+
+	p.Heal()
+	select {
+	case away := <-back:
+		assert.Positive(t, away)
+	case <-fleet.Context(t).Done():
+		require.Fail(t, "it did not come back", told.text())
+	}
+	assert.True(t, c.State().Connected)
+	require.NoError(t, c.NATS.FlushTimeout(time.Minute))
+	assert.Contains(t, told.text(), "again after")
+}
+
+func TestAHalfOpenConnectionIsFoundOut(t *testing.T) {
+	s := fleet.Start(t)
+	p := fleet.NewProxy(t, s.Address())
+	c := connect(t, &Flags{Server: p.URL()}, Options{Ping: 20 * time.Millisecond})
+	p.HalfOpen()
+	require.Eventually(t, func() bool { return !c.State().Connected }, time.Minute, time.Millisecond)
+	p.Heal()
+	require.Eventually(t, func() bool { return c.State().Connected }, time.Minute, time.Millisecond)
+}
+
+func TestAVerbDoesNotWaitForAServer(t *testing.T) {
+	s := fleet.Start(t)
+	s.Stop()
+	_, err := Connect(fleet.Context(t), &Flags{Server: s.URL()}, Options{})
+	require.ErrorContains(t, err, "no server answers there: start nats-server")
+}
+
+func TestAnAgentWaitsForAServer(t *testing.T) {
+	s := fleet.Start(t)
+	s.Stop()
+	var told said
+	done := make(chan *Conn)
+	go func() {
+		c, err := Connect(fleet.Context(t), &Flags{Server: s.URL()}, Options{Patient: true, Say: told.say})
+		assert.NoError(t, err)
+		done <- c
+	}()
+	require.Eventually(t, func() bool { return strings.Contains(told.text(), "tried again until") }, time.Minute, time.Millisecond)
+	require.NoError(t, s.Resume())
+	c := <-done
+	require.NoError(t, c.Close())
+	require.NoError(t, c.Close())
+
+	s.Stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := Connect(ctx, &Flags{Server: s.URL()}, Options{Patient: true})
+	require.ErrorContains(t, err, "no server answers")
+}
+
+// users are a password's user, an nkey's and nobody else.
+func users(t *testing.T, key nkeys.KeyPair) func(*server.Options) {
+	public, err := key.PublicKey()
+	require.NoError(t, err)
+	return func(o *server.Options) {
+		o.Users = []*server.User{{Username: "u", Password: "geheim", Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Deny: []string{"no.>"}},
+		}}}
+		o.Nkeys = []*server.NkeyUser{{Nkey: public}}
+	}
+}
+
+func newUser(t *testing.T) (nkeys.KeyPair, string) {
+	t.Helper()
+	key, err := nkeys.CreateUser()
+	require.NoError(t, err)
+	seed, err := key.Seed()
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "user.nk")
+	require.NoError(t, os.WriteFile(path, seed, 0o600))
+	return key, path
+}
+
+func TestCredentials(t *testing.T) {
+	key, path := newUser(t)
+	s := fleet.Start(t, users(t, key))
+	connect(t, &Flags{Server: s.URL(), NKey: path}, Options{})
+	c := connect(t, &Flags{Server: strings.Replace(s.URL(), "://", "://u:geheim@", 1)}, Options{})
+	assert.Equal(t, s.URL(), c.Where())
+
+	_, other := newUser(t)
+	none := filepath.Join(t.TempDir(), "none")
+	bad := filepath.Join(t.TempDir(), "bad")
+	require.NoError(t, os.WriteFile(bad, []byte("not a seed"), 0o600))
+	for name, tc := range map[string]struct {
+		to   Flags
+		want string
+	}{
+		"nobody":         {Flags{}, "wants to know who this is"},
+		"wrong nkey":     {Flags{NKey: other}, "does not take nkey file " + other},
+		"wrong password": {Flags{Server: strings.Replace(s.URL(), "://", "://u:falsch@", 1)}, "does not take the user in the address"},
+		"no file":        {Flags{NKey: none}, "no such file"},
+		"no seed":        {Flags{Creds: bad}, "no credentials that can be used"},
+		"no CA":          {Flags{TLSCA: bad}, "no certificate in PEM"},
+		"no certificate": {Flags{TLSCert: bad, TLSKey: bad}, "no certificate with its key"},
+		"no TLS":         {Flags{Server: strings.Replace(s.URL(), "nats", "tls", 1)}, "the server has no TLS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.to.Server == "" {
+				tc.to.Server = s.URL()
+			}
+			for _, patient := range []bool{false, true} {
+				_, err := Connect(fleet.Context(t), &tc.to, Options{Patient: patient})
+				require.ErrorContains(t, err, tc.want)
+				assert.NotContains(t, err.Error(), "falsch")
+			}
+		})
+	}
+}
+
+func TestWhatTheServerRefusesIsSaidOnce(t *testing.T) {
+	key, _ := newUser(t)
+	s := fleet.Start(t, users(t, key))
+	var told said
+	c := connect(t, &Flags{Server: strings.Replace(s.URL(), "://", "://u:geheim@", 1)}, Options{Say: told.say})
+	for range 3 {
+		require.NoError(t, c.NATS.Publish("no.way", nil))
+	}
+	require.NoError(t, c.NATS.FlushTimeout(time.Minute))
+	require.Eventually(t, func() bool { return told.text() != "" }, time.Minute, time.Millisecond)
+	require.NoError(t, c.NATS.FlushTimeout(time.Minute))
+	assert.Equal(t, 1, strings.Count(told.text(), "no.way"), told.text())
+	assert.Contains(t, told.text(), "too few rights")
+}
+
+func TestCredentialsAreReadAgain(t *testing.T) {
+	key, path := newUser(t)
+	s := fleet.Start(t, users(t, key))
+	c := connect(t, &Flags{Server: s.URL(), NKey: path}, Options{})
+	moved := path + ".away"
+	require.NoError(t, os.Rename(path, moved))
+	s.Restart(t)
+	require.Eventually(t, func() bool { return strings.Contains(c.State().Sentence, "no such file") }, time.Minute, time.Millisecond, c.State().Sentence)
+	require.NoError(t, os.Rename(moved, path))
+	require.Eventually(t, func() bool { return c.State().Connected }, time.Minute, time.Millisecond)
+}
+
+// What was asked while the server ended is asked again; what it does not answer is not.
+func TestPatiently(t *testing.T) {
+	s := fleet.Start(t)
+	c := connect(t, &Flags{Server: s.URL()}, Options{})
+	calls := 0
+	require.NoError(t, c.Patiently(t.Context(), func() error {
+		if calls++; calls > 1 {
+			return nil
+		}
+		s.Restart(t)
+		require.Eventually(t, func() bool { return c.NATS.Stats().Reconnects > 0 }, time.Minute, time.Millisecond)
+		return fmt.Errorf("ask: %w", context.DeadlineExceeded)
+	}))
+	assert.Equal(t, 2, calls)
+	err := c.Patiently(t.Context(), func() error { calls++; return nats.ErrTimeout })
+	require.ErrorIs(t, err, nats.ErrTimeout)
+	assert.Equal(t, 3, calls)
+}
+
+func TestDelay(t *testing.T) {
+	for tries := range 100 {
+		d := delay(tries)
+		assert.GreaterOrEqual(t, d, firstDelay/2)
+		assert.LessOrEqual(t, d, mostDelay)
+	}
+	assert.GreaterOrEqual(t, delay(1000), mostDelay/2)
+}
+
+func TestIsAway(t *testing.T) {
+	assert.True(t, IsAway(fmt.Errorf("x: %w", nats.ErrTimeout)))
+	assert.True(t, IsAway(context.DeadlineExceeded))
+	assert.False(t, IsAway(nats.ErrMaxPayload))
+	assert.False(t, IsAway(nil))
+}

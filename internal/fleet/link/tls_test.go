@@ -1,0 +1,120 @@
+package link
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/testing/fleet"
+)
+
+// signed is a certificate with its key, in files too.
+type signed struct {
+	cert      *x509.Certificate
+	key       *ecdsa.PrivateKey
+	file, own string
+}
+
+// sign makes a certificate: by itself, or by another one.
+func sign(t *testing.T, by *signed, change func(*x509.Certificate)) *signed {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: t.Name()},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	if by == nil {
+		c.IsCA, c.BasicConstraintsValid, c.KeyUsage = true, true, x509.KeyUsageCertSign
+	}
+	if change != nil {
+		change(c)
+	}
+	parent, signer := c, key
+	if by != nil {
+		parent, signer = by.cert, by.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, parent, key.Public(), signer)
+	require.NoError(t, err)
+	c, err = x509.ParseCertificate(der)
+	require.NoError(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	s := &signed{cert: c, key: key, file: filepath.Join(dir, "cert.pem"), own: filepath.Join(dir, "key.pem")}
+	for path, block := range map[string]*pem.Block{s.file: {Type: "CERTIFICATE", Bytes: der}, s.own: {Type: "PRIVATE KEY", Bytes: private}} {
+		require.NoError(t, os.WriteFile(path, pem.EncodeToMemory(block), 0o600))
+	}
+	return s
+}
+
+// here is a name that the server of a test has.
+func here(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)} }
+
+// secured runs a server with a certificate. It wants one of its clients if ca is given.
+func secured(t *testing.T, own, ca *signed) string {
+	s := fleet.Start(t, func(o *server.Options) {
+		pair, err := tls.LoadX509KeyPair(own.file, own.own)
+		require.NoError(t, err)
+		o.TLS, o.TLSTimeout = true, 60
+		o.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+		if ca != nil {
+			o.TLSVerify = true
+			o.TLSConfig.ClientAuth, o.TLSConfig.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
+			o.TLSConfig.ClientCAs.AddCert(ca.cert)
+		}
+	})
+	return strings.Replace(s.URL(), "nats://", "tls://", 1)
+}
+
+func TestTLS(t *testing.T) {
+	ca, other := sign(t, nil, nil), sign(t, nil, nil)
+	own, client, foreign := sign(t, ca, here), sign(t, ca, nil), sign(t, other, nil)
+	open, closed := secured(t, own, nil), secured(t, own, ca)
+	elsewhere := secured(t, sign(t, ca, func(c *x509.Certificate) { c.DNSNames = []string{"nats.example.com"} }), nil)
+	old := secured(t, sign(t, ca, func(c *x509.Certificate) { here(c); c.NotAfter = time.Now().Add(-time.Minute) }), nil)
+
+	connect(t, &Flags{Server: open, TLSCA: ca.file}, Options{})
+	c := connect(t, &Flags{Server: closed, TLSCA: ca.file, TLSCert: client.file, TLSKey: client.own}, Options{})
+	state, err := c.NATS.TLSConnectionState()
+	require.NoError(t, err)
+	assert.True(t, state.HandshakeComplete)
+
+	for name, tc := range map[string]struct {
+		to   Flags
+		want string
+	}{
+		"nobody vouches":        {Flags{Server: open}, "name who vouches for the server with --tls-ca"},
+		"another one vouches":   {Flags{Server: open, TLSCA: other.file}, "name who vouches for the server with --tls-ca"},
+		"another name":          {Flags{Server: elsewhere, TLSCA: ca.file}, "the server's certificate is for nats.example.com: write its address with that name"},
+		"an old certificate":    {Flags{Server: old, TLSCA: ca.file}, "its certificate was valid until"},
+		"no certificate":        {Flags{Server: closed, TLSCA: ca.file}, "the server wants a certificate of this client: name it with --tls-cert and --tls-key"},
+		"a foreign certificate": {Flags{Server: closed, TLSCA: ca.file, TLSCert: foreign.file, TLSKey: foreign.own}, "the server does not take the certificate " + foreign.file},
+		"another's key":         {Flags{Server: closed, TLSCA: ca.file, TLSCert: client.file, TLSKey: foreign.own}, "no certificate with its key"},
+		"no TLS asked for":      {Flags{Server: strings.Replace(closed, "tls://", "nats://", 1)}, "--tls-ca"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, patient := range []bool{false, true} {
+				_, err := Connect(fleet.Context(t), &tc.to, Options{Patient: patient})
+				require.ErrorContains(t, err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,92 @@
+package verbs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/fleet/link"
+	"heartbeat/internal/fleet/names"
+	"heartbeat/internal/fleet/page"
+	"heartbeat/internal/fleet/settle"
+	"heartbeat/internal/testing/fleet"
+)
+
+// setAside puts dead letters of messages d-0, d-1, ... that are as large as letters get.
+func (w *world) setAside(t *testing.T, count int) {
+	t.Helper()
+	for i := range count {
+		m := nats.NewMsg(names.DeadSubject("WORK", fmt.Sprint("d-", i)))
+		m.Header.Set(names.HeaderID, fmt.Sprint("d-", i))
+		m.Header.Set(settle.HeaderSubject, "work.a")
+		m.Header.Set(settle.HeaderReason, "limit")
+		m.Data = []byte(strings.Repeat("x", 16<<10))
+		_, err := w.js.PublishMsgAsync(m)
+		require.NoError(t, err)
+	}
+	select {
+	case <-w.js.PublishAsyncComplete():
+	case <-fleet.Context(t).Done():
+		require.Fail(t, "they were not published")
+	}
+}
+
+// Two who requeue all letters at once send each message once.
+func TestRequeuedTwiceAtOnce(t *testing.T) {
+	w := there(t)
+	const count = 40
+	w.setAside(t, count)
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			status, _, said := run(t, "dead", "requeue", "--all", "--server", w.server.URL())
+			assert.Zero(t, status, said)
+		})
+	}
+	both.Wait()
+	s, err := w.js.Stream(fleet.Context(t), "WORK")
+	require.NoError(t, err)
+	assert.EqualValues(t, count, s.CachedInfo().State.Msgs)
+	_, out, _ := run(t, "dead", "list", "--server", w.server.URL())
+	assert.Empty(t, out)
+}
+
+// Of many letters only their names are kept, and all of them go with one request.
+func TestManyLetters(t *testing.T) {
+	w := there(t)
+	const count = 2000
+	w.setAside(t, count)
+	status, out, said := run(t, "dead", "list", "--server", w.server.URL())
+	assert.Zero(t, status, said)
+	assert.Equal(t, count, strings.Count(out, "\n"))
+	status, out, said = run(t, "dead", "purge", "--all", "--yes", "--server", w.server.URL())
+	assert.Zero(t, status, said)
+	assert.Equal(t, count, strings.Count(out, "purged "))
+	_, _, said = run(t, "dead", "list", "--server", w.server.URL())
+	assert.Contains(t, said, "nothing was set aside")
+}
+
+// A list ends where somebody purges what it has not shown yet.
+func TestPurgedWhileShown(t *testing.T) {
+	w := there(t)
+	w.setAside(t, 100)
+	c, err := link.Connect(fleet.Context(t), &link.Flags{Server: w.server.URL()}, link.Options{})
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, c.Close()) }()
+	b, err := openBox(fleet.Context(t), c, &page.Dead{OnStream: page.OnStream{Stream: "WORK"}})
+	require.NoError(t, err)
+	shown := 0
+	require.NoError(t, b.all(fleet.Context(t), func(*letter) error {
+		if shown++; shown == 1 {
+			return b.stream.Purge(context.Background())
+		}
+		return nil
+	}))
+	assert.Less(t, shown, 100)
+}

@@ -1,0 +1,85 @@
+package verbs
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/cli"
+	"heartbeat/internal/fleet/page"
+	"heartbeat/internal/testing/pages"
+)
+
+func TestManPages(t *testing.T) {
+	all := append(page.VerbPages(), page.Page())
+	for _, p := range all {
+		require.NotNil(t, p.Flags, p.Command)
+	}
+	pages.CheckPages(t, all...)
+}
+
+func TestUsage(t *testing.T) {
+	for args, want := range map[string]string{
+		"snd":                            `unknown verb "snd": did you mean send?`,
+		"--frob":                         "unknown flag: --frob",
+		"status --jsno":                  "unknown flag: --jsno: did you mean --json?",
+		"send":                           "no subject: name it with --subject, such as work.review",
+		"send --subject a --id= x":       "--id is empty: name the message, or leave the flag out",
+		"send --subject a --timeout 3 x": "--timeout is about waiting: add --wait",
+		"send --subject a x y":           "2 texts: quote the text, or send it on stdin",
+		"send --subject a --meta id=7 x": `--meta "id=7": the name "id" is taken`,
+		"send --subject a..b x":          `--subject is "a..b": a message has one subject, of words with dots between them, without wildcards and blanks`,
+		"results a --follow":             "-n and --follow are for the list: leave ID out, or wait for a message with heartbeat-nats send --id ID --wait",
+		"results -n -1":                  "-n is below 0: give how many, or 0 for all",
+		"dead list a":                    "list shows all of them: heartbeat-nats dead show takes an ID",
+		"dead requeue a --all":           "both an ID and --all: one of them is enough",
+		"dead":                           "say what to do: list, show, requeue, purge",
+		"drain":                          "name an agent: heartbeat-nats status shows them",
+		"drain a --undo --wait":          "--undo and --wait: an agent that takes messages again is not waited for",
+		"metrics --output=":              "--output is empty: name a file, or leave the flag out",
+		"status --creds a --nkey b":      "both --creds and --nkey: a connection has one user, so leave one of them out",
+		"status --stream a.b":            `the stream's name is "a.b": it takes letters, digits, - and _, since its buckets are named after it`,
+		"results --raw":                  "--raw is about one reply in full: name the ID",
+		"dead purge x --json":            "what is purged is gone for good, and nobody is there to be asked: add --yes",
+	} {
+		status, out, said := run(t, strings.Fields(args)...)
+		assert.Equal(t, cli.ExitError, status, args)
+		assert.Empty(t, out, args)
+		assert.Regexp(t, "^heartbeat-nats: (dead purge: )?"+regexp.QuoteMeta(want)+` \(see heartbeat-nats (help|\S+ --help|dead \S+ --help)\)\n$`, said)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	_, overview, _ := run(t)
+	_, help, _ := run(t, "help")
+	assert.Equal(t, overview, help)
+	_, long, _ := run(t, "dead", "requeue", "--help")
+	_, asked, _ := run(t, "help", "dead", "requeue")
+	assert.Equal(t, long, asked)
+	assert.Contains(t, long, "Exit status: 0 done")
+	_, man, _ := run(t, "man", "dead", "requeue")
+	assert.Contains(t, man, ".SH NAME\nheartbeat\\-nats\\-dead\\-requeue \\- send the messages of dead letters again")
+}
+
+func TestMatches(t *testing.T) {
+	for _, c := range []struct {
+		filter, subject string
+		want            bool
+	}{
+		{"work.>", "work.a.b", true}, {"work.>", "work", false}, {"work.*", "work.a", true}, {"work.*", "work.a.b", false},
+		{">", "x", true}, {"work.a", "work.a", true}, {"work.a", "work.ab", false}, {"*.a", "work.a", true},
+	} {
+		assert.Equal(t, c.want, matches(c.filter, c.subject), "%s %s", c.filter, c.subject)
+	}
+}
+
+func TestEmbeds(t *testing.T) {
+	for args, want := range map[string]bool{
+		"status --embed x": true, "status --embed=x": true, "agent --inbox i -- claude --embed x": false, "send --embedded": false, "": false,
+	} {
+		assert.Equal(t, want, embeds(strings.Fields(args)), args)
+	}
+}

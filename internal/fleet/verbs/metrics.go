@@ -1,0 +1,151 @@
+package verbs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"heartbeat/internal/cli"
+	"heartbeat/internal/exposition"
+	"heartbeat/internal/fleet/link"
+	"heartbeat/internal/fleet/names"
+	"heartbeat/internal/fleet/page"
+)
+
+// figures are what metrics prints with --json.
+type figures struct {
+	*seen
+	// Settled are the decisions that are kept, and Superseded the answers that were not
+	// the first.
+	Settled    uint64 `json:"settled"`
+	Superseded uint64 `json:"superseded"`
+}
+
+func metrics(o *page.Metrics, s cli.Streams) error {
+	ctx, stop := untilSignal(0)
+	defer stop()
+	return connected(ctx, &o.Link, "metrics", s, func(c *link.Conn) error {
+		var f *figures
+		err := c.Again(ctx, func() (err error) {
+			f, err = measure(ctx, c, o.Stream)
+			return err
+		})
+		if err != nil {
+			return ended(ctx, err)
+		}
+		s.Warn(f.Warnings)
+		content := f.text()
+		if o.JSON {
+			var b bytes.Buffer
+			if err := cli.PrintJSON(&b, f); err != nil {
+				return err
+			}
+			content = b.Bytes()
+		}
+		if o.Output != "" {
+			return exposition.WriteFile(o.Output, content)
+		}
+		_, err = s.Out.Write(content)
+		return err
+	})
+}
+
+func measure(ctx context.Context, c *link.Conn, name string) (*figures, error) {
+	now, err := gather(ctx, c, name)
+	if err != nil {
+		return nil, err
+	}
+	f := &figures{seen: now}
+	of := "KV_" + names.Bucket(name)
+	found, err := stream(ctx, c, of)
+	if err == nil {
+		f.Settled, err = count(ctx, found, "$KV."+names.Bucket(name)+".*")
+	}
+	if err == nil {
+		f.Superseded, err = count(ctx, found, "$KV."+names.Bucket(name)+".superseded.*.*")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("count the results: %w", said(c, err))
+	}
+	return f, nil
+}
+
+// count is how many messages a stream has under a subject. A consumer knows without reading
+// them.
+func count(ctx context.Context, found jetstream.Stream, subject string) (uint64, error) {
+	counter, err := found.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		FilterSubject: subject, AckPolicy: jetstream.AckNonePolicy, DeliverPolicy: jetstream.DeliverAllPolicy,
+		InactiveThreshold: time.Minute, MemoryStorage: true,
+	})
+	if err != nil {
+		return 0, err
+	}
+	info := counter.CachedInfo()
+	err = found.DeleteConsumer(ctx, info.Name)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		err = nil
+	}
+	return info.NumPending, err
+}
+
+func (f *figures) text() []byte {
+	t := &exposition.Text{Labels: []string{"stream", f.Stream}}
+	t.One("heartbeat_nats_messages", exposition.Gauge, "Messages in the stream: those that wait, and those that agents have.", float64(f.Messages))
+	t.One("heartbeat_nats_messages_in_work", exposition.Gauge, "Messages that agents have, not acknowledged yet.", float64(f.InWork))
+	t.One("heartbeat_nats_bytes", exposition.Gauge, "Bytes of the messages in the stream.", float64(f.Bytes))
+	if f.Oldest != nil {
+		t.One("heartbeat_nats_oldest_age_seconds", exposition.Gauge, "How old the oldest message in the stream is. Absent when there is none.", f.OldestAge)
+	}
+	t.One("heartbeat_nats_dead_letters", exposition.Gauge, "Dead letters that are kept.", float64(f.DeadLetters))
+	t.One("heartbeat_nats_settled", exposition.Gauge, "Decisions that are kept, of answers and of dead letters.", float64(f.Settled))
+	t.One("heartbeat_nats_superseded", exposition.Gauge, "Answers that are kept and were not the first: work that was done twice.", float64(f.Superseded))
+	t.Head("heartbeat_nats_redelivered", exposition.Gauge, "Messages that agents have and that were handed out before, by consumer.")
+	for _, c := range f.Consumers {
+		t.Series("heartbeat_nats_redelivered", float64(c.Redelivered), "consumer", c.Name)
+	}
+	t.Head("heartbeat_nats_agents", exposition.Gauge, "Agents, by state.")
+	for _, is := range []lives{working, idle, heldUp, draining, away} {
+		n := 0
+		for _, a := range f.Agents {
+			if a.State == is {
+				n++
+			}
+		}
+		t.Series("heartbeat_nats_agents", float64(n), "state", string(is))
+	}
+	f.perAgent(t)
+	return []byte(t.String())
+}
+
+// mostSeries is how many agents have figures of their own: a name that changes with each
+// start would make more and more of them.
+const mostSeries = 1000
+
+// perAgent has figures of each agent that has not ended. Those that were seen last come
+// first where they are too many.
+func (f *figures) perAgent(t *exposition.Text) {
+	agents := slices.DeleteFunc(slices.Clone(f.Agents), func(a agentSeen) bool { return a.State == over })
+	if len(agents) > mostSeries {
+		slices.SortStableFunc(agents, func(a, b agentSeen) int { return b.LastSeen.Compare(a.LastSeen) })
+		agents = agents[:mostSeries]
+	}
+	for _, one := range []struct {
+		name, kind, help string
+		value            func(agentSeen) float64
+	}{
+		{"heartbeat_nats_agent_last_seen_seconds", exposition.Gauge, "How long ago an agent was seen, by the server's clock.", func(a agentSeen) float64 { return a.SeenAge }},
+		{"heartbeat_nats_agent_holds", exposition.Gauge, "Messages that an agent holds.", func(a agentSeen) float64 { return float64(len(a.Holds)) }},
+		{"heartbeat_nats_agent_answered_total", exposition.Counter, "Answers that an agent told the stream, since it started.", func(a agentSeen) float64 { return float64(a.Answered) }},
+		{"heartbeat_nats_agent_dead_total", exposition.Counter, "Dead letters that an agent told the stream, since it started.", func(a agentSeen) float64 { return float64(a.Dead) }},
+	} {
+		t.Head(one.name, one.kind, one.help)
+		for _, a := range agents {
+			t.Series(one.name, one.value(a), "agent", a.Agent)
+		}
+	}
+}

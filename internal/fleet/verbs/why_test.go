@@ -1,0 +1,32 @@
+package verbs
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// An agent says why nobody works on what it holds, and so does status.
+func TestWhyWhatIsHeldLiesStill(t *testing.T) {
+	desk := agentSeen{Agent: "desk", State: working, HeldUp: "its session ended", Holds: []holding{{ID: "a", State: "in flight"}}}
+	other := agentSeen{Agent: "other", State: working, Holds: []holding{{ID: "b", State: "in flight"}}}
+	free := agentSeen{Agent: "free", State: idle}
+	for name, c := range map[string]struct {
+		agents  []agentSeen
+		waiting uint64
+		state   state
+		why     string
+	}{
+		"alone":                       {[]agentSeen{desk}, 0, stateHeldUp, "1 message is with an agent that is held up: desk: its session ended"},
+		"beside one that has nothing": {[]agentSeen{desk, free}, 0, stateHeldUp, "1 message is with an agent that is held up: desk: its session ended"},
+		"beside one that works":       {[]agentSeen{desk, other}, 0, stateWorking, "2 messages are worked on, and no more wait"},
+		"others wait":                 {[]agentSeen{desk}, 2, stateHeldUp, "1 message is with an agent that is held up, and 2 messages wait: desk: its session ended"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &seen{Messages: 2 + c.waiting, Waiting: c.waiting, Consumers: make([]consumer, 1), Agents: c.agents}
+			is, why := s.explain()
+			assert.Equal(t, c.state, is)
+			assert.Equal(t, c.why, why)
+		})
+	}
+}

@@ -1,0 +1,343 @@
+package nats_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/fleet/names"
+	"heartbeat/internal/fleet/settle"
+	standin "heartbeat/internal/testing/agent"
+	"heartbeat/internal/testing/build"
+	"heartbeat/internal/testing/fleet"
+	"heartbeat/internal/testing/script"
+)
+
+func TestMain(m *testing.M) {
+	script.Main(prepared{m}, map[string]func(){"claude": client})
+}
+
+// prepared are the tests with our commands on PATH.
+type prepared struct{ *testing.M }
+
+func (m prepared) Run() int {
+	dir, remove, err := build.Commands()
+	if err == nil {
+		defer remove()
+		err = os.Setenv("PATH", os.Getenv("PATH")+string(os.PathListSeparator)+dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	_ = os.Unsetenv("CI") // the launcher would say that it takes that out
+	return m.M.Run()
+}
+
+const longAnswer = 600 << 10 // more than half of what the server takes as a message
+
+// client answers each text.
+func client() {
+	os.Exit(standin.InTerminal(os.Args[1:], func(text string) string {
+		switch {
+		case text == "begin":
+			return "ready"
+		case strings.HasPrefix(text, "long"):
+			return strings.Repeat("x", longAnswer)
+		}
+		return "did " + text
+	}))
+}
+
+// working is an agent that runs: the command itself.
+type working struct {
+	t     *testing.T
+	inbox string
+	cmd   *exec.Cmd
+	done  chan struct{}
+
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+func (w *working) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.Write(p)
+}
+
+func (w *working) said() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.String()
+}
+
+var session = []string{"--launch", "--no-meter", "--", "claude", "begin"}
+
+// work starts an agent. It works in dir.
+func (r *role) work(dir string, args ...string) *working {
+	w := &working{t: r.t, inbox: filepath.Join(dir, "inbox.jsonl"), done: make(chan struct{})}
+	w.cmd = exec.Command("heartbeat-nats", append([]string{"agent", "--server", r.url, "--name", r.user, "--inbox", w.inbox}, args...)...)
+	w.cmd.Dir = dir
+	w.cmd.Stdout, w.cmd.Stderr = w, w
+	w.cmd.WaitDelay = 100 * time.Millisecond
+	require.NoError(r.t, w.cmd.Start())
+	go func() { _ = w.cmd.Wait(); close(w.done) }()
+	r.t.Cleanup(func() {
+		_ = w.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+		select {
+		case <-w.done:
+		case <-time.After(time.Minute):
+			_ = w.cmd.Process.Kill()
+			<-w.done
+		}
+		if r.t.Failed() {
+			r.t.Logf("%s said:\n%s", r.user, w.said())
+		}
+	})
+	return w
+}
+
+func (w *working) ended() int {
+	w.t.Helper()
+	select {
+	case <-w.done:
+		return w.cmd.ProcessState.ExitCode()
+	case <-time.After(time.Minute):
+		require.Fail(w.t, "the agent does not end", w.said())
+		return -1
+	}
+}
+
+func (w *working) says(what string, n int) {
+	w.t.Helper()
+	require.Eventually(w.t, func() bool { return strings.Count(w.said(), what) >= n }, time.Minute, 5*time.Millisecond, what)
+}
+
+// asked are the subjects that an account has used in the account of the stream.
+type asked struct {
+	mu   sync.Mutex
+	seen map[string]map[string]bool // by account
+}
+
+func (a *asked) add(m *nats.Msg) {
+	_, account, found := strings.Cut(m.Header.Get("Nats-Request-Info"), `"acc":"`)
+	if !found {
+		return
+	}
+	account, _, _ = strings.Cut(account, `"`)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.seen[account] == nil {
+		a.seen[account] = map[string]bool{}
+	}
+	a.seen[account][m.Subject] = true
+}
+
+// unused are subjects that an account may use and has not.
+func (a *asked) unused(may []string, accounts ...string) (none []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, subject := range may {
+		used := false
+		for _, account := range accounts {
+			own := subject
+			if name := strings.ToLower(accounts[0]); strings.HasSuffix(subject, "."+name) {
+				own = strings.TrimSuffix(subject, name) + strings.ToLower(account)
+			}
+			for s := range a.seen[account] {
+				used = used || server.SubjectMatchesFilter(s, own)
+			}
+		}
+		if !used {
+			none = append(none, subject)
+		}
+	}
+	return none
+}
+
+// shadow is imported and never asked.
+const shadow = "$JS.API.INFO"
+
+// Without it an account is told by the server itself that it has no streams.
+func TestAnAccountIsNotToldThatItHasNoStreams(t *testing.T) {
+	raw, err := os.ReadFile("nats-server.conf")
+	require.NoError(t, err)
+	line := `      { service: { account: WORK, subject: "` + shadow + `" } }` + "\n"
+	require.Equal(t, 2, strings.Count(string(raw), line))
+	path := filepath.Join(t.TempDir(), "nats-server.conf")
+	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(raw), line, "")), 0o600))
+	all := rolesOf(t, path)
+	all["operator"].setUp()
+	_, err = all["one"].js.Stream(fleet.Context(t), "WORK")
+	require.ErrorIs(t, err, jetstream.ErrJetStreamNotEnabledForAccount)
+}
+
+// Two agents do all that agents do, with the rights of the configuration. Each of these is
+// used.
+func TestAgentsWorkWithTheirRoles(t *testing.T) {
+	t.Run("acknowledgements as they are", func(t *testing.T) {
+		used := agentsWork(t, func(*server.Options) {})
+		assert.Equal(t, []string{shadow, "$JS.ACK.*.*.WORK.>"}, used.unused(imports(t, "ONE"), "ONE", "TWO"))
+		assert.Equal(t, []string{shadow, "$JS.ACK.*.*.WORK.>"}, used.unused(imports(t, "TWO"), "TWO", "ONE"))
+	})
+	t.Run("acknowledgements as they will be", func(t *testing.T) {
+		used := agentsWork(t, func(o *server.Options) { o.FeatureFlags = map[string]bool{server.FeatureFlagJsAckFormatV2: true} })
+		assert.Equal(t, []string{shadow}, used.unused(imports(t, "ONE"), "ONE", "TWO"))
+	})
+}
+
+func agentsWork(t *testing.T, change func(*server.Options)) *asked {
+	all := natsRoles(t, change)
+	operator, producer, one, two := all["operator"], all["producer"], all["one"], all["two"]
+	used := &asked{seen: map[string]map[string]bool{}}
+	_, err := operator.nc.Subscribe(">", used.add)
+	require.NoError(t, err)
+	_, said, status := operator.command("setup", "--stream", "WORK", "--subjects", "work.>")
+	require.Zero(t, status, said)
+	send := func(id string) (string, int) {
+		out, said, status := producer.command("send", "--subject", "work.review", "--id", id, "--wait", "--timeout", "1m", id)
+		assert.NotContains(t, said, "rights")
+		return out, status
+	}
+
+	// A session's answers, one of them long, and a dead letter.
+	dir := t.TempDir()
+	w := one.work(dir, append([]string{"--subject", "work.>"}, session...)...)
+	out, status := send("a")
+	assert.Equal(t, "did a\n", out, w.said())
+	assert.Zero(t, status)
+	out, status = send("long")
+	assert.Len(t, strings.TrimSpace(out), longAnswer)
+	assert.Zero(t, status)
+	replies, err := producer.nc.SubscribeSync(names.Reply("WORK", "*"))
+	require.NoError(t, err)
+	to := producer.send("asks")
+	m, err := replies.NextMsgWithContext(fleet.Context(t))
+	require.NoError(t, err, w.said())
+	assert.Equal(t, to, m.Subject)
+	assert.Equal(t, "did asks", string(m.Data))
+	_, err = producer.js.Publish(fleet.Context(t), "work.review", []byte(" "), jetstream.WithMsgID("empty"))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		out, _, _ := operator.command("dead", "list")
+		return strings.Contains(out, "empty")
+	}, time.Minute, 50*time.Millisecond, w.said())
+
+	// The operator has it drain.
+	_, said, status = operator.command("drain", "--wait", "--timeout", "1m", "one")
+	require.Zero(t, status, said)
+	assert.Zero(t, w.ended(), w.said())
+	_, said, status = operator.command("drain", "--undo", "one")
+	require.Zero(t, status, said)
+
+	// Back-off of one gives back what waits, and two, which lives, goes on with it.
+	w = one.work(dir, "--stream", "WORK", "--no-session")
+	_, _, status = producer.command("send", "--subject", "work.review", "--id", "b", "b")
+	require.Zero(t, status)
+	w.says("message b came", 1)
+	other := two.work(t.TempDir(), "--stream", "WORK", "--no-session")
+	require.Eventually(t, func() bool {
+		out, _, _ := operator.command("status", "--json")
+		return strings.Count(out, `"agent":`) == 2
+	}, time.Minute, 50*time.Millisecond, other.said())
+	box, err := inbox.Open(w.inbox, inbox.Options{})
+	require.NoError(t, err)
+	tx, err := box.Begin(fleet.Context(t))
+	require.NoError(t, err)
+	_, err = tx.BackOff(time.Hour, 1, true, &inbox.Failure{Error: "rate_limit", At: time.Now()})
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit())
+	require.NoError(t, tx.Close())
+	w.says("message b is given back", 1)
+	other.says("message b came", 1)
+	require.NoError(t, other.cmd.Process.Signal(syscall.SIGTERM))
+	assert.Equal(t, 128+int(syscall.SIGTERM), other.ended(), other.said())
+	again := two.work(filepath.Dir(other.inbox), append([]string{"--stream", "WORK"}, session...)...)
+	out, status = send("b")
+	assert.Equal(t, "did b\n", out, again.said())
+	assert.Zero(t, status)
+
+	// What comes second.
+	for _, late := range []struct {
+		r  *role
+		id string
+	}{{two, "a"}, {one, "b"}} {
+		up, err := settle.New(late.r.js, "WORK")
+		require.NoError(t, err)
+		known, err := up.Known(fleet.Context(t), late.id, 0)
+		require.NoError(t, err)
+		f, err := up.Answer(fleet.Context(t), settle.Claim{
+			Stream: "WORK", Seq: known.Seq, Subject: known.Subject, ID: late.id, EntryID: "late", Agent: late.r.user, Copy: 1,
+			Ack: fmt.Sprintf("$JS.ACK.WORK.%s.1.%d.1.%d.0", names.Consumer("work.>"), known.Seq, time.Now().UnixNano()),
+		}, settle.Outcome{Reply: "late", Attempts: 1})
+		require.NoError(t, err)
+		assert.Equal(t, settle.Superseded, f.Outcome)
+	}
+	for _, agent := range []*working{w, other, again} {
+		for _, complaint := range []string{"rights", "no responders", "no response", "deadline"} {
+			assert.NotContains(t, agent.said(), complaint)
+		}
+	}
+	require.NoError(t, operator.nc.FlushTimeout(time.Minute))
+	return used
+}
+
+// An agent may not make a consumer: it says who has to, and ends. What waits stays.
+func TestAnAgentDoesNotReplaceTheConsumer(t *testing.T) {
+	all := natsRoles(t)
+	operator, producer, one := all["operator"], all["producer"], all["one"]
+	operator.setUp()
+	producer.send("a")
+	w := one.work(t.TempDir(), "--stream", "WORK", "--subject", "work.review", "--no-session")
+	assert.Equal(t, 1, w.ended(), w.said())
+	const command = "heartbeat-nats setup --stream WORK --for work.review"
+	assert.Contains(t, w.said(), command)
+
+	info, err := operator.js.Consumer(fleet.Context(t), "WORK", names.Consumer("work.>"))
+	require.NoError(t, err, "the consumer is still there")
+	assert.EqualValues(t, 1, info.CachedInfo().NumPending)
+
+	_, said, status := operator.command(strings.Fields(command)[1:]...)
+	require.Zero(t, status, said)
+	w = one.work(t.TempDir(), "--stream", "WORK", "--subject", "work.review", "--no-session")
+	w.says("message a came", 1)
+	var filters []string
+	stream, err := operator.js.Stream(fleet.Context(t), "WORK")
+	require.NoError(t, err)
+	for c := range stream.ListConsumers(fleet.Context(t)).Info() {
+		filters = append(filters, c.Config.FilterSubject)
+	}
+	assert.Equal(t, []string{"work.review"}, slices.Compact(filters))
+}
+
+// The name of an agent is that of its account.
+func TestAnAgentHasTheNameOfItsAccount(t *testing.T) {
+	all := natsRoles(t)
+	operator, producer, one := all["operator"], all["producer"], all["one"]
+	operator.setUp()
+	producer.send("a")
+	one.user = "two"
+	w := one.work(t.TempDir(), "--stream", "WORK", "--no-session")
+	assert.Equal(t, 1, w.ended(), w.said())
+	assert.Contains(t, w.said(), "say that agent two is here")
+	assert.Contains(t, w.said(), "give --name as the server's configuration has it")
+	stream, err := operator.js.Stream(fleet.Context(t), "WORK")
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, stream.CachedInfo().State.Msgs)
+}
