@@ -198,17 +198,11 @@ func (r *hostRig) seed(n int) (started, error) {
 
 // memoryOf is the proportional set size of a process, in bytes.
 func memoryOf(pid int) (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-	if err != nil {
-		return 0, err
+	m, err := memory(pid)
+	if err == nil && m["Pss"] == 0 {
+		err = fmt.Errorf("process %d has no Pss", pid)
 	}
-	for line := range strings.Lines(string(text)) {
-		var kb int64
-		if n, _ := fmt.Sscanf(line, "Pss: %d kB", &kb); n == 1 {
-			return kb << 10, nil
-		}
-	}
-	return 0, fmt.Errorf("process %d has no Pss", pid)
+	return m["Pss"], err
 }
 
 // libraries says what the seed's script loads.

@@ -5,6 +5,7 @@
 //	go run ./internal/bench -quick           some seconds, for a first look
 //	go run ./internal/bench -full            also long inboxes and drains: many minutes more
 //	go run ./internal/bench -only tick       one measure
+//	go run ./internal/bench -only fleet -full     with 10,000 messages
 //	go run ./internal/bench -only tick -sync 1ms     where each sync takes a millisecond longer
 //
 // Everything that is measured is also verified. The exit status is 1 if something was
@@ -78,6 +79,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	p := usual
 	if o.quick {
 		p = quick
+	}
+	if o.full {
+		p.fleet.messages = fullMessages
 	}
 	b, err := newBench(ctx, p, o.dir, stderr)
 	if err != nil {

@@ -19,6 +19,7 @@ var tiny = plan{
 	notices: 1, floods: 1, flood: 1_000_000,
 	before: 10, stored: 2, hosts: 1,
 	crowds: 1, crowd: 8, idle: 100 * time.Millisecond, million: 5_000, looks: 1, drain: 30, day: 60, killEvery: 20,
+	fleet: fleetPlan{agents: 2, messages: 4, alone: 2, whole: 2, rounds: 2, asleep: 50 * time.Millisecond},
 }
 
 // built are the programs that all tests run.
@@ -44,7 +45,7 @@ func newTestBench(t *testing.T) *bench {
 func TestEveryMeasure(t *testing.T) {
 	for _, m := range measures {
 		t.Run(m.name, func(t *testing.T) {
-			if (m.name == "persist" || m.name == "rewake" || m.name == "waiters" || m.name == "launch") && !canSeeWaiting {
+			if (m.name == "persist" || m.name == "rewake" || m.name == "waiters" || m.name == "launch" || m.name == "fleet") && !canSeeWaiting {
 				t.Skip("this system does not show what a process waits for")
 			}
 			if _, err := findBabysitter(); m.name == "run" && err != nil {
@@ -87,6 +88,7 @@ func TestOptions(t *testing.T) {
 		{nil, []string{"size", "start", "meter", "tick", "bigfile", "send", "persist", "rewake", "waiters", "watch", "launch", "transcript", "host"}},
 		{[]string{"-full"}, names()},
 		{[]string{"-only", "drain"}, []string{"drain"}},
+		{[]string{"-only", "fleet"}, []string{"fleet"}},
 	} {
 		o, err := parse(c.args, t.Output())
 		require.NoError(t, err)

@@ -25,6 +25,7 @@ var measures = []measure{
 	{name: "host", take: measureHost},
 	{name: "run", take: measureOrchestrated, long: true},
 	{name: "million", take: measureMillion, long: true},
+	{name: "fleet", take: measureFleet, long: true},
 	{name: "drain", take: measureDrain, long: true},
 	{name: "day", take: measureDay, long: true},
 }
@@ -62,6 +63,7 @@ type plan struct {
 	drain                   int // entries
 	day                     int // entries
 	killEvery               int // ticks of the day
+	fleet                   fleetPlan
 }
 
 var (
@@ -70,6 +72,7 @@ var (
 		pairs: 400, alone: 200, bigLines: 488_282, rounds: 40, sends: 10_000, waits: 200, asleep: time.Minute,
 		notices: 200, floods: 5, flood: 200_000_000, before: 1_000, stored: 200, hosts: 15, orchestrated: 30,
 		crowds: 3, crowd: 50, idle: 5 * time.Second, million: 1_000_000, looks: 9, drain: 100_000, day: 50_000, killEvery: 200,
+		fleet: fleetPlan{agents: 50, messages: 2_000, alone: 300, whole: 200, rounds: 5, asleep: 2 * time.Minute},
 	}
 	quick = plan{
 		watched: 10, watchedEntries: 1_000,
@@ -77,5 +80,8 @@ var (
 		pairs: 50, alone: 20, bigLines: 62_500, rounds: 4, sends: 400, waits: 20, asleep: 6 * time.Second,
 		notices: 20, floods: 1, flood: 50_000_000,
 		crowds: 1, crowd: 50, idle: time.Second, million: 50_000, looks: 3, drain: 1_000, day: 1_000, killEvery: 200,
+		fleet: fleetPlan{agents: 5, messages: 200, alone: 20, whole: 20, rounds: 2, asleep: 10 * time.Second},
 	}
+	// fullMessages are those of a fleet with -full.
+	fullMessages = 10_000
 )
