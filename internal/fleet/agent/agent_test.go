@@ -192,6 +192,19 @@ func copyWith(w *world, agent string) uint64 {
 	return p.Holds[0].Copy
 }
 
+// An agent that starts again asks the others what they have, and must find it there from the
+// moment on in which it can become a turn.
+func TestATakeOverIsToldBeforeItIsAnEntry(t *testing.T) {
+	w := newWorld(t, 3*time.Second)
+	a := w.start("one", []string{killVariable + "=appended"}, "--no-session")
+	w.send("a")
+	<-a.done
+	b := w.start("two", []string{holdVariable + "=claimed"}, "--no-session")
+	w.told("held", b)
+	assert.EqualValues(t, 2, copyWith(w, "two"))
+	w.tell("go on")
+}
+
 // An agent that was killed with the newer copy has it no longer: whoever lets go of the
 // older one gets it again.
 func TestWhatAnAgentHadThatWasKilled(t *testing.T) {

@@ -107,6 +107,9 @@ func (a *Agent) claim(ctx context.Context, w *message.Message, c claims.Claim) e
 	if err := a.ledger.Put(c); err != nil {
 		return err
 	}
+	if c.Copy > 1 {
+		a.tell(ctx, true) // who had it before asks, and must not find it with nobody
+	}
 	TestOnlyStep("claimed")
 	if c.Refused != "" {
 		return nil // the next step tells the stream
