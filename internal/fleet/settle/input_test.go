@@ -2,6 +2,7 @@ package settle
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -280,6 +281,17 @@ func TestWhatAnAgentMayNotDo(t *testing.T) {
 		assert.Contains(t, err.Error(), `the server's last refusal: nats: permissions violation: Permissions Violation for Publish to "$KV.WORK-results.job"`)
 		assert.EqualValues(t, 1, w.left())
 	})
+}
+
+func TestTheServerDoesNotAnswerInTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fleet.Start(t))
+	u := w.agent()
+	u.patience = time.Nanosecond
+	_, err := u.Answer(fleet.Context(t), w.message("job", "one"), done("it is done"))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.ErrorContains(t, err, "did not answer within 1ns: its log says why")
+	assert.EqualValues(t, 1, w.left())
 }
 
 func TestTheServerIsFull(t *testing.T) {

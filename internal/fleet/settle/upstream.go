@@ -158,5 +158,8 @@ func (u *Upstream) refused(err error) error {
 	if last := u.js.Conn().LastError(); silent && errors.Is(last, nats.ErrPermissionViolation) {
 		return fmt.Errorf("%w (the server's last refusal: %s)", err, words.Line(last.Error()))
 	}
+	if silent && u.js.Conn().IsConnected() {
+		return fmt.Errorf("%w (the server is connected and did not answer within %v: its log says why, a full disk among other things)", err, u.patience)
+	}
 	return err
 }
