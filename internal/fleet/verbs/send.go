@@ -76,7 +76,7 @@ func send(o *page.Send, s cli.Streams) error {
 			return err
 		})
 		if err != nil {
-			return ended(ctx, err)
+			return unsure(ctx, err, m.Header.Get(names.HeaderMsgID))
 		}
 		if !r.Sent {
 			s.Note("the message %q is %s already: nothing was sent", r.ID, r.Found)
@@ -90,6 +90,16 @@ func send(o *page.Send, s cli.Streams) error {
 		_, err = fmt.Fprintln(s.Out, r.ID)
 		return err
 	})
+}
+
+// unsure is the error of a message that was perhaps sent: a signal ended the wait for the
+// server's word.
+func unsure(ctx context.Context, err error, id string) error {
+	var by cli.EndedBy
+	if !errors.As(context.Cause(ctx), &by) {
+		return err
+	}
+	return cli.Status(by.Status(), fmt.Errorf("%w: the message %q: whether it is in the stream is not known: send it again with --id %s, and it is there once", by, id, words.Shell(id)))
 }
 
 func textOf(o *page.Send, s cli.Streams) (string, error) {
