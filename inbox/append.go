@@ -43,13 +43,19 @@ func (b *Inbox) AppendAll(ctx context.Context, all []Message, settle time.Durati
 // AppendAllWith is [Inbox.AppendAll] of many messages: it calls progress with the
 // number of those that are done since the last call, about once a second.
 func (b *Inbox) AppendAllWith(ctx context.Context, all []Message, settle time.Duration, progress func(done int)) ([]Receipt, error) {
+	return b.appendAll(ctx, all, settle, progress, nil)
+}
+
+// appendAll calls admit, unless nil, in each transaction that is to append something. An
+// error of it appends nothing.
+func (b *Inbox) appendAll(ctx context.Context, all []Message, settle time.Duration, progress func(done int), admit func(*Tx) error) ([]Receipt, error) {
 	drafts, err := b.draft(all)
 	if err != nil {
 		return nil, err
 	}
 	receipts, names := make([]Receipt, 0, len(drafts)), nameSearch{}
 	for still := (Mark{}); len(receipts) < len(drafts); {
-		appended, err := b.appendDrafts(ctx, slices.Clone(drafts[len(receipts):]), still, &names) // what is already there may change
+		appended, err := b.appendDrafts(ctx, slices.Clone(drafts[len(receipts):]), still, &names, admit) // what is already there may change
 		receipts = append(receipts, appended...)
 		progress(len(appended))
 		switch {
@@ -111,7 +117,7 @@ func (b *Inbox) draft(all []Message) ([]draft, error) {
 
 // appendDrafts appends as many drafts as it can while it may hold the lock, and
 // returns their receipts.
-func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark, names *nameSearch) (receipts []Receipt, err error) {
+func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark, names *nameSearch, admit func(*Tx) error) (receipts []Receipt, err error) {
 	t, err := b.Begin(ctx)
 	if err != nil {
 		return nil, err
@@ -133,6 +139,11 @@ func (b *Inbox) appendDrafts(ctx context.Context, drafts []draft, still Mark, na
 		return nil, err
 	} else if torn && still != t.queueMark() && willQueue(drafts) {
 		return nil, ErrTorn
+	}
+	if admit != nil && slices.ContainsFunc(drafts, func(d draft) bool { return d.Found == "" }) {
+		if err := admit(t); err != nil {
+			return nil, err
+		}
 	}
 	t.noticeGone()
 	for began, torn := time.Now(), false; len(drafts) > 0 && !torn && (len(receipts) == 0 || time.Since(began) < holdLock); {

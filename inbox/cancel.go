@@ -41,7 +41,7 @@ func (t *Tx) Cancel(entryID string, start int64) (Letter, error) {
 		return Letter{}, err
 	}
 	e.Start, e.End = l.start, l.end
-	return t.canceledLetter(e)
+	return t.canceledLetter(e, nil)
 }
 
 func (t *Tx) cancelGivenBack(d *Delivery) (Letter, error) {
@@ -56,10 +56,13 @@ func (t *Tx) cancelGivenBack(d *Delivery) (Letter, error) {
 	return Letter{Letter: letterName(dead), DeadLetter: dead}, nil
 }
 
-func (t *Tx) canceledLetter(e Entry) (Letter, error) {
+func (t *Tx) canceledLetter(e Entry, was *earlier) (Letter, error) {
 	dead := DeadLetter{
 		EntryID: e.EntryID, ID: e.ID, Metadata: e.Metadata, RawLine: rawLineOf(e.raw),
 		StartOffset: e.Start, EndOffset: e.End, Reason: ReasonCanceled, DeadLetteredAt: t.box.utcNow(),
+	}
+	if was != nil {
+		dead.Attempts, dead.FirstSeq = was.Attempts, was.FirstSeq
 	}
 	return Letter{Letter: letterName(dead), DeadLetter: dead}, t.deadLetter(dead)
 }
@@ -75,9 +78,9 @@ func (t *Tx) CancelScheduled(entryID string) (Letter, error) {
 		if s.EntryID != entryID {
 			continue
 		}
-		letter, err := t.canceledLetter(decodeEntry(s.line))
+		letter, err := t.canceledLetter(decodeEntry(s.line), s.putOff)
 		if err == nil {
-			t.pending[len(t.pending)-1].Unschedule = entryID
+			t.pending[len(t.pending)-1].Unschedule = s.lineID
 		}
 		return letter, err
 	}

@@ -50,6 +50,9 @@ type Delivery struct {
 	Took time.Duration `json:"-"`
 	// Failure is the last error that kept the entry from being answered.
 	Failure *Failure `json:"failure,omitempty"`
+	// Verdict and Progress are what the agent said of this delivery, nil for nothing.
+	Verdict  *Verdict  `json:"verdict,omitempty"`
+	Progress *Progress `json:"progress,omitempty"`
 }
 
 // Failure is an error that kept an entry from being answered, and when it
@@ -202,7 +205,13 @@ func (d *Delivery) members(c flat.Codec) error {
 	if c.Reads() {
 		d.Spent, _ = amountOf(spent) // nothing, where somebody edited it
 	}
-	return flat.Pointer(c, "failure", &d.Failure)
+	if err := flat.Pointer(c, "failure", &d.Failure); err != nil {
+		return err
+	}
+	if err := flat.Pointer(c, "verdict", &d.Verdict); err != nil {
+		return err
+	}
+	return flat.Pointer(c, "progress", &d.Progress)
 }
 
 func (d *Delivery) encode() ([]byte, error) {

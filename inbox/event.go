@@ -30,6 +30,8 @@ const (
 	EventSessionOver EventKind = "session over"  // its limit: it is given nothing more
 	EventUncounted   EventKind = "not counted"   // limits are set, and what a session spends cannot be counted
 	EventUntold      EventKind = "notify failed" // a person could not be told of something
+	EventSaid        EventKind = "verdict"       // an agent said what became of its entry: see [Verdict]
+	EventProgress    EventKind = "progress"      // an agent said how far it is
 )
 
 // Event is one line of .events.jsonl.

@@ -97,6 +97,7 @@ func (t *Tx) nextEntry(still Mark) (Entry, error) {
 		} else {
 			e = decodeEntry(l.raw)
 			e.Start, e.End, e.terminated = l.start, l.end, l.terminated
+			t.resume(&e)
 		}
 		if errors.Is(err, errUnwieldy) {
 			if err := t.setAsideWhole(l, ReasonTooLong); err != nil {

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -24,6 +25,10 @@ type Result struct {
 	// characters. Results of releases before it was kept have none.
 	Prompt string `json:"prompt,omitempty"`
 	Reply  string `json:"reply"`
+	// Result is what the agent handed over as the result, and Said that it said itself that
+	// the entry is done: see [Verdict].
+	Result string `json:"result,omitempty"`
+	Said   bool   `json:"said_done,omitempty"`
 	// BackgroundTasks are the [Task]s that the entry left running besides its
 	// turns.
 	BackgroundTasks json.RawMessage `json:"background_tasks,omitempty"`
@@ -33,6 +38,10 @@ type Result struct {
 	// Fields are the price as far as it was known then: see [Prices].
 	price.Fields
 }
+
+// Answer is what came of the entry: what its agent handed over as the result, or else the
+// reply.
+func (r Result) Answer() string { return cmp.Or(r.Result, r.Reply) }
 
 // Task is something that an entry left running besides its turns.
 type Task struct {
@@ -89,6 +98,10 @@ func (r Result) encode() ([]byte, error) {
 	o.Time("acknowledged_at", r.AcknowledgedAt)
 	o.Text("prompt", r.Prompt)
 	o.String("reply", r.Reply)
+	o.Text("result", r.Result)
+	if r.Said {
+		o.Bool("said_done", true)
+	}
 	o.Raw("background_tasks", r.BackgroundTasks)
 	if r.FirstSeq != 0 {
 		o.Int("first_seq", r.FirstSeq)

@@ -23,7 +23,9 @@ type Scheduled struct {
 	NotBefore time.Time `json:"not_before"`
 	Text      string    `json:"text"`
 
-	line []byte
+	line   []byte   // what goes to the queue
+	lineID string   // names the line that is in .scheduled.jsonl
+	putOff *earlier // of an entry that was delivered before, else nil
 }
 
 // SentAt is when `send` was given the entry; zero if the line does not say.
@@ -47,16 +49,22 @@ func readScheduled(f io.ReaderAt, size int64) (all []Scheduled, foreign int, err
 }
 
 func parseScheduled(l []byte) (Scheduled, bool) {
-	id, text, _ := decodeLine(l)
 	m, err := flat.Parse(l)
-	if err != nil || id == "" {
+	if err != nil {
+		return Scheduled{}, false
+	}
+	if s, ok := parsePutOff(l, m); ok {
+		return s, true
+	}
+	id, text, _ := decodeLine(l)
+	if id == "" {
 		return Scheduled{}, false
 	}
 	at := m.Time(notBeforeMember)
 	if m.Err() != nil || at.IsZero() {
 		return Scheduled{}, false
 	}
-	return Scheduled{ID: id, EntryID: entryID(l), NotBefore: at, Text: text, line: bytes.Clone(l)}, true
+	return Scheduled{ID: id, EntryID: entryID(l), NotBefore: at, Text: text, line: bytes.Clone(l), lineID: lines.ID(l)}, true
 }
 
 // Scheduled returns the entries that wait for their time, in the order of the
@@ -156,7 +164,17 @@ func (t *Tx) promoteDue(due []Scheduled) error {
 	}
 	t.noticeGone()
 	for _, s := range due { // as data: JSON would lose spaces around the line
-		t.addLine(journal.Line{Kind: journal.Queue, Data: s.line, Promoted: true})
+		l := journal.Line{Kind: journal.Queue, Data: s.line, Promoted: true}
+		if s.putOff != nil {
+			l.Promoted, l.Unschedule = false, s.lineID
+			if bytes.HasSuffix(l.Data, []byte("\r")) {
+				l.Data = append(bytes.Clone(l.Data), '\r') // before the newline it is not part of the line
+			}
+			if err := t.noteEarlier(s.putOff); err != nil {
+				return err
+			}
+		}
+		t.addLine(l)
 	}
 	t.st.Scheduled = nil
 	if err := t.Commit(); err != nil {

@@ -35,6 +35,9 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 		Inbox: t.box.name, Detached: e.detached, Unterminated: !e.terminated, TextFile: e.textFile,
 		FirstSeq: e.firstSeq, Spent: e.spent, SpentDivided: e.spentDivided, Took: e.took,
 	}
+	if err := t.forgetEarlier(e.EntryID); err != nil {
+		return nil, fmt.Errorf("deliver: %w", err)
+	}
 	t.setRedeliver(nil)
 	t.setInFlight(d)
 	t.enter(d)
@@ -56,6 +59,9 @@ func (t *Tx) AcknowledgeWith(reply string, tasks json.RawMessage) error {
 	}
 	r := resultOf(d, reply, t.box.utcNow())
 	r.BackgroundTasks, r.Fields = tasks, t.costOf(d)
+	if v := d.Verdict; v != nil && v.Kind == VerdictDone {
+		r.Result, r.Said = v.Text, true
+	}
 	line, err := r.encode()
 	if err != nil {
 		return err
@@ -84,6 +90,17 @@ func (t *Tx) DeadLetter(reason Reason) error {
 	t.leave(d)
 	t.pass(d)
 	return nil
+}
+
+// DeadLetterFor is [Tx.DeadLetter] with what kept the entry from being answered.
+func (t *Tx) DeadLetterFor(reason Reason, failure, message string) error {
+	if t.inFlight == nil {
+		return fmt.Errorf("dead-letter: %w", errNothingInFlight)
+	}
+	d := *t.inFlight
+	d.Failure = &Failure{Error: failure, Message: message, At: t.box.utcNow()}
+	t.setInFlight(&d)
+	return t.DeadLetter(reason)
 }
 
 func (t *Tx) deadLetter(d DeadLetter) error {
@@ -144,7 +161,7 @@ func (t *Tx) GiveBackFor(reason string, counted bool) error {
 		return fmt.Errorf("give back: %w", errNothingInFlight)
 	}
 	d := *t.inFlight
-	d.FirstSeq = d.first()
+	d.FirstSeq, d.Verdict, d.Progress = d.first(), nil, nil
 	fields := t.costOf(&d)
 	if reason == NeverArrived && !counted {
 		t.neverArrived(&d)

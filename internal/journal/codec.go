@@ -53,6 +53,8 @@ func (r *Record) members(c flat.Codec) {
 	c.Raw("scheduled", &r.Scheduled)
 	c.Raw("account", &r.Account)
 	c.Raw("stopped", &r.Stopped)
+	c.Raw("put_off", &r.PutOff)
+	c.Raw("self_enqueued", &r.SelfEnqueued)
 	for _, k := range recordOrder {
 		if kinds[k].late && r.Ends[k] == (End{}) && !c.Reads() {
 			continue

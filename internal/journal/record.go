@@ -75,6 +75,10 @@ type Record struct {
 
 	// Stopped is the turn that was stopped last because a limit was reached.
 	Stopped json.RawMessage
+	// PutOff is what is known of entries that were put off and wait in the queue again.
+	PutOff json.RawMessage
+	// SelfEnqueued counts the entries that agents sent, and says how many more may come.
+	SelfEnqueued json.RawMessage
 
 	// Ends says of each append-only file where it ends after this commit.
 	Ends [len(kinds)]End
