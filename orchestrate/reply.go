@@ -81,3 +81,21 @@ func AcceptReply(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing str
 	}
 	return "no result was handed over by the command that the entry names"
 }
+
+// HandOverSaid hands over what the agent said is the result of the entry that it works on, if
+// that is an effect's: a JSON value, or else a text. It is durable when it returns; errors are
+// those of [Bridge.HandOver].
+func HandOverSaid(box *inbox.Inbox, d *inbox.Delivery, result string) error {
+	e, ok := effectOf(box, d.Metadata())
+	if !ok || e.status != run.Requested || e.handedOver() {
+		return nil
+	}
+	value := []byte(result)
+	if !json.Valid(value) {
+		var err error
+		if value, err = json.Marshal(strings.ToValidUTF8(result, "\uFFFD")); err != nil {
+			return err
+		}
+	}
+	return e.HandOver(e.id, value)
+}

@@ -19,6 +19,8 @@ type Facts struct {
 	MaxAttempts int // for Retry, and for a failure that may be the entry's own fault
 	// Reason is why the entry was not answered, as its dead letter says it.
 	Reason inbox.Reason
+	// Verdict is what the entry's agent said of it, nil for nothing. It decides.
+	Verdict *inbox.Verdict
 	// Finished says whether it is proven that the turn came to its end, and what was
 	// replied; Unreached, whether it is proven that the text never got to the model.
 	// Both read a transcript, so they are only called where they count. nil proves
@@ -34,10 +36,15 @@ type Decision struct {
 	Reply  string       // of an entry that was answered
 	// Counts says, of one that is delivered again, that the attempt counts.
 	Counts bool
+	// Verdict is the agent's, if that decided.
+	Verdict *inbox.Verdict
 }
 
 // Decide is the one rule for orphans and failures. It changes nothing.
 func Decide(f Facts) Decision {
+	if f.Verdict != nil {
+		return decideSaid(f)
+	}
 	if f.Failure != nil && !f.Overcome {
 		return decideFailed(f)
 	}

@@ -16,6 +16,7 @@ func TestDecide(t *testing.T) {
 	open := func() (string, bool) { return "", false }
 	yes, no := func() bool { return true }, func() bool { return false }
 	never := func() bool { t.Error("the transcript was read for nothing"); return false }
+	done, failed, rejected := inbox.Verdict{Kind: inbox.VerdictDone}, inbox.Verdict{Kind: inbox.VerdictFailed}, inbox.Verdict{Kind: inbox.VerdictRejected}
 	type facts = recovery.Facts
 	dead := func(reason inbox.Reason) recovery.Decision {
 		return recovery.Decision{Action: recovery.DeadLettered, Reason: reason}
@@ -38,6 +39,12 @@ func TestDecide(t *testing.T) {
 		"never arrived":                {facts{Finished: open, Unreached: yes}, recovery.Decision{Action: recovery.Returned}},
 		"never arrived, attempts used": {facts{Policy: recovery.Retry, Attempt: 3, MaxAttempts: 3, Unreached: yes}, recovery.Decision{Action: recovery.Returned}},
 		"nothing proven":               {facts{Policy: recovery.Drop, Finished: open, Unreached: no}, recovery.Decision{Action: recovery.Dropped}},
+
+		"said done":               {facts{Verdict: &done, Policy: recovery.Drop, Finished: finished, Unreached: never}, recovery.Decision{Action: recovery.Answered, Reply: "did it", Verdict: &done}},
+		"said done, and no reply": {facts{Verdict: &done, Failure: overloaded}, recovery.Decision{Action: recovery.Answered, Verdict: &done}},
+		"said rejected":           {facts{Verdict: &rejected, Policy: recovery.Retry, MaxAttempts: 3, Finished: finished}, recovery.Decision{Action: recovery.DeadLettered, Reason: inbox.ReasonRejected, Verdict: &rejected}},
+		"said failed":             {facts{Verdict: &failed, Policy: recovery.Drop, Attempt: 2, MaxAttempts: 3, Finished: finished}, recovery.Decision{Action: recovery.Requeued, Counts: true, Verdict: &failed}},
+		"said failed too often":   {facts{Verdict: &failed, Policy: recovery.Retry, Attempt: 3, MaxAttempts: 3}, recovery.Decision{Action: recovery.DeadLettered, Reason: inbox.ReasonExhausted, Counts: true, Verdict: &failed}},
 
 		"failed":                               {facts{Failure: overloaded, Policy: recovery.Drop, Unreached: never}, recovery.Decision{Action: recovery.Requeued}},
 		"failed however often":                 {facts{Failure: overloaded, Attempt: 9, MaxAttempts: 3}, recovery.Decision{Action: recovery.Requeued}},

@@ -17,6 +17,8 @@ type Report struct {
 	Attempt int          `json:"attempt,omitempty"` // deliveries it had
 	Session string       `json:"session_id,omitempty"`
 	Reason  inbox.Reason `json:"reason,omitempty"` // of a dead letter
+	// Said is what the entry's agent said of it, if that decided.
+	Said inbox.VerdictKind `json:"verdict,omitempty"`
 	// Failure is the error that ended the entry's turn, where that decided.
 	Failure *inbox.Failure `json:"failure,omitempty"`
 	Cursor  int64          `json:"cursor"`
@@ -34,6 +36,12 @@ func reportOf(d *inbox.Delivery, a Action) Report {
 // String is the report as one sentence.
 func (r Report) String() string {
 	entry := fmt.Sprintf("the entry %s, attempt %d,", words.Name(r.ID, r.EntryID), r.Attempt)
+	switch r.Action {
+	case Answered, Requeued, DeadLettered:
+		if r.Said != "" {
+			return fmt.Sprintf("%s is %s, as its agent said (%s)", entry, r.became(), r.Said)
+		}
+	}
 	switch r.Action {
 	case Cleared:
 		return entry + " was answered before: only its note was left, and is gone"
@@ -59,4 +67,15 @@ func inBrackets(text string) string {
 		return ""
 	}
 	return " (" + text + ")"
+}
+
+// became is the action as a participle.
+func (r Report) became() string {
+	switch r.Action {
+	case Requeued:
+		return "given back"
+	case DeadLettered:
+		return fmt.Sprintf("a dead letter (%s)", r.Reason)
+	}
+	return "answered"
 }

@@ -2,6 +2,7 @@ package recover
 
 import (
 	"cmp"
+	"encoding/json"
 
 	"heartbeat/inbox"
 )
@@ -41,6 +42,9 @@ type Options struct {
 	// end, although nobody noted that, and what was replied. Such an entry is
 	// acknowledged under every policy.
 	Finished func(*inbox.Tx) (reply string, finished bool)
+	// Tasks are those that an entry leaves running which its agent said is done: see
+	// [inbox.Tx.AcknowledgeWith].
+	Tasks json.RawMessage
 	// Charge, if set, books what the entry's session has spent, before the entry is
 	// settled: its outcome has what is known of its price.
 	Charge func(*inbox.Tx)
@@ -64,6 +68,14 @@ func Settle(tx *inbox.Tx, o Options) (Report, error) {
 	decision := Decide(f)
 	report := reportOf(d, decision.Action)
 	report.Reason = decision.Reason
+	if decision.Verdict != nil {
+		report.Said = decision.Verdict.Kind
+		err := carryOutSaid(tx, d, o, decision)
+		if err == nil && f.Failure != nil && !f.Overcome {
+			err = HoldDelivery(tx, f.Failure, false) // its turn ended in an error all the same
+		}
+		return report, err
+	}
 	if err := carryOut(tx, d, f, decision); err != nil || f.Failure == nil || f.Overcome {
 		return report, err
 	}
@@ -75,6 +87,7 @@ func (o Options) facts(tx *inbox.Tx, d *inbox.Delivery) Facts {
 	f := Facts{
 		Attempt: d.Attempt, Failure: d.Failure, Overcome: o.Overcome,
 		Policy: cmp.Or(o.Policy, DeadLetter), MaxAttempts: cmp.Or(o.MaxAttempts, DefaultMaxAttempts), Reason: o.Reason,
+		Verdict: d.Verdict,
 	}
 	if o.PolicyOf != nil {
 		f.Policy = cmp.Or(o.PolicyOf(d), f.Policy)

@@ -19,6 +19,10 @@ func Settle(tx *inbox.Tx, v *Verdict, maxAttempts int) error {
 			return err
 		}
 	}
+	if d.Verdict != nil && d.Verdict.Kind != inbox.VerdictFailed {
+		_, err := recovery.Settle(tx, recovery.Options{MaxAttempts: maxAttempts})
+		return err // it was done, or given up, before
+	}
 	switch {
 	case v.Run:
 		return tx.OverRun(v.Figures)

@@ -19,8 +19,8 @@ const defaultBackground = 30 * time.Minute
 // running in the background. The turn may end then; the session continues, and the
 // client sends it a prompt when a task ends.
 func (h *hook) holdForTasks(tx *inbox.Tx, d *inbox.Delivery) (bool, error) {
-	if h.input == nil || h.Rewake || h.Mode != ModeDrain || h.Background == 0 {
-		return false, nil
+	if h.input == nil || h.Rewake || h.Mode != ModeDrain || h.Background == 0 || d.Verdict != nil {
+		return false, nil // what its agent has said needs no waiting
 	}
 	e := h.evidenceOf(d)
 	running := e.Running(h.input.Tasks)
@@ -61,12 +61,20 @@ func (h *hook) endSession(tx *inbox.Tx) error {
 	if d := tx.InFlight(); d != nil && d.SessionID == h.input.SessionID {
 		if e := h.evidenceOf(d); e.Held {
 			h.settled = d
-			if err := tx.AcknowledgeWith(e.HeldReply, h.tasksOf(e)); err != nil {
+			if err := h.acknowledgeHeld(tx, d, e); err != nil {
 				return err
 			}
 		}
 	}
 	return tx.EndSession(h.input.SessionID)
+}
+
+// acknowledgeHeld settles an entry whose tasks end with the session.
+func (h *hook) acknowledgeHeld(tx *inbox.Tx, d *inbox.Delivery, e recovery.Evidence) error {
+	if d.Verdict != nil {
+		return h.carryOut(tx, e.HeldReply, h.tasksOf(e))
+	}
+	return tx.AcknowledgeWith(e.HeldReply, h.tasksOf(e))
 }
 
 // tasksOf returns the tasks of an entry as its result keeps them, or nil. The end of the

@@ -2,6 +2,7 @@ package hook_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -123,6 +124,9 @@ func readLedger(t testing.TB, dir string) ledger {
 	l := ledger{results: map[string]int{}, letters: map[string]int{}, marks: map[string]int{}, scheduled: map[string]int{}}
 	for _, r := range jsonLines[inbox.Result](t, filepath.Join(dir, ".results.jsonl")) {
 		text, ok := strings.CutPrefix(r.Reply, "reply to ")
+		if r.Said {
+			text, ok = r.Prompt, r.Result == "42"
+		}
 		require.True(t, ok, "acknowledged unanswered: %+v", r)
 		l.answered = append(l.answered, text)
 		l.results[text]++
@@ -140,8 +144,11 @@ func readLedger(t testing.TB, dir string) ledger {
 		textOf[d.EntryID] = text
 		l.letters[text]++
 	}
-	for _, e := range jsonLines[struct{ Prompt string }](t, filepath.Join(dir, ".scheduled.jsonl")) {
-		l.scheduled[e.Prompt]++
+	for _, e := range jsonLines[struct {
+		Prompt string
+		Raw    string `json:"raw_line"`
+	}](t, filepath.Join(dir, ".scheduled.jsonl")) {
+		l.scheduled[cmp.Or(e.Prompt, e.Raw)]++
 	}
 	return l
 }
@@ -268,6 +275,16 @@ func stagedOrNot(t *testing.T, s situation, c crash.Crash) {
 		times := texts(t, box.ScheduledPath())["D"]
 		assert.LessOrEqual(t, times, 1)
 		assert.True(t, times == 1 || !done(c), "it was said to be scheduled")
+	})
+}
+
+// neverAgain has no session given A, of which its agent has spoken.
+func neverAgain(t *testing.T, s situation, c crash.Crash) {
+	assert.NotContains(t, c.Promised, "printed A")
+	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
+		if d := tx.InFlight(); d != nil && d.Text() == "A" {
+			assert.NotNil(t, d.Verdict, "what was said of A is lost")
+		}
 	})
 }
 

@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hook"
 	"heartbeat/internal/testing/crash"
@@ -77,6 +79,12 @@ var situations = map[string]situation{
 	"recover deadletter":        {turns: 1, args: []string{"recover"}},
 	"recover retry":             {turns: 1, args: []string{"recover", "--on-orphan", "retry"}, policy: "retry"},
 	"recover drop":              {turns: 1, args: []string{"recover", "--on-orphan", "drop"}, vanishing: []string{"A"}},
+	"said done":                 {turns: 1, prepare: said(inbox.Verdict{Kind: inbox.VerdictDone, Text: "42"}), stdin: crashStop("s0", true, "reply to A")},
+	"said done and died":        {turns: 1, prepare: said(inbox.Verdict{Kind: inbox.VerdictDone, Text: "42"}), stdin: crashStop("s1", false, "ready"), holds: neverAgain},
+	"said rejected":             {turns: 1, prepare: said(inbox.Verdict{Kind: inbox.VerdictRejected, Text: "no"}), stdin: crashStop("s0", true, "I cannot"), holds: neverAgain},
+	"said failed":               {turns: 1, prepare: said(inbox.Verdict{Kind: inbox.VerdictFailed, Text: "no"}), stdin: crashStop("s0", true, "not yet"), policy: "retry"},
+	"said failed, for later":    {turns: 1, prepare: said(inbox.Verdict{Kind: inbox.VerdictFailed, Text: "no", Until: &tomorrow}), stdin: crashStop("s0", true, "not yet")},
+	"said failed and recovered": {turns: 1, prepare: said(inbox.Verdict{Kind: inbox.VerdictFailed, Text: "no", Until: &tomorrow}), args: []string{"recover"}},
 	"journal trimmed":           {prepare: fillJournal, stdin: crashStop("s0", true, "reply to A")},
 
 	"send":                    {args: sendD, then: sendD, all: abcd},
@@ -233,6 +241,18 @@ func writeBatch(t testing.TB, _ situation, dir string) {
 func schedule(t testing.TB, _ situation, dir string) {
 	const scheduled = `{"id":"d","prompt":"D","not_before":"2001-01-01T00:00:00Z"}` + "\n" + `{"id":"e","prompt":"E","not_before":"2999-01-01T00:00:00Z"}` + "\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".scheduled.jsonl"), []byte(scheduled), 0o600))
+}
+
+var tomorrow = time.Now().Add(24 * time.Hour).UTC()
+
+// said has the agent say something of the entry in flight.
+func said(v inbox.Verdict) func(t testing.TB, s situation, dir string) {
+	return func(t testing.TB, s situation, dir string) {
+		s.settle(t, dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
+			require.NoError(t, tx.Say(v))
+			require.NoError(t, tx.Commit())
+		})
+	}
 }
 
 // cancelBefore takes B back, which stands behind the entry in flight.

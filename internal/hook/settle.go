@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"encoding/json"
 	"time"
 
 	"heartbeat/inbox"
@@ -79,6 +80,9 @@ func (h *hook) acknowledge(tx *inbox.Tx) error {
 	d := tx.InFlight()
 	e := h.evidenceOf(d)
 	reply := h.replyTo(d, e)
+	if d.Verdict != nil {
+		return h.carryOut(tx, reply, h.tasksOf(e))
+	}
 	missing, err := h.takeResult(d, reply)
 	switch {
 	case err != nil:
@@ -91,6 +95,18 @@ func (h *hook) acknowledge(tx *inbox.Tx) error {
 	}
 	tx.Worked(recovery.Worked(d))
 	return tx.GiveBackFor(missing, true)
+}
+
+// carryOut settles the entry in flight, whose turn is over, as its agent said.
+func (h *hook) carryOut(tx *inbox.Tx, reply string, tasks json.RawMessage) error {
+	o := h.Orphan.Options()
+	o.Overcome, o.Tasks = true, tasks
+	o.Finished = func(*inbox.Tx) (string, bool) { return reply, true }
+	report, err := recovery.Settle(tx, o)
+	if err == nil && report.Action != recovery.Answered {
+		h.Note("%s", report)
+	}
+	return err
 }
 
 func (h *hook) settleEntry(tx *inbox.Tx, v verdict) error {

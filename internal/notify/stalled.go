@@ -44,6 +44,13 @@ func standing(box *inbox.Inbox, f why.Facts) (look string, since time.Time) {
 		m.note("in flight", d.DeliveredSeq)
 		m.at(d.DeliveredAt)
 		m.session(recovery.EvidenceOf(d).Transcript)
+		if p := d.Progress; p != nil {
+			if p.Until.After(f.Now) {
+				return "", time.Time{} // its agent asked for that time
+			}
+			m.note("progress", p.At.UnixNano())
+			m.at(p.Until)
+		}
 	} else {
 		m.at(f.WrittenAt) // when the last entry came
 	}
