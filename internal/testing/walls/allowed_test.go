@@ -62,6 +62,7 @@ var allowed = map[string]string{
 	"internal/notify":           "inbox internal/disk internal/lines internal/survey internal/why internal/words recover",
 	"internal/bridges":          "inbox internal/cli orchestrate orchestrate/babysitter orchestrate/effect orchestrate/prompt orchestrate/run",
 	"internal/orphans":          "internal/charging inbox internal/cli recover",
+	"internal/task":             "inbox internal/cli internal/host internal/words orchestrate recover",
 	"internal/hook":             "internal/budget internal/price internal/charging internal/enforce internal/meter internal/why internal/orphans inbox recover internal/claude internal/cli internal/disk internal/flat internal/host internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":        "internal/hook internal/bridges inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/session",
 	"internal/command/...":      "internal/exposition internal/fleet/page internal/charging internal/budget internal/enforce internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs internal/watching/page orchestrate/... internal/testing/agent",

@@ -1,0 +1,19 @@
+package host
+
+// mostParents bounds a chain of parents.
+const mostParents = 64
+
+// IsBelow reports whether a process is that ancestor or a descendant of it. A process whose
+// parent has ended is nobody's descendant any more.
+func IsBelow(pid, ancestor int) bool {
+	for range mostParents {
+		switch pid {
+		case ancestor:
+			return pid > 0
+		case 0, 1:
+			return false
+		}
+		pid = parent(pid)
+	}
+	return false
+}

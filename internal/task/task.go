@@ -1,0 +1,147 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/host"
+	"heartbeat/internal/words"
+	"heartbeat/orchestrate"
+	recovery "heartbeat/recover"
+)
+
+// Caller is the process that speaks, such as a tool server that the client started.
+type Caller struct{ PID int }
+
+// ErrNone says that the caller's session has no entry: a turn that no entry began, or an
+// entry that was settled meanwhile.
+var ErrNone = errors.New("this session works on no entry of the inbox")
+
+// Current is an entry as its agent sees it.
+type Current struct {
+	ID          string                     `json:"id,omitempty"` // its sender's
+	EntryID     string                     `json:"entry_id"`
+	Text        string                     `json:"prompt"`
+	Metadata    map[string]json.RawMessage `json:"metadata,omitempty"`
+	Attempt     int                        `json:"attempt"`
+	DeliveredAt time.Time                  `json:"delivered_at"`
+	Session     string                     `json:"session_id,omitempty"`
+	Hops        int                        `json:"hops"`
+	Verdict     *inbox.Verdict             `json:"verdict,omitempty"`
+	Progress    *inbox.Progress            `json:"progress,omitempty"`
+}
+
+// Of is the entry of the caller's own session.
+func Of(box *inbox.Inbox, c Caller) (Current, error) {
+	v, err := box.View()
+	if err != nil {
+		return Current{}, err
+	}
+	d := v.InFlight()
+	if err := errors.Join(c.mayspeak(d), v.Close()); err != nil {
+		return Current{}, err
+	}
+	return Current{
+		ID: d.ID(), EntryID: d.EntryID, Text: d.Text(), Metadata: d.Metadata(), Attempt: d.Attempt, DeliveredAt: d.DeliveredAt,
+		Session: d.SessionID, Hops: hopsOf(d.Metadata()), Verdict: d.Verdict, Progress: d.Progress,
+	}, nil
+}
+
+// mayspeak returns why the caller may not speak for a delivery.
+func (c Caller) mayspeak(d *inbox.Delivery) error {
+	if d == nil {
+		return ErrNone
+	}
+	e := recovery.EvidenceOf(d)
+	name := words.Name(d.ID(), d.EntryID)
+	switch alive, known := host.Lives(e.Boot, e.Namespace, int(e.Client), e.ClientStart); {
+	case !known:
+		return fmt.Errorf("%w that can be told to be its own: which process has the entry %s is not known", ErrNone, name)
+	case !alive || !host.IsBelow(c.PID, int(e.Client)):
+		return fmt.Errorf("%w: the entry %s in flight is another session's", ErrNone, name)
+	}
+	return nil
+}
+
+// Done says that the entry is done, and what came of it: a text of at most
+// [inbox.MaxResult] bytes, or "". If the entry is a task of a run, the result is handed over
+// to that at once.
+func Done(ctx context.Context, box *inbox.Inbox, c Caller, result string) (Current, error) {
+	v := inbox.Verdict{Kind: inbox.VerdictDone, Text: result}
+	if err := v.Check(time.Now()); err != nil {
+		return Current{}, err
+	}
+	view, err := box.View()
+	if err != nil {
+		return Current{}, err
+	}
+	d := view.InFlight()
+	if err = errors.Join(c.mayspeak(d), view.Close()); err == nil {
+		err = orchestrate.HandOverSaid(box, d, result)
+	}
+	if err != nil {
+		return Current{}, err
+	}
+	return say(ctx, box, c, v, d.DeliveredSeq)
+}
+
+// Fail gives the entry back: it is delivered again, not before after has passed, as long as
+// its attempts last.
+func Fail(ctx context.Context, box *inbox.Inbox, c Caller, reason string, after time.Duration) (Current, error) {
+	v := inbox.Verdict{Kind: inbox.VerdictFailed, Text: reason}
+	if after > 0 {
+		until := time.Now().Add(after).UTC()
+		v.Until = &until
+	}
+	return say(ctx, box, c, v, 0)
+}
+
+// Reject makes the entry a dead letter once its turn is over.
+func Reject(ctx context.Context, box *inbox.Inbox, c Caller, reason string) (Current, error) {
+	return say(ctx, box, c, inbox.Verdict{Kind: inbox.VerdictRejected, Text: reason}, 0)
+}
+
+// Extend says how far the agent is, and for how long it is not to be taken for one that
+// stands still. No limit of the entry is lifted by that.
+func Extend(ctx context.Context, box *inbox.Inbox, c Caller, length time.Duration, progress string) (Current, error) {
+	return change(ctx, box, c, 0, func(tx *inbox.Tx) error { return tx.NoteProgress(progress, length) })
+}
+
+// say keeps a verdict; of is the delivery that it is about, 0 for whichever is the caller's.
+func say(ctx context.Context, box *inbox.Inbox, c Caller, v inbox.Verdict, of int64) (Current, error) {
+	return change(ctx, box, c, of, func(tx *inbox.Tx) error { return tx.Say(v) })
+}
+
+// TestOnlyStep is called after each step, for tests that kill the process there.
+var TestOnlyStep = func(string) {}
+
+func change(ctx context.Context, box *inbox.Inbox, c Caller, of int64, do func(*inbox.Tx) error) (Current, error) {
+	TestOnlyStep("asked")
+	err := func() (err error) {
+		tx, err := box.Begin(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, tx.Close()) }()
+		d := tx.InFlight()
+		if err := c.mayspeak(d); err != nil {
+			return err
+		}
+		if of != 0 && d.DeliveredSeq != of {
+			return fmt.Errorf("%w any more: the entry was settled meanwhile", ErrNone)
+		}
+		if err := do(tx); err != nil {
+			return err
+		}
+		return tx.Commit()
+	}()
+	if err != nil {
+		return Current{}, err
+	}
+	TestOnlyStep("committed")
+	return Of(box, c)
+}
