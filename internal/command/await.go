@@ -194,13 +194,13 @@ func (o *sendFlags) printWaited(s cli.Streams, w waited, many bool) error {
 	case o.JSON:
 		return cli.PrintJSON(s.Out, w)
 	case many && w.Result != nil:
-		_, err := fmt.Fprintf(s.Out, "%s\t%s\t%s\n", w.ID, w.Outcome, words.Line(firstLine(w.Result.Reply)))
+		_, err := fmt.Fprintf(s.Out, "%s\t%s\t%s\n", w.ID, w.Outcome, words.Line(firstLine(w.Result.Answer())))
 		return err
 	case many:
 		_, err := fmt.Fprintf(s.Out, "%s\t%s\n", w.ID, w.Outcome)
 		return err
 	case w.Result != nil:
-		_, err := fmt.Fprintln(o.fullText(s.Out), w.Result.Reply)
+		_, err := fmt.Fprintln(o.fullText(s.Out), w.Result.Answer())
 		return err
 	}
 	return nil

@@ -58,7 +58,7 @@ func (d *demo) look(until func(place int) bool) (is bool, err error) {
 	for _, r := range answered {
 		d.tellDelivered(r.ID, r.Attempt)
 		if state := d.shown[r.ID]; !state.answered {
-			d.tell(d.at("answered", r.ID), "%s", words.Brief(r.Reply))
+			d.tell(d.at("answered", r.ID), "%s", words.Brief(r.Answer()))
 			d.shown[r.ID] = demoState{r.Attempt, true}
 		}
 	}

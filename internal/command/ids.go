@@ -175,7 +175,7 @@ func listAnswered(box *inbox.Inbox) (hints []idHint, err error) {
 	err = results.Lines(func(l []byte) {
 		var r inbox.Result
 		if json.Unmarshal(l, &r) == nil {
-			hints = append(hints, idHint{nameOr(r.ID, r.EntryID), r.Reply})
+			hints = append(hints, idHint{nameOr(r.ID, r.EntryID), r.Answer()})
 		}
 	})
 	slices.Reverse(hints)

@@ -254,7 +254,7 @@ func (o *resultsFlags) printer(s cli.Streams) (show func(r inbox.Result, line []
 		if r.Attempt <= 1 && l.ForPeople() {
 			attempt = ""
 		}
-		cells := []string{when, words.Name(r.ID, r.EntryID), words.Took(r.AcknowledgedAt.Sub(r.DeliveredAt)), attempt, words.Brief(r.Prompt), words.Brief(r.Reply)}
+		cells := []string{when, words.Name(r.ID, r.EntryID), words.Took(r.AcknowledgedAt.Sub(r.DeliveredAt)), attempt, words.Brief(r.Prompt), words.Brief(r.Answer())}
 		l.row(costlyOrder(d, cells, r.Price().Cell())...)
 	}, l.end
 }

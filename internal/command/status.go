@@ -81,6 +81,8 @@ type status struct {
 	Launcher         *why.Launcher  `json:"launcher,omitempty"`
 	WaitingForPerson *question      `json:"waiting_for_person"`
 	Today            *spentToday    `json:"today,omitempty"`
+	// SelfEnqueued counts the entries that agents sent into the inbox, nil for none.
+	SelfEnqueued *inbox.SelfEnqueued `json:"self_enqueued,omitempty"`
 	// StoppedRuns are the babysitter runs that have reached their limit.
 	StoppedRuns []stoppedRun `json:"stopped_runs,omitempty"`
 	State       why.State    `json:"state"`
@@ -96,6 +98,9 @@ type flying struct {
 	AgeSeconds  float64   `json:"age_seconds"`
 	Attempt     int       `json:"attempt"`
 	SessionID   string    `json:"session_id,omitempty"`
+	// Verdict and Progress are what its agent said of it.
+	Verdict  *inbox.Verdict  `json:"verdict,omitempty"`
+	Progress *inbox.Progress `json:"progress,omitempty"`
 	price.Fields
 }
 
@@ -226,7 +231,10 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 		st.NextDue = &due
 	}
 	if d := f.InFlight; d != nil {
-		st.InFlight = &flying{d.ID(), d.EntryID, d.DeliveredAt, f.Now.Sub(d.DeliveredAt).Seconds(), d.Attempt, d.SessionID, price.Fields{}}
+		st.InFlight = &flying{d.ID(), d.EntryID, d.DeliveredAt, f.Now.Sub(d.DeliveredAt).Seconds(), d.Attempt, d.SessionID, d.Verdict, d.Progress, price.Fields{}}
+	}
+	if f.SelfEnqueued.Count > 0 {
+		st.SelfEnqueued = &f.SelfEnqueued
 	}
 	st.consumers(f)
 	letters, warnings, err := box.Letters()
@@ -329,8 +337,12 @@ func (st status) rows(row func(name, format string, args ...any), shown display)
 			cost = ", " + so.String() + " so far"
 		}
 		row("in flight", "%s, delivered %s, attempt %d%s", words.Name(d.ID, d.EntryID), shown.at(d.DeliveredAt), d.Attempt, cost)
+		d.rows(row, shown)
 	} else {
 		row("in flight", "nothing")
+	}
+	if n := st.SelfEnqueued; n != nil {
+		row("from agents", "%d entries were sent by agents at work, the last %s", n.Count, shown.at(n.Last))
 	}
 	row("dead letters", "%d", st.DeadLetters)
 	if st.LastAcknowledgedAt != nil {
@@ -365,5 +377,15 @@ func (st status) rows(row func(name, format string, args ...any), shown display)
 	}
 	if q := st.WaitingForPerson; q != nil {
 		row("asks", "%s since %s: %s", words.Short(q.SessionID), words.Stamp(q.Since), inbox.Question{Kind: q.Kind, Text: q.Text})
+	}
+}
+
+// rows say what the agent said of the entry in flight.
+func (d *flying) rows(row func(name, format string, args ...any), shown display) {
+	if p := d.Progress; p != nil {
+		row("progress", "%s %s", shown.at(p.At), words.Brief(p.Text))
+	}
+	if v := d.Verdict; v != nil {
+		row("verdict", "%s, once its turn ends: %s", v.Kind, words.Brief(v.Text))
 	}
 }

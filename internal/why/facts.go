@@ -40,6 +40,8 @@ type Facts struct {
 	// Asked is when the hook last acknowledged an entry, nil for never.
 	Asked    *time.Time
 	Answered int64 // entries so far
+	// SelfEnqueued is what agents sent into the inbox while they worked on an entry.
+	SelfEnqueued inbox.SelfEnqueued
 	// EverAsked says that a session's hook has worked on this inbox before.
 	EverAsked bool
 	// Warnings are sentences about what the next step will find and repair, and about

@@ -38,8 +38,8 @@ type Found struct {
 // Name returns the entry's id, or else its entry id.
 func (f *Found) Name() string { return words.Name(f.ID, f.EntryID) }
 
-// Reply returns the last answer to the entry.
-func (f *Found) Reply() string { return f.answered.Reply }
+// Reply returns the last answer to the entry: see [inbox.Result.Answer].
+func (f *Found) Reply() string { return f.answered.Answer() }
 
 // Answered returns the result of the last answer.
 func (f *Found) Answered() inbox.Result { return f.answered }

@@ -38,9 +38,10 @@ func parseEvent(l []byte) (inbox.Event, bool) {
 
 // resultEvents returns what an answered entry went through.
 func resultEvents(r inbox.Result) []Event {
+	reply := r.Answer()
 	answered := Event{
 		At: known(r.AcknowledgedAt), Event: Answered, ID: r.ID, EntryID: r.EntryID,
-		Attempt: r.Attempt, SessionID: r.SessionID, Reply: &r.Reply, Fields: r.Fields, first: r.FirstSeq,
+		Attempt: r.Attempt, SessionID: r.SessionID, Reply: &reply, Fields: r.Fields, first: r.FirstSeq,
 	}
 	if !r.DeliveredAt.IsZero() && answered.At != nil {
 		took := max(0, r.AcknowledgedAt.Sub(r.DeliveredAt)).Round(time.Millisecond).Milliseconds()

@@ -33,6 +33,7 @@ type Figures struct {
 	Redelivered    int64                  `json:"redelivered_total"`
 	Answered       int64                  `json:"answered_total"`
 	Dropped        int64                  `json:"dropped_total"`
+	SelfEnqueued   int64                  `json:"self_enqueued_total"`
 	DeadLettered   map[inbox.Reason]int64 `json:"dead_lettered_total"`
 	AnswerSeconds  Histogram              `json:"answer_seconds"`
 	AcknowledgedAt *float64               `json:"last_acknowledged_timestamp_seconds,omitempty"`
@@ -141,6 +142,7 @@ func (f *Figures) totals(v *inbox.View) error {
 		return err
 	}
 	f.Delivered, f.Redelivered, f.Answered, f.Dropped = n.Delivered, n.Redelivered, n.Answered, n.Dropped
+	f.SelfEnqueued = v.SelfEnqueued().Count
 	f.DeadLettered = byReason(n.DeadLetters)
 	f.AnswerSeconds.Sum = n.LatencySum.Seconds()
 	for _, c := range n.Latency {

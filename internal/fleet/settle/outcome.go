@@ -20,7 +20,7 @@ type Outcome struct {
 
 // Answered is the outcome of an entry that was answered.
 func Answered(r inbox.Result) Outcome {
-	return Outcome{Reply: r.Reply, Attempts: r.Attempt, SessionID: r.SessionID, At: r.AcknowledgedAt, Fields: r.Fields}
+	return Outcome{Reply: r.Answer(), Attempts: r.Attempt, SessionID: r.SessionID, At: r.AcknowledgedAt, Fields: r.Fields}
 }
 
 // Letter is a dead letter with what somebody needs to try it again.

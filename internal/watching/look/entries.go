@@ -169,7 +169,7 @@ func openLetters(box *inbox.Inbox, prices *inbox.Prices) (all []Item, more bool,
 // answered are the last results, the newest first.
 func answered(box *inbox.Inbox, prices *inbox.Prices) (all []Item, err error) {
 	t, err := history.Results(box).Last(mostAnswered, func(r inbox.Result, _ []byte) {
-		item := Item{Kind: Answered, ID: r.ID, EntryID: r.EntryID, Start: r.StartOffset, At: r.AcknowledgedAt, Text: begin(r.Reply)}
+		item := Item{Kind: Answered, ID: r.ID, EntryID: r.EntryID, Start: r.StartOffset, At: r.AcknowledgedAt, Text: begin(r.Answer())}
 		item.Price, _ = prices.OfResult(r)
 		all = append(all, item)
 	})
