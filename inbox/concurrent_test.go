@@ -47,8 +47,9 @@ func appendRaw(path, line string) error {
 // drained: each entry is answered once, and each sender's entries in order.
 func TestConcurrentAppenders(t *testing.T) {
 	const senders, raws, each = 100, 20, 3
-	box := newBox(t, "")
-	path := box.Path()
+	path := newBox(t, "").Path()
+	box, err := inbox.Open(path, inbox.Options{LockWait: 5 * time.Minute}) // all of them at once, on a busy machine
+	require.NoError(t, err)
 	written := make(chan error, 1)
 	go func() {
 		written <- all(senders+raws, func(i int) error {

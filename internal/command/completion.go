@@ -12,6 +12,7 @@ import (
 	"heartbeat/internal/hook"
 	hosting "heartbeat/internal/hosting/verbs"
 	"heartbeat/internal/launch"
+	mcp "heartbeat/internal/mcp/page"
 	"heartbeat/internal/orphans"
 	watching "heartbeat/internal/watching/page"
 )
@@ -23,11 +24,11 @@ func completionVerb() cli.Verb {
 		Words: []string{"bash", "zsh", "fish"},
 		Short: "print a completion script for a shell",
 		Long: `Print a script that completes verbs, flags and what follows them in a shell, of
-heartbeat, heartbeat-host, heartbeat-launch, heartbeat-nats, heartbeat-stop and
-heartbeat-watch. For the ids of entries, of dead letters and of hosted sessions it
-asks the heartbeat on the PATH, about the inbox that the line or HEARTBEAT_INBOX
-names; all else is in the script. Where a shell looks for a file by the name of the
-command, give it one for each: a link will do.`,
+heartbeat, heartbeat-host, heartbeat-launch, heartbeat-mcp, heartbeat-nats,
+heartbeat-stop and heartbeat-watch. For the ids of entries, of dead letters and of
+hosted sessions it asks the heartbeat on the PATH, about the inbox that the line or
+HEARTBEAT_INBOX names; all else is in the script. Where a shell looks for a file by
+the name of the command, give it one for each: a link will do.`,
 		Example: `source <(heartbeat completion bash)
 heartbeat completion zsh > "${fpath[1]}/_heartbeat"
 heartbeat completion fish > ~/.config/fish/completions/heartbeat.fish`,
@@ -86,6 +87,7 @@ func allCompleted(list []cli.Verb) []completed {
 	hookFlags, launchFlags := listFlags(hook.Page().Flags), listFlags(launch.Page().Flags)
 	all = append(all, completed{key: hosting.CommandName, flags: listFlags(hosting.Page().Flags)}.with(hosting.All(hosting.Actions{}))...)
 	all = append(all, completed{key: fleet.CommandName, flags: listFlags(fleet.Page().Flags)}.with(fleet.All(fleet.Actions{}))...)
+	all = append(all, completed{key: mcp.CommandName, flags: listFlags(mcp.Page().Flags)}.with(mcp.All(mcp.Actions{}))...)
 	all = append(all, completed{key: watching.CommandName, flags: listFlags(watching.Page().Flags)})
 	all = append(all, completed{key: hook.CommandName, flags: hookFlags}.with([]cli.Verb{orphans.Verb(hook.CommandName)})...)
 	return append(all, completed{key: launch.CommandName, flags: launchFlags, command: true})

@@ -49,7 +49,7 @@ func (c completed) bash() string {
 	return strings.Join(set, " ")
 }
 
-const bashScript = `# bash completion for heartbeat and the commands heartbeat-host, heartbeat-launch, heartbeat-nats, heartbeat-stop and heartbeat-watch
+const bashScript = `# bash completion for heartbeat and the commands heartbeat-host, heartbeat-launch, heartbeat-mcp, heartbeat-nats, heartbeat-stop and heartbeat-watch
 # shellcheck shell=bash
 
 # Sets line to the words, at to the index of the current one, cur to that word, and
@@ -166,5 +166,5 @@ _heartbeat() {
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$cur")
 }
-complete -o default -F _heartbeat heartbeat heartbeat-host heartbeat-launch heartbeat-nats heartbeat-stop heartbeat-watch
+complete -o default -F _heartbeat heartbeat heartbeat-host heartbeat-launch heartbeat-mcp heartbeat-nats heartbeat-stop heartbeat-watch
 `

@@ -63,7 +63,7 @@ func (c completed) fish(b *strings.Builder) {
 	}
 }
 
-const fishScript = `# fish completion for heartbeat and the commands heartbeat-host, heartbeat-launch, heartbeat-nats, heartbeat-stop and heartbeat-watch
+const fishScript = `# fish completion for heartbeat and the commands heartbeat-host, heartbeat-launch, heartbeat-mcp, heartbeat-nats, heartbeat-stop and heartbeat-watch
 
 function __heartbeat_takes -d 'the flags that take a value at a key'
 	switch "$argv"
@@ -93,7 +93,7 @@ function __heartbeat_walk
 		else if contains -- $word $verbs
 			set key "$key $word"
 			switch $key
-				case 'heartbeat host' 'heartbeat launch' 'heartbeat nats' 'heartbeat stop' 'heartbeat watch'
+				case 'heartbeat host' 'heartbeat launch' 'heartbeat mcp' 'heartbeat nats' 'heartbeat stop' 'heartbeat watch'
 					set key heartbeat-$word
 			end
 			set takes (__heartbeat_takes $key)

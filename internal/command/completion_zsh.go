@@ -75,7 +75,7 @@ func (c completed) zshOperands() []string {
 	return []string{"'*:file:_files'"}
 }
 
-const zshScript = `#compdef heartbeat heartbeat-host heartbeat-launch heartbeat-nats heartbeat-stop heartbeat-watch
+const zshScript = `#compdef heartbeat heartbeat-host heartbeat-launch heartbeat-mcp heartbeat-nats heartbeat-stop heartbeat-watch
 
 _heartbeat_ids() {
 	local i line id hint inbox
@@ -140,6 +140,6 @@ _heartbeat() {
 if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
 	_heartbeat "$@"
 else
-	compdef _heartbeat heartbeat heartbeat-host heartbeat-launch heartbeat-nats heartbeat-stop heartbeat-watch
+	compdef _heartbeat heartbeat heartbeat-host heartbeat-launch heartbeat-mcp heartbeat-nats heartbeat-stop heartbeat-watch
 fi
 `

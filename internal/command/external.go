@@ -31,6 +31,7 @@ var externalName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 var ourExternals = map[string]string{
 	"host":   "host sessions for a program that may restart at any time",
 	"launch": "run sessions where nobody is at the terminal",
+	"mcp":    "the inbox as tools of the Model Context Protocol",
 	"nats":   "many agents on many machines, one message answered once",
 	"stop":   "the Stop hook, which Claude Code calls",
 	"watch":  "watch inboxes in a terminal, and steer them",

@@ -15,6 +15,7 @@ import (
 	"heartbeat/internal/hook"
 	hosting "heartbeat/internal/hosting/verbs"
 	"heartbeat/internal/launch"
+	mcp "heartbeat/internal/mcp/page"
 	"heartbeat/internal/orphans"
 	watching "heartbeat/internal/watching/page"
 )
@@ -26,9 +27,9 @@ func manVerb(others []cli.Verb) cli.Verb {
 		Words: append(cli.Names(others), externalNames()...),
 		Short: "print a manual page, or write all of them",
 		Long: `Print the manual page of a verb in roff, or without a VERB that of heartbeat. A
-verb may have verbs of its own (dead-letter requeue), and host, launch, nats, stop and
-watch are the pages of heartbeat-host and so on. With --dir, write the pages of all commands
-and of every verb into a directory, where man finds them if it is one of its own. They
+verb may have verbs of its own (dead-letter requeue), and host, launch, mcp, nats,
+stop and watch are the pages of heartbeat-host and so on. With --dir, write the pages
+of all commands and of every verb into a directory, where man finds them if it is one of its own. They
 say what --help says.`,
 		Example: `heartbeat man send | man -l -
 heartbeat man --dir ~/.local/share/man/man1`,
@@ -80,6 +81,9 @@ func pageNamed(words []string) (cli.Page, error) {
 	if name == fleet.CommandName {
 		return fleet.PageNamed(words[1:])
 	}
+	if name == mcp.CommandName {
+		return mcp.PageNamed(words[1:])
+	}
 	v := cli.Verb{Verbs: verbs()}
 	for i, word := range words {
 		if i > 0 && v.Verbs == nil {
@@ -119,6 +123,7 @@ func allPages() []cli.Page {
 	}
 	pages = append(pages, hosting.VerbPages()...)
 	pages = append(pages, fleet.VerbPages()...)
+	pages = append(pages, mcp.VerbPages()...)
 	return append(pages, pageOfHook(orphans.Verb(hook.CommandName)))
 }
 
@@ -137,7 +142,7 @@ func pagesOf(list []cli.Verb) (pages []cli.Page) {
 func otherPages() map[string]cli.Page {
 	return map[string]cli.Page{
 		fleet.CommandName: fleet.Page(), hook.CommandName: hook.Page(), hosting.CommandName: hosting.Page(),
-		launch.CommandName: launch.Page(), watching.CommandName: watching.Page(),
+		launch.CommandName: launch.Page(), mcp.CommandName: mcp.Page(), watching.CommandName: watching.Page(),
 	}
 }
 

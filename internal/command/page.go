@@ -59,7 +59,7 @@ heartbeat send --inbox work/inbox.jsonl "summarise the open issues"
 claude "Read CLAUDE.md"`,
 		Flags:   (&ownFlags{}).set(),
 		Status:  "that of the verb; 0 done, 1 not done, with a sentence on stderr.",
-		SeeAlso: []string{"heartbeat-stop", "heartbeat-launch", "heartbeat-host", "heartbeat-nats", "heartbeat-watch"},
+		SeeAlso: []string{"heartbeat-stop", "heartbeat-launch", "heartbeat-host", "heartbeat-mcp", "heartbeat-nats", "heartbeat-watch"},
 	}
 	for _, p := range purposes() {
 		group := cli.Group{Title: p.title}

@@ -17,7 +17,7 @@ var (
 	flag     = regexp.MustCompile(`^--[a-z][a-z-]*`)
 	verb     = regexp.MustCompile(`^[a-z][a-z-]*$`)
 	// calling is one of our commands, with or without its folder.
-	calling = regexp.MustCompile(`(?:^|[\s(]|/bin/)(heartbeat(?:-stop|-launch|-host|-watch|-nats)?) `)
+	calling = regexp.MustCompile(`(?:^|[\s(]|/bin/)(heartbeat(?:-stop|-launch|-host|-watch|-mcp|-nats)?) `)
 )
 
 // call is a command of ours as a document writes it: `heartbeat run start --inbox I`.

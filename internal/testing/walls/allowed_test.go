@@ -62,10 +62,13 @@ var allowed = map[string]string{
 	"internal/notify":           "inbox internal/disk internal/lines internal/survey internal/why internal/words recover",
 	"internal/bridges":          "inbox internal/cli orchestrate orchestrate/babysitter orchestrate/effect orchestrate/prompt orchestrate/run",
 	"internal/orphans":          "internal/charging inbox internal/cli recover",
+	"internal/gate":             "",
+	"internal/mcp":              "inbox internal/cli/... internal/disk internal/gate internal/host/signals internal/mcp/page internal/task internal/words",
+	"internal/mcp/page":         "internal/cli",
 	"internal/task":             "inbox internal/cli internal/host internal/words orchestrate recover",
 	"internal/hook":             "internal/budget internal/price internal/charging internal/enforce internal/meter internal/why internal/orphans inbox recover internal/claude internal/cli internal/disk internal/flat internal/host internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":        "internal/hook internal/bridges inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/session",
-	"internal/command/...":      "internal/exposition internal/fleet/page internal/charging internal/budget internal/enforce internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs internal/watching/page orchestrate/... internal/testing/agent",
+	"internal/command/...":      "internal/exposition internal/fleet/page internal/mcp/page internal/charging internal/budget internal/enforce internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs internal/watching/page orchestrate/... internal/testing/agent",
 	"internal/launch/...":       "internal/charging internal/enforce internal/meter internal/bridges internal/claim internal/notify inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/launch/... orchestrate/...",
 	"internal/launch/pump":      "",
 	"internal/launch/recording": "internal/disk internal/launch/pump internal/words",
@@ -74,7 +77,7 @@ var allowed = map[string]string{
 	// The session host. The hook links nothing of it.
 	"internal/hosting/config": "internal/cli internal/disk internal/flat internal/hosting/folder internal/words",
 	"internal/hosting/folder": "internal/disk internal/flat internal/host",
-	"internal/hosting/proxy":  "internal/words",
+	"internal/hosting/proxy":  "internal/gate internal/words",
 	"internal/hosting":        "inbox recover internal/claude/settings internal/cli/... internal/disk internal/host internal/host/guardian internal/host/rights internal/host/signals internal/hosting/... internal/notify internal/price internal/words",
 	"internal/hosting/queue":  "internal/charging internal/enforce internal/meter inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/host internal/words orchestrate/effect recover",
 	"internal/hosting/attach": "inbox internal/disk",
@@ -111,6 +114,7 @@ var allowed = map[string]string{
 	// The commands.
 	"cmd/heartbeat-watch":      "internal/watching",
 	"cmd/heartbeat-host":       "internal/hosting",
+	"cmd/heartbeat-mcp":        "internal/mcp",
 	"cmd/heartbeat-nats":       "internal/fleet/verbs",
 	"cmd/heartbeat-nats-embed": "internal/fleet/link internal/fleet/serving internal/fleet/verbs",
 	"cmd/heartbeat":            "internal/command internal/cli",

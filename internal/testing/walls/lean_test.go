@@ -35,6 +35,8 @@ var heavy = map[string]string{
 	"charm.land":                         "the live view",
 	"github.com/nats-io":                 "the fleet",
 	"heartbeat/internal/fleet":           "the fleet",
+	"heartbeat/internal/mcp":             "the tools",
+	"heartbeat/internal/task":            "the tools",
 	"modernc.org":                        "the host of sessions",
 	"heartbeat/internal/claude/screen":   "the launcher",
 	"heartbeat/internal/claude/settings": "install and doctor",

@@ -1,0 +1,56 @@
+// Package gate lets requests through to a server of this machine that are meant for it.
+//
+// A web page that a browser on this machine shows can reach the port as well: by its Origin,
+// or by a name of its own that resolves to this machine (DNS rebinding), it is told apart
+// before the token is looked at.
+package gate
+
+import (
+	"crypto/subtle"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Gate is what a request has to bring. Hosts are the values of the header Host by which the
+// server is reached, each with its port; nil for a server that no browser can reach.
+type Gate struct {
+	Hosts map[string]bool
+	Token string
+}
+
+// Loopback are the hosts of a server that listens on a port of this machine alone.
+func Loopback(port int) map[string]bool {
+	hosts := map[string]bool{}
+	for _, name := range []string{"127.0.0.1", "localhost", "[::1]"} {
+		hosts[fmt.Sprintf("%s:%d", name, port)] = true
+	}
+	return hosts
+}
+
+// Refusal is the status that a request is refused with, and why, 0 for one that is let
+// through.
+func (g Gate) Refusal(r *http.Request) (status int, why string) {
+	origins := r.Header["Origin"]
+	switch {
+	case g.Hosts != nil && !g.Hosts[r.Host]:
+		return http.StatusForbidden, "Forbidden: this Host is not served here"
+	case len(origins) > 0 && !g.ours(origins):
+		return http.StatusForbidden, "Forbidden: this Origin is not served here"
+	case !g.authorized(r):
+		return http.StatusUnauthorized, "Unauthorized: the token is missing or wrong"
+	}
+	return 0, ""
+}
+
+// ours reports whether the one origin named is the server itself.
+func (g Gate) ours(origins []string) bool {
+	host, plain := strings.CutPrefix(origins[0], "http://")
+	return len(origins) == 1 && plain && g.Hosts[host]
+}
+
+// authorized compares in constant time, so that the token cannot be guessed byte by byte.
+func (g Gate) authorized(r *http.Request) bool {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return g.Token != "" && strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(token), []byte(g.Token)) == 1
+}

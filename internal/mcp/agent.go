@@ -1,0 +1,155 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/task"
+)
+
+// self is this process, which the client has started.
+func self() task.Caller { return task.Caller{PID: os.Getpid()} }
+
+type nothing struct{}
+
+type doneInput struct {
+	Result string `json:"result,omitempty" jsonschema:"what came of the entry, for who sent it: a text or JSON, at most 256 KiB"`
+}
+
+type failInput struct {
+	Reason     string `json:"reason" jsonschema:"why it cannot be done now, for who sent it"`
+	RetryAfter string `json:"retry_after,omitempty" jsonschema:"how long to wait before it is tried again, such as 90s or 2h, at most 168h; at once if it is left out"`
+}
+
+type rejectInput struct {
+	Reason string `json:"reason" jsonschema:"why it can never be done, for who sent it"`
+}
+
+type extendInput struct {
+	For      string `json:"for" jsonschema:"for how long nobody should take the work for stuck, such as 30m, at most 168h"`
+	Progress string `json:"progress,omitempty" jsonschema:"how far the work is, in a sentence"`
+}
+
+func (s *server) addAgent(m *sdk.Server) {
+	add(m, "task_current", "Show the entry that you work on, what was said of it so far, and which attempt this is.",
+		func(context.Context, nothing) (task.Current, error) { return task.Of(s.box, s.caller) })
+	add(m, "task_done", "Say that the entry is done, and what came of it. It is acknowledged when your turn ends, so end it. Said again, the last word counts.",
+		func(ctx context.Context, in doneInput) (task.Current, error) {
+			return task.Done(ctx, s.box, s.caller, in.Result)
+		})
+	add(m, "task_fail", "Give the entry back, to be tried again, now or later, as long as its attempts last. It goes back when your turn ends, so end it.",
+		func(ctx context.Context, in failInput) (task.Current, error) {
+			after, err := duration("retry_after", in.RetryAfter)
+			if err != nil {
+				return task.Current{}, err
+			}
+			return task.Fail(ctx, s.box, s.caller, in.Reason, after)
+		})
+	add(m, "task_reject", "Say that the entry can never be done. A person finds it among the dead letters when your turn has ended, so end it.",
+		func(ctx context.Context, in rejectInput) (task.Current, error) {
+			return task.Reject(ctx, s.box, s.caller, in.Reason)
+		})
+	add(m, "task_extend", "Say that the work takes long, and how far it is. No limit of cost or time is lifted by that.",
+		func(ctx context.Context, in extendInput) (task.Current, error) {
+			length, err := duration("for", in.For)
+			if err != nil {
+				return task.Current{}, err
+			}
+			return task.Extend(ctx, s.box, s.caller, length, in.Progress)
+		})
+	about := "Send an entry, to be worked on after those that wait, in a turn of its own."
+	if len(s.to) > 0 {
+		about += " It goes to your own inbox, or with to = NAME to one of: " + strings.Join(slices.Sorted(maps.Keys(s.to)), ", ") + "."
+	}
+	add(m, "enqueue", about, s.enqueueAsAgent)
+}
+
+func duration(name, text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%s is %q: a time such as 90s, 30m or 2h is needed", name, text)
+	}
+	return d, nil
+}
+
+type enqueueInput struct {
+	Prompt    string         `json:"prompt" jsonschema:"the text that the agent gets"`
+	ID        string         `json:"id,omitempty" jsonschema:"a name for the entry: sending it twice sends it once"`
+	NotBefore string         `json:"not_before,omitempty" jsonschema:"when it may be delivered at the earliest, as 2026-01-02T15:04:05Z"`
+	Expires   string         `json:"expires,omitempty" jsonschema:"when it is too late to deliver it, as 2026-01-02T15:04:05Z"`
+	Meta      map[string]any `json:"meta,omitempty" jsonschema:"members that travel with the entry into its result"`
+}
+
+type enqueueAsAgentInput struct {
+	enqueueInput
+	To string `json:"to,omitempty" jsonschema:"the name of another inbox; your own one if it is left out"`
+}
+
+func (in enqueueInput) message() (m inbox.Message, err error) {
+	m = inbox.Message{ID: in.ID, Text: in.Prompt, Metadata: in.Meta}
+	for _, at := range []struct {
+		name, text string
+		into       *time.Time
+	}{{"not_before", in.NotBefore, &m.NotBefore}, {"expires", in.Expires, &m.Expires}} {
+		if at.text == "" {
+			continue
+		}
+		if *at.into, err = time.Parse(time.RFC3339, at.text); err != nil {
+			return m, fmt.Errorf("%s is %q: a time such as 2026-01-02T15:04:05Z is needed", at.name, at.text)
+		}
+	}
+	return m, m.Check()
+}
+
+func (s *server) enqueueAsAgent(ctx context.Context, in enqueueAsAgentInput) (sent, error) {
+	into := s.box
+	if in.To != "" {
+		if into = s.to[in.To]; into == nil {
+			return sent{}, fmt.Errorf("there is no inbox %q to send to: %s", in.To, known(s.to))
+		}
+	}
+	m, err := in.message()
+	if err != nil {
+		return sent{}, err
+	}
+	if err := checkSame(into, m); err != nil {
+		return sent{}, err
+	}
+	r, err := task.Enqueue(ctx, s.box, into, s.caller, m, s.rate)
+	return sentOf(r), err
+}
+
+func known(to map[string]*inbox.Inbox) string {
+	if len(to) == 0 {
+		return "this server was given none beside your own"
+	}
+	return "there are " + strings.Join(slices.Sorted(maps.Keys(to)), ", ")
+}
+
+// add adds a tool whose output is structured. Its errors are the tool's, which the model
+// reads, and not the protocol's.
+func add[In, Out any](m *sdk.Server, name, about string, do func(context.Context, In) (Out, error)) {
+	sdk.AddTool(m, &sdk.Tool{Name: name, Description: about}, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
+		out, err := do(ctx, in)
+		if err != nil {
+			return nil, nil, err
+		}
+		text, err := json.Marshal(out)
+		if err != nil {
+			return nil, nil, err
+		}
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}, StructuredContent: json.RawMessage(text)}, nil, nil
+	})
+}
