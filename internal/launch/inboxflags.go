@@ -45,6 +45,7 @@ type inboxFlags struct {
 	adopt        bool
 	hook         string
 	noMeter      bool
+	mcp          bool
 	output       string
 	log          string
 	logSize      int
@@ -83,6 +84,7 @@ func (i *inboxFlags) addSessions() {
 	f.BoolVar(&i.shared, "shared", false, "others are meant to write to the inbox or its directory, and each of them can instruct the agent")
 	f.BoolVar(&i.adopt, "adopt", false, "trust results, events and scheduled entries that were not written here, such as those from a pipeline's cache")
 	f.BoolVar(&i.noMeter, "no-meter", false, "wire no status line that counts what a session costs (heartbeat-meter)")
+	f.BoolVar(&i.mcp, "mcp", false, "give the session the tools of an agent (heartbeat-mcp), and allow them")
 	f.StringVar(&i.hook, "hook", "", "the heartbeat-stop to wire (`path`; default: the one beside this command, or else on the PATH)")
 }
 

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"fmt"
 	"io"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/launch/managed"
 	"heartbeat/internal/launch/terminal"
+	mcp "heartbeat/internal/mcp/page"
 	"heartbeat/internal/notify"
 	"heartbeat/internal/words"
 )
@@ -83,7 +85,13 @@ func (w *inboxWork) work() (*managed.Report, error) {
 		return nil, err
 	}
 	defer stop()
-	return managed.Run(w.options(o, hook, w.meter(l), attended, l)), nil
+	all := w.options(o, hook, w.meter(l), attended, l)
+	if w.flags.mcp {
+		if all.Tools, err = cli.Beside(mcp.CommandName); err != nil {
+			return nil, fmt.Errorf("--mcp: %w", err)
+		}
+	}
+	return managed.Run(all), nil
 }
 
 // meter is the path of the command that counts what a session costs. Without it the work

@@ -2,11 +2,8 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 
@@ -75,46 +72,14 @@ func runOwn(args []string, s, raw cli.Streams) int {
 
 // printConfig prints what has a client start this command with these flags.
 func printConfig(o *page.Flags, s cli.Streams) error {
-	config, err := Config(o)
-	if err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(config, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(s.Out, "%s\n", text)
-	return err
-}
-
-// ServerName is what clients call the server: its tools are mcp__heartbeat__task_done and so
-// on.
-const ServerName = "heartbeat"
-
-// Config is the configuration of a client.
-func Config(o *page.Flags) (any, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find this command's own path: %w", err)
+		return fmt.Errorf("find this command's own path: %w", err)
 	}
-	if o.Inbox == "" {
-		return nil, cli.ErrNoInbox
-	}
-	path, err := filepath.Abs(o.Inbox)
+	config, err := page.Config(self, o)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	args := []string{"--inbox", path, "--role", o.Role}
-	if o.Role == page.Agent {
-		args = append(args, "--rate", fmt.Sprint(o.Rate))
-	}
-	to, err := page.Named(o.To)
-	for _, one := range to {
-		absolute, wrong := filepath.Abs(one.Path)
-		err = errors.Join(err, wrong)
-		args = append(args, "--to", one.Name+"="+absolute)
-	}
-	// Without alwaysLoad the client hides the tools behind a search.
-	server := map[string]any{"type": "stdio", "command": self, "args": args, "alwaysLoad": true}
-	return map[string]any{"mcpServers": map[string]any{ServerName: server}}, err
+	_, err = s.Out.Write(config)
+	return err
 }

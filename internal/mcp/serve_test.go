@@ -201,7 +201,7 @@ func TestPrintConfig(t *testing.T) {
 		} `json:"mcpServers"`
 	}
 	require.NoError(t, json.Unmarshal(out, &config))
-	s := config.Servers[ServerName]
+	s := config.Servers[page.ServerName]
 	assert.True(t, s.AlwaysLoad)
 	assert.True(t, filepath.IsAbs(s.Command))
 	assert.Equal(t, []string{"--inbox", path, "--role", "agent", "--rate", "5", "--to", "other=" + path}, s.Args)

@@ -35,7 +35,7 @@ var instructions = map[string]string{
 
 // build has the tools of a role.
 func (s *server) build() *sdk.Server {
-	m := sdk.NewServer(&sdk.Implementation{Name: ServerName, Title: "heartbeat: an inbox for agents", Version: cli.ReadBuild().Version}, &sdk.ServerOptions{
+	m := sdk.NewServer(&sdk.Implementation{Name: page.ServerName, Title: "heartbeat: an inbox for agents", Version: cli.ReadBuild().Version}, &sdk.ServerOptions{
 		Instructions: instructions[s.role],
 		Capabilities: &sdk.ServerCapabilities{},
 	})

@@ -30,6 +30,7 @@ type Options struct {
 	Terminal terminal.Options
 	Hook     string // the path of heartbeat-stop
 	Meter    string // the path of heartbeat-meter, "" for sessions without it
+	Tools    string // the path of heartbeat-mcp, "" for sessions without the tools of an agent
 	// SettingsDir is a directory that only this user can reach, for the settings of the
 	// session, which its owner removes after a kill; "" has one made.
 	SettingsDir string

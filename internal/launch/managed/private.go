@@ -22,6 +22,9 @@ type private struct{ dir string }
 // settingsName is the file in it that wires the hook.
 const settingsName = "settings.json"
 
+// toolsName is the file in it that wires the tools of an agent.
+const toolsName = "mcp.json"
+
 // oldSettings is where other versions of the launcher left the settings.
 const oldSettings = ".launch-settings.json"
 
@@ -89,5 +92,7 @@ func (p *private) remove() {
 	}
 	_ = disk.Remove(p.settings()) // best effort: the next launcher tries again
 	_ = disk.Remove(p.settings() + ".tmp")
+	_ = disk.Remove(filepath.Join(p.dir, toolsName))
+	_ = disk.Remove(filepath.Join(p.dir, toolsName+".tmp"))
 	_ = os.Remove(p.dir)
 }

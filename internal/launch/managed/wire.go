@@ -3,6 +3,7 @@ package managed
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
+	mcp "heartbeat/internal/mcp/page"
 )
 
 // wiring gives a session its hook.
@@ -35,10 +37,32 @@ func (w *wiring) command(resume string) ([]string, error) {
 		return nil, fmt.Errorf("write the settings of the session: %w", err)
 	}
 	command := []string{w.Terminal.Command[0], "--settings", w.path}
+	tools, err := w.tools()
+	if err != nil {
+		return nil, err
+	}
+	command = append(command, tools...)
 	if resume != "" {
 		command = append(command, "--resume", resume)
 	}
 	return append(command, w.withBudget(args)...), nil
+}
+
+// tools writes what wires the tools of an agent for one session, beside the settings, and
+// returns the arguments for that. Each is one word: what follows is the command's own.
+func (w *wiring) tools() ([]string, error) {
+	if w.Tools == "" {
+		return nil, nil
+	}
+	text, err := mcp.Config(w.Tools, &mcp.Flags{Inbox: w.inbox, Role: mcp.Agent, Rate: mcp.DefaultRate})
+	if err != nil {
+		return nil, fmt.Errorf("tools of the session: %w", err)
+	}
+	path := filepath.Join(filepath.Dir(w.path), toolsName)
+	if err := disk.Publish(path, text, false); err != nil {
+		return nil, fmt.Errorf("write the tools of the session: %w", err)
+	}
+	return []string{"--mcp-config=" + path, "--allowedTools=mcp__" + mcp.ServerName}, nil
 }
 
 // hook is the hook with its flags.

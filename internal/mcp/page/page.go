@@ -158,7 +158,7 @@ claude --mcp-config, or the .mcp.json of a project. Paths in it are absolute.
 
 Exit status: 0 printed, 1 not.`,
 		Example: `heartbeat-mcp print-config --inbox work/inbox.jsonl > mcp.json
-claude --mcp-config mcp.json "Read CLAUDE.md"`,
+claude --mcp-config=mcp.json --allowedTools=mcp__heartbeat "Read CLAUDE.md"`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			o := &Flags{}
 			f := cli.NewFlags("print-config")
@@ -189,7 +189,7 @@ What an agent says counts for its own entry alone, and once its turn has ended. 
 known by its process: heartbeat-mcp has to be started by the client, as clients do.`,
 		Usage: []string{"[--inbox PATH] [--role ROLE]", "VERB [flags]"},
 		Example: `heartbeat-mcp print-config --inbox work/inbox.jsonl > mcp.json
-claude --mcp-config mcp.json "Read CLAUDE.md"`,
+claude --mcp-config=mcp.json --allowedTools=mcp__heartbeat "Read CLAUDE.md"`,
 		Flags:       (&Flags{}).Set(),
 		Status:      "0 the client has closed stdin; 1 it cannot serve, with a sentence on stderr.",
 		Environment: cli.InboxEnvironment((&Flags{}).Set()),

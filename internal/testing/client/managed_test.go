@@ -48,12 +48,18 @@ type managed struct {
 // of another session.
 func (r *rig) managing(ctx context.Context, flags ...string) *managed {
 	r.t.Helper()
+	return r.managingWith(ctx, flags)
+}
+
+// managingWith is managing with arguments of the client.
+func (r *rig) managingWith(ctx context.Context, flags []string, arguments ...string) *managed {
+	r.t.Helper()
 	launch, err := buildLaunch()
 	require.NoError(r.t, err)
 	args := append([]string{
 		"--inbox", r.inbox, "--cwd", r.Project, "--hook", r.stop, "--report", r.path("report.json"),
 	}, flags...)
-	args = append(args, "--", r.binary, prompt(1))
+	args = append(append(append(args, "--", r.binary), arguments...), prompt(1))
 	return &managed{r.start(ctx, []string{NoRetries, "CI=1", "CLAUDECODE=1", "CLAUDE_CODE_CHILD_SESSION=1"}, "", launch, args...), r}
 }
 

@@ -1,0 +1,137 @@
+package client
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/testing/model"
+)
+
+// steps are what a model does in the nth turn that a tag began, one after the other.
+type steps func(tag string, nth int) []model.Reply
+
+// script follows the steps of the turn that was begun last.
+func (s steps) script() model.Script {
+	var mu sync.Mutex
+	var left []model.Reply
+	begun := map[string]int{}
+	return func(r model.Request) model.Reply {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(r.ToolResults) == 0 {
+			tag := lastTag(r)
+			begun[tag]++
+			left = s(tag, begun[tag])
+		}
+		if len(left) == 0 {
+			return model.Text("there is nothing left to do")
+		}
+		next := left[0]
+		left = left[1:]
+		return next
+	}
+}
+
+// lookAt is an entry about a tag.
+func lookAt(tag string) entry {
+	text := "please look at " + tag
+	return entry{tag: tag, line: text, text: text}
+}
+
+func tool(name string, input map[string]any) model.Reply {
+	return model.Tool("mcp__heartbeat__"+name, input)
+}
+
+// outcomes are the results and dead letters of an inbox, by the text of their entries.
+func (r *rig) outcomes() (results map[string]inbox.Result, letters map[string]inbox.DeadLetter) {
+	r.t.Helper()
+	results, letters = map[string]inbox.Result{}, map[string]inbox.DeadLetter{}
+	for _, line := range readLines(r.t, r.path(".results.jsonl")) {
+		var one inbox.Result
+		require.NoError(r.t, json.Unmarshal([]byte(line), &one))
+		results[one.Prompt] = one
+	}
+	for _, line := range readLines(r.t, r.path(".dead-letter.jsonl")) {
+		l, _, ok := inbox.ParseLetter([]byte(line))
+		require.True(r.t, ok)
+		letters[l.Text()] = l.DeadLetter
+	}
+	return results, letters
+}
+
+func readLines(t testing.TB, path string) []string {
+	text, err := os.ReadFile(path)
+	if !os.IsNotExist(err) {
+		require.NoError(t, err)
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")[:strings.Count(string(text), "\n")]
+}
+
+// An agent says by its tools what becomes of its entries, and sends one itself.
+func TestHeartbeatTools(t *testing.T) {
+	r := newRigWith(t, steps(func(tag string, nth int) []model.Reply {
+		switch {
+		case tag == "[e1]":
+			return []model.Reply{
+				tool("task_current", nil), tool("task_extend", map[string]any{"for": "1m", "progress": "half"}),
+				tool("task_done", map[string]any{"result": `{"answer":42}`}), model.Text("I am done"),
+			}
+		case tag == "[e2]":
+			return []model.Reply{tool("task_reject", map[string]any{"reason": "it makes no sense"}), model.Text("I cannot")}
+		case tag == "[e3]" && nth == 1:
+			return []model.Reply{tool("task_fail", map[string]any{"reason": "the disk is full"}), model.Text("not now")}
+		case tag == "[e3]":
+			return []model.Reply{tool("enqueue", map[string]any{"prompt": "please look at [e9]", "id": "sent"}), model.Text("sent it")}
+		}
+		return []model.Reply{own(tag, nth)}
+	}).script())
+	r.add(lookAt("[e1]"), lookAt("[e2]"), lookAt("[e3]"))
+	w, _ := r.managing(within(t), "--mcp").wait()
+	assert.Equal(t, worked{Reason: "drained", Exit: 3, Answered: 3, Redelivered: 1, DeadLettered: 1, Sessions: 1}, w)
+	results, letters := r.outcomes()
+	done := results["please look at [e1]"]
+	assert.Equal(t, []any{`{"answer":42}`, true, "I am done"}, []any{done.Result, done.Said, done.Reply})
+	assert.Equal(t, []any{2, "sent it"}, []any{results["please look at [e3]"].Attempt, results["please look at [e3]"].Reply})
+	sent := results["please look at [e9]"]
+	assert.Equal(t, []any{"sent", "1"}, []any{sent.ID, string(sent.Metadata["hops"])})
+	rejected := letters["please look at [e2]"]
+	require.NotNil(t, rejected.Failure)
+	assert.Equal(t, []any{inbox.ReasonRejected, "it makes no sense"}, []any{rejected.Reason, rejected.Failure.Message})
+}
+
+// Two agents, each with an inbox of its own, hand work to each other.
+func TestHeartbeatToolsBetweenTwo(t *testing.T) {
+	plan := steps(func(tag string, nth int) []model.Reply {
+		switch tag {
+		case "[e1]":
+			return []model.Reply{tool("enqueue", map[string]any{"to": "other", "prompt": "please look at [e2]"}), model.Text("sent there")}
+		case "[e2]":
+			return []model.Reply{tool("enqueue", map[string]any{"to": "other", "prompt": "please look at [e3]"}), model.Text("sent back")}
+		}
+		return []model.Reply{own(tag, nth)}
+	})
+	one, two := newRigWith(t, plan.script()), newRigWith(t, plan.script())
+	one.add(lookAt("[e1]"))
+	for _, pair := range [][2]*rig{{one, two}, {two, one}, {one, two}} {
+		r, other := pair[0], pair[1]
+		config, err := exec.Command(filepath.Join(filepath.Dir(r.stop), "heartbeat-mcp"), "print-config", "--inbox", r.inbox, "--to", "other="+other.inbox).Output()
+		require.NoError(t, err)
+		file := filepath.Join(t.TempDir(), "mcp.json")
+		require.NoError(t, os.WriteFile(file, config, 0o600))
+		w, _ := r.managingWith(within(t), nil, "--mcp-config="+file, "--allowedTools=mcp__heartbeat").wait()
+		assert.Equal(t, worked{Reason: "drained", Answered: 1, Sessions: 1}, w)
+	}
+	first, _ := one.outcomes()
+	second, _ := two.outcomes()
+	assert.Equal(t, "1", string(second["please look at [e2]"].Metadata["hops"]))
+	assert.Equal(t, "2", string(first["please look at [e3]"].Metadata["hops"]))
+}
