@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 		"await":   command(awaitNamed),
 		"promote": command(promote),
 		"beside":  command(sendBeside),
+		"self":    command(sendSelf),
 	})
 }
 

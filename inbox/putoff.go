@@ -27,6 +27,12 @@ type earlier struct {
 // count its attempts again.
 const maxEarlier = 64
 
+// Whoever changes .scheduled.jsonl has no sum run over.
+const (
+	maxEarlierAttempts = 1 << 30
+	maxEarlierTook     = 100 * 365 * 24 * time.Hour
+)
+
 // PutOff gives the entry in flight back, to be delivered again from a time on: it goes to
 // .scheduled.jsonl and from there to the end of the queue, and others go on meanwhile. The
 // delivery counts as an attempt. An entry whose text is in a file of its own keeps its
@@ -77,8 +83,8 @@ const putOffMember = "put_off"
 
 // parsePutOff reads such a line. ok is false for any other.
 func parsePutOff(l []byte, m *flat.Members) (s Scheduled, ok bool) {
-	if !m.Has(putOffMember) {
-		return s, false
+	if !m.Has(putOffMember) || m.Has(promptMember) {
+		return s, false // one with a prompt was sent, and has such metadata
 	}
 	line := RawLine{Text: m.String("raw_line"), Base64: m.String("raw_base64")}
 	raw, err := line.Bytes()
@@ -88,7 +94,8 @@ func parsePutOff(l []byte, m *flat.Members) (s Scheduled, ok bool) {
 		return s, false
 	}
 	was.EntryID = entryID(raw) // whoever wrote it
-	was.Attempts = max(0, was.Attempts)
+	was.Attempts = min(max(0, was.Attempts), maxEarlierAttempts)
+	was.Took = min(max(0, was.Took), maxEarlierTook)
 	id, text, _ := decodeLine(raw)
 	return Scheduled{ID: id, EntryID: was.EntryID, NotBefore: at, Text: text, line: raw, putOff: was, lineID: lines.ID(l)}, true
 }

@@ -95,10 +95,12 @@ func (t *Tx) takeOverInFlight() error {
 		if d.DeliveredSeq >= t.Seq() {
 			d.DeliveredSeq = 0 // it counts in a journal that is gone
 		}
-		// Nor does such a file say what was spent.
+		// Nor does such a file say what was spent, or what the agent said.
 		d.FirstSeq, d.Spent, d.SpentDivided = 0, price.Amount{}, false
+		d.Verdict, d.Progress = nil, nil
 		if was != nil && was.EntryID == d.EntryID && was.DeliveredSeq == d.DeliveredSeq {
 			d.FirstSeq, d.Spent, d.SpentDivided = was.FirstSeq, was.Spent, was.SpentDivided
+			d.Verdict, d.Progress = was.Verdict, was.Progress
 		}
 		t.setInFlight(d)
 	}
