@@ -64,7 +64,7 @@ func hopsOf(meta map[string]json.RawMessage) int {
 		return 0
 	}
 	var n int
-	if json.Unmarshal(raw, &n) != nil || n < 0 {
+	if json.Unmarshal(raw, &n) != nil || n < 0 || string(raw) == "null" {
 		return MaxHops
 	}
 	return n

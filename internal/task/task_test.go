@@ -28,7 +28,7 @@ func newBox(t *testing.T, content string) *inbox.Inbox {
 }
 
 // deliverTo puts the next entry in flight, to a client.
-func deliverTo(t *testing.T, box *inbox.Inbox, pid int) {
+func deliverTo(t testing.TB, box *inbox.Inbox, pid int) {
 	t.Helper()
 	e := recovery.Evidence{Boot: host.BootID(), Client: int64(pid), ClientStart: host.ProcessStart(pid), Namespace: host.PIDNamespace()}
 	in(t, box, func(tx *inbox.Tx) {
@@ -39,7 +39,7 @@ func deliverTo(t *testing.T, box *inbox.Inbox, pid int) {
 	})
 }
 
-func in(t *testing.T, box *inbox.Inbox, do func(*inbox.Tx)) {
+func in(t testing.TB, box *inbox.Inbox, do func(*inbox.Tx)) {
 	t.Helper()
 	tx, err := box.Begin(context.Background())
 	require.NoError(t, err)
