@@ -78,6 +78,9 @@ func (q *Queue) settleOver(tx *inbox.Tx, o *Over) (settled bool, err error) {
 	if o == nil || d == nil || d.DeliveredSeq != o.seq {
 		return false, nil
 	}
+	if v := d.Verdict; v != nil && v.Kind != inbox.VerdictFailed {
+		return false, nil // [recovery.Settle] carries it out, and says so
+	}
 	if finished := q.o.Orphan.Options().Finished; finished != nil {
 		if _, is := finished(tx); is {
 			return false, nil

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -147,6 +148,29 @@ func TestOverTime(t *testing.T) {
 	over, err = r.OverTime()
 	require.NoError(t, err)
 	assert.Nil(t, over, "nothing is in flight")
+}
+
+// What an agent said of its entry before the limit was reached is carried out, and reported.
+func TestSaidBeforeItsTimeWasOver(t *testing.T) {
+	for kind, want := range map[inbox.VerdictKind]recovery.Action{inbox.VerdictDone: recovery.Answered, inbox.VerdictRejected: recovery.DeadLettered} {
+		t.Run(string(kind), func(t *testing.T) {
+			r := newRig(t, "A")
+			c, p := r.round("")
+			c.asks(p.Text)
+			require.NoError(t, r.transact(t.Context(), func(tx *inbox.Tx) error {
+				return errors.Join(tx.Say(inbox.Verdict{Kind: kind, Text: "as it is"}), tx.Commit())
+			}))
+			r.o.Limits.Entry.Time = time.Nanosecond
+			over, err := r.OverTime()
+			require.NoError(t, err)
+			require.NotNil(t, over)
+			x := seen
+			x.Over = over
+			report := r.settle(x)
+			assert.Equal(t, []any{want, kind}, []any{report.Action, report.Said})
+			assert.NotEqual(t, inbox.ReasonOverBudget, report.Reason)
+		})
+	}
 }
 
 func TestAnew(t *testing.T) {
