@@ -178,6 +178,36 @@ func TestWhatAnotherAgentHasNowIsLeftToIt(t *testing.T) {
 	}
 }
 
+// An entry that its agent gave back for later is taken back, too: it would come again here
+// once its time has come.
+func TestWhatWasPutOffIsLeftToAnotherAgent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3*time.Second)
+	w.hold()
+	a := w.start("one", nil)
+	w.send("a")
+	w.eventually("a turn", func() bool { return len(w.turns()) == 1 }, a)
+	a.kill()
+	a.killLauncher()
+	later := time.Now().Add(time.Hour)
+	a.transact(func(tx *inbox.Tx) error {
+		return tx.Say(inbox.Verdict{Kind: inbox.VerdictFailed, Text: "not now", Until: &later})
+	})
+	b := w.start("two", nil)
+	w.eventually("a turn of the other agent", func() bool { return len(w.turns()) == 2 }, b)
+	w.eventually("what it says", func() bool { return copyWith(w, "two") == 2 }, b)
+	a = a.again(w)
+	w.eventually("an empty ledger", func() bool { return len(a.held()) == 0 }, a)
+	box, err := inbox.Open(a.inbox, inbox.Options{})
+	require.NoError(t, err)
+	scheduled, err := box.Scheduled()
+	require.NoError(t, err)
+	assert.Empty(t, scheduled)
+	w.open()
+	w.settled(b, "a")
+	assert.Equal(t, 1, w.replied("a"))
+}
+
 // copyWith is the copy of its only message that an agent says it has.
 func copyWith(w *world, agent string) uint64 {
 	e, err := w.l.Agents.Get(fleet.Context(w.t), names.Agent(agent))

@@ -135,7 +135,10 @@ func (a *Agent) abandon(ctx context.Context, c claims.Claim, why string) (there 
 		}
 		return tx.Commit()
 	})
-	return false, err
+	if err != nil {
+		return false, err
+	}
+	return a.withdraw(ctx, c, why) // its agent may have put it off
 }
 
 // transact is a transaction whose warnings are said.
