@@ -63,6 +63,7 @@ var allowed = map[string]string{
 	"internal/bridges":          "inbox internal/cli orchestrate orchestrate/babysitter orchestrate/effect orchestrate/prompt orchestrate/run",
 	"internal/orphans":          "internal/charging inbox internal/cli recover",
 	"internal/gate":             "",
+	"testdata/embedding":        "inbox",
 	"internal/mcp":              "inbox internal/cli/... internal/disk internal/gate internal/host/signals internal/mcp/page internal/task internal/words",
 	"internal/mcp/page":         "internal/cli",
 	"internal/task":             "inbox internal/cli internal/host internal/words orchestrate recover",

@@ -63,21 +63,22 @@ func TestABreachIsFound(t *testing.T) {
 		"queue":     "below/disk",
 		"rooms/...": "below/...",
 	}
+	const ours = `"` + module
 	tests := map[string]struct {
 		file, imports string
 		want          string
 	}{
-		"allowed":            {"queue/a.go", `"heartbeat/below/disk"`, ""},
+		"allowed":            {"queue/a.go", ours + `below/disk"`, ""},
 		"not ours":           {"queue/a.go", `"fmt"`, ""},
-		"not allowed":        {"queue/a.go", `"heartbeat/claude"`, "queue/a.go: queue may not import claude"},
-		"a folder below":     {"queue/a.go", `"heartbeat/below/disk/deep"`, "queue/a.go: queue may not import below/disk/deep"},
-		"its own folder":     {"queue/a.go", `"heartbeat/queue/part"`, "queue/a.go: queue may not import queue/part"},
-		"a longer name":      {"queue/a.go", `"heartbeat/below/disks"`, "queue/a.go: queue may not import below/disks"},
-		"whole tree allowed": {"rooms/one/a.go", `"heartbeat/below/disk/deep"`, ""},
-		"tree is not a name": {"rooms/one/a.go", `"heartbeat/belowground"`, "rooms/one/a.go: rooms/one may not import belowground"},
-		"package not listed": {"new/a.go", `"heartbeat/below/disk"`, "new/a.go: new is not listed"},
-		"test files may":     {"queue/a_test.go", `"heartbeat/claude"`, ""},
-		"recover unnamed":    {"rooms/a.go", `"heartbeat/recover"`, "rooms/a.go: rooms may not import recover; rooms/a.go: recover hides a builtin"},
+		"not allowed":        {"queue/a.go", ours + `claude"`, "queue/a.go: queue may not import claude"},
+		"a folder below":     {"queue/a.go", ours + `below/disk/deep"`, "queue/a.go: queue may not import below/disk/deep"},
+		"its own folder":     {"queue/a.go", ours + `queue/part"`, "queue/a.go: queue may not import queue/part"},
+		"a longer name":      {"queue/a.go", ours + `below/disks"`, "queue/a.go: queue may not import below/disks"},
+		"whole tree allowed": {"rooms/one/a.go", ours + `below/disk/deep"`, ""},
+		"tree is not a name": {"rooms/one/a.go", ours + `belowground"`, "rooms/one/a.go: rooms/one may not import belowground"},
+		"package not listed": {"new/a.go", ours + `below/disk"`, "new/a.go: new is not listed"},
+		"test files may":     {"queue/a_test.go", ours + `claude"`, ""},
+		"recover unnamed":    {"rooms/a.go", ours + `recover"`, "rooms/a.go: rooms may not import recover; rooms/a.go: recover hides a builtin"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
