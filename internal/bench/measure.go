@@ -23,6 +23,7 @@ var measures = []measure{
 	{name: "launch", take: measureLaunch},
 	{name: "transcript", take: measureTranscript},
 	{name: "host", take: measureHost},
+	{name: "mcp", take: measureTools},
 	{name: "run", take: measureOrchestrated, long: true},
 	{name: "million", take: measureMillion, long: true},
 	{name: "fleet", take: measureFleet, long: true},

@@ -20,6 +20,7 @@ type programs struct {
 	meter     string // heartbeat-meter
 	watch     string // heartbeat-watch
 	nats      string // heartbeat-nats
+	mcp       string // heartbeat-mcp
 	twoWrites string // the baseline
 	empty     string // the floor of a start
 	peak      string // runs a program and reports its peak memory
@@ -35,12 +36,12 @@ func build(ctx context.Context) (programs, error) {
 		return programs{}, fmt.Errorf("build: %w", err)
 	}
 	p := programs{
-		dir: dir, hook: filepath.Join(dir, "heartbeat-stop"), heartbeat: filepath.Join(dir, "heartbeat"), launch: filepath.Join(dir, "heartbeat-launch"), host: filepath.Join(dir, "heartbeat-host"), meter: filepath.Join(dir, "heartbeat-meter"), watch: filepath.Join(dir, "heartbeat-watch"), nats: filepath.Join(dir, "heartbeat-nats"),
+		dir: dir, hook: filepath.Join(dir, "heartbeat-stop"), heartbeat: filepath.Join(dir, "heartbeat"), launch: filepath.Join(dir, "heartbeat-launch"), host: filepath.Join(dir, "heartbeat-host"), meter: filepath.Join(dir, "heartbeat-meter"), watch: filepath.Join(dir, "heartbeat-watch"), nats: filepath.Join(dir, "heartbeat-nats"), mcp: filepath.Join(dir, "heartbeat-mcp"),
 		twoWrites: filepath.Join(dir, "twowrites"), peak: filepath.Join(dir, "peak"), empty: filepath.Join(dir, "empty"),
 	}
 	linked := filepath.Join(dir, "linked") + string(filepath.Separator)
 	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", linked,
-		"heartbeat/cmd/heartbeat", "heartbeat/cmd/heartbeat-stop", "heartbeat/cmd/heartbeat-launch", "heartbeat/cmd/heartbeat-host", "heartbeat/cmd/heartbeat-meter", "heartbeat/cmd/heartbeat-watch", "heartbeat/cmd/heartbeat-nats", "heartbeat/internal/bench/twowrites", "heartbeat/internal/bench/peak", "heartbeat/internal/bench/empty")
+		"heartbeat/cmd/heartbeat", "heartbeat/cmd/heartbeat-stop", "heartbeat/cmd/heartbeat-launch", "heartbeat/cmd/heartbeat-host", "heartbeat/cmd/heartbeat-meter", "heartbeat/cmd/heartbeat-watch", "heartbeat/cmd/heartbeat-nats", "heartbeat/cmd/heartbeat-mcp", "heartbeat/internal/bench/twowrites", "heartbeat/internal/bench/peak", "heartbeat/internal/bench/empty")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	if err == nil {
