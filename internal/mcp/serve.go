@@ -93,7 +93,7 @@ func routesOf(o *page.Serve) (routes *http.ServeMux, names []string, err error) 
 	}
 	routes = http.NewServeMux()
 	for _, one := range all {
-		box, err := openInbox(one.Path)
+		box, err := openInbox(one.Path, o.Role)
 		if err != nil {
 			return nil, nil, fmt.Errorf("--inbox %s: %w", one.Name, err)
 		}

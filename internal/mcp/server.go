@@ -76,7 +76,7 @@ type unclosed struct{ io.Writer }
 func (unclosed) Close() error { return nil }
 
 func open(o *page.Flags) (*server, error) {
-	box, err := openInbox(o.Inbox)
+	box, err := openInbox(o.Inbox, o.Role)
 	if err != nil {
 		return nil, err
 	}
@@ -86,13 +86,19 @@ func open(o *page.Flags) (*server, error) {
 		return nil, err
 	}
 	for _, one := range all {
-		if s.to[one.Name], err = openInbox(one.Path); err != nil {
+		if s.to[one.Name], err = openInbox(one.Path, o.Role); err != nil {
 			return nil, fmt.Errorf("--to %s: %w", one.Name, err)
 		}
 	}
 	return s, nil
 }
 
-func openInbox(path string) (*inbox.Inbox, error) {
-	return cli.OpenInbox(path, inbox.Options{LockWait: cli.VerbLockWait})
+// openInbox opens an inbox. For others than agents root becomes its owner, as a verb does; the
+// server of an agent stays what its client is.
+func openInbox(path, role string) (*inbox.Inbox, error) {
+	options := inbox.Options{LockWait: cli.VerbLockWait}
+	if role == page.Agent {
+		return cli.OpenInbox(path, options)
+	}
+	return cli.OpenAsOwner(path, options)
 }
