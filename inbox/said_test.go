@@ -194,15 +194,18 @@ func TestAppendSelf(t *testing.T) {
 	var rate *inbox.RateError
 	require.ErrorAs(t, err, &rate)
 	assert.Equal(t, inbox.RateError{PerHour: 2, After: 30 * time.Minute}, *rate)
-	now.set(noon.Add(-time.Hour)) // the clock is set back
+	now.set(noon.Add(-20 * time.Minute)) // the clock is set back
 	_, err = send("c")
 	require.ErrorAs(t, err, &rate)
 	now.set(noon.Add(30 * time.Minute))
 	_, err = send("c")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "b", "c"}, waitingIDs(t, now.box))
+	now.set(noon.Add(-24 * time.Hour)) // it was a day ahead
+	_, err = send("d")
+	require.NoError(t, err)
 	v, err := now.box.View()
 	require.NoError(t, err)
 	defer func() { require.NoError(t, v.Close()) }()
-	assert.EqualValues(t, 3, v.SelfEnqueued().Count)
+	assert.EqualValues(t, 4, v.SelfEnqueued().Count)
 }

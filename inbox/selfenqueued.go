@@ -48,9 +48,8 @@ func (t *Tx) countSelf(perHour int) error {
 		if s.Count == 0 || s.Left > most {
 			s.Left = most
 		}
-		if gone := now.Sub(s.Last); gone > 0 { // the clock may have been set back
-			s.Left = min(most, s.Left+most*gone.Hours())
-		}
+		// Where the clock was set back, the hour that it was ahead must not hold for longer.
+		s.Left = min(most, s.Left+most*now.Sub(s.Last).Abs().Hours())
 		if s.Left < 1 {
 			return &RateError{PerHour: perHour, After: time.Duration((1 - s.Left) / most * float64(time.Hour))}
 		}

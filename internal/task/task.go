@@ -116,11 +116,7 @@ func say(ctx context.Context, box *inbox.Inbox, c Caller, v inbox.Verdict, of in
 	return change(ctx, box, c, of, func(tx *inbox.Tx) error { return tx.Say(v) })
 }
 
-// TestOnlyStep is called after each step, for tests that kill the process there.
-var TestOnlyStep = func(string) {}
-
 func change(ctx context.Context, box *inbox.Inbox, c Caller, of int64, do func(*inbox.Tx) error) (Current, error) {
-	TestOnlyStep("asked")
 	err := func() (err error) {
 		tx, err := box.Begin(ctx)
 		if err != nil {
@@ -142,6 +138,5 @@ func change(ctx context.Context, box *inbox.Inbox, c Caller, of int64, do func(*
 	if err != nil {
 		return Current{}, err
 	}
-	TestOnlyStep("committed")
 	return Of(box, c)
 }

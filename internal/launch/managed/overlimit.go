@@ -45,7 +45,8 @@ func (r *run) guardTime(s *session) {
 }
 
 // settleOver settles the entry because of whose limit the last session was ended. One
-// that was answered all the same is left to [recovery.Settle].
+// that was answered all the same, or of which its agent has spoken, is left to
+// [recovery.Settle].
 func (r *run) settleOver(tx *inbox.Tx) (settled bool, err error) {
 	d := tx.InFlight()
 	if r.last == nil || d == nil {
@@ -53,6 +54,9 @@ func (r *run) settleOver(tx *inbox.Tx) (settled bool, err error) {
 	}
 	why := r.last.ended()
 	if why.over == nil || why.seq != d.DeliveredSeq {
+		return false, nil
+	}
+	if v := d.Verdict; v != nil && v.Kind != inbox.VerdictFailed {
 		return false, nil
 	}
 	if r.Recovery.Finished != nil {
