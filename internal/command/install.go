@@ -137,8 +137,10 @@ func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams, verb 
 	if o.print {
 		return preview(path, w, edit, s)
 	}
-	if verb == "install" && strings.Contains(w.Command, string(filepath.Separator)+"go-build") {
-		return fmt.Errorf("install: %s is a `go run` build and will be gone: build the command first (see the README), and run that", w.Command)
+	if verb == "install" {
+		if err := lasts(w.Command); err != nil {
+			return fmt.Errorf("install: %w", err)
+		}
 	}
 	changed, err := editFile(path, w, settings.Links(o.follow))
 	if err == nil && verb == "install" {
@@ -152,6 +154,14 @@ func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams, verb 
 		Meter: metered(path, w, s),
 	}
 	return (&cli.InboxFlags{JSON: o.json}).Print(s, report, report.sentence(verb))
+}
+
+// lasts returns an error if the hook's program will be gone before a session runs it.
+func lasts(program string) error {
+	if strings.Contains(program, string(filepath.Separator)+"go-build") {
+		return fmt.Errorf("%s is a `go run` build and will be gone: build the command first (see the README), and run that", program)
+	}
+	return nil
 }
 
 // makeFolder comes last: where root makes the folder of another user, it becomes that

@@ -60,17 +60,22 @@ func (o *letterFlags) choosePurged(box *inbox.Inbox, named []string, s cli.Strea
 	return chooseLetters(named, letters, false)
 }
 
-// confirm asks a person. No answer means no.
 func confirm(question string, s cli.Streams) error {
+	if agreed(question, s) {
+		return nil
+	}
+	return errors.New("nothing was purged")
+}
+
+// agreed asks a person. No answer means no.
+func agreed(question string, s cli.Streams) bool {
 	fmt.Fprintf(s.Err, "%s [y/N] ", question)
 	answer, err := bufio.NewReader(s.In).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
-		if err == nil {
-			return nil
-		}
+		return err == nil
 	}
-	return errors.New("nothing was purged")
+	return false
 }
 
 func (o *letterFlags) reportPurged(letters []inbox.Letter, s cli.Streams) error {

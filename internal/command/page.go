@@ -29,7 +29,7 @@ func purposes() []purpose {
 		{"Steer", []cli.Verb{pauseVerb(), resumeVerb(), cancelVerb()}},
 		{"Recover and tidy up", []cli.Verb{recoverVerb(), deadLetterVerb(), compactVerb()}},
 		{"Babysitter runs", []cli.Verb{runsVerb(), orchestrateVerb(), resultVerb(), breakpointVerb()}},
-		{"Set up", []cli.Verb{installVerb(), uninstallVerb(), doctorVerb(), demoVerb(), completionVerb(), versionVerb()}},
+		{"Set up", []cli.Verb{initVerb(), installVerb(), uninstallVerb(), doctorVerb(), demoVerb(), completionVerb(), versionVerb()}},
 	}
 	last := &all[len(all)-1]
 	last.verbs = append(last.verbs, manVerb(verbsOf(all)), helpVerb(verbsOf(all)))

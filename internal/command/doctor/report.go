@@ -70,6 +70,18 @@ func Failed(all []Check) (n int) {
 	return n
 }
 
+// Amiss returns the checks that are not ok.
+func Amiss(all []Check) []Check {
+	return slices.DeleteFunc(slices.Clone(all), func(c Check) bool { return c.State == OK })
+}
+
+// WithoutWiring leaves out the checks of what the settings wire, for a project in which
+// the launcher wires each session.
+func WithoutWiring(all []Check) []Check {
+	of := []string{"wired", "events", "binary", "meter", "flags", "timeout", "cap"}
+	return slices.DeleteFunc(slices.Clone(all), func(c Check) bool { return slices.Contains(of, c.Name) })
+}
+
 // WriteText shows people each check, and its fix below it.
 func WriteText(out layout.Output, all []Check) error {
 	t := layout.NewTable(layout.Column{Least: len(Fail), Style: stateStyle}, layout.Column{Least: len("environment")}, layout.Column{Text: true})

@@ -30,6 +30,7 @@ var openers = map[string]string{
 	"internal/host/guardian/terminal_linux.go": "a terminal is opened without waiting, without following a link, and by its device number",
 	"internal/hosting/attach/system_linux.go":  "a folder is opened, by which the socket in it is reached",
 	"internal/command/batch.go":                "a person names the file, which may be a pipe",
+	"internal/command/init.go":                 "a folder is opened, to be locked",
 	"internal/command/result.go":               "a person names the file, which may be a pipe",
 	"internal/claude/transcript.go":            "opened without waiting, and read from an offset",
 	"internal/hook/findfull.go":                "a program is opened without waiting, and is then run: it may be a link",

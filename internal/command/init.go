@@ -1,0 +1,371 @@
+package command
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/internal/claude/settings"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/command/doctor"
+	"heartbeat/internal/command/gitignore"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/words"
+)
+
+const defaultInbox = "work/inbox.jsonl"
+
+// initFlags are those of init, and what it finds out before it writes.
+type initFlags struct {
+	inbox    string // as it was given
+	yes      bool
+	launcher bool
+	undo     bool
+	install  installFlags
+	hook     *pflag.FlagSet
+
+	project string // the working directory
+	dir     string // the inbox's folder
+	made    made
+}
+
+func initVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "init",
+		Short: "set a project up: folder, .gitignore, hook",
+		Long: `Set up the project in this directory: make the inbox's folder (work, if no inbox
+is named), add it to the .gitignore of the git work tree, wire the hook into
+.claude/settings.json as install does, check all of it as doctor does, and say what
+to type next. With --launcher no settings are changed: heartbeat launch wires the
+hook for each session.
+
+Before a line is added to .gitignore a person is asked, unless --yes is given.
+Nothing is added where the folder is in no work tree, or is ignored already. A hook
+that serves the inbox already stays as it is. All is looked at before anything is
+written. Running init again changes nothing, or does what a killed one left undone.
+
+--undo takes back what init made, and nothing else: a folder that holds anything,
+such as an inbox with entries, stays.
+
+Exit status: 0 it is set up, whatever the checks say; 1 it is not.`,
+		Example: `heartbeat init
+heartbeat init --launcher --yes
+heartbeat init --undo`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			o := &initFlags{}
+			f := cli.NewFlags("init")
+			cli.AddInbox(f, &o.inbox)
+			f.Lookup("inbox").Usage += "; " + defaultInbox + " without it"
+			f.BoolVarP(&o.yes, "yes", "y", false, "add the folder to .gitignore without asking")
+			f.BoolVar(&o.launcher, "launcher", false, "wire no hook: sessions are started by heartbeat launch")
+			f.BoolVar(&o.undo, "undo", false, "take back what init made")
+			return f, func(args []string, s cli.Streams) error {
+				if err := cli.NoArgs(args); err != nil {
+					return err
+				}
+				return o.run(s)
+			}
+		},
+	}
+}
+
+func (o *initFlags) run(s cli.Streams) error {
+	if o.undo && (o.launcher || o.yes) {
+		return cli.Usage(errors.New("--undo goes alone: what init made is written down"))
+	}
+	unlock, err := o.begin()
+	if err == nil {
+		defer unlock()
+		if o.undo {
+			err = o.takeBack(s)
+		} else {
+			err = o.setUp(s)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+	return nil
+}
+
+// begin checks where init runs, and keeps other inits out until unlock.
+func (o *initFlags) begin() (unlock func(), err error) {
+	if o.inbox == "" {
+		o.inbox = defaultInbox
+	}
+	if strings.HasSuffix(o.inbox, string(filepath.Separator)) {
+		return nil, fmt.Errorf("%s is a folder: name the inbox's file in it", o.inbox)
+	}
+	if o.project, err = os.Getwd(); err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(o.inbox)
+	if err != nil {
+		return nil, err
+	}
+	o.dir = filepath.Dir(path)
+	if strings.HasPrefix(filepath.Base(o.dir), "~") {
+		return nil, fmt.Errorf("the inbox's folder would be %s: only a shell turns ~ into your home directory: write the path out", o.dir)
+	}
+	above := filepath.Dir(o.dir)
+	folders := []string{o.project}
+	if above != o.project {
+		folders = append(folders, above)
+	}
+	unlock = func() {}
+	for _, folder := range folders {
+		if err := own(folder); err != nil {
+			unlock()
+			return nil, err
+		}
+		f, err := lockFolder(folder)
+		if err != nil {
+			unlock()
+			return nil, err
+		}
+		before := unlock
+		unlock = func() { before(); _ = f.Close() }
+	}
+	return unlock, nil
+}
+
+// own returns an error if dir is another user's, whose files init would make as its own.
+func own(dir string) error {
+	info, err := disk.StatDir(dir)
+	if err != nil {
+		return err
+	}
+	if int(info.UID) != os.Geteuid() {
+		return fmt.Errorf("%s belongs to user %d, and you are user %d: run init as its owner", dir, info.UID, os.Geteuid())
+	}
+	return nil
+}
+
+// lockFolder leaves no lock file: the folder itself is locked. Close gives it back.
+func lockFolder(dir string) (*os.File, error) {
+	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("another heartbeat init is at work in %s: let it end, then run this again", dir)
+		}
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	return f, nil
+}
+
+// setUp looks at everything before it writes anything.
+func (o *initFlags) setUp(s cli.Streams) error {
+	var err error
+	if o.made, err = readMade(o.dir); err != nil {
+		return err
+	}
+	before := o.made
+	there, err := o.lookAtFolder()
+	if err != nil {
+		return err
+	}
+	var wired func() error
+	if !o.launcher {
+		if wired, err = o.planHook(s); err != nil {
+			return err
+		}
+	}
+	ignored, err := o.planIgnored(s)
+	if err != nil {
+		return err
+	}
+	if err := o.write(there, before, s); err != nil {
+		return err
+	}
+	if there && ignored == nil && wired == nil {
+		if _, err := fmt.Fprintf(s.Out, "%s is set up already: nothing was changed\n", o.project); err != nil {
+			return err
+		}
+	}
+	for _, step := range []func() error{ignored, wired} {
+		if step == nil {
+			continue
+		}
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return o.tell(s)
+}
+
+func (o *initFlags) lookAtFolder() (there bool, err error) {
+	if there, err = disk.Exists(o.dir); err != nil {
+		return false, err
+	}
+	if !there {
+		o.made.Folder = true
+		return false, nil
+	}
+	info, err := disk.StatDir(o.dir)
+	if err != nil {
+		return true, fmt.Errorf("the inbox's folder: %w", err)
+	}
+	if int(info.UID) != os.Geteuid() {
+		return true, fmt.Errorf("%s belongs to user %d, and you are user %d: run init as its owner", o.dir, info.UID, os.Geteuid())
+	}
+	return true, nil
+}
+
+// planIgnored returns the step that has git ignore the inbox's folder, nil for none.
+func (o *initFlags) planIgnored(s cli.Streams) (step func() error, err error) {
+	need, err := gitignore.Look(o.dir)
+	switch {
+	case errors.Is(err, gitignore.ErrNoGit):
+		s.Note("%v: add the inbox's folder to .gitignore yourself", err)
+		return nil, nil
+	case err != nil || need.File == "":
+		return nil, err
+	}
+	content, there, err := gitignore.Read(need.File)
+	if err != nil {
+		return nil, err
+	}
+	if !o.yes {
+		if !cli.IsTerminal(s.In) {
+			return nil, cli.Usage(fmt.Errorf("git would see the inbox, and nobody is there to be asked whether %s may be added to %s: add --yes, or ignore the folder yourself", need.Line, need.File))
+		}
+		if !agreed(fmt.Sprintf("add %s to %s?", need.Line, need.File), s) {
+			s.Note("git sees the inbox: nothing was added to %s", need.File)
+			return nil, nil
+		}
+	}
+	o.made.Ignore, o.made.Line = need.File, need.Line
+	o.made.IgnoreFile = o.made.IgnoreFile || !there
+	o.made.Newline = len(content) > 0 && content[len(content)-1] != '\n'
+	return func() error {
+		if err := gitignore.Write(need.File, gitignore.Added(content, need.Line)); err != nil {
+			return fmt.Errorf("add %s to %s: %w", need.Line, need.File, err)
+		}
+		_, err := fmt.Fprintf(s.Out, "added %s to %s\n", need.Line, need.File)
+		return err
+	}, nil
+}
+
+// planHook returns the step that wires the hook, nil for none.
+func (o *initFlags) planHook(s cli.Streams) (step func() error, err error) {
+	if home, err := os.UserHomeDir(); err == nil && filepath.Clean(home) == o.project {
+		return nil, fmt.Errorf("%s is your home directory, whose settings are those of all projects: go to the project first, or add --launcher", home)
+	}
+	path, w, err := o.wiring()
+	if err != nil {
+		return nil, err
+	}
+	if err := lasts(w.Command); err != nil {
+		return nil, err
+	}
+	w.Meter = o.install.meter(path, s)
+	for _, name := range []string{filepath.Dir(path), path} {
+		if target, err := os.Readlink(name); err == nil {
+			return nil, fmt.Errorf("%s is a symbolic link to %s, and init edits no file elsewhere: run heartbeat install --follow, then heartbeat init --launcher", name, target)
+		}
+	}
+	content, err := disk.ReadFile(path, settings.MaxFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	after, err := settings.Install(content, w)
+	if err != nil {
+		return nil, fmt.Errorf("settings %s: %w", path, err)
+	}
+	if bytes.Equal(content, after) {
+		return nil, nil
+	}
+	without, err := settings.Uninstall(content, w)
+	if err != nil {
+		return nil, fmt.Errorf("settings %s: %w", path, err)
+	}
+	if !bytes.Equal(content, without) {
+		s.Note("%s serves this inbox already, with settings of its own: it stays as it is (heartbeat install changes it)", path)
+		return nil, nil
+	}
+	there, err := disk.Exists(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	o.made.Hook, o.made.ClaudeFolder = true, o.made.ClaudeFolder || !there
+	return func() error {
+		if _, err := settings.InstallFile(path, w, settings.RefuseLinks); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(s.Out, "wired %s into %s\n", w.Command, path)
+		return err
+	}, nil
+}
+
+// wiring is that of install with no other flags.
+func (o *initFlags) wiring() (path string, w settings.Wiring, err error) {
+	o.install.scope = string(settings.Project)
+	o.hook = o.install.wired.Set()
+	if err := o.hook.Set("inbox", filepath.Join(o.dir, filepath.Base(o.inbox))); err != nil {
+		return "", w, err
+	}
+	verb := "install"
+	if o.undo {
+		verb = "uninstall"
+	}
+	if w, err = o.install.wiring(o.hook, verb); err != nil {
+		return "", w, err
+	}
+	path, err = o.install.path()
+	return path, w, err
+}
+
+// write makes the folder, and writes down in it what init is about to make: whatever is
+// killed from here on, --undo knows.
+func (o *initFlags) write(there bool, before made, s cli.Streams) error {
+	if o.made.nothing() || there && o.made == before {
+		return nil
+	}
+	o.made.Project = o.project
+	if there {
+		return o.made.write(o.dir)
+	}
+	if err := o.made.makeFolder(o.dir); err != nil {
+		return fmt.Errorf("make the inbox's folder: %w", err)
+	}
+	_, err := fmt.Fprintf(s.Out, "made the folder %s\n", o.dir)
+	return err
+}
+
+// tell shows what the checks found amiss, and what to type next.
+func (o *initFlags) tell(s cli.Streams) error {
+	look := &doctorFlags{inbox: o.inbox, project: "."}
+	in, err := look.input()
+	if err != nil {
+		return fmt.Errorf("check it: %w", err)
+	}
+	all := doctor.Run(in)
+	if o.launcher {
+		all = doctor.WithoutWiring(all)
+	}
+	bad := doctor.Amiss(all)
+	if _, err := fmt.Fprintf(s.Out, "checked: %d of %d checks are ok\n", len(all)-len(bad), len(all)); err != nil {
+		return err
+	}
+	if err := doctor.WriteText(look.on(s.Out).Output, bad); err != nil {
+		return err
+	}
+	shown := words.Shell(o.inbox)
+	next := `claude "Read CLAUDE.md"`
+	if o.launcher {
+		next = "heartbeat launch --inbox " + shown + " -- " + next
+	}
+	_, err = fmt.Fprintf(s.Out, "next:\n  heartbeat send --inbox %s \"Say hello.\"\n  %s\n", shown, next)
+	return err
+}
