@@ -7,6 +7,6 @@ var VerbNames = []string{
 	"pause", "resume", "cancel",
 	"recover", "dead-letter", "compact",
 	"run", "orchestrate", "result", "breakpoint",
-	"install", "uninstall", "doctor",
+	"init", "install", "uninstall", "doctor",
 	"demo", "completion", "version", "man", "help",
 }
