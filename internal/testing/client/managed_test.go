@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -246,7 +247,7 @@ func TestManagedPersistWaiterKilled(t *testing.T) {
 			r.until(ctx, "a hook waits", func() bool { return r.waiter() != nil })
 			pid := r.waiter().PID
 			if when.sendFirst {
-				require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+				r.stopBetween(ctx, pid)
 				all[1] = r.send(all[1])
 			}
 			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
@@ -262,6 +263,31 @@ func TestManagedPersistWaiterKilled(t *testing.T) {
 			r.settled(answeredOnce(all...)...)
 		})
 	}
+}
+
+// stopBetween stops a process while it does not hold the inbox's lock, which it would keep.
+func (r *rig) stopBetween(ctx context.Context, pid int) {
+	r.t.Helper()
+	box, err := inbox.Open(r.inbox, inbox.Options{})
+	require.NoError(r.t, err)
+	r.until(ctx, "the process stands still without the lock", func() bool {
+		require.NoError(r.t, syscall.Kill(pid, syscall.SIGSTOP))
+		for !isStopped(r.t, pid) {
+			time.Sleep(poll)
+		}
+		if box.Lock() != pid {
+			return true
+		}
+		require.NoError(r.t, syscall.Kill(pid, syscall.SIGCONT))
+		return false
+	})
+}
+
+// isStopped reports whether a signal has stopped all of a process.
+func isStopped(t testing.TB, pid int) bool {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	require.NoError(t, err)
+	return strings.Contains(string(status), "\nState:\tT")
 }
 
 // waiter is the hook that waits to wake the session, nil for none.
