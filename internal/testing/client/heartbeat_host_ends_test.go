@@ -30,8 +30,8 @@ func ended(t *testing.T, script string, reply model.Reply, flags ...string) (*ho
 	return h, s
 }
 
-// killedAfterItsAnswer is a client that ends with status 0 after its answer, before its
-// hook could tell.
+// killedAfterItsAnswer is a client that ends with status 0 once it has printed its answer.
+// The answer has no end, so that however late the reader is, no hook was run.
 const killedAfterItsAnswer = `(echo $BASHPID >pid; exec "$CLAUDE" "$@") | while IFS= read -r line; do
 	printf '%s\n' "$line"
 	case $line in '{"type":"assistant"'*) kill -9 $(cat pid); exit 0;; esac
@@ -41,7 +41,7 @@ done`
 func TestHostedEnds(t *testing.T) {
 	t.Run("0 without an answer", func(t *testing.T) {
 		t.Parallel()
-		h, s := ended(t, killedAfterItsAnswer, model.Text("done"))
+		h, s := ended(t, killedAfterItsAnswer, model.Text("done").Unended())
 		assert.Equal(t, "failed", s.Status)
 		assert.Equal(t, 0.0, reported(s, "exitCode"))
 		assert.Zero(t, h.state(s.ID).Entries.Answered)

@@ -115,6 +115,13 @@ func (m *Model) messages(w http.ResponseWriter, r *http.Request) {
 	if !m.pause(r, reply, func() {}) {
 		panic(http.ErrAbortHandler) // drops the connection; returning would send an empty 200
 	}
+	if reply.Open && req.Stream {
+		msg := newMessage(req, reply.Usage)
+		begin(w, msg).blocks(msg, reply)
+		reply.Hang = true
+		m.pause(r, reply, func() {})
+		panic(http.ErrAbortHandler)
+	}
 	write(w, req, reply)
 }
 

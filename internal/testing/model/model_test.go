@@ -207,6 +207,25 @@ func TestCloseReleasesHangingRepliesAndWaiters(t *testing.T) {
 	require.ErrorIs(t, <-waited, ErrClosed)
 }
 
+func TestUnendedSaysItsTextAndNoEnd(t *testing.T) {
+	m := start(t, func(Request) Reply { return Text("said").Unended() })
+	resp, err := http.Post(m.URL()+"/v1/messages", "application/json", strings.NewReader(ask("hi", true)))
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	var said strings.Builder
+	part := make([]byte, 512)
+	for !strings.Contains(said.String(), "content_block_stop") {
+		n, err := resp.Body.Read(part)
+		require.NoError(t, err)
+		said.Write(part[:n])
+	}
+	assert.Contains(t, said.String(), `"said"`)
+	m.Close()
+	rest, err := io.ReadAll(resp.Body)
+	require.Error(t, err, "the answer is broken off")
+	assert.NotContains(t, string(rest), "message_stop")
+}
+
 func TestUsing(t *testing.T) {
 	m := start(t, func(Request) Reply {
 		return Text("hi").Using(Usage{Input: 3, Output: 5, CacheRead: 7, CacheWrite: 11})

@@ -15,6 +15,7 @@ type Reply struct {
 	Delay time.Duration // how long to hold the answer back
 	Alive bool          // while a streamed answer is held back, say every few seconds that it comes, as the API does
 	Hang  bool          // never answer; the connection stays open until Close
+	Open  bool          // stream the answer's blocks and never its end
 	Usage *Usage        // the tokens that it says it took, or nil for one in and one out
 }
 
@@ -62,6 +63,13 @@ func Overloaded() Reply { return Error(529, "overloaded_error", "Overloaded") }
 // Hang never answers: the request stays open until the client gives up or the
 // model is closed.
 func Hang() Reply { return Reply{Hang: true} }
+
+// Unended returns the same reply as one whose blocks are streamed and whose end never
+// comes: the client has said it, and cannot end its turn.
+func (r Reply) Unended() Reply {
+	r.Open = true
+	return r
+}
 
 // After returns the same reply held back for d. The wait ends early when the
 // client gives up or the model is closed.

@@ -18,6 +18,16 @@ func begin(w http.ResponseWriter, msg message) stream {
 // reply sends the rest, block by block, in the order the API uses: the blocks,
 // message_delta, message_stop.
 func (s stream) reply(msg message, reply Reply) {
+	s.blocks(msg, reply)
+	s.event("message_delta", map[string]any{
+		"delta": map[string]any{"stop_reason": stopReason(reply), "stop_sequence": nil},
+		"usage": map[string]int{"output_tokens": msg.Usage["output_tokens"]},
+	})
+	s.event("message_stop", map[string]any{})
+}
+
+// blocks sends what is said, and what a tool is asked.
+func (s stream) blocks(msg message, reply Reply) {
 	index := 0
 	if reply.Text != "" {
 		s.block(index, map[string]any{"type": "text", "text": ""},
@@ -27,11 +37,6 @@ func (s stream) reply(msg message, reply Reply) {
 	if reply.Tool != nil {
 		s.tool(index, msg, reply.Tool)
 	}
-	s.event("message_delta", map[string]any{
-		"delta": map[string]any{"stop_reason": stopReason(reply), "stop_sequence": nil},
-		"usage": map[string]int{"output_tokens": msg.Usage["output_tokens"]},
-	})
-	s.event("message_stop", map[string]any{})
 }
 
 // ping says that the answer comes.
