@@ -147,7 +147,9 @@ func (f *follower) store(t *transcriptFile) {
 		h.store.Append(m)
 		h.mu.Lock()
 		h.tally.Add(m, time.Now())
+		text := h.tally.Text
 		h.mu.Unlock()
+		h.said.add(text)
 		step(stepMessage)
 		now := time.Now().UTC()
 		h.note(func(s *folder.State) {

@@ -43,6 +43,7 @@ func (h *host) inTerminal() error {
 	f := h.followTranscripts()
 	report := managed.Run(h.managed(resume))
 	f.stop()
+	h.lastWord()
 	h.log.line("the launcher: " + report.String())
 	h.change(func(s *folder.State) {
 		h.watchLive(s)

@@ -14,6 +14,7 @@ import (
 	"heartbeat/internal/host"
 	"heartbeat/internal/hosting/attach"
 	"heartbeat/internal/hosting/session"
+	"heartbeat/internal/testing/agent"
 )
 
 func newTerminalRig(t *testing.T, prompt string) *rig {
@@ -35,6 +36,17 @@ func TestTerminal(t *testing.T) {
 	assert.Equal(t, up.PGID, s.PGID)
 	assert.Equal(t, 4, s.Messages, "the prompt that starts the client, the entry, and an answer to each")
 	assert.Equal(t, 1, s.Running.Applied)
+	r.isClean()
+}
+
+// A client that is ended before it has written its last answer has told its hook.
+func TestTerminalLastAnswerUnwritten(t *testing.T) {
+	r := newTerminalRig(t, "hello "+agent.Unwritten)
+	_, o := r.run()
+	assert.Equal(t, "completed", string(o.State), o.Error)
+	assert.Equal(t, "done: hello unwritten", r.report()["output"])
+	s, _ := r.guild.Session("ses-1")
+	assert.Equal(t, 4, s.Messages)
 	r.isClean()
 }
 

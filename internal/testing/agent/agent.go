@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 
 	"heartbeat/internal/host"
@@ -42,6 +43,10 @@ type Agent struct {
 	promptID string
 	blocks   bool // answers are written as the client does it, in blocks
 }
+
+// Unwritten is a word in a reply that never reaches the transcript, as when the client is
+// ended before it has written it.
+const Unwritten = "unwritten"
 
 // Run begins with a person's prompt, continues while the hook blocks the stop, and
 // returns when the hook approves it.
@@ -149,7 +154,7 @@ func decision(stdout []byte) (string, error) {
 
 // write adds a line to the transcript in the client's format.
 func (a *Agent) write(role, text string, meta bool) (err error) {
-	if a.Transcript == "" {
+	if a.Transcript == "" || role == "assistant" && strings.Contains(text, Unwritten) {
 		return nil
 	}
 	var content any = text
