@@ -3,3 +3,5 @@
 // All behaviour was measured on release 2.1.329 unless a comment names another
 // source.
 package claude
+
+import _ "heartbeat/internal/platform" // the systems that this is for

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"heartbeat/internal/release"
 )
 
 // Build is what the running command was built from.
@@ -19,13 +21,10 @@ type Build struct {
 
 // ReadBuild reads the build information of the running command.
 func ReadBuild() Build {
-	b := Build{Version: "(devel)", Go: runtime.Version()}
+	b := Build{Version: release.Version(), Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
-	}
-	if info.Main.Version != "" {
-		b.Version = info.Main.Version
 	}
 	for _, s := range info.Settings {
 		switch s.Key {

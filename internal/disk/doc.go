@@ -11,3 +11,5 @@
 //
 // Reading a whole file is bounded: see [ReadFile], [ReadState] and [File.ReadAll].
 package disk
+
+import _ "heartbeat/internal/platform" // the systems that this is for

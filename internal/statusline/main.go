@@ -4,7 +4,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,6 +13,7 @@ import (
 
 	"heartbeat/internal/host"
 	"heartbeat/internal/meter"
+	"heartbeat/internal/release"
 )
 
 // CommandName is the name of the command.
@@ -45,7 +45,7 @@ func Main() {
 		_, _ = os.Stdout.WriteString(help)
 		os.Exit(0)
 	case o.version:
-		_, _ = os.Stdout.WriteString(CommandName + " " + version() + "\n")
+		_, _ = os.Stdout.WriteString(CommandName + " " + release.Version() + "\n")
 		os.Exit(0)
 	}
 	stdin := read(os.Stdin)
@@ -91,13 +91,6 @@ func parse(args []string) (o options, err string) {
 		return o, "--inbox is missing: it names the inbox beside which to count"
 	}
 	return o, ""
-}
-
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
 }
 
 // maxStatus is the most that is read of stdin. The client gives some thousand bytes.

@@ -9,16 +9,18 @@ package walls
 // orchestrator knows nothing of inboxes.
 var allowed = map[string]string{
 	// What every other package may rest on.
+	"internal/platform":      "",
+	"internal/release":       "",
 	"internal/words":         "",
 	"internal/flat":          "",
 	"internal/price":         "internal/flat",
 	"internal/meter":         "internal/disk internal/flat internal/price",
 	"internal/charging":      "inbox internal/host internal/meter internal/why recover",
-	"internal/statusline":    "internal/meter internal/host",
+	"internal/statusline":    "internal/meter internal/host internal/release",
 	"internal/enforce":       "inbox internal/budget internal/charging internal/cli internal/price internal/words orchestrate/effect recover",
 	"internal/budget":        "internal/flat internal/price internal/words",
-	"internal/disk":          "",
-	"internal/host":          "",
+	"internal/disk":          "internal/platform",
+	"internal/host":          "internal/platform",
 	"internal/host/signals":  "",
 	"internal/host/rights":   "internal/disk",
 	"internal/host/guardian": "internal/host",
@@ -31,7 +33,7 @@ var allowed = map[string]string{
 	"inbox":            "internal/budget internal/journal internal/price internal/lines internal/disk internal/flat internal/host internal/host/rights internal/words",
 
 	// What is known of one client.
-	"internal/claude":          "internal/flat",
+	"internal/claude":          "internal/flat internal/platform",
 	"internal/claude/limit":    "",
 	"internal/claude/screen":   "",
 	"internal/claude/settings": "internal/disk",
@@ -44,7 +46,7 @@ var allowed = map[string]string{
 		" orchestrate/effect orchestrate/prompt orchestrate/run orchestrate/schema orchestrate/session",
 	"orchestrate/babysitter":            "internal/disk internal/host internal/host/guardian orchestrate/babysitter/invocation",
 	"orchestrate/babysitter/invocation": "",
-	"orchestrate/command":               "",
+	"orchestrate/command":               "internal/platform",
 	"orchestrate/effect":                "inbox recover", // a hook with no run to drive links this and nothing else of orchestrate
 	"orchestrate/prompt":                "internal/words",
 	"orchestrate/run":                   "internal/disk internal/flat",
@@ -52,7 +54,7 @@ var allowed = map[string]string{
 	"orchestrate/session":               "internal/disk",
 
 	// What the commands are made of.
-	"internal/cli":              "inbox internal/budget internal/price recover internal/host/rights internal/words orchestrate/effect orchestrate/babysitter/invocation",
+	"internal/cli":              "inbox internal/budget internal/price recover internal/host/rights internal/words orchestrate/effect orchestrate/babysitter/invocation internal/release",
 	"internal/cli/colour":       "internal/words",
 	"internal/cli/layout":       "internal/cli/colour internal/words",
 	"internal/cli/progress":     "internal/cli/colour internal/cli/layout internal/words",

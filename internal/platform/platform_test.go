@@ -1,0 +1,41 @@
+package platform_test
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const sentence = "undefined: heartbeat_runs_on_Linux_and_macOS_only__on_Windows_use_WSL__see_docs_install_md"
+
+func build(system string, packages ...string) (string, error) {
+	cmd := exec.Command("go", append([]string{"build", "-o", os.DevNull}, packages...)...)
+	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH=amd64", "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func TestTheBuildRefusesInASentence(t *testing.T) {
+	for _, system := range []string{"windows", "freebsd", "netbsd", "openbsd"} {
+		out, err := build(system, "heartbeat/internal/platform")
+		require.Error(t, err)
+		assert.Contains(t, out, sentence)
+	}
+	for _, system := range []string{"linux", "darwin"} {
+		out, err := build(system, "heartbeat/internal/platform")
+		assert.NoError(t, err, out)
+	}
+}
+
+// Nothing else is said: the packages that would fail for another reason come behind it.
+func TestTheBuildSaysNothingElse(t *testing.T) {
+	if os.Getenv("HEARTBEAT_LONG") == "" {
+		t.Skip("compiles much for other systems; HEARTBEAT_LONG=1 runs it")
+	}
+	out, err := build("windows", "heartbeat/cmd/heartbeat-stop", "heartbeat/orchestrate/command")
+	require.Error(t, err)
+	assert.Regexp(t, `^# heartbeat/internal/platform\n.*`+sentence+`\n$`, out)
+}
