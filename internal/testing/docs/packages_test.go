@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var folder = regexp.MustCompile("`((?:cmd|inbox|internal|orchestrate|recover|scripts|testdata)[a-z/-]*)/`")
+var folder = regexp.MustCompile("`((?:cmd|inbox|internal|orchestrate|packaging|recover|scripts|testdata)[a-z/-]*)/`")
 
 // TestPackages holds the design's table of packages to the folders that there are. A
 // row speaks for the folders below its own.

@@ -1,0 +1,192 @@
+package packaging_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+)
+
+// release is what these tests read of .goreleaser.yaml.
+type release struct {
+	Builds []struct {
+		Main, Binary               string
+		Env, Goos, Goarch, Ldflags []string
+	}
+	Archives []struct {
+		Files []struct{ Src, Dst string }
+	}
+	Nfpms []struct {
+		PackageName string `yaml:"package_name"`
+		Formats     []string
+		Scripts     map[string]string
+		Contents    []struct{ Src, Dst, Type, Packager string }
+	}
+}
+
+func read(t *testing.T) (r release) {
+	t.Helper()
+	raw, err := os.ReadFile("../.goreleaser.yaml")
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(raw, &r))
+	return r
+}
+
+// staged is the layout that packaging/stage makes.
+func staged(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "staged")
+	out, err := exec.Command("./stage", dir).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return dir
+}
+
+// A release has every command, for each system that heartbeat runs on, static and with the
+// version that it says it is of.
+func TestEveryCommandIsBuilt(t *testing.T) {
+	folders, err := filepath.Glob("../cmd/*")
+	require.NoError(t, err)
+	var commands []string
+	for _, b := range read(t).Builds {
+		commands = append(commands, filepath.Join("..", "cmd", b.Binary))
+		assert.Equal(t, "./cmd/"+b.Binary, b.Main)
+		assert.Equal(t, []string{"linux", "darwin"}, b.Goos)
+		assert.Equal(t, []string{"amd64", "arm64"}, b.Goarch)
+		assert.Equal(t, []string{"CGO_ENABLED=0"}, b.Env)
+		assert.Contains(t, strings.Join(b.Ldflags, " "), "-X heartbeat/internal/release.version=")
+	}
+	slices.Sort(commands)
+	assert.Equal(t, folders, commands)
+}
+
+// The linker says nothing about a variable that it does not find.
+func TestTheVersionIsStamped(t *testing.T) {
+	command := filepath.Join(t.TempDir(), "heartbeat")
+	out, err := exec.Command("go", "build", "-ldflags", "-X heartbeat/internal/release.version=1.2.3", "-o", command, "../cmd/heartbeat").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	out, err = exec.Command(command, "version").Output()
+	require.NoError(t, err)
+	assert.Regexp(t, `^heartbeat 1\.2\.3 `, string(out))
+}
+
+// What the release names is there, and what is staged is in it.
+func TestEveryFileIsThere(t *testing.T) {
+	dir, r := staged(t), read(t)
+	here := func(src string) string {
+		if rest, ok := strings.CutPrefix(src, "packaging/staged/"); ok {
+			return filepath.Join(dir, rest)
+		}
+		return filepath.Join("..", src)
+	}
+	named := map[string]bool{}
+	exists := func(src string) {
+		found, err := filepath.Glob(here(src))
+		require.NoError(t, err)
+		assert.NotEmpty(t, found, src)
+		named[strings.Split(strings.TrimPrefix(src, "packaging/staged/"), "/")[0]] = true
+	}
+	for _, f := range r.Archives[0].Files {
+		exists(f.Src)
+	}
+	require.Len(t, r.Nfpms, 2)
+	for _, p := range r.Nfpms {
+		assert.Equal(t, "heartbeat-inbox", p.PackageName)
+		for _, c := range p.Contents {
+			switch c.Type {
+			case "dir":
+			case "symlink":
+				assert.True(t, slices.ContainsFunc(p.Contents, func(to struct{ Src, Dst, Type, Packager string }) bool {
+					return to.Dst == filepath.Join(filepath.Dir(c.Dst), c.Src)
+				}), "%s is a link to nothing", c.Dst)
+			default:
+				exists(c.Src)
+			}
+		}
+		for _, script := range p.Scripts {
+			assert.FileExists(t, filepath.Join("..", script))
+		}
+	}
+	all, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, entry := range all {
+		assert.True(t, named[entry.Name()], "%s is staged for nothing", entry.Name())
+	}
+}
+
+// The units of a package call its own commands, and its removal knows each of them.
+func TestUnitsOfAPackage(t *testing.T) {
+	units, err := filepath.Glob(filepath.Join(staged(t), "systemd", "*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, units)
+	removal, err := os.ReadFile("preremove.sh")
+	require.NoError(t, err)
+	for _, unit := range units {
+		raw, err := os.ReadFile(unit)
+		require.NoError(t, err)
+		for _, command := range regexp.MustCompile(`(?m)^Exec\w+=-?(\S*heartbeat\S*)`).FindAllStringSubmatch(string(raw), -1) {
+			assert.Regexp(t, `^/usr/bin/heartbeat-[a-z]+$`, command[1], unit)
+		}
+		assert.Contains(t, string(removal), filepath.Base(unit))
+	}
+}
+
+// removal runs the script of a removal with a folder in the place of /etc/systemd/system.
+func removal(t *testing.T, units, reason string) {
+	t.Helper()
+	raw, err := os.ReadFile("preremove.sh")
+	require.NoError(t, err)
+	text := strings.ReplaceAll(string(raw), "/etc/systemd/system", units)
+	text = strings.ReplaceAll(text, "/run/systemd/system", filepath.Join(units, "no-systemd-runs"))
+	out, err := exec.Command("sh", "-c", text, "preremove", reason).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+// Removing disables what a person enabled, and touches nobody else's.
+func TestRemovalDisablesItsUnits(t *testing.T) {
+	dir := t.TempDir()
+	wants := filepath.Join(dir, "timers.target.wants")
+	require.NoError(t, os.Mkdir(wants, 0o700))
+	ours, theirs := filepath.Join(wants, "heartbeat@mail.timer"), filepath.Join(wants, "heartbeat.service")
+	require.NoError(t, os.Symlink("/usr/lib/systemd/system/heartbeat@.timer", ours))
+	require.NoError(t, os.Symlink("/usr/lib/systemd/system/heartbeat.service", theirs))
+	for _, reason := range []string{"upgrade", "1"} {
+		removal(t, dir, reason)
+		_, err := os.Lstat(ours)
+		require.NoError(t, err, "an upgrade keeps what is enabled")
+	}
+	for _, reason := range []string{"remove", "0"} {
+		_ = os.Remove(ours)
+		require.NoError(t, os.Symlink("/usr/lib/systemd/system/heartbeat@.timer", ours))
+		removal(t, dir, reason)
+		_, err := os.Lstat(ours)
+		require.ErrorIs(t, err, os.ErrNotExist)
+		_, err = os.Lstat(theirs)
+		require.NoError(t, err)
+	}
+}
+
+// The image has the client that the tests run, and copies what is there.
+func TestImage(t *testing.T) {
+	image, err := os.ReadFile("Containerfile")
+	require.NoError(t, err)
+	ci, err := os.ReadFile("../.ci/run")
+	require.NoError(t, err)
+	version := regexp.MustCompile(`(?m)^claude_version=(.*)$`).FindSubmatch(ci)
+	require.NotNil(t, version)
+	assert.Contains(t, string(image), "\nARG CLAUDE_VERSION="+string(version[1])+"\n")
+	copies := regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllSubmatch(image, -1)
+	require.NotEmpty(t, copies)
+	for _, c := range copies {
+		for _, src := range strings.Fields(string(c[1])) {
+			_, err := os.Stat(filepath.Join("..", src))
+			assert.NoError(t, err)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+#!/bin/sh
+# Before the package goes away: stops and disables its units, of which a person may have
+# enabled some. An upgrade keeps them. dpkg says "remove", rpm the number of versions left.
+set -e
+case ${1:-} in
+remove | 0) ;;
+*) exit 0 ;;
+esac
+wanted=$(
+	for unit in heartbeat@.timer heartbeat@.service heartbeat-supervisor@.service heartbeat-host@.service \
+		heartbeat-nats@.service heartbeat-watch.timer heartbeat-watch.service; do
+		find /etc/systemd/system -type l -lname "/usr/lib/systemd/system/$unit" 2>/dev/null || true
+	done
+)
+for link in $wanted; do
+	if [ -d /run/systemd/system ]; then
+		systemctl disable --now "$(basename "$link")" || true
+	fi
+	rm -f "$link"
+	rmdir "$(dirname "$link")" 2>/dev/null || true # made by enabling the first
+done
+if [ -d /run/systemd/system ]; then
+	# What was started and never enabled.
+	systemctl stop 'heartbeat@*.service' 'heartbeat-supervisor@*.service' 'heartbeat-host@*.service' 'heartbeat-nats@*.service' || true
+fi
