@@ -26,6 +26,7 @@ type installFlags struct {
 	json     bool
 	follow   bool
 	noMeter  bool
+	mcp      bool
 }
 
 // installed is what install and uninstall print with --json.
@@ -37,6 +38,9 @@ type installed struct {
 	Timeout  int      `json:"timeout,omitempty"`
 	Rewake   bool     `json:"rewake,omitempty"`
 	Meter    string   `json:"meter,omitempty"`
+	Tools    string   `json:"tools,omitempty"` // the .mcp.json that was given the tools of an agent, or that they were taken out of
+
+	wantsTools bool
 }
 
 func (o *installFlags) add(f *pflag.FlagSet) {
@@ -65,6 +69,10 @@ is wired there as well, before the status line that you have, which goes on bein
 shown, also where it is in a file that this one has precedence over. --no-meter
 leaves it out; then entries have tokens and no dollars.
 
+With --mcp the project's .mcp.json starts heartbeat-mcp, whose tools have an agent say
+itself what becomes of its entry, and the settings allow them. Installing without it
+takes them out again.
+
 Without --rewake the hook blocks the stop: it hands over the next entry whenever
 a turn ends, also under -p. Its timeout is above the idle interval, and the cap
 on consecutive blocks is lifted (env.CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=0: without
@@ -90,6 +98,7 @@ heartbeat install --inbox work/inbox.jsonl --rewake`,
 			})
 			o.add(f)
 			f.BoolVar(&o.noMeter, "no-meter", false, "wire no status line that counts what a session costs (heartbeat-meter)")
+			f.BoolVar(&o.mcp, "mcp", false, "give the project's sessions the tools of an agent (heartbeat-mcp), in its .mcp.json, and allow them")
 			return f, func(args []string, s cli.Streams) error {
 				return o.run(f, args, s, "install", settings.Install, settings.InstallFile)
 			}
@@ -134,7 +143,13 @@ func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams, verb 
 	if verb == "install" {
 		w.Meter = o.meter(path, s)
 	}
+	tools, err := o.projectTools(path, verb)
+	if err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	w.Allowed = tools.allowed()
 	if o.print {
+		tools.announce(s)
 		return preview(path, w, edit, s)
 	}
 	if verb == "install" {
@@ -142,7 +157,7 @@ func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams, verb 
 			return fmt.Errorf("install: %w", err)
 		}
 	}
-	changed, err := editFile(path, w, settings.Links(o.follow))
+	changed, err := tools.around(path, w, edit, func() (bool, error) { return editFile(path, w, settings.Links(o.follow)) })
 	if err == nil && verb == "install" {
 		err = o.makeFolder(s)
 	}
@@ -151,7 +166,7 @@ func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams, verb 
 	}
 	report := installed{
 		Settings: path, Changed: changed, Command: w.Command, Args: w.Args, Timeout: w.Timeout, Rewake: o.wired.Rewake,
-		Meter: metered(path, w, s),
+		Meter: metered(path, w, s), Tools: tools.concerned(), wantsTools: o.mcp,
 	}
 	return (&cli.InboxFlags{JSON: o.json}).Print(s, report, report.sentence(verb))
 }
@@ -182,8 +197,12 @@ func (i installed) sentence(verb string) string {
 	switch {
 	case !i.Changed:
 		return i.Settings + " is as it should be already: nothing was changed"
+	case verb == "uninstall" && i.Tools != "":
+		return "took the hook out of " + i.Settings + ", and the tools out of " + i.Tools
 	case verb == "uninstall":
 		return "took the hook out of " + i.Settings
+	case i.Tools != "" && i.wantsTools:
+		return fmt.Sprintf("wired %s into %s, and the tools of an agent into %s: a new session picks them up", i.Command, i.Settings, i.Tools)
 	}
 	return fmt.Sprintf("wired %s into %s: a new session picks it up, and so does one that trusts the folder and reloads its settings", i.Command, i.Settings)
 }
@@ -234,7 +253,7 @@ func (o *installFlags) wiring(f *pflag.FlagSet, verb string) (settings.Wiring, e
 
 func (o *installFlags) args(f *pflag.FlagSet) []string {
 	args := []string{"--inbox", o.wired.Inbox}
-	own := map[string]bool{"inbox": true, "scope": true, "settings": true, "follow": true, "print": true, "json": true, "help": true, "no-meter": true}
+	own := map[string]bool{"inbox": true, "scope": true, "settings": true, "follow": true, "print": true, "json": true, "help": true, "no-meter": true, "mcp": true}
 	f.Visit(func(flag *pflag.Flag) {
 		if !own[flag.Name] {
 			args = append(args, spelled(flag)...)

@@ -86,9 +86,13 @@ func (e *editor) noteKept(names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	d, env, _, err := e.env()
+	d, env, there, err := e.env()
 	if err != nil {
 		return err
+	}
+	if !there {
+		e.text = d.insert(d.top(), member{"env", []member{{keepEnv, strings.Join(names, " ")}}})
+		return nil
 	}
 	i := env.find(keepEnv)
 	if i < 0 {

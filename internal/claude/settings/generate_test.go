@@ -47,6 +47,12 @@ func (g *generator) top() string {
 	if g.IntN(3) == 0 {
 		members = append(members, g.member("statusLine", g.statusLine()))
 	}
+	if g.IntN(3) == 0 {
+		members = append(members, g.member("enabledMcpjsonServers", g.names("heartbeat")))
+	}
+	if g.IntN(3) == 0 {
+		members = append(members, g.member("permissions", g.bracket("{", "}", 1, []string{g.member("allow", g.names("mcp__heartbeat"))})))
+	}
 	g.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
 	return g.bracket("{", "}", 0, members)
 }
@@ -158,4 +164,16 @@ func (g *generator) comment(before string) string {
 		return ""
 	}
 	return before + pick(g.Rand, "/* c */", "/*/ c **/", "/* see http://x, [ */", "// c {\"x\": "+g.eol, "// c  \t"+g.eol+g.eol, "/* a"+g.eol+" b */ ")
+}
+
+// names is an array of strings, which may have one more.
+func (g *generator) names(one string) string {
+	var items []string
+	for range g.IntN(3) {
+		items = append(items, pick(g.Rand, `"a"`, `"Bash(ls:*)"`, "1"))
+	}
+	if g.IntN(3) == 0 {
+		items = append(items, `"`+one+`"`)
+	}
+	return g.bracket("[", "]", 2, items)
 }

@@ -66,6 +66,9 @@ func (e *editor) install(exists bool) error {
 	if err := e.installEnv(before); err != nil {
 		return err
 	}
+	if err := e.installAllowed(); err != nil {
+		return err
+	}
 	_, err = parse(e.text) // a result that cannot be parsed must not reach the disk
 	return err
 }

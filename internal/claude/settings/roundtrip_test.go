@@ -33,6 +33,7 @@ func checkProperties(t testing.TB, x string) {
 
 	checkRewake(t, x, y)
 	checkMeter(t, x, y)
+	checkAllowed(t, x, y)
 
 	b := otherInbox(a)
 	b.Events = []string{settings.UserPromptSubmit, settings.Stop}
@@ -176,4 +177,19 @@ func FuzzGenerated(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b uint64) {
 		checkProperties(t, generate(rand.New(rand.NewPCG(a, b))))
 	})
+}
+
+// checkAllowed checks the same for a wiring that has sessions use a server. y is x with the wiring that does not.
+func checkAllowed(t testing.TB, x, y string) {
+	t.Helper()
+	a, again, dropped := wiring(), wiring(), wiring()
+	a.Allowed = &settings.Allowed{Server: "heartbeat"}
+	again.Allowed = &settings.Allowed{Server: "heartbeat", Known: true}
+	dropped.Allowed = &settings.Allowed{Server: "heartbeat", Drop: true}
+	z := install(t, x, a)
+	assert.Equal(t, z, install(t, z, again), "a second install changes nothing")
+	assert.Equal(t, z, install(t, y, a), "added to a wiring")
+	assert.Equal(t, x, uninstall(t, z, again), "uninstall restores every byte")
+	assert.Equal(t, y, install(t, z, dropped), "taken out again")
+	assert.True(t, isSubsequence(x, z), "every byte of the file survives, in order")
 }

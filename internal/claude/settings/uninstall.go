@@ -31,6 +31,9 @@ func (e *editor) uninstall(exists bool) error {
 	if err != nil {
 		return err
 	}
+	if err := e.disallow(); err != nil || len(e.text) == 0 {
+		return err
+	}
 	if err := e.unwireMeter(); err != nil || !slices.ContainsFunc(hooks, e.isOurs) {
 		return err
 	}

@@ -43,6 +43,8 @@ type Wiring struct {
 	BackgroundTimeout int
 	// Meter counts what the session costs; nil wires none, and takes out that of the inbox.
 	Meter *Meter
+	// Allowed has sessions use a server of the Model Context Protocol without asking; nil leaves that as it is.
+	Allowed *Allowed
 	// Env are the variables that the session needs. Give Uninstall the same ones: it removes no others.
 	Env map[string]string
 	// DropEnv says that this wiring does not need Env, which another wiring of the same inbox may have set: Install

@@ -12,8 +12,8 @@ import (
 // on.
 const ServerName = "heartbeat"
 
-// Config is what has a client start the command with these flags, as a JSON text.
-func Config(command string, o *Flags) ([]byte, error) {
+// Arguments are what the command is started with to have these flags, with absolute paths.
+func Arguments(o *Flags) ([]string, error) {
 	if o.Inbox == "" {
 		return nil, cli.ErrNoInbox
 	}
@@ -34,6 +34,15 @@ func Config(command string, o *Flags) ([]byte, error) {
 			return nil, err
 		}
 		args = append(args, "--to", one.Name+"="+path)
+	}
+	return args, nil
+}
+
+// Config is what has a client start the command with these flags, as a JSON text.
+func Config(command string, o *Flags) ([]byte, error) {
+	args, err := Arguments(o)
+	if err != nil {
+		return nil, err
 	}
 	// Without alwaysLoad the client hides the tools behind a search.
 	server := map[string]any{"type": "stdio", "command": command, "args": args, "alwaysLoad": true}

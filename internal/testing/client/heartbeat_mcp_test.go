@@ -135,3 +135,42 @@ func TestHeartbeatToolsBetweenTwo(t *testing.T) {
 	assert.Equal(t, "1", string(second["please look at [e2]"].Metadata["hops"]))
 	assert.Equal(t, "2", string(first["please look at [e3]"].Metadata["hops"]))
 }
+
+// saysDone has the model say by the tool NAME that its entry is done.
+func saysDone(name string) steps {
+	return func(tag string, nth int) []model.Reply {
+		if tag != "[e1]" {
+			return []model.Reply{own(tag, nth)}
+		}
+		return []model.Reply{model.Tool(name, map[string]any{"result": "42"}), model.Text("I am done")}
+	}
+}
+
+func (r *rig) saidDone() {
+	r.t.Helper()
+	results, letters := r.outcomes()
+	assert.Empty(r.t, letters)
+	done := results["please look at [e1]"]
+	assert.Equal(r.t, []any{"42", true, "I am done"}, []any{done.Result, done.Said, done.Reply})
+}
+
+// What install --mcp writes gives a session its tools, without a question.
+func TestHeartbeatToolsInstalled(t *testing.T) {
+	t.Run("-p", func(t *testing.T) {
+		r := newRigWith(t, saysDone("mcp__heartbeat__task_done").script())
+		r.installIn(r.projectSettings(), "--mcp")
+		r.add(lookAt("[e1]"))
+		r.drain(within(t), prompt(1), Options{})
+		r.saidDone()
+	})
+	t.Run("at a terminal", func(t *testing.T) {
+		ctx := within(t)
+		r := newRigWith(t, saysDone("mcp__heartbeat__task_done").script())
+		r.installIn(r.projectSettings(), "--mcp", "--rewake")
+		r.add(lookAt("[e1]"))
+		s := r.attended(ctx, Options{})
+		r.answered(ctx, 1)
+		r.saidDone()
+		r.quit(ctx, s)
+	})
+}

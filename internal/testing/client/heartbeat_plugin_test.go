@@ -4,20 +4,32 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/testing/model"
 )
 
 // pluginRig has the plugin, installed from this checkout by the client's own commands, in
 // a project with an inbox where the plugin looks for it, and no settings.
 func pluginRig(t *testing.T) *rig {
 	t.Helper()
+	return pluginRigOf(t, newRig(t, own))
+}
+
+func pluginRigWith(t *testing.T, script model.Script) *rig {
+	t.Helper()
+	return pluginRigOf(t, newRigWith(t, script))
+}
+
+func pluginRigOf(t *testing.T, r *rig) *rig {
+	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("seeing a hook wait needs /proc")
 	}
-	r := newRig(t, own)
 	root, err := filepath.Abs("../../..")
 	require.NoError(t, err)
 	for _, args := range [][]string{
@@ -96,4 +108,63 @@ func TestHeartbeatPluginWithoutBinaries(t *testing.T) {
 	r.drain(ctx, prompt(1), Options{Env: []string{"PATH=/usr/bin:/bin"}})
 	assert.NoFileExists(t, r.path(".results.jsonl"))
 	assert.Nil(t, r.flying())
+}
+
+// The plugin's tools are an agent's, of the session's own entry.
+func TestHeartbeatPluginTools(t *testing.T) {
+	r := pluginRigWith(t, saysDone("mcp__plugin_heartbeat_heartbeat__task_done").script())
+	r.add(lookAt("[e1]"))
+	o := r.withPlugin()
+	o.Args = []string{"--allowedTools=mcp__plugin_heartbeat_heartbeat"}
+	r.drain(within(t), prompt(1), o)
+	r.saidDone()
+}
+
+// commandLine is the line for a shell in what a slash command expands to.
+func commandLine(t testing.TB, text string) string {
+	_, block, found := strings.Cut(text, "```sh\n")
+	require.True(t, found, text)
+	line, _, _ := strings.Cut(block, "\n```")
+	return line
+}
+
+// A person types the slash commands. The model does what they say, to the letter, and what
+// a person wrote reaches the inbox whatever is in it.
+func TestHeartbeatPluginCommands(t *testing.T) {
+	const hostile = `say "it's $(touch /tmp/never) done" && \` + "`false`" + ` [x]`
+	note := filepath.Join(t.TempDir(), "text")
+	r := pluginRigWith(t, func(q model.Request) model.Reply {
+		done := len(q.ToolResults)
+		switch line := ""; {
+		case strings.Contains(q.UserText, "Append the text below"):
+			_, text, _ := strings.Cut(q.UserText, "The text:\n\n")
+			text, _, _ = strings.Cut(text, "\n</")
+			switch done {
+			case 0:
+				return model.Tool("Write", map[string]any{"file_path": note, "content": strings.TrimSuffix(text, "\n")})
+			case 1:
+				line = strings.ReplaceAll(commandLine(t, q.UserText), "THE TEMPORARY FILE", note)
+				return model.Tool("Bash", map[string]any{"command": line})
+			}
+		case strings.Contains(q.UserText, "```sh") && done == 0:
+			line = commandLine(t, q.UserText)
+			return model.Tool("Bash", map[string]any{"command": line})
+		}
+		return model.Text("it said: " + strings.Join(q.ToolResults, "; "))
+	})
+	ctx := within(t)
+	o := r.withPlugin("IS_SANDBOX=1")
+	o.Args = []string{"--dangerously-skip-permissions"}
+	ask := func(command string) string {
+		r.t.Helper()
+		return r.drain(ctx, command, o).Stdout
+	}
+	assert.Contains(t, ask("/heartbeat:pause for the deploy"), "paused")
+	assert.Contains(t, ask("/heartbeat:send "+hostile), "it said: ")
+	assert.Contains(t, ask("/heartbeat:status"), "paused")
+	text, err := os.ReadFile(r.inbox)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "it's $(touch /tmp/never) done")
+	assert.NoFileExists(t, "/tmp/never")
+	assert.Contains(t, ask("/heartbeat:results"), "it said: ")
 }
