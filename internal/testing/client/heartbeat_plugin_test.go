@@ -1,6 +1,7 @@
 package client
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -132,25 +133,23 @@ func commandLine(t testing.TB, text string) string {
 // a person wrote reaches the inbox whatever is in it.
 func TestHeartbeatPluginCommands(t *testing.T) {
 	const hostile = `say "it's $(touch /tmp/never) done" && \` + "`false`" + ` [x]`
-	note := filepath.Join(t.TempDir(), "text")
+	note, asked := filepath.Join(t.TempDir(), "text"), ""
 	r := pluginRigWith(t, func(q model.Request) model.Reply {
-		done := len(q.ToolResults)
-		switch line := ""; {
-		case strings.Contains(q.UserText, "Append the text below"):
-			_, text, _ := strings.Cut(q.UserText, "The text:\n\n")
-			text, _, _ = strings.Cut(text, "\n</")
-			switch done {
-			case 0:
-				return model.Tool("Write", map[string]any{"file_path": note, "content": strings.TrimSuffix(text, "\n")})
-			case 1:
-				line = strings.ReplaceAll(commandLine(t, q.UserText), "THE TEMPORARY FILE", note)
-				return model.Tool("Bash", map[string]any{"command": line})
-			}
-		case strings.Contains(q.UserText, "```sh") && done == 0:
-			line = commandLine(t, q.UserText)
-			return model.Tool("Bash", map[string]any{"command": line})
+		said := strings.Join(q.ToolResults, "; ")
+		if said == "" {
+			asked = q.UserText
 		}
-		return model.Text("it said: " + strings.Join(q.ToolResults, "; "))
+		_, text, sends := strings.Cut(asked, "The text:\n\n")
+		switch {
+		case sends && said == "":
+			return model.Tool("Write", map[string]any{"file_path": note, "content": strings.TrimRight(text, "\n")})
+		case sends && strings.Contains(said, "File created"):
+			line := strings.ReplaceAll(commandLine(t, asked), "THE TEMPORARY FILE", note)
+			return model.Tool("Bash", map[string]any{"command": line})
+		case said == "" && strings.Contains(asked, "```sh"):
+			return model.Tool("Bash", map[string]any{"command": commandLine(t, asked)})
+		}
+		return model.Text("it said: " + said)
 	})
 	ctx := within(t)
 	o := r.withPlugin("IS_SANDBOX=1")
@@ -160,11 +159,15 @@ func TestHeartbeatPluginCommands(t *testing.T) {
 		return r.drain(ctx, command, o).Stdout
 	}
 	assert.Contains(t, ask("/heartbeat:pause for the deploy"), "paused")
-	assert.Contains(t, ask("/heartbeat:send "+hostile), "it said: ")
+	assert.Regexp(t, `it said: [0-9a-z]{26}`, ask("/heartbeat:send "+hostile))
 	assert.Contains(t, ask("/heartbeat:status"), "paused")
 	text, err := os.ReadFile(r.inbox)
 	require.NoError(t, err)
-	assert.Contains(t, string(text), "it's $(touch /tmp/never) done")
+	var sent struct{ Prompt string }
+	require.NoError(t, json.Unmarshal(text, &sent), string(text))
+	assert.Equal(t, hostile, sent.Prompt)
 	assert.NoFileExists(t, "/tmp/never")
-	assert.Contains(t, ask("/heartbeat:results"), "it said: ")
+	ask("/heartbeat:resume") // and the session that went on with the delivery gets the entry
+	assert.Contains(t, ask("/heartbeat:results"), "it's $(touch /tmp/never) done")
+	assert.NoFileExists(t, "/tmp/never")
 }
