@@ -21,20 +21,29 @@ func self() task.Caller { return task.Caller{PID: os.Getpid()} }
 
 type nothing struct{}
 
+// meant is what each word about an entry may say besides.
+type meant struct {
+	Entry string `json:"entry,omitempty" jsonschema:"the id or entry_id of the entry that you mean, as task_current shows it: then nothing is said of another one, should your session work on that by now"`
+}
+
 type doneInput struct {
+	meant
 	Result string `json:"result,omitempty" jsonschema:"what came of the entry, for who sent it: a text or JSON, at most 256 KiB"`
 }
 
 type failInput struct {
+	meant
 	Reason     string `json:"reason" jsonschema:"why it cannot be done now, for who sent it"`
 	RetryAfter string `json:"retry_after,omitempty" jsonschema:"how long to wait before it is tried again, such as 90s or 2h, at most 168h; at once if it is left out"`
 }
 
 type rejectInput struct {
+	meant
 	Reason string `json:"reason" jsonschema:"why it can never be done, for who sent it"`
 }
 
 type extendInput struct {
+	meant
 	For      string `json:"for" jsonschema:"for how long nobody should take the work for stuck, such as 30m, at most 168h"`
 	Progress string `json:"progress,omitempty" jsonschema:"how far the work is, in a sentence"`
 }
@@ -44,7 +53,7 @@ func (s *server) addAgent(m *sdk.Server) {
 		func(context.Context, nothing) (task.Current, error) { return task.Of(s.box, s.caller) })
 	add(m, "task_done", "Say that the entry is done, and what came of it. It is acknowledged when your turn ends, so end it. Said again, the last word counts.",
 		func(ctx context.Context, in doneInput) (task.Current, error) {
-			return task.Done(ctx, s.box, s.caller, in.Result)
+			return task.Done(ctx, s.box, s.caller.About(in.Entry), in.Result)
 		})
 	add(m, "task_fail", "Give the entry back, to be tried again, now or later, as long as its attempts last. It goes back when your turn ends, so end it.",
 		func(ctx context.Context, in failInput) (task.Current, error) {
@@ -52,11 +61,11 @@ func (s *server) addAgent(m *sdk.Server) {
 			if err != nil {
 				return task.Current{}, err
 			}
-			return task.Fail(ctx, s.box, s.caller, in.Reason, after)
+			return task.Fail(ctx, s.box, s.caller.About(in.Entry), in.Reason, after)
 		})
 	add(m, "task_reject", "Say that the entry can never be done. A person finds it among the dead letters when your turn has ended, so end it.",
 		func(ctx context.Context, in rejectInput) (task.Current, error) {
-			return task.Reject(ctx, s.box, s.caller, in.Reason)
+			return task.Reject(ctx, s.box, s.caller.About(in.Entry), in.Reason)
 		})
 	add(m, "task_extend", "Say that the work takes long, and how far it is. No limit of cost or time is lifted by that.",
 		func(ctx context.Context, in extendInput) (task.Current, error) {
@@ -64,7 +73,7 @@ func (s *server) addAgent(m *sdk.Server) {
 			if err != nil {
 				return task.Current{}, err
 			}
-			return task.Extend(ctx, s.box, s.caller, length, in.Progress)
+			return task.Extend(ctx, s.box, s.caller.About(in.Entry), length, in.Progress)
 		})
 	about := "Send an entry, to be worked on after those that wait, in a turn of its own."
 	if len(s.to) > 0 {

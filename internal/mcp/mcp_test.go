@@ -135,6 +135,36 @@ func TestAnAgent(t *testing.T) {
 	})
 }
 
+// What is said late, of an entry that was named, meets no other one.
+func TestALateWord(t *testing.T) {
+	path := newBox(t, `{"id":"first","prompt":"a"}`+"\n"+`{"id":"second","prompt":"b"}`+"\n")
+	c := client(t, page.Flags{Inbox: path, Role: page.Agent})
+	words := map[string]object{
+		"task_done": {"result": "42"}, "task_fail": {"reason": "x"}, "task_reject": {"reason": "x"}, "task_extend": {"for": "1h", "progress": "half"},
+	}
+	deliver(t, path)
+	now, failed := call(t, c, "task_current", object{})
+	require.Empty(t, failed)
+	in(t, path, func(tx *inbox.Tx) { require.NoError(t, tx.Acknowledge("done")) })
+	deliver(t, path)
+	for tool, say := range words {
+		for _, name := range []any{"first", now["entry_id"]} {
+			say["entry"] = name
+			_, failed = call(t, c, tool, say)
+			assert.Contains(t, failed, "is not worked on any more, and nothing was said of it: this session works on second now", tool)
+		}
+	}
+	in(t, path, func(tx *inbox.Tx) {
+		assert.Nil(t, tx.InFlight().Verdict)
+		assert.Nil(t, tx.InFlight().Progress)
+	})
+	for tool, say := range words {
+		say["entry"] = "second"
+		_, failed = call(t, c, tool, say)
+		assert.Empty(t, failed, tool)
+	}
+}
+
 func TestWhatATooldoesNotTake(t *testing.T) {
 	path := newBox(t, "one\n")
 	deliver(t, path)

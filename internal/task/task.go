@@ -15,7 +15,18 @@ import (
 )
 
 // Caller is the process that speaks, such as a tool server that the client started.
-type Caller struct{ PID int }
+type Caller struct {
+	PID int
+	// Means is the id or entry id of the entry that it means, "" for whichever its session
+	// works on. With it, what is said late, in the background, meets no other entry.
+	Means string
+}
+
+// About is the same caller, who means an entry.
+func (c Caller) About(entry string) Caller {
+	c.Means = entry
+	return c
+}
 
 // ErrNone says that the caller's session has no entry: a turn that no entry began, or an
 // entry that was settled meanwhile.
@@ -63,6 +74,8 @@ func (c Caller) mayspeak(d *inbox.Delivery) error {
 		return fmt.Errorf("%w that can be told to be its own: which process has the entry %s is not known", ErrNone, name)
 	case !alive || !host.IsBelow(c.PID, int(e.Client)):
 		return fmt.Errorf("%w: the entry %s in flight is another session's", ErrNone, name)
+	case c.Means != "" && c.Means != d.ID() && c.Means != d.EntryID:
+		return fmt.Errorf("the entry %s is not worked on any more, and nothing was said of it: this session works on %s now", words.Brief(c.Means), name)
 	}
 	return nil
 }
