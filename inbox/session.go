@@ -37,6 +37,10 @@ type Session struct {
 	// Over says, with the figures, that it has reached its limit, and is given nothing more.
 	Over *Finding `json:"over_limit,omitempty"`
 
+	// Blocks is how many stops in a row were blocked for entries, as far as that was counted
+	// (see [Tx.CountBlock]).
+	Blocks int `json:"blocks,omitempty"`
+
 	// StartedSeq and FailedSeq are the numbers of the commits that noted the last
 	// start and the last failure (see [Tx.Seq]), 0 if unknown.
 	StartedSeq int64 `json:"started_seq,omitempty"`
@@ -76,6 +80,27 @@ func (t *Tx) Acknowledged(session string) int {
 		return 0
 	}
 	return t.st.Acknowledged
+}
+
+// Blocks is how many stops of a session in a row were blocked for entries, as
+// [Tx.CountBlock] has counted them.
+func (t *Tx) Blocks(session string) (int, error) {
+	all, err := t.sessions()
+	if i := sessionAt(all, session); i >= 0 {
+		return all[i].Blocks, err
+	}
+	return 0, err
+}
+
+// CountBlock counts a stop of a session that is blocked for an entry; first says that the
+// stop before it was not.
+func (t *Tx) CountBlock(session string, first bool) error {
+	return t.changeSession(session, func(s *Session) {
+		if first {
+			s.Blocks = 0
+		}
+		s.Blocks++
+	})
 }
 
 // StartSession records that a session began or was resumed, in process pid (0 if

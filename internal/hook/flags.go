@@ -25,6 +25,7 @@ type Flags struct {
 	SignalFile string
 	Orphan     cli.OrphanFlags
 	MaxEntries int
+	MaxBlocks  int
 	Limits     cli.LimitFlags
 	Background cli.Span
 	Form       string
@@ -57,6 +58,7 @@ func (h *Flags) Set() *pflag.FlagSet {
 	f.StringVar(&h.SignalFile, "signal-file", "", "`file` to touch when the stop is approved")
 	h.Orphan.Add(f)
 	f.IntVar(&h.MaxEntries, "max-entries", 0, "approve the stop after this many answered entries in one session (0: no limit)")
+	f.IntVar(&h.MaxBlocks, "max-blocks", 0, "approve the stop after this many entries in a row, which have to be fewer than the client's own limit swallows (0: no limit)")
 	h.Limits.Add(f)
 	f.Var(&h.Background, "background-timeout", "drain: how long an entry whose turn left tasks running in the background waits for them (0: not at all)")
 	f.Var(cli.Choice(&h.Form, string(claude.AsReason), string(claude.AsContext)), "as", "how the text is handed to the model")
@@ -93,6 +95,8 @@ func (h *Flags) Check(f *pflag.FlagSet, rest []string) error {
 		return cli.ErrNoInbox
 	case h.MaxEntries < 0:
 		return fmt.Errorf("--max-entries is %d: it must be 0 or more", h.MaxEntries)
+	case h.MaxBlocks < 0:
+		return fmt.Errorf("--max-blocks is %d: it must be 0 or more", h.MaxBlocks)
 	}
 	if err := errors.Join(h.Runs.Check(), h.Notify.Check(f)); err != nil {
 		return err
@@ -102,7 +106,7 @@ func (h *Flags) Check(f *pflag.FlagSet, rest []string) error {
 
 // checkRewake refuses what has no meaning for a hook in the background.
 func (h *Flags) checkRewake(f *pflag.FlagSet) error {
-	for _, name := range []string{"mode", "idle-interval", "as", "background-timeout"} {
+	for _, name := range []string{"mode", "idle-interval", "as", "background-timeout", "max-blocks"} {
 		if h.Rewake && f.Changed(name) {
 			return fmt.Errorf("--%s is about a hook that ends the turn itself: with --rewake it says nothing, leave it out", name)
 		}

@@ -53,7 +53,28 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 	if h.MaxEntries > 0 && tx.Acknowledged(session) >= h.MaxEntries {
 		return approved, nil
 	}
+	if over, err := h.blockedEnough(tx); over || err != nil {
+		return approved, err
+	}
 	return 0, nil
+}
+
+// blockedEnough reports whether one more block would be beyond --max-blocks. The client
+// counts anew at each turn that no block began.
+func (h *hook) blockedEnough(tx *inbox.Tx) (bool, error) {
+	if h.MaxBlocks == 0 || h.input == nil || !h.input.StopHookActive {
+		return false, nil
+	}
+	n, err := tx.Blocks(h.input.SessionID)
+	return n >= h.MaxBlocks, err
+}
+
+// countBlock counts the block that delivers an entry, where that is limited.
+func (h *hook) countBlock(tx *inbox.Tx) error {
+	if h.MaxBlocks == 0 || h.input == nil {
+		return nil
+	}
+	return tx.CountBlock(h.input.SessionID, !h.input.StopHookActive)
 }
 
 // sessionIsOver reports whether the session has reached its limit. A launcher ends it then.

@@ -63,6 +63,9 @@ func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
 	if _, err := tx.Deliver(e, h.recipient(e)); err != nil {
 		return 0, "", err
 	}
+	if err := h.countBlock(tx); err != nil {
+		return 0, "", err
+	}
 	h.says = h.announcement(e)
 	return delivered, introduce(h.Preamble, effect.Text(e)), nil
 }

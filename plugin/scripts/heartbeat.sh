@@ -66,7 +66,7 @@ hook() {
 	if [ "$wakes" = yes ]; then
 		exec heartbeat-stop --inbox "$inbox" --rewake
 	fi
-	exec heartbeat-stop --inbox "$inbox" --max-entries "$(below_cap)"
+	exec heartbeat-stop --inbox "$inbox" --max-blocks "$(below_cap)"
 }
 
 case ${1:-} in

@@ -79,6 +79,21 @@ func TestHeartbeatPluginPrints(t *testing.T) {
 	r.settled(answeredOnce(all...)...)
 }
 
+// The same session goes on, too, at its next prompt.
+func TestHeartbeatPluginResumed(t *testing.T) {
+	ctx := within(t)
+	r := pluginRig(t)
+	all := some(blockCap + 3)
+	r.add(all...)
+	r.drain(ctx, prompt(1), r.withPlugin())
+	r.logged(answeredOnce(all[:blockCap]...)...)
+	results, _ := r.outcomes()
+	o := r.withPlugin()
+	o.Resume = results[all[0].text].SessionID
+	r.drain(ctx, prompt(2), o)
+	r.settled(answeredOnce(all...)...)
+}
+
 // With the cap lifted, one session drains all.
 func TestHeartbeatPluginPrintsWithoutCap(t *testing.T) {
 	ctx := within(t)

@@ -102,7 +102,7 @@ func TestPluginScript(t *testing.T) {
 	inbox := filepath.Join(project, "work", "inbox.jsonl")
 	const print = "CLAUDE_CODE_ENTRYPOINT=sdk-cli"
 	const terminal = "CLAUDE_CODE_ENTRYPOINT=cli"
-	blocks := "<heartbeat-stop><--inbox><" + inbox + "><--max-entries>"
+	blocks := "<heartbeat-stop><--inbox><" + inbox + "><--max-blocks>"
 	wakes := "<heartbeat-stop><--inbox><" + inbox + "><--rewake>"
 	for _, c := range []struct {
 		env, args []string
