@@ -25,8 +25,11 @@ func TestAgentsOnOneMachine(t *testing.T) {
 	setup, agent, found := strings.Cut(strings.TrimSpace(first), "heartbeat-nats agent")
 	require.True(t, found)
 	agent = "heartbeat-nats agent" + agent
-	// A person reads the reply once it is there.
-	answered := `heartbeat-nats send --embed ~/nats --subject work.review --id cats --wait "Name three cats." >/dev/null` + "\n"
+	// A person reads the reply once it is there, and looks when the agent has settled the
+	// message, which comes after the reply.
+	answered := `heartbeat-nats send --embed ~/nats --subject work.review --id cats --wait "Name three cats." >/dev/null
+until heartbeat-nats status --embed ~/nats | grep -q "nothing waits"; do :; done
+`
 	second = strings.Replace(second, "heartbeat-nats status", answered+"heartbeat-nats status", 1)
 	script := "set -eEuo pipefail\ntrap 'echo \"failed: $BASH_COMMAND\"; cat agent.log' ERR\n" +
 		setup + "\n" + agent + " >agent.log 2>&1 &\n" + second + "kill %1\nwait %1 || echo \"the agent ended with $?\"\n"
