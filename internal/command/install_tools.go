@@ -1,15 +1,12 @@
 package command
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/disk"
 	mcp "heartbeat/internal/mcp/page"
 )
 
@@ -54,8 +51,8 @@ func (o *installFlags) projectTools(settingsPath, verb string) (*projectTools, e
 			return nil, err
 		}
 	}
-	text, err := disk.ReadFile(t.path, settings.MaxFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && t.wanted {
+	text, err := settings.Read(t.path, t.follow)
+	if err != nil && t.wanted {
 		return nil, fmt.Errorf("--mcp: %w", err)
 	}
 	t.known, err = settings.HasServer(text, t.server)
@@ -112,11 +109,11 @@ func (t *projectTools) around(path string, w settings.Wiring, edit func([]byte, 
 		also, err := settings.UninstallServerFile(t.path, t.server, t.follow)
 		return changed || also, err
 	}
-	text, err := disk.ReadFile(path, settings.MaxFile)
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		_, err = edit(text, w)
-	}
+	text, err := settings.Read(path, t.follow)
 	if err != nil {
+		return false, err
+	}
+	if _, err = edit(text, w); err != nil {
 		return false, fmt.Errorf("settings %s: %w", path, err)
 	}
 	also, err := settings.InstallServerFile(t.path, t.server, t.follow)

@@ -35,17 +35,31 @@ func UninstallFile(path string, w Wiring, links Links) (changed bool, err error)
 	return editFile(path, links, func(file []byte) ([]byte, error) { return Uninstall(file, w) })
 }
 
-func editFile(path string, links Links, change func([]byte) ([]byte, error)) (changed bool, err error) {
-	target, err := resolve(path)
+// Read reads the file at path as an edit does, nil if there is none. Where an edit would refuse a link, so does Read.
+func Read(path string, links Links) ([]byte, error) {
+	_, text, err := open(path, links)
+	return text, err
+}
+
+// open returns where the file is that path leads to, and what is in it.
+func open(path string, links Links) (target string, text []byte, err error) {
+	target, err = resolve(path)
 	if err == nil {
 		err = links.check(path, target)
 	}
-	if err != nil {
-		return false, fmt.Errorf("settings: %w", err)
+	if err == nil {
+		text, err = read(target)
 	}
-	before, err := read(target)
 	if err != nil {
-		return false, fmt.Errorf("settings: %w", err)
+		return "", nil, fmt.Errorf("settings: %w", err)
+	}
+	return target, text, nil
+}
+
+func editFile(path string, links Links, change func([]byte) ([]byte, error)) (changed bool, err error) {
+	target, before, err := open(path, links)
+	if err != nil {
+		return false, err
 	}
 	after, err := change(before)
 	if err != nil {
