@@ -19,6 +19,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
@@ -276,6 +277,8 @@ func (w *world) startAt(url, path, name string, env []string, args ...string) *r
 		if w.t.Failed() {
 			w.t.Logf("%s said:\n%s", name, r.said())
 		}
+		assert.Eventually(w.t, func() bool { return os.RemoveAll(filepath.Dir(path)) == nil }, time.Minute, 20*time.Millisecond,
+			"a session that the launcher left writes on, until its guardian ends it")
 	})
 	return r
 }
