@@ -82,6 +82,8 @@ func (m *Model) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/messages", m.messages)
 	mux.HandleFunc("POST /v1/messages/count_tokens", countTokens)
+	mux.HandleFunc("POST /v1/responses", m.responses)
+	mux.HandleFunc("GET /v1/models", models)
 	mux.HandleFunc("/", other)
 	return mux
 }
