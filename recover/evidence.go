@@ -31,7 +31,8 @@ type Evidence struct {
 	TaskWait
 }
 
-// Wake is kept with a delivery that was to wake its session.
+// Wake is kept with a delivery that was to wake its session. One that blocked a stop has
+// its Spill alone.
 type Wake struct {
 	Woken bool
 	// Bound says that the client picked the text up: the delivery's session and prompt
@@ -76,12 +77,11 @@ func (e Evidence) Encode() []byte {
 }
 
 func (w Wake) encode(o *flat.Object) {
-	if !w.Woken {
-		return
+	if w.Woken {
+		o.Bool("woken", true)
+		o.Bool("bound", w.Bound)
+		o.Text("token", w.Token)
 	}
-	o.Bool("woken", true)
-	o.Bool("bound", w.Bound)
-	o.Text("token", w.Token)
 	o.Text("spill_file", w.Spill)
 }
 

@@ -2,6 +2,7 @@ package recover
 
 import (
 	"heartbeat/inbox"
+	"heartbeat/internal/agent"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/flat"
 )
@@ -23,13 +24,13 @@ func (e Evidence) Unreached(tx *inbox.Tx, d *inbox.Delivery) bool {
 		return e.neverPrompted(tx, d)
 	}
 	seen, known := e.ofOneProcess(tx, d)
-	return known && seen.Missed()
+	return known && seen.Seen().Missed()
 }
 
 // ofOneProcess asks the transcript about an entry that a Stop handed over. Only the lines
 // count that the process wrote which got the entry; if they cannot be told from others,
 // nothing is known.
-func (e Evidence) ofOneProcess(tx *inbox.Tx, d *inbox.Delivery) (seen claude.Delivery, known bool) {
+func (e Evidence) ofOneProcess(tx *inbox.Tx, d *inbox.Delivery) (seen agent.Delivery, known bool) {
 	if e.Woken || e.Prompted || e.TranscriptSize < 0 || e.Transcript == "" {
 		return seen, false
 	}
@@ -50,9 +51,9 @@ func (e Evidence) ofOneProcess(tx *inbox.Tx, d *inbox.Delivery) (seen claude.Del
 }
 
 // ByBlock asks the session's transcript about an entry that a Stop handed over.
-func (e Evidence) ByBlock(d *inbox.Delivery) claude.Delivery {
-	return claude.Delivery{
-		Path: e.Transcript, Size: e.TranscriptSize, Text: d.Text(), PromptID: d.PromptID,
+func (e Evidence) ByBlock(d *inbox.Delivery) agent.Delivery {
+	return agent.Delivery{
+		Path: e.Transcript, Size: e.TranscriptSize, Text: e.Handed(d), PromptID: d.PromptID,
 		Reply: e.Reply, Fresh: e.Fresh, From: e.From, Times: e.Times,
 	}
 }
@@ -66,7 +67,7 @@ func Finished(tx *inbox.Tx) (reply string, finished bool) {
 		return e.promptFinished(tx, d)
 	}
 	if seen, known := e.ofOneProcess(tx, d); known {
-		return seen.Finished()
+		return seen.Seen().Finished()
 	}
 	return "", false
 }
@@ -76,12 +77,12 @@ func Finished(tx *inbox.Tx) (reply string, finished bool) {
 // session.
 func (e Evidence) neverTakenUp(tx *inbox.Tx, d *inbox.Delivery) bool {
 	s, err := tx.Session(d.SessionID)
-	return err == nil && s.PromptedAt != nil && !e.Bound && !e.Seen(d).Woke("")
+	return err == nil && s.PromptedAt != nil && !e.Bound && !e.Seen(d).Seen().Woke("")
 }
 
 // Seen asks the session's transcript about an entry that was to wake it.
-func (e Evidence) Seen(d *inbox.Delivery) claude.Delivery {
-	return claude.Delivery{Path: e.Transcript, Size: max(0, e.TranscriptSize), Text: e.Handed(d)}
+func (e Evidence) Seen(d *inbox.Delivery) agent.Delivery {
+	return agent.Delivery{Path: e.Transcript, Size: max(0, e.TranscriptSize), Text: e.Handed(d)}
 }
 
 // Restart says whether a session has started again.

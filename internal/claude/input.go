@@ -25,9 +25,11 @@ const (
 // Input is what a hook reads on stdin. Members that a release or an event does not
 // have are empty.
 type Input struct {
-	Event          string // hook_event_name
-	SessionID      string
-	PromptID       string // since 2.1.196
+	Event     string // hook_event_name
+	SessionID string
+	// PromptID is prompt_id, since 2.1.196; or the turn_id of a client that has that in its
+	// place: the same along a chain of blocks, and another with each prompt.
+	PromptID       string
 	AgentID        string // only inside a subagent
 	TranscriptPath string
 	StopHookActive bool
@@ -78,7 +80,7 @@ func ParseInput(b []byte) (*Input, error) {
 	in := &Input{
 		Event:          m.String("hook_event_name"),
 		SessionID:      m.String("session_id"),
-		PromptID:       m.String("prompt_id"),
+		PromptID:       cmp.Or(m.String("prompt_id"), m.String("turn_id")),
 		AgentID:        m.String("agent_id"),
 		TranscriptPath: m.String("transcript_path"),
 		StopHookActive: m.Bool("stop_hook_active"),

@@ -106,7 +106,7 @@ func (h *hook) sessionIsReady(tx *inbox.Tx, w *inbox.Waiter) (bool, error) {
 	if err != nil || s.EndedAt != nil {
 		return false, err
 	}
-	if pid := claude.PID(); pid != 0 && pid == s.PID && why.LifeOf(s) == why.Gone {
+	if pid := h.clientPID(); pid != 0 && pid == s.PID && why.LifeOf(s) == why.Gone {
 		return false, errSessionGone // another process has its number
 	}
 	if rest := startWait - h.age(); h.input.Event == claude.EventSessionStart && rest > 0 {

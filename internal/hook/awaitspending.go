@@ -90,7 +90,7 @@ func inDollars(l cli.LimitFlags) bool { return l.Session.Nanos > 0 || l.Day.Nano
 // the first time: a chain of short turns may be over before it has. It is waited for at one
 // Stop of a session, and not where the client never says it, under -p.
 func (h *hook) mayTellYet(l cli.LimitFlags) (may bool) {
-	if !inDollars(l) || !claude.CanBeWoken() {
+	if !inDollars(l) || !h.client().CanBeWoken() {
 		return false
 	}
 	h.glance(func(view *inbox.View) {

@@ -51,7 +51,7 @@ func (h *hook) chargeOrphan(tx *inbox.Tx) {
 
 // chargeStart charges the sessions that have ended, as another one starts.
 func (h *hook) chargeStart(tx *inbox.Tx) {
-	h.uncounted(charging.Resumed(tx, h.box, h.input.SessionID, claude.PID()))
+	h.uncounted(charging.Resumed(tx, h.box, h.input.SessionID, h.clientPID()))
 	h.placeTurn(tx, false)
 	h.uncounted(charging.Note(tx, h.box, ""))
 }

@@ -2,15 +2,25 @@ package hook
 
 import (
 	"heartbeat/inbox"
-	"heartbeat/internal/claude"
+	"heartbeat/internal/agent"
 	"heartbeat/internal/why"
 	recovery "heartbeat/recover"
 )
 
+// client is what is known of the client that this hook serves.
+func (h *hook) client() *agent.Agent {
+	if h.input == nil {
+		return agent.Of("")
+	}
+	return agent.Of(h.input.TranscriptPath)
+}
+
+// clientPID is its process, or 0.
+func (h *hook) clientPID() int { return h.client().PID(h.parent) }
+
 // isClient reports whether this hook's client is the very process that the entry
 // was delivered to. In a container each may have the number 1.
-func isClient(e recovery.Evidence) bool {
-	pid := claude.PID()
+func isClient(pid int, e recovery.Evidence) bool {
 	if pid == 0 && e.Client == 0 {
 		return true // one that names itself nowhere
 	}
@@ -20,7 +30,7 @@ func isClient(e recovery.Evidence) bool {
 // sameClient reports whether the entry was handed to the client around this hook:
 // its session may have another name by now.
 func (h *hook) sameClient(d *inbox.Delivery, e recovery.Evidence) bool {
-	if pid := claude.PID(); pid != 0 && e.Client != 0 {
+	if pid := h.clientPID(); pid != 0 && e.Client != 0 {
 		return int64(pid) == e.Client && clientRuns(e)
 	}
 	return h.input.SessionID == d.SessionID

@@ -45,7 +45,7 @@ func (h *hook) dispatch() int {
 		return h.record(func(tx *inbox.Tx) error {
 			tx.ForgetStopped(in.SessionID)
 			h.chargeStart(tx)
-			return tx.StartSessionWith(in.SessionID, claude.PID(), recovery.StartNote(in.TranscriptPath))
+			return tx.StartSessionWith(in.SessionID, h.clientPID(), recovery.StartNote(in.TranscriptPath))
 		})
 	case claude.EventSessionEnd:
 		return h.record(h.endSession)

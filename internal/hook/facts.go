@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/agent"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/host"
 	"heartbeat/internal/words"
@@ -29,10 +30,10 @@ func (h *hook) judge(tx *inbox.Tx, d *inbox.Delivery) verdict {
 // factsOf gathers what a verdict rests on.
 func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
 	in, e := h.input, h.evidenceOf(d)
-	byBlock := func(transcript string) claude.Delivery {
-		seen := e.ByBlock(d)
-		seen.Path = transcript
-		return seen
+	byBlock := func(transcript string) agent.Seen {
+		delivery := e.ByBlock(d)
+		delivery.Path = transcript
+		return delivery.Seen()
 	}
 	f := facts{
 		told:        true,
@@ -45,18 +46,18 @@ func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
 		transcriptIsThere: func() bool { return claude.TranscriptSize(in.TranscriptPath) > 0 },
 		showsAnswer: func() bool {
 			seen := byBlock(in.TranscriptPath)
-			return seen.Answered() || seen.NextTurn() != claude.Unknown
+			return seen.Answered() || seen.NextTurn() != agent.Unknown
 		},
 		sameClient:     func() bool { return h.sameClient(d, e) },
-		deliveryClient: func() bool { return isClient(e) },
+		deliveryClient: func() bool { return isClient(h.clientPID(), e) },
 
 		compares:    e.TranscriptSize >= 0,
 		namesPrompt: d.PromptID != "",
 		notes:       e.Notes, handedOver: tx.IsHandedOver(),
 		woken: e.Woken, bound: e.Bound, held: e.Held,
 		deliveryTranscript: e.Transcript,
-		turnAfter:          func() claude.Turn { return byBlock(e.Transcript).NextTurn() },
-		tookUp:             func() bool { return in.PromptID != "" && e.Seen(d).Woke(in.PromptID) },
+		turnAfter:          func() agent.Turn { return byBlock(e.Transcript).NextTurn() },
+		tookUp:             func() bool { return in.PromptID != "" && e.Seen(d).Seen().Woke(in.PromptID) },
 		clientRuns:         func() bool { return clientRuns(e) },
 		restarted:          func() recovery.Restart { return recovery.SessionRestarted(tx, d) },
 		tasksRun: func() bool {

@@ -7,7 +7,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/host"
 )
@@ -35,14 +34,14 @@ func (l *lifeline) stillWanted(ctx context.Context) error {
 }
 
 // waitContext ends with a signal, or when the session dies: the client itself, or the
-// process that started the hook.
-func (l *lifeline) waitContext() (context.Context, context.CancelFunc) {
+// process that started the hook. The client is the process pid, 0 if that is not known.
+func (l *lifeline) waitContext(pid int) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	parent := host.WatchProcess(l.parent)
 	client := parent
-	if pid := claude.PID(); pid != 0 {
+	if pid != 0 {
 		client = host.WatchProcess(pid)
 	}
 	l.processes = []*host.Process{parent, client}

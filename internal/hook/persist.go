@@ -15,7 +15,7 @@ import (
 // idle tick when none does. Nothing is taken once the wait was ended from
 // outside.
 func (h *hook) persist() int {
-	ctx, stop := h.waitContext()
+	ctx, stop := h.waitContext(h.clientPID())
 	defer stop()
 	// Watching begins before the first look, or an entry that arrives between
 	// the two would wait for the next poll.

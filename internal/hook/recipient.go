@@ -8,13 +8,13 @@ import (
 )
 
 // recipient is who gets the entry, and how it will be told that it was answered.
-func (h *hook) recipient(next inbox.Entry) inbox.Recipient {
+func (h *hook) recipient(next inbox.Entry, spill string) inbox.Recipient {
 	in := h.input
 	if in == nil {
 		return inbox.Recipient{}
 	}
 	e := h.evidence()
-	e.Notes, e.RanBefore = true, idsOf(in.Tasks)
+	e.Notes, e.RanBefore, e.Spill = true, idsOf(in.Tasks), spill
 	e.Fresh = !in.StopHookActive
 	if d := h.answered; d != nil && d.SessionID == in.SessionID {
 		before := h.evidenceOf(d)
@@ -28,7 +28,7 @@ func (h *hook) recipient(next inbox.Entry) inbox.Recipient {
 
 // evidence is what identifies this hook's event.
 func (h *hook) evidence() recovery.Evidence {
-	in, pid := h.input, claude.PID()
+	in, pid := h.input, h.clientPID()
 	e := recovery.Evidence{
 		Active: in.StopHookActive, Reply: claude.ReplySum(in.LastMessage), Transcript: in.TranscriptPath,
 		TranscriptSize: claude.TranscriptSize(in.TranscriptPath),

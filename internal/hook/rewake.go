@@ -36,7 +36,7 @@ const (
 var firstRetry = time.Second
 
 var (
-	errNotWakeable = errors.New("--rewake needs an interactive session: this one ends with its turn (under -p, or driven by a program): wire it without --rewake")
+	errNotWakeable = errors.New("--rewake needs an interactive session")
 	errNoClient    = errors.New("--rewake needs to know whose session it is: CLAUDE_PID is not set, and the process that started this one is gone")
 )
 
@@ -48,7 +48,7 @@ func (h *hook) inBackground() (status int, ok bool) {
 		return h.wakeLater(h.endTurn), true
 	case event == claude.EventUserPromptSubmit:
 		return h.record(h.prompted), true
-	case !claude.CanBeWoken():
+	case !h.client().CanBeWoken():
 		return cli.ExitOK, false
 	case event == claude.EventStopFailure:
 		return h.wakeLater(h.failTurn), true
@@ -78,7 +78,7 @@ func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 			_, _ = notes.WriteTo(stderr) // nobody is left to tell
 		}
 	}()
-	ctx, stop := h.waitContext()
+	ctx, stop := h.waitContext(h.clientPID())
 	defer stop()
 	// Watching begins before the first look, or an entry that arrives between the
 	// two would wait for the next poll.
@@ -164,7 +164,7 @@ func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
 func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 	tx.ForgetStopped(h.input.SessionID)
 	h.chargeStart(tx)
-	if err := tx.StartSessionWith(h.input.SessionID, claude.PID(), recovery.StartNote(h.input.TranscriptPath)); err != nil {
+	if err := tx.StartSessionWith(h.input.SessionID, h.clientPID(), recovery.StartNote(h.input.TranscriptPath)); err != nil {
 		return 0, err
 	}
 	d := tx.InFlight()
@@ -193,11 +193,11 @@ func (h *hook) judgeAtStart(d *inbox.Delivery) verdict {
 // wakeable says why the session cannot be woken.
 func (h *hook) wakeable() error {
 	switch {
-	case !claude.CanBeWoken():
-		in := h.input
-		h.record(func(tx *inbox.Tx) error { return tx.FailSession(in.SessionID, why.CannotWake, errNotWakeable.Error()) })
-		return errNotWakeable
-	case claude.PID() == 0 && h.parent <= 1:
+	case !h.client().CanBeWoken():
+		in, err := h.input, fmt.Errorf("%w: %s", errNotWakeable, h.client().CannotBeWoken())
+		h.record(func(tx *inbox.Tx) error { return tx.FailSession(in.SessionID, why.CannotWake, err.Error()) })
+		return err
+	case h.clientPID() == 0 && h.parent <= 1:
 		return errNoClient
 	}
 	return nil

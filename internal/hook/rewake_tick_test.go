@@ -180,7 +180,7 @@ func TestIsClient(t *testing.T) {
 	own := recovery.Evidence{
 		Boot: host.BootID(), Client: int64(pid), ClientStart: host.ProcessStart(pid), Namespace: host.PIDNamespace(),
 	}
-	assert.True(t, isClient(own))
+	assert.True(t, isClient(claude.PID(), own))
 	for name, change := range map[string]func(e *recovery.Evidence){
 		"another boot":    func(e *recovery.Evidence) { e.Boot = "another" },
 		"another process": func(e *recovery.Evidence) { e.ClientStart-- },
@@ -191,7 +191,7 @@ func TestIsClient(t *testing.T) {
 	} {
 		e := own
 		change(&e)
-		assert.False(t, isClient(e), name)
+		assert.False(t, isClient(claude.PID(), e), name)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/claude"
 	"heartbeat/internal/enforce"
 	"heartbeat/internal/why"
 	"heartbeat/internal/words"
@@ -210,7 +209,7 @@ func (h *hook) isWithAnother(tx *inbox.Tx, d *inbox.Delivery, v verdict) (bool, 
 		return false, nil
 	}
 	s, err := tx.Session(d.SessionID)
-	if err != nil || s.EndedAt != nil || s.PID == claude.PID() || why.LifeOf(s) != why.Alive {
+	if err != nil || s.EndedAt != nil || s.PID == h.clientPID() || why.LifeOf(s) != why.Alive {
 		return false, err
 	}
 	h.Note("entry %s is with session %s (process %d), which lives: it is left to that one", d.ID(), words.Short(s.ID), s.PID)
@@ -226,7 +225,7 @@ func (h *hook) neverReached(tx *inbox.Tx) bool {
 	if e.Prompted && e.Start == h.Start {
 		return false // a turn of its client ends, and this may have been its text
 	}
-	if !e.Woken && recovery.SessionRestarted(tx, d) != recovery.Restarted && h.input.SessionID == d.SessionID && !isClient(e) {
+	if !e.Woken && recovery.SessionRestarted(tx, d) != recovery.Restarted && h.input.SessionID == d.SessionID && !isClient(h.clientPID(), e) {
 		return false // resumed in another process, nobody noted when
 	}
 	return e.Unreached(tx, d)

@@ -30,7 +30,7 @@ func (h *hook) startedWith(tx *inbox.Tx) error {
 
 // prompt is the recipient of such an entry: this prompt of this client.
 func (h *hook) prompt(tx *inbox.Tx, d *inbox.Delivery, e recovery.Evidence) inbox.Recipient {
-	in, pid := h.input, claude.PID()
+	in, pid := h.input, h.clientPID()
 	e.BoundSeq = tx.Seq()
 	e.Client, e.ClientStart = int64(pid), host.ProcessStart(pid)
 	if e.ClientStart != 0 {

@@ -6,7 +6,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/orchestrate/effect"
 )
 
 // stop acts on the end of a turn: it settles what was in flight, and delivers
@@ -59,15 +58,19 @@ func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
 	if err != nil || o != 0 {
 		return o, "", err
 	}
+	text, spill, err := h.blockWith(e)
+	if err != nil {
+		return 0, "", err
+	}
 	h.chargeEnd(tx)
-	if _, err := tx.Deliver(e, h.recipient(e)); err != nil {
+	if _, err := tx.Deliver(e, h.recipient(e, spill)); err != nil {
 		return 0, "", err
 	}
 	if err := h.countBlock(tx); err != nil {
 		return 0, "", err
 	}
 	h.says = h.announcement(e)
-	return delivered, introduce(h.Preamble, effect.Text(e)), nil
+	return delivered, text, nil
 }
 
 // awaitStill waits before any wait was begun that could be ended from outside.

@@ -1,7 +1,7 @@
 package hook
 
 import (
-	"heartbeat/internal/claude"
+	"heartbeat/internal/agent"
 	recovery "heartbeat/recover"
 )
 
@@ -45,9 +45,9 @@ type facts struct {
 	prompted           bool // it is the prompt with which a client was started
 	ours, others       bool // by the start that this hook is of; by another one
 	deliveryTranscript string
-	turnAfter          func() claude.Turn // what the transcript shows behind the delivery
-	tookUp             func() bool        // the client took the text up in this turn
-	clientRuns         func() bool        // the process lives that it was delivered to
+	turnAfter          func() agent.Turn // what the transcript shows behind the delivery
+	tookUp             func() bool       // the client took the text up in this turn
+	clientRuns         func() bool       // the process lives that it was delivered to
 	restarted          func() recovery.Restart
 	tasksRun           func() bool // what a held entry waits for is not over
 	// patient says that the transcript may still be given time.
@@ -126,9 +126,9 @@ func verdictOnLaterStop(f facts) ruling {
 		return ruling{verdict: answered}
 	}
 	switch f.turnAfter() {
-	case claude.WithText:
+	case agent.WithText:
 		return ruling{verdict: answered}
-	case claude.WithoutText:
+	case agent.WithoutText:
 		return ruling{verdict: orphaned} // which goes back to the queue, since the text never arrived
 	}
 	if f.deliveryTranscript != "" && f.patient {

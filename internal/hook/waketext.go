@@ -34,12 +34,34 @@ func (h *hook) wakeWith(e inbox.Entry) (text, spill string, err error) {
 	if claude.FitsWake(text) {
 		return text, "", nil
 	}
-	spill = recovery.SpillPath(h.box, e.EntryID)
-	if err := disk.Publish(spill, []byte(e.Text), true); err != nil {
-		return "", "", fmt.Errorf("hand over the entry %s, which is too long to be handed over whole: write it to a file: %w: it stays queued", words.Name(e.ID, e.EntryID), err)
+	if spill, err = h.spill(e); err != nil {
+		return "", "", err
 	}
 	return introduce(preamble, fmt.Sprintf("The request is too long to be handed over here (%d bytes). It is in the file %s: read all of it, in parts if need be, and carry it out.",
 		len(e.Text), spill)), spill, nil
+}
+
+// blockWith returns the text to block the stop with, as wakeWith does. The file's path is
+// the end of it, by which a transcript tells it from any other text.
+func (h *hook) blockWith(e inbox.Entry) (text, spill string, err error) {
+	text = introduce(h.Preamble, effect.Text(e))
+	if most := h.client().MaxReason; most == 0 || len(text) <= most {
+		return text, "", nil
+	}
+	if spill, err = h.spill(e); err != nil {
+		return "", "", err
+	}
+	return introduce(h.Preamble, fmt.Sprintf("The request is too long to be handed over here (%d bytes). Read all of this file, in parts if need be, and carry it out:\n\n%s",
+		len(e.Text), spill)), spill, nil
+}
+
+// spill writes the text of an entry into its file.
+func (h *hook) spill(e inbox.Entry) (path string, err error) {
+	path = recovery.SpillPath(h.box, e.EntryID)
+	if err := disk.Publish(path, []byte(e.Text), true); err != nil {
+		return "", fmt.Errorf("hand over the entry %s, which is too long to be handed over whole: write it to a file: %w: it stays queued", words.Name(e.ID, e.EntryID), err)
+	}
+	return path, nil
 }
 
 // token tells this delivery from every other one, also of the same entry: a hook hands

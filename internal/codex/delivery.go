@@ -1,0 +1,134 @@
+package codex
+
+// Delivery is a text that a Stop hook handed over, and what is needed to find its fate in
+// the rollout.
+type Delivery struct {
+	Path string // of the session's rollout
+	Size int64  // of the rollout when the text was handed over
+	// End is the offset where another process, which resumed the session, began to write,
+	// or 0.
+	End      int64
+	Text     string
+	PromptID string // the turn_id of the turn whose Stop handed it over, empty if unknown
+	Reply    string // not used: a rollout's lines name their turn
+	Fresh    bool   // neither
+	// Times is how often this same text was handed over since offset From, including this
+	// time. Below 2, From is not used.
+	From  int64
+	Times int
+}
+
+// Turn is what a rollout shows of the turn after a delivery.
+type Turn int
+
+// The turns. Unknown may become another one while the client still writes.
+const (
+	Unknown     Turn = iota
+	WithText         // the model answered with the text in its conversation
+	WithoutText      // the model answered without it
+)
+
+// reading follows the lines of a rollout since a delivery.
+type reading struct {
+	d       Delivery
+	open    bool // the text was handed over and not yet answered
+	turns   int  // how often it was answered
+	shown   bool // the text was seen since the delivery
+	another bool // since the delivery something else was asked, and not yet answered
+}
+
+// take adds a line to what is known.
+func (r *reading) take(l line, at int64) {
+	since := at >= r.d.Size
+	switch {
+	case l.hands(r.d.Text):
+		r.open, r.shown, r.another = true, r.shown || since, false
+	case l.isPrompt(), l.isHookPrompt():
+		r.open, r.another = false, since
+	case l.isAnswer():
+		if r.open {
+			r.turns++
+		}
+		r.open, r.another = false, false
+	}
+}
+
+// answers reports whether a line is the answer to this delivery of the text.
+func (r *reading) answers(l line) bool {
+	return r.open && r.turns+1 >= r.d.Times && l.isAnswer()
+}
+
+func (d Delivery) each(f func(r *reading, l line, at int64)) error {
+	from := d.Size
+	if d.Times > 1 {
+		from = min(d.From, d.Size)
+	}
+	r := &reading{d: d}
+	return each(d.Path, from, d.Size, d.End, func(l line, at int64) {
+		f(r, l, at)
+		r.take(l, at)
+	})
+}
+
+// Answered reports whether the rollout shows an answer after the text. False may become
+// true.
+func (d Delivery) Answered() bool {
+	answered := false
+	err := d.each(func(r *reading, l line, _ int64) { answered = answered || r.answers(l) })
+	return err == nil && answered
+}
+
+// NextTurn reports whether the model had the text when it next answered.
+func (d Delivery) NextTurn() Turn {
+	turn := Unknown
+	err := d.each(func(r *reading, l line, _ int64) {
+		switch {
+		case turn != Unknown:
+		case r.answers(l):
+			turn = WithText
+		case r.another && !r.shown && l.isAnswer():
+			turn = WithoutText
+		}
+	})
+	if err != nil {
+		return Unknown
+	}
+	return turn
+}
+
+// Missed reports whether the rollout proves that the text never reached the model: another
+// turn began in the same process, and the text does not stand before it. Where the text is
+// shown, a later turn sends it to the model.
+func (d Delivery) Missed() bool {
+	shown, wentOn := false, false
+	err := d.each(func(r *reading, l line, at int64) {
+		shown = shown || l.hands(d.Text) && at >= d.Size
+		wentOn = wentOn || !shown && at >= d.Size && l.begins(d.PromptID)
+	})
+	return err == nil && !shown && wentOn
+}
+
+// Finished reports whether the rollout shows that the text's turn ended in order: an
+// answer, and then the end of the turn, after its Stop hooks. The end of a turn repeats what
+// was said last, also where that was said before an error.
+func (d Delivery) Finished() (reply string, finished bool) {
+	begun, over := false, false
+	err := d.each(func(r *reading, l line, _ int64) {
+		switch {
+		case over:
+		case r.answers(l), begun && l.isAnswer():
+			begun = true
+			if said := l.reply(); said != "" {
+				reply = said
+			}
+		case begun && (l.isPrompt() || l.is("turn_aborted") || l.is("task_started")):
+			over = true
+		case l.is("task_complete"):
+			over, finished = begun, begun && reply != "" && l.Get("error") == ""
+		}
+	})
+	return reply, err == nil && finished
+}
+
+// Woke is false: the client wakes no session.
+func (d Delivery) Woke(string) bool { return false }

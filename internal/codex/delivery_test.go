@@ -1,0 +1,149 @@
+package codex_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/codex"
+)
+
+const text = "do this\nand that"
+
+func quoted(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
+func event(payload string) string { return `{"type":"event_msg","payload":{` + payload + `}}` }
+
+func item(kind, members string) string {
+	return event(`"type":"item_completed","turn_id":"t1","item":{"type":"` + kind + `",` + members + `}`)
+}
+
+func handed(texts ...string) string {
+	var all []string
+	for _, one := range texts {
+		all = append(all, fmt.Sprintf(`{"text":%s,"hookRunId":"stop:1"}`, quoted(one)))
+	}
+	return item("HookPrompt", `"fragments":[`+strings.Join(all, ",")+`]`)
+}
+
+func said(reply string) string {
+	return fmt.Sprintf(`{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":%s}]}}`, quoted(reply))
+}
+
+func started(turn string) string {
+	return event(`"type":"task_started","turn_id":"` + turn + `"`)
+}
+
+var (
+	tool     = `{"type":"response_item","payload":{"type":"function_call","name":"exec_command","arguments":"{}"}}`
+	asked    = item("UserMessage", `"content":[{"type":"text","text":"hello"}]`)
+	complete = event(`"type":"task_complete","turn_id":"t1","last_agent_message":"did it"`)
+	failed   = event(`"type":"task_complete","turn_id":"t1","last_agent_message":"before","error":{"message":"401"}`)
+	aborted  = event(`"type":"turn_aborted","turn_id":"t1","reason":"interrupted"`)
+	counted  = event(`"type":"token_count","info":null`)
+)
+
+func delivery(t *testing.T, before, after []string) codex.Delivery {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "rollout-2026-01-02T03-04-05-x.jsonl")
+	join := func(lines []string) string {
+		if len(lines) == 0 {
+			return ""
+		}
+		return strings.Join(lines, "\n") + "\n"
+	}
+	require.NoError(t, os.WriteFile(path, []byte(join(before)+join(after)), 0o600))
+	return codex.Delivery{Path: path, Size: int64(len(join(before))), Text: text, PromptID: "t1"}
+}
+
+func TestDelivery(t *testing.T) {
+	before := []string{started("t1"), asked, said("before")}
+	for name, c := range map[string]struct {
+		after    []string
+		answered bool
+		turn     codex.Turn
+		missed   bool
+		reply    string // "" unless the turn is finished
+	}{
+		"nothing":                        {},
+		"what came before, written late": {after: []string{said("before"), counted}},
+		"the text":                       {after: []string{said("before"), handed(text)}},
+		"its answer":                     {after: []string{handed(text), said("did it")}, answered: true, turn: codex.WithText},
+		"its tool":                       {after: []string{handed(text), tool}, answered: true, turn: codex.WithText},
+		"behind a preamble":              {after: []string{handed("Carry this out:\n\n" + text), said("did it")}, answered: true, turn: codex.WithText},
+		"beside another hook's":          {after: []string{handed("lint", text), tool, said("did it"), counted, complete}, answered: true, turn: codex.WithText, reply: "did it"},
+		"its end":                        {after: []string{handed(text), said("did it"), complete}, answered: true, turn: codex.WithText, reply: "did it"},
+		"another hook's":                 {after: []string{handed("lint")}},
+		"another hook's, answered":       {after: []string{handed("lint"), said("mended"), complete}, turn: codex.WithoutText},
+		"a text that holds it":           {after: []string{handed("say: " + text), said("no"), complete}, turn: codex.WithoutText},
+		"an error":                       {after: []string{handed(text), failed}},
+		"an error behind its answer":     {after: []string{handed(text), tool, failed}, answered: true, turn: codex.WithText},
+		"ended by a person":              {after: []string{handed(text), aborted, started("t2"), asked, said("else"), complete}},
+		"ended amid its answer":          {after: []string{handed(text), tool, aborted}, answered: true, turn: codex.WithText},
+		"another turn without it":        {after: []string{aborted, started("t2"), asked, said("else")}, turn: codex.WithoutText, missed: true},
+		"another layout":                 {after: []string{`{"uuid":"u","type":"assistant"}`, `{"kind":"turn"}`, `[]`, `not JSON`}},
+		"members of other types":         {after: []string{`{"type":"event_msg","payload":7}`, item("HookPrompt", `"fragments":{"text":7}`), `{"type":"response_item","payload":{"type":"message","role":"assistant","content":"x"}}`}, turn: codex.WithoutText},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := delivery(t, before, c.after)
+			assert.Equal(t, c.answered, d.Answered(), "answered")
+			assert.Equal(t, c.turn, d.NextTurn(), "turn")
+			assert.Equal(t, c.missed, d.Missed(), "missed")
+			reply, finished := d.Finished()
+			assert.Equal(t, c.reply != "", finished, "finished")
+			if finished {
+				assert.Equal(t, c.reply, reply)
+			}
+		})
+	}
+}
+
+// A text that comes again and again is answered once for each time.
+func TestDeliveryAgain(t *testing.T) {
+	d := delivery(t, []string{handed(text), said("once")}, []string{handed(text)})
+	d.Times, d.From = 2, 0
+	assert.False(t, d.Answered())
+	d = delivery(t, []string{handed(text)}, []string{said("once"), handed(text), said("twice")})
+	d.Times, d.From = 2, 0
+	assert.True(t, d.Answered())
+	d = delivery(t, []string{handed(text)}, []string{said("once")})
+	d.Times, d.From = 2, 0
+	assert.False(t, d.Answered(), "that is the answer to the first time")
+}
+
+// What another process wrote, which resumed the session, shows nothing of the killed one.
+func TestDeliveryResumed(t *testing.T) {
+	d := delivery(t, []string{started("t1"), asked}, []string{started("t2"), asked, said("else")})
+	assert.True(t, d.Missed())
+	d.End = d.Size
+	assert.False(t, d.Missed())
+}
+
+func TestDeliveryWithoutRollout(t *testing.T) {
+	d := delivery(t, nil, []string{handed(text), said("did it")})
+	for _, path := range []string{"", filepath.Dir(d.Path), d.Path + ".gone"} {
+		d.Path = path
+		assert.False(t, d.Answered())
+		assert.Equal(t, codex.Unknown, d.NextTurn())
+		assert.False(t, d.Missed())
+	}
+}
+
+func TestIsRollout(t *testing.T) {
+	assert.True(t, codex.IsRollout("/h/.codex/sessions/2026/01/02/rollout-2026-01-02T03-04-05-01a2.jsonl"))
+	for _, path := range []string{"", "/h/.claude/projects/x/6b1f.jsonl", "rollout-x.json", "/rollout-1.jsonl/x"} {
+		assert.False(t, codex.IsRollout(path), path)
+	}
+}
