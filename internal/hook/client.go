@@ -15,8 +15,17 @@ func (h *hook) client() *agent.Agent {
 	return agent.Of(h.input.TranscriptPath)
 }
 
-// clientPID is its process, or 0.
-func (h *hook) clientPID() int { return h.client().PID(h.parent) }
+// clientPID is its process, or 0. It is looked for once: for a client that does not name it,
+// the processes above this one are asked.
+func (h *hook) clientPID() int {
+	if h.input == nil {
+		return h.client().PID(h.parent)
+	}
+	if !h.clientSought {
+		h.clientIs, h.clientSought = h.client().PID(h.parent), true
+	}
+	return h.clientIs
+}
 
 // isClient reports whether this hook's client is the very process that the entry
 // was delivered to. In a container each may have the number 1.

@@ -60,7 +60,10 @@ type hook struct {
 	watched   transcriptWatch
 	kept      keptEvidence
 	account   turnAccount
-	counting  counting
+	// clientIs is the client's process once it was sought.
+	clientIs     int
+	clientSought bool
+	counting     counting
 }
 
 // end closes a transaction, and says what it found.
