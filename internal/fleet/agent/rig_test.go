@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -277,10 +278,19 @@ func (w *world) startAt(url, path, name string, env []string, args ...string) *r
 		if w.t.Failed() {
 			w.t.Logf("%s said:\n%s", name, r.said())
 		}
-		assert.Eventually(w.t, func() bool { return os.RemoveAll(filepath.Dir(path)) == nil }, time.Minute, 20*time.Millisecond,
+		assert.Eventually(w.t, func() bool { return cleared(filepath.Dir(path)) }, time.Minute, 20*time.Millisecond,
 			"a session that the launcher left writes on, until its guardian ends it")
 	})
 	return r
+}
+
+// cleared removes what is in a folder, which may be where a file system is mounted.
+func cleared(dir string) bool {
+	all, err := os.ReadDir(dir)
+	for _, one := range all {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, one.Name())))
+	}
+	return err == nil || errors.Is(err, os.ErrNotExist)
 }
 
 func (r *running) kill() {
