@@ -27,6 +27,7 @@ type installFlags struct {
 	follow   bool
 	noMeter  bool
 	mcp      bool
+	agent    string
 }
 
 // installed is what install and uninstall print with --json.
@@ -47,6 +48,7 @@ func (o *installFlags) add(f *pflag.FlagSet) {
 	o.scope = string(settings.Project)
 	scopes := []string{string(settings.Project), string(settings.Local), string(settings.User)}
 	f.Var(cli.Choice(&o.scope, scopes...), "scope", "whose settings: the project's (in this directory), yours for this project, or yours for all projects")
+	o.addAgent(f)
 	f.StringVar(&o.settings, "settings", "", "the settings `file` itself, in place of --scope")
 	f.BoolVar(&o.follow, "follow", false, "where the settings file is a symbolic link, edit what it leads to")
 	f.BoolVar(&o.print, "print", false, "show the file as it would be, and write nothing")
@@ -72,6 +74,9 @@ leaves it out; then entries have tokens and no dollars.
 With --mcp the project's .mcp.json starts heartbeat-mcp, whose tools have an agent say
 itself what becomes of its entry, and the settings allow them. Installing without it
 takes them out again.
+
+With --agent codex the file is Codex's hooks.json, in the project's .codex, or in
+~/.codex with --scope user.
 
 Without --rewake the hook blocks the stop: it hands over the next entry whenever
 a turn ends, also under -p. Its timeout is above the idle interval, and the cap
@@ -132,6 +137,9 @@ func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams, verb 
 	if err := cli.NoArgs(args); err != nil {
 		return err
 	}
+	if err := o.checkAgent(f); err != nil {
+		return err
+	}
 	w, err := o.wiring(f, verb)
 	if err != nil {
 		return err
@@ -140,7 +148,7 @@ func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams, verb 
 	if err != nil {
 		return cli.Usage(err)
 	}
-	if verb == "install" {
+	if verb == "install" && !w.Line {
 		w.Meter = o.meter(path, s)
 	}
 	tools, err := o.projectTools(path, verb)
@@ -167,6 +175,9 @@ func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams, verb 
 	report := installed{
 		Settings: path, Changed: changed, Command: w.Command, Args: w.Args, Timeout: w.Timeout, Rewake: o.wired.Rewake,
 		Meter: metered(path, w, s), Tools: tools.concerned(), wantsTools: o.mcp,
+	}
+	if then := o.hooks().then; verb == "install" && changed && then != "" {
+		s.Note("%s", then)
 	}
 	return (&cli.InboxFlags{JSON: o.json}).Print(s, report, report.sentence(verb))
 }
@@ -248,12 +259,12 @@ func (o *installFlags) wiring(f *pflag.FlagSet, verb string) (settings.Wiring, e
 	if o.wired.Rewake {
 		return settings.Waking(program, o.args(f)), nil
 	}
-	return settings.Blocking(program, o.args(f), time.Duration(o.wired.Idle)), nil
+	return o.hooks().wiring(program, o.args(f), time.Duration(o.wired.Idle)), nil
 }
 
 func (o *installFlags) args(f *pflag.FlagSet) []string {
 	args := []string{"--inbox", o.wired.Inbox}
-	own := map[string]bool{"inbox": true, "scope": true, "settings": true, "follow": true, "print": true, "json": true, "help": true, "no-meter": true, "mcp": true}
+	own := map[string]bool{"inbox": true, "scope": true, "settings": true, "follow": true, "print": true, "json": true, "help": true, "no-meter": true, "mcp": true, "agent": true}
 	f.Visit(func(flag *pflag.Flag) {
 		if !own[flag.Name] {
 			args = append(args, spelled(flag)...)
@@ -290,5 +301,5 @@ func (o *installFlags) path() (string, error) {
 	if err != nil && o.scope == string(settings.User) {
 		return "", err
 	}
-	return settings.Path(settings.Scope(o.scope), project, home, os.Getenv("CLAUDE_CONFIG_DIR"))
+	return o.hooks().path(settings.Scope(o.scope), project, home)
 }

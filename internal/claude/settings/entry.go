@@ -27,7 +27,7 @@ func (e *editor) update(event string) error {
 		if err != nil {
 			return err
 		}
-		hooks, err := d.hooks()
+		hooks, err := e.hooks(d)
 		if err != nil {
 			return err
 		}
@@ -80,6 +80,9 @@ func (e *editor) entry(event string) []member {
 		args = append(args, arg)
 	}
 	hook := []member{{"type", "command"}, {"command", e.wiring.Command}, {"args", args}}
+	if e.wiring.Line {
+		hook = []member{{"type", "command"}, {"command", commandLine(e.wiring.Command, e.wiring.Args)}}
+	}
 	if e.inBackground(event) {
 		return append(hook, member{"timeout", e.wiring.BackgroundTimeout}, member{"asyncRewake", true})
 	}
@@ -89,8 +92,11 @@ func (e *editor) entry(event string) []member {
 // unwanted returns the members that our hook of event must not have, because they decide whether the client waits for
 // it. All others that a person adds stay.
 func (e *editor) unwanted(event string) []string {
-	if e.inBackground(event) {
+	switch {
+	case e.inBackground(event):
 		return []string{"async"} // asyncRewake includes it
+	case e.wiring.Line:
+		return []string{"async", "asyncRewake", "args"}
 	}
 	return []string{"async", "asyncRewake"}
 }

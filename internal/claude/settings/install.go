@@ -82,7 +82,7 @@ func (e *editor) scan(exists bool) ([]wired, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.hooks()
+	return e.hooks(d)
 }
 
 // refuse returns a ClashError for the first hook that would take entries beside ours.
@@ -128,7 +128,7 @@ func (e *editor) removeHooks(unwanted func(hooks []wired, i int) bool) error {
 		if err != nil {
 			return err
 		}
-		hooks, err := d.hooks()
+		hooks, err := e.hooks(d)
 		if err != nil {
 			return err
 		}

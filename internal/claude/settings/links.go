@@ -3,6 +3,7 @@ package settings
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 )
 
 // Links is how a settings file behind a symbolic link is treated.
@@ -30,7 +31,7 @@ func (l Links) check(path, target string) error {
 	if isLink(path) {
 		return &LinkError{path, target}
 	}
-	if dir := filepath.Dir(path); filepath.Base(dir) == ".claude" && isLink(dir) {
+	if dir := filepath.Dir(path); slices.Contains([]string{".claude", ".codex"}, filepath.Base(dir)) && isLink(dir) {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			target = filepath.Join(real, filepath.Base(path))
 		}

@@ -16,6 +16,20 @@ const (
 	User    Scope = "user"    // ~/.claude/settings.json, one person's settings for all projects
 )
 
+// LinesPath returns the file with Codex's hooks of a scope, of which there is none for Local: hooks.json in the project's
+// .codex, or for User in the value of CODEX_HOME, which takes precedence, or in ~/.codex.
+func LinesPath(scope Scope, projectDir, homeDir, codexHome string) (string, error) {
+	switch {
+	case scope == Local:
+		return "", fmt.Errorf("a person's own hooks for one project are not known to Codex: --scope is %s or %s", Project, User)
+	case scope == Project:
+		return filepath.Join(projectDir, ".codex", "hooks.json"), nil
+	case codexHome != "":
+		return filepath.Join(codexHome, "hooks.json"), nil
+	}
+	return filepath.Join(homeDir, ".codex", "hooks.json"), nil
+}
+
 // Path returns the settings file of a scope. Project and Local need projectDir. User needs homeDir or configDir, the
 // value of CLAUDE_CONFIG_DIR, which takes precedence.
 func Path(scope Scope, projectDir, homeDir, configDir string) (string, error) {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -34,6 +35,7 @@ func checkProperties(t testing.TB, x string) {
 	checkRewake(t, x, y)
 	checkMeter(t, x, y)
 	checkAllowed(t, x, y)
+	checkLines(t, x)
 
 	b := otherInbox(a)
 	b.Events = []string{settings.UserPromptSubmit, settings.Stop}
@@ -192,4 +194,20 @@ func checkAllowed(t testing.TB, x, y string) {
 	assert.Equal(t, x, uninstall(t, z, again), "uninstall restores every byte")
 	assert.Equal(t, y, install(t, z, dropped), "taken out again")
 	assert.True(t, isSubsequence(x, z), "every byte of the file survives, in order")
+}
+
+// checkLines checks the promises for a client that takes hooks as lines for a shell.
+func checkLines(t testing.TB, x string) {
+	t.Helper()
+	a := settings.Lines("/abs dir/heartbeat-stop", []string{"--inbox", inbox, "--preamble", "it's $HOME \"quoted\" \\ é"}, 0)
+	y := install(t, x, a)
+	assert.Equal(t, y, install(t, y, a), "a second install changes nothing")
+	assert.Equal(t, x, uninstall(t, y, a), "uninstall restores every byte")
+	assert.True(t, isSubsequence(x, y), "every byte of the file survives, in order")
+	moved := settings.Lines("/moved/heartbeat-stop", []string{"--inbox=" + inbox}, time.Hour)
+	updated := install(t, y, moved)
+	assert.Equal(t, updated, install(t, updated, moved), "a second update changes nothing")
+	assert.Equal(t, x, uninstall(t, updated, a), "uninstall after an update")
+	both := install(t, y, otherInbox(a))
+	assert.Equal(t, y, uninstall(t, both, otherInbox(a)), "another inbox beside it")
 }

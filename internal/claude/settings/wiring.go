@@ -32,6 +32,9 @@ type Wiring struct {
 	Command string
 	// Args are its arguments; they name the inbox as an absolute path: --inbox PATH or --inbox=PATH.
 	Args []string
+	// Line says that the client takes a hook's command as a line for a shell, and no arguments beside it: they go into that
+	// line.
+	Line bool
 	// Timeout is the hook's time limit in whole seconds, at least 1.
 	Timeout int
 	// Events are the events to wire, at least one, by the names in this package.
@@ -65,6 +68,8 @@ func (w Wiring) check() error {
 		return fmt.Errorf("wiring: timeout of %d s, want at least 1 s", w.Timeout)
 	case len(w.Events) == 0:
 		return errors.New("wiring: no events")
+	case w.Line && len(w.Background) > 0:
+		return errors.New("wiring: a client that takes lines runs no hooks in the background")
 	case len(w.Background) > 0 && w.BackgroundTimeout < 1:
 		return fmt.Errorf("wiring: timeout of %d s in the background, want at least 1 s", w.BackgroundTimeout)
 	}

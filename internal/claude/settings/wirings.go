@@ -27,6 +27,13 @@ func Blocking(command string, args []string, idle time.Duration) Wiring {
 	}
 }
 
+// Lines is the wiring for Codex, which takes hooks as lines for a shell: see [Wiring.Line].
+func Lines(command string, args []string, idle time.Duration) Wiring {
+	w := Blocking(command, args, idle)
+	w.Line, w.Events, w.Env = true, []string{Stop, SessionStart, SessionEnd, UserPromptSubmit}, nil
+	return w
+}
+
 // Waking is the wiring of a hook that waits in the background while the session is
 // idle, and wakes it for an entry. The client waits for the hooks of the other
 // events, which only record something.

@@ -20,9 +20,6 @@ import (
 // codexVariable names the environment variable that holds the absolute path of Codex.
 const codexVariable = "HEARTBEAT_CODEX"
 
-// codexEvents are the events of Codex that heartbeat is wired to.
-var codexEvents = []string{"Stop", "SessionStart", "SessionEnd", "UserPromptSubmit"}
-
 // codexRig is a rig whose client is Codex.
 type codexRig struct {
 	*rig
@@ -63,18 +60,20 @@ hooks = true
 	return r
 }
 
-// wire has Codex run the hook with these flags.
+// wire has the product write Codex's hooks.
 func (r *codexRig) wire(flags ...string) {
 	r.t.Helper()
-	words := []string{r.stop, "--inbox", r.inbox}
-	for i, word := range append(words, flags...) {
-		words = append(words[:i:i], quotedForShell(word))
-	}
-	hooks := map[string]any{}
-	for _, event := range codexEvents {
-		hooks[event] = []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": strings.Join(words, " "), "timeout": 600}}}}
-	}
-	r.writeJSON(filepath.Join(r.home, "hooks.json"), map[string]any{"hooks": hooks})
+	r.run("", "install", append([]string{"--agent", "codex", "--settings", filepath.Join(r.home, "hooks.json")}, flags...)...)
+}
+
+// rewire changes what was written, as a person would by hand.
+func (r *codexRig) rewire(from, to string) {
+	r.t.Helper()
+	path := filepath.Join(r.home, "hooks.json")
+	text, err := os.ReadFile(path)
+	require.NoError(r.t, err)
+	require.Contains(r.t, string(text), from)
+	require.NoError(r.t, os.WriteFile(path, []byte(strings.ReplaceAll(string(text), from, to)), 0o600))
 }
 
 // exec starts a session that ends with its work.

@@ -163,12 +163,10 @@ func TestCodexHookKilled(t *testing.T) {
 	all := some(4)
 	r := newCodexRig(t, answers(own).script())
 	r.add(all...)
-	real := r.stop
-	r.stop = filepath.Join(r.Home, "killed-hook")
-	require.NoError(t, os.WriteFile(r.stop, []byte("#!/bin/bash\nin=$(cat)\nif [[ $in == *'answer [e2]'* && ! -e "+quotedForShell(r.path("killed"))+" ]]; then touch "+
-		quotedForShell(r.path("killed"))+"; kill -9 $$; fi\nexec "+quotedForShell(real)+` "$@" <<<"$in"`+"\n"), 0o700))
-	r.wire()
-	r.stop = real
+	wrapper := filepath.Join(r.Home, "killed-hook")
+	require.NoError(t, os.WriteFile(wrapper, []byte("#!/bin/bash\nin=$(cat)\nif [[ $in == *'answer [e2]'* && ! -e "+quotedForShell(r.path("killed"))+" ]]; then touch "+
+		quotedForShell(r.path("killed"))+"; kill -9 $$; fi\nexec "+quotedForShell(r.stop)+` "$@" <<<"$in"`+"\n"), 0o700))
+	r.rewire(r.stop, wrapper)
 	r.ends(ctx, r.exec("hello"), 0)
 	r.ends(ctx, r.exec("hello again"), 0)
 	r.came(answeredOnce(all...)...)
@@ -177,7 +175,8 @@ func TestCodexHookKilled(t *testing.T) {
 // --rewake has no meaning for Codex: it says so, and the entries stay where they are.
 func TestCodexRewake(t *testing.T) {
 	all := some(1)
-	r := newCodexRig(t, answers(own).script(), "--rewake")
+	r := newCodexRig(t, answers(own).script())
+	r.rewire(" --inbox", " --rewake --inbox")
 	r.add(all...)
 	result, err := r.exec("hello").Wait(within(t))
 	require.NoError(t, err)

@@ -1,0 +1,36 @@
+package settings
+
+import "strings"
+
+// hooks returns the hooks of the text. Where the client takes lines for a shell, one that is a command in words that are
+// plain, or quoted as we quote them, counts as that program with those arguments.
+func (e *editor) hooks(d document) ([]wired, error) {
+	all, err := d.hooks()
+	if e.wiring.Line {
+		for i := range all {
+			all[i].Hook = split(all[i].Hook)
+		}
+	}
+	return all, err
+}
+
+func split(h Hook) Hook {
+	words, comment, simple := simpleWords(spelling(h.Command))
+	if h.Args != nil || !simple || comment != "" || len(words) == 0 {
+		return h
+	}
+	h.Command, h.Args = meant(words[0]), []string{}
+	for _, word := range words[1:] {
+		h.Args = append(h.Args, meant(word))
+	}
+	return h
+}
+
+// commandLine is the line for a shell that split takes apart again.
+func commandLine(command string, args []string) string {
+	words := []string{worded(spelling(command))}
+	for _, arg := range args {
+		words = append(words, worded(spelling(arg)))
+	}
+	return meant(strings.Join(words, " "))
+}
