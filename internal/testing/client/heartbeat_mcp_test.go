@@ -174,3 +174,76 @@ func TestHeartbeatToolsInstalled(t *testing.T) {
 		r.quit(ctx, s)
 	})
 }
+
+// call is a tool that the model calls, and a part of what it is told.
+type call struct {
+	tool  string
+	input map[string]any
+	says  string
+}
+
+// calls has a session with the tools of a role call one after the other, and checks what
+// the client passes on.
+func (r *rig) calls(role string, all ...call) {
+	r.t.Helper()
+	config := filepath.Join(r.Home, role+".mcp.json")
+	cmd := exec.Command(filepath.Join(filepath.Dir(r.stop), "heartbeat-mcp"), "print-config", "--inbox", r.inbox, "--role", role)
+	text, err := cmd.Output()
+	require.NoError(r.t, err)
+	require.NoError(r.t, os.WriteFile(config, text, 0o600))
+	before := len(r.Model.MainRequests())
+	r.drain(within(r.t), "call "+role, Options{Args: []string{"--mcp-config=" + config, "--strict-mcp-config", "--allowedTools=mcp__heartbeat"}})
+	asked := r.Model.MainRequests()[before:]
+	require.Len(r.t, asked, len(all)+1)
+	for i, one := range all {
+		assert.Contains(r.t, strings.Join(asked[i+1].ToolResults, "\n"), one.says, one.tool)
+	}
+}
+
+// calling is a model that calls them.
+func calling(roles map[string][]call) model.Script {
+	var mu sync.Mutex
+	var left []call
+	return func(q model.Request) model.Reply {
+		mu.Lock()
+		defer mu.Unlock()
+		if role, begins := strings.CutPrefix(q.UserText, "call "); begins && len(q.ToolResults) == 0 {
+			left = roles[role]
+		}
+		if len(left) == 0 {
+			return model.Text("all were called")
+		}
+		next := left[0]
+		left = left[1:]
+		return tool(next.tool, next.input)
+	}
+}
+
+// The client calls every tool of producers and operators.
+func TestHeartbeatToolsOfOtherRoles(t *testing.T) {
+	roles := map[string][]call{
+		"producer": {
+			{"enqueue", map[string]any{"prompt": "please look at [e1]", "id": "one", "meta": map[string]any{"team": "ops"}}, `"appended":true`},
+			{"enqueue", map[string]any{"prompt": "please look at [e1]", "id": "one"}, `"appended":false`},
+			{"enqueue", map[string]any{"prompt": "something else", "id": "one"}, "that of another entry"},
+			{"result", map[string]any{"id": "one"}, `"queued"`},
+			{"enqueue", map[string]any{"prompt": "never mind", "id": "two"}, `"appended":true`},
+			{"cancel", map[string]any{"id": "two"}, "two"},
+			{"result", map[string]any{"id": "two", "wait_ms": 10}, "two"},
+		},
+		"operator": {
+			{"status", map[string]any{}, "inbox.jsonl"},
+			{"peek", map[string]any{"count": 3}, "please look at [e1]"},
+			{"costs", map[string]any{}, "{"},
+			{"pause", map[string]any{"reason": "the deploy"}, "the deploy"},
+			{"resume", map[string]any{}, "{"},
+			{"dead_letter_list", map[string]any{}, "canceled"},
+			{"dead_letter_show", map[string]any{"letters": []string{"two"}}, "never mind"},
+			{"dead_letter_requeue", map[string]any{"letters": []string{"two"}}, "two"},
+			{"dead_letter_purge", map[string]any{"letters": []string{"two"}}, "{"},
+		},
+	}
+	r := newRigWith(t, calling(roles))
+	r.calls("producer", roles["producer"]...)
+	r.calls("operator", roles["operator"]...)
+}
