@@ -1,12 +1,14 @@
 package launch
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"golang.org/x/term"
 
+	"heartbeat/internal/agent"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/launch/managed"
@@ -62,6 +64,9 @@ func (w *inboxWork) work() (*managed.Report, error) {
 	}
 	if err := terminal.Check(w.terminal); err != nil {
 		return nil, err
+	}
+	if a := agent.ByProgram(w.terminal.Command[0]); a != nil && a.CannotBeLaunched != "" {
+		return nil, errors.New(a.CannotBeLaunched)
 	}
 	if err := reportFile(w.flags.report).check(); err != nil {
 		return nil, err
