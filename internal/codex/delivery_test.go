@@ -10,8 +10,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/codex"
+	"heartbeat/internal/lines"
 )
 
 const text = "do this\nand that"
@@ -139,6 +141,39 @@ func TestDeliveryWithoutRollout(t *testing.T) {
 		assert.Equal(t, codex.Unknown, d.NextTurn())
 		assert.False(t, d.Missed())
 	}
+}
+
+// A line that is longer than any of Codex's is passed over.
+func TestDeliveryBehindALongLine(t *testing.T) {
+	d := delivery(t, nil, nil)
+	file, err := os.OpenFile(d.Path, os.O_WRONLY|os.O_APPEND, 0)
+	require.NoError(t, err)
+	_, err = file.WriteString(`{"type":"response_item","payload":{"type":"message","role":"assistant","x":"` + strings.Repeat("x", lines.Max+1) + "\"}}\n" + handed(text) + "\n" + said("did it") + "\n")
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
+	assert.True(t, d.Answered())
+}
+
+// A FIFO in the rollout's place holds no hook up.
+func TestDeliveryOfAFIFO(t *testing.T) {
+	d := delivery(t, nil, nil)
+	d.Path = filepath.Join(t.TempDir(), "rollout-x.jsonl")
+	require.NoError(t, unix.Mkfifo(d.Path, 0o600))
+	assert.False(t, d.Answered())
+}
+
+func FuzzDelivery(f *testing.F) {
+	f.Add(handed(text) + "\n" + said("did it") + "\n" + complete + "\n")
+	f.Add(strings.Join([]string{started("t1"), asked, aborted, failed, tool, counted}, "\n") + "\n")
+	f.Fuzz(func(t *testing.T, content string) {
+		d := delivery(t, nil, nil)
+		require.NoError(t, os.WriteFile(d.Path, []byte(content), 0o600))
+		turn := d.NextTurn()
+		assert.Equal(t, d.Answered(), turn == codex.WithText || d.Answered() && turn == codex.WithoutText)
+		_, finished := d.Finished()
+		assert.True(t, !finished || d.Answered(), "what is finished was answered")
+		assert.True(t, !d.Missed() || !d.Answered(), "what was missed was not answered")
+	})
 }
 
 func TestIsRollout(t *testing.T) {

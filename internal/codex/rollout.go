@@ -1,8 +1,6 @@
 package codex
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -12,6 +10,7 @@ import (
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
+	"heartbeat/internal/lines"
 )
 
 // IsRollout reports whether a transcript is named as the client names its rollouts.
@@ -109,21 +108,19 @@ func each(path string, from, size, end int64, f func(l line, at int64)) error {
 		return err
 	}
 	defer file.Close() // it was only read
-	lines, at, grown := bufio.NewReader(io.NewSectionReader(file, from, 1<<62)), from, false
-	for end == 0 || at < end {
-		raw, err := lines.ReadBytes('\n')
-		start := at
-		at += int64(len(raw))
-		if raw = bytes.TrimSpace(raw); len(raw) > 0 && err == nil { // a last line may still be being written
+	grown := false
+	err = lines.Each(io.NewSectionReader(file, from, 1<<62), from, func(start, _ int64, raw []byte, whole bool) bool {
+		if !whole || end != 0 && start >= end { // a last line may still be being written
+			return false
+		}
+		if len(raw) > 0 && len(raw) <= lines.Max {
 			grown = grown || start >= size
 			f(lineOf(raw), start)
 		}
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
+		return true
+	})
+	if err != nil {
+		return err
 	}
 	if !grown {
 		return errNotGrown

@@ -35,7 +35,7 @@ var allowed = map[string]string{
 	// What is known of one client.
 	"internal/claude":          "internal/flat internal/platform",
 	"internal/claude/limit":    "",
-	"internal/codex":           "internal/disk internal/flat internal/host",
+	"internal/codex":           "internal/disk internal/flat internal/host internal/lines",
 	"internal/agent":           "internal/claude internal/codex",
 	"internal/claude/screen":   "",
 	"internal/claude/settings": "internal/disk",
