@@ -46,6 +46,9 @@ type Seen interface {
 	Missed() bool
 	// Finished reports whether it shows that the text's turn ended in order, and the reply.
 	Finished() (reply string, finished bool)
+	// Failed reports whether it shows that an error of the API ended the text's turn, of which
+	// the client tells no hook; its name and message are as Claude Code has them.
+	Failed() (name, message string, failed bool)
 	// Woke reports whether it shows that the text woke the session: in the turn with this
 	// id, or in any if that is empty.
 	Woke(promptID string) bool
@@ -57,6 +60,9 @@ func (d Delivery) Seen() Seen { return Of(d.Path).seen(d) }
 type ofClaude struct{ claude.Delivery }
 
 func (c ofClaude) NextTurn() Turn { return Turn(c.Delivery.NextTurn()) }
+
+// Failed is false: the client tells a hook.
+func (ofClaude) Failed() (name, message string, failed bool) { return "", "", false }
 
 type ofCodex struct{ codex.Delivery }
 

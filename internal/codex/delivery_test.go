@@ -112,6 +112,35 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
+// An error of the API is the text's if it ended its turn.
+func TestDeliveryFailed(t *testing.T) {
+	wrong := func(info string) string {
+		return event(`"type":"task_complete","turn_id":"t1","last_agent_message":"before","error":{"message":"it went wrong","codex_error_info":` + info + `}`)
+	}
+	for info, want := range map[string]string{
+		`{"http_connection_failed":{"http_status_code":401}}`:            "authentication_failed",
+		`{"response_too_many_failed_attempts":{"http_status_code":429}}`: "rate_limit",
+		`"internal_server_error"`:                                        "server_error", `"usage_limit_exceeded"`: "rate_limit", `"server_overloaded"`: "overloaded",
+		`{"http_connection_failed":{"http_status_code":502}}`: "server_error", `{"http_connection_failed":{}}`: "unknown",
+		`{"http_connection_failed":{"http_status_code":404}}`: "model_not_found", `"other"`: "unknown", `null`: "unknown", `7`: "unknown",
+	} {
+		name, message, failed := delivery(t, []string{started("t1")}, []string{handed(text), tool, wrong(info)}).Failed()
+		assert.Equal(t, []any{want, "it went wrong", true}, []any{name, message, failed}, info)
+	}
+	for name, after := range map[string][]string{
+		"nothing":           nil,
+		"in order":          {handed(text), said("did it"), complete},
+		"before it":         {wrong(`"other"`), handed(text)},
+		"another's":         {handed("lint"), wrong(`"other"`)},
+		"ended by a person": {handed(text), aborted, wrong(`"other"`)},
+		"in the turn after": {handed(text), said("did it"), complete, started("t2"), asked, wrong(`"other"`)},
+		"without an error":  {handed(text), event(`"type":"task_complete","error":null`)},
+	} {
+		_, _, failed := delivery(t, []string{started("t1")}, after).Failed()
+		assert.False(t, failed, name)
+	}
+}
+
 // A text that comes again and again is answered once for each time.
 func TestDeliveryAgain(t *testing.T) {
 	d := delivery(t, []string{handed(text), said("once")}, []string{handed(text)})

@@ -59,9 +59,14 @@ func (h *hook) endSession(tx *inbox.Tx) error {
 	h.placeTurn(tx, false)
 	h.uncounted(charging.End(tx, h.box, h.input.SessionID, h.input.TranscriptPath))
 	if d := tx.InFlight(); d != nil && d.SessionID == h.input.SessionID {
-		if e := h.evidenceOf(d); e.Held {
+		e := h.evidenceOf(d)
+		if e.Held {
 			h.settled = d
 			if err := h.acknowledgeHeld(tx, d, e); err != nil {
+				return err
+			}
+		} else if name, message, failed := e.ByBlock(d).Seen().Failed(); failed {
+			if err := tx.Fail(d.SessionID, name, message); err != nil {
 				return err
 			}
 		}

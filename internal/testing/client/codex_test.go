@@ -61,12 +61,17 @@ func TestCodexKilled(t *testing.T) {
 	}
 }
 
-// An error of the API ends the session without a Stop: the entry is not answered.
+// An error of the API ends the session without a Stop, and the rollout says which: the entry
+// is delivered again, whatever the policy, and delivery is held as after Claude Code's.
 func TestCodexErrors(t *testing.T) {
-	for name, failure := range map[string]model.Reply{
-		"401": model.Error(http.StatusUnauthorized, "invalid_request_error", "no such key"),
-		"429": model.Error(http.StatusTooManyRequests, "rate_limit_exceeded", "slow down"),
-		"500": model.Error(http.StatusInternalServerError, "server_error", "it broke"),
+	for name, c := range map[string]struct {
+		failure model.Reply
+		why     string
+		attempt int
+	}{
+		"401": {model.Error(http.StatusUnauthorized, "invalid_request_error", "no such key"), "authentication_failed", 1},
+		"429": {model.Error(http.StatusTooManyRequests, "rate_limit_exceeded", "slow down"), "rate_limit", 1},
+		"500": {model.Error(http.StatusInternalServerError, "server_error", "it broke"), "server_error", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := minutes(t)
@@ -74,7 +79,7 @@ func TestCodexErrors(t *testing.T) {
 			var healed bool
 			r := newCodexRig(t, func(q model.Request) model.Reply {
 				if lastTag(q) == "[e2]" && !healed {
-					return failure
+					return c.failure
 				}
 				return own(lastTag(q), 1)
 			})
@@ -82,9 +87,14 @@ func TestCodexErrors(t *testing.T) {
 			r.ends(ctx, r.exec("hello"), 1)
 			require.NotNil(t, r.flying())
 			healed = true
+			r.run("", "recover")
+			assert.Contains(t, r.run("", "status"), c.why)
+			r.ends(ctx, r.exec("nothing is delivered now"), 0)
+			assert.Len(t, r.results(), 1)
+			r.run("", "resume")
 			r.ends(ctx, r.exec("hello again"), 0)
 			fates := answeredOnce(all...)
-			fates[1].reply, fates[1].reason, fates[1].arrivals = "", "orphaned", r.got(all[1].text)
+			fates[1].attempt, fates[1].arrivals = c.attempt, r.got(all[1].text)
 			r.came(fates...)
 		})
 	}
