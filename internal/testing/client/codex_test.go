@@ -28,7 +28,7 @@ func TestCodexSaysTheSame(t *testing.T) {
 	all := some(5)
 	r := newCodexRig(t, func(model.Request) model.Reply { return model.Text("ok") })
 	r.add(all...)
-	r.ends(within(t), r.exec("hello"), 0)
+	r.ends(minutes(t), r.exec("hello"), 0)
 	fates := answeredOnce(all...)
 	for i := range fates {
 		fates[i].reply = "ok"
@@ -117,7 +117,7 @@ func TestCodexLongText(t *testing.T) {
 		return model.Text("ready")
 	})
 	r.run(text, "send", "-")
-	r.ends(within(t), r.exec("hello"), 0)
+	r.ends(minutes(t), r.exec("hello"), 0)
 	assert.Equal(t, text, read)
 	assert.Less(t, len(said), 1000)
 	results, _ := r.outcomes()
@@ -188,7 +188,7 @@ func TestCodexRewake(t *testing.T) {
 	r := newCodexRig(t, answers(own).script())
 	r.rewire(" --inbox", " --rewake --inbox")
 	r.add(all...)
-	result, err := r.exec("hello").Wait(within(t))
+	result, err := r.exec("hello").Wait(minutes(t))
 	require.NoError(t, err)
 	assert.Zero(t, result.ExitCode)
 	assert.Empty(t, r.results())
