@@ -95,7 +95,7 @@ func TestHeartbeatTools(t *testing.T) {
 		return []model.Reply{own(tag, nth)}
 	}).script())
 	r.add(lookAt("[e1]"), lookAt("[e2]"), lookAt("[e3]"))
-	w, _ := r.managing(within(t), "--mcp").wait()
+	w, _ := r.managing(minutes(t), "--mcp").wait()
 	assert.Equal(t, worked{Reason: "drained", Exit: 3, Answered: 3, Redelivered: 1, DeadLettered: 1, Sessions: 1}, w)
 	results, letters := r.outcomes()
 	done := results["please look at [e1]"]
@@ -127,7 +127,7 @@ func TestHeartbeatToolsBetweenTwo(t *testing.T) {
 		require.NoError(t, err)
 		file := filepath.Join(t.TempDir(), "mcp.json")
 		require.NoError(t, os.WriteFile(file, config, 0o600))
-		w, _ := r.managingWith(within(t), nil, "--mcp-config="+file, "--allowedTools=mcp__heartbeat").wait()
+		w, _ := r.managingWith(minutes(t), nil, "--mcp-config="+file, "--allowedTools=mcp__heartbeat").wait()
 		assert.Equal(t, worked{Reason: "drained", Answered: 1, Sessions: 1}, w)
 	}
 	first, _ := one.outcomes()
@@ -160,11 +160,11 @@ func TestHeartbeatToolsInstalled(t *testing.T) {
 		r := newRigWith(t, saysDone("mcp__heartbeat__task_done").script())
 		r.installIn(r.projectSettings(), "--mcp")
 		r.add(lookAt("[e1]"))
-		r.drain(within(t), prompt(1), Options{})
+		r.drain(minutes(t), prompt(1), Options{})
 		r.saidDone()
 	})
 	t.Run("at a terminal", func(t *testing.T) {
-		ctx := within(t)
+		ctx := minutes(t)
 		r := newRigWith(t, saysDone("mcp__heartbeat__task_done").script())
 		r.installIn(r.projectSettings(), "--mcp", "--rewake")
 		r.add(lookAt("[e1]"))
@@ -192,7 +192,7 @@ func (r *rig) calls(role string, all ...call) {
 	require.NoError(r.t, err)
 	require.NoError(r.t, os.WriteFile(config, text, 0o600))
 	before := len(r.Model.MainRequests())
-	r.drain(within(r.t), "call "+role, Options{Args: []string{"--mcp-config=" + config, "--strict-mcp-config", "--allowedTools=mcp__heartbeat"}})
+	r.drain(minutes(r.t), "call "+role, Options{Args: []string{"--mcp-config=" + config, "--strict-mcp-config", "--allowedTools=mcp__heartbeat"}})
 	asked := r.Model.MainRequests()[before:]
 	require.Len(r.t, asked, len(all)+1)
 	for i, one := range all {

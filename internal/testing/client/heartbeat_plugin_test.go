@@ -55,7 +55,7 @@ func (r *rig) withPlugin(env ...string) Options {
 
 // A session at a terminal is woken with each entry: no cap applies.
 func TestHeartbeatPluginAtTerminal(t *testing.T) {
-	ctx := within(t)
+	ctx := minutes(t)
 	r := pluginRig(t)
 	all := some(20)
 	r.add(all...)
@@ -68,7 +68,7 @@ func TestHeartbeatPluginAtTerminal(t *testing.T) {
 // Under -p a session ends in order before the client would swallow a block, and the next
 // one goes on.
 func TestHeartbeatPluginPrints(t *testing.T) {
-	ctx := within(t)
+	ctx := minutes(t)
 	r := pluginRig(t)
 	all := some(blockCap + 3)
 	r.add(all...)
@@ -81,7 +81,7 @@ func TestHeartbeatPluginPrints(t *testing.T) {
 
 // The same session goes on, too, at its next prompt.
 func TestHeartbeatPluginResumed(t *testing.T) {
-	ctx := within(t)
+	ctx := minutes(t)
 	r := pluginRig(t)
 	all := some(blockCap + 3)
 	r.add(all...)
@@ -96,7 +96,7 @@ func TestHeartbeatPluginResumed(t *testing.T) {
 
 // With the cap lifted, one session drains all.
 func TestHeartbeatPluginPrintsWithoutCap(t *testing.T) {
-	ctx := within(t)
+	ctx := minutes(t)
 	r := pluginRig(t)
 	all := some(blockCap + 3)
 	r.add(all...)
@@ -106,7 +106,7 @@ func TestHeartbeatPluginPrintsWithoutCap(t *testing.T) {
 
 // Where the settings wire the hook as well, that one delivers, each entry once.
 func TestHeartbeatPluginBesideSettings(t *testing.T) {
-	ctx := within(t)
+	ctx := minutes(t)
 	r := pluginRig(t)
 	all := some(blockCap + 3)
 	r.installIn(r.projectSettings())
@@ -117,7 +117,7 @@ func TestHeartbeatPluginBesideSettings(t *testing.T) {
 
 // Without the binaries the session is as it is without the plugin.
 func TestHeartbeatPluginWithoutBinaries(t *testing.T) {
-	ctx := within(t)
+	ctx := minutes(t)
 	r := pluginRig(t)
 	all := some(1)
 	r.add(all...)
@@ -132,7 +132,7 @@ func TestHeartbeatPluginTools(t *testing.T) {
 	r.add(lookAt("[e1]"))
 	o := r.withPlugin()
 	o.Args = []string{"--allowedTools=mcp__plugin_heartbeat_heartbeat"}
-	r.drain(within(t), prompt(1), o)
+	r.drain(minutes(t), prompt(1), o)
 	r.saidDone()
 }
 
@@ -166,7 +166,7 @@ func TestHeartbeatPluginCommands(t *testing.T) {
 		}
 		return model.Text("it said: " + said)
 	})
-	ctx := within(t)
+	ctx := minutes(t)
 	o := r.withPlugin("IS_SANDBOX=1")
 	o.Args = []string{"--dangerously-skip-permissions"}
 	ask := func(command string) string {
