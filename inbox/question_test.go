@@ -35,12 +35,12 @@ func TestQuestionEnds(t *testing.T) {
 		ends bool
 	}{
 		"goes on":         {func(tx *inbox.Tx) error { return tx.StopAsking("s") }, true},
-		"was prompted":    {func(tx *inbox.Tx) error { return tx.PromptSession("s") }, true},
+		"was prompted":    {func(tx *inbox.Tx) error { return tx.PromptSession("s", "p") }, true},
 		"failed":          {func(tx *inbox.Tx) error { return tx.Fail("s", "overloaded", "") }, true},
 		"ended":           {func(tx *inbox.Tx) error { return tx.EndSession("s") }, true},
 		"started again":   {func(tx *inbox.Tx) error { return tx.StartSession("s", 1) }, true},
 		"another goes on": {func(tx *inbox.Tx) error { return tx.StopAsking("other") }, false},
-		"another prompt":  {func(tx *inbox.Tx) error { return tx.PromptSession("other") }, false},
+		"another prompt":  {func(tx *inbox.Tx) error { return tx.PromptSession("other", "p") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			box := newBox(t, oldContent)
@@ -75,7 +75,7 @@ func TestSessionIsPrompted(t *testing.T) {
 	assert.Nil(t, session(t, now.box, "s").PromptedAt)
 	at := noon.Add(1)
 	now.set(at)
-	in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.PromptSession("s")) })
+	in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.PromptSession("s", "p")) })
 	started := noon
 	s := session(t, now.box, "s")
 	assert.Equal(t, &at, s.PromptedAt)

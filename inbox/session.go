@@ -51,6 +51,8 @@ type Session struct {
 	// clock that nobody can set: see package host.
 	PromptedBoot      string `json:"prompted_boot,omitempty"`
 	PromptedSinceBoot int64  `json:"prompted_since_boot_ns,omitempty"`
+	// PromptID is the client's name for what it was given then, where it has one.
+	PromptID string `json:"prompt_id,omitempty"`
 }
 
 // Question is what a session needs a person for, and since when.
@@ -136,9 +138,11 @@ func (t *Tx) EndSession(id string) error {
 	return t.addEvent(Event{Event: EventEnded, Session: id})
 }
 
-// PromptSession records that a session was given something to do.
-func (t *Tx) PromptSession(id string) error {
+// PromptSession records that a session was given something to do, which the client names
+// promptID, or "".
+func (t *Tx) PromptSession(id, promptID string) error {
 	return t.changeSession(id, func(s *Session) {
+		s.PromptID = promptID
 		now := t.box.utcNow()
 		s.PromptedAt, s.Asks = &now, nil
 		s.PromptedBoot, s.PromptedSinceBoot = t.boot, host.SinceBoot()

@@ -258,7 +258,7 @@ var happenings = []struct {
 	{"bind", inFlightDo(func(tx *inbox.Tx) error { return tx.Bind(inbox.Recipient{SessionID: "s1", PromptID: "bound"}) })},
 	{"ask", func(t testing.TB, box *inbox.Inbox, r *rand.Rand) { ask(t, box, fmt.Sprint("s", r.IntN(3)), "may I?") }},
 	{"prompt", func(t testing.TB, box *inbox.Inbox, r *rand.Rand) {
-		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.PromptSession(fmt.Sprint("s", r.IntN(3)))) })
+		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.PromptSession(fmt.Sprint("s", r.IntN(3)), "p")) })
 	}},
 	{"session", func(t testing.TB, box *inbox.Inbox, r *rand.Rand) {
 		in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession(fmt.Sprint("s", r.IntN(3)), os.Getpid())) })

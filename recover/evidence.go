@@ -38,6 +38,9 @@ type Wake struct {
 	// Bound says that the client picked the text up: the delivery's session and prompt
 	// are those of the turn that it became.
 	Bound bool
+	// Before is the prompt of the turn before that one, "" if it is not known. The hook at
+	// that turn's end may be later than the one that bound this.
+	Before string
 	// Token is in the text that the session was woken with, and in that of no other
 	// delivery. Deliveries of earlier releases have none.
 	Token string
@@ -80,6 +83,7 @@ func (w Wake) encode(o *flat.Object) {
 	if w.Woken {
 		o.Bool("woken", true)
 		o.Bool("bound", w.Bound)
+		o.Text("prompt_before", w.Before)
 		o.Text("token", w.Token)
 	}
 	o.Text("spill_file", w.Spill)
@@ -103,7 +107,7 @@ func EvidenceOf(d *inbox.Delivery) Evidence {
 
 func wakeOf(m *flat.Members) Wake {
 	return Wake{
-		Woken: m.Bool("woken"), Bound: m.Bool("bound"), Token: m.String("token"),
+		Woken: m.Bool("woken"), Bound: m.Bool("bound"), Before: m.String("prompt_before"), Token: m.String("token"),
 		Spill: m.String("spill_file"),
 	}
 }

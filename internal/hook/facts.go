@@ -55,6 +55,7 @@ func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
 		namesPrompt: d.PromptID != "",
 		notes:       e.Notes, handedOver: tx.IsHandedOver(),
 		woken: e.Woken, bound: e.Bound, held: e.Held,
+		turnBefore:         e.Before != "" && in.PromptID == e.Before,
 		deliveryTranscript: e.Transcript,
 		turnAfter:          func() agent.Turn { return byBlock(e.Transcript).NextTurn() },
 		tookUp:             func() bool { return in.PromptID != "" && e.Seen(d).Seen().Woke(in.PromptID) },

@@ -17,7 +17,11 @@ func (h *hook) prompted(tx *inbox.Tx) error {
 	if d := tx.InFlight(); d != nil {
 		e := h.evidenceOf(d)
 		if e.Woken && !e.Bound && h.sameClient(d, e) && claude.IsWakePrompt(in.Prompt, e.Handed(d)) {
-			e.Bound = true
+			s, err := tx.Session(in.SessionID)
+			if err != nil {
+				return err
+			}
+			e.Bound, e.Before = true, s.PromptID
 			h.placeTurn(tx, false)
 			if err := tx.Bind(inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.Encode()}); err != nil {
 				return err
@@ -30,7 +34,7 @@ func (h *hook) prompted(tx *inbox.Tx) error {
 	} else if w != nil && w.SessionID == in.SessionID {
 		tx.StopWaiting()
 	}
-	return tx.PromptSession(in.SessionID)
+	return tx.PromptSession(in.SessionID, in.PromptID)
 }
 
 // asksElse reports whether a person has begun another turn in the session that has the

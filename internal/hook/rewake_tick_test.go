@@ -163,7 +163,7 @@ func TestPromptedWhileStarting(t *testing.T) {
 			tx, err := box.Begin(t.Context())
 			require.NoError(t, err)
 			defer func() { require.NoError(t, tx.Close()) }()
-			require.NoError(t, tx.PromptSession("s0"))
+			require.NoError(t, tx.PromptSession("s0", "p0"))
 			h := &hook{began: host.SinceBoot() - int64(c.age), waiter: "w", input: &claude.Input{SessionID: "s0"}}
 			o, err := h.startWaiting(tx)
 			require.NoError(t, err)

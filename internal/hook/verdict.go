@@ -42,6 +42,7 @@ type facts struct {
 	namesPrompt        bool // the client was one that names prompts
 	notes, handedOver  bool // its hook leaves a note once the text went out, and has
 	woken, bound, held bool
+	turnBefore         bool // this Stop ends the turn before the one that the entry became
 	prompted           bool // it is the prompt with which a client was started
 	ours, others       bool // by the start that this hook is of; by another one
 	deliveryTranscript string
@@ -144,6 +145,8 @@ func verdictOnWoken(f facts) verdict {
 	switch {
 	case f.bound && f.sameSession && f.samePrompt:
 		return answered
+	case f.bound && f.sameSession && f.turnBefore:
+		return pending // this hook was slow to start
 	case !f.bound && f.sameSession && f.tookUp():
 		return answered // the announcement was missed
 	case !f.sameClient() && f.clientRuns():

@@ -75,6 +75,7 @@ func TestVerdict(t *testing.T) {
 		"its tasks, resumed":         {with(held, func(f *facts) { f.restarted = restarted(recovery.Restarted) }), ruling{verdict: orphaned}},
 
 		"woken, its turn":            {with(woken, func(f *facts) { f.bound, f.samePrompt = true, true }), ruling{verdict: answered}},
+		"woken, the turn before":     {with(woken, func(f *facts) { f.bound, f.turnBefore = true, true }), ruling{verdict: pending}},
 		"woken, announcement missed": {with(woken, func(f *facts) { f.tookUp = yes }), ruling{verdict: answered}},
 		"woken, not taken up":        {with(woken, func(f *facts) { f.sameClient = yes }), ruling{verdict: pending}},
 		"woken, another client":      {with(woken, func(f *facts) { f.sameClient, f.clientRuns = no, yes }), ruling{verdict: pending}},
