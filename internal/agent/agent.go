@@ -6,19 +6,13 @@
 package agent
 
 import (
-	"path/filepath"
-
 	"heartbeat/internal/claude"
 	"heartbeat/internal/codex"
 )
 
 // Agent is what there is to know of a client.
 type Agent struct {
-	// Name is what people call it, and program what its command is called.
-	Name, program string
-	// CannotBeLaunched says why the launcher cannot run it on an inbox, and what to do, "" if
-	// it can.
-	CannotBeLaunched string
+	Name string // what people call it
 	// PID is the client's process, as it is found from a hook whose parent is given, or 0.
 	PID func(parent int) int
 	// CannotBeWoken says why a hook in the background cannot begin another turn of the
@@ -36,17 +30,16 @@ type Agent struct {
 // all are the clients; the last one owns every transcript that none before it does.
 var all = []*Agent{
 	{
-		Name: "Codex", program: "codex", CannotBeLaunched: notLaunched, PID: codex.PID, CannotBeWoken: func() string { return noBackground }, MaxReason: codex.MaxReason,
+		Name: "Codex", PID: codex.PID, CannotBeWoken: func() string { return noBackground }, MaxReason: codex.MaxReason,
 		owns: codex.IsRollout, seen: func(d Delivery) Seen { return ofCodex{codex.Delivery(d)} },
 	},
 	{
-		Name: "Claude Code", program: "claude", PID: func(int) int { return claude.PID() }, CannotBeWoken: printing,
+		Name: "Claude Code", PID: func(int) int { return claude.PID() }, CannotBeWoken: printing,
 		owns: func(string) bool { return true }, seen: func(d Delivery) Seen { return ofClaude{claude.Delivery(d)} },
 	},
 }
 
 const (
-	notLaunched  = "the launcher wires Claude Code: start codex exec by itself, wired by heartbeat install --agent codex"
 	noBackground = "Codex runs no hooks in the background: wire it without --rewake"
 	endsWithTurn = "this one ends with its turn (under -p, or driven by a program): wire it without --rewake"
 )
@@ -70,15 +63,4 @@ func Of(transcript string) *Agent {
 		}
 	}
 	return all[len(all)-1]
-}
-
-// ByProgram is the client that a command of this name is, nil for any other: a wrapper may
-// start either.
-func ByProgram(path string) *Agent {
-	for _, a := range all {
-		if filepath.Base(path) == a.program {
-			return a
-		}
-	}
-	return nil
 }

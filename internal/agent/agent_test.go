@@ -8,13 +8,6 @@ import (
 	"heartbeat/internal/agent"
 )
 
-func TestByProgram(t *testing.T) {
-	assert.Equal(t, "Codex", agent.ByProgram("/opt/codex/bin/codex").Name)
-	assert.NotEmpty(t, agent.ByProgram("codex").CannotBeLaunched)
-	assert.Empty(t, agent.ByProgram("claude").CannotBeLaunched)
-	assert.Nil(t, agent.ByProgram("./wrapper.sh"))
-}
-
 func TestOf(t *testing.T) {
 	codex := agent.Of("/h/.codex/sessions/2026/01/02/rollout-2026-01-02T03-04-05-01a2.jsonl")
 	assert.Equal(t, "Codex", codex.Name)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"heartbeat/internal/claude/screen"
+	"heartbeat/internal/screen"
 )
 
 // Targets for the live view of many inboxes.

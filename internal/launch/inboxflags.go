@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/launch/client"
 	"heartbeat/internal/launch/managed"
 )
 
@@ -31,6 +32,7 @@ type inboxFlags struct {
 	set *pflag.FlagSet // all of them
 
 	path         string
+	as           string
 	mode         string
 	orphan       cli.OrphanFlags
 	maxEntries   int
@@ -58,6 +60,7 @@ type inboxFlags struct {
 
 func (i *inboxFlags) add(f *pflag.FlagSet) {
 	i.set = cli.NewFlags("inbox")
+	i.set.Var(cli.Choice(&i.as, client.Names()...), "as", "what the command starts, where its name does not say it: a wrapper is taken for claude")
 	i.set.StringVar(&i.path, "inbox", "", "work through this inbox, as described above (`path` of the JSONL file)")
 	i.addSessions()
 	i.addOutput()
@@ -124,7 +127,7 @@ func (i *inboxFlags) check(f *pflag.FlagSet, command []string) error {
 	if err := errors.Join(i.orphan.Check(), i.checkRuns(), i.notify.Check(f)); err != nil {
 		return err
 	}
-	return managed.CheckCommand(command, managed.Mode(i.mode))
+	return client.Of(i.as, command).Check(client.Wishes{Command: command, Persist: i.mode == string(managed.Persist), Limits: i.limits})
 }
 
 // checkWithoutInbox refuses the flags that mean nothing without an inbox.

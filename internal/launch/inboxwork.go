@@ -1,16 +1,15 @@
 package launch
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"golang.org/x/term"
 
-	"heartbeat/internal/agent"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/launch/client"
 	"heartbeat/internal/launch/managed"
 	"heartbeat/internal/launch/terminal"
 	mcp "heartbeat/internal/mcp/page"
@@ -65,9 +64,6 @@ func (w *inboxWork) work() (*managed.Report, error) {
 	if err := terminal.Check(w.terminal); err != nil {
 		return nil, err
 	}
-	if a := agent.ByProgram(w.terminal.Command[0]); a != nil && a.CannotBeLaunched != "" {
-		return nil, errors.New(a.CannotBeLaunched)
-	}
 	if err := reportFile(w.flags.report).check(); err != nil {
 		return nil, err
 	}
@@ -117,7 +113,7 @@ func (w *inboxWork) meter(l *log) string {
 func (w *inboxWork) options(o terminal.Options, hook, meter string, attended bool, l *log) managed.Options {
 	f := w.flags
 	return managed.Options{
-		Inbox: f.path, Mode: managed.Mode(f.mode), Terminal: o, Hook: hook, Meter: meter, Recovery: f.orphan.Options(), Runs: f.runs,
+		Inbox: f.path, Mode: managed.Mode(f.mode), Terminal: o, Client: client.Of(f.as, o.Command), Hook: hook, Meter: meter, Recovery: f.orphan.Options(), Runs: f.runs,
 		MaxEntries: f.maxEntries, Limits: f.limits, Background: time.Duration(f.background), UntilDrained: f.untilDrained, MaxRestarts: f.maxRestarts,
 		StartTimeout: time.Duration(f.startTimeout), EndAsking: f.onPrompt == promptEnd || f.onPrompt == "" && !attended,
 		Resume: f.resume, Attended: attended, Shared: f.shared, Adopt: f.adopt, Line: l.say,

@@ -20,7 +20,8 @@ import (
 func TestMain(m *testing.M) {
 	script.Main(prepared{m}, map[string]func(){
 		"heartbeat-launch": Main,
-		"claude":           client,
+		"claude":           claudeStandIn,
+		"codex":            codexStandIn,
 		"dialog":           dialog,
 		guardian.Name:      Main,
 		notify.HelperName:  Main,

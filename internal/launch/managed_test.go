@@ -11,9 +11,9 @@ import (
 	"heartbeat/internal/testing/build"
 )
 
-// client is a stand-in for Claude Code that does what a text tells it to. It notes its
+// claudeStandIn is a stand-in for Claude Code that does what a text tells it to. It notes its
 // arguments, and what it was asked.
-func client() {
+func claudeStandIn() {
 	note("arguments", strings.Join(os.Args[1:], " "))
 	noteSettings()
 	os.Exit(agent.InTerminal(os.Args[1:], func(text string) string {

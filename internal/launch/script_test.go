@@ -16,7 +16,7 @@ import (
 //	nobody FILE    waits until it and everything with the mark are gone
 func TestScripts(t *testing.T) {
 	params := script.Params(func(env *testscript.Env) error {
-		screens, err := filepath.Abs("../../testdata/screens")
+		screens, err := filepath.Abs("../../testdata/screens/claude")
 		env.Setenv("SCREENS", screens)
 		return err
 	})

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
-	"heartbeat/internal/claude/screen"
+	"heartbeat/internal/screen"
 	"heartbeat/internal/testing/script"
 )
 

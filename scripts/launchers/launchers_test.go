@@ -51,7 +51,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	testscript.Run(t, script.Params(func(env *testscript.Env) error {
-		env.Setenv("SCREENS", filepath.Join(here, "../../testdata/screens"))
+		env.Setenv("SCREENS", filepath.Join(here, "../../testdata/screens/claude"))
 		env.Setenv("PATH", strings.Join([]string{bin, here, os.Getenv("PATH")}, string(filepath.ListSeparator)))
 		env.Setenv("LAUNCHERS", here)
 		env.Setenv("HEARTBEAT_INBOX", filepath.Join(env.WorkDir, "queue", "inbox.jsonl"))

@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"heartbeat/internal/claude/screen"
+	"heartbeat/internal/screen"
 )
 
 // film is a recording as a sequence of different screens.

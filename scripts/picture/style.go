@@ -6,7 +6,7 @@ import (
 
 	"github.com/hinshun/vt10x"
 
-	"heartbeat/internal/claude/screen"
+	"heartbeat/internal/screen"
 )
 
 // The window is dark, with a border, so that it stands out from light and from

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"heartbeat/internal/claude/screen"
+	"heartbeat/internal/screen"
 )
 
 // Sizes in the picture, in its own units.

@@ -1,6 +1,10 @@
 package screen
 
-import "strings"
+import (
+	"strings"
+
+	"heartbeat/internal/screen"
+)
 
 // marker stands before the selected option, and before what is typed.
 const marker = "❯"
@@ -40,15 +44,15 @@ func lastRule(rows []string) int {
 
 // conversation recognises the state of a session whose input is between the rows
 // top and bottom.
-func conversation(rows []string, top, bottom int) Kind {
+func conversation(rows []string, top, bottom int) screen.Kind {
 	said, input := rows[:top], rows[top+1]
 	switch {
 	case strings.Contains(strings.Join(rows[bottom+1:], "\n"), "esc to interrupt"), spins(lastAtMargin(said)):
-		return Busy
+		return screen.Busy
 	case strings.HasPrefix(input, marker+" Once fixed, resend your message") && needsLogin(said):
-		return Login
+		return screen.Login
 	}
-	return Ready
+	return screen.Ready
 }
 
 // lastAtMargin returns the last row that is neither empty nor indented.

@@ -1,25 +1,29 @@
 package screen
 
-import "strings"
+import (
+	"strings"
+
+	"heartbeat/internal/screen"
+)
 
 // dialog recognises the dialog at the end of the screen.
-func dialog(rows []string) Sight {
+func dialog(rows []string) screen.Sight {
 	rule := lastRule(rows)
 	if rule < 0 && atMargin(rows) {
-		return Sight{} // a conversation that is being drawn
+		return screen.Sight{} // a conversation that is being drawn
 	}
 	if asks(rows) {
-		return Sight{Kind: Question}
+		return screen.Sight{Kind: screen.Question}
 	}
 	body := rows[rule+1:]
-	sight := Sight{Kind: known(body)}
+	sight := screen.Sight{Kind: known(body)}
 	switch {
 	case asksPermission(body):
-		sight.Kind = Permission
+		sight.Kind = screen.Permission
 	case !hasFoot(rows):
-		return Sight{}
-	case sight.Kind == Unknown && rule >= 0:
-		sight.Kind = Dialog
+		return screen.Sight{}
+	case sight.Kind == screen.Unknown && rule >= 0:
+		sight.Kind = screen.Dialog
 	}
 	if rule >= 0 {
 		sight.Title = title(body)
@@ -48,29 +52,29 @@ func title(body []string) string {
 
 // known recognises a dialog by its options, since on a small screen the title may
 // have scrolled away.
-func known(body []string) Kind {
+func known(body []string) screen.Kind {
 	selected := hasMark(body)
 	switch {
 	case selected && has(body, "Yes, I trust this folder"):
-		return Untrusted
+		return screen.Untrusted
 	case selected && hasPrefix(body, "Do you want to use this API key?"):
-		return APIKey
+		return screen.APIKey
 	case selected && has(body, "Yes, I accept") && has(body, "No, exit"):
-		return BypassWarning
+		return screen.BypassWarning
 	case selected && has(body, "Continue without using this MCP server"), has(body, "Enable selected") && hasPrefix(body, "MCP servers may execute code"):
-		return MCPServers
+		return screen.MCPServers
 	case selected && has(body, "Yes, allow external imports"):
-		return Imports
+		return screen.Imports
 	case selected && has(body, "Continue without these settings"):
-		return BadSettings
+		return screen.BadSettings
 	case selected && has(body, "Reset to default configuration"):
-		return BadConfig
+		return screen.BadConfig
 	case selected && has(body, "Select login method:"):
-		return Login
+		return screen.Login
 	case has(body, "Resume session"):
-		return SessionPicker
+		return screen.SessionPicker
 	}
-	return Unknown
+	return screen.Unknown
 }
 
 // hasMark reports whether an option is selected.

@@ -1,64 +1,36 @@
 package screen
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/screen"
 	"heartbeat/internal/testing/long"
+	"heartbeat/internal/testing/screens"
 )
 
-// recording is one file of testdata/screens, KIND[-WORD]-ROWSxCOLS.ans.
-type recording struct {
-	name       string
-	kind       Kind
-	rows, cols int
-	printed    []byte
-}
-
-func recordings(t testing.TB) []recording {
-	t.Helper()
-	paths, err := filepath.Glob("../../../testdata/screens/*.ans")
-	require.NoError(t, err)
-	require.NotEmpty(t, paths)
-	all := make([]recording, len(paths))
-	for i, path := range paths {
-		r := &all[i]
-		r.name = strings.TrimSuffix(filepath.Base(path), ".ans")
-		kind, _, _ := strings.Cut(r.name, "-")
-		if kind != "unknown" {
-			r.kind = Kind(kind)
-		}
-		_, err := fmt.Sscanf(r.name[strings.LastIndex(r.name, "-")+1:], "%dx%d", &r.rows, &r.cols)
-		require.NoError(t, err, "%s: it takes KIND[-WORD]-ROWSxCOLS.ans", path)
-		r.printed, err = os.ReadFile(path)
-		require.NoError(t, err)
-	}
-	return all
-}
+func recordings(t testing.TB) []screens.Recording { return screens.Recordings(t, "claude") }
 
 // innocent are the kinds that a screen may have while any other is being drawn.
-var innocent = []Kind{Unknown, Busy, Ready}
+var innocent = []screen.Kind{screen.Unknown, screen.Busy, screen.Ready}
 
 // Every recording is recognised at its end, and not as something else before.
 func TestRecordings(t *testing.T) {
 	for _, r := range recordings(t) {
-		t.Run(r.name, func(t *testing.T) {
+		t.Run(r.Name, func(t *testing.T) {
 			t.Parallel()
-			allowed := append([]Kind{r.kind}, innocent...)
-			s := New(r.rows, r.cols)
-			step := max(1, len(r.printed)/long.Rounds(50, 400))
-			for at := 0; at < len(r.printed); at += step {
-				_, _ = s.Write(r.printed[at:min(at+step, len(r.printed))])
+			allowed := append([]screen.Kind{screen.Kind(r.Kind)}, innocent...)
+			s := screen.New(r.Rows, r.Cols)
+			step := max(1, len(r.Printed)/long.Rounds(50, 400))
+			for at := 0; at < len(r.Printed); at += step {
+				_, _ = s.Write(r.Printed[at:min(at+step, len(r.Printed))])
 				text := s.Text()
 				require.Contains(t, allowed, Recognise(text).Kind, "after %d bytes:\n%s", at+step, text)
 			}
-			assert.Equal(t, r.kind, Recognise(s.Text()).Kind, s.Text())
+			assert.Equal(t, screen.Kind(r.Kind), Recognise(s.Text()).Kind, s.Text())
 		})
 	}
 }
@@ -66,12 +38,12 @@ func TestRecordings(t *testing.T) {
 // The screen does not depend on how the bytes were split.
 func TestRecordingsAtOnce(t *testing.T) {
 	for _, r := range recordings(t) {
-		bytewise, atOnce := New(r.rows, r.cols), New(r.rows, r.cols)
-		for i := range r.printed {
-			_, _ = bytewise.Write(r.printed[i : i+1])
+		bytewise, atOnce := screen.New(r.Rows, r.Cols), screen.New(r.Rows, r.Cols)
+		for i := range r.Printed {
+			_, _ = bytewise.Write(r.Printed[i : i+1])
 		}
-		_, _ = atOnce.Write(r.printed)
-		assert.Equal(t, bytewise.Text(), atOnce.Text(), r.name)
+		_, _ = atOnce.Write(r.Printed)
+		assert.Equal(t, bytewise.Text(), atOnce.Text(), r.Name)
 	}
 }
 
@@ -79,36 +51,51 @@ func TestRecordingsAtOnce(t *testing.T) {
 func TestQuotedDialogs(t *testing.T) {
 	rule := strings.Repeat("─", 80)
 	for _, r := range recordings(t) {
-		s := New(r.rows, r.cols)
-		_, _ = s.Write(r.printed)
+		s := screen.New(r.Rows, r.Cols)
+		_, _ = s.Write(r.Printed)
 		text := "● " + s.Text() + "\n\n" + rule + "\n❯ \n" + rule + "\n  ⏵⏵ auto mode on (shift+tab to cycle)"
-		assert.Contains(t, innocent, Recognise(text).Kind, "%s:\n%s", r.name, text)
+		assert.Contains(t, innocent, Recognise(text).Kind, "%s:\n%s", r.Name, text)
 	}
 }
 
 // Each kind that stops a session says why and what to do, and the others say nothing.
 func TestAdvice(t *testing.T) {
-	seen := map[Kind]bool{}
+	seen := map[screen.Kind]bool{}
 	for _, r := range recordings(t) {
-		sight := Sight{Kind: r.kind, Title: "Login"}
-		seen[r.kind] = true
-		switch r.kind {
-		case Unknown, Busy, Ready:
-			assert.Equal(t, []any{"", "", Nothing}, []any{sight.Cause(), sight.Fix(), sight.Matter()}, r.kind)
-		case Login, APIKey:
-			assert.Equal(t, Authentication, sight.Matter(), r.kind)
+		told := Advise(screen.Sight{Kind: screen.Kind(r.Kind), Title: "Login"})
+		seen[screen.Kind(r.Kind)] = true
+		switch screen.Kind(r.Kind) {
+		case screen.Unknown, screen.Busy, screen.Ready:
+			assert.Equal(t, []any{"", "", screen.Nothing}, []any{told.Cause, told.Fix, told.Matter}, screen.Kind(r.Kind))
+		case screen.Login, screen.APIKey:
+			assert.Equal(t, screen.Authentication, told.Matter, screen.Kind(r.Kind))
 		default:
-			assert.Equal(t, Setup, sight.Matter(), r.kind)
+			assert.Equal(t, screen.Setup, told.Matter, screen.Kind(r.Kind))
 		}
-		if sight.Matter() != Nothing {
-			assert.NotEmpty(t, sight.Cause(), r.kind)
-			assert.NotEmpty(t, sight.Fix(), r.kind)
-			assert.False(t, strings.HasSuffix(sight.Fix(), "."), r.kind)
+		if told.Matter != screen.Nothing {
+			assert.NotEmpty(t, told.Cause, screen.Kind(r.Kind))
+			assert.NotEmpty(t, told.Fix, screen.Kind(r.Kind))
+			assert.False(t, strings.HasSuffix(told.Fix, "."), screen.Kind(r.Kind))
 		}
 	}
-	for _, kind := range []Kind{Untrusted, Onboarding, APIKey, BypassWarning, BypassRefused, MCPServers, Imports, BadSettings,
-		BadConfig, SessionPicker, NoConversation, Offline, Dialog, Login, Permission, Question, Busy, Ready} {
+	for _, kind := range []screen.Kind{screen.Untrusted, screen.Onboarding, screen.APIKey, screen.BypassWarning, screen.BypassRefused, screen.MCPServers, screen.Imports, screen.BadSettings,
+		screen.BadConfig, screen.SessionPicker, screen.NoConversation, screen.Offline, screen.Dialog, screen.Login, screen.Permission, screen.Question, screen.Busy, screen.Ready} {
 		assert.True(t, seen[kind], "there is no recording of %s", kind)
 	}
-	assert.Contains(t, Sight{Kind: Dialog, Title: "Managed settings"}.Cause(), `"Managed settings"`)
+	assert.Contains(t, Advise(screen.Sight{Kind: screen.Dialog, Title: "Managed settings"}).Cause, `"Managed settings"`)
+}
+
+func FuzzRecognise(f *testing.F) {
+	f.Add("")
+	f.Add("❯\n\n\n")
+	for _, r := range recordings(f) {
+		s := screen.New(r.Rows, r.Cols)
+		_, _ = s.Write(r.Printed)
+		f.Add(s.Text())
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		told := Advise(Recognise(text))
+		assert.Equal(t, told.Matter == screen.Nothing, told.Cause == "")
+		assert.Equal(t, told.Cause == "", told.Fix == "")
+	})
 }

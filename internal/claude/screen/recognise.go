@@ -1,37 +1,41 @@
 package screen
 
-import "strings"
+import (
+	"strings"
+
+	"heartbeat/internal/screen"
+)
 
 // Recognise classifies what a screen shows (see [Screen.Text]). It uses positions
 // and not just words, since a conversation may quote the words of a dialog: a
 // dialog is at the end of the screen, where a conversation has its input line.
-func Recognise(text string) Sight {
+func Recognise(text string) screen.Sight {
 	rows := strings.Split(strings.TrimRight(text, " \n"), "\n")
 	for i, row := range rows {
 		rows[i] = strings.TrimRight(strings.ReplaceAll(row, "\u00a0", " "), " ")
 	}
 	if top, bottom, ok := inputBox(rows); ok {
-		return Sight{Kind: conversation(rows, top, bottom)}
+		return screen.Sight{Kind: conversation(rows, top, bottom)}
 	}
-	if kind := lastWords(rows); kind != Unknown {
-		return Sight{Kind: kind}
+	if kind := lastWords(rows); kind != screen.Unknown {
+		return screen.Sight{Kind: kind}
 	}
-	if kind := firstStart(rows); kind != Unknown {
-		return Sight{Kind: kind}
+	if kind := firstStart(rows); kind != screen.Unknown {
+		return screen.Sight{Kind: kind}
 	}
 	return dialog(rows)
 }
 
 // lastWords recognises why the client gave up, which it prints at the margin.
-func lastWords(rows []string) Kind {
+func lastWords(rows []string) screen.Kind {
 	for _, w := range []struct {
 		row  string
-		kind Kind
+		kind screen.Kind
 	}{
-		{"No conversation found to continue", NoConversation},
-		{"No conversation found with session ID", NoConversation},
-		{"--dangerously-skip-permissions cannot be used with root", BypassRefused},
-		{"Claude Code didn't start because this folder isn't trusted", Untrusted},
+		{"No conversation found to continue", screen.NoConversation},
+		{"No conversation found with session ID", screen.NoConversation},
+		{"--dangerously-skip-permissions cannot be used with root", screen.BypassRefused},
+		{"Claude Code didn't start because this folder isn't trusted", screen.Untrusted},
 	} {
 		for _, row := range rows[max(0, len(rows)-3):] {
 			if strings.HasPrefix(row, w.row) {
@@ -39,21 +43,21 @@ func lastWords(rows []string) Kind {
 			}
 		}
 	}
-	return Unknown
+	return screen.Unknown
 }
 
 // firstStart recognises the questions of the first start, which have no frame. On
 // a small screen the greeting may have scrolled away.
-func firstStart(rows []string) Kind {
+func firstStart(rows []string) screen.Kind {
 	switch greeted := strings.HasPrefix(rows[0], "Welcome to Claude Code v"); {
 	case has(rows, "Choose the text style that looks best with your terminal") && hasMark(rows),
 		greeted && has(rows, "Select login method:"),
 		greeted && has(rows, "Paste code here if prompted"):
-		return Onboarding
+		return screen.Onboarding
 	case has(rows, "Unable to connect to Anthropic services") && hasPrefix(rows, "Failed to connect to "):
-		return Offline
+		return screen.Offline
 	}
-	return Unknown
+	return screen.Unknown
 }
 
 // has reports whether a row consists of this text, apart from what [unmarked]

@@ -26,8 +26,8 @@ func split(h Hook) Hook {
 	return h
 }
 
-// commandLine is the line for a shell that split takes apart again.
-func commandLine(command string, args []string) string {
+// CommandLine is the line for a shell that split takes apart again.
+func CommandLine(command string, args []string) string {
 	words := []string{worded(spelling(command))}
 	for _, arg := range args {
 		words = append(words, worded(spelling(arg)))

@@ -81,7 +81,7 @@ func (e *editor) entry(event string) []member {
 	}
 	hook := []member{{"type", "command"}, {"command", e.wiring.Command}, {"args", args}}
 	if e.wiring.Line {
-		hook = []member{{"type", "command"}, {"command", commandLine(e.wiring.Command, e.wiring.Args)}}
+		hook = []member{{"type", "command"}, {"command", CommandLine(e.wiring.Command, e.wiring.Args)}}
 	}
 	if e.inBackground(event) {
 		return append(hook, member{"timeout", e.wiring.BackgroundTimeout}, member{"asyncRewake", true})

@@ -2,14 +2,11 @@ package managed
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/claude"
-	"heartbeat/internal/claude/screen"
-	"heartbeat/internal/claude/settings"
+	"heartbeat/internal/screen"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
@@ -60,13 +57,13 @@ func (r *run) guard(s *session) {
 			return
 		case <-look.C:
 			text := s.screen.Text()
-			if e := tooOld(text); e != nil {
-				s.end(verdict{ending: e})
+			if old := r.Client.TooOld(text); old != "" {
+				s.end(verdict{ending: &ending{reason: SetUp, detail: old}})
 				return
 			}
 			// Nobody is there to answer what it asks.
-			now := screen.Recognise(text)
-			if !r.Attended && !s.resumed && blocks(now) && now == before {
+			now := r.Client.Recognise(text)
+			if !r.Attended && !s.resumed && r.blocks(now) && now == before {
 				s.end(r.late(s, "no session started"))
 				return
 			}
@@ -97,7 +94,7 @@ func (r *run) guardIdle(s *session, look *time.Ticker) {
 			continue
 		}
 		if now := s.drawn.Load(); now != drawn {
-			drawn, sight = now, screen.Recognise(s.screen.Text())
+			drawn, sight = now, s.sight()
 		}
 		switch {
 		case sight.Kind != screen.Ready:
@@ -126,13 +123,13 @@ func (s *session) idle(since time.Duration) verdict {
 	defer s.mu.Unlock()
 	if !s.worked && !s.failed {
 		return verdict{ending: &ending{reason: SetUp, detail: "the session started and sits at its prompt: give the command " +
-			"something to begin with, as in claude \"Read CLAUDE.md\""}}
+			"something to begin with, as in " + s.client.Begin}}
 	}
 	return verdict{text: "it has been sitting at its prompt for " + since.String() + ", and no hook asked for its end"}
 }
 
 // blocks reports whether a screen shows why a session does not start.
-func blocks(s screen.Sight) bool { return s.Matter() != screen.Nothing }
+func (r *run) blocks(s screen.Sight) bool { return r.Client.Advise(s).Matter != screen.Nothing }
 
 // late ends a session that does not start. A known reason ends all the work: the next
 // session would meet it too.
@@ -147,41 +144,22 @@ func (r *run) late(s *session, what string) verdict {
 // notStarted says what keeps a session from starting. An unknown reason may pass.
 func (r *run) notStarted(s *session, what string) (e *ending, known bool) {
 	text := s.screen.Text()
-	sight := screen.Recognise(text)
+	sight := r.Client.Recognise(text)
+	told := r.Client.Advise(sight)
 	e = &ending{reason: SetUp}
 	switch {
-	case blocks(sight):
-		e.detail = fmt.Sprintf("%s: %s: %s", what, sight.Cause(), sight.Fix())
-		if sight.Matter() == screen.Authentication {
+	case told.Matter != screen.Nothing:
+		e.detail = fmt.Sprintf("%s: %s: %s", what, told.Cause, told.Fix)
+		if told.Matter == screen.Authentication {
 			e.reason = Authentication
 		}
 		return e, true
 	case sight.Kind == screen.Ready || sight.Kind == screen.Busy:
-		e.detail = fmt.Sprintf("%s: %s", what, r.noHook())
+		e.detail = fmt.Sprintf("%s: %s", what, r.Client.Unwired(r.given("")))
 		return e, true
 	}
 	e.detail = what + ": the reason cannot be told from its screen" + lastLine(text)
 	return e, false
-}
-
-// tooOld returns an ending if the client on this screen is too old for the wired hook,
-// and nil if it is not, or its version is unknown.
-func tooOld(text string) *ending {
-	release, err := claude.ParseRelease(screen.Version(text))
-	if err != nil || !release.Before(claude.ExecForm) {
-		return nil
-	}
-	return &ending{reason: SetUp, detail: fmt.Sprintf("Claude Code is %s, which ignores the arguments of a hook, so that it would start without its inbox: "+
-		"it takes %s or later: claude update", release, claude.ExecForm)}
-}
-
-// noHook explains a session that runs although no hook has reported it.
-func (r *run) noHook() string {
-	if path := settings.SwitchedOffBy(r.Terminal.Env, r.Terminal.Dir, r.Hook); path != "" {
-		return "hooks are disabled by disableAllHooks in " + path + ": take it out"
-	}
-	return "the session runs, and no hook has told of it: the command has to pass its arguments on to Claude Code (it got --settings), " +
-		"and " + filepath.Base(r.Hook) + " has to be executable for this user: see heartbeat doctor"
 }
 
 // lastLine is the last line of a screen, as the end of a sentence.

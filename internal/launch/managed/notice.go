@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"heartbeat/internal/claude/screen"
+	"heartbeat/internal/launch/client"
+	"heartbeat/internal/screen"
 	"heartbeat/internal/words"
 )
 
@@ -14,6 +15,7 @@ const promptless = 5 * time.Second
 
 // noticer tells what a screen shows before any hook does, or what none tells.
 type noticer struct {
+	*client.Client
 	cause  string    // the error that was told last, "" for none
 	idle   time.Time // since when the prompt has been there, zero while it is not
 	begun  bool      // a turn has begun
@@ -25,7 +27,7 @@ type noticer struct {
 func (r *run) notice(s *session) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	n := noticer{silent: r.Mode != Drain || r.Attended}
+	n := noticer{Client: s.client, silent: r.Mode != Drain || r.Attended}
 	drawn, text := int64(-1), ""
 	for {
 		select {
@@ -47,14 +49,14 @@ func (r *run) notice(s *session) {
 
 // see is what to say about a screen, "" for nothing.
 func (n *noticer) see(text string, worked bool, now time.Time) string {
-	sight := screen.Recognise(text)
+	sight := n.Recognise(text)
 	n.begun = n.begun || worked || sight.Kind == screen.Busy
 	if sight.Kind != screen.Ready {
 		n.idle = time.Time{}
 	} else if n.idle.IsZero() {
 		n.idle = now
 	}
-	if retry, ok := screen.Retrying(text); ok {
+	if retry, ok := n.Retrying(text); ok {
 		if retry.Cause == n.cause {
 			return ""
 		}
@@ -68,5 +70,5 @@ func (n *noticer) see(text string, worked bool, now time.Time) string {
 		return ""
 	}
 	n.silent = true
-	return "the session sits at its prompt, as one does that was given none: give the command something to begin with, as in claude \"Read CLAUDE.md\""
+	return "the session sits at its prompt, as one does that was given none: give the command something to begin with, as in " + n.Begin
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"heartbeat/internal/launch/client"
 )
 
 // Each thing is said once, until it is over.
@@ -18,12 +20,12 @@ func TestNotice(t *testing.T) {
 	now := time.Now()
 	later := now.Add(promptless)
 
-	n := noticer{}
+	n := noticer{Client: client.Of("", []string{"claude"})}
 	assert.Empty(t, n.see(ready, false, now))
 	assert.Regexp(t, "^the session sits at its prompt", n.see(ready, false, later))
 	assert.Empty(t, n.see(ready, false, later.Add(time.Hour)), "once")
 
-	n = noticer{}
+	n = noticer{Client: client.Of("", []string{"claude"})}
 	assert.Empty(t, n.see(ready, false, now))
 	assert.Empty(t, n.see(busy, false, now))
 	assert.Equal(t, "the model's API says API error, try 1 of 10", n.see(fails("API error", "1"), false, now))
@@ -33,7 +35,7 @@ func TestNotice(t *testing.T) {
 	assert.Empty(t, n.see(ready, false, later), "a turn has begun")
 	assert.NotEmpty(t, n.see(fails("401 no", "1"), false, later), "another turn")
 
-	n = noticer{silent: true}
+	n = noticer{Client: client.Of("", []string{"claude"}), silent: true}
 	assert.Empty(t, n.see(ready, false, now))
 	assert.Empty(t, n.see(ready, false, later))
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/launch/client"
 	"heartbeat/internal/launch/terminal"
 	"heartbeat/internal/notify"
 	recovery "heartbeat/recover"
@@ -24,13 +25,15 @@ const (
 type Options struct {
 	Inbox string
 	Mode  Mode
-	// Terminal is how each session is run: its command is Claude Code's, with the
+	// Terminal is how each session is run: its command is the client's, with the
 	// prompt that a session begins with. ExitSignal, if empty, is a file beside the
 	// inbox. Its timeout is that of all sessions together.
 	Terminal terminal.Options
-	Hook     string // the path of heartbeat-stop
-	Meter    string // the path of heartbeat-meter, "" for sessions without it
-	Tools    string // the path of heartbeat-mcp, "" for sessions without the tools of an agent
+	// Client is what the command starts; nil stands for the one of its name.
+	Client *client.Client
+	Hook   string // the path of heartbeat-stop
+	Meter  string // the path of heartbeat-meter, "" for sessions without it
+	Tools  string // the path of heartbeat-mcp, "" for sessions without the tools of an agent
 	// SettingsDir is a directory that only this user can reach, for the settings of the
 	// session, which its owner removes after a kill; "" has one made.
 	SettingsDir string

@@ -1,7 +1,6 @@
 package managed
 
 import (
-	"slices"
 	"time"
 
 	"heartbeat/inbox"
@@ -87,16 +86,4 @@ func (r *run) checkSessionLimit(s *session) *ending {
 		return nil
 	}
 	return &ending{reason: SetUp, detail: v.Figures + " before it was given an entry: raise --max-cost-per-session or --max-tokens-per-session above what the first prompt costs"}
-}
-
-// withBudget gives a client in print mode the limit of a session.
-func (w *wiring) withBudget(args []string) []string {
-	own := args
-	if i := slices.Index(args, "--"); i >= 0 {
-		own = args[:i]
-	}
-	if !slices.Contains(own, "-p") && !slices.Contains(own, "--print") {
-		return args
-	}
-	return slices.Concat(enforce.ClientBudget(args, w.Limits.Session), args)
 }

@@ -13,17 +13,12 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/host/rights"
+	"heartbeat/internal/launch/client"
 )
 
 // private is a directory that only this user can reach. It holds the settings that wire
 // the session's hook: anybody who could replace those could run commands as this user.
 type private struct{ dir string }
-
-// settingsName is the file in it that wires the hook.
-const settingsName = "settings.json"
-
-// toolsName is the file in it that wires the tools of an agent.
-const toolsName = "mcp.json"
 
 // oldSettings is where other versions of the launcher left the settings.
 const oldSettings = ".launch-settings.json"
@@ -83,16 +78,14 @@ func removePrivate(base, prefix string) {
 	}
 }
 
-func (p *private) settings() string { return filepath.Join(p.dir, settingsName) }
-
 // remove removes the directory, unless it is not as it was made or holds other files.
 func (p *private) remove() {
 	if info, err := os.Lstat(p.dir); err != nil || info.Mode().Type() != fs.ModeDir || info.Mode().Perm() != 0o700 {
 		return
 	}
-	_ = disk.Remove(p.settings()) // best effort: the next launcher tries again
-	_ = disk.Remove(p.settings() + ".tmp")
-	_ = disk.Remove(filepath.Join(p.dir, toolsName))
-	_ = disk.Remove(filepath.Join(p.dir, toolsName+".tmp"))
+	for _, name := range []string{client.SettingsName, client.ToolsName} {
+		_ = disk.Remove(filepath.Join(p.dir, name)) // best effort: the next launcher tries again
+		_ = disk.Remove(filepath.Join(p.dir, name+".tmp"))
+	}
 	_ = os.Remove(p.dir)
 }

@@ -43,11 +43,6 @@ func (r *run) inTime() (context.Context, context.CancelFunc) {
 	return context.WithDeadline(r.ctx, r.deadline)
 }
 
-// wiring is how the next session gets its hook.
-func (r *run) wiring() *wiring {
-	return &wiring{Options: r.Options, inbox: r.box.Path(), path: r.private.settings()}
-}
-
 // doing tells others what the launcher does, and how many sessions came to nothing.
 func (r *run) doing(text string) {
 	if r.pace.fruitless > 0 {

@@ -1,17 +1,21 @@
 package managed
 
 import (
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"heartbeat/internal/claude/screen"
 	"heartbeat/internal/enforce"
+	"heartbeat/internal/launch/client"
 	"heartbeat/internal/launch/terminal"
+	"heartbeat/internal/screen"
+	"heartbeat/internal/words"
 )
 
 // session is one session of the client.
 type session struct {
+	client  *client.Client
 	began   time.Time
 	seq     int64 // the first commit to the inbox that may be this session's
 	resumed bool  // with the conversation of another one
@@ -41,11 +45,24 @@ type verdict struct {
 	seq  int64
 }
 
-func newSession(size terminal.Size) *session {
+func newSession(c *client.Client, size terminal.Size) *session {
 	return &session{
-		began: time.Now(), screen: screen.New(int(size.Rows), int(size.Cols)),
+		client: c, began: time.Now(), screen: screen.New(int(size.Rows), int(size.Cols)),
 		started: make(chan struct{}), over: make(chan struct{}), quit: make(chan struct{}),
 	}
+}
+
+// sight is what its terminal shows.
+func (s *session) sight() screen.Sight { return s.client.Recognise(s.screen.Text()) }
+
+// lastWords is what a program that gives up said last, after a colon. A screen that was
+// recognised is no such thing.
+func (s *session) lastWords() string {
+	text := strings.TrimSpace(s.screen.Text())
+	if text == "" || s.client.Recognise(text) != (screen.Sight{}) {
+		return ""
+	}
+	return ": " + words.Brief(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
 func (s *session) name() string {

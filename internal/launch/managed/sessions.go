@@ -14,8 +14,8 @@ func (r *run) runSession() *ending {
 	if !r.deadline.IsZero() && time.Until(r.deadline) <= 0 {
 		return r.timedOut()
 	}
-	w := r.wiring()
-	command, err := w.command(r.resume)
+	given := r.given(r.resume)
+	command, err := r.Client.Command(r.ctx, given)
 	if err != nil {
 		return setUp(err)
 	}
@@ -25,14 +25,14 @@ func (r *run) runSession() *ending {
 	if r.pace.early {
 		r.report.Restarts++
 	}
-	s := newSession(r.Terminal.Size)
+	s := newSession(r.Client, r.Terminal.Size)
 	s.resumed, s.seq = r.resume != "", r.seq
 	o := r.Terminal
-	o.Command, o.Env, o.Quit = command, w.environment(), s.quit
+	o.Command, o.Env, o.Quit = command, given.Env, s.quit
 	o.Watch, o.Resized = s.watch(o.Watch), s.resize(o.Resized)
 	o.Idle.Busy = func() bool { return entryInFlight(r.box) }
 	if r.Attended {
-		o.Typed, o.MayEnd = s.typed.keys, func() bool { return s.typed.mayEnd(s.screen) }
+		o.Typed, o.MayEnd = s.typed.keys, func() bool { return s.typed.mayEnd(s.sight().Kind) }
 	}
 	if !r.deadline.IsZero() {
 		o.Timeout = time.Until(r.deadline)
@@ -139,5 +139,5 @@ func how(s *session, o terminal.Outcome) string {
 	case o.Status.Signaled():
 		return fmt.Sprintf("the session was ended by signal %d (%v)", o.Status.Signal(), o.Status.Signal())
 	}
-	return fmt.Sprintf("the session ended with status %d", o.Status.ExitStatus())
+	return fmt.Sprintf("the session ended with status %d%s", o.Status.ExitStatus(), s.lastWords())
 }

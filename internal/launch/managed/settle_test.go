@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/launch/client"
 	"heartbeat/internal/launch/terminal"
 	recovery "heartbeat/recover"
 )
@@ -99,7 +100,7 @@ func TestSettleLimit(t *testing.T) {
 // A turn of the session's own that fails holds delivery back, once.
 func TestSettleOwnTurn(t *testing.T) {
 	r, box := newRun(t, Drain)
-	s := newSession(terminal.DefaultSize)
+	s := newSession(client.Of("", []string{"claude"}), terminal.DefaultSize)
 	s.start("s")
 	r.last = s
 	change(t, box, func(tx *inbox.Tx) error { return tx.FailSession("s", "server_error", "API Error: 503") })
@@ -115,7 +116,7 @@ func TestSettleOwnTurn(t *testing.T) {
 // The dead letter of a session that was ended because it waited for a person says so.
 func TestSettleAsked(t *testing.T) {
 	r, box := newRun(t, Drain)
-	r.last = newSession(terminal.DefaultSize)
+	r.last = newSession(client.Of("", []string{"claude"}), terminal.DefaultSize)
 	r.last.end(verdict{asked: true, text: "it asked"})
 	change(t, box, deliver)
 	_, err := r.settle(t.Context())
@@ -131,7 +132,7 @@ func TestGoesOn(t *testing.T) {
 	r, _ := newRun(t, Persist)
 	r.follow = &follower{}
 	assert.True(t, r.goesOn(), "between two sessions")
-	s := newSession(terminal.DefaultSize)
+	s := newSession(client.Of("", []string{"claude"}), terminal.DefaultSize)
 	r.current.Store(s)
 	assert.True(t, r.goesOn(), "it idles")
 	r.follow.inFlight = &inbox.Delivery{}

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"heartbeat/internal/claude/screen"
+	"heartbeat/internal/screen"
 )
 
 const (
@@ -40,10 +40,10 @@ func (t *typed) keys(b []byte) {
 // mayEnd reports whether the session may be ended: nothing that a person entered waits
 // for its answer, as far as the screen shows (the client queues it while it works on
 // entries), and no line is being typed.
-func (t *typed) mayEnd(on *screen.Screen) bool {
+func (t *typed) mayEnd(sight screen.Kind) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now, sight := time.Now(), screen.Recognise(on.Text()).Kind
+	now := time.Now()
 	atPrompt := sight == screen.Ready || sight == screen.Unknown // a program that is not known may be at its prompt
 	switch {
 	case !t.entered:

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"heartbeat/internal/claude/screen"
+	"heartbeat/internal/screen"
 )
 
 // A session may end once nothing waits that a person entered, and not while they type a
@@ -32,7 +32,7 @@ func TestMayEnd(t *testing.T) {
 			for _, k := range c.keys {
 				typed.keys([]byte(k))
 			}
-			assert.Equal(t, c.ends, typed.mayEnd(screen.New(24, 80)))
+			assert.Equal(t, c.ends, typed.mayEnd(screen.Unknown))
 			assert.Equal(t, c.starts, !typed.waiting.IsZero())
 		})
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/claude/screen"
 	"heartbeat/internal/host"
+	"heartbeat/internal/screen"
 )
 
 const (
@@ -67,7 +67,7 @@ func (r *run) guardWaiter(s *session) {
 // session. That no hook is on record as waiting does not tell, since none is during a
 // turn.
 func (r *run) sleepsUnwatched(s *session) bool {
-	return !r.Attended && !s.asks.Load() && screen.Recognise(s.screen.Text()).Kind == screen.Ready && entryUnserved(r.box)
+	return !r.Attended && !s.asks.Load() && s.sight().Kind == screen.Ready && entryUnserved(r.box)
 }
 
 // deathOf is closed when the process that waits dies. It is nil where that process cannot

@@ -8,6 +8,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claim"
+	"heartbeat/internal/launch/client"
 	"heartbeat/internal/price"
 	"heartbeat/internal/words"
 )
@@ -19,6 +20,9 @@ const lockWait = 30 * time.Second
 // from going on, and says how that went.
 func Run(o Options) *Report {
 	r := &run{Options: o}
+	if r.Client == nil {
+		r.Client = client.Of("", o.Terminal.Command)
+	}
 	r.report = Report{Inbox: o.Inbox, Mode: o.Mode, Queued: -1, StartedAt: time.Now().UTC()}
 	if o.Terminal.Timeout > 0 {
 		r.deadline = time.Now().Add(o.Terminal.Timeout)

@@ -26,9 +26,17 @@ type codexRig struct {
 	home string // CODEX_HOME
 }
 
-// newCodexRig has an inbox and a Codex that is wired to it with these flags. It skips the
-// test where there is no Codex.
+// newCodexRig has an inbox and a Codex that is wired to it with these flags.
 func newCodexRig(t *testing.T, script model.Script, flags ...string) *codexRig {
+	t.Helper()
+	r := bareCodexRig(t, script)
+	r.wire(flags...)
+	return r
+}
+
+// bareCodexRig has an inbox and a Codex that knows nothing of it. It skips the test where
+// there is no Codex.
+func bareCodexRig(t *testing.T, script model.Script) *codexRig {
 	t.Helper()
 	client := os.Getenv(codexVariable)
 	if client == "" {
@@ -56,8 +64,17 @@ trust_level = "trusted"
 hooks = true
 `, r.Model.URL()+"/v1", r.Project)
 	require.NoError(t, os.WriteFile(filepath.Join(r.home, "config.toml"), []byte(config), 0o600))
-	r.wire(flags...)
 	return r
+}
+
+// launching starts a launcher whose sessions are Codex's, without a terminal.
+func (r *codexRig) launching(ctx context.Context, flags []string, arguments ...string) *managed {
+	r.t.Helper()
+	launch, err := buildLaunch()
+	require.NoError(r.t, err)
+	args := append([]string{"--inbox", r.inbox, "--cwd", r.Project, "--hook", r.stop, "--report", r.path("report.json")}, flags...)
+	args = append(append(args, "--", r.binary), arguments...)
+	return &managed{r.start(ctx, []string{"CODEX_HOME=" + r.home, "LOOP_KEY=x", "CI=1"}, "", launch, args...), r.rig}
 }
 
 // wire has the product write Codex's hooks.

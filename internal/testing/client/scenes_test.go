@@ -9,7 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/claude/screen"
+	claudescreen "heartbeat/internal/claude/screen"
+	"heartbeat/internal/screen"
 	"heartbeat/internal/testing/model"
 )
 
@@ -208,14 +209,14 @@ func (c scene) reached(ctx context.Context, s *staged, session *Session) []byte 
 		_, _ = terminal.Write(data[drawn:])
 		drawn = len(data)
 		text := terminal.Text()
-		if screen.Recognise(text).Kind == c.kind && containsFlat(text, c.shows) {
+		if claudescreen.Recognise(text).Kind == c.kind && containsFlat(text, c.shows) {
 			return data
 		}
 		require.False(s.t, ended, "the client ended before %q was recognised; its screen:\n%s", c.kind, text)
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			require.Fail(s.t, "the client's screen is not recognised", "as %q, but as %q:\n%s", c.kind, screen.Recognise(text).Kind, text)
+			require.Fail(s.t, "the client's screen is not recognised", "as %q, but as %q:\n%s", c.kind, claudescreen.Recognise(text).Kind, text)
 		}
 	}
 }

@@ -139,12 +139,21 @@ func responseItems(req Request, reply Reply) (items []map[string]any) {
 		})
 	}
 	if reply.Tool != nil {
-		items = append(items, map[string]any{
-			"id": "fc_" + responseID(req), "type": "function_call", "status": "completed",
-			"call_id": "call_" + responseID(req), "name": reply.Tool.Name, "arguments": string(reply.Tool.Input),
-		})
+		items = append(items, toolCall(req, reply))
 	}
 	return items
+}
+
+// toolCall asks for a tool. One of a server is in that server's namespace.
+func toolCall(req Request, reply Reply) map[string]any {
+	call := map[string]any{
+		"id": "fc_" + responseID(req), "type": "function_call", "status": "completed",
+		"call_id": "call_" + responseID(req), "name": reply.Tool.Name, "arguments": string(reply.Tool.Input),
+	}
+	if i := strings.LastIndex(reply.Tool.Name, "__"); i >= 0 && strings.HasPrefix(reply.Tool.Name, "mcp__") {
+		call["namespace"], call["name"] = reply.Tool.Name[:i], reply.Tool.Name[i+2:]
+	}
+	return call
 }
 
 func responseID(req Request) string { return fmt.Sprintf("standin_%04d", req.Number) }

@@ -37,7 +37,9 @@ var allowed = map[string]string{
 	"internal/claude/limit":    "",
 	"internal/codex":           "internal/disk internal/flat internal/host internal/lines",
 	"internal/agent":           "internal/claude internal/codex",
-	"internal/claude/screen":   "",
+	"internal/screen":          "",
+	"internal/claude/screen":   "internal/screen",
+	"internal/codex/screen":    "internal/screen",
 	"internal/claude/settings": "internal/disk",
 
 	// What becomes of an entry whose answer is in doubt.
@@ -74,7 +76,7 @@ var allowed = map[string]string{
 	"internal/hook":             "internal/agent internal/budget internal/price internal/charging internal/enforce internal/meter internal/why internal/orphans inbox recover internal/claude internal/cli internal/disk internal/flat internal/host internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":        "internal/hook internal/bridges inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/session",
 	"internal/command/...":      "internal/exposition internal/fleet/page internal/mcp/page internal/charging internal/budget internal/enforce internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs internal/watching/page orchestrate/... internal/testing/agent",
-	"internal/launch/...":       "internal/agent internal/mcp/page internal/charging internal/enforce internal/meter internal/bridges internal/claim internal/notify inbox recover internal/claude/... internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/launch/... orchestrate/...",
+	"internal/launch/...":       "internal/mcp/page internal/charging internal/enforce internal/meter internal/bridges internal/claim internal/notify inbox recover internal/claude/... internal/codex/screen internal/screen internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/launch/... orchestrate/...",
 	"internal/launch/pump":      "",
 	"internal/launch/recording": "internal/disk internal/launch/pump internal/words",
 	"internal/launch/terminal":  "internal/host/... internal/launch/pump",
@@ -132,7 +134,7 @@ var allowed = map[string]string{
 	"internal/hosting/transcript": "internal/disk internal/flat internal/hosting/stream",
 
 	// Rigs, which nothing that is shipped imports (but for the demo's agent).
-	"internal/bench/...":             "inbox internal/claude/screen internal/fleet/layout internal/fleet/names internal/hosting/stream internal/hosting/transcript internal/testing/agent internal/testing/days internal/testing/fleet",
+	"internal/bench/...":             "inbox internal/screen internal/fleet/layout internal/fleet/names internal/hosting/stream internal/hosting/transcript internal/testing/agent internal/testing/days internal/testing/fleet",
 	"internal/testing/agent":         "internal/host",
 	"internal/testing/babysitter":    "",
 	"internal/testing/build":         "",
@@ -149,5 +151,5 @@ var allowed = map[string]string{
 	"internal/testing/walls":         "",
 	"internal/testing/worlds":        "",
 	"scripts/...":                    "",
-	"scripts/picture":                "internal/claude/screen", // it draws terminals
+	"scripts/picture":                "internal/screen", // it draws terminals
 }

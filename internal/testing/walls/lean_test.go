@@ -38,7 +38,9 @@ var heavy = map[string]string{
 	"heartbeat/internal/mcp":             "the tools",
 	"heartbeat/internal/task":            "the tools",
 	"modernc.org":                        "the host of sessions",
+	"heartbeat/internal/screen":          "the launcher",
 	"heartbeat/internal/claude/screen":   "the launcher",
+	"heartbeat/internal/codex/screen":    "the launcher",
 	"heartbeat/internal/claude/settings": "install and doctor",
 }
 

@@ -3,7 +3,7 @@ package screen
 // Kind is what a screen shows.
 type Kind string
 
-// The kinds of screens. Those up to Offline keep a session from starting: the
+// The kinds of screens. Those up to Hooks keep a session from starting: the
 // client waits for a person or gives up, and runs no hook before that. Dialog and
 // Login may come before a session and during one.
 const (
@@ -20,6 +20,7 @@ const (
 	SessionPicker  Kind = "picker"         // which session to resume
 	NoConversation Kind = "noconversation" // there is none to resume: the client gave up
 	Offline        Kind = "offline"        // the first start reached no service: the client gave up
+	Hooks          Kind = "hooks"          // which hooks to trust
 
 	Dialog     Kind = "dialog"     // some other dialog
 	Login      Kind = "login"      // how to log in, or a turn that failed for want of a valid login
@@ -45,18 +46,19 @@ type Sight struct {
 	Title string // the first row of a dialog, "" if that is not on the screen
 }
 
-// Cause is a clause that says why the session does not go on, such as "the folder
-// is not trusted: ...". It is "" if the session runs or nothing is known.
-func (s Sight) Cause() string {
-	if s.Kind == Dialog {
-		return `Claude Code shows a dialog ("` + s.Title + `") that a person has to answer`
-	}
-	return s.advice().cause
+// Advice is what a person is told of a sight. It is empty if the session runs, or nothing
+// is known.
+type Advice struct {
+	Matter Matter // what the fix is about
+	// Cause is a clause that says why the session does not go on, such as "the folder is
+	// not trusted: ...". Fix is a sentence, without its full stop, that says what a person
+	// can do.
+	Cause, Fix string
 }
 
-// Fix is a sentence, without its full stop, that says what a person can do. It is
-// "" if there is no cause.
-func (s Sight) Fix() string { return s.advice().fix }
-
-// Matter is what the fix is about.
-func (s Sight) Matter() Matter { return s.advice().matter }
+// Retry is an API error that the client retries by itself, for minutes, before it tells its
+// hooks.
+type Retry struct {
+	Cause     string // such as "401 invalid x-api-key"; "API error" at first
+	Try, Most string // such as 3 of 10
+}

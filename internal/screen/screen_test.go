@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"heartbeat/internal/testing/screens"
 )
 
 // drawn returns what a screen of 4 rows and 10 columns shows after some output.
@@ -110,9 +112,9 @@ func TestConcurrentUse(t *testing.T) {
 func FuzzScreen(f *testing.F) {
 	f.Add([]byte("a\x1b[2;3r\x1b[5M\x1b[9S日\x1b[?1049h\x1b[4P"), byte(3), byte(7))
 	f.Add([]byte("\x1b[9@\x1b[3X\x1b[7L\x1b[2T\x1bM\x1bD\x1b#8\x1b[5I\x1b[3Z"), byte(1), byte(1))
-	for _, r := range recordings(f) {
-		if r.rows < 50 {
-			f.Add(r.printed, byte(r.rows), byte(r.cols))
+	for _, r := range screens.Recordings(f) {
+		if r.Rows < 50 {
+			f.Add(r.Printed, byte(r.Rows), byte(r.Cols))
 		}
 	}
 	f.Fuzz(func(t *testing.T, output []byte, rows, cols byte) {
@@ -127,21 +129,5 @@ func FuzzScreen(f *testing.F) {
 		text := s.Text()
 		assert.False(t, s.broken, "the emulator panics")
 		assert.LessOrEqual(t, strings.Count(text, "\n"), int(max(rows, cols)), text)
-		Recognise(text)
-	})
-}
-
-func FuzzRecognise(f *testing.F) {
-	f.Add("")
-	f.Add("❯\n\n\n")
-	for _, r := range recordings(f) {
-		s := New(r.rows, r.cols)
-		_, _ = s.Write(r.printed)
-		f.Add(s.Text())
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		sight := Recognise(text)
-		assert.Equal(t, sight.Matter() == Nothing, sight.Cause() == "")
-		assert.Equal(t, sight.Cause() == "", sight.Fix() == "")
 	})
 }

@@ -1,0 +1,75 @@
+package screen
+
+import (
+	"regexp"
+	"strings"
+
+	"heartbeat/internal/screen"
+)
+
+var (
+	// chosen is the selected option of a dialog.
+	chosen = regexp.MustCompile(`^[›>] [1-9]\. `)
+	// foot is what a dialog ends with: its keys.
+	foot = regexp.MustCompile(`(?i)^ +(press )?enter (to )?(confirm|select|continue)\b`)
+)
+
+// composer is what stands before the line that a person types.
+const composer = "›"
+
+// Recognise classifies what a screen shows (see [screen.Screen.Text]). A dialog is at the
+// end of the screen, where a conversation has its input line: a conversation may quote the
+// words of a dialog.
+func Recognise(text string) screen.Sight {
+	rows := strings.Split(strings.TrimRight(text, " \n"), "\n")
+	if at := lastOf(rows, chosen.MatchString); at >= 0 && foot.MatchString(rows[len(rows)-1]) {
+		return dialog(rows, at)
+	}
+	at := lastOf(rows, isInput)
+	if at < 0 || len(rows)-1-at > belowInput {
+		return screen.Sight{}
+	}
+	if said := lastOf(rows[:at], atMargin); said >= 0 && strings.Contains(rows[said], "esc to interrupt") {
+		return screen.Sight{Kind: screen.Busy}
+	}
+	return screen.Sight{Kind: screen.Ready}
+}
+
+// belowInput is how many rows a conversation has at most below what is typed.
+const belowInput = 12
+
+func isInput(row string) bool {
+	return (row == composer || strings.HasPrefix(row, composer+" ")) && !chosen.MatchString(row)
+}
+
+func atMargin(row string) bool { return row != "" && row[0] != ' ' }
+
+func lastOf(rows []string, is func(string) bool) int {
+	for i := len(rows) - 1; i >= 0; i-- {
+		if is(rows[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// dialog recognises the dialog whose selected option is in the row at.
+func dialog(rows []string, at int) screen.Sight {
+	first := at // of its options
+	for first > 0 && rows[first-1] != "" {
+		first--
+	}
+	above := strings.TrimRight(strings.Join(rows[:first], "\n"), " \n")
+	paragraph := above[strings.LastIndex("\n\n"+above, "\n\n"):]
+	title, _, _ := strings.Cut(strings.TrimLeft(paragraph, "\n"), "\n")
+	s := screen.Sight{Kind: screen.Dialog, Title: strings.TrimSpace(title)}
+	switch {
+	case s.Title == "Hooks need review":
+		s.Kind = screen.Hooks
+	case strings.Contains(rows[at], "Sign in with ChatGPT"):
+		s.Kind = screen.Login
+	case lastOf(rows, func(row string) bool { return strings.HasPrefix(row, "  Would you like to ") }) >= 0:
+		s.Kind = screen.Permission
+	}
+	return s
+}

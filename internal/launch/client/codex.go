@@ -1,0 +1,197 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"heartbeat/internal/claude/settings"
+	codexscreen "heartbeat/internal/codex/screen"
+	mcp "heartbeat/internal/mcp/page"
+	"heartbeat/internal/screen"
+)
+
+var codex = Client{
+	Name: "codex", Title: "Codex", Begin: `codex "Read AGENTS.md"`,
+	Check: checkCodex, Command: codexCommand,
+	Recognise: codexscreen.Recognise, Advise: codexscreen.Advise, Unwired: codexUnwired,
+	Retrying: func(string) (r screen.Retry, retrying bool) { return r, false },
+	TooOld:   func(string) string { return "" }, // such a one does not list its hooks
+	Waits:    func(time.Duration) string { return "" },
+}
+
+// codexIdle is how long the hook of a session that stays up waits for an entry. Codex has no
+// hook in the background that could wake it, and a wait that ends costs a turn.
+const codexIdle = 365 * 24 * time.Hour
+
+func checkCodex(w Wishes) error {
+	args := w.Command[1:]
+	own := args
+	if i := slices.Index(args, "--"); i >= 0 {
+		own = args[:i]
+	}
+	switch verb, _ := codexVerb(args); {
+	case w.Persist && verb != "" && verb != "resume":
+		return fmt.Errorf("%w, and one of codex %s ends with its turn: leave it out", errNoEndOfTurn, verb)
+	case w.Limits.Entry.Nanos > 0 || w.Limits.Session.Nanos > 0 || w.Limits.Day.Nanos > 0,
+		w.Limits.Entry.Tokens > 0 || w.Limits.Session.Tokens > 0 || w.Limits.Day.Tokens > 0:
+		return errors.New("a limit of cost or tokens means nothing with Codex, whose tokens are not counted: leave it out (--max-time-per-entry works)")
+	}
+	for i, arg := range own {
+		if key := codexKey(own[i:]); key == "hooks" || strings.HasPrefix(key, "hooks.") {
+			return fmt.Errorf("%s would replace the hook of the session: put hooks of your own into hooks.json", key)
+		}
+		if arg == "--remote" || strings.HasPrefix(arg, "--remote=") {
+			return errors.New("--remote: that session runs elsewhere, and its hooks do too: leave it out")
+		}
+	}
+	return nil
+}
+
+// codexKey is what the first argument sets in Codex's configuration, "" if it is no such flag.
+func codexKey(args []string) string {
+	setting, joined := strings.CutPrefix(args[0], "--config=")
+	if !joined {
+		if setting, joined = strings.CutPrefix(args[0], "-c"); joined && setting == "" || args[0] == "--config" {
+			setting, joined = strings.Join(args[1:min(2, len(args))], ""), true
+		}
+	}
+	if !joined {
+		return ""
+	}
+	key, _, _ := strings.Cut(strings.TrimPrefix(setting, "="), "=")
+	return strings.TrimSpace(key)
+}
+
+// codexValues are the flags of Codex that take a value.
+var codexValues = []string{
+	"-c", "--config", "--enable", "--disable", "-i", "--image", "-m", "--model", "--local-provider", "-p", "--profile",
+	"-s", "--sandbox", "-C", "--cd", "--add-dir", "-a", "--ask-for-approval", "--remote", "--remote-auth-token-env",
+	"--thread-source", "--output-schema", "--color", "-o", "--output-last-message",
+}
+
+// codexVerb is the command of Codex's that the arguments name, and where; "" for a session in
+// the terminal.
+func codexVerb(args []string) (verb string, at int) {
+	for i := 0; i < len(args); i++ {
+		switch arg := args[i]; {
+		case arg == "--":
+			return "", 0
+		case slices.Contains(codexValues, arg):
+			i++
+		case strings.HasPrefix(arg, "-"):
+		case slices.Contains([]string{"exec", "e", "resume", "fork", "review"}, arg):
+			return arg, i
+		default:
+			return "", 0
+		}
+	}
+	return "", 0
+}
+
+// codexCommand wires the hook by arguments, which no file has to keep, and has Codex trust
+// it for this session: it is ours, and every other hook that nobody has trusted stays
+// untrusted.
+func codexCommand(ctx context.Context, s Session) ([]string, error) {
+	wiring, line, err := codexWiring(s)
+	if err != nil {
+		return nil, err
+	}
+	trust, err := askTrust(ctx, s, wiring, line)
+	if err != nil {
+		return nil, err
+	}
+	command := append([]string{s.Command[0]}, wiring...)
+	command = append(command, "-c", trust)
+	if s.Tools != "" {
+		tools, err := codexTools(s)
+		if err != nil {
+			return nil, err
+		}
+		command = append(command, tools...)
+	}
+	args := s.Command[1:]
+	verb, at := codexVerb(args)
+	if verb == "" || verb == "resume" || verb == "fork" {
+		// Without it the session is a server's, which goes on when its terminal is gone.
+		command = append(command, "--no-daemon")
+	}
+	if s.Resume != "" {
+		args = codexResuming(args, verb, at, s.Resume)
+	}
+	return append(command, args...), nil
+}
+
+// codexResuming has the session go on with a conversation. What stands last is the prompt.
+func codexResuming(args []string, verb string, at int, id string) []string {
+	if verb == "resume" || verb == "fork" || verb == "review" {
+		return args // it says itself what it goes on with
+	}
+	last := len(args)
+	if last > at && (verb == "" || last > at+1) && !strings.HasPrefix(args[last-1], "-") {
+		last--
+	}
+	return slices.Concat(args[:last], []string{"resume", id}, args[last:])
+}
+
+// codexWiring are the arguments that wire the hook, and its line for a shell.
+func codexWiring(s Session) (args []string, line string, err error) {
+	own, idle := s.Args, time.Duration(0)
+	if s.Persist {
+		idle = codexIdle
+		own = append(slices.Clone(own), "--mode", "persist", "--idle-interval", idle.String())
+	}
+	w := settings.Lines(s.Hook, own, idle)
+	line = settings.CommandLine(w.Command, w.Args)
+	command, err := toml(line)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, event := range w.Events {
+		args = append(args, "-c", fmt.Sprintf("hooks.%s=[{hooks=[{type=\"command\",command=%s,timeout=%d}]}]", event, command, w.Timeout))
+	}
+	return args, line, nil
+}
+
+// codexTools are the arguments that wire the tools of an agent.
+func codexTools(s Session) ([]string, error) {
+	flags, err := mcp.Arguments(toolFlags(s))
+	if err != nil {
+		return nil, fmt.Errorf("tools of the session: %w", err)
+	}
+	command, err := toml(s.Tools)
+	words := make([]string, len(flags))
+	for i, flag := range flags {
+		var e error
+		words[i], e = toml(flag)
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []string{"-c", fmt.Sprintf("mcp_servers.%s={command=%s,args=[%s],default_tools_approval_mode=\"approve\"}", mcp.ServerName, command, strings.Join(words, ","))}, nil
+}
+
+// toml is a basic string of TOML. JSON's are that, but for one character.
+func toml(text string) (string, error) {
+	if !utf8.ValidString(text) {
+		return "", fmt.Errorf("%q is not UTF-8, and cannot be a part of Codex's configuration", text)
+	}
+	var quoted strings.Builder
+	e := json.NewEncoder(&quoted)
+	e.SetEscapeHTML(false)
+	err := e.Encode(text)
+	return strings.ReplaceAll(strings.TrimSuffix(quoted.String(), "\n"), "\x7f", `\u007f`), err
+}
+
+func codexUnwired(s Session) string {
+	return "the session runs, and no hook has told of it: Codex's first does with the first prompt, so give the command something to begin with, " +
+		"as in codex \"Read AGENTS.md\"; the command has to pass its arguments on to Codex (it got -c hooks...), " +
+		"and " + filepath.Base(s.Hook) + " has to be executable for this user"
+}

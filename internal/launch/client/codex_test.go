@@ -1,0 +1,190 @@
+package client
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/budget"
+	"heartbeat/internal/cli"
+)
+
+func TestOf(t *testing.T) {
+	for _, c := range []struct{ as, program, want string }{
+		{"", "claude", "claude"}, {"", "/opt/bin/codex", "codex"}, {"", "./wrapper.sh", "claude"},
+		{"codex", "./wrapper.sh", "codex"}, {"claude", "codex", "claude"},
+	} {
+		assert.Equal(t, c.want, Of(c.as, []string{c.program}).Name, c)
+	}
+	assert.Equal(t, []string{"claude", "codex"}, Names())
+}
+
+func TestCodexVerb(t *testing.T) {
+	for line, want := range map[string]string{
+		"":                                  "",
+		"exec hello":                        "exec",
+		"e hello":                           "e",
+		"-m gpt-5 exec hello":               "exec",
+		"-m exec hello":                     "",
+		"--search exec hello":               "exec",
+		"-c model=exec resume --last":       "resume",
+		"hello":                             "",
+		"-- exec":                           "",
+		"--sandbox workspace-write hello x": "",
+		"-m":                                "",
+	} {
+		verb, _ := codexVerb(strings.Fields(line))
+		assert.Equal(t, want, verb, line)
+	}
+}
+
+func TestCodexResuming(t *testing.T) {
+	for line, want := range map[string]string{
+		"exec hello":                 "exec resume ID hello",
+		"exec --json hello":          "exec --json resume ID hello",
+		"exec":                       "exec resume ID",
+		"exec --json":                "exec --json resume ID",
+		"hello":                      "resume ID hello",
+		"":                           "resume ID",
+		"-m gpt-5 exec -C dir hello": "-m gpt-5 exec -C dir resume ID hello",
+		"resume --last":              "resume --last",
+	} {
+		args := strings.Fields(line)
+		verb, at := codexVerb(args)
+		assert.Equal(t, want, strings.Join(codexResuming(args, verb, at, "ID"), " "), line)
+	}
+}
+
+func TestCheckCodex(t *testing.T) {
+	for line, want := range map[string]string{
+		"exec hello":                    "",
+		"-c model=x exec hello":         "",
+		"exec -- -c hooks.Stop=[]":      "",
+		"--disable hooks exec hello":    "",
+		"-c hooks.Stop=[] exec hello":   "hooks.Stop would replace the hook",
+		"exec -chooks={} hello":         "hooks would replace the hook",
+		"--config=hooks.Stop=[] hello":  "hooks.Stop would replace",
+		"--config hooks.state={} hello": "hooks.state would replace",
+		"--remote ws://h hello":         "runs elsewhere",
+		"-c":                            "",
+	} {
+		err := checkCodex(Wishes{Command: append([]string{"codex"}, strings.Fields(line)...)})
+		if want == "" {
+			assert.NoError(t, err, line)
+		} else {
+			assert.ErrorContains(t, err, want, line)
+		}
+	}
+	persist := func(line string) error {
+		return checkCodex(Wishes{Persist: true, Command: append([]string{"codex"}, strings.Fields(line)...)})
+	}
+	assert.NoError(t, persist("hello"))
+	assert.NoError(t, persist("resume --last hello"))
+	assert.ErrorContains(t, persist("exec hello"), "needs an interactive session")
+	for _, limits := range []cli.LimitFlags{
+		{Entry: budget.Limits{Nanos: 1}}, {Session: budget.Limits{Tokens: 1}}, {Day: budget.Limits{Nanos: 1}},
+	} {
+		assert.ErrorContains(t, checkCodex(Wishes{Command: []string{"codex"}, Limits: limits}), "tokens are not counted")
+	}
+	assert.NoError(t, checkCodex(Wishes{Command: []string{"codex"}, Limits: cli.LimitFlags{Entry: budget.Limits{Time: 1}}}))
+}
+
+func TestCodexConfig(t *testing.T) {
+	args := strings.Fields("-c a=b -m gpt-5 --config=c=d exec --disable hooks -p work hello -- -c e=f")
+	assert.Equal(t, strings.Fields("-c a=b --config=c=d --disable hooks -p work"), codexConfig(args))
+	assert.Empty(t, codexConfig([]string{"-c"}))
+}
+
+func TestTOML(t *testing.T) {
+	for text, want := range map[string]string{
+		`a "b" \`:    `"a \"b\" \\"`,
+		"line\nnext": `"line\nnext"`,
+		"\x01\x7f<é": "\"\\u0001\\u007f<é\"",
+		"":           `""`,
+	} {
+		got, err := toml(text)
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
+	_, err := toml("\xff")
+	assert.Error(t, err)
+}
+
+// serve answers as Codex's server does, with what answer returns for each method.
+func serve(t *testing.T, answer func(method string) string) (io.Writer, io.Reader) {
+	requests, in := io.Pipe()
+	out, answers := io.Pipe()
+	t.Cleanup(func() { _ = in.Close() })
+	go func() {
+		defer func() { _ = answers.Close() }()
+		lines := bufio.NewScanner(requests)
+		for lines.Scan() {
+			var q struct {
+				ID     int
+				Method string
+			}
+			if json.Unmarshal(lines.Bytes(), &q) != nil || q.ID == 0 {
+				continue
+			}
+			body := answer(q.Method)
+			if body == "" {
+				return
+			}
+			_, _ = fmt.Fprintf(answers, `{"method":"something/happened","params":{}}`+"\n"+`{"id":%d,%s}`+"\n", q.ID, body)
+		}
+	}()
+	return in, out
+}
+
+func TestConverse(t *testing.T) {
+	hooks := `"result":{"data":[{"cwd":"/w","hooks":[{"key":"k","source":"sessionFlags","command":"c","currentHash":"s","more":1}]}]}`
+	for name, c := range map[string]struct{ list, want string }{
+		"lists":           {hooks, ""},
+		"none":            {`"result":{"data":[]}`, ""},
+		"an older one":    {`"error":{"code":-32601,"message":"no such method"}`, "refuses hooks/list (no such method): it takes 0.169 or later"},
+		"of another form": {`"result":{"data":7}`, "of another form"},
+		"it ends":         {"", "no answer to hooks/list"},
+	} {
+		in, out := serve(t, func(method string) string {
+			if method == "initialize" {
+				return `"result":{}`
+			}
+			return c.list
+		})
+		got, err := converse(in, out, "/w")
+		if c.want != "" {
+			assert.ErrorContains(t, err, c.want, name)
+			continue
+		}
+		require.NoError(t, err, name)
+		if c.list == hooks {
+			assert.Equal(t, []listed{{Key: "k", Source: "sessionFlags", Command: "c", Sum: "s"}}, got)
+		}
+	}
+}
+
+// A program that is no Codex gives a sentence, whatever it does.
+func TestAskTrustOfAnother(t *testing.T) {
+	for program, want := range map[string]string{
+		"/bin/cat": "no answer", "/bin/false": "no answer", "/nowhere/codex": "no such file",
+	} {
+		s := Session{Wishes: Wishes{Command: []string{program}}, Dir: t.TempDir(), Hook: "/bin/heartbeat-stop", Args: []string{"--inbox", "/w/inbox.jsonl"}}
+		_, err := codexCommand(t.Context(), s)
+		assert.ErrorContains(t, err, want, program)
+		assert.ErrorContains(t, err, "ask "+program+" for its hooks", program)
+	}
+}
+
+func TestTail(t *testing.T) {
+	var all tail
+	for range 100 {
+		_, _ = all.Write([]byte("0123456789"))
+	}
+	assert.Equal(t, strings.Repeat("0123456789", maxTail/10), string(all))
+}
