@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/codex/server"
 	"heartbeat/internal/command/doctor"
 	"heartbeat/internal/hook"
 	"heartbeat/internal/survey"
@@ -30,6 +33,7 @@ import (
 type doctorFlags struct {
 	inbox    string
 	project  string
+	agent    string
 	settings []string
 	json     bool
 	shownFlags
@@ -45,6 +49,9 @@ folder's trust, the environment, the client's release, and the inbox's
 directory, file system and state. Each check is one line: ok, warn or fail, what
 was found, and the fix. Nothing is changed.
 
+With --agent codex it asks Codex which hooks it has for the project, and whether
+it trusts them: under codex exec an untrusted hook does not run, without a word.
+
 Exit status: 0 nothing would lose or stop work, 1 a check failed.`,
 		Example: `heartbeat doctor --inbox work/inbox.jsonl
 heartbeat doctor --project ~/work --settings session.json --json`,
@@ -53,6 +60,8 @@ heartbeat doctor --project ~/work --settings session.json --json`,
 			f := cli.NewFlags("doctor")
 			cli.AddInbox(f, &o.inbox)
 			f.Lookup("inbox").Usage += "; without it, the one that is wired"
+			o.agent = firstAgent
+			f.Var(cli.Choice(&o.agent, slices.Sorted(maps.Keys(agents))...), "agent", "the client of the sessions")
 			f.StringVar(&o.project, "project", ".", "the `directory` that the session is started in")
 			f.StringArrayVar(&o.settings, "settings", nil, "a settings `file` beside the usual ones, as given to claude --settings")
 			f.BoolVar(&o.json, "json", false, "print one JSON object for each check")
@@ -61,9 +70,23 @@ heartbeat doctor --project ~/work --settings session.json --json`,
 				if err := cli.NoArgs(args); err != nil {
 					return err
 				}
+				if o.agent != firstAgent && len(o.settings) > 0 {
+					return cli.Usage(errors.New("--settings is about Claude Code: Codex says itself which hooks it has"))
+				}
 				return o.run(s)
 			}
 		},
+	}
+}
+
+// codexHooks asks Codex for the hooks of a project.
+func codexHooks(project string) func(context.Context, string) ([]server.Hook, error) {
+	return func(ctx context.Context, program string) ([]server.Hook, error) {
+		dir, err := filepath.Abs(project)
+		if err != nil {
+			return nil, err
+		}
+		return server.Hooks(ctx, []string{program}, os.Environ(), dir)
 	}
 }
 
@@ -72,7 +95,11 @@ func (o *doctorFlags) run(s cli.Streams) error {
 	if err != nil {
 		return fmt.Errorf("doctor: %w", err)
 	}
-	all := doctor.Run(in)
+	checks := doctor.Run
+	if o.agent != firstAgent {
+		checks = doctor.Codex
+	}
+	all := checks(in)
 	if o.json {
 		err = doctor.WriteJSON(s.Out, all)
 	} else {
@@ -94,7 +121,7 @@ func (o *doctorFlags) run(s cli.Streams) error {
 func (o *doctorFlags) input() (doctor.Input, error) {
 	in := doctor.Input{
 		Environ: os.Environ(), Managed: settings.ManagedDir(), UID: os.Geteuid(), Now: time.Now(),
-		Parse: parseHook, Version: clientVersion, Runs: drivenRuns, NotCounted: notCounted, Babysitter: babysitterVersion,
+		Parse: parseHook, Version: clientVersion, CodexHooks: codexHooks(o.project), Runs: drivenRuns, NotCounted: notCounted, Babysitter: babysitterVersion,
 	}
 	in.Home, _ = os.UserHomeDir() // "" if there is none
 	in.Stop, in.StopErr = cli.Beside(hook.CommandName)

@@ -23,7 +23,10 @@ type agentHooks struct {
 	then string
 }
 
-const firstAgent = "claude"
+const (
+	firstAgent    = "claude"
+	notCountedYet = "what Codex spends is not counted, so the limit would not hold"
+)
 
 // agents are the clients that install knows, by what --agent calls them.
 var agents = map[string]agentHooks{
@@ -39,8 +42,14 @@ var agents = map[string]agentHooks{
 		},
 		wiring: settings.Lines,
 		lacks: map[string]string{
-			"rewake": "Codex runs no hooks in the background",
-			"mcp":    "Codex keeps its servers in config.toml: codex mcp add heartbeat -- heartbeat-mcp --inbox PATH",
+			"rewake":                 "Codex runs no hooks in the background",
+			"mcp":                    "Codex keeps its servers in config.toml: codex mcp add heartbeat -- heartbeat-mcp --inbox PATH",
+			"max-cost-per-entry":     notCountedYet,
+			"max-cost-per-session":   notCountedYet,
+			"max-cost-per-day":       notCountedYet,
+			"max-tokens-per-entry":   notCountedYet,
+			"max-tokens-per-session": notCountedYet,
+			"max-tokens-per-day":     notCountedYet,
 		},
 		then: "Codex runs no hook that nobody has trusted, and under exec says nothing of it: start codex in the project once, and trust the folder and the hooks",
 	},

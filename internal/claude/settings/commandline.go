@@ -34,3 +34,9 @@ func CommandLine(command string, args []string) string {
 	}
 	return meant(strings.Join(words, " "))
 }
+
+// SplitLine takes apart a line for a shell that is a command in words that are plain, or quoted as we quote them.
+func SplitLine(line string) (command string, args []string, simple bool) {
+	h := split(Hook{Command: line})
+	return h.Command, h.Args, h.Args != nil
+}

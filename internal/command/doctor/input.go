@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/codex/server"
 )
 
 // Input is everything that comes from outside.
@@ -35,8 +37,10 @@ type Input struct {
 	// Babysitter asks a babysitter command for its version. said is a note about that
 	// version for a person.
 	Babysitter func(ctx context.Context, command string) (version, said string, err error)
-	// Version runs `claude --version`, and returns what that printed.
+	// Version runs `claude --version`, and returns what that printed; for Codex the same.
 	Version func(ctx context.Context, claude string) (string, error)
+	// CodexHooks are the hooks that the program knows for sessions in the project.
+	CodexHooks func(ctx context.Context, codex string) ([]server.Hook, error)
 }
 
 // Hook is what the flags of a hook mean.

@@ -13,6 +13,7 @@ import (
 
 	"heartbeat/internal/claude/settings"
 	codexscreen "heartbeat/internal/codex/screen"
+	"heartbeat/internal/codex/server"
 	mcp "heartbeat/internal/mcp/page"
 	"heartbeat/internal/screen"
 )
@@ -103,12 +104,12 @@ func codexCommand(ctx context.Context, s Session) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	trust, err := askTrust(ctx, s, wiring, line)
+	state, err := trust(ctx, s, wiring, line)
 	if err != nil {
 		return nil, err
 	}
 	command := append([]string{s.Command[0]}, wiring...)
-	command = append(command, "-c", trust)
+	command = append(command, "-c", state)
 	if s.Tools != "" {
 		tools, err := codexTools(s)
 		if err != nil {
@@ -194,4 +195,51 @@ func codexUnwired(s Session) string {
 	return "the session runs, and no hook has told of it: Codex's first does with the first prompt, so give the command something to begin with, " +
 		"as in codex \"Read AGENTS.md\"; the command has to pass its arguments on to Codex (it got -c hooks...), " +
 		"and " + filepath.Base(s.Hook) + " has to be executable for this user"
+}
+
+// trust asks Codex for the names and the sums of the hooks that the wiring gives it, and
+// returns the argument with which it runs them without a person who trusts them.
+func trust(ctx context.Context, s Session, wiring []string, line string) (string, error) {
+	command := slices.Concat(s.Command[:1], wiring, codexConfig(s.Command[1:]))
+	hooks, err := server.Hooks(ctx, command, s.Env, s.Dir)
+	if err != nil {
+		return "", err
+	}
+	var trusted []string
+	for _, h := range hooks {
+		if h.Source != server.FromFlags || h.Command != line {
+			continue
+		}
+		key, err := toml(h.Key)
+		if err != nil {
+			return "", err
+		}
+		sum, err := toml(h.Sum)
+		if err != nil {
+			return "", err
+		}
+		trusted = append(trusted, fmt.Sprintf("%s={trusted_hash=%s}", key, sum))
+	}
+	if len(trusted) != len(wiring)/2 {
+		return "", fmt.Errorf("%s does not take the hook of the session: its hooks are disabled "+
+			"([features] hooks = false in a config.toml, --disable hooks, or an administrator), "+
+			"or the command does not pass its arguments on to Codex", s.Command[0])
+	}
+	return "hooks.state={" + strings.Join(trusted, ",") + "}", nil
+}
+
+// codexConfig are those of a command's arguments that change Codex's configuration.
+func codexConfig(args []string) (config []string) {
+	for i := 0; i < len(args) && args[i] != "--"; i++ {
+		name, _, joined := strings.Cut(args[i], "=")
+		switch {
+		case !slices.Contains([]string{"-c", "--config", "--enable", "--disable", "-p", "--profile"}, name):
+		case joined:
+			config = append(config, args[i])
+		case i+1 < len(args):
+			config = append(config, args[i], args[i+1])
+			i++
+		}
+	}
+	return config
 }

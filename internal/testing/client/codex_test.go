@@ -3,6 +3,7 @@ package client
 import (
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -243,4 +244,25 @@ func TestCodexSignalled(t *testing.T) {
 	fates := answeredOnce(all...)
 	fates[1].attempt, fates[1].arrivals = 2, 2
 	r.came(fates...)
+}
+
+// doctor asks the real Codex: an untrusted hook is what keeps the entries where they are.
+func TestCodexDoctor(t *testing.T) {
+	r := bareCodexRig(t, answers(own).script())
+	r.add(some(1)...)
+	doctor := func() string {
+		cmd := exec.Command(r.heartbeat(), "doctor", "--agent", "codex", "--inbox", r.inbox, "--project", r.Project)
+		cmd.Env = []string{"PATH=" + filepath.Dir(r.binary) + ":" + os.Getenv("PATH"), "HOME=" + r.Home, "CODEX_HOME=" + r.home}
+		out, _ := cmd.CombinedOutput() // it says how it ended
+		return string(out)
+	}
+	assert.Contains(t, doctor(), "Codex has no hooks for")
+	r.wire()
+	said := doctor()
+	assert.Contains(t, said, "it hands an entry over when a turn ends")
+	assert.Contains(t, said, "nobody has trusted hooks, or they were changed since: SessionEnd, SessionStart, Stop, UserPromptSubmit:")
+	assert.Contains(t, said, "1 check failed")
+
+	r.rewire(r.stop+" ", "/gone/heartbeat-stop ")
+	assert.Contains(t, doctor(), "the hook cannot be started")
 }

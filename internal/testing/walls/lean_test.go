@@ -41,6 +41,7 @@ var heavy = map[string]string{
 	"heartbeat/internal/screen":          "the launcher",
 	"heartbeat/internal/claude/screen":   "the launcher",
 	"heartbeat/internal/codex/screen":    "the launcher",
+	"heartbeat/internal/codex/server":    "the launcher and doctor",
 	"heartbeat/internal/claude/settings": "install and doctor",
 }
 
