@@ -101,7 +101,7 @@ func (s situation) nextSession(t testing.TB, dir string) (delivered []string) {
 	}
 	reply, active := "ready", false
 	for {
-		out := inProcess(t, args, crashStop("after", active, reply))
+		out := s.tell(t, dir, args, crashStop("after", active, reply))
 		if out == "" {
 			break
 		}

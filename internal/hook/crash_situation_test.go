@@ -29,6 +29,7 @@ type situation struct {
 	args    []string
 	stdin   string
 	env     []string
+	codex   bool   // the client is Codex
 	wakes   bool   // it hands an entry over by its status
 	policy  string // of the session that comes after the crash
 
@@ -164,13 +165,20 @@ func (s situation) setup(t testing.TB, dir string) {
 	reply := "ready"
 	for i := range s.turns {
 		var d struct{ Reason string }
-		out := inProcess(t, []string{"--inbox", s.inbox(dir)}, crashStop("s0", i > 0, reply))
+		out := s.tell(t, dir, []string{"--inbox", s.inbox(dir)}, crashStop("s0", i > 0, reply))
 		require.NoError(t, json.Unmarshal([]byte(out), &d))
 		reply = "reply to " + d.Reason
 	}
 	if s.prepare != nil {
 		s.prepare(t, s, dir)
 	}
+	s.happened(t, s.stdin, dir)
+}
+
+// tell runs the hook for what the client tells, and returns what it printed.
+func (s situation) tell(t testing.TB, dir string, args []string, stdin string) string {
+	s.happened(t, stdin, dir)
+	return inProcess(t, args, s.input(stdin, dir))
 }
 
 // inDir names the directory that a test has.
@@ -193,7 +201,7 @@ func (s situation) scenario() crash.Scenario {
 		Setup: s.setup,
 		Run: func(dir string) crash.Command {
 			env := append([]string{"CLAUDE_PID=", "CLAUDE_CODE_ENTRYPOINT=cli"}, s.env...)
-			return crash.Command{Name: "command", Args: s.command(dir, s.args), Stdin: inDir(s.stdin, dir), Env: env}
+			return crash.Command{Name: "command", Args: s.command(dir, s.args), Stdin: s.input(s.stdin, dir), Env: env}
 		},
 		Want: func(t testing.TB, whole crash.Result) {
 			want := cli.ExitOK
@@ -267,7 +275,7 @@ func pauseBefore(t testing.TB, s situation, dir string) {
 // setAsideTwo makes dead letters of A and B.
 func setAsideTwo(t testing.TB, s situation, dir string) {
 	for _, session := range []string{"s1", "s2"} {
-		inProcess(t, s.command(dir, nil), crashStop(session, false, "ready"))
+		s.tell(t, dir, s.command(dir, nil), crashStop(session, false, "ready"))
 		inProcess(t, s.command(dir, []string{"recover"}), "")
 	}
 }

@@ -1,0 +1,69 @@
+package hook_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The situations of a Stop and of a session's start are those of both clients.
+func init() {
+	for name, s := range situations {
+		if strings.Contains(s.stdin, `"Stop"`) || strings.Contains(s.stdin, `"SessionStart"`) {
+			s.codex = true
+			situations["codex, "+name] = s
+		}
+	}
+}
+
+// input is what the client tells, as Claude Code says it, in the words of the situation's
+// client.
+func (s situation) input(stdin, dir string) string {
+	stdin = inDir(stdin, dir)
+	var in map[string]any
+	if !s.codex || json.Unmarshal([]byte(stdin), &in) != nil {
+		return stdin
+	}
+	in["turn_id"], in["transcript_path"] = in["prompt_id"], rolloutOf(dir, in["session_id"].(string))
+	delete(in, "prompt_id")
+	text, err := json.Marshal(in)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func rolloutOf(dir, session string) string {
+	return filepath.Join(dir, "rollout-2026-01-02T03-04-05-"+session[max(0, len(session)-40):]+".jsonl")
+}
+
+// happened writes what the client has written when it tells of a Stop: what it was asked, and
+// the reply.
+func (s situation) happened(t testing.TB, stdin, dir string) {
+	var in struct {
+		Event   string `json:"hook_event_name"`
+		Session string `json:"session_id"`
+		Prompt  string `json:"prompt_id"`
+		Reply   string `json:"last_assistant_message"`
+	}
+	if !s.codex || json.Unmarshal([]byte(stdin), &in) != nil || in.Event != "Stop" {
+		return
+	}
+	asked := fmt.Sprintf(`{"type":"event_msg","payload":{"type":"task_started","turn_id":%q}}
+{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"UserMessage"}}}
+`, in.Prompt)
+	if text, handed := strings.CutPrefix(in.Reply, "reply to "); handed {
+		asked = fmt.Sprintf(`{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"HookPrompt","fragments":[{"text":%q}]}}}`+"\n", text)
+	}
+	said := fmt.Sprintf(`{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}}`+"\n", in.Reply)
+	f, err := os.OpenFile(rolloutOf(dir, in.Session), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	require.NoError(t, err)
+	_, err = f.WriteString(asked + said)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+}
