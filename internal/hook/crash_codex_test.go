@@ -3,12 +3,9 @@ package hook_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
 // The situations of a Stop and of a session's start are those of both clients.
@@ -54,16 +51,29 @@ func (s situation) happened(t testing.TB, stdin, dir string) {
 	if !s.codex || json.Unmarshal([]byte(stdin), &in) != nil || in.Event != "Stop" {
 		return
 	}
-	asked := fmt.Sprintf(`{"type":"event_msg","payload":{"type":"task_started","turn_id":%q}}
-{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"UserMessage"}}}
-`, in.Prompt)
+	asked := rolloutLines("user", "hello", in.Prompt, false)
 	if text, handed := strings.CutPrefix(in.Reply, "reply to "); handed {
-		asked = fmt.Sprintf(`{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"HookPrompt","fragments":[{"text":%q}]}}}`+"\n", text)
+		asked = rolloutLines("user", "Stop hook feedback:\n"+text, in.Prompt, true)
 	}
-	said := fmt.Sprintf(`{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}}`+"\n", in.Reply)
-	f, err := os.OpenFile(rolloutOf(dir, in.Session), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	require.NoError(t, err)
-	_, err = f.WriteString(asked + said)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
+	said := rolloutLines("assistant", in.Reply, in.Prompt, false)
+	appendTo(t, rolloutOf(dir, in.Session), asked+said)
+}
+
+// rolloutLines are what Codex writes of what Claude Code would write in one line, with meta
+// for what a hook blocked with.
+func rolloutLines(role, text, turn string, meta bool) string {
+	switch {
+	case role == "assistant":
+		return fmt.Sprintf(`{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}}`+"\n", text)
+	case meta:
+		text = strings.TrimPrefix(text, "Stop hook feedback:\n")
+		return fmt.Sprintf(`{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"HookPrompt","fragments":[{"text":%q}]}}}`+"\n", text)
+	}
+	return fmt.Sprintf(`{"type":"event_msg","payload":{"type":"task_started","turn_id":%q}}
+{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"UserMessage"}}}
+`, turn)
+}
+
+func taskComplete(turn, reply string) string {
+	return fmt.Sprintf(`{"type":"event_msg","payload":{"type":"task_complete","turn_id":%q,"last_agent_message":%q}}`+"\n", turn, reply)
 }

@@ -29,6 +29,7 @@ type hookWorld struct {
 	r      *rand.Rand
 	dir    string
 	policy string
+	codex  bool // the client is Codex, whose spending nobody counts
 
 	session, transcript string
 	prompts, replies    int
@@ -59,6 +60,10 @@ func (w *hookWorld) chance(n int) bool { return w.r.IntN(n) == 0 }
 
 // write adds a line to the transcript, as the client does.
 func (w *hookWorld) write(role, text string, meta bool) {
+	if w.codex {
+		appendTo(w.t, w.transcript, rolloutLines(role, text, fmt.Sprint("prompt-", w.prompts), meta))
+		return
+	}
 	message := map[string]any{"role": role, "content": text}
 	if role == "assistant" {
 		b, cost := w.bills[w.session], int64(1+w.r.IntN(9))
@@ -80,7 +85,11 @@ func (w *hookWorld) write(role, text string, meta bool) {
 
 func (w *hookWorld) input(members map[string]any) string {
 	members["session_id"], members["transcript_path"] = w.session, w.transcript
-	members["prompt_id"] = fmt.Sprint("prompt-", w.prompts)
+	turn := "prompt_id"
+	if w.codex {
+		turn = "turn_id"
+	}
+	members[turn] = fmt.Sprint("prompt-", w.prompts)
 	b, err := json.Marshal(members)
 	require.NoError(w.t, err)
 	return string(b)
@@ -118,6 +127,9 @@ func (w *hookWorld) begin(resumed bool) {
 		source = "startup"
 		w.session = fmt.Sprint("session-", w.prompts)
 		w.transcript = filepath.Join(w.dir, w.session)
+		if w.codex {
+			w.transcript = rolloutOf(w.dir, w.session)
+		}
 	}
 	b := w.bills[w.session]
 	if b == nil {
@@ -144,7 +156,9 @@ func (w *hookWorld) leave() {
 		return
 	}
 	b.stated, b.unheard = b.total, 0
-	appendTo(w.t, w.transcript, fmt.Sprintf(`{"type":"cost-state","sessionId":%q,"totalCostUSD":%d.%02d}`+"\n", w.session, b.total/100, b.total%100))
+	if !w.codex {
+		appendTo(w.t, w.transcript, fmt.Sprintf(`{"type":"cost-state","sessionId":%q,"totalCostUSD":%d.%02d}`+"\n", w.session, b.total/100, b.total%100))
+	}
 	if w.chance(2) {
 		w.command(w.input(map[string]any{"hook_event_name": "SessionEnd"})).Run(w.t)
 	}
@@ -152,6 +166,9 @@ func (w *hookWorld) leave() {
 
 // hear has the client say its total.
 func (w *hookWorld) hear() {
+	if w.codex {
+		return
+	}
 	b := w.bills[w.session]
 	b.unheard = 0
 	_, err := meter.Advance(w.dir, meter.Reading{
@@ -163,6 +180,9 @@ func (w *hookWorld) hear() {
 
 // audit finds every cent once: in the sums, and in the lines.
 func (w *hookWorld) audit() {
+	if w.codex {
+		return
+	}
 	w.hear()
 	spent := int64(0)
 	for session, b := range w.bills {
@@ -247,6 +267,9 @@ func (w *hookWorld) stop() {
 		w.write("user", "Stop hook feedback:\n"+text, true)
 	}
 	if w.active = len(w.sees) > 0; !w.active {
+		if w.codex {
+			appendTo(w.t, w.transcript, taskComplete(fmt.Sprint("prompt-", w.prompts), reply))
+		}
 		w.prompt()
 	}
 }
@@ -388,12 +411,12 @@ func TestHookWorlds(t *testing.T) {
 	if exhaustive {
 		worlds, steps = 40, 30
 	}
-	for seed := range uint64(worlds * 3) {
+	for seed := range uint64(worlds * 6) {
 		w := &hookWorld{
 			t: t, r: rand.New(rand.NewPCG(seed, 11)), dir: t.TempDir(),
 			printed: map[string]int{}, unsaid: map[string]int{}, answered: map[string]bool{}, late: map[string]bool{}, bills: map[string]*bill{},
 		}
-		w.policy = []string{"deadletter", "retry", "drop"}[seed%3]
+		w.policy, w.codex = []string{"deadletter", "retry", "drop"}[seed%3], seed >= uint64(worlds*3)
 		w.prompts = 1
 		t.Run(fmt.Sprint("seed ", seed, " ", w.policy), func(t *testing.T) {
 			w.t = t
