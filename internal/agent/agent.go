@@ -22,6 +22,10 @@ type Agent struct {
 	// arrives whole; 0 for any length.
 	MaxReason int
 
+	// Said reports whether a transcript has a reply between two offsets, and all that tells what
+	// the request with it took.
+	Said func(transcript string, from, to int64, reply string) bool
+
 	// owns reports whether a transcript of this name is the client's.
 	owns func(transcript string) bool
 	seen func(Delivery) Seen
@@ -30,11 +34,11 @@ type Agent struct {
 // all are the clients; the last one owns every transcript that none before it does.
 var all = []*Agent{
 	{
-		Name: "Codex", PID: codex.PID, CannotBeWoken: func() string { return noBackground }, MaxReason: codex.MaxReason,
+		Name: "Codex", PID: codex.PID, CannotBeWoken: func() string { return noBackground }, MaxReason: codex.MaxReason, Said: codex.Said,
 		owns: codex.IsRollout, seen: func(d Delivery) Seen { return ofCodex{codex.Delivery(d)} },
 	},
 	{
-		Name: "Claude Code", PID: func(int) int { return claude.PID() }, CannotBeWoken: printing,
+		Name: "Claude Code", PID: func(int) int { return claude.PID() }, CannotBeWoken: printing, Said: claude.Said,
 		owns: func(string) bool { return true }, seen: func(d Delivery) Seen { return ofClaude{claude.Delivery(d)} },
 	},
 }

@@ -24,8 +24,8 @@ type agentHooks struct {
 }
 
 const (
-	firstAgent    = "claude"
-	notCountedYet = "what Codex spends is not counted, so the limit would not hold"
+	firstAgent = "claude"
+	noDollars  = "Codex does not say what it costs; tokens are counted"
 )
 
 // agents are the clients that install knows, by what --agent calls them.
@@ -42,14 +42,12 @@ var agents = map[string]agentHooks{
 		},
 		wiring: settings.Lines,
 		lacks: map[string]string{
-			"rewake":                 "Codex runs no hooks in the background",
-			"mcp":                    "Codex keeps its servers in config.toml: codex mcp add heartbeat -- heartbeat-mcp --inbox PATH",
-			"max-cost-per-entry":     notCountedYet,
-			"max-cost-per-session":   notCountedYet,
-			"max-cost-per-day":       notCountedYet,
-			"max-tokens-per-entry":   notCountedYet,
-			"max-tokens-per-session": notCountedYet,
-			"max-tokens-per-day":     notCountedYet,
+			"rewake":               "Codex runs no hooks in the background",
+			"mcp":                  "Codex keeps its servers in config.toml: codex mcp add heartbeat -- heartbeat-mcp --inbox PATH",
+			"max-cost-per-entry":   noDollars,
+			"max-cost-per-session": noDollars,
+			"max-cost-per-day":     noDollars,
+			"max-tokens-per-entry": "Codex cannot be stopped between two requests",
 		},
 		then: "Codex runs no hook that nobody has trusted, and under exec says nothing of it: start codex in the project once, and trust the folder and the hooks",
 	},

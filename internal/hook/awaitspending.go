@@ -55,7 +55,7 @@ func (h *hook) countAnswer(l cli.LimitFlags, run string) (*meter.State, error) {
 	for began := time.Now(); ; time.Sleep(pricePoll) {
 		s, err := meter.Advance(h.box.Dir(), reading)
 		if s == nil || err != nil || reply == "" || claude.TranscriptSize(path) == 0 || time.Since(began) >= priceWait ||
-			!h.isNear(l, run, s) || claude.Said(path, from, s.Read, reply) {
+			!h.isNear(l, run, s) || h.client().Said(path, from, s.Read, reply) {
 			return s, err
 		}
 	}

@@ -57,20 +57,29 @@ func (s *State) line(line []byte, at int64) {
 			s.Model = modelOf(l)
 		}
 	case "user":
-		if !l.Bool("isSidechain") && !isToolResult(l) && at > s.last().from {
-			s.parts = append(s.parts, part{from: at, at: timeOf(l), own: price.Amount{Nanos: s.loose}})
-			s.loose = 0
+		if !l.Bool("isSidechain") && !isToolResult(l) {
+			s.begin(l, at)
 		}
 	case "cost-state":
 		if total, err := price.DollarsOf(string(l.Value("totalCostUSD"))); err == nil && total >= 0 {
 			s.state(total)
 		}
+	default:
+		s.rollout(l, at)
+	}
+}
+
+// begin begins a part with a line at a position: the model was given something.
+func (s *State) begin(l *flat.Members, at int64) {
+	if at > s.last().from {
+		s.parts = append(s.parts, part{from: at, at: timeOf(l), own: price.Amount{Nanos: s.loose}})
+		s.loose = 0
 	}
 }
 
 // mayCount spares most lines from being parsed.
 func mayCount(line []byte) bool {
-	for _, word := range [...]string{`"assistant"`, `"user"`, `"cost-state"`} {
+	for _, word := range [...]string{`"assistant"`, `"user"`, `"cost-state"`, `"token_usage_record"`, `"item_completed"`, `"turn_context"`} {
 		if bytes.Contains(line, []byte(word)) {
 			return true
 		}
@@ -86,7 +95,6 @@ func (s *State) request(l *flat.Members, main bool, in int) bool {
 	if usage == "" || usage[0] != '{' || message.Get("model").Text() == "<synthetic>" || l.Bool("isApiErrorMessage") {
 		return false
 	}
-	tokens := tokensOf(usage)
 	id := message.Get("id").Text()
 	if id == "" {
 		id = l.String("requestId")
@@ -94,11 +102,17 @@ func (s *State) request(l *flat.Members, main bool, in int) bool {
 	if id == "" {
 		id = l.String("uuid")
 	}
-	name := hash(id)
+	s.asked(hash(id), tokensOf(usage), main, in)
+	return true
+}
+
+// asked counts a request of that name, in a part, unless it was counted. main says that it
+// is the session's own.
+func (s *State) asked(name int64, tokens price.Tokens, main bool, in int) {
 	for i := len(s.recent) - 1; i >= 0; i-- {
 		if s.recent[i].name == name {
 			s.again(&s.recent[i], tokens)
-			return true
+			return
 		}
 	}
 	if main {
@@ -110,7 +124,6 @@ func (s *State) request(l *flat.Members, main bool, in int) bool {
 	if len(s.recent) > 2*maxWaiting {
 		s.forget()
 	}
-	return true
 }
 
 // again is another line of a message that was counted. The last line of one has its
@@ -129,17 +142,20 @@ func (s *State) again(r *request, tokens price.Tokens) {
 const maxTokens = 1_000_000_000
 
 func tokensOf(usage flat.Value) price.Tokens {
-	of := func(name string) int64 {
-		n, err := strconv.ParseInt(string(usage.Get(name)), 10, 64)
-		if err != nil {
-			return 0
-		}
-		return min(max(0, n), maxTokens)
-	}
+	of := func(name string) int64 { return number(usage, name) }
 	return price.Tokens{
 		Input: of("input_tokens"), Output: of("output_tokens"),
 		CacheRead: of("cache_read_input_tokens"), CacheWrite: of("cache_creation_input_tokens"),
 	}
+}
+
+// number is a count of tokens, 0 for none.
+func number(usage flat.Value, name string) int64 {
+	n, err := strconv.ParseInt(string(usage.Get(name)), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return min(max(0, n), maxTokens)
 }
 
 func modelOf(l *flat.Members) string {

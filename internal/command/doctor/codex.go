@@ -219,7 +219,7 @@ func (e *codexExamination) one(w codexWire) []Check {
 	case w.flags.Rewake:
 		all = append(all, fail("flags", e.install(w.Path), "Codex runs no hooks in the background, so --rewake hands nothing over"))
 	case w.flags.Dollars:
-		all = append(all, warn("limits", "leave them out", "the limits of the hook in %s do not hold: Codex's tokens are not counted", e.show(w.Path)))
+		all = append(all, warn("limits", "leave them out", "the limits in dollars of the hook in %s do not hold: Codex does not say what it costs", e.show(w.Path)))
 	}
 	if w.flags.Persist && limit <= w.flags.Idle {
 		all = append(all, fail("timeout", e.install(w.Path), "the hook of Stop has %s and waits %s for an entry: Codex ends it first, and the session stops", limit, w.flags.Idle))

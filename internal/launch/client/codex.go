@@ -40,9 +40,10 @@ func checkCodex(w Wishes) error {
 	switch verb, _ := codexVerb(args); {
 	case w.Persist && verb != "" && verb != "resume":
 		return fmt.Errorf("%w, and one of codex %s ends with its turn: leave it out", errNoEndOfTurn, verb)
-	case w.Limits.Entry.Nanos > 0 || w.Limits.Session.Nanos > 0 || w.Limits.Day.Nanos > 0,
-		w.Limits.Entry.Tokens > 0 || w.Limits.Session.Tokens > 0 || w.Limits.Day.Tokens > 0:
-		return errors.New("a limit of cost or tokens means nothing with Codex, whose tokens are not counted: leave it out (--max-time-per-entry works)")
+	case w.Limits.Entry.Nanos > 0 || w.Limits.Session.Nanos > 0 || w.Limits.Day.Nanos > 0:
+		return errors.New("a limit of cost means nothing with Codex, which does not say what it costs: set --max-tokens-per-session or --max-tokens-per-day")
+	case w.Limits.Entry.Tokens > 0:
+		return errors.New("--max-tokens-per-entry means nothing with Codex, which cannot be stopped between two requests: set --max-time-per-entry")
 	}
 	for i, arg := range own {
 		if key := codexKey(own[i:]); key == "hooks" || strings.HasPrefix(key, "hooks.") {

@@ -83,12 +83,12 @@ func TestCheckCodex(t *testing.T) {
 	assert.NoError(t, persist("hello"))
 	assert.NoError(t, persist("resume --last hello"))
 	assert.ErrorContains(t, persist("exec hello"), "needs an interactive session")
-	for _, limits := range []cli.LimitFlags{
-		{Entry: budget.Limits{Nanos: 1}}, {Session: budget.Limits{Tokens: 1}}, {Day: budget.Limits{Nanos: 1}},
-	} {
-		assert.ErrorContains(t, checkCodex(Wishes{Command: []string{"codex"}, Limits: limits}), "tokens are not counted")
+	limited := func(l cli.LimitFlags) error { return checkCodex(Wishes{Command: []string{"codex"}, Limits: l}) }
+	for _, dollars := range []cli.LimitFlags{{Entry: budget.Limits{Nanos: 1}}, {Session: budget.Limits{Nanos: 1}}, {Day: budget.Limits{Nanos: 1}}} {
+		assert.ErrorContains(t, limited(dollars), "does not say what it costs")
 	}
-	assert.NoError(t, checkCodex(Wishes{Command: []string{"codex"}, Limits: cli.LimitFlags{Entry: budget.Limits{Time: 1}}}))
+	assert.ErrorContains(t, limited(cli.LimitFlags{Entry: budget.Limits{Tokens: 1}}), "between two requests")
+	assert.NoError(t, limited(cli.LimitFlags{Entry: budget.Limits{Time: 1}, Session: budget.Limits{Tokens: 1}, Day: budget.Limits{Tokens: 1}}))
 }
 
 func TestCodexConfig(t *testing.T) {
