@@ -51,27 +51,31 @@ func (s situation) happened(t testing.TB, stdin, dir string) {
 	if !s.codex || json.Unmarshal([]byte(stdin), &in) != nil || in.Event != "Stop" {
 		return
 	}
-	asked := rolloutLines("user", "hello", in.Prompt, false)
+	asked := rolloutLines("user", "hello", in.Prompt)
 	if text, handed := strings.CutPrefix(in.Reply, "reply to "); handed {
-		asked = rolloutLines("user", "Stop hook feedback:\n"+text, in.Prompt, true)
+		asked = hookPrompt(text)
 	}
-	said := rolloutLines("assistant", in.Reply, in.Prompt, false)
+	said := rolloutLines("assistant", in.Reply, in.Prompt)
 	appendTo(t, rolloutOf(dir, in.Session), asked+said)
 }
 
-// rolloutLines are what Codex writes of what Claude Code would write in one line, with meta
-// for what a hook blocked with.
-func rolloutLines(role, text, turn string, meta bool) string {
-	switch {
-	case role == "assistant":
+// rolloutLines are what Codex writes of what Claude Code would write in one line.
+func rolloutLines(role, text, turn string) string {
+	if role == "assistant" {
 		return fmt.Sprintf(`{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}}`+"\n", text)
-	case meta:
-		text = strings.TrimPrefix(text, "Stop hook feedback:\n")
-		return fmt.Sprintf(`{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"HookPrompt","fragments":[{"text":%q}]}}}`+"\n", text)
 	}
 	return fmt.Sprintf(`{"type":"event_msg","payload":{"type":"task_started","turn_id":%q}}
 {"type":"event_msg","payload":{"type":"item_completed","item":{"type":"UserMessage"}}}
 `, turn)
+}
+
+// hookPrompt is what it writes of what the Stop hooks of one event blocked with.
+func hookPrompt(texts ...string) string {
+	var all []string
+	for _, text := range texts {
+		all = append(all, fmt.Sprintf(`{"text":%q}`, text))
+	}
+	return `{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"HookPrompt","fragments":[` + strings.Join(all, ",") + "]}}}\n"
 }
 
 func taskComplete(turn, reply string) string {

@@ -61,7 +61,7 @@ func (w *hookWorld) chance(n int) bool { return w.r.IntN(n) == 0 }
 // write adds a line to the transcript, as the client does.
 func (w *hookWorld) write(role, text string, meta bool) {
 	if w.codex {
-		appendTo(w.t, w.transcript, rolloutLines(role, text, fmt.Sprint("prompt-", w.prompts), meta))
+		appendTo(w.t, w.transcript, rolloutLines(role, text, fmt.Sprint("prompt-", w.prompts)))
 		return
 	}
 	message := map[string]any{"role": role, "content": text}
@@ -263,14 +263,23 @@ func (w *hookWorld) stop() {
 	if w.chance(3) {
 		w.sees = append(w.sees, "lint")
 	}
-	for _, text := range w.sees {
-		w.write("user", "Stop hook feedback:\n"+text, true)
-	}
+	w.handOver()
 	if w.active = len(w.sees) > 0; !w.active {
 		if w.codex {
 			appendTo(w.t, w.transcript, taskComplete(fmt.Sprint("prompt-", w.prompts), reply))
 		}
 		w.prompt()
+	}
+}
+
+// handOver writes what the hooks blocked with: Codex has all of it in one line.
+func (w *hookWorld) handOver() {
+	if w.codex && len(w.sees) > 0 {
+		appendTo(w.t, w.transcript, hookPrompt(w.sees...))
+		return
+	}
+	for _, text := range w.sees {
+		w.write("user", "Stop hook feedback:\n"+text, true)
 	}
 }
 
