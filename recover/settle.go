@@ -64,7 +64,13 @@ func Settle(tx *inbox.Tx, o Options) (Report, error) {
 		o.Charge(tx)
 		d = tx.InFlight() // with what was charged to it
 	}
+	untold, err := noteFailure(tx, d)
+	if err != nil {
+		return Report{Action: None}, err
+	}
+	d = tx.InFlight() // with the failure
 	f := o.facts(tx, d)
+	f.Overcome = f.Overcome && !untold
 	decision := Decide(f)
 	report := reportOf(d, decision.Action)
 	report.Reason = decision.Reason
@@ -80,7 +86,23 @@ func Settle(tx *inbox.Tx, o Options) (Report, error) {
 		return report, err
 	}
 	report.Failure = f.Failure
+	if o.Overcome {
+		return report, nil // a session went on since
+	}
 	return report, HoldDelivery(tx, d.Failure, true)
+}
+
+// noteFailure records the error of the API that ended the entry's turn, where the client told
+// no hook of it and the transcript does. It reports whether there is one.
+func noteFailure(tx *inbox.Tx, d *inbox.Delivery) (untold bool, err error) {
+	if d.Failure != nil || d.Verdict != nil {
+		return false, nil
+	}
+	name, message, failed := EvidenceOf(d).ByBlock(d).Seen().Failed()
+	if !failed {
+		return false, nil
+	}
+	return true, tx.Fail(d.SessionID, name, message)
 }
 
 func (o Options) facts(tx *inbox.Tx, d *inbox.Delivery) Facts {

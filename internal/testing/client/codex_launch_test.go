@@ -106,23 +106,25 @@ func TestCodexLaunchedPersists(t *testing.T) {
 func TestCodexLaunchedErrors(t *testing.T) {
 	ctx := minutes(t)
 	all := some(3)
-	var failed bool
-	r := bareCodexRig(t, func(q model.Request) model.Reply {
-		if lastTag(q) == "[e2]" && !failed {
-			failed = true
-			return model.Error(http.StatusInternalServerError, "server_error", "it broke")
-		}
-		return own(lastTag(q), 1)
-	})
-	r.add(all...)
-	w, log := r.launching(ctx, nil, inExec...).wait()
-	assert.Equal(t, []any{"drained", 3, 2}, []any{w.Reason, w.Answered, w.Sessions}, "%q", log)
+	for name, command := range map[string][]string{"exec": inExec, "terminal": inTerminal} {
+		var failed bool
+		r := bareCodexRig(t, func(q model.Request) model.Reply {
+			if lastTag(q) == "[e2]" && !failed {
+				failed = true
+				return model.Error(http.StatusInternalServerError, "server_error", "it broke")
+			}
+			return own(lastTag(q), 1)
+		})
+		r.add(all...)
+		w, log := r.launching(ctx, []string{"--start-timeout", "5s"}, command...).wait()
+		assert.Equal(t, []any{"drained", 3, 1, 2}, []any{w.Reason, w.Answered, w.Redelivered, w.Sessions}, "%s: %q", name, log)
+	}
 
 	refused := bareCodexRig(t, func(model.Request) model.Reply {
 		return model.Error(http.StatusUnauthorized, "invalid_request_error", "no such key")
 	})
 	refused.add(all...)
-	w, log = refused.launching(ctx, []string{"--max-restarts", "1"}, inExec...).wait()
+	w, log := refused.launching(ctx, []string{"--max-restarts", "1"}, inExec...).wait()
 	assert.NotEqual(t, "drained", w.Reason, "%q", log)
 	assert.Equal(t, 3, w.Queued)
 	assert.Contains(t, strings.Join(log, "\n"), "401", "why is said")

@@ -266,3 +266,28 @@ func TestCodexDoctor(t *testing.T) {
 	r.rewire(r.stop+" ", "/gone/heartbeat-stop ")
 	assert.Contains(t, doctor(), "the hook cannot be started")
 }
+
+// Agents of two kinds at one inbox at once are as two sessions of one kind: each takes what is
+// in flight at the other for an orphan, and nothing is lost or answered twice.
+func TestCodexBesideClaudeCode(t *testing.T) {
+	ctx := minutes(t)
+	all := some(8)
+	flags := []string{"--on-orphan", "retry", "--max-attempts", "100"}
+	c := newCodexRig(t, answers(own).script(), flags...)
+	c.add(all...)
+	claude := newRig(t, own)
+	claude.inbox = c.inbox
+	claude.install(flags...)
+	codex, print := c.exec("hello"), claude.Print(prompt(1), claude.options())
+	for _, run := range []*Run{codex, print} {
+		result, err := run.Wait(ctx)
+		require.NoError(t, err)
+		assert.Zero(t, result.ExitCode, "%s\n%s", result.Stdout, result.Stderr)
+	}
+	c.ends(ctx, c.exec("what is left"), 0)
+	results, letters := c.outcomes()
+	assert.Len(t, results, len(all))
+	assert.Len(t, c.results(), len(all), "one was answered twice")
+	assert.Empty(t, letters)
+	assert.NoFileExists(t, c.path(".in-flight"))
+}
