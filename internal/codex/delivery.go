@@ -45,6 +45,8 @@ func (r *reading) take(l line, at int64) {
 		r.open, r.shown, r.another = true, r.shown || since, false
 	case l.isPrompt(), l.isHookPrompt():
 		r.open, r.another = false, since
+	case l.is("turn_aborted"), l.is("task_started"):
+		r.open = false // what the model says now, as when it sums up what was said, is no answer
 	case l.isAnswer():
 		if r.open {
 			r.turns++

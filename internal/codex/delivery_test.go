@@ -93,6 +93,8 @@ func TestDelivery(t *testing.T) {
 		"an error":                       {after: []string{handed(text), failed}},
 		"an error behind its answer":     {after: []string{handed(text), tool, failed}, answered: true, turn: codex.WithText},
 		"ended by a person":              {after: []string{handed(text), aborted, started("t2"), asked, said("else"), complete}},
+		"ended, and summed up":           {after: []string{handed(text), aborted, started("t2"), said("a summary"), `{"type":"compacted","payload":{}}`, complete}, missed: false},
+		"killed, and summed up":          {after: []string{handed(text), started("t2"), said("a summary"), complete}},
 		"ended amid its answer":          {after: []string{handed(text), tool, aborted}, answered: true, turn: codex.WithText},
 		"another turn without it":        {after: []string{aborted, started("t2"), asked, said("else")}, turn: codex.WithoutText, missed: true},
 		"another layout":                 {after: []string{`{"uuid":"u","type":"assistant"}`, `{"kind":"turn"}`, `[]`, `not JSON`}},
