@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -29,6 +30,16 @@ func TestHostTakesItsLockAgain(t *testing.T) {
 	require.NoError(t, lock.Write(s))
 	_, err = f.Lock(t.Context())
 	require.ErrorIs(t, err, disk.ErrLocked)
+
+	// Another process looks at it, and gives it back on seeing that the host lives.
+	require.NoError(t, os.Remove(f.LockPath()))
+	looks, err := f.Lock(t.Context())
+	require.NoError(t, err)
+	wrote := make(chan error, 1)
+	go func() { wrote <- lock.Write(s) }()
+	time.Sleep(200 * time.Millisecond) // longer than a lock is waited for elsewhere
+	require.NoError(t, looks.Release())
+	require.NoError(t, <-wrote)
 
 	// Another process has the session now.
 	require.NoError(t, os.Remove(f.LockPath()))

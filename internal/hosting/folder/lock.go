@@ -126,9 +126,7 @@ func (l *Lock) retake() error {
 	if l.lock == nil {
 		return disk.ErrLockGone
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	again, err := l.folder.Claim(ctx)
+	again, err := l.claimAgain()
 	if err != nil {
 		return err
 	}
@@ -144,6 +142,19 @@ func (l *Lock) retake() error {
 	_ = l.lock.Release() // it locks nothing that has a name
 	l.lock, l.retaken = again.lock, true
 	return nil
+}
+
+// retakePatience is long, also for a busy machine: who has the lock now gives it up on
+// seeing that the host lives.
+const retakePatience = 3 * time.Second
+
+func (l *Lock) claimAgain() (*Lock, error) {
+	for began := time.Now(); ; {
+		again, err := l.folder.Claim(context.Background())
+		if !errors.Is(err, disk.ErrLocked) || time.Since(began) >= retakePatience {
+			return again, err
+		}
+	}
 }
 
 // Retaken reports whether the lock was removed, and taken again by [Lock.Write].
