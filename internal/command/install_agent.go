@@ -43,7 +43,7 @@ var agents = map[string]agentHooks{
 		wiring: settings.Lines,
 		lacks: map[string]string{
 			"rewake":               "Codex runs no hooks in the background",
-			"mcp":                  "Codex keeps its servers in config.toml: codex mcp add heartbeat -- heartbeat-mcp --inbox PATH",
+			"mcp":                  "Codex keeps its servers in config.toml: codex mcp add heartbeat -- heartbeat-mcp --inbox PATH (see docs/agents.md)",
 			"max-cost-per-entry":   noDollars,
 			"max-cost-per-session": noDollars,
 			"max-cost-per-day":     noDollars,
