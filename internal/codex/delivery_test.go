@@ -83,6 +83,7 @@ func TestDelivery(t *testing.T) {
 		"what came before, written late": {after: []string{said("before"), counted}},
 		"the text":                       {after: []string{said("before"), handed(text)}},
 		"its answer":                     {after: []string{handed(text), said("did it")}, answered: true, turn: codex.WithText},
+		"blanks around it":               {after: []string{handed("\n" + text + " "), said("did it")}, answered: true, turn: codex.WithText},
 		"its tool":                       {after: []string{handed(text), tool}, answered: true, turn: codex.WithText},
 		"behind a preamble":              {after: []string{handed("Carry this out:\n\n" + text), said("did it")}, answered: true, turn: codex.WithText},
 		"beside another hook's":          {after: []string{handed("lint", text), tool, said("did it"), counted, complete}, answered: true, turn: codex.WithText, reply: "did it"},

@@ -55,11 +55,15 @@ func (l line) isHookPrompt() bool {
 }
 
 // hands reports whether a Stop hook handed the text over in this line, perhaps behind a
-// preamble.
+// preamble. The client takes blanks off both its ends.
 func (l line) hands(text string) bool {
 	item, kind := l.item()
-	return kind == "HookPrompt" && text != "" && slices.ContainsFunc(item.Get("fragments").Items(), func(f flat.Value) bool {
-		said := f.Get("text").Text()
+	if kind != "HookPrompt" {
+		return false
+	}
+	text = strings.TrimSpace(text)
+	return text != "" && slices.ContainsFunc(item.Get("fragments").Items(), func(f flat.Value) bool {
+		said := strings.TrimSpace(f.Get("text").Text())
 		return said == text || strings.HasSuffix(said, "\n\n"+text)
 	})
 }
