@@ -32,7 +32,7 @@ func claudeWaits(background time.Duration) string {
 
 func checkClaude(w Wishes) error {
 	if arg := printFlag(w.Command[1:]); w.Persist && arg != "" {
-		return fmt.Errorf("%w, and with %s the client's ends with its turn: leave it out", errNoEndOfTurn, arg)
+		return fmt.Errorf("--mode persist needs an interactive session, and with %s the client's ends with its turn: leave it out", arg)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"slices"
 	"time"
@@ -87,5 +86,3 @@ func Of(as string, command []string) *Client {
 	}
 	return &claudeCode
 }
-
-var errNoEndOfTurn = errors.New("--mode persist needs an interactive session")

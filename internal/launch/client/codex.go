@@ -38,8 +38,8 @@ func checkCodex(w Wishes) error {
 		own = args[:i]
 	}
 	switch verb, _ := codexVerb(args); {
-	case w.Persist && verb != "" && verb != "resume":
-		return fmt.Errorf("%w, and one of codex %s ends with its turn: leave it out", errNoEndOfTurn, verb)
+	case verb == "review":
+		return errors.New("codex review does one thing and ends: name codex exec, or codex alone")
 	case w.Limits.Entry.Nanos > 0 || w.Limits.Session.Nanos > 0 || w.Limits.Day.Nanos > 0:
 		return errors.New("a limit of cost means nothing with Codex, which does not say what it costs: set --max-tokens-per-session or --max-tokens-per-day")
 	case w.Limits.Entry.Tokens > 0:

@@ -68,6 +68,7 @@ func TestCheckCodex(t *testing.T) {
 		"--config=hooks.Stop=[] hello":  "hooks.Stop would replace",
 		"--config hooks.state={} hello": "hooks.state would replace",
 		"--remote ws://h hello":         "runs elsewhere",
+		"review --base main":            "codex review does one thing",
 		"-c":                            "",
 	} {
 		err := checkCodex(Wishes{Command: append([]string{"codex"}, strings.Fields(line)...)})
@@ -77,12 +78,6 @@ func TestCheckCodex(t *testing.T) {
 			assert.ErrorContains(t, err, want, line)
 		}
 	}
-	persist := func(line string) error {
-		return checkCodex(Wishes{Persist: true, Command: append([]string{"codex"}, strings.Fields(line)...)})
-	}
-	assert.NoError(t, persist("hello"))
-	assert.NoError(t, persist("resume --last hello"))
-	assert.ErrorContains(t, persist("exec hello"), "needs an interactive session")
 	limited := func(l cli.LimitFlags) error { return checkCodex(Wishes{Command: []string{"codex"}, Limits: l}) }
 	for _, dollars := range []cli.LimitFlags{{Entry: budget.Limits{Nanos: 1}}, {Session: budget.Limits{Nanos: 1}}, {Day: budget.Limits{Nanos: 1}}} {
 		assert.ErrorContains(t, limited(dollars), "does not say what it costs")

@@ -86,19 +86,23 @@ func (r *codexRig) rollouts() []string {
 
 // A session that stays up gets what comes later, and ends in order.
 func TestCodexLaunchedPersists(t *testing.T) {
-	ctx := minutes(t)
-	all := some(3)
-	r := bareCodexRig(t, answers(own).script())
-	r.add(all[0])
-	m := r.launching(ctx, []string{"--mode", "persist"}, inTerminal...)
-	r.answered(ctx, 1)
-	r.add(all[1:]...)
-	r.answered(ctx, 3)
-	require.NoError(t, m.cmd.Process.Signal(syscall.SIGTERM))
-	w, log := m.wait()
-	assert.Equal(t, "signal", w.Reason, "%q", log)
-	r.came(answeredOnce(all...)...)
-	r.sessionsGone(ctx)
+	for name, command := range map[string][]string{"exec": inExec, "terminal": inTerminal} {
+		t.Run(name, func(t *testing.T) {
+			ctx := minutes(t)
+			all := some(3)
+			r := bareCodexRig(t, answers(own).script())
+			r.add(all[0])
+			m := r.launching(ctx, []string{"--mode", "persist"}, command...)
+			r.answered(ctx, 1)
+			r.add(all[1:]...)
+			r.answered(ctx, 3)
+			require.NoError(t, m.cmd.Process.Signal(syscall.SIGTERM))
+			w, log := m.wait()
+			assert.Equal(t, "signal", w.Reason, "%q", log)
+			r.came(answeredOnce(all...)...)
+			r.sessionsGone(ctx)
+		})
+	}
 }
 
 // What an error of the API means is known from the rollout: the entry is delivered again once
