@@ -34,6 +34,7 @@ type Prices struct {
 	day      string
 	models   texts
 	metered  map[string]bool // sessions whose meter was read
+	settling bool            // what was charged last may not be in the file yet
 }
 
 // priceKey names an entry: see [Cost].
@@ -85,6 +86,7 @@ func (p *Prices) read(load func(session string) *Reading, wanted func(line []byt
 		return err
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
+	p.settling = v.Settling()
 	if p.Account, err = v.Account(); err != nil {
 		return err
 	}
@@ -199,7 +201,7 @@ func (p *Prices) Of(entryID string, firstSeq int64) (of price.Price, known bool)
 // Pending reports whether more may be known of an entry in a moment, also where nothing
 // is known yet: a session that has a meter has not come to the end of what belongs to it.
 func (p *Prices) Pending(entryID string, firstSeq int64) bool {
-	if found := p.entries[priceKey{entryID, firstSeq}]; found != nil && found.Open {
+	if found := p.entries[priceKey{entryID, firstSeq}]; p.settling || found != nil && found.Open {
 		return true
 	}
 	for _, s := range p.Account.Sessions {

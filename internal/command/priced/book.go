@@ -100,7 +100,9 @@ func (b *Book) Price(entryID string, first int64, was price.Fields) price.Price 
 	return p
 }
 
-// Complete reports whether no more can be known of an entry in a moment.
-func (b *Book) Complete(entryID string, first int64) bool {
-	return first == 0 || !b.read().Pending(entryID, first)
+// Complete reports whether no more can be known in a moment of an entry whose outcome says
+// was: its price has an end. The account may not have the outcome yet, where its line is just
+// being written.
+func (b *Book) Complete(entryID string, first int64, was price.Fields) bool {
+	return first == 0 || !b.read().Pending(entryID, first) && !b.Price(entryID, first, was).Open
 }
