@@ -43,7 +43,7 @@ func codexStandIn() {
 	note("arguments", strings.Join(args, " "))
 	line := lines["Stop"]
 	if trusted["/<session-flags>/config.toml:Stop:0:0"] != codexSum(line) || slices.Contains(args, "resume") {
-		fmt.Println("Error: it does not start")
+		fmt.Println("ERROR: it does not start\ntokens used\n0")
 		os.Exit(1)
 	}
 	a := &agent.Agent{Hook: []string{"sh", "-c", line}, Answer: func(text string) string {

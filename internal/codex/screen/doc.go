@@ -4,5 +4,5 @@
 //
 // The wording comes from recordings of the client in testdata/screens, made with
 // the release that is named there. Under `codex exec` there is only text, of which
-// nothing is recognised.
+// [LastWords] reads the end.
 package screen

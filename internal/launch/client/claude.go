@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"heartbeat/internal/claude"
@@ -18,7 +19,7 @@ import (
 var claudeCode = Client{
 	Name: "claude", Title: "Claude Code", Begin: `claude "Read CLAUDE.md"`,
 	Check: checkClaude, Command: claudeCommand,
-	Recognise: claudescreen.Recognise, Advise: claudescreen.Advise, Retrying: claudescreen.Retrying,
+	Recognise: claudescreen.Recognise, Advise: claudescreen.Advise, Retrying: claudescreen.Retrying, LastWords: lastLine,
 	TooOld: claudeTooOld, Waits: claudeWaits, Unwired: claudeUnwired,
 }
 
@@ -130,4 +131,9 @@ func claudeUnwired(s Session) string {
 	}
 	return "the session runs, and no hook has told of it: the command has to pass its arguments on to Claude Code (it got --settings), " +
 		"and " + filepath.Base(s.Hook) + " has to be executable for this user: see heartbeat doctor"
+}
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
 }

@@ -31,6 +31,8 @@ type Client struct {
 	Recognise func(text string) screen.Sight
 	Advise    func(screen.Sight) screen.Advice
 	Retrying  func(text string) (screen.Retry, bool)
+	// LastWords is what a program that gave up says of why, in one line.
+	LastWords func(text string) string
 	// TooOld says why the client on this screen is too old for the hook, "" if it is not, or
 	// its release is unknown.
 	TooOld func(text string) string

@@ -22,9 +22,10 @@ var codex = Client{
 	Name: "codex", Title: "Codex", Begin: `codex "Read AGENTS.md"`,
 	Check: checkCodex, Command: codexCommand,
 	Recognise: codexscreen.Recognise, Advise: codexscreen.Advise, Unwired: codexUnwired,
-	Retrying: func(string) (r screen.Retry, retrying bool) { return r, false },
-	TooOld:   func(string) string { return "" }, // such a one does not list its hooks
-	Waits:    func(time.Duration) string { return "" },
+	Retrying:  func(string) (r screen.Retry, retrying bool) { return r, false },
+	LastWords: codexscreen.LastWords,
+	TooOld:    func(string) string { return "" }, // such a one does not list its hooks
+	Waits:     func(time.Duration) string { return "" },
 }
 
 // codexIdle is how long the hook of a session that stays up waits for an entry. Codex has no

@@ -62,7 +62,7 @@ func (s *session) lastWords() string {
 	if text == "" || s.client.Recognise(text) != (screen.Sight{}) {
 		return ""
 	}
-	return ": " + words.Brief(text[strings.LastIndexByte(text, '\n')+1:])
+	return ": " + words.Brief(s.client.LastWords(text))
 }
 
 func (s *session) name() string {
