@@ -39,7 +39,7 @@ type installed struct {
 	Timeout  int      `json:"timeout,omitempty"`
 	Rewake   bool     `json:"rewake,omitempty"`
 	Meter    string   `json:"meter,omitempty"`
-	Tools    string   `json:"tools,omitempty"` // the .mcp.json that was given the tools of an agent, or that they were taken out of
+	Tools    string   `json:"tools,omitempty"` // the .mcp.json or config.toml with the tools of an agent, or that they were taken out of
 
 	wantsTools bool
 }
@@ -76,7 +76,8 @@ itself what becomes of its entry, and the settings allow them. Installing withou
 takes them out again.
 
 With --agent codex the file is Codex's hooks.json, in the project's .codex, or in
-~/.codex with --scope user.
+~/.codex with --scope user. The config.toml beside it gets the tools with --mcp, and
+switches hooks on where they are switched off; uninstall switches them back.
 
 Without --rewake the hook blocks the stop: it hands over the next entry whenever
 a turn ends, also under -p. Its timeout is above the idle interval, and the cap
@@ -103,7 +104,7 @@ heartbeat install --inbox work/inbox.jsonl --rewake`,
 			})
 			o.add(f)
 			f.BoolVar(&o.noMeter, "no-meter", false, "wire no status line that counts what a session costs (heartbeat-meter)")
-			f.BoolVar(&o.mcp, "mcp", false, "give the project's sessions the tools of an agent (heartbeat-mcp), in its .mcp.json, and allow them")
+			f.BoolVar(&o.mcp, "mcp", false, "give sessions the tools of an agent (heartbeat-mcp), in the project's .mcp.json or Codex's config.toml, and allow them")
 			return f, func(args []string, s cli.Streams) error {
 				return o.run(f, args, s, "install", settings.Install, settings.InstallFile)
 			}
@@ -151,13 +152,13 @@ func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams, verb 
 	if verb == "install" && !w.Line {
 		w.Meter = o.meter(path, s)
 	}
-	tools, err := o.projectTools(path, verb)
+	other, err := o.hooks().beside(o, path, verb, s)
 	if err != nil {
 		return fmt.Errorf("%s: %w", verb, err)
 	}
-	w.Allowed = tools.allowed()
+	w.Allowed = other.allowed()
 	if o.print {
-		tools.announce(s)
+		other.announce(s)
 		return preview(path, w, edit, s)
 	}
 	if verb == "install" {
@@ -165,7 +166,7 @@ func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams, verb 
 			return fmt.Errorf("install: %w", err)
 		}
 	}
-	changed, err := tools.around(path, w, edit, func() (bool, error) { return editFile(path, w, settings.Links(o.follow)) })
+	changed, err := other.around(hooksFile{path, w, settings.Links(o.follow), edit, editFile}, s)
 	if err == nil && verb == "install" {
 		err = o.makeFolder(s)
 	}
@@ -174,7 +175,7 @@ func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams, verb 
 	}
 	report := installed{
 		Settings: path, Changed: changed, Command: w.Command, Args: w.Args, Timeout: w.Timeout, Rewake: o.wired.Rewake,
-		Meter: metered(path, w, s), Tools: tools.concerned(), wantsTools: o.mcp,
+		Meter: metered(path, w, s), Tools: other.concerned(), wantsTools: o.mcp,
 	}
 	if then := o.hooks().then; verb == "install" && changed && then != "" {
 		s.Note("%s", then)

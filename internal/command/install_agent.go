@@ -17,6 +17,7 @@ import (
 type agentHooks struct {
 	path   func(scope settings.Scope, project, home string) (string, error)
 	wiring func(program string, args []string, idle time.Duration) settings.Wiring
+	beside func(o *installFlags, path, verb string, s cli.Streams) (beside, error)
 	// lacks says why a flag means nothing for the client.
 	lacks map[string]string
 	// then is what is left to do once it is wired.
@@ -35,15 +36,16 @@ var agents = map[string]agentHooks{
 			return settings.Path(scope, project, home, os.Getenv("CLAUDE_CONFIG_DIR"))
 		},
 		wiring: settings.Blocking,
+		beside: (*installFlags).projectTools,
 	},
 	"codex": {
 		path: func(scope settings.Scope, project, home string) (string, error) {
 			return settings.LinesPath(scope, project, home, os.Getenv("CODEX_HOME"))
 		},
 		wiring: settings.Lines,
+		beside: (*installFlags).hookConfig,
 		lacks: map[string]string{
 			"rewake":               "Codex runs no hooks in the background",
-			"mcp":                  "Codex keeps its servers in config.toml: codex mcp add heartbeat -- heartbeat-mcp --inbox PATH (see docs/agents.md)",
 			"max-cost-per-entry":   noDollars,
 			"max-cost-per-session": noDollars,
 			"max-cost-per-day":     noDollars,

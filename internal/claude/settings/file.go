@@ -14,6 +14,9 @@ import (
 // MaxFile is the largest settings file that is read, in bytes.
 const MaxFile = 16 << 20
 
+// emptyObject is a settings file with nothing in it.
+const emptyObject = "{}\n"
+
 // testOnlyBeforeWrite runs between reading a file and writing it.
 var testOnlyBeforeWrite = func() {}
 
@@ -26,13 +29,13 @@ var testOnlyBeforeWrite = func() {}
 // After a nil error the new file survives a power loss. After an error the file is the old one, unless changed is true:
 // then the new one is in place, but a crash of the machine may undo that.
 func InstallFile(path string, w Wiring, links Links) (changed bool, err error) {
-	return editFile(path, links, func(file []byte) ([]byte, error) { return Install(file, w) })
+	return EditFile(path, links, emptyObject, func(file []byte) ([]byte, error) { return Install(file, w) })
 }
 
 // UninstallFile applies Uninstall to the settings file at path, with the promises of InstallFile. A file with nothing
 // left in it is removed. If it is the target of a symbolic link, it becomes {} instead, so that the link still works.
 func UninstallFile(path string, w Wiring, links Links) (changed bool, err error) {
-	return editFile(path, links, func(file []byte) ([]byte, error) { return Uninstall(file, w) })
+	return EditFile(path, links, emptyObject, func(file []byte) ([]byte, error) { return Uninstall(file, w) })
 }
 
 // Read reads the file at path as an edit does, nil if there is none. Where an edit would refuse a link, so does Read.
@@ -56,7 +59,10 @@ func open(path string, links Links) (target string, text []byte, err error) {
 	return target, text, nil
 }
 
-func editFile(path string, links Links, change func([]byte) ([]byte, error)) (changed bool, err error) {
+// EditFile applies change to the file at path, with the promises of [InstallFile]. Change gets nil for no file, and returns
+// nil for a file with nothing left in it: that is removed. If it is the target of a symbolic link, it becomes nothing
+// instead, as its format spells that.
+func EditFile(path string, links Links, nothing string, change func([]byte) ([]byte, error)) (changed bool, err error) {
 	target, before, err := open(path, links)
 	if err != nil {
 		return false, err
@@ -66,7 +72,7 @@ func editFile(path string, links Links, change func([]byte) ([]byte, error)) (ch
 		return false, fmt.Errorf("settings %s: %w", path, err)
 	}
 	if after == nil && before != nil && isLink(path) {
-		after = []byte("{}\n")
+		after = []byte(nothing)
 	}
 	if bytes.Equal(before, after) {
 		return false, nil

@@ -24,14 +24,15 @@ type Server struct {
 // ServerError means that the file has another server of the name. It was not changed.
 type ServerError struct {
 	Name    string
+	Member  string // mcpServers.NAME, or what stands for it in another client's file
 	Line    int    // 1-based
 	Command string // as far as it is known
 }
 
 // Error implements error.
 func (e *ServerError) Error() string {
-	return fmt.Sprintf("mcpServers.%s at line %d is another server (%q): it was not overwritten; rename or remove it, then try again",
-		e.Name, e.Line, clip(e.Command))
+	return fmt.Sprintf("%s at line %d is another server (%q): it was not overwritten; rename or remove it, then try again",
+		e.Member, e.Line, clip(e.Command))
 }
 
 // InstallServer returns the .mcp.json with the server in it, and all else as it was. A nil or empty file means that there
@@ -101,12 +102,12 @@ func HasServer(file []byte, s Server) (bool, error) {
 
 // InstallServerFile applies InstallServer to a file, with the promises of [InstallFile].
 func InstallServerFile(path string, s Server, links Links) (changed bool, err error) {
-	return editFile(path, links, func(file []byte) ([]byte, error) { return InstallServer(file, s) })
+	return EditFile(path, links, emptyObject, func(file []byte) ([]byte, error) { return InstallServer(file, s) })
 }
 
 // UninstallServerFile applies UninstallServer to a file, with the promises of [UninstallFile].
 func UninstallServerFile(path string, s Server, links Links) (changed bool, err error) {
-	return editFile(path, links, func(file []byte) ([]byte, error) { return UninstallServer(file, s) })
+	return EditFile(path, links, emptyObject, func(file []byte) ([]byte, error) { return UninstallServer(file, s) })
 }
 
 // server returns the object of the servers, nil if there is none, and the index in it of the one of this name and inbox,
@@ -133,12 +134,17 @@ func (e *editor) server(s Server) (d document, servers *box, at int, err error) 
 			args = append(args, text)
 		}
 	}
-	theirs, named := inboxFlag(args)
-	wanted, _ := inboxFlag(s.Args)
-	if filepath.Base(command) != filepath.Base(s.Command) || !named || compareInbox(theirs, wanted) != same {
-		return d, nil, -1, &ServerError{Name: s.Name, Line: d.line(value.StartOffset), Command: command}
+	if !s.Is(command, args) {
+		return d, nil, -1, &ServerError{Name: s.Name, Member: "mcpServers." + s.Name, Line: d.line(value.StartOffset), Command: command}
 	}
 	return d, &all, at, nil
+}
+
+// Is reports whether a command with its arguments is this server, for the same inbox.
+func (s Server) Is(command string, args []string) bool {
+	theirs, named := inboxFlag(args)
+	wanted, _ := inboxFlag(s.Args)
+	return filepath.Base(command) == filepath.Base(s.Command) && named && compareInbox(theirs, wanted) == same
 }
 
 // members is the server as it is written. Without alwaysLoad the client hides the tools behind a search.

@@ -41,6 +41,7 @@ var allowed = map[string]string{
 	"internal/claude/screen":   "internal/screen",
 	"internal/codex/screen":    "internal/screen",
 	"internal/codex/server":    "internal/words",
+	"internal/codex/config":    "internal/claude/settings",
 	"internal/claude/settings": "internal/disk",
 
 	// What becomes of an entry whose answer is in doubt.
@@ -76,7 +77,7 @@ var allowed = map[string]string{
 	"internal/task":             "inbox internal/cli internal/host internal/words orchestrate recover",
 	"internal/hook":             "internal/agent internal/budget internal/price internal/charging internal/enforce internal/meter internal/why internal/orphans inbox recover internal/claude internal/cli internal/disk internal/flat internal/host internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":        "internal/hook internal/bridges inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/session",
-	"internal/command/...":      "internal/exposition internal/fleet/page internal/mcp/page internal/charging internal/budget internal/enforce internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/codex/server internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs internal/watching/page orchestrate/... internal/testing/agent",
+	"internal/command/...":      "internal/exposition internal/fleet/page internal/mcp/page internal/charging internal/budget internal/enforce internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/codex/config internal/codex/server internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs internal/watching/page orchestrate/... internal/testing/agent",
 	"internal/launch/...":       "internal/mcp/page internal/charging internal/enforce internal/meter internal/bridges internal/claim internal/notify inbox recover internal/claude/... internal/codex/screen internal/codex/server internal/screen internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/launch/... orchestrate/...",
 	"internal/launch/pump":      "",
 	"internal/launch/recording": "internal/disk internal/launch/pump internal/words",

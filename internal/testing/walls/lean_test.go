@@ -42,6 +42,7 @@ var heavy = map[string]string{
 	"heartbeat/internal/claude/screen":   "the launcher",
 	"heartbeat/internal/codex/screen":    "the launcher",
 	"heartbeat/internal/codex/server":    "the launcher and doctor",
+	"heartbeat/internal/codex/config":    "install",
 	"heartbeat/internal/claude/settings": "install and doctor",
 }
 
