@@ -47,6 +47,9 @@ func checkCodex(w Wishes) error {
 		return errors.New("--max-tokens-per-entry means nothing with Codex, which cannot be stopped between two requests: set --max-time-per-entry")
 	}
 	for i, arg := range own {
+		if arg == "--ephemeral" && (w.Limits.Session.Tokens > 0 || w.Limits.Day.Tokens > 0) {
+			return errors.New("--ephemeral leaves no rollout, from which tokens are counted: leave it out, or the limit of tokens")
+		}
 		if key := codexKey(own[i:]); key == "hooks" || strings.HasPrefix(key, "hooks.") {
 			return fmt.Errorf("%s would replace the hook of the session: put hooks of your own into hooks.json", key)
 		}

@@ -83,6 +83,10 @@ func TestCheckCodex(t *testing.T) {
 		assert.ErrorContains(t, limited(dollars), "does not say what it costs")
 	}
 	assert.ErrorContains(t, limited(cli.LimitFlags{Entry: budget.Limits{Tokens: 1}}), "between two requests")
+	unwritten := Wishes{Command: []string{"codex", "exec", "--ephemeral", "hello"}}
+	assert.NoError(t, checkCodex(unwritten))
+	unwritten.Limits.Day.Tokens = 1
+	assert.ErrorContains(t, checkCodex(unwritten), "--ephemeral leaves no rollout")
 	assert.NoError(t, limited(cli.LimitFlags{Entry: budget.Limits{Time: 1}, Session: budget.Limits{Tokens: 1}, Day: budget.Limits{Tokens: 1}}))
 }
 
