@@ -18,6 +18,7 @@ func (s *State) count(limit int64) error {
 	more, err := follow(s.Transcript, &s.Read, limit, s.replaced, s.line)
 	s.behind = more
 	s.countAgents(limit)
+	s.countRollouts(limit)
 	return err
 }
 
@@ -199,14 +200,24 @@ func (s *State) countAgents(limit int64) {
 	slices.Sort(names)
 	for _, name := range names {
 		if strings.HasSuffix(name, ".jsonl") {
-			limit -= s.countAgent(filepath.Join(dir, name), hash(name), max(1, limit))
+			limit -= s.countAgent(filepath.Join(dir, name), hash(name), max(1, limit), s.transcriptOfAgent)
 		}
 	}
 }
 
-// countAgent returns how many bytes it read.
-func (s *State) countAgent(path string, name, limit int64) int64 {
-	i := slices.IndexFunc(s.agents, func(a agent) bool { return a.name == name })
+func (s *State) transcriptOfAgent(l *flat.Members) {
+	if l.String("type") == "assistant" {
+		s.request(l, false, s.partAt(timeOf(l)))
+	}
+}
+
+func (s *State) agentNamed(name int64) int {
+	return slices.IndexFunc(s.agents, func(a agent) bool { return a.name == name })
+}
+
+// countAgent counts the lines of a subagent's transcript, and returns how many bytes it read.
+func (s *State) countAgent(path string, name, limit int64, count func(*flat.Members)) int64 {
+	i := s.agentNamed(name)
 	if i < 0 && len(s.agents) >= maxAgents {
 		return 0
 	}
@@ -215,16 +226,16 @@ func (s *State) countAgent(path string, name, limit int64) int64 {
 		s.agents = append(s.agents, agent{name: name})
 	}
 	before := s.agents[i].read
-	more, err := follow(path, &s.agents[i].read, limit, func() {}, func(line []byte, _ int64) {
+	read := before // a line may have the list grow
+	more, err := follow(path, &read, limit, func() {}, func(line []byte, _ int64) {
 		if !mayCount(line) {
 			return
 		}
-		if l := flat.Begun(line); l.String("type") == "assistant" {
-			s.request(l, false, s.partAt(timeOf(l)))
-		}
+		count(flat.Begun(line))
 	})
+	s.agents[i].read = read
 	if err == nil && more {
 		s.behind = true
 	}
-	return s.agents[i].read - before
+	return read - before
 }

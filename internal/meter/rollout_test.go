@@ -2,10 +2,13 @@ package meter_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
+	"heartbeat/internal/meter"
 	"heartbeat/internal/price"
 )
 
@@ -43,4 +46,49 @@ func TestARollout(t *testing.T) {
 	}
 	assert.Equal(t, price.Tokens{Input: 600, CacheRead: 400, Output: 20}, before(first))
 	assert.Equal(t, price.Tokens{Input: 1200, CacheRead: 1000, Output: 35}, before(second))
+}
+
+const (
+	sub    = "01a209af-2d60-78a1-a271-1d0b78ccd810"
+	subsub = "01a209af-3d60-78a1-a271-1d0b78ccd811"
+)
+
+func spawned(id string) string {
+	return `{"timestamp":"2026-11-23T14:53:07.000Z","type":"event_msg","payload":{"type":"item_completed","turn_id":"t1","item":{"type":"CollabAgentToolCall","tool":"spawn_agent","receiver_thread_ids":["` + id + `"]}}}`
+}
+
+// Subagents of Codex's have rollouts of their own, in the folder of the day on which they
+// began. They are told by the calls that are about them; other sessions' rollouts beside them
+// are not this one's.
+func TestSubagentsOfARollout(t *testing.T) {
+	now := time.Now()
+	for name, day := range map[string]time.Time{"of the same day": now.AddDate(0, 0, -5), "of today": now, "of yesterday": now.AddDate(0, 0, -1)} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			sessions := filepath.Join(filepath.Dir(r.path), "sessions")
+			begun := now.AddDate(0, 0, -5).Format("2006/01/02")
+			r.path = filepath.Join(sessions, begun, "rollout-2026-11-23T08-00-00-01a209af-1d60-78a1-a271-1d0b78ccd800.jsonl")
+			write := func(id string, lines ...string) {
+				path := filepath.Join(sessions, day.Format("2006/01/02"), "rollout-2026-11-23T09-00-00-"+id+".jsonl")
+				appendTo(t, path, lines...)
+			}
+			appendTo(t, r.path, completed("UserMessage"), usageRecord("r1", 1000, 0, 1))
+			write(sub, usageRecord("r2", 100, 0, 1))
+			write(subsub, usageRecord("r3", 10, 0, 1))
+			write("01a209af-4d60-78a1-a271-1d0b78ccd812", usageRecord("r9", 5, 0, 1))
+			reading := meter.Reading{Session: "s", Transcript: r.path}
+			s := r.advance(reading)
+			assert.Equal(t, int64(1000), s.Spent.Tokens.Input, "one that nobody has met is not its own")
+
+			appendTo(t, r.path, spawned(sub))
+			assert.Equal(t, int64(1100), r.advance(reading).Spent.Tokens.Input)
+			write(sub, spawned(subsub), usageRecord("r4", 200, 0, 1), usageRecord("r4", 200, 0, 1))
+			s = r.advance(reading)
+			assert.Equal(t, int64(1310), s.Spent.Tokens.Input)
+			assert.Equal(t, int64(4), s.Spent.Requests)
+			write(subsub, usageRecord("r5", 3, 0, 1))
+			assert.Equal(t, int64(1313), r.advance(reading).Spent.Tokens.Input)
+			assert.Equal(t, int64(1313), r.advance(reading).Spent.Tokens.Input, "each is counted once")
+		})
+	}
 }

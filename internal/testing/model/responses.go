@@ -144,13 +144,13 @@ func responseItems(req Request, reply Reply) (items []map[string]any) {
 	return items
 }
 
-// toolCall asks for a tool. One of a server is in that server's namespace.
+// toolCall asks for a tool. NAMESPACE__NAME is one of a server, or of a group of the client's.
 func toolCall(req Request, reply Reply) map[string]any {
 	call := map[string]any{
 		"id": "fc_" + responseID(req), "type": "function_call", "status": "completed",
 		"call_id": "call_" + responseID(req), "name": reply.Tool.Name, "arguments": string(reply.Tool.Input),
 	}
-	if i := strings.LastIndex(reply.Tool.Name, "__"); i >= 0 && strings.HasPrefix(reply.Tool.Name, "mcp__") {
+	if i := strings.LastIndex(reply.Tool.Name, "__"); i >= 0 {
 		call["namespace"], call["name"] = reply.Tool.Name[:i], reply.Tool.Name[i+2:]
 	}
 	return call
