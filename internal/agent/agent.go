@@ -35,11 +35,11 @@ type Agent struct {
 var all = []*Agent{
 	{
 		Name: "Codex", PID: codex.PID, CannotBeWoken: func() string { return noBackground }, MaxReason: codex.MaxReason, Said: codex.Said,
-		owns: codex.IsRollout, seen: func(d Delivery) Seen { return ofCodex{codex.Delivery(d)} },
+		owns: codex.IsRollout, seen: func(d Delivery) Seen { return codex.Delivery(d) },
 	},
 	{
 		Name: "Claude Code", PID: func(int) int { return claude.PID() }, CannotBeWoken: printing, Said: claude.Said,
-		owns: func(string) bool { return true }, seen: func(d Delivery) Seen { return ofClaude{claude.Delivery(d)} },
+		owns: func(string) bool { return true }, seen: func(d Delivery) Seen { return claude.Delivery(d) },
 	},
 }
 

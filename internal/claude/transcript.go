@@ -9,31 +9,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"heartbeat/internal/agent/handed"
 	"heartbeat/internal/flat"
 )
 
-// Delivery is a text that a Stop hook handed over, and what is needed to find its
-// fate in the transcript. Times in the transcript are never used: they come from a
-// clock that may be wrong.
-type Delivery struct {
-	Path string // of the session's transcript, a JSONL file
-	Size int64  // of the transcript when the text was handed over
-	// End is the offset where another process, which resumed the session, began
-	// to write, or 0. Its lines do not show what the killed process sent, but its
-	// turns send everything before them to the model.
-	End      int64
-	Text     string
-	PromptID string // of the prompt that the Stop ended, empty if unknown
-	// Reply is the [ReplySum] of the assistant's last text at the delivery. Fresh
-	// says that it differs from the one at the Stop before, so that its line in
-	// the transcript can be told from older ones.
-	Reply string
-	Fresh bool
-	// Times is how often this same text was handed over since offset From,
-	// including this time. Below 2, From is not used.
-	From  int64
-	Times int
-}
+// Delivery is a text that a Stop hook handed over. Its Reply is a [ReplySum].
+type Delivery handed.Delivery
 
 // TranscriptSize is the size of a transcript, or 0 if it cannot be read.
 func TranscriptSize(path string) int64 {

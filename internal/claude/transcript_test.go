@@ -11,14 +11,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/agent/handed"
 	"heartbeat/internal/claude"
 )
 
-var handed = time.Date(2026, 3, 4, 12, 0, 0, 500e6, time.UTC)
+var handedAt = time.Date(2026, 3, 4, 12, 0, 0, 500e6, time.UTC)
 
 // lineAt is a line of a transcript, some seconds after the delivery.
 func lineAt(seconds float64, members string) string {
-	at := handed.Add(time.Duration(seconds * float64(time.Second))).Format("2006-01-02T15:04:05.000Z")
+	at := handedAt.Add(time.Duration(seconds * float64(time.Second))).Format("2006-01-02T15:04:05.000Z")
 	return fmt.Sprintf(`{"uuid":"u","sessionId":"s","timestamp":%q,%s}`, at, members)
 }
 
@@ -45,25 +46,25 @@ func TestNextTurn(t *testing.T) {
 	late := answerLine(-1, "the answer before")
 	for name, c := range map[string]struct {
 		lines []string
-		want  claude.Turn
+		want  handed.Turn
 	}{
-		"nothing":                           {nil, claude.Unknown},
-		"what came before, written late":    {[]string{late, summaryLine(-0.5)}, claude.Unknown},
-		"the text":                          {[]string{feedback(0.1, text), summaryLine(0.2, text)}, claude.Unknown},
-		"the text, and its answer":          {[]string{late, feedback(0.1, text), summaryLine(0.2, text), answerLine(1, "did it")}, claude.WithText},
-		"the text as context":               {[]string{contextLine(0.1, text), answerLine(1, "did it")}, claude.WithText},
-		"behind a preamble":                 {[]string{feedback(0.1, "Carry this out:\n"+text), answerLine(1, "did it")}, claude.WithText},
-		"beside another hook's, last":       {[]string{feedback(0.1, lint), feedback(0.2, text), answerLine(1, "did it")}, claude.WithText},
-		"beside another hook's, first":      {[]string{feedback(0.1, text), feedback(0.2, lint), answerLine(1, "did it")}, claude.WithText},
-		"another hook's":                    {[]string{late, feedback(0.1, lint), summaryLine(0.2, lint)}, claude.Unknown},
-		"another hook's, and its answer":    {[]string{late, feedback(0.1, lint), summaryLine(0.2, lint), answerLine(1, "mended")}, claude.WithoutText},
-		"the text behind another's answer":  {[]string{feedback(0.1, lint), answerLine(1, "mended"), feedback(2, text), answerLine(3, "did it")}, claude.WithoutText},
-		"another's that quotes the text":    {[]string{feedback(0.1, "you were told to "+text), answerLine(1, "I was")}, claude.WithoutText},
-		"an answer that quotes the text":    {[]string{feedback(0.1, lint), answerLine(1, text)}, claude.WithoutText},
-		"an error in the model's place":     {[]string{feedback(0.1, text), lineAt(1, `"type":"assistant","isApiErrorMessage":true,"message":{"model":"<synthetic>"}`)}, claude.Unknown},
-		"in another format":                 {[]string{foreign}, claude.Unknown},
-		"an answer that is being written":   {[]string{feedback(0.1, text), strings.TrimSuffix(answerLine(1, "did it"), "}]}}")}, claude.Unknown},
-		"the client's own lines in between": {[]string{feedback(0.1, text), `{"type":"last-prompt","sessionId":"s"}`, answerLine(1, "did it")}, claude.WithText},
+		"nothing":                           {nil, handed.Unknown},
+		"what came before, written late":    {[]string{late, summaryLine(-0.5)}, handed.Unknown},
+		"the text":                          {[]string{feedback(0.1, text), summaryLine(0.2, text)}, handed.Unknown},
+		"the text, and its answer":          {[]string{late, feedback(0.1, text), summaryLine(0.2, text), answerLine(1, "did it")}, handed.WithText},
+		"the text as context":               {[]string{contextLine(0.1, text), answerLine(1, "did it")}, handed.WithText},
+		"behind a preamble":                 {[]string{feedback(0.1, "Carry this out:\n"+text), answerLine(1, "did it")}, handed.WithText},
+		"beside another hook's, last":       {[]string{feedback(0.1, lint), feedback(0.2, text), answerLine(1, "did it")}, handed.WithText},
+		"beside another hook's, first":      {[]string{feedback(0.1, text), feedback(0.2, lint), answerLine(1, "did it")}, handed.WithText},
+		"another hook's":                    {[]string{late, feedback(0.1, lint), summaryLine(0.2, lint)}, handed.Unknown},
+		"another hook's, and its answer":    {[]string{late, feedback(0.1, lint), summaryLine(0.2, lint), answerLine(1, "mended")}, handed.WithoutText},
+		"the text behind another's answer":  {[]string{feedback(0.1, lint), answerLine(1, "mended"), feedback(2, text), answerLine(3, "did it")}, handed.WithoutText},
+		"another's that quotes the text":    {[]string{feedback(0.1, "you were told to "+text), answerLine(1, "I was")}, handed.WithoutText},
+		"an answer that quotes the text":    {[]string{feedback(0.1, lint), answerLine(1, text)}, handed.WithoutText},
+		"an error in the model's place":     {[]string{feedback(0.1, text), lineAt(1, `"type":"assistant","isApiErrorMessage":true,"message":{"model":"<synthetic>"}`)}, handed.Unknown},
+		"in another format":                 {[]string{foreign}, handed.Unknown},
+		"an answer that is being written":   {[]string{feedback(0.1, text), strings.TrimSuffix(answerLine(1, "did it"), "}]}}")}, handed.Unknown},
+		"the client's own lines in between": {[]string{feedback(0.1, text), `{"type":"last-prompt","sessionId":"s"}`, answerLine(1, "did it")}, handed.WithText},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "transcript.jsonl")
@@ -81,7 +82,7 @@ func TestNextTurn(t *testing.T) {
 		})
 	}
 	none := claude.Delivery{Path: filepath.Join(t.TempDir(), "none"), Text: text}
-	assert.Equal(t, claude.Unknown, none.NextTurn())
+	assert.Equal(t, handed.Unknown, none.NextTurn())
 }
 
 // Transcripts that prove that the text never reached the model, whatever the lines' times.

@@ -1,15 +1,8 @@
 package claude
 
-import "heartbeat/internal/flat"
-
-// Turn is what a transcript shows of the turn after a delivery.
-type Turn int
-
-// The turns. Unknown may become another one while the client still writes.
-const (
-	Unknown     Turn = iota
-	WithText         // the model answered with the text in its conversation
-	WithoutText      // the model answered without it
+import (
+	"heartbeat/internal/agent/handed"
+	"heartbeat/internal/flat"
 )
 
 // reading follows the lines of a transcript since a delivery. The client writes
@@ -127,21 +120,21 @@ func (d Delivery) Answered() bool {
 
 // NextTurn reports whether the model had the text when it next answered. The
 // client writes what the hooks of a Stop said before it asks the model.
-func (d Delivery) NextTurn() Turn {
-	r, turn := d.reading(), Unknown
+func (d Delivery) NextTurn() handed.Turn {
+	r, turn := d.reading(), handed.Unknown
 	err := d.each(func(l *flat.Members, at int64) {
 		switch {
-		case turn != Unknown || !l.Is("uuid"):
+		case turn != handed.Unknown || !l.Is("uuid"):
 			return
 		case r.answers(l):
-			turn = WithText
+			turn = handed.WithText
 		case at >= d.Size && r.behind && !r.open && isAnswer(l) && r.isAnother(l):
-			turn = WithoutText
+			turn = handed.WithoutText
 		}
 		r.take(l, at)
 	})
 	if err != nil {
-		return Unknown
+		return handed.Unknown
 	}
 	return turn
 }

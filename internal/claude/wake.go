@@ -47,6 +47,9 @@ func IsWakePrompt(prompt, text string) bool {
 		strings.Contains(handed, strings.ReplaceAll(text, tag, "&lt;"+tag[1:])))
 }
 
+// Failed is false: of an error of the API the client tells a hook.
+func (Delivery) Failed() (name, message string, failed bool) { return "", "", false }
+
 // Woke reports whether the transcript shows that the text woke the session: in
 // the turn with this prompt_id, or in any turn if promptID is empty.
 func (d Delivery) Woke(promptID string) bool {

@@ -1,32 +1,9 @@
 package codex
 
-// Delivery is a text that a Stop hook handed over, and what is needed to find its fate in
-// the rollout.
-type Delivery struct {
-	Path string // of the session's rollout
-	Size int64  // of the rollout when the text was handed over
-	// End is the offset where another process, which resumed the session, began to write,
-	// or 0.
-	End      int64
-	Text     string
-	PromptID string // the turn_id of the turn whose Stop handed it over, empty if unknown
-	Reply    string // not used: a rollout's lines name their turn
-	Fresh    bool   // neither
-	// Times is how often this same text was handed over since offset From, including this
-	// time. Below 2, From is not used.
-	From  int64
-	Times int
-}
+import "heartbeat/internal/agent/handed"
 
-// Turn is what a rollout shows of the turn after a delivery.
-type Turn int
-
-// The turns. Unknown may become another one while the client still writes.
-const (
-	Unknown     Turn = iota
-	WithText         // the model answered with the text in its conversation
-	WithoutText      // the model answered without it
-)
+// Delivery is a text that a Stop hook handed over.
+type Delivery handed.Delivery
 
 // reading follows the lines of a rollout since a delivery.
 type reading struct {
@@ -81,19 +58,19 @@ func (d Delivery) Answered() bool {
 }
 
 // NextTurn reports whether the model had the text when it next answered.
-func (d Delivery) NextTurn() Turn {
-	turn := Unknown
+func (d Delivery) NextTurn() handed.Turn {
+	turn := handed.Unknown
 	err := d.each(func(r *reading, l line, _ int64) {
 		switch {
-		case turn != Unknown:
+		case turn != handed.Unknown:
 		case r.answers(l):
-			turn = WithText
+			turn = handed.WithText
 		case r.another && !r.shown && l.isAnswer():
-			turn = WithoutText
+			turn = handed.WithoutText
 		}
 	})
 	if err != nil {
-		return Unknown
+		return handed.Unknown
 	}
 	return turn
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"heartbeat/internal/agent/handed"
 	"heartbeat/internal/codex"
 	"heartbeat/internal/lines"
 )
@@ -32,7 +33,7 @@ func item(kind, members string) string {
 	return event(`"type":"item_completed","turn_id":"t1","item":{"type":"` + kind + `",` + members + `}`)
 }
 
-func handed(texts ...string) string {
+func hands(texts ...string) string {
 	var all []string
 	for _, one := range texts {
 		all = append(all, fmt.Sprintf(`{"text":%s,"hookRunId":"stop:1"}`, quoted(one)))
@@ -75,31 +76,31 @@ func TestDelivery(t *testing.T) {
 	for name, c := range map[string]struct {
 		after    []string
 		answered bool
-		turn     codex.Turn
+		turn     handed.Turn
 		missed   bool
 		reply    string // "" unless the turn is finished
 	}{
 		"nothing":                        {},
 		"what came before, written late": {after: []string{said("before"), counted}},
-		"the text":                       {after: []string{said("before"), handed(text)}},
-		"its answer":                     {after: []string{handed(text), said("did it")}, answered: true, turn: codex.WithText},
-		"blanks around it":               {after: []string{handed("\n" + text + " "), said("did it")}, answered: true, turn: codex.WithText},
-		"its tool":                       {after: []string{handed(text), tool}, answered: true, turn: codex.WithText},
-		"behind a preamble":              {after: []string{handed("Carry this out:\n\n" + text), said("did it")}, answered: true, turn: codex.WithText},
-		"beside another hook's":          {after: []string{handed("lint", text), tool, said("did it"), counted, complete}, answered: true, turn: codex.WithText, reply: "did it"},
-		"its end":                        {after: []string{handed(text), said("did it"), complete}, answered: true, turn: codex.WithText, reply: "did it"},
-		"another hook's":                 {after: []string{handed("lint")}},
-		"another hook's, answered":       {after: []string{handed("lint"), said("mended"), complete}, turn: codex.WithoutText},
-		"a text that holds it":           {after: []string{handed("say: " + text), said("no"), complete}, turn: codex.WithoutText},
-		"an error":                       {after: []string{handed(text), failed}},
-		"an error behind its answer":     {after: []string{handed(text), tool, failed}, answered: true, turn: codex.WithText},
-		"ended by a person":              {after: []string{handed(text), aborted, started("t2"), asked, said("else"), complete}},
-		"ended, and summed up":           {after: []string{handed(text), aborted, started("t2"), said("a summary"), `{"type":"compacted","payload":{}}`, complete}, missed: false},
-		"killed, and summed up":          {after: []string{handed(text), started("t2"), said("a summary"), complete}},
-		"ended amid its answer":          {after: []string{handed(text), tool, aborted}, answered: true, turn: codex.WithText},
-		"another turn without it":        {after: []string{aborted, started("t2"), asked, said("else")}, turn: codex.WithoutText, missed: true},
+		"the text":                       {after: []string{said("before"), hands(text)}},
+		"its answer":                     {after: []string{hands(text), said("did it")}, answered: true, turn: handed.WithText},
+		"blanks around it":               {after: []string{hands("\n" + text + " "), said("did it")}, answered: true, turn: handed.WithText},
+		"its tool":                       {after: []string{hands(text), tool}, answered: true, turn: handed.WithText},
+		"behind a preamble":              {after: []string{hands("Carry this out:\n\n" + text), said("did it")}, answered: true, turn: handed.WithText},
+		"beside another hook's":          {after: []string{hands("lint", text), tool, said("did it"), counted, complete}, answered: true, turn: handed.WithText, reply: "did it"},
+		"its end":                        {after: []string{hands(text), said("did it"), complete}, answered: true, turn: handed.WithText, reply: "did it"},
+		"another hook's":                 {after: []string{hands("lint")}},
+		"another hook's, answered":       {after: []string{hands("lint"), said("mended"), complete}, turn: handed.WithoutText},
+		"a text that holds it":           {after: []string{hands("say: " + text), said("no"), complete}, turn: handed.WithoutText},
+		"an error":                       {after: []string{hands(text), failed}},
+		"an error behind its answer":     {after: []string{hands(text), tool, failed}, answered: true, turn: handed.WithText},
+		"ended by a person":              {after: []string{hands(text), aborted, started("t2"), asked, said("else"), complete}},
+		"ended, and summed up":           {after: []string{hands(text), aborted, started("t2"), said("a summary"), `{"type":"compacted","payload":{}}`, complete}, missed: false},
+		"killed, and summed up":          {after: []string{hands(text), started("t2"), said("a summary"), complete}},
+		"ended amid its answer":          {after: []string{hands(text), tool, aborted}, answered: true, turn: handed.WithText},
+		"another turn without it":        {after: []string{aborted, started("t2"), asked, said("else")}, turn: handed.WithoutText, missed: true},
 		"another layout":                 {after: []string{`{"uuid":"u","type":"assistant"}`, `{"kind":"turn"}`, `[]`, `not JSON`}},
-		"members of other types":         {after: []string{`{"type":"event_msg","payload":7}`, item("HookPrompt", `"fragments":{"text":7}`), `{"type":"response_item","payload":{"type":"message","role":"assistant","content":"x"}}`}, turn: codex.WithoutText},
+		"members of other types":         {after: []string{`{"type":"event_msg","payload":7}`, item("HookPrompt", `"fragments":{"text":7}`), `{"type":"response_item","payload":{"type":"message","role":"assistant","content":"x"}}`}, turn: handed.WithoutText},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := delivery(t, before, c.after)
@@ -127,17 +128,17 @@ func TestDeliveryFailed(t *testing.T) {
 		`{"http_connection_failed":{"http_status_code":502}}`: "server_error", `{"http_connection_failed":{}}`: "unknown",
 		`{"http_connection_failed":{"http_status_code":404}}`: "model_not_found", `"other"`: "unknown", `null`: "unknown", `7`: "unknown",
 	} {
-		name, message, failed := delivery(t, []string{started("t1")}, []string{handed(text), tool, wrong(info)}).Failed()
+		name, message, failed := delivery(t, []string{started("t1")}, []string{hands(text), tool, wrong(info)}).Failed()
 		assert.Equal(t, []any{want, "it went wrong", true}, []any{name, message, failed}, info)
 	}
 	for name, after := range map[string][]string{
 		"nothing":           nil,
-		"in order":          {handed(text), said("did it"), complete},
-		"before it":         {wrong(`"other"`), handed(text)},
-		"another's":         {handed("lint"), wrong(`"other"`)},
-		"ended by a person": {handed(text), aborted, wrong(`"other"`)},
-		"in the turn after": {handed(text), said("did it"), complete, started("t2"), asked, wrong(`"other"`)},
-		"without an error":  {handed(text), event(`"type":"task_complete","error":null`)},
+		"in order":          {hands(text), said("did it"), complete},
+		"before it":         {wrong(`"other"`), hands(text)},
+		"another's":         {hands("lint"), wrong(`"other"`)},
+		"ended by a person": {hands(text), aborted, wrong(`"other"`)},
+		"in the turn after": {hands(text), said("did it"), complete, started("t2"), asked, wrong(`"other"`)},
+		"without an error":  {hands(text), event(`"type":"task_complete","error":null`)},
 	} {
 		_, _, failed := delivery(t, []string{started("t1")}, after).Failed()
 		assert.False(t, failed, name)
@@ -146,13 +147,13 @@ func TestDeliveryFailed(t *testing.T) {
 
 // A text that comes again and again is answered once for each time.
 func TestDeliveryAgain(t *testing.T) {
-	d := delivery(t, []string{handed(text), said("once")}, []string{handed(text)})
+	d := delivery(t, []string{hands(text), said("once")}, []string{hands(text)})
 	d.Times, d.From = 2, 0
 	assert.False(t, d.Answered())
-	d = delivery(t, []string{handed(text)}, []string{said("once"), handed(text), said("twice")})
+	d = delivery(t, []string{hands(text)}, []string{said("once"), hands(text), said("twice")})
 	d.Times, d.From = 2, 0
 	assert.True(t, d.Answered())
-	d = delivery(t, []string{handed(text)}, []string{said("once")})
+	d = delivery(t, []string{hands(text)}, []string{said("once")})
 	d.Times, d.From = 2, 0
 	assert.False(t, d.Answered(), "that is the answer to the first time")
 }
@@ -166,11 +167,11 @@ func TestDeliveryResumed(t *testing.T) {
 }
 
 func TestDeliveryWithoutRollout(t *testing.T) {
-	d := delivery(t, nil, []string{handed(text), said("did it")})
+	d := delivery(t, nil, []string{hands(text), said("did it")})
 	for _, path := range []string{"", filepath.Dir(d.Path), d.Path + ".gone"} {
 		d.Path = path
 		assert.False(t, d.Answered())
-		assert.Equal(t, codex.Unknown, d.NextTurn())
+		assert.Equal(t, handed.Unknown, d.NextTurn())
 		assert.False(t, d.Missed())
 	}
 }
@@ -180,7 +181,7 @@ func TestDeliveryBehindALongLine(t *testing.T) {
 	d := delivery(t, nil, nil)
 	file, err := os.OpenFile(d.Path, os.O_WRONLY|os.O_APPEND, 0)
 	require.NoError(t, err)
-	_, err = file.WriteString(`{"type":"response_item","payload":{"type":"message","role":"assistant","x":"` + strings.Repeat("x", lines.Max+1) + "\"}}\n" + handed(text) + "\n" + said("did it") + "\n")
+	_, err = file.WriteString(`{"type":"response_item","payload":{"type":"message","role":"assistant","x":"` + strings.Repeat("x", lines.Max+1) + "\"}}\n" + hands(text) + "\n" + said("did it") + "\n")
 	require.NoError(t, err)
 	require.NoError(t, file.Close())
 	assert.True(t, d.Answered())
@@ -195,13 +196,13 @@ func TestDeliveryOfAFIFO(t *testing.T) {
 }
 
 func FuzzDelivery(f *testing.F) {
-	f.Add(handed(text) + "\n" + said("did it") + "\n" + complete + "\n")
+	f.Add(hands(text) + "\n" + said("did it") + "\n" + complete + "\n")
 	f.Add(strings.Join([]string{started("t1"), asked, aborted, failed, tool, counted}, "\n") + "\n")
 	f.Fuzz(func(t *testing.T, content string) {
 		d := delivery(t, nil, nil)
 		require.NoError(t, os.WriteFile(d.Path, []byte(content), 0o600))
 		turn := d.NextTurn()
-		assert.Equal(t, d.Answered(), turn == codex.WithText || d.Answered() && turn == codex.WithoutText)
+		assert.Equal(t, d.Answered(), turn == handed.WithText || d.Answered() && turn == handed.WithoutText)
 		_, finished := d.Finished()
 		assert.True(t, !finished || d.Answered(), "what is finished was answered")
 		assert.True(t, !d.Missed() || !d.Answered(), "what was missed was not answered")

@@ -5,6 +5,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
+	"heartbeat/internal/agent/handed"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/host"
 	"heartbeat/internal/words"
@@ -46,7 +47,7 @@ func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
 		transcriptIsThere: func() bool { return claude.TranscriptSize(in.TranscriptPath) > 0 },
 		showsAnswer: func() bool {
 			seen := byBlock(in.TranscriptPath)
-			return seen.Answered() || seen.NextTurn() != agent.Unknown
+			return seen.Answered() || seen.NextTurn() != handed.Unknown
 		},
 		sameClient:     func() bool { return h.sameClient(d, e) },
 		deliveryClient: func() bool { return isClient(h.clientPID(), e) },
@@ -57,7 +58,7 @@ func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
 		woken: e.Woken, bound: e.Bound, held: e.Held,
 		turnBefore:         e.Before != "" && in.PromptID == e.Before,
 		deliveryTranscript: e.Transcript,
-		turnAfter:          func() agent.Turn { return byBlock(e.Transcript).NextTurn() },
+		turnAfter:          func() handed.Turn { return byBlock(e.Transcript).NextTurn() },
 		tookUp:             func() bool { return in.PromptID != "" && e.Seen(d).Seen().Woke(in.PromptID) },
 		clientRuns:         func() bool { return clientRuns(e) },
 		restarted:          func() recovery.Restart { return recovery.SessionRestarted(tx, d) },

@@ -1,7 +1,7 @@
 package hook
 
 import (
-	"heartbeat/internal/agent"
+	"heartbeat/internal/agent/handed"
 	recovery "heartbeat/recover"
 )
 
@@ -46,9 +46,9 @@ type facts struct {
 	prompted           bool // it is the prompt with which a client was started
 	ours, others       bool // by the start that this hook is of; by another one
 	deliveryTranscript string
-	turnAfter          func() agent.Turn // what the transcript shows behind the delivery
-	tookUp             func() bool       // the client took the text up in this turn
-	clientRuns         func() bool       // the process lives that it was delivered to
+	turnAfter          func() handed.Turn // what the transcript shows behind the delivery
+	tookUp             func() bool        // the client took the text up in this turn
+	clientRuns         func() bool        // the process lives that it was delivered to
 	restarted          func() recovery.Restart
 	tasksRun           func() bool // what a held entry waits for is not over
 	// patient says that the transcript may still be given time.
@@ -127,9 +127,9 @@ func verdictOnLaterStop(f facts) ruling {
 		return ruling{verdict: answered}
 	}
 	switch f.turnAfter() {
-	case agent.WithText:
+	case handed.WithText:
 		return ruling{verdict: answered}
-	case agent.WithoutText:
+	case handed.WithoutText:
 		return ruling{verdict: orphaned} // which goes back to the queue, since the text never arrived
 	}
 	if f.deliveryTranscript != "" && f.patient {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"heartbeat/internal/agent"
+	"heartbeat/internal/agent/handed"
 	recovery "heartbeat/recover"
 )
 
@@ -13,7 +13,7 @@ import (
 // A fact that takes a look at a file or a process is only given where it may be asked.
 func TestVerdict(t *testing.T) {
 	yes, no := func() bool { return true }, func() bool { return false }
-	turn := func(c agent.Turn) func() agent.Turn { return func() agent.Turn { return c } }
+	turn := func(c handed.Turn) func() handed.Turn { return func() handed.Turn { return c } }
 	restarted := func(r recovery.Restart) func() recovery.Restart {
 		return func() recovery.Restart { return r }
 	}
@@ -35,15 +35,15 @@ func TestVerdict(t *testing.T) {
 
 		"the answer":              {with(next, func(f *facts) { f.handedOver = true }), ruling{verdict: answered}},
 		"of a hook without note":  {with(next, func(f *facts) { f.notes = false }), ruling{verdict: answered}},
-		"no note, text shown":     {with(next, func(f *facts) { f.turnAfter = turn(agent.WithText) }), ruling{verdict: answered}},
-		"no note, another's turn": {with(next, func(f *facts) { f.turnAfter = turn(agent.WithoutText) }), ruling{verdict: orphaned}},
+		"no note, text shown":     {with(next, func(f *facts) { f.turnAfter = turn(handed.WithText) }), ruling{verdict: answered}},
+		"no note, another's turn": {with(next, func(f *facts) { f.turnAfter = turn(handed.WithoutText) }), ruling{verdict: orphaned}},
 		"no note, nothing shown yet": {with(next, func(f *facts) {
-			f.turnAfter, f.deliveryTranscript, f.patient = turn(agent.Unknown), "t.jsonl", true
+			f.turnAfter, f.deliveryTranscript, f.patient = turn(handed.Unknown), "t.jsonl", true
 		}), ruling{verdict: unsure, waitFor: "t.jsonl"}},
 		"no note, nothing shown in time": {with(next, func(f *facts) {
-			f.turnAfter, f.deliveryTranscript = turn(agent.Unknown), "t.jsonl"
+			f.turnAfter, f.deliveryTranscript = turn(handed.Unknown), "t.jsonl"
 		}), ruling{verdict: orphaned}},
-		"no note, no transcript":       {with(next, func(f *facts) { f.turnAfter, f.patient = turn(agent.Unknown), true }), ruling{verdict: orphaned}},
+		"no note, no transcript":       {with(next, func(f *facts) { f.turnAfter, f.patient = turn(handed.Unknown), true }), ruling{verdict: orphaned}},
 		"nothing kept to compare with": {with(next, func(f *facts) { f.compares, f.notes = false, false }), ruling{verdict: answered}},
 
 		"started before the delivery":   {with(next, func(f *facts) { f.startedBefore, f.handedOver = true, true }), ruling{verdict: sameStop}},

@@ -33,10 +33,11 @@ var allowed = map[string]string{
 	"inbox":            "internal/budget internal/journal internal/price internal/lines internal/disk internal/flat internal/host internal/host/rights internal/words",
 
 	// What is known of one client.
-	"internal/claude":          "internal/flat internal/platform",
+	"internal/agent/handed":    "",
+	"internal/claude":          "internal/agent/handed internal/flat internal/platform",
 	"internal/claude/limit":    "",
-	"internal/codex":           "internal/disk internal/flat internal/host internal/lines",
-	"internal/agent":           "internal/claude internal/codex",
+	"internal/codex":           "internal/agent/handed internal/disk internal/flat internal/host internal/lines",
+	"internal/agent":           "internal/agent/handed internal/claude internal/codex",
 	"internal/screen":          "",
 	"internal/claude/screen":   "internal/screen",
 	"internal/codex/screen":    "internal/screen",
@@ -75,7 +76,7 @@ var allowed = map[string]string{
 	"internal/mcp":              "inbox internal/cli/... internal/disk internal/gate internal/host/signals internal/mcp/page internal/task internal/words",
 	"internal/mcp/page":         "internal/cli",
 	"internal/task":             "inbox internal/cli internal/host internal/words orchestrate recover",
-	"internal/hook":             "internal/agent internal/budget internal/price internal/charging internal/enforce internal/meter internal/why internal/orphans inbox recover internal/claude internal/cli internal/disk internal/flat internal/host internal/words orchestrate/effect", // what each turn starts
+	"internal/hook":             "internal/agent internal/agent/handed internal/budget internal/price internal/charging internal/enforce internal/meter internal/why internal/orphans inbox recover internal/claude internal/cli internal/disk internal/flat internal/host internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":        "internal/hook internal/bridges inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/session",
 	"internal/command/...":      "internal/exposition internal/fleet/page internal/mcp/page internal/charging internal/budget internal/enforce internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/codex/config internal/codex/server internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs internal/watching/page orchestrate/... internal/testing/agent",
 	"internal/launch/...":       "internal/mcp/page internal/charging internal/enforce internal/meter internal/bridges internal/claim internal/notify inbox recover internal/claude/... internal/codex/screen internal/codex/server internal/screen internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/launch/... orchestrate/...",
