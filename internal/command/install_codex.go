@@ -52,7 +52,7 @@ func (o *installFlags) hookConfig(hooksPath, verb string, s cli.Streams) (beside
 	case err != nil && c.wanted:
 		return nil, fmt.Errorf("--mcp: %w", err)
 	case err != nil && c.install:
-		s.Note("whether hooks are switched on for Codex was not looked up: %v", err)
+		s.Note("Codex may have hooks switched off: %v", err)
 		return hooksAlone{}, nil
 	case err != nil:
 		s.Note("what install wrote there is left as it is: %v", err)
