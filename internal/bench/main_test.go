@@ -85,7 +85,7 @@ func TestOptions(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{nil, []string{"size", "start", "meter", "tick", "bigfile", "send", "persist", "rewake", "waiters", "watch", "launch", "transcript", "host", "mcp"}},
+		{nil, []string{"size", "start", "meter", "tick", "codex", "bigfile", "send", "persist", "rewake", "waiters", "watch", "launch", "transcript", "host", "mcp"}},
 		{[]string{"-full"}, names()},
 		{[]string{"-only", "drain"}, []string{"drain"}},
 		{[]string{"-only", "fleet"}, []string{"fleet"}},

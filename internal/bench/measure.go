@@ -14,6 +14,7 @@ var measures = []measure{
 	{name: "start", take: measureStart},
 	{name: "meter", take: measureMeter},
 	{name: "tick", take: measureTick},
+	{name: "codex", take: measureCodex},
 	{name: "bigfile", take: measureBigfile},
 	{name: "send", take: measureSend},
 	{name: "persist", take: measurePersist},

@@ -21,6 +21,7 @@ type runner struct {
 	ctx      context.Context
 	stderr   *os.File
 	patience time.Duration // with one process
+	env      []string      // beside that of all
 }
 
 func (b *bench) runner() (*runner, error) {
@@ -70,7 +71,7 @@ func (r *runner) runInto(stdout *os.File, stdin []byte, argv ...string) (time.Du
 	defer in.Close()
 	dir := filepath.Dir(r.stderr.Name())
 	// Left alone, babysitter's hook writes its logs into the caller's home folder.
-	env := append(environment(), "BABYSITTER_LOG_DIR="+dir)
+	env := append(append(environment(), "BABYSITTER_LOG_DIR="+dir), r.env...)
 	attr := &os.ProcAttr{Dir: dir, Env: env, Files: []*os.File{in, stdout, r.stderr}}
 	took, err := r.timed(program, argv, attr)
 	return took, r.verify(argv, err)

@@ -13,12 +13,13 @@ type session struct {
 	turns int
 }
 
-// stopInput is what Claude Code 2.1 sends with a Stop.
+// stopInput is what Claude Code 2.1 sends with a Stop, and Codex, which calls the prompt a turn.
 type stopInput struct {
 	SessionID      string `json:"session_id"`
 	TranscriptPath string `json:"transcript_path"`
 	Cwd            string `json:"cwd"`
-	PromptID       string `json:"prompt_id"`
+	PromptID       string `json:"prompt_id,omitempty"`
+	TurnID         string `json:"turn_id,omitempty"`
 	PermissionMode string `json:"permission_mode"`
 	Event          string `json:"hook_event_name"`
 	Active         bool   `json:"stop_hook_active"`
