@@ -17,8 +17,11 @@ import (
 func (s *State) count(limit int64) error {
 	more, err := follow(s.Transcript, &s.Read, limit, s.replaced, s.line)
 	s.behind = more
-	s.countAgents(limit)
-	s.countRollouts(limit)
+	if threadOf(filepath.Base(s.Transcript)) != "" {
+		s.countRollouts(limit)
+	} else {
+		s.countAgents(limit)
+	}
 	return err
 }
 
