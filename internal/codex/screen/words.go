@@ -1,6 +1,10 @@
 package screen
 
-import "strings"
+import (
+	"strings"
+
+	"heartbeat/internal/screen"
+)
 
 // LastWords is why a session under `codex exec` gave up, in one line: the last error that it
 // printed, behind which it counts its tokens, or the last line.
@@ -9,5 +13,5 @@ func LastWords(text string) string {
 	if at := lastOf(rows, func(row string) bool { return strings.HasPrefix(row, "ERROR: ") }); at >= 0 {
 		return strings.TrimPrefix(rows[at], "ERROR: ")
 	}
-	return rows[len(rows)-1]
+	return screen.LastLine(text)
 }

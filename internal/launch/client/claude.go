@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"heartbeat/internal/claude"
@@ -14,12 +13,13 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/enforce"
 	mcp "heartbeat/internal/mcp/page"
+	"heartbeat/internal/screen"
 )
 
 var claudeCode = Client{
 	Name: "claude", Title: "Claude Code", Begin: `claude "Read CLAUDE.md"`,
 	Check: checkClaude, Command: claudeCommand,
-	Recognise: claudescreen.Recognise, Advise: claudescreen.Advise, Retrying: claudescreen.Retrying, LastWords: lastLine,
+	Recognise: claudescreen.Recognise, Advise: claudescreen.Advise, Retrying: claudescreen.Retrying, LastWords: screen.LastLine,
 	TooOld: claudeTooOld, Waits: claudeWaits, Unwired: claudeUnwired,
 }
 
@@ -131,9 +131,4 @@ func claudeUnwired(s Session) string {
 	}
 	return "the session runs, and no hook has told of it: the command has to pass its arguments on to Claude Code (it got --settings), " +
 		"and " + filepath.Base(s.Hook) + " has to be executable for this user: see heartbeat doctor"
-}
-
-func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	return text[strings.LastIndexByte(text, '\n')+1:]
 }

@@ -2,7 +2,6 @@ package managed
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"heartbeat/inbox"
@@ -164,8 +163,7 @@ func (r *run) notStarted(s *session, what string) (e *ending, known bool) {
 
 // lastLine is the last line of a screen, as the end of a sentence.
 func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	if last := words.Brief(lines[len(lines)-1]); last != "" {
+	if last := words.Brief(screen.LastLine(text)); last != "" {
 		return ", which ends with: " + last
 	}
 	return ", which is empty"
