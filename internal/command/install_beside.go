@@ -32,6 +32,30 @@ type hooksFile struct {
 
 func (h hooksFile) write() (bool, error) { return h.editFile(h.path, h.wiring, h.follow) }
 
+// after edits another file before the hooks', which has to be one that can be edited.
+func (h hooksFile) after(other func() (bool, error)) (changed bool, err error) {
+	if err := h.check(); err != nil {
+		return false, err
+	}
+	return both(other, h.write)
+}
+
+// before edits another file after the hooks'.
+func (h hooksFile) before(other func() (bool, error)) (changed bool, err error) {
+	return both(h.write, other)
+}
+
+// both reports whether one of two edits changed something. The second one follows a first one
+// that did not fail.
+func both(first, second func() (bool, error)) (changed bool, err error) {
+	changed, err = first()
+	if err != nil {
+		return changed, err
+	}
+	also, err := second()
+	return changed || also, err
+}
+
 // check returns an error if the file cannot be edited.
 func (h hooksFile) check() error {
 	text, err := settings.Read(h.path, h.follow)

@@ -141,36 +141,29 @@ func (c *hookConfig) announce(s cli.Streams) {
 // around edits config.toml before the hooks, or after them where they go: hooks that are
 // switched on and are not there do nothing.
 func (c *hookConfig) around(hooks hooksFile, s cli.Streams) (bool, error) {
-	if !c.install {
-		return c.uninstall(hooks, s)
+	if c.install {
+		return hooks.after(func() (bool, error) { return c.switchOn(s) })
 	}
-	if err := hooks.check(); err != nil {
-		return false, err
-	}
-	also, err := c.edit(func(text []byte) ([]byte, error) {
+	return hooks.before(func() (bool, error) { return c.switchBack(noneLeft(hooks), s) })
+}
+
+func (c *hookConfig) switchOn(s cli.Streams) (bool, error) {
+	changed, err := c.edit(func(text []byte) ([]byte, error) {
 		on, err := config.SwitchOn(text, c.below)
 		if err != nil {
 			return nil, err
 		}
 		return c.withTools(on)
 	})
-	if err != nil {
-		return also, err
-	}
-	if c.switches {
+	if err == nil && c.switches {
 		s.Note("Codex's hooks were switched off: %s switches them on, all that are there", c.path)
 	}
-	changed, err := hooks.write()
-	return changed || also, err
+	return changed, err
 }
 
-func (c *hookConfig) uninstall(hooks hooksFile, s cli.Streams) (bool, error) {
-	changed, err := hooks.write()
-	if err != nil {
-		return changed, err
-	}
-	last := noneLeft(hooks)
-	also, err := c.edit(func(text []byte) ([]byte, error) {
+// switchBack leaves hooks switched on unless the last inbox has gone.
+func (c *hookConfig) switchBack(last bool, s cli.Streams) (bool, error) {
+	changed, err := c.edit(func(text []byte) ([]byte, error) {
 		after, err := c.withTools(text)
 		if err != nil || !last {
 			return after, err
@@ -180,7 +173,7 @@ func (c *hookConfig) uninstall(hooks hooksFile, s cli.Streams) (bool, error) {
 	if err == nil && last && c.switches {
 		s.Note("Codex's hooks are switched off again in %s", c.path)
 	}
-	return changed || also, err
+	return changed, err
 }
 
 func (c *hookConfig) edit(change func([]byte) ([]byte, error)) (bool, error) {

@@ -67,22 +67,9 @@ func (t *projectTools) announce(s cli.Streams) { sayTools(s, t.path, t.server, t
 // between the files. Settings that cannot be edited leave both alone.
 func (t *projectTools) around(hooks hooksFile, _ cli.Streams) (bool, error) {
 	if !t.wanted {
-		changed, err := hooks.write()
-		if err != nil {
-			return changed, err
-		}
-		also, err := settings.UninstallServerFile(t.path, t.server, t.follow)
-		return changed || also, err
+		return hooks.before(func() (bool, error) { return settings.UninstallServerFile(t.path, t.server, t.follow) })
 	}
-	if err := hooks.check(); err != nil {
-		return false, err
-	}
-	also, err := settings.InstallServerFile(t.path, t.server, t.follow)
-	if err != nil {
-		return also, err
-	}
-	changed, err := hooks.write()
-	return changed || also, err
+	return hooks.after(func() (bool, error) { return settings.InstallServerFile(t.path, t.server, t.follow) })
 }
 
 // sayTools says what would become of a file with servers.

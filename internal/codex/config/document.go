@@ -32,6 +32,13 @@ type part struct {
 	comment  string
 }
 
+func (p part) isHeader() bool { return p.kind == unstable.Table || p.kind == unstable.ArrayTable }
+
+// isWithin reports whether a path is the part's, or begins it.
+func (p part) isWithin(path ...string) bool {
+	return len(p.path) >= len(path) && slices.Equal(p.path[:len(path)], path)
+}
+
 // span is a range of the text, in bytes.
 type span struct{ start, end int }
 
@@ -143,8 +150,8 @@ func (d document) table(path ...string) int {
 // body is the range of the table of a header: its line, and those up to its last key.
 func (d document) body(header int) span {
 	body := d.lines(d.parts[header].span)
-	for _, p := range d.keyed(header) {
-		body.end = d.lines(p.span).end
+	if all := d.keyed(header); len(all) > 0 {
+		body.end = d.lines(all[len(all)-1].span).end
 	}
 	return body
 }
@@ -152,7 +159,7 @@ func (d document) body(header int) span {
 // keyed are the keys of the table of a header.
 func (d document) keyed(header int) (all []part) {
 	for _, p := range d.parts[header+1:] {
-		if p.kind == unstable.Table || p.kind == unstable.ArrayTable {
+		if p.isHeader() {
 			break
 		}
 		if p.kind == unstable.KeyValue {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
-	"github.com/pelletier/go-toml/v2/unstable"
 
 	"heartbeat/internal/claude/settings"
 )
@@ -151,7 +150,7 @@ func (d document) server(s settings.Server) (map[string]any, error) {
 func (d document) lineOfServer(name string) int {
 	for _, path := range [][]string{{servers, name}, {servers}} {
 		for _, p := range d.parts {
-			if len(p.path) >= len(path) && slices.Equal(p.path[:len(path)], path) {
+			if p.isWithin(path...) {
 				return d.number(p.start)
 			}
 		}
@@ -187,8 +186,7 @@ func UninstallServer(text []byte, s settings.Server) ([]byte, error) {
 // tableBelow is the index of the last header below a table, -1 if there is none.
 func (d document) tableBelow(path ...string) int {
 	for i, p := range slices.Backward(d.parts) {
-		isHeader := p.kind == unstable.Table || p.kind == unstable.ArrayTable
-		if isHeader && len(p.path) > len(path) && slices.Equal(p.path[:len(path)], path) {
+		if p.isHeader() && len(p.path) > len(path) && p.isWithin(path...) {
 			return i
 		}
 	}
