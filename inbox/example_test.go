@@ -154,7 +154,9 @@ func Example_recovery() {
 		}
 
 		// Here the session dies. The next launch begins with:
-		report, err := recovery.Run(context.Background(), box, recovery.Options{Policy: recovery.Retry, MaxAttempts: 2})
+		report, err := recovery.Run(context.Background(), recovery.Asker{
+			Box: box, Settings: recovery.Settings{Policy: recovery.Retry, MaxAttempts: 2},
+		}, recovery.Sight{})
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -55,6 +55,9 @@ type Session struct {
 	PromptID string `json:"prompt_id,omitempty"`
 }
 
+// Life is whether its process runs.
+func (s Session) Life() host.Life { return host.LifeOf(s.Boot, s.Namespace, s.PID, s.ProcessStart) }
+
 // Question is what a session needs a person for, and since when.
 type Question struct {
 	At   time.Time `json:"at"`

@@ -25,6 +25,9 @@ type Waiter struct {
 	ProcessStart int64  `json:"process_start,omitempty"`
 }
 
+// Life is whether its process runs.
+func (w Waiter) Life() host.Life { return host.LifeOf(w.Boot, w.Namespace, w.PID, w.ProcessStart) }
+
 // Waiter is the consumer that waits, or nil. Its process may be gone.
 func (t *Tx) Waiter() (*Waiter, error) {
 	if len(t.st.Waiter) == 0 {

@@ -2,6 +2,7 @@ package recover
 
 import (
 	"heartbeat/inbox"
+	"heartbeat/internal/agent"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/flat"
 )
@@ -60,14 +61,14 @@ func (e Evidence) sinceStart(tx *inbox.Tx, d *inbox.Delivery) (seen claude.Promp
 	if err != nil || d.SessionID == "" || d.DeliveredSeq == 0 || s.StartedSeq < d.DeliveredSeq {
 		return seen, false
 	}
-	path, size := startOf(s)
+	path, size := agent.StartOf(s.StartNote)
 	return e.InPrompt(d, path, size), true
 }
 
 // Kept reports whether the client has kept a conversation of the session, so that it can
 // go on with that.
 func Kept(s inbox.Session) bool {
-	path, _ := startOf(s)
+	path, _ := agent.StartOf(s.StartNote)
 	return claude.TranscriptSize(path) > 0
 }
 
@@ -78,7 +79,7 @@ func StartSize(tx *inbox.Tx, d *inbox.Delivery, session, transcript string) int6
 	if err != nil || d.DeliveredSeq == 0 || s.StartedSeq < d.DeliveredSeq {
 		return -1
 	}
-	if path, size := startOf(s); path == transcript {
+	if path, size := agent.StartOf(s.StartNote); path == transcript {
 		return size
 	}
 	return -1

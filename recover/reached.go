@@ -3,8 +3,6 @@ package recover
 import (
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
-	"heartbeat/internal/claude"
-	"heartbeat/internal/flat"
 )
 
 // Unreached reports whether it is proven that the model did not get the entry
@@ -42,7 +40,7 @@ func (e Evidence) ofOneProcess(tx *inbox.Tx, d *inbox.Delivery) (seen agent.Deli
 		return seen, false
 	}
 	s, err := tx.Session(d.SessionID)
-	path, size := startOf(s)
+	path, size := agent.StartOf(s.StartNote)
 	if err != nil || path != e.Transcript || size <= 0 {
 		return seen, false
 	}
@@ -116,25 +114,4 @@ func SessionRestarted(tx *inbox.Tx, d *inbox.Delivery) Restart {
 		return Restarted
 	}
 	return NotRestarted // also where an earlier release noted the start, and so before the delivery
-}
-
-// StartNote is kept with a session's start: where in its transcript the lines of this
-// process begin.
-func StartNote(transcript string) []byte {
-	var o flat.Object
-	o.Text("transcript_path", transcript)
-	o.Int("transcript_size", claude.TranscriptSize(transcript))
-	return o.End()
-}
-
-// TranscriptOf is the transcript that a hook named at the session's start, and how long
-// it was then, in bytes; "" if no hook told of that.
-func TranscriptOf(s inbox.Session) (path string, size int64) { return startOf(s) }
-
-func startOf(s inbox.Session) (transcript string, size int64) {
-	m, err := flat.Parse(s.StartNote)
-	if err != nil {
-		return "", 0
-	}
-	return m.String("transcript_path"), m.Int("transcript_size")
 }

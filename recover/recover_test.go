@@ -56,9 +56,9 @@ func deliver(t testing.TB, box *inbox.Inbox, session string) {
 	})
 }
 
-func run(t testing.TB, box *inbox.Inbox, o recovery.Options) recovery.Report {
+func run(t testing.TB, box *inbox.Inbox, o recovery.Settings, sight recovery.Sight) recovery.Report {
 	t.Helper()
-	report, err := recovery.Run(context.Background(), box, o)
+	report, err := recovery.Run(context.Background(), recovery.Asker{Box: box, Settings: o}, sight)
 	require.NoError(t, err)
 	return report
 }

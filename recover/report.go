@@ -19,6 +19,8 @@ type Report struct {
 	Reason  inbox.Reason `json:"reason,omitempty"` // of a dead letter
 	// Said is what the entry's agent said of it, if that decided.
 	Said inbox.VerdictKind `json:"verdict,omitempty"`
+	// Owner is who has an entry that was kept.
+	Owner *Owner `json:"owner,omitempty"`
 	// Failure is the error that ended the entry's turn, where that decided.
 	Failure *inbox.Failure `json:"failure,omitempty"`
 	Cursor  int64          `json:"cursor"`
@@ -43,6 +45,8 @@ func (r Report) String() string {
 		}
 	}
 	switch r.Action {
+	case Owned:
+		return r.Owner.String() + ": it is left to that one"
 	case Cleared:
 		return entry + " was answered before: only its note was left, and is gone"
 	case Answered:

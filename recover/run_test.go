@@ -34,7 +34,7 @@ func TestCorruptStateIsLeftAlone(t *testing.T) {
 				live(t, box)
 				spoil(t, box)
 				before := files(t, box)
-				_, err := recovery.Run(context.Background(), box, recovery.Options{Policy: policy})
+				_, err := recovery.Run(context.Background(), recovery.Asker{Box: box, Settings: recovery.Settings{Policy: policy}}, recovery.Sight{})
 				require.ErrorIs(t, err, inbox.ErrCorrupt)
 				assert.Equal(t, before, files(t, box))
 			})
@@ -54,7 +54,7 @@ func TestConcurrentRuns(t *testing.T) {
 			for i := range actions {
 				done.Go(func() {
 					var report recovery.Report
-					report, errs[i] = recovery.Run(context.Background(), box, recovery.Options{Policy: policy})
+					report, errs[i] = recovery.Run(context.Background(), recovery.Asker{Box: box, Settings: recovery.Settings{Policy: policy}}, recovery.Sight{})
 					actions[i] = report.Action
 				})
 			}
@@ -79,12 +79,12 @@ func TestRunWaitsForTheLock(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err = recovery.Run(ctx, box, recovery.Options{})
+	_, err = recovery.Run(ctx, recovery.Asker{Box: box, Settings: recovery.Settings{}}, recovery.Sight{})
 	require.ErrorIs(t, err, inbox.ErrLocked)
 
 	action := make(chan recovery.Action, 1)
 	go func() {
-		report, err := recovery.Run(context.Background(), box, recovery.Options{})
+		report, err := recovery.Run(context.Background(), recovery.Asker{Box: box, Settings: recovery.Settings{}}, recovery.Sight{})
 		if err != nil {
 			report.Action = recovery.Action(err.Error())
 		}
@@ -101,7 +101,7 @@ func TestSettleThenDeliver(t *testing.T) {
 	box := newBox(t)
 	live(t, box)
 	in(t, box, func(tx *inbox.Tx) error {
-		report, err := recovery.Settle(tx, recovery.Options{})
+		report, err := recovery.Settle(tx, recovery.Asker{Box: box}, recovery.Sight{})
 		require.NoError(t, err)
 		assert.Equal(t, recovery.DeadLettered, report.Action)
 		e, err := tx.Next(inbox.Mark{})
@@ -120,7 +120,7 @@ func TestSettleThenDeliver(t *testing.T) {
 func TestTruncatedAfterRetry(t *testing.T) {
 	box := newBox(t)
 	live(t, box)
-	run(t, box, recovery.Options{Policy: recovery.Retry})
+	run(t, box, recovery.Settings{Policy: recovery.Retry}, recovery.Sight{})
 	require.NoError(t, os.WriteFile(box.Path(), []byte("new\n"), 0o600))
 	assert.Equal(t, "two", situationOf(t, box).Next)
 	deliver(t, box, "s2")
@@ -132,20 +132,21 @@ func TestTruncatedAfterRetry(t *testing.T) {
 func TestNothingToRecover(t *testing.T) {
 	box, err := inbox.Open(filepath.Join(t.TempDir(), "later.jsonl"), inbox.Options{})
 	require.NoError(t, err)
-	assert.Equal(t, recovery.Report{Action: recovery.None}, run(t, box, recovery.Options{}))
+	assert.Equal(t, recovery.Report{Action: recovery.None}, run(t, box, recovery.Settings{}, recovery.Sight{}))
 	assert.NoFileExists(t, box.Path())
 }
 
 func TestReport(t *testing.T) {
 	for _, c := range []struct {
 		how     string
-		options recovery.Options
+		options recovery.Settings
+		sight   recovery.Sight
 		want    recovery.Report
 		says    string
 	}{
-		{"nothing in flight", recovery.Options{}, recovery.Report{Action: recovery.None, Cursor: endOne}, "nothing was in flight"},
+		{"nothing in flight", recovery.Settings{}, recovery.Sight{}, recovery.Report{Action: recovery.None, Cursor: endOne}, "nothing was in flight"},
 		{
-			"live", recovery.Options{},
+			"live", recovery.Settings{}, recovery.Sight{},
 			recovery.Report{
 				Action: recovery.DeadLettered, ID: "2", Start: startTwo, End: endTwo, Attempt: 1, Session: "s1",
 				Reason: inbox.ReasonOrphaned, Cursor: endTwo,
@@ -153,22 +154,22 @@ func TestReport(t *testing.T) {
 			"the entry 2, attempt 1, is a dead letter (orphaned)",
 		},
 		{
-			"live", recovery.Options{Policy: recovery.Retry},
+			"live", recovery.Settings{Policy: recovery.Retry}, recovery.Sight{},
 			recovery.Report{Action: recovery.Requeued, ID: "2", Start: startTwo, End: endTwo, Attempt: 1, Session: "s1", Cursor: startTwo},
 			"the entry 2, attempt 1, will be delivered again",
 		},
 		{
-			"live", recovery.Options{Policy: recovery.Drop},
+			"live", recovery.Settings{Policy: recovery.Drop}, recovery.Sight{},
 			recovery.Report{Action: recovery.Dropped, ID: "2", Start: startTwo, End: endTwo, Attempt: 1, Session: "s1", Cursor: endTwo},
 			"the entry 2, attempt 1, is dropped",
 		},
 		{
-			"live", recovery.Options{Unreached: func(*inbox.Tx) bool { return true }},
+			"live", recovery.Settings{}, recovery.Sight{Unreached: func(*inbox.Tx) bool { return true }},
 			recovery.Report{Action: recovery.Returned, ID: "2", Start: startTwo, End: endTwo, Attempt: 1, Session: "s1", Cursor: startTwo},
 			"the entry 2, attempt 1, never arrived, and will be delivered again",
 		},
 		{
-			"stale", recovery.Options{},
+			"stale", recovery.Settings{}, recovery.Sight{},
 			recovery.Report{Action: recovery.Cleared, ID: "2", Start: startTwo, End: endTwo, Attempt: 1, Session: "s1", Cursor: endTwo},
 			"the entry 2, attempt 1, was answered before",
 		},
@@ -176,7 +177,7 @@ func TestReport(t *testing.T) {
 		t.Run(c.how+" "+string(c.want.Action), func(t *testing.T) {
 			box := newBox(t)
 			found[c.how](t, box)
-			got := run(t, box, c.options)
+			got := run(t, box, c.options, c.sight)
 			assert.True(t, strings.HasPrefix(got.String(), c.says), got.String())
 			if c.want.ID != "" {
 				assert.Len(t, got.EntryID, 64)
@@ -198,6 +199,6 @@ func TestReport(t *testing.T) {
 func TestReportHasWarnings(t *testing.T) {
 	box := newBox(t)
 	found["detached"](t, box)
-	assert.Len(t, run(t, box, recovery.Options{}).Warnings, 1)
-	assert.Empty(t, run(t, box, recovery.Options{}).Warnings)
+	assert.Len(t, run(t, box, recovery.Settings{}, recovery.Sight{}).Warnings, 1)
+	assert.Empty(t, run(t, box, recovery.Settings{}, recovery.Sight{}).Warnings)
 }

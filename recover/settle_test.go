@@ -126,12 +126,12 @@ func TestRecovery(t *testing.T) {
 			t.Run(how+" "+string(policy), func(t *testing.T) {
 				box := newBox(t)
 				find(t, box)
-				report := run(t, box, recovery.Options{Policy: policy})
+				report := run(t, box, recovery.Settings{Policy: policy}, recovery.Sight{})
 				assert.Equal(t, want.action, report.Action)
 				assert.Equal(t, want.situation, situationOf(t, box))
 				before := files(t, box)
 
-				again := run(t, box, recovery.Options{Policy: policy})
+				again := run(t, box, recovery.Settings{Policy: policy}, recovery.Sight{})
 				assert.Equal(t, recovery.None, again.Action)
 				assert.Equal(t, want.situation, situationOf(t, box), "twice equals once")
 				assert.Equal(t, before, files(t, box))
@@ -141,23 +141,23 @@ func TestRecovery(t *testing.T) {
 	assert.Len(t, expected, len(found))
 }
 
-// The zero Options are those of heartbeat-rs.
+// The zero Settings are those of heartbeat-rs.
 func TestDefaultPolicyDeadLetters(t *testing.T) {
 	box := newBox(t)
 	live(t, box)
-	assert.Equal(t, recovery.DeadLettered, run(t, box, recovery.Options{}).Action)
+	assert.Equal(t, recovery.DeadLettered, run(t, box, recovery.Settings{}, recovery.Sight{}).Action)
 }
 
 func TestMaxAttempts(t *testing.T) {
 	for _, most := range []int{1, 2, 5} {
 		box := newBox(t)
-		o := recovery.Options{Policy: recovery.Retry, MaxAttempts: most}
+		o := recovery.Settings{Policy: recovery.Retry, MaxAttempts: most}
 		for n := 1; n < most; n++ {
 			deliver(t, box, "s")
-			assert.Equal(t, recovery.Requeued, run(t, box, o).Action, "attempt %d of %d", n, most)
+			assert.Equal(t, recovery.Requeued, run(t, box, o, recovery.Sight{}).Action, "attempt %d of %d", n, most)
 		}
 		deliver(t, box, "s")
-		report := run(t, box, o)
+		report := run(t, box, o, recovery.Sight{})
 		assert.Equal(t, recovery.DeadLettered, report.Action)
 		assert.Equal(t, most, report.Attempt)
 		assert.Equal(t, []dead{{lineOne, inbox.ReasonExhausted, most}}, situationOf(t, box).DeadLetters)
@@ -171,7 +171,7 @@ func TestUnreachedIsReturned(t *testing.T) {
 		for _, reached := range []bool{false, true} {
 			box := newBox(t)
 			live(t, box)
-			report := run(t, box, recovery.Options{Policy: policy, MaxAttempts: 1, Unreached: func(tx *inbox.Tx) bool {
+			report := run(t, box, recovery.Settings{Policy: policy, MaxAttempts: 1}, recovery.Sight{Unreached: func(tx *inbox.Tx) bool {
 				assert.Equal(t, "two", tx.InFlight().Text())
 				return !reached
 			}})
@@ -185,29 +185,13 @@ func TestUnreachedIsReturned(t *testing.T) {
 	}
 }
 
-// What provably was answered is acknowledged under every policy, with its reply.
-func TestFinishedIsAnswered(t *testing.T) {
-	for _, policy := range []recovery.Policy{recovery.DeadLetter, recovery.Retry, recovery.Drop} {
-		box := newBox(t)
-		live(t, box)
-		report := run(t, box, recovery.Options{Policy: policy, Finished: func(tx *inbox.Tx) (string, bool) {
-			return "did " + tx.InFlight().Text(), true
-		}})
-		assert.Equal(t, recovery.Answered, report.Action)
-		assert.Contains(t, report.String(), "was answered, as the transcript tells")
-		got := situationOf(t, box)
-		assert.Equal(t, 2, got.Results)
-		assert.Empty(t, got.DeadLetters)
-	}
-}
-
 // The reason that the caller knows counts, unless the entry has a failure or
 // used its attempts up.
 func TestReason(t *testing.T) {
 	for how, want := range map[string]inbox.Reason{"live": inbox.ReasonInterrupted, "failed": inbox.ReasonFailed} {
 		box := newBox(t)
 		found[how](t, box)
-		report := run(t, box, recovery.Options{Reason: inbox.ReasonInterrupted, Overcome: true})
+		report := run(t, box, recovery.Settings{}, recovery.Sight{Reason: inbox.ReasonInterrupted, Overcome: true})
 		assert.Equal(t, want, report.Reason)
 		assert.Equal(t, want, situationOf(t, box).DeadLetters[0].Reason)
 	}
@@ -217,7 +201,7 @@ func TestReason(t *testing.T) {
 func TestFailureHolds(t *testing.T) {
 	box := newBox(t)
 	found["failed"](t, box)
-	report := run(t, box, recovery.Options{})
+	report := run(t, box, recovery.Settings{}, recovery.Sight{})
 	assert.Equal(t, "overloaded", report.Failure.Error)
 	assert.Equal(t, "the entry 2, attempt 1, will be delivered again, but not now: its turn ended in an error (overloaded), see heartbeat status", report.String())
 	in(t, box, func(tx *inbox.Tx) error {

@@ -49,7 +49,7 @@ func TestAnUntoldFailure(t *testing.T) {
 			})
 			var report recovery.Report
 			in(t, box, func(tx *inbox.Tx) (err error) {
-				report, err = recovery.Settle(tx, recovery.Options{Overcome: c.overcome})
+				report, err = recovery.Settle(tx, recovery.Asker{Box: box}, recovery.Sight{Overcome: c.overcome})
 				return err
 			})
 			assert.Equal(t, c.action, report.Action)

@@ -27,3 +27,6 @@ func Worked(d *inbox.Delivery) time.Duration {
 	}
 	return min(took, max(0, time.Unix(0, info.Mtime).Sub(d.DeliveredAt)))
 }
+
+// Took is for how long the entry in flight was worked on, all its deliveries together.
+func Took(d *inbox.Delivery) time.Duration { return d.Took + Worked(d) }

@@ -8,10 +8,9 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/agent"
 	"heartbeat/internal/host"
 	"heartbeat/internal/meter"
-	"heartbeat/internal/why"
-	recovery "heartbeat/recover"
 )
 
 // Load returns what reads the meters in dir, the folder of an inbox, for
@@ -212,8 +211,8 @@ func Prune(box *inbox.Inbox, before time.Time) error {
 func isGone(known []inbox.Session, id string) bool {
 	for _, s := range known {
 		if s.ID == id {
-			life := why.LifeOf(s)
-			return s.EndedAt != nil || life == why.Gone || life == why.Rebooted
+			life := s.Life()
+			return s.EndedAt != nil || life == host.Gone || life == host.Rebooted
 		}
 	}
 	return false
@@ -224,7 +223,7 @@ func isGone(known []inbox.Session, id string) bool {
 func transcriptOf(known []inbox.Session, id string) string {
 	for _, s := range known {
 		if s.ID == id {
-			path, _ := recovery.TranscriptOf(s)
+			path, _ := agent.StartOf(s.StartNote)
 			return path
 		}
 	}

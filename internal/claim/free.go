@@ -3,45 +3,47 @@ package claim
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/host"
-	"heartbeat/internal/words"
+	recovery "heartbeat/recover"
 )
 
 // deathPatience is how long a session may take to die after its worker was killed.
 const deathPatience = 3 * time.Second
 
-// CheckFree returns a [BusyError] if a session that lives has an entry of the inbox.
-func CheckFree(ctx context.Context, box *inbox.Inbox) (err error) {
-	tx, err := box.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, tx.Close()) }()
-	d := tx.InFlight()
-	if d == nil {
-		return nil
-	}
-	s, err := tx.Session(d.SessionID)
-	if err != nil || s.EndedAt != nil {
-		return err
-	}
-	for deadline := time.Now().Add(deathPatience); ; {
-		alive, known := host.Lives(s.Boot, s.Namespace, s.PID, s.ProcessStart)
+// CheckFree returns a [BusyError] if the owner of an entry in flight lives.
+func CheckFree(ctx context.Context, box *inbox.Inbox) error {
+	deadline := time.After(deathPatience)
+	for late := false; ; {
+		owner, err := ownerOf(box)
 		switch {
-		case !known || !alive:
-			return nil
-		case time.Now().After(deadline):
-			return BusyError{fmt.Sprintf("session %s (process %d)", words.Short(s.ID), s.PID)}
+		case err != nil || owner == nil || owner.Life != host.Alive:
+			return err
+		case late:
+			return BusyError{owner.String()}
 		}
 		select {
-		case <-host.WatchProcess(s.PID).Died():
-		case <-time.After(time.Until(deadline)):
+		case <-host.WatchProcess(owner.PID).Died():
+		case <-deadline:
+			late = true
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+}
+
+// ownerOf is the owner of the entry in flight, nil if none is.
+func ownerOf(box *inbox.Inbox) (owner *recovery.Owner, err error) {
+	v, err := box.View()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	if d := v.InFlight(); d != nil {
+		o := recovery.OwnerOf(v, d)
+		owner = &o
+	}
+	return owner, nil
 }

@@ -17,11 +17,11 @@ import (
 	"heartbeat/internal/host"
 )
 
-// BusyError says who else works on the inbox.
-type BusyError struct{ who string }
+// BusyError says in a sentence who else works on the inbox.
+type BusyError struct{ why string }
 
 // Error implements error.
-func (e BusyError) Error() string { return e.who + " works on this inbox already" }
+func (e BusyError) Error() string { return e.why }
 
 // lockPatience covers the moment in which another worker is about to end.
 const lockPatience = 50 * time.Millisecond
@@ -37,7 +37,7 @@ func Take(box *inbox.Inbox) (*disk.Lock, error) {
 	}
 	switch {
 	case errors.Is(err, disk.ErrLocked):
-		return nil, BusyError{"another launcher (" + holder(path) + ")"}
+		return nil, BusyError{"another launcher (" + holder(path) + ") works on this inbox already"}
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("lock the inbox: %w", err), lock.Release())
 	}

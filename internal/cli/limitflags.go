@@ -108,17 +108,8 @@ func AddRaisedLimits(f *pflag.FlagSet, l *budget.Limits) {
 	f.Var(limitTime{to: &l.Time}, "max-time", "the same for the time that is worked on it, such as 30m")
 }
 
-// LimitFlags are what may be spent: by one entry, by one session, and in one day on all
-// entries of the inbox.
-type LimitFlags struct {
-	Entry, Session, Day budget.Limits
-	// Run is what the babysitter run of the entry in flight may cost, in billionths of a
-	// dollar, 0 for no limit. It is no flag of these: see [RunFlags].
-	Run int64
-}
-
-// Add declares the flags. 0 is no limit.
-func (l *LimitFlags) Add(f *pflag.FlagSet) {
+// AddLimits declares the flags of what an entry, a session and a day may cost. 0 is no limit.
+func AddLimits(f *pflag.FlagSet, l *budget.Plan) {
 	f.Var(usd{&l.Entry.Nanos, true}, "max-cost-per-entry", "set an entry aside once it has cost so many dollars, over all its attempts")
 	f.Var(usd{&l.Session.Nanos, true}, "max-cost-per-session", "go on in a fresh session once this one has cost so much")
 	f.Var(usd{&l.Day.Nanos, true}, "max-cost-per-day", "pause the inbox until midnight once its sessions have cost so much that day")
@@ -128,21 +119,11 @@ func (l *LimitFlags) Add(f *pflag.FlagSet) {
 	f.Var(limitTime{&l.Entry.Time, true}, "max-time-per-entry", "set an entry aside once it was worked on for so long, all attempts together")
 }
 
-// Within is what the flags of both allow: the smaller of each limit.
-func (l LimitFlags) Within(other LimitFlags) LimitFlags {
-	l.Entry, l.Session, l.Day = l.Entry.Within(other.Entry), l.Session.Within(other.Session), l.Day.Within(other.Day)
-	return l
-}
-
-// Any reports whether there is a limit.
-func (l *LimitFlags) Any() bool { return l.Entry.Any() || l.Session.Any() || l.Day.Any() }
-
-// Arguments returns the flags with which another command keeps the same limits.
-func (l *LimitFlags) Arguments() []string {
+// LimitArguments returns the flags with which another command keeps the same limits.
+func LimitArguments(l budget.Plan) []string {
 	var args []string
 	f := NewFlags("limits")
-	same := *l
-	same.Add(f)
+	AddLimits(f, &l)
 	f.VisitAll(func(flag *pflag.Flag) {
 		if text := flag.Value.String(); text != "" {
 			args = append(args, "--"+flag.Name, text)

@@ -16,38 +16,38 @@ func TestLimitFlags(t *testing.T) {
 		"--max-cost-per-entry", "2.505", "--max-tokens-per-entry", "400k", "--max-time-per-entry", "30m",
 		"--max-cost-per-session", "0", "--max-cost-per-day", "50", "--max-tokens-per-session", "0", "--max-tokens-per-day", "1.5M",
 	}
-	want := cli.LimitFlags{
+	want := budget.Plan{
 		Entry: budget.Limits{Nanos: 2_505_000_000, Tokens: 400_000, Time: 30 * time.Minute},
 		Day:   budget.Limits{Nanos: 50_000_000_000, Tokens: 1_500_000},
 	}
 	for range 2 { // the arguments mean the same
-		var l cli.LimitFlags
+		var l budget.Plan
 		f := cli.NewFlags("test")
-		l.Add(f)
+		cli.AddLimits(f, &l)
 		require.NoError(t, f.Parse(given))
 		assert.Equal(t, want, l)
 		assert.True(t, l.Any())
-		given = l.Arguments()
+		given = cli.LimitArguments(l)
 	}
-	assert.Empty(t, new(cli.LimitFlags).Arguments())
+	assert.Empty(t, cli.LimitArguments(budget.Plan{}))
 }
 
 func TestLimitFlagsRefuse(t *testing.T) {
 	for _, text := range []string{"-1", "NaN", "nan", "Inf", "1e400", "-0.5", "", " ", "2,50", "$2", "0x10", "two", "1e10"} {
 		for _, name := range []string{"max-cost-per-entry", "max-cost-per-session", "max-cost-per-day"} {
 			f := cli.NewFlags("test")
-			new(cli.LimitFlags).Add(f)
+			cli.AddLimits(f, new(budget.Plan))
 			require.Error(t, f.Parse([]string{"--" + name + "=" + text}), "%s %q", name, text)
 		}
 	}
 	for _, text := range []string{"-1", "NaN", "1e400", "", "400kk", "1.0001k", "9999999999999", "0k"} {
 		f := cli.NewFlags("test")
-		new(cli.LimitFlags).Add(f)
+		cli.AddLimits(f, new(budget.Plan))
 		require.Error(t, f.Parse([]string{"--max-tokens-per-entry=" + text}), "%q", text)
 	}
 	for _, text := range []string{"-1m", "NaN", "1e300", "", "soon", "11000d", "0s"} {
 		f := cli.NewFlags("test")
-		new(cli.LimitFlags).Add(f)
+		cli.AddLimits(f, new(budget.Plan))
 		require.Error(t, f.Parse([]string{"--max-time-per-entry=" + text}), "%q", text)
 	}
 	for _, flag := range []string{"--max-cost=0", "--max-tokens=0", "--max-time=0"} {

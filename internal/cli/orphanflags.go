@@ -5,8 +5,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"heartbeat/inbox"
-	"heartbeat/orchestrate/effect"
 	recovery "heartbeat/recover"
 )
 
@@ -34,23 +32,7 @@ func (o *OrphanFlags) Check() error {
 	return nil
 }
 
-// Options are the flags as package recover takes them.
-func (o *OrphanFlags) Options() recovery.Options {
-	all := recovery.Options{
-		Policy: recovery.Policy(o.Policy), MaxAttempts: o.MaxAttempts,
-		Unreached: recovery.Unreached, Finished: finished,
-	}
-	if !o.Given {
-		all.PolicyOf = effect.PolicyOf
-	}
-	return all
-}
-
-// finished is recovery.Finished for entries that are settled by a reply. A run's effect
-// also needs its result, so it never counts as finished here.
-func finished(tx *inbox.Tx) (reply string, is bool) {
-	if mark, _ := effect.MarkOf(tx.InFlight()); mark.Effect != "" {
-		return "", false
-	}
-	return recovery.Finished(tx)
+// Settings are the flags as package recover takes them.
+func (o *OrphanFlags) Settings() recovery.Settings {
+	return recovery.Settings{Policy: recovery.Policy(o.Policy), Chosen: o.Given, MaxAttempts: o.MaxAttempts}
 }

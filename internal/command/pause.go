@@ -4,12 +4,14 @@ import (
 	"errors"
 	"time"
 
+	recovery "heartbeat/recover"
+
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/command/priced"
-	"heartbeat/internal/enforce"
 	"heartbeat/internal/why"
 )
 
@@ -122,7 +124,7 @@ func resume(i *cli.InboxFlags, s cli.Streams) error {
 	}
 	if now, err := box.Spending(priced.Load(box), nil); err != nil {
 		s.Note("what was spent today cannot be told: %v", err) // it was resumed
-	} else if v := enforce.JudgeDay(cli.LimitFlags{Day: now.Account.DayLimit}, now.Today()); v != nil {
+	} else if v := recovery.JudgeDay(budget.Plan{Day: now.Account.DayLimit}, now.Today()); v != nil {
 		r.Over = v.Figures
 	}
 	return report(i, s, r, r.sentence())

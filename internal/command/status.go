@@ -16,6 +16,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/colour"
 	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/host"
 	"heartbeat/internal/price"
 	"heartbeat/internal/survey"
 	"heartbeat/internal/why"
@@ -367,7 +368,7 @@ func (st status) rows(row func(name, format string, args ...any), shown display)
 	}
 	if w := st.Waiter; w != nil {
 		wakes := "wakes"
-		if w.Life == why.Gone.String() || w.Life == why.Rebooted.String() {
+		if w.Life == host.Gone.String() || w.Life == host.Rebooted.String() {
 			wakes = "was to wake"
 		}
 		row("background", "process %d, %s, %s %s since %s", w.PID, w.Life, wakes, words.Short(w.SessionID), words.Stamp(w.Since))

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
+	recovery "heartbeat/recover"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/budget"
-	"heartbeat/internal/cli"
-	"heartbeat/internal/enforce"
 	"heartbeat/internal/meter"
 )
 
@@ -46,9 +46,9 @@ func TestResumeOverADaysLimit(t *testing.T) {
 		s.in(func(tx *inbox.Tx) error {
 			l := budget.Limits{Nanos: limit}
 			tx.NoteLimits(budget.Limits{}, budget.Limits{}, l)
-			v := enforce.JudgeDay(cli.LimitFlags{Day: budget.Limits{Nanos: 1}}, tx.Today())
+			v := recovery.JudgeDay(budget.Plan{Day: budget.Limits{Nanos: 1}}, tx.Today())
 			require.NotNil(t, v)
-			return enforce.PauseForDay(tx, v)
+			return recovery.PauseForDay(tx, v)
 		})
 	}
 	pause(2_000_000_000)

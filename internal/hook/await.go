@@ -7,6 +7,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
+	"heartbeat/internal/host"
 	"heartbeat/internal/why"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
@@ -42,6 +43,8 @@ func (h *hook) awaitEntry(ctx context.Context, w *inbox.Watcher) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-w.C:
+		case <-h.ownerDied:
+			h.ownerDied = nil
 		case <-timer.C:
 		}
 	}
@@ -106,7 +109,7 @@ func (h *hook) sessionIsReady(tx *inbox.Tx, w *inbox.Waiter) (bool, error) {
 	if err != nil || s.EndedAt != nil {
 		return false, err
 	}
-	if pid := h.clientPID(); pid != 0 && pid == s.PID && why.LifeOf(s) == why.Gone {
+	if pid := h.clientPID(); pid != 0 && pid == s.PID && s.Life() == host.Gone {
 		return false, errSessionGone // another process has its number
 	}
 	if rest := startWait - h.age(); h.input.Event == claude.EventSessionStart && rest > 0 {
@@ -125,9 +128,12 @@ func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
 	}
 	e := h.evidenceOf(d)
 	if clientGone(e) {
-		return true, h.settleEntry(tx, orphaned)
+		left, err := h.settleEntry(tx, orphaned)
+		return !left, err
 	}
 	if !e.Woken || e.Bound || !h.sameClient(d, e) {
+		owner := recovery.OwnerOf(tx, d)
+		h.watchOwner(&owner)
 		h.lookAgainIn(maxRecheck)
 		return false, nil // its own session's next event decides, or that one's end
 	}
@@ -136,7 +142,8 @@ func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
 		return false, nil
 	}
 	h.Note("the entry %s was not taken up, and is handed over again", words.Name(d.ID(), d.EntryID))
-	return true, tx.GiveBack(false)
+	report, err := h.settle(tx, recovery.Sight{NotHandedOver: true, Charged: true})
+	return report.Action != recovery.Owned, err
 }
 
 // wokenRecipient is the session, as far as it is known before it picks the entry up.

@@ -7,8 +7,6 @@ import (
 	"heartbeat/internal/budget"
 	"heartbeat/internal/charging"
 	"heartbeat/internal/claude"
-	"heartbeat/internal/cli"
-	"heartbeat/internal/enforce"
 	"heartbeat/internal/meter"
 	"heartbeat/internal/price"
 	recovery "heartbeat/recover"
@@ -20,7 +18,7 @@ import (
 // hook waits for the turn's answer in the transcript, and for what the client says after the
 // turn. It has no lock, and changes nothing but the count.
 func (h *hook) awaitSpending() {
-	l := cli.LimitFlags{Session: h.Limits.Session, Day: h.Limits.Day}
+	l := budget.Plan{Session: h.Limits.Session, Day: h.Limits.Day}
 	if h.input == nil {
 		return
 	}
@@ -49,7 +47,7 @@ func (h *hook) awaitSpending() {
 
 // countAnswer counts what the session has spent, close to a limit with the answer that
 // ended the turn.
-func (h *hook) countAnswer(l cli.LimitFlags, run string) (*meter.State, error) {
+func (h *hook) countAnswer(l budget.Plan, run string) (*meter.State, error) {
 	path, reply, from := h.input.TranscriptPath, h.input.LastMessage, h.deliveredAt()
 	reading := meter.Reading{Session: h.input.SessionID, Transcript: path, Requests: -1, ContextPercent: -1, Wait: h.meterWait()}
 	for began := time.Now(); ; time.Sleep(pricePoll) {
@@ -84,12 +82,12 @@ func (h *hook) glance(f func(*inbox.View)) {
 }
 
 // inDollars reports whether something else than the entry has a limit in dollars.
-func inDollars(l cli.LimitFlags) bool { return l.Session.Nanos > 0 || l.Day.Nanos > 0 || l.Run > 0 }
+func inDollars(l budget.Plan) bool { return l.Session.Nanos > 0 || l.Day.Nanos > 0 || l.Run > 0 }
 
 // mayTellYet reports whether a client that has not said what it costs may still do so for
 // the first time: a chain of short turns may be over before it has. It is waited for at one
 // Stop of a session, and not where the client never says it, under -p.
-func (h *hook) mayTellYet(l cli.LimitFlags) (may bool) {
+func (h *hook) mayTellYet(l budget.Plan) (may bool) {
 	if !inDollars(l) || !h.client().CanBeWoken() {
 		return false
 	}
@@ -103,7 +101,7 @@ func (h *hook) mayTellYet(l cli.LimitFlags) (may bool) {
 
 // isNear reports whether a few requests more, or those that have no price yet, may reach a
 // limit.
-func (h *hook) isNear(l cli.LimitFlags, run string, s *meter.State) (near bool) {
+func (h *hook) isNear(l budget.Plan, run string, s *meter.State) (near bool) {
 	if s.Spent.Requests == 0 {
 		return true
 	}
@@ -115,7 +113,7 @@ func (h *hook) isNear(l cli.LimitFlags, run string, s *meter.State) (near bool) 
 		Nanos: nearLimit * (expected - s.Spent.Nanos + expected/s.Spent.Requests), Dollars: s.Spent.Dollars,
 		Tokens: price.Tokens{Input: nearLimit * (s.Spent.Tokens.Sum() / s.Spent.Requests)},
 	}
-	if enforce.JudgeSession(l, s.Spent.Plus(more)) != nil {
+	if recovery.JudgeSession(l, s.Spent.Plus(more)) != nil {
 		return true
 	}
 	if l.Day == (budget.Limits{}) && l.Run == 0 {
@@ -123,12 +121,12 @@ func (h *hook) isNear(l cli.LimitFlags, run string, s *meter.State) (near bool) 
 	}
 	h.glance(func(view *inbox.View) {
 		spending, err := view.Spending(charging.Reading(s))
-		if err != nil || l.Day.Any() && enforce.JudgeDay(l, spending.Today.Plus(more)) != nil {
+		if err != nil || l.Day.Any() && recovery.JudgeDay(l, spending.Today.Plus(more)) != nil {
 			near = err == nil
 			return
 		}
 		spent, err := view.SpentByRun(run, charging.Load(h.box.Dir()))
-		_, over := enforce.OverRun(spent.Plus(more), l.Run)
+		_, over := recovery.OverRun(spent.Plus(more), l.Run)
 		near = err == nil && over
 	})
 	return near
@@ -142,7 +140,7 @@ func (h *hook) runInFlight() (run string, limit int64) {
 	}
 	h.glance(func(view *inbox.View) {
 		if d := view.InFlight(); d != nil {
-			run, limit = enforce.RunInFlight(view, d, h.Runs.MaxCost)
+			run, limit = recovery.RunInFlight(view, d, h.Runs.MaxCost)
 		}
 	})
 	return run, limit

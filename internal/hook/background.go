@@ -61,8 +61,8 @@ func (h *hook) endSession(tx *inbox.Tx) error {
 	if d := tx.InFlight(); d != nil && d.SessionID == h.input.SessionID {
 		e := h.evidenceOf(d)
 		if e.Held {
-			h.settled = d
-			if err := h.acknowledgeHeld(tx, d, e); err != nil {
+			sight := recovery.Sight{Ended: true, Reply: e.HeldReply, Tasks: h.tasksOf(e), Charged: true}
+			if _, err := h.settle(tx, sight); err != nil {
 				return err
 			}
 		} else if name, message, failed := e.ByBlock(d).Seen().Failed(); failed {
@@ -72,14 +72,6 @@ func (h *hook) endSession(tx *inbox.Tx) error {
 		}
 	}
 	return tx.EndSession(h.input.SessionID)
-}
-
-// acknowledgeHeld settles an entry whose tasks end with the session.
-func (h *hook) acknowledgeHeld(tx *inbox.Tx, d *inbox.Delivery, e recovery.Evidence) error {
-	if d.Verdict != nil {
-		return h.carryOut(tx, e.HeldReply, h.tasksOf(e))
-	}
-	return tx.AcknowledgeWith(e.HeldReply, h.tasksOf(e))
 }
 
 // tasksOf returns the tasks of an entry as its result keeps them, or nil. The end of the

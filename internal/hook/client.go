@@ -3,7 +3,7 @@ package hook
 import (
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
-	"heartbeat/internal/why"
+	"heartbeat/internal/host"
 	recovery "heartbeat/recover"
 )
 
@@ -46,10 +46,9 @@ func (h *hook) sameClient(d *inbox.Delivery, e recovery.Evidence) bool {
 }
 
 // clientRuns reports whether the very process lives that the entry was handed to.
-func clientRuns(e recovery.Evidence) bool { return why.LifeOfClient(e) == why.Alive }
+func clientRuns(e recovery.Evidence) bool { return e.Process().Life() == host.Alive }
 
 // clientGone reports whether it is certain that it does not.
 func clientGone(e recovery.Evidence) bool {
-	life := why.LifeOfClient(e)
-	return life == why.Gone || life == why.Rebooted
+	return e.Process().Life().Ended()
 }

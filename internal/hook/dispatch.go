@@ -4,9 +4,9 @@ import (
 	"strings"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/agent"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
-	recovery "heartbeat/recover"
 )
 
 // dispatch acts on the event. An event of a subagent is nobody's answer, and an
@@ -45,7 +45,7 @@ func (h *hook) dispatch() int {
 		return h.record(func(tx *inbox.Tx) error {
 			tx.ForgetStopped(in.SessionID)
 			h.chargeStart(tx)
-			return tx.StartSessionWith(in.SessionID, h.clientPID(), recovery.StartNote(in.TranscriptPath))
+			return tx.StartSessionWith(in.SessionID, h.clientPID(), agent.StartNote(in.TranscriptPath))
 		})
 	case claude.EventSessionEnd:
 		return h.record(h.endSession)

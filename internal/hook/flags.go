@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"heartbeat/internal/budget"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 )
@@ -26,7 +27,7 @@ type Flags struct {
 	Orphan     cli.OrphanFlags
 	MaxEntries int
 	MaxBlocks  int
-	Limits     cli.LimitFlags
+	Limits     budget.Plan
 	Background cli.Span
 	Form       string
 	Rewake     bool
@@ -59,7 +60,7 @@ func (h *Flags) Set() *pflag.FlagSet {
 	h.Orphan.Add(f)
 	f.IntVar(&h.MaxEntries, "max-entries", 0, "approve the stop after this many answered entries in one session (0: no limit)")
 	f.IntVar(&h.MaxBlocks, "max-blocks", 0, "approve the stop after this many entries in a row, which have to be fewer than the client's own limit swallows (0: no limit)")
-	h.Limits.Add(f)
+	cli.AddLimits(f, &h.Limits)
 	f.Var(&h.Background, "background-timeout", "drain: how long an entry whose turn left tasks running in the background waits for them (0: not at all)")
 	f.Var(cli.Choice(&h.Form, string(claude.AsReason), string(claude.AsContext)), "as", "how the text is handed to the model")
 	f.BoolVar(&h.Rewake, "rewake", false, "wait in the background and wake the idle session with the next entry (needs asyncRewake: see install --rewake)")

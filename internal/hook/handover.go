@@ -12,6 +12,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/words"
+	recovery "heartbeat/recover"
 )
 
 // print hands the entry in flight over, and notes that it did. What nobody got
@@ -48,7 +49,7 @@ func readable(stdout io.Writer) error {
 // out.
 func (h *hook) takeBack(tx *inbox.Tx, why error) error {
 	d := tx.InFlight()
-	err := tx.GiveBack(false)
+	_, err := h.settle(tx, recovery.Sight{NotHandedOver: true, Charged: true})
 	if err == nil {
 		err = tx.Commit()
 	}

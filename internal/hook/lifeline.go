@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	recovery "heartbeat/recover"
+
 	"heartbeat/internal/cli"
 	"heartbeat/internal/host"
 )
@@ -20,6 +22,17 @@ type lifeline struct {
 	// parent is who started us; another one later means that it died.
 	parent    int
 	processes []*host.Process // none before the wait
+	// ownerDied is closed once the process is gone that has the entry in flight; nil where
+	// nobody else has it.
+	ownerDied <-chan struct{}
+	owner     int // that process
+}
+
+// watchOwner has a waiting hook look again at once when the owner of the entry in flight dies.
+func (l *lifeline) watchOwner(o *recovery.Owner) {
+	if o.PID != 0 && (o.PID != l.owner || l.ownerDied == nil) {
+		l.owner, l.ownerDied = o.PID, host.WatchProcess(o.PID).Died()
+	}
 }
 
 // stillWanted reports why nothing may be taken any more: the wait was ended, or

@@ -8,6 +8,7 @@ const (
 	approved                     // nothing is to be delivered in this turn
 	empty                        // nothing waits
 	held                         // delivery is paused
+	owned                        // the entry in flight is another session's, which lives
 	torn                         // a last line waits for its newline
 	leave                        // another hook acted on this very Stop
 	resting                      // the entry in flight waits for tasks in the background

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	recovery "heartbeat/recover"
+
 	"heartbeat/inbox"
+	"heartbeat/internal/budget"
 	"heartbeat/internal/charging"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/enforce"
 	"heartbeat/internal/meter"
 	"heartbeat/internal/price"
 	"heartbeat/internal/words"
@@ -48,7 +50,7 @@ func (h *hook) afterTools() int {
 // lookAtSpending is the usual case: it takes no lock and changes nothing but the count of
 // what the session spends. It returns the limit that is reached, nil for none,
 // and the delivery that it is about.
-func (h *hook) lookAtSpending() (v *enforce.Verdict, seq int64, err error) {
+func (h *hook) lookAtSpending() (v *recovery.Over, seq int64, err error) {
 	view, err := h.box.View()
 	if err != nil {
 		return nil, 0, err
@@ -61,13 +63,13 @@ func (h *hook) lookAtSpending() (v *enforce.Verdict, seq int64, err error) {
 	if d == nil || !h.isTurn(d.SessionID, d.PromptID) {
 		return nil, 0, nil // nobody's turn but the person's
 	}
-	l := enforce.Limits(d, &h.Limits)
-	_, l.Run = enforce.RunInFlight(view, d, h.Runs.MaxCost)
+	l := recovery.LimitsOf(d, h.Limits)
+	_, l.Run = recovery.RunInFlight(view, d, h.Runs.MaxCost)
 	if !l.Any() && l.Run == 0 {
 		return nil, 0, nil
 	}
 	if l.Run == 0 && l.Entry.Nanos == 0 && l.Entry.Tokens == 0 && !l.Session.Any() && !l.Day.Any() {
-		return enforce.Judge(l, enforce.Spent{Took: enforce.Took(d)}, d.Attempt), d.DeliveredSeq, nil
+		return recovery.Judge(l, recovery.Spent{Took: recovery.Took(d)}, d.Attempt), d.DeliveredSeq, nil
 	}
 	v, err = h.judgeSpending(view, d, l)
 	return v, d.DeliveredSeq, err
@@ -81,7 +83,7 @@ func (h *hook) isTurn(session, prompt string) bool {
 // judgeSpending holds against the limits what the session has spent by now. Close to one it
 // waits for the client to say what the last request took, and to a limit in dollars for
 // what that has cost.
-func (h *hook) judgeSpending(view *inbox.View, d *inbox.Delivery, l cli.LimitFlags) (*enforce.Verdict, error) {
+func (h *hook) judgeSpending(view *inbox.View, d *inbox.Delivery, l budget.Plan) (*recovery.Over, error) {
 	h.counting.cut = view.Position(h.input.SessionID, claude.TranscriptSize(h.input.TranscriptPath))
 	began := time.Now()
 	s, missing, err := h.countBatch(view, d, l)
@@ -115,7 +117,7 @@ func (h *hook) judgeSpending(view *inbox.View, d *inbox.Delivery, l cli.LimitFla
 // countBatch counts what the session has spent. The client may write the answer that asked
 // for these tools after it has run them: close to a limit the hook waits for it, and returns
 // a guess at what is missing if it does not come.
-func (h *hook) countBatch(view *inbox.View, d *inbox.Delivery, l cli.LimitFlags) (s *meter.State, missing price.Tokens, err error) {
+func (h *hook) countBatch(view *inbox.View, d *inbox.Delivery, l budget.Plan) (s *meter.State, missing price.Tokens, err error) {
 	reading := meter.Reading{Session: h.input.SessionID, Transcript: h.input.TranscriptPath, Wait: meterWait(view, h.input.SessionID)}
 	for began := time.Now(); ; time.Sleep(pricePoll) {
 		s, err = meter.Advance(h.box.Dir(), reading)
@@ -137,27 +139,27 @@ func (h *hook) countBatch(view *inbox.View, d *inbox.Delivery, l cli.LimitFlags)
 }
 
 // judgeWith judges what a count says, and more.
-func (h *hook) judgeWith(view *inbox.View, d *inbox.Delivery, l cli.LimitFlags, s *meter.State, more price.Amount) (*enforce.Verdict, error) {
+func (h *hook) judgeWith(view *inbox.View, d *inbox.Delivery, l budget.Plan, s *meter.State, more price.Amount) (*recovery.Over, error) {
 	spending, err := view.Spending(charging.Reading(s))
 	if err != nil {
 		return nil, err
 	}
 	more.Dollars = s.Spent.Dollars // also where the entry's own requests have none yet
-	spent := enforce.Spent{Spending: spending, Session: s.Spent, Took: enforce.Took(d)}
+	spent := recovery.Spent{Spending: spending, Session: s.Spent, Took: recovery.Took(d)}
 	if l.Run > 0 {
-		if spent.Run, err = view.SpentByRun(enforce.RunOf(d.Entry()), charging.Load(h.box.Dir())); err != nil {
+		if spent.Run, err = view.SpentByRun(recovery.RunOf(d.Entry()), charging.Load(h.box.Dir())); err != nil {
 			return nil, err
 		}
 	}
 	for _, a := range []*price.Amount{&spent.Entry, &spent.Here, &spent.Today, &spent.Session, &spent.Run} {
 		*a = a.Plus(more)
 	}
-	return enforce.Judge(l, spent, d.Attempt), nil
+	return recovery.Judge(l, spent, d.Attempt), nil
 }
 
 // stopTurn settles the entry in flight, and has the client end the turn and the launcher
 // the session.
-func (h *hook) stopTurn(v *enforce.Verdict, seq int64) error {
+func (h *hook) stopTurn(v *recovery.Over, seq int64) error {
 	tx, err := h.box.Begin(context.Background())
 	if err != nil {
 		return err
@@ -165,11 +167,11 @@ func (h *hook) stopTurn(v *enforce.Verdict, seq int64) error {
 	why := ""
 	if d := tx.InFlight(); d != nil && d.DeliveredSeq == seq && h.isTurn(d.SessionID, d.PromptID) {
 		why = fmt.Sprintf("heartbeat: entry %s was stopped: %s", words.Name(d.ID(), d.EntryID), v.Figures)
-		if err = h.chargeTurn(tx); err == nil && v.Reach == enforce.Session {
+		if err = h.chargeTurn(tx); err == nil && v.Reach == recovery.OfSession {
 			err = h.noteOver(tx, v.Figures)
 		}
 		if err == nil {
-			err = enforce.Settle(tx, v, h.Orphan.MaxAttempts)
+			_, err = h.settle(tx, recovery.Sight{Over: v, Charged: true})
 		}
 		if err == nil {
 			tx.StopTurn(inbox.Stopped{Session: d.SessionID, Prompt: d.PromptID, EntryID: d.EntryID, Why: why})

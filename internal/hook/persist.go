@@ -40,6 +40,8 @@ func (h *hook) persist() int {
 		case <-ctx.Done():
 			return h.ended(context.Cause(ctx))
 		case <-w.C:
+		case <-h.ownerDied:
+			h.ownerDied = nil
 		case <-due.C:
 		case <-idle.C:
 			return h.idleTick(ctx)

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/agent"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/host"
 	"heartbeat/internal/why"
-	recovery "heartbeat/recover"
 )
 
 const (
@@ -125,7 +125,7 @@ func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error))
 	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
 		o, err = h.transact(context.Background(), func(tx *inbox.Tx) (outcome, string, error) {
 			o, err := tell(tx)
-			if o == leave {
+			if o == leave || o == owned {
 				o = 0 // what is in flight is another turn's: wait for its end
 			}
 			if err == nil && o == 0 {
@@ -164,7 +164,7 @@ func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
 func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 	tx.ForgetStopped(h.input.SessionID)
 	h.chargeStart(tx)
-	if err := tx.StartSessionWith(h.input.SessionID, h.clientPID(), recovery.StartNote(h.input.TranscriptPath)); err != nil {
+	if err := tx.StartSessionWith(h.input.SessionID, h.clientPID(), agent.StartNote(h.input.TranscriptPath)); err != nil {
 		return 0, err
 	}
 	d := tx.InFlight()
@@ -172,7 +172,8 @@ func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 		return 0, nil
 	}
 	if v := h.judgeAtStart(d); v != pending {
-		return 0, h.settleEntry(tx, v)
+		_, err := h.settleEntry(tx, v)
+		return 0, err
 	}
 	return 0, nil
 }

@@ -1,14 +1,11 @@
 package hook
 
 import (
-	"encoding/json"
+	"errors"
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/enforce"
-	"heartbeat/internal/why"
 	"heartbeat/internal/words"
-	"heartbeat/orchestrate/effect"
 	recovery "heartbeat/recover"
 )
 
@@ -38,12 +35,9 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 				return resting, err
 			}
 		}
-		if busy, err := h.isWithAnother(tx, d, verdict); err != nil || busy {
-			return held, err
-		}
 		h.chargeEnd(tx)
-		if err := h.settleEntry(tx, verdict); err != nil {
-			return 0, err
+		if left, err := h.settleEntry(tx, verdict); err != nil || left {
+			return owned, err
 		}
 	}
 	if over, err := h.sessionIsOver(tx, session); over || err != nil {
@@ -78,7 +72,7 @@ func (h *hook) countBlock(tx *inbox.Tx) error {
 
 // sessionIsOver reports whether the session has reached its limit. A launcher ends it then.
 func (h *hook) sessionIsOver(tx *inbox.Tx, session string) (bool, error) {
-	v := enforce.JudgeSession(h.Limits, tx.SpentBy(session))
+	v := recovery.JudgeSession(h.Limits, tx.SpentBy(session))
 	if v == nil {
 		return false, tx.NoteOver(session, "")
 	}
@@ -94,62 +88,61 @@ func (h *hook) noteOver(tx *inbox.Tx, figures string) error {
 	return tx.NoteOver(h.input.SessionID, figures)
 }
 
-// acknowledge settles the entry in flight as answered, unless it is an effect's
-// that still has no result: then it is delivered again, while its attempts last.
-func (h *hook) acknowledge(tx *inbox.Tx) error {
+// asker is this hook, as it asks what becomes of entries.
+func (h *hook) asker() recovery.Asker {
+	s := h.Orphan.Settings()
+	s.Limits, s.Runs = h.Limits, h.Runs.Dirs
+	s.Limits.Run = h.Runs.MaxCost
+	return recovery.Asker{
+		Settings: s, Box: h.box, Client: recovery.Process{PID: h.clientPID()}, Start: h.Start,
+		Elsewhere: h.settledElsewhere, Note: func(format string, args ...any) { h.Note(format, args...) },
+	}
+}
+
+// settleEntry settles the entry in flight, as this event tells of it. left says that it is
+// another session's, which lives.
+func (h *hook) settleEntry(tx *inbox.Tx, v verdict) (left bool, err error) {
 	d := tx.InFlight()
 	e := h.evidenceOf(d)
-	reply := h.replyTo(d, e)
-	if d.Verdict != nil {
-		return h.carryOut(tx, reply, h.tasksOf(e))
-	}
-	missing, err := h.takeResult(d, reply)
-	switch {
-	case err != nil:
-		return err
-	case missing == "":
-		return tx.AcknowledgeWith(reply, h.tasksOf(e))
-	case d.Attempt >= h.Orphan.MaxAttempts:
-		h.Note("the entry %s is set aside: %s", words.Name(d.ID(), d.EntryID), missing)
-		return tx.DeadLetter(inbox.ReasonUnresolved)
-	}
-	tx.Worked(recovery.Worked(d))
-	return tx.GiveBackFor(missing, true)
-}
-
-// carryOut settles the entry in flight, whose turn is over, as its agent said.
-func (h *hook) carryOut(tx *inbox.Tx, reply string, tasks json.RawMessage) error {
-	o := h.Orphan.Options()
-	o.Overcome, o.Tasks = true, tasks
-	o.Finished = func(*inbox.Tx) (string, bool) { return reply, true }
-	report, err := recovery.Settle(tx, o)
-	if err == nil && report.Action != recovery.Answered {
-		h.Note("%s", report)
-	}
-	return err
-}
-
-func (h *hook) settleEntry(tx *inbox.Tx, v verdict) error {
-	h.settled = tx.InFlight()
-	h.lastSettled = h.settled.ID()
+	sight := recovery.Sight{Overcome: true, NoTranscript: h.input == nil, Unreached: h.neverReached, Charged: h.input != nil && d.SessionID == h.input.SessionID}
 	switch v {
 	case answered:
-		h.answered = h.settled
-		return h.acknowledge(tx)
+		sight.Ended, sight.Reply, sight.Tasks = true, h.replyTo(d, e), h.tasksOf(e)
+		if d.Verdict == nil {
+			if sight.Missing, err = h.takeResult(d, sight.Reply); err != nil {
+				return false, err
+			}
+		}
+		sight.Charged = true
+	case interrupted:
+		sight.Reason = inbox.ReasonInterrupted
 	}
-	o := h.Orphan.Options()
-	o.Overcome, o.Charge = true, h.chargeOrphan
-	if o.Unreached = h.neverReached; h.input == nil {
-		o.Unreached, o.Finished = nil, nil // nobody wrote a transcript
+	report, err := h.settle(tx, sight)
+	switch {
+	case err != nil:
+	case sight.Missing != "" && report.Action == recovery.DeadLettered:
+		h.Note("the entry %s is set aside: %s", words.Name(d.ID(), d.EntryID), sight.Missing)
+	case !sight.Ended || d.Verdict != nil && report.Action != recovery.Answered:
+		h.complainOnce(errors.New(report.String()))
 	}
-	if v == interrupted {
-		o.Reason = inbox.ReasonInterrupted
+	return report.Action == recovery.Owned, err
+}
+
+// settle has the entry in flight settled, and remembers it for what follows the commit.
+func (h *hook) settle(tx *inbox.Tx, sight recovery.Sight) (recovery.Report, error) {
+	d := tx.InFlight()
+	report, err := recovery.Settle(tx, h.asker(), sight)
+	if err != nil {
+		return report, err
 	}
-	report, err := recovery.Settle(tx, o)
-	if err == nil {
-		h.Note("%s", report)
+	if report.Action == recovery.Owned {
+		h.watchOwner(report.Owner)
+		return report, nil
 	}
-	return err
+	if h.settled, h.lastSettled = d, d.ID(); sight.Ended {
+		h.answered = d
+	}
+	return report, nil
 }
 
 // stopFailure acts on a turn that ended in an error, where no background wiring
@@ -180,7 +173,7 @@ func (h *hook) settleFailed(tx *inbox.Tx, of verdict, failure *inbox.Failure) er
 	if of != answered {
 		err := tx.FailSession(h.input.SessionID, failure.Error, failure.Message)
 		if err == nil && (of == interrupted || of == orphaned) {
-			err = h.settleEntry(tx, of)
+			_, err = h.settleEntry(tx, of)
 		}
 		if err != nil {
 			return err
@@ -190,31 +183,11 @@ func (h *hook) settleFailed(tx *inbox.Tx, of verdict, failure *inbox.Failure) er
 	if err := tx.Fail(d.SessionID, failure.Error, failure.Message); err != nil {
 		return err
 	}
-	h.settled = d
-	report, err := recovery.Settle(tx, h.Orphan.Options())
+	report, err := h.settle(tx, recovery.Sight{Charged: true})
 	if err == nil && report.Action == recovery.DeadLettered {
 		h.Note("%s", report)
 	}
 	return err
-}
-
-// isWithAnother reports whether the entry in flight is a run's, and another session
-// that lives is at it: its own next Stop decides. Handing it to this one would have it
-// done twice, and each would take it from the other until its attempts are used up.
-func (h *hook) isWithAnother(tx *inbox.Tx, d *inbox.Delivery, v verdict) (bool, error) {
-	if v != orphaned || h.input == nil || d.SessionID == h.input.SessionID {
-		return false, nil
-	}
-	if _, ofRun := effect.MarkOf(d); !ofRun {
-		return false, nil
-	}
-	s, err := tx.Session(d.SessionID)
-	if err != nil || s.EndedAt != nil || s.PID == h.clientPID() || why.LifeOf(s) != why.Alive {
-		return false, err
-	}
-	h.Note("entry %s is with session %s (process %d), which lives: it is left to that one", d.ID(), words.Short(s.ID), s.PID)
-	h.lookAgainIn(maxRecheck)
-	return true, nil
 }
 
 // neverReached asks the transcript of the session that the entry in flight was

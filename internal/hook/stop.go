@@ -34,7 +34,7 @@ func (h *hook) stop() int {
 			if h.runs != nil && h.runs.Advance(context.Background()) {
 				continue
 			}
-		case held, approved:
+		case held, owned, approved:
 			h.passRuns(context.Background())
 		}
 		if o != approved && h.Mode == ModePersist {

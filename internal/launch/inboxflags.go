@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/launch/client"
 	"heartbeat/internal/launch/managed"
@@ -36,7 +37,7 @@ type inboxFlags struct {
 	mode         string
 	orphan       cli.OrphanFlags
 	maxEntries   int
-	limits       cli.LimitFlags
+	limits       budget.Plan
 	background   cli.Span
 	untilDrained bool
 	maxRestarts  int
@@ -77,7 +78,7 @@ func (i *inboxFlags) addSessions() {
 	f.Var(cli.Choice(&i.mode, string(managed.Drain), string(managed.Persist)), "mode", "drain ends once nothing waits, persist stays up, idle, and is woken")
 	i.orphan.Add(f)
 	f.IntVar(&i.maxEntries, "max-entries", 0, "continue in a fresh session after this many answered entries (0: never)")
-	i.limits.Add(f)
+	cli.AddLimits(f, &i.limits)
 	f.BoolVar(&i.untilDrained, "until-drained", true, "drain: start session after session while entries wait")
 	f.IntVar(&i.maxRestarts, "max-restarts", 5, "how often in a row another session is started without an answered entry in between")
 	f.Var(&i.background, "background-timeout", "drain: how long an entry whose turn left tasks running in the background waits for them (0: not at all)")

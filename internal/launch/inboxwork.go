@@ -5,6 +5,8 @@ import (
 	"io"
 	"time"
 
+	recovery "heartbeat/recover"
+
 	"golang.org/x/term"
 
 	"heartbeat/internal/claude/settings"
@@ -113,12 +115,19 @@ func (w *inboxWork) meter(l *log) string {
 func (w *inboxWork) options(o terminal.Options, hook, meter string, attended bool, l *log) managed.Options {
 	f := w.flags
 	return managed.Options{
-		Inbox: f.path, Mode: managed.Mode(f.mode), Terminal: o, Client: client.Of(f.as, o.Command), Hook: hook, Meter: meter, Recovery: f.orphan.Options(), Runs: f.runs,
-		MaxEntries: f.maxEntries, Limits: f.limits, Background: time.Duration(f.background), UntilDrained: f.untilDrained, MaxRestarts: f.maxRestarts,
+		Inbox: f.path, Mode: managed.Mode(f.mode), Terminal: o, Client: client.Of(f.as, o.Command), Hook: hook, Meter: meter, Settings: w.settings(), Runs: f.runs,
+		MaxEntries: f.maxEntries, Background: time.Duration(f.background), UntilDrained: f.untilDrained, MaxRestarts: f.maxRestarts,
 		StartTimeout: time.Duration(f.startTimeout), EndAsking: f.onPrompt == promptEnd || f.onPrompt == "" && !attended,
 		Resume: f.resume, Attended: attended, Shared: f.shared, Adopt: f.adopt, Line: l.say,
 		Notify: notify.Options{Command: f.notify.Command, Stall: time.Duration(f.notify.Stall), Drained: f.notify.Drained},
 	}
+}
+
+func (w *inboxWork) settings() recovery.Settings {
+	s := w.flags.orphan.Settings()
+	s.Limits, s.Runs = w.flags.limits, w.flags.runs.Dirs
+	s.Limits.Run = w.flags.runs.MaxCost
+	return s
 }
 
 // prepareRuns finds what the agent of a run will need.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/host"
 	"heartbeat/internal/why"
 	"heartbeat/internal/words"
 )
@@ -27,7 +28,7 @@ const sameQuestion = time.Minute
 func (s *scan) questions() {
 	for _, session := range s.facts.Sessions {
 		q := session.Asks
-		if q == nil || session.EndedAt != nil || session.Life == why.Gone || session.Life == why.Rebooted {
+		if q == nil || session.EndedAt != nil || session.Life == host.Gone || session.Life == host.Rebooted {
 			continue
 		}
 		s.holds(Occasion{
@@ -133,7 +134,7 @@ func (s *scan) failing() {
 	}
 	n, last := 0, why.Session{}
 	for _, of := range s.facts.Sessions {
-		over := of.EndedAt != nil || of.Life == why.Gone || of.Life == why.Rebooted
+		over := of.EndedAt != nil || of.Life == host.Gone || of.Life == host.Rebooted
 		if !over || of.StartedAt == nil || !of.StartedAt.After(since) {
 			continue
 		}

@@ -89,7 +89,7 @@ func facts(v *inbox.View, f *why.Facts) (err error) {
 		return err
 	}
 	for _, s := range sessions {
-		f.Sessions = append(f.Sessions, why.Session{Session: s, Life: why.LifeOf(s)})
+		f.Sessions = append(f.Sessions, why.Session{Session: s, Life: s.Life()})
 	}
 	next, err := v.Next(1)
 	for _, w := range next {

@@ -27,12 +27,15 @@ whatever the policy. So is one whose turn ended in an error of the model's API, 
 its attempts last; delivery then waits until the limit ends, for a growing time, or
 for a person (heartbeat status says which).
 
+An entry whose session lives is left to that session. With --force a person takes it
+away: the session works on, and what it answers then settles nothing.
+
 Results, events and scheduled entries that were not written here, but came with a
 copy or a repository, are moved away by whichever command finds them, and not
 believed. If they are yours, --adopt takes them back.
 
-Exit status: 0 done (also when nothing was in flight), 1 the state is not valid
-or could not be changed: nothing was discarded.`,
+Exit status: 0 done (also when nothing was in flight), 1 a session that lives has the
+entry, or the state is not valid or could not be changed: nothing was discarded.`,
 		Example: command + ` recover --inbox work/inbox.jsonl --on-orphan retry || exit 1`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			var i cli.InboxFlags
@@ -40,6 +43,8 @@ or could not be changed: nothing was discarded.`,
 			f := cli.NewFlags("recover")
 			i.Add(f)
 			o.Add(f)
+			force := false
+			f.BoolVar(&force, "force", false, "decide although the session that has the entry lives")
 			f.BoolVar(&i.Adopt, "adopt", false, "take results, events and scheduled entries for yours that were not written here")
 			return f, func(args []string, s cli.Streams) error {
 				if err := cli.NoArgs(args); err != nil {
@@ -49,32 +54,32 @@ or could not be changed: nothing was discarded.`,
 					return cli.Usage(err)
 				}
 				o.Given = f.Changed("on-orphan")
-				return runRecover(&i, o.Options(), s)
+				return runRecover(&i, recovery.Asker{Settings: o.Settings(), Force: force, Note: s.Note}, s)
 			}
 		},
 	}
 }
 
-func runRecover(i *cli.InboxFlags, o recovery.Options, s cli.Streams) error {
-	box, err := i.Open()
-	if err != nil {
+func runRecover(i *cli.InboxFlags, a recovery.Asker, s cli.Streams) (err error) {
+	if a.Box, err = i.Open(); err != nil {
 		return err
 	}
-	counted := charging.Gone(box, "", nil)
-	o.Charge = func(tx *inbox.Tx) { counted = errors.Join(counted, charging.Orphan(tx, box)) }
-	report, err := recovery.Run(context.Background(), box, o)
-	if err != nil {
-		return fmt.Errorf("recover: %w", err)
+	if err := charging.Gone(a.Box, "", nil); err != nil {
+		s.Note("what the sessions spent is not all counted: %v", err)
 	}
-	if counted != nil {
-		s.Note("what the sessions spent is not all counted: %v", counted)
+	report, err := recovery.Run(context.Background(), a, recovery.Sight{})
+	switch {
+	case err != nil:
+		return fmt.Errorf("recover: %w", err)
+	case report.Action == recovery.Owned:
+		return fmt.Errorf("recover: %s: nothing was changed: end that session, or say --force", report.Owner)
 	}
 	s.Warn(report.Warnings)
-	err = cli.InTransaction(box, s, func(tx *inbox.Tx) error {
-		return errors.Join(charging.Note(tx, box, ""), tx.Commit(), recovery.ForgetSpills(box, tx.InFlight()))
+	err = cli.InTransaction(a.Box, s, func(tx *inbox.Tx) error {
+		return errors.Join(charging.Note(tx, a.Box, ""), tx.Commit(), recovery.ForgetSpills(a.Box, tx.InFlight()))
 	})
 	if err == nil {
-		err = box.ForgetLeftovers(context.Background())
+		err = a.Box.ForgetLeftovers(context.Background())
 	}
 	if err != nil {
 		s.Note("%v: compact tries again", err) // the decision is committed

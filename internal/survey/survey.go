@@ -127,7 +127,7 @@ func survey(v *inbox.View, f *why.Facts, besides []func(*inbox.View) error) (err
 	f.Warnings = append(f.Warnings, f.NotCounted()...)
 	if f.InFlight != nil {
 		e := recovery.EvidenceOf(f.InFlight)
-		f.Client, f.Woken, f.Bound, f.Prompted = why.LifeOfClient(e), e.Woken, e.Bound, e.Prompted
+		f.Client, f.Woken, f.Bound, f.Prompted = e.Process().Life(), e.Woken, e.Bound, e.Prompted
 	}
 	for _, read := range besides {
 		if err == nil {
@@ -144,13 +144,13 @@ func consumers(v *inbox.View, f *why.Facts) error {
 		return err
 	}
 	for _, s := range sessions {
-		f.Sessions = append(f.Sessions, why.Session{Session: s, Life: why.LifeOf(s)})
+		f.Sessions = append(f.Sessions, why.Session{Session: s, Life: s.Life()})
 	}
 	w, err := v.Waiter()
 	if err != nil || w == nil {
 		return err
 	}
-	f.Waiter = &why.Waiter{Waiter: *w, Life: why.LifeOfProcess(w.Boot, w.Namespace, w.PID, w.ProcessStart)}
+	f.Waiter = &why.Waiter{Waiter: *w, Life: w.Life()}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/host"
 	"heartbeat/internal/words"
 )
 
@@ -44,7 +45,7 @@ func (f Facts) afterwards() string {
 	const end = "; heartbeat resume ends it at once"
 	w, s := f.waker(), f.Current()
 	switch {
-	case w != nil && w.Life == Alive:
+	case w != nil && w.Life == host.Alive:
 		return then + "; heartbeat resume goes on at once"
 	case w != nil:
 		return fmt.Sprintf("%s, if process %d still waits to do so%s", then, w.PID, end)

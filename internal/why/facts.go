@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/host"
 )
 
 // Facts are what is known about an inbox and its surroundings.
@@ -50,7 +51,7 @@ type Facts struct {
 	Sessions []Session // the one that was heard of last first
 	// Client is whether the process that got the entry in flight lives, for when no
 	// session tells.
-	Client Life
+	Client host.Life
 	// Woken says that the entry in flight should wake its idle session, and Bound that
 	// the session took it up.
 	Woken, Bound bool
@@ -71,35 +72,13 @@ type Launcher struct {
 // Session is a session and whether its process lives.
 type Session struct {
 	inbox.Session
-	Life Life
+	Life host.Life
 }
 
 // Waiter is the process that waits in the background, and whether it lives.
 type Waiter struct {
 	inbox.Waiter
-	Life Life
-}
-
-// Life is whether a process lives.
-type Life int
-
-// What is known about a process.
-const (
-	Unknown Life = iota
-	Alive
-	Gone
-	Rebooted // gone, since the machine was rebooted
-)
-
-// String returns running, gone or unknown.
-func (l Life) String() string {
-	switch l {
-	case Alive:
-		return "running"
-	case Gone, Rebooted:
-		return "gone"
-	}
-	return "unknown"
+	Life host.Life
 }
 
 func (f Facts) session(id string) *Session {
@@ -113,7 +92,7 @@ func (f Facts) session(id string) *Session {
 
 // Current returns the session that will most likely ask next, or nil.
 func (f Facts) Current() *Session {
-	for _, life := range []Life{Alive, Unknown} {
+	for _, life := range []host.Life{host.Alive, host.Unknown} {
 		for i, s := range f.Sessions {
 			if s.EndedAt == nil && s.Life == life {
 				return &f.Sessions[i]

@@ -3,6 +3,7 @@ package why
 import (
 	"fmt"
 
+	"heartbeat/internal/host"
 	"heartbeat/internal/words"
 )
 
@@ -10,7 +11,7 @@ import (
 // is known to have ended.
 func (f Facts) waker() *Waiter {
 	w := f.Waiter
-	if w == nil || w.Life == Gone || w.Life == Rebooted {
+	if w == nil || w.Life == host.Gone || w.Life == host.Rebooted {
 		return nil
 	}
 	if s := f.session(w.SessionID); s != nil && s.EndedAt != nil {
@@ -22,7 +23,7 @@ func (f Facts) waker() *Waiter {
 // idle says which session the next entry is sure to wake, or nothing.
 func (f Facts) idle() string {
 	w := f.waker()
-	if w == nil || w.Life != Alive {
+	if w == nil || w.Life != host.Alive {
 		return ""
 	}
 	return "; " + sessionName(w.SessionID) + " is idle, and the next entry wakes it"
@@ -34,7 +35,7 @@ func (f Facts) waking(w *Waiter, waits string) (State, string) {
 	if s := f.session(w.SessionID); s != nil && s.Failure != nil && s.Failure.Error == HookError && s.Failure.At.After(w.Since) {
 		return SessionDown, fmt.Sprintf("%s, and process %d, which is to wake %s, met an error at %s (%s): it tries again, within a minute once that is mended", waits, w.PID, name, words.Stamp(s.Failure.At), s.Failure.Message)
 	}
-	if w.Life == Alive {
+	if w.Life == host.Alive {
 		return Waking, fmt.Sprintf("%s, and %s takes what is next within moments: process %d waits in the background to wake it", waits, name, w.PID)
 	}
 	return SessionBusy, fmt.Sprintf("%s for process %d, which waited in the background to wake %s: whether it still runs is not known", waits, w.PID, name)
@@ -43,7 +44,7 @@ func (f Facts) waking(w *Waiter, waits string) (State, string) {
 // wakerGone reports whether the next session stays idle because the process that should
 // wake it died.
 func (f Facts) wakerGone(current *Session) bool {
-	if f.Waiter == nil || f.Waiter.Life != Gone {
+	if f.Waiter == nil || f.Waiter.Life != host.Gone {
 		return false
 	}
 	return current == nil || current.ID == f.Waiter.SessionID && current.runs()
@@ -64,7 +65,7 @@ func (f Facts) refused(s *Session) bool {
 func (s *Session) Runs() bool { return s.runs() }
 
 func (s *Session) runs() bool {
-	return s.EndedAt == nil && s.Life != Gone && s.Life != Rebooted
+	return s.EndedAt == nil && s.Life != host.Gone && s.Life != host.Rebooted
 }
 
 func sessionName(id string) string {

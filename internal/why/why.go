@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"time"
 
+	"heartbeat/internal/host"
 	"heartbeat/internal/words"
 )
 
@@ -193,13 +194,13 @@ func (f Facts) awaited(waits string) (State, string) {
 	switch {
 	case s.EndedAt != nil:
 		return NoSession, fmt.Sprintf("%s ended at %s", last, words.Stamp(*s.EndedAt))
-	case s.Life == Rebooted:
+	case s.Life == host.Rebooted:
 		return NoSession, last + " ended when the machine went down"
-	case s.Life == Gone:
+	case s.Life == host.Gone:
 		return NoSession, fmt.Sprintf("%s died (process %d is gone)", last, s.PID)
 	case s.Failure != nil && f.since(s).Before(s.Failure.At):
 		return SessionDown, fmt.Sprintf("%s, and session %s met an error at %s (%s): it waits at its prompt, and asks after its next turn", waits, words.Short(s.ID), words.Stamp(s.Failure.At), s.Failure)
-	case s.Life == Alive:
+	case s.Life == host.Alive:
 		return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s (process %d), last heard of at %s: it is at work on something else, or waits at its prompt", waits, words.Short(s.ID), s.PID, words.Stamp(f.since(s)))
 	}
 	return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s, last heard of at %s: whether it still runs is not known", waits, words.Short(s.ID), words.Stamp(f.since(s)))

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"heartbeat/inbox"
-	recovery "heartbeat/recover"
 )
 
 // The members of an entry's metadata that mark it as a run's.
@@ -39,16 +38,6 @@ func MarkOf(d *inbox.Delivery) (Mark, bool) {
 		return Mark{}, false
 	}
 	return MarkIn(d.Metadata())
-}
-
-// PolicyOf is the policy for an orphan where the user chose none: an entry of a run is
-// delivered again, since the run cannot go on without its answer. For any other entry
-// it is "", which leaves the choice to the general default.
-func PolicyOf(d *inbox.Delivery) recovery.Policy {
-	if _, ok := MarkOf(d); ok {
-		return recovery.Retry
-	}
-	return ""
 }
 
 // Text is what the agent reads of an entry: the entry's text, after a reminder where the

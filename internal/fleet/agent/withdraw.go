@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/charging"
 	"heartbeat/internal/claim"
 	"heartbeat/internal/fleet/claims"
 	recovery "heartbeat/recover"
@@ -44,13 +43,10 @@ func (a *Agent) withdrawOnce(ctx context.Context, c claims.Claim, why string) (t
 // no dead letter.
 func (a *Agent) takeOut(tx *inbox.Tx, c claims.Claim, why string) error {
 	if tx.InFlight() == nil {
-		e, err := tx.Next(inbox.Mark{})
-		switch {
-		case err == nil && e.ID == c.Entry:
-			return errors.Join(tx.ResolveElsewhere(e, why), tx.Commit())
-		case errors.Is(err, inbox.ErrMore):
+		switch taken, err := recovery.TakeBack(tx, entryOf(c), why); {
+		case taken && err == nil || errors.Is(err, inbox.ErrMore):
 			return errors.Join(tx.Commit(), err)
-		case err != nil && !errors.Is(err, inbox.ErrEmpty) && !errors.Is(err, inbox.ErrTorn):
+		case err != nil:
 			return err
 		}
 	}
@@ -118,27 +114,33 @@ func (a *Agent) abandon(ctx context.Context, c claims.Claim, why string) (there 
 		if d := tx.InFlight(); d == nil || d.ID() != c.Entry {
 			return nil
 		}
-		o := a.o.Orphan.Options()
-		o.Policy, o.PolicyOf = recovery.Retry, nil
-		o.Charge = func(tx *inbox.Tx) {
-			if err := charging.Orphan(tx, a.box); err != nil {
-				a.say("what the session spent is not all counted: " + err.Error())
-			}
-		}
-		if _, err := recovery.Settle(tx, o); err != nil {
+		report, err := recovery.Settle(tx, a.asker(), recovery.Sight{})
+		if there = report.Action == recovery.Owned; err != nil || there {
 			return err
 		}
-		if e, err := tx.Next(inbox.Mark{}); err == nil && e.ID == c.Entry {
-			if err := tx.ResolveElsewhere(e, why); err != nil {
-				return err
-			}
+		if _, err := recovery.TakeBack(tx, entryOf(c), why); err != nil && !errors.Is(err, inbox.ErrMore) {
+			return err
 		}
 		return tx.Commit()
 	})
-	if err != nil {
-		return false, err
+	if err != nil || there {
+		return there, err
 	}
 	return a.withdraw(ctx, c, why) // its agent may have put it off
+}
+
+func entryOf(c claims.Claim) func(inbox.Entry) bool {
+	return func(e inbox.Entry) bool { return e.ID == c.Entry }
+}
+
+// asker is this agent. Whatever becomes of the entry here, the stream decides about it.
+func (a *Agent) asker() recovery.Asker {
+	s := a.o.Orphan.Settings()
+	s.Policy, s.Chosen = recovery.Retry, true
+	return recovery.Asker{
+		Settings: s, Box: a.box,
+		Note: func(format string, args ...any) { a.say(fmt.Sprintf(format, args...)) },
+	}
 }
 
 // transact is a transaction whose warnings are said.

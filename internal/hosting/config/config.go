@@ -3,7 +3,7 @@ package config
 import (
 	"encoding/json"
 
-	"heartbeat/internal/cli"
+	"heartbeat/internal/budget"
 )
 
 // Config is a configuration that [Parse] accepted. Paths are absolute and clean.
@@ -20,7 +20,7 @@ type Config struct {
 	StartedAt          string // RFC 3339, as it was spelled
 	Provider           string
 	Metadata           json.RawMessage // an object, or nil
-	Limits             cli.LimitFlags  // what may be spent; the host's flags hold too
+	Limits             budget.Plan     // what may be spent; the host's flags hold too
 	SystemPromptTmpDir string          // "" if there is none
 	Extra              map[string]json.RawMessage
 }

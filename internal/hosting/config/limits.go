@@ -8,21 +8,22 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
 )
 
 // limits reads what may be spent: an object whose members are named, and read, as the
 // flags of the host are. Numbers may be spelled as such.
-func (p *parser) limits() (l cli.LimitFlags) {
+func (p *parser) limits() (l budget.Plan) {
 	const name = "limits"
 	value := p.take(name)
 	if value == nil {
 		return l
 	}
 	members, _ := p.objectAt(name, value)
-	var all cli.LimitFlags
+	var all budget.Plan
 	flags := cli.NewFlags(name)
-	all.Add(flags)
+	cli.AddLimits(flags, &all)
 	var known []string
 	flags.VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	for _, flag := range known {

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/budget"
-	"heartbeat/internal/cli"
 	"heartbeat/internal/hosting/config"
 )
 
@@ -18,7 +17,7 @@ func TestLimits(t *testing.T) {
 		"max-tokens-per-entry": "400k", "max-tokens-per-day": 5_000_000, "max-tokens-per-session": nil, "max-time-per-entry": "30m",
 	}))
 	require.NoError(t, err)
-	assert.Equal(t, cli.LimitFlags{
+	assert.Equal(t, budget.Plan{
 		Entry:   budget.Limits{Nanos: 2_500_000_000, Tokens: 400_000, Time: 30 * time.Minute},
 		Session: budget.Limits{Nanos: 20_000_000_000},
 		Day:     budget.Limits{Tokens: 5_000_000},

@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"strings"
 
+	"heartbeat/internal/budget"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/enforce"
 )
 
 // Command is the arguments, without the program's name, of the next round's client: those
@@ -35,8 +35,8 @@ func (q *Queue) Command(args []string, resume string) ([]string, error) {
 	if err := q.wire(given); err != nil {
 		return nil, err
 	}
-	budget := enforce.ClientBudget(rest, q.o.Limits.Session)
-	return slices.Concat([]string{"--settings", q.settingsPath()}, of.flags, budget, rest), nil
+	limit := budget.ClientArgument(rest, q.o.Settings.Limits.Session)
+	return slices.Concat([]string{"--settings", q.settingsPath()}, of.flags, limit, rest), nil
 }
 
 // Session is the session of the round that [Queue.Command] was called for, "" if only the
@@ -73,12 +73,12 @@ func (q *Queue) wire(given string) error {
 func (q *Queue) hook() settings.Wiring {
 	args := []string{
 		"--inbox", q.box.Path(), "--launched", "--start", q.round.start,
-		"--max-attempts", strconv.Itoa(q.o.Orphan.MaxAttempts), "--background-timeout", q.o.Background.String(),
+		"--max-attempts", strconv.Itoa(q.o.Settings.MaxAttempts), "--background-timeout", q.o.Background.String(),
 	}
-	if q.o.Orphan.Given {
-		args = append(args, "--on-orphan", q.o.Orphan.Policy)
+	if q.o.Settings.Chosen {
+		args = append(args, "--on-orphan", string(q.o.Settings.Policy))
 	}
-	return settings.Blocking(q.o.Hook, append(args, q.o.Limits.Arguments()...), 0)
+	return settings.Blocking(q.o.Hook, append(args, cli.LimitArguments(q.o.Settings.Limits)...), 0)
 }
 
 // safeMode turns off all that a user has set up for the client, hooks too.

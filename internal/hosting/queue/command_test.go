@@ -149,7 +149,7 @@ func TestNothingToStartFor(t *testing.T) {
 	none()
 	n, err := r.Waiting(t.Context())
 	require.NoError(t, err)
-	assert.True(t, n.Waits && n.Held && n.Paused.Reason == "lunch")
+	assert.True(t, n.Waits && n.Any() && n.Paused.Reason == "lunch")
 }
 
 func TestNotStarted(t *testing.T) {

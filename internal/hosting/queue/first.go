@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/agent"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/host"
@@ -61,18 +63,14 @@ func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (p Prompt, ok bool, err er
 	if tx.InFlight() != nil {
 		return p, false, ErrInFlight
 	}
-	tx.NoteLimits(q.o.Limits.Entry, q.o.Limits.Session, q.o.Limits.Day)
-	if err := q.holdForDay(tx); err != nil {
-		return p, false, err
-	}
-	held, err := isHeld(tx)
+	hold, err := recovery.Held(tx, q.asker())
 	switch {
 	case err != nil:
 		return p, false, err
-	case held:
+	case hold.Any():
 		return p, false, tx.Commit()
 	}
-	e, err := q.next(tx, still)
+	e, err := recovery.Next(tx, q.asker(), still)
 	switch {
 	case errors.Is(err, inbox.ErrEmpty):
 		return p, false, tx.Commit()
@@ -104,7 +102,7 @@ func (q *Queue) place(tx *inbox.Tx) error {
 	if err != nil {
 		return err
 	}
-	path, _ := recovery.TranscriptOf(s)
+	path, _ := agent.StartOf(s.StartNote)
 	tx.Position(q.round.session, claude.TranscriptSize(path), inbox.TurnUnknown)
 	return nil
 }
@@ -118,8 +116,10 @@ func isOfRun(e inbox.Entry) bool {
 
 // evidence is kept with the delivery until the client's hook tells more.
 func (q *Queue) evidence() recovery.Evidence {
+	me := recovery.ProcessOf(os.Getpid())
 	return recovery.Evidence{
-		TranscriptSize: -1, Boot: host.BootID(), SinceBoot: host.SinceBoot(),
+		TranscriptSize: -1, Boot: me.Boot, SinceBoot: host.SinceBoot(),
+		Client: int64(me.PID), ClientStart: me.Start, Namespace: me.Namespace,
 		Prompt: recovery.Prompt{Prompted: true, Start: q.round.start, Hooks: q.round.hooks},
 	}
 }
@@ -150,7 +150,10 @@ func (q *Queue) Started(ctx context.Context, pid int) error {
 
 // NotStarted gives the entry back, since there is no client that could have it.
 func (q *Queue) NotStarted(ctx context.Context) error {
-	return q.ofRound(ctx, func(tx *inbox.Tx, _ *inbox.Delivery, _ recovery.Evidence) error { return tx.GiveBack(false) })
+	return q.ofRound(ctx, func(tx *inbox.Tx, _ *inbox.Delivery, _ recovery.Evidence) error {
+		_, err := recovery.Settle(tx, q.asker(), recovery.Sight{NotHandedOver: true, Charged: true})
+		return err
+	})
 }
 
 // ofRound changes the entry that is the prompt of the round's client, if there is one, and

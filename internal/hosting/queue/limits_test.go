@@ -10,14 +10,13 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/budget"
-	"heartbeat/internal/cli"
 	recovery "heartbeat/recover"
 )
 
 // limited is a queue whose session may spend so much.
-func limited(t *testing.T, l cli.LimitFlags, entries ...string) *rig {
+func limited(t *testing.T, l budget.Plan, entries ...string) *rig {
 	r := newRig(t, entries...)
-	r.o.Limits = l
+	r.o.Settings.Limits = l
 	return r
 }
 
@@ -50,8 +49,8 @@ func TestRefusedOverItsLimit(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := limited(t, cli.LimitFlags{Entry: budget.Limits{Tokens: 1000}}, "A")
-			r.o.Orphan.Policy = string(recovery.Retry)
+			r := limited(t, budget.Plan{Entry: budget.Limits{Tokens: 1000}}, "A")
+			r.o.Settings.Policy = recovery.Retry
 			c, p := r.round("")
 			c.asks(p.Text)
 			r.settle(seen)
@@ -67,7 +66,7 @@ func TestRefusedOverItsLimit(t *testing.T) {
 
 // Over the day's limit no client is started, and delivery is paused with the figures.
 func TestDayLimit(t *testing.T) {
-	r := limited(t, cli.LimitFlags{}, "A")
+	r := limited(t, budget.Plan{}, "A")
 	c, p := r.round("")
 	c.asks(p.Text)
 	c.stop("A done", false)
@@ -75,7 +74,7 @@ func TestDayLimit(t *testing.T) {
 	require.Equal(t, answered, r.fates())
 	_, _, err := r.Put(t.Context(), "", "B")
 	require.NoError(t, err)
-	r.o.Limits.Day.Tokens = 1000
+	r.o.Settings.Limits.Day.Tokens = 1000
 	_, err = r.Command(nil, "")
 	require.NoError(t, err)
 	_, ok, err := r.First(t.Context())
@@ -83,7 +82,7 @@ func TestDayLimit(t *testing.T) {
 	assert.False(t, ok)
 	n, err := r.Waiting(t.Context())
 	require.NoError(t, err)
-	assert.True(t, n.Waits && n.Held)
+	assert.True(t, n.Waits && n.Any())
 	require.NotNil(t, n.Paused)
 	assert.Contains(t, n.Paused.Reason, "today cost 1100 of 1000 tokens")
 	assert.NotNil(t, n.Paused.Until)
@@ -93,7 +92,7 @@ func TestDayLimit(t *testing.T) {
 // has spent its own.
 func TestRoundEndedAtALimit(t *testing.T) {
 	t.Run("of the entry", func(t *testing.T) {
-		r := limited(t, cli.LimitFlags{Entry: budget.Limits{Tokens: 1000}}, "A", "B")
+		r := limited(t, budget.Plan{Entry: budget.Limits{Tokens: 1000}}, "A", "B")
 		c, p := r.round("")
 		c.asks(p.Text)
 		c.fire("PostToolBatch", nil)
@@ -113,7 +112,7 @@ func TestRoundEndedAtALimit(t *testing.T) {
 		assert.Empty(t, why)
 	})
 	t.Run("of the session", func(t *testing.T) {
-		r := limited(t, cli.LimitFlags{Session: budget.Limits{Tokens: 1000}}, "A", "B")
+		r := limited(t, budget.Plan{Session: budget.Limits{Tokens: 1000}}, "A", "B")
 		c, p := r.round("")
 		c.asks(p.Text)
 		assert.Empty(t, c.stop("A done", false), "a fresh session gets the next")
@@ -133,7 +132,7 @@ func TestOverTime(t *testing.T) {
 	over, err := r.OverTime()
 	require.NoError(t, err)
 	assert.Nil(t, over, "there is no limit")
-	r.o.Limits.Entry.Time = time.Nanosecond
+	r.o.Settings.Limits.Entry.Time = time.Nanosecond
 	over, err = r.OverTime()
 	require.NoError(t, err)
 	require.NotNil(t, over)
@@ -160,7 +159,7 @@ func TestSaidBeforeItsTimeWasOver(t *testing.T) {
 			require.NoError(t, r.transact(t.Context(), func(tx *inbox.Tx) error {
 				return errors.Join(tx.Say(inbox.Verdict{Kind: kind, Text: "as it is"}), tx.Commit())
 			}))
-			r.o.Limits.Entry.Time = time.Nanosecond
+			r.o.Settings.Limits.Entry.Time = time.Nanosecond
 			over, err := r.OverTime()
 			require.NoError(t, err)
 			require.NotNil(t, over)
@@ -179,7 +178,7 @@ func TestAnew(t *testing.T) {
 
 // The client keeps a session's dollars itself.
 func TestClientBudget(t *testing.T) {
-	r := limited(t, cli.LimitFlags{Session: budget.Limits{Nanos: 2_500_000_000}})
+	r := limited(t, budget.Plan{Session: budget.Limits{Nanos: 2_500_000_000}})
 	for want, args := range map[string][]string{"--max-budget-usd=2.5": {"--print"}, "": {"--max-budget-usd", "1"}} {
 		argv, err := r.Command(args, "")
 		require.NoError(t, err)

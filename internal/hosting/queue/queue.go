@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	recovery "heartbeat/recover"
+
 	"heartbeat/inbox"
 	"heartbeat/internal/claim"
 	"heartbeat/internal/cli"
@@ -34,11 +36,8 @@ type Options struct {
 	Hook string // absolute path of heartbeat-stop, "" for the one beside this command
 	Cwd  string // the client's working directory
 	Env  []string
-	// Orphan says what becomes of an entry that nobody answered. [cli.OrphanFlags.Given]
-	// is set where a person chose the policy.
-	Orphan cli.OrphanFlags
-	// Limits are what an entry, the session and a day may cost.
-	Limits cli.LimitFlags
+	// Settings say what becomes of entries, and what they may cost.
+	Settings recovery.Settings
 	// Background is how long an entry whose turn left tasks running in the background
 	// waits for them, 0 for not at all.
 	Background time.Duration
@@ -162,6 +161,15 @@ func (q *Queue) transact(ctx context.Context, do func(*inbox.Tx) error) (err err
 		err = errors.Join(err, tx.Close())
 	}()
 	return do(tx)
+}
+
+// asker is this host, as it asks what becomes of entries. It has the prompt itself until
+// its client is started.
+func (q *Queue) asker() recovery.Asker {
+	return recovery.Asker{
+		Settings: q.o.Settings, Box: q.box, Client: recovery.Process{PID: os.Getpid()},
+		Note: func(format string, args ...any) { q.o.Warn(fmt.Sprintf(format, args...)) },
+	}
 }
 
 func newName() (string, error) { return host.RandomName() }

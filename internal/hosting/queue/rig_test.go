@@ -50,8 +50,8 @@ func (r *rig) open() *Queue {
 func options(dir string) Options {
 	return Options{
 		Inbox: filepath.Join(dir, "inbox", "inbox.jsonl"), Own: true, Dir: dir, Hook: "/bin/heartbeat-stop", Cwd: dir,
-		Env:    []string{"HOME=" + dir},
-		Orphan: cli.OrphanFlags{Policy: string(recovery.DeadLetter), MaxAttempts: 3},
+		Env:      []string{"HOME=" + dir},
+		Settings: recovery.Settings{MaxAttempts: 3},
 	}
 }
 

@@ -28,6 +28,9 @@ func (q *Queue) Settle(ctx context.Context, x Exit) (report recovery.Report, err
 		}
 		return err
 	})
+	if err == nil {
+		err = recovery.ForgetSpills(q.box, nil)
+	}
 	report.Cursor = 0 // of no interest here
 	return report, err
 }
@@ -59,24 +62,14 @@ func (q *Queue) settle(tx *inbox.Tx, x Exit) (recovery.Report, error) {
 		}
 		return recovery.Report{Action: recovery.None}, err
 	}
-	if over, err := q.settleOver(tx, x.Over); over || err != nil {
-		report := recovery.Report{Action: recovery.DeadLettered, Reason: inbox.ReasonOverBudget, EntryID: d.EntryID, ID: d.ID(), Start: d.StartOffset, End: d.EndOffset, Attempt: d.Attempt, Session: d.SessionID}
-		return report, err
+	sight := recovery.Sight{Reason: x.Reason, Charged: true}
+	if x.Over != nil && x.Over.seq == d.DeliveredSeq {
+		sight.Over = &x.Over.Over
 	}
-	e := recovery.EvidenceOf(d)
-	if e.Prompted && !e.IsBound() && x.isCommand() {
-		report := recovery.Report{
-			Action: recovery.DeadLettered, Reason: inbox.ReasonCommand, EntryID: d.EntryID, ID: d.ID(),
-			Start: d.StartOffset, End: d.EndOffset, Attempt: d.Attempt, Session: d.SessionID,
-		}
-		return report, tx.DeadLetter(inbox.ReasonCommand)
+	if e := recovery.EvidenceOf(d); e.Prompted {
+		sight.Command, sight.Unreached = !e.IsBound() && x.isCommand(), x.unreached
 	}
-	o := q.o.Orphan.Options()
-	o.Reason = x.Reason
-	if e.Prompted {
-		o.Unreached = x.unreached
-	}
-	return recovery.Settle(tx, o)
+	return recovery.Settle(tx, q.asker(), sight)
 }
 
 // isCommand reports whether the client took its prompt for a command of its own, such as
@@ -143,11 +136,9 @@ func (q *Queue) noteFailure(tx *inbox.Tx, x Exit) (*inbox.Failure, error) {
 
 // Next is what the inbox asks for between two rounds.
 type Next struct {
-	// Waits says that an entry waits, and Held that it is to wait longer: because of
-	// Paused, until a person resumes, or of Backoff, until then. Both may be nil.
-	Waits, Held bool
-	Paused      *inbox.Pause
-	Backoff     *inbox.Backoff
+	Waits bool // an entry waits
+	// Hold is why it is to wait longer: for a person, or until a back-off ends.
+	recovery.Hold
 }
 
 // Waiting says whether another round is due.
@@ -167,21 +158,11 @@ func (q *Queue) Waiting(ctx context.Context) (n Next, err error) {
 }
 
 func (q *Queue) waiting(tx *inbox.Tx) (n Next, err error) {
-	if err = q.holdForDay(tx); err != nil {
+	if n.Hold, err = recovery.Held(tx, q.asker()); err != nil || tx.InFlight() != nil {
+		n.Waits = err == nil
 		return n, err
 	}
-	if n.Paused, err = tx.Paused(); err != nil {
-		return n, err
-	}
-	if n.Backoff, err = tx.Backoff(); err != nil {
-		return n, err
-	}
-	n.Held = n.Paused != nil || n.Backoff != nil
-	if tx.InFlight() != nil {
-		n.Waits = true
-		return n, nil
-	}
-	_, err = q.next(tx, inbox.Mark{})
+	_, err = recovery.Next(tx, q.asker(), inbox.Mark{})
 	switch {
 	case errors.Is(err, inbox.ErrEmpty):
 		return n, nil
@@ -190,15 +171,6 @@ func (q *Queue) waiting(tx *inbox.Tx) (n Next, err error) {
 	}
 	n.Waits = err == nil
 	return n, err
-}
-
-func isHeld(tx *inbox.Tx) (bool, error) {
-	pause, err := tx.Paused()
-	if err != nil || pause != nil {
-		return pause != nil, err
-	}
-	backoff, err := tx.Backoff()
-	return backoff != nil, err
 }
 
 // Resumable is the session to go on with in another round, "" if there is none: the last

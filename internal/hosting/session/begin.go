@@ -185,7 +185,7 @@ func (h *host) firstState(f folder.Folder, mark string, now time.Time) folder.St
 		GuildToolURL: c.GuildToolURL, DB: f.DB, LogPath: h.log.path, Cwd: c.Cwd, Provider: c.Provider,
 		StartedAt: c.StartedAt, Metadata: c.Metadata, SystemPromptTmpDir: c.SystemPromptTmpDir, Extra: c.Extra,
 		Mark: mark, PGID: unix.Getpgrp(), Socket: f.SocketPath(),
-		Inbox: h.Inbox, OnOrphan: string(h.Policy), MaxAttempts: h.MaxAttempts, Limits: h.Limits.Arguments(), SpoolMax: h.SpoolMax, PTY: h.PTY,
+		Inbox: h.Inbox, OnOrphan: string(h.Policy), MaxAttempts: h.MaxAttempts, Limits: cli.LimitArguments(h.Limits), SpoolMax: h.SpoolMax, PTY: h.PTY,
 		HostedAt: now, ProviderSessionID: old.ProviderSessionID, Messages: old.Messages,
 	}
 	if s.Inbox == "" {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	recovery "heartbeat/recover"
+
 	"heartbeat/inbox"
 	inboxclaim "heartbeat/internal/claim"
 	"heartbeat/internal/cli"
@@ -29,18 +31,19 @@ const background = 30 * time.Minute
 func queueOptions(f folder.Folder, s folder.State, warn func(string)) queue.Options {
 	return queue.Options{
 		Inbox: s.Inbox, Own: s.OwnInbox, Mark: filepath.Join(f.Dir(), "inbox-mark.json"), Dir: f.TempDir(),
-		Orphan: cli.OrphanFlags{Policy: s.OnOrphan, MaxAttempts: s.MaxAttempts, Given: true},
-		Cwd:    s.Cwd, Background: background, Limits: limitsOf(s), Warn: warn,
+		Settings: settingsOf(s),
+		Cwd:      s.Cwd, Background: background, Warn: warn,
 	}
 }
 
-// limitsOf are what the session's host was started with. It wrote the state itself, so
+// settingsOf are what the session's host was started with. It wrote the state itself, so
 // that flags which cannot be read are those of a later release.
-func limitsOf(s folder.State) (l cli.LimitFlags) {
+func settingsOf(s folder.State) recovery.Settings {
+	all := recovery.Settings{Policy: recovery.Policy(s.OnOrphan), Chosen: true, MaxAttempts: s.MaxAttempts}
 	f := cli.NewFlags("limits")
-	l.Add(f)
+	cli.AddLimits(f, &all.Limits)
 	_ = f.Parse(s.Limits)
-	return l
+	return all
 }
 
 // openQueue makes the config's prompt an entry of the session's inbox.
@@ -73,7 +76,7 @@ func (h *host) openQueue() (err error) {
 		return fmt.Errorf("look into the session's inbox: %w", err)
 	case next.Paused != nil:
 		return fmt.Errorf("the session's inbox is %s: nothing is delivered until %s", why.Pause(*next.Paused), why.PauseEnds(*next.Paused))
-	case next.Held:
+	case next.Any():
 		return errors.New("delivery from the session's inbox is paused: see heartbeat status")
 	case !next.Waits:
 		return config.NothingToDo()

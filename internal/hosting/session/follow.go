@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/agent"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/stream"
-	recovery "heartbeat/recover"
 )
 
 // followEvery is how often a transcript is read on.
@@ -82,7 +82,7 @@ func (f *follower) find(files map[string]*transcriptFile) {
 	}
 	since := f.h.snapshot().HostedAt
 	for _, s := range sessions {
-		path, size := recovery.TranscriptOf(s)
+		path, size := agent.StartOf(s.StartNote)
 		if path == "" || files[path] != nil || s.StartedAt == nil || s.StartedAt.Before(since) {
 			continue
 		}

@@ -3,7 +3,7 @@ package session
 import (
 	"time"
 
-	"heartbeat/internal/cli"
+	"heartbeat/internal/budget"
 	"heartbeat/internal/hosting/config"
 	"heartbeat/internal/notify"
 	recovery "heartbeat/recover"
@@ -36,7 +36,7 @@ type Options struct {
 	Policy      recovery.Policy
 	MaxAttempts int
 	// Limits are what an entry, the session and a day may cost.
-	Limits cli.LimitFlags
+	Limits budget.Plan
 	// Resume goes on with a session that was hosted before; otherwise its id is refused.
 	Resume bool
 	// Grace is how long the client has from SIGTERM to SIGKILL; 10 s.

@@ -135,7 +135,7 @@ func (h *host) goesOn(deadline time.Time) (bool, error) {
 	h.sending.Lock()
 	defer h.sending.Unlock()
 	next, err := h.queue.Waiting(context.Background())
-	goesOn := err == nil && next.Waits && !next.Held
+	goesOn := err == nil && next.Waits && !next.Any()
 	if next.Waits && next.Paused != nil {
 		h.warn("delivery is " + why.Pause(*next.Paused))
 	}

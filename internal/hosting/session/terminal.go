@@ -80,13 +80,12 @@ func spentInTerminal(s *folder.State, p price.Price) {
 // managed is the work as the launcher takes it. The guardian is this host's.
 func (h *host) managed(resume string) managed.Options {
 	s := h.snapshot()
-	orphan := cli.OrphanFlags{Policy: s.OnOrphan, MaxAttempts: s.MaxAttempts, Given: true}
 	command := slices.Concat([]string{h.claude, queue.KickOff}, h.Config.ClaudeArgs, []string{"--mcp-config", h.mcpConfig(), "--strict-mcp-config"})
 	if resume != "" {
 		command = append(command, "--resume", resume)
 	}
 	return managed.Options{
-		Inbox: s.Inbox, Mode: managed.Drain, Hook: h.Hook, Meter: h.meter(), SettingsDir: h.lock.Folder().TempDir(), Recovery: orphan.Options(), Background: background, Limits: limitsOf(s),
+		Inbox: s.Inbox, Mode: managed.Drain, Hook: h.Hook, Meter: h.meter(), SettingsDir: h.lock.Folder().TempDir(), Settings: settingsOf(s), Background: background,
 		UntilDrained: true, MaxRestarts: maxRestarts, StartTimeout: startTimeout, EndAsking: true, Resume: true,
 		Line: func(_ time.Time, text string) { h.log.line(text) },
 		Terminal: terminal.Options{

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
 )
 
@@ -22,7 +23,7 @@ type Hosting struct {
 	Resume      bool
 	Inbox       string
 	Orphan      cli.OrphanFlags
-	Limits      cli.LimitFlags
+	Limits      budget.Plan
 	Notify      cli.NotifyFlags
 	Stall       cli.Span // 0: never
 	StallAction string
@@ -41,7 +42,7 @@ func (h *Hosting) add(f *pflag.FlagSet) {
 	f.BoolVar(&h.Resume, "resume", false, "go on with the session of this id, which has ended")
 	f.StringVar(&h.Inbox, "inbox", "", "take the session's entries from this inbox (`path`), in place of one of its own beside the database")
 	h.Orphan.Add(f)
-	h.Limits.Add(f)
+	cli.AddLimits(f, &h.Limits)
 	h.Notify.Add(f)
 	f.Var(&h.Stall, "stall", "say so after so long without a message and without a tool call (0: never)")
 	f.Var(cli.Choice(&h.StallAction, StallReport, StallCancel), "stall-action", "what is done then: only report it, or cancel the session as well")

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"heartbeat/internal/budget"
 	"heartbeat/internal/claude"
 	claudescreen "heartbeat/internal/claude/screen"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/enforce"
 	mcp "heartbeat/internal/mcp/page"
 	"heartbeat/internal/screen"
 )
@@ -76,7 +76,7 @@ func claudeCommand(_ context.Context, s Session) ([]string, error) {
 		command = append(command, "--resume", s.Resume)
 	}
 	if printFlag(args) != "" {
-		command = append(command, enforce.ClientBudget(args, s.Limits.Session)...)
+		command = append(command, budget.ClientArgument(args, s.Limits.Session)...)
 	}
 	return append(command, args...), nil
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"heartbeat/internal/cli"
+	"heartbeat/internal/budget"
 	"heartbeat/internal/screen"
 )
 
@@ -44,7 +44,7 @@ type Client struct {
 type Wishes struct {
 	Command []string
 	Persist bool // sessions stay up, idle, and are given entries
-	Limits  cli.LimitFlags
+	Limits  budget.Plan
 }
 
 // Session is what one session gets.

@@ -43,7 +43,7 @@ var started = time.Now()
 func leftIn(dir string) (*run, error) {
 	box, err := inbox.Open(filepath.Join(dir, "inbox.jsonl"), inbox.Options{Now: func() time.Time { return started }})
 	return &run{box: box, Options: Options{
-		Mode: Drain, Recovery: recovery.Options{Policy: recovery.DeadLetter, MaxAttempts: 1},
+		Mode: Drain, Settings: recovery.Settings{Chosen: true, Policy: recovery.DeadLetter, MaxAttempts: 1},
 	}}, err
 }
 
@@ -93,7 +93,7 @@ func (l left) check(t *testing.T, c crash.Crash) {
 		require.NoError(t, err)
 	}
 	assert.True(t, st.waits)
-	assert.Equal(t, l.held, st.paused != nil || st.backoff != nil)
+	assert.Equal(t, l.held, st.Paused != nil || st.Backoff != nil)
 	totals, err := readTotals(r.box)
 	require.NoError(t, err)
 	if l.letters == nil {

@@ -22,7 +22,7 @@ func (r *run) look() (st state, e *ending) {
 	if err != nil {
 		return st, r.stuck(err)
 	}
-	if st.waits || r.Mode != Drain || len(r.Runs.Dirs) == 0 {
+	if st.owner != nil || st.waits || r.Mode != Drain || len(r.Runs.Dirs) == 0 {
 		return st, nil
 	}
 	if time.Until(r.asleep) > 0 {
@@ -46,12 +46,14 @@ func (r *run) look() (st state, e *ending) {
 // enough tells whether the work ends here, nil if it does not.
 func (r *run) enough(st state) *ending {
 	switch {
+	case r.Mode == Drain && st.owner != nil:
+		return &ending{reason: Busy, detail: st.owner.String()}
 	case r.Mode == Drain && !st.waits:
 		return r.nothingWaits(st)
-	case r.Mode == Drain && st.paused != nil:
-		return pausedBy(st.paused)
-	case r.Mode == Drain && st.backoff != nil && time.Until(st.backoff.Until) > maxHold:
-		return &ending{reason: BackingOff, detail: fmt.Sprintf("until %s%s", words.Stamp(st.backoff.Until), because(st.backoff.Failure))}
+	case r.Mode == Drain && st.Paused != nil:
+		return pausedBy(st.Paused)
+	case r.Mode == Drain && st.Backoff != nil && time.Until(st.Backoff.Until) > maxHold:
+		return &ending{reason: BackingOff, detail: fmt.Sprintf("until %s%s", words.Stamp(st.Backoff.Until), because(st.Backoff.Failure))}
 	case r.Mode == Drain && !r.UntilDrained && r.report.Sessions > 0:
 		return &ending{reason: Left, detail: "the session ended, and entries wait"}
 	case st.waits && r.box.CheckRoom() != nil:
@@ -103,10 +105,10 @@ func pausedBy(p *inbox.Pause) *ending {
 }
 
 func (st state) failure() *inbox.Failure {
-	if st.backoff == nil {
+	if st.Backoff == nil {
 		return nil
 	}
-	return st.backoff.Failure
+	return st.Backoff.Failure
 }
 
 func because(f *inbox.Failure) string {
@@ -119,8 +121,8 @@ func because(f *inbox.Failure) string {
 // rest is how long the next session has to wait.
 func (r *run) rest(st state) time.Duration {
 	rest := time.Until(r.pace.notBefore)
-	if r.Mode == Drain && st.backoff != nil {
-		rest = max(rest, time.Until(st.backoff.Until))
+	if r.Mode == Drain && st.Backoff != nil {
+		rest = max(rest, time.Until(st.Backoff.Until))
 	}
 	if !st.waits {
 		rest = max(rest, time.Until(st.asleep))

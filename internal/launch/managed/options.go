@@ -37,12 +37,11 @@ type Options struct {
 	// SettingsDir is a directory that only this user can reach, for the settings of the
 	// session, which its owner removes after a kill; "" has one made.
 	SettingsDir string
-	Recovery    recovery.Options // its Reason is the launcher's to say
+	// Settings say what becomes of entries, and what they may cost.
+	Settings recovery.Settings
 	// MaxEntries is after how many answered entries a session makes way for a
 	// fresh one, 0 for none.
 	MaxEntries int
-	// Limits are what an entry, a session and a day may cost.
-	Limits cli.LimitFlags
 	// Background is how long a session that drains waits for the tasks that an entry's
 	// turn left running in the background, 0 for not at all.
 	Background time.Duration

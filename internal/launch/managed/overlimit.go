@@ -3,8 +3,8 @@ package managed
 import (
 	"time"
 
-	"heartbeat/inbox"
-	"heartbeat/internal/enforce"
+	recovery "heartbeat/recover"
+
 	"heartbeat/internal/meter"
 	"heartbeat/internal/price"
 )
@@ -30,45 +30,22 @@ func (r *run) guardTime(s *session) {
 			continue
 		}
 		if d.DeliveredSeq != seq {
-			l := enforce.Limits(d, &r.Limits)
+			l := recovery.LimitsOf(d, r.Settings.Limits)
 			seq, limit = d.DeliveredSeq, l.Entry.Time
 		}
-		if limit == 0 || enforce.Took(d) < limit {
+		if limit == 0 || recovery.Took(d) < limit {
 			continue
 		}
-		if v := enforce.Judge(enforce.Limits(d, &r.Limits), enforce.Spent{Took: enforce.Took(d)}, d.Attempt); v != nil {
+		if v := recovery.Judge(recovery.LimitsOf(d, r.Settings.Limits), recovery.Spent{Took: recovery.Took(d)}, d.Attempt); v != nil {
 			s.end(verdict{text: "its entry has reached its limit: " + v.Figures, over: v, seq: seq})
 			return
 		}
 	}
 }
 
-// settleOver settles the entry because of whose limit the last session was ended. One
-// that was answered all the same, or of which its agent has spoken, is left to
-// [recovery.Settle].
-func (r *run) settleOver(tx *inbox.Tx) (settled bool, err error) {
-	d := tx.InFlight()
-	if r.last == nil || d == nil {
-		return false, nil
-	}
-	why := r.last.ended()
-	if why.over == nil || why.seq != d.DeliveredSeq {
-		return false, nil
-	}
-	if v := d.Verdict; v != nil && v.Kind != inbox.VerdictFailed {
-		return false, nil
-	}
-	if r.Recovery.Finished != nil {
-		if _, finished := r.Recovery.Finished(tx); finished {
-			return false, nil
-		}
-	}
-	return true, enforce.Settle(tx, why.over, r.Recovery.MaxAttempts)
-}
-
 // spentBy is what a session has spent, as far as its meter has counted.
 func (r *run) spentBy(s *session) price.Amount {
-	if !r.Limits.Session.Any() || s.name() == "" {
+	if !r.Settings.Limits.Session.Any() || s.name() == "" {
 		return price.Amount{}
 	}
 	counted, err := meter.Load(r.box.Dir(), s.name())
@@ -81,7 +58,7 @@ func (r *run) spentBy(s *session) price.Amount {
 // checkSessionLimit ends the work if a session has reached its limit before it was given
 // an entry: the next one would, too, and each costs that much.
 func (r *run) checkSessionLimit(s *session) *ending {
-	v := enforce.JudgeSession(r.Limits, r.spentBy(s))
+	v := recovery.JudgeSession(r.Settings.Limits, r.spentBy(s))
 	if v == nil || s.resumed || s.met(&s.worked) {
 		return nil
 	}

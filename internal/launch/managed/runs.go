@@ -7,35 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"heartbeat/inbox"
 	"heartbeat/internal/bridges"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/enforce"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 )
-
-// nextWanted looks for the next entry, as [inbox.Tx.Next] does. Entries of runs that
-// were resolved elsewhere are settled on the way.
-func (r *run) nextWanted(tx *inbox.Tx) error {
-	for {
-		e, err := tx.Next(inbox.Mark{})
-		if err != nil {
-			return err
-		}
-		why := orchestrate.Settled(r.box, e.Metadata)
-		if why == "" {
-			refused, err := enforce.Refuse(tx, r.box, e, &r.Limits, r.Runs.MaxCost)
-			if err != nil || !refused {
-				return err
-			}
-			continue
-		}
-		if err := tx.ResolveElsewhere(e, why); err != nil {
-			return err
-		}
-	}
-}
 
 // stepped is the outcome of one step of each run.
 type stepped struct {

@@ -6,7 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"heartbeat/internal/enforce"
+	recovery "heartbeat/recover"
+
 	"heartbeat/internal/launch/client"
 	"heartbeat/internal/launch/terminal"
 	"heartbeat/internal/screen"
@@ -41,7 +42,7 @@ type verdict struct {
 	text   string  // says why, without an ending
 	asked  bool    // it waits for a person
 	// over is the limit that the delivery with the number seq has reached, nil for none.
-	over *enforce.Verdict
+	over *recovery.Over
 	seq  int64
 }
 

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"heartbeat/internal/enforce"
+	recovery "heartbeat/recover"
+
 	"heartbeat/internal/launch/terminal"
 	"heartbeat/internal/words"
 )
@@ -99,7 +100,7 @@ func (r *run) reckon(s *session, o terminal.Outcome) *ending {
 	if e := r.checkSessionLimit(s); e != nil {
 		return e
 	}
-	if r.Resume && r.pace.early && s.ended().over == nil && enforce.JudgeSession(r.Limits, r.spentBy(s)) == nil {
+	if r.Resume && r.pace.early && s.ended().over == nil && recovery.JudgeSession(r.Settings.Limits, r.spentBy(s)) == nil {
 		r.resume = s.name()
 	}
 	if s.name() == "" && !s.resumed { // a session without the old conversation may start

@@ -7,17 +7,17 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/charging"
-	"heartbeat/internal/enforce"
+	"heartbeat/orchestrate"
 	recovery "heartbeat/recover"
 )
 
 // state is what the inbox asks for between two sessions.
 type state struct {
-	paused  *inbox.Pause
-	backoff *inbox.Backoff
-	waits   bool      // an entry does
-	asleep  time.Time // when the next sleep of a run is over, zero for none
-	runs    stepped   // where nothing waits, what the runs came to
+	recovery.Hold
+	owner  *recovery.Owner // of the entry in flight, nil unless it lives
+	waits  bool            // an entry does
+	asleep time.Time       // when the next sleep of a run is over, zero for none
+	runs   stepped         // where nothing waits, what the runs came to
 }
 
 // settle decides about what the last session left in flight, and returns what to do
@@ -38,10 +38,12 @@ func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 	}
 	defer func() { err = errors.Join(err, tx.Close()) }()
 	r.uncounted(charging.Note(tx, r.box, r.lastSession()))
-	if err := r.settleEntry(tx); err != nil {
+	owner, err := r.settleEntry(tx)
+	if err != nil {
 		return st, err
 	}
 	st, more := r.stateOf(tx)
+	st.owner = owner
 	if more != nil && !errors.Is(more, inbox.ErrMore) {
 		return st, more
 	}
@@ -73,21 +75,32 @@ func (r *run) uncounted(err error) {
 	}
 }
 
-// settleEntry settles the orphan, if there is one. A turn that ended in an API error is
-// decided by that error, not by the policy.
-func (r *run) settleEntry(tx *inbox.Tx) error {
-	o := r.Recovery
-	if r.last != nil && r.last.ended().asked {
-		o.Reason = inbox.ReasonAsked
+// asker is this launcher, as it asks what becomes of entries.
+func (r *run) asker() recovery.Asker {
+	return recovery.Asker{
+		Settings: r.Settings, Box: r.box,
+		Elsewhere: func(e inbox.Entry) (string, error) { return orchestrate.Settled(r.box, e.Metadata), nil },
 	}
-	if over, err := r.settleOver(tx); over || err != nil {
-		return err
+}
+
+// settleEntry settles the orphan, if there is one, unless its owner lives. A turn that ended
+// in an API error is decided by that error, not by the policy.
+func (r *run) settleEntry(tx *inbox.Tx) (*recovery.Owner, error) {
+	sight := recovery.Sight{Charged: true}
+	if d := tx.InFlight(); r.last != nil && d != nil {
+		why := r.last.ended()
+		if why.asked {
+			sight.Reason = inbox.ReasonAsked
+		}
+		if why.over != nil && why.seq == d.DeliveredSeq {
+			sight.Over = why.over
+		}
 	}
-	report, err := recovery.Settle(tx, o)
-	if err != nil || report.Failure != nil {
-		return err
+	report, err := recovery.Settle(tx, r.asker(), sight)
+	if err != nil || report.Failure != nil || sight.Over != nil {
+		return report.Owner, err
 	}
-	return r.holdAfter(tx)
+	return report.Owner, r.holdAfter(tx)
 }
 
 // holdAfter holds delivery if a turn of the last session that was no entry's ended in an
@@ -104,21 +117,10 @@ func (r *run) holdAfter(tx *inbox.Tx) error {
 }
 
 func (r *run) stateOf(tx *inbox.Tx) (st state, err error) {
-	if v := enforce.JudgeDay(r.Limits, tx.Today()); v != nil {
-		if err = enforce.PauseForDay(tx, v); err != nil {
-			return st, err
-		}
-	}
-	if err = enforce.NoteRuns(tx, &r.Runs); err != nil {
+	if st.Hold, err = recovery.Held(tx, r.asker()); err != nil || tx.InFlight() != nil {
 		return st, err
 	}
-	if st.paused, err = tx.Paused(); err != nil {
-		return st, err
-	}
-	if st.backoff, err = tx.Backoff(); err != nil {
-		return st, err
-	}
-	err = r.nextWanted(tx)
+	_, err = recovery.Next(tx, r.asker(), inbox.Mark{})
 	switch {
 	case errors.Is(err, inbox.ErrEmpty):
 		return st, nil

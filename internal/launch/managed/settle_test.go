@@ -23,7 +23,7 @@ func newRun(t *testing.T, mode Mode) (*run, *inbox.Inbox) {
 	box, err := inbox.Open(path, inbox.Options{})
 	require.NoError(t, err)
 	return &run{box: box, Options: Options{
-		Mode: mode, Recovery: recovery.Options{Policy: recovery.DeadLetter, MaxAttempts: 2}, UntilDrained: true,
+		Mode: mode, Settings: recovery.Settings{Chosen: true, Policy: recovery.DeadLetter, MaxAttempts: 2}, UntilDrained: true,
 	}}, box
 }
 
@@ -55,7 +55,7 @@ func TestSettleOverload(t *testing.T) {
 		st, err := r.settle(t.Context())
 		require.NoError(t, err)
 		assert.True(t, st.waits)
-		require.NotNil(t, st.backoff)
+		require.NotNil(t, st.Backoff)
 		assert.Nil(t, r.enough(st))
 		assert.Positive(t, r.rest(st))
 	}
@@ -106,11 +106,11 @@ func TestSettleOwnTurn(t *testing.T) {
 	change(t, box, func(tx *inbox.Tx) error { return tx.FailSession("s", "server_error", "API Error: 503") })
 	st, err := r.settle(t.Context())
 	require.NoError(t, err)
-	require.NotNil(t, st.backoff)
+	require.NotNil(t, st.Backoff)
 	change(t, box, func(tx *inbox.Tx) error { return tx.Resume() })
 	st, err = r.settle(t.Context())
 	require.NoError(t, err)
-	assert.Nil(t, st.backoff)
+	assert.Nil(t, st.Backoff)
 }
 
 // The dead letter of a session that was ended because it waited for a person says so.

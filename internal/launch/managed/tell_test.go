@@ -74,7 +74,7 @@ func TestToldAfterWhatNobodySaw(t *testing.T) {
 // A delivery that was over before the next look is told with its end.
 func TestToldWhatNobodySaw(t *testing.T) {
 	r, box := newRun(t, Drain)
-	r.Recovery.MaxAttempts = 1
+	r.Settings.MaxAttempts = 1
 	_, look := told(t, box)
 	change(t, box, deliver)
 	change(t, box, answerAndDeliver)

@@ -19,22 +19,22 @@ func (r *run) given(resume string) client.Session {
 }
 
 func (o *Options) wishes() client.Wishes {
-	return client.Wishes{Command: o.Terminal.Command, Persist: o.Mode == Persist, Limits: o.Limits}
+	return client.Wishes{Command: o.Terminal.Command, Persist: o.Mode == Persist, Limits: o.Settings.Limits}
 }
 
 // hookArguments are the hook's flags.
 func (r *run) hookArguments() []string {
 	args := []string{
 		"--inbox", r.box.Path(), "--launched", "--signal-file", r.Terminal.ExitSignal,
-		"--max-attempts", strconv.Itoa(r.Recovery.MaxAttempts),
+		"--max-attempts", strconv.Itoa(r.Settings.MaxAttempts),
 	}
-	if r.Recovery.PolicyOf == nil {
-		args = append(args, "--on-orphan", string(r.Recovery.Policy))
+	if r.Settings.Chosen {
+		args = append(args, "--on-orphan", string(r.Settings.Policy))
 	}
 	if r.MaxEntries > 0 {
 		args = append(args, "--max-entries", strconv.Itoa(r.MaxEntries))
 	}
-	args = append(args, r.Limits.Arguments()...)
+	args = append(args, cli.LimitArguments(r.Settings.Limits)...)
 	if r.Mode == Drain {
 		args = append(args, "--background-timeout", r.Background.String())
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/cli"
 	"heartbeat/internal/hosting/queue"
 	"heartbeat/internal/testing/model"
 	recovery "heartbeat/recover"
@@ -35,7 +34,7 @@ func host(t *testing.T, how answers, prompts ...string) *hosted {
 	h.Record("SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "SessionEnd")
 	q, err := queue.Open(queue.Options{
 		Inbox: h.inbox, Own: true, Dir: t.TempDir(), Hook: h.stop, Cwd: h.Project, Env: h.environ(nil),
-		Orphan:     cli.OrphanFlags{Policy: string(recovery.DeadLetter), MaxAttempts: recovery.DefaultMaxAttempts},
+		Settings:   recovery.Settings{MaxAttempts: recovery.DefaultMaxAttempts},
 		Background: time.Minute, Warn: func(s string) { t.Log(s) },
 	})
 	require.NoError(t, err)
@@ -214,7 +213,7 @@ func TestHostedFailures(t *testing.T) {
 			require.NotNil(t, x.Failure)
 			n, err := h.queue.Waiting(t.Context())
 			require.NoError(t, err)
-			assert.True(t, n.Waits && n.Held, "%+v", n)
+			assert.True(t, n.Waits && n.Any(), "%+v", n)
 		})
 	}
 }

@@ -15,9 +15,8 @@ var allowed = map[string]string{
 	"internal/flat":          "",
 	"internal/price":         "internal/flat",
 	"internal/meter":         "internal/disk internal/flat internal/price",
-	"internal/charging":      "inbox internal/host internal/meter internal/why recover",
+	"internal/charging":      "inbox internal/agent internal/host internal/meter",
 	"internal/statusline":    "internal/meter internal/host internal/release",
-	"internal/enforce":       "inbox internal/budget internal/charging internal/cli internal/price internal/words orchestrate/effect recover",
 	"internal/budget":        "internal/flat internal/price internal/words",
 	"internal/disk":          "internal/platform",
 	"internal/host":          "internal/platform",
@@ -37,7 +36,7 @@ var allowed = map[string]string{
 	"internal/claude":          "internal/agent/handed internal/flat internal/platform",
 	"internal/claude/limit":    "",
 	"internal/codex":           "internal/agent/handed internal/disk internal/flat internal/host internal/lines",
-	"internal/agent":           "internal/agent/handed internal/claude internal/codex",
+	"internal/agent":           "internal/agent/handed internal/claude internal/codex internal/flat",
 	"internal/screen":          "",
 	"internal/claude/screen":   "internal/screen",
 	"internal/codex/screen":    "internal/screen",
@@ -46,7 +45,7 @@ var allowed = map[string]string{
 	"internal/claude/settings": "internal/disk",
 
 	// What becomes of an entry whose answer is in doubt.
-	"recover": "inbox internal/claude internal/claude/limit internal/disk internal/flat internal/host internal/words internal/agent",
+	"recover": "inbox internal/budget internal/charging internal/price orchestrate/effect internal/claude internal/claude/limit internal/disk internal/flat internal/host internal/words internal/agent",
 
 	// Orchestration.
 	"orchestrate": "inbox recover internal/disk internal/words orchestrate/babysitter orchestrate/command" +
@@ -54,7 +53,7 @@ var allowed = map[string]string{
 	"orchestrate/babysitter":            "internal/disk internal/host internal/host/guardian orchestrate/babysitter/invocation",
 	"orchestrate/babysitter/invocation": "",
 	"orchestrate/command":               "internal/platform",
-	"orchestrate/effect":                "inbox recover", // a hook with no run to drive links this and nothing else of orchestrate
+	"orchestrate/effect":                "inbox", // a hook with no run to drive links this and nothing else of orchestrate
 	"orchestrate/prompt":                "internal/words",
 	"orchestrate/run":                   "internal/disk internal/flat",
 	"orchestrate/schema":                "",
@@ -65,10 +64,10 @@ var allowed = map[string]string{
 	"internal/cli/colour":       "internal/words",
 	"internal/cli/layout":       "internal/cli/colour internal/words",
 	"internal/cli/progress":     "internal/cli/colour internal/cli/layout internal/words",
-	"internal/claim":            "inbox internal/disk internal/host internal/host/rights internal/words",
+	"internal/claim":            "inbox recover internal/disk internal/host internal/host/rights internal/words",
 	"internal/why":              "inbox internal/host internal/words recover",
 	"internal/survey":           "inbox internal/disk internal/host internal/why internal/words orchestrate orchestrate/run recover",
-	"internal/notify":           "inbox internal/disk internal/lines internal/survey internal/why internal/words recover",
+	"internal/notify":           "inbox internal/disk internal/lines internal/survey internal/why internal/words recover internal/host",
 	"internal/bridges":          "inbox internal/cli orchestrate orchestrate/babysitter orchestrate/effect orchestrate/prompt orchestrate/run",
 	"internal/orphans":          "internal/charging inbox internal/cli recover",
 	"internal/gate":             "",
@@ -76,25 +75,25 @@ var allowed = map[string]string{
 	"internal/mcp":              "inbox internal/cli/... internal/disk internal/gate internal/host/signals internal/mcp/page internal/task internal/words",
 	"internal/mcp/page":         "internal/cli",
 	"internal/task":             "inbox internal/cli internal/host internal/words orchestrate recover",
-	"internal/hook":             "internal/agent internal/agent/handed internal/budget internal/price internal/charging internal/enforce internal/meter internal/why internal/orphans inbox recover internal/claude internal/cli internal/disk internal/flat internal/host internal/words orchestrate/effect", // what each turn starts
+	"internal/hook":             "internal/agent internal/agent/handed internal/budget internal/price internal/charging internal/meter internal/why internal/orphans inbox recover internal/claude internal/cli internal/disk internal/flat internal/host internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":        "internal/hook internal/bridges inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/session",
-	"internal/command/...":      "internal/exposition internal/fleet/page internal/mcp/page internal/charging internal/budget internal/enforce internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/codex/config internal/codex/server internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs internal/watching/page orchestrate/... internal/testing/agent",
-	"internal/launch/...":       "internal/mcp/page internal/charging internal/enforce internal/meter internal/bridges internal/claim internal/notify inbox recover internal/claude/... internal/codex/screen internal/codex/server internal/screen internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/launch/... orchestrate/...",
+	"internal/command/...":      "internal/exposition internal/fleet/page internal/mcp/page internal/charging internal/budget internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/codex/config internal/codex/server internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs internal/watching/page orchestrate/... internal/testing/agent",
+	"internal/launch/...":       "internal/mcp/page internal/charging internal/meter internal/bridges internal/claim internal/notify inbox recover internal/claude/... internal/codex/screen internal/codex/server internal/screen internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/launch/... orchestrate/... internal/budget",
 	"internal/launch/pump":      "",
 	"internal/launch/recording": "internal/disk internal/launch/pump internal/words",
 	"internal/launch/terminal":  "internal/host/... internal/launch/pump",
 
 	// The session host. The hook links nothing of it.
-	"internal/hosting/config": "internal/cli internal/disk internal/flat internal/hosting/folder internal/words",
+	"internal/hosting/config": "internal/cli internal/disk internal/flat internal/hosting/folder internal/words internal/budget",
 	"internal/hosting/folder": "internal/disk internal/flat internal/host",
 	"internal/hosting/proxy":  "internal/gate internal/words",
 	"internal/hosting":        "inbox recover internal/claude/settings internal/cli/... internal/disk internal/host internal/host/guardian internal/host/rights internal/host/signals internal/hosting/... internal/notify internal/price internal/words",
-	"internal/hosting/queue":  "internal/charging internal/enforce internal/meter inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/host internal/words orchestrate/effect recover",
+	"internal/hosting/queue":  "internal/charging internal/meter inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/host internal/words orchestrate/effect recover internal/budget internal/agent",
 	"internal/hosting/attach": "inbox internal/disk",
-	"internal/hosting/verbs":  "internal/cli internal/cli/colour",
+	"internal/hosting/verbs":  "internal/cli internal/cli/colour internal/budget",
 	// The session host.
 	"internal/hosting/process":    "internal/host internal/host/guardian",
-	"internal/hosting/session":    "inbox internal/why internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/host internal/host/guardian internal/host/signals internal/hosting/attach internal/hosting/config internal/hosting/deadletter internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/stream internal/hosting/transcript internal/notify internal/price internal/words recover internal/launch/managed internal/launch/terminal",
+	"internal/hosting/session":    "inbox internal/why internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/host internal/host/guardian internal/host/signals internal/hosting/attach internal/hosting/config internal/hosting/deadletter internal/hosting/folder internal/hosting/guild internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/stream internal/hosting/transcript internal/notify internal/price internal/words recover internal/launch/managed internal/launch/terminal internal/budget internal/agent",
 	"internal/hosting/guild":      "",
 	"internal/hosting/deadletter": "internal/disk internal/hosting/folder internal/hosting/guild",
 

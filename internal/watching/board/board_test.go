@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/host"
 	"heartbeat/internal/watching/board"
 	"heartbeat/internal/watching/look"
 	"heartbeat/internal/why"
@@ -81,7 +82,7 @@ var (
 	}
 	twoHeld = func(i *look.Inbox) { held(i); i.Held = append(i.Held, why.Question{Effect: "E2", Dir: "/runs/r2"}) }
 	asks    = func(i *look.Inbox) {
-		i.Sessions = []why.Session{{Session: inbox.Session{ID: "s1", Asks: &inbox.Question{Kind: "permission_prompt"}}, Life: why.Alive}}
+		i.Sessions = []why.Session{{Session: inbox.Session{ID: "s1", Asks: &inbox.Question{Kind: "permission_prompt"}}, Life: host.Alive}}
 	}
 	waits    = look.Item{Kind: look.Waiting, ID: "-job", EntryID: "abc", Start: 17}
 	inFlight = look.Item{Kind: look.InFlight, ID: "job", EntryID: "abc"}

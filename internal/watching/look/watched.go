@@ -154,21 +154,21 @@ func (w *watched) processes(at time.Time, locks host.Locks) bool {
 	changed := false
 	w.now.Sessions = slices.Clone(w.now.Sessions) // whoever has an earlier picture reads those
 	for i, s := range w.now.Sessions {
-		if s.Life == why.Alive {
-			w.now.Sessions[i].Life = why.LifeOf(s.Session)
+		if s.Life == host.Alive {
+			w.now.Sessions[i].Life = s.Session.Life()
 			changed = changed || w.now.Sessions[i].Life != s.Life
 		}
 	}
-	if b := w.now.Waiter; b != nil && b.Life == why.Alive {
-		w.now.Waiter = &why.Waiter{Waiter: b.Waiter, Life: why.LifeOfProcess(b.Boot, b.Namespace, b.PID, b.ProcessStart)}
+	if b := w.now.Waiter; b != nil && b.Life == host.Alive {
+		w.now.Waiter = &why.Waiter{Waiter: b.Waiter, Life: b.Waiter.Life()}
 		changed = changed || w.now.Waiter.Life != b.Life
 	}
 	if l := w.now.Launcher; l != nil && l.PID > 0 && host.ProcessStart(l.PID) == 0 {
 		w.now.Launcher, changed = nil, true
 	}
-	if d := w.now.InFlight; d != nil && w.now.Client == why.Alive {
-		w.now.Client = why.LifeOfClient(recovery.EvidenceOf(d))
-		changed = changed || w.now.Client != why.Alive
+	if d := w.now.InFlight; d != nil && w.now.Client == host.Alive {
+		w.now.Client = recovery.EvidenceOf(d).Process().Life()
+		changed = changed || w.now.Client != host.Alive
 	}
 	space, full := w.now.Space, w.now.Space >= 0 && w.now.Space < w.now.Needed
 	w.now.Space, w.now.Needed = w.box.Room()

@@ -1,4 +1,4 @@
-package enforce
+package recover
 
 import (
 	"cmp"
@@ -7,7 +7,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/budget"
-	"heartbeat/internal/cli"
 	"heartbeat/internal/price"
 	"heartbeat/internal/words"
 )
@@ -17,13 +16,13 @@ type Reach int
 
 // The reaches.
 const (
-	Entry Reach = iota + 1
-	Session
-	Day
+	OfEntry Reach = iota + 1
+	OfSession
+	OfDay
 )
 
-// Verdict says which limit is reached.
-type Verdict struct {
+// Over says which limit is reached.
+type Over struct {
 	Reach Reach
 	// Figures say in words what was spent, of what.
 	Figures string
@@ -45,43 +44,42 @@ type Spent struct {
 	Run price.Amount
 }
 
-// Limits are what holds for an entry: its own limits within those of the flags.
-func Limits(d *inbox.Delivery, flags *cli.LimitFlags) cli.LimitFlags {
-	l := *flags
-	l.Entry = d.Limits().Within(flags.Entry)
-	return l
+// LimitsOf are what holds for an entry: its own limits within those of the flags.
+func LimitsOf(d *inbox.Delivery, flags budget.Plan) budget.Plan {
+	flags.Entry = d.Limits().Within(flags.Entry)
+	return flags
 }
 
 // Judge says which limit the entry in flight, its session or the day has reached, nil for
 // none. What settles the entry for good comes first.
-func Judge(l cli.LimitFlags, s Spent, attempt int) *Verdict {
+func Judge(l budget.Plan, s Spent, attempt int) *Over {
 	if figures, over := l.Entry.Over(budget.Spent{Amount: s.Entry, Time: s.Took}); over {
-		return &Verdict{Reach: Entry, Figures: figures + attempts(attempt), Alone: true}
+		return &Over{Reach: OfEntry, Figures: figures + attempts(attempt), Alone: true}
 	}
 	if v := judgeRun(s.Run, l.Run); v != nil {
 		return v
 	}
 	if figures, over := l.Session.Over(budget.Spent{Amount: s.Here}); over {
-		return &Verdict{Reach: Session, Figures: "in its session alone " + figures, Alone: true}
+		return &Over{Reach: OfSession, Figures: "in its session alone " + figures, Alone: true}
 	}
 	if figures, over := l.Day.Over(budget.Spent{Amount: s.Here}); over {
-		return &Verdict{Reach: Day, Figures: "in one day " + figures, Alone: true}
+		return &Over{Reach: OfDay, Figures: "in one day " + figures, Alone: true}
 	}
 	return cmp.Or(JudgeDay(l, s.Today), JudgeSession(l, s.Session))
 }
 
 // JudgeDay is Judge for the day alone, with no entry in flight.
-func JudgeDay(l cli.LimitFlags, today price.Amount) *Verdict {
+func JudgeDay(l budget.Plan, today price.Amount) *Over {
 	if _, over := l.Day.Over(budget.Spent{Amount: today}); over {
-		return &Verdict{Reach: Day, Figures: "today cost " + figures(today, l.Day)}
+		return &Over{Reach: OfDay, Figures: "today cost " + figures(today, l.Day)}
 	}
 	return nil
 }
 
 // JudgeSession is the same for a session.
-func JudgeSession(l cli.LimitFlags, session price.Amount) *Verdict {
+func JudgeSession(l budget.Plan, session price.Amount) *Over {
 	if _, over := l.Session.Over(budget.Spent{Amount: session}); over {
-		return &Verdict{Reach: Session, Figures: "the session cost " + figures(session, l.Session)}
+		return &Over{Reach: OfSession, Figures: "the session cost " + figures(session, l.Session)}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package enforce_test
+package recover_test
 
 import (
 	"context"
@@ -6,13 +6,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	recovery "heartbeat/recover"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/budget"
-	"heartbeat/internal/cli"
-	"heartbeat/internal/enforce"
 	"heartbeat/internal/price"
 	"heartbeat/orchestrate/effect"
 )
@@ -32,7 +32,8 @@ func TestRunLimit(t *testing.T) {
 	t.Cleanup(func() { inbox.TestOnlyTrustAll = false })
 	box, err := inbox.Open(path, inbox.Options{})
 	require.NoError(t, err)
-	const perRun = 10
+	asker := recovery.Asker{Box: box, Elsewhere: func(inbox.Entry) (string, error) { return "", nil }}
+	asker.Limits.Run = 10
 	for _, c := range []struct {
 		id      string
 		cost    int64
@@ -40,13 +41,12 @@ func TestRunLimit(t *testing.T) {
 	}{{"r1/e1", 12, false}, {"r10/e1", 5, false}, {"r1", 7, false}, {"r1/e2", 0, true}} {
 		tx, err := box.Begin(context.Background())
 		require.NoError(t, err)
-		e, err := tx.Next(inbox.Mark{})
-		require.NoError(t, err, c.id)
-		require.Equal(t, c.id, e.ID)
-		refused, err := enforce.Refuse(tx, box, e, &cli.LimitFlags{}, perRun)
-		require.NoError(t, err)
-		assert.Equal(t, c.refused, refused, c.id)
-		if !refused {
+		e, err := recovery.Next(tx, asker, inbox.Mark{})
+		if c.refused {
+			require.ErrorIs(t, err, inbox.ErrEmpty)
+		} else {
+			require.NoError(t, err)
+			require.Equal(t, c.id, e.ID)
 			tx.Position("s-"+c.id, 0, inbox.TurnUnknown)
 			_, err = tx.Deliver(e, inbox.Recipient{SessionID: "s-" + c.id})
 			require.NoError(t, err)
@@ -74,10 +74,8 @@ func TestRunLimit(t *testing.T) {
 	_, err = tx.Requeue(with, inbox.Mark{})
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit())
-	e, err := tx.Next(inbox.Mark{})
+	e, err := recovery.Next(tx, asker, inbox.Mark{})
 	require.NoError(t, err)
-	refused, err := enforce.Refuse(tx, box, e, &cli.LimitFlags{}, perRun)
-	require.NoError(t, err)
-	assert.False(t, refused)
+	assert.Equal(t, "r1/e2", e.ID)
 	require.NoError(t, tx.Close())
 }

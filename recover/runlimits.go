@@ -1,13 +1,10 @@
-package enforce
+package recover
 
 import (
-	"path/filepath"
 	"strings"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/budget"
-	"heartbeat/internal/charging"
-	"heartbeat/internal/cli"
 	"heartbeat/internal/price"
 	"heartbeat/orchestrate/effect"
 )
@@ -64,51 +61,10 @@ func OverRun(spent price.Amount, limit int64) (figures string, over bool) {
 	return "its run cost " + budget.USD(spent.Nanos, limit), true
 }
 
-func judgeRun(spent price.Amount, limit int64) *Verdict {
+func judgeRun(spent price.Amount, limit int64) *Over {
 	figures, over := OverRun(spent, limit)
 	if !over {
 		return nil
 	}
-	return &Verdict{Reach: Entry, Figures: figures, Alone: true, Run: true}
-}
-
-// NoteRuns keeps, with the next commit, what the flags say that their runs may cost, as far
-// as these are accounted for: whoever would put back what was set aside goes by that.
-func NoteRuns(tx *inbox.Tx, flags *cli.RunFlags) error {
-	for _, dir := range flags.Dirs {
-		id := filepath.Base(dir)
-		if r, known := tx.Run(id); !known || r.Limit == flags.MaxCost {
-			continue
-		}
-		if err := tx.NoteRun(id, flags.MaxCost); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// refuseRun is [Refuse] for the limit of a run.
-func refuseRun(tx *inbox.Tx, box *inbox.Inbox, e inbox.Entry, perRun int64) (refused bool, err error) {
-	run := RunOf(e)
-	if run == "" {
-		return false, nil
-	}
-	if perRun > 0 {
-		if err := tx.NoteRun(run, perRun); err != nil {
-			return false, err
-		}
-	}
-	limit := RunLimit(tx, run, e, perRun)
-	if limit == 0 {
-		return false, nil
-	}
-	spent, err := tx.SpentByRun(run, charging.Load(box.Dir()))
-	if err != nil {
-		return false, err
-	}
-	v := judgeRun(spent, limit)
-	if v == nil {
-		return false, nil
-	}
-	return true, tx.RefuseOverRun(e, v.Figures)
+	return &Over{Reach: OfEntry, Figures: figures, Alone: true, Run: true}
 }

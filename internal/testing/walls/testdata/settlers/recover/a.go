@@ -1,0 +1,6 @@
+package recover
+
+func f(tx interface{ GiveBack(bool) error }, upstream interface{ GiveBack(bool) error }) error {
+	_ = upstream.GiveBack(true)
+	return tx.GiveBack(false)
+}

@@ -1,0 +1,229 @@
+package recover
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/words"
+	"heartbeat/orchestrate/effect"
+)
+
+// Sight is what an asker saw of the turn of the entry in flight, beside what the inbox and
+// the transcript tell. The zero value says that nobody saw its end.
+type Sight struct {
+	// Ended says that the asker's own Stop ended the turn, with this Reply, and left Tasks
+	// running, a JSON array as in a result.
+	Ended bool
+	Reply string
+	Tasks json.RawMessage
+	// Missing says why the answer does not settle the entry, an effect of a run that has no
+	// result; "" where it does.
+	Missing string
+	// NotHandedOver says that the text did not go out, so that nobody got it.
+	NotHandedOver bool
+	// Over is the limit that the entry, its session or the day has reached, nil for none.
+	Over *Over
+	// Command says that the client took the text for a command of its own.
+	Command bool
+	// Overcome says that a session went on since the turn ended in an error: the error is
+	// over then, and the policy decides.
+	Overcome bool
+	// Reason is why the entry was not answered, as its dead letter says it; "" for orphaned,
+	// or failed where a failure was recorded.
+	Reason inbox.Reason
+	// NoTranscript says that nobody wrote one. Unreached, if set, is asked in place of the
+	// transcript whether it is proven that the text never reached the model.
+	NoTranscript bool
+	Unreached    func(*inbox.Tx) bool
+	// Charged says that what the entry's session has spent is booked already.
+	Charged bool
+}
+
+// situation is what a fate rests on.
+type situation struct {
+	Sight
+	tx      *inbox.Tx
+	d       *inbox.Delivery
+	owner   *Owner         // that lives and is not the asker, nil for none
+	failure *inbox.Failure // that ended the turn and is not over
+	policy  Policy
+	used    bool // its attempts are
+	proof   *proof
+}
+
+// proof is what the transcript proves, read once and only if a row asks.
+type proof struct {
+	reply    string
+	finished bool
+}
+
+// fate is a row of the table.
+type fate struct {
+	when  string // as docs/design.md has it
+	holds func(*situation) bool
+	writes
+}
+
+// fates is the one rule for what becomes of an entry in flight: the first row that holds
+// decides. What an agent has said counts more than how its turn ended, since that was
+// committed before.
+var fates = []fate{
+	{"its owner lives, and another asks, but for a person with `recover --force`", func(s *situation) bool { return s.owner != nil }, leftAlone},
+	{"its text did not go out", func(s *situation) bool { return s.NotHandedOver }, givenBack},
+	{"its agent said that it is done", said(inbox.VerdictDone), answered},
+	{"its agent said that it can never be done", said(inbox.VerdictRejected), asSaid(inbox.ReasonRejected)},
+	{"it has reached its own limit, its run's, or alone that of a session or a day, and is not proven to be answered", func(s *situation) bool { return s.over() && s.Over.Alone }, overLimit},
+	{"its session or the day has reached a limit; its attempts are used up", func(s *situation) bool { return s.over() && s.used }, overLimit},
+	{"its session or the day has reached a limit", (*situation).over, again(func(s *situation) string { return s.Over.Figures })},
+	{"its agent said that it failed; its attempts are used up", func(s *situation) bool { return s.saidFailed() && s.used }, asSaid(inbox.ReasonExhausted)},
+	{"its agent said that it failed", (*situation).saidFailed, putOff},
+	{"its turn ended without the result of its run's effect; its attempts are used up", func(s *situation) bool { return s.Missing != "" && s.used }, setAside(inbox.ReasonUnresolved)},
+	{"its turn ended without the result of its run's effect", func(s *situation) bool { return s.Missing != "" }, again(func(s *situation) string { return s.Missing })},
+	{"the Stop of its turn", func(s *situation) bool { return s.Ended }, answered},
+	{"its turn ended in an error of the API that may be its own fault; its attempts are used up", func(s *situation) bool { return s.failure != nil && s.mayBeItsFault() && s.used }, setAside(inbox.ReasonExhausted)},
+	{"its turn ended in an error of the API that may be its own fault", func(s *situation) bool { return s.failure != nil && s.mayBeItsFault() }, again(failureOf)},
+	{"its turn ended in another error of the API", func(s *situation) bool { return s.failure != nil }, againUncounted(failureOf)},
+	{"the client took its text for a command of its own", func(s *situation) bool { return s.Command }, setAside(inbox.ReasonCommand)},
+	{"the transcript proves that its turn ended", (*situation).finished, answered},
+	{"it is proven that its text never reached the model", (*situation).unreached, givenBack},
+	{"policy `drop`", func(s *situation) bool { return s.policy == Drop }, dropped},
+	{"policy `retry`", func(s *situation) bool { return s.policy == Retry && !s.used }, again(nothing)},
+	{"policy `retry`; its attempts are used up", func(s *situation) bool { return s.policy == Retry }, setAside(inbox.ReasonExhausted)},
+	{"policy `deadletter`; an error of the API ended its turn, and a session went on since", func(s *situation) bool { return s.d.Failure != nil }, setAside(inbox.ReasonFailed)},
+	{"policy `deadletter`; the asker knows why: a person interrupted it, it was canceled, nobody answered its question", func(s *situation) bool { return s.Reason != "" }, writes{
+		"a dead letter with that reason", DeadLettered, "", func(s *situation) error { return s.tx.DeadLetter(s.Reason) }}},
+	{"policy `deadletter`", func(*situation) bool { return true }, setAside(inbox.ReasonOrphaned)},
+}
+
+// decide is the first row that holds.
+func decide(s *situation) fate {
+	for _, f := range fates {
+		if f.holds(s) {
+			return f
+		}
+	}
+	panic("the last row holds always")
+}
+
+func said(kind inbox.VerdictKind) func(*situation) bool {
+	return func(s *situation) bool { return s.d.Verdict != nil && s.d.Verdict.Kind == kind }
+}
+
+func (s *situation) saidFailed() bool { return said(inbox.VerdictFailed)(s) }
+
+func (s *situation) over() bool { return s.Over != nil && !s.finished() }
+
+func (s *situation) mayBeItsFault() bool {
+	return claude.RemedyFor(s.failure.Error, s.failure.Message).Counts
+}
+
+func failureOf(s *situation) string { return s.failure.String() }
+
+func nothing(*situation) string { return "" }
+
+// finished reports whether the transcript proves that the turn came to its end. An effect of
+// a run also needs its result, so its entry never counts as finished here.
+func (s *situation) finished() bool {
+	if s.proof == nil {
+		s.proof = new(proof)
+		if m, _ := effect.MarkOf(s.d); m.Effect == "" && !s.NoTranscript && !s.Ended {
+			s.proof.reply, s.proof.finished = Finished(s.tx)
+		}
+	}
+	return s.proof.finished
+}
+
+func (s *situation) unreached() bool {
+	switch {
+	case s.NoTranscript:
+		return false
+	case s.Unreached != nil:
+		return s.Unreached(s.tx)
+	}
+	return Unreached(s.tx)
+}
+
+// writes is what a fate writes, in one commit with whatever is delivered next.
+type writes struct {
+	what   string // as docs/design.md has it
+	action Action
+	reason inbox.Reason // of a dead letter; "" for that of the sight
+	do     func(*situation) error
+}
+
+var (
+	leftAlone = writes{"nothing", Owned, "", func(*situation) error { return nil }}
+	answered  = writes{"a result", Answered, "", (*situation).acknowledge}
+	dropped   = writes{"an event", Dropped, "", func(s *situation) error { return s.tx.Drop() }}
+	givenBack = writes{"`redeliver`; the attempt does not count", Returned, "", func(s *situation) error { return s.tx.GiveBack(false) }}
+	putOff    = writes{"`redeliver`, or a scheduled line if it is to wait; the attempt counts", Requeued, "", (*situation).putOff}
+	overLimit = writes{"a dead letter `over budget`", DeadLettered, inbox.ReasonOverBudget, (*situation).setAsideOver}
+)
+
+// again delivers the entry once more, for a reason.
+func again(why func(*situation) string) writes {
+	return writes{"`redeliver`; the attempt counts", Requeued, "", func(s *situation) error {
+		s.tx.Worked(Worked(s.d))
+		return s.tx.GiveBackFor(why(s), true)
+	}}
+}
+
+func againUncounted(why func(*situation) string) writes {
+	return writes{"`redeliver`; the attempt does not count", Requeued, "", func(s *situation) error {
+		s.tx.Worked(Worked(s.d))
+		return s.tx.GiveBackFor(why(s), false)
+	}}
+}
+
+func setAside(reason inbox.Reason) writes {
+	return writes{"a dead letter `" + string(reason) + "`", DeadLettered, reason, func(s *situation) error { return s.tx.DeadLetter(reason) }}
+}
+
+// SaidFailed names the failure of an entry whose agent gave it back until its attempts were
+// used up, and SaidRejected that of one which its agent rejected.
+const (
+	SaidFailed   = "failed by its agent"
+	SaidRejected = "rejected by its agent"
+)
+
+// asSaid sets the entry aside with what its agent said of it.
+func asSaid(reason inbox.Reason) writes {
+	failure := SaidFailed
+	if reason == inbox.ReasonRejected {
+		failure = SaidRejected
+	}
+	return writes{"a dead letter `" + string(reason) + "`, with what it said", DeadLettered, reason, func(s *situation) error {
+		return s.tx.DeadLetterFor(reason, failure, s.d.Verdict.Text)
+	}}
+}
+
+func (s *situation) acknowledge() error {
+	reply := s.Reply
+	if !s.Ended && s.finished() {
+		reply = s.proof.reply
+	}
+	return s.tx.AcknowledgeWith(reply, s.Tasks)
+}
+
+func (s *situation) putOff() error {
+	s.tx.Worked(Worked(s.d))
+	v := s.d.Verdict
+	reason := fmt.Sprintf("%s: %s", SaidFailed, words.Brief(v.Text))
+	if v.Until == nil {
+		return s.tx.GiveBackFor(reason, true)
+	}
+	return s.tx.PutOff(reason, *v.Until)
+}
+
+func (s *situation) setAsideOver() error {
+	figures := s.Over.Figures
+	switch {
+	case s.Over.Run:
+		return s.tx.OverRun(figures)
+	case !s.Over.Alone:
+		figures = fmt.Sprintf("%s, at the last of its attempts (%d)", figures, s.d.Attempt)
+	}
+	return s.tx.OverBudget(figures)
+}

@@ -1,0 +1,140 @@
+package recover
+
+import (
+	"errors"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/charging"
+	"heartbeat/orchestrate/effect"
+)
+
+// Hold is why nothing is delivered, empty if nothing keeps it.
+type Hold struct {
+	Paused  *inbox.Pause
+	Backoff *inbox.Backoff
+}
+
+// Any reports whether something keeps delivery back.
+func (h Hold) Any() bool { return h.Paused != nil || h.Backoff != nil }
+
+// Held says why nothing is delivered now. It pauses delivery where the day has reached its
+// limit, and notes the settings. The caller commits.
+func Held(tx *inbox.Tx, a Asker) (h Hold, err error) {
+	if err := a.Settings.note(tx); err != nil {
+		return h, err
+	}
+	if a.Limits.Day.Any() { // or what was spent today is not even asked for
+		if over := JudgeDay(a.Limits, tx.Today()); over != nil {
+			if err := PauseForDay(tx, over); err != nil {
+				return h, err
+			}
+		}
+	}
+	if h.Paused, err = tx.Paused(); err != nil {
+		return h, err
+	}
+	h.Backoff, err = tx.Backoff()
+	return h, err
+}
+
+// PauseForDay pauses delivery until midnight, unless a pause holds that is to last longer.
+func PauseForDay(tx *inbox.Tx, over *Over) error {
+	until := tx.Midnight()
+	held, err := tx.Paused()
+	if err != nil || held != nil && (held.Until == nil || !held.Until.Before(until)) {
+		return err
+	}
+	_, err = tx.Pause(over.Figures+" "+inbox.LimitOfDay, &until)
+	return err
+}
+
+// mostSettled bounds how many entries one commit settles before it delivers one.
+const mostSettled = 100
+
+// Next is the entry to deliver, as [inbox.Tx.Next] returns it. On the way, entries are
+// settled that were resolved elsewhere, and those are set aside whose earlier deliveries,
+// or whose run, have reached a limit. Its error matches [inbox.ErrMore] where so much was
+// settled that others come first. Ask [Held] before.
+func Next(tx *inbox.Tx, a Asker, still inbox.Mark) (inbox.Entry, error) {
+	for range mostSettled {
+		e, err := tx.Next(still)
+		if err != nil {
+			return e, err
+		}
+		_, ofRun := effect.MarkIn(e.Metadata)
+		if ofRun && a.Elsewhere == nil {
+			return e, nil
+		}
+		if ofRun {
+			switch why, err := a.Elsewhere(e); {
+			case err != nil:
+				return e, err
+			case why != "":
+				a.note("entry %s is settled without a delivery: %s", e.ID, why)
+				if err := tx.ResolveElsewhere(e, why); err != nil {
+					return e, err
+				}
+				continue
+			}
+		}
+		if refused, err := a.refuse(tx, e); err != nil || !refused {
+			return e, err
+		}
+	}
+	return inbox.Entry{}, inbox.ErrMore
+}
+
+// refuse sets aside the entry that tx.Next returned last if its earlier deliveries have
+// reached its limit, or its babysitter run has reached its own.
+func (a Asker) refuse(tx *inbox.Tx, e inbox.Entry) (refused bool, err error) {
+	if refused, err = a.refuseRun(tx, e); refused || err != nil || e.Attempt < 2 {
+		return refused, err
+	}
+	own, err := e.Limits()
+	if err != nil {
+		return false, nil // tx.Next sets such an entry aside before its first delivery
+	}
+	figures, over := own.Within(a.Limits.Entry).Over(e.Spent())
+	if !over {
+		return false, nil
+	}
+	return true, tx.RefuseOverBudget(e, figures+attempts(e.Attempt-1))
+}
+
+func (a Asker) refuseRun(tx *inbox.Tx, e inbox.Entry) (refused bool, err error) {
+	run := RunOf(e)
+	if run == "" {
+		return false, nil
+	}
+	if a.Limits.Run > 0 {
+		if err := tx.NoteRun(run, a.Limits.Run); err != nil {
+			return false, err
+		}
+	}
+	limit := RunLimit(tx, run, e, a.Limits.Run)
+	if limit == 0 {
+		return false, nil
+	}
+	spent, err := tx.SpentByRun(run, charging.Load(a.Box.Dir()))
+	if err != nil {
+		return false, err
+	}
+	over := judgeRun(spent, limit)
+	if over == nil {
+		return false, nil
+	}
+	return true, tx.RefuseOverRun(e, over.Figures)
+}
+
+// TakeBack settles the next entry without a delivery, if it is the one that was resolved
+// elsewhere: why says where. The caller commits.
+func TakeBack(tx *inbox.Tx, is func(inbox.Entry) bool, why string) (taken bool, err error) {
+	e, err := tx.Next(inbox.Mark{})
+	switch {
+	case err == nil && is(e):
+		return true, tx.ResolveElsewhere(e, why)
+	case errors.Is(err, inbox.ErrEmpty) || errors.Is(err, inbox.ErrTorn):
+		return false, nil
+	}
+	return false, err
+}
