@@ -7,6 +7,7 @@ import (
 
 	"heartbeat/internal/flat"
 	"heartbeat/internal/host"
+	"heartbeat/internal/words"
 )
 
 // Backoff says until when nothing is delivered because entries, or the turns
@@ -26,6 +27,18 @@ type Backoff struct {
 	Boot      string `json:"boot,omitempty"`
 	SinceBoot int64  `json:"since_boot_ns,omitempty"`
 }
+
+// String says until when, and why, delivery is backing off.
+func (b Backoff) String() string {
+	s := "backing off until " + words.Stamp(b.Until)
+	if b.Failure != nil {
+		s += " (" + words.Line(b.Failure.String()) + ")"
+	}
+	return s
+}
+
+// BackoffEnds is what ends a back-off, for people.
+const BackoffEnds = "then, or until heartbeat resume"
 
 // BackOff holds delivery for the given time from the commit on. The caller counts
 // the streak: see [Tx.Streak].

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"heartbeat/internal/flat"
+	"heartbeat/internal/words"
 )
 
 // Pause says since when, and why, nothing is delivered.
@@ -20,6 +21,29 @@ type Pause struct {
 
 // LimitOfDay ends the reason of a pause that holds since a day has reached its limit.
 const LimitOfDay = "(the limit of a day)"
+
+// String says since when, until when and why delivery is paused.
+func (p Pause) String() string {
+	s := "paused since " + words.Stamp(p.At)
+	if p.Until != nil {
+		s += " until " + words.Stamp(*p.Until)
+	}
+	if p.Reason != "" {
+		s += " (" + words.Line(p.Reason) + ")"
+	}
+	return s
+}
+
+// Ends is what ends the pause, for people.
+func (p Pause) Ends() string {
+	switch {
+	case p.OfLimit():
+		return "then, or until the hook has a higher limit, and then heartbeat resume"
+	case p.Until != nil:
+		return "then, or until heartbeat resume"
+	}
+	return "heartbeat resume"
+}
 
 // OfLimit reports whether this is such a pause.
 func (p Pause) OfLimit() bool { return p.Until != nil && strings.HasSuffix(p.Reason, LimitOfDay) }

@@ -50,3 +50,9 @@ func untilReset(wait time.Duration) time.Duration {
 	wait = max(wait, 0)
 	return wait + time.Second + time.Duration(rand.Float64()*float64(min(wait/5, maxResetJitter)))
 }
+
+// The names of a hook's own errors in the record of a session.
+const (
+	CannotWake = "rewake" // the session ends with its turn
+	HookError  = "hook"   // an entry could not be handed over; the hook tries again
+)

@@ -12,7 +12,6 @@ import (
 	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/command/priced"
-	"heartbeat/internal/why"
 )
 
 func pauseVerb() cli.Verb {
@@ -61,7 +60,7 @@ func pause(i *cli.InboxFlags, reason string, length time.Duration, s cli.Streams
 	if err != nil {
 		return err
 	}
-	return report(i, s, p, why.Pause(p))
+	return report(i, s, p, p.String())
 }
 
 func resumeVerb() cli.Verb {
@@ -145,11 +144,11 @@ func (r resumed) ended() string {
 	}
 	switch {
 	case r.Was != nil && r.WasBackingOff != nil:
-		return goesOn + ": it was " + why.Pause(*r.Was) + ", and " + why.Backoff(*r.WasBackingOff)
+		return goesOn + ": it was " + r.Was.String() + ", and " + r.WasBackingOff.String()
 	case r.Was != nil:
-		return goesOn + ": it was " + why.Pause(*r.Was)
+		return goesOn + ": it was " + r.Was.String()
 	case r.WasBackingOff != nil:
-		return goesOn + ": it was " + why.Backoff(*r.WasBackingOff)
+		return goesOn + ": it was " + r.WasBackingOff.String()
 	}
 	return "delivery was not paused"
 }

@@ -358,10 +358,10 @@ func (st status) rows(row func(name, format string, args ...any), shown display)
 		row("limit", "%s", r.sentence)
 	}
 	if st.Paused != nil {
-		row("delivery", "%s", why.Pause(*st.Paused))
+		row("delivery", "%s", st.Paused.String())
 	}
 	if st.Backoff != nil {
-		row("delivery", "%s", why.Backoff(*st.Backoff))
+		row("delivery", "%s", st.Backoff.String())
 	}
 	if s := st.Session; s != nil {
 		row("session", "%s, %s", words.Short(s.ID), s.Life)

@@ -8,7 +8,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/host"
-	"heartbeat/internal/why"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
@@ -160,7 +159,7 @@ func (h *hook) wokenRecipient(spill string) inbox.Recipient {
 func (h *hook) tellOnce(err error) {
 	if h.complainOnce(err) {
 		h.record(func(tx *inbox.Tx) error {
-			return tx.FailSession(h.input.SessionID, why.HookError, words.Sentence(err.Error()))
+			return tx.FailSession(h.input.SessionID, recovery.HookError, words.Sentence(err.Error()))
 		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	recovery "heartbeat/recover"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/why"
 )
 
 // next is the entry to deliver, or why there is none.
@@ -37,11 +36,11 @@ func (h *hook) isHeld(hold recovery.Hold) {
 	pause, backoff := hold.Paused, hold.Backoff
 	said, end := "", ""
 	if backoff != nil {
-		said, end = why.Backoff(*backoff), why.BackoffEnds
+		said, end = backoff.String(), inbox.BackoffEnds
 		h.lookAgainIn(time.Until(backoff.Until))
 	}
 	if pause != nil {
-		said, end = why.Pause(*pause), why.PauseEnds(*pause)
+		said, end = pause.String(), pause.Ends()
 		if pause.Until != nil {
 			h.lookAgainIn(time.Until(*pause.Until))
 		}

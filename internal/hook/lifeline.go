@@ -6,11 +6,11 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
-	recovery "heartbeat/recover"
+	"time"
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/host"
+	recovery "heartbeat/recover"
 )
 
 // errSessionGone ends a wait: nobody would read the decision.
@@ -74,3 +74,19 @@ func (l *lifeline) waitContext(pid int) (context.Context, context.CancelFunc) {
 	}()
 	return ctx, func() { cancel(nil) }
 }
+
+// recheck is when a waiting hook looks again although nothing has happened.
+type recheck struct {
+	again time.Duration // 0 for never
+}
+
+// lookAgainIn has a waiting hook look after that time, even if nothing happens.
+// The clock may be set meanwhile, so that it looks from time to time in between.
+func (r *recheck) lookAgainIn(d time.Duration) {
+	d = min(max(d, minRecheck), maxRecheck)
+	if r.again == 0 || d < r.again {
+		r.again = d
+	}
+}
+
+const minRecheck, maxRecheck = 10 * time.Millisecond, time.Minute

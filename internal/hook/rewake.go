@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"time"
 
+	recovery "heartbeat/recover"
+
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/host"
-	"heartbeat/internal/why"
 )
 
 const (
@@ -196,7 +197,7 @@ func (h *hook) wakeable() error {
 	switch {
 	case !h.client().CanBeWoken():
 		in, err := h.input, fmt.Errorf("%w: %s", errNotWakeable, h.client().CannotBeWoken())
-		h.record(func(tx *inbox.Tx) error { return tx.FailSession(in.SessionID, why.CannotWake, err.Error()) })
+		h.record(func(tx *inbox.Tx) error { return tx.FailSession(in.SessionID, recovery.CannotWake, err.Error()) })
 		return err
 	case h.clientPID() == 0 && h.parent <= 1:
 		return errNoClient

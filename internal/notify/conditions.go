@@ -56,7 +56,7 @@ func (s *scan) pause() {
 	}
 	o := Occasion{
 		What: Paused, At: p.At, Reason: p.Reason, Until: p.Until,
-		Text:     fmt.Sprintf("delivery of %s is %s", name(s.box), why.Pause(inbox.Pause{At: p.At, Until: p.Until, Reason: line(p.Reason)})),
+		Text:     fmt.Sprintf("delivery of %s is %s", name(s.box), inbox.Pause{At: p.At, Until: p.Until, Reason: line(p.Reason)}.String()),
 		TypeThis: command(s.box, "resume"),
 		key:      "pause " + hashed(p.At.String(), p.Reason),
 	}

@@ -8,30 +8,18 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Backoff says until when, and why, delivery is backing off.
-func Backoff(b inbox.Backoff) string {
-	s := "backing off until " + words.Stamp(b.Until)
-	if b.Failure != nil {
-		s += " (" + words.Line(b.Failure.String()) + ")"
-	}
-	return s
-}
-
-// BackoffEnds is what ends a back-off.
-const BackoffEnds = "then, or until heartbeat resume"
-
 // backingOff explains a back-off, which ends by itself.
 func (f Facts) backingOff() (State, string) {
 	b := f.Backoff
 	if b == nil {
 		return "", ""
 	}
-	sentence := Backoff(*b) + ", after " + words.Count(b.Streak, "failure", "failures in a row")
+	sentence := b.String() + ", after " + words.Count(b.Streak, "failure", "failures in a row")
 	if b.Named {
-		sentence = Backoff(*b) + ", just after the time that the error named, and after " + words.Count(b.Streak, "failure", "failures in a row")
+		sentence = b.String() + ", just after the time that the error named, and after " + words.Count(b.Streak, "failure", "failures in a row")
 	}
 	if !f.something() {
-		return BackingOff, sentence + ": an entry that comes waits until " + BackoffEnds
+		return BackingOff, sentence + ": an entry that comes waits until " + inbox.BackoffEnds
 	}
 	return BackingOff, sentence + ": " + f.afterwards()
 }

@@ -20,9 +20,9 @@ func (f Facts) flying() (State, string) {
 	}
 	switch {
 	case f.Paused != nil:
-		sentence += "; delivery is " + Pause(*f.Paused)
+		sentence += "; delivery is " + f.Paused.String()
 	case f.Backoff != nil:
-		sentence += "; delivery is " + Backoff(*f.Backoff)
+		sentence += "; delivery is " + f.Backoff.String()
 	}
 	return state, sentence
 }

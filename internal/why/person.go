@@ -32,7 +32,7 @@ func (f Facts) asking() (State, string) {
 	}
 	sentence := fmt.Sprintf("%s: unless somebody has answered, %s behind that", asked(s), f.waits())
 	if f.Backoff != nil {
-		sentence += "; delivery is " + Backoff(*f.Backoff)
+		sentence += "; delivery is " + f.Backoff.String()
 	}
 	return Person, sentence
 }

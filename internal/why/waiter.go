@@ -3,6 +3,8 @@ package why
 import (
 	"fmt"
 
+	recovery "heartbeat/recover"
+
 	"heartbeat/internal/host"
 	"heartbeat/internal/words"
 )
@@ -32,7 +34,7 @@ func (f Facts) idle() string {
 // waking explains entries that a process in the background takes.
 func (f Facts) waking(w *Waiter, waits string) (State, string) {
 	name := sessionName(w.SessionID)
-	if s := f.session(w.SessionID); s != nil && s.Failure != nil && s.Failure.Error == HookError && s.Failure.At.After(w.Since) {
+	if s := f.session(w.SessionID); s != nil && s.Failure != nil && s.Failure.Error == recovery.HookError && s.Failure.At.After(w.Since) {
 		return SessionDown, fmt.Sprintf("%s, and process %d, which is to wake %s, met an error at %s (%s): it tries again, within a minute once that is mended", waits, w.PID, name, words.Stamp(s.Failure.At), s.Failure.Message)
 	}
 	if w.Life == host.Alive {
@@ -50,15 +52,9 @@ func (f Facts) wakerGone(current *Session) bool {
 	return current == nil || current.ID == f.Waiter.SessionID && current.runs()
 }
 
-// The names of a hook's own errors in the record of a session.
-const (
-	CannotWake = "rewake" // the session ends with its turn
-	HookError  = "hook"   // an entry could not be handed over; the hook tries again
-)
-
 // refused reports whether a session cannot be woken although it is wired for that.
 func (f Facts) refused(s *Session) bool {
-	return s.Failure != nil && s.Failure.Error == CannotWake && f.since(s).Before(s.Failure.At)
+	return s.Failure != nil && s.Failure.Error == recovery.CannotWake && f.since(s).Before(s.Failure.At)
 }
 
 // Runs reports whether a session still runs, as far as is known.

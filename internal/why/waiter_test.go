@@ -3,6 +3,8 @@ package why_test
 import (
 	"testing"
 
+	recovery "heartbeat/recover"
+
 	"heartbeat/inbox"
 	"heartbeat/internal/host"
 	"heartbeat/internal/why"
@@ -59,12 +61,12 @@ func TestExplainAnIdleSession(t *testing.T) {
 		"entries wait, and cannot be handed over": {facts(func(f *why.Facts) {
 			f.Waiter, f.Backlog = waiter(host.Alive), waiting(1)
 			f.Sessions = session(func(s *why.Session) {
-				s.Failure = &inbox.Failure{Error: why.HookError, Message: "write it to a file: no", At: at(-2)}
+				s.Failure = &inbox.Failure{Error: recovery.HookError, Message: "write it to a file: no", At: at(-2)}
 			})
 		}), why.SessionDown, "1 entry waits, and process 99, which is to wake session s1, met an error at <-2> (write it to a file: no): it tries again, within a minute once that is mended"},
 		"entries wait, and an error of the hook before": {facts(func(f *why.Facts) {
 			f.Waiter, f.Backlog = waiter(host.Alive), waiting(1)
-			f.Sessions = session(func(s *why.Session) { s.Failure = &inbox.Failure{Error: why.HookError, Message: "no", At: at(-4)} })
+			f.Sessions = session(func(s *why.Session) { s.Failure = &inbox.Failure{Error: recovery.HookError, Message: "no", At: at(-4)} })
 		}), why.Waking, "1 entry waits, and " + soon},
 		"given back": {facts(func(f *why.Facts) { f.Waiter, f.Redeliver, f.Backlog = waiter(host.Alive), inFlight(), waiting(1) }),
 			why.Waking, "the entry 0123456789ab waits to be delivered again (attempt 2), and " + soon},

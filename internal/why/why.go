@@ -74,7 +74,7 @@ func (f Facts) held() (State, string) {
 	if f.Paused == nil {
 		return "", ""
 	}
-	return Paused, fmt.Sprintf("delivery is %s: nothing is delivered until %s", Pause(*f.Paused), PauseEnds(*f.Paused))
+	return Paused, fmt.Sprintf("delivery is %s: nothing is delivered until %s", f.Paused.String(), f.Paused.Ends())
 }
 
 // nothing explains an inbox without a whole entry that waits.

@@ -21,7 +21,6 @@ import (
 	"heartbeat/internal/hosting/process"
 	"heartbeat/internal/hosting/queue"
 	"heartbeat/internal/price"
-	"heartbeat/internal/why"
 )
 
 // background is how long a round waits for tasks that an entry's turn left running.
@@ -75,7 +74,7 @@ func (h *host) openQueue() (err error) {
 	case err != nil:
 		return fmt.Errorf("look into the session's inbox: %w", err)
 	case next.Paused != nil:
-		return fmt.Errorf("the session's inbox is %s: nothing is delivered until %s", why.Pause(*next.Paused), why.PauseEnds(*next.Paused))
+		return fmt.Errorf("the session's inbox is %s: nothing is delivered until %s", next.Paused.String(), next.Paused.Ends())
 	case next.Any():
 		return errors.New("delivery from the session's inbox is paused: see heartbeat status")
 	case !next.Waits:

@@ -14,7 +14,6 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/process"
 	"heartbeat/internal/hosting/proxy"
-	"heartbeat/internal/why"
 	"heartbeat/internal/words"
 )
 
@@ -137,7 +136,7 @@ func (h *host) goesOn(deadline time.Time) (bool, error) {
 	next, err := h.queue.Waiting(context.Background())
 	goesOn := err == nil && next.Waits && !next.Any()
 	if next.Waits && next.Paused != nil {
-		h.warn("delivery is " + why.Pause(*next.Paused))
+		h.warn("delivery is " + next.Paused.String())
 	}
 	if goesOn && !deadline.IsZero() && !time.Now().Before(deadline) {
 		goesOn = false

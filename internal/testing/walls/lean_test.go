@@ -29,6 +29,7 @@ var heavy = map[string]string{
 	"heartbeat/internal/hook/runs":       "runs",
 	"heartbeat/internal/bridges":         "runs",
 	"heartbeat/internal/command":         "the verbs",
+	"heartbeat/internal/why":             "status",
 	"heartbeat/internal/launch":          "the launcher",
 	"heartbeat/internal/hosting":         "the host of sessions",
 	"heartbeat/internal/watching":        "the live view",
