@@ -10,10 +10,10 @@ import (
 
 // Process identifies a process for good.
 type Process struct {
-	PID       int    `json:"pid,omitempty"`
-	Start     int64  `json:"process_start,omitempty"` // see [host.ProcessStart]; 0 if it is not known
-	Boot      string `json:"boot,omitempty"`
-	Namespace string `json:"pid_namespace,omitempty"`
+	PID       int
+	Start     int64 // see [host.ProcessStart]; 0 if it is not known
+	Boot      string
+	Namespace string
 }
 
 // ProcessOf is the process that has this number now. Without a number it is nobody.
@@ -48,14 +48,14 @@ func (e Evidence) Process() Process {
 // Owner is who has an entry in flight. As long as it lives, nobody else settles the entry,
 // takes it, delivers it again or gives it back.
 type Owner struct {
-	EntryID string `json:"-"`
-	ID      string `json:"-"`
-	Session string `json:"session_id,omitempty"`
+	EntryID string
+	ID      string
+	Session string
 	Process
 	// Life is whether the owner lives. One of which that cannot be told (Unknown: its process
 	// is in another namespace, or an earlier release noted less of it) counts as gone: a
 	// container that was replaced looks the same, and its queue has to go on.
-	Life host.Life `json:"-"`
+	Life host.Life
 }
 
 // sessions are those that a transaction or a view remembers.

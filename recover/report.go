@@ -20,7 +20,7 @@ type Report struct {
 	// Said is what the entry's agent said of it, if that decided.
 	Said inbox.VerdictKind `json:"verdict,omitempty"`
 	// Owner is who has an entry that was kept.
-	Owner *Owner `json:"owner,omitempty"`
+	Owner *Owner `json:"-"`
 	// Failure is the error that ended the entry's turn, where that decided.
 	Failure *inbox.Failure `json:"failure,omitempty"`
 	Cursor  int64          `json:"cursor"`
