@@ -126,6 +126,23 @@ func (a Asker) refuseRun(tx *inbox.Tx, e inbox.Entry) (refused bool, err error) 
 	return true, tx.RefuseOverRun(e, over.Figures)
 }
 
+// Waiting says whether an entry waits, or is in flight, and why it is to wait longer: for
+// those who start a session for it. The caller commits, also where the error matches
+// [inbox.ErrMore].
+func Waiting(tx *inbox.Tx, a Asker) (h Hold, waits bool, err error) {
+	if h, err = Held(tx, a); err != nil || tx.InFlight() != nil {
+		return h, err == nil, err
+	}
+	_, err = Next(tx, a, inbox.Mark{})
+	switch {
+	case errors.Is(err, inbox.ErrEmpty):
+		return h, false, nil
+	case errors.Is(err, inbox.ErrTorn): // the hook waits until it is whole
+		err = nil
+	}
+	return h, err == nil, err
+}
+
 // TakeBack settles the next entry without a delivery, if it is the one that was resolved
 // elsewhere: why says where. The caller commits.
 func TakeBack(tx *inbox.Tx, is func(inbox.Entry) bool, why string) (taken bool, err error) {

@@ -26,11 +26,11 @@ func (q *Queue) Settle(ctx context.Context, x Exit) (report recovery.Report, err
 		if err == nil {
 			err = tx.Commit()
 		}
+		if err == nil {
+			err = recovery.ForgetSpills(q.box, tx.InFlight())
+		}
 		return err
 	})
-	if err == nil {
-		err = recovery.ForgetSpills(q.box, nil)
-	}
 	report.Cursor = 0 // of no interest here
 	return report, err
 }
@@ -145,7 +145,7 @@ type Next struct {
 func (q *Queue) Waiting(ctx context.Context) (n Next, err error) {
 	for {
 		err = q.transact(ctx, func(tx *inbox.Tx) error {
-			n, err = q.waiting(tx)
+			n.Hold, n.Waits, err = recovery.Waiting(tx, q.asker())
 			if tx.Dirty() && (err == nil || errors.Is(err, inbox.ErrMore)) {
 				err = errors.Join(tx.Commit(), err)
 			}
@@ -155,22 +155,6 @@ func (q *Queue) Waiting(ctx context.Context) (n Next, err error) {
 			return n, err
 		}
 	}
-}
-
-func (q *Queue) waiting(tx *inbox.Tx) (n Next, err error) {
-	if n.Hold, err = recovery.Held(tx, q.asker()); err != nil || tx.InFlight() != nil {
-		n.Waits = err == nil
-		return n, err
-	}
-	_, err = recovery.Next(tx, q.asker(), inbox.Mark{})
-	switch {
-	case errors.Is(err, inbox.ErrEmpty):
-		return n, nil
-	case errors.Is(err, inbox.ErrTorn):
-		err = nil
-	}
-	n.Waits = err == nil
-	return n, err
 }
 
 // Resumable is the session to go on with in another round, "" if there is none: the last

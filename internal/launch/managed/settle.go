@@ -42,8 +42,9 @@ func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 	if err != nil {
 		return st, err
 	}
-	st, more := r.stateOf(tx)
+	var more error
 	st.owner = owner
+	st.Hold, st.waits, more = recovery.Waiting(tx, r.asker())
 	if more != nil && !errors.Is(more, inbox.ErrMore) {
 		return st, more
 	}
@@ -114,19 +115,4 @@ func (r *run) holdAfter(tx *inbox.Tx) error {
 		return err
 	}
 	return recovery.HoldDelivery(tx, s.Failure, false)
-}
-
-func (r *run) stateOf(tx *inbox.Tx) (st state, err error) {
-	if st.Hold, err = recovery.Held(tx, r.asker()); err != nil || tx.InFlight() != nil {
-		return st, err
-	}
-	_, err = recovery.Next(tx, r.asker(), inbox.Mark{})
-	switch {
-	case errors.Is(err, inbox.ErrEmpty):
-		return st, nil
-	case errors.Is(err, inbox.ErrTorn): // the hook waits until it is whole
-		err = nil
-	}
-	st.waits = err == nil
-	return st, err
 }
