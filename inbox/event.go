@@ -18,6 +18,8 @@ const (
 	EventElsewhere   EventKind = "resolved elsewhere" // settled, because it was done by other means
 	EventRequeued    EventKind = "requeued"           // a dead letter went back into the inbox
 	EventPurged      EventKind = "purged"             // a dead letter was thrown away
+	EventLate        EventKind = "late answer"        // the turn of a dead letter has ended after all
+	EventAccepted    EventKind = "accepted"           // what it ended with was made the entry's result
 	EventFailed      EventKind = "failed"             // a turn ended in an error
 	EventStarted     EventKind = "session started"    // or resumed
 	EventEnded       EventKind = "session ended"

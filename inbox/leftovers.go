@@ -215,22 +215,22 @@ func namesIn(l []byte, texts []string) (found []string) {
 	return found
 }
 
-// namedByLetters notes the texts that are named by letters that were not
-// requeued, and by lines that cannot be read.
+// namedByLetters notes the texts that are named by open letters, and by lines that
+// cannot be read.
 func (b *Inbox) namedByLetters(texts []string, named map[string]bool) error {
 	f, err := openState(b.fileOf(journal.DeadLetters))
 	if f == nil || err != nil {
 		return err
 	}
-	of, requeued := map[string][]string{}, map[string]bool{}
+	of, closed := map[string][]string{}, map[string]bool{}
 	err = lines.EachRecord(io.NewSectionReader(f, 0, f.Info().Size), 0, func(_, _ int64, l []byte, _ bool) bool {
 		found := namesIn(l, texts)
-		if found == nil && !bytes.Contains(l, []byte("requeued_at")) {
+		if found == nil && !bytes.Contains(l, []byte("requeued_at")) && !bytes.Contains(l, []byte("accepted_at")) {
 			return true
 		}
 		letter, mark, _ := ParseLetter(l) // its name is empty if it is no letter
 		if mark {
-			requeued[letter.Letter] = true
+			closed[letter.Letter] = closed[letter.Letter] || !letter.Open()
 		} else {
 			of[letter.Letter] = append(of[letter.Letter], found...)
 		}
@@ -238,7 +238,7 @@ func (b *Inbox) namedByLetters(texts []string, named map[string]bool) error {
 	})
 	for letter, found := range of {
 		for _, name := range found {
-			named[name] = named[name] || !requeued[letter]
+			named[name] = named[name] || !closed[letter]
 		}
 	}
 	return errors.Join(err, f.Close())

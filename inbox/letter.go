@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,8 +24,7 @@ type Letter struct {
 	// letter more than once, so its own id would not do.
 	Letter string `json:"letter"`
 	DeadLetter
-	// RequeuedAt is when its bytes were appended to the inbox again.
-	RequeuedAt *time.Time `json:"requeued_at,omitempty"`
+	LetterMark
 
 	limited   bool // see WithLimits
 	withinRun bool // see WithinRun
@@ -77,13 +77,42 @@ func (l Letter) Text() string {
 	return text
 }
 
-// requeueMark is a line of .dead-letter.jsonl which says that the letter of an
-// earlier line is back in the inbox.
-type requeueMark struct {
-	Letter     string    `json:"letter"`
-	EntryID    string    `json:"entry_id"`
-	ID         string    `json:"id,omitempty"`
-	RequeuedAt time.Time `json:"requeued_at"`
+// LetterMark is what became of a letter since. Each member is a line of its own in
+// .dead-letter.jsonl, which names the letter.
+type LetterMark struct {
+	// LateReply is what its session said at the end of the turn, at RepliedAt.
+	LateReply string     `json:"late_reply,omitempty"`
+	RepliedAt *time.Time `json:"replied_at,omitempty"`
+	// RequeuedAt is when its bytes were appended to the inbox again, and AcceptedAt when the
+	// late reply was made the entry's result.
+	RequeuedAt *time.Time `json:"requeued_at,omitempty"`
+	AcceptedAt *time.Time `json:"accepted_at,omitempty"`
+}
+
+// Open reports whether nobody has dealt with the letter.
+func (m *LetterMark) Open() bool { return m.RequeuedAt == nil && m.AcceptedAt == nil }
+
+// add adds what another line says. Of late replies the first counts.
+func (m *LetterMark) add(more LetterMark) {
+	if m.RepliedAt == nil && more.RepliedAt != nil {
+		m.LateReply, m.RepliedAt = more.LateReply, more.RepliedAt
+	}
+	m.RequeuedAt, m.AcceptedAt = cmp.Or(more.RequeuedAt, m.RequeuedAt), cmp.Or(more.AcceptedAt, m.AcceptedAt)
+}
+
+// letterMark is such a line. Releases that know only of requeueing read any other line with an
+// entry_id as a letter.
+type letterMark struct {
+	Letter  string `json:"letter"`
+	EntryID string `json:"entry_id,omitempty"`
+	ID      string `json:"id,omitempty"`
+	LetterMark
+}
+
+func (t *Tx) mark(m letterMark) error {
+	line, err := flat.JSON(m)
+	t.addJSON(journal.DeadLetters, line)
+	return err
 }
 
 // letterName does not depend on how the line is spelt, so that marks stay right
@@ -104,14 +133,14 @@ type letterReading struct {
 	path    string
 	lines   int
 	letters []Letter
-	known   map[string]int        // index of each letter
-	marks   map[string]*time.Time // in a sorted file they may come before their letters
-	foreign []string              // numbers of the lines that are neither
-	torn    int                   // the number of a last line that is not whole, 0 for none
+	known   map[string]int         // index of each letter
+	marks   map[string]*LetterMark // in a sorted file they may come before their letters
+	foreign []string               // numbers of the lines that are neither
+	torn    int                    // the number of a last line that is not whole, 0 for none
 }
 
 func newLetterReading(path string) *letterReading {
-	return &letterReading{path: path, known: map[string]int{}, marks: map[string]*time.Time{}}
+	return &letterReading{path: path, known: map[string]int{}, marks: map[string]*LetterMark{}}
 }
 
 func (r *letterReading) line(l []byte, whole bool) {
@@ -128,10 +157,20 @@ func (r *letterReading) line(l []byte, whole bool) {
 	case !ok:
 		r.foreign = append(r.foreign, strconv.Itoa(r.lines))
 	case mark:
-		r.marks[letter.Letter] = letter.RequeuedAt
+		if r.marks[letter.Letter] == nil {
+			r.marks[letter.Letter] = new(LetterMark)
+		}
+		r.marks[letter.Letter].add(letter.LetterMark)
 	case !known:
 		r.known[letter.Letter] = len(r.letters)
 		r.letters = append(r.letters, letter)
+	}
+}
+
+// marked sets what became of the letter.
+func (r *letterReading) marked(l *Letter) {
+	if m := r.marks[l.Letter]; m != nil {
+		l.LetterMark = *m
 	}
 }
 
@@ -142,8 +181,8 @@ func (r *letterReading) result() (all []Letter, warnings []string, err error) {
 	if r.torn > 0 {
 		warnings = append(warnings, fmt.Sprintf("%s ends in the middle of line %d: that line is left out until it is whole", r.path, r.torn))
 	}
-	for i, l := range r.letters {
-		r.letters[i].RequeuedAt = r.marks[l.Letter]
+	for i := range r.letters {
+		r.marked(&r.letters[i])
 	}
 	if n := len(r.foreign); n > 0 {
 		lines := strings.Join(r.foreign[:min(n, maxForeign)], ", ")
@@ -155,15 +194,16 @@ func (r *letterReading) result() (all []Letter, warnings []string, err error) {
 	return r.letters, warnings, nil
 }
 
-// ParseLetter reads a line of .dead-letter.jsonl: a dead letter, or the mark that
-// says when an earlier one was requeued. A letter may lack any member except one:
-// it needs an entry_id, or a raw line to compute it from.
+// ParseLetter reads a line of .dead-letter.jsonl: a dead letter, or a mark that says what
+// became of an earlier one. A letter may lack any member except one: it needs an entry_id,
+// or a raw line to compute it from.
 func ParseLetter(l []byte) (letter Letter, mark, ok bool) {
 	if json.Unmarshal(l, &letter) != nil {
 		return Letter{}, false, false
 	}
 	hasLine := letter.RawLine != RawLine{} || letter.RawFile != ""
-	if letter.RequeuedAt != nil && letter.Letter != "" && letter.Reason == "" && !hasLine {
+	marks := letter.RepliedAt != nil || !letter.Open()
+	if marks && letter.Letter != "" && letter.Reason == "" && !hasLine {
 		return letter, true, true
 	}
 	if letter.EntryID == "" {
@@ -173,7 +213,7 @@ func ParseLetter(l []byte) (letter Letter, mark, ok bool) {
 		}
 		letter.EntryID = entryID(raw)
 	}
-	letter.Letter, letter.RequeuedAt = letterName(letter.DeadLetter), nil
+	letter.Letter, letter.LetterMark = letterName(letter.DeadLetter), LetterMark{}
 	return letter, false, true
 }
 
@@ -187,6 +227,8 @@ func (b *Inbox) Requeueable(l Letter) error {
 	switch {
 	case l.RequeuedAt != nil:
 		return fmt.Errorf("requeue %s: it was requeued at %s", l.Letter, l.RequeuedAt.Format(time.RFC3339))
+	case l.AcceptedAt != nil:
+		return fmt.Errorf("requeue %s: its late reply was accepted at %s, and is the entry's result", l.Letter, l.AcceptedAt.Format(time.RFC3339))
 	case l.RawFile != "" && len(raw) == 0 || l.Reason == ReasonTooLong || len(raw) > MaxLine:
 		return fmt.Errorf("requeue %s: it is %s, and would be set aside again: send what it should have been", l.Letter, ReasonTooLong)
 	case err != nil:
@@ -236,16 +278,15 @@ func (t *Tx) Requeue(l Letter, still Mark) (Letter, error) {
 		raw = append(raw, '\r') // a carriage return before the newline is not part of the line
 	}
 	now := t.box.utcNow()
-	mark, err := flat.JSON(requeueMark{l.Letter, l.EntryID, l.ID, now})
-	if err != nil {
-		return l, err
-	}
 	t.noticeGone()
 	t.addLine(journal.Line{Kind: journal.Queue, Data: raw})
 	if l.limited {
 		t.noteRaised(entryID(bytes.TrimSuffix(raw, []byte("\r"))))
 	}
-	t.addJSON(journal.DeadLetters, mark)
+	if err := t.mark(letterMark{l.Letter, l.EntryID, l.ID, LetterMark{RequeuedAt: &now}}); err != nil {
+		return l, err
+	}
+	t.forgetLate(l.Letter)
 	l.RequeuedAt = &now
 	return l, t.addEvent(Event{Event: EventRequeued, EntryID: l.EntryID, ID: l.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})
 }
@@ -276,6 +317,7 @@ func (b *Inbox) Purge(ctx context.Context, letters []Letter) (purged []Letter, w
 				continue
 			}
 			purged = append(purged, l)
+			t.forgetLate(l.Letter)
 			if err := t.addEvent(Event{Event: EventPurged, EntryID: l.EntryID, ID: l.ID, Reason: "dead letter " + l.Letter}); err != nil {
 				return err
 			}

@@ -54,7 +54,7 @@ func (r *LetterReader) Letter(name string) (l Letter, there bool) {
 	i, there := r.read.known[name]
 	if there {
 		l = r.read.letters[i]
-		l.RequeuedAt = r.read.marks[name]
+		r.read.marked(&l)
 	}
 	return l, there
 }

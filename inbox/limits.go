@@ -1,14 +1,12 @@
 package inbox
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"heartbeat/internal/budget"
-	"heartbeat/internal/flat"
 	"heartbeat/internal/price"
 )
 
@@ -195,57 +193,4 @@ func (t *Tx) refuseOver(e Entry, what, figures string) error {
 	dead := deadLetterOf(&with, ReasonOverBudget, t.box.utcNow())
 	dead.Fields = t.costOf(&with)
 	return t.setAsideGivenBack(&with, dead)
-}
-
-// Stopped is a turn that was stopped because a limit was reached. The client may not have
-// been told of it: whoever is killed in between leaves that to the next hook of the turn.
-type Stopped struct {
-	At              time.Time `json:"at"`
-	Session, Prompt string
-	EntryID         string
-	Why             string // a sentence
-}
-
-func (s *Stopped) members(c flat.Codec) {
-	c.Time("at", &s.At)
-	c.String("session_id", &s.Session)
-	c.Text("prompt_id", &s.Prompt)
-	c.Text("entry_id", &s.EntryID)
-	c.String("why", &s.Why)
-}
-
-// StopTurn notes that a turn is stopped, with the commit that settles its entry.
-func (t *Tx) StopTurn(s Stopped) {
-	s.At = t.box.utcNow()
-	var o flat.Object
-	s.members(flat.To(&o))
-	t.st.Stopped, t.dirty = o.End(), true
-}
-
-// Stopped is the turn that was stopped last, nil for none.
-func (t *Tx) Stopped() *Stopped { return stoppedOf(t.st.Stopped) }
-
-// Stopped is the turn that was stopped last, nil for none.
-func (v *View) Stopped() *Stopped { return stoppedOf(v.tx.st.Stopped) }
-
-// ForgetStopped notes that a session goes on: its stopped turn is over.
-func (t *Tx) ForgetStopped(session string) {
-	if s := t.Stopped(); s != nil && s.Session == session {
-		t.st.Stopped, t.dirty = nil, true
-	}
-}
-
-func stoppedOf(record json.RawMessage) *Stopped {
-	if len(record) == 0 {
-		return nil
-	}
-	m, err := flat.Parse(record)
-	if err != nil {
-		return nil // the record's sum was right: a later release wrote it
-	}
-	s := new(Stopped)
-	if s.members(flat.From(m)); m.Err() != nil {
-		return nil
-	}
-	return s
 }

@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 		"promote": command(promote),
 		"beside":  command(sendBeside),
 		"self":    command(sendSelf),
+		"late":    command(lateStep),
 	})
 }
 

@@ -29,6 +29,8 @@ type Result struct {
 	// the entry is done: see [Verdict].
 	Result string `json:"result,omitempty"`
 	Said   bool   `json:"said_done,omitempty"`
+	// Accepted is why the entry was set aside, if its answer came later: see [Inbox.Accept].
+	Accepted Reason `json:"accepted,omitempty"`
 	// BackgroundTasks are the [Task]s that the entry left running besides its
 	// turns.
 	BackgroundTasks json.RawMessage `json:"background_tasks,omitempty"`
@@ -102,6 +104,7 @@ func (r Result) encode() ([]byte, error) {
 	if r.Said {
 		o.Bool("said_done", true)
 	}
+	o.Text("accepted", string(r.Accepted))
 	o.Raw("background_tasks", r.BackgroundTasks)
 	if r.FirstSeq != 0 {
 		o.Int("first_seq", r.FirstSeq)

@@ -126,6 +126,7 @@ func (t *Tx) StartSessionWith(id string, pid int, note json.RawMessage) error {
 		return err
 	}
 	t.arrive(id)
+	t.ForgetStopped(id)
 	return t.addEvent(Event{Event: EventStarted, Session: id})
 }
 
@@ -138,6 +139,7 @@ func (t *Tx) EndSession(id string) error {
 	if err != nil {
 		return err
 	}
+	t.endLate(id)
 	return t.addEvent(Event{Event: EventEnded, Session: id})
 }
 
@@ -210,6 +212,7 @@ func (t *Tx) failSession(id string, f *Failure, e Event) error {
 	if err := t.addEvent(e); err != nil {
 		return err
 	}
+	t.endLate(id)
 	return t.changeSession(id, func(s *Session) { s.Failure, s.FailedSeq, s.Asks = f, t.Seq(), nil })
 }
 

@@ -38,6 +38,7 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 	if err := t.forgetEarlier(e.EntryID); err != nil {
 		return nil, fmt.Errorf("deliver: %w", err)
 	}
+	t.endLate(to.SessionID)
 	t.setRedeliver(nil)
 	t.setInFlight(d)
 	t.enter(d)
@@ -87,6 +88,7 @@ func (t *Tx) DeadLetter(reason Reason) error {
 	if err := t.deadLetter(dead); err != nil {
 		return err
 	}
+	t.expectLate(d, dead)
 	t.leave(d)
 	t.pass(d)
 	return nil

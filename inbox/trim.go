@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,7 +16,7 @@ import (
 // Trimming says what [Inbox.Trim] threw away.
 type Trimming struct {
 	Results     int `json:"results"`
-	DeadLetters int `json:"dead_letters"` // requeued ones
+	DeadLetters int `json:"dead_letters"` // that somebody dealt with
 	Events      int `json:"events"`
 	Costs       int `json:"costs"`
 	// Freed is how many bytes on the disk were given back.
@@ -24,8 +25,8 @@ type Trimming struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Trim removes the results, the requeued dead letters, the events and the costs from
-// before that time. A name whose result is gone can be sent once more. The files are
+// Trim removes the results, the dead letters that somebody dealt with, the events and the
+// costs from before that time. A name whose result is gone can be sent once more. The files are
 // copied without the lock.
 func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err error) {
 	if n.Warnings, err = b.makeGood(ctx); err != nil {
@@ -41,7 +42,7 @@ func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err err
 		n.Warnings = append(n.Warnings, warnings...)
 		return w.dropped, err
 	}
-	gone, err := b.requeuedBefore(before)
+	gone, err := b.closedBefore(before)
 	if err != nil {
 		return n, err
 	}
@@ -81,22 +82,26 @@ func (b *Inbox) outcomeSpace() (space int64, err error) {
 	return space, nil
 }
 
-// requeuedLetters names the letters that are to go, with their marks.
-type requeuedLetters struct {
+// closedLetters names the letters that are to go, with their marks.
+type closedLetters struct {
 	names   map[string]bool
 	letters int // how many of them exist
 }
 
-// requeuedBefore finds the letters that were requeued before that time, and marks
-// whose letter is gone.
-func (b *Inbox) requeuedBefore(before time.Time) (gone requeuedLetters, err error) {
+// closedBefore finds the letters that were dealt with before that time, and marks whose
+// letter is gone.
+func (b *Inbox) closedBefore(before time.Time) (gone closedLetters, err error) {
 	gone.names = map[string]bool{}
 	read, err := b.readLetters()
 	if read == nil || err != nil {
 		return gone, err
 	}
-	for name, at := range read.marks {
-		if at.Before(before) {
+	for name, m := range read.marks {
+		at := cmp.Or(m.RequeuedAt, m.AcceptedAt)
+		if _, known := read.known[name]; !known {
+			at = cmp.Or(at, m.RepliedAt)
+		}
+		if at != nil && at.Before(before) {
 			gone.names[name] = true
 		}
 	}
@@ -108,7 +113,7 @@ func (b *Inbox) requeuedBefore(before time.Time) (gone requeuedLetters, err erro
 	return gone, nil
 }
 
-func (g requeuedLetters) keep(line []byte) bool {
+func (g closedLetters) keep(line []byte) bool {
 	if len(g.names) == 0 {
 		return true
 	}

@@ -35,6 +35,7 @@ type Tx struct {
 	lastLine int64
 	reanchor bool
 	totals   *Totals // nil until they are needed
+	over     string  // the session whose turn ends in this transaction
 	due      int64   // when the next scheduled entry is due, 0 for none
 	// replacedWhy says why the queue file was found to be another file.
 	replacedWhy string

@@ -43,7 +43,6 @@ func (h *hook) dispatch() int {
 		return h.stopFailure()
 	case claude.EventSessionStart:
 		return h.record(func(tx *inbox.Tx) error {
-			tx.ForgetStopped(in.SessionID)
 			h.chargeStart(tx)
 			return tx.StartSessionWith(in.SessionID, h.clientPID(), agent.StartNote(in.TranscriptPath))
 		})

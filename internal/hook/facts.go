@@ -28,6 +28,22 @@ func (h *hook) judge(tx *inbox.Tx, d *inbox.Delivery) verdict {
 	return r.verdict
 }
 
+// keepLate keeps what this Stop says with the dead letter of the entry whose turn it ends, if
+// that was set aside meanwhile.
+func (h *hook) keepLate(tx *inbox.Tx) error {
+	in := h.input
+	return tx.LateAnswer(in.SessionID, in.PromptID, in.LastMessage, func(d *inbox.Delivery, handed bool) bool {
+		f := h.factsOf(tx, d)
+		switch {
+		case f.startedBefore || !f.sameClient():
+			return false
+		case f.woken || f.prompted:
+			return f.bound
+		}
+		return (handed || !f.notes) && !(f.compares && f.sameInput())
+	})
+}
+
 // factsOf gathers what a verdict rests on.
 func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
 	in, e := h.input, h.evidenceOf(d)

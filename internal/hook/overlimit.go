@@ -56,8 +56,8 @@ func (h *hook) lookAtSpending() (v *recovery.Over, seq int64, err error) {
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
-	if s := view.Stopped(); s != nil && h.isTurn(s.Session, s.Prompt) {
-		return nil, 0, h.tellStopped(s.Why)
+	if prompt, why := view.Stopped(h.input.SessionID); why != "" && prompt == h.input.PromptID {
+		return nil, 0, h.tellStopped(why)
 	}
 	d := view.InFlight()
 	if d == nil || !h.isTurn(d.SessionID, d.PromptID) {
@@ -174,11 +174,11 @@ func (h *hook) stopTurn(v *recovery.Over, seq int64) error {
 			_, err = h.settle(tx, recovery.Sight{Over: v, Charged: true})
 		}
 		if err == nil {
-			tx.StopTurn(inbox.Stopped{Session: d.SessionID, Prompt: d.PromptID, EntryID: d.EntryID, Why: why})
+			tx.StopTurn(d, why)
 			err = tx.Commit()
 		}
-	} else if s := tx.Stopped(); s != nil && h.isTurn(s.Session, s.Prompt) {
-		why = s.Why // another hook of this turn was faster
+	} else if prompt, stopped := tx.Stopped(h.input.SessionID); prompt == h.input.PromptID {
+		why = stopped // another hook of this turn was faster
 	}
 	if err = errors.Join(err, h.end(tx)); why == "" || err != nil {
 		return err

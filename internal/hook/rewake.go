@@ -163,7 +163,6 @@ func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
 // startSession notes that the session began, and settles what a dead one left in
 // flight.
 func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
-	tx.ForgetStopped(h.input.SessionID)
 	h.chargeStart(tx)
 	if err := tx.StartSessionWith(h.input.SessionID, h.clientPID(), agent.StartNote(h.input.TranscriptPath)); err != nil {
 		return 0, err

@@ -18,7 +18,9 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 		if err := tx.StopAsking(session); err != nil {
 			return 0, err
 		}
-		tx.ForgetStopped(session)
+		if err := h.keepLate(tx); err != nil {
+			return 0, err
+		}
 		if h.Limits.Session.Any() || h.Limits.Day.Any() {
 			h.chargeEnd(tx)
 		}

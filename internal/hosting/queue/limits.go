@@ -56,9 +56,8 @@ func (q *Queue) Limit(ctx context.Context) (why string, err error) {
 		return "", nil
 	}
 	err = q.transact(ctx, func(tx *inbox.Tx) error {
-		if s := tx.Stopped(); s != nil && s.Session == q.ended {
-			why = strings.TrimPrefix(s.Why, "heartbeat: ")
-		}
+		_, why = tx.Stopped(q.ended)
+		why = strings.TrimPrefix(why, "heartbeat: ")
 		return nil
 	})
 	if why == "" && q.over != nil {

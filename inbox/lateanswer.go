@@ -1,0 +1,234 @@
+package inbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"heartbeat/internal/flat"
+	"heartbeat/internal/host"
+	"heartbeat/internal/journal"
+)
+
+const (
+	// maxLeft is how many turns are remembered that go on without their entry, the latest
+	// last, and maxLeftEvidence how much evidence with one: every record has it.
+	maxLeft         = 8
+	maxLeftEvidence = 4 << 10
+)
+
+// leftTurn is a turn whose entry was settled before the turn ended: at a limit, or by another
+// process. why is the sentence for a client that is to stop: whoever is killed before it has
+// said so leaves that to the turn's next hook. letter names the dead letter that an answer
+// belongs to, and the rest tells the end of that turn from any other.
+type leftTurn struct {
+	session, prompt, entryID, id string
+	letter, why                  string
+	handed                       bool // the entry's text went out
+	evidence                     json.RawMessage
+}
+
+func (l *leftTurn) members(c flat.Codec) {
+	c.String("session_id", &l.session)
+	c.Text("prompt_id", &l.prompt)
+	c.Text("entry_id", &l.entryID)
+	c.Text("id", &l.id)
+	c.Text("letter", &l.letter)
+	c.Text("why", &l.why)
+	c.Flag("handed", &l.handed)
+	c.Raw("evidence", &l.evidence)
+}
+
+// leftTurns are those of the record, none at nearly every turn.
+func (t *Tx) leftTurns() (all []leftTurn) {
+	for _, item := range flat.Value(t.st.Stopped).Items() {
+		m, err := flat.Parse([]byte(item))
+		if err != nil {
+			return nil // the record's sum was right: another release wrote it
+		}
+		var l leftTurn
+		if l.members(flat.From(m)); m.Err() != nil {
+			return nil
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+func (t *Tx) setLeftTurns(all []leftTurn) {
+	t.st.Stopped, t.dirty = nil, true
+	for i, l := range all[max(0, len(all)-maxLeft):] {
+		var o flat.Object
+		l.members(flat.To(&o))
+		t.st.Stopped = append(append(t.st.Stopped, "[,"[min(i, 1)]), o.End()...)
+	}
+	if len(all) > 0 {
+		t.st.Stopped = append(t.st.Stopped, ']')
+	}
+}
+
+// changeLeft changes the turns that which names, and forgets those that say nothing then.
+func (t *Tx) changeLeft(which func(leftTurn) bool, change func(*leftTurn)) {
+	var rest []leftTurn
+	changed := false
+	for _, l := range t.leftTurns() {
+		if which(l) {
+			change(&l)
+			changed = true
+		}
+		if l.letter != "" || l.why != "" {
+			rest = append(rest, l)
+		}
+	}
+	if changed {
+		t.setLeftTurns(rest)
+	}
+}
+
+func noLetter(l *leftTurn)  { l.letter, l.evidence = "", nil }
+func forgotten(l *leftTurn) { *l = leftTurn{} }
+
+func ofSession(session string) func(leftTurn) bool {
+	return func(l leftTurn) bool { return l.session == session }
+}
+
+// ForgetStopped notes that a session goes on with something else: a turn of it that was
+// stopped, or whose entry was set aside, is over.
+func (t *Tx) ForgetStopped(session string) {
+	t.over = session
+	t.changeLeft(ofSession(session), forgotten)
+}
+
+// endLate notes that a session's turn is over without an answer, or that it has something
+// else to answer.
+func (t *Tx) endLate(session string) {
+	t.over = session
+	t.changeLeft(ofSession(session), noLetter)
+}
+
+// forgetLate notes that a letter is gone, or put back.
+func (t *Tx) forgetLate(letter string) {
+	t.changeLeft(func(l leftTurn) bool { return l.letter == letter }, noLetter)
+}
+
+// StopTurn notes that the turn of a delivery is stopped, with the commit that settled its
+// entry.
+func (t *Tx) StopTurn(d *Delivery, why string) {
+	l := leftTurn{session: d.SessionID, prompt: d.PromptID, entryID: d.EntryID}
+	t.changeLeft(ofSession(l.session), func(known *leftTurn) {
+		if known.prompt == l.prompt {
+			l = *known
+		}
+		forgotten(known)
+	})
+	l.why = why
+	t.setLeftTurns(append(t.leftTurns(), l))
+}
+
+// Stopped says which turn of a session was stopped, and why, "" if none was.
+func (t *Tx) Stopped(session string) (prompt, why string) {
+	for _, l := range t.leftTurns() {
+		if l.session == session {
+			return l.prompt, l.why
+		}
+	}
+	return "", ""
+}
+
+// Stopped says which turn of a session was stopped, and why, "" if none was.
+func (v *View) Stopped(session string) (prompt, why string) { return v.tx.Stopped(session) }
+
+// expectLate remembers the turn of an entry that was set aside, if it may still end with an
+// answer, and if that can be told from any other.
+func (t *Tx) expectLate(d *Delivery, dead DeadLetter) {
+	if d.SessionID == "" || d.PromptID == "" || d.SessionID == t.over || len(d.Evidence) > maxLeftEvidence {
+		return
+	}
+	if s, err := t.Session(d.SessionID); err == nil && s.gone(t.boot) {
+		return
+	}
+	t.changeLeft(ofSession(d.SessionID), forgotten)
+	t.setLeftTurns(append(t.leftTurns(), leftTurn{
+		session: d.SessionID, prompt: d.PromptID, entryID: dead.EntryID, id: clipped(dead.ID),
+		letter: letterName(dead), handed: t.st.Handed, evidence: d.Evidence,
+	}))
+}
+
+// gone reports whether it is certain that the session has no process any more.
+func (s Session) gone(boot string) bool {
+	if s.EndedAt != nil || s.ProcessStart == 0 || s.Boot != boot {
+		return s.EndedAt != nil || s.Boot != "" && s.Boot != boot
+	}
+	return s.Namespace == host.PIDNamespace() && host.ProcessStart(s.PID) != s.ProcessStart
+}
+
+// LateAnswer notes that a turn of a session has ended, and with which reply. If its entry was
+// set aside before, the reply is committed at once, to be kept with the dead letter: it
+// settles nothing. proves says whether this end of a turn is that of the delivery, of
+// which the session, the prompt and the evidence are known; handed, that its text went out.
+func (t *Tx) LateAnswer(session, prompt, reply string, proves func(d *Delivery, handed bool) bool) (err error) {
+	t.over = session
+	late := leftTurn{}
+	t.changeLeft(func(l leftTurn) bool {
+		of := l.session == session
+		if of && l.letter != "" && l.prompt == prompt {
+			d := &Delivery{EntryID: l.entryID, SessionID: l.session, PromptID: l.prompt, Evidence: l.evidence}
+			if of = proves(d, l.handed); of {
+				late = l
+			}
+		}
+		return of
+	}, forgotten)
+	if late.letter == "" {
+		return nil
+	}
+	now := t.box.utcNow()
+	err = t.mark(letterMark{Letter: late.letter, LetterMark: LetterMark{LateReply: reply, RepliedAt: &now}})
+	if err == nil {
+		err = t.addEvent(Event{Event: EventLate, EntryID: late.entryID, ID: late.id, Session: session, Reason: "dead letter " + late.letter})
+	}
+	if err != nil {
+		return err
+	}
+	return t.Commit()
+}
+
+// Accept makes the late reply of a letter the result of its entry, with the next commit. The
+// letter must be one of [Inbox.Letters] in this transaction.
+func (t *Tx) Accept(l Letter) (Letter, error) {
+	switch {
+	case l.AcceptedAt != nil:
+		return l, fmt.Errorf("accept %s: it was accepted at %s", l.Letter, l.AcceptedAt.Format(time.RFC3339))
+	case l.RequeuedAt != nil:
+		return l, fmt.Errorf("accept %s: it was requeued at %s: the answer to that counts", l.Letter, l.RequeuedAt.Format(time.RFC3339))
+	case l.RepliedAt == nil || l.DeliveredAt == nil || l.Reason == "":
+		return l, fmt.Errorf("accept %s: no reply came to it after it was set aside", l.Letter)
+	case len(l.LateReply) > MaxLine || len(l.RawLine.Text)+len(l.RawLine.Base64) > 2*MaxLine:
+		return l, fmt.Errorf("accept %s: its line or its late reply is longer than any that is written here: purge it", l.Letter)
+	}
+	now := t.box.utcNow()
+	r := resultOf(&Delivery{
+		EntryID: l.EntryID, RawLine: l.RawLine, StartOffset: l.StartOffset, EndOffset: l.EndOffset,
+		DeliveredAt: *l.DeliveredAt, Attempt: l.Attempts, SessionID: l.SessionID, PromptID: l.PromptID, FirstSeq: l.FirstSeq,
+	}, l.LateReply, now)
+	r.Accepted, r.Fields, l.AcceptedAt = l.Reason, l.Fields, &now
+	if r.ID != "" {
+		known, err := t.find(map[string]bool{r.ID: true})
+		if err != nil {
+			return l, fmt.Errorf("accept %s: %w", l.Letter, err)
+		}
+		if p, is := known[r.ID]; is {
+			return l, fmt.Errorf("accept %s: an entry of the same id, %q, is %s, and one entry has one answer", l.Letter, r.ID, p.where)
+		}
+	}
+	line, err := r.encode()
+	if err != nil {
+		return l, err
+	}
+	t.addJSON(journal.Results, line)
+	t.count(func(n *Totals) { n.answered(r) })
+	if err := t.mark(letterMark{Letter: l.Letter, LetterMark: LetterMark{AcceptedAt: &now}}); err != nil {
+		return l, err
+	}
+	return l, t.addEvent(Event{Event: EventAccepted, EntryID: l.EntryID, ID: r.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})
+}
