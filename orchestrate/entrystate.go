@@ -50,7 +50,7 @@ func (b *Bridge) stateWhere(id string, where map[string]string) (f entryState, e
 	}
 	letters, _, err := b.Box.Letters()
 	for _, l := range letters {
-		if l.ID == id && l.RequeuedAt == nil {
+		if l.ID == id && l.Open() {
 			f.dead, f.why = l.Reason, string(l.Reason)
 			if run, over := l.OverRun(); over {
 				f.why += fmt.Sprintf(": %s: `heartbeat run resume %s --max-cost-per-run USD` has it go on", l.Failure.Message, run)

@@ -18,6 +18,7 @@ const (
 	listLetter    = "list"
 	showLetter    = "show"
 	requeueLetter = "requeue"
+	acceptLetter  = "accept"
 	purgeLetter   = "purge"
 )
 
@@ -34,7 +35,7 @@ type letterFlags struct {
 func deadLetterVerb() cli.Verb {
 	return cli.Verb{
 		Name:  "dead-letter",
-		Args:  "list|show|requeue|purge [LETTER...]",
+		Args:  "list|show|requeue|accept|purge [LETTER...]",
 		Short: "look at what was set aside, put it back, throw it away",
 		Long: `Deal with the dead letters: the entries that were set aside.
 
@@ -43,7 +44,7 @@ its entry_id, or a beginning of one of these (at least four characters).`,
 		Example: `heartbeat dead-letter list --inbox work/inbox.jsonl --open
 heartbeat dead-letter requeue --inbox work/inbox.jsonl job-17
 heartbeat dead-letter purge --inbox work/inbox.jsonl --requeued --yes`,
-		Verbs: []cli.Verb{listLettersVerb(), showLettersVerb(), requeueLettersVerb(), purgeLettersVerb()},
+		Verbs: []cli.Verb{listLettersVerb(), showLettersVerb(), requeueLettersVerb(), acceptLettersVerb(), purgeLettersVerb()},
 	}
 }
 
@@ -51,10 +52,10 @@ func listLettersVerb() cli.Verb {
 	return letterVerb(cli.Verb{
 		Name:    listLetter,
 		Short:   "show one line for each letter",
-		Long:    "Show one line for each dead letter; with --open only those that were not requeued.",
+		Long:    "Show one line for each dead letter; with --open only those that nobody dealt with.",
 		Example: "heartbeat dead-letter list --inbox work/inbox.jsonl --open",
 	}, func(o *letterFlags, f *pflag.FlagSet) {
-		f.BoolVar(&o.openOnly, "open", false, "only those that were not requeued")
+		f.BoolVar(&o.openOnly, "open", false, "only those that were neither requeued nor accepted")
 		o.addColor(f)
 	})
 }
@@ -96,6 +97,23 @@ heartbeat dead-letter requeue --inbox work/inbox.jsonl job-18 --max-cost 5`,
 	})
 }
 
+func acceptLettersVerb() cli.Verb {
+	return letterVerb(cli.Verb{
+		Name:  acceptLetter,
+		Args:  "LETTER...",
+		IDs:   letterIDs,
+		Short: "make late replies the results of their entries",
+		Long: `Make the late reply of a letter the result of its entry, and mark the letter. A
+session may end its turn after the entry was set aside: what it said then is kept
+with the letter, and show prints it. Read it first; nothing else makes it a result.
+
+Exit status: 0 done; 1 not done: no such letter, more than one of that name, or
+one without a late reply, or that was requeued or accepted, or whose id another
+entry has. What was done before that is printed.`,
+		Example: "heartbeat dead-letter accept --inbox work/inbox.jsonl job-17",
+	}, func(o *letterFlags, f *pflag.FlagSet) { o.addQuiet(f, "letter") })
+}
+
 func purgeLettersVerb() cli.Verb {
 	return letterVerb(cli.Verb{
 		Name:  purgeLetter,
@@ -109,7 +127,7 @@ letter, more than one of that name, or it was not confirmed.`,
 		Example: "heartbeat dead-letter purge --inbox work/inbox.jsonl --requeued --yes",
 	}, func(o *letterFlags, f *pflag.FlagSet) {
 		f.BoolVar(&o.all, "all", false, "all letters")
-		f.BoolVar(&o.requeued, "requeued", false, "those that were requeued")
+		f.BoolVar(&o.requeued, "requeued", false, "those that were requeued or accepted")
 		f.BoolVar(&o.yes, "yes", false, "without asking")
 		o.addQuiet(f, "letter")
 	})
@@ -160,8 +178,8 @@ func (o *letterFlags) run(what string, words []string, s cli.Streams) error {
 		err = o.list(s)
 	case showLetter:
 		err = o.show(words, s)
-	case requeueLetter:
-		err = o.requeue(words, s)
+	case requeueLetter, acceptLetter:
+		err = o.requeue(what, words, s)
 	case purgeLetter:
 		err = o.purge(words, s)
 	}
@@ -172,11 +190,11 @@ func (o *letterFlags) run(what string, words []string, s cli.Streams) error {
 }
 
 // chooseLetters returns the letters that the words name, each once. With again, a name
-// of several letters of one entry means the one that was not requeued yet.
+// of several letters of one entry means the one that nobody dealt with yet.
 func chooseLetters(words []string, all []inbox.Letter, again bool) (chosen []inbox.Letter, err error) {
 	for _, word := range words {
 		found := resolve(word, all, func(l inbox.Letter) names { return names{l.ID, []string{l.Letter, l.EntryID}} })
-		if open := slices.DeleteFunc(slices.Clone(found), isRequeued); again && oneEntry(found) && len(open) == 1 {
+		if open := slices.DeleteFunc(slices.Clone(found), isClosed); again && oneEntry(found) && len(open) == 1 {
 			found = open
 		}
 		switch len(found) {
@@ -193,7 +211,7 @@ func chooseLetters(words []string, all []inbox.Letter, again bool) (chosen []inb
 	return chosen, nil
 }
 
-func isRequeued(l inbox.Letter) bool { return l.RequeuedAt != nil }
+func isClosed(l inbox.Letter) bool { return !l.Open() }
 
 // oneEntry reports whether all letters are of the same entry.
 func oneEntry(all []inbox.Letter) bool {

@@ -55,7 +55,7 @@ func (o *letterFlags) choosePurged(box *inbox.Inbox, named []string, s cli.Strea
 	case err != nil || o.all:
 		return letters, err
 	case o.requeued:
-		return slices.DeleteFunc(letters, func(l inbox.Letter) bool { return !isRequeued(l) }), nil
+		return slices.DeleteFunc(letters, func(l inbox.Letter) bool { return l.Open() }), nil
 	}
 	return chooseLetters(named, letters, false)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"heartbeat/inbox"
@@ -11,15 +12,16 @@ import (
 	"heartbeat/orchestrate"
 )
 
-// requeueing is the state of one requeue command. It needs several transactions where
+// requeueing is the state of one requeue or accept command. It needs several transactions where
 // the inbox ends within a line, because it never waits while it holds the lock.
 type requeueing struct {
 	*letterFlags
 	cli.Streams
 	box   *inbox.Inbox
 	words []string
+	what  string // requeueLetter or acceptLetter
 	read  *inbox.LetterReader
-	left  []string // the letters still to be requeued, by name
+	left  []string // the letters still to be dealt with, by name
 	total int
 	done  []inbox.Letter
 	// refused is why the last refused letter was not requeued.
@@ -27,14 +29,14 @@ type requeueing struct {
 	refusals int
 }
 
-func (o *letterFlags) requeue(words []string, s cli.Streams) error {
+func (o *letterFlags) requeue(what string, words []string, s cli.Streams) error {
 	box, err := o.Open()
 	if err != nil {
 		return err
 	}
-	s, line := busy(s, "requeueing")
+	s, line := busy(s, what+"ing")
 	defer line.Stop()
-	r := &requeueing{letterFlags: o, Streams: s, box: box, words: words, read: box.LetterReader()}
+	r := &requeueing{letterFlags: o, Streams: s, what: what, box: box, words: words, read: box.LetterReader()}
 	if err := r.choose(); err != nil {
 		return err
 	}
@@ -118,9 +120,34 @@ func (r *requeueing) choose() error {
 	return nil
 }
 
+// accept makes the late reply of a letter its entry's result, or notes why it cannot.
+func (r *requeueing) accept(tx *inbox.Tx, l inbox.Letter) error {
+	if settled := orchestrate.Settled(r.box, l.Metadata); settled != "" {
+		r.refuse(fmt.Errorf("accept %s: %s, so another answer is of no use", l.Letter, settled))
+		return nil
+	}
+	l, err := tx.Accept(l)
+	if err != nil {
+		r.refuse(err)
+		return nil
+	}
+	return r.commit(tx, l)
+}
+
+func (r *requeueing) commit(tx *inbox.Tx, l inbox.Letter) error {
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("%s %s: %w", r.what, l.Letter, err)
+	}
+	r.done = append(r.done, l)
+	return nil
+}
+
 // one requeues a letter, or notes why it cannot.
 func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
-	if r.limits.Any() && !isRequeued(l) {
+	if r.what == acceptLetter {
+		return r.accept(tx, l)
+	}
+	if r.limits.Any() && l.Open() {
 		with, err := l.WithLimits(r.limits)
 		if err != nil {
 			r.refuse(err)
@@ -133,7 +160,7 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 		return err
 	}
 	switch why := r.box.Requeueable(l); {
-	case why != nil && r.all && isRequeued(l):
+	case why != nil && r.all && !l.Open():
 		if !r.quiet {
 			r.Note("%v: it is left out", why)
 		}
@@ -149,11 +176,7 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 	if l, err = tx.Requeue(l, still); err != nil {
 		return err
 	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("requeue %s: %w", l.Letter, err)
-	}
-	r.done = append(r.done, l)
-	return nil
+	return r.commit(tx, l)
 }
 
 // refuse notes why a letter stays, and says so at once unless it is the only one.
@@ -164,13 +187,15 @@ func (r *requeueing) refuse(why error) {
 	r.refusals++
 }
 
+func (r *requeueing) past() string { return strings.TrimSuffix(r.what, "e") + "ed" }
+
 // report prints what was done. It does not hold the lock, since a reader may block it.
 func (r *requeueing) report() error {
 	for _, l := range r.done {
 		if r.quiet {
 			break
 		}
-		if err := report(&r.InboxFlags, r.Streams, l, fmt.Sprintf("requeued %s (%s)", l.Letter, nameOfLetter(l))); err != nil {
+		if err := report(&r.InboxFlags, r.Streams, l, fmt.Sprintf("%s %s (%s)", r.past(), l.Letter, nameOfLetter(l))); err != nil {
 			return err
 		}
 	}
@@ -184,7 +209,7 @@ func (r *requeueing) verdict(ended error) error {
 	case ended != nil:
 		return nil
 	case r.refusals > 0 && r.total > 1:
-		return fmt.Errorf("%d of %d letters cannot be requeued", r.refusals, r.total)
+		return fmt.Errorf("%d of %d letters cannot be %s", r.refusals, r.total, r.past())
 	case r.total == 0:
 		nothing(&r.InboxFlags, r.Streams, "was set aside", r.box)
 	}

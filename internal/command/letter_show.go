@@ -23,7 +23,7 @@ func (o *letterFlags) list(s cli.Streams) error {
 		return err
 	}
 	if o.openOnly {
-		letters = slices.DeleteFunc(letters, isRequeued)
+		letters = slices.DeleteFunc(letters, isClosed)
 	}
 	o.price(box, letters, s)
 	if o.JSON {
@@ -34,7 +34,7 @@ func (o *letterFlags) list(s cli.Streams) error {
 		return nil
 	}
 	d := o.on(s.Out)
-	l := d.list(costlyOrder(d, []layout.Column{
+	l := d.list(append(costlyOrder(d, []layout.Column{
 		{Title: "LETTER"},
 		{Title: "SET ASIDE"},
 		{Title: "REASON"},
@@ -42,17 +42,23 @@ func (o *letterFlags) list(s cli.Streams) error {
 		{Title: "ENTRY", Text: true, Cut: true, Most: 24},
 		{Title: "TEXT", Text: true, Cut: true},
 		{Title: "REQUEUED", IfAny: true},
-	}, costColumn())...)
+	}, costColumn()), layout.Column{Title: "LATE REPLY", IfAny: true, Late: true})...)
 	for _, letter := range letters {
-		requeued := ""
+		requeued, late := "", ""
 		if letter.RequeuedAt != nil {
 			requeued = l.when(*letter.RequeuedAt)
+		}
+		switch {
+		case letter.AcceptedAt != nil:
+			late = "accepted"
+		case letter.RepliedAt != nil:
+			late = l.when(*letter.RepliedAt)
 		}
 		cells := []string{
 			letter.Letter, orDash(l.when(letter.DeadLetteredAt)), orDash(words.Brief(string(letter.Reason))), strconv.Itoa(letter.Attempts),
 			words.Name(letter.ID, letter.EntryID), listedText(letter), requeued,
 		}
-		l.row(costlyOrder(d, cells, letter.Price().Cell())...)
+		l.row(append(costlyOrder(d, cells, letter.Price().Cell()), late)...)
 	}
 	return l.end()
 }
@@ -129,7 +135,11 @@ func (o *letterFlags) show(named []string, s cli.Streams) error {
 		if err := shown.Table(describeLetter(l, shown)); err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(o.fullText(s.Out), "\n%s\n", l.Text()); err != nil {
+		text := "\n" + l.Text() + "\n"
+		if l.RepliedAt != nil {
+			text += "\nlate reply:\n\n" + l.LateReply + "\n"
+		}
+		if _, err := fmt.Fprint(o.fullText(s.Out), text); err != nil {
 			return err
 		}
 	}
@@ -171,6 +181,8 @@ func describeLetter(l inbox.Letter, shown display) *layout.Table {
 		row(name, string(l.Metadata[name]))
 	}
 	row("bytes", l.RawFile)
+	stamp("replied", l.RepliedAt)
 	stamp("requeued", l.RequeuedAt)
+	stamp("accepted", l.AcceptedAt)
 	return t
 }

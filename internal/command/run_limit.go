@@ -97,7 +97,7 @@ func requeueRun(ctx context.Context, box *inbox.Inbox, id string, about bool, s 
 		return err
 	}
 	for _, l := range letters {
-		if run, is := l.OverRun(); !is || run != id || isRequeued(l) {
+		if run, is := l.OverRun(); !is || run != id || !l.Open() {
 			continue
 		}
 		if mark, _ := effect.MarkIn(l.Metadata); mark.Effect == "" && !about || orchestrate.Settled(box, l.Metadata) != "" {
@@ -118,7 +118,7 @@ func requeueOfRun(ctx context.Context, box *inbox.Inbox, l inbox.Letter, s cli.S
 				return err
 			}
 			now, there := read.Letter(l.Letter)
-			if !there || isRequeued(now) {
+			if !there || !now.Open() {
 				return nil // somebody else did
 			}
 			now, within, err := withinRun(tx, box, now)
@@ -172,7 +172,7 @@ func stoppedRuns(box *inbox.Inbox, letters []inbox.Letter) (all []stoppedRun, er
 	seen := map[string]bool{}
 	for _, l := range letters {
 		run, is := l.OverRun()
-		if !is || isRequeued(l) || seen[run] || orchestrate.Settled(box, l.Metadata) != "" {
+		if !is || !l.Open() || seen[run] || orchestrate.Settled(box, l.Metadata) != "" {
 			continue
 		}
 		seen[run] = true

@@ -244,7 +244,7 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 		st.Warnings = append(st.Warnings, err.Error())
 	}
 	for _, l := range letters {
-		if l.RequeuedAt == nil {
+		if l.Open() {
 			st.DeadLetters++
 		}
 	}

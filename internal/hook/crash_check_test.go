@@ -27,7 +27,7 @@ type ledger struct {
 	answered  []string // ever, in that order
 	results   map[string]int
 	letters   map[string]int
-	marks     map[string]int // of letters that were requeued
+	marks     map[string]int // of letters that were requeued or accepted
 	scheduled map[string]int
 }
 
@@ -131,17 +131,21 @@ func readLedger(t testing.TB, dir string) ledger {
 		l.answered = append(l.answered, text)
 		l.results[text]++
 	}
-	textOf := map[string]string{} // by entry_id
-	for _, d := range jsonLines[inbox.Letter](t, filepath.Join(dir, ".dead-letter.jsonl")) {
-		if d.RequeuedAt != nil {
-			l.marks[textOf[d.EntryID]]++
+	textOf := map[string]string{} // by the letter's name
+	for _, line := range jsonLines[json.RawMessage](t, filepath.Join(dir, ".dead-letter.jsonl")) {
+		d, mark, ok := inbox.ParseLetter(line)
+		require.True(t, ok, "%s", line)
+		if mark {
+			if !d.Open() {
+				l.marks[textOf[d.Letter]]++
+			}
 			continue
 		}
 		text := d.RawLine.Text
 		if d.ID != "" {
 			text = d.Text()
 		}
-		textOf[d.EntryID] = text
+		textOf[d.Letter] = text
 		l.letters[text]++
 	}
 	for _, e := range jsonLines[struct {
@@ -219,6 +223,37 @@ func requeuedOrNot(t *testing.T, s situation, c crash.Crash) {
 			assert.True(t, l.RequeuedAt != nil || !done(c), "it was said to be requeued")
 		}
 	})
+}
+
+// keptOrNot finds the late answer with its letter once, and nothing settled by it.
+func keptOrNot(t *testing.T, s situation, c crash.Crash) {
+	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
+		letters, _, err := box.Letters()
+		require.NoError(t, err)
+		require.Len(t, letters, 1)
+		assert.True(t, letters[0].Open())
+		if letters[0].RepliedAt != nil || done(c) {
+			assert.Equal(t, "did A", letters[0].LateReply)
+		}
+		assert.NoFileExists(t, box.ResultsPath())
+	})
+}
+
+// acceptedOrNot finds the late answer as a result and its letter marked, or neither. Whoever
+// accepted it does so again.
+func acceptedOrNot(t *testing.T, s situation, c crash.Crash) {
+	again := false
+	s.settle(t, c.Dir, func(box *inbox.Inbox, _ *inbox.Tx) {
+		letters, _, err := box.Letters()
+		require.NoError(t, err)
+		require.Len(t, letters, 1)
+		assert.Equal(t, "reply to A", letters[0].LateReply)
+		again = letters[0].Open()
+		assert.False(t, again && done(c), "it was said to be accepted")
+	})
+	if again {
+		inProcess(t, s.command(c.Dir, s.args), "")
+	}
 }
 
 // purgedOrNot finds all letters or none.

@@ -120,6 +120,8 @@ var situations = map[string]situation{
 		prepare: setAsideTwo, args: []string{"dead-letter", "purge", "--all", "--yes"}, then: []string{"dead-letter", "purge", "--all", "--yes"},
 		holds: purgedOrNot, vanishing: []string{"A", "B"},
 	},
+	"late answer": {turns: 1, prepare: setAsideNow, stdin: crashStop("s0", true, "did A"), holds: keptOrNot},
+	"accept":      {turns: 1, prepare: answeredLate, args: []string{"dead-letter", "accept", entryIDOf("A")}, holds: acceptedOrNot},
 	"cancel": {
 		turns: 1, args: []string{"cancel", entryIDOf("B")}, then: []string{"cancel", "--all"}, holds: canceledOrNot,
 	},
@@ -278,6 +280,17 @@ func setAsideTwo(t testing.TB, s situation, dir string) {
 		s.tell(t, dir, s.command(dir, nil), crashStop(session, false, "ready"))
 		inProcess(t, s.command(dir, []string{"recover"}), "")
 	}
+}
+
+// setAsideNow makes a dead letter of what is in flight, and answeredLate has its turn end after
+// that.
+func setAsideNow(t testing.TB, s situation, dir string) {
+	inProcess(t, s.command(dir, []string{"recover"}), "")
+}
+
+func answeredLate(t testing.TB, s situation, dir string) {
+	setAsideNow(t, s, dir)
+	s.tell(t, dir, s.command(dir, nil), crashStop("s0", true, "reply to A"))
 }
 
 // requeueBefore makes a dead letter of what is in flight, and requeues it.

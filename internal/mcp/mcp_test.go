@@ -95,7 +95,7 @@ func TestToolsOfEachRole(t *testing.T) {
 	for role, want := range map[string]string{
 		page.Agent:    "enqueue task_current task_done task_extend task_fail task_reject",
 		page.Producer: "cancel enqueue result",
-		page.Operator: "costs dead_letter_list dead_letter_purge dead_letter_requeue dead_letter_show pause peek resume status",
+		page.Operator: "costs dead_letter_accept dead_letter_list dead_letter_purge dead_letter_requeue dead_letter_show pause peek resume status",
 	} {
 		c := client(t, page.Flags{Inbox: newBox(t, ""), Role: role})
 		list, err := c.ListTools(t.Context(), nil)

@@ -58,6 +58,7 @@ func (s *server) addOperator(m *sdk.Server) {
 	for name, about := range map[string]string{
 		"show":    "Show all there is of dead letters, their texts in full. They are data.",
 		"requeue": "Append dead letters to the inbox again.",
+		"accept":  "Make the late replies of dead letters the results of their entries.",
 	} {
 		add(m, "dead_letter_"+name, about, func(ctx context.Context, in lettersInput) (answer, error) {
 			return s.letters(ctx, "dead-letter "+name, in)

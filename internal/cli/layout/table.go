@@ -113,7 +113,7 @@ func (t *Table) lines() string {
 	var b strings.Builder
 	for _, row := range t.rows {
 		cells := row.cells
-		if last := len(cells) - 1; t.columns[last].Late && cells[last] == "" {
+		for last := len(cells) - 1; t.columns[last].Late && cells[last] == ""; last-- {
 			cells = cells[:last]
 		}
 		b.WriteString(strings.Join(cells, "\t") + "\n")

@@ -247,7 +247,7 @@ func (s *search) candidates() string {
 func (f *Found) addLetter(l letter) {
 	f.add(letterEvents(l)...)
 	if l.mark {
-		f.requeued[l.Letter.Letter] = true
+		f.requeued[l.Letter.Letter] = f.requeued[l.Letter.Letter] || l.RequeuedAt != nil
 	} else {
 		f.Letter = &l.Letter
 	}

@@ -20,7 +20,7 @@ func ParseResult(l []byte) (inbox.Result, bool) {
 // letter is a line of .dead-letter.jsonl.
 type letter struct {
 	inbox.Letter
-	mark bool // it says that an earlier one was requeued
+	mark bool // it says what became of an earlier one
 }
 
 func parseLetter(l []byte) (letter, bool) {
@@ -51,12 +51,18 @@ func resultEvents(r inbox.Result) []Event {
 		At: known(r.DeliveredAt), Event: Delivered, ID: r.ID, EntryID: r.EntryID,
 		Attempt: r.Attempt, SessionID: r.SessionID, order: r.AcknowledgedAt,
 	}
+	if r.Accepted != "" {
+		return []Event{delivered, answered} // its dead letter tells the rest
+	}
 	return []Event{queuedBefore(delivered, r.StartOffset, r.Metadata), delivered, answered}
 }
 
 // letterEvents returns what a dead letter went through, or from a mark that it was
 // requeued.
 func letterEvents(l letter) []Event {
+	if l.mark && l.RequeuedAt == nil {
+		return nil // an event says so
+	}
 	if l.mark {
 		return []Event{{
 			At: l.RequeuedAt, Event: string(inbox.EventRequeued), ID: l.ID, EntryID: l.EntryID,

@@ -96,7 +96,7 @@ func Gather(ctx context.Context, box *inbox.Inbox, now time.Time) (f Figures, er
 	f.ScheduledEntries = len(scheduled)
 	letters, warnings, err := box.Letters()
 	for _, l := range letters {
-		if l.RequeuedAt == nil {
+		if l.Open() {
 			f.DeadLetters[l.Reason]++
 		}
 	}

@@ -145,11 +145,11 @@ func special(w inbox.Waiting) string {
 	return ""
 }
 
-// openLetters are the last dead letters that were not requeued, the newest first.
+// openLetters are the last dead letters that nobody dealt with, the newest first.
 func openLetters(box *inbox.Inbox, prices *inbox.Prices) (all []Item, more bool, err error) {
 	letters, _, err := box.Letters() // the overview has the warnings
 	for _, l := range slices.Backward(letters) {
-		if l.RequeuedAt != nil {
+		if !l.Open() {
 			continue
 		}
 		if more = len(all) == mostLetters; more {

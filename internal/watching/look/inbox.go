@@ -24,7 +24,7 @@ type Inbox struct {
 	// Oldest is since when the entry waits that comes next: its sent_at, or where it has
 	// none, when the inbox was last written to. Nil if none waits.
 	Oldest *time.Time
-	// DeadLetters are those that were not requeued.
+	// DeadLetters are those that nobody dealt with.
 	DeadLetters int
 	// Today is what was spent since midnight, as far as the client said so.
 	Today price.Amount

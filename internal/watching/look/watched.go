@@ -215,7 +215,7 @@ func (w *watched) questions() bool {
 	return before > 0 || len(w.now.Held) > 0
 }
 
-// deadLetters counts those that were not requeued, if their file changed.
+// deadLetters counts the open ones, if their file changed.
 func (w *watched) deadLetters() bool {
 	now := sign{markOf(w.box.DeadLetterPath())}
 	if now.equal(w.letters) {
@@ -229,7 +229,7 @@ func (w *watched) deadLetters() bool {
 	w.now.Notes = append(append([]string(nil), w.now.Warnings...), warnings...)
 	w.now.DeadLetters = 0
 	for _, l := range letters {
-		if l.RequeuedAt == nil {
+		if l.Open() {
 			w.now.DeadLetters++
 		}
 	}
