@@ -278,3 +278,27 @@ func TestManagedRunawayPrint(t *testing.T) {
 		})
 	}
 }
+
+// A turn whose entry is set aside meanwhile ends all the same: what it said is kept with the
+// dead letter, and is the result once a person says so.
+func TestLateAnswer(t *testing.T) {
+	ctx := minutes(t)
+	var r *rig
+	r = newRigWith(t, func(request model.Request) model.Reply {
+		tag := lastTag(request)
+		if tag == "[e1]" {
+			r.run("", "recover")
+		}
+		return model.Text(ownReply(tag)).Using(someTokens)
+	})
+	r.install().add(some(2)...)
+	s := r.attended(ctx, r.withTools())
+	r.until(ctx, "both entries are dealt with", func() bool { return len(r.results()) == 1 })
+	dead := r.deadLetters()
+	require.Len(t, dead, 2, "the letter, and what came of it")
+	r.run("", "dead-letter", "accept", dead[0].EntryID)
+	results := r.results()
+	require.Len(t, results, 2)
+	assert.Equal(t, []any{ownReply("[e1]"), dead[0].EntryID}, []any{results[1].Reply, results[1].EntryID})
+	r.quit(ctx, s)
+}
