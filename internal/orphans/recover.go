@@ -28,7 +28,7 @@ its attempts last; delivery then waits until the limit ends, for a growing time,
 for a person (heartbeat status says which).
 
 An entry whose session lives is left to that session. With --force a person takes it
-away: the session works on, and what it answers then settles nothing.
+away: the session works on, and what it still answers is kept with the dead letter.
 
 Results, events and scheduled entries that were not written here, but came with a
 copy or a repository, are moved away by whichever command finds them, and not
