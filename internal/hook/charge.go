@@ -45,13 +45,6 @@ func (h *hook) placeTurn(tx *inbox.Tx, told bool) {
 	tx.Position(h.input.SessionID, claude.TranscriptSize(h.input.TranscriptPath), turn)
 }
 
-// chargeOrphan charges another session, whose entry is settled.
-func (h *hook) chargeOrphan(tx *inbox.Tx) {
-	if d := tx.InFlight(); h.input == nil || d.SessionID != h.input.SessionID {
-		h.uncounted(charging.Orphan(tx, h.box))
-	}
-}
-
 // chargeStart charges the sessions that have ended, as another one starts.
 func (h *hook) chargeStart(tx *inbox.Tx) {
 	h.uncounted(charging.Resumed(tx, h.box, h.input.SessionID, h.clientPID()))

@@ -287,7 +287,7 @@ func TestLateAnswer(t *testing.T) {
 	r = newRigWith(t, func(request model.Request) model.Reply {
 		tag := lastTag(request)
 		if tag == "[e1]" {
-			r.run("", "recover")
+			r.run("", "recover", "--force")
 		}
 		return model.Text(ownReply(tag)).Using(someTokens)
 	})
