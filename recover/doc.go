@@ -1,17 +1,18 @@
-// Package recover decides what becomes of an entry that is in flight and that nobody
-// will answer: an orphan, whose session ended, or one whose turn ended in an error.
+// Package recover decides who owns the entry in flight, and what becomes of it. Every actor
+// asks here: hooks, launcher, session host, the verb recover, the agent of a fleet.
 //
 // Import it under another name, so that the builtin stays usable:
 //
 //	import recovery "heartbeat/recover"
 //
-// [Decide] is the rule, and changes nothing. [Settle] carries it out within a
-// transaction that goes on to deliver the next entry, and [Run] in one of its own, as a
-// launcher does between two sessions.
+// It has three entrances. [Settle] decides about the entry in flight, by one table whose
+// first row is that of an owner who lives: see [OwnerOf]. [Held] says why nothing is
+// delivered, and [Next] which entry comes. [Run] is Settle in a transaction of its own, and
+// [Waiting] both of the others for those who start sessions.
 //
 // [Evidence] is what the hook keeps with a delivery, so that it can be told later whether
 // the model ever got the text, and whose turn brings the answer.
 //
-// Running a recovery twice equals running it once, and a kill at any point followed by
-// another run equals one run: the decision is one commit of the inbox.
+// Settling twice equals settling once, and a kill at any point followed by another try
+// equals one: the decision is one commit of the inbox.
 package recover

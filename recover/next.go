@@ -20,7 +20,7 @@ func (h Hold) Any() bool { return h.Paused != nil || h.Backoff != nil }
 // Held says why nothing is delivered now. It pauses delivery where the day has reached its
 // limit, and notes the settings. The caller commits.
 func Held(tx *inbox.Tx, a Asker) (h Hold, err error) {
-	if err := a.Settings.note(tx); err != nil {
+	if err := a.keep(tx); err != nil {
 		return h, err
 	}
 	if a.Limits.Day.Any() { // or what was spent today is not even asked for

@@ -54,10 +54,10 @@ func (s Settings) attempts() int {
 	return s.MaxAttempts
 }
 
-// note keeps, with the next commit, what the settings say that an entry, a session, a day
+// keep notes, with the next commit, what the settings say that an entry, a session, a day
 // and the runs may cost, for those who only look, and for whoever would put back what was
 // set aside.
-func (s Settings) note(tx *inbox.Tx) error {
+func (s Settings) keep(tx *inbox.Tx) error {
 	tx.NoteLimits(s.Limits.Entry, s.Limits.Session, s.Limits.Day)
 	for _, dir := range s.Runs {
 		id := filepath.Base(dir)

@@ -26,7 +26,7 @@ const (
 
 // Settle decides about the entry that tx has in flight, if any, as the table of fates says,
 // and keeps delivery back where its turn ended in an error (see [HoldDelivery]). An entry
-// whose owner lives is kept, unless the asker is that owner. The caller commits.
+// that another has who lives stays as it is. The caller commits.
 func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 	d := tx.InFlight()
 	if d == nil {
