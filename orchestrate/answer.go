@@ -16,6 +16,7 @@ import (
 	"heartbeat/orchestrate/effect"
 	"heartbeat/orchestrate/run"
 	"heartbeat/orchestrate/schema"
+	recovery "heartbeat/recover"
 )
 
 // answer is a result that was handed over, kept until a step posts it.
@@ -47,25 +48,48 @@ func answerPath(box *inbox.Inbox, r *run.Run, effect string) string {
 	return ledgerPath(box, r) + ".result-" + effect
 }
 
-// HandOver keeps the result of an effect: any JSON value that the task's schema allows.
-// The result is durable when HandOver returns, and the next step posts it. Errors match
-// [ErrNotJSON], [ErrMismatch], [ErrResolved] or [ErrNotAsked], or are about the files.
-func (b *Bridge) HandOver(effect string, value []byte) error {
-	if !json.Valid(value) {
-		return fmt.Errorf("result of %s: %w", effect, ErrNotJSON)
+// HandOver keeps the result of an effect: any JSON value that the task's schema allows, or
+// why the task failed. caller is the process whose word that is: while an agent works on the
+// effect's entry, no other agent's counts. The result is durable when HandOver returns, and
+// the next step posts it. Errors match [ErrNotJSON], [ErrMismatch], [ErrResolved] or
+// [ErrNotAsked], or are about the caller or the files.
+func (b *Bridge) HandOver(caller int, effect string, value []byte, failure *babysitter.Failure) error {
+	err := b.mayHandOver(caller, effect)
+	if err != nil {
+		return fmt.Errorf("result of %s: %w", effect, err)
 	}
-	return b.handOver(answer{Effect: effect, Value: value}, true)
+	return b.handOver(answer{Effect: effect, Value: value, Failure: failure}, true)
 }
 
-// HandOverFailure is [Bridge.HandOver] for an effect that failed.
-func (b *Bridge) HandOverFailure(effect string, f babysitter.Failure) error {
-	return b.handOver(answer{Effect: effect, Failure: &f}, true)
+func (b *Bridge) mayHandOver(caller int, id string) error {
+	v, err := b.Box.View()
+	if err != nil {
+		return err
+	}
+	d := v.InFlight()
+	sessions, err := v.Sessions()
+	err = errors.Join(err, v.Close())
+	if m, _ := effect.MarkOf(d); m.Effect != id || err != nil {
+		return err
+	}
+	return recovery.MaySpeak(caller, d, sessions, true)
+}
+
+// TextValue is a text as a result.
+func TextValue(text string) json.RawMessage {
+	value, _ := json.Marshal(strings.ToValidUTF8(text, "\uFFFD")) // a text has a form in JSON
+	return value
 }
 
 // handOverWait is how long a hand-over waits for another one to finish.
 const handOverWait = 10 * time.Second
 
+// handOver is what every result passes: one that a command or an agent's tool brings, and the
+// last message of a turn.
 func (b *Bridge) handOver(a answer, durable bool) (err error) {
+	if a.Failure == nil && !json.Valid(a.Value) {
+		return fmt.Errorf("result of %s: %w", a.Effect, ErrNotJSON)
+	}
 	lock, err := disk.AcquireLock(context.Background(), ledgerPath(b.Box, b.Run)+".result.lock", handOverWait)
 	if err != nil {
 		return fmt.Errorf("result of %s: %w", a.Effect, err)

@@ -36,6 +36,13 @@ func effectOf(box *inbox.Inbox, meta map[string]json.RawMessage) (at effectAt, o
 	return effectAt{Bridge{Box: box, Run: r}, mark.Effect, status}, err == nil
 }
 
+// awaited is the effect that an entry in flight is for; ok is false if that needs no result
+// any more, too.
+func awaited(box *inbox.Inbox, d *inbox.Delivery) (at effectAt, ok bool) {
+	at, ok = effectOf(box, d.Metadata())
+	return at, ok && at.status == run.Requested && !at.handedOver()
+}
+
 // handedOver reports whether a result of the effect waits to be posted.
 func (e *effectAt) handedOver() bool {
 	lock, err := e.identity()
@@ -61,8 +68,8 @@ func Settled(box *inbox.Inbox, meta map[string]json.RawMessage) string {
 // for plain text, the reply is handed over as its result. missing says why the reply does
 // not settle the entry: its effect still has no result. It is "" if the entry is settled.
 func AcceptReply(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing string) {
-	e, ok := effectOf(box, d.Metadata())
-	if !ok || e.status != run.Requested || e.handedOver() {
+	e, ok := awaited(box, d)
+	if !ok {
 		return ""
 	}
 	task, err := e.Run.Task(e.id)
@@ -71,10 +78,7 @@ func AcceptReply(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing str
 	}
 	switch counts := e.wording(e.id, task).MessageCounts(); {
 	case counts && strings.TrimSpace(reply) != "":
-		value, err := json.Marshal(strings.ToValidUTF8(reply, "\uFFFD"))
-		if err == nil {
-			_ = e.handOver(answer{Effect: e.id, Value: value}, false) // the entry's result has it, too
-		}
+		_ = e.handOver(answer{Effect: e.id, Value: TextValue(reply)}, false) // the entry's result has it, too
 		return ""
 	case counts:
 		return "no result was handed over, and the final message is empty"
@@ -83,19 +87,16 @@ func AcceptReply(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing str
 }
 
 // HandOverSaid hands over what the agent said is the result of the entry that it works on, if
-// that is an effect's: a JSON value, or else a text. It is durable when it returns; errors are
-// those of [Bridge.HandOver].
+// that is an effect's: a JSON value, or else a text. That the agent is the entry's own was
+// found out before. Otherwise it is as [Bridge.HandOver].
 func HandOverSaid(box *inbox.Inbox, d *inbox.Delivery, result string) error {
-	e, ok := effectOf(box, d.Metadata())
-	if !ok || e.status != run.Requested || e.handedOver() {
+	e, ok := awaited(box, d)
+	if !ok {
 		return nil
 	}
-	value := []byte(result)
+	value := json.RawMessage(result)
 	if !json.Valid(value) {
-		var err error
-		if value, err = json.Marshal(strings.ToValidUTF8(result, "\uFFFD")); err != nil {
-			return err
-		}
+		value = TextValue(result)
 	}
-	return e.HandOver(e.id, value)
+	return e.handOver(answer{Effect: e.id, Value: value}, true)
 }

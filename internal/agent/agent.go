@@ -6,6 +6,8 @@
 package agent
 
 import (
+	"slices"
+
 	"heartbeat/internal/claude"
 	"heartbeat/internal/codex"
 )
@@ -26,6 +28,7 @@ type Agent struct {
 	// the request with it took.
 	Said func(transcript string, from, to int64, reply string) bool
 
+	program string // its file's name
 	// owns reports whether a transcript of this name is the client's.
 	owns func(transcript string) bool
 	seen func(Delivery) Seen
@@ -34,11 +37,11 @@ type Agent struct {
 // all are the clients; the last one owns every transcript that none before it does.
 var all = []*Agent{
 	{
-		Name: "Codex", PID: codex.PID, CannotBeWoken: func() string { return noBackground }, MaxReason: codex.MaxReason, Said: codex.Said,
+		Name: "Codex", program: codex.Command, PID: codex.PID, CannotBeWoken: func() string { return noBackground }, MaxReason: codex.MaxReason, Said: codex.Said,
 		owns: codex.IsRollout, seen: func(d Delivery) Seen { return codex.Delivery(d) },
 	},
 	{
-		Name: "Claude Code", PID: func(int) int { return claude.PID() }, CannotBeWoken: printing, Said: claude.Said,
+		Name: "Claude Code", program: claude.Command, PID: func(int) int { return claude.PID() }, CannotBeWoken: printing, Said: claude.Said,
 		owns: func(string) bool { return true }, seen: func(d Delivery) Seen { return claude.Delivery(d) },
 	},
 }
@@ -67,4 +70,9 @@ func Of(transcript string) *Agent {
 		}
 	}
 	return all[len(all)-1]
+}
+
+// IsProgram reports whether a process of this name is a client.
+func IsProgram(name string) bool {
+	return slices.ContainsFunc(all, func(a *Agent) bool { return a.program == name })
 }

@@ -19,3 +19,10 @@ func TestOf(t *testing.T) {
 		assert.Zero(t, claude.MaxReason)
 	}
 }
+
+func TestIsProgram(t *testing.T) {
+	assert.True(t, agent.IsProgram("claude"))
+	assert.True(t, agent.IsProgram("codex"))
+	assert.False(t, agent.IsProgram(""))
+	assert.False(t, agent.IsProgram("bash"))
+}

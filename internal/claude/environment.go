@@ -8,7 +8,7 @@ import (
 // identity lists the variables that a session sets for what it starts. A client
 // that finds them takes itself for that session's child and writes no transcript.
 var identity = []string{
-	"CLAUDECODE", "AI_AGENT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_ENTRYPOINT",
+	"CLAUDECODE", "AI_AGENT", SessionVariable, "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_ENTRYPOINT",
 	"CLAUDE_CODE_EXECPATH", "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN",
 	"CLAUDE_CODE_CHILD_NOTES_DIR", "CLAUDE_CODE_SESSION_ATTENDED", "CLAUDE_CODE_SSE_PORT", "CLAUDE_PID",
 	"CLAUDE_ENV_FILE", "CLAUDE_PROJECT_DIR",

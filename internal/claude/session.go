@@ -6,6 +6,13 @@ import (
 	"strings"
 )
 
+// Command is the client's program, and SessionVariable what it tells its hooks, commands and
+// tool servers: which session they are of.
+const (
+	Command         = "claude"
+	SessionVariable = "CLAUDE_CODE_SESSION_ID"
+)
+
 // PID is the client's process as the hook's environment names it, or 0.
 func PID() int {
 	pid, err := strconv.Atoi(os.Getenv("CLAUDE_PID"))
@@ -17,7 +24,7 @@ func PID() int {
 
 // IsParent reports whether a client started this process or one of its parents.
 func IsParent() bool {
-	for _, name := range []string{"CLAUDECODE", "CLAUDE_PID", "CLAUDE_CODE_SESSION_ID"} {
+	for _, name := range []string{"CLAUDECODE", "CLAUDE_PID", SessionVariable} {
 		if os.Getenv(name) != "" {
 			return true
 		}

@@ -1,16 +1,15 @@
 package command
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/disk"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/effect"
@@ -35,7 +34,8 @@ result.
 The result is kept beside the inbox, durably, and the run gets it with its next
 step: that of the hook at the end of the turn, of a launcher, or of orchestrate.
 This command runs nothing. It knows only the runs that the inbox drives, and takes
-no answer to a breakpoint unless they are driven with --breakpoints ask.
+no answer to a breakpoint unless they are driven with --breakpoints ask. While an
+agent works on the effect's entry, no other agent's result is taken; yours is.
 
 Exit status: 0 it was handed over, 1 it was not.`,
 		Example: `heartbeat result --inbox work/inbox.jsonl 01M7XNH40T944T6T9N87JFKQKG --value-file result.json
@@ -98,14 +98,14 @@ func result(i *cli.InboxFlags, o *resultFlags, id string, stdin bool, f *pflag.F
 		return err
 	}
 	b := &orchestrate.Bridge{Box: box, Run: r.Run}
+	var failure *babysitter.Failure
+	var value []byte
 	if f.Changed("error") {
-		err = b.HandOverFailure(id, babysitter.Failure{Name: o.failureName, Message: o.failure})
-	} else {
-		var value []byte
-		if value, err = o.value(f, stdin, s.In); err == nil {
-			err = b.HandOver(id, value)
-		}
+		failure = &babysitter.Failure{Name: o.failureName, Message: o.failure}
+	} else if value, err = o.value(f, stdin, s.In); err != nil {
+		return fmt.Errorf("read the result: %w", err)
 	}
+	err = b.HandOver(os.Getpid(), id, value, failure)
 	switch {
 	case errors.Is(err, orchestrate.ErrNotJSON):
 		return fmt.Errorf("%w: hand a text over with --text or --text-file", err)
@@ -121,32 +121,16 @@ func result(i *cli.InboxFlags, o *resultFlags, id string, stdin bool, f *pflag.F
 func (o *resultFlags) value(f *pflag.FlagSet, stdin bool, in *os.File) ([]byte, error) {
 	switch {
 	case f.Changed("text"):
-		return json.Marshal(o.text)
+		return orchestrate.TextValue(o.text), nil
 	case o.textFile != "":
-		text, err := readAtMost("result", o.textFile, maxResult)
-		if err != nil {
-			return nil, err
-		}
-		return json.Marshal(strings.ToValidUTF8(string(text), "\uFFFD"))
+		text, err := disk.ReadGiven(o.textFile, maxResult)
+		return orchestrate.TextValue(string(text)), err
 	case stdin:
 		value, err := io.ReadAll(io.LimitReader(in, maxResult+1))
 		if err == nil && len(value) > maxResult {
-			err = fmt.Errorf("the result on stdin has more than %d bytes", maxResult)
+			err = fmt.Errorf("stdin has more than %d bytes", maxResult)
 		}
 		return value, err
 	}
-	return readAtMost("result", o.valueFile, maxResult)
-}
-
-func readAtMost(what, path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the %s: %w", what, err)
-	}
-	defer func() { _ = f.Close() }() // only read
-	text, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("read the %s: %s has more than %d bytes", what, path, limit)
-	}
-	return text, err
+	return disk.ReadGiven(o.valueFile, maxResult)
 }

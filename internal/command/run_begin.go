@@ -13,6 +13,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/bridges"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/disk"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
@@ -45,8 +46,8 @@ func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, s cli.Stream
 		}
 	}
 	if o.inputs != "" {
-		if o.create.Inputs, err = readAtMost("inputs", o.inputs, maxResult); err != nil {
-			return err
+		if o.create.Inputs, err = disk.ReadGiven(o.inputs, maxResult); err != nil {
+			return fmt.Errorf("read the inputs: %w", err)
 		}
 	}
 	o.create.RunsDir = runsDir(o.create.RunsDir)

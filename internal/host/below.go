@@ -1,22 +1,43 @@
 package host
 
+import (
+	"bytes"
+	"os"
+	"strconv"
+)
+
 // Parent is the process that a process is a child of, 0 if it has ended.
 func Parent(pid int) int { return parent(pid) }
 
 // mostParents bounds a chain of parents.
 const mostParents = 64
 
-// IsBelow reports whether a process is that ancestor or a descendant of it. A process whose
-// parent has ended is nobody's descendant any more.
-func IsBelow(pid, ancestor int) bool {
+// Nearest is a process, or the nearest one above it, that is what is looked for; 0 for none.
+// A process whose parent has ended is below nobody any more.
+func Nearest(pid int, is func(pid int) bool) int {
 	for range mostParents {
-		switch pid {
-		case ancestor:
-			return pid > 0
-		case 0, 1:
-			return false
+		switch {
+		case pid < 1:
+			return 0
+		case is(pid):
+			return pid
 		}
 		pid = parent(pid)
 	}
-	return false
+	return 0
+}
+
+// Variable is a variable of the environment that a process was started with, "" if it has
+// none. known is false if the system does not show it.
+func Variable(pid int, name string) (value string, known bool) {
+	if pid == os.Getpid() {
+		return os.Getenv(name), true
+	}
+	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	for kv := range bytes.SplitSeq(environ, []byte{0}) {
+		if value, is := bytes.CutPrefix(kv, []byte(name+"=")); is {
+			return string(value), true
+		}
+	}
+	return "", err == nil && len(environ) > 0
 }

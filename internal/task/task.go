@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/host"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	recovery "heartbeat/recover"
@@ -53,7 +52,7 @@ func Of(box *inbox.Inbox, c Caller) (Current, error) {
 		return Current{}, err
 	}
 	d := v.InFlight()
-	if err := errors.Join(c.mayspeak(d), v.Close()); err != nil {
+	if err := errors.Join(c.maySpeak(d, v.Sessions), v.Close()); err != nil {
 		return Current{}, err
 	}
 	return Current{
@@ -62,20 +61,20 @@ func Of(box *inbox.Inbox, c Caller) (Current, error) {
 	}, nil
 }
 
-// mayspeak returns why the caller may not speak for a delivery.
-func (c Caller) mayspeak(d *inbox.Delivery) error {
+// maySpeak returns why the caller may not speak for a delivery.
+func (c Caller) maySpeak(d *inbox.Delivery, sessions func() ([]inbox.Session, error)) error {
 	if d == nil {
 		return ErrNone
 	}
-	e := recovery.EvidenceOf(d)
-	name := words.Name(d.ID(), d.EntryID)
-	switch alive, known := host.Lives(e.Boot, e.Namespace, int(e.Client), e.ClientStart); {
-	case !known:
-		return fmt.Errorf("%w that can be told to be its own: which process has the entry %s is not known", ErrNone, name)
-	case !alive || !host.IsBelow(c.PID, int(e.Client)):
-		return fmt.Errorf("%w: the entry %s in flight is another session's", ErrNone, name)
-	case c.Means != "" && c.Means != d.ID() && c.Means != d.EntryID:
-		return fmt.Errorf("the entry %s is not worked on any more, and nothing was said of it: this session works on %s now", words.Brief(c.Means), name)
+	all, err := sessions()
+	if err != nil {
+		return err
+	}
+	if err := recovery.MaySpeak(c.PID, d, all, false); err != nil {
+		return fmt.Errorf("%w: %w", ErrNone, err)
+	}
+	if c.Means != "" && c.Means != d.ID() && c.Means != d.EntryID {
+		return fmt.Errorf("the entry %s is not worked on any more, and nothing was said of it: this session works on %s now", words.Brief(c.Means), words.Name(d.ID(), d.EntryID))
 	}
 	return nil
 }
@@ -93,7 +92,7 @@ func Done(ctx context.Context, box *inbox.Inbox, c Caller, result string) (Curre
 		return Current{}, err
 	}
 	d := view.InFlight()
-	if err = errors.Join(c.mayspeak(d), view.Close()); err == nil {
+	if err = errors.Join(c.maySpeak(d, view.Sessions), view.Close()); err == nil {
 		err = orchestrate.HandOverSaid(box, d, result)
 	}
 	if err != nil {
@@ -137,7 +136,7 @@ func change(ctx context.Context, box *inbox.Inbox, c Caller, of int64, do func(*
 		}
 		defer func() { err = errors.Join(err, tx.Close()) }()
 		d := tx.InFlight()
-		if err := c.mayspeak(d); err != nil {
+		if err := c.maySpeak(d, tx.Sessions); err != nil {
 			return err
 		}
 		if of != 0 && d.DeliveredSeq != of {

@@ -74,7 +74,7 @@ var allowed = map[string]string{
 	"testdata/embedding":        "inbox",
 	"internal/mcp":              "inbox internal/cli/... internal/disk internal/gate internal/host/signals internal/mcp/page internal/task internal/words",
 	"internal/mcp/page":         "internal/cli",
-	"internal/task":             "inbox internal/cli internal/host internal/words orchestrate recover",
+	"internal/task":             "inbox internal/cli internal/words orchestrate recover",
 	"internal/hook":             "internal/agent internal/agent/handed internal/budget internal/price internal/charging internal/meter internal/orphans inbox recover internal/claude internal/cli internal/disk internal/flat internal/host internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":        "internal/hook internal/bridges inbox internal/claude internal/cli internal/words orchestrate orchestrate/run orchestrate/session",
 	"internal/command/...":      "internal/exposition internal/fleet/page internal/mcp/page internal/charging internal/budget internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why internal/bridges internal/orphans inbox recover internal/claude/... internal/codex/config internal/codex/server internal/cli/... internal/disk internal/flat internal/price internal/host/... internal/words internal/command/... internal/hosting/folder internal/hosting/verbs internal/watching/page orchestrate/... internal/testing/agent",

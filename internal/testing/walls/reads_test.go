@@ -31,7 +31,6 @@ var openers = map[string]string{
 	"internal/hosting/attach/system_linux.go":  "a folder is opened, by which the socket in it is reached",
 	"internal/command/batch.go":                "a person names the file, which may be a pipe",
 	"internal/command/init.go":                 "a folder is opened, to be locked",
-	"internal/command/result.go":               "a person names the file, which may be a pipe",
 	"internal/claude/transcript.go":            "opened without waiting, and read from an offset",
 	"internal/hook/findfull.go":                "a program is opened without waiting, and is then run: it may be a link",
 	"orchestrate/run/journal.go":               "a journal is read by way of its open folder, without waiting and within bounds",

@@ -1,0 +1,92 @@
+package orchestrate_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/host"
+	"heartbeat/orchestrate"
+	"heartbeat/orchestrate/babysitter"
+	"heartbeat/orchestrate/run"
+	recovery "heartbeat/recover"
+)
+
+const (
+	anEffect = "01M7ZXJS9PCZ8XV40RD11J2RP4"
+	another  = "01M7ZXJS97GA4EF6KASFJTJW82"
+)
+
+// working is a run that waits, and the entry of an effect of it, with which a session s1 that
+// lives is at work.
+func working(t *testing.T) (*orchestrate.Bridge, *inbox.Delivery) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "waiting")
+	require.NoError(t, os.CopyFS(dir, os.DirFS("run/testdata/waiting")))
+	r, err := run.Open(dir)
+	require.NoError(t, err)
+	client := exec.Command("cat")
+	in, err := client.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, client.Start())
+	t.Cleanup(func() { _ = in.Close(); _ = client.Wait() })
+
+	path := filepath.Join(t.TempDir(), "inbox.jsonl")
+	line, err := json.Marshal(map[string]string{"prompt": "do it", "id": "waiting/" + anEffect, "run": "waiting", "run_dir": dir, "effect": anEffect})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, append(line, '\n'), 0o600))
+	box, err := inbox.Open(path, inbox.Options{})
+	require.NoError(t, err)
+	tx, err := box.Begin(t.Context())
+	require.NoError(t, err)
+	next, err := tx.Next(inbox.Mark{})
+	require.NoError(t, err)
+	e := recovery.Evidence{Boot: host.BootID(), Namespace: host.PIDNamespace(), Client: int64(client.Process.Pid), ClientStart: host.ProcessStart(client.Process.Pid)}
+	d, err := tx.Deliver(next, inbox.Recipient{SessionID: "s1", Evidence: e.Encode()})
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit())
+	require.NoError(t, tx.Close())
+	return &orchestrate.Bridge{Box: box, Run: r}, d
+}
+
+// While an agent works on an effect's entry, no other agent's result is taken.
+func TestWhoseResultIsTaken(t *testing.T) {
+	if recovery.InSession(os.Getpid(), nil) {
+		t.Skip("an agent runs this, and so this is no person")
+	}
+	b, _ := working(t)
+	t.Setenv("CLAUDE_CODE_SESSION_ID", "s2")
+	err := b.HandOver(os.Getpid(), anEffect, []byte("1"), nil)
+	require.ErrorContains(t, err, "session s1 has it, and this is of session s2")
+	err = b.HandOver(os.Getpid(), anEffect, nil, &babysitter.Failure{Name: "E", Message: "why"})
+	require.ErrorContains(t, err, "is another session's")
+	require.NoError(t, b.HandOver(os.Getpid(), another, []byte("1"), nil), "nobody is at that one")
+	t.Setenv("CLAUDE_CODE_SESSION_ID", "s1")
+	require.NoError(t, b.HandOver(os.Getpid(), anEffect, []byte("1"), nil), "the agent's own command")
+
+	b, _ = working(t)
+	t.Setenv("CLAUDE_CODE_SESSION_ID", "")
+	require.NoError(t, b.HandOver(os.Getpid(), anEffect, []byte("1"), nil), "a person")
+}
+
+// However a result is handed over, the first one counts.
+func TestOneResultByThreeWays(t *testing.T) {
+	b, d := working(t)
+	require.ErrorIs(t, b.HandOver(os.Getpid(), another, []byte("{"), nil), orchestrate.ErrNotJSON)
+	require.NoError(t, orchestrate.HandOverSaid(b.Box, d, "done, I say"))
+	require.NoError(t, orchestrate.HandOverSaid(b.Box, d, "and again"), "the last word counts for the entry")
+	assert.Empty(t, orchestrate.AcceptReply(b.Box, d, "my last message"))
+	require.ErrorIs(t, b.HandOver(os.Getpid(), anEffect, []byte("2"), nil), orchestrate.ErrResolved)
+	kept, err := filepath.Glob(filepath.Join(b.Box.Dir(), ".run-*.json.result-"+anEffect))
+	require.NoError(t, err)
+	require.Len(t, kept, 1)
+	text, err := os.ReadFile(kept[0])
+	require.NoError(t, err)
+	assert.Contains(t, string(text), `"value":"done, I say"`)
+}
