@@ -108,6 +108,49 @@ func TestHeartbeatTools(t *testing.T) {
 	assert.Equal(t, []any{inbox.ReasonRejected, "it makes no sense"}, []any{rejected.Reason, rejected.Failure.Message})
 }
 
+// A session that the agent starts with a command of its own works on no entry: what it says is
+// said of none, whatever its client's file is called, and also by a process that left it.
+func TestHeartbeatToolsOfASessionBelow(t *testing.T) {
+	for name, command := range map[string]string{
+		"of the same name":      `"$CLAUDE"`,
+		"of another name":       `ln -sf "$CLAUDE" ./2.1 && ./2.1`,
+		"in the background":     `nohup setsid "$CLAUDE"`,
+		"with the session's id": `"$CLAUDE" --resume "$CLAUDE_CODE_SESSION_ID"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			said := make(chan string, 1)
+			r := newRigWith(t, func(q model.Request) model.Reply {
+				results := strings.Join(q.ToolResults, "\n")
+				switch tag := lastTag(q); {
+				case tag == "[n1]" && results == "":
+					return tool("task_done", map[string]any{"result": "stolen"})
+				case tag == "[e1]" && results == "":
+					return model.Tool("Bash", map[string]any{"command": command})
+				case results == "":
+					return own(tag, 1)
+				case strings.Contains(results, "the session below is over"):
+					return model.Text("answered by its own")
+				}
+				said <- results
+				return model.Text("the session below is over")
+			})
+			config := filepath.Join(r.Home, "mcp.json")
+			text, err := exec.Command(filepath.Join(filepath.Dir(r.stop), "heartbeat-mcp"), "print-config", "--inbox", r.inbox).Output()
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(config, text, 0o600))
+			tools := []string{"--mcp-config=" + config, "--strict-mcp-config", "--allowedTools=mcp__heartbeat,Bash"}
+			command += ` -p "say that it is done [n1]" ` + strings.Join(tools, " ") + " </dev/null 2>&1"
+			r.install().add(lookAt("[e1]"))
+			r.drain(minutes(t), prompt(1), Options{Settings: r.settings, Args: tools, Env: []string{"CLAUDE=" + r.binary}})
+			assert.Contains(t, <-said, "is another session's")
+			results, letters := r.outcomes()
+			assert.Empty(t, letters)
+			done := results["please look at [e1]"]
+			assert.Equal(t, []any{"", false, "answered by its own"}, []any{done.Result, done.Said, done.Reply})
+		})
+	}
+}
+
 // Two agents, each with an inbox of its own, hand work to each other.
 func TestHeartbeatToolsBetweenTwo(t *testing.T) {
 	plan := steps(func(tag string, nth int) []model.Reply {
