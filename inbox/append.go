@@ -9,6 +9,7 @@ import (
 
 	"heartbeat/internal/host"
 	"heartbeat/internal/journal"
+	"heartbeat/internal/words"
 )
 
 // A batch is committed in parts of about this size. After this time it releases
@@ -22,6 +23,11 @@ const (
 // Append adds one entry at the end of the inbox, and creates the inbox with mode
 // 0600 if need be. After nil the entry survives a power loss; after an error
 // nothing was appended, unless the error matches [ErrUncertain].
+//
+// A message whose id an entry with the same text has is not appended: the receipt says
+// where that is. If that entry has another text, the error matches [ErrOtherText]. Metadata,
+// times and limits may differ. An entry that was canceled does not count, and one that
+// became a dead letter may be sent again.
 //
 // A last line that lacks its newline gets one once the file has not changed for
 // settle, so that the two lines do not become one.
@@ -74,6 +80,7 @@ func (b *Inbox) appendAll(ctx context.Context, all []Message, settle time.Durati
 // draft is a message that is ready to be appended.
 type draft struct {
 	Receipt
+	text  string
 	line  []byte
 	named bool // by its sender
 }
@@ -107,7 +114,7 @@ func (b *Inbox) draft(all []Message) ([]draft, error) {
 			}
 			return nil, fmt.Errorf("append: %w", err)
 		}
-		d.Receipt = Receipt{ID: m.ID, EntryID: entryID(d.line)}
+		d.Receipt, d.text = Receipt{ID: m.ID, EntryID: entryID(d.line)}, m.Text
 		if at := m.NotBefore; !at.IsZero() {
 			d.NotBefore = &at
 		}
@@ -200,8 +207,11 @@ func (t *Tx) leaveOutKnown(drafts []draft, names *nameSearch) error {
 			continue
 		}
 		p, there := known[d.ID]
-		if !there { // a second draft of this name finds this one
-			known[d.ID] = place{where: d.goesTo(), entryID: d.EntryID, notBefore: d.NotBefore}
+		if there && t.asksElse(p, d.text) {
+			return fmt.Errorf("the id %q is that of %w, which %s and whose text begins %q: it was not sent: choose another id, or send that text", d.ID, ErrOtherText, p.stands(), words.Brief(p.text))
+		}
+		if !there || p.where == setAside { // a second draft of this name finds this one
+			known[d.ID] = place{where: d.goesTo(), entryID: d.EntryID, notBefore: d.NotBefore, text: d.text, ahead: true}
 			continue
 		}
 		d.Receipt = Receipt{ID: d.ID, EntryID: p.entryID, Found: p.where, Start: p.start, End: p.end, NotBefore: p.notBefore}

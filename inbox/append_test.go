@@ -175,7 +175,11 @@ func TestAppendFindsIdsOfRawWriters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			box := newBox(t, "first\n"+c.line+"\n")
-			r := send(t, box, inbox.Message{ID: "é1", Text: "x"})
+			text := "x"
+			if name == "long line" {
+				text = strings.Repeat("x", 600<<10)
+			}
+			r := send(t, box, inbox.Message{ID: "é1", Text: text})
 			assert.Equal(t, c.found, r.Found)
 			assert.Equal(t, c.found == "", r.Appended)
 		})

@@ -543,7 +543,7 @@ func giveBack(t testing.TB, box *inbox.Inbox) {
 // The second of a name in one batch is the first.
 func TestAwaitANameThatCameTwice(t *testing.T) {
 	box := newBox(t, "")
-	all, err := box.AppendAll(context.Background(), []inbox.Message{{Text: "x", ID: "job"}, {Text: "y", ID: "job"}}, 0)
+	all, err := box.AppendAll(context.Background(), []inbox.Message{{Text: "x", ID: "job"}, {Text: "x", ID: "job"}}, 0)
 	require.NoError(t, err)
 	got := await(t, box, all[1])
 	settle(t, box, answer("done"))
@@ -558,7 +558,7 @@ func TestManyWaiters(t *testing.T) {
 	box := newBox(t, "")
 	var messages []inbox.Message
 	for i := range here + there {
-		messages = append(messages, inbox.Message{Text: fmt.Sprint("entry ", i), ID: fmt.Sprint(i)})
+		messages = append(messages, inbox.Message{Text: "x", ID: fmt.Sprint(i)}) // as awaitNamed has it
 	}
 	receipts, err := box.AppendAll(context.Background(), messages, 0)
 	require.NoError(t, err)

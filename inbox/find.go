@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
@@ -19,6 +21,52 @@ type place struct {
 	entryID    string
 	start, end int64      // in the queue file, both 0 where it is not there
 	notBefore  *time.Time // of a scheduled entry
+
+	// text is what the entry asks for. part says that it is the beginning, or stands for a
+	// text in a file: the line that it is of is in the queue file yet, perhaps, at from.
+	text     string
+	part     bool
+	from, to int64
+	letter   string // names a dead letter
+	ahead    bool   // it is sent together with what is compared with it
+}
+
+// stands says where the entry is, as a part of a sentence.
+func (p place) stands() string {
+	switch {
+	case p.ahead:
+		return "comes before it"
+	case p.where == setAside:
+		return "became a dead letter"
+	case p.where == FoundAnswered:
+		return "was answered"
+	}
+	return "is " + p.where
+}
+
+// asksElse reports whether the entry at a place is known to have another text.
+func (t *Tx) asksElse(p place, text string) bool {
+	if !p.part {
+		return p.text != text
+	}
+	if t.file != nil && p.from >= 0 {
+		if l, err := readLine(t.file, p.from, min(p.to, t.queueSize()), MaxLine); err == nil && !l.tooLong && entryID(l.raw) == p.entryID {
+			_, whole, _ := decodeLine(l.raw)
+			return whole != text
+		}
+	}
+	return p.text != "" && !strings.HasPrefix(p.text, standsFor) && firstCharacters(text, keptPrompt) != p.text
+}
+
+// setAside is where a place is that is no [Receipt]'s: among the dead letters.
+const setAside = "dead letter"
+
+// placeOf is the place of an entry that was delivered.
+func placeOf(where string, d *Delivery) place {
+	return place{
+		where: where, entryID: d.EntryID, start: d.StartOffset, end: d.EndOffset,
+		text: d.Text(), part: d.TextFile != "", from: d.StartOffset, to: d.EndOffset,
+	}
 }
 
 // find says where the entries with those envelope ids are, and leaves out those
@@ -60,7 +108,7 @@ func needleOf(ids map[string]bool) string {
 func (t *Tx) findOut(note func(string, place) bool) {
 	for where, d := range map[string]*Delivery{FoundInFlight: t.inFlight, FoundQueued: t.redeliver} {
 		if d != nil {
-			note(d.ID(), place{where: where, entryID: d.EntryID, start: d.StartOffset, end: d.EndOffset})
+			note(d.ID(), placeOf(where, d))
 		}
 	}
 }
@@ -81,7 +129,7 @@ func (t *Tx) findScheduled(note func(string, place) bool) (goOn bool, err error)
 	}
 	for _, s := range all {
 		at := s.NotBefore
-		if !note(s.ID, place{where: FoundScheduled, entryID: s.EntryID, notBefore: &at}) {
+		if !note(s.ID, place{where: FoundScheduled, entryID: s.EntryID, notBefore: &at, text: s.Text}) {
 			return false, nil
 		}
 	}
@@ -103,8 +151,8 @@ func (t *Tx) scanQueue(from int64, needle string, note func(id string, p place, 
 		if _, canceled := t.canceledAt(off); canceled || !mayHold(l, needle) || !mayHold(l, `"id"`) {
 			return true
 		}
-		id, _, _ := decodeLine(l)
-		return id == "" || note(id, place{where: FoundQueued, entryID: entryID(l), start: off, end: end}, whole)
+		id, text, _ := decodeLine(l)
+		return id == "" || note(id, place{where: FoundQueued, entryID: entryID(l), start: off, end: end, text: text}, whole)
 	})
 }
 
@@ -123,7 +171,34 @@ func scanAnswered(f *disk.File, from int64, ids map[string]bool, note func(strin
 		if id == "" || !ids[id] || !json.Valid(l) {
 			return true
 		}
-		return note(id, place{where: FoundAnswered, entryID: flat.Value(l).Get("entry_id").Shown()})
+		r, _ := flat.Parse(l) // it is valid
+		text := r.String("prompt")
+		return note(id, place{
+			where: FoundAnswered, entryID: r.String("entry_id"), from: r.Int("start_offset"), to: r.Int("end_offset"),
+			text: text, part: text == "" || utf8.RuneCountInString(text) >= keptPrompt,
+		})
+	})
+}
+
+// scanSetAside keeps in found the dead letters with those ids, from an offset on, that were
+// neither requeued nor taken back by who sent them.
+func scanSetAside(f *disk.File, from int64, ids map[string]bool, found map[string]place) error {
+	needle := needleOf(ids)
+	return lines.EachRecord(io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
+		if !mayHold(l, needle) || !ids[flat.Value(l).Get("id").Shown()] {
+			return true
+		}
+		switch d, mark, ok := ParseLetter(l); {
+		case !ok || mark && found[d.ID].letter != d.Letter:
+		case mark:
+			delete(found, d.ID)
+		case d.Reason != ReasonCanceled:
+			found[d.ID] = place{
+				where: setAside, entryID: d.EntryID, letter: d.Letter, text: d.Text(), part: d.RawFile != "",
+				from: d.StartOffset, to: d.EndOffset,
+			}
+		}
+		return true
 	})
 }
 

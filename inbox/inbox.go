@@ -24,6 +24,8 @@ const MaxLine = lines.Max
 var (
 	// ErrEmpty says that no entry waits.
 	ErrEmpty = errors.New("no entry waits")
+	// ErrOtherText says that a message has the id of an entry with another text.
+	ErrOtherText = errors.New("another entry")
 	// ErrTorn says that all that waits is a last line without its newline, which
 	// somebody may still be writing: see [Inbox.AwaitStill].
 	ErrTorn = errors.New("the last line has no newline yet")

@@ -27,6 +27,9 @@ const (
 	// prompt: all of them go into its result.
 	maxLongMembers = 64 << 10
 
+	// standsFor begins what is delivered in place of a long text.
+	standsFor = "The request is too long to be handed over here ("
+
 	// longMost is how much of a long line is kept to tell it from others.
 	longMost = 64 << 10
 
@@ -163,7 +166,7 @@ func (p *parts) readEnvelope(object []byte) {
 func (p *parts) standIn(path string, size int) []byte {
 	var o flat.Object
 	o.Raw(idMember, p.id)
-	o.String(promptMember, fmt.Sprintf("The request is too long to be handed over here (%d bytes). It is in the file %s: read all of it, in parts if need be, and carry it out.", size, path))
+	o.String(promptMember, fmt.Sprintf(standsFor+"%d bytes). It is in the file %s: read all of it, in parts if need be, and carry it out.", size, path))
 	for _, m := range p.members {
 		o.Raw(m.name, m.value)
 	}

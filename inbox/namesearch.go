@@ -17,7 +17,7 @@ const searchSpan = 1 << 20
 var errSearchFirst = errors.New("the names are to be looked for first")
 
 // nameSearch is the result of a search for names, and how far it got in the queue
-// file and in the results. It starts without the lock and is completed under the
+// file and in those of the outcomes. It starts without the lock and is completed under the
 // lock, when little is left to search, however large the files are.
 type nameSearch struct {
 	generation    int // of the queue file
@@ -26,10 +26,15 @@ type nameSearch struct {
 	queued        map[string][]place
 	torn          map[string]place // found in a last line without its newline
 
-	results  journal.Point
-	answered map[string]place
+	answered, aside outcomes
 
 	passes int // how often it gave up the lock
+}
+
+// outcomes are what was found in the file of the results, or of the dead letters.
+type outcomes struct {
+	upTo  journal.Point
+	found map[string]place
 }
 
 // maxPasses bounds how often a search gives up the lock: somebody who fills or
@@ -39,9 +44,9 @@ const maxPasses = 100
 // searchUnlocked searches without the lock.
 func (l *nameSearch) searchUnlocked(b *Inbox, ids map[string]bool) (err error) {
 	l.passes++
-	// The results come first: an entry that is settled in between then has its
-	// result after what was read.
-	if err := l.searchResults(b, ids); err != nil {
+	// The outcomes come first: an entry that is settled in between then has its own
+	// after what was read.
+	if err := l.searchOutcomes(b, ids); err != nil {
 		return err
 	}
 	v, err := b.View()
@@ -62,7 +67,7 @@ func (l *nameSearch) find(t *Tx, ids map[string]bool) (map[string]place, error) 
 	if rest > searchSpan && l.passes < maxPasses {
 		return nil, errSearchFirst
 	}
-	if err := l.searchResults(t.box, ids); err != nil {
+	if err := l.searchOutcomes(t.box, ids); err != nil {
 		return nil, err
 	}
 	if err := l.searchQueue(t, ids); err != nil {
@@ -85,7 +90,7 @@ func (l *nameSearch) find(t *Tx, ids map[string]bool) (map[string]place, error) 
 				note(id, p)
 			}
 		}
-		for _, more := range []map[string]place{l.torn, l.answered} {
+		for _, more := range []map[string]place{l.torn, l.answered.found, l.aside.found} {
 			if p, there := more[id]; there {
 				note(id, p)
 			}
@@ -100,11 +105,25 @@ func (l *nameSearch) remaining(t *Tx) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	f, err := openResults(t.box)
-	if f == nil || err != nil {
-		return t.queueSize() - from, err
+	rest := t.queueSize() - from
+	for kind, o := range l.outcomes() {
+		f, err := openState(t.box.fileOf(kind))
+		if err != nil {
+			return 0, err
+		}
+		if f == nil {
+			continue
+		}
+		rest += f.Info().Size - o.upTo.In(f)
+		if err := f.Close(); err != nil {
+			return 0, err
+		}
 	}
-	return t.queueSize() - from + f.Info().Size - l.results.In(f), f.Close()
+	return rest, nil
+}
+
+func (l *nameSearch) outcomes() map[journal.Kind]*outcomes {
+	return map[journal.Kind]*outcomes{journal.Results: &l.answered, journal.DeadLetters: &l.aside}
 }
 
 // resumeAt is where the search in the queue continues, and whether the file is the
@@ -153,26 +172,39 @@ func (l *nameSearch) searchQueue(t *Tx, ids map[string]bool) error {
 	return err
 }
 
-func (l *nameSearch) searchResults(b *Inbox, ids map[string]bool) error {
-	f, err := openResults(b)
+func (l *nameSearch) searchOutcomes(b *Inbox, ids map[string]bool) error {
+	for kind, o := range l.outcomes() {
+		if err := o.search(b.fileOf(kind), kind, ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *outcomes) search(path string, kind journal.Kind, ids map[string]bool) error {
+	f, err := openState(path)
 	if f == nil || err != nil {
-		l.results, l.answered = journal.Point{}, nil
+		*o = outcomes{}
 		return err
 	}
 	size := f.Info().Size
-	from := l.results.In(f)
-	if from == 0 || l.answered == nil {
-		from, l.answered = 0, map[string]place{}
+	from := o.upTo.In(f)
+	if from == 0 || o.found == nil {
+		from, o.found = 0, map[string]place{}
 	}
-	err = scanAnswered(f, from, ids, func(id string, p place) bool {
-		if _, known := l.answered[id]; !known {
-			l.answered[id] = p
-		}
-		return true
-	})
+	if kind == journal.DeadLetters {
+		err = scanSetAside(f, from, ids, o.found)
+	} else {
+		err = scanAnswered(f, from, ids, func(id string, p place) bool {
+			if _, known := o.found[id]; !known {
+				o.found[id] = p
+			}
+			return true
+		})
+	}
 	if err == nil {
-		l.results.File = f.Identity()
-		l.results.Off, err = lines.Start(f, size)
+		o.upTo.File = f.Identity()
+		o.upTo.Off, err = lines.Start(f, size)
 	}
 	return errors.Join(err, f.Close())
 }

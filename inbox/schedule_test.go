@@ -460,7 +460,7 @@ func TestScheduledNames(t *testing.T) {
 	box := newBox(t, "")
 	at := noon.Add(time.Hour)
 	send(t, box, inbox.Message{ID: "job", Text: "x", NotBefore: at})
-	for _, again := range []inbox.Message{{ID: "job", Text: "y"}, {ID: "job", Text: "x", NotBefore: at}, {ID: "job", Text: "x", NotBefore: at.Add(time.Hour)}} {
+	for _, again := range []inbox.Message{{ID: "job", Text: "x"}, {ID: "job", Text: "x", NotBefore: at}, {ID: "job", Text: "x", NotBefore: at.Add(time.Hour)}} {
 		r := send(t, box, again)
 		assert.Equal(t, inbox.FoundScheduled, r.Found)
 		assert.Equal(t, at, *r.NotBefore)

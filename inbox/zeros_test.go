@@ -70,7 +70,7 @@ func TestEntryBehindZeros(t *testing.T) {
 		assert.Equal(t, int64(5000), e.Start)
 		assert.Equal(t, int64(5000+len(line)+1), e.End)
 	}
-	r := send(t, box, inbox.Message{ID: "job", Text: "again"})
+	r := send(t, box, inbox.Message{ID: "job", Text: "x"})
 	assert.False(t, r.Appended)
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
 	assert.Equal(t, e.Start, deliver(t, box).Start)

@@ -47,7 +47,9 @@ the process list when it comes from stdin or a file. The entry is on the disk
 when send returns. The inbox's folder is made where only that is missing.
 
 With --id, sending again is safe: an id that is scheduled, queued, in flight or
-answered is not appended a second time.
+answered is not appended a second time. That goes by the text alone. If the id is
+that of an entry with another text, also of one that became a dead letter, nothing
+is sent. The id of an entry that was canceled is free again.
 
 With --wait the reply is printed in place of the id, once the entry was
 answered. Waiting holds nothing up and may be given up: the entry stays where it
@@ -56,7 +58,7 @@ is, and waiting for it goes on with the same --id.
 With --batch each line of a file is an entry: a JSON string, or an object with a
 prompt and, if need be, id, not_before, expires_at, limits and metadata. A line that is
 neither keeps all of them from being sent, or with --format lines is a text of its
-own, as it is in an inbox.
+own, as it is in an inbox. So does one whose id has another text.
 
 With --not-before the entry waits in .scheduled.jsonl, and is appended to the
 inbox by whoever looks at it next once its time has come. With --expires an
@@ -153,6 +155,9 @@ func (o *sendFlags) run(args []string, s cli.Streams) error {
 	}
 	if err != nil && len(receipts) > 0 {
 		err = fmt.Errorf("%d of %d entries were sent: %w", len(receipts), len(messages), err)
+	}
+	if errors.Is(err, inbox.ErrOtherText) {
+		err = cli.Usage(err)
 	}
 	if err = errors.Join(err, o.printReceipts(receipts, s)); err != nil {
 		return fmt.Errorf("send: %w", err)

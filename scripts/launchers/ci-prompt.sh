@@ -4,7 +4,8 @@
 # The prompt becomes an entry of an inbox, behind what waits there already.
 # heartbeat-launch works through the inbox up to that entry, with sessions that end with
 # the step. Steps that run at the same time on one inbox take turns. A step may run again
-# with the same id: an answer that exists is printed again and costs nothing.
+# with the same id: an answer that exists is printed again and costs nothing. Another prompt
+# with that id is refused.
 #
 # The prompt never shows in the process list. Needs bash 4.3 or later.
 set -euo pipefail

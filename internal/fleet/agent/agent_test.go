@@ -396,6 +396,37 @@ func TestWhatCannotBeAnEntry(t *testing.T) {
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
+// Somebody else has sent another text to the inbox under the message's id: its answer is not
+// the message's.
+func TestAnIDThatTheInboxHasWithAnotherText(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 30*time.Second)
+	path := filepath.Join(t.TempDir(), "inbox.jsonl")
+	box, err := inbox.Open(path, inbox.Options{})
+	require.NoError(t, err)
+	_, err = box.Append(fleet.Context(t), inbox.Message{ID: "job", Text: "mine"}, 0)
+	require.NoError(t, err)
+	tx, err := box.Begin(fleet.Context(t))
+	require.NoError(t, err)
+	next, err := tx.Next(inbox.Mark{})
+	require.NoError(t, err)
+	_, err = tx.Deliver(next, inbox.Recipient{})
+	require.NoError(t, err)
+	require.NoError(t, tx.Acknowledge("my answer"))
+	require.NoError(t, tx.Commit())
+	require.NoError(t, tx.Close())
+
+	w.sendText("job", "theirs")
+	a := w.startAt(w.server.URL(), path, "one", nil, "--no-session")
+	w.settled(a, "job")
+	assert.Equal(t, settle.WasDead, w.known("job").Outcome)
+	m, err := w.l.Dead.GetLastMsgForSubject(fleet.Context(t), names.DeadSubject("WORK", "job"))
+	require.NoError(t, err)
+	assert.Equal(t, "theirs", string(m.Data))
+	w.eventually("an empty ledger", func() bool { return len(a.held()) == 0 }, a)
+	assert.Equal(t, map[string]int{"job": 1}, a.results(), "the other one's answer stays")
+}
+
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 3*time.Second)

@@ -15,8 +15,12 @@ import (
 	"heartbeat/internal/words"
 )
 
-// reasonMaxDeliver is the reason of a dead letter whose message had all its attempts.
-const reasonMaxDeliver = "max deliver"
+// The reasons of a dead letter whose message had all its attempts, and of one that cannot be
+// an entry here.
+const (
+	reasonMaxDeliver = "max deliver"
+	invalid          = "invalid"
+)
 
 // takeUp makes an entry of a message that came.
 func (a *Agent) takeUp(ctx context.Context, p pulled) {
@@ -114,7 +118,7 @@ func (a *Agent) claim(ctx context.Context, w *message.Message, c claims.Claim) e
 	if c.Refused != "" {
 		return nil // the next step tells the stream
 	}
-	return a.append(ctx, c, m)
+	return a.append(ctx, w, c, m)
 }
 
 // mostAhead is for how long a message is given back at a time: a server takes far more, and
@@ -144,12 +148,17 @@ func refusal(data []byte) string {
 	case len(data) > inbox.MaxLine/2:
 		return string(inbox.ReasonTooLong)
 	}
-	return "invalid"
+	return invalid
 }
 
-// append puts the entry of a claim into the inbox. What cannot be appended goes back.
-func (a *Agent) append(ctx context.Context, c claims.Claim, m inbox.Message) error {
+// append puts the entry of a claim into the inbox. What cannot be appended goes back; a
+// message whose id the inbox has with another text is refused, and that entry stays.
+func (a *Agent) append(ctx context.Context, w *message.Message, c claims.Claim, m inbox.Message) error {
 	r, err := a.box.Append(ctx, m, cli.DefaultSettle)
+	if errors.Is(err, inbox.ErrOtherText) {
+		c.Refused, c.Detail, c.Payload = invalid, err.Error(), w.Data
+		return a.ledger.Put(c)
+	}
 	if err != nil {
 		// The append may have happened after all: what waits is withdrawn.
 		if wrong := a.giveBack(ctx, c, time.Second, "it could not be put into the inbox"); wrong != nil {

@@ -226,7 +226,8 @@ func sendVerb(do Actions) cli.Verb {
 session works through it once it has answered those before. The text is the
 argument, or stdin (with -, or without a TEXT).
 
-With --id, sending again is safe: an id that is in the inbox is not appended again.
+With --id, sending again is safe: an id that is in the inbox is not appended again,
+and refused if it is that of another text.
 
 ` + named + `
 
