@@ -61,14 +61,6 @@ func (t *Tx) asksElse(p place, text string) bool {
 // setAside is where a place is that is no [Receipt]'s: among the dead letters.
 const setAside = "dead letter"
 
-// placeOf is the place of an entry that was delivered.
-func placeOf(where string, d *Delivery) place {
-	return place{
-		where: where, entryID: d.EntryID, start: d.StartOffset, end: d.EndOffset,
-		text: d.Text(), part: d.TextFile != "", from: d.StartOffset, to: d.EndOffset,
-	}
-}
-
 // find says where the entries with those envelope ids are, and leaves out those
 // that are nowhere. It reads what waits in the queue and, while an id is missing,
 // the results.
@@ -108,7 +100,10 @@ func needleOf(ids map[string]bool) string {
 func (t *Tx) findOut(note func(string, place) bool) {
 	for where, d := range map[string]*Delivery{FoundInFlight: t.inFlight, FoundQueued: t.redeliver} {
 		if d != nil {
-			note(d.ID(), placeOf(where, d))
+			note(d.ID(), place{
+				where: where, entryID: d.EntryID, start: d.StartOffset, end: d.EndOffset,
+				text: d.Text(), part: d.TextFile != "", from: d.StartOffset, to: d.EndOffset,
+			})
 		}
 	}
 }

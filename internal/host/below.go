@@ -6,9 +6,6 @@ import (
 	"strconv"
 )
 
-// Parent is the process that a process is a child of, 0 if it has ended.
-func Parent(pid int) int { return parent(pid) }
-
 // mostParents bounds a chain of parents.
 const mostParents = 64
 

@@ -33,8 +33,14 @@ func TestVariable(t *testing.T) {
 	child.Env = []string{"A=1", "HEARTBEAT_TEST=its=own"}
 	in, err := child.StdinPipe()
 	require.NoError(t, err)
+	out, err := child.StdoutPipe()
+	require.NoError(t, err)
 	require.NoError(t, child.Start())
 	defer func() { require.NoError(t, in.Close()); require.NoError(t, child.Wait()) }()
+	_, err = in.Write([]byte("x")) // during execve a process has no environment for a moment
+	require.NoError(t, err)
+	_, err = out.Read(make([]byte, 1))
+	require.NoError(t, err)
 	value, known = Variable(child.Process.Pid, "HEARTBEAT_TEST")
 	assert.Equal(t, []any{"its=own", true}, []any{value, known})
 	value, known = Variable(child.Process.Pid, "B")
