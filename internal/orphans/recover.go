@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/pflag"
 
@@ -60,9 +61,30 @@ entry, or the state is not valid or could not be changed: nothing was discarded.
 	}
 }
 
+// byPerson refuses what an agent has started.
+func byPerson(box *inbox.Inbox) error {
+	v, err := box.View()
+	if err != nil {
+		return err
+	}
+	all, err := v.Sessions()
+	if err = errors.Join(err, v.Close()); err != nil {
+		return err
+	}
+	if recovery.InSession(os.Getpid(), all) {
+		return errors.New("--force is a person's to say, and this was started from within a session: nothing was changed")
+	}
+	return nil
+}
+
 func runRecover(i *cli.InboxFlags, a recovery.Asker, s cli.Streams) (err error) {
 	if a.Box, err = i.Open(); err != nil {
 		return err
+	}
+	if a.Force {
+		if err := byPerson(a.Box); err != nil {
+			return fmt.Errorf("recover: %w", err)
+		}
 	}
 	if err := charging.Gone(a.Box, "", nil); err != nil {
 		s.Note("what the sessions spent is not all counted: %v", err)
