@@ -24,7 +24,9 @@ func (p Prompted) Asked(promptID string) bool {
 // Finished is [Delivery.Finished] for the prompt's turn.
 func (p Prompted) Finished() (reply string, finished bool) {
 	begun, over := false, false
+	var e ending
 	err := p.each(func(l *flat.Members) {
+		ends := e.shows(l)
 		switch {
 		case over || !l.Is("uuid"):
 		case !begun:
@@ -33,7 +35,7 @@ func (p Prompted) Finished() (reply string, finished bool) {
 			if text := textOf(l); text != "" {
 				reply = text
 			}
-		case isSummary(l):
+		case ends:
 			over, finished = true, reply != ""
 		case isTurn(l) && !isToolResult(l): // another prompt, or an error instead of an answer
 			over = true
