@@ -1,6 +1,12 @@
 package host
 
-import "golang.org/x/sys/unix"
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
 
 // WatchProcess follows a process until it is gone.
 func WatchProcess(pid int) *Process { return pollProcess(pid) }
@@ -17,6 +23,35 @@ func ProcessStart(pid int) int64 {
 	}
 	start := p.Proc.P_starttime
 	return start.Sec*1e6 + int64(start.Usec)
+}
+
+// StartsPerSecond is how many units of [ProcessStart] a second has.
+const StartsPerSecond = 1_000_000
+
+// Arguments are those that a process was started with (kern.procargs2), nothing where they
+// cannot be read.
+func Arguments(pid int) []string {
+	args, _ := startedWith(pid)
+	return args
+}
+
+// Environ is the environment that it was started with, or nothing.
+func Environ(pid int) []string {
+	_, environ := startedWith(pid)
+	return environ
+}
+
+func startedWith(pid int) (args, environ []string) {
+	b, err := unix.SysctlRaw("kern.procargs2", pid)
+	if err != nil || len(b) < 4 {
+		return nil, nil
+	}
+	argc := int(binary.LittleEndian.Uint32(b))
+	words := slices.DeleteFunc(strings.Split(string(b[4:]), "\x00"), func(w string) bool { return w == "" })
+	if len(words) < 1+argc { // the first is the program's file
+		return nil, nil
+	}
+	return words[1 : 1+argc], words[1+argc:]
 }
 
 // PIDNamespace is empty: macOS has only one.

@@ -2,6 +2,8 @@ package host
 
 import (
 	"os"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,6 +41,40 @@ func ProcessStart(pid int) int64 {
 	e, _ := entry(pid)
 	return e.Start
 }
+
+// StartsPerSecond is how many units of [ProcessStart] a second has.
+const StartsPerSecond = 100
+
+// Arguments are those that a process was started with (proc(5), cmdline), nothing where they
+// cannot be read.
+func Arguments(pid int) []string { return wordsOf(pid, "cmdline") }
+
+// Environ is the environment that it was started with, or nothing.
+func Environ(pid int) []string { return wordsOf(pid, "environ") }
+
+func wordsOf(pid int, name string) []string {
+	// Plain system calls: see entry.
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	var all []byte
+	for part := make([]byte, 4<<10); len(all) < maxWords; {
+		n, err := unix.Read(fd, part)
+		if n <= 0 || err != nil {
+			break
+		}
+		all = append(all, part[:n]...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(all), "\x00"), "\x00")
+}
+
+// maxWords bounds what is read of a process's arguments or environment.
+const maxWords = 4 << 20
 
 // PIDNamespace identifies the namespace in which this process's pids are valid
 // (pid_namespaces(7)). It is empty if the system does not say.
