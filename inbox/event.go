@@ -34,6 +34,7 @@ const (
 	EventUntold      EventKind = "notify failed" // a person could not be told of something
 	EventSaid        EventKind = "verdict"       // an agent said what became of its entry: see [Verdict]
 	EventProgress    EventKind = "progress"      // an agent said how far it is
+	EventContested   EventKind = "contested"     // another hook objected to a turn whose entry was settled as answered
 )
 
 // Event is one line of .events.jsonl.

@@ -47,6 +47,16 @@ func TestEvents(t *testing.T) {
 			require.NoError(t, tx.StartSession("s", 1))
 			return tx.EndSession("s")
 		}, []inbox.Event{{At: noon, Event: inbox.EventStarted, Session: "s"}, {At: noon, Event: inbox.EventEnded, Session: "s"}}},
+		"contested": {func(t testing.TB, tx *inbox.Tx) error {
+			require.NoError(t, tx.LeaveInDoubt("s", tx.InFlight(), nil))
+			require.NoError(t, tx.Contest("s", "not done\nby far"))
+			require.Nil(t, tx.Doubt("s"))
+			return tx.Contest("s", "once")
+		}, []inbox.Event{{At: noon, Event: inbox.EventContested, EntryID: sha256Hex(line), ID: "job", Attempt: 1, Session: "s", Reason: "not done"}}},
+		"not contested": {func(t testing.TB, tx *inbox.Tx) error {
+			require.NoError(t, tx.LeaveInDoubt("s", tx.InFlight(), nil))
+			return tx.Contest("s", "")
+		}, nil},
 		"paused and resumed": {func(t testing.TB, tx *inbox.Tx) error {
 			_, err := tx.Pause("why", &until)
 			require.NoError(t, err)

@@ -36,6 +36,8 @@ type Session struct {
 	Uncounted *Finding `json:"uncounted,omitempty"`
 	// Over says, with the figures, that it has reached its limit, and is given nothing more.
 	Over *Finding `json:"over_limit,omitempty"`
+	// Doubt is an entry that it has answered, if somebody may have objected since.
+	Doubt *Doubt `json:"doubt,omitempty"`
 
 	// Blocks is how many stops in a row were blocked for entries, as far as that was counted
 	// (see [Tx.CountBlock]).
