@@ -20,6 +20,9 @@ type Agent struct {
 	// CannotBeWoken says why a hook in the background cannot begin another turn of the
 	// session around this hook, "" if it can.
 	CannotBeWoken func() string
+	// TellsOfHooks says that its transcript has what each hook of a Stop said, soon after that
+	// one has ended.
+	TellsOfHooks bool
 	// MaxReason is how long a text may be, in bytes, that a Stop hook blocks with, so that it
 	// arrives whole; 0 for any length.
 	MaxReason int
@@ -41,7 +44,7 @@ var all = []*Agent{
 		owns: codex.IsRollout, seen: func(d Delivery) Seen { return codex.Delivery(d) },
 	},
 	{
-		Name: "Claude Code", program: claude.Command, PID: func(int) int { return claude.PID() }, CannotBeWoken: printing, Said: claude.Said,
+		Name: "Claude Code", program: claude.Command, PID: func(int) int { return claude.PID() }, CannotBeWoken: printing, TellsOfHooks: true, Said: claude.Said,
 		owns: func(string) bool { return true }, seen: func(d Delivery) Seen { return claude.Delivery(d) },
 	},
 }

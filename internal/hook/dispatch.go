@@ -29,6 +29,9 @@ func (h *hook) dispatch() int {
 		h.runs.Greet()
 	}
 	if in.Event == claude.EventStop || in.Event == "" {
+		if h.othersGoOn() {
+			return cli.ExitOK
+		}
 		h.awaitSpending()
 	}
 	if h.Rewake {

@@ -29,10 +29,13 @@ type Flags struct {
 	MaxBlocks  int
 	Limits     budget.Plan
 	Background cli.Span
-	Form       string
-	Rewake     bool
-	Preamble   string
-	Announce   bool
+	// GateTimeout is how long the other Stop hooks of a Stop are waited for, and GateUnseen
+	// how long for those that nothing shows of.
+	GateTimeout, GateUnseen cli.Span
+	Form                    string
+	Rewake                  bool
+	Preamble                string
+	Announce                bool
 	// PreambleSet says that an empty one is meant.
 	PreambleSet bool
 	Settle      cli.Span
@@ -53,6 +56,7 @@ func (h *Flags) Set() *pflag.FlagSet {
 	f := cli.NewFlags("heartbeat-stop")
 	h.Mode, h.Idle, h.Form, h.Settle = ModeDrain, cli.Span(2*time.Second), string(claude.AsReason), cli.Span(cli.DefaultSettle)
 	h.Background = cli.Span(defaultBackground)
+	h.GateTimeout, h.GateUnseen = cli.Span(10*time.Minute), cli.Span(10*time.Second)
 	cli.AddInbox(f, &h.Inbox)
 	f.Var(cli.Choice(&h.Mode, ModeDrain, ModePersist), "mode", "when the inbox is empty: drain approves the stop, persist waits")
 	f.Var(&h.Idle, "idle-interval", "persist: how long to wait for an entry before an idle tick (seconds or a duration)")
@@ -62,6 +66,8 @@ func (h *Flags) Set() *pflag.FlagSet {
 	f.IntVar(&h.MaxBlocks, "max-blocks", 0, "approve the stop after this many entries in a row, which have to be fewer than the client's own limit swallows (0: no limit)")
 	cli.AddLimits(f, &h.Limits)
 	f.Var(&h.Background, "background-timeout", "drain: how long an entry whose turn left tasks running in the background waits for them (0: not at all)")
+	f.Var(&h.GateTimeout, "gate-timeout", "how long to wait for the session's other Stop hooks, which may have the turn go on (0: not at all)")
+	f.Var(&h.GateUnseen, "gate-unseen", "how long to wait for those that show nothing when they approve: a model that is asked, a server that does not answer")
 	f.Var(cli.Choice(&h.Form, string(claude.AsReason), string(claude.AsContext)), "as", "how the text is handed to the model")
 	f.BoolVar(&h.Rewake, "rewake", false, "wait in the background and wake the idle session with the next entry (needs asyncRewake: see install --rewake)")
 	f.StringVar(&h.Preamble, "preamble", "", "a `text` for the model before that of an entry (with --rewake: who sent it)")

@@ -64,6 +64,7 @@ type hook struct {
 	clientIs     int
 	clientSought bool
 	counting     counting
+	gate         gate
 }
 
 // end closes a transaction, and says what it found.

@@ -21,6 +21,9 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 		if err := h.keepLate(tx); err != nil {
 			return 0, err
 		}
+		if err := h.contest(tx); err != nil {
+			return 0, err
+		}
 		if h.Limits.Session.Any() || h.Limits.Day.Any() {
 			h.chargeEnd(tx)
 		}
@@ -41,6 +44,9 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 		if left, err := h.settleEntry(tx, verdict); err != nil || left {
 			return owned, err
 		}
+	}
+	if h.gate.shut {
+		return approved, nil
 	}
 	if over, err := h.sessionIsOver(tx, session); over || err != nil {
 		return approved, err
@@ -126,6 +132,9 @@ func (h *hook) settleEntry(tx *inbox.Tx, v verdict) (left bool, err error) {
 		h.Note("the entry %s is set aside: %s", words.Name(d.ID(), d.EntryID), sight.Missing)
 	case !sight.Ended || d.Verdict != nil && report.Action != recovery.Answered:
 		h.complainOnce(errors.New(report.String()))
+	}
+	if err == nil && sight.Ended && report.Action == recovery.Answered {
+		err = h.leaveInDoubt(tx)
 	}
 	return report.Action == recovery.Owned, err
 }

@@ -1,9 +1,8 @@
 package host
 
 import (
-	"bytes"
 	"os"
-	"strconv"
+	"strings"
 )
 
 // mostParents bounds a chain of parents.
@@ -30,11 +29,11 @@ func Variable(pid int, name string) (value string, known bool) {
 	if pid == os.Getpid() {
 		return os.Getenv(name), true
 	}
-	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	for kv := range bytes.SplitSeq(environ, []byte{0}) {
-		if value, is := bytes.CutPrefix(kv, []byte(name+"=")); is {
-			return string(value), true
+	environ := Environ(pid)
+	for _, kv := range environ {
+		if value, is := strings.CutPrefix(kv, name+"="); is {
+			return value, true
 		}
 	}
-	return "", err == nil && len(environ) > 0
+	return "", len(environ) > 0
 }

@@ -101,7 +101,7 @@ func TestHeartbeatTwiceLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := len(c.all)
 			r := newRig(t, c.how).install().add(c.all...)
-			late := r.path("late")
+			late := r.path("heartbeat-stop-late") // a name of ours, or each would wait for the other
 			require.NoError(t, os.WriteFile(late, []byte(lateHook), 0o700))
 			r.WriteProjectSettings(map[string]any{"hooks": map[string]any{"Stop": stopHook(late)}})
 			r.Record("Stop")

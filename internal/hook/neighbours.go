@@ -1,0 +1,299 @@
+package hook
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
+	"heartbeat/internal/host"
+	"heartbeat/internal/words"
+)
+
+const (
+	// flushWait is how long after the end of a hook what it said may take to be in the
+	// transcript: a tenth of a second, on a machine with nothing else to do.
+	flushWait = 300 * time.Millisecond
+	gatePoll  = 25 * time.Millisecond
+	// The hooks of one Stop start at the same moment, give or take what a busy machine
+	// needs. In seconds.
+	startsBefore, startsAfter = 1, 5
+	// maxSettings bounds a settings file, and summaryWithin how far from the end of the
+	// transcript the summary of the Stop before is looked for.
+	maxSettings, summaryWithin = 1 << 20, 8 << 10
+)
+
+// gate is what came of waiting for the other Stop hooks.
+type gate struct {
+	shut   bool // one of them ended the session: nothing more is delivered
+	unsure bool // one of them may object yet
+	from   int64
+}
+
+// othersGoOn waits, without the inbox's lock, until the other hooks of this Stop have ended,
+// and reports whether one of them has the turn go on. Then the turn is not over: the Stop
+// that ends it comes yet.
+func (h *hook) othersGoOn() bool {
+	pid := h.clientPID()
+	if h.GateTimeout == 0 || pid == 0 || !h.client().TellsOfHooks {
+		return false
+	}
+	others := h.otherHooks(pid)
+	if !others.Any() {
+		return false
+	}
+	h.gate.from = claude.TranscriptSize(h.input.TranscriptPath) // 0 where the client has not written it yet
+	own := childOf(pid)
+	others.Without(startedWith(own))
+	if !others.Any() {
+		return false
+	}
+	said := h.awaitOthers(&siblings{client: pid, start: host.ProcessStart(pid), own: own, since: host.ProcessStart(own), hooks: others})
+	h.gate.shut = said.Ended
+	if said.Ended || len(said.Goes) == 0 {
+		return false
+	}
+	h.noteOthers("another Stop hook has the turn go on, so it is not over: %s", words.Sentence(words.Brief(said.Goes[0])))
+	return true
+}
+
+// noteOthers says so where the client waits for the hook. What one in the background says
+// may become part of the text that it wakes the session with.
+func (h *hook) noteOthers(format string, args ...any) {
+	if !h.Rewake {
+		h.Note(format, args...)
+	}
+}
+
+// awaitOthers returns what the other hooks have said once they have ended, or once nothing is
+// to be known.
+func (h *hook) awaitOthers(s *siblings) claude.StopSaid {
+	limit, reply := time.Duration(h.GateTimeout), h.input.LastMessage
+	if !h.Rewake { // the client waits for this hook, and not for longer
+		limit, reply = min(limit, h.lockWait()), ""
+	}
+	transcript := claude.ReadStop(h.input.TranscriptPath, reply)
+	began := h.age()
+	for quiet := began; ; time.Sleep(gatePoll) {
+		running := s.running()
+		transcript.Look()
+		said, now := transcript.StopSaid, h.age()
+		if said.Over && !h.Rewake {
+			said = claude.StopSaid{} // it is the summary of the Stop before: this hook runs
+		}
+		if running != "" {
+			quiet = now
+		}
+		unseen := s.hooks.Judges || slices.ContainsFunc(s.hooks.Servers, func(url string) bool { return !said.Heard(url) })
+		switch {
+		case said.Over && now-began >= flushWait: // before that it may be that of the Stop before
+			return said
+		case now >= limit && running != "":
+			h.noteOthers("another Stop hook still runs after %s, and is waited for no longer: %s", words.Took(now), words.Brief(running))
+			h.gate.unsure = true
+			return said
+		case running != "" || now-quiet < flushWait:
+		case len(said.Goes) > 0 || said.Ended || !unseen || claude.TranscriptSize(h.input.TranscriptPath) == 0:
+			return said
+		case now >= min(limit, time.Duration(h.GateUnseen)):
+			h.gate.unsure = true
+			return said
+		}
+	}
+}
+
+// otherHooks are the Stop hooks that the client's settings wire, and those that ran at the
+// Stop before, besides this one.
+func (h *hook) otherHooks(client int) *claude.StopHooks {
+	s := new(claude.StopHooks)
+	read := func(path, root string) {
+		text, err := disk.ReadFile(path, maxSettings)
+		switch {
+		case err == nil:
+			s.Read(text, root)
+		case errors.Is(err, disk.ErrTooLarge):
+			s.Commands = append(s.Commands, "?"+path) // what it wires is not known
+		}
+	}
+	config := os.Getenv("CLAUDE_CONFIG_DIR")
+	if config == "" {
+		config = filepath.Join(os.Getenv("HOME"), ".claude")
+	}
+	project := filepath.Join(os.Getenv("CLAUDE_PROJECT_DIR"), ".claude")
+	managed := "/etc/claude-code"
+	if runtime.GOOS == "darwin" {
+		managed = "/Library/Application Support/ClaudeCode"
+	}
+	read(filepath.Join(config, "settings.json"), "")
+	read(filepath.Join(project, "settings.json"), "")
+	read(filepath.Join(project, "settings.local.json"), "")
+	if is, _ := disk.Exists(managed); is { // on most machines it is not there
+		read(filepath.Join(managed, "managed-settings.json"), "")
+		names, _, _ := disk.Names(filepath.Join(managed, "managed-settings.d"), 100)
+		for _, name := range names {
+			read(filepath.Join(managed, "managed-settings.d", name), "")
+		}
+	}
+	args := host.Arguments(client)
+	for _, given := range valuesOf(args, "--settings") {
+		if strings.HasPrefix(strings.TrimSpace(given), "{") {
+			s.Read([]byte(given), "")
+		} else {
+			read(given, "")
+		}
+	}
+	roots := valuesOf(args, "--plugin-dir")
+	if len(s.Plugins) > 0 {
+		roots = append(roots, installed(filepath.Join(config, "plugins", "installed_plugins.json"), s.Plugins)...)
+	}
+	for _, root := range roots {
+		read(filepath.Join(root, "hooks", "hooks.json"), root)
+		read(filepath.Join(root, ".claude-plugin", "plugin.json"), root)
+	}
+	s.ReadSummary(endOf(h.input.TranscriptPath))
+	return s
+}
+
+// endOf is the last part of a transcript.
+func endOf(transcript string) []byte {
+	f, err := disk.OpenForeign(transcript, unix.O_RDONLY)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	size := f.Info().Size
+	b := make([]byte, min(size, summaryWithin))
+	n, err := f.ReadAt(b, size-int64(len(b)))
+	if err != nil {
+		return nil
+	}
+	return b[:n]
+}
+
+// installed is where the client has these plugins.
+func installed(list string, plugins []string) (roots []string) {
+	text, err := disk.ReadFile(list, maxSettings)
+	if err != nil {
+		return nil
+	}
+	for _, name := range plugins {
+		for _, place := range flat.Value(text).Get("plugins", name).Items() {
+			roots = append(roots, place.Get("installPath").Text())
+		}
+	}
+	return roots
+}
+
+// valuesOf are the values of an option in arguments.
+func valuesOf(args []string, option string) (all []string) {
+	for i, arg := range args {
+		if value, is := strings.CutPrefix(arg, option+"="); is {
+			all = append(all, value)
+		} else if arg == option && i+1 < len(args) {
+			all = append(all, args[i+1])
+		}
+	}
+	return all
+}
+
+// siblings are the processes of the hooks that the client started for this Stop.
+type siblings struct {
+	client int
+	start  int64 // of the client's process
+	own    int   // the child of the client that this hook is, or was started by
+	since  int64
+	hooks  *claude.StopHooks
+}
+
+// running is the command line of one that runs, "" if none does.
+func (s *siblings) running() string {
+	if host.ProcessStart(s.client) != s.start {
+		return "" // the client is gone, and with it whoever would go on
+	}
+	all := host.List()
+	for _, p := range all {
+		if p.Parent != s.client || p.PID == s.own || p.Group != p.PID || p.Start < s.earliest() ||
+			p.Start > s.since+startsAfter*host.StartsPerSecond {
+			continue
+		}
+		line := startedWith(p.PID)
+		if environ := host.Environ(p.PID); len(environ) > 0 && !isHook(environ) || s.hooks.InBackground(line) || s.isOwnBelow(all, p.PID) {
+			continue
+		}
+		return line
+	}
+	return ""
+}
+
+// isHook reports whether a process with this environment was started as a hook: a server of
+// tools has only the project, and a command in the background only the client's process.
+func isHook(environ []string) bool {
+	has := func(name string) bool {
+		return slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+	}
+	return has("CLAUDE_PID") && has("CLAUDE_PROJECT_DIR")
+}
+
+func (s *siblings) earliest() int64 { return s.since - startsBefore*host.StartsPerSecond }
+
+// isOwnBelow reports whether a process is a hook of heartbeat's, or waits for one that it has
+// started. Two of those would wait for each other.
+func (s *siblings) isOwnBelow(all []host.Entry, pid int) bool {
+	return slices.ContainsFunc(all, func(p host.Entry) bool {
+		return p.Start >= s.earliest() && claude.IsOwn(startedWith(p.PID)) && host.Nearest(p.PID, func(q int) bool { return q == pid }) != 0
+	})
+}
+
+// childOf is the child of the client that this process is, or was started by.
+func childOf(client int) int {
+	child := os.Getpid()
+	if host.Nearest(child, func(p int) bool {
+		if p != client {
+			child = p
+		}
+		return p == client
+	}) == 0 {
+		return os.Getpid()
+	}
+	return child
+}
+
+func startedWith(pid int) string { return strings.Join(host.Arguments(pid), " ") }
+
+// leaveInDoubt notes an answer that another hook may object to.
+func (h *hook) leaveInDoubt(tx *inbox.Tx) error {
+	if !h.gate.unsure {
+		return nil
+	}
+	var o flat.Object
+	o.Text("transcript", h.input.TranscriptPath)
+	o.Int("from", h.gate.from)
+	return tx.LeaveInDoubt(h.input.SessionID, h.settled, o.End())
+}
+
+// contest has the answer contested that the Stop before left in doubt, if another hook then
+// had the turn go on.
+func (h *hook) contest(tx *inbox.Tx) error {
+	doubt := tx.Doubt(h.input.SessionID)
+	if doubt == nil {
+		return nil
+	}
+	note, err := flat.Parse(doubt.Note)
+	if err != nil {
+		return tx.Contest(h.input.SessionID, "")
+	}
+	own := ""
+	if d := tx.InFlight(); d != nil {
+		own = h.evidenceOf(d).ByBlock(d).Text
+	}
+	return tx.Contest(h.input.SessionID, strings.Join(claude.Objections(note.String("transcript"), note.Int("from"), own), "; "))
+}

@@ -1,0 +1,270 @@
+package hook_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/testing/crash"
+)
+
+// oneStop is a client at one Stop: it starts the hook and the others, each in a session of
+// its own, and writes to its transcript what each has said once that has ended.
+const oneStop = `
+export CLAUDE_PID=$$ CLAUDE_PROJECT_DIR=$PWD CLAUDECODE=1 HOME=$PWD/home
+say() { printf '%s\n' "$1" >>transcript.jsonl; }
+say '{"uuid":"a","type":"assistant","message":{"id":"'$$'","model":"m","content":[{"type":"text","text":"'"$REPLY"'"}]}}'
+i=0 all=
+for command in "$@"; do
+	i=$((i + 1))
+	setsid sh -c "$command" >said.$i 2>error.$i </dev/null &
+	all="$all $!"
+done
+setsid $HOOK <stop.json >hook.out 2>hook.err &
+hook=$!
+i=0
+for one in $all; do
+	i=$((i + 1)) status=0
+	test "$i" -le "$WAITED" || continue
+	wait "$one" || status=$?
+	case "$status $(cat said.$i)" in
+	*'"block"'*) say '{"uuid":"f","type":"user","isMeta":true,"message":{"content":"Stop hook feedback:\nCHECK FAILED"}}' ;;
+	*'"continue"'*) say '{"uuid":"s","type":"attachment","attachment":{"type":"hook_stopped_continuation","hookEvent":"Stop"}}' ;;
+	2*) say '{"uuid":"f","type":"user","isMeta":true,"message":{"content":"Stop hook feedback:\n[check]: BY STATUS"}}' ;;
+	1*) say '{"uuid":"e","type":"attachment","attachment":{"type":"hook_non_blocking_error","hookEvent":"Stop","command":"check"}}' ;;
+	esac
+done
+wait "$hook" || exit 1
+say '{"uuid":"z","type":"system","subtype":"stop_hook_summary","hookCount":1,"hookErrors":'"$ERRORS"',"preventedContinuation":false}'
+for one in $all; do kill -- -"$one" 2>/dev/null; done
+exit 0
+`
+
+// besides is a session with an entry in flight that shares its Stops with others.
+type besides struct {
+	*testing.T
+	dir    string
+	args   []string
+	stops  int
+	waited int // for how many of the others the client waits, -1 for all
+	errors []string
+}
+
+func newBesides(t *testing.T, args ...string) *besides {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("a session of its own for each hook needs setsid")
+	}
+	b := &besides{T: t, dir: t.TempDir(), args: args, waited: -1}
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(exe, b.path("heartbeat-stop")))
+	b.write("client.sh", oneStop)
+	b.write("inbox.jsonl", "e1\ne2\n")
+	require.NoError(t, os.MkdirAll(b.path(".claude"), 0o700))
+	b.wire()
+	require.Contains(t, b.stop("ready"), `"e1"`)
+	return b
+}
+
+func (b *besides) path(name string) string { return filepath.Join(b.dir, name) }
+
+func (b *besides) write(name, text string) {
+	b.Helper()
+	require.NoError(b, os.WriteFile(b.path(name), []byte(text), 0o600))
+}
+
+func (b *besides) read(name string) string {
+	b.Helper()
+	text, err := os.ReadFile(b.path(name))
+	if os.IsNotExist(err) {
+		return ""
+	}
+	require.NoError(b, err)
+	return string(text)
+}
+
+// wire has the project's settings name commands, besides the hook itself.
+func (b *besides) wire(hooks ...map[string]any) {
+	b.Helper()
+	hooks = append(hooks, map[string]any{"type": "command", "command": b.path("heartbeat-stop")})
+	text, err := json.Marshal(map[string]any{"hooks": map[string]any{"Stop": []any{map[string]any{"hooks": hooks}}}})
+	require.NoError(b, err)
+	b.write(".claude/settings.json", string(text))
+}
+
+func waited(commands ...string) (all []map[string]any) {
+	for _, c := range commands {
+		all = append(all, map[string]any{"type": "command", "command": c})
+	}
+	return all
+}
+
+// stop is the end of a turn that said reply, with these others. It returns what the hook
+// printed.
+func (b *besides) stop(reply string, others ...string) string {
+	b.Helper()
+	b.stops++
+	input, err := json.Marshal(map[string]any{
+		"hook_event_name": "Stop", "session_id": "s", "prompt_id": "p", "transcript_path": b.path("transcript.jsonl"),
+		"stop_hook_active": b.stops > 1, "last_assistant_message": reply,
+	})
+	require.NoError(b, err)
+	b.write("stop.json", string(input))
+	hookErrors, err := json.Marshal(append([]string{}, b.errors...))
+	require.NoError(b, err)
+	if b.waited < 0 {
+		b.waited = 1000
+	}
+	cmd := exec.Command("sh", append([]string{b.path("client.sh")}, others...)...)
+	cmd.Dir = b.dir
+	cmd.Env = append(os.Environ(), "REPLY="+reply, "ERRORS="+string(hookErrors), fmt.Sprint("WAITED=", b.waited), // others win
+		"HOOK="+strings.Join(append([]string{b.path("heartbeat-stop"), "--inbox", b.path("inbox.jsonl"), "--signal-file", b.path("signal")}, b.args...), " "))
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	require.NoError(b, cmd.Run(), "%s%s", &said, b.read("hook.err"))
+	return b.read("hook.out")
+}
+
+const (
+	blocks = `echo '{"decision":"block","reason":"CHECK FAILED"}'`
+	ends   = `echo '{"continue":false,"stopReason":"ENOUGH"}'`
+)
+
+// However many others there are, and however fast they are: a turn that one of them has go on
+// is not over. Its next Stop brings the answer.
+func TestATurnThatAnotherHookHoldsOpen(t *testing.T) {
+	for name, others := range map[string][]string{
+		"fast":                      {blocks},
+		"slow":                      {"sleep 0.7; " + blocks},
+		"by its status":             {"echo NO >&2; exit 2"},
+		"two":                       {"sleep 0.5; " + blocks, blocks},
+		"three":                     {"exit 1", "sleep 0.4; true", "sleep 0.2; exit 2"},
+		"beside one that is killed": {"kill -9 $$", "sleep 0.2; " + blocks},
+		"beside a long one":         {blocks, "sleep 1"},
+	} {
+		for _, mode := range []string{"drain", "persist"} {
+			t.Run(name+" "+mode, func(t *testing.T) {
+				t.Parallel()
+				b := newBesides(t, "--mode", mode, "--idle-interval", "20ms")
+				b.wire(waited(others...)...)
+				for range 2 {
+					assert.Empty(t, b.stop("did it", others...))
+				}
+				assert.Empty(t, b.read(".results.jsonl"))
+				assert.Contains(t, b.read(".in-flight"), "e1")
+				assert.NoFileExists(t, b.path("signal"), "a launcher would end the session")
+				assert.Contains(t, b.read("hook.err"), "another Stop hook has the turn go on")
+				approve := make([]string, len(others))
+				for i := range approve {
+					approve[i] = "true"
+				}
+				assert.Contains(t, b.stop("repaired", approve...), `"e2"`)
+				assert.Contains(t, b.read(".results.jsonl"), `"reply":"repaired"`)
+			})
+		}
+	}
+}
+
+// The turn is over where nobody has it go on, whatever else the others do.
+func TestATurnThatOtherHooksLetEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		wired  []map[string]any
+		others []string
+		waited int
+		args   []string
+		says   string
+	}{
+		"approved":                {wired: waited("true"), others: []string{"true", "sleep 0.5"}, waited: -1},
+		"failed":                  {wired: waited("exit 1"), others: []string{"exit 1", "sleep 0.3; kill -9 $$"}, waited: -1},
+		"leaves a daemon":         {wired: waited("daemon"), others: []string{"setsid sleep 30 & exit 0"}, waited: -1},
+		"a server of tools":       {wired: waited("true"), others: []string{"exec env -u CLAUDE_PID sleep 30"}},
+		"a task of the turn":      {wired: waited("true"), others: []string{"exec env -u CLAUDE_PROJECT_DIR sleep 30"}},
+		"another inbox's":         {wired: waited("true"), others: []string{"exec ./heartbeat-stop --inbox other.jsonl --mode persist --idle-interval 30s <stop.json"}},
+		"hangs":                   {wired: waited("sleep 30"), others: []string{"sleep 30"}, args: []string{"--gate-timeout", "700ms"}, says: "still runs after"},
+		"in the background":       {wired: append(waited("true"), map[string]any{"type": "command", "command": "sleep 30; true", "async": true}), others: []string{"sleep 30; true", "true"}},
+		"a judge that approves":   {wired: []map[string]any{{"type": "prompt", "prompt": "done?"}}, args: []string{"--gate-unseen", "400ms"}},
+		"nobody is waited for":    {wired: waited(blocks), others: []string{blocks}, waited: -1, args: []string{"--gate-timeout", "0"}},
+		"settings of a huge size": {wired: waited(strings.Repeat("x", 2<<20))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBesides(t, c.args...)
+			b.wire(c.wired...)
+			b.waited = c.waited
+			assert.Contains(t, b.stop("did it", c.others...), `"e2"`)
+			assert.Contains(t, b.read(".results.jsonl"), `"reply":"did it"`)
+			assert.Contains(t, b.read("hook.err"), c.says)
+		})
+	}
+}
+
+// Whoever ends the session has the entry answered, and nothing more delivered.
+func TestASessionThatAnotherHookEnds(t *testing.T) {
+	b := newBesides(t)
+	b.wire(waited(ends, "true")...)
+	assert.Empty(t, b.stop("did it", "sleep 0.4; "+ends, "true"))
+	assert.Contains(t, b.read(".results.jsonl"), `"reply":"did it"`)
+	assert.Empty(t, b.read(".in-flight"))
+	assert.FileExists(t, b.path("signal"))
+}
+
+// What can only be known after the decision makes the answer contested.
+func TestAnAnswerIsContested(t *testing.T) {
+	b := newBesides(t, "--gate-unseen", "0")
+	b.wire(map[string]any{"type": "agent", "prompt": "done?"})
+	b.errors = []string{"e2", "NOT DONE"}
+	require.Contains(t, b.stop("did it"), `"e2"`)
+	assert.NotContains(t, b.read(".events.jsonl"), "contested")
+	b.errors = nil
+	require.Empty(t, b.stop("both"))
+	assert.Contains(t, b.read(".events.jsonl"), `"event":"contested"`)
+	assert.Contains(t, b.read(".events.jsonl"), `"reason":"NOT DONE"`)
+	require.Empty(t, b.stop("idle"))
+	assert.Equal(t, 1, strings.Count(b.read(".events.jsonl"), "contested"), "once")
+}
+
+// A file in the place of settings that nobody writes to, or a link to one, keeps nobody waiting.
+func TestSettingsThatAreNoFile(t *testing.T) {
+	b := newBesides(t)
+	require.NoError(t, os.Remove(b.path(".claude/settings.json")))
+	require.NoError(t, exec.Command("mkfifo", b.path(".claude/settings.json")).Run())
+	require.NoError(t, os.Symlink("settings.json", b.path(".claude/settings.local.json")))
+	assert.Contains(t, b.stop("did it"), `"e2"`)
+}
+
+func init() {
+	situations["contested"] = situation{turns: 1, prepare: inDoubt, stdin: crashStop("s0", true, "reply to A"), holds: contestedOrInDoubt}
+}
+
+// inDoubt leaves an answer that was contested meanwhile.
+func inDoubt(t testing.TB, s situation, dir string) {
+	path := filepath.Join(dir, "doubted.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte(`{"uuid":"z","type":"system","subtype":"stop_hook_summary","hookErrors":["A","NOT DONE"]}`+"\n"), 0o600))
+	s.commit(t, dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
+		note, err := json.Marshal(map[string]any{"transcript": path, "from": 0})
+		require.NoError(t, err)
+		require.NoError(t, tx.LeaveInDoubt("s0", tx.InFlight(), note))
+	})
+}
+
+// contestedOrInDoubt is what a crash may leave of that: either, and never both.
+func contestedOrInDoubt(t *testing.T, s situation, c crash.Crash) {
+	doubt := false
+	s.settle(t, c.Dir, func(_ *inbox.Inbox, tx *inbox.Tx) { doubt = tx.Doubt("s0") != nil })
+	events, err := os.ReadFile(filepath.Join(c.Dir, ".events.jsonl"))
+	if !os.IsNotExist(err) {
+		require.NoError(t, err)
+	}
+	assert.NotEqual(t, doubt, strings.Contains(string(events), `"reason":"NOT DONE"`))
+}
