@@ -17,6 +17,7 @@ import (
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/command/history"
 	"heartbeat/internal/command/priced"
+	"heartbeat/internal/flat"
 	"heartbeat/internal/words"
 )
 
@@ -109,7 +110,11 @@ func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 	news := box.WatchOutcomes(cli.WatchPoll)
 	defer func() { _ = news.Close() }() // it only reads
 	show, flush := o.printer(s)
-	shown := pricedResults{prices: priced.Of(box), show: show, lines: o.JSON}
+	contested, err := history.Contested(box)
+	if err != nil {
+		return fmt.Errorf("results: %w", err)
+	}
+	shown := pricedResults{prices: priced.Of(box), show: show, lines: o.JSON, contested: contested}
 	any := false
 	each := shown.print // all of them may be many
 	if o.count > 0 {
@@ -150,7 +155,8 @@ type pricedResults struct {
 	priced.Queue[pricedResult] // those that wait for it
 	prices                     *priced.Book
 	show                       func(inbox.Result, []byte)
-	lines                      bool // show needs them
+	lines                      bool              // show needs them
+	contested                  map[string]string // by entry_id
 }
 
 type pricedResult struct {
@@ -199,7 +205,25 @@ func (p *pricedResults) print(r inbox.Result, line []byte) {
 	if !p.lines {
 		line = nil
 	}
-	p.show(p.prices.Result(r, line))
+	r, line = p.prices.Result(r, line)
+	if objection := p.contested[r.EntryID]; objection != "" {
+		r.Reply, r.Result = "contested: "+r.Answer(), ""
+		line = withObjection(line, objection)
+	}
+	p.show(r, line)
+}
+
+// withObjection is a line of a result with what another hook objected to it, nil without a
+// line.
+func withObjection(line []byte, objection string) []byte {
+	m, err := flat.Parse(line)
+	if err != nil {
+		return line
+	}
+	var o flat.Object
+	m.Without([]string{"contested"}, o.Raw)
+	o.String("contested", objection)
+	return o.End()
 }
 
 // follow calls look whenever something may have changed, until a signal ends it.
@@ -279,11 +303,23 @@ func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s cli.Streams) erro
 		return fmt.Errorf("results: %w", err)
 	}
 	s.Warn(f.Notes)
+	objection := ""
+	for _, e := range f.Events {
+		if e.Event == string(inbox.EventContested) {
+			objection = e.Reason
+		}
+	}
+	if objection != "" && !o.JSON {
+		s.Note("the reply is contested: another Stop hook had the turn go on after the entry was settled: %s", objection)
+	}
 	switch {
 	case f.Result != nil && f.Letter == nil && o.JSON:
 		prices := priced.Of(box)
 		prices.Want(f.EntryID)
 		_, line := prices.Result(f.Answered(), f.Result)
+		if objection != "" {
+			line = withObjection(line, objection)
+		}
 		s.Warn(prices.Notes())
 		_, err = fmt.Fprintf(s.Out, "%s\n", line)
 		return err

@@ -36,6 +36,21 @@ func parseEvent(l []byte) (inbox.Event, bool) {
 	return e, true
 }
 
+// Contested is what other hooks objected to the turns of entries that are settled as
+// answered, by their entry ids.
+func Contested(box *inbox.Inbox) (map[string]string, error) {
+	by := map[string]string{}
+	read, err := events(box).Last(0, func(e inbox.Event, _ []byte) {
+		if e.Event == inbox.EventContested {
+			by[e.EntryID] = e.Reason
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return by, read.Close()
+}
+
 // resultEvents returns what an answered entry went through.
 func resultEvents(r inbox.Result) []Event {
 	reply := r.Answer()
