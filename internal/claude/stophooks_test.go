@@ -108,7 +108,7 @@ func TestStopSaidOfAHugeTranscript(t *testing.T) {
 
 func TestObjections(t *testing.T) {
 	assert.Equal(t, []string{"FIX"}, claude.Objections(transcriptOf(t, answer1, blocked, held, answer2), 0, ""))
-	assert.Empty(t, claude.Objections(transcriptOf(t, answer1, blocked, held, answer2), 0, "FIX"), "what was delivered is no objection")
+	assert.Empty(t, claude.Objections(transcriptOf(t, answer1, blocked, held, answer2), 0, claude.ReplySum("FIX")), "what was delivered is no objection")
 	assert.Empty(t, claude.Objections(transcriptOf(t, answer1, over), 0, ""))
 	assert.Empty(t, claude.Objections("missing", 0, ""))
 	assert.Equal(t, []string{"FIX"}, claude.Objections(transcriptOf(t, over, answer1, held, answer2), 0, ""), "a late summary comes before the answer")

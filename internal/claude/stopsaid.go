@@ -53,11 +53,12 @@ func ReadStop(path, reply string) *StopReader {
 
 // Look reads what has come, as far as it is whole.
 func (r *StopReader) Look() {
-	readLines(r.path, &r.at, func(l *flat.Members) { r.take(l) })
+	readLines(r.path, &r.at, func(l *flat.Members) bool { r.take(l); return false })
 }
 
-// readLines calls f for the whole lines of a transcript from an offset on, which it moves.
-func readLines(path string, at *int64, f func(*flat.Members)) {
+// readLines calls f for the whole lines of a transcript from an offset on, which it moves,
+// until f has seen enough.
+func readLines(path string, at *int64, f func(*flat.Members) (enough bool)) {
 	file, err := openTranscript(path)
 	if err != nil {
 		return
@@ -76,8 +77,8 @@ func readLines(path string, at *int64, f func(*flat.Members)) {
 			return // a line that is still being written
 		}
 		for line := range bytes.Lines(b[:end]) {
-			if line = bytes.TrimSpace(line); len(line) > 0 && line[0] == '{' {
-				f(flat.Begun(line))
+			if line = bytes.TrimSpace(line); len(line) > 0 && line[0] == '{' && f(flat.Begun(line)) {
+				return
 			}
 		}
 		if end == 0 {
@@ -156,20 +157,21 @@ func goesOn(summary *flat.Members) bool {
 
 // Objections is what other hooks of a Stop had the turn go on with, by the client's summary
 // of it: the last one within reach of an offset that the transcript had at that Stop. own is
-// the text that was delivered in it, "" if none was.
+// the [ReplySum] of the text that was delivered in it, "" if none was.
 func Objections(path string, from int64, own string) (all []string) {
 	var last StopSaid
 	at, answers := from, 0
-	readLines(path, &at, func(l *flat.Members) {
+	readLines(path, &at, func(l *flat.Members) (enough bool) {
 		switch {
 		case isAnswer(l) && last.Over:
 			answers++
-		case isSummary(l) && answers < 2:
+		case isSummary(l):
 			last = summaryOf(l)
 		}
+		return answers == 2
 	})
 	for _, text := range last.Goes {
-		if own == "" || !endsIn(text, own) {
+		if own == "" || ReplySum(text) != own && ReplySum(strings.TrimSpace(text)) != own {
 			all = append(all, text)
 		}
 	}

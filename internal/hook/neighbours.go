@@ -21,8 +21,9 @@ import (
 
 const (
 	// flushWait is how long after the end of a hook what it said may take to be in the
-	// transcript: a tenth of a second, on a machine with nothing else to do.
-	flushWait = 300 * time.Millisecond
+	// transcript: a tenth of a second, and more on a busy machine. What comes even later
+	// makes an answer contested.
+	flushWait = 500 * time.Millisecond
 	gatePoll  = 25 * time.Millisecond
 	// The hooks of one Stop start at the same moment, give or take what a busy machine
 	// needs. In seconds.
@@ -35,7 +36,7 @@ const (
 // gate is what came of waiting for the other Stop hooks.
 type gate struct {
 	shut   bool // one of them ended the session: nothing more is delivered
-	unsure bool // one of them may object yet
+	unsure bool // what one of them said may show later
 	from   int64
 }
 
@@ -58,7 +59,7 @@ func (h *hook) othersGoOn() bool {
 		return false
 	}
 	said := h.awaitOthers(&siblings{client: pid, start: host.ProcessStart(pid), own: own, since: host.ProcessStart(own), hooks: others})
-	h.gate.shut = said.Ended
+	h.gate.shut, h.gate.unsure = said.Ended, !said.Over
 	if said.Ended || len(said.Goes) == 0 {
 		return false
 	}
@@ -99,13 +100,10 @@ func (h *hook) awaitOthers(s *siblings) claude.StopSaid {
 			return said
 		case now >= limit && running != "":
 			h.noteOthers("another Stop hook still runs after %s, and is waited for no longer: %s", words.Took(now), words.Brief(running))
-			h.gate.unsure = true
 			return said
 		case running != "" || now-quiet < flushWait:
-		case len(said.Goes) > 0 || said.Ended || !unseen || claude.TranscriptSize(h.input.TranscriptPath) == 0:
-			return said
-		case now >= min(limit, time.Duration(h.GateUnseen)):
-			h.gate.unsure = true
+		case len(said.Goes) > 0 || said.Ended || !unseen || now >= min(limit, time.Duration(h.GateUnseen)) ||
+			claude.TranscriptSize(h.input.TranscriptPath) == 0: // nothing would show
 			return said
 		}
 	}
@@ -269,15 +267,19 @@ func childOf(client int) int {
 
 func startedWith(pid int) string { return strings.Join(host.Arguments(pid), " ") }
 
-// leaveInDoubt notes an answer that another hook may object to.
-func (h *hook) leaveInDoubt(tx *inbox.Tx) error {
-	if !h.gate.unsure {
+// leaveInDoubt notes an answer that another hook may turn out to have objected to. own is
+// the text that this Stop delivers, "" for none.
+func (h *hook) leaveInDoubt(tx *inbox.Tx, own string) error {
+	if !h.gate.unsure || h.answered == nil {
 		return nil
 	}
 	var o flat.Object
 	o.Text("transcript", h.input.TranscriptPath)
 	o.Int("from", h.gate.from)
-	return tx.LeaveInDoubt(h.input.SessionID, h.settled, o.End())
+	if own != "" {
+		o.String("own", claude.ReplySum(own))
+	}
+	return tx.LeaveInDoubt(h.input.SessionID, h.answered, o.End())
 }
 
 // contest has the answer contested that the Stop before left in doubt, if another hook then
@@ -287,13 +289,9 @@ func (h *hook) contest(tx *inbox.Tx) error {
 	if doubt == nil {
 		return nil
 	}
-	note, err := flat.Parse(doubt.Note)
-	if err != nil {
-		return tx.Contest(h.input.SessionID, "")
+	objection := ""
+	if note, err := flat.Parse(doubt.Note); err == nil {
+		objection = strings.Join(claude.Objections(note.String("transcript"), note.Int("from"), note.String("own")), "; ")
 	}
-	own := ""
-	if d := tx.InFlight(); d != nil {
-		own = h.evidenceOf(d).ByBlock(d).Text
-	}
-	return tx.Contest(h.input.SessionID, strings.Join(claude.Objections(note.String("transcript"), note.Int("from"), own), "; "))
+	return tx.Contest(h.input.SessionID, objection)
 }

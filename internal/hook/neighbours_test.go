@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/claude"
 	"heartbeat/internal/testing/crash"
 )
 
@@ -252,7 +253,7 @@ func inDoubt(t testing.TB, s situation, dir string) {
 	path := filepath.Join(dir, "doubted.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte(`{"uuid":"z","type":"system","subtype":"stop_hook_summary","hookErrors":["A","NOT DONE"]}`+"\n"), 0o600))
 	s.commit(t, dir, func(_ *inbox.Inbox, tx *inbox.Tx) {
-		note, err := json.Marshal(map[string]any{"transcript": path, "from": 0})
+		note, err := json.Marshal(map[string]any{"transcript": path, "from": 0, "own": claude.ReplySum("A")})
 		require.NoError(t, err)
 		require.NoError(t, tx.LeaveInDoubt("s0", tx.InFlight(), note))
 	})

@@ -59,6 +59,9 @@ func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
 		return o, "", err
 	}
 	text, spill, err := h.blockWith(e)
+	if err == nil {
+		err = h.leaveInDoubt(tx, text)
+	}
 	if err != nil {
 		return 0, "", err
 	}

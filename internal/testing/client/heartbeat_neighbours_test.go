@@ -72,6 +72,7 @@ func TestHeartbeatBesideACheckThatFails(t *testing.T) {
 			fates[0].reply = ownReply("[f1]")
 			r.settled(fates...)
 			assert.Equal(t, []string{"[p1]", all[0].tag, "[f1]", all[1].tag, all[2].tag}, r.askedInOrder())
+			assert.NotContains(t, r.run("", "log"), "contested")
 			if t.Failed() {
 				t.Log(r.state())
 			}
