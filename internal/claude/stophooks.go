@@ -130,7 +130,17 @@ func runs(arguments, command string) bool {
 var unquote = strings.NewReplacer(`"`, "", "'", "", `\`, "")
 
 // IsOwn recognises heartbeat's own hook by its command line, or by the settings that wire
-// it. Several of them at one Stop find out between themselves which one acts.
+// it: by the name of a program, not of a folder. Several of them at one Stop find out between
+// themselves which one acts.
 func IsOwn(command string) bool {
-	return strings.Contains(command, "heartbeat-stop") || strings.Contains(command, "/scripts/heartbeat.sh")
+	for rest := command; ; {
+		_, after, found := strings.Cut(rest, "heartbeat-stop")
+		if !found {
+			return strings.Contains(command, "/scripts/heartbeat.sh") || strings.Contains(command, "heartbeat __stop")
+		}
+		if !strings.HasPrefix(after, "/") {
+			return true
+		}
+		rest = after
+	}
 }

@@ -42,6 +42,15 @@ func TestNoOtherStopHooks(t *testing.T) {
 	}
 }
 
+func TestIsOwn(t *testing.T) {
+	for command, want := range map[string]bool{
+		"/b/heartbeat-stop --inbox i": true, `"$HOME/go/bin/heartbeat-stop" --inbox i`: true, "timeout 9 heartbeat-stop": true, "/b/heartbeat __stop --inbox i": true,
+		"/p/scripts/heartbeat.sh hook turn": true, "/src/heartbeat-stop/check.sh": false, "/src/heartbeat/check.sh": false, "cd /src/heartbeat-stop/x && ./heartbeat-stop": true, "": false,
+	} {
+		assert.Equal(t, want, claude.IsOwn(command), command)
+	}
+}
+
 const (
 	answer1  = `{"uuid":"1","type":"assistant","message":{"model":"m","content":[{"type":"text","text":"did it"}]}}` + "\n"
 	answer2  = `{"uuid":"2","type":"assistant","message":{"model":"m","content":[{"type":"text","text":"repaired"}]}}` + "\n"
