@@ -49,7 +49,7 @@ func (t *Tx) moveForeignAside() error {
 	if t.box.opts.Adopt {
 		return t.adoptForeign()
 	}
-	if t.writtenHere() {
+	if t.here { // before any commit of this transaction, which ties it to this place
 		return nil
 	}
 	t.st.Account, t.account = nil, nil // what was spent elsewhere counts there
@@ -98,7 +98,7 @@ func (t *Tx) moveAway(kind journal.Kind) (string, error) {
 // adoptForeign accepts the files that are there, and puts those that were moved away
 // back in front of what has come since.
 func (t *Tx) adoptForeign() error {
-	t.dirty = t.dirty || !t.writtenHere() // the commit ties it to this place
+	t.dirty = t.dirty || !t.here // the commit ties it to this place
 	for _, kind := range journal.Ours() {
 		brought, err := t.box.broughtBack(kind.Name())
 		if err == nil && len(brought) > 0 {

@@ -29,6 +29,7 @@ func (t *Tx) read() (*journal.Loaded, error) {
 	if t.redeliver, err = ownDelivery(t.st.Redeliver); err != nil {
 		return nil, err
 	}
+	t.here = t.writtenHere()
 	return l, t.claim()
 }
 

@@ -37,6 +37,8 @@ type Tx struct {
 	totals   *Totals // nil until they are needed
 	over     string  // the session whose turn ends in this transaction
 	due      int64   // when the next scheduled entry is due, 0 for none
+	// here says that the state was written in this place, and so is believed.
+	here bool
 	// replacedWhy says why the queue file was found to be another file.
 	replacedWhy string
 

@@ -111,6 +111,23 @@ func TestOnlyWhatWasWrittenHereCounts(t *testing.T) {
 	})
 }
 
+// A repository may bring a state that makes the first transaction commit at once: what
+// heartbeat alone writes is not believed for that.
+func TestCommittingAtOnceBelievesNothing(t *testing.T) {
+	strict(t)
+	ours := newBox(t, "")
+	for _, text := range []string{"sent 1", "sent 2"} {
+		send(t, ours, inbox.Message{Text: text})
+	}
+	turn(t, ours)
+	turn(t, ours)
+	shell(t, ours, "sed -i 's/sent 2/SENT 2/' inbox.jsonl") // the entry in flight is no longer there
+	box := brought(t, ours.Dir(), false)
+	write(t, box.ResultsPath(), forged)
+	assert.Empty(t, found(t, box, "job-1"))
+	assert.FileExists(t, box.ResultsPath()+".foreign")
+}
+
 func pauseAndResume(t *testing.T, box *inbox.Inbox) {
 	t.Helper()
 	tx, err := box.Begin(t.Context())
