@@ -33,7 +33,12 @@ func (t *Tx) pass(d *Delivery) {
 // addJSON makes the next commit add a line of JSON to a file.
 func (t *Tx) addJSON(k journal.Kind, line []byte) { t.addLine(journal.Line{Kind: k, JSON: line}) }
 
-func (t *Tx) addLine(l journal.Line) { t.pending, t.dirty = append(t.pending, l), true }
+func (t *Tx) addLine(l journal.Line) {
+	t.pending, t.dirty = append(t.pending, l), true
+	if l.Kind == journal.Results {
+		t.looked = nil
+	}
+}
 
 // addEvent makes the next commit add an event, as of now.
 func (t *Tx) addEvent(e Event) error {

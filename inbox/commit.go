@@ -76,6 +76,7 @@ func (t *Tx) plan(next *journal.Record) (err error) {
 		return err
 	}
 	rememberOwn(next)
+	t.endReread(next)
 	return nil
 }
 

@@ -67,7 +67,7 @@ func (v *View) countLines(ctx context.Context, c *Counted) (torn Backlog, err er
 			to = &torn
 		}
 		to.Bytes += end - c.end
-		if _, canceled := v.tx.canceledAt(start); canceled {
+		if v.tx.skips(start) {
 			to.Bytes -= end - start
 		} else if len(l) > MaxLine || !blank(l) {
 			to.Entries++

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"io"
 
 	"heartbeat/internal/journal"
 )
@@ -95,16 +96,12 @@ func (t *Tx) hashRange(start, end int64) (string, error) {
 }
 
 func (t *Tx) hashInto(h hash.Hash, start, end int64) error {
-	if size := min(end-start, readChunk); int64(len(t.chunk)) < size {
-		t.chunk = make([]byte, max(size, 8<<10))
+	if t.chunk == nil {
+		t.chunk = make([]byte, tailSpan)
 	}
-	for off := start; off < end; {
-		part := t.chunk[:min(int64(len(t.chunk)), end-off)]
-		if _, err := t.file.ReadAt(part, off); err != nil {
-			return err
-		}
-		h.Write(part)
-		off += int64(len(part))
+	n, err := io.CopyBuffer(h, io.NewSectionReader(t.file, start, end-start), t.chunk)
+	if err == nil && n < end-start {
+		err = io.EOF
 	}
-	return nil
+	return err
 }

@@ -27,14 +27,18 @@ const (
 	EventPaused      EventKind = "paused"
 	EventBackingOff  EventKind = "backing off" // after an error
 	EventResumed     EventKind = "resumed"
-	EventReplaced    EventKind = "replaced"      // the inbox was truncated or is another file
-	EventDetached    EventKind = "detached"      // an entry that was given back is in no inbox any more
-	EventSessionOver EventKind = "session over"  // its limit: it is given nothing more
-	EventUncounted   EventKind = "not counted"   // limits are set, and what a session spends cannot be counted
-	EventUntold      EventKind = "notify failed" // a person could not be told of something
-	EventSaid        EventKind = "verdict"       // an agent said what became of its entry: see [Verdict]
-	EventProgress    EventKind = "progress"      // an agent said how far it is
-	EventContested   EventKind = "contested"     // another hook objected to a turn whose entry was settled as answered
+	EventReplaced    EventKind = "replaced"        // the inbox was truncated or is another file
+	EventOlder       EventKind = "state older"     // than the results: as after a restore
+	EventSettled     EventKind = "settled before"  // a line came back whose outcome is known: see Reason
+	EventRemoved     EventKind = "removed by hand" // .in-flight was, and the entry stays in flight
+	EventSetBack     EventKind = "cursor set back" // by hand
+	EventDetached    EventKind = "detached"        // an entry that was given back is in no inbox any more
+	EventSessionOver EventKind = "session over"    // its limit: it is given nothing more
+	EventUncounted   EventKind = "not counted"     // limits are set, and what a session spends cannot be counted
+	EventUntold      EventKind = "notify failed"   // a person could not be told of something
+	EventSaid        EventKind = "verdict"         // an agent said what became of its entry: see [Verdict]
+	EventProgress    EventKind = "progress"        // an agent said how far it is
+	EventContested   EventKind = "contested"       // another hook objected to a turn whose entry was settled as answered
 )
 
 // Event is one line of .events.jsonl.

@@ -143,7 +143,7 @@ func (t *Tx) scanQueue(from int64, needle string, note func(id string, p place, 
 	}
 	waits := io.NewSectionReader(t.file, from, t.queueSize()-from)
 	return lines.Each(waits, from, func(off, end int64, l []byte, whole bool) bool {
-		if _, canceled := t.canceledAt(off); canceled || !mayHold(l, needle) || !mayHold(l, `"id"`) {
+		if !mayHold(l, needle) || !mayHold(l, `"id"`) || t.skips(off) {
 			return true
 		}
 		id, text, _ := decodeLine(l)

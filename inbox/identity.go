@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"heartbeat/internal/disk"
 )
@@ -18,9 +19,9 @@ type verdict struct {
 	// doubtful says that the settled lines may have been written again as new
 	// work.
 	doubtful bool
-	// lost says that the entry in flight, or the one to be redelivered, is no
+	// lost are the entry in flight, or the one to be redelivered, if they are no
 	// longer in the file.
-	lost struct{ inFlight, redeliver bool }
+	lost []*Delivery
 }
 
 // compare decides whether the queue file is the one that the cursor was set in.
@@ -31,41 +32,55 @@ func (t *Tx) compare() (v verdict, err error) {
 	if t.file == nil {
 		return v, nil // it may come back
 	}
-	if cur, size := t.st.Cursor, t.queueSize(); cur > size {
-		return verdict{replaced: fmt.Sprintf("the cursor %d is beyond the end %d", cur, size)}, nil
-	}
 	if v.replaced, err = t.otherBytes(); v.replaced != "" || err != nil {
 		return v, err
 	}
-	kind, err := t.change()
-	if err != nil {
+	if err := t.judgeChange(&v); v.replaced != "" || err != nil {
 		return v, err
 	}
-	lacks, err := t.lacksOwn()
-	if err != nil {
-		return v, err
-	}
-	if kind != unchanged || lacks {
-		if v, err = t.judgeChange(kind, lacks); v.replaced != "" || err != nil {
+	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
+		if d == nil || d.Detached {
+			continue
+		}
+		if there, err := t.holds(d); err != nil {
 			return v, err
+		} else if !there {
+			v.lost = append(v.lost, d)
 		}
 	}
-	return v, t.findDelivered(&v)
+	if len(v.lost) == 0 || v.edited && t.st.AnchorSum != "" {
+		return v, nil
+	}
+	if v.edited = t.st.AnchorSum != ""; v.edited {
+		v.edited, err = t.keepsSettled()
+	}
+	if !v.edited {
+		v.replaced = fmt.Sprintf("the entry %s is no longer there", v.lost[0].label())
+	}
+	return v, err
 }
 
-// judgeChange decides about a file that was changed, but still has the bytes of the
-// anchor before the cursor.
-func (t *Tx) judgeChange(kind change, lacksOwn bool) (v verdict, err error) {
+// judgeChange decides about a file that still has the bytes of the anchor before the
+// cursor.
+func (t *Tx) judgeChange(v *verdict) error {
+	kind, err := t.change()
+	if err != nil {
+		return err
+	}
+	lacksOwn, err := t.lacksOwn()
+	if err != nil || kind == unchanged && !lacksOwn {
+		return err
+	}
 	left, err := t.tail()
 	if lacksOwn {
 		left = tailChanged
 	}
 	if err != nil || kind == grown && left != tailChanged {
-		return v, err
+		return err
 	}
 	same, err := t.keepsSettled()
 	if err != nil {
-		return v, err
+		return err
 	}
 	nothingWaited := t.st.Cursor == t.st.SeenSize || t.st.Cursor == 0 && t.inFlight != nil && t.inFlight.EndOffset == t.st.SeenSize
 	asLong, asOld := t.queueSize() == t.st.SeenSize, t.queueMark().Mtime == t.st.SeenMtime
@@ -80,45 +95,7 @@ func (t *Tx) judgeChange(kind change, lacksOwn bool) (v verdict, err error) {
 		v.edited = true
 		v.doubtful = left == tailChanged && t.queueSize() == t.st.Cursor || left != tailChanged && asLong && !asOld
 	}
-	return v, nil
-}
-
-// findDelivered checks whether the entry in flight, and the one to be redelivered, are
-// still in the file.
-func (t *Tx) findDelivered(v *verdict) (err error) {
-	if v.lost.inFlight, err = t.lacks(t.inFlight); err != nil {
-		return err
-	}
-	if v.lost.redeliver, err = t.lacks(t.redeliver); err != nil {
-		return err
-	}
-	d := t.inFlight
-	switch {
-	case v.lost.inFlight:
-	case v.lost.redeliver:
-		d = t.redeliver
-	default:
-		return nil
-	}
-	same := t.st.Cursor > 0 && t.st.AnchorSum != ""
-	if same && !v.edited {
-		same, err = t.keepsSettled()
-	}
-	if same {
-		v.edited = true
-	} else {
-		v.replaced = fmt.Sprintf("the entry %s is no longer there", d.label())
-	}
-	return err
-}
-
-// lacks reports whether the queue file should have d's line but does not.
-func (t *Tx) lacks(d *Delivery) (bool, error) {
-	if d == nil || d.Detached {
-		return false, nil
-	}
-	there, err := t.holds(d)
-	return !there, err
+	return nil
 }
 
 func otherSettled(cursor int64) string {
@@ -127,46 +104,37 @@ func otherSettled(cursor int64) string {
 
 // otherBytes says how what is before the cursor differs from what was settled.
 func (t *Tx) otherBytes() (string, error) {
-	cur := t.st.Cursor
-	if cur == 0 {
+	cur, size := t.st.Cursor, t.queueSize()
+	switch {
+	case cur > size:
+		return fmt.Sprintf("the cursor %d is beyond the end %d", cur, size), nil
+	case cur == 0:
 		return "", nil
-	}
-	if t.st.AnchorSum != "" {
+	case t.st.AnchorSum != "":
 		sum, err := t.hashRange(t.st.AnchorStart, cur)
-		if err != nil {
-			return "", fmt.Errorf("read inbox: %w", err)
+		if err != nil || sum == t.st.AnchorSum {
+			return "", err
 		}
-		if sum != t.st.AnchorSum {
-			return otherSettled(cur), nil
-		}
+		return otherSettled(cur), nil
+	case t.moved():
+		return "it is another file", nil
+	case cur == size:
 		return "", nil
 	}
-	if t.moved() {
-		return "it is another file", nil
+	around := make([]byte, 3)
+	n, err := t.file.ReadAt(around, cur-1)
+	if err != nil && err != io.EOF {
+		return "", fmt.Errorf("read inbox: %w", err)
 	}
-	boundary, err := t.atBoundary(cur)
-	if err == nil && !boundary {
-		return fmt.Sprintf("the cursor %d is in the middle of a line", cur), nil
+	if behind := string(around[1:n]); around[0] == '\n' || strings.HasPrefix(behind, "\n") || behind == "\r\n" {
+		return "", nil
 	}
-	return "", err
+	return fmt.Sprintf("the cursor %d is in the middle of a line", cur), nil
 }
 
 // moved reports whether another file has taken the queue file's place.
 func (t *Tx) moved() bool {
 	return t.st.SeenFile != "" && !t.copied() && t.file.Identity() != t.st.SeenFile
-}
-
-func (t *Tx) atBoundary(cur int64) (bool, error) {
-	if cur == t.queueSize() {
-		return true, nil
-	}
-	around := make([]byte, 3)
-	n, err := t.file.ReadAt(around, cur-1)
-	if err != nil && err != io.EOF {
-		return false, fmt.Errorf("read inbox: %w", err)
-	}
-	around = around[:n]
-	return around[0] == '\n' || bytes.HasPrefix(around[1:], []byte("\n")) || bytes.HasPrefix(around[1:], []byte("\r\n")), nil
 }
 
 // holds reports whether the queue file still has d's line at d's offset.
@@ -211,17 +179,20 @@ func (t *Tx) recognise() error {
 	switch {
 	case err != nil:
 		return err
-	case v.replaced != "" && unread:
-		return t.keepEdited(v)
-	case v.replaced != "":
+	case v.replaced != "" && !unread:
 		t.replacedWhy = v.replaced
 		t.warn("inbox %s was truncated or replaced (%s): reading it from its start", t.box.path, v.replaced)
-		t.startOver()
-		return t.addEvent(Event{Event: EventReplaced, Reason: v.replaced})
-	case v.edited:
-		return t.keepEdited(v)
+		t.startOver(v.replaced)
+		err = t.addEvent(Event{Event: EventReplaced, Reason: v.replaced})
+	case v.replaced != "" || v.edited:
+		if err = t.keepEdited(v); err == nil && unread {
+			t.readAgain("the inbox was replaced before anything of it was read", 0, t.st.SeenSize)
+		}
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	return t.findOlder()
 }
 
 // keepEdited continues in a file that somebody edited. The journal no longer vouches
@@ -238,42 +209,44 @@ func (t *Tx) keepEdited(v verdict) error {
 	if v.doubtful && t.st.Cursor > 0 {
 		t.warn("inbox %s was rewritten, and begins with lines that were settled: they are not delivered again unless you remove %s", t.box.path, t.store.Cursor().Path())
 	}
-	if v.lost.inFlight || v.lost.redeliver {
+	if len(v.lost) > 0 {
 		t.warn("the entry that was handed over is no longer in the inbox %s: it is kept apart from the file, and the line in its place is another entry", t.box.path)
 	}
-	t.detach(v.lost.inFlight, v.lost.redeliver)
+	t.detach(v.lost...)
 	return nil
 }
 
 // startOver reads the queue file from its start, because it is another file.
-func (t *Tx) startOver() {
+func (t *Tx) startOver(why string) {
 	t.st.Cursor, t.st.SyncedTo, t.st.SeenFile, t.dirty = 0, 0, "", true
 	t.st.AnchorStart, t.st.AnchorSum, t.st.Punching = 0, "", 0
 	t.forgetDigest()
 	t.setCanceled(nil)
 	t.st.QueueGeneration++
-	t.detach(true, true)
+	t.detach(t.inFlight, t.redeliver)
+	t.readAgain(fmt.Sprintf("the inbox was truncated or replaced (%s), and is read from its start", why), 0, t.st.SeenSize)
 }
 
 // noticeGone is called before a queue file is created: the one that was read
 // before will not come back.
 func (t *Tx) noticeGone() {
 	if t.file == nil && (t.st.Cursor > 0 || t.st.SeenFile != "") {
-		t.startOver()
+		t.startOver("it was removed")
 	}
 }
 
 // detach keeps the entry in flight, or the one to be redelivered, apart from the
 // queue file, which no longer has it.
-func (t *Tx) detach(inFlight, redeliver bool) {
-	if inFlight && t.inFlight != nil && !t.inFlight.Detached {
-		d := *t.inFlight
-		d.Detached = true
-		t.setInFlight(&d)
-	}
-	if redeliver && t.redeliver != nil && !t.redeliver.Detached {
-		d := *t.redeliver
-		d.Detached = true
-		t.setRedeliver(&d)
+func (t *Tx) detach(lost ...*Delivery) {
+	for _, d := range lost {
+		if d == nil || d.Detached {
+			continue
+		}
+		apart, set := *d, t.setRedeliver
+		if d == t.inFlight {
+			set = t.setInFlight
+		}
+		apart.Detached = true
+		set(&apart)
 	}
 }

@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 		"beside":  command(sendBeside),
 		"self":    command(sendSelf),
 		"late":    command(lateStep),
+		"turn":    command(answerAndDeliver),
 	})
 }
 

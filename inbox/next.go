@@ -113,6 +113,11 @@ func (t *Tx) nextEntry(still Mark) (Entry, error) {
 		} else if passed {
 			continue
 		}
+		if passed, err := t.passSettled(e); err != nil {
+			return Entry{}, err
+		} else if passed {
+			continue
+		}
 		reason, failure := t.undeliverable(e, now)
 		if reason == "" {
 			return e, nil

@@ -163,7 +163,21 @@ func (t *Tx) promoteDue(due []Scheduled) error {
 		return nil
 	}
 	t.noticeGone()
+	r := t.rereading()
 	for _, s := range due { // as data: JSON would lose spaces around the line
+		if r != nil && r.Since > 0 && t.here { // the file may be an older copy, too
+			why, err := t.settledAs(r, s.line)
+			if err == nil && why != "" {
+				err = t.notePassed(decodeEntry(s.line), why)
+				t.pending[len(t.pending)-1].Unschedule = s.lineID
+			}
+			if err != nil {
+				return err
+			}
+			if why != "" {
+				continue
+			}
+		}
 		l := journal.Line{Kind: journal.Queue, Data: s.line, Promoted: true}
 		if s.putOff != nil {
 			l.Promoted, l.Unschedule = false, s.lineID

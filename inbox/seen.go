@@ -14,52 +14,37 @@ const (
 	tailSpan   = 16 << 10
 )
 
-// remember notes in the next record what the queue file will be recognised by.
+// remember notes in the next record what the queue file will be recognised by: its
+// bytes before the cursor (the whole last line at least), and the last of what waits,
+// which tells an edit from a file that was filled again.
 func (t *Tx) remember(next *journal.Record) {
 	if t.reanchor {
-		t.anchor(next)
+		next.AnchorStart, next.AnchorSum = t.sum(max(0, min(t.lastLine, next.Cursor-anchorSpan)), next.Cursor)
 	}
 	t.extendDigest(next)
 	if t.file == nil {
 		return
 	}
 	now := t.queueMark()
+	start := max(next.Cursor, now.Size-tailSpan)
+	if next.TailSum == "" || next.TailStart != start || (Mark{next.SeenSize, next.SeenMtime}) != now {
+		next.TailStart, next.TailSum = t.sum(start, now.Size)
+	}
 	next.SeenFile, next.SeenPlace, next.SeenYoung = t.file.Identity(), t.file.Place(), disk.Young(now.Mtime)
-	t.rememberTail(next, now)
 	next.SeenSize, next.SeenMtime = now.Size, now.Mtime
 }
 
-// anchor notes what the file is recognised by before the cursor: a hash of the
-// bytes there, of the whole last line at least.
-func (t *Tx) anchor(next *journal.Record) {
-	next.AnchorStart, next.AnchorSum = 0, ""
-	if t.file == nil || next.Cursor == 0 {
-		return
+// sum is where a range of the queue file starts, and its hash: neither for one that is
+// empty, or has shrunk just now, which the next transaction notices.
+func (t *Tx) sum(start, end int64) (int64, string) {
+	if t.file == nil || start >= end {
+		return 0, ""
 	}
-	start := max(0, min(t.lastLine, next.Cursor-anchorSpan))
-	sum, err := t.hashRange(start, next.Cursor)
+	sum, err := t.hashRange(start, end)
 	if err != nil {
-		return // the file shrank just now: the next transaction notices
+		return 0, ""
 	}
-	next.AnchorStart, next.AnchorSum = start, sum
-}
-
-// rememberTail hashes the last of what waits, which tells an edit from a file
-// that was filled again.
-func (t *Tx) rememberTail(next *journal.Record, now Mark) {
-	start := max(next.Cursor, now.Size-tailSpan)
-	if next.TailSum != "" && next.TailStart == start && (Mark{next.SeenSize, next.SeenMtime}) == now {
-		return
-	}
-	next.TailStart, next.TailSum = 0, ""
-	if start >= now.Size {
-		return
-	}
-	sum, err := t.hashRange(start, now.Size)
-	if err != nil {
-		return // as above
-	}
-	next.TailStart, next.TailSum = start, sum
+	return start, sum
 }
 
 // rememberOwn hashes the last of the lines that the commit itself appends to the
@@ -73,11 +58,9 @@ func rememberOwn(next *journal.Record) {
 			next.OwnEnd = a.At + int64(len(a.Bytes()))
 		}
 	}
-	if len(own) == 0 {
-		return
+	if own = own[max(0, len(own)-tailSpan):]; len(own) > 0 {
+		next.OwnStart, next.OwnSum = next.OwnEnd-int64(len(own)), entryID(own)
 	}
-	own = own[max(0, len(own)-tailSpan):]
-	next.OwnStart, next.OwnSum = next.OwnEnd-int64(len(own)), entryID(own)
 }
 
 // lacksOwn reports whether the lines that the last commit appended are not where
@@ -115,17 +98,13 @@ func (t *Tx) tail() (tail, error) {
 	switch {
 	case t.queueSize() < st.SeenSize:
 		return tailChanged, nil
-	case st.Cursor >= st.SeenSize:
-		return tailSame, nil
-	case st.TailSum == "": // a journal without it
+	case st.Cursor >= st.SeenSize || st.TailSum == "": // a journal without it
 		return tailSame, nil
 	}
 	sum, err := t.hashRange(st.TailStart, st.SeenSize)
 	switch {
-	case err != nil:
+	case err != nil || sum != st.TailSum:
 		return tailChanged, err
-	case sum != st.TailSum:
-		return tailChanged, nil
 	case st.TailStart > st.Cursor:
 		return tailAlike, nil
 	}
@@ -151,9 +130,7 @@ const (
 func (t *Tx) change() (change, error) {
 	st, info, rebooted := &t.st, t.file.Info(), t.st.Boot != t.boot
 	switch {
-	case st.SeenFile == "" || t.copied():
-		return unchanged, nil
-	case t.changedByUs():
+	case st.SeenFile == "" || t.copied() || t.changedByUs():
 		return unchanged, nil
 	case t.file.Identity() != st.SeenFile:
 		return moved, nil
@@ -164,7 +141,7 @@ func (t *Tx) change() (change, error) {
 	case info.Size < st.SeenSize:
 		return shorter, nil
 	case info.Mtime == st.SeenMtime:
-		if st.SeenYoung && t.replaced() == placeMoved {
+		if same, known := t.samePlace(); st.SeenYoung && known && !same {
 			return rewritten, nil
 		}
 		return unchanged, nil
@@ -185,26 +162,11 @@ func (t *Tx) copied() bool {
 	return st.Lock != t.lockID || st.LockMtime != 0 && st.LockMtime != t.lockMtime
 }
 
-// placeChange says whether the bytes are elsewhere, which a file system may not tell.
-type placeChange int
-
-const (
-	placeUnknown placeChange = iota
-	placeMoved
-	placeKept
-)
-
-// replaced reports whether the file's bytes are elsewhere on the disk, as they
-// are after it was truncated and filled again.
-func (t *Tx) replaced() placeChange {
-	place := t.file.Place()
-	switch {
-	case place == "" || t.st.SeenPlace == "":
-		return placeUnknown
-	case place != t.st.SeenPlace:
-		return placeMoved
-	}
-	return placeKept
+// samePlace reports whether the file's bytes are where they were on the disk, which they
+// are not after it was truncated and filled again. Not every file system tells.
+func (t *Tx) samePlace() (same, known bool) {
+	was, is := t.st.SeenPlace, t.file.Place()
+	return was == is, was != "" && is != ""
 }
 
 // touchedOnly recognises touch(1), which sets the times of access and change to
@@ -216,11 +178,8 @@ func (t *Tx) touchedOnly(info disk.Info) bool {
 	if info.Atime != info.Mtime {
 		return false
 	}
-	switch t.replaced() {
-	case placeMoved:
-		return false
-	case placeKept:
-		return true
+	if same, known := t.samePlace(); known {
+		return same
 	}
 	return info.Ctime != info.Mtime || t.st.Cursor < t.st.SeenSize
 }

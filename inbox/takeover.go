@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"heartbeat/internal/journal"
 	"heartbeat/internal/price"
 )
 
@@ -16,7 +17,10 @@ func (t *Tx) takeOver() error {
 	if err != nil {
 		return err
 	}
-	if err := t.takeOverInFlight(); err != nil {
+	if t.responded, err = t.store.Responded(); err != nil {
+		return err
+	}
+	if err := t.takeOverInFlight(cursor); err != nil {
 		return err
 	}
 	if cursor != t.st.Cursor {
@@ -25,9 +29,6 @@ func (t *Tx) takeOver() error {
 		}
 	}
 	t.clearStale()
-	if t.responded, err = t.store.Responded(); err != nil {
-		return err
-	}
 	if t.responded && t.inFlight == nil {
 		t.dirty = true // the next commit removes it
 	}
@@ -39,10 +40,16 @@ func (t *Tx) takeOver() error {
 // wait, so it is detached. An entry to be redelivered comes when the cursor
 // reaches it; if it never does, the entry is detached too.
 func (t *Tx) setForeignCursor(cursor int64) error {
+	if was := t.st.Cursor; t.st.Seq > 0 && cursor < was {
+		why := fmt.Sprintf("%s was set back from %d to %d: what lies between is delivered again, as whoever did it asked", t.store.Cursor().Path(), was, cursor)
+		if err := t.noteByHand(Event{Event: EventSetBack, Start: cursor}, why); err != nil {
+			return err
+		}
+	}
 	t.st.Cursor, t.st.AnchorStart, t.st.AnchorSum, t.dirty = cursor, 0, "", true
 	t.forgetDigest()
 	if d := t.inFlight; d != nil && t.st.Seq > 0 && cursor < d.StartOffset {
-		t.detach(true, true)
+		t.detach(d, t.redeliver)
 	}
 	r := t.redeliver
 	if r == nil || r.Detached || r.StartOffset == cursor {
@@ -56,21 +63,18 @@ func (t *Tx) setForeignCursor(cursor int64) error {
 		t.setRedeliver(nil)
 		return nil
 	}
-	t.detach(true, true)
+	t.detach(r)
 	return nil
 }
 
-func (t *Tx) takeOverInFlight() error {
+func (t *Tx) takeOverInFlight(cursor int64) error {
 	path := t.store.InFlight().Path()
 	found, err := t.store.InFlight().Content()
 	if err != nil {
 		return err
 	}
 	if found == nil {
-		if t.inFlight != nil {
-			t.setInFlight(nil)
-		}
-		return nil
+		return t.inFlightRemoved(cursor)
 	}
 	if t.inFlight == nil || !bytes.Equal(bytes.TrimRight(found, " \n"), t.st.InFlight) {
 		d, err := parseDelivery(found)
@@ -88,6 +92,7 @@ func (t *Tx) takeOverInFlight() error {
 			t.warn("%s names the entry %s at [%d,%d), which the inbox does not have there: it is kept apart from the file", path, d.label(), d.StartOffset, d.EndOffset)
 			d.Detached = true
 		}
+		t.named = d.first()
 		// Whether the text went out is known for that delivery, whatever else was
 		// edited.
 		was := t.inFlight
@@ -105,6 +110,27 @@ func (t *Tx) takeOverInFlight() error {
 		t.setInFlight(d)
 	}
 	return nil
+}
+
+// inFlightRemoved is for an entry in flight whose file somebody removed. A program that
+// settles it moves the cursor on, and one that gives it back (heartbeat-rs's recover)
+// removes the flag too. The file alone says nothing of what became of the entry: it
+// stays in flight, since somebody may be at work on it.
+func (t *Tx) inFlightRemoved(cursor int64) error {
+	d := t.inFlight
+	switch {
+	case d == nil:
+		return nil
+	case !d.Detached && cursor >= d.EndOffset:
+		t.setInFlight(nil)
+		return nil
+	case !t.responded:
+		return t.GiveBackFor("its "+journal.InFlightName+" and "+journal.RespondedName+" were removed", true)
+	}
+	why := fmt.Sprintf("%s was removed, and written again: the entry %s stays in flight until its session or `heartbeat recover` settles it", t.store.InFlight().Path(), d.label())
+	t.warn("%s", why)
+	t.noticed, t.dirty, t.justFound = true, true, true
+	return t.noteByHand(eventOf(d, EventRemoved), why)
 }
 
 // clearStale recognises an entry in flight that the cursor has already passed.

@@ -168,13 +168,41 @@ func TestFilesChangedByOthers(t *testing.T) {
 	}
 }
 
-// Removing .in-flight, as heartbeat-rs's manual warns not to, has the entry
-// delivered again.
+// Removing .in-flight says nothing of what became of its entry, which somebody may be at
+// work on: it stays in flight, and that is told, once.
 func TestInFlightRemoved(t *testing.T) {
 	box := newBox(t, oldContent)
 	turn(t, box)
+	want := inFlightFile(t, box)
 	require.NoError(t, os.Remove(beside(box, ".in-flight")))
+	v, err := box.View()
+	require.NoError(t, err)
+	assert.Equal(t, "one", v.InFlight().Text())
+	require.NoError(t, v.Close())
+	warnings := in(t, box, func(*inbox.Tx) {})
+	require.Len(t, warnings, 1)
+	assert.Contains(t, warnings[0], ".in-flight was removed, and written again")
+	assert.Equal(t, want, inFlightFile(t, box))
+	assert.Empty(t, in(t, box, func(*inbox.Tx) {}))
+	assert.Contains(t, restoreTold(t, box), ".in-flight was removed, and written again")
+	assert.Len(t, eventsOf(t, box, inbox.EventRemoved), 1)
+	assert.Equal(t, []string{"two", "three"}, drain(t, box))
+	assert.Len(t, results(t, box), 3)
+}
+
+// Removing .responded with it is how heartbeat-rs gives an entry back.
+func TestInFlightAndRespondedRemoved(t *testing.T) {
+	box := newBox(t, oldContent)
+	turn(t, box)
+	require.NoError(t, os.Remove(beside(box, ".in-flight")))
+	require.NoError(t, os.Remove(beside(box, ".responded")))
+	in(t, box, func(tx *inbox.Tx) {
+		e, err := tx.Next(inbox.Mark{})
+		require.NoError(t, err)
+		assert.Equal(t, 2, e.Attempt)
+	})
 	assert.Equal(t, []string{"one", "two", "three"}, drain(t, box))
+	assert.Equal(t, []string{"its .in-flight and .responded were removed"}, eventsOf(t, box, inbox.EventRedelivered))
 	assert.Len(t, results(t, box), 3)
 }
 

@@ -39,6 +39,12 @@ type Tx struct {
 	due      int64   // when the next scheduled entry is due, 0 for none
 	// here says that the state was written in this place, and so is believed.
 	here bool
+	// named is the number of the delivery that somebody else's .in-flight names, 0
+	// for none.
+	named int64
+	// justFound says that this transaction warned of what rereading tells.
+	justFound bool
+	looked    *lookup // while lines are read that may have been settled
 	// replacedWhy says why the queue file was found to be another file.
 	replacedWhy string
 

@@ -135,6 +135,19 @@ func (v *View) Replaced() string { return v.tx.replacedWhy }
 // Warnings are sentences about what the next transaction will find and repair.
 func (v *View) Warnings() []string { return v.tx.Warnings() }
 
+// ReadAgain says what was found, today or while lines are read that may have been
+// settled before, of an inbox or a state that somebody restored or edited; nil for
+// nothing, or for what [View.Warnings] say.
+func (v *View) ReadAgain() []string {
+	if r := v.tx.rereading(); r != nil && !v.tx.justFound && r.told(v.tx.box.utcNow(), v.Cursor()) {
+		if _, err := v.tx.settledBefore(v.Cursor()); err == nil && v.tx.looked != nil {
+			return []string{r.sentence(v.tx.looked.again)}
+		}
+		return []string{r.sentence(0)}
+	}
+	return nil
+}
+
 // Paused is the pause that holds now, or nil.
 func (v *View) Paused() (*Pause, error) { return v.tx.Paused() }
 
@@ -233,7 +246,7 @@ func (v *View) Next(n int) ([]Waiting, error) {
 		if err != nil {
 			return all, fmt.Errorf("read inbox: %w", err)
 		}
-		if _, canceled := v.tx.canceledAt(l.start); !canceled && !l.blank() {
+		if !v.tx.skips(l.start) && !l.blank() {
 			all = append(all, v.tx.waiting(l, v.tx.box.opts.Now()))
 		}
 		off = l.end

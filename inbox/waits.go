@@ -55,8 +55,7 @@ func (v *View) Last(n int, f func(Waiting)) error {
 // uncanceled leaves out canceled entries.
 func (v *View) uncanceled(f func(Waiting) bool) func(Waiting) bool {
 	return func(w Waiting) bool {
-		_, canceled := v.tx.canceledAt(w.Start)
-		return canceled || f(w)
+		return v.tx.skips(w.Start) || f(w)
 	}
 }
 
@@ -90,7 +89,7 @@ func (v *View) backEntries(from int64, n int) (at int64, found int, err error) {
 			return at, 0, err
 		}
 		err = lines.Each(io.NewSectionReader(waits, start, at-from-start), start, func(off, _ int64, l []byte, _ bool) bool {
-			if _, canceled := v.tx.canceledAt(from + off); !canceled && !blank(l) {
+			if !v.tx.skips(from+off) && !blank(l) {
 				found++
 			}
 			return true

@@ -55,6 +55,7 @@ func (r *Record) members(c flat.Codec) {
 	c.Raw("stopped", &r.Stopped)
 	c.Raw("put_off", &r.PutOff)
 	c.Raw("self_enqueued", &r.SelfEnqueued)
+	c.Raw("reread", &r.Reread)
 	for _, k := range recordOrder {
 		if kinds[k].late && r.Ends[k] == (End{}) && !c.Reads() {
 			continue

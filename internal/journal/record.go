@@ -77,6 +77,8 @@ type Record struct {
 	Stopped json.RawMessage
 	// PutOff is what is known of entries that were put off and wait in the queue again.
 	PutOff json.RawMessage
+	// Reread says which lines may have been settled before a restore.
+	Reread json.RawMessage
 	// SelfEnqueued counts the entries that agents sent, and says how many more may come.
 	SelfEnqueued json.RawMessage
 

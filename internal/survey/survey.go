@@ -114,7 +114,7 @@ func survey(v *inbox.View, f *why.Facts, besides []func(*inbox.View) error) (err
 	f.Asked, f.Answered = totals.LastAcknowledgedAt, totals.Answered
 	f.EverAsked = totals.Delivered > 0 || v.LastSession() != ""
 	f.SelfEnqueued = v.SelfEnqueued()
-	f.Warnings = v.Warnings()
+	f.Warnings = slices.Concat(v.Warnings(), v.ReadAgain())
 	if f.Paused, err = v.Paused(); err != nil {
 		return err
 	}

@@ -1,0 +1,405 @@
+package inbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
+	"heartbeat/internal/journal"
+	"heartbeat/internal/lines"
+	"heartbeat/internal/words"
+)
+
+// A backup that comes back, of the inbox or of the state beside it, has lines read
+// again that were settled. Whether a line was is then looked up in what became of
+// entries. In ordinary delivery nothing is: the same line may be new work.
+
+// reread says that lines may be read which were settled before, and why. The record has
+// it until they are behind the cursor, and for rereadKept, for status.
+type reread struct {
+	At  time.Time `json:"at"`
+	Why string    `json:"why"`
+	// Lines that start in [From,Until) are looked up. Size is how long the file was
+	// when this was found: what stands before it was not appended since.
+	From  int64 `json:"from"`
+	Until int64 `json:"until"`
+	Size  int64 `json:"size"`
+	// Since, unless 0, is the first delivery that an older state does not know of, or
+	// does not know the outcome of.
+	Since  int64 `json:"since,omitempty"`
+	Passed int   `json:"passed,omitempty"` // entries that needed no turn
+	// ByHand says that somebody changed the state, which needs no looking up.
+	ByHand bool `json:"by_hand,omitempty"`
+}
+
+const rereadKept = 24 * time.Hour
+
+// rereading is what the record says, nil for nothing.
+func (t *Tx) rereading() *reread {
+	r := new(reread)
+	if len(t.st.Reread) == 0 || json.Unmarshal(t.st.Reread, r) != nil {
+		return nil
+	}
+	return r
+}
+
+func (t *Tx) setReread(r *reread) { t.st.Reread, _ = flat.JSON(r) } // it has nothing that JSON cannot say
+
+// readAgain has the lines from the cursor on looked up, up to where the inbox ended
+// when it was whole.
+func (t *Tx) readAgain(why string, since, until int64) {
+	r := &reread{At: t.box.utcNow(), Why: why, From: t.st.Cursor, Since: since}
+	if t.file != nil {
+		r.Size = t.queueSize()
+	}
+	if was := t.rereading(); was != nil {
+		until = max(until, was.Until)
+	}
+	r.Until, t.dirty, t.looked, t.justFound = max(until, r.Size), true, nil, true
+	t.setReread(r)
+}
+
+// noteByHand keeps for status, and in an event, what somebody did to the state.
+func (t *Tx) noteByHand(e Event, why string) error {
+	r := t.rereading()
+	if r == nil || r.From >= r.Until {
+		r = new(reread)
+	}
+	r.At, r.Why, r.ByHand = t.box.utcNow(), why, true
+	t.setReread(r)
+	e.Reason = why
+	return t.addEvent(e)
+}
+
+// endReread drops the note in the next record once nobody needs it any more. What we
+// append is new, and so nothing that is restored can come behind it.
+func (t *Tx) endReread(next *journal.Record) {
+	r := t.rereading()
+	if r == nil {
+		return
+	}
+	for _, l := range next.Appends {
+		if l.Kind == journal.Queue {
+			r.Until = min(r.Until, l.At)
+		}
+	}
+	t.setReread(r)
+	if next.Reread = t.st.Reread; max(next.Cursor, r.From) >= r.Until && !r.told(t.box.utcNow(), next.Cursor) {
+		next.Reread = nil
+	}
+}
+
+// told reports whether a person should know.
+func (r *reread) told(now time.Time, cursor int64) bool {
+	return cursor < min(r.Size, r.Until) || now.Sub(r.At) <= rereadKept && (r.Passed > 0 || r.Since > 0 || r.ByHand)
+}
+
+// sentence tells a person. again is how many entries look answered and get a turn.
+func (r *reread) sentence(again int) string {
+	s := fmt.Sprintf("%s (found %s)", r.Why, words.Stamp(r.At))
+	if r.ByHand {
+		return s
+	}
+	s += ": entries whose outcome is known are passed"
+	if r.Passed > 0 {
+		s += fmt.Sprintf(" (%d so far)", r.Passed)
+	}
+	s += ", and the others are delivered"
+	if again > 0 {
+		s += fmt.Sprintf("; done again: %s like one that was answered, without the id and sent_at that would tell it from new work", words.Count(again, "entry", "entries"))
+	}
+	return s
+}
+
+// lookSpan bounds how many lines are looked up at once.
+const lookSpan = 1 << 16
+
+// lookup is what became of the entries of a part of the queue file.
+type lookup struct {
+	from, to int64
+	passed   map[int64]string // why the line that starts there needs no turn
+	again    int              // how many more look answered, and may be new work
+}
+
+// settledBefore says why the line that starts there needs no turn, "" if it does.
+func (t *Tx) settledBefore(start int64) (why string, err error) {
+	if len(t.st.Reread) == 0 || !t.here {
+		return "", nil
+	}
+	r := t.rereading()
+	if r == nil || start < r.From || start >= r.Until {
+		return "", nil
+	}
+	if t.looked == nil || start < t.looked.from || start >= t.looked.to {
+		if t.looked, err = t.lookUp(r, start); err != nil {
+			return "", fmt.Errorf("find out which entries of %s were settled before: %w", t.box.path, err)
+		}
+	}
+	return t.looked.passed[start], nil
+}
+
+// skips reports whether a line that waits will be passed over.
+func (t *Tx) skips(start int64) bool {
+	if _, canceled := t.canceledAt(start); canceled {
+		return true
+	}
+	why, err := t.settledBefore(start)
+	return err == nil && why != ""
+}
+
+// candidate is a line that may have been settled before.
+type candidate struct {
+	start    int64
+	unique   bool  // no other entry has its bytes
+	answered int64 // the greatest number of a result, -1 without one
+	alike    bool
+	letter   string // the last dead letter
+	dead     int64  // its number
+	requeued bool
+	again    bool // the same bytes come further on
+}
+
+// candidates are the lines that are looked for, by their ids.
+type candidates map[string][]*candidate
+
+func (all candidates) add(line []byte, start int64, looked bool) {
+	id := entryID(line)
+	for _, c := range all[id] {
+		c.again = true
+	}
+	if looked {
+		all[id] = append(all[id], &candidate{start: start, unique: isUnique(line), answered: -1})
+	}
+}
+
+// isUnique reports whether no other entry has these bytes: `send` writes a name and the
+// time into each line.
+func isUnique(line []byte) bool {
+	if !bytes.Contains(line, []byte(sentAtMember)) {
+		return false
+	}
+	e := decodeEntry(line)
+	return e.ID != "" && !e.SentAt().IsZero()
+}
+
+// proves reports whether an outcome with the line's bytes is one of that entry. What
+// came to the end of the file later counts where the outcome was: a restore may still
+// be under way. Of a line that others may repeat, an older state knows place and time.
+func (r *reread) proves(c *candidate, l Letter) bool {
+	there := l.StartOffset == c.start
+	return c.unique && (there || c.start < r.Size) || r.Since > 0 && there && c.start < r.Size && l.FirstSeq >= r.Since
+}
+
+const (
+	settledAnswered = "it was answered before"
+	settledDead     = "it is a dead letter"
+)
+
+// settled says why the line needs no turn. The last outcome counts.
+func (c *candidate) settled() string {
+	switch {
+	case c.requeued && c.dead > c.answered:
+		if c.again {
+			return "it was requeued, and waits further on"
+		}
+	case c.answered >= 0:
+		return settledAnswered
+	case c.letter != "" && !c.requeued:
+		return settledDead
+	}
+	return ""
+}
+
+// lookUp reads part of the queue file, and then everything that became of entries.
+func (t *Tx) lookUp(r *reread, from int64) (*lookup, error) {
+	all, n := candidates{}, 0
+	l := &lookup{from: from, to: from, passed: map[int64]string{}}
+	err := lines.Each(io.NewSectionReader(t.file, from, t.queueSize()-from), from, func(start, end int64, line []byte, _ bool) bool {
+		if n++; start < r.Until && n <= lookSpan {
+			l.to = end
+		}
+		if len(line) <= MaxLine && !blank(line) {
+			all.add(line, start, l.to == end)
+		}
+		return true
+	})
+	if err == nil {
+		err = t.outcomes(r, all)
+	}
+	putOff, more := t.box.Scheduled()
+	if err = errors.Join(err, more); err != nil {
+		return nil, err
+	}
+	for _, s := range putOff {
+		for _, c := range all[s.EntryID] {
+			if c.unique && s.putOff != nil {
+				l.passed[c.start] = "it was put off, and waits for its time"
+			}
+		}
+	}
+	twice := t.inFlight != nil && len(all[t.inFlight.EntryID]) > 0 || t.redeliver != nil && len(all[t.redeliver.EntryID]) > 0
+	for _, same := range all {
+		twice = twice || len(same) > 1
+		for _, c := range same {
+			if why := c.settled(); why != "" {
+				l.passed[c.start] = why
+			} else if c.alike {
+				l.again++
+			}
+		}
+	}
+	if len(l.passed)+l.again == 0 && !twice { // these need no other look
+		r.From = l.to
+		t.setReread(r)
+	}
+	return l, err
+}
+
+// outcomes notes what became of the candidates, in this transaction, too.
+func (t *Tx) outcomes(r *reread, all candidates) error {
+	if len(all) == 0 {
+		return nil
+	}
+	each := func(k journal.Kind, note func(c *candidate, l Letter, mark bool)) error {
+		return t.eachLine(k, 0, func(line []byte) {
+			if len(all[idIn(line)]) == 0 {
+				return
+			}
+			if l, mark, ok := ParseLetter(line); ok {
+				for _, c := range all[l.EntryID] {
+					note(c, l, mark)
+				}
+			}
+		})
+	}
+	err := each(journal.Results, func(c *candidate, l Letter, _ bool) {
+		if r.proves(c, l) {
+			c.answered = max(c.answered, l.FirstSeq)
+		} else if !c.unique && c.start < r.Size {
+			c.alike = true
+		}
+	})
+	return errors.Join(err, each(journal.DeadLetters, func(c *candidate, l Letter, mark bool) {
+		if mark {
+			c.requeued = c.requeued || l.RequeuedAt != nil && c.letter == l.Letter
+		} else if r.proves(c, l) {
+			c.letter, c.dead, c.requeued = l.Letter, l.FirstSeq, false
+		}
+	}))
+}
+
+// maxSeq is more than any journal gets to: the numbers go on from what a result says.
+const maxSeq = 1 << 53
+
+// idIn is the entry_id of a line that heartbeat wrote, wherever in it that is.
+func idIn(line []byte) string {
+	const begins, long = `{"entry_id":"`, 64
+	if rest, ok := bytes.CutPrefix(line, []byte(begins)); ok && len(rest) > long && rest[long] == '"' {
+		return string(rest[:long])
+	}
+	return flat.Value(line).Get("entry_id").Shown()
+}
+
+// eachLine visits the lines of an append-only file from an offset on, and those that
+// this transaction adds.
+func (t *Tx) eachLine(k journal.Kind, from int64, visit func(line []byte)) error {
+	f, err := openState(t.box.fileOf(k))
+	if err == nil && f != nil {
+		err = lines.EachRecord(io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
+			visit(l)
+			return true
+		})
+		err = errors.Join(err, f.Close())
+	}
+	for _, l := range t.pending {
+		if l.Kind == k {
+			visit(l.JSON)
+		}
+	}
+	return err
+}
+
+// settledAs says why an entry with that line, which may be in no inbox, needs no turn.
+func (t *Tx) settledAs(r *reread, line []byte) (why string, err error) {
+	all := candidates{}
+	all.add(line, -1, true)
+	err = t.outcomes(r, all)
+	return all[entryID(line)][0].settled(), err
+}
+
+// findOlder recognises a state that is older than the results and the dead letters: a
+// commit of it would have said how long they are, and has a lower number than the
+// deliveries they tell of. What is in flight may have been settled, and what comes
+// behind the cursor.
+func (t *Tx) findOlder() error {
+	st := &t.st
+	if st.Seq == 0 || !t.here || t.settling {
+		return nil
+	}
+	since, last, until := st.Seq+1, st.Seq, st.SeenSize
+	for _, k := range []journal.Kind{journal.Results, journal.DeadLetters} {
+		err := t.eachUnknown(k, func(l Letter) {
+			for _, d := range []*Delivery{t.inFlight, t.redeliver} {
+				if d != nil && d.EntryID == l.EntryID && (l.FirstSeq == d.first() || l.FirstSeq == t.named) {
+					since = min(since, l.FirstSeq)
+				}
+			}
+			if last = max(last, l.FirstSeq); l.FirstSeq > st.Seq {
+				until = max(until, l.EndOffset)
+			}
+		})
+		if err != nil {
+			t.warn("whether the state in %s is older than %s is not known: %v", t.box.dir, k.Name(), err)
+		}
+	}
+	if last == st.Seq && since > st.Seq {
+		return nil
+	}
+	const why = "the state beside the inbox is older than the results or the dead letters, as after a restore"
+	t.warn("%s: entries whose outcome is known are not delivered again", why)
+	st.Seq, t.noticed = last, true
+	t.readAgain(why, since, until)
+	err := t.addEvent(Event{Event: EventOlder, Reason: why})
+	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
+		if d == nil || err != nil {
+			continue
+		}
+		look := func() (string, error) { return t.settledBefore(d.StartOffset) }
+		if d.Detached {
+			look = func() (string, error) { return t.settledAs(t.rereading(), d.rawBytes()) }
+		}
+		var how string
+		if how, err = look(); how != "" && err == nil {
+			err = t.settleAgain(d, how)
+		}
+	}
+	return err
+}
+
+// eachUnknown visits what the state does not know of a file, once: the next commit
+// says how long that is.
+func (t *Tx) eachUnknown(k journal.Kind, visit func(l Letter)) error {
+	end := &t.st.Ends[k]
+	info, err := disk.StatName(t.box.fileOf(k))
+	if err != nil || info.Size == end.At && t.named == 0 || info.Size < end.At && k == journal.DeadLetters {
+		return nil // without outcomes nothing tells
+	}
+	from := end.At
+	if info.Size < from {
+		end.Generation++ // rotated away since
+	}
+	if info.Size < from || t.named > 0 {
+		from = 0
+	}
+	end.At = info.Size
+	return t.eachLine(k, from, func(line []byte) {
+		if l, mark, ok := ParseLetter(line); ok && !mark && l.FirstSeq > 0 && l.FirstSeq < maxSeq {
+			visit(l)
+		}
+	})
+}
