@@ -125,16 +125,13 @@ func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
 	if d == nil {
 		return true, nil
 	}
-	e := h.evidenceOf(d)
-	if clientGone(e) {
+	if e := h.evidenceOf(d); !e.Woken || e.Bound || !h.sameClient(d, e) {
+		h.lookAgainIn(maxRecheck)
+		if !clientGone(e) && (h.sameClient(d, e) || h.input.SessionID == d.SessionID) {
+			return false, nil // its own session's next event decides
+		}
 		left, err := h.settleEntry(tx, orphaned)
 		return !left, err
-	}
-	if !e.Woken || e.Bound || !h.sameClient(d, e) {
-		owner := recovery.OwnerOf(tx, d)
-		h.watchOwner(&owner)
-		h.lookAgainIn(maxRecheck)
-		return false, nil // its own session's next event decides, or that one's end
 	}
 	if rest := takeUpWait - h.age(); rest > 0 {
 		h.lookAgainIn(rest)

@@ -76,7 +76,6 @@ func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
 		deliveryTranscript: e.Transcript,
 		turnAfter:          func() handed.Turn { return byBlock(e.Transcript).NextTurn() },
 		tookUp:             func() bool { return in.PromptID != "" && e.Seen(d).Seen().Woke(in.PromptID) },
-		clientRuns:         func() bool { return clientRuns(e) },
 		restarted:          func() recovery.Restart { return recovery.SessionRestarted(tx, d) },
 		tasksRun: func() bool {
 			return len(e.Running(in.Tasks)) > 0 && !e.Over(time.Duration(h.Background))

@@ -25,14 +25,24 @@ type lifeline struct {
 	// ownerDied is closed once the process is gone that has the entry in flight; nil where
 	// nobody else has it.
 	ownerDied <-chan struct{}
-	owner     int // that process
+	// owners are those that had an entry so far, and live. Sessions that take turns are
+	// followed once each.
+	owners map[recovery.Process]<-chan struct{}
 }
 
-// watchOwner has a waiting hook look again at once when the owner of the entry in flight dies.
-func (l *lifeline) watchOwner(o *recovery.Owner) {
-	if o.PID != 0 && (o.PID != l.owner || l.ownerDied == nil) {
-		l.owner, l.ownerDied = o.PID, host.WatchProcess(o.PID).Died()
+// watchOwner has a waiting hook look again at once when the owner of the entry in flight
+// dies. It reports whether that is one that had no entry before.
+func (l *lifeline) watchOwner(o *recovery.Owner) (first bool) {
+	died, known := l.owners[o.Process]
+	if !known {
+		if l.owners == nil {
+			l.owners = map[recovery.Process]<-chan struct{}{}
+		}
+		died = host.WatchProcess(o.PID).Died()
+		l.owners[o.Process] = died
 	}
+	l.ownerDied = died
+	return !known
 }
 
 // stillWanted reports why nothing may be taken any more: the wait was ended, or

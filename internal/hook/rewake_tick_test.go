@@ -142,6 +142,48 @@ func TestSpilledAgain(t *testing.T) {
 	})
 }
 
+// A hook that waits leaves an entry to the owner that lives, and says so once, whatever that
+// one has next. Of an owner in another namespace nothing can be told: it counts as gone.
+func TestWaitsForAnotherOwner(t *testing.T) {
+	parent := recovery.ProcessOf(os.Getppid())
+	elsewhere := parent
+	elsewhere.Namespace = "another"
+	for name, c := range map[string]struct {
+		owner recovery.Process
+		want  outcome
+	}{"lives": {parent, held}, "cannot be told": {elsewhere, delivered}} {
+		t.Run(name, func(t *testing.T) {
+			path := newInbox(t, "A\nB\nC\n")
+			e := recovery.Evidence{Client: int64(c.owner.PID), ClientStart: c.owner.Start, Boot: c.owner.Boot, Namespace: c.owner.Namespace}
+			deliver := func(_ *inbox.Inbox, tx *inbox.Tx) {
+				if tx.InFlight() != nil {
+					require.NoError(t, tx.Acknowledge("done"))
+				}
+				next, err := tx.Next(inbox.Mark{})
+				require.NoError(t, err)
+				_, err = tx.Deliver(next, inbox.Recipient{SessionID: "other", PromptID: "p", Evidence: e.Encode()})
+				require.NoError(t, err)
+			}
+			change(t, path, deliver)
+			h := waitingSince(t, path, claude.EventStop, 0)
+			h.Orphan = cli.OrphanFlags{Policy: "retry", MaxAttempts: 3}
+			o, err := h.wakeTick(t.Context(), inbox.Mark{})
+			require.NoError(t, err)
+			require.Equal(t, c.want, o)
+			if c.want != held {
+				return
+			}
+			died := h.ownerDied
+			require.NotNil(t, died)
+			change(t, path, deliver)
+			_, err = h.wakeTick(t.Context(), inbox.Mark{})
+			require.NoError(t, err)
+			assert.Equal(t, died, h.ownerDied, "the same process is followed twice")
+			assert.Equal(t, 1, strings.Count(h.Err.(*keptNotes).String(), "is left to that one"))
+		})
+	}
+}
+
 // A prompt that came while the hook started sets the session to work, and one before
 // does not, wherever the wall clock was set meanwhile.
 func TestPromptedWhileStarting(t *testing.T) {

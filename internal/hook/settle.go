@@ -130,6 +130,10 @@ func (h *hook) settleEntry(tx *inbox.Tx, v verdict) (left bool, err error) {
 	case err != nil:
 	case sight.Missing != "" && report.Action == recovery.DeadLettered:
 		h.Note("the entry %s is set aside: %s", words.Name(d.ID(), d.EntryID), sight.Missing)
+	case report.Action == recovery.Owned:
+		if h.watchOwner(report.Owner) { // beside a session at work, each of its entries would be one more sentence
+			h.Note("%s", report)
+		}
 	case !sight.Ended || d.Verdict != nil && report.Action != recovery.Answered:
 		h.complainOnce(errors.New(report.String()))
 	}
@@ -147,7 +151,6 @@ func (h *hook) settle(tx *inbox.Tx, sight recovery.Sight) (recovery.Report, erro
 		return report, err
 	}
 	if report.Action == recovery.Owned {
-		h.watchOwner(report.Owner)
 		return report, nil
 	}
 	if h.settled, h.lastSettled = d, d.ID(); sight.Ended {

@@ -48,7 +48,6 @@ type facts struct {
 	deliveryTranscript string
 	turnAfter          func() handed.Turn // what the transcript shows behind the delivery
 	tookUp             func() bool        // the client took the text up in this turn
-	clientRuns         func() bool        // the process lives that it was delivered to
 	restarted          func() recovery.Restart
 	tasksRun           func() bool // what a held entry waits for is not over
 	// patient says that the transcript may still be given time.
@@ -149,8 +148,6 @@ func verdictOnWoken(f facts) verdict {
 		return pending // this hook was slow to start
 	case !f.bound && f.sameSession && f.tookUp():
 		return answered // the announcement was missed
-	case !f.sameClient() && f.clientRuns():
-		return pending // another session is at it
 	case !f.bound && f.sameClient():
 		return pending
 	}
@@ -162,7 +159,7 @@ func verdictOnWoken(f facts) verdict {
 // killed, the transcript tells. No verdict means that this Stop ends another turn.
 func verdictOnPrompt(f facts) ruling {
 	switch {
-	case f.startedBefore || f.others: // a Stop of the client before
+	case f.others || f.ours && f.startedBefore: // a Stop of the client before
 		return ruling{verdict: pending}
 	case f.bound && f.sameSession && f.samePrompt:
 		return ruling{verdict: answered}
@@ -170,13 +167,12 @@ func verdictOnPrompt(f facts) ruling {
 		return ruling{verdict: answered}
 	case !f.bound && f.ours && f.patient && f.transcriptIsThere():
 		return ruling{verdict: unsure, waitFor: f.transcript}
-	case !f.ours && f.clientRuns():
-		return ruling{verdict: pending}
 	}
 	return ruling{}
 }
 
-// leftBehind tells a turn that a person ended from a session that is gone.
+// leftBehind tells a turn that a person ended from a session that is gone. Where that
+// session lives and is another, whoever settles the entry finds that it has an owner.
 func leftBehind(f facts) verdict {
 	if f.sameSession && f.restarted() != recovery.Restarted {
 		return interrupted

@@ -78,8 +78,7 @@ func TestVerdict(t *testing.T) {
 		"woken, the turn before":     {with(woken, func(f *facts) { f.bound, f.turnBefore = true, true }), ruling{verdict: pending}},
 		"woken, announcement missed": {with(woken, func(f *facts) { f.tookUp = yes }), ruling{verdict: answered}},
 		"woken, not taken up":        {with(woken, func(f *facts) { f.sameClient = yes }), ruling{verdict: pending}},
-		"woken, another client":      {with(woken, func(f *facts) { f.sameClient, f.clientRuns = no, yes }), ruling{verdict: pending}},
-		"woken, the client is gone":  {with(woken, func(f *facts) { f.sameSession, f.sameClient, f.clientRuns = false, no, no }), ruling{verdict: orphaned}},
+		"woken, another client":      {with(woken, func(f *facts) { f.sameSession, f.sameClient = false, no }), ruling{verdict: orphaned}},
 		"woken, then another prompt": {with(woken, func(f *facts) {
 			f.bound, f.sameClient, f.restarted = true, yes, restarted(recovery.NotRestarted)
 		}), ruling{verdict: interrupted}},
@@ -91,12 +90,11 @@ func TestVerdict(t *testing.T) {
 		"prompt, no transcript": {with(prompted, func(f *facts) {
 			f.patient, f.transcriptIsThere, f.restarted = true, no, restarted(recovery.RestartUnknown)
 		}), ruling{verdict: interrupted}},
-		"prompt, the client before":  {with(prompted, func(f *facts) { f.startedBefore, f.bound, f.samePrompt = true, true, true }), ruling{verdict: pending}},
-		"prompt, another start":      {with(prompted, func(f *facts) { f.ours, f.others = false, true }), ruling{verdict: pending}},
-		"prompt, another client":     {with(prompted, func(f *facts) { f.ours, f.clientRuns = false, yes }), ruling{verdict: pending}},
-		"prompt, its client is gone": {with(prompted, func(f *facts) { f.ours, f.sameSession, f.clientRuns = false, false, no }), ruling{verdict: orphaned}},
+		"prompt, the client before": {with(prompted, func(f *facts) { f.startedBefore, f.bound, f.samePrompt = true, true, true }), ruling{verdict: pending}},
+		"prompt, another start":     {with(prompted, func(f *facts) { f.ours, f.others = false, true }), ruling{verdict: pending}},
+		"prompt, another client":    {with(prompted, func(f *facts) { f.ours, f.sameSession, f.startedBefore = false, false, true }), ruling{verdict: orphaned}},
 		"prompt, its client was killed": {with(prompted, func(f *facts) {
-			f.ours, f.clientRuns, f.bound, f.restarted = false, no, true, restarted(recovery.Restarted)
+			f.ours, f.bound, f.restarted = false, true, restarted(recovery.Restarted)
 		}), ruling{verdict: orphaned}},
 		"prompt, then another prompt": {with(prompted, func(f *facts) { f.bound, f.restarted = true, restarted(recovery.NotRestarted) }), ruling{verdict: interrupted}},
 		"prompt, waits for tasks": {with(prompted, func(f *facts) {
