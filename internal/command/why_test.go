@@ -155,10 +155,12 @@ func TestStuckStates(t *testing.T) {
 			kill()
 		}, why.Orphaned, "the entry <entry>, delivered at <time>, was in flight when session s1 died: the next session's Stop, or heartbeat recover, decides about it"},
 		{"its session was resumed", func(w *world) {
-			w.client()
+			kill := w.client()
 			w.event("SessionStart", "source", "startup")
 			w.queue("one")
 			w.stop("ready")
+			kill()
+			w.client()
 			w.event("SessionStart", "source", "resume")
 		}, why.Orphaned, "the entry <entry> was in flight when session s1 ended without a word; it was resumed at <time>, and its next Stop decides about the entry"},
 		{"the machine went down amid it", func(w *world) {

@@ -127,7 +127,7 @@ func survey(v *inbox.View, f *why.Facts, besides []func(*inbox.View) error) (err
 	f.Warnings = append(f.Warnings, f.NotCounted()...)
 	if f.InFlight != nil {
 		e := recovery.EvidenceOf(f.InFlight)
-		f.Client, f.Woken, f.Bound, f.Prompted = e.Process().Life(), e.Woken, e.Bound, e.Prompted
+		f.Client, f.Woken, f.Bound, f.Prompted = recovery.OwnerOf(v, f.InFlight).Life, e.Woken, e.Bound, e.Prompted
 	}
 	for _, read := range besides {
 		if err == nil {

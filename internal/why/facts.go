@@ -49,8 +49,7 @@ type Facts struct {
 	// limits that do not hold.
 	Warnings []string
 	Sessions []Session // the one that was heard of last first
-	// Client is whether the process that got the entry in flight lives, for when no
-	// session tells.
+	// Client is whether the owner of the entry in flight lives.
 	Client host.Life
 	// Woken says that the entry in flight should wake its idle session, and Bound that
 	// the session took it up.

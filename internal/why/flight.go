@@ -59,7 +59,7 @@ func (f Facts) lost(d *inbox.Delivery, s *Session, life host.Life, entry, name s
 		decides = "the next session, or heartbeat recover, decides about it"
 	}
 	switch {
-	case f.unbound() && f.Client == host.Alive: // the client may take it up in any session
+	case f.Client == host.Alive: // it may take the entry up in any session, and nobody else decides
 	case s != nil && s.EndedAt != nil && s.EndedAt.After(d.DeliveredAt):
 		return fmt.Sprintf("%s was in flight when %s ended at %s: %s", entry, name, words.Stamp(*s.EndedAt), decides)
 	case life == host.Rebooted:

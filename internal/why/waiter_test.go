@@ -135,7 +135,7 @@ func TestExplainAWokenSession(t *testing.T) {
 		}), why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when session s1 died: " + decides},
 		"taken up": {facts(func(f *why.Facts) { woken(f); f.Bound = true }),
 			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs"},
-		"taken up by a session that ended": {facts(func(f *why.Facts) { woken(f); f.Bound, f.Sessions = true, session(ended(-1)) }),
+		"taken up by a session that ended": {facts(func(f *why.Facts) { woken(f); f.Bound, f.Client, f.Sessions = true, host.Gone, session(ended(-1)) }),
 			why.Orphaned, "the entry 0123456789ab was in flight when session s1 ended at <-1>: " + decides},
 		"the machine went down": {facts(func(f *why.Facts) { woken(f); f.Bound, f.Client = true, host.Rebooted }),
 			why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when the machine went down, with session s1: " + decides},

@@ -152,6 +152,9 @@ func TestExplain(t *testing.T) {
 		"orphan of a resumption": {facts(func(f *why.Facts) {
 			f.InFlight, f.Sessions = inFlight(), session(func(s *why.Session) { s.StartedAt = ptr(-1) })
 		}), why.Orphaned, "the entry 0123456789ab was in flight when session s1 ended without a word; it was resumed at <-1>, and its next Stop decides about the entry"},
+		"resumed in another process, which ended": {facts(func(f *why.Facts) {
+			f.InFlight, f.Sessions, f.Client = inFlight(), session(ended(-1), life(host.Gone)), host.Alive
+		}), why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs"},
 		"orphan of a session without a name": {facts(func(f *why.Facts) {
 			f.InFlight, f.Client = inFlight(func(d *inbox.Delivery) { d.SessionID, d.Detached = "", true }), host.Gone
 		}), why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when its session died: " + decides + "; the inbox was replaced since"},
