@@ -5,6 +5,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/charging"
+	"heartbeat/internal/host"
 	"heartbeat/orchestrate/effect"
 )
 
@@ -12,10 +13,11 @@ import (
 type Hold struct {
 	Paused  *inbox.Pause
 	Backoff *inbox.Backoff
+	Owner   *Owner // who has the entry in flight, and lives; only [Waiting] says that
 }
 
 // Any reports whether something keeps delivery back.
-func (h Hold) Any() bool { return h.Paused != nil || h.Backoff != nil }
+func (h Hold) Any() bool { return h.Paused != nil || h.Backoff != nil || h.Owner != nil }
 
 // Held says why nothing is delivered now. It pauses delivery where the day has reached its
 // limit, and notes the settings. The caller commits.
@@ -130,8 +132,14 @@ func (a Asker) refuseRun(tx *inbox.Tx, e inbox.Entry) (refused bool, err error) 
 // those who start a session for it. The caller commits, also where the error matches
 // [inbox.ErrMore].
 func Waiting(tx *inbox.Tx, a Asker) (h Hold, waits bool, err error) {
-	if h, err = Held(tx, a); err != nil || tx.InFlight() != nil {
-		return h, err == nil, err
+	if h, err = Held(tx, a); err != nil {
+		return h, false, err
+	}
+	if d := tx.InFlight(); d != nil {
+		if o := OwnerOf(tx, d); o.Life == host.Alive {
+			h.Owner = &o
+		}
+		return h, true, nil
 	}
 	_, err = Next(tx, a, inbox.Mark{})
 	switch {

@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"os"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -141,4 +143,25 @@ func TestKilledClient(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The host owns its entry before the client is started: nobody else settles that, and
+// another session's Stop says whose it is.
+func TestTheHostOwnsItsPrompt(t *testing.T) {
+	r := newRig(t, "A", "B")
+	r.round("")
+	n, err := r.Waiting(t.Context())
+	require.NoError(t, err)
+	require.NotNil(t, n.Owner, "what waits is not for a host that comes now")
+	assert.Equal(t, os.Getpid(), n.Owner.PID)
+
+	report, err := recovery.Run(t.Context(), recovery.Asker{Box: r.box, Client: recovery.ProcessOf(os.Getppid())}, recovery.Sight{})
+	require.NoError(t, err)
+	assert.Equal(t, recovery.Owned, report.Action)
+
+	t.Setenv("CLAUDE_PID", strconv.Itoa(os.Getppid()))
+	other := &client{rig: r, session: "other", prompt: "p9", hook: []string{"--inbox", r.Path(), "--on-orphan", "retry"}}
+	assert.Empty(t, other.stop("well", false))
+	assert.Contains(t, other.heard, "which lives: it is left to that one")
+	assert.Equal(t, []int{0, 1, 1, 0, 0}, r.fates())
 }

@@ -60,6 +60,7 @@ type client struct {
 	*rig
 	session, prompt, transcript string
 	hook                        []string // its arguments
+	heard                       string   // what its hook said last to people
 }
 
 // round takes the steps up to the client's start.
@@ -131,6 +132,7 @@ func (c *client) fire(event string, more map[string]any) string {
 	var out, stderr bytes.Buffer
 	status := hook.Run(c.hook, cli.Streams{Command: hook.CommandName, In: stdin, Out: &out, Err: &stderr})
 	require.Equal(c.t, cli.ExitOK, status, stderr.String())
+	c.heard = stderr.String()
 	var d struct{ Reason string }
 	if out.Len() > 0 {
 		require.NoError(c.t, json.Unmarshal(out.Bytes(), &d))

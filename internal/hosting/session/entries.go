@@ -73,6 +73,8 @@ func (h *host) openQueue() (err error) {
 	switch {
 	case err != nil:
 		return fmt.Errorf("look into the session's inbox: %w", err)
+	case next.Owner != nil: // a session that came just now
+		return fmt.Errorf("take the session's inbox: %s", next.Owner)
 	case next.Paused != nil:
 		return fmt.Errorf("the session's inbox is %s: nothing is delivered until %s", next.Paused.String(), next.Paused.Ends())
 	case next.Any():

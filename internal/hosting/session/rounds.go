@@ -135,6 +135,9 @@ func (h *host) goesOn(deadline time.Time) (bool, error) {
 	defer h.sending.Unlock()
 	next, err := h.queue.Waiting(context.Background())
 	goesOn := err == nil && next.Waits && !next.Any()
+	if next.Owner != nil {
+		h.warn(next.Owner.String() + ": what waits is left to that one")
+	}
 	if next.Waits && next.Paused != nil {
 		h.warn("delivery is " + next.Paused.String())
 	}

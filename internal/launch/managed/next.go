@@ -22,7 +22,7 @@ func (r *run) look() (st state, e *ending) {
 	if err != nil {
 		return st, r.stuck(err)
 	}
-	if st.owner != nil || st.waits || r.Mode != Drain || len(r.Runs.Dirs) == 0 {
+	if st.Owner != nil || st.waits || r.Mode != Drain || len(r.Runs.Dirs) == 0 {
 		return st, nil
 	}
 	if time.Until(r.asleep) > 0 {
@@ -46,8 +46,8 @@ func (r *run) look() (st state, e *ending) {
 // enough tells whether the work ends here, nil if it does not.
 func (r *run) enough(st state) *ending {
 	switch {
-	case r.Mode == Drain && st.owner != nil:
-		return &ending{reason: Busy, detail: st.owner.String()}
+	case r.Mode == Drain && st.Owner != nil:
+		return &ending{reason: Busy, detail: st.Owner.String()}
 	case r.Mode == Drain && !st.waits:
 		return r.nothingWaits(st)
 	case r.Mode == Drain && st.Paused != nil:

@@ -14,10 +14,9 @@ import (
 // state is what the inbox asks for between two sessions.
 type state struct {
 	recovery.Hold
-	owner  *recovery.Owner // of the entry in flight, nil unless it lives
-	waits  bool            // an entry does
-	asleep time.Time       // when the next sleep of a run is over, zero for none
-	runs   stepped         // where nothing waits, what the runs came to
+	waits  bool      // an entry does
+	asleep time.Time // when the next sleep of a run is over, zero for none
+	runs   stepped   // where nothing waits, what the runs came to
 }
 
 // settle decides about what the last session left in flight, and returns what to do
@@ -38,12 +37,10 @@ func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 	}
 	defer func() { err = errors.Join(err, tx.Close()) }()
 	r.uncounted(charging.Note(tx, r.box, r.lastSession()))
-	owner, err := r.settleEntry(tx)
-	if err != nil {
+	if err := r.settleEntry(tx); err != nil {
 		return st, err
 	}
 	var more error
-	st.owner = owner
 	st.Hold, st.waits, more = recovery.Waiting(tx, r.asker())
 	if more != nil && !errors.Is(more, inbox.ErrMore) {
 		return st, more
@@ -86,7 +83,7 @@ func (r *run) asker() recovery.Asker {
 
 // settleEntry settles the orphan, if there is one, unless its owner lives. A turn that ended
 // in an API error is decided by that error, not by the policy.
-func (r *run) settleEntry(tx *inbox.Tx) (*recovery.Owner, error) {
+func (r *run) settleEntry(tx *inbox.Tx) error {
 	sight := recovery.Sight{Charged: true}
 	if d := tx.InFlight(); r.last != nil && d != nil {
 		why := r.last.ended()
@@ -99,9 +96,9 @@ func (r *run) settleEntry(tx *inbox.Tx) (*recovery.Owner, error) {
 	}
 	report, err := recovery.Settle(tx, r.asker(), sight)
 	if err != nil || report.Failure != nil || sight.Over != nil {
-		return report.Owner, err
+		return err
 	}
-	return report.Owner, r.holdAfter(tx)
+	return r.holdAfter(tx)
 }
 
 // holdAfter holds delivery if a turn of the last session that was no entry's ended in an
