@@ -149,6 +149,7 @@ var allowed = map[string]string{
 	"internal/testing/long":          "",
 	"internal/testing/model":         "",
 	"internal/testing/pages":         "internal/cli",
+	"internal/testing/pairs":         "",
 	"internal/testing/script":        "inbox internal/disk internal/testing/babysitter",
 	"internal/testing/walls":         "",
 	"internal/testing/worlds":        "",
