@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
 
 	"heartbeat/internal/testing/model"
 )
@@ -157,16 +158,17 @@ func (r *rig) told(lines []line) []string {
 	return all
 }
 
-// arrivals counts how often the model got a text, that is, how often the conversation
-// grew by it. A conversation repeats everything before, and a new session starts another
-// one.
+// arrivals counts how often the model got a text, that is, how often a conversation grew by
+// it. A conversation repeats everything before, and a new session starts another one.
 func (r *rig) arrivals(text string) int {
 	r.t.Helper()
-	total, before := 0, 0
+	total, before := 0, map[string]int{}
 	for _, request := range r.Model.MainRequests() {
+		// The rest of it may change while several clients share a home.
+		session := gjson.Get(gjson.GetBytes(request.Body, "metadata.user_id").String(), "session_id").String()
 		now := r.said(request, text)
-		total += max(0, now-before)
-		before = now
+		total += max(0, now-before[session])
+		before[session] = now
 	}
 	return total
 }
