@@ -58,7 +58,7 @@ func (h *hook) toldOfTask(tx *inbox.Tx) error {
 func (h *hook) endSession(tx *inbox.Tx) error {
 	h.placeTurn(tx, false)
 	h.uncounted(charging.End(tx, h.box, h.input.SessionID, h.input.TranscriptPath))
-	if d := tx.InFlight(); d != nil && d.SessionID == h.input.SessionID {
+	if d := tx.InFlight(); d != nil && d.SessionID == h.input.SessionID && !h.isElsewhere(tx) {
 		e := h.evidenceOf(d)
 		if e.Held {
 			sight := recovery.Sight{Ended: true, Reply: e.HeldReply, Tasks: h.tasksOf(e), Charged: true}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/host"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
@@ -162,8 +163,24 @@ func (h *hook) settle(tx *inbox.Tx, sight recovery.Sight) (recovery.Report, erro
 // stopFailure acts on a turn that ended in an error, where no background wiring
 // hands the entry over again: the launcher gets its signal, and decides.
 func (h *hook) stopFailure() int {
-	h.record(func(tx *inbox.Tx) error { return tx.Fail(h.input.SessionID, h.input.Error, h.input.LastMessage) })
+	h.record(func(tx *inbox.Tx) error {
+		if h.isElsewhere(tx) {
+			return tx.FailSession(h.input.SessionID, h.input.Error, h.input.LastMessage)
+		}
+		return tx.Fail(h.input.SessionID, h.input.Error, h.input.LastMessage)
+	})
 	return h.signal()
+}
+
+// isElsewhere reports whether the entry in flight has an owner that lives, and is another
+// process than this hook's client, which may have the same session.
+func (h *hook) isElsewhere(tx *inbox.Tx) bool {
+	d := tx.InFlight()
+	if d == nil {
+		return false
+	}
+	o := recovery.OwnerOf(tx, d)
+	return o.Life == host.Alive && o.PID != h.clientPID()
 }
 
 // failTurn settles the entry whose turn ended in an error, and says how long
