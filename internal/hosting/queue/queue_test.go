@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"testing"
@@ -164,4 +165,25 @@ func TestTheHostOwnsItsPrompt(t *testing.T) {
 	assert.Empty(t, other.stop("well", false))
 	assert.Contains(t, other.heard, "which lives: it is left to that one")
 	assert.Equal(t, []int{0, 1, 1, 0, 0}, r.fates())
+}
+
+// Another session that lives has an entry whose text is in a file: whoever settles leaves
+// both.
+func TestAnotherOwnersTextStays(t *testing.T) {
+	r := newRig(t, "A")
+	owner := recovery.ProcessOf(os.Getppid())
+	spill := recovery.SpillPath(r.box, "0123456789ab")
+	require.NoError(t, os.WriteFile(spill, []byte("A"), 0o600))
+	tx, err := r.box.Begin(t.Context())
+	require.NoError(t, err)
+	e, err := tx.Next(inbox.Mark{})
+	require.NoError(t, err)
+	_, err = tx.Deliver(e, inbox.Recipient{SessionID: "other", Evidence: recovery.Evidence{
+		Client: int64(owner.PID), ClientStart: owner.Start, Boot: owner.Boot, Namespace: owner.Namespace,
+		Wake: recovery.Wake{Woken: true, Bound: true, Spill: spill},
+	}.Encode()})
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(tx.Commit(), tx.Close()))
+	assert.Equal(t, recovery.Owned, r.settle(Exit{}).Action)
+	assert.FileExists(t, spill)
 }
