@@ -115,9 +115,13 @@ func TestHeartbeatPairsForced(t *testing.T) {
 	assert.Contains(t, said, "orphaned")
 	letGo()
 	r.answered(ctx, len(all)-1)
-	fates := answeredOnce(all...)
-	fates[0].reply, fates[0].reason = "", "orphaned"
-	r.settled(fates...)
+	assert.Equal(t, "orphaned", r.deadLetters()[0].Reason)
+	for i, l := range r.results() {
+		assert.Equal(t, all[i+1].tag, r.tagOf(l.EntryID))
+	}
+	for _, e := range all {
+		assert.Equal(t, 1, r.arrivals(e.text), "how often the model got %s", e.tag)
+	}
 }
 
 // Another session waits for the entry of one that is killed, and takes over at once.
