@@ -112,7 +112,7 @@ func deliveringStop(f facts) (r ruling, is bool) {
 		return ruling{verdict: sameStop}, true // in the background an answer that shows may be to a later Stop
 	case f.showsAnswer():
 		return r, false
-	case f.transcriptIsThere() && f.patient: // one that is not there shows nothing later either
+	case f.patient: // a session's first turns may end before its transcript is there
 		return ruling{verdict: unsure, waitFor: f.transcript}, true
 	}
 	return ruling{verdict: sameStop, unproven: true}, true

@@ -54,7 +54,7 @@ func TestVerdict(t *testing.T) {
 		"the same input, never shown": {with(same, func(f *facts) {
 			f.showsAnswer, f.transcriptIsThere, f.patient = no, yes, false
 		}), ruling{verdict: sameStop, unproven: true}},
-		"the same input, no file": {with(same, func(f *facts) { f.showsAnswer, f.transcriptIsThere = no, no }), ruling{verdict: sameStop, unproven: true}},
+		"the same input, no file yet": {with(same, func(f *facts) { f.showsAnswer, f.transcriptIsThere = no, no }), ruling{verdict: unsure, waitFor: "t.jsonl"}},
 
 		"another prompt": {facts{told: true, compares: true, sameSession: true, restarted: restarted(recovery.NotRestarted)}, ruling{verdict: interrupted}},
 		"another prompt, not known since when": {
