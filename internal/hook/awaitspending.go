@@ -52,8 +52,12 @@ func (h *hook) countAnswer(l budget.Plan, run string) (*meter.State, error) {
 	reading := meter.Reading{Session: h.input.SessionID, Transcript: path, Requests: -1, ContextPercent: -1, Wait: h.meterWait()}
 	for began := time.Now(); ; time.Sleep(pricePoll) {
 		s, err := meter.Advance(h.box.Dir(), reading)
-		if s == nil || err != nil || reply == "" || claude.TranscriptSize(path) == 0 || time.Since(began) >= priceWait ||
-			!h.isNear(l, run, s) || h.client().Said(path, from, s.Read, reply) {
+		absent := claude.TranscriptSize(path) == 0
+		switch {
+		case err != nil || reply == "" || time.Since(began) >= priceWait || absent && h.input.StopHookActive:
+			return s, err
+		case absent: // the first turns of a session may end before it is there
+		case s == nil || !h.isNear(l, run, s) || h.client().Said(path, from, s.Read, reply):
 			return s, err
 		}
 	}
