@@ -60,11 +60,24 @@ func (h *hook) othersGoOn() bool {
 	}
 	said := h.awaitOthers(&siblings{client: pid, start: host.ProcessStart(pid), own: own, since: host.ProcessStart(own), hooks: others})
 	h.gate.shut, h.gate.unsure = said.Ended, !said.Over
+	said.Goes = slices.DeleteFunc(said.Goes, h.isDelivered)
 	if said.Ended || len(said.Goes) == 0 {
 		return false
 	}
 	h.noteOthers("another Stop hook has the turn go on, so it is not over: %s", words.Sentence(words.Brief(said.Goes[0])))
 	return true
+}
+
+// isDelivered reports whether a text is that of the entry in flight. It stands before the
+// turn's answer, which the client may not have written yet.
+func (h *hook) isDelivered(text string) (is bool) {
+	h.glance(func(view *inbox.View) {
+		if d := view.InFlight(); d != nil {
+			own := strings.TrimSpace(h.evidenceOf(d).ByBlock(d).Text)
+			is = own != "" && strings.HasSuffix(strings.TrimSpace(text), own)
+		}
+	})
+	return is
 }
 
 // noteOthers says so where the client waits for the hook. What one in the background says
