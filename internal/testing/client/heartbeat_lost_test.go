@@ -24,33 +24,34 @@ var lostBy = map[string]string{
 	"killed before it printed": `
 mkfifo "$dir/nowhere"
 exec 3<&0 4<>"$dir/nowhere"
-"$HOOK" --inbox "$dir/inbox.jsonl" --as "$FORM" <&3 >&4 &
+"$HOOK" --inbox "$dir/inbox.jsonl" --gate-timeout 0 --as "$FORM" <&3 >&4 &
 until grep -q '"start_offset":'"$SECOND," "$dir/.in-flight"; do sleep 0.01; done
 kill -9 $!
 wait
 exit 0
 `,
 	"stdout is full": `
-exec "$HOOK" --inbox "$dir/inbox.jsonl" --as "$FORM" >/dev/full
+exec "$HOOK" --inbox "$dir/inbox.jsonl" --gate-timeout 0 --as "$FORM" >/dev/full
 `,
 	"stdout is a closed pipe": `
 mkfifo "$dir/nowhere"
 exec 3<>"$dir/nowhere" 4>"$dir/nowhere"
-exec "$HOOK" --inbox "$dir/inbox.jsonl" --as "$FORM" >&4 3>&- 4>&-
+exec "$HOOK" --inbox "$dir/inbox.jsonl" --gate-timeout 0 --as "$FORM" >&4 3>&- 4>&-
 `,
 	"killed behind its decision": `
-"$HOOK" --inbox "$dir/inbox.jsonl" --as "$FORM"
+"$HOOK" --inbox "$dir/inbox.jsonl" --gate-timeout 0 --as "$FORM"
 sed -i '/"handed":true}$/d' "$dir/.inbox-journal"
 kill -9 $$
 `,
 }
 
-// losesSecond begins such a hook.
+// losesSecond begins such a hook. It waits for no other one, as where the other one is
+// slower, or not known of.
 const losesSecond = `#!/bin/sh
 dir=$(dirname "$0")
 echo >>"$dir/stops"
 test "$(wc -l <"$dir/stops")" -eq 2 ||
-	exec "$HOOK" --inbox "$dir/inbox.jsonl" --as "$FORM" --signal-file "$dir/signal"
+	exec "$HOOK" --inbox "$dir/inbox.jsonl" --gate-timeout 0 --as "$FORM" --signal-file "$dir/signal"
 `
 
 // Two hooks are wired. The turn goes on because of the other one, under the same
