@@ -39,10 +39,15 @@ func (p Process) Life() host.Life {
 	return host.Unknown
 }
 
-// Client is the client's process that the entry was delivered to; until the client of a
+// Process is the client's process that the entry was delivered to; until the client of a
 // session host is started, it is the host's own.
 func (e Evidence) Process() Process {
 	return Process{PID: int(e.Client), Start: e.ClientStart, Boot: e.Boot, Namespace: e.Namespace}
+}
+
+// SetProcess makes a process of this boot the one that has the entry.
+func (e *Evidence) SetProcess(p Process) {
+	e.Client, e.ClientStart, e.Boot, e.Namespace = int64(p.PID), p.Start, p.Boot, p.Namespace
 }
 
 // Owner is who has an entry in flight. As long as it lives, nobody else settles the entry,

@@ -28,14 +28,12 @@ func (h *hook) recipient(next inbox.Entry, spill string) inbox.Recipient {
 
 // evidence is what identifies this hook's event.
 func (h *hook) evidence() recovery.Evidence {
-	in, pid := h.input, h.clientPID()
+	in := h.input
 	e := recovery.Evidence{
 		Active: in.StopHookActive, Reply: claude.ReplySum(in.LastMessage), Transcript: in.TranscriptPath,
 		TranscriptSize: claude.TranscriptSize(in.TranscriptPath),
-		Boot:           host.BootID(), SinceBoot: host.SinceBoot(), Client: int64(pid), ClientStart: host.ProcessStart(pid),
+		SinceBoot:      host.SinceBoot(),
 	}
-	if e.ClientStart != 0 {
-		e.Namespace = host.PIDNamespace()
-	}
+	e.SetProcess(recovery.ProcessOf(h.clientPID()))
 	return e
 }

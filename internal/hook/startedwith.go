@@ -5,7 +5,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
-	"heartbeat/internal/host"
 	recovery "heartbeat/recover"
 )
 
@@ -30,12 +29,9 @@ func (h *hook) startedWith(tx *inbox.Tx) error {
 
 // prompt is the recipient of such an entry: this prompt of this client.
 func (h *hook) prompt(tx *inbox.Tx, d *inbox.Delivery, e recovery.Evidence) inbox.Recipient {
-	in, pid := h.input, h.clientPID()
+	in := h.input
 	e.BoundSeq = tx.Seq()
-	e.Client, e.ClientStart = int64(pid), host.ProcessStart(pid)
-	if e.ClientStart != 0 {
-		e.Namespace = host.PIDNamespace()
-	}
+	e.SetProcess(recovery.ProcessOf(h.clientPID()))
 	e.Transcript, e.TranscriptSize = in.TranscriptPath, recovery.StartSize(tx, d, in.SessionID, in.TranscriptPath)
 	if e.TranscriptSize < 0 && in.PromptID != "" {
 		e.TranscriptSize = 0 // the prompt's name tells its lines from older ones

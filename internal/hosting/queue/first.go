@@ -116,12 +116,12 @@ func isOfRun(e inbox.Entry) bool {
 
 // evidence is kept with the delivery until the client's hook tells more.
 func (q *Queue) evidence() recovery.Evidence {
-	me := recovery.ProcessOf(os.Getpid())
-	return recovery.Evidence{
-		TranscriptSize: -1, Boot: me.Boot, SinceBoot: host.SinceBoot(),
-		Client: int64(me.PID), ClientStart: me.Start, Namespace: me.Namespace,
+	e := recovery.Evidence{
+		TranscriptSize: -1, SinceBoot: host.SinceBoot(),
 		Prompt: recovery.Prompt{Prompted: true, Start: q.round.start, Hooks: q.round.hooks},
 	}
+	e.SetProcess(recovery.ProcessOf(os.Getpid()))
+	return e
 }
 
 // Begin notes that the client is about to be started: from here on it may have the
@@ -139,11 +139,11 @@ func (q *Queue) Begin(ctx context.Context) error {
 // error changes nothing about the session.
 func (q *Queue) Started(ctx context.Context, pid int) error {
 	return q.ofRound(ctx, func(tx *inbox.Tx, d *inbox.Delivery, e recovery.Evidence) error {
-		start := host.ProcessStart(pid)
-		if e.IsBound() || start == 0 {
+		p := recovery.ProcessOf(pid)
+		if e.IsBound() || p.Start == 0 {
 			return nil // its hook was faster, or it has ended
 		}
-		e.Client, e.ClientStart, e.Namespace = int64(pid), start, host.PIDNamespace()
+		e.SetProcess(p)
 		return tx.Bind(inbox.Recipient{SessionID: d.SessionID, PromptID: d.PromptID, Evidence: e.Encode()})
 	})
 }
