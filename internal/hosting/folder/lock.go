@@ -98,9 +98,10 @@ func (f Folder) Lock(ctx context.Context) (*Lock, error) {
 func (f Folder) Holder() int { return host.LockHolder(f.LockPath()) }
 
 // IsHosted reports whether the session's host is known to live. Who has the lock then
-// has another one, since that of the host was removed.
+// has another one, since that of the host was removed. That may be the host itself, which
+// looks after the sessions beside its own.
 func IsHosted(s *State) bool {
-	if s.Host == nil || s.Host.isSelf() {
+	if s.Host == nil {
 		return false
 	}
 	alive, known := s.Host.Alive()

@@ -107,6 +107,24 @@ func TestLockRemoved(t *testing.T) {
 	assert.Contains(t, r.state().Warnings, "the session's folder, or its lock, was removed while it was hosted, and made again")
 }
 
+// A host looks after the sessions beside its own. Where its lock was removed it finds
+// its own session there, which is not one of a dead host.
+func TestHostDoesNotFinishItself(t *testing.T) {
+	r := newRig(t, "hang")
+	s := r.hang()
+	r.slay(s)
+	self := folder.ProcessOf(os.Getpid())
+	s.Host = &self
+	lock, err := r.folder().Lock(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, lock.Write(&s))
+	require.NoError(t, os.Remove(r.folder().LockPath()))
+	_, err = session.Finish(t.Context(), r.folder().Dir())
+	require.ErrorIs(t, err, session.ErrHosted)
+	assert.Equal(t, folder.Running, r.state().Status)
+	_ = lock.Release() // it locks nothing that has a name
+}
+
 // An entry that another session has in flight by now is not the dead one's to settle.
 func TestFinisherLeavesOthersEntries(t *testing.T) {
 	shared := newRig(t, "hang")
