@@ -62,5 +62,5 @@ func TestPrompted(t *testing.T) {
 			assert.False(t, p.Asked(""))
 		})
 	}
-	assert.False(t, claude.Prompted{Path: "/nonexistent", Text: "x"}.Asked(""))
+	assert.False(t, claude.Prompted{Path: "/dev/null/none", Text: "x"}.Asked(""))
 }

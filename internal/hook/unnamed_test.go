@@ -26,7 +26,7 @@ func TestUnnamedFiles(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Empty(t, left)
-	t.Setenv("TMPDIR", "/nonexistent")
+	t.Setenv("TMPDIR", dir+"/missing")
 	_, err = unlinkedFile()
 	assert.Error(t, err)
 }

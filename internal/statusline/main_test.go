@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 func status(total string) string {
-	return fmt.Sprintf(`{"session_id":"s","transcript_path":"/nonexistent.jsonl","cost":{"total_cost_usd":%s},"context_window":{"current_usage":null}}`, total)
+	return fmt.Sprintf(`{"session_id":"s","transcript_path":"/dev/null/none.jsonl","cost":{"total_cost_usd":%s},"context_window":{"current_usage":null}}`, total)
 }
 
 type outcome struct {
@@ -78,7 +78,7 @@ func TestItBecomesThePersonsLine(t *testing.T) {
 	assert.Equal(t, outcome{"a\n'b' $x \"\n", "", 0}, run(t, status("1"), "--inbox", inbox, `--then=printf '%s\n' a "'b' \$x \""`))
 	assert.Equal(t, outcome{"out", "err", 3}, run(t, status("2"), "--inbox", inbox, "--then", "printf out; printf err >&2; exit 3"))
 	assert.Equal(t, int64(2_000_000_000), spent(t, dir))
-	assert.Equal(t, 127, run(t, status("3"), "--inbox", inbox, "--then", "/nonexistent/line").code)
+	assert.Equal(t, 127, run(t, status("3"), "--inbox", inbox, "--then", "/dev/null/none").code)
 	assert.Equal(t, 2, run(t, status("4"), "--inbox", inbox, "--then", "if").code, "a syntax error is the shell's")
 	assert.Equal(t, int64(4_000_000_000), spent(t, dir))
 

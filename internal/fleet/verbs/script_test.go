@@ -33,7 +33,7 @@ import (
 func TestMain(m *testing.M) {
 	link.StartServer = serving.Start
 	if filepath.Base(os.Args[0]) != page.CommandName { // a script's own environment stays
-		for name, value := range map[string]string{"XDG_CONFIG_HOME": "/nonexistent", "NATS_URL": "", "NATS_CONTEXT": ""} {
+		for name, value := range map[string]string{"XDG_CONFIG_HOME": "/dev/null/none", "NATS_URL": "", "NATS_CONTEXT": ""} {
 			if err := os.Setenv(name, value); err != nil {
 				panic(err)
 			}
