@@ -54,6 +54,9 @@ func (m prepared) Run() int {
 	if err == nil {
 		err = os.Setenv("PATH", os.Getenv("PATH")+string(os.PathListSeparator)+dir)
 	}
+	if err == nil {
+		err = os.Setenv("TMPDIR", dir) // a launcher that is killed leaves its settings there
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
