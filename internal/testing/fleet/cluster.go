@@ -20,15 +20,16 @@ type Cluster []*Server
 // leader.
 func StartCluster(t testing.TB, size int) Cluster {
 	t.Helper()
-	ports := freePorts(t, size)
+	ports := make([]int, size) // routes have to be known before a server starts
 	var routes []*url.URL
-	for _, port := range ports {
-		routes = append(routes, &url.URL{Scheme: "nats", Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))})
+	for i := range ports {
+		ports[i] = freePort()
+		routes = append(routes, &url.URL{Scheme: "nats", Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[i]))})
 	}
 	c := make(Cluster, size)
 	for i, port := range ports {
 		c[i] = &Server{options: &server.Options{
-			ServerName: fmt.Sprint("node-", i+1), Host: "127.0.0.1", Port: server.RANDOM_PORT,
+			ServerName: fmt.Sprint("node-", i+1), Host: "127.0.0.1",
 			Cluster: server.ClusterOpts{Name: "cluster", Host: "127.0.0.1", Port: port}, Routes: routes,
 			JetStream: true, StoreDir: t.TempDir(), SyncAlways: true, NoSigs: true, NoLog: true,
 		}}
@@ -65,17 +66,4 @@ func (c Cluster) hasLeader(peers int) bool {
 		}
 	}
 	return false
-}
-
-// freePorts are ports that were free just now: routes have to be known before a server
-// starts.
-func freePorts(t testing.TB, count int) (ports []int) {
-	t.Helper()
-	for range count {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer func() { require.NoError(t, l.Close()) }()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }

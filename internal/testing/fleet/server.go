@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strconv"
 	"sync"
@@ -42,7 +43,7 @@ func Start(t testing.TB, change ...func(*server.Options)) *Server {
 // Run runs a server on the files in dir.
 func Run(dir string, change ...func(*server.Options)) (*Server, error) {
 	o := &server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT,
+		Host:      "127.0.0.1",
 		JetStream: true, StoreDir: dir, SyncAlways: true,
 		NoSigs: true, NoLog: true,
 	}
@@ -60,7 +61,7 @@ func RunFile(file, dir string, change ...func(*server.Options)) (*Server, error)
 	if err != nil {
 		return nil, fmt.Errorf("read the server's configuration: %w", err)
 	}
-	o.Host, o.Port, o.StoreDir = "127.0.0.1", server.RANDOM_PORT, dir
+	o.Host, o.StoreDir = "127.0.0.1", dir
 	o.HTTPPort, o.NoSigs, o.NoLog, o.LogFile = 0, true, true, ""
 	for _, c := range change {
 		c(o)
@@ -77,9 +78,10 @@ func (s *Server) Resume() error {
 		return errors.New("the server runs already")
 	}
 	o := s.options.Clone()
-	if s.port != 0 {
-		o.Port = s.port
+	if s.port == 0 {
+		s.port = freePort()
 	}
+	o.Port = s.port
 	running, err := server.NewServer(o)
 	if err != nil {
 		return fmt.Errorf("start the server: %w", err)
@@ -89,8 +91,25 @@ func (s *Server) Resume() error {
 		running.Shutdown()
 		return fmt.Errorf("the server on port %d was not ready within %v", o.Port, readyWithin)
 	}
-	s.running, s.port = running, running.Addr().(*net.TCPAddr).Port
+	s.running = running
 	return nil
+}
+
+var given sync.Map // of ports, which two servers might draw alike
+
+// freePort returns a port that the system gives to nobody who asks for any: while the server
+// is stopped, nobody takes it.
+func freePort() int {
+	for {
+		port := 10000 + rand.IntN(22000)
+		if _, is := given.LoadOrStore(port, true); is {
+			continue
+		}
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			_ = l.Close()
+			return port
+		}
+	}
 }
 
 // Stop ends the server. Its clients see their connections closed. It may be stopped
