@@ -66,11 +66,6 @@ func (h *hook) startFull() error {
 			return err
 		}
 	}
-	// Without this, SIGQUIT or a fault of the runtime before the program's main would
-	// end it with status 2, which is ExitWake.
-	if err := os.Setenv("GOTRACEBACK", "crash"); err != nil {
-		return err
-	}
 	args := append([]string{program, FullVerb, handedOverFlag + o.arg()}, h.args...)
 	return fmt.Errorf("start %s: %w", program, syscall.Exec(program, args, os.Environ()))
 }

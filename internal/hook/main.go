@@ -28,8 +28,8 @@ func Run(args []string, s cli.Streams) int { return RunFull(args, s, nil) }
 // RunFull is [Run] for a program that links what drives babysitter runs. Run starts
 // that program where it is needed.
 func RunFull(args []string, s cli.Streams, open OpenRuns) (status int) {
-	// A panic in another goroutine, or a fault of the runtime, would exit with
-	// status 2; this makes it abort by signal instead.
+	// On a processor that exit.s does not know, a panic in another goroutine would exit
+	// with status 2; this makes it abort by signal instead.
 	debug.SetTraceback("crash")
 	defer func() {
 		if p := recover(); p != nil {

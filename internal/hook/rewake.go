@@ -19,6 +19,9 @@ const (
 	// ExitWake hands stderr to the model as the session's next turn. No other end
 	// of the command has this status.
 	ExitWake = 2
+	// markedWake is what is said to end so: the system keeps the lower eight bits, and a
+	// plain 2 becomes 1 (see exit.s).
+	markedWake = 1<<8 | ExitWake
 
 	// wakePoll is how often a hook in the background looks whether the files have
 	// changed, where file events do not arrive.
@@ -62,7 +65,7 @@ func (h *hook) inBackground() (status int, ok bool) {
 // wakeLater lets the turn end, and waits in the background until an entry wakes the
 // session. enter records what the event says.
 //
-// With ExitWake all of stderr becomes part of the turn, so notes are kept back until it
+// With [ExitWake] all of stderr becomes part of the turn, so notes are kept back until it
 // is certain that the session is not woken.
 func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 	if err := h.wakeable(); err != nil {
@@ -75,7 +78,7 @@ func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 	h.Err = notes
 	defer func() {
 		h.Err = stderr
-		if status != ExitWake {
+		if status != markedWake {
 			_, _ = notes.WriteTo(stderr) // nobody is left to tell
 		}
 	}()
@@ -107,7 +110,7 @@ func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 	if _, err := fmt.Fprintln(stderr, h.wakeText); err != nil {
 		return cli.ExitError
 	}
-	return ExitWake
+	return markedWake
 }
 
 // refuse says why the session cannot be woken. The stop is approved.

@@ -3,7 +3,9 @@
 # heartbeat.sh mcp                   the tools of an agent
 # heartbeat.sh VERB [ARGUMENT...]    heartbeat VERB on the project's inbox
 #
-# As a hook it never exits with 2, unless heartbeat-stop wakes the session with that.
+# As a hook it never exits with 2, unless heartbeat-stop wakes the session with that. A shell
+# does of itself, where it cannot start a process.
+trap '[ $? != 2 ] || exit 1' EXIT
 set -u
 
 project=${CLAUDE_PROJECT_DIR:-$PWD}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/testing/model"
@@ -104,4 +105,36 @@ func (c *caughtUp) written() bool {
 		}
 	}
 	return false
+}
+
+// starved is the hook with too little memory for its runtime, until there is enough.
+const starved = `#!/bin/sh
+test -e "${0%/*}/enough" || ulimit -v 50000
+exec "$HOOK" "$@"
+`
+
+// What the runtime says when it dies is nothing for the model, and keeps no prompt from it: the
+// session ends as if there were no hook, and the next one does the work.
+func TestHeartbeatHookWithoutMemory(t *testing.T) {
+	for name, event := range map[string]string{"at each Stop": "Stop", "at each prompt": "UserPromptSubmit"} {
+		t.Run(name, func(t *testing.T) {
+			all := some(3)
+			r := newRig(t, own).install().add(all...)
+			hook := r.path("starved")
+			require.NoError(t, os.WriteFile(hook, []byte(starved), 0o700))
+			r.edit(func(settings map[string]any) {
+				group := settings["hooks"].(map[string]any)[event].([]any)[0].(map[string]any)
+				group["hooks"].([]any)[0].(map[string]any)["command"] = hook
+			})
+			o := r.options("HOOK=" + r.stop)
+			if event == "Stop" {
+				r.drain(within(t), prompt(1), o)
+				assert.Equal(t, 1, r.turns())
+				assert.Nil(t, r.flying())
+				require.NoError(t, os.WriteFile(r.path("enough"), nil, 0o600))
+			}
+			r.drain(within(t), prompt(2), o)
+			r.settled(answeredOnce(all...)...)
+		})
+	}
 }
