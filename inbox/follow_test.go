@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/host"
 )
 
 // forget takes the journal's note away that the last commit was followed, as a
@@ -58,6 +59,31 @@ func TestFilesAreMadeGood(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// Where the kernel does not say which boot this is, no mark vouches for what a power loss may
+// have taken: an answered entry does not come again, and its result is there.
+func TestUnreadBootIsAnother(t *testing.T) {
+	for name, boots := range map[string][2]string{
+		"never read": {host.TestOnlyUnread, host.TestOnlyUnread}, "read before": {"one", host.TestOnlyUnread}, "read after": {host.TestOnlyUnread, "two"},
+	} {
+		for _, lost := range documented[:4] {
+			t.Run(name+" "+lost, func(t *testing.T) {
+				reboot(t, boots[0])
+				box := newBox(t, oldContent)
+				turn(t, box)
+				turn(t, box)
+				want := snapshot(t, box)
+				reboot(t, boots[1])
+				require.NoError(t, os.Remove(beside(box, lost)))
+				in(t, box, func(*inbox.Tx) {})
+				got := snapshot(t, box)
+				for _, name := range documented {
+					assert.Equal(t, want[name], got[name], name)
+				}
+			})
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"heartbeat/internal/flat"
-	"heartbeat/internal/host"
 	"heartbeat/internal/journal"
 )
 
@@ -144,7 +143,7 @@ func (t *Tx) expectLate(d *Delivery, dead DeadLetter) {
 	if d.SessionID == "" || d.PromptID == "" || d.SessionID == t.over || len(d.Evidence) > maxLeftEvidence {
 		return
 	}
-	if s, err := t.Session(d.SessionID); err == nil && s.gone(t.boot) {
+	if s, err := t.Session(d.SessionID); err == nil && s.gone() {
 		return
 	}
 	t.changeLeft(ofSession(d.SessionID), forgotten)
@@ -155,12 +154,7 @@ func (t *Tx) expectLate(d *Delivery, dead DeadLetter) {
 }
 
 // gone reports whether it is certain that the session has no process any more.
-func (s Session) gone(boot string) bool {
-	if s.EndedAt != nil || s.ProcessStart == 0 || s.Boot != boot {
-		return s.EndedAt != nil || s.Boot != "" && s.Boot != boot
-	}
-	return s.Namespace == host.PIDNamespace() && host.ProcessStart(s.PID) != s.ProcessStart
-}
+func (s Session) gone() bool { return s.EndedAt != nil || s.Life().Ended() }
 
 // LateAnswer notes that a turn of a session has ended, and with which reply. If its entry was
 // set aside before, the reply is committed at once, to be kept with the dead letter: it

@@ -31,7 +31,7 @@ func (p Process) Life() host.Life {
 	switch {
 	case p.Start != 0:
 		return host.LifeOf(p.Boot, p.Namespace, p.PID, p.Start)
-	case p.Boot != "" && p.Boot != host.BootID():
+	case host.OtherBoot(p.Boot):
 		return host.Rebooted
 	case p.PID != 0 && host.ProcessStart(p.PID) == 0:
 		return host.Gone

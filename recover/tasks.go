@@ -87,7 +87,7 @@ func (h TaskWait) Wait(running []claude.Task, reply string) TaskWait {
 
 // Over reports whether the entry has waited for that long, as far as can be told.
 func (h TaskWait) Over(limit time.Duration) bool {
-	return h.Held && (h.HeldBoot != host.BootID() || time.Duration(host.SinceBoot()-h.HeldSince) >= limit)
+	return h.Held && (host.OtherBoot(h.HeldBoot) || time.Duration(host.SinceBoot()-h.HeldSince) >= limit)
 }
 
 // TellsOf reports whether the client sent this prompt to say that one of the tasks has

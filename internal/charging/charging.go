@@ -161,7 +161,7 @@ func Note(tx *inbox.Tx, box *inbox.Inbox, ended string) error {
 // could tell. Without a meter of that time it is nobody's: the session was not here.
 func Resumed(tx *inbox.Tx, box *inbox.Inbox, session string, pid int) error {
 	s, err := meter.Load(box.Dir(), session)
-	if s == nil || s.Client == meter.ClientName(host.BootID(), pid, host.ProcessStart(pid)) {
+	if s == nil || s.Client == meter.ClientName(host.KnownBoot(host.BootID()), pid, host.ProcessStart(pid)) {
 		return err
 	}
 	return errors.Join(err, tx.Charge(Reading(s)))

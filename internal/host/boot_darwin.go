@@ -1,20 +1,11 @@
 package host
 
-import (
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
-// TestOnlyBootID, when set, is what [BootID] returns. Only tests set it.
-var TestOnlyBootID string
-
-// BootID identifies this boot of the machine. It changes with a power loss.
-func BootID() string {
-	if TestOnlyBootID != "" {
-		return TestOnlyBootID
-	}
+func bootID() string {
 	id, err := unix.Sysctl("kern.bootsessionuuid")
-	if err != nil {
-		return ""
+	if err != nil || id == "" {
+		return unreadBoot()
 	}
 	return id
 }

@@ -40,6 +40,18 @@ func TestBootID(t *testing.T) {
 	host.TestOnlyBootID = "another"
 	defer func() { host.TestOnlyBootID = "" }()
 	assert.Equal(t, "another", host.BootID())
+	assert.True(t, host.OtherBoot(id))
+
+	host.TestOnlyBootID = host.TestOnlyUnread
+	assert.NotEqual(t, "", host.BootID())
+	assert.NotEqual(t, host.BootID(), host.BootID(), "each is another process's")
+	assert.Empty(t, host.KnownBoot(host.BootID()))
+	assert.False(t, host.OtherBoot(id), "that is not known")
+	pid := os.Getpid()
+	for _, boot := range []string{id, host.BootID(), ""} {
+		assert.Equal(t, host.Alive, host.LifeOf(boot, host.PIDNamespace(), pid, host.ProcessStart(pid)), boot)
+		assert.Equal(t, host.Gone, host.LifeOf(boot, host.PIDNamespace(), pid, host.ProcessStart(pid)-1), boot)
+	}
 }
 
 func TestSinceBootGoesForward(t *testing.T) {

@@ -35,7 +35,7 @@ func LifeOf(boot, namespace string, pid int, start int64) Life {
 		return Alive
 	case !known:
 		return Unknown
-	case boot != "" && boot != BootID():
+	case OtherBoot(boot):
 		return Rebooted
 	}
 	return Gone
@@ -44,7 +44,7 @@ func LifeOf(boot, namespace string, pid int, start int64) Life {
 // Lives is [LifeOf] for those who need no more than whether the process runs.
 func Lives(boot, namespace string, pid int, start int64) (alive, known bool) {
 	switch {
-	case boot != "" && boot != BootID():
+	case OtherBoot(boot):
 		return false, true
 	case pid == 0 || start == 0 || namespace != PIDNamespace():
 		return false, false

@@ -123,7 +123,7 @@ func book(inbox string, stdin []byte) {
 		return
 	}
 	pid, _ := strconv.Atoi(os.Getenv("CLAUDE_PID")) // 0 if unknown: then all are one
-	r.Client = meter.ClientName(host.BootID(), pid, host.ProcessStart(pid))
+	r.Client = meter.ClientName(host.KnownBoot(host.BootID()), pid, host.ProcessStart(pid))
 	r.Wait = time.Second // the person's line comes after it
 	_, _ = meter.Advance(filepath.Dir(inbox), r)
 }
