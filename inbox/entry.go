@@ -16,7 +16,8 @@ type Entry struct {
 	EntryID string // hex SHA-256 of the raw line, a byte order mark included
 	ID      string // an envelope's own `id`; empty where it has none
 	Text    string // what is delivered: valid UTF-8, never empty
-	// Metadata holds an envelope's members beside `prompt` and `id`.
+	// Metadata holds an envelope's members beside `prompt` and `id`; also an `id` that is no
+	// string, or that [CheckID] refuses.
 	Metadata map[string]json.RawMessage
 	// Start and End are the entry's byte range in the inbox; End is the start
 	// of the next line.
@@ -105,8 +106,8 @@ func decodeEnvelope(raw []byte) (id, text string, meta map[string]json.RawMessag
 		return "", "", nil, false
 	}
 	taken := []string{"prompt"}
-	if m.IsString("id") {
-		id, taken = m.String("id"), append(taken, "id")
+	if said := m.String(idMember); m.IsString(idMember) && CheckID(said) == nil {
+		id, taken = said, append(taken, idMember)
 	}
 	m.Without(taken, func(name string, raw []byte) {
 		if meta == nil {

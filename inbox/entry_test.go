@@ -63,6 +63,10 @@ func TestEntryText(t *testing.T) {
 		},
 		"envelope with id": {line: `{"id":"job-7","prompt":"x"}`, text: "x", id: "job-7"},
 		"envelope with ID": {line: `{"ID":"job-7","prompt":"x"}`, text: "x", meta: metadata{"ID": raw(`"job-7"`)}},
+		"id that cannot be printed": {
+			line: `{"id":"a\n\u202eb","prompt":"x"}`, text: "x", meta: metadata{"id": raw(`"a\n\u202eb"`)},
+		},
+		"id with blanks and signs": {line: `{"id":"é 1/2 日本 🐈","prompt":"x"}`, id: "é 1/2 日本 🐈", text: "x"},
 		"id is no string": {
 			line: `{"id":7,"prompt":"x"}`, text: "x", meta: metadata{"id": raw("7")},
 		},

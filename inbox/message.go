@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -82,6 +83,20 @@ func ParseMessage(line []byte) (Message, error) {
 	return m, o.Err()
 }
 
+// CheckID refuses an id that cannot be printed as it is: logs, tables and commands name
+// entries by it. An id of a line that somebody wrote by hand is then none.
+func CheckID(id string) error {
+	if !utf8.ValidString(id) {
+		return fmt.Errorf("the id %q is not UTF-8", id)
+	}
+	for _, r := range id {
+		if !strconv.IsPrint(r) {
+			return fmt.Errorf("the id %q has the character %U, which cannot be printed: an id takes letters, digits, signs and blanks, on one line", id, r)
+		}
+	}
+	return nil
+}
+
 // Check returns an error if the message cannot be appended.
 func (m Message) Check() error {
 	_, err := m.encode(time.Time{})
@@ -90,8 +105,8 @@ func (m Message) Check() error {
 
 // encode is the entry's line.
 func (m Message) encode(now time.Time) ([]byte, error) {
-	if !utf8.ValidString(m.ID) {
-		return nil, fmt.Errorf("the id %q is not UTF-8", m.ID)
+	if err := CheckID(m.ID); err != nil {
+		return nil, err
 	}
 	if i := firstInvalid(m.Text); i >= 0 {
 		return nil, fmt.Errorf("the text is not UTF-8 (byte %d): convert it first, so that nothing of it is changed on the way", i)

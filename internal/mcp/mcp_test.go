@@ -191,6 +191,7 @@ func TestWhatATooldoesNotTake(t *testing.T) {
 		{agent, "enqueue", object{"prompt": "x", "meta": object{"prompt": "y"}}, "cannot be named"},
 		{agent, "enqueue", object{"prompt": "x", "not_before": "tomorrow"}, "2026-01-02T15:04:05Z"},
 		{agent, "nothing", object{}, "nothing"},
+		{producer, "enqueue", object{"prompt": "x", "id": "a\nb"}, "cannot be printed"},
 		{producer, "result", object{"id": "x"}, "there is no entry"},
 		{producer, "result", object{"id": "x", "wait_ms": 25001}, "from 0 to 25000"},
 		{producer, "cancel", object{"id": "--all"}, "--all"},

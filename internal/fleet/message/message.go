@@ -97,10 +97,12 @@ func Of(m jetstream.Msg) (Message, error) {
 
 // EntryID is the id, in an inbox, of a message that was requeued so often: the message's
 // own id, then ID~1, ID~2, … An id that looks like one of those gets ~0, one that is long,
-// not UTF-8, or begins with = is spelt as [names.Key].
+// that no inbox takes, or that begins with = is spelt as [names.Key], behind an = in any case.
 func EntryID(id string, again int) string {
-	if !utf8.ValidString(id) || len(id) > maxID || strings.HasPrefix(id, "=") {
-		id = names.Key(id)
+	if inbox.CheckID(id) != nil || len(id) > maxID || strings.HasPrefix(id, "=") {
+		if id = names.Key(id); id[0] != '=' { // so that it is no message's own id
+			id = "=k" + id
+		}
 	}
 	if again > 0 || endsInCount(id) {
 		id += "~" + strconv.Itoa(again)

@@ -83,7 +83,7 @@ func TestAnObjectWithoutAPromptIsText(t *testing.T) {
 
 func TestEntryIDsDiffer(t *testing.T) {
 	seen := map[string]bool{}
-	for _, id := range []string{"a", "a~1", "a~0", "a~1~0", "a~", "\xff", "=FF", strings.Repeat("x", 600)} {
+	for _, id := range []string{"a", "a~1", "a~0", "a~1~0", "a~", "\xff", "=FF", "a\tb", "a=09b", strings.Repeat("x", 600)} {
 		for again := range 3 {
 			e := EntryID(id, again)
 			assert.False(t, seen[e], "%q of %q", e, id)
@@ -91,6 +91,7 @@ func TestEntryIDsDiffer(t *testing.T) {
 		}
 	}
 	assert.Equal(t, "a", EntryID("a", 0))
+	assert.Equal(t, "=ka=09b", EntryID("a\tb", 0), "an inbox takes it")
 }
 
 func TestText(t *testing.T) {

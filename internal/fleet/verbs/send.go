@@ -11,7 +11,6 @@ import (
 	"math"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -146,8 +145,11 @@ func messageOf(o *page.Send, text string) (*nats.Msg, error) {
 	if id == "" {
 		id = strings.ToLower(rand.Text())
 	}
-	if strings.TrimSpace(id) != id || strings.ContainsAny(id, "\r\n\x00") || !utf8.ValidString(id) {
-		return nil, fmt.Errorf("--id is %q: it takes UTF-8 without line breaks and without blanks at its ends, since a header has it", id)
+	if strings.TrimSpace(id) != id {
+		return nil, fmt.Errorf("--id is %q: it takes no blanks at its ends, since a header has it", id)
+	}
+	if err := inbox.CheckID(id); err != nil {
+		return nil, fmt.Errorf("--id: %w", err)
 	}
 	if names.IsMessage(o.Stream, id) {
 		return nil, fmt.Errorf("--id is %q: that is how messages of the stream %s are named that have no id of their own: choose another", id, o.Stream)
