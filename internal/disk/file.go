@@ -12,7 +12,7 @@ import (
 
 // ErrForeign says that a file is not one that heartbeat may use as its own: a
 // symbolic link, something other than a regular file, another user's, or a file
-// with a second name.
+// with a second name that others may have made.
 var ErrForeign = errors.New("not a file of ours")
 
 // File is an open regular file. It is not safe for concurrent use.

@@ -88,20 +88,22 @@ func OpenForeign(path string, flags int) (*File, error) {
 	}
 	f, err := openAny(path, flags|unix.O_NOFOLLOW)
 	switch {
-	case errors.Is(err, unix.ELOOP) && rootOwns(filepath.Dir(path)):
+	case errors.Is(err, unix.ELOOP) && OursAlone(filepath.Dir(path)):
 		return openAny(path, flags)
 	case errors.Is(err, unix.ELOOP):
 		return nil, fmt.Errorf("open %s: it is a symbolic link where others may make one, and root follows none there: %w", path, ErrForeign)
-	case err == nil && f.info.Links > 1 && !rootOwns(filepath.Dir(path)):
-		return nil, errors.Join(fmt.Errorf("open %s: the file has %d names, and may be another user's own in a directory that is not root's: %w", path, f.info.Links, ErrForeign), f.Close())
+	case err == nil && f.info.Links > 1 && !OursAlone(filepath.Dir(path)):
+		return nil, errors.Join(fmt.Errorf("open %s: the file has %d names, and may be another user's own in a directory that is not root's: "+
+			"work as the directory's owner, or put a copy in its place: %w", path, f.info.Links, ErrForeign), f.Close())
 	}
 	return f, err
 }
 
-// rootOwns reports whether only root can create names in a directory.
-func rootOwns(dir string) bool {
+// OursAlone reports whether only this user and root can create names in a directory: a
+// second name of a file there was made by them, such as by a backup of hard links.
+func OursAlone(dir string) bool {
 	info, err := StatDir(dir)
-	return err == nil && info.UID == 0 && info.Mode&0o022 == 0
+	return err == nil && (info.UID == 0 || info.UID == uint32(os.Geteuid())) && info.Mode&0o022 == 0
 }
 
 // openAny opens a regular file of any owner.
@@ -157,9 +159,10 @@ func (f *File) mustBeOurs() error {
 			return fmt.Errorf("open %s: it belongs to user %d, and this is user %d: %w", f.path, f.info.UID, me, ErrForeign)
 		}
 	}
-	if f.info.Links > 1 {
-		return fmt.Errorf("open %s: the file has %d names, and a change would be one to all of them: "+
-			"put a copy in its place (cp -p %[1]s %[1]s.new, then mv %[1]s.new %[1]s) or remove it: %[3]w", f.path, f.info.Links, ErrForeign)
+	if dir := filepath.Dir(f.path); f.info.Links > 1 && !OursAlone(dir) {
+		return fmt.Errorf("open %s: the file has %d names, and others can make names in its directory, so that it may be any file of yours: "+
+			"take that right away if the names are your own, as of a backup with cp -al (chmod go-w %[3]s), "+
+			"or put a copy in its place (cp -p %[1]s %[1]s.new, then mv %[1]s.new %[1]s) or remove it: %[4]w", f.path, f.info.Links, dir, ErrForeign)
 	}
 	return nil
 }

@@ -59,6 +59,7 @@ func TestSecondNameIsRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "precious", "content")
 	require.NoError(t, os.Link("precious", "f"))
+	require.NoError(t, os.Chmod(".", 0o777))
 	for name, open := range map[string]func() error{
 		"OpenRead":     func() error { _, err := disk.OpenRead("f"); return err },
 		"OpenExisting": func() error { _, err := disk.OpenExisting("f"); return err },
@@ -73,6 +74,22 @@ func TestSecondNameIsRefused(t *testing.T) {
 	require.NoError(t, disk.Publish("f", []byte("new"), false), "a new file takes the name")
 	assert.Equal(t, "content", read(t, "precious"))
 	assert.Equal(t, "new", read(t, "f"))
+}
+
+// Where nobody else can make names, as in a directory of which a backup with hard links was
+// made, the other name is our own.
+func TestSecondNameOfOurs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "f", "content")
+	require.NoError(t, os.Link("f", "backup"))
+	f, created, err := disk.OpenWrite("f")
+	require.NoError(t, err)
+	assert.False(t, created)
+	require.NoError(t, f.WriteAt([]byte("C"), 0))
+	require.NoError(t, f.Close())
+	b, err := disk.ReadState("f", 100)
+	require.NoError(t, err)
+	assert.Equal(t, "Content", string(b))
 }
 
 func TestStateFileIsNarrowed(t *testing.T) {

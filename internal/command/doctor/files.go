@@ -94,9 +94,12 @@ func (e *examination) stateFile(name string, info fs.FileInfo, err error) (c Che
 		return fail("state-files", "take it away: "+path, "%s is not a regular file (%s), and the hook refuses it", path, mode.Type()), true
 	case e.UID != 0 && owner(info) != e.UID && owner(info) != 0:
 		return fail("state-files", "see who made it, then take it away: "+path, "%s belongs to user %d and this is user %d: the hook refuses it", path, owner(info), e.UID), true
-	case links(info) > 1:
+	case links(info) > 1 && !disk.OursAlone(filepath.Dir(path)):
 		return fail("state-files", quote("cp", "-p", path, path+".new")+" && "+quote("mv", path+".new", path),
-			"%s has %d names, and the hook refuses it: what it writes would be in the other file as well", path, links(info)), true
+			"%s has %d names, others can make names in its directory, and the hook refuses it: what it writes would be in the other file as well", path, links(info)), true
+	case links(info) > 1:
+		return warn("state-files", quote("cp", "-p", path, path+".new")+" && "+quote("mv", path+".new", path)+", while no session runs",
+			"%s has %d names: what is written to it is in the other file as well, so that a backup with cp -al is none of it", path, links(info)), true
 	}
 	if err := unix.Access(path, unix.R_OK|unix.W_OK); err != nil {
 		return fail("state-files", quote("chmod", "600", path), "user %d may not read and write %s (mode %04o, owner %d): %v",

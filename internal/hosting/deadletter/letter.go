@@ -125,6 +125,9 @@ func (l *Letter) open() (*disk.File, error) {
 		return nil, err
 	}
 	limit := int64(maxOwn)
+	if l.foreign() && f.Info().Links > 1 { // what it holds is told to others, and the agent can name any file
+		return nil, errors.Join(fmt.Errorf("open %s: the file has %d names: %w", l.Path, f.Info().Links, disk.ErrForeign), f.Close())
+	}
 	if l.foreign() {
 		limit = maxForeign
 	}

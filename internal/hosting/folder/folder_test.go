@@ -153,6 +153,7 @@ func TestPlantedFiles(t *testing.T) {
 	for name, plant := range plant {
 		f := at(filepath.Dir(secret))
 		require.NoError(t, f.Make(), name)
+		require.NoError(t, os.Chmod(filepath.Dir(f.StatePath()), 0o777)) // for whoever plants it
 		require.NoError(t, plant(f.StatePath()), name)
 		_, err := f.Read()
 		require.ErrorIs(t, err, disk.ErrForeign, name)
