@@ -26,6 +26,7 @@ const (
 	ReasonEmpty       Reason = "empty"              // nothing to deliver: "" or an empty prompt
 	ReasonOverBudget  Reason = "over_budget"        // it cost what it may: see Failure
 	ReasonLimits      Reason = "invalid limits"     // its limits cannot be understood: see Failure
+	ReasonWide        Reason = "not UTF-8"          // its line is UTF-16 or UTF-32: see Failure
 	ReasonRejected    Reason = "rejected"           // its agent said that it cannot be done: see Failure
 )
 

@@ -120,7 +120,7 @@ func TestDeliveredCanBeAcknowledged(t *testing.T) {
 	for name, line := range map[string]string{
 		"plain":           "x",
 		"NUL":             "a\x00b",
-		"invalid UTF-8":   "\xff\xfe",
+		"invalid UTF-8":   "\xff\xfd",
 		"line separators": "a\u2028b\u2029c\u0085d",
 		"metadata":        `{"prompt":"x","a":"\ud800","b":"` + "\x7f" + `","c":1e999}`,
 		"escaped names":   `{"prompt":"x","\ud800":1,"\u0000":2,"\n":3}`,

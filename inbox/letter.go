@@ -231,6 +231,8 @@ func (b *Inbox) Requeueable(l Letter) error {
 		return fmt.Errorf("requeue %s: its late reply was accepted at %s, and is the entry's result", l.Letter, l.AcceptedAt.Format(time.RFC3339))
 	case l.RawFile != "" && len(raw) == 0 || l.Reason == ReasonTooLong || len(raw) > MaxLine:
 		return fmt.Errorf("requeue %s: it is %s, and would be set aside again: send what it should have been", l.Letter, ReasonTooLong)
+	case l.Reason == ReasonWide:
+		return fmt.Errorf("requeue %s: %s", l.Letter, wideMeans)
 	case err != nil:
 		return fmt.Errorf("requeue %s: %w: mend it in %s, or purge it", l.Letter, err, b.fileOf(journal.DeadLetters))
 	case len(bytes.TrimSpace(raw)) == 0:

@@ -118,7 +118,7 @@ func (t *Tx) nextEntry(still Mark) (Entry, error) {
 		} else if passed {
 			continue
 		}
-		reason, failure := t.undeliverable(e, now)
+		reason, failure := t.undeliverable(e, l.raw, now)
 		if reason == "" {
 			return e, nil
 		}
@@ -135,9 +135,11 @@ func (t *Tx) nextEntry(still Mark) (Entry, error) {
 	}
 }
 
-// undeliverable says why the entry can never be delivered, "" where it can.
-func (t *Tx) undeliverable(e Entry, now time.Time) (Reason, *Failure) {
+// undeliverable says why the entry, of this line, can never be delivered, "" where it can.
+func (t *Tx) undeliverable(e Entry, raw []byte, now time.Time) (Reason, *Failure) {
 	switch err := t.checkLimits(e); {
+	case t.wide(raw):
+		return ReasonWide, &Failure{Error: string(ReasonWide), Message: wideMeans, At: now.UTC()}
 	case strings.TrimSpace(e.Text) == "":
 		return ReasonEmpty, nil
 	case e.expired(now):

@@ -228,6 +228,8 @@ type Waiting struct {
 	Torn    bool // its line has no newline yet
 	// InvalidLimits says that its limits cannot be understood: it becomes a dead letter.
 	InvalidLimits bool
+	// Wide says that its line is UTF-16 or UTF-32: it becomes a dead letter.
+	Wide bool
 }
 
 // Next returns the first n entries that wait, in order of delivery. It reads no
@@ -261,7 +263,7 @@ func (t *Tx) waiting(l line, now time.Time) Waiting {
 	e := decodeEntry(l.raw)
 	e.Start, e.End = l.start, l.end
 	err := t.checkLimits(e)
-	return Waiting{Entry: e, Empty: strings.TrimSpace(e.Text) == "", Expired: e.expired(now), InvalidLimits: err != nil, Torn: !l.terminated}
+	return Waiting{Entry: e, Empty: strings.TrimSpace(e.Text) == "", Expired: e.expired(now), InvalidLimits: err != nil, Wide: t.wide(l.raw), Torn: !l.terminated}
 }
 
 // Raw is the entry's line as it is in the inbox, without its end.

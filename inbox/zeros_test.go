@@ -1,9 +1,11 @@
 package inbox_test
 
 import (
+	"encoding/binary"
 	"os"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -93,4 +95,68 @@ func TestSparseInbox(t *testing.T) {
 	require.ErrorIs(t, err, inbox.ErrEmpty)
 	send(t, box, inbox.Message{Text: "two"})
 	assert.Equal(t, []string{"two"}, drain(t, box))
+}
+
+// wideText is UTF-16 or UTF-32 as editors and shells write it.
+func wideText(order binary.AppendByteOrder, size int, text string) string {
+	var b []byte
+	if size == 4 {
+		for _, r := range text {
+			b = order.AppendUint32(b, uint32(r))
+		}
+		return string(b)
+	}
+	for _, u := range utf16.Encode([]rune(text)) {
+		b = order.AppendUint16(b, u)
+	}
+	return string(b)
+}
+
+// Nobody is given UTF-16 as text full of NULs, nor pieces of it: it is set aside whole, with
+// what to do, and what was appended as UTF-8 is delivered.
+func TestWideLines(t *testing.T) {
+	little, big := binary.LittleEndian, binary.BigEndian
+	for name, c := range map[string]struct {
+		content string
+		letters int // at least
+	}{
+		"a file of UTF-16":            {wideText(little, 2, "\ufeffname a river\r\nname a tree\r\n"), 2},
+		"the other end first":         {wideText(big, 2, "\ufeffname a river\r\nname a tree\r\n"), 2},
+		"of UTF-32":                   {wideText(little, 4, "\ufeffname a river\nname a tree\n"), 2},
+		"UTF-32, the other end first": {wideText(big, 4, "\ufeffname a river\nname a tree\n"), 2},
+		"an envelope":                 {wideText(little, 2, "\ufeff{\"prompt\":\"x\",\"id\":\"a\"}\r\n"), 1},
+		"a line break in a character": {wideText(little, 2, "\ufeff去上海\n上海上海\n"), 2},
+		"appended by a shell":         {"one\n" + wideText(little, 2, "name a river\r\n"), 1},
+		"appended, another alphabet":  {"one\n" + wideText(little, 2, "名字\r\n"), 1},
+		"appended, without a return":  {"one\n" + wideText(little, 2, "name a river\n"), 1},
+		"appended, the other end":     {"one\n" + wideText(big, 2, "name a river\r\n"), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := newBox(t, c.content+"\n{\"prompt\":\"last\"}\n")
+			waiting, err := viewOf(t, box).Next(99)
+			require.NoError(t, err)
+			said := 0
+			for _, w := range waiting {
+				if w.Wide {
+					said++
+				}
+			}
+			got := drain(t, box)
+			assert.Equal(t, "last", got[len(got)-1])
+			assert.Len(t, got, 1+strings.Count(c.content, "one"))
+			letters := deadLetters(t, box)
+			assert.GreaterOrEqual(t, len(letters), c.letters)
+			assert.Len(t, letters, said)
+			for _, l := range letters {
+				assert.Equal(t, inbox.ReasonWide, l.Reason)
+				assert.Contains(t, l.Failure.Message, "save the text as UTF-8")
+				raw, err := l.RawLine.Bytes()
+				require.NoError(t, err)
+				assert.Contains(t, c.content, string(raw), "the exact bytes are kept")
+			}
+		})
+	}
+	for _, text := range []string{"caf\xe9", "o\x00\x00ne", "nul \x00 amid", "\ufefftext", "\x01\x02"} {
+		assert.Len(t, drain(t, newBox(t, text+"\n")), 1, "%q", text)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
 )
 
 // The formats of a batch.
@@ -49,7 +50,7 @@ func readBatch(path, format string, stdin *os.File, complete func(*inbox.Message
 		}
 		defer func() { err = errors.Join(err, in.Close()) }()
 	}
-	lines := bufio.NewScanner(in)
+	lines := bufio.NewScanner(cli.Text(in))
 	lines.Buffer(nil, inbox.MaxLine+1)
 	for n := 1; lines.Scan(); n++ {
 		l := bytes.TrimSpace(lines.Bytes())

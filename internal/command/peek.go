@@ -68,6 +68,7 @@ type peeked struct {
 	Expired  bool                       `json:"expired,omitempty"`
 	Torn     bool                       `json:"torn,omitempty"`
 	Limits   bool                       `json:"invalid_limits,omitempty"`
+	Wide     bool                       `json:"not_utf8,omitempty"`
 }
 
 func (o *peekFlags) run(s cli.Streams) (err error) {
@@ -104,7 +105,7 @@ func (o *peekFlags) printer(s cli.Streams) (show func(position int, w inbox.Wait
 		out := bufio.NewWriter(s.Out)
 		return func(_ int, w inbox.Waiting) error {
 			return cli.PrintJSON(out, peeked{
-				w.EntryID, w.ID, w.Start, w.End, w.Attempt, w.Text, w.Metadata, w.TooLong, w.Empty, w.Expired, w.Torn, w.InvalidLimits,
+				w.EntryID, w.ID, w.Start, w.End, w.Attempt, w.Text, w.Metadata, w.TooLong, w.Empty, w.Expired, w.Torn, w.InvalidLimits, w.Wide,
 			})
 		}, out.Flush
 	}
@@ -131,7 +132,7 @@ func special(w inbox.Waiting) (facts []string) {
 	flags := []struct {
 		is   bool
 		name string
-	}{{w.TooLong, "too long"}, {w.Empty, "empty"}, {w.Expired, "expired"}, {w.Torn, "torn"}, {w.InvalidLimits, "invalid limits"}}
+	}{{w.TooLong, "too long"}, {w.Empty, "empty"}, {w.Expired, "expired"}, {w.Torn, "torn"}, {w.InvalidLimits, "invalid limits"}, {w.Wide, string(inbox.ReasonWide)}}
 	for _, f := range flags {
 		if f.is {
 			facts = append(facts, f.name)

@@ -123,14 +123,14 @@ func (o *resultFlags) value(f *pflag.FlagSet, stdin bool, in *os.File) ([]byte, 
 	case f.Changed("text"):
 		return orchestrate.TextValue(o.text), nil
 	case o.textFile != "":
-		text, err := disk.ReadGiven(o.textFile, maxResult)
+		text, err := cli.TextOf(disk.ReadGiven(o.textFile, maxResult))
 		return orchestrate.TextValue(string(text)), err
 	case stdin:
-		value, err := io.ReadAll(io.LimitReader(in, maxResult+1))
+		value, err := cli.TextOf(io.ReadAll(io.LimitReader(in, maxResult+1)))
 		if err == nil && len(value) > maxResult {
 			err = fmt.Errorf("stdin has more than %d bytes", maxResult)
 		}
 		return value, err
 	}
-	return disk.ReadGiven(o.valueFile, maxResult)
+	return cli.TextOf(disk.ReadGiven(o.valueFile, maxResult))
 }

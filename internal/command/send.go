@@ -231,7 +231,7 @@ func (o *sendFlags) text(args []string, stdin *os.File) (string, error) {
 	case len(args) == 1 && args[0] != "-":
 		return args[0], nil
 	case o.file != "":
-		b, err := disk.ReadGiven(o.file, inbox.MaxLine)
+		b, err := cli.TextOf(disk.ReadGiven(o.file, inbox.MaxLine))
 		if err != nil {
 			return "", fmt.Errorf("send: %w", err)
 		}
@@ -240,7 +240,7 @@ func (o *sendFlags) text(args []string, stdin *os.File) (string, error) {
 	if cli.IsTerminal(stdin) && len(args) == 0 {
 		return "", cli.Usage(errors.New("no text: give it as TEXT, with --file, or on stdin"))
 	}
-	b, err := io.ReadAll(io.LimitReader(stdin, inbox.MaxLine+1))
+	b, err := cli.TextOf(io.ReadAll(io.LimitReader(stdin, inbox.MaxLine+1)))
 	if err != nil {
 		return "", fmt.Errorf("send: read stdin: %w", err)
 	}

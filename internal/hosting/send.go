@@ -48,7 +48,7 @@ func textOf(o *verbs.Send, s cli.Streams) (string, error) {
 	if cli.IsTerminal(s.In) {
 		return "", cli.Usage(errors.New("no text: give it as TEXT, or on stdin"))
 	}
-	b, err := io.ReadAll(io.LimitReader(s.In, inbox.MaxLine+1))
+	b, err := cli.TextOf(io.ReadAll(io.LimitReader(s.In, inbox.MaxLine+1)))
 	if err != nil {
 		return "", fmt.Errorf("read stdin: %w", err)
 	}

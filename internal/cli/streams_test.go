@@ -1,0 +1,67 @@
+package cli_test
+
+import (
+	"encoding/binary"
+	"io"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/cli"
+)
+
+// wide is a text, or any units, as UTF-16 or UTF-32 with a byte order mark.
+func wide(order binary.AppendByteOrder, size int, units ...rune) string {
+	b := []byte{}
+	for _, u := range append([]rune{0xFEFF}, units...) {
+		if size == 2 {
+			b = order.AppendUint16(b, uint16(u))
+		} else {
+			b = order.AppendUint32(b, uint32(u))
+		}
+	}
+	return string(b)
+}
+
+func TestText(t *testing.T) {
+	long := strings.Repeat("上海 \U0001F600 \ufffd\r\n", 10_000)
+	for _, text := range []string{"", "a", "name a river\r\n", "a\x00b", "\ufeffa", long} {
+		runes, units := []rune(text), []rune{}
+		for _, u := range utf16.Encode(runes) {
+			units = append(units, rune(u))
+		}
+		for form, in := range map[string]string{
+			"UTF-8 with a mark": "\ufeff" + text,
+			"UTF-16, little":    wide(binary.LittleEndian, 2, units...), "UTF-16, big": wide(binary.BigEndian, 2, units...),
+			"UTF-32, little": wide(binary.LittleEndian, 4, runes...), "UTF-32, big": wide(binary.BigEndian, 4, runes...),
+		} {
+			got, err := cli.TextOf([]byte(in), nil)
+			require.NoError(t, err, form)
+			assert.Equal(t, text, string(got), form)
+		}
+	}
+	for _, as := range []string{"", "a", "text\n", "caf\xe9", "\xff", "\x00\x00", long} {
+		got, err := cli.TextOf([]byte(as), nil)
+		require.NoError(t, err)
+		assert.Equal(t, as, string(got))
+	}
+}
+
+func TestTextThatIsNoSuchThing(t *testing.T) {
+	for name, in := range map[string]string{
+		"cut off":          "\xff\xfea\x00b",
+		"half a pair":      wide(binary.LittleEndian, 2, 'a', 0xD83D),
+		"another half":     wide(binary.BigEndian, 2, 0xD83D, 'a'),
+		"second half only": wide(binary.LittleEndian, 2, 0xDE00, 'a'),
+		"no rune":          wide(binary.LittleEndian, 4, 'a', 0x110000),
+		"a surrogate":      wide(binary.BigEndian, 4, 0xD83D),
+	} {
+		_, err := cli.TextOf([]byte(in), nil)
+		assert.ErrorContains(t, err, "goes on otherwise: save it as UTF-8", name)
+	}
+	_, err := cli.TextOf(nil, io.ErrClosedPipe)
+	assert.Equal(t, io.ErrClosedPipe, err)
+}
