@@ -62,17 +62,41 @@ func (b *Bridge) HandOver(caller int, effect string, value []byte, failure *baby
 }
 
 func (b *Bridge) mayHandOver(caller int, id string) error {
+	d, sessions, err := b.atWork()
+	switch m, _ := effect.MarkOf(d); {
+	case err != nil:
+		return err
+	case m.Effect == id:
+		return recovery.MaySpeak(caller, d, sessions, true)
+	case d != nil && recovery.MaySpeak(caller, d, sessions, false) == nil:
+		return nil
+	}
+	return recovery.WorksOn(caller, sessions)
+}
+
+// atWork is the entry in flight, nil for none, and the sessions that the inbox knows.
+func (b *Bridge) atWork() (d *inbox.Delivery, all []inbox.Session, err error) {
 	v, err := b.Box.View()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	d := v.InFlight()
-	sessions, err := v.Sessions()
-	err = errors.Join(err, v.Close())
-	if m, _ := effect.MarkOf(d); m.Effect != id || err != nil {
-		return err
+	all, err = v.Sessions()
+	return v.InFlight(), all, errors.Join(err, v.Close())
+}
+
+// Readable are the directories from which a process may hand a file over as an effect's
+// result: the one that its session works in, and the effect's own. None is named for a
+// person's process, which may read what the person may.
+func (b *Bridge) Readable(caller int, effect string) ([]string, error) {
+	_, sessions, err := b.atWork()
+	if err != nil {
+		return nil, err
 	}
-	return recovery.MaySpeak(caller, d, sessions, true)
+	dir, ofAgent := recovery.WorkingDir(caller, sessions)
+	if !ofAgent {
+		return nil, nil
+	}
+	return []string{dir, filepath.Join(b.Run.Dir(), "tasks", filepath.Base(effect))}, nil
 }
 
 // TextValue is a text as a result.

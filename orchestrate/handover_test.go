@@ -2,6 +2,7 @@ package orchestrate_test
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/disk"
 	"heartbeat/internal/host"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
@@ -66,13 +68,56 @@ func TestWhoseResultIsTaken(t *testing.T) {
 	require.ErrorContains(t, err, "session s1 has it, and this is of session s2")
 	err = b.HandOver(os.Getpid(), anEffect, nil, &babysitter.Failure{Name: "E", Message: "why"})
 	require.ErrorContains(t, err, "is another session's")
-	require.NoError(t, b.HandOver(os.Getpid(), another, []byte("1"), nil), "nobody is at that one")
+	err = b.HandOver(os.Getpid(), another, []byte("1"), nil)
+	require.ErrorContains(t, err, "session s2, which does not work on this inbox")
 	t.Setenv("CLAUDE_CODE_SESSION_ID", "s1")
 	require.NoError(t, b.HandOver(os.Getpid(), anEffect, []byte("1"), nil), "the agent's own command")
 
 	b, _ = working(t)
 	t.Setenv("CLAUDE_CODE_SESSION_ID", "")
 	require.NoError(t, b.HandOver(os.Getpid(), anEffect, []byte("1"), nil), "a person")
+	require.NoError(t, b.HandOver(os.Getpid(), another, []byte("1"), nil), "a person")
+}
+
+// An agent of this inbox may hand over what nobody works on, as after parallel effects.
+func TestResultOfAnIdleEffect(t *testing.T) {
+	b, _ := working(t)
+	tx, err := b.Box.Begin(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, tx.StartSession("s3", 0))
+	require.NoError(t, tx.Commit())
+	require.NoError(t, tx.Close())
+	t.Setenv("CLAUDE_CODE_SESSION_ID", "s3")
+	require.NoError(t, b.HandOver(os.Getpid(), another, []byte("1"), nil))
+}
+
+// An agent's command hands over no file that is elsewhere; a person's reads any.
+func TestWhichFilesAreHandedOver(t *testing.T) {
+	if recovery.InSession(os.Getpid(), nil) {
+		t.Skip("an agent runs this, and so this is no person")
+	}
+	b, _ := working(t)
+	elsewhere := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(elsewhere, []byte("{}"), 0o600))
+	dirs, err := b.Readable(os.Getpid(), anEffect)
+	require.NoError(t, err)
+	require.Empty(t, dirs)
+
+	t.Setenv("CLAUDE_CODE_SESSION_ID", "s1")
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	for _, effect := range []string{anEffect, "../../" + anEffect} {
+		dirs, err = b.Readable(os.Getpid(), effect)
+		require.NoError(t, err)
+		require.Equal(t, []string{here, filepath.Join(b.Run.Dir(), "tasks", anEffect)}, dirs)
+	}
+	_, err = disk.ReadBelow(elsewhere, 100, dirs...)
+	require.ErrorIs(t, err, fs.ErrPermission)
+	own := filepath.Join(b.Run.Dir(), "tasks", anEffect, "output.txt")
+	require.NoError(t, os.WriteFile(own, []byte("done"), 0o600))
+	text, err := disk.ReadBelow(own, 100, dirs...)
+	require.NoError(t, err)
+	assert.Equal(t, "done", string(text))
 }
 
 // However a result is handed over, the first one counts.

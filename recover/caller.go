@@ -2,6 +2,7 @@ package recover
 
 import (
 	"fmt"
+	"os"
 	"slices"
 
 	"heartbeat/inbox"
@@ -42,6 +43,35 @@ func MaySpeak(pid int, d *inbox.Delivery, sessions []inbox.Session, person bool)
 func InSession(pid int, sessions []inbox.Session) bool {
 	session, _ := host.Variable(pid, claude.SessionVariable)
 	return session != "" || clientAbove(pid, 0, sessions) != 0
+}
+
+// WorksOn returns why a process may say nothing to an inbox at all: it is of a session that
+// the inbox does not know.
+func WorksOn(pid int, sessions []inbox.Session) error {
+	session, _ := host.Variable(pid, claude.SessionVariable)
+	client := clientAbove(pid, 0, sessions)
+	if session == "" && client == 0 || slices.ContainsFunc(sessions, func(s inbox.Session) bool {
+		alive, _ := host.Lives(s.Boot, s.Namespace, s.PID, s.ProcessStart)
+		return session != "" && s.ID == session || alive && s.PID == client
+	}) {
+		return nil
+	}
+	return fmt.Errorf("this is of session %s, which does not work on this inbox", words.Short(session))
+}
+
+// WorkingDir is the directory that the session of a process works in: its client's, or, where
+// that is not known, this process's own. ok is false for a person's process.
+func WorkingDir(pid int, sessions []inbox.Session) (dir string, ok bool) {
+	if !InSession(pid, sessions) {
+		return "", false
+	}
+	if client := clientAbove(pid, 0, sessions); client != 0 {
+		dir = host.WorkingDir(client)
+	}
+	if dir == "" {
+		dir, _ = os.Getwd() // "" with an error, and nothing is below that
+	}
+	return dir, true
 }
 
 // clientAbove is the nearest client above a process, 0 for none: the one that has the entry,

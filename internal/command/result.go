@@ -37,6 +37,9 @@ This command runs nothing. It knows only the runs that the inbox drives, and tak
 no answer to a breakpoint unless they are driven with --breakpoints ask. While an
 agent works on the effect's entry, no other agent's result is taken; yours is.
 
+An agent hands over only regular files below the directory that its session works
+in, or that of the effect's task, and only to an inbox that its session works on.
+
 Exit status: 0 it was handed over, 1 it was not.`,
 		Example: `heartbeat result --inbox work/inbox.jsonl 01M7XNH40T944T6T9N87JFKQKG --value-file result.json
 echo '{"ok":true}' | heartbeat result --inbox work/inbox.jsonl 01M7XNH40T944T6T9N87JFKQKG -
@@ -102,7 +105,7 @@ func result(i *cli.InboxFlags, o *resultFlags, id string, stdin bool, f *pflag.F
 	var value []byte
 	if f.Changed("error") {
 		failure = &babysitter.Failure{Name: o.failureName, Message: o.failure}
-	} else if value, err = o.value(f, stdin, s.In); err != nil {
+	} else if value, err = o.value(b, id, f, stdin, s.In); err != nil {
 		return fmt.Errorf("read the result: %w", err)
 	}
 	err = b.HandOver(os.Getpid(), id, value, failure)
@@ -118,13 +121,10 @@ func result(i *cli.InboxFlags, o *resultFlags, id string, stdin bool, f *pflag.F
 }
 
 // value is the result in JSON.
-func (o *resultFlags) value(f *pflag.FlagSet, stdin bool, in *os.File) ([]byte, error) {
+func (o *resultFlags) value(b *orchestrate.Bridge, id string, f *pflag.FlagSet, stdin bool, in *os.File) ([]byte, error) {
 	switch {
 	case f.Changed("text"):
 		return orchestrate.TextValue(o.text), nil
-	case o.textFile != "":
-		text, err := cli.TextOf(disk.ReadGiven(o.textFile, maxResult))
-		return orchestrate.TextValue(string(text)), err
 	case stdin:
 		value, err := cli.TextOf(io.ReadAll(io.LimitReader(in, maxResult+1)))
 		if err == nil && len(value) > maxResult {
@@ -132,5 +132,19 @@ func (o *resultFlags) value(f *pflag.FlagSet, stdin bool, in *os.File) ([]byte, 
 		}
 		return value, err
 	}
-	return cli.TextOf(disk.ReadGiven(o.valueFile, maxResult))
+	dirs, err := b.Readable(os.Getpid(), id)
+	if err != nil {
+		return nil, err
+	}
+	read := func(path string) ([]byte, error) {
+		if len(dirs) == 0 {
+			return cli.TextOf(disk.ReadGiven(path, maxResult))
+		}
+		return cli.TextOf(disk.ReadBelow(path, maxResult, dirs...))
+	}
+	if f.Changed("text-file") {
+		text, err := read(o.textFile)
+		return orchestrate.TextValue(string(text)), err
+	}
+	return read(o.valueFile)
 }

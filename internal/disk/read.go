@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -70,6 +72,52 @@ func ReadGiven(path string, limit int64) (b []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	b, err = io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, limit)}
+	}
+	return b, err
+}
+
+// ReadBelow is [ReadFile] for a file that an agent names: it has to be a regular file in one of
+// the directories, or below, and no link on the way may lead out of that.
+func ReadBelow(path string, limit int64, dirs ...string) (b []byte, err error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{abs}
+	if real, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
+		names = append(names, filepath.Join(real, filepath.Base(abs))) // a directory may have two names
+	}
+	for _, dir := range dirs {
+		for _, name := range names {
+			if below, err := filepath.Rel(dir, name); err == nil && filepath.IsLocal(below) {
+				return readIn(dir, below, limit)
+			}
+		}
+	}
+	return nil, fmt.Errorf("read %s: an agent hands over only files below %s: %w", path, strings.Join(dirs, " or "), fs.ErrPermission)
+}
+
+func readIn(dir, name string, limit int64) (b []byte, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err = errors.Join(err, root.Close()); err != nil {
+		return nil, fmt.Errorf("read %s: %w", filepath.Join(dir, name), err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	path := filepath.Join(dir, name)
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("read %s: it is not a regular file", path)
+	}
 	b, err = io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(b)) > limit {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, limit)}

@@ -2,6 +2,7 @@ package disk_test
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -123,4 +124,39 @@ func lstat(t *testing.T, path string) os.FileInfo {
 	i, err := os.Lstat(path)
 	require.NoError(t, err)
 	return i
+}
+
+// What an agent names is read only where it may be.
+func TestReadBelow(t *testing.T) {
+	top := t.TempDir()
+	dir, outside := filepath.Join(top, "dir"), filepath.Join(top, "outside")
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "sub"), 0o700))
+	write(t, outside, "secret")
+	write(t, filepath.Join(dir, "sub", "in"), "told")
+	write(t, filepath.Join(dir, "big"), "0123456789x")
+	require.NoError(t, os.Symlink("sub/in", filepath.Join(dir, "link in")))
+	require.NoError(t, os.Symlink("../outside", filepath.Join(dir, "link out")))
+	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "absolute")))
+	require.NoError(t, os.Symlink("..", filepath.Join(dir, "up")))
+	require.NoError(t, os.Symlink("/dev/zero", filepath.Join(dir, "device")))
+	require.NoError(t, os.Symlink(dir, filepath.Join(top, "second")))
+	require.NoError(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "sparse"), nil, 0o600))
+	require.NoError(t, os.Truncate(filepath.Join(dir, "sparse"), 1<<40))
+	for name, want := range map[string]string{"sub/in": "", "link in": "", "up/dir/sub/in": "escapes",
+		"link out": "escapes", "absolute": "escapes", "up/outside": "escapes", "device": "escapes", "../outside": "only files below",
+		"sub/../../outside": "only files below", "fifo": "not a regular file", "sub": "not a regular file", "nowhere": "no such file",
+		"big": "more than 10 bytes", "sparse": "more than 10 bytes"} {
+		b, err := disk.ReadBelow(dir+"/"+name, 10, "/nowhere", dir)
+		if want == "" {
+			require.NoError(t, err, name)
+			assert.Equal(t, "told", string(b), name)
+			continue
+		}
+		require.ErrorContains(t, err, want, name)
+		assert.Empty(t, b, name)
+	}
+	b, err := disk.ReadBelow(filepath.Join(top, "second", "sub", "in"), 10, dir)
+	require.NoError(t, err, "a directory by another name")
+	assert.Equal(t, "told", string(b))
 }

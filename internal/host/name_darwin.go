@@ -10,3 +10,6 @@ func Name(pid int) string {
 	}
 	return unix.ByteSliceToString(p.Proc.P_comm[:])
 }
+
+// WorkingDir is the directory that a process works in, "" if that cannot be known, as here.
+func WorkingDir(int) string { return "" }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"os"
 	"strconv"
 	"strings"
 
@@ -21,4 +22,10 @@ func Name(pid int) string {
 		return ""
 	}
 	return strings.TrimSuffix(string(comm[:n]), "\n")
+}
+
+// WorkingDir is the directory that a process works in, "" if that cannot be known.
+func WorkingDir(pid int) string {
+	dir, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd") // "" with an error
+	return dir
 }
