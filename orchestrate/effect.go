@@ -31,9 +31,13 @@ func (s *step) handle(ctx context.Context, w want) (m *inbox.Message, posted boo
 	case w.Kind == kindSleep:
 		posted, err = s.sleep(ctx, w)
 		return nil, posted, err
-	case slices.Contains(s.Execute, w.Kind) && s.Outside:
-		return nil, false, s.leave(w)
 	case slices.Contains(s.Execute, w.Kind):
+		if err := s.mayRun(); err != nil {
+			return nil, false, err
+		}
+		if s.Outside {
+			return nil, false, s.leave(w)
+		}
 		posted, err = s.execute(ctx, w)
 		return nil, posted, err
 	case slices.Contains(s.others, w.Kind):

@@ -40,6 +40,7 @@ type ledger struct {
 	Progress session.Progress `json:"progress"`
 	// Guard is why the last step stopped the run, "" if it did not.
 	Guard string `json:"guard,omitempty"`
+	Rests rests  `json:"rests,omitzero"`
 
 	kept []byte // the content of the file
 }

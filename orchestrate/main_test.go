@@ -19,6 +19,9 @@ func TestMain(m *testing.M) {
 			err = os.Setenv("BABYSITTER_STATE_DIR", filepath.Join(dir, "state"))
 		}
 		if err == nil {
+			err = os.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state home"))
+		}
+		if err == nil {
 			err = os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 		}
 		if err != nil {

@@ -31,6 +31,9 @@ type Options struct {
 	// Execute are the kinds of effects that the step itself carries out: [effect.Node]
 	// and [effect.Shell] are possible.
 	Execute []string `json:"execute,omitempty"`
+	// AnyCode has the process run however its code has changed since the run was bound. No file
+	// says so either.
+	AnyCode bool `json:"-"`
 	// MaxAttempts bounds how often a failed run is tried again, and how often a proof is
 	// asked for; 3 if 0.
 	MaxAttempts int `json:"max_attempts,omitempty"`
@@ -56,7 +59,7 @@ func (o Options) Following(kept Options) Options {
 	if kept.Empty() {
 		return o
 	}
-	kept.Command, kept.Breakpoints, kept.Execute, kept.others = o.Command, o.Breakpoints, o.Execute, kept.Execute
+	kept.Command, kept.Breakpoints, kept.Execute, kept.AnyCode, kept.others = o.Command, o.Breakpoints, o.Execute, o.AnyCode, kept.Execute
 	kept.following = true
 	return kept
 }
@@ -122,6 +125,8 @@ type Report struct {
 	// says that the reason is [Options.MaxSteps]: a greater one lets the run continue.
 	Guard      string `json:"guard,omitempty"`
 	OutOfSteps bool   `json:"out_of_steps,omitempty"`
+	// Rests says that the reason is the run's code, which a person has to accept.
+	Rests bool `json:"rests,omitempty"`
 }
 
 // Held is an effect that waits for a person.

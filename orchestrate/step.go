@@ -74,13 +74,17 @@ func (b *Bridge) underLock(ctx context.Context, wait time.Duration, do func(*ste
 	if !b.following {
 		l.Options = b.Options
 	}
-	s := &step{Bridge: b, ledger: l, identity: lock.Identity(), report: Report{Run: b.Run.ID(), Dir: b.Run.Dir(), Iterations: l.Steps}}
+	s := &step{Bridge: b, CLI: checked{b}, ledger: l, identity: lock.Identity(), report: Report{Run: b.Run.ID(), Dir: b.Run.Dir(), Iterations: l.Steps}}
 	if s.handedOver, err = b.answers(); err != nil {
 		return report, fmt.Errorf("look for results of run %s: %w", b.Run.ID(), err)
 	}
 	err = do(s, ctx)
+	if errors.Is(err, errRests) {
+		s.rest(err)
+		s.stepped, err = true, nil
+	}
 	if s.stepped {
-		l.Guard = s.report.Guard
+		l.Guard, l.Rests = s.report.Guard, s.rests
 	}
 	s.report.Iterations = l.Steps
 	return s.report, errors.Join(err, b.save(l, lock))
@@ -89,12 +93,14 @@ func (b *Bridge) underLock(ctx context.Context, wait time.Duration, do func(*ste
 // step is one step of a run.
 type step struct {
 	*Bridge
+	CLI        Writer // which refuses with errRests
 	ledger     *ledger
 	state      run.State
 	where      map[string]string // where the wanted entries are, by id
 	handedOver map[string]bool   // the effects with a result that waits to be posted
 	identity   string            // of the lock's file
 	stepped    bool
+	rests      rests
 	report     Report
 }
 
@@ -227,9 +233,12 @@ func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 		s.report.Guard, s.report.OutOfSteps = fmt.Sprintf("the process was run %d times already", s.ledger.Steps), true
 		return true, nil
 	}
-	s.checkVersion(ctx)
-	s.ledger.Steps++
 	it, err := s.CLI.Iterate(ctx, s.Run.Dir())
+	if errors.Is(err, errRests) {
+		return false, err
+	}
+	s.ledger.Steps++
+	s.checkVersion(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -20,7 +20,7 @@ type versioned interface {
 // checkVersion asks the CLI for its version, once for each installed CLI and inbox. The CLI
 // notes a version other than the measured one; no error comes of it.
 func (s *step) checkVersion(ctx context.Context) {
-	cli, ok := s.CLI.(versioned)
+	cli, ok := s.Bridge.CLI.(versioned)
 	if !ok {
 		return
 	}

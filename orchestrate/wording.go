@@ -60,5 +60,5 @@ func (s *step) failedText(f *run.Failure) string {
 	if f.Stack != "" {
 		text += "\n" + f.Stack
 	}
-	return prompt.Failure{RunID: s.Run.ID(), RunDir: s.Run.Dir(), Error: text}.Text()
+	return prompt.Failure{RunID: s.Run.ID(), RunDir: s.Run.Dir(), Error: text, Asks: !s.AnyCode}.Text()
 }

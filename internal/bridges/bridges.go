@@ -25,16 +25,20 @@ func All(r *cli.RunFlags, box *inbox.Inbox, note func(string, ...any)) (all []*o
 	return all, nil
 }
 
-// Open is the bridge of the run in a directory.
+// Open is the bridge of the run in a directory. It binds a run that is new to its code.
 func Open(r *cli.RunFlags, box *inbox.Inbox, dir string, note func(string, ...any)) (*orchestrate.Bridge, error) {
-	return OpenWith(r, box, orchestrate.DrivenRun{Dir: dir, Options: Options(r)}, note)
+	b, err := OpenWith(r, box, orchestrate.DrivenRun{Dir: dir, Options: Options(r)}, note)
+	if err == nil {
+		b.Bind()
+	}
+	return b, err
 }
 
 // Options are the flags as package orchestrate takes them.
 func Options(r *cli.RunFlags) orchestrate.Options {
 	return orchestrate.Options{
 		Command: r.ParsedCommand(), Breakpoints: effect.Breakpoints(r.Breakpoints), RejectReason: r.RejectReason,
-		OnUnresolved: effect.Unresolved(r.OnUnresolved), Execute: r.Execute, MaxSteps: r.MaxIterations, MaxIdle: r.MaxIdle,
+		OnUnresolved: effect.Unresolved(r.OnUnresolved), Execute: r.Execute, AnyCode: r.CodeChanges == "allow", MaxSteps: r.MaxIterations, MaxIdle: r.MaxIdle,
 	}
 }
 

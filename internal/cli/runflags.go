@@ -22,6 +22,8 @@ type RunFlags struct {
 	MaxIterations int
 	MaxIdle       int
 	Execute       []string
+	// CodeChanges is what becomes of a run whose code has changed since it was bound.
+	CodeChanges string
 	// StateDir is the directory of the sessions' state files. MinSeconds is the shortest
 	// average duration of their iterations. Only the hook and `run` have these.
 	StateDir string
@@ -55,9 +57,16 @@ func (r *RunFlags) AddWays(f *pflag.FlagSet) {
 	f.Var(Choice(&r.Breakpoints, string(effect.Ask), string(effect.Hold), string(effect.Reject)), "breakpoints", "what becomes of a run's question to a person: the agent asks, it waits for heartbeat breakpoint approve, or it is rejected")
 	f.StringVar(&r.RejectReason, "reject-reason", effect.DefaultRejectReason, "with --breakpoints reject: the `text` that the run is told")
 	f.Var(Choice(&r.OnUnresolved, string(effect.PostError), string(effect.Leave)), "on-unresolved", "what becomes of an effect whose entry was set aside: it waits for a person, or the run learns that it failed")
+	r.AddCodeChanges(f)
 	f.Var(commaList(&r.Execute), "execute", "`kinds` of effects to carry out here in place of the agent: node, shell")
 	f.IntVar(&r.MaxIterations, "max-iterations", effect.DefaultMaxSteps, "how often a run's process is run (0: no limit)")
 	f.IntVar(&r.MaxIdle, "max-idle", effect.DefaultMaxIdle, "how often in a row without the run getting on (0: no limit)")
+}
+
+// AddCodeChanges declares --code-changes.
+func (r *RunFlags) AddCodeChanges(f *pflag.FlagSet) {
+	r.CodeChanges = "ask"
+	f.Var(Choice(&r.CodeChanges, "allow", "ask"), "code-changes", "what becomes of a run whose code has changed since it was bound: its process is run all the same, or it rests until a person accepts that")
 }
 
 // AddStateDir declares --state-dir.
@@ -120,7 +129,7 @@ func (r *RunFlags) ParsedCommand() []string {
 func (r *RunFlags) Arguments() []string {
 	return []string{
 		"--babysitter=" + words.Shell(r.ParsedCommand()...), "--breakpoints=" + r.Breakpoints, "--reject-reason=" + r.RejectReason,
-		"--on-unresolved=" + r.OnUnresolved, "--execute=" + strings.Join(r.Execute, ","),
+		"--on-unresolved=" + r.OnUnresolved, "--execute=" + strings.Join(r.Execute, ","), "--code-changes=" + r.CodeChanges,
 		fmt.Sprintf("--max-iterations=%d", r.MaxIterations), fmt.Sprintf("--max-idle=%d", r.MaxIdle),
 	}
 }

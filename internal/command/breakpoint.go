@@ -74,6 +74,7 @@ Exit status: 0 answered; 1 not.`,
 			o := &breakpointFlags{}
 			f := o.set(name)
 			o.ways.AddCommand(f)
+			o.ways.AddCodeChanges(f)
 			f.StringVar(&o.answer.Response, "response", "", "a `text` for the run, with the answer")
 			f.StringVar(&o.answer.Option, "option", "", "the `name` of the option that is chosen")
 			return f, func(args []string, s cli.Streams) error {

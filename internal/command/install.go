@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"heartbeat/inbox"
+	"heartbeat/internal/bridges"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
@@ -169,6 +171,7 @@ func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams, verb 
 	changed, err := other.around(hooksFile{path, w, settings.Links(o.follow), edit, editFile}, s)
 	if err == nil && verb == "install" {
 		err = o.makeFolder(s)
+		o.bindRuns(s)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", verb, err)
@@ -203,6 +206,13 @@ func (o *installFlags) makeFolder(s cli.Streams) error {
 		}
 	}
 	return nil
+}
+
+// bindRuns binds the runs to their code as it is now. What cannot be opened is said by a step.
+func (o *installFlags) bindRuns(s cli.Streams) {
+	if box, err := inbox.Open(o.wired.Inbox, inbox.Options{}); err == nil {
+		_, _ = bridges.All(&o.wired.Runs, box, s.Note)
+	}
 }
 
 func (i installed) sentence(verb string) string {

@@ -38,7 +38,7 @@ type runVerbFlags struct {
 func runsVerb() cli.Verb {
 	return cli.Verb{
 		Name:  "run",
-		Args:  "start|resume|status [RUN]",
+		Args:  "start|resume|accept-code|status [RUN]",
 		Short: "make a babysitter run, go on with one, or show how they stand",
 		Long: `Make babysitter runs whose effects become entries of the inbox, go on with them,
 or show how they stand.
@@ -48,7 +48,7 @@ path of its directory.`,
 		Example: `heartbeat run start --inbox work/inbox.jsonl --entry process.mjs#process --process-id greet --inputs inputs.json
 heartbeat run resume --inbox work/inbox.jsonl r1
 heartbeat run status --inbox work/inbox.jsonl --json`,
-		Verbs: []cli.Verb{startRunVerb(), resumeRunVerb(), runStatusVerb()},
+		Verbs: []cli.Verb{startRunVerb(), resumeRunVerb(), acceptCodeVerb(), runStatusVerb()},
 	}
 }
 
@@ -107,6 +107,24 @@ heartbeat run resume --inbox work/inbox.jsonl r1 --max-cost-per-run 20`,
 	})
 }
 
+func acceptCodeVerb() cli.Verb {
+	return runVerbOf(cli.Verb{
+		Name:  "accept-code",
+		Args:  "RUN",
+		Short: "have a run go on whose code has changed",
+		Long: `Accept the code of a run as it is now, and take the run's next step with it. A run is
+bound to its code by run start, install, the launcher, or whatever drives it first:
+the module of its process, what that and its imports name, and the packages of the
+project that these need. When something of that has changed, its steps do nothing
+until a person says this. Look at what has changed first: a step runs it, as you. An
+agent cannot say this from within its session.
+
+Exit status: 0 done; 1 not done; 3 the code was accepted, and the run goes no further
+by itself.`,
+		Example: `heartbeat run accept-code --inbox work/inbox.jsonl r1`,
+	}, func(o *runVerbFlags, f *pflag.FlagSet) { o.ways.AddCommand(f) })
+}
+
 func runStatusVerb() cli.Verb {
 	return runVerbOf(cli.Verb{
 		Name:  "status",
@@ -160,6 +178,8 @@ func (o *runVerbFlags) act(what string, args []string, s cli.Streams) error {
 		return o.start(ctx, box, s)
 	case "resume":
 		return o.resume(ctx, box, args[0], s)
+	case "accept-code":
+		return o.acceptCode(ctx, box, args[0], s)
 	}
 	return o.status(box, args, s)
 }
@@ -172,7 +192,7 @@ func (o *runVerbFlags) check(what string, args []string) error {
 	switch {
 	case len(args) > most:
 		return fmt.Errorf("unexpected argument %q", args[most])
-	case what == "resume" && len(args) == 0:
+	case (what == "resume" || what == "accept-code") && len(args) == 0:
 		return errors.New("which run? give its id or its directory")
 	case o.launch && o.JSON:
 		return errors.New("--launch-flags is what start and resume print in place of --json: leave one of them out")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -14,6 +15,7 @@ import (
 	"heartbeat/internal/bridges"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/orphans"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
@@ -66,6 +68,9 @@ func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, s cli.Stream
 	}
 	b, err := bridges.Open(&o.ways, box, made.RunDir, s.Note)
 	if err == nil {
+		_, err = b.AcceptCode() // whatever another run of that id had
+	}
+	if err == nil {
 		err = o.limit(ctx, box, made.RunID)
 	}
 	if err == nil {
@@ -117,6 +122,41 @@ func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string
 		}
 	}
 	return unfinished(b.Run.ID(), "there", o.begin(ctx, b, file, s))
+}
+
+func (o *runVerbFlags) acceptCode(ctx context.Context, box *inbox.Inbox, name string, s cli.Streams) error {
+	if err := orphans.ByPerson(box, "accept-code"); err != nil {
+		return err
+	}
+	r, err := o.find(box, name, s)
+	if err == nil {
+		err = r.mayRun(o.create.RunsDir)
+	}
+	if err != nil {
+		return err
+	}
+	b, err := bridges.OpenWith(&o.ways, box, orchestrate.DrivenRun{Dir: r.Dir(), Options: bridges.Options(&o.ways).Following(r.kept)}, s.Note)
+	if err != nil {
+		return err
+	}
+	changed, err := b.AcceptCode()
+	if err != nil {
+		return err
+	}
+	said := "nothing of it had changed"
+	if len(changed) > 0 {
+		said = "what had changed: " + strings.Join(changed, ", ")
+	}
+	s.Note("the code of run %s is accepted as it is now (%s)", b.Run.ID(), said)
+	step, err := b.Step(ctx)
+	if err != nil {
+		return unfinished(b.Run.ID(), "there", err)
+	}
+	o.line.Stop()
+	if err := report(&o.InboxFlags, s, step, stepSentence(step)); err != nil || step.Guard == "" {
+		return err
+	}
+	return cli.Status(cli.ExitDeadLettered, fmt.Errorf("run %s: %s", step.Run, cli.Guarded(step.Guard, step.OutOfSteps)))
 }
 
 // unfinished adds to an error how to go on with the run.
@@ -176,7 +216,7 @@ func (o *runVerbFlags) say(all begun, launch []string, s cli.Streams) error {
 }
 
 // launcherFlags are those that heartbeat-launch hands on to its hook.
-var launcherFlags = []string{"babysitter", "breakpoints", "on-unresolved", "execute"}
+var launcherFlags = []string{"babysitter", "breakpoints", "on-unresolved", "execute", "code-changes"}
 
 // wiring are the flags with which a hook and a launcher go on with the run in the
 // way that this command was told to.

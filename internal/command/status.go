@@ -252,6 +252,11 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 	if f.Unreadable == nil {
 		st.spent(box, f)
 		st.stoppedRuns(box, letters)
+		for _, q := range survey.Questions(box) {
+			if q.Effect == "" && st.State != why.Held {
+				st.Warnings = append(st.Warnings, words.Line(q.Rests()))
+			}
+		}
 	}
 	return st, f.Unreadable
 }

@@ -2,7 +2,9 @@ package disk
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -120,4 +122,18 @@ func rename(from, to string) error {
 		return err
 	}
 	return atomic.ReplaceFile(from, to)
+}
+
+// UserState is a folder of this user's for what belongs to no inbox, in
+// ${XDG_STATE_HOME:-~/.local/state}/heartbeat. It need not be there.
+func UserState(name string) (string, error) {
+	state := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) { // as the XDG specification says of a relative one
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("%w: set XDG_STATE_HOME", err)
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(state, "heartbeat", name), nil
 }

@@ -39,6 +39,15 @@ func (s *scan) questions() {
 		}, q.At.Add(-sameQuestion))
 	}
 	for _, q := range s.asked {
+		if q.Effect == "" {
+			s.holds(Occasion{
+				What: Question, At: q.Since, Run: q.Run, Reason: "code",
+				Text:     name(s.box) + ": " + line(q.Rests()),
+				TypeThis: command(s.box, "run", "accept-code", q.Dir),
+				key:      "code " + hashed(q.Dir, q.Question),
+			}, time.Time{})
+			continue
+		}
 		s.holds(Occasion{
 			What: Question, At: q.Since, Run: q.Run, Effect: q.Effect, Reason: "breakpoint",
 			Text:     fmt.Sprintf("run %s of %s waits for a person: %s", line(q.Run), name(s.box), line(q.Question)),

@@ -61,8 +61,8 @@ entry, or the state is not valid or could not be changed: nothing was discarded.
 	}
 }
 
-// byPerson refuses what an agent has started.
-func byPerson(box *inbox.Inbox) error {
+// ByPerson refuses what an agent has started. what is that in words.
+func ByPerson(box *inbox.Inbox, what string) error {
 	v, err := box.View()
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func byPerson(box *inbox.Inbox) error {
 		return err
 	}
 	if recovery.InSession(os.Getpid(), all) {
-		return errors.New("--force is a person's to say, and this was started from within a session: nothing was changed")
+		return fmt.Errorf("%s is a person's to say, and this was started from within a session: nothing was changed", what)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func runRecover(i *cli.InboxFlags, a recovery.Asker, s cli.Streams) (err error) 
 		return err
 	}
 	if a.Force {
-		if err := byPerson(a.Box); err != nil {
+		if err := ByPerson(a.Box, "--force"); err != nil {
 			return fmt.Errorf("recover: %w", err)
 		}
 	}

@@ -93,6 +93,9 @@ func Questions(box *inbox.Inbox) (all []why.Question) {
 		if err != nil {
 			continue
 		}
+		if rests, since := orchestrate.Resting(box, r); rests != "" {
+			all = append(all, why.Question{Run: r.ID(), Question: rests, Dir: r.Dir(), Since: since})
+		}
 		b := orchestrate.Bridge{Box: box, Run: r}
 		held, _ := b.Questions() // likewise
 		for _, h := range held {

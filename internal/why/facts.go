@@ -117,7 +117,7 @@ func (f Facts) NextDue() time.Time {
 
 // Question is what a run asks a person.
 type Question struct {
-	Run, Effect, Question string
+	Run, Effect, Question string // no Effect if the run rests until its code is accepted
 	Dir                   string // of the run
 	Since                 time.Time
 }

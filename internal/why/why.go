@@ -112,9 +112,17 @@ func (f Facts) nothing() (State, string) {
 	return Empty, f.empty() + f.idle()
 }
 
+// Rests says what a run rests for.
+func (q Question) Rests() string {
+	return fmt.Sprintf("the run %s rests: %s: look at it, and heartbeat run accept-code %s has it go on", q.Run, q.Question, q.Run)
+}
+
 // question explains a run that waits for a person's answer.
 func (f Facts) question() string {
 	h := f.Held[0]
+	if h.Effect == "" {
+		return "nothing is queued: since " + words.Stamp(h.Since) + " " + h.Rests()
+	}
 	sentence := fmt.Sprintf("nothing is queued: since %s the run %s waits for a person to answer %q: heartbeat breakpoint approve (or reject) %s",
 		words.Stamp(h.Since), h.Run, words.Brief(h.Question), h.Effect)
 	if more := len(f.Held) - 1; more > 0 {

@@ -29,6 +29,7 @@ type Failure struct {
 	RunDir  string // absolute path
 	Process string // absolute path of the process's code; empty if it is not known
 	Error   string // what the process threw
+	Asks    bool   // whether a person has to accept code that was changed
 }
 
 // Text asks the agent to mend the process.
@@ -43,5 +44,8 @@ func (f Failure) Text() string {
 	w.gap()
 	w.line("Find the cause and mend it, in the process or in what it works with. Leave the journal in the run's folder as it is.")
 	w.line("Then say what you changed: the run is tried again after your reply. If you cannot mend it, say that, and why.")
+	if f.Asks {
+		w.line("If you change the process itself, the run is tried again once a person has accepted that.")
+	}
 	return w.String()
 }

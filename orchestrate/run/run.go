@@ -33,6 +33,7 @@ type Run struct {
 	processID string
 	proof     string
 	prompt    string
+	entry     string // the module of the process, as run.json has it
 }
 
 // Open reads run.json in dir, which must be absolute. Errors match [ErrNoRun],
@@ -75,6 +76,9 @@ func parse(dir string, text []byte) (*Run, error) {
 	}
 	if r.processID == "" {
 		r.processID = r.id
+	}
+	if r.entry = m.Value("entrypoint").Get("importPath").Text(); r.entry == "" {
+		r.entry = m.String("processPath")
 	}
 	if !m.IsString("completionProof") {
 		r.proof = derivedProof(r.id)

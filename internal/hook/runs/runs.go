@@ -133,9 +133,12 @@ func (d *driver) eachRun(ctx context.Context, take stepping) (brought bool) {
 	return all.Queued
 }
 
-// heldIn are the effects that wait for a person.
+// heldIn are the effects that wait for a person, and the runs.
 func heldIn(all []orchestrate.Report) (effects []string) {
 	for _, r := range all {
+		if r.Rests {
+			effects = append(effects, r.Run)
+		}
 		for _, h := range r.Held {
 			effects = append(effects, h.Effect)
 		}

@@ -21,15 +21,11 @@ type Index struct{ dir string }
 // UserIndex is the index of this process's user, in
 // ${XDG_STATE_HOME:-~/.local/state}/heartbeat/hosts.
 func UserIndex() (Index, error) {
-	state := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(state) { // as the XDG specification says of a relative one
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return Index{}, fmt.Errorf("find the index of hosted sessions: %w: set XDG_STATE_HOME", err)
-		}
-		state = filepath.Join(home, ".local", "state")
+	dir, err := disk.UserState("hosts")
+	if err != nil {
+		return Index{}, fmt.Errorf("find the index of hosted sessions: %w", err)
 	}
-	return IndexAt(filepath.Join(state, "heartbeat", "hosts")), nil
+	return IndexAt(dir), nil
 }
 
 // IndexAt is an index in another directory.

@@ -32,8 +32,7 @@ func (r *run) stepRuns() (stepped, *ending) {
 }
 
 func (r *run) step(ctx context.Context) (stepped, error) {
-	note := func(format string, args ...any) { r.Line(time.Now(), fmt.Sprintf(format, args...)) }
-	all, err := bridges.All(&r.Runs, r.box, note)
+	all, err := bridges.All(&r.Runs, r.box, r.note)
 	if err != nil {
 		return stepped{}, err
 	}
@@ -45,6 +44,8 @@ func (r *run) step(ctx context.Context) (stepped, error) {
 	}})
 	return inWords(outcome), err
 }
+
+func (r *run) note(format string, args ...any) { r.Line(time.Now(), fmt.Sprintf(format, args...)) }
 
 // inWords says what the runs wait for.
 func inWords(all orchestrate.Outcome) stepped {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/bridges"
 	"heartbeat/internal/claim"
 	"heartbeat/internal/launch/client"
 	"heartbeat/internal/price"
@@ -88,6 +89,7 @@ func (r *run) prepare() error {
 	for _, w := range warnings {
 		r.Line(time.Now(), w)
 	}
+	_, _ = bridges.All(&r.Runs, r.box, r.note) // they are bound before an agent works; a step says what is wrong
 	if r.Terminal.ExitSignal == "" {
 		r.Terminal.ExitSignal = filepath.Join(r.box.Dir(), ".exit-signal")
 	}

@@ -52,6 +52,7 @@ func Params(setUp func(*testscript.Env) error) testscript.Params {
 			command, sdk, _ := babysitter.Find() // the condition babysitter says whether it was found
 			env.Setenv("BABYSITTER", command)
 			env.Setenv("SDK", sdk)
+			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".tmp", "state"))
 			return setUp(env)
 		},
 		Condition: condition,
@@ -107,7 +108,7 @@ func environment(ts *testscript.TestScript) []string {
 	for _, name := range []string{
 		"PATH", "HOME", "TMPDIR", "WORK", "GOCOVERDIR", "GORACE", "HEARTBEAT_INBOX", "CLAUDE_PID", "CLAUDE_CONFIG_DIR",
 		"CLAUDE_CODE_ENTRYPOINT", "CLAUDECODE", "STRICT", "HEARTBEAT_LAUNCHED", "XDG_RUNTIME_DIR", "CI", "KEPT",
-		"NOTIFY_SOCKET", "WATCHDOG_USEC", "NATS_URL", "XDG_CONFIG_HOME",
+		"NOTIFY_SOCKET", "WATCHDOG_USEC", "NATS_URL", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
 	} {
 		if v := ts.Getenv(name); v != "" {
 			env = append(env, name+"="+v)

@@ -95,6 +95,9 @@ func (b *Board) settle(now look.Inbox, verb string) (*Asking, string) {
 	if !any || item.Kind != look.Question {
 		var found []look.Item
 		for _, q := range now.Held {
+			if q.Effect == "" {
+				return nil, words.Line(q.Rests())
+			}
 			found = append(found, look.Item{Kind: look.Question, RunDir: q.Dir, Effect: q.Effect, Text: q.Question})
 		}
 		switch {

@@ -125,7 +125,11 @@ func reason(b *board.Board, now look.Inbox, most int, paint colour.Palette) []st
 		lines = append(lines, paint.Paint(styleOf(state), line))
 	}
 	for _, q := range now.Held {
-		lines = append(lines, paint.Paint(colour.Yellow, sentence("asks: "+words.Brief(q.Question)+" (a approves, x rejects)", width, 1)[0]))
+		asks := "asks: " + words.Brief(q.Question) + " (a approves, x rejects)"
+		if q.Effect == "" {
+			asks = q.Rests()
+		}
+		lines = append(lines, paint.Paint(colour.Yellow, sentence(asks, width, 1)[0]))
 	}
 	for _, note := range now.Notes {
 		lines = append(lines, sentence("note: "+note, width, 1)...)

@@ -1,0 +1,194 @@
+package orchestrate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/words"
+	"heartbeat/orchestrate/babysitter"
+	"heartbeat/orchestrate/run"
+)
+
+// accepted is the code of a run as it was when the run was bound, or as a person accepted it
+// since. It is kept out of the folders that agents work in.
+type accepted struct {
+	Dir  string    `json:"run_dir"`
+	Code run.Code  `json:"code"`
+	At   time.Time `json:"at"`
+}
+
+func (b *Bridge) acceptedPath() (string, error) {
+	dir, err := disk.UserState("code")
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(b.Run.Dir())
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(real))
+	return filepath.Join(dir, hex.EncodeToString(sum[:16])), nil
+}
+
+// readAccepted is nil if the run was not bound yet.
+func (b *Bridge) readAccepted() (run.Code, error) {
+	path, err := b.acceptedPath()
+	if err != nil {
+		return nil, err
+	}
+	text, err := disk.ReadState(path, disk.MaxWhole)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var a accepted
+	if err == nil && (json.Unmarshal(text, &a) != nil || a.Code == nil) {
+		err = fmt.Errorf("%s is damaged", path)
+	}
+	return a.Code, err
+}
+
+// AcceptCode has the steps of the run go on with its code as it is now, which is what binding a
+// run does, too. It returns what differs from the code that was accepted before.
+func (b *Bridge) AcceptCode() (changed []string, err error) {
+	now, err := b.Run.Code(babysitter.Project(b.Run.Dir()), b.Command)
+	if err != nil {
+		return nil, err
+	}
+	before, _ := b.readAccepted() // what cannot be read is replaced
+	if before != nil {
+		changed = b.shown(now.Differs(before))
+	}
+	return changed, b.accept(now)
+}
+
+// Bind binds a run that is bound to no code yet. If that fails, the run rests, and says why.
+func (b *Bridge) Bind() {
+	if before, err := b.readAccepted(); before == nil && err == nil {
+		_, _ = b.AcceptCode() // a step tries again
+	}
+}
+
+func (b *Bridge) accept(now run.Code) error {
+	path, err := b.acceptedPath()
+	var text []byte
+	if err == nil {
+		text, err = json.Marshal(accepted{b.Run.Dir(), now, b.now()})
+	}
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
+	}
+	if err == nil {
+		err = disk.Publish(path, append(text, '\n'), true)
+	}
+	if err != nil {
+		return fmt.Errorf("keep which code of run %s was accepted: %w", b.Run.ID(), err)
+	}
+	return nil
+}
+
+// errRests says that the run's code is not what it was when the run was bound.
+var errRests = errors.New("its code has to be accepted")
+
+// mayRun refuses with errRests what would execute the run's code. A run that was bound to no
+// code is bound now, by whoever drives it.
+func (b *Bridge) mayRun() error {
+	if b.AnyCode {
+		return nil
+	}
+	now, err := b.Run.Code(babysitter.Project(b.Run.Dir()), b.Command)
+	var before run.Code
+	if err == nil {
+		before, err = b.readAccepted()
+	}
+	switch {
+	case err == nil && before == nil && b.following:
+		return fmt.Errorf("%w: nobody has done so yet", errRests)
+	case err == nil && before == nil:
+		err = b.accept(now)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errRests, err)
+	}
+	if changed := b.shown(now.Differs(before)); before != nil && len(changed) > 0 {
+		return fmt.Errorf("%w: it has changed in %s", errRests, strings.Join(changed, ", "))
+	}
+	return nil
+}
+
+// checked is babysitter's command, which executes nothing else than the code that was accepted.
+type checked struct{ *Bridge }
+
+func (c checked) Iterate(ctx context.Context, runDir string) (it babysitter.Iteration, err error) {
+	if err = c.mayRun(); err == nil {
+		it, err = c.CLI.Iterate(ctx, runDir)
+	}
+	return it, err
+}
+
+func (c checked) PostOK(ctx context.Context, runDir, effectID string, value []byte, with babysitter.Attachments) error {
+	err := c.mayRun()
+	if err == nil {
+		err = c.CLI.PostOK(ctx, runDir, effectID, value, with)
+	}
+	return err
+}
+
+func (c checked) PostError(ctx context.Context, runDir, effectID string, failure babysitter.Failure, with babysitter.Attachments) error {
+	err := c.mayRun()
+	if err == nil {
+		err = c.CLI.PostError(ctx, runDir, effectID, failure, with)
+	}
+	return err
+}
+
+// maxShownCode is how many parts of the code a sentence names.
+const maxShownCode = 3
+
+func (b *Bridge) shown(names []string) (all []string) {
+	for i, name := range names {
+		if i == maxShownCode {
+			return append(all, fmt.Sprintf("%d more", len(names)-i))
+		}
+		if project := babysitter.Project(b.Run.Dir()); project != "" {
+			name = strings.TrimPrefix(name, project+"/")
+		}
+		all = append(all, name)
+	}
+	return all
+}
+
+// rests is why a run is not gone on with until a person accepts its code.
+type rests struct {
+	Why   string    `json:"why,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+}
+
+// rest notes that the run may not go on.
+func (s *step) rest(why error) {
+	if s.rests = s.ledger.Rests; s.rests.Why != why.Error() {
+		s.rests = rests{why.Error(), s.now()}
+	}
+	s.report.Rests = true
+	s.report.Guard = why.Error() + ": look at it, and `" + words.Shell("heartbeat", "run", "accept-code", s.Run.ID(), "--inbox", s.Box.Path()) + "` has the run go on"
+}
+
+// Resting is a run that rests until a person accepts its code, and since when; why is "" for any
+// other.
+func Resting(box *inbox.Inbox, r *run.Run) (why string, since time.Time) {
+	l, err := (&Bridge{Box: box, Run: r}).open()
+	if err != nil {
+		return "", since
+	}
+	return l.Rests.Why, l.Rests.Since
+}

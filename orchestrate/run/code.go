@@ -1,0 +1,341 @@
+package run
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"heartbeat/internal/disk"
+)
+
+// Code is what a step of a run executes, as far as that can be told without executing it: a
+// digest for each file, and for each package of the project.
+type Code map[string]string
+
+// What is looked at, at most: more is nobody's process.
+const (
+	maxCode  = 64 << 20 // bytes of modules
+	maxFiles = 200_000  // in packages
+)
+
+const (
+	theEntry  = "run.json"  // which module the process is
+	missing   = "-"         // nothing is there, and something would be taken
+	elsewhere = "elsewhere" // a package outside of the project counts as part of the system
+	modules   = "node_modules"
+)
+
+// Code finds the process's module and what it and its imports name by literals, the packages of
+// the project that these need, and what babysitter's command takes from the project: its own
+// package, a dispatcher of hooks, npm's settings, and the command itself.
+func (r *Run) Code(project string, command []string) (Code, error) {
+	entry := r.entry
+	if !filepath.IsAbs(entry) {
+		entry = filepath.Join(r.dir, entry)
+	}
+	if project == "" {
+		project = filepath.Dir(entry)
+	}
+	if real, err := filepath.EvalSymlinks(project); err == nil {
+		project = real
+	}
+	s := &scanner{project: project, parts: Code{theEntry: r.entry}, room: maxCode}
+	s.module(entry)
+	s.bare("@a5c-ai/babysitter-sdk", project)
+	s.module(filepath.Join(project, ".npmrc"))
+	for _, word := range command {
+		if filepath.IsAbs(word) && isBelow(project, word) {
+			s.module(word)
+		}
+	}
+	s.hooks(filepath.Dir(filepath.Dir(filepath.Dir(r.dir))))
+	for len(s.queue) > 0 && s.err == nil {
+		next := s.queue[0]
+		s.queue = s.queue[1:]
+		next()
+	}
+	if s.err != nil {
+		return nil, fmt.Errorf("look at the code of run %s: %w", r.id, s.err)
+	}
+	return s.parts, nil
+}
+
+// Differs names what differs from another state of the code, in order.
+func (c Code) Differs(other Code) (names []string) {
+	if c[theEntry] != other[theEntry] {
+		return []string{theEntry}
+	}
+	for name, is := range c {
+		if was, known := other[name]; known && was != is || !known && is != missing {
+			names = append(names, name)
+		}
+	}
+	for name, was := range other {
+		if _, known := c[name]; !known && was != missing {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+type scanner struct {
+	project string
+	parts   Code
+	queue   []func() // what is still to be looked at
+	room    int64
+	files   int
+	err     error
+}
+
+// module adds a file, and has what it imports looked at. It reports whether it is there.
+func (s *scanner) module(path string) bool {
+	if is, known := s.parts[path]; known {
+		return is != missing
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		if dir, in := packageOf(real); in {
+			s.parts[path] = real
+			s.pack(dir)
+			return true
+		}
+	}
+	text, err := disk.ReadFile(path, s.room)
+	switch {
+	case errors.Is(err, disk.ErrTooLarge), err != nil && !gone(err) && !isFolder(path):
+		s.fail(err)
+		return true
+	case err != nil:
+		s.parts[path] = missing
+		return false
+	}
+	s.room -= int64(len(text))
+	sum := sha256.Sum256(text)
+	s.parts[path] = hex.EncodeToString(sum[:])
+	if real != path {
+		s.parts[path] += " " + real
+	}
+	s.queue = append(s.queue, func() {
+		for _, m := range imports().FindAllSubmatch(text, -1) {
+			s.imported(string(m[1]), filepath.Dir(real))
+		}
+	})
+	return true
+}
+
+// imports finds what a module names: after import, from, require and new URL.
+var imports = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("\\b(?:from|import|require|resolve|URL)\\s*\\(?\\s*(?:/\\*[^*]*\\*/\\s*)*[\"'`]([^\"'`\\r\\n]+)[\"'`]")
+})
+
+func (s *scanner) imported(name, dir string) {
+	if u, err := url.Parse(name); err == nil && u.Scheme == "file" {
+		name = u.Path
+	}
+	switch {
+	case strings.HasPrefix(name, "."):
+		name, _, _ = strings.Cut(name, "?")
+		s.file(filepath.Join(dir, name))
+	case filepath.IsAbs(name):
+		s.file(filepath.Clean(name))
+	case strings.HasPrefix(name, "#"):
+		s.mapped(dir)
+	case !strings.Contains(name, ":"):
+		s.bare(name, dir)
+	}
+}
+
+// file adds what node takes for a path, and what it would prefer to that.
+func (s *scanner) file(path string) {
+	for _, ending := range []string{"", ".js", ".json", ".node", ".mjs", ".cjs", ".ts", ".mts", "/package.json", "/index.js", "/index.json", "/index.node"} {
+		if !s.module(path + ending) {
+			continue
+		}
+		if ending == "/package.json" {
+			var p struct{ Main string }
+			if text, err := disk.ReadFile(path+ending, maxFile); err == nil && json.Unmarshal(text, &p) == nil && p.Main != "" {
+				s.file(filepath.Join(path, p.Main))
+				return
+			}
+			continue
+		}
+		return
+	}
+}
+
+// mapped adds the package.json that says what names with a # mean, and the files in it.
+func (s *scanner) mapped(dir string) {
+	for ; ; dir = filepath.Dir(dir) {
+		path := filepath.Join(dir, "package.json")
+		if s.module(path) {
+			text, _ := disk.ReadFile(path, maxFile) // it was read just now
+			var p struct{ Imports any }
+			_ = json.Unmarshal(text, &p) // node will say what is wrong with it
+			s.each(p.Imports, dir)
+			return
+		}
+		if dir == filepath.Dir(dir) {
+			return
+		}
+	}
+}
+
+func (s *scanner) each(v any, dir string) {
+	switch v := v.(type) {
+	case string:
+		if !strings.Contains(v, "*") {
+			s.imported(v, dir)
+		}
+	case []any:
+		for _, one := range v {
+			s.each(one, dir)
+		}
+	case map[string]any:
+		for _, one := range v {
+			s.each(one, dir)
+		}
+	}
+}
+
+// bare adds the package that a name means in a directory.
+func (s *scanner) bare(name, dir string) {
+	parts := strings.Split(name, "/")
+	name = parts[0]
+	if strings.HasPrefix(name, "@") && len(parts) > 1 {
+		name += "/" + parts[1]
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if filepath.Base(dir) != modules {
+			path := filepath.Join(dir, modules, name)
+			if _, err := disk.StatDir(path); err == nil {
+				s.queue = append(s.queue, func() { s.pack(path) })
+				return
+			}
+			s.parts[path+"/"] = missing
+		}
+		if dir == filepath.Dir(dir) {
+			return
+		}
+	}
+}
+
+// pack adds a package: its files by their stamps, which nobody can set back who is not root,
+// and the packages that it needs.
+func (s *scanner) pack(dir string) {
+	if is, known := s.parts[dir+"/"]; known && is != missing {
+		return
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	if !isBelow(s.project, real) {
+		s.parts[dir+"/"] = elsewhere + " " + real
+		return
+	}
+	s.parts[dir+"/"] = s.tree(real) + " " + real
+	var p struct{ Dependencies, OptionalDependencies, PeerDependencies map[string]any }
+	if text, err := disk.ReadFile(filepath.Join(real, "package.json"), maxFile); err == nil {
+		_ = json.Unmarshal(text, &p) // node will say what is wrong with it
+	}
+	for _, needs := range []map[string]any{p.Dependencies, p.OptionalDependencies, p.PeerDependencies} {
+		for name := range needs {
+			s.bare(name, real)
+		}
+	}
+}
+
+// tree is a digest of the stamps of all files of a directory, without packages in it.
+func (s *scanner) tree(dir string) string {
+	sum := sha256.New()
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && e.Name() == modules:
+			return fs.SkipDir
+		case e.IsDir():
+			return nil
+		}
+		if s.files++; s.files > maxFiles {
+			return fmt.Errorf("its packages have over %d files", maxFiles)
+		}
+		i, err := disk.StatName(path)
+		if err == nil && i.IsLink {
+			i, err = disk.StatFile(path)
+			if gone(err) {
+				err = nil
+			}
+		}
+		fmt.Fprintln(sum, path, i.Size, i.Mtime, i.Ctime, i.Ino)
+		return err
+	})
+	if err != nil {
+		s.fail(err)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// hooks adds what babysitter's command starts at each iteration, where a dispatcher of hooks is
+// found from the project's root on upwards.
+func (s *scanner) hooks(root string) {
+	for dir := root; ; dir = filepath.Dir(dir) {
+		hooks := filepath.Join(dir, "plugins", "babysitter", "hooks")
+		dispatcher := filepath.Join(hooks, "hook-dispatcher.sh")
+		if s.module(dispatcher) {
+			for _, tree := range []string{hooks, filepath.Join(root, ".a5c", "hooks")} {
+				if isFolder(tree) {
+					s.parts[tree+"/"] = s.tree(tree)
+				}
+			}
+			return
+		}
+		if dir == filepath.Dir(dir) {
+			return
+		}
+	}
+}
+
+func (s *scanner) fail(err error) { s.err = errors.Join(s.err, err) }
+
+// packageOf is the directory of the package that a file belongs to, if it does.
+func packageOf(path string) (dir string, in bool) {
+	at := strings.LastIndex(path, "/"+modules+"/")
+	if at < 0 {
+		return "", false
+	}
+	at += len("/" + modules + "/")
+	parts := strings.SplitN(path[at:], "/", 3)
+	if len(parts) < 2 {
+		return "", false
+	}
+	name := parts[0]
+	if strings.HasPrefix(name, "@") {
+		name += "/" + parts[1]
+	}
+	return path[:at] + name, true
+}
+
+func isBelow(dir, path string) bool {
+	below, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(below)
+}
+
+func isFolder(path string) bool {
+	_, err := disk.StatDir(path)
+	return err == nil
+}
+
+func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
