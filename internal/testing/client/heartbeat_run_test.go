@@ -71,6 +71,7 @@ func newRunRig(t *testing.T, model model.Script, process string, flags ...string
 	r.stop, err = buildOnce()
 	require.NoError(t, err)
 	r.Workspace = workspace(t, client, model)
+	t.Setenv("XDG_STATE_HOME", filepath.Join(r.Home, ".local", "state")) // where the client's hooks have it
 	code := "import { defineTask } from " + asJSON(sdk) + ";\n" + tasks + process
 	require.NoError(t, os.WriteFile(filepath.Join(r.Project, "p.mjs"), []byte(code), 0o600))
 	r.run = filepath.Join(r.Project, ".a5c", "runs", "r1")
