@@ -70,8 +70,9 @@ func (t *Tx) load() error {
 	if err := t.moveForeignAside(); err != nil {
 		return err
 	}
-	if err := t.promote(); err != nil {
-		t.warn("scheduled entries keep waiting: %v", err)
+	if t.notMoved = t.promote(); t.notMoved != nil {
+		t.due = nanoseconds(t.box.opts.Now().Add(promoteAgain))
+		t.warn("scheduled entries that are due keep waiting, and the next transaction tries again: %v", t.notMoved)
 	}
 	return nil
 }

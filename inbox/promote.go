@@ -1,6 +1,9 @@
 package inbox
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // Promote moves the scheduled entries that have come due to the end of the inbox.
 // [Inbox.Begin] does the same; this is for callers that only look.
@@ -15,7 +18,7 @@ func (b *Inbox) Promote(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			return t.Close()
+			return errors.Join(t.notMoved, t.Close())
 		}
 	}
 	return nil

@@ -139,9 +139,11 @@ func (t *Tx) promote() error {
 		}
 	}
 	t.due = seen.due
-	if t.st.Scheduled = seen.encode(); len(due) == 0 {
-		return nil // remembered with the next commit
+	if len(due) == 0 {
+		t.st.Scheduled = seen.encode() // remembered with the next commit
+		return nil
 	}
+	t.st.Scheduled = nil // to be read again, also if this fails
 	return t.promoteDue(due)
 }
 
@@ -159,7 +161,6 @@ func (t *Tx) promoteDue(due []Scheduled) error {
 		return err
 	}
 	if writing {
-		t.st.Scheduled = nil // to be read again
 		return nil
 	}
 	t.noticeGone()
@@ -190,14 +191,17 @@ func (t *Tx) promoteDue(due []Scheduled) error {
 		}
 		t.addLine(l)
 	}
-	t.st.Scheduled = nil
 	if err := t.Commit(); err != nil {
 		return fmt.Errorf("append scheduled entries to inbox %s: %w", t.box.path, err)
 	}
 	return nil
 }
 
-// NextDue is when the next scheduled entry comes due; zero if none is known.
+// promoteAgain is when a hook that waits tries again what failed.
+const promoteAgain = 5 * time.Second
+
+// NextDue is when the next scheduled entry comes due, or when one is tried again that
+// could not be moved; zero if none is known.
 func (t *Tx) NextDue() time.Time {
 	if t.due == 0 {
 		return time.Time{}

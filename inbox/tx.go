@@ -37,6 +37,7 @@ type Tx struct {
 	totals   *Totals // nil until they are needed
 	over     string  // the session whose turn ends in this transaction
 	due      int64   // when the next scheduled entry is due, 0 for none
+	notMoved error   // what kept the scheduled entries that are due from the inbox
 	// here says that the state was written in this place, and so is believed.
 	here bool
 	// named is the number of the delivery that somebody else's .in-flight names, 0

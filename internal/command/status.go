@@ -69,6 +69,7 @@ type status struct {
 	Scheduled   int    `json:"scheduled"`
 	// NextDue is when the next scheduled entry is due.
 	NextDue  *time.Time `json:"next_due,omitempty"`
+	overdue  bool       // what is due at NextDue could not be moved to the inbox
 	InFlight *flying    `json:"in_flight"`
 	// DeadLetters are those that were not requeued.
 	DeadLetters        int          `json:"dead_letters"`
@@ -229,7 +230,7 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 		LastAcknowledgedAt: f.Asked, Paused: f.Paused, Backoff: shownBackoff(f.Backoff), Answered: f.Answered,
 	}
 	if due := f.NextDue(); !due.IsZero() {
-		st.NextDue = &due
+		st.NextDue, st.overdue = &due, !due.After(f.Now)
 	}
 	if d := f.InFlight; d != nil {
 		st.InFlight = &flying{d.ID(), d.EntryID, d.DeliveredAt, f.Now.Sub(d.DeliveredAt).Seconds(), d.Attempt, d.SessionID, d.Verdict, d.Progress, price.Fields{}}
@@ -335,7 +336,11 @@ func (st status) rows(row func(name, format string, args ...any), shown display)
 		row("queued", "0")
 	}
 	if st.Scheduled > 0 {
-		row("scheduled", "%d, the next at %s", st.Scheduled, words.Stamp(*st.NextDue))
+		comes := "the next at %s"
+		if st.overdue {
+			comes = "one is due since %s, and not in the inbox yet: each Stop and heartbeat status try again"
+		}
+		row("scheduled", "%d, "+comes, st.Scheduled, words.Stamp(*st.NextDue))
 	}
 	if d := st.InFlight; d != nil {
 		cost, so := "", d.Price()

@@ -97,7 +97,7 @@ func (f Facts) nothing() (State, string) {
 	case f.Backlog.Entries > 0:
 		return "", ""
 	case overdue:
-		return Scheduled, fmt.Sprintf("a scheduled entry is due since %s, and could not be moved to the inbox: whoever comes next tries again", words.Stamp(due))
+		return Scheduled, fmt.Sprintf("a scheduled entry is due since %s, and could not be moved to the inbox: each Stop and `heartbeat status` try again, and that says what keeps it", words.Stamp(due))
 	case len(f.Scheduled) == 1:
 		return Scheduled, fmt.Sprintf("nothing is queued: a scheduled entry comes at %s", words.Stamp(due)) + f.idle()
 	case len(f.Scheduled) > 1:

@@ -206,7 +206,7 @@ func TestExplain(t *testing.T) {
 		}),
 			why.Scheduled, "nothing is queued: the first of 3 scheduled entries comes at <4>"},
 		"due now": {facts(func(f *why.Facts) { f.Scheduled = []inbox.Scheduled{{NotBefore: at(0)}, {NotBefore: at(4)}} }),
-			why.Scheduled, "a scheduled entry is due since <0>, and could not be moved to the inbox: whoever comes next tries again"},
+			why.Scheduled, "a scheduled entry is due since <0>, and could not be moved to the inbox: each Stop and `heartbeat status` try again, and that says what keeps it"},
 
 		"nobody ever": {facts(func(f *why.Facts) { f.Backlog = waiting(1) }),
 			why.NoSession, "1 entry waits, and no session has ever asked: start one, and see heartbeat doctor if it does not ask"},
