@@ -114,6 +114,9 @@ func (m Message) encode(now time.Time) ([]byte, error) {
 	if strings.TrimSpace(m.Text) == "" {
 		return nil, errors.New("the text is empty: there is nothing to deliver")
 	}
+	if n := escapedLength(m.Text); n > MaxLine { // it may take six times the space
+		return nil, tooLongToSend(n)
+	}
 	var o flat.Object
 	for _, member := range [][2]string{{idMember, m.ID}, {promptMember, m.Text}} {
 		value, err := flat.JSON(member[1])
@@ -147,9 +150,27 @@ func (m Message) encode(now time.Time) ([]byte, error) {
 	}
 	line := bytes.Clone(o.End()) // all lines of a batch stay in memory, and o has room for a journal record
 	if len(line) > MaxLine {
-		return nil, fmt.Errorf("the entry is %d bytes long, and %d is the most: put the text into a file and send its name", len(line), MaxLine)
+		return nil, tooLongToSend(len(line))
 	}
 	return line, nil
+}
+
+func tooLongToSend(n int) error {
+	return fmt.Errorf("the entry is %d bytes long, and %d is the most: put the text into a file and send its name", n, MaxLine)
+}
+
+// escapedLength is how many bytes the text takes in JSON, or fewer.
+func escapedLength(text string) int {
+	n := len(text)
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '"' || c == '\\' || c >= '\b' && c <= '\r' && c != '\v':
+			n++
+		case c < ' ':
+			n += len(`\u0000`) - 1
+		}
+	}
+	return n
 }
 
 func encodeMember(name string, v any) ([]byte, error) {

@@ -244,6 +244,9 @@ func (o *sendFlags) text(args []string, stdin *os.File) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("send: read stdin: %w", err)
 	}
+	if len(b) > inbox.MaxLine {
+		return "", fmt.Errorf("send: stdin has more than %d bytes, which is the most that an entry has: put the text into a file and send its name", inbox.MaxLine)
+	}
 	return strings.TrimSuffix(string(b), "\n"), nil
 }
 
