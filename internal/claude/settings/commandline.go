@@ -19,6 +19,9 @@ func split(h Hook) Hook {
 	if h.Args != nil || !simple || comment != "" || len(words) == 0 {
 		return h
 	}
+	if words[0] == "exec" && len(words) > 1 {
+		words = words[1:]
+	}
 	h.Command, h.Args = meant(words[0]), []string{}
 	for _, word := range words[1:] {
 		h.Args = append(h.Args, meant(word))
@@ -26,9 +29,10 @@ func split(h Hook) Hook {
 	return h
 }
 
-// CommandLine is the line for a shell that split takes apart again.
+// CommandLine is the line for a shell that split takes apart again. The shell becomes the
+// program: one that cannot start a process ends with status 2, which is an order to the client.
 func CommandLine(command string, args []string) string {
-	words := []string{worded(spelling(command))}
+	words := []string{"exec", worded(spelling(command))}
 	for _, arg := range args {
 		words = append(words, worded(spelling(arg)))
 	}
