@@ -133,6 +133,23 @@ func TestTheHookDiesWithoutAWord(t *testing.T) {
 	assert.Greater(t, ofRuntime, runs/4, "of %d runs", runs)
 }
 
+// TestTheHookDiesSoOnEverySystem looks into the programs that do not run here.
+func TestTheHookDiesSoOnEverySystem(t *testing.T) {
+	if !long.Wanted() {
+		t.Skip("compiles for other systems; HEARTBEAT_LONG=1 runs it")
+	}
+	for _, on := range [][2]string{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}} {
+		program := filepath.Join(t.TempDir(), "program")
+		cmd := exec.Command("go", "build", "-buildvcs=false", "-o", program, "heartbeat/cmd/heartbeat-stop")
+		cmd.Env = append(os.Environ(), "GOOS="+on[0], "GOARCH="+on[1], "CGO_ENABLED=0")
+		said, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", said)
+		code, err := exec.Command("go", "tool", "objdump", "-s", `^runtime\.exit(_trampoline)?\.abi0$`, program).Output()
+		require.NoError(t, err)
+		assert.Contains(t, string(code), "internal/hook/exit.s", on)
+	}
+}
+
 // runLimited returns what a command says on stderr and its status, -1 after a signal.
 func runLimited(t *testing.T, limit string, command ...string) (said string, status int) {
 	t.Helper()
