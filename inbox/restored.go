@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 
 	"heartbeat/internal/disk"
@@ -353,8 +354,11 @@ func (t *Tx) findOlder() error {
 				until = max(until, l.EndOffset)
 			}
 		})
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrCorrupt):
 			t.warn("whether the state in %s is older than %s is not known: %v", t.box.dir, k.Name(), err)
+		case err != nil: // a commit would say that all of the file is known
+			return fmt.Errorf("find out whether the state in %s is older than %s: %w: nothing is delivered until that can be read", t.box.dir, k.Name(), err)
 		}
 	}
 	if last == st.Seq && since > st.Seq {
@@ -386,6 +390,9 @@ func (t *Tx) findOlder() error {
 func (t *Tx) eachUnknown(k journal.Kind, visit func(l Letter)) error {
 	end := &t.st.Ends[k]
 	info, err := disk.StatName(t.box.fileOf(k))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	if err != nil || info.Size == end.At && t.named == 0 || info.Size < end.At && k == journal.DeadLetters {
 		return nil // without outcomes nothing tells
 	}

@@ -576,3 +576,27 @@ func TestRandomRestores(t *testing.T) {
 		})
 	}
 }
+
+// What cannot be read for a moment is not taken as read: an older state is recognised later.
+func TestRestoredStateWhoseResultsCannotBeRead(t *testing.T) {
+	for _, name := range []string{".results.jsonl", ".dead-letter.jsonl"} {
+		t.Run(name, func(t *testing.T) {
+			box := newBox(t, "")
+			sendNumbers(t, box, 1, 3)
+			deliver(t, box)
+			old := backUp(t, box)
+			if name == ".results.jsonl" {
+				acknowledge(t, box, "did it")
+			} else {
+				in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.DeadLetter(inbox.ReasonOrphaned)) })
+			}
+			shell(t, box, "cp -a "+old+"/.in* "+old+"/.responded . && mv "+name+" away && ln -s nowhere "+name)
+			_, err := box.Begin(t.Context())
+			require.ErrorContains(t, err, "is older than "+name)
+			assert.ErrorContains(t, err, "nothing is delivered until that can be read")
+			shell(t, box, "mv away "+name)
+			in(t, box, func(tx *inbox.Tx) { assert.Nil(t, tx.InFlight(), "its outcome is known") })
+			assert.Equal(t, []string{"sent 2", "sent 3"}, drain(t, box))
+		})
+	}
+}
