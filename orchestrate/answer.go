@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -140,7 +141,9 @@ func (b *Bridge) handOver(a answer, durable bool) (err error) {
 	if a.Lock, err = b.identity(); err != nil {
 		return fmt.Errorf("result of %s: %w", a.Effect, err)
 	}
-	if b.answerOf(a.Effect, a.Lock) != nil {
+	if was, err := b.answerOf(a.Effect, a.Lock); err != nil {
+		return fmt.Errorf("result of %s: %w", a.Effect, err)
+	} else if was != nil {
 		return fmt.Errorf("result of %s: one was handed over already, and is posted with the next step: %w", a.Effect, ErrResolved)
 	}
 	a.At = b.now()
@@ -209,20 +212,27 @@ func (b *Bridge) answers() (map[string]bool, error) {
 	return all, err
 }
 
-// answerOf is the answer that was handed over for an effect, nil if there is none.
-func (b *Bridge) answerOf(effect, lock string) *answer {
+// answerOf is the answer that was handed over for an effect, nil if there is none, or what
+// is there was not made here.
+func (b *Bridge) answerOf(effect, lock string) (*answer, error) {
 	text, err := disk.ReadState(answerPath(b.Box, b.Run, effect), disk.MaxWhole)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, disk.ErrForeign) && !errors.Is(err, disk.ErrTooLarge) {
+		return nil, fmt.Errorf("read what was handed over: %w", err)
+	}
 	var a answer
 	if err != nil || json.Unmarshal(text, &a) != nil || a.Effect != effect || a.Lock != lock || (a.Failure == nil) == (len(a.Value) == 0) {
-		return nil
+		return nil, nil
 	}
-	return &a
+	return &a, nil
 }
 
 // postAnswer posts the answer that was handed over for an effect. taken is false if the
 // answer may not be posted; the report says why.
 func (s *step) postAnswer(ctx context.Context, w want) (taken, posted bool, err error) {
-	a := s.answerOf(w.Effect, s.identity)
+	a, err := s.answerOf(w.Effect, s.identity)
+	if err != nil {
+		return false, false, fmt.Errorf("result of %s: %w", w.Effect, err)
+	}
 	if a == nil {
 		s.report.Refused = append(s.report.Refused, fmt.Sprintf("%s: %s was not made here", w.Effect, answerPath(s.Box, s.Run, w.Effect)))
 		return false, false, nil

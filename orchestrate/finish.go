@@ -34,8 +34,11 @@ func (s *step) finish(ctx context.Context) error {
 	}
 	a.Nth++
 	a.Entry = s.entryID("finish", a.Nth)
-	s.ledger.Finish = a
-	return s.append(ctx, []inbox.Message{s.message(a.Entry, "", kindFinish, "", s.finishText())})
+	err := s.append(ctx, []inbox.Message{s.message(a.Entry, "", kindFinish, "", s.finishText())})
+	if err == nil {
+		s.ledger.Finish = a // the ledger is saved after an error, too
+	}
+	return err
 }
 
 // failed hands the error of a failed run to the agent, once. Whether the agent mended it
@@ -48,8 +51,10 @@ func (s *step) failed(ctx context.Context) (again bool, err error) {
 			s.report.Guard = fmt.Sprintf("the run failed %d times in a row: %s: %s", a.Nth, failure.Name, failure.Message)
 			return false, nil
 		}
-		s.ledger.Failure = a
-		return false, s.append(ctx, []inbox.Message{s.message(a.Entry, "", kindFailed, "", s.failedText(failure))})
+		if err = s.append(ctx, []inbox.Message{s.message(a.Entry, "", kindFailed, "", s.failedText(failure))}); err == nil {
+			s.ledger.Failure = a // see finish
+		}
+		return false, err
 	}
 	f, err := s.stateOf(a.Entry)
 	switch {

@@ -46,7 +46,11 @@ func awaited(box *inbox.Inbox, d *inbox.Delivery) (at effectAt, ok bool) {
 // handedOver reports whether a result of the effect waits to be posted.
 func (e *effectAt) handedOver() bool {
 	lock, err := e.identity()
-	return err == nil && e.answerOf(e.id, lock) != nil
+	if err != nil {
+		return false
+	}
+	a, err := e.answerOf(e.id, lock)
+	return err == nil && a != nil
 }
 
 // Settled says why an effect's entry is no longer needed. It is "" if the entry is still
