@@ -349,6 +349,24 @@ func TestPromote(t *testing.T) {
 	assert.Equal(t, []string{"a"}, waitingIDs(t, now.box))
 }
 
+// What cannot be moved is said to whoever looks, stays due, and is tried again.
+func TestPromoteFails(t *testing.T) {
+	now := clockOf(t, newBox(t, "one\n"))
+	now.send(t, inbox.Message{ID: "a", Text: "x", NotBefore: noon.Add(time.Hour)})
+	now.set(noon.Add(time.Hour))
+	stop := crash.Observe(t, func(op disk.Op) error {
+		if op.Kind == disk.OpWrite {
+			return unix.EIO
+		}
+		return nil
+	})
+	require.ErrorIs(t, now.box.Promote(context.Background()), unix.EIO)
+	assert.True(t, noon.Add(time.Hour+5*time.Second).Equal(nextDue(t, now.box)), "a hook that waits looks again")
+	stop()
+	require.NoError(t, now.box.Promote(context.Background()))
+	assert.Equal(t, []string{"", "a"}, waitingIDs(t, now.box))
+}
+
 // However many processes find an entry due at once, it is moved once.
 func TestPromotionByManyProcesses(t *testing.T) {
 	box := newBox(t, "one\n")

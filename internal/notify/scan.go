@@ -44,6 +44,7 @@ func look(ctx context.Context, box *inbox.Inbox, st *state, o Options, launcher 
 	s.failing()
 	if o.Stall > 0 {
 		s.stalled(o.Stall)
+		s.overdue(o.Stall)
 	}
 	if o.Drained && s.facts.Unreadable == nil {
 		settled, err := settledBy(box)

@@ -148,6 +148,27 @@ func (s *scan) stalled(after time.Duration) {
 	}, time.Time{})
 }
 
+// overdue finds a scheduled entry whose time came so long ago and that is not in the queue.
+// Whoever looks moves it, so something keeps it from that, whatever else moves.
+func (s *scan) overdue(after time.Duration) {
+	if s.facts.Unreadable != nil || s.facts.Paused != nil {
+		return
+	}
+	all, err := s.box.Scheduled()
+	o := Occasion{What: Stalled, At: s.now, Reason: string(why.Scheduled), TypeThis: command(s.box, "status")}
+	due := why.Facts{Scheduled: all}.NextDue()
+	switch {
+	case err != nil:
+		o.Text, o.key = name(s.box)+": "+line(err.Error()), "overdue"
+	case due.IsZero() || s.now.Sub(due) < after:
+		return
+	default:
+		o.Since, o.key = &due, "overdue "+due.String()
+		o.Text = fmt.Sprintf("%s: a scheduled entry is due since %s, and could not be moved to the inbox: each Stop and heartbeat status try again", name(s.box), words.Stamp(due))
+	}
+	s.holds(o, time.Time{})
+}
+
 // nothingWaits stands for a look where nothing could stand still.
 const nothingWaits = "nothing"
 

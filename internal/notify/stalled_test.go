@@ -129,3 +129,38 @@ func TestStalledLongAgo(t *testing.T) {
 	assert.Contains(t, all[0].Text, "nothing has moved in ")
 	assert.Contains(t, all[0].Text, "for 2h")
 }
+
+// An entry that is due and cannot be moved to the queue is told, whatever else moves.
+func TestOverdue(t *testing.T) {
+	for name, queued := range map[string][]string{"nothing else": nil, "others wait": lines(3)} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, queued...)
+			r.o.Stall = 20 * time.Minute
+			write := func(text string) {
+				require.NoError(t, os.WriteFile(r.box.ScheduledPath(), []byte(text), 0o600))
+			}
+			write(`{"id":"later","prompt":"x","not_before":"` + noon.Format(time.RFC3339) + `"}` + "\n")
+			said := func(after time.Duration) (all []string) {
+				r.clock = noon.Add(after)
+				require.NoError(t, os.Chtimes(r.box.Path(), r.clock, r.clock)) // others come
+				occasions, err := notify.Pending(t.Context(), r.box, r.o)
+				require.NoError(t, err)
+				for _, o := range occasions {
+					if o.Reason == "scheduled" {
+						all = append(all, o.Text)
+					}
+				}
+				return all
+			}
+			assert.Empty(t, said(19*time.Minute))
+			assert.Len(t, said(20*time.Minute), 1)
+			r.tell()
+			assert.Empty(t, said(40*time.Minute), "it was told")
+			write("")
+			assert.Empty(t, said(time.Hour))
+			require.NoError(t, os.Remove(r.box.ScheduledPath()))
+			require.NoError(t, os.Mkdir(r.box.ScheduledPath(), 0o700))
+			assert.Len(t, said(time.Hour), 1, "what is scheduled cannot be read")
+		})
+	}
+}

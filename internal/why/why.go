@@ -79,8 +79,7 @@ func (f Facts) held() (State, string) {
 
 // nothing explains an inbox without a whole entry that waits.
 func (f Facts) nothing() (State, string) {
-	due := f.NextDue()
-	overdue := !due.IsZero() && !due.After(f.Now)
+	due, overdue := f.NextDue(), f.overdue() != ""
 	switch {
 	case f.Redeliver != nil:
 		return "", ""
@@ -97,7 +96,7 @@ func (f Facts) nothing() (State, string) {
 	case f.Backlog.Entries > 0:
 		return "", ""
 	case overdue:
-		return Scheduled, fmt.Sprintf("a scheduled entry is due since %s, and could not be moved to the inbox: each Stop and `heartbeat status` try again, and that says what keeps it", words.Stamp(due))
+		return Scheduled, f.overdue()
 	case len(f.Scheduled) == 1:
 		return Scheduled, fmt.Sprintf("nothing is queued: a scheduled entry comes at %s", words.Stamp(due)) + f.idle()
 	case len(f.Scheduled) > 1:
@@ -115,6 +114,15 @@ func (f Facts) nothing() (State, string) {
 // Rests says what a run rests for.
 func (q Question) Rests() string {
 	return fmt.Sprintf("the run %s rests: %s: look at it, and heartbeat run accept-code %s has it go on", q.Run, q.Question, q.Run)
+}
+
+// overdue says that a scheduled entry should be in the queue, "" if none should.
+func (f Facts) overdue() string {
+	due := f.NextDue()
+	if due.IsZero() || due.After(f.Now) {
+		return ""
+	}
+	return fmt.Sprintf("a scheduled entry is due since %s, and could not be moved to the inbox: each Stop and `heartbeat status` try again, and that says what keeps it", words.Stamp(due))
 }
 
 // question explains a run that waits for a person's answer.
@@ -149,6 +157,9 @@ func (f Facts) anew() string {
 // unasked explains entries that wait for a session to ask.
 func (f Facts) unasked() (State, string) {
 	state, sentence := f.awaited(f.waits())
+	if overdue := f.overdue(); overdue != "" {
+		sentence += "; " + overdue
+	}
 	if f.Replaced != "" {
 		return Replaced, f.anew() + ": " + sentence
 	}

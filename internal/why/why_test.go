@@ -126,7 +126,7 @@ func TestExplain(t *testing.T) {
 			f.InFlight = inFlight(func(d *inbox.Delivery) { d.DeliveredAt, d.Attempt = at(5), 3 })
 		}), why.Answering, "waiting for an answer to the entry 0123456789ab since <5> (0s ago), attempt 3: whether session s1 runs is not known"},
 		"in flight, named": {facts(func(f *why.Facts) {
-			f.InFlight = inFlight(func(d *inbox.Delivery) { d.RawLine.Text = `{"prompt":"one","id":"a\u001bb"}` })
+			f.InFlight = inFlight(func(d *inbox.Delivery) { d.RawLine.Text = `{"prompt":"one","id":"a b"}` })
 		}), why.Answering, "waiting for an answer to the entry a b since <-5> (5m ago), attempt 1: whether session s1 runs is not known"},
 		"in flight, paused": {facts(func(f *why.Facts) { f.InFlight, f.Sessions, f.Paused = inFlight(), session(), &inbox.Pause{At: at(-2)} }),
 			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs; delivery is paused since <-2>"},
