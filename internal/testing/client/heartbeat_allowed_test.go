@@ -143,3 +143,43 @@ func TestHeartbeatAllowedToWrite(t *testing.T) {
 	r.options.Args = []string{"--allowedTools=Bash"}
 	r.completed(r.session(minutes(t)), `"{\"ok\":true}"`)
 }
+
+// Without a rule an agent reads below its folder alone; with Read it reads every file.
+func TestHeartbeatAllowedToRead(t *testing.T) {
+	for tools, elsewhere := range map[string]bool{"": false, "Read": true} {
+		t.Run("with "+tools, func(t *testing.T) {
+			secret := filepath.Join(t.TempDir(), "secret")
+			require.NoError(t, os.WriteFile(secret, []byte("topsecret"), 0o600))
+			var heard []string
+			var calls []model.Reply
+			w := workspace(t, Find(t), func(r model.Request) model.Reply {
+				if len(r.ToolResults) > 0 {
+					heard = append(heard, strings.Join(r.ToolResults, " "))
+				}
+				if len(heard) == len(calls) {
+					return model.Text("done")
+				}
+				return calls[len(heard)]
+			})
+			own := filepath.Join(w.Project, "own.txt")
+			require.NoError(t, os.WriteFile(own, []byte("in the open"), 0o600))
+			calls = []model.Reply{
+				model.Tool("Read", map[string]any{"file_path": own}), bash("cat own.txt"), bash("grep -r open ."), bash("id > " + own),
+				model.Tool("Read", map[string]any{"file_path": secret}), bash("cat " + secret), bash("cp " + secret + " ."), write(own, "changed"),
+			}
+			o := Options{Settings: w.WriteSettings("none", map[string]any{}), Args: []string{"--permission-mode=default"}}
+			if tools != "" {
+				o.Args = append(o.Args, "--allowedTools="+tools)
+			}
+			_, err := w.Print("begin", o).Wait(minutes(t))
+			require.NoError(t, err)
+			require.Len(t, heard, len(calls))
+			for _, read := range heard[:3] {
+				assert.Contains(t, read, "in the open")
+			}
+			assert.Equal(t, elsewhere, strings.Contains(strings.Join(heard, " "), "topsecret"))
+			assert.Len(t, holds(t, w.Project, "in the open"), 1)
+			assert.Empty(t, holds(t, w.Project, "topsecret"))
+		})
+	}
+}
