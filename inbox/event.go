@@ -38,6 +38,7 @@ const (
 	EventUntold      EventKind = "notify failed"   // a person could not be told of something
 	EventSaid        EventKind = "verdict"         // an agent said what became of its entry: see [Verdict]
 	EventProgress    EventKind = "progress"        // an agent said how far it is
+	EventMended      EventKind = "mended"          // fsck --repair did: see Reason
 	EventContested   EventKind = "contested"       // another hook objected to a turn whose entry was settled as answered
 )
 

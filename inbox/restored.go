@@ -38,6 +38,15 @@ type reread struct {
 	ByHand bool `json:"by_hand,omitempty"`
 }
 
+// Mended records, in an event, what was mended in the state. With again, lines that wait are
+// passed as after a restore where their outcome is known.
+func (t *Tx) Mended(what string, again bool) error {
+	if again {
+		t.readAgain(what, 0, 0)
+	}
+	return t.addEvent(Event{Event: EventMended, Reason: what})
+}
+
 const rereadKept = 24 * time.Hour
 
 // rereading is what the record says, nil for nothing.

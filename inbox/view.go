@@ -20,6 +20,7 @@ import (
 type View struct {
 	tx       *Tx // never committed
 	settling bool
+	results  int64 // how long the last commit says that the file is
 }
 
 // viewTries bounds how often a view is tried because somebody committed
@@ -59,7 +60,7 @@ func (b *Inbox) view(journalOnly bool) (_ *View, err error) {
 	if err != nil {
 		return nil, err
 	}
-	v.settling = !before.Settled
+	v.settling, v.results = !before.Settled, before.Record.Ends[journal.Results].At
 	t.settling = v.settling
 	var seen error
 	if before.Settled && !journalOnly {
@@ -112,6 +113,36 @@ func (v *View) WrittenAt() time.Time {
 	}
 	return time.Unix(0, v.tx.queueMark().Mtime)
 }
+
+// Told is what the last commit says of lines that are settled, and of what became of them.
+type Told struct {
+	Seq int64 // its number
+	// From is where the lines begin that were settled one after the other, up to the cursor;
+	// Waits where the first one begins that was never delivered.
+	From, Waits int64
+	// Results is how long the file of results was.
+	Results int64
+	// Whole says that nothing was ever taken out of results, dead letters and events.
+	Whole bool
+}
+
+// Told is what the last commit tells.
+func (v *View) Told() (Told, error) {
+	st := &v.tx.st
+	told := Told{Seq: st.Seq, From: st.DigestStart, Waits: v.waitsFrom(), Results: v.results, Whole: true}
+	for _, k := range []journal.Kind{journal.Results, journal.DeadLetters, journal.Events} {
+		info, err := disk.StatName(v.tx.box.fileOf(k))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return told, err
+		}
+		told.Whole = told.Whole && st.Ends[k].Generation == 0 && info.Size >= st.Ends[k].At
+	}
+	return told, nil
+}
+
+// Skips reports whether a line that waits will be passed over: it was canceled, or its
+// outcome is known.
+func (v *View) Skips(start int64) bool { return v.tx.skips(start) }
 
 // InFlight is the entry that was delivered and not settled, or nil.
 func (v *View) InFlight() *Delivery { return v.tx.InFlight() }

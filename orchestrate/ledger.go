@@ -157,6 +157,8 @@ func (b *Bridge) lock(ctx context.Context, wait time.Duration) (*disk.Lock, erro
 type DrivenRun struct {
 	Dir string
 	Options
+	// Waits are the ids of the entries whose outcome the run waits for.
+	Waits []string
 }
 
 // Driven are the runs that were driven through an inbox. strange are the names of ledgers
@@ -172,7 +174,13 @@ func Driven(box *inbox.Inbox) (all []DrivenRun, strange []string, err error) {
 			strange = append(strange, n.Name())
 			continue
 		}
-		all = append(all, DrivenRun{l.Dir, l.Options})
+		driven := DrivenRun{Dir: l.Dir, Options: l.Options}
+		for _, w := range l.Wants {
+			if entry := l.Effects[w.Effect].Entry; entry != "" {
+				driven.Waits = append(driven.Waits, entry)
+			}
+		}
+		all = append(all, driven)
 	}
 	return all, strange, err
 }

@@ -5,7 +5,7 @@ package cli
 var VerbNames = []string{
 	"send", "results", "status", "costs", "peek", "log", "metrics", "notify",
 	"pause", "resume", "cancel",
-	"recover", "dead-letter", "compact",
+	"recover", "dead-letter", "compact", "fsck",
 	"run", "orchestrate", "result", "breakpoint",
 	"init", "install", "uninstall", "doctor",
 	"demo", "completion", "version", "man", "help",

@@ -170,7 +170,7 @@ func drivenRuns(path string) (all []doctor.DrivenRun) {
 		if err == nil {
 			_, err = r.State("")
 		}
-		all = append(all, doctor.DrivenRun{Dir: of.Dir, Err: err, Damaged: errors.Is(err, runs.ErrCorrupt)})
+		all = append(all, doctor.DrivenRun{Dir: of.Dir, Waits: of.Waits, Err: err, Damaged: errors.Is(err, runs.ErrCorrupt)})
 	}
 	for _, name := range strange {
 		all = append(all, doctor.DrivenRun{Strange: name})

@@ -27,7 +27,7 @@ func purposes() []purpose {
 	all := []purpose{
 		{"Send and read", []cli.Verb{sendVerb(), resultsVerb(), statusVerb(), costsVerb(), peekVerb(), logVerb(), metricsVerb(), notifyVerb()}},
 		{"Steer", []cli.Verb{pauseVerb(), resumeVerb(), cancelVerb()}},
-		{"Recover and tidy up", []cli.Verb{recoverVerb(), deadLetterVerb(), compactVerb()}},
+		{"Recover and tidy up", []cli.Verb{recoverVerb(), deadLetterVerb(), compactVerb(), fsckVerb()}},
 		{"Babysitter runs", []cli.Verb{runsVerb(), orchestrateVerb(), resultVerb(), breakpointVerb()}},
 		{"Set up", []cli.Verb{initVerb(), installVerb(), uninstallVerb(), doctorVerb(), demoVerb(), completionVerb(), versionVerb()}},
 	}

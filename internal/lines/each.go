@@ -40,6 +40,12 @@ func EachRecord(r io.Reader, base int64, visit Visit) error {
 	return each(MaxRecord, false, r, base, visit)
 }
 
+// EachHead is [EachOwn], or with holes [Each], for those who need no more than the first bytes
+// of a line: at least that many come.
+func EachHead(most int, holes bool, r io.Reader, base int64, visit Visit) error {
+	return each(most, holes, r, base, visit)
+}
+
 // readers are kept: a process that stays reads these files at every look, and a buffer for
 // each would be most of what it allocates.
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }}

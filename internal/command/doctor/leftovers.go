@@ -89,7 +89,7 @@ func (e *examination) forgotten() []Check {
 			continue
 		}
 		all = append(all, warn("leftovers", quote("heartbeat", "compact", "--inbox", e.inbox),
-			"%s was left by a command that was killed, or of an entry that was requeued: nothing refers to it", path))
+			"%s was left by a command that was killed, or of an entry that was requeued: nothing refers to it", path).mendedBy(forgetting))
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 // Package doctor checks everything that a session with heartbeat's hook depends on,
 // from the settings files to the file system. It changes nothing: it writes no file,
-// takes no lock and gives no trust.
+// takes no lock and gives no trust. Only [Fsck] may take the inbox's lock, to see one
+// state, and only [Repair] changes something.
 package doctor
 
 import (
@@ -27,6 +28,8 @@ type Check struct {
 	State    string `json:"state"`
 	Evidence string `json:"evidence"` // what was looked at, and what it says
 	Fix      string `json:"fix"`      // a command or an edit; empty with OK
+
+	mend mending
 }
 
 func ok(name, format string, args ...any) Check {
@@ -70,6 +73,16 @@ func Failed(all []Check) (n int) {
 	return n
 }
 
+// Left counts the checks that are neither ok nor mended.
+func Left(all []Check) (n int) {
+	for _, c := range all {
+		if c.State != OK && c.State != Mended {
+			n++
+		}
+	}
+	return n
+}
+
 // Amiss returns the checks that are not ok.
 func Amiss(all []Check) []Check {
 	return slices.DeleteFunc(slices.Clone(all), func(c Check) bool { return c.State == OK })
@@ -106,7 +119,7 @@ func isCommand(fix string) bool {
 
 func stateStyle(state string) colour.Style {
 	switch state {
-	case OK:
+	case OK, Mended:
 		return colour.Green
 	case Warn:
 		return colour.Yellow

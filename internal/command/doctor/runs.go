@@ -10,6 +10,8 @@ type DrivenRun struct {
 	// Strange is the name of a file that says that the inbox drives a run, but was not
 	// written here. The other members are empty then.
 	Strange string
+	// Waits are the ids of the entries whose outcome it waits for.
+	Waits []string
 }
 
 // checkRuns looks at the runs that the inbox drives.

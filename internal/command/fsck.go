@@ -1,0 +1,87 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/internal/cli"
+	"heartbeat/internal/command/doctor"
+	"heartbeat/internal/words"
+)
+
+// fsckFlags are those of fsck.
+type fsckFlags struct {
+	cli.InboxFlags
+	shownFlags
+	repair bool
+}
+
+func fsckVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "fsck",
+		Short: "check that every entry is in one place",
+		Long: `Check that the files beside an inbox fit together: that each entry waits, is in
+flight, is scheduled, was answered or is a dead letter, and only one of these;
+that no result stands beyond what the last commit knows; that nothing is overdue;
+that files with texts and dead letters belong to each other; that runs wait for
+entries that exist; and that each file can be read. Each finding is one line, with
+what to do. It works at rest and beside a live session: where something does not fit,
+it looks once more under the inbox's lock. Lines that were not made by send have no
+name of their own, so of them it is not told how often they were done.
+
+With --repair it mends what can be mended safely, and records that in an event
+(mended): it finishes a commit that was killed, moves what is overdue, has entries
+that wait and were settled before passed without a turn, and removes files that
+nothing refers to. It delivers nothing, and takes away no answer.
+
+Exit status: 0 nothing was found, or all of it was mended; 1 something is left, or
+could not be looked at.`,
+		Example: `heartbeat fsck --inbox work/inbox.jsonl
+heartbeat fsck --inbox work/inbox.jsonl --repair`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			o := &fsckFlags{}
+			f := cli.NewFlags("fsck")
+			o.Add(f)
+			f.BoolVar(&o.repair, "repair", false, "mend what can be mended safely")
+			o.addColor(f)
+			return f, func(args []string, s cli.Streams) error {
+				if err := cli.NoArgs(args); err != nil {
+					return err
+				}
+				return o.run(s)
+			}
+		},
+	}
+}
+
+func (o *fsckFlags) run(s cli.Streams) error {
+	box, err := o.Open()
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	in := doctor.Input{Inbox: box.Path(), Environ: os.Environ(), UID: os.Geteuid(), Now: time.Now(), Runs: drivenRuns}
+	var all []doctor.Check
+	if !o.repair {
+		all = doctor.Fsck(ctx, in, box)
+	} else if all, err = doctor.Repair(ctx, in, box); err != nil {
+		return fmt.Errorf("fsck: repair %s: %w", box.Path(), err)
+	}
+	if o.JSON {
+		err = doctor.WriteJSON(s.Out, all)
+	} else {
+		err = doctor.WriteText(o.on(s.Out).Output, all)
+	}
+	if err != nil {
+		return fmt.Errorf("fsck: print the checks: %w", err)
+	}
+	if n := doctor.Left(all); n > 0 {
+		return errors.New("fsck: " + words.Count(n, "finding", "findings"))
+	}
+	return nil
+}
