@@ -1,15 +1,9 @@
 package cli
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
-	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -66,86 +60,6 @@ func (s Streams) Warn(warnings []string) {
 	for _, w := range warnings {
 		s.Note("%s", w)
 	}
-}
-
-// Text is what a person gives as text, in UTF-8 and without the byte order mark of UTF-8.
-// Input that begins with the mark of UTF-16 or UTF-32, as of Windows' editors and shells, is
-// converted.
-func Text(in io.Reader) io.Reader {
-	from := bufio.NewReader(in)
-	first, _ := from.Peek(4) // what keeps it from being read is found when it is
-	for _, wide := range []wide{
-		{mark: "\xff\xfe\x00\x00", order: binary.LittleEndian}, {mark: "\x00\x00\xfe\xff", order: binary.BigEndian},
-		{mark: "\xff\xfe", order: binary.LittleEndian}, {mark: "\xfe\xff", order: binary.BigEndian},
-	} {
-		if strings.HasPrefix(string(first), wide.mark) {
-			wide.from = from
-			_, _ = from.Discard(len(wide.mark)) // it was seen
-			return &wide
-		}
-	}
-	if strings.HasPrefix(string(first), "\ufeff") {
-		_, _ = from.Discard(len("\ufeff"))
-	}
-	return from
-}
-
-// TextOf is [Text] for input that was read.
-func TextOf(b []byte, err error) ([]byte, error) {
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(Text(bytes.NewReader(b)))
-}
-
-// wide reads text of units that are as long as half of a mark of UTF-32, or one of UTF-16.
-type wide struct {
-	from  *bufio.Reader
-	mark  string
-	order binary.ByteOrder
-	ready []byte
-}
-
-// Read implements [io.Reader].
-func (w *wide) Read(b []byte) (int, error) {
-	for len(w.ready) < len(b) {
-		r, err := w.rune()
-		if err == io.EOF && len(w.ready) > 0 {
-			break
-		}
-		if err != nil {
-			return 0, err
-		}
-		w.ready = utf8.AppendRune(w.ready, r)
-	}
-	n := copy(b, w.ready)
-	w.ready = w.ready[n:]
-	return n, nil
-}
-
-func (w *wide) rune() (rune, error) {
-	r, err := w.unit()
-	if err == nil && utf16.IsSurrogate(r) && len(w.mark) == 2 {
-		second, _ := w.unit() // none is no second one
-		if pair := utf16.DecodeRune(r, second); pair != utf8.RuneError {
-			return pair, nil
-		}
-	}
-	if err == io.ErrUnexpectedEOF || err == nil && !utf8.ValidRune(r) {
-		err = fmt.Errorf("the input begins as UTF-%d, and goes on otherwise: save it as UTF-8", 8*len(w.mark))
-	}
-	return r, err
-}
-
-func (w *wide) unit() (rune, error) {
-	var b [4]byte
-	if _, err := io.ReadFull(w.from, b[:len(w.mark)]); err != nil {
-		return 0, err
-	}
-	if len(w.mark) == 2 {
-		return rune(w.order.Uint16(b[:])), nil
-	}
-	return rune(w.order.Uint32(b[:])), nil
 }
 
 // IsTerminal reports whether the file is a terminal.

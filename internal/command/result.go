@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/given"
 	"heartbeat/internal/disk"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
@@ -126,7 +127,7 @@ func (o *resultFlags) value(b *orchestrate.Bridge, id string, f *pflag.FlagSet, 
 	case f.Changed("text"):
 		return orchestrate.TextValue(o.text), nil
 	case stdin:
-		value, err := cli.TextOf(io.ReadAll(io.LimitReader(in, maxResult+1)))
+		value, err := given.TextOf(io.ReadAll(io.LimitReader(in, maxResult+1)))
 		if err == nil && len(value) > maxResult {
 			err = fmt.Errorf("stdin has more than %d bytes", maxResult)
 		}
@@ -138,9 +139,9 @@ func (o *resultFlags) value(b *orchestrate.Bridge, id string, f *pflag.FlagSet, 
 	}
 	read := func(path string) ([]byte, error) {
 		if len(dirs) == 0 {
-			return cli.TextOf(disk.ReadGiven(path, maxResult))
+			return given.TextOf(disk.ReadGiven(path, maxResult))
 		}
-		return cli.TextOf(disk.ReadBelow(path, maxResult, dirs...))
+		return given.TextOf(disk.ReadBelow(path, maxResult, dirs...))
 	}
 	if f.Changed("text-file") {
 		text, err := read(o.textFile)

@@ -15,6 +15,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/given"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/words"
 )
@@ -231,7 +232,7 @@ func (o *sendFlags) text(args []string, stdin *os.File) (string, error) {
 	case len(args) == 1 && args[0] != "-":
 		return args[0], nil
 	case o.file != "":
-		b, err := cli.TextOf(disk.ReadGiven(o.file, inbox.MaxLine))
+		b, err := given.TextOf(disk.ReadGiven(o.file, inbox.MaxLine))
 		if err != nil {
 			return "", fmt.Errorf("send: %w", err)
 		}
@@ -240,7 +241,7 @@ func (o *sendFlags) text(args []string, stdin *os.File) (string, error) {
 	if cli.IsTerminal(stdin) && len(args) == 0 {
 		return "", cli.Usage(errors.New("no text: give it as TEXT, with --file, or on stdin"))
 	}
-	b, err := cli.TextOf(io.ReadAll(io.LimitReader(stdin, inbox.MaxLine+1)))
+	b, err := given.TextOf(io.ReadAll(io.LimitReader(stdin, inbox.MaxLine+1)))
 	if err != nil {
 		return "", fmt.Errorf("send: read stdin: %w", err)
 	}

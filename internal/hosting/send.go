@@ -9,6 +9,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/given"
 	"heartbeat/internal/hosting/attach"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/verbs"
@@ -48,7 +49,7 @@ func textOf(o *verbs.Send, s cli.Streams) (string, error) {
 	if cli.IsTerminal(s.In) {
 		return "", cli.Usage(errors.New("no text: give it as TEXT, or on stdin"))
 	}
-	b, err := cli.TextOf(io.ReadAll(io.LimitReader(s.In, inbox.MaxLine+1)))
+	b, err := given.TextOf(io.ReadAll(io.LimitReader(s.In, inbox.MaxLine+1)))
 	if err != nil {
 		return "", fmt.Errorf("read stdin: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/given"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/message"
@@ -104,14 +105,14 @@ func unsure(ctx context.Context, err error, id string) error {
 func textOf(o *page.Send, s cli.Streams) (string, error) {
 	switch {
 	case o.File != "":
-		b, err := cli.TextOf(disk.ReadGiven(o.File, inbox.MaxLine))
+		b, err := given.TextOf(disk.ReadGiven(o.File, inbox.MaxLine))
 		return string(b), err
 	case o.Text != "-":
 		return o.Text, nil
 	case o.Implied && cli.IsTerminal(s.In):
 		return "", cli.Usage(errors.New("no text: give it as TEXT, with --file, or on stdin"))
 	}
-	b, err := cli.TextOf(io.ReadAll(io.LimitReader(s.In, inbox.MaxLine+1)))
+	b, err := given.TextOf(io.ReadAll(io.LimitReader(s.In, inbox.MaxLine+1)))
 	if err != nil {
 		return "", fmt.Errorf("read stdin: %w", err)
 	}

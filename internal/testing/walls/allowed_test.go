@@ -62,6 +62,7 @@ var allowed = map[string]string{
 	// What the commands are made of.
 	"internal/cli":              "inbox internal/budget internal/price recover internal/host/rights internal/words orchestrate/effect orchestrate/babysitter/invocation internal/release",
 	"internal/cli/colour":       "internal/words",
+	"internal/cli/given":        "",
 	"internal/cli/layout":       "internal/cli/colour internal/words",
 	"internal/cli/progress":     "internal/cli/colour internal/cli/layout internal/words",
 	"internal/claim":            "inbox recover internal/disk internal/host internal/host/rights internal/words",
