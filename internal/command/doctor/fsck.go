@@ -248,6 +248,9 @@ func (e *examination) outcomes(box *inbox.Inbox, say inbox.Told, c *claims, ids 
 			beyond++
 		}
 		add(m, answered)
+		if m.Get("accepted").Exists() { // the letter's mark does not name the entry
+			c.add(m.Get("entry_id").String(), dealtWith)
+		}
 		return m.Get("entry_id").Exists()
 	})
 	all = append(all, more...)
@@ -260,7 +263,9 @@ func (e *examination) outcomes(box *inbox.Inbox, say inbox.Told, c *claims, ids 
 		more, err = e.each("dead-letters", box.DeadLetterPath(), func(_ int64, line []byte, m gjson.Result) bool {
 			if m.Get("letter").Exists() && !m.Get("reason").Exists() {
 				if m.Get("requeued_at").Exists() || m.Get("accepted_at").Exists() {
-					c.add(m.Get("entry_id").String(), dealtWith)
+					if id := m.Get("entry_id").String(); id != "" {
+						c.add(id, dealtWith)
+					}
 					delete(missing, m.Get("letter").String())
 				}
 				return true
