@@ -144,6 +144,7 @@ var allowed = map[string]string{
 	"internal/testing/client":        "internal/testing/model",
 	"internal/testing/crash":         "internal/disk",
 	"internal/testing/days":          "internal/testing/agent",
+	"internal/testing/faults":        "",
 	"internal/testing/fleet":         "",
 	"internal/testing/guild":         "",
 	"internal/testing/guild/program": "internal/testing/guild",
