@@ -52,7 +52,7 @@ func hostile() []row {
 		{name: "spaces", headers: id("two words"), entry: "two words"},
 		{name: "spaces at the ends", headers: id("  ends "), entry: "ends"},
 		{name: "a line break, which a header cannot have", headers: id("one\r\nNats-Rollup: all"), entry: "one  Nats-Rollup: all"},
-		{name: "control characters", headers: id("bell\x07\x1b[2J"), entry: "bell\x07\x1b[2J"},
+		{name: "control characters", headers: id("bell\x07\x1b[2J"), entry: "=kbell=07=1B=5B2J"},
 		{name: "8-bit bytes", headers: id("\xff\xfe"), entry: "=FF=FE"},
 		{name: "letters of others", headers: id("é日"), entry: "é日"},
 		{name: "spelt as a key", headers: id("=FF"), entry: "=3DFF"},
