@@ -221,7 +221,7 @@ func (t *Tx) Accept(l Letter) (Letter, error) {
 	}
 	t.addJSON(journal.Results, line)
 	t.count(func(n *Totals) { n.answered(r) })
-	if err := t.mark(letterMark{Letter: l.Letter, LetterMark: LetterMark{AcceptedAt: &now}}); err != nil {
+	if err := t.mark(letterMark{Letter: l.Letter, Of: l.Reason, LetterMark: LetterMark{AcceptedAt: &now}}); err != nil {
 		return l, err
 	}
 	return l, t.addEvent(Event{Event: EventAccepted, EntryID: l.EntryID, ID: r.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -106,6 +105,7 @@ type letterMark struct {
 	Letter  string `json:"letter"`
 	EntryID string `json:"entry_id,omitempty"`
 	ID      string `json:"id,omitempty"`
+	Of      Reason `json:"of,omitempty"` // the letter's, of a mark that closes it: see LetterCount
 	LetterMark
 }
 
@@ -126,72 +126,6 @@ func lettersError(err error) error {
 		return err
 	}
 	return fmt.Errorf("read dead letters: %w", err)
-}
-
-// letterReading is what was read of .dead-letter.jsonl so far.
-type letterReading struct {
-	path    string
-	lines   int
-	letters []Letter
-	known   map[string]int         // index of each letter
-	marks   map[string]*LetterMark // in a sorted file they may come before their letters
-	foreign []string               // numbers of the lines that are neither
-	torn    int                    // the number of a last line that is not whole, 0 for none
-}
-
-func newLetterReading(path string) *letterReading {
-	return &letterReading{path: path, known: map[string]int{}, marks: map[string]*LetterMark{}}
-}
-
-func (r *letterReading) line(l []byte, whole bool) {
-	r.torn = 0
-	if whole {
-		r.lines++ // a torn line is read again once it is whole
-	}
-	letter, mark, ok := ParseLetter(l)
-	_, known := r.known[letter.Letter]
-	switch {
-	case len(bytes.TrimSpace(l)) == 0:
-	case !ok && !whole:
-		r.torn = r.lines + 1
-	case !ok:
-		r.foreign = append(r.foreign, strconv.Itoa(r.lines))
-	case mark:
-		if r.marks[letter.Letter] == nil {
-			r.marks[letter.Letter] = new(LetterMark)
-		}
-		r.marks[letter.Letter].add(letter.LetterMark)
-	case !known:
-		r.known[letter.Letter] = len(r.letters)
-		r.letters = append(r.letters, letter)
-	}
-}
-
-// marked sets what became of the letter.
-func (r *letterReading) marked(l *Letter) {
-	if m := r.marks[l.Letter]; m != nil {
-		l.LetterMark = *m
-	}
-}
-
-// maxForeign is how many invalid lines are named one by one.
-const maxForeign = 5
-
-func (r *letterReading) result() (all []Letter, warnings []string, err error) {
-	if r.torn > 0 {
-		warnings = append(warnings, fmt.Sprintf("%s ends in the middle of line %d: that line is left out until it is whole", r.path, r.torn))
-	}
-	for i := range r.letters {
-		r.marked(&r.letters[i])
-	}
-	if n := len(r.foreign); n > 0 {
-		lines := strings.Join(r.foreign[:min(n, maxForeign)], ", ")
-		if n > maxForeign {
-			lines += fmt.Sprintf(" and %d more", n-maxForeign)
-		}
-		warnings = append(warnings, fmt.Sprintf("%s, line %s: not a dead letter on one line: it stays as it is", r.path, lines))
-	}
-	return r.letters, warnings, nil
 }
 
 // ParseLetter reads a line of .dead-letter.jsonl: a dead letter, or a mark that says what
@@ -285,7 +219,7 @@ func (t *Tx) Requeue(l Letter, still Mark) (Letter, error) {
 	if l.limited {
 		t.noteRaised(entryID(bytes.TrimSuffix(raw, []byte("\r"))))
 	}
-	if err := t.mark(letterMark{l.Letter, l.EntryID, l.ID, LetterMark{RequeuedAt: &now}}); err != nil {
+	if err := t.mark(letterMark{l.Letter, l.EntryID, l.ID, l.Reason, LetterMark{RequeuedAt: &now}}); err != nil {
 		return l, err
 	}
 	t.forgetLate(l.Letter)

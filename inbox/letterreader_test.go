@@ -20,9 +20,8 @@ func TestLetterReader(t *testing.T) {
 		return fmt.Sprintf("{\"entry_id\":%q,\"raw_line\":%q,\"reason\":\"orphaned\"}\n", id, strings.Repeat(id, 300<<10))
 	}
 	r := box.LetterReader()
-	all, warnings, err := r.Read()
+	warnings, err := r.Read()
 	require.NoError(t, err)
-	assert.Empty(t, all)
 	assert.Empty(t, warnings)
 
 	update := func() error {
@@ -33,12 +32,13 @@ func TestLetterReader(t *testing.T) {
 	}
 	names := func() (of []string) {
 		t.Helper()
-		all, warnings, err := r.Read()
+		warnings, err := r.Read()
 		require.NoError(t, err)
 		assert.Empty(t, warnings)
-		for _, l := range all {
+		require.NoError(t, r.Each(func(l inbox.Letter) bool {
 			of = append(of, l.EntryID)
-		}
+			return true
+		}))
 		return of
 	}
 	write(t, path, line("x")+line("y")+line("z")+line("v"))
@@ -50,16 +50,18 @@ func TestLetterReader(t *testing.T) {
 	settleNextOf(t, box, orphan)
 	require.NoError(t, update(), "one more is little")
 	last := letters(t, box)[4]
-	l, there := r.Letter(last.Letter)
+	l, there, err := r.Letter(last.Letter)
+	require.NoError(t, err)
 	assert.True(t, there)
 	assert.Nil(t, l.RequeuedAt)
 	requeue(t, box, last)
 	require.NoError(t, update())
-	l, _ = r.Letter(last.Letter)
+	l, _, err = r.Letter(last.Letter)
+	require.NoError(t, err)
 	assert.NotNil(t, l.RequeuedAt, "the mark is found")
 
 	echo(t, path, strings.TrimSuffix(line("half"), "\"}\n"))
-	_, warnings, err = r.Read()
+	warnings, err = r.Read()
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)
 	assert.Contains(t, warnings[0], "ends in the middle of line 7")
@@ -76,6 +78,53 @@ func TestLetterReader(t *testing.T) {
 	assert.Equal(t, []string{"v", "y", "x", "w"}, names())
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, update())
-	_, there = r.Letter(last.Letter)
+	_, there, err = r.Letter(last.Letter)
+	require.NoError(t, err)
 	assert.False(t, there)
+}
+
+// A count that was kept says the same as counting anew, whatever came since.
+func TestCountLetters(t *testing.T) {
+	box := newBox(t, "a\nb\nc\n")
+	path := beside(box, ".dead-letter.jsonl")
+	check := func(kept string) {
+		t.Helper()
+		counted, err := box.CountLetters(t.Context())
+		require.NoError(t, err)
+		want := map[inbox.Reason]int{}
+		for _, l := range letters(t, box) {
+			if l.Open() {
+				want[l.Reason]++
+			}
+		}
+		for reason, n := range counted.Open {
+			assert.Equal(t, want[reason], n, "%s: %s", kept, reason)
+		}
+		if kept != "" {
+			assert.Contains(t, read(t, beside(box, journal)), `"open":`+kept)
+		}
+	}
+	check("")
+	line := func(id, reason string) string {
+		return fmt.Sprintf("{\"entry_id\":%q,\"raw_line\":%q,\"reason\":%q,\"dead_lettered_at\":\"2026-01-02T03:04:05Z\"}\n", id, strings.Repeat(id, 300<<10), reason)
+	}
+	write(t, path, line("x", "orphaned")+line("y", "failed")+line("z", "orphaned")+line("v", "rejected"))
+	check(`{"failed":1,"orphaned":2,"rejected":1}`)
+	deliver(t, box)
+	settleNextOf(t, box, orphan)
+	check("")
+	all := letters(t, box)
+	requeue(t, box, all[0])
+	requeue(t, box, all[4])
+	check("")
+	// A mark of an older release, and an editor's file, have all counted anew.
+	echo(t, path, fmt.Sprintf("{\"letter\":%q,\"requeued_at\":\"2026-01-02T03:04:05Z\"}\n", all[1].Letter))
+	check(`{"orphaned":1,"rejected":1}`)
+	write(t, path+".new", line("z", "orphaned")+line("y", "failed")+line("z", "orphaned")+line("v", "failed")+line("u", "failed"))
+	require.NoError(t, os.Rename(path+".new", path))
+	check(`{"failed":3,"orphaned":1}`)
+	write(t, path, line("v", "failed"))
+	check("")
+	require.NoError(t, os.Remove(path))
+	check("")
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strconv"
 	"time"
 
 	"heartbeat/internal/disk"
@@ -414,8 +415,23 @@ func (t *Tx) eachUnknown(k journal.Kind, visit func(l Letter)) error {
 	}
 	end.At = info.Size
 	return t.eachLine(k, from, func(line []byte) {
+		seq := flat.Value(line).Get("first_seq")
+		if n, err := strconv.ParseInt(string(seq), 10, 64); err != nil || n <= 0 || n >= maxSeq || !t.mayTell(line, n) {
+			return // decoding them all would take long
+		}
 		if l, mark, ok := ParseLetter(line); ok && !mark && l.FirstSeq > 0 && l.FirstSeq < maxSeq {
 			visit(l)
 		}
 	})
+}
+
+// mayTell reports whether an outcome may tell that the state is an older one: it is of a
+// later delivery, or of an entry that is out.
+func (t *Tx) mayTell(line []byte, seq int64) bool {
+	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
+		if d != nil && bytes.Contains(line, []byte(d.EntryID)) {
+			return true
+		}
+	}
+	return seq > t.st.Seq
 }

@@ -84,41 +84,39 @@ func (b *Inbox) outcomeSpace() (space int64, err error) {
 
 // closedLetters names the letters that are to go, with their marks.
 type closedLetters struct {
-	names   map[string]bool
-	letters int // how many of them exist
+	names   map[uint64]bool // see spotName
+	letters int             // how many of them exist
 }
 
 // closedBefore finds the letters that were dealt with before that time, and marks whose
 // letter is gone.
 func (b *Inbox) closedBefore(before time.Time) (gone closedLetters, err error) {
-	gone.names = map[string]bool{}
-	read, err := b.readLetters()
-	if read == nil || err != nil {
+	gone.names = map[uint64]bool{}
+	r := b.LetterReader()
+	if _, err := r.Read(); err != nil {
 		return gone, err
 	}
-	for name, m := range read.marks {
+	err = r.eachMarked(func(name uint64, there bool, m LetterMark) {
 		at := cmp.Or(m.RequeuedAt, m.AcceptedAt)
-		if _, known := read.known[name]; !known {
+		if !there {
 			at = cmp.Or(at, m.RepliedAt)
 		}
-		if at != nil && at.Before(before) {
-			gone.names[name] = true
+		if at == nil || !at.Before(before) {
+			return
 		}
-	}
-	for _, l := range read.letters {
-		if gone.names[l.Letter] {
+		if gone.names[name] = true; there {
 			gone.letters++
 		}
-	}
-	return gone, nil
+	})
+	return gone, err
 }
 
 func (g closedLetters) keep(line []byte) bool {
 	if len(g.names) == 0 {
 		return true
 	}
-	l, _, ok := ParseLetter(line)
-	return !ok || !g.names[l.Letter]
+	l := glance(line)
+	return !l.ok || !g.names[spotName(l.letter)]
 }
 
 // stampedSince keeps the lines whose time is not before that one, and those

@@ -191,9 +191,25 @@ func (o *letterFlags) run(what string, words []string, s cli.Streams) error {
 
 // chooseLetters returns the letters that the words name, each once. With again, a name
 // of several letters of one entry means the one that nobody dealt with yet.
-func chooseLetters(words []string, all []inbox.Letter, again bool) (chosen []inbox.Letter, err error) {
+func chooseLetters(words []string, again bool, each func(func(inbox.Letter) bool) ([]string, error), s cli.Streams) (chosen []inbox.Letter, err error) {
+	var all []inbox.Letter
+	more := false
+	warnings, err := each(func(l inbox.Letter) bool {
+		if mayBeNamed(words, letterNames(l)) {
+			more = len(all) == mostChosen
+			all = append(all, l)
+		}
+		return !more
+	})
+	s.Warn(warnings)
+	switch {
+	case err != nil:
+		return nil, err
+	case more:
+		return nil, fmt.Errorf("more than %d letters are meant: name fewer at a time", mostChosen)
+	}
 	for _, word := range words {
-		found := resolve(word, all, func(l inbox.Letter) names { return names{l.ID, []string{l.Letter, l.EntryID}} })
+		found := resolve(word, all, letterNames)
 		if open := slices.DeleteFunc(slices.Clone(found), isClosed); again && oneEntry(found) && len(open) == 1 {
 			found = open
 		}
@@ -210,6 +226,11 @@ func chooseLetters(words []string, all []inbox.Letter, again bool) (chosen []inb
 	}
 	return chosen, nil
 }
+
+// mostChosen is how many letters are held to choose among.
+const mostChosen = 10000
+
+func letterNames(l inbox.Letter) names { return names{l.ID, []string{l.Letter, l.EntryID}} }
 
 func isClosed(l inbox.Letter) bool { return !l.Open() }
 

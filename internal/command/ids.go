@@ -183,11 +183,17 @@ func listAnswered(box *inbox.Inbox) (hints []idHint, err error) {
 }
 
 func listLetters(box *inbox.Inbox) (hints []idHint, err error) {
-	letters, _, err := box.Letters()
+	var letters []inbox.Letter
+	times := map[string]int{}
+	_, err = box.EachLetter(func(l inbox.Letter) bool {
+		if letters = append(letters, l); len(letters) == 2*maxIDs { // the last are shown
+			letters = append(letters[:0], letters[maxIDs:]...)
+		}
+		return true
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list ids: %w", err)
 	}
-	times := map[string]int{}
 	for _, l := range letters {
 		times[l.ID]++
 	}

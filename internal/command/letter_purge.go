@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"heartbeat/inbox"
@@ -49,15 +48,21 @@ func (o *letterFlags) purge(named []string, s cli.Streams) error {
 }
 
 func (o *letterFlags) choosePurged(box *inbox.Inbox, named []string, s cli.Streams) ([]inbox.Letter, error) {
-	letters, warnings, err := box.Letters()
-	s.Warn(warnings)
-	switch {
-	case err != nil || o.all:
-		return letters, err
-	case o.requeued:
-		return slices.DeleteFunc(letters, func(l inbox.Letter) bool { return l.Open() }), nil
+	if !o.all && !o.requeued {
+		return chooseLetters(named, false, box.EachLetter, s)
 	}
-	return chooseLetters(named, letters, false)
+	var chosen []inbox.Letter
+	warnings, err := box.EachLetter(func(l inbox.Letter) bool {
+		if o.all || !l.Open() {
+			if !o.JSON { // which prints them whole; there may be a lot
+				l.RawLine, l.LateReply, l.Metadata, l.Failure = inbox.RawLine{}, "", nil, nil
+			}
+			chosen = append(chosen, l)
+		}
+		return true
+	})
+	s.Warn(warnings)
+	return chosen, err
 }
 
 func confirm(question string, s cli.Streams) error {

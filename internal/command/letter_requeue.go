@@ -52,7 +52,7 @@ func (o *letterFlags) requeue(what string, words []string, s cli.Streams) error 
 		case errors.Is(err, inbox.ErrTorn):
 			still, err = box.AwaitStill(context.Background(), time.Duration(o.settle))
 		case errors.Is(err, inbox.ErrMore):
-			_, _, err = r.read.Read()
+			_, err = r.read.Read()
 		default:
 			return errors.Join(err, r.verdict(err))
 		}
@@ -83,7 +83,10 @@ func (r *requeueing) transaction(still inbox.Mark) (err error) {
 		if time.Since(began) > requeueHold {
 			return inbox.ErrMore
 		}
-		l, there := r.read.Letter(r.left[0])
+		l, there, err := r.read.Letter(r.left[0])
+		if err != nil {
+			return err
+		}
 		if !there {
 			r.refuse(fmt.Errorf("the letter %s is gone", r.left[0]))
 			continue
@@ -101,23 +104,27 @@ func (r *requeueing) choose() error {
 	if err := cli.InTransaction(r.box, r.Streams, func(*inbox.Tx) error { return nil }); err != nil {
 		return err
 	}
-	letters, warnings, err := r.read.Read()
-	if err != nil {
+	each := func(visit func(inbox.Letter) bool) (warnings []string, err error) {
+		if warnings, err = r.read.Read(); err != nil {
+			return warnings, err
+		}
+		return warnings, r.read.Each(visit)
+	}
+	if r.all {
+		warnings, err := each(func(l inbox.Letter) bool {
+			r.left = append(r.left, l.Letter)
+			return true
+		})
+		r.Warn(warnings)
+		r.total = len(r.left)
 		return err
 	}
-	r.Warn(warnings)
-	chosen := letters
-	if !r.all {
-		var err error
-		if chosen, err = chooseLetters(r.words, letters, true); err != nil {
-			return err
-		}
-	}
+	chosen, err := chooseLetters(r.words, true, each, r.Streams)
 	for _, l := range chosen {
 		r.left = append(r.left, l.Letter)
 	}
 	r.total = len(chosen)
-	return nil
+	return err
 }
 
 // accept makes the late reply of a letter its entry's result, or notes why it cannot.

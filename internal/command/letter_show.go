@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,22 +19,14 @@ import (
 const listedID = 40
 
 func (o *letterFlags) list(s cli.Streams) error {
-	box, letters, err := o.read(s)
+	box, err := o.Look(s)
 	if err != nil {
 		return err
 	}
-	if o.openOnly {
-		letters = slices.DeleteFunc(letters, isClosed)
-	}
-	o.price(box, letters, s)
 	if o.JSON {
-		return printLetters(letters, s)
+		return o.eachPart(box, s, func(part []inbox.Letter) error { return printLetters(part, s) })
 	}
-	if len(letters) == 0 {
-		nothing(&o.InboxFlags, s, "was set aside", box)
-		return nil
-	}
-	d := o.on(s.Out)
+	d, there := o.on(s.Out), false
 	l := d.list(append(costlyOrder(d, []layout.Column{
 		{Title: "LETTER"},
 		{Title: "SET ASIDE"},
@@ -43,24 +36,71 @@ func (o *letterFlags) list(s cli.Streams) error {
 		{Title: "TEXT", Text: true, Cut: true},
 		{Title: "REQUEUED", IfAny: true},
 	}, costColumn()), layout.Column{Title: "LATE REPLY", IfAny: true, Late: true})...)
-	for _, letter := range letters {
-		requeued, late := "", ""
-		if letter.RequeuedAt != nil {
-			requeued = l.when(*letter.RequeuedAt)
+	err = o.eachPart(box, s, func(part []inbox.Letter) error {
+		for _, letter := range part {
+			addLetter(l, d, letter)
 		}
-		switch {
-		case letter.AcceptedAt != nil:
-			late = "accepted"
-		case letter.RepliedAt != nil:
-			late = l.when(*letter.RepliedAt)
-		}
-		cells := []string{
-			letter.Letter, orDash(l.when(letter.DeadLetteredAt)), orDash(words.Brief(string(letter.Reason))), strconv.Itoa(letter.Attempts),
-			words.Name(letter.ID, letter.EntryID), listedText(letter), requeued,
-		}
-		l.row(append(costlyOrder(d, cells, letter.Price().Cell()), late)...)
+		there = true
+		return l.err
+	})
+	if err == nil && !there {
+		nothing(&o.InboxFlags, s, "was set aside", box)
+		return nil
 	}
-	return l.end()
+	return errors.Join(err, l.end())
+}
+
+func addLetter(l *list, d display, letter inbox.Letter) {
+	requeued, late := "", ""
+	if letter.RequeuedAt != nil {
+		requeued = l.when(*letter.RequeuedAt)
+	}
+	switch {
+	case letter.AcceptedAt != nil:
+		late = "accepted"
+	case letter.RepliedAt != nil:
+		late = l.when(*letter.RepliedAt)
+	}
+	cells := []string{
+		letter.Letter, orDash(l.when(letter.DeadLetteredAt)), orDash(words.Brief(string(letter.Reason))), strconv.Itoa(letter.Attempts),
+		words.Name(letter.ID, letter.EntryID), listedText(letter), requeued,
+	}
+	l.row(append(costlyOrder(d, cells, letter.Price().Cell()), late)...)
+}
+
+// A part of the letters is priced and printed before the next is read.
+const (
+	partLetters = 4096
+	partText    = 8 << 20
+)
+
+// eachPart visits the letters that are listed, a part of them at a time.
+func (o *letterFlags) eachPart(box *inbox.Inbox, s cli.Streams, visit func([]inbox.Letter) error) error {
+	prices := priced.Of(box)
+	var part []inbox.Letter
+	var failed error
+	text := 0
+	flush := func() {
+		if failed != nil || len(part) == 0 {
+			return
+		}
+		priceLetters(prices, part, s)
+		failed = visit(part)
+		part, text = part[:0], 0
+	}
+	warnings, err := box.EachLetter(func(l inbox.Letter) bool {
+		if o.openOnly && !l.Open() {
+			return true
+		}
+		part, text = append(part, l), text+len(l.RawLine.Text)+len(l.LateReply)
+		if len(part) == partLetters || text > partText {
+			flush()
+		}
+		return failed == nil
+	})
+	flush()
+	s.Warn(warnings)
+	return errors.Join(err, failed)
 }
 
 // listedText is the beginning of the letter's text, or the file that holds it.
@@ -71,9 +111,9 @@ func listedText(l inbox.Letter) string {
 	return "in " + words.Brief(l.RawFile)
 }
 
-// price gives the letters the price that is known now.
-func (o *letterFlags) price(box *inbox.Inbox, letters []inbox.Letter, s cli.Streams) {
-	prices, ids := priced.Of(box), make([]string, len(letters))
+// priceLetters gives the letters the price that is known now.
+func priceLetters(prices *priced.Book, letters []inbox.Letter, s cli.Streams) {
+	ids := make([]string, len(letters))
 	for i, l := range letters {
 		ids[i] = l.EntryID
 	}
@@ -82,17 +122,6 @@ func (o *letterFlags) price(box *inbox.Inbox, letters []inbox.Letter, s cli.Stre
 		prices.Letter(&letters[i].DeadLetter)
 	}
 	s.Warn(prices.Notes())
-}
-
-// read returns the inbox and its letters, and warns about a damaged file.
-func (o *letterFlags) read(s cli.Streams) (*inbox.Inbox, []inbox.Letter, error) {
-	box, err := o.Look(s)
-	if err != nil {
-		return nil, nil, err
-	}
-	letters, warnings, err := box.Letters()
-	s.Warn(warnings)
-	return box, letters, err
 }
 
 func printLetters(letters []inbox.Letter, s cli.Streams) error {
@@ -115,15 +144,15 @@ func orDash(s string) string {
 }
 
 func (o *letterFlags) show(named []string, s cli.Streams) error {
-	box, letters, err := o.read(s)
+	box, err := o.Look(s)
 	if err != nil {
 		return err
 	}
-	chosen, err := chooseLetters(named, letters, false)
+	chosen, err := chooseLetters(named, false, box.EachLetter, s)
 	if err != nil {
 		return err
 	}
-	o.price(box, chosen, s)
+	priceLetters(priced.Of(box), chosen, s)
 	if o.JSON {
 		return printLetters(chosen, s)
 	}

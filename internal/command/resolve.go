@@ -42,3 +42,10 @@ func resolve[T any](word string, all []T, namesOf func(T) names) []T {
 	}
 	return nil
 }
+
+// mayBeNamed reports whether any of the words may mean what has these names.
+func mayBeNamed(words []string, n names) bool {
+	return slices.ContainsFunc(words, func(word string) bool {
+		return len(resolve(word, []names{n}, func(n names) names { return n })) > 0
+	})
+}

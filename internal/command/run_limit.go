@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/budget"
@@ -91,33 +92,36 @@ func (o *runVerbFlags) limit(ctx context.Context, box *inbox.Inbox, id string) (
 // limit, if it may cost more by now. An entry that is of no use any more stays. Without
 // about, so do those about the run itself.
 func requeueRun(ctx context.Context, box *inbox.Inbox, id string, about bool, s cli.Streams) error {
-	read := box.LetterReader()
-	letters, _, err := read.Read()
-	if err != nil {
-		return err
-	}
-	for _, l := range letters {
+	var all []string
+	_, err := box.EachLetter(func(l inbox.Letter) bool {
 		if run, is := l.OverRun(); !is || run != id || !l.Open() {
-			continue
+			return true
 		}
 		if mark, _ := effect.MarkIn(l.Metadata); mark.Effect == "" && !about || orchestrate.Settled(box, l.Metadata) != "" {
-			continue
+			return true
 		}
-		if err := requeueOfRun(ctx, box, l, s); err != nil {
-			return err
+		all = append(all, l.Letter)
+		return true
+	})
+	for _, letter := range all {
+		if err == nil {
+			err = requeueOfRun(ctx, box, letter, s)
 		}
 	}
-	return nil
+	return err
 }
 
-func requeueOfRun(ctx context.Context, box *inbox.Inbox, l inbox.Letter, s cli.Streams) (err error) {
+func requeueOfRun(ctx context.Context, box *inbox.Inbox, letter string, s cli.Streams) (err error) {
 	for still := (inbox.Mark{}); ; {
 		err := cli.InTransaction(box, s, func(tx *inbox.Tx) error {
 			read := box.LetterReader()
 			if err := read.Update(tx); err != nil {
 				return err
 			}
-			now, there := read.Letter(l.Letter)
+			now, there, err := read.Letter(letter)
+			if err != nil {
+				return err
+			}
 			if !there || !now.Open() {
 				return nil // somebody else did
 			}
@@ -168,14 +172,19 @@ type stoppedRun struct {
 
 // stoppedRuns are the runs that letters wait of since their limit was reached. A letter of
 // a run that the account does not know is not believed.
-func stoppedRuns(box *inbox.Inbox, letters []inbox.Letter) (all []stoppedRun, err error) {
-	seen := map[string]bool{}
-	for _, l := range letters {
+func stoppedRuns(box *inbox.Inbox) (all []stoppedRun, err error) {
+	var found []string
+	_, err = box.EachLetter(func(l inbox.Letter) bool {
 		run, is := l.OverRun()
-		if !is || !l.Open() || seen[run] || orchestrate.Settled(box, l.Metadata) != "" {
-			continue
+		if is && l.Open() && !slices.Contains(found, run) && orchestrate.Settled(box, l.Metadata) == "" {
+			found = append(found, run)
 		}
-		seen[run] = true
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, run := range found {
 		r := stoppedRun{Run: run}
 		if r.runCost, err = costOfRun(box, run); err != nil {
 			return all, err

@@ -239,20 +239,16 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 		st.SelfEnqueued = &f.SelfEnqueued
 	}
 	st.consumers(f)
-	letters, warnings, err := box.Letters()
-	st.Warnings = append(f.Warnings, warnings...)
+	letters, err := box.CountLetters(ctx)
+	st.Warnings = append(f.Warnings, letters.Warnings...)
 	if err != nil {
 		st.Warnings = append(st.Warnings, err.Error())
 	}
-	for _, l := range letters {
-		if l.Open() {
-			st.DeadLetters++
-		}
-	}
+	st.DeadLetters = letters.All()
 	st.State, st.Why = f.Explain()
 	if f.Unreadable == nil {
 		st.spent(box, f)
-		st.stoppedRuns(box, letters)
+		st.stoppedRuns(box, letters.Open[inbox.ReasonOverBudget] > 0)
 		for _, q := range survey.Questions(box) {
 			if q.Effect == "" && st.State != why.Held {
 				st.Warnings = append(st.Warnings, words.Line(q.Rests()))
@@ -264,9 +260,12 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 
 // stoppedRuns sets which runs have reached their limit. Where nothing else waits, that is
 // why nothing moves.
-func (st *status) stoppedRuns(box *inbox.Inbox, letters []inbox.Letter) {
+func (st *status) stoppedRuns(box *inbox.Inbox, overBudget bool) {
+	if !overBudget {
+		return
+	}
 	var err error
-	if st.StoppedRuns, err = stoppedRuns(box, letters); err != nil {
+	if st.StoppedRuns, err = stoppedRuns(box); err != nil {
 		st.Warnings = append(st.Warnings, "which runs have reached their limits cannot be told: "+err.Error())
 	}
 	if len(st.StoppedRuns) > 0 && st.State == why.Empty {

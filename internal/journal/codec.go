@@ -56,6 +56,7 @@ func (r *Record) members(c flat.Codec) {
 	c.Raw("put_off", &r.PutOff)
 	c.Raw("self_enqueued", &r.SelfEnqueued)
 	c.Raw("reread", &r.Reread)
+	c.Raw("letters", &r.Letters)
 	for _, k := range recordOrder {
 		if kinds[k].late && r.Ends[k] == (End{}) && !c.Reads() {
 			continue

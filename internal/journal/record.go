@@ -79,6 +79,8 @@ type Record struct {
 	PutOff json.RawMessage
 	// Reread says which lines may have been settled before a restore.
 	Reread json.RawMessage
+	// Letters is how many dead letters were open when somebody counted.
+	Letters json.RawMessage
 	// SelfEnqueued counts the entries that agents sent, and says how many more may come.
 	SelfEnqueued json.RawMessage
 

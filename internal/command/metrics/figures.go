@@ -94,13 +94,11 @@ func Gather(ctx context.Context, box *inbox.Inbox, now time.Time) (f Figures, er
 		return f, err
 	}
 	f.ScheduledEntries = len(scheduled)
-	letters, warnings, err := box.Letters()
-	for _, l := range letters {
-		if l.Open() {
-			f.DeadLetters[l.Reason]++
-		}
+	letters, err := box.CountLetters(ctx)
+	for reason, n := range letters.Open {
+		f.DeadLetters[reason] = int64(n)
 	}
-	f.Warnings = warnings
+	f.Warnings = letters.Warnings
 	return f, err
 }
 

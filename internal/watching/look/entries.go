@@ -147,14 +147,20 @@ func special(w inbox.Waiting) string {
 
 // openLetters are the last dead letters that nobody dealt with, the newest first.
 func openLetters(box *inbox.Inbox, prices *inbox.Prices) (all []Item, more bool, err error) {
-	letters, _, err := box.Letters() // the overview has the warnings
-	for _, l := range slices.Backward(letters) {
+	var letters []inbox.Letter
+	_, err = box.EachLetter(func(l inbox.Letter) bool { // the overview has the warnings
 		if !l.Open() {
-			continue
+			return true
 		}
-		if more = len(all) == mostLetters; more {
-			break
+		if letters = append(letters, l); len(letters) > 2*mostLetters {
+			letters, more = append(letters[:0], letters[len(letters)-mostLetters:]...), true
 		}
+		return true
+	})
+	if more = more || len(letters) > mostLetters; more {
+		letters = letters[len(letters)-mostLetters:]
+	}
+	for _, l := range slices.Backward(letters) {
 		why := string(l.Reason)
 		if l.Failure != nil {
 			why += ": " + l.Failure.String()

@@ -222,17 +222,13 @@ func (w *watched) deadLetters() bool {
 		return false
 	}
 	w.letters = now
-	letters, warnings, err := w.box.Letters()
+	letters, err := w.box.CountLetters(context.Background())
+	warnings := letters.Warnings
 	if err != nil {
 		warnings = append(warnings, err.Error())
 	}
 	w.now.Notes = append(append([]string(nil), w.now.Warnings...), warnings...)
-	w.now.DeadLetters = 0
-	for _, l := range letters {
-		if l.Open() {
-			w.now.DeadLetters++
-		}
-	}
+	w.now.DeadLetters = letters.All()
 	return true
 }
 

@@ -1,0 +1,144 @@
+package inbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
+	"heartbeat/internal/journal"
+)
+
+// LetterCount is how many dead letters nobody has dealt with, by their reasons.
+type LetterCount struct {
+	Open     map[Reason]int
+	Warnings []string // about lines that are not valid
+}
+
+// All is the sum.
+func (c LetterCount) All() (n int) {
+	for _, of := range c.Open {
+		n += of
+	}
+	return n
+}
+
+// keptCount is a count that a record keeps. It is of the file up to an offset, and counts
+// only while the file is the same and has at most grown.
+type keptCount struct {
+	File   string         `json:"file"`
+	End    int64          `json:"end"`
+	Mtime  int64          `json:"mtime_ns"`
+	Before string         `json:"before"` // a hash of the bytes before the end
+	Open   map[Reason]int `json:"open"`
+	Notes  letterNotes    `json:"notes"`
+}
+
+const (
+	// countSpan is how much may be read again at each count. Of more, the count is kept.
+	countSpan = 1 << 20
+	// maxKeptCount bounds what each record has of it: somebody may write any reasons.
+	maxKeptCount = 1 << 10
+)
+
+// CountLetters counts the open dead letters. Where there are many it keeps the count, in a
+// commit if the lock is free, and the next one reads only what came since.
+func (b *Inbox) CountLetters(ctx context.Context) (LetterCount, error) {
+	v, err := b.View()
+	if err != nil {
+		return LetterCount{}, err
+	}
+	record := v.tx.st.Letters
+	if err := v.Close(); err != nil {
+		return LetterCount{}, err
+	}
+	r := b.LetterReader()
+	open, read, err := r.count(record)
+	if err == nil && read > countSpan && r.of.Off == r.seen.Size && b.Lock() == 0 {
+		_ = r.keep(ctx, open) // best effort: else the next one counts again
+	}
+	return LetterCount{open, r.warnings()}, err
+}
+
+// count counts, from what a record keeps if that is of this file. read is how much it read.
+func (r *LetterReader) count(record json.RawMessage) (open map[Reason]int, read int64, err error) {
+	open = map[Reason]int{}
+	exact, from := r.begin(record, open)
+	anew := r.anew
+	err = r.advanceWith(nil, func(l letterLine) {
+		switch {
+		case !l.ok:
+		case !l.mark:
+			open[l.reason]++
+		case l.closes:
+			open[l.reason]--
+			exact = exact && l.reason != "" && open[l.reason] >= 0
+		}
+	})
+	if exact && r.anew == anew || err != nil {
+		return open, r.seen.Size - from, err
+	}
+	if from > 0 {
+		r.forget()
+		err = r.advance(nil)
+	}
+	return r.tally(), r.seen.Size, err
+}
+
+// begin goes on from a count that a record keeps.
+func (r *LetterReader) begin(record json.RawMessage, open map[Reason]int) (exact bool, from int64) {
+	var kept keptCount
+	if len(record) == 0 || json.Unmarshal(record, &kept) != nil {
+		return false, 0
+	}
+	f, err := openState(r.box.fileOf(journal.DeadLetters))
+	if f == nil || err != nil {
+		return false, 0 // who reads it meets the error
+	}
+	defer func() { _ = f.Close() }() // only read
+	before, err := textBefore(f, kept.End)
+	if err != nil || entryID([]byte(before)) != kept.Before {
+		return false, 0
+	}
+	r.of, r.seen = journal.Point{File: kept.File, Off: kept.End}, disk.Info{Size: kept.End, Mtime: kept.Mtime}
+	r.before, r.notes = before, kept.Notes
+	if known, err := r.knows(f); err != nil || !known {
+		r.forget()
+		return false, 0
+	}
+	for reason, n := range kept.Open {
+		open[reason] = n
+	}
+	return true, kept.End
+}
+
+// tally counts the letters that were read.
+func (r *LetterReader) tally() map[Reason]int {
+	open := map[Reason]int{}
+	r.sort()
+	for from, to := 0, 0; from < len(r.spots); from = to {
+		closed := false
+		for to = from; to < len(r.spots) && r.spots[to].name == r.spots[from].name; to++ {
+			closed = closed || r.spots[to].mark() && r.spots[to].kind() > 0
+		}
+		if !closed && !r.spots[from].mark() {
+			open[r.reasons[r.spots[from].kind()]]++
+		}
+	}
+	return open
+}
+
+// keep makes the count a part of the record.
+func (r *LetterReader) keep(ctx context.Context, open map[Reason]int) error {
+	record, err := flat.JSON(keptCount{r.of.File, r.of.Off, r.seen.Mtime, entryID([]byte(r.before)), open, r.notes})
+	if err != nil || len(record) > maxKeptCount {
+		return err
+	}
+	t, err := r.box.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	t.st.Letters, t.dirty = record, true
+	return errors.Join(t.Commit(), t.Close())
+}
