@@ -70,19 +70,18 @@ func (t *Tx) canceledLetter(e Entry, was *earlier) (Letter, error) {
 // CancelScheduled is [Tx.Cancel] for a scheduled entry. Its line is removed from
 // .scheduled.jsonl.
 func (t *Tx) CancelScheduled(entryID string) (Letter, error) {
-	all, err := t.box.Scheduled()
-	if err != nil {
-		return Letter{}, err
-	}
-	for _, s := range all {
+	letter, err := Letter{}, ErrNotWaiting
+	failed := t.box.EachScheduled(func(s Scheduled) bool {
 		if s.EntryID != entryID {
-			continue
+			return true
 		}
-		letter, err := t.canceledLetter(decodeEntry(s.line), s.putOff)
-		if err == nil {
+		if letter, err = t.canceledLetter(decodeEntry(s.line), s.putOff); err == nil {
 			t.pending[len(t.pending)-1].Unschedule = s.lineID
 		}
-		return letter, err
+		return false
+	})
+	if failed != nil {
+		return Letter{}, failed
 	}
-	return Letter{}, ErrNotWaiting
+	return letter, err
 }

@@ -154,7 +154,7 @@ func FuzzScheduleSeenCodec(f *testing.F) {
 	f.Add(int64(0), int64(0), int64(0))
 	f.Add(int64(1<<62), int64(-1), int64(1)<<62)
 	f.Fuzz(func(t *testing.T, size, mtime, due int64) {
-		m := parse(t, scheduleSeen{size, mtime, due}.encode())
+		m := parse(t, scheduleSeen{size: size, mtime: mtime, due: due}.encode())
 		assert.Equal(t, []int64{size, mtime, due}, []int64{m.Int("size"), m.Int("mtime_ns"), m.Int("due_ns")})
 		require.NoError(t, m.Err())
 	})

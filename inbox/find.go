@@ -118,17 +118,13 @@ func (t *Tx) findQueued(needle string, note func(string, place) bool) error {
 }
 
 func (t *Tx) findScheduled(note func(string, place) bool) (goOn bool, err error) {
-	all, err := t.box.Scheduled()
-	if err != nil {
-		return false, err
-	}
-	for _, s := range all {
+	goOn = true
+	err = t.box.EachScheduled(func(s Scheduled) bool {
 		at := s.NotBefore
-		if !note(s.ID, place{where: FoundScheduled, entryID: s.EntryID, notBefore: &at, text: s.Text}) {
-			return false, nil
-		}
-	}
-	return true, nil
+		goOn = note(s.ID, place{where: FoundScheduled, entryID: s.EntryID, notBefore: &at, text: s.Text})
+		return goOn
+	})
+	return goOn && err == nil, err
 }
 
 // scanQueue calls note for each entry of the queue file, from an offset on, that

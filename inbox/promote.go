@@ -8,18 +8,13 @@ import (
 // Promote moves the scheduled entries that have come due to the end of the inbox.
 // [Inbox.Begin] does the same; this is for callers that only look.
 func (b *Inbox) Promote(ctx context.Context) error {
-	all, err := b.Scheduled()
+	s, err := b.Schedule()
+	if err != nil || s.Next.IsZero() || s.Next.After(b.opts.Now()) {
+		return err
+	}
+	t, err := b.Begin(ctx)
 	if err != nil {
 		return err
 	}
-	for _, s := range all {
-		if !s.NotBefore.After(b.opts.Now()) {
-			t, err := b.Begin(ctx)
-			if err != nil {
-				return err
-			}
-			return errors.Join(t.notMoved, t.Close())
-		}
-	}
-	return nil
+	return errors.Join(t.notMoved, t.Close())
 }

@@ -242,16 +242,16 @@ func (t *Tx) lookUp(r *reread, from int64) (*lookup, error) {
 	if err == nil {
 		err = t.outcomes(r, all)
 	}
-	putOff, more := t.box.Scheduled()
-	if err = errors.Join(err, more); err != nil {
-		return nil, err
-	}
-	for _, s := range putOff {
+	err = errors.Join(err, t.box.EachScheduled(func(s Scheduled) bool {
 		for _, c := range all[s.EntryID] {
 			if c.unique && s.putOff != nil {
 				l.passed[c.start] = "it was put off, and waits for its time"
 			}
 		}
+		return true
+	}))
+	if err != nil {
+		return nil, err
 	}
 	twice := t.inFlight != nil && len(all[t.inFlight.EntryID]) > 0 || t.redeliver != nil && len(all[t.redeliver.EntryID]) > 0
 	for _, same := range all {

@@ -31,21 +31,45 @@ type Scheduled struct {
 // SentAt is when `send` was given the entry; zero if the line does not say.
 func (s Scheduled) SentAt() time.Time { return decodeEntry(s.line).timeMember(sentAtMember) }
 
-// readScheduled reads the entries in the order of the file. Other lines stay
-// where they are, and are counted.
-func readScheduled(f io.ReaderAt, size int64) (all []Scheduled, foreign int, err error) {
-	seen := map[string]bool{}
+// eachScheduled visits the lines of the file: with an entry where wanted says so of its time,
+// else with the time alone. Other lines stay where they are, and are counted.
+func eachScheduled(f io.ReaderAt, size int64, wanted func(at time.Time) bool, visit func(at time.Time, s *Scheduled) bool) (foreign int, err error) {
 	err = lines.EachOwn(io.NewSectionReader(f, 0, size), 0, func(_, _ int64, l []byte, whole bool) bool {
-		switch s, ok := parseScheduled(l); {
-		case ok && !seen[s.EntryID]: // an editor may have left out the last newline
-			seen[s.EntryID] = true
-			all = append(all, s)
-		case !ok && whole && len(bytes.TrimSpace(l)) > 0:
+		if at := timeIn(l); !at.IsZero() && !wanted(at) { // decoding them all would take long
+			return visit(at, nil)
+		}
+		s, ok := parseScheduled(l)
+		switch {
+		case ok: // an editor may have left out the last newline
+			return visit(s.NotBefore, &s)
+		case whole && len(bytes.TrimSpace(l)) > 0:
 			foreign++
 		}
 		return true
 	})
-	return all, foreign, err
+	return foreign, err
+}
+
+// timeIn is when a line's entry is due, zero where that takes a closer look.
+func timeIn(l []byte) (at time.Time) {
+	if !bytes.HasSuffix(l, []byte("}")) {
+		return at
+	}
+	named, asks := false, false
+	flat.Each(l, func(name, value []byte) {
+		switch string(name) {
+		case `"not_before"`:
+			at, _ = time.Parse(time.RFC3339, flat.Value(value).Text())
+		case `"id"`:
+			named = len(value) > len(`""`) && value[0] == '"'
+		case `"prompt"`:
+			asks = value[0] == '"'
+		}
+	})
+	if !named || !asks {
+		return time.Time{}
+	}
+	return at
 }
 
 func parseScheduled(l []byte) (Scheduled, bool) {
@@ -67,34 +91,113 @@ func parseScheduled(l []byte) (Scheduled, bool) {
 	return Scheduled{ID: id, EntryID: entryID(l), NotBefore: at, Text: text, line: bytes.Clone(l), lineID: lines.ID(l)}, true
 }
 
-// Scheduled returns the entries that wait for their time, in the order of the
-// file, without taking the lock.
-func (b *Inbox) Scheduled() ([]Scheduled, error) {
-	f, err := disk.OpenRead(b.fileOf(journal.Scheduled))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read scheduled entries: %w", err)
-	}
-	all, _, err := readScheduled(f, f.Info().Size)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("read scheduled entries: %w", err)
-	}
-	return all, nil
+// EachScheduled visits the entries that wait for their time, in the order of the file, until
+// visit returns false. It takes no lock.
+func (b *Inbox) EachScheduled(visit func(Scheduled) bool) error {
+	return b.readSchedule(func(time.Time) bool { return true }, func(_ time.Time, s *Scheduled) bool { return visit(*s) })
 }
 
-// scheduleSeen is what the state remembers of .scheduled.jsonl. The file is read
-// only if it changed or an entry in it is due.
-type scheduleSeen struct{ size, mtime, due int64 }
+func (b *Inbox) readSchedule(wanted func(time.Time) bool, visit func(time.Time, *Scheduled) bool) error {
+	f, err := openState(b.fileOf(journal.Scheduled))
+	if err == nil && f != nil {
+		_, err = eachScheduled(f, f.Info().Size, wanted, visit)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("read scheduled entries: %w", err)
+	}
+	return nil
+}
+
+// Scheduled are all that [Inbox.EachScheduled] visits, each once. They are in memory at once.
+func (b *Inbox) Scheduled() (all []Scheduled, err error) {
+	seen := map[string]bool{}
+	err = b.EachScheduled(func(s Scheduled) bool {
+		if !seen[s.EntryID] {
+			all = append(all, s)
+		}
+		seen[s.EntryID] = true
+		return true
+	})
+	return all, err
+}
+
+// Schedule is how many entries wait for their time, and when the first of them is due.
+type Schedule struct {
+	Count int
+	Next  time.Time // zero if there is none
+}
+
+// Schedule is [View.Schedule] of the inbox as it is now.
+func (b *Inbox) Schedule() (s Schedule, err error) {
+	if there, err := disk.Exists(b.fileOf(journal.Scheduled)); err != nil || !there {
+		return s, err
+	}
+	v, err := b.View()
+	if err != nil {
+		return s, err
+	}
+	s, err = v.Schedule()
+	return s, errors.Join(err, v.Close())
+}
+
+// Schedule counts the entries that wait for their time. It reads their file only if that
+// changed since a commit counted them.
+func (v *View) Schedule() (s Schedule, err error) {
+	b := v.tx.box
+	info, err := disk.StatName(b.fileOf(journal.Scheduled))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if seen, fits := seenSchedule(v.tx.st.Scheduled, info); fits && err == nil && !v.settling {
+		s.Count = int(seen.count)
+		if s.Next = seen.far; s.Next.IsZero() && seen.due != 0 {
+			s.Next = time.Unix(0, seen.due).UTC()
+		}
+		return s, nil
+	}
+	err = b.readSchedule(func(time.Time) bool { return false }, func(at time.Time, _ *Scheduled) bool {
+		if s.Count++; s.Next.IsZero() || at.Before(s.Next) {
+			s.Next = at.UTC()
+		}
+		return true
+	})
+	return s, err
+}
+
+// scheduleSeen is what the state remembers of .scheduled.jsonl: how many entries it has, and
+// when the first is due. The file is read only if it changed or an entry in it is due.
+type scheduleSeen struct {
+	size, mtime, due, count int64
+	far                     time.Time // when the first is due, if that is beyond what due can hold
+}
 
 func (s scheduleSeen) encode() []byte {
 	var o flat.Object
 	o.Int("size", s.size)
 	o.Int("mtime_ns", s.mtime)
 	o.Int("due_ns", s.due)
+	o.Int("count", s.count)
+	if !s.far.IsZero() {
+		o.Time("due", s.far)
+	}
 	return o.End()
 }
+
+// seenSchedule is what a record remembers, if it is of the file as it is.
+func seenSchedule(record []byte, info disk.Info) (s scheduleSeen, fits bool) {
+	m, err := flat.Parse(record)
+	if err != nil || !m.Has("count") || m.Int("size") != info.Size || m.Int("mtime_ns") != info.Mtime {
+		return s, false
+	}
+	return scheduleSeen{info.Size, info.Mtime, m.Int("due_ns"), m.Int("count"), m.Time("due")}, true
+}
+
+// A transaction moves no more than this. The next one goes on.
+const (
+	promotedLines = 4096
+	promotedBytes = 1 << 20
+)
 
 // promote appends the entries that have come due to the queue file, and commits
 // that. If somebody is still writing a last line there, it leaves that for the
@@ -117,28 +220,40 @@ func (t *Tx) promote() error {
 		return nil
 	}
 	now := t.box.opts.Now()
-	if m, err := flat.Parse(t.st.Scheduled); err == nil && m.Int("size") == f.Info().Size && m.Int("mtime_ns") == f.Info().Mtime {
-		if t.due = m.Int("due_ns"); t.due == 0 || time.Unix(0, t.due).After(now) {
+	if seen, fits := seenSchedule(t.st.Scheduled, f.Info()); fits {
+		if t.due = seen.due; t.due == 0 || time.Unix(0, t.due).After(now) {
 			return nil
 		}
 	}
-	all, foreign, err := readScheduled(f, f.Info().Size)
+	due, seen, more := []Scheduled(nil), scheduleSeen{size: f.Info().Size, mtime: f.Info().Mtime}, false
+	known, space := map[string]bool{}, 0
+	foreign, err := eachScheduled(f, f.Info().Size, func(at time.Time) bool { return !at.After(now) }, func(at time.Time, s *Scheduled) bool {
+		switch {
+		case at.After(now):
+			if ns := nanoseconds(at); seen.due == 0 || ns < seen.due || ns == math.MaxInt64 && at.Before(seen.far) {
+				if seen.due, seen.far = ns, (time.Time{}); ns == math.MaxInt64 {
+					seen.far = at.UTC()
+				}
+			}
+			seen.count++
+		case !known[s.EntryID]:
+			if more = len(due) > 0 && (len(due) == promotedLines || space+len(s.line) > promotedBytes); more {
+				return false
+			}
+			known[s.EntryID] = true
+			due, space = append(due, *s), space+len(s.line)
+		}
+		return true
+	})
 	if err != nil {
 		return fmt.Errorf("read scheduled entries: %w", err)
 	}
 	if foreign > 0 {
 		t.warn("%s has %d lines that are not scheduled entries: they stay there", f.Path(), foreign)
 	}
-	seen := scheduleSeen{size: f.Info().Size, mtime: f.Info().Mtime}
-	var due []Scheduled
-	for _, s := range all {
-		if !s.NotBefore.After(now) {
-			due = append(due, s)
-		} else if at := nanoseconds(s.NotBefore); seen.due == 0 || at < seen.due {
-			seen.due = at
-		}
+	if t.due = seen.due; more {
+		t.due = nanoseconds(now)
 	}
-	t.due = seen.due
 	if len(due) == 0 {
 		t.st.Scheduled = seen.encode() // remembered with the next commit
 		return nil

@@ -511,3 +511,38 @@ func TestScheduleBesideATornLine(t *testing.T) {
 	assert.True(t, r.Appended)
 	assert.Equal(t, "torn", read(t, box.Path()))
 }
+
+// Of very many that are due at once each transaction moves a part, in order, and what is
+// not due yet stays.
+func TestManyScheduled(t *testing.T) {
+	now := clockOf(t, newBox(t, ""))
+	var content strings.Builder
+	for i := range 5000 {
+		at := noon.Add(-time.Hour)
+		if i%5 == 0 {
+			at = noon.Add(time.Hour)
+		}
+		content.WriteString(strings.Replace(staged(fmt.Sprint(i), at), "text of", "text of "+strings.Repeat("x", 300), 1) + "\n")
+	}
+	write(t, now.box.ScheduledPath(), content.String())
+	assert.False(t, nextDue(t, now.box).After(noon), "a hook that waits looks again")
+	first := strings.Count(read(t, now.box.Path()), "\n")
+	assert.Greater(t, first, 2000)
+	assert.Less(t, first, 4000)
+	assert.Equal(t, noon.Add(time.Hour), nextDue(t, now.box).UTC())
+	assert.Len(t, scheduledIDs(t, now.box), 1000)
+	var ids []string
+	for l := range strings.Lines(read(t, now.box.Path())) {
+		id, _, _ := strings.Cut(strings.TrimPrefix(l, `{"id":"`), `"`)
+		if id = strings.TrimSpace(id); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	require.Len(t, ids, 4000)
+	assert.Equal(t, []string{"1", "2", "3", "4", "6"}, ids[:5])
+	assert.Equal(t, "4999", ids[3999])
+	in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.StartSession("s", 0)) })
+	s, err := viewOf(t, now.box).Schedule()
+	require.NoError(t, err)
+	assert.Equal(t, inbox.Schedule{Count: 1000, Next: noon.Add(time.Hour).Local()}, inbox.Schedule{Count: s.Count, Next: s.Next.Local()})
+}

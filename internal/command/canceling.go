@@ -84,14 +84,14 @@ func (c *canceling) choose(args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	scheduled, err := c.box.Scheduled()
-	if err != nil {
-		return err
-	}
-	for _, s := range scheduled {
-		if len(args) > 0 || c.wants(s.SentAt()) {
+	err = c.box.EachScheduled(func(s inbox.Scheduled) bool {
+		if len(args) > 0 && mayBeNamed(args, waitingEntry{id: s.ID, entryID: s.EntryID}.names()) || len(args) == 0 && c.wants(s.SentAt()) {
 			all = append(all, waitingEntry{s.ID, s.EntryID, 0, true, int64(len(s.Text))})
 		}
+		return true
+	})
+	if err != nil {
+		return err
 	}
 	if len(args) == 0 {
 		c.left = all

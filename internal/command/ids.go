@@ -156,12 +156,14 @@ func listWaiting(box *inbox.Inbox) (hints []idHint, err error) {
 	if hints, err = listQueued(v, maxIDs); err != nil {
 		return nil, err
 	}
-	scheduled, err := box.Scheduled()
+	n := 0
+	err = box.EachScheduled(func(s inbox.Scheduled) bool {
+		hints = append(hints, idHint{s.ID, "scheduled: " + s.Text})
+		n++
+		return n < maxIDs
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list ids: %w", err)
-	}
-	for _, s := range scheduled[:min(len(scheduled), maxIDs)] {
-		hints = append(hints, idHint{s.ID, "scheduled: " + s.Text})
 	}
 	return hints, nil
 }

@@ -226,7 +226,7 @@ func showAgain(screen *words.Screen, out io.Writer, text string) error {
 func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 	f := survey.Of(ctx, box)
 	st := status{
-		Inbox: f.Inbox, Queued: f.Backlog.Entries, QueuedBytes: f.Backlog.Bytes, Scheduled: len(f.Scheduled),
+		Inbox: f.Inbox, Queued: f.Backlog.Entries, QueuedBytes: f.Backlog.Bytes, Scheduled: f.Scheduled.Count,
 		LastAcknowledgedAt: f.Asked, Paused: f.Paused, Backoff: shownBackoff(f.Backoff), Answered: f.Answered,
 	}
 	if due := f.NextDue(); !due.IsZero() {

@@ -1,8 +1,11 @@
 package journal
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/lines"
@@ -20,21 +23,118 @@ func (s *Store) unschedule(ids []string) error {
 		gone[id] = true
 	}
 	file := &s.files[Scheduled]
-	before, err := file.Content()
+	f, err := file.Existing()
+	if f == nil || err != nil {
+		return err
+	}
+	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	after := make([]byte, 0, len(before))
-	for l := range bytes.Lines(before) {
-		if !gone[lines.ID(bytes.TrimSuffix(bytes.TrimSuffix(l, []byte("\n")), []byte("\r")))] {
-			after = append(after, l...)
+	w := &replacing{path: file.path}
+	err = eachLine(f, info.Size, func(l []byte) error {
+		if gone[lines.ID(bytes.TrimSuffix(bytes.TrimSuffix(l, []byte("\n")), []byte("\r")))] {
+			return nil
+		}
+		return w.add(l)
+	})
+	if err == nil && w.size() == info.Size {
+		return w.drop()
+	}
+	if err == nil {
+		err = s.StillLocked()
+	}
+	if err != nil {
+		return errors.Join(err, w.drop())
+	}
+	return errors.Join(file.Close(), w.publish())
+}
+
+// eachLine visits the lines of a file with their ends.
+func eachLine(f *disk.File, size int64, visit func(l []byte) error) error {
+	in := bufio.NewReaderSize(io.NewSectionReader(f, 0, size), 64<<10)
+	for {
+		l, err := in.ReadSlice('\n')
+		if err == bufio.ErrBufferFull {
+			l, err = longLine(in, bytes.Clone(l))
+		}
+		if err != nil && err != io.EOF {
+			return err
+		}
+		if len(l) > 0 {
+			if err := visit(l); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
 		}
 	}
-	if len(after) == len(before) {
+}
+
+// longLine reads the rest of a line. Nobody wrote one that is longer than any record.
+func longLine(in *bufio.Reader, l []byte) ([]byte, error) {
+	for {
+		more, err := in.ReadSlice('\n')
+		if l = append(l, more...); err != bufio.ErrBufferFull {
+			return l, err
+		}
+		if len(l) > lines.MaxRecord {
+			return nil, fmt.Errorf("a line has more than %d bytes, which nobody wrote: move the file away: %w", lines.MaxRecord, lines.ErrCorrupt)
+		}
+	}
+}
+
+// replacing is the new content of a file. What is short is held and published at once;
+// the rest is written as it comes.
+type replacing struct {
+	path string
+	tmp  *disk.File // nil as long as it is short
+	end  int64      // how much was written
+	held []byte
+}
+
+const heldContent = 1 << 20
+
+func (w *replacing) size() int64 { return w.end + int64(len(w.held)) }
+
+func (w *replacing) add(b []byte) error {
+	if w.held = append(w.held, b...); len(w.held) < heldContent {
 		return nil
 	}
-	if err := s.StillLocked(); err != nil {
+	return w.flush()
+}
+
+func (w *replacing) flush() (err error) {
+	if w.tmp == nil {
+		if err := disk.Remove(w.path + ".tmp"); err != nil {
+			return err
+		}
+		if w.tmp, _, err = disk.OpenWrite(w.path + ".tmp"); err != nil {
+			return err
+		}
+	}
+	err = w.tmp.WriteAt(w.held, w.end)
+	w.end, w.held = w.end+int64(len(w.held)), w.held[:0]
+	return err
+}
+
+func (w *replacing) drop() error {
+	if w.tmp == nil {
+		return nil
+	}
+	return errors.Join(w.tmp.Close(), disk.Remove(w.path+".tmp"))
+}
+
+func (w *replacing) publish() error {
+	if w.tmp == nil {
+		return disk.Publish(w.path, w.held, true)
+	}
+	if err := w.flush(); err != nil {
+		return errors.Join(err, w.drop())
+	}
+	if err := errors.Join(w.tmp.Sync(), w.tmp.Close()); err != nil {
 		return err
 	}
-	return errors.Join(file.Close(), disk.Publish(file.path, after, true))
+	return disk.Rename(w.path+".tmp", w.path)
 }

@@ -154,9 +154,9 @@ func (s *scan) overdue(after time.Duration) {
 	if s.facts.Unreadable != nil || s.facts.Paused != nil {
 		return
 	}
-	all, err := s.box.Scheduled()
+	scheduled, err := s.box.Schedule()
 	o := Occasion{What: Stalled, At: s.now, Reason: string(why.Scheduled), TypeThis: command(s.box, "status")}
-	due := why.Facts{Scheduled: all}.NextDue()
+	due := scheduled.Next
 	switch {
 	case err != nil:
 		o.Text, o.key = name(s.box)+": "+line(err.Error()), "overdue"

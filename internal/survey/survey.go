@@ -54,13 +54,13 @@ func GlanceAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted, bes
 	v, err := box.View()
 	if err == nil {
 		besides = append([]func(*inbox.View) error{func(v *inbox.View) (err error) {
+			if f.Scheduled, err = v.Schedule(); err != nil {
+				return err
+			}
 			f.Backlog, now, err = v.Count(ctx, last)
 			return err
 		}}, besides...)
 		err = survey(v, &f, besides)
-	}
-	if err == nil {
-		f.Scheduled, err = box.Scheduled()
 	}
 	f.Unreadable = err
 	return f, now

@@ -143,7 +143,7 @@ type asks struct {
 
 func shownOf(now look.Inbox, at time.Time) shown {
 	s := shown{
-		Inbox: now.Path(), Queued: now.Backlog.Entries, QueuedBytes: now.Backlog.Bytes, OldestAt: now.Oldest, Scheduled: len(now.Scheduled),
+		Inbox: now.Path(), Queued: now.Backlog.Entries, QueuedBytes: now.Backlog.Bytes, OldestAt: now.Oldest, Scheduled: now.Scheduled.Count,
 		DeadLetters: now.DeadLetters, Answered: now.Answered, Asks: []asks{}, State: now.State, Why: now.Why, Warnings: now.Notes,
 	}
 	if !now.Today.IsZero() {

@@ -36,7 +36,7 @@ type Facts struct {
 	Redeliver *inbox.Delivery
 	Paused    *inbox.Pause
 	Backoff   *inbox.Backoff
-	Scheduled []inbox.Scheduled
+	Scheduled inbox.Schedule
 	Held      []Question // of the runs that the inbox drives, the oldest first
 	// Asked is when the hook last acknowledged an entry, nil for never.
 	Asked    *time.Time
@@ -105,15 +105,7 @@ func (f Facts) Current() *Session {
 }
 
 // NextDue is when the next scheduled entry is due.
-func (f Facts) NextDue() time.Time {
-	var next time.Time
-	for _, s := range f.Scheduled {
-		if next.IsZero() || s.NotBefore.Before(next) {
-			next = s.NotBefore
-		}
-	}
-	return next
-}
+func (f Facts) NextDue() time.Time { return f.Scheduled.Next }
 
 // Question is what a run asks a person.
 type Question struct {

@@ -39,7 +39,7 @@ func TestExplainAnIdleSession(t *testing.T) {
 			why.NoInbox, "/w/inbox.jsonl is not there yet: the first entry creates it; session s1 is idle, and the next entry wakes it"},
 		"gone": {facts(func(f *why.Facts) { f.Exists, f.Cursor, f.Waiter = false, 12, waiter(host.Alive) }),
 			why.NoInbox, "/w/inbox.jsonl is gone, 12 B of it were settled: the next entry creates it again; session s1 is idle, and the next entry wakes it"},
-		"scheduled": {facts(func(f *why.Facts) { f.Scheduled, f.Waiter = []inbox.Scheduled{{NotBefore: at(9)}}, waiter(host.Alive) }),
+		"scheduled": {facts(func(f *why.Facts) { f.Scheduled, f.Waiter = inbox.Schedule{Count: 1, Next: at(9)}, waiter(host.Alive) }),
 			why.Scheduled, "nothing is queued: a scheduled entry comes at <9>; session s1 is idle, and the next entry wakes it"},
 		"torn": {facts(func(f *why.Facts) {
 			f.Backlog, f.Waiter = inbox.Backlog{Entries: 1, Bytes: 3, Torn: true}, waiter(host.Alive)

@@ -53,7 +53,7 @@ func (f Facts) Explain() (State, string) {
 
 // broken explains what no session can repair.
 func (f Facts) broken() (State, string) {
-	work := f.InFlight != nil || f.Redeliver != nil || f.Backlog.Entries > 0 || len(f.Scheduled) > 0
+	work := f.InFlight != nil || f.Redeliver != nil || f.Backlog.Entries > 0 || f.Scheduled.Count > 0
 	switch {
 	case errors.Is(f.Unreadable, fs.ErrPermission):
 		return Unreadable, fmt.Sprintf("the state cannot be read by this user: %v: look at it as the user that owns it", f.Unreadable)
@@ -97,10 +97,10 @@ func (f Facts) nothing() (State, string) {
 		return "", ""
 	case overdue:
 		return Scheduled, f.overdue()
-	case len(f.Scheduled) == 1:
+	case f.Scheduled.Count == 1:
 		return Scheduled, fmt.Sprintf("nothing is queued: a scheduled entry comes at %s", words.Stamp(due)) + f.idle()
-	case len(f.Scheduled) > 1:
-		return Scheduled, fmt.Sprintf("nothing is queued: the first of %d scheduled entries comes at %s", len(f.Scheduled), words.Stamp(due)) + f.idle()
+	case f.Scheduled.Count > 1:
+		return Scheduled, fmt.Sprintf("nothing is queued: the first of %d scheduled entries comes at %s", f.Scheduled.Count, words.Stamp(due)) + f.idle()
 	case len(f.Held) > 0:
 		return Held, f.question() + f.idle()
 	case !f.Exists && f.Cursor > 0:

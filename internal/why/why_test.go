@@ -197,15 +197,15 @@ func TestExplain(t *testing.T) {
 		"torn behind others": {facts(func(f *why.Facts) { f.Backlog = inbox.Backlog{Entries: 2, Bytes: 9, Torn: true} }),
 			why.NoSession, "2 entries wait, and no session has ever asked: start one, and see heartbeat doctor if it does not ask"},
 		"torn, something overdue": {facts(func(f *why.Facts) {
-			f.Backlog, f.Scheduled = inbox.Backlog{Entries: 1, Torn: true}, []inbox.Scheduled{{NotBefore: at(-1)}}
+			f.Backlog, f.Scheduled = inbox.Backlog{Entries: 1, Torn: true}, inbox.Schedule{Count: 1, Next: at(-1)}
 		}), why.Torn, "the last line has no newline, and was written <-1> (1m ago): it is an entry once the next Stop has seen it stand still, or its writer ends it; what is scheduled and due waits for that"},
-		"scheduled": {facts(func(f *why.Facts) { f.Exists, f.Scheduled = false, []inbox.Scheduled{{NotBefore: at(9)}} }),
+		"scheduled": {facts(func(f *why.Facts) { f.Exists, f.Scheduled = false, inbox.Schedule{Count: 1, Next: at(9)} }),
 			why.Scheduled, "nothing is queued: a scheduled entry comes at <9>"},
 		"some scheduled": {facts(func(f *why.Facts) {
-			f.Scheduled = []inbox.Scheduled{{NotBefore: at(9)}, {NotBefore: at(4)}, {NotBefore: at(7)}}
+			f.Scheduled = inbox.Schedule{Count: 3, Next: at(4)}
 		}),
 			why.Scheduled, "nothing is queued: the first of 3 scheduled entries comes at <4>"},
-		"due now": {facts(func(f *why.Facts) { f.Scheduled = []inbox.Scheduled{{NotBefore: at(0)}, {NotBefore: at(4)}} }),
+		"due now": {facts(func(f *why.Facts) { f.Scheduled = inbox.Schedule{Count: 2, Next: at(0)} }),
 			why.Scheduled, "a scheduled entry is due since <0>, and could not be moved to the inbox: each Stop and `heartbeat status` try again, and that says what keeps it"},
 
 		"nobody ever": {facts(func(f *why.Facts) { f.Backlog = waiting(1) }),

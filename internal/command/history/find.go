@@ -141,14 +141,13 @@ func scan[T any](s *search, source Source[T], f func(T, []byte)) error {
 }
 
 func (s *search) scheduled(box *inbox.Inbox) error {
-	all, err := box.Scheduled()
-	for _, e := range all {
+	return box.EachScheduled(func(e inbox.Scheduled) bool {
 		s.each(e.ID, e.EntryID, func(f *Found) {
 			f.Where = inbox.FoundScheduled
 			f.add(Event{Event: string(inbox.EventScheduled), ID: e.ID, EntryID: e.EntryID, Until: &e.NotBefore})
 		})
-	}
-	return err
+		return true
+	})
 }
 
 func (s *search) view(box *inbox.Inbox) (err error) {

@@ -89,11 +89,11 @@ func Gather(ctx context.Context, box *inbox.Inbox, now time.Time) (f Figures, er
 	if f.Spending, err = spending(box); err != nil {
 		return f, err
 	}
-	scheduled, err := box.Scheduled()
+	scheduled, err := v.Schedule()
 	if err != nil {
 		return f, err
 	}
-	f.ScheduledEntries = len(scheduled)
+	f.ScheduledEntries = scheduled.Count
 	letters, err := box.CountLetters(ctx)
 	for reason, n := range letters.Open {
 		f.DeadLetters[reason] = int64(n)

@@ -72,7 +72,7 @@ func (a *Agent) open() (n int) {
 // truncated the inbox.
 func (a *Agent) vanished() bool {
 	f := &a.facts
-	there := int(f.Backlog.Entries) + len(f.Scheduled)
+	there := int(f.Backlog.Entries) + f.Scheduled.Count
 	if f.InFlight != nil {
 		there++
 	}

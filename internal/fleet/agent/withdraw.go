@@ -84,13 +84,13 @@ func (a *Agent) waiting(entry string) (found *inbox.Entry, err error) {
 	if err != nil || found != nil {
 		return found, err
 	}
-	scheduled, err := a.box.Scheduled()
-	for _, s := range scheduled {
+	err = a.box.EachScheduled(func(s inbox.Scheduled) bool {
 		if s.ID == entry {
-			return &inbox.Entry{ID: s.ID, EntryID: s.EntryID}, err
+			found = &inbox.Entry{ID: s.ID, EntryID: s.EntryID}
 		}
-	}
-	return nil, err
+		return found == nil
+	})
+	return found, err
 }
 
 // mayBe rules out lines that cannot be an entry of that id.

@@ -77,18 +77,14 @@ func (q *Queue) waits(v *inbox.View, f *Fates) error {
 		}
 		f.InFlight = Group{1, []Entry{e}}
 	}
-	scheduled, err := q.box.Scheduled()
-	if err != nil {
-		return err
-	}
-	err = v.Waits(nil, func(w inbox.Waiting) bool {
+	err := v.Waits(nil, func(w inbox.Waiting) bool {
 		f.Queued.add(Entry{ID: w.ID, EntryID: w.EntryID})
 		return true
 	})
-	for _, s := range scheduled {
+	return errors.Join(err, q.box.EachScheduled(func(s inbox.Scheduled) bool {
 		f.Queued.add(Entry{ID: s.ID, EntryID: s.EntryID, Reason: "it waits until " + words.Stamp(s.NotBefore)})
-	}
-	return err
+		return true
+	}))
 }
 
 func (g *Group) add(e Entry) {

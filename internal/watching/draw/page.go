@@ -40,7 +40,7 @@ func page(b *board.Board, room int, paint colour.Palette) []string {
 }
 
 func counts(b *board.Board, now look.Inbox) string {
-	line := fmt.Sprintf("%d wait (%s), %d scheduled, %s, %d answered", now.Backlog.Entries, words.Size(now.Backlog.Bytes), len(now.Scheduled),
+	line := fmt.Sprintf("%d wait (%s), %d scheduled, %s, %d answered", now.Backlog.Entries, words.Size(now.Backlog.Bytes), now.Scheduled.Count,
 		words.Count(now.DeadLetters, "dead letter", "dead letters"), now.Answered)
 	if !now.Today.IsZero() {
 		line += ", " + now.Today.String() + " today"

@@ -71,10 +71,15 @@ func Entries(now Inbox) (all []Item, notes []string, err error) {
 	if more {
 		notes = append(notes, fmt.Sprintf("only the first %d entries that wait are listed", mostWaiting))
 	}
-	scheduled, err := box.Scheduled()
-	for _, s := range scheduled {
+	n := 0
+	err = box.EachScheduled(func(s inbox.Scheduled) bool {
+		if n++; n > mostWaiting {
+			notes = append(notes, fmt.Sprintf("only the first %d scheduled entries are listed", mostWaiting))
+			return false
+		}
 		all = append(all, Item{Kind: Scheduled, ID: s.ID, EntryID: s.EntryID, At: s.NotBefore, Text: begin(s.Text)})
-	}
+		return true
+	})
 	letters, more, lettersErr := openLetters(box, prices)
 	if more {
 		notes = append(notes, fmt.Sprintf("only the last %d dead letters are listed", mostLetters))
