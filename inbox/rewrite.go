@@ -1,7 +1,6 @@
 package inbox
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -10,6 +9,7 @@ import (
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/journal"
+	"heartbeat/internal/lines"
 )
 
 // rewriting replaces an append-only file by a copy without the lines that keep
@@ -122,35 +122,22 @@ func (w *rewriting) copyOn(f *disk.File, all bool) error {
 		kept = kept[:0]
 		return err
 	}
-	in := bufio.NewReaderSize(io.NewSectionReader(f, w.from, f.Info().Size-w.from), readChunk)
-	for {
-		l, err := in.ReadSlice('\n')
-		if err == bufio.ErrBufferFull {
-			var rest []byte
-			l = bytes.Clone(l)
-			rest, err = in.ReadBytes('\n')
-			l = append(l, rest...)
-		}
-		if err != nil && err != io.EOF {
-			return err
-		}
-		if len(l) == 0 || err == io.EOF && !all {
-			break
+	err := lines.EachRaw(io.NewSectionReader(f, w.from, f.Info().Size-w.from), func(l []byte, whole bool) error {
+		if !whole && !all {
+			return nil
 		}
 		w.from += int64(len(l))
 		if !w.keep(bytes.TrimRight(l, "\r\n")) {
 			w.dropped++
-			continue
+			return nil
 		}
 		if kept = append(kept, l...); len(kept) < part {
-			continue
+			return nil
 		}
-		if err := flush(); err != nil {
-			return err
-		}
-	}
-	if len(kept) == 0 {
-		return nil
+		return flush()
+	})
+	if err != nil || len(kept) == 0 {
+		return err
 	}
 	return flush()
 }

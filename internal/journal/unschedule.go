@@ -1,10 +1,8 @@
 package journal
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 
 	"heartbeat/internal/disk"
@@ -32,7 +30,7 @@ func (s *Store) unschedule(ids []string) error {
 		return err
 	}
 	w := &replacing{path: file.path}
-	err = eachLine(f, info.Size, func(l []byte) error {
+	err = lines.EachRaw(io.NewSectionReader(f, 0, info.Size), func(l []byte, _ bool) error {
 		if gone[lines.ID(bytes.TrimSuffix(bytes.TrimSuffix(l, []byte("\n")), []byte("\r")))] {
 			return nil
 		}
@@ -48,41 +46,6 @@ func (s *Store) unschedule(ids []string) error {
 		return errors.Join(err, w.drop())
 	}
 	return errors.Join(file.Close(), w.publish())
-}
-
-// eachLine visits the lines of a file with their ends.
-func eachLine(f *disk.File, size int64, visit func(l []byte) error) error {
-	in := bufio.NewReaderSize(io.NewSectionReader(f, 0, size), 64<<10)
-	for {
-		l, err := in.ReadSlice('\n')
-		if err == bufio.ErrBufferFull {
-			l, err = longLine(in, bytes.Clone(l))
-		}
-		if err != nil && err != io.EOF {
-			return err
-		}
-		if len(l) > 0 {
-			if err := visit(l); err != nil {
-				return err
-			}
-		}
-		if err == io.EOF {
-			return nil
-		}
-	}
-}
-
-// longLine reads the rest of a line. Nobody wrote one that is longer than any record.
-func longLine(in *bufio.Reader, l []byte) ([]byte, error) {
-	for {
-		more, err := in.ReadSlice('\n')
-		if l = append(l, more...); err != bufio.ErrBufferFull {
-			return l, err
-		}
-		if len(l) > lines.MaxRecord {
-			return nil, fmt.Errorf("a line has more than %d bytes, which nobody wrote: move the file away: %w", lines.MaxRecord, lines.ErrCorrupt)
-		}
-	}
 }
 
 // replacing is the new content of a file. What is short is held and published at once;

@@ -73,6 +73,14 @@ func each(longest int, holes bool, r io.Reader, base int64, visit Visit) error {
 			start = at - int64(len(l))
 		}
 		if err == bufio.ErrBufferFull {
+			if holes && len(l) == 0 { // nothing but zeros
+				if at, err = skipHole(in, r, at-base); err != nil {
+					return err
+				}
+				at += base
+				start = at
+				continue
+			}
 			if len(long) <= longest && zeros == 0 {
 				long = append(long, l...)
 			}
@@ -98,6 +106,31 @@ func each(longest int, holes bool, r io.Reader, base int64, visit Visit) error {
 	}
 }
 
+// skipHole goes on behind the zeros at an offset of r, and returns where that is: reading a
+// huge hole would take forever.
+func skipHole(in *bufio.Reader, r io.Reader, at int64) (int64, error) {
+	section, is := r.(*io.SectionReader)
+	if !is {
+		return at, nil
+	}
+	file, from, size := section.Outer()
+	skipper, is := file.(interface {
+		SkipZeros(off, size int64) (int64, error)
+	})
+	if !is {
+		return at, nil
+	}
+	off, err := skipper.SkipZeros(from+at, from+size)
+	if err != nil {
+		return at, err
+	}
+	if off-from == at {
+		return at, nil
+	}
+	in.Reset(io.NewSectionReader(file, off, from+size-off))
+	return off - from, nil
+}
+
 // zeroRun counts the zeros that stand together: reading a huge hole would take
 // forever.
 type zeroRun int64
@@ -105,14 +138,19 @@ type zeroRun int64
 // maxZeros is more than a power loss leaves of a line.
 const maxZeros = 128 << 20
 
+// maxHeldZeros is how many are held in memory.
+const maxHeldZeros = 8 << 20
+
 // add counts a part of the file; too many zeros are an error.
-func (z *zeroRun) add(part []byte) error {
+func (z *zeroRun) add(part []byte) error { return z.addUpTo(part, maxZeros) }
+
+func (z *zeroRun) addUpTo(part []byte, most zeroRun) error {
 	if len(part) == 0 || part[0] != 0 || part[len(part)-1] != 0 {
 		*z = 0
 		return nil
 	}
-	if *z += zeroRun(len(part)); *z > maxZeros {
-		return fmt.Errorf("more than %d zero bytes follow one another, which nobody wrote: move the file away: %w", maxZeros, ErrCorrupt)
+	if *z += zeroRun(len(part)); *z > most {
+		return fmt.Errorf("more than %d zero bytes follow one another, which nobody wrote: move the file away: %w", most, ErrCorrupt)
 	}
 	return nil
 }
@@ -125,4 +163,45 @@ func Holds(r io.Reader, line []byte) (found bool, err error) {
 		return !found
 	})
 	return found, err
+}
+
+// EachRaw visits the lines of a file that only heartbeat writes with their ends, to copy
+// them; whole is false for a last line that has none. What nobody wrote is an error that
+// matches [ErrCorrupt].
+func EachRaw(r io.Reader, visit func(line []byte, whole bool) error) error {
+	in := bufio.NewReaderSize(r, chunkSize)
+	for {
+		l, err := in.ReadSlice('\n')
+		if err == bufio.ErrBufferFull {
+			l, err = rest(in, bytes.Clone(l))
+		}
+		if err != nil && err != io.EOF {
+			return err
+		}
+		if len(l) > 0 {
+			if err := visit(l, err == nil); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+	}
+}
+
+// rest reads the rest of a line.
+func rest(in *bufio.Reader, l []byte) ([]byte, error) {
+	var zeros zeroRun
+	for {
+		more, err := in.ReadSlice('\n')
+		if bad := zeros.addUpTo(more, maxHeldZeros); bad != nil {
+			return nil, bad
+		}
+		if l = append(l, more...); err != bufio.ErrBufferFull {
+			return l, err
+		}
+		if len(l) > MaxRecord {
+			return nil, fmt.Errorf("a line has more than %d bytes, which nobody wrote: move the file away: %w", MaxRecord, ErrCorrupt)
+		}
+	}
 }
