@@ -75,9 +75,16 @@ func (c *canceling) choose(args []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
 	var all []waitingEntry
+	meant := func(e waitingEntry, sentAt func() time.Time) bool {
+		if len(args) > 0 {
+			return mayBeNamed(args, e.names())
+		}
+		return c.wants(sentAt())
+	}
 	err = v.Waits(nil, func(w inbox.Waiting) bool {
-		if len(args) > 0 || c.wants(w.SentAt()) {
-			all = append(all, waitingEntry{w.ID, w.EntryID, w.Start, false, w.End - w.Start})
+		e := waitingEntry{w.ID, w.EntryID, w.Start, false, w.End - w.Start}
+		if meant(e, w.SentAt) {
+			all = append(all, e)
 		}
 		return true
 	})
@@ -85,8 +92,9 @@ func (c *canceling) choose(args []string) (err error) {
 		return err
 	}
 	err = c.box.EachScheduled(func(s inbox.Scheduled) bool {
-		if len(args) > 0 && mayBeNamed(args, waitingEntry{id: s.ID, entryID: s.EntryID}.names()) || len(args) == 0 && c.wants(s.SentAt()) {
-			all = append(all, waitingEntry{s.ID, s.EntryID, 0, true, int64(len(s.Text))})
+		e := waitingEntry{s.ID, s.EntryID, 0, true, int64(len(s.Text))}
+		if meant(e, s.SentAt) {
+			all = append(all, e)
 		}
 		return true
 	})
