@@ -45,13 +45,12 @@ const (
 // CountLetters counts the open dead letters. Where there are many it keeps the count, in a
 // commit if the lock is free, and the next one reads only what came since.
 func (b *Inbox) CountLetters(ctx context.Context) (LetterCount, error) {
-	v, err := b.View()
-	if err != nil {
-		return LetterCount{}, err
-	}
-	record := v.tx.st.Letters
-	if err := v.Close(); err != nil {
-		return LetterCount{}, err
+	var record json.RawMessage
+	if v, err := b.View(); err == nil { // without the state all are counted
+		record = v.tx.st.Letters
+		if err := v.Close(); err != nil {
+			return LetterCount{}, err
+		}
 	}
 	r := b.LetterReader()
 	open, read, err := r.count(record)
