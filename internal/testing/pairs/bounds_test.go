@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,13 +32,14 @@ var spoilt = []struct {
 	spoil  func(t *testing.T, path string)
 	memory int64         // at the most, in MiB
 	time   time.Duration // of the processor
+	slow   bool          // to make: for the long rounds
 }{
-	{"1 TiB sparse", sparse, 64, 2 * time.Second},
-	{"a line of 150 MB", longLine, 1024, 10 * time.Second},
-	{"1,000,000 lines", manyLines, 64, 30 * time.Second},
-	{"a FIFO", instead(func(path string) error { return unix.Mkfifo(path, 0o600) }), 64, time.Second},
-	{"a directory", instead(func(path string) error { return os.Mkdir(path, 0o700) }), 64, time.Second},
-	{"a link to a device", instead(func(path string) error { return os.Symlink("/dev/zero", path) }), 64, time.Second},
+	{"1 TiB sparse", sparse, 64, 2 * time.Second, false},
+	{"a line of 150 MB", longLine, 1024, 10 * time.Second, false},
+	{"1,000,000 lines", manyLines, 64, 30 * time.Second, true},
+	{"a FIFO", instead(func(path string) error { return unix.Mkfifo(path, 0o600) }), 64, time.Second, false},
+	{"a directory", instead(func(path string) error { return os.Mkdir(path, 0o700) }), 64, time.Second, false},
+	{"a link to a device", instead(func(path string) error { return os.Symlink("/dev/zero", path) }), 64, time.Second, false},
 }
 
 const boundsInbox = "inbox.jsonl"
@@ -64,14 +66,19 @@ func TestBounds(t *testing.T) {
 	var all []round
 	for _, file := range boundsFiles {
 		for how := range spoilt {
-			all = append(all, round{file, how})
+			if long.Wanted() || !spoilt[how].slow {
+				all = append(all, round{file, how})
+			}
 		}
 	}
-	verbs := boundsVerbs
+	verbs := slices.Clone(boundsVerbs)
 	if !long.Wanted() {
-		rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		rand.Shuffle(len(verbs), func(i, j int) { verbs[i], verbs[j] = verbs[j], verbs[i] })
-		all, verbs = all[:6], verbs[:6]
+		seed := rand.Uint64()
+		t.Logf("seed %d", seed)
+		random := rand.New(rand.NewPCG(seed, 0))
+		random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		random.Shuffle(len(verbs), func(i, j int) { verbs[i], verbs[j] = verbs[j], verbs[i] })
+		all, verbs = all[:4], verbs[:4]
 	}
 	for _, r := range all {
 		t.Run(r.file+" is "+spoilt[r.how].name, func(t *testing.T) {
