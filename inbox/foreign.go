@@ -141,7 +141,7 @@ func (t *Tx) putBack(kind journal.Kind, brought []string) error {
 		}
 	}
 	file := t.store.File(kind)
-	now, err := file.Content()
+	now, err := file.Content(disk.MaxWhole)
 	if err != nil {
 		return err
 	}

@@ -67,9 +67,16 @@ func (t *Tx) setForeignCursor(cursor int64) error {
 	return nil
 }
 
+// The longest, in bytes, that .inbox-offset and .in-flight may be, which others write, too. Texts
+// of over 2 MiB are in files of their own.
+const (
+	MaxOffsetFile   = 4 << 10
+	MaxInFlightFile = 32 << 20
+)
+
 func (t *Tx) takeOverInFlight(cursor int64) error {
 	path := t.store.InFlight().Path()
-	found, err := t.store.InFlight().Content()
+	found, err := t.store.InFlight().Content(MaxInFlightFile)
 	if err != nil {
 		return err
 	}
@@ -144,7 +151,7 @@ func (t *Tx) clearStale() {
 // readCursor reads .inbox-offset; a missing file means 0.
 func (t *Tx) readCursor() (int64, error) {
 	path := t.store.Cursor().Path()
-	text, err := t.store.Cursor().Content()
+	text, err := t.store.Cursor().Content(MaxOffsetFile)
 	if err != nil || text == nil {
 		return 0, err
 	}

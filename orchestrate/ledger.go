@@ -65,7 +65,7 @@ const (
 	ledgerPrefix, ledgerSuffix = ".run-", ".json"
 
 	// maxLedger is more than any ledger needs: it has a hundred bytes for each effect.
-	maxLedger = 64 << 20
+	maxLedger = 16 << 20
 )
 
 // ledgerPath is the path of a run's ledger. A run's id is valid as a file name, since

@@ -31,9 +31,9 @@ func (f *File) ReadUpTo(limit int64) ([]byte, error) {
 	return f.readKnown(limit)
 }
 
-// ReadOpened is [File.ReadAll] right after the file was opened, when what its inode
+// ReadOpened is [File.ReadUpTo] right after the file was opened, when what its inode
 // says need not be asked again.
-func (f *File) ReadOpened() ([]byte, error) { return f.readKnown(MaxWhole) }
+func (f *File) ReadOpened(limit int64) ([]byte, error) { return f.readKnown(limit) }
 
 // readKnown reads as many bytes as the file is known to have.
 func (f *File) readKnown(limit int64) ([]byte, error) {

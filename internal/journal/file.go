@@ -47,16 +47,17 @@ func (f *File) made() (_ *disk.File, size int64, err error) {
 	return f.open, f.open.Info().Size, nil
 }
 
-// Content is the whole file; nil means that it is not there.
-func (f *File) Content() ([]byte, error) {
+// Content is the whole file; nil means that it is not there. If it is longer than limit, the
+// error matches [disk.ErrTooLarge].
+func (f *File) Content(limit int64) ([]byte, error) {
 	if f.open != nil {
-		return f.open.ReadAll()
+		return f.open.ReadUpTo(limit)
 	}
 	opened, err := f.Existing()
 	if opened == nil || err != nil {
 		return nil, err
 	}
-	return opened.ReadOpened()
+	return opened.ReadOpened(limit)
 }
 
 // remove takes the file away.

@@ -30,5 +30,10 @@ func TextOf(b []byte, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return io.ReadAll(Text(bytes.NewReader(b)))
+	for _, mark := range []string{"\xff\xfe", "\xfe\xff", "\x00\x00\xfe\xff", "\xef\xbb\xbf"} {
+		if bytes.HasPrefix(b, []byte(mark)) {
+			return io.ReadAll(Text(bytes.NewReader(b)))
+		}
+	}
+	return b, nil // which may be long, and needs no copy
 }

@@ -17,4 +17,4 @@ const (
 func readFile(path string, limit int64) ([]byte, error) { return disk.ReadFile(path, limit) }
 
 // readState reads a file whose links the hook does not follow.
-func readState(path string) ([]byte, error) { return disk.ReadState(path, maxState) }
+func readState(path string, limit int64) ([]byte, error) { return disk.ReadState(path, limit) }

@@ -80,7 +80,7 @@ func TestReadFileTakesRegularFilesOnly(t *testing.T) {
 	_, err = readFile(dir, 5)
 	assert.ErrorContains(t, err, "it is a directory")
 	require.NoError(t, os.Symlink(path, path+".link"))
-	_, err = readState(path + ".link")
+	_, err = readState(path+".link", maxState)
 	assert.Error(t, err)
 	_, err = readFile(path+".link", 5)
 	assert.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/flat"
 )
 
@@ -28,14 +29,15 @@ func checkState(e *examination) []Check {
 	var read []string
 	for _, f := range []struct {
 		name, fix string
+		limit     int64
 		valid     func(path string, content []byte) error
 	}{
-		{offsetFile, "put the offset to read from into %s, or remove it to read from the start", validOffset},
-		{inFlightFile, "look into %s; to give that entry up, remove it", validDelivery},
-		{journalFile, "move %s away: the state goes on from the other files", e.validJournal},
+		{offsetFile, "put the offset to read from into %s, or remove it to read from the start", inbox.MaxOffsetFile, validOffset},
+		{inFlightFile, "look into %s; to give that entry up, remove it", inbox.MaxInFlightFile, validDelivery},
+		{journalFile, "move %s away: the state goes on from the other files", maxState, e.validJournal},
 	} {
 		path := e.beside(f.name)
-		err := lookTwice(path, f.valid)
+		err := lookTwice(path, f.limit, f.valid)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case errors.Is(err, errElsewhere):
@@ -59,9 +61,9 @@ func listed(names []string) string {
 	return quote(names...)
 }
 
-func lookTwice(path string, valid func(string, []byte) error) error {
+func lookTwice(path string, limit int64, valid func(string, []byte) error) error {
 	look := func() error {
-		content, err := readState(path)
+		content, err := readState(path, limit)
 		if err == nil {
 			err = valid(path, content)
 		}
