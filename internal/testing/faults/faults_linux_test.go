@@ -169,7 +169,7 @@ func (s situation) act(w *world, f *fault) (r result, goes bool) {
 func (s situation) happens(w *world, f *fault) (hit bool) {
 	r, goes := s.act(w, f)
 	hit = injected.MatchString(w.read("trace")) || r.killed
-	assert.True(w.t, r.status != 2 || s.wakes, "a status that blocks: %s", r.stderr)
+	assert.True(w.t, r.status != 2 || s.wakes || s.launches, "a status that blocks: %s", r.stderr)
 	w.places() // all can be read
 	died := !goes && s.verb == nil && s.event == ""
 	switch {
