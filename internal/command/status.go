@@ -249,7 +249,7 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 	if f.Unreadable == nil {
 		st.spent(box, f)
 		st.stoppedRuns(box, letters.Open[inbox.ReasonOverBudget] > 0)
-		for _, q := range survey.Questions(box) {
+		for _, q := range f.Held {
 			if q.Effect == "" && st.State != why.Held {
 				st.Warnings = append(st.Warnings, words.Line(q.Rests()))
 			}

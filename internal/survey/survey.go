@@ -31,7 +31,7 @@ func Of(ctx context.Context, box *inbox.Inbox) why.Facts {
 	if holder != 0 {
 		f.LockedBy, f.LockedName, f.LockedFor = holder, ProcessName(holder), lockPatience
 	}
-	if f.Unreadable == nil && f.InFlight == nil && f.Backlog.Entries == 0 {
+	if f.Unreadable == nil {
 		f.Held = Questions(box)
 	}
 	return f
