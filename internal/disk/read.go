@@ -72,7 +72,12 @@ func ReadGiven(path string, limit int64) (b []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	b, err = io.ReadAll(io.LimitReader(f, limit+1))
+	return readBounded(f, path, limit)
+}
+
+// readBounded is for what may have any length. path is for the error.
+func readBounded(r io.Reader, path string, limit int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(b)) > limit {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, limit)}
 	}
@@ -105,12 +110,12 @@ func readIn(dir, name string, limit int64) (b []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
+	path := filepath.Join(dir, name)
 	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err = errors.Join(err, root.Close()); err != nil {
-		return nil, fmt.Errorf("read %s: %w", filepath.Join(dir, name), err)
+		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	path := filepath.Join(dir, name)
 	info, err := f.Stat()
 	switch {
 	case err != nil:
@@ -118,11 +123,7 @@ func readIn(dir, name string, limit int64) (b []byte, err error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("read %s: it is not a regular file", path)
 	}
-	b, err = io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(b)) > limit {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, limit)}
-	}
-	return b, err
+	return readBounded(f, path, limit)
 }
 
 func readWhole(path string, limit int64, open func() (*File, error)) ([]byte, error) {
