@@ -100,13 +100,8 @@ func (o *doctorFlags) run(s cli.Streams) error {
 		checks = doctor.Codex
 	}
 	all := checks(in)
-	if o.json {
-		err = doctor.WriteJSON(s.Out, all)
-	} else {
-		err = doctor.WriteText(o.on(s.Out).Output, all)
-	}
-	if err != nil {
-		return fmt.Errorf("doctor: print the checks: %w", err)
+	if err := o.printChecks("doctor", all, o.json, s); err != nil {
+		return err
 	}
 	switch n := doctor.Failed(all); n {
 	case 0:
@@ -116,6 +111,19 @@ func (o *doctorFlags) run(s cli.Streams) error {
 	default:
 		return fmt.Errorf("doctor: %d checks failed", n)
 	}
+}
+
+// printChecks prints what the verb has checked.
+func (o *shownFlags) printChecks(verb string, all []doctor.Check, asJSON bool, s cli.Streams) (err error) {
+	if asJSON {
+		err = doctor.WriteJSON(s.Out, all)
+	} else {
+		err = doctor.WriteText(o.on(s.Out).Output, all)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: print the checks: %w", verb, err)
+	}
+	return nil
 }
 
 func (o *doctorFlags) input() (doctor.Input, error) {

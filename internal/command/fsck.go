@@ -72,13 +72,8 @@ func (o *fsckFlags) run(s cli.Streams) error {
 	} else if all, err = doctor.Repair(ctx, in, box); err != nil {
 		return fmt.Errorf("fsck: repair %s: %w", box.Path(), err)
 	}
-	if o.JSON {
-		err = doctor.WriteJSON(s.Out, all)
-	} else {
-		err = doctor.WriteText(o.on(s.Out).Output, all)
-	}
-	if err != nil {
-		return fmt.Errorf("fsck: print the checks: %w", err)
+	if err := o.printChecks("fsck", all, o.JSON, s); err != nil {
+		return err
 	}
 	if n := doctor.Left(all); n > 0 {
 		return errors.New("fsck: " + words.Count(n, "finding", "findings"))

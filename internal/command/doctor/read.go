@@ -15,6 +15,3 @@ const (
 
 // readFile reads a user's file of at most limit bytes.
 func readFile(path string, limit int64) ([]byte, error) { return disk.ReadFile(path, limit) }
-
-// readState reads a file whose links the hook does not follow.
-func readState(path string, limit int64) ([]byte, error) { return disk.ReadState(path, limit) }

@@ -11,6 +11,7 @@ import (
 
 	"heartbeat/internal/cli/colour"
 	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/disk"
 )
 
 func TestNothingWrong(t *testing.T) {
@@ -80,7 +81,7 @@ func TestReadFileTakesRegularFilesOnly(t *testing.T) {
 	_, err = readFile(dir, 5)
 	assert.ErrorContains(t, err, "it is a directory")
 	require.NoError(t, os.Symlink(path, path+".link"))
-	_, err = readState(path+".link", maxState)
+	_, err = disk.ReadState(path+".link", maxState)
 	assert.Error(t, err)
 	_, err = readFile(path+".link", 5)
 	assert.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
 )
 
@@ -63,7 +64,7 @@ func listed(names []string) string {
 
 func lookTwice(path string, limit int64, valid func(string, []byte) error) error {
 	look := func() error {
-		content, err := readState(path, limit)
+		content, err := disk.ReadState(path, limit)
 		if err == nil {
 			err = valid(path, content)
 		}
