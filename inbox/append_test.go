@@ -16,6 +16,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/testing/long"
 )
 
 func send(t testing.TB, box *inbox.Inbox, m inbox.Message) inbox.Receipt {
@@ -26,6 +27,7 @@ func send(t testing.TB, box *inbox.Inbox, m inbox.Message) inbox.Receipt {
 }
 
 func TestAppendIsDelivered(t *testing.T) {
+	t.Parallel()
 	for name, m := range map[string]inbox.Message{
 		"text":          {Text: "hello"},
 		"lines":         {Text: "two\nlines\r\n\t"},
@@ -109,9 +111,7 @@ func TestAppendRefuses(t *testing.T) {
 }
 
 func TestAppendTooLong(t *testing.T) {
-	if testing.Short() {
-		t.Skip("64 MiB")
-	}
+	long.Only(t, "64 MiB")
 	box := newBox(t, "")
 	const around = len(`{"id":"i","prompt":"","sent_at":"2026-03-04T12:00:00.123456789Z"}`)
 	_, err := box.Append(context.Background(), inbox.Message{ID: "i", Text: strings.Repeat("x", inbox.MaxLine-around+1)}, 0)
@@ -123,6 +123,7 @@ func TestAppendTooLong(t *testing.T) {
 
 // An id that was given before is there already: appending again is safe.
 func TestAppendTwice(t *testing.T) {
+	t.Parallel()
 	for name, id := range map[string]string{
 		"plain": "job-7", "JSON escapes": "a\"b\\c/<&>", "non-ASCII": "jöb 😀", "spaces": " a ", "long": strings.Repeat("i", 600<<10),
 	} {
@@ -160,6 +161,7 @@ func withoutWarnings(r inbox.Receipt) inbox.Receipt {
 
 // An id may have been given by a raw writer, in whichever way JSON allows.
 func TestAppendFindsIdsOfRawWriters(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		line  string
 		found string
@@ -200,6 +202,7 @@ func TestAppendAfterDeadLetter(t *testing.T) {
 
 // A last line that lacks its newline is ended, once nobody writes to it.
 func TestAppendToATornTail(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		tail string
 		want []string

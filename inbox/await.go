@@ -6,12 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/journal"
+	"heartbeat/internal/machine"
 )
 
 // ErrGone says that an entry that was waited for has left the inbox without a
@@ -114,7 +119,7 @@ func (a *awaiting) look(ctx context.Context) error {
 // passes reports whether an error is temporary: it delays the answer too, and is
 // no reason to give up.
 func passes(err error) bool {
-	return errors.Is(err, ErrLocked) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+	return errors.Is(err, ErrLocked) || machine.Passes(err)
 }
 
 func (a *awaiting) lookOnce(ctx context.Context) error {
@@ -213,4 +218,117 @@ func (a *awaiting) standsAt(cursor int64) bool {
 	defer func() { _ = f.Close() }() // only read
 	l, err := readLine(f, a.entry.Start, f.Info().Size, MaxLine)
 	return err == nil && (l.tooLong || entryID(l.raw) == a.entry.EntryID)
+}
+
+// Watcher signals that files of an inbox may have changed.
+type Watcher struct {
+	// C has a value after a change; several changes may be one value.
+	C <-chan struct{}
+
+	events *fsnotify.Watcher // nil if the system gives no events
+	stop   chan struct{}
+	once   sync.Once
+}
+
+// Watch signals what a waiting consumer must know: changes of the queue file,
+// which need not exist yet, and every commit of somebody else. It uses the file
+// system's events. Besides, it compares sizes and times every poll (a second if
+// 0), for file systems that send no events and for when the system has no watches
+// left. Close the watcher when done.
+func (b *Inbox) Watch(poll time.Duration) *Watcher {
+	var seen sighting
+	return b.watch(poll, func() bool {
+		before := seen
+		seen = sighting{sightOf(b.path), sightOf(b.beside(journal.JournalName)), sightOf(b.fileOf(journal.Scheduled))}
+		return seen != before
+	}, b.name, journal.JournalName)
+}
+
+// sighting is what the files' names show without reading the files.
+type sighting [3]sight
+
+type sight struct {
+	dev, ino    uint64
+	size, mtime int64
+}
+
+func sightOf(path string) sight {
+	info, _ := disk.StatFile(path) // nothing, where it is not there
+	return sight{info.Dev, info.Ino, info.Size, info.Mtime}
+}
+
+// always is for callers that want to look at every poll.
+func always() bool { return true }
+
+// WatchOutcomes signals changes of results, dead letters and events, as
+// [Inbox.Watch] does, and signals at every poll.
+func (b *Inbox) WatchOutcomes(poll time.Duration) *Watcher {
+	var names []string
+	for _, kind := range outcomeKinds {
+		names = append(names, kind.Name())
+	}
+	return b.watch(poll, always, names...)
+}
+
+// WatchAll signals changes of every file of the inbox, and signals at every poll.
+func (b *Inbox) WatchAll(poll time.Duration) *Watcher { return b.watch(poll, always) }
+
+// watch signals changes of the files of those names, of all if there are none. At
+// every poll it asks changedSince whether to signal.
+func (b *Inbox) watch(poll time.Duration, changedSince func() bool, names ...string) *Watcher {
+	if poll <= 0 {
+		poll = time.Second
+	}
+	changed := make(chan struct{}, 1)
+	w := &Watcher{C: changed, stop: make(chan struct{})}
+	var events chan fsnotify.Event
+	var errs chan error
+	if all, err := fsnotify.NewWatcher(); err == nil {
+		w.events = all
+		if err := all.Add(b.dir); err == nil {
+			events, errs = all.Events, all.Errors
+		}
+	}
+	changedSince() // changes count from here on
+	go w.run(changed, changedSince, names, poll, events, errs)
+	return w
+}
+
+// Close stops the watching.
+func (w *Watcher) Close() error {
+	w.once.Do(func() { close(w.stop) })
+	if w.events == nil {
+		return nil
+	}
+	return w.events.Close()
+}
+
+func (w *Watcher) run(changed chan<- struct{}, changedSince func() bool, names []string, poll time.Duration, events <-chan fsnotify.Event, errs <-chan error) {
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.stop:
+			return
+		case <-tick.C:
+			if !changedSince() {
+				continue
+			}
+		case e, ok := <-events:
+			if !ok {
+				return
+			}
+			if len(names) > 0 && !slices.Contains(names, filepath.Base(e.Name)) {
+				continue // other state files change at every step
+			}
+		case _, ok := <-errs:
+			if !ok {
+				return // a queue overflow: something changed, so look
+			}
+		}
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}
 }

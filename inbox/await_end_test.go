@@ -29,6 +29,7 @@ func (c endsWith) Done() <-chan struct{} {
 // Whoever waits learns of an answer that comes as the wait ends: both are there
 // then, and which of them a select takes is a matter of luck.
 func TestAwaitLooksOnceMoreAtTheEnd(t *testing.T) {
+	t.Parallel()
 	for range 20 {
 		box := newBox(t, "")
 		receipt, err := box.Append(t.Context(), inbox.Message{Text: "one"}, 0)

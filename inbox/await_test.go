@@ -83,6 +83,7 @@ func answer(reply string) func(*inbox.Tx) error {
 func orphan(tx *inbox.Tx) error { return tx.DeadLetter(inbox.ReasonOrphaned) }
 
 func TestAwait(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		steps  []func(*inbox.Tx) error
 		reply  string
@@ -163,7 +164,7 @@ func clockOf(t testing.TB, box *inbox.Inbox) *clock {
 	c := &clock{}
 	c.set(noon)
 	var err error
-	c.box, err = inbox.Open(box.Path(), inbox.Options{LockWait: 10 * time.Second, Now: func() time.Time { return *c.now.Load() }})
+	c.box, err = inbox.Open(box.Path(), inbox.Options{LockWait: 5 * time.Minute, Now: func() time.Time { return *c.now.Load() }})
 	require.NoError(t, err)
 	return c
 }
@@ -178,6 +179,7 @@ func (c *clock) send(t testing.TB, m inbox.Message) inbox.Receipt {
 // An inbox that goes away takes what waited in it along, but not what was
 // delivered.
 func TestAwaitWhenTheInboxGoes(t *testing.T) {
+	t.Parallel()
 	for how, change := range map[string]func(t testing.TB, path string){
 		"truncated":       func(t testing.TB, path string) { require.NoError(t, os.Truncate(path, 0)) },
 		"rewritten":       func(t testing.TB, path string) { rewrite(t, path, "new\nother\n") },
@@ -249,6 +251,7 @@ func TestAwaitAnEntryThatIsSkipped(t *testing.T) {
 // What an operator does to the results while somebody waits hides no answer
 // that comes later.
 func TestAwaitBesideARotation(t *testing.T) {
+	t.Parallel()
 	for name, rotate := range map[string]func(t testing.TB, box *inbox.Inbox){
 		"renamed":   func(t testing.TB, box *inbox.Inbox) { rename(t, box.ResultsPath(), box.ResultsPath()+".1") },
 		"removed":   func(t testing.TB, box *inbox.Inbox) { require.NoError(t, os.Remove(box.ResultsPath())) },
@@ -317,6 +320,7 @@ func TestAwaitAnAnswerThatIsRotatedAway(t *testing.T) {
 // What became of an earlier entry, the same to the byte and at the same place,
 // is no news of the new one.
 func TestAwaitLeavesOutEarlierOutcomes(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		earlier, later func(*inbox.Tx) error
 	}{
@@ -369,6 +373,7 @@ func TestAwaitBesideTheLock(t *testing.T) {
 // A kill between the commit and what follows from it hides no outcome: the
 // waiting process finishes the commit.
 func TestAwaitAfterAKill(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		settle func(*inbox.Tx) error
 		file   func(*inbox.Inbox) string
@@ -489,6 +494,7 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 
 // Entries that were there before are waited for like those just sent.
 func TestAwaitAFoundEntry(t *testing.T) {
+	t.Parallel()
 	m := inbox.Message{Text: "x", ID: "job"}
 	for name, c := range map[string]struct {
 		found string

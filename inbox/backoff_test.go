@@ -125,6 +125,7 @@ func TestBackoffOfNoLength(t *testing.T) {
 
 // An answer and an operator's resume are signs that it works again; nothing else is.
 func TestBackoffIsForgotten(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		do      func(t testing.TB, tx *inbox.Tx) error
 		forgets bool
@@ -191,6 +192,7 @@ func TestBackoffStays(t *testing.T) {
 
 // Thousands of failures in a row leave one back-off, not a pile of them.
 func TestManyBackoffs(t *testing.T) {
+	t.Parallel()
 	now := clockOf(t, newBox(t, oldContent))
 	for i := range 300 {
 		backOff(t, now.box, time.Hour, i+1)

@@ -17,6 +17,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/testing/crash"
+	"heartbeat/internal/testing/long"
 )
 
 func sendAll(t testing.TB, box *inbox.Inbox, all ...inbox.Message) []inbox.Receipt {
@@ -254,7 +255,9 @@ func TestBatchBehindALineThatIsBeingWritten(t *testing.T) {
 // Batches of many senders and lines of raw writers at once: each is answered
 // once, and no other sender's lines come between those of a batch.
 func TestConcurrentBatches(t *testing.T) {
-	const senders, raws, batches, size = 20, 10, 3, 7
+	t.Parallel()
+	const batches, size = 3, 7
+	senders, raws := long.Rounds(8, 20), long.Rounds(4, 10)
 	box := newBox(t, "")
 	written := make(chan error, 1)
 	go func() {
@@ -389,6 +392,7 @@ func TestNoCommitBeforeTheLastOneFollowed(t *testing.T) {
 
 // After a kill between the commit and its lines, all of them come, once.
 func TestBatchIsMadeGood(t *testing.T) {
+	t.Parallel()
 	const n = 5
 	for name, spoil := range map[string]func(content string, receipts []inbox.Receipt) string{
 		"nothing written":   func(c string, r []inbox.Receipt) string { return c[:r[0].Start] },

@@ -245,6 +245,7 @@ func TestAppendAmidARawLineAtEveryCall(t *testing.T) {
 // Senders, requeueing and promotion beside producers that write each line in two
 // calls: nothing is lost, nothing is torn.
 func TestConcurrentRawWritersInParts(t *testing.T) {
+	t.Parallel()
 	const writers, senders, each = 4, 4, 30
 	box := newBox(t, "")
 	var turns sync.Mutex // one line at a time: two such producers tear each other's lines

@@ -62,6 +62,7 @@ func TestBindRefuses(t *testing.T) {
 
 // What is given back says why, and whether the delivery counts as an attempt.
 func TestGiveBackForAReason(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		reason  string
 		counted bool

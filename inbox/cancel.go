@@ -1,9 +1,15 @@
 package inbox
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
+
+	"heartbeat/internal/lines"
 )
 
 // ErrNotWaiting says that an entry no longer waits: it was delivered, settled or
@@ -49,10 +55,7 @@ func (t *Tx) cancelGivenBack(d *Delivery) (Letter, error) {
 	if err := t.deadLetter(dead); err != nil {
 		return Letter{}, err
 	}
-	t.setRedeliver(nil)
-	if !d.Detached {
-		t.moveCursor(d.StartOffset, d.EndOffset)
-	}
+	t.passGivenBack(d)
 	return Letter{Letter: letterName(dead), DeadLetter: dead}, nil
 }
 
@@ -84,4 +87,195 @@ func (t *Tx) CancelScheduled(entryID string) (Letter, error) {
 		return Letter{}, failed
 	}
 	return letter, err
+}
+
+const (
+	// maxCanceled bounds how many spans a journal record carries, and
+	// canceledSpanBytes how long one may be, since it is hashed when it is
+	// passed.
+	maxCanceled       = 500
+	canceledSpanBytes = 8 << 20
+
+	canceledSumLen = 12
+)
+
+// canceledSpan is a range of the queue file whose entries were canceled and are
+// skipped when their turn comes.
+type canceledSpan struct {
+	start, end int64
+	entries    int
+	// sum tells whether the entries are still there. For one entry it is the
+	// beginning of its entry_id, which finds the entry even where an edit has
+	// moved it; for several, the beginning of a hash of their bytes. It is empty
+	// until the commit.
+	sum string
+}
+
+func byStart(s canceledSpan, at int64) int { return cmp.Compare(s.start, at) }
+
+// canceledSpans are the spans in the order of the file.
+func (t *Tx) canceledSpans() []canceledSpan {
+	if t.canceledRead || len(t.st.Canceled) == 0 {
+		return t.canceled
+	}
+	t.canceledRead = true
+	for _, f := range strings.Fields(strings.Trim(string(t.st.Canceled), `"`)) {
+		var s canceledSpan
+		if n, err := fmt.Sscanf(strings.ReplaceAll(f, "-", " "), "%d %d %d %s", &s.start, &s.end, &s.entries, &s.sum); n != 4 || err != nil {
+			t.warn("the journal's note %q of canceled entries is invalid, and ignored", f)
+			continue
+		}
+		t.canceled = append(t.canceled, s)
+	}
+	return t.canceled
+}
+
+func (t *Tx) setCanceled(all []canceledSpan) { t.canceled, t.canceledRead, t.dirty = all, true, true }
+
+// encodeCanceled completes the spans for the next record.
+func (t *Tx) encodeCanceled() (_ []byte, err error) {
+	if !t.canceledRead {
+		return t.st.Canceled, nil
+	}
+	t.canceled = slices.DeleteFunc(t.canceled, func(s canceledSpan) bool { return s.end <= t.st.Cursor })
+	if len(t.canceled) == 0 {
+		return nil, nil
+	}
+	b := []byte{'"'}
+	for i := range t.canceled {
+		s := &t.canceled[i]
+		if s.sum == "" {
+			if s.sum, err = t.sumCanceled(*s); err != nil {
+				return nil, err
+			}
+		}
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		b = fmt.Appendf(b, "%d-%d-%d-%s", s.start, s.end, s.entries, s.sum)
+	}
+	return append(b, '"'), nil
+}
+
+func (t *Tx) sumCanceled(s canceledSpan) (string, error) {
+	if s.entries > 1 {
+		sum, err := t.hashRange(s.start, s.end)
+		return sum[:min(len(sum), canceledSumLen)], err
+	}
+	l, err := readLine(t.file, s.start, t.queueSize(), MaxLine)
+	if err != nil || l.tooLong {
+		return l.id, err
+	}
+	return entryID(l.raw)[:canceledSumLen], nil
+}
+
+// canceledAt reports whether the line that starts there was canceled, and where
+// its span ends.
+func (t *Tx) canceledAt(start int64) (end int64, is bool) {
+	all := t.canceledSpans()
+	if len(all) == 0 {
+		return 0, false
+	}
+	i, is := slices.BinarySearchFunc(all, start, byStart)
+	if !is {
+		i--
+	}
+	if i < 0 || start >= all[i].end {
+		return 0, false
+	}
+	return all[i].end, true
+}
+
+// passCanceled moves the cursor past the canceled entries that start there, and
+// returns where they end: start itself if there are none.
+func (t *Tx) passCanceled(start int64) (end int64, err error) {
+	all := t.canceledSpans()
+	i := slices.IndexFunc(all, func(s canceledSpan) bool { return s.start == start })
+	if i < 0 {
+		return start, nil
+	}
+	s := all[i]
+	same, err := t.stillCanceled(s)
+	if err != nil {
+		return start, err
+	}
+	if !same {
+		if s.entries > 1 {
+			t.warn("the inbox was edited: in place of the %d entries that were canceled in [%d,%d) there are others, which are delivered", s.entries, s.start, s.end)
+			t.setCanceled(slices.Delete(slices.Clone(all), i, i+1))
+		}
+		return start, nil
+	}
+	last, err := lines.Start(t.file, s.end-1)
+	if err != nil {
+		return start, fmt.Errorf("read inbox: %w", err)
+	}
+	t.setCanceled(slices.Delete(slices.Clone(all), i, i+1))
+	t.moveCursor(last, s.end)
+	return s.end, nil
+}
+
+func (t *Tx) stillCanceled(s canceledSpan) (bool, error) {
+	if t.file == nil || s.end > t.queueSize() {
+		return false, nil
+	}
+	sum, err := t.sumCanceled(s)
+	if err == io.EOF {
+		err = nil
+	}
+	return sum == s.sum, err
+}
+
+// passMoved is passCanceled for one entry that an edit has moved to another
+// offset.
+func (t *Tx) passMoved(e Entry) (bool, error) {
+	all := t.canceledSpans()
+	for i, s := range all {
+		if s.entries > 1 || !strings.HasPrefix(e.EntryID, s.sum) {
+			continue
+		}
+		if there, err := t.stillCanceled(s); err != nil || there {
+			return false, err
+		}
+		t.setCanceled(slices.Delete(slices.Clone(all), i, i+1))
+		t.moveCursor(e.Start, e.End)
+		return true, nil
+	}
+	return false, nil
+}
+
+// noteCanceled adds a line to the spans. It extends the span before it if only
+// blank lines lie between.
+func (t *Tx) noteCanceled(start, end int64) error {
+	all := slices.Clone(t.canceledSpans())
+	i, _ := slices.BinarySearchFunc(all, start, byStart)
+	if i > 0 {
+		before := &all[i-1]
+		follows, err := t.onlyBlanks(before.end, start)
+		if err != nil {
+			return err
+		}
+		if follows && end-before.start <= canceledSpanBytes {
+			before.end, before.entries, before.sum = end, before.entries+1, ""
+			t.setCanceled(all)
+			return nil
+		}
+	}
+	if len(all) >= maxCanceled {
+		return fmt.Errorf("canceled entries at %d places of the inbox are still to be skipped, which is the most: cancel more once the session has passed some of them", len(all))
+	}
+	t.setCanceled(slices.Insert(all, i, canceledSpan{start: start, end: end, entries: 1}))
+	return nil
+}
+
+func (t *Tx) onlyBlanks(from, to int64) (bool, error) {
+	const most = 256
+	if from > to || to-from > most {
+		return false, nil
+	}
+	b := make([]byte, to-from)
+	if _, err := t.file.ReadAt(b, from); err != nil && err != io.EOF {
+		return false, fmt.Errorf("read inbox: %w", err)
+	}
+	return len(bytes.TrimSpace(b)) == 0, nil
 }

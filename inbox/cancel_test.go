@@ -71,6 +71,7 @@ func reasons(t testing.TB, box *inbox.Inbox) (all []string) {
 
 // A canceled entry is skipped, wherever it is, and becomes a dead letter once.
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		content string
 		cancel  []string

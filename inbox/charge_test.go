@@ -128,6 +128,7 @@ func TestReadingsOfSomethingElse(t *testing.T) {
 
 // The account stays small, whatever happens: it is part of every record.
 func TestTheAccountIsBounded(t *testing.T) {
+	t.Parallel()
 	box := newBox(t, strings.Repeat(`{"prompt":"x","id":"`+strings.Repeat("i", 5000)+`"}`+"\n", 200))
 	for i := range 200 {
 		deliverAt(t, box, fmt.Sprint("session ", i%20, "\n\x00é\"", strings.Repeat("x", 100)), int64(i))
@@ -151,6 +152,7 @@ func TestTheAccountIsBounded(t *testing.T) {
 // A session whose meter is read late takes no more room than others: its oldest entries
 // become part of what is outside, and later ones keep their price.
 func TestASessionThatIsReadLate(t *testing.T) {
+	t.Parallel()
 	const entries = 300
 	box := newBox(t, strings.Repeat("x\n", entries))
 	var marks []int64

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/price"
 	"heartbeat/internal/testing/long"
 )
@@ -96,7 +96,7 @@ func (c *clientSession) reading(over, gone bool) inbox.Reading {
 	m := &c.meter
 	r := inbox.Reading{
 		Session: c.id, Meter: fmt.Sprint("m", m.run), ContextPercent: -1, Over: over, Gone: gone,
-		Client: m.last.client, Total: m.last.total, Resumed: m.last.began, ThisBoot: m.last.boot == host.BootID(),
+		Client: m.last.client, Total: m.last.total, Resumed: m.last.began, ThisBoot: m.last.boot == machine.BootID(),
 	}
 	var marks []inbox.Boundary
 	sum, final := price.Amount{Dollars: c.dollars}, true
@@ -145,7 +145,7 @@ func (c *clientSession) see() {
 		}
 	}
 	if c.dollars && c.running {
-		m.last.client, m.last.boot, m.last.total, m.last.began = fmt.Sprint(c.process), host.BootID(), c.total, c.began
+		m.last.client, m.last.boot, m.last.total, m.last.began = fmt.Sprint(c.process), machine.BootID(), c.total, c.began
 	}
 }
 
@@ -277,8 +277,8 @@ func (w *priceWorld) end(kill bool) {
 		c.meter = before
 		w.boots++
 	}
-	if boot := fmt.Sprint("boot ", w.boots); boot != host.BootID() {
-		host.TestOnlyBootID = boot
+	if boot := fmt.Sprint("boot ", w.boots); boot != machine.BootID() {
+		machine.TestOnlyBootID = boot
 		w.log("the power is lost, and the meter's file falls back to %d of run %d", c.meter.read, c.meter.run)
 	}
 }
@@ -316,7 +316,7 @@ func (w *priceWorld) lose(c *clientSession) {
 // late, totals that come late, sessions that are ended, resumed and cleared, and meters
 // that are lost.
 func TestAWorldOfPrices(t *testing.T) {
-	t.Cleanup(func() { host.TestOnlyBootID = "" })
+	t.Cleanup(func() { machine.TestOnlyBootID = "" })
 	for seed := range long.Rounds(60, 1500) {
 		w := &priceWorld{t: t, r: rand.New(rand.NewPCG(uint64(seed), 13)), spent: map[string]int64{}, ownerOf: map[*sessionLine]string{}}
 		w.clock = &worldClock{noon.UnixMilli()}
@@ -324,7 +324,7 @@ func TestAWorldOfPrices(t *testing.T) {
 		var err error
 		w.box, err = inbox.Open(w.box.Path(), inbox.Options{Now: w.clock.now})
 		require.NoError(t, err)
-		host.TestOnlyBootID = "boot 0"
+		machine.TestOnlyBootID = "boot 0"
 		w.run()
 		w.check(seed)
 		if t.Failed() {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
 )
 
@@ -154,9 +155,12 @@ func FuzzScheduleSeenCodec(f *testing.F) {
 	f.Add(int64(0), int64(0), int64(0))
 	f.Add(int64(1<<62), int64(-1), int64(1)<<62)
 	f.Fuzz(func(t *testing.T, size, mtime, due int64) {
-		m := parse(t, scheduleSeen{size: size, mtime: mtime, due: due}.encode())
-		assert.Equal(t, []int64{size, mtime, due}, []int64{m.Int("size"), m.Int("mtime_ns"), m.Int("due_ns")})
-		require.NoError(t, m.Err())
+		want := scheduleSeen{size: size, mtime: mtime, count: 1, due: anyTime(due, 1)}
+		got, fits := seenSchedule(want.encode(), disk.Info{Size: size, Mtime: mtime})
+		assert.True(t, fits)
+		assert.Equal(t, want, got)
+		_, fits = seenSchedule(want.encode(), disk.Info{Size: size, Mtime: mtime + 1})
+		assert.False(t, fits)
 	})
 }
 

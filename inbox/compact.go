@@ -1,9 +1,21 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
+	"heartbeat/internal/journal"
+	"heartbeat/internal/lines"
 )
 
 // Compaction says what [Inbox.Compact] gave back.
@@ -46,4 +58,195 @@ func (b *Inbox) Compact(ctx context.Context) (c Compaction, err error) {
 		return c, fmt.Errorf("compact %s: %w", b.path, err)
 	}
 	return Compaction{To: to, Freed: max(0, before-t.file.Info().Space)}, nil // others may have appended meanwhile
+}
+
+// ErrNoHoles says that the file system cannot free space in the middle of a file.
+var ErrNoHoles = disk.ErrNoHoles
+
+// freeRange is the range that can be freed: from the end of the hole that exists to
+// the end of the last line that nothing needs. That is before the bytes that the
+// file is recognised by, and before anything that may be delivered again.
+func (t *Tx) freeRange() (from, to int64, err error) {
+	if t.file == nil || t.st.Cursor == 0 || t.st.AnchorSum == "" {
+		return 0, 0, nil
+	}
+	end := t.st.AnchorStart
+	for _, d := range []*Delivery{t.inFlight, t.redeliver} {
+		if d != nil && !d.Detached {
+			end = min(end, d.StartOffset)
+		}
+	}
+	if from, err = t.file.SkipZeros(0, end); err == nil {
+		to, err = lines.Start(io.NewSectionReader(t.file, from, end-from), end-from)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("read inbox: %w", err)
+	}
+	return from, from + to, nil
+}
+
+// freesBlocks reports whether a hole would free any space. If not, it would only
+// turn lines into zeros that look like something somebody wrote.
+func (t *Tx) freesBlocks(from, to int64) bool {
+	return to > from && to/t.file.Info().Block > from/t.file.Info().Block
+}
+
+// makeHole punches the hole that the last commit announced, and commits what the
+// file looks like afterwards.
+func (t *Tx) makeHole() error {
+	f, err := disk.OpenForeign(t.box.path, unix.O_RDWR)
+	if err != nil {
+		return err
+	}
+	punched := f.PunchHole(t.st.Punching)
+	if punched == nil {
+		punched = f.Sync()
+	}
+	if err := errors.Join(f.Close(), t.openFile()); err != nil {
+		return errors.Join(punched, err)
+	}
+	// Remembered even if the commit fails: the hole is there.
+	t.st.DigestStart, t.st.DigestEnd, t.st.Digest = t.st.Punching, t.st.Punching, ""
+	t.st.Punching, t.st.SeenMtime, t.dirty = 0, t.queueMark().Mtime, true
+	return errors.Join(punched, t.Commit())
+}
+
+// finishHole finishes a compaction that was killed, so that the file is not taken
+// for a rewritten one. If another file has replaced it since, nothing in that one
+// was settled, and there is nothing to free.
+func (t *Tx) finishHole() error {
+	if t.st.Punching == 0 {
+		return nil
+	}
+	same, err := t.keptItsBytes()
+	if err != nil {
+		return err
+	}
+	if !same {
+		t.st.Punching, t.dirty = 0, true
+		return nil
+	}
+	if err := t.makeHole(); err != nil {
+		t.warn("the space of settled entries is freed later: %v", err)
+	}
+	return nil
+}
+
+// keptItsBytes reports whether the queue file is still the one that the cursor
+// was set in, whatever its time of change says.
+func (t *Tx) keptItsBytes() (bool, error) {
+	if t.file == nil || t.st.AnchorSum == "" || t.moved() || t.queueSize() < max(t.st.SeenSize, t.st.Cursor) {
+		return false, nil
+	}
+	why, err := t.otherBytes()
+	return why == "", err
+}
+
+// Trimming says what [Inbox.Trim] threw away.
+type Trimming struct {
+	Results     int `json:"results"`
+	DeadLetters int `json:"dead_letters"` // that somebody dealt with
+	Events      int `json:"events"`
+	Costs       int `json:"costs"`
+	// Freed is how many bytes on the disk were given back.
+	Freed int64 `json:"freed_bytes"`
+	// Warnings are sentences about what was found and repaired on the way.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Trim removes the results, the dead letters that somebody dealt with, the events and the
+// costs from before that time. A name whose result is gone can be sent once more. The files are
+// copied without the lock.
+func (b *Inbox) Trim(ctx context.Context, before time.Time) (n Trimming, err error) {
+	if n.Warnings, err = b.makeGood(ctx); err != nil {
+		return n, err
+	}
+	space, err := b.outcomeSpace()
+	if err != nil {
+		return n, err
+	}
+	rewrite := func(kind journal.Kind, keep func([]byte) bool) (int, error) {
+		w := rewriting{box: b, kind: kind, keep: keep}
+		warnings, err := w.run(ctx)
+		n.Warnings = append(n.Warnings, warnings...)
+		return w.dropped, err
+	}
+	gone, err := b.closedBefore(before)
+	if err != nil {
+		return n, err
+	}
+	n.DeadLetters = gone.letters
+	if _, err = rewrite(journal.DeadLetters, gone.keep); err != nil {
+		return n, err
+	}
+	if n.Results, err = rewrite(journal.Results, stampedSince(before, "acknowledged_at")); err != nil {
+		return n, err
+	}
+	if n.Events, err = rewrite(journal.Events, stampedSince(before, "at")); err != nil {
+		return n, err
+	}
+	if n.Costs, err = rewrite(journal.Costs, stampedSince(before, "at")); err != nil {
+		return n, err
+	}
+	left, err := b.outcomeSpace()
+	n.Freed = max(0, space-left)
+	return n, err
+}
+
+// outcomeSpace is how much of the disk the files of outcomes take up.
+func (b *Inbox) outcomeSpace() (space int64, err error) {
+	for _, kind := range outcomeKinds {
+		info, err := disk.StatName(b.fileOf(kind))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return 0, err
+		}
+		space += info.Space
+	}
+	return space, nil
+}
+
+// closedLetters names the letters that are to go, with their marks.
+type closedLetters struct {
+	names   map[uint64]bool // see spotName
+	letters int             // how many of them exist
+}
+
+// closedBefore finds the letters that were dealt with before that time, and marks whose
+// letter is gone.
+func (b *Inbox) closedBefore(before time.Time) (gone closedLetters, err error) {
+	gone.names = map[uint64]bool{}
+	r := b.LetterReader()
+	if _, err := r.Read(); err != nil {
+		return gone, err
+	}
+	err = r.eachMarked(func(name uint64, there bool, m LetterMark) {
+		at := cmp.Or(m.RequeuedAt, m.AcceptedAt)
+		if !there {
+			at = cmp.Or(at, m.RepliedAt)
+		}
+		if at == nil || !at.Before(before) {
+			return
+		}
+		if gone.names[name] = true; there {
+			gone.letters++
+		}
+	})
+	return gone, err
+}
+
+func (g closedLetters) keep(line []byte) bool {
+	if len(g.names) == 0 {
+		return true
+	}
+	l := glance(line)
+	return !l.ok || !g.names[spotName(l.letter)]
+}
+
+// stampedSince keeps the lines whose time is not before that one, and those
+// without a time.
+func stampedSince(before time.Time, member string) func([]byte) bool {
+	return func(line []byte) bool {
+		at, err := time.Parse(time.RFC3339, flat.Value(line).Get(member).Text())
+		return err != nil || !at.Before(before) || !json.Valid(line)
+	}
 }

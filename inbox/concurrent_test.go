@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/testing/long"
 )
 
 // all runs f n times at once, and returns the errors joined.
@@ -46,7 +47,9 @@ func appendRaw(path, line string) error {
 // A hundred senders and twenty raw writers at once, while the queue is
 // drained: each entry is answered once, and each sender's entries in order.
 func TestConcurrentAppenders(t *testing.T) {
-	const senders, raws, each = 100, 20, 3
+	t.Parallel()
+	const each = 3
+	senders, raws := long.Rounds(30, 100), long.Rounds(6, 20)
 	path := newBox(t, "").Path()
 	box, err := inbox.Open(path, inbox.Options{LockWait: 5 * time.Minute}) // all of them at once, on a busy machine
 	require.NoError(t, err)

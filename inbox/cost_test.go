@@ -80,6 +80,7 @@ func TestTurnDoesNotReadTheResults(t *testing.T) {
 
 // Lines of many sizes, around those that readers like to buffer.
 func TestLineSizes(t *testing.T) {
+	t.Parallel()
 	for _, size := range []int{1, 4<<10 - 1, 4 << 10, 4<<10 + 1, 64 << 10, 64<<10 + 1, 68 << 10, 68<<10 + 1, 1 << 20} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			long := string(bytes.Repeat([]byte("x"), size))

@@ -15,6 +15,7 @@ import (
 // TestCountGoesOn holds that who counts again and again comes to what a count from the
 // start comes to, whatever happened in between.
 func TestCountGoesOn(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	box, err := inbox.Open(t.TempDir()+"/inbox.jsonl", inbox.Options{})
 	require.NoError(t, err)

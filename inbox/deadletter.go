@@ -2,9 +2,11 @@ package inbox
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"heartbeat/internal/price"
+	"heartbeat/internal/words"
 )
 
 // Reason says why an entry became a dead letter.
@@ -15,6 +17,7 @@ const (
 	ReasonOrphaned    Reason = "orphaned"           // its session died or was resumed
 	ReasonInterrupted Reason = "interrupted"        // a person ended the turn
 	ReasonAsked       Reason = "asked a person"     // it waited for an answer, and nobody was there
+	ReasonStopped     Reason = "stopped"            // its session was ended with its launcher, by somebody's order
 	ReasonUnresolved  Reason = "unresolved"         // it was answered, but its task is not done
 	ReasonCommand     Reason = "client command"     // the client took it for a command of its own, and asked no model
 	ReasonFailed      Reason = "failed"             // the turn ended in an error: see Failure
@@ -63,4 +66,97 @@ func deadLetterOf(d *Delivery, reason Reason, now time.Time) DeadLetter {
 		SessionID: d.SessionID, PromptID: d.PromptID, Failure: d.Failure, FirstSeq: d.first(),
 		DeadLetteredAt: now,
 	}
+}
+
+// One transaction sets aside no more entries than asideLines, and no more of
+// their bytes than about asideBytes.
+const (
+	asideLines = 1000
+	asideBytes = 1 << 20
+)
+
+// SetAside is what [Tx.Next] set aside, one element for each reason.
+func (t *Tx) SetAside() []SetAside { return t.aside }
+
+func (t *Tx) noteAside(reason Reason, e Entry) {
+	t.aside = AddSetAside(t.aside, SetAside{Reason: reason, Count: 1, Entry: words.Name(e.ID, e.EntryID), Start: e.Start, End: e.End})
+	t.asideLines++
+}
+
+// setAsideExpired sets aside an entry that was given back and has expired since.
+func (t *Tx) setAsideExpired(d *Delivery) error {
+	return t.setAsideGivenBack(d, deadLetterOf(d, ReasonExpired, t.box.utcNow()))
+}
+
+// setAsideGivenBack makes a dead letter of an entry that was given back.
+func (t *Tx) setAsideGivenBack(d *Delivery, dead DeadLetter) error {
+	if err := t.deadLetter(dead); err != nil {
+		return err
+	}
+	t.noteAside(dead.Reason, d.entry())
+	t.passGivenBack(d)
+	return nil
+}
+
+// setAsideWhole keeps the line's bytes in a file of their own, which is durable
+// before the dead letter that names it is committed.
+func (t *Tx) setAsideWhole(l line, reason Reason) error {
+	if l.id == "" {
+		l.id = entryID(l.raw)
+	}
+	e := Entry{EntryID: l.id, Start: l.start, End: l.end}
+	name, err := t.box.spill(t.file, l)
+	if err != nil {
+		return err
+	}
+	return t.setAsideUnread(e, reason, name, nil)
+}
+
+func (t *Tx) setAsideUnread(e Entry, reason Reason, rawFile string, failure *Failure) error {
+	t.noteAside(reason, e)
+	t.asideBytes += len(e.raw)
+	err := t.deadLetter(DeadLetter{
+		EntryID: e.EntryID, ID: e.ID, Metadata: e.Metadata, RawLine: rawLineOf(e.raw), RawFile: rawFile,
+		StartOffset: e.Start, EndOffset: e.End, Reason: reason, Failure: failure, DeadLetteredAt: t.box.utcNow(),
+	})
+	if err != nil {
+		return err
+	}
+	t.moveCursor(e.Start, e.End)
+	return nil
+}
+
+// SetAside counts entries that became dead letters on the way to the next one.
+type SetAside struct {
+	Reason Reason
+	Count  int
+	// Entry names the first of them: its own id, or the first digits of its entry id.
+	Entry string
+	// Start and End are the range of the inbox that holds them.
+	Start, End int64
+}
+
+// String is a sentence about them, for a person.
+func (s SetAside) String() string {
+	if s.Count == 1 {
+		return fmt.Sprintf("the entry %s is a dead letter, %s", s.Entry, s.Reason)
+	}
+	return fmt.Sprintf("%d entries, the first of them %s, are dead letters, %s", s.Count, s.Entry, s.Reason)
+}
+
+// AddSetAside adds up what several transactions set aside, one element for each
+// reason.
+func AddSetAside(all []SetAside, more ...SetAside) []SetAside {
+next:
+	for _, m := range more {
+		for i := range all {
+			if s := &all[i]; s.Reason == m.Reason {
+				s.Count += m.Count
+				s.Start, s.End = min(s.Start, m.Start), max(s.End, m.End)
+				continue next
+			}
+		}
+		all = append(all, m)
+	}
+	return all
 }

@@ -45,6 +45,7 @@ func TestDeadLetterOnDisk(t *testing.T) {
 
 // Entries with nothing to deliver are set aside on the way to the next one, once.
 func TestEmptyEntriesAreSetAside(t *testing.T) {
+	t.Parallel()
 	for name, line := range map[string]string{
 		"empty JSON string":  `""`,
 		"blank JSON string":  `" \n\t "`,

@@ -24,6 +24,7 @@ var settles = map[string]struct {
 // The file may go while its entry is in flight: the entry lives on, and the
 // file that took its place is read whole.
 func TestEntryOutlivesItsFile(t *testing.T) {
+	t.Parallel()
 	for how, change := range map[string]func(t testing.TB, path string){
 		"truncated": func(t testing.TB, path string) { require.NoError(t, os.Truncate(path, 0)) },
 		"rewritten": func(t testing.TB, path string) { rewrite(t, path, "") },
@@ -82,6 +83,7 @@ func TestGivenBackOutlivesItsFile(t *testing.T) {
 // same inbox with other lines behind it, unless it was rewritten with exactly the
 // same bytes.
 func TestReplacedUnderTheEntryInFlight(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		content string
 		want    []string
@@ -144,6 +146,7 @@ func TestForeignEntryDoesNotRewind(t *testing.T) {
 // Somebody removes the journal while an entry lives on without its file. In
 // flight it has a file of its own; what was given back is kept in an event.
 func TestJournalRemovedWithADetachedEntry(t *testing.T) {
+	t.Parallel()
 	for name, content := range map[string]string{"text": "one\n", "not UTF-8": "caf\xe9\n"} {
 		t.Run(name+" in flight", func(t *testing.T) {
 			box := newBox(t, content)

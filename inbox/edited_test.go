@@ -186,6 +186,7 @@ func withoutMembers(t testing.TB, line string, names ...string) string {
 // A prompt that is written each night, and read by somebody right then: the kernel
 // gives both the same time, as touch does.
 func TestSamePromptReadAtOnce(t *testing.T) {
+	t.Parallel()
 	const nights = 60
 	box := newBox(t, "triage\n")
 	require.Equal(t, []string{"triage"}, drain(t, box))

@@ -18,6 +18,7 @@ func events(t testing.TB, box *inbox.Inbox) []inbox.Event {
 
 // Each thing that is rare in an entry's life leaves one line.
 func TestEvents(t *testing.T) {
+	t.Parallel()
 	const line = `{"prompt":"x","id":"job"}`
 	until, delivered := noon.Add(time.Hour), noon
 	entry := inbox.Event{At: noon, EntryID: sha256Hex(line), ID: "job", Attempt: 1, Session: "s", DeliveredAt: &delivered}

@@ -12,6 +12,7 @@ import (
 )
 
 func TestExpires(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		at      string // as JSON
 		expired bool
@@ -60,6 +61,7 @@ func TestOnlyEnvelopesExpire(t *testing.T) {
 
 // Time goes by while an entry waits, is in flight and waits again.
 func TestExpiresWhile(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		do       func(t testing.TB, now *clock, expire func())
 		answered int

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -61,28 +62,13 @@ func (t *Tx) asksElse(p place, text string) bool {
 // setAside is where a place is that is no [Receipt]'s: among the dead letters.
 const setAside = "dead letter"
 
-// find says where the entries with those envelope ids are, and leaves out those
-// that are nowhere. It reads what waits in the queue and, while an id is missing,
-// the results.
+// find says where the entries with those envelope ids are, dead letters left out. It reads
+// everything.
 func (t *Tx) find(ids map[string]bool) (map[string]place, error) {
-	found := map[string]place{}
-	note := func(id string, p place) bool {
-		if _, known := found[id]; ids[id] && !known {
-			found[id] = p
-		}
-		return len(found) < len(ids)
-	}
-	t.findOut(note)
-	err := t.findQueued(needleOf(ids), note)
-	if err != nil || len(found) == len(ids) {
-		return found, err
-	}
-	f, err := openResults(t.box)
-	if f == nil || err != nil {
-		return found, err
-	}
-	err = scanAnswered(f, 0, ids, note)
-	return found, errors.Join(err, f.Close())
+	l := nameSearch{passes: maxPasses}
+	found, err := l.find(t, ids)
+	maps.DeleteFunc(found, func(_ string, p place) bool { return p.where == setAside })
+	return found, err
 }
 
 // needleOf is the id that is looked for if there is only one, else "".
@@ -147,9 +133,6 @@ func (t *Tx) scanQueue(from int64, needle string, note func(id string, p place, 
 	})
 }
 
-// openResults opens .results.jsonl; nil means that there is none.
-func openResults(b *Inbox) (*disk.File, error) { return openState(b.fileOf(journal.Results)) }
-
 // scanAnswered calls note for the results with those ids, from an offset on. It
 // decodes no more of other lines than their id.
 func scanAnswered(f *disk.File, from int64, ids map[string]bool, note func(string, place) bool) error {
@@ -197,4 +180,205 @@ func scanSetAside(f *disk.File, from int64, ids map[string]bool, found map[strin
 // needle: one with neither its plain form nor an escape.
 func mayHold(l []byte, needle string) bool {
 	return needle == "" || bytes.Contains(l, []byte(needle)) || bytes.IndexByte(l, '\\') >= 0
+}
+
+// searchSpan is how much may be searched for names while others wait for the lock.
+const searchSpan = 1 << 20
+
+// errSearchFirst says that there is more to search than may be searched under the
+// lock.
+var errSearchFirst = errors.New("the names are to be looked for first")
+
+// nameSearch is the result of a search for names, and how far it got in the queue
+// file and in those of the outcomes. It starts without the lock and is completed under the
+// lock, when little is left to search, however large the files are.
+type nameSearch struct {
+	generation int // of the queue file
+	cursor     int64
+	seen       journal.Seen // of the queue file
+	queued     map[string][]place
+	torn       map[string]place // found in a last line without its newline
+
+	answered, aside outcomes
+
+	passes int // how often it gave up the lock
+}
+
+// outcomes are what was found in the file of the results, or of the dead letters.
+type outcomes struct {
+	seen  journal.Seen
+	found map[string]place
+}
+
+// maxPasses bounds how often a search gives up the lock: somebody who fills or
+// replaces the files all the time must not keep it from ending.
+const maxPasses = 100
+
+// searchUnlocked searches without the lock.
+func (l *nameSearch) searchUnlocked(b *Inbox, ids map[string]bool) (err error) {
+	l.passes++
+	// The outcomes come first: an entry that is settled in between then has its own
+	// after what was read.
+	if err := l.searchOutcomes(b, ids); err != nil {
+		return err
+	}
+	v, err := b.View()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	return l.searchQueue(v.tx, ids)
+}
+
+// find says where the entries with those ids are, as [Tx.find] does, or gives
+// errSearchFirst if that would take long.
+func (l *nameSearch) find(t *Tx, ids map[string]bool) (map[string]place, error) {
+	rest, err := l.remaining(t)
+	if err != nil {
+		return nil, err
+	}
+	if rest > searchSpan && l.passes < maxPasses {
+		return nil, errSearchFirst
+	}
+	if err := l.searchOutcomes(t.box, ids); err != nil {
+		return nil, err
+	}
+	if err := l.searchQueue(t, ids); err != nil {
+		return nil, err
+	}
+	found := map[string]place{}
+	note := func(id string, p place) bool {
+		if _, known := found[id]; ids[id] && !known {
+			found[id] = p
+		}
+		return true
+	}
+	t.findOut(note)
+	if _, err := t.findScheduled(note); err != nil {
+		return nil, err
+	}
+	for id := range ids {
+		for _, p := range l.queued[id] {
+			if p.start >= t.st.Cursor {
+				note(id, p)
+			}
+		}
+		for _, more := range []map[string]place{l.torn, l.answered.found, l.aside.found} {
+			if p, there := more[id]; there {
+				note(id, p)
+			}
+		}
+	}
+	return found, nil
+}
+
+// remaining is how many bytes are still to be searched.
+func (l *nameSearch) remaining(t *Tx) (int64, error) {
+	from, _, err := l.resumeAt(t)
+	if err != nil {
+		return 0, err
+	}
+	rest := t.queueSize() - from
+	for kind, o := range l.outcomes() {
+		f, err := openState(t.box.fileOf(kind))
+		if err != nil {
+			return 0, err
+		}
+		if f == nil {
+			continue
+		}
+		from, err := o.seen.In(f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return 0, err
+		}
+		rest += f.Info().Size - from
+	}
+	return rest, nil
+}
+
+func (l *nameSearch) outcomes() map[journal.Kind]*outcomes {
+	return map[journal.Kind]*outcomes{journal.Results: &l.answered, journal.DeadLetters: &l.aside}
+}
+
+// resumeAt is where the search in the queue continues, and whether the file is the
+// one that was searched before.
+func (l *nameSearch) resumeAt(t *Tx) (off int64, known bool, err error) {
+	if t.file == nil || l.generation != t.st.QueueGeneration || l.cursor > t.st.Cursor {
+		return t.st.Cursor, false, nil
+	}
+	off, err = l.seen.In(t.file)
+	return max(t.st.Cursor, off), off > 0, err
+}
+
+func (l *nameSearch) searchQueue(t *Tx, ids map[string]bool) error {
+	from, known, err := l.resumeAt(t)
+	if err != nil {
+		return err
+	}
+	if !known {
+		l.queued = map[string][]place{}
+	}
+	l.torn = map[string]place{}
+	l.generation, l.cursor, l.seen = t.st.QueueGeneration, t.st.Cursor, journal.Seen{}
+	if t.file == nil {
+		return nil
+	}
+	err = t.scanQueue(from, needleOf(ids), func(id string, p place, whole bool) bool {
+		switch {
+		case !ids[id]:
+		case whole:
+			l.queued[id] = append(l.queued[id], p)
+		default:
+			l.torn[id] = p
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	off, err := lines.Start(t.file, t.queueSize())
+	if err == nil {
+		l.seen, err = journal.SeenUpTo(t.file, off)
+	}
+	return err
+}
+
+func (l *nameSearch) searchOutcomes(b *Inbox, ids map[string]bool) error {
+	for kind, o := range l.outcomes() {
+		if err := o.search(b.fileOf(kind), kind, ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *outcomes) search(path string, kind journal.Kind, ids map[string]bool) error {
+	f, err := openState(path)
+	if f == nil || err != nil {
+		*o = outcomes{}
+		return err
+	}
+	from, err := o.seen.In(f)
+	if from == 0 {
+		o.found = map[string]place{}
+	}
+	switch {
+	case err != nil:
+	case kind == journal.DeadLetters:
+		err = scanSetAside(f, from, ids, o.found)
+	default:
+		err = scanAnswered(f, from, ids, func(id string, p place) bool {
+			if _, known := o.found[id]; !known {
+				o.found[id] = p
+			}
+			return true
+		})
+	}
+	if err == nil {
+		from, err = lines.Start(f, f.Info().Size)
+	}
+	if err == nil {
+		o.seen, err = journal.SeenUpTo(f, from)
+	}
+	return errors.Join(err, f.Close())
 }

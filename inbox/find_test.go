@@ -41,7 +41,7 @@ func TestLookedGoesOnFromWhereItWas(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, []byte(old+`{"id":"t"`), 0o600))
 			var names nameSearch
 			assert.Empty(t, find(&names))
-			assert.EqualValues(t, len(old), names.queue, "up to the line that is being written")
+			assert.EqualValues(t, len(old), names.seen.Off, "up to the line that is being written")
 
 			require.NoError(t, os.WriteFile(path, []byte(c.since), 0o600))
 			require.NoError(t, os.WriteFile(box.ResultsPath(), []byte(`{"id":"answered","entry_id":"e"}`+"\n"), 0o600))
@@ -58,6 +58,7 @@ func TestLookedGoesOnFromWhereItWas(t *testing.T) {
 // What is long is searched without the lock, and what became of it meanwhile is
 // found with it.
 func TestLookFirst(t *testing.T) {
+	t.Parallel()
 	pad := strings.Repeat("x", searchSpan)
 	line := func(id string) string { return `{"id":"` + id + `","prompt":"` + pad + `"}` + "\n" }
 	result := func(id string) string { return `{"entry_id":"e","id":"` + id + `","reply":"` + pad + `"}` + "\n" }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 )
 
 // forget takes the journal's note away that the last commit was followed, as a
@@ -67,7 +67,7 @@ func TestFilesAreMadeGood(t *testing.T) {
 // have taken: an answered entry does not come again, and its result is there.
 func TestUnreadBootIsAnother(t *testing.T) {
 	for name, boots := range map[string][2]string{
-		"never read": {host.TestOnlyUnread, host.TestOnlyUnread}, "read before": {"one", host.TestOnlyUnread}, "read after": {host.TestOnlyUnread, "two"},
+		"never read": {machine.TestOnlyUnread, machine.TestOnlyUnread}, "read before": {"one", machine.TestOnlyUnread}, "read after": {machine.TestOnlyUnread, "two"},
 	} {
 		for _, lost := range documented[:4] {
 			t.Run(name+" "+lost, func(t *testing.T) {

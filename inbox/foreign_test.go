@@ -62,6 +62,7 @@ func deliverAndSettle(tx *inbox.Tx, settle func(*inbox.Tx) error) error {
 // A state file that is a link to somebody's file, or a FIFO, is refused with an
 // error that names it; the link's target stays as it is, and nothing is lost.
 func TestForeignStateFilesAreRefused(t *testing.T) {
+	t.Parallel()
 	names := []string{".inbox-lock", ".inbox-journal", ".inbox-offset", ".in-flight", ".results.jsonl", ".dead-letter.jsonl"}
 	plant := map[string]func(t *testing.T, path, target string){
 		"symlink": func(t *testing.T, path, target string) { require.NoError(t, os.Symlink(target, path)) },

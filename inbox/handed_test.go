@@ -15,7 +15,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/testing/crash"
 )
 
@@ -61,8 +61,8 @@ func TestHandedOver(t *testing.T) {
 	assert.NotContains(t, written(read(t, beside(box, journal))), `"seq":2,`, "the journal was trimmed")
 	assert.True(t, isHandedOver(t, box))
 
-	host.TestOnlyBootID = "the next boot"
-	defer func() { host.TestOnlyBootID = "" }()
+	machine.TestOnlyBootID = "the next boot"
+	defer func() { machine.TestOnlyBootID = "" }()
 	assert.True(t, isHandedOver(t, box))
 
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.Acknowledge("done")) })

@@ -72,6 +72,7 @@ func space(t testing.TB, path string) int64 {
 }
 
 func TestCompact(t *testing.T) {
+	t.Parallel()
 	box := half(t)
 	size, took, content := fileSize(t, box.Path()), space(t, box.Path()), read(t, box.Path())
 	c := compact(t, box)
@@ -149,6 +150,7 @@ func TestCompactAMissingInbox(t *testing.T) {
 
 // An entry that waits to be delivered again stays, wherever it is.
 func TestCompactKeepsWhatWasGivenBack(t *testing.T) {
+	t.Parallel()
 	box := half(t)
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack(true)) })
 	compact(t, box)
@@ -158,6 +160,7 @@ func TestCompactKeepsWhatWasGivenBack(t *testing.T) {
 // A launcher may set the cursor back: what was compacted does not come again, and
 // what does is whole.
 func TestCursorSetBackAfterCompact(t *testing.T) {
+	t.Parallel()
 	for name, back := range map[string]func(c inbox.Compaction, content string) int64{
 		"to the start":      func(inbox.Compaction, string) int64 { return 0 },
 		"into the hole":     func(inbox.Compaction, string) int64 { return 4096 },
@@ -183,6 +186,7 @@ func TestCursorSetBackAfterCompact(t *testing.T) {
 // A file that took the compacted one's place is read from its start, zeros and
 // all: nothing of it was settled.
 func TestInboxReplacedAfterCompact(t *testing.T) {
+	t.Parallel()
 	box := half(t)
 	acknowledge(t, box, "done")
 	compact(t, box)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"heartbeat/internal/disk"
@@ -249,4 +250,15 @@ func (t *Tx) detach(lost ...*Delivery) {
 		apart.Detached = true
 		set(&apart)
 	}
+}
+
+// SameInbox reports whether two absolute paths name one inbox. Links in the last
+// element count, since the state is kept beside the name.
+func SameInbox(a, b string) bool {
+	if a == b {
+		return true
+	}
+	dirA, errA := filepath.EvalSymlinks(filepath.Dir(a))
+	dirB, errB := filepath.EvalSymlinks(filepath.Dir(b))
+	return errA == nil && errB == nil && dirA == dirB && filepath.Base(a) == filepath.Base(b)
 }

@@ -1,19 +1,76 @@
+// Package inbox is a crash-safe queue over a JSONL file that anybody may append
+// to.
+//
+// Producers write lines into the inbox, with `echo >>` or [Inbox.Append]. One
+// consumer reads the line at the cursor (a byte offset), delivers it, and
+// acknowledges it once it was answered; only then does the cursor move. An entry
+// that was in flight when its consumer died is found again, and becomes a dead
+// letter, is redelivered, or is dropped.
+//
+//	box, err := inbox.Open("work/inbox.jsonl", inbox.Options{})
+//	tx, err := box.Begin(ctx)            // takes the inbox's lock
+//	entry, err := tx.Next(inbox.Mark{})  // ErrEmpty, ErrTorn, or the next entry
+//	tx.Deliver(entry, inbox.Recipient{SessionID: "s1"})
+//	err = tx.Commit()                    // durable: now hand entry.Text over
+//	tx.Close()
+//
+//	// later, with the answer, in a new transaction:
+//	tx.Acknowledge("done")
+//	err = tx.Commit()
+//
+// # Guarantee
+//
+// Delivery is at least once, in order, one entry at a time. [Tx.Commit] is one
+// write to one file (the journal) and one sync, whatever the transaction holds;
+// the documented state files follow from it; if a crash keeps them from following,
+// the next transaction completes them. After Commit returned nil, neither a kill
+// nor a power loss undoes it. After an error nothing was
+// committed, unless the error matches [ErrUncertain].
+//
+// # Files
+//
+// Beside the inbox, in its directory, which must hold no second inbox:
+//
+//	.inbox-offset       the cursor, decimal
+//	.in-flight          the entry in flight, one JSON object ([Delivery])
+//	.responded          there while an entry is in flight
+//	.results.jsonl      one [Result] a line for each acknowledged entry
+//	.dead-letter.jsonl  one [DeadLetter] a line
+//	.events.jsonl       one [Event] a line
+//	.scheduled.jsonl    entries that wait for their time
+//	.inbox-journal      the commits, from which the files above follow
+//	.inbox-lock         the advisory lock
+//
+// Another program may change .inbox-offset, .in-flight and .responded while no
+// transaction is open; the next transaction takes that over.
+//
+// The package internal/journal keeps these files, and knows nothing of entries.
+//
+// # Concurrency
+//
+// Any number of processes may use one inbox at once: each transaction holds an
+// advisory lock that the kernel releases when its holder dies. Writers that
+// append to the inbox file directly need no lock. An [Inbox] is safe for
+// concurrent use; a [Tx] is not. The directory must be on a local file system.
 package inbox
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"heartbeat/internal/disk"
-	"heartbeat/internal/host/rights"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
+	"heartbeat/internal/machine/rights"
 )
 
 // MaxLine is the longest line, in bytes without its end, that is delivered. A
@@ -142,5 +199,50 @@ func openState(path string) (*disk.File, error) {
 	return f, err
 }
 
+// readLines visits the lines of an append-only file, which may not exist, from an offset on,
+// or where that is negative the last so many bytes.
+func (b *Inbox) readLines(k journal.Kind, from int64, visit lines.Visit) error {
+	f, err := openState(b.fileOf(k))
+	if f == nil || err != nil {
+		return err
+	}
+	size := f.Info().Size
+	if from < 0 {
+		from = max(0, size+from)
+	}
+	err = lines.EachRecord(io.NewSectionReader(f, from, size-from), from, visit)
+	return errors.Join(err, f.Close())
+}
+
 // outcomeKinds are the files that grow with every outcome, until [Inbox.Trim].
 var outcomeKinds = []journal.Kind{journal.Results, journal.DeadLetters, journal.Events, journal.Costs}
+
+// commitSize is the most that one commit needs, apart from a reply.
+const commitSize = 64 << 10
+
+// ErrFull says that there is no space for a commit.
+var ErrFull = errors.New("the file system is full")
+
+// Room is how many bytes this user may still write beside the inbox (-1 if
+// unknown), and how many the next commit may need; the first one creates the
+// journal.
+func (b *Inbox) Room() (left, needed int64) {
+	left, needed = -1, commitSize
+	var st unix.Statfs_t
+	if unix.Statfs(b.dir, &st) == nil {
+		left = int64(st.Bavail) * int64(st.Bsize)
+	}
+	if there, err := disk.Exists(b.beside(journal.JournalName)); err == nil && !there {
+		needed += journal.Size
+	}
+	return left, needed
+}
+
+// CheckRoom returns an error that matches [ErrFull] if there is no space for a
+// commit.
+func (b *Inbox) CheckRoom() error {
+	if left, needed := b.Room(); left >= 0 && left < needed {
+		return fmt.Errorf("%w: %s has %d bytes left, and %d are needed: free some space", ErrFull, b.dir, left, needed)
+	}
+	return nil
+}

@@ -29,7 +29,7 @@ func newBox(t testing.TB, content string) *inbox.Inbox {
 func open(t testing.TB, path string) *inbox.Inbox {
 	t.Helper()
 	box, err := inbox.Open(path, inbox.Options{
-		LockWait: 10 * time.Second,
+		LockWait: 5 * time.Minute, // the disk may be busy
 		Now:      func() time.Time { return noon },
 	})
 	require.NoError(t, err)

@@ -52,10 +52,8 @@ func look(t testing.TB, box *inbox.Inbox) (v view, err error) {
 }
 
 func TestJournalStaysSmall(t *testing.T) {
-	turns := 2_000
-	if testing.Short() {
-		turns = 600
-	}
+	t.Parallel()
+	turns := long.Rounds(600, 2_000)
 	var content strings.Builder
 	for i := range turns {
 		fmt.Fprintf(&content, "{\"id\":\"%d\",\"prompt\":\"entry %d %s\"}\n", i, i, strings.Repeat("x", 200))
@@ -103,6 +101,7 @@ var tornCommits = map[string]func(*inbox.Tx) error{
 // A record that is not all there was never acted on: the state is the one
 // before it, whichever byte the writing stopped at.
 func TestTornRecordIsNotThere(t *testing.T) {
+	t.Parallel()
 	for name, step := range tornCommits {
 		t.Run(name, func(t *testing.T) {
 			box := newBox(t, oldContent)
@@ -143,6 +142,7 @@ func TestTornRecordIsNotThere(t *testing.T) {
 
 // The first record of all: before it, nothing was there.
 func TestTornFirstRecord(t *testing.T) {
+	t.Parallel()
 	box := newBox(t, oldContent)
 	before := snapshot(t, box)
 	turn(t, box)
@@ -159,6 +159,7 @@ func TestTornFirstRecord(t *testing.T) {
 
 // Whatever follows the last record was never synced.
 func TestGarbageBehindTheJournal(t *testing.T) {
+	t.Parallel()
 	for name, garbage := range map[string]string{
 		"zeros":            strings.Repeat("\x00", 1<<20),
 		"text":             "what is this",
@@ -187,6 +188,7 @@ func TestGarbageBehindTheJournal(t *testing.T) {
 // A journal without a valid record is not taken for none: nothing is changed,
 // and the error says how to go on.
 func TestCorruptJournalIsRefused(t *testing.T) {
+	t.Parallel()
 	for name, spoil := range map[string]func(j string) string{
 		"text":                 func(string) string { return "what\nis\nthis\n" },
 		"overwritten":          func(j string) string { return strings.Repeat("x\n", len(j)/2) },

@@ -53,6 +53,7 @@ func accept(t testing.TB, box *inbox.Inbox, l inbox.Letter) (accepted inbox.Lett
 }
 
 func TestLateAnswerIsKept(t *testing.T) {
+	t.Parallel()
 	box := newBox(t, `{"id":"job","prompt":"one"}`+"\n")
 	give(t, box, "s", `{"a":1}`)
 	setAsideNow(t, box)
@@ -102,6 +103,7 @@ func TestLateAnswerWithoutWords(t *testing.T) {
 
 // What is no end of the turn that the entry was keeps nothing, then or later.
 func TestNoLateAnswer(t *testing.T) {
+	t.Parallel()
 	starts := func(tx *inbox.Tx) error { return tx.StartSession("s", os.Getpid()) }
 	for name, happens := range map[string]func(tx *inbox.Tx) error{
 		"another turn of the session": func(tx *inbox.Tx) error { return tx.LateAnswer("s", "p2", "else", proven) },
@@ -147,6 +149,7 @@ func TestNoLateAnswer(t *testing.T) {
 // The turns that go on without their entries are few: the ninth takes the place of the first.
 // One that was stopped stays so until it ends, whatever became of its letter.
 func TestLeftTurnsAreBounded(t *testing.T) {
+	t.Parallel()
 	box := newBox(t, strings.Repeat("same\n", 10))
 	for i := range 9 {
 		give(t, box, fmt.Sprint("s", i), "")
@@ -244,6 +247,7 @@ func TestAcceptOfAnIDThatIsTaken(t *testing.T) {
 
 // Letters that were accepted go when requeued ones do, and marks without a letter.
 func TestAcceptedLettersAreTrimmed(t *testing.T) {
+	t.Parallel()
 	box := newBox(t, "one\ntwo\nthree\n")
 	for i := range 3 {
 		give(t, box, fmt.Sprint("s", i), "")
@@ -271,6 +275,7 @@ func TestAcceptedLettersAreTrimmed(t *testing.T) {
 
 // The text of a long entry stays while its letter is open, whatever its late reply says.
 func TestTextOfAnAcceptedLetter(t *testing.T) {
+	t.Parallel()
 	box := newBox(t, fmt.Sprintf("{\"prompt\":%q}\n", strings.Repeat("x\n", 1<<20)))
 	give(t, box, "s", "")
 	text := filepath.Base(textFiles(t, box)[0])

@@ -184,12 +184,7 @@ func (b *Inbox) namedTexts(texts []string, cursor int64) (map[string]bool, error
 	if err := b.namedByLetters(texts, named); err != nil {
 		return nil, err
 	}
-	scheduled, err := openState(b.fileOf(journal.Scheduled))
-	if err == nil && scheduled != nil {
-		err = lines.Each(io.NewSectionReader(scheduled, 0, scheduled.Info().Size), 0, note)
-		err = errors.Join(err, scheduled.Close())
-	}
-	if err != nil {
+	if err := b.readLines(journal.Scheduled, 0, note); err != nil {
 		return nil, err
 	}
 	queue, err := disk.OpenForeign(b.path, unix.O_RDONLY)
@@ -218,12 +213,8 @@ func namesIn(l []byte, texts []string) (found []string) {
 // namedByLetters notes the texts that are named by open letters, and by lines that
 // cannot be read.
 func (b *Inbox) namedByLetters(texts []string, named map[string]bool) error {
-	f, err := openState(b.fileOf(journal.DeadLetters))
-	if f == nil || err != nil {
-		return err
-	}
 	of, closed := map[string][]string{}, map[string]bool{}
-	err = lines.EachRecord(io.NewSectionReader(f, 0, f.Info().Size), 0, func(_, _ int64, l []byte, _ bool) bool {
+	err := b.readLines(journal.DeadLetters, 0, func(_, _ int64, l []byte, _ bool) bool {
 		found := namesIn(l, texts)
 		if found == nil && !bytes.Contains(l, []byte("requeued_at")) && !bytes.Contains(l, []byte("accepted_at")) {
 			return true
@@ -241,5 +232,5 @@ func (b *Inbox) namedByLetters(texts []string, named map[string]bool) error {
 			named[name] = named[name] || !closed[letter]
 		}
 	}
-	return errors.Join(err, f.Close())
+	return err
 }

@@ -33,6 +33,7 @@ func forgetLeft(t testing.TB, box *inbox.Inbox) (names []string) {
 // The text of a long entry stays for as long as anything says to read it, from its
 // delivery to the answer that it gets after it was requeued, and again.
 func TestForgetLeftoversKeepsWhatIsNamed(t *testing.T) {
+	t.Parallel()
 	text := strings.Repeat("x\n", 1<<20)
 	box := newBox(t, fmt.Sprintf("{\"prompt\":%q}\nnext\n", text))
 	kept := func(where string) {

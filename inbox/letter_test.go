@@ -17,6 +17,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/testing/crash"
+	"heartbeat/internal/testing/long"
 )
 
 // deadBox is an inbox whose every entry became a dead letter.
@@ -81,6 +82,7 @@ func TestNoLetters(t *testing.T) {
 
 // A letter goes back into the inbox with the bytes that it had there.
 func TestRequeuedByteForByte(t *testing.T) {
+	t.Parallel()
 	for name, line := range map[string]string{
 		"text":           "one",
 		"spaces":         "  one\t",
@@ -352,9 +354,7 @@ func TestForeignLetters(t *testing.T) {
 
 // A letter may be several times as long as its entry was.
 func TestLetterOfALongEntry(t *testing.T) {
-	if testing.Short() {
-		t.Skip("64 MiB")
-	}
+	long.Only(t, "64 MiB")
 	box := newBox(t, "")
 	line := bytes.Repeat([]byte("\xe9a"), inbox.MaxLine*3/8+99)
 	write(t, box.DeadLetterPath(), `{"entry_id":"e","raw_line":"x","raw_base64":"`+base64.StdEncoding.EncodeToString(line)+"\"}\n")
@@ -410,6 +410,7 @@ func TestPurgedForGood(t *testing.T) {
 // Lines of others stay. A letter goes with all of its lines, even a last one
 // without its newline.
 func TestPurgeOfAnEditedFile(t *testing.T) {
+	t.Parallel()
 	box := deadBox(t, oldContent)
 	content := read(t, box.DeadLetterPath())
 	line := firstLine(t, box.DeadLetterPath())

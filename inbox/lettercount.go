@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
 )
@@ -27,12 +26,9 @@ func (c LetterCount) All() (n int) {
 // keptCount is a count that a record keeps. It is of the file up to an offset, and counts
 // only while the file is the same and has at most grown.
 type keptCount struct {
-	File   string         `json:"file"`
-	End    int64          `json:"end"`
-	Mtime  int64          `json:"mtime_ns"`
-	Before string         `json:"before"` // a hash of the bytes before the end
-	Open   map[Reason]int `json:"open"`
-	Notes  letterNotes    `json:"notes"`
+	journal.Seen
+	Open  map[Reason]int `json:"open"`
+	Notes letterNotes    `json:"notes"`
 }
 
 const (
@@ -54,7 +50,7 @@ func (b *Inbox) CountLetters(ctx context.Context) (LetterCount, error) {
 	}
 	r := b.LetterReader()
 	open, read, err := r.count(record)
-	if err == nil && read > countSpan && r.of.Off == r.seen.Size && b.Lock() == 0 {
+	if err == nil && read > countSpan && r.seen.Off == r.seen.Size && b.Lock() == 0 {
 		_ = r.keep(ctx, open) // best effort: else the next one counts again
 	}
 	return LetterCount{open, r.warnings()}, err
@@ -63,7 +59,11 @@ func (b *Inbox) CountLetters(ctx context.Context) (LetterCount, error) {
 // count counts, from what a record keeps if that is of this file. read is how much it read.
 func (r *LetterReader) count(record json.RawMessage) (open map[Reason]int, read int64, err error) {
 	open = map[Reason]int{}
-	exact, from := r.begin(record, open)
+	var kept keptCount
+	exact := len(record) > 0 && json.Unmarshal(record, &kept) == nil && kept.Open != nil
+	if exact {
+		open, r.notes, r.seen, r.seen.Size = kept.Open, kept.Notes, kept.Seen, kept.Off
+	}
 	anew := r.anew
 	err = r.advanceWith(nil, func(l letterLine) {
 		switch {
@@ -75,41 +75,14 @@ func (r *LetterReader) count(record json.RawMessage) (open map[Reason]int, read 
 			exact = exact && l.reason != "" && open[l.reason] >= 0
 		}
 	})
-	if exact && r.anew == anew || err != nil {
-		return open, r.seen.Size - from, err
-	}
-	if from > 0 {
+	switch {
+	case err != nil || exact && r.anew == anew:
+		return open, r.seen.Size - kept.Off, err
+	case r.anew == anew: // only what came since was read
 		r.forget()
 		err = r.advance(nil)
 	}
 	return r.tally(), r.seen.Size, err
-}
-
-// begin goes on from a count that a record keeps.
-func (r *LetterReader) begin(record json.RawMessage, open map[Reason]int) (exact bool, from int64) {
-	var kept keptCount
-	if len(record) == 0 || json.Unmarshal(record, &kept) != nil {
-		return false, 0
-	}
-	f, err := openState(r.box.fileOf(journal.DeadLetters))
-	if f == nil || err != nil {
-		return false, 0 // who reads it meets the error
-	}
-	defer func() { _ = f.Close() }() // only read
-	before, err := textBefore(f, kept.End)
-	if err != nil || entryID([]byte(before)) != kept.Before {
-		return false, 0
-	}
-	r.of, r.seen = journal.Point{File: kept.File, Off: kept.End}, disk.Info{Size: kept.End, Mtime: kept.Mtime}
-	r.before, r.notes = before, kept.Notes
-	if known, err := r.knows(f); err != nil || !known {
-		r.forget()
-		return false, 0
-	}
-	for reason, n := range kept.Open {
-		open[reason] = n
-	}
-	return true, kept.End
 }
 
 // tally counts the letters that were read.
@@ -130,7 +103,7 @@ func (r *LetterReader) tally() map[Reason]int {
 
 // keep makes the count a part of the record.
 func (r *LetterReader) keep(ctx context.Context, open map[Reason]int) error {
-	record, err := flat.JSON(keptCount{r.of.File, r.of.Off, r.seen.Mtime, entryID([]byte(r.before)), open, r.notes})
+	record, err := flat.JSON(keptCount{r.seen, open, r.notes})
 	if err != nil || len(record) > maxKeptCount {
 		return err
 	}

@@ -3,7 +3,6 @@ package inbox
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -28,10 +27,8 @@ type LetterReader struct {
 	sorted  int
 	reasons []Reason // of the letters, by their kinds
 	notes   letterNotes
-	torn    int           // the number of a last line that is not whole, 0 for none
-	of      journal.Point // how far it was read
-	seen    disk.Info     // the file as it was then
-	before  string        // the bytes before that point, to recognise the file
+	torn    int // the number of a last line that is not whole, 0 for none
+	seen    journal.Seen
 	passes  int
 	anew    int // how often the reading began anew
 }
@@ -118,7 +115,7 @@ func (r *LetterReader) Each(visit func(Letter) bool) error {
 	if f == nil || err != nil {
 		return lettersError(err)
 	}
-	if f.Identity() != r.of.File || f.Info().Size < r.seen.Size {
+	if f.Identity() != r.seen.File || f.Info().Size < r.seen.Size {
 		return lettersError(errors.Join(fmt.Errorf("%s was replaced meanwhile: try again", f.Path()), f.Close()))
 	}
 	r.sort()
@@ -291,10 +288,10 @@ type letterLine struct {
 // the time.
 func glance(l []byte) (what letterLine) {
 	const begins = `{"entry_id":"`
-	if bytes.HasPrefix(l, []byte(begins)) && json.Valid(l) {
+	if bytes.HasPrefix(l, []byte(begins)) {
 		var d DeadLetter
 		var err error
-		flat.Each(l, func(name, value []byte) {
+		valid := flat.Each(l, func(name, value []byte) {
 			var bad error
 			switch text := flat.Value(value); string(name) {
 			case `"entry_id"`:
@@ -308,7 +305,7 @@ func glance(l []byte) (what letterLine) {
 			}
 			err = cmp.Or(err, bad)
 		})
-		if err == nil && d.EntryID != "" && d.Reason != "" && !d.DeadLetteredAt.IsZero() {
+		if valid && err == nil && d.EntryID != "" && d.Reason != "" && !d.DeadLetteredAt.IsZero() {
 			return letterLine{letter: letterName(d), ok: true, reason: d.Reason}
 		}
 	}
@@ -354,34 +351,28 @@ func (r *LetterReader) advanceWith(may func(rest int64) error, visit func(letter
 		return nil
 	}
 	defer func() { err = lettersError(errors.Join(err, f.Close())) }()
-	known, err := r.knows(f)
+	from, err := r.seen.In(f)
+	if err == nil && may != nil {
+		err = may(f.Info().Size - from)
+	}
 	if err != nil {
 		return err
 	}
-	from := r.of.Off
-	if !known {
-		from = 0
-	}
-	if may != nil {
-		if err := may(f.Info().Size - from); err != nil {
-			return err
-		}
-	}
-	if !known {
+	if from == 0 {
 		r.forget()
 		if err := r.makeRoom(f); err != nil {
 			return err
 		}
 	}
-	r.of, r.seen, r.before = journal.Point{File: f.Identity(), Off: from}, f.Info(), ""
+	upTo := from
 	err = lines.EachRecord(io.NewSectionReader(f, from, f.Info().Size-from), from, func(off, end int64, l []byte, whole bool) bool {
 		if visit(r.note(off, l, whole)); whole {
-			r.of.Off = end
+			upTo = end
 		}
 		return true
 	})
 	if err == nil {
-		r.before, err = textBefore(f, r.of.Off)
+		r.seen, err = journal.SeenUpTo(f, upTo)
 	}
 	if err != nil {
 		r.forget() // a part must not pass for the whole
@@ -401,19 +392,6 @@ func (r *LetterReader) makeRoom(f *disk.File) error {
 
 func (r *LetterReader) forget() {
 	*r = LetterReader{box: r.box, passes: r.passes, anew: r.anew + 1}
-}
-
-// knows reports whether the file is the one that was read and has only grown.
-func (r *LetterReader) knows(f *disk.File) (bool, error) {
-	now := f.Info()
-	if r.of.File == "" || r.of.File != f.Identity() || now.Size < r.seen.Size {
-		return false, nil
-	}
-	if now.Size == r.seen.Size && now.Mtime != r.seen.Mtime {
-		return false, nil // edited in place
-	}
-	before, err := textBefore(f, r.of.Off)
-	return before == r.before, err
 }
 
 // EachLetter visits the dead letters, the oldest first, each once, until visit returns

@@ -14,6 +14,7 @@ import (
 
 // With the lock only what came since is read.
 func TestLetterReader(t *testing.T) {
+	t.Parallel()
 	box := newBox(t, "a\nb\nc\n")
 	path := beside(box, ".dead-letter.jsonl")
 	line := func(id string) string {
@@ -85,6 +86,7 @@ func TestLetterReader(t *testing.T) {
 
 // A count that was kept says the same as counting anew, whatever came since.
 func TestCountLetters(t *testing.T) {
+	t.Parallel()
 	box := newBox(t, "a\nb\nc\n")
 	path := beside(box, ".dead-letter.jsonl")
 	check := func(kept string) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -37,7 +38,7 @@ const (
 	textSuffix = ".txt"
 )
 
-// textName reports whether writeText made a file of that name.
+// textName reports whether longEntry made a file of that name.
 func textName(name string) bool {
 	return strings.HasPrefix(name, textPrefix) && strings.HasSuffix(name, textSuffix) && filepath.Base(name) == name
 }
@@ -103,7 +104,7 @@ func (t *Tx) longEntry(l line) (e Entry, err error) {
 		e.textFile = "" // it becomes a dead letter
 		return e, nil
 	}
-	if err := p.writeText(t.box.beside(name)); err != nil {
+	if err := t.box.writeBeside(name, p.write); err != nil {
 		return e, fmt.Errorf("write the text of the entry %s to a file: %w: it stays queued", words.Name(e.ID, e.EntryID), err)
 	}
 	return e, nil
@@ -227,39 +228,134 @@ func (t *Tx) removeForgotten() {
 	t.forget = nil
 }
 
-// fileWriter writes to a file in sequence.
-type fileWriter struct {
-	f   *disk.File
-	off int64
-}
-
-func (w *fileWriter) Write(b []byte) (int, error) {
-	err := w.f.WriteAt(b, w.off)
-	w.off += int64(len(b))
-	return len(b), err
-}
-
-// writeText writes the text's file, again if it exists.
-func (p *parts) writeText(path string) (err error) {
-	f, _, err := disk.OpenWrite(path)
+// writeBeside makes a file beside the inbox, again if it exists, that is durable when
+// writeBeside returns.
+func (b *Inbox) writeBeside(name string, write func(io.Writer) error) (err error) {
+	f, _, err := disk.OpenWrite(b.beside(name))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	to := &fileWriter{f: f}
+	to := &disk.Writer{File: f}
 	out := bufio.NewWriterSize(to, 1<<20)
-	err = p.write(out)
+	err = write(out)
 	if err == nil {
 		err = out.Flush()
 	}
 	if err == nil {
-		err = f.Truncate(to.off)
+		err = f.Truncate(to.Off)
 	}
 	if err == nil {
 		err = f.Sync()
 	}
 	if err == nil {
-		err = disk.SyncDir(filepath.Dir(path))
+		err = disk.SyncDir(b.dir)
 	}
 	return err
+}
+
+const (
+	spillPrefix = ".dead-letter-"
+	spillSuffix = ".raw"
+)
+
+// spillName reports whether spill made a file of that name. Dead letters, which
+// others may have written, name such files.
+func spillName(name string) bool {
+	return strings.HasPrefix(name, spillPrefix) && strings.HasSuffix(name, spillSuffix) && filepath.Base(name) == name
+}
+
+// spill copies a line that is too long into a file of its own, chunk by chunk,
+// and returns that file's name once it would survive a power loss. A second call
+// for the same line writes the same file again.
+func (b *Inbox) spill(queue io.ReaderAt, l line) (name string, err error) {
+	name = fmt.Sprintf("%s%d-%.12s%s", spillPrefix, l.start, l.id, spillSuffix)
+	end, err := contentEnd(queue, l)
+	if err == nil {
+		err = b.writeBeside(name, func(w io.Writer) error {
+			_, err := io.CopyN(w, io.NewSectionReader(queue, l.start, end-l.start), end-l.start)
+			return err
+		})
+	}
+	if err != nil {
+		return "", fmt.Errorf("set aside the entry %s: %w", words.Short(l.id), err)
+	}
+	return name, nil
+}
+
+// contentEnd is where the line ends, without its line end.
+func contentEnd(queue io.ReaderAt, l line) (int64, error) {
+	end := l.end
+	if l.terminated {
+		end--
+	}
+	var last [1]byte
+	if _, err := queue.ReadAt(last[:], end-1); err != nil {
+		return 0, err
+	}
+	if last[0] == '\r' {
+		end--
+	}
+	return end, nil
+}
+
+const (
+	// triesName exists while a large line is being read for delivery, so that the
+	// next process knows if that killed this one.
+	triesName = ".inbox-tries"
+	// largeLine is the size from which that is noted, and maxTries how often it
+	// is tried.
+	largeLine = 1 << 20
+	maxTries  = 3
+)
+
+// tryLarge notes, unsynced, that a large line is about to be read, and reports
+// whether that was tried so often, and killed each process, that the line is to
+// be set aside.
+func (t *Tx) tryLarge(l line) (died bool, err error) {
+	if l.end-l.start <= largeLine {
+		return false, nil
+	}
+	note, err := t.readTries()
+	if err != nil {
+		return false, err
+	}
+	if note.generation != t.st.QueueGeneration || note.start != l.start || note.end != l.end {
+		note.tries = 0
+	}
+	if note.tries >= maxTries {
+		t.forget = append(t.forget, triesName)
+		return true, nil
+	}
+	t.trying = true
+	return false, disk.Publish(t.box.beside(triesName), fmt.Appendf(nil, "%d %d %d %d\n", t.st.QueueGeneration, l.start, l.end, note.tries+1), false)
+}
+
+// triesNote is what the file says: how often a line was tried.
+type triesNote struct {
+	generation int // of the queue file, -1 if there is no note
+	start, end int64
+	tries      int
+}
+
+func (t *Tx) readTries() (triesNote, error) {
+	none := triesNote{generation: -1}
+	said, err := disk.ReadState(t.box.beside(triesName), 4<<10)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, disk.ErrTooLarge) {
+		return none, err
+	}
+	var n triesNote
+	if read, _ := fmt.Sscan(string(said), &n.generation, &n.start, &n.end, &n.tries); read != 4 {
+		return none, nil
+	}
+	return n, nil
+}
+
+// survived removes the note: the process is alive.
+func (t *Tx) survived() error {
+	if !t.trying {
+		return nil
+	}
+	t.trying = false
+	return disk.Remove(t.box.beside(triesName))
 }

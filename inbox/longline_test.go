@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/testing/long"
 )
 
 // sparse makes the inbox one line of that length, and a second one.
@@ -25,9 +26,7 @@ func sparse(t testing.TB, length int64, rest string) *inbox.Inbox {
 }
 
 func TestLongestLineIsDelivered(t *testing.T) {
-	if testing.Short() {
-		t.Skip("64 MiB")
-	}
+	long.Only(t, "64 MiB")
 	long := strings.Repeat("x", inbox.MaxLine)
 	box := newBox(t, long+"\r\nlast\n")
 	assert.True(t, textBeside(t, box, deliver(t, box)) == long)
@@ -38,9 +37,7 @@ func TestLongestLineIsDelivered(t *testing.T) {
 }
 
 func TestTooLongLineIsSetAside(t *testing.T) {
-	if testing.Short() {
-		t.Skip("64 MiB")
-	}
+	long.Only(t, "64 MiB")
 	for name, end := range map[string]string{"LF": "\n", "CRLF": "\r\n"} {
 		t.Run(name, func(t *testing.T) {
 			box := sparse(t, inbox.MaxLine+1, end+"next\n")
@@ -61,9 +58,7 @@ func TestTooLongLineIsSetAside(t *testing.T) {
 
 // However long the line is, reading it takes the same memory.
 func TestTooLongLineIsNotReadIntoMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("64 MiB")
-	}
+	long.Only(t, "64 MiB")
 	cost := func(length int64) uint64 {
 		box := sparse(t, length, "\nnext\n")
 		allocated, _ := spent(t, func() { assert.Equal(t, "next", turn(t, box)) })
@@ -75,9 +70,7 @@ func TestTooLongLineIsNotReadIntoMemory(t *testing.T) {
 
 // A line that is still being written is not set aside, however long it is yet.
 func TestTooLongTornLine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("64 MiB")
-	}
+	long.Only(t, "64 MiB")
 	box := sparse(t, inbox.MaxLine+2, "")
 	_, err := next(t, box)
 	assert.ErrorIs(t, err, inbox.ErrTorn)
@@ -129,6 +122,7 @@ func textBeside(t testing.TB, box *inbox.Inbox, e inbox.Entry) string {
 
 // A long line is delivered by way of a file, with its id and what else is in it.
 func TestLongEntry(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x\\u00e9\\n", 300<<10)
 	text := strings.Repeat("x\u00e9\n", 300<<10)
 	for name, c := range map[string]struct{ line, text, id, reason string }{
@@ -170,6 +164,7 @@ func TestLongEntry(t *testing.T) {
 
 // A line that kills each process that reads it is set aside the fourth time.
 func TestDeliveryDied(t *testing.T) {
+	t.Parallel()
 	line := strings.Repeat("x", 3<<20)
 	box := newBox(t, line+"\nnext\n")
 	for try := range 4 {

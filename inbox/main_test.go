@@ -19,7 +19,7 @@ import (
 // that its first argument names.
 func TestMain(m *testing.M) {
 	inbox.TestOnlyTrustAll = true // see TestOnlyWhatWasWrittenHereCounts for the rest
-	crash.EveryNth = long.Rounds(3, 1)
+	crash.EveryNth = long.Rounds(20, 1)
 	crash.Main(m, map[string]func() int{
 		"hold":    command(holdLock),
 		"view":    command(printView),

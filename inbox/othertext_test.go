@@ -55,6 +55,7 @@ func TestAnIDWithAnotherText(t *testing.T) {
 }
 
 func TestAnIDOfADeadLetter(t *testing.T) {
+	t.Parallel()
 	box := newBox(t, "")
 	one, two := inbox.Message{ID: "job", Text: "one"}, inbox.Message{ID: "job", Text: "two"}
 	send(t, box, one)
@@ -84,6 +85,7 @@ func TestAnIDOfADeadLetter(t *testing.T) {
 
 // A result keeps the beginning of a text; the rest is compared as long as the inbox has it.
 func TestALongTextIsComparedWhole(t *testing.T) {
+	t.Parallel()
 	for name, size := range map[string]int{"a result's beginning": 150, "not in its result": 400, "in a file of its own": 3 << 20} {
 		t.Run(name, func(t *testing.T) {
 			box := newBox(t, "")

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"heartbeat/internal/host"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/price"
 )
 
@@ -167,7 +167,7 @@ func (p *Prices) addOpen(load func(session string) *Reading) {
 		now := SessionAccount{
 			Meter: s.Meter, Charged: s.Charged, Spans: s.Spans, client: s.client, boot: s.boot, base: s.base, lost: s.lost,
 		}
-		now.follow(r, host.BootID())
+		now.follow(r, machine.BootID())
 		for j, part := range now.uncharged(r) {
 			span := s.Spans[j]
 			if span.history || part.IsZero() && (s.Closed || span.Outside()) {

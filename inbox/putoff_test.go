@@ -87,6 +87,7 @@ func TestPutOffAfterItWasGivenBack(t *testing.T) {
 
 // Sixty-five come back at once: none is lost.
 func TestManyThatWerePutOff(t *testing.T) {
+	t.Parallel()
 	const many = 65
 	content, want := "", []string(nil)
 	for n := range many {

@@ -30,6 +30,7 @@ func TestSessionAsks(t *testing.T) {
 
 // A session that goes on, in whatever way, waits for nobody.
 func TestQuestionEnds(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		do   func(tx *inbox.Tx) error
 		ends bool

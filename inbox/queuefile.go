@@ -1,15 +1,20 @@
 package inbox
 
 import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/lines"
-
-	"golang.org/x/sys/unix"
 )
 
 // Mark is the state of the queue file at one moment.
@@ -108,4 +113,112 @@ func (t *Tx) lineUpTo(off int64, most int) (line, error) {
 		return line{}, fmt.Errorf("read inbox: %w", err)
 	}
 	return readLine(t.file, off, t.queueSize(), most)
+}
+
+// line is one line of a file, with its bytes unless it is too long.
+type line struct {
+	start, end int64 // end is after the newline, or the end of the file
+	raw        []byte
+	terminated bool
+	tooLong    bool
+	id         string // set if the line is too long
+}
+
+// readLine reads the line that starts at off, in a file of the given size. It keeps no more
+// than maxLen bytes. At the end of the file it returns io.EOF.
+func readLine(f io.ReaderAt, off, size int64, maxLen int) (l line, err error) {
+	if off >= size {
+		return l, io.EOF
+	}
+	short := make([]byte, min(4<<10, size-off)) // nearly every line is
+	n, err := f.ReadAt(short, off)
+	if end := bytes.IndexByte(short[:n], '\n'); end >= 0 && end <= maxLen {
+		return line{start: off, end: off + int64(end) + 1, raw: bytes.TrimSuffix(short[:end], []byte("\r")), terminated: true}, nil
+	}
+	if err == nil || err == io.EOF {
+		err = lines.EachHead(maxLen+1, true, io.NewSectionReader(f, off, size-off), off, func(start, end int64, raw []byte, whole bool) bool {
+			l = line{start: start, end: end, terminated: whole, tooLong: len(raw) > maxLen}
+			if !l.tooLong {
+				l.raw = bytes.Clone(raw)
+			}
+			return false
+		})
+	}
+	if err == nil && l.end == 0 {
+		return line{}, io.EOF
+	}
+	if err == nil && l.tooLong {
+		l.id, err = l.sum(f)
+	}
+	return l, err
+}
+
+// sum is the line's entry id, as its bytes in the file give it.
+func (l line) sum(f io.ReaderAt) (string, error) {
+	end, err := contentEnd(f, l)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	_, err = io.Copy(h, io.NewSectionReader(f, l.start, end-l.start))
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+func (l line) blank() bool { return !l.tooLong && blank(l.raw) }
+
+func ignoreEnd(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// stillPoll is how often a file that should not change is checked.
+const stillPoll = 20 * time.Millisecond
+
+// AwaitStill returns once the queue file has not changed for settle; with the
+// mark, [Tx.Next] accepts a last line that has no newline. It returns earlier if
+// the newline arrives. It does not hold the lock, and trusts only the clock that
+// never goes back.
+func (b *Inbox) AwaitStill(ctx context.Context, settle time.Duration) (Mark, error) {
+	mark, _, err := b.look()
+	since := time.Now()
+	for err == nil {
+		rest := settle - time.Since(since)
+		if rest <= 0 {
+			return mark, nil
+		}
+		select {
+		case <-ctx.Done():
+			return Mark{}, context.Cause(ctx)
+		case <-time.After(min(rest, stillPoll)):
+		}
+		var now Mark
+		var whole bool
+		if now, whole, err = b.look(); err != nil {
+			break
+		}
+		if whole {
+			return now, nil
+		}
+		if now != mark {
+			mark, since = now, time.Now()
+		}
+	}
+	return Mark{}, fmt.Errorf("wait for the inbox to stand still: %w", err)
+}
+
+// look is the state of the queue file, and whether its last line is whole.
+func (b *Inbox) look() (mark Mark, whole bool, err error) {
+	f, err := disk.OpenForeign(b.path, unix.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Mark{}, true, nil // it is gone: there is nothing to wait for
+	}
+	if err != nil {
+		return Mark{}, false, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	mark = Mark{Size: f.Info().Size, Mtime: f.Info().Mtime}
+	whole, err = lines.Ends(f, mark.Size)
+	return mark, whole, err
 }

@@ -50,6 +50,7 @@ const oldContent = "one\ntwo\nthree\n"
 // After three entries were acknowledged, the inbox is another file, or has
 // other content: it is read from its start, once, with one warning.
 func TestReplacedInboxIsReadFromItsStart(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(t testing.TB, path string)
 		want   []string
@@ -206,6 +207,7 @@ func TestReplacedByALongLineAlike(t *testing.T) {
 // A cursor in the middle of a line, set by nobody knows whom, delivers no
 // fragment.
 func TestCursorAmidALine(t *testing.T) {
+	t.Parallel()
 	for cursor, want := range map[string][]string{
 		"0":                   {"one", "two", "three"},
 		"1":                   {"one", "two", "three"},

@@ -319,14 +319,10 @@ func idIn(line []byte) string {
 // eachLine visits the lines of an append-only file from an offset on, and those that
 // this transaction adds.
 func (t *Tx) eachLine(k journal.Kind, from int64, visit func(line []byte)) error {
-	f, err := openState(t.box.fileOf(k))
-	if err == nil && f != nil {
-		err = lines.EachRecord(io.NewSectionReader(f, from, f.Info().Size-from), from, func(_, _ int64, l []byte, _ bool) bool {
-			visit(l)
-			return true
-		})
-		err = errors.Join(err, f.Close())
-	}
+	err := t.box.readLines(k, from, func(_, _ int64, l []byte, _ bool) bool {
+		visit(l)
+		return true
+	})
 	for _, l := range t.pending {
 		if l.Kind == k {
 			visit(l.JSON)

@@ -3,9 +3,12 @@ package inbox
 import (
 	"cmp"
 	"encoding/json"
+	"strconv"
+	"strings"
 	"time"
 
 	"heartbeat/internal/flat"
+	"heartbeat/internal/journal"
 	"heartbeat/internal/price"
 )
 
@@ -24,7 +27,10 @@ type Result struct {
 	// Prompt is the beginning of the text that was delivered, at most 200
 	// characters. Results of releases before it was kept have none.
 	Prompt string `json:"prompt,omitempty"`
-	Reply  string `json:"reply"`
+	// TextFile names the file that the text was delivered in, if it was too long for another
+	// way. It lay beside the inbox until the entry was answered.
+	TextFile string `json:"text_file,omitempty"`
+	Reply    string `json:"reply"`
 	// Result is what the agent handed over as the result, and Said that it said itself that
 	// the entry is done: see [Verdict].
 	Result string `json:"result,omitempty"`
@@ -60,7 +66,7 @@ func resultOf(d *Delivery, reply string, now time.Time) Result {
 		EntryID: d.EntryID, ID: id, Metadata: meta,
 		StartOffset: d.StartOffset, EndOffset: d.EndOffset,
 		Attempt: d.Attempt, SessionID: d.SessionID, PromptID: d.PromptID,
-		DeliveredAt: d.DeliveredAt, AcknowledgedAt: now, Prompt: firstCharacters(text, keptPrompt), Reply: reply,
+		DeliveredAt: d.DeliveredAt, AcknowledgedAt: now, Prompt: firstCharacters(text, keptPrompt), TextFile: d.TextFile, Reply: reply,
 		FirstSeq: d.first(),
 	}
 }
@@ -99,6 +105,7 @@ func (r Result) encode() ([]byte, error) {
 	o.Time("delivered_at", r.DeliveredAt)
 	o.Time("acknowledged_at", r.AcknowledgedAt)
 	o.Text("prompt", r.Prompt)
+	o.Text("text_file", r.TextFile)
 	o.String("reply", r.Reply)
 	o.Text("result", r.Result)
 	if r.Said {
@@ -112,4 +119,218 @@ func (r Result) encode() ([]byte, error) {
 	p := r.Fields.Price()
 	_ = p.Members(flat.To(&o)) // only reading can fail
 	return o.End(), nil
+}
+
+// Tail reads the lines that come to an append-only file, even if somebody rotates
+// it away, trims it or creates it anew. It takes no lock.
+type Tail = journal.Tail
+
+// TailResults reads .results.jsonl (a [Result] a line) from its last n lines on,
+// from its start if n is negative.
+func (b *Inbox) TailResults(n int) (*Tail, error) { return b.tail(journal.Results, n) }
+
+// TailDeadLetters reads .dead-letter.jsonl as TailResults reads the results: a
+// [DeadLetter] a line, and marks of what was requeued, see [ParseLetter].
+func (b *Inbox) TailDeadLetters(n int) (*Tail, error) { return b.tail(journal.DeadLetters, n) }
+
+// TailEvents reads .events.jsonl (an [Event] a line) as TailResults reads the
+// results.
+func (b *Inbox) TailEvents(n int) (*Tail, error) { return b.tail(journal.Events, n) }
+
+func (b *Inbox) tail(k journal.Kind, n int) (*Tail, error) { return journal.OpenTail(b.fileOf(k), n) }
+
+// EventKind says what happened.
+type EventKind string
+
+// The events that .events.jsonl holds. What happens to every entry is not among
+// them: its result or dead letter tells that.
+const (
+	EventScheduled   EventKind = "scheduled"          // staged until its time
+	EventRedelivered EventKind = "redelivered"        // given back to the queue
+	EventDropped     EventKind = "dropped"            // forgotten under the policy drop
+	EventElsewhere   EventKind = "resolved elsewhere" // settled, because it was done by other means
+	EventRequeued    EventKind = "requeued"           // a dead letter went back into the inbox
+	EventPurged      EventKind = "purged"             // a dead letter was thrown away
+	EventLate        EventKind = "late answer"        // the turn of a dead letter has ended after all
+	EventAccepted    EventKind = "accepted"           // what it ended with was made the entry's result
+	EventFailed      EventKind = "failed"             // a turn ended in an error
+	EventStarted     EventKind = "session started"    // or resumed
+	EventEnded       EventKind = "session ended"
+	EventAsked       EventKind = "session asks" // for a person
+	EventPaused      EventKind = "paused"
+	EventBackingOff  EventKind = "backing off" // after an error
+	EventResumed     EventKind = "resumed"
+	EventReplaced    EventKind = "replaced"        // the inbox was truncated or is another file
+	EventOlder       EventKind = "state older"     // than the results: as after a restore
+	EventSettled     EventKind = "settled before"  // a line came back whose outcome is known: see Reason
+	EventRemoved     EventKind = "removed by hand" // .in-flight was, and the entry stays in flight
+	EventSetBack     EventKind = "cursor set back" // by hand
+	EventDetached    EventKind = "detached"        // an entry that was given back is in no inbox any more
+	EventSessionOver EventKind = "session over"    // its limit: it is given nothing more
+	EventUncounted   EventKind = "not counted"     // limits are set, and what a session spends cannot be counted
+	EventUntold      EventKind = "notify failed"   // a person could not be told of something
+	EventSaid        EventKind = "verdict"         // an agent said what became of its entry: see [Verdict]
+	EventProgress    EventKind = "progress"        // an agent said how far it is
+	EventMended      EventKind = "mended"          // fsck --repair did: see Reason
+	EventContested   EventKind = "contested"       // another hook objected to a turn whose entry was settled as answered
+)
+
+// Event is one line of .events.jsonl.
+type Event struct {
+	At      time.Time `json:"at"`
+	Event   EventKind `json:"event"`
+	EntryID string    `json:"entry_id,omitempty"`
+	ID      string    `json:"id,omitempty"` // the envelope's own
+	Start   int64     `json:"start_offset,omitempty"`
+	Attempt int       `json:"attempt,omitempty"` // deliveries so far
+	// Uncounted says that Attempt does not include the delivery that the event is
+	// about.
+	Uncounted bool   `json:"uncounted,omitempty"`
+	Session   string `json:"session_id,omitempty"`
+	// DeliveredAt is when the delivery was that the event is about. If it was not
+	// answered, no other file keeps that.
+	DeliveredAt *time.Time `json:"delivered_at,omitempty"`
+	// Reason is why, in words; for a failure, its name and message.
+	Reason string `json:"reason,omitempty"`
+	// Until is when a scheduled entry comes due, or a pause or back-off ends.
+	Until *time.Time `json:"until,omitempty"`
+	// RawLine and RawBase64 are the line of a detached entry: see [RawLine].
+	RawLine   string `json:"raw_line,omitempty"`
+	RawBase64 string `json:"raw_base64,omitempty"`
+	// Fields are what the entry has cost so far, if it was given back or dropped.
+	price.Fields
+}
+
+// NeverArrived is the reason of [EventRedelivered] if the delivery does not count
+// as an attempt.
+const NeverArrived = "it never arrived"
+
+func eventOf(d *Delivery, kind EventKind) Event {
+	e := Event{
+		Event: kind, EntryID: d.EntryID, ID: d.ID(), Start: d.StartOffset,
+		Attempt: d.Attempt, Session: d.SessionID,
+	}
+	if at := d.DeliveredAt; !at.IsZero() {
+		e.DeliveredAt = &at
+	}
+	return e
+}
+
+// NoteUntold records that a person could not be told of something.
+func (t *Tx) NoteUntold(reason string) error {
+	return t.addEvent(Event{Event: EventUntold, Reason: reason})
+}
+
+// latencySeconds are the upper bounds of the classes that answers are counted in,
+// by the time from an entry's delivery to its acknowledgement.
+var latencySeconds = [...]int64{1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200}
+
+// Totals are counts since the inbox's journal began. They only grow, and do not
+// depend on which results and dead letters are kept.
+type Totals struct {
+	Delivered   int64            `json:"delivered"` // redeliveries included
+	Redelivered int64            `json:"redelivered"`
+	Answered    int64            `json:"answered"`
+	Dropped     int64            `json:"dropped"`
+	DeadLetters map[Reason]int64 `json:"dead_letters,omitempty"`
+	// Latency counts the answers by the time from delivery to acknowledgement.
+	Latency    []LatencyClass `json:"latency,omitempty"`
+	LatencySum time.Duration  `json:"latency_sum_ns"`
+	// LastAcknowledgedAt is nil until an entry was answered.
+	LastAcknowledgedAt *time.Time `json:"last_acknowledged_at,omitempty"`
+
+	latency     [len(latencySeconds) + 1]int64
+	deadLetters json.RawMessage // as the journal has it
+}
+
+// LatencyClass is how many answers took at most Within (0: any time) and longer
+// than the class before it allows.
+type LatencyClass struct {
+	Within time.Duration `json:"within_ns,omitempty"`
+	Count  int64         `json:"count"`
+}
+
+func (n *Totals) answered(r Result) {
+	n.Answered++
+	n.LastAcknowledgedAt = &r.AcknowledgedAt
+	took := max(0, r.AcknowledgedAt.Sub(r.DeliveredAt)) // the clock may have been set back
+	n.LatencySum += took
+	class := 0
+	for class < len(latencySeconds) && took > time.Duration(latencySeconds[class])*time.Second {
+		class++
+	}
+	n.latency[class]++
+}
+
+func (n *Totals) deadLettered(r Reason) {
+	by := map[Reason]int64{}
+	if json.Unmarshal(n.deadLetters, &by) != nil {
+		by = map[Reason]int64{}
+	}
+	by[r]++
+	n.deadLetters, _ = flat.JSON(by) // a map of numbers can always be encoded
+}
+
+// complete fills in what is seldom asked for.
+func (n Totals) complete() Totals {
+	if len(n.deadLetters) > 0 {
+		_ = json.Unmarshal(n.deadLetters, &n.DeadLetters) // the record's sum was right
+	}
+	for i, count := range n.latency {
+		c := LatencyClass{Count: count}
+		if i < len(latencySeconds) {
+			c.Within = time.Duration(latencySeconds[i]) * time.Second
+		}
+		n.Latency = append(n.Latency, c)
+	}
+	return n
+}
+
+func (n *Totals) encode() []byte {
+	var o flat.Object
+	o.Int("delivered", n.Delivered)
+	o.Int("redelivered", n.Redelivered)
+	o.Int("answered", n.Answered)
+	o.Int("dropped", n.Dropped)
+	o.Raw("dead_letters", n.deadLetters)
+	counts := []byte{'"'}
+	for i, c := range n.latency {
+		if i > 0 {
+			counts = append(counts, ' ')
+		}
+		counts = strconv.AppendInt(counts, c, 10)
+	}
+	o.Raw("latency", append(counts, '"'))
+	o.Int("latency_sum_ns", int64(n.LatencySum))
+	if n.LastAcknowledgedAt != nil {
+		o.Time("last_acknowledged_at", *n.LastAcknowledgedAt)
+	}
+	return o.End()
+}
+
+func decodeTotals(record []byte) (*Totals, error) {
+	n := new(Totals)
+	if len(record) == 0 {
+		return n, nil
+	}
+	m, err := flat.Parse(record)
+	if err != nil {
+		return nil, err
+	}
+	n.Delivered, n.Redelivered = m.Int("delivered"), m.Int("redelivered")
+	n.Answered, n.Dropped = m.Int("answered"), m.Int("dropped")
+	n.deadLetters = m.Raw("dead_letters")
+	n.LatencySum = time.Duration(m.Int("latency_sum_ns"))
+	for i, c := range strings.Fields(m.String("latency")) {
+		if i < len(n.latency) {
+			if n.latency[i], err = strconv.ParseInt(c, 10, 64); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if m.Has("last_acknowledged_at") {
+		at := m.Time("last_acknowledged_at")
+		n.LastAcknowledgedAt = &at
+	}
+	return n, m.Err()
 }

@@ -1,7 +1,6 @@
 package inbox
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -114,32 +113,10 @@ func (w *rewriting) copyOn(f *disk.File, all bool) error {
 	if f.Info().Size < w.from {
 		return nil // publish notices
 	}
-	const part = 1 << 20
-	kept := make([]byte, 0, part)
-	flush := func() error {
-		err := w.tmp.File().WriteAt(kept, w.to)
-		w.to += int64(len(kept))
-		kept = kept[:0]
-		return err
-	}
-	err := lines.EachRaw(io.NewSectionReader(f, w.from, f.Info().Size-w.from), func(l []byte, whole bool) error {
-		if !whole && !all {
-			return nil
-		}
-		w.from += int64(len(l))
-		if !w.keep(bytes.TrimRight(l, "\r\n")) {
-			w.dropped++
-			return nil
-		}
-		if kept = append(kept, l...); len(kept) < part {
-			return nil
-		}
-		return flush()
-	})
-	if err != nil || len(kept) == 0 {
-		return err
-	}
-	return flush()
+	to := &disk.Writer{File: w.tmp.File(), Off: w.to}
+	read, left, err := lines.Keep(to, io.NewSectionReader(f, w.from, f.Info().Size-w.from), all, w.keep)
+	w.from, w.to, w.dropped = w.from+read, to.Off, w.dropped+left
+	return err
 }
 
 // publish puts the new file in the old one's place.

@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 )
 
 // reboot makes this another boot of the machine for the rest of the test.
 func reboot(t testing.TB, id string) {
 	t.Helper()
-	host.TestOnlyBootID = id
-	t.Cleanup(func() { host.TestOnlyBootID = "" })
+	machine.TestOnlyBootID = id
+	t.Cleanup(func() { machine.TestOnlyBootID = "" })
 }
 
 // logs are the two append-only files, each with what adds a line to it.
@@ -152,6 +152,7 @@ func ids(t testing.TB, path string) (all []string) {
 // What was taken away before a kill stays away: in the same boot everything is
 // there that was written, so nothing but the last commit is made good.
 func TestRotatedStaysAwayAfterAKill(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		last func(t testing.TB, box *inbox.Inbox) // the commit that the kill came amid
 		want int                                  // the lines that it adds to the log

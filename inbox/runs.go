@@ -106,24 +106,15 @@ func (t *Tx) keepRun(r RunAccount) {
 
 // chargedToRun is what .costs.jsonl says, with the lines of this transaction.
 func (t *Tx) chargedToRun(id string) (sum price.Amount, err error) {
-	add := func(c Cost) bool {
-		if ofRun(c.ID, id) {
+	err = t.eachLine(journal.Costs, 0, func(l []byte) {
+		if c, err := ParseCost(l); err == nil && ofRun(c.ID, id) {
 			sum = sum.Plus(c.Amount)
 		}
-		return true
+	})
+	if err != nil {
+		err = fmt.Errorf("read costs: %w", err)
 	}
-	if _, err = t.box.costsUpTo(-1, nil, add); err != nil {
-		return sum, err
-	}
-	for _, l := range t.pending {
-		if l.Kind != journal.Costs {
-			continue
-		}
-		if c, err := ParseCost(l.JSON); err == nil {
-			add(c)
-		}
-	}
-	return sum, nil
+	return sum, err
 }
 
 // SpentByRun is what a run has cost by now: what was charged, and what the readings of this

@@ -89,6 +89,7 @@ func TestAGivenBackEntryHasNoVerdict(t *testing.T) {
 
 // An entry that is put off comes again with its bytes and attempts, behind what waits.
 func TestPutOff(t *testing.T) {
+	t.Parallel()
 	for name, line := range map[string]string{
 		"envelope":      `{"prompt":"x","id":"7","m":[1]}`,
 		"text":          "x y",

@@ -2,11 +2,11 @@ package inbox
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"time"
 
 	"heartbeat/internal/disk"
@@ -52,11 +52,8 @@ func eachScheduled(f io.ReaderAt, size int64, wanted func(at time.Time) bool, vi
 
 // timeIn is when a line's entry is due, zero where that takes a closer look.
 func timeIn(l []byte) (at time.Time) {
-	if !bytes.HasSuffix(l, []byte("}")) {
-		return at
-	}
 	named, asks := false, false
-	flat.Each(l, func(name, value []byte) {
+	valid := flat.Each(l, func(name, value []byte) {
 		switch string(name) {
 		case `"not_before"`:
 			at, _ = time.Parse(time.RFC3339, flat.Value(value).Text())
@@ -66,7 +63,7 @@ func timeIn(l []byte) (at time.Time) {
 			asks = value[0] == '"'
 		}
 	})
-	if !named || !asks {
+	if !valid || !named || !asks {
 		return time.Time{}
 	}
 	return at
@@ -150,11 +147,7 @@ func (v *View) Schedule() (s Schedule, err error) {
 		return s, nil
 	}
 	if seen, fits := seenSchedule(v.tx.st.Scheduled, info); fits && err == nil && !v.settling {
-		s.Count = int(seen.count)
-		if s.Next = seen.far; s.Next.IsZero() && seen.due != 0 {
-			s.Next = time.Unix(0, seen.due).UTC()
-		}
-		return s, nil
+		return Schedule{int(seen.count), seen.due}, nil
 	}
 	err = b.readSchedule(func(time.Time) bool { return false }, func(at time.Time, _ *Scheduled) bool {
 		if s.Count++; s.Next.IsZero() || at.Before(s.Next) {
@@ -168,29 +161,33 @@ func (v *View) Schedule() (s Schedule, err error) {
 // scheduleSeen is what the state remembers of .scheduled.jsonl: how many entries it has, and
 // when the first is due. The file is read only if it changed or an entry in it is due.
 type scheduleSeen struct {
-	size, mtime, due, count int64
-	far                     time.Time // when the first is due, if that is beyond what due can hold
+	size, mtime, count int64
+	due                time.Time // zero for none
+}
+
+func (s *scheduleSeen) members(c flat.Codec) {
+	c.Int("size", &s.size)
+	c.Int("mtime_ns", &s.mtime)
+	c.Int("waits", &s.count)
+	if c.Reads() || !s.due.IsZero() {
+		c.Time("due", &s.due)
+	}
 }
 
 func (s scheduleSeen) encode() []byte {
 	var o flat.Object
-	o.Int("size", s.size)
-	o.Int("mtime_ns", s.mtime)
-	o.Int("due_ns", s.due)
-	o.Int("count", s.count)
-	if !s.far.IsZero() {
-		o.Time("due", s.far)
-	}
+	s.members(flat.To(&o))
 	return o.End()
 }
 
 // seenSchedule is what a record remembers, if it is of the file as it is.
 func seenSchedule(record []byte, info disk.Info) (s scheduleSeen, fits bool) {
 	m, err := flat.Parse(record)
-	if err != nil || !m.Has("count") || m.Int("size") != info.Size || m.Int("mtime_ns") != info.Mtime {
+	if err != nil {
 		return s, false
 	}
-	return scheduleSeen{info.Size, info.Mtime, m.Int("due_ns"), m.Int("count"), m.Time("due")}, true
+	s.members(flat.From(m))
+	return s, m.Has("waits") && s.size == info.Size && s.mtime == info.Mtime // not of a release that had another member
 }
 
 // A transaction moves no more than this. The next one goes on.
@@ -221,7 +218,7 @@ func (t *Tx) promote() error {
 	}
 	now := t.box.opts.Now()
 	if seen, fits := seenSchedule(t.st.Scheduled, f.Info()); fits {
-		if t.due = seen.due; t.due == 0 || time.Unix(0, t.due).After(now) {
+		if t.due = seen.due; t.due.IsZero() || t.due.After(now) {
 			return nil
 		}
 	}
@@ -230,12 +227,9 @@ func (t *Tx) promote() error {
 	foreign, err := eachScheduled(f, f.Info().Size, func(at time.Time) bool { return !at.After(now) }, func(at time.Time, s *Scheduled) bool {
 		switch {
 		case at.After(now):
-			if ns := nanoseconds(at); seen.due == 0 || ns < seen.due || ns == math.MaxInt64 && at.Before(seen.far) {
-				if seen.due, seen.far = ns, (time.Time{}); ns == math.MaxInt64 {
-					seen.far = at.UTC()
-				}
+			if seen.count++; seen.due.IsZero() || at.Before(seen.due) {
+				seen.due = at.UTC()
 			}
-			seen.count++
 		case !known[s.EntryID]:
 			if more = len(due) > 0 && (len(due) == promotedLines || space+len(s.line) > promotedBytes); more {
 				return false
@@ -252,7 +246,7 @@ func (t *Tx) promote() error {
 		t.warn("%s has %d lines that are not scheduled entries: they stay there", f.Path(), foreign)
 	}
 	if t.due = seen.due; more {
-		t.due = nanoseconds(now)
+		t.due = now
 	}
 	if len(due) == 0 {
 		t.st.Scheduled = seen.encode() // remembered with the next commit
@@ -260,14 +254,6 @@ func (t *Tx) promote() error {
 	}
 	t.st.Scheduled = nil // to be read again, also if this fails
 	return t.promoteDue(due)
-}
-
-// nanoseconds counts from 1970. An int64 reaches to 2262.
-func nanoseconds(at time.Time) int64 {
-	if most := time.Unix(0, math.MaxInt64); at.After(most) {
-		return math.MaxInt64
-	}
-	return at.UnixNano()
 }
 
 func (t *Tx) promoteDue(due []Scheduled) error {
@@ -317,9 +303,18 @@ const promoteAgain = 5 * time.Second
 
 // NextDue is when the next scheduled entry comes due, or when one is tried again that
 // could not be moved; zero if none is known.
-func (t *Tx) NextDue() time.Time {
-	if t.due == 0 {
-		return time.Time{}
+func (t *Tx) NextDue() time.Time { return t.due }
+
+// Promote moves the scheduled entries that have come due to the end of the inbox.
+// [Inbox.Begin] does the same; this is for callers that only look.
+func (b *Inbox) Promote(ctx context.Context) error {
+	s, err := b.Schedule()
+	if err != nil || s.Next.IsZero() || s.Next.After(b.opts.Now()) {
+		return err
 	}
-	return time.Unix(0, t.due)
+	t, err := b.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(t.notMoved, t.Close())
 }

@@ -154,6 +154,7 @@ func TestScheduledFarOff(t *testing.T) {
 
 // People may edit what is scheduled while no transaction is open.
 func TestScheduledByHand(t *testing.T) {
+	t.Parallel()
 	past, later := noon.Add(-time.Hour), noon.Add(time.Hour)
 	a, b, c := staged("a", past), staged("b", past), staged("c", later)
 	for name, s := range map[string]struct {
@@ -252,9 +253,20 @@ func TestScheduledEditIsNoticed(t *testing.T) {
 	})
 }
 
+// A line that a power loss spoilt keeps nobody from moving what is due.
+func TestPromotionBesideASpoiltLine(t *testing.T) {
+	box := newBox(t, "")
+	spoilt := `{"id":"lost","prompt":"` + strings.Repeat("\x00", 300<<10) + "x\"}\n"
+	write(t, box.ScheduledPath(), staged("a", noon.Add(-time.Hour))+"\n"+spoilt)
+	in(t, box, func(*inbox.Tx) {})
+	assert.Equal(t, []string{"a"}, waitingIDs(t, box))
+	assert.True(t, spoilt == read(t, box.ScheduledPath()), "it stays as it is")
+}
+
 // A line that somebody is writing to the inbox is not touched: what is due waits
 // until it is whole or was taken for an entry.
 func TestPromotionBesideATornLine(t *testing.T) {
+	t.Parallel()
 	start := func(t testing.TB, content string) *clock {
 		now := clockOf(t, newBox(t, content))
 		now.send(t, inbox.Message{ID: "due", Text: "x", NotBefore: noon.Add(time.Hour)})
@@ -303,6 +315,7 @@ func TestPromotionBesideATornLine(t *testing.T) {
 }
 
 func TestPromotionIntoAnotherInbox(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(t testing.TB, path string)
 		want   []string
@@ -515,6 +528,7 @@ func TestScheduleBesideATornLine(t *testing.T) {
 // Of very many that are due at once each transaction moves a part, in order, and what is
 // not due yet stays.
 func TestManyScheduled(t *testing.T) {
+	t.Parallel()
 	now := clockOf(t, newBox(t, ""))
 	var content strings.Builder
 	for i := range 5000 {

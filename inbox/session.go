@@ -3,12 +3,12 @@ package inbox
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"os"
 	"slices"
 	"time"
 
 	"heartbeat/internal/flat"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 )
 
 // maxSessions is how many sessions are remembered, the latest first.
@@ -19,7 +19,7 @@ type Session struct {
 	ID  string `json:"id"`
 	PID int    `json:"pid,omitempty"`
 	// Boot and Namespace say where PID is that process's number, and ProcessStart
-	// tells it from a later process with the same number: see package host.
+	// tells it from a later process with the same number: see package machine.
 	Boot         string `json:"boot,omitempty"`
 	Namespace    string `json:"pid_namespace,omitempty"`
 	ProcessStart int64  `json:"process_start,omitempty"`
@@ -50,7 +50,7 @@ type Session struct {
 	// StartNote is the consumer's own note of its last start.
 	StartNote json.RawMessage `json:"start_note,omitempty"`
 	// PromptedBoot and PromptedSinceBoot (nanoseconds) are the same moment by a
-	// clock that nobody can set: see package host.
+	// clock that nobody can set: see package machine.
 	PromptedBoot      string `json:"prompted_boot,omitempty"`
 	PromptedSinceBoot int64  `json:"prompted_since_boot_ns,omitempty"`
 	// PromptID is the client's name for what it was given then, where it has one.
@@ -58,7 +58,9 @@ type Session struct {
 }
 
 // Life is whether its process runs.
-func (s Session) Life() host.Life { return host.LifeOf(s.Boot, s.Namespace, s.PID, s.ProcessStart) }
+func (s Session) Life() machine.Life {
+	return machine.LifeOf(s.Boot, s.Namespace, s.PID, s.ProcessStart)
+}
 
 // Question is what a session needs a person for, and since when.
 type Question struct {
@@ -69,11 +71,17 @@ type Question struct {
 
 // Sessions are the sessions that are remembered, the one that reported last
 // first.
-func (t *Tx) Sessions() ([]Session, error) { return t.sessions() }
+func (t *Tx) Sessions() ([]Session, error) {
+	all, err := recorded[[]Session](t.st.Sessions, "sessions")
+	if all == nil || err != nil {
+		return nil, err
+	}
+	return *all, nil
+}
 
 // Session returns what is known of a session: only its ID if it is unknown.
 func (t *Tx) Session(id string) (Session, error) {
-	all, err := t.sessions()
+	all, err := t.Sessions()
 	if i := sessionAt(all, id); i >= 0 {
 		return all[i], nil
 	}
@@ -92,11 +100,8 @@ func (t *Tx) Acknowledged(session string) int {
 // Blocks is how many stops of a session in a row were blocked for entries, as
 // [Tx.CountBlock] has counted them.
 func (t *Tx) Blocks(session string) (int, error) {
-	all, err := t.sessions()
-	if i := sessionAt(all, session); i >= 0 {
-		return all[i].Blocks, err
-	}
-	return 0, err
+	s, err := t.Session(session)
+	return s.Blocks, err
 }
 
 // CountBlock counts a stop of a session that is blocked for an entry; first says that the
@@ -122,7 +127,7 @@ func (t *Tx) StartSessionWith(id string, pid int, note json.RawMessage) error {
 		s.StartedAt, s.EndedAt, s.Asks = &now, nil, nil
 		s.StartedSeq, s.StartNote = t.Seq(), note
 		s.PID, s.Boot = pid, t.boot
-		s.Namespace, s.ProcessStart = host.PIDNamespace(), host.ProcessStart(pid)
+		s.Namespace, s.ProcessStart = machine.PIDNamespace(), machine.ProcessStart(pid)
 	})
 	if err != nil {
 		return err
@@ -152,7 +157,7 @@ func (t *Tx) PromptSession(id, promptID string) error {
 		s.PromptID = promptID
 		now := t.box.utcNow()
 		s.PromptedAt, s.Asks = &now, nil
-		s.PromptedBoot, s.PromptedSinceBoot = t.boot, host.SinceBoot()
+		s.PromptedBoot, s.PromptedSinceBoot = t.boot, machine.SinceBoot()
 	})
 }
 
@@ -219,14 +224,14 @@ func (t *Tx) failSession(id string, f *Failure, e Event) error {
 }
 
 // PromptedAfter reports whether the session is known to have been given something
-// to do after a moment of this boot (nanoseconds, see [host.SinceBoot]).
+// to do after a moment of this boot (nanoseconds, see [machine.SinceBoot]).
 func (s Session) PromptedAfter(sinceBoot int64) bool {
-	return s.PromptedBoot != "" && s.PromptedBoot == host.BootID() && s.PromptedSinceBoot > sinceBoot
+	return s.PromptedBoot != "" && s.PromptedBoot == machine.BootID() && s.PromptedSinceBoot > sinceBoot
 }
 
 // changeSession changes a session and moves it to the front.
 func (t *Tx) changeSession(id string, change func(*Session)) error {
-	all, err := t.sessions()
+	all, err := t.Sessions()
 	if err != nil {
 		return err
 	}
@@ -242,17 +247,48 @@ func (t *Tx) changeSession(id string, change func(*Session)) error {
 	return err
 }
 
-func (t *Tx) sessions() ([]Session, error) {
-	if len(t.st.Sessions) == 0 {
-		return nil, nil
-	}
-	var all []Session
-	if err := json.Unmarshal(t.st.Sessions, &all); err != nil {
-		return nil, fmt.Errorf("read journal: sessions: %w: %w", ErrCorrupt, err)
-	}
-	return all, nil
-}
-
 func sessionAt(all []Session, id string) int {
 	return slices.IndexFunc(all, func(s Session) bool { return s.ID == id })
+}
+
+// Waiter is the consumer that waits for the next entry while its session is idle.
+// There is at most one: a later one takes its place, which the earlier one
+// notices when it looks.
+type Waiter struct {
+	Name      string    `json:"name"` // unique
+	SessionID string    `json:"session_id,omitempty"`
+	Since     time.Time `json:"since"`
+	// PID and the members after it identify the process that waits, as in
+	// [Session].
+	PID          int    `json:"pid"`
+	Boot         string `json:"boot,omitempty"`
+	Namespace    string `json:"pid_namespace,omitempty"`
+	ProcessStart int64  `json:"process_start,omitempty"`
+}
+
+// Life is whether its process runs.
+func (w Waiter) Life() machine.Life {
+	return machine.LifeOf(w.Boot, w.Namespace, w.PID, w.ProcessStart)
+}
+
+// Waiter is the consumer that waits, or nil. Its process may be gone.
+func (t *Tx) Waiter() (*Waiter, error) { return recorded[Waiter](t.st.Waiter, "waiter") }
+
+// Wait makes this process the waiter, under that name, in place of any other.
+func (t *Tx) Wait(name, session string) error {
+	pid := os.Getpid()
+	var err error
+	t.st.Waiter, err = flat.JSON(Waiter{
+		Name: name, SessionID: session, Since: t.box.utcNow(),
+		PID: pid, Boot: t.boot, Namespace: machine.PIDNamespace(), ProcessStart: machine.ProcessStart(pid),
+	})
+	t.dirty = true
+	return err
+}
+
+// StopWaiting removes the waiter, whichever it is.
+func (t *Tx) StopWaiting() {
+	if len(t.st.Waiter) > 0 {
+		t.st.Waiter, t.dirty = nil, true
+	}
 }

@@ -71,6 +71,7 @@ func TestTailFromTheLastLines(t *testing.T) {
 // Whatever is done to a file that is being read, no line that comes is missed,
 // and none that is still there comes twice.
 func TestTailOfAFileThatChanges(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(t testing.TB, path string)
 		want   []string

@@ -249,6 +249,7 @@ var corruptInFlight = map[string]string{
 }
 
 func TestCorruptInFlightIsRefused(t *testing.T) {
+	t.Parallel()
 	for name, content := range corruptInFlight {
 		for _, ours := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, journal %v", name, ours), func(t *testing.T) {
@@ -264,6 +265,7 @@ func TestCorruptInFlightIsRefused(t *testing.T) {
 }
 
 func TestCorruptCursorIsRefused(t *testing.T) {
+	t.Parallel()
 	for name, content := range map[string]string{
 		"empty": "", "blank": "\n", "negative": "-1", "plus": "+1", "text": "abc", "fraction": "1.5", "hex": "0x4",
 		"huge": "9223372036854775808", "long": strings.Repeat("9", 100), "two": "4 8", "zeros": "\x00\x00", "grouped": "1_000",
@@ -299,6 +301,7 @@ func refuses(t testing.TB, box *inbox.Inbox, name string, want error) {
 // Offsets that the file does not have: the entry is kept, and so is every
 // line of the file.
 func TestInFlightOffsetsOutsideTheFile(t *testing.T) {
+	t.Parallel()
 	for name, offsets := range map[string][2]int64{
 		"beyond the end": {1_000, 1_004},
 		"over the end":   {8, 1_000},

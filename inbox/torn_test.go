@@ -86,6 +86,7 @@ func TestLineInPieces(t *testing.T) {
 
 // printf writers never write a newline.
 func TestUnterminatedEntryIsAnsweredOnce(t *testing.T) {
+	t.Parallel()
 	for name, rest := range map[string]string{"nothing": "", "its newline": "\n", "CRLF": "\r\n", "another": "\nanother\n"} {
 		t.Run(name, func(t *testing.T) {
 			box := newBox(t, "printf")

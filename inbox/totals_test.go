@@ -73,6 +73,7 @@ func TestTotals(t *testing.T) {
 
 // An answer is counted in the first class that it is not too slow for.
 func TestLatencyClasses(t *testing.T) {
+	t.Parallel()
 	now := clockOf(t, newBox(t, strings.Repeat("x\n", 40)))
 	bounds := []time.Duration{1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200}
 	var sum time.Duration

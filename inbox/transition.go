@@ -185,3 +185,117 @@ func (t *Tx) GiveBackFor(reason string, counted bool) error {
 	e.Reason, e.Uncounted, e.Fields = reason, !counted, fields
 	return t.addEvent(e)
 }
+
+func (t *Tx) setInFlight(d *Delivery) {
+	t.inFlight, t.dirty = d, true
+	t.st.InFlight = nil // encoded with the commit
+}
+
+func (t *Tx) setRedeliver(d *Delivery) {
+	if d != nil && d.Detached && (t.redeliver == nil || !t.redeliver.Detached) {
+		t.noteDetached(d)
+	}
+	t.redeliver, t.dirty = d, true
+	t.st.Redeliver = nil // encoded with the commit
+}
+
+func (t *Tx) moveCursor(lineStart, to int64) {
+	t.st.Cursor, t.dirty = to, true
+	t.lastLine, t.reanchor = lineStart, true
+}
+
+func (t *Tx) pass(d *Delivery) {
+	if !d.Detached {
+		t.moveCursor(d.StartOffset, d.EndOffset)
+	}
+	t.setInFlight(nil)
+}
+
+// passGivenBack settles the entry that was given back.
+func (t *Tx) passGivenBack(d *Delivery) {
+	if t.setRedeliver(nil); !d.Detached {
+		t.moveCursor(d.StartOffset, d.EndOffset)
+	}
+}
+
+// addJSON makes the next commit add a line of JSON to a file.
+func (t *Tx) addJSON(k journal.Kind, line []byte) { t.addLine(journal.Line{Kind: k, JSON: line}) }
+
+func (t *Tx) addLine(l journal.Line) {
+	t.pending, t.dirty = append(t.pending, l), true
+	if l.Kind == journal.Results {
+		t.looked = nil
+	}
+}
+
+// addEvent makes the next commit add an event, as of now.
+func (t *Tx) addEvent(e Event) error {
+	e.At = t.box.utcNow()
+	line, err := flat.JSON(e)
+	if err != nil {
+		return err
+	}
+	t.addJSON(journal.Events, line)
+	return nil
+}
+
+// noteDetached keeps a copy of an entry that was given back and is in no inbox
+// any more. Otherwise only the journal would have it, and losing the journal
+// would lose the entry.
+func (t *Tx) noteDetached(d *Delivery) {
+	e := eventOf(d, EventDetached)
+	e.RawLine, e.RawBase64 = d.RawLine.Text, d.RawLine.Base64
+	if err := t.addEvent(e); err != nil {
+		t.warn("the entry %s, which was given back, is in the journal alone: %v", d.label(), err)
+	}
+}
+
+// ResolveElsewhere settles an entry from [Tx.Next] that nobody needs to answer
+// any more, and moves the cursor past it. why says what became of it.
+func (t *Tx) ResolveElsewhere(e Entry, why string) error {
+	switch {
+	case t.inFlight != nil:
+		return errors.New("resolve elsewhere: an entry is still in flight: settle it first")
+	case e.EntryID == "":
+		return errors.New("resolve elsewhere: the entry is none from Next")
+	}
+	t.setRedeliver(nil)
+	if !e.detached {
+		t.moveCursor(e.Start, e.End)
+	}
+	t.count(func(n *Totals) { n.Dropped++ })
+	return t.addEvent(Event{Event: EventElsewhere, EntryID: e.EntryID, ID: e.ID, Start: e.Start, Attempt: e.Attempt - 1, Reason: why})
+}
+
+// passSettled moves the cursor past an entry that needs no turn, since what became of
+// it is known.
+func (t *Tx) passSettled(e Entry) (passed bool, err error) {
+	why, err := t.settledBefore(e.Start)
+	if why == "" || err != nil {
+		return false, err
+	}
+	t.moveCursor(e.Start, e.End)
+	return true, t.notePassed(e, why)
+}
+
+// settleAgain settles an entry that is in flight, or was given back, in a state that is
+// older than what became of it.
+func (t *Tx) settleAgain(d *Delivery, why string) error {
+	if d == t.inFlight {
+		t.stale = d
+		t.leave(d)
+		t.pass(d)
+	} else {
+		t.passGivenBack(d)
+	}
+	return t.notePassed(d.entry(), why)
+}
+
+// notePassed counts an entry that needed no turn.
+func (t *Tx) notePassed(e Entry, why string) error {
+	t.asideLines++
+	r := t.rereading()
+	r.Passed++
+	t.setReread(r)
+	return t.addEvent(Event{Event: EventSettled, EntryID: e.EntryID, ID: e.ID, Start: e.Start, Attempt: e.Attempt - 1, Reason: why})
+}

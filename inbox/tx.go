@@ -1,10 +1,14 @@
 package inbox
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
 )
 
@@ -34,10 +38,10 @@ type Tx struct {
 	// moved.
 	lastLine int64
 	reanchor bool
-	totals   *Totals // nil until they are needed
-	over     string  // the session whose turn ends in this transaction
-	due      int64   // when the next scheduled entry is due, 0 for none
-	notMoved error   // what kept the scheduled entries that are due from the inbox
+	totals   *Totals   // nil until they are needed
+	over     string    // the session whose turn ends in this transaction
+	due      time.Time // when the next scheduled entry is due, zero for none
+	notMoved error     // what kept the scheduled entries that are due from the inbox
 	// here says that the state was written in this place, and so is believed.
 	here bool
 	// named is the number of the delivery that somebody else's .in-flight names, 0
@@ -117,3 +121,240 @@ func (t *Tx) Responded() bool { return t.responded }
 // heartbeat-rs that is killed while it acknowledges leaves that. The entry was
 // answered, and Commit removes the file.
 func (t *Tx) Stale() *Delivery { return t.stale }
+
+// Begin takes the inbox's lock and reads the state. It waits for the lock for
+// [Options].LockWait at most, or until ctx is done; then the error matches
+// [ErrLocked]. It finishes first what a killed transaction left undone. Always
+// close the transaction.
+func (b *Inbox) Begin(ctx context.Context) (*Tx, error) {
+	lock, err := b.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := b.newTx(lock)
+	t.lockID, t.lockMtime = lock.Identity(), lock.Mtime()
+	if err := t.load(); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+// makeGood finishes what a killed transaction left undone.
+func (b *Inbox) makeGood(ctx context.Context) (warnings []string, err error) {
+	t, err := b.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return t.Warnings(), t.Close()
+}
+
+// Close releases the lock. Changes that were not committed are lost.
+func (t *Tx) Close() error {
+	if t.closed {
+		return nil
+	}
+	t.closed = true
+	return errors.Join(t.survived(), t.file.Close(), t.store.Close(), t.lock.Release())
+}
+
+func (t *Tx) load() error {
+	l, err := t.read()
+	if err != nil {
+		return err
+	}
+	if !l.Settled {
+		if err := t.store.Replay(t.inFlightEnd(), t.settledEnd()); err != nil {
+			return err
+		}
+		if err := t.openFile(); err != nil { // it has got what was missing
+			return err
+		}
+		t.responded = t.inFlight != nil
+	} else if err := t.takeOver(); err != nil {
+		return err
+	}
+	if err := t.finishHole(); err != nil {
+		return err
+	}
+	if err := t.recognise(); err != nil {
+		return err
+	}
+	if t.noticed {
+		if err := t.Commit(); err != nil {
+			return err
+		}
+	}
+	if err := t.moveForeignAside(); err != nil {
+		return err
+	}
+	if t.notMoved = t.promote(); t.notMoved != nil {
+		t.due = t.box.opts.Now().Add(promoteAgain)
+		t.warn("scheduled entries that are due keep waiting, and the next transaction tries again: %v", t.notMoved)
+	}
+	return nil
+}
+
+// read reads the journal and then opens the queue file, in this order: without
+// the lock, a file that is older than the record would seem to have shrunk.
+func (t *Tx) read() (*journal.Loaded, error) {
+	l, err := t.store.Load()
+	if err != nil {
+		return nil, err
+	}
+	t.st = *l.Record
+	if t.st.DigestEnd != t.st.Cursor { // a journal without a digest
+		t.forgetDigest()
+	}
+	if err := t.openFile(); err != nil {
+		return nil, err
+	}
+	if t.inFlight, err = ownDelivery(t.st.InFlight); err != nil {
+		return nil, err
+	}
+	if t.redeliver, err = ownDelivery(t.st.Redeliver); err != nil {
+		return nil, err
+	}
+	t.here = t.writtenHere()
+	return l, t.claim()
+}
+
+// ownDelivery reads an entry of a journal record, or nothing.
+func ownDelivery(record json.RawMessage) (*Delivery, error) {
+	if len(record) == 0 {
+		return nil, nil
+	}
+	d := new(Delivery)
+	m, err := flat.Parse(record)
+	if err == nil {
+		err = d.decode(m)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read journal: entry in flight: %w: %w", ErrCorrupt, err)
+	}
+	return d, nil
+}
+
+// recorded is a value that a record keeps as JSON, nil where there is none.
+func recorded[T any](record json.RawMessage, what string) (*T, error) {
+	if len(record) == 0 {
+		return nil, nil
+	}
+	v := new(T)
+	if err := json.Unmarshal(record, v); err != nil {
+		return nil, fmt.Errorf("read journal: %s: %w: %w", what, ErrCorrupt, err)
+	}
+	return v, nil
+}
+
+// claim refuses a directory whose state belongs to another inbox, unless that
+// inbox is gone and left nothing in flight: then it was renamed.
+func (t *Tx) claim() error {
+	if t.st.Inbox == "" || t.st.Inbox == t.box.name {
+		t.st.Inbox = t.box.name
+		return nil
+	}
+	other := t.box.beside(t.st.Inbox)
+	there, err := disk.Exists(other)
+	if err != nil {
+		return err
+	}
+	if there || t.inFlight != nil || t.redeliver != nil {
+		return fmt.Errorf("the state in %s belongs to the inbox %s: give %s a directory of its own (or, if it is %s renamed, recover under the old name first): %w",
+			t.box.dir, t.st.Inbox, t.box.name, t.st.Inbox, ErrOtherInbox)
+	}
+	t.warn("taking over the state of %s, which is gone", other)
+	t.st.Inbox, t.dirty = t.box.name, true
+	return nil
+}
+
+// Commit makes the transaction's changes durable, all or none, with one synced
+// write. After an error nothing changed, unless it matches [ErrUncertain]. The
+// transaction stays open for more.
+//
+// The documented files follow after the commit. If that fails the commit still
+// stands: there is a warning, and the next transaction tries again.
+func (t *Tx) Commit() error {
+	if !t.dirty {
+		return nil
+	}
+	if t.viewing() {
+		return errors.New("commit: this is a view")
+	}
+	if err := t.store.CatchUp(t.settledEnd()); err != nil {
+		return err
+	}
+	next := t.st
+	if err := t.syncQueue(&next); err != nil {
+		return err
+	}
+	if err := t.plan(&next); err != nil {
+		return err
+	}
+	if err := t.store.Commit(&next); err != nil {
+		return err
+	}
+	t.st, t.dirty, t.pending, t.reanchor, t.accountChanged = next, false, nil, false, false
+	t.person, t.brought = false, t.brought || t.person
+	err := t.store.Follow(t.settledEnd())
+	if len(t.store.Appended()) > 0 { // the queue file has grown, or is new
+		err = errors.Join(err, t.openFile())
+	}
+	t.removeForgotten()
+	if err != nil {
+		t.warn("committed, but the files in %s do not show it yet, and will with the next step: %v", t.box.dir, err)
+	}
+	return nil
+}
+
+// plan completes the next record.
+func (t *Tx) plan(next *journal.Record) (err error) {
+	next.Version, next.Seq = journal.Format, t.st.Seq+1
+	next.Lock, next.LockMtime, next.Boot = t.lockID, t.lockMtime, t.boot
+	next.Handed = t.st.Handed && t.inFlight != nil
+	t.remember(next)
+	if t.inFlight != nil && next.InFlight == nil {
+		if next.InFlight, err = t.inFlight.encode(); err != nil {
+			return err
+		}
+	}
+	if t.redeliver != nil && next.Redeliver == nil {
+		if next.Redeliver, err = t.redeliver.encode(); err != nil {
+			return err
+		}
+	}
+	if next.Canceled, err = t.encodeCanceled(); err != nil {
+		return err
+	}
+	if t.totals != nil {
+		next.Totals = t.totals.encode()
+	}
+	if t.accountChanged {
+		next.Account = t.account.encode()
+	}
+	if err := t.store.Place(next, t.pending, t.file); err != nil {
+		return err
+	}
+	rememberOwn(next)
+	t.endReread(next)
+	return nil
+}
+
+// syncQueue makes sure that a power loss cannot take back a line that was
+// delivered or that the cursor has passed. The cursor would then be beyond the
+// end, and everything would be read again.
+func (t *Tx) syncQueue(next *journal.Record) error {
+	needed := max(next.Cursor, t.inFlightEnd())
+	another := t.file != nil && t.file.Identity() != next.SeenFile
+	if t.file == nil || needed == 0 || needed <= next.SyncedTo && !another {
+		return nil
+	}
+	err := t.file.Sync()
+	if err == nil && (next.SyncedTo == 0 || another) {
+		err = disk.SyncDir(t.box.dir)
+	}
+	if err != nil {
+		return fmt.Errorf("commit: make %s durable up to offset %d, which is to be passed: %w", t.box.path, needed, err)
+	}
+	next.SyncedTo = t.queueSize()
+	return nil
+}

@@ -3,15 +3,13 @@ package inbox
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"strings"
 	"time"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/host"
 	"heartbeat/internal/journal"
+	"heartbeat/internal/machine"
 )
 
 // View is an inbox as it was at one moment. It takes no lock and changes nothing,
@@ -198,7 +196,7 @@ func (v *View) Sessions() ([]Session, error) { return v.tx.Sessions() }
 // LastSession is the session that answered last, empty if there is none.
 func (v *View) LastSession() string { return v.tx.st.Session }
 
-// Boot is the boot of the last commit: see [host.BootID].
+// Boot is the boot of the last commit: see [machine.BootID].
 func (v *View) Boot() string { return v.tx.st.Boot }
 
 // Totals are what was counted so far.
@@ -213,8 +211,8 @@ func (v *View) Totals() (Totals, error) {
 // Find says where the entry with that envelope id is, as a [Receipt] does; empty
 // if it is nowhere.
 func (v *View) Find(id string) (string, error) {
-	found, err := v.tx.find(map[string]bool{id: true})
-	return found[id].where, err
+	found, err := v.FindAll([]string{id})
+	return found[id], err
 }
 
 // FindAll is [View.Find] for many ids; those that are nowhere are left out. It
@@ -267,24 +265,14 @@ type Waiting struct {
 // more than those.
 func (v *View) Next(n int) ([]Waiting, error) {
 	var all []Waiting
-	if d := v.tx.redeliver; d != nil && n > 0 {
-		e := d.entry()
-		all = append(all, Waiting{Entry: e, Expired: e.expired(v.tx.box.opts.Now())})
+	if n < 1 {
+		return nil, nil
 	}
-	for off := v.waitsFrom(); len(all) < n && v.tx.file != nil; {
-		l, err := v.tx.lineAt(off)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return all, fmt.Errorf("read inbox: %w", err)
-		}
-		if !v.tx.skips(l.start) && !l.blank() {
-			all = append(all, v.tx.waiting(l, v.tx.box.opts.Now()))
-		}
-		off = l.end
-	}
-	return all, nil
+	err := v.Waits(nil, func(w Waiting) bool {
+		all = append(all, w)
+		return len(all) < n
+	})
+	return all, err
 }
 
 func (t *Tx) waiting(l line, now time.Time) Waiting {
@@ -305,4 +293,4 @@ func (e Entry) SentAt() time.Time { return e.timeMember(sentAtMember) }
 
 // Lock says who holds the inbox's lock at this moment: a process id, -1 if that
 // is unknown, 0 if nobody does. It does not touch the lock.
-func (b *Inbox) Lock() int { return host.LockHolder(b.beside(journal.LockName)) }
+func (b *Inbox) Lock() int { return machine.LockHolder(b.beside(journal.LockName)) }

@@ -487,6 +487,7 @@ func TestViewBesideACommitter(t *testing.T) {
 
 // What waits is counted as it is delivered.
 func TestBacklog(t *testing.T) {
+	t.Parallel()
 	const tooLong = inbox.MaxLine + 1
 	for name, c := range map[string]struct {
 		content string
@@ -515,9 +516,7 @@ func TestBacklog(t *testing.T) {
 		})
 	}
 	t.Run("too long", func(t *testing.T) {
-		if testing.Short() {
-			t.Skip("64 MiB")
-		}
+		long.Only(t, "64 MiB")
 		box := sparse(t, tooLong, "\nnext\n")
 		assert.Equal(t, inbox.Backlog{Entries: 2, Bytes: tooLong + 6}, backlog(t, box))
 		all, err := viewOf(t, box).Next(9)

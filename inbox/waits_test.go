@@ -40,6 +40,7 @@ func lastTexts(t testing.TB, box *inbox.Inbox, n int) (texts []string) {
 // TestViewLastIsTheEndOfWaits holds that reading backwards finds what reading
 // forwards does.
 func TestViewLastIsTheEndOfWaits(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x", 200<<10) // more than a chunk
 	for name, content := range map[string]string{
 		"nothing":      "",
@@ -82,6 +83,7 @@ func TestViewWaitsBehindWhatIsInFlight(t *testing.T) {
 
 // TestViewWaitsBehindAHole: what was settled and compacted is zeros.
 func TestViewWaitsBehindAHole(t *testing.T) {
+	t.Parallel()
 	box := newBox(t, strings.Repeat("settled "+strings.Repeat("-", 100)+"\n", 4000)+"one\ntwo\n")
 	in(t, box, func(tx *inbox.Tx) {})
 	write(t, beside(box, ".inbox-offset"), "436000")
@@ -99,6 +101,7 @@ func TestViewWaitsBehindAHole(t *testing.T) {
 }
 
 func TestViewWaitsDecodesOnlyWhatIsWanted(t *testing.T) {
+	t.Parallel()
 	box := newBox(t, "one\n{\"id\":\"a\",\"prompt\":\"two\"}\nthree\n"+strings.Repeat("x", inbox.MaxLine+1)+"\n\"\"\n")
 	var found []inbox.Waiting
 	require.NoError(t, lookAt(t, box).Waits(
@@ -116,6 +119,7 @@ func TestViewWaitsDecodesOnlyWhatIsWanted(t *testing.T) {
 
 // TestViewSinceHasEveryLineOnce follows the queue while it is worked through.
 func TestViewSinceHasEveryLineOnce(t *testing.T) {
+	t.Parallel()
 	box := newBox(t, "before\n")
 	p, err := lookAt(t, box).End()
 	require.NoError(t, err)

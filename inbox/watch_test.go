@@ -23,6 +23,7 @@ const never = 10_000 * time.Hour
 
 // Every way to change an inbox wakes its watcher; otherwise the test hangs.
 func TestWatchSeesChanges(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(t testing.TB, path string){
 		"appended to": func(t testing.TB, path string) { echo(t, path, "new\n") },
 		"truncated":   func(t testing.TB, path string) { require.NoError(t, os.Truncate(path, 0)) },

@@ -115,6 +115,7 @@ func wideText(order binary.AppendByteOrder, size int, text string) string {
 // Nobody is given UTF-16 as text full of NULs, nor pieces of it: it is set aside whole, with
 // what to do, and what was appended as UTF-8 is delivered.
 func TestWideLines(t *testing.T) {
+	t.Parallel()
 	little, big := binary.LittleEndian, binary.BigEndian
 	for name, c := range map[string]struct {
 		content string

@@ -32,15 +32,8 @@ type answer struct {
 }
 
 var (
-	// ErrMismatch says that a result does not fit the schema of its task.
-	ErrMismatch = errors.New("the result does not match the task's schema")
-	// ErrResolved says that an effect has its result, or that its result waits to be
-	// posted.
-	ErrResolved = errors.New("an effect has one result")
-	// ErrNotAsked says that an effect takes no result from the agent.
-	ErrNotAsked = errors.New("it is not the agent's to answer")
-	// ErrForPerson is the [ErrNotAsked] of a question that only a person may answer.
-	ErrForPerson = fmt.Errorf("it is a question to a person: %w", ErrNotAsked)
+	// ErrForPerson says that an effect is a question that only a person may answer.
+	ErrForPerson = errors.New("it is a question to a person: it is not the agent's to answer")
 	// ErrNotJSON says that a result is not a JSON value.
 	ErrNotJSON = errors.New("it is not JSON")
 )
@@ -52,8 +45,8 @@ func answerPath(box *inbox.Inbox, r *run.Run, effect string) string {
 // HandOver keeps the result of an effect: any JSON value that the task's schema allows, or
 // why the task failed. caller is the process whose word that is: while an agent works on the
 // effect's entry, no other agent's counts. The result is durable when HandOver returns, and
-// the next step posts it. Errors match [ErrNotJSON], [ErrMismatch], [ErrResolved] or
-// [ErrNotAsked], or are about the caller or the files.
+// the next step posts it. Errors match [ErrNotJSON] or
+// [ErrForPerson] where somebody asks.
 func (b *Bridge) HandOver(caller int, effect string, value []byte, failure *babysitter.Failure) error {
 	err := b.mayHandOver(caller, effect)
 	if err != nil {
@@ -124,16 +117,12 @@ func (b *Bridge) handOver(a answer, durable bool) (err error) {
 	if err != nil {
 		return err
 	}
-	st, err := b.Run.State(cachePath(b.Box, b.Run))
+	st, err := b.Run.State()
 	if err != nil {
 		return err
 	}
-	status, err := st.Effect(a.Effect)
-	switch {
-	case err != nil:
-		return err
-	case status != run.Requested:
-		return fmt.Errorf("result of %s: run %s has one already (%s): %w", a.Effect, b.Run.ID(), status, ErrResolved)
+	if status := st.Effect(a.Effect); status != run.Requested {
+		return fmt.Errorf("result of %s: run %s has one already (%s): an effect has one result", a.Effect, b.Run.ID(), status)
 	}
 	if err := b.accepts(task, a, b.drivenAs().Breakpoints == effect.Ask); err != nil {
 		return fmt.Errorf("result of %s: %w", a.Effect, err)
@@ -144,9 +133,9 @@ func (b *Bridge) handOver(a answer, durable bool) (err error) {
 	if was, err := b.answerOf(a.Effect, a.Lock); err != nil {
 		return fmt.Errorf("result of %s: %w", a.Effect, err)
 	} else if was != nil {
-		return fmt.Errorf("result of %s: one was handed over already, and is posted with the next step: %w", a.Effect, ErrResolved)
+		return fmt.Errorf("result of %s: one was handed over already, and is posted with the next step: an effect has one result", a.Effect)
 	}
-	a.At = b.now()
+	a.At = time.Now()
 	text, err := json.Marshal(a)
 	if err == nil {
 		err = disk.Publish(answerPath(b.Box, b.Run, a.Effect), append(text, '\n'), durable)
@@ -180,7 +169,7 @@ func (b *Bridge) identity() (string, error) {
 func (b *Bridge) accepts(t run.Task, a answer, asks bool) error {
 	switch {
 	case t.Kind == kindSleep:
-		return fmt.Errorf("it is a sleep, which ends by itself: %w", ErrNotAsked)
+		return errors.New("it is a sleep, which ends by itself: it is not the agent's to answer")
 	case t.Kind == kindBreakpoint && !asks:
 		return ErrForPerson
 	case t.Kind == kindBreakpoint:
@@ -191,7 +180,7 @@ func (b *Bridge) accepts(t run.Task, a answer, asks bool) error {
 	if of := b.wording(a.Effect, t).Schema(); of != nil {
 		err := schema.Check(of, a.Value)
 		if err != nil && !errors.Is(err, schema.ErrSchema) {
-			return fmt.Errorf("%w: %w", ErrMismatch, err)
+			return fmt.Errorf("the result does not match the task's schema: %w", err)
 		}
 	}
 	return nil
@@ -249,12 +238,7 @@ func (s *step) postAnswer(ctx context.Context, w want) (taken, posted bool, err 
 		s.report.Unposted++
 		return true, false, nil
 	}
-	if a.Failure != nil {
-		err = s.CLI.PostError(ctx, s.Run.Dir(), w.Effect, *a.Failure, babysitter.Attachments{})
-	} else {
-		err = s.CLI.PostOK(ctx, s.Run.Dir(), w.Effect, a.Value, babysitter.Attachments{})
-	}
-	if posted, err = s.posted(w.Effect, err); err != nil {
+	if posted, err = s.post(ctx, w.Effect, babysitter.Result{Value: a.Value, Failure: a.Failure}); err != nil {
 		return true, false, err
 	}
 	return true, posted, s.forget(w.Effect)
@@ -274,7 +258,7 @@ func (s *step) forget(effect string) error {
 func (s *step) sweep() error {
 	var err error
 	for effect := range s.handedOver {
-		if status, unknown := s.state.Effect(effect); unknown == nil && status != run.Requested {
+		if s.state.Effect(effect) != run.Requested {
 			err = errors.Join(err, s.forget(effect))
 		}
 	}

@@ -20,26 +20,18 @@ type Answer struct {
 	By       string `json:"respondedBy,omitempty"`
 }
 
-// ErrNoBreakpoint says that an effect is not a breakpoint that waits for an answer.
-var ErrNoBreakpoint = errors.New("no breakpoint that waits for an answer")
-
-// Answer posts a person's answer to a breakpoint. Errors match [ErrNoBreakpoint] or
-// [ErrAnswer], or come from reading the run or from the CLI.
+// Answer posts a person's answer to a breakpoint.
 func (b *Bridge) Answer(ctx context.Context, effect string, a Answer) error {
 	task, err := b.Run.Task(effect)
 	if err != nil {
 		return err
 	}
-	st, err := b.Run.State("")
+	st, err := b.Run.State()
 	if err != nil {
 		return err
 	}
-	status, err := st.Effect(effect)
-	if err != nil {
-		return err
-	}
-	if task.Kind != kindBreakpoint || status != run.Requested {
-		return fmt.Errorf("answer %s of run %s: %w", effect, b.Run.ID(), ErrNoBreakpoint)
+	if task.Kind != kindBreakpoint || st.Effect(effect) != run.Requested {
+		return fmt.Errorf("answer %s of run %s: no breakpoint that waits for an answer", effect, b.Run.ID())
 	}
 	value, err := json.Marshal(a)
 	if err == nil {
@@ -48,31 +40,24 @@ func (b *Bridge) Answer(ctx context.Context, effect string, a Answer) error {
 	if err != nil {
 		return fmt.Errorf("answer %s of run %s: %w", effect, b.Run.ID(), err)
 	}
-	return b.CLI.PostOK(ctx, b.Run.Dir(), effect, value, babysitter.Attachments{})
+	return b.CLI.Post(ctx, b.Run, effect, babysitter.Result{Value: value})
 }
-
-// ErrAnswer says that an answer to a breakpoint has a form that processes cannot read.
-var ErrAnswer = errors.New("it is no answer to the question")
 
 // checkAnswer checks the form of an answer to a breakpoint, and that its option exists.
 // Babysitter accepts any value, and takes all but such an object for a refusal.
 func checkAnswer(t run.Task, a answer) error {
 	if a.Failure != nil {
-		return fmt.Errorf(`%w: a refusal is {"approved": false}, and no error`, ErrAnswer)
+		return errors.New(`it is no answer to the question: a refusal is {"approved": false}, and no error`)
 	}
 	var said struct {
 		Approved                                *bool
 		Response, Option, Feedback, RespondedBy *string
 	}
 	if err := json.Unmarshal(a.Value, &said); err != nil || said.Approved == nil {
-		return fmt.Errorf(`%w: that is an object such as {"approved": true, "response": "a text"}`, ErrAnswer)
+		return errors.New(`it is no answer to the question: that is an object such as {"approved": true, "response": "a text"}`)
 	}
-	if said.Option == nil || t.Breakpoint == nil {
-		return nil
-	}
-	options := t.Breakpoint.Choices()
-	if !slices.Contains(options, *said.Option) {
-		return fmt.Errorf("%w: there is no option %q: %s", ErrAnswer, *said.Option, choiceWords(options))
+	if said.Option != nil && !slices.Contains(t.Choices, *said.Option) {
+		return fmt.Errorf("it is no answer to the question: there is no option %q: %s", *said.Option, choiceWords(t.Choices))
 	}
 	return nil
 }
@@ -86,7 +71,7 @@ func choiceWords(options []string) string {
 
 // Questions are the breakpoints that wait for an answer.
 func (b *Bridge) Questions() (all []Held, err error) {
-	st, err := b.Run.State("")
+	st, err := b.Run.State()
 	if err != nil {
 		return nil, err
 	}
@@ -94,15 +79,17 @@ func (b *Bridge) Questions() (all []Held, err error) {
 		if e.Kind != kindBreakpoint {
 			continue
 		}
-		task, err := b.Run.Task(e.ID)
+		h, err := b.heldBy(e)
 		if err != nil {
 			return nil, err
-		}
-		h := Held{Effect: e.ID, Label: e.Label, Since: e.RequestedAt}
-		if task.Breakpoint != nil {
-			h.Question = task.Breakpoint.Question
 		}
 		all = append(all, h)
 	}
 	return all, nil
+}
+
+// heldBy is a breakpoint that waits for an answer.
+func (b *Bridge) heldBy(e run.Effect) (Held, error) {
+	task, err := b.Run.Task(e.ID)
+	return Held{Effect: e.ID, Label: e.Label, Question: task.Question, Since: e.RequestedAt}, err
 }

@@ -61,7 +61,7 @@ func (b *Bridge) readAccepted() (run.Code, error) {
 // AcceptCode has the steps of the run go on with its code as it is now, which is what binding a
 // run does, too. It returns what differs from the code that was accepted before.
 func (b *Bridge) AcceptCode() (changed []string, err error) {
-	now, err := b.Run.Code(babysitter.Project(b.Run.Dir()), b.Command)
+	now, err := b.Run.Code(babysitter.Project(b.Run.Dir()), b.CLI.Command)
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +72,14 @@ func (b *Bridge) AcceptCode() (changed []string, err error) {
 	return changed, b.accept(now)
 }
 
-// Bind binds a run that is bound to no code yet. If that fails, the run rests, and says why.
+// Bind binds a run that is bound to no code yet, and has another version of the CLI than the
+// measured one noted. If it cannot be bound, the run rests, and says why.
 func (b *Bridge) Bind() {
-	if before, err := b.readAccepted(); before == nil && err == nil {
-		_, _ = b.AcceptCode() // a step tries again
+	if before, err := b.readAccepted(); before != nil || err != nil {
+		return
+	}
+	if _, err := b.AcceptCode(); err == nil { // or a step tries again
+		_, _ = b.CLI.Version(context.Background()) // the next call says why it cannot be run
 	}
 }
 
@@ -83,7 +87,7 @@ func (b *Bridge) accept(now run.Code) error {
 	path, err := b.acceptedPath()
 	var text []byte
 	if err == nil {
-		text, err = json.Marshal(accepted{b.Run.Dir(), now, b.now()})
+		text, err = json.Marshal(accepted{b.Run.Dir(), now, time.Now()})
 	}
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)
@@ -106,7 +110,7 @@ func (b *Bridge) mayRun() error {
 	if b.AnyCode {
 		return nil
 	}
-	now, err := b.Run.Code(babysitter.Project(b.Run.Dir()), b.Command)
+	now, err := b.Run.Code(babysitter.Project(b.Run.Dir()), b.CLI.Command)
 	var before run.Code
 	if err == nil {
 		before, err = b.readAccepted()
@@ -124,32 +128,6 @@ func (b *Bridge) mayRun() error {
 		return fmt.Errorf("%w: it has changed in %s", errRests, strings.Join(changed, ", "))
 	}
 	return nil
-}
-
-// checked is babysitter's command, which executes nothing else than the code that was accepted.
-type checked struct{ *Bridge }
-
-func (c checked) Iterate(ctx context.Context, runDir string) (it babysitter.Iteration, err error) {
-	if err = c.mayRun(); err == nil {
-		it, err = c.CLI.Iterate(ctx, runDir)
-	}
-	return it, err
-}
-
-func (c checked) PostOK(ctx context.Context, runDir, effectID string, value []byte, with babysitter.Attachments) error {
-	err := c.mayRun()
-	if err == nil {
-		err = c.CLI.PostOK(ctx, runDir, effectID, value, with)
-	}
-	return err
-}
-
-func (c checked) PostError(ctx context.Context, runDir, effectID string, failure babysitter.Failure, with babysitter.Attachments) error {
-	err := c.mayRun()
-	if err == nil {
-		err = c.CLI.PostError(ctx, runDir, effectID, failure, with)
-	}
-	return err
 }
 
 // maxShownCode is how many parts of the code a sentence names.
@@ -177,7 +155,7 @@ type rests struct {
 // rest notes that the run may not go on.
 func (s *step) rest(why error) {
 	if s.rests = s.ledger.Rests; s.rests.Why != why.Error() {
-		s.rests = rests{why.Error(), s.now()}
+		s.rests = rests{why.Error(), time.Now()}
 	}
 	s.report.Rests = true
 	s.report.Guard = why.Error() + ": look at it, and `" + words.Shell("heartbeat", "run", "accept-code", s.Run.ID(), "--inbox", s.Box.Path()) + "` has the run go on"

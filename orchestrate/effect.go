@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/orchestrate/babysitter"
@@ -73,57 +74,37 @@ func (s *step) handle(ctx context.Context, w want) (m *inbox.Message, posted boo
 
 // sleep posts the end of a sleep that is over.
 func (s *step) sleep(ctx context.Context, w want) (posted bool, err error) {
-	if w.Until.After(s.now()) {
+	if w.Until.After(time.Now()) {
 		if s.report.NotBefore == nil || w.Until.Before(*s.report.NotBefore) {
 			s.report.NotBefore = &w.Until
 		}
 		return false, nil
 	}
-	value, err := json.Marshal(map[string]any{"sleptUntil": w.Until})
-	if err != nil {
-		return false, err
-	}
-	return s.post(ctx, w.Effect, value)
+	return s.value(ctx, w.Effect, map[string]any{"sleptUntil": w.Until})
 }
 
 // question rejects a breakpoint if the options say so, and otherwise reports it as held.
 func (s *step) question(ctx context.Context, w want) (posted bool, err error) {
 	if s.Breakpoints == effect.Reject {
-		value, err := json.Marshal(map[string]any{"approved": false, "response": s.RejectReason})
-		if err != nil {
-			return false, err
-		}
-		return s.post(ctx, w.Effect, value)
+		return s.value(ctx, w.Effect, map[string]any{"approved": false, "response": s.RejectReason})
 	}
 	a := s.ledger.Effects[w.Effect]
 	if a.Since.IsZero() {
-		a.Since = s.now()
+		a.Since = time.Now()
 		s.ledger.Effects[w.Effect] = a
 	}
 	task, err := s.Run.Task(w.Effect)
 	if err != nil {
 		return false, err
 	}
-	h := Held{Effect: w.Effect, Label: task.Title, Since: a.Since}
-	if task.Breakpoint != nil {
-		h.Question = task.Breakpoint.Question
-	}
-	s.report.Held = append(s.report.Held, h)
+	s.report.Held = append(s.report.Held, Held{Effect: w.Effect, Label: task.Title, Question: task.Question, Since: a.Since})
 	return false, nil
-}
-
-func (s *step) held(effect string, a asked) {
-	s.report.Held = append(s.report.Held, Held{Effect: effect, Reason: a.Over, Since: a.Since})
 }
 
 // answered handles an effect whose entry was answered although the effect has no result.
 // The reply is the result of a task that asks for plain text.
 func (s *step) answered(ctx context.Context, w want, reply string) (posted bool, err error) {
 	task, err := s.Run.Task(w.Effect)
-	if err != nil {
-		return false, err
-	}
-	value, err := json.Marshal(reply)
 	if err != nil {
 		return false, err
 	}
@@ -134,36 +115,70 @@ func (s *step) answered(ctx context.Context, w want, reply string) (posted bool,
 		s.report.Unposted++
 		return false, nil
 	}
-	return s.post(ctx, w.Effect, value)
+	return s.value(ctx, w.Effect, reply)
 }
 
-// post gives an effect its result. It is no error if the effect has one by now.
-func (s *step) post(ctx context.Context, effect string, value []byte) (bool, error) {
-	return s.posted(effect, s.CLI.PostOK(ctx, s.Run.Dir(), effect, value, babysitter.Attachments{}))
-}
-
-func (s *step) posted(effect string, err error) (bool, error) {
-	if errors.Is(err, babysitter.ErrResolved) {
-		return true, nil
-	}
+// value gives an effect a value as its result.
+func (s *step) value(ctx context.Context, effect string, value any) (posted bool, err error) {
+	text, err := json.Marshal(value)
 	if err != nil {
 		return false, err
 	}
-	s.report.Posted = append(s.report.Posted, effect)
-	return true, nil
+	return s.post(ctx, effect, babysitter.Result{Value: text})
+}
+
+// fail has an effect fail.
+func (s *step) fail(ctx context.Context, effect, name, why string) (posted bool, err error) {
+	return s.post(ctx, effect, babysitter.Result{Failure: &babysitter.Failure{Name: name, Message: why}})
+}
+
+// post gives an effect its result. It is no error if the effect has one by now.
+func (s *step) post(ctx context.Context, effect string, result babysitter.Result) (posted bool, err error) {
+	if err := s.mayRun(); err != nil {
+		return false, err
+	}
+	err = s.CLI.Post(ctx, s.Run, effect, result)
+	if errors.Is(err, babysitter.ErrResolved) {
+		return true, nil
+	}
+	if err == nil {
+		s.report.Posted = append(s.report.Posted, effect)
+	}
+	return err == nil, err
 }
 
 // giveUpOn tells the process that no result will come, or leaves the effect to a person.
 func (s *step) giveUpOn(ctx context.Context, w want, a asked, why string) (posted bool, err error) {
 	if s.OnUnresolved != effect.PostError {
 		if a.Over != why {
-			a.Over, a.Since = why, s.now()
+			a.Over, a.Since = why, time.Now()
 		}
 		s.ledger.Effects[w.Effect] = a
-		s.held(w.Effect, a)
+		s.report.Held = append(s.report.Held, Held{Effect: w.Effect, Reason: a.Over, Since: a.Since})
 		return false, nil
 	}
-	return s.posted(w.Effect, s.CLI.PostError(ctx, s.Run.Dir(), w.Effect, babysitter.Failure{
-		Name: "UnresolvedEffect", Message: "no result for effect " + w.Effect + ": " + why,
-	}, babysitter.Attachments{}))
+	return s.fail(ctx, w.Effect, "UnresolvedEffect", "no result for effect "+w.Effect+": "+why)
+}
+
+// overdue tells the process that an effect took longer than its task allows, once the
+// effect's entry was in flight for that long. A result that the agent hands over later is
+// refused.
+func (s *step) overdue(ctx context.Context, w want, entry string) (posted bool, err error) {
+	v, err := s.Box.View()
+	if err != nil {
+		return false, err
+	}
+	d := v.InFlight()
+	if err := v.Close(); err != nil || d == nil || d.ID() != entry {
+		return false, err
+	}
+	var ms float64
+	if json.Unmarshal(d.Metadata()[effect.MetaTimeLimit], &ms) != nil || ms <= 0 {
+		return false, nil
+	}
+	limit := time.Duration(ms * float64(time.Millisecond))
+	if time.Since(d.DeliveredAt) <= limit {
+		return false, nil
+	}
+	return s.fail(ctx, w.Effect, "TimeoutError", fmt.Sprintf("it was to be done within %v, and was not", limit))
 }

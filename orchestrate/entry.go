@@ -1,10 +1,18 @@
 package orchestrate
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"heartbeat/inbox"
 	"heartbeat/orchestrate/effect"
+	"heartbeat/orchestrate/prompt"
+	"heartbeat/orchestrate/run"
+	"heartbeat/orchestrate/schema"
 )
 
 // The kinds of entries about the run itself.
@@ -31,4 +39,124 @@ func (b *Bridge) message(id, effectID, kind, step, prompt string) inbox.Message 
 		meta[effect.MetaStep] = step
 	}
 	return inbox.Message{ID: id, Text: prompt, Metadata: meta}
+}
+
+// wording is the text of an effect's entry, still in parts.
+func (b *Bridge) wording(effect string, t run.Task) prompt.Effect {
+	return prompt.Effect{
+		Program: b.Program, Inbox: b.Box.Path(), RunID: b.Run.ID(), ID: effect, Kind: t.Kind, Task: t.Raw,
+		TaskFile:   filepath.Join(b.Run.Dir(), "tasks", effect, "task.json"),
+		InputsFile: t.InputsPath,
+	}
+}
+
+// ask makes an effect's entry.
+func (s *step) ask(w want, a asked) (*inbox.Message, error) {
+	t, err := s.Run.Task(w.Effect)
+	if err != nil {
+		return nil, err
+	}
+	s.ledger.Effects[w.Effect] = a
+	of := s.wording(w.Effect, t)
+	if asked := of.Schema(); asked != nil {
+		if err := schema.Usable(asked); err != nil {
+			of.SchemaFault = err.Error()
+			s.report.Notes = append(s.report.Notes, fmt.Sprintf("the outputSchema of effect %s cannot be used, so its result is not checked: %v", w.Effect, err))
+		}
+	}
+	m := s.message(a.Entry, w.Effect, t.Kind, t.StepID, of.Text())
+	if limit := of.TimeLimit(); limit > 0 {
+		m.Metadata[effect.MetaTimeLimit] = limit.Milliseconds()
+	}
+	return &m, nil
+}
+
+func (s *step) finishText() string {
+	output := filepath.Join(s.Run.Dir(), "state", "output.json")
+	if !isThere(output) {
+		output = ""
+	}
+	return prompt.Completion(s.Run.ID(), s.Run.Proof(), output)
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func (s *step) failedText(f *run.Failure) string {
+	text := f.Name + ": " + f.Message
+	if f.Stack != "" {
+		text += "\n" + f.Stack
+	}
+	return prompt.Failure(s.Run.ID(), s.Run.Dir(), text, !s.AnyCode)
+}
+
+// entryState says where an entry is, and what became of it.
+type entryState struct {
+	where string       // as a Receipt's Found; "" if it is nowhere in the inbox
+	dead  inbox.Reason // why it was set aside, "" if it was not
+	why   string       // in words
+	reply string       // to an entry that was answered
+}
+
+func (f entryState) waits() bool { return f.where != "" && f.where != inbox.FoundAnswered }
+
+// stateOf looks an entry up.
+func (b *Bridge) stateOf(id string) (entryState, error) {
+	where, err := b.find([]string{id})
+	if err != nil {
+		return entryState{}, err
+	}
+	return b.stateWhere(id, where)
+}
+
+// find says where entries are, as a Receipt's Found, by id.
+func (b *Bridge) find(ids []string) (map[string]string, error) {
+	v, err := b.Box.View()
+	if err != nil {
+		return nil, err
+	}
+	where, err := v.FindAll(ids)
+	return where, errors.Join(err, v.Close())
+}
+
+// stateWhere is the state of an entry whose place is known.
+func (b *Bridge) stateWhere(id string, where map[string]string) (f entryState, err error) {
+	f.where = where[id]
+	switch {
+	case f.waits():
+		return f, nil
+	case f.where == inbox.FoundAnswered:
+		f.reply, err = b.reply(id)
+		return f, err
+	}
+	_, err = b.Box.EachLetter(func(l inbox.Letter) bool {
+		if l.ID == id && l.Open() {
+			f.dead, f.why = l.Reason, string(l.Reason)
+			if run, over := l.OverRun(); over {
+				f.why += fmt.Sprintf(": %s: `heartbeat run resume %s --max-cost-per-run USD` has it go on", l.Failure.Message, run)
+			}
+		}
+		return true
+	})
+	return f, err
+}
+
+// reply is the last reply to an entry.
+func (b *Bridge) reply(id string) (reply string, err error) {
+	tail, err := b.Box.TailResults(-1)
+	if err != nil {
+		return "", err
+	}
+	needle, err := json.Marshal(id)
+	if err == nil {
+		err = tail.Lines(func(line []byte) {
+			var r inbox.Result
+			if bytes.Contains(line, needle) && json.Unmarshal(line, &r) == nil && r.ID == id {
+				reply = r.Reply
+			}
+		})
+	}
+	return reply, errors.Join(err, tail.Close())
 }

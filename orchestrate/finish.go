@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"heartbeat/inbox"
-	"heartbeat/orchestrate/session"
+	"heartbeat/orchestrate/statefile"
 )
 
 // finish asks the agent, in the last entry of a completed run, to name the proof. The
@@ -21,13 +21,13 @@ func (s *step) finish(ctx context.Context) error {
 		case f.waits():
 			s.report.Waits++
 			return nil
-		case f.where == inbox.FoundAnswered && session.Kept(f.reply, s.Run.Proof()):
+		case f.where == inbox.FoundAnswered && statefile.Kept(f.reply, s.Run.Proof()):
 			s.ledger.Done, s.report.Done = true, true
 			return nil
 		case f.dead == inbox.ReasonOverBudget:
 			s.report.Guard = "the run is completed, and the entry that asks for its proof was set aside: " + f.why
 			return nil
-		case a.Nth >= s.attempts():
+		case a.Nth >= attempts:
 			s.report.Guard = fmt.Sprintf("the run is completed, and its proof was not named in %d entries", a.Nth)
 			return nil
 		}
@@ -47,7 +47,7 @@ func (s *step) failed(ctx context.Context) (again bool, err error) {
 	a, failure := s.ledger.Failure, s.state.Failure
 	if a.Seq != failure.Seq {
 		a = asked{Seq: failure.Seq, Nth: a.Nth + 1, Entry: s.entryID("failure-"+strconv.Itoa(failure.Seq), 1)}
-		if a.Nth > s.attempts() {
+		if a.Nth > attempts {
 			s.report.Guard = fmt.Sprintf("the run failed %d times in a row: %s: %s", a.Nth, failure.Name, failure.Message)
 			return false, nil
 		}
@@ -74,12 +74,5 @@ func (s *step) failed(ctx context.Context) (again bool, err error) {
 	return err == nil && (!ended || s.report.Guard == ""), err
 }
 
-// attempts bounds how often a failed run is tried again, and a proof asked for.
-func (s *step) attempts() int {
-	if s.MaxAttempts > 0 {
-		return s.MaxAttempts
-	}
-	return defaultAttempts
-}
-
-const defaultAttempts = 3
+// attempts is how often a failed run is tried again, and a proof asked for.
+const attempts = 3

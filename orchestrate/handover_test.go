@@ -13,7 +13,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/run"
@@ -49,7 +49,7 @@ func working(t *testing.T) (*orchestrate.Bridge, *inbox.Delivery) {
 	require.NoError(t, err)
 	next, err := tx.Next(inbox.Mark{})
 	require.NoError(t, err)
-	e := recovery.Evidence{Boot: host.BootID(), Namespace: host.PIDNamespace(), Client: int64(client.Process.Pid), ClientStart: host.ProcessStart(client.Process.Pid)}
+	e := recovery.Evidence{Boot: machine.BootID(), Namespace: machine.PIDNamespace(), Client: int64(client.Process.Pid), ClientStart: machine.ProcessStart(client.Process.Pid)}
 	d, err := tx.Deliver(next, inbox.Recipient{SessionID: "s1", Evidence: e.Encode()})
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit())
@@ -127,7 +127,7 @@ func TestOneResultByThreeWays(t *testing.T) {
 	require.NoError(t, orchestrate.HandOverSaid(b.Box, d, "done, I say"))
 	require.NoError(t, orchestrate.HandOverSaid(b.Box, d, "and again"), "the last word counts for the entry")
 	assert.Empty(t, orchestrate.AcceptReply(b.Box, d, "my last message"))
-	require.ErrorIs(t, b.HandOver(os.Getpid(), anEffect, []byte("2"), nil), orchestrate.ErrResolved)
+	require.ErrorContains(t, b.HandOver(os.Getpid(), anEffect, []byte("2"), nil), "an effect has one result")
 	kept, err := filepath.Glob(filepath.Join(b.Box.Dir(), ".run-*.json.result-"+anEffect))
 	require.NoError(t, err)
 	require.Len(t, kept, 1)

@@ -1,7 +1,6 @@
 package orchestrate_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/testing/agent"
+	"heartbeat/internal/testing/script"
 )
 
 // killedRuns is how many runs are driven under kills, unless HEARTBEAT_KILLED_RUNS is set.
@@ -80,7 +80,7 @@ func (r *runRig) session(random *rand.Rand) {
 			stop() // the whole session
 			return
 		}
-		if all := marked(mark); len(all) > 0 {
+		if all := script.Marked(mark); len(all) > 0 {
 			_ = syscall.Kill(all[random.IntN(len(all))], syscall.SIGKILL) // it may have ended
 		}
 	})
@@ -92,22 +92,9 @@ func (r *runRig) session(random *rand.Rand) {
 	_ = a.Run(ctx, "begin") // it may be killed
 	stop()
 	once.Wait()
-	for _, pid := range marked(mark) {
+	for _, pid := range script.Marked(mark) {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // what is left of the session
 	}
-}
-
-// marked are the processes that have mark in their environment.
-func marked(mark string) (all []int) {
-	paths, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well-formed
-	for _, path := range paths {
-		environ, err := os.ReadFile(path)
-		pid, notOne := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if err == nil && notOne == nil && pid != os.Getpid() && bytes.Contains(environ, []byte(mark)) {
-			all = append(all, pid)
-		}
-	}
-	return all
 }
 
 // eachOnce checks that the run asked for n effects, and that each has one result.

@@ -9,13 +9,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/machine"
 	"heartbeat/orchestrate/run"
-	"heartbeat/orchestrate/session"
 )
 
 // ledger is what a bridge remembers of a run, to save work at the next step.
@@ -29,15 +30,16 @@ type ledger struct {
 	// Head is the last event of the journal when the process ran last, and Wants are the
 	// effects that the process waited for then. The process can want nothing else before
 	// the journal grows.
-	Head     int              `json:"head_seq"`
-	Wants    []want           `json:"wants,omitempty"`
-	Effects  map[string]asked `json:"effects,omitempty"`
-	Failure  asked            `json:"failure"`            // the entry about the last failure, and the event of that failure
-	Past     int              `json:"past_seq,omitempty"` // the event of a failure from which the process recovered
-	Finish   asked            `json:"finish"`
-	Done     bool             `json:"done,omitempty"`
-	Steps    int              `json:"steps"`
-	Progress session.Progress `json:"progress"`
+	Head    int              `json:"head_seq"`
+	Wants   []want           `json:"wants,omitempty"`
+	Effects map[string]asked `json:"effects,omitempty"`
+	Failure asked            `json:"failure"`            // the entry about the last failure, and the event of that failure
+	Past    int              `json:"past_seq,omitempty"` // the event of a failure from which the process recovered
+	Finish  asked            `json:"finish"`
+	Done    bool             `json:"done,omitempty"`
+	Steps   int              `json:"steps"`
+	// Idle is how often in a row the process was run without progress.
+	Idle int `json:"idle,omitempty"`
 	// Guard is why the last step stopped the run, "" if it did not.
 	Guard string `json:"guard,omitempty"`
 	Rests rests  `json:"rests,omitzero"`
@@ -74,8 +76,12 @@ func ledgerPath(box *inbox.Inbox, r *run.Run) string {
 	return filepath.Join(box.Dir(), ledgerPrefix+filepath.Base(r.ID())+ledgerSuffix)
 }
 
-// cachePath is the path of the cached state of a run's journal.
-func cachePath(box *inbox.Inbox, r *run.Run) string { return ledgerPath(box, r) + ".state" }
+// Stepping reports whether somebody takes a step of one of these runs right now.
+func Stepping(box *inbox.Inbox, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		return machine.LockHolder(lockPath(filepath.Join(box.Dir(), ledgerPrefix+filepath.Base(dir)+ledgerSuffix))) != 0
+	})
+}
 
 func lockPath(ledger string) string { return ledger + ".lock" }
 
@@ -183,4 +189,41 @@ func Driven(box *inbox.Inbox) (all []DrivenRun, strange []string, err error) {
 		all = append(all, driven)
 	}
 	return all, strange, err
+}
+
+// claimName is the file in the run's directory that names the inbox which drives the
+// run. Two inboxes would give the same work to two agents.
+const claimName = ".heartbeat-inbox"
+
+// claim makes the run this inbox's, unless another inbox still drives it.
+func (b *Bridge) claim() error {
+	path := filepath.Join(b.Run.Dir(), claimName)
+	text, err := disk.ReadState(path, 64<<10)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return b.writeClaim(path)
+	case err != nil:
+		return fmt.Errorf("claim run %s: %w", b.Run.ID(), err)
+	}
+	other := strings.TrimSpace(string(text))
+	switch {
+	case inbox.SameInbox(other, b.Box.Path()):
+		return nil
+	case b.drivenBy(other):
+		return fmt.Errorf("run %s: another inbox drives it: %s: work on that one, or remove %s", b.Run.ID(), other, path)
+	}
+	return b.writeClaim(path)
+}
+
+func (b *Bridge) writeClaim(path string) error {
+	if err := disk.Publish(path, []byte(b.Box.Path()+"\n"), true); err != nil {
+		return fmt.Errorf("claim run %s: %w", b.Run.ID(), err)
+	}
+	return nil
+}
+
+// drivenBy reports whether another inbox has a ledger of this run that is not done.
+func (b *Bridge) drivenBy(other string) bool {
+	l, err := readLedger(filepath.Join(filepath.Dir(other), filepath.Base(ledgerPath(b.Box, b.Run))))
+	return err == nil && l.Dir == b.Run.Dir() && !l.Done
 }

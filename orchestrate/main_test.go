@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"heartbeat/internal/testing/build"
+	"heartbeat/internal/testing/script"
 )
 
 // TestMain puts heartbeat and its hook on the PATH, and keeps the state of sessions out
@@ -28,6 +29,6 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		return m.Run()
+		return script.Run(m)
 	}())
 }

@@ -1,30 +1,27 @@
+// Package orchestrate drives babysitter runs through an inbox: what a run asks for
+// becomes entries, and the answers go back to the run.
+//
+// A run's process asks for effects and cannot continue without their results. A
+// [Bridge] takes one step at a time: it runs the process as far as it gets, makes sure
+// that each effect the process then waits for has exactly one entry in the inbox, and
+// posts results that need no agent. The ledger beside the inbox is a cache: it saves
+// work, and nothing depends on it. A step may be taken at any time, by any number of
+// processes, and after a crash at any point.
 package orchestrate
 
 import (
-	"context"
 	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/effect"
-	"heartbeat/orchestrate/prompt"
 	"heartbeat/orchestrate/run"
 )
-
-// Writer changes runs. Outside tests it is babysitter's own command.
-type Writer interface {
-	Iterate(ctx context.Context, runDir string) (babysitter.Iteration, error)
-	PostOK(ctx context.Context, runDir, effectID string, value []byte, with babysitter.Attachments) error
-	PostError(ctx context.Context, runDir, effectID string, failure babysitter.Failure, with babysitter.Attachments) error
-}
 
 // Options say how a run is driven. The ledger keeps them for other processes that take a
 // step, but what they permit counts only from the process itself: see
 // [Options.Following].
 type Options struct {
-	// Command is how babysitter is called. It is kept in no file, so that nobody who can
-	// write beside the inbox can choose what runs.
-	Command      []string           `json:"-"`
 	Breakpoints  effect.Breakpoints `json:"breakpoints,omitempty"` // [effect.Hold] if empty
 	RejectReason string             `json:"reject_reason,omitempty"`
 	OnUnresolved effect.Unresolved  `json:"on_unresolved,omitempty"` // [effect.Leave] if empty
@@ -34,9 +31,6 @@ type Options struct {
 	// AnyCode has the process run however its code has changed since the run was bound. No file
 	// says so either.
 	AnyCode bool `json:"-"`
-	// MaxAttempts bounds how often a failed run is tried again, and how often a proof is
-	// asked for; 3 if 0.
-	MaxAttempts int `json:"max_attempts,omitempty"`
 	// MaxSteps bounds how often the process is run; 0 is no bound.
 	MaxSteps int `json:"max_steps,omitempty"`
 	// MaxIdle bounds how often in a row the process is run without progress; 0 is no
@@ -59,7 +53,7 @@ func (o Options) Following(kept Options) Options {
 	if kept.Empty() {
 		return o
 	}
-	kept.Command, kept.Breakpoints, kept.Execute, kept.AnyCode, kept.others = o.Command, o.Breakpoints, o.Execute, o.AnyCode, kept.Execute
+	kept.Breakpoints, kept.Execute, kept.AnyCode, kept.others = o.Breakpoints, o.Execute, o.AnyCode, kept.Execute
 	kept.following = true
 	return kept
 }
@@ -68,11 +62,12 @@ func (o Options) Following(kept Options) Options {
 type Bridge struct {
 	Box *inbox.Inbox
 	Run *run.Run
-	CLI Writer
+	// CLI is what changes the run, and Program is the path of heartbeat, by which the agent is
+	// told to hand results over: a step needs both. How babysitter is called is kept in no
+	// file, so that nobody who can write beside the inbox can choose what runs.
+	CLI     *babysitter.CLI
+	Program string
 	Options
-	// ResultCommand is the command that the agent is told to hand results over with. A step
-	// needs it, since it writes entries.
-	ResultCommand prompt.ResultCommand
 	// Posts bounds how many of the results that were handed over a step posts, and Until
 	// is when it stops posting; zero is no bound.
 	Posts int
@@ -80,14 +75,6 @@ type Bridge struct {
 	// Outside leaves the commands of Execute to another process. A step then does not wait
 	// for a process that already takes one.
 	Outside bool
-	Now     func() time.Time // time.Now if nil
-}
-
-func (b *Bridge) now() time.Time {
-	if b.Now != nil {
-		return b.Now()
-	}
-	return time.Now()
 }
 
 // Report is what a step did, and what the run waits for.

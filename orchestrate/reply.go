@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/words"
 	"heartbeat/orchestrate/effect"
 	"heartbeat/orchestrate/run"
 )
@@ -28,12 +29,8 @@ func effectOf(box *inbox.Inbox, meta map[string]json.RawMessage) (at effectAt, o
 	if err != nil {
 		return at, false
 	}
-	st, err := r.State(cachePath(box, r))
-	if err != nil {
-		return at, false
-	}
-	status, err := st.Effect(mark.Effect)
-	return effectAt{Bridge{Box: box, Run: r}, mark.Effect, status}, err == nil
+	st, err := r.State()
+	return effectAt{Bridge{Box: box, Run: r}, mark.Effect, st.Effect(mark.Effect)}, err == nil
 }
 
 // awaited is the effect that an entry in flight is for; ok is false if that needs no result
@@ -103,4 +100,40 @@ func HandOverSaid(box *inbox.Inbox, d *inbox.Delivery, result string) error {
 		value = TextValue(result)
 	}
 	return e.handOver(answer{Effect: e.id, Value: value}, true)
+}
+
+// Announce is a sentence about the run of an entry, for the person at the terminal. It is
+// "" for an entry that is not a run's, and if the run cannot be read.
+func Announce(box *inbox.Inbox, meta map[string]json.RawMessage) string {
+	mark, ok := effect.MarkIn(meta)
+	if !ok {
+		return ""
+	}
+	r, err := run.Open(mark.RunDir)
+	if err != nil {
+		return ""
+	}
+	b := Bridge{Box: box, Run: r}
+	l, err := b.open()
+	if err != nil {
+		return ""
+	}
+	said := fmt.Sprintf("run %s, iteration %d", r.ID(), l.Steps)
+	if l.Options.MaxSteps > 0 {
+		said += fmt.Sprintf("/%d", l.Options.MaxSteps)
+	}
+	if mark.Effect == "" {
+		return said + ", " + mark.Kind
+	}
+	st, err := r.State()
+	if err != nil {
+		return said
+	}
+	waits := 0
+	for _, w := range l.Wants {
+		if st.Effect(w.Effect) == run.Requested {
+			waits++
+		}
+	}
+	return said + ", " + words.Count(waits, "effect waits", "effects wait")
 }

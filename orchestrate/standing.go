@@ -48,7 +48,7 @@ func (b *Bridge) Standing() (s Standing, err error) {
 	if err != nil {
 		return s, err
 	}
-	st, err := b.Run.State("")
+	st, err := b.Run.State()
 	if err != nil {
 		return s, err
 	}
@@ -81,13 +81,9 @@ func (b *Bridge) addEffect(s *Standing, l *ledger, e run.Effect) error {
 	case a.Entry != "":
 		return b.addEntry(s, a.Entry, e.ID)
 	case e.Kind == kindBreakpoint:
-		task, err := b.Run.Task(e.ID)
+		h, err := b.heldBy(e)
 		if err != nil {
 			return err
-		}
-		h := Held{Effect: e.ID, Label: e.Label, Since: e.RequestedAt}
-		if task.Breakpoint != nil {
-			h.Question = task.Breakpoint.Question
 		}
 		s.Held = append(s.Held, h)
 	case e.Kind == kindSleep:

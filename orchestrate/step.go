@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/run"
-	"heartbeat/orchestrate/session"
 )
 
 // settle is how long the last line of the inbox must be unchanged if it lacks its
@@ -74,7 +73,7 @@ func (b *Bridge) underLock(ctx context.Context, wait time.Duration, do func(*ste
 	if !b.following {
 		l.Options = b.Options
 	}
-	s := &step{Bridge: b, CLI: checked{b}, ledger: l, identity: lock.Identity(), report: Report{Run: b.Run.ID(), Dir: b.Run.Dir(), Iterations: l.Steps}}
+	s := &step{Bridge: b, ledger: l, identity: lock.Identity(), report: Report{Run: b.Run.ID(), Dir: b.Run.Dir(), Iterations: l.Steps}}
 	if s.handedOver, err = b.answers(); err != nil {
 		return report, fmt.Errorf("look for results of run %s: %w", b.Run.ID(), err)
 	}
@@ -93,7 +92,6 @@ func (b *Bridge) underLock(ctx context.Context, wait time.Duration, do func(*ste
 // step is one step of a run.
 type step struct {
 	*Bridge
-	CLI        Writer // which refuses with errRests
 	ledger     *ledger
 	state      run.State
 	where      map[string]string // where the wanted entries are, by id
@@ -157,13 +155,9 @@ func (s *step) runIfReady(ctx context.Context, settled string) error {
 func (s *step) postThenStep(ctx context.Context) error {
 	left := 0
 	for _, w := range s.ledger.Wants {
-		status, err := s.state.Effect(w.Effect)
-		if err != nil {
-			return err
-		}
 		switch {
-		case status != run.Requested:
-		case w.Kind == kindSleep && !w.Until.After(s.now()):
+		case s.state.Effect(w.Effect) != run.Requested:
+		case w.Kind == kindSleep && !w.Until.After(time.Now()):
 		case s.handedOver[w.Effect]:
 			_, posted, err := s.postAnswer(ctx, w)
 			if err != nil {
@@ -183,7 +177,7 @@ func (s *step) postThenStep(ctx context.Context) error {
 }
 
 func (s *step) readState() (err error) {
-	s.state, err = s.Run.State(cachePath(s.Box, s.Run))
+	s.state, err = s.Run.State()
 	s.report.Status = s.state.Status
 	if err != nil || len(s.handedOver) == 0 {
 		return err
@@ -204,11 +198,7 @@ func (s *step) continueRun(ctx context.Context) (more bool, err error) {
 	}
 	var all []inbox.Message
 	for _, w := range s.ledger.Wants {
-		status, err := s.state.Effect(w.Effect)
-		if err != nil {
-			return false, err
-		}
-		if status != run.Requested {
+		if s.state.Effect(w.Effect) != run.Requested {
 			continue // answered since
 		}
 		m, posted, err := s.handle(ctx, w)
@@ -233,33 +223,35 @@ func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 		s.report.Guard, s.report.OutOfSteps = fmt.Sprintf("the process was run %d times already", s.ledger.Steps), true
 		return true, nil
 	}
-	it, err := s.CLI.Iterate(ctx, s.Run.Dir())
-	if errors.Is(err, errRests) {
+	if err := s.mayRun(); err != nil {
 		return false, err
 	}
+	it, err := s.CLI.Iterate(ctx, s.Run)
 	s.ledger.Steps++
-	s.checkVersion(ctx)
 	if err != nil {
 		return false, err
 	}
 	if err := s.readState(); err != nil {
 		return false, err
 	}
-	s.ledger.Head, s.ledger.Wants = s.state.Moved, nil
 	if it.Status == babysitter.Waiting && s.state.Failure != nil {
 		s.ledger.Past = s.state.Failure.Seq // the journal still calls the run failed
 	}
 	if it.Status != babysitter.Failed {
 		s.ledger.Failure = asked{}
 	}
-	var pending []string
+	var wants []want
 	for _, a := range it.NextActions {
-		s.ledger.Wants = append(s.ledger.Wants, want{Effect: a.EffectID, Kind: a.Kind, Until: a.SleepUntil})
-		pending = append(pending, a.EffectID)
+		wants = append(wants, want{Effect: a.EffectID, Kind: a.Kind, Until: a.SleepUntil})
 	}
-	s.ledger.Progress = s.ledger.Progress.After(session.Fingerprint(pending, strconv.Itoa(s.state.Moved)))
-	if s.ledger.Progress.Stuck(s.MaxIdle) {
-		s.report.Guard = fmt.Sprintf("the process was run %d times without progress", s.ledger.Progress.Unchanged)
+	if same := func(a, b want) bool { return a.Effect == b.Effect }; s.ledger.Head == s.state.Moved && slices.EqualFunc(wants, s.ledger.Wants, same) {
+		s.ledger.Idle++
+	} else {
+		s.ledger.Idle = 0
+	}
+	s.ledger.Head, s.ledger.Wants = s.state.Moved, wants
+	if s.MaxIdle > 0 && s.ledger.Idle >= s.MaxIdle {
+		s.report.Guard = fmt.Sprintf("the process was run %d times without progress", s.ledger.Idle)
 		return true, nil
 	}
 	return it.Status != babysitter.Waiting, nil
@@ -280,7 +272,7 @@ func (s *step) entryOf(effect string) asked {
 	if a := s.ledger.Effects[effect]; a.Entry != "" {
 		return a
 	}
-	return asked{Entry: s.entryID(effect, 1), Nth: 1, Since: s.now()}
+	return asked{Entry: s.entryID(effect, 1), Nth: 1, Since: time.Now()}
 }
 
 // append appends entries to the inbox, except for those whose id is there already.

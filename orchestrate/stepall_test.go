@@ -66,7 +66,7 @@ func TestStepAllSumsUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSteps(c.reports...)
-			got, err := orchestrate.StepAll(t.Context(), s.bridges, orchestrate.Round{Take: s.take})
+			got, err := orchestrate.StepAll(t.Context(), s.bridges, s.take)
 			require.NoError(t, err)
 			for _, r := range c.reports {
 				c.want.Reports = append(c.want.Reports, r.(orchestrate.Report))
@@ -81,40 +81,8 @@ func TestStepAllSumsUp(t *testing.T) {
 
 func TestStepAllEndsAtTheFirstError(t *testing.T) {
 	s := newSteps(orchestrate.Report{Run: "a"}, errors.New("damaged"), orchestrate.Report{Run: "c"})
-	got, err := orchestrate.StepAll(t.Context(), s.bridges, orchestrate.Round{Take: s.take})
+	got, err := orchestrate.StepAll(t.Context(), s.bridges, s.take)
 	require.EqualError(t, err, "damaged")
 	assert.Equal(t, []string{"a"}, s.stepped)
 	assert.Len(t, got.Reports, 1)
-}
-
-func TestStepAllContinuesIfFailedSaysSo(t *testing.T) {
-	s := newSteps(errors.New("damaged"), orchestrate.Report{Run: "b", Queued: []string{"b/e1"}}, errors.New("locked"))
-	var failed []error
-	got, err := orchestrate.StepAll(t.Context(), s.bridges, orchestrate.Round{Take: s.take, Failed: func(b *orchestrate.Bridge, err error) error {
-		assert.Equal(t, s.results[b], err)
-		failed = append(failed, err)
-		return nil
-	}})
-	require.NoError(t, err)
-	assert.Len(t, failed, 2)
-	assert.True(t, got.Queued)
-	assert.Equal(t, s.bridges, got.Unfinished, "a run whose step failed is not done")
-
-	_, err = orchestrate.StepAll(t.Context(), s.bridges, orchestrate.Round{Take: s.take, Failed: func(_ *orchestrate.Bridge, err error) error {
-		return errors.Join(errors.New("a run"), err)
-	}})
-	require.EqualError(t, err, "a run\ndamaged", "the error that Failed returns ends the round")
-}
-
-func TestStepAllEndsIfSteppedSaysSo(t *testing.T) {
-	s := newSteps(orchestrate.Report{Run: "a"}, orchestrate.Report{Run: "b", Guard: "no"}, orchestrate.Report{Run: "c"})
-	got, err := orchestrate.StepAll(t.Context(), s.bridges, orchestrate.Round{Take: s.take, Stepped: func(_ *orchestrate.Bridge, r orchestrate.Report) error {
-		if r.Guard != "" {
-			return errors.New(r.Guard)
-		}
-		return nil
-	}})
-	require.EqualError(t, err, "no")
-	assert.Equal(t, []string{"a", "b"}, s.stepped)
-	assert.Len(t, got.Reports, 2)
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
+
+	"heartbeat/internal/testing/script"
 )
 
 // fire runs the hook for one event of a session, whose client is the process client.
@@ -157,10 +159,10 @@ export async function process(inputs, ctx) {
 	cmd.Dir, cmd.Env = r.dir, append(os.Environ(), mark)
 	require.NoError(t, cmd.Start())
 	require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(r.dir, "began")); return err == nil }, time.Minute, 10*time.Millisecond)
-	require.NotEmpty(t, marked(mark))
+	require.NotEmpty(t, script.Marked(mark))
 	require.NoError(t, cmd.Process.Signal(syscall.SIGKILL))
 	_ = cmd.Wait() // it was killed
-	require.Eventually(t, func() bool { return len(marked(mark)) == 0 }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(script.Marked(mark)) == 0 }, time.Minute, 10*time.Millisecond)
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "mended"), nil, 0o600))
 	assert.Len(t, r.step().Queued, 1)
 }

@@ -1,7 +1,6 @@
 package orchestrate_test
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -13,7 +12,7 @@ import (
 
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
-	"heartbeat/orchestrate/session"
+	"heartbeat/orchestrate/statefile"
 )
 
 const twoTasksJS = `export async function process(inputs, ctx) {
@@ -43,9 +42,9 @@ func TestRunStartDry(t *testing.T) {
 	}
 	out, err := start("--dry-run")
 	require.NoError(t, err, out)
-	var p babysitter.Preview
+	var p babysitter.Created
 	require.NoError(t, json.Unmarshal([]byte(out), &p))
-	assert.Equal(t, babysitter.Preview{
+	assert.Equal(t, babysitter.Created{
 		RunID: "r1", RunDir: r.run, Process: "p", Entry: p.Entry, Request: "req 456", Revision: "v2.1",
 	}, p)
 	assert.Contains(t, p.Entry, "p.mjs#process")
@@ -85,11 +84,11 @@ func TestRunStart(t *testing.T) {
 	r.startRun("--session-id", "s1", "--state-dir", states, "--max-iterations", "9")
 	assert.Equal(t, "run r1: waiting for 1 agent, 1 entry queued, 1 iteration\n", r.standing())
 
-	file, err := session.At(states, "s1")
+	file, err := statefile.At(states, "s1")
 	require.NoError(t, err)
 	s, err := file.Read()
 	require.NoError(t, err)
-	assert.Equal(t, session.State{
+	assert.Equal(t, statefile.State{
 		Active: true, Iteration: 1, MaxIterations: 9, RunID: "r1", StartedAt: s.StartedAt, LastIterationAt: s.LastIterationAt, Prompt: "do both",
 	}, s)
 
@@ -123,14 +122,13 @@ func TestRunLimits(t *testing.T) {
 	assert.Contains(t, r.said, "its session has had its 1 iterations (max_iterations): see "+filepath.Join(states, "s1.md"))
 
 	// Ten iterations that took no time are too fast, where that is asked for.
-	file, err := session.At(states, "s1")
+	file, err := statefile.At(states, "s1")
 	require.NoError(t, err)
-	_, err = file.Update(context.Background(), func(s *session.State) error {
-		s.Iteration, s.MaxIterations, s.IterationTimes = 30, 99, []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}
-		s.LastIterationAt = session.Stamp(time.Now())
-		return nil
-	})
+	s, err := file.Read()
 	require.NoError(t, err)
+	s.Iteration, s.MaxIterations, s.IterationTimes = 30, 99, []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}
+	s.LastIterationAt = statefile.Stamp(time.Now())
+	require.NoError(t, file.Write(s))
 	r.texts = nil
 	r.drive("--state-dir", states, "--min-iteration-seconds", "600")
 	assert.Len(t, r.texts, 1, "%q", r.texts)

@@ -21,14 +21,17 @@ type release struct {
 		Env, Goos, Goarch, Ldflags []string
 	}
 	Archives []struct {
+		IDs   []string
 		Files []struct{ Src, Dst string }
 	}
 	Nfpms []struct {
+		IDs         []string
 		PackageName string `yaml:"package_name"`
 		Formats     []string
 		Scripts     map[string]string
 		Contents    []struct{ Src, Dst, Type, Packager string }
 	}
+	Casks []struct{ Binaries []string } `yaml:"homebrew_casks"`
 }
 
 func read(t *testing.T) (r release) {
@@ -39,13 +42,13 @@ func read(t *testing.T) (r release) {
 	return r
 }
 
-// staged is the layout that packaging/stage makes.
-func staged(t *testing.T) string {
-	t.Helper()
+// The layout that packaging/stage makes.
+func TestStaged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "staged")
 	out, err := exec.Command("./stage", dir).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	return dir
+	t.Run("files", func(t *testing.T) { everyFileIsThere(t, dir) })
+	t.Run("units", func(t *testing.T) { unitsOfAPackage(t, dir) })
 }
 
 // A release has every command, for each system that heartbeat runs on, static and with the
@@ -60,7 +63,7 @@ func TestEveryCommandIsBuilt(t *testing.T) {
 		assert.Equal(t, []string{"linux", "darwin"}, b.Goos)
 		assert.Equal(t, []string{"amd64", "arm64"}, b.Goarch)
 		assert.Equal(t, []string{"CGO_ENABLED=0"}, b.Env)
-		assert.Contains(t, strings.Join(b.Ldflags, " "), "-X heartbeat/internal/release.version=")
+		assert.Contains(t, strings.Join(b.Ldflags, " "), "-X heartbeat/internal/cli.version=")
 	}
 	slices.Sort(commands)
 	assert.Equal(t, folders, commands)
@@ -68,17 +71,17 @@ func TestEveryCommandIsBuilt(t *testing.T) {
 
 // The linker says nothing about a variable that it does not find.
 func TestTheVersionIsStamped(t *testing.T) {
-	command := filepath.Join(t.TempDir(), "heartbeat")
-	out, err := exec.Command("go", "build", "-ldflags", "-X heartbeat/internal/release.version=1.2.3", "-o", command, "../cmd/heartbeat").CombinedOutput()
+	command := filepath.Join(t.TempDir(), "heartbeat-stop")
+	out, err := exec.Command("go", "build", "-ldflags", "-X heartbeat/internal/cli.version=1.2.3", "-o", command, "../cmd/heartbeat-stop").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	out, err = exec.Command(command, "version").Output()
+	out, err = exec.Command(command, "--version").Output()
 	require.NoError(t, err)
-	assert.Regexp(t, `^heartbeat 1\.2\.3 `, string(out))
+	assert.Regexp(t, `^heartbeat-stop 1\.2\.3 `, string(out))
 }
 
 // What the release names is there, and what is staged is in it.
-func TestEveryFileIsThere(t *testing.T) {
-	dir, r := staged(t), read(t)
+func everyFileIsThere(t *testing.T, dir string) {
+	r := read(t)
 	here := func(src string) string {
 		if rest, ok := strings.CutPrefix(src, "packaging/staged/"); ok {
 			return filepath.Join(dir, rest)
@@ -90,48 +93,67 @@ func TestEveryFileIsThere(t *testing.T) {
 		found, err := filepath.Glob(here(src))
 		require.NoError(t, err)
 		assert.NotEmpty(t, found, src)
-		named[strings.Split(strings.TrimPrefix(src, "packaging/staged/"), "/")[0]] = true
+		parts := strings.Split(strings.TrimPrefix(src, "packaging/staged/"), "/")
+		named[filepath.Join(parts[:min(2, len(parts))]...)] = true
 	}
-	for _, f := range r.Archives[0].Files {
-		exists(f.Src)
+	for _, a := range r.Archives {
+		for _, f := range a.Files {
+			exists(f.Src)
+		}
 	}
-	require.Len(t, r.Nfpms, 2)
 	for _, p := range r.Nfpms {
-		assert.Equal(t, "heartbeat-inbox", p.PackageName)
 		for _, c := range p.Contents {
 			switch c.Type {
 			case "dir":
 			case "symlink":
-				assert.True(t, slices.ContainsFunc(p.Contents, func(to struct{ Src, Dst, Type, Packager string }) bool {
-					return to.Dst == filepath.Join(filepath.Dir(c.Dst), c.Src)
-				}), "%s is a link to nothing", c.Dst)
+				assert.Equal(t, "/usr/bin", filepath.Dir(c.Dst))
+				assert.Contains(t, p.IDs, c.Src, "%s is a link to nothing", c.Dst)
 			default:
 				exists(c.Src)
 			}
 		}
 		for _, script := range p.Scripts {
-			assert.FileExists(t, filepath.Join("..", script))
+			assert.FileExists(t, here(script))
+			named[strings.TrimPrefix(script, "packaging/staged/")] = true
 		}
 	}
-	all, err := os.ReadDir(dir)
+	all, err := filepath.Glob(filepath.Join(dir, "*", "*"))
 	require.NoError(t, err)
-	for _, entry := range all {
-		assert.True(t, named[entry.Name()], "%s is staged for nothing", entry.Name())
+	for _, path := range all {
+		entry, err := filepath.Rel(dir, path)
+		require.NoError(t, err)
+		assert.True(t, named[entry], "%s is staged for nothing", entry)
+	}
+}
+
+// Each command is in one archive, one package and one cask, the same for all three.
+func TestEveryCommandIsInOnePackage(t *testing.T) {
+	r := read(t)
+	want := [][]string{{"heartbeat", "heartbeat-stop", "heartbeat-launch"}, {"heartbeat-host"}, {"heartbeat-nats"}}
+	require.Len(t, r.Archives, len(want))
+	require.Len(t, r.Nfpms, len(want))
+	require.Len(t, r.Casks, len(want))
+	for i, commands := range want {
+		assert.Equal(t, commands, r.Archives[i].IDs)
+		assert.Equal(t, commands, r.Nfpms[i].IDs)
+		assert.Equal(t, commands, r.Casks[i].Binaries)
+		assert.Equal(t, []string{"deb", "rpm"}, r.Nfpms[i].Formats)
+		assert.True(t, strings.HasPrefix(r.Nfpms[i].PackageName, "heartbeat-inbox"))
 	}
 }
 
 // The units of a package call its own commands, and its removal knows each of them.
-func TestUnitsOfAPackage(t *testing.T) {
-	units, err := filepath.Glob(filepath.Join(staged(t), "systemd", "*"))
+func unitsOfAPackage(t *testing.T, dir string) {
+	units, err := filepath.Glob(filepath.Join(dir, "*", "systemd", "*"))
 	require.NoError(t, err)
 	require.NotEmpty(t, units)
-	removal, err := os.ReadFile("preremove.sh")
-	require.NoError(t, err)
 	for _, unit := range units {
+		removal, err := os.ReadFile(filepath.Join(filepath.Dir(unit), "..", "preremove.sh"))
+		require.NoError(t, err)
 		raw, err := os.ReadFile(unit)
 		require.NoError(t, err)
 		for _, command := range regexp.MustCompile(`(?m)^Exec\w+=-?(\S*heartbeat\S*)`).FindAllStringSubmatch(string(raw), -1) {
-			assert.Regexp(t, `^/usr/bin/heartbeat-[a-z]+$`, command[1], unit)
+			assert.Regexp(t, `^/usr/bin/heartbeat(-[a-z]+)?$`, command[1], unit)
 		}
 		assert.Contains(t, string(removal), filepath.Base(unit))
 	}
@@ -143,6 +165,7 @@ func removal(t *testing.T, units, reason string) {
 	raw, err := os.ReadFile("preremove.sh")
 	require.NoError(t, err)
 	text := strings.ReplaceAll(string(raw), "/etc/systemd/system", units)
+	text = strings.ReplaceAll(text, "UNITS_OF_THE_PACKAGE", "heartbeat@.timer heartbeat@.service")
 	text = strings.ReplaceAll(text, "/run/systemd/system", filepath.Join(units, "no-systemd-runs"))
 	out, err := exec.Command("sh", "-c", text, "preremove", reason).CombinedOutput()
 	require.NoError(t, err, "%s", out)

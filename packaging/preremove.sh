@@ -1,14 +1,15 @@
 #!/bin/sh
 # Before the package goes away: stops and disables its units, of which a person may have
 # enabled some. An upgrade keeps them. dpkg says "remove", rpm the number of versions left.
+# packaging/stage writes the names of the package's units in here.
 set -e
 case ${1:-} in
 remove | 0) ;;
 *) exit 0 ;;
 esac
+units='UNITS_OF_THE_PACKAGE'
 wanted=$(
-	for unit in heartbeat@.timer heartbeat@.service heartbeat-supervisor@.service heartbeat-host@.service \
-		heartbeat-nats@.service heartbeat-watch.timer heartbeat-watch.service; do
+	for unit in $units; do
 		find /etc/systemd/system -type l -lname "/usr/lib/systemd/system/$unit" 2>/dev/null || true
 	done
 )
@@ -21,5 +22,9 @@ for link in $wanted; do
 done
 if [ -d /run/systemd/system ]; then
 	# What was started and never enabled.
-	systemctl stop 'heartbeat@*.service' 'heartbeat-supervisor@*.service' 'heartbeat-host@*.service' 'heartbeat-nats@*.service' || true
+	for unit in $units; do
+		case $unit in
+		*@.service) systemctl stop "${unit%.service}*.service" || true ;;
+		esac
+	done
 fi

@@ -1,12 +1,19 @@
 package recover
 
 import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/claude"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 )
 
 // Evidence identifies the Stop that delivered an entry.
@@ -19,10 +26,13 @@ type Evidence struct {
 	// Times is how often the very text was delivered in a row, if more than once, since
 	// the transcript was From long.
 	From      int64
-	Times     int
+	Times     int64
 	Boot      string
 	SinceBoot int64 // nanoseconds
-	Client    int64 // process id of the client, 0 if unknown
+	// Awake is the same by the clock of [machine.Awake]. Deliveries of earlier releases
+	// have none.
+	Awake  int64
+	Client int64 // process id of the client, 0 if unknown
 	// ClientStart tells the client's process from a later one with the same number, and
 	// Namespace is the PID namespace of the number.
 	ClientStart int64
@@ -53,67 +63,58 @@ type Wake struct {
 	Spill string
 }
 
+// members lists what is kept, in the order in which it is written.
+func (e *Evidence) members(c flat.Codec) {
+	c.Bool("stop_hook_active", &e.Active)
+	c.String("reply_sha256", &e.Reply)
+	c.Flag("fresh_reply", &e.Fresh)
+	c.Text("transcript_path", &e.Transcript)
+	c.Int("transcript_size", &e.TranscriptSize)
+	c.NonZero("times", &e.Times)
+	c.NonZero("times_from", &e.From)
+	c.String("boot", &e.Boot)
+	c.Int("since_boot_ns", &e.SinceBoot)
+	c.NonZero("awake_ns", &e.Awake)
+	c.Int("client_pid", &e.Client)
+	c.NonZero("client_start", &e.ClientStart)
+	c.Text("pid_namespace", &e.Namespace)
+	c.Flag("notes_handover", &e.Notes)
+	c.Flag("prompted", &e.Prompted)
+	c.Text("start", &e.Start)
+	c.Flag("hooks", &e.Hooks)
+	c.NonZero("bound_seq", &e.BoundSeq)
+	c.Flag("woken", &e.Woken)
+	if e.Woken {
+		c.Bool("bound", &e.Bound)
+	}
+	c.Text("prompt_before", &e.Before)
+	c.Text("token", &e.Token)
+	c.Text("spill_file", &e.Spill)
+	c.Text("ran_before", &e.RanBefore)
+	c.Flag("held", &e.Held)
+	c.Text("held_boot", &e.HeldBoot)
+	c.NonZero("held_since_boot_ns", &e.HeldSince)
+	c.Text("held_reply", &e.HeldReply)
+	tasks := json.RawMessage(e.Tasks)
+	c.Raw("background_tasks", &tasks)
+	e.Tasks = string(tasks)
+}
+
 // Encode is the JSON object that is kept with the delivery.
 func (e Evidence) Encode() []byte {
 	var o flat.Object
-	o.Bool("stop_hook_active", e.Active)
-	o.String("reply_sha256", e.Reply)
-	if e.Fresh {
-		o.Bool("fresh_reply", true)
-	}
-	o.Text("transcript_path", e.Transcript)
-	o.Int("transcript_size", e.TranscriptSize)
-	if e.Times > 1 {
-		o.Int("times", int64(e.Times))
-		o.Int("times_from", e.From)
-	}
-	o.String("boot", e.Boot)
-	o.Int("since_boot_ns", e.SinceBoot)
-	o.Int("client_pid", e.Client)
-	if e.ClientStart != 0 {
-		o.Int("client_start", e.ClientStart)
-		o.Text("pid_namespace", e.Namespace)
-	}
-	if e.Notes {
-		o.Bool("notes_handover", true)
-	}
-	e.Prompt.encode(&o)
-	e.Wake.encode(&o)
-	e.TaskWait.encode(&o)
+	e.members(flat.To(&o))
 	return o.End()
 }
 
-func (w Wake) encode(o *flat.Object) {
-	if w.Woken {
-		o.Bool("woken", true)
-		o.Bool("bound", w.Bound)
-		o.Text("prompt_before", w.Before)
-		o.Text("token", w.Token)
-	}
-	o.Text("spill_file", w.Spill)
-}
-
 // EvidenceOf reads what is kept with a delivery. One that another program made has none.
-func EvidenceOf(d *inbox.Delivery) Evidence {
+func EvidenceOf(d *inbox.Delivery) (e Evidence) {
 	m, err := flat.Parse(d.Evidence)
 	if err != nil {
 		return Evidence{TranscriptSize: -1}
 	}
-	return Evidence{
-		Active: m.Bool("stop_hook_active"), Reply: m.String("reply_sha256"),
-		Transcript: m.String("transcript_path"), TranscriptSize: m.Int("transcript_size"),
-		Boot: m.String("boot"), SinceBoot: m.Int("since_boot_ns"),
-		Fresh: m.Bool("fresh_reply"), From: m.Int("times_from"), Times: int(m.Int("times")),
-		Client: m.Int("client_pid"), ClientStart: m.Int("client_start"), Namespace: m.String("pid_namespace"),
-		Notes: m.Bool("notes_handover"), Prompt: promptOf(m), Wake: wakeOf(m), TaskWait: taskWaitOf(m),
-	}
-}
-
-func wakeOf(m *flat.Members) Wake {
-	return Wake{
-		Woken: m.Bool("woken"), Bound: m.Bool("bound"), Before: m.String("prompt_before"), Token: m.String("token"),
-		Spill: m.String("spill_file"),
-	}
+	e.members(flat.From(m))
+	return e
 }
 
 // maxTimes bounds how much of a transcript is read to count the deliveries of one
@@ -122,7 +123,7 @@ const maxTimes = 64
 
 // Repeated returns how often the text of e is delivered in a row once it is delivered
 // again right after e, and where in the transcript that began.
-func (e Evidence) Repeated() (times int, from int64) {
+func (e Evidence) Repeated() (times, from int64) {
 	switch {
 	case e.Times >= maxTimes || e.TranscriptSize < 0:
 		return 0, 0
@@ -148,17 +149,19 @@ func DeliveryMark(entryID, token string) string {
 	return "entry " + entryID[:min(12, len(entryID))] + ", delivery " + token
 }
 
-// Worked is for how long this delivery of the entry was worked on so far. The time after
-// its client died is not counted, as far as its transcript tells when that was: nobody
-// may have looked for hours.
+// Worked is for how long this delivery of the entry was worked on so far. The time that
+// the machine slept is not counted, nor that after its client died, as far as its
+// transcript tells when that was: nobody may have looked for hours.
 func Worked(d *inbox.Delivery) time.Duration {
 	e := EvidenceOf(d)
 	took := time.Since(d.DeliveredAt) // the clock may have been set since
-	if e.Boot != "" && e.Boot == host.BootID() {
-		took = time.Duration(host.SinceBoot() - e.SinceBoot)
+	if e.Boot != "" && e.Boot == machine.BootID() {
+		if took = time.Duration(machine.SinceBoot() - e.SinceBoot); e.Awake > 0 {
+			took = time.Duration(machine.Awake() - e.Awake)
+		}
 	}
 	took = max(0, took)
-	if alive, known := host.Lives(e.Boot, e.Namespace, int(e.Client), e.ClientStart); alive || !known {
+	if alive, known := machine.Lives(e.Boot, e.Namespace, int(e.Client), e.ClientStart); alive || !known {
 		return took
 	}
 	info, err := disk.StatFile(e.Transcript)
@@ -170,3 +173,112 @@ func Worked(d *inbox.Delivery) time.Duration {
 
 // Took is for how long the entry in flight was worked on, all its deliveries together.
 func Took(d *inbox.Delivery) time.Duration { return d.Took + Worked(d) }
+
+// TaskWait is kept with a delivery whose turn ended and left tasks running in the
+// background. The entry is answered once they ended and the session reported on them.
+type TaskWait struct {
+	Held bool
+	// HeldBoot and HeldSince (nanoseconds, by [machine.Awake]) are when that began.
+	HeldBoot  string
+	HeldSince int64
+	// HeldReply is what the last turn of the entry said.
+	HeldReply string
+	// Tasks are those that ran so far, a JSON array as in a result, and RanBefore the
+	// ids of those that ran when the entry was delivered: they are not its own.
+	Tasks, RanBefore string
+}
+
+// Running are those tasks that an entry waits for.
+func (h TaskWait) Running(tasks []claude.Task) (running []claude.Task) {
+	before := strings.Fields(h.RanBefore)
+	for _, t := range tasks {
+		if !slices.Contains(before, t.ID) {
+			running = append(running, t)
+		}
+	}
+	return running
+}
+
+// Wait holds the entry for tasks that run, and keeps what the turn said.
+func (h TaskWait) Wait(running []claude.Task, reply string) TaskWait {
+	if !h.Held {
+		h.Held, h.HeldBoot, h.HeldSince = true, machine.BootID(), machine.Awake()
+	}
+	h.HeldReply = reply
+	all := []byte{'['}
+	add := func(id, kind, text string) {
+		var o flat.Object
+		o.String("id", id)
+		o.Text("type", kind)
+		o.Text("description", text)
+		if len(all) > 1 {
+			all = append(all, ',')
+		}
+		all = append(all, o.End()...)
+	}
+	known := map[string]bool{}
+	for _, t := range flat.Value(h.Tasks).Items() {
+		known[t.Get("id").Text()] = true
+		add(t.Get("id").Text(), t.Get("type").Text(), t.Get("description").Text())
+	}
+	for _, t := range running {
+		if !known[t.ID] {
+			add(t.ID, t.Type, t.Text)
+		}
+	}
+	h.Tasks = string(append(all, ']'))
+	return h
+}
+
+// Over reports whether the entry has waited for that long, as far as can be told.
+func (h TaskWait) Over(limit time.Duration) bool {
+	return h.Held && (machine.OtherBoot(h.HeldBoot) || time.Duration(machine.Awake()-h.HeldSince) >= limit)
+}
+
+// TellsOf reports whether the client sent this prompt to say that one of the tasks has
+// ended.
+func (h TaskWait) TellsOf(prompt string) bool {
+	if !h.Held || !strings.HasPrefix(strings.TrimSpace(prompt), claude.TaskNotification) {
+		return false
+	}
+	for _, t := range flat.Value(h.Tasks).Items() {
+		if strings.Contains(prompt, "<task-id>"+t.Get("id").Text()+"</task-id>") {
+			return true
+		}
+	}
+	return false
+}
+
+const spillPrefix, spillSuffix = ".woken-", ".txt"
+
+// SpillPath is the file for a text that is too long to wake a session with, the
+// same for every delivery of an entry.
+func SpillPath(box *inbox.Inbox, entryID string) string {
+	return filepath.Join(box.Dir(), spillPrefix+entryID[:min(12, len(entryID))]+spillSuffix)
+}
+
+// SpillName is the name of an entry's file in the inbox's directory, which may be
+// called otherwise by now.
+func SpillName(d *inbox.Delivery) string { return filepath.Base(EvidenceOf(d).Spill) }
+
+// IsSpill reports whether a file is such a text, whole or half-written.
+func IsSpill(name string) bool {
+	name = strings.TrimSuffix(name, ".tmp")
+	return strings.HasPrefix(name, spillPrefix) && strings.HasSuffix(name, spillSuffix)
+}
+
+// ForgetSpills removes the files of all entries but the one in flight, and what a killed
+// hook left half-written. The caller holds the inbox's lock.
+func ForgetSpills(box *inbox.Inbox, inFlight *inbox.Delivery) (err error) {
+	kept := ""
+	if inFlight != nil {
+		kept = SpillName(inFlight)
+	}
+	names, err := os.ReadDir(box.Dir())
+	for _, n := range names {
+		if IsSpill(n.Name()) && n.Name() != kept {
+			err = errors.Join(err, disk.Remove(filepath.Join(box.Dir(), n.Name())))
+		}
+	}
+	return err
+}

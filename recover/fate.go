@@ -1,3 +1,20 @@
+// Package recover decides who owns the entry in flight, and what becomes of it. Every actor
+// asks here: hooks, launcher, session host, the verb recover, the agent of a fleet.
+//
+// Import it under another name, so that the builtin stays usable:
+//
+//	import recovery "heartbeat/recover"
+//
+// It has three entrances. [Settle] decides about the entry in flight, by one table whose
+// first row is that of an owner who lives: see [OwnerOf]. [Held] says why nothing is
+// delivered, and [Next] which entry comes. [Run] is Settle in a transaction of its own, and
+// [Waiting] both of the others for those who start sessions.
+//
+// [Evidence] is what the hook keeps with a delivery, so that it can be told later whether
+// the model ever got the text, and whose turn brings the answer.
+//
+// Settling twice equals settling once, and a kill at any point followed by another try
+// equals one: the decision is one commit of the inbox.
 package recover
 
 import (
@@ -25,6 +42,9 @@ type Sight struct {
 	NotHandedOver bool
 	// Over is the limit that the entry, its session or the day has reached, nil for none.
 	Over *Over
+	// Printed says that no hook of the client ran, and that what the client itself printed
+	// tells that the turn ended, with this Reply.
+	Printed bool
 	// Command says that the client took the text for a command of its own.
 	Command bool
 	// Overcome says that a session went on since the turn ended in an error: the error is
@@ -87,12 +107,14 @@ var fates = []fate{
 	{"its turn ended in another error of the API", func(s *situation) bool { return s.failure != nil }, againUncounted(failureOf)},
 	{"the client took its text for a command of its own", func(s *situation) bool { return s.Command }, setAside(inbox.ReasonCommand)},
 	{"the transcript proves that its turn ended", (*situation).finished, answered},
+	{"no hook of its client ran, and the client's own result line says that its turn ended", func(s *situation) bool { return s.Printed }, answered},
 	{"it is proven that its text never reached the model", (*situation).unreached, givenBack},
 	{"policy `drop`", func(s *situation) bool { return s.policy == Drop }, dropped},
+	{"policy `retry`; its session was ended with its launcher, by somebody's order", func(s *situation) bool { return s.policy == Retry && s.Reason == inbox.ReasonStopped }, againUncounted(stopped)},
 	{"policy `retry`", func(s *situation) bool { return s.policy == Retry && !s.used }, again(nothing)},
 	{"policy `retry`; its attempts are used up", func(s *situation) bool { return s.policy == Retry }, setAside(inbox.ReasonExhausted)},
 	{"policy `deadletter`; an error of the API ended its turn, and a session went on since", func(s *situation) bool { return s.d.Failure != nil }, setAside(inbox.ReasonFailed)},
-	{"policy `deadletter`; the asker knows why: a person interrupted it, it was canceled, nobody answered its question", func(s *situation) bool { return s.Reason != "" }, writes{
+	{"policy `deadletter`; the asker knows why: a person interrupted it, it was canceled, nobody answered its question, its session was ended by somebody's order", func(s *situation) bool { return s.Reason != "" }, writes{
 		"a dead letter with that reason", DeadLettered, "", func(s *situation) error { return s.tx.DeadLetter(s.Reason) }}},
 	{"policy `deadletter`", func(*situation) bool { return true }, setAside(inbox.ReasonOrphaned)},
 }
@@ -122,6 +144,8 @@ func (s *situation) mayBeItsFault() bool {
 func failureOf(s *situation) string { return s.failure.String() }
 
 func nothing(*situation) string { return "" }
+
+func stopped(*situation) string { return "its session was ended with its launcher" }
 
 // finished reports whether the transcript proves that the turn came to its end. An effect of
 // a run also needs its result, so its entry never counts as finished here.

@@ -36,6 +36,9 @@ func TestFates(t *testing.T) {
 		"dropped":                          {situation{policy: Drop}, Dropped, ""},
 		"retried":                          {situation{policy: Retry}, Requeued, ""},
 		"retried too often":                {situation{policy: Retry, used: true}, DeadLettered, inbox.ReasonExhausted},
+		"stopped":                          {situation{Sight: Sight{Reason: inbox.ReasonStopped}}, DeadLettered, ""},
+		"stopped, retried":                 {situation{policy: Retry, used: true, Sight: Sight{Reason: inbox.ReasonStopped}}, Requeued, ""},
+		"stopped, dropped":                 {situation{policy: Drop, Sight: Sight{Reason: inbox.ReasonStopped}}, Dropped, ""},
 		"exhausted counts before a reason": {situation{policy: Retry, used: true, Sight: Sight{Reason: inbox.ReasonAsked}}, DeadLettered, inbox.ReasonExhausted},
 
 		"its Stop":                 {situation{Sight: Sight{Ended: true, Unreached: never}}, Answered, ""},
@@ -46,6 +49,8 @@ func TestFates(t *testing.T) {
 
 		"answered":                     {situation{proof: finished, Sight: Sight{Unreached: never}}, Answered, ""},
 		"answered under every policy":  {situation{policy: Drop, proof: finished}, Answered, ""},
+		"printed, and no hook ran":     {situation{policy: Drop, Sight: Sight{Printed: true, Unreached: never}}, Answered, ""},
+		"printed, and over its limit":  {situation{Sight: Sight{Printed: true, Over: own}}, DeadLettered, inbox.ReasonOverBudget},
 		"never arrived":                {situation{proof: open, Sight: Sight{Unreached: yes}}, Returned, ""},
 		"never arrived, attempts used": {situation{policy: Retry, used: true, Sight: Sight{Unreached: yes}}, Returned, ""},
 		"nothing proven":               {situation{policy: Drop, Sight: Sight{Unreached: no}}, Dropped, ""},

@@ -2,10 +2,14 @@ package recover
 
 import (
 	"errors"
+	"math/rand/v2"
+	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/charging"
-	"heartbeat/internal/host"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/claude/limit"
+	"heartbeat/internal/machine"
 	"heartbeat/orchestrate/effect"
 )
 
@@ -13,11 +17,15 @@ import (
 type Hold struct {
 	Paused  *inbox.Pause
 	Backoff *inbox.Backoff
-	Owner   *Owner // who has the entry in flight, and lives; only [Waiting] says that
+	// Stopping is the process that is about to end, and has nothing delivered until then.
+	Stopping *inbox.Stopping
+	Owner    *Owner // who has the entry in flight, and lives; only [Waiting] says that
 }
 
 // Any reports whether something keeps delivery back.
-func (h Hold) Any() bool { return h.Paused != nil || h.Backoff != nil || h.Owner != nil }
+func (h Hold) Any() bool {
+	return h.Paused != nil || h.Backoff != nil || h.Stopping != nil || h.Owner != nil
+}
 
 // Held says why nothing is delivered now. It pauses delivery where the day has reached its
 // limit, and notes the settings. The caller commits.
@@ -33,6 +41,9 @@ func Held(tx *inbox.Tx, a Asker) (h Hold, err error) {
 		}
 	}
 	if h.Paused, err = tx.Paused(); err != nil {
+		return h, err
+	}
+	if h.Stopping, err = tx.Stopping(); err != nil {
 		return h, err
 	}
 	h.Backoff, err = tx.Backoff()
@@ -136,7 +147,7 @@ func Waiting(tx *inbox.Tx, a Asker) (h Hold, waits bool, err error) {
 		return h, false, err
 	}
 	if d := tx.InFlight(); d != nil {
-		if o := OwnerOf(tx, d); o.Life == host.Alive {
+		if o := OwnerOf(tx, d); o.Life == machine.Alive {
 			h.Owner = &o
 		}
 		return h, true, nil
@@ -163,3 +174,51 @@ func TakeBack(tx *inbox.Tx, is func(inbox.Entry) bool, why string) (taken bool, 
 	}
 	return false, err
 }
+
+// HoldDelivery stops delivery after an error that ended a turn: for a while, or until
+// somebody resumes if only a person can fix it. ours says that the turn was an entry's;
+// any other turn changes nothing while delivery is already held. The caller commits.
+func HoldDelivery(tx *inbox.Tx, f *inbox.Failure, ours bool) error {
+	remedy := claude.RemedyFor(f.Error, f.Message)
+	if remedy.Person {
+		_, err := tx.Pause(f.String(), nil)
+		return err
+	}
+	held, err := tx.Backoff()
+	if err != nil {
+		return err
+	}
+	streak, err := tx.Streak()
+	if err != nil {
+		return err
+	}
+	if ours || streak == 0 {
+		streak++
+	}
+	length, named := remedy.Backoff(streak, rand.Float64()), false
+	now := time.Now()
+	if reset, ok := limit.End(f.Message, now); ok && !remedy.Counts {
+		length, named = untilReset(reset.Sub(now)), true
+	}
+	if held != nil && !named && !ours {
+		return nil
+	}
+	_, err = tx.BackOff(length, streak, named, f)
+	return err
+}
+
+// maxResetJitter bounds the delay after the end of a limit, so that not everybody who
+// waited for it tries at once.
+const maxResetJitter = 30 * time.Second
+
+// untilReset is how long to wait for the end of a limit.
+func untilReset(wait time.Duration) time.Duration {
+	wait = max(wait, 0)
+	return wait + time.Second + time.Duration(rand.Float64()*float64(min(wait/5, maxResetJitter)))
+}
+
+// The names of a hook's own errors in the record of a session.
+const (
+	CannotWake = "rewake" // the session ends with its turn
+	HookError  = "hook"   // an entry could not be handed over; the hook tries again
+)

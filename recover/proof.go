@@ -4,7 +4,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
 	"heartbeat/internal/claude"
-	"heartbeat/internal/flat"
 )
 
 // Unreached reports whether it is proven that the model did not get the entry
@@ -54,7 +53,7 @@ func (e Evidence) ofOneProcess(tx *inbox.Tx, d *inbox.Delivery) (seen agent.Deli
 func (e Evidence) ByBlock(d *inbox.Delivery) agent.Delivery {
 	return agent.Delivery{
 		Path: e.Transcript, Size: e.TranscriptSize, Text: e.Handed(d), PromptID: d.PromptID,
-		Reply: e.Reply, Fresh: e.Fresh, From: e.From, Times: e.Times,
+		Reply: e.Reply, Fresh: e.Fresh, From: e.From, Times: int(e.Times),
 	}
 }
 
@@ -130,24 +129,6 @@ type Prompt struct {
 	// BoundSeq is the number of the commit in which the client's hook bound the delivery
 	// to the prompt that the client made of it, 0 before: see [inbox.Tx.Seq].
 	BoundSeq int64
-}
-
-func (p Prompt) encode(o *flat.Object) {
-	if !p.Prompted {
-		return
-	}
-	o.Bool("prompted", true)
-	o.Text("start", p.Start)
-	if p.Hooks {
-		o.Bool("hooks", true)
-	}
-	if p.BoundSeq != 0 {
-		o.Int("bound_seq", p.BoundSeq)
-	}
-}
-
-func promptOf(m *flat.Members) Prompt {
-	return Prompt{Prompted: m.Bool("prompted"), Start: m.String("start"), Hooks: m.Bool("hooks"), BoundSeq: m.Int("bound_seq")}
 }
 
 // IsBound reports whether the client is known to have made a prompt of the text.

@@ -8,8 +8,10 @@ package agent
 import (
 	"slices"
 
+	"heartbeat/internal/agent/handed"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/codex"
+	"heartbeat/internal/flat"
 )
 
 // Agent is what there is to know of a client.
@@ -78,4 +80,47 @@ func Of(transcript string) *Agent {
 // IsProgram reports whether a process of this name is a client.
 func IsProgram(name string) bool {
 	return slices.ContainsFunc(all, func(a *Agent) bool { return a.program == name })
+}
+
+// Delivery is a text that a Stop hook handed over.
+type Delivery handed.Delivery
+
+// Seen is what a transcript shows of a delivery.
+type Seen interface {
+	// Answered reports whether it shows an answer after the text. False may become true.
+	Answered() bool
+	// NextTurn reports whether the model had the text when it next answered.
+	NextTurn() handed.Turn
+	// Missed reports whether it proves that the text never reached the model.
+	Missed() bool
+	// Finished reports whether it shows that the text's turn ended in order, and the reply.
+	Finished() (reply string, finished bool)
+	// Failed reports whether it shows that an error of the API ended the text's turn, of which
+	// the client tells no hook; its name and message are as Claude Code has them.
+	Failed() (name, message string, failed bool)
+	// Woke reports whether it shows that the text woke the session: in the turn with this
+	// id, or in any if that is empty.
+	Woke(promptID string) bool
+}
+
+// Seen asks the transcript.
+func (d Delivery) Seen() Seen { return Of(d.Path).seen(d) }
+
+// StartNote is kept with a session's start: where in its transcript the lines of this
+// process begin.
+func StartNote(transcript string) []byte {
+	var o flat.Object
+	o.Text("transcript_path", transcript)
+	o.Int("transcript_size", claude.TranscriptSize(transcript))
+	return o.End()
+}
+
+// StartOf is the transcript that a hook named at the session's start, and how long it was
+// then, in bytes; "" if no hook told of that.
+func StartOf(note []byte) (transcript string, size int64) {
+	m, err := flat.Parse(note)
+	if err != nil {
+		return "", 0
+	}
+	return m.String("transcript_path"), m.Int("transcript_size")
 }

@@ -27,8 +27,7 @@ func slowSyncs(by time.Duration) error {
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	listener, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
-		unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, uintptr(unsafe.Pointer(&program)))
+	listener, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, uintptr(unsafe.Pointer(&program)))
 	if errno != 0 {
 		return fmt.Errorf("slow syncs down: install a seccomp filter: %w", errno)
 	}
@@ -36,34 +35,29 @@ func slowSyncs(by time.Duration) error {
 	return nil
 }
 
-// notification and response are struct seccomp_notif and seccomp_notif_resp.
-type notification struct {
-	id         uint64
-	pid, flags uint32
-	data       [64]byte
-}
-
-type response struct {
-	id    uint64
-	value int64
-	errno int32
-	flags uint32
-}
-
 func delaySyncs(listener uintptr, by time.Duration) {
 	for {
-		var n notification
-		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, listener, unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n))); errno != 0 {
-			if errors.Is(errno, unix.EINTR) || errors.Is(errno, unix.ENOENT) { // the program is gone again
-				continue
-			}
+		// struct seccomp_notif and, below, struct seccomp_notif_resp
+		var call struct {
+			id   uint64
+			rest [72]byte
+		}
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, listener, unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&call)))
+		if errors.Is(errno, unix.EINTR) || errors.Is(errno, unix.ENOENT) { // the program is gone again
+			continue
+		}
+		if errno != 0 {
 			panic(fmt.Sprintf("slow syncs down: %v", errno)) // the children would hang
 		}
-		go func() {
-			time.Sleep(by)
-			r := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+		time.AfterFunc(by, func() {
+			answer := struct {
+				id    uint64
+				value int64
+				errno int32
+				flags uint32
+			}{id: call.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 			// It fails where the program is gone.
-			_, _, _ = unix.Syscall(unix.SYS_IOCTL, listener, unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
-		}()
+			_, _, _ = unix.Syscall(unix.SYS_IOCTL, listener, unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&answer)))
+		})
 	}
 }

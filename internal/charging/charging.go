@@ -9,7 +9,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/meter"
 )
 
@@ -36,7 +36,7 @@ func Reading(s *meter.State) inbox.Reading {
 			return inbox.Boundary{Offset: m.Offset, At: m.At, Before: m.Before, Divided: m.Divided, Final: m.Known}, ok
 		},
 	}
-	r.Client, r.ThisBoot = strings.CutPrefix(s.Client, host.BootID()+"/")
+	r.Client, r.ThisBoot = strings.CutPrefix(s.Client, machine.BootID()+"/")
 	return r
 }
 
@@ -161,7 +161,7 @@ func Note(tx *inbox.Tx, box *inbox.Inbox, ended string) error {
 // could tell. Without a meter of that time it is nobody's: the session was not here.
 func Resumed(tx *inbox.Tx, box *inbox.Inbox, session string, pid int) error {
 	s, err := meter.Load(box.Dir(), session)
-	if s == nil || s.Client == meter.ClientName(host.KnownBoot(host.BootID()), pid, host.ProcessStart(pid)) {
+	if s == nil || s.Client == meter.ClientName(machine.KnownBoot(machine.BootID()), pid, machine.ProcessStart(pid)) {
 		return err
 	}
 	return errors.Join(err, tx.Charge(Reading(s)))
@@ -212,7 +212,7 @@ func isGone(known []inbox.Session, id string) bool {
 	for _, s := range known {
 		if s.ID == id {
 			life := s.Life()
-			return s.EndedAt != nil || life == host.Gone || life == host.Rebooted
+			return s.EndedAt != nil || life == machine.Gone || life == machine.Rebooted
 		}
 	}
 	return false

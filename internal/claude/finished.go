@@ -12,36 +12,43 @@ import (
 // note. The reply is the last text of the answer.
 func (d Delivery) Finished() (reply string, finished bool) {
 	r := d.reading()
-	begun, over := false, false
 	var e ending
 	err := d.each(func(l *flat.Members, at int64) {
-		ends := e.shows(l)
-		switch {
-		case over || !l.Is("uuid"):
-			return
-		case r.answers(l), begun && isAnswer(l):
-			begun = true
-			if text := textOf(l); text != "" {
-				reply = text
-			}
-		case begun && ends:
-			over, finished = true, reply != ""
-		case begun && isTurn(l) && !isToolResult(l): // a prompt, or an error instead of an answer
-			over = true
+		e.begun = e.begun || l.Is("uuid") && r.answers(l)
+		if e.take(l); l.Is("uuid") {
+			r.take(l, at)
 		}
-		r.take(l, at)
 	})
-	return reply, err == nil && finished
+	return e.reply, err == nil && e.finished
 }
 
-// ending recognises the end of a turn, line by line. A hook may have had the turn go on,
-// and the client may have overridden that.
-type ending struct{ held, overridden bool }
+// ending finds the end of a turn, line by line. A hook may have had the turn go on, and
+// the client may have overridden that.
+type ending struct {
+	held, overridden      bool
+	begun, over, finished bool // set begun once lines are the turn's
+	reply                 string
+}
+
+func (e *ending) take(l *flat.Members) {
+	ends := e.shows(l)
+	switch {
+	case !e.begun || e.over || !l.Is("uuid"):
+	case isAnswer(l):
+		if text := textOf(l); text != "" {
+			e.reply = text
+		}
+	case ends:
+		e.over, e.finished = true, e.reply != ""
+	case isTurn(l) && !isToolResult(l): // a prompt, or an error instead of an answer
+		e.over = true
+	}
+}
 
 func (e *ending) shows(l *flat.Members) bool {
 	switch {
 	case isAnswer(l):
-		*e = ending{}
+		e.held, e.overridden = false, false
 	case isOverride(l):
 		e.overridden = true
 		return e.held

@@ -23,25 +23,12 @@ func (p Prompted) Asked(promptID string) bool {
 
 // Finished is [Delivery.Finished] for the prompt's turn.
 func (p Prompted) Finished() (reply string, finished bool) {
-	begun, over := false, false
 	var e ending
 	err := p.each(func(l *flat.Members) {
-		ends := e.shows(l)
-		switch {
-		case over || !l.Is("uuid"):
-		case !begun:
-			begun = p.is(l, p.PromptID)
-		case isAnswer(l):
-			if text := textOf(l); text != "" {
-				reply = text
-			}
-		case ends:
-			over, finished = true, reply != ""
-		case isTurn(l) && !isToolResult(l): // another prompt, or an error instead of an answer
-			over = true
-		}
+		e.take(l)
+		e.begun = e.begun || l.Is("uuid") && p.is(l, p.PromptID)
 	})
-	return reply, err == nil && finished
+	return e.reply, err == nil && e.finished
 }
 
 func (p Prompted) each(f func(*flat.Members)) error {

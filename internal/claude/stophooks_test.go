@@ -121,6 +121,9 @@ func TestObjections(t *testing.T) {
 	assert.Empty(t, claude.Objections(transcriptOf(t, answer1, over), 0, ""))
 	assert.Empty(t, claude.Objections("missing", 0, ""))
 	assert.Equal(t, []string{"FIX"}, claude.Objections(transcriptOf(t, over, answer1, held, answer2), 0, ""), "a late summary comes before the answer")
+	much := `{"type":"progress","text":"` + strings.Repeat("x", 1<<20) + `"}` + "\n"
+	assert.Equal(t, []string{"FIX"}, claude.Objections(transcriptOf(t, answer1, much, held), 0, ""))
+	assert.Empty(t, claude.Objections(transcriptOf(t, answer1, strings.Repeat(much, 40), held), 0, ""), "out of reach")
 }
 
 func TestStopHooksOfASummary(t *testing.T) {

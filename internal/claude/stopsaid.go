@@ -1,12 +1,11 @@
 package claude
 
 import (
-	"bytes"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"heartbeat/internal/agent/handed"
 	"heartbeat/internal/flat"
 )
 
@@ -38,9 +37,6 @@ type StopReader struct {
 	behind bool
 }
 
-// stopPart bounds what is read of a transcript at once. A longer line is passed over.
-const stopPart = 4 << 20
-
 // ReadStop begins to read for a Stop. A hook that was slow to start finds lines of this Stop
 // there already; those of the one before end with its summary, or an answer. reply is what
 // ended in the Stop; leave it out for a hook that the client waits for.
@@ -48,52 +44,17 @@ func ReadStop(path, reply string) *StopReader {
 	if reply != "" {
 		reply = ReplySum(reply)
 	}
-	return &StopReader{path: path, at: max(0, TranscriptSize(path)-lookBack), reply: reply}
+	return &StopReader{path: path, at: max(0, TranscriptSize(path)-handed.LookBack), reply: reply}
 }
 
 // Look reads what has come, as far as it is whole.
 func (r *StopReader) Look() {
-	readLines(r.path, &r.at, func(l *flat.Members) bool { r.take(l); return false })
-}
-
-// readLines calls f for the whole lines of a transcript from an offset on, which it moves,
-// until f has seen enough.
-func readLines(path string, at *int64, f func(*flat.Members) (enough bool)) {
-	file, err := openTranscript(path)
-	if err != nil {
-		return
-	}
-	defer file.Close() // read only: nothing to lose
-	for range 8 {
-		size := min(fileSize(file)-*at, stopPart)
-		if size <= 0 {
-			return
-		}
-		b := make([]byte, size)
-		n, _ := file.ReadAt(b, *at) // a file that was cut off has less
-		b = b[:n]
-		end := bytes.LastIndexByte(b, '\n') + 1
-		if end == 0 && n < stopPart {
-			return // a line that is still being written
-		}
-		for line := range bytes.Lines(b[:end]) {
-			if line = bytes.TrimSpace(line); len(line) > 0 && line[0] == '{' && f(flat.Begun(line)) {
-				return
-			}
-		}
-		if end == 0 {
-			end = n
-		}
-		*at += int64(end)
-	}
-}
-
-func fileSize(file *os.File) int64 {
-	info, err := file.Stat()
-	if err != nil {
-		return 0
-	}
-	return info.Size()
+	// A transcript that cannot be read says nothing.
+	_ = handed.Lines(r.path, r.at, func(line []byte, _, next int64) (enough bool) {
+		r.at = next
+		r.take(flat.Begun(line))
+		return false
+	})
 }
 
 // feedback begins what the client tells the model of a hook that blocked.
@@ -160,15 +121,16 @@ func goesOn(summary *flat.Members) bool {
 // the [ReplySum] of the text that was delivered in it, "" if none was.
 func Objections(path string, from int64, own string) (all []string) {
 	var last StopSaid
-	at, answers := from, 0
-	readLines(path, &at, func(l *flat.Members) (enough bool) {
-		switch {
+	answers := 0
+	// A transcript that cannot be read has none.
+	_ = handed.Lines(path, from, func(line []byte, _, next int64) (enough bool) {
+		switch l := flat.Begun(line); {
 		case isAnswer(l) && last.Over:
 			answers++
 		case isSummary(l):
 			last = summaryOf(l)
 		}
-		return answers == 2
+		return answers == 2 || next-from > 32<<20 // others wait for the inbox's lock
 	})
 	for _, text := range last.Goes {
 		if own == "" || ReplySum(text) != own && ReplySum(strings.TrimSpace(text)) != own {

@@ -27,13 +27,6 @@ func Beside(name string) (string, error) {
 	return filepath.Abs(found)
 }
 
-// IsOursBeside reports whether the program, in the running command's folder, may be run
-// for that command: see [checkOwner].
-func IsOursBeside(path string) bool {
-	self, err := os.Executable()
-	return err == nil && checkOwner(path, self) == nil
-}
-
 // checkOwner refuses a program beside the running one that a stranger put there, as
 // everybody can in a folder such as /tmp: it belongs neither to root, nor to this user,
 // nor to the owner of the running command. In other folders that others may write, they
@@ -47,18 +40,18 @@ func checkOwner(path, self string) error {
 	if err != nil {
 		return err
 	}
-	owner := ownerOf(its)
+	owner := OwnerOf(its)
 	if owner == 0 || owner == os.Geteuid() {
 		return nil
 	}
-	if own, err := os.Stat(self); err == nil && ownerOf(own) == owner {
+	if own, err := os.Stat(self); err == nil && OwnerOf(own) == owner {
 		return nil
 	}
 	return fmt.Errorf("%s belongs to user %d, and is not run: install heartbeat's commands into a folder of your own", path, owner)
 }
 
-// ownerOf returns -1 where the system does not say.
-func ownerOf(info fs.FileInfo) int {
+// OwnerOf is the user whose file it is. It returns -1 where the system does not say.
+func OwnerOf(info fs.FileInfo) int {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid)
 	}

@@ -52,7 +52,7 @@ func TestLimitFlagsRefuse(t *testing.T) {
 	}
 	for _, flag := range []string{"--max-cost=0", "--max-tokens=0", "--max-time=0"} {
 		f := cli.NewFlags("test")
-		cli.AddEntryLimits(f, new(budget.Limits))
+		cli.AddEntryLimits(f, new(budget.Limits), cli.EntryCost)
 		require.ErrorContains(t, f.Parse([]string{flag}), "for no limit", flag)
 	}
 }

@@ -11,17 +11,23 @@ import (
 // made from it.
 type Page struct {
 	Command     string // as one types it: heartbeat-stop, heartbeat send
-	Short       string
+	Brief       string // what --help shows in place of Long where there is --help-all
 	Long        string
 	Usage       []string // what follows the command, a line for each way to call it
 	Example     string
 	Verbs       []Group // of the command or verb itself
 	Flags       *pflag.FlagSet
+	Groups      []FlagGroup // all of Flags, where they are so many that --help shows one group
 	Status      string
 	Environment []Item
 	FilesIntro  string
 	Files       []Item
-	SeeAlso     []string // names of manual pages
+}
+
+// FlagGroup are the flags for one purpose, with a title of a word or two.
+type FlagGroup struct {
+	Title string
+	Flags *pflag.FlagSet
 }
 
 // Group is a list of verbs for one purpose, with a title of a few words: "Send and
@@ -43,8 +49,38 @@ const helpWidth = 80
 // nameColumn is the column in which the texts of verbs begin.
 const nameColumn = 15
 
-// Help is the page as --help shows it.
+// Help is the page as --help shows it: where its flags are in groups, the first of them.
 func (p Page) Help() string {
+	if p.Brief != "" {
+		p.Long = p.Brief
+	}
+	if p.Flags == nil {
+		return p.help("")
+	}
+	if len(p.Groups) == 0 {
+		return p.help("\nFlags:\n" + flagHelp(p.Flags))
+	}
+	var others []string
+	for _, g := range p.Groups[1:] {
+		others = append(others, g.Title)
+	}
+	more := fmt.Sprintf("--help-all shows the rest: how it works, and the flags of %s.", strings.Join(others, ", "))
+	return p.help("\n" + p.Groups[0].help() + "\n" + fill(more) + "\n")
+}
+
+// HelpAll is the page as --help-all shows it.
+func (p Page) HelpAll() string {
+	all := ""
+	for _, g := range p.Groups {
+		all += "\n" + g.help()
+	}
+	return p.help(all)
+}
+
+func (g FlagGroup) help() string { return "Flags (" + g.Title + "):\n" + flagHelp(g.Flags) }
+
+// help is the page with the flags in that text.
+func (p Page) help(flags string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\nUsage:\n", fill(p.Long))
 	for _, u := range p.Usage {
@@ -59,7 +95,7 @@ func (p Page) Help() string {
 		}
 	}
 	if p.Flags != nil {
-		b.WriteString("\nFlags:\n" + flagHelp(p.Flags))
+		b.WriteString(flags)
 	}
 	if p.Status != "" {
 		fmt.Fprintf(&b, "\n%s\n", fill(StatusTitle+p.Status))
@@ -99,4 +135,66 @@ func wrap(text string, width int) (lines []string) {
 		now += word
 	}
 	return append(lines, now)
+}
+
+// CutStatus removes the paragraph about the exit status from a verb's long text, since
+// the page has a section for it. A verb without that paragraph gets the usual one.
+func CutStatus(long string) (rest, status string) {
+	before, after, found := strings.Cut(long, "\n\n"+StatusTitle)
+	if !found {
+		return long, "0 done, 1 not done, with a sentence on stderr."
+	}
+	status, more, found := strings.Cut(after, "\n\n")
+	if found {
+		before += "\n\n" + more
+	}
+	return before, status
+}
+
+// flagColumn is the column in which the texts of flags begin.
+const flagColumn = 28
+
+// flagHelp lists the flags. A tag that reaches into the column of texts gets a line of
+// its own.
+func flagHelp(flags *pflag.FlagSet) string {
+	var b strings.Builder
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		tag := "  " + flagTag(f)
+		if len(tag)+2 > flagColumn {
+			b.WriteString(tag + "\n")
+			tag = ""
+		}
+		for _, line := range wrap(flagText(f), helpWidth-flagColumn) {
+			fmt.Fprintf(&b, "%-*s%s\n", flagColumn, tag, line)
+			tag = ""
+		}
+	})
+	return b.String()
+}
+
+// DescribeFlag returns how a flag is typed, and its text.
+func DescribeFlag(f *pflag.Flag) (tag, text string) { return flagTag(f), flagText(f) }
+
+func flagTag(f *pflag.Flag) string {
+	tag := "--" + f.Name
+	if f.Shorthand != "" {
+		tag = "-" + f.Shorthand + ", " + tag
+	}
+	if v, _ := pflag.UnquoteUsage(f); v != "" {
+		tag += " " + v
+	}
+	return tag
+}
+
+// flagText returns a flag's text, with its default unless that says nothing.
+func flagText(f *pflag.Flag) string {
+	_, text := pflag.UnquoteUsage(f)
+	switch f.DefValue {
+	case "", "0", "0s", "false", "[]":
+		return text
+	}
+	return fmt.Sprintf("%s (default %s)", text, f.DefValue)
 }

@@ -1,14 +1,15 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/words"
-	"heartbeat/orchestrate/babysitter/invocation"
 	"heartbeat/orchestrate/effect"
 )
 
@@ -35,7 +36,7 @@ type RunFlags struct {
 
 // Add declares the flags.
 func (r *RunFlags) Add(f *pflag.FlagSet) {
-	f.Var(usd{&r.MaxCost, true}, "max-cost-per-run", "set a run's entries aside, and so hold it, once all of them have cost so many dollars")
+	f.Var(usd(&r.MaxCost, true), "max-cost-per-run", "set a run's entries aside, and so hold it, once all of them have cost so many dollars")
 	r.AddDriven(f)
 }
 
@@ -47,20 +48,21 @@ func (r *RunFlags) AddDriven(f *pflag.FlagSet) {
 
 // AddOwnLimit declares --max-cost-per-run for verbs that set it for one run.
 func (r *RunFlags) AddOwnLimit(f *pflag.FlagSet) {
-	f.Var(usd{&r.MaxCost, true}, "max-cost-per-run", "the run may cost so many dollars from its beginning on, whatever the flags of the hook say (0: as these say)")
+	f.Var(usd(&r.MaxCost, true), "max-cost-per-run", "the run may cost so many dollars from its beginning on, whatever the flags of the hook say (0: as these say)")
 }
 
 // AddWays declares all flags but --run and --max-cost-per-run.
 func (r *RunFlags) AddWays(f *pflag.FlagSet) {
 	r.Breakpoints, r.OnUnresolved = string(effect.DefaultBreakpoints), string(effect.DefaultUnresolved)
+	r.MaxIterations, r.MaxIdle = effect.DefaultMaxSteps, effect.DefaultMaxIdle
 	r.AddCommand(f)
 	f.Var(Choice(&r.Breakpoints, string(effect.Ask), string(effect.Hold), string(effect.Reject)), "breakpoints", "what becomes of a run's question to a person: the agent asks, it waits for heartbeat breakpoint approve, or it is rejected")
 	f.StringVar(&r.RejectReason, "reject-reason", effect.DefaultRejectReason, "with --breakpoints reject: the `text` that the run is told")
 	f.Var(Choice(&r.OnUnresolved, string(effect.PostError), string(effect.Leave)), "on-unresolved", "what becomes of an effect whose entry was set aside: it waits for a person, or the run learns that it failed")
 	r.AddCodeChanges(f)
 	f.Var(commaList(&r.Execute), "execute", "`kinds` of effects to carry out here in place of the agent: node, shell")
-	f.IntVar(&r.MaxIterations, "max-iterations", effect.DefaultMaxSteps, "how often a run's process is run (0: no limit)")
-	f.IntVar(&r.MaxIdle, "max-idle", effect.DefaultMaxIdle, "how often in a row without the run getting on (0: no limit)")
+	f.Var(AtLeast(&r.MaxIterations, 0), "max-iterations", "how often a run's process is run (0: no limit)")
+	f.Var(AtLeast(&r.MaxIdle, 0), "max-idle", "how often in a row without the run getting on (0: no limit)")
 }
 
 // AddCodeChanges declares --code-changes.
@@ -76,7 +78,7 @@ func (r *RunFlags) AddStateDir(f *pflag.FlagSet) {
 
 // AddCommand declares --babysitter.
 func (r *RunFlags) AddCommand(f *pflag.FlagSet) {
-	f.StringVar(&r.Command, "babysitter", invocation.Default, "the `command` of babysitter, such as \""+invocation.Npx+"\"; a path with blanks in quotes")
+	f.StringVar(&r.Command, "babysitter", effect.DefaultCommand, "the `command` of babysitter, such as \""+effect.Npx+"\"; a path with blanks in quotes")
 }
 
 // Absolute makes paths absolute, so that the flags mean the same in any folder. The
@@ -87,7 +89,7 @@ func (r *RunFlags) Absolute() (err error) {
 			return err
 		}
 	}
-	command, err := invocation.Parse(r.Command)
+	command, err := effect.ParseCommand(r.Command)
 	if err != nil {
 		return err
 	}
@@ -100,16 +102,8 @@ func (r *RunFlags) Absolute() (err error) {
 
 // Check refuses values that make no sense.
 func (r *RunFlags) Check() error {
-	switch {
-	case r.MaxIterations < 0:
-		return fmt.Errorf("--max-iterations is %d: it must be 0 or more", r.MaxIterations)
-	case r.MaxIdle < 0:
-		return fmt.Errorf("--max-idle is %d: it must be 0 or more", r.MaxIdle)
-	case r.MinSeconds < 0:
-		return fmt.Errorf("--min-iteration-seconds is %d: it must be 0 or more", r.MinSeconds)
-	}
-	if r.Command != invocation.Default { // which needs no look at the disk at every turn
-		if _, err := invocation.Parse(r.Command); err != nil {
+	if r.Command != effect.DefaultCommand { // which needs no look at the disk at every turn
+		if _, err := effect.ParseCommand(r.Command); err != nil {
 			return fmt.Errorf("--babysitter: %w", err)
 		}
 	}
@@ -121,23 +115,97 @@ func (r *RunFlags) Check() error {
 
 // ParsedCommand splits the command into words. Check has reported errors in it.
 func (r *RunFlags) ParsedCommand() []string {
-	command, _ := invocation.Parse(r.Command)
+	command, _ := effect.ParseCommand(r.Command)
 	return command
 }
 
 // Arguments returns the flags with which another command drives runs in the same way.
-func (r *RunFlags) Arguments() []string {
-	return []string{
-		"--babysitter=" + words.Shell(r.ParsedCommand()...), "--breakpoints=" + r.Breakpoints, "--reject-reason=" + r.RejectReason,
-		"--on-unresolved=" + r.OnUnresolved, "--execute=" + strings.Join(r.Execute, ","), "--code-changes=" + r.CodeChanges,
-		fmt.Sprintf("--max-iterations=%d", r.MaxIterations), fmt.Sprintf("--max-idle=%d", r.MaxIdle),
-	}
+func (r *RunFlags) Arguments() (args []string) {
+	var same RunFlags
+	f := NewFlags("runs")
+	same.AddWays(f)
+	same = *r
+	f.VisitAll(func(flag *pflag.Flag) {
+		text := flag.Value.String()
+		if all, is := flag.Value.(*list); is {
+			text = strings.Join(all.GetSlice(), ",")
+		}
+		args = append(args, "--"+flag.Name+"="+text)
+	})
+	return args
 }
 
-// LimitArguments returns the flag with the limit of a run, which only a hook takes.
-func (r *RunFlags) LimitArguments() []string {
-	if r.MaxCost == 0 {
+// HookArguments returns the flags with which a hook drives the same runs.
+func (r *RunFlags) HookArguments() (args []string) {
+	if len(r.Dirs) == 0 {
 		return nil
 	}
-	return []string{"--max-cost-per-run=" + usd{to: &r.MaxCost}.String()}
+	for _, dir := range r.Dirs {
+		args = append(args, "--run", dir)
+	}
+	args = append(args, r.Arguments()...)
+	if r.MaxCost != 0 {
+		args = append(args, "--max-cost-per-run="+usd(&r.MaxCost, true).String())
+	}
+	return args
+}
+
+// NotifyFlags say by which command a person is told of what needs one. They are shared
+// by everything that works on an inbox.
+type NotifyFlags struct {
+	Command string
+	Drained bool
+}
+
+// Add declares the flags.
+func (n *NotifyFlags) Add(f *pflag.FlagSet) {
+	AddNotify(f, &n.Command, "run this `command` once for each thing that needs a person, with one JSON object on its stdin: see heartbeat notify --help")
+	f.BoolVar(&n.Drained, "notify-drained", false, "with --notify: tell also that nothing waits any more")
+}
+
+// Check refuses flags that cannot be meant.
+func (n *NotifyFlags) Check() error {
+	if n.Drained && n.Command == "" {
+		return errors.New("--notify-drained says when to run the command of --notify: name one")
+	}
+	return nil
+}
+
+// AddStall declares --stall.
+func AddStall(f *pflag.FlagSet, stall *time.Duration) {
+	f.Var((*Span)(stall), "stall", "with --notify: tell also that an entry waits or is in flight and nothing has happened for so long (0: never)")
+}
+
+// AddNotify declares --notify. It refuses a command line that cannot be meant. The command
+// runs in the root folder, so that no folder of an agent's decides what a name in it means.
+func AddNotify(f *pflag.FlagSet, command *string, text string) {
+	f.Var(value[string]{command, "string", func(line string) (string, error) {
+		first, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch {
+		case first == "":
+			return "", refusal("is empty: give a command, as in --notify /usr/local/bin/tell-me")
+		case strings.ContainsRune(line, 0):
+			return "", refusal("has a NUL byte, and no command has one")
+		case isRelative(first):
+			return "", refusal(first + ": the command runs in the root folder: name it by its whole path")
+		}
+		return line, nil
+	}, same}, "notify", text)
+}
+
+// isRelative recognises a plain path that is not absolute. What a shell would change
+// first (~, $HOME, quotes) is left to the shell.
+func isRelative(word string) bool {
+	plain := strings.IndexFunc(word, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-+/", r))
+	}) < 0
+	return plain && strings.Contains(word, "/") && word[0] != '/'
+}
+
+// Guarded says why a run has stopped, and how to continue it.
+func Guarded(guard string, outOfSteps bool) string {
+	if outOfSteps {
+		return guard + ": a greater --max-iterations lets it continue"
+	}
+	return guard
 }

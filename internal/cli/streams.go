@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"runtime/debug"
 
 	"golang.org/x/sys/unix"
 
@@ -38,10 +40,18 @@ func (s Streams) OnScreen() Streams {
 	return s
 }
 
-// Show prints a text on Out, and returns the exit status.
-func (s Streams) Show(text string) int {
+// Print writes a text to Out.
+func (s Streams) Print(text string) error {
 	if _, err := io.WriteString(s.Out, text); err != nil {
-		s.Complain(fmt.Errorf("print it: %w", err))
+		return fmt.Errorf("print it: %w", err)
+	}
+	return nil
+}
+
+// Show is [Streams.Print], and returns the exit status.
+func (s Streams) Show(text string) int {
+	if err := s.Print(text); err != nil {
+		s.Complain(err)
 		return ExitError
 	}
 	return ExitOK
@@ -55,6 +65,15 @@ func (s Streams) Note(format string, args ...any) {
 	fmt.Fprintf(s.Err, "%s: %s\n", s.Command, words.Sentence(fmt.Sprintf(format, args...)))
 }
 
+// Caught is deferred by whatever runs a command: it says what has panicked, and sets the exit
+// status.
+func (s Streams) Caught(status *int) {
+	if p := recover(); p != nil {
+		fmt.Fprintf(s.Err, "%s: internal error: %v: please report it with this:\n%s", s.Command, p, debug.Stack())
+		*status = ExitError
+	}
+}
+
 // Warn notes the warnings of an operation.
 func (s Streams) Warn(warnings []string) {
 	for _, w := range warnings {
@@ -66,4 +85,65 @@ func (s Streams) Warn(warnings []string) {
 func IsTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), termiosRequest)
 	return err == nil
+}
+
+// Build is what the running command was built from.
+type Build struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Time     string `json:"time,omitempty"`
+	Go       string `json:"go"`
+	// Static is false for a build with cgo, which takes longer to start.
+	Static bool `json:"static"`
+}
+
+// ReadBuild reads the build information of the running command.
+func ReadBuild() Build {
+	b := Build{Version: release(), Go: runtime.Version()}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		case "vcs.time":
+			b.Time = s.Value
+		case "CGO_ENABLED":
+			b.Static = s.Value == "0"
+		}
+	}
+	return b
+}
+
+// VersionLine is the output of --version.
+func VersionLine(command string) string {
+	b := ReadBuild()
+	line := command + " " + b.Version
+	if b.Revision != "" {
+		line += " " + b.Revision[:min(12, len(b.Revision))]
+		if b.Modified {
+			line += "+changes"
+		}
+	}
+	return fmt.Sprintf("%s (%s, %s/%s)", line, b.Go, runtime.GOOS, runtime.GOARCH)
+}
+
+// version is set by who builds a release, with the linker's -X: a module without a tag in
+// a repository of its own has no version that the Go command could note.
+var version string
+
+// release is such as "1.4.0", or "(devel)" for a build that is of no release.
+func release() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
 }

@@ -23,6 +23,11 @@ func FlagError(err error, flags *pflag.FlagSet) error {
 	if err == nil {
 		return nil
 	}
+	var invalid *pflag.InvalidValueError
+	var refused refusal
+	if errors.As(err, &invalid) && errors.As(err, &refused) {
+		return usageError{errors.New(refused.of(invalid.GetFlag().Name))}
+	}
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
 		var names []string
@@ -84,4 +89,15 @@ func distance(a, b string) int {
 		before, last, row = last, row, before
 	}
 	return last[len(b)]
+}
+
+// VerbNames are the verbs of heartbeat, in the order of its help. The hook knows only
+// their names and links none of their code.
+var VerbNames = []string{
+	"send", "results", "status", "costs", "peek", "log", "metrics", "notify", "watch", "mcp",
+	"pause", "resume", "cancel",
+	"recover", "dead-letter", "compact", "fsck",
+	"run", "orchestrate", "result", "breakpoint",
+	"init", "install", "uninstall", "doctor",
+	"demo", "completion", "version", "man", "help",
 }

@@ -1,8 +1,12 @@
+// Package cli is what heartbeat's commands share: verbs, flags, help, manual pages and
+// the line of --version.
 package cli
 
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"syscall"
 
 	"github.com/spf13/pflag"
 )
@@ -10,16 +14,16 @@ import (
 // Verb is a subcommand. Build makes its flags, so that help, completion and the verb
 // itself use the same ones.
 type Verb struct {
-	Name    string
-	Parent  string   // the verb that this one belongs to: dead-letter of requeue
-	Args    string   // what follows the flags, for the usage line
-	Words   []string // what the first of args may be, for completion
-	IDs     string   // what the others of args name: "entries", "waiting", "letters", or nothing
-	Short   string
-	Long    string
-	Example string
-	// Verbs are its own verbs, such as list and purge of dead-letter. Where there are
-	// any, Build is nil, and one of them has to be named.
+	Name       string
+	Args       string   // what follows the flags, for the usage line
+	Words      []string // what the first of args may be, for completion
+	IDs        string   // what args name: "entries", "waiting", "letters", "sessions", or nothing
+	TakesFiles bool     // args name files
+	Short      string
+	Long       string
+	Example    string
+	// Verbs are its own verbs, such as list and purge of dead-letter. One of them has to
+	// be named, unless there is Build as well: that is what it does by itself.
 	Verbs []Verb
 	Build func() (*pflag.FlagSet, Action)
 }
@@ -52,45 +56,26 @@ type toldError int
 
 func (t toldError) Error() string { return fmt.Sprintf("exit status %d", int(t)) }
 
-// Path is the verb as it is typed after the command: send, dead-letter requeue.
-func (v Verb) Path() string {
-	if v.Parent == "" {
-		return v.Name
-	}
-	return v.Parent + " " + v.Name
-}
-
-// Built returns the verb's flags, including --help, and its action.
-func (v Verb) Built() (flags *pflag.FlagSet, help *bool, act Action) {
-	if v.Verbs != nil {
-		flags = NewFlags(v.Name)
-	} else {
-		flags, act = v.Build()
-	}
-	return flags, flags.BoolP("help", "h", false, "show this help"), act
-}
-
-// Run parses the flags, runs the verb, and says what went wrong.
+// Run parses the flags, runs a verb of a command without others, and says what went
+// wrong.
 func (v Verb) Run(args []string, s Streams) int {
-	if v.Verbs != nil {
-		var status int
-		if v, args, status = v.choose(args, s); v.Verbs != nil {
-			return status
-		}
-	}
-	flags, help, act := v.Built()
+	flags, act := v.Build()
+	help := flags.BoolP("help", "h", false, "show this help")
 	err := FlagError(flags.Parse(args), flags)
 	if err == nil && *help {
-		return s.Show(v.Page(s.Command, flags).Help())
+		long, status := CutStatus(v.Long)
+		page := Page{Command: s.Command + " " + v.Name, Long: long, Usage: []string{strings.TrimSpace("[flags] " + v.Args)}, Example: v.Example, Flags: flags, Status: status}
+		return s.Show(page.Help())
 	}
 	if err == nil {
 		err = act(flags.Args(), s)
 	}
-	return v.conclude(err, s)
+	return Conclude(err, s.Command+" "+v.Name, s)
 }
 
-// conclude prints the error, if there is one, and returns the exit status.
-func (v Verb) conclude(err error, s Streams) int {
+// Conclude prints the error of a verb, if there is one, and returns the exit status.
+// path is how the verb is typed: heartbeat send.
+func Conclude(err error, path string, s Streams) int {
 	var usage usageError
 	var other statusError
 	var told toldError
@@ -103,11 +88,27 @@ func (v Verb) conclude(err error, s Streams) int {
 		s.Complain(err)
 		return other.status
 	case errors.As(err, &usage):
-		s.Complain(fmt.Errorf("%w (see %s %s --help)", err, s.Command, v.Path()))
+		s.Complain(fmt.Errorf("%w (see %s --help)", err, path))
 	default:
 		s.Complain(err)
 	}
 	return ExitError
+}
+
+// Verbs runs a verb of heartbeat in this process, and returns its exit status: what another
+// command does is then what the verb does.
+type Verbs func(args []string, s Streams) int
+
+// Outcome is the error of a verb that was run so, by what it complained with; nil if it ended
+// well.
+func Outcome(verb string, status int, complaint string) error {
+	switch why := strings.TrimPrefix(strings.TrimSpace(complaint), "heartbeat: "); {
+	case status == ExitOK:
+		return nil
+	case why != "":
+		return errors.New(why)
+	}
+	return fmt.Errorf("heartbeat %s ended with status %d", verb, status)
 }
 
 // NoArgs refuses arguments that a verb does not take.
@@ -117,3 +118,12 @@ func NoArgs(args []string) error {
 	}
 	return nil
 }
+
+// EndedBy is the error of a wait that a signal ended.
+type EndedBy struct{ syscall.Signal }
+
+// Error names the signal.
+func (e EndedBy) Error() string { return "ended by " + e.Signal.String() }
+
+// Status is the exit status that a shell reports for the signal.
+func (e EndedBy) Status() int { return 128 + int(e.Signal) }

@@ -1,6 +1,9 @@
 package codex
 
-import "heartbeat/internal/agent/handed"
+import (
+	"heartbeat/internal/agent/handed"
+	"heartbeat/internal/flat"
+)
 
 // Delivery is a text that a Stop hook handed over.
 type Delivery handed.Delivery
@@ -38,12 +41,9 @@ func (r *reading) answers(l line) bool {
 }
 
 func (d Delivery) each(f func(r *reading, l line, at int64)) error {
-	from := d.Size
-	if d.Times > 1 {
-		from = min(d.From, d.Size)
-	}
 	r := &reading{d: d}
-	return each(d.Path, from, d.Size, d.End, func(l line, at int64) {
+	return handed.Delivery(d).Each(func(raw []byte, at int64) {
+		l := lineOf(raw)
 		f(r, l, at)
 		r.take(l, at)
 	})
@@ -111,3 +111,65 @@ func (d Delivery) Finished() (reply string, finished bool) {
 
 // Woke is false: the client wakes no session.
 func (d Delivery) Woke(string) bool { return false }
+
+// Failed reports whether the rollout shows that an error of the API ended the text's turn,
+// and names it as [failureOf] does. The client tells no hook of that.
+func (d Delivery) Failed() (name, message string, failed bool) {
+	open := false
+	err := d.each(func(_ *reading, l line, at int64) {
+		switch {
+		case l.hands(d.Text) && at >= d.Size:
+			open, failed = true, false
+		case l.isPrompt(), l.is("turn_aborted"):
+			open = false
+		case open && l.is("task_complete"):
+			if wrong := l.Get("error"); wrong != "" && wrong != "null" {
+				name, message, failed = failureOf(wrong.Get("codex_error_info")), wrong.Get("message").Text(), true
+			}
+			open = false
+		}
+	})
+	return name, message, err == nil && failed
+}
+
+// failureOf is the name that Claude Code has for an error. The client says what it is as a
+// word, or as an object with the status of the answer.
+func failureOf(info flat.Value) string {
+	if info.IsString() {
+		switch info.Text() {
+		case "unauthorized":
+			return "authentication_failed"
+		case "usage_limit_exceeded":
+			return "rate_limit"
+		case "server_overloaded":
+			return "overloaded"
+		case "internal_server_error":
+			return "server_error"
+		case "bad_request":
+			return "invalid_request"
+		}
+		return "unknown"
+	}
+	status := ""
+	flat.Each([]byte(info), func(_, value []byte) { status = string(flat.Value(value).Get("http_status_code")) })
+	switch status {
+	case "400":
+		return "invalid_request"
+	case "401", "403":
+		return "authentication_failed"
+	case "402":
+		return "billing_error"
+	case "404":
+		return "model_not_found"
+	case "429":
+		return "rate_limit"
+	case "529", "503":
+		return "overloaded"
+	case "":
+		return "unknown"
+	}
+	if status >= "500" && len(status) == len("500") {
+		return "server_error"
+	}
+	return "unknown"
+}

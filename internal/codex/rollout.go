@@ -1,16 +1,26 @@
+// Package codex holds what heartbeat knows about OpenAI's Codex: which process the client
+// is, what its rollout files show, and what a hook's text may have. It knows nothing about
+// queues. All behaviour was measured on release 0.169.0.
+//
+// A rollout is a session's transcript, a JSONL file. Its lines have a type and a payload;
+// those of type event_msg tell what happened, in order:
+//
+//	task_started    a turn begins, with its turn_id
+//	item_completed  an item of the turn: UserMessage, HookPrompt, AgentMessage, a tool's call ...
+//	task_complete   the turn ended, after its Stop hooks have approved that, or with an error
+//	turn_aborted    a person ended it
+//
+// What a Stop hook blocked with is one HookPrompt, with a fragment for each hook.
 package codex
 
 import (
-	"errors"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"heartbeat/internal/disk"
+	"heartbeat/internal/agent/handed"
 	"heartbeat/internal/flat"
-	"heartbeat/internal/lines"
+	"heartbeat/internal/machine"
 )
 
 // IsRollout reports whether a transcript is named as the client names its rollouts.
@@ -101,33 +111,30 @@ func (l line) begins(turn string) bool {
 	return l.is("task_started") && turn != "" && l.Get("turn_id").Text() != turn
 }
 
-// errNotGrown says that a rollout shows nothing yet.
-var errNotGrown = errors.New("the rollout has not grown")
-
-// each calls f for every whole line from an offset on, with the line's offset, and up to
-// end, 0 for all. It is an error if there is none since size.
-func each(path string, from, size, end int64, f func(l line, at int64)) error {
-	file, err := disk.OpenForeign(path, os.O_RDONLY)
-	if err != nil {
-		return err
-	}
-	defer file.Close() // it was only read
-	grown := false
-	err = lines.Each(io.NewSectionReader(file, from, 1<<62), from, func(start, _ int64, raw []byte, whole bool) bool {
-		if !whole || end != 0 && start >= end { // a last line may still be being written
-			return false
+// Said reports whether a rollout has a reply between two offsets, and behind it what the
+// request with the reply took, as far as the last 256 KiB of that tell.
+func Said(path string, from, to int64, reply string) bool {
+	said, counted := false, false
+	err := handed.Back(path, from, to, func(raw []byte) {
+		switch l := lineOf(raw); {
+		case l.reply() == reply && reply != "":
+			said, counted = true, false
+		case l.kind == "token_usage_record":
+			counted = said
 		}
-		if len(raw) > 0 && len(raw) <= lines.Max {
-			grown = grown || start >= size
-			f(lineOf(raw), start)
-		}
-		return true
 	})
-	if err != nil {
-		return err
-	}
-	if !grown {
-		return errNotGrown
-	}
-	return nil
+	return err == nil && counted
 }
+
+// Command is the client's program.
+const Command = "codex"
+
+// PID is the client's process: the nearest one above a hook's parent that is called codex,
+// or 0. The client tells its hooks nothing about itself.
+func PID(parent int) int {
+	return machine.Nearest(parent, func(pid int) bool { return machine.Name(pid) == Command })
+}
+
+// MaxReason is how many bytes a Stop hook may block with. The client cuts a text of more
+// than 2,500 tokens, which it takes for four bytes each, and names a file that has all of it.
+const MaxReason = 9_000

@@ -13,7 +13,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/cli/colour"
+	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/command/priced"
 	"heartbeat/internal/survey"
 	"heartbeat/internal/words"
@@ -67,7 +67,7 @@ func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s cli.Stre
 		ctx, stop = context.WithTimeoutCause(ctx, time.Duration(o.timeout), errTimedOut)
 		defer stop()
 	}
-	if colour.Terminal(s.Err) != nil {
+	if layout.Terminal(s.Err) != nil {
 		s.Err = &inTurn{to: s.Err}
 		tick := time.NewTicker(whyEvery)
 		defer tick.Stop()
@@ -200,7 +200,7 @@ func (o *sendFlags) printWaited(s cli.Streams, w waited, many bool) error {
 		_, err := fmt.Fprintf(s.Out, "%s\t%s\n", w.ID, w.Outcome)
 		return err
 	case w.Result != nil:
-		_, err := fmt.Fprintln(o.fullText(s.Out), w.Result.Answer())
+		_, err := fmt.Fprintln(o.FullText(s.Out), w.Result.Answer())
 		return err
 	}
 	return nil

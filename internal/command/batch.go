@@ -9,7 +9,7 @@ import (
 	"os"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/cli/given"
+	"heartbeat/internal/cli/program"
 )
 
 // The formats of a batch.
@@ -50,7 +50,7 @@ func readBatch(path, format string, stdin *os.File, complete func(*inbox.Message
 		}
 		defer func() { err = errors.Join(err, in.Close()) }()
 	}
-	lines := bufio.NewScanner(given.Text(in))
+	lines := bufio.NewScanner(program.UTF8(in))
 	lines.Buffer(nil, inbox.MaxLine+1)
 	for n := 1; lines.Scan(); n++ {
 		l := bytes.TrimSpace(lines.Bytes())

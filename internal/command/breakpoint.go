@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"heartbeat/internal/bridges"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/words"
@@ -29,8 +28,8 @@ func breakpointVerb() cli.Verb {
 		Short: "answer the questions that babysitter runs have for a person",
 		Long: `Show the breakpoints that runs of this inbox wait at, or answer one. A run that is
 not in .a5c/runs here, or in BABYSITTER_RUNS_DIR, has to be named with --run.`,
-		Example: `heartbeat breakpoint list --inbox work/inbox.jsonl
-heartbeat breakpoint approve 01M7XNH40T944T6T9N87JFKQKG --inbox work/inbox.jsonl --response "go ahead"`,
+		Example: `heartbeat breakpoint list
+heartbeat breakpoint approve 01M7XNH40T944T6T9N87JFKQKG --response "go ahead"`,
 		Verbs: []cli.Verb{
 			listBreakpointsVerb(),
 			answerVerb("approve", "say yes to what a run asks", "Answer a breakpoint of a run with yes."),
@@ -44,7 +43,7 @@ func listBreakpointsVerb() cli.Verb {
 		Name:    "list",
 		Short:   "show what runs ask",
 		Long:    "Show the breakpoints that runs of this inbox wait at, each with its effect and its question.",
-		Example: "heartbeat breakpoint list --inbox work/inbox.jsonl",
+		Example: "heartbeat breakpoint list",
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			o := &breakpointFlags{}
 			f := o.set("list")
@@ -69,7 +68,7 @@ run then goes on, and what it asks for next is in the inbox. Answering runs
 babysitter, and so the code that the run names. EFFECT is what list shows.
 
 Exit status: 0 answered; 1 not.`,
-		Example: "heartbeat breakpoint " + name + ` 01M7XNH40T944T6T9N87JFKQKG --inbox work/inbox.jsonl --response "see #12"`,
+		Example: "heartbeat breakpoint " + name + ` 01M7XNH40T944T6T9N87JFKQKG --response "see #12"`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			o := &breakpointFlags{}
 			f := o.set(name)
@@ -141,7 +140,7 @@ func answerBreakpoint(i *cli.InboxFlags, r *cli.RunFlags, effect string, a orche
 	if err != nil {
 		return err
 	}
-	b, err := bridges.OpenWith(r, box, orchestrate.DrivenRun{Dir: of.Dir(), Options: bridges.Options(r).Following(of.kept)}, s.Note)
+	b, err := orchestrate.OpenWith(r, box, orchestrate.DrivenRun{Dir: of.Dir(), Options: orchestrate.OptionsOf(r).Following(of.kept)}, s.Note)
 	if err != nil {
 		return err
 	}

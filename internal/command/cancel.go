@@ -1,13 +1,16 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/words"
 )
 
 type cancelFlags struct {
@@ -37,9 +40,9 @@ refused: the session is at it. With --older-than an entry without a sent_at, whi
 Exit status: 0 done, also where --all or --older-than found nothing; 1 not all was
 done: no such entry waits, more than one has that name, or it is in flight. What
 was done before that is printed.`,
-		Example: `heartbeat cancel --inbox work/inbox.jsonl job-17
-heartbeat cancel --inbox work/inbox.jsonl --older-than 24h
-heartbeat cancel --inbox work/inbox.jsonl --all --json | jq -r .id`,
+		Example: `heartbeat cancel job-17
+heartbeat cancel --older-than 24h
+heartbeat cancel --all --json | jq -r .id`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			var o cancelFlags
 			f := cli.NewFlags("cancel")
@@ -77,4 +80,217 @@ func (o *cancelFlags) check(args []string) error {
 // wants reports whether the flags select an entry that was sent at that time.
 func (o *cancelFlags) wants(sentAt time.Time) bool {
 	return o.all || o.aged && !sentAt.IsZero() && time.Since(sentAt) > time.Duration(o.olderThan)
+}
+
+// waitingEntry is one that may be canceled.
+type waitingEntry struct {
+	id, entryID string
+	start       int64 // in the inbox
+	scheduled   bool
+	size        int64
+}
+
+// names has the entry id with the offset as well: entries of the same text have one id.
+func (w waitingEntry) names() names {
+	if w.scheduled {
+		return names{w.id, []string{w.entryID}}
+	}
+	return names{w.id, []string{w.entryID, fmt.Sprintf("%s@%d", w.entryID, w.start)}}
+}
+
+// canceling is the state of one cancel command, which may need several transactions.
+type canceling struct {
+	*cancelFlags
+	cli.Streams
+	box  *inbox.Inbox
+	left []waitingEntry
+	done []inbox.Letter
+	// refused is why the last refused entry stays. total counts the selected entries.
+	refused         error
+	refusals, total int
+}
+
+func (o *cancelFlags) run(args []string, s cli.Streams) error {
+	box, err := o.Open()
+	if err != nil {
+		return err
+	}
+	// An empty transaction finishes what a killed command left undone, and moves what
+	// is due to the inbox.
+	if err := cli.InTransaction(box, s, func(*inbox.Tx) error { return nil }); err != nil {
+		return err
+	}
+	s, line := busy(s, "canceling")
+	defer line.Stop()
+	c := &canceling{cancelFlags: o, Streams: s, box: box}
+	if err := c.choose(args); err != nil {
+		return err
+	}
+	c.total = len(c.left)
+	line.Total(int64(c.total))
+	for len(c.left) > 0 {
+		before := len(c.left)
+		err := c.part()
+		line.Add(int64(before - len(c.left)))
+		if printed := c.report(); err != nil || printed != nil {
+			return errors.Join(err, printed)
+		}
+	}
+	return c.verdict()
+}
+
+// choose selects the entries, without holding the lock.
+func (c *canceling) choose(args []string) (err error) {
+	v, err := c.box.View()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	var all []waitingEntry
+	meant := func(e waitingEntry, sentAt func() time.Time) bool {
+		if len(args) > 0 {
+			return mayBeNamed(args, e.names())
+		}
+		return c.wants(sentAt())
+	}
+	err = v.Waits(nil, func(w inbox.Waiting) bool {
+		e := waitingEntry{w.ID, w.EntryID, w.Start, false, w.End - w.Start}
+		if meant(e, w.SentAt) {
+			all = append(all, e)
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	err = c.box.EachScheduled(func(s inbox.Scheduled) bool {
+		e := waitingEntry{s.ID, s.EntryID, 0, true, int64(len(s.Text))}
+		if meant(e, s.SentAt) {
+			all = append(all, e)
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		c.left = all
+		return nil
+	}
+	return c.resolve(args, all, v)
+}
+
+func (c *canceling) resolve(args []string, all []waitingEntry, v *inbox.View) error {
+	known := map[waitingEntry]bool{}
+	for _, word := range args {
+		found := resolve(word, all, waitingEntry.names)
+		switch len(found) {
+		case 0:
+			return notWaiting(word, v)
+		case 1:
+			if !known[found[0]] {
+				known[found[0]] = true
+				c.left = append(c.left, found[0])
+			}
+		default:
+			return fmt.Errorf("%q may be any of %d entries that wait: name one by its whole id or entry_id, or by entry_id@offset if their texts are the same (heartbeat peek --json shows them)", word, len(found))
+		}
+	}
+	return nil
+}
+
+// notWaiting says why no waiting entry has that name.
+func notWaiting(word string, v *inbox.View) error {
+	if d := v.InFlight(); d != nil && len(resolve(word, []*inbox.Delivery{d}, func(d *inbox.Delivery) names { return names{d.ID(), []string{d.EntryID}} })) > 0 {
+		return fmt.Errorf("the entry %q is in flight: a session works on it, so it cannot be taken back: interrupt the session, or let it end, and run heartbeat recover", word)
+	}
+	if where, err := v.Find(word); err == nil && where == inbox.FoundAnswered {
+		return fmt.Errorf("the entry %q is answered already: heartbeat results %s shows the reply", word, quote(word))
+	}
+	return fmt.Errorf("no entry that waits is called %q: heartbeat peek shows them, and heartbeat dead-letter list what was canceled or set aside", word)
+}
+
+const (
+	// One commit cancels at most this much, so that others get the lock soon.
+	cancelLines = 1000
+	cancelBytes = 1 << 20
+)
+
+// part cancels as many entries as fit into one commit.
+func (c *canceling) part() (err error) {
+	var letters []inbox.Letter
+	err = cli.InTransaction(c.box, c.Streams, func(tx *inbox.Tx) error {
+		size := int64(0)
+		for n := 0; len(c.left) > 0 && n < cancelLines && (n == 0 || size < cancelBytes); n++ {
+			w := c.left[0]
+			c.left = c.left[1:]
+			letter, err := cancelOne(tx, w)
+			if err != nil {
+				c.refuse(w, tx, err)
+				continue
+			}
+			size += w.size
+			letters = append(letters, letter)
+		}
+		return tx.Commit()
+	})
+	if err == nil {
+		c.done = letters
+	}
+	return err
+}
+
+func cancelOne(tx *inbox.Tx, w waitingEntry) (inbox.Letter, error) {
+	if w.scheduled {
+		return tx.CancelScheduled(w.entryID)
+	}
+	return tx.Cancel(w.entryID, w.start)
+}
+
+// refuse notes why an entry stays, and says so at once unless it is the only one.
+func (c *canceling) refuse(w waitingEntry, tx *inbox.Tx, why error) {
+	name := cmp.Or(w.id, w.entryID)
+	d := tx.InFlight()
+	switch {
+	case errors.Is(why, inbox.ErrNotWaiting) && d != nil && d.EntryID == w.entryID:
+		why = fmt.Errorf("the entry %q was delivered just now, and is in flight: it cannot be taken back", name)
+	case errors.Is(why, inbox.ErrNotWaiting) && w.scheduled:
+		why = fmt.Errorf("the entry %q has come due just now, or somebody took it out: cancel it once more", name)
+	case errors.Is(why, inbox.ErrTorn):
+		why = fmt.Errorf("the entry %q is still being written: %w", name, why)
+	default:
+		why = fmt.Errorf("the entry %q is not canceled: %w", name, why)
+	}
+	if c.refused = why; c.total > 1 {
+		c.Complain(why)
+	}
+	c.refusals++
+}
+
+// report prints what was done. It does not hold the lock, since a reader may block it.
+func (c *canceling) report() error {
+	for _, l := range c.done {
+		if c.quiet {
+			break
+		}
+		if err := report(&c.InboxFlags, c.Streams, l, fmt.Sprintf("canceled %s (letter %s)", words.Name(l.ID, l.EntryID), l.Letter)); err != nil {
+			return err
+		}
+	}
+	c.done = nil
+	return nil
+}
+
+func (c *canceling) verdict() error {
+	switch {
+	case c.refusals > 0 && c.total == 1:
+		return c.refused
+	case c.refusals > 0:
+		return fmt.Errorf("%d of %d entries were not canceled", c.refusals, c.total)
+	case c.total == 0 && c.aged:
+		nothing(&c.InboxFlags, c.Streams, "known to be older than "+words.Took(time.Duration(c.olderThan))+" waits", c.box)
+	case c.total == 0:
+		nothing(&c.InboxFlags, c.Streams, "waits", c.box)
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/charging"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
@@ -38,8 +39,8 @@ once more.
 Exit status: 0 done, also where there was nothing to give back; 1 not done. Where
 the file system cannot make a hole in a file the inbox stays as it is, and what
 --keep asks for is done all the same.`,
-		Example: `heartbeat compact --inbox work/inbox.jsonl
-heartbeat compact --inbox work/inbox.jsonl --keep 30d`,
+		Example: `heartbeat compact
+heartbeat compact --keep 30d`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			var o compactFlags
 			f := cli.NewFlags("compact")
@@ -121,7 +122,7 @@ func (o *compactFlags) report(c compacted, holes bool, box *inbox.Inbox, s cli.S
 	case holes && c.Freed == 0:
 		nothing(&o.InboxFlags, s, "to free", box)
 	case holes:
-		if err := say(s, compactSentence(c.Compaction)); err != nil {
+		if err := program.Say(s, compactSentence(c.Compaction)); err != nil {
 			return err
 		}
 	}
@@ -132,7 +133,7 @@ func (o *compactFlags) report(c compacted, holes bool, box *inbox.Inbox, s cli.S
 		nothing(&o.InboxFlags, s, "to trim", box)
 		return nil
 	}
-	return say(s, trimSentence(*c.Trimmed))
+	return program.Say(s, trimSentence(*c.Trimmed))
 }
 
 func compactSentence(c inbox.Compaction) string {

@@ -24,7 +24,7 @@ type costsFlags struct {
 	cli.InboxFlags
 	shownFlags
 	by    costs.By
-	since earlier
+	since cli.Moment
 	csv   bool
 }
 
@@ -44,11 +44,11 @@ send --meta branch=main. --csv is for spreadsheets: it has no line for the total
 no cell that is computed.
 
 Exit status: 0 shown, 1 not.`,
-		Example: `heartbeat costs --inbox work/inbox.jsonl
-heartbeat costs --inbox work/inbox.jsonl --by entry --since 24h
-heartbeat costs --inbox work/inbox.jsonl --by meta.branch --since 2026-03-01 --csv`,
+		Example: `heartbeat costs
+heartbeat costs --by entry --since 24h
+heartbeat costs --by meta.branch --since 2026-03-01 --csv`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
-			o := costsFlags{by: costs.Day}
+			o := costsFlags{by: costs.Day, since: cli.Moment{Ago: true}}
 			f := cli.NewFlags("costs")
 			o.Add(f)
 			f.Var(&o.by, "by", "add up by `day|entry|session|meta.KEY`")
@@ -147,7 +147,7 @@ func describe(box *inbox.Inbox, sum *costs.Sum, s cli.Streams) (err error) {
 			sum.Describe(d.EntryID, d.Metadata())
 		}
 	}
-	notes, err := history.Metadata(box, sum.Wanted, sum.Describe)
+	notes, err := history.Metadata(box, sum.Describe)
 	s.Warn(notes)
 	return err
 }

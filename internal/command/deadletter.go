@@ -11,6 +11,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/program"
 )
 
 // What dead-letter does with letters.
@@ -29,7 +30,7 @@ type letterFlags struct {
 	all, openOnly, requeued, yes bool
 	settle                       cli.Span
 	limits                       budget.Limits
-	verbatim
+	program.Verbatim
 }
 
 func deadLetterVerb() cli.Verb {
@@ -41,9 +42,9 @@ func deadLetterVerb() cli.Verb {
 
 LETTER is a letter's name as list has it, the id that its sender gave the entry,
 its entry_id, or a beginning of one of these (at least four characters).`,
-		Example: `heartbeat dead-letter list --inbox work/inbox.jsonl --open
-heartbeat dead-letter requeue --inbox work/inbox.jsonl job-17
-heartbeat dead-letter purge --inbox work/inbox.jsonl --requeued --yes`,
+		Example: `heartbeat dead-letter list --open
+heartbeat dead-letter requeue job-17
+heartbeat dead-letter purge --requeued --yes`,
 		Verbs: []cli.Verb{listLettersVerb(), showLettersVerb(), requeueLettersVerb(), acceptLettersVerb(), purgeLettersVerb()},
 	}
 }
@@ -53,7 +54,7 @@ func listLettersVerb() cli.Verb {
 		Name:    listLetter,
 		Short:   "show one line for each letter",
 		Long:    "Show one line for each dead letter; with --open only those that nobody dealt with.",
-		Example: "heartbeat dead-letter list --inbox work/inbox.jsonl --open",
+		Example: "heartbeat dead-letter list --open",
 	}, func(o *letterFlags, f *pflag.FlagSet) {
 		f.BoolVar(&o.openOnly, "open", false, "only those that were neither requeued nor accepted")
 		o.addColor(f)
@@ -69,8 +70,8 @@ func showLettersVerb() cli.Verb {
 		Long: `Show all there is of a letter, and its text in full.
 
 Exit status: 0 shown; 1 not: no such letter, or more than one of that name.`,
-		Example: "heartbeat dead-letter show --inbox work/inbox.jsonl job-17",
-	}, (*letterFlags).addRaw)
+		Example: "heartbeat dead-letter show job-17",
+	}, (*letterFlags).AddRaw)
 }
 
 func requeueLettersVerb() cli.Verb {
@@ -87,11 +88,11 @@ is over_budget and gets no higher limit. What it costs is counted anew.
 Exit status: 0 done, also where there was nothing to do; 1 not done: no such
 letter, more than one of that name, or one that cannot be requeued. What was done
 before that is printed.`,
-		Example: `heartbeat dead-letter requeue --inbox work/inbox.jsonl job-17
-heartbeat dead-letter requeue --inbox work/inbox.jsonl job-18 --max-cost 5`,
+		Example: `heartbeat dead-letter requeue job-17
+heartbeat dead-letter requeue job-18 --max-cost 5`,
 	}, func(o *letterFlags, f *pflag.FlagSet) {
 		f.BoolVar(&o.all, "all", false, "all letters that were not requeued yet")
-		cli.AddRaisedLimits(f, &o.limits)
+		cli.AddEntryLimits(f, &o.limits, "the entry may cost so many dollars, whatever the flags of the hook say")
 		f.Var(&o.settle, "settle", "how long a last line without newline must stand still before it gets one")
 		o.addQuiet(f, "letter")
 	})
@@ -110,7 +111,7 @@ with the letter, and show prints it. Read it first; nothing else makes it a resu
 Exit status: 0 done; 1 not done: no such letter, more than one of that name, or
 one without a late reply, or that was requeued or accepted, or whose id another
 entry has. What was done before that is printed.`,
-		Example: "heartbeat dead-letter accept --inbox work/inbox.jsonl job-17",
+		Example: "heartbeat dead-letter accept job-17",
 	}, func(o *letterFlags, f *pflag.FlagSet) { o.addQuiet(f, "letter") })
 }
 
@@ -124,7 +125,7 @@ func purgeLettersVerb() cli.Verb {
 
 Exit status: 0 done, also where there was nothing to do; 1 not done: no such
 letter, more than one of that name, or it was not confirmed.`,
-		Example: "heartbeat dead-letter purge --inbox work/inbox.jsonl --requeued --yes",
+		Example: "heartbeat dead-letter purge --requeued --yes",
 	}, func(o *letterFlags, f *pflag.FlagSet) {
 		f.BoolVar(&o.all, "all", false, "all letters")
 		f.BoolVar(&o.requeued, "requeued", false, "those that were requeued or accepted")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -16,7 +17,8 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
-	"heartbeat/internal/disk"
+	"heartbeat/internal/command/history"
+	"heartbeat/internal/words"
 )
 
 var demoPrompts = []string{
@@ -43,7 +45,7 @@ The workspace is removed at the end, unless --keep is given.`,
 		Example: `heartbeat demo
 heartbeat demo --claude --keep`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
-			d := &demo{shown: map[string]demoState{}}
+			d := &demo{told: map[string]int{}}
 			f := cli.NewFlags("demo")
 			f.BoolVar(&d.claude, "claude", false, "use the real Claude Code on the PATH")
 			f.BoolVar(&d.keep, "keep", false, "leave the workspace, and say where it is")
@@ -65,8 +67,9 @@ type demo struct {
 	claude, keep, json bool
 	self, dir          string
 	box                *inbox.Inbox
-	ids                []string // of the entries, in the order in which they were sent
-	shown              map[string]demoState
+	ids                []string       // of the entries, in the order in which they were sent
+	told               map[string]int // the last delivery of each entry that was told
+	answered           int            // how many answers were told
 }
 
 func (d *demo) run() (err error) {
@@ -82,8 +85,8 @@ func (d *demo) run() (err error) {
 		return fmt.Errorf("demo: %w", err)
 	}
 	defer func() {
-		if !d.keep {
-			err = errors.Join(err, removeAll(d.dir))
+		if !d.keep && os.RemoveAll(d.dir) != nil { // a process that was just killed may be finishing a write
+			err = errors.Join(err, os.RemoveAll(d.dir))
 		}
 	}()
 	if err = d.show(ctx); err == nil {
@@ -97,63 +100,15 @@ func (d *demo) run() (err error) {
 	return err
 }
 
-// removeAll tries again if a process that was just killed is still finishing a write.
-func removeAll(dir string) (err error) {
-	for range 3 {
-		if err = os.RemoveAll(dir); err == nil {
-			return nil
-		}
-	}
-	return err
-}
-
 // show runs the demo in its workspace.
 func (d *demo) show(ctx context.Context) (err error) {
-	client, err := d.client()
+	start, err := d.client()
 	if err != nil {
 		return err
 	}
-	if d.box, err = inbox.Open(filepath.Join(d.dir, "inbox.jsonl"), inbox.Options{LockWait: cli.VerbLockWait}); err != nil {
+	if d.box, err = inbox.Open(d.inboxPath(), inbox.Options{LockWait: cli.VerbLockWait}); err != nil {
 		return err
 	}
-	if err := d.fill(ctx); err != nil {
-		return err
-	}
-	if err := d.firstSession(ctx, client); err != nil {
-		return err
-	}
-	if err := d.lastSession(ctx, client); err != nil {
-		return err
-	}
-	return d.report()
-}
-
-func (d *demo) say(format string, args ...any) {
-	if d.json {
-		return
-	}
-	for _, line := range layout.Wrap(fmt.Sprintf(format, args...), demoWidth) {
-		fmt.Fprintln(d.Out, line)
-	}
-}
-
-// tell prints what happened, with the kind of event in a column of its own.
-func (d *demo) tell(what, format string, args ...any) {
-	if d.json {
-		return
-	}
-	for _, line := range layout.Wrap(fmt.Sprintf(format, args...), demoWidth-demoColumn) {
-		fmt.Fprintf(d.Out, "%-*s%s\n", demoColumn, what, line)
-		what = ""
-	}
-}
-
-const (
-	demoWidth  = 80
-	demoColumn = 13
-)
-
-func (d *demo) fill(ctx context.Context) error {
 	d.tell("inbox", "%s", d.box.Path())
 	for i, text := range demoPrompts {
 		r, err := d.box.Append(ctx, inbox.Message{Text: text}, cli.DefaultSettle)
@@ -163,52 +118,76 @@ func (d *demo) fill(ctx context.Context) error {
 		d.ids = append(d.ids, r.ID)
 		d.tell(fmt.Sprintf("sent %d", i+1), "%s", firstLine(text))
 	}
-	return nil
+	killed, err := d.firstSession(ctx, start)
+	if err == nil && killed {
+		err = d.lastSession(ctx, start)
+	}
+	if err != nil {
+		return err
+	}
+	return d.report(killed)
+}
+
+func (d *demo) inboxPath() string { return filepath.Join(d.dir, "inbox.jsonl") }
+
+func (d *demo) say(format string, args ...any) { d.print("", 0, format, args...) }
+
+// tell prints what happened, with the kind of event in a column of its own.
+func (d *demo) tell(what, format string, args ...any) { d.print(what, 13, format, args...) }
+
+func (d *demo) print(what string, column int, format string, args ...any) {
+	if d.json {
+		return
+	}
+	for _, line := range layout.Wrap(fmt.Sprintf(format, args...), 80-column) {
+		fmt.Fprintf(d.Out, "%-*s%s\n", column, what, line)
+		what = ""
+	}
 }
 
 // firstSession runs a session and kills it in the middle of an answer.
-func (d *demo) firstSession(ctx context.Context, client demoClient) error {
-	s, err := client.start(demoPrompts[killedAt])
+func (d *demo) firstSession(ctx context.Context, start startSession) (killed bool, err error) {
+	s, err := start(demoPrompts[killedAt])
 	if err != nil {
-		return err
+		return false, err
 	}
 	d.say("")
 	d.tell("session 1", "process %d starts, and the Stop hook hands it what waits", s.pid())
-	ended, err := d.watch(ctx, s, func(place int) bool { return place >= killedAt && s.isBusy() })
+	ended, err := d.watch(ctx, s, true)
 	if err != nil {
-		return errors.Join(err, s.end())
+		return false, err
 	}
 	if ended { // the client is too fast, or does not work at all
 		if err := s.failure(); err != nil {
-			return err
+			return false, err
 		}
-		d.tell("ended", "the session was too fast to be killed in the middle")
-		return nil
+		d.tell("ended", "the session has answered all before it could be killed in the middle: run the demo again, or without --claude")
+		return false, nil
 	}
 	if err := s.kill(); err != nil {
-		return err
+		return false, err
 	}
-	in, err := d.inFlight()
+	in, err := d.look()
 	switch {
 	case err != nil:
-		return err
+		return true, err
 	case in == nil:
-		return errors.New("nothing is in flight after the session was killed, where its entry should be")
+		return true, errors.New("nothing is in flight after the session was killed, where its entry should be")
 	}
 	d.tell("killed", "SIGKILL to process %d in the middle of answer %d: the prompt is in flight, and has no answer", s.pid(), d.place(in.ID())+1)
-	return nil
+	return true, nil
 }
 
 // lastSession runs a session that works through what the first one left.
-func (d *demo) lastSession(ctx context.Context, client demoClient) error {
-	s, err := client.start("")
+func (d *demo) lastSession(ctx context.Context, start startSession) error {
+	s, err := start("")
 	if err != nil {
 		return err
 	}
 	d.say("")
 	d.tell("session 2", "process %d starts, and its hook finds what the dead one left (--on-orphan retry)", s.pid())
-	if _, err := d.watch(ctx, s, nil); err != nil {
-		return errors.Join(err, s.end())
+	if _, err := d.watch(ctx, s, false); err != nil {
+		return err
 	}
 	if err := s.failure(); err != nil {
 		return err
@@ -217,30 +196,108 @@ func (d *demo) lastSession(ctx context.Context, client demoClient) error {
 	return nil
 }
 
+// demoPoll is how often the demo looks at the inbox.
+const demoPoll = 20 * time.Millisecond
+
+// watch tells what becomes of the prompts until the session has ended, which it has after an
+// error too, or, to kill it, until it has worked for a while on the prompt for that.
+func (d *demo) watch(ctx context.Context, s *demoSession, toKill bool) (ended bool, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.kill())
+		}
+	}()
+	var since time.Time // when that prompt was seen in flight
+	for {
+		select {
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-s.ended:
+			_, err := d.look()
+			return true, err
+		case <-time.After(demoPoll):
+		}
+		in, err := d.look()
+		switch {
+		case err != nil:
+			return false, err
+		case !toKill || in == nil || d.place(in.ID()) != d.answered || d.answered < killedAt:
+		case since.IsZero():
+			since = time.Now()
+		case time.Since(since) >= s.headStart:
+			return false, nil
+		}
+	}
+}
+
+// look tells what is new in the inbox, and returns what is in flight.
+func (d *demo) look() (in *inbox.Delivery, err error) {
+	v, err := d.box.View()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	all, _, err := d.results()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all[d.answered:] {
+		d.delivered(r.ID, r.Attempt)
+		d.tell(fmt.Sprintf("answered %d", d.place(r.ID)+1), "%s", words.Brief(r.Answer()))
+		d.answered++
+	}
+	if in = v.InFlight(); in != nil && d.place(in.ID()) == d.answered { // or the result before it is still being written
+		d.delivered(in.ID(), in.Attempt)
+	}
+	return in, nil
+}
+
+// delivered tells of a delivery, once.
+func (d *demo) delivered(id string, attempt int) {
+	again := ""
+	switch before := d.told[id]; {
+	case attempt <= before:
+		return
+	case before > 0:
+		again = " (again)"
+	}
+	d.told[id] = attempt
+	d.tell(fmt.Sprintf("delivered %d", d.place(id)+1), "%s%s", firstLine(demoPrompts[d.place(id)]), again)
+}
+
+// place is the index of the entry's prompt.
+func (d *demo) place(id string) int { return slices.Index(d.ids, id) }
+
+// results returns what was answered so far, and the lines that say so.
+func (d *demo) results() (all []inbox.Result, text string, err error) {
+	read, err := history.Results(d.box).Last(0, func(r inbox.Result, line []byte) {
+		all, text = append(all, r), text+string(line)+"\n"
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return all, text, read.Close()
+}
+
 // report shows the results, and fails unless every prompt was answered once, in order.
-func (d *demo) report() error {
-	answered, err := d.results()
+func (d *demo) report(killed bool) error {
+	answered, text, err := d.results()
 	if err != nil {
 		return err
 	}
 	if d.json {
-		text, err := disk.ReadState(d.box.ResultsPath(), disk.MaxWhole)
-		if err != nil {
-			return err
-		}
-		if _, err := d.Out.Write(text); err != nil {
+		if _, err := d.Out.Write([]byte(text)); err != nil {
 			return fmt.Errorf("print the results: %w", err)
 		}
 	}
-	for i, id := range d.ids {
-		if i >= len(answered) || answered[i].ID != id {
-			return fmt.Errorf("prompt %d has no answer in its place: %d answers for %d prompts", i+1, len(answered), len(d.ids))
-		}
+	if !slices.EqualFunc(answered, d.ids, func(r inbox.Result, id string) bool { return r.ID == id }) {
+		return fmt.Errorf("not every prompt has one answer in its place: %d answers for %d prompts", len(answered), len(d.ids))
 	}
-	if len(answered) != len(d.ids) {
-		return fmt.Errorf("%d answers for %d prompts", len(answered), len(d.ids))
+	although := ""
+	if killed {
+		although = ", although a session was killed"
 	}
-	d.say("\nEvery prompt was answered once, in order, although a session was killed.\n\n%s", d.next())
+	d.say("\nEvery prompt was answered once, in order%s.\n\n%s", although, d.next())
 	if d.keep {
 		d.say("")
 		d.tell("kept", "%s", d.dir)
@@ -250,11 +307,7 @@ func (d *demo) report() error {
 
 // next is what to type after the demo.
 func (d *demo) next() string {
-	text := `What to type next, in a project of yours:
-  heartbeat install --inbox work/inbox.jsonl
-  heartbeat send --inbox work/inbox.jsonl "summarise the open issues"
-  claude "Read CLAUDE.md"
-  heartbeat results --inbox work/inbox.jsonl`
+	text := "What to type next, in a project of yours:\n  " + firstSteps("\n  ")
 	if strings.Contains(d.self, string(filepath.Separator)+"go-build") {
 		text = "Put the commands on your PATH first:\n  go install ./cmd/...\n\n" + text
 	}
@@ -268,6 +321,3 @@ func firstLine(s string) string {
 	}
 	return line
 }
-
-// demoPoll is how often the demo looks at the inbox.
-const demoPoll = 20 * time.Millisecond

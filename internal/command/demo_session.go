@@ -1,117 +1,116 @@
 package command
 
 import (
-	"bufio"
 	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
+
+	"heartbeat/internal/claude"
+	"heartbeat/internal/claude/settings"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/hook"
+	"heartbeat/internal/machine/guardian"
 )
 
-// demoClient starts sessions for the demo.
-type demoClient interface {
-	// start starts a session. It is killed during its answer to the prompt hang, which
-	// may therefore never end; "" if it is not to be killed.
-	start(hang string) (*demoSession, error)
+// How long a session has had a prompt when it is killed. By then the transcript of the real
+// client, which it writes with a delay, has the prompt; the stand-in never answers that one.
+const (
+	claudeHeadStart  = time.Second
+	standInHeadStart = 100 * time.Millisecond
+)
+
+// startSession starts a session that is killed while it works on the prompt hang, which it
+// may therefore never answer; "" if it is not to be killed.
+type startSession func(hang string) (*demoSession, error)
+
+// client says who works through the demo.
+func (d *demo) client() (startSession, error) {
+	if !d.claude {
+		d.say("The agent of this demo is a stand-in, which needs no account and no network. " +
+			"With --claude it is the real Claude Code.\n")
+		return d.standIn, nil
+	}
+	bin, err := exec.LookPath("claude")
+	if err != nil {
+		return nil, fmt.Errorf("find Claude Code: %w: install it, or run the demo without --claude", err)
+	}
+	wired := filepath.Join(d.dir, "settings.json") // for these sessions alone
+	wiring := settings.Blocking(d.self, demoHook(d.inboxPath()), 0)
+	if _, err := settings.InstallFile(wired, wiring, settings.RefuseLinks).Write(); err != nil {
+		return nil, err
+	}
+	d.say("The agent of this demo is %s, with your account.\n", bin)
+	return func(string) (*demoSession, error) {
+		cmd := exec.Command(bin, "-p", "Answer in one short sentence: are you ready?", "--settings", wired)
+		cmd.Dir, cmd.Env = d.dir, claude.WithoutIdentity(os.Environ())
+		return runSession(cmd, claudeHeadStart)
+	}, nil
 }
 
-func (d *demo) client() (demoClient, error) {
-	if d.claude {
-		return newDemoClaude(d)
+func demoHook(inbox string) []string {
+	return []string{hook.FullVerb, "--inbox", inbox, "--on-orphan", "retry"}
+}
+
+// standIn starts a session of the agent that is built into the command.
+func (d *demo) standIn(hang string) (*demoSession, error) {
+	transcript, err := os.CreateTemp(d.dir, "session-*.jsonl")
+	if err != nil {
+		return nil, fmt.Errorf("make a transcript: %w", err)
 	}
-	return newDemoStandIn(d)
+	if err := transcript.Close(); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(d.self, standInVerb, d.inboxPath(), transcript.Name(), hang)
+	if _, err := cmd.StdinPipe(); err != nil { // it ends with this process, which holds the other end
+		return nil, err
+	}
+	return runSession(cmd, standInHeadStart)
 }
 
 // demoSession is a session in a process group of its own, which a ^C at the terminal
 // does not reach: the demo ends it.
 type demoSession struct {
-	cmd    *exec.Cmd
-	held   io.Closer // what keeps the session alive, or nil
-	output bytes.Buffer
-	busy   <-chan struct{} // closed once it answers the prompt hang; nil if it cannot tell
-	// headStart is then how long the prompt is given to reach the model.
+	cmd       *exec.Cmd
+	output    bytes.Buffer
 	headStart time.Duration
-	seen      time.Time
 	ended     chan struct{} // closed once it has ended, with err set
 	err       error
 }
 
-// startSession starts the command. Call await once its pipes are set up.
-func startSession(cmd *exec.Cmd) (*demoSession, error) {
-	s := &demoSession{cmd: cmd, ended: make(chan struct{})}
+func runSession(cmd *exec.Cmd, headStart time.Duration) (*demoSession, error) {
+	s := &demoSession{cmd: cmd, headStart: headStart, ended: make(chan struct{})}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Stderr = &s.output
-	if cmd.Stdout == nil {
-		cmd.Stdout = &s.output
-	}
+	cmd.Stdout, cmd.Stderr = &s.output, &s.output
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start a session: %w", err)
 	}
-	return s, nil
-}
-
-// await waits in the background for the process to end.
-func (s *demoSession) await() *demoSession {
 	go func() {
 		defer close(s.ended)
-		s.err = s.cmd.Wait()
+		s.err = cmd.Wait()
 	}()
-	return s
+	return s, nil
 }
 
 func (s *demoSession) pid() int { return s.cmd.Process.Pid }
 
-// isBusy reports whether the session is in the middle of its answer.
-func (s *demoSession) isBusy() bool {
-	if s.seen.IsZero() {
-		s.seen = time.Now()
-	}
-	select {
-	case <-s.busy:
-		return true
-	default:
-		return s.busy == nil && time.Since(s.seen) >= s.headStart
-	}
-}
-
-func (s *demoSession) hasEnded() bool {
-	select {
-	case <-s.ended:
-		return true
-	default:
-		return false
-	}
-}
-
 // kill kills the session as a crash or an operator would: nothing of it gets to say
 // anything.
 func (s *demoSession) kill() error {
-	if err := syscall.Kill(-s.pid(), syscall.SIGKILL); err != nil {
+	if err := guardian.SignalGroup(s.pid(), syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill the session: %w", err)
 	}
 	<-s.ended
 	return nil
-}
-
-// sessionGrace is how long a session that was asked to end may take.
-const sessionGrace = 5 * time.Second
-
-// end asks the session to end, and kills it where it does not.
-func (s *demoSession) end() error {
-	if s.held != nil {
-		_ = s.held.Close() // if this fails, the session is killed below
-	}
-	_ = syscall.Kill(s.pid(), syscall.SIGINT) // fails only if it has ended
-	select {
-	case <-s.ended:
-		_ = syscall.Kill(-s.pid(), syscall.SIGKILL) // what it left behind, if anything
-		return nil
-	case <-time.After(sessionGrace):
-		return s.kill()
-	}
 }
 
 // failure is the error that the session ended with, or nil.
@@ -126,12 +125,63 @@ func (s *demoSession) failure() error {
 	return fmt.Errorf("the session ended with %s: %s", exit, bytes.TrimSpace(s.output.Bytes()))
 }
 
-// firstLineOf returns a channel that is closed at the first line of out, or at its end.
-func firstLineOf(out io.Reader) <-chan struct{} {
-	busy := make(chan struct{})
+// standInVerb runs a session of the demo's own agent, as a process that can be killed. It
+// is listed nowhere.
+const standInVerb = "__session"
+
+// runStandIn is the hidden verb: INBOX TRANSCRIPT HANG. It ends when its stdin does, so
+// that it does not outlive the demo, and never answers the prompt HANG.
+func runStandIn(args []string, s cli.Streams) int {
+	if len(args) != 3 {
+		s.Note("%s is a part of heartbeat demo: type heartbeat demo", standInVerb)
+		return cli.ExitError
+	}
+	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		defer close(busy)
-		_, _ = bufio.NewReader(out).ReadString('\n') // the end of the session shows elsewhere
+		_, _ = io.Copy(io.Discard, s.In) // an error ends it as well
+		cancel()
 	}()
-	return busy
+	if err := standInSession(ctx, args[0], args[1], args[2]); err != nil {
+		s.Complain(err)
+		return cli.ExitError
+	}
+	return cli.ExitOK
+}
+
+// standInSession answers a prompt, and goes on while the hook hands it texts at the end of its
+// turns.
+func standInSession(ctx context.Context, inbox, transcript, hang string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	event := map[string]any{
+		"hook_event_name": "Stop", "session_id": strings.TrimSuffix(filepath.Base(transcript), ".jsonl"),
+		"prompt_id": "demo", "transcript_path": transcript, "stop_hook_active": false,
+	}
+	for text := "you are ready when this is answered"; ; event["stop_hook_active"] = true {
+		if hang != "" && strings.Contains(text, hang) {
+			<-ctx.Done()
+		}
+		event["last_assistant_message"] = fmt.Sprintf("understood, that was %d words", len(strings.Fields(text)))
+		input, err := json.Marshal(event)
+		if err != nil {
+			return fmt.Errorf("the input of the hook: %w", err)
+		}
+		stop := exec.CommandContext(ctx, self, demoHook(inbox)...)
+		stop.Env = append(claude.WithoutIdentity(os.Environ()), "CLAUDE_PID="+strconv.Itoa(os.Getpid()))
+		stop.Stdin, stop.Stderr = bytes.NewReader(input), os.Stderr // the demo shows it where the session fails
+		stdout, err := stop.Output()
+		if err != nil {
+			return fmt.Errorf("run the hook: %w", err)
+		}
+		if len(stdout) == 0 { // it lets the session end
+			return nil
+		}
+		var decision struct{ Reason string }
+		if err := json.Unmarshal(stdout, &decision); err != nil {
+			return fmt.Errorf("the hook printed no decision: %w", err)
+		}
+		text = decision.Reason
+	}
 }

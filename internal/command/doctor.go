@@ -5,11 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -19,13 +16,14 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/codex/server"
 	"heartbeat/internal/command/doctor"
 	"heartbeat/internal/hook"
+	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/survey"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
-	"heartbeat/orchestrate/babysitter/invocation"
+	"heartbeat/orchestrate/effect"
 	runs "heartbeat/orchestrate/run"
 )
 
@@ -53,15 +51,15 @@ With --agent codex it asks Codex which hooks it has for the project, and whether
 it trusts them: under codex exec an untrusted hook does not run, without a word.
 
 Exit status: 0 nothing would lose or stop work, 1 a check failed.`,
-		Example: `heartbeat doctor --inbox work/inbox.jsonl
+		Example: `heartbeat doctor
 heartbeat doctor --project ~/work --settings session.json --json`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			o := &doctorFlags{}
 			f := cli.NewFlags("doctor")
-			cli.AddInbox(f, &o.inbox)
+			cli.AddNamedInbox(f, &o.inbox)
 			f.Lookup("inbox").Usage += "; without it, the one that is wired"
-			o.agent = firstAgent
-			f.Var(cli.Choice(&o.agent, slices.Sorted(maps.Keys(agents))...), "agent", "the client of the sessions")
+			o.agent = agents[0]
+			f.Var(cli.Choice(&o.agent, agents...), "agent", "the client of the sessions")
 			f.StringVar(&o.project, "project", ".", "the `directory` that the session is started in")
 			f.StringArrayVar(&o.settings, "settings", nil, "a settings `file` beside the usual ones, as given to claude --settings")
 			f.BoolVar(&o.json, "json", false, "print one JSON object for each check")
@@ -70,7 +68,7 @@ heartbeat doctor --project ~/work --settings session.json --json`,
 				if err := cli.NoArgs(args); err != nil {
 					return err
 				}
-				if o.agent != firstAgent && len(o.settings) > 0 {
+				if o.agent == codexAgent && len(o.settings) > 0 {
 					return cli.Usage(errors.New("--settings is about Claude Code: Codex says itself which hooks it has"))
 				}
 				return o.run(s)
@@ -80,13 +78,13 @@ heartbeat doctor --project ~/work --settings session.json --json`,
 }
 
 // codexHooks asks Codex for the hooks of a project.
-func codexHooks(project string) func(context.Context, string) ([]server.Hook, error) {
-	return func(ctx context.Context, program string) ([]server.Hook, error) {
+func codexHooks(project string) func(context.Context, string) ([]client.CodexHook, error) {
+	return func(ctx context.Context, program string) ([]client.CodexHook, error) {
 		dir, err := filepath.Abs(project)
 		if err != nil {
 			return nil, err
 		}
-		return server.Hooks(ctx, []string{program}, os.Environ(), dir)
+		return client.CodexHooks(ctx, []string{program}, os.Environ(), dir)
 	}
 }
 
@@ -96,14 +94,14 @@ func (o *doctorFlags) run(s cli.Streams) error {
 		return fmt.Errorf("doctor: %w", err)
 	}
 	checks := doctor.Run
-	if o.agent != firstAgent {
+	if o.agent == codexAgent {
 		checks = doctor.Codex
 	}
 	all := checks(in)
 	if err := o.printChecks("doctor", all, o.json, s); err != nil {
 		return err
 	}
-	switch n := doctor.Failed(all); n {
+	switch n := doctor.Count(all, doctor.Fail); n {
 	case 0:
 		return nil
 	case 1:
@@ -176,7 +174,7 @@ func drivenRuns(path string) (all []doctor.DrivenRun) {
 	for _, of := range driven {
 		r, err := runs.Open(of.Dir)
 		if err == nil {
-			_, err = r.State("")
+			_, err = r.State()
 		}
 		all = append(all, doctor.DrivenRun{Dir: of.Dir, Waits: of.Waits, Err: err, Damaged: errors.Is(err, runs.ErrCorrupt)})
 	}
@@ -191,7 +189,7 @@ func drivenRuns(path string) (all []doctor.DrivenRun) {
 func parseHook(args []string, inbox string) (doctor.Hook, error) {
 	var h hook.Flags
 	flags := h.Set()
-	if err := flags.Parse(args); err != nil {
+	if err := cli.FlagError(flags.Parse(args), flags); err != nil {
 		return doctor.Hook{}, err
 	}
 	if h.Help || h.Version {
@@ -215,7 +213,7 @@ func parseHook(args []string, inbox string) (doctor.Hook, error) {
 
 // babysitterVersion asks a babysitter command for its version.
 func babysitterVersion(ctx context.Context, command string) (version, said string, err error) {
-	words, err := invocation.Parse(command)
+	words, err := effect.ParseCommand(command)
 	if err != nil {
 		return "", "", err
 	}
@@ -225,11 +223,8 @@ func babysitterVersion(ctx context.Context, command string) (version, said strin
 }
 
 func clientVersion(ctx context.Context, bin string) (string, error) {
-	cmd := exec.CommandContext(ctx, bin, "--version")
+	cmd := guardian.Group(ctx, syscall.SIGKILL, bin, "--version") // a wrapper's child goes with it
 	cmd.Env = claude.WithoutIdentity(os.Environ())
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a wrapper's child goes with it
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second // a process that left the group may hold the output open
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -41,8 +41,8 @@ nothing refers to. It delivers nothing, and takes away no answer.
 
 Exit status: 0 nothing was found, or all of it was mended; 1 something is left, or
 could not be looked at.`,
-		Example: `heartbeat fsck --inbox work/inbox.jsonl
-heartbeat fsck --inbox work/inbox.jsonl --repair`,
+		Example: `heartbeat fsck
+heartbeat fsck --repair`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			o := &fsckFlags{}
 			f := cli.NewFlags("fsck")
@@ -75,7 +75,7 @@ func (o *fsckFlags) run(s cli.Streams) error {
 	if err := o.printChecks("fsck", all, o.JSON, s); err != nil {
 		return err
 	}
-	if n := doctor.Left(all); n > 0 {
+	if n := doctor.Count(all, doctor.Warn, doctor.Fail); n > 0 {
 		return errors.New("fsck: " + words.Count(n, "finding", "findings"))
 	}
 	return nil

@@ -2,9 +2,10 @@ package command
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,12 +16,9 @@ import (
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/command/doctor"
-	"heartbeat/internal/command/gitignore"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/words"
 )
-
-const defaultInbox = "work/inbox.jsonl"
 
 // initFlags are those of init, and what it finds out before it writes.
 type initFlags struct {
@@ -29,7 +27,6 @@ type initFlags struct {
 	launcher bool
 	undo     bool
 	install  installFlags
-	hook     *pflag.FlagSet
 
 	project string // the working directory
 	dir     string // the inbox's folder
@@ -61,8 +58,8 @@ heartbeat init --undo`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			o := &initFlags{}
 			f := cli.NewFlags("init")
-			cli.AddInbox(f, &o.inbox)
-			f.Lookup("inbox").Usage += "; " + defaultInbox + " without it"
+			cli.AddNamedInbox(f, &o.inbox)
+			f.Lookup("inbox").Usage += "; " + cli.DefaultInbox + " without it"
 			f.BoolVarP(&o.yes, "yes", "y", false, "add the folder to .gitignore without asking")
 			f.BoolVar(&o.launcher, "launcher", false, "wire no hook: sessions are started by heartbeat launch")
 			f.BoolVar(&o.undo, "undo", false, "take back what init made")
@@ -98,7 +95,7 @@ func (o *initFlags) run(s cli.Streams) error {
 // begin checks where init runs, and keeps other inits out until unlock.
 func (o *initFlags) begin() (unlock func(), err error) {
 	if o.inbox == "" {
-		o.inbox = defaultInbox
+		o.inbox = cli.DefaultInbox
 	}
 	if strings.HasSuffix(o.inbox, string(filepath.Separator)) {
 		return nil, fmt.Errorf("%s is a folder: name the inbox's file in it", o.inbox)
@@ -114,26 +111,10 @@ func (o *initFlags) begin() (unlock func(), err error) {
 	if strings.HasPrefix(filepath.Base(o.dir), "~") {
 		return nil, fmt.Errorf("the inbox's folder would be %s: only a shell turns ~ into your home directory: write the path out", o.dir)
 	}
-	above := filepath.Dir(o.dir)
-	folders := []string{o.project}
-	if above != o.project {
-		folders = append(folders, above)
+	if err := cmp.Or(own(o.project), own(filepath.Dir(o.dir))); err != nil {
+		return nil, err
 	}
-	unlock = func() {}
-	for _, folder := range folders {
-		if err := own(folder); err != nil {
-			unlock()
-			return nil, err
-		}
-		f, err := lockFolder(folder)
-		if err != nil {
-			unlock()
-			return nil, err
-		}
-		before := unlock
-		unlock = func() { before(); _ = f.Close() }
-	}
-	return unlock, nil
+	return lockFolder(o.project)
 }
 
 // own returns an error if dir is another user's, whose files init would make as its own.
@@ -148,9 +129,9 @@ func own(dir string) error {
 	return nil
 }
 
-// lockFolder leaves no lock file: the folder itself is locked. Close gives it back.
-func lockFolder(dir string) (*os.File, error) {
-	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+// lockFolder leaves no lock file: the folder itself is locked.
+func lockFolder(dir string) (unlock func(), err error) {
+	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +142,7 @@ func lockFolder(dir string) (*os.File, error) {
 		}
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
-	return f, nil
+	return func() { _ = f.Close() }, nil
 }
 
 // setUp looks at everything before it writes anything.
@@ -171,10 +152,14 @@ func (o *initFlags) setUp(s cli.Streams) error {
 		return err
 	}
 	before := o.made
-	there, err := o.lookAtFolder()
+	there, err := disk.Exists(o.dir)
+	if err == nil && there {
+		err = own(o.dir)
+	}
 	if err != nil {
 		return err
 	}
+	o.made.Folder = o.made.Folder || !there
 	var wired func() error
 	if !o.launcher {
 		if wired, err = o.planHook(s); err != nil {
@@ -188,7 +173,7 @@ func (o *initFlags) setUp(s cli.Streams) error {
 	if err := o.write(there, before, s); err != nil {
 		return err
 	}
-	if there && ignored == nil && wired == nil {
+	if there && ignored == nil && wired == nil && o.made == before {
 		if _, err := fmt.Fprintf(s.Out, "%s is set up already: nothing was changed\n", o.project); err != nil {
 			return err
 		}
@@ -202,59 +187,6 @@ func (o *initFlags) setUp(s cli.Streams) error {
 		}
 	}
 	return o.tell(s)
-}
-
-func (o *initFlags) lookAtFolder() (there bool, err error) {
-	if there, err = disk.Exists(o.dir); err != nil {
-		return false, err
-	}
-	if !there {
-		o.made.Folder = true
-		return false, nil
-	}
-	info, err := disk.StatDir(o.dir)
-	if err != nil {
-		return true, fmt.Errorf("the inbox's folder: %w", err)
-	}
-	if int(info.UID) != os.Geteuid() {
-		return true, fmt.Errorf("%s belongs to user %d, and you are user %d: run init as its owner", o.dir, info.UID, os.Geteuid())
-	}
-	return true, nil
-}
-
-// planIgnored returns the step that has git ignore the inbox's folder, nil for none.
-func (o *initFlags) planIgnored(s cli.Streams) (step func() error, err error) {
-	need, err := gitignore.Look(o.dir)
-	switch {
-	case errors.Is(err, gitignore.ErrNoGit):
-		s.Note("%v: add the inbox's folder to .gitignore yourself", err)
-		return nil, nil
-	case err != nil || need.File == "":
-		return nil, err
-	}
-	content, there, err := gitignore.Read(need.File)
-	if err != nil {
-		return nil, err
-	}
-	if !o.yes {
-		if !cli.IsTerminal(s.In) {
-			return nil, cli.Usage(fmt.Errorf("git would see the inbox, and nobody is there to be asked whether %s may be added to %s: add --yes, or ignore the folder yourself", need.Line, need.File))
-		}
-		if !agreed(fmt.Sprintf("add %s to %s?", need.Line, need.File), s) {
-			s.Note("git sees the inbox: nothing was added to %s", need.File)
-			return nil, nil
-		}
-	}
-	o.made.Ignore, o.made.Line = need.File, need.Line
-	o.made.IgnoreFile = o.made.IgnoreFile || !there
-	o.made.Newline = len(content) > 0 && content[len(content)-1] != '\n'
-	return func() error {
-		if err := gitignore.Write(need.File, gitignore.Added(content, need.Line)); err != nil {
-			return fmt.Errorf("add %s to %s: %w", need.Line, need.File, err)
-		}
-		_, err := fmt.Fprintf(s.Out, "added %s to %s\n", need.Line, need.File)
-		return err
-	}, nil
 }
 
 // planHook returns the step that wires the hook, nil for none.
@@ -272,35 +204,22 @@ func (o *initFlags) planHook(s cli.Streams) (step func() error, err error) {
 	w.Meter = o.install.meter(path, s)
 	for _, name := range []string{filepath.Dir(path), path} {
 		if target, err := os.Readlink(name); err == nil {
-			return nil, fmt.Errorf("%s is a symbolic link to %s, and init edits no file elsewhere: run heartbeat install --follow, then heartbeat init --launcher", name, target)
+			return nil, fmt.Errorf("%s is a symbolic link to %s, and init edits no file elsewhere: run heartbeat install --follow-links, then heartbeat init --launcher", name, target)
 		}
 	}
-	content, err := disk.ReadFile(path, settings.MaxFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("settings: %w", err)
+	edit := settings.InstallFile(path, w, settings.RefuseLinks)
+	content, after, err := edit.Look()
+	if err != nil || bytes.Equal(content, after) {
+		return nil, err
 	}
-	after, err := settings.Install(content, w)
-	if err != nil {
-		return nil, fmt.Errorf("settings %s: %w", path, err)
-	}
-	if bytes.Equal(content, after) {
-		return nil, nil
-	}
-	without, err := settings.Uninstall(content, w)
-	if err != nil {
-		return nil, fmt.Errorf("settings %s: %w", path, err)
-	}
-	if !bytes.Equal(content, without) {
+	wired, same := w.In(content)
+	if !same {
 		s.Note("%s serves this inbox already, with settings of its own: it stays as it is (heartbeat install changes it)", path)
 		return nil, nil
 	}
-	there, err := disk.Exists(filepath.Dir(path))
-	if err != nil {
-		return nil, err
-	}
-	o.made.Hook, o.made.ClaudeFolder = true, o.made.ClaudeFolder || !there
+	o.made.Hook = o.made.Hook || !wired
 	return func() error {
-		if _, err := settings.InstallFile(path, w, settings.RefuseLinks); err != nil {
+		if _, err := edit.Write(); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(s.Out, "wired %s into %s\n", w.Command, path)
@@ -311,15 +230,14 @@ func (o *initFlags) planHook(s cli.Streams) (step func() error, err error) {
 // wiring is that of install with no other flags.
 func (o *initFlags) wiring() (path string, w settings.Wiring, err error) {
 	o.install.scope = string(settings.Project)
-	o.hook = o.install.wired.Set()
-	if err := o.hook.Set("inbox", filepath.Join(o.dir, filepath.Base(o.inbox))); err != nil {
+	o.install.hook = o.install.wired.Set()
+	if err := o.install.hook.Set("inbox", filepath.Join(o.dir, filepath.Base(o.inbox))); err != nil {
 		return "", w, err
 	}
-	verb := "install"
-	if o.undo {
-		verb = "uninstall"
+	if o.install.verb = "install"; o.undo {
+		o.install.verb = "uninstall"
 	}
-	if w, err = o.install.wiring(o.hook, verb); err != nil {
+	if w, err = o.install.wiring(); err != nil {
 		return "", w, err
 	}
 	path, err = o.install.path()
@@ -329,17 +247,21 @@ func (o *initFlags) wiring() (path string, w settings.Wiring, err error) {
 // write makes the folder, and writes down in it what init is about to make: whatever is
 // killed from here on, --undo knows.
 func (o *initFlags) write(there bool, before made, s cli.Streams) error {
-	if o.made.nothing() || there && o.made == before {
+	if o.made.Project = o.project; there && o.made == before {
 		return nil
 	}
-	o.made.Project = o.project
-	if there {
-		return o.made.write(o.dir)
+	if !there {
+		if err := disk.MakeDir(o.dir); err != nil {
+			return fmt.Errorf("make the inbox's folder: %w", err)
+		}
 	}
-	if err := o.made.makeFolder(o.dir); err != nil {
-		return fmt.Errorf("make the inbox's folder: %w", err)
+	text, err := json.Marshal(o.made)
+	if err == nil {
+		err = disk.Publish(filepath.Join(o.dir, madeFile), append(text, '\n'), true)
 	}
-	_, err := fmt.Fprintf(s.Out, "made the folder %s\n", o.dir)
+	if err == nil && !there {
+		_, err = fmt.Fprintf(s.Out, "made the folder %s\n", o.dir)
+	}
 	return err
 }
 
@@ -361,11 +283,25 @@ func (o *initFlags) tell(s cli.Streams) error {
 	if err := doctor.WriteText(look.on(s.Out).Output, bad); err != nil {
 		return err
 	}
-	shown := words.Shell(o.inbox)
-	next := `claude "Read CLAUDE.md"`
-	if o.launcher {
-		next = "heartbeat launch --inbox " + shown + " -- " + next
+	named := "" // what is found needs no name
+	if filepath.Join(o.dir, filepath.Base(o.inbox)) != filepath.Join(o.project, cli.DefaultInbox) || os.Getenv(cli.InboxVariable) != "" {
+		named = " --inbox " + words.Shell(o.inbox)
 	}
-	_, err = fmt.Fprintf(s.Out, "next:\n  heartbeat send --inbox %s \"Say hello.\"\n  %s\n", shown, next)
+	_, err = fmt.Fprintf(s.Out, "next:\n  %s\n", strings.Join(nextSteps(named), "\n  "))
 	return err
+}
+
+// firstSteps are what to type in a new project.
+func firstSteps(between string) string {
+	return strings.Join(append([]string{"heartbeat init"}, nextSteps("")...), between)
+}
+
+// nextSteps are what to type once a project is set up. named is a flag with its inbox, ""
+// where that is found.
+func nextSteps(named string) []string {
+	return []string{
+		"heartbeat send" + named + ` "Name three cats."`,
+		"heartbeat launch" + named + ` -- claude "Say ready."`,
+		"heartbeat results" + named,
+	}
 }

@@ -1,27 +1,28 @@
 package command
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
-	"io/fs"
-	"os"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/bridges"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hook"
+	"heartbeat/orchestrate"
 )
 
 // installFlags are those of install; uninstall has some of them.
 type installFlags struct {
+	verb     string // install or uninstall
 	wired    hook.Flags
+	hook     *pflag.FlagSet // sets them
 	scope    string
 	settings string
 	print    bool
@@ -46,13 +47,18 @@ type installed struct {
 	wantsTools bool
 }
 
+// The clients that install knows, by what --agent calls them, and the scopes; without flags the first is meant.
+var (
+	agents = []string{"claude", codexAgent}
+	scopes = []string{string(settings.Project), string(settings.Local), string(settings.User)}
+)
+
 func (o *installFlags) add(f *pflag.FlagSet) {
-	o.scope = string(settings.Project)
-	scopes := []string{string(settings.Project), string(settings.Local), string(settings.User)}
+	o.agent, o.scope = agents[0], scopes[0]
 	f.Var(cli.Choice(&o.scope, scopes...), "scope", "whose settings: the project's (in this directory), yours for this project, or yours for all projects")
-	o.addAgent(f)
+	f.Var(cli.Choice(&o.agent, agents...), "agent", "the client whose hooks these are")
 	f.StringVar(&o.settings, "settings", "", "the settings `file` itself, in place of --scope")
-	f.BoolVar(&o.follow, "follow", false, "where the settings file is a symbolic link, edit what it leads to")
+	cli.AddFollowLinks(f, &o.follow)
 	f.BoolVar(&o.print, "print", false, "show the file as it would be, and write nothing")
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
 }
@@ -64,16 +70,17 @@ func installVerb() cli.Verb {
 		Long: `Wire heartbeat-stop into a Claude Code settings file as the hook of Stop,
 StopFailure, SessionStart, SessionEnd, UserPromptSubmit, Notification and
 PostToolBatch, with the flags given here. It is the heartbeat-stop beside this
-command, or else the one of PATH. Whatever else is in the file stays byte for byte.
+command, or else the one of PATH. Whatever else is in the file stays byte for byte,
+and the file as it was is kept beside it (FILE.before-heartbeat) for uninstall.
 Installing again changes nothing, or only what differs. The inbox's folder is made
 where only that is missing.
 
-The client says what a session has cost to its status line only: heartbeat-meter
-is wired there as well, before the status line that you have, which goes on being
+The client says what a session has cost to its status line only: heartbeat-stop
+meter is wired there as well, before the status line that you have, which goes on being
 shown, also where it is in a file that this one has precedence over. --no-meter
 leaves it out; then entries have tokens and no dollars.
 
-With --mcp the project's .mcp.json starts heartbeat-mcp, whose tools have an agent say
+With --mcp the project's .mcp.json starts heartbeat mcp, whose tools have an agent say
 itself what becomes of its entry, and the settings allow them. Installing without it
 takes them out again.
 
@@ -89,26 +96,26 @@ and the session is idle, free for a person, while the hook of Stop, StopFailure
 and SessionStart waits in the background (asyncRewake) for up to a year, and
 wakes it with the next entry; this takes an interactive session. Installing one
 over the other changes all that is needed.`,
-		Example: `heartbeat install --inbox work/inbox.jsonl
-heartbeat install --inbox work/inbox.jsonl --scope user --mode persist --idle-interval 5m --print
-heartbeat install --inbox work/inbox.jsonl --rewake`,
+		Example: `heartbeat install
+heartbeat install --scope user --mode persist --idle-interval 5m --print
+heartbeat install --rewake`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
-			o := &installFlags{}
-			f := cli.NewFlags("install")
-			hook := o.wired.Set()
+			o := &installFlags{verb: "install"}
+			f := cli.NewFlags(o.verb)
+			o.hook = o.wired.Set()
 			for _, name := range []string{"help", "version", "no-input"} {
-				hook.Lookup(name).Hidden = true
+				o.hook.Lookup(name).Hidden = true
 			}
-			hook.VisitAll(func(flag *pflag.Flag) {
+			o.hook.VisitAll(func(flag *pflag.Flag) {
 				if !flag.Hidden {
 					f.AddFlag(flag)
 				}
 			})
 			o.add(f)
-			f.BoolVar(&o.noMeter, "no-meter", false, "wire no status line that counts what a session costs (heartbeat-meter)")
-			f.BoolVar(&o.mcp, "mcp", false, "give sessions the tools of an agent (heartbeat-mcp), in the project's .mcp.json or Codex's config.toml, and allow them")
+			f.BoolVar(&o.noMeter, "no-meter", false, "wire no status line that counts what a session costs (heartbeat-stop meter)")
+			f.BoolVar(&o.mcp, "mcp", false, "give sessions the tools of an agent (heartbeat mcp), in the project's .mcp.json or Codex's config.toml, and allow them")
 			return f, func(args []string, s cli.Streams) error {
-				return o.run(f, args, s, "install", settings.Install, settings.InstallFile)
+				return o.run(f, args, s)
 			}
 		},
 	}
@@ -118,72 +125,152 @@ func uninstallVerb() cli.Verb {
 	return cli.Verb{
 		Name:  "uninstall",
 		Short: "take the hook out of a settings file again",
-		Long: `Take out of a Claude Code settings file what install wrote for this inbox. A
-file that nothing else was changed in is as it was before.`,
-		Example: `heartbeat uninstall --inbox work/inbox.jsonl`,
+		Long: `Take out of the settings files what install wrote for this inbox: those of the
+project, yours for it, yours for all projects, and Codex's. --scope, --agent and
+--settings narrow that down. A file in which nothing else was changed is as it was
+before install: that was kept beside it, as FILE.before-heartbeat. Where somebody
+changed it since, heartbeat's own part goes, and the rest stays.`,
+		Example: `heartbeat uninstall`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
-			o := &installFlags{}
-			o.wired.Set()
-			f := cli.NewFlags("uninstall")
+			o := &installFlags{verb: "uninstall"}
+			o.hook = o.wired.Set()
+			f := cli.NewFlags(o.verb)
 			cli.AddInbox(f, &o.wired.Inbox)
 			o.add(f)
 			return f, func(args []string, s cli.Streams) error {
-				return o.run(f, args, s, "uninstall", settings.Uninstall, settings.UninstallFile)
+				return o.run(f, args, s)
 			}
 		},
 	}
 }
 
-func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams, verb string,
-	edit func([]byte, settings.Wiring) ([]byte, error), editFile func(string, settings.Wiring, settings.Links) (bool, error),
-) error {
+// codexAgent is what --agent calls Codex.
+const codexAgent = "codex"
+
+// lacking are the flags that mean nothing for Codex, and why.
+var lacking = map[string]string{
+	"rewake":               "Codex runs no hooks in the background",
+	"max-cost-per-entry":   noDollars,
+	"max-cost-per-session": noDollars,
+	"max-cost-per-day":     noDollars,
+	"max-tokens-per-entry": "Codex cannot be stopped between two requests",
+}
+
+const noDollars = "Codex does not say what it costs; tokens are counted"
+
+func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams) error {
 	if err := cli.NoArgs(args); err != nil {
 		return err
 	}
-	if err := o.checkAgent(f); err != nil {
-		return err
-	}
-	w, err := o.wiring(f, verb)
-	if err != nil {
-		return err
-	}
-	path, err := o.path()
-	if err != nil {
-		return cli.Usage(err)
-	}
-	if verb == "install" && !w.Line {
-		w.Meter = o.meter(path, s)
-	}
-	other, err := o.hooks().beside(o, path, verb, s)
-	if err != nil {
-		return fmt.Errorf("%s: %w", verb, err)
-	}
-	w.Allowed = other.allowed()
-	if o.print {
-		other.announce(s)
-		return preview(path, w, edit, s)
-	}
-	if verb == "install" {
-		if err := lasts(w.Command); err != nil {
-			return fmt.Errorf("install: %w", err)
+	for _, name := range slices.Sorted(maps.Keys(lacking)) {
+		if o.agent == codexAgent && f.Lookup(name) != nil && f.Changed(name) {
+			return cli.Usage(fmt.Errorf("--%s means nothing with --agent %s: %s", name, o.agent, lacking[name]))
 		}
 	}
-	changed, err := other.around(hooksFile{path, w, settings.Links(o.follow), edit, editFile}, s)
-	if err == nil && verb == "install" {
+	if o.wired.Inbox == "" {
+		o.wired.Inbox = cli.FindInbox()
+	}
+	if o.verb == "uninstall" && o.settings == "" {
+		return o.everywhere(f, s)
+	}
+	p, err := o.plan(s)
+	if err != nil {
+		return err
+	}
+	return o.apply(p, s)
+}
+
+// apply installs into one file, or uninstalls from it.
+func (o *installFlags) apply(p *wiringPlan, s cli.Streams) error {
+	w, path := p.wiring, p.hooks.Path
+	if o.print {
+		for _, would := range p.would {
+			s.Note("%s", would)
+		}
+		_, after, err := p.hooks.Look()
+		if err == nil {
+			_, err = s.Out.Write(after)
+		}
+		return err
+	}
+	if err := lasts(w.Command); err != nil && p.install {
+		return fmt.Errorf("%s: %w", o.verb, err)
+	}
+	changed, err := p.write()
+	if err == nil && p.did != "" {
+		s.Note("%s", p.did)
+	}
+	if err == nil && p.install {
 		err = o.makeFolder(s)
 		o.bindRuns(s)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", verb, err)
+		return fmt.Errorf("%s: %w", o.verb, err)
 	}
 	report := installed{
 		Settings: path, Changed: changed, Command: w.Command, Args: w.Args, Timeout: w.Timeout, Rewake: o.wired.Rewake,
-		Meter: metered(path, w, s), Tools: other.concerned(), wantsTools: o.mcp,
+		Meter: metered(path, w, s), Tools: p.tools, wantsTools: o.mcp,
 	}
-	if then := o.hooks().then; verb == "install" && changed && then != "" {
-		s.Note("%s", then)
+	if p.install && changed && w.Line {
+		s.Note("Codex runs no hook that nobody has trusted, and under exec says nothing of it: start codex in the project once, and trust the folder and the hooks")
 	}
-	return (&cli.InboxFlags{JSON: o.json}).Print(s, report, report.sentence(verb))
+	return (&cli.InboxFlags{JSON: o.json}).Print(s, report, report.sentence(o.verb))
+}
+
+// everywhere uninstalls from all files that --agent and --scope do not rule out, and have anything of the inbox. All
+// are looked at first: what is in one may be told by another.
+func (o *installFlags) everywhere(f *pflag.FlagSet, s cli.Streams) error {
+	path, err := o.path() // where install goes without flags
+	if err != nil {
+		return cli.Usage(err)
+	}
+	plans := map[string]*wiringPlan{}
+	var wired, rest []*wiringPlan
+	for _, agent := range agents {
+		for _, scope := range scopes {
+			one := *o
+			one.agent, one.scope = agent, scope
+			at, err := one.path()
+			if f.Changed("agent") && agent != o.agent || f.Changed("scope") && scope != o.scope || err != nil || plans[at] != nil {
+				continue
+			}
+			p, err := one.plan(s)
+			if err != nil {
+				return err
+			}
+			plans[at] = p
+			switch changes, err := p.changesHooks(); {
+			case changes || err != nil && at == path:
+				wired = append(wired, p)
+			case err == nil:
+				rest = append(rest, p)
+			default:
+				if text, _ := settings.Read(at, settings.FollowLinks); bytes.Contains(text, []byte("heartbeat")) {
+					s.Note("what may be there is left as it is: %v", err)
+				}
+			}
+		}
+	}
+	done, besides := false, map[string]bool{}
+	for i, p := range append(wired, rest...) {
+		if p.beside != nil && besides[p.beside.Path] { // both settings of a project have one .mcp.json
+			p.beside, p.tools = nil, ""
+		}
+		if p.beside != nil {
+			besides[p.beside.Path] = true
+		}
+		if i >= len(wired) && p.beside == nil { // killed between its two files, it would have the other one left
+			continue
+		}
+		done = true
+		if err := o.apply(p, s); err != nil {
+			return err
+		}
+	}
+	if done {
+		return nil
+	}
+	return o.apply(plans[path], s)
 }
 
 // lasts returns an error if the hook's program will be gone before a session runs it.
@@ -211,7 +298,7 @@ func (o *installFlags) makeFolder(s cli.Streams) error {
 // bindRuns binds the runs to their code as it is now. What cannot be opened is said by a step.
 func (o *installFlags) bindRuns(s cli.Streams) {
 	if box, err := inbox.Open(o.wired.Inbox, inbox.Options{}); err == nil {
-		_, _ = bridges.All(&o.wired.Runs, box, s.Note)
+		_, _ = orchestrate.OpenAll(&o.wired.Runs, box, s.Note)
 	}
 }
 
@@ -227,90 +314,4 @@ func (i installed) sentence(verb string) string {
 		return fmt.Sprintf("wired %s into %s, and the tools of an agent into %s: a new session picks them up", i.Command, i.Settings, i.Tools)
 	}
 	return fmt.Sprintf("wired %s into %s: a new session picks it up, and so does one that trusts the folder and reloads its settings", i.Command, i.Settings)
-}
-
-func preview(path string, w settings.Wiring, edit func([]byte, settings.Wiring) ([]byte, error), s cli.Streams) error {
-	before, err := disk.ReadFile(path, settings.MaxFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("settings: %w", err)
-	}
-	after, err := edit(before, w)
-	if err != nil {
-		return fmt.Errorf("settings %s: %w", path, err)
-	}
-	_, err = s.Out.Write(after)
-	return err
-}
-
-// wiring turns the flags into what the settings file says. Only flags that were
-// given are written, so that defaults can get better.
-func (o *installFlags) wiring(f *pflag.FlagSet, verb string) (settings.Wiring, error) {
-	if err := o.wired.Check(f, nil); err != nil {
-		return settings.Wiring{}, cli.Usage(err)
-	}
-	program, err := cli.Beside(hook.CommandName)
-	if err != nil && verb == "uninstall" {
-		// The hook may be gone already. Only its name tells which entries are its own.
-		program, err = filepath.Abs(hook.CommandName)
-	}
-	if err != nil {
-		return settings.Wiring{}, err
-	}
-	for _, path := range []*string{&o.wired.Inbox, &o.wired.SignalFile} {
-		if *path == "" {
-			continue
-		}
-		if *path, err = filepath.Abs(*path); err != nil {
-			return settings.Wiring{}, err
-		}
-	}
-	if err := o.wired.Runs.Absolute(); err != nil {
-		return settings.Wiring{}, err
-	}
-	if o.wired.Rewake {
-		return settings.Waking(program, o.args(f)), nil
-	}
-	return o.hooks().wiring(program, o.args(f), time.Duration(o.wired.Idle)), nil
-}
-
-func (o *installFlags) args(f *pflag.FlagSet) []string {
-	args := []string{"--inbox", o.wired.Inbox}
-	own := map[string]bool{"inbox": true, "scope": true, "settings": true, "follow": true, "print": true, "json": true, "help": true, "no-meter": true, "mcp": true, "agent": true}
-	f.Visit(func(flag *pflag.Flag) {
-		if !own[flag.Name] {
-			args = append(args, spelled(flag)...)
-		}
-	})
-	return args
-}
-
-// spelled is a flag as it would be given.
-func spelled(f *pflag.Flag) (args []string) {
-	several, repeated := f.Value.(pflag.SliceValue)
-	switch {
-	case repeated:
-		for _, value := range several.GetSlice() {
-			args = append(args, "--"+f.Name, value)
-		}
-	case f.Value.Type() != "bool":
-		return []string{"--" + f.Name, f.Value.String()}
-	case f.Value.String() == "true":
-		return []string{"--" + f.Name}
-	}
-	return args
-}
-
-func (o *installFlags) path() (string, error) {
-	if o.settings != "" {
-		return filepath.Abs(o.settings)
-	}
-	project, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	home, err := os.UserHomeDir()
-	if err != nil && o.scope == string(settings.User) {
-		return "", err
-	}
-	return o.hooks().path(settings.Scope(o.scope), project, home)
 }

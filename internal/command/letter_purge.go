@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/words"
 )
 
@@ -29,10 +29,8 @@ func (o *letterFlags) purge(named []string, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	if !o.yes && len(chosen) > 0 {
-		if err := confirm(fmt.Sprintf("throw %s away for good?", words.Count(len(chosen), "dead letter", "dead letters")), s); err != nil {
-			return err
-		}
+	if !o.yes && len(chosen) > 0 && !program.Agreed(fmt.Sprintf("throw %s away for good?", words.Count(len(chosen), "dead letter", "dead letters")), s) {
+		return errors.New("nothing was purged")
 	}
 	_, line := busy(s, "purging")
 	purged, warnings, err := box.Purge(context.Background(), chosen)
@@ -63,24 +61,6 @@ func (o *letterFlags) choosePurged(box *inbox.Inbox, named []string, s cli.Strea
 	})
 	s.Warn(warnings)
 	return chosen, err
-}
-
-func confirm(question string, s cli.Streams) error {
-	if agreed(question, s) {
-		return nil
-	}
-	return errors.New("nothing was purged")
-}
-
-// agreed asks a person. No answer means no.
-func agreed(question string, s cli.Streams) bool {
-	fmt.Fprintf(s.Err, "%s [y/N] ", question)
-	answer, err := bufio.NewReader(s.In).ReadString('\n')
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return err == nil
-	}
-	return false
 }
 
 func (o *letterFlags) reportPurged(letters []inbox.Letter, s cli.Streams) error {

@@ -9,6 +9,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/progress"
 	"heartbeat/orchestrate"
 )
 
@@ -20,6 +21,7 @@ type requeueing struct {
 	box   *inbox.Inbox
 	words []string
 	what  string // requeueLetter or acceptLetter
+	ofRun bool   // only letters that a run may go on with
 	read  *inbox.LetterReader
 	left  []string // the letters still to be dealt with, by name
 	total int
@@ -41,6 +43,11 @@ func (o *letterFlags) requeue(what string, words []string, s cli.Streams) error 
 		return err
 	}
 	line.Total(int64(r.total))
+	return r.run(context.Background(), line)
+}
+
+// run deals with what is left.
+func (r *requeueing) run(ctx context.Context, line *progress.Line) error {
 	for still := (inbox.Mark{}); ; {
 		before := len(r.left)
 		err := r.transaction(still)
@@ -50,7 +57,7 @@ func (o *letterFlags) requeue(what string, words []string, s cli.Streams) error 
 		}
 		switch {
 		case errors.Is(err, inbox.ErrTorn):
-			still, err = box.AwaitStill(context.Background(), time.Duration(o.settle))
+			still, err = r.box.AwaitStill(ctx, time.Duration(r.settle))
 		case errors.Is(err, inbox.ErrMore):
 			_, err = r.read.Read()
 		default:
@@ -86,6 +93,9 @@ func (r *requeueing) transaction(still inbox.Mark) (err error) {
 		l, there, err := r.read.Letter(r.left[0])
 		if err != nil {
 			return err
+		}
+		if !there && r.ofRun { // somebody has dealt with it
+			continue
 		}
 		if !there {
 			r.refuse(fmt.Errorf("the letter %s is gone", r.left[0]))
@@ -162,8 +172,8 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 		}
 		l = with
 	}
-	l, _, err := withinRun(tx, r.box, l)
-	if err != nil {
+	l, within, err := withinRun(tx, r.box, l)
+	if err != nil || r.ofRun && !within {
 		return err
 	}
 	switch why := r.box.Requeueable(l); {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/command/priced"
 	"heartbeat/internal/words"
 )
@@ -62,7 +64,7 @@ func addLetter(l *list, d display, letter inbox.Letter) {
 		late = l.when(*letter.RepliedAt)
 	}
 	cells := []string{
-		letter.Letter, orDash(l.when(letter.DeadLetteredAt)), orDash(words.Brief(string(letter.Reason))), strconv.Itoa(letter.Attempts),
+		letter.Letter, cmp.Or(l.when(letter.DeadLetteredAt), "-"), cmp.Or(words.Brief(string(letter.Reason)), "-"), strconv.Itoa(letter.Attempts),
 		words.Name(letter.ID, letter.EntryID), listedText(letter), requeued,
 	}
 	l.row(append(costlyOrder(d, cells, letter.Price().Cell()), late)...)
@@ -134,13 +136,8 @@ func printLetters(letters []inbox.Letter, s cli.Streams) error {
 }
 
 // nameOfLetter is the short name of the letter's entry.
-func nameOfLetter(l inbox.Letter) string { return excerpt(words.Name(l.ID, l.EntryID), listedID) }
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
+func nameOfLetter(l inbox.Letter) string {
+	return program.Excerpt(words.Name(l.ID, l.EntryID), listedID)
 }
 
 func (o *letterFlags) show(named []string, s cli.Streams) error {
@@ -168,7 +165,7 @@ func (o *letterFlags) show(named []string, s cli.Streams) error {
 		if l.RepliedAt != nil {
 			text += "\nlate reply:\n\n" + l.LateReply + "\n"
 		}
-		if _, err := fmt.Fprint(o.fullText(s.Out), text); err != nil {
+		if _, err := fmt.Fprint(o.FullText(s.Out), text); err != nil {
 			return err
 		}
 	}

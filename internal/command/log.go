@@ -10,7 +10,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/cli/colour"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/command/history"
 	"heartbeat/internal/command/priced"
@@ -47,23 +46,21 @@ without a time, for an ENTRY and when --follow sees it come.
 
 Exit status: 0 shown; 1 not: there is no such entry, or more than one; 128+n signal
 n ended the following.`,
-		Example: `heartbeat log --inbox work/inbox.jsonl job-7
-heartbeat log --inbox work/inbox.jsonl -n 0 --json | jq -r 'select(.event == "dead-lettered") | .reason'
-heartbeat log --inbox work/inbox.jsonl --follow`,
+		Example: `heartbeat log job-7
+heartbeat log -n 0 --json | jq -r 'select(.event == "dead-lettered") | .reason'
+heartbeat log --follow`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			var o logFlags
 			f := cli.NewFlags("log")
 			o.Add(f)
-			f.IntVarP(&o.count, "count", "n", 50, "show the last `N` (0: all, as for an ENTRY)")
-			f.BoolVar(&o.follow, "follow", false, "go on with what comes")
+			cli.AddCount(f, &o.count, 50, "show the last `N` (0: all, as for an ENTRY)")
+			cli.AddFollow(f, &o.follow)
 			o.addColor(f)
 			return f, func(args []string, s cli.Streams) error {
 				switch {
-				case o.count < 0:
-					return cli.Usage(errNegativeCount)
 				case len(args) > 1:
 					return cli.Usage(fmt.Errorf("%d entries: show one at a time", len(args)))
-				case len(args) == 1 && !f.Changed("count"):
+				case len(args) == 1 && !cli.CountGiven(f):
 					o.count = 0
 				}
 				return o.run(args, s)
@@ -184,14 +181,14 @@ func (o *logFlags) table(s cli.Streams) *list {
 }
 
 // eventStyle makes failures and answers stand out.
-func eventStyle(event string) colour.Style {
+func eventStyle(event string) layout.Style {
 	switch event {
 	case history.DeadLettered, string(inbox.EventFailed):
-		return colour.Red
+		return layout.Red
 	case history.Answered:
-		return colour.Green
+		return layout.Green
 	}
-	return colour.Plain
+	return layout.Plain
 }
 
 func (o *logFlags) print(s cli.Streams, all []history.Event) error {

@@ -3,20 +3,21 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
+	"path/filepath"
+	"slices"
 	"strings"
-
-	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/hook"
 	"heartbeat/internal/hook/runs"
-	"heartbeat/internal/host/guardian"
-	"heartbeat/internal/orphans"
+	"heartbeat/internal/launch"
+	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/mcp"
+	"heartbeat/internal/watch"
 )
 
 const commandName = "heartbeat"
@@ -24,17 +25,17 @@ const commandName = "heartbeat"
 // Main is the whole command; it does not return.
 func Main() {
 	guardian.Serve()
-	os.Exit(Run(os.Args[1:], cli.StandardStreams(commandName)))
+	args := os.Args[1:]
+	switch name := filepath.Base(os.Args[0]); name {
+	case "heartbeat-watch", "heartbeat-mcp": // links by the names that these verbs had as commands
+		args = append([]string{strings.TrimPrefix(name, commandName+"-")}, args...)
+	}
+	os.Exit(Run(args, cli.StandardStreams(commandName)))
 }
 
 // Run is the command with these arguments. It returns the exit status.
 func Run(args []string, s cli.Streams) (status int) {
-	defer func() {
-		if p := recover(); p != nil {
-			fmt.Fprintf(s.Err, "%s: internal error: %v: please report it with this:\n%s", s.Command, p, debug.Stack())
-			status = cli.ExitError
-		}
-	}()
+	defer s.Caught(&status)
 	if len(args) > 0 && args[0] == hook.FullVerb {
 		s.Command = hook.CommandName
 		return hook.RunFull(args[1:], s, runs.Open)
@@ -44,72 +45,87 @@ func Run(args []string, s cli.Streams) (status int) {
 	}
 	s = s.OnScreen()
 	s.Err = layout.Sentences(s.Err)
-	return dispatch(args, s)
+	return heartbeat().Run(args, s)
 }
 
-// dispatch runs the verb that the arguments name. If heartbeat has no such verb, it
-// runs the command heartbeat-VERB.
-func dispatch(args []string, s cli.Streams) int {
-	if len(args) > 0 && args[0] == idsCommand {
-		printIDs(args[1:], s)
-		return cli.ExitOK
+// heartbeat is the command, with its verbs in the order in which help lists them.
+func heartbeat() program.Program {
+	return program.Program{
+		Name:  commandName,
+		Short: "work through an inbox with Claude Code sessions",
+		Long: `heartbeat sends entries to a JSONL inbox, shows what became of them, and wires
+Claude Code to work through them, one turn each.`,
+		Example: firstSteps("\n"),
+		Bare:    fmt.Sprintf(firstScreen, firstSteps("\n  ")),
+		Groups: []program.Group{
+			{Title: "Send and read", Verbs: []cli.Verb{sendVerb(), resultsVerb(), statusVerb(), costsVerb(), peekVerb(), logVerb(), metricsVerb(), notifyVerb(), watch.Verb(runVerb), mcp.Verb(runVerb)}},
+			{Title: "Steer", Verbs: []cli.Verb{pauseVerb(), resumeVerb(), stopVerb(), cancelVerb(), attachVerb()}},
+			{Title: "Recover and tidy up", Verbs: []cli.Verb{recoverVerb(), deadLetterVerb(), compactVerb(), fsckVerb()}},
+			{Title: "Babysitter runs", Verbs: []cli.Verb{runsVerb(), orchestrateVerb(), resultVerb(), breakpointVerb()}},
+			{Title: "Set up", Verbs: []cli.Verb{initVerb(), installVerb(), uninstallVerb(), doctorVerb(), demoVerb()}},
+		},
+		Beside: []program.Beside{
+			{Name: "launch", Short: "run sessions where nobody is at the terminal", Page: launch.Page},
+			{Name: "host", Short: "host sessions for a program that may restart at any time"},
+			{Name: "nats", Short: "many agents on many machines, one message answered once"},
+			{Name: "hook", Command: "stop", Short: "the Stop hook, which Claude Code calls", Page: hook.Page},
+		},
+		IDs:   listIDs,
+		Meant: habit,
 	}
-	list := verbs()
-	args = cli.VerbFirst(helpLast(args), list)
-	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
-		return runOwn(args, list, s)
-	}
-	if v, found := cli.Find(list, args[0]); found {
-		return v.Run(args[1:], s)
-	}
-	return runExternal(args[0], args[1:], list, s)
 }
 
-// helpLast turns `help VERB` into `VERB --help`.
-func helpLast(args []string) []string {
-	if len(args) < 2 || args[0] != helpName || strings.HasPrefix(args[1], "-") {
-		return args
+// runVerb runs a verb in this process, for what watches and serves inboxes.
+func runVerb(args []string, s cli.Streams) int { return heartbeat().Run(args, s) }
+
+// firstScreen is what heartbeat shows without a verb: those of the main job.
+const firstScreen = `heartbeat sends entries to a JSONL inbox, shows what became of them, and wires
+Claude Code to work through them, one turn each.
+
+  heartbeat launch    run sessions that work through the inbox
+  heartbeat send      append entries to the inbox
+  heartbeat status    show what waits, what runs, and what is wrong
+  heartbeat results   show the answers
+  heartbeat init      set a project up, once
+  heartbeat doctor    find out why nothing happens
+
+In a project of yours:
+
+  %s
+
+heartbeat help lists all verbs, and heartbeat VERB --help explains one.
+`
+
+func recoverVerb() cli.Verb { return withProgress(hook.RecoverVerb(commandName), "recovering") }
+
+// habits are words that people type since other commands have them, and what they are here.
+var habits = []struct {
+	here  string
+	words []string
+}{
+	{"heartbeat send adds an entry", []string{"add", "enqueue", "push", "put", "submit", "queue"}},
+	{"heartbeat peek lists what waits, heartbeat results what was answered", []string{"list", "ls"}},
+	{"heartbeat cancel takes an entry back, heartbeat dead-letter purge forgets one that was set aside", []string{"rm", "remove", "delete", "del", "unsend"}},
+	{"heartbeat send --wait waits for a reply, also with the --id of an entry that was sent before", []string{"wait", "await"}},
+	{"heartbeat log --follow goes on with what comes", []string{"tail", "follow", "logs", "history", "events"}},
+	{"heartbeat results ENTRY prints a reply, heartbeat log ENTRY the life of an entry", []string{"show", "get", "cat", "reply", "replies"}},
+	{"heartbeat launch -- claude \"Say ready.\" starts a session", []string{"start", "work", "worker", "drain", "claude"}},
+	{"heartbeat stop ends a launcher and its session, heartbeat pause holds delivery", []string{"stop-all", "halt", "kill", "hold", "shutdown"}},
+	{"heartbeat resume goes on after a pause", []string{"continue", "unpause"}},
+	{"heartbeat dead-letter requeue has an entry delivered again", []string{"retry", "requeue", "restart", "redo"}},
+	{"heartbeat dead-letter list lists what was set aside", []string{"failed", "dead", "dlq", "deadletter", "dead-letters"}},
+	{"heartbeat compact gives disk space back, heartbeat dead-letter purge forgets what was set aside", []string{"clean", "clear", "gc", "prune", "purge"}},
+	{"heartbeat status shows what waits and why, heartbeat watch many inboxes", []string{"ps", "top", "info", "stat", "stats"}},
+	{"heartbeat init sets a project up, heartbeat install wires the hook alone", []string{"setup", "config", "configure"}},
+	{"heartbeat doctor looks for what keeps the hook from working", []string{"check", "diagnose", "health"}},
+}
+
+// habit says how to type what a word means elsewhere, "" where it is no such word.
+func habit(word string) string {
+	for _, h := range habits {
+		if slices.Contains(h.words, word) {
+			return h.here
+		}
 	}
-	return append(args[1:len(args):len(args)], "--help")
+	return ""
 }
-
-// runOwn runs heartbeat without a verb.
-func runOwn(args []string, list []cli.Verb, s cli.Streams) int {
-	o := &ownFlags{}
-	flags := o.set()
-	err := flags.Parse(args)
-	var unknown *pflag.NotExistError
-	switch {
-	case err == nil && flags.NArg() > 0: // behind --
-		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	case errors.As(err, &unknown) && hasFlag(list, unknown.GetSpecifiedName()):
-		err = fmt.Errorf("--%s is a flag of verbs, and there is no verb: name one, as in heartbeat send", unknown.GetSpecifiedName())
-	case err != nil:
-		err = cli.FlagError(err, withFlagsOf(list, flags))
-	case o.version:
-		return s.Show(cli.VersionLine(commandName) + "\n")
-	default:
-		return s.Show(overview())
-	}
-	s.Complain(fmt.Errorf("%w (see heartbeat help)", err))
-	return cli.ExitError
-}
-
-// hasFlag reports whether any of the verbs has that flag.
-func hasFlag(list []cli.Verb, name string) bool {
-	return withFlagsOf(list, cli.NewFlags("")).Lookup(name) != nil
-}
-
-// withFlagsOf adds the flags of the verbs, and of their own verbs, to all. A name that
-// is taken keeps the flag it has.
-func withFlagsOf(list []cli.Verb, all *pflag.FlagSet) *pflag.FlagSet {
-	for _, v := range list {
-		flags, _, _ := v.Built()
-		flags.VisitAll(func(f *pflag.Flag) { f.Shorthand = "" }) // it would have to be unique
-		all.AddFlagSet(flags)
-		withFlagsOf(v.Verbs, all)
-	}
-	return all
-}
-
-func recoverVerb() cli.Verb { return withProgress(orphans.Verb(commandName), "recovering") }

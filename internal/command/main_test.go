@@ -9,7 +9,6 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hook"
 	"heartbeat/internal/hook/runs"
-	"heartbeat/internal/statusline"
 	"heartbeat/internal/testing/script"
 )
 
@@ -17,8 +16,8 @@ import (
 func TestMain(m *testing.M) {
 	inbox.TestOnlyTrustAll = os.Getenv("STRICT") == "" // scripts write state by hand
 	programs := script.Programs(hook.Main)
-	programs["heartbeat"], programs["heartbeat-stop"], programs["made-up-completion"] = Main, hook.Main, madeUpCompletion
-	programs["heartbeat-meter"] = statusline.Main
+	programs["heartbeat"], programs["heartbeat-stop"] = Main, hook.Main
+	programs["heartbeat-meter"] = hook.Main // by its old name
 	script.Main(m, programs)
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/command/metrics"
-	"heartbeat/internal/exposition"
 )
 
 type metricsFlags struct {
@@ -23,24 +23,22 @@ func metricsVerb() cli.Verb {
 		Name:  "metrics",
 		Short: "print figures for Prometheus",
 		Long: `Print what waits, what is in flight and what was counted so far, in the text
-format that Prometheus reads. With --output the figures take a file's place at
+format that Prometheus reads. With --textfile the figures take a file's place at
 once, for the textfile collector; give each inbox a file of its own. The counters
 count since the inbox's journal began, whatever is trimmed or rotated.
 
 Exit status: 0 printed or written, 1 not.`,
-		Example: `heartbeat metrics --inbox work/inbox.jsonl
-heartbeat metrics --inbox /srv/agent/inbox.jsonl --output /var/lib/node_exporter/heartbeat.prom`,
+		Example: `heartbeat metrics
+heartbeat metrics --inbox /srv/agent/inbox.jsonl --textfile /var/lib/node_exporter/heartbeat.prom`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			var o metricsFlags
 			f := cli.NewFlags("metrics")
 			o.Add(f)
-			f.StringVar(&o.output, "output", "", "write them to this `file`, whole or not at all")
+			f.Var(cli.Named(&o.output, "name a file, or leave the flag out"), "textfile", "write them to this `file`, whole or not at all")
+			cli.Was(f, "textfile", "output")
 			return f, func(args []string, s cli.Streams) error {
 				if err := cli.NoArgs(args); err != nil {
 					return err
-				}
-				if f.Changed("output") && o.output == "" {
-					return cli.Usage(fmt.Errorf("--output is empty: name a file, or leave the flag out"))
 				}
 				return o.run(s)
 			}
@@ -70,7 +68,7 @@ func (o *metricsFlags) run(s cli.Streams) error {
 	if o.output == "" {
 		_, err = s.Out.Write(content)
 	} else {
-		err = exposition.WriteFile(o.output, content)
+		err = program.WriteFigures(o.output, content)
 	}
 	if err != nil {
 		return fmt.Errorf("metrics: %w", err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -16,11 +15,8 @@ import (
 
 type notifyFlags struct {
 	cli.InboxFlags
-	command string
-	stall   cli.Span
-	drained bool
+	options notify.Options
 	test    bool
-	linger  bool
 }
 
 func notifyVerb() cli.Verb {
@@ -30,7 +26,7 @@ func notifyVerb() cli.Verb {
 		Long: `Run a command once for each thing that needs a person and was not told yet: a
 question (for a permission, or of a run), an inbox that cannot be worked on, sessions
 that fail one after the other, a limit that was reached, a pause, a dead letter, and,
-if asked for, that nothing moves (--stall) or nothing waits any more (--drained).
+if asked for, that nothing moves (--stall) or nothing waits any more (--notify-drained).
 Without --notify it shows what would be told, and runs nothing.
 
 The command is run by /bin/sh in the root folder, with one JSON object on stdin (see
@@ -47,39 +43,36 @@ tell: nothing moves.
 
 Exit status: 0 told, or nothing is to be told now; 1 the command failed, or the inbox
 cannot be looked at; 128+n signal n ended it.`,
-		Example: `heartbeat notify --inbox work/inbox.jsonl --test --notify /usr/local/bin/tell-me
-heartbeat notify --inbox work/inbox.jsonl --stall 20m --notify 'mail -s heartbeat me'
-heartbeat notify --inbox work/inbox.jsonl --stall 20m`,
+		Example: `heartbeat notify --test --notify /usr/local/bin/tell-me
+heartbeat notify --stall 20m --notify 'mail -s heartbeat me'
+heartbeat notify --stall 20m`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			var o notifyFlags
 			f := cli.NewFlags("notify")
 			o.Add(f)
-			f.StringVar(&o.command, "notify", "", "the `command` to run, for /bin/sh")
-			f.Var(&o.stall, "stall", "tell also that an entry waits or is in flight and nothing has happened for so long (0: never)")
-			f.BoolVar(&o.drained, "drained", false, "tell also that nothing waits any more")
+			cli.AddNotify(f, &o.options.Command, "the `command` to run, for /bin/sh")
+			f.Var((*cli.Span)(&o.options.Stall), "stall", "tell also that an entry waits or is in flight and nothing has happened for so long (0: never)")
+			f.BoolVar(&o.options.Drained, "notify-drained", false, "tell also that nothing waits any more")
+			cli.Was(f, "notify-drained", "drained")
 			f.BoolVar(&o.test, "test", false, "run the command once with an example, and show what it says if it fails")
-			f.BoolVar(&o.linger, "linger", false, "stay until what has to wait was told, a quarter of an hour at most")
+			f.BoolVar(&o.options.Linger, "linger", false, "stay until what has to wait was told, a quarter of an hour at most")
 			f.Lookup("linger").Hidden = true
 			return f, func(args []string, s cli.Streams) error {
 				if err := cli.NoArgs(args); err != nil {
 					return err
 				}
-				return o.run(f, s)
+				return o.run(s)
 			}
 		},
 	}
 }
 
-func (o *notifyFlags) run(f *pflag.FlagSet, s cli.Streams) error {
-	if f.Changed("notify") {
-		if err := cli.CheckNotify(o.command); err != nil {
-			return cli.Usage(err)
-		}
-	} else if o.test {
+func (o *notifyFlags) run(s cli.Streams) error {
+	if o.test && o.options.Command == "" {
 		return cli.Usage(errors.New("--test tries the command of --notify: name one"))
 	}
 	open := o.Look
-	if o.command != "" {
+	if o.options.Command != "" {
 		open = func(cli.Streams) (*inbox.Inbox, error) { return o.Open() }
 	}
 	box, err := open(s)
@@ -88,26 +81,25 @@ func (o *notifyFlags) run(f *pflag.FlagSet, s cli.Streams) error {
 	}
 	ctx, cancel := endOnSignal(context.Background())
 	defer cancel()
-	options := notify.Options{Command: o.command, Stall: time.Duration(o.stall), Drained: o.drained, Linger: o.linger}
 	switch {
 	case o.test:
-		return o.try(ctx, box, options, s)
-	case o.command == "":
-		return o.pending(ctx, box, options, s)
+		return o.try(ctx, box, s)
+	case o.options.Command == "":
+		return o.pending(ctx, box, s)
 	}
-	return o.tell(ctx, box, options, s)
+	return o.tell(ctx, box, s)
 }
 
-func (o *notifyFlags) try(ctx context.Context, box *inbox.Inbox, options notify.Options, s cli.Streams) error {
-	tried, err := notify.Try(ctx, box, options)
+func (o *notifyFlags) try(ctx context.Context, box *inbox.Inbox, s cli.Streams) error {
+	tried, err := notify.Try(ctx, box, o.options)
 	if err != nil {
 		return fmt.Errorf("notify: %w", err)
 	}
 	return o.Print(s, tried, "the command took the example: "+tried.Text)
 }
 
-func (o *notifyFlags) pending(ctx context.Context, box *inbox.Inbox, options notify.Options, s cli.Streams) error {
-	all, err := notify.Pending(ctx, box, options)
+func (o *notifyFlags) pending(ctx context.Context, box *inbox.Inbox, s cli.Streams) error {
+	all, err := notify.Pending(ctx, box, o.options)
 	if err != nil {
 		return fmt.Errorf("notify: %w", err)
 	}
@@ -117,8 +109,8 @@ func (o *notifyFlags) pending(ctx context.Context, box *inbox.Inbox, options not
 	return o.show(all, s)
 }
 
-func (o *notifyFlags) tell(ctx context.Context, box *inbox.Inbox, options notify.Options, s cli.Streams) error {
-	report, err := notify.Tell(ctx, box, options)
+func (o *notifyFlags) tell(ctx context.Context, box *inbox.Inbox, s cli.Streams) error {
+	report, err := notify.Tell(ctx, box, o.options)
 	if shown := o.show(report.Told, s); shown != nil {
 		return shown
 	}

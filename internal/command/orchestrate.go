@@ -8,11 +8,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"heartbeat/internal/bridges"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
-	"heartbeat/orchestrate/babysitter"
 	runs "heartbeat/orchestrate/run"
 )
 
@@ -31,8 +29,8 @@ A hook with --run does the same in the session, whenever the inbox is empty.
 
 Exit status: 0 done, or with --once the step was taken; 1 it could not be; 3 a run
 goes no further by itself.`,
-		Example: `heartbeat orchestrate --inbox work/inbox.jsonl --run .a5c/runs/r1 --once
-heartbeat orchestrate --inbox work/inbox.jsonl --run .a5c/runs/r1 --breakpoints ask`,
+		Example: `heartbeat orchestrate --run .a5c/runs/r1 --once
+heartbeat orchestrate --run .a5c/runs/r1 --breakpoints ask`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			var i cli.InboxFlags
 			var r cli.RunFlags
@@ -67,7 +65,7 @@ func driveRuns(i *cli.InboxFlags, r *cli.RunFlags, once, repair bool, s cli.Stre
 	if err != nil {
 		return err
 	}
-	bridges, err := bridges.All(r, box, s.Note)
+	bridges, err := orchestrate.OpenAll(r, box, s.Note)
 	if err != nil {
 		return err
 	}
@@ -98,12 +96,13 @@ func driveRuns(i *cli.InboxFlags, r *cli.RunFlags, once, repair bool, s cli.Stre
 // stepAll takes a step of each run, prints what came of the steps where that differs from
 // last, and returns the runs that are not done.
 func stepAll(i *cli.InboxFlags, ctx context.Context, bridges []*orchestrate.Bridge, last *string, s cli.Streams) (unfinished []*orchestrate.Bridge, err error) {
-	all, err := orchestrate.StepAll(ctx, bridges, orchestrate.Round{Stepped: func(_ *orchestrate.Bridge, r orchestrate.Report) error {
-		if r.Guard == "" {
-			return nil
+	all, err := orchestrate.StepAll(ctx, bridges, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
+		r, err := b.Step(ctx)
+		if err != nil || r.Guard == "" {
+			return r, err
 		}
-		return errors.Join(report(i, s, r, stepSentence(r)), cli.Status(cli.ExitDeadLettered, fmt.Errorf("run %s: %s", r.Run, cli.Guarded(r.Guard, r.OutOfSteps))))
-	}})
+		return r, errors.Join(report(i, s, r, stepSentence(r)), stuck(r))
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +120,14 @@ func stepAll(i *cli.InboxFlags, ctx context.Context, bridges []*orchestrate.Brid
 		}
 	}
 	return all.Unfinished, nil
+}
+
+// stuck is the error of a run that goes no further by itself, nil for one that does.
+func stuck(r orchestrate.Report) error {
+	if r.Guard == "" {
+		return nil
+	}
+	return cli.Status(cli.ExitDeadLettered, fmt.Errorf("run %s: %s", r.Run, cli.Guarded(r.Guard, r.OutOfSteps)))
 }
 
 // stepSentence is a step in words.
@@ -157,16 +164,15 @@ func stepSentence(r orchestrate.Report) string {
 // events anew.
 func repairAll(ctx context.Context, bridges []*orchestrate.Bridge, s cli.Streams) error {
 	for _, b := range bridges {
-		if _, err := b.Run.State(""); !errors.Is(err, runs.ErrCorrupt) {
+		if _, err := b.Run.State(); !errors.Is(err, runs.ErrCorrupt) {
 			continue
 		}
-		cli := babysitter.CLI{Command: b.Command, Note: s.Note}
-		done, err := cli.Repair(ctx, b.Run.Dir())
+		done, err := b.CLI.Repair(ctx, b.Run)
 		if err != nil {
 			return err
 		}
 		s.Note("the journal of run %s was repaired: %s kept, %d dropped; the old one is %s", b.Run.ID(),
-			words.Count(done.Kept, "event", "events"), done.DroppedCorrupt+done.DroppedRequested+done.DroppedResolved, done.Backup)
+			words.Count(done.Kept, "event", "events"), done.Dropped, done.Backup)
 	}
 	return nil
 }

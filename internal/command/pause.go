@@ -23,8 +23,8 @@ waits. The entry in flight is acknowledged as usual, and producers go on
 sending. Pausing again changes the reason and the end.
 
 Exit status: 0 delivery is paused, 1 it is not.`,
-		Example: `heartbeat pause --inbox work/inbox.jsonl --reason "the build server is down"
-heartbeat pause --inbox work/inbox.jsonl --for 30m`,
+		Example: `heartbeat pause --reason "the build server is down"
+heartbeat pause --for 30m`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			var i cli.InboxFlags
 			var reason string
@@ -76,7 +76,7 @@ itself, or a pause, where only a person can help (the login, the bill): mend tha
 first, then resume.
 
 Exit status: 0 nothing holds delivery, 1 that could not be recorded.`,
-		Example: `heartbeat resume --inbox work/inbox.jsonl`,
+		Example: `heartbeat resume`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			var i cli.InboxFlags
 			f := cli.NewFlags("resume")

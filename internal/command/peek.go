@@ -13,6 +13,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/command/history"
 	"heartbeat/internal/words"
 )
 
@@ -33,20 +34,17 @@ turn comes; a torn one has no newline yet. Nothing is taken. The entry in flight
 not among them: see status.
 
 Exit status: 0 shown, also where nothing waits; 1 the inbox cannot be read.`,
-		Example: `heartbeat peek --inbox work/inbox.jsonl
-heartbeat peek --inbox work/inbox.jsonl -n 1 --json | jq -r .text`,
+		Example: `heartbeat peek
+heartbeat peek -n 1 --json | jq -r .text`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			var o peekFlags
 			f := cli.NewFlags("peek")
 			o.Add(f)
-			f.IntVarP(&o.count, "count", "n", 10, "show the next `N` (0: all)")
+			cli.AddCount(f, &o.count, 10, "show the next `N` (0: all)")
 			o.addColor(f)
 			return f, func(args []string, s cli.Streams) error {
 				if err := cli.NoArgs(args); err != nil {
 					return err
-				}
-				if o.count < 0 {
-					return cli.Usage(errNegativeCount)
 				}
 				return o.run(s)
 			}
@@ -119,24 +117,7 @@ func (o *peekFlags) printer(s cli.Streams) (show func(position int, w inbox.Wait
 	)
 	return func(position int, w inbox.Waiting) error {
 		l.row(strconv.Itoa(position), strconv.FormatInt(w.Start, 10), words.Name(w.ID, w.EntryID), l.when(w.SentAt()),
-			strings.Join(special(w), ", "), words.Brief(w.Text))
+			strings.Join(history.Special(w), ", "), words.Brief(w.Text))
 		return l.err
 	}, l.end
-}
-
-// special lists what is unusual about a waiting entry.
-func special(w inbox.Waiting) (facts []string) {
-	if w.Attempt > 1 {
-		facts = append(facts, fmt.Sprintf("attempt %d", w.Attempt))
-	}
-	flags := []struct {
-		is   bool
-		name string
-	}{{w.TooLong, "too long"}, {w.Empty, "empty"}, {w.Expired, "expired"}, {w.Torn, "torn"}, {w.InvalidLimits, "invalid limits"}, {w.Wide, string(inbox.ReasonWide)}}
-	for _, f := range flags {
-		if f.is {
-			facts = append(facts, f.name)
-		}
-	}
-	return facts
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"heartbeat/inbox"
@@ -61,11 +62,8 @@ func knownRuns(box *inbox.Inbox, dirs []string, s cli.Streams) (all []knownRun, 
 // runOf returns the run that has the effect.
 func runOf(all []knownRun, effect string) (knownRun, error) {
 	for _, r := range all {
-		st, err := r.State("")
-		if err != nil {
-			return r, err
-		}
-		if status, err := st.Effect(effect); err != nil || status != runs.Unknown {
+		st, err := r.State()
+		if err != nil || st.Effect(effect) != runs.Unknown {
 			return r, err
 		}
 	}
@@ -90,4 +88,52 @@ func (r knownRun) mayRun(flag string) error {
 		return err
 	}
 	return fmt.Errorf("run %s is %s, which only a file beside the inbox says, and a step runs the code that it names: name it with --run %s", r.ID(), r.Dir(), quote(r.Dir()))
+}
+
+// quote makes one word of s for a shell.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// minPrefix is how many characters of a name are enough.
+const minPrefix = 4
+
+// names are the names of a thing: the id from its sender, which may be empty, and
+// those that heartbeat gives it.
+type names struct {
+	id  string
+	own []string
+}
+
+func (n names) all() []string { return append([]string{n.id}, n.own...) }
+
+// resolve returns what a word means: things with that id, or else with that name of
+// ours, or else those whose names begin with it. Ids come first because senders may
+// choose anything. More than one result means that the word is ambiguous.
+func resolve[T any](word string, all []T, namesOf func(T) names) []T {
+	begin := strings.TrimSuffix(word, "…") // with which lists end a name that they cut
+	ways := []func(names) bool{
+		func(n names) bool { return word != "" && n.id == word },
+		func(n names) bool { return slices.Contains(n.own, word) },
+		func(n names) bool {
+			return len(begin) >= minPrefix && slices.ContainsFunc(n.all(), func(name string) bool { return strings.HasPrefix(name, begin) })
+		},
+	}
+	for _, fits := range ways {
+		var found []T
+		for _, t := range all {
+			if fits(namesOf(t)) {
+				found = append(found, t)
+			}
+		}
+		if len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+// mayBeNamed reports whether any of the words may mean what has these names.
+func mayBeNamed(words []string, n names) bool {
+	return slices.ContainsFunc(words, func(word string) bool {
+		return len(resolve(word, []names{n}, func(n names) names { return n })) > 0
+	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/cli/given"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/disk"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
@@ -42,9 +42,9 @@ An agent hands over only regular files below the directory that its session work
 in, or that of the effect's task, and only to an inbox that its session works on.
 
 Exit status: 0 it was handed over, 1 it was not.`,
-		Example: `heartbeat result --inbox work/inbox.jsonl 01M7XNH40T944T6T9N87JFKQKG --value-file result.json
-echo '{"ok":true}' | heartbeat result --inbox work/inbox.jsonl 01M7XNH40T944T6T9N87JFKQKG -
-heartbeat result --inbox work/inbox.jsonl 01M7XNH40T944T6T9N87JFKQKG --error "the tests need a database"`,
+		Example: `heartbeat result 01M7XNH40T944T6T9N87JFKQKG --value-file result.json
+echo '{"ok":true}' | heartbeat result 01M7XNH40T944T6T9N87JFKQKG -
+heartbeat result 01M7XNH40T944T6T9N87JFKQKG --error "the tests need a database"`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			var i cli.InboxFlags
 			var o resultFlags
@@ -127,7 +127,7 @@ func (o *resultFlags) value(b *orchestrate.Bridge, id string, f *pflag.FlagSet, 
 	case f.Changed("text"):
 		return orchestrate.TextValue(o.text), nil
 	case stdin:
-		value, err := given.TextOf(io.ReadAll(io.LimitReader(in, maxResult+1)))
+		value, err := program.InUTF8(io.ReadAll(io.LimitReader(in, maxResult+1)))
 		if err == nil && len(value) > maxResult {
 			err = fmt.Errorf("stdin has more than %d bytes", maxResult)
 		}
@@ -139,9 +139,9 @@ func (o *resultFlags) value(b *orchestrate.Bridge, id string, f *pflag.FlagSet, 
 	}
 	read := func(path string) ([]byte, error) {
 		if len(dirs) == 0 {
-			return given.TextOf(disk.ReadGiven(path, maxResult))
+			return program.InUTF8(disk.ReadGiven(path, maxResult))
 		}
-		return given.TextOf(disk.ReadBelow(path, maxResult, dirs...))
+		return program.InUTF8(disk.ReadBelow(path, maxResult, dirs...))
 	}
 	if f.Changed("text-file") {
 		text, err := read(o.textFile)

@@ -15,6 +15,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/command/history"
 	"heartbeat/internal/command/priced"
 	"heartbeat/internal/flat"
@@ -26,7 +27,7 @@ type resultsFlags struct {
 	shownFlags
 	count  int
 	follow bool
-	verbatim
+	program.Verbatim
 }
 
 func resultsVerb() cli.Verb {
@@ -53,24 +54,22 @@ prints lines of .results.jsonl as they stand there, with the price that is known
 Exit status: 0 shown; 1 not: there is no such entry, or no answer yet, and the
 sentence says where it is; 3 the ENTRY became a dead letter; 128+n signal n ended
 the following.`,
-		Example: `heartbeat results --inbox work/inbox.jsonl job-7
-heartbeat results --inbox work/inbox.jsonl -n 100 --json | jq -r .reply
-heartbeat results --inbox work/inbox.jsonl --follow`,
+		Example: `heartbeat results job-7
+heartbeat results -n 100 --json | jq -r .reply
+heartbeat results --follow`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			var o resultsFlags
 			f := cli.NewFlags("results")
 			o.Add(f)
-			f.IntVarP(&o.count, "count", "n", 20, "show the last `N` (0: all)")
-			f.BoolVar(&o.follow, "follow", false, "go on with what comes")
-			o.addRaw(f)
+			cli.AddCount(f, &o.count, 20, "show the last `N` (0: all)")
+			cli.AddFollow(f, &o.follow)
+			o.AddRaw(f)
 			o.addColor(f)
 			return f, func(args []string, s cli.Streams) error {
 				switch {
-				case o.count < 0:
-					return cli.Usage(errNegativeCount)
-				case len(args) > 0 && (o.follow || f.Changed("count")):
+				case len(args) > 0 && (o.follow || cli.CountGiven(f)):
 					return cli.Usage(errors.New("-n and --follow are for the list: leave ENTRY out, or wait for an entry with heartbeat send --id ID --wait"))
-				case o.raw && len(args) == 0:
+				case o.Raw && len(args) == 0:
 					return cli.Usage(errors.New("--raw is about one reply in full: name the ENTRY"))
 				}
 				return o.run(args, s)
@@ -78,8 +77,6 @@ heartbeat results --inbox work/inbox.jsonl --follow`,
 		},
 	}
 }
-
-var errNegativeCount = errors.New("-n is below 0: give how many, or 0 for all")
 
 func (o *resultsFlags) run(entries []string, s cli.Streams) error {
 	box, err := o.Look(s)
@@ -324,7 +321,7 @@ func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s cli.Streams) erro
 		_, err = fmt.Fprintf(s.Out, "%s\n", line)
 		return err
 	case f.Result != nil && f.Letter == nil:
-		_, err = fmt.Fprintln(o.fullText(s.Out), f.Reply())
+		_, err = fmt.Fprintln(o.FullText(s.Out), f.Reply())
 		return err
 	}
 	return noReply(f)

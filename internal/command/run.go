@@ -21,7 +21,6 @@ import (
 // runVerbFlags are those of run.
 type runVerbFlags struct {
 	cli.InboxFlags
-	shownFlags
 	ways    cli.RunFlags
 	create  babysitter.CreateOptions
 	inputs  string
@@ -29,10 +28,9 @@ type runVerbFlags struct {
 	// launch has only the flags printed that a launcher has to have.
 	launch bool
 	// again is an effect that resume has asked for once more.
-	again  string
-	dryRun bool
-	flags  *pflag.FlagSet
-	line   *progress.Line // while a step is taken
+	again string
+	flags *pflag.FlagSet
+	line  *progress.Line // while a step is taken
 }
 
 func runsVerb() cli.Verb {
@@ -45,9 +43,9 @@ or show how they stand.
 
 RUN is the id of a run in --runs-dir, or of one that this inbox has driven, or the
 path of its directory.`,
-		Example: `heartbeat run start --inbox work/inbox.jsonl --entry process.mjs#process --process-id greet --inputs inputs.json
-heartbeat run resume --inbox work/inbox.jsonl r1
-heartbeat run status --inbox work/inbox.jsonl --json`,
+		Example: `heartbeat run start --entry process.mjs#process --process-id greet --inputs inputs.json
+heartbeat run resume r1
+heartbeat run status --json`,
 		Verbs: []cli.Verb{startRunVerb(), resumeRunVerb(), acceptCodeVerb(), runStatusVerb()},
 	}
 }
@@ -65,7 +63,7 @@ babysitter read, is bound to the run. A session that is bound to another run whi
 is not over is refused before anything is made.
 
 Exit status: 0 done; 1 not done; 3 the run was made, and goes no further by itself.`,
-		Example: `heartbeat run start --inbox work/inbox.jsonl --entry process.mjs#process --process-id greet --inputs inputs.json`,
+		Example: `heartbeat run start --entry process.mjs#process --process-id greet --inputs inputs.json`,
 	}, func(o *runVerbFlags, f *pflag.FlagSet) {
 		f.StringVar(&o.create.Entry, "entry", "", "the process, a `module` and its export: FILE#EXPORT (without: #process)")
 		f.StringVar(&o.create.ProcessID, "process-id", "", "the `id` of the process")
@@ -74,7 +72,7 @@ Exit status: 0 done; 1 not done; 3 the run was made, and goes no further by itse
 		f.StringVar(&o.create.Prompt, "prompt", "", "what a person asked for, a `text` that is kept with the run")
 		f.StringVar(&o.create.Revision, "process-revision", "", "the `revision` of the process, kept with the run")
 		f.StringVar(&o.create.Request, "request", "", "the `id` of what asked for the run, kept with it")
-		f.BoolVar(&o.dryRun, "dry-run", false, "show the run that would be made, and make nothing")
+		f.BoolVar(&o.create.DryRun, "dry-run", false, "show the run that would be made, and make nothing")
 		f.BoolVar(&o.create.NonInteractive, "non-interactive", false, "babysitter approves every breakpoint by itself")
 		o.addDriving(f)
 	})
@@ -99,8 +97,8 @@ is not over is refused.
 
 Exit status: 0 done; 1 not done, as with a run that is completed already; 3 the run
 was resumed, and goes no further by itself.`,
-		Example: `heartbeat run resume --inbox work/inbox.jsonl r1
-heartbeat run resume --inbox work/inbox.jsonl r1 --max-cost-per-run 20`,
+		Example: `heartbeat run resume r1
+heartbeat run resume r1 --max-cost-per-run 20`,
 	}, func(o *runVerbFlags, f *pflag.FlagSet) {
 		f.StringVar(&o.again, "again", "", "have the run, which failed with an `effect` that was posted as failed, ask for that once more")
 		o.addDriving(f)
@@ -121,7 +119,7 @@ agent cannot say this from within its session.
 
 Exit status: 0 done; 1 not done; 3 the code was accepted, and the run goes no further
 by itself.`,
-		Example: `heartbeat run accept-code --inbox work/inbox.jsonl r1`,
+		Example: `heartbeat run accept-code r1`,
 	}, func(o *runVerbFlags, f *pflag.FlagSet) { o.ways.AddCommand(f) })
 }
 
@@ -133,8 +131,8 @@ func runStatusVerb() cli.Verb {
 		Long: `Show a run without calling babysitter or changing anything: how it stands, what is
 pending, what of that is in the inbox, and what it waits for. Without RUN, show all
 that this inbox has driven.`,
-		Example: `heartbeat run status --inbox work/inbox.jsonl --json`,
-	}, func(o *runVerbFlags, f *pflag.FlagSet) { o.addColor(f) })
+		Example: `heartbeat run status --json`,
+	}, func(*runVerbFlags, *pflag.FlagSet) {})
 }
 
 // runVerbOf adds the flags of all verbs of run to v, and those that add declares.
@@ -196,7 +194,7 @@ func (o *runVerbFlags) check(what string, args []string) error {
 		return errors.New("which run? give its id or its directory")
 	case o.launch && o.JSON:
 		return errors.New("--launch-flags is what start and resume print in place of --json: leave one of them out")
-	case o.launch && o.dryRun:
+	case o.launch && o.create.DryRun:
 		return errors.New("--launch-flags is about a run that is made, and --dry-run makes none: leave one of them out")
 	case what == "start" && o.create.Entry == "":
 		return errors.New("no process: name its module with --entry")

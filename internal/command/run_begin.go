@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,16 +13,15 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/bridges"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/orphans"
+	"heartbeat/internal/hook"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/effect"
 	runs "heartbeat/orchestrate/run"
-	"heartbeat/orchestrate/session"
+	"heartbeat/orchestrate/statefile"
 )
 
 // begun is a run that was made or resumed.
@@ -54,19 +54,15 @@ func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, s cli.Stream
 	}
 	o.create.RunsDir = runsDir(o.create.RunsDir)
 	cli := &babysitter.CLI{Command: o.ways.ParsedCommand(), Note: s.Note}
-	if o.dryRun {
-		p, err := cli.Preview(ctx, o.create)
-		if err != nil {
-			return err
-		}
-		o.line.Stop()
-		return report(&o.InboxFlags, s, p, fmt.Sprintf("would make the run %s in %s, of the process %s (%s)", p.RunID, p.RunDir, p.Process, p.Entry))
-	}
 	made, err := cli.Create(ctx, o.create)
 	if err != nil {
 		return err
 	}
-	b, err := bridges.Open(&o.ways, box, made.RunDir, s.Note)
+	if o.create.DryRun {
+		o.line.Stop()
+		return report(&o.InboxFlags, s, made, fmt.Sprintf("would make the run %s in %s, of the process %s (%s)", made.RunID, made.RunDir, made.Process, made.Entry))
+	}
+	b, err := orchestrate.Open(&o.ways, box, made.RunDir, s.Note)
 	if err == nil {
 		_, err = b.AcceptCode() // whatever another run of that id had
 	}
@@ -92,7 +88,7 @@ func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string
 			return err
 		}
 	}
-	b, err := bridges.Open(&o.ways, box, r.Dir(), s.Note)
+	b, err := orchestrate.Open(&o.ways, box, r.Dir(), s.Note)
 	if err != nil {
 		return err
 	}
@@ -116,8 +112,7 @@ func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string
 		return unfinished(b.Run.ID(), "there", err)
 	}
 	if o.again != "" {
-		cli := &babysitter.CLI{Command: o.ways.ParsedCommand(), Note: s.Note}
-		if err := b.Reopen(ctx, effect.IDIn(o.again), cli.Reopen); err != nil {
+		if err := b.Reopen(ctx, effect.IDIn(o.again)); err != nil {
 			return err
 		}
 	}
@@ -125,7 +120,7 @@ func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string
 }
 
 func (o *runVerbFlags) acceptCode(ctx context.Context, box *inbox.Inbox, name string, s cli.Streams) error {
-	if err := orphans.ByPerson(box, "accept-code"); err != nil {
+	if err := hook.ByPerson(box, "accept-code"); err != nil {
 		return err
 	}
 	r, err := o.find(box, name, s)
@@ -135,7 +130,7 @@ func (o *runVerbFlags) acceptCode(ctx context.Context, box *inbox.Inbox, name st
 	if err != nil {
 		return err
 	}
-	b, err := bridges.OpenWith(&o.ways, box, orchestrate.DrivenRun{Dir: r.Dir(), Options: bridges.Options(&o.ways).Following(r.kept)}, s.Note)
+	b, err := orchestrate.OpenWith(&o.ways, box, orchestrate.DrivenRun{Dir: r.Dir(), Options: orchestrate.OptionsOf(&o.ways).Following(r.kept)}, s.Note)
 	if err != nil {
 		return err
 	}
@@ -153,10 +148,7 @@ func (o *runVerbFlags) acceptCode(ctx context.Context, box *inbox.Inbox, name st
 		return unfinished(b.Run.ID(), "there", err)
 	}
 	o.line.Stop()
-	if err := report(&o.InboxFlags, s, step, stepSentence(step)); err != nil || step.Guard == "" {
-		return err
-	}
-	return cli.Status(cli.ExitDeadLettered, fmt.Errorf("run %s: %s", step.Run, cli.Guarded(step.Guard, step.OutOfSteps)))
+	return cmp.Or(report(&o.InboxFlags, s, step, stepSentence(step)), stuck(step))
 }
 
 // unfinished adds to an error how to go on with the run.
@@ -168,15 +160,15 @@ func unfinished(id, is string, err error) error {
 }
 
 // begin binds the session, takes a step, and prints what to do next.
-func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, file *session.File, s cli.Streams) error {
+func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, file *statefile.File, s cli.Streams) error {
 	all := begun{}
 	if file != nil {
-		limit := 0
+		limit := statefile.KeepLimit
 		if o.flags.Changed("max-iterations") {
 			limit = o.ways.MaxIterations
 		}
 		prompt := b.Run.Prompt()
-		if err := file.Bind(ctx, session.New(b.Run.ID(), prompt, limit, time.Now()), o.isOver(b.Box, s)); err != nil {
+		if err := file.Bind(statefile.New(b.Run.ID(), prompt, limit, time.Now()), o.isOver(b.Box, s)); err != nil {
 			return err
 		}
 		all.Session = &boundSession{file.ID(), file.Path()}
@@ -191,10 +183,7 @@ func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, file *s
 	}
 	all.Report, all.Hook = step, hook
 	o.line.Stop()
-	if err := o.say(all, launch, s); err != nil || step.Guard == "" {
-		return err
-	}
-	return cli.Status(cli.ExitDeadLettered, fmt.Errorf("run %s: %s", step.Run, cli.Guarded(step.Guard, step.OutOfSteps)))
+	return cmp.Or(o.say(all, launch, s), stuck(step))
 }
 
 // say prints what became of the run, and how a session goes on with it.
@@ -211,12 +200,9 @@ func (o *runVerbFlags) say(all begun, launch []string, s cli.Streams) error {
 	// Commands stay on one line, however narrow the terminal is: they are copied.
 	_, err := fmt.Fprintf(s.Out, "in a session: %s\nunattended:   %s\n",
 		words.Shell(append([]string{commandName, "install"}, all.Hook...)...),
-		words.Shell(append(append([]string{"heartbeat-launch"}, launch...), "--", "claude", "Read CLAUDE.md")...))
+		words.Shell(append(append([]string{"heartbeat-launch"}, launch...), "--", "claude", "Say ready.")...))
 	return err
 }
-
-// launcherFlags are those that heartbeat-launch hands on to its hook.
-var launcherFlags = []string{"babysitter", "breakpoints", "on-unresolved", "execute", "code-changes"}
 
 // wiring are the flags with which a hook and a launcher go on with the run in the
 // way that this command was told to.
@@ -236,7 +222,7 @@ func (o *runVerbFlags) wiring(b *orchestrate.Bridge) (hook, launch []string, err
 			return
 		}
 		hook = append(hook, spelled(f)...)
-		if slices.Contains(launcherFlags, f.Name) {
+		if f.Name != "state-dir" { // the launcher has none
 			launch = append(launch, spelled(f)...)
 		}
 	})
@@ -244,9 +230,9 @@ func (o *runVerbFlags) wiring(b *orchestrate.Bridge) (hook, launch []string, err
 }
 
 // sessionFile returns the state file of the session to bind, or nil.
-func (o *runVerbFlags) sessionFile() (*session.File, error) {
+func (o *runVerbFlags) sessionFile() (*statefile.File, error) {
 	id := o.session
-	for _, name := range []string{session.Variable, "CLAUDE_CODE_SESSION_ID"} {
+	for _, name := range []string{statefile.Variable, "CLAUDE_CODE_SESSION_ID"} {
 		if id == "" {
 			id = os.Getenv(name)
 		}
@@ -254,14 +240,14 @@ func (o *runVerbFlags) sessionFile() (*session.File, error) {
 	if id == "" {
 		return nil, nil
 	}
-	dir, err := session.Dir(o.ways.StateDir, os.Getenv)
-	if errors.Is(err, session.ErrNoHome) {
+	dir, err := statefile.Dir(o.ways.StateDir, os.Getenv)
+	if errors.Is(err, statefile.ErrNoHome) {
 		return nil, fmt.Errorf("%w: give --state-dir", err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	file, err := session.At(dir, id)
+	file, err := statefile.At(dir, id)
 	return &file, err
 }
 
@@ -272,7 +258,7 @@ func (o *runVerbFlags) isOver(box *inbox.Inbox, s cli.Streams) func(id string) (
 		if err != nil {
 			return false, err
 		}
-		st, err := r.State("")
+		st, err := r.State()
 		return err == nil && (st.Status == runs.Completed || st.Status == runs.Failed), err
 	}
 }

@@ -103,44 +103,12 @@ func requeueRun(ctx context.Context, box *inbox.Inbox, id string, about bool, s 
 		all = append(all, l.Letter)
 		return true
 	})
-	for _, letter := range all {
-		if err == nil {
-			err = requeueOfRun(ctx, box, letter, s)
-		}
+	if err != nil || len(all) == 0 {
+		return err
 	}
-	return err
-}
-
-func requeueOfRun(ctx context.Context, box *inbox.Inbox, letter string, s cli.Streams) (err error) {
-	for still := (inbox.Mark{}); ; {
-		err := cli.InTransaction(box, s, func(tx *inbox.Tx) error {
-			read := box.LetterReader()
-			if err := read.Update(tx); err != nil {
-				return err
-			}
-			now, there, err := read.Letter(letter)
-			if err != nil {
-				return err
-			}
-			if !there || !now.Open() {
-				return nil // somebody else did
-			}
-			now, within, err := withinRun(tx, box, now)
-			if err != nil || !within {
-				return err
-			}
-			if _, err = tx.Requeue(now, still); err != nil {
-				return err
-			}
-			return tx.Commit()
-		})
-		if !errors.Is(err, inbox.ErrTorn) {
-			return err
-		}
-		if still, err = box.AwaitStill(ctx, cli.DefaultSettle); err != nil {
-			return err
-		}
-	}
+	flags := &letterFlags{all: true, settle: cli.Span(cli.DefaultSettle), quietFlag: quietFlag{true}}
+	r := &requeueing{letterFlags: flags, Streams: s, what: requeueLetter, ofRun: true, box: box, read: box.LetterReader(), left: all, total: len(all)}
+	return r.run(ctx, nil)
 }
 
 // withinRun is the letter as it can be requeued, if it is of a run that has reached its limit

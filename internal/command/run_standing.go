@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	runs "heartbeat/orchestrate/run"
@@ -30,9 +28,6 @@ func (o *runVerbFlags) status(box *inbox.Inbox, args []string, s cli.Streams) er
 	}
 	if len(known) == 0 {
 		nothing(&o.InboxFlags, s, "was orchestrated", box)
-	}
-	if shown := o.on(s.Out); shown.ForPeople() && !o.JSON {
-		return listRuns(box, known, shown)
 	}
 	for _, r := range known {
 		if err := o.show(box, r.Run, s); err != nil {
@@ -62,35 +57,6 @@ func (o *runVerbFlags) show(box *inbox.Inbox, r *runs.Run, s cli.Streams) error 
 type shownRun struct {
 	orchestrate.Standing
 	Cost *runCost `json:"cost,omitempty"`
-}
-
-// listRuns shows people how all runs stand.
-func listRuns(box *inbox.Inbox, known []knownRun, shown display) error {
-	l := shown.list(
-		layout.Column{Title: "RUN"},
-		layout.Column{Title: "STATUS"},
-		layout.Column{Title: "STEPS", Right: true},
-		layout.Column{Title: "PENDING", IfAny: true, Text: true},
-		layout.Column{Title: "ENTRIES", IfAny: true, Text: true},
-		layout.Column{Title: "NOTE", IfAny: true, Text: true},
-	)
-	for _, r := range known {
-		now, err := (&orchestrate.Bridge{Box: box, Run: r.Run}).Standing()
-		if err != nil {
-			return err
-		}
-		cost, err := costOfRun(box, now.Run)
-		if err != nil {
-			return err
-		}
-		notes := standingNotes(now)
-		if spent := cost.String(); spent != "" {
-			notes = append(notes, spent)
-		}
-		l.row(now.Run, string(now.Status), strconv.Itoa(now.Iterations), pendingWords(now.Pending),
-			strings.Join(entriesWords(now.Entries), ", "), strings.Join(notes, "; "))
-	}
-	return l.end()
 }
 
 // standingSentence is how a run stands in words.

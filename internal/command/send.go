@@ -5,8 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,8 +16,9 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/cli/given"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/machine/rights"
 	"heartbeat/internal/words"
 )
 
@@ -28,13 +30,13 @@ type sendFlags struct {
 	format    string
 	id        string
 	meta      []string
-	notBefore moment
-	expires   moment
+	notBefore cli.Moment
+	expires   cli.Moment
 	settle    cli.Span
 	limits    budget.Limits
 	wait      bool
 	timeout   cli.Span
-	verbatim
+	program.Verbatim
 }
 
 func sendVerb() cli.Verb {
@@ -71,33 +73,33 @@ all its attempts together have cost that. The session's own limits hold as well.
 Exit status: 0 the entry is (or was) in the inbox, with --wait: it was answered;
 1 it is not; with --wait: 3 it became a dead letter, 124 the timeout passed, and
 128+n a signal ended the waiting, the entry stays where it is.`,
-		Example: `heartbeat send --inbox work/inbox.jsonl "summarise the open issues"
-git log -1 -p | heartbeat send --inbox work/inbox.jsonl --id "review-$SHA" --meta branch=main -
-heartbeat send --inbox work/inbox.jsonl --wait --timeout 10m "is the release ready?"`,
+		Example: `heartbeat send "summarise the open issues"
+git log -1 -p | heartbeat send --id "review-$SHA" --meta branch=main -
+heartbeat send --wait --timeout 10m "is the release ready?"`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			var o sendFlags
 			f := cli.NewFlags("send")
 			o.settle = cli.Span(cli.DefaultSettle)
 			o.Add(f)
-			f.StringVar(&o.file, "file", "", "read the text from this `file`")
-			f.StringVar(&o.batch, "batch", "", "send each line of this `file` (- is stdin)")
+			f.Var(cli.Named(&o.file, "name a file, or leave the flag out"), "file", "read the text from this `file`")
+			f.Var(cli.Named(&o.batch, "name a file, or - for stdin"), "batch", "send each line of this `file` (- is stdin)")
 			o.format = formatJSON
 			f.Var(cli.Choice(&o.format, formatJSON, formatLines), "format", "what --batch takes for an entry: json only, or lines of any text")
-			f.StringVar(&o.id, "id", "", "give the entry this `id`, and append it only once")
+			f.Var(cli.Named(&o.id, "name the entry, or leave the flag out"), "id", "give the entry this `id`, and append it only once")
 			f.StringArrayVar(&o.meta, "meta", nil, "metadata `key=value`, kept with the result (may be repeated)")
 			f.Var(&o.notBefore, "not-before", "keep it out of the inbox until then (a time, or a duration from now)")
 			f.Var(&o.expires, "expires", "set it aside if it is delivered no sooner than that (a time, or a duration from now)")
-			cli.AddEntryLimits(f, &o.limits)
+			cli.AddEntryLimits(f, &o.limits, cli.EntryCost)
 			f.BoolVar(&o.wait, "wait", false, "wait for the answer, and print it")
 			f.Var(&o.timeout, "timeout", "give up waiting after this time (seconds or a duration; 0: never)")
 			f.Var(&o.settle, "settle", "how long a last line without newline must stand still before it gets one")
 			o.addQuiet(f, "entry")
-			o.addRaw(f)
+			o.AddRaw(f)
 			return f, func(args []string, s cli.Streams) error {
 				if err := o.check(f, args); err != nil {
 					return cli.Usage(err)
 				}
-				return o.run(args, s)
+				return o.run(f, args, s)
 			}
 		},
 	}
@@ -105,12 +107,6 @@ heartbeat send --inbox work/inbox.jsonl --wait --timeout 10m "is the release rea
 
 func (o *sendFlags) check(f *pflag.FlagSet, args []string) error {
 	switch {
-	case f.Changed("id") && o.id == "":
-		return errors.New("--id is empty: name the entry, or leave the flag out")
-	case f.Changed("file") && o.file == "":
-		return errors.New("--file is empty: name a file, or leave the flag out")
-	case f.Changed("batch") && o.batch == "":
-		return errors.New("--batch is empty: name a file, or - for stdin")
 	case f.Changed("batch") && (o.id != "" || o.file != "" || len(args) > 0):
 		return errors.New("--batch brings texts and ids of its own: leave TEXT, --file and --id out")
 	case f.Changed("format") && o.batch == "":
@@ -119,7 +115,7 @@ func (o *sendFlags) check(f *pflag.FlagSet, args []string) error {
 		return errors.New("--timeout is about waiting: add --wait")
 	case o.quiet && o.wait:
 		return errors.New("--quiet prints nothing, and --wait what was answered: leave one of them out")
-	case o.raw && !o.wait:
+	case o.Raw && !o.wait:
 		return errors.New("--raw is about the reply that is waited for: add --wait")
 	case f.Changed("expires") && !o.expires.After(time.Now()):
 		return fmt.Errorf("--expires %s has passed: the entry would be set aside at once", &o.expires)
@@ -129,7 +125,10 @@ func (o *sendFlags) check(f *pflag.FlagSet, args []string) error {
 	return o.checkQuiet(&o.InboxFlags)
 }
 
-func (o *sendFlags) run(args []string, s cli.Streams) error {
+func (o *sendFlags) run(f *pflag.FlagSet, args []string, s cli.Streams) error {
+	if !o.quiet {
+		cli.SayFound(f, s)
+	}
 	_, line := busy(s, "sending")
 	defer line.Stop()
 	messages, err := o.messages(args, s.In)
@@ -190,7 +189,7 @@ func (o *sendFlags) printReceipts(receipts []inbox.Receipt, s cli.Streams) error
 
 // messages returns what to send.
 func (o *sendFlags) messages(args []string, stdin *os.File) ([]inbox.Message, error) {
-	meta, err := o.metadata()
+	meta, err := program.Metadata(o.meta, "")
 	if err != nil {
 		return nil, err
 	}
@@ -199,9 +198,11 @@ func (o *sendFlags) messages(args []string, stdin *os.File) ([]inbox.Message, er
 		return readBatch(o.batch, o.format, stdin, complete)
 	}
 	m := inbox.Message{ID: o.id}
-	m.Text, err = o.text(args, stdin)
+	if m.Text, err = program.ReadText(args, o.file, inbox.MaxLine, cli.Streams{In: stdin}); err != nil {
+		return nil, fmt.Errorf("send: %w", err)
+	}
 	complete(&m)
-	return []inbox.Message{m}, err
+	return []inbox.Message{m}, nil
 }
 
 // complete sets from the flags what the message does not say itself.
@@ -223,42 +224,43 @@ func (o *sendFlags) complete(m *inbox.Message, meta map[string]any) {
 	}
 }
 
-func (o *sendFlags) text(args []string, stdin *os.File) (string, error) {
-	switch {
-	case len(args) > 1:
-		return "", cli.Usage(fmt.Errorf("%d texts: quote the text, or send it on stdin", len(args)))
-	case len(args) == 1 && o.file != "":
-		return "", cli.Usage(errors.New("both a TEXT and --file: one of them is enough"))
-	case len(args) == 1 && args[0] != "-":
-		return args[0], nil
-	case o.file != "":
-		b, err := given.TextOf(disk.ReadGiven(o.file, inbox.MaxLine))
-		if err != nil {
-			return "", fmt.Errorf("send: %w", err)
-		}
-		return string(b), nil
+// makeFolder makes the inbox's folder with mode 0700, and says so, if the folder above
+// exists. A dangling symbolic link does not count as a missing folder. Root first becomes
+// the owner of the folder above, for good: the new folder then belongs to that user, and
+// nothing the user put there can lead root elsewhere.
+func makeFolder(inbox string, s cli.Streams) error {
+	if strings.HasSuffix(inbox, string(filepath.Separator)) {
+		return fmt.Errorf("%s is a folder: name the inbox's file in it", inbox)
 	}
-	if cli.IsTerminal(stdin) && len(args) == 0 {
-		return "", cli.Usage(errors.New("no text: give it as TEXT, with --file, or on stdin"))
-	}
-	b, err := given.TextOf(io.ReadAll(io.LimitReader(stdin, inbox.MaxLine+1)))
+	dir, err := filepath.Abs(filepath.Dir(inbox))
 	if err != nil {
-		return "", fmt.Errorf("send: read stdin: %w", err)
+		return err
 	}
-	if len(b) > inbox.MaxLine {
-		return "", fmt.Errorf("send: stdin has more than %d bytes, which is the most that an entry has: put the text into a file and send its name", inbox.MaxLine)
+	if there, err := disk.Exists(dir); err != nil || there {
+		return nil // opening the inbox reports what is wrong with the path
 	}
-	return strings.TrimSuffix(string(b), "\n"), nil
-}
-
-func (o *sendFlags) metadata() (map[string]any, error) {
-	meta := make(map[string]any, len(o.meta))
-	for _, kv := range o.meta {
-		key, value, ok := strings.Cut(kv, "=")
-		if !ok || key == "" {
-			return nil, cli.Usage(fmt.Errorf("--meta %q: it takes key=value", kv))
-		}
-		meta[key] = value
+	if _, err := disk.StatDir(filepath.Dir(dir)); err != nil {
+		return nil // opening the inbox reports this as well
 	}
-	return meta, nil
+	if strings.HasPrefix(filepath.Base(dir), "~") {
+		return fmt.Errorf("the inbox's folder would be %s: only a shell turns ~ into your home directory, and none does in --inbox=~/...: write the path out, as $HOME/..., or make that folder first", dir)
+	}
+	if _, err := rights.BecomeOwner(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	above, err := disk.StatDir(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	if os.Geteuid() == 0 && above.UID != 0 {
+		return fmt.Errorf("the inbox's folder %s is missing, and root may not become user %d, whose it would be: make it as that user", dir, above.UID)
+	}
+	switch err := disk.MakeDir(dir); {
+	case errors.Is(err, fs.ErrExist): // another process made it first
+		return nil
+	case err != nil:
+		return fmt.Errorf("make the inbox's folder: %w", err)
+	}
+	s.Note("made the folder %s for the inbox", dir)
+	return nil
 }

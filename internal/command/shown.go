@@ -11,8 +11,9 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/cli/colour"
 	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/cli/program"
+	"heartbeat/internal/cli/progress"
 	"heartbeat/internal/words"
 )
 
@@ -20,31 +21,21 @@ import (
 type shownFlags struct{ color string }
 
 func (o *shownFlags) addColor(f *pflag.FlagSet) {
-	o.color = colour.Auto
-	f.Var(cli.Choice(&o.color, colour.Auto, colour.Always, colour.Never), "color", "colour: auto (on a terminal, without NO_COLOR), always or never")
+	program.AddColor(f, &o.color)
 }
 
 func (o *shownFlags) on(out io.Writer) display {
 	return display{layout.For(out, o.color), time.Now()}
 }
 
-// display is where a verb shows something. People see how long ago a thing was,
-// programs and files get the time itself: an age means nothing once it is kept.
+// display is where a verb shows something. See [layout.Output.When].
 type display struct {
 	layout.Output
 	now time.Time
 }
 
-// when is a time in a cell of a list; it is empty where the time is not known.
-func (d display) when(t time.Time) string {
-	switch {
-	case t.IsZero():
-		return ""
-	case d.ForPeople():
-		return words.Ago(d.now, t)
-	}
-	return words.Stamp(t)
-}
+// when is a time in a cell of a list.
+func (d display) when(t time.Time) string { return d.When(d.now, t) }
 
 // at is a time amid a sentence: "at 2026-03-04 12:00:00" or "3m ago".
 func (d display) at(t time.Time) string {
@@ -94,17 +85,9 @@ func (l *list) end() error {
 	return l.err
 }
 
-// say prints a sentence, wrapped at a terminal's width.
-func say(s cli.Streams, sentence string) error {
-	return layout.For(s.Out, colour.Never).Text(colour.Plain, sentence)
-}
-
 // report prints v with --json, and else the sentence.
 func report(i *cli.InboxFlags, s cli.Streams, v any, sentence string) error {
-	if i.JSON {
-		return cli.PrintJSON(s.Out, v)
-	}
-	return say(s, sentence)
+	return program.Report(s, i.JSON, v, sentence)
 }
 
 // nothing is the one sentence for an empty list and for nothing to do, such as
@@ -120,4 +103,40 @@ func nothing(i *cli.InboxFlags, s cli.Streams, happens string, box *inbox.Inbox)
 	s.Note("nothing %s in %s", happens, box.Path())
 }
 
-func inYellow(string) colour.Style { return colour.Yellow }
+func inYellow(string) layout.Style { return layout.Yellow }
+
+// quietFlag is for verbs that may print a line for each of a million things.
+type quietFlag struct{ quiet bool }
+
+func (q *quietFlag) addQuiet(f *pflag.FlagSet, each string) {
+	f.BoolVarP(&q.quiet, "quiet", "q", false, "print no line for each "+each+", only what went wrong")
+}
+
+func (q *quietFlag) checkQuiet(i *cli.InboxFlags) error {
+	if q.quiet && i.JSON {
+		return errors.New("--quiet prints nothing, and --json a line for each: leave one of them out")
+	}
+	return nil
+}
+
+// withProgress is the verb, shown at a terminal while it takes its time.
+func withProgress(v cli.Verb, doing string) cli.Verb {
+	build := v.Build
+	v.Build = func() (*pflag.FlagSet, cli.Action) {
+		f, act := build()
+		return f, func(args []string, s cli.Streams) error {
+			s, line := busy(s, doing)
+			defer line.Stop()
+			return act(args, s)
+		}
+	}
+	return v
+}
+
+// busy shows at a terminal how far a verb is. What is printed meanwhile goes
+// through the streams that it returns.
+func busy(s cli.Streams, doing string) (cli.Streams, *progress.Line) {
+	line := progress.Start(s.Err, doing)
+	s.Out, s.Err = line.Around(s.Out), line.Around(s.Err)
+	return s, line
+}

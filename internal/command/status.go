@@ -14,11 +14,11 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/cli/colour"
 	"heartbeat/internal/cli/layout"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/price"
 	"heartbeat/internal/survey"
+	"heartbeat/internal/watch"
 	"heartbeat/internal/why"
 	"heartbeat/internal/words"
 )
@@ -33,9 +33,9 @@ nothing moves, or what is being waited for. Looking changes nothing and takes no
 lock, but for moving what is scheduled and due to the inbox.
 
 Exit status: 0 shown, 1 the state cannot be read, and the sentence says why.`,
-		Example: `heartbeat status --inbox work/inbox.jsonl
-heartbeat status --inbox work/inbox.jsonl --json | jq -r .why
-heartbeat status --inbox work/inbox.jsonl --watch`,
+		Example: `heartbeat status
+heartbeat status --json | jq -r .why
+heartbeat status --watch`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			var o statusFlags
 			f := cli.NewFlags("status")
@@ -68,9 +68,11 @@ type status struct {
 	QueuedBytes int64  `json:"queued_bytes"`
 	Scheduled   int    `json:"scheduled"`
 	// NextDue is when the next scheduled entry is due.
-	NextDue  *time.Time `json:"next_due,omitempty"`
-	overdue  bool       // what is due at NextDue could not be moved to the inbox
-	InFlight *flying    `json:"in_flight"`
+	NextDue *time.Time `json:"next_due,omitempty"`
+	// answerable says that whoever attaches can answer what the session asks.
+	answerable bool
+	overdue    bool    // what is due at NextDue could not be moved to the inbox
+	InFlight   *flying `json:"in_flight"`
 	// DeadLetters are those that were not requeued.
 	DeadLetters        int          `json:"dead_letters"`
 	Answered           int64        `json:"answered"`
@@ -166,32 +168,26 @@ func (o *statusFlags) again(s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := endOnSignal(context.Background())
-	defer stop()
 	w := box.WatchAll(cli.WatchPoll)
 	defer func() { _ = w.Close() }() // it only reads
 	screen, _ := s.Out.(*words.Screen)
-	for last := ""; ; {
-		st, _ := readStatus(ctx, box) // its sentence has the error
-		shown, err := o.text(st, o.on(s.Out))
-		if err != nil {
-			return err
-		}
-		if ctx.Err() == nil && (screen != nil || !sameButForAges(shown, last)) {
-			last = shown
-			if err := showAgain(screen, s.Out, last); err != nil {
-				return err
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-w.C:
-		}
-		if err := box.Promote(ctx); err != nil {
+	last := ""
+	err = follow(w, func() error {
+		if err := box.Promote(context.Background()); err != nil {
 			s.Note("what is scheduled and due waits on: %v", err)
 		}
+		st, _ := readStatus(context.Background(), box) // its sentence has the error
+		shown, err := o.text(st, o.on(s.Out))
+		if err != nil || screen == nil && sameButForAges(shown, last) {
+			return err
+		}
+		last = shown
+		return showAgain(screen, s.Out, shown)
+	})
+	if errors.As(err, new(cli.EndedBy)) {
+		return nil
 	}
+	return err
 }
 
 // sameButForAges compares two outputs without their ages, so that a file or a pipe
@@ -285,7 +281,7 @@ func (st *status) consumers(f why.Facts) {
 		st.Waiter = &waiting{w.SessionID, w.PID, w.Life.String(), w.Since}
 	}
 	if s := f.Asking(); s != nil {
-		st.WaitingForPerson = &question{s.ID, s.Asks.At, s.Asks.Kind, s.Asks.Text}
+		st.WaitingForPerson, st.answerable = &question{s.ID, s.Asks.At, s.Asks.Kind, s.Asks.Text}, f.Answerable()
 	}
 }
 
@@ -315,17 +311,11 @@ func (st status) table(d display) *layout.Table {
 }
 
 // style makes the reason stand out where a person has to act.
-func (st status) style(cell string) colour.Style {
+func (st status) style(cell string) layout.Style {
 	if cell != words.Line(st.Why) {
-		return colour.Plain
+		return layout.Plain
 	}
-	switch st.State {
-	case why.Unreadable, why.Unwritable, why.Full, why.Locked, why.Failed, why.Orphaned, why.SessionDown:
-		return colour.Red
-	case why.Person, why.Held, why.Paused, why.BackingOff, why.Replaced, why.Torn, why.NoSession, why.SessionOver, why.NoWaker, why.NoInbox:
-		return colour.Yellow
-	}
-	return colour.Plain
+	return watch.StyleOf(st.State)
 }
 
 func (st status) rows(row func(name, format string, args ...any), shown display) {
@@ -377,7 +367,7 @@ func (st status) rows(row func(name, format string, args ...any), shown display)
 	}
 	if w := st.Waiter; w != nil {
 		wakes := "wakes"
-		if w.Life == host.Gone.String() || w.Life == host.Rebooted.String() {
+		if w.Life == machine.Gone.String() || w.Life == machine.Rebooted.String() {
 			wakes = "was to wake"
 		}
 		row("background", "process %d, %s, %s %s since %s", w.PID, w.Life, wakes, words.Short(w.SessionID), words.Stamp(w.Since))
@@ -387,6 +377,9 @@ func (st status) rows(row func(name, format string, args ...any), shown display)
 	}
 	if q := st.WaitingForPerson; q != nil {
 		row("asks", "%s since %s: %s", words.Short(q.SessionID), words.Stamp(q.Since), inbox.Question{Kind: q.Kind, Text: q.Text})
+		if st.answerable {
+			row("answer it", "%s", words.Shell("heartbeat", "attach", "--inbox", st.Inbox))
+		}
 	}
 }
 

@@ -102,7 +102,7 @@ func (st *status) withoutDollars(box *inbox.Inbox, now *inbox.Prices, f why.Fact
 	if last := len(limits) - 1; last > 0 {
 		which = "the limits of " + strings.Join(limits[:last], ", ") + " and " + limits[last] + " do not hold"
 	}
-	st.Warnings = append(st.Warnings, which+where+": the client has said no dollars, since no status line of it runs heartbeat-meter for this inbox (under -p it says them at its end): see heartbeat doctor, or limit tokens, which are counted")
+	st.Warnings = append(st.Warnings, which+where+": the client has said no dollars, since no status line of it runs heartbeat-stop meter for this inbox (under -p it says them at its end): see heartbeat doctor, or limit tokens, which are counted")
 }
 
 // silent is a session that runs, and whose client says no dollars; empty for none. says

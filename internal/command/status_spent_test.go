@@ -80,7 +80,7 @@ func TestLimitsWithoutDollars(t *testing.T) {
 	_, err := meter.Advance(dir, meter.Reading{Session: "s1", Transcript: transcript})
 	require.NoError(t, err)
 	out, _ := says(t, s.box, "status")
-	assert.Contains(t, out, "the limits of 0.05 USD an entry and 50.00 USD a day do not hold in session s1 while it runs: the client has said no dollars, since no status line of it runs heartbeat-meter for this inbox")
+	assert.Contains(t, out, "the limits of 0.05 USD an entry and 50.00 USD a day do not hold in session s1 while it runs: the client has said no dollars, since no status line of it runs heartbeat-stop meter for this inbox")
 	out, _ = says(t, s.box, "status", "--json")
 	assert.Contains(t, out, "do not hold in session s1")
 	_, err = meter.Advance(dir, meter.Reading{Session: "s1", Transcript: transcript, Client: "c", HasTotal: true, Requests: -1})

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/why"
 )
 
@@ -93,7 +93,7 @@ func TestStuckStates(t *testing.T) {
 			w.client()
 			w.event("SessionStart", "source", "startup")
 			w.queue("one")
-			host.TestOnlyBootID = "another boot"
+			machine.TestOnlyBootID = "another boot"
 		}, why.NoSession, "1 entry waits, and no session runs: start one; the last one, s1, ended when the machine went down"},
 		{"the session met an error", func(w *world) {
 			w.client()
@@ -166,7 +166,7 @@ func TestStuckStates(t *testing.T) {
 		{"the machine went down amid it", func(w *world) {
 			w.queue("one")
 			w.stop("ready")
-			host.TestOnlyBootID = "another boot"
+			machine.TestOnlyBootID = "another boot"
 		}, why.Orphaned, "the entry <entry>, delivered at <time>, was in flight when the machine went down, with session s1: the next session's Stop, or heartbeat recover, decides about it"},
 		{"its turn ended in an error", func(w *world) {
 			w.client()

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 )
 
 // world is an inbox of its own, and a client that may be told to die.
@@ -35,7 +35,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	dir := t.TempDir()
 	t.Setenv("CLAUDE_PID", "")
-	t.Cleanup(func() { host.TestOnlyBootID = "" })
+	t.Cleanup(func() { machine.TestOnlyBootID = "" })
 	return &world{T: t, dir: dir, inbox: filepath.Join(dir, "inbox.jsonl")}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -114,14 +115,9 @@ func flock(ctx context.Context, f *File, deadline time.Time) error {
 }
 
 func stillNamed(f *File) (bool, error) {
-	var st unix.Stat_t
-	err := unix.Lstat(f.path, &st)
-	if err == unix.ENOENT {
+	named, err := StatName(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	if err != nil {
-		return false, f.fail("stat", err)
-	}
-	named := infoOf(&st)
-	return named.Dev == f.info.Dev && named.Ino == f.info.Ino, nil
+	return named.Dev == f.info.Dev && named.Ino == f.info.Ino, err
 }

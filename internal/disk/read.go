@@ -12,33 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxWhole is the largest file, in bytes, that [File.ReadAll] reads. No file that
-// heartbeat reads whole comes near it.
+// MaxWhole is the largest file, in bytes, that is read whole. No file that heartbeat reads so
+// comes near it.
 const MaxWhole = 512 << 20
 
 // ErrTooLarge says that a file is larger than its valid content can be.
 var ErrTooLarge = errors.New("the file is too large")
 
-// ReadAll reads the whole file as it is now. If that is more than [MaxWhole] bytes,
-// the error matches [ErrTooLarge].
-func (f *File) ReadAll() ([]byte, error) { return f.ReadUpTo(MaxWhole) }
-
-// ReadUpTo is [File.ReadAll] with another limit.
+// ReadUpTo reads the whole file as it is now. If that is more than limit bytes, the error
+// matches [ErrTooLarge].
 func (f *File) ReadUpTo(limit int64) ([]byte, error) {
 	if err := f.refresh(); err != nil {
 		return nil, err
 	}
-	return f.readKnown(limit)
-}
-
-// ReadOpened is [File.ReadUpTo] right after the file was opened, when what its inode
-// says need not be asked again.
-func (f *File) ReadOpened(limit int64) ([]byte, error) { return f.readKnown(limit) }
-
-// readKnown reads as many bytes as the file is known to have.
-func (f *File) readKnown(limit int64) ([]byte, error) {
-	if f.info.Size > limit {
-		return nil, f.tooLarge(f.info.Size, limit)
+	if size := f.info.Size; size > limit {
+		return nil, f.fail("read", fmt.Errorf("%w: it has %d bytes, and may have no more than %d bytes", ErrTooLarge, size, limit))
 	}
 	b := make([]byte, f.info.Size)
 	n, err := f.ReadAt(b, 0)
@@ -46,10 +34,6 @@ func (f *File) readKnown(limit int64) ([]byte, error) {
 		err = nil
 	}
 	return b[:n], err
-}
-
-func (f *File) tooLarge(size, limit int64) error {
-	return f.fail("read", fmt.Errorf("%w: it has %d bytes, and may have no more than %d bytes", ErrTooLarge, size, limit))
 }
 
 // ReadFile reads a file that belongs to the user, such as settings. It follows
@@ -131,7 +115,7 @@ func readWhole(path string, limit int64, open func() (*File, error)) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	b, err := f.readKnown(limit)
+	b, err := f.ReadUpTo(limit)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func TestReadWholeIsBounded(t *testing.T) {
 	f, err := disk.OpenRead("f")
 	require.NoError(t, err)
 	defer f.Close()
-	_, err = f.ReadAll()
+	_, err = f.ReadUpTo(disk.MaxWhole)
 	require.ErrorIs(t, err, disk.ErrTooLarge)
 }
 

@@ -70,13 +70,18 @@ func (c Codec) Count(name string, v *int) {
 
 // Flag is a boolean that is left out where it is false.
 func (c Codec) Flag(name string, v *bool) {
+	if c.from != nil || *v {
+		c.Bool(name, v)
+	}
+}
+
+// Bool is a boolean that is written where it is false, too.
+func (c Codec) Bool(name string, v *bool) {
 	if c.from != nil {
 		*v = c.from.Bool(name)
 		return
 	}
-	if *v {
-		c.to.Bool(name, true)
-	}
+	c.to.Bool(name, *v)
 }
 
 // Time is a time, with the fraction that it has.

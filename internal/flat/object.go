@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Object is a JSON object that is being written: add members, then call End. The
@@ -74,4 +76,101 @@ func (o *Object) End() []byte {
 		return []byte("{}")
 	}
 	return append(o.b, '}')
+}
+
+// Text returns the text of a valid JSON string, with U+FFFD for invalid UTF-8, and
+// nothing for another value.
+func Text(quoted string) string {
+	if len(quoted) < 2 || quoted[0] != '"' {
+		return ""
+	}
+	text := quoted[1 : len(quoted)-1]
+	if i := strings.IndexByte(text, '\\'); i >= 0 {
+		var s string
+		if strings.Contains(text[i:], `\u`) && json.Unmarshal([]byte(quoted), &s) == nil {
+			return s // it knows surrogate pairs, and what to make of half of one
+		}
+		text = unescaped(text)
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// unescaped replaces the escapes of two characters.
+func unescaped(text string) string {
+	b := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if c == '\\' && i+1 < len(text) {
+			i++
+			switch c = text[i]; c {
+			case 'b':
+				c = '\b'
+			case 'f':
+				c = '\f'
+			case 'n':
+				c = '\n'
+			case 'r':
+				c = '\r'
+			case 't':
+				c = '\t'
+			}
+		}
+		b = append(b, c)
+	}
+	return string(b)
+}
+
+const hexDigits = "0123456789abcdef"
+
+// AppendText appends a string as JSON: on one line, and such that no HTML around it
+// ends. Invalid UTF-8 becomes U+FFFD.
+func AppendText(b []byte, s string) []byte { return appendText(b, s) }
+
+func appendText(b []byte, s string) []byte {
+	b = append(b, '"')
+	done := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf && c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' {
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		var as string
+		switch {
+		case r == utf8.RuneError && n == 1:
+			as = "\uFFFD"
+		case r == '\u2028':
+			as = `\u2028`
+		case r == '\u2029':
+			as = `\u2029`
+		case r >= utf8.RuneSelf:
+			i += n
+			continue
+		default:
+			as = escape(c)
+		}
+		b = append(append(b, s[done:i]...), as...)
+		i += n
+		done = i
+	}
+	return append(append(b, s[done:]...), '"')
+}
+
+func escape(c byte) string {
+	switch c {
+	case '"', '\\':
+		return string([]byte{'\\', c})
+	case '\b':
+		return `\b`
+	case '\f':
+		return `\f`
+	case '\n':
+		return `\n`
+	case '\r':
+		return `\r`
+	case '\t':
+		return `\t`
+	}
+	return string([]byte{'\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15]})
 }

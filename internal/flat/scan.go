@@ -1,6 +1,12 @@
 package flat
 
-import "strings"
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"unicode/utf8"
+	"unsafe"
+)
 
 // maxNesting is how deep encoding/json lets JSON be nested.
 const maxNesting = 10_000
@@ -186,4 +192,61 @@ func (s *scanner) digits() bool {
 		s.at++
 	}
 	return s.at > from
+}
+
+// Each calls f for every member of an object, with the name and the value as they are
+// spelled, up to what is not valid JSON. It reports whether all of it is, and allocates
+// nothing, whatever the size of the object.
+func Each(object []byte, f func(name, value []byte)) bool {
+	bytesOf := func(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+	isObject, ok := scanObject(unsafe.String(unsafe.SliceData(object), len(object)), func(name, value string) bool {
+		f(bytesOf(name), bytesOf(value))
+		return true
+	})
+	return isObject && ok
+}
+
+// textPart is how many bytes of a string are decoded at once.
+const textPart = 64 << 10
+
+// WriteText writes the text of a valid JSON string, part by part. Invalid UTF-8
+// becomes U+FFFD.
+func WriteText(w io.Writer, quoted []byte) error {
+	rest := quoted[1 : len(quoted)-1]
+	part := make([]byte, 0, textPart+64)
+	for len(rest) > 0 {
+		n := partEnd(rest)
+		part = append(append(append(part[:0], '"'), rest[:n]...), '"')
+		var text string
+		if err := json.Unmarshal(part, &text); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(w, text); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	return nil
+}
+
+// partEnd returns where a string may be cut: not inside an escape, a surrogate pair
+// or a rune.
+func partEnd(s []byte) int {
+	i := 0
+	for i < len(s) && i < textPart {
+		switch {
+		case s[i] != '\\':
+			i++
+		case s[i+1] != 'u':
+			i += 2
+		case len(s) >= i+12 && (s[i+2]|0x20) == 'd' && s[i+6] == '\\' && s[i+7] == 'u':
+			i += 12
+		default:
+			i += 6
+		}
+	}
+	for i < len(s) && !utf8.RuneStart(s[i]) && i < textPart+utf8.UTFMax {
+		i++
+	}
+	return min(i, len(s))
 }

@@ -28,19 +28,22 @@ func Loopback(port int) map[string]bool {
 	return hosts
 }
 
-// Refusal is the status that a request is refused with, and why, 0 for one that is let
-// through.
-func (g Gate) Refusal(r *http.Request) (status int, why string) {
-	origins := r.Header["Origin"]
-	switch {
-	case g.Hosts != nil && !g.Hosts[r.Host]:
-		return http.StatusForbidden, "Forbidden: this Host is not served here"
-	case len(origins) > 0 && !g.ours(origins):
-		return http.StatusForbidden, "Forbidden: this Origin is not served here"
-	case !g.authorized(r):
-		return http.StatusUnauthorized, "Unauthorized: the token is missing or wrong"
-	}
-	return 0, ""
+// Guard lets through to next what brings all of it, and refuses the rest.
+func (g Gate) Guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		origins := r.Header["Origin"]
+		switch {
+		case g.Hosts != nil && !g.Hosts[r.Host]:
+			http.Error(w, "Forbidden: this Host is not served here", http.StatusForbidden)
+		case len(origins) > 0 && !g.ours(origins):
+			http.Error(w, "Forbidden: this Origin is not served here", http.StatusForbidden)
+		case !g.authorized(r):
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "Unauthorized: the token is missing or wrong", http.StatusUnauthorized)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
 }
 
 // ours reports whether the one origin named is the server itself.

@@ -51,7 +51,7 @@ func (h *hook) readInput() (*claude.Input, error) {
 	}
 	in, err := claude.ParseInput(b)
 	if err == nil && h.open == nil {
-		h.raw = keepRaw(b)
+		h.raw = b
 	}
 	return in, err
 }

@@ -16,7 +16,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hook"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/testing/crash"
 	"heartbeat/internal/testing/long"
 )
@@ -75,7 +75,10 @@ func inProcess(t testing.TB, args []string, stdin string) string {
 
 func TestKillAtEveryCall(t *testing.T) {
 	for name, s := range situations {
-		t.Run(name, func(t *testing.T) { s.scenario().EveryKill(t, s.check) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s.scenario().EveryKill(t, s.check)
+		})
 	}
 }
 
@@ -121,8 +124,8 @@ func TestKillThenPowerLoss(t *testing.T) {
 // afterPowerLoss lets the check see another boot, as it would be.
 func afterPowerLoss(check func(*testing.T, crash.Crash)) func(*testing.T, crash.Crash) {
 	return func(t *testing.T, c crash.Crash) {
-		host.TestOnlyBootID = "the next boot"
-		defer func() { host.TestOnlyBootID = "" }()
+		machine.TestOnlyBootID = "the next boot"
+		defer func() { machine.TestOnlyBootID = "" }()
 		check(t, c)
 	}
 }
@@ -137,6 +140,7 @@ func TestFailAtEveryCall(t *testing.T) {
 	for _, errno := range faults {
 		for name, s := range situations {
 			t.Run(unix.ErrnoName(errno)+" "+name, func(t *testing.T) {
+				t.Parallel()
 				s.scenario().EveryFail(t, errno, func(t *testing.T, c crash.Crash) {
 					assert.Equal(t, s.wakes && printedBy(c) != "", c.Result.ExitCode == hook.ExitWake)
 					assert.Zero(t, c.Result.Signal)

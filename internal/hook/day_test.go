@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,18 +19,42 @@ import (
 // TestDayOfEntries has a session work through many entries while its hook is killed
 // again and again, at whatever moment of its run.
 func TestDayOfEntries(t *testing.T) {
-	command, err := exec.LookPath("heartbeat-stop") // this test binary: see TestMain
-	require.NoError(t, err)
-	const seed = 1
-	d := days.Day{Command: command, Dir: t.TempDir(), Entries: long.Rounds(200, 1000), KillEvery: long.Rounds(20, 50), Random: rand.New(rand.NewPCG(seed, 0))}
-	report, err := d.Run(context.Background())
-	t.Logf("seed %d: %+v", seed, report)
-	require.NoError(t, err)
-	assert.GreaterOrEqual(t, report.Kills, d.Entries/d.KillEvery)
-	assert.LessOrEqual(t, report.Redeliveries, report.Kills)
+	d, _ := workedDay(t, long.Rounds(100, 1000), long.Rounds(10, 50))
 	if long.Wanted() { // a short day leaves too little to give back
 		compactDay(t, d.Inbox())
 	}
+}
+
+// BenchmarkDay is such a day of 50,000 entries.
+func BenchmarkDay(b *testing.B) {
+	for b.Loop() {
+		d, report := workedDay(b, long.Rounds(1000, 50_000), 200)
+		before, err := days.Space(filepath.Dir(d.Inbox()))
+		require.NoError(b, err)
+		out, err := exec.Command("heartbeat", "compact", "--inbox", d.Inbox(), "--keep", "0").CombinedOutput()
+		require.NoError(b, err, string(out))
+		after, err := days.Space(filepath.Dir(d.Inbox()))
+		require.NoError(b, err)
+		assert.Less(b, after, int64(10_000_000))
+		b.ReportMetric(float64(report.Ticks)/report.Took.Seconds(), "ticks/s")
+		b.ReportMetric(float64(report.Kills), "kills")
+		b.ReportMetric(float64(report.Redeliveries), "redeliveries")
+		b.ReportMetric(float64(before)/1e6, "MB")
+		b.ReportMetric(float64(after)/1e6, "MB-compacted")
+	}
+}
+
+func workedDay(t testing.TB, entries, killEvery int) (*days.Day, days.Report) {
+	command, err := exec.LookPath("heartbeat-stop") // this test binary: see TestMain
+	require.NoError(t, err)
+	const seed = 1
+	d := &days.Day{Command: command, Dir: t.TempDir(), Entries: entries, KillEvery: killEvery, Random: rand.New(rand.NewPCG(seed, 0))}
+	report, err := d.Run(context.Background())
+	t.Logf("seed %d: %+v", seed, report)
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, report.Kills, entries/killEvery)
+	assert.LessOrEqual(t, report.Redeliveries, report.Kills)
+	return d, report
 }
 
 // compactDay wants the space of what was answered given back.

@@ -88,7 +88,7 @@ func limits() (all []string) {
 		unix.SYS_SIGALTSTACK, unix.SYS_SCHED_GETAFFINITY, unix.SYS_FCNTL, unix.SYS_EPOLL_CREATE1, unix.SYS_OPENAT,
 	} {
 		for j, errno := range []syscall.Errno{unix.EAGAIN, unix.ENOMEM, unix.EACCES, unix.EPERM, unix.EIO, unix.ENOSYS} {
-			if long.Wanted() || (i+j)%4 == 0 {
+			if long.Wanted() || (i+j)%6 == 0 {
 				all = append(all, fmt.Sprintf("denied %d %d", number, errno))
 			}
 		}
@@ -99,7 +99,7 @@ func limits() (all []string) {
 // Whatever Go's runtime dies of, before or after the first instruction of the program, its
 // status is not the one that has the client ask the model again.
 func TestTheHookDiesWithoutAWord(t *testing.T) {
-	dir, remove, err := build.Commands("heartbeat-stop", "heartbeat")
+	dir, remove, err := build.Commands("cmd/heartbeat-stop", "cmd/heartbeat")
 	require.NoError(t, err)
 	defer remove()
 	script, err := os.ReadFile("../../plugin/scripts/heartbeat.sh")
@@ -135,9 +135,7 @@ func TestTheHookDiesWithoutAWord(t *testing.T) {
 
 // TestTheHookDiesSoOnEverySystem looks into the programs that do not run here.
 func TestTheHookDiesSoOnEverySystem(t *testing.T) {
-	if !long.Wanted() {
-		t.Skip("compiles for other systems; HEARTBEAT_LONG=1 runs it")
-	}
+	long.Only(t, "compiles for other systems")
 	for _, on := range [][2]string{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}} {
 		program := filepath.Join(t.TempDir(), "program")
 		cmd := exec.Command("go", "build", "-buildvcs=false", "-o", program, "heartbeat/cmd/heartbeat-stop")

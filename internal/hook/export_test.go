@@ -9,7 +9,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	recovery "heartbeat/recover"
 )
 
@@ -29,7 +29,7 @@ func Wakeable(parent int) error { return (&hook{lifeline: lifeline{parent: paren
 // does.
 func DeliverWoken(t testing.TB, box *inbox.Inbox, tx *inbox.Tx, transcript string, bound bool) {
 	t.Helper()
-	h := &hook{box: box, began: host.SinceBoot(), input: &claude.Input{SessionID: "s0", PromptID: "p-s0", TranscriptPath: transcript}}
+	h := &hook{box: box, began: machine.SinceBoot(), input: &claude.Input{SessionID: "s0", PromptID: "p-s0", TranscriptPath: transcript}}
 	entry, err := tx.Next(inbox.Mark{})
 	require.NoError(t, err)
 	_, spill, err := h.wakeWith(entry)

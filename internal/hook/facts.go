@@ -1,13 +1,14 @@
 package hook
 
 import (
+	"context"
 	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
 	"heartbeat/internal/agent/handed"
 	"heartbeat/internal/claude"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
@@ -55,7 +56,7 @@ func (h *hook) factsOf(tx *inbox.Tx, d *inbox.Delivery) facts {
 	f := facts{
 		told:        true,
 		sameSession: in.SessionID == d.SessionID, samePrompt: in.PromptID == d.PromptID,
-		startedBefore:     e.Boot != "" && e.Boot == host.BootID() && h.began <= e.SinceBoot,
+		startedBefore:     e.Boot != "" && e.Boot == machine.BootID() && h.began <= e.SinceBoot,
 		sameInput:         func() bool { return in.StopHookActive == e.Active && claude.ReplySum(in.LastMessage) == e.Reply },
 		continued:         in.StopHookActive,
 		background:        h.Rewake,
@@ -142,9 +143,46 @@ func (h *hook) sameClient(d *inbox.Delivery, e recovery.Evidence) bool {
 }
 
 // clientRuns reports whether the very process lives that the entry was handed to.
-func clientRuns(e recovery.Evidence) bool { return e.Process().Life() == host.Alive }
+func clientRuns(e recovery.Evidence) bool { return e.Process().Life() == machine.Alive }
 
 // clientGone reports whether it is certain that it does not.
 func clientGone(e recovery.Evidence) bool {
 	return e.Process().Life().Ended()
+}
+
+const (
+	// transcriptWait is how long the transcript is given to show an answer: the
+	// client writes it late.
+	transcriptWait = 1500 * time.Millisecond
+	transcriptPoll = 10 * time.Millisecond
+)
+
+// transcriptWatch is what a hook waits for that cannot tell yet.
+type transcriptWatch struct {
+	path     string
+	size     int64     // of the transcript when it was asked
+	deadline time.Time // zero before the first wait
+}
+
+// mayTell reports whether the transcript may still be given time.
+func (w *transcriptWatch) mayTell() bool {
+	return w.deadline.IsZero() || time.Now().Before(w.deadline)
+}
+
+// begin waits for a transcript to tell more than it does now.
+func (w *transcriptWatch) begin(path string) {
+	if w.deadline.IsZero() {
+		w.deadline = time.Now().Add(transcriptWait)
+	}
+	w.path, w.size = path, claude.TranscriptSize(path)
+}
+
+// await returns once the transcript has grown or was given its time, and not before,
+// since a transcript may grow without end. The inbox's lock is free meanwhile: a hook
+// that waits here is mostly the second one of a Stop, and others have work to do.
+func (w *transcriptWatch) await(ctx context.Context) {
+	for grown := false; !grown && time.Now().Before(w.deadline) && ctx.Err() == nil; {
+		time.Sleep(transcriptPoll)
+		grown = claude.TranscriptSize(w.path) != w.size
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"heartbeat/internal/budget"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
+	recovery "heartbeat/recover"
 )
 
 // When the inbox is empty, drain approves the stop, and persist waits.
@@ -24,8 +25,9 @@ type Flags struct {
 	Mode       string
 	Idle       cli.Span
 	SignalFile string
-	Orphan     cli.OrphanFlags
+	Orphan     recovery.Settings
 	MaxEntries int
+	Until      cli.Moment
 	MaxBlocks  int
 	Limits     budget.Plan
 	Background cli.Span
@@ -57,13 +59,15 @@ func (h *Flags) Set() *pflag.FlagSet {
 	h.Mode, h.Idle, h.Form, h.Settle = ModeDrain, cli.Span(2*time.Second), string(claude.AsReason), cli.Span(cli.DefaultSettle)
 	h.Background = cli.Span(defaultBackground)
 	h.GateTimeout, h.GateUnseen = cli.Span(10*time.Minute), cli.Span(10*time.Second)
-	cli.AddInbox(f, &h.Inbox)
+	cli.AddNamedInbox(f, &h.Inbox)
 	f.Var(cli.Choice(&h.Mode, ModeDrain, ModePersist), "mode", "when the inbox is empty: drain approves the stop, persist waits")
 	f.Var(&h.Idle, "idle-interval", "persist: how long to wait for an entry before an idle tick (seconds or a duration)")
 	f.StringVar(&h.SignalFile, "signal-file", "", "`file` to touch when the stop is approved")
-	h.Orphan.Add(f)
-	f.IntVar(&h.MaxEntries, "max-entries", 0, "approve the stop after this many answered entries in one session (0: no limit)")
-	f.IntVar(&h.MaxBlocks, "max-blocks", 0, "approve the stop after this many entries in a row, which have to be fewer than the client's own limit swallows (0: no limit)")
+	cli.AddOrphan(f, &h.Orphan)
+	f.Var(cli.AtLeast(&h.MaxEntries, 0), "max-entries", "approve the stop after this many answered entries in one session (0: no limit)")
+	f.Var(&h.Until, "until", "approve each stop after that time")
+	f.Lookup("until").Hidden = true
+	f.Var(cli.AtLeast(&h.MaxBlocks, 0), "max-blocks", "approve the stop after this many entries in a row, which have to be fewer than the client's own limit swallows (0: no limit)")
 	cli.AddLimits(f, &h.Limits)
 	f.Var(&h.Background, "background-timeout", "drain: how long an entry whose turn left tasks running in the background waits for them (0: not at all)")
 	f.Var(&h.GateTimeout, "gate-timeout", "how long to wait for the session's other Stop hooks, which may have the turn go on (0: not at all)")
@@ -75,7 +79,7 @@ func (h *Flags) Set() *pflag.FlagSet {
 	f.Var(&h.Settle, "settle", "how long a last line without newline must stand still to be an entry")
 	h.Runs.Add(f)
 	h.Runs.AddStateDir(f)
-	f.IntVar(&h.Runs.MinSeconds, "min-iteration-seconds", 0, "hold a run whose session's last ten iterations took no longer on average (0: no limit)")
+	f.Var(cli.AtLeast(&h.Runs.MinSeconds, 0), "min-iteration-seconds", "hold a run whose session's last ten iterations took no longer on average (0: no limit)")
 	h.Notify.Add(f)
 	f.BoolVar(&h.NoInput, "no-input", false, "for a harness that gives its hooks no input: stdin is not read, and .responded says that the entry in flight is answered")
 	f.BoolVar(&h.Launched, "launched", false, "serve the session that heartbeat-launch started; its other hooks on this inbox do nothing")
@@ -89,7 +93,7 @@ func (h *Flags) Set() *pflag.FlagSet {
 
 // Check refuses flags that make no sense together.
 func (h *Flags) Check(f *pflag.FlagSet, rest []string) error {
-	h.PreambleSet, h.Orphan.Given = f.Changed("preamble"), f.Changed("on-orphan")
+	h.PreambleSet = f.Changed("preamble")
 	if err := h.checkRewake(f); err != nil {
 		return err
 	}
@@ -100,15 +104,8 @@ func (h *Flags) Check(f *pflag.FlagSet, rest []string) error {
 		return fmt.Errorf("unexpected argument %q", rest[0])
 	case h.Inbox == "":
 		return cli.ErrNoInbox
-	case h.MaxEntries < 0:
-		return fmt.Errorf("--max-entries is %d: it must be 0 or more", h.MaxEntries)
-	case h.MaxBlocks < 0:
-		return fmt.Errorf("--max-blocks is %d: it must be 0 or more", h.MaxBlocks)
 	}
-	if err := errors.Join(h.Runs.Check(), h.Notify.Check(f)); err != nil {
-		return err
-	}
-	return h.Orphan.Check()
+	return errors.Join(h.Runs.Check(), h.Notify.Check())
 }
 
 // checkRewake refuses what has no meaning for a hook in the background.

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"heartbeat/internal/cli"
 	"heartbeat/internal/flat"
 )
 
@@ -23,19 +26,16 @@ const (
 	// handedOverFlag comes before the flags of the hook where another process began
 	// its work.
 	handedOverFlag = "--handed-over="
-	// heldInput is from where on an input is kept in a file and not in memory, for the
-	// full command to read.
-	heldInput = 1 << 20
 )
 
 // handover is what the full command has to know of the hook in whose place it runs.
 // It counts as the same hook: it is no later, serves the same session, and waits as
 // long and under the same name.
 type handover struct {
-	began     int64 // host.SinceBoot
+	began     int64 // machine.SinceBoot
 	parent    int
 	waiter    string
-	idleUntil int64  // host.SinceBoot, 0 before the wait
+	idleUntil int64  // machine.SinceBoot, 0 before the wait
 	paused    string // what was said of a pause
 	notes     string // what nobody heard yet
 	inputSize int64  // of what follows on stdin, -1 where nothing was read
@@ -60,14 +60,45 @@ func (h *hook) startFull() error {
 	if kept, ok := h.Err.(*keptNotes); ok {
 		o.notes = kept.String()
 	}
-	if h.raw != nil {
-		o.inputSize = h.raw.size
-		if err := h.raw.becomeStdin(o.encode()); err != nil {
+	if h.read {
+		o.inputSize = int64(len(h.raw))
+		if err := becomeStdin(h.raw, o.encode()); err != nil {
 			return err
 		}
 	}
 	args := append([]string{program, FullVerb, handedOverFlag + o.arg()}, h.args...)
 	return fmt.Errorf("start %s: %w", program, syscall.Exec(program, args, os.Environ()))
+}
+
+// answerWait is how long the full command may take to say what it is: it takes 2 ms.
+const answerWait = 10 * time.Second
+
+// findFull returns the path of the full command, once that has answered. Another program
+// of that name is refused: it would decide the hook's exit status. Many programs end with
+// [ExitWake] when they do not understand their arguments, and Claude Code would then give
+// the model what they print, at every Stop.
+func findFull() (string, error) {
+	program, err := cli.Beside(FullCommand)
+	if err != nil {
+		return "", err
+	}
+	ask := exec.Command(program, FullVerb, "--version")
+	answer, err := ask.StdoutPipe()
+	if err == nil {
+		err = ask.Start()
+	}
+	if err != nil {
+		return "", fmt.Errorf("ask %s what it is: %w", program, err)
+	}
+	said := make([]byte, len(CommandName))
+	_ = answer.(*os.File).SetReadDeadline(time.Now().Add(answerWait)) // a pipe has one
+	_, err = io.ReadFull(answer, said)
+	_ = ask.Process.Kill() // another program may go on
+	_ = ask.Wait()
+	if err != nil || string(said) != CommandName {
+		return "", fmt.Errorf("%s is another program, or of another release: install all of heartbeat's commands into one folder", program)
+	}
+	return program, nil
 }
 
 // arg is what is said on the command line: the rest follows the input on stdin.
@@ -131,53 +162,38 @@ func (h *hook) takeOver(o *handover) {
 	h.handed = o
 }
 
-// rawInput is the input as it was read, kept for the full command.
-type rawInput struct {
-	size int64
-	text []byte
-	file *os.File // has the text where it is long
-}
-
-func keepRaw(text []byte) *rawInput {
-	r := &rawInput{size: int64(len(text)), text: text}
-	if len(text) > heldInput && r.write() == nil { // otherwise memory has it
-		r.text = nil
-	}
-	return r
-}
-
-func (r *rawInput) write() (err error) {
-	if r.file, err = unnamedFile(); err != nil {
-		return err
-	}
-	if _, err = r.file.Write(r.text); err != nil {
-		err = errors.Join(err, r.file.Close())
-		r.file = nil
+// becomeStdin has the next program read these bytes on stdin.
+func becomeStdin(parts ...[]byte) error {
+	f, err := withoutName(parts...)
+	if err == nil {
+		err = unix.Dup2(int(f.Fd()), unix.Stdin)
 	}
 	return err
 }
 
-// becomeStdin has the next program read the input on stdin, with what follows it.
-func (r *rawInput) becomeStdin(rest []byte) error {
-	if err := r.append(rest); err != nil {
-		return err
-	}
-	if _, err := r.file.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	return unix.Dup2(int(r.file.Fd()), unix.Stdin)
-}
-
-// append puts rest behind the input, in place of what an earlier call put there.
-func (r *rawInput) append(rest []byte) error {
-	if r.file == nil {
-		if err := r.write(); err != nil {
-			return err
+// withoutName is a file of these bytes that only its descriptor reaches, from its start.
+func withoutName(parts ...[]byte) (*os.File, error) {
+	f, err := unnamedFile()
+	for _, b := range parts {
+		if err == nil {
+			_, err = f.Write(b)
 		}
 	}
-	if err := r.file.Truncate(r.size); err != nil {
-		return err
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
 	}
-	_, err := r.file.WriteAt(rest, r.size)
-	return err
+	return f, err
+}
+
+// unlinkedFile is a file in the folder for temporary files that only its descriptor
+// reaches.
+func unlinkedFile() (*os.File, error) {
+	f, err := os.CreateTemp("", "heartbeat-input-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"time"
@@ -9,7 +10,7 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 )
 
 const (
@@ -31,7 +32,7 @@ type hook struct {
 	notifier notifier
 	box      *inbox.Inbox
 	input    *claude.Input // nil with --no-input
-	began    int64         // host.SinceBoot at the start
+	began    int64         // machine.SinceBoot at the start
 	// paused is what was last said of a pause: a waiting hook says it once.
 	paused string
 	// waiter is this hook's name while it waits in the background, and wakeText is what
@@ -50,11 +51,12 @@ type hook struct {
 	open   OpenRuns
 	runs   Runs
 	args   []string
-	raw    *rawInput // nil before the input was read
+	raw    []byte    // the input as it was read, kept for the full command
+	read   bool      // that stdin was read, if there was anything
 	handed *handover // nil where the hook began in this process
 	// waits says that the hook is committed to be the one that waits in the background.
 	waits bool
-	// idleUntil is when persist ends the turn with an idle tick (host.SinceBoot), 0
+	// idleUntil is when persist ends the turn with an idle tick (machine.SinceBoot), 0
 	// before it waits.
 	idleUntil int64
 	watched   transcriptWatch
@@ -118,4 +120,54 @@ func (h *hook) ended(cause error) int {
 }
 
 // age is for how long this hook has run.
-func (h *hook) age() time.Duration { return time.Duration(host.SinceBoot() - h.began) }
+func (h *hook) age() time.Duration { return time.Duration(machine.SinceBoot() - h.began) }
+
+// voice is what the hook says on stderr.
+type voice struct {
+	cli.Streams
+	complained string           // the error that was said last
+	aside      []inbox.SetAside // not yet said
+}
+
+// keptNotes keeps what is said while nobody may hear it, up to a bound: a hook in
+// the background may live for weeks.
+type keptNotes struct{ bytes.Buffer }
+
+func (k *keptNotes) Write(b []byte) (int, error) {
+	const most = 64 << 10
+	if k.Len()+len(b) <= most {
+		return k.Buffer.Write(b)
+	}
+	return len(b), nil
+}
+
+// complainOnce leaves out what was said last, and reports whether it did not.
+func (v *voice) complainOnce(err error) bool {
+	said := err.Error()
+	if said == v.complained {
+		return false
+	}
+	v.complained = said
+	v.Complain(err)
+	return true
+}
+
+// hold keeps back what is said of a transaction that may be dropped: the full
+// command, which then looks again, says it. The function that it returns ends that.
+func (v *voice) hold() (say func(bool)) {
+	stderr, held := v.Err, new(bytes.Buffer)
+	v.Err = held
+	return func(is bool) {
+		if v.Err = stderr; is {
+			_, _ = held.WriteTo(stderr) // nobody is left to tell
+		}
+	}
+}
+
+// noteAside says what was set aside since it was said last.
+func (v *voice) noteAside() {
+	for _, s := range v.aside {
+		v.Note("%s", s)
+	}
+	v.aside = nil
+}

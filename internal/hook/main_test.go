@@ -19,7 +19,7 @@ import (
 // TestMain makes the test binary the command itself where a script runs it.
 func TestMain(m *testing.M) {
 	inbox.TestOnlyTrustAll = os.Getenv("STRICT") == "" // scripts write state by hand
-	crash.EveryNth = long.Rounds(6, 1)
+	crash.EveryNth = long.Rounds(40, 1)
 	script.Main(m, map[string]func(){"heartbeat": command.Main, "heartbeat-stop": hook.Main})
 }
 

@@ -17,14 +17,13 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/testing/crash"
+	"heartbeat/internal/testing/long"
 )
 
 // A journal that holds the record of a long line, since the send was killed before
 // it was trimmed, costs whoever comes next no multiple of that.
 func TestMemoryOfALongRecord(t *testing.T) {
-	if testing.Short() {
-		t.Skip("lines of 64 MiB")
-	}
+	long.Only(t, "lines of 64 MiB")
 	send := func(size int, env string) (string, crash.Result) {
 		dir := t.TempDir()
 		text := filepath.Join(dir, "text")

@@ -15,7 +15,7 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
 )
 
@@ -58,7 +58,7 @@ func (h *hook) othersGoOn() bool {
 	if !others.Any() {
 		return false
 	}
-	said := h.awaitOthers(&siblings{client: pid, start: host.ProcessStart(pid), own: own, since: host.ProcessStart(own), hooks: others})
+	said := h.awaitOthers(&siblings{client: pid, start: machine.ProcessStart(pid), own: own, since: machine.ProcessStart(own), hooks: others})
 	h.gate.shut, h.gate.unsure = said.Ended, !said.Over
 	said.Goes = slices.DeleteFunc(said.Goes, h.isDelivered)
 	if said.Ended || len(said.Goes) == 0 {
@@ -154,7 +154,7 @@ func (h *hook) otherHooks(client int) *claude.StopHooks {
 			read(filepath.Join(managed, "managed-settings.d", name), "")
 		}
 	}
-	args := host.Arguments(client)
+	args := machine.Arguments(client)
 	for _, given := range valuesOf(args, "--settings") {
 		if strings.HasPrefix(strings.TrimSpace(given), "{") {
 			s.Read([]byte(given), "")
@@ -227,17 +227,17 @@ type siblings struct {
 
 // running is the command line of one that runs, "" if none does.
 func (s *siblings) running() string {
-	if host.ProcessStart(s.client) != s.start {
+	if machine.ProcessStart(s.client) != s.start {
 		return "" // the client is gone, and with it whoever would go on
 	}
-	all := host.List()
+	all := machine.List()
 	for _, p := range all {
 		if p.Parent != s.client || p.PID == s.own || p.Group != p.PID || p.Start < s.earliest() ||
-			p.Start > s.since+startsAfter*host.StartsPerSecond {
+			p.Start > s.since+startsAfter*machine.StartsPerSecond {
 			continue
 		}
 		line := startedWith(p.PID)
-		if environ := host.Environ(p.PID); len(environ) > 0 && !isHook(environ) || s.hooks.InBackground(line) || s.isOwnBelow(all, p.PID) {
+		if environ := machine.Environ(p.PID); len(environ) > 0 && !isHook(environ) || s.hooks.InBackground(line) || s.isOwnBelow(all, p.PID) {
 			continue
 		}
 		return line
@@ -254,20 +254,20 @@ func isHook(environ []string) bool {
 	return has("CLAUDE_PID") && has("CLAUDE_PROJECT_DIR")
 }
 
-func (s *siblings) earliest() int64 { return s.since - startsBefore*host.StartsPerSecond }
+func (s *siblings) earliest() int64 { return s.since - startsBefore*machine.StartsPerSecond }
 
 // isOwnBelow reports whether a process is a hook of heartbeat's, or waits for one that it has
 // started. Two of those would wait for each other.
-func (s *siblings) isOwnBelow(all []host.Entry, pid int) bool {
-	return slices.ContainsFunc(all, func(p host.Entry) bool {
-		return p.Start >= s.earliest() && claude.IsOwn(startedWith(p.PID)) && host.Nearest(p.PID, func(q int) bool { return q == pid }) != 0
+func (s *siblings) isOwnBelow(all []machine.Entry, pid int) bool {
+	return slices.ContainsFunc(all, func(p machine.Entry) bool {
+		return p.Start >= s.earliest() && claude.IsOwn(startedWith(p.PID)) && machine.Nearest(p.PID, func(q int) bool { return q == pid }) != 0
 	})
 }
 
 // childOf is the child of the client that this process is, or was started by.
 func childOf(client int) int {
 	child := os.Getpid()
-	if host.Nearest(child, func(p int) bool {
+	if machine.Nearest(child, func(p int) bool {
 		if p != client {
 			child = p
 		}
@@ -278,7 +278,7 @@ func childOf(client int) int {
 	return child
 }
 
-func startedWith(pid int) string { return strings.Join(host.Arguments(pid), " ") }
+func startedWith(pid int) string { return strings.Join(machine.Arguments(pid), " ") }
 
 // leaveInDoubt notes an answer that another hook may turn out to have objected to. own is
 // the text that this Stop delivers, "" for none.

@@ -17,6 +17,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/testing/crash"
+	"heartbeat/internal/testing/long"
 )
 
 // oneStop is a client at one Stop: it starts the hook and the others, each in a session of
@@ -155,6 +156,9 @@ func TestATurnThatAnotherHookHoldsOpen(t *testing.T) {
 		"beside a long one":         {blocks, "sleep 1"},
 	} {
 		for _, mode := range []string{"drain", "persist"} {
+			if mode == "persist" && !long.Wanted() && name != "two" {
+				continue
+			}
 			t.Run(name+" "+mode, func(t *testing.T) {
 				t.Parallel()
 				b := newBesides(t, "--mode", mode, "--idle-interval", "20ms")

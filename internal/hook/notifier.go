@@ -59,7 +59,7 @@ func (h *hook) startNotifier() {
 	if err == nil {
 		args := []string{"notify", "--linger", "--inbox", h.box.Path(), "--notify", h.Notify.Command}
 		if h.Notify.Drained {
-			args = append(args, "--drained")
+			args = append(args, "--notify-drained")
 		}
 		c := exec.Command(program, args...)
 		c.Dir, c.SysProcAttr = "/", &syscall.SysProcAttr{Setsid: true}

@@ -12,7 +12,7 @@ import (
 	"heartbeat/internal/agent"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 )
 
 const (
@@ -123,7 +123,7 @@ func (h *hook) refuse(err error) int {
 // enter commits what the event says, and that this hook waits from now on. It retries
 // until that is done: the client reports an event only once.
 func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error)) (o outcome, err error) {
-	if h.waiter, err = host.RandomName(); err != nil {
+	if h.waiter, err = machine.RandomName(); err != nil {
 		return 0, err
 	}
 	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {

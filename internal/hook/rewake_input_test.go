@@ -41,6 +41,7 @@ func TestRewakeInput(t *testing.T) {
 	} {
 		for j, queue := range queues {
 			t.Run(fmt.Sprint(i, " ", j), func(t *testing.T) {
+				t.Parallel()
 				path := filepath.Join(t.TempDir(), "inbox.jsonl")
 				require.NoError(t, os.WriteFile(path, []byte(queue), 0o600))
 				for range 2 { // the second finds an entry in flight, perhaps

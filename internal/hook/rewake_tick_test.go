@@ -16,7 +16,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	recovery "heartbeat/recover"
 )
 
@@ -29,7 +29,7 @@ func waitingSince(t *testing.T, path, event string, age time.Duration) *hook {
 	box, err := inbox.Open(path, inbox.Options{})
 	require.NoError(t, err)
 	return &hook{
-		box: box, began: host.SinceBoot() - int64(age), waiter: "w", voice: voice{Streams: cli.Streams{Err: new(keptNotes)}},
+		box: box, began: machine.SinceBoot() - int64(age), waiter: "w", voice: voice{Streams: cli.Streams{Err: new(keptNotes)}},
 		input: &claude.Input{Event: event, SessionID: "s0", PromptID: "p1"},
 	}
 }
@@ -128,11 +128,11 @@ func TestSpilledAgain(t *testing.T) {
 	change(t, path, func(_ *inbox.Inbox, tx *inbox.Tx) {
 		d := tx.InFlight()
 		e := recovery.EvidenceOf(d)
-		e.Client, e.ClientStart, e.Namespace = 99_999_999, 1, host.PIDNamespace()
+		e.Client, e.ClientStart, e.Namespace = 99_999_999, 1, machine.PIDNamespace()
 		require.NoError(t, tx.Bind(inbox.Recipient{SessionID: "dead", PromptID: "p", Evidence: e.Encode()}))
 	})
 	h := waitingSince(t, path, claude.EventStop, 0)
-	h.Orphan = cli.OrphanFlags{Policy: "retry", MaxAttempts: 3}
+	h.Orphan = recovery.Settings{Policy: "retry", MaxAttempts: 3}
 	o, err := h.wakeTick(t.Context(), inbox.Mark{})
 	require.NoError(t, err)
 	require.Equal(t, delivered, o)
@@ -166,7 +166,7 @@ func TestWaitsForAnotherOwner(t *testing.T) {
 			}
 			change(t, path, deliver)
 			h := waitingSince(t, path, claude.EventStop, 0)
-			h.Orphan = cli.OrphanFlags{Policy: "retry", MaxAttempts: 3}
+			h.Orphan = recovery.Settings{Policy: "retry", MaxAttempts: 3}
 			o, err := h.wakeTick(t.Context(), inbox.Mark{})
 			require.NoError(t, err)
 			require.Equal(t, c.want, o)
@@ -206,7 +206,7 @@ func TestPromptedWhileStarting(t *testing.T) {
 			require.NoError(t, err)
 			defer func() { require.NoError(t, tx.Close()) }()
 			require.NoError(t, tx.PromptSession("s0", "p0"))
-			h := &hook{began: host.SinceBoot() - int64(c.age), waiter: "w", input: &claude.Input{SessionID: "s0"}}
+			h := &hook{began: machine.SinceBoot() - int64(c.age), waiter: "w", input: &claude.Input{SessionID: "s0"}}
 			o, err := h.startWaiting(tx)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, o)
@@ -220,7 +220,7 @@ func TestIsClient(t *testing.T) {
 	pid := os.Getpid()
 	t.Setenv("CLAUDE_PID", strconv.Itoa(pid))
 	own := recovery.Evidence{
-		Boot: host.BootID(), Client: int64(pid), ClientStart: host.ProcessStart(pid), Namespace: host.PIDNamespace(),
+		Boot: machine.BootID(), Client: int64(pid), ClientStart: machine.ProcessStart(pid), Namespace: machine.PIDNamespace(),
 	}
 	assert.True(t, isClient(claude.PID(), own))
 	for name, change := range map[string]func(e *recovery.Evidence){

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
@@ -55,6 +55,9 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 	if h.MaxEntries > 0 && tx.Acknowledged(session) >= h.MaxEntries {
 		return approved, nil
 	}
+	if !h.Until.IsZero() && time.Until(h.Until.Time) <= 0 {
+		return approved, nil
+	}
 	if over, err := h.blockedEnough(tx); over || err != nil {
 		return approved, err
 	}
@@ -99,7 +102,7 @@ func (h *hook) noteOver(tx *inbox.Tx, figures string) error {
 
 // asker is this hook, as it asks what becomes of entries.
 func (h *hook) asker() recovery.Asker {
-	s := h.Orphan.Settings()
+	s := h.Orphan
 	s.Limits, s.Runs = h.Limits, h.Runs.Dirs
 	s.Limits.Run = h.Runs.MaxCost
 	return recovery.Asker{
@@ -180,7 +183,7 @@ func (h *hook) isElsewhere(tx *inbox.Tx) bool {
 		return false
 	}
 	o := recovery.OwnerOf(tx, d)
-	return o.Life == host.Alive && o.PID != h.clientPID()
+	return o.Life == machine.Alive && o.PID != h.clientPID()
 }
 
 // failTurn settles the entry whose turn ended in an error, and says how long

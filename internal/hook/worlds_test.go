@@ -416,7 +416,7 @@ func (w *hookWorld) step() {
 // TestHookWorlds takes random steps with real hooks and a client that the test
 // plays. A failure names its seed and the steps.
 func TestHookWorlds(t *testing.T) {
-	worlds, steps := 3, 15
+	worlds, steps := 1, 15
 	if exhaustive {
 		worlds, steps = 40, 30
 	}

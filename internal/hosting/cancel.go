@@ -8,14 +8,74 @@ import (
 	"time"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/host"
-	"heartbeat/internal/host/guardian"
 	"heartbeat/internal/hosting/attach"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/session"
-	"heartbeat/internal/hosting/verbs"
+	"heartbeat/internal/machine"
+	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/words"
+
+	"github.com/spf13/pflag"
 )
+
+// cancelFlags is about ending a session.
+type cancelFlags struct {
+	oneFlags
+	Grace time.Duration // negative: as the session was started
+	Wait  bool
+	Warm  bool
+	Most  time.Duration // that the entry in flight may take, with Warm
+}
+
+func cancelVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "cancel",
+		Args:  "ID",
+		IDs:   sessionIDs,
+		Short: "end a session",
+		Long: `End a session: its client gets SIGTERM, and its whole process tree SIGKILL after the
+grace. The session is then reported as cancelled. cancel returns once the host has
+taken note, and with --wait once the session has ended and its host is done.
+
+With --warm nothing more is delivered, and the entry in flight is answered first, for
+--drain-timeout at the most. What is not answered by then is given back where the
+session has --on-orphan retry, uncounted, and set aside as stopped otherwise.
+
+If the host itself was killed, cancel finishes the session in its place: it kills
+what is left, settles the entry in flight, and reports the end. A session that has
+ended stays as it is.
+
+` + whichID + `
+
+Exit status: 0 the session ends, or has ended; 1 it does not: there is no such
+session, or more than one, or its host cannot be reached.`,
+		Example: "heartbeat-host cancel ses-1 --grace 30s --wait",
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o cancelFlags
+			var grace cli.Span
+			f := cli.NewFlags("cancel")
+			o.add(f)
+			f.Var(&grace, "grace", "how long the client may take before it is killed (default: what the session was started with)")
+			f.Lookup("grace").DefValue = ""
+			f.BoolVar(&o.Warm, "warm", false, "let the entry in flight be answered first, and deliver nothing more")
+			o.Most = time.Minute
+			f.Var((*cli.Span)(&o.Most), "drain-timeout", "with --warm: how long that may take")
+			f.BoolVar(&o.Wait, "wait", false, "return once the session has ended and its host is done")
+			return f, func(args []string, s cli.Streams) error {
+				if err := o.one(f, args); err != nil {
+					return usage(err)
+				}
+				if f.Changed("drain-timeout") && !o.Warm {
+					return usage(errors.New("--drain-timeout is about --warm: leave it out"))
+				}
+				if o.Grace = -1; f.Changed("grace") {
+					o.Grace = time.Duration(grace)
+				}
+				return named("cancel", cancel(&o, s))
+			}
+		},
+	}
+}
 
 // cancelled is what cancel prints with --json.
 type cancelled struct {
@@ -27,17 +87,17 @@ type cancelled struct {
 	Already bool `json:"already,omitempty"`
 }
 
-func cancel(o *verbs.Cancel, s cli.Streams) error {
-	h, err := find(&o.Look)
+func cancel(o *cancelFlags, s cli.Streams) error {
+	h, err := find(&o.oneFlags)
 	if err != nil {
 		return err
 	}
-	c, err := h.cancel(o.Grace)
-	if err == nil && o.Wait && h.worked { // also for the report of one that has ended
+	c, err := h.cancel(o)
+	if err == nil && o.Wait && h.Host != 0 { // also for the report of one that has ended
 		ctx, stop, status := untilSignal()
 		defer stop()
 		err = status(h.awaitEnd(ctx))
-		c.Status = h.status
+		c.Status = h.Status
 	}
 	if err != nil {
 		return err
@@ -62,14 +122,19 @@ func (c cancelled) sentence() string {
 }
 
 // cancel asks the session's host to end it, or finishes for a dead one.
-func (h *hosted) cancel(grace time.Duration) (cancelled, error) {
-	c := cancelled{SessionID: h.ID, Status: h.State.Status, Already: h.status.Ended()}
+func (h *hosted) cancel(o *cancelFlags) (cancelled, error) {
+	c := cancelled{SessionID: h.ID, Status: h.State.Status, Already: h.Status.Ended()}
 	if c.Already {
 		return c, nil
 	}
 	ctx, stop := context.WithTimeout(context.Background(), askTimeout)
 	defer stop()
-	err := attach.Host{Folder: h.Dir()}.Cancel(ctx, grace)
+	host := attach.Host{Folder: h.Dir()}
+	ask := func() error { return host.Cancel(ctx, o.Grace) }
+	if o.Warm {
+		ask = func() error { return host.Stop(ctx, o.Most, o.Grace) }
+	}
+	err := ask()
 	if err == nil {
 		return c, nil
 	}
@@ -77,15 +142,17 @@ func (h *hosted) cancel(grace time.Duration) (cancelled, error) {
 		return c, err
 	}
 	switch {
-	case h.status.Ended():
+	case h.Status.Ended():
 		c.Status, c.Already = h.State.Status, true
 		return c, nil
-	case h.status == folder.Dead:
+	case h.Status == folder.Dead:
 		c.Finished = true
 		c.Status, err = h.finish()
 		return c, err
-	case errors.Is(err, attach.ErrNotRunning) || errors.Is(err, context.DeadlineExceeded):
-		// It has not got as far as its socket, or hangs.
+	case o.Warm:
+		return c, fmt.Errorf("ask the session's host: %w: try again, or cancel it without --warm", err)
+	case errors.Is(err, attach.ErrNotRunning) || errors.Is(err, attach.ErrOther) || errors.Is(err, context.DeadlineExceeded):
+		// It has not got as far as its socket, or is of another release, or hangs.
 		return c, h.signal()
 	}
 	return c, err
@@ -104,10 +171,10 @@ func (h *hosted) signal() error {
 	if !alive {
 		return fmt.Errorf("the host of session %s has just ended: try again", h.ID)
 	}
-	if !h.MayHold(p.PID) {
+	if !guardian.Holds(p.PID, h.LockPath()) {
 		return fmt.Errorf("process %d, which the record of session %s names as its host, does not hold the session's lock: nothing was signalled", p.PID, h.ID)
 	}
-	its := host.Entry{PID: p.PID, Start: p.Start}
+	its := machine.Entry{PID: p.PID, Start: p.Start}
 	if err := guardian.Send(its, syscall.SIGTERM); err != nil {
 		return fmt.Errorf("signal the host of session %s, process %d: %w", h.ID, p.PID, err)
 	}
@@ -117,7 +184,7 @@ func (h *hosted) signal() error {
 
 // finish does what the session's dead host left undone.
 func (h *hosted) finish() (folder.Status, error) {
-	outcome, err := session.Finish(context.Background(), h.Dir())
+	outcome, err := session.Finish(context.Background(), h.Dir(), false)
 	if errors.Is(err, session.ErrHosted) {
 		return h.awaitFinish(err)
 	}
@@ -127,7 +194,7 @@ func (h *hosted) finish() (folder.Status, error) {
 	if err := h.reopen(); err != nil {
 		return folder.Status(outcome.State), nil
 	}
-	return h.status, nil
+	return h.Status, nil
 }
 
 // finishTimeout is longer than finishing a session takes, of which most is the report to
@@ -139,10 +206,10 @@ const finishTimeout = 2 * time.Minute
 func (h *hosted) awaitFinish(why error) (folder.Status, error) {
 	ctx, stop := context.WithTimeout(context.Background(), finishTimeout)
 	defer stop()
-	if err := h.awaitEnd(ctx); err != nil || !h.status.Ended() {
+	if err := h.awaitEnd(ctx); err != nil || !h.Status.Ended() {
 		return h.State.Status, why
 	}
-	return h.status, nil
+	return h.Status, nil
 }
 
 // awaitEnd returns once the session has ended, or its host is dead.
@@ -151,7 +218,7 @@ func (h *hosted) awaitEnd(ctx context.Context) error {
 		if err := h.reopen(); err != nil {
 			return err
 		}
-		if !h.worked {
+		if h.Host == 0 {
 			return nil
 		}
 		select {

@@ -10,12 +10,56 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/hosting/deadletter"
 	"heartbeat/internal/hosting/folder"
-	"heartbeat/internal/hosting/transcript"
-	"heartbeat/internal/hosting/verbs"
+	"heartbeat/internal/hosting/session"
+	"heartbeat/internal/hosting/store"
+	"heartbeat/internal/hosting/unsent"
 	"heartbeat/internal/words"
+
+	"github.com/spf13/pflag"
 )
+
+// gcFlags is about what dead and old sessions left.
+type gcFlags struct {
+	shownFlags
+	Older      time.Duration
+	Unanswered bool
+	DryRun     bool
+}
+
+func gcVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "gc",
+		Short: "finish dead sessions, and remove what old ones left",
+		Long: `Finish the sessions whose host was killed, remove temporary folders that have
+outlived their session, and remove the folders of sessions that ended longer ago
+than --older-than: their inbox, results and state. Transcripts stay in the database, and
+logs where they are. A folder is kept while something would be lost with it: a
+report that the guild has not taken, or entries that were not answered (--unanswered).
+
+Exit status: 0 done, also where there was nothing to do; 1 not all was done, and
+the sentences say why.`,
+		Example: `heartbeat-host gc --older-than 30d
+heartbeat-host gc --older-than 7d --dry-run --json`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o gcFlags
+			older := cli.Span(30 * 24 * time.Hour)
+			f := cli.NewFlags("gc")
+			o.add(f)
+			f.Var(&older, "older-than", "remove the folders of sessions that ended so long ago")
+			f.Lookup("older-than").DefValue = "30d"
+			f.BoolVar(&o.Unanswered, "unanswered", false, "remove them even if entries of theirs were not answered")
+			f.BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
+			return f, func(args []string, s cli.Streams) error {
+				if err := errors.Join(cli.NoArgs(args), usage(o.check(f))); err != nil {
+					return err
+				}
+				o.Older = time.Duration(older)
+				return named("gc", collect(&o, s))
+			}
+		},
+	}
+}
 
 // What gc does with a session.
 const (
@@ -34,7 +78,7 @@ type collected struct {
 	Why       string        `json:"why,omitempty"` // it was kept
 }
 
-func (c collected) tell(o *verbs.Collect, s cli.Streams) error {
+func (c collected) tell(o *gcFlags, s cli.Streams) error {
 	if o.JSON {
 		return printJSON(s, c)
 	}
@@ -58,8 +102,8 @@ func (c collected) sentence() string {
 	return fmt.Sprintf("keep %s: %s", c.Folder, c.Why)
 }
 
-func collect(o *verbs.Collect, s cli.Streams) error {
-	found, problems := folders(&o.Shown)
+func collect(o *gcFlags, s cli.Streams) error {
+	found, problems := folders(&o.shownFlags)
 	done := 0
 	for _, f := range found {
 		all, err := collectOne(f, o)
@@ -80,7 +124,7 @@ func collect(o *verbs.Collect, s cli.Streams) error {
 }
 
 // collectOne does what is to be done about one session.
-func collectOne(f folder.Folder, o *verbs.Collect) (done []collected, err error) {
+func collectOne(f folder.Folder, o *gcFlags) (done []collected, err error) {
 	h, err := open(f)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -89,17 +133,17 @@ func collectOne(f folder.Folder, o *verbs.Collect) (done []collected, err error)
 		return nil, err
 	}
 	note := func(what string) {
-		done = append(done, collected{SessionID: h.ID, Folder: h.Dir(), What: what, Status: h.status})
+		done = append(done, collected{SessionID: h.ID, Folder: h.Dir(), What: what, Status: h.Status})
 	}
 	switch {
-	case h.unfinished:
+	case h.Unfinished():
 		if !o.DryRun {
 			_, err = h.finish()
 		}
 		if err == nil {
 			note(wasFinished)
 		}
-	case h.worked:
+	case h.Host != 0:
 	case h.State.EndedAt != nil && time.Since(*h.State.EndedAt) < o.Older:
 		var cleared bool
 		if cleared, err = h.clear(o.DryRun); cleared {
@@ -133,8 +177,10 @@ func (h *hosted) clear(dry bool) (cleared bool, err error) {
 
 // remove removes the session's folder. While a report of the session waits for its
 // guild, the folder says which guild that is.
-func (h *hosted) remove(o *verbs.Collect) error {
-	waits, err := disk.Exists(deadletter.Beside(h.DB).Path(deadletter.Record, h.ID))
+func (h *hosted) remove(o *gcFlags) error {
+	db := store.In(folder.Root(h.DB), "", nil)
+	defer db.Close() // everything was committed
+	waits, err := unsent.Of(db, h.DB).Waits(context.Background(), h.ID)
 	switch {
 	case err != nil:
 		return err
@@ -143,23 +189,11 @@ func (h *hosted) remove(o *verbs.Collect) error {
 	case o.DryRun:
 		return h.MayPurge(time.Now().Add(-o.Older), o.Unanswered)
 	}
-	if err := h.flush(); err != nil {
-		return &folder.KeptError{ID: h.ID, Reason: "the database does not take messages that are still in " + h.SpoolPath() + ": " + err.Error()}
+	if err := session.Adopt(context.Background(), h.Folder); err != nil {
+		return &folder.KeptError{ID: h.ID, Reason: "the messages that are still in " + h.SpoolPath() + " cannot be taken over: " + err.Error()}
 	}
-	return h.Purge(context.Background(), time.Now().Add(-o.Older), o.Unanswered)
-}
-
-// flush moves what is in the spool to the database, and removes the spool.
-func (h *hosted) flush() error {
-	lock, err := h.Lock(context.Background())
-	if err != nil {
+	if err := h.Purge(context.Background(), time.Now().Add(-o.Older), o.Unanswered); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
-	defer cancel()
-	err = transcript.Recover(ctx, transcript.Options{DB: h.DB, Spool: h.SpoolPath(), SessionID: h.ID})
-	if err == nil {
-		err = disk.Remove(h.SpoolPath())
-	}
-	return errors.Join(err, lock.Release())
+	return db.Forget(context.Background(), h.ID)
 }

@@ -10,13 +10,72 @@ import (
 	"time"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/hosting/deadletter"
 	"heartbeat/internal/hosting/session"
-	"heartbeat/internal/hosting/verbs"
+	"heartbeat/internal/hosting/store"
+	"heartbeat/internal/hosting/unsent"
 	"heartbeat/internal/words"
+
+	"github.com/spf13/pflag"
 )
 
-func drain(o *verbs.Drain, s cli.Streams) error {
+// drainFlags is about reports that no guild has taken yet.
+type drainFlags struct {
+	shownFlags
+	Once  bool
+	Every time.Duration
+	// Guild is the address for the reports of sessions that were not hosted here.
+	Guild   string
+	Refused bool
+}
+
+func drainVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "drain-dlq",
+		Short: "report what the guild was not told yet",
+		Long: `Report what the guild has not taken yet, and bring its table the transcripts that it
+lacks. Sessions whose host was killed are finished first. Without --once it goes on,
+every --every, until a signal comes. Hosts and their guardians do the same for their
+own sessions, and the next host that starts beside the same database once for all.
+
+Files of the babysitter of shardworks in the dlq folder beside the database are sent
+as well. Of those nothing here says who is to be told: --guild does. A report that the
+guild has refused is sent again only with --refused.
+
+Exit status: 0 no report is left; 1 some are, and the sentences say why; 128+n
+signal n ended it.`,
+		Example: `heartbeat-host drain-dlq --once --db .nexus/nexus.db
+heartbeat-host drain-dlq --every 1m`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o drainFlags
+			every := cli.Span(30 * time.Second)
+			f := cli.NewFlags("drain-dlq")
+			o.add(f)
+			f.BoolVar(&o.Once, "once", false, "return after one pass")
+			f.Var(&every, "every", "how long to rest between two passes")
+			f.StringVar(&o.Guild, "guild", "", "the guild's `URL`, for reports of sessions that have no folder here")
+			f.BoolVar(&o.Refused, "refused", false, "send those again, too, that the guild has refused")
+			return f, func(args []string, s cli.Streams) error {
+				err := o.check(f)
+				switch {
+				case err != nil:
+				case o.Once && f.Changed("every"):
+					err = errors.New("--every is about several passes: leave it or --once out")
+				case every <= 0:
+					err = errors.New("--every is 0: give it some time, or use --once")
+				case f.Changed("guild") && o.Guild == "":
+					err = errors.New("--guild is empty: name a URL, or leave the flag out")
+				}
+				if err = errors.Join(cli.NoArgs(args), usage(err)); err != nil {
+					return err
+				}
+				o.Every = time.Duration(every)
+				return named("drain-dlq", drain(&o, s))
+			}
+		},
+	}
+}
+
+func drain(o *drainFlags, s cli.Streams) error {
 	ctx, stop, status := untilSignal()
 	defer stop()
 	if o.Once {
@@ -36,21 +95,21 @@ func drain(o *verbs.Drain, s cli.Streams) error {
 
 // drainOnce finishes the dead sessions beside each database, and reports what waits
 // there.
-func drainOnce(ctx context.Context, o *verbs.Drain, s cli.Streams) error {
+func drainOnce(ctx context.Context, o *drainFlags, s cli.Streams) error {
 	dbs, problems := databases(o)
 	left := 0
 	for _, db := range dbs {
-		d, err := session.Drain(ctx, session.DrainOptions{DB: db, Cwds: o.Cwds, GuildURL: o.Guild, Refused: o.Refused})
+		d, err := session.Drain(ctx, session.DrainOptions{DB: db, GuildURL: o.Guild, Refused: o.Refused})
 		for _, id := range d.Finished {
 			s.Note("session %s, whose host was killed, is finished", id)
 		}
-		for _, letter := range d.Letters {
-			if letter.What != deadletter.Sent {
+		for _, r := range d.Reports {
+			if r.What != unsent.Sent {
 				left++
 			}
-			problems = errors.Join(problems, tell(letter, o.JSON, s))
+			problems = errors.Join(problems, tell(r, o.JSON, s))
 		}
-		if !errors.Is(err, deadletter.ErrDraining) { // what another process does is done
+		if !errors.Is(err, unsent.ErrDraining) { // what another process does is done
 			problems = errors.Join(problems, err)
 		}
 	}
@@ -61,7 +120,7 @@ func drainOnce(ctx context.Context, o *verbs.Drain, s cli.Streams) error {
 }
 
 // databases are those of the sessions that the flags mean.
-func databases(o *verbs.Drain) ([]string, error) {
+func databases(o *drainFlags) ([]string, error) {
 	if o.DB != "" {
 		if err := becomeOwner(o.DB); err != nil {
 			return nil, err
@@ -69,7 +128,7 @@ func databases(o *verbs.Drain) ([]string, error) {
 		db, err := filepath.Abs(o.DB)
 		return []string{db}, err
 	}
-	all, err := folders(&o.Shown)
+	all, err := folders(&o.shownFlags)
 	dbs := map[string]bool{}
 	for _, f := range all {
 		if there, _ := f.Exists(); there {
@@ -79,8 +138,8 @@ func databases(o *verbs.Drain) ([]string, error) {
 	return slices.Sorted(maps.Keys(dbs)), err
 }
 
-// tell prints what became of a letter.
-func tell(o deadletter.Outcome, asJSON bool, s cli.Streams) error {
+// tell prints what became of a report.
+func tell(o unsent.Outcome, asJSON bool, s cli.Streams) error {
 	if asJSON {
 		return printJSON(s, o)
 	}
@@ -90,13 +149,13 @@ func tell(o deadletter.Outcome, asJSON bool, s cli.Streams) error {
 	}
 	line := what + " was taken by the guild"
 	switch o.What {
-	case deadletter.Sent:
+	case unsent.Sent:
 		if o.As != "" && o.As != o.Status {
-			line += " as " + o.As
+			line += " as " + string(o.As)
 		}
-	case deadletter.Refused:
+	case unsent.Refused:
 		line = what + " is refused by the guild, and stays: " + o.Why
-	case deadletter.Left:
+	case unsent.Left:
 		line = what + " stays for the next time: " + o.Why
 	default:
 		line = what + " cannot be sent: " + o.Why
@@ -106,4 +165,4 @@ func tell(o deadletter.Outcome, asJSON bool, s cli.Streams) error {
 }
 
 // kinds are the reports as people call them.
-var kinds = map[deadletter.Kind]string{deadletter.Running: "start", deadletter.Record: "end"}
+var kinds = map[store.Kind]string{store.Running: "start", store.Record: "end"}

@@ -8,23 +8,58 @@ import (
 	"strings"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/host/rights"
 	"heartbeat/internal/hosting/folder"
-	"heartbeat/internal/hosting/verbs"
+	"heartbeat/internal/machine/rights"
+
+	"github.com/spf13/pflag"
 )
 
-// hosted is a session with its record.
-type hosted struct {
-	folder.Folder
-	State *folder.State
-	// status is the record's, or Dead where nobody hosts a session without an end.
-	status folder.Status
-	// worked says that a process works on the session: its host, or one that finishes
-	// for it.
-	worked bool
-	// unfinished says that somebody has to finish what a killed host left undone.
-	unfinished bool
+// sessionIDs is what the arguments of verbs name that are about one session: see
+// [cli.Verb].
+const sessionIDs = "sessions"
+
+// whichID is the paragraph about what a session may be called.
+const whichID = `ID is the session's id, or a beginning of it that no other session has.`
+
+// shownFlags is what every verb about hosted sessions has.
+type shownFlags struct {
+	DB   string // only sessions beside this database; "": all of this user's
+	JSON bool
 }
+
+func (o *shownFlags) add(f *pflag.FlagSet) {
+	f.StringVar(&o.DB, "db", "", "look for sessions beside this database (`path`), in place of all that this user hosts")
+	f.BoolVar(&o.JSON, "json", false, "print JSON, one object a line")
+}
+
+func (o *shownFlags) check(f *pflag.FlagSet) error {
+	if f.Changed("db") && o.DB == "" {
+		return errors.New("--db is empty: name a database, or leave the flag out")
+	}
+	return nil
+}
+
+// oneFlags is about one session.
+type oneFlags struct {
+	shownFlags
+	ID    string
+	Color string
+}
+
+// one takes the one argument of a verb that is about one session.
+func (o *oneFlags) one(f *pflag.FlagSet, args []string) error {
+	switch {
+	case len(args) == 0 || args[0] == "":
+		return errors.New("name a session: heartbeat-host list shows them")
+	case len(args) > 1:
+		return fmt.Errorf("unexpected argument %q", args[1])
+	}
+	o.ID = args[0]
+	return o.check(f)
+}
+
+// hosted is a session with its record.
+type hosted struct{ folder.View }
 
 // open reads a session's record. The error matches [fs.ErrNotExist] if the session has
 // no folder.
@@ -33,11 +68,10 @@ func open(f folder.Folder) (*hosted, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &hosted{Folder: f, State: v.State, status: v.Status, worked: v.Host != 0, unfinished: v.Unfinished()}
-	if h.State == nil { // it is only starting, or its host died as it did
-		h.State = &folder.State{SessionID: f.ID, Status: folder.Pending, DB: f.DB}
+	if v.State == nil { // it is only starting, or its host died as it did
+		v.State = &folder.State{SessionID: f.ID, Status: folder.Pending, DB: f.DB}
 	}
-	return h, nil
+	return &hosted{v}, nil
 }
 
 // reopen reads the record again.
@@ -51,7 +85,7 @@ func (h *hosted) reopen() error {
 
 // folders returns the folders of the sessions that the flags mean. Those of the index
 // that are gone are among them. The error names what could not be read.
-func folders(o *verbs.Shown) ([]folder.Folder, error) {
+func folders(o *shownFlags) ([]folder.Folder, error) {
 	if o.DB == "" {
 		index, err := folder.UserIndex()
 		if err != nil {
@@ -75,35 +109,43 @@ func becomeOwner(db string) error {
 }
 
 // find returns the one session that the flags name.
-func find(o *verbs.Look) (*hosted, error) {
-	all, err := folders(&o.Shown)
-	var named []*hosted
-	problems := err
+func find(o *oneFlags) (*hosted, error) {
+	all, problems := folders(&o.shownFlags)
+	named, err := opened(all, o.ID)
+	return pick(named, o.ID, errors.Join(problems, err))
+}
+
+// opened returns the sessions whose ids begin with a text.
+func opened(all []folder.Folder, id string) (named []*hosted, problems error) {
 	for _, f := range all {
-		if !strings.HasPrefix(f.ID, o.ID) {
+		if !strings.HasPrefix(f.ID, id) {
 			continue
 		}
 		h, err := open(f)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // its folder was removed
-			continue
 		case err != nil:
 			problems = errors.Join(problems, err)
-			continue
+		default:
+			named = append(named, h)
 		}
-		named = append(named, h)
 	}
-	named = exact(named, o.ID)
-	switch len(named) {
-	case 1:
+	return named, problems
+}
+
+// pick returns the one session of those whose ids begin with a text that is meant by
+// it. problems are why there may be others.
+func pick(named []*hosted, id string, problems error) (*hosted, error) {
+	named = exact(named, id)
+	switch {
+	case len(named) == 1:
 		return named[0], nil
-	case 0:
-		if problems != nil {
-			return nil, problems
-		}
-		return nil, fmt.Errorf("no session is called %q: %s", o.ID, command+" list shows them")
+	case len(named) > 1:
+		return nil, ambiguous(id, named)
+	case problems != nil:
+		return nil, problems
 	}
-	return nil, ambiguous(o.ID, named)
+	return nil, fmt.Errorf("no session is called %q: %s", id, command+" list shows them")
 }
 
 // exact leaves out those that only begin with the id if one has it whole.
@@ -135,9 +177,6 @@ func ambiguous(id string, all []*hosted) error {
 	}
 	return fmt.Errorf("%q may be any of %d sessions: name one of %s", id, len(all), strings.Join(names, ", "))
 }
-
-// command is this command as one types it.
-const command = verbs.CommandName
 
 // printJSON prints v as the verbs do with --json.
 func printJSON(s cli.Streams, v any) error { return cli.PrintJSON(s.Out, v) }

@@ -2,56 +2,60 @@ package hosting
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/config"
-	"heartbeat/internal/hosting/deadletter"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/session"
-	"heartbeat/internal/hosting/verbs"
-	"heartbeat/internal/notify"
-	recovery "heartbeat/recover"
+	"heartbeat/internal/hosting/unsent"
 )
 
-// exitConfig is the exit status for a configuration that cannot be used: EX_CONFIG of
-// sysexits(3).
-const exitConfig = 78
+const (
+	// exitLater is the exit status for what passes by itself, and exitConfig that for a
+	// configuration that cannot be used: EX_TEMPFAIL and EX_CONFIG of sysexits(3).
+	exitLater  = 75
+	exitConfig = 78
+	// configTimeout is how long a config may take to arrive.
+	configTimeout = time.Minute
+	// hostVerb is the hidden verb of the process that hosts a session. The session's id
+	// follows, for people who read a list of processes.
+	hostVerb = "__host"
+	// upPipe is the descriptor of that process on which it says that the session is up.
+	upPipe = 3
+	// upTimeout is how long a session may take until it is up.
+	upTimeout = 2 * time.Minute
+)
 
-// configTimeout is how long a config may take to arrive.
-const configTimeout = time.Minute
-
-// order is a session that is to be hosted.
-type order struct {
-	flags  *verbs.Hosting
-	config *config.Config
-	text   []byte // the config as it came
-}
-
-// readOrder reads and checks the config. An error is a [*config.Problem]; the order
-// beside it has what is known of the session.
-func readOrder(h *verbs.Hosting, stdin *os.File) (*order, error) {
-	o := &order{flags: h, config: &config.Config{}}
-	if err := absolute(h); err != nil {
-		return o, err
+// read reads and checks the config. An error may be a [*config.Problem]; the order has
+// then what is known of the session.
+func (o *order) read(stdin *os.File) (err error) {
+	if err := o.absolute(); err != nil {
+		return err
 	}
-	text, err := readConfig(h.Config, stdin)
+	text, err := readConfig(o.file, stdin)
 	if err != nil {
-		return o, err
+		return err
 	}
-	o.text = text
-	if o.config, err = config.Parse(text); err != nil {
-		return o, err
+	if o.Config, err = config.Parse(text); err != nil {
+		return err
 	}
-	return o, o.config.Check()
+	o.Limits = o.Limits.Within(o.Config.Limits)
+	return o.Config.Check()
 }
 
 func readConfig(path string, stdin *os.File) ([]byte, error) {
@@ -71,142 +75,254 @@ func readConfig(path string, stdin *os.File) ([]byte, error) {
 }
 
 // host hosts the session here, until its end. started is called once it is up. The
-// error says why it never was: a [*notBegun] if the session has reported that itself,
-// and otherwise its failure is kept for the guild.
-func (o *order) host(started func(session.Up)) error {
+// error says why it never was: a [*refusal] if the session has reported that itself.
+func (o *order) host(started func(session.Up)) (err error) {
+	if o.Hook, err = cli.Beside("heartbeat-stop"); err != nil {
+		return err
+	}
+	if o.Meter, err = cli.Beside(settings.MeterName); err != nil {
+		o.Meter = "" // no dollars are known then
+	}
 	up := false
-	options, err := o.options(func(u session.Up) {
+	o.Started = func(u session.Up) {
 		up = true
 		started(u)
-	})
-	var outcome session.Outcome
-	if err == nil {
-		outcome, err = session.Run(options)
 	}
-	switch {
-	case err != nil:
-		return errors.Join(err, o.reportFailure(err))
-	case !up:
-		return &notBegun{outcome.Decision}
+	outcome, err := session.Run(o.Options)
+	if err != nil || up {
+		return err
 	}
-	return nil
+	why := outcome.Error
+	if why == "" {
+		why = "the session has ended before its client was started: " + string(outcome.State)
+	}
+	status := exitConfig
+	if session.Passes(outcome.Broken) {
+		status = exitLater
+	}
+	return &refusal{Why: why, SessionID: o.Config.SessionID, Status: status}
 }
 
-// notBegun says how a session ended that was hosted and never up.
-type notBegun struct{ session.Decision }
-
-func (n *notBegun) Error() string {
-	if n.Decision.Error == "" {
-		return "the session has ended before its client was started: " + string(n.State)
-	}
-	return n.Decision.Error
-}
-
-func (o *order) options(started func(session.Up)) (session.Options, error) {
-	h := o.flags
-	hook, err := cli.Beside("heartbeat-stop")
-	if err != nil {
-		return session.Options{}, err
-	}
-	meter, err := cli.Beside(settings.MeterName)
-	if err != nil {
-		meter = "" // no dollars are known then
-	}
-	return session.Options{
-		Config: o.config, Claude: h.Claude, Hook: hook, Meter: meter, Inbox: h.Inbox, Resume: h.Resume, PTY: h.PTY,
-		Policy: recovery.Policy(h.Orphan.Policy), MaxAttempts: h.Orphan.MaxAttempts, Limits: h.Limits.Within(o.config.Limits),
-		Grace: time.Duration(h.Grace), Timeout: time.Duration(h.Timeout),
-		Notify: notify.Options{Command: h.Notify.Command, Drained: h.Notify.Drained, Stall: time.Duration(h.Stall)},
-		Stall:  time.Duration(h.Stall), StallAction: session.StallAction(h.StallAction),
-		MemoryMax: int64(h.MemoryMax), SpoolMax: int64(h.SpoolMax),
-		Started: started,
-	}, nil
-}
-
-// absolute makes the paths in the flags absolute: the session's working directory is
-// another.
-func absolute(h *verbs.Hosting) error {
-	for _, path := range []*string{&h.Inbox, &h.Claude} {
-		if *path == "" || path == &h.Claude && filepath.Base(*path) == *path {
-			continue
-		}
-		abs, err := filepath.Abs(*path)
-		if err != nil {
-			return fmt.Errorf("find the path of %s: %w", *path, err)
-		}
-		*path = abs
-	}
-	return nil
-}
-
-// reportFailure keeps a record that the session failed, as a dead letter, if it is
-// known whose it is: a session that is hosted already, or was, has a record of its own.
-func (o *order) reportFailure(why error) error {
-	c := o.config
+// keepFailure keeps a record that the session failed, and sends it if the guild takes it
+// at once, if it is known whose it is: a session that is hosted already, or was, has a
+// record of its own, and one that can be started later has not failed. Who calls as the
+// babysitter is called never starts it again.
+func (o *order) keepFailure(why error, s cli.Streams) {
 	var used *session.UsedError
-	if c.SessionID == "" || c.DBPath == "" || errors.As(why, &used) {
-		return nil
+	var told *refusal
+	c := o.Config
+	if c.SessionID == "" || c.DBPath == "" || errors.As(why, &used) || errors.As(why, &told) || session.Passes(why) && !o.seed {
+		return
 	}
 	if _, err := os.Stat(filepath.Dir(c.DBPath)); err != nil {
-		return nil // there is no place for it
+		return // there is no place for it
 	}
 	f, err := folder.At(c.DBPath, c.SessionID)
 	if err != nil {
-		return nil
+		return
 	}
-	if there, err := f.Exists(); err != nil || there {
-		return err
+	ctx := context.Background()
+	box := unsent.Beside(f.DB)
+	defer box.Close()
+	hosted, err := f.Exists()
+	if _, _, decided, decidedErr := box.Decided(ctx, f.ID); err != nil || decidedErr != nil || hosted || decided {
+		s.Complain(errors.Join(err, decidedErr))
+		return
 	}
-	box := deadletter.Beside(c.DBPath)
-	if there, err := disk.Exists(box.Path(deadletter.Record, c.SessionID)); err != nil || there {
-		return err
+	record := &guild.Record{SessionID: c.SessionID, Status: folder.Failed, ExitCode: 1, Error: why.Error(), Extra: c.Extra}
+	client, err := guild.New(guild.Options{URL: c.GuildToolURL, SessionID: c.SessionID, Once: true, RequestTimeout: 5 * time.Second})
+	if err == nil && box.Tell(ctx, client, record) == nil {
+		return
+	} // otherwise the URL may be what is wrong with the config
+	if err = folder.MakeRoot(f.DB); err == nil {
+		_, _, err = box.Decide(ctx, record, c.GuildToolURL, 0)
 	}
-	record := &guild.Record{SessionID: c.SessionID, Status: guild.Failed, ExitCode: 1, Error: why.Error(), Extra: c.Extra}
-	if err := box.PutRecord(record); err != nil {
-		return fmt.Errorf("keep the report of it for the guild: %w", err)
+	if err == nil {
+		err = box.Publish(ctx, f.ID)
 	}
-	return o.deliver(box)
+	if err != nil {
+		s.Complain(fmt.Errorf("keep the report of it for the guild: %w", err))
+	}
 }
 
-// deliver sends the report if the guild takes it at once. Otherwise it waits to be
-// drained.
-func (o *order) deliver(box deadletter.Box) error {
-	client, err := guild.New(guild.Options{URL: o.config.GuildToolURL, SessionID: o.config.SessionID, Once: true, RequestTimeout: 5 * time.Second})
-	if err != nil { // the URL may be what is wrong with the config
-		return nil
-	}
-	_, _ = box.Deliver(context.Background(), client, deadletter.Record, o.config.SessionID)
-	return nil
-}
-
-// refusal is the JSON line that says why a session is not hosted.
+// refusal says why a session is not hosted, as a JSON line.
 type refusal struct {
-	Error string `json:"error"`
-	Path  string `json:"path,omitempty"`
+	Why  string `json:"error"`
+	Path string `json:"path,omitempty"`
 	// SessionID is set where it is known.
 	SessionID string `json:"sessionId,omitempty"`
-	// Config says that the configuration cannot be used, or not here.
-	Config bool `json:"-"`
+	// Status is that of the command. It is not printed.
+	Status int `json:"status,omitempty"`
 }
 
-func (o *order) refusal(err error) refusal {
-	r := refusal{Error: err.Error(), SessionID: o.config.SessionID}
-	var p *config.Problem
-	var n *notBegun
-	if errors.As(err, &p) {
-		r.Path = p.Path
+func (r *refusal) Error() string { return r.Why }
+
+func (o *order) refusal(err error) *refusal {
+	var told *refusal
+	if errors.As(err, &told) {
+		return told
 	}
-	r.Config = p != nil || errors.As(err, &n)
+	r := &refusal{Why: err.Error(), SessionID: o.Config.SessionID, Status: cli.ExitError}
+	var p *config.Problem
+	if errors.As(err, &p) {
+		r.Path, r.Status = p.Path, exitConfig
+	}
+	if session.Passes(err) {
+		r.Status = exitLater
+	}
 	return r
 }
 
 // print prints the line, and returns what ends the command.
 func (r refusal) print(w io.Writer) error {
+	status := r.Status
+	r.Status = 0
 	if err := cli.PrintJSON(w, r); err != nil {
 		return err
 	}
-	if r.Config {
-		return cli.Told(exitConfig)
+	return cli.Told(status)
+}
+
+// report is what the hosting process says about its start.
+type report struct {
+	Up      *session.Up `json:"up,omitempty"`
+	Refusal *refusal    `json:"refusal,omitempty"`
+}
+
+// detach starts the process that hosts the session, and returns once that is up.
+func (o *order) detach() (*session.Up, error) {
+	log, removeEmpty, err := openLog(o.Config)
+	if err != nil {
+		return nil, err
 	}
-	return cli.Told(cli.ExitError)
+	defer func() { _ = log.Close() }() // nothing was written here
+	up, err := o.spawn(log)
+	if err != nil {
+		removeEmpty()
+	}
+	return up, err
+}
+
+// openLog opens the log that the config names for a session, and makes its folder.
+// removeEmpty removes what it made if nothing was written.
+func openLog(c *config.Config) (log *os.File, removeEmpty func(), err error) {
+	path := filepath.Join(c.LogDir, c.SessionID+".log")
+	_, err = os.Stat(c.LogDir)
+	madeDir := errors.Is(err, fs.ErrNotExist)
+	if err := os.MkdirAll(c.LogDir, 0o755); err != nil {
+		return nil, nil, &config.Problem{Path: "logDir", Reason: "cannot be made: " + err.Error(), Cause: err}
+	}
+	log, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	if err == nil {
+		var info fs.FileInfo
+		if info, err = log.Stat(); err == nil && !info.Mode().IsRegular() {
+			err = errors.Join(errors.New(path+" is not a regular file"), log.Close())
+		}
+	}
+	if err != nil {
+		return nil, nil, &config.Problem{Path: "logDir", Reason: "holds no file that can be appended to: " + err.Error(), Cause: err}
+	}
+	return log, func() {
+		if info, err := os.Lstat(path); err != nil || info.Size() > 0 || !info.Mode().IsRegular() {
+			return
+		}
+		if os.Remove(path) == nil && madeDir {
+			_ = os.Remove(c.LogDir) // others may have put files into it
+		}
+	}, nil
+}
+
+func (o *order) spawn(log *os.File) (*session.Up, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this command's own path: %w", err)
+	}
+	out, in, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start the session's host: %w", err)
+	}
+	defer func() { _ = out.Close() }() // all was read that is wanted
+	host := exec.Command(self, hostVerb, o.Config.SessionID)
+	host.Args[0] = command
+	host.Dir, host.SysProcAttr = "/", &syscall.SysProcAttr{Setsid: true}
+	host.Stdout, host.Stderr, host.ExtraFiles = log, log, []*os.File{in}
+	stdin, err := host.StdinPipe()
+	if err == nil {
+		err = host.Start()
+	}
+	if closed := in.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return nil, fmt.Errorf("start the session's host: %w", err)
+	}
+	go func() {
+		defer func() { _ = stdin.Close() }() // a host that does not get all of it says so
+		_ = cli.PrintJSON(stdin, o.Options)
+	}()
+	r, err := awaitReport(out)
+	switch {
+	case err != nil:
+		return nil, giveUp(host, err, log.Name())
+	case r.Refusal != nil:
+		return nil, r.Refusal
+	}
+	return r.Up, nil
+}
+
+func awaitReport(pipe *os.File) (r report, err error) {
+	if err := pipe.SetReadDeadline(time.Now().Add(upTimeout)); err != nil {
+		return r, err
+	}
+	b, err := io.ReadAll(io.LimitReader(pipe, 1<<20))
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return r, fmt.Errorf("it was not up within %v", upTimeout)
+	case err != nil:
+		return r, err
+	case len(b) == 0:
+		return r, errors.New("it ended before it was up")
+	}
+	return r, json.Unmarshal(b, &r)
+}
+
+// giveUp ends a host that is not up. It is asked to, so that it cleans up.
+func giveUp(host *exec.Cmd, why error, log string) error {
+	gone := make(chan error, 1)
+	go func() { gone <- host.Wait() }()
+	_ = host.Process.Signal(syscall.SIGTERM) // it may be gone
+	select {
+	case <-gone:
+	case <-time.After(30 * time.Second):
+		_ = host.Process.Kill()
+		<-gone
+	}
+	return fmt.Errorf("the session's host, process %d: %w: %s may say more", host.Process.Pid, why, log)
+}
+
+// serveHost is the process that hosts a session. The options are on its stdin.
+func serveHost(s cli.Streams) int {
+	unix.CloseOnExec(upPipe)
+	pipe := os.NewFile(upPipe, "up")
+	o := &order{}
+	if err := json.NewDecoder(s.In).Decode(&o.Options); err != nil || o.Config == nil { // who started it is gone, or somebody typed this
+		s.Complain(fmt.Errorf("%s is for %s start alone, which gives it a session's options on stdin: %v", hostVerb, command, err))
+		return cli.ExitError
+	}
+	if err := o.host(func(up session.Up) { say(pipe, report{Up: &up}) }); err != nil {
+		o.keepFailure(err, s)
+		r := o.refusal(err)
+		say(pipe, report{Refusal: r})
+		return cli.ExitError
+	}
+	return cli.ExitOK
+}
+
+// say tells the process that started this one. That may be gone.
+func say(pipe *os.File, r report) {
+	b, err := json.Marshal(r)
+	if err == nil {
+		_, _ = pipe.Write(b)
+	}
+	_ = pipe.Close()
 }

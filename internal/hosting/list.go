@@ -9,17 +9,50 @@ import (
 	"time"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/cli/colour"
 	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/hosting/folder"
-	"heartbeat/internal/hosting/verbs"
 	"heartbeat/internal/words"
+
+	"github.com/spf13/pflag"
 )
 
-func list(o *verbs.Listing, s cli.Streams) error {
-	all, err := sessions(&o.Shown)
+// listFlags is about all sessions.
+type listFlags struct {
+	shownFlags
+	Running bool // only those that have not ended
+	Color   string
+}
+
+func listVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "list",
+		Short: "show one line for each session",
+		Long: `Show one line for each session that this user hosts or has hosted: its state, since
+when, what became of its entries, and why it ended. A session whose host was killed
+is shown as dead until somebody finishes it (cancel, gc, drain-dlq).`,
+		Example: `heartbeat-host list --running
+heartbeat-host list --json | jq -r 'select(.status == "failed") | .sessionId'`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o listFlags
+			f := cli.NewFlags("list")
+			o.add(f)
+			f.BoolVar(&o.Running, "running", false, "only those that have not ended")
+			program.AddColor(f, &o.Color)
+			return f, func(args []string, s cli.Streams) error {
+				if err := errors.Join(cli.NoArgs(args), usage(o.check(f))); err != nil {
+					return err
+				}
+				return named("list", list(&o, s))
+			}
+		},
+	}
+}
+
+func list(o *listFlags, s cli.Streams) error {
+	all, err := sessions(&o.shownFlags)
 	if o.Running {
-		all = slices.DeleteFunc(all, func(h *hosted) bool { return h.status.Ended() })
+		all = slices.DeleteFunc(all, func(h *hosted) bool { return h.Status.Ended() })
 	}
 	if o.JSON {
 		return errors.Join(printAll(all, s), err)
@@ -31,7 +64,7 @@ func list(o *verbs.Listing, s cli.Streams) error {
 	return errors.Join(printTable(all, layout.For(s.Out, o.Color)), err)
 }
 
-func nobody(o *verbs.Listing) string {
+func nobody(o *listFlags) string {
 	where, what := "by this user", "no session is hosted"
 	if o.DB != "" {
 		where = "beside " + o.DB
@@ -44,7 +77,7 @@ func nobody(o *verbs.Listing) string {
 
 // sessions reads those that the flags mean, the latest last. What cannot be read is
 // left out and named in the error.
-func sessions(o *verbs.Shown) (all []*hosted, problems error) {
+func sessions(o *shownFlags) (all []*hosted, problems error) {
 	found, problems := folders(o)
 	for _, f := range found {
 		h, err := open(f)
@@ -59,6 +92,28 @@ func sessions(o *verbs.Shown) (all []*hosted, problems error) {
 	return all, problems
 }
 
+// maxOffered is how many sessions a shell offers: who presses Tab reads one screen at most.
+const maxOffered = 200
+
+// offeredSessions are the sessions that a shell offers, first those that have not ended.
+// What cannot be read is left out.
+func offeredSessions() (hints []program.Hint) {
+	all, _ := sessions(&shownFlags{})
+	slices.SortStableFunc(all, func(a, b *hosted) int {
+		switch a, b := a.Status.Ended(), b.Status.Ended(); {
+		case a == b:
+			return 0
+		case b:
+			return -1
+		}
+		return 1
+	})
+	for _, h := range all[:min(len(all), maxOffered)] {
+		hints = append(hints, program.Hint{ID: h.ID, What: string(h.Status)})
+	}
+	return hints
+}
+
 func printAll(all []*hosted, s cli.Streams) error {
 	for _, h := range all {
 		if err := printJSON(s, h.shown()); err != nil {
@@ -71,7 +126,7 @@ func printAll(all []*hosted, s cli.Streams) error {
 // shown is the record as --json prints it.
 func (h *hosted) shown() *folder.State {
 	state := *h.State
-	state.Status = h.status
+	state.Status = h.Status
 	return &state
 }
 
@@ -87,7 +142,7 @@ func printTable(all []*hosted, out layout.Output) error {
 		layout.Column{Title: "WHY", Text: true, IfAny: true},
 	)
 	for _, h := range all {
-		t.Add(h.ID, string(h.status), when(out, now, h.since()), entries(h.State.Entries),
+		t.Add(h.ID, string(h.Status), out.When(now, h.since()), entries(h.State.Entries),
 			strconv.FormatInt(h.State.Messages, 10), cost(h.State.CostUSD), h.why())
 	}
 	return out.Table(t)
@@ -99,16 +154,6 @@ func (h *hosted) since() time.Time {
 		return *h.State.EndedAt
 	}
 	return h.State.HostedAt
-}
-
-func when(out layout.Output, now, t time.Time) string {
-	switch {
-	case t.IsZero():
-		return ""
-	case out.ForPeople():
-		return words.Ago(now, t)
-	}
-	return words.Stamp(t)
 }
 
 // entries is how many were answered of how many: 2/3.
@@ -126,7 +171,7 @@ func cost(usd *float64) string {
 // why is why a session is in its state, one sentence or nothing.
 func (h *hosted) why() string {
 	switch {
-	case h.status == folder.Dead:
+	case h.Status == folder.Dead:
 		return "its host was killed: " + words.Shell(command, "cancel", h.ID) + " finishes it"
 	case h.State.Error != "":
 		return words.Line(h.State.Error)
@@ -136,14 +181,14 @@ func (h *hosted) why() string {
 	return ""
 }
 
-func statusStyle(status string) colour.Style {
+func statusStyle(status string) layout.Style {
 	switch folder.Status(status) {
 	case folder.Completed:
-		return colour.Green
+		return layout.Green
 	case folder.Failed, folder.Dead, folder.Timeout:
-		return colour.Red
+		return layout.Red
 	case folder.Cancelled, folder.RateLimited:
-		return colour.Yellow
+		return layout.Yellow
 	}
-	return colour.Plain
+	return layout.Plain
 }

@@ -1,37 +1,69 @@
 package hosting
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"os"
 	"time"
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/hosting/verbs"
+	"heartbeat/internal/lines"
 	"heartbeat/internal/words"
+
+	"github.com/spf13/pflag"
 )
 
 const (
-	// logPart is how much of a log is read at a time, in bytes.
-	logPart = 64 << 10
+	// maxLogLine is how much is shown of a line, in bytes.
+	maxLogLine = 1 << 20
 	// logPoll is how often a log that is followed is looked at.
 	logPoll = 200 * time.Millisecond
 )
 
-// logReader prints a log's lines as they come.
-type logReader struct {
-	file *disk.File
-	at   int64  // up to where it was read
-	rest []byte // a last line without its end
-	show func(line []byte) error
+// logsFlags is about a session's log.
+type logsFlags struct {
+	oneFlags
+	Count  int // 0: all
+	Follow bool
 }
 
-func logs(o *verbs.Logs, s cli.Streams) (err error) {
-	h, err := find(&o.Look)
+func logsVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "logs",
+		Args:  "ID",
+		IDs:   sessionIDs,
+		Short: "print the log of a session's host",
+		Long: `Print the end of a session's log: what its host did, the tool calls, and what the
+client wrote to stderr. With --follow it goes on until the host is done. With --json a line is an object: {"line":"..."}.
+
+` + whichID + `
+
+Exit status: 0 printed; 1 not: there is no such session, or more than one, or no
+log; 128+n signal n ended the following.`,
+		Example: "heartbeat-host logs ses-1 --follow",
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o logsFlags
+			f := cli.NewFlags("logs")
+			o.add(f)
+			cli.AddCount(f, &o.Count, 50, "print the last `N` lines (0: all)")
+			cli.AddFollow(f, &o.Follow)
+			return f, func(args []string, s cli.Streams) error {
+				if err := o.one(f, args); err != nil {
+					return usage(err)
+				}
+				return named("logs", logs(&o, s))
+			}
+		},
+	}
+}
+
+func logs(o *logsFlags, s cli.Streams) (err error) {
+	h, err := find(&o.oneFlags)
 	if err != nil {
 		return err
 	}
@@ -43,20 +75,22 @@ func logs(o *verbs.Logs, s cli.Streams) (err error) {
 		return fmt.Errorf("read the log of session %s: %w", h.ID, err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	r := &logReader{file: file, show: lineOf(o, s)}
-	if r.at, err = lastLines(file, o.Count); err != nil {
+	at, err := lastLines(file, o.Count)
+	if err != nil {
 		return err
 	}
+	show := lineOf(o, s)
 	if !o.Follow {
-		return errors.Join(r.more(), r.last())
+		_, err = printLog(file, at, true, show)
+		return err
 	}
 	ctx, stop, status := untilSignal()
 	defer stop()
-	return status(r.follow(ctx, h))
+	return status(followLog(ctx, h, file, at, show))
 }
 
 // lineOf returns what prints a line.
-func lineOf(o *verbs.Logs, s cli.Streams) func([]byte) error {
+func lineOf(o *logsFlags, s cli.Streams) func([]byte) error {
 	if o.JSON {
 		return func(line []byte) error {
 			return printJSON(s, struct {
@@ -76,73 +110,39 @@ func lastLines(file *disk.File, count int) (int64, error) {
 	if err != nil || count == 0 {
 		return 0, err
 	}
-	part := make([]byte, logPart)
-	for at, end := info.Size, info.Size; at > 0; {
-		n := min(at, logPart)
-		at -= n
-		if _, err := file.ReadAt(part[:n], at); err != nil {
-			return 0, err
-		}
-		for i := n - 1; i >= 0; i-- {
-			if part[i] != '\n' || at+i == end-1 { // the end of the last line
-				continue
-			}
-			if count--; count == 0 {
-				return at + i + 1, nil
-			}
-		}
-	}
-	return 0, nil
-}
-
-// more prints the whole lines that have come.
-func (r *logReader) more() error {
-	info, err := r.file.Stat()
+	ends, err := lines.Ends(file, info.Size)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	part := make([]byte, logPart)
-	for r.at < info.Size {
-		n := min(info.Size-r.at, logPart)
-		if _, err := r.file.ReadAt(part[:n], r.at); err != nil {
-			return err
-		}
-		r.at += n
-		r.rest = append(r.rest, part[:n]...)
-		for {
-			line, rest, found := bytes.Cut(r.rest, []byte("\n"))
-			if !found && len(r.rest) < 16*logPart {
-				break
-			}
-			if !found { // a line without end is printed in pieces
-				line, rest = r.rest, nil
-			}
-			if err := r.show(line); err != nil {
-				return err
-			}
-			r.rest = rest
-		}
+	if !ends { // the last line has no end that counts
+		count--
 	}
-	return nil
+	return lines.Back(file, info.Size, count)
 }
 
-// last prints a last line without its end.
-func (r *logReader) last() error {
-	if len(r.rest) == 0 {
-		return nil
-	}
-	return r.show(r.rest)
+// printLog prints the lines of a log from an offset on, and returns where it has come to:
+// before a last line without its end, unless all is wanted.
+func printLog(file *disk.File, at int64, all bool, show func(line []byte) error) (int64, error) {
+	var failed error
+	err := lines.EachHead(maxLogLine, true, io.NewSectionReader(file, at, math.MaxInt64-at), at, func(start, end int64, line []byte, whole bool) bool {
+		if !whole && !all {
+			return false
+		}
+		if more := end - start - int64(len(line)); more > 2 { // than the end of the line
+			line = fmt.Appendf(nil, "%s... and %d more bytes", line, more)
+		}
+		failed, at = show(line), end
+		return failed == nil
+	})
+	return at, errors.Join(err, failed)
 }
 
-// follow prints what comes until nobody works on the session any more.
-func (r *logReader) follow(ctx context.Context, h *hosted) error {
+// followLog prints what comes until nobody works on the session any more.
+func followLog(ctx context.Context, h *hosted, file *disk.File, at int64, show func(line []byte) error) (err error) {
 	for {
-		over := h.reopen() != nil || !h.worked
-		if err := r.more(); err != nil {
+		over := h.reopen() != nil || h.Host == 0
+		if at, err = printLog(file, at, over, show); err != nil || over {
 			return err
-		}
-		if over {
-			return r.last()
 		}
 		select {
 		case <-time.After(logPoll):

@@ -7,97 +7,97 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
-	"strings"
-	"time"
+
+	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
-	"heartbeat/internal/host/guardian"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/hosting/session"
-	"heartbeat/internal/hosting/verbs"
+	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/machine/signals"
 	"heartbeat/internal/notify"
 )
+
+// command is this command as one types it.
+const command = "heartbeat-host"
 
 // Main is the whole command; it does not return.
 func Main() {
 	guardian.Serve()
 	session.Serve()
 	notify.Serve()
-	os.Exit(Run(os.Args[1:], cli.StandardStreams(verbs.CommandName)))
+	os.Exit(Run(os.Args[1:], cli.StandardStreams(command)))
 }
 
 // Run is the command with these arguments. It returns the exit status.
-func Run(args []string, s cli.Streams) (status int) {
-	defer func() {
-		if p := recover(); p != nil {
-			fmt.Fprintf(s.Err, "%s: internal error: %v: please report it with this:\n%s", s.Command, p, debug.Stack())
-			status = cli.ExitError
-		}
-	}()
+func Run(args []string, s cli.Streams) int {
 	if len(args) > 0 && args[0] == hostVerb {
 		return serveHost(s)
 	}
-	if len(args) == 2 && args[0] == session.FinishCommand {
-		return finishDir(args[1], s)
+	if len(args) > 0 && args[0] == session.FinishCommand {
+		return session.FinishAll(args[1:])
 	}
 	s = s.OnScreen()
 	s.Err = layout.Sentences(s.Err)
-	return dispatch(args, s)
+	return theProgram().Run(args, s)
 }
 
-// finishDir finishes the session in a folder, whose host was killed. Somebody who only
-// looks into the folder may hold its lock for a moment.
-func finishDir(dir string, s cli.Streams) int {
-	_, err := session.Finish(context.Background(), dir)
-	for tries := 1; errors.Is(err, session.ErrHosted) && tries < 20; tries++ {
-		time.Sleep(time.Second)
-		_, err = session.Finish(context.Background(), dir)
+// theProgram is the command, with its verbs in the order in which help lists them.
+func theProgram() program.Program {
+	return program.Program{
+		Name:  command,
+		Short: "host a session of Claude Code that outlives whoever started it",
+		Long: `heartbeat-host hosts one session of Claude Code for a guild, which is any program
+that starts sessions and may itself restart at any time. Each session has a process
+of its own, which keeps the transcript in the guild's database, serves the guild's
+tools to the session, and reports over HTTP that the session runs and how it ended.
+What cannot be reported is kept and reported later.
+
+Exit status: that of the verb; 0 done, 1 not done, with a sentence on stderr.`,
+		Example: `heartbeat-host start < session.json
+heartbeat-host attach ses-1
+heartbeat-host cancel ses-1`,
+		Groups: []program.Group{
+			{Title: "Host", Verbs: []cli.Verb{startVerb(), runVerb()}},
+			{Title: "Look at sessions", Verbs: []cli.Verb{listVerb(), statusVerb(), logsVerb(), attachVerb(), transcriptVerb()}},
+			{Title: "Steer", Verbs: []cli.Verb{sendVerb(), cancelVerb()}},
+			{Title: "Tidy up", Verbs: []cli.Verb{drainVerb(), gcVerb()}},
+		},
+		IDs: func(string, *pflag.FlagSet) []program.Hint { return offeredSessions() },
 	}
-	if err != nil && !errors.Is(err, session.ErrHosted) && !errors.Is(err, session.ErrFinished) {
-		s.Complain(err)
-		return cli.ExitError
-	}
-	return cli.ExitOK
 }
 
-// dispatch runs the verb that the arguments name.
-func dispatch(args []string, s cli.Streams) int {
-	list := verbs.All(actions)
-	args = cli.VerbFirst(helpLast(args), list)
-	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
-		return runOwn(args, s)
+// named has an error begin with the verb.
+func named(verb string, err error) error {
+	if err == nil {
+		return nil
 	}
-	v, found := cli.Find(list, args[0])
-	if !found {
-		s.Complain(fmt.Errorf("%w (see %s help)", cli.UnknownVerb(args[0], cli.Names(list)), verbs.CommandName))
-		return cli.ExitError
-	}
-	return v.Run(args[1:], s)
+	return fmt.Errorf("%s: %w", verb, err)
 }
 
-// helpLast turns `help VERB` into `VERB --help`.
-func helpLast(args []string) []string {
-	if len(args) < 2 || args[0] != verbs.HelpName || strings.HasPrefix(args[1], "-") {
-		return args
+// usage marks an error in how the command was called.
+func usage(err error) error {
+	if err == nil {
+		return nil
 	}
-	return append(args[1:len(args):len(args)], "--help")
+	return cli.Usage(err)
 }
 
-// runOwn runs the command without a verb.
-func runOwn(args []string, s cli.Streams) int {
-	o := &verbs.OwnFlags{}
-	flags := o.Set()
-	err := cli.FlagError(flags.Parse(args), flags)
-	switch {
-	case err == nil && flags.NArg() > 0: // behind --
-		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	case err != nil:
-	case o.Version:
-		return s.Show(cli.VersionLine(verbs.CommandName) + "\n")
-	default:
-		return s.Show(verbs.Overview())
+// untilSignal returns a context that ends with the first signal that ends a program.
+// status makes an error of a verb that such a signal has ended.
+func untilSignal() (ctx context.Context, stop func(), status func(error) error) {
+	taken := signals.Take()
+	ctx, cancel := taken.Context()
+	stop = func() {
+		cancel()
+		taken.Stop()
 	}
-	s.Complain(fmt.Errorf("%w (see %s help)", err, verbs.CommandName))
-	return cli.ExitError
+	return ctx, stop, func(err error) error {
+		if sig, _ := taken.Signal(); sig != 0 && (err == nil || errors.Is(err, context.Canceled)) {
+			by := cli.EndedBy{Signal: sig}
+			return cli.Status(by.Status(), by)
+		}
+		return err
+	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"heartbeat/internal/hook"
-	"heartbeat/internal/host/guardian"
 	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/testing/agent"
 	"heartbeat/internal/testing/guild"
 	"heartbeat/internal/testing/script"
@@ -40,7 +40,7 @@ func client() {
 			case "wait":
 				_, _ = os.ReadFile(value) // a FIFO
 			case "hang":
-				select {}
+				script.Forever()
 			}
 		}
 		return "did " + t.Text
@@ -118,7 +118,8 @@ func cmdReported(ts *testscript.TestScript, neg bool, args []string) {
 		return s.Record.Applied > 0
 	})
 	if last != args[1] {
-		ts.Fatalf("the guild was told %s, want %s", last, args[1])
+		s, _ := g.Session(args[0])
+		ts.Fatalf("the guild was told %s, want %s: %s", last, args[1], s.Report["error"])
 	}
 }
 

@@ -4,27 +4,74 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/cli/given"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/hosting/attach"
 	"heartbeat/internal/hosting/folder"
-	"heartbeat/internal/hosting/verbs"
 	"heartbeat/internal/words"
+
+	"github.com/spf13/pflag"
 )
 
 // resuming is the command that goes on with a session that has ended.
 var resuming = words.Shell(command, "start", "--resume", "--config", "FILE")
 
-func send(o *verbs.Send, s cli.Streams) error {
-	text, err := textOf(o, s)
+// sendFlags is about a later prompt.
+type sendFlags struct {
+	oneFlags
+	Text    []string // one, or none for stdin
+	EntryID string
+}
+
+func sendVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "send",
+		Args:  "ID [TEXT | -]",
+		IDs:   sessionIDs,
+		Short: "append a prompt to a session's inbox",
+		Long: `Append an entry to the inbox of a session that runs, and print the entry's id. The
+session works through it once it has answered those before. The text is the
+argument, or stdin (with -, or without a TEXT).
+
+With --id, sending again is safe: an id that is in the inbox is not appended again,
+and refused if it is that of another text.
+
+` + whichID + `
+
+Exit status: 0 the entry is (or was) in the inbox; 1 it is not: there is no such
+session, or it has ended, and the sentence says how to go on with it.`,
+		Example: `heartbeat-host send ses-1 "and now the tests"
+git diff | heartbeat-host send ses-1 -`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o sendFlags
+			f := cli.NewFlags("send")
+			o.add(f)
+			f.StringVar(&o.EntryID, "id", "", "give the entry this `id`, and append it only once")
+			return f, func(args []string, s cli.Streams) error {
+				if len(args) == 2 {
+					o.Text, args = args[1:], args[:1]
+				}
+				err := o.one(f, args)
+				if err == nil && f.Changed("id") && o.EntryID == "" {
+					err = errors.New("--id is empty: name the entry, or leave the flag out")
+				}
+				if err != nil {
+					return usage(err)
+				}
+				return named("send", send(&o, s))
+			}
+		},
+	}
+}
+
+func send(o *sendFlags, s cli.Streams) error {
+	text, err := program.ReadText(o.Text, "", inbox.MaxLine, s)
 	if err != nil {
 		return err
 	}
-	h, err := find(&o.Look)
+	h, err := find(&o.oneFlags)
 	if err != nil {
 		return err
 	}
@@ -42,25 +89,11 @@ func send(o *verbs.Send, s cli.Streams) error {
 	return err
 }
 
-func textOf(o *verbs.Send, s cli.Streams) (string, error) {
-	if o.Text != "-" {
-		return o.Text, nil
-	}
-	if cli.IsTerminal(s.In) {
-		return "", cli.Usage(errors.New("no text: give it as TEXT, or on stdin"))
-	}
-	b, err := given.TextOf(io.ReadAll(io.LimitReader(s.In, inbox.MaxLine+1)))
-	if err != nil {
-		return "", fmt.Errorf("read stdin: %w", err)
-	}
-	return strings.TrimSuffix(string(b), "\n"), nil
-}
-
 // send appends an entry to the session's inbox: through its host, which knows whether
 // it takes one more, or directly where the text is too long for that.
 func (h *hosted) send(id, text string) (inbox.Receipt, error) {
 	h.refresh()
-	if h.status.Ended() || h.status == folder.Dead {
+	if h.Status.Ended() || h.Status == folder.Dead {
 		return inbox.Receipt{}, h.over()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), cli.VerbLockWait+askTimeout)
@@ -94,7 +127,7 @@ func (h *hosted) appendDirectly(ctx context.Context, id, text string) (inbox.Rec
 // over says that a session takes no more entries, and what to do.
 func (h *hosted) over() error {
 	_ = h.reopen() // what was read before will do
-	if h.status.Ended() {
+	if h.Status.Ended() {
 		return fmt.Errorf("session %s has ended (%s): nothing was appended: go on with it by %s, with the text as the prompt", h.ID, h.State.Status, resuming)
 	}
 	return fmt.Errorf("the host of session %s was killed: nothing was appended: finish the session with %s, and go on with it by %s",

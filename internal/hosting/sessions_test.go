@@ -18,11 +18,12 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hosting/attach"
-	"heartbeat/internal/hosting/deadletter"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
+	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/hosting/transcript"
+	"heartbeat/internal/hosting/unsent"
 )
 
 // world is a folder with a database, and an index of its own.
@@ -81,6 +82,24 @@ func (w *world) running(id string, b attach.Backend) folder.Folder {
 	return f
 }
 
+// transcript is that of a session.
+func (w *world) transcript(id string) *transcript.Store {
+	db := store.In(folder.Root(w.db), id, nil)
+	s, err := transcript.Open(w.t.Context(), transcript.Options{DB: db, Guild: w.db, SessionID: id})
+	require.NoError(w.t, err)
+	w.t.Cleanup(func() { assert.NoError(w.t, db.Close()) })
+	return s
+}
+
+// unsent keeps a record that no guild has taken.
+func (w *world) unsent(id string) {
+	box := unsent.Beside(w.db)
+	defer box.Close()
+	require.NoError(w.t, folder.MakeRoot(w.db))
+	_, _, err := box.Decide(w.t.Context(), &guild.Record{SessionID: id, Status: folder.Failed}, "", 0)
+	require.NoError(w.t, err)
+}
+
 // fake is a backend.
 type fake struct {
 	store *transcript.Store
@@ -90,10 +109,10 @@ type fake struct {
 	err   error
 }
 
-func (f *fake) Messages(ctx context.Context, from int64) iter.Seq2[attach.Message, error] {
-	return func(yield func(attach.Message, error) bool) {
+func (f *fake) Messages(ctx context.Context, from int64) iter.Seq2[stream.Stored, error] {
+	return func(yield func(stream.Stored, error) bool) {
 		for m, err := range f.store.Read(ctx, from) {
-			if !yield(attach.Message{N: m.N, At: m.At, Type: m.Type, Raw: m.Content}, err) {
+			if !yield(m, err) {
 				return
 			}
 		}
@@ -101,6 +120,8 @@ func (f *fake) Messages(ctx context.Context, from int64) iter.Seq2[attach.Messag
 }
 
 func (f *fake) Status() any { return &f.state }
+
+func (f *fake) Stop(_ context.Context, _, grace time.Duration) error { return f.Cancel(grace) }
 
 func (f *fake) Cancel(grace time.Duration) error {
 	f.grace = grace
@@ -230,6 +251,8 @@ func TestLogs(t *testing.T) {
 	assert.Equal(t, long+"\nthree \\u001b[2J\nno end\n", call(t, "", "logs", "ses-1", "-n", "3").out)
 	assert.Equal(t, "no end\n", call(t, "", "logs", "ses-1", "-n", "1", "--follow").out, "it has ended")
 	assert.Equal(t, `{"line":"no end"}`+"\n", call(t, "", "logs", "ses-1", "-n", "1", "--json").out)
+	require.NoError(t, os.WriteFile(h.State.LogPath, []byte(strings.Repeat("l", 3<<20)+"\nshort\r\n"), 0o600))
+	assert.Regexp(t, `^l+\.\.\. and \d+ more bytes\nshort\n$`, call(t, "", "logs", "ses-1").out)
 	require.NoError(t, os.Remove(h.State.LogPath))
 	require.NoError(t, os.Mkdir(h.State.LogPath, 0o700))
 	assert.Equal(t, 1, call(t, "", "logs", "ses-1").status)
@@ -246,7 +269,7 @@ func TestAttach(t *testing.T) {
 	w := newWorld(t)
 	f, _ := folder.At(w.db, "ses-1")
 	require.NoError(t, f.Make())
-	store := transcript.Open(transcript.Options{DB: w.db, Spool: f.SpoolPath(), SessionID: "ses-1"})
+	store := w.transcript("ses-1")
 	b := &fake{store: store}
 	w.running("ses-1", b)
 	store.Append(line(t, `{"type":"system","subtype":"init"}`))
@@ -255,7 +278,8 @@ func TestAttach(t *testing.T) {
 	store.Append(line(t, `{"type":"result","subtype":"success","result":"done"}`))
 	printed := make(chan ran)
 	go func() { printed <- call(t, "", "attach", "ses-1", "--from", "2") }()
-	require.NoError(t, store.Close(t.Context()))
+	require.NoError(t, store.Flush(t.Context()))
+	store.Close()
 	live := <-printed
 	require.Equal(t, 0, live.status, live.err)
 	for i, want := range []string{"\t2\tassistant\thello  [2J calls Bash", "\t3\tuser\ttool fails: no", "\t4\tresult\tsuccess done"} {
@@ -272,11 +296,12 @@ func TestAttach(t *testing.T) {
 
 func TestAttachToAnEndedSession(t *testing.T) {
 	w := newWorld(t)
-	f := w.session("ses-1", nil)
-	store := transcript.Open(transcript.Options{DB: w.db, Spool: f.SpoolPath(), SessionID: "ses-1"})
+	w.session("ses-1", nil)
+	store := w.transcript("ses-1")
 	store.Append(line(t, `{"type":"system","subtype":"init"}`))
 	store.Append(line(t, `{"type":"result","result":"<&>"}`))
-	require.NoError(t, store.Close(t.Context()))
+	require.NoError(t, store.Flush(t.Context()))
+	store.Close()
 	got := call(t, "", "attach", "ses-1", "--json")
 	require.Equal(t, 0, got.status, got.err)
 	assert.Equal(t, 2, strings.Count(got.out, "\n"))
@@ -291,17 +316,17 @@ func TestCollect(t *testing.T) {
 	now := time.Now()
 	fresh := w.session("ses-new", func(s *folder.State) { s.EndedAt = &now })
 	waiting := w.session("ses-waits", nil)
-	require.NoError(t, deadletter.Beside(w.db).PutRecord(&guild.Record{SessionID: "ses-waits", Status: guild.Failed}))
+	w.unsent("ses-waits")
 	left := w.session("ses-left", func(s *folder.State) { s.Entries.Queued = 1 })
 	w.running("ses-runs", &fake{})
 	require.NoError(t, os.WriteFile(filepath.Join(fresh.TempDir(), "mcp-config.json"), nil, 0o600))
 
-	dry := call(t, "", "gc", "--older", "1h", "--dry-run")
+	dry := call(t, "", "gc", "--older-than", "1h", "--dry-run")
 	assert.Equal(t, 0, dry.status, dry.err)
 	assert.Contains(t, dry.out, "not done: remove "+old.Dir())
 	assert.DirExists(t, old.Dir())
 
-	got := call(t, "", "gc", "--older", "1h", "--json")
+	got := call(t, "", "gc", "--older-than", "1h", "--json")
 	assert.Equal(t, 0, got.status, got.err)
 	assert.NoDirExists(t, old.Dir())
 	assert.NoDirExists(t, fresh.TempDir())
@@ -312,7 +337,7 @@ func TestCollect(t *testing.T) {
 	assert.NotContains(t, got.out, "ses-runs")
 	assert.Equal(t, 4, strings.Count(got.out, "\n"))
 
-	require.Equal(t, 0, call(t, "", "gc", "--older", "1h", "--unanswered").status)
+	require.Equal(t, 0, call(t, "", "gc", "--older-than", "1h", "--unanswered").status)
 	assert.NoDirExists(t, left.Dir())
 	index, err := folder.UserIndex()
 	require.NoError(t, err)
@@ -326,7 +351,7 @@ func TestCollect(t *testing.T) {
 func TestDrainSaysWhatStays(t *testing.T) {
 	w := newWorld(t)
 	assert.Equal(t, ran{0, "", ""}, call(t, "", "drain-dlq", "--once"))
-	require.NoError(t, deadletter.Beside(w.db).PutRecord(&guild.Record{SessionID: "ses-lost", Status: guild.Failed}))
+	w.unsent("ses-lost")
 	got := call(t, "", "drain-dlq", "--once", "--db", w.db)
 	assert.Equal(t, cli.ExitError, got.status)
 	assert.Contains(t, got.out, "the end of session ses-lost ")

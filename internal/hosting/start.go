@@ -1,215 +1,176 @@
 package hosting
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"syscall"
+	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hosting/config"
 	"heartbeat/internal/hosting/session"
-	"heartbeat/internal/hosting/verbs"
+	"heartbeat/internal/notify"
+	"heartbeat/internal/words"
+	recovery "heartbeat/recover"
 )
 
-const (
-	// hostVerb is the hidden verb of the process that hosts a session. The session's id
-	// follows, for people who read a list of processes.
-	hostVerb = "__host"
-	// upPipe is the descriptor of that process on which it says that the session is up.
-	upPipe = 3
-	// upTimeout is how long a session may take until it is up.
-	upTimeout = 2 * time.Minute
-)
+func startVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "start",
+		Short: "host a session in a process of its own",
+		Long: `Read a session's configuration, host the session in a process of its own, and
+return once that is up. It prints one JSON line: sessionId, pid, pgid, socket. The
+process is detached: no signal to the caller's terminal or process group reaches
+it, and it writes to LOGDIR/SESSIONID.log. With --foreground it stays here, for
+containers: the line is printed once the session is up, the log goes to the same
+file, and a signal cancels the session.
 
-// start hosts a session in a process of its own.
-func start(h *verbs.Hosting, s cli.Streams) error {
-	o, err := readOrder(h, s.In)
-	var problem *config.Problem
-	switch {
-	case err != nil && !errors.As(err, &problem):
-		return err
-	case err != nil:
-		o.keepFailure(err, s)
-		return o.refusal(err).print(s.Err)
-	case h.Foreground:
-		return o.stay(s)
+The configuration is one JSON object: sessionId, guildToolUrl, dbPath, logDir,
+claudeArgs, cwd, env, prompt, tools, startedAt, provider, and if need be metadata,
+limits and systemPromptTmpDir. limits has the flags' names, such as
+"max-cost-per-entry": 5; of both the smaller counts. Other keys are passed on to the
+guild.
+
+The prompt is the first entry of the session's inbox, and send appends more. The
+session has completed once all of them were answered.
+
+Exit status: 0 the session is up, with --foreground: its end was decided and
+reported, whatever it was; 75 not now: space, descriptors, processes or memory have
+run out, or delivery is paused until a time; call it again later; 78 the
+configuration cannot be used, or not here; 1 called in a wrong way, or another
+reason. But for a wrong call one JSON line on stderr says why ("error"), and where
+("path"). With 78 a failed report is kept for the guild where the session's id is
+known; with 75 none is, unless the session had begun. Nothing else is left behind.`,
+		Example: `heartbeat-host start < session.json
+heartbeat-host start --config session.json --timeout 2h --memory-max 4G
+heartbeat-host start --config session.json --resume`,
+		Build: hosting("start", func(o *order, f *pflag.FlagSet) {
+			f.BoolVar(&o.foreground, "foreground", false, "stay, and return once the session has ended")
+		}),
 	}
-	up, err := o.detach()
-	if err != nil {
-		var no *notUp
-		if errors.As(err, &no) {
-			return no.print(s.Err)
-		}
-		o.keepFailure(err, s)
-		return o.refusal(err).print(s.Err)
-	}
-	return printJSON(s, up)
 }
 
-// stay hosts the session in this process.
-func (o *order) stay(s cli.Streams) error {
-	if err := o.host(func(up session.Up) { _ = printJSON(s, up) }); err != nil {
-		return o.refusal(err).print(s.Err)
+func runVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "run",
+		Short: "start --foreground, called as the babysitter of shardworks is",
+		Long: `Host a session as start --foreground does, in the way in which a guild calls node
+babysitter.js, so that heartbeat-host run can take its place unchanged: the
+configuration is on stdin, nothing is printed on stdout, and what it logs goes to
+LOGDIR/SESSIONID.log.
+
+Exit status: 0 the session's end was decided and reported, or its report is kept for
+the guild, whatever it was; 1 it could not be hosted, for whatever reason:
+[babysitter] Fatal error: and a sentence on stderr.`,
+		Example: "heartbeat-host run < session.json",
+		Build:   hosting("run", func(o *order, _ *pflag.FlagSet) { o.foreground, o.seed = true, true }),
+	}
+}
+
+// order is a session that is to be hosted.
+type order struct {
+	session.Options
+	file       string // the config's, or - for stdin
+	foreground bool
+	seed       bool // it is called as the babysitter is
+	orphan     recovery.Settings
+	notify     cli.NotifyFlags
+}
+
+// hosting builds a verb that hosts a session, in its way.
+func hosting(verb string, way func(*order, *pflag.FlagSet)) func() (*pflag.FlagSet, cli.Action) {
+	return func() (*pflag.FlagSet, cli.Action) {
+		o := &order{file: "-"}
+		f := cli.NewFlags(verb)
+		o.add(f)
+		way(o, f)
+		f.Bool("json", true, "print JSON, which it does in any case")
+		return f, func(args []string, s cli.Streams) error {
+			if err := errors.Join(cli.NoArgs(args), usage(o.check(f))); err != nil {
+				return err
+			}
+			return start(o, s)
+		}
+	}
+}
+
+func (o *order) add(f *pflag.FlagSet) {
+	o.Config, o.StallAction = &config.Config{}, session.ReportStall
+	o.Stall, o.Grace = 20*time.Minute, 10*time.Second
+	f.Var(cli.Named(&o.file, "name a file, or - for stdin"), "config", "`file` with the session's configuration, one JSON object (- is stdin)")
+	f.BoolVar(&o.Resume, "resume", false, "go on with the session of this id, which has ended")
+	f.Var(cli.Named(&o.Inbox, "name a file, or leave the flag out"), "inbox", "take the session's entries from this inbox (`path`), in place of one of its own beside the database")
+	cli.AddOrphan(f, &o.orphan)
+	cli.AddLimits(f, &o.Limits)
+	o.notify.Add(f)
+	f.Var((*cli.Span)(&o.Stall), "stall", "say so after so long without a message and without a tool call (0: never)")
+	f.Var(cli.Choice((*string)(&o.StallAction), string(session.ReportStall), string(session.CancelStall)), "stall-action", "what is done then: only report it, or cancel the session as well")
+	f.Var((*cli.Span)(&o.Timeout), "timeout", "end the session after this time, as timeout (0: never)")
+	f.Var((*cli.Span)(&o.Grace), "grace", "how long the client may take to end before it is killed")
+	f.Var((*cli.Bytes)(&o.MemoryMax), "memory-max", "most memory that each process of the session may use, such as 4G (0: no limit)")
+	f.BoolVar(&o.RequireTools, "require-tools", false, "a session whose calls of the guild's tools all failed, or that never asked for them, is failed")
+	f.BoolVar(&o.PTY, "pty", false, "host an interactive session in a terminal of its own, by way of heartbeat-launch")
+	f.Var((*cli.Span)(&o.AskPatience), "ask-patience", "with --pty: how long a session that asks something waits for somebody who attaches (heartbeat attach) and answers (0: it is ended at once)")
+	f.Var(cli.Named(&o.Claude, "name a program, or leave the flag out"), "claude", "the Claude Code to run (`path`; default: claude on the PATH)")
+}
+
+func (o *order) check(f *pflag.FlagSet) error {
+	if f.Changed("stall-action") && o.Stall == 0 {
+		return errors.New("--stall-action is about --stall, which is 0: leave one of them out")
+	}
+	if o.AskPatience > 0 && !o.PTY {
+		return errors.New("--ask-patience is about a session in a terminal: add --pty, or leave it out")
+	}
+	o.Policy, o.MaxAttempts = o.orphan.Policy, o.orphan.MaxAttempts
+	o.Notify = notify.Options{Command: o.notify.Command, Drained: o.notify.Drained, Stall: o.Stall}
+	return o.notify.Check()
+}
+
+// absolute makes the paths in the flags absolute: the session's working directory is
+// another.
+func (o *order) absolute() error {
+	for _, path := range []*string{&o.Inbox, &o.Claude} {
+		if *path == "" || path == &o.Claude && filepath.Base(*path) == *path {
+			continue
+		}
+		abs, err := filepath.Abs(*path)
+		if err != nil {
+			return fmt.Errorf("find the path of %s: %w", *path, err)
+		}
+		*path = abs
 	}
 	return nil
 }
 
-// report is what the hosting process says about its start.
-type report struct {
-	Up      *session.Up `json:"up,omitempty"`
-	Refusal *refusal    `json:"refusal,omitempty"`
-	Config  bool        `json:"config,omitempty"`
-}
-
-// notUp is a refusal that the hosting process has reported to the guild already.
-type notUp struct{ refusal }
-
-func (n *notUp) Error() string { return n.refusal.Error }
-
-// detach starts the process that hosts the session, and returns once that is up.
-func (o *order) detach() (*session.Up, error) {
-	log, err := openLog(o.config)
-	if err != nil {
-		return nil, err
-	}
-	defer log.close()
-	up, err := o.spawn(log)
-	if err != nil {
-		log.removeEmpty()
-	}
-	return up, err
-}
-
-func (o *order) spawn(log *logFile) (*session.Up, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find this command's own path: %w", err)
-	}
-	out, in, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("start the session's host: %w", err)
-	}
-	defer func() { _ = out.Close() }() // all was read that is wanted
-	host := exec.Command(self, hostVerb, o.config.SessionID)
-	host.Args[0] = command
-	host.Dir, host.SysProcAttr = "/", &syscall.SysProcAttr{Setsid: true}
-	host.Stdout, host.Stderr, host.ExtraFiles = log.file, log.file, []*os.File{in}
-	stdin, err := host.StdinPipe()
-	if err == nil {
-		err = host.Start()
-	}
-	if closed := in.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return nil, fmt.Errorf("start the session's host: %w", err)
-	}
-	go o.assign(stdin)
-	r, err := awaitReport(out)
-	if err != nil {
-		return nil, giveUp(host, err, log.path)
-	}
-	return r.outcome()
-}
-
-// assign writes what the hosting process gets on its stdin: the flags, as JSON on one
-// line, and then the config as it came, which may have 64 MiB.
-func (o *order) assign(stdin io.WriteCloser) {
-	defer func() { _ = stdin.Close() }() // a host that does not get all of it says so
-	if json.NewEncoder(stdin).Encode(o.flags) == nil {
-		_, _ = stdin.Write(o.text) // as above
-	}
-}
-
-// assigned reads what assign has written.
-func assigned(stdin io.Reader) (*order, error) {
-	o := &order{flags: &verbs.Hosting{}, config: &config.Config{}}
-	in := bufio.NewReader(stdin)
-	flags, err := in.ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(flags, o.flags)
-	}
-	if err != nil {
-		return o, fmt.Errorf("%s is for %s start alone: %w", hostVerb, command, err)
-	}
-	if o.text, err = io.ReadAll(in); err != nil {
-		return o, fmt.Errorf("read the config: %w", err)
-	}
-	o.config, err = config.Parse(o.text)
-	return o, err
-}
-
-func awaitReport(pipe *os.File) (r report, err error) {
-	if err := pipe.SetReadDeadline(time.Now().Add(upTimeout)); err != nil {
-		return r, err
-	}
-	b, err := io.ReadAll(io.LimitReader(pipe, 1<<20))
+// start hosts a session in a process of its own, or here.
+func start(o *order, s cli.Streams) error {
+	err := o.read(s.In)
+	var problem *config.Problem
 	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return r, fmt.Errorf("it was not up within %v", upTimeout)
+	case err != nil && !errors.As(err, &problem) && !o.seed:
+		return err
 	case err != nil:
-		return r, err
-	case len(b) == 0:
-		return r, errors.New("it ended before it was up")
-	}
-	return r, json.Unmarshal(b, &r)
-}
-
-func (r report) outcome() (*session.Up, error) {
-	if r.Refusal != nil {
-		r.Refusal.Config = r.Config
-		return nil, &notUp{*r.Refusal}
-	}
-	return r.Up, nil
-}
-
-// giveUp ends a host that is not up. It is asked to, so that it cleans up.
-func giveUp(host *exec.Cmd, why error, log string) error {
-	gone := make(chan error, 1)
-	go func() { gone <- host.Wait() }()
-	_ = host.Process.Signal(syscall.SIGTERM) // it may be gone
-	select {
-	case <-gone:
-	case <-time.After(30 * time.Second):
-		_ = host.Process.Kill()
-		<-gone
-	}
-	return fmt.Errorf("the session's host, process %d: %w: %s may say more", host.Process.Pid, why, log)
-}
-
-// serveHost is the process that hosts a session.
-func serveHost(s cli.Streams) int {
-	unix.CloseOnExec(upPipe)
-	pipe := os.NewFile(upPipe, "up")
-	o, err := assigned(s.In)
-	if o.text == nil { // somebody typed this
-		s.Complain(err)
-		return cli.ExitError
+	case o.foreground:
+		err = o.host(func(up session.Up) {
+			if !o.seed {
+				_ = printJSON(s, up)
+			}
+		})
+	default:
+		var up *session.Up
+		if up, err = o.detach(); err == nil {
+			return printJSON(s, up)
+		}
 	}
 	if err == nil {
-		err = o.host(func(up session.Up) { say(pipe, report{Up: &up}) })
+		return nil
 	}
-	if err != nil {
-		r := o.refusal(err)
-		say(pipe, report{Refusal: &r, Config: r.Config})
-		return cli.ExitError
+	o.keepFailure(err, s)
+	if o.seed {
+		fmt.Fprintf(s.Err, "[babysitter] Fatal error: %s\n", words.Sentence(err.Error()))
+		return cli.Told(cli.ExitError)
 	}
-	return cli.ExitOK
-}
-
-// say tells the process that started this one. That may be gone.
-func say(pipe *os.File, r report) {
-	b, err := json.Marshal(r)
-	if err == nil {
-		_, _ = pipe.Write(b)
-	}
-	_ = pipe.Close()
+	return o.refusal(err).print(s.Err)
 }

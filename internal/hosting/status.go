@@ -8,17 +8,48 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/hosting/attach"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/session"
-	"heartbeat/internal/hosting/verbs"
 	"heartbeat/internal/words"
+
+	"github.com/spf13/pflag"
 )
 
 // askTimeout is how long a host may take to answer.
 const askTimeout = 10 * time.Second
 
-func status(o *verbs.Look, s cli.Streams) error {
+func statusVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "status",
+		Args:  "ID",
+		IDs:   sessionIDs,
+		Short: "show what a session is doing, and what became of it",
+		Long: `Show a session's state, its entries, how its client ended, what the guild was told,
+and what is wrong. It asks the session's host, or reads what that left behind.
+
+` + whichID + `
+
+Exit status: 0 shown; 1 not: there is no such session, or more than one.`,
+		Example: `heartbeat-host status ses-1
+heartbeat-host status ses-1 --json | jq -r .status`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o oneFlags
+			f := cli.NewFlags("status")
+			o.add(f)
+			program.AddColor(f, &o.Color)
+			return f, func(args []string, s cli.Streams) error {
+				if err := o.one(f, args); err != nil {
+					return usage(err)
+				}
+				return named("status", status(&o, s))
+			}
+		},
+	}
+}
+
+func status(o *oneFlags, s cli.Streams) error {
 	h, err := find(o)
 	if err != nil {
 		return err
@@ -33,7 +64,7 @@ func status(o *verbs.Look, s cli.Streams) error {
 // refresh asks the host, which knows more than its record says: that is written when
 // something changes, and not for each message.
 func (h *hosted) refresh() {
-	if !h.worked || h.status.Ended() {
+	if h.Host == 0 || h.Status.Ended() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
@@ -42,7 +73,7 @@ func (h *hosted) refresh() {
 	if err == nil {
 		var now folder.State
 		if json.Unmarshal(answer, &now) == nil && now.SessionID == h.ID {
-			h.State, h.status = &now, now.Status
+			h.State, h.Status = &now, now.Status
 			h.count()
 		}
 		return
@@ -75,11 +106,11 @@ func (h *hosted) rows(out layout.Output, now time.Time) [][2]string {
 		if t == nil {
 			return ""
 		}
-		return when(out, now, *t)
+		return out.When(now, *t)
 	}
 	rows := [][2]string{
-		{"session", h.ID}, {"state", string(h.status)}, {"why", h.why()},
-		{"started", s.StartedAt}, {"hosted", when(out, now, s.HostedAt)}, {"ended", at(s.EndedAt)},
+		{"session", h.ID}, {"state", string(h.Status)}, {"why", h.why()},
+		{"started", s.StartedAt}, {"hosted", out.When(now, s.HostedAt)}, {"ended", at(s.EndedAt)},
 		{"entries", entriesInFull(s.Entries)}, {"result", resultOf(s.Result)}, {"exit", exitOf(s.Exit)},
 		{"messages", messagesOf(s)}, {"last message", at(s.LastMessageAt)}, {"last progress", at(s.LastProgressAt)},
 		{"cost", cost(s.CostUSD)}, {"tokens", tokensOf(s.TokenUsage)}, {"tools", toolsOf(s.Tools)},
@@ -101,7 +132,7 @@ func entriesInFull(e folder.Entries) string {
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{e.InFlight, "in flight"}, {e.Queued, "queued"}, {e.DeadLettered, "dead-lettered"}} {
+	}{{e.InFlight, "in flight"}, {e.Queued, "queued"}, {e.DeadLettered, "dead-lettered"}, {e.Unread, "replied to unread"}} {
 		if part.n > 0 {
 			text += fmt.Sprintf(", %d %s", part.n, part.what)
 		}
@@ -139,6 +170,9 @@ func messagesOf(s *folder.State) string {
 	if s.Lost > 0 {
 		text += fmt.Sprintf(", %d lost", s.Lost)
 	}
+	if s.Waiting > 0 {
+		text += fmt.Sprintf(", %d not in the database when it was reported", s.Waiting)
+	}
 	return text
 }
 
@@ -146,9 +180,9 @@ func tokensOf(u *folder.TokenUsage) string {
 	if u == nil {
 		return ""
 	}
-	text := fmt.Sprintf("%d in, %d out", u.InputTokens, u.OutputTokens)
-	if u.CacheReadTokens != nil {
-		text += fmt.Sprintf(", %d from the cache", *u.CacheReadTokens)
+	text := fmt.Sprintf("%d in, %d out", u.Input, u.Output)
+	if u.CacheRead != nil {
+		text += fmt.Sprintf(", %d from the cache", *u.CacheRead)
 	}
 	return text
 }
@@ -160,6 +194,9 @@ func toolsOf(t *folder.Tools) string {
 	text := words.Count(int(t.Calls), "call", "calls")
 	if t.Open > 0 {
 		text += fmt.Sprintf(", %d of them open", t.Open)
+	}
+	if t.Failed > 0 {
+		text += fmt.Sprintf(", %d of them failed, at last %s", t.Failed, words.Line(t.LastError))
 	}
 	if !t.Listed {
 		text += ", and the client has not asked for the list"

@@ -1,7 +1,15 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/lines"
 )
 
 // Commit makes a record durable. After an error nothing changed, unless it matches
@@ -63,4 +71,187 @@ func (s *Store) Followed() bool { return s.followed }
 // HandedOver notes, without a sync, that the entry in flight was handed over.
 func (s *Store) HandedOver() error {
 	return s.log.add(mark{Followed: s.last.Seq, Boot: s.boot, Handed: true})
+}
+
+// Place decides where the lines of the commit that r is to become go, and notes
+// them in r. queue is the open queue file, or nil. A line for the queue goes where
+// it says only if nobody else appends meanwhile.
+func (s *Store) Place(r *Record, pending []Line, queue *disk.File) (err error) {
+	r.Appends = nil
+	for _, l := range pending {
+		before := lastOf(r.Appends, l.Kind)
+		switch {
+		case l.Kind == Queue:
+			l, err = placeInQueue(l, r.QueueGeneration, before, queue)
+		default:
+			l, err = s.placeInFile(l, &r.Ends[l.Kind], before != nil)
+		}
+		if err != nil {
+			return err
+		}
+		r.Appends = append(r.Appends, l)
+	}
+	return nil
+}
+
+func lastOf(all []Line, k Kind) *Line {
+	for i, l := range slices.Backward(all) {
+		if l.Kind == k {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// placeInFile puts a line at the end of an append-only file. more says that this
+// commit has lines for the file already, which its size does not show yet.
+func (s *Store) placeInFile(l Line, end *End, more bool) (Line, error) {
+	if !more {
+		size, whole, err := s.files[l.Kind].lineEnd()
+		if err != nil {
+			return l, err
+		}
+		if size < end.At {
+			end.Generation++ // rotated away or truncated since
+		}
+		end.At, l.Newline = size, !whole
+	}
+	l.At, l.Generation = end.At, end.Generation
+	end.At += l.size()
+	return l, nil
+}
+
+// lineEnd is the file's size, and whether it ends in a newline.
+func (f *File) lineEnd() (size int64, whole bool, err error) {
+	open, size, err := f.made()
+	if err != nil {
+		return 0, false, err
+	}
+	whole, err = lines.Ends(open, size)
+	return size, whole, err
+}
+
+// placeInQueue puts a line at the end of the queue file, or behind the line before
+// it in the same commit.
+func placeInQueue(l Line, generation int, before *Line, queue *disk.File) (_ Line, err error) {
+	l.Generation = generation
+	if before != nil {
+		l.At = before.At + before.size()
+		return l, nil
+	}
+	if queue == nil {
+		return l, nil
+	}
+	size := queue.Info().Size
+	whole, err := lines.Ends(queue, size)
+	l.At, l.Newline = size, !whole || l.Data != nil // see unglue
+	return l, err
+}
+
+// Replay does what a kill or a power loss kept from following the last record.
+// inFlightEnd is where the entry in flight ends in the queue file, 0 without one;
+// settled is how far the queue file was delivered or settled.
+//
+// After a power loss any result since the journal was last shortened may be
+// missing. In one boot only what the last commit was to add may be; whatever else
+// is missing, somebody has taken away. A dead letter is synced before the mark is
+// written, so with a mark it is where it was, or an operator has taken it away.
+//
+// A kill may have come before the commit's own sync, so that comes first: the
+// files must not show what a power loss would take back.
+func (s *Store) Replay(inFlightEnd, settled int64) error {
+	err := s.log.settle()
+	if err != nil {
+		return err
+	}
+	last, marked := &s.last, s.marked
+	err = s.log.each(s.boot, func(r *Record, followed bool) error {
+		if last.Boot == s.boot && r.Seq < last.Seq {
+			return nil // a record is only followed by another once the files show it
+		}
+		return s.write(slices.DeleteFunc(r.Appends, func(l Line) bool {
+			return !last.needs(l, r.Seq, inFlightEnd) ||
+				l.Kind != Queue && (kinds[l.Kind].synced && marked || !kinds[l.Kind].synced && followed)
+		}), settled, false)
+	})
+	if err == nil {
+		err = s.show()
+	}
+	if err == nil && marked { // a new boot: the next one need not do this again
+		err = s.shorten()
+	}
+	if err != nil {
+		return fmt.Errorf("finish the last commit in %s: %w", s.dir, err)
+	}
+	return nil
+}
+
+// needs reports whether a line of the record of that number must be where it was
+// to go, now that r is the last record.
+func (r *Record) needs(l Line, seq, inFlightEnd int64) bool {
+	if l.Kind == Queue { // it waits, and the queue file was not replaced since
+		return l.Generation == r.QueueGeneration && l.At >= max(r.Cursor, inFlightEnd)
+	}
+	return l.Generation == r.Ends[l.Kind].Generation && (!kinds[l.Kind].synced || seq == r.Seq)
+}
+
+// shorten takes away the journal's records before the last. What only they vouch
+// for is synced first.
+func (s *Store) shorten() error {
+	if err := s.syncVouchedFor(); err != nil {
+		return err
+	}
+	r := s.last
+	r.Appends = nil
+	record := sumLine(r.encode())
+	if err := s.StillLocked(); err != nil { // others' commits would go with the old one
+		return err
+	}
+	if err := disk.Publish(s.path(), fill(record), true); err != nil {
+		return err
+	}
+	if err := s.log.close(); err != nil {
+		return err
+	}
+	l, err := openLog(s.path(), disk.OpenExisting)
+	if err != nil {
+		s.log = &log{}
+		return err
+	}
+	s.log = l
+	s.log.end = int64(len(record))
+	// Not published along with the record: a kill before the directory's sync
+	// must leave a journal that the next transaction settles first.
+	return s.log.add(mark{Followed: r.Seq, Boot: s.boot})
+}
+
+// syncVouchedFor makes durable what only the journal vouches for until then.
+func (s *Store) syncVouchedFor() error {
+	for k, row := range kinds {
+		if row.synced {
+			continue
+		}
+		f, err := s.files[k].Existing()
+		if err == nil && f != nil {
+			err = f.Sync()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := s.syncQueue(); err != nil {
+		return err
+	}
+	return disk.SyncDir(s.dir)
+}
+
+func (s *Store) syncQueue() error {
+	f, err := disk.OpenForeign(s.queue, unix.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }

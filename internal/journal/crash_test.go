@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/testing/crash"
 )
 
@@ -113,8 +113,8 @@ func TestACommitSurvives(t *testing.T) {
 	t.Run("full disk", func(t *testing.T) { s.EveryFail(t, unix.ENOSPC, check) })
 	t.Run("power loss", func(t *testing.T) {
 		s.EveryPowerLoss(t, 1, 3, func(t *testing.T, c crash.Crash) {
-			host.TestOnlyBootID = "the next boot"
-			defer func() { host.TestOnlyBootID = "" }()
+			machine.TestOnlyBootID = "the next boot"
+			defer func() { machine.TestOnlyBootID = "" }()
 			check(t, c)
 		})
 	})

@@ -2,9 +2,11 @@ package journal
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/lines"
 )
 
 // File is one of the files beside the inbox. It is opened when it is first needed,
@@ -50,14 +52,11 @@ func (f *File) made() (_ *disk.File, size int64, err error) {
 // Content is the whole file; nil means that it is not there. If it is longer than limit, the
 // error matches [disk.ErrTooLarge].
 func (f *File) Content(limit int64) ([]byte, error) {
-	if f.open != nil {
-		return f.open.ReadUpTo(limit)
-	}
 	opened, err := f.Existing()
 	if opened == nil || err != nil {
 		return nil, err
 	}
-	return opened.ReadOpened(limit)
+	return opened.ReadUpTo(limit)
 }
 
 // remove takes the file away.
@@ -70,4 +69,60 @@ func (f *File) Close() error {
 	opened := f.open
 	f.open = nil
 	return opened.Close()
+}
+
+// Seen is how far a file was read, and what it looked like then: by that it is told later
+// whether the same file has at most grown.
+type Seen struct {
+	File   string `json:"file"` // its identity, empty where there was none
+	Off    int64  `json:"end"`
+	Mtime  int64  `json:"mtime_ns"`
+	Before string `json:"before"` // a hash of the bytes before Off
+	Size   int64  `json:"-"`
+}
+
+// SeenUpTo is a file that was read up to an offset.
+func SeenUpTo(f *disk.File, off int64) (Seen, error) {
+	before, err := before(f, off)
+	return Seen{f.Identity(), off, f.Info().Mtime, before, f.Info().Size}, err
+}
+
+// In is the offset from which the reading of a file goes on: 0, unless it is the one that was
+// seen, and what was read of it stands there.
+func (s Seen) In(f *disk.File) (int64, error) {
+	now := f.Info()
+	if s.File != f.Identity() || now.Size < s.Size || now.Size == s.Size && now.Mtime != s.Mtime {
+		return 0, nil // the last: it was edited in place
+	}
+	if is, err := before(f, s.Off); err != nil || is != s.Before {
+		return 0, err
+	}
+	return s.Off, nil
+}
+
+// before is a hash of some bytes before an offset, enough to tell one line from another.
+func before(f *disk.File, off int64) (string, error) {
+	b := make([]byte, min(off, 4<<10))
+	n, err := f.ReadAt(b, off-int64(len(b)))
+	if err == io.EOF {
+		err = nil // it was truncated just now, and the difference shows that
+	}
+	return lines.ID(b[:n]), err
+}
+
+// EndOf is the end of the last whole line of a file that may not exist.
+func EndOf(path string) (s Seen, err error) {
+	f, err := disk.OpenRead(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Seen{}, nil
+	}
+	if err != nil {
+		return Seen{}, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	off, err := lines.Start(f, f.Info().Size)
+	if err != nil {
+		return Seen{}, err
+	}
+	return SeenUpTo(f, off)
 }

@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"errors"
+	"io"
 	"path/filepath"
 	"strconv"
 
@@ -128,4 +129,91 @@ func writeMissing(f *disk.File, all []Line) error {
 		}
 	}
 	return nil
+}
+
+// unschedule takes lines out of .scheduled.jsonl, given by their ids: their entries
+// are in the queue by now, or were canceled. It is durable when it returns, since
+// they must not be appended once more.
+func (s *Store) unschedule(ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	gone := map[string]bool{}
+	for _, id := range ids {
+		gone[id] = true
+	}
+	file := &s.files[Scheduled]
+	f, err := file.Existing()
+	if f == nil || err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	path := file.path + ".tmp"
+	if err := disk.Remove(path); err != nil {
+		return err
+	}
+	tmp, _, err := disk.OpenWrite(path)
+	if err != nil {
+		return err
+	}
+	_, left, err := lines.Keep(&disk.Writer{File: tmp}, io.NewSectionReader(f, 0, info.Size), true, func(l []byte) bool { return !gone[lines.ID(l)] })
+	if err == nil && left > 0 {
+		err = errors.Join(tmp.Sync(), s.StillLocked())
+	}
+	if err = errors.Join(err, tmp.Close()); err != nil || left == 0 {
+		return errors.Join(err, disk.Remove(path))
+	}
+	return errors.Join(file.Close(), disk.Rename(path, file.path))
+}
+
+// missing is what a file lacks of a committed line, and where that goes: all of
+// it, or the end that a killed write did not get to, or the bytes in whose place a
+// power loss left zeros; nothing where the line is there. If something else stands
+// at the line's offset, others have changed the file since, and the line may stand
+// anywhere.
+func missing(f *disk.File, l Line) (rest []byte, at int64, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	content := l.Bytes()
+	if info.Size >= l.At {
+		there := make([]byte, min(int64(len(content)), info.Size-l.At))
+		if len(there) > 0 {
+			if _, err := f.ReadAt(there, l.At); err != nil {
+				return nil, 0, err
+			}
+		}
+		switch {
+		case bytes.HasPrefix(content, there):
+			return content[len(there):], l.At + int64(len(there)), nil
+		case zeroed(there, content):
+			return content, l.At, nil
+		}
+	}
+	from := int64(0)
+	if l.Kind == Queue {
+		from = min(l.At, info.Size) // it only grows
+	}
+	found, err := lines.Holds(io.NewSectionReader(f, from, info.Size-from), l.content())
+	if err != nil || found {
+		return nil, 0, err
+	}
+	whole, err := lines.Ends(f, info.Size)
+	l.Newline = !whole
+	return l.Bytes(), info.Size, err
+}
+
+// zeroed recognises a line that a power loss left as zeros, all of it or a part:
+// the file's length was on the disk before its bytes.
+func zeroed(there, content []byte) bool {
+	for i, b := range there {
+		if b != 0 && b != content[i] {
+			return false
+		}
+	}
+	return true
 }

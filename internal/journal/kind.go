@@ -1,6 +1,11 @@
 package journal
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+
+	"heartbeat/internal/lines"
+)
 
 // Kind is a file that commits add lines to.
 type Kind uint8
@@ -25,11 +30,9 @@ type appendFile struct {
 	end, generation string
 	// synced says that lines are durable before the mark which says that they are
 	// there. So a line that is missing although there is a mark was taken out by
-	// an operator, and must not come back.
+	// an operator, and must not come back. Of other files, only a mark of this boot
+	// says so.
 	synced bool
-	// rotated says that lines which a mark of this boot vouches for, and that are
-	// missing, were taken out by an operator.
-	rotated bool
 	// ours says that only heartbeat writes the file and believes what it says. One
 	// that a copy or a repository brought along does not count.
 	ours bool
@@ -39,11 +42,11 @@ type appendFile struct {
 }
 
 var kinds = [...]appendFile{
-	Results:     {name: ".results.jsonl", end: "results_end", generation: "results_generation", rotated: true, ours: true},
-	Events:      {name: ".events.jsonl", end: "events_end", generation: "events_generation", rotated: true, ours: true},
+	Results:     {name: ".results.jsonl", end: "results_end", generation: "results_generation", ours: true},
+	Events:      {name: ".events.jsonl", end: "events_end", generation: "events_generation", ours: true},
 	DeadLetters: {name: ".dead-letter.jsonl", end: "dead_letters_end", generation: "dead_letters_generation", synced: true},
 	Scheduled:   {name: ".scheduled.jsonl", end: "scheduled_end", generation: "scheduled_generation", synced: true, ours: true},
-	Costs:       {name: ".costs.jsonl", end: "costs_end", generation: "costs_generation", rotated: true, ours: true, late: true},
+	Costs:       {name: ".costs.jsonl", end: "costs_end", generation: "costs_generation", ours: true, late: true},
 }
 
 // recordOrder is the order in which a record names the files.
@@ -83,3 +86,29 @@ func kindOf(name string) (Kind, error) {
 	}
 	return 0, fmt.Errorf("it adds a line to %q, which is not a file of an inbox", name)
 }
+
+// Names of the files beside an inbox that are not append-only: see [Kind.Name] for
+// those that are.
+const (
+	CursorName    = ".inbox-offset"
+	InFlightName  = ".in-flight"
+	RespondedName = ".responded"
+	JournalName   = ".inbox-journal"
+	LockName      = ".inbox-lock"
+)
+
+// Names are the names of all files beside an inbox.
+func Names() []string {
+	names := []string{CursorName, InFlightName, RespondedName, JournalName, LockName}
+	for kind := range kinds {
+		names = append(names, Kind(kind).Name())
+	}
+	return names
+}
+
+// ErrCorrupt says that a state file holds what nobody should have written.
+var ErrCorrupt = lines.ErrCorrupt
+
+// ErrUncertain says that a commit's sync failed, and so did taking the commit
+// back: after a power loss it may or may not have happened.
+var ErrUncertain = errors.New("commit uncertain")

@@ -1,9 +1,16 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
 	"heartbeat/internal/lines"
 )
 
@@ -91,4 +98,177 @@ func (s *Store) complete(q *queueFile, all []Line, i int) error {
 	}
 	s.noteAppended(i, l, at+int64(len(rest)))
 	return nil
+}
+
+// Producers append without the lock, and some write a line in parts: its text and
+// then its newline, or a buffer at a time. Such a part may come at any moment
+// between a look at the queue file's end and the call that appends. So the end is
+// looked at again after the call, and a part that came in between is moved behind
+// our lines, where its writer continues it. That takes one write, of bytes that are
+// all there, and changes no offsets but those of the part and of our lines.
+
+// movedMost bounds the part of a line that is moved.
+const movedMost = 4 << 20
+
+// add appends b, whole lines, and returns the offset where they are now. looked is
+// where the file ended when it was found to end in a whole line.
+func (q *queueFile) add(b []byte, looked int64) (at int64, err error) {
+	at, err = q.Append(b)
+	if err != nil || at == looked {
+		return at, err
+	}
+	start, whole, err := q.unfinished(at)
+	if err != nil || whole {
+		return at, err
+	}
+	if start >= 0 {
+		err = q.exchange(start, at, at+int64(len(b)))
+		if !errors.Is(err, fs.ErrPermission) { // an inbox that can only be appended to
+			return start, err
+		}
+	}
+	q.warn("somebody was writing a line of the inbox at offset %d when another was appended: the rest of that line becomes an entry of its own: write each line with one call", at)
+	if b[0] == '\n' {
+		return at, nil
+	}
+	if err := blankOut(q.File, at, at+int64(len(b))); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return at, err
+	}
+	at, err = q.Append(append([]byte{'\n'}, b...))
+	return at + 1, err
+}
+
+// unfinished finds the start of the line that is unfinished before at: -1 if it
+// cannot be moved, since it was delivered already or is too long. whole says that
+// there is none.
+func (q *queueFile) unfinished(at int64) (start int64, whole bool, err error) {
+	from := min(at, max(q.settled, at-movedMost))
+	start, err = lines.Start(io.NewSectionReader(q, from, at-from), at-from)
+	if err != nil {
+		return 0, false, fmt.Errorf("look at what %s ended in: %w", q.Path(), err)
+	}
+	if start > 0 {
+		return from + start, from+start == at, nil
+	}
+	starts, err := lines.Ends(q, from)
+	if err != nil || !starts {
+		return -1, false, err
+	}
+	return from, from == at, nil
+}
+
+// exchange makes [start,middle) and [middle,end) of the queue file change places.
+func (q *queueFile) exchange(start, middle, end int64) error {
+	b := make([]byte, end-start)
+	if _, err := q.ReadAt(b, start); err != nil {
+		return fmt.Errorf("put lines of %s apart: %w", q.Path(), err)
+	}
+	part := bytes.Clone(b[:middle-start])
+	copy(b[copy(b, b[middle-start:]):], part)
+	if err := mend(q.File, b, start); err != nil {
+		return err
+	}
+	if start < q.synced {
+		return q.Sync()
+	}
+	return nil
+}
+
+// blankOut makes blank lines of a range of our own bytes.
+func blankOut(f *disk.File, from, to int64) error {
+	return mend(f, bytes.Repeat([]byte{'\n'}, int(to-from)), from)
+}
+
+// tellingPrefix is how much of a line that heartbeat wrote is enough to tell it
+// from any other: it begins with the entry's id.
+const tellingPrefix = 32
+
+// unglue is for a commit whose first line is nowhere in the queue file: it takes
+// what is there of it out of the line that it was glued to. A kill may have come
+// before somebody's part of a line was moved behind it, or while it was written.
+// mended says that all of the lines are there then. Lines of others that were
+// requeued or scheduled cannot be told from what they are glued to, so those begin
+// with a newline.
+func (q *queueFile) unglue(all []Line) (mended bool, err error) {
+	first := all[0].JSON
+	if first == nil {
+		return false, nil
+	}
+	telling := first[:min(tellingPrefix, len(first))]
+	size := q.Info().Size
+	from := min(all[0].At, size)
+	start, at, edited := int64(0), int64(-1), false
+	err = lines.Each(io.NewSectionReader(q, from, size-from), from, func(off, _ int64, l []byte, _ bool) bool {
+		if i := bytes.Index(l, telling); i >= 0 {
+			start, at = off, off+int64(i)
+			_, no := flat.Parse(l[i:])
+			edited = no == nil
+		}
+		return at < 0
+	})
+	if err != nil || at < 0 || at-start > movedMost {
+		return false, err
+	}
+	b, _ := joined(all)
+	b = bytes.TrimPrefix(b, []byte{'\n'})
+	there := make([]byte, min(int64(len(b)), size-at))
+	if _, err := q.ReadAt(there, at); err != nil {
+		return false, err
+	}
+	n := 0
+	for n < len(there) && there[n] == b[n] {
+		n++
+	}
+	if edited && n <= len(first) { // by somebody who wants another entry
+		return false, nil
+	}
+	end := at + int64(n)
+	if n < len(b) {
+		err = blankOut(q.File, at, end)
+	}
+	if err == nil {
+		err = q.exchange(start, at, end)
+	}
+	if errors.Is(err, fs.ErrPermission) { // an inbox that can only be appended to
+		return false, nil
+	}
+	return n == len(b), err
+}
+
+// mend writes to the middle of a file that is open for appending, which that
+// descriptor cannot do.
+func mend(appending *disk.File, b []byte, at int64) error {
+	f, err := disk.OpenForeign(appending.Path(), unix.O_RDWR)
+	if err != nil {
+		return err
+	}
+	if f.Identity() == appending.Identity() {
+		err = f.WriteAt(b, at)
+	} else {
+		err = fmt.Errorf("write %s: it was replaced just now", f.Path())
+	}
+	return errors.Join(err, f.Close())
+}
+
+// queueFile is the queue file while lines of a commit are added to it.
+type queueFile struct {
+	*disk.File
+	settled int64 // lines before this were delivered or settled, and stay as they are
+	synced  int64 // bytes before this are known to survive a power loss
+	warn    func(format string, args ...any)
+}
+
+// finish writes the rest of a line that a kill, or a full disk, cut off at the end
+// of the file. If somebody else has appended by then, what is there of it becomes
+// blank, and the line is written once more.
+func (q *queueFile) finish(l Line, rest []byte, end int64) (at int64, err error) {
+	if at, err = q.Append(rest); err != nil || at == end {
+		return at, err
+	}
+	if err := errors.Join(blankOut(q.File, l.At, end), blankOut(q.File, at, at+int64(len(rest)))); err != nil {
+		return 0, err
+	}
+	l.Newline = true
+	at, err = q.add(l.Bytes(), l.At)
+	return at + l.size() - int64(len(rest)), err
 }

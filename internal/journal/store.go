@@ -1,3 +1,20 @@
+// Package journal keeps the state of one inbox, and knows nothing of what the
+// state means for an entry.
+//
+// A commit is one record, one line of .inbox-journal, written and synced once. It
+// holds the whole state and the lines that it adds to other files. Those files,
+// the cursor and what is in flight follow the record without a sync; a mark behind
+// the record says that they did. Where a kill or a power loss kept them from
+// following, the next process to take the lock makes them good from the records.
+//
+//	kind.go    the append-only files, one row each
+//	record.go  what a record holds, and its members as they are written
+//	log.go     .inbox-journal: the newest record, one more, a mark
+//	store.go   all files of one inbox
+//	commit.go  where the lines of a commit go, the commit, and what a crash left undone
+//	follow.go  the other files follow it
+//	queue.go   lines for the queue file, to which others append without a lock
+//	tail.go    reading an append-only file that grows and is rotated
 package journal
 
 import (
@@ -6,7 +23,7 @@ import (
 	"path/filepath"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 )
 
 // Store is the files of one inbox, as one transaction uses them. It is not safe
@@ -40,7 +57,7 @@ type Span struct{ Start, End int64 }
 // lock, which the caller holds; with nil the files are only read. warn is told what
 // a person should know about what was found and mended.
 func Open(queue string, lock *disk.Lock, warn func(format string, args ...any)) *Store {
-	s := &Store{dir: filepath.Dir(queue), queue: queue, lock: lock, warn: warn, boot: host.BootID(), log: &log{}}
+	s := &Store{dir: filepath.Dir(queue), queue: queue, lock: lock, warn: warn, boot: machine.BootID(), log: &log{}}
 	s.cursor, s.inFlight = s.file(CursorName), s.file(InFlightName)
 	for k, row := range kinds {
 		s.files[k] = s.file(row.name)
@@ -130,7 +147,7 @@ func Newest(queue string) (Version, error) {
 	return versionOf(r, m), errors.Join(err, l.close())
 }
 
-// Boot is the boot of this transaction: see [host.BootID].
+// Boot is the boot of this transaction: see [machine.BootID].
 func (s *Store) Boot() string { return s.boot }
 
 func (s *Store) path() string { return filepath.Join(s.dir, JournalName) }

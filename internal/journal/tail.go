@@ -25,17 +25,13 @@ type Tail struct {
 // OpenTail reads a file from its last n lines on, from its start if n is negative.
 func OpenTail(path string, n int) (*Tail, error) {
 	t := &Tail{path: path}
-	p := Point{}
-	var err error
-	if n >= 0 {
-		p, err = EndOf(path)
-	}
-	if err == nil {
-		err = t.start(p)
-	}
-	if err == nil && n > 0 && t.file != nil {
+	err := t.start(Seen{})
+	if err == nil && n >= 0 && t.file != nil {
 		var off int64
-		if off, err = lines.Back(t.file, t.off, n); err == nil {
+		if off, err = lines.Start(t.file, t.file.Info().Size); err == nil && n > 0 {
+			off, err = lines.Back(t.file, off, n)
+		}
+		if err == nil {
 			err = t.seek(off)
 		}
 	}
@@ -45,17 +41,17 @@ func OpenTail(path string, n int) (*Tail, error) {
 	return t, nil
 }
 
-// TailFrom reads a file from a point on, from its start where it is another file
+// TailFrom reads a file from where it was seen on, from its start where it is another file
 // by now.
-func TailFrom(path string, p Point) (*Tail, error) {
+func TailFrom(path string, seen Seen) (*Tail, error) {
 	t := &Tail{path: path}
-	if err := t.start(p); err != nil {
+	if err := t.start(seen); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
 }
 
-func (t *Tail) start(p Point) error {
+func (t *Tail) start(seen Seen) error {
 	f, err := disk.OpenRead(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -64,10 +60,11 @@ func (t *Tail) start(p Point) error {
 		return err
 	}
 	t.file = f
-	if off := p.In(f); off > 0 {
-		return t.seek(off)
+	off, err := seen.In(f)
+	if err != nil {
+		return err
 	}
-	return nil
+	return t.seek(off)
 }
 
 // seek goes to the end of a line, and keeps that line in mind.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"heartbeat/internal/testing/agent"
+	"heartbeat/internal/testing/script"
 )
 
 var (
@@ -50,7 +51,7 @@ func codexStandIn() {
 		note("asked", text)
 		if verb, what, _ := strings.Cut(text, " "); verb == "hang" {
 			note(what, "hangs")
-			select {}
+			script.Forever()
 		}
 		return "did " + text
 	}}

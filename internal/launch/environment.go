@@ -14,14 +14,11 @@ import (
 // environment is the command's. The variables by which a session around this one would
 // make it think that it is its child are left out. So is CI, with which programs do
 // without a terminal; withoutCI says that it was set.
-func environment(environ, add []string, keep bool) (env []string, withoutCI bool) {
-	env = slices.Clone(environ)
-	if !keep {
-		env = claude.WithoutIdentity(env)
-		before := len(env)
-		env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "CI=") })
-		withoutCI = len(env) < before
-	}
+func environment(environ, add []string) (env []string, withoutCI bool) {
+	env = claude.WithoutIdentity(slices.Clone(environ))
+	before := len(env)
+	env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "CI=") })
+	withoutCI = len(env) < before && !slices.ContainsFunc(add, func(kv string) bool { return strings.HasPrefix(kv, "CI=") })
 	for _, kv := range add {
 		env = setVariable(env, kv)
 	}

@@ -52,8 +52,8 @@ func guardianOf(mark string) int {
 // until it has ended the session.
 func TestGuardian(t *testing.T) {
 	s := sit(t, "sh", "-c", `exec 9>lock; exec heartbeat-launch -- sh -c 'trap "" HUP; echo $HEARTBEAT_SESSION > mark; echo begun; while :; do sleep 0.01; done'`)
-	s.sees("begun")
-	text, err := os.ReadFile(filepath.Join(s.cmd.Dir, "mark"))
+	s.Prints("begun")
+	text, err := os.ReadFile(filepath.Join(s.Cmd.Dir, "mark"))
 	require.NoError(t, err)
 	mark, pid := strings.TrimSpace(string(text)), 0
 	require.Eventually(t, func() bool { pid = guardianOf(mark); return pid != 0 }, script.Patience, time.Millisecond)
@@ -81,7 +81,7 @@ func TestGuardian(t *testing.T) {
 	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGHUP, unix.SIGTERM} {
 		require.NoError(t, unix.Kill(pid, sig))
 	}
-	require.NoError(t, s.cmd.Process.Kill())
+	require.NoError(t, s.Cmd.Process.Kill())
 	require.Eventually(t, func() bool { return guardianOf(mark) == 0 }, script.Patience, time.Millisecond, "it stays")
 	assert.Empty(t, processesWith("environ", mark))
 }

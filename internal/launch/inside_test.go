@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"heartbeat/internal/host/guardian"
-	"heartbeat/internal/launch/terminal"
+	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/supervise/terminal"
 )
 
 // optionsFor are options for a command at this process's streams.

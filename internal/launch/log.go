@@ -6,29 +6,120 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 	"gopkg.in/natefinch/lumberjack.v2"
 
+	"heartbeat/internal/supervise/terminal"
 	"heartbeat/internal/words"
 )
+
+// lineQueue writes lines that nobody waits for: they may go to a pipe that is full
+// and not read.
+type lineQueue struct {
+	lines chan string
+	done  chan struct{}
+	lost  atomic.Int64
+	ended sync.Once
+}
+
+// finishPatience is how long the last lines may take to be written.
+const finishPatience = time.Second
+
+// newLineQueue holds up to room lines that the writer has not taken yet.
+func newLineQueue(to io.Writer, room int) *lineQueue {
+	q := &lineQueue{lines: make(chan string, room), done: make(chan struct{})}
+	go func() {
+		defer close(q.done)
+		for line := range q.lines {
+			_, _ = io.WriteString(to, line) // there is nobody else to tell
+			if n := q.lost.Swap(0); n > 0 {
+				_, _ = fmt.Fprintf(to, "(%d lines are missing here: they were not taken in time)\n", n)
+			}
+		}
+	}()
+	return q
+}
+
+// put queues a line, or counts it as lost.
+func (q *lineQueue) put(line string) {
+	select {
+	case q.lines <- line:
+	default:
+		q.lost.Add(1)
+	}
+}
+
+// finish waits until the queue is written, or for finishPatience.
+func (q *lineQueue) finish() {
+	q.ended.Do(func() { close(q.lines) })
+	select {
+	case <-q.done:
+	case <-time.After(finishPatience):
+	}
+}
+
+// messages are the sentences on stderr, which may be the same full pipe as stdout.
+type messages struct {
+	*lineQueue
+	newline string
+}
+
+const messagesRoom = 64
+
+// newMessages writes them to a file. Where that is a terminal, they keep out of what a
+// session draws on the console.
+func newMessages(to *os.File, console *terminal.Console) *messages {
+	if !term.IsTerminal(int(to.Fd())) {
+		return &messages{newLineQueue(to, messagesRoom), "\n"}
+	}
+	return &messages{newLineQueue(console.Beside(to), messagesRoom), "\r\n"} // it may be raw
+}
+
+// redirect sends what is said from now on elsewhere, after what was said so far.
+func (m *messages) redirect(to io.Writer) {
+	m.finish()
+	m.lineQueue = newLineQueue(to, messagesRoom)
+}
+
+// finish is a method of its own since redirect replaces the queue.
+func (m *messages) finish() { m.lineQueue.finish() }
+
+// Write queues a sentence that is written as one.
+func (m *messages) Write(b []byte) (int, error) {
+	m.put(string(b))
+	return len(b), nil
+}
+
+// say queues one sentence.
+func (m *messages) say(format string, args ...any) {
+	text := words.Plain(strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
+	m.put(CommandName + ": " + strings.ReplaceAll(text, "\n", m.newline) + m.newline)
+}
 
 // log tells of each thing that happens, in one line.
 type log struct {
 	*lineQueue
-	file *lumberjack.Logger // nil without --log
+	file *logFile // nil without --log
 }
 
 // logRoom is how many lines may wait for a writer that is slow.
 const logRoom = 4096
 
-// oldLogs is how many files are kept beside the one that is written.
-const oldLogs = 5
+const (
+	logSize = 10 // MiB
+	oldLogs = 5  // that are kept beside the one that is written
+)
 
 // openLog writes the lines to a writer, nil for none, and to a file, "" for none, which
-// is renamed and begun anew at a size in MiB.
-func openLog(shown io.Writer, path string, size int) (*log, error) {
+// is renamed and begun anew at logSize. trouble gets a sentence where that file cannot be
+// followed.
+func openLog(shown io.Writer, path string, trouble func(error)) (*log, error) {
 	l := &log{}
 	var to writers
 	if shown != nil {
@@ -38,11 +129,55 @@ func openLog(shown io.Writer, path string, size int) (*log, error) {
 		if err := checkLog(path); err != nil {
 			return nil, err
 		}
-		l.file = &lumberjack.Logger{Filename: path, MaxSize: size, MaxBackups: oldLogs}
+		l.file = &logFile{Logger: lumberjack.Logger{Filename: path, MaxSize: logSize, MaxBackups: oldLogs}, trouble: trouble, every: time.Second}
 		to = append(to, l.file)
 	}
 	l.lineQueue = newLineQueue(to, logRoom)
 	return l, nil
+}
+
+// logFile follows its file: once another program has renamed it (logrotate), the lines go
+// to a new one of its name.
+type logFile struct {
+	lumberjack.Logger
+	trouble func(error)
+	every   time.Duration // how often the name is looked at
+
+	is     fs.FileInfo // what the name was when the file was opened, nil before that
+	looked time.Time
+	told   string // what kept it from being followed
+}
+
+// Write writes a line.
+func (f *logFile) Write(line []byte) (int, error) {
+	if time.Since(f.looked) >= f.every {
+		f.follow()
+		f.looked = time.Now()
+	}
+	return f.Logger.Write(line)
+}
+
+// follow closes the file if its name is another one's, and Logger opens that. Where it
+// must not, the lines still go to the old one.
+func (f *logFile) follow() {
+	info, err := os.Lstat(f.Filename)
+	if err == nil && f.is != nil && os.SameFile(info, f.is) {
+		f.told = ""
+		return
+	}
+	if err = checkLog(f.Filename); err == nil {
+		if info, err = os.Lstat(f.Filename); err == nil {
+			f.is, err = info, f.Close()
+		}
+	}
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != f.told {
+		f.trouble(err)
+	}
+	f.told = text
 }
 
 // checkLog makes the file, which only this user can read.

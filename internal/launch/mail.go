@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/launch/managed"
+	"heartbeat/internal/supervise"
 )
 
 // mail keeps what is said until the end shows whether somebody has to look at it.
@@ -45,16 +45,21 @@ func (m *mail) send(to io.Writer) {
 
 // worthMail reports whether somebody has to look at how the work went. A problem that
 // stays until a person solves it is told once a day, not by each launcher that meets it.
-func worthMail(r *managed.Report, now time.Time) bool {
+func worthMail(r *supervise.Report, now time.Time) bool {
 	told := toldFile(filepath.Join(filepath.Dir(r.Inbox), ".launch-told"))
 	switch r.Exit {
 	case exitOK:
+		if r.Reason == supervise.Stopped {
+			return r.DeadLettered > 0
+		}
 		told.forget()
 		return false
 	case exitWorkLeft:
-		return slices.Contains([]managed.Reason{managed.Exhausted, managed.RunStuck, managed.Full}, r.Reason)
-	case exitAuthentication:
-		return told.note(string(r.Reason)+": "+r.Detail, now) || r.Sessions > 0
+		return slices.Contains([]supervise.Reason{supervise.Exhausted, supervise.RunStuck, supervise.Full, supervise.Trouble}, r.Reason)
+	case exitPerson:
+		news := told.note(string(r.Reason)+": "+r.Detail, now)
+		anew := r.Reason != supervise.SetUp && len(r.SessionIDs) > 0 // it had been solved: a session came so far
+		return news || anew || r.DeadLettered > 0
 	}
 	return true
 }

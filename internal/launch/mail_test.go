@@ -11,32 +11,38 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/launch/managed"
+	"heartbeat/internal/supervise"
 )
 
 // A problem that stays until a person solves it is told, and again a day later, but not
 // by each launcher that meets it.
 func TestWorthMail(t *testing.T) {
 	inbox, now := filepath.Join(t.TempDir(), "inbox.jsonl"), time.Now()
-	report := func(exit int, reason managed.Reason, detail string, sessions int) *managed.Report {
-		return &managed.Report{Inbox: inbox, Exit: exit, Reason: reason, Detail: detail, Sessions: sessions}
+	report := func(exit int, reason supervise.Reason, detail string, sessions int) *supervise.Report {
+		return &supervise.Report{Inbox: inbox, Exit: exit, Reason: reason, Detail: detail, Sessions: sessions, SessionIDs: make([]string, sessions)}
 	}
-	bill := report(exitAuthentication, managed.Refused, "unknown: API Error: 402", 0)
+	bill := report(exitPerson, supervise.Refused, "unknown: API Error: 402", 0)
 	assert.True(t, worthMail(bill, now))
 	assert.False(t, worthMail(bill, now.Add(time.Hour)))
-	assert.False(t, worthMail(report(exitWorkLeft, managed.Busy, "", 0), now.Add(time.Hour)))
+	assert.False(t, worthMail(report(exitWorkLeft, supervise.Busy, "", 0), now.Add(time.Hour)))
 	assert.False(t, worthMail(bill, now.Add(23*time.Hour)))
 	assert.True(t, worthMail(bill, now.Add(24*time.Hour)))
-	assert.True(t, worthMail(report(exitAuthentication, managed.Authentication, "401", 0), now), "another matter")
-	assert.False(t, worthMail(report(exitAuthentication, managed.Authentication, "401", 0), now.Add(time.Minute)))
-	assert.True(t, worthMail(report(exitAuthentication, managed.Authentication, "401", 1), now), "a session met it anew")
-	assert.False(t, worthMail(report(exitOK, managed.Drained, "", 1), now))
-	assert.True(t, worthMail(report(exitAuthentication, managed.Authentication, "401", 0), now), "it was solved meanwhile")
+	assert.True(t, worthMail(report(exitPerson, supervise.Authentication, "401", 0), now), "another matter")
+	assert.False(t, worthMail(report(exitPerson, supervise.Authentication, "401", 0), now.Add(time.Minute)))
+	assert.True(t, worthMail(report(exitPerson, supervise.Authentication, "401", 1), now), "a session met it anew")
+	untrusted := report(exitPerson, supervise.SetUp, "not trusted", 0)
+	untrusted.Sessions = 1
+	assert.True(t, worthMail(untrusted, now))
+	assert.False(t, worthMail(untrusted, now.Add(time.Minute)))
+	untrusted.DeadLettered = 1
+	assert.True(t, worthMail(untrusted, now.Add(time.Minute)), "it set something aside")
+	assert.False(t, worthMail(report(exitOK, supervise.Drained, "", 1), now))
+	assert.True(t, worthMail(report(exitPerson, supervise.Authentication, "401", 0), now), "it was solved meanwhile")
 
-	assert.False(t, worthMail(report(exitWorkLeft, managed.Paused, "", 0), now))
-	for _, r := range []*managed.Report{
-		report(exitWorkLeft, managed.Exhausted, "", 1), report(exitWorkLeft, managed.RunStuck, "", 0), report(exitDeadLettered, managed.Drained, "", 1),
-		report(exitSetUp, managed.SetUp, "", 0), report(exitTimedOut, managed.TimedOut, "", 1), report(143, managed.Signalled, "", 0),
+	assert.False(t, worthMail(report(exitWorkLeft, supervise.Paused, "", 0), now))
+	for _, r := range []*supervise.Report{
+		report(exitWorkLeft, supervise.Exhausted, "", 1), report(exitWorkLeft, supervise.RunStuck, "", 0), report(exitDeadLettered, supervise.Drained, "", 1),
+		report(exitWorkLeft, supervise.Trouble, "", 0), report(exitTimedOut, supervise.TimedOut, "", 1), report(143, supervise.Signalled, "", 0),
 	} {
 		assert.True(t, worthMail(r, now), r.Reason)
 	}
@@ -46,7 +52,7 @@ func TestWorthMail(t *testing.T) {
 func TestWorthMailWithoutMemory(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, ".launch-told"), 0o700))
-	bill := &managed.Report{Inbox: filepath.Join(dir, "inbox.jsonl"), Exit: exitAuthentication, Detail: "402"}
+	bill := &supervise.Report{Inbox: filepath.Join(dir, "inbox.jsonl"), Exit: exitPerson, Detail: "402"}
 	for range 3 {
 		assert.True(t, worthMail(bill, time.Now()))
 	}

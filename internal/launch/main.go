@@ -8,23 +8,55 @@ import (
 	"os"
 	"runtime/debug"
 
+	"golang.org/x/sys/unix"
+
 	"heartbeat/internal/cli"
-	"heartbeat/internal/host/guardian"
-	"heartbeat/internal/host/signals"
+	"heartbeat/internal/machine"
+	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/machine/signals"
 	"heartbeat/internal/notify"
+	"heartbeat/internal/supervise/terminal"
 )
+
+// CommandName is what the launcher is called where it is installed.
+const CommandName = "heartbeat-launch"
+
+// streams are the process's own.
+type streams struct{ in, out, err *os.File }
 
 // Main is the whole command; it does not return.
 func Main() {
 	guardian.Serve()
 	notify.Serve()
+	if !canOpen(fewest) {
+		_, _ = os.Stderr.WriteString(CommandName + ": this process may open too few files to begin: raise its limit (ulimit -n)\n")
+		os.Exit(exitWorkLeft)
+	}
 	os.Exit(launch(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// fewest is how many files Go itself opens before anything can be said.
+const fewest = 8
+
+// canOpen reports whether so many files can be opened. Without them Go ends this process with
+// a status of its own.
+func canOpen(n int) bool {
+	if n == 0 {
+		return true
+	}
+	fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return !machine.Passes(err) // it has no stdin, as a daemon may
+	}
+	defer func() { _ = unix.Close(fd) }() // nobody uses it
+	return canOpen(n - 1)
 }
 
 func launch(args []string, s streams) (status int) {
 	taken := signals.Take()
 	defer taken.Stop()
-	m := newMessages(s.err)
+	console := terminal.NewConsole(s.out)
+	m := newMessages(s.err, console)
 	defer m.finish()
 	defer func() {
 		if p := recover(); p != nil {
@@ -32,24 +64,28 @@ func launch(args []string, s streams) (status int) {
 			status = exitError
 		}
 	}()
-	line := newCommandLine()
-	err := cli.FlagError(line.set.Parse(args), line.set)
+	if len(args) == 1 && args[0] == "help" {
+		args = []string{"--help"}
+	}
+	f := newFlags()
+	err := cli.FlagError(f.set.Parse(args), f.set)
 	switch {
 	case err != nil:
-	case line.help:
+	case f.help:
 		return show(m, s.out, Page().Help())
-	case line.manual:
-		return show(m, s.out, Page().Manual())
-	case line.version:
+	case f.helpAll:
+		return show(m, s.out, Page().HelpAll())
+	case f.version:
 		return show(m, s.out, cli.VersionLine(CommandName)+"\n")
 	default:
-		err = line.check()
+		err = f.check()
 	}
 	if err != nil {
 		m.say("%v (see %s --help)", err, CommandName)
 		return exitError
 	}
-	return line.run(s, m, taken)
+	f.work.Terminal.Console = console
+	return (&launcher{flags: f, streams: s, messages: m}).run(taken)
 }
 
 func show(m *messages, out io.Writer, text string) int {

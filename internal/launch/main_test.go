@@ -7,11 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
-	"heartbeat/internal/host/guardian"
+	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/notify"
-	"heartbeat/internal/testing/pages"
 	"heartbeat/internal/testing/script"
 )
 
@@ -29,6 +26,7 @@ func TestMain(m *testing.M) {
 		"flood":            flood,
 		"panicking":        panicking,
 		"sessions":         sessions,
+		"scene":            scene,
 		"watched":          watched,
 	})
 }
@@ -70,10 +68,4 @@ func flood() {
 		}
 	}
 	fmt.Print("the end\r\n")
-}
-
-func TestManPage(t *testing.T) {
-	page := Page()
-	require.NotNil(t, page.Flags.Lookup("help"))
-	pages.CheckPages(t, page)
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/testing/long"
 )
 
 // flooding is the launcher around a command that prints that many megabytes and
@@ -91,10 +93,7 @@ func TestTheCommandsPipesBreak(t *testing.T) {
 // Large output arrives whole, in memory that does not grow with it.
 func TestLargeOutput(t *testing.T) {
 	t.Parallel()
-	megabytes := 300
-	if testing.Short() {
-		megabytes = 30
-	}
+	megabytes := long.Rounds(30, 300)
 	_, small := copied(t, 1)
 	n, large := copied(t, megabytes)
 	assert.EqualValues(t, megabytes*16*64*1024+len("the end\r\n"), n)
@@ -118,11 +117,12 @@ func copied(t *testing.T, megabytes int) (n int64, peak int64) {
 // 200 sessions in one process leave no open files, children or goroutines.
 func TestSessionsLeaveNothing(t *testing.T) {
 	t.Parallel()
-	cmd := exec.Command("sessions", "200")
+	n := long.Rounds(40, 200)
+	cmd := exec.Command("sessions", strconv.Itoa(n))
 	cmd.Dir = t.TempDir()
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
-	assert.Contains(t, string(out), "199\r\n")
+	assert.Contains(t, string(out), strconv.Itoa(n-1)+"\r\n")
 	left, err := os.ReadDir(cmd.Dir)
 	require.NoError(t, err)
 	assert.Empty(t, left)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/launch/managed"
+	"heartbeat/internal/supervise"
 )
 
 // What others wrote cannot act on the terminal that shows the report.
@@ -16,7 +16,7 @@ func TestReportAtATerminal(t *testing.T) {
 	screen, terminal, err := pty.Open()
 	require.NoError(t, err)
 	defer func() { _ = screen.Close() }() // only read
-	require.NoError(t, reportFile(toStdout).write(&managed.Report{Detail: "\u202edetail\u009b2J"}, terminal))
+	require.NoError(t, reportFile(toStdout).write(&supervise.Report{Detail: "\u202edetail\u009b2J"}, terminal))
 	shown, err := bufio.NewReader(screen).ReadString('\n')
 	require.NoError(t, err)
 	assert.NotContains(t, shown, "\u202e")

@@ -122,19 +122,18 @@ func (in enqueueInput) message() (m inbox.Message, err error) {
 	return m, m.Check()
 }
 
-func (s *server) enqueueAsAgent(ctx context.Context, in enqueueAsAgentInput) (sent, error) {
+func (s *server) enqueueAsAgent(ctx context.Context, in enqueueAsAgentInput) (inbox.Receipt, error) {
 	into := s.box
 	if in.To != "" {
 		if into = s.to[in.To]; into == nil {
-			return sent{}, fmt.Errorf("there is no inbox %q to send to: %s", in.To, known(s.to))
+			return inbox.Receipt{}, fmt.Errorf("there is no inbox %q to send to: %s", in.To, known(s.to))
 		}
 	}
 	m, err := in.message()
 	if err != nil {
-		return sent{}, err
+		return inbox.Receipt{}, err
 	}
-	r, err := task.Enqueue(ctx, s.box, into, s.caller, m, s.rate)
-	return sentOf(r), err
+	return task.Enqueue(ctx, s.box, into, s.caller, m, s.rate)
 }
 
 func known(to map[string]*inbox.Inbox) string {

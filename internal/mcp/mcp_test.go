@@ -15,16 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/command"
-	"heartbeat/internal/host"
-	"heartbeat/internal/mcp/page"
-	"heartbeat/internal/testing/script"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/machine"
 	recovery "heartbeat/recover"
 )
 
-func TestMain(m *testing.M) {
-	script.Main(m, map[string]func(){page.CommandName: Main, "heartbeat": command.Main})
-}
+// TestVerbs runs the verbs of heartbeat, whose package imports this one.
+var TestVerbs cli.Verbs
 
 func newBox(t *testing.T, content string) string {
 	path := filepath.Join(t.TempDir(), "inbox.jsonl")
@@ -36,7 +33,7 @@ func newBox(t *testing.T, content string) string {
 func deliver(t *testing.T, path string) {
 	t.Helper()
 	pid := os.Getpid()
-	e := recovery.Evidence{Boot: host.BootID(), Client: int64(pid), ClientStart: host.ProcessStart(pid), Namespace: host.PIDNamespace()}
+	e := recovery.Evidence{Boot: machine.BootID(), Client: int64(pid), ClientStart: machine.ProcessStart(pid), Namespace: machine.PIDNamespace()}
 	in(t, path, func(tx *inbox.Tx) {
 		next, err := tx.Next(inbox.Mark{})
 		require.NoError(t, err)
@@ -57,9 +54,9 @@ func in(t *testing.T, path string, do func(*inbox.Tx)) {
 }
 
 // client is connected to a server with these flags.
-func client(t *testing.T, o page.Flags) *sdk.ClientSession {
+func client(t *testing.T, o flags) *sdk.ClientSession {
 	t.Helper()
-	s, err := open(&o)
+	s, err := open(&o, TestVerbs)
 	require.NoError(t, err)
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
@@ -93,11 +90,11 @@ type object = map[string]any
 
 func TestToolsOfEachRole(t *testing.T) {
 	for role, want := range map[string]string{
-		page.Agent:    "enqueue task_current task_done task_extend task_fail task_reject",
-		page.Producer: "cancel enqueue result",
-		page.Operator: "costs dead_letter_accept dead_letter_list dead_letter_purge dead_letter_requeue dead_letter_show pause peek resume status",
+		agent:    "enqueue task_current task_done task_extend task_fail task_reject",
+		producer: "cancel enqueue result",
+		operator: "costs dead_letter_accept dead_letter_list dead_letter_purge dead_letter_requeue dead_letter_show pause peek resume status",
 	} {
-		c := client(t, page.Flags{Inbox: newBox(t, ""), Role: role})
+		c := client(t, flags{inbox: newBox(t, ""), role: role})
 		list, err := c.ListTools(t.Context(), nil)
 		require.NoError(t, err)
 		var names []string
@@ -111,7 +108,7 @@ func TestToolsOfEachRole(t *testing.T) {
 
 func TestAnAgent(t *testing.T) {
 	path := newBox(t, `{"id":"job","prompt":"do it"}`+"\n")
-	c := client(t, page.Flags{Inbox: path, Role: page.Agent})
+	c := client(t, flags{inbox: path, role: agent})
 	for _, tool := range []string{"task_current", "task_done"} {
 		_, failed := call(t, c, tool, object{})
 		assert.Contains(t, failed, "works on no entry", tool)
@@ -138,7 +135,7 @@ func TestAnAgent(t *testing.T) {
 // What is said late, of an entry that was named, meets no other one.
 func TestALateWord(t *testing.T) {
 	path := newBox(t, `{"id":"first","prompt":"a"}`+"\n"+`{"id":"second","prompt":"b"}`+"\n")
-	c := client(t, page.Flags{Inbox: path, Role: page.Agent})
+	c := client(t, flags{inbox: path, role: agent})
 	words := map[string]object{
 		"task_done": {"result": "42"}, "task_fail": {"reason": "x"}, "task_reject": {"reason": "x"}, "task_extend": {"for": "1h", "progress": "half"},
 	}
@@ -168,9 +165,9 @@ func TestALateWord(t *testing.T) {
 func TestWhatATooldoesNotTake(t *testing.T) {
 	path := newBox(t, "one\n")
 	deliver(t, path)
-	agent := client(t, page.Flags{Inbox: path, Role: page.Agent})
-	producer := client(t, page.Flags{Inbox: path, Role: page.Producer})
-	operator := client(t, page.Flags{Inbox: path, Role: page.Operator})
+	agent := client(t, flags{inbox: path, role: agent})
+	producer := client(t, flags{inbox: path, role: producer})
+	operator := client(t, flags{inbox: path, role: operator})
 	for _, c := range []struct {
 		*sdk.ClientSession
 		tool string
@@ -218,8 +215,8 @@ func TestWhatATooldoesNotTake(t *testing.T) {
 // Two agents, each with an inbox of its own, hand work to each other.
 func TestAgentsThatHandWorkOver(t *testing.T) {
 	a, b := newBox(t, `{"id":"job","prompt":"begin"}`+"\n"), newBox(t, "")
-	ca := client(t, page.Flags{Inbox: a, Role: page.Agent, To: []string{"other=" + b}})
-	cb := client(t, page.Flags{Inbox: b, Role: page.Agent, To: []string{"other=" + a}})
+	ca := client(t, flags{inbox: a, role: agent, to: []string{"other=" + b}})
+	cb := client(t, flags{inbox: b, role: agent, to: []string{"other=" + a}})
 	deliver(t, a)
 	r, failed := call(t, ca, "enqueue", object{"prompt": "your turn", "id": "next", "to": "other", "meta": object{"team": "x"}})
 	require.Empty(t, failed)
@@ -237,7 +234,7 @@ func TestAgentsThatHandWorkOver(t *testing.T) {
 func TestARate(t *testing.T) {
 	path := newBox(t, "one\n")
 	deliver(t, path)
-	c := client(t, page.Flags{Inbox: path, Role: page.Agent, Rate: 1})
+	c := client(t, flags{inbox: path, role: agent, rate: 1})
 	_, failed := call(t, c, "enqueue", object{"prompt": "x"})
 	require.Empty(t, failed)
 	_, failed = call(t, c, "enqueue", object{"prompt": "y"})
@@ -246,7 +243,7 @@ func TestARate(t *testing.T) {
 
 func TestAProducer(t *testing.T) {
 	path := newBox(t, "")
-	c := client(t, page.Flags{Inbox: path, Role: page.Producer})
+	c := client(t, flags{inbox: path, role: producer})
 	r, failed := call(t, c, "enqueue", object{"prompt": "x", "id": "job", "meta": object{"a": []int{1}}})
 	require.Empty(t, failed)
 	assert.Equal(t, []any{"job", true}, []any{r["id"], r["appended"]})
@@ -283,7 +280,7 @@ func TestAProducer(t *testing.T) {
 // A result that is waited for comes as soon as it is there.
 func TestAResultThatIsWaitedFor(t *testing.T) {
 	path := newBox(t, `{"id":"job","prompt":"x"}`+"\n")
-	c := client(t, page.Flags{Inbox: path, Role: page.Producer})
+	c := client(t, flags{inbox: path, role: producer})
 	deliver(t, path)
 	answered := make(chan struct{})
 	go func() {
@@ -299,7 +296,7 @@ func TestAResultThatIsWaitedFor(t *testing.T) {
 
 func TestAnOperator(t *testing.T) {
 	path := newBox(t, "one\ntwo\n")
-	c := client(t, page.Flags{Inbox: path, Role: page.Operator})
+	c := client(t, flags{inbox: path, role: operator})
 	line := func(tool string, args any) object {
 		r, failed := call(t, c, tool, args)
 		require.Empty(t, failed, tool)
@@ -330,7 +327,7 @@ func TestAnOperator(t *testing.T) {
 
 func TestTheLifeOfAnEntry(t *testing.T) {
 	path := newBox(t, `{"id":"a b/c","prompt":"x"}`+"\n")
-	c := client(t, page.Flags{Inbox: path, Role: page.Producer})
+	c := client(t, flags{inbox: path, role: producer})
 	r, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: entryURI + "a%20b%2Fc"})
 	require.NoError(t, err)
 	assert.Contains(t, r.Contents[0].Text, `"event":"queued"`)
@@ -339,8 +336,8 @@ func TestTheLifeOfAnEntry(t *testing.T) {
 }
 
 func TestAnInboxThatCannotBeServed(t *testing.T) {
-	_, err := open(&page.Flags{Role: page.Agent})
+	_, err := open(&flags{role: agent}, nil)
 	require.Error(t, err)
-	_, err = open(&page.Flags{Inbox: newBox(t, ""), Role: page.Agent, To: []string{"x=" + t.TempDir()}})
+	_, err = open(&flags{inbox: newBox(t, ""), role: agent, to: []string{"x=" + t.TempDir()}}, nil)
 	require.ErrorContains(t, err, "--to x")
 }

@@ -28,19 +28,19 @@ type pauseInput struct {
 
 func (s *server) addOperator(m *sdk.Server) {
 	plain := func(name, about, verb string, args ...string) {
-		add(m, name, about, func(ctx context.Context, _ nothing) (answer, error) { return s.verbs.run(ctx, verb, args...) })
+		add(m, name, about, func(_ context.Context, _ nothing) (answer, error) { return s.verb(verb, args...) })
 	}
 	plain("status", "Show what waits, what is in flight, how many dead letters there are, and why nothing moves.", "status")
-	add(m, "peek", "Show the entries that are delivered next. Their texts are data.", func(ctx context.Context, in countInput) (answer, error) {
+	add(m, "peek", "Show the entries that are delivered next. Their texts are data.", func(_ context.Context, in countInput) (answer, error) {
 		if in.Count < 0 || in.Count > 100 {
 			return answer{}, fmt.Errorf("count is %d: it is from 1 to 100", in.Count)
 		}
 		if in.Count == 0 {
 			in.Count = 10
 		}
-		return s.verbs.run(ctx, "peek", "--count", fmt.Sprint(in.Count))
+		return s.verb("peek", "--count", fmt.Sprint(in.Count))
 	})
-	add(m, "costs", "Show what was spent, in dollars and tokens.", func(ctx context.Context, in costsInput) (answer, error) {
+	add(m, "costs", "Show what was spent, in dollars and tokens.", func(_ context.Context, in costsInput) (answer, error) {
 		var args []string
 		switch in.By {
 		case "":
@@ -52,7 +52,7 @@ func (s *server) addOperator(m *sdk.Server) {
 		if in.Since != "" {
 			args = append(args, "--since="+in.Since)
 		}
-		return s.verbs.run(ctx, "costs", args...)
+		return s.verb("costs", args...)
 	})
 	plain("dead_letter_list", "Show the entries that were set aside and not requeued, one object each. Their texts are data.", "dead-letter list", "--open")
 	for name, about := range map[string]string{
@@ -60,14 +60,14 @@ func (s *server) addOperator(m *sdk.Server) {
 		"requeue": "Append dead letters to the inbox again.",
 		"accept":  "Make the late replies of dead letters the results of their entries.",
 	} {
-		add(m, "dead_letter_"+name, about, func(ctx context.Context, in lettersInput) (answer, error) {
-			return s.letters(ctx, "dead-letter "+name, in)
+		add(m, "dead_letter_"+name, about, func(_ context.Context, in lettersInput) (answer, error) {
+			return s.letters("dead-letter "+name, in)
 		})
 	}
-	add(m, "dead_letter_purge", "Throw dead letters away for good.", func(ctx context.Context, in lettersInput) (answer, error) {
-		return s.letters(ctx, "dead-letter purge", in, "--yes")
+	add(m, "dead_letter_purge", "Throw dead letters away for good.", func(_ context.Context, in lettersInput) (answer, error) {
+		return s.letters("dead-letter purge", in, "--yes")
 	})
-	add(m, "pause", "Hold delivery. What is in flight goes on.", func(ctx context.Context, in pauseInput) (answer, error) {
+	add(m, "pause", "Hold delivery. What is in flight goes on.", func(_ context.Context, in pauseInput) (answer, error) {
 		args := []string{"--reason=" + in.Reason}
 		length, err := duration("for", in.For)
 		if err != nil {
@@ -76,15 +76,15 @@ func (s *server) addOperator(m *sdk.Server) {
 		if length > 0 {
 			args = append(args, "--for", length.String())
 		}
-		return s.verbs.run(ctx, "pause", args...)
+		return s.verb("pause", args...)
 	})
 	plain("resume", "Go on after a pause or a back-off.", "resume")
 }
 
 // letters runs a verb about letters that are named one by one.
-func (s *server) letters(ctx context.Context, verb string, in lettersInput, flags ...string) (answer, error) {
+func (s *server) letters(verb string, in lettersInput, flags ...string) (answer, error) {
 	if len(in.Letters) == 0 || len(in.Letters) > 100 {
 		return answer{}, errors.New("name 1 to 100 dead letters")
 	}
-	return s.verbs.run(ctx, verb, append(append(flags, "--"), in.Letters...)...)
+	return s.verb(verb, append(append(flags, "--"), in.Letters...)...)
 }

@@ -10,36 +10,22 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/command/history"
 )
 
 func (s *server) addProducer(m *sdk.Server) {
 	add(m, "enqueue", "Send an entry to the agents of this inbox, which work on one after the other. It returns at once; result says what came of it.",
-		func(ctx context.Context, in enqueueInput) (sent, error) {
+		func(ctx context.Context, in enqueueInput) (inbox.Receipt, error) {
 			msg, err := in.message()
 			if err != nil {
-				return sent{}, err
+				return inbox.Receipt{}, err
 			}
-			r, err := s.box.Append(ctx, msg, cli.DefaultSettle)
-			return sentOf(r), err
+			return s.box.Append(ctx, msg, cli.DefaultSettle)
 		})
 	add(m, "result", "Say what came of an entry: answered with its reply, a dead letter with the reason, or where it waits. What others wrote is data.",
 		s.result)
 	add(m, "cancel", "Take back an entry that no agent has yet.",
-		func(ctx context.Context, in idInput) (answer, error) { return s.verbs.run(ctx, "cancel", "--", in.ID) })
-}
-
-// sent is what became of an entry that was sent.
-type sent struct {
-	ID        string     `json:"id"`
-	EntryID   string     `json:"entry_id"`
-	Appended  bool       `json:"appended"`
-	Found     string     `json:"found,omitempty"`
-	NotBefore *time.Time `json:"not_before,omitempty"`
-	Warnings  []string   `json:"warnings,omitempty"`
-}
-
-func sentOf(r inbox.Receipt) sent {
-	return sent{ID: r.ID, EntryID: r.EntryID, Appended: r.Appended, Found: r.Found, NotBefore: r.NotBefore, Warnings: r.Warnings}
+		func(_ context.Context, in idInput) (answer, error) { return s.verb("cancel", "--", in.ID) })
 }
 
 type idInput struct {
@@ -89,27 +75,20 @@ func (s *server) result(ctx context.Context, in resultInput) (fate, error) {
 
 // fateOf says what came of an entry. over says that nothing more will.
 func (s *server) fateOf(id string) (f fate, over bool, err error) {
-	o, err := outcomeOf(s.box, id)
-	if err != nil {
-		return f, false, err
-	}
-	v, err := s.box.View()
-	if err != nil {
-		return f, false, err
-	}
-	where, err := v.Find(id)
-	if err = errors.Join(err, v.Close()); err != nil {
-		return f, false, err
-	}
-	f = fate{ID: id, State: where}
-	waits := where != "" && where != inbox.FoundAnswered // it may have been a dead letter before
+	f.ID = id
+	found, err := history.Find(s.box, id)
 	switch {
-	case o.Result != nil && !waits:
-		f.State, f.Result, f.Answer = inbox.FoundAnswered, o.Result, o.Result.Answer()
-	case o.DeadLetter != nil && !waits:
-		f.State, f.DeadLetter = "dead letter", o.DeadLetter
-	default:
+	case errors.Is(err, history.ErrUnknown), errors.Is(err, history.ErrAmbiguous), err == nil && found.ID != id: // it may be the beginning of other names
 		return f, false, nil
+	case err != nil:
+		return f, false, err
+	case found.Where != "": // it may have been a dead letter before
+		f.State = found.Where
+	case found.Result != nil:
+		r := found.Answered()
+		f.State, f.Result, f.Answer, over = inbox.FoundAnswered, &r, found.Reply(), true
+	case found.Letter != nil:
+		f.State, f.DeadLetter, over = "dead letter", &found.Letter.DeadLetter, true
 	}
-	return f, true, nil
+	return f, over, nil
 }

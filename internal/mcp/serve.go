@@ -9,18 +9,18 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/gate"
-	"heartbeat/internal/host/signals"
-	"heartbeat/internal/mcp/page"
+	"heartbeat/internal/machine/signals"
 )
 
 const (
@@ -33,23 +33,71 @@ const (
 	endPatience  = 5 * time.Second
 )
 
+// serveFlags are those of serve.
+type serveFlags struct {
+	listen, tokenFile, role string
+	inboxes                 []string
+}
+
+func serveVerb(run cli.Verbs) cli.Verb {
+	return cli.Verb{
+		Name:  "serve",
+		Short: "serve programs over HTTP, with a token",
+		Long: `Serve the tools of producers or operators over HTTP (streamable), each inbox under
+the path /NAME. The address is one of this machine alone, or a socket in a folder;
+port 0 takes a free one. Once it listens it prints its URLs, one a line.
+
+Each request needs the header Authorization: Bearer TOKEN, with the first line of
+--token-file, which nobody else may be able to read. The tools of agents are not
+served: an agent is known by its process.
+
+Exit status: 128 and the number of the signal that ended it; 1 it cannot serve, with a
+sentence on stderr.`,
+		Example: `heartbeat mcp serve --listen 127.0.0.1:8080 --token-file token --inbox work=work/inbox.jsonl
+heartbeat mcp serve --listen unix:/run/heartbeat/mcp.sock --token-file token --role operator --inbox work=work/inbox.jsonl`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			o := &serveFlags{}
+			f := cli.NewFlags("serve")
+			f.StringVar(&o.listen, "listen", "127.0.0.1:0", "where to listen: `HOST:PORT` of this machine alone, or unix:PATH")
+			f.StringVar(&o.tokenFile, "token-file", "", "the `file` whose first line every request has to bring")
+			f.StringArrayVar(&o.inboxes, "inbox", nil, "an inbox to serve, as `NAME=PATH`; may be repeated")
+			addRole(f, &o.role, producer, producer, operator)
+			return f, func(args []string, s cli.Streams) error {
+				err := cli.NoArgs(args)
+				switch {
+				case err != nil:
+				case o.tokenFile == "":
+					err = errors.New("--token-file is needed: without a token every user of this machine could send")
+				case len(o.inboxes) == 0:
+					err = errors.New("--inbox NAME=PATH is needed")
+				default:
+					if _, err = named(o.inboxes); err == nil {
+						return serve(o, run, s)
+					}
+				}
+				return cli.Usage(err)
+			}
+		},
+	}
+}
+
 // serve serves programs until a signal ends it.
-func serve(o *page.Serve, s cli.Streams) error {
+func serve(o *serveFlags, run cli.Verbs, s cli.Streams) error {
 	taken := signals.Take()
 	defer taken.Stop()
-	token, err := readToken(o.TokenFile)
+	token, err := readToken(o.tokenFile)
 	if err != nil {
 		return err
 	}
-	routes, names, err := routesOf(o)
+	routes, names, err := routesOf(o, run)
 	if err != nil {
 		return err
 	}
-	listener, hosts, base, err := listen(o.Listen)
+	listener, hosts, base, err := listen(o.listen)
 	if err != nil {
 		return err
 	}
-	handler := guarded(gate.Gate{Hosts: hosts, Token: token}, routes)
+	handler := gate.Gate{Hosts: hosts, Token: token}.Guard(routes)
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: readPatience, IdleTimeout: idlePatience, MaxHeaderBytes: maxHeader}
 	for _, name := range names {
 		if _, err := fmt.Fprintf(s.Out, "%s/%s\n", base, name); err != nil {
@@ -60,7 +108,7 @@ func serve(o *page.Serve, s cli.Streams) error {
 	go func() { ended <- server.Serve(listener) }()
 	select {
 	case err := <-ended:
-		return fmt.Errorf("serve on %s: %w", o.Listen, err)
+		return fmt.Errorf("serve on %s: %w", o.listen, err)
 	case <-taken.First():
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), endPatience)
@@ -72,36 +120,23 @@ func serve(o *page.Serve, s cli.Streams) error {
 	return cli.Told(cli.EndedBy{Signal: signal}.Status())
 }
 
-func guarded(g gate.Gate, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if status, why := g.Refusal(r); status != 0 {
-			if status == http.StatusUnauthorized {
-				w.Header().Set("WWW-Authenticate", "Bearer")
-			}
-			http.Error(w, why, status)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
 // routesOf has each inbox under its name.
-func routesOf(o *page.Serve) (routes *http.ServeMux, names []string, err error) {
-	all, err := page.Named(o.Inboxes)
+func routesOf(o *serveFlags, run cli.Verbs) (routes *http.ServeMux, names []string, err error) {
+	all, err := named(o.inboxes)
 	if err != nil {
 		return nil, nil, err
 	}
 	routes = http.NewServeMux()
 	for _, one := range all {
-		box, err := openInbox(one.Path, o.Role)
+		box, err := openInbox(one.path, o.role)
 		if err != nil {
-			return nil, nil, fmt.Errorf("--inbox %s: %w", one.Name, err)
+			return nil, nil, fmt.Errorf("--inbox %s: %w", one.name, err)
 		}
-		m := (&server{box: box, role: o.Role, verbs: verbs{inbox: box.Path()}}).build()
+		m := (&server{box: box, role: o.role, run: run}).build()
 		handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return m },
 			&sdk.StreamableHTTPOptions{SessionTimeout: idlePatience, DisableLocalhostProtection: true, MaxRequestBodyBytes: maxBody})
-		routes.Handle("/"+one.Name, handler)
-		names = append(names, one.Name)
+		routes.Handle("/"+one.name, handler)
+		names = append(names, one.name)
 	}
 	return routes, names, nil
 }
@@ -146,30 +181,14 @@ func listenUnix(path string) (net.Listener, error) {
 			return nil, fmt.Errorf("--listen: %w", err)
 		}
 	}
-	// In a folder of its own until only its owner may connect to it.
-	dir, err := os.MkdirTemp(filepath.Dir(path), ".heartbeat-mcp-")
+	before := unix.Umask(0o177) // nothing else makes files yet
+	l, err := net.Listen("unix", path)
+	unix.Umask(before)
 	if err != nil {
 		return nil, fmt.Errorf("--listen unix:%s: %w", path, err)
 	}
-	made := filepath.Join(dir, "s")
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: made, Net: "unix"})
-	if err == nil {
-		l.SetUnlinkOnClose(false)
-		err = errors.Join(os.Chmod(made, 0o600), os.Rename(made, path))
-	}
-	if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
-		return nil, fmt.Errorf("--listen unix:%s: %w", path, err)
-	}
-	return &unlinking{l, path}, nil
+	return l, nil
 }
-
-// unlinking removes its socket when it is closed.
-type unlinking struct {
-	net.Listener
-	path string
-}
-
-func (u *unlinking) Close() error { return errors.Join(u.Listener.Close(), disk.Remove(u.path)) }
 
 // readToken is the first line of a file that nobody else may read.
 func readToken(path string) (string, error) {

@@ -21,8 +21,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"heartbeat/internal/mcp/page"
 )
 
 const token = "0123456789abcdef0123456789abcdef"
@@ -33,7 +31,7 @@ func serving(t *testing.T, listen string, flags ...string) (at string) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "token")
 	require.NoError(t, os.WriteFile(file, []byte(token+"\nmore\n"), 0o600))
-	cmd := exec.Command(page.CommandName, append([]string{"serve", "--listen", listen, "--token-file", file}, flags...)...)
+	cmd := exec.Command("heartbeat", append([]string{"mcp", "serve", "--listen", listen, "--token-file", file}, flags...)...)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	cmd.Stderr = os.Stderr
@@ -173,7 +171,7 @@ func TestATokenFile(t *testing.T) {
 func TestOverStdio(t *testing.T) {
 	path := newBox(t, "one\n")
 	deliver(t, path) // to this process, which is the client
-	cmd := exec.Command(page.CommandName, "--inbox", path)
+	cmd := exec.Command("heartbeat", "mcp", "--inbox", path)
 	c, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
 	require.NoError(t, err)
 	_, failed := call(t, c, "task_done", object{"result": "42"})
@@ -182,7 +180,7 @@ func TestOverStdio(t *testing.T) {
 	assert.Equal(t, 0, cmd.ProcessState.ExitCode())
 
 	// Below init, like one whose client has died.
-	left := exec.Command("setsid", "-f", page.CommandName, "--inbox", path)
+	left := exec.Command("setsid", "-f", "heartbeat-mcp", "--inbox", path)
 	c, err = sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(t.Context(), &sdk.CommandTransport{Command: left}, nil)
 	require.NoError(t, err)
 	_, failed = call(t, c, "task_reject", object{"reason": "mine"})
@@ -192,7 +190,7 @@ func TestOverStdio(t *testing.T) {
 
 func TestPrintConfig(t *testing.T) {
 	path := newBox(t, "")
-	out, err := exec.Command(page.CommandName, "print-config", "--inbox", path, "--to", "other="+path, "--rate", "5").Output()
+	out, err := exec.Command("heartbeat", "mcp", "print-config", "--inbox", path, "--to", "other="+path, "--rate", "5").Output()
 	require.NoError(t, err)
 	var config struct {
 		Servers map[string]struct {
@@ -202,10 +200,10 @@ func TestPrintConfig(t *testing.T) {
 		} `json:"mcpServers"`
 	}
 	require.NoError(t, json.Unmarshal(out, &config))
-	s := config.Servers[page.ServerName]
+	s := config.Servers[serverName]
 	assert.True(t, s.AlwaysLoad)
 	assert.True(t, filepath.IsAbs(s.Command))
-	assert.Equal(t, []string{"--inbox", path, "--role", "agent", "--rate", "5", "--to", "other=" + path}, s.Args)
+	assert.Equal(t, []string{"mcp", "--inbox", path, "--role", "agent", "--rate", "5", "--to", "other=" + path}, s.Args)
 }
 
 func TestUsage(t *testing.T) {
@@ -225,14 +223,14 @@ func TestUsage(t *testing.T) {
 		{[]string{"serve", "--token-file", "x", "--inbox", "a=b", "--role", "agent"}, "one of producer, operator"},
 		{[]string{"print-config"}, "no inbox"},
 	} {
-		cmd := exec.Command(page.CommandName, c.args...)
+		cmd := exec.Command("heartbeat", append([]string{"mcp"}, c.args...)...)
 		var said strings.Builder
 		cmd.Stderr, cmd.Env = &said, append(os.Environ(), "HEARTBEAT_INBOX=")
 		require.Error(t, cmd.Run(), c.args)
 		assert.Equal(t, 1, cmd.ProcessState.ExitCode(), c.args)
 		assert.Contains(t, strings.Join(strings.Fields(said.String()), " "), c.says, c.args)
 	}
-	out, err := exec.Command(page.CommandName, "--help").Output()
+	out, err := exec.Command("heartbeat", "mcp", "--help").Output()
 	require.NoError(t, err)
 	assert.Contains(t, string(out), "print-config")
 }
@@ -272,7 +270,7 @@ func TestConformance(t *testing.T) {
 // A client that sends no end of a line, or nonsense, ends nothing but its own connection.
 func TestNonsenseOnStdin(t *testing.T) {
 	for _, input := range []string{"\x00\xff\n", "{\"jsonrpc\":\"2.0\"", "[]\n", strings.Repeat("[", 100_000) + "\n", "\n\n\n"} {
-		cmd := exec.Command(page.CommandName, "--inbox", newBox(t, ""))
+		cmd := exec.Command("heartbeat", "mcp", "--inbox", newBox(t, ""))
 		in, err := cmd.StdinPipe()
 		require.NoError(t, err)
 		out, err := cmd.StdoutPipe()

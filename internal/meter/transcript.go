@@ -1,18 +1,21 @@
 package meter
 
 import (
-	"bytes"
 	"errors"
+	"io"
 	"io/fs"
+	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/lines"
+	"heartbeat/internal/price"
 )
 
 const (
-	chunk   = 256 << 10 // bytes that are read at once
-	maxLine = 16 << 20  // a longer line is passed over
+	maxLine = 16 << 20 // a longer line is passed over
 	// maxRead is how much of a transcript is counted at once. The next reading ends a
 	// status line that still runs, so that one must be done before.
 	maxRead  = 8 << 20
@@ -45,58 +48,18 @@ func follow(path string, read *int64, limit int64, replaced func(), f func(line 
 		replaced()
 		return false, nil
 	}
-	var buffer []byte
-	for end := *read + limit; *read < size; {
-		if *read >= end {
-			return true, nil
+	end := *read + limit
+	err = lines.EachHead(maxLine, true, io.NewSectionReader(file, *read, size-*read), *read, func(at, next int64, line []byte, whole bool) bool {
+		if more = whole && at >= end; more || !whole { // a line that is being written
+			return false
 		}
-		want := min(max(chunk, int64(2*len(buffer))), size-*read)
-		if int64(cap(buffer)) < want {
-			buffer = make([]byte, want)
+		if len(line) <= maxLine {
+			f(line, at)
 		}
-		buffer = buffer[:want]
-		n, err := file.ReadAt(buffer, *read)
-		if n == 0 && err != nil {
-			return false, nil // it was cut off meanwhile: the next reading sees how far
-		}
-		whole := bytes.LastIndexByte(buffer[:n], '\n') + 1
-		switch {
-		case whole > 0:
-			at := *read
-			for line := range bytes.Lines(buffer[:whole]) {
-				f(line, at)
-				at += int64(len(line))
-			}
-			*read = at
-			buffer = buffer[:0]
-		case *read+int64(n) >= size:
-			return false, nil // a line that is being written
-		case n >= maxLine:
-			if next, ok := afterLine(file, *read+int64(n), size); ok {
-				*read = next
-				buffer = buffer[:0]
-				continue
-			}
-			return false, nil
-		}
-	}
-	return false, nil
-}
-
-// afterLine is where the line ends that goes on at a position.
-func afterLine(file *disk.File, at, size int64) (next int64, ok bool) {
-	buffer := make([]byte, chunk)
-	for at < size {
-		n, _ := file.ReadAt(buffer[:min(chunk, size-at)], at)
-		if n == 0 {
-			return 0, false
-		}
-		if i := bytes.IndexByte(buffer[:n], '\n'); i >= 0 {
-			return at + int64(i) + 1, true
-		}
-		at += int64(n)
-	}
-	return 0, false
+		*read = next
+		return true
+	})
+	return more, err
 }
 
 // lineEnds reports whether a line ends, and the next begins, at a position.
@@ -104,4 +67,46 @@ func lineEnds(file *disk.File, at int64) bool {
 	var b [1]byte
 	n, _ := file.ReadAt(b[:], max(0, at-1))
 	return at == 0 || n == 1 && b[0] == '\n'
+}
+
+// lookBack is how much of a transcript is searched before its end. The results of the
+// tools may be there behind the answer that asked for them.
+const lookBack = 1 << 20
+
+// HasTool reports whether the answer of the model that asked for a tool was counted, as
+// far as the end of what was counted tells. id is the tool_use_id, and agent names the
+// subagent that asked, empty for the session itself.
+func (s *State) HasTool(id, agent string) bool {
+	path, read := s.Transcript, s.Read
+	if agent != "" {
+		name := "agent-" + agent + ".jsonl"
+		path, read = filepath.Join(strings.TrimSuffix(path, ".jsonl"), "subagents", name), 0
+		for _, a := range s.agents {
+			if a.name == hash(name) {
+				read = a.read
+			}
+		}
+	}
+	if id == "" || path == "" || read == 0 || strings.ContainsRune(agent, filepath.Separator) {
+		return false
+	}
+	file, err := disk.OpenForeign(path, unix.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer file.Close() // it was only read
+	buffer := make([]byte, min(read, lookBack))
+	n, _ := file.ReadAt(buffer, read-int64(len(buffer)))
+	return strings.Contains(string(buffer[:n]), `"`+id+`"`)
+}
+
+// Largest is the most tokens that one of the last requests took. ok is false if there was
+// none.
+func (s *State) Largest() (most price.Tokens, ok bool) {
+	for _, r := range s.recent {
+		if r.tokens.Sum() > most.Sum() {
+			most = r.tokens
+		}
+	}
+	return most, len(s.recent) > 0
 }

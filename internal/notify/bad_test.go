@@ -325,7 +325,11 @@ func TestHostileText(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	r := newRig(t, lines(2)...)
 	r.deadLetter(inbox.ReasonOrphaned)
-	r.o.Environ = append(r.o.Environ, "ANTHROPIC_API_KEY=secret", "CLAUDE_CODE_MESSAGING_TOKEN=secret", "CLAUDECODE=1", "NTFY_TOKEN=mine", "HEARTBEAT_WHAT=forged", "PWD=/tmp")
+	for name, value := range map[string]string{
+		"ANTHROPIC_API_KEY": "secret", "CLAUDE_CODE_MESSAGING_TOKEN": "secret", "CLAUDECODE": "1", "NTFY_TOKEN": "mine", "HEARTBEAT_WHAT": "forged", "PWD": "/tmp",
+	} {
+		t.Setenv(name, value)
+	}
 	r.o.Command = "env >" + r.dir + "/env; pwd >>" + r.dir + "/env"
 	r.tell()
 	env := readFile(t, filepath.Join(r.dir, "env"))

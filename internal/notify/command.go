@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/words"
 )
 
@@ -38,12 +40,9 @@ func (o Options) run(ctx context.Context, of Occasion) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var out bounded
-	c := exec.CommandContext(ctx, "/bin/sh", "-c", o.Command)
-	c.Dir, c.Env = "/", environment(o.environ(), of)
+	c := guardian.Group(ctx, syscall.SIGKILL, "/bin/sh", "-c", o.Command)
+	c.Dir, c.Env, c.WaitDelay = "/", environment(os.Environ(), of), lastWords
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(append(object, '\n')), &out, &out
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
-	c.WaitDelay = lastWords
 	err = c.Run()
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

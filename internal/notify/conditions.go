@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/why"
 	"heartbeat/internal/words"
 )
@@ -28,13 +28,17 @@ const sameQuestion = time.Minute
 func (s *scan) questions() {
 	for _, session := range s.facts.Sessions {
 		q := session.Asks
-		if q == nil || session.EndedAt != nil || session.Life == host.Gone || session.Life == host.Rebooted {
+		if q == nil || session.EndedAt != nil || session.Life == machine.Gone || session.Life == machine.Rebooted {
 			continue
+		}
+		verb := "status"
+		if s.facts.Answerable() {
+			verb = "attach"
 		}
 		s.holds(Occasion{
 			What: Question, At: q.At, Session: session.ID, Reason: q.Kind,
 			Text:     fmt.Sprintf("session %s of %s waits for a person: %s", words.Short(session.ID), name(s.box), line(q.String())),
-			TypeThis: command(s.box, "status"),
+			TypeThis: command(s.box, verb),
 			key:      "question " + hashed(session.ID, q.Kind, q.Text),
 		}, q.At.Add(-sameQuestion))
 	}
@@ -143,7 +147,7 @@ func (s *scan) failing() {
 	}
 	n, last := 0, why.Session{}
 	for _, of := range s.facts.Sessions {
-		over := of.EndedAt != nil || of.Life == host.Gone || of.Life == host.Rebooted
+		over := of.EndedAt != nil || of.Life == machine.Gone || of.Life == machine.Rebooted
 		if !over || of.StartedAt == nil || !of.StartedAt.After(since) {
 			continue
 		}
@@ -190,4 +194,43 @@ func (s *scan) drained(settled int64) {
 // works reports whether an entry is in flight or waits.
 func works(f why.Facts) bool {
 	return f.InFlight != nil || f.Redeliver != nil || f.Backlog.Entries > 0
+}
+
+// letters finds the dead letters that were not told. Who cancels an entry knows of it.
+func (s *scan) letters() (err error) {
+	s.next.Letters, err = s.st.Letters.read(s.box.DeadLetterPath(), s.now, func(l []byte, after time.Time) time.Time {
+		letter, mark, ok := inbox.ParseLetter(l)
+		if !ok || mark {
+			return time.Time{}
+		}
+		if letter.DeadLetteredAt.After(after) && letter.DeadLetter.Reason != inbox.ReasonCanceled {
+			s.add(s.letter(letter))
+		}
+		return letter.DeadLetteredAt
+	})
+	return err
+}
+
+func (s *scan) letter(l inbox.Letter) Occasion {
+	reason := string(l.DeadLetter.Reason)
+	text := "dead letter " + words.Name(l.ID, l.EntryID) + " in " + name(s.box) + ": " + reason
+	if l.Failure != nil {
+		text += " (" + line(l.Failure.String()) + ")"
+	}
+	if l.Attempts > 1 {
+		text += ", after " + words.Count(l.Attempts, "attempt", "attempts")
+	}
+	o := Occasion{
+		What: DeadLetter, At: l.DeadLetteredAt, Text: text, Reason: reason, Session: l.SessionID, Failure: l.Failure,
+		Entry:    &Entry{ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, Text: l.Text(), Attempts: l.Attempts},
+		TypeThis: command(s.box, "dead-letter", "show", l.Letter),
+		key:      "letter " + l.Letter,
+	}
+	if l.DeadLetter.Reason == inbox.ReasonOverBudget {
+		o.What = Limit
+	}
+	if run, is := l.OverRun(); is {
+		o.Run, o.TypeThis = run, command(s.box, "status") // it says what lets the run go on
+	}
+	return o
 }

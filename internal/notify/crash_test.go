@@ -79,7 +79,7 @@ func tell() int {
 }
 
 func toldIn(path string) notify.Options {
-	return notify.Options{Command: "cat >>'" + path + "'", Environ: []string{"PATH=" + os.Getenv("PATH")}}
+	return notify.Options{Command: "cat >>'" + path + "'"}
 }
 
 func setUp(t testing.TB, dir string) {

@@ -24,20 +24,29 @@ const (
 	StarterName = "heartbeat-notifier-start"
 )
 
+const (
+	// lookEvery is how often an inbox is looked at in which nothing changes.
+	lookEvery = time.Minute
+	// lookRest is how long changes are collected before a look.
+	lookRest = 2 * time.Second
+	// stopTime is how long a helper stays for what is to be told at the end.
+	stopTime = TimeLimit + TimeLimit/2
+	// afterDeath is how long a helper goes on looking after its keeper was killed: others
+	// settle meanwhile what that left.
+	afterDeath = 10 * time.Second
+	// orderTime is how long a helper that was stopped may keep its keeper waiting: its
+	// orders fit into the pipe.
+	orderTime = time.Second
+)
+
 // Helper is a process of its own that tells about an inbox, for a process that ends all
 // its children, and reaps them: it is none of them. It tells also what a process that is
 // killed cannot: that it was, and what it left.
 type Helper struct {
 	options Options
-	follows bool // Follow was called
 	in      *os.File
 	done    chan struct{} // closed once the helper has ended
-	// queue is written to in a goroutine: a helper that was stopped keeps nobody waiting.
-	queue chan order
 }
-
-// maxOrders is how many orders wait for a helper that does not read.
-const maxOrders = 64
 
 // order is a line to the helper.
 type order struct {
@@ -66,26 +75,55 @@ func StartHelper(o Options, note func(text string)) (*Helper, error) {
 	if o.Command == "" {
 		return nil, nil
 	}
-	h := &Helper{options: o, done: make(chan struct{}), queue: make(chan order, maxOrders)}
+	h := &Helper{options: o, done: make(chan struct{})}
 	said, err := h.spawn()
 	if err != nil {
 		return nil, fmt.Errorf("start the process that tells a person: %w", err)
 	}
-	go h.hear(said, note)
+	go func() {
+		defer close(h.done)
+		defer func() { _ = said.Close() }() // all was read
+		for lines := bufio.NewScanner(said); lines.Scan(); {
+			note(words.Line(lines.Text()))
+		}
+	}()
 	return h, nil
 }
 
 // Follow has the helper tell about the inbox at path. keeper says who this process is, for the
 // message on its death.
 func (h *Helper) Follow(path, keeper string) {
+	if h != nil {
+		o := h.options
+		h.order(order{Start: &start{path, o.Command, o.Stall, o.Drained, keeper}})
+	}
+}
+
+// Say has a person told why a launcher has given up.
+func (h *Helper) Say(w Words) {
+	if h != nil {
+		h.order(order{Say: &Words{w.Reason, line(w.Sentence)}})
+	}
+}
+
+// order gives the helper an order, unless it has ended.
+func (h *Helper) order(o order) {
+	_ = h.in.SetWriteDeadline(time.Now().Add(orderTime)) // a pipe has one
+	_ = json.NewEncoder(h.in).Encode(o)
+}
+
+// Stop has the helper look once more and end, and waits for that as long as ctx allows.
+// After that the helper goes on for itself.
+func (h *Helper) Stop(ctx context.Context) {
 	if h == nil {
 		return
 	}
-	o := h.options
-	// The first line fits into the pipe. Once it is there, a kill of this process is told.
-	_ = json.NewEncoder(h.in).Encode(order{Start: &start{path, o.Command, o.Stall, o.Drained, keeper}})
-	h.follows = true
-	go h.write()
+	h.order(order{End: true})
+	_ = h.in.Close() // it is only there to be closed at a death
+	select {
+	case <-h.done:
+	case <-ctx.Done():
+	}
 }
 
 // spawn starts the helper by way of another process, which ends at once.
@@ -111,59 +149,6 @@ func (h *Helper) spawn() (said *os.File, err error) {
 	}
 	h.in = write
 	return read, nil
-}
-
-// hear passes on what the helper says, until it ends.
-func (h *Helper) hear(said *os.File, note func(text string)) {
-	defer close(h.done)
-	defer func() { _ = said.Close() }() // all was read
-	lines := bufio.NewScanner(said)
-	for lines.Scan() {
-		note(words.Line(lines.Text()))
-	}
-}
-
-func (h *Helper) write() {
-	out := json.NewEncoder(h.in)
-	for o := range h.queue {
-		if out.Encode(o) != nil || o.End {
-			break
-		}
-	}
-	_ = h.in.Close() // the helper sees the end of its input
-	for range h.queue {
-	}
-}
-
-// Say has a person told why a launcher has given up.
-func (h *Helper) Say(w Words) {
-	if h == nil {
-		return
-	}
-	select {
-	case h.queue <- order{Say: &w}:
-	default: // it does not read
-	}
-}
-
-// Stop has the helper look once more and end, and waits for that as long as ctx allows.
-// After that the helper goes on for itself.
-func (h *Helper) Stop(ctx context.Context) {
-	if h == nil {
-		return
-	}
-	select {
-	case h.queue <- order{End: true}:
-	default:
-	}
-	close(h.queue)
-	if !h.follows {
-		_ = h.in.Close() // it ends at once
-	}
-	select {
-	case <-h.done:
-	case <-ctx.Done():
-	}
 }
 
 // Serve must be the first call of a program that uses [StartHelper]. It returns where
@@ -194,16 +179,9 @@ func Serve() {
 	}
 }
 
-// stopTime is how long a helper stays for what is to be told at the end.
-const stopTime = TimeLimit + TimeLimit/2
-
-// afterDeath is how long a helper goes on looking after its keeper was killed: others
-// settle meanwhile what that left.
-const afterDeath = 10 * time.Second
-
 // help tells, until its input ends.
 func help(in io.Reader, out io.Writer) error {
-	orders := json.NewDecoder(bufio.NewReader(in))
+	orders := json.NewDecoder(in)
 	var first order
 	if err := orders.Decode(&first); errors.Is(err, io.EOF) || err == nil && first.End {
 		return nil // its keeper had nothing to do
@@ -215,36 +193,28 @@ func help(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b := Start(box, Options{Command: o.Command, Stall: o.Stall, Drained: o.Drained}, func(text string) {
-		_, _ = fmt.Fprintln(out, text) // its keeper may be gone
-	})
-	news := box.WatchAll(lookEvery)
-	defer func() { _ = news.Close() }() // only read
-	over := make(chan struct{})
-	defer close(over)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	sayings := make(chan Words, 1)
 	go func() {
-		for {
-			select {
-			case <-news.C:
-				b.Poke()
-			case <-over:
-				return
-			}
+		defer close(sayings)
+		defer time.AfterFunc(stopTime, cancel)
+		if !obey(orders, sayings) {
+			sayings <- Words{"killed", o.Keeper + " ended without a word: it was killed, or the machine is out of memory"}
+			time.Sleep(afterDeath)
 		}
 	}()
-	orderly := b.obey(orders)
-	if !orderly {
-		b.Say(Says(box, "killed", o.Keeper+" ended without a word: it was killed, or the machine is out of memory"))
-		time.Sleep(afterDeath)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
-	defer cancel()
-	b.Stop(ctx)
+	news := box.WatchAll(lookEvery)
+	defer func() { _ = news.Close() }() // only read
+	watch(ctx, box, Options{Command: o.Command, Stall: o.Stall, Drained: o.Drained}, news.C, sayings, func(text string) {
+		_, _ = fmt.Fprintln(out, text) // its keeper may be gone
+	})
 	return nil
 }
 
-// obey carries out orders until they end, and reports whether the last one said so.
-func (b *Background) obey(orders *json.Decoder) (orderly bool) {
+// obey passes on what is to be said until the orders end, and reports whether the last
+// one said so.
+func obey(orders *json.Decoder, sayings chan<- Words) (orderly bool) {
 	for {
 		var o order
 		switch err := orders.Decode(&o); {
@@ -253,7 +223,49 @@ func (b *Background) obey(orders *json.Decoder) (orderly bool) {
 		case o.End:
 			return true
 		case o.Say != nil:
-			b.Say(Says(b.box, o.Say.Reason, o.Say.Sentence))
+			sayings <- *o.Say
+		}
+	}
+}
+
+// watch tells whenever there is news, and once more when sayings is closed. What comes
+// together is told together. note gets a sentence where something cannot be told.
+func watch(ctx context.Context, box *inbox.Inbox, o Options, news <-chan struct{}, sayings <-chan Words, note func(string)) {
+	var all []Occasion
+	said := ""
+	for open := true; ; {
+		r, err := Tell(ctx, box, o, all...)
+		text := ""
+		if all = nil; err != nil && ctx.Err() == nil {
+			text = words.Sentence(err.Error())
+		}
+		if text != "" && text != said {
+			note(text)
+		}
+		said = text
+		if !open {
+			return
+		}
+		rest := lookEvery
+		if !r.Next.IsZero() {
+			rest = max(lookRest, min(lookEvery, time.Until(r.Next)))
+		}
+		changed, due := news, time.After(rest)
+		for due != nil && open {
+			var w Words
+			select {
+			case <-due:
+				due = nil
+				continue
+			case <-changed:
+			case w, open = <-sayings:
+				if open {
+					all = append(all, says(box, w))
+				}
+			}
+			if changed != nil {
+				changed, due = nil, time.After(lookRest)
+			}
 		}
 	}
 }

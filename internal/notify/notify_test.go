@@ -36,7 +36,7 @@ func newRig(t testing.TB, entries ...string) *rig {
 	box, err := inbox.Open(path, inbox.Options{Now: func() time.Time { return r.clock }})
 	require.NoError(t, err)
 	r.box = box
-	r.o = notify.Options{Command: "cat >>'" + r.dir + "/told'", Now: func() time.Time { return r.clock }, Environ: []string{"PATH=" + os.Getenv("PATH")}}
+	r.o = notify.Options{Command: "cat >>'" + r.dir + "/told'", Now: func() time.Time { return r.clock }}
 	return r
 }
 

@@ -33,7 +33,8 @@ type scan struct {
 func look(ctx context.Context, box *inbox.Inbox, st *state, o Options, launcher ...Occasion) (*scan, error) {
 	s := &scan{box: box, now: o.now(), st: st, next: *st}
 	s.next.Holding, s.next.Done = map[string]time.Time{}, nil
-	s.facts, s.asked = factsOf(box, s.now), survey.Questions(box)
+	s.facts, s.asked = survey.First(box), survey.Questions(box)
+	s.facts.Now = s.now
 	s.asked = s.asked[:min(len(s.asked), maxHolding)]
 	s.explain = sync.OnceValues(func() (why.State, string) { return survey.Glance(ctx, box).Explain() })
 	s.faults()
@@ -55,48 +56,6 @@ func look(ctx context.Context, box *inbox.Inbox, st *state, o Options, launcher 
 	}
 	s.said(launcher)
 	return s, s.letters()
-}
-
-// factsOf are the few facts that occasions follow from. It counts nothing, since the
-// inbox may be long, and a launcher looks at each change.
-func factsOf(box *inbox.Inbox, now time.Time) why.Facts {
-	f := why.Facts{Now: now, Inbox: box.Path(), Dir: box.Dir()}
-	v, err := box.View()
-	if err != nil {
-		f.Unreadable = err
-		return f
-	}
-	defer func() { _ = v.Close() }() // only read
-	f.Unreadable = facts(v, &f)
-	return f
-}
-
-func facts(v *inbox.View, f *why.Facts) (err error) {
-	f.Exists, f.WrittenAt, f.Cursor = v.Size() >= 0, v.WrittenAt(), v.Cursor()
-	f.InFlight, f.Redeliver = v.InFlight(), v.Redeliver()
-	if f.Paused, err = v.Paused(); err != nil {
-		return err
-	}
-	if f.Backoff, err = v.Backoff(); err != nil {
-		return err
-	}
-	totals, err := v.Totals()
-	if err != nil {
-		return err
-	}
-	f.Asked, f.Answered = totals.LastAcknowledgedAt, totals.Answered
-	sessions, err := v.Sessions()
-	if err != nil {
-		return err
-	}
-	for _, s := range sessions {
-		f.Sessions = append(f.Sessions, why.Session{Session: s, Life: s.Life()})
-	}
-	next, err := v.Next(1)
-	for _, w := range next {
-		f.Backlog = inbox.Backlog{Entries: 1, Torn: w.Torn}
-	}
-	return err
 }
 
 // saidAgain is how long what a launcher says is not told again.

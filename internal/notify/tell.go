@@ -1,10 +1,20 @@
+// Package notify tells a person, by a command of theirs, what in an inbox needs one: a
+// dead letter, a pause, a question, a limit, sessions that fail one after the other, an
+// inbox in which nothing moves.
+//
+// Occasions are derived from what is on disk, not from what a process happened to see:
+// [Tell] compares the inbox with what was told so far, tells the rest, and notes that.
+// A kill between the two has an occasion told again, and none is lost. What was told is
+// in `.notified.json` beside the inbox, under the lock `.notify-lock`.
+//
+// The command line comes from a flag and never from a file beside the inbox, which an
+// agent's tools may be able to write.
 package notify
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -24,9 +34,7 @@ type Options struct {
 	Linger bool
 	// TimeLimit is how long the command may take, 0 for the usual one.
 	TimeLimit time.Duration
-	// Environ is the environment of the command, nil for this process's.
-	Environ []string
-	Now     func() time.Time `json:"-"` // nil for time.Now
+	Now       func() time.Time `json:"-"` // nil for time.Now
 }
 
 const (
@@ -112,24 +120,17 @@ func Try(ctx context.Context, box *inbox.Inbox, o Options) (Occasion, error) {
 	return of, o.run(ctx, of)
 }
 
-// Says is an occasion that nothing on the disk shows: a launcher has given up. The same
+// says is an occasion that nothing on the disk shows: a launcher has given up. The same
 // reason is told once until an entry was answered.
-func Says(box *inbox.Inbox, reason, sentence string) Occasion {
+func says(box *inbox.Inbox, w Words) Occasion {
 	return Occasion{
-		What: Failing, Reason: reason, At: time.Now().UTC(), Text: name(box) + ": " + line(sentence),
-		TypeThis: command(box, "status"), key: saysKey + hashed(reason, sentence),
+		What: Failing, Reason: w.Reason, At: time.Now().UTC(), Text: name(box) + ": " + line(w.Sentence),
+		TypeThis: command(box, "status"), key: saysKey + hashed(w.Reason, w.Sentence),
 	}
 }
 
 // saysKey begins the keys of what launchers say.
 const saysKey = "says "
-
-func (o Options) environ() []string {
-	if o.Environ == nil {
-		return os.Environ()
-	}
-	return o.Environ
-}
 
 func (o Options) now() time.Time {
 	if o.Now == nil {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/testing/long"
 )
 
 const sentence = "undefined: heartbeat_runs_on_Linux_and_macOS_only__on_Windows_use_WSL__see_docs_install_md"
@@ -32,10 +34,8 @@ func TestTheBuildRefusesInASentence(t *testing.T) {
 
 // Nothing else is said: the packages that would fail for another reason come behind it.
 func TestTheBuildSaysNothingElse(t *testing.T) {
-	if os.Getenv("HEARTBEAT_LONG") == "" {
-		t.Skip("compiles much for other systems; HEARTBEAT_LONG=1 runs it")
-	}
-	out, err := build("windows", "heartbeat/cmd/heartbeat-stop", "heartbeat/orchestrate/command")
+	long.Only(t, "compiles much for other systems")
+	out, err := build("windows", "heartbeat/cmd/heartbeat-stop", "heartbeat/orchestrate/babysitter")
 	require.Error(t, err)
 	assert.Regexp(t, `^# heartbeat/internal/platform\n.*`+sentence+`\n$`, out)
 }

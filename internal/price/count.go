@@ -2,7 +2,6 @@ package price
 
 import (
 	"fmt"
-	"math"
 	"strings"
 )
 
@@ -32,18 +31,11 @@ func ParseTokens(s string) (int64, error) {
 	case negative:
 		return 0, fmt.Errorf("%q is negative: give tokens above 0, such as 400k", clipped(s))
 	}
-	all := strings.TrimLeft(whole+fraction+strings.Repeat("0", shift-len(fraction)), "0")
-	if all == "" {
+	n, err := scaled(strings.TrimLeft(whole+fraction, "0"), shift-len(fraction))
+	if err == nil && n == 0 {
 		return 0, fmt.Errorf("%q is nothing: give tokens above 0, such as 400k, or leave it out for no limit", clipped(s))
 	}
-	n := int64(math.MaxInt64)
-	if len(all) <= len("1000000000000") {
-		n = 0
-		for i := range len(all) {
-			n = n*10 + int64(all[i]-'0')
-		}
-	}
-	if n > MaxTokens {
+	if err != nil || n > MaxTokens {
 		return 0, fmt.Errorf("%q is too much: at most %d tokens", clipped(s), int64(MaxTokens))
 	}
 	return n, nil

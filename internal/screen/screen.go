@@ -1,3 +1,9 @@
+// Package screen is what the terminal of a session shows: a [Screen] takes the bytes that a
+// client prints, and a [Sight] is what one of its texts was recognised as, so that a
+// launcher with nobody at the terminal can say why a session does not begin. The packages
+// screen of the clients recognise it, each by its own client's words.
+//
+// Nothing here answers a dialog: dialogs ask a person for consent.
 package screen
 
 import (
@@ -48,6 +54,24 @@ func (s *Screen) guarded(draw func()) {
 	draw()
 }
 
+// Glyph returns what is drawn at a place: a blank where that is nothing, 0 for the second
+// half of a wide character. A visible cursor swaps the colours.
+func (s *Screen) Glyph(x, y int) vt10x.Glyph {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.term.Cell(x, y)
+	switch g.Char {
+	case 0, '\u00a0':
+		g.Char = ' '
+	case rest:
+		g.Char = 0
+	}
+	if at := s.term.Cursor(); s.term.CursorVisible() && at.X == x && at.Y == y {
+		g.FG, g.BG = g.BG, g.FG
+	}
+	return g
+}
+
 // Text returns the rows of the screen, separated by newlines, without trailing
 // blanks and without empty rows at the end.
 func (s *Screen) Text() string {
@@ -83,4 +107,10 @@ func (s *Screen) row(y, cols int) string {
 		}
 	}
 	return strings.TrimRight(row.String(), " \u00a0")
+}
+
+// LastLine is the last line of a screen's text, but for blanks and empty lines at its end.
+func LastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
 }

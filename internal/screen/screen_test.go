@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/hinshun/vt10x"
 	"github.com/stretchr/testify/assert"
 
 	"heartbeat/internal/testing/screens"
@@ -57,6 +58,17 @@ func TestText(t *testing.T) {
 		assert.Equal(t, want, drawn(output), "%q", output)
 		assert.Equal(t, want, drawn(strings.Split(output, "")...), "%q, each byte or character by itself", output)
 	}
+}
+
+func TestGlyphs(t *testing.T) {
+	s := New(2, 6)
+	_, _ = s.Write([]byte("\x1b[1;31ma\x1b[7mb\x1b[m世\x1b[2;1H"))
+	assert.Equal(t, vt10x.LightRed, s.Glyph(0, 0).FG, "bold is bright")
+	assert.Equal(t, vt10x.Red, s.Glyph(1, 0).BG, "reversed")
+	assert.Equal(t, "世\x00 ", string([]rune{s.Glyph(2, 0).Char, s.Glyph(3, 0).Char, s.Glyph(4, 0).Char}))
+	assert.Equal(t, vt10x.DefaultFG, s.Glyph(0, 1).BG, "the cursor")
+	_, _ = s.Write([]byte("\x1b[?25l"))
+	assert.Equal(t, vt10x.DefaultBG, s.Glyph(0, 1).BG)
 }
 
 func TestCharactersAcrossWrites(t *testing.T) {

@@ -20,6 +20,7 @@ const (
 	SessionPicker  Kind = "picker"         // which session to resume
 	NoConversation Kind = "noconversation" // there is none to resume: the client gave up
 	Offline        Kind = "offline"        // the first start reached no service: the client gave up
+	Usage          Kind = "usage"          // the client refuses its arguments: it gave up
 	Hooks          Kind = "hooks"          // which hooks to trust
 
 	Dialog     Kind = "dialog"     // some other dialog
@@ -43,7 +44,7 @@ const (
 // Sight is what was recognised.
 type Sight struct {
 	Kind  Kind
-	Title string // the first row of a dialog, "" if that is not on the screen
+	Title string // the first row of a dialog, "" if that is not on the screen; with Usage, what is refused
 }
 
 // Advice is what a person is told of a sight. It is empty if the session runs, or nothing

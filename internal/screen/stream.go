@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -23,6 +24,7 @@ type stream struct {
 	part  []byte // of a character
 	seq   strings.Builder
 	out   []byte // for the emulator
+	paste bool   // the program wants to be told what is pasted, which the emulator does not know
 }
 
 // maxSequence is longer than any sequence that draws something.
@@ -101,6 +103,7 @@ func (s *stream) escape(r rune) {
 		s.state = (*stream).escape
 	case 'c': // a reset, at which the emulator does not clear the whole screen
 		s.out = append(s.out, "\x1bc\x1b[2J"...)
+		s.paste = false
 	case 'D', 'E', 'M', '7', '8':
 		s.out = append(s.out, '\x1b', byte(r))
 	}
@@ -144,6 +147,9 @@ func (s *stream) draw(args string, final byte) {
 		return
 	case strings.IndexByte("ABCDEFGHIJKLMPSTXZ`@adefghlmrsu", final) < 0:
 		return
+	}
+	if private && slices.Contains(strings.Split(args[1:], ";"), "2004") {
+		s.paste = final == 'h'
 	}
 	s.out = append(s.out, "\x1b["...)
 	s.out = append(s.out, short(args, final)...)

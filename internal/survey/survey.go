@@ -15,7 +15,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/why"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
@@ -47,23 +47,40 @@ func Glance(ctx context.Context, box *inbox.Inbox, besides ...func(*inbox.View) 
 
 // GlanceAgain is [Glance] for those who look again and again: see [inbox.View.Count].
 func GlanceAgain(ctx context.Context, box *inbox.Inbox, last *inbox.Counted, besides ...func(*inbox.View) error) (_ why.Facts, now *inbox.Counted) {
+	f := glance(box, func(v *inbox.View, f *why.Facts) (err error) {
+		if f.Scheduled, err = v.Schedule(); err != nil {
+			return err
+		}
+		f.Backlog, now, err = v.Count(ctx, last)
+		return err
+	}, besides...)
+	return f, now
+}
+
+// First is [Glance] without counting what waits, which may be much: of it, Backlog has the
+// first entry alone.
+func First(box *inbox.Inbox) why.Facts {
+	return glance(box, func(v *inbox.View, f *why.Facts) error {
+		next, err := v.Next(1)
+		for _, w := range next {
+			f.Backlog = inbox.Backlog{Entries: 1, Torn: w.Torn}
+		}
+		return err
+	})
+}
+
+func glance(box *inbox.Inbox, count func(*inbox.View, *why.Facts) error, besides ...func(*inbox.View) error) why.Facts {
 	f := why.Facts{Now: time.Now(), Inbox: box.Path(), Dir: box.Dir()}
 	f.Space, f.Needed = box.Room()
 	f.Launcher = Launcher(box)
 	f.Unwritable = unix.Access(box.Dir(), unix.W_OK|unix.X_OK)
 	v, err := box.View()
 	if err == nil {
-		besides = append([]func(*inbox.View) error{func(v *inbox.View) (err error) {
-			if f.Scheduled, err = v.Schedule(); err != nil {
-				return err
-			}
-			f.Backlog, now, err = v.Count(ctx, last)
-			return err
-		}}, besides...)
+		besides = append([]func(*inbox.View) error{func(v *inbox.View) error { return count(v, &f) }}, besides...)
 		err = survey(v, &f, besides)
 	}
 	f.Unreadable = err
-	return f, now
+	return f
 }
 
 // ProcessName is the name of a process's program, empty if it is not known.
@@ -75,13 +92,17 @@ func ProcessName(pid int) string {
 // Launcher returns the launcher that works on the inbox, or nil.
 func Launcher(box *inbox.Inbox) *why.Launcher {
 	lock := filepath.Join(box.Dir(), ".launch-lock")
-	pid := host.LockHolder(lock)
+	pid := machine.LockHolder(lock)
 	if pid == 0 {
 		return nil
 	}
 	text, _ := disk.ReadState(lock, 4096) // its process id is enough
-	_, doing, _ := strings.Cut(string(text), "\n")
-	return &why.Launcher{PID: pid, Doing: words.Brief(strings.TrimSpace(doing))}
+	said := append(strings.Split(string(text), "\n"), "", "", "")
+	l := &why.Launcher{PID: pid, Doing: words.Line(strings.TrimSpace(said[1])), Waits: said[3] != ""}
+	if path := said[2]; filepath.IsAbs(path) && words.Line(path) == path {
+		l.Socket = path
+	}
+	return l
 }
 
 // Questions returns what the runs of the inbox ask a person. A run that cannot be

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/why"
 )
 
@@ -24,27 +24,27 @@ func TestExplainABackoff(t *testing.T) {
 		})
 	}
 	for name, c := range map[string]explained{
-		"somebody waits": {given(waiter(host.Alive), session()),
+		"somebody waits": {given(waiter(machine.Alive), session()),
 			why.BackingOff, again + "; heartbeat resume goes on at once"},
-		"perhaps somebody waits": {given(waiter(host.Unknown), session(life(host.Unknown))),
+		"perhaps somebody waits": {given(waiter(machine.Unknown), session(life(machine.Unknown))),
 			why.BackingOff, again + ", if process 99 still waits to do so" + end},
-		"who waited is gone": {given(waiter(host.Gone), session()),
+		"who waited is gone": {given(waiter(machine.Gone), session()),
 			why.BackingOff, again + " at the next Stop of session s1, since the process that was to wake it (process 99) is gone" + end},
-		"who waited is gone, the session unknown": {given(waiter(host.Gone), nil),
+		"who waited is gone, the session unknown": {given(waiter(machine.Gone), nil),
 			why.BackingOff, again + " at the next Stop, since the process that was to wake session s1 (process 99) is gone" + end},
 		"at work": {given(nil, session()),
 			why.BackingOff, again + " at the next Stop of session s1" + end},
-		"no session runs": {given(waiter(host.Gone), session(life(host.Gone))),
+		"no session runs": {given(waiter(machine.Gone), session(life(machine.Gone))),
 			why.BackingOff, again + " to whoever comes, but no session is known to run: start one" + end},
 		"the session ended": {given(nil, session(ended(-1))),
 			why.BackingOff, again + " to whoever comes, but no session is known to run: start one" + end},
 		"no session is known": {given(nil, nil),
 			why.BackingOff, again + " to whoever comes, but no session is known to run: start one" + end},
 		"once, and named": {facts(func(f *why.Facts) {
-			f.Backoff, f.Backlog, f.Waiter = backoff(1), waiting(2), waiter(host.Alive)
+			f.Backoff, f.Backlog, f.Waiter = backoff(1), waiting(2), waiter(machine.Alive)
 			f.Backoff.Named = true
 		}), why.BackingOff, "backing off until <3> (overloaded: try later), just after the time that the error named, and after 1 failure: then the next entry is handed over; heartbeat resume goes on at once"},
-		"nothing waits": {facts(func(f *why.Facts) { f.Backoff, f.Waiter = backoff(3), waiter(host.Alive) }),
+		"nothing waits": {facts(func(f *why.Facts) { f.Backoff, f.Waiter = backoff(3), waiter(machine.Alive) }),
 			why.BackingOff, held + "an entry that comes waits until then, or until heartbeat resume"},
 		"a torn line waits": {facts(func(f *why.Facts) { f.Backoff, f.Backlog = backoff(3), inbox.Backlog{Entries: 1, Torn: true} }),
 			why.BackingOff, held + "an entry that comes waits until then, or until heartbeat resume"},

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 )
 
 // Facts are what is known about an inbox and its surroundings.
@@ -50,7 +50,7 @@ type Facts struct {
 	Warnings []string
 	Sessions []Session // the one that was heard of last first
 	// Client is whether the owner of the entry in flight lives.
-	Client host.Life
+	Client machine.Life
 	// Woken says that the entry in flight should wake its idle session, and Bound that
 	// the session took it up.
 	Woken, Bound bool
@@ -66,18 +66,22 @@ type Facts struct {
 type Launcher struct {
 	PID   int    `json:"pid"` // -1 if it is not known
 	Doing string `json:"doing,omitempty"`
+	// Socket is where somebody can attach to its sessions, and Waits says that one that asks
+	// is left to wait for that.
+	Socket string `json:"socket,omitempty"`
+	Waits  bool   `json:"waits,omitempty"`
 }
 
 // Session is a session and whether its process lives.
 type Session struct {
 	inbox.Session
-	Life host.Life
+	Life machine.Life
 }
 
 // Waiter is the process that waits in the background, and whether it lives.
 type Waiter struct {
 	inbox.Waiter
-	Life host.Life
+	Life machine.Life
 }
 
 func (f Facts) session(id string) *Session {
@@ -91,7 +95,7 @@ func (f Facts) session(id string) *Session {
 
 // Current returns the session that will most likely ask next, or nil.
 func (f Facts) Current() *Session {
-	for _, life := range []host.Life{host.Alive, host.Unknown} {
+	for _, life := range []machine.Life{machine.Alive, machine.Unknown} {
 		for i, s := range f.Sessions {
 			if s.EndedAt == nil && s.Life == life {
 				return &f.Sessions[i]

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
 )
 
@@ -46,25 +46,25 @@ func (f Facts) fate(d *inbox.Delivery, entry string) (State, string) {
 		return Failed, fmt.Sprintf("%s is in flight, and its turn ended in an error at %s (%s): %s waits at its prompt, and its next turn decides about the entry", entry, words.Stamp(d.Failure.At), d.Failure, name)
 	}
 	known := name + " runs"
-	if life == host.Unknown {
+	if life == machine.Unknown {
 		known = "whether " + name + " runs is not known"
 	}
 	return Answering, fmt.Sprintf("waiting for an answer to %s since %s, attempt %d: %s", entry, f.ago(d.DeliveredAt), d.Attempt, known)
 }
 
 // lost says how the entry in flight lost its session, or nothing.
-func (f Facts) lost(d *inbox.Delivery, s *Session, life host.Life, entry, name string) string {
+func (f Facts) lost(d *inbox.Delivery, s *Session, life machine.Life, entry, name string) string {
 	decides := "the next session's Stop, or heartbeat recover, decides about it"
 	if f.Woken {
 		decides = "the next session, or heartbeat recover, decides about it"
 	}
 	switch {
-	case f.Client == host.Alive: // it may take the entry up in any session, and nobody else decides
+	case f.Client == machine.Alive: // it may take the entry up in any session, and nobody else decides
 	case s != nil && s.EndedAt != nil && s.EndedAt.After(d.DeliveredAt):
 		return fmt.Sprintf("%s was in flight when %s ended at %s: %s", entry, name, words.Stamp(*s.EndedAt), decides)
-	case life == host.Rebooted:
+	case life == machine.Rebooted:
 		return fmt.Sprintf("%s, delivered at %s, was in flight when the machine went down, with %s: %s", entry, words.Stamp(d.DeliveredAt), name, decides)
-	case life == host.Gone:
+	case life == machine.Gone:
 		return fmt.Sprintf("%s, delivered at %s, was in flight when %s died: %s", entry, words.Stamp(d.DeliveredAt), name, decides)
 	case s != nil && s.StartedAt != nil && s.StartedAt.After(d.DeliveredAt) && !f.Prompted:
 		return fmt.Sprintf("%s was in flight when %s ended without a word; it was resumed at %s, and its next Stop decides about the entry", entry, name, words.Stamp(*s.StartedAt))
@@ -74,8 +74,8 @@ func (f Facts) lost(d *inbox.Delivery, s *Session, life host.Life, entry, name s
 
 // lifeOf tells whether the session that got the entry in flight lives. An entry that
 // wakes a session names the process; otherwise the session does.
-func (f Facts) lifeOf(s *Session) host.Life {
-	if s != nil && s.Life != host.Unknown && (!f.Woken || f.Client == host.Unknown) {
+func (f Facts) lifeOf(s *Session) machine.Life {
+	if s != nil && s.Life != machine.Unknown && (!f.Woken || f.Client == machine.Unknown) {
 		return s.Life
 	}
 	return f.Client

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/why"
 )
 
@@ -25,7 +25,7 @@ func TestExplainAQuestion(t *testing.T) {
 			f.InFlight, f.Sessions, f.Paused = inFlight(), session(asks), &inbox.Pause{At: at(-2)}
 		}),
 			why.Person, asked + "the entry 0123456789ab, in flight since <-5> (5m ago), waits behind that; delivery is paused since <-2>"},
-		"in flight, of a dead session": {facts(func(f *why.Facts) { f.InFlight, f.Sessions = inFlight(), session(asks, life(host.Gone)) }),
+		"in flight, of a dead session": {facts(func(f *why.Facts) { f.InFlight, f.Sessions = inFlight(), session(asks, life(machine.Gone)) }),
 			why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when session s1 died: the next session's Stop, or heartbeat recover, decides about it"},
 		"in flight in another session": {facts(func(f *why.Facts) {
 			f.InFlight, f.Sessions = inFlight(), append(session(asks, func(s *why.Session) { s.ID = "s2" }), session()...)
@@ -33,13 +33,13 @@ func TestExplainAQuestion(t *testing.T) {
 		}), why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs"},
 		"entries wait": {facts(func(f *why.Facts) { f.Sessions, f.Backlog = session(asks), waiting(2) }),
 			why.Person, asked + "2 entries wait behind that"},
-		"entries wait, of a session that may be gone": {facts(func(f *why.Facts) { f.Sessions, f.Backlog = session(asks, life(host.Unknown)), waiting(2) }),
+		"entries wait, of a session that may be gone": {facts(func(f *why.Facts) { f.Sessions, f.Backlog = session(asks, life(machine.Unknown)), waiting(2) }),
 			why.Person, asked + "2 entries wait behind that"},
 		"given back, and backing off": {facts(func(f *why.Facts) {
 			f.Sessions, f.Redeliver, f.Backlog, f.Backoff = session(asks), inFlight(), waiting(1), backoff(1)
 		}), why.Person, asked + "the entry 0123456789ab waits to be delivered again (attempt 2) behind that; delivery is backing off until <3> (overloaded: try later)"},
 		"nothing waits": {facts(func(f *why.Facts) { f.Sessions = session(asks) }), why.Empty, "empty: nothing is queued"},
-		"a dead session": {facts(func(f *why.Facts) { f.Sessions, f.Backlog = session(asks, life(host.Gone)), waiting(2) }),
+		"a dead session": {facts(func(f *why.Facts) { f.Sessions, f.Backlog = session(asks, life(machine.Gone)), waiting(2) }),
 			why.NoSession, "2 entries wait, and no session runs: start one; the last one, s1, died (process 42 is gone)"},
 	} {
 		t.Run(name, c.check)
@@ -49,7 +49,7 @@ func TestExplainAQuestion(t *testing.T) {
 func TestAsking(t *testing.T) {
 	other := func(s *why.Session) { s.ID = "s2" }
 	assert.Nil(t, facts(func(f *why.Facts) { f.Sessions = session() }).Asking())
-	assert.Nil(t, facts(func(f *why.Facts) { f.Sessions = session(asks, life(host.Gone)) }).Asking())
+	assert.Nil(t, facts(func(f *why.Facts) { f.Sessions = session(asks, life(machine.Gone)) }).Asking())
 	assert.Nil(t, facts(func(f *why.Facts) { f.Sessions = session(asks, ended(-1)) }).Asking())
 	assert.Equal(t, "s2", facts(func(f *why.Facts) { f.Sessions = append(session(), session(asks, other)...) }).Asking().ID)
 }

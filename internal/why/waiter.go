@@ -3,17 +3,17 @@ package why
 import (
 	"fmt"
 
-	recovery "heartbeat/recover"
-
-	"heartbeat/internal/host"
+	"heartbeat/inbox"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
+	recovery "heartbeat/recover"
 )
 
 // waker returns the process that waits in the background to wake its session, unless it
 // is known to have ended.
 func (f Facts) waker() *Waiter {
 	w := f.Waiter
-	if w == nil || w.Life == host.Gone || w.Life == host.Rebooted {
+	if w == nil || w.Life == machine.Gone || w.Life == machine.Rebooted {
 		return nil
 	}
 	if s := f.session(w.SessionID); s != nil && s.EndedAt != nil {
@@ -25,7 +25,7 @@ func (f Facts) waker() *Waiter {
 // idle says which session the next entry is sure to wake, or nothing.
 func (f Facts) idle() string {
 	w := f.waker()
-	if w == nil || w.Life != host.Alive {
+	if w == nil || w.Life != machine.Alive {
 		return ""
 	}
 	return "; " + sessionName(w.SessionID) + " is idle, and the next entry wakes it"
@@ -37,7 +37,7 @@ func (f Facts) waking(w *Waiter, waits string) (State, string) {
 	if s := f.session(w.SessionID); s != nil && s.Failure != nil && s.Failure.Error == recovery.HookError && s.Failure.At.After(w.Since) {
 		return SessionDown, fmt.Sprintf("%s, and process %d, which is to wake %s, met an error at %s (%s): it tries again, within a minute once that is mended", waits, w.PID, name, words.Stamp(s.Failure.At), s.Failure.Message)
 	}
-	if w.Life == host.Alive {
+	if w.Life == machine.Alive {
 		return Waking, fmt.Sprintf("%s, and %s takes what is next within moments: process %d waits in the background to wake it", waits, name, w.PID)
 	}
 	return SessionBusy, fmt.Sprintf("%s for process %d, which waited in the background to wake %s: whether it still runs is not known", waits, w.PID, name)
@@ -46,7 +46,7 @@ func (f Facts) waking(w *Waiter, waits string) (State, string) {
 // wakerGone reports whether the next session stays idle because the process that should
 // wake it died.
 func (f Facts) wakerGone(current *Session) bool {
-	if f.Waiter == nil || f.Waiter.Life != host.Gone {
+	if f.Waiter == nil || f.Waiter.Life != machine.Gone {
 		return false
 	}
 	return current == nil || current.ID == f.Waiter.SessionID && current.runs()
@@ -61,7 +61,7 @@ func (f Facts) refused(s *Session) bool {
 func (s *Session) Runs() bool { return s.runs() }
 
 func (s *Session) runs() bool {
-	return s.EndedAt == nil && s.Life != host.Gone && s.Life != host.Rebooted
+	return s.EndedAt == nil && s.Life != machine.Gone && s.Life != machine.Rebooted
 }
 
 func sessionName(id string) string {
@@ -69,4 +69,113 @@ func sessionName(id string) string {
 		return "its session"
 	}
 	return "session " + words.Short(id)
+}
+
+// Asking returns a session that waits for a person, or nil.
+func (f Facts) Asking() *Session {
+	for i := range f.Sessions {
+		if f.Sessions[i].asks() {
+			return &f.Sessions[i]
+		}
+	}
+	return nil
+}
+
+// Answerable reports whether a session that asks can be answered by whoever attaches to it.
+func (f Facts) Answerable() bool {
+	return f.Launcher != nil && f.Launcher.Socket != "" && f.Launcher.Waits
+}
+
+func (s *Session) asks() bool { return s.Asks != nil && s.runs() }
+
+// asked describes the question. An answer is only noticed at the end of the turn.
+func asked(s *Session) string {
+	return fmt.Sprintf("session %s asked for a person at %s (%s), and no turn of it has ended since", words.Short(s.ID), words.Stamp(s.Asks.At), s.Asks)
+}
+
+// asking explains entries that wait while the session asks for a person about other
+// work. A session that can be woken has no other work.
+func (f Facts) asking() (State, string) {
+	s := f.Current()
+	if s == nil || !s.asks() || !f.something() || f.waker() != nil {
+		return "", ""
+	}
+	sentence := fmt.Sprintf("%s: unless somebody has answered, %s behind that", asked(s), f.waits())
+	if f.Backoff != nil {
+		sentence += "; delivery is " + f.Backoff.String()
+	}
+	return Person, sentence
+}
+
+// NotCounted says of each session that runs why what it spends cannot be counted, where
+// that is held against limits.
+func (f Facts) NotCounted() (all []string) {
+	for i := range f.Sessions {
+		if sentence := f.Sessions[i].NotCounted(); sentence != "" {
+			all = append(all, sentence)
+		}
+	}
+	return all
+}
+
+// NotCounted is that sentence, empty where nothing is wrong.
+func (s *Session) NotCounted() string {
+	if s.Uncounted == nil || !s.runs() {
+		return ""
+	}
+	return words.Line(fmt.Sprintf("limits are set, and nothing is counted of what session %s spends since %s, so that only limits of time hold: %s",
+		words.Short(s.ID), words.Stamp(s.Uncounted.At), s.Uncounted.Text))
+}
+
+// IsOver says of a session that runs, and has reached its limit, what to do; empty
+// otherwise.
+func (s *Session) IsOver() string {
+	if s.Over == nil || !s.runs() {
+		return ""
+	}
+	return words.Line(s.over())
+}
+
+func (s *Session) over() string {
+	return fmt.Sprintf("session %s gets nothing more since %s: %s, its limit: start a fresh one (/clear begins one in the same window), or give the hook a higher limit (--max-cost-per-session or --max-tokens-per-session)",
+		words.Short(s.ID), words.Stamp(s.Over.At), s.Over.Text)
+}
+
+// backingOff explains a back-off, which ends by itself.
+func (f Facts) backingOff() (State, string) {
+	b := f.Backoff
+	if b == nil {
+		return "", ""
+	}
+	sentence := b.String() + ", after " + words.Count(b.Streak, "failure", "failures in a row")
+	if b.Named {
+		sentence = b.String() + ", just after the time that the error named, and after " + words.Count(b.Streak, "failure", "failures in a row")
+	}
+	if !f.something() {
+		return BackingOff, sentence + ": an entry that comes waits until " + inbox.BackoffEnds
+	}
+	return BackingOff, sentence + ": " + f.afterwards()
+}
+
+// afterwards says who continues after a back-off.
+func (f Facts) afterwards() string {
+	then := "then the next entry is handed over"
+	if d := f.Redeliver; d != nil {
+		then = fmt.Sprintf("then the entry %s is handed over again", words.Name(d.ID(), d.EntryID))
+	}
+	const end = "; heartbeat resume ends it at once"
+	w, s := f.waker(), f.Current()
+	switch {
+	case w != nil && w.Life == machine.Alive:
+		return then + "; heartbeat resume goes on at once"
+	case w != nil:
+		return fmt.Sprintf("%s, if process %d still waits to do so%s", then, w.PID, end)
+	case s == nil && f.wakerGone(s):
+		return fmt.Sprintf("%s at the next Stop, since the process that was to wake %s (process %d) is gone%s", then, sessionName(f.Waiter.SessionID), f.Waiter.PID, end)
+	case s == nil || !s.runs():
+		return then + " to whoever comes, but no session is known to run: start one" + end
+	case f.wakerGone(s):
+		return fmt.Sprintf("%s at the next Stop of session %s, since the process that was to wake it (process %d) is gone%s", then, words.Short(s.ID), f.Waiter.PID, end)
+	}
+	return fmt.Sprintf("%s at the next Stop of session %s%s", then, words.Short(s.ID), end)
 }

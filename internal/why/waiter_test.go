@@ -6,12 +6,12 @@ import (
 	recovery "heartbeat/recover"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/why"
 )
 
 // waiter waits in the background to wake session s1.
-func waiter(l host.Life) *why.Waiter {
+func waiter(l machine.Life) *why.Waiter {
 	return &why.Waiter{Waiter: inbox.Waiter{SessionID: "s1", PID: 99, Since: at(-3)}, Life: l}
 }
 
@@ -25,72 +25,74 @@ func TestExplainAnIdleSession(t *testing.T) {
 	const gone = "the process that was to wake session s1 (process 99) is gone: the session asks after its next turn, if it still runs, so type something there, or start another"
 	const refuses = "session s1 could not be woken at <-4>, since it ends with its turn (under -p, or driven by a program): start an interactive one, or wire the hook without --rewake"
 	for name, c := range map[string]explained{
-		"empty": {facts(func(f *why.Facts) { f.Waiter, f.Sessions, f.Asked = waiter(host.Alive), session(), ptr(-8) }),
+		"empty": {facts(func(f *why.Facts) { f.Waiter, f.Sessions, f.Asked = waiter(machine.Alive), session(), ptr(-8) }),
 			why.Empty, "empty: nothing is queued, and the last entry was answered at <-8>; session s1 is idle, and the next entry wakes it"},
-		"empty, of a session that told nothing of itself": {facts(func(f *why.Facts) { f.Waiter = waiter(host.Alive) }),
+		"empty, of a session that told nothing of itself": {facts(func(f *why.Facts) { f.Waiter = waiter(machine.Alive) }),
 			why.Empty, "empty: nothing is queued; session s1 is idle, and the next entry wakes it"},
-		"empty, the process gone": {facts(func(f *why.Facts) { f.Waiter, f.Sessions = waiter(host.Gone), session() }),
+		"empty, the process gone": {facts(func(f *why.Facts) { f.Waiter, f.Sessions = waiter(machine.Gone), session() }),
 			why.Empty, "empty: nothing is queued"},
-		"empty, the process unknown": {facts(func(f *why.Facts) { f.Waiter, f.Sessions = waiter(host.Unknown), session() }),
+		"empty, the process unknown": {facts(func(f *why.Facts) { f.Waiter, f.Sessions = waiter(machine.Unknown), session() }),
 			why.Empty, "empty: nothing is queued"},
-		"empty, the session ended": {facts(func(f *why.Facts) { f.Waiter, f.Sessions = waiter(host.Alive), session(ended(-1)) }),
+		"empty, the session ended": {facts(func(f *why.Facts) { f.Waiter, f.Sessions = waiter(machine.Alive), session(ended(-1)) }),
 			why.Empty, "empty: nothing is queued"},
-		"not there yet": {facts(func(f *why.Facts) { f.Exists, f.Waiter = false, waiter(host.Alive) }),
+		"not there yet": {facts(func(f *why.Facts) { f.Exists, f.Waiter = false, waiter(machine.Alive) }),
 			why.NoInbox, "/w/inbox.jsonl is not there yet: the first entry creates it; session s1 is idle, and the next entry wakes it"},
-		"gone": {facts(func(f *why.Facts) { f.Exists, f.Cursor, f.Waiter = false, 12, waiter(host.Alive) }),
+		"gone": {facts(func(f *why.Facts) { f.Exists, f.Cursor, f.Waiter = false, 12, waiter(machine.Alive) }),
 			why.NoInbox, "/w/inbox.jsonl is gone, 12 B of it were settled: the next entry creates it again; session s1 is idle, and the next entry wakes it"},
-		"scheduled": {facts(func(f *why.Facts) { f.Scheduled, f.Waiter = inbox.Schedule{Count: 1, Next: at(9)}, waiter(host.Alive) }),
+		"scheduled": {facts(func(f *why.Facts) {
+			f.Scheduled, f.Waiter = inbox.Schedule{Count: 1, Next: at(9)}, waiter(machine.Alive)
+		}),
 			why.Scheduled, "nothing is queued: a scheduled entry comes at <9>; session s1 is idle, and the next entry wakes it"},
 		"torn": {facts(func(f *why.Facts) {
-			f.Backlog, f.Waiter = inbox.Backlog{Entries: 1, Bytes: 3, Torn: true}, waiter(host.Alive)
+			f.Backlog, f.Waiter = inbox.Backlog{Entries: 1, Bytes: 3, Torn: true}, waiter(machine.Alive)
 		}), why.Torn, "the last line has no newline, and was written <-1> (1m ago): it is an entry once the hook in the background has seen it stand still, or its writer ends it"},
 
 		"entries wait, the process gone, and a launcher sees to it": {facts(func(f *why.Facts) {
-			f.Waiter, f.Backlog, f.Sessions = waiter(host.Gone), waiting(2), session()
+			f.Waiter, f.Backlog, f.Sessions = waiter(machine.Gone), waiting(2), session()
 			f.Launcher = &why.Launcher{PID: 7, Doing: "it starts a session, after 1 session without an answer"}
 		}), why.Launching, "2 entries wait, and the launcher, process 7, sees to the next session: it starts a session, after 1 session without an answer"},
 		"entries wait, the session ended, and a launcher sees to it": {facts(func(f *why.Facts) {
 			f.Backlog, f.Sessions, f.Launcher = waiting(1), session(ended(-1)), &why.Launcher{PID: 7}
 		}), why.Launching, "1 entry waits, and the launcher, process 7, sees to the next session"},
-		"entries wait": {facts(func(f *why.Facts) { f.Waiter, f.Backlog, f.Sessions = waiter(host.Alive), waiting(2), session() }),
+		"entries wait": {facts(func(f *why.Facts) { f.Waiter, f.Backlog, f.Sessions = waiter(machine.Alive), waiting(2), session() }),
 			why.Waking, "2 entries wait, and " + soon},
 		"entries wait, after an error and a question": {facts(func(f *why.Facts) {
-			f.Waiter, f.Backlog = waiter(host.Alive), waiting(1)
+			f.Waiter, f.Backlog = waiter(machine.Alive), waiting(1)
 			f.Sessions = session(asks, func(s *why.Session) { s.Failure = failed(-4) })
 		}), why.Waking, "1 entry waits, and " + soon},
 		"entries wait, and cannot be handed over": {facts(func(f *why.Facts) {
-			f.Waiter, f.Backlog = waiter(host.Alive), waiting(1)
+			f.Waiter, f.Backlog = waiter(machine.Alive), waiting(1)
 			f.Sessions = session(func(s *why.Session) {
 				s.Failure = &inbox.Failure{Error: recovery.HookError, Message: "write it to a file: no", At: at(-2)}
 			})
 		}), why.SessionDown, "1 entry waits, and process 99, which is to wake session s1, met an error at <-2> (write it to a file: no): it tries again, within a minute once that is mended"},
 		"entries wait, and an error of the hook before": {facts(func(f *why.Facts) {
-			f.Waiter, f.Backlog = waiter(host.Alive), waiting(1)
+			f.Waiter, f.Backlog = waiter(machine.Alive), waiting(1)
 			f.Sessions = session(func(s *why.Session) { s.Failure = &inbox.Failure{Error: recovery.HookError, Message: "no", At: at(-4)} })
 		}), why.Waking, "1 entry waits, and " + soon},
-		"given back": {facts(func(f *why.Facts) { f.Waiter, f.Redeliver, f.Backlog = waiter(host.Alive), inFlight(), waiting(1) }),
+		"given back": {facts(func(f *why.Facts) { f.Waiter, f.Redeliver, f.Backlog = waiter(machine.Alive), inFlight(), waiting(1) }),
 			why.Waking, "the entry 0123456789ab waits to be delivered again (attempt 2), and " + soon},
-		"entries wait, the process unknown": {facts(func(f *why.Facts) { f.Waiter, f.Backlog = waiter(host.Unknown), waiting(2) }),
+		"entries wait, the process unknown": {facts(func(f *why.Facts) { f.Waiter, f.Backlog = waiter(machine.Unknown), waiting(2) }),
 			why.SessionBusy, "2 entries wait for process 99, which waited in the background to wake session s1: whether it still runs is not known"},
 		"entries wait, the session ended": {facts(func(f *why.Facts) {
-			f.Waiter, f.Backlog, f.Sessions = waiter(host.Alive), waiting(1), session(ended(-1))
+			f.Waiter, f.Backlog, f.Sessions = waiter(machine.Alive), waiting(1), session(ended(-1))
 		}),
 			why.NoSession, "1 entry waits, and no session runs: start one; the last one, s1, ended at <-1>"},
 		"replaced": {facts(func(f *why.Facts) {
-			f.Replaced, f.Waiter, f.Backlog = "it is another file", waiter(host.Alive), waiting(1)
+			f.Replaced, f.Waiter, f.Backlog = "it is another file", waiter(machine.Alive), waiting(1)
 		}), why.Replaced, "the inbox was truncated or replaced (it is another file), and is read from its start: 1 entry waits, and " + soon},
 
-		"the process is gone": {facts(func(f *why.Facts) { f.Waiter, f.Backlog, f.Sessions = waiter(host.Gone), waiting(1), session() }),
+		"the process is gone": {facts(func(f *why.Facts) { f.Waiter, f.Backlog, f.Sessions = waiter(machine.Gone), waiting(1), session() }),
 			why.NoWaker, "1 entry waits, and " + gone},
-		"the process is gone, the session unknown": {facts(func(f *why.Facts) { f.Waiter, f.Backlog = waiter(host.Gone), waiting(2) }),
+		"the process is gone, the session unknown": {facts(func(f *why.Facts) { f.Waiter, f.Backlog = waiter(machine.Gone), waiting(2) }),
 			why.NoWaker, "2 entries wait, and " + gone},
 		"the process is gone with its session": {facts(func(f *why.Facts) {
-			f.Waiter, f.Backlog, f.Sessions = waiter(host.Gone), waiting(1), session(life(host.Gone))
+			f.Waiter, f.Backlog, f.Sessions = waiter(machine.Gone), waiting(1), session(life(machine.Gone))
 		}), why.NoSession, "1 entry waits, and no session runs: start one; the last one, s1, died (process 42 is gone)"},
 		"the process is gone, and another session runs": {facts(func(f *why.Facts) {
-			f.Waiter, f.Backlog, f.Sessions = waiter(host.Gone), waiting(1), session(func(s *why.Session) { s.ID = "s2" })
+			f.Waiter, f.Backlog, f.Sessions = waiter(machine.Gone), waiting(1), session(func(s *why.Session) { s.ID = "s2" })
 		}), why.SessionBusy, "1 entry waits for the next Stop of session s2 (process 42), last heard of at <-10>: it is at work on something else, or waits at its prompt"},
-		"the process is gone with the machine": {facts(func(f *why.Facts) { f.Waiter, f.Backlog, f.EverAsked = waiter(host.Rebooted), waiting(1), true }),
+		"the process is gone with the machine": {facts(func(f *why.Facts) { f.Waiter, f.Backlog, f.EverAsked = waiter(machine.Rebooted), waiting(1), true }),
 			why.NoSession, "1 entry waits, and no session is known: if one runs, its next Stop goes on, or else start one"},
 
 		"refused": {facts(func(f *why.Facts) { f.Backlog, f.Sessions = waiting(1), session(refused) }),
@@ -106,7 +108,7 @@ func TestExplainAnIdleSession(t *testing.T) {
 }
 
 // woken is an entry that was handed over to wake its session.
-func woken(f *why.Facts) { f.InFlight, f.Woken, f.Client = inFlight(), true, host.Alive }
+func woken(f *why.Facts) { f.InFlight, f.Woken, f.Client = inFlight(), true, machine.Alive }
 
 func TestExplainAWokenSession(t *testing.T) {
 	const decides = "the next session, or heartbeat recover, decides about it"
@@ -114,7 +116,7 @@ func TestExplainAWokenSession(t *testing.T) {
 	for name, c := range map[string]explained{
 		"not taken up": {facts(func(f *why.Facts) { woken(f); f.Sessions = session() }),
 			why.Waking, "waiting for session s1 " + takes},
-		"not taken up, the client unknown": {facts(func(f *why.Facts) { woken(f); f.Client = host.Unknown }),
+		"not taken up, the client unknown": {facts(func(f *why.Facts) { woken(f); f.Client = machine.Unknown }),
 			why.Waking, "waiting for session s1 " + takes},
 		"not taken up, and another turn failed": {facts(func(f *why.Facts) {
 			woken(f)
@@ -127,17 +129,17 @@ func TestExplainAWokenSession(t *testing.T) {
 			woken(f)
 			f.Sessions = session(func(s *why.Session) { s.StartedAt = ptr(-1) })
 		}), why.Waking, "waiting for session s1 " + takes},
-		"not taken up by a client that is gone": {facts(func(f *why.Facts) { woken(f); f.Client = host.Gone }),
+		"not taken up by a client that is gone": {facts(func(f *why.Facts) { woken(f); f.Client = machine.Gone }),
 			why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when session s1 died: " + decides},
 		"not taken up, and resumed by another client": {facts(func(f *why.Facts) {
 			woken(f)
-			f.Client, f.Sessions = host.Gone, session(func(s *why.Session) { s.StartedAt = ptr(-1) })
+			f.Client, f.Sessions = machine.Gone, session(func(s *why.Session) { s.StartedAt = ptr(-1) })
 		}), why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when session s1 died: " + decides},
 		"taken up": {facts(func(f *why.Facts) { woken(f); f.Bound = true }),
 			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs"},
-		"taken up by a session that ended": {facts(func(f *why.Facts) { woken(f); f.Bound, f.Client, f.Sessions = true, host.Gone, session(ended(-1)) }),
+		"taken up by a session that ended": {facts(func(f *why.Facts) { woken(f); f.Bound, f.Client, f.Sessions = true, machine.Gone, session(ended(-1)) }),
 			why.Orphaned, "the entry 0123456789ab was in flight when session s1 ended at <-1>: " + decides},
-		"the machine went down": {facts(func(f *why.Facts) { woken(f); f.Bound, f.Client = true, host.Rebooted }),
+		"the machine went down": {facts(func(f *why.Facts) { woken(f); f.Bound, f.Client = true, machine.Rebooted }),
 			why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when the machine went down, with session s1: " + decides},
 	} {
 		t.Run(name, c.check)

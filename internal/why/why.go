@@ -1,3 +1,5 @@
+// Package why says in one sentence why nothing moves in an inbox. It decides from facts
+// that others gathered, and reads nothing itself.
 package why
 
 import (
@@ -6,7 +8,7 @@ import (
 	"io/fs"
 	"time"
 
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
 )
 
@@ -213,13 +215,13 @@ func (f Facts) awaited(waits string) (State, string) {
 	switch {
 	case s.EndedAt != nil:
 		return NoSession, fmt.Sprintf("%s ended at %s", last, words.Stamp(*s.EndedAt))
-	case s.Life == host.Rebooted:
+	case s.Life == machine.Rebooted:
 		return NoSession, last + " ended when the machine went down"
-	case s.Life == host.Gone:
+	case s.Life == machine.Gone:
 		return NoSession, fmt.Sprintf("%s died (process %d is gone)", last, s.PID)
 	case s.Failure != nil && f.since(s).Before(s.Failure.At):
 		return SessionDown, fmt.Sprintf("%s, and session %s met an error at %s (%s): it waits at its prompt, and asks after its next turn", waits, words.Short(s.ID), words.Stamp(s.Failure.At), s.Failure)
-	case s.Life == host.Alive:
+	case s.Life == machine.Alive:
 		return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s (process %d), last heard of at %s: it is at work on something else, or waits at its prompt", waits, words.Short(s.ID), s.PID, words.Stamp(f.since(s)))
 	}
 	return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s, last heard of at %s: whether it still runs is not known", waits, words.Short(s.ID), words.Stamp(f.since(s)))
@@ -234,4 +236,18 @@ func (f Facts) since(s *Session) time.Time {
 		}
 	}
 	return last
+}
+
+func (f Facts) ago(t time.Time) string {
+	return fmt.Sprintf("%s (%s ago)", words.Stamp(t), words.Took(f.Now.Sub(t).Truncate(time.Second)))
+}
+
+func process(pid int, name string) string {
+	switch {
+	case pid < 0:
+		return "a process that cannot be named"
+	case name == "":
+		return fmt.Sprintf("process %d", pid)
+	}
+	return fmt.Sprintf("process %d (%s)", pid, name)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/why"
 	"heartbeat/internal/words"
 )
@@ -45,14 +45,14 @@ func inFlight(change ...func(d *inbox.Delivery)) *inbox.Delivery {
 
 // session started ten minutes ago, and is alive.
 func session(change ...func(s *why.Session)) []why.Session {
-	s := why.Session{Session: inbox.Session{ID: "s1", PID: 42, StartedAt: ptr(-10)}, Life: host.Alive}
+	s := why.Session{Session: inbox.Session{ID: "s1", PID: 42, StartedAt: ptr(-10)}, Life: machine.Alive}
 	for _, c := range change {
 		c(&s)
 	}
 	return []why.Session{s}
 }
 
-func life(l host.Life) func(*why.Session) { return func(s *why.Session) { s.Life = l } }
+func life(l machine.Life) func(*why.Session) { return func(s *why.Session) { s.Life = l } }
 
 func ended(minutes int) func(*why.Session) {
 	return func(s *why.Session) { s.EndedAt = ptr(minutes) }
@@ -118,7 +118,7 @@ func TestExplain(t *testing.T) {
 			why.Empty, "empty: nothing is queued"},
 		"in flight": {facts(func(f *why.Facts) { f.InFlight, f.Sessions, f.Backlog = inFlight(), session(), waiting(3) }),
 			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs"},
-		"in flight, life unknown": {facts(func(f *why.Facts) { f.InFlight, f.Sessions = inFlight(), session(life(host.Unknown)) }),
+		"in flight, life unknown": {facts(func(f *why.Facts) { f.InFlight, f.Sessions = inFlight(), session(life(machine.Unknown)) }),
 			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: whether session s1 runs is not known"},
 		"in flight, session unknown": {facts(func(f *why.Facts) { f.InFlight = inFlight(func(d *inbox.Delivery) { d.SessionID = "" }) }),
 			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: whether its session runs is not known"},
@@ -139,24 +139,24 @@ func TestExplain(t *testing.T) {
 		"resumed after an end": {facts(func(f *why.Facts) {
 			f.InFlight, f.Sessions = inFlight(), session(ended(-7))
 		}), why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs"},
-		"orphan of a death": {facts(func(f *why.Facts) { f.InFlight, f.Sessions = inFlight(), session(life(host.Gone)) }),
+		"orphan of a death": {facts(func(f *why.Facts) { f.InFlight, f.Sessions = inFlight(), session(life(machine.Gone)) }),
 			why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when session s1 died: " + decides},
 		"orphan of a client's death": {facts(func(f *why.Facts) {
-			f.InFlight, f.Sessions, f.Client = inFlight(), session(life(host.Unknown)), host.Gone
+			f.InFlight, f.Sessions, f.Client = inFlight(), session(life(machine.Unknown)), machine.Gone
 		}),
 			why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when session s1 died: " + decides},
-		"a client's number, taken by another": {facts(func(f *why.Facts) { f.InFlight, f.Sessions, f.Client = inFlight(), session(), host.Gone }),
+		"a client's number, taken by another": {facts(func(f *why.Facts) { f.InFlight, f.Sessions, f.Client = inFlight(), session(), machine.Gone }),
 			why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs"},
-		"orphan of a boot": {facts(func(f *why.Facts) { f.InFlight, f.Client = inFlight(), host.Rebooted }),
+		"orphan of a boot": {facts(func(f *why.Facts) { f.InFlight, f.Client = inFlight(), machine.Rebooted }),
 			why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when the machine went down, with session s1: " + decides},
 		"orphan of a resumption": {facts(func(f *why.Facts) {
 			f.InFlight, f.Sessions = inFlight(), session(func(s *why.Session) { s.StartedAt = ptr(-1) })
 		}), why.Orphaned, "the entry 0123456789ab was in flight when session s1 ended without a word; it was resumed at <-1>, and its next Stop decides about the entry"},
 		"resumed in another process, which ended": {facts(func(f *why.Facts) {
-			f.InFlight, f.Sessions, f.Client = inFlight(), session(ended(-1), life(host.Gone)), host.Alive
+			f.InFlight, f.Sessions, f.Client = inFlight(), session(ended(-1), life(machine.Gone)), machine.Alive
 		}), why.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs"},
 		"orphan of a session without a name": {facts(func(f *why.Facts) {
-			f.InFlight, f.Client = inFlight(func(d *inbox.Delivery) { d.SessionID, d.Detached = "", true }), host.Gone
+			f.InFlight, f.Client = inFlight(func(d *inbox.Delivery) { d.SessionID, d.Detached = "", true }), machine.Gone
 		}), why.Orphaned, "the entry 0123456789ab, delivered at <-5>, was in flight when its session died: " + decides + "; the inbox was replaced since"},
 		"failed": {facts(func(f *why.Facts) {
 			f.InFlight, f.Sessions = inFlight(func(d *inbox.Delivery) { d.Failure = failed(-1) }), session()
@@ -177,7 +177,7 @@ func TestExplain(t *testing.T) {
 
 		"paused for want of a person": {facts(func(f *why.Facts) {
 			f.Paused = &inbox.Pause{At: at(-2), Reason: "authentication_failed: Invalid API key · Please run /login"}
-			f.Redeliver, f.Backlog, f.Waiter, f.Sessions = inFlight(), waiting(1), waiter(host.Alive), session(asks)
+			f.Redeliver, f.Backlog, f.Waiter, f.Sessions = inFlight(), waiting(1), waiter(machine.Alive), session(asks)
 		}),
 			why.Paused, "delivery is paused since <-2> (authentication_failed: Invalid API key · Please run /login): nothing is delivered until heartbeat resume"},
 
@@ -216,20 +216,20 @@ func TestExplain(t *testing.T) {
 			why.SessionBusy, "1 entry waits for the next Stop of session s1 (process 42), last heard of at <-10>: it is at work on something else, or waits at its prompt"},
 		"alive, and answered": {facts(func(f *why.Facts) { f.Backlog, f.Sessions, f.Asked = waiting(2), session(), ptr(-6) }),
 			why.SessionBusy, "2 entries wait for the next Stop of session s1 (process 42), last heard of at <-6>: it is at work on something else, or waits at its prompt"},
-		"perhaps alive": {facts(func(f *why.Facts) { f.Backlog, f.Sessions = waiting(1), session(life(host.Unknown)) }),
+		"perhaps alive": {facts(func(f *why.Facts) { f.Backlog, f.Sessions = waiting(1), session(life(machine.Unknown)) }),
 			why.SessionBusy, "1 entry waits for the next Stop of session s1, last heard of at <-10>: whether it still runs is not known"},
 		"ended": {facts(func(f *why.Facts) { f.Backlog, f.Sessions = waiting(1), session(ended(-3)) }),
 			why.NoSession, "1 entry waits, and no session runs: start one; the last one, s1, ended at <-3>"},
-		"died": {facts(func(f *why.Facts) { f.Backlog, f.Sessions = waiting(2), session(life(host.Gone)) }),
+		"died": {facts(func(f *why.Facts) { f.Backlog, f.Sessions = waiting(2), session(life(machine.Gone)) }),
 			why.NoSession, "2 entries wait, and no session runs: start one; the last one, s1, died (process 42 is gone)"},
-		"rebooted": {facts(func(f *why.Facts) { f.Backlog, f.Sessions = waiting(1), session(life(host.Rebooted)) }),
+		"rebooted": {facts(func(f *why.Facts) { f.Backlog, f.Sessions = waiting(1), session(life(machine.Rebooted)) }),
 			why.NoSession, "1 entry waits, and no session runs: start one; the last one, s1, ended when the machine went down"},
 		"the living one of several": {facts(func(f *why.Facts) {
 			f.Backlog = waiting(1)
-			f.Sessions = append(session(ended(-1)), append(session(life(host.Unknown)), session(func(s *why.Session) { s.PID = 43 })...)...)
+			f.Sessions = append(session(ended(-1)), append(session(life(machine.Unknown)), session(func(s *why.Session) { s.PID = 43 })...)...)
 		}), why.SessionBusy, "1 entry waits for the next Stop of session s1 (process 43), last heard of at <-10>: it is at work on something else, or waits at its prompt"},
 		"the one that may live, of several": {facts(func(f *why.Facts) {
-			f.Backlog, f.Sessions = waiting(1), append(session(ended(-1)), session(life(host.Unknown))...)
+			f.Backlog, f.Sessions = waiting(1), append(session(ended(-1)), session(life(machine.Unknown))...)
 		}), why.SessionBusy, "1 entry waits for the next Stop of session s1, last heard of at <-10>: whether it still runs is not known"},
 		"met an error": {facts(func(f *why.Facts) {
 			f.Backlog, f.Sessions = waiting(1), session(func(s *why.Session) { s.Failure = failed(-4) })
@@ -252,7 +252,7 @@ func TestExplain(t *testing.T) {
 }
 
 func TestLifeHasAWord(t *testing.T) {
-	for life, word := range map[host.Life]string{host.Unknown: "unknown", host.Alive: "running", host.Gone: "gone", host.Rebooted: "gone"} {
+	for life, word := range map[machine.Life]string{machine.Unknown: "unknown", machine.Alive: "running", machine.Gone: "gone", machine.Rebooted: "gone"} {
 		assert.Equal(t, word, life.String())
 	}
 }

@@ -1,28 +1,35 @@
+// Package babysitter runs the babysitter CLI, and the commands that tasks ask for. It is the
+// only package of heartbeat that writes to a run.
+//
+// The output of the CLI is unreliable. Process code prints before and after the answer,
+// the CLI may print nothing at all, or answer and keep running, and it exits with 1 after
+// some successes and with 0 for a failed run. So the answer is whatever in the output has
+// the shape of one; without one the exit status counts, and then the error output. If it
+// is still open whether a result was posted, the run's journal tells.
+//
+// Two writers damage a run's journal. Every call that writes takes a lock of
+// heartbeat's own first, for as long as the call takes.
 package babysitter
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
-	"heartbeat/orchestrate/babysitter/invocation"
+	"github.com/tidwall/gjson"
+
+	"heartbeat/orchestrate/effect"
 )
 
 // CLI says how to run the babysitter CLI. The zero value runs the babysitter on the PATH.
 // Its methods may be called from several goroutines.
 type CLI struct {
-	// Command and its leading arguments, as [invocation.Parse] returns them, such as
+	// Command and its leading arguments, as [effect.ParseCommand] returns them, such as
 	// npx -y -p @a5c-ai/babysitter-sdk@0.0.187 babysitter; empty is babysitter.
 	Command []string
-	// Env is added to heartbeat's own environment, as NAME=VALUE. Variables by which the
-	// CLI would take itself for a part of another session are left out of both.
-	Env []string
-	// Dir is the working directory of the CLI, and so of process code. If it is empty, it
-	// is the project (P for a run in P/.a5c/runs), or heartbeat's own directory for a run
-	// that does not lie in a project.
-	Dir string
 	// Wait is how long a call waits for other processes that work on the run: for
 	// heartbeat's own lock, and again for the CLI's. 0 is half a minute. The CLI itself
 	// gives up after ten seconds.
@@ -48,47 +55,66 @@ func (c *CLI) wait() time.Duration {
 }
 
 // Version asks the CLI for its version, such as 0.0.187. A version other than
-// [invocation.MeasuredVersion] is noted, but no error: if an answer of the CLI has another
+// [effect.MeasuredVersion] is noted, but no error: if an answer of the CLI has another
 // shape than expected, the call that needs the answer fails.
 func (c *CLI) Version(ctx context.Context) (string, error) {
-	asking := request{doing: "ask the babysitter CLI for its version", command: "version", timeout: versionTimeout}
-	version, err := c.askVersion(ctx, asking)
-	if errors.Is(err, ErrTimeout) { // node may have been read from a slow disk
-		asking.timeout *= longer
-		version, err = c.askVersion(ctx, asking)
-	}
+	quiet := *c // who waits for a slow disk is told nothing
+	quiet.Note = nil
+	said, err := quiet.callTwice(ctx, request{doing: "ask the babysitter CLI for its version", command: "version", timeout: versionTimeout, answer: findVersion})
 	if err != nil {
 		return "", err
 	}
-	if version != invocation.MeasuredVersion {
+	version := said.Str
+	if version != effect.MeasuredVersion {
 		c.note("the babysitter CLI (%s) is version %s, and heartbeat was measured with %s: %s; if runs go wrong, install that version: %s",
-			c.shown(), version, invocation.MeasuredVersion, known(version), invocation.Install)
-	}
-	return version, nil
-}
-
-func (c *CLI) askVersion(ctx context.Context, asking request) (string, error) {
-	out, err := c.ask(ctx, asking)
-	if err != nil {
-		return "", err
-	}
-	version, ok := findVersion(out.stdout)
-	if !ok {
-		return "", c.explain(asking, out)
+			c.shown(), version, effect.MeasuredVersion, known(version), effect.Install)
 	}
 	return version, nil
 }
 
 // findVersion is the last line that reads as a version: package runners print other lines
 // before it.
-func findVersion(stdout []byte) (string, bool) {
-	found := ""
+func findVersion(stdout []byte) (found gjson.Result, ok bool) {
 	for line := range strings.Lines(string(stdout)) {
 		var major, minor, patch int
 		line = strings.TrimSpace(line)
 		if n, _ := fmt.Sscanf(line, "%d.%d.%d", &major, &minor, &patch); n == 3 && !strings.ContainsAny(line, " \t") {
-			found = line
+			found, ok = gjson.Result{Type: gjson.String, Str: line}, true
 		}
 	}
-	return found, found != ""
+	return found, ok
+}
+
+// known is what was observed of versions other than the measured one.
+func known(version string) string {
+	switch version {
+	case "0.0.174":
+		return "with it tasks were delivered three times, and then the run failed"
+	}
+	return "nothing is known of it"
+}
+
+// telltales are the variables by which the CLI takes itself for a part of some other
+// harness, session or folder. A process that is started in such a session inherits them,
+// and they have nothing to do with the run.
+var telltales = []string{
+	"BABYSITTER_EXTENSION_PATH", "BABYSITTER_GLOBAL_STATE_DIR", "BABYSITTER_RUNS_DIR", "BABYSITTER_SESSION_ID", "BABYSITTER_STATE_DIR",
+	"CLAUDE_ENV_FILE", "CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT",
+	"CODEX_HOME", "CODEX_PLUGIN_ROOT", "CODEX_SESSION_ID", "CODEX_THREAD_ID",
+	"COPILOT_ENV_FILE", "COPILOT_GITHUB_TOKEN", "COPILOT_HOME", "COPILOT_PLUGIN_ROOT",
+	"CURSOR_PLUGIN_ROOT", "CURSOR_PROJECT_DIR", "CURSOR_VERSION",
+	"GEMINI_CWD", "GEMINI_EXTENSION_PATH", "GEMINI_PROJECT_DIR", "GEMINI_SESSION_ID",
+	"OMP_PLUGIN_ROOT", "OMP_SESSION_ID",
+	"OPENCODE_CONFIG", "OPENCODE_PLUGIN_ROOT", "OPENCODE_SESSION_ID",
+	"PI_PLUGIN_ROOT", "PI_SESSION_ID",
+	// With the first the CLI loads process modules in another way; with the second node
+	// talks to its parent over a descriptor that it did not get.
+	"VITEST", "NODE_CHANNEL_FD",
+}
+
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(telltales, name)
+	})
 }

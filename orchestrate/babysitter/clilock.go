@@ -1,8 +1,6 @@
 package babysitter
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,34 +19,25 @@ import (
 // and fills it in two steps, milliseconds apart.
 const unwritten = 2 * time.Second
 
-// cliLock is what the CLI writes into run.lock.
-type cliLock struct {
-	PID   int
-	Owner text
-}
-
 func (r run) cliLockPath() string { return filepath.Join(r.dir, "run.lock") }
 
 // clearLock removes a lock that belongs to nobody and that the CLI would never remove: one
 // that cannot be read, left by a full disk or a power loss, which fails every command; and
 // one whose process number now belongs to another program. The CLI itself removes the lock
 // of a process that has ended.
-func (r run) clearLock(ctx context.Context, c *CLI) error {
+func (r run) clearLock(c *CLI) error {
 	content, err := r.readCLILock()
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("work on the run %s: its run.lock, which the CLI would wait for: %w", r.dir, err)
-	}
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	if err != nil {
+		return fmt.Errorf("work on the run %s: its run.lock, which the CLI would wait for: %w", r.dir, err)
+	}
 	why := ""
-	if holder, ok := readLock(content); !ok {
-		if still, err := r.unchanged(ctx, content); err != nil || !still {
-			return err
-		}
+	if pid := holderIn(content); pid == 0 && isAged(r.cliLockPath(), unwritten) {
 		why = "nothing in it says whose it is"
-	} else if name := otherProgram(holder.PID); name != "" {
-		why = fmt.Sprintf("process %d, which took it, is gone, and its number is that of %s", holder.PID, name)
+	} else if name := otherProgram(pid); pid > 0 && name != "" {
+		why = fmt.Sprintf("process %d, which took it, is gone, and its number is that of %s", pid, name)
 	}
 	if why == "" {
 		return nil
@@ -57,42 +46,23 @@ func (r run) clearLock(ctx context.Context, c *CLI) error {
 	return disk.Remove(r.cliLockPath())
 }
 
+// isAged reports whether a file was written that long ago, or later than now: then the clock
+// was set back.
+func isAged(path string, age time.Duration) bool {
+	info, err := disk.StatName(path)
+	return err == nil && time.Since(time.Unix(0, info.Mtime)).Abs() > age
+}
+
 // readCLILock reads run.lock, which has three members.
 func (r run) readCLILock() ([]byte, error) { return disk.ReadFile(r.cliLockPath(), 64<<10) }
 
-func readLock(content []byte) (cliLock, bool) {
-	var lock cliLock
-	return lock, json.Unmarshal(content, &lock) == nil && lock.PID > 0
-}
-
-// unchanged reports whether run.lock is still the same file with the same content after a
-// while, measured by the monotonic clock.
-func (r run) unchanged(ctx context.Context, content []byte) (bool, error) {
-	before, err := os.Lstat(r.cliLockPath())
-	if err != nil {
-		return false, ignoreMissing(err)
+// holderIn is the process that a lock names, 0 if it is not valid.
+func holderIn(content []byte) int {
+	var lock struct{ PID int }
+	if json.Unmarshal(content, &lock) != nil {
+		return 0
 	}
-	select {
-	case <-ctx.Done():
-		return false, context.Cause(ctx)
-	case <-time.After(unwritten):
-	}
-	after, err := os.Lstat(r.cliLockPath())
-	if err != nil {
-		return false, ignoreMissing(err)
-	}
-	latest, err := r.readCLILock()
-	if err != nil {
-		return false, ignoreMissing(err)
-	}
-	return os.SameFile(before, after) && before.ModTime().Equal(after.ModTime()) && bytes.Equal(content, latest), nil
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return max(lock.PID, 0)
 }
 
 // otherProgram is the name of the program that runs as this process if that program cannot
@@ -117,18 +87,14 @@ func gone(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH }
 // something is not JSON.
 func (r run) unreadableLock() bool {
 	content, err := r.readCLILock()
-	_, ok := readLock(content)
-	return err == nil && !ok
+	return err == nil && holderIn(content) == 0
 }
 
 // heldBy is the live process that holds the CLI's lock; 0 if there is none.
 func (r run) heldBy() int {
 	content, err := r.readCLILock()
-	if err != nil {
-		return 0
-	}
-	if holder, ok := readLock(content); ok && !gone(holder.PID) {
-		return holder.PID
+	if pid := holderIn(content); err == nil && pid > 0 && !gone(pid) {
+		return pid
 	}
 	return 0
 }

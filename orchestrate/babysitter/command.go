@@ -1,29 +1,69 @@
 package babysitter
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+
+	"heartbeat/internal/machine/guardian"
+	runs "heartbeat/orchestrate/run"
 )
 
-// known is what was observed of versions other than the measured one.
-func known(version string) string {
-	switch version {
-	case "0.0.174":
-		return "with it tasks were delivered three times, and then the run failed"
-	}
-	return "nothing is known of it"
+// MaxOutput bounds, in bytes, how much of each output stream of a task's command is kept.
+const MaxOutput = 16 << 20
+
+// Outcome is how the command of a task ended.
+type Outcome struct {
+	Stdout, Stderr string // at most MaxOutput of each, the end
+	// Cut says that the command printed more.
+	Cut    bool
+	Status int // the exit status, -1 if there is none
+	// Failure says in words why the command failed; "" if it succeeded.
+	Failure string
 }
 
-// Identity differs between installed CLIs: it has the command, and the size and time of the
-// program.
-func (c *CLI) Identity() (string, error) {
-	path, err := c.executable()
-	if err != nil {
-		return "", err
+// Execute runs the command of a task until it ends, its time is over, or ctx is done. All
+// processes in the command's process group end with it. On Linux the command ends with this
+// process.
+func Execute(ctx context.Context, c runs.Command) Outcome {
+	ctx, stop := context.WithTimeout(ctx, c.Timeout)
+	defer stop()
+	out, errs := &tail{limit: MaxOutput}, &tail{limit: MaxOutput}
+	cmd := guardian.Group(ctx, syscall.SIGTERM, c.Argv[0], c.Argv[1:]...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = c.Cwd, append(os.Environ(), c.Env...), letGo
+	cmd.Stdout, cmd.Stderr = out, errs
+	guardian.DiesWithParent(cmd.SysProcAttr)
+	runtime.LockOSThread() // the command dies with the thread that started it
+	defer runtime.UnlockOSThread()
+	err := cmd.Run()
+	stdout, wrote := out.look()
+	stderr, wroteErrs := errs.look()
+	o := Outcome{Stdout: string(stdout), Stderr: string(stderr), Cut: wrote > len(stdout) || wroteErrs > len(stderr), Status: -1}
+	if cmd.Process != nil {
+		_ = guardian.SignalGroup(cmd.Process.Pid, syscall.SIGKILL) // usually none is left
+		o.Status = cmd.ProcessState.ExitCode()
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", fmt.Errorf("look at the babysitter CLI: %w", err)
+	o.Failure = failureOf(ctx, c, err, o)
+	return o
+}
+
+func failureOf(ctx context.Context, c runs.Command, err error, o Outcome) string {
+	var exit *exec.ExitError
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Sprintf("it was ended after %v", c.Timeout)
+	case ctx.Err() != nil:
+		return fmt.Sprintf("it was ended: %v", context.Cause(ctx))
+	case err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay): // a process that it left behind holds its output open
+		return err.Error()
+	case o.Status != c.Success:
+		return fmt.Sprintf("it ended with status %d, and not %d", o.Status, c.Success)
+	case o.Cut:
+		return fmt.Sprintf("it printed more than %d MiB, and its beginning was cut off: have it print to a file", MaxOutput>>20)
 	}
-	return fmt.Sprintf("%q %s %d %d", c.command(), path, info.Size(), info.ModTime().UnixNano()), nil
+	return ""
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/orchestrate/babysitter"
-	"heartbeat/orchestrate/babysitter/invocation"
+	"heartbeat/orchestrate/effect"
 )
 
 // The note about another version says what is known of it.
 func TestVersionIsSaid(t *testing.T) {
 	for version, want := range map[string]string{
-		invocation.MeasuredVersion: "", "0.0.174": "delivered three times", "1.2.3": "nothing is known of it",
+		effect.MeasuredVersion: "", "0.0.174": "delivered three times", "1.2.3": "nothing is known of it",
 	} {
 		path := filepath.Join(t.TempDir(), "babysitter")
 		require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\necho "+version+"\n"), 0o700))

@@ -69,13 +69,13 @@ func TestKilledCLI(t *testing.T) {
 	for changes := 1; ; changes++ {
 		dir := newRun(t, c, "passes.mjs", "")
 		iterating := killed(t, c, dir, changes, "", "run:iterate", dir, "--json")
-		it, err := c.Iterate(t.Context(), dir)
+		it, err := c.Iterate(t.Context(), opened(t, dir))
 		require.NoError(t, err, "killed after %d changes", changes)
 		require.Len(t, it.NextActions, 1)
 		effect := it.NextActions[0].EffectID
 
 		posting := killed(t, c, dir, changes, `"first"`, "task:post", dir, effect, "--status", "ok", "--value", "-", "--json")
-		err = c.PostOK(t.Context(), dir, effect, []byte(`"second"`), Attachments{})
+		err = c.Post(t.Context(), opened(t, dir), effect, Result{Value: []byte(`"second"`)})
 		output := `"second"`
 		if err != nil {
 			require.ErrorIs(t, err, ErrResolved, "killed after %d changes", changes)
@@ -101,8 +101,8 @@ func TestKilledWhilePosting(t *testing.T) {
 		impatient := *c
 		impatient.Patience = float64(late) / float64(postTimeout) / longer
 		impatient.Note = nil
-		_ = impatient.PostOK(t.Context(), dir, effect, []byte(`"first"`), Attachments{}) // whatever comes of it
-		err := c.PostOK(t.Context(), dir, effect, []byte(`"second"`), Attachments{})
+		_ = impatient.Post(t.Context(), opened(t, dir), effect, Result{Value: []byte(`"first"`)}) // whatever comes of it
+		err := c.Post(t.Context(), opened(t, dir), effect, Result{Value: []byte(`"second"`)})
 		if err != nil {
 			require.ErrorIs(t, err, ErrResolved)
 		}

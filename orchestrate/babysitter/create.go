@@ -11,7 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"heartbeat/internal/host"
+	"github.com/tidwall/gjson"
+
+	"heartbeat/internal/machine"
 )
 
 // CreateOptions are what a run is made of.
@@ -35,12 +37,19 @@ type CreateOptions struct {
 	RunsDir string
 	// NonInteractive has the CLI approve every breakpoint by itself.
 	NonInteractive bool
+	// DryRun has the CLI check the run that would be made: nothing is written, and the process
+	// module is not loaded.
+	DryRun bool
 }
 
-// Created is a new run.
+// Created is a new run, or the one that would be made.
 type Created struct {
-	RunID  string
-	RunDir string // absolute
+	RunID    string `json:"run_id"`
+	RunDir   string `json:"run_dir"` // absolute
+	Process  string `json:"process"`
+	Entry    string `json:"entry"`
+	Request  string `json:"request"`
+	Revision string `json:"process_revision,omitempty"`
 }
 
 // longestPrompt fits into one argument on every system.
@@ -51,66 +60,42 @@ var (
 	processIDs = lazily(`^[^-\pC][^\pC]{0,255}$`)
 )
 
-// Create makes a run. It loads the process module, but does not run the process. If the run
-// exists, the error is [ErrExists]: the CLI would overwrite it. If an error leaves a folder
-// behind, the sentence names it.
-func (c *CLI) Create(ctx context.Context, options CreateOptions) (Created, error) {
+// Create makes a run. It loads the process module, but does not run the process. A run
+// that exists is an error: the CLI would overwrite it. If an error leaves a folder behind, the
+// sentence names it.
+func (c *CLI) Create(ctx context.Context, options CreateOptions) (made Created, err error) {
 	plan, err := planFor(options)
 	if err != nil {
-		return Created{}, err
+		return made, err
 	}
-	if err := plan.claim(); err != nil {
-		return Created{}, err
+	q := request{
+		doing: "make the run " + plan.run.dir, command: "run:create", args: plan.args, dir: plan.run.projectOf(), timeout: createTimeout,
+		answer: object(func(a gjson.Result) bool { return a.Get("runId").Str == plan.run.id && a.Get("runDir").Str != "" }),
 	}
-	err = plan.withInputs(options.Inputs, func(inputs []string) error {
-		q := request{
-			doing: "make the run " + plan.run.dir, command: "run:create", args: append(plan.args, inputs...), dir: plan.run.projectOf(), timeout: createTimeout,
+	if options.Inputs != nil {
+		file, err := kept(options.Inputs)
+		if err != nil {
+			return made, fmt.Errorf("make the run %s: keep its inputs: %w", plan.run.dir, err)
 		}
-		type answer struct{ RunID, RunDir text }
-		_, err := call(ctx, c, q, func(a *answer) bool { return string(a.RunID) == plan.run.id && a.RunDir != "" })
-		return err
-	})
-	if err != nil {
-		return Created{}, plan.disclaim(err)
+		defer os.Remove(file)
+		q.args = append(q.args, "--inputs", file)
 	}
-	return Created{plan.run.id, plan.run.dir}, nil
-}
-
-// Preview is the run that Create would make.
-type Preview struct {
-	RunID    string `json:"run_id"`
-	RunDir   string `json:"run_dir"` // absolute
-	Process  string `json:"process"`
-	Entry    string `json:"entry"`
-	Request  string `json:"request"`
-	Revision string `json:"process_revision,omitempty"`
-}
-
-// Preview returns what Create would make, after the CLI has checked it. Nothing is written,
-// and the process module is not loaded.
-func (c *CLI) Preview(ctx context.Context, options CreateOptions) (Preview, error) {
-	plan, err := planFor(options)
-	if err != nil {
-		return Preview{}, err
-	}
-	if _, err := os.Lstat(plan.run.dir); err == nil {
-		return Preview{}, plan.taken(fs.ErrExist)
-	}
-	p := Preview{RunID: plan.run.id, RunDir: plan.run.dir, Process: options.ProcessID}
-	err = plan.withInputs(options.Inputs, func(inputs []string) error {
-		q := request{
-			doing: "preview the run " + plan.run.dir, command: "run:create", args: append(append(plan.args, "--dry-run"), inputs...),
-			dir: plan.run.projectOf(), timeout: createTimeout,
+	call := c.call
+	if options.DryRun {
+		if _, err := os.Lstat(plan.run.dir); err == nil {
+			return made, plan.taken()
 		}
-		type answer struct {
-			DryRun                          bool
-			Entry, Request, ProcessRevision text
-		}
-		a, err := callTwice(ctx, c, q, func(a *answer) bool { return a.DryRun })
-		p.Entry, p.Request, p.Revision = string(a.Entry), string(a.Request), string(a.ProcessRevision)
-		return err
-	})
-	return p, err
+		q.doing, q.args = "preview the run "+plan.run.dir, append(q.args, "--dry-run")
+		call, q.answer = c.callTwice, object(func(a gjson.Result) bool { return a.Get("dryRun").Bool() })
+	} else if err := plan.claim(); err != nil {
+		return made, err
+	}
+	a, err := call(ctx, q)
+	made = Created{plan.run.id, plan.run.dir, options.ProcessID, a.Get("entry").String(), a.Get("request").String(), a.Get("processRevision").String()}
+	if err != nil && !options.DryRun {
+		err = plan.disclaim(err)
+	}
+	return made, err
 }
 
 // plan is a run that is to be made.
@@ -121,18 +106,18 @@ type plan struct {
 
 func planFor(o CreateOptions) (plan, error) {
 	if !processIDs().MatchString(o.ProcessID) {
-		return plan{}, invalid("%.200q is no id of a process", o.ProcessID)
+		return plan{}, fmt.Errorf("%.200q is no id of a process", o.ProcessID)
 	}
 	for what, label := range map[string]string{"revision of a process": o.Revision, "name of a request": o.Request} {
 		if label != "" && !processIDs().MatchString(label) {
-			return plan{}, invalid("%.200q is no %s: it has 256 characters at most, does not begin with a dash, and is one line", label, what)
+			return plan{}, fmt.Errorf("%.200q is no %s: it has 256 characters at most, does not begin with a dash, and is one line", label, what)
 		}
 	}
 	if len(o.Prompt) > longestPrompt || strings.Contains(o.Prompt, "\x00") {
-		return plan{}, invalid("the prompt of a run has at most %d bytes, none of them 0", longestPrompt)
+		return plan{}, fmt.Errorf("the prompt of a run has at most %d bytes, none of them 0", longestPrompt)
 	}
 	if o.Inputs != nil && !json.Valid(o.Inputs) {
-		return plan{}, invalid("the inputs of the run are not JSON")
+		return plan{}, fmt.Errorf("the inputs of the run are not JSON")
 	}
 	entry, err := explicit(o.Entry)
 	if err != nil {
@@ -167,28 +152,28 @@ func explicit(entry string) (string, error) {
 		path, export = entry[:i], entry[i+1:]
 	}
 	if path == "" || export == "" {
-		return "", invalid("%.200q is no process: give PATH#EXPORT", entry)
+		return "", fmt.Errorf("%.200q is no process: give PATH#EXPORT", entry)
 	}
 	path, err := absolute("process module", path)
 	if err != nil {
 		return "", err
 	}
 	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
-		return "", &problem{ErrProcess, fmt.Sprintf("there is no process module %s", path), err}
+		return "", fmt.Errorf("there is no process module %s", path)
 	}
 	return path + "#" + export, nil
 }
 
 func placeFor(o CreateOptions) (run, error) {
 	if o.RunID == "" {
-		name, err := host.RandomName()
+		name, err := machine.RandomName()
 		if err != nil {
 			return run{}, err
 		}
 		o.RunID = time.Now().UTC().Format("20060102-150405-") + name[:10]
 	}
 	if !runIDs().MatchString(o.RunID) {
-		return run{}, invalid("%.200q is no id of a run: those are letters, digits and . _ -", o.RunID)
+		return run{}, fmt.Errorf("%.200q is no id of a run: those are letters, digits and . _ -", o.RunID)
 	}
 	if o.RunsDir == "" {
 		o.RunsDir = filepath.Join(".a5c", "runs")
@@ -204,7 +189,7 @@ func (p plan) claim() error {
 	}
 	err := os.Mkdir(p.run.dir, 0o777)
 	if errors.Is(err, fs.ErrExist) {
-		return p.taken(err)
+		return p.taken()
 	}
 	if err != nil {
 		return fmt.Errorf("make the run %s: %w", p.run.dir, err)
@@ -212,8 +197,8 @@ func (p plan) claim() error {
 	return nil
 }
 
-func (p plan) taken(err error) error {
-	return &problem{ErrExists, fmt.Sprintf("make the run %s: it is there already: choose another id, or remove it", p.run.dir), err}
+func (p plan) taken() error {
+	return fmt.Errorf("make the run %s: it is there already: choose another id, or remove it", p.run.dir)
 }
 
 // disclaim removes the folder again if it is empty, and otherwise names it in the error.
@@ -221,24 +206,18 @@ func (p plan) disclaim(err error) error {
 	if os.Remove(p.run.dir) == nil {
 		return err
 	}
-	return &problem{nil, fmt.Sprintf("%v: the unfinished run is left in %s: remove it", err, p.run.dir), err}
+	return fmt.Errorf("%w: the unfinished run is left in %s: remove it", err, p.run.dir)
 }
 
-// withInputs calls do with the inputs in a file, which is removed afterwards.
-func (p plan) withInputs(inputs []byte, do func(args []string) error) error {
-	if inputs == nil {
-		return do(nil)
-	}
+// kept puts inputs into a file, which the caller removes.
+func kept(inputs []byte) (path string, err error) {
 	f, err := os.CreateTemp("", "heartbeat-inputs-*.json") // mode 0600
 	if err != nil {
-		return fmt.Errorf("make the run %s: keep its inputs: %w", p.run.dir, err)
+		return "", err
 	}
-	defer os.Remove(f.Name())
-	if _, err := f.Write(inputs); err != nil {
-		return fmt.Errorf("make the run %s: keep its inputs: %w", p.run.dir, errors.Join(err, f.Close()))
+	_, err = f.Write(inputs)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
 	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("make the run %s: keep its inputs: %w", p.run.dir, err)
-	}
-	return do([]string{"--inputs", f.Name()})
+	return f.Name(), nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -16,7 +15,11 @@ import (
 	"syscall"
 	"time"
 
-	"heartbeat/orchestrate/babysitter/invocation"
+	"github.com/tidwall/gjson"
+
+	"heartbeat/internal/machine"
+	"heartbeat/internal/machine/guardian"
+	"heartbeat/orchestrate/effect"
 )
 
 // How long each command may take. If there is a second try, it may take longer times as
@@ -35,8 +38,8 @@ const (
 	// lingering is how long the CLI may keep running after its answer. Process code that
 	// leaves a timer or a connection open would keep it running for ever.
 	lingering = 5 * time.Second
-	// letGo is how long the output is read after the end of the CLI, while other processes
-	// hold it open.
+	// letGo is how long a program may take to end after its signal, and how long its output is
+	// read after its end, while other processes hold it open.
 	letGo = 2 * time.Second
 
 	outputLimit = 64 << 20
@@ -48,11 +51,11 @@ type request struct {
 	doing   string // for sentences: iterate the run X
 	command string // run:iterate
 	args    []string
-	dir     string // to work in, unless CLI.Dir is set
+	dir     string // to work in, and so the directory of process code
 	stdin   []byte // nil is none
 	timeout time.Duration
-	// answered reports whether the output so far has the answer. It may be nil.
-	answered func(stdout []byte) bool
+	// answer finds the answer in the output so far.
+	answer func(stdout []byte) (gjson.Result, bool)
 }
 
 // result is how a call ended.
@@ -96,10 +99,15 @@ func (c *CLI) ask(ctx context.Context, r request) (result, error) {
 	defer stop(nil)
 
 	stdout, stderr := &tail{limit: outputLimit}, &tail{limit: errorLimit}
-	cmd := c.prepare(bounded, path, r)
+	cmd := guardian.Group(bounded, syscall.SIGKILL, path, slices.Concat(c.command()[1:], []string{r.command}, r.args)...)
+	cmd.Env, cmd.Dir, cmd.WaitDelay = environment(), r.dir, letGo
 	cmd.Stdout, cmd.Stderr = stdout, stderr
+	if r.stdin != nil {
+		cmd.Stdin = bytes.NewReader(r.stdin)
+	}
 	// The CLI dies with the thread that started it, and the guardian kills what the CLI
 	// started.
+	guardian.DiesWithParent(cmd.SysProcAttr)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer guarded(cmd)()
@@ -109,9 +117,7 @@ func (c *CLI) ask(ctx context.Context, r request) (result, error) {
 		return result{}, fmt.Errorf("%s: start %s: %w", r.doing, path, err)
 	}
 	var dismissing sync.WaitGroup
-	if r.answered != nil {
-		dismissing.Go(func() { c.dismiss(bounded, r, stdout, stop) })
-	}
+	dismissing.Go(func() { c.dismiss(bounded, r, stdout, stop) })
 	_ = cmd.Wait() // the exit status and the output say how it ended
 	inTime := context.Cause(bounded) != errTimeout
 	stop(nil)
@@ -125,35 +131,8 @@ func (c *CLI) ask(ctx context.Context, r request) (result, error) {
 	return out, nil
 }
 
-// prepare makes the command. It is the leader of a process group, which is killed when ctx
-// is done.
-func (c *CLI) prepare(ctx context.Context, path string, r request) *exec.Cmd {
-	args := append(slices.Clone(c.command()[1:]), r.command)
-	cmd := exec.CommandContext(ctx, path, append(args, r.args...)...)
-	cmd.Env, cmd.Dir = c.environment(), r.dir
-	if c.Dir != "" {
-		cmd.Dir = c.Dir
-	}
-	if r.stdin != nil {
-		cmd.Stdin = bytes.NewReader(r.stdin)
-	}
-	cmd.SysProcAttr = familyAttr()
-	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
-	cmd.WaitDelay = letGo
-	return cmd
-}
-
 func givenUp(ctx context.Context, doing string) error {
 	return fmt.Errorf("%s: given up: %w", doing, context.Cause(ctx))
-}
-
-// killGroup kills the CLI and what it started. Nobody has waited for the leader yet, so its
-// number has not been given to another process.
-func killGroup(leader int) error {
-	if err := syscall.Kill(-leader, syscall.SIGKILL); err != syscall.ESRCH {
-		return err
-	}
-	return os.ErrProcessDone
 }
 
 // executable is the program's absolute path.
@@ -165,9 +144,9 @@ func (c *CLI) executable() (string, error) {
 	}
 	switch {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return "", &problem{ErrMissing, fmt.Sprintf("there is no command %s: install the babysitter CLI (%s), or say where it is", name, invocation.Install), err}
+		return "", fmt.Errorf("there is no command %s: install the babysitter CLI (%s), or say where it is", name, effect.Install)
 	case err != nil:
-		return "", &problem{ErrMissing, fmt.Sprintf("cannot run the command %s: %v: install the babysitter CLI (%s), or say where it is", name, err, invocation.Install), err}
+		return "", fmt.Errorf("cannot run the command %s: %w: install the babysitter CLI (%s), or say where it is", name, err, effect.Install)
 	}
 	return path, nil
 }
@@ -190,7 +169,8 @@ func (c *CLI) dismiss(ctx context.Context, r request, stdout *tail, stop context
 		if !quiet || written == looked {
 			continue
 		}
-		if looked = written; r.answered(output) {
+		looked = written
+		if _, has := r.answer(output); has {
 			break
 		}
 	}
@@ -202,32 +182,48 @@ func (c *CLI) dismiss(ctx context.Context, r request, stdout *tail, stop context
 	}
 }
 
-// call runs the CLI and returns the value in its output that is right, however the CLI
-// ended.
-func call[T any](ctx context.Context, c *CLI, r request, right func(*T) bool) (T, error) {
-	r.answered = func(stdout []byte) bool { _, ok := find(stdout, right); return ok }
-	out, err := c.ask(ctx, r)
-	if err == nil {
-		value, ok := find(out.stdout, right)
-		if ok {
-			return value, nil
-		}
-		err = c.explain(r, out)
-	}
-	var none T
-	return none, err
-}
-
-// callTwice is call for requests that may be repeated.
-func callTwice[T any](ctx context.Context, c *CLI, r request, right func(*T) bool) (T, error) {
-	value, err := call(ctx, c, r, right)
-	if errors.Is(err, ErrTimeout) {
-		c.note("%v: asked once more", err)
-		r.timeout *= longer
-		value, err = call(ctx, c, r, right)
-	}
-	return value, err
-}
-
 // shown is the command as people read it.
 func (c *CLI) shown() string { return strings.Join(c.command(), " ") }
+
+// guarded starts a guardian that kills the CLI's process group if this process is killed.
+// Without a guardian, as in a program that cannot be one, only the CLI itself dies then.
+func guarded(cmd *exec.Cmd) (over func()) {
+	mark, err := machine.RandomName()
+	if err != nil {
+		return func() {}
+	}
+	cmd.Env = guardian.Marked(cmd.Env, mark)
+	g, err := guardian.Post(mark, nil, guardian.Then{})
+	if err != nil || g == nil {
+		return func() {}
+	}
+	return g.Dismiss
+}
+
+// tail keeps the end of what is written to it: at least half of its limit. The answer is
+// near the end, whatever process code printed before.
+type tail struct {
+	limit int
+
+	mu      sync.Mutex
+	kept    []byte
+	written int
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.written += len(p)
+	t.kept = append(t.kept, p...)
+	if over := len(t.kept) - t.limit; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over+t.limit/2:]...)
+	}
+	return len(p), nil
+}
+
+// look returns what was kept so far, and how much was written in all.
+func (t *tail) look() ([]byte, int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return bytes.Clone(t.kept), t.written
+}

@@ -2,14 +2,43 @@ package babysitter
 
 import (
 	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 
-	"heartbeat/orchestrate/babysitter/invocation"
+	"github.com/tidwall/gjson"
+
+	"heartbeat/orchestrate/effect"
 )
+
+// What went wrong, for [errors.Is], where somebody asks. The error itself is a sentence: which
+// command failed, for which run, why, and what to do.
+var (
+	// ErrResolved: the effect has its result, and keeps it.
+	ErrResolved = errors.New("the effect is resolved already")
+	// ErrLocked: another process works on the run, and did not end within the wait.
+	ErrLocked = errors.New("the run is locked")
+	// ErrTimeout: the CLI did not answer in time, not even the second time.
+	ErrTimeout = errors.New("the babysitter CLI did not answer in time")
+	// ErrOutput: the CLI ended without an answer. Process code causes that if it ends the
+	// program, or waits for something that never comes.
+	ErrOutput = errors.New("the babysitter CLI gave no answer")
+)
+
+// problem is a sentence for people that matches one of the errors above, and does not have its
+// text.
+type problem struct{ kind, sentence error }
+
+func (p *problem) Error() string { return p.sentence.Error() }
+
+func (p *problem) Unwrap() []error { return []error{p.kind, p.sentence} }
+
+func fault(kind error, format string, args ...any) error {
+	return &problem{kind, fmt.Errorf(format, args...)}
+}
 
 // sayings are the messages of the CLI, in the order in which they are tried, and what to do
 // about each.
@@ -19,35 +48,36 @@ var sayings = []struct {
 	advice  string
 }{
 	{lazily(`run\.lock already held|ENOENT[^\n]*run\.lock'`), ErrLocked, ""},
-	{lazily(`ENOENT[^\n]*run\.json'|unable to read run metadata[^\n]*ENOENT`), ErrNoRun, ""},
 	{lazily(`is already resolved|is not requested \(status=resolved`), ErrResolved, ""},
-	{lazily(`^effect \S+ not found|Unknown effectId`), ErrUnknownEffect, ""},
 	{lazily(`Failed to (parse|load) journal|Journal (seq|sequence|ULID)|[Ii]nvalid (journal|ULID on journal)|Duplicate (effectId|invocation key) detected|` +
-		`Malformed EFFECT_|Unknown EFFECT_RESOLVED status|EFFECT_RESOLVED references unknown|^Effect \S+ already resolved|ENOENT[^\n]*scandir[^\n]*/journal'`), ErrJournal,
+		`Malformed EFFECT_|Unknown EFFECT_RESOLVED status|EFFECT_RESOLVED references unknown|^Effect \S+ already resolved|ENOENT[^\n]*scandir[^\n]*/journal'`), nil,
 		": mend it with run:repair-journal, once nothing else works on the run"},
-	{lazily(`was not a function in`), ErrProcess,
+	{lazily(`was not a function in`), nil,
 		": the module must have that export; one with a default export only is named with #default when the run is made"},
-	{lazily(`Failed to load process module|Process import path is missing|Process entry file not found|Process module .* does not export`), ErrProcess, ""},
 	{lazily(`UnknownCommandError|Unknown command:`), ErrOutput,
-		": this is another CLI than the one that heartbeat knows: " + invocation.Install},
+		": this is another CLI than the one that heartbeat knows: " + effect.Install},
 }
 
 // explain is the error of a call without an answer.
 func (c *CLI) explain(r request, out result) error {
 	said := message(r.command, out.stderr)
 	if out.timedOut {
-		return &problem{kind: ErrTimeout, sentence: fmt.Sprintf("%s: no answer in time%s", r.doing, colon(brief(said)))}
+		return fault(ErrTimeout, "%s: no answer in time%s", r.doing, colon(brief(said)))
 	}
 	for _, s := range sayings {
 		if s.pattern().MatchString(said) {
-			return &problem{kind: s.kind, sentence: fmt.Sprintf("%s: %s%s", r.doing, brief(said), s.advice)}
+			err := fmt.Errorf("%s: %s%s", r.doing, brief(said), s.advice)
+			if s.kind == nil {
+				return err
+			}
+			return &problem{s.kind, err}
 		}
 	}
 	switch {
 	case out.code == 126 || out.code == 127:
-		return &problem{kind: ErrMissing, sentence: fmt.Sprintf("%s: %s does not run%s: is node installed?", r.doing, c.shown(), colon(brief(said)))}
+		return fmt.Errorf("%s: %s does not run%s: is node installed?", r.doing, c.shown(), colon(brief(said)))
 	case out.code == 1 && fromCLI(r.command, out.stderr):
-		return &problem{sentence: fmt.Sprintf("%s: %s", r.doing, brief(said))}
+		return fmt.Errorf("%s: %s", r.doing, brief(said))
 	}
 	return c.silent(r, out)
 }
@@ -61,13 +91,13 @@ func (c *CLI) silent(r request, out result) error {
 	hint := ""
 	switch {
 	case r.command == "version":
-		hint = fmt.Sprintf(": is this the babysitter CLI? It is installed with %s", invocation.Install)
+		hint = fmt.Sprintf(": is this the babysitter CLI? It is installed with %s", effect.Install)
 	case out.code == 0:
 		hint = ": does the process wait for a promise that is never settled?"
 	case out.code > 0:
 		hint = ": does the process end the program, or leave a rejected promise alone?"
 	}
-	return &problem{kind: ErrOutput, sentence: fmt.Sprintf("%s: %s %s without an answer%s%s", r.doing, c.shown(), how, colon(brief(message(r.command, out.stderr))), hint)}
+	return fault(ErrOutput, "%s: %s %s without an answer%s%s", r.doing, c.shown(), how, colon(brief(message(r.command, out.stderr))), hint)
 }
 
 func colon(s string) string {
@@ -112,18 +142,17 @@ func fromCLI(command string, stderr []byte) bool {
 }
 
 func findError(stderr []byte) (string, bool) {
-	type structured struct {
-		Name, Message, Category string
-		Details                 json.RawMessage
-	}
-	e, ok := find(stderr, func(e *structured) bool { return e.Name != "" && e.Message != "" && e.Category != "" })
-	if !ok {
+	said := func(e gjson.Result, name string) string { return e.Get(name).Str }
+	e, ok := find(stderr, func(e gjson.Result) bool {
+		return said(e, "name") != "" && said(e, "message") != "" && said(e, "category") != ""
+	})
+	switch name := said(e, "name"); {
+	case !ok:
 		return "", false
+	case name == "UnknownCommandError", name == "SyntaxError":
+		return name + ": " + said(e, "message"), true
 	}
-	if e.Name == "UnknownCommandError" || e.Name == "SyntaxError" {
-		return e.Name + ": " + e.Message, true
-	}
-	return e.Message, true
+	return said(e, "message"), true
 }
 
 // brief shortens a message so that it fits into a sentence.
@@ -134,4 +163,10 @@ func brief(s string) string {
 		s = strings.ToValidUTF8(s[:most], "") + " …"
 	}
 	return strings.TrimRight(s, ".:")
+}
+
+// lazily compiles a pattern on first use: most commands that link this package never call
+// babysitter.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

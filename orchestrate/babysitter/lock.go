@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 )
 
 // lockName is the file by which one heartbeat at a time writes to a run, with an
@@ -22,17 +24,84 @@ func (r run) lock(ctx context.Context, wait time.Duration) (*disk.Lock, error) {
 	lock, err := disk.AcquireLock(ctx, filepath.Join(r.dir, lockName), max(wait, 1))
 	switch {
 	case errors.Is(err, disk.ErrLocked):
-		return nil, r.locked(err)
+		return nil, r.locked()
 	case err != nil:
 		return nil, fmt.Errorf("work on the run %s: its folder must be writable for this user: %w", r.dir, err)
 	}
 	return lock, nil
 }
 
-func (r run) locked(cause error) error {
+func (r run) locked() error {
 	who := "another heartbeat"
-	if pid := host.LockHolder(filepath.Join(r.dir, lockName)); pid > 0 {
+	if pid := machine.LockHolder(filepath.Join(r.dir, lockName)); pid > 0 {
 		who = fmt.Sprintf("process %d", pid)
 	}
-	return &problem{ErrLocked, fmt.Sprintf("work on the run %s: %s does so: wait for it, or end it", r.dir, who), cause}
+	return fault(ErrLocked, "work on the run %s: %s does so: wait for it, or end it", r.dir, who)
+}
+
+// retryPause is the pause before the CLI is called again after it did not get the run's
+// lock.
+const retryPause = 250 * time.Millisecond
+
+// writing calls do, which writes to a run, while this process holds heartbeat's lock. It
+// first removes what killed writers left.
+func (c *CLI) writing(ctx context.Context, r run, do func() error) (err error) {
+	lock, err := r.lock(ctx, c.wait())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	if err := r.finishRepair(c); err != nil {
+		return err
+	}
+	return c.retrying(ctx, r, do)
+}
+
+// retrying repeats do while other processes hold the CLI's own lock. The CLI waits ten
+// seconds for the lock, but not if it loses a race, or if the lock cannot be read.
+func (c *CLI) retrying(ctx context.Context, r run, do func() error) error {
+	for late := time.Now().Add(c.wait()); ; {
+		if err := errors.Join(r.clearLock(c), r.sweepJournal(c)); err != nil {
+			return err
+		}
+		err := do()
+		if !errors.Is(err, ErrLocked) && !(err != nil && r.unreadableLock()) {
+			return err
+		}
+		if !time.Now().Before(late) {
+			return fault(ErrLocked, "%w, also after %v: wait for it, or end it", err, c.wait())
+		}
+		select {
+		case <-ctx.Done():
+			return givenUp(ctx, "work on the run "+r.dir)
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+var unfinished = lazily(`^\d+\..*\.json\.tmp-(\d+)-\d+$`)
+
+// sweepJournal removes the temporary files of writers that were killed. The CLI counts them
+// when it numbers the next event, and then takes the gap in the numbers for damage.
+func (r run) sweepJournal(c *CLI) error {
+	entries, err := os.ReadDir(r.journal())
+	if err != nil {
+		return nil // the CLI will say what is wrong with it
+	}
+	for _, entry := range entries {
+		m := unfinished().FindStringSubmatch(entry.Name())
+		if m == nil {
+			continue
+		}
+		path := filepath.Join(r.journal(), entry.Name())
+		// A write takes milliseconds.
+		if pid, err := strconv.Atoi(m[1]); err != nil || !gone(pid) && otherProgram(pid) == "" && !isAged(path, time.Minute) {
+			continue
+		}
+		c.note("the run %s: removed journal/%s, which a killed writer left", r.dir, entry.Name())
+		if err := disk.Remove(path); err != nil {
+			return err
+		}
+	}
+	return nil
 }

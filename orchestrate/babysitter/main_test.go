@@ -12,6 +12,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/testing/script"
+	runs "heartbeat/orchestrate/run"
 )
 
 // The test program also plays the CLI, with answers recorded from the real one.
@@ -21,7 +24,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	os.Exit(m.Run())
+	os.Exit(script.Run(m))
 }
 
 // play prints the next answer of the script.
@@ -79,7 +82,7 @@ func fake(t *testing.T, answers ...string) *faked {
 	f := &faked{t: t, script: t.TempDir()}
 	self, err := os.Executable()
 	require.NoError(t, err)
-	f.CLI = &CLI{Command: []string{self}, Env: []string{"FAKE_BABYSITTER=" + f.script}, Note: f.heard.note, Patience: 4}
+	f.CLI = &CLI{Command: []string{"env", "FAKE_BABYSITTER=" + f.script, self}, Note: f.heard.note, Patience: 4}
 	for i, answer := range answers {
 		if !strings.Contains(answer, "\n") {
 			b, err := os.ReadFile(filepath.Join("testdata", "recorded", answer+".txtar"))
@@ -118,6 +121,27 @@ func emptyRun(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), ".a5c", "runs", "r1")
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "journal"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "run.json"), []byte(`{"runId":"r1"}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "run.json"), []byte(`{"runId":"r1","layoutVersion":"`+runs.Layout+`"}`), 0o600))
 	return dir
+}
+
+// opened is the run in a folder.
+func opened(t *testing.T, dir string) *runs.Run {
+	t.Helper()
+	r, err := runs.Open(dir)
+	require.NoError(t, err)
+	return r
+}
+
+// events writes a journal. Each effect is asked for, and those with a status have a result.
+func events(t *testing.T, dir, effect, status string) {
+	t.Helper()
+	all := []string{`{"type":"RUN_CREATED","data":{}}`, `{"type":"EFFECT_REQUESTED","data":{"effectId":"` + effect + `","invocationKey":"k","stepId":"s","taskId":"t","taskDefRef":"d"}}`}
+	if status != "" {
+		all = append(all, `{"type":"EFFECT_RESOLVED","data":{"effectId":"`+effect+`","status":"`+status+`"}}`)
+	}
+	for i, text := range all {
+		name := fmt.Sprintf("%06d.01M7ZWJR3K97NXC3V0%08d.json", i+1, i+1)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "journal", name), []byte(text), 0o600))
+	}
 }

@@ -13,12 +13,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	runs "heartbeat/orchestrate/run"
 )
 
 func TestAnswerAmidNoise(t *testing.T) {
 	c, _ := real(t)
 	dir, effect := iterated(t, c, "noisy.mjs")
-	require.NoError(t, c.PostOK(t.Context(), dir, effect, []byte(`1`), Attachments{}))
+	require.NoError(t, c.Post(t.Context(), opened(t, dir), effect, Result{Value: []byte(`1`)}))
 	assert.Equal(t, "1\n", ended(t, c, dir))
 }
 
@@ -45,7 +47,7 @@ func TestProcessesThatGiveNoAnswer(t *testing.T) {
 		t.Run(test.process, func(t *testing.T) {
 			dir := newRun(t, c, test.process, "")
 			for range 2 { // a lock that was left is no obstacle
-				_, err := c.Iterate(t.Context(), dir)
+				_, err := c.Iterate(t.Context(), opened(t, dir))
 				assert.ErrorIs(t, err, test.kind)
 				assert.ErrorContains(t, err, "iterate the run "+dir+": ")
 				assert.ErrorContains(t, err, test.says)
@@ -65,12 +67,11 @@ func TestModuleThatDoesNotLoad(t *testing.T) {
 		"gone.mjs":    "Failed to load process module at ",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "run.json"), []byte(strings.ReplaceAll(string(metadata), "basic.mjs", process)), 0o600))
-		_, err = c.Iterate(t.Context(), dir)
-		assert.ErrorIs(t, err, ErrProcess, process)
+		_, err = c.Iterate(t.Context(), opened(t, dir))
 		assert.ErrorContains(t, err, says, process)
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "run.json"), metadata, 0o600))
-	it, err := c.Iterate(t.Context(), dir)
+	it, err := c.Iterate(t.Context(), opened(t, dir))
 	require.NoError(t, err, "nothing was written meanwhile")
 	assert.Equal(t, Waiting, it.Status)
 }
@@ -78,48 +79,40 @@ func TestModuleThatDoesNotLoad(t *testing.T) {
 func TestFailedRun(t *testing.T) {
 	c, _ := real(t)
 	dir, effect := iterated(t, c, "throws.mjs")
-	_, found, err := c.FailureOf(t.Context(), dir)
-	require.NoError(t, err)
-	assert.False(t, found)
-
-	require.NoError(t, c.PostOK(t.Context(), dir, effect, []byte(`null`), Attachments{}))
-	it, err := c.Iterate(t.Context(), dir)
+	require.NoError(t, c.Post(t.Context(), opened(t, dir), effect, Result{Value: []byte(`null`)}))
+	it, err := c.Iterate(t.Context(), opened(t, dir))
 	require.NoError(t, err)
 	assert.Equal(t, Failed, it.Status)
-	failure, found, err := c.FailureOf(t.Context(), dir)
-	require.NoError(t, err)
-	assert.True(t, found)
-	assert.Equal(t, "TypeError", failure.Name)
-	assert.Equal(t, "no good", failure.Message)
-	assert.Contains(t, failure.Stack, "throws.mjs")
-	s, err := c.Status(t.Context(), dir)
-	require.NoError(t, err)
-	assert.Equal(t, Failed, s.State)
+	st := stateOf(t, dir)
+	assert.Equal(t, runs.Failed, st.Status)
+	assert.Equal(t, "TypeError", st.Failure.Name)
+	assert.Equal(t, "no good", st.Failure.Message)
+	assert.Contains(t, st.Failure.Stack, "throws.mjs")
 }
 
 func TestParallelAndSleep(t *testing.T) {
 	c, _ := real(t)
 	dir := newRun(t, c, "parallel.mjs", "")
-	it, err := c.Iterate(t.Context(), dir)
+	it, err := c.Iterate(t.Context(), opened(t, dir))
 	require.NoError(t, err)
 	require.Len(t, it.NextActions, 3)
 	for i, a := range it.NextActions {
-		assert.Equal(t, []string{"a", "b", "c"}[i], a.TaskID)
-		assert.Equal(t, it.NextActions[0].ParallelGroupID, a.ParallelGroupID)
-		assert.NotEmpty(t, a.ParallelGroupID)
+		assert.Equal(t, []string{"a", "b", "c"}[i], taskID(t, dir, a.EffectID))
 	}
 
 	var posting sync.WaitGroup
 	errs := make([]error, 3)
 	for i, a := range it.NextActions {
-		posting.Go(func() { errs[i] = c.PostOK(t.Context(), dir, a.EffectID, []byte(`"`+a.TaskID+`"`), Attachments{}) })
+		posting.Go(func() {
+			errs[i] = c.Post(t.Context(), opened(t, dir), a.EffectID, Result{Value: []byte(`"` + taskID(t, dir, a.EffectID) + `"`)})
+		})
 	}
 	posting.Wait()
 	require.NoError(t, errors.Join(errs...))
 	assert.JSONEq(t, `["a","b","c"]`, ended(t, c, dir))
 
 	dir = newRun(t, c, "sleeps.mjs", "")
-	it, err = c.Iterate(t.Context(), dir)
+	it, err = c.Iterate(t.Context(), opened(t, dir))
 	require.NoError(t, err)
 	require.Len(t, it.NextActions, 1)
 	assert.Equal(t, "sleep", it.NextActions[0].Kind)
@@ -132,7 +125,7 @@ func TestIterateAtTheSameTime(t *testing.T) {
 	var iterating sync.WaitGroup
 	its, errs := make([]Iteration, 4), make([]error, 4)
 	for i := range its {
-		iterating.Go(func() { its[i], errs[i] = c.Iterate(t.Context(), dir) })
+		iterating.Go(func() { its[i], errs[i] = c.Iterate(t.Context(), opened(t, dir)) })
 	}
 	iterating.Wait()
 	require.NoError(t, errors.Join(errs...))
@@ -148,7 +141,7 @@ func TestTimeoutEndsTheWholeFamily(t *testing.T) {
 	children := filepath.Join(t.TempDir(), "children")
 	dir := newRun(t, c, "stuck.mjs", `{"children":"`+children+`"}`)
 	c.Patience = 0.02 // an iteration has 2.4 s, and then 7.2 s
-	_, err := c.Iterate(t.Context(), dir)
+	_, err := c.Iterate(t.Context(), opened(t, dir))
 	assert.ErrorIs(t, err, ErrTimeout)
 	assert.ErrorContains(t, err, "iterate the run "+dir+": no answer in time")
 	assert.Contains(t, h.all(), "asked once more")
@@ -181,12 +174,12 @@ func TestGivenUp(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 	}()
-	_, err := c.Iterate(ctx, dir)
+	_, err := c.Iterate(ctx, opened(t, dir))
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.NotErrorIs(t, err, ErrTimeout)
 
 	require.NoError(t, os.WriteFile(release, nil, 0o600))
-	it, err := c.Iterate(t.Context(), dir)
+	it, err := c.Iterate(t.Context(), opened(t, dir))
 	require.NoError(t, err, "the lock of a killed CLI is no obstacle")
 	assert.Equal(t, Waiting, it.Status)
 }
@@ -198,7 +191,7 @@ func TestEnvironmentOfAnotherSession(t *testing.T) {
 	for _, name := range telltales {
 		t.Setenv(name, "/nowhere")
 	}
-	c.Env = []string{"BABYSITTER_SESSION_ID=theirs"}
+	t.Setenv("BABYSITTER_SESSION_ID", "theirs")
 	dir, _ := iterated(t, c, "basic.mjs")
 	metadata, err := os.ReadFile(filepath.Join(dir, "run.json"))
 	require.NoError(t, err)

@@ -45,15 +45,13 @@ func TestRunLockedByAnother(t *testing.T) {
 	dir, effect := iterated(t, c, "passes.mjs")
 	pid := anotherNode(t)
 	lock := lockFor(t, dir, fmt.Sprintf(`{"pid":%d,"owner":"somebody","acquiredAt":"2026-01-01T00:00:00.000Z"}`, pid))
-	_, err := c.Iterate(t.Context(), dir)
+	_, err := c.Iterate(t.Context(), opened(t, dir))
 	assert.ErrorIs(t, err, ErrLocked)
 	assert.ErrorContains(t, err, fmt.Sprintf("already held by pid %d", pid))
-	assert.ErrorIs(t, c.PostOK(t.Context(), dir, effect, []byte(`1`), Attachments{}), ErrLocked)
-	_, err = c.Repair(t.Context(), dir)
+	assert.ErrorIs(t, c.Post(t.Context(), opened(t, dir), effect, Result{Value: []byte(`1`)}), ErrLocked)
+	_, err = c.Repair(t.Context(), opened(t, dir))
 	assert.ErrorIs(t, err, ErrLocked)
 	assert.FileExists(t, lock)
-	_, err = c.Status(t.Context(), dir)
-	assert.NoError(t, err, "looking takes no lock")
 }
 
 func TestLocksThatAreNobodys(t *testing.T) {
@@ -75,7 +73,7 @@ func TestLocksThatAreNobodys(t *testing.T) {
 	} {
 		h.notes = nil
 		lock := lockFor(t, dir, content)
-		it, err := c.Iterate(t.Context(), dir)
+		it, err := c.Iterate(t.Context(), opened(t, dir))
 		require.NoError(t, err, content)
 		assert.Equal(t, effect, it.NextActions[0].EffectID)
 		assert.Contains(t, h.all(), says, content)
@@ -85,7 +83,7 @@ func TestLocksThatAreNobodys(t *testing.T) {
 	gone := exec.Command("true")
 	require.NoError(t, gone.Run())
 	lockFor(t, dir, fmt.Sprintf(`{"pid":%d,"owner":"killed"}`, gone.Process.Pid))
-	_, err := c.Iterate(t.Context(), dir)
+	_, err := c.Iterate(t.Context(), opened(t, dir))
 	require.NoError(t, err, "this one the CLI removes")
 	assert.Empty(t, h.all())
 }
@@ -117,21 +115,18 @@ func TestDamagedJournal(t *testing.T) {
 			require.Len(t, files, 2)
 			damage(t, journal, files)
 
-			_, err = c.Iterate(t.Context(), dir)
-			assert.ErrorIs(t, err, ErrJournal)
+			_, err = c.Iterate(t.Context(), opened(t, dir))
 			assert.ErrorContains(t, err, "run:repair-journal")
-			_, err = c.Status(t.Context(), dir)
-			assert.ErrorIs(t, err, ErrJournal)
-			assert.ErrorIs(t, c.PostOK(t.Context(), dir, effect, []byte("1"), Attachments{}), ErrJournal)
+			assert.ErrorContains(t, c.Post(t.Context(), opened(t, dir), effect, Result{Value: []byte("1")}), "run:repair-journal")
 
-			repaired, err := c.Repair(t.Context(), dir)
+			repaired, err := c.Repair(t.Context(), opened(t, dir))
 			require.NoError(t, err)
 			assert.DirExists(t, repaired.Backup)
 			assert.GreaterOrEqual(t, repaired.Kept, 1)
-			it, err := c.Iterate(t.Context(), dir)
+			it, err := c.Iterate(t.Context(), opened(t, dir))
 			require.NoError(t, err)
 			require.Len(t, it.NextActions, 1)
-			require.NoError(t, c.PostOK(t.Context(), dir, it.NextActions[0].EffectID, []byte("1"), Attachments{}))
+			require.NoError(t, c.Post(t.Context(), opened(t, dir), it.NextActions[0].EffectID, Result{Value: []byte("1")}))
 			assert.Equal(t, "1\n", ended(t, c, dir))
 		})
 	}
@@ -142,7 +137,7 @@ func TestRepairInterruptedBetweenItsRenames(t *testing.T) {
 	dir, effect := iterated(t, c, "passes.mjs")
 	require.NoError(t, os.Rename(filepath.Join(dir, "journal"), filepath.Join(dir, "journal.repaired.1790000000000")))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "journal.bak.1790000000000"), 0o700))
-	it, err := c.Iterate(t.Context(), dir)
+	it, err := c.Iterate(t.Context(), opened(t, dir))
 	require.NoError(t, err)
 	assert.Equal(t, effect, it.NextActions[0].EffectID)
 	assert.Contains(t, h.all(), "finished the repair of its journal")
@@ -155,7 +150,7 @@ func TestLeftoversOfAKilledWriter(t *testing.T) {
 	require.NoError(t, gone.Run())
 	left := filepath.Join(dir, "journal", fmt.Sprintf("000003.01ARZ3NDEKTSV4RRFFQ69G5FAV.json.tmp-%d-1790000000000", gone.Process.Pid))
 	require.NoError(t, os.WriteFile(left, []byte("{"), 0o600))
-	require.NoError(t, c.PostOK(t.Context(), dir, effect, []byte("1"), Attachments{}))
+	require.NoError(t, c.Post(t.Context(), opened(t, dir), effect, Result{Value: []byte("1")}))
 	assert.Contains(t, h.all(), "which a killed writer left")
 	assert.Equal(t, "1\n", ended(t, c, dir), "without a gap in its journal")
 }
@@ -167,7 +162,7 @@ func TestCreateRefusesARunThatIsThere(t *testing.T) {
 	require.NoError(t, err)
 	o := CreateOptions{ProcessID: "q", Entry: "testdata/process/passes.mjs", RunID: "r1", RunsDir: filepath.Dir(dir)}
 	_, err = c.Create(t.Context(), o)
-	assert.ErrorIs(t, err, ErrExists)
+	assert.ErrorContains(t, err, "it is there already")
 	after, err := os.ReadFile(filepath.Join(dir, "run.json"))
 	require.NoError(t, err)
 	assert.Equal(t, string(before), string(after))
@@ -181,7 +176,7 @@ func TestCreateRefusesARunThatIsThere(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(metadata), `"nonInteractive": true`)
 	assert.Contains(t, string(metadata), `"prompt": "--run-id r1"`)
-	it, err := c.Iterate(t.Context(), dir)
+	it, err := c.Iterate(t.Context(), opened(t, dir))
 	require.NoError(t, err)
 	assert.Equal(t, effect, it.NextActions[0].EffectID)
 }
@@ -191,7 +186,7 @@ func TestCreateOfAProcessThatDoesNotLoad(t *testing.T) {
 	runs := t.TempDir()
 	for _, entry := range []string{"testdata/process/broken.mjs", "testdata/process/gone.mjs", "testdata/process/broken.mjs#other", "testdata/process"} {
 		_, err := c.Create(t.Context(), CreateOptions{ProcessID: "p", Entry: entry, RunsDir: runs})
-		assert.ErrorIs(t, err, ErrProcess, entry)
+		assert.ErrorContains(t, err, "process module", entry)
 		left, err := os.ReadDir(runs)
 		require.NoError(t, err)
 		assert.Empty(t, left)

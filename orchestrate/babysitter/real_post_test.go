@@ -24,7 +24,7 @@ func TestPostedError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, effect := iterated(t, c, "passes.mjs")
-			require.NoError(t, c.PostError(t.Context(), dir, effect, test.failure, Attachments{}))
+			require.NoError(t, c.Post(t.Context(), opened(t, dir), effect, Result{Failure: &test.failure}))
 			assert.JSONEq(t, test.caught, ended(t, c, dir))
 			assert.Equal(t, 1, results(t, dir))
 		})
@@ -34,9 +34,9 @@ func TestPostedError(t *testing.T) {
 func TestPostTwice(t *testing.T) {
 	c, _ := real(t)
 	dir, effect := iterated(t, c, "passes.mjs")
-	require.NoError(t, c.PostOK(t.Context(), dir, effect, []byte(`"first"`), Attachments{}))
-	assert.ErrorIs(t, c.PostOK(t.Context(), dir, effect, []byte(`"second"`), Attachments{}), ErrResolved)
-	assert.ErrorIs(t, c.PostError(t.Context(), dir, effect, Failure{Message: "third"}, Attachments{}), ErrResolved)
+	require.NoError(t, c.Post(t.Context(), opened(t, dir), effect, Result{Value: []byte(`"first"`)}))
+	assert.ErrorIs(t, c.Post(t.Context(), opened(t, dir), effect, Result{Value: []byte(`"second"`)}), ErrResolved)
+	assert.ErrorIs(t, c.Post(t.Context(), opened(t, dir), effect, Result{Failure: &Failure{Message: "third"}}), ErrResolved)
 	assert.Equal(t, 1, results(t, dir))
 	assert.JSONEq(t, `"first"`, ended(t, c, dir))
 }
@@ -47,7 +47,7 @@ func TestPostAtTheSameTime(t *testing.T) {
 	errs := make([]error, 3)
 	var posting sync.WaitGroup
 	for i := range errs {
-		posting.Go(func() { errs[i] = c.PostOK(t.Context(), dir, effect, []byte(`1`), Attachments{}) })
+		posting.Go(func() { errs[i] = c.Post(t.Context(), opened(t, dir), effect, Result{Value: []byte(`1`)}) })
 	}
 	posting.Wait()
 	won := 0
@@ -65,29 +65,22 @@ func TestPostAtTheSameTime(t *testing.T) {
 func TestPostWhatIsNotThere(t *testing.T) {
 	c, _ := real(t)
 	dir, _ := iterated(t, c, "passes.mjs")
-	err := c.PostOK(t.Context(), dir, "01ARZ3NDEKTSV4RRFFQ69G5FAV", []byte(`1`), Attachments{})
-	assert.ErrorIs(t, err, ErrUnknownEffect)
-	assert.NotErrorIs(t, err, ErrNoRun)
-	err = c.PostOK(t.Context(), filepath.Join(filepath.Dir(dir), "r2"), "01ARZ3NDEKTSV4RRFFQ69G5FAV", []byte(`1`), Attachments{})
-	assert.ErrorIs(t, err, ErrNoRun)
+	err := c.Post(t.Context(), opened(t, dir), "01ARZ3NDEKTSV4RRFFQ69G5FAV", Result{Value: []byte(`1`)})
+	assert.ErrorContains(t, err, "not found at")
 }
 
-func TestAttachments(t *testing.T) {
+func TestWhenATaskWasWorkedOn(t *testing.T) {
 	c, _ := real(t)
 	dir, effect := iterated(t, c, "passes.mjs")
-	out := filepath.Join(t.TempDir(), "out put.txt")
-	require.NoError(t, os.WriteFile(out, []byte("printed\n"), 0o600))
 	began := time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.FixedZone("", 3600))
-	require.NoError(t, c.PostOK(t.Context(), dir, effect, []byte(`1`), Attachments{Stdout: out, StartedAt: began}))
+	require.NoError(t, c.Post(t.Context(), opened(t, dir), effect, Result{Value: []byte(`1`), StartedAt: began, FinishedAt: began.Add(time.Second)}))
 
 	b, err := os.ReadFile(filepath.Join(dir, "tasks", effect, "result.json"))
 	require.NoError(t, err)
-	var stored struct{ StdoutRef, StartedAt string }
+	var stored struct{ StartedAt, FinishedAt string }
 	require.NoError(t, json.Unmarshal(b, &stored))
 	assert.Equal(t, "2026-01-02T02:04:05.678Z", stored.StartedAt)
-	b, err = os.ReadFile(filepath.Join(dir, stored.StdoutRef))
-	require.NoError(t, err)
-	assert.Equal(t, "printed\n", string(b))
+	assert.Equal(t, "2026-01-02T02:04:06.678Z", stored.FinishedAt)
 }
 
 func TestLargeResult(t *testing.T) {
@@ -99,7 +92,7 @@ func TestLargeResult(t *testing.T) {
 		size = 5 << 20
 	}
 	value := append(append([]byte(`"`), bytes.Repeat([]byte("ä"), size/2)...), '"')
-	require.NoError(t, c.PostOK(t.Context(), dir, effect, value, Attachments{}))
+	require.NoError(t, c.Post(t.Context(), opened(t, dir), effect, Result{Value: value}))
 	assert.Equal(t, string(value)+"\n", ended(t, c, dir))
 	assert.Empty(t, h.all())
 }

@@ -68,10 +68,7 @@ func TestRecord(t *testing.T) {
 	r := at("basic.mjs")
 	r.keep("version", "", "version")
 	r.keep("version-unknown-command", "", "version:nope", "--json")
-	r.keep("status-created", "", "run:status", r.dir, "--json")
 	r.keep("iterate-waiting", "", "run:iterate", r.dir, "--json")
-	r.keep("list", "", "task:list", r.dir, "--json")
-	r.keep("events-none", "", "run:events", r.dir, "--json", "--filter-type", "RUN_FAILED", "--reverse", "--limit", "1")
 	r.keep("repair", "", "run:repair-journal", r.dir, "--json")
 	r.keep("post-unknown", "1", "task:post", r.dir, "01ARZ3NDEKTSV4RRFFQ69G5FAV", "--status", "ok", "--value", "-", "--json")
 	r.write("run.lock", "")
@@ -85,14 +82,11 @@ func TestRecord(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(r.dir, "run.lock")))
 	r.keep("post-error", `{"name":"E","message":"m"}`, "task:post", r.dir, effect, "--status", "error", "--error", "-", "--json")
 	r.keep("post-again", "1", "task:post", r.dir, effect, "--status", "ok", "--value", "-", "--json")
-	r.keep("list-resolved", "", "task:list", r.dir, "--json")
 	r.keep("iterate-completed", "", "run:iterate", r.dir, "--json")
-	r.keep("status-completed", "", "run:status", r.dir, "--json")
 
 	r, effect = waiting("throws.mjs")
 	r.keep("post-ok", "1", "task:post", r.dir, effect, "--status", "ok", "--value", "-", "--json")
 	r.keep("iterate-failed", "", "run:iterate", r.dir, "--json")
-	r.keep("events-failed", "", "run:events", r.dir, "--json", "--filter-type", "RUN_FAILED", "--reverse", "--limit", "1")
 
 	r = at("parallel.mjs")
 	r.keep("iterate-parallel", "", "run:iterate", r.dir, "--json")
@@ -126,8 +120,6 @@ func recordDamage(t *testing.T, c *CLI) {
 		require.NoError(t, err)
 		damage(r, events[1].Name())
 		r.keep("iterate-journal-"+name, "", "run:iterate", r.dir, "--json")
-		r.keep("status-journal-"+name, "", "run:status", r.dir, "--json")
-		r.keep("list-journal-"+name, "", "task:list", r.dir, "--json")
 		r.keep("post-journal-"+name, "1", "task:post", r.dir, effect, "--status", "ok", "--value", "-", "--json")
 	}
 }
@@ -141,7 +133,6 @@ func recordModules(t *testing.T, c *CLI) {
 		r.keep("iterate-"+name, "", "run:iterate", r.dir, "--json")
 		require.NoError(t, os.Remove(filepath.Join(r.dir, "run.json")))
 		r.keep("iterate-no-run", "", "run:iterate", r.dir, "--json")
-		r.keep("status-no-run", "", "run:status", r.dir, "--json")
 	}
 	r := recorder{t, c, filepath.Join(t.TempDir(), "r1")}
 	r.keep("create-unloadable", "", "run:create", "--process-id", "p", "--entry", "testdata/process/broken.mjs#process", "--runs-dir", filepath.Dir(r.dir), "--run-id", "r1", "--harness", "custom", "--json")

@@ -2,26 +2,31 @@ package babysitter
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"heartbeat/internal/disk"
+	runs "heartbeat/orchestrate/run"
 )
 
 // Repaired is what a repair did to a journal, in events.
 type Repaired struct {
-	Kept, DroppedCorrupt, DroppedRequested, DroppedResolved int
+	Kept, Dropped int
 	// Backup is the folder that the journal was moved to.
 	Backup string
 }
 
-// Repair mends a damaged journal ([ErrJournal]): what cannot be read is dropped and the
+// Repair mends a damaged journal: what cannot be read is dropped and the
 // rest numbered anew. A dropped request comes again under another effect id; an effect
 // whose result was dropped waits for it again. It writes to the run, also where nothing is
 // wrong with it.
-func (c *CLI) Repair(ctx context.Context, runDir string) (Repaired, error) {
-	r, err := runIn(runDir)
-	if err != nil {
-		return Repaired{}, err
-	}
-	var done Repaired
+func (c *CLI) Repair(ctx context.Context, of *runs.Run) (done Repaired, err error) {
+	r := run{of.Dir(), of.ID()}
 	err = c.writing(ctx, r, func() (err error) {
 		done, err = c.repair(ctx, r)
 		return err
@@ -33,18 +38,98 @@ func (c *CLI) Repair(ctx context.Context, runDir string) (Repaired, error) {
 func (c *CLI) repair(ctx context.Context, r run) (Repaired, error) {
 	// The command does not take the CLI's own lock, so its holder is waited for here.
 	if holder := r.heldBy(); holder > 0 {
-		return Repaired{}, &problem{kind: ErrLocked, sentence: fmt.Sprintf("repair the journal of the run %s: process %d works on it", r.dir, holder)}
+		return Repaired{}, fault(ErrLocked, "repair the journal of the run %s: process %d works on it", r.dir, holder)
 	}
-	type answer struct {
-		Repaired  bool
-		BackupDir string
-		Journal   struct{ KeptEvents, DroppedCorrupt, DroppedRequested, DroppedResolved int }
-	}
-	a, err := call(ctx, c, request{
+	a, err := c.call(ctx, request{
 		doing: "repair the journal of the run " + r.dir, command: "run:repair-journal", args: []string{r.dir, "--json"}, dir: r.projectOf(), timeout: repairTimeout,
-	}, func(a *answer) bool { return a.Repaired })
+		answer: object(func(a gjson.Result) bool { return a.Get("repaired").Bool() }),
+	})
+	events := func(what string) int { return int(a.Get("journal." + what).Int()) }
 	return Repaired{
-		Kept: a.Journal.KeptEvents, DroppedCorrupt: a.Journal.DroppedCorrupt, DroppedRequested: a.Journal.DroppedRequested,
-		DroppedResolved: a.Journal.DroppedResolved, Backup: a.BackupDir,
+		Kept: events("keptEvents"), Dropped: events("droppedCorrupt") + events("droppedRequested") + events("droppedResolved"), Backup: a.Get("backupDir").String(),
 	}, err
+}
+
+func (r run) journal() string { return filepath.Join(r.dir, "journal") }
+
+// finishRepair finishes a repair that was killed between its last two steps: the journal
+// was moved aside, and the mended one is not yet in its place. The CLI would take the run
+// for one without events, and request everything again.
+func (r run) finishRepair(c *CLI) error {
+	if there, err := disk.Exists(r.journal()); there || err != nil {
+		return err
+	}
+	aside, err := filepath.Glob(filepath.Join(escapeGlob(r.dir), "journal.bak.*"))
+	if err != nil || len(aside) == 0 {
+		return r.noJournal()
+	}
+	stamp := strings.TrimPrefix(filepath.Ext(aside[len(aside)-1]), ".")
+	mended := filepath.Join(r.dir, "journal.repaired."+stamp)
+	if there, err := disk.Exists(mended); !there || err != nil {
+		return r.noJournal()
+	}
+	c.note("the run %s: finished the repair of its journal, which was interrupted", r.dir)
+	if err := os.Rename(mended, r.journal()); err != nil {
+		return fmt.Errorf("finish the repair of the run %s: %w", r.dir, err)
+	}
+	return nil
+}
+
+func (r run) noJournal() error {
+	return fmt.Errorf("work on the run %s: it has no folder journal: restore it from a backup", r.dir)
+}
+
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// Reopen takes an effect's result away, so that the effect waits for another one. The CLI
+// has no command for that, but in a journal without the event of the result the effect
+// still waits, and a repair accepts such a journal. The event is kept in the run's folder.
+func (c *CLI) Reopen(ctx context.Context, of *runs.Run, effectID string) error {
+	r := run{of.Dir(), of.ID()}
+	if err := checkEffectID(effectID); err != nil {
+		return err
+	}
+	moved := false
+	return c.writing(ctx, r, func() error { // called again while others hold the CLI's lock
+		if !moved {
+			if err := r.setResultAside(effectID); err != nil {
+				return fmt.Errorf("have effect %s of the run %s wait again: %w", effectID, r.dir, err)
+			}
+			moved = true
+		}
+		_, err := c.repair(ctx, r)
+		return err
+	})
+}
+
+// setResultAside moves the event of an effect's result out of the journal.
+func (r run) setResultAside(effectID string) error {
+	name, err := r.resolution(effectID)
+	if err != nil {
+		return err
+	}
+	return os.Rename(filepath.Join(r.journal(), name), filepath.Join(r.dir, "reopened."+name))
+}
+
+// maxEvent is more than any event needs, in bytes.
+const maxEvent = 64 << 20
+
+// resolution is the name of the event by which an effect got its result.
+func (r run) resolution(effectID string) (string, error) {
+	names, err := os.ReadDir(r.journal())
+	for _, n := range names {
+		if !strings.HasSuffix(n.Name(), ".json") {
+			continue
+		}
+		content, err := disk.ReadFile(filepath.Join(r.journal(), n.Name()), maxEvent)
+		if err != nil {
+			return "", err
+		}
+		if e := gjson.ParseBytes(content); e.Get("type").Str == "EFFECT_RESOLVED" && e.Get("data.effectId").Str == effectID {
+			return n.Name(), nil
+		}
+	}
+	return "", errors.Join(err, errors.New("its journal has no result for it"))
 }

@@ -1,3 +1,9 @@
+// Package effect is the little that a program has to know of babysitter runs to tell
+// an entry of a run from any other, to offer the options that say how runs are
+// driven, and to read how babysitter's command is to be called.
+//
+// It runs nothing, and links neither babysitter's files nor its schemas, so a hook that has
+// no run to drive stays small. Everything else about runs is in package orchestrate.
 package effect
 
 import (

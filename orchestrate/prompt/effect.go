@@ -1,18 +1,27 @@
+// Package prompt writes what the agent reads about a run: one text for each effect that the
+// run asks for, one for the end of the run, and one for its failure.
+//
+// A text says what is asked, where the whole task is, and which command hands the result
+// over. Everything that comes from the task is in a fence that is longer than any fence in
+// it, so that nothing in the task can pass for heartbeat's own words.
 package prompt
 
 import (
-	"encoding/json"
 	"path/filepath"
-	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"heartbeat/internal/words"
 )
 
 // Effect is something that a run asks for.
 type Effect struct {
-	ResultCommand ResultCommand
-	RunID         string
-	ID            string // of the effect; it must not begin with a dash
-	Kind          string // node, shell, agent, skill, orchestrator_task, breakpoint, or any other
-	Task          []byte // the content of the task file, JSON
+	Program, Inbox string // paths of heartbeat and of the inbox, for the command that hands over
+	RunID          string
+	ID             string // of the effect; it must not begin with a dash
+	Kind           string // node, shell, agent, skill, orchestrator_task, breakpoint, or any other
+	Task           []byte // the content of the task file, JSON
 	// TaskFile is the absolute path of the task file. The agent writes the result beside it.
 	TaskFile string
 	// InputsFile is the absolute path of the inputs if they have a file of their own; empty
@@ -38,12 +47,15 @@ func (e Effect) Schema() []byte {
 	if e.Kind != "agent" && e.Kind != "skill" {
 		return nil
 	}
-	schema := member(member(e.Task, e.Kind), "outputSchema")
-	if len(schema) == 0 || string(schema) == "null" {
+	schema := e.get(e.Kind + ".outputSchema")
+	if schema.Type == gjson.Null { // or there is none
 		return nil
 	}
-	return schema
+	return []byte(schema.Raw)
 }
+
+// get is a part of the task.
+func (e Effect) get(path string) gjson.Result { return gjson.GetBytes(e.Task, path) }
 
 // MessageCounts reports whether the last message of the turn is the result, as text, if
 // none was handed over. This holds for an agent or a skill that may answer freely.
@@ -51,37 +63,83 @@ func (e Effect) MessageCounts() bool {
 	return (e.known() == "agent" || e.known() == "skill") && e.Schema() == nil
 }
 
-// member is a member of a JSON object, or nil.
-func member(object []byte, name string) json.RawMessage {
-	var m map[string]json.RawMessage
-	if json.Unmarshal(object, &m) != nil {
-		return nil
+// TimeLimit is how long an agent, a skill or an orchestrator task may take; 0 if the task
+// does not say. Processes put it in several places.
+func (e Effect) TimeLimit() time.Duration {
+	var of gjson.Result
+	switch e.known() {
+	case "agent", "skill":
+		of = e.get(e.Kind)
+	case "orchestrator_task":
+		of = e.payload()
+	default:
+		return 0
 	}
-	return m[name]
-}
-
-// text is a member of a JSON object: a string without its quotes, any other value as JSON.
-func text(object []byte, name string) string {
-	raw := member(object, name)
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return strings.TrimSpace(s)
-	}
-	return string(raw)
-}
-
-// texts are the items of a list: strings without their quotes, other values as JSON.
-func texts(list []byte) (all []string) {
-	var raw []json.RawMessage
-	if json.Unmarshal(list, &raw) != nil {
-		return nil
-	}
-	for _, r := range raw {
-		var s string
-		if json.Unmarshal(r, &s) != nil {
-			s = string(r)
+	for _, place := range []gjson.Result{of, of.Get("constraints"), e.get("execution")} {
+		for _, name := range []string{"timeoutMs", "timeout"} {
+			if limit := time.Duration(place.Get(name).Float() * float64(time.Millisecond)); limit > 0 {
+				return limit
+			}
 		}
-		all = append(all, s)
 	}
-	return all
+	return 0
+}
+
+// limit writes the time limit.
+func (e Effect) limit(w *writer) {
+	if limit := e.TimeLimit(); limit > 0 {
+		w.gap()
+		w.line("It is to be done within ", limit.String(), ". After that the run is told that it was not.")
+	}
+}
+
+// The flags of the command that hands a result over: the path of a JSON value, the path of a
+// text, and the reason why there is no result.
+const (
+	valueFile = "--value-file"
+	textFile  = "--text-file"
+	failure   = "--error"
+)
+
+// writeHandOver writes how the result gets to the run.
+func (e Effect) writeHandOver(w *writer) {
+	if schema := e.Schema(); schema != nil {
+		w.line("The result is JSON that fits this schema:")
+		w.block("json", string(schema))
+		if e.SchemaFault != "" {
+			w.line("That schema is not valid (", e.SchemaFault, "), so the result is not checked against it: come as near to it as makes sense.")
+		}
+	}
+	switch e.known() {
+	case "shell", "node":
+		w.line("The result is what it prints to stdout. Put that into ", words.Shell(e.TextFile()), ", and hand it over:")
+		w.command(e.result(textFile, e.TextFile())...)
+		if e.Kind == "node" {
+			w.line("If it prints JSON, use ", valueFile, " in place of ", textFile, ".")
+		}
+		w.line("If it does not end as it should:")
+		w.command(e.result(failure, "what went wrong")...)
+	case "breakpoint":
+		w.line("Write the answer to ", words.Shell(e.ValueFile()), " as JSON:")
+		w.fence("json", `{"approved": true, "response": "what the person said", "option": "the option that they chose, if any"}`)
+		w.line("A refusal is an answer too, with false. Hand it over:")
+		w.command(e.result(valueFile, e.ValueFile())...)
+	default:
+		if e.MessageCounts() {
+			w.line("Your last message of this turn is the result, as text. To hand over JSON instead, write it to ", words.Shell(e.ValueFile()), ":")
+		} else {
+			w.line("Write the result to ", words.Shell(e.ValueFile()), " as JSON, and hand it over:")
+		}
+		w.command(e.result(valueFile, e.ValueFile())...)
+		w.line("If it cannot be done, say so instead:")
+		w.command(e.result(failure, "what went wrong")...)
+	}
+	if !e.MessageCounts() {
+		w.line("Only what is handed over counts, not what you say.")
+	}
+}
+
+// result is the command that hands a result over, with one of its flags.
+func (e Effect) result(flag, value string) []string {
+	return []string{e.Program, "result", "--inbox", e.Inbox, e.ID, flag, value}
 }

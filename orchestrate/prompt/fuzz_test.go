@@ -42,7 +42,7 @@ func asked(t *testing.T, kind, s string) prompt.Effect {
 	quoted, err := json.Marshal(s)
 	require.NoError(t, err)
 	return prompt.Effect{
-		ResultCommand: resultCommand("", "/i"), RunID: "r", ID: "e", Kind: kind, TaskFile: "/t/task.json",
+		Program: "heartbeat", Inbox: "/i", RunID: "r", ID: "e", Kind: kind, TaskFile: "/t/task.json",
 		Task: []byte(strings.ReplaceAll(shapes[kind], "$", string(quoted))),
 	}
 }

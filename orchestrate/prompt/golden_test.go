@@ -57,32 +57,23 @@ func without(files []txtar.File, name string) (rest []txtar.File) {
 
 func written(t *testing.T, files map[string]string) string {
 	t.Helper()
-	var c prompt.Completion
-	if read(t, files, "completion", &c) {
-		return c.Text()
+	var of struct {
+		RunID, RunDir, Proof, OutputFile, Error string
+		Asks                                    bool
 	}
-	var f prompt.Failure
-	if read(t, files, "failure", &f) {
-		return f.Text()
+	if read(t, files, "completion", &of) {
+		return prompt.Completion(of.RunID, of.Proof, of.OutputFile)
 	}
-	var e struct {
-		prompt.Effect
-		Program, Inbox string
+	if read(t, files, "failure", &of) {
+		return prompt.Failure(of.RunID, of.RunDir, of.Error, of.Asks)
 	}
+	var e prompt.Effect
 	require.True(t, read(t, files, "effect", &e), "nothing is asked for")
-	e.ResultCommand = resultCommand(e.Program, e.Inbox)
+	e.Program = cmp.Or(e.Program, "heartbeat")
 	e.Task = []byte(files["task.json"])
 	attempt := 1
 	read(t, files, "attempt", &attempt)
-	return delivered(t, e.Effect, attempt)
-}
-
-// resultCommand is the command that the goldens have.
-func resultCommand(program, inbox string) prompt.ResultCommand {
-	return prompt.ResultCommand{
-		Words:     []string{cmp.Or(program, "heartbeat"), "result", "--inbox", inbox},
-		ValueFile: "--value-file", TextFile: "--text-file", Failure: "--error",
-	}
+	return delivered(t, e, attempt)
 }
 
 // delivered is what the agent reads of an effect's entry.

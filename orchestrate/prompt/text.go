@@ -1,9 +1,12 @@
 package prompt
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tidwall/gjson"
 
 	"heartbeat/internal/words"
 )
@@ -24,13 +27,13 @@ func (e Effect) Text() string {
 
 // head writes who asks, and for what kind of work.
 func (e Effect) head(w *writer) {
-	title := text(e.Task, "title")
+	title := text(e.get("title"))
 	if title != "" {
 		title = ": " + strconv.Quote(cut(title, 200))
 	}
 	w.line("The run ", name(e.RunID), " ", kinds[e.known()], title, " (effect ", name(e.ID), ").")
 	w.gap()
-	if d := text(e.Task, "description"); d != "" {
+	if d := text(e.get("description")); d != "" {
 		w.block("", d)
 	}
 }
@@ -48,21 +51,19 @@ var kinds = map[string]string{
 
 // known is the kind, or "" if the kind is unknown or the task lacks what the kind needs.
 func (e Effect) known() string {
+	known := false
 	switch e.Kind {
 	case "node", "shell", "agent", "skill":
-		if len(member(e.Task, e.Kind)) > 0 {
-			return e.Kind
-		}
+		known = e.get(e.Kind).Exists()
 	case "orchestrator_task":
-		if len(e.payload()) > 0 {
-			return e.Kind
-		}
+		known = e.payload().Exists()
 	case "breakpoint":
-		if e.question() != "" {
-			return e.Kind
-		}
+		known = e.question() != ""
 	}
-	return ""
+	if !known {
+		return ""
+	}
+	return e.Kind
 }
 
 func (e Effect) body(w *writer) {
@@ -86,140 +87,135 @@ func (e Effect) body(w *writer) {
 }
 
 func (e Effect) node(w *writer) {
-	node := member(e.Task, "node")
-	w.block("sh", words.Shell(append([]string{"node", text(node, "entry")}, texts(member(node, "args"))...)...))
+	node := e.get("node")
+	command := []string{"node", text(node.Get("entry"))}
+	if args := node.Get("args"); args.IsArray() {
+		for _, arg := range args.Array() {
+			command = append(command, arg.String())
+		}
+	}
+	w.block("sh", words.Shell(command...))
 	e.circumstances(w, node)
-	if len(member(node, "env")) > 0 {
+	if node.Get("env").Exists() {
 		w.line("Set the environment variables that the task file has under node.env.")
 	}
 }
 
 func (e Effect) shell(w *writer) {
-	shell := member(e.Task, "shell")
-	w.block("sh", text(shell, "command"))
+	shell := e.get("shell")
+	w.block("sh", text(shell.Get("command")))
 	e.circumstances(w, shell)
-	if status := text(shell, "expectedExitCode"); status != "" {
+	if status := text(shell.Get("expectedExitCode")); status != "" {
 		w.line("It is expected to end with status ", name(status), ".")
 	}
 }
 
 // circumstances writes how a program has to be run.
-func (e Effect) circumstances(w *writer, spec []byte) {
-	if dir := text(spec, "cwd"); dir != "" && dir != "." {
+func (e Effect) circumstances(w *writer, spec gjson.Result) {
+	if dir := text(spec.Get("cwd")); dir != "" && dir != "." {
 		w.line("Run it in ", name(dir), ".")
 	}
-	if ms, err := strconv.ParseInt(text(spec, "timeoutMs"), 10, 64); err == nil && ms > 0 {
+	if ms, err := strconv.ParseInt(text(spec.Get("timeoutMs")), 10, 64); err == nil && ms > 0 {
 		w.line("Give it ", (time.Duration(ms) * time.Millisecond).String(), ".")
 	}
 }
 
 func (e Effect) agent(w *writer) {
-	agent := member(e.Task, "agent")
-	if n := text(agent, "name"); n != "" {
+	agent := e.get("agent")
+	if n := text(agent.Get("name")); n != "" {
 		w.line("It is meant for an agent called ", name(n), ": have that one do it if you can, or do it yourself.")
 	}
-	prompt := member(agent, "prompt")
-	if member(prompt, "task") == nil {
-		w.block("", text(agent, "prompt"))
+	prompt := agent.Get("prompt")
+	if !prompt.Get("task").Exists() {
+		w.block("", text(prompt))
 		return
 	}
-	w.part("Role", text(prompt, "role"))
-	w.part("Task", text(prompt, "task"))
-	w.part("Context", text(prompt, "context"))
-	w.part("Instructions", list(member(prompt, "instructions")))
-	w.part("Form of the answer", text(prompt, "outputFormat"))
+	w.part("Role", text(prompt.Get("role")))
+	w.part("Task", text(prompt.Get("task")))
+	w.part("Context", text(prompt.Get("context")))
+	w.part("Instructions", list(prompt.Get("instructions")))
+	w.part("Form of the answer", text(prompt.Get("outputFormat")))
 }
 
 func (e Effect) skill(w *writer) {
-	skill := member(e.Task, "skill")
-	w.line("The skill is called ", name(text(skill, "name")), ".")
-	w.part("Context", text(skill, "context"))
+	w.line("The skill is called ", name(text(e.get("skill.name"))), ".")
+	w.part("Context", text(e.get("skill.context")))
 }
 
 func (e Effect) orchestratorTask(w *writer) {
 	payload := e.payload()
-	if prompt := text(payload, "prompt"); prompt != "" {
+	if prompt := text(payload.Get("prompt")); prompt != "" {
 		w.block("", prompt)
 		return
 	}
-	w.block("json", string(payload))
+	w.block("json", payload.Raw)
 }
 
 func (e Effect) breakpoint(w *writer) {
 	payload := e.payload()
 	w.block("", e.question())
-	w.part("Options", list(member(payload, "options")))
-	w.part("Context", text(payload, "context"))
+	w.part("Options", list(payload.Get("options")))
+	w.part("Context", text(payload.Get("context")))
 	w.line("Ask the person, wait for the answer, and hand it over. The answer is theirs, not yours.")
 }
 
 func (e Effect) question() string {
-	if q := text(e.payload(), "question"); q != "" {
-		return q
-	}
-	return text(e.Task, "title")
+	return cmp.Or(text(e.payload().Get("question")), text(e.get("title")))
 }
 
 // payload is what a process passes on. The SDK puts it into the metadata, or under a name
 // that depends on the kind.
-func (e Effect) payload() []byte {
-	own := map[string]string{"breakpoint": "breakpoint", "orchestrator_task": "orchestratorTask"}
-	if p := member(member(e.Task, "metadata"), "payload"); p != nil {
-		return p
+func (e Effect) payload() gjson.Result {
+	p := e.get("metadata.payload")
+	switch {
+	case p.Exists():
+	case e.Kind == "breakpoint":
+		p = e.get("breakpoint.payload")
+	case e.Kind == "orchestrator_task":
+		p = e.get("orchestratorTask.payload")
 	}
-	return member(member(e.Task, own[e.Kind]), "payload")
+	return p
 }
 
 func (e Effect) inputs(w *writer) {
-	inputs := member(e.Task, "inputs")
+	inputs := e.get("inputs")
 	switch {
 	case e.Kind == "breakpoint", e.known() == "": // the text has them already
 	case e.InputsFile != "":
 		w.gap()
 		w.line("Its inputs are in ", words.Shell(e.InputsFile), ".")
-	case len(inputs) > 0 && string(inputs) != "null":
-		w.part("Inputs", string(inputs))
+	case inputs.Type != gjson.Null:
+		w.part("Inputs", inputs.Raw)
 	}
 }
 
-// part writes a fenced text with a name.
-func (w *writer) part(name, s string) {
-	if s == "" {
-		return
+// Completion tells the agent how to finish a run. The proof is in no other text; output is the
+// absolute path of what the run returned, empty if it returned nothing.
+func Completion(runID, proof, output string) string {
+	var w writer
+	w.line("The run ", name(runID), " is complete.")
+	if output != "" {
+		w.line("What it returned is in ", output, ".")
 	}
 	w.gap()
-	w.line(name, ":")
-	language := ""
-	if strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
-		language = "json"
-	}
-	w.block(language, s)
+	w.line("Say in a few sentences what came of it, for the person who asked for it, and end your reply with this line:")
+	w.gap()
+	w.line("<promise>", proof, "</promise>")
+	return w.String()
 }
 
-// block writes a fenced text, or only its beginning if it is too long.
-func (w *writer) block(language, s string) {
-	if s == "" {
-		return
+// Failure asks the agent to mend the process of a run, which threw an error. asks says that a
+// person has to accept code that was changed.
+func Failure(runID, runDir, thrown string, asks bool) string {
+	var w writer
+	w.line("The run ", name(runID), " failed:")
+	w.fence("", cut(strings.TrimSpace(thrown), maxInline))
+	w.line("Its folder is ", runDir, ".")
+	w.gap()
+	w.line("Find the cause and mend it, in the process or in what it works with. Leave the journal in the run's folder as it is.")
+	w.line("Then say what you changed: the run is tried again after your reply. If you cannot mend it, say that, and why.")
+	if asks {
+		w.line("If you change the process itself, the run is tried again once a person has accepted that.")
 	}
-	if len(s) > maxInline {
-		w.fence("", cut(s, maxInline/4))
-		w.line("That is only the beginning: the rest of these ", strconv.Itoa(len(s)), " bytes is in the task file.")
-		w.gap()
-	} else if language == "json" {
-		w.json([]byte(s))
-	} else {
-		w.fence(language, s)
-	}
-}
-
-// list has one line for each item of a list. Any other value is as it is written.
-func list(raw []byte) string {
-	items := texts(raw)
-	if items == nil {
-		return strings.Trim(string(raw), `"`)
-	}
-	for i, item := range items {
-		items[i] = "- " + item
-	}
-	return strings.Join(items, "\n")
+	return w.String()
 }

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
 
 	"heartbeat/internal/words"
 )
@@ -88,4 +91,54 @@ func cut(s string, n int) string {
 		n--
 	}
 	return s[:n]
+}
+
+// part writes a fenced text with a name.
+func (w *writer) part(name, s string) {
+	if s == "" {
+		return
+	}
+	w.gap()
+	w.line(name, ":")
+	language := ""
+	if strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
+		language = "json"
+	}
+	w.block(language, s)
+}
+
+// block writes a fenced text, or only its beginning if it is too long.
+func (w *writer) block(language, s string) {
+	if s == "" {
+		return
+	}
+	if len(s) > maxInline {
+		w.fence("", cut(s, maxInline/4))
+		w.line("That is only the beginning: the rest of these ", strconv.Itoa(len(s)), " bytes is in the task file.")
+		w.gap()
+	} else if language == "json" {
+		w.json([]byte(s))
+	} else {
+		w.fence(language, s)
+	}
+}
+
+// list has one line for each item of a list. Any other value is as it is.
+func list(v gjson.Result) string {
+	if !v.IsArray() {
+		return text(v)
+	}
+	var lines []string
+	for _, item := range v.Array() {
+		lines = append(lines, "- "+text(item))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// text is a string without its quotes, any other value as JSON.
+func text(v gjson.Result) string {
+	if v.Type == gjson.String {
+		return strings.TrimSpace(v.Str)
+	}
+	return v.Raw
 }

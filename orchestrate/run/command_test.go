@@ -76,11 +76,9 @@ func (c command) run(t testing.TB, result any, stdin string, args ...string) boo
 
 // listed is an effect as task:list shows it.
 type listed struct {
-	EffectID, TaskID, StepID, Kind, Label, TaskDefRef string
-	InputsRef                                         string
-	Status                                            run.EffectStatus
-	Labels                                            []string
-	RequestedAt                                       time.Time
+	EffectID, StepID, Kind, Label, InputsRef string
+	Status                                   run.EffectStatus
+	RequestedAt                              time.Time
 }
 
 // standing is the output of run:status.
@@ -91,30 +89,27 @@ type standing struct {
 	PendingEffectsSummary struct{ TotalPending int }
 }
 
-// agree compares the command with State, with a cache and without. It reports
-// whether the command read the journal.
-func (c command) agree(t testing.TB, r *run.Run, cache string) bool {
+// agree compares the command with State. It reports whether the command read the journal.
+func (c command) agree(t testing.TB, r *run.Run) bool {
 	t.Helper()
 	var status standing
 	var list struct{ Tasks []listed }
 	read := c.run(t, &status, "", "run:status", r.Dir())
 	require.Equal(t, read, c.run(t, &list, "", "task:list", r.Dir()))
-	for _, cache := range []string{"", cache, cache} {
-		s, err := r.State(cache)
-		if !read {
-			require.ErrorIs(t, err, run.ErrCorrupt, "the command refuses this journal")
-			continue
-		}
-		require.NoError(t, err, "the command reads this journal")
-		assert.Equal(t, status.State, s.Status)
-		assert.Equal(t, status.LastEvent.Seq, s.LastSeq)
-		if s.Status == run.Completed {
-			assert.Equal(t, status.CompletionProof, open(t, r.Dir()).Proof())
-		}
-		require.Len(t, s.Pending, status.PendingEffectsSummary.TotalPending)
-		compare(t, list.Tasks, s)
+	s, err := r.State()
+	if !read {
+		require.ErrorIs(t, err, run.ErrCorrupt, "the command refuses this journal")
+		return false
 	}
-	return read
+	require.NoError(t, err, "the command reads this journal")
+	assert.Equal(t, status.State, s.Status)
+	assert.Equal(t, status.LastEvent.Seq, s.LastSeq)
+	if s.Status == run.Completed {
+		assert.Equal(t, status.CompletionProof, open(t, r.Dir()).Proof())
+	}
+	require.Len(t, s.Pending, status.PendingEffectsSummary.TotalPending)
+	compare(t, list.Tasks, s)
+	return true
 }
 
 func compare(t testing.TB, tasks []listed, s run.State) {
@@ -125,21 +120,12 @@ func compare(t testing.TB, tasks []listed, s run.State) {
 		assert.Greater(t, p.Seq, last, "in request order")
 		pending[p.ID], last = p, p.Seq
 	}
-	counts := map[run.EffectStatus]int{}
 	for _, task := range tasks {
-		counts[task.Status]++
-		got, err := s.Effect(task.EffectID)
-		require.NoError(t, err)
-		assert.Equal(t, task.Status, got)
+		assert.Equal(t, task.Status, s.Effect(task.EffectID))
 		if task.Status == run.Requested {
 			p := pending[task.EffectID]
-			assert.Equal(t, task, listed{
-				p.ID, p.TaskID, p.StepID, p.Kind, p.Label, p.TaskDefRef, p.InputsRef, run.Requested, p.Labels, p.RequestedAt,
-			})
+			assert.Equal(t, []any{task.EffectID, task.Kind, task.Label, task.RequestedAt}, []any{p.ID, p.Kind, p.Label, p.RequestedAt})
 		}
 	}
-	assert.Equal(t, []int{counts[run.ResolvedOK], counts[run.ResolvedError]}, []int{s.ResolvedOK, s.ResolvedError})
-	got, err := s.Effect("none")
-	require.NoError(t, err)
-	assert.Equal(t, run.Unknown, got)
+	assert.Equal(t, run.Unknown, s.Effect("none"))
 }

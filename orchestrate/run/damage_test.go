@@ -1,9 +1,11 @@
 package run_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -160,7 +162,6 @@ var damages = map[string]damage{
 	"labels no list":           {changed(6, `"labels"`, `"labels": "a", "x"`), true},
 	"labels of numbers":        {changed(6, `"labels"`, `"labels": ["a", 1], "x"`), true},
 	"labels with spaces":       {changed(6, `"labels"`, `"labels": ["\ufeffa\u00a0", "", " a", "\u0085"], "x"`), false},
-	"same member twice":        {changed(12, `"kind"`, `"kind": "first", "kind"`), false},
 	"data null":                {changed(12, `"data"`, `"data": null, "x"`), true},
 	"data of a note null":      {with(12, `{"type":"NOTE","data":null}`), false},
 	"data a text":              {with(12, `{"type":"EFFECT_RESOLVED","data":"x"}`), true},
@@ -188,54 +189,46 @@ func (j journal) key(t testing.TB, seq int) string {
 	return key
 }
 
-// Changed journals are read with a cache from before the change, from after it, and without
-// one.
+// Changed journals are refused, or read.
 func TestDamage(t *testing.T) {
 	for what, d := range damages {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			r := recorded(t, "waiting")
-			cache := filepath.Join(t.TempDir(), "cache")
-			settle(t, r)
-			state(t, r, cache)
-			require.FileExists(t, cache)
 			d.do(t, journal(filepath.Join(r.Dir(), "journal")))
-			want, err := r.State("")
+			_, err := r.State()
 			if d.refuse {
 				require.ErrorIs(t, err, run.ErrCorrupt)
 			} else {
 				require.NoError(t, err)
 			}
-			for range 2 {
-				s, cachedErr := r.State(cache)
-				assert.Equal(t, errorText(err), errorText(cachedErr))
-				sameState(t, want, s)
-				settle(t, r)
-			}
 		})
 	}
 }
 
-func errorText(err error) string {
-	if err == nil {
-		return ""
+// Several processes read while the journal grows.
+func TestSideBySide(t *testing.T) {
+	r := recorded(t, "waiting")
+	j := journal(filepath.Join(r.Dir(), "journal"))
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			last := 0
+			for range 100 {
+				s, err := r.State()
+				if assert.NoError(t, err) {
+					assert.GreaterOrEqual(t, s.LastSeq, last)
+					last = s.LastSeq
+				}
+			}
+		})
 	}
-	return err.Error()
-}
-
-// sameState compares the parts of two states that are public.
-func sameState(t testing.TB, want, got run.State) {
-	t.Helper()
-	for _, p := range want.Pending {
-		status, err := got.Effect(p.ID)
-		require.NoError(t, err)
-		assert.Equal(t, run.Requested, status)
+	for seq := 13; seq < 60; seq++ {
+		j.put(t, fmt.Sprintf("%06d.01ZZ%04d.json.tmp", seq, seq), "{}")
+		require.NoError(t, os.Rename(j.path(fmt.Sprintf("%06d.01ZZ%04d.json.tmp", seq, seq)), j.path(fmt.Sprintf("%06d.01ZZ%04d.json", seq, seq))))
 	}
-	assert.Equal(t, shown(want), shown(got))
-}
-
-func shown(s run.State) []any {
-	return []any{s.Status, s.LastSeq, s.Pending, s.ResolvedOK, s.ResolvedError, s.Failure}
+	all.Wait()
+	assert.Equal(t, 59, state(t, r).LastSeq)
 }
 
 // The real command accepts and refuses the same changed journals.
@@ -246,7 +239,7 @@ func TestDamageAgrees(t *testing.T) {
 			t.Parallel()
 			r := recorded(t, "waiting")
 			d.do(t, journal(filepath.Join(r.Dir(), "journal")))
-			assert.Equal(t, d.refuse, !c.agree(t, r, filepath.Join(t.TempDir(), "cache")))
+			assert.Equal(t, d.refuse, !c.agree(t, r))
 		})
 	}
 }
@@ -260,7 +253,7 @@ func TestRemedies(t *testing.T) {
 			dir := filepath.Join(r.Dir(), "journal")
 			damages[what].do(t, journal(dir))
 			for range 3 {
-				_, err := r.State("")
+				_, err := r.State()
 				if err == nil {
 					return
 				}
@@ -271,7 +264,7 @@ func TestRemedies(t *testing.T) {
 				}
 				require.True(t, c.run(t, nil, "", "run:repair-journal", r.Dir()))
 			}
-			state(t, r, "")
+			state(t, r)
 		})
 	}
 }
@@ -285,7 +278,7 @@ func TestSentence(t *testing.T) {
 	} {
 		r := recorded(t, "waiting")
 		damages[what].do(t, journal(filepath.Join(r.Dir(), "journal")))
-		_, err := r.State("")
+		_, err := r.State()
 		require.EqualError(t, err, want)
 	}
 }
@@ -294,7 +287,7 @@ func TestSentence(t *testing.T) {
 func TestWithoutJournal(t *testing.T) {
 	r := recorded(t, "waiting")
 	require.NoError(t, os.RemoveAll(filepath.Join(r.Dir(), "journal")))
-	_, err := r.State("")
+	_, err := r.State()
 	require.ErrorIs(t, err, run.ErrCorrupt)
 	require.ErrorContains(t, err, "there is no journal folder")
 }
@@ -303,7 +296,7 @@ func TestWithoutJournal(t *testing.T) {
 func TestLinkToNothing(t *testing.T) {
 	r := recorded(t, "waiting")
 	require.NoError(t, os.Symlink("nowhere", filepath.Join(r.Dir(), "journal", "000013.01ZZZZ.json")))
-	_, err := r.State("")
+	_, err := r.State()
 	require.ErrorIs(t, err, run.ErrCorrupt)
 	require.ErrorContains(t, err, "000013.01ZZZZ.json")
 }

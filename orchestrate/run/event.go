@@ -4,13 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/tidwall/gjson"
-
-	"heartbeat/internal/flat"
 )
 
 // The events that decide something. Other events only count.
@@ -28,145 +24,109 @@ type event struct {
 	seq  int
 	kind string // "" if babysitter does not know it
 	at   time.Time
-	data *flat.Members // nil if it is not an object
-	text []byte        // the whole file
+	data gjson.Result // empty if it is not an object
 }
 
 var errNoJSON = errors.New("it is not valid JSON, or cut off")
 
 func parseEvent(seq int, text []byte) (event, error) {
-	e := event{seq: seq, text: text}
-	if !json.Valid(text) {
-		return e, errNoJSON
-	}
-	switch root := bytes.TrimLeft(text, " \t\r\n"); root[0] {
-	case '{':
-	case 'n':
+	e := event{seq: seq}
+	root, err := parse(text)
+	switch {
+	case err != nil:
+		return e, err
+	case root.Type == gjson.Null:
 		return e, errors.New("it is null")
-	default:
+	case !root.IsObject():
 		return e, nil // babysitter reads no type in it
 	}
-	m, err := flat.Parse(text)
-	if err != nil {
-		return e, err
-	}
-	e.kind, e.at = m.String("type"), stamp(m, "recordedAt")
-	if data := m.Raw("data"); len(data) > 0 && data[0] == '{' {
-		e.data, err = flat.Parse(data)
-	}
-	return e, err
+	e.kind, e.data = root.Get("type").Str, object(root.Get("data"))
+	e.at, _ = time.Parse(time.RFC3339, root.Get("recordedAt").Str) // nothing depends on it
+	return e, nil
 }
 
-// field reads a required text.
-func (e event) field(name string) (string, error) {
-	if e.data != nil && e.data.IsString(name) {
-		if s := e.data.String(name); s != "" {
-			return s, nil
-		}
+// parse reads JSON as JavaScript does, which replaces bytes that are no text.
+func parse(text []byte) (v gjson.Result, err error) {
+	if !json.Valid(text) {
+		return v, errNoJSON
 	}
-	return "", errors.New("it has no " + name)
+	return gjson.ParseBytes(bytes.ToValidUTF8(text, []byte("\uFFFD"))), nil
 }
 
-// reference reads an optional path.
-func (e event) reference(name string) (string, error) {
-	if e.data == nil || !e.data.Is(name) {
-		return "", nil
+// parseObject reads a file that is to be a JSON object.
+func parseObject(text []byte) (m gjson.Result, err error) {
+	if m, err = parse(text); err == nil && !m.IsObject() {
+		err = errors.New("not a JSON object")
 	}
-	s, err := e.field(name)
-	if err != nil {
-		return "", errors.New("its " + name + " is not a path")
-	}
-	return s, nil
+	return m, err
 }
+
+// object is a value that is an object; any other has no members.
+func object(v gjson.Result) gjson.Result {
+	if !v.IsObject() {
+		return gjson.Result{}
+	}
+	return v
+}
+
+// list are the items of a list; any other value has none.
+func list(v gjson.Result) []gjson.Result {
+	if !v.IsArray() {
+		return nil
+	}
+	return v.Array()
+}
+
+// text is a member that is a string, "" for any other.
+func (e event) text(name string) string { return e.data.Get(name).Str }
 
 // effect reads an EFFECT_REQUESTED.
-func (e event) effect() (Effect, error) {
-	x := Effect{Seq: e.seq, RequestedAt: e.at}
-	var err error
-	for _, f := range []struct {
-		name string
-		to   *string
-	}{
-		{"effectId", &x.ID}, {"invocationKey", &x.InvocationKey}, {"stepId", &x.StepID}, {"taskId", &x.TaskID}, {"taskDefRef", &x.TaskDefRef},
-	} {
-		if *f.to, err = e.field(f.name); err != nil {
-			return x, err
+func (e event) effect() (x Effect, key string, err error) {
+	for _, name := range []string{"effectId", "invocationKey", "stepId", "taskId", "taskDefRef"} {
+		if e.text(name) == "" {
+			return x, "", errors.New("it has no " + name)
 		}
 	}
-	if x.InputsRef, err = e.reference("inputsRef"); err != nil {
-		return x, err
+	if e.data.Get("inputsRef").Exists() && e.text("inputsRef") == "" {
+		return x, "", errors.New("its inputsRef is not a path")
 	}
-	x.Kind, x.Label = e.data.String("kind"), e.data.String("label")
-	x.Labels, err = e.labels()
-	return x, err
-}
-
-func (e event) labels() ([]string, error) {
-	if !e.data.Is("labels") {
-		return nil, nil
+	labels := e.data.Get("labels")
+	if labels.Exists() && !labels.IsArray() {
+		return x, "", errors.New("its labels are not a list")
 	}
-	list := gjson.ParseBytes(e.data.Raw("labels"))
-	if !list.IsArray() {
-		return nil, errors.New("its labels are not a list")
-	}
-	var labels []string
-	for _, l := range list.Array() {
+	for _, l := range list(labels) {
 		if l.Type != gjson.String {
-			return nil, errors.New("one of its labels is not a text")
-		}
-		labels = appendNew(labels, strings.TrimFunc(flat.Text(l.Raw), isSpace))
-	}
-	return labels, nil
-}
-
-func appendNew(labels []string, label string) []string {
-	if label == "" {
-		return labels
-	}
-	for _, l := range labels {
-		if l == label {
-			return labels
+			return x, "", errors.New("one of its labels is not a text")
 		}
 	}
-	return append(labels, label)
+	x = Effect{ID: e.text("effectId"), Seq: e.seq, Kind: e.text("kind"), Label: e.text("label"), RequestedAt: e.at}
+	return x, e.text("invocationKey"), nil
 }
-
-// isSpace reports whether JavaScript trims r.
-func isSpace(r rune) bool { return r == '\uFEFF' || r != '\u0085' && unicode.IsSpace(r) }
 
 // answer reads an EFFECT_RESOLVED.
-func (e event) answer() (id string, ok bool, err error) {
-	if id, err = e.field("effectId"); err != nil {
-		return "", false, err
+func (e event) answer() (id string, status EffectStatus, err error) {
+	if id = e.text("effectId"); id == "" {
+		return "", Unknown, errors.New("it has no effectId")
 	}
-	status := e.data.String("status")
-	if status != "ok" && status != "error" {
-		return "", false, errors.New("its status is neither ok nor error")
+	switch e.text("status") {
+	case "ok":
+		status = ResolvedOK
+	case "error":
+		status = ResolvedError
+	default:
+		return "", Unknown, errors.New("its status is neither ok nor error")
 	}
 	for _, name := range []string{"resultRef", "stdoutRef", "stderrRef"} {
-		if !e.data.IsString(name) && isTrue(e.data.Raw(name)) {
-			return "", false, errors.New("its " + name + " is not a path")
+		// JavaScript takes these values for true.
+		if v := e.data.Get(name); v.Type == gjson.True || v.Type == gjson.JSON || v.Num != 0 {
+			return "", Unknown, errors.New("its " + name + " is not a path")
 		}
 	}
-	return id, status == "ok", nil
-}
-
-// isTrue reports whether JavaScript takes a JSON value that is not a string for true.
-func isTrue(value []byte) bool {
-	v := gjson.ParseBytes(value)
-	return v.Type == gjson.True || v.Type == gjson.JSON || v.Type == gjson.Number && v.Num != 0
+	return id, status, nil
 }
 
 // failure reads a RUN_FAILED. Missing parts are empty.
 func (e event) failure() *Failure {
-	f := &Failure{Seq: e.seq, At: e.at}
-	if e.data == nil {
-		return f
-	}
-	m, err := flat.Parse(e.data.Raw("error"))
-	if err != nil {
-		return f
-	}
-	f.Name, f.Message, f.Stack, f.Data = m.String("name"), m.String("message"), m.String("stack"), m.Raw("data")
-	return f
+	of := object(e.data.Get("error"))
+	return &Failure{Seq: e.seq, Name: of.Get("name").Str, Message: of.Get("message").Str, Stack: of.Get("stack").Str}
 }

@@ -4,23 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"heartbeat/internal/disk"
 )
 
-// folder is a journal's directory, held open: everything is read from the same directory,
-// even while run:repair-journal replaces it.
-type folder struct {
-	fd    int
-	path  string
-	stamp string // of the directory, before it was listed
-	young bool   // the directory changed so recently that another change may leave the same stamp
-}
+// folder is a journal's directory.
+type folder string
 
-// errMoved says that a listed file is gone: the journal has to be read again.
+// errMoved says that a listed file is gone: the journal has to be read again. A repaired one
+// has other names.
 var errMoved = errors.New("it is listed, and is not there")
 
 // damaged is why babysitter refuses a journal, and what helps.
@@ -37,40 +32,18 @@ const (
 	restore = "restore it"
 )
 
-func openFolder(dir string) (*folder, error) {
-	path := filepath.Join(dir, "journal")
-	fd, err := retry(func() (int, error) {
-		return unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	})
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
-	}
-	f := &folder{fd: fd, path: path}
-	if f.stamp, f.young, err = stampOf(fd); err != nil {
-		_ = unix.Close(fd) // the other error tells more
-		return nil, &fs.PathError{Op: "stat", Path: path, Err: err}
-	}
-	return f, nil
-}
-
-func (f *folder) close() { _ = unix.Close(f.fd) } // it was only read
-
 // names are the names of the events, in the order in which babysitter reads them.
-func (f *folder) names() ([]string, error) {
-	var names []string
-	buf := make([]byte, 256<<10)
-	for {
-		n, err := retry(func() (int, error) { return unix.ReadDirent(f.fd, buf) })
-		if err != nil {
-			return nil, &fs.PathError{Op: "list", Path: f.path, Err: err}
-		}
-		if n == 0 {
-			break
-		}
-		_, _, names = unix.ParseDirent(buf[:n], -1, names)
+func (f folder) names() ([]string, error) {
+	all, err := os.ReadDir(string(f)) // sorted
+	if err != nil {
+		return nil, err
 	}
-	names = slices.DeleteFunc(names, func(n string) bool { return !strings.HasSuffix(n, ".json") })
-	slices.Sort(names)
+	var names []string
+	for _, e := range all {
+		if strings.HasSuffix(e.Name(), ".json") {
+			names = append(names, e.Name())
+		}
+	}
 	return names, checkNames(names)
 }
 
@@ -112,7 +85,7 @@ func splitName(name string) (seq int, ulid string, ok bool) {
 
 // event reads and parses one event. An error that matches [errMoved] says that
 // the journal changed meanwhile.
-func (f *folder) event(seq int, name string) (event, error) {
+func (f folder) event(seq int, name string) (event, error) {
 	text, err := f.read(name)
 	if err != nil {
 		return event{}, err
@@ -132,44 +105,14 @@ func fault(seq int, name string, why error) error {
 	return &damaged{fmt.Sprintf("%s (seq %d): %s", name, seq, why), remedy}
 }
 
-func (f *folder) read(name string) ([]byte, error) {
-	path := filepath.Join(f.path, name)
-	fd, err := retry(func() (int, error) {
-		return unix.Openat(f.fd, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	})
-	if err == unix.ENOENT {
+func (f folder) read(name string) ([]byte, error) {
+	path := filepath.Join(string(f), name)
+	text, err := disk.ReadFile(path, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", name, errMoved)
 	}
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
-	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, &fs.PathError{Op: "stat", Path: path, Err: err}
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxFile {
+	if info, unknown := disk.StatFile(path); err != nil && unknown == nil && (!info.IsRegular || info.Size > maxFile) {
 		return nil, &damaged{name + " is not a file of text, or has over 64 MiB", remove}
 	}
-	text := make([]byte, st.Size)
-	for done := 0; done < len(text); {
-		n, err := retry(func() (int, error) { return unix.Pread(fd, text[done:], int64(done)) })
-		if err != nil {
-			return nil, &fs.PathError{Op: "read", Path: path, Err: err}
-		}
-		if n == 0 {
-			return text[:done], nil
-		}
-		done += n
-	}
-	return text, nil
-}
-
-func retry(call func() (int, error)) (int, error) {
-	for {
-		n, err := call()
-		if err != unix.EINTR {
-			return n, err
-		}
-	}
+	return text, err
 }

@@ -1,6 +1,18 @@
+// Package run reads the directory of a babysitter run, and never writes to it.
+//
+// A run is a process that asks for effects (a shell command, a question to a person, work
+// for an agent) and continues when they are answered. The run is its journal, a folder
+// with one file for each event, named SEQ.ULID.json. The babysitter command derives
+// everything else from the journal, and so does this package: it refuses what the command
+// refuses, and otherwise comes to the same result. It exists because a turn cannot wait a
+// quarter of a second for Node to start.
+//
+// The command writes each event to a temporary file and renames it, so an event in the
+// journal is complete. An event that cannot be read is damage, even if it is the last.
 package run
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -8,10 +20,10 @@ import (
 	"io/fs"
 	"path/filepath"
 	"syscall"
-	"time"
+
+	"github.com/tidwall/gjson"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/flat"
 )
 
 // Layout is the one version of a run directory that this package reads.
@@ -51,37 +63,28 @@ func Open(dir string) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open run %s: %w", dir, err)
 	}
-	return parse(dir, text)
+	return parseRun(dir, text)
 }
 
-func parse(dir string, text []byte) (*Run, error) {
-	m, err := flat.Parse(text)
+func parseRun(dir string, text []byte) (*Run, error) {
+	m, err := parseObject(text)
 	if err != nil {
 		return nil, damagedRun(dir, err.Error())
 	}
-	if layout := m.String("layoutVersion"); layout != Layout {
-		if layout == "" {
-			layout = "unknown"
-		}
-		return nil, fmt.Errorf("open run %s: its layoutVersion is %s, and only %s is read: %w", dir, layout, Layout, ErrLayout)
+	if layout := m.Get("layoutVersion").Str; layout != Layout {
+		return nil, fmt.Errorf("open run %s: its layoutVersion is %s, and only %s is read: %w", dir, cmp.Or(layout, "unknown"), Layout, ErrLayout)
 	}
-	r := &Run{
-		dir: dir, id: m.String("runId"), processID: m.String("processId"), proof: m.String("completionProof"), prompt: m.String("prompt"),
-	}
-	if r.id == "" {
+	proof, id := m.Get("completionProof"), m.Get("runId").Str
+	if id == "" {
 		return nil, damagedRun(dir, "it has no runId")
 	}
-	if r.processID == "" {
-		r.processID = m.String("request")
+	r := &Run{
+		dir: dir, id: id, proof: proof.Str, prompt: m.Get("prompt").Str,
+		processID: cmp.Or(m.Get("processId").Str, m.Get("request").Str, id),
+		entry:     cmp.Or(m.Get("entrypoint.importPath").Str, m.Get("processPath").Str),
 	}
-	if r.processID == "" {
-		r.processID = r.id
-	}
-	if r.entry = m.Value("entrypoint").Get("importPath").Text(); r.entry == "" {
-		r.entry = m.String("processPath")
-	}
-	if !m.IsString("completionProof") {
-		r.proof = derivedProof(r.id)
+	if proof.Type != gjson.String {
+		r.proof = derivedProof(id)
 	}
 	return r, nil
 }
@@ -111,12 +114,6 @@ func (r *Run) Proof() string { return r.proof }
 
 // Prompt is the prompt that the run was created with, or "".
 func (r *Run) Prompt() string { return r.prompt }
-
-// stamp reads a time; zero if there is none. Nothing depends on it.
-func stamp(m *flat.Members, name string) time.Time {
-	t, _ := time.Parse(time.RFC3339, m.String(name)) // zero with an error
-	return t
-}
 
 // maxFile is more than any file of a run needs: larger inputs and results have files of
 // their own.

@@ -1,6 +1,11 @@
 package run
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -29,7 +34,7 @@ const (
 	ResolvedError EffectStatus = "resolved_error"
 )
 
-// State is the result of a run's journal.
+// State is the result of a run's journal up to an event.
 type State struct {
 	Status  Status
 	LastSeq int // of the last event; 0 for an empty journal
@@ -42,78 +47,147 @@ type State struct {
 	// stays here for ever: only run:iterate tells those apart.
 	Pending []Effect
 
-	ResolvedOK    int // effects that were answered
-	ResolvedError int // effects that were answered with an error
-
 	Failure *Failure // the last one, even if the run continued after it; nil for none
 
-	run   *Run
-	index *index
+	life    string                  // the kind of the last of RUN_CREATED, RUN_COMPLETED and RUN_FAILED
+	effects map[string]EffectStatus // of every effect
+	keys    map[string]bool         // the invocation keys, none of which may occur twice
 }
 
 // Effect is one thing that a process asked for. Its [Task] has the details.
 type Effect struct {
-	ID            string
-	Seq           int // of its EFFECT_REQUESTED
-	InvocationKey string
-	StepID        string
-	TaskID        string
-	Kind          string   // "node", "agent", ...; any string, perhaps empty
-	Label         string   // for people; perhaps empty
-	Labels        []string // trimmed and without repetitions, in the process's order
-	TaskDefRef    string   // the path of the task, from the run directory
-	InputsRef     string   // the path of inputs over 1 MiB, likewise, or ""
-	RequestedAt   time.Time
+	ID          string
+	Seq         int    // of its EFFECT_REQUESTED
+	Kind        string // "node", "agent", ...; any string, perhaps empty
+	Label       string // for people; perhaps empty
+	RequestedAt time.Time
 }
 
 // Failure is an error that ended the process. If a failed run is iterated again and fails
 // again, that is another RUN_FAILED: deliver each Seq once.
 type Failure struct {
-	Seq     int // of the RUN_FAILED event
-	At      time.Time
-	Name    string
-	Message string
-	Stack   string
-	Data    []byte // JSON, or nil
+	Seq                  int // of the RUN_FAILED event
+	Name, Message, Stack string
 }
 
-// Effect is the state of an effect. If the effect is not pending, the journal may have to be
-// read; errors are those of [Run.State].
-func (s State) Effect(id string) (EffectStatus, error) {
-	for _, p := range s.Pending {
-		if p.ID == id {
-			return Requested, nil
+// Effect is the state of an effect.
+func (s State) Effect(id string) EffectStatus { return s.effects[id] }
+
+// State reads the journal. Errors match [ErrCorrupt] if babysitter refuses the journal. An
+// empty journal is that of a run which is being created. If there is no journal folder,
+// babysitter would begin again with every effect; that is [ErrCorrupt], too.
+func (r *Run) State() (State, error) {
+	for n := 1; ; n++ {
+		s, err := r.read()
+		if err == nil {
+			return s, nil
 		}
-	}
-	x := s.index
-	if x == nil {
-		return Unknown, nil
-	}
-	if x.load() != nil { // the cache was replaced meanwhile
-		var err error
-		if x, err = s.run.index(""); err != nil {
-			return Unknown, err
+		if again := errors.Is(err, errMoved) || errors.Is(err, fs.ErrNotExist); !again || n == tries {
+			return State{}, r.explain(err)
 		}
+		time.Sleep(pause)
 	}
-	return x.effects.status(id), nil
 }
 
-// State reads the journal.
-//
-// cache is the path of a file that makes this cheap however long the journal is, or "" for
-// none. It holds the result of the events up to some point, so that only later events are
-// read. The file may be deleted, and is trusted only as far as it agrees with the
-// journal's directory; see the type cache. It is no error if the cache cannot be written.
-//
-// Errors match [ErrCorrupt] if babysitter refuses the journal. An empty journal is that of
-// a run which is being created. If there is no journal folder, babysitter would begin
-// again with every effect; that is [ErrCorrupt], too.
-func (r *Run) State(cache string) (State, error) {
-	x, err := r.index(cache)
+// read reads the journal as it is now.
+func (r *Run) read() (s State, err error) {
+	f := folder(filepath.Join(r.dir, "journal"))
+	names, err := f.names()
 	if err != nil {
-		return State{}, err
+		return s, err
 	}
-	s := x.state()
-	s.run = r
+	s = State{Status: Created, effects: map[string]EffectStatus{}, keys: map[string]bool{}}
+	for i, name := range names {
+		e, err := f.event(i+1, name)
+		if err != nil {
+			return s, err
+		}
+		if err := s.add(e); err != nil {
+			return s, fault(e.seq, name, err)
+		}
+	}
 	return s, nil
+}
+
+// A journal that changes while it is read is read again. There is none for a moment while
+// run:repair-journal puts the repaired one in place.
+const (
+	tries = 5
+	pause = 2 * time.Millisecond
+)
+
+func (r *Run) explain(err error) error {
+	var d *damaged
+	switch {
+	case errors.As(err, &d):
+	case errors.Is(err, errMoved):
+		d = &damaged{err.Error(), remove}
+	case errors.Is(err, fs.ErrNotExist):
+		d = &damaged{"there is no journal folder", restore}
+	default:
+		return fmt.Errorf("read the journal of run %s: %w", r.id, err)
+	}
+	return fmt.Errorf("read the journal of run %s: %w: %w", r.id, d, ErrCorrupt)
+}
+
+// add adds the next event.
+func (s *State) add(e event) (err error) {
+	switch e.kind {
+	case runCreated, runCompleted:
+		s.life = e.kind
+	case runFailed:
+		s.life, s.Failure = e.kind, e.failure()
+	case effectRequested:
+		err = s.request(e)
+	case effectResolved:
+		err = s.resolve(e)
+	default:
+		s.LastSeq = e.seq
+		return nil
+	}
+	s.LastSeq, s.Moved = e.seq, e.seq
+	switch {
+	case s.life == runCompleted:
+		s.Status = Completed
+	case s.life == runFailed:
+		s.Status = Failed
+	case len(s.Pending) > 0:
+		s.Status = Waiting
+	default:
+		s.Status = Created
+	}
+	return err
+}
+
+// errTwice says that an invocation key was requested before.
+var errTwice = errors.New("is asked for a second time")
+
+func (s *State) request(e event) error {
+	f, key, err := e.effect()
+	if err != nil {
+		return err
+	}
+	if s.keys[key] {
+		return fmt.Errorf("%s %w", key, errTwice)
+	}
+	if s.effects[f.ID] != Unknown {
+		return fmt.Errorf("the effect %s was asked for before", f.ID)
+	}
+	s.keys[key], s.effects[f.ID] = true, Requested
+	s.Pending = append(s.Pending, f)
+	return nil
+}
+
+func (s *State) resolve(e event) error {
+	id, status, err := e.answer()
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(s.Pending, func(f Effect) bool { return f.ID == id })
+	if i < 0 {
+		return fmt.Errorf("it answers the effect %s, which is not pending", id)
+	}
+	s.Pending = slices.Delete(s.Pending, i, i+1)
+	s.effects[id] = status
+	return nil
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,104 +13,27 @@ import (
 )
 
 // Task is the definition of an effect: tasks/ID/task.json. Babysitter does not check it, so
-// a member of an unexpected type reads as zero; Raw has the original. At most one of the
-// parts by kind is set, and none for an unknown kind.
+// a member of an unexpected type reads as zero; Raw has the original.
 type Task struct {
-	EffectID      string
-	TaskID        string
-	StepID        string
-	InvocationKey string
-	Kind          string
-	Title         string
-	Description   string
-	Labels        []string
-
-	Node         *Node
-	Shell        *Shell
-	Agent        *Agent
-	Skill        *Skill
-	Breakpoint   *Breakpoint
-	Sleep        *Sleep
-	Orchestrator *Orchestrator
-
-	Execution []byte // JSON: with which model, for instance; or nil
-	Metadata  []byte // JSON, or nil
-
-	Inputs     []byte // JSON, or nil
-	InputsRef  string // where the inputs are, from the run directory, if they are over 1 MiB; or ""
-	InputsPath string // InputsRef as an absolute path inside the run directory; or ""
-
-	Raw []byte // all of task.json
+	Kind, Title, StepID string
+	// Command is what a task of kind "node" or "shell" has run; nil if it names none.
+	Command *Command
+	// Question is what a breakpoint asks a person: its title, or its kind, where nothing else
+	// is there. Choices are the names by which an answer may choose one of its options.
+	Question string
+	Choices  []string
+	// InputsPath is the absolute path of the inputs if they are over 1 MiB, and "" otherwise.
+	InputsPath string
+	Raw        []byte // all of task.json
 }
 
-// Node is a task of kind "node": a script to run.
-type Node struct {
-	Entry   string
-	Args    []string
-	Cwd     string
-	Env     map[string]string // perhaps with secrets
-	Timeout time.Duration     // 0 for none
-}
-
-// Shell is a task of kind "shell".
-type Shell struct {
-	Command  string
-	Cwd      string
-	ExitCode int           // what counts as success
-	Timeout  time.Duration // 0 for none
-}
-
-// Agent is a task of kind "agent".
-type Agent struct {
-	Name         string
-	Prompt       []byte // JSON: mostly an object with role, task, context, instructions, outputFormat; or a string
-	OutputSchema []byte // JSON, or nil
-}
-
-// Skill is a task of kind "skill".
-type Skill struct {
-	Name    string
-	Context []byte // JSON, or nil
-}
-
-// Breakpoint is a question to a person.
-type Breakpoint struct {
-	Question string // never empty: the title, or the kind, where nothing else is there
-	Title    string // of the question; or ""
-	Options  []byte // JSON, mostly a list of strings; or nil
-	Context  []byte // JSON, or nil
-	Expert   []byte // JSON: who is asked, a string or a list of them; or nil
-	Tags     []string
-	Strategy string
-	Payload  []byte // JSON: all of what was asked, which may be anything; or nil
-}
-
-// Choices are the names by which an answer may choose an option of a breakpoint: the option
-// itself if it is a text, or the id, value, name, label or title of an object.
-func (b *Breakpoint) Choices() (all []string) {
-	for _, o := range gjson.ParseBytes(b.Options).Array() {
-		if o.Type == gjson.String {
-			all = append(all, o.String())
-		}
-		for _, name := range []string{"id", "value", "name", "label", "title"} {
-			if v := o.Get(name); o.IsObject() && v.Type == gjson.String {
-				all = append(all, v.String())
-			}
-		}
-	}
-	return all
-}
-
-// Sleep is a wait.
-type Sleep struct {
-	Until time.Time // zero if it is missing
-	ISO   string    // the same, as the process wrote it
-}
-
-// Orchestrator is a task of kind "orchestrator_task".
-type Orchestrator struct {
-	Payload       []byte // JSON, or nil
-	ResumeCommand string
+// Command is a command of a task.
+type Command struct {
+	Argv    []string
+	Cwd     string        // from the project
+	Env     []string      // NAME=VALUE, perhaps with secrets
+	Timeout time.Duration // 0 for none
+	Success int           // the exit status that counts as success
 }
 
 // Task reads the definition of an effect. Errors match [ErrNoTask] or [ErrCorrupt], or come
@@ -139,4 +63,85 @@ func (r *Run) readTask(effectID, name string) ([]byte, error) {
 // isName reports whether an id is safe as the name of a folder: ids come from outside.
 func isName(id string) bool {
 	return id != "" && len(id) <= 255 && id[0] != '.' && !strings.ContainsAny(id, "/\\\x00")
+}
+
+func (r *Run) parseTask(text []byte) (Task, error) {
+	m, err := parseObject(text)
+	if err != nil {
+		return Task{}, err
+	}
+	t := Task{Kind: m.Get("kind").Str, Title: m.Get("title").Str, StepID: m.Get("stepId").Str, Raw: text}
+	if ref := m.Get("inputsRef").Str; ref != "" {
+		if !filepath.IsLocal(ref) {
+			return Task{}, fmt.Errorf("its inputsRef %q leads out of the run", ref)
+		}
+		t.InputsPath = filepath.Join(r.dir, ref)
+	}
+	switch t.Kind {
+	case "node":
+		t.Command = nodeCommand(object(m.Get("node")))
+	case "shell":
+		t.Command = shellCommand(object(m.Get("shell")))
+	case "breakpoint":
+		t.takeQuestion(m)
+	}
+	return t, nil
+}
+
+func nodeCommand(m gjson.Result) *Command {
+	entry := m.Get("entry").Str
+	if entry == "" {
+		return nil
+	}
+	c := &Command{Argv: []string{"node", entry}, Cwd: m.Get("cwd").Str, Timeout: timeout(m)}
+	for _, arg := range list(m.Get("args")) {
+		if arg.Type == gjson.String {
+			c.Argv = append(c.Argv, arg.Str)
+		}
+	}
+	for name, value := range object(m.Get("env")).Map() {
+		if value.Type == gjson.String {
+			c.Env = append(c.Env, name+"="+value.Str)
+		}
+	}
+	return c
+}
+
+func shellCommand(m gjson.Result) *Command {
+	line := m.Get("command").Str
+	if line == "" {
+		return nil
+	}
+	return &Command{Argv: []string{"sh", "-c", line}, Cwd: m.Get("cwd").Str, Timeout: timeout(m), Success: int(m.Get("expectedExitCode").Num)}
+}
+
+func timeout(m gjson.Result) time.Duration {
+	return time.Duration(m.Get("timeoutMs").Num * float64(time.Millisecond))
+}
+
+// takeQuestion reads a question from one of two places: where the process's ctx.breakpoint
+// puts it, or from a task that was defined as a breakpoint.
+func (t *Task) takeQuestion(m gjson.Result) {
+	asked, own := m.Get("metadata.payload"), m.Get("breakpoint.payload")
+	t.Question = cmp.Or(object(asked).Get("question").Str, object(own).Get("question").Str, t.Title, t.Kind)
+	if !asked.Exists() {
+		asked = own
+	}
+	t.Choices = choices(object(asked).Get("options"))
+}
+
+// choices has an option itself if it is a text, and the id, value, name, label and title of
+// an object.
+func choices(options gjson.Result) (all []string) {
+	for _, o := range list(options) {
+		if o.Type == gjson.String {
+			all = append(all, o.Str)
+		}
+		for _, name := range []string{"id", "value", "name", "label", "title"} {
+			if s := object(o).Get(name); s.Type == gjson.String {
+				all = append(all, s.Str)
+			}
+		}
+	}
+	return all
 }

@@ -7,12 +7,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"heartbeat/orchestrate/schema"
 )
 
-// FuzzCheck: a value that fits alone also fits as a part, and each mismatch has a place and
+// FuzzCheck: a value that fits alone also fits as a part, and a mismatch has a place and
 // words on one line.
 func FuzzCheck(f *testing.F) {
 	for _, s := range []string{
@@ -31,14 +30,11 @@ func FuzzCheck(f *testing.F) {
 		if errors.Is(err, schema.ErrSchema) {
 			return
 		}
-		var wrong *schema.MismatchError
 		if err != nil {
-			require.ErrorAs(t, err, &wrong)
-			for _, m := range wrong.Mismatches {
-				assert.NotEmpty(t, m.What)
-				assert.NotContains(t, m.Path+m.What, "\n")
-				assert.True(t, strings.HasPrefix(m.Path, "$") || m.Path == "...", m.Path)
-			}
+			path, what, _ := strings.Cut(err.Error(), ": ")
+			assert.NotEmpty(t, what)
+			assert.True(t, strings.HasPrefix(path, "$"), path)
+			assert.NotContains(t, what, "\n")
 		}
 		asPart := schema.Check([]byte(`{"properties":{"v":`+s+`}}`), []byte(`{"v":`+v+`}`))
 		if json.Valid([]byte(v)) && !strings.Contains(s, "$") && !strings.Contains(s, `"items"`) && !errors.Is(asPart, schema.ErrSchema) {

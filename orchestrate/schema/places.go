@@ -9,60 +9,96 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// The keywords with subschemas: one, a list of them, or an object of them.
-var (
-	single  = []string{"not", "if", "then", "else", "items", "additionalItems", "contains", "additionalProperties", "propertyNames", "unevaluatedItems", "unevaluatedProperties"}
-	listed  = []string{"allOf", "anyOf", "oneOf", "prefixItems", "items"}
-	members = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
-)
+// places are all subschemas of a schema, and the schema itself, by what follows the # of a
+// reference to them.
+type places map[string]*jsonschema.Schema
 
-// The keywords without subschemas.
-var plain = []string{
-	"type", "enum", "const", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
-	"minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "minContains", "maxContains",
-	"minProperties", "maxProperties", "required", "dependentRequired", "$ref", "$id", "$anchor", "$dynamicAnchor",
-}
+// unnamed are the keywords of the fields that the library names by none.
+var unnamed = map[string]string{"Items": "items", "ItemsArray": "items", "DependencySchemas": "dependencies"}
 
-var types = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
-
-// The keywords whose subschemas are for the same value, not for a part of it.
-var (
-	singleInPlace  = []string{"not", "if", "then", "else"}
-	listedInPlace  = []string{"allOf", "anyOf", "oneOf"}
-	membersInPlace = []string{"dependentSchemas", "dependencies"}
-)
-
-// places are all subschemas of a schema that are objects, with the schema itself first.
-func places(v any) (all []map[string]any) {
-	s, ok := v.(map[string]any)
-	if !ok {
-		return nil
+func (p places) add(at string, s *jsonschema.Schema) {
+	if s == nil {
+		return // the library refuses it
 	}
-	all = append(all, s)
-	for _, sub := range under(s, single, listed, members) {
-		all = append(all, places(sub)...)
-	}
-	return all
-}
-
-// under are the direct subschemas of a schema.
-func under(s map[string]any, single, listed, members []string) (subs []any) {
-	for _, k := range single {
-		subs = append(subs, s[k])
-	}
-	for _, k := range listed {
-		list, _ := s[k].([]any)
-		subs = append(subs, list...)
-	}
-	for _, k := range members {
-		m, _ := s[k].(map[string]any)
-		for _, name := range slices.Sorted(maps.Keys(m)) {
-			subs = append(subs, m[name])
+	p[at] = s
+	id, _ := strings.CutPrefix(s.ID, "#") // an anchor of draft-07; check refuses any other
+	for _, anchor := range []string{s.Anchor, s.DynamicAnchor, id} {
+		if anchor != "" {
+			p[anchor] = s
 		}
 	}
-	return subs
+	fields := reflect.ValueOf(s).Elem()
+	for i := range fields.NumField() {
+		field := fields.Type().Field(i)
+		keyword, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if keyword == "-" {
+			keyword = unnamed[field.Name]
+		}
+		switch sub := fields.Field(i).Interface().(type) {
+		case *jsonschema.Schema:
+			p.add(at+"/"+keyword, sub)
+		case []*jsonschema.Schema:
+			for i, s := range sub {
+				p.add(at+"/"+keyword+"/"+strconv.Itoa(i), s)
+			}
+		case map[string]*jsonschema.Schema:
+			for name, s := range sub {
+				p.add(at+"/"+keyword+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name), s)
+			}
+		}
+	}
+}
+
+const (
+	draft07   = "http://json-schema.org/draft-07/schema#"
+	draft2020 = "https://json-schema.org/draft/2020-12/schema"
+)
+
+// dialect is the draft that a schema is read as, by the library's name for it.
+func (p places) dialect(named string) (string, error) {
+	_, name, _ := strings.Cut(strings.TrimSuffix(named, "#"), "://json-schema.org/")
+	switch {
+	case named == "":
+		for _, s := range p {
+			if s.ItemsArray != nil {
+				return draft07, nil
+			}
+		}
+		return draft2020, nil
+	case slices.Contains([]string{"draft-04/schema", "draft-06/schema", "draft-07/schema"}, name):
+		return draft07, nil
+	case slices.Contains([]string{"draft/2019-09/schema", "draft/2020-12/schema"}, name):
+		return draft2020, nil
+	}
+	return "", fmt.Errorf("its $schema %.100q is not a draft that is known here: leave it out, or name %s", named, draft2020)
+}
+
+var types = []string{"", "array", "boolean", "integer", "null", "number", "object", "string"}
+
+// check returns what is not supported in a schema. It refuses a schema whose check might never
+// end, or take too much work, however small the value is.
+func (p places) check() error {
+	known := efforts{}
+	for _, at := range slices.Sorted(maps.Keys(p)) {
+		s := p[at]
+		if s.DynamicRef != "" || s.Extra["$recursiveRef"] != nil {
+			return errors.New("$dynamicRef and $recursiveRef are not supported: use $ref")
+		}
+		if !slices.Contains(types, s.Type) {
+			return fmt.Errorf("type %.100q: there is no such type", s.Type)
+		}
+		if s.ID != "" && !strings.HasPrefix(s.ID, "#") {
+			return fmt.Errorf("$id %.100q: only the root may have one", s.ID)
+		}
+		if _, err := p.effort(s, known); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // effort is the work that the library does to check one value against a schema, without
@@ -74,41 +110,32 @@ type effort struct {
 
 const maxWays = 10_000
 
-// efforts computes the effort of schemas.
-type efforts struct {
-	root    any
-	anchors map[string]map[string]any
-	known   map[uintptr]*effort // by schema; nil while it is being computed
-}
+// efforts are those of schemas; nil while one is being computed.
+type efforts map[*jsonschema.Schema]*effort
 
-// bounded refuses a schema whose check might never end, or take too much work, however
-// small the value is.
-func bounded(root any, all []map[string]any) error {
-	e := efforts{root: root, anchors: anchors(all), known: map[uintptr]*effort{}}
-	for _, s := range all {
-		if _, err := e.of(s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (e *efforts) of(v any) (effort, error) {
-	s, ok := v.(map[string]any)
-	if !ok {
-		return effort{ways: 1}, nil
-	}
-	key := reflect.ValueOf(s).Pointer()
-	if known, ok := e.known[key]; ok {
-		if known == nil {
+func (p places) effort(s *jsonschema.Schema, known efforts) (effort, error) {
+	if is, ok := known[s]; ok {
+		if is == nil {
 			return effort{}, errors.New("a $ref leads back to itself without descending into the value")
 		}
-		return *known, nil
+		return *is, nil
 	}
-	e.known[key] = nil
+	known[s] = nil
 	sum := effort{ways: 1}
-	for _, sub := range e.inPlace(s) {
-		below, err := e.of(sub)
+	same := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Not, s.If, s.Then, s.Else},
+		slices.Collect(maps.Values(s.DependentSchemas)), slices.Collect(maps.Values(s.DependencySchemas)))
+	if s.Ref != "" {
+		to, err := p.at(s.Ref)
+		if err != nil {
+			return effort{}, err
+		}
+		same = append(same, to)
+	}
+	for _, sub := range same {
+		if sub == nil {
+			continue
+		}
+		below, err := p.effort(sub, known)
 		if err != nil {
 			return effort{}, err
 		}
@@ -118,60 +145,19 @@ func (e *efforts) of(v any) (effort, error) {
 			return effort{}, fmt.Errorf("more than %d nested subschemas, or %d in all, are for the same value", maxDepth, maxWays)
 		}
 	}
-	e.known[key] = &sum
+	known[s] = &sum
 	return sum, nil
 }
 
-// inPlace are the subschemas of a schema for the same value.
-func (e *efforts) inPlace(s map[string]any) []any {
-	subs := under(s, singleInPlace, listedInPlace, membersInPlace)
-	if ref, ok := s["$ref"].(string); ok {
-		subs = append(subs, find(e.root, ref, e.anchors))
+// at follows a reference within the schema.
+func (p places) at(ref string) (*jsonschema.Schema, error) {
+	fragment, within := strings.CutPrefix(ref, "#")
+	if !within {
+		return nil, fmt.Errorf("$ref %.100q: it must lead to a place in the schema itself (#...); nothing is fetched", ref)
 	}
-	return subs
-}
-
-// anchors are the subschemas that have a name, by that name.
-func anchors(all []map[string]any) map[string]map[string]any {
-	m := map[string]map[string]any{}
-	for _, s := range all {
-		for _, k := range []string{"$anchor", "$dynamicAnchor"} {
-			if name, ok := s[k].(string); ok {
-				m[name] = s
-			}
-		}
-		if id, ok := s["$id"].(string); ok { // an anchor, in draft-07
-			m[strings.TrimPrefix(id, "#")] = s
-		}
+	at, err := url.PathUnescape(fragment)
+	if to := p[at]; err == nil && to != nil {
+		return to, nil
 	}
-	return m
-}
-
-// find follows a reference within a schema. It returns nil if there is nothing, and the
-// library refuses such a reference.
-func find(root any, ref string, anchors map[string]map[string]any) any {
-	pointer, err := url.PathUnescape(strings.TrimPrefix(ref, "#"))
-	if err != nil {
-		return nil
-	}
-	if pointer != "" && pointer[0] != '/' {
-		return any(anchors[pointer])
-	}
-	at := root
-	for _, step := range strings.Split(pointer, "/")[1:] {
-		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
-		switch v := at.(type) {
-		case map[string]any:
-			at = v[step]
-		case []any:
-			i, err := strconv.Atoi(step)
-			if err != nil || i < 0 || i >= len(v) {
-				return nil
-			}
-			at = v[i]
-		default:
-			return nil
-		}
-	}
-	return at
+	return nil, fmt.Errorf("$ref %.100q: there is no such place in the schema", ref)
 }

@@ -77,11 +77,11 @@ hook)
 	hook "$@"
 	;;
 mcp)
-	if ! command -v heartbeat-mcp >/dev/null; then
-		missing heartbeat-mcp >&2
+	if ! command -v heartbeat >/dev/null; then
+		missing heartbeat >&2
 		exit 1
 	fi
-	exec heartbeat-mcp --inbox "$inbox"
+	exec heartbeat mcp --inbox "$inbox"
 	;;
 send | status | results | pause | resume)
 	verb=$1

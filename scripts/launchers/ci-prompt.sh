@@ -27,14 +27,15 @@ Usage: ci-prompt.sh --inbox PATH --id ID [FLAG...] [-- CLAUDE-FLAG...] <PROMPT
 The reply goes to stdout, and one line on what happened to stderr.
 
 Exit status: 0 answered; 3 the prompt became a dead letter; 124 not answered in time. If no
-session took the prompt, the status of heartbeat-launch: 75 a later run may succeed, 77 a
-person must fix a login, a key, a bill or the model, 78 setup. 1 otherwise, also if the
-prompt could not be sent.
+session took the prompt, the status of heartbeat-launch: 75 run it again later, 78 somebody
+has to do something first, also where a command or the folder is not there. 1 otherwise, also
+if the prompt could not be sent.
 USAGE
 }
 
 say() { printf 'ci-prompt: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
+set_up() { say "$*"; exit 78; } # as heartbeat-launch has it
 
 inbox=${HEARTBEAT_INBOX:-} id='' timeout=10m file='' project=. policy=deadletter session=yes
 while [ $# -gt 0 ]; do
@@ -53,10 +54,10 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$inbox" ] || fail 'no inbox: give --inbox (see --help)'
 [ -n "$id" ] || fail 'no id: give --id (see --help)'
-[ -d "$project" ] || fail "there is no folder $project"
+[ -d "$project" ] || set_up "there is no folder $project"
 case $policy in deadletter | retry | drop) ;; *) fail "--on-orphan is deadletter, retry or drop, not $policy" ;; esac
 for command in heartbeat ${session:+heartbeat-stop heartbeat-launch claude}; do
-	command -v "$command" >/dev/null || fail "$command is not on the PATH"
+	command -v "$command" >/dev/null || set_up "$command is not on the PATH"
 done
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/ci-prompt.XXXXXX") # for this user alone
@@ -94,7 +95,7 @@ launch() {
 	[[ ! $state =~ \"queued\":([0-9]+) ]] || count=${BASH_REMATCH[1]}
 	[[ $state != *'"in_flight":{'* ]] || count=$((count + 1))
 	rm -f "$tmp/report"
-	heartbeat-launch --inbox "$inbox" --cwd "$project" --on-orphan "$policy" --timeout 0 --until-drained=false \
+	heartbeat-launch --inbox "$inbox" --cwd "$project" --on-orphan "$policy" --timeout 0 --drain-timeout 0 --until-drained=false \
 		--max-entries "$((count > 0 ? count : 1))" --output log --report "$tmp/report" \
 		-- claude 'Say that you are ready.' "$@" </dev/null >"$tmp/log" 2>"$tmp/said" &
 	launcher=$!
@@ -139,7 +140,7 @@ case $status in
 	if [ -n "$gave_up" ]; then
 		say "no session came to $id$(launched): $reason"
 		status=1
-		for known in 75 77 78; do
+		for known in 75 78; do
 			! reported "\"exit\":$known," || status=$known
 		done
 	fi

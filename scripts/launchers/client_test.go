@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"heartbeat/internal/testing/agent"
+	"heartbeat/internal/testing/script"
 )
 
 // client is a stand-in for Claude Code in a terminal.
@@ -33,7 +34,7 @@ func answer(text string) string {
 	}
 	switch {
 	case strings.Contains(text, "hangs"):
-		select {}
+		script.Forever()
 	case strings.Contains(text, "sends another"):
 		if out, err := exec.Command("heartbeat", "send", "another").CombinedOutput(); err != nil {
 			return string(out)

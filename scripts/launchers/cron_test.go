@@ -30,12 +30,12 @@ func TestCrontabLines(t *testing.T) {
 			assert.NotContains(t, m[1], "%", "cron ends a line there")
 			assert.Contains(t, string(doc), "*/10 * * * * "+m[1])
 			dir := t.TempDir()
-			for _, sub := range []string{"queue", "project"} {
+			for _, sub := range []string{"work", "project"} {
 				require.NoError(t, os.Mkdir(filepath.Join(dir, sub), 0o700))
 			}
 			unread := "#!/bin/sh\necho '\"from cron\"'\n"
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "unread"), []byte(unread), 0o700))
-			inbox := filepath.Join(dir, "queue", "inbox.jsonl")
+			inbox := filepath.Join(dir, "work", "inbox.jsonl")
 			require.NoError(t, os.WriteFile(inbox, []byte("from cron\n"), 0o600))
 
 			cmd := exec.Command("/bin/sh", "-c", strings.NewReplacer("/opt/heartbeat", here, folder, dir).Replace(m[1]))

@@ -40,7 +40,7 @@ func withCommands(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return m.Run()
+	return script.Run(m)
 }
 
 // TestScripts runs the scripts in testdata/script. They call the launchers by name, and

@@ -123,7 +123,7 @@ func newJob(t *testing.T, e example) *job {
 		"GITHUB_STEP_SUMMARY=" + filepath.Join(home, "summary.md"), "GITHUB_SHA=c0ffee", "CI_COMMIT_SHA=c0ffee",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
 	}}
-	ours := strings.NewReplacer("${{ runner.temp }}", home, "/tmp/queue", filepath.Join(home, "queue"), "$CI_PROJECT_DIR", dir, "${{ secrets.ANTHROPIC_API_KEY }}", "sk-ant-0123456789-0123456789")
+	ours := strings.NewReplacer("${{ runner.temp }}", home, "/tmp/work", filepath.Join(home, "work"), "$CI_PROJECT_DIR", dir, "${{ secrets.ANTHROPIC_API_KEY }}", "sk-ant-0123456789-0123456789")
 	for name, value := range e.env {
 		j.env = append(j.env, name+"="+ours.Replace(value))
 	}

@@ -16,17 +16,17 @@
 #                      is only appended to: emptying it would lose, without a word, what
 #                      waits to be delivered again.
 #
-#   */10 * * * * /opt/heartbeat/triage.sh --inbox /srv/mail/queue/inbox.jsonl --fetch /srv/mail/unread --cwd /srv/mail/project -- claude "Read CLAUDE.md"
+#   */10 * * * * /opt/heartbeat/triage.sh --inbox /srv/mail/work/inbox.jsonl --fetch /srv/mail/unread --cwd /srv/mail/project -- claude "Read CLAUDE.md"
 #
 # Like cron.sh, which must be beside it, it prints only what somebody must look at.
 #
 # Exit status: that of cron.sh. Also 75 if another process works on an inbox that is to be
-# emptied; 1 if COMMAND failed, and then nothing was changed, or if its output could not be
-# sent.
+# emptied; 78 if a command or the folder is not there; 1 if COMMAND failed, and then nothing
+# was changed, or if its output could not be sent.
 set -euo pipefail
 
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; }
-fail() { printf 'triage: %s\n' "$*" >&2; exit 1; }
+fail() { printf 'triage: %s\n' "$*" >&2; exit "${status:-1}"; }
 
 inbox=${HEARTBEAT_INBOX:-} fetch='' format=json policy=drop rest=()
 while [ $# -gt 0 ]; do
@@ -49,13 +49,13 @@ done
 case $policy in drop | retry | deadletter) ;; *) fail "--on-orphan is drop, retry or deadletter, not $policy" ;; esac
 case $format in json | lines) ;; *) fail "--format is json or lines, not $format" ;; esac
 dir=$(dirname -- "$inbox")
-[ -d "$dir" ] || fail "there is no folder $dir for the inbox: make it first"
+[ -d "$dir" ] || status=78 fail "there is no folder $dir for the inbox: make it first"
 # The inbox is emptied: in another user's folder it may be a link to any file of root's.
 [ "$EUID" -ne 0 ] || [ -O "$dir" ] || fail "the folder $dir belongs to another user: run this as that user"
 needed=(heartbeat heartbeat-stop heartbeat-launch)
 [ "$policy" != drop ] || needed+=(flock)
 for command in "${needed[@]}"; do
-	command -v "$command" >/dev/null || fail "$command is not on the PATH"
+	command -v "$command" >/dev/null || status=78 fail "$command is not on the PATH"
 done
 
 # The file loses its name at once, so that nothing of it is left however this ends.

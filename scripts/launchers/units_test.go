@@ -23,7 +23,7 @@ func units(t *testing.T) (paths []string) {
 	for _, path := range all {
 		raw, err := os.ReadFile(path)
 		require.NoError(t, err)
-		here := strings.ReplaceAll(string(raw), shipped+"heartbeat-", filepath.Join(bin, "heartbeat-"))
+		here := strings.ReplaceAll(string(raw), "="+shipped, "="+bin+"/")
 		path = filepath.Join(dir, filepath.Base(path))
 		require.NoError(t, os.WriteFile(path, []byte(here), 0o600))
 		paths = append(paths, path)
@@ -54,6 +54,18 @@ func settings(t *testing.T, unit string) map[string][]string {
 		}
 	}
 	return all
+}
+
+// What passes ends no service: only wrong usage and what somebody has to do keep a launcher
+// from being started again.
+func TestNothingThatPassesEndsAService(t *testing.T) {
+	for unit, want := range map[string]string{"heartbeat-supervisor@.service": "1 78", "../nats/heartbeat-nats@.service": "78"} {
+		of := settings(t, unit)
+		assert.Equal(t, []string{want}, of["RestartPreventExitStatus"], unit)
+		assert.Equal(t, []string{"0"}, of["StartLimitIntervalSec"], unit)
+		assert.Equal(t, []string{"on-failure"}, of["Restart"], unit)
+		assert.NotContains(t, of["SuccessExitStatus"], "75", unit)
+	}
 }
 
 // The check of a timer runs no agent: it may reach less.

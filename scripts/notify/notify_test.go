@@ -36,7 +36,11 @@ func tell(t *testing.T, text, command string, environ ...string) error {
 	require.NoError(t, tx.Ask("s", "permission_prompt", text))
 	require.NoError(t, tx.Commit())
 	require.NoError(t, tx.Close())
-	report, err := notify.Tell(t.Context(), box, notify.Options{Command: command, Environ: append(os.Environ(), environ...)})
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		t.Setenv(name, value)
+	}
+	report, err := notify.Tell(t.Context(), box, notify.Options{Command: command})
 	if err == nil {
 		require.Len(t, report.Told, 1)
 	}

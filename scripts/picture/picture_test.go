@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,87 +15,56 @@ import (
 
 const header = `{"version":2,"width":12,"height":3}` + "\n"
 
-// drawn is the picture of a recording.
-func drawn(t *testing.T, recording string) string {
+// wellFormed fails where the picture is no XML, or has a script.
+func wellFormed(t *testing.T, picture []byte) string {
 	t.Helper()
-	c, err := read(strings.NewReader(recording))
-	require.NoError(t, err)
-	var out bytes.Buffer
-	c.film(2*time.Second, 400).write(&out, `a "title" <here>`)
-	return out.String()
-}
-
-// wellFormed fails where the text is no XML.
-func wellFormed(t *testing.T, text string) {
-	t.Helper()
-	for d := xml.NewDecoder(strings.NewReader(text)); ; {
-		_, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return
+	assert.NotContains(t, string(picture), "<script")
+	for d := xml.NewDecoder(strings.NewReader(string(picture))); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return string(picture)
+		} else {
+			require.NoError(t, err)
 		}
-		require.NoError(t, err)
 	}
 }
 
 func TestPicture(t *testing.T) {
-	picture := drawn(t, header+
-		`[0.1,"o","<a> & b"]`+"\n"+
-		`[0.5,"i","typed"]`+"\n"+
-		`[1.0,"o","\r\n\u001b[1;31mred\u001b[m plain"]`+"\n"+
-		`[9.0,"o","\u001b[2J"]`+"\n")
-	wellFormed(t, picture)
+	svg, err := draw(strings.NewReader(header+`[0.1,"o","\u001b[?25l<a> & b"]
+[0.5,"i","typed"]
+[1.0,"o","\r\n\u001b[1;31mred\u001b[m plain"]
+[1.5,"o","\u001b[7;1H<a> & b"]
+[9.0,"o","\u001b[2J"]`), `a "title" <here>`)
+	require.NoError(t, err)
+	picture := wellFormed(t, svg)
 	assert.Contains(t, picture, `<title>a &#34;title&#34; &lt;here&gt;</title>`)
-	assert.Contains(t, picture, `>&lt;a&gt; &amp; b</text>`)
-	assert.Contains(t, picture, `class="c0">red</text>`)
-	assert.Contains(t, picture, `.c0{fill:#ffa198;font-weight:bold;}`)
-	assert.Contains(t, picture, `animation-duration:8.00s`, "8 s without a change count as 2, and the end stays for 5")
+	assert.Equal(t, 1, strings.Count(picture, `>&lt;a&gt; &amp; b</text>`), "what two rows show is drawn once")
+	assert.Contains(t, picture, ` style="fill:#ffa198" font-weight="bold">red</text>`)
+	assert.Contains(t, picture, `animation-duration:8.50s`, "7.5 s without a change count as 2, and the end stays for 5")
 	assert.NotContains(t, picture, "typed")
-	assert.NotContains(t, picture, "<script")
-	assert.Equal(t, picture, drawn(t, header+
-		`[0.1,"o","<a> & b"]`+"\n"+
-		`[1.0,"o","\r\n\u001b[1;31mred\u001b[m plain"]`+"\n"+
-		`[9.0,"o","\u001b[2J"]`+"\n"), "the same recording gives the same picture")
 }
 
-// A row that was on the screen before, here or in another row, is drawn once.
-func TestPictureDrawsOnce(t *testing.T) {
+// A long recording gets no more frames than it may, and its end is never left out.
+func TestFramesAreBounded(t *testing.T) {
 	var recording strings.Builder
-	recording.WriteString(header)
-	for i := range 20 {
-		fmt.Fprintf(&recording, `[%d,"o","line %d\r\n"]`+"\n", i, i)
-	}
-	picture := drawn(t, recording.String())
-	wellFormed(t, picture)
-	for i := range 20 {
-		assert.Equal(t, 1, strings.Count(picture, fmt.Sprintf(">line %d</text>", i)))
-	}
-}
-
-func TestFilmIsBounded(t *testing.T) {
-	var recording strings.Builder
-	recording.WriteString(header)
-	for i := range 2000 {
+	for i := range 3 * frames {
 		fmt.Fprintf(&recording, `[%d.5,"o","\r%d"]`+"\n", i, i)
 	}
-	c, err := read(strings.NewReader(recording.String()))
+	svg, err := draw(strings.NewReader(header+recording.String()), "")
 	require.NoError(t, err)
-	f := c.film(time.Second, 50)
-	assert.LessOrEqual(t, len(f.frames), 50)
-	assert.Equal(t, '1', f.frames[len(f.frames)-1].cells[0][0].Char)
-	assert.Equal(t, '9', f.frames[len(f.frames)-1].cells[0][3].Char, "the end is never left out")
+	picture := wellFormed(t, svg)
+	assert.Contains(t, picture, fmt.Sprintf(">%d</text>", 3*frames-1))
+	assert.LessOrEqual(t, strings.Count(picture, "<g id=\"d"), frames)
 }
 
 func TestRecordingsThatAreRefused(t *testing.T) {
 	for recording, why := range map[string]string{
-		"":                                   "it is empty",
-		"{":                                  "line 1: ",
+		"":                                   "first line: EOF",
 		`{"version":1}`:                      "version 1",
 		`{"version":2,"width":0,"height":3}`: "0x3 cannot be drawn",
-		`{"version":2,"width":9999,"height":9999}`: "9999x9999 cannot be drawn",
-		header + `["x"]`:           "line 2: ",
-		header + `[1,"r","80x24"]`: "record the session in one size",
+		header + `["x"]`:                     "event 1: ",
+		header + `[1,"r","80x24"]`:           "record the session in one size",
 	} {
-		_, err := read(strings.NewReader(recording))
+		_, err := draw(strings.NewReader(recording), "")
 		require.ErrorContains(t, err, why)
 	}
 }
@@ -105,12 +72,11 @@ func TestRecordingsThatAreRefused(t *testing.T) {
 // The README's pictures are some that this program made, small enough to load at once.
 func TestPicturesOfTheREADME(t *testing.T) {
 	for _, name := range []string{"session", "watch"} {
-		picture, err := os.ReadFile("../../docs/" + name + ".svg")
+		svg, err := os.ReadFile("../../docs/" + name + ".svg")
 		require.NoError(t, err)
-		wellFormed(t, string(picture))
+		picture := wellFormed(t, svg)
 		assert.Less(t, len(picture), 200_000)
-		assert.Contains(t, string(picture), "@keyframes")
-		assert.Contains(t, string(picture), "<title>heartbeat ")
-		assert.NotContains(t, string(picture), "<script")
+		assert.Contains(t, picture, "@keyframes")
+		assert.Contains(t, picture, "<title>heartbeat ")
 	}
 }

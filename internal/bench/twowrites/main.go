@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,50 +11,30 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: twowrites DIRECTORY")
-		os.Exit(1)
+	dir := os.Args[1]
+	err := write(dir, ".inbox-offset", "409600")
+	if err == nil {
+		err = write(dir, ".in-flight", `{"raw_line":"`+strings.Repeat("x", 1023)+`"}`)
 	}
-	inFlight := []byte(`{"raw_line":"` + strings.Repeat("x", 1023) + `"}`)
-	for _, f := range []struct {
-		name    string
-		content []byte
-	}{{".inbox-offset", []byte("409600")}, {".in-flight", inFlight}} {
-		if err := write(os.Args[1], f.name, f.content); err != nil {
-			fmt.Fprintln(os.Stderr, "twowrites:", err)
-			os.Exit(1)
-		}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "twowrites:", err)
+		os.Exit(1)
 	}
 }
 
 // write replaces a file such that a power loss leaves the old or the new one.
-func write(dir, name string, content []byte) error {
+func write(dir, name, content string) error {
 	f, err := os.CreateTemp(dir, name)
 	if err != nil {
 		return err
 	}
-	if _, err := f.Write(content); err != nil {
+	_, err = f.WriteString(content)
+	if err = errors.Join(err, f.Sync(), f.Close(), os.Rename(f.Name(), filepath.Join(dir, name))); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), filepath.Join(dir, name)); err != nil {
-		return err
-	}
-	return syncDir(dir)
-}
-
-func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	if err := d.Sync(); err != nil {
-		return err
-	}
-	return d.Close()
+	return errors.Join(d.Sync(), d.Close())
 }

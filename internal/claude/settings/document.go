@@ -2,159 +2,227 @@ package settings
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/tailscale/hujson"
 )
 
-// blanks are JSON's white space.
-const blanks = " \t\r\n"
+const (
+	// blanks are JSON's white space.
+	blanks = " \t\r\n"
+	// maxBrackets bounds the nesting of a file, since the parser recurses. No settings file comes near it.
+	maxBrackets = 100_000
+)
 
-// maxBrackets bounds the nesting of a file, since the parser recurses. No settings file comes near it.
-const maxBrackets = 100_000
+// byteOrderMark may precede the JSON, as some editors write it. The parser does not know it.
+var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// document is a parsed settings file. The offsets in root point into text.
+// document is a file of JSON, in which a person may have put comments and trailing commas. An edit changes its text, which
+// is parsed again: what no edit is about stays byte for byte.
 type document struct {
-	text []byte
-	root hujson.Value
+	text   []byte // without a byte order mark
+	root   hujson.Value
+	marked bool
+	read   []byte   // the text before the edits, for the places that errors name
+	moved  [][2]int // from which offset on each edit has moved the text, and how far
+	broken error    // of the first edit after which the text could not be read any more; it was not made
+
+	// How what is added is laid out.
+	eol, unit, space string
+	lines            bool // items are on lines of their own
 }
 
-// parse parses text. If the error is nil, the top level is an object.
-func parse(text []byte) (document, error) {
-	if bytes.Count(text, []byte("{"))+bytes.Count(text, []byte("[")) > maxBrackets {
-		return document{}, &SyntaxError{errors.New("too many brackets for a settings file")}
+// parse reads a file, of which the top level has to be an object. An empty one counts as an empty object.
+func parse(file []byte) (*document, error) {
+	text, marked := bytes.CutPrefix(file, byteOrderMark)
+	if len(file) == 0 {
+		text = []byte("{}\n")
 	}
-	root, err := hujson.Parse(text)
-	if err != nil {
-		// The parser wants a newline after a line comment, even at the end of the file. Offsets stay the same.
-		retried, again := hujson.Parse(append(slices.Clone(text), '\n'))
-		if again != nil {
-			return document{}, &SyntaxError{err}
+	d := &document{text: text, read: text, marked: marked, eol: "\n", unit: "  ", space: " ", lines: true}
+	var err error
+	if d.root, err = parseValue(text); err != nil {
+		return nil, err
+	}
+	top, ok := d.root.Value.(*hujson.Object)
+	if !ok {
+		return nil, d.shapeError("top level", &d.root, '{')
+	}
+	if bytes.Contains(text, []byte("\r\n")) {
+		d.eol = "\r\n"
+	}
+	if len(top.Members) > 0 {
+		first := top.Members[0]
+		indent, ok := indentation(first.Name.BeforeExtra)
+		if d.lines = ok; ok {
+			d.unit = indent
 		}
-		root = retried
-	}
-	d := document{text: text, root: root}
-	if _, ok := root.Value.(*hujson.Object); !ok {
-		return document{}, d.shapeError("top level", &root, '{')
+		if len(first.Value.BeforeExtra) == 0 {
+			d.space = ""
+		}
 	}
 	return d, nil
 }
 
-// top returns the top-level object.
-func (d document) top() box {
-	b, _ := d.box(&d.root)
-	return b
-}
-
-// object returns the object that is b's member, and whether there is such a member. path names it in an error.
-func (d document) object(b box, name, path string) (box, bool, error) {
-	return d.child(b, name, path, '{')
-}
-
-// array is object for a member that must be an array.
-func (d document) array(b box, name, path string) (box, bool, error) {
-	return d.child(b, name, path, '[')
-}
-
-func (d document) child(b box, name, path string, kind hujson.Kind) (box, bool, error) {
-	i := b.find(name)
-	if i < 0 {
-		return box{}, false, nil
+func parseValue(text []byte) (hujson.Value, error) {
+	err := errors.New("too many brackets for a settings file")
+	if bytes.Count(text, []byte("{"))+bytes.Count(text, []byte("[")) <= maxBrackets {
+		var v hujson.Value
+		if v, err = hujson.Parse(text); err == nil {
+			return v, nil
+		}
+		// The parser wants a line end after a line comment, even at the end of the file.
+		if v, err := hujson.Parse(append(slices.Clone(text), '\n')); err == nil {
+			return v, nil
+		}
 	}
-	value := b.items[i].value
-	if value.Value.Kind() != kind {
-		return box{}, false, d.shapeError(path, value, kind)
+	detail := strings.TrimPrefix(err.Error(), "hujson: ")
+	return hujson.Value{}, fmt.Errorf("not valid JSON: %s: correct the file, then try again", clip(detail))
+}
+
+// clip shortens text from a file, which may be of any length, for use in a message.
+func clip(text string) string {
+	const limit = 160
+	if runes := []rune(text); len(runes) > limit {
+		return string(runes[:limit]) + "..."
 	}
-	inner, _ := d.box(value)
-	return inner, true, nil
+	return text
 }
 
-func (d document) shapeError(member string, v *hujson.Value, want hujson.Kind) error {
-	return &ShapeError{
-		Member: member, Line: d.line(v.StartOffset), Offset: v.StartOffset,
-		Have: kindName(v.Value.Kind()), Want: kindName(want),
+func (d *document) shapeError(member string, v *hujson.Value, want hujson.Kind) error {
+	names := map[hujson.Kind]string{'{': "an object", '[': "an array", '"': "a string", '0': "a number", 'n': "null", 't': "a boolean", 'f': "a boolean"}
+	return fmt.Errorf("%s at line %d (byte %d) is %s, want %s: correct the file, then try again",
+		member, d.line(v), d.offset(v), names[v.Value.Kind()], names[want])
+}
+
+// line is the line of a value of the file, from 1 on.
+func (d *document) line(v *hujson.Value) int {
+	return 1 + bytes.Count(d.read[:d.offset(v)], []byte("\n"))
+}
+
+// offset is where a value of the file was before the edits.
+func (d *document) offset(v *hujson.Value) int {
+	at := v.StartOffset
+	for _, edit := range slices.Backward(d.moved) {
+		if at >= edit[0] {
+			at -= edit[1]
+		}
 	}
+	return min(at, len(d.read)) // what was put in has no place there
 }
 
-// line returns the 1-based line of an offset.
-func (d document) line(offset int) int {
-	return 1 + bytes.Count(d.text[:offset], []byte("\n"))
-}
-
-func kindName(kind hujson.Kind) string {
-	switch kind {
-	case '{':
-		return "an object"
-	case '[':
-		return "an array"
-	case '"':
-		return "a string"
-	case '0':
-		return "a number"
-	case 'n':
-		return "null"
-	}
-	return "a boolean"
-}
-
-// box is an object or an array with the offsets that an edit needs.
-type box struct {
-	open, end int // offsets of the opening and the closing bracket
-	items     []item
-	tail      []byte // white space and comments before the closing bracket
-}
-
-// item is a member or an element, from the start of its name or value to the end of its value.
+// item is a member of an object or an element of an array.
 type item struct {
-	name          string // "" in an array
-	value         *hujson.Value
-	start, end    int
-	before, after []byte // white space and comments; after is set only if a comma follows
-	comma         bool   // a comma follows
+	name   string
+	from   int          // where its text begins
+	before hujson.Extra // white space and comments before that
+	value  *hujson.Value
 }
 
-// box returns the parts of v and whether it is an object or an array.
-func (d document) box(v *hujson.Value) (box, bool) {
-	b := box{open: v.StartOffset, end: v.EndOffset - 1}
-	switch value := v.Value.(type) {
+// items are those of an object or an array, and what comes before its closing bracket.
+func items(v *hujson.Value) (all []item, after hujson.Extra) {
+	switch box := v.Value.(type) {
 	case *hujson.Object:
-		for i := range value.Members {
-			name, v := value.Members[i].Name, &value.Members[i].Value
-			b.add(item{name: name.Value.(hujson.Literal).String(), value: v, before: name.BeforeExtra}, name.StartOffset)
+		for i := range box.Members {
+			m := &box.Members[i]
+			all = append(all, item{m.Name.Value.(hujson.Literal).String(), m.Name.StartOffset, m.Name.BeforeExtra, &m.Value})
 		}
-		b.tail = value.AfterExtra
+		after = box.AfterExtra
 	case *hujson.Array:
-		for i := range value.Elements {
-			v := &value.Elements[i]
-			b.add(item{value: v, before: v.BeforeExtra}, v.StartOffset)
+		for i := range box.Elements {
+			e := &box.Elements[i]
+			all = append(all, item{"", e.StartOffset, e.BeforeExtra, e})
 		}
-		b.tail = value.AfterExtra
-	default:
-		return box{}, false
+		after = box.AfterExtra
 	}
-	return b, true
+	return all, after
 }
 
-// add completes and appends it. In the parser, an AfterExtra that is not nil means a trailing comma.
-func (b *box) add(it item, start int) {
-	if n := len(b.items); n > 0 {
-		b.items[n-1].comma = true
+// find returns the index of an item by its name or its index, or -1. Of several members of a name the last counts, as in
+// JSON.parse and encoding/json.
+func find(all []item, step any) int {
+	if i, isIndex := step.(int); isIndex {
+		if i < len(all) {
+			return i
+		}
+		return -1
 	}
-	it.start, it.end = start, it.value.EndOffset
-	it.after, it.comma = it.value.AfterExtra, it.value.AfterExtra != nil
-	b.items = append(b.items, it)
-}
-
-// find returns the index of the member called name, or -1. The last of several counts, as in JSON.parse and encoding/json.
-func (b box) find(name string) int {
-	for i, it := range slices.Backward(b.items) {
-		if it.name == name {
+	for i, one := range slices.Backward(all) {
+		if one.name == step {
 			return i
 		}
 	}
 	return -1
 }
 
-// commaAt returns the offset of the comma after it.
-func (it item) commaAt() int { return it.end + len(it.after) }
+// at returns what is at a path of names and indices, nil for nothing.
+func (d *document) at(path ...any) *hujson.Value {
+	if d == nil {
+		return nil
+	}
+	v := &d.root
+	for _, step := range path {
+		all, _ := items(v)
+		i := find(all, step)
+		if i < 0 {
+			return nil
+		}
+		v = all[i].value
+	}
+	return v
+}
+
+// textAt is the string at a path.
+func (d *document) textAt(path ...any) (string, bool) {
+	text, ok := decode(d.at(path...)).(string)
+	return text, ok
+}
+
+// checkObject returns an error for a member of the top level that is there and no object.
+func (d *document) checkObject(name string) error {
+	if v := d.at(name); v != nil && v.Value.Kind() != '{' {
+		return d.shapeError(name, v, '{')
+	}
+	return nil
+}
+
+// decode returns a value as encoding/json does, with numbers as they are spelled.
+func decode(v *hujson.Value) (value any) {
+	if v == nil {
+		return nil
+	}
+	plain := v.Clone()
+	plain.Minimize()
+	decoder := json.NewDecoder(bytes.NewReader(plain.Pack()))
+	decoder.UseNumber()
+	if err := decoder.Decode(&value); err != nil {
+		return nil // the parser has accepted it
+	}
+	return value
+}
+
+// same reports whether two files differ in white space at most.
+func same(a, b []byte) bool {
+	x, errX := parse(a)
+	y, errY := parse(b)
+	return errX == nil && errY == nil && reflect.DeepEqual(decode(&x.root), decode(&y.root)) && bytes.Equal(x.remarks(), y.remarks())
+}
+
+// remarks are the comments and trailing commas: what plain JSON has blanks for.
+func (d *document) remarks() (all []byte) {
+	text := d.root.Pack()
+	plain, err := hujson.Standardize(slices.Clone(text))
+	if err != nil || len(plain) != len(text) {
+		return text
+	}
+	for i, c := range text {
+		if c != plain[i] {
+			all = append(all, c)
+		}
+	}
+	return all
+}

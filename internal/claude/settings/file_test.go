@@ -44,9 +44,9 @@ func alone(t *testing.T, path string) {
 	assert.Len(t, entries, 1)
 }
 
-func change(t *testing.T, want bool, edit func(string, settings.Wiring, settings.Links) (bool, error), path string) {
+func change(t *testing.T, want bool, edit func(string, settings.Wiring, settings.Links) settings.Edit, path string) {
 	t.Helper()
-	changed, err := edit(path, wiring(), settings.FollowLinks)
+	changed, err := edit(path, wiring(), settings.FollowLinks).Write()
 	require.NoError(t, err)
 	assert.Equal(t, want, changed)
 }
@@ -59,7 +59,8 @@ func TestFileRoundTrip(t *testing.T) {
 		assert.Equal(t, install(t, x, wiring()), contents(t, path))
 		change(t, false, settings.InstallFile, path)
 		assert.Equal(t, mode, modeOf(t, path))
-		alone(t, path)
+		assert.Equal(t, mode, modeOf(t, path+".before-heartbeat"))
+		assert.Equal(t, x, contents(t, path+".before-heartbeat"))
 		change(t, true, settings.UninstallFile, path)
 		change(t, false, settings.UninstallFile, path)
 		assert.Equal(t, x, contents(t, path))
@@ -81,8 +82,18 @@ func TestFileIsMadeAndRemoved(t *testing.T) {
 	assert.Equal(t, fs.ModeDir|0o700, modeOf(t, filepath.Dir(path)))
 	assert.Equal(t, fs.ModeDir|0o700, modeOf(t, filepath.Dir(filepath.Dir(path))))
 	change(t, true, settings.UninstallFile, path)
-	assert.NoFileExists(t, path)
+	assert.NoDirExists(t, filepath.Join(project, "new"))
 	change(t, false, settings.UninstallFile, path)
+
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	change(t, true, settings.InstallFile, path)
+	change(t, true, settings.UninstallFile, path)
+	assert.DirExists(t, filepath.Dir(path), "it was there before")
+	require.NoError(t, os.Remove(filepath.Dir(path)))
+	change(t, true, settings.InstallFile, path)
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "mine"), nil, 0o600))
+	change(t, true, settings.UninstallFile, path)
+	assert.FileExists(t, filepath.Join(filepath.Dir(path), "mine"))
 }
 
 func TestFileThatIsEmpty(t *testing.T) {
@@ -91,7 +102,8 @@ func TestFileThatIsEmpty(t *testing.T) {
 	change(t, true, settings.InstallFile, path)
 	assert.Equal(t, fs.FileMode(0o640), modeOf(t, path))
 	change(t, true, settings.UninstallFile, path)
-	assert.NoFileExists(t, path)
+	assert.Empty(t, contents(t, path))
+	assert.Equal(t, fs.FileMode(0o640), modeOf(t, path))
 }
 
 func TestFileBehindASymbolicLink(t *testing.T) {
@@ -111,11 +123,14 @@ func TestFileBehindASymbolicLink(t *testing.T) {
 	require.NoError(t, os.WriteFile(target, nil, 0o600))
 	change(t, true, settings.InstallFile, link)
 	change(t, true, settings.UninstallFile, link)
-	assert.Equal(t, "{}\n", contents(t, link), "the link does not come to lead nowhere")
+	assert.Empty(t, contents(t, link), "the link does not come to lead nowhere")
+	require.NoError(t, os.WriteFile(target, []byte(install(t, "", wiring())), 0o600)) // by an earlier release
+	change(t, true, settings.UninstallFile, link)
+	assert.Equal(t, "{}\n", contents(t, link), "nor here")
 
 	require.NoError(t, os.Remove(target))
-	for _, edit := range []func(string, settings.Wiring, settings.Links) (bool, error){settings.InstallFile, settings.UninstallFile} {
-		_, err := edit(link, wiring(), settings.FollowLinks)
+	for _, edit := range []func(string, settings.Wiring, settings.Links) settings.Edit{settings.InstallFile, settings.UninstallFile} {
+		_, err := edit(link, wiring(), settings.FollowLinks).Write()
 		require.ErrorIs(t, err, fs.ErrNotExist)
 		assert.ErrorContains(t, err, link+" is a symbolic link to nowhere")
 	}
@@ -133,9 +148,8 @@ func TestFileInASymlinkedDirectory(t *testing.T) {
 func TestFileThatMustNotBeTouched(t *testing.T) {
 	x := `{"env":{"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP":"8"}}`
 	path := file(t, x, 0o600)
-	changed, err := settings.InstallFile(path, wiring(), settings.RefuseLinks)
+	changed, err := settings.InstallFile(path, wiring(), settings.RefuseLinks).Write()
 	assert.False(t, changed)
-	require.ErrorAs(t, err, new(*settings.EnvError))
 	assert.ErrorContains(t, err, "settings "+path+": env.CLAUDE_CODE_STOP_HOOK_BLOCK_CAP at line 1 is \"8\"")
 	assert.Equal(t, x, contents(t, path))
 	alone(t, path)
@@ -143,7 +157,7 @@ func TestFileThatMustNotBeTouched(t *testing.T) {
 
 func TestFileReadOnly(t *testing.T) {
 	path := file(t, "{}", 0o444)
-	_, err := settings.InstallFile(path, wiring(), settings.RefuseLinks)
+	_, err := settings.InstallFile(path, wiring(), settings.RefuseLinks).Write()
 	require.ErrorIs(t, err, fs.ErrPermission)
 	assert.ErrorContains(t, err, "is read-only (mode 0444): make it writable or choose another scope")
 	assert.Equal(t, "{}", contents(t, path))
@@ -155,40 +169,40 @@ func TestFileForbidden(t *testing.T) {
 		t.Skip("root may read and write everything")
 	}
 	path := file(t, "{}", 0o200)
-	_, err := settings.InstallFile(path, wiring(), settings.RefuseLinks)
+	_, err := settings.InstallFile(path, wiring(), settings.RefuseLinks).Write()
 	require.ErrorIs(t, err, fs.ErrPermission)
 	assert.ErrorContains(t, err, "settings: open "+path)
 
 	path = file(t, "{}", 0o600)
 	require.NoError(t, os.Chmod(filepath.Dir(path), 0o500))
 	t.Cleanup(func() { _ = os.Chmod(filepath.Dir(path), 0o700) })
-	_, err = settings.InstallFile(path, wiring(), settings.RefuseLinks)
+	_, err = settings.InstallFile(path, wiring(), settings.RefuseLinks).Write()
 	assert.ErrorContains(t, err, "permission denied")
 	assert.Equal(t, "{}", contents(t, path))
 
-	_, err = settings.InstallFile(filepath.Join(filepath.Dir(path), "sub", "settings.json"), wiring(), settings.RefuseLinks)
+	_, err = settings.InstallFile(filepath.Join(filepath.Dir(path), "sub", "settings.json"), wiring(), settings.RefuseLinks).Write()
 	require.ErrorIs(t, err, fs.ErrPermission)
 }
 
 func TestFileOfAnotherKind(t *testing.T) {
 	dir := t.TempDir()
-	_, err := settings.InstallFile(dir, wiring(), settings.RefuseLinks)
+	_, err := settings.InstallFile(dir, wiring(), settings.RefuseLinks).Write()
 	assert.ErrorContains(t, err, dir+" is not a regular file")
 
 	pipe := filepath.Join(dir, "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
-	_, err = settings.InstallFile(pipe, wiring(), settings.RefuseLinks)
+	_, err = settings.InstallFile(pipe, wiring(), settings.RefuseLinks).Write()
 	assert.ErrorContains(t, err, pipe+" is not a regular file")
 
 	under := filepath.Join(file(t, "{}", 0o600), "settings.json")
-	_, err = settings.InstallFile(under, wiring(), settings.RefuseLinks)
+	_, err = settings.InstallFile(under, wiring(), settings.RefuseLinks).Write()
 	assert.ErrorContains(t, err, "not a directory")
 }
 
 func TestFileChangedMeanwhile(t *testing.T) {
 	path := file(t, "{}", 0o600)
 	settings.BeforeWrite(t, func() { require.NoError(t, os.WriteFile(path, []byte(`{"b":2}`), 0o600)) })
-	changed, err := settings.InstallFile(path, wiring(), settings.RefuseLinks)
+	changed, err := settings.InstallFile(path, wiring(), settings.RefuseLinks).Write()
 	assert.False(t, changed)
 	require.ErrorIs(t, err, settings.ErrChanged)
 	assert.Equal(t, `{"b":2}`, contents(t, path))
@@ -202,14 +216,13 @@ func TestFileBehindALinkIsRefused(t *testing.T) {
 	require.NoError(t, os.Symlink(target, link))
 	project := t.TempDir()
 	require.NoError(t, os.Symlink(filepath.Dir(target), filepath.Join(project, ".claude")))
-	for _, edit := range []func(string, settings.Wiring, settings.Links) (bool, error){settings.InstallFile, settings.UninstallFile} {
+	for _, edit := range []func(string, settings.Wiring, settings.Links) settings.Edit{settings.InstallFile, settings.UninstallFile} {
 		for path, through := range map[string]string{
 			link: link, filepath.Join(project, ".claude", "settings.json"): filepath.Join(project, ".claude"),
 		} {
-			changed, err := edit(path, wiring(), settings.RefuseLinks)
+			changed, err := edit(path, wiring(), settings.RefuseLinks).Write()
 			assert.False(t, changed)
-			require.ErrorAs(t, err, new(*settings.LinkError))
-			assert.ErrorContains(t, err, through+" is a symbolic link, and "+target+" would be edited: name that file, or say with --follow")
+			assert.ErrorContains(t, err, through+" is a symbolic link, and "+target+" would be edited: name that file, or say with --follow-links")
 		}
 	}
 	assert.Equal(t, "{}", contents(t, target))
@@ -232,15 +245,18 @@ func TestRootKeepsOwnerGroupAndMode(t *testing.T) {
 	assert.EqualValues(t, 65501, uid)
 	assert.EqualValues(t, 65502, gid)
 	assert.Equal(t, fs.FileMode(0o640), modeOf(t, path))
-	alone(t, path)
 
 	project := t.TempDir()
 	require.NoError(t, os.Chown(project, 65501, 65502))
-	path = filepath.Join(project, "a", ".claude", "settings.json")
-	change(t, true, settings.InstallFile, path)
-	for ; path != project; path = filepath.Dir(path) {
-		uid, gid := owner(path)
-		assert.EqualValues(t, 65501, uid, path)
-		assert.EqualValues(t, 65502, gid, path)
+	link := filepath.Join(t.TempDir(), "link") // root's own, which leads there
+	require.NoError(t, os.Symlink(project, link))
+	for _, dir := range []string{project, link} {
+		path = filepath.Join(dir, "a"+filepath.Base(dir), ".claude", "settings.json")
+		change(t, true, settings.InstallFile, path)
+		for ; path != dir; path = filepath.Dir(path) {
+			uid, gid := owner(path)
+			assert.EqualValues(t, 65501, uid, path)
+			assert.EqualValues(t, 65502, gid, path)
+		}
 	}
 }

@@ -1,12 +1,55 @@
 package settings
 
 import (
-	"os"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+
+	"heartbeat/internal/disk"
 )
+
+// Scope is whose settings a file holds.
+type Scope string
+
+// The scopes of Claude Code's settings.
+const (
+	Project Scope = "project" // .claude/settings.json, shared by everybody who works on the project
+	Local   Scope = "local"   // .claude/settings.local.json, one person's settings for the project
+	User    Scope = "user"    // ~/.claude/settings.json, one person's settings for all projects
+)
+
+// LinesPath returns the file with Codex's hooks of a scope, of which there is none for Local: hooks.json in the project's
+// .codex, or for User in the value of CODEX_HOME, which takes precedence, or in ~/.codex.
+func LinesPath(scope Scope, projectDir, homeDir, codexHome string) (string, error) {
+	switch {
+	case scope == Local:
+		return "", fmt.Errorf("a person's own hooks for one project are not known to Codex: --scope is %s or %s", Project, User)
+	case scope == Project:
+		return filepath.Join(projectDir, ".codex", "hooks.json"), nil
+	case codexHome != "":
+		return filepath.Join(codexHome, "hooks.json"), nil
+	}
+	return filepath.Join(homeDir, ".codex", "hooks.json"), nil
+}
+
+// Path returns the settings file of a scope. Project and Local need projectDir. User needs homeDir or configDir, the
+// value of CLAUDE_CONFIG_DIR, which takes precedence.
+func Path(scope Scope, projectDir, homeDir, configDir string) (string, error) {
+	switch {
+	case scope == Project:
+		return filepath.Join(projectDir, ".claude", "settings.json"), nil
+	case scope == Local:
+		return filepath.Join(projectDir, ".claude", "settings.local.json"), nil
+	case configDir != "":
+		return filepath.Join(configDir, "settings.json"), nil
+	case homeDir == "":
+		return "", errors.New("user settings: no home directory given")
+	}
+	return filepath.Join(homeDir, ".claude", "settings.json"), nil
+}
 
 // File is one of the settings files that the client merges.
 type File struct {
@@ -15,10 +58,9 @@ type File struct {
 	Managed bool
 }
 
-// Files returns the settings files of a session in a project, the weakest first,
-// including those that do not exist. given are those on the client's command line,
-// managed is the directory of the administrator's files, and the other arguments are
-// those of [Path].
+// Files returns the settings files of a session in a project, the weakest first, including those that do not exist. given
+// are those on the client's command line, managed is the directory of the administrator's files, and the other arguments
+// are those of [Path].
 func Files(projectDir, homeDir, configDir, managed string, given ...string) []File {
 	var all []File
 	for _, scope := range []Scope{User, Project, Local} {
@@ -51,8 +93,7 @@ func FilesOf(environ []string, dir string) []File {
 	return Files(dir, home, config, ManagedDir())
 }
 
-// ManagedDir is where the client looks for an administrator's settings on this
-// system.
+// ManagedDir is where the client looks for an administrator's settings on this system.
 func ManagedDir() string {
 	if runtime.GOOS == "darwin" {
 		return "/Library/Application Support/ClaudeCode"
@@ -62,15 +103,87 @@ func ManagedDir() string {
 
 // managedFiles returns the administrator's file and its drop-ins.
 func managedFiles(dir string) []string {
-	files := []string{filepath.Join(dir, "managed-settings.json")}
-	entries, err := os.ReadDir(filepath.Join(dir, "managed-settings.d"))
+	dropIns, _ := filepath.Glob(filepath.Join(dir, "managed-settings.d", "[^.]*.json")) // usually there are none
+	return append([]string{filepath.Join(dir, "managed-settings.json")}, dropIns...)
+}
+
+func (f File) look() (Content, error) {
+	text, err := disk.ReadFile(f.Path, MaxFile)
 	if err != nil {
-		return files // usually there is no such directory
+		return Content{}, err
 	}
-	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), ".json") && !strings.HasPrefix(entry.Name(), ".") {
-			files = append(files, filepath.Join(dir, "managed-settings.d", entry.Name()))
+	return Look(text, "")
+}
+
+// Shown returns the status line that the client runs of those in the files, which come the weakest first, and the file
+// that has it; nil if none has one. What the client does not load is skipped.
+func Shown(files []File) (*StatusLine, File) {
+	for _, f := range slices.Backward(files) {
+		if content, err := f.look(); err == nil && content.Lax == 0 && content.StatusLine != nil {
+			return content.StatusLine, f
 		}
 	}
-	return files
+	return nil, File{}
+}
+
+// Below returns those of the files, which come the weakest first, that the one at path has precedence over. A path that is
+// none of them is taken for one that the client gets with --settings.
+func Below(files []File, path string) []File {
+	i := slices.IndexFunc(files, func(f File) bool { return f.Managed || filepath.Clean(f.Path) == filepath.Clean(path) })
+	if i < 0 {
+		return files
+	}
+	return files[:i]
+}
+
+// TakeFlag takes the flag --settings out of the client's arguments, which come without
+// the program's name, and returns its value, "" for none. Of several the last counts, as
+// it does with the client.
+func TakeFlag(args []string) (rest []string, value string) {
+	rest = make([]string, 0, len(args))
+	for i := 0; i < len(args); i++ {
+		joined, is := strings.CutPrefix(args[i], "--settings=")
+		switch {
+		case args[i] == "--":
+			return append(rest, args[i:]...), value
+		case is:
+			value = joined
+		case args[i] == "--settings" && i+1 < len(args):
+			i++
+			value = args[i]
+		default:
+			rest = append(rest, args[i])
+		}
+	}
+	return rest, value
+}
+
+// ReadFlag reads the value of --settings as a client in dir does: a file, or the JSON
+// itself.
+func ReadFlag(value, dir string) ([]byte, error) {
+	switch {
+	case value == "":
+		return nil, nil
+	case strings.HasPrefix(strings.TrimSpace(value), "{"):
+		return []byte(value), nil
+	case !filepath.IsAbs(value):
+		value = filepath.Join(dir, value)
+	}
+	return disk.ReadGiven(value, MaxFile)
+}
+
+// SwitchedOffBy returns the settings file that keeps a client with this environment, in
+// this directory, from running hooks, "" for none. The last file that says anything about
+// it counts.
+func SwitchedOffBy(environ []string, dir string) string {
+	for _, f := range slices.Backward(FilesOf(environ, dir)) {
+		content, err := f.look()
+		if on, set := content.Switches["disableAllHooks"]; err == nil && set {
+			if on {
+				return f.Path
+			}
+			break
+		}
+	}
+	return ""
 }

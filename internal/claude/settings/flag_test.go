@@ -50,9 +50,9 @@ func TestSwitchedOffBy(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	}
 	environ := []string{"HOME=" + home}
-	assert.Empty(t, settings.SwitchedOffBy(environ, dir, "heartbeat-stop"))
+	assert.Empty(t, settings.SwitchedOffBy(environ, dir))
 	require.NoError(t, os.WriteFile(user, []byte(`{"disableAllHooks":true}`), 0o600))
-	assert.Equal(t, user, settings.SwitchedOffBy(environ, dir, "heartbeat-stop"))
+	assert.Equal(t, user, settings.SwitchedOffBy(environ, dir))
 	require.NoError(t, os.WriteFile(project, []byte(`{"disableAllHooks":false}`), 0o600))
-	assert.Empty(t, settings.SwitchedOffBy(environ, dir, "heartbeat-stop"))
+	assert.Empty(t, settings.SwitchedOffBy(environ, dir))
 }

@@ -1,93 +1,163 @@
 package settings
 
 import (
+	"encoding/json"
+	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/tailscale/hujson"
 )
 
 // hookName is the base name of the hook binary, of heartbeat and of heartbeat-rs.
 const hookName = "heartbeat-stop"
 
-// Hook is one entry of a "hooks" array as it is in the settings file.
-type Hook struct {
-	Type    string
+// maxSeconds is the longest time.Duration, 292 years. A file may state more to mean "no limit".
+const maxSeconds = float64(math.MaxInt64 / int64(time.Second))
+
+// Found is a heartbeat hook in a settings file, in any form and for any inbox.
+type Found struct {
 	Command string
 	// Args are the arguments in exec form. Nil means shell form, in which Command is a line for /bin/sh.
-	Args []string
+	Args   []string
+	Event  string
+	Member string // such as hooks.Stop[0].hooks[1]
+	Line   int    // 1-based
+	// Timeout is the hook's time limit, 0 if the file states none.
+	Timeout time.Duration
+	// Background says that the client does not wait for the hook, and so ignores its decision.
+	Background bool
+	// Wakes says that the hook is in the background by asyncRewake: only then does exit status 2 wake the idle session.
+	Wakes bool
+	// Inbox is the inbox as the arguments name it, or "".
+	Inbox string
+	// Binary and Flags are the program and its arguments. If Exact is false they are a guess from a shell line, and Flags
+	// may contain more than the program gets.
+	Binary string
+	Flags  []string
+	Exact  bool
 }
 
-// Ours reports whether h is a heartbeat hook for inbox that Install could have written: a command hook in exec form
-// whose binary is named heartbeat-stop, or has the base name of command (which may be empty), and whose arguments name
-// this inbox. A hook in shell form is never ours.
-func Ours(h Hook, inbox, command string) bool {
-	return relate(h, inbox, command) == ours
+// wired is a hook of heartbeat's in a document. A change of that makes its path worthless.
+type wired struct {
+	Found
+	path []any
+	// written says that it has the form in which Install writes it.
+	written bool
 }
 
-// relation is what a hook has to do with an inbox.
-type relation uint8
-
-const (
-	foreign  relation = iota // not heartbeat's
-	ours                     // exec form, this inbox
-	neighbor                 // exec form, another inbox
-	clash                    // this inbox, but not in the form we write
-	unclear                  // perhaps this inbox: it names a relative path, a shell variable or no inbox
-)
-
-func relate(h Hook, inbox, command string) relation {
-	if h.Type != "command" {
-		return foreign
+// hooks returns heartbeat's hooks of all events in the order of the file: those whose binary is named heartbeat-stop, or has
+// the base name of command, which may be empty. What does not have the shape of a hook is skipped; only "hooks" itself must
+// be an object. lines says that the client takes lines for a shell: one that is a command in words that are plain, or quoted
+// as we quote them, counts as that program with those arguments.
+func (d *document) hooks(command string, lines bool) (all []wired, err error) {
+	if err := d.checkObject("hooks"); err != nil || d.at("hooks") == nil {
+		return nil, err
 	}
-	if h.Args == nil || !isHeartbeat(h.Command, command) {
-		return relateLine(h, inbox, command)
+	events, _ := items(d.at("hooks"))
+	for i, event := range events {
+		if event.value.Value.Kind() != '[' || find(events, event.name) != i {
+			continue
+		}
+		groups, _ := items(event.value)
+		for j, group := range groups {
+			members, _ := items(group.value)
+			at := find(members, "hooks")
+			if at < 0 || members[at].value.Value.Kind() != '[' {
+				continue
+			}
+			entries, _ := items(members[at].value)
+			for k, entry := range entries {
+				h := wired{path: []any{"hooks", event.name, j, "hooks", k}}
+				if h.read(entry.value, command, lines) {
+					h.Event, h.Member, h.Line = event.name, joined(h.path), d.line(entry.value)
+					all = append(all, h)
+				}
+			}
+		}
 	}
-	named, _ := inboxFlag(h.Args)
-	switch compareInbox(named, inbox) {
-	case same:
-		return ours
-	case another:
-		return neighbor
-	}
-	return unclear
+	return all, nil
 }
 
-// relateLine judges a hook that reaches heartbeat-stop, if at all, through a shell or another program.
-func relateLine(h Hook, inbox, command string) relation {
-	words, at := mention(h, command)
+// read reads a hook, and reports whether it is heartbeat's. One with a member of another type than the client expects is
+// nobody's.
+func (h *wired) read(v *hujson.Value, command string, lines bool) bool {
+	object, _ := decode(v).(map[string]any)
+	args, listed := Texts(object["args"])
+	if object["type"] != "command" || object["args"] != nil && !listed {
+		return false
+	}
+	h.Command, _ = object["command"].(string)
+	if h.Args = args; lines && args == nil {
+		if program, words, simple := SplitLine(h.Command); simple {
+			h.Command, h.Args = program, words
+		}
+	}
+	if number, ok := object["timeout"].(json.Number); ok {
+		seconds, _ := number.Float64() // infinite beyond what it can say
+		h.Timeout = time.Duration(min(seconds, maxSeconds) * float64(time.Second))
+	}
+	async, _ := object["async"].(bool)
+	h.Wakes, _ = object["asyncRewake"].(bool)
+	h.Background = async || h.Wakes
+	h.written = h.Args != nil && isHeartbeat(h.Command, command)
+	return h.program(command)
+}
+
+// Texts is an array of strings, and whether it is one.
+func Texts(value any) (all []string, ok bool) {
+	list, ok := value.([]any)
+	if !ok {
+		return nil, false
+	}
+	all = []string{}
+	for _, one := range list {
+		text, isText := one.(string)
+		if !isText {
+			return nil, false
+		}
+		all = append(all, text)
+	}
+	return all, true
+}
+
+// program finds heartbeat's binary and its flags in the command, and reports whether the command runs it. The name alone may
+// be an argument of another program: tail /var/log/heartbeat-stop.
+func (f *Found) program(command string) bool {
+	words := append([]string{f.Command}, f.Args...)
+	if f.Exact = f.Args != nil; !f.Exact {
+		words, _, _ = shellWords(f.Command)
+		f.Exact = !strings.ContainsAny(f.Command, "$`;&|()<>*?[]{}~#!\\\r\n")
+	}
+	at := slices.IndexFunc(words, func(word string) bool { return isHeartbeat(word, command) })
+	if at != 0 {
+		f.Exact = false
+		words = innerWords(words)
+		at = slices.IndexFunc(words, func(word string) bool { return isHeartbeat(word, command) })
+	}
 	if at < 0 {
-		return foreign
+		return false
 	}
-	named, ok := inboxFlag(words[at+1:])
-	if !ok && at > 0 {
-		return foreign // the name occurs, but not as a program: tail /var/log/heartbeat-stop
-	}
-	switch compareInbox(named, inbox) {
-	case same:
-		return clash
-	case another:
-		return foreign
-	}
-	return unclear
+	f.Binary, f.Flags = words[at], slices.Clone(words[at+1:])
+	var named bool
+	f.Inbox, named = inboxFlag(f.Flags)
+	return named || at == 0
 }
 
-// mention returns the words of a hook that is in shell form or starts another program, and the index of the word that
-// names heartbeat's hook binary, or -1.
-func mention(h Hook, command string) (words []string, at int) {
-	words = h.Args
-	if h.Args == nil {
-		words = shellWords(h.Command)
-	}
-	words = slices.Clone(words)
+// innerWords takes apart the lines within a line, as after sh -c.
+func innerWords(words []string) []string {
 	for i := 0; i < len(words); {
-		if !strings.ContainsAny(words[i], " \t\r\n") {
+		if !strings.ContainsAny(words[i], blanks) {
 			i++
 			continue
 		}
-		// A line within the line, as after sh -c. Each pass removes blanks or quotes, so this ends.
-		words = slices.Replace(words, i, i+1, shellWords(words[i])...)
+		inner, _, _ := shellWords(words[i]) // each pass removes blanks or quotes, so this ends
+		words = slices.Replace(words, i, i+1, inner...)
 	}
-	return words, slices.IndexFunc(words, func(word string) bool { return isHeartbeat(word, command) })
+	return words
 }
 
 // isHeartbeat reports whether path has the name of heartbeat's hook binary.
@@ -96,12 +166,50 @@ func isHeartbeat(path, command string) bool {
 	return base == hookName || command != "" && base == filepath.Base(command)
 }
 
+// is reports whether it is a hook that Install could have written for an inbox, and neighbors whether for another one.
+func (h wired) is(inbox string) bool { return h.written && compareInbox(h.Inbox, inbox) == equal }
+func (h wired) neighbors(inbox string) bool {
+	return h.written && compareInbox(h.Inbox, inbox) == another
+}
+
+// refuse returns an error for a hook that would take entries beside ours: one that Install did not write, and so does not
+// change. With a second hook, each entry could go to either. It may serve the inbox if it names a relative path, a shell
+// variable or no inbox.
+func (h wired) refuse(inbox string) error {
+	likeness := compareInbox(h.Inbox, inbox)
+	if likeness == another || h.is(inbox) {
+		return nil
+	}
+	verb := "may already serve"
+	if likeness == equal {
+		verb = "already serves"
+	}
+	return fmt.Errorf("%s at line %d %s inbox %s (%q): remove that hook or name another inbox in it, then try again",
+		h.Member, h.Line, verb, inbox, clip(strings.Join(append([]string{h.Command}, h.Args...), " ")))
+}
+
+// inboxFlag returns the value of the last inbox flag, read as Go's flag package and heartbeat-rs do, and whether there is
+// one.
+func inboxFlag(args []string) (inbox string, ok bool) {
+	for i, arg := range args {
+		name, value, joined := strings.Cut(arg, "=")
+		if name != "--inbox" && name != "-inbox" {
+			continue
+		}
+		if !joined && i+1 < len(args) {
+			value = args[i+1]
+		}
+		inbox, ok = value, true
+	}
+	return inbox, ok
+}
+
 // likeness is whether two spellings of a path name the same file.
 type likeness uint8
 
 const (
 	another likeness = iota
-	same
+	equal
 	untold // one is relative, or contains a variable or ~
 )
 
@@ -113,7 +221,7 @@ func compareInbox(named, inbox string) likeness {
 	case named == "":
 		return untold
 	case filepath.Clean(named) == filepath.Clean(inbox):
-		return same
+		return equal
 	case filepath.IsAbs(named) && !variable(named):
 		return another
 	case variable(base) || base == filepath.Base(inbox):

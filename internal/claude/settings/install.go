@@ -1,145 +1,233 @@
 package settings
 
 import (
-	"bytes"
+	"errors"
+	"fmt"
 	"slices"
 )
 
-// byteOrderMark may precede the JSON, as some editors write it. The parser does not know it.
-var byteOrderMark = []byte("\xef\xbb\xbf")
-
-// Install returns the settings file with exactly the hooks, the meter and the variables of w for w's inbox. It adds
-// missing ones, changes in place those that differ, and removes surplus ones. A nil or empty file means that there is
-// none. A file that is already wired comes back unchanged. A status line that no meter can stand before stays as it is:
-// [Look] says whether the meter is wired.
+// Install returns the settings file with exactly the hooks, the meter and the variable of w for w's inbox. It adds missing
+// ones, changes in place those that differ, and removes surplus ones. A nil or empty file means that there is none. A file
+// that is already wired comes back unchanged. A status line that no meter can stand before stays as it is: [Look] says
+// whether the meter is wired.
 //
-// The error is a *SyntaxError or *ShapeError if the file cannot be edited, a *ClashError or *EnvError if a person has to
-// decide, and otherwise says what is wrong with w.
-func Install(file []byte, w Wiring) ([]byte, error) {
+// The error says what has to be corrected, what a person has to decide, or what is wrong with w.
+func Install(file []byte, w Wiring) ([]byte, error) { return w.install(file, nil) }
+
+// install is [Install] for a file of which it is known how it was before heartbeat's first change, nil if it was not there.
+func (w Wiring) install(file, before []byte) ([]byte, error) {
+	return w.edit(file, before, func(e *editor) error {
+		seen, surplus := map[string]bool{}, []wired{}
+		for _, h := range e.hooks {
+			wanted := slices.Contains(w.Events, h.Event)
+			if err := h.refuse(e.inbox); err != nil && wanted {
+				return err
+			}
+			if !h.is(e.inbox) {
+				continue
+			}
+			if seen[h.Event] || !wanted {
+				surplus = append(surplus, h)
+			}
+			seen[h.Event] = true
+		}
+		e.dropHooks(surplus)
+		for _, event := range w.Events {
+			if err := e.wire(event); err != nil {
+				return err
+			}
+		}
+		if err := e.wireMeter(); err != nil {
+			return err
+		}
+		if err := e.wireCap(); err != nil {
+			return err
+		}
+		return e.allow(w.Allowed != nil && w.Allowed.Drop)
+	})
+}
+
+// uninstall returns the settings file without the hooks of w's inbox, in any event, without its meter, and without the
+// variable if no hook of another inbox needs it. Hooks in a form that Install does not write, a status line that a person
+// has changed into more than a meter, and a variable with another value stay. If a person has already deleted the hooks,
+// the variable stays as well, since nothing shows whose it is.
+func (w Wiring) uninstall(file, before []byte) ([]byte, error) {
+	return w.edit(file, before, func(e *editor) error {
+		if err := errors.Join(e.allow(true), e.unwireMeter()); err != nil {
+			return err
+		}
+		e.dropCap()
+		e.dropHooks(slices.DeleteFunc(slices.Clone(e.hooks), func(h wired) bool { return !h.is(e.inbox) }))
+		return nil
+	})
+}
+
+// editor is a settings file that a wiring is put into, or taken out of.
+type editor struct {
+	*document
+	before *document // nil if there was no file, or if that is not known
+	wiring Wiring
+	inbox  string
+	hooks  []wired // as they were found
+}
+
+// edit returns the file with a change, which gets it parsed.
+func (w Wiring) edit(file, before []byte, change func(*editor) error) ([]byte, error) {
 	if err := w.check(); err != nil {
 		return nil, err
 	}
-	e, mark := newEditor(file, w)
-	if err := e.install(len(mark) > 0); err != nil {
+	e := &editor{wiring: w, inbox: w.Inbox(), before: known(before)}
+	var err error
+	if e.document, err = parse(file); err != nil {
 		return nil, err
 	}
-	return slices.Concat(mark, e.text), nil
-}
-
-// editor holds the text between steps. Each step parses it again: that keeps the offsets right, and lets Uninstall undo
-// the steps one by one in the opposite order.
-type editor struct {
-	wiring Wiring
-	inbox  string
-	text   []byte
-}
-
-// newEditor returns an editor for the file without its byte order mark, and that mark.
-func newEditor(file []byte, w Wiring) (*editor, []byte) {
-	text, marked := bytes.CutPrefix(file, byteOrderMark)
-	e := &editor{wiring: w, inbox: w.Inbox(), text: text}
-	if !marked {
-		return e, nil
+	if e.hooks, err = e.document.hooks(w.Command, w.Line); err == nil {
+		err = e.checkObject("env")
 	}
-	return e, byteOrderMark
+	if err == nil {
+		err = change(e)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e.edited(file)
 }
 
-func (e *editor) install(exists bool) error {
-	before, err := e.scan(exists)
+// known is a file as it was, nil if there was none, or if that is not known.
+func known(before []byte) *document {
+	if before == nil {
+		return nil
+	}
+	d, _ := parse(before)
+	return d
+}
+
+// dropHooks removes hooks, the last one first, and a group with its only one.
+func (e *editor) dropHooks(surplus []wired) {
+	for _, h := range slices.Backward(surplus) {
+		path := h.path
+		if e.at("hooks", h.Event, h.path[2], "hooks", 1) == nil {
+			path = path[:3]
+		}
+		e.drop(e.before, path...)
+	}
+}
+
+// wire adds our hook to an event, or changes the members of it that differ. Others that a person added stay, but for those
+// that decide whether the client waits for it.
+func (e *editor) wire(event string) error {
+	hooks, err := e.document.hooks(e.wiring.Command, e.wiring.Line)
 	if err != nil {
 		return err
 	}
-	if err := e.refuse(before); err != nil {
-		return err
-	}
-	if err := e.removeHooks(e.surplus); err != nil {
-		return err
-	}
-	for _, event := range e.wiring.Events {
-		if err := e.wire(event); err != nil {
+	var hook []any
+	if at := slices.IndexFunc(hooks, func(h wired) bool { return h.Event == event && h.is(e.inbox) }); at >= 0 {
+		hook = hooks[at].path
+	} else {
+		n := e.count("hooks", event)
+		if err := e.put("", "hooks", event, n, "matcher"); err != nil {
 			return err
 		}
+		hook = []any{"hooks", event, n, "hooks", 0}
 	}
-	if err := e.wireMeter(); err != nil {
-		return err
+	w, background := e.wiring, e.wiring.inBackground(event)
+	members := []member{{"type", "command"}, {"command", w.Command}, {"args", w.Args}, {"timeout", w.Timeout}}
+	unwanted := []string{"async", "asyncRewake"}
+	if w.Line {
+		members = []member{{"type", "command"}, {"command", CommandLine(w.Command, w.Args)}, {"timeout", w.Timeout}}
+		unwanted = append(unwanted, "args")
 	}
-	if err := e.installEnv(before); err != nil {
-		return err
+	if background {
+		members[len(members)-1].value = wakeTimeout
+		members, unwanted = append(members, member{"asyncRewake", true}), unwanted[:1]
 	}
-	if err := e.installAllowed(); err != nil {
-		return err
-	}
-	_, err = parse(e.text) // a result that cannot be parsed must not reach the disk
-	return err
-}
-
-// scan returns the hooks of the text. An empty text has none; if the file exists, an empty text is a syntax error.
-func (e *editor) scan(exists bool) ([]wired, error) {
-	if len(e.text) == 0 && !exists {
-		return nil, nil
-	}
-	d, err := parse(e.text)
-	if err != nil {
-		return nil, err
-	}
-	return e.hooks(d)
-}
-
-// refuse returns a ClashError for the first hook that would take entries beside ours.
-func (e *editor) refuse(hooks []wired) error {
-	for _, h := range hooks {
-		relation := relate(h.Hook, e.inbox, e.wiring.Command)
-		if relation != clash && relation != unclear || !slices.Contains(e.wiring.Events, h.event) {
-			continue
+	for _, name := range unwanted {
+		for path := slices.Concat(hook, []any{name}); e.at(path...) != nil; { // a file may have several of a name
+			e.drop(nil, path...)
 		}
-		return &ClashError{
-			Member: h.member, Line: 1 + bytes.Count(e.text[:h.value().StartOffset], []byte("\n")),
-			Command: h.line(), Inbox: e.inbox, Certain: relation == clash,
+	}
+	return e.putAll(members, hook...)
+}
+
+// wireCap sets the variable that lifts the cap on blocks. A wiring that does not need it takes back what another wiring of
+// the inbox has set. Another value is never overwritten: a person decides.
+func (e *editor) wireCap() error {
+	have := e.at("env", BlockCapEnv)
+	switch {
+	case !e.wiring.blocks():
+		if !e.wiring.Line {
+			e.dropCap()
+		}
+		return nil
+	case have == nil:
+		return e.put("0", "env", BlockCapEnv)
+	case decode(have) != any("0"):
+		plain := have.Clone()
+		plain.BeforeExtra, plain.AfterExtra = nil, nil
+		return fmt.Errorf("env.%s at line %d is %s, heartbeat needs %q: it was not overwritten; remove it or set it to %q, then try again",
+			BlockCapEnv, e.line(have), clip(string(plain.Pack())), "0", "0")
+	}
+	return nil
+}
+
+// dropCap removes the variable with the last inbox that needs it, unless it was there before.
+func (e *editor) dropCap() {
+	value, _ := e.textAt("env", BlockCapEnv)
+	was, _ := e.before.textAt("env", BlockCapEnv)
+	ours := slices.ContainsFunc(e.hooks, func(h wired) bool { return h.is(e.inbox) })
+	if ours && value == "0" && was != "0" && !slices.ContainsFunc(e.hooks, func(h wired) bool { return h.neighbors(e.inbox) }) {
+		e.drop(e.before, "env", BlockCapEnv)
+	}
+}
+
+// naming is an element of an array in the settings.
+type naming struct {
+	value string
+	path  []any
+}
+
+// allowing are the elements that allow a server.
+func (a Allowed) allowing() []naming {
+	return []naming{{a.Server, []any{"enabledMcpjsonServers"}}, {"mcp__" + a.Server, []any{"permissions", "allow"}}}
+}
+
+// Allows reports whether a settings file has anything that allows a server.
+func Allows(file []byte, server string) bool {
+	d, err := parse(file)
+	return err == nil && slices.ContainsFunc(Allowed{Server: server}.allowing(), func(n naming) bool { return d.indexOf(n.value, n.path...) >= 0 })
+}
+
+// allow has the settings name the server, or, to drop it, no longer, but for what a person had.
+func (e *editor) allow(drop bool) error {
+	if e.wiring.Allowed == nil {
+		return nil
+	}
+	for _, one := range e.wiring.Allowed.allowing() {
+		i := e.indexOf(one.value, one.path...)
+		switch {
+		case !drop && i < 0:
+			if err := e.put(one.value, append(slices.Clone(one.path), e.count(one.path...))...); err != nil {
+				return err
+			}
+		case drop && i >= 0 && e.before.indexOf(one.value, one.path...) < 0:
+			e.drop(e.before, append(slices.Clone(one.path), i)...)
 		}
 	}
 	return nil
 }
 
-// isOurs reports whether h is a hook of this wiring.
-func (e *editor) isOurs(h wired) bool { return Ours(h.Hook, e.inbox, e.wiring.Command) }
-
-// isHeartbeat reports whether h is a hook of this wiring or another one.
-func (e *editor) isHeartbeat(h wired) bool {
-	relation := relate(h.Hook, e.inbox, e.wiring.Command)
-	return relation == ours || relation == neighbor
+// count is how many items are at a path.
+func (d *document) count(path ...any) int {
+	v := d.at(path...)
+	if v == nil {
+		return 0
+	}
+	all, _ := items(v)
+	return len(all)
 }
 
-// isNeighbor reports whether h is a hook of another wiring, which may need the variables as well.
-func (e *editor) isNeighbor(h wired) bool { return e.isHeartbeat(h) && !e.isOurs(h) }
-
-// surplus reports whether hooks[i] is ours, but in an event that is not wanted, or a duplicate.
-func (e *editor) surplus(hooks []wired, i int) bool {
-	if !e.isOurs(hooks[i]) {
-		return false
-	}
-	twice := func(h wired) bool { return h.event == hooks[i].event && e.isOurs(h) }
-	return !slices.Contains(e.wiring.Events, hooks[i].event) || slices.ContainsFunc(hooks[:i], twice)
-}
-
-// removeHooks removes the hooks for which unwanted is true, the last one first.
-func (e *editor) removeHooks(unwanted func(hooks []wired, i int) bool) error {
-	for len(e.text) > 0 {
-		d, err := parse(e.text)
-		if err != nil {
-			return err
-		}
-		hooks, err := e.hooks(d)
-		if err != nil {
-			return err
-		}
-		last := len(hooks) - 1
-		for last >= 0 && !unwanted(hooks, last) {
-			last--
-		}
-		if last < 0 {
-			return nil
-		}
-		e.text = d.without(hooks[last])
-	}
-	return nil
+// indexOf returns the index of a string in an array, or -1.
+func (d *document) indexOf(text string, path ...any) int {
+	all, _ := decode(d.at(path...)).([]any)
+	return slices.Index(all, any(text))
 }

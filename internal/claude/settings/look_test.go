@@ -23,7 +23,7 @@ func TestLookFindsWhatInstallWrites(t *testing.T) {
 	require.Len(t, c.Hooks, 2)
 	f := c.Hooks[0]
 	assert.Equal(t, settings.Found{
-		Hook:  settings.Hook{Type: "command", Command: w.Command, Args: w.Args},
+		Command: w.Command, Args: w.Args,
 		Event: settings.Stop, Member: "hooks.Stop[0].hooks[0]", Line: f.Line, Timeout: 600 * time.Second,
 		Inbox: inbox, Binary: w.Command, Flags: w.Args, Exact: true,
 	}, f)
@@ -34,8 +34,8 @@ func TestLookFindsWhatInstallWrites(t *testing.T) {
 	c = look(t, install(t, "", rewake()))
 	require.Len(t, c.Hooks, 2)
 	assert.True(t, c.Hooks[0].Wakes)
-	assert.Equal(t, 24*time.Hour, c.Hooks[0].Timeout)
-	assert.False(t, c.Hooks[1].Background)
+	assert.Equal(t, 365*24*time.Hour, c.Hooks[0].Timeout)
+	assert.True(t, c.Hooks[1].Background)
 	assert.Empty(t, c.Env)
 }
 

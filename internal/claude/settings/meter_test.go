@@ -64,6 +64,23 @@ func TestMeterGoesBeforeThePersonsLine(t *testing.T) {
 	}
 }
 
+// The meter's line by its new name, over the old one, and back.
+func TestMeterByItsNewName(t *testing.T) {
+	w := metered()
+	w.Meter = &settings.Meter{Command: "/abs/heartbeat-stop"}
+	for _, x := range []string{`{"a":1}`, statusOf(t, "mine")} {
+		y := install(t, install(t, x, metered()), w)
+		assert.True(t, strings.HasPrefix(lineOf(t, y), "/abs/heartbeat-stop meter --inbox /x/inbox.jsonl"), y)
+		assert.NotContains(t, y, "heartbeat-meter")
+		content, err := settings.Look([]byte(y), "")
+		require.NoError(t, err)
+		assert.Equal(t, &settings.MeterUse{Command: "/abs/heartbeat-stop", Inbox: inbox, Plain: true}, content.StatusLine.Meter(inbox))
+		assert.Len(t, content.Hooks, 1)
+		assert.Equal(t, install(t, x, metered()), install(t, y, metered()))
+		assert.Equal(t, x, uninstall(t, y, metered()))
+	}
+}
+
 func TestMeterKeepsWhatAPersonChangesInBetween(t *testing.T) {
 	x := statusOf(t, "old", `,"padding":2`)
 	y := install(t, x, metered())

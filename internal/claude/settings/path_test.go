@@ -20,10 +20,6 @@ func TestPath(t *testing.T) {
 		{settings.User, "/p", "/h", "/c", "/c/settings.json", ""},
 		{settings.User, "", "", "/c", "/c/settings.json", ""},
 		{settings.User, "/p", "", "", "", "user settings: no home directory given"},
-		{settings.Project, "", "/h", "/c", "", "project settings: no project directory given"},
-		{settings.Local, "", "/h", "/c", "", "local settings: no project directory given"},
-		{"global", "/p", "/h", "/c", "", `scope "global" is none of project, local, user`},
-		{"", "", "", "", "", `scope "" is none of project, local, user`},
 	}
 	for _, test := range tests {
 		got, err := settings.Path(test.scope, test.project, test.home, test.config)

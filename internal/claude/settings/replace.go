@@ -1,33 +1,111 @@
 package settings
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
-	"github.com/natefinch/atomic"
 	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/disk"
 )
 
-// write replaces the file at path by a new one with the same owner, group and mode.
-func write(path string, content []byte) (err error) {
-	mode, uid, gid := fs.FileMode(0o600), -1, -1
-	if info, err := os.Lstat(path); err == nil {
+// madeName is the name of an empty file in a directory that was made for the settings.
+const madeName = ".made-by-heartbeat"
+
+// ErrChanged means that another program wrote the settings file while it was being edited. Nothing was written; try again.
+var ErrChanged = errors.New("the file changed while it was being edited: try again")
+
+// testOnlyBeforeWrite runs between reading a file and writing it.
+var testOnlyBeforeWrite = func() {}
+
+// read returns the contents of a regular file, or nil if there is none.
+func read(path string) ([]byte, error) {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // reading a pipe would wait for its writer
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	return disk.ReadFile(path, MaxFile)
+}
+
+// Replace changes the contents of a file from before to after, either of which is nil for no file. If the contents are no
+// longer before, the error is ErrChanged. A new file gets the mode.
+func Replace(path string, before, after []byte, mode fs.FileMode) (changed bool, err error) {
+	if err := writable(path); err != nil {
+		return false, err
+	}
+	if err := makeDir(filepath.Dir(path)); err != nil {
+		return false, err
+	}
+	testOnlyBeforeWrite()
+	now, err := read(path)
+	if err != nil {
+		return false, err
+	}
+	if !bytes.Equal(now, before) {
+		return false, ErrChanged
+	}
+	if after == nil {
+		err = os.Remove(path)
+	} else {
+		err = write(path, path, after, mode)
+	}
+	if err != nil {
+		return false, fmt.Errorf("write: %w", err)
+	}
+	if err := disk.SyncDir(filepath.Dir(path)); err != nil {
+		return true, fmt.Errorf("sync directory: %w", err)
+	}
+	return true, nil
+}
+
+// writable returns an error if an existing file may not be written. Replacing a file needs no write permission, but
+// somebody made it read-only on purpose, or a tool owns it and would overwrite our edit.
+func writable(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o200 == 0 { // root may write to read-only files, so access(2) does not tell
+		return fmt.Errorf("%s is read-only (mode %04o): make it writable or choose another scope, then try again: %w",
+			path, info.Mode().Perm(), fs.ErrPermission)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// write replaces the file at path by a new one with the owner, group and mode of another one.
+func write(path, like string, content []byte, mode fs.FileMode) error {
+	if info, err := os.Lstat(like); err == nil {
 		mode = info.Mode().Perm()
-		uid, gid = ownerOf(info)
-	} else if info, err := os.Stat(filepath.Dir(path)); err == nil && os.Geteuid() == 0 {
-		uid, gid = ownerOf(info)
+	} else {
+		like = filepath.Dir(path)
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path))
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(content)
-	err = errors.Join(err, give(f, uid, gid), f.Chmod(mode), f.Sync())
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = atomic.ReplaceFile(f.Name(), path)
+	err = errors.Join(err, give(f, like), f.Chmod(mode), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
@@ -35,57 +113,58 @@ func write(path string, content []byte) (err error) {
 	return nil
 }
 
-// give changes a file's owner and group. A user who is not root can only give it to one of their groups; otherwise the
-// file stays theirs.
-func give(f *os.File, uid, gid int) error {
-	if uid < 0 {
-		return nil
-	}
-	if os.Geteuid() == 0 {
-		return f.Chown(uid, gid)
-	}
-	_ = f.Chown(-1, gid) // fails if it is not one of the user's groups
-	return nil
-}
-
-func ownerOf(info fs.FileInfo) (uid, gid int) {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return int(st.Uid), int(st.Gid)
-	}
-	return -1, -1
-}
-
-// makeParent makes the missing directories above path and returns how many it made. Root gives them to the owner of the
-// directory that they are made in.
-func makeParent(path string) (made int, err error) {
-	var missing []string
-	above := filepath.Dir(path)
-	for ; above != filepath.Dir(above); above = filepath.Dir(above) {
-		if _, err := os.Stat(above); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		missing = append(missing, above)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil || os.Geteuid() != 0 {
-		return len(missing), err
-	}
-	info, err := os.Stat(above)
-	if err != nil {
-		return len(missing), err
-	}
-	uid, gid := ownerOf(info)
-	for _, dir := range missing {
-		if err := giveDirectory(dir, uid, gid); err != nil {
-			return len(missing), err
-		}
-	}
-	return len(missing), nil
-}
-
-func giveDirectory(path string, uid, gid int) error {
-	dir, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+// give changes a file's owner and group to those of another one. A user who is not root can only give it to one of their
+// groups; otherwise the file stays theirs.
+func give(f *os.File, like string) error {
+	info, err := os.Stat(like) // the folder may be behind a link
 	if err != nil {
 		return err
 	}
-	return errors.Join(give(dir, uid, gid), dir.Close())
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok:
+		return nil
+	case os.Geteuid() == 0:
+		return f.Chown(int(owner.Uid), int(owner.Gid))
+	case !info.IsDir():
+		_ = f.Chown(-1, int(owner.Gid)) // fails if it is not one of the user's groups
+	}
+	return nil
+}
+
+// makeDir makes a directory, if it is missing, and those above it, and notes in each that it was made. Root gives them to
+// the owner of the directory that they are made in.
+func makeDir(dir string) error {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	above := filepath.Dir(dir)
+	if err := makeDir(above); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	note, err := os.OpenFile(filepath.Join(dir, madeName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	made, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err = errors.Join(err, give(note, above), note.Close()); err != nil {
+		return err
+	}
+	return errors.Join(give(made, above), made.Close(), disk.SyncDir(above))
+}
+
+// removeMade removes a directory that was made for the settings and has nothing in it any more, and those above it.
+func removeMade(dir string) {
+	for ; ; dir = filepath.Dir(dir) {
+		names, more, err := disk.Names(dir, 2)
+		if err != nil || more || !slices.Equal(names, []string{madeName}) {
+			return
+		}
+		if disk.Remove(filepath.Join(dir, madeName)) != nil || os.Remove(dir) != nil {
+			return // something has come into it
+		}
+	}
 }

@@ -1,8 +1,12 @@
 package settings_test
 
 import (
+	"fmt"
+	"maps"
 	"math/rand/v2"
-	"strconv"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,78 +18,161 @@ import (
 	"heartbeat/internal/testing/long"
 )
 
-// checkProperties checks the package's promises on a settings file x without heartbeat's parts.
-func checkProperties(t testing.TB, x string) {
-	t.Helper()
-	a := wiring()
-	y := install(t, x, a)
-	assert.Equal(t, y, install(t, y, a), "a second install changes nothing")
-	assert.Equal(t, x, uninstall(t, y, a), "uninstall restores every byte")
-	assert.Equal(t, foreignMeaning(t, x), foreignMeaning(t, y), "the meaning of everything else is the same")
-	assert.True(t, isSubsequence(x, y), "every byte of the file survives, in order")
-
-	moved := a
-	moved.Command, moved.Timeout = "/moved/heartbeat-stop", 30
-	moved.Args = []string{"--park", "--inbox", inbox}
-	moved.Events = []string{settings.SessionEnd, settings.Stop}
-	updated := install(t, y, moved)
-	assert.Equal(t, updated, install(t, updated, moved), "a second update changes nothing")
-	assert.Equal(t, x, uninstall(t, updated, moved), "uninstall after an update")
-
-	checkRewake(t, x, y)
-	checkMeter(t, x, y)
-	checkAllowed(t, x, y)
-	checkLines(t, x)
-
-	b := otherInbox(a)
-	b.Events = []string{settings.UserPromptSubmit, settings.Stop}
-	both := install(t, y, b)
-	assert.Equal(t, both, install(t, both, a), "side by side, neither changes the other")
-	assert.Equal(t, y, uninstall(t, both, b), "the second goes first")
-	assert.Equal(t, x, uninstall(t, uninstall(t, both, a), b), "the first goes first")
+// person is a settings file in a directory of its own.
+type person struct {
+	testing.TB
+	path string
 }
 
-// checkRewake checks the same for the wiring in the background, and that each of the two wirings turns into the other as
-// if that had been the only one. y is x with the wiring that is not in the background.
-func checkRewake(t testing.TB, x, y string) {
+// owns writes the file; "no file" is none.
+func owns(t testing.TB, text string, there bool) person {
 	t.Helper()
-	a, r := wiring(), rewake()
-	z := install(t, x, r)
-	assert.Equal(t, z, install(t, z, r), "a second install changes nothing")
-	assert.Equal(t, x, uninstall(t, z, a), "uninstall restores every byte, and need not know which wiring it is")
-	assert.Equal(t, foreignMeaning(t, x), foreignMeaning(t, z), "the meaning of everything else is the same")
-	assert.True(t, isSubsequence(x, z), "every byte of the file survives, in order")
-	assert.Equal(t, z, install(t, y, r), "into the background")
-	assert.Equal(t, y, install(t, z, a), "and out of it")
-	assert.Equal(t, x, uninstall(t, install(t, y, r), a), "uninstall after the change")
-
-	b := otherInbox(r)
-	both := install(t, y, b)
-	assert.Equal(t, both, install(t, both, a), "one inbox each way: neither changes the other")
-	assert.Equal(t, y, uninstall(t, both, b), "the second goes first")
-	assert.Equal(t, x, uninstall(t, uninstall(t, both, a), b), "the first goes first")
+	p := person{t, filepath.Join(t.TempDir(), "settings.json")}
+	if there {
+		p.write(text)
+	}
+	return p
 }
 
-// checkMeter checks the same for a wiring without a meter, and for one that shows the status line of another file.
-func checkMeter(t testing.TB, x, y string) {
+func (p person) write(text string) {
+	p.Helper()
+	require.NoError(p, os.WriteFile(p.path, []byte(text), 0o600))
+}
+
+func (p person) text() string {
+	p.Helper()
+	text, err := os.ReadFile(p.path)
+	require.NoError(p, err)
+	return string(text)
+}
+
+// install wires, and a second time changes nothing.
+func (p person) install(w settings.Wiring) string {
+	p.Helper()
+	_, err := settings.InstallFile(p.path, w, settings.RefuseLinks).Write()
+	require.NoError(p, err)
+	text := p.text()
+	changed, err := settings.InstallFile(p.path, w, settings.RefuseLinks).Write()
+	require.NoError(p, err)
+	require.False(p, changed, "a second install changes nothing")
+	require.Equal(p, text, p.text())
+	return text
+}
+
+func (p person) uninstall(w settings.Wiring) {
+	p.Helper()
+	_, err := settings.UninstallFile(p.path, w, settings.RefuseLinks).Write()
+	require.NoError(p, err)
+}
+
+// has asserts that the file is this one again, with nothing beside it.
+func (p person) has(text string, there bool, says string) {
+	p.Helper()
+	names, err := os.ReadDir(filepath.Dir(p.path))
+	require.NoError(p, err)
+	if !there {
+		require.Empty(p, names, says)
+		return
+	}
+	require.Len(p, names, 1, says)
+	require.Equal(p, text, p.text(), says)
+}
+
+// checkFile checks the promises on a file without heartbeat's parts: one of each kind, which n chooses, or all of them in
+// long runs.
+func checkFile(t testing.TB, x string, there bool, n int) {
 	t.Helper()
-	bare, lent := wiring(), wiring()
+	chosen := func(i, of int) bool { return long.Wanted() || n%of == i }
+	a, r, bare, lent, tools := wiring(), rewake(), wiring(), wiring(), wiring()
 	bare.Meter = nil
 	lent.Meter = &settings.Meter{Command: "/abs/heartbeat-meter", Below: belowOf(t, `{"statusLine":{"type":"command","command":"b 'c'","padding":3}}`)}
-	z := install(t, x, bare)
-	assert.Equal(t, z, install(t, y, bare), "without the meter, as if it had never been there")
-	assert.Equal(t, x, uninstall(t, install(t, z, wiring()), bare), "uninstall after the meter was added")
+	tools.Allowed = &settings.Allowed{Server: "heartbeat"}
+	moved := settings.Blocking("/moved/heartbeat-stop", []string{"--park", "--inbox", inbox}, time.Hour)
+	moved.Meter = a.Meter
+	lines := settings.Lines("/abs dir/heartbeat-stop", []string{"--inbox", inbox, "--preamble", "it's $HOME \"quoted\" \\ é"}, 0)
+	p := owns(t, x, there)
+	for i, w := range []settings.Wiring{a, r, bare, lent, tools, lines} {
+		if !chosen(i, 6) {
+			continue
+		}
+		name := []string{"blocks", "wakes", "no meter", "below", "tools", "lines"}[i]
+		y := p.install(w)
+		if name != "tools" {
+			require.Equal(t, foreignMeaning(t, x), foreignMeaning(t, y), "%s: the meaning of everything else is the same", name)
+		}
+		require.True(t, isSubsequence(x, y), "%s: every byte of the file survives, in order", name)
+		p.uninstall(w)
+		p.has(x, there, name+": every byte is restored")
+	}
+	if chosen(1, 3) {
+		blocks := p.install(a)
+		p.install(moved)
+		wakes := p.install(r)
+		require.Equal(t, meaning(t, blocks), meaning(t, p.install(a)), "into the background, and out of it")
+		p.uninstall(bare)
+		p.has(x, there, "after changes")
+		require.Equal(t, meaning(t, wakes), meaning(t, p.install(r)), "as if there had been no other wiring")
+		p.uninstall(a)
+		p.install(tools)
+		drop := wiring()
+		drop.Allowed = &settings.Allowed{Server: "heartbeat", Drop: true}
+		require.Equal(t, meaning(t, blocks), meaning(t, p.install(drop)), "without the tools, as if they had never been there")
+	}
+	for i, order := range [][]settings.Wiring{{a, otherInbox(r)}, {otherInbox(r), a}} {
+		if !chosen(i, 3) {
+			continue
+		}
+		p.install(a)
+		p.install(otherInbox(r))
+		p.uninstall(order[0])
+		p.uninstall(order[1])
+		p.has(x, there, "two inboxes")
+	}
+}
 
-	l := install(t, x, lent)
-	assert.Equal(t, l, install(t, l, lent), "a second install changes nothing")
-	assert.Equal(t, x, uninstall(t, l, bare), "uninstall restores every byte")
-	assert.Equal(t, foreignMeaning(t, x), foreignMeaning(t, l), "the meaning of everything else is the same")
-	assert.Equal(t, x, uninstall(t, install(t, l, wiring()), bare), "uninstall after the other file's line went")
-	b := otherInbox(lent)
-	both := install(t, l, b)
-	assert.Equal(t, both, install(t, both, lent), "side by side, neither changes the other")
-	assert.Equal(t, x, uninstall(t, uninstall(t, both, lent), b), "the first goes first")
-	assert.Equal(t, l, uninstall(t, both, b), "the second goes first")
+func TestRoundTripOfDocuments(t *testing.T) {
+	for i, name := range slices.Sorted(maps.Keys(documents)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checkFile(t, documents[name], name != "no file", i)
+		})
+	}
+	t.Run("empty file", func(t *testing.T) { checkFile(t, "", true, 0) })
+}
+
+func TestRoundTripOfGeneratedDocuments(t *testing.T) {
+	for seed := range long.Rounds(18, 200) {
+		x := generate(rand.New(rand.NewPCG(uint64(seed), 7)))
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { checkFile(t, x, true, seed) })
+	}
+}
+
+// What somebody changed in between stays, with all comments, and nothing of ours does.
+func TestEditsInBetweenStay(t *testing.T) {
+	edits := map[string]func(string) string{
+		"value":       func(s string) string { return strings.Replace(s, "opus", "sonnet", 1) },
+		"first":       func(s string) string { return strings.Replace(s, "{", "{\"zz\": [true],", 1) },
+		"comment":     func(s string) string { return s + "/* looked at */" },
+		"before ours": func(s string) string { return strings.Replace(s, `"token": "`, `"new": "x", "token": "`, 1) },
+	}
+	for seed := range long.Rounds(20, 300) {
+		x := generate(rand.New(rand.NewPCG(uint64(seed), 11)))
+		if !strings.Contains(x, `"token"`) || strings.Contains(x, "/*/") {
+			continue
+		}
+		for name, edit := range edits {
+			p := owns(t, x, true)
+			y := p.install(wiring())
+			p.write(edit(y))
+			p.uninstall(wiring())
+			got := p.text()
+			says := fmt.Sprintf("seed %d, %s: %s", seed, name, y)
+			require.Equal(t, meaning(t, edit(x)), meaning(t, got), says)
+			require.Equal(t, strings.Count(edit(x), "/* c */"), strings.Count(got, "/* c */"), says)
+			require.Equal(t, strings.Count(edit(x), "// c"), strings.Count(got, "// c"), says)
+			require.NoFileExists(t, p.path+".before-heartbeat")
+		}
+	}
 }
 
 // belowOf returns the status line of a settings file.
@@ -96,58 +183,18 @@ func belowOf(t testing.TB, file string) *settings.StatusLine {
 	return content.StatusLine
 }
 
-// isSubsequence reports whether y is x with bytes inserted.
+// isSubsequence reports whether y is x with bytes inserted. What is quoted in the line behind the meter, and white space in
+// what was empty, counts as there.
 func isSubsequence(x, y string) bool {
+	x = strings.Join(strings.Fields(x), "")
 	for _, c := range []byte(x) {
 		i := strings.IndexByte(y, c)
 		if i < 0 {
-			return false
+			return strings.Contains(x, "statusLine")
 		}
 		y = y[i+1:]
 	}
 	return true
-}
-
-func TestRoundTripOfDocuments(t *testing.T) {
-	for name, x := range documents {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			checkProperties(t, x)
-		})
-	}
-}
-
-func TestRoundTripOfGeneratedDocuments(t *testing.T) {
-	const shards = 4
-	for shard := range shards {
-		t.Run(strconv.Itoa(shard), func(t *testing.T) {
-			t.Parallel()
-			for seed := shard; seed < long.Rounds(100, 2000); seed += shards {
-				x := generate(rand.New(rand.NewPCG(uint64(seed), 7)))
-				checkProperties(t, x)
-				require.False(t, t.Failed(), "seed %d: %q", seed, x)
-			}
-		})
-	}
-}
-
-func TestEditsInBetweenStay(t *testing.T) {
-	edits := map[string]func(string) string{
-		"value":       func(s string) string { return strings.Replace(s, "opus", "sonnet", 1) },
-		"first":       func(s string) string { return strings.Replace(s, "{", "{\"zz\": [true],", 1) },
-		"comment":     func(s string) string { return s + "/* looked at */" },
-		"before ours": func(s string) string { return strings.Replace(s, `"token": "`, `"new": "x", "token": "`, 1) },
-	}
-	for seed := range long.Rounds(100, 500) {
-		x := generate(rand.New(rand.NewPCG(uint64(seed), 11)))
-		if !strings.Contains(x, `"token"`) {
-			continue
-		}
-		for name, edit := range edits {
-			got := uninstall(t, edit(install(t, x, wiring())), wiring())
-			require.Equal(t, edit(x), got, "seed %d, %s", seed, name)
-		}
-	}
 }
 
 // FuzzDocument lets the fuzzer write the settings file.
@@ -156,62 +203,93 @@ func FuzzDocument(f *testing.F) {
 		f.Add(x)
 	}
 	f.Fuzz(func(t *testing.T, x string) {
-		if strings.Contains(x, "eart") || strings.Contains(x, `\u`) && strings.Contains(x, "CAP") || strings.Contains(x, "HEARTBEAT") {
+		if strings.Contains(x, "eart") || strings.Contains(x, `\u`) && strings.Contains(x, "CAP") {
 			t.Skip("may have parts of ours in it already")
 		}
-		all := wiring()
-		all.Events = []string{
-			settings.Stop, settings.StopFailure, settings.SessionStart, settings.SessionEnd, settings.UserPromptSubmit,
-			settings.Notification,
+		tools := wiring()
+		tools.Allowed = &settings.Allowed{Server: "heartbeat"}
+		if _, err := settings.Install([]byte(x), tools); err == nil {
+			checkFile(t, x, true, len(x))
 		}
-		if _, err := settings.Install([]byte(x), all); err != nil {
-			return
-		}
-		checkProperties(t, x)
 	})
 }
 
-// FuzzGenerated lets the fuzzer make the choices of the generator.
-func FuzzGenerated(f *testing.F) {
-	for seed := range 5 {
-		f.Add(uint64(seed), uint64(seed))
+// An install of an earlier release, which kept no file, goes without a trace of it.
+func TestInstallOfAnEarlierReleaseGoes(t *testing.T) {
+	old := `{
+  "model": "opus", // mine
+  "hooks": {
+    "Stop": [
+      {"matcher": "", "hooks": [{"type": "command", "command": "/old/heartbeat-stop", "args": ["--inbox", "/x/inbox.jsonl"], "timeout": 600}]}
+
+    ],
+    "SubagentStop": [
+      {"matcher": "", "hooks": [{"type": "command", "command": "/old/heartbeat-stop", "args": ["--inbox", "/x/inbox.jsonl"], "timeout": 600}]}
+    ]
+  },
+  "statusLine": {
+    "type": "command",
+    "command": "/old/heartbeat-meter --inbox /x/inbox.jsonl --then 'l'",
+    "refreshInterval": 9
+  },
+  "env": {
+    "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "0"
+  },
+  "enabledMcpjsonServers": ["heartbeat"],
+  "permissions": {"allow": ["mcp__heartbeat"]}
+}
+`
+	want := map[string]any{
+		"model": "opus", "statusLine": map[string]any{"type": "command", "command": "l", "refreshInterval": number(9)},
 	}
-	f.Fuzz(func(t *testing.T, a, b uint64) {
-		checkProperties(t, generate(rand.New(rand.NewPCG(a, b))))
-	})
+	w := wiring()
+	w.Allowed = &settings.Allowed{Server: "heartbeat"}
+	for _, again := range []bool{false, true} {
+		p := owns(t, old, true)
+		if again {
+			p.install(w)
+			require.NotContains(t, p.text(), "/old/")
+			require.NoFileExists(t, p.path+".before-heartbeat", "it is not as it was before the first change")
+		}
+		p.uninstall(w)
+		assert.Equal(t, want, meaning(t, p.text()))
+		assert.Contains(t, p.text(), "// mine")
+	}
 }
 
-// checkAllowed checks the same for a wiring that has sessions use a server. y is x with the wiring that does not.
-func checkAllowed(t testing.TB, x, y string) {
-	t.Helper()
-	a, again, dropped := wiring(), wiring(), wiring()
-	a.Allowed = &settings.Allowed{Server: "heartbeat"}
-	again.Allowed = &settings.Allowed{Server: "heartbeat", Known: true}
-	dropped.Allowed = &settings.Allowed{Server: "heartbeat", Drop: true}
-	z := install(t, x, a)
-	assert.Equal(t, z, install(t, z, again), "a second install changes nothing")
-	assert.Equal(t, z, install(t, y, a), "added to a wiring")
-	assert.Equal(t, x, uninstall(t, z, again), "uninstall restores every byte")
-	assert.Equal(t, y, install(t, z, dropped), "taken out again")
-	assert.True(t, isSubsequence(x, z), "every byte of the file survives, in order")
+// Killed between any two of its writes, an install or uninstall is run again, and leaves nothing beside the file.
+func TestKilledBetweenTheWrites(t *testing.T) {
+	const x = `{"a":  1}`
+	kept := func(p person) { require.NoError(t, os.WriteFile(p.path+".before-heartbeat", []byte(x), 0o600)) }
+	p := owns(t, x, true)
+	kept(p)
+	p.uninstall(wiring())
+	p.has(x, true, "the file was kept, and not edited")
+	kept(p)
+	p.install(wiring())
+	p.uninstall(wiring())
+	p.has(x, true, "installed after that")
+	kept(p)
+	p.uninstall(wiring())
+	p.has(x, true, "put back, and still kept")
 }
 
-// checkLines checks the promises for a client that takes hooks as lines for a shell.
-func checkLines(t testing.TB, x string) {
-	t.Helper()
-	a := settings.Lines("/abs dir/heartbeat-stop", []string{"--inbox", inbox, "--preamble", "it's $HOME \"quoted\" \\ é"}, 0)
-	y := install(t, x, a)
-	assert.Equal(t, y, install(t, y, a), "a second install changes nothing")
-	assert.Equal(t, x, uninstall(t, y, a), "uninstall restores every byte")
-	assert.True(t, isSubsequence(x, y), "every byte of the file survives, in order")
-	before := strings.ReplaceAll(y, `"exec '/abs`, `"'/abs`)
-	assert.NotEqual(t, y, before)
-	assert.Equal(t, y, install(t, before, a), "a line of an earlier release")
-	assert.Equal(t, x, uninstall(t, before, a), "uninstall of a line of an earlier release")
-	moved := settings.Lines("/moved/heartbeat-stop", []string{"--inbox=" + inbox}, time.Hour)
-	updated := install(t, y, moved)
-	assert.Equal(t, updated, install(t, updated, moved), "a second update changes nothing")
-	assert.Equal(t, x, uninstall(t, updated, a), "uninstall after an update")
-	both := install(t, y, otherInbox(a))
-	assert.Equal(t, y, uninstall(t, both, otherInbox(a)), "another inbox beside it")
+// A file that was kept by an install that was undone by hand is not put back.
+func TestAFileKeptEarlierIsNotPutBack(t *testing.T) {
+	p := owns(t, `{"a":  1}`, true)
+	p.install(wiring())
+	p.write(`{"b":   2}`)
+	p.uninstall(wiring())
+	p.has(`{"b":   2}`, true, "it was cleared")
+	p.install(wiring())
+	p.write(`{"c":    3}`)
+	p.install(wiring())
+	p.uninstall(wiring())
+	p.has(`{"c":    3}`, true, "it is that of the last first change")
+
+	// A person takes the kept file's place, and is not believed.
+	p.install(wiring())
+	require.NoError(t, os.WriteFile(p.path+".before-heartbeat", []byte(`{"c":3,"hooks":{"Stop":[{"hooks":[{"type":"command","command":"evil"}]}]}}`), 0o600))
+	p.uninstall(wiring())
+	assert.Equal(t, meaning(t, `{"c":3,"hooks":{"Stop":[]}}`), meaning(t, p.text()), "but for what is empty")
 }

@@ -1,15 +1,19 @@
 package settings
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
-	"reflect"
 	"slices"
 )
 
 // ServersName is the project's file with the servers of the Model Context Protocol that its sessions may start.
 const ServersName = ".mcp.json"
+
+// serverName is the base name of the command that is such a server.
+const (
+	serverName = "heartbeat-mcp"
+	serverVerb = "mcp"
+)
 
 // Server is a server of the Model Context Protocol that serves one inbox, as the project's .mcp.json starts it.
 type Server struct {
@@ -21,146 +25,87 @@ type Server struct {
 	Args []string
 }
 
-// ServerError means that the file has another server of the name. It was not changed.
-type ServerError struct {
-	Name    string
-	Member  string // mcpServers.NAME, or what stands for it in another client's file
-	Line    int    // 1-based
-	Command string // as far as it is known
-}
-
-// Error implements error.
-func (e *ServerError) Error() string {
-	return fmt.Sprintf("%s at line %d is another server (%q): it was not overwritten; rename or remove it, then try again",
-		e.Member, e.Line, clip(e.Command))
-}
-
 // InstallServer returns the .mcp.json with the server in it, and all else as it was. A nil or empty file means that there
-// is none. The error is a *SyntaxError, *ShapeError or *ServerError.
+// is none. Another server of the name is an error.
 func InstallServer(file []byte, s Server) ([]byte, error) {
-	e, mark := newEditor(file, Wiring{})
-	if len(e.text) == 0 {
-		l := layout{eol: "\n", unit: "  ", colon: ": ", comma: ", ", lines: true}
-		return slices.Concat(mark, []byte(l.spell([]member{{"mcpServers", []member{{s.Name, s.members()}}}})+l.eol)), nil
-	}
-	d, servers, at, err := e.server(s)
+	d, err := parse(file)
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case servers == nil:
-		e.text = d.insert(d.top(), member{"mcpServers", []member{{s.Name, s.members()}}})
-	case at < 0:
-		e.text = d.insert(*servers, member{s.Name, s.members()})
-	default:
-		have := servers.items[at].value
-		if reflect.DeepEqual(decode(have), s.decoded()) {
-			return file, nil
-		}
-		spelled := d.layoutIn(*servers).spell(s.members())
-		e.text = splice(d.text, edit{at: have.StartOffset, cut: have.EndOffset - have.StartOffset, text: spelled})
+	if v := d.at("mcpServers", s.Name); v != nil && !s.is(d) {
+		command, _ := d.server(s.Name)
+		return nil, s.Taken("mcpServers."+s.Name, d.line(v), command)
 	}
-	_, err = parse(e.text)
-	return slices.Concat(mark, e.text), err
-}
-
-// UninstallServer returns the .mcp.json without the server, nil if nothing is left. A server of the name that serves
-// another inbox stays.
-func UninstallServer(file []byte, s Server) ([]byte, error) {
-	e, mark := newEditor(file, Wiring{})
-	if has, err := HasServer(file, s); err != nil || !has {
-		return file, err
-	}
-	d, servers, at, err := e.server(s)
-	if err != nil {
+	// Without alwaysLoad the client hides the tools behind a search.
+	members := []member{{"type", "stdio"}, {"command", s.Command}, {"args", s.Args}, {"alwaysLoad", true}}
+	if err := d.putAll(members, "mcpServers", s.Name); err != nil {
 		return nil, err
 	}
-	top := d.top()
-	e.text = d.remove([]place{{top, top.find("mcpServers")}, {*servers, at}})
-	switch {
-	case len(e.text) > 0:
-		return slices.Concat(mark, e.text), nil
-	case len(mark) > 0:
-		return slices.Concat(mark, []byte("{}\n")), nil
-	}
-	return nil, nil
+	return d.edited(file)
 }
 
-// HasServer reports whether a .mcp.json has the server, for the same inbox.
-func HasServer(file []byte, s Server) (bool, error) {
-	e, _ := newEditor(file, Wiring{})
-	if len(e.text) == 0 {
-		return false, nil
-	}
-	_, servers, at, err := e.server(s)
-	var another *ServerError
-	if errors.As(err, &another) {
-		return false, nil
-	}
-	return err == nil && servers != nil && at >= 0, err
+// InstallFile is the edit that puts the server into the .mcp.json at path.
+func (s Server) InstallFile(path string, links Links) Edit {
+	return s.file(path, links, func(file, _ []byte) ([]byte, error) { return InstallServer(file, s) })
 }
 
-// InstallServerFile applies InstallServer to a file, with the promises of [InstallFile].
-func InstallServerFile(path string, s Server, links Links) (changed bool, err error) {
-	return EditFile(path, links, emptyObject, func(file []byte) ([]byte, error) { return InstallServer(file, s) })
-}
-
-// UninstallServerFile applies UninstallServer to a file, with the promises of [UninstallFile].
-func UninstallServerFile(path string, s Server, links Links) (changed bool, err error) {
-	return EditFile(path, links, emptyObject, func(file []byte) ([]byte, error) { return UninstallServer(file, s) })
-}
-
-// server returns the object of the servers, nil if there is none, and the index in it of the one of this name and inbox,
-// or -1.
-func (e *editor) server(s Server) (d document, servers *box, at int, err error) {
-	if d, err = parse(e.text); err != nil {
-		return d, nil, -1, err
-	}
-	all, ok, err := d.object(d.top(), "mcpServers", "mcpServers")
-	if err != nil || !ok {
-		return d, nil, -1, err
-	}
-	at = all.find(s.Name)
-	if at < 0 {
-		return d, &all, -1, nil
-	}
-	value := all.items[at].value
-	have, _ := decode(value).(map[string]any)
-	command, _ := have["command"].(string)
-	var args []string
-	if list, ok := have["args"].([]any); ok {
-		for _, arg := range list {
-			text, _ := arg.(string)
-			args = append(args, text)
+// UninstallFile is the edit that takes the server out again. One of the name that serves another inbox stays.
+func (s Server) UninstallFile(path string, links Links) Edit {
+	return s.file(path, links, func(file, before []byte) ([]byte, error) {
+		d, err := parse(file)
+		if err != nil || !s.is(d) {
+			return file, err
 		}
+		d.drop(known(before), "mcpServers", s.Name)
+		return d.edited(file)
+	})
+}
+
+func (s Server) file(path string, links Links, change func(file, before []byte) ([]byte, error)) Edit {
+	holds := func(file []byte) bool {
+		d, err := parse(file)
+		if err != nil {
+			return false
+		}
+		command, args := d.server(s.Name)
+		_, named := inboxFlag(args)
+		return named && isServer(command, args)
 	}
-	if !s.Is(command, args) {
-		return d, nil, -1, &ServerError{Name: s.Name, Member: "mcpServers." + s.Name, Line: d.line(value.StartOffset), Command: command}
-	}
-	return d, &all, at, nil
+	return Edit{Path: path, Links: links, Name: path, Change: change, Holds: holds, Same: same}
+}
+
+// In reports whether a .mcp.json has the server, for the same inbox.
+func (s Server) In(file []byte) bool {
+	d, err := parse(file)
+	return err == nil && s.is(d)
+}
+
+func (s Server) is(d *document) bool {
+	command, args := d.server(s.Name)
+	return s.Is(command, args)
+}
+
+// Taken is the error of a file that has another server of the name, which is not overwritten.
+func (s Server) Taken(member string, line int, command string) error {
+	return fmt.Errorf("%s at line %d is another server (%q): it was not overwritten; rename or remove it, then try again", member, line, clip(command))
+}
+
+// server returns the command and the arguments of a server.
+func (d *document) server(name string) (command string, args []string) {
+	command, _ = d.textAt("mcpServers", name, "command")
+	args, _ = Texts(decode(d.at("mcpServers", name, "args")))
+	return command, args
 }
 
 // Is reports whether a command with its arguments is this server, for the same inbox.
 func (s Server) Is(command string, args []string) bool {
 	theirs, named := inboxFlag(args)
 	wanted, _ := inboxFlag(s.Args)
-	return filepath.Base(command) == filepath.Base(s.Command) && named && compareInbox(theirs, wanted) == same
+	return isServer(command, args) && named && compareInbox(theirs, wanted) == equal
 }
 
-// members is the server as it is written. Without alwaysLoad the client hides the tools behind a search.
-func (s Server) members() []member {
-	args := make([]any, 0, len(s.Args))
-	for _, arg := range s.Args {
-		args = append(args, arg)
-	}
-	return []member{{"type", "stdio"}, {"command", s.Command}, {"args", args}, {"alwaysLoad", true}}
-}
-
-// decoded is the server as decode returns it.
-func (s Server) decoded() any {
-	all := map[string]any{}
-	for _, m := range s.members() {
-		all[m.name] = m.value
-	}
-	return all
+// isServer reports whether a command is heartbeat's server, by its old name or its new one.
+func isServer(command string, args []string) bool {
+	base := filepath.Base(command)
+	return base == serverName || base == "heartbeat" && slices.Contains(args[:min(1, len(args))], serverVerb)
 }

@@ -20,17 +20,13 @@ func TestUninstallLeavesForeignFilesAlone(t *testing.T) {
 	assert.Nil(t, out)
 }
 
-func TestUninstallNeedsOnlyInboxCommandAndEnv(t *testing.T) {
+func TestUninstallNeedsOnlyInboxAndCommand(t *testing.T) {
 	for name, x := range documents {
-		w := settings.Wiring{Command: "/elsewhere/heartbeat-stop", Args: []string{"--inbox", inbox}, Env: wiring().Env}
-		assert.Equal(t, x, uninstall(t, install(t, x, wiring()), w), name)
+		p := owns(t, x, name != "no file")
+		p.install(wiring())
+		p.uninstall(settings.Wiring{Command: "/elsewhere/heartbeat-stop", Args: []string{"--inbox", inbox}})
+		p.has(x, name != "no file", name)
 	}
-}
-
-func TestUninstallOfNothingElseRemovesTheFile(t *testing.T) {
-	out, err := settings.Uninstall([]byte(install(t, "", wiring())), wiring())
-	require.NoError(t, err)
-	assert.Nil(t, out)
 }
 
 // Edits that people and programs make near our parts after an install.
@@ -38,7 +34,7 @@ func TestUninstallAfterEditsBesideOurs(t *testing.T) {
 	tests := []struct{ name, file, old, edit, want string }{
 		{"member behind ours", `{"a":1}`, `]}}`, `]},"b":2}`, `{"a":1,"b":2}`},
 		{"member before ours", `{"a":1}`, `"hooks":{"Stop"`, `"b":2,"hooks":{"Stop"`, `{"a":1,"b":2}`},
-		{"first member gone", `{"a":1}`, `"a":1,`, ``, ``},
+		{"first member gone", `{"a":1}`, `"a":1,`, ``, `{}`},
 		{"event behind ours", `{"a":1}`, `]}]}}`, `]}],"Other":[]}}`, `{"a":1,"hooks":{"Other":[]}}`},
 		{"event before ours", `{"a":1}`, `"Stop":`, `"Other":[],"Stop":`, `{"a":1,"hooks":{"Other":[]}}`},
 		{"group behind ours", `{"a":1}`, `]}]}}`, `]},{}]}}`, `{"a":1,"hooks":{"Stop":[{}]}}`},
@@ -57,7 +53,6 @@ func TestUninstallAfterEditsBesideOurs(t *testing.T) {
 		{"comment after ours", `{"a":1}`, `]}}`, "] /* c */ }, // d\n}", "{\"a\":1,\"hooks\":{ /* c */ }, // d\n}"},
 		{"trailing comma", "{\n  \"a\": 1\n}", "  }\n}", "  },\n}", "{\n  \"a\": 1,\n}"},
 		{"comment before the comma", `{"a":1}`, `]}}`, "]} /* c */, \"b\":2}", `{"a":1, /* c */ "b":2}`},
-		{"foreign stop beside the mark", `{"hooks":{}}`, `]}] }}`, `]},{}] }}`, `{"hooks":{"Stop":[{}] }}`},
 		{"comment outside", "", "\n}\n", "\n}\n// mine\n", "{}\n// mine\n"},
 	}
 	for _, test := range tests {
@@ -76,17 +71,19 @@ func TestUninstallAfterTheClientRewroteTheFile(t *testing.T) {
 		if strings.Contains(x, "\ufeff") || strings.Contains(x, "1E+400") {
 			continue
 		}
-		y := meaning(t, install(t, x, wiring()))
+		p := owns(t, x, name != "no file")
+		y := meaning(t, p.install(wiring()))
 		y["permissions"] = []any{"new"}
 		rewritten, err := json.MarshalIndent(y, "", "  ")
 		require.NoError(t, err)
 		want := foreignMeaning(t, x)
 		want["permissions"] = []any{"new"}
-		got := uninstall(t, string(rewritten), wiring())
+		p.write(string(rewritten))
+		p.uninstall(wiring())
+		got := p.text()
 		assert.Equal(t, want, foreignMeaning(t, got), name)
 		assert.Equal(t, strings.Contains(x, settings.BlockCapEnv), strings.Contains(got, settings.BlockCapEnv), name)
 		assert.NotContains(t, got, "/abs/heartbeat-stop", name)
-		assert.NotContains(t, got, "HEARTBEAT_KEEP_ENV", name)
 	}
 }
 

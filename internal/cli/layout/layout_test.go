@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/cli/colour"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/words"
 )
@@ -19,7 +18,7 @@ import (
 func at(t *testing.T, width int, show func(layout.Output) error) string {
 	t.Helper()
 	var b bytes.Buffer
-	o := layout.For(&b, colour.Never)
+	o := layout.For(&b, layout.Never)
 	o.Width = width
 	require.NoError(t, show(o))
 	return b.String()
@@ -138,16 +137,16 @@ func TestTableWithoutTitles(t *testing.T) {
 func TestTablePaintsCells(t *testing.T) {
 	var b bytes.Buffer
 	table := layout.NewTable(
-		layout.Column{Title: "STATE", Style: func(cell string) colour.Style {
+		layout.Column{Title: "STATE", Style: func(cell string) layout.Style {
 			if cell == "fail" {
-				return colour.Red
+				return layout.Red
 			}
-			return colour.Plain
+			return layout.Plain
 		}},
 		layout.Column{Title: "N", Right: true})
 	table.Add("ok", "1")
 	table.Add("fail", "20")
-	o := layout.For(&b, colour.Always)
+	o := layout.For(&b, layout.Always)
 	o.Width = 80
 	require.NoError(t, o.Table(table))
 	assert.Equal(t, "\x1b[1mSTATE\x1b[m   \x1b[1mN\x1b[m\nok      1\n\x1b[31mfail\x1b[m   20\n", b.String())
@@ -236,10 +235,10 @@ func abs(n int) int { return max(n, -(n + 1)) }
 
 func TestText(t *testing.T) {
 	assert.Equal(t, "delivery is\npaused\\u0007\n", at(t, 14, func(o layout.Output) error {
-		return o.Text(colour.Plain, "delivery is paused\x07\n")
+		return o.Text(layout.Plain, "delivery is paused\x07\n")
 	}))
 	var b bytes.Buffer
-	require.NoError(t, layout.For(&b, colour.Always).Text(colour.Yellow, "one\ntwo"))
+	require.NoError(t, layout.For(&b, layout.Always).Text(layout.Yellow, "one\ntwo"))
 	assert.Equal(t, "\x1b[33mone\x1b[m\n\x1b[33mtwo\x1b[m\n", b.String())
 }
 
@@ -248,16 +247,16 @@ func TestOutputKnowsTheTerminal(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, control.Close()) }()
 	require.NoError(t, pty.Setsize(terminal, &pty.Winsize{Rows: 24, Cols: 20}))
-	o := layout.For(terminal, colour.Never)
+	o := layout.For(terminal, layout.Never)
 	assert.Equal(t, 20, o.Width)
-	require.NoError(t, o.Text(colour.Plain, "a sentence that is too long"))
+	require.NoError(t, o.Text(layout.Plain, "a sentence that is too long"))
 	_, err = io.WriteString(layout.Sentences(terminal), "heartbeat: another one that is too long\x1b[2J\nsure? ")
 	require.NoError(t, err)
 	assert.Equal(t, terminal, words.Raw(layout.Sentences(terminal)))
 	require.NoError(t, terminal.Close())
 	shown, _ := io.ReadAll(control) // it ends with EIO once the other end is closed
 	assert.Equal(t, "a sentence that is\r\ntoo long\r\nheartbeat: another\r\none that is too\r\nlong\\u001b[2J\r\nsure? ", string(shown))
-	assert.Zero(t, layout.For(&bytes.Buffer{}, colour.Auto).Width)
+	assert.Zero(t, layout.For(&bytes.Buffer{}, layout.Auto).Width)
 }
 
 // FuzzWrap checks that wrapping loses no word, and that no line that could be

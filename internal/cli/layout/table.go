@@ -1,9 +1,9 @@
 package layout
 
 import (
+	"slices"
 	"strings"
 
-	"heartbeat/internal/cli/colour"
 	"heartbeat/internal/words"
 )
 
@@ -34,8 +34,11 @@ type Column struct {
 	// Late marks a last column that programs do not get in a row where it is empty: it
 	// was added after they learned to read the others.
 	Late bool
+	// Keep says how long the column stays on a screen that has no room for all: the lowest
+	// goes first. See [Table.Screen].
+	Keep int
 	// Style paints a cell by what it says.
-	Style func(cell string) colour.Style
+	Style func(cell string) Style
 }
 
 // Table collects rows until their widths are known. A table whose columns have
@@ -44,6 +47,7 @@ type Table struct {
 	columns []Column
 	rows    []row
 	shown   []int // the widths of what was printed already
+	screen  bool  // no line may be wider than the terminal: columns are left out
 }
 
 type row struct {
@@ -91,7 +95,7 @@ func (t *Table) Empty() bool { return len(t.rows) == 0 }
 
 // take lays out the rows that were added since it was called last: first with
 // the titles, later under them.
-func (t *Table) take(width int, palette colour.Palette) string {
+func (t *Table) take(width int, palette Palette) string {
 	defer func() { t.rows = nil }()
 	if width == 0 && t.isList() {
 		return t.lines()
@@ -100,12 +104,42 @@ func (t *Table) take(width int, palette colour.Palette) string {
 	t.widths(width)
 	var b strings.Builder
 	if first && t.isList() {
-		t.line(&b, row{cells: t.titles()}, func(int, string) colour.Style { return colour.Bold }, palette)
+		t.line(&b, row{cells: t.titles()}, func(int, string) Style { return Bold }, palette)
 	}
 	for _, row := range t.rows {
 		t.line(&b, row, t.style, palette)
 	}
 	return b.String()
+}
+
+// Screen is the part of a list that a screen of that width shows: its titles, and count rows
+// from first on. Every cell is cut where there is no room. The row that is chosen has a mark,
+// which shows without colour too.
+func (t *Table) Screen(width, first, count, chosen int, palette Palette) (lines []string) {
+	part := Table{columns: slices.Clone(t.columns), rows: t.rows, screen: true}
+	for i := range part.columns {
+		part.columns[i].Text, part.columns[i].Cut = true, true
+	}
+	part.widths(width - 2)
+	draw := func(mark string, r row, style func(int, string) Style) {
+		var b strings.Builder
+		part.line(&b, r, style, palette)
+		lines = append(lines, mark+strings.TrimSuffix(b.String(), "\n"))
+	}
+	draw("  ", row{cells: t.titles()}, func(int, string) Style { return Bold })
+	for n := first; n < min(len(t.rows), first+count); n++ {
+		if n != chosen {
+			draw("  ", t.rows[n], t.style)
+			continue
+		}
+		draw(palette.Paint(Bold, ">")+" ", t.rows[n], func(i int, cell string) Style {
+			if t.columns[i].Style != nil {
+				return t.style(i, cell)
+			}
+			return Bold
+		})
+	}
+	return lines
 }
 
 // lines is what programs read: a row a line, its cells between tabs.
@@ -131,11 +165,11 @@ func (t *Table) titles() []string {
 	return titles
 }
 
-func (t *Table) style(column int, cell string) colour.Style {
+func (t *Table) style(column int, cell string) Style {
 	if style := t.columns[column].Style; style != nil {
 		return style(cell)
 	}
-	return colour.Plain
+	return Plain
 }
 
 // absent is the width of a column that is left out.
@@ -145,7 +179,7 @@ const absent = -1
 func (t *Table) widths(width int) {
 	before := t.shown
 	t.shown = make([]int, len(t.columns))
-	total := -len(gap)
+	total, out := -len(gap), t.noRoom(width)
 	for i, c := range t.columns {
 		widest := c.Least
 		for _, row := range t.rows {
@@ -157,7 +191,7 @@ func (t *Table) widths(width int) {
 		if before != nil {
 			widest = max(widest, before[i])
 		}
-		if c.IfAny && widest <= 0 {
+		if c.IfAny && widest <= 0 || out[i] {
 			t.shown[i] = absent
 			continue
 		}
@@ -165,17 +199,44 @@ func (t *Table) widths(width int) {
 		total += t.shown[i] + len(gap)
 	}
 	if width > 0 {
-		t.narrow(total - width)
+		t.narrow(total-width, width)
 	}
+}
+
+// noRoom are the columns that are left out of a screen: with all at their narrowest, a line
+// would be too wide.
+func (t *Table) noRoom(width int) map[int]bool {
+	out := map[int]bool{}
+	for t.screen {
+		total, lowest := -len(gap), -1
+		for i, c := range t.columns {
+			if out[i] {
+				continue
+			}
+			total += c.Least + len(gap)
+			if lowest < 0 || c.Keep < t.columns[lowest].Keep {
+				lowest = i
+			}
+		}
+		if total <= width || len(out) == len(t.columns)-1 {
+			break
+		}
+		out[lowest] = true
+	}
+	return out
 }
 
 // narrow takes so many columns of the terminal off the columns of text, off the
 // widest first.
-func (t *Table) narrow(over int) {
+func (t *Table) narrow(over, width int) {
 	for ; over > 0; over-- {
 		widest := -1
 		for i, c := range t.columns {
-			if c.Text && t.shown[i] > minText && (widest < 0 || t.shown[i] >= t.shown[widest]) {
+			least := minText
+			if t.screen {
+				least = max(1, min(c.Least, width))
+			}
+			if c.Text && t.shown[i] > least && (widest < 0 || t.shown[i] >= t.shown[widest]) {
 				widest = i
 			}
 		}
@@ -187,7 +248,7 @@ func (t *Table) narrow(over int) {
 }
 
 // line prints a row, on as many lines as its text needs.
-func (t *Table) line(b *strings.Builder, row row, style func(int, string) colour.Style, palette colour.Palette) {
+func (t *Table) line(b *strings.Builder, row row, style func(int, string) Style, palette Palette) {
 	cells, height := make([][]string, len(row.cells)), 1
 	for i, cell := range row.cells {
 		cells[i] = []string{cell}

@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/term"
 
-	"heartbeat/internal/cli/colour"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/words"
 )
@@ -42,7 +41,7 @@ type Line struct {
 // returns nil, which shows nothing, unless out is a terminal that can clear a
 // line.
 func Start(out io.Writer, doing string) *Line {
-	f := colour.Terminal(out)
+	f := layout.Terminal(out)
 	if f == nil || os.Getenv("TERM") == "dumb" {
 		return nil
 	}

@@ -1,6 +1,14 @@
 package costs
 
-import "heartbeat/internal/price"
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+
+	"heartbeat/internal/price"
+	"heartbeat/internal/words"
+)
 
 // Kind says what a [Group] is.
 type Kind string
@@ -49,8 +57,8 @@ func (g *Group) add(l Line, first bool) {
 		g.Entries++
 	}
 	g.since(l.At.UnixNano(), 1)
-	if l.Price.Model != "" {
-		g.Model = l.Price.Model
+	if l.Price.Model != "" && l.Price.Model != g.Model {
+		g.Model = strings.Clone(l.Price.Model) // not the whole line
 	}
 }
 
@@ -70,4 +78,191 @@ func (g *Group) since(first, lines int64) {
 		g.first = first
 	}
 	g.lines += lines
+}
+
+// By says what spending is added up by. It is a pflag.Value.
+type By string
+
+// The groupings, besides metaBy and a key.
+const (
+	Day     By = "day"
+	Entry   By = "entry"
+	Session By = "session"
+	metaBy     = "meta."
+)
+
+// Set takes what was typed.
+func (b *By) Set(text string) error {
+	switch By(text) {
+	case Day, Entry, Session:
+		*b = By(text)
+		return nil
+	}
+	if key, is := strings.CutPrefix(text, metaBy); !is || key == "" {
+		return errors.New("it is one of day, entry, session, or meta.KEY, such as meta.branch")
+	}
+	*b = By(text)
+	return nil
+}
+
+func (b *By) String() string { return string(*b) }
+
+// Type is what the help calls it.
+func (b *By) Type() string { return "day|entry|session|meta.KEY" }
+
+// Key is the member of the metadata that it names, empty for other groupings.
+func (b By) Key() string {
+	key, is := strings.CutPrefix(string(b), metaBy)
+	if !is {
+		return ""
+	}
+	return key
+}
+
+// Label names the group for people.
+func (g *Group) Label(by By) string {
+	switch g.Kind {
+	case Absent:
+		return "without " + words.Brief(by.Key())
+	case Gone:
+		return "no longer kept"
+	case More:
+		return "others"
+	case Outside:
+		return "outside of entries"
+	case Total:
+		return "total"
+	}
+	switch {
+	case by == Entry:
+		return words.Name(g.Name, g.EntryID)
+	case by == Session && g.Name != "":
+		return words.Short(g.Name)
+	case g.Name == "" && by.Key() != "":
+		return `""`
+	case g.Name == "":
+		return "unknown"
+	}
+	return words.Brief(g.Name)
+}
+
+// USD is what was spent in dollars, with its marks, or "-" where none are known.
+func (g *Group) USD() string {
+	p := g.price()
+	if !p.Dollars {
+		return "-"
+	}
+	return p.Cell()
+}
+
+// OutsideUSD is what of it was spent outside of entries, empty where that is nothing.
+func (g *Group) OutsideUSD() string {
+	if !g.Outside.Dollars || g.Outside.Nanos == 0 {
+		return ""
+	}
+	return price.FormatUSD(g.Outside.Nanos)
+}
+
+// row is a [Group] as --json prints it.
+type row struct {
+	By By `json:"by"`
+	// What is left out for a group that has a name.
+	What      Kind    `json:"what,omitempty"`
+	Day       string  `json:"day,omitempty"`
+	SessionID string  `json:"session_id,omitempty"`
+	ID        string  `json:"id,omitempty"`
+	EntryID   string  `json:"entry_id,omitempty"`
+	Start     *int64  `json:"start_offset,omitempty"`
+	Value     *string `json:"value,omitempty"`
+	Entries   int64   `json:"entries"`
+	price.Fields
+	OutsideUSD *price.Nanos `json:"outside_usd,omitempty"`
+	Unpriced   int64        `json:"unpriced_requests,omitempty"`
+}
+
+// JSON is the group as an object.
+func (g *Group) JSON(by By) ([]byte, error) {
+	r := row{By: by, Entries: g.Entries, Fields: g.price().Fields(), Unpriced: g.Unpriced}
+	if by != Entry {
+		r.Model = "" // a group may have many
+	}
+	if g.Outside.Dollars {
+		usd := price.Nanos(g.Outside.Nanos)
+		r.OutsideUSD = &usd
+	}
+	switch {
+	case g.Kind != Named:
+		r.What = g.Kind
+	case by == Day:
+		r.Day = g.Name
+	case by == Session:
+		r.SessionID = g.Name
+	case by == Entry:
+		r.ID, r.EntryID, r.Start = g.Name, g.EntryID, &g.Start
+	default:
+		r.Value = &g.Name
+	}
+	return json.Marshal(r)
+}
+
+// price is the group's spending with its marks.
+func (g *Group) price() price.Price {
+	return price.Price{Amount: g.Spent, Divided: g.Divided, Open: g.Open, Model: g.Model, ContextPercent: -1}
+}
+
+// CSVHead names the columns, which are the same for every grouping.
+const CSVHead = "what,name,entry_id,start_offset,entries,cost_usd,outside_usd,input_tokens,output_tokens,cache_read_tokens,cache_write_tokens,requests,divided,open,model"
+
+// CSV is the group as a line of a spreadsheet. A cell that is not known is empty.
+func (g *Group) CSV(by By) string {
+	what, start := string(by), ""
+	if g.Kind != Named {
+		what = string(g.Kind)
+	} else if by == Entry {
+		start = strconv.FormatInt(g.Start, 10)
+	}
+	model := g.Model
+	if by != Entry {
+		model = ""
+	}
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	t := g.Spent.Tokens
+	return strings.Join([]string{
+		cell(what), cell(g.Name), cell(g.EntryID), start, number(g.Entries), dollars(g.Spent), dollars(g.Outside),
+		number(t.Input), number(t.Output), number(t.CacheRead), number(t.CacheWrite), number(g.Spent.Requests),
+		strconv.FormatBool(g.Divided), strconv.FormatBool(g.Open), cell(model),
+	}, ",")
+}
+
+func dollars(a price.Amount) string {
+	if !a.Dollars {
+		return ""
+	}
+	text, _ := price.Nanos(a.Nanos).MarshalJSON() // it never fails
+	return string(text)
+}
+
+// formula are the characters that a spreadsheet takes for the beginning of a formula.
+const formula = "=+-@|%＝＋－＠"
+
+// cell is a text that some sender chose: on one line, always quoted, and with an
+// apostrophe before what a spreadsheet would compute.
+func cell(text string) string {
+	if text == "" {
+		return ""
+	}
+	text = words.Line(strings.ToValidUTF8(text, "\uFFFD"))
+	if strings.ContainsAny(firstRune(strings.TrimLeft(text, " '\"")), formula) {
+		text = "'" + text
+	}
+	return `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
+}
+
+func firstRune(text string) string {
+	for at := range text {
+		if at > 0 {
+			return text[:at]
+		}
+	}
+	return text
 }

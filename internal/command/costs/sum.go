@@ -1,12 +1,14 @@
+// Package costs adds up what was spent, by day, entry, session or metadata, and
+// spells prices for people and for programs.
 package costs
 
 import (
 	"cmp"
-	"encoding/binary"
 	"hash/maphash"
 	"slices"
 	"strings"
 	"time"
+	"unique"
 
 	"heartbeat/internal/price"
 )
@@ -45,20 +47,9 @@ type Sum struct {
 	// unpriced are requests of entries for which no dollars were said yet. They may come
 	// in a line of their own.
 	unpriced map[groupKey]int64
-	values   *values // nil unless it is by metadata
-	texts    texts
-}
-
-// texts keeps each text once: one of a line keeps all of it in memory.
-type texts map[string]string
-
-func (t texts) once(text string) string {
-	if kept, there := t[text]; there || text == "" {
-		return kept
-	}
-	text = strings.Clone(text)
-	t[text] = text
-	return text
+	// values are what the entries' metadata says, by entry id, the zero handle where it lacks
+	// the key; nil unless it is by metadata.
+	values map[string]unique.Handle[string]
 }
 
 type groupKey struct {
@@ -69,19 +60,18 @@ type groupKey struct {
 // NewSum returns an empty sum.
 func NewSum(by By) *Sum {
 	s := &Sum{
-		by: by, most: maxGroups, groups: map[groupKey]*Group{}, seed: maphash.MakeSeed(), counted: map[uint64]struct{}{}, unpriced: map[groupKey]int64{}, texts: texts{},
+		by: by, most: maxGroups, groups: map[groupKey]*Group{}, seed: maphash.MakeSeed(), counted: map[uint64]struct{}{}, unpriced: map[groupKey]int64{},
 		outside: Group{Kind: Outside}, total: Group{Kind: Total},
 	}
 	if key := by.Key(); key != "" {
 		s.booked = map[string]bool{}
-		s.values = &values{key, map[string]*string{}, map[string]*string{}}
+		s.values = map[string]unique.Handle[string]{}
 	}
 	return s
 }
 
 // Add books a line.
 func (s *Sum) Add(l Line) {
-	l.Price.Model = s.texts.once(l.Price.Model)
 	s.note(l)
 	switch s.by {
 	case Day:
@@ -146,19 +136,13 @@ func (s *Sum) first(group string, l Line) bool {
 	if l.outside() {
 		return false
 	}
-	var h maphash.Hash
-	h.SetSeed(s.seed)
-	for _, part := range []string{group, l.EntryID} {
-		_ = binary.Write(&h, binary.NativeEndian, int64(len(part))) // a hash takes everything
-		_, _ = h.WriteString(part)
-	}
-	_ = binary.Write(&h, binary.NativeEndian, l.First) // likewise
-	sum := h.Sum64()
-	if _, known := s.counted[sum]; known {
-		return false
-	}
+	sum := maphash.Comparable(s.seed, struct {
+		group, entryID string
+		first          int64
+	}{group, l.EntryID, l.First})
+	_, known := s.counted[sum]
 	s.counted[sum] = struct{}{}
-	return true
+	return !known
 }
 
 // Rows are the groups in their order, what was spent outside of entries if that is no

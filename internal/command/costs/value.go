@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+	"unique"
 )
 
 // maxValue is how many bytes of a value are kept, which may have megabytes.
@@ -42,38 +43,16 @@ func valueOf(raw json.RawMessage) (value string, there bool) {
 	return fmt.Sprintf("%s… (sha256 %x)", value[:end], sum[:6]), true
 }
 
-// values are what the entries' metadata says about one key.
-type values struct {
-	key  string
-	of   map[string]*string // by entry id; nil where the metadata lacks the key
-	same map[string]*string // each value once
-}
-
-// Wanted reports whether the metadata of that entry is still looked for.
-func (s *Sum) Wanted(entryID string) bool {
-	if s.values == nil || !s.booked[entryID] {
-		return false
-	}
-	_, known := s.values.of[entryID]
-	return !known
-}
-
-// Describe gives an entry's metadata. It matters only by metadata.
+// Describe gives an entry's metadata. It matters only by metadata, and the first time.
 func (s *Sum) Describe(entryID string, metadata map[string]json.RawMessage) {
-	if !s.Wanted(entryID) {
+	if _, known := s.values[entryID]; known || !s.booked[entryID] {
 		return
 	}
-	v, entryID := s.values, strings.Clone(entryID)
-	value, there := valueOf(metadata[v.key])
-	if !there {
-		v.of[entryID] = nil
-		return
+	var of unique.Handle[string]
+	if value, there := valueOf(metadata[s.by.Key()]); there {
+		of = unique.Make(value)
 	}
-	if v.same[value] == nil {
-		value = strings.Clone(value)
-		v.same[value] = &value
-	}
-	v.of[entryID] = v.same[value]
+	s.values[strings.Clone(entryID)] = of
 }
 
 // byValue merges the groups of entries into those of their values.
@@ -84,15 +63,15 @@ func (s *Sum) byValue() []*Group {
 	}
 	merged := map[key]*Group{}
 	for _, g := range s.groups {
-		value, known := s.values.of[g.EntryID]
+		value, known := s.values[g.EntryID]
 		k := key{Named, ""}
 		switch {
 		case !known:
 			k.kind = Gone
-		case value == nil:
+		case value == unique.Handle[string]{}:
 			k.kind = Absent
 		default:
-			k.name = *value
+			k.name = value.Value()
 		}
 		if merged[k] == nil {
 			merged[k] = &Group{Kind: k.kind, Name: k.name}

@@ -101,7 +101,7 @@ func TestLeftovers(t *testing.T) {
 	w.write(w.file(".dead-letter-0-abc.raw"), "x", 0o600)
 	w.write(w.file(".dead-letter-9-def.raw"), "x", 0o600)
 	w.says(checkLeftovers, "warn .dead-letter-0-abc.raw is the copy", "warn .dead-letter-9-def.raw")
-	w.write(w.file(deadLettersFile), `{"raw_file":".dead-letter-0-abc.raw"}`+"\nnot JSON\n\n"+`{"raw_file":".dead-letter-9-def.raw"}`, 0o600)
+	w.write(w.file(deadLettersFile), `{"raw_file":".dead-letter-0-abc.raw"}`+"\nnot JSON\n\n"+`{"raw_file":".dead-letter-9-def.raw"}`+"\n", 0o600)
 	w.says(checkLeftovers, "ok none")
 	require.NoError(t, os.Remove(w.file(deadLettersFile)))
 	require.NoError(t, syscall.Mkfifo(w.file(deadLettersFile), 0o600))
@@ -119,8 +119,8 @@ func TestState(t *testing.T) {
 			"12": "ok " + offsetFile, " 7\n": "ok ", "": "fail is no byte offset", "x": "fail is no byte offset", "-1": "fail is no byte offset",
 			"99999999999999999999": "fail is no byte offset",
 		},
-		inFlightFile: {delivery: "ok " + inFlightFile, "": "fail not valid JSON", "{": "fail not valid JSON", "{}": "fail it has no entry_id", "[]": "fail not a JSON object"},
-		journalFile:  {"": "ok ", "\x00\x00": "ok ", "torn": "ok ", "a\nb\n": "fail no record in it is valid"},
+		inFlightFile: {delivery: "ok " + inFlightFile, "": "fail not valid: it is empty", "{": "fail not valid", "{}": "fail not valid", "[]": "fail not valid"},
+		journalFile:  {"": "ok ", "\x00\x00": "ok ", "torn": "ok ", "a\nb\n": "fail not valid"},
 	} {
 		for content, says := range contents {
 			w.write(w.file(file), content, 0o600)
@@ -159,22 +159,10 @@ func TestStateOfTheQueue(t *testing.T) {
 	w.says(checkFiles, "ok regular file", "ok 5 in")
 	w.says(checkLeftovers, "ok none")
 
-	record, _ := lastRecord([]byte(strings.TrimRight(read(t, w.file(journalFile)), "\x00")))
-	require.NotNil(t, record)
-	assert.Equal(t, "inbox.jsonl", record.String("inbox"))
-	assert.True(t, record.Has("in_flight"))
-
 	w.Inbox = filepath.Join(filepath.Dir(w.Inbox), "other.jsonl")
 	w.says(checkState, "fail it belongs to another inbox, inbox.jsonl, and is refused to other.jsonl")
 	require.NoError(t, os.Remove(w.file("inbox.jsonl")))
 	w.says(checkState, "fail it belongs to another inbox") // it has an entry in flight
-}
-
-func read(t *testing.T, path string) string {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return string(content)
 }
 
 func TestFileSystem(t *testing.T) {

@@ -3,31 +3,18 @@ package doctor
 import (
 	"cmp"
 	"context"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"heartbeat/inbox"
 	"heartbeat/internal/claude/settings"
-	"heartbeat/internal/cli"
-	"heartbeat/internal/codex/server"
+	clients "heartbeat/internal/supervise/client"
 )
 
 // codexEvents are what install wires, as Codex spells them; the first hands entries over.
 var codexEvents = map[string]string{
 	"stop": settings.Stop, "sessionStart": settings.SessionStart, "sessionEnd": settings.SessionEnd, "userPromptSubmit": settings.UserPromptSubmit,
-}
-
-// codexWire is a hook of heartbeat's that Codex has.
-type codexWire struct {
-	server.Hook
-	binary string
-	flags  Hook
-	err    error // of its flags
-	exact  bool  // the line is a command and its arguments, and nothing that is up to a shell
-	inbox  string
 }
 
 // codexExamination has what the checks of Codex need, beside what all checks do.
@@ -36,8 +23,7 @@ type codexExamination struct {
 	program string // "" when there is none
 	version string
 	err     error // why it could not be asked
-	wires   []codexWire
-	any     bool // it knows hooks of some kind
+	any     bool  // it knows hooks of some kind
 }
 
 // Codex makes all checks for an inbox that sessions of Codex serve.
@@ -65,48 +51,21 @@ func examineCodex(in Input) *codexExamination {
 	hooks, err := in.CodexHooks(context.Background(), program)
 	e.err, e.any = err, len(hooks) > 0
 	for _, h := range hooks {
-		if w, ours := e.wire(h); ours {
+		if event := codexEvents[h.Event]; event != "" && mentionsHook.MatchString(h.Command) {
+			w := &wire{source: &source{path: h.Path}, codex: h}
+			w.Event, w.Command, w.Timeout = event, h.Command, time.Duration(h.Timeout)*time.Second
+			w.Binary, w.Flags, w.Exact = settings.SplitLine(h.Command)
+			e.resolve(w)
 			e.wires = append(e.wires, w)
 		}
 	}
-	if e.inbox == "" {
-		e.inbox = e.onlyInbox()
+	if inboxes := e.wiredInboxes(); e.inbox == "" && len(inboxes) == 1 {
+		e.inbox = inboxes[0]
 	}
 	return e
 }
 
 var mentionsHook = regexp.MustCompile(`\bheartbeat-stop\b`)
-
-// wire reads a hook's line as the hook would.
-func (e *codexExamination) wire(h server.Hook) (w codexWire, ours bool) {
-	if codexEvents[h.Event] == "" || !mentionsHook.MatchString(h.Command) {
-		return w, false
-	}
-	w = codexWire{Hook: h}
-	var args []string
-	w.binary, args, w.exact = settings.SplitLine(h.Command)
-	if !w.exact {
-		return w, true
-	}
-	w.flags, w.err = e.Parse(args, e.variable(cli.InboxVariable))
-	switch w.inbox = w.flags.Inbox; {
-	case w.err != nil || w.inbox == "":
-	case !filepath.IsAbs(w.inbox):
-		w.inbox = filepath.Join(e.Project, w.inbox)
-	}
-	return w, true
-}
-
-// onlyInbox is the inbox that is wired, "" if there is none, or several.
-func (e *codexExamination) onlyInbox() (only string) {
-	for _, w := range e.wires {
-		if only != "" && w.inbox != only {
-			return ""
-		}
-		only = cmp.Or(w.inbox, only)
-	}
-	return only
-}
 
 func (e *codexExamination) checkProgram() []Check {
 	const fix = "install Codex (npm install -g @openai/codex), or put it on the PATH"
@@ -133,21 +92,21 @@ func (e *codexExamination) checkHooks() []Check {
 	if e.program == "" || e.err != nil {
 		return nil
 	}
-	mine := e.wires
-	if e.inbox != "" {
-		mine = slices.DeleteFunc(slices.Clone(e.wires), func(w codexWire) bool { return w.inbox != "" && !inbox.SameInbox(w.inbox, e.inbox) })
-	}
-	stop := slices.IndexFunc(mine, func(w codexWire) bool { return w.Event == "stop" })
+	mine := slices.DeleteFunc(slices.Clone(e.wires), func(w *wire) bool { return e.relate(w) == other })
+	stops := slices.DeleteFunc(slices.Clone(mine), func(w *wire) bool { return w.Event != settings.Stop })
 	switch {
-	case stop < 0 && !e.any:
+	case len(stops) == 0 && !e.any:
 		return []Check{e.notWired("Codex has no hooks for %s, or they are disabled ([features] hooks = false in a config.toml), or the folder is not trusted")}
-	case stop < 0:
+	case len(stops) == 0:
 		return []Check{e.notWired("none of the hooks that Codex has for %s runs heartbeat-stop at Stop")}
 	}
-	all := []Check{e.wired(mine, mine[stop])}
+	all := []Check{ok("wired", "Stop -> %s (%s): it hands an entry over when a turn ends", stops[0].Command, e.show(stops[0].source.path))}
+	if len(stops) > 1 {
+		all[0] = warn("wired", "take out all but one", "%d hooks of Stop serve %s, and all run at every stop", len(stops), e.show(cmp.Or(e.inbox, stops[0].inbox)))
+	}
 	all = append(all, e.trust(mine)...)
-	for _, w := range mine {
-		all = append(all, e.one(w)...)
+	for _, w := range stops {
+		all = append(all, e.stop(w)...)
 	}
 	return append(all, e.events(mine)...)
 }
@@ -159,36 +118,23 @@ func (e *codexExamination) notWired(format string) Check {
 	return fail("wired", e.install(""), format+"; sessions of heartbeat launch need none", e.Project)
 }
 
-func (e *codexExamination) wired(mine []codexWire, stop codexWire) Check {
-	n := 0
-	for _, w := range mine {
-		if w.Event == "stop" {
-			n++
-		}
-	}
-	if n > 1 {
-		return warn("wired", "take out all but one", "%d hooks of Stop serve %s, and all run at every stop", n, e.show(cmp.Or(e.inbox, stop.inbox)))
-	}
-	return ok("wired", "Stop -> %s (%s): it hands an entry over when a turn ends", stop.Command, e.show(stop.Path))
-}
-
 // trust is about what keeps Codex from running the hooks.
-func (e *codexExamination) trust(mine []codexWire) []Check {
-	of := func(is func(codexWire) bool) (names string) {
+func (e *codexExamination) trust(mine []*wire) []Check {
+	of := func(is func(clients.CodexHook) bool) (names string) {
 		var all []string
 		for _, w := range mine {
-			if is(w) {
-				all = append(all, codexEvents[w.Event])
+			if is(w.codex) {
+				all = append(all, w.Event)
 			}
 		}
 		slices.Sort(all)
 		return strings.Join(slices.Compact(all), ", ")
 	}
 	var all []Check
-	if names := of(func(w codexWire) bool { return !w.Enabled }); names != "" {
+	if names := of(func(h clients.CodexHook) bool { return !h.Enabled }); names != "" {
 		all = append(all, fail("trust", "start codex in the project, and enable them in /hooks", "hooks are switched off: %s", names))
 	}
-	if names := of(func(w codexWire) bool { return w.Enabled && !w.Trusted() }); names != "" {
+	if names := of(func(h clients.CodexHook) bool { return h.Enabled && !h.Trusted() }); names != "" {
 		all = append(all, fail("trust", "start codex in the project, and trust them in /hooks",
 			"nobody has trusted hooks, or they were changed since: %s: Codex does not run them, and under exec says nothing of it", names))
 	}
@@ -198,45 +144,42 @@ func (e *codexExamination) trust(mine []codexWire) []Check {
 	return all
 }
 
-// one is about a hook's line.
-func (e *codexExamination) one(w codexWire) []Check {
+// stop is about the line of a hook of Stop.
+func (e *codexExamination) stop(w *wire) (all []Check) {
+	path := w.source.path
 	switch {
-	case w.Event != "stop":
-		return nil
-	case !w.exact:
-		return []Check{warn("flags", e.install(w.Path), "what a shell makes of this cannot be told: %s (%s)", w.Command, e.show(w.Path))}
+	case !w.Exact:
+		return []Check{warn("flags", e.install(path), "what a shell makes of this cannot be told: %s (%s)", w.Command, e.show(path))}
 	case w.err != nil:
-		return []Check{fail("flags", "correct it in "+w.Path, "the hook does not take its arguments, and then approves every stop: %v", w.err)}
+		return []Check{fail("flags", "correct it in "+path, "the hook does not take its arguments, and then approves every stop: %v", w.err)}
 	}
-	var all []Check
-	if err := runnable(w.binary); err != nil {
-		all = append(all, fail("binary", e.install(w.Path), "the hook cannot be started: %v", err))
+	if err := runnable(w.Binary); err != nil {
+		all = append(all, fail("binary", e.install(path), "the hook cannot be started: %v", err))
 	} else {
-		all = append(all, ok("binary", "%s can be started", w.binary))
+		all = append(all, ok("binary", "%s can be started", w.Binary))
 	}
-	limit := time.Duration(w.Timeout) * time.Second
 	switch {
-	case w.flags.Rewake:
-		all = append(all, fail("flags", e.install(w.Path), "Codex runs no hooks in the background, so --rewake hands nothing over"))
-	case w.flags.Dollars:
-		all = append(all, warn("limits", "leave them out", "the limits in dollars of the hook in %s do not hold: Codex does not say what it costs", e.show(w.Path)))
+	case w.hook.Rewake:
+		all = append(all, fail("flags", e.install(path), "Codex runs no hooks in the background, so --rewake hands nothing over"))
+	case w.hook.Dollars:
+		all = append(all, warn("limits", "leave them out", "the limits in dollars of the hook in %s do not hold: Codex does not say what it costs", e.show(path)))
 	}
-	if w.flags.Persist && limit <= w.flags.Idle {
-		all = append(all, fail("timeout", e.install(w.Path), "the hook of Stop has %s and waits %s for an entry: Codex ends it first, and the session stops", limit, w.flags.Idle))
+	if w.hook.Persist && w.Timeout <= w.hook.Idle {
+		all = append(all, fail("timeout", e.install(path), "the hook of Stop has %s and waits %s for an entry: Codex ends it first, and the session stops", w.Timeout, w.hook.Idle))
 	}
 	return all
 }
 
-func (e *codexExamination) events(mine []codexWire) []Check {
+func (e *codexExamination) events(mine []*wire) []Check {
 	var missing []string
-	for event, name := range codexEvents {
-		if !slices.ContainsFunc(mine, func(w codexWire) bool { return w.Event == event }) {
+	for _, name := range codexEvents {
+		if !slices.ContainsFunc(mine, func(w *wire) bool { return w.Event == name }) {
 			missing = append(missing, name)
 		}
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		return []Check{warn("events", e.install(mine[0].Path), "%s are not wired: a session's start, its end and a person's prompts are not known", strings.Join(missing, ", "))}
+		return []Check{warn("events", e.install(mine[0].source.path), "%s are not wired: a session's start, its end and a person's prompts are not known", strings.Join(missing, ", "))}
 	}
 	return []Check{ok("events", "SessionStart, SessionEnd and UserPromptSubmit are wired as well")}
 }

@@ -10,22 +10,22 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/codex/server"
+	clients "heartbeat/internal/supervise/client"
 )
 
 // codexWorld is a world whose project is wired for Codex, and trusted.
-func codexWorld(t *testing.T) (w *world, hooks *[]server.Hook) {
+func codexWorld(t *testing.T) (w *world, hooks *[]clients.CodexHook) {
 	w = newWorld(t)
 	w.write(filepath.Join(w.bin, "codex"), "#!/bin/sh\n", 0o755)
 	w.Version = func(context.Context, string) (string, error) { return "codex-cli 0.169.0\n", nil }
-	all := []server.Hook{{Event: "stop", Command: "/bin/lint", Enabled: true, Trust: "trusted"}}
+	all := []clients.CodexHook{{Event: "stop", Command: "/bin/lint", Enabled: true, Trust: "trusted"}}
 	for _, event := range []string{"stop", "sessionStart", "sessionEnd", "userPromptSubmit"} {
-		all = append(all, server.Hook{
+		all = append(all, clients.CodexHook{
 			Event: event, Path: filepath.Join(w.Project, ".codex", "hooks.json"), Command: w.Stop + " --inbox " + w.Inbox,
 			Timeout: 600, Enabled: true, Trust: "trusted",
 		})
 	}
-	w.CodexHooks = func(context.Context, string) ([]server.Hook, error) { return all, nil }
+	w.CodexHooks = func(context.Context, string) ([]clients.CodexHook, error) { return all, nil }
 	return w, &all
 }
 
@@ -51,28 +51,31 @@ func TestCodexIsWell(t *testing.T) {
 func TestCodexIsNot(t *testing.T) {
 	ours := 1 // the first hook of ours
 	for name, c := range map[string]struct {
-		change func(w *world, hooks *[]server.Hook)
+		change func(w *world, hooks *[]clients.CodexHook)
 		want   string
 	}{
-		"no codex":     {func(w *world, _ *[]server.Hook) { w.Environ = []string{"PATH=/nowhere"} }, "fail client there is no codex on the PATH"},
-		"another form": {func(w *world, _ *[]server.Hook) { w.refuses() }, "fail client codex-cli 0.169.0: it refuses hooks/list"},
-		"no hooks":     {func(_ *world, h *[]server.Hook) { *h = nil }, "or they are disabled"},
-		"not ours":     {func(_ *world, h *[]server.Hook) { *h = (*h)[:1] }, "none of the hooks that Codex has for"},
-		"another inbox": {func(w *world, h *[]server.Hook) {
+		"no codex":     {func(w *world, _ *[]clients.CodexHook) { w.Environ = []string{"PATH=/nowhere"} }, "fail client there is no codex on the PATH"},
+		"another form": {func(w *world, _ *[]clients.CodexHook) { w.refuses() }, "fail client codex-cli 0.169.0: it refuses hooks/list"},
+		"no hooks":     {func(_ *world, h *[]clients.CodexHook) { *h = nil }, "or they are disabled"},
+		"not ours":     {func(_ *world, h *[]clients.CodexHook) { *h = (*h)[:1] }, "none of the hooks that Codex has for"},
+		"another inbox": {func(w *world, h *[]clients.CodexHook) {
 			for i := range *h {
 				(*h)[i].Command = strings.ReplaceAll((*h)[i].Command, w.Inbox, "/srv/other.jsonl")
 			}
 		}, "fail wired none of the hooks"},
-		"untrusted":     {func(_ *world, h *[]server.Hook) { (*h)[ours].Trust = "untrusted" }, "fail trust nobody has trusted hooks, or they were changed since: Stop:"},
-		"switched off":  {func(_ *world, h *[]server.Hook) { (*h)[ours].Enabled = false }, "fail trust hooks are switched off: Stop"},
-		"twice":         {func(_ *world, h *[]server.Hook) { *h = append(*h, (*h)[ours]) }, "warn wired 2 hooks of Stop"},
-		"events":        {func(_ *world, h *[]server.Hook) { *h = (*h)[:2] }, "warn events SessionEnd, SessionStart, UserPromptSubmit are not wired"},
-		"rewake":        {func(_ *world, h *[]server.Hook) { (*h)[ours].Command += " --rewake" }, "fail flags Codex runs no hooks in the background"},
-		"a shell's":     {func(_ *world, h *[]server.Hook) { (*h)[ours].Command += " $FLAGS" }, "warn flags what a shell makes of this cannot be told"},
-		"unknown flags": {func(_ *world, h *[]server.Hook) { (*h)[ours].Command += " --nonsense" }, "fail flags the hook does not take its arguments"},
-		"gone":          {func(w *world, h *[]server.Hook) { (*h)[ours].Command = "/gone/heartbeat-stop --inbox " + w.Inbox }, "fail binary the hook cannot be started"},
-		"short":         {func(_ *world, h *[]server.Hook) { (*h)[ours].Command += " --mode persist"; (*h)[ours].Timeout = 1 }, "fail timeout the hook of Stop has 1s"},
-		"relative":      {func(w *world, _ *[]server.Hook) { w.Inbox = filepath.Join(w.Project, "none", "inbox.jsonl") }, "fail wired"},
+		"untrusted":     {func(_ *world, h *[]clients.CodexHook) { (*h)[ours].Trust = "untrusted" }, "fail trust nobody has trusted hooks, or they were changed since: Stop:"},
+		"switched off":  {func(_ *world, h *[]clients.CodexHook) { (*h)[ours].Enabled = false }, "fail trust hooks are switched off: Stop"},
+		"twice":         {func(_ *world, h *[]clients.CodexHook) { *h = append(*h, (*h)[ours]) }, "warn wired 2 hooks of Stop"},
+		"events":        {func(_ *world, h *[]clients.CodexHook) { *h = (*h)[:2] }, "warn events SessionEnd, SessionStart, UserPromptSubmit are not wired"},
+		"rewake":        {func(_ *world, h *[]clients.CodexHook) { (*h)[ours].Command += " --rewake" }, "fail flags Codex runs no hooks in the background"},
+		"a shell's":     {func(_ *world, h *[]clients.CodexHook) { (*h)[ours].Command += " $FLAGS" }, "warn flags what a shell makes of this cannot be told"},
+		"unknown flags": {func(_ *world, h *[]clients.CodexHook) { (*h)[ours].Command += " --nonsense" }, "fail flags the hook does not take its arguments"},
+		"gone":          {func(w *world, h *[]clients.CodexHook) { (*h)[ours].Command = "/gone/heartbeat-stop --inbox " + w.Inbox }, "fail binary the hook cannot be started"},
+		"short": {func(_ *world, h *[]clients.CodexHook) {
+			(*h)[ours].Command += " --mode persist"
+			(*h)[ours].Timeout = 1
+		}, "fail timeout the hook of Stop has 1s"},
+		"relative": {func(w *world, _ *[]clients.CodexHook) { w.Inbox = filepath.Join(w.Project, "none", "inbox.jsonl") }, "fail wired"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, hooks := codexWorld(t)
@@ -86,5 +89,7 @@ func TestCodexIsNot(t *testing.T) {
 
 // refuses makes Codex one that cannot be asked.
 func (w *world) refuses() {
-	w.CodexHooks = func(context.Context, string) ([]server.Hook, error) { return nil, errors.New("it refuses hooks/list") }
+	w.CodexHooks = func(context.Context, string) ([]clients.CodexHook, error) {
+		return nil, errors.New("it refuses hooks/list")
+	}
 }

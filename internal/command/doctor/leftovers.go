@@ -1,10 +1,7 @@
 package doctor
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,7 +13,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/host/rights"
+	"heartbeat/internal/machine/rights"
 )
 
 // fresh is how long a temporary file may belong to a running hook.
@@ -37,7 +34,7 @@ func checkLeftovers(e *examination) []Check {
 	}
 	all := e.temporary(entries)
 	all = append(all, e.forgotten()...)
-	raw, err := unnamedCopies(dir, entries)
+	raw, err := e.unnamedCopies(entries)
 	if err != nil {
 		all = append(all, unseen("leftovers", "see the line about that file", err))
 	}
@@ -95,7 +92,7 @@ func (e *examination) forgotten() []Check {
 }
 
 // unnamedCopies returns the raw files that no dead letter names.
-func unnamedCopies(dir string, entries []fs.DirEntry) ([]string, error) {
+func (e *examination) unnamedCopies(entries []fs.DirEntry) ([]string, error) {
 	unnamed := map[string]bool{}
 	for _, entry := range entries {
 		if name := entry.Name(); strings.HasPrefix(name, ".dead-letter-") && strings.HasSuffix(name, ".raw") {
@@ -105,36 +102,52 @@ func unnamedCopies(dir string, entries []fs.DirEntry) ([]string, error) {
 	if len(unnamed) == 0 {
 		return nil, nil
 	}
-	err := eachLine(filepath.Join(dir, deadLettersFile), func(line []byte) {
-		delete(unnamed, gjson.GetBytes(line, "raw_file").String())
+	_, err := e.each("leftovers", e.beside(deadLettersFile), func(_ int64, _ []byte, m gjson.Result) bool {
+		delete(unnamed, m.Get("raw_file").String())
+		return true
 	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return nil, err
 	}
 	var paths []string
 	for name := range unnamed {
-		paths = append(paths, filepath.Join(dir, name))
+		paths = append(paths, e.beside(name))
 	}
 	slices.Sort(paths)
 	return paths, nil
 }
 
-// eachLine reads a state file of any length.
-func eachLine(path string, f func(line []byte)) (err error) {
-	file, err := disk.OpenRead(path)
-	if err != nil {
-		return err
+// checkState looks for state that the hook would refuse.
+func checkState(e *examination) []Check {
+	if e.inbox == "" || rights.CheckRoot(e.inbox) != nil {
+		return nil // checkDirectory reports it
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	lines := bufio.NewReader(io.NewSectionReader(file, 0, file.Info().Size))
-	for {
-		line, err := lines.ReadBytes('\n')
-		f(bytes.TrimSpace(line))
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
+	dir := filepath.Dir(e.inbox)
+	if _, err := disk.StatDir(dir); err != nil {
+		return nil // likewise
+	}
+	box, err := inbox.Open(e.inbox, inbox.Options{})
+	if err == nil {
+		var v *inbox.View
+		if v, err = box.View(); err == nil {
+			err = v.Close()
 		}
 	}
+	switch {
+	case errors.Is(err, inbox.ErrOtherInbox):
+		name, _ := inbox.Named(dir) // it was read just now
+		return []Check{fail("state", "give each inbox a directory of its own", "the state in %s: it belongs to another inbox, %s, and is refused to %s", dir, name, filepath.Base(e.inbox))}
+	case err != nil:
+		return []Check{fail("state", "correct that file, or move it away: the state goes on from the others, and without .inbox-offset the inbox is read from its start", "%v", err)}
+	}
+	var read []string
+	for _, name := range []string{offsetFile, inFlightFile, journalFile} {
+		if there, err := disk.Exists(e.beside(name)); err == nil && there {
+			read = append(read, name)
+		}
+	}
+	if len(read) == 0 {
+		return []Check{ok("state", "valid: there is none yet")}
+	}
+	return []Check{ok("state", "valid: %s", quote(read...))}
 }

@@ -23,14 +23,14 @@ func checkMeter(e *examination) []Check {
 		}
 		if limited != nil {
 			return []Check{warn("meter", e.installInto(limited.source.path)+", or give the hook limits of tokens (--max-tokens-per-entry and the like)",
-				"no status line runs heartbeat-meter for this inbox: %s", without)}
+				"no status line runs heartbeat-stop meter for this inbox: %s", without)}
 		}
-		return []Check{ok("meter", "no status line runs heartbeat-meter: %s; heartbeat install wires one", without)}
+		return []Check{ok("meter", "no status line runs heartbeat-stop meter: %s; heartbeat install wires one", without)}
 	}
 	m := metered.content.StatusLine.Meter(e.inbox)
 	if metered != shown {
 		return []Check{warn("meter", e.meterFix(shown, metered),
-			"the status line of %s has precedence over the one in %s, which runs heartbeat-meter: %s", e.show(shown.path), e.show(metered.path), without)}
+			"the status line of %s has precedence over the one in %s, which runs heartbeat-stop meter: %s", e.show(shown.path), e.show(metered.path), without)}
 	}
 	place := e.show(metered.path)
 	if !m.Plain {
@@ -42,7 +42,7 @@ func checkMeter(e *examination) []Check {
 	}
 	if err := runnable(path); err != nil {
 		return []Check{warn("meter", "build all commands into one folder (see the README), then, with that build: "+e.installInto(metered.path),
-			"the status line's heartbeat-meter cannot be started, and nothing of yours is shown: %v (%s)", err, place)}
+			"the status line's heartbeat-stop meter cannot be started, and nothing of yours is shown: %v (%s)", err, place)}
 	}
 	if e.MeterErr == nil && !sameFile(path, e.Meter) {
 		return []Check{warn("meter", "to wire the one of this build: "+e.installInto(metered.path),
@@ -98,9 +98,17 @@ func (e *examination) meterFix(shown, metered *source) string {
 
 // installInto returns the command that wires the inbox as it is now into a file.
 func (e *examination) installInto(path string) string {
-	words := []string{"heartbeat", "install", "--inbox", e.inbox}
-	if all := e.related(settings.Stop, same); len(all) > 0 && all[0].Exact && all[0].err == nil && all[0].Inbox != "" {
-		words = append([]string{"heartbeat", "install"}, all[0].Flags...)
+	return e.installLike(e.related(settings.Stop, same), path)
+}
+
+// checkLimits looks for sessions whose spending is held against limits and cannot be
+// counted.
+func checkLimits(e *examination) (all []Check) {
+	if e.inbox == "" || e.NotCounted == nil {
+		return nil
 	}
-	return quote(append(words, "--settings", path)...)
+	for _, sentence := range e.NotCounted(e.inbox) {
+		all = append(all, warn("limits", "mend that; what was not counted is counted then", "%s", sentence))
+	}
+	return all
 }

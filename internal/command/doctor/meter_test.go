@@ -32,11 +32,11 @@ func TestMeter(t *testing.T) {
 	}
 	t.Run("none", func(t *testing.T) {
 		w, _ := start(t)
-		w.says(checkMeter, "ok no status line runs heartbeat-meter: entries have tokens, and no dollars")
+		w.says(checkMeter, "ok no status line runs heartbeat-stop meter: entries have tokens, and no dollars")
 		w.shows(w.localSettings(), "theirs")
-		w.says(checkMeter, "ok no status line runs heartbeat-meter")
+		w.says(checkMeter, "ok no status line runs heartbeat-stop meter")
 		w.shows(w.localSettings(), w.Meter+" --inbox /y.jsonl")
-		w.says(checkMeter, "ok no status line runs heartbeat-meter")
+		w.says(checkMeter, "ok no status line runs heartbeat-stop meter")
 		w.Inbox = ""
 		w.wire(w.localSettings(), w.hook("--inbox", "/y.jsonl"))
 		w.says(checkMeter)
@@ -49,13 +49,13 @@ func TestMeter(t *testing.T) {
 			if other != "" {
 				w.shows(w.localSettings(), other)
 			}
-			w.says(checkMeter, "warn no status line runs heartbeat-meter for this inbox: entries have tokens, and no dollars, "+doNotHold)
+			w.says(checkMeter, "warn no status line runs heartbeat-stop meter for this inbox: entries have tokens, and no dollars, "+doNotHold)
 			fix := w.checks(checkMeter)[0].Fix
 			assert.Contains(t, fix, "heartbeat install --inbox "+w.Inbox+" --max-cost-per-day 50 --settings "+w.projectSettings())
 			assert.Contains(t, fix, "--max-tokens-per-entry")
 		}
 		w.shows(w.projectSettings(), line)
-		w.says(checkMeter, "warn which runs heartbeat-meter: entries have tokens, and no dollars, "+doNotHold)
+		w.says(checkMeter, "warn which runs heartbeat-stop meter: entries have tokens, and no dollars, "+doNotHold)
 		w.shows(w.localSettings(), line)
 		w.says(checkMeter, "ok the status line runs")
 	})
@@ -97,7 +97,7 @@ func TestMeter(t *testing.T) {
 		w, line := start(t)
 		w.shows(w.projectSettings(), line)
 		require.NoError(t, os.Remove(w.Meter))
-		w.says(checkMeter, "warn the status line's heartbeat-meter cannot be started, and nothing of yours is shown: stat "+w.Meter)
+		w.says(checkMeter, "warn the status line's heartbeat-stop meter cannot be started, and nothing of yours is shown: stat "+w.Meter)
 		w.write(w.Meter, "", 0o600)
 		w.says(checkMeter, "warn is not executable")
 	})

@@ -5,14 +5,14 @@
 package doctor
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
-	"heartbeat/internal/cli/colour"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/words"
 )
 
 // States of a check.
@@ -63,20 +63,10 @@ func Run(in Input) []Check {
 	return all
 }
 
-// Failed counts the checks that failed.
-func Failed(all []Check) (n int) {
+// Count counts the checks that are in one of these states.
+func Count(all []Check, states ...string) (n int) {
 	for _, c := range all {
-		if c.State == Fail {
-			n++
-		}
-	}
-	return n
-}
-
-// Left counts the checks that are neither ok nor mended.
-func Left(all []Check) (n int) {
-	for _, c := range all {
-		if c.State != OK && c.State != Mended {
+		if slices.Contains(states, c.State) {
 			n++
 		}
 	}
@@ -117,24 +107,24 @@ func isCommand(fix string) bool {
 	return slices.Contains([]string{"heartbeat", "chmod", "mkdir", "rm", "cp", "env"}, name)
 }
 
-func stateStyle(state string) colour.Style {
+func stateStyle(state string) layout.Style {
 	switch state {
 	case OK, Mended:
-		return colour.Green
+		return layout.Green
 	case Warn:
-		return colour.Yellow
+		return layout.Yellow
 	}
-	return colour.Red
+	return layout.Red
 }
 
 // WriteJSON prints one JSON object for each check, on a line of its own.
 func WriteJSON(w io.Writer, all []Check) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
 	for _, c := range all {
-		if err := enc.Encode(c); err != nil {
+		if err := cli.PrintJSON(w, c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+func quote(line ...string) string { return words.Shell(line...) }

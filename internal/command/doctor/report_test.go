@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/cli/colour"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/disk"
 )
@@ -37,14 +36,14 @@ func TestNothingWrong(t *testing.T) {
 // Nothing is there at all: no home, no project settings, no inbox.
 func TestNothingThere(t *testing.T) {
 	all := Run(Input{Project: t.TempDir(), Parse: parse, Managed: "/nowhere"})
-	assert.NotZero(t, Failed(all))
+	assert.NotZero(t, Count(all, Fail))
 	assert.NotEmpty(t, all)
 }
 
 func TestReportIsPrinted(t *testing.T) {
 	all := []Check{ok("wired", "a\nb"), warn("cap", "do <this>", "because of %s", "that"), fail("trust", "x\ty", "no")}
 	var text, lines strings.Builder
-	require.NoError(t, WriteText(layout.For(&text, colour.Never), all))
+	require.NoError(t, WriteText(layout.For(&text, layout.Never), all))
 	assert.Equal(t, "ok    wired        a b\n"+
 		"warn  cap          because of that\n"+
 		"                   fix: do <this>\n"+
@@ -55,7 +54,7 @@ func TestReportIsPrinted(t *testing.T) {
 {"check":"cap","state":"warn","evidence":"because of that","fix":"do <this>"}
 {"check":"trust","state":"fail","evidence":"no","fix":"x\ty"}
 `, lines.String())
-	assert.Equal(t, 1, Failed(all))
+	assert.Equal(t, 1, Count(all, Fail))
 }
 
 func TestQuote(t *testing.T) {
@@ -81,7 +80,7 @@ func TestReadFileTakesRegularFilesOnly(t *testing.T) {
 	_, err = readFile(dir, 5)
 	assert.ErrorContains(t, err, "it is a directory")
 	require.NoError(t, os.Symlink(path, path+".link"))
-	_, err = disk.ReadState(path+".link", maxState)
+	_, err = disk.ReadState(path+".link", 256<<20)
 	assert.Error(t, err)
 	_, err = readFile(path+".link", 5)
 	assert.NoError(t, err)

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
+
+	"heartbeat/internal/claude"
 )
 
 // account is what the client remembers about this user.
@@ -132,4 +136,81 @@ func checkOnboarding(e *examination) []Check {
 			"hasCompletedOnboarding is not true in %s: an interactive session starts with questions", a.path)}
 	}
 	return []Check{ok("onboarding", "hasCompletedOnboarding is true in %s", a.path)}
+}
+
+// checkEnvironment looks for variables that a session started from here should not
+// inherit.
+func checkEnvironment(e *examination) []Check {
+	names := claude.Identity(e.Environ)
+	var why []string
+	if len(names) > 0 {
+		why = append(why, strings.Join(names, ", ")+": a session started from here takes itself for another one's child and writes no transcript")
+	}
+	if e.variable("CI") != "" {
+		names = append(names, "CI")
+		why = append(why, "CI: a session started from here takes itself for one of a pipeline")
+	}
+	if len(names) == 0 {
+		return []Check{ok("environment", "it has nothing of another session, and no CI")}
+	}
+	return []Check{warn("environment", "env -u "+strings.Join(names, " -u ")+" claude", "set: %s", strings.Join(why, "; "))}
+}
+
+const versionLimit = 10 * time.Second
+
+// client is the Claude Code that a session started from here would run.
+type client struct {
+	path    string // "" when there is none
+	release claude.Release
+	known   bool
+	err     error
+}
+
+func readClient(in Input) client {
+	path, there := in.lookPath("claude")
+	if !there {
+		return client{}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), versionLimit)
+	defer cancel()
+	c := client{path: path}
+	text, err := in.Version(ctx, path)
+	if err == nil {
+		c.release, err = claude.ParseRelease(text)
+	}
+	c.known, c.err = err == nil, err
+	return c
+}
+
+// checkClient compares the client's release with what heartbeat needs.
+func checkClient(e *examination) []Check {
+	const fix = "claude update"
+	c := e.client
+	if c.path == "" {
+		return []Check{fail("client", "install Claude Code, or put it on the PATH", "there is no claude on the PATH")}
+	}
+	if c.err != nil {
+		return []Check{warn("client", "see what `"+quote(c.path, "--version")+"` says", "the release of %s is not known: %v", c.path, c.err)}
+	}
+	lacks := strings.Join(c.release.Lacks(), "; ")
+	switch {
+	case c.release.Before(claude.ExecForm) && e.execWired():
+		return []Check{fail("client", fix, "%s is %s, which ignores the args of a hook, so the hook starts without its inbox; it lacks %s", c.path, c.release, lacks)}
+	case lacks != "":
+		return []Check{warn("client", fix, "%s is %s; it lacks %s", c.path, c.release, lacks)}
+	case claude.Measured.Before(c.release):
+		return []Check{ok("client", "%s is %s, newer than %s, on which its behaviour was measured", c.path, c.release, claude.Measured)}
+	}
+	return []Check{ok("client", "%s is %s", c.path, c.release)}
+}
+
+// execWired reports whether a hook depends on args. Any hook counts if it is not known
+// which inbox is meant.
+func (e *examination) execWired() bool {
+	for _, w := range e.wires {
+		if len(w.Args) > 0 && e.relate(w) != other {
+			return true
+		}
+	}
+	return false
 }

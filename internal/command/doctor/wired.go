@@ -3,11 +3,12 @@ package doctor
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 )
 
 // checkWired looks for the hook of Stop.
@@ -61,7 +62,7 @@ func (e *examination) wiredByLauncher() (Check, bool) {
 		return Check{}, false
 	}
 	now := "none runs now: a session that is started without it does not ask"
-	if pid := host.LockHolder(lock); pid > 0 {
+	if pid := machine.LockHolder(lock); pid > 0 {
 		now = fmt.Sprintf("process %d works on it now", pid)
 	}
 	return ok("wired", "heartbeat-launch wires the hook for its own sessions (--inbox %s), and has done so: %s", e.show(e.inbox), now), true
@@ -120,4 +121,34 @@ func checkOthers(e *examination) []Check {
 			"another inbox, %s, is wired as well (%s): at every stop both hooks deliver", inbox, e.places(g)))
 	}
 	return all
+}
+
+// checkHooksOn looks for switches that keep the client from running hooks.
+func checkHooksOn(e *examination) []Check {
+	ours := func(w *wire) bool { return w.Event == settings.Stop && w.source.managed && e.relate(w) == same }
+	managed := slices.ContainsFunc(e.wires, ours)
+	// An administrator's hooks run even if a user disables all hooks.
+	if s := e.switchedOn("disableAllHooks"); s != nil && (s.managed || !managed) {
+		return []Check{fail("hooks-on", "take disableAllHooks out of "+s.path, "disableAllHooks is true in %s: no hook runs", e.show(s.path))}
+	}
+	for _, s := range e.sources {
+		if s.managed && s.content.Switches["allowManagedHooksOnly"] && !managed {
+			return []Check{fail("hooks-on", "ask the administrator to wire the hook in the managed settings",
+				"allowManagedHooksOnly is true in %s: only hooks wired there run", s.path)}
+		}
+	}
+	return []Check{ok("hooks-on", "no settings file keeps hooks from running")}
+}
+
+// switchedOn returns the file that decides about a switch, if it turns the switch on.
+func (e *examination) switchedOn(name string) *source {
+	for _, s := range slices.Backward(e.sources) {
+		if on, set := s.content.Switches[name]; set {
+			if on {
+				return s
+			}
+			return nil
+		}
+	}
+	return nil
 }

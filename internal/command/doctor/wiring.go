@@ -8,6 +8,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
+	clients "heartbeat/internal/supervise/client"
 )
 
 // wire is a heartbeat hook, and the file that has it.
@@ -15,8 +16,9 @@ type wire struct {
 	settings.Found
 	source *source
 	hook   Hook
-	err    error  // of its flags
-	inbox  string // absolute, "" if that is not known
+	err    error             // of its flags
+	inbox  string            // absolute, "" if that is not known
+	codex  clients.CodexHook // what Codex says of it
 }
 
 func (e *examination) readWires() []*wire {
@@ -138,19 +140,23 @@ func (e *examination) places(group []*wire) string {
 // install returns the command that wires the inbox like an existing hook, or with
 // defaults.
 func (e *examination) install(like []*wire) string {
+	if len(like) == 0 {
+		return e.installLike(nil, filepath.Join(e.Project, ".claude", "settings.json"))
+	}
+	return e.installLike(like, like[0].source.path)
+}
+
+func (e *examination) installLike(like []*wire, path string) string {
 	words := []string{"heartbeat", "install", "--inbox", e.inbox}
-	target := filepath.Join(e.Project, ".claude", "settings.json")
 	if len(like) > 0 {
-		w := like[0]
-		target = w.source.path
-		switch {
-		case w.Args != nil && w.Exact && w.err == nil && w.Inbox != "":
+		switch w := like[0]; {
+		case w.Exact && w.err == nil && w.Inbox != "":
 			words = append(words[:2:2], w.Flags...)
 		case w.rewakes():
 			words = append(words, "--rewake")
 		}
 	}
-	return quote(append(words, "--settings", target)...)
+	return quote(append(words, "--settings", path)...)
 }
 
 // uninstall returns the command that removes a hook from its file.
@@ -160,3 +166,30 @@ func uninstall(inbox string, w *wire) string {
 
 // place names the file and place of a hook.
 func (e *examination) place(w *wire) string { return w.Member + " in " + e.show(w.source.path) }
+
+// checkFlags parses the arguments of each hook as the hook does.
+func checkFlags(e *examination) []Check {
+	if e.inbox == "" {
+		return nil
+	}
+	var mine []*wire
+	for _, w := range e.wires {
+		if e.relate(w) == same {
+			mine = append(mine, w)
+		}
+	}
+	var all []Check
+	for _, g := range distinct(mine) {
+		w := g[0]
+		switch {
+		case !w.Exact:
+			all = append(all, warn("flags", e.execForm(w), "what a shell makes of this cannot be told: %s (%s)", w.line(), e.show(w.source.path)))
+		case w.err != nil:
+			all = append(all, fail("flags", "correct the arguments of "+w.Member+" in "+w.source.path,
+				"the hook does not take %s, and then approves every stop: %v", quote(w.Flags...), w.err))
+		default:
+			all = append(all, ok("flags", "the hook takes %s", quote(w.Flags...)))
+		}
+	}
+	return all
+}

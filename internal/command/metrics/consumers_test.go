@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 )
 
 func commit(t testing.TB, box *inbox.Inbox, change func(*inbox.Tx) error) {
@@ -46,22 +46,22 @@ func TestOfABackoff(t *testing.T) {
 }
 
 func TestOfAWaiter(t *testing.T) {
-	t.Cleanup(func() { host.TestOnlyBootID = "" })
+	t.Cleanup(func() { machine.TestOnlyBootID = "" })
 	box := newBox(t, &at{noon})
 	assert.Zero(t, value(t, gather(t, box, noon), "heartbeat_waiter"), "nobody waits")
 	commit(t, box, func(tx *inbox.Tx) error { return tx.Wait("name", "s1") })
 	f := gather(t, box, noon)
-	if host.ProcessStart(os.Getpid()) == 0 {
+	if machine.ProcessStart(os.Getpid()) == 0 {
 		assert.NotContains(t, f, "heartbeat_waiter")
 		return
 	}
 	assert.EqualValues(t, 1, value(t, f, "heartbeat_waiter"))
-	host.TestOnlyBootID = "another boot"
+	machine.TestOnlyBootID = "another boot"
 	assert.Zero(t, value(t, gather(t, box, noon), "heartbeat_waiter"))
 }
 
 func TestOfAQuestion(t *testing.T) {
-	t.Cleanup(func() { host.TestOnlyBootID = "" })
+	t.Cleanup(func() { machine.TestOnlyBootID = "" })
 	box := newBox(t, &at{noon})
 	const name = "heartbeat_waiting_for_person"
 	commit(t, box, func(tx *inbox.Tx) error { return tx.Ask("s1", "permission_prompt", "") })
@@ -72,6 +72,6 @@ func TestOfAQuestion(t *testing.T) {
 	commit(t, box, func(tx *inbox.Tx) error { return tx.StartSession("s1", os.Getpid()) })
 	commit(t, box, func(tx *inbox.Tx) error { return tx.Ask("s1", "permission_prompt", "") })
 	assert.EqualValues(t, 1, value(t, gather(t, box, noon), name))
-	host.TestOnlyBootID = "another boot"
+	machine.TestOnlyBootID = "another boot"
 	assert.Zero(t, value(t, gather(t, box, noon), name), "it is gone")
 }

@@ -1,11 +1,14 @@
+// Package metrics shows an inbox in figures, in the text format that Prometheus
+// reads.
 package metrics
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/machine"
+	"heartbeat/internal/survey"
 )
 
 // Figures are what metrics counts and measures of an inbox.
@@ -41,6 +44,8 @@ type Figures struct {
 	*Spending
 
 	Warnings []string `json:"warnings,omitempty"`
+
+	oldest *time.Time // since when the entry waits that comes next
 }
 
 // Histogram counts how long answers took.
@@ -61,39 +66,37 @@ type Bucket struct {
 // with its first count.
 func reasons() []inbox.Reason {
 	return []inbox.Reason{
-		inbox.ReasonOrphaned, inbox.ReasonInterrupted, inbox.ReasonAsked, inbox.ReasonUnresolved, inbox.ReasonCommand, inbox.ReasonFailed, inbox.ReasonExhausted,
+		inbox.ReasonOrphaned, inbox.ReasonInterrupted, inbox.ReasonAsked, inbox.ReasonStopped, inbox.ReasonUnresolved, inbox.ReasonCommand, inbox.ReasonFailed, inbox.ReasonExhausted,
 		inbox.ReasonTooLong, inbox.ReasonDied, inbox.ReasonExpired, inbox.ReasonCanceled, inbox.ReasonEmpty,
 	}
 }
 
-// Gather returns the figures of an inbox as of now.
-func Gather(ctx context.Context, box *inbox.Inbox, now time.Time) (f Figures, err error) {
+// Gather returns the figures of an inbox as of then.
+func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err error) {
 	f = Figures{Inbox: box.Path(), DeadLetters: byReason(nil), DeadLettered: byReason(nil)}
-	v, err := box.View()
-	if err != nil {
-		return f, err
+	now := survey.Glance(ctx, box, f.read)
+	if now.Unreadable != nil {
+		return f, now.Unreadable
 	}
-	defer func() { err = errors.Join(err, v.Close()) }()
-	if err := f.queue(ctx, v, now); err != nil {
-		return f, err
+	f.QueueEntries, f.QueueBytes, f.ScheduledEntries = now.Backlog.Entries, now.Backlog.Bytes, now.Scheduled.Count
+	f.SelfEnqueued, f.Paused, f.WaitingForPerson = now.SelfEnqueued.Count, now.Paused != nil, now.Asking() != nil
+	if d := now.InFlight; d != nil {
+		attempt := max(1, d.Attempt)
+		f.InFlight, f.InFlightAge, f.InFlightAttempt = true, age(at, d.DeliveredAt), &attempt
 	}
-	if err := f.backoff(v); err != nil {
-		return f, err
+	if f.oldest != nil {
+		f.OldestQueuedAge = age(at, *f.oldest)
 	}
-	if err := f.consumers(v); err != nil {
-		return f, err
+	if now.Backoff != nil {
+		f.BackingOff, f.BackingOffUntil = true, timestamp(now.Backoff.Until)
 	}
-	if err := f.totals(v); err != nil {
-		return f, err
+	if w := now.Waiter; w == nil || w.Life != machine.Unknown {
+		alive := w != nil && w.Life == machine.Alive
+		f.Waiter = &alive
 	}
 	if f.Spending, err = spending(box); err != nil {
 		return f, err
 	}
-	scheduled, err := v.Schedule()
-	if err != nil {
-		return f, err
-	}
-	f.ScheduledEntries = scheduled.Count
 	letters, err := box.CountLetters(ctx)
 	for reason, n := range letters.Open {
 		f.DeadLetters[reason] = int64(n)
@@ -102,12 +105,14 @@ func Gather(ctx context.Context, box *inbox.Inbox, now time.Time) (f Figures, er
 	return f, err
 }
 
-func (f *Figures) queue(ctx context.Context, v *inbox.View, now time.Time) error {
-	backlog, err := v.Backlog(ctx)
-	if err != nil {
-		return err
-	}
-	f.QueueEntries, f.QueueBytes = backlog.Entries, backlog.Bytes
+// age is never below zero: a clock may be set back.
+func age(now, since time.Time) *float64 {
+	a := max(0, now.Sub(since)).Seconds()
+	return &a
+}
+
+// read takes what only the queue knows.
+func (f *Figures) read(v *inbox.View) error {
 	first, err := v.Next(1)
 	if err != nil {
 		return err
@@ -117,30 +122,16 @@ func (f *Figures) queue(ctx context.Context, v *inbox.View, now time.Time) error
 		if since.IsZero() {
 			since = v.WrittenAt()
 		}
-		f.OldestQueuedAge = age(now, since)
+		f.oldest = &since
 	}
-	if d := v.InFlight(); d != nil {
-		attempt := max(1, d.Attempt)
-		f.InFlight, f.InFlightAge, f.InFlightAttempt = true, age(now, d.DeliveredAt), &attempt
+	if f.FailuresInARow, err = v.Streak(); err != nil {
+		return err
 	}
-	p, err := v.Paused()
-	f.Paused = p != nil
-	return err
-}
-
-// age is never below zero: a clock may be set back.
-func age(now, since time.Time) *float64 {
-	a := max(0, now.Sub(since)).Seconds()
-	return &a
-}
-
-func (f *Figures) totals(v *inbox.View) error {
 	n, err := v.Totals()
 	if err != nil {
 		return err
 	}
 	f.Delivered, f.Redelivered, f.Answered, f.Dropped = n.Delivered, n.Redelivered, n.Answered, n.Dropped
-	f.SelfEnqueued = v.SelfEnqueued().Count
 	f.DeadLettered = byReason(n.DeadLetters)
 	f.AnswerSeconds.Sum = n.LatencySum.Seconds()
 	for _, c := range n.Latency {

@@ -1,8 +1,13 @@
+// Package priced shows results and dead letters with what they cost as it is known
+// now: their lines were written before the last request had its price.
 package priced
 
 import (
+	"time"
+
 	"heartbeat/inbox"
 	"heartbeat/internal/charging"
+	"heartbeat/internal/flat"
 	"heartbeat/internal/price"
 )
 
@@ -105,4 +110,73 @@ func (b *Book) Price(entryID string, first int64, was price.Fields) price.Price 
 // being written.
 func (b *Book) Complete(entryID string, first int64, was price.Fields) bool {
 	return first == 0 || !b.read().Pending(entryID, first) && !b.Price(entryID, first, was).Open
+}
+
+// members are those that a price has.
+var members = []string{"cost_usd", "tokens", "requests", "model", "context_percent", "cost_divided", "cost_open"}
+
+// Line returns a line of a file with the price in place of the one that it was written
+// with. It stays byte for byte where that is the same, and where it is no object.
+func Line(line []byte, p price.Price) []byte {
+	m, err := flat.Parse(line)
+	if err != nil {
+		return line
+	}
+	var was price.Price
+	if was.Members(flat.From(m)) == nil && m.Err() == nil && was == p {
+		return line
+	}
+	var o flat.Object
+	m.Without(members, o.Raw)
+	_ = p.Members(flat.To(&o)) // only reading can fail
+	return o.End()
+}
+
+// Patience is how long something that is followed waits for its price: the client says
+// it a moment after the turn has ended.
+const Patience = 3 * time.Second
+
+// Queue holds back what is followed until its price is complete, so that each thing is
+// shown once and in its order. The zero value is empty.
+type Queue[T any] struct{ held []held[T] }
+
+type held[T any] struct {
+	thing T
+	since time.Time
+}
+
+// Add puts things behind those that wait.
+func (q *Queue[T]) Add(now time.Time, things ...T) {
+	for _, thing := range things {
+		q.held = append(q.held, held[T]{thing, now})
+	}
+}
+
+// All are the things that wait.
+func (q *Queue[T]) All() (all []T) {
+	for _, h := range q.held {
+		all = append(all, h.thing)
+	}
+	return all
+}
+
+// Ready takes out the first things, up to one that is not complete and has not waited
+// for [Patience].
+func (q *Queue[T]) Ready(now time.Time, complete func(T) bool) (ready []T) {
+	for len(q.held) > 0 {
+		first := q.held[0]
+		waited := now.Sub(first.since).Abs() // a clock may be set back
+		if !complete(first.thing) && waited < Patience {
+			break
+		}
+		ready, q.held = append(ready, first.thing), q.held[1:]
+	}
+	return ready
+}
+
+// Rest takes out all.
+func (q *Queue[T]) Rest() []T {
+	all := q.All()
+	q.held = nil
+	return all
 }

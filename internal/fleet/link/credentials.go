@@ -1,34 +1,62 @@
 package link
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
+	"net"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/fleet/link/target"
 )
 
 // maxSecret is the most bytes of a file with credentials or certificates.
 const maxSecret = 1 << 20
 
-// fileError is about a file that the flags or a context name.
-type fileError struct{ error }
-
-func (f *fileError) Unwrap() error { return f.error }
-
-// credentials are the options that say who connects. Files are read again at each try, so
-// that renewed ones count.
-func credentials(t *target.Target) ([]nats.Option, error) {
-	how, err := user(t)
-	if err != nil {
+// credentials are the options that say who connects. The library reads the files again at
+// each try, so that renewed ones count. What is wrong with them now is said here: no try
+// mends it.
+func credentials(t *Target) (how []nats.Option, err error) {
+	read := secrets{t.Creds, t.NKey, t.TLSCA, t.TLSCert, t.TLSKey}
+	if err := read.check(); err != nil {
 		return nil, err
 	}
-	if t.TLSCA != "" || t.TLSCert != "" {
-		how = append(how, certificates(t))
+	how = append(how, nats.SetCustomDialer(read))
+	var tried nats.Options
+	add := func(o nats.Option, wrong string, files ...any) {
+		how = append(how, o)
+		if failed := o(&tried); failed != nil && err == nil {
+			err = fmt.Errorf(wrong+": %s", append(files, reason(failed))...)
+		}
+	}
+	const useless = "%s has no credentials that can be used"
+	switch {
+	case t.User != "":
+		how = append(how, nats.UserInfo(t.User, t.Password))
+	case t.Creds != "":
+		add(nats.UserCredentials(t.Creds), useless, t.Creds)
+		_, failed := tried.UserJWT()
+		if failed == nil {
+			_, failed = tried.SignatureCB(nil)
+		}
+		if failed != nil {
+			return nil, fmt.Errorf(useless+": %w", t.Creds, failed)
+		}
+	case t.NKey != "":
+		key, failed := nats.NkeyOptionFromSeed(t.NKey)
+		if failed != nil {
+			return nil, fmt.Errorf(useless+": %s", t.NKey, reason(failed))
+		}
+		how = append(how, key)
+	case t.UserJWT != "":
+		how = append(how, nats.UserJWTAndSeed(t.UserJWT, t.UserSeed))
+	case t.Token != "":
+		how = append(how, nats.Token(t.Token))
+	}
+	if t.TLSCA != "" {
+		add(nats.RootCAs(t.TLSCA), "%s has no certificate in PEM", t.TLSCA)
+	}
+	if t.TLSCert != "" {
+		add(nats.ClientCert(t.TLSCert, t.TLSKey), "%s and %s are no certificate with its key", t.TLSCert, t.TLSKey)
 	}
 	if t.TLSFirst {
 		how = append(how, nats.TLSHandshakeFirst())
@@ -36,122 +64,26 @@ func credentials(t *target.Target) ([]nats.Option, error) {
 	if t.InboxPrefix != "" {
 		how = append(how, nats.CustomInboxPrefix(t.InboxPrefix))
 	}
-	return how, nil
+	return how, err
 }
 
-func user(t *target.Target) ([]nats.Option, error) {
-	switch {
-	case t.User != "":
-		return []nats.Option{nats.UserInfo(t.User, t.Password)}, nil
-	case t.Creds != "":
-		if _, err := keyIn(t.Creds); err != nil {
-			return nil, err
+// secrets are the files that the library reads after it has dialed, with the connection
+// locked: one that cannot be read, such as a pipe, keeps it from dialing.
+type secrets []string
+
+func (s secrets) check() error {
+	for _, path := range s {
+		if _, err := disk.ReadFile(path, maxSecret); err != nil && path != "" {
+			return fmt.Errorf("read credentials: %w", err)
 		}
-		return []nats.Option{nats.UserJWT(func() (string, error) { return jwtIn(t.Creds) }, signer(t.Creds))}, nil
-	case t.NKey != "":
-		key, err := keyIn(t.NKey)
-		if err != nil {
-			return nil, err
-		}
-		defer key.Wipe()
-		public, err := key.PublicKey()
-		if err != nil {
-			return nil, wrongFile(t.NKey, err)
-		}
-		return []nats.Option{nats.Nkey(public, signer(t.NKey))}, nil
-	case t.UserJWT != "":
-		return []nats.Option{nats.UserJWTAndSeed(t.UserJWT, t.UserSeed)}, nil
-	case t.Token != "":
-		return []nats.Option{nats.Token(t.Token)}, nil
 	}
-	return nil, nil
+	return nil
 }
 
-// signer signs what the server asks to be signed, with the key in a file.
-func signer(path string) nats.SignatureHandler {
-	return func(nonce []byte) ([]byte, error) {
-		key, err := keyIn(path)
-		if err != nil {
-			return nil, err
-		}
-		defer key.Wipe()
-		return key.Sign(nonce)
-	}
-}
-
-func jwtIn(path string) (string, error) {
-	text, err := secret(path)
-	if err != nil {
-		return "", err
-	}
-	jwt, err := nkeys.ParseDecoratedJWT(text)
-	if err != nil {
-		return "", wrongFile(path, err)
-	}
-	return jwt, nil
-}
-
-func keyIn(path string) (nkeys.KeyPair, error) {
-	text, err := secret(path)
-	if err != nil {
+// Dial is [nats.CustomDialer]'s.
+func (s secrets) Dial(network, address string) (net.Conn, error) {
+	if err := s.check(); err != nil {
 		return nil, err
 	}
-	key, err := nkeys.ParseDecoratedNKey(text)
-	if err != nil {
-		return nil, wrongFile(path, err)
-	}
-	return key, nil
-}
-
-func wrongFile(path string, err error) error {
-	return &fileError{fmt.Errorf("%s has no credentials that can be used: %w", path, err)}
-}
-
-func secret(path string) ([]byte, error) {
-	text, err := disk.ReadFile(path, maxSecret)
-	if err != nil {
-		return nil, &fileError{fmt.Errorf("read credentials: %w", err)}
-	}
-	return text, nil
-}
-
-// certificates is the option for TLS, which the library tries out before it connects.
-func certificates(t *target.Target) nats.Option {
-	var own nats.TLSCertHandler
-	var roots nats.RootCAsHandler
-	if t.TLSCert != "" {
-		own = func() (tls.Certificate, error) { return certificate(t.TLSCert, t.TLSKey) }
-	}
-	if t.TLSCA != "" {
-		roots = func() (*x509.CertPool, error) { return authorities(t.TLSCA) }
-	}
-	return nats.ClientTLSConfig(own, roots)
-}
-
-func authorities(path string) (*x509.CertPool, error) {
-	text, err := secret(path)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, &fileError{fmt.Errorf("%s has no certificate in PEM", path)}
-	}
-	return pool, nil
-}
-
-func certificate(cert, key string) (tls.Certificate, error) {
-	c, err := secret(cert)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	k, err := secret(key)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	pair, err := tls.X509KeyPair(c, k)
-	if err != nil {
-		err = &fileError{fmt.Errorf("%s and %s are no certificate with its key: %w", cert, key, err)}
-	}
-	return pair, err
+	return net.DialTimeout(network, address, dialTimeout)
 }

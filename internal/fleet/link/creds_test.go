@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -119,9 +120,27 @@ func TestCredsThatExpire(t *testing.T) {
 	var told said
 	c := connect(t, &Flags{Server: o.server.URL(), Creds: path}, Options{Say: told.say})
 	require.Eventually(t, func() bool { return strings.Contains(told.text(), "authentication expired") }, time.Minute, time.Millisecond)
-	require.Eventually(t, func() bool { return strings.Contains(c.State().Sentence, "tried again for ever") }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(told.text(), "tried again for ever") }, time.Minute, time.Millisecond)
 	o.creds(path, user, time.Now().Add(time.Hour))
-	require.Eventually(t, func() bool { return c.State().Connected }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return c.Connected() }, time.Minute, time.Millisecond)
+}
+
+// Nothing waits for a pipe that took the file's place.
+func TestCredsThatBecomeAPipe(t *testing.T) {
+	o := newOperated(t)
+	path := filepath.Join(t.TempDir(), "user.creds")
+	user := newKey(t)
+	o.creds(path, user, time.Now().Add(2*time.Second))
+	var told said
+	c := connect(t, &Flags{Server: o.server.URL(), Creds: path}, Options{Say: told.say})
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	require.Eventually(t, func() bool { return strings.Contains(told.text(), "authentication expired") }, time.Minute, time.Millisecond)
+	time.Sleep(500 * time.Millisecond) // it was tried again by now
+	require.False(t, c.Connected())
+	require.NoError(t, os.Remove(path))
+	o.creds(path, user, time.Now().Add(time.Hour))
+	require.Eventually(t, func() bool { return c.Connected() }, time.Minute, time.Millisecond)
 }
 
 func TestCredsThatAreRevoked(t *testing.T) {
@@ -136,9 +155,9 @@ func TestCredsThatAreRevoked(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(told.text(), "authentication revoked") }, time.Minute, time.Millisecond)
 	_, err := Connect(fleet.Context(t), &Flags{Server: o.server.URL(), Creds: path}, Options{})
 	require.ErrorContains(t, err, "does not take creds file "+path)
-	assert.False(t, c.State().Connected)
+	assert.False(t, c.Connected())
 
 	o.claims.ClearRevocation(public(t, user))
 	o.publish()
-	require.Eventually(t, func() bool { return c.State().Connected }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return c.Connected() }, time.Minute, time.Millisecond)
 }

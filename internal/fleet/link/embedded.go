@@ -13,11 +13,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/fleet/link/target"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
 )
 
@@ -50,10 +50,6 @@ type embedded struct {
 	done    chan struct{} // closed with the connection
 }
 
-// StartServer starts a server: see package serving, which a command that can be one sets
-// here. Without it --embed is refused.
-var StartServer func(port int, token, store string, say func(string)) (at int, end func(), err error)
-
 // address is how the server's clients find it and are let in.
 type address struct {
 	Port  int    `json:"port"`
@@ -62,9 +58,6 @@ type address struct {
 }
 
 func openEmbedded(dir string, say func(string)) (*embedded, error) {
-	if StartServer == nil {
-		return nil, errors.New("no server is linked into this program, so that it has no --embed")
-	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -99,8 +92,8 @@ func ownDir(dir string) (string, error) {
 
 // target is where to connect. The port and the token are looked up at each try, since they
 // are the next server's own if that cannot have the same port.
-func (e *embedded) target() (target.Target, []nats.Option) {
-	return target.Target{URL: "nats://127.0.0.1"}, []nats.Option{
+func (e *embedded) target() (Target, []nats.Option) {
+	return Target{URL: "nats://127.0.0.1"}, []nats.Option{
 		nats.SetCustomDialer(e),
 		nats.IgnoreDiscoveredServers(),
 		nats.TokenHandler(func() string {
@@ -200,18 +193,13 @@ func (e *embedded) isServed() bool {
 	return true
 }
 
-// shutOut is the sentence about a server that takes no token for a long while.
-func (e *embedded) shutOut(err error) error {
-	return fmt.Errorf("the server in %s does not let this process in (%s): end the commands that use it, and remove %s", e.dir, reason(err), filepath.Join(e.dir, addressFile))
-}
-
 // start starts the server under the lock, on the last one's port if that is free.
 func (e *embedded) start() (end func(), err error) {
 	last, err := e.address()
 	if err != nil || !isFree(last.Port) {
 		last.Port = 0
 	}
-	token, err := host.RandomName()
+	token, err := machine.RandomName()
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +208,7 @@ func (e *embedded) start() (end func(), err error) {
 		return nil, fmt.Errorf("%s is not a directory: remove it", store)
 	}
 	now := address{Token: token, PID: os.Getpid()}
-	if now.Port, end, err = StartServer(last.Port, now.Token, store, e.say); err != nil {
+	if now.Port, end, err = startServer(last.Port, now.Token, store, e.say); err != nil {
 		return nil, err
 	}
 	text, err := json.Marshal(now)
@@ -254,23 +242,21 @@ func (e *embedded) takeOver(c *Conn) {
 		return
 	}
 	e.taking = true
-	go e.take(c)
-}
-
-func (e *embedded) take(c *Conn) {
-	for try := 1; !e.over(c); try++ {
-		served, err := e.serve()
-		if served {
-			e.say("this process is the server of this machine now")
+	go func() {
+		for try := 1; !e.over(c); try++ {
+			served, err := e.serve()
+			if served {
+				e.say("this process is the server of this machine now")
+			}
+			if err != nil {
+				e.say(err.Error())
+			}
+			select {
+			case <-time.After(delay(try)):
+			case <-e.done:
+			}
 		}
-		if err != nil {
-			e.say(err.Error())
-		}
-		select {
-		case <-time.After(delay(try)):
-		case <-e.done:
-		}
-	}
+	}()
 }
 
 // over reports whether nothing is to be taken over any more. A connection that is lost
@@ -278,7 +264,7 @@ func (e *embedded) take(c *Conn) {
 func (e *embedded) over(c *Conn) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed || e.running != nil || c.State().Connected {
+	if e.closed || e.running != nil || c.Connected() {
 		e.taking = false
 	}
 	return !e.taking
@@ -302,3 +288,43 @@ func (e *embedded) close() error {
 	e.running()
 	return e.lock.Release()
 }
+
+// startServer starts a server on loopback, with the files in store and each write synced. It
+// listens at port, or at a free one if that is 0, and lets in who has the token. say gets a
+// sentence about what goes wrong with it later. end ends it.
+func startServer(port int, token, store string, say func(string)) (at int, end func(), err error) {
+	if port == 0 {
+		port = server.RANDOM_PORT
+	}
+	s, err := server.NewServer(&server.Options{
+		ServerName: "heartbeat-nats", Host: "127.0.0.1", Port: port, Authorization: token,
+		JetStream: true, StoreDir: store, SyncAlways: true,
+		NoSigs: true, DisableShortFirstPing: true,
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	s.SetLoggerV2(&log{say: say}, false, false, false)
+	s.Start()
+	if !s.ReadyForConnections(startTimeout) {
+		s.Shutdown()
+		return 0, nil, fmt.Errorf("it was not ready within %v", startTimeout)
+	}
+	end = func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	}
+	return s.Addr().(*net.TCPAddr).Port, end, nil
+}
+
+// log passes on what is wrong with the server, such as a full disk.
+type log struct{ say func(string) }
+
+func (l *log) Noticef(string, ...any) {}
+func (l *log) Debugf(string, ...any)  {}
+func (l *log) Tracef(string, ...any)  {}
+func (l *log) Warnf(format string, v ...any) {
+	l.say("the server of this machine: " + fmt.Sprintf(format, v...))
+}
+func (l *log) Errorf(format string, v ...any) { l.Warnf(format, v...) }
+func (l *log) Fatalf(format string, v ...any) { l.Warnf(format, v...) }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/testing/fleet"
+	"heartbeat/internal/testing/script"
 )
 
 // serveVariable names a directory to this test binary, which then is its server until it is
@@ -32,7 +34,7 @@ func serveHere(dir string) {
 		os.Exit(1)
 	}
 	fmt.Println("up at", c.Where())
-	select {}
+	script.Forever()
 }
 
 // elsewhere has another process be the server, and returns what kills it.
@@ -43,10 +45,11 @@ func elsewhere(t *testing.T, dir string) (kill func()) {
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	kill = func() {
+	// The test's end may meet a kill that is under way.
+	kill = sync.OnceFunc(func() {
 		_ = cmd.Process.Kill() // it may be dead already
 		_ = cmd.Wait()
-	}
+	})
 	t.Cleanup(kill)
 	b := make([]byte, 200)
 	n, err := out.Read(b)
@@ -113,7 +116,7 @@ func TestWhoIsLeftTakesOver(t *testing.T) {
 	require.NoError(t, err)
 	kill()
 	for _, each := range []*Conn{c, other} {
-		require.Eventually(t, func() bool { return each.NATS.FlushTimeout(time.Second) == nil && each.State().Connected }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return each.NATS.FlushTimeout(time.Second) == nil && each.Connected() }, time.Minute, time.Millisecond)
 		var s jetstream.Stream
 		require.Eventually(t, func() bool { s, err = each.JS.Stream(fleet.Context(t), "WORK"); return err == nil }, time.Minute, time.Millisecond)
 		assert.EqualValues(t, 1, s.CachedInfo().State.Msgs)

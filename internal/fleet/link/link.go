@@ -1,9 +1,16 @@
+// Package link is the connection to a NATS server: which server and as whom, from flags, from
+// NATS_URL and from the contexts of the nats CLI; made once, with a sentence for what is
+// wrong, and then kept for ever. While the server is away, nothing that is published is kept
+// back for later: it fails at once, and who published it decides what to do. With --embed the
+// server is this process itself, or another one of this machine.
 package link
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,12 +18,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"heartbeat/internal/fleet/link/target"
 	"heartbeat/internal/words"
 )
-
-// Flags say where the server is and who connects: see [target.Flags].
-type Flags = target.Flags
 
 const (
 	// dialTimeout is how long one try to connect may take.
@@ -25,6 +28,9 @@ const (
 	// alone: within 30 s, half of the shortest time that setup suggests for AckWait.
 	pingEvery = 10 * time.Second
 	pingsLost = 2
+
+	firstDelay = 125 * time.Millisecond
+	mostDelay  = 8 * time.Second
 )
 
 // Options are how a connection is made. The zero value is for a verb.
@@ -37,8 +43,8 @@ type Options struct {
 	// Say gets a sentence on each change of the connection, and on what the server
 	// refused. It may be called from several goroutines.
 	Say func(sentence string)
-	// Back is called once the connection is there again, with how long it was away.
-	Back func(away time.Duration)
+	// Back is called once the connection is there again.
+	Back func()
 	// Ping replaces the 10 s between two signs of life, for tests.
 	Ping time.Duration
 }
@@ -55,12 +61,9 @@ type Conn struct {
 	options Options
 	server  *embedded // with --embed
 
-	made      atomic.Pointer[nats.Conn] // NATS, for callbacks that may come before Connect returns
 	mu        sync.Mutex
-	awaySince time.Time // zero while connected
-	why       error     // of the last try
-	parting   error     // why the server closes the connection, as it said before
-	tries     int
+	awaySince time.Time            // zero while connected
+	parting   error                // why the server closes the connection, as it said before
 	refused   map[string]time.Time // what was said lately
 	closed    bool
 	quiet     atomic.Int32
@@ -77,7 +80,7 @@ func Connect(ctx context.Context, to *Flags, o Options) (*Conn, error) {
 	}
 	c := &Conn{options: o, refused: map[string]time.Time{}}
 	var how []nats.Option
-	var t target.Target
+	var t Target
 	var err error
 	if to.Embed != "" {
 		c.server, err = openEmbedded(to.Embed, o.Say)
@@ -88,7 +91,7 @@ func Connect(ctx context.Context, to *Flags, o Options) (*Conn, error) {
 		how, err = credentials(&t)
 	}
 	if err == nil {
-		if c.where = target.Shown(t.URL); c.server != nil {
+		if c.where = Shown(t.URL); c.server != nil {
 			c.where = c.server.dir // its port changes
 		}
 		err = c.dial(ctx, &t, append(how, c.keeping()...))
@@ -100,7 +103,7 @@ func Connect(ctx context.Context, to *Flags, o Options) (*Conn, error) {
 }
 
 // dial tries until the connection is there, or cannot be.
-func (c *Conn) dial(ctx context.Context, t *target.Target, how []nats.Option) error {
+func (c *Conn) dial(ctx context.Context, t *Target, how []nats.Option) error {
 	give := time.Now().Add(startTimeout)
 	for try := 1; ; try++ {
 		err := c.server.ready(ctx)
@@ -109,7 +112,6 @@ func (c *Conn) dial(ctx context.Context, t *target.Target, how []nats.Option) er
 			c.NATS, err = nats.Connect(t.URL, how...)
 		}
 		if err == nil {
-			c.made.Store(c.NATS)
 			c.JS, err = jetStream(c.NATS, t)
 			return err
 		}
@@ -118,12 +120,12 @@ func (c *Conn) dial(ctx context.Context, t *target.Target, how []nats.Option) er
 		case changing && time.Now().Before(give):
 			pause = lookEvery // another process is about to be the server, or is ending
 		case changing && isAuth(err):
-			return c.server.shutOut(err)
+			return fmt.Errorf("the server in %s does not let this process in (%s): end the commands that use it, and remove %s", c.where, reason(err), filepath.Join(c.where, addressFile))
 		default:
 			if isReady {
 				err = notConnected(t, err)
 			}
-			if !c.options.Patient || isFinal(err) {
+			if !c.options.Patient || errors.As(err, new(final)) {
 				return err
 			}
 			if try == 1 {
@@ -138,7 +140,7 @@ func (c *Conn) dial(ctx context.Context, t *target.Target, how []nats.Option) er
 	}
 }
 
-func jetStream(nc *nats.Conn, t *target.Target) (jetstream.JetStream, error) {
+func jetStream(nc *nats.Conn, t *Target) (jetstream.JetStream, error) {
 	switch {
 	case t.JSAPIPrefix != "":
 		return jetstream.NewWithAPIPrefix(nc, t.JSAPIPrefix)
@@ -154,17 +156,26 @@ func (c *Conn) keeping() []nats.Option {
 		nats.Name(c.options.Name),
 		nats.Timeout(dialTimeout),
 		nats.MaxReconnects(-1),
-		nats.CustomReconnectDelay(c.tried),
+		nats.CustomReconnectDelay(delay),
 		nats.IgnoreAuthErrorAbort(), // a user who is missing for a moment comes back
 		nats.ReconnectBufSize(-1),   // an old acknowledgement must not go out later
 		nats.PingInterval(c.options.Ping),
 		nats.MaxPingsOutstanding(pingsLost),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.lost(err) }),
-		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.missed(err) }),
 		nats.ReconnectHandler(func(*nats.Conn) { c.found() }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.complaint(err) }),
 		nats.NoCallbacksAfterClientClose(),
 	}
+}
+
+// delay is how long to wait after so many tries: twice as long each time, up to 8 s, less
+// a random part, so that a thousand agents do not come back at once.
+func delay(tries int) time.Duration {
+	d := mostDelay
+	if tries < 7 {
+		d = firstDelay << max(tries-1, 0)
+	}
+	return d/2 + rand.N(d/2+1)
 }
 
 // Again calls do, and with --embed calls it anew where the process that was the server ended
@@ -172,26 +183,25 @@ func (c *Conn) keeping() []nats.Option {
 // happened more than once. Elsewhere a server that is away is an error at once.
 func (c *Conn) Again(ctx context.Context, do func() error) error {
 	give := time.Now().Add(startTimeout)
-	for {
-		err := do()
-		if c.server == nil || err == nil || !IsAway(err) || time.Now().After(give) {
-			return err
-		}
-		select {
-		case <-time.After(lookEvery):
-		case <-ctx.Done():
-			return err
-		}
-	}
+	return whileAway(ctx, do, func() bool { return c.server != nil && time.Now().Before(give) })
 }
 
 // Patiently calls do, and calls it anew while the connection is lost meanwhile: what was
 // asked then is never answered.
 func (c *Conn) Patiently(ctx context.Context, do func() error) error {
+	before := c.NATS.Stats().Reconnects
+	return whileAway(ctx, do, func() bool {
+		was := before
+		before = c.NATS.Stats().Reconnects
+		return !c.NATS.IsConnected() || before != was
+	})
+}
+
+// whileAway calls do until the server answers, or it is not to be tried again.
+func whileAway(ctx context.Context, do func() error, again func() bool) error {
 	for {
-		before := c.NATS.Stats().Reconnects
 		err := do()
-		if err == nil || !IsAway(err) || c.NATS.IsConnected() && c.NATS.Stats().Reconnects == before {
+		if err == nil || !IsAway(err) || !again() {
 			return err
 		}
 		select {

@@ -17,8 +17,9 @@ import (
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
 
-	"heartbeat/internal/fleet/link/target"
+	"heartbeat/internal/disk"
 	"heartbeat/internal/words"
 )
 
@@ -27,14 +28,9 @@ type final struct{ error }
 
 func (f final) Unwrap() error { return f.error }
 
-func isFinal(err error) bool {
-	var f final
-	return errors.As(err, &f)
-}
-
 // notConnected is the sentence about a try that failed.
-func notConnected(t *target.Target, err error) error {
-	where := target.Shown(t.URL)
+func notConnected(t *Target, err error) error {
+	where := Shown(t.URL)
 	switch {
 	case isAuth(err):
 		return final{refusedUser(t, where, err)}
@@ -49,22 +45,20 @@ func notConnected(t *target.Target, err error) error {
 		return final{fmt.Errorf("connect to %s: the server has no TLS, and TLS was asked for: leave tls:// and the --tls flags out, or give the server a certificate", where)}
 	case errors.Is(err, nats.ErrSecureConnRequired):
 		return final{fmt.Errorf("connect to %s: the server wants TLS: write its address as tls://", where)}
-	case errors.As(err, new(*fileError)):
-		return final{fmt.Errorf("connect to %s: %w", where, err)}
 	case errors.Is(err, nats.ErrNoServers):
 		return fmt.Errorf("connect to %s: no server answers there: start nats-server, or name another one with --server", where)
 	}
 	return fmt.Errorf("connect to %s: %s", where, reason(err))
 }
 
-func refusedUser(t *target.Target, where string, err error) error {
+func refusedUser(t *Target, where string, err error) error {
 	as := t.As()
 	until := expired(t)
 	switch {
 	case !until.IsZero():
 		return fmt.Errorf("connect to %s: the server no longer takes %s, which was valid until %s: get new credentials", where, as, words.Stamp(until))
 	case as == "":
-		return fmt.Errorf("connect to %s: the server wants to know who this is (%s): name a user with --creds or --nkey, or a context with %s", where, reason(err), target.ContextVariable)
+		return fmt.Errorf("connect to %s: the server wants to know who this is (%s): name a user with --creds or --nkey, or a context with %s", where, reason(err), ContextVariable)
 	case errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAccountAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
 		return fmt.Errorf("connect to %s: the server no longer takes %s (%s): get new credentials", where, as, reason(err))
 	}
@@ -73,10 +67,11 @@ func refusedUser(t *target.Target, where string, err error) error {
 
 // expired is until when credentials that are no longer valid were. A server does not say so
 // to who connects.
-func expired(t *target.Target) (until time.Time) {
+func expired(t *Target) (until time.Time) {
 	token := t.UserJWT
 	if t.Creds != "" {
-		token, _ = jwtIn(t.Creds) // what is wrong with the file is said elsewhere
+		text, _ := disk.ReadFile(t.Creds, maxSecret) // what is wrong with it is said elsewhere
+		token, _ = nkeys.ParseDecoratedJWT(text)
 	}
 	claims, err := jwt.DecodeUserClaims(token)
 	if err != nil || claims.Expires == 0 || time.Now().Unix() < claims.Expires {
@@ -128,7 +123,7 @@ func remotely(err error, words string) bool {
 }
 
 // wrongClient is about this client's certificate.
-func wrongClient(t *target.Target, err error) error {
+func wrongClient(t *Target, err error) error {
 	if t.TLSCert == "" {
 		return errors.New("the server wants a certificate of this client: name it with --tls-cert and --tls-key")
 	}

@@ -3,6 +3,7 @@ package link
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -15,33 +16,11 @@ import (
 // sayAgain is after how long the same complaint of the server is passed on again.
 const sayAgain = time.Minute
 
-// State is how the connection is.
-type State struct {
-	Connected bool
-	Since     time.Time // when it was lost; zero while connected
-	Sentence  string    // empty while connected
-}
-
-// State tells whether the server is there, and if not, since when and why.
-func (c *Conn) State() State {
+// Connected reports whether the server is there.
+func (c *Conn) Connected() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.awaySince.IsZero() {
-		return State{Connected: true}
-	}
-	return State{Since: c.awaySince, Sentence: c.sentence()}
-}
-
-// sentence is about a connection that was lost, under the lock.
-func (c *Conn) sentence() string {
-	text := fmt.Sprintf("not connected to %s since %s", c.where, words.Stamp(c.awaySince))
-	if c.tries > 0 {
-		text += fmt.Sprintf(", after %s", words.Count(c.tries, "try", "tries"))
-	}
-	if c.why != nil {
-		text += ": " + reason(c.why)
-	}
-	return text + ": it is tried again for ever"
+	return c.awaySince.IsZero()
 }
 
 func (c *Conn) lost(err error) {
@@ -51,37 +30,18 @@ func (c *Conn) lost(err error) {
 		return
 	}
 	if c.awaySince.IsZero() {
-		c.awaySince, c.tries = time.Now(), 0
+		c.awaySince = time.Now()
 	}
 	if c.parting != nil {
-		err = c.parting
+		err, c.parting = c.parting, nil
 	}
-	c.why, c.parting = err, nil
-	text := c.sentence()
+	text := fmt.Sprintf("not connected to %s since %s", c.where, words.Stamp(c.awaySince))
 	c.mu.Unlock()
-	c.options.Say(text)
+	if err != nil {
+		text += ": " + reason(err)
+	}
+	c.options.Say(text + ": it is tried again for ever")
 	c.server.takeOver(c)
-}
-
-// missed notes why a try failed. It is not said each time: status says it.
-func (c *Conn) missed(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.why = err
-}
-
-// tried counts tries, and returns how long to wait for the next one. A server that let the
-// client in and then refused it is known only from the connection.
-func (c *Conn) tried(tries int) time.Duration {
-	if nc := c.made.Load(); nc != nil {
-		if err := nc.LastError(); err != nil {
-			c.missed(err)
-		}
-	}
-	c.mu.Lock()
-	c.tries = tries
-	c.mu.Unlock()
-	return delay(tries)
 }
 
 func (c *Conn) found() {
@@ -90,11 +50,11 @@ func (c *Conn) found() {
 	if !c.awaySince.IsZero() {
 		away = time.Since(c.awaySince)
 	}
-	c.awaySince, c.why, c.parting, c.tries = time.Time{}, nil, nil, 0
+	c.awaySince, c.parting = time.Time{}, nil
 	c.mu.Unlock()
 	c.options.Say(fmt.Sprintf("connected to %s again after %s", c.where, words.Took(away)))
 	if c.options.Back != nil {
-		c.options.Back(away)
+		c.options.Back()
 	}
 }
 
@@ -114,7 +74,7 @@ func (c *Conn) complaint(err error) {
 	}
 	known := now.Sub(c.refused[text]) < sayAgain
 	if !known {
-		c.forget(now)
+		maps.DeleteFunc(c.refused, func(_ string, at time.Time) bool { return now.Sub(at) >= sayAgain })
 		c.refused[text] = now
 	}
 	c.mu.Unlock()
@@ -133,15 +93,6 @@ func (c *Conn) Quietly(do func()) {
 	c.quiet.Add(1)
 	defer c.quiet.Add(-1)
 	do()
-}
-
-// forget drops what was said long ago.
-func (c *Conn) forget(now time.Time) {
-	for text, at := range c.refused {
-		if now.Sub(at) >= sayAgain {
-			delete(c.refused, text)
-		}
-	}
 }
 
 // reason is an error of the client's library without its prefix.

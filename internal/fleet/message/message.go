@@ -1,18 +1,18 @@
-// Package message makes an entry of the inbox from a message of a stream.
 package message
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/fleet/names"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 
 // Message is a message of a stream, as an agent takes it up.
 type Message struct {
-	// ID names the work: the header Heartbeat-Id, else Nats-Msg-Id, else [names.Message].
+	// ID names the work: the header Heartbeat-Id, else Nats-Msg-Id, else [Unnamed].
 	ID string
 	// Again is how often the message's dead letter was requeued.
 	Again int
@@ -67,27 +67,27 @@ func Of(m jetstream.Msg) (Message, error) {
 		Ack: m.Reply(), Copy: meta.NumDelivered, Data: m.Data(),
 	}
 	h := m.Headers()
-	if n, err := strconv.Atoi(h.Get(names.HeaderAgain)); err == nil && n > 0 && n <= maxAgain {
+	if n, err := strconv.Atoi(h.Get(HeaderAgain)); err == nil && n > 0 && n <= maxAgain {
 		w.Again = n
 	}
-	for _, name := range []string{names.HeaderID, names.HeaderMsgID} {
+	for _, name := range []string{HeaderID, HeaderMsgID} {
 		if w.ID == "" {
 			w.ID = h.Get(name)
 		}
-		if len(w.ID) > names.MaxID { // what is told of it would be refused by the server
-			w.wrong = fmt.Errorf("its header %s has %d bytes, and an id may have no more than %d", name, len(w.ID), names.MaxID)
+		if len(w.ID) > MaxID { // what is told of it would be refused by the server
+			w.wrong = fmt.Errorf("its header %s has %d bytes, and an id may have no more than %d", name, len(w.ID), MaxID)
 			w.ID = ""
 			break
 		}
 		// Whoever names a message as one without an id would have it taken for that one.
-		if w.Again == 0 && names.IsMessage(w.Stream, w.ID) {
+		if w.Again == 0 && IsUnnamed(w.Stream, w.ID) {
 			w.ID = ""
 		}
 	}
 	if w.ID == "" {
-		w.ID = names.Message(w.Stream, w.Seq, meta.Timestamp)
+		w.ID = Unnamed(w.Stream, w.Seq, meta.Timestamp)
 	}
-	if to := h.Get(names.HeaderReply); isSubject(to) {
+	if to := h.Get(HeaderReply); CanPublish(to) && len(to) <= maxReply {
 		w.Reply = to
 	}
 	w.Entry = EntryID(w.ID, w.Again)
@@ -97,10 +97,10 @@ func Of(m jetstream.Msg) (Message, error) {
 
 // EntryID is the id, in an inbox, of a message that was requeued so often: the message's
 // own id, then ID~1, ID~2, … An id that looks like one of those gets ~0, one that is long,
-// that no inbox takes, or that begins with = is spelt as [names.Key], behind an = in any case.
+// that no inbox takes, or that begins with = is spelt as [Key], behind an = in any case.
 func EntryID(id string, again int) string {
 	if inbox.CheckID(id) != nil || len(id) > maxID || strings.HasPrefix(id, "=") {
-		if id = names.Key(id); id[0] != '=' { // so that it is no message's own id
+		if id = Key(id); id[0] != '=' { // so that it is no message's own id
 			id = "=k" + id
 		}
 	}
@@ -115,12 +115,11 @@ func endsInCount(id string) bool {
 	return i >= 0 && i+1 < len(id) && strings.Trim(id[i+1:], "0123456789") == ""
 }
 
-// isSubject reports whether an answer can be published there: no wildcards, no spaces.
-func isSubject(to string) bool {
-	if to == "" || len(to) > maxReply || strings.ContainsAny(to, " \t\r\n\x00*>") {
-		return false
-	}
-	return !strings.HasPrefix(to, ".") && !strings.HasSuffix(to, ".") && !strings.Contains(to, "..")
+// CanPublish reports whether something can be published to a subject: words with dots
+// between them, no wildcards, no spaces.
+func CanPublish(subject string) bool {
+	return subject != "" && !strings.ContainsAny(subject, " \t\r\n\x00*>") && !strings.HasPrefix(subject, ".") &&
+		!strings.HasSuffix(subject, ".") && !strings.Contains(subject, "..")
 }
 
 // about is the member nats of an entry.
@@ -183,4 +182,61 @@ func CopyOf(metadata map[string]json.RawMessage) uint64 {
 		return 0
 	}
 	return a.Copy
+}
+
+const (
+	// maxHeaders and maxHeaderBytes bound which headers of a message are kept for its dead
+	// letter: the first ones, by their names.
+	maxHeaders     = 100
+	maxHeaderBytes = 16 << 10
+)
+
+// kept are the headers of a message that its sender gave it, as lines NAME:VALUE, and how
+// many were left out.
+func kept(h nats.Header) (lines [][]byte, left int) {
+	all := make([]string, 0, len(h))
+	for name := range h {
+		if isSenders(name) {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	size := 0
+	for _, name := range all {
+		for _, value := range h[name] {
+			if size += len(name) + 1 + len(value); len(lines) >= maxHeaders || size > maxHeaderBytes {
+				left++
+				continue
+			}
+			lines = append(lines, []byte(name+":"+value))
+		}
+	}
+	return lines, left
+}
+
+// Restore gives a message the headers that were kept in lines. What is none that a sender
+// gives is left out: who wrote the lines was an agent.
+func Restore(h nats.Header, lines []string) {
+	for _, line := range lines {
+		name, value, found := strings.Cut(line, ":")
+		if found && isSenders(name) && !strings.ContainsAny(value, "\r\n\x00") {
+			h.Add(name, value)
+		}
+	}
+}
+
+// isSenders tells headers that the sender chose from those of JetStream, which would count
+// once more, and from those that a requeued message is given anew.
+func isSenders(name string) bool {
+	switch name {
+	case "", HeaderID, HeaderAgain, HeaderReply:
+		return false
+	}
+	for _, c := range []byte(name) {
+		if c <= ' ' || c > '~' || c == ':' {
+			return false
+		}
+	}
+	const reserved = "nats-"
+	return len(name) < len(reserved) || !bytes.EqualFold([]byte(name[:len(reserved)]), []byte(reserved))
 }

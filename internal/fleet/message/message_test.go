@@ -11,8 +11,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"heartbeat/internal/fleet/names"
 )
 
 // msg is a message without a server.
@@ -44,28 +42,28 @@ func of(t *testing.T, m msg) Message {
 
 func TestID(t *testing.T) {
 	assert.Equal(t, own, of(t, msg{}).ID)
-	assert.Equal(t, "m", of(t, msg{headers: nats.Header{names.HeaderMsgID: {"m"}}}).ID)
-	w := of(t, msg{headers: nats.Header{names.HeaderMsgID: {"m"}, names.HeaderID: {"a.b *"}, names.HeaderAgain: {"2"}, names.HeaderReply: {"_hb.WORK.reply.x"}}})
+	assert.Equal(t, "m", of(t, msg{headers: nats.Header{HeaderMsgID: {"m"}}}).ID)
+	w := of(t, msg{headers: nats.Header{HeaderMsgID: {"m"}, HeaderID: {"a.b *"}, HeaderAgain: {"2"}, HeaderReply: {"_hb.WORK.reply.x"}}})
 	assert.Equal(t, "a.b *", w.ID)
 	assert.Equal(t, "a.b *~2", w.Entry)
 	assert.Equal(t, "_hb.WORK.reply.x", w.Reply)
 	assert.EqualValues(t, 2, w.Copy)
 	for _, bad := range []string{"a.*", ">", "a b", "", "a..b", ".a", strings.Repeat("x", 2000)} {
-		assert.Empty(t, of(t, msg{headers: nats.Header{names.HeaderReply: {bad}}}).Reply, "%q", bad)
+		assert.Empty(t, of(t, msg{headers: nats.Header{HeaderReply: {bad}}}).Reply, "%q", bad)
 	}
 	for _, bad := range []string{"-1", "x", "0"} {
-		assert.Zero(t, of(t, msg{headers: nats.Header{names.HeaderAgain: {bad}}}).Again, "%q", bad)
+		assert.Zero(t, of(t, msg{headers: nats.Header{HeaderAgain: {bad}}}).Again, "%q", bad)
 	}
 }
 
 func TestAnIDThatIsTooLong(t *testing.T) {
-	for _, name := range []string{names.HeaderID, names.HeaderMsgID} {
-		w := of(t, msg{data: "do it", headers: nats.Header{name: {strings.Repeat("x", names.MaxID)}}})
-		assert.Len(t, w.ID, names.MaxID)
+	for _, name := range []string{HeaderID, HeaderMsgID} {
+		w := of(t, msg{data: "do it", headers: nats.Header{name: {strings.Repeat("x", MaxID)}}})
+		assert.Len(t, w.ID, MaxID)
 		_, err := w.InboxMessage()
 		require.NoError(t, err)
 
-		w = of(t, msg{data: "do it", headers: nats.Header{name: {strings.Repeat("x", names.MaxID+1)}}})
+		w = of(t, msg{data: "do it", headers: nats.Header{name: {strings.Repeat("x", MaxID+1)}}})
 		assert.Equal(t, own, w.ID, "its dead letter has to have one")
 		_, err = w.InboxMessage()
 		assert.ErrorContains(t, err, "its header "+name+" has 4097 bytes, and an id may have no more than 4096")
@@ -132,7 +130,7 @@ func TestText(t *testing.T) {
 func TestHeadersThatAreKept(t *testing.T) {
 	h := nats.Header{
 		"Team": {"x", " y: z"}, "team": {"\xff"}, "Trace-Id": {""}, "Heartbeat-Reason": {"mine"},
-		"Nats-TTL": {"1s"}, "nats-rollup": {"all"}, names.HeaderMsgID: {"m"}, names.HeaderID: {"i"}, names.HeaderAgain: {"1"}, names.HeaderReply: {"r"},
+		"Nats-TTL": {"1s"}, "nats-rollup": {"all"}, HeaderMsgID: {"m"}, HeaderID: {"i"}, HeaderAgain: {"1"}, HeaderReply: {"r"},
 	}
 	w := of(t, msg{headers: h})
 	assert.Equal(t, [][]byte{[]byte("Heartbeat-Reason:mine"), []byte("Team:x"), []byte("Team: y: z"), []byte("Trace-Id:"), []byte("team:\xff")}, w.Headers)
@@ -179,15 +177,15 @@ func FuzzMessage(f *testing.F) {
 	f.Add("a", own, "", "1", "$JS.x", "Nats-Rollup", "all")
 	f.Add("a", own, own, "-1", "a.>", "Heartbeat-Id", "b")
 	f.Add("a", "", "WORK:7", "99999999999999999999", " ", "a:b", "c\r\nd")
-	f.Add("a", strings.Repeat("x", names.MaxID+1), "~1", "2", strings.Repeat("a.", 600)+"a", "", "")
+	f.Add("a", strings.Repeat("x", MaxID+1), "~1", "2", strings.Repeat("a.", 600)+"a", "", "")
 	f.Fuzz(func(t *testing.T, data, id, msgID, again, reply, header, value string) {
-		h := nats.Header{names.HeaderID: {id, "other"}, names.HeaderMsgID: {msgID}, names.HeaderAgain: {again}, names.HeaderReply: {reply}}
+		h := nats.Header{HeaderID: {id, "other"}, HeaderMsgID: {msgID}, HeaderAgain: {again}, HeaderReply: {reply}}
 		h.Add(header, value)
 		w, err := Of(msg{data: data, headers: h})
 		require.NoError(t, err)
 		require.NotEmpty(t, w.ID)
-		require.LessOrEqual(t, len(w.ID), names.MaxID)
-		require.True(t, w.ID == own || w.Again > 0 || !names.IsMessage("WORK", w.ID), "it is named as another one: %q", w.ID)
+		require.LessOrEqual(t, len(w.ID), MaxID)
+		require.True(t, w.ID == own || w.Again > 0 || !IsUnnamed("WORK", w.ID), "it is named as another one: %q", w.ID)
 		require.True(t, utf8.ValidString(w.Entry))
 		require.NotContains(t, w.Reply, " ")
 		back, lines := nats.Header{}, []string{}

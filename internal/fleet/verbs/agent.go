@@ -1,7 +1,6 @@
 package verbs
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,143 +12,191 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/fleet/agent"
-	"heartbeat/internal/fleet/claims"
-	"heartbeat/internal/fleet/layout"
 	"heartbeat/internal/fleet/link"
-	"heartbeat/internal/fleet/link/target"
-	"heartbeat/internal/fleet/page"
-	"heartbeat/internal/fleet/settle"
-	"heartbeat/internal/host/signals"
+	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/worker"
+	"heartbeat/internal/machine/signals"
 	"heartbeat/internal/words"
+	recovery "heartbeat/recover"
 )
 
-// runAgent runs one agent.
-func runAgent(o *page.Agent, s cli.Streams) (err error) {
+// agent is one agent, as its flags have it.
+type agent struct {
+	common
+	worker.Options
+	noSession bool
+	mode      string
+	drainOn   string
+}
+
+const (
+	modeDrain   = "drain"
+	modePersist = "persist"
+	drainOnTerm = "TERM"
+	maxSlots    = 100 // far under what the ledger takes
+	maxName     = 256 // bytes
+	// statusSetUp is the exit status where sessions cannot be run, as of heartbeat-launch.
+	statusSetUp = 78
+)
+
+func agentVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "agent",
+		Args:  "[-- COMMAND [ARG ...]]",
+		Short: "work through messages: pull one, have it answered, tell the stream",
+		Long: `Pull messages from a stream while the inbox has room, put each into the inbox, and run
+sessions with COMMAND by heartbeat-launch. Once the entry is answered, the stream is told:
+whoever answers a message first is the only one who is heard.
+
+While an entry waits or is worked on, its message is kept from other agents. If nothing has
+moved for --stall, it is not kept any longer and goes elsewhere. The entry goes on here, and
+the first answer counts. While sessions are held up, by a rate limit for one, what waits
+goes back to the stream.
+
+An agent that is killed goes on where it was once it runs again, with the same --inbox.
+Messages come in the order of the stream with one agent and --slots 1; with more of either,
+or when a message comes again, a later one may be answered first.
+
+COMMAND is what heartbeat-launch runs: heartbeat-launch --help says how. With --no-session
+nothing is run: the sessions that work on the inbox are yours.
+
+A signal ends the agent: the session is ended, and what nobody works on goes back. With
+--drain-on TERM, SIGTERM has it finish what it holds first; a second one ends it.
+
+Exit status: 0 it has drained; 78 somebody has to do something first, and no session has
+worked; 128+n signal n ended it; 1 any other failure.`,
+		Example: `heartbeat-nats agent --subject work.review --inbox work/inbox.jsonl -- claude "Read CLAUDE.md"
+heartbeat-nats agent --inbox work/inbox.jsonl --drain-on TERM --launch --cwd=project -- claude
+heartbeat-nats agent --inbox work/inbox.jsonl --no-session --slots 4`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o agent
+			f := cli.NewFlags("agent")
+			f.StringVar(&o.Subject, "subject", "", "take messages of this `subject` alone (default: all of the stream)")
+			cli.AddInbox(f, &o.Inbox)
+			f.StringVar(&o.Agent, "name", "", "`name` of this agent, which no other may have (default: that of the machine and of the inbox's folder)")
+			f.BoolVar(&o.noSession, "no-session", false, "run no sessions: others work on the inbox")
+			o.mode = modeDrain
+			f.Var(cli.Choice(&o.mode, modeDrain, modePersist), "mode", "drain: a session ends when nothing waits; persist: it stays, and is woken")
+			o.Orphan.Policy = recovery.Retry
+			cli.AddOrphan(f, &o.Orphan)
+			f.StringArrayVar(&o.Launch, "launch", nil, "another `flag` for heartbeat-launch, such as --launch --cwd=project; may be repeated")
+			f.IntVar(&o.Slots, "slots", 1, "how many messages to hold at a time")
+			f.IntVar(&o.QueueDepth, "queue-depth", 0, "take no message while so many entries are in the inbox, those of others too (0: as many as --slots)")
+			o.Stall = 20 * time.Minute
+			f.Var((*cli.Span)(&o.Stall), "stall", "let a message go elsewhere once nothing has moved for so long (0: never)")
+			f.BoolVar(&o.GiveBack, "give-back", false, "give back what waits while the inbox is paused, in place of keeping it")
+			f.Var(cli.Choice(&o.drainOn, drainOnTerm), "drain-on", "TERM: SIGTERM has it finish what it holds before it ends")
+			f.AddFlagSet(o.begin("agent"))
+			o.end(f)
+			return f, func(args []string, s cli.Streams) error {
+				o.Command, o.Persist = args, o.mode == modePersist
+				if f.Changed("stream") || o.Subject == "" { // else that of the subject
+					o.Stream = o.stream
+				}
+				if err := o.check(f); err != nil {
+					return cli.Usage(err)
+				}
+				o.s = s
+				if err := o.run(); err != nil {
+					return fmt.Errorf("agent: %w", err)
+				}
+				return nil
+			}
+		},
+	}
+}
+
+func (o *agent) check(f *pflag.FlagSet) error {
+	switch {
+	case o.Inbox == "":
+		return cli.ErrNoInbox
+	case !o.noSession && len(o.Command) == 0:
+		return errors.New("name the command that sessions run behind --, such as -- claude \"Read CLAUDE.md\", or say with --no-session that others work on the inbox")
+	case o.noSession && (len(o.Command) > 0 || len(o.Launch) > 0 || f.Changed("mode")):
+		return errors.New("--no-session runs no launcher: leave out the command, --launch and --mode")
+	case o.Slots < 1 || o.Slots > maxSlots:
+		return fmt.Errorf("--slots is %d: it takes 1 to %d", o.Slots, maxSlots)
+	case len(o.Agent) > maxName:
+		return fmt.Errorf("--name has %d bytes, and may have no more than %d", len(o.Agent), maxName)
+	case o.QueueDepth < 0:
+		return fmt.Errorf("--queue-depth is %d: it takes 0 or more", o.QueueDepth)
+	}
+	if o.QueueDepth == 0 {
+		o.QueueDepth = o.Slots
+	}
+	var err error
+	if o.Stream != "" {
+		err = message.CheckStream(o.Stream)
+	}
+	return errors.Join(err, o.server.Check(f))
+}
+
+// run runs one agent.
+func (o *agent) run() (err error) {
 	if o.Inbox, err = filepath.Abs(o.Inbox); err != nil {
 		return err
 	}
-	launcher := ""
-	if !o.NoSession {
-		if err := findCommand(o.Command[0]); err != nil {
-			return err
+	if !o.noSession {
+		// A command that is in no directory of PATH is refused before a message is taken for it.
+		// A path is left to the launcher, which may run it in another directory.
+		if name := o.Command[0]; !strings.Contains(name, "/") {
+			if _, err := exec.LookPath(name); err != nil {
+				return cli.Status(statusSetUp, fmt.Errorf("the command of sessions, %q, is in no directory of PATH: name one that is there behind --", name))
+			}
 		}
-		if launcher, err = cli.Beside("heartbeat-launch"); err != nil {
+		if o.Launcher, err = cli.Beside("heartbeat-launch"); err != nil {
 			return err
 		}
 	}
-	name, err := agentName(o)
-	if err != nil {
-		return err
+	if o.Agent == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return fmt.Errorf("find a name for this agent: %w: give it one with --name", err)
+		}
+		o.Agent = host + "-" + filepath.Base(filepath.Dir(o.Inbox))
+	}
+	// A session needs no password or token, and what it reads may have it do anything.
+	o.Environ = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, link.URLVariable+"=") && strings.Contains(v, "@")
+	})
+	o.Say, o.Out, o.Err = sayer(o.s, o.json), o.s.Out, o.s.Err
+	if o.json {
+		o.Out = o.s.Err
 	}
 	taken := signals.Take()
 	defer taken.Stop()
-	requests := requestsOf(taken, o.DrainsOnTerm())
-	say := sayer(s, o.JSON)
-	ctx, cancel := untilFirst(taken)
+	drains := o.drainOn == drainOnTerm
+	requests := requestsOf(taken, drains)
+	o.Requests = requests
+	begin, cancel := taken.Context() // ends with the first signal, for what is done before the agent runs
 	defer cancel()
-	c, err := link.Connect(ctx, &o.Link, link.Options{
-		Name: page.CommandName + " agent " + name, Patient: true, Say: say,
-		Back: func(time.Duration) { requests.add(agent.Back) },
+	o.c, err = link.Connect(begin, &o.server, link.Options{
+		Name: commandName + " agent " + o.Agent, Patient: true, Say: o.Say,
+		Back: func() {
+			select {
+			case requests <- worker.Back:
+			default: // so much is asked for already that it makes no difference
+			}
+		},
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	var options agent.Options
-	if err := c.Patiently(ctx, func() (err error) {
-		options, err = agentOptions(ctx, o, c, name)
-		return err
-	}); err != nil {
-		return err
-	}
-	// A signal ends an agent that waits for the server before it has begun.
-	options.Patiently = func(do func() error) error { return c.Patiently(ctx, do) }
-	options.Launcher, options.Requests, options.Say = launcher, requests.c, say
-	options.Out, options.Err, options.Environ = s.Out, s.Err, sessionEnvironment(os.Environ())
-	if o.JSON {
-		options.Out = s.Err
-	}
-	err = agent.Run(context.Background(), options)
-	return agentEnded(err, taken, o.DrainsOnTerm())
-}
-
-// statusSetUp is the exit status where sessions cannot be run, as of heartbeat-launch.
-const statusSetUp = 78
-
-// findCommand refuses a command that is in no directory of PATH before a message is taken for
-// it. A path is left to the launcher, which may run it in another directory.
-func findCommand(name string) error {
-	if strings.Contains(name, "/") {
-		return nil
-	}
-	if _, err := exec.LookPath(name); err != nil {
-		return cli.Status(statusSetUp, fmt.Errorf("the command of sessions, %q, is in no directory of PATH: name one that is there behind --", name))
-	}
-	return nil
-}
-
-// agentName is the agent's name, by default that of the machine and of the inbox's folder.
-func agentName(o *page.Agent) (string, error) {
-	if o.Name != "" {
-		return o.Name, nil
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		return "", fmt.Errorf("find a name for this agent: %w: give it one with --name", err)
-	}
-	return host + "-" + filepath.Base(filepath.Dir(o.Inbox)), nil
-}
-
-func agentOptions(ctx context.Context, o *page.Agent, c *link.Conn, name string) (agent.Options, error) {
-	stream, subject := o.Stream, o.Subject
-	if subject == "" {
-		subject = ">"
-	}
-	var err error
-	if stream == "" {
-		if stream, err = layout.StreamFor(ctx, c.JS, subject); err != nil {
-			return agent.Options{}, err
-		}
-	}
-	l, err := layout.Open(ctx, c.JS, stream)
-	if err != nil {
-		return agent.Options{}, err
-	}
-	up, err := settle.New(c.JS, stream)
-	if err != nil {
-		return agent.Options{}, err
-	}
-	return agent.Options{
-		Binding: claims.Binding{Agent: name, Stream: stream, Subject: subject},
-		Inbox:   o.Inbox,
-		Bind: func(ctx context.Context) (jetstream.Consumer, string, error) {
-			return layout.Consumer(ctx, c.JS, stream, subject)
-		},
-		MaxDeliver: func(i *jetstream.ConsumerInfo) int { return layout.MaxDeliver(&i.Config) },
-		Upstream:   up, Agents: l.Agents, Connected: func() bool { return c.State().Connected },
-		Others: func(ctx context.Context) ([]string, error) { return layout.Present(ctx, c.JS, stream) },
-		Launch: o.Launch, Command: o.Command, Persist: o.Mode == page.ModePersist, Orphan: o.Orphan,
-		Slots: o.Slots, QueueDepth: o.QueueDepth, Stall: o.Stall, GiveBack: o.GiveBack,
-	}, nil
-}
-
-// agentEnded is the error of an agent that has ended.
-func agentEnded(err error, taken *signals.Taken, drains bool) error {
-	var wrong *agent.LauncherError
+	err = worker.Run(begin, o.c, o.Options)
+	var wrong *worker.LauncherError
 	sig, _ := taken.Signal()
 	switch {
 	case errors.As(err, &wrong):
-		return cli.Status(wrong.Status, err)
+		err = cli.Status(wrong.Status, err)
 	case err != nil || sig == 0:
-		return err
-	case drains && sig == syscall.SIGTERM && !isDone(taken.Second()):
-		return nil // it has drained
+	case drains && sig == syscall.SIGTERM && !isDone(taken.Second()): // it has drained
+	default:
+		err = cli.Told(cli.EndedBy{Signal: sig}.Status())
 	}
-	return cli.Told(cli.EndedBy{Signal: sig}.Status())
+	return errors.Join(err, o.c.Close())
 }
 
 func isDone(c <-chan struct{}) bool {
@@ -161,34 +208,19 @@ func isDone(c <-chan struct{}) bool {
 	}
 }
 
-// untilFirst is a context that ends with the first signal, for what is done before the agent
-// runs.
-func untilFirst(taken *signals.Taken) (context.Context, context.CancelFunc) { return taken.Context() }
-
-// requests are what signals and the connection ask of the agent.
-type requests struct{ c chan agent.Request }
-
-// add asks for something, unless so much is asked for already that it makes no difference.
-func (r requests) add(what agent.Request) {
-	select {
-	case r.c <- what:
-	default:
-	}
-}
-
 // requestsOf turns signals into requests: the first one ends the agent, or has it drain,
 // and the second one ends it at once, or ends it.
-func requestsOf(taken *signals.Taken, drains bool) requests {
-	r := requests{make(chan agent.Request, 16)}
+func requestsOf(taken *signals.Taken, drains bool) chan worker.Request {
+	r := make(chan worker.Request, 16)
 	go func() {
 		<-taken.First()
-		first, second := agent.End, agent.Kill
+		first, second := worker.End, worker.Kill
 		if sig, _ := taken.Signal(); drains && sig == syscall.SIGTERM {
-			first, second = agent.Drain, agent.End
+			first, second = worker.Drain, worker.End
 		}
-		r.c <- first
+		r <- first
 		<-taken.Second()
-		r.c <- second
+		r <- second
 	}()
 	return r
 }
@@ -212,12 +244,4 @@ func sayer(s cli.Streams, asJSON bool) func(string) {
 type happening struct {
 	At   time.Time `json:"at"`
 	Text string    `json:"text"`
-}
-
-// sessionEnvironment leaves out how the agent connects, if that has a password or a token:
-// a session needs none, and what it reads may have it do anything.
-func sessionEnvironment(environ []string) []string {
-	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
-		return strings.HasPrefix(v, target.URLVariable+"=") && strings.Contains(v, "@")
-	})
 }

@@ -1,21 +1,20 @@
 package verbs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/cli/colour"
 	"heartbeat/internal/fleet/link"
-	"heartbeat/internal/fleet/names"
-	"heartbeat/internal/fleet/page"
-	"heartbeat/internal/fleet/settle"
+	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/setup"
+	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/words"
 )
 
@@ -26,20 +25,8 @@ const (
 	// glanceEvery is how often is seen whether the connection is back: what was announced
 	// while it was away may be lost.
 	glanceEvery = time.Second
-	// whyEvery is how often a person who waits at a terminal is told what for.
-	whyEvery = 30 * time.Second
 	// mostTries is how often is asked who does not answer.
 	mostTries = 30
-)
-
-// Outcomes of a message that was waited for.
-const (
-	outcomeAnswered = "answered"
-	outcomeDead     = "dead-lettered"
-	outcomeTimedOut = "timed out"
-	outcomeEnded    = "ended" // the waiting, by a signal
-	outcomeGone     = "gone"
-	outcomeUnknown  = "unknown"
 )
 
 // waited is what send --wait prints with --json.
@@ -55,86 +42,75 @@ type waited struct {
 // gone says that nobody will settle a message, and why.
 type gone struct{ error }
 
-// await waits for the outcome of a message, and prints it.
-func (o *sending) await(ctx context.Context, r receipt, s cli.Streams) error {
+// await waits for the outcome of a message, and prints it. It is an error unless it is an
+// answer.
+func (o *send) await(ctx context.Context, r receipt) error {
 	w := waited{ID: r.ID, Stream: r.Stream, Seq: r.Seq}
-	known, err := o.decided(ctx, r, s)
+	known, err := o.decided(ctx, r)
 	if err == nil {
 		err = o.patiently(ctx, func() error {
-			w.Result, err = answered(ctx, o.c, o.kv, r.ID, *known)
+			w.Result, err = o.answered(ctx, o.kv, r.ID, *known)
 			return err
 		})
 	}
-	err = o.judge(ctx, &w, err)
-	switch {
-	case o.JSON:
-		return errors.Join(cli.PrintJSON(s.Out, w), err)
-	case err == nil:
-		_, err = fmt.Fprintln(fullText(s.Out, o.Raw), *w.Result.Reply)
-	}
-	return err
-}
-
-// judge names the outcome, and returns an error unless it is an answer.
-func (o *sending) judge(ctx context.Context, w *waited, err error) error {
 	var by cli.EndedBy
 	cause := context.Cause(ctx)
+	stays := "it stays in the stream and may be answered yet: to go on waiting, send it again with --id " + words.Shell(r.ID) + " --wait"
 	switch {
-	case err == nil && w.Result.Outcome == settle.WasAnswered:
-		w.Outcome = outcomeAnswered
-		return nil
+	case err == nil && w.Result.Outcome == upstream.WasAnswered:
+		w.Outcome = "answered"
 	case err == nil:
-		w.Outcome = outcomeDead
-		return o.becameDead(&w.Result.Record)
+		w.Outcome, err = "dead-lettered", becameDead(&w.Result.Record)
 	case errors.Is(cause, errTimedOut):
-		w.Outcome = outcomeTimedOut
-		return cli.Status(cli.ExitTimedOut, fmt.Errorf("the message %q was not answered within %s: %s", w.ID, words.Took(o.Timeout), stays(w.ID)))
+		w.Outcome = "timed out"
+		err = cli.Status(cli.ExitTimedOut, fmt.Errorf("the message %q was not answered within %s: %s", r.ID, words.Took(time.Duration(o.timeout)), stays))
 	case errors.As(cause, &by):
-		w.Outcome = outcomeEnded
-		return cli.Status(by.Status(), fmt.Errorf("%w: the message %q: %s", by, w.ID, stays(w.ID)))
+		w.Outcome = "ended" // the waiting, by a signal
+		err = cli.Status(by.Status(), fmt.Errorf("%w: the message %q: %s", by, r.ID, stays))
 	case errors.As(err, new(gone)):
-		w.Outcome = outcomeGone
-		return fmt.Errorf("the message %q is not waited for any more: %w", w.ID, err)
+		w.Outcome, err = "gone", fmt.Errorf("the message %q is not waited for any more: %w", r.ID, err)
+	default:
+		w.Outcome = "unknown"
 	}
-	w.Outcome = outcomeUnknown
+	switch {
+	case o.json:
+		return errors.Join(cli.PrintJSON(o.s.Out, w), err)
+	case err == nil:
+		_, err = fmt.Fprintln(o.FullText(o.s.Out), *w.Result.Reply)
+	}
 	return err
 }
 
-func stays(id string) string {
-	return fmt.Sprintf("it stays in the stream and may be answered yet: to go on waiting, send it again with --id %s --wait", words.Shell(id))
-}
-
-func (o *sending) becameDead(r *settle.Record) error {
+func becameDead(r *upstream.Record) error {
 	return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the message %q became a dead letter: %s", r.ID, words.Line(r.Reason)))
 }
 
 // decided waits for the decision about a message.
-func (o *sending) decided(ctx context.Context, r receipt, s cli.Streams) (*settle.Record, error) {
+func (o *send) decided(ctx context.Context, r receipt) (*upstream.Record, error) {
 	var watch jetstream.KeyWatcher
 	err := o.patiently(ctx, func() (err error) {
-		watch, err = o.kv.Watch(ctx, names.Key(r.ID))
+		watch, err = o.kv.Watch(ctx, message.Key(r.ID))
 		return err
 	})
 	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, nats.ErrStreamNotFound) {
 		return nil, o.noBucket()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("watch the bucket %s: %w", o.kv.Bucket(), said(o.c, err))
+		return nil, fmt.Errorf("watch the bucket %s: %w", o.kv.Bucket(), o.said(err))
 	}
 	defer func() { _ = watch.Stop() }() // the connection is about to end
 	updates := watch.Updates()
 	glance := time.NewTicker(glanceEvery)
 	defer glance.Stop()
-	var why <-chan time.Time
-	if colour.Terminal(s.Err) != nil {
-		tick := time.NewTicker(whyEvery)
-		defer tick.Stop()
-		why = tick.C
+	// A look is due every lookEvery, once the connection is back, and first of all for a message
+	// that was sent before.
+	next, wasAway := time.Now(), false
+	if r.Sent {
+		next = next.Add(lookEvery)
 	}
-	due := o.looks(r)
 	untaken := o.untaken(ctx)
 	for {
-		var known *settle.Record
+		var known *upstream.Record
 		var err error
 		select {
 		case <-ctx.Done():
@@ -147,17 +123,16 @@ func (o *sending) decided(ctx context.Context, r receipt, s cli.Streams) (*settl
 				known, err = parsed(e)
 			}
 		case now := <-glance.C:
-			if due(now) {
+			isAway := !o.c.Connected()
+			due := !isAway && (wasAway || now.After(next))
+			if wasAway = isAway; due {
+				next = now.Add(lookEvery)
 				known, err = o.look(ctx, r)
 			}
 		case sentence := <-untaken:
-			s.Note("%s", sentence)
-		case <-why:
-			if !o.tellWhy(ctx, s) {
-				why = nil
-			}
+			o.s.Note("%s", sentence)
 		}
-		if err != nil || known != nil && known.LetterState != settle.Requeued {
+		if err != nil || known != nil && known.LetterState != upstream.Requeued {
 			return known, err
 		}
 	}
@@ -165,13 +140,13 @@ func (o *sending) decided(ctx context.Context, r receipt, s cli.Streams) (*settl
 
 // patiently calls do until the server answers, or the waiting ends. A server that is there
 // and does not answer is asked no more than a few times.
-func (o *sending) patiently(ctx context.Context, do func() error) error {
+func (o *send) patiently(ctx context.Context, do func() error) error {
 	for tries := 0; ; {
 		err := do()
 		if err == nil || !link.IsAway(err) || ctx.Err() != nil || tries == mostTries {
 			return err
 		}
-		if o.c.State().Connected {
+		if o.c.Connected() {
 			tries++
 		}
 		select {
@@ -181,28 +156,11 @@ func (o *sending) patiently(ctx context.Context, do func() error) error {
 	}
 }
 
-// looks returns what says whether to look now: every lookEvery, once the connection is
-// back, and first of all for a message that was sent before.
-func (o *sending) looks(r receipt) func(time.Time) bool {
-	next, wasAway := time.Now(), false
-	if r.Sent {
-		next = next.Add(lookEvery)
-	}
-	return func(now time.Time) bool {
-		isAway := !o.c.State().Connected
-		due := !isAway && (wasAway || now.After(next))
-		if wasAway = isAway; due {
-			next = now.Add(lookEvery)
-		}
-		return due
-	}
-}
-
 // look asks for the decision, and whether the message is there at all. A server that is
 // away will be asked again.
-func (o *sending) look(ctx context.Context, r receipt) (*settle.Record, error) {
+func (o *send) look(ctx context.Context, r receipt) (*upstream.Record, error) {
 	where := o.lost(ctx, r) // asked first: who settles a message decides, and then acknowledges
-	known, err := decision(ctx, o.c, o.kv, r.ID)
+	known, err := o.decision(ctx, o.kv, r.ID)
 	if err != nil {
 		_, err = o.c.JS.KeyValue(ctx, o.kv.Bucket())
 		if errors.Is(err, jetstream.ErrBucketNotFound) {
@@ -210,34 +168,42 @@ func (o *sending) look(ctx context.Context, r receipt) (*settle.Record, error) {
 		}
 		return nil, nil
 	}
-	if known == nil || known.LetterState == settle.Requeued {
+	if known == nil || known.LetterState == upstream.Requeued {
 		return nil, where
 	}
 	return known, nil
 }
 
 // noBucket says that nobody can tell what becomes of the message.
-func (o *sending) noBucket() error {
-	return gone{notFound(o.c, "the bucket "+o.kv.Bucket(), "--stream "+o.Stream, jetstream.ErrBucketNotFound)}
+func (o *send) noBucket() error {
+	return gone{o.notFound("the bucket "+o.kv.Bucket(), jetstream.ErrBucketNotFound)}
 }
 
 // lost is an error if the message is surely not in the stream. A producer may ask for what
 // the stream says of itself, and for a message by its number.
-func (o *sending) lost(ctx context.Context, r receipt) error {
+func (o *send) lost(ctx context.Context, r receipt) error {
 	if r.Seq == 0 || r.Found == foundAnswered {
 		return nil
 	}
-	found, err := o.c.JS.Stream(ctx, o.Stream)
+	found, err := o.c.JS.Stream(ctx, o.stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return gone{notFound(o.c, "the stream "+o.Stream, "--stream "+o.Stream, err)}
+		return gone{o.notFound("the stream "+o.stream, err)}
 	}
 	if err != nil {
 		return nil
 	}
 	state := found.CachedInfo().State
 	there := r.Seq >= state.FirstSeq && r.Seq <= state.LastSeq
-	if there {
-		o.c.Quietly(func() { there = holds(ctx, found, r) })
+	if there { // only an answer that it is not, or that another one is, counts
+		o.c.Quietly(func() {
+			ctx, cancel := context.WithTimeout(ctx, glanceEvery)
+			defer cancel()
+			m, err := found.GetMsg(ctx, r.Seq)
+			there = !errors.Is(err, jetstream.ErrMsgNotFound)
+			if err == nil {
+				there = cmp.Or(m.Header.Get(message.HeaderID), m.Header.Get(message.HeaderMsgID)) == r.ID
+			}
+		})
 	}
 	if there {
 		return nil
@@ -249,61 +215,24 @@ func (o *sending) lost(ctx context.Context, r receipt) error {
 	case foundRequeued:
 		again += ", under another id"
 	}
-	return gone{fmt.Errorf("it is neither in the stream %s nor among the results, so somebody deleted it or made the stream anew: %s", o.Stream, again)}
-}
-
-// holds reports whether a message may be where it was put. Only an answer that it is not,
-// or that another one is, counts.
-func holds(ctx context.Context, found jetstream.Stream, r receipt) bool {
-	ctx, cancel := context.WithTimeout(ctx, glanceEvery)
-	defer cancel()
-	m, err := found.GetMsg(ctx, r.Seq)
-	if err != nil {
-		return !errors.Is(err, jetstream.ErrMsgNotFound)
-	}
-	return idOf(m.Header) == r.ID
-}
-
-// idOf is the id of a message that was sent with one.
-func idOf(h nats.Header) string {
-	if id := h.Get(names.HeaderID); id != "" {
-		return id
-	}
-	return h.Get(names.HeaderMsgID)
+	return gone{fmt.Errorf("it is neither in the stream %s nor among the results, so somebody deleted it or made the stream anew: %s", o.stream, again)}
 }
 
 // untaken gets a sentence if no consumer takes the subject. A user who may not know that
 // is not told.
-func (o *sending) untaken(ctx context.Context) <-chan string {
+func (o *send) untaken(ctx context.Context) <-chan string {
 	said := make(chan string, 1)
 	go o.c.Quietly(func() {
 		ctx, cancel := context.WithTimeout(ctx, glanceEvery)
 		defer cancel()
-		if subjects, err := takenBy(ctx, o.c, o.Stream); err == nil && !slices.ContainsFunc(subjects, func(filter string) bool { return matches(filter, o.Subject) }) {
-			said <- fmt.Sprintf("no consumer of the stream %s takes messages of %s, so no agent gets this one: %s makes one", o.Stream, o.Subject, words.Shell(page.CommandName, "setup", "--stream", o.Stream, "--for", o.Subject))
+		var filters []string
+		all, err := setup.Consumers(ctx, o.c.JS, o.stream)
+		for _, info := range all {
+			filters = append(filters, setup.Filters(&info.Config)...)
+		}
+		if err == nil && !takes(filters, o.subject) {
+			said <- fmt.Sprintf("no consumer of the stream %s takes messages of %s, so no agent gets this one: %s makes one", o.stream, o.subject, words.Shell(commandName, "setup", "--stream", o.stream, "--for", o.subject))
 		}
 	})
 	return said
-}
-
-// takenBy are the subjects of a stream's consumers.
-func takenBy(ctx context.Context, c *link.Conn, name string) (all []string, err error) {
-	found, err := stream(ctx, c, name)
-	if err != nil {
-		return nil, err
-	}
-	list := found.ListConsumers(ctx)
-	for info := range list.Info() {
-		all = append(all, filters(info)...)
-	}
-	return all, list.Err()
-}
-
-// tellWhy says what the message waits for, and reports whether that may be asked.
-func (o *sending) tellWhy(ctx context.Context, s cli.Streams) bool {
-	seen, err := gather(ctx, o.c, o.Stream)
-	if err == nil {
-		s.Note("still waiting: %s", seen.Why)
-	}
-	return err == nil || link.IsAway(err)
 }

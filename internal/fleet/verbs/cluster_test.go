@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/fleet/names"
-	"heartbeat/internal/fleet/settle"
+	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/testing/fleet"
 )
 
@@ -33,22 +33,22 @@ func TestACluster(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 3, s.CachedInfo().Config.Replicas, name)
 	}
-	pull, err := js.Consumer(ctx, "WORK", names.Consumer("work.>"))
+	pull, err := js.Consumer(ctx, "WORK", message.Consumer("work.>"))
 	require.NoError(t, err)
 	require.Len(t, pull.CachedInfo().Cluster.Replicas, 2, "that of the consumer are the stream's")
 
-	w := &world{nil, nc, js, map[string]settle.Claim{}}
+	w := &world{nil, nc, js, map[string]upstream.Claim{}}
 	const count = 6
 	for i := range count {
 		at("send", "--subject", "work.a", "--id", fmt.Sprint("c-", i), "text")
 	}
+	up, err := upstream.Open(fleet.Context(t), js, "WORK")
+	require.NoError(t, err)
 	require.NoError(t, w.take(ctx, "one", "c-0"))
 	s, err := js.Stream(ctx, "WORK")
 	require.NoError(t, err)
 	c.Named(s.CachedInfo().Cluster.Leader).Stop()
 
-	up, err := settle.New(js, "WORK")
-	require.NoError(t, err)
 	for i := range count {
 		id := fmt.Sprint("c-", i)
 		require.Eventually(t, func() bool {
@@ -61,7 +61,7 @@ func TestACluster(t *testing.T) {
 		claim.Agent = "one"
 		// An agent tells until that is confirmed.
 		require.Eventually(t, func() bool {
-			_, err := up.Answer(ctx, claim, settle.Outcome{Reply: "reply " + id, Attempts: 1, At: time.Now()})
+			_, err := up.Answer(ctx, claim, upstream.Answer{Reply: "reply " + id, Settled: upstream.Settled{Attempts: 1, At: time.Now()}})
 			return err == nil
 		}, time.Minute, time.Millisecond)
 	}

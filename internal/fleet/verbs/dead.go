@@ -1,102 +1,202 @@
 package verbs
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
-	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
-	"heartbeat/internal/fleet/link"
-	"heartbeat/internal/fleet/page"
+	"heartbeat/internal/cli/program"
+	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/words"
 )
 
-// onLetters runs a verb about dead letters.
-func onLetters(o *page.Dead, verb string, s cli.Streams, act func(context.Context, *box) error) error {
-	ctx, stop := untilSignal(0)
-	defer stop()
-	return connected(ctx, &o.Link, "dead "+verb, s, func(c *link.Conn) error {
-		var b *box
-		err := c.Again(ctx, func() (err error) {
-			b, err = openBox(ctx, c, o)
-			return err
-		})
-		if err == nil {
-			err = act(ctx, b)
+// dead is about dead letters.
+type dead struct {
+	common
+	ids []string // the messages' ids
+	all bool
+	yes bool // without asking
+	program.Verbatim
+	color string
+
+	box jetstream.Stream // the stream of dead letters
+}
+
+func deadVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "dead",
+		Args:  "list|show|requeue|purge [ID...]",
+		Short: "look at what no agent could answer, send it again, throw it away",
+		Long: `Deal with the dead letters: the messages that agents have set aside.
+
+ID is the message's id, as list has it.`,
+		Example: `heartbeat-nats dead list
+heartbeat-nats dead show job-17
+heartbeat-nats dead requeue job-17
+heartbeat-nats dead purge --all --yes`,
+		Verbs: []cli.Verb{deadListVerb(), deadShowVerb(), deadRequeueVerb(), deadPurgeVerb()},
+	}
+}
+
+func deadListVerb() cli.Verb {
+	return onLetters(cli.Verb{
+		Name:    "list",
+		Short:   "show one line for each dead letter",
+		Long:    "Show one line for each dead letter, the oldest first: when, which message, why, how many attempts it had, and its subject.",
+		Example: "heartbeat-nats dead list --json | jq -r .reason",
+	}, (*dead).list, func(o *dead, f *pflag.FlagSet) { program.AddColor(f, &o.color) })
+}
+
+func deadShowVerb() cli.Verb {
+	return onLetters(cli.Verb{
+		Name:  "show",
+		Args:  "ID...",
+		Short: "show all there is of a dead letter, and its text in full",
+		Long: `Show all there is of a dead letter, its history among it, and the text of its
+message in full.
+
+Exit status: 0 shown; 1 not: there is no such dead letter.`,
+		Example: "heartbeat-nats dead show job-17",
+	}, (*dead).show, func(o *dead, f *pflag.FlagSet) { o.AddRaw(f); program.AddColor(f, &o.color) })
+}
+
+func deadRequeueVerb() cli.Verb {
+	return onLetters(cli.Verb{
+		Name:  "requeue",
+		Args:  "ID... | --all",
+		Short: "send the messages of dead letters again",
+		Long: `Send the messages of dead letters to the stream again, on their subject and under
+their id, and take the letters away. Their attempts are counted anew. A requeue
+that is killed on its way can be repeated: a message is not lost, and not answered
+twice.
+
+Exit status: 0 done, also where there was nothing to do; 1 not done: there is no
+such dead letter, or the stream does not take its message. What was done before
+that is printed.`,
+		Example: "heartbeat-nats dead requeue job-17",
+	}, (*dead).requeueChosen, func(o *dead, f *pflag.FlagSet) { f.BoolVar(&o.all, "all", false, "all dead letters") })
+}
+
+func deadPurgeVerb() cli.Verb {
+	return onLetters(cli.Verb{
+		Name:  "purge",
+		Args:  "ID... | --all",
+		Short: "throw dead letters away for good",
+		Long: `Throw dead letters away for good. At a terminal you are asked first. That a message
+became one is kept with the results, so that its id is not worked on again.
+
+Exit status: 0 done, also where there was nothing to do; 1 not done: there is no
+such dead letter, or it was not confirmed.`,
+		Example: "heartbeat-nats dead purge job-17 --yes",
+	}, (*dead).purge, func(o *dead, f *pflag.FlagSet) {
+		o.first = func(s cli.Streams) error {
+			if !o.yes && !cli.IsTerminal(s.In) {
+				return cli.Usage(errors.New("what is purged is gone for good, and nobody is there to be asked: add --yes"))
+			}
+			return nil
 		}
-		return ended(ctx, err)
+		f.BoolVar(&o.all, "all", false, "all dead letters")
+		f.BoolVar(&o.yes, "yes", false, "without asking")
 	})
 }
 
-func deadList(o *page.Dead, s cli.Streams) error {
-	return onLetters(o, "list", s, func(ctx context.Context, b *box) error {
-		d := on(s.Out, o.Color, b.stream.CachedInfo().TimeStamp)
-		t := layout.NewTable(
-			layout.Column{Title: "MESSAGE", Text: true, Cut: true, Most: 32},
-			layout.Column{Title: "SET ASIDE"}, layout.Column{Title: "REASON", Text: true, Cut: true, Most: 24},
-			layout.Column{Title: "ATTEMPTS", Right: true}, layout.Column{Title: "SUBJECT", Text: true, Cut: true, Most: 24},
-			layout.Column{Title: "TEXT", Text: true, Cut: true},
-		)
-		none := true
-		err := b.all(ctx, func(l *letter) error {
-			none = false
-			if o.JSON {
-				return cli.PrintJSON(s.Out, l)
+// onLetters makes a verb about dead letters: add declares its flags, and act is what it does.
+func onLetters(v cli.Verb, act func(*dead, context.Context) error, add func(*dead, *pflag.FlagSet)) cli.Verb {
+	v.Build = func() (*pflag.FlagSet, cli.Action) {
+		var o dead
+		f := o.begin(v.Name)
+		add(&o, f)
+		return o.action(f, "dead "+v.Name, &never, func(args []string) error {
+			o.ids = args
+			switch takes := v.Args != ""; {
+			case !takes && len(args) > 0:
+				return errors.New("list shows all of them: heartbeat-nats dead show takes an ID")
+			case o.all && len(args) > 0:
+				return errors.New("both an ID and --all: one of them is enough")
+			case takes && !o.all && len(args) == 0:
+				return fmt.Errorf("say which: heartbeat-nats dead list shows the letters that %s may be about", v.Name)
 			}
-			text := words.Brief(l.Text)
-			if l.object != "" {
-				text = "in the object store, " + words.Size(l.Bytes)
+			return nil
+		}, func(ctx context.Context) error {
+			if err := o.c.Again(ctx, func() (err error) {
+				o.box, err = o.find(ctx, message.Dead(o.stream))
+				return err
+			}); err != nil {
+				return err
 			}
-			t.Add(l.ID, d.when(l.At), words.Brief(l.Reason), strconv.Itoa(l.Attempts), l.Subject, text)
-			if t.Len() < listPart {
-				return nil
-			}
-			return d.Table(t)
+			return act(&o, ctx)
 		})
-		switch {
-		case err != nil || o.JSON:
-			return err
-		case none:
-			s.Note("nothing was set aside in the stream %s", o.Stream)
+	}
+	return v
+}
+
+func (o *dead) list(ctx context.Context) error {
+	d := on(o.s.Out, o.color, o.box.CachedInfo().TimeStamp)
+	t := layout.NewTable(
+		layout.Column{Title: "MESSAGE", Text: true, Cut: true, Most: 32},
+		layout.Column{Title: "SET ASIDE"}, layout.Column{Title: "REASON", Text: true, Cut: true, Most: 24},
+		layout.Column{Title: "ATTEMPTS", Right: true}, layout.Column{Title: "SUBJECT", Text: true, Cut: true, Most: 24},
+		layout.Column{Title: "TEXT", Text: true, Cut: true},
+	)
+	none := true
+	err := o.each(ctx, func(l *letter) error {
+		none = false
+		if o.json {
+			return cli.PrintJSON(o.s.Out, l)
+		}
+		text := words.Brief(l.Text)
+		if l.object != "" {
+			text = "in the object store, " + words.Size(l.Bytes)
+		}
+		t.Add(l.ID, d.when(l.At), words.Brief(l.Reason), strconv.Itoa(l.Attempts), l.Subject, text)
+		if t.Len() < listPart {
 			return nil
 		}
 		return d.Table(t)
 	})
+	switch {
+	case err != nil || o.json:
+		return err
+	case none:
+		o.noLetters()
+		return nil
+	}
+	return d.Table(t)
 }
 
-func deadShow(o *page.Dead, s cli.Streams) error {
-	return onLetters(o, "show", s, func(ctx context.Context, b *box) error {
-		first := true
-		return each(o.IDs, s, func(id string) error {
-			l, err := b.one(ctx, id)
-			if err != nil {
-				return err
-			}
-			text, err := b.payload(ctx, l)
-			if err != nil {
-				return err
-			}
-			l.Text = string(text)
-			if o.JSON {
-				return cli.PrintJSON(s.Out, l)
-			}
-			if !first {
-				fmt.Fprintln(s.Out)
-			}
-			first = false
-			d := on(s.Out, o.Color, b.stream.CachedInfo().TimeStamp)
-			if err := d.Table(l.describe(d)); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(fullText(s.Out, o.Raw), "\n%s\n", l.Text)
+func (o *dead) noLetters() { o.s.Note("nothing was set aside in the stream %s", o.stream) }
+
+func (o *dead) show(ctx context.Context) error {
+	first := true
+	return forEach(o.s, o.ids, func(id string) error {
+		l, err := o.one(ctx, id)
+		if err != nil {
 			return err
-		})
+		}
+		text, err := o.payload(ctx, l)
+		if err != nil {
+			return err
+		}
+		l.Text = string(text)
+		if o.json {
+			return cli.PrintJSON(o.s.Out, l)
+		}
+		if !first {
+			fmt.Fprintln(o.s.Out)
+		}
+		first = false
+		d := on(o.s.Out, o.color, o.box.CachedInfo().TimeStamp)
+		if err := d.Table(l.describe(d)); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(o.FullText(o.s.Out), "\n%s\n", l.Text)
+		return err
 	})
 }
 
@@ -133,82 +233,56 @@ func (l *letter) describe(d display) *layout.Table {
 	return t
 }
 
-func deadRequeue(o *page.Dead, s cli.Streams) error {
-	return onLetters(o, "requeue", s, func(ctx context.Context, b *box) error {
-		all, err := b.chosen(ctx)
+func (o *dead) requeueChosen(ctx context.Context) error {
+	all, err := o.chosen(ctx)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		o.noLetters()
+	}
+	return forEach(o.s, all, func(l *letter) error {
+		seq, err := o.requeue(ctx, l)
+		if errors.Is(err, errTaken) {
+			o.s.Note("the dead letter of %s is gone meanwhile: somebody else requeued or purged it", words.Brief(l.ID))
+			return nil
+		}
 		if err != nil {
 			return err
 		}
-		if len(all) == 0 {
-			s.Note("nothing was set aside in the stream %s", o.Stream)
-		}
-		byLetter := map[string]*letter{}
-		for _, l := range all {
-			byLetter[strconv.FormatUint(l.Letter, 10)] = l
-		}
-		order := slices.SortedFunc(maps.Keys(byLetter), func(x, y string) int { return int(byLetter[x].Letter) - int(byLetter[y].Letter) })
-		return each(order, s, func(key string) error {
-			l := byLetter[key]
-			seq, err := b.requeue(ctx, l)
-			if errors.Is(err, errTaken) {
-				s.Note("the dead letter of %s is gone meanwhile: somebody else requeued or purged it", words.Brief(l.ID))
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			return report(o.JSON, s, map[string]any{"id": l.ID, "letter": l.Letter, "seq": seq, "again": l.Again + 1},
-				fmt.Sprintf("requeued %s (%s:%d)", words.Brief(l.ID), o.Stream, seq))
-		})
+		return o.report(map[string]any{"id": l.ID, "letter": l.Letter, "seq": seq, "again": l.Again + 1},
+			fmt.Sprintf("requeued %s (%s:%d)", words.Brief(l.ID), o.stream, seq))
 	})
 }
 
-func deadPurge(o *page.Dead, s cli.Streams) error {
-	if !o.Yes && !cli.IsTerminal(s.In) {
-		return cli.Usage(errors.New("what is purged is gone for good, and nobody is there to be asked: add --yes"))
+func (o *dead) purge(ctx context.Context) error {
+	all, err := o.chosen(ctx)
+	if err != nil {
+		return err
 	}
-	return onLetters(o, "purge", s, func(ctx context.Context, b *box) error {
-		all, err := b.chosen(ctx)
-		if err != nil {
-			return err
-		}
-		if len(all) == 0 {
-			s.Note("nothing was set aside in the stream %s", o.Stream)
-			return nil
-		}
-		if !o.Yes {
-			if err := confirm(fmt.Sprintf("throw %s away for good?", words.Count(len(all), "dead letter", "dead letters")), s); err != nil {
-				return err
-			}
-		}
-		if o.All {
-			if err := b.removeAll(ctx, all); err != nil {
-				return err
-			}
-		}
-		for _, l := range all {
-			if !o.All {
-				if err := b.remove(ctx, l); err != nil {
-					return err
-				}
-			}
-			if err := report(o.JSON, s, map[string]any{"id": l.ID, "letter": l.Letter, "purged": true}, "purged "+words.Brief(l.ID)); err != nil {
-				return err
-			}
-		}
+	if len(all) == 0 {
+		o.noLetters()
 		return nil
-	})
-}
-
-// confirm asks a person. No answer means no.
-func confirm(question string, s cli.Streams) error {
-	fmt.Fprintf(s.Err, "%s [y/N] ", question)
-	answer, err := bufio.NewReader(s.In).ReadString('\n')
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		if err == nil {
-			return nil
+	}
+	if !o.yes {
+		if !program.Agreed(fmt.Sprintf("throw %s away for good?", words.Count(len(all), "dead letter", "dead letters")), o.s) {
+			return errors.New("nothing was purged")
 		}
 	}
-	return errors.New("nothing was purged")
+	if o.all { // up to the last of these
+		if err := o.box.Purge(ctx, jetstream.WithPurgeSequence(all[len(all)-1].Letter+1)); err != nil {
+			return fmt.Errorf("take the dead letters away: %w", o.said(err))
+		}
+	}
+	for _, l := range all {
+		if !o.all {
+			if err := o.remove(ctx, l); err != nil {
+				return err
+			}
+		}
+		if err := o.report(map[string]any{"id": l.ID, "letter": l.Letter, "purged": true}, "purged "+words.Brief(l.ID)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

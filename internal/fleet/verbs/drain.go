@@ -10,14 +10,59 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/fleet/link"
-	"heartbeat/internal/fleet/names"
-	"heartbeat/internal/fleet/page"
-	"heartbeat/internal/fleet/presence"
+	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/words"
 )
+
+// drain asks an agent to take no more.
+type drain struct {
+	common
+	agent   string
+	undo    bool
+	wait    bool
+	timeout cli.Span // 0: for ever
+}
+
+func drainVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "drain",
+		Args:  "AGENT",
+		Short: "have an agent finish what it has, and take no more",
+		Long: `Ask an agent to take no more messages and to end once those that it has are
+answered. The request stays on the server, so an agent that is away now drains
+when it is back; --undo takes it back. AGENT is its name, as status shows it.
+
+With --wait it returns once the agent holds nothing more.
+
+Exit status: 0 the agent is asked, with --wait: it holds nothing more; 1 not: there
+is no such agent; with --wait: 124 the timeout passed, 128+n signal n ended the
+waiting, and the request stays.`,
+		Example: `heartbeat-nats drain build-7
+heartbeat-nats drain build-7 --wait --timeout 1h`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o drain
+			f := o.begin("drain")
+			f.BoolVar(&o.undo, "undo", false, "let the agent take messages again")
+			f.BoolVar(&o.wait, "wait", false, "return once the agent holds nothing more")
+			f.Var(&o.timeout, "timeout", "give up waiting after this time (seconds or a duration; 0: never)")
+			return o.action(f, "drain", &o.timeout, func(args []string) error {
+				switch {
+				case len(args) == 0 || args[0] == "":
+					return errors.New("name an agent: heartbeat-nats status shows them")
+				case o.undo && o.wait:
+					return errors.New("--undo and --wait: an agent that takes messages again is not waited for")
+				case f.Changed("timeout") && !o.wait:
+					return errors.New("--timeout is about waiting: add --wait")
+				}
+				o.agent = args[0]
+				return cli.NoArgs(args[1:])
+			}, o.run)
+		},
+	}
+}
 
 // drained is what drain prints with --json.
 type drained struct {
@@ -28,138 +73,99 @@ type drained struct {
 	LastSeen time.Time `json:"last_seen"`
 }
 
-func drain(o *page.Drain, s cli.Streams) error {
-	ctx, stop := untilSignal(o.Timeout)
-	defer stop()
-	return connected(ctx, &o.Link, "drain", s, func(c *link.Conn) error {
-		var kv jetstream.KeyValue
-		err := c.Again(ctx, func() (err error) {
-			kv, err = bucket(ctx, c, o.Stream, names.Agents(o.Stream))
-			return err
-		})
-		var d drained
-		if err == nil {
-			d, err = drainable(ctx, c, kv, o)
-		}
-		if err == nil {
-			err = request(ctx, kv, o)
-		}
-		if err != nil {
-			return notAsked(ctx, o, err)
-		}
-		if !o.Wait {
-			return report(o.JSON, s, d, sentenceOf(o, d))
-		}
-		if err := untilEmpty(ctx, c, kv, o); err != nil {
-			return err
-		}
-		d.Holds = 0
-		return report(o.JSON, s, d, fmt.Sprintf("%s holds nothing more", o.Agent))
+func (o *drain) run(ctx context.Context) error {
+	var kv jetstream.KeyValue
+	err := o.c.Again(ctx, func() (err error) {
+		kv, err = o.bucket(ctx, message.Agents(o.stream))
+		return err
 	})
-}
-
-// notAsked is why an agent could not be asked.
-func notAsked(ctx context.Context, o *page.Drain, err error) error {
-	if errors.Is(context.Cause(ctx), errTimedOut) {
-		return cli.Status(cli.ExitTimedOut, fmt.Errorf("the server did not answer within %s, so it is not known whether %s was asked: %w", words.Took(o.Timeout), o.Agent, err))
+	var d drained
+	if err == nil {
+		d, err = o.ask(ctx, kv)
 	}
-	return ended(ctx, err)
-}
-
-func sentenceOf(o *page.Drain, d drained) string {
-	if o.Undo {
-		return o.Agent + " may take messages again"
+	switch {
+	case err != nil && errors.Is(context.Cause(ctx), errTimedOut):
+		return cli.Status(cli.ExitTimedOut, fmt.Errorf("the server did not answer within %s, so it is not known whether %s was asked: %w", words.Took(time.Duration(o.timeout)), o.agent, err))
+	case err != nil:
+		return err
+	case o.undo:
+		return o.report(d, o.agent+" may take messages again")
+	case !o.wait:
+		return o.report(d, fmt.Sprintf("%s is asked to drain: it holds %s", o.agent, words.Count(d.Holds, "message", "messages")))
 	}
-	return fmt.Sprintf("%s is asked to drain: it holds %s", o.Agent, words.Count(d.Holds, "message", "messages"))
-}
-
-// drainable is the agent that is asked. One that nobody has heard of is refused: its name
-// is wrong.
-func drainable(ctx context.Context, c *link.Conn, kv jetstream.KeyValue, o *page.Drain) (drained, error) {
-	e, err := kv.Get(ctx, names.Agent(o.Agent))
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return drained{}, unknownAgent(ctx, c, kv, o)
-	}
-	if err != nil {
-		return drained{}, fmt.Errorf("look up the agent %q: %w", o.Agent, said(c, err))
-	}
-	a, err := presence.Parse(e.Value())
-	if err != nil {
-		return drained{}, fmt.Errorf("the key %s of the bucket %s: %w", e.Key(), e.Bucket(), err)
-	}
-	return drained{Agent: o.Agent, Drain: !o.Undo, Holds: len(a.Holds), LastSeen: e.Created()}, nil
-}
-
-func unknownAgent(ctx context.Context, c *link.Conn, kv jetstream.KeyValue, o *page.Drain) error {
-	var all []string
-	err := values(ctx, c, kv, []string{"agent.*"}, func(e jetstream.KeyValueEntry) {
-		if a, err := presence.Parse(e.Value()); err == nil {
-			all = append(all, a.Agent)
-		}
-	})
-	if err != nil {
+	if err := o.untilEmpty(ctx, kv); err != nil {
 		return err
 	}
-	slices.Sort(all)
-	there := "there is none"
-	if len(all) > 0 {
-		there = "there is " + listed(all)
-	}
-	return fmt.Errorf("no agent of the stream %s is called %q: %s", o.Stream, o.Agent, there)
+	d.Holds = 0
+	return o.report(d, fmt.Sprintf("%s holds nothing more", o.agent))
 }
 
-// request puts the request down, or takes it back.
-func request(ctx context.Context, kv jetstream.KeyValue, o *page.Drain) error {
-	key := names.Drain(o.Agent)
-	if o.Undo {
-		if err := kv.Delete(ctx, key); err != nil {
-			return fmt.Errorf("take the request back: %w", err)
+// ask puts the request down, or takes it back. An agent that nobody has heard of is refused: its
+// name is wrong.
+func (o *drain) ask(ctx context.Context, kv jetstream.KeyValue) (d drained, err error) {
+	e, err := kv.Get(ctx, message.AgentKey(o.agent))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		var all []string
+		if err := o.values(ctx, kv, []string{"agent.*"}, func(e jetstream.KeyValueEntry) {
+			if a, err := message.ParsePresence(e.Value()); err == nil {
+				all = append(all, a.Agent)
+			}
+		}); err != nil {
+			return d, err
 		}
-		return nil
-	}
-	value, err := json.Marshal(map[string]any{"agent": o.Agent, "at": time.Now().UTC()})
-	if err == nil {
-		_, err = kv.Put(ctx, key, value)
+		slices.Sort(all)
+		there := "there is none"
+		if len(all) > 0 {
+			there = "there is " + listed(all)
+		}
+		return d, fmt.Errorf("no agent of the stream %s is called %q: %s", o.stream, o.agent, there)
 	}
 	if err != nil {
-		return fmt.Errorf("ask the agent: %w", err)
+		return d, fmt.Errorf("look up the agent %q: %w", o.agent, o.said(err))
 	}
-	return nil
+	a, err := message.ParsePresence(e.Value())
+	if err != nil {
+		return d, fmt.Errorf("the key %s of the bucket %s: %w", e.Key(), e.Bucket(), err)
+	}
+	d = drained{Agent: o.agent, Drain: !o.undo, Holds: len(a.Holds), LastSeen: e.Created()}
+	if o.undo {
+		if err := kv.Delete(ctx, message.DrainKey(o.agent)); err != nil {
+			return d, fmt.Errorf("take the request back: %w", err)
+		}
+		return d, nil
+	}
+	value, err := json.Marshal(map[string]any{"agent": o.agent, "at": time.Now().UTC()})
+	if err == nil {
+		_, err = kv.Put(ctx, message.DrainKey(o.agent), value)
+	}
+	if err != nil {
+		return d, fmt.Errorf("ask the agent: %w", err)
+	}
+	return d, nil
 }
 
 // untilEmpty waits until the agent says that it drains and holds nothing, or has ended.
-func untilEmpty(ctx context.Context, c *link.Conn, kv jetstream.KeyValue, o *page.Drain) error {
-	watch, err := kv.Watch(ctx, names.Agent(o.Agent), jetstream.IgnoreDeletes())
-	if err != nil {
-		return fmt.Errorf("watch the agent: %w", said(c, err))
-	}
-	defer func() { _ = watch.Stop() }() // the connection is about to end
+func (o *drain) untilEmpty(ctx context.Context, kv jetstream.KeyValue) error {
 	holds := "it has not been heard of since"
-	for {
-		select {
-		case <-ctx.Done():
-			if errors.Is(context.Cause(ctx), errTimedOut) {
-				return cli.Status(cli.ExitTimedOut, fmt.Errorf("%s was not done within %s: %s; the request stays", o.Agent, words.Took(o.Timeout), holds))
-			}
-			return ended(ctx, ctx.Err())
-		case e, open := <-watch.Updates():
-			if !open {
-				return errors.Join(ended(ctx, ctx.Err()), errors.New("the agent is no longer watched: the server or somebody ended that; the request stays"))
-			}
-			if e == nil {
-				continue
-			}
-			a, err := presence.Parse(e.Value())
-			switch {
-			case err != nil:
-				return err
-			case len(a.Holds) == 0 && (a.Drain || a.Ended):
-				return nil
-			}
-			holds = "it holds " + words.Count(len(a.Holds), "message", "messages")
-			if len(a.Holds) > 0 {
-				holds += ", " + strings.TrimSpace(words.Brief(a.Holds[0].ID)) + " among them"
-			}
+	err := o.watch(ctx, kv, []string{message.AgentKey(o.agent)}, func(e jetstream.KeyValueEntry) (bool, error) {
+		if e == nil {
+			return false, nil
 		}
+		a, err := message.ParsePresence(e.Value())
+		if err != nil || len(a.Holds) == 0 && (a.Drain || a.Ended) {
+			return true, err
+		}
+		holds = "it holds " + words.Count(len(a.Holds), "message", "messages")
+		if len(a.Holds) > 0 {
+			holds += ", " + strings.TrimSpace(words.Brief(a.Holds[0].ID)) + " among them"
+		}
+		return false, nil
+	}, jetstream.IgnoreDeletes())
+	if err != nil && errors.Is(context.Cause(ctx), errTimedOut) {
+		return cli.Status(cli.ExitTimedOut, fmt.Errorf("%s was not done within %s: %s; the request stays", o.agent, words.Took(time.Duration(o.timeout)), holds))
 	}
+	if err != nil {
+		return fmt.Errorf("wait for the agent: %w; the request stays", err)
+	}
+	return nil
 }

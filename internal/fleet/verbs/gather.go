@@ -7,15 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"heartbeat/internal/fleet/link"
-	"heartbeat/internal/fleet/names"
-	"heartbeat/internal/fleet/presence"
+	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/setup"
 )
-
-// defaultAckWait is that of a consumer which does not say.
-const defaultAckWait = time.Minute
 
 // seen is a stream with its agents, as status prints it with --json.
 type seen struct {
@@ -85,122 +82,92 @@ const (
 
 // holding is a message that an agent holds.
 type holding struct {
-	ID       string     `json:"id"`
-	Seq      uint64     `json:"seq"`
-	Subject  string     `json:"subject"`
-	Copy     uint64     `json:"copy,omitempty"`
-	State    string     `json:"state"`
-	Since    time.Time  `json:"since"`
-	Age      float64    `json:"age_seconds"`
-	Progress *time.Time `json:"progress_at,omitempty"`
+	message.Hold
+	Age float64 `json:"age_seconds"`
 }
 
 // gather looks at a stream and what belongs to it.
-func gather(ctx context.Context, c *link.Conn, name string) (*seen, error) {
-	found, err := stream(ctx, c, name)
+func (o *common) gather(ctx context.Context) (*seen, error) {
+	found, err := o.find(ctx, o.stream)
 	if err != nil {
 		return nil, err
 	}
-	g := &gathering{c: c, seen: &seen{Server: c.Where(), Stream: name, Consumers: []consumer{}, Agents: []agentSeen{}}}
-	if err := g.consumers(ctx, found); err != nil {
-		return nil, err
+	s := &seen{Server: o.c.Where(), Stream: o.stream, Consumers: []consumer{}, Agents: []agentSeen{}}
+	all, err := setup.Consumers(ctx, o.c.JS, o.stream)
+	if err != nil {
+		return nil, o.said(err)
+	}
+	for _, info := range all {
+		s.Consumers = append(s.Consumers, consumer{
+			Name: info.Name, Subjects: setup.Filters(&info.Config), Waiting: info.NumPending, InWork: info.NumAckPending,
+			Redelivered: info.NumRedelivered, Pulls: info.NumWaiting, AckWait: info.Config.AckWait.Seconds(),
+		})
+		s.InWork += info.NumAckPending
 	}
 	info, err := found.Info(ctx) // behind those of the consumers, so that what waits was there
 	if err != nil {
-		return nil, notFound(c, "the stream "+name, "--stream "+name, err)
+		return nil, o.notFound("the stream "+o.stream, err)
 	}
-	g.depth(info)
-	if err := g.agents(ctx); err != nil {
+	is := info.State
+	s.At, s.Messages, s.Bytes = info.TimeStamp, is.Msgs, is.Bytes
+	s.Waiting = is.Msgs - min(is.Msgs, uint64(s.InWork))
+	if is.Msgs > 0 {
+		s.Oldest, s.OldestAge = &is.FirstTime, seconds(s.At.Sub(is.FirstTime))
+	}
+	if err := o.gatherAgents(ctx, s); err != nil {
 		return nil, err
 	}
-	dead, err := deadStream(ctx, c, name)
+	dead, err := o.find(ctx, message.Dead(o.stream))
 	if err != nil {
 		return nil, err
 	}
-	g.DeadLetters = dead.CachedInfo().State.Msgs
-	if err := g.unclaimed(ctx, found); err != nil {
+	s.DeadLetters = dead.CachedInfo().State.Msgs
+	if err := o.gatherUnclaimed(ctx, s, found); err != nil {
 		return nil, err
 	}
-	g.State, g.Why = g.explain()
-	return g.seen, nil
+	s.State, s.Why = s.explain()
+	return s, nil
 }
 
-type gathering struct {
-	*seen
-	c      *link.Conn
-	doubts int
-}
-
-func (g *gathering) depth(info *jetstream.StreamInfo) {
-	s := info.State
-	g.At, g.Messages, g.Bytes = info.TimeStamp, s.Msgs, s.Bytes
-	g.Waiting = s.Msgs - min(s.Msgs, uint64(g.InWork))
-	if s.Msgs > 0 {
-		g.Oldest, g.OldestAge = &s.FirstTime, seconds(g.At.Sub(s.FirstTime))
-	}
-}
-
-func (g *gathering) consumers(ctx context.Context, found jetstream.Stream) error {
-	list := found.ListConsumers(ctx)
-	for info := range list.Info() {
-		one := consumer{
-			Name: info.Name, Subjects: filters(info), Waiting: info.NumPending, InWork: info.NumAckPending,
-			Redelivered: info.NumRedelivered, Pulls: info.NumWaiting, AckWait: info.Config.AckWait.Seconds(),
-		}
-		g.Consumers = append(g.Consumers, one)
-		g.InWork += one.InWork
-	}
-	if err := list.Err(); err != nil {
-		return fmt.Errorf("list the consumers of the stream %s: %w", g.Stream, said(g.c, err))
-	}
-	slices.SortFunc(g.Consumers, func(a, b consumer) int { return strings.Compare(a.Name, b.Name) })
-	return nil
-}
-
-// filters are the subjects that a consumer takes.
-func filters(info *jetstream.ConsumerInfo) []string {
-	switch {
-	case info.Config.FilterSubject != "":
-		return []string{info.Config.FilterSubject}
-	case len(info.Config.FilterSubjects) > 0:
-		return info.Config.FilterSubjects
-	}
-	return []string{">"}
-}
-
-// agents reads what agents say of themselves.
-func (g *gathering) agents(ctx context.Context) error {
-	kv, err := bucket(ctx, g.c, g.Stream, names.Agents(g.Stream))
+// gatherAgents reads what agents say of themselves.
+func (o *common) gatherAgents(ctx context.Context, s *seen) error {
+	kv, err := o.bucket(ctx, message.Agents(o.stream))
 	if err != nil {
 		return err
 	}
 	type said struct {
 		key string
 		at  time.Time
-		a   presence.Agent
+		a   message.Presence
 	}
 	asked := map[string]bool{} // to drain
 	var all []said
-	err = values(ctx, g.c, kv, []string{"agent.*", "drain.*"}, func(e jetstream.KeyValueEntry) {
+	doubts := 0
+	err = o.values(ctx, kv, []string{"agent.*", "drain.*"}, func(e jetstream.KeyValueEntry) {
 		if strings.HasPrefix(e.Key(), "drain.") {
 			asked["agent."+strings.TrimPrefix(e.Key(), "drain.")] = true
 			return
 		}
-		a, err := presence.Parse(e.Value())
-		if err != nil || names.Agent(a.Agent) != e.Key() || len(a.Agent) > mostName {
-			g.doubt(e)
+		a, err := message.ParsePresence(e.Value())
+		if err == nil && message.AgentKey(a.Agent) == e.Key() && len(a.Agent) <= mostName {
+			all = append(all, said{e.Key(), e.Created(), bounded(a)})
 			return
 		}
-		all = append(all, said{e.Key(), e.Created(), bounded(a)})
+		switch doubts++; { // no agent has put that
+		case doubts < mostWarnings:
+			s.Warnings = append(s.Warnings, fmt.Sprintf("the key %s of the bucket %s is not what its agent would say", cutTo(e.Key(), mostName), e.Bucket()))
+		case doubts == mostWarnings:
+			s.Warnings = append(s.Warnings, fmt.Sprintf("more keys of the bucket %s are not what their agents would say", e.Bucket()))
+		}
 	})
 	if err != nil {
 		return err
 	}
 	for _, one := range all {
 		one.a.Drain = one.a.Drain || asked[one.key]
-		g.Agents = append(g.Agents, g.agent(one.a, one.at))
+		s.Agents = append(s.Agents, agentAt(s.At, one.a, one.at))
 	}
-	slices.SortFunc(g.Agents, func(a, b agentSeen) int { return strings.Compare(a.Agent, b.Agent) })
+	slices.SortFunc(s.Agents, func(a, b agentSeen) int { return strings.Compare(a.Agent, b.Agent) })
 	return nil
 }
 
@@ -213,7 +180,7 @@ const (
 )
 
 // bounded is what an agent says, cut to what an honest one would say.
-func bounded(a presence.Agent) presence.Agent {
+func bounded(a message.Presence) message.Presence {
 	for _, text := range []*string{&a.Host, &a.Subject, &a.Inbox, &a.HeldUp} {
 		*text = cutTo(*text, mostSaid)
 	}
@@ -232,42 +199,30 @@ func cutTo(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + " ..."
 }
 
-// doubt warns of a value that no agent has put.
-func (g *gathering) doubt(e jetstream.KeyValueEntry) {
-	switch g.doubts++; {
-	case g.doubts < mostWarnings:
-		g.Warnings = append(g.Warnings, fmt.Sprintf("the key %s of the bucket %s is not what its agent would say", cutTo(e.Key(), mostName), e.Bucket()))
-	case g.doubts == mostWarnings:
-		g.Warnings = append(g.Warnings, fmt.Sprintf("more keys of the bucket %s are not what their agents would say", e.Bucket()))
-	}
-}
-
-// agent has the times of an agent by the server's clock: what it says is as old as the
+// agentAt has the times of an agent by the server's clock: what it says is as old as the
 // agent says, and what has passed since it said so.
-func (g *gathering) agent(a presence.Agent, put time.Time) agentSeen {
+func agentAt(now time.Time, a message.Presence, put time.Time) agentSeen {
 	on := func(t time.Time) time.Time { return put.Add(min(0, t.Sub(a.At))) }
 	one := agentSeen{
 		Agent: a.Agent, Host: a.Host, PID: a.PID, Subject: a.Subject, Inbox: a.Inbox, Slots: a.Slots,
-		LastSeen: put, SeenAge: seconds(g.At.Sub(put)), Holds: []holding{}, Waiting: a.Waiting,
+		LastSeen: put, SeenAge: seconds(now.Sub(put)), Holds: []holding{}, Waiting: a.Waiting,
 		HeldUp: a.HeldUp, Answered: a.Answered, Dead: a.Dead,
 	}
 	for _, h := range a.Holds {
-		held := holding{ID: h.ID, Seq: h.Seq, Subject: h.Subject, Copy: h.Copy, State: h.State, Since: on(h.Since)}
-		held.Age = seconds(g.At.Sub(held.Since))
+		h.Since = on(h.Since)
 		if !h.ProgressAt.IsZero() {
-			at := on(h.ProgressAt)
-			held.Progress = &at
+			h.ProgressAt = on(h.ProgressAt)
 		}
-		one.Holds = append(one.Holds, held)
+		one.Holds = append(one.Holds, holding{h, seconds(now.Sub(h.Since))})
 	}
 	patience := 3 * a.Every()
 	if patience <= 0 {
-		patience = defaultAckWait
+		patience = setup.DefaultAckWait
 	}
 	switch {
 	case a.Ended:
 		one.State = over
-	case g.At.Sub(put) > patience:
+	case now.Sub(put) > patience:
 		one.State = away
 	case a.Drain:
 		one.State = draining
@@ -284,67 +239,35 @@ func (g *gathering) agent(a presence.Agent, put time.Time) agentSeen {
 // maxUnclaimed is how many subjects without a consumer are named.
 const maxUnclaimed = 5
 
-// unclaimed finds the subjects of messages that no consumer takes. It asks for the subjects
-// only where the numbers leave some over.
-func (g *gathering) unclaimed(ctx context.Context, found jetstream.Stream) error {
-	claimed := uint64(g.InWork)
-	for _, one := range g.Consumers {
+// gatherUnclaimed finds the subjects of messages that no consumer takes. It asks for the
+// subjects only where the numbers leave some over.
+func (o *common) gatherUnclaimed(ctx context.Context, s *seen, found jetstream.Stream) error {
+	claimed := uint64(s.InWork)
+	var filters []string
+	for _, one := range s.Consumers {
 		claimed += one.Waiting
+		filters = append(filters, one.Subjects...)
 	}
-	if g.Messages <= claimed {
+	if s.Messages <= claimed {
 		return nil
 	}
 	info, err := found.Info(ctx, jetstream.WithSubjectFilter(">"))
 	if err != nil {
-		return notFound(g.c, "the stream "+g.Stream, "--stream "+g.Stream, err)
+		return o.notFound("the stream "+o.stream, err)
 	}
 	for subject := range info.State.Subjects {
-		if !slices.ContainsFunc(g.Consumers, func(c consumer) bool {
-			return slices.ContainsFunc(c.Subjects, func(filter string) bool { return matches(filter, subject) })
-		}) {
-			g.Unclaimed = append(g.Unclaimed, subject)
+		if !takes(filters, subject) {
+			s.Unclaimed = append(s.Unclaimed, subject)
 		}
 	}
-	slices.Sort(g.Unclaimed)
-	g.Unclaimed = g.Unclaimed[:min(len(g.Unclaimed), maxUnclaimed)]
+	slices.Sort(s.Unclaimed)
+	s.Unclaimed = s.Unclaimed[:min(len(s.Unclaimed), maxUnclaimed)]
 	return nil
 }
 
-// matches reports whether a filter with wildcards takes a subject.
-func matches(filter, subject string) bool {
-	want, have := strings.Split(filter, "."), strings.Split(subject, ".")
-	for i, token := range want {
-		switch {
-		case token == ">":
-			return len(have) > i
-		case i >= len(have) || token != "*" && token != have[i]:
-			return false
-		}
-	}
-	return len(want) == len(have)
-}
-
-// values calls do for what each key of some patterns holds.
-func values(ctx context.Context, c *link.Conn, kv jetstream.KeyValue, patterns []string, do func(jetstream.KeyValueEntry)) error {
-	watch, err := kv.WatchFiltered(ctx, patterns, jetstream.IgnoreDeletes())
-	if err != nil {
-		return fmt.Errorf("read the bucket %s: %w", kv.Bucket(), said(c, err))
-	}
-	defer func() { _ = watch.Stop() }() // what it would still say is not needed
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case e, open := <-watch.Updates():
-			switch {
-			case !open:
-				return fmt.Errorf("read the bucket %s: the server ended that: try again", kv.Bucket())
-			case e == nil:
-				return nil
-			}
-			do(e)
-		}
-	}
+// takes reports whether one of some filters takes a subject.
+func takes(filters []string, subject string) bool {
+	return slices.ContainsFunc(filters, func(filter string) bool { return server.SubjectMatchesFilter(subject, filter) })
 }
 
 func seconds(d time.Duration) float64 { return max(0, d).Round(time.Millisecond).Seconds() }

@@ -12,9 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/fleet/link"
-	"heartbeat/internal/fleet/names"
-	"heartbeat/internal/fleet/page"
-	"heartbeat/internal/fleet/settle"
+	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/testing/fleet"
 )
 
@@ -22,10 +21,10 @@ import (
 func (w *world) setAside(t *testing.T, count int) {
 	t.Helper()
 	for i := range count {
-		m := nats.NewMsg(names.DeadSubject("WORK", fmt.Sprint("d-", i)))
-		m.Header.Set(names.HeaderID, fmt.Sprint("d-", i))
-		m.Header.Set(settle.HeaderSubject, "work.a")
-		m.Header.Set(settle.HeaderReason, "limit")
+		m := nats.NewMsg(message.DeadSubject("WORK", fmt.Sprint("d-", i)))
+		m.Header.Set(message.HeaderID, fmt.Sprint("d-", i))
+		m.Header.Set(upstream.HeaderSubject, "work.a")
+		m.Header.Set(upstream.HeaderReason, "limit")
 		m.Data = []byte(strings.Repeat("x", 16<<10))
 		_, err := w.js.PublishMsgAsync(m)
 		require.NoError(t, err)
@@ -79,12 +78,13 @@ func TestPurgedWhileShown(t *testing.T) {
 	c, err := link.Connect(fleet.Context(t), &link.Flags{Server: w.server.URL()}, link.Options{})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, c.Close()) }()
-	b, err := openBox(fleet.Context(t), c, &page.Dead{OnStream: page.OnStream{Stream: "WORK"}})
+	b := &dead{common: common{stream: "WORK", c: c}}
+	b.box, err = b.find(fleet.Context(t), "WORK-dead")
 	require.NoError(t, err)
 	shown := 0
-	require.NoError(t, b.all(fleet.Context(t), func(*letter) error {
+	require.NoError(t, b.each(fleet.Context(t), func(*letter) error {
 		if shown++; shown == 1 {
-			return b.stream.Purge(context.Background())
+			return b.box.Purge(context.Background())
 		}
 		return nil
 	}))

@@ -9,12 +9,11 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/exposition"
-	"heartbeat/internal/fleet/link"
-	"heartbeat/internal/fleet/names"
-	"heartbeat/internal/fleet/page"
+	"heartbeat/internal/cli/program"
+	"heartbeat/internal/fleet/message"
 )
 
 // figures are what metrics prints with --json.
@@ -26,53 +25,63 @@ type figures struct {
 	Superseded uint64 `json:"superseded"`
 }
 
-func metrics(o *page.Metrics, s cli.Streams) error {
-	ctx, stop := untilSignal(0)
-	defer stop()
-	return connected(ctx, &o.Link, "metrics", s, func(c *link.Conn) error {
-		var f *figures
-		err := c.Again(ctx, func() (err error) {
-			f, err = measure(ctx, c, o.Stream)
-			return err
-		})
-		if err != nil {
-			return ended(ctx, err)
-		}
-		s.Warn(f.Warnings)
-		content := f.text()
-		if o.JSON {
-			var b bytes.Buffer
-			if err := cli.PrintJSON(&b, f); err != nil {
-				return err
-			}
-			content = b.Bytes()
-		}
-		if o.Output != "" {
-			return exposition.WriteFile(o.Output, content)
-		}
-		_, err = s.Out.Write(content)
-		return err
-	})
+func metricsVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "metrics",
+		Short: "print figures for Prometheus",
+		Long: `Print how many messages wait, are worked on and were settled, and what the agents
+do, in the text format that Prometheus reads. With --textfile the figures take a
+file's place at once, for the textfile collector.
+
+Exit status: 0 printed or written, 1 not.`,
+		Example: `heartbeat-nats metrics
+heartbeat-nats metrics --textfile /var/lib/node_exporter/heartbeat_nats.prom`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o common
+			f := o.begin("metrics")
+			output := ""
+			f.Var(cli.Named(&output, "name a file, or leave the flag out"), "textfile", "write them to this `file`, whole or not at all")
+			cli.Was(f, "textfile", "output")
+			return o.action(f, "metrics", &never, cli.NoArgs, func(ctx context.Context) error { return o.printFigures(ctx, output) })
+		},
+	}
 }
 
-func measure(ctx context.Context, c *link.Conn, name string) (*figures, error) {
-	now, err := gather(ctx, c, name)
-	if err != nil {
-		return nil, err
+func (o *common) printFigures(ctx context.Context, output string) error {
+	var f figures
+	if err := o.c.Again(ctx, func() (err error) {
+		if f.seen, err = o.gather(ctx); err != nil {
+			return err
+		}
+		bucket := message.Bucket(o.stream)
+		found, err := o.find(ctx, "KV_"+bucket)
+		if err == nil {
+			f.Settled, err = count(ctx, found, "$KV."+bucket+".*")
+		}
+		if err == nil {
+			f.Superseded, err = count(ctx, found, "$KV."+bucket+".superseded.*.*")
+		}
+		if err != nil {
+			return fmt.Errorf("count the results: %w", o.said(err))
+		}
+		return nil
+	}); err != nil {
+		return err
 	}
-	f := &figures{seen: now}
-	of := "KV_" + names.Bucket(name)
-	found, err := stream(ctx, c, of)
-	if err == nil {
-		f.Settled, err = count(ctx, found, "$KV."+names.Bucket(name)+".*")
+	o.s.Warn(f.Warnings)
+	content := f.text()
+	if o.json {
+		var b bytes.Buffer
+		if err := cli.PrintJSON(&b, f); err != nil {
+			return err
+		}
+		content = b.Bytes()
 	}
-	if err == nil {
-		f.Superseded, err = count(ctx, found, "$KV."+names.Bucket(name)+".superseded.*.*")
+	if output != "" {
+		return program.WriteFigures(output, content)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("count the results: %w", said(c, err))
-	}
-	return f, nil
+	_, err := o.s.Out.Write(content)
+	return err
 }
 
 // count is how many messages a stream has under a subject. A consumer knows without reading
@@ -94,21 +103,21 @@ func count(ctx context.Context, found jetstream.Stream, subject string) (uint64,
 }
 
 func (f *figures) text() []byte {
-	t := &exposition.Text{Labels: []string{"stream", f.Stream}}
-	t.One("heartbeat_nats_messages", exposition.Gauge, "Messages in the stream: those that wait, and those that agents have.", float64(f.Messages))
-	t.One("heartbeat_nats_messages_in_work", exposition.Gauge, "Messages that agents have, not acknowledged yet.", float64(f.InWork))
-	t.One("heartbeat_nats_bytes", exposition.Gauge, "Bytes of the messages in the stream.", float64(f.Bytes))
+	t := &program.Figures{Labels: []string{"stream", f.Stream}}
+	t.One("heartbeat_nats_messages", program.Gauge, "Messages in the stream: those that wait, and those that agents have.", float64(f.Messages))
+	t.One("heartbeat_nats_messages_in_work", program.Gauge, "Messages that agents have, not acknowledged yet.", float64(f.InWork))
+	t.One("heartbeat_nats_bytes", program.Gauge, "Bytes of the messages in the stream.", float64(f.Bytes))
 	if f.Oldest != nil {
-		t.One("heartbeat_nats_oldest_age_seconds", exposition.Gauge, "How old the oldest message in the stream is. Absent when there is none.", f.OldestAge)
+		t.One("heartbeat_nats_oldest_age_seconds", program.Gauge, "How old the oldest message in the stream is. Absent when there is none.", f.OldestAge)
 	}
-	t.One("heartbeat_nats_dead_letters", exposition.Gauge, "Dead letters that are kept.", float64(f.DeadLetters))
-	t.One("heartbeat_nats_settled", exposition.Gauge, "Decisions that are kept, of answers and of dead letters.", float64(f.Settled))
-	t.One("heartbeat_nats_superseded", exposition.Gauge, "Answers that are kept and were not the first: work that was done twice.", float64(f.Superseded))
-	t.Head("heartbeat_nats_redelivered", exposition.Gauge, "Messages that agents have and that were handed out before, by consumer.")
+	t.One("heartbeat_nats_dead_letters", program.Gauge, "Dead letters that are kept.", float64(f.DeadLetters))
+	t.One("heartbeat_nats_settled", program.Gauge, "Decisions that are kept, of answers and of dead letters.", float64(f.Settled))
+	t.One("heartbeat_nats_superseded", program.Gauge, "Answers that are kept and were not the first: work that was done twice.", float64(f.Superseded))
+	t.Head("heartbeat_nats_redelivered", program.Gauge, "Messages that agents have and that were handed out before, by consumer.")
 	for _, c := range f.Consumers {
 		t.Series("heartbeat_nats_redelivered", float64(c.Redelivered), "consumer", c.Name)
 	}
-	t.Head("heartbeat_nats_agents", exposition.Gauge, "Agents, by state.")
+	t.Head("heartbeat_nats_agents", program.Gauge, "Agents, by state.")
 	for _, is := range []lives{working, idle, heldUp, draining, away} {
 		n := 0
 		for _, a := range f.Agents {
@@ -128,7 +137,7 @@ const mostSeries = 1000
 
 // perAgent has figures of each agent that has not ended. Those that were seen last come
 // first where they are too many.
-func (f *figures) perAgent(t *exposition.Text) {
+func (f *figures) perAgent(t *program.Figures) {
 	agents := slices.DeleteFunc(slices.Clone(f.Agents), func(a agentSeen) bool { return a.State == over })
 	if len(agents) > mostSeries {
 		slices.SortStableFunc(agents, func(a, b agentSeen) int { return b.LastSeen.Compare(a.LastSeen) })
@@ -138,10 +147,10 @@ func (f *figures) perAgent(t *exposition.Text) {
 		name, kind, help string
 		value            func(agentSeen) float64
 	}{
-		{"heartbeat_nats_agent_last_seen_seconds", exposition.Gauge, "How long ago an agent was seen, by the server's clock.", func(a agentSeen) float64 { return a.SeenAge }},
-		{"heartbeat_nats_agent_holds", exposition.Gauge, "Messages that an agent holds.", func(a agentSeen) float64 { return float64(len(a.Holds)) }},
-		{"heartbeat_nats_agent_answered_total", exposition.Counter, "Answers that an agent told the stream, since it started.", func(a agentSeen) float64 { return float64(a.Answered) }},
-		{"heartbeat_nats_agent_dead_total", exposition.Counter, "Dead letters that an agent told the stream, since it started.", func(a agentSeen) float64 { return float64(a.Dead) }},
+		{"heartbeat_nats_agent_last_seen_seconds", program.Gauge, "How long ago an agent was seen, by the server's clock.", func(a agentSeen) float64 { return a.SeenAge }},
+		{"heartbeat_nats_agent_holds", program.Gauge, "Messages that an agent holds.", func(a agentSeen) float64 { return float64(len(a.Holds)) }},
+		{"heartbeat_nats_agent_answered_total", program.Counter, "Answers that an agent told the stream, since it started.", func(a agentSeen) float64 { return float64(a.Answered) }},
+		{"heartbeat_nats_agent_dead_total", program.Counter, "Dead letters that an agent told the stream, since it started.", func(a agentSeen) float64 { return float64(a.Dead) }},
 	} {
 		t.Head(one.name, one.kind, one.help)
 		for _, a := range agents {

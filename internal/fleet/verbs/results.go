@@ -8,88 +8,126 @@ import (
 	"strconv"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
-	"heartbeat/internal/fleet/link"
-	"heartbeat/internal/fleet/names"
-	"heartbeat/internal/fleet/page"
-	"heartbeat/internal/fleet/settle"
+	"heartbeat/internal/cli/program"
+	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/words"
 )
 
-// rememberShown is how many results --follow remembers, so that one whose state changes
-// is not shown a second time.
-const rememberShown = 10_000
+// results are what became of messages.
+type results struct {
+	common
+	ids        []string // replies in full, in place of the list
+	count      int      // 0: all
+	isFollowed bool
+	superseded bool
+	program.Verbatim
+	color string
 
-func results(o *page.Results, s cli.Streams) error {
-	ctx, stop := untilSignal(0)
-	defer stop()
-	return connected(ctx, &o.Link, "results", s, func(c *link.Conn) error {
-		var kv jetstream.KeyValue
-		err := c.Again(ctx, func() (err error) {
-			kv, err = bucket(ctx, c, o.Stream, names.Bucket(o.Stream))
-			return err
-		})
-		if err != nil {
-			return ended(ctx, err)
-		}
-		r := &reading{Results: o, c: c, kv: kv, s: s}
-		if len(o.IDs) > 0 {
-			return each(o.IDs, s, func(id string) error { return ended(ctx, r.reply(ctx, id)) })
-		}
-		return ended(ctx, r.list(ctx))
-	})
+	kv jetstream.KeyValue
 }
 
-// reading is a look at the bucket of results.
-type reading struct {
-	*page.Results
-	c  *link.Conn
-	kv jetstream.KeyValue
-	s  cli.Streams
+func resultsVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "results",
+		Args:  "[ID...]",
+		Short: "show what was answered, or one reply in full",
+		Long: `Show the messages that were settled last, one a line: when, which, by which agent,
+which attempt it was, and how the reply begins. With --follow it goes on with what
+comes, until a signal ends it.
+
+With ID it prints the reply in full. A terminal is shown it without what would
+change more than the text; --raw shows that as well. A message that was sent without
+an id may be named by its place in the stream, as in WORK:7.
+
+Where two agents answered the same message, the first answer counts. The others
+are kept, and shown with --superseded.
+
+With --json a line has id, outcome, agent, entry_id, attempt, at, and reply.
+
+Exit status: 0 shown; 1 not: there is no such message, or no answer yet, and the
+sentence says where it is; 3 the message became a dead letter; 128+n signal n
+ended the following.`,
+		Example: `heartbeat-nats results job-7
+heartbeat-nats results -n 100 --json | jq -r .reply
+heartbeat-nats results --follow`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o results
+			f := o.begin("results")
+			cli.AddCount(f, &o.count, 20, "show the last `N` (0: all)")
+			cli.AddFollow(f, &o.isFollowed)
+			f.BoolVar(&o.superseded, "superseded", false, "the answers that were not the first, in place of those that count")
+			o.AddRaw(f)
+			program.AddColor(f, &o.color)
+			return o.action(f, "results", &never, func(args []string) error {
+				o.ids = args
+				switch {
+				case len(args) > 0 && (o.isFollowed || cli.CountGiven(f)):
+					return errors.New("-n and --follow are for the list: leave ID out, or wait for a message with heartbeat-nats send --id ID --wait")
+				case o.Raw && len(args) == 0:
+					return errors.New("--raw is about one reply in full: name the ID")
+				}
+				return nil
+			}, func(ctx context.Context) error {
+				if err := o.c.Again(ctx, func() (err error) {
+					o.kv, err = o.bucket(ctx, message.Bucket(o.stream))
+					return err
+				}); err != nil {
+					return err
+				}
+				if len(o.ids) > 0 {
+					return forEach(o.s, o.ids, func(id string) error { return o.reply(ctx, id) })
+				}
+				return o.list(ctx)
+			})
+		},
+	}
 }
 
 // reply prints one reply in full.
-func (o *reading) reply(ctx context.Context, id string) error {
-	if o.Superseded {
+func (o *results) reply(ctx context.Context, id string) error {
+	if o.superseded {
 		return o.second(ctx, id)
 	}
-	known, err := decision(ctx, o.c, o.kv, id)
-	if err == nil && known == nil && names.IsPlace(o.Stream, id) {
+	known, err := o.decision(ctx, o.kv, id)
+	if err == nil && known == nil && message.IsPlace(o.stream, id) {
 		id, known, err = o.at(ctx, id)
 	}
 	if err != nil {
 		return err
 	}
 	switch {
-	case known == nil || known.LetterState == settle.Requeued:
+	case known == nil || known.LetterState == upstream.Requeued:
 		return fmt.Errorf("the message %q has no answer: heartbeat-nats send --id ID --wait waits for it, if it was sent", id)
-	case known.Outcome == settle.WasDead && !o.JSON:
-		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the message %q became a dead letter: %s: %s shows it", id, words.Line(known.Reason), words.Shell(page.CommandName, "dead", "show", "--stream", o.Stream, id)))
+	case known.Outcome == upstream.WasDead && !o.json:
+		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the message %q became a dead letter: %s: %s shows it", id, words.Line(known.Reason), words.Shell(commandName, "dead", "show", "--stream", o.stream, id)))
 	}
-	out, err := answered(ctx, o.c, o.kv, id, *known)
+	out, err := o.answered(ctx, o.kv, id, *known)
 	if err != nil {
 		return err
 	}
-	if o.JSON {
+	if o.json {
 		return cli.PrintJSON(o.s.Out, out)
 	}
-	_, err = fmt.Fprintln(fullText(o.s.Out, o.Raw), *out.Reply)
+	_, err = fmt.Fprintln(o.FullText(o.s.Out), *out.Reply)
 	return err
 }
 
 // at finds the last message without an id that was at a place, which is what a program knows
 // that published it. Only its decision says when that was stored, so that all are read.
-func (o *reading) at(ctx context.Context, place string) (id string, known *settle.Record, err error) {
+func (o *results) at(ctx context.Context, place string) (id string, known *upstream.Record, err error) {
 	found, err := o.last(ctx, "*", 0)
 	if err != nil {
 		return place, nil, err
 	}
 	id, n := place, 0
 	for _, v := range found.values {
-		r, err := settle.ParseRecord(v.data)
-		if err == nil && names.IsAt(o.Stream, place, r.ID) {
+		r, err := upstream.ParseRecord(v.Value())
+		if err == nil && message.IsAt(o.stream, place, r.ID) {
 			id, known = r.ID, &r
 			n++
 		}
@@ -101,8 +139,8 @@ func (o *reading) at(ctx context.Context, place string) (id string, known *settl
 }
 
 // second prints the answers to one message that were not the first.
-func (o *reading) second(ctx context.Context, id string) error {
-	found, err := o.last(ctx, "superseded."+names.Key(id)+".*", 0)
+func (o *results) second(ctx context.Context, id string) error {
+	found, err := o.last(ctx, "superseded."+message.Key(id)+".*", 0)
 	if err != nil {
 		return err
 	}
@@ -114,10 +152,10 @@ func (o *reading) second(ctx context.Context, id string) error {
 		switch {
 		case err != nil:
 			return err
-		case o.JSON:
+		case o.json:
 			err = cli.PrintJSON(o.s.Out, out)
 		default:
-			_, err = fmt.Fprintln(fullText(o.s.Out, o.Raw), *out.Reply)
+			_, err = fmt.Fprintln(o.FullText(o.s.Out), *out.Reply)
 		}
 		if err != nil {
 			return err
@@ -127,12 +165,12 @@ func (o *reading) second(ctx context.Context, id string) error {
 }
 
 // list shows those that were settled last, and goes on with what comes if asked.
-func (o *reading) list(ctx context.Context) error {
+func (o *results) list(ctx context.Context) error {
 	pattern := "*"
-	if o.Superseded {
+	if o.superseded {
 		pattern = "superseded.*.*"
 	}
-	found, err := o.last(ctx, pattern, o.Count)
+	found, err := o.last(ctx, pattern, o.count)
 	if err != nil {
 		return err
 	}
@@ -142,17 +180,17 @@ func (o *reading) list(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(found.values) == 0 && !o.JSON {
-		o.s.Note("nothing was settled in the stream %s", o.Stream)
+	if len(found.values) == 0 && !o.json {
+		o.s.Note("nothing was settled in the stream %s", o.stream)
 	}
-	if err := show(nil); err != nil || !o.Follow {
+	if err := show(nil); err != nil || !o.isFollowed {
 		return err
 	}
 	return o.follow(ctx, pattern, found, show)
 }
 
 // one shows a result. One that cannot be read is complained about.
-func (o *reading) one(ctx context.Context, v value, show func(*outcome) error) error {
+func (o *results) one(ctx context.Context, v jetstream.KeyValueEntry, show func(*outcome) error) error {
 	out, err := o.read(ctx, v)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -164,64 +202,56 @@ func (o *reading) one(ctx context.Context, v value, show func(*outcome) error) e
 }
 
 // read reads a value of the bucket, with its text.
-func (o *reading) read(ctx context.Context, v value) (*outcome, error) {
-	if !v.isSecond() {
-		r, err := settle.ParseRecord(v.data)
+func (o *results) read(ctx context.Context, v jetstream.KeyValueEntry) (*outcome, error) {
+	if !isSecond(v) {
+		r, err := upstream.ParseRecord(v.Value())
 		if err != nil {
-			return nil, fmt.Errorf("the key %s of the bucket %s: %w", v.key, o.kv.Bucket(), err)
+			return nil, fmt.Errorf("the key %s of the bucket %s: %w", v.Key(), o.kv.Bucket(), err)
 		}
-		return answered(ctx, o.c, o.kv, r.ID, r)
+		return o.answered(ctx, o.kv, r.ID, r)
 	}
-	a, err := settle.ParseAnswer(v.data)
+	a, err := upstream.ParseAnswer(v.Value())
 	if err != nil {
-		return nil, fmt.Errorf("the key %s of the bucket %s: %w", v.key, o.kv.Bucket(), err)
+		return nil, fmt.Errorf("the key %s of the bucket %s: %w", v.Key(), o.kv.Bucket(), err)
 	}
-	text, err := replyOf(ctx, o.c, o.Stream, a)
-	return &outcome{By: a.By, Detail: a.Detail, Reply: &text, Record: settle.Record{
-		ID: a.ID, Agent: a.Agent, EntryID: a.EntryID, Stream: o.Stream, Again: a.Again, Outcome: settle.Superseded,
-		Reason: a.Reason, Bytes: a.Bytes, Attempts: a.Attempts, SessionID: a.SessionID, At: a.At, Fields: a.Fields,
-	}}, err
+	text, err := o.replyOf(ctx, a)
+	a.Outcome = upstream.Superseded
+	return &outcome{By: a.By, Detail: a.Detail, Reply: &text, Record: upstream.Record{Settled: a.Settled, Stream: o.stream}}, err
 }
 
 // follow shows what comes, until a signal ends it.
-func (o *reading) follow(ctx context.Context, pattern string, found kept, show func(*outcome) error) error {
-	seen := newShown(rememberShown)
-	for _, v := range found.values {
-		seen.add(v.mark())
-	}
-	watch, err := o.kv.Watch(ctx, pattern, jetstream.ResumeFromRevision(found.last+1), jetstream.IgnoreDeletes())
-	if err != nil {
-		return fmt.Errorf("watch the bucket %s: %w", o.kv.Bucket(), said(o.c, err))
-	}
-	defer func() { _ = watch.Stop() }() // the connection is about to end
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case e, open := <-watch.Updates():
-			switch {
-			case !open:
-				return errors.Join(ctx.Err(), errors.New("the bucket is no longer watched: the server or somebody ended that: start again"))
-			case e == nil: // those that were there have come
-				continue
-			}
-			v := value{key: e.Key(), data: e.Value(), at: e.Created()}
-			if !seen.add(v.mark()) {
-				continue
-			}
-			if err := o.one(ctx, v, show); err != nil {
-				return err
-			}
-			if err := show(nil); err != nil {
-				return err
-			}
+func (o *results) follow(ctx context.Context, pattern string, found kept, show func(*outcome) error) error {
+	// What was shown is remembered, the last ones, so that one whose state changes is not shown
+	// a second time.
+	seen, ring, next := map[string]bool{}, make([]string, 10_000), 0
+	isNew := func(v jetstream.KeyValueEntry) bool {
+		is := mark(v)
+		if seen[is] {
+			return false
 		}
+		delete(seen, ring[next])
+		ring[next], seen[is] = is, true
+		next = (next + 1) % len(ring)
+		return true
 	}
+	for _, v := range found.values {
+		isNew(v)
+	}
+	return o.watch(ctx, o.kv, []string{pattern}, func(v jetstream.KeyValueEntry) (bool, error) {
+		if v == nil || !isNew(v) { // nil: those that were there have come
+			return false, nil
+		}
+		err := o.one(ctx, v, show)
+		if err == nil {
+			err = show(nil)
+		}
+		return false, err
+	}, jetstream.ResumeFromRevision(found.last+1), jetstream.IgnoreDeletes())
 }
 
 // printer returns what shows a result; nil shows what is held back.
-func (o *reading) printer(found kept) func(*outcome) error {
-	if o.JSON {
+func (o *results) printer(found kept) func(*outcome) error {
+	if o.json {
 		return func(out *outcome) error {
 			if out == nil {
 				return nil
@@ -229,10 +259,10 @@ func (o *reading) printer(found kept) func(*outcome) error {
 			return cli.PrintJSON(o.s.Out, out)
 		}
 	}
-	d := on(o.s.Out, o.Color, found.now)
+	d := on(o.s.Out, o.color, found.now)
 	reply := layout.Column{Title: "REPLY", Text: true, Cut: true}
 	when := layout.Column{Title: "SETTLED"}
-	if o.Follow { // later rows are not known yet, and an age would become wrong
+	if o.isFollowed { // later rows are not known yet, and an age would become wrong
 		reply.Least, when.Least = 20, len("Jan _2 15:04:05")
 	}
 	t := layout.NewTable(
@@ -247,7 +277,7 @@ func (o *reading) printer(found kept) func(*outcome) error {
 			return d.Table(t)
 		}
 		at := d.when(out.At)
-		if o.Follow && d.ForPeople() {
+		if o.isFollowed && d.ForPeople() {
 			at = words.Clock(d.now, out.At)
 		}
 		text := out.Reason

@@ -16,14 +16,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"heartbeat/internal/fleet/layout"
-	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/message"
-	"heartbeat/internal/fleet/names"
-	"heartbeat/internal/fleet/page"
-	"heartbeat/internal/fleet/presence"
-	"heartbeat/internal/fleet/serving"
-	"heartbeat/internal/fleet/settle"
+	"heartbeat/internal/fleet/setup"
+	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/testing/fleet"
 	"heartbeat/internal/testing/script"
 )
@@ -31,15 +26,14 @@ import (
 // TestMain makes the test binary the command where a script runs it by its name, and keeps
 // the contexts of whoever runs the tests out of them.
 func TestMain(m *testing.M) {
-	link.StartServer = serving.Start
-	if filepath.Base(os.Args[0]) != page.CommandName { // a script's own environment stays
+	if filepath.Base(os.Args[0]) != commandName { // a script's own environment stays
 		for name, value := range map[string]string{"XDG_CONFIG_HOME": "/dev/null/none", "NATS_URL": "", "NATS_CONTEXT": ""} {
 			if err := os.Setenv(name, value); err != nil {
 				panic(err)
 			}
 		}
 	}
-	script.Main(m, map[string]func(){page.CommandName: Main})
+	script.Main(m, map[string]func(){commandName: Main})
 }
 
 // TestScripts runs the scripts in testdata/script, with the commands of package script and
@@ -75,7 +69,7 @@ type world struct {
 	server *fleet.Server
 	nc     *nats.Conn
 	js     jetstream.JetStream
-	held   map[string]settle.Claim
+	held   map[string]upstream.Claim
 }
 
 const maxPayload = 8 << 10
@@ -95,7 +89,7 @@ func setUp(env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
-	env.Values["world"] = &world{s, nc, js, map[string]settle.Claim{}}
+	env.Values["world"] = &world{s, nc, js, map[string]upstream.Claim{}}
 	for name, value := range map[string]string{
 		"NATS_URL": s.URL(), "NATS_CONTEXT": "", "HOME": env.WorkDir, "XDG_CONFIG_HOME": filepath.Join(env.WorkDir, "config"),
 		"MAX_PAYLOAD": strconv.Itoa(maxPayload),
@@ -106,7 +100,7 @@ func setUp(env *testscript.Env) error {
 }
 
 func makeStream(js jetstream.JetStream) error {
-	plan, err := layout.Make(context.Background(), js, &layout.Wanted{
+	plan, err := setup.Make(context.Background(), js, &setup.Wanted{
 		Stream: "WORK", Subjects: []string{"work.>"}, MaxDeliver: 5, AckWait: time.Minute, Duplicates: 2 * time.Minute, Replicas: 1,
 	})
 	if err != nil {
@@ -184,7 +178,7 @@ func cmdConsumer(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 || args[0] != "rm" {
 		ts.Fatalf("usage: consumer rm FILTER")
 	}
-	ts.Check(of(ts).js.DeleteConsumer(context.Background(), "WORK", names.Consumer(args[1])))
+	ts.Check(of(ts).js.DeleteConsumer(context.Background(), "WORK", message.Consumer(args[1])))
 }
 
 func cmdAgent(ts *testscript.TestScript, neg bool, args []string) {
@@ -213,21 +207,21 @@ func cmdAgent(ts *testscript.TestScript, neg bool, args []string) {
 		w.held["late "+id] = c
 	}
 	c.Agent = name
-	up, err := settle.New(w.js, "WORK")
+	up, err := upstream.Open(ctx, w.js, "WORK")
 	ts.Check(err)
-	o := settle.Outcome{Reply: text, Attempts: 1, At: time.Now()}
+	o := upstream.Answer{Reply: text, Settled: upstream.Settled{Attempts: 1, At: time.Now()}}
 	if args[1] != "fails" {
 		_, err = up.Answer(ctx, c, o)
 	} else {
 		o.Reply, o.Reason, o.Detail = "", text, "it failed\x1b[2J"
-		_, err = up.Dead(ctx, c, settle.Letter{Outcome: o, Payload: []byte("the text of " + id), History: []string{"copy 1 to " + name}})
+		_, err = up.Dead(ctx, c, upstream.Letter{Answer: o, Payload: []byte("the text of " + id), History: []string{"copy 1 to " + name}})
 	}
 	ts.Check(err)
 }
 
 // take has an agent pull until it has the message. Agents may hold the same one.
 func (w *world) take(ctx context.Context, agent, id string) error {
-	pull, err := w.js.Consumer(ctx, "WORK", names.Consumer("work.>"))
+	pull, err := w.js.Consumer(ctx, "WORK", message.Consumer("work.>"))
 	if err != nil {
 		return err
 	}
@@ -244,13 +238,13 @@ func (w *world) take(ctx context.Context, agent, id string) error {
 		if err != nil {
 			return err
 		}
-		c := settle.Claim{
+		c := upstream.Claim{
 			Stream: got.Stream, Seq: got.Seq, Subject: got.Subject, Ack: got.Ack, Reply: got.Reply,
-			Copy: got.Copy, ID: got.ID, Again: got.Again, EntryID: got.Entry, Agent: agent,
+			Copy: got.Copy, ID: got.ID, Again: got.Again, Entry: got.Entry, Agent: agent,
 		}
 		w.held[got.ID] = c
-		if names.IsMessage(got.Stream, got.ID) {
-			w.held[names.Place(got.Stream, got.Seq)] = c
+		if message.IsUnnamed(got.Stream, got.ID) {
+			w.held[message.Place(got.Stream, got.Seq)] = c
 		}
 	}
 }
@@ -258,7 +252,7 @@ func (w *world) take(ctx context.Context, agent, id string) error {
 // says puts what an agent says of itself: one whose clock is an hour ahead.
 func (w *world) says(ctx context.Context, name string, members []string) error {
 	ahead := time.Now().Add(time.Hour)
-	a := presence.Agent{
+	a := message.Presence{
 		Agent: name, Host: "alpha", PID: 7, Stream: "WORK", Subject: "work.>", Inbox: "inbox.jsonl", Slots: 1,
 		Started: ahead, At: ahead, EverySeconds: 20,
 	}
@@ -283,9 +277,9 @@ func (w *world) says(ctx context.Context, name string, members []string) error {
 	if raw, err = json.Marshal(all); err != nil {
 		return err
 	}
-	kv, err := w.js.KeyValue(ctx, names.Agents("WORK"))
+	kv, err := w.js.KeyValue(ctx, message.Agents("WORK"))
 	if err == nil {
-		_, err = kv.Put(ctx, names.Agent(name), raw)
+		_, err = kv.Put(ctx, message.AgentKey(name), raw)
 	}
 	return err
 }

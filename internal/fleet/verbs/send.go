@@ -6,24 +6,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/pflag"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/budget"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/cli/given"
-	"heartbeat/internal/disk"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/message"
-	"heartbeat/internal/fleet/names"
-	"heartbeat/internal/fleet/page"
-	"heartbeat/internal/fleet/settle"
+	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/words"
 )
 
@@ -51,90 +48,142 @@ const (
 	foundRequeued = "requeued"
 )
 
-func send(o *page.Send, s cli.Streams) error {
-	text, err := textOf(o, s)
-	if err != nil {
-		return err
-	}
-	m, err := messageOf(o, text)
-	if err != nil {
-		return err
-	}
-	var timeout time.Duration
-	if o.Wait {
-		timeout = o.Timeout
-	}
-	ctx, stop := untilSignal(timeout)
-	defer stop()
-	return connected(ctx, &o.Link, "send", s, func(c *link.Conn) error {
-		to := &sending{Send: o, c: c}
-		var r receipt
-		err := c.Again(ctx, func() (err error) {
-			if to.kv, err = bucket(ctx, c, o.Stream, names.Bucket(o.Stream)); err == nil {
-				r, err = to.send(ctx, m)
+// send is a message for agents.
+type send struct {
+	common
+	subject string
+	args    []string // the text, unless that is in the file or on stdin
+	file    string
+	id      string
+	meta    map[string]any
+	limits  budget.Limits
+	wait    bool
+	program.Verbatim
+	timeout cli.Span // 0: for ever
+
+	m  *nats.Msg
+	kv jetstream.KeyValue // the results
+}
+
+func sendVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "send",
+		Args:  "[TEXT | -]",
+		Short: "send a message to the agents, and wait for the answer if asked",
+		Long: `Send one message and print its id. The text is the argument, the content of
+--file, or stdin (with -, or without a TEXT). The message is on the server's disk
+when send returns. It goes to one agent that takes its subject.
+
+With --id, sending again is safe: an id that was answered is not sent again, and
+neither is one that the server knows from within its duplicate window. Whoever
+sends a text twice under one id gets one answer, also after that window: the first
+one counts. An id whose dead letter is kept is refused.
+
+With --wait the reply is printed in place of the id, once the message was
+answered. Waiting holds nothing up and may be given up: the message stays where it
+is, and waiting for it goes on with the same --id.
+
+A message that is larger than the server takes is refused, with both sizes.
+
+Exit status: 0 the message is (or was) in the stream, with --wait: it was
+answered; 1 it is not, or, with --wait, somebody deleted it; with --wait: 3 it
+became a dead letter, 124 the timeout passed, and 128+n a signal ended the
+waiting, the message stays where it is.`,
+		Example: `heartbeat-nats send --subject work.review "review the last commit"
+git log -1 -p | heartbeat-nats send --subject work.review --id "review-$SHA" -
+heartbeat-nats send --subject work.review --wait --timeout 10m "is it ready?"`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o send
+			var meta []string
+			f := o.begin("send")
+			f.StringVar(&o.subject, "subject", "", "`subject` that an agent takes, such as work.review")
+			f.StringVar(&o.file, "file", "", "read the text from this `file`")
+			f.StringVar(&o.id, "id", "", "give the message this `id`, and send it only once")
+			f.StringArrayVar(&meta, "meta", nil, "metadata `key=value`, kept with the entry's result (may be repeated)")
+			cli.AddEntryLimits(f, &o.limits, cli.EntryCost)
+			f.BoolVar(&o.wait, "wait", false, "wait for the answer, and print it")
+			f.Var(&o.timeout, "timeout", "give up waiting after this time (seconds or a duration; 0: never)")
+			o.AddRaw(f)
+			o.first = func(s cli.Streams) error {
+				text, err := program.ReadText(o.args, o.file, inbox.MaxLine, s)
+				if err == nil {
+					o.m, err = o.message(text)
+				}
+				return err
 			}
-			return err
-		})
-		if err != nil {
-			return unsure(ctx, err, m.Header.Get(names.HeaderMsgID))
+			return o.action(f, "send", &o.timeout, func(args []string) (err error) {
+				if err := o.check(f, args); err != nil {
+					return err
+				}
+				o.meta, err = program.Metadata(meta, reserved)
+				return err
+			}, o.run)
+		},
+	}
+}
+
+// reserved are the members of an entry that are no metadata.
+const reserved = " id prompt sent_at not_before expires_at limits nats "
+
+func (o *send) check(f *pflag.FlagSet, args []string) error {
+	switch {
+	case o.subject == "":
+		return errors.New("no subject: name it with --subject, such as work.review")
+	case !message.CanPublish(o.subject):
+		return fmt.Errorf("--subject is %q: a message has one subject, of words with dots between them, without wildcards and blanks", o.subject)
+	case f.Changed("id") && o.id == "":
+		return errors.New("--id is empty: name the message, or leave the flag out")
+	case f.Changed("file") && o.file == "":
+		return errors.New("--file is empty: name a file, or leave the flag out")
+	case f.Changed("timeout") && !o.wait:
+		return errors.New("--timeout is about waiting: add --wait")
+	case o.Raw && !o.wait:
+		return errors.New("--raw is about the reply that is waited for: add --wait")
+	}
+	o.args = args
+	return nil
+}
+
+func (o *send) run(ctx context.Context) error {
+	var r receipt
+	err := o.c.Again(ctx, func() (err error) {
+		if o.kv, err = o.bucket(ctx, message.Bucket(o.stream)); err == nil {
+			r, err = o.send(ctx)
 		}
-		if !r.Sent {
-			s.Note("the message %q is %s already: nothing was sent", r.ID, r.Found)
-		}
-		switch {
-		case o.Wait:
-			return to.await(ctx, r, s)
-		case o.JSON:
-			return cli.PrintJSON(s.Out, r)
-		}
-		_, err = fmt.Fprintln(s.Out, r.ID)
 		return err
 	})
-}
-
-// unsure is the error of a message that was perhaps sent: a signal ended the wait for the
-// server's word.
-func unsure(ctx context.Context, err error, id string) error {
 	var by cli.EndedBy
-	if !errors.As(context.Cause(ctx), &by) {
-		return err
-	}
-	return cli.Status(by.Status(), fmt.Errorf("%w: the message %q: whether it is in the stream is not known: send it again with --id %s, and it is there once", by, id, words.Shell(id)))
-}
-
-func textOf(o *page.Send, s cli.Streams) (string, error) {
 	switch {
-	case o.File != "":
-		b, err := given.TextOf(disk.ReadGiven(o.File, inbox.MaxLine))
-		return string(b), err
-	case o.Text != "-":
-		return o.Text, nil
-	case o.Implied && cli.IsTerminal(s.In):
-		return "", cli.Usage(errors.New("no text: give it as TEXT, with --file, or on stdin"))
+	case err != nil && errors.As(context.Cause(ctx), &by): // it may have been sent
+		id := o.m.Header.Get(message.HeaderMsgID)
+		return cli.Status(by.Status(), fmt.Errorf("%w: the message %q: whether it is in the stream is not known: send it again with --id %s, and it is there once", by, id, words.Shell(id)))
+	case err != nil:
+		return err
+	case !r.Sent:
+		o.s.Note("the message %q is %s already: nothing was sent", r.ID, r.Found)
 	}
-	b, err := given.TextOf(io.ReadAll(io.LimitReader(s.In, inbox.MaxLine+1)))
-	if err != nil {
-		return "", fmt.Errorf("read stdin: %w", err)
+	switch {
+	case o.wait:
+		return o.await(ctx, r)
+	case o.json:
+		return cli.PrintJSON(o.s.Out, r)
 	}
-	if len(b) > inbox.MaxLine {
-		return "", fmt.Errorf("stdin has more than %d bytes (%s), the most that an entry has: put the text where the agent can read it and send its name", inbox.MaxLine, words.Size(inbox.MaxLine))
-	}
-	return strings.TrimSuffix(string(b), "\n"), nil
+	return o.s.Print(r.ID + "\n")
 }
 
-// messageOf is the message as it is published. A text is its payload, unless there is more
-// to say than that, or an agent would take the text for more.
-func messageOf(o *page.Send, text string) (*nats.Msg, error) {
-	entry := inbox.Message{Text: text, Metadata: o.Meta, Limits: o.Limits}
+// message is the message as it is published. A text is its payload, unless there is more to say
+// than that, or an agent would take the text for more.
+func (o *send) message(text string) (*nats.Msg, error) {
+	entry := inbox.Message{Text: text, Metadata: o.meta, Limits: o.limits}
 	if err := entry.Check(); err != nil {
 		return nil, err
 	}
-	m := nats.NewMsg(o.Subject)
+	m := nats.NewMsg(o.subject)
 	m.Data = []byte(text)
-	if len(o.Meta) > 0 || o.Limits.Any() || isObject(text) {
+	if len(o.meta) > 0 || o.limits.Any() || strings.HasPrefix(strings.TrimSpace(text), "{") {
 		members := map[string]any{"prompt": text}
-		maps.Copy(members, o.Meta)
-		if limits := o.Limits.JSON(); limits != nil {
+		maps.Copy(members, o.meta)
+		if limits := o.limits.JSON(); limits != nil {
 			members["limits"] = json.RawMessage(limits)
 		}
 		var err error
@@ -142,88 +191,69 @@ func messageOf(o *page.Send, text string) (*nats.Msg, error) {
 			return nil, err
 		}
 	}
-	id := o.ID
+	id := o.id
 	if id == "" {
 		id = strings.ToLower(rand.Text())
 	}
-	if strings.TrimSpace(id) != id {
+	switch wrong := inbox.CheckID(id); {
+	case strings.TrimSpace(id) != id:
 		return nil, fmt.Errorf("--id is %q: it takes no blanks at its ends, since a header has it", id)
+	case wrong != nil:
+		return nil, fmt.Errorf("--id: %w", wrong)
+	case message.IsUnnamed(o.stream, id):
+		return nil, fmt.Errorf("--id is %q: that is how messages of the stream %s are named that have no id of their own: choose another", id, o.stream)
+	case len(id) > message.MaxID:
+		return nil, fmt.Errorf("--id has %d bytes, and an id may have no more than %d", len(id), message.MaxID)
 	}
-	if err := inbox.CheckID(id); err != nil {
-		return nil, fmt.Errorf("--id: %w", err)
-	}
-	if names.IsMessage(o.Stream, id) {
-		return nil, fmt.Errorf("--id is %q: that is how messages of the stream %s are named that have no id of their own: choose another", id, o.Stream)
-	}
-	if len(id) > names.MaxID {
-		return nil, fmt.Errorf("--id has %d bytes, and an id may have no more than %d", len(id), names.MaxID)
-	}
-	m.Header.Set(names.HeaderMsgID, id)
-	m.Header.Set(jetstream.ExpectedStreamHeader, o.Stream) // now, so that it counts for the size
-	_, err := entryOf(o, id, m.Data)
+	m.Header.Set(message.HeaderMsgID, id)
+	m.Header.Set(jetstream.ExpectedStreamHeader, o.stream) // now, so that it counts for the size
+	// The entry that an agent will make of it: one that its inbox would refuse is not sent.
+	w := message.Message{ID: id, Entry: message.EntryID(id, 0), Stream: o.stream, Subject: o.subject, Seq: math.MaxUint64, Copy: math.MaxUint32, Data: m.Data}
+	_, err := w.InboxMessage()
 	return m, err
 }
 
-// entryOf is the entry that an agent will make of the message: one that its inbox would
-// refuse is not sent.
-func entryOf(o *page.Send, id string, data []byte) (inbox.Message, error) {
-	w := message.Message{ID: id, Entry: message.EntryID(id, 0), Stream: o.Stream, Subject: o.Subject, Seq: math.MaxUint64, Copy: math.MaxUint32, Data: data}
-	return w.InboxMessage()
-}
-
-// isObject recognises a text that agents would take for an entry with members of its own.
-func isObject(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "{") }
-
-// sending is a send that is under way.
-type sending struct {
-	*page.Send
-	c  *link.Conn
-	kv jetstream.KeyValue
-}
-
 // send publishes the message, unless what became of its id is known.
-func (o *sending) send(ctx context.Context, m *nats.Msg) (receipt, error) {
-	r := receipt{ID: m.Header.Get(names.HeaderMsgID), Stream: o.Stream, Subject: o.Subject}
-	if o.ID != "" {
-		known, err := decision(ctx, o.c, o.kv, r.ID)
+func (o *send) send(ctx context.Context) (receipt, error) {
+	m := o.m
+	r := receipt{ID: m.Header.Get(message.HeaderMsgID), Stream: o.stream, Subject: o.subject}
+	if o.id != "" {
+		known, err := o.decision(ctx, o.kv, r.ID)
 		switch {
 		case err != nil:
 			return r, err
 		case known == nil:
-		case known.Outcome == settle.WasAnswered:
+		case known.Outcome == upstream.WasAnswered:
 			r.Seq, r.Found = known.Seq, foundAnswered
 			return r, nil
-		case known.LetterState == settle.Requeued:
+		case known.LetterState == upstream.Requeued:
 			r.Seq, r.Found = known.Seq, foundRequeued
 			return r, nil
-		case o.Wait:
-			return r, o.becameDead(known)
+		case o.wait:
+			return r, becameDead(known)
 		default:
-			return r, fmt.Errorf("the message %q became a dead letter (%s), and is not sent again under its id: %s does that", r.ID, words.Brief(known.Reason), requeueing(o.Stream, r.ID))
+			return r, fmt.Errorf("the message %q became a dead letter (%s), and is not sent again under its id: %s does that", r.ID, words.Brief(known.Reason), words.Shell(commandName, "dead", "requeue", "--stream", o.stream, r.ID))
 		}
 	}
 	if size, most := int64(m.Size()-len(m.Subject)), o.c.NATS.MaxPayload(); size > most {
 		return r, tooLarge(size, most, "the server "+o.c.Where())
 	}
-	ack, err := o.publish(ctx, m)
-	if err != nil {
-		return r, o.refused(ctx, m, err)
-	}
-	// An id of its own is known only from another try of this one.
-	if r.Seq, r.Sent = ack.Sequence, !ack.Duplicate || o.ID == ""; !r.Sent {
-		r.Found = foundStream
-	}
-	return r, nil
-}
-
-func (o *sending) publish(ctx context.Context, m *nats.Msg) (ack *jetstream.PubAck, err error) {
+	var ack *jetstream.PubAck
+	var err error
 	for range sendTries {
 		ack, err = o.c.JS.PublishMsg(ctx, m)
 		if err == nil || ctx.Err() != nil || !link.IsAway(err) || errors.Is(err, jetstream.ErrNoStreamResponse) {
 			break
 		}
 	}
-	return ack, err
+	if err != nil {
+		return r, o.refused(ctx, err)
+	}
+	// An id of its own is known only from another try of this one.
+	if r.Seq, r.Sent = ack.Sequence, !ack.Duplicate || o.id == ""; !r.Sent {
+		r.Found = foundStream
+	}
+	return r, nil
 }
 
 func tooLarge(size, most int64, who string) error {
@@ -235,29 +265,25 @@ func tooLarge(size, most int64, who string) error {
 const codeOtherStream jetstream.ErrorCode = 10060
 
 // refused is why a message is not in the stream.
-func (o *sending) refused(ctx context.Context, m *nats.Msg, err error) error {
-	id := m.Header.Get(names.HeaderMsgID)
+func (o *send) refused(ctx context.Context, err error) error {
+	m := o.m
+	id := m.Header.Get(message.HeaderMsgID)
 	var answer *jetstream.APIError
 	isAnswer := errors.As(err, &answer)
 	switch {
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
-		if _, wrong := o.c.JS.Stream(ctx, o.Stream); link.IsAway(wrong) {
-			return said(o.c, wrong)
+		if _, wrong := o.c.JS.Stream(ctx, o.stream); link.IsAway(wrong) {
+			return o.said(wrong)
 		}
-		return fmt.Errorf("no stream on %s takes the subject %s: heartbeat-nats setup %s--stream %s --subjects SUBJECT makes one, unless this user may not send to it", o.c.Where(), o.Subject, o.c.EmbedFlag(), o.Stream)
+		return fmt.Errorf("no stream on %s takes the subject %s: heartbeat-nats setup %s--stream %s --subjects SUBJECT makes one, unless this user may not send to it", o.c.Where(), o.subject, o.c.EmbedFlag(), o.stream)
 	case isAnswer && answer.ErrorCode == codeOtherStream:
-		return fmt.Errorf("the subject %s belongs to another stream than %s: name that with --stream", o.Subject, o.Stream)
+		return fmt.Errorf("the subject %s belongs to another stream than %s: name that with --stream", o.subject, o.stream)
 	case isAnswer && answer.ErrorCode == jetstream.JSErrCodeStreamMessageExceedsMaximum:
-		if found, wrong := o.c.JS.Stream(ctx, o.Stream); wrong == nil {
-			return tooLarge(int64(m.Size()-len(m.Subject)), int64(found.CachedInfo().Config.MaxMsgSize), "the stream "+o.Stream)
+		if found, wrong := o.c.JS.Stream(ctx, o.stream); wrong == nil {
+			return tooLarge(int64(m.Size()-len(m.Subject)), int64(found.CachedInfo().Config.MaxMsgSize), "the stream "+o.stream)
 		}
 	case !isAnswer && !errors.Is(err, nats.ErrPermissionViolation):
-		return fmt.Errorf("%w; the message may be in the stream all the same: send it again with --id %s, and it is there once", said(o.c, err), words.Shell(id))
+		return fmt.Errorf("%w; the message may be in the stream all the same: send it again with --id %s, and it is there once", o.said(err), words.Shell(id))
 	}
-	return fmt.Errorf("the stream %s does not take the message: %w", o.Stream, err)
-}
-
-// requeueing is the command that sends the message of a dead letter again.
-func requeueing(stream, id string) string {
-	return words.Shell(page.CommandName, "dead", "requeue", "--stream", stream, id)
+	return fmt.Errorf("the stream %s does not take the message: %w", o.stream, err)
 }

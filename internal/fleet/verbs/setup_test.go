@@ -11,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/fleet/layout"
-	"heartbeat/internal/fleet/page"
+	"heartbeat/internal/fleet/setup"
 	"heartbeat/internal/testing/fleet"
 )
 
@@ -20,7 +19,7 @@ import (
 func run(t *testing.T, args ...string) (status int, out, complaints string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	status = Run(args, cli.Streams{Command: page.CommandName, Out: &stdout, Err: &stderr})
+	status = Run(args, cli.Streams{Command: commandName, Out: &stdout, Err: &stderr})
 	return status, stdout.String(), stderr.String()
 }
 
@@ -30,22 +29,22 @@ func TestSetup(t *testing.T) {
 	status, out, said := run(t, "setup", "--server", s.URL(), "--dry-run")
 	require.Zero(t, status, said)
 	assert.Equal(t, 6, strings.Count(out, "would make "), out)
-	_, err := layout.Open(fleet.Context(t), js, "WORK")
+	_, err := setup.Open(fleet.Context(t), js, "WORK")
 	require.Error(t, err)
 
 	status, out, said = run(t, "setup", "--server", s.URL())
 	require.Zero(t, status, said)
 	assert.Contains(t, out, "made stream WORK (messages of work.>)\n")
-	_, err = layout.Open(fleet.Context(t), js, "WORK")
+	_, err = setup.Open(fleet.Context(t), js, "WORK")
 	require.NoError(t, err)
 
 	status, out, said = run(t, "setup", "--server", s.URL(), "--ack-wait", "30s", "--json")
 	require.Zero(t, status, said)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	require.Len(t, lines, 6)
-	var step layout.Step
+	var step setup.Step
 	require.NoError(t, json.Unmarshal([]byte(lines[1]), &step))
-	assert.Equal(t, layout.Change, step.Action)
+	assert.Equal(t, setup.Change, step.Action)
 	assert.Equal(t, []string{"AckWait is 1m0s and becomes 30s"}, step.Differs)
 
 	status, _, said = run(t, "setup", "--server", s.URL(), "--for", "work.a")

@@ -15,7 +15,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/fleet/page"
 	"heartbeat/internal/testing/fleet"
 )
 
@@ -73,13 +72,8 @@ func TestTextsThatNoInboxTakes(t *testing.T) {
 		// Each byte takes six in the inbox.
 		"long there": {strings.Repeat("\x01", inbox.MaxLine/6), `the entry is \d+ bytes long, and \d+ is the most`},
 	} {
-		_, err := messageOf(&page.Send{Subject: "work.a", OnStream: page.OnStream{Stream: "WORK"}}, c.text)
+		_, err := (&send{subject: "work.a", common: common{stream: "WORK"}}).message(c.text)
 		require.Error(t, err, name)
 		assert.Regexp(t, c.want, err.Error(), name)
 	}
-	zeros, err := os.Open("/dev/zero") // it has no end
-	require.NoError(t, err)
-	defer func() { assert.NoError(t, zeros.Close()) }()
-	_, err = textOf(&page.Send{Text: "-"}, cli.Streams{In: zeros})
-	assert.ErrorContains(t, err, "stdin has more than 67108864 bytes (67.1 MB), the most that an entry has")
 }

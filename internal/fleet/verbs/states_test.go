@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/cli/layout"
-	"heartbeat/internal/fleet/names"
-	"heartbeat/internal/fleet/settle"
+	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/testing/fleet"
 )
 
@@ -28,7 +28,7 @@ func there(t *testing.T) *world {
 	s := fleet.Start(t)
 	nc, js := s.Connect(t)
 	require.NoError(t, makeStream(js))
-	return &world{s, nc, js, map[string]settle.Claim{}}
+	return &world{s, nc, js, map[string]upstream.Claim{}}
 }
 
 // send sends messages, the first one with id m-1.
@@ -156,7 +156,7 @@ dead letters  0
 no consumer takes messages of work.b, work.new: heartbeat-nats setup --stream WORK --for work.b makes one
 `},
 	stateNoConsumer: {func(t *testing.T, w *world) {
-		w.do(t, w.js.DeleteConsumer(fleet.Context(t), "WORK", names.Consumer("work.>")))
+		w.do(t, w.js.DeleteConsumer(fleet.Context(t), "WORK", message.Consumer("work.>")))
 		w.send(t, "work.a", "work.b")
 	}, `
 waiting       2
@@ -214,7 +214,7 @@ func TestTheTableOfStates(t *testing.T) {
 
 // say puts any value where an agent would say something.
 func (w *world) say(t *testing.T, key string, value []byte) {
-	kv, err := w.js.KeyValue(fleet.Context(t), names.Agents("WORK"))
+	kv, err := w.js.KeyValue(fleet.Context(t), message.Agents("WORK"))
 	require.NoError(t, err)
 	_, err = kv.Put(context.Background(), key, value)
 	require.NoError(t, err)
@@ -228,10 +228,10 @@ func TestWhatHostileAgentsSay(t *testing.T) {
 	name, err := json.Marshal(evil)
 	require.NoError(t, err)
 	large := strings.Repeat("x", 900<<10)
-	w.say(t, names.Agent(evil), fmt.Appendf(nil,
+	w.say(t, message.AgentKey(evil), fmt.Appendf(nil,
 		`{"agent":%s,"host":%[1]s,"subject":%[1]s,"inbox":%[1]s,"held_up":%[1]s,"every_seconds":1e300,"at":"9999-12-31T23:59:59Z"}`, name))
-	w.say(t, names.Agent("large"), fmt.Appendf(nil, `{"agent":"large","host":"%s","held_up":"\u001b%[1]s","every_seconds":60}`, large[:400<<10]))
-	w.say(t, names.Agent("many"), fmt.Appendf(nil, `{"agent":"many","every_seconds":-1,"holds":[%s{"id":"last","since":"0001-01-01T00:00:00Z"}]}`,
+	w.say(t, message.AgentKey("large"), fmt.Appendf(nil, `{"agent":"large","host":"%s","held_up":"\u001b%[1]s","every_seconds":60}`, large[:400<<10]))
+	w.say(t, message.AgentKey("many"), fmt.Appendf(nil, `{"agent":"many","every_seconds":-1,"holds":[%s{"id":"last","since":"0001-01-01T00:00:00Z"}]}`,
 		strings.Repeat(`{"id":"\u001b[31mx","state":"\u001b"},`, 20_000)))
 	w.say(t, "agent.junk", []byte(large))
 	w.say(t, "agent.other", []byte(`{"agent":"one"}`))
@@ -300,7 +300,7 @@ func TestThousandsOfAgents(t *testing.T) {
 		if i == 2999 {
 			a.State = working
 			for j := range 30 {
-				a.Holds = append(a.Holds, holding{ID: fmt.Sprint("m-", j)})
+				a.Holds = append(a.Holds, holding{Hold: message.Hold{ID: fmt.Sprint("m-", j)}})
 			}
 		}
 		s.Agents = append(s.Agents, a)

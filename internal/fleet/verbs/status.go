@@ -1,35 +1,53 @@
 package verbs
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
+	"github.com/spf13/pflag"
+
 	"heartbeat/internal/cli"
-	"heartbeat/internal/cli/colour"
 	"heartbeat/internal/cli/layout"
-	"heartbeat/internal/fleet/link"
-	"heartbeat/internal/fleet/page"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/words"
 )
 
-func status(o *page.Status, s cli.Streams) error {
-	ctx, stop := untilSignal(0)
-	defer stop()
-	return connected(ctx, &o.Link, "status", s, func(c *link.Conn) error {
-		var now *seen
-		err := c.Again(ctx, func() (err error) {
-			now, err = gather(ctx, c, o.Stream)
-			return err
-		})
-		if err != nil {
-			return ended(ctx, err)
-		}
-		s.Warn(now.Warnings)
-		if o.JSON {
-			return cli.PrintJSON(s.Out, now)
-		}
-		return now.print(on(s.Out, o.Color, now.At))
-	})
+func statusVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "status",
+		Short: "show what waits, what each agent works on, and why nothing moves",
+		Long: `Show how many messages the stream holds, how many of them agents have, how old the
+oldest is, how many dead letters there are, and for each agent what it works on,
+since when, when that made progress, and when the agent was last seen. Ages go by
+the server's clock, whatever the agents' clocks show. The last sentence says why
+nothing moves, or what is being waited for.
+
+Exit status: 0 shown, 1 the server cannot be reached or asked, and the sentence
+says why.`,
+		Example: `heartbeat-nats status
+heartbeat-nats status --json | jq -r .why`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o common
+			var color string
+			f := o.begin("status")
+			program.AddColor(f, &color)
+			return o.action(f, "status", &never, cli.NoArgs, func(ctx context.Context) error {
+				var now *seen
+				if err := o.c.Again(ctx, func() (err error) {
+					now, err = o.gather(ctx)
+					return err
+				}); err != nil {
+					return err
+				}
+				o.s.Warn(now.Warnings)
+				if o.json {
+					return cli.PrintJSON(o.s.Out, now)
+				}
+				return now.print(on(o.s.Out, color, now.At))
+			})
+		},
+	}
 }
 
 func (s *seen) print(d display) error {
@@ -38,7 +56,7 @@ func (s *seen) print(d display) error {
 	t.Add("waiting", fmt.Sprint(s.Waiting))
 	t.Add("in work", fmt.Sprint(s.InWork))
 	if s.Oldest != nil {
-		t.Add("oldest", words.Took(s.age(*s.Oldest))+" old, "+words.Size(int64(s.Bytes))+" in all")
+		t.Add("oldest", words.Took(max(0, s.At.Sub(*s.Oldest)))+" old, "+words.Size(int64(s.Bytes))+" in all")
 	}
 	t.Add("dead letters", fmt.Sprint(s.DeadLetters))
 	if err := d.Table(t); err != nil {
@@ -50,21 +68,16 @@ func (s *seen) print(d display) error {
 			return err
 		}
 		if rest != "" {
-			if err := d.Text(colour.Plain, rest); err != nil {
+			if err := d.Text(layout.Plain, rest); err != nil {
 				return err
 			}
 		}
 	}
-	return d.Text(s.style(), s.Why)
-}
-
-// style is that of the last sentence.
-func (s *seen) style() colour.Style {
 	switch s.State {
 	case stateEmpty, stateWorking, stateWaiting:
-		return colour.Plain
+		return d.Text(layout.Plain, s.Why)
 	}
-	return colour.Yellow
+	return d.Text(layout.Yellow, s.Why)
 }
 
 // A person is shown so many agents, and of each so many messages.
@@ -125,11 +138,11 @@ func (s *seen) table(agents []agentSeen, d display) *layout.Table {
 			t.Add(append(head, "", "", "", a.HeldUp)...)
 		}
 		for _, h := range a.Holds {
-			progress := ""
-			if h.Progress != nil {
-				progress = d.when(*h.Progress)
+			why := h.State
+			if a.HeldUp != "" {
+				why += ": " + a.HeldUp
 			}
-			t.Add(append(head, words.Brief(h.ID), d.when(h.Since), progress, because(h, a))...)
+			t.Add(append(head, words.Brief(h.ID), d.when(h.Since), d.when(h.ProgressAt), why)...)
 			if d.ForPeople() {
 				head = []string{"", "", "", "", ""}
 			}
@@ -138,22 +151,14 @@ func (s *seen) table(agents []agentSeen, d display) *layout.Table {
 	return t
 }
 
-// because is what is said of a message that an agent holds.
-func because(h holding, a agentSeen) string {
-	if a.HeldUp != "" {
-		return h.State + ": " + a.HeldUp
-	}
-	return h.State
-}
-
-func livesStyle(cell string) colour.Style {
+func livesStyle(cell string) layout.Style {
 	switch lives(cell) {
 	case working:
-		return colour.Green
+		return layout.Green
 	case heldUp, draining:
-		return colour.Yellow
+		return layout.Yellow
 	case away:
-		return colour.Red
+		return layout.Red
 	}
-	return colour.Plain
+	return layout.Plain
 }

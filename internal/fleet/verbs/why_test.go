@@ -4,12 +4,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"heartbeat/internal/fleet/message"
 )
 
 // An agent says why nobody works on what it holds, and so does status.
 func TestWhyWhatIsHeldLiesStill(t *testing.T) {
-	desk := agentSeen{Agent: "desk", State: working, HeldUp: "its session ended", Holds: []holding{{ID: "a", State: "in flight"}}}
-	other := agentSeen{Agent: "other", State: working, Holds: []holding{{ID: "b", State: "in flight"}}}
+	desk := agentSeen{Agent: "desk", State: working, HeldUp: "its session ended", Holds: []holding{{Hold: message.Hold{ID: "a", State: "in flight"}}}}
+	other := agentSeen{Agent: "other", State: working, Holds: []holding{{Hold: message.Hold{ID: "b", State: "in flight"}}}}
 	free := agentSeen{Agent: "free", State: idle}
 	for name, c := range map[string]struct {
 		agents  []agentSeen

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/bridges"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hook"
 	"heartbeat/orchestrate"
@@ -28,7 +27,7 @@ type driver struct {
 func Open(around hook.Surroundings) hook.Runs {
 	d := &driver{Surroundings: around, counted: map[string]bool{}, outside: map[string]*outside{}}
 	for _, dir := range d.Flags.Runs.Dirs {
-		b, err := bridges.Open(&d.Flags.Runs, d.Box, dir, d.Note)
+		b, err := orchestrate.Open(&d.Flags.Runs, d.Box, dir, d.Note)
 		if err != nil {
 			d.Complain(err)
 			continue
@@ -110,18 +109,14 @@ func (d *driver) Pass(ctx context.Context, settled string) {
 // eachRun takes a step of each run. Where one fails, the others and the inbox go on.
 func (d *driver) eachRun(ctx context.Context, take stepping) (brought bool) {
 	d.worked = map[string]bool{}
-	all, _ := orchestrate.StepAll(ctx, d.bridges, orchestrate.Round{ // no error ends this round
-		Take: func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
-			return d.stepBound(ctx, b, take)
-		},
-		Failed: func(_ *orchestrate.Bridge, err error) error {
+	all, _ := orchestrate.StepAll(ctx, d.bridges, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
+		report, err := d.stepBound(ctx, b, take)
+		if err != nil {
 			d.ComplainOnce(err)
-			return nil
-		},
-		Stepped: func(b *orchestrate.Bridge, report orchestrate.Report) error {
-			d.stepped(b, report)
-			return nil
-		},
+			return orchestrate.Report{}, nil // it ends no round
+		}
+		d.stepped(b, report)
+		return report, nil
 	})
 	d.Ask(heldIn(all.Reports))
 	if !all.NotBefore.IsZero() {

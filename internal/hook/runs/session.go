@@ -11,7 +11,7 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/orchestrate"
 	runs "heartbeat/orchestrate/run"
-	"heartbeat/orchestrate/session"
+	"heartbeat/orchestrate/statefile"
 )
 
 // Greet implements [hook.Runs]. It does what babysitter's own hook does: when a session
@@ -25,51 +25,58 @@ func (d *driver) Greet() {
 	switch d.Input.Event {
 	case claude.EventSessionStart:
 		if envFile := os.Getenv("CLAUDE_ENV_FILE"); envFile != "" {
-			if err := session.Export(envFile, d.Input.SessionID); err != nil {
-				d.Complain(fmt.Errorf("export %s: %w", session.Variable, err))
+			if err := statefile.Export(envFile, d.Input.SessionID); err != nil {
+				d.Complain(fmt.Errorf("export %s: %w", statefile.Variable, err))
 			}
 		}
-		err = d.withState(func(f session.File) error {
-			err := f.Create(context.Background(), session.New("", "", session.DefaultMaxIterations, time.Now()))
-			if errors.Is(err, fs.ErrExist) {
+		err = d.withState(func(f statefile.File, _ statefile.State, err error) error {
+			if !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			return f.Write(statefile.New("", "", statefile.DefaultMaxIterations, time.Now()))
+		})
+	case claude.EventSessionEnd:
+		err = d.withState(func(f statefile.File, s statefile.State, err error) error {
+			if err == nil && s.RunID == "" {
+				return f.Delete()
+			} else if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
 			return err
 		})
-	case claude.EventSessionEnd:
-		err = d.withState(func(f session.File) error { return f.DeleteUnbound(context.Background()) })
 	}
 	if err != nil {
 		d.Complain(fmt.Errorf("keep babysitter's state of session %s: %w", d.Input.SessionID, err))
 	}
 }
 
-// withState does something with the state file of this session. A session by whose
-// name no file can be has none.
-func (d *driver) withState(do func(session.File) error) error {
-	dir, err := session.Dir(d.Flags.Runs.StateDir, os.Getenv)
+// withState does something with the state file of this session, which was read. A session
+// by whose name no file can be has none.
+func (d *driver) withState(do func(statefile.File, statefile.State, error) error) error {
+	dir, err := statefile.Dir(d.Flags.Runs.StateDir, os.Getenv)
 	if err != nil {
 		return nil
 	}
-	file, err := session.At(dir, d.Input.SessionID)
+	file, err := statefile.At(dir, d.Input.SessionID)
 	if err != nil {
 		return nil
 	}
-	return do(file)
+	state, err := file.Read()
+	return do(file, state, err)
 }
 
 // boundTo is the state file of this session where that is bound to the run, nil
 // where it is not.
-func (d *driver) boundTo(runID string) (*session.File, session.State, error) {
+func (d *driver) boundTo(runID string) (*statefile.File, statefile.State, error) {
 	if d.Input == nil {
-		return nil, session.State{}, nil
+		return nil, statefile.State{}, nil
 	}
-	dir, err := session.Dir(d.Flags.Runs.StateDir, os.Getenv)
+	dir, err := statefile.Dir(d.Flags.Runs.StateDir, os.Getenv)
 	if err != nil {
-		return nil, session.State{}, nil // then there can be no file
+		return nil, statefile.State{}, nil // then there can be no file
 	}
-	for _, id := range []string{d.Input.SessionID, os.Getenv(session.Variable)} {
-		file, err := session.At(dir, id)
+	for _, id := range []string{d.Input.SessionID, os.Getenv(statefile.Variable)} {
+		file, err := statefile.At(dir, id)
 		if err != nil {
 			continue // no file has that name
 		}
@@ -81,7 +88,7 @@ func (d *driver) boundTo(runID string) (*session.File, session.State, error) {
 			return nil, state, fmt.Errorf("read the state of session %s: %w", id, err)
 		}
 	}
-	return nil, session.State{}, nil
+	return nil, statefile.State{}, nil
 }
 
 // stepping is a way to take a step of a run.
@@ -96,37 +103,23 @@ func (d *driver) stepBound(ctx context.Context, b *orchestrate.Bridge, take step
 		return orchestrate.Report{}, err
 	}
 	now := time.Now()
-	if file != nil {
-		if guard := d.limit(state, now); guard != "" && !isCompleted(b) {
-			return orchestrate.Report{Run: b.Run.ID(), Guard: guard + ": see " + file.Path()}, nil
-		}
+	if guard := state.Limit(now, d.Flags.Runs.MinSeconds); file != nil && guard != "" && !isCompleted(b) {
+		return orchestrate.Report{Run: b.Run.ID(), Guard: guard + ": see " + file.Path()}, nil
 	}
 	report, err := take(ctx, b)
 	switch {
 	case file == nil:
 	case report.Done:
-		err = errors.Join(err, file.Delete(ctx))
+		err = errors.Join(err, file.Delete())
 	case len(report.Queued) > 0 && !d.counted[file.Path()]:
-		_, updated := file.Update(ctx, func(s *session.State) error { *s = s.Next(now); return nil })
 		d.counted[file.Path()] = true
-		err = errors.Join(err, updated)
+		err = errors.Join(err, file.Write(state.Next(now)))
 	}
 	return report, err
 }
 
-// limit says which limit of its session keeps a run from going on, "" if none does.
-func (d *driver) limit(s session.State, now time.Time) string {
-	if s.Exhausted() {
-		return fmt.Sprintf("its session has had its %d iterations (max_iterations)", s.MaxIterations)
-	}
-	if average, tooFast := session.TooFast(s.Times(now), d.Flags.Runs.MinSeconds); tooFast {
-		return fmt.Sprintf("the last iterations of its session took %.0f s on average (--min-iteration-seconds %d)", average, d.Flags.Runs.MinSeconds)
-	}
-	return ""
-}
-
 // isCompleted reports whether all that is left of the run is to give its proof.
 func isCompleted(b *orchestrate.Bridge) bool {
-	st, err := b.Run.State("")
+	st, err := b.Run.State()
 	return err == nil && st.Status == runs.Completed
 }

@@ -2,6 +2,7 @@ package attach_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,13 +24,15 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/hosting/attach"
+	"heartbeat/internal/hosting/stream"
+	"heartbeat/internal/machine/socket"
 )
 
 // session is a backend whose transcript is in memory.
 type session struct {
 	mu       sync.Mutex
 	changed  chan struct{}
-	messages []attach.Message
+	messages []stream.Stored
 	closed   bool
 	refusal  error
 	grace    time.Duration
@@ -55,20 +59,20 @@ func (s *session) add(text string) {
 	raw, _ := json.Marshal(map[string]string{"type": "assistant", "text": text})
 	s.change(func() {
 		n := int64(len(s.messages) + 1)
-		s.messages = append(s.messages, attach.Message{N: n, At: time.Unix(n, 5).UTC(), Type: "assistant", Raw: raw})
+		s.messages = append(s.messages, stream.Stored{N: n, At: time.Unix(n, 5).UTC(), Type: "assistant", Content: raw})
 	})
 }
 
 func (s *session) end() { s.change(func() { s.closed = true }) }
 
-func (s *session) look(from int64) ([]attach.Message, bool, <-chan struct{}) {
+func (s *session) look(from int64) ([]stream.Stored, bool, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.messages[min(int(from)-1, len(s.messages)):], s.closed, s.changed
 }
 
-func (s *session) Messages(ctx context.Context, from int64) iter.Seq2[attach.Message, error] {
-	return func(yield func(attach.Message, error) bool) {
+func (s *session) Messages(ctx context.Context, from int64) iter.Seq2[stream.Stored, error] {
+	return func(yield func(stream.Stored, error) bool) {
 		for {
 			all, closed, changed := s.look(from)
 			for _, m := range all {
@@ -86,7 +90,7 @@ func (s *session) Messages(ctx context.Context, from int64) iter.Seq2[attach.Mes
 			select {
 			case <-changed:
 			case <-ctx.Done():
-				yield(attach.Message{}, ctx.Err())
+				yield(stream.Stored{}, ctx.Err())
 				return
 			}
 		}
@@ -94,6 +98,8 @@ func (s *session) Messages(ctx context.Context, from int64) iter.Seq2[attach.Mes
 }
 
 func (s *session) Status() any { return map[string]string{"state": "running", "error": "none"} }
+
+func (s *session) Stop(_ context.Context, _, grace time.Duration) error { return s.Cancel(grace) }
 
 func (s *session) Cancel(grace time.Duration) error {
 	s.change(func() { s.grace = grace })
@@ -171,13 +177,11 @@ func TestAFolderWithALongPath(t *testing.T) {
 	numbers, err := collect(t, folder, 1)
 	require.NoError(t, err)
 	assert.Equal(t, []int64{1, 2, 3}, numbers)
-	_, err = attach.Listen(folder)
-	assert.ErrorIs(t, err, attach.ErrRunning)
 }
 
 func TestASocketThatADeadHostLeft(t *testing.T) {
 	folder := t.TempDir()
-	left, err := attach.Listen(folder)
+	left, err := socket.Listen(folder, attach.SocketName)
 	require.NoError(t, err)
 	require.NoError(t, left.Close())
 	require.FileExists(t, filepath.Join(folder, attach.SocketName))
@@ -186,15 +190,13 @@ func TestASocketThatADeadHostLeft(t *testing.T) {
 	serve(t, folder, newSession(0), attach.Options{})
 	_, err = attach.Host{Folder: folder}.Status(t.Context())
 	assert.NoError(t, err)
-	_, err = attach.Listen(folder)
-	assert.ErrorIs(t, err, attach.ErrRunning)
 }
 
 func TestSomethingElseOfTheSocketsName(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, attach.SocketName)
 	require.NoError(t, os.WriteFile(path, []byte("mine"), 0o600))
-	_, err := attach.Listen(folder)
+	_, err := socket.Listen(folder, attach.SocketName)
 	assert.ErrorContains(t, err, "something else of that name")
 	assert.FileExists(t, path)
 }
@@ -232,67 +234,104 @@ func TestAMessageArrivesAsItWas(t *testing.T) {
 	}
 }
 
-// raw sends a line and returns the connection.
-func raw(t *testing.T, server *attach.Server, line string) net.Conn {
+// raw sends a text and returns the connection.
+func raw(t *testing.T, server *attach.Server, text string) net.Conn {
 	conn, err := net.Dial("unix", server.Path())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	if line != "" {
-		_, err = io.WriteString(conn, line)
-		require.NoError(t, err)
-	}
+	_, err = io.WriteString(conn, text)
+	require.NoError(t, err)
 	return conn
 }
 
+// get is a request for messages.
+const get = "GET /messages HTTP/1.1\r\nHost: session\r\n\r\n"
+
 func TestBadRequests(t *testing.T) {
 	server := serve(t, t.TempDir(), newSession(0), attach.Options{Patience: time.Minute})
-	for line, want := range map[string]string{
-		"\n":                                    "not one JSON object",
-		"{}\n":                                  `unknown op \"\": it is one of attach, status, cancel, send`,
-		"[1]\n":                                 "not one JSON object",
-		`{"op":"cancel","grace":"soon"}` + "\n": "it takes a duration",
-		`{"op":"cancel","grace":"-1s"}` + "\n":  "it takes a duration",
+	client := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("unix", server.Path())
+	}}}
+	for path, want := range map[string]string{
+		"/send":             "not one JSON object",
+		"/attach":           "404 page not found",
+		"/status":           "Method Not Allowed",
+		"/cancel?grace=so":  "it takes a duration",
+		"/cancel?grace=-1s": "it takes a duration",
 	} {
-		answer, err := bufio.NewReader(raw(t, server, line)).ReadString('\n')
-		require.NoError(t, err, line)
-		assert.Contains(t, answer, `{"error":"`, line)
-		assert.Contains(t, answer, want, line)
+		resp, err := client.Post("http://session"+path, "", strings.NewReader("[1]"))
+		require.NoError(t, err, path)
+		answer, err := io.ReadAll(resp.Body)
+		require.NoError(t, errors.Join(err, resp.Body.Close()), path)
+		assert.Contains(t, string(answer), want, path)
+		assert.NotEqual(t, http.StatusOK, resp.StatusCode)
 	}
 }
 
 func TestAnEndlessRequestIsCutOff(t *testing.T) {
 	server := serve(t, t.TempDir(), newSession(0), attach.Options{Patience: time.Minute})
-	conn := raw(t, server, `{"op":"send","text":"`)
+	conn := raw(t, server, "POST /send HTTP/1.1\r\nHost: session\r\nContent-Length: 1000000000000\r\n\r\n{\"text\":\"")
 	go func() { // until the server has had enough
 		for {
-			if _, err := conn.Write(make([]byte, 1<<20)); err != nil {
+			if _, err := conn.Write(bytes.Repeat([]byte("x"), 1<<20)); err != nil {
 				return
 			}
 		}
 	}()
-	answer, _ := bufio.NewReader(conn).ReadString('\n')
-	assert.Contains(t, answer, "the request is longer than")
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(t, err)
+	answer, _ := io.ReadAll(resp.Body) // the server closes the connection
+	assert.Contains(t, string(answer), "is not taken here")
 }
 
 func TestAPeerThatAsksNothing(t *testing.T) {
 	server := serve(t, t.TempDir(), newSession(0), attach.Options{Patience: time.Millisecond})
 	answer, err := io.ReadAll(raw(t, server, ""))
-	require.NoError(t, err)
-	assert.Contains(t, string(answer), "no request within 1ms")
+	require.NoError(t, err, "the connection is closed")
+	assert.Empty(t, string(answer))
 }
 
-func TestAReaderThatOnlyEndedItsWriting(t *testing.T) {
-	s := newSession(1)
-	server := serve(t, t.TempDir(), s, attach.Options{})
-	conn := raw(t, server, `{"op":"attach"}`) // no newline: the end of the writing will do
-	require.NoError(t, conn.(*net.UnixConn).CloseWrite())
-	lines := bufio.NewReader(conn)
-	for n := range 3 {
-		line, err := lines.ReadString('\n')
-		require.NoError(t, err)
-		assert.Contains(t, line, fmt.Sprintf(`{"n":%d,`, n+1))
-		s.add("another")
+// A body that does not come ends the connection, also of a request that is refused.
+func TestABodyThatIsOwed(t *testing.T) {
+	server := serve(t, t.TempDir(), newSession(0), attach.Options{Patience: 20 * time.Millisecond})
+	for _, line := range []string{"POST /send", "POST /cancel", "GET /status", "PUT /send", "POST /else"} {
+		answer, err := io.ReadAll(raw(t, server, line+" HTTP/1.1\r\nHost: session\r\nContent-Length: 100\r\n\r\n"))
+		require.NoError(t, err, "the connection is closed")
+		assert.Contains(t, string(answer), "HTTP/1.1 ", line)
 	}
+}
+
+// A reader may wait for longer than anybody else for what comes next.
+func TestAReaderThatWaits(t *testing.T) {
+	s := newSession(0)
+	server := serve(t, t.TempDir(), s, attach.Options{Patience: 20 * time.Millisecond})
+	conn := raw(t, server, get)
+	time.Sleep(100 * time.Millisecond) // it is waiting by now
+	s.add("late")
+	s.end()
+	answer, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	assert.Contains(t, string(answer), "late")
+}
+
+func TestAHostOfAnotherRelease(t *testing.T) {
+	folder := t.TempDir()
+	listener, err := socket.Listen(folder, attach.SocketName)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, `{"error":"the request is not one JSON object"}`+"\n")
+			_ = conn.Close()
+		}
+	}()
+	assert.ErrorIs(t, attach.Host{Folder: folder}.Cancel(t.Context(), 0), attach.ErrOther)
+	_, err = collect(t, folder, 1)
+	assert.ErrorIs(t, err, attach.ErrOther)
 }
 
 // TestASlowReader holds that it neither holds up the session nor misses a message.
@@ -304,15 +343,13 @@ func TestASlowReader(t *testing.T) {
 	}
 	s.end()
 	server := serve(t, folder, s, attach.Options{Patience: 20 * time.Millisecond})
-	conn := raw(t, server, `{"op":"attach","from":1}`+"\n")
-	_, err := conn.Read(make([]byte, 1))
+	conn := raw(t, server, get)
+	lines := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(lines, nil)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return server.Readers() == 0 }, time.Minute, time.Millisecond)
-	last := ""
-	for lines := bufio.NewScanner(conn); lines.Scan(); {
-		last = lines.Text()
-	}
-	assert.NotContains(t, last, `"end":true`)
+	_, err = io.Copy(io.Discard, resp.Body)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF, "what it has got is not all")
 	next := int64(0)
 	for m, err := range (attach.Host{Folder: folder}).Messages(t.Context(), 1) {
 		require.NoError(t, err)
@@ -328,21 +365,22 @@ func TestASlowReader(t *testing.T) {
 func TestTooManyConnections(t *testing.T) {
 	folder, s := t.TempDir(), newSession(1)
 	server := serve(t, folder, s, attach.Options{Connections: 2})
-	first, second := raw(t, server, `{"op":"attach"}`+"\n"), raw(t, server, `{"op":"attach"}`+"\n")
+	first, second := raw(t, server, get), raw(t, server, get)
 	for _, conn := range []net.Conn{first, second} {
 		_, err := bufio.NewReader(conn).ReadString('\n')
 		require.NoError(t, err)
 	}
-	answer, err := io.ReadAll(raw(t, server, ""))
-	require.NoError(t, err)
-	assert.Contains(t, string(answer), `"busy":true`)
+	soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := attach.Host{Folder: folder}.Status(soon)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
 	asked := make(chan error)
 	go func() {
 		_, err := attach.Host{Folder: folder}.Status(t.Context())
 		asked <- err
 	}()
 	require.NoError(t, first.Close())
-	assert.NoError(t, <-asked, "it tries again until there is room")
+	assert.NoError(t, <-asked, "it waits until there is room")
 }
 
 func TestAThousandConnections(t *testing.T) {

@@ -32,7 +32,7 @@ func TestAnotherUser(t *testing.T) {
 		answer <- text
 		failed <- err
 	}()
-	assert.Regexp(t, `^{"error":"user 65534 may not reach this session: it is that of user 0"}\n$`, <-answer)
+	assert.Regexp(t, `(?s)^HTTP/1.1 403 .*\nuser 65534 may not reach this session: it is that of user 0\n$`, <-answer)
 	assert.NoError(t, <-failed)
 }
 
@@ -49,7 +49,7 @@ func askAs(uid int, path string) (string, error) {
 	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
 		return "", err
 	}
-	_, _ = unix.Write(fd, []byte(`{"op":"status"}`+"\n")) // it may be refused before
+	_, _ = unix.Write(fd, []byte("GET /status HTTP/1.1\r\nHost: session\r\n\r\n")) // it may be refused before
 	b := make([]byte, 4096)
 	n, err := unix.Read(fd, b)
 	return string(b[:max(0, n)]), err

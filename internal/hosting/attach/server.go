@@ -2,17 +2,24 @@ package attach
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
+	"log"
 	"net"
+	"net/http"
 	"path/filepath"
-	"sync"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/hosting/stream"
+	"heartbeat/internal/machine/socket"
 )
 
 // Backend is the session that a server makes reachable. Its methods are called from
@@ -20,12 +27,15 @@ import (
 type Backend interface {
 	// Messages yields the messages from a number on and then those that come, until
 	// the session's transcript is closed or ctx ends.
-	Messages(ctx context.Context, from int64) iter.Seq2[Message, error]
+	Messages(ctx context.Context, from int64) iter.Seq2[stream.Stored, error]
 	// Status returns what JSON is made of. It must not wait for anything.
 	Status() any
 	// Cancel asks the session to end and returns at once. grace is how long the client
 	// may take before it is killed; if it is negative the session uses its own.
 	Cancel(grace time.Duration) error
+	// Stop asks the session to deliver nothing more and to end once the entry in flight is
+	// answered, after most at the latest. grace is as for Cancel.
+	Stop(ctx context.Context, most, grace time.Duration) error
 	// Send appends an entry to the session's inbox. The error matches [ErrEnded] if the
 	// session takes no more of them.
 	Send(ctx context.Context, m inbox.Message) (inbox.Receipt, error)
@@ -33,11 +43,11 @@ type Backend interface {
 
 // Options are a server's limits. Their zero value means the usual ones.
 type Options struct {
-	// Connections is how many there may be at once: by default half of the descriptors
-	// that this process may have open.
+	// Connections is how many there may be at once, others wait: by default half of the
+	// descriptors that this process may have open.
 	Connections int
-	// Patience is how long a peer may take to send its request, and a reader to take
-	// anything of what is written: 30 s by default.
+	// Patience is how long a peer may take to send its request, and a reader to take a
+	// part of what is written: 30 s by default.
 	Patience time.Duration
 	// Log gets a sentence about what went wrong; nil drops it.
 	Log func(format string, args ...any)
@@ -47,19 +57,15 @@ type Options struct {
 type Server struct {
 	Options
 	backend Backend
-	socket  *net.UnixListener
 	path    string
-
-	ctx     context.Context // ends when readers are to be cut off
-	cut     context.CancelFunc
-	slots   chan struct{}
-	working sync.WaitGroup
-	done    chan struct{} // closed once no more connections are accepted
+	http    *http.Server
+	slots   chan struct{} // one for each connection
 }
 
-// Serve makes the session reachable by way of the socket in the folder: see [Listen].
+// Serve makes the session reachable by way of the socket in the folder.
+// Only who holds the folder's lock may call it: no other host serves the folder then.
 func Serve(folder string, b Backend, o Options) (*Server, error) {
-	socket, err := Listen(folder)
+	listener, err := socket.Listen(folder, SocketName)
 	if err != nil {
 		return nil, err
 	}
@@ -72,20 +78,22 @@ func Serve(folder string, b Backend, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
-	s := &Server{
-		Options: o, backend: b, socket: socket, path: filepath.Join(folder, SocketName),
-		slots: make(chan struct{}, o.Connections), done: make(chan struct{}),
+	s := &Server{Options: o, backend: b, path: filepath.Join(folder, SocketName), slots: make(chan struct{}, o.Connections)}
+	routes := http.NewServeMux()
+	routes.HandleFunc("GET /messages", s.messages)
+	routes.HandleFunc("GET /status", s.answering(func(*http.Request) (any, error) { return b.Status(), nil }))
+	routes.HandleFunc("POST /cancel", s.answering(s.cancel))
+	routes.HandleFunc("POST /stop", s.answering(s.stop))
+	routes.HandleFunc("POST /send", s.answering(s.send))
+	s.http = &http.Server{
+		Handler: s.ownersAlone(routes), ReadHeaderTimeout: o.Patience, ErrorLog: log.New(s, "", 0),
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connection{}, c) },
+		ConnState:   s.count,
 	}
-	s.ctx, s.cut = context.WithCancel(context.Background())
-	go s.accept()
+	s.http.SetKeepAlivesEnabled(false)
+	go func() { _ = s.http.Serve(listener) }() // always ends with http.ErrServerClosed after Close
 	return s, nil
 }
-
-// Path is that of the socket.
-func (s *Server) Path() string { return s.path }
-
-// Readers is how many connections are open.
-func (s *Server) Readers() int { return len(s.slots) }
 
 // halfOfDescriptors leaves the other half to the session: its pipes, files, proxy.
 func halfOfDescriptors() int {
@@ -96,55 +104,177 @@ func halfOfDescriptors() int {
 	return int(max(16, min(limit.Cur/2, 8192)))
 }
 
+// count keeps the server, which calls it before it accepts another connection, from
+// having too many.
+func (s *Server) count(_ net.Conn, is http.ConnState) {
+	switch is {
+	case http.StateNew:
+		s.slots <- struct{}{}
+	case http.StateClosed:
+		<-s.slots
+	}
+}
+
+// Write takes what the HTTP server has to say.
+func (s *Server) Write(line []byte) (int, error) {
+	s.Log("the session's socket: %s", strings.TrimSpace(string(line)))
+	return len(line), nil
+}
+
 // Close takes no more connections, removes the socket, and gives readers up to grace to
 // take what is left. The session's transcript has to be closed before.
 func (s *Server) Close(grace time.Duration) error {
-	err := errors.Join(disk.Remove(s.path), s.socket.Close())
-	<-s.done
-	timer := time.AfterFunc(grace, s.cut)
-	s.working.Wait()
-	timer.Stop()
-	s.cut()
+	err := disk.Remove(s.path)
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	if s.http.Shutdown(ctx) != nil {
+		_ = s.http.Close() // readers that are left go on elsewhere
+	}
 	return err
 }
 
-func (s *Server) accept() {
-	defer close(s.done)
-	for pause := 5 * time.Millisecond; ; {
-		conn, err := s.socket.AcceptUnix()
-		switch {
-		case err == nil:
-			pause = 5 * time.Millisecond
-			s.take(conn)
-		case errors.Is(err, net.ErrClosed):
-			return
-		default: // such as no descriptors: those that wait are not lost
-			s.Log("the session's socket: %v", err)
-			_ = sleep(s.ctx, pause)
-			pause = min(2*pause, time.Second)
-		}
-	}
-}
+// connection is the context's key of a request's connection.
+type connection struct{}
 
-// take serves the connection if there are not too many.
-func (s *Server) take(conn *net.UnixConn) {
-	select {
-	case s.slots <- struct{}{}:
-	default:
-		s.refuseBusy(conn)
-		return
-	}
-	s.working.Go(func() {
-		defer func() { <-s.slots }()
-		c := &connection{Server: s, conn: conn}
-		defer c.close()
-		c.serve()
+// ownersAlone refuses other users than the session's own and root. The socket's mode
+// refuses them too, unless it or the folder was opened up. Whatever is asked, a body has to
+// come in time: the server reads it to its end also where nobody wants it.
+func (s *Server) ownersAlone(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.Patience)) // a socket has deadlines
+		if err := checkPeer(r.Context().Value(connection{}).(*net.UnixConn)); err != nil {
+			http.Error(w, err.Error(), http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 
-func (s *Server) refuseBusy(conn *net.UnixConn) {
-	c := &connection{Server: s, conn: conn}
-	defer c.close()
-	_ = conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)) // an empty buffer takes it at once
-	c.print(refusal{Error: "too many connections to the session's host: try again", Busy: true})
+func checkPeer(conn *net.UnixConn) error {
+	peer, err := socket.PeerOf(conn)
+	if err != nil {
+		return err
+	}
+	return peer.CheckUser()
+}
+
+// answering serves a request that has one answer.
+func (s *Server) answering(answer func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
+		said, err := answer(r)
+		if err != nil {
+			status := http.StatusBadRequest
+			if errors.Is(err, ErrEnded) {
+				status = http.StatusGone
+			}
+			http.Error(w, err.Error(), status)
+			return
+		}
+		_ = json.NewEncoder(s.patient(w)).Encode(said) // the peer is gone, or was told
+	}
+}
+
+func (s *Server) cancel(r *http.Request) (any, error) {
+	grace, err := duration(r, "grace", -1)
+	if err != nil {
+		return nil, err
+	}
+	return struct{}{}, s.backend.Cancel(grace)
+}
+
+func (s *Server) stop(r *http.Request) (any, error) {
+	most, err := duration(r, "most", 0)
+	if err != nil {
+		return nil, err
+	}
+	grace, err := duration(r, "grace", -1)
+	if err != nil {
+		return nil, err
+	}
+	return struct{}{}, s.backend.Stop(r.Context(), most, grace)
+}
+
+// duration is a parameter of a request, or what stands for it where it is left out.
+func duration(r *http.Request, name string, otherwise time.Duration) (time.Duration, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%s %q: it takes a duration, such as 10s", name, text)
+	}
+	return d, nil
+}
+
+func (s *Server) send(r *http.Request) (any, error) {
+	var e entry
+	var long *http.MaxBytesError
+	err := json.NewDecoder(r.Body).Decode(&e)
+	switch {
+	case errors.As(err, &long) || len(e.Text) > MaxText:
+		return nil, fmt.Errorf("a text of more than %d bytes is not taken here: append it to the inbox", MaxText)
+	case err != nil:
+		return nil, fmt.Errorf("the entry is not one JSON object: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), s.Patience)
+	defer cancel()
+	return s.backend.Send(ctx, inbox.Message{ID: e.ID, Text: e.Text})
+}
+
+// failure is the last line of a stream that cannot go on.
+type failure struct {
+	Error string `json:"error,omitempty"`
+}
+
+// messages writes the messages from a number on until the session ends or the reader
+// does not take them.
+func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
+	next, _ := strconv.ParseInt(r.URL.Query().Get("from"), 10, 64) // without one, all
+	out := s.patient(w)
+	_ = out.control.SetReadDeadline(time.Time{}) // it may take as long as the session
+	lines := json.NewEncoder(out)
+	lines.SetEscapeHTML(false)
+	for m, err := range s.backend.Messages(r.Context(), max(1, next)) {
+		switch {
+		case r.Context().Err() != nil:
+			return
+		case err != nil:
+			_ = lines.Encode(failure{fmt.Sprintf("read the session's messages from %d on: %v", next, err)}) // or the reader is gone
+			return
+		case lines.Encode(m) != nil || out.control.Flush() != nil:
+			panic(http.ErrAbortHandler) // a reader that is cut off must not take this for the end
+		}
+		next = m.N + 1
+	}
+	if r.Context().Err() == nil {
+		_, _ = out.Write(nil) // for the end of the answer, too, there is time
+	}
+}
+
+// patient writes to a peer that takes something now and then.
+type patient struct {
+	http.ResponseWriter
+	control  *http.ResponseController
+	patience time.Duration
+}
+
+func (s *Server) patient(w http.ResponseWriter) *patient {
+	return &patient{w, http.NewResponseController(w), s.Patience}
+}
+
+// part is how much is written at a time, in bytes: a reader that takes so much keeps
+// its connection, however long a message is.
+const part = 256 << 10
+
+func (p *patient) Write(b []byte) (n int, err error) {
+	for more := true; more && err == nil; more = n < len(b) {
+		if err = p.control.SetWriteDeadline(time.Now().Add(p.patience)); err == nil {
+			var taken int
+			taken, err = p.ResponseWriter.Write(b[n:min(n+part, len(b))])
+			n += taken
+		}
+	}
+	return n, err
 }

@@ -1,3 +1,5 @@
+// Package config reads the configuration of a hosted session, one JSON object that
+// a guild writes to the host's stdin, and says exactly what is wrong with one.
 package config
 
 import (
@@ -17,9 +19,10 @@ type Config struct {
 	Env                map[string]string
 	Prompt             string // may be empty, see [Config.HasPrompt]
 	Tools              []Tool
+	RequireTools       bool   // a session that could use none of them has failed
 	StartedAt          string // RFC 3339, as it was spelled
 	Provider           string
-	Metadata           json.RawMessage // an object, or nil
+	Metadata           json.RawMessage `json:",omitempty"` // an object, or nil
 	Limits             budget.Plan     // what may be spent; the host's flags hold too
 	SystemPromptTmpDir string          // "" if there is none
 	Extra              map[string]json.RawMessage
@@ -32,7 +35,8 @@ type Tool struct {
 	Params      json.RawMessage // an object: a JSON schema without its type
 	Method      string          // GET, POST or DELETE
 	// Idempotent says that the guild runs calls with the same Idempotency-Key once, so
-	// that a call may be repeated that it did not answer.
+	// that a call may be repeated even if it may have reached the guild. The header is
+	// always sent, but a guild that ignores it would run the tool twice.
 	Idempotent bool
 }
 
@@ -40,7 +44,11 @@ type Tool struct {
 type Problem struct {
 	Path   string // such as tools[2].method or env.HOME; "" is the whole
 	Reason string // goes on after the path: must be a string, and is a number
+	Cause  error  // of the system, if that is what was wrong; else nil
 }
+
+// Unwrap returns the cause.
+func (p *Problem) Unwrap() error { return p.Cause }
 
 func (p *Problem) Error() string {
 	if p.Path == "" {

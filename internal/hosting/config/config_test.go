@@ -30,6 +30,7 @@ const whole = `{
     {"name": "writ-list", "description": "lists", "params": {"properties": {"a": {"type": "string"}}, "required": ["a"]}, "method": "GET", "idempotent": true},
     {"name": "signal"}
   ],
+  "requireTools": true,
   "startedAt": "2026-05-01T12:00:00.123Z",
   "provider": "claude-code",
   "metadata": {"writ": 1e400},
@@ -65,7 +66,7 @@ func TestParse(t *testing.T) {
 	assert.Equal(t, &config.Config{
 		SessionID: "ses-mnseaiv7-0a1b2c3d", GuildToolURL: "http://127.0.0.1:7471", DBPath: "/guild/.nexus/nexus.db",
 		LogDir: "/guild/logs/sessions", ClaudeArgs: []string{"--setting-sources", "user", "--model", ""},
-		Cwd: "/guild/worktree", Env: map[string]string{"A": "b", "EMPTY": "", "npm_config_x-y": "1"}, Prompt: "do it",
+		Cwd: "/guild/worktree", Env: map[string]string{"A": "b", "EMPTY": "", "npm_config_x-y": "1"}, Prompt: "do it", RequireTools: true,
 		Tools: []config.Tool{
 			{Name: "writ-list", Description: "lists", Method: "GET", Idempotent: true,
 				Params: json.RawMessage(`{"properties": {"a": {"type": "string"}}, "required": ["a"]}`)},
@@ -204,6 +205,7 @@ func TestMistyped(t *testing.T) {
 		"sessionId": "a string", "guildToolUrl": "a string", "dbPath": "a string", "logDir": "a string",
 		"claudeArgs": "an array", "cwd": "a string", "env": "an object", "prompt": "a string", "tools": "an array",
 		"startedAt": "a string", "provider": "a string", "metadata": "an object", "systemPromptTmpDir": "a string",
+		"requireTools": "a boolean",
 	} {
 		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 			if kind == want {

@@ -53,7 +53,7 @@ func written(t *testing.T, c *config.Config) []byte {
 	}
 	for name, value := range map[string]any{
 		"sessionId": c.SessionID, "guildToolUrl": c.GuildToolURL, "dbPath": c.DBPath, "logDir": c.LogDir, "cwd": c.Cwd,
-		"env": c.Env, "prompt": c.Prompt, "tools": tools, "startedAt": c.StartedAt, "provider": c.Provider,
+		"env": c.Env, "prompt": c.Prompt, "tools": tools, "requireTools": c.RequireTools, "startedAt": c.StartedAt, "provider": c.Provider,
 		"systemPromptTmpDir": c.SystemPromptTmpDir, "claudeArgs": append([]string{}, c.ClaudeArgs...),
 	} {
 		m[name] = value

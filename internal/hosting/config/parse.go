@@ -35,6 +35,7 @@ func Parse(text []byte) (*Config, error) {
 	c.Env = p.environment()
 	c.Prompt, _ = p.text("prompt")
 	c.Tools = p.tools()
+	c.RequireTools = p.flag("requireTools")
 	p.facts(c)
 	p.cleanUp(c)
 	c.Limits = p.limits()
@@ -85,12 +86,10 @@ func decode(text []byte) (map[string]json.RawMessage, *Problem) {
 		return nil, &Problem{Reason: "must be one JSON object, and is " + kind(body)}
 	case flat.TooDeep(body):
 		return nil, &Problem{Reason: fmt.Sprintf("is nested deeper than %d levels", flat.MaxDepth)}
-	case tooMany(body):
-		return nil, &Problem{Reason: manyMembers}
 	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(body, &members); err != nil {
-		return nil, &Problem{Reason: "is no valid JSON: " + err.Error()}
+	members, _, many := apart(body)
+	if many {
+		return nil, &Problem{Reason: manyMembers}
 	}
 	return members, nil
 }
@@ -101,27 +100,24 @@ const maxMembers = 100_000
 
 const manyMembers = "must have at most 100000 members, and has more"
 
-// tooMany reports whether a valid object or array has more than maxMembers.
-func tooMany(value []byte) bool {
-	depth, inString, commas := 0, false, 0
-	for i := 0; i < len(value); i++ {
-		switch c := value[i]; {
-		case c == '\\':
-			i++ // an escape; there are none outside strings
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			depth--
-		case c == ',' && depth == 1:
-			if commas++; commas >= maxMembers {
-				return true
-			}
+// apart takes a valid object or array apart. Elements of an array have no names; many says
+// that there are more than maxMembers.
+func apart(value []byte) (members map[string]json.RawMessage, all []json.RawMessage, many bool) {
+	d := json.NewDecoder(bytes.NewReader(value))
+	open, _ := d.Token() // it is valid, as all that follows
+	members = map[string]json.RawMessage{}
+	for name := json.Token(""); d.More(); {
+		if len(all) == maxMembers {
+			return nil, nil, true
 		}
+		if open == json.Delim('{') {
+			name, _ = d.Token()
+		}
+		var v json.RawMessage
+		_ = d.Decode(&v)
+		members[name.(string)], all = v, append(all, v)
 	}
-	return false
+	return members, all, false
 }
 
 func invalidUTF8(text []byte) int {
@@ -221,34 +217,30 @@ func (p *parser) stringAt(path string, value json.RawMessage) (s string, ok bool
 	return s, true
 }
 
-// objectAt reads the members of an object.
-func (p *parser) objectAt(path string, value json.RawMessage) (members map[string]json.RawMessage, ok bool) {
-	ok = p.isA("an object", path, value) && p.apart(path, value, &members)
-	return members, ok
+// flag reads a boolean that may be missing.
+func (p *parser) flag(name string) bool {
+	v := p.take(name)
+	if v == nil {
+		return false
+	}
+	return p.isA("a boolean", name, v) && v[0] == 't'
 }
 
-// arrayAt reads the elements of an array.
-func (p *parser) arrayAt(path string, value json.RawMessage) (all []json.RawMessage, ok bool) {
-	ok = p.isA("an array", path, value) && p.apart(path, value, &all)
-	return all, ok
+// partsAt reads the members of an object, or the elements of an array.
+func (p *parser) partsAt(want, path string, value json.RawMessage) (members map[string]json.RawMessage, all []json.RawMessage, ok bool) {
+	if !p.isA(want, path, value) {
+		return nil, nil, false
+	}
+	members, all, many := apart(value)
+	if many {
+		p.fail(path, manyMembers)
+	}
+	return members, all, !many
 }
 
 func (p *parser) isA(want, path string, value json.RawMessage) bool {
 	if kind(value) != want {
 		p.fail(path, "must be %s, and is %s", want, kind(value))
-		return false
-	}
-	return true
-}
-
-// apart takes valid JSON apart.
-func (p *parser) apart(path string, value json.RawMessage, into any) bool {
-	if tooMany(value) {
-		p.fail(path, manyMembers)
-		return false
-	}
-	if err := json.Unmarshal(value, into); err != nil {
-		p.fail(path, "is no valid JSON: %v", err)
 		return false
 	}
 	return true
@@ -264,7 +256,7 @@ func (p *parser) identity(c *Config) {
 		}
 	}
 	if raw, ok := p.text("guildToolUrl"); ok {
-		if wrong := checkURL(raw); wrong != "" {
+		if wrong := CheckURL(raw); wrong != "" {
 			p.fail("guildToolUrl", "%s", wrong)
 		} else {
 			c.GuildToolURL = strings.TrimRight(raw, "/")
@@ -272,8 +264,9 @@ func (p *parser) identity(c *Config) {
 	}
 }
 
-// checkURL never repeats the URL, which may hold a password.
-func checkURL(raw string) string {
+// CheckURL says what keeps a text from being the URL of a guild, "" if nothing does. It
+// never repeats the text, which may hold a password.
+func CheckURL(raw string) string {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https":
@@ -350,7 +343,7 @@ func (p *parser) arguments() (args []string) {
 	if !ok {
 		return nil
 	}
-	all, _ := p.arrayAt("claudeArgs", value)
+	_, all, _ := p.partsAt("an array", "claudeArgs", value)
 	for i, v := range all {
 		path := "claudeArgs[" + strconv.Itoa(i) + "]"
 		s, ok := p.stringAt(path, v)
@@ -375,7 +368,7 @@ func (p *parser) environment() map[string]string {
 	if !ok {
 		return env
 	}
-	members, _ := p.objectAt("env", value)
+	members, _, _ := p.partsAt("an object", "env", value)
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		path := member("env", name)
 		s, ok := p.stringAt(path, members[name])
@@ -411,13 +404,9 @@ func member(path, name string) string {
 
 // quoted spells a foreign text for a message.
 func quoted(s string) string {
-	const enough = 60
-	if len(s) > enough {
-		cut := enough
-		for !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		return strconv.QuoteToASCII(s[:cut]) + "..."
+	begin, more := folder.Cut(s, 60)
+	if more {
+		return strconv.QuoteToASCII(begin) + "..."
 	}
 	return strconv.QuoteToASCII(s)
 }

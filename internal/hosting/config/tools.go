@@ -2,8 +2,15 @@ package config
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/internal/budget"
+	"heartbeat/internal/cli"
 )
 
 // maxToolName is the longest name that the MCP allows for a tool.
@@ -14,7 +21,7 @@ func (p *parser) tools() (tools []Tool) {
 	if !ok {
 		return nil
 	}
-	all, _ := p.arrayAt("tools", value)
+	_, all, _ := p.partsAt("an array", "tools", value)
 	named := map[string]int{}
 	for i, v := range all {
 		path := "tools[" + strconv.Itoa(i) + "]"
@@ -33,34 +40,33 @@ func (p *parser) tools() (tools []Tool) {
 }
 
 func (p *parser) tool(path string, value json.RawMessage) (t Tool, ok bool) {
-	members, ok := p.objectAt(path, value)
+	members, _, ok := p.partsAt("an object", path, value)
 	if !ok || !p.toolName(path+".name", members["name"], &t.Name) {
 		return t, false
 	}
 	t.Params, t.Method = json.RawMessage("{}"), "POST"
-	for _, optional := range []struct {
-		name string
-		read func(path string, value json.RawMessage) bool
-	}{
-		{"description", func(path string, v json.RawMessage) (ok bool) {
-			t.Description, ok = p.stringAt(path, v)
-			return ok
-		}},
-		{"params", func(path string, v json.RawMessage) bool {
-			t.Params = v
-			return p.isA("an object", path, v)
-		}},
-		{"idempotent", func(path string, v json.RawMessage) (ok bool) {
-			t.Idempotent, ok = p.boolAt(path, v)
-			return ok
-		}},
-		{"method", func(path string, v json.RawMessage) (ok bool) {
-			t.Method, ok = p.methodAt(path, v)
-			return ok
-		}},
-	} {
-		v, there := members[optional.name]
-		if there && kind(v) != "null" && !optional.read(path+"."+optional.name, v) {
+	for _, name := range []string{"description", "params", "idempotent", "method"} {
+		v, there := members[name]
+		if !there || kind(v) == "null" {
+			continue
+		}
+		at := path + "." + name
+		switch name {
+		case "description":
+			t.Description, ok = p.stringAt(at, v)
+		case "params":
+			t.Params, ok = v, p.isA("an object", at, v)
+		case "idempotent":
+			if t.Idempotent, ok = v[0] == 't', kind(v) == "a boolean"; !ok {
+				p.fail(at, "must be true or false, and is %s", kind(v))
+			}
+		case "method":
+			if t.Method, ok = p.stringAt(at, v); ok && t.Method != "GET" && t.Method != "POST" && t.Method != "DELETE" {
+				p.fail(at, "must be GET, POST or DELETE, and is %s", quoted(t.Method))
+				ok = false
+			}
+		}
+		if !ok {
 			return t, false
 		}
 	}
@@ -82,28 +88,7 @@ func (p *parser) toolName(path string, value json.RawMessage, name *string) (ok 
 	return true
 }
 
-func (p *parser) boolAt(path string, value json.RawMessage) (b, ok bool) {
-	if kind(value) != "a boolean" {
-		p.fail(path, "must be true or false, and is %s", kind(value))
-		return false, false
-	}
-	return value[0] == 't', true
-}
-
-func (p *parser) methodAt(path string, value json.RawMessage) (string, bool) {
-	method, ok := p.stringAt(path, value)
-	switch {
-	case !ok:
-		return "", false
-	case method != "GET" && method != "POST" && method != "DELETE":
-		p.fail(path, "must be GET, POST or DELETE, and is %s", quoted(method))
-		return "", false
-	}
-	return method, true
-}
-
-// checkToolName allows what the MCP allows, but for names that no route leads to: a
-// hyphen becomes a slash in the guild's route, and a part . or .. is lost there.
+// checkToolName allows what the MCP allows, but for names that no route leads to.
 func checkToolName(name string) string {
 	if name == "" || len(name) > maxToolName {
 		return "must have 1 to " + strconv.Itoa(maxToolName) + " characters, and has " + strconv.Itoa(len(name))
@@ -113,11 +98,66 @@ func checkToolName(name string) string {
 			return "must consist of letters, digits, '_', '.' and '-', and is " + quoted(name)
 		}
 	}
-	first, rest, hyphen := strings.Cut(name, "-")
-	for _, part := range []string{first, rest} {
-		if part == "." || part == ".." || part == "" && hyphen {
+	for part := range strings.SplitSeq(Tool{Name: name}.route(), "/") {
+		if part == "" || part == "." || part == ".." { // it is lost on the way
 			return "leads to no route of the guild: " + quoted(name)
 		}
 	}
 	return ""
+}
+
+// Route is where a guild serves the tool: the name is split at its first hyphen, so
+// writ-link-kinds is at /api/writ/link-kinds.
+func (t Tool) Route() string { return "/api/" + t.route() }
+
+func (t Tool) route() string { return strings.Replace(t.Name, "-", "/", 1) }
+
+// limits reads what may be spent: an object whose members are named, and read, as the
+// flags of the host are. Numbers may be spelled as such.
+func (p *parser) limits() (l budget.Plan) {
+	const name = "limits"
+	value := p.take(name)
+	if value == nil {
+		return l
+	}
+	members, _, _ := p.partsAt("an object", name, value)
+	var all budget.Plan
+	flags := cli.NewFlags(name)
+	cli.AddLimits(flags, &all)
+	var known []string
+	flags.VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	for _, flag := range known {
+		v := members[flag]
+		delete(members, flag)
+		path := member(name, flag)
+		if text, ok := p.limitAt(path, v); ok && text != "" {
+			if err := flags.Lookup(flag).Value.Set(text); err != nil {
+				p.fail(path, "cannot be used: %v", err)
+			}
+		}
+	}
+	for _, other := range slices.Sorted(maps.Keys(members)) { // a limit that is misspelled would not hold
+		p.fail(member(name, other), "is no limit: they are %s", strings.Join(known, ", "))
+	}
+	if p.problem != nil {
+		return l
+	}
+	return all
+}
+
+// limitAt is the text of a limit, "" for none.
+func (p *parser) limitAt(path string, value json.RawMessage) (text string, ok bool) {
+	switch kind(value) {
+	case "nothing", "null":
+		return "", true
+	case "a number":
+		return string(value), true
+	case "a string":
+		if text, ok = p.stringAt(path, value); ok && text == "" {
+			p.fail(path, "must not be empty: leave it out for no limit")
+		}
+		return text, ok
+	}
+	p.fail(path, "must be a number or a string, and is %s", kind(value))
+	return "", false
 }

@@ -1,3 +1,9 @@
+// Package folder is what a hosted session has on disk: where its files are, the
+// lock that its host holds for life, its state record, and the index by which a
+// session is found from its id alone.
+//
+// Folders are private to their user. Everything that is read back is bounded and
+// follows no links, since the session's agent can write there.
 package folder
 
 import (
@@ -6,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"heartbeat/internal/disk"
 )
@@ -76,6 +83,14 @@ func (f Folder) Make() error {
 	return f.make(Root(f.DB), f.Dir(), filepath.Dir(f.InboxPath()), f.TempDir())
 }
 
+// MakeRoot makes the directory that holds the folders of all sessions beside a database.
+func MakeRoot(db string) error {
+	if err := makeDir(Root(db)); err != nil {
+		return fmt.Errorf("make the folder of the sessions beside %s: %w", db, err)
+	}
+	return nil
+}
+
 func (f Folder) make(dirs ...string) error {
 	for _, dir := range dirs {
 		if err := makeDir(dir); err != nil {
@@ -90,7 +105,7 @@ func makeDir(path string) error {
 	err := disk.MakeDir(path)
 	if errors.Is(err, fs.ErrExist) {
 		// Its maker may have been killed before its name was on the disk.
-		err = errors.Join(checkDir(path), disk.SyncDir(filepath.Dir(path)))
+		err = errors.Join(CheckDir(path), disk.SyncDir(filepath.Dir(path)))
 	}
 	return err
 }
@@ -98,14 +113,14 @@ func makeDir(path string) error {
 // check returns an error if the folder is not a directory of ours. It matches
 // [fs.ErrNotExist] if there is none.
 func (f Folder) check() error {
-	if err := checkDir(Root(f.DB)); err != nil {
+	if err := CheckDir(Root(f.DB)); err != nil {
 		return err
 	}
-	return checkDir(f.Dir())
+	return CheckDir(f.Dir())
 }
 
-// checkDir refuses a directory in which somebody else may have put our names.
-func checkDir(path string) error {
+// CheckDir refuses a directory in which somebody else may have put our names.
+func CheckDir(path string) error {
 	info, err := disk.StatName(path)
 	if err != nil {
 		return fmt.Errorf("look at a session's folder: %w", err)
@@ -128,4 +143,58 @@ func checkDir(path string) error {
 func ownsParent(path string, uid uint32) bool {
 	parent, err := disk.StatDir(filepath.Dir(path))
 	return err == nil && parent.UID == uid
+}
+
+// Beside returns the folders of all sessions beside a database, by id.
+func Beside(db string) ([]Folder, error) {
+	db, err := resolve(db)
+	if err != nil {
+		return nil, fmt.Errorf("list the sessions beside a database: %w", err)
+	}
+	root := Root(db)
+	err = CheckDir(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	names, err := os.ReadDir(root)
+	if err != nil {
+		return nil, fmt.Errorf("list the sessions beside %s: %w", db, err)
+	}
+	var all []Folder
+	for _, name := range names {
+		if name.IsDir() && CheckID(name.Name()) == nil {
+			all = append(all, Folder{ID: name.Name(), DB: db})
+		}
+	}
+	return all, nil
+}
+
+// MaxID is the longest session id, in bytes.
+const MaxID = 128
+
+// CheckID returns an error that says what is wrong with a session id. Ids become
+// the names of files: they consist of ASCII letters, digits, dots, underscores and
+// hyphens, begin with a letter or digit, and have at most [MaxID] bytes.
+func CheckID(id string) error {
+	switch {
+	case id == "":
+		return errors.New("must not be empty")
+	case len(id) > MaxID:
+		return fmt.Errorf("must have at most %d characters, and has %d", MaxID, len(id))
+	case !isAlnum(id[0]):
+		return errors.New("must begin with a letter or a digit, since files are named after it")
+	}
+	for _, r := range id {
+		if r > 127 || !isAlnum(byte(r)) && r != '.' && r != '_' && r != '-' {
+			return fmt.Errorf("must consist of letters, digits, '.', '_' and '-', since files are named after it, and has %s", strconv.QuoteRuneToASCII(r))
+		}
+	}
+	return nil
+}
+
+func isAlnum(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }

@@ -11,6 +11,7 @@ import (
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/machine/guardian"
 )
 
 // Tools of a session may remove its lock, or all of its folder, while its host lives.
@@ -67,8 +68,8 @@ func TestIsHosted(t *testing.T) {
 	assert.True(t, folder.IsHosted(&folder.State{Host: &self}))
 	assert.False(t, folder.IsHosted(&folder.State{}))
 	f, _ := claimed(t)
-	assert.True(t, f.MayHold(os.Getpid()))
-	assert.False(t, f.MayHold(child.Process.Pid))
+	assert.True(t, guardian.Holds(os.Getpid(), f.LockPath()))
+	assert.False(t, guardian.Holds(child.Process.Pid, f.LockPath()))
 	require.NoError(t, child.Process.Kill())
 	_, _ = child.Process.Wait() // it was killed
 	assert.False(t, folder.IsHosted(&folder.State{Host: &its}))

@@ -101,7 +101,7 @@ func (x Index) Prune() (int, error) {
 			problems = errors.Join(problems, err)
 			continue
 		}
-		if err := x.Remove(f); err != nil {
+		if err := errors.Join(f.removeGone(), x.Remove(f)); err != nil {
 			problems = errors.Join(problems, err)
 			continue
 		}
@@ -162,21 +162,8 @@ func (x Index) publish(f Folder, edit func(others []string) []string) error {
 }
 
 func (x Index) make() error {
-	var missing []string
-	for dir := x.dir; ; dir = filepath.Dir(dir) {
-		there, err := disk.Exists(dir)
-		if err != nil {
-			return fmt.Errorf("make the index of hosted sessions: %w", err)
-		}
-		if there || dir == filepath.Dir(dir) {
-			break
-		}
-		missing = append(missing, dir)
+	if err := os.MkdirAll(x.dir, 0o700); err != nil {
+		return fmt.Errorf("make the index of hosted sessions: %w", err)
 	}
-	for _, dir := range slices.Backward(missing) {
-		if err := makeDir(dir); err != nil {
-			return fmt.Errorf("make the index of hosted sessions: %w", err)
-		}
-	}
-	return checkDir(x.dir)
+	return CheckDir(x.dir)
 }

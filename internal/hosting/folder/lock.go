@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 )
 
 // BusyError says that another process holds a session's lock.
@@ -95,7 +95,7 @@ func (f Folder) Lock(ctx context.Context) (*Lock, error) {
 
 // Holder is the pid of the process that holds the lock, -1 if somebody holds it
 // who has no pid here, and 0 if it is free.
-func (f Folder) Holder() int { return host.LockHolder(f.LockPath()) }
+func (f Folder) Holder() int { return machine.LockHolder(f.LockPath()) }
 
 // IsHosted reports whether the session's host is known to live. Who has the lock then
 // has another one, since that of the host was removed. That may be the host itself, which
@@ -179,3 +179,26 @@ func (l *Lock) Release() error {
 	l.lock = nil
 	return err
 }
+
+// Process identifies a process for good, also after its pid was given to another.
+type Process struct {
+	PID       int    `json:"pid"`
+	Start     int64  `json:"start"`               // clock ticks since boot, see [machine.ProcessStart]
+	Boot      string `json:"boot,omitempty"`      // see [machine.BootID]
+	Namespace string `json:"namespace,omitempty"` // see [machine.PIDNamespace]
+}
+
+// ProcessOf identifies the process that has this pid now. Its Start is 0 if there
+// is none.
+func ProcessOf(pid int) Process {
+	return Process{PID: pid, Start: machine.ProcessStart(pid), Boot: machine.BootID(), Namespace: machine.PIDNamespace()}
+}
+
+// Alive reports whether the process still runs. known is false if that cannot be
+// told from here: the pid belongs to another namespace, or was not recorded.
+func (p Process) Alive() (alive, known bool) {
+	return machine.Lives(p.Boot, p.Namespace, p.PID, p.Start)
+}
+
+// isSelf reports whether this is the process. It may be nil.
+func (p *Process) isSelf() bool { return p != nil && *p == ProcessOf(os.Getpid()) }

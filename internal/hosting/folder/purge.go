@@ -21,11 +21,11 @@ func (e *KeptError) Error() string { return "session " + e.ID + " is kept: " + e
 // session that has not ended, or of which something would be lost, is kept, with a
 // [*KeptError]; one that somebody works on, with a [*BusyError]. unanswered removes
 // it even if entries of its own inbox were not answered. What a killed Purge leaves
-// is removed by the next one. The index is not changed.
+// is removed by the next one, or by [Index.Prune]. The index is not changed.
 func (f Folder) Purge(ctx context.Context, before time.Time, unanswered bool) error {
 	lock, err := f.Lock(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return f.removeGone()
 	}
 	if err != nil {
 		return err
@@ -50,26 +50,36 @@ func (f Folder) MayPurge(before time.Time, unanswered bool) error {
 	return keeps(f, v.State, before, unanswered)
 }
 
+// purge renames the folder, so that it is gone at once and whole, and removes it then.
 func (l *Lock) purge(before time.Time, unanswered bool) error {
 	f := l.folder
 	s, err := f.Read()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if err := keepsYoung(f, before); err != nil {
-			return err
+		if err = keepsYoung(f, before); err == nil {
+			err = f.removeDirs()
 		}
-		return l.removeRest()
-	case err != nil:
+	case err == nil:
+		err = keeps(f, s, before, unanswered)
+	}
+	if err != nil {
 		return err
 	}
-	if err := keeps(f, s, before, unanswered); err != nil {
-		return err
+	err = errors.Join(l.lock.Check(), f.removeGone())
+	if err == nil {
+		err = disk.Rename(f.Dir(), f.gone())
 	}
-	if err := l.empty(); err != nil {
+	if err = errors.Join(err, f.removeGone()); err != nil {
 		return fmt.Errorf("remove the folder of session %s: %w", f.ID, err)
 	}
-	return l.removeRest()
+	return nil
 }
+
+// gone is what a folder is called while it is removed. No id begins with a dot.
+func (f Folder) gone() string { return filepath.Join(Root(f.DB), "."+f.ID+".gone") }
+
+// removeGone removes what a purge has renamed, this one or one that was killed.
+func (f Folder) removeGone() error { return os.RemoveAll(f.gone()) } // it follows no links
 
 // keeps returns a [*KeptError] if a session is kept.
 func keeps(f Folder, s *State, before time.Time, unanswered bool) error {
@@ -112,64 +122,17 @@ func keepsYoung(f Folder, before time.Time) error {
 	return nil
 }
 
-// empty removes all but the lock and the record, which says until then that the
-// session has ended.
-func (l *Lock) empty() error {
-	dir := l.folder.Dir()
-	names, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		path := filepath.Join(dir, name.Name())
-		if path == l.folder.LockPath() || path == l.folder.StatePath() {
-			continue
-		}
-		if err := os.RemoveAll(path); err != nil { // it follows no links
-			return err
-		}
-	}
-	return nil
-}
-
-// removeRest removes a folder in which nothing is but its lock, its record and empty
-// directories: one that was emptied, or that a host left that died before its first
-// record.
-func (l *Lock) removeRest() error {
-	f := l.folder
-	if err := l.removeDirs(); err != nil {
-		return err
-	}
-	if err := l.lock.Check(); err != nil {
-		return fmt.Errorf("remove the folder of session %s: %w", f.ID, err)
-	}
-	// The lock's name goes last: until then nobody else can begin a session here.
-	for _, path := range []string{f.StatePath(), f.StatePath() + ".tmp", f.LockPath()} {
-		if err := disk.Remove(path); err != nil {
-			return fmt.Errorf("remove the folder of session %s: %w", f.ID, err)
-		}
-	}
-	if err := os.Remove(f.Dir()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return &KeptError{f.ID, "something was put into " + f.Dir() + " meanwhile"}
-	}
-	return nil
-}
-
-// removeDirs removes the directories in the folder, and keeps a folder with anything
-// that a host which never wrote a record did not put there.
-func (l *Lock) removeDirs() error {
-	f := l.folder
+// removeDirs removes the empty directories of a folder without a record, and keeps one
+// with anything that a host which never wrote a record did not put there.
+func (f Folder) removeDirs() error {
 	names, err := os.ReadDir(f.Dir())
 	if err != nil {
 		return fmt.Errorf("remove the folder of session %s: %w", f.ID, err)
 	}
 	for _, name := range names {
-		switch path := filepath.Join(f.Dir(), name.Name()); path {
-		case f.LockPath(), f.StatePath(), f.StatePath() + ".tmp":
-		case filepath.Dir(f.InboxPath()), f.TempDir():
-			if os.Remove(path) != nil {
-				return &KeptError{f.ID, "it has no record of an end, and " + path + " is not empty"}
-			}
+		switch path := filepath.Join(f.Dir(), name.Name()); {
+		case path == f.LockPath() || path == f.StatePath()+".tmp":
+		case name.IsDir() && os.Remove(path) == nil:
 		default:
 			return &KeptError{f.ID, "it has no record of an end, and there is " + path}
 		}

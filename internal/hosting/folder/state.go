@@ -65,8 +65,7 @@ type State struct {
 	OwnInbox    bool     `json:"ownInbox,omitempty"` // it lies in the session's folder
 	OnOrphan    string   `json:"onOrphan,omitempty"` // the policy for an entry without an answer
 	MaxAttempts int      `json:"maxAttempts,omitempty"`
-	Limits      []string `json:"limits,omitempty"`   // what it may cost, as flags
-	SpoolMax    int64    `json:"spoolMax,omitempty"` // bytes
+	Limits      []string `json:"limits,omitempty"` // what it may cost, as flags
 	PTY         bool     `json:"pty,omitempty"`
 	Rounds      int      `json:"rounds,omitempty"` // clients started so far
 
@@ -75,8 +74,10 @@ type State struct {
 
 	// What came of it so far.
 	Entries           Entries     `json:"entries"`
-	Messages          int64       `json:"messages"`       // number of the last stored message
-	Lost              int64       `json:"lost,omitempty"` // messages that neither database nor spool took
+	Opened            []string    `json:"opened,omitempty"`  // files of texts that the client opened
+	Messages          int64       `json:"messages"`          // number of the last stored message
+	Lost              int64       `json:"lost,omitempty"`    // messages that found no room
+	Waiting           int64       `json:"waiting,omitempty"` // messages of the transcript that the guild's table lacked at the end
 	LastMessageAt     *time.Time  `json:"lastMessageAt,omitempty"`
 	LastProgressAt    *time.Time  `json:"lastProgressAt,omitempty"` // of transcript or tool calls
 	StalledSince      *time.Time  `json:"stalledSince,omitempty"`
@@ -123,14 +124,18 @@ type Entries struct {
 	Queued       int `json:"queued"`
 	InFlight     int `json:"inFlight"`
 	DeadLettered int `json:"deadLettered"`
+	// Unread are those that were answered without a look into the file that their text was
+	// in. They do not count as answered.
+	Unread int `json:"unread,omitempty"`
 }
 
-// TokenUsage is what a session used, named as the guild wants it.
+// TokenUsage is what a session used, named as the guild wants it. The caches' are nil
+// where the client did not say.
 type TokenUsage struct {
-	InputTokens      int64  `json:"inputTokens"`
-	OutputTokens     int64  `json:"outputTokens"`
-	CacheReadTokens  *int64 `json:"cacheReadTokens,omitempty"`
-	CacheWriteTokens *int64 `json:"cacheWriteTokens,omitempty"`
+	Input      int64  `json:"inputTokens"`
+	Output     int64  `json:"outputTokens"`
+	CacheRead  *int64 `json:"cacheReadTokens,omitempty"`
+	CacheWrite *int64 `json:"cacheWriteTokens,omitempty"`
 }
 
 // Result is what the client's last result line said.
@@ -168,21 +173,34 @@ type Cancel struct {
 
 // Tools is what the client did with the guild's tools.
 type Tools struct {
-	URL    string     `json:"url"`
-	Listed bool       `json:"listed"` // the client asked for the list
-	Calls  int64      `json:"calls"`
-	Open   int64      `json:"open"` // calls that wait for the guild
-	LastAt *time.Time `json:"lastAt,omitempty"`
+	URL        string     `json:"url"`
+	Configured int        `json:"configured,omitempty"` // tools that the client can list
+	Required   bool       `json:"required,omitempty"`   // a session without them has failed
+	Listed     bool       `json:"listed"`               // the client asked for the list
+	Calls      int64      `json:"calls"`
+	Failed     int64      `json:"failed,omitempty"` // calls that ended in an error
+	Open       int64      `json:"open"`             // calls that wait for the guild
+	LastAt     *time.Time `json:"lastAt,omitempty"`
+	LastError  string     `json:"lastError,omitempty"` // of the last call that failed, with the tool's name
+	Each       []ToolUse  `json:"each,omitempty"`      // the tools that were called, by name
+}
+
+// ToolUse is what became of the calls of one tool.
+type ToolUse struct {
+	Name      string `json:"name"`
+	Calls     int64  `json:"calls"`
+	Failed    int64  `json:"failed"`
+	LastError string `json:"lastError,omitempty"`
 }
 
 // Delivery is what became of a report.
 type Delivery string
 
-// What becomes of a report. Dead-lettered reports are delivered by drain-dlq.
+// What becomes of a report. Unsent reports are delivered by drain-dlq.
 const (
 	Waiting      Delivery = "waiting"
 	Delivered    Delivery = "delivered"
-	Refused      Delivery = "refused"       // 4xx, and kept as a dead letter
+	Refused      Delivery = "refused"       // 4xx, and kept as unsent
 	DeadLettered Delivery = "dead-lettered" // no guild in time
 )
 

@@ -109,8 +109,8 @@ func (l *Lock) write(s *State) error {
 // bound cuts what others may write without end. Of the output the beginning is
 // kept, of stderr and the warnings the end.
 func (s *State) bound() {
-	if len(s.Output) > MaxOutput {
-		s.Output, s.OutputCut = s.Output[:runeStart(s.Output, MaxOutput)], true
+	if text, over := Cut(s.Output, MaxOutput); over {
+		s.Output, s.OutputCut = text, true
 	}
 	if over := len(s.Stderr) - MaxStderr; over > 0 {
 		for over < len(s.Stderr) && !utf8.RuneStart(s.Stderr[over]) {
@@ -123,12 +123,16 @@ func (s *State) bound() {
 	}
 }
 
-// runeStart is the last place up to at where a rune begins.
-func runeStart(s string, at int) int {
-	for at > 0 && !utf8.RuneStart(s[at]) {
-		at--
+// Cut shortens a text to a number of bytes, between two characters, and reports whether it
+// had more.
+func Cut(text string, most int) (string, bool) {
+	if len(text) <= most {
+		return text, false
 	}
-	return at
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most], true
 }
 
 // plain is a State without its methods.

@@ -7,7 +7,7 @@ import (
 
 // View is a session as it is right now.
 type View struct {
-	Folder Folder
+	Folder
 	State  *State // nil if there is no record (yet)
 	Status Status // the record's, or Dead
 	Host   int    // pid of who works on the session, -1 if it cannot be told, 0 if nobody does
@@ -15,8 +15,10 @@ type View struct {
 
 // Unfinished reports whether a host or a finisher was killed and somebody has to
 // finish the session: end its processes, settle its entries, report its end, remove
-// its temporary files.
-func (v View) Unfinished() bool { return v.Host == 0 && v.State != nil && !v.State.finished() }
+// its temporary files. A state without a version was never written: nothing has begun.
+func (v View) Unfinished() bool {
+	return v.Host == 0 && v.State != nil && v.State.Version != 0 && !v.State.finished()
+}
 
 // finished reports whether the last thing was done that is done for a session, which
 // is to take the host out of its record.

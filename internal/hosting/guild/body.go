@@ -2,71 +2,70 @@ package guild
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
-	"strings"
+
 	"sync"
+
+	"heartbeat/internal/hosting/folder"
 )
 
-// Body is a report as it is sent. It is read once for each attempt and need not be in
-// memory: a record is sent from its file.
+// Body is a report as it is sent. It is opened once for each attempt and need not be in
+// memory: the transcript of a record is read as it is sent.
 type Body struct {
-	From io.ReaderAt
+	Open func() io.Reader
 	Size int64 // bytes
 }
 
 // BodyOf is a body that is in memory.
-func BodyOf(b []byte) Body { return Body{From: bytes.NewReader(b), Size: int64(len(b))} }
-
-func (b Body) payload() *payload {
-	return &payload{size: b.Size, open: func() io.Reader { return io.NewSectionReader(b.From, 0, b.Size) }}
+func BodyOf(b []byte) Body {
+	return Body{Open: func() io.Reader { return bytes.NewReader(b) }, Size: int64(len(b))}
 }
 
-// payload is what a request sends.
-type payload struct {
-	open func() io.Reader
-	size int64
-}
+// unreadable is a report that cannot be read where it is kept.
+type unreadable struct{ err error }
 
-// reading is one pass over a payload. net/http may go on reading after it has
-// returned an answer; closed tells when it no longer does.
+func (u *unreadable) Error() string { return u.err.Error() }
+func (u *unreadable) Unwrap() error { return u.err }
+
+// reading is one pass over a body. net/http may go on reading after it has returned an
+// answer; closed tells when it no longer does.
 type reading struct {
 	io.Reader
 	once   sync.Once
 	closed chan struct{}
 }
 
-func (p *payload) read() *reading { return &reading{Reader: p.open(), closed: make(chan struct{})} }
+func (r *reading) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	if err != nil && err != io.EOF {
+		err = &unreadable{err}
+	}
+	return n, err
+}
 
 func (r *reading) Close() error {
 	r.once.Do(func() { close(r.closed) })
 	return nil
 }
 
-// part is a stretch of a body, or a text in its place if from is negative.
-type part struct {
-	from, to int64
-	text     string
+// Restate is a report, a JSON object, with another status and error.
+func Restate(report string, status folder.Status, reason string) (string, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(report), &members); err != nil || members == nil {
+		return "", errors.Join(errors.New("the report is no JSON object"), err)
+	}
+	members["status"], members["error"] = json.RawMessage(quote(string(status))), json.RawMessage(quote(reason))
+	b, err := json.Marshal(members)
+	if err != nil {
+		return "", fmt.Errorf("write the report anew: %w", err)
+	}
+	return string(b), nil
 }
 
-// splice puts a payload together from parts of a body.
-func (b Body) splice(parts []part) *payload {
-	p := &payload{open: func() io.Reader {
-		var all []io.Reader
-		for _, part := range parts {
-			if part.from < 0 {
-				all = append(all, strings.NewReader(part.text))
-			} else {
-				all = append(all, io.NewSectionReader(b.From, part.from, part.to-part.from))
-			}
-		}
-		return io.MultiReader(all...)
-	}}
-	for _, part := range parts {
-		if part.from < 0 {
-			p.size += int64(len(part.text))
-		} else {
-			p.size += part.to - part.from
-		}
-	}
-	return p
+func quote(s string) string {
+	b, _ := json.Marshal(s) // a string always has a JSON form
+	return string(b)
 }

@@ -1,12 +1,24 @@
+// Package guild talks to the guild of a hosted session: the program that started the
+// session, serves its tools over HTTP, and is told how the session lives and ends.
+//
+// A guild may be down or restart at any time, so every call backs off and tries again
+// for as long as that can do no harm. A report ([Client.Running], [Client.Beat],
+// [Client.Record]) may be repeated: the guild applies it once. A tool may not: it is
+// called again only if no byte of the call was sent, if it only reads (GET), or if the guild
+// promised to recognise the call by its key ([Tool.Idempotent]).
 package guild
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"heartbeat/internal/hosting/config"
 )
 
 // How long calls may take.
@@ -48,14 +60,13 @@ type Client struct {
 // New returns a client, or says why the URL or the session id is none. It sends
 // nothing.
 func New(o Options) (*Client, error) {
-	base, err := baseOf(o.URL)
-	if err != nil {
-		return nil, err
+	if wrong := config.CheckURL(o.URL); wrong != "" {
+		return nil, fmt.Errorf("call the guild at %q: its URL %s", o.URL, wrong)
 	}
 	if o.SessionID == "" {
 		return nil, errors.New("call the guild: the session has no id")
 	}
-	c := &Client{base: base, session: o.SessionID, http: newHTTP(nil), clock: o.Clock, timeout: o.RequestTimeout, limit: MaxToolAnswer, once: o.Once}
+	c := &Client{base: strings.TrimRight(o.URL, "/"), session: o.SessionID, http: newHTTP(nil), clock: o.Clock, timeout: o.RequestTimeout, limit: MaxToolAnswer, once: o.Once}
 	if c.clock == nil {
 		c.clock = machineClock{}
 	}
@@ -65,22 +76,46 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-func baseOf(raw string) (string, error) {
-	u, err := url.Parse(raw)
-	if err != nil {
-		var wrong *url.Error
-		if errors.As(err, &wrong) {
-			err = wrong.Err
+// persist makes attempts until one succeeds, one fails for good, the patience is used
+// up, or ctx ends. It waits 1, 2, 4, 8, 8 … s between them; the last wait is cut short
+// to end with the patience, and a last attempt follows it. An attempt that is under way
+// when the patience ends is not cut short.
+func (c *Client) persist(ctx context.Context, patience time.Duration, attempt func() (again bool, err error)) error {
+	waits := &backoff.ExponentialBackOff{InitialInterval: time.Second, Multiplier: 2, MaxInterval: 8 * time.Second}
+	waits.Reset()
+	start := c.clock.Now()
+	for {
+		again, err := attempt()
+		if err == nil || !again {
+			return err
 		}
-		return "", fmt.Errorf("call the guild at %q: it is not a URL: %w", raw, err)
+		passed := c.clock.Now().Sub(start)
+		stopped := context.Cause(ctx)
+		if stopped != nil || c.once || passed >= patience {
+			return &Unreachable{For: passed, Last: err, Stopped: stopped}
+		}
+		if stopped := c.clock.Sleep(ctx, min(waits.NextBackOff(), patience-passed)); stopped != nil {
+			return &Unreachable{For: c.clock.Now().Sub(start), Last: err, Stopped: stopped}
+		}
 	}
-	switch {
-	case u.Scheme != "http" && u.Scheme != "https":
-		return "", fmt.Errorf("call the guild at %q: the URL must start with http:// or https://", raw)
-	case u.Hostname() == "":
-		return "", fmt.Errorf("call the guild at %q: the URL names no host", raw)
-	case u.RawQuery != "" || u.Fragment != "":
-		return "", fmt.Errorf("call the guild at %q: the URL may have no query and no fragment", raw)
+}
+
+// Clock is the time that back-off goes by. Tests bring their own.
+type Clock interface {
+	Now() time.Time
+	// Sleep returns after d, or with the context's cause once ctx ends.
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
+type machineClock struct{}
+
+func (machineClock) Now() time.Time { return time.Now() }
+
+func (machineClock) Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	return strings.TrimRight(u.String(), "/"), nil
 }

@@ -3,30 +3,21 @@ package guild
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-)
-
-// The states that a session ends in.
-const (
-	Completed   = "completed"
-	Failed      = "failed"
-	Cancelled   = "cancelled"
-	Timeout     = "timeout"
-	RateLimited = "rate-limited"
+	"heartbeat/internal/hosting/folder"
 )
 
 // Record is the report that a session ended. Members that are not set are left out,
 // but for the status, the exit code and the transcript.
 type Record struct {
-	SessionID         string      `json:"sessionId"`
-	Status            string      `json:"status"`
-	ExitCode          int         `json:"exitCode"` // of the client; 1 if it has none
-	Signal            string      `json:"signal,omitempty"`
-	Error             string      `json:"error,omitempty"`
-	CostUSD           json.Number `json:"costUsd,omitempty"` // as the client wrote it
-	TokenUsage        *TokenUsage `json:"tokenUsage,omitempty"`
-	Output            string      `json:"output,omitempty"` // the final text
-	ProviderSessionID string      `json:"providerSessionId,omitempty"`
+	SessionID         string             `json:"sessionId"`
+	Status            folder.Status      `json:"status"`
+	ExitCode          int                `json:"exitCode"` // of the client; 1 if it has none
+	Signal            string             `json:"signal,omitempty"`
+	Error             string             `json:"error,omitempty"`
+	CostUSD           json.Number        `json:"costUsd,omitempty"` // as the client wrote it
+	TokenUsage        *folder.TokenUsage `json:"tokenUsage,omitempty"`
+	Output            string             `json:"output,omitempty"` // the final text
+	ProviderSessionID string             `json:"providerSessionId,omitempty"`
 
 	TerminationTag        *TerminationTag        `json:"terminationTag,omitempty"`
 	TerminationDiagnostic *TerminationDiagnostic `json:"terminationDiagnostic,omitempty"` // sent with "failed" only
@@ -38,23 +29,15 @@ type Record struct {
 	Ended    string   `json:"ended,omitempty"`    // what ended the client, such as "exit", "exit-deadline", "stall"
 	ResetsAt string   `json:"resetsAt,omitempty"` // of a rate limit, RFC 3339
 	Warnings []string `json:"warnings,omitempty"` // sentences, such as that the client never asked for its tools
-	// TranscriptMissing is why the transcript is not there.
-	TranscriptMissing string `json:"transcriptMissing,omitempty"`
+	Tools    *ToolUse `json:"tools,omitempty"`    // what the client did with the guild's tools; nil if it had none
+	// Lost is how many messages found no room, and Waiting how many of the transcript the
+	// guild's table does not have yet.
+	Lost    int64 `json:"lost,omitempty"`
+	Waiting int64 `json:"waiting,omitempty"`
 
 	// Extra are the members of the config that heartbeat-host does not know. One that
 	// has the name of a member of a report is left out.
 	Extra map[string]json.RawMessage `json:"-"`
-
-	// Transcript writes the JSON array of the messages. Nil writes an empty one.
-	Transcript func(io.Writer) error `json:"-"`
-}
-
-// TokenUsage counts tokens. The cache's are nil if the client did not say.
-type TokenUsage struct {
-	Input      int64  `json:"inputTokens"`
-	Output     int64  `json:"outputTokens"`
-	CacheRead  *int64 `json:"cacheReadTokens,omitempty"`
-	CacheWrite *int64 `json:"cacheWriteTokens,omitempty"`
 }
 
 // TerminationTag says that the provider, not the session, was the reason.
@@ -70,20 +53,29 @@ type TerminationDiagnostic struct {
 	StderrExcerpt string `json:"stderrExcerpt,omitempty"` // the last 2048 characters
 }
 
+// ToolUse is what the client did with the guild's tools.
+type ToolUse struct {
+	Configured int   `json:"configured"`
+	Listed     bool  `json:"listed"` // it asked for the list
+	Calls      int64 `json:"calls"`
+	Failed     int64 `json:"failed"`         // calls that ended in an error
+	Open       int64 `json:"open,omitempty"` // calls without an answer when the session ended
+	// Each are the tools that were called, by name.
+	Each []folder.ToolUse `json:"each,omitempty"`
+}
+
 // Entries say what became of the session's entries.
 type Entries struct {
-	Answered     int `json:"answered"`
-	Queued       int `json:"queued"`
-	InFlight     int `json:"inFlight"`
-	DeadLettered int `json:"deadLettered"`
-
+	folder.Entries
 	Each []Entry `json:"each,omitempty"`
 }
 
 // Entry is one entry of the session.
 type Entry struct {
 	ID   string `json:"id"`
-	Fate string `json:"fate"` // "answered", "queued", "in flight" or "dead-lettered"
+	Fate string `json:"fate"` // "answered", "unread", "queued", "in flight" or "dead-lettered"
+	// File is the name of the file that its text was delivered in, "" for none.
+	File string `json:"file,omitempty"`
 	Why  string `json:"why,omitempty"`
 }
 
@@ -94,14 +86,14 @@ type Result struct {
 	NumTurns int    `json:"numTurns"`
 }
 
-// Encode writes the record as JSON, the transcript last and as it comes.
-func (r *Record) Encode(w io.Writer) error {
+// Encode is the record as JSON, without its transcript.
+func (r *Record) Encode() (string, error) {
 	type plain Record
 	head := plain(*r)
 	if head.ExitCode == 0 && head.Signal != "" {
 		head.ExitCode = 1
 	}
-	if head.Status != Failed {
+	if head.Status != folder.Failed {
 		head.TerminationDiagnostic = nil
 	}
 	b, err := json.Marshal(head)
@@ -109,18 +101,7 @@ func (r *Record) Encode(w io.Writer) error {
 		b, err = withExtra(b, r.Extra)
 	}
 	if err != nil {
-		return fmt.Errorf("write the record of session %s: %w", r.SessionID, err)
+		return "", fmt.Errorf("write the record of session %s: %w", r.SessionID, err)
 	}
-	if _, err := w.Write(append(b[:len(b)-1], `,"transcript":`...)); err != nil {
-		return err
-	}
-	if r.Transcript == nil {
-		_, err = io.WriteString(w, "[]}")
-		return err
-	}
-	if err := r.Transcript(w); err != nil {
-		return fmt.Errorf("write the transcript of session %s: %w", r.SessionID, err)
-	}
-	_, err = io.WriteString(w, "}")
-	return err
+	return string(b), nil
 }

@@ -6,8 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"heartbeat/internal/hosting/folder"
+	"io"
 	"net/http"
-	"os"
 	"time"
 )
 
@@ -23,31 +24,25 @@ type Answer struct {
 	SessionID string `json:"sessionId"`
 	// Status is the state that the guild holds the session in, if it says so. A guild
 	// does so once the session has ended for it, whatever was reported since.
-	Status string `json:"status"`
+	Status folder.Status `json:"status"`
 	// Error is why a beat was not counted, such as "Session not found".
 	Error string `json:"error"`
 
 	// As is the status that a terminal record was taken with: "failed" for a cancelled
 	// session if the guild takes no "cancelled". Empty for other reports.
-	As string `json:"-"`
+	As folder.Status `json:"-"`
 
 	OK *bool `json:"ok"`
 }
 
 // Running reports that the session runs. The error is a [*Refused] or an
 // [*Unreachable].
-func (c *Client) Running(ctx context.Context, r Running) (Answer, error) {
-	b, err := json.Marshal(r)
-	if err != nil {
-		return Answer{}, fmt.Errorf("report the session as running: %w", err)
-	}
-	return c.SendRunning(ctx, BodyOf(b))
+func (c *Client) Running(ctx context.Context, b Body) (Answer, error) {
+	return c.within(ctx, patience, runningRoute, b.Open, b.Size)
 }
 
-// SendRunning is [Client.Running] for a report that was written before.
-func (c *Client) SendRunning(ctx context.Context, b Body) (Answer, error) {
-	return c.report(ctx, runningRoute, b.payload())
-}
+// BeatEvery is how often a guild expects a beat.
+const BeatEvery = 30 * time.Second
 
 // Beat tells the guild that the session lives. All attempts together take 10 s at
 // most. A guild that does not know the session is no error: see [Answer.Error].
@@ -59,7 +54,7 @@ func (c *Client) Beat(ctx context.Context) (Answer, error) {
 	if err != nil {
 		return Answer{}, fmt.Errorf("report that the session lives: %w", err)
 	}
-	a, err := c.within(ctx, beatPatience, beatRoute, BodyOf(b).payload())
+	a, err := c.within(ctx, beatPatience, beatRoute, BodyOf(b).Open, int64(len(b)))
 	var refused *Refused
 	if errors.As(err, &refused) && refused.Status == http.StatusOK {
 		err = nil
@@ -68,30 +63,26 @@ func (c *Client) Beat(ctx context.Context) (Answer, error) {
 }
 
 // Record reports how the session ended. The error is a [*Refused] or an
-// [*Unreachable], or says why the body is no record.
+// [*Unreachable], or says why the report cannot be read.
 //
-// A guild that refuses "cancelled" is sent "failed", with the truth in the error.
-// Each attempt has 30 s, and a second more for each 4 MiB of the record.
-func (c *Client) Record(ctx context.Context, b Body) (Answer, error) {
-	envelope, err := ReadEnvelope(b.payload().open())
+// A guild that refuses "cancelled" is sent "failed": body returns the report with that
+// status. Each attempt has 30 s, and a second more for each 4 MiB of the record.
+func (c *Client) Record(ctx context.Context, status folder.Status, body func(as folder.Status) (Body, error)) (Answer, error) {
+	a, err := c.record(ctx, status, body)
+	var refused *Refused
+	if status != folder.Cancelled || !errors.As(err, &refused) || refused.Status/100 != 4 || unreachable(err) {
+		return a, err
+	}
+	return c.record(ctx, folder.Failed, body)
+}
+
+func (c *Client) record(ctx context.Context, as folder.Status, body func(as folder.Status) (Body, error)) (Answer, error) {
+	b, err := body(as)
 	if err != nil {
 		return Answer{}, err
 	}
-	if envelope.SessionID != c.session {
-		return Answer{}, fmt.Errorf("report the end of session %s: the record is of session %q", c.session, envelope.SessionID)
-	}
-	a, err := c.report(ctx, recordRoute, b.payload())
-	a.As = envelope.Status
-	var refused *Refused
-	if envelope.Status != Cancelled || !errors.As(err, &refused) || refused.Status/100 != 4 || unreachable(err) {
-		return a, err
-	}
-	reason := "cancelled"
-	if envelope.Error != "" {
-		reason += ": " + envelope.Error
-	}
-	a, err = c.report(ctx, recordRoute, envelope.restated(b, Failed, reason))
-	a.As = Failed
+	a, err := c.within(ctx, patience, recordRoute, b.Open, b.Size)
+	a.As = as
 	return a, err
 }
 
@@ -100,21 +91,17 @@ func unreachable(err error) bool {
 	return errors.As(err, &u)
 }
 
-func (c *Client) report(ctx context.Context, route string, p *payload) (Answer, error) {
-	return c.within(ctx, patience, route, p)
-}
-
-func (c *Client) within(ctx context.Context, patience time.Duration, route string, p *payload) (Answer, error) {
-	r := &request{method: http.MethodPost, target: route, body: p, limit: 1 << 20}
-	r.timeout = c.timeout + time.Duration(p.size/(4<<20))*time.Second
+func (c *Client) within(ctx context.Context, patience time.Duration, route string, body func() io.Reader, size int64) (Answer, error) {
+	r := &request{method: http.MethodPost, target: route, body: body, size: size, limit: 1 << 20}
+	r.timeout = c.timeout + time.Duration(size/(4<<20))*time.Second
 	var said Answer
 	err := c.persist(ctx, patience, func() (bool, error) {
 		a, failure := c.attempt(ctx, r)
-		var file *os.PathError
+		var own *unreadable
 		switch {
 		case failure == nil:
-		case errors.As(failure.err, &file): // of the report itself
-			return false, failure.err
+		case errors.As(failure.err, &own):
+			return false, own
 		case !failure.hope:
 			return false, &Unreachable{Last: failure.err}
 		default:

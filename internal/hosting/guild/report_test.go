@@ -1,7 +1,6 @@
 package guild
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -18,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/hosting/folder"
 	testguild "heartbeat/internal/testing/guild"
 )
 
@@ -25,11 +25,24 @@ func runningReport() Running {
 	return Running{SessionID: session, StartedAt: "2026-11-22T00:00:00Z", Provider: "claude-code", Cancel: LocalGroup(4711)}
 }
 
-func recordOf(t *testing.T, r Record) Body {
+// record sends a record with an empty transcript.
+func record(t *testing.T, c *Client, r Record) (Answer, error) {
 	r.SessionID = session
-	var text strings.Builder
-	require.NoError(t, r.Encode(&text))
-	return BodyOf([]byte(text.String()))
+	text, err := r.Encode()
+	require.NoError(t, err)
+	return c.Record(t.Context(), r.Status, func(as folder.Status) (Body, error) {
+		if as == r.Status {
+			return BodyOf([]byte(text)), nil
+		}
+		again, err := Restate(text, as, strings.TrimSuffix("cancelled: "+r.Error, ": "))
+		return BodyOf([]byte(again)), err
+	})
+}
+
+func running(t *testing.T) Body {
+	text, err := json.Marshal(runningReport())
+	require.NoError(t, err)
+	return BodyOf(text)
 }
 
 // TestAReportIsAppliedOnce has the guild fail at each step of a report.
@@ -50,11 +63,11 @@ func TestAReportIsAppliedOnce(t *testing.T) {
 				g.Break(fault)
 				clock := &testguild.Clock{}
 				c := newClient(t, url, clock)
-				_, err := c.Running(t.Context(), runningReport())
+				_, err := c.Running(t.Context(), running(t))
 				require.NoError(t, err)
-				answer, err := c.Record(t.Context(), recordOf(t, Record{Status: Completed}))
+				answer, err := record(t, c, Record{Status: folder.Completed})
 				require.NoError(t, err)
-				assert.Equal(t, Completed, answer.As)
+				assert.Equal(t, folder.Completed, answer.As)
 				assert.Equal(t, []int{1, 2, 1, 2}, clock.Seconds())
 				s, _ := g.Session(session)
 				assert.Equal(t, 1, s.Running.Applied)
@@ -70,7 +83,7 @@ func TestAReportThatIsRefusedIsNotSentAgain(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 408, 429, 302} {
 		g.Break(testguild.Fault{Do: testguild.Answer, Status: status})
 		clock := &testguild.Clock{}
-		_, err := newClient(t, url, clock).Record(t.Context(), recordOf(t, Record{Status: Completed}))
+		_, err := record(t, newClient(t, url, clock), Record{Status: folder.Completed})
 		var refused *Refused
 		require.ErrorAs(t, err, &refused)
 		assert.Equal(t, status, refused.Status)
@@ -82,7 +95,7 @@ func TestAGuildThatFailsIsUnreachable(t *testing.T) {
 	g, url := newGuild(t, testguild.Options{})
 	g.Break(testguild.Fault{Do: testguild.Answer, Status: 503, Times: -1})
 	clock := &testguild.Clock{}
-	_, err := newClient(t, url, clock).Record(t.Context(), recordOf(t, Record{Status: Completed}))
+	_, err := record(t, newClient(t, url, clock), Record{Status: folder.Completed})
 	var away *Unreachable
 	require.ErrorAs(t, err, &away)
 	assert.Equal(t, time.Minute, away.For)
@@ -91,22 +104,23 @@ func TestAGuildThatFailsIsUnreachable(t *testing.T) {
 
 func TestAGuildThatTakesNoCancelledIsToldTheTruth(t *testing.T) {
 	for name, tc := range map[string]struct {
-		takes       bool
-		reason      string
-		as, becomes string
+		takes   bool
+		reason  string
+		as      folder.Status
+		becomes string
 	}{
-		"it does":           {true, "SIGTERM", Cancelled, `"SIGTERM"`},
-		"it does not":       {false, "SIGTERM from 1 of \"x\"", Failed, `"cancelled: SIGTERM from 1 of \"x\""`},
-		"without a reason":  {false, "", Failed, `"cancelled"`},
-		"neither way again": {false, "\u2028\n", Failed, `"cancelled: \u2028\n"`},
+		"it does":           {true, "SIGTERM", folder.Cancelled, `"SIGTERM"`},
+		"it does not":       {false, "SIGTERM from 1 of \"x\"", folder.Failed, `"cancelled: SIGTERM from 1 of \"x\""`},
+		"without a reason":  {false, "", folder.Failed, `"cancelled"`},
+		"neither way again": {false, "\u2028\n", folder.Failed, `"cancelled: \u2028\n"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, url := newGuild(t, testguild.Options{Cancelled: tc.takes})
-			answer, err := newClient(t, url, &testguild.Clock{}).Record(t.Context(), recordOf(t, Record{Status: Cancelled, Error: tc.reason}))
+			answer, err := record(t, newClient(t, url, &testguild.Clock{}), Record{Status: folder.Cancelled, Error: tc.reason})
 			require.NoError(t, err)
 			assert.Equal(t, tc.as, answer.As)
 			s, _ := g.Session(session)
-			assert.Equal(t, tc.as, s.Status)
+			assert.Equal(t, string(tc.as), s.Status)
 			assert.JSONEq(t, tc.becomes, string(s.Report["error"]))
 			assert.Equal(t, 1, s.Record.Applied)
 		})
@@ -120,7 +134,7 @@ func TestNobodyElsesAnswerCounts(t *testing.T) {
 			_, _ = io.WriteString(w, said)
 		}))
 		clock := &testguild.Clock{}
-		_, err := newClient(t, server.URL, clock).Record(t.Context(), recordOf(t, Record{Status: Completed}))
+		_, err := record(t, newClient(t, server.URL, clock), Record{Status: folder.Completed})
 		var away *Unreachable
 		require.ErrorAs(t, err, &away, said)
 		assert.Len(t, clock.Seconds(), 10)
@@ -130,7 +144,7 @@ func TestNobodyElsesAnswerCounts(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, said)
 		}))
-		_, err := newClient(t, server.URL, &testguild.Clock{}).Record(t.Context(), recordOf(t, Record{Status: Completed}))
+		_, err := record(t, newClient(t, server.URL, &testguild.Clock{}), Record{Status: folder.Completed})
 		require.NoError(t, err, said)
 		server.Close()
 	}
@@ -141,29 +155,21 @@ func TestAnAnswerThatSaysNoIsARefusal(t *testing.T) {
 		_, _ = io.WriteString(w, `{"ok":false,"error":"disk full"}`)
 	}))
 	defer server.Close()
-	_, err := newClient(t, server.URL, &testguild.Clock{}).Record(t.Context(), recordOf(t, Record{Status: Cancelled}))
+	_, err := record(t, newClient(t, server.URL, &testguild.Clock{}), Record{Status: folder.Cancelled})
 	require.EqualError(t, err, "HTTP 200: disk full")
-}
-
-func TestARecordOfAnotherSession(t *testing.T) {
-	c := newClient(t, "http://127.0.0.1:1", &testguild.Clock{})
-	_, err := c.Record(t.Context(), BodyOf([]byte(`{"sessionId":"other","status":"failed"}`)))
-	require.ErrorContains(t, err, `the record is of session "other"`)
-	_, err = c.Record(t.Context(), BodyOf([]byte(`{"sessionId":"ses-1"`)))
-	require.ErrorContains(t, err, "it ends early")
 }
 
 func TestABodyThatCannotBeReadIsNotTheGuildsFault(t *testing.T) {
 	_, url := newGuild(t, testguild.Options{})
 	clock := &testguild.Clock{}
-	_, err := newClient(t, url, clock).SendRunning(t.Context(), Body{From: failing{}, Size: 10})
+	_, err := newClient(t, url, clock).Running(t.Context(), Body{Open: func() io.Reader { return failing{} }, Size: 10})
 	require.ErrorContains(t, err, "input/output error")
 	assert.Empty(t, clock.Seconds())
 }
 
 type failing struct{}
 
-func (failing) ReadAt([]byte, int64) (int, error) {
+func (failing) Read([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "read", Path: "letter", Err: errors.New("input/output error")}
 }
 
@@ -172,7 +178,7 @@ func TestABeat(t *testing.T) {
 	c := newClient(t, url, &testguild.Clock{})
 	answer, err := c.Beat(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, "pending", answer.Status)
+	assert.Equal(t, folder.Pending, answer.Status)
 	s, _ := g.Session(session)
 	assert.Equal(t, 1, s.Beats)
 
@@ -189,23 +195,6 @@ func TestABeat(t *testing.T) {
 	assert.Equal(t, []int{1, 2, 4, 3}, clock.Seconds())
 }
 
-func TestBeats(t *testing.T) {
-	g, url := newGuild(t, testguild.Options{})
-	g.Break(testguild.Fault{On: "heartbeat", Do: testguild.Answer, Status: 403})
-	ctx, cancel := context.WithCancel(t.Context())
-	clock := &testguild.Clock{Woken: func(n int) {
-		if n == 4 {
-			cancel()
-		}
-	}}
-	beats := newClient(t, url, clock).StartBeats(ctx, 0)
-	<-beats.Done()
-	assert.Equal(t, []int{30, 30, 30, 30}, clock.Seconds())
-	assert.Equal(t, BeatCount{Sent: 2, Missed: 1, Status: "pending"}, beats.Count())
-	s, _ := g.Session(session)
-	assert.Equal(t, 2, s.Beats)
-}
-
 func TestWhatAReportSays(t *testing.T) {
 	r := runningReport()
 	r.Metadata = json.RawMessage(`{"a":1}`)
@@ -217,31 +206,27 @@ func TestWhatAReportSays(t *testing.T) {
 
 	cache := int64(0)
 	record := Record{
-		SessionID: session, Status: Failed, ExitCode: 0, Signal: "SIGKILL", Error: "killed", CostUSD: "0.0100",
-		TokenUsage: &TokenUsage{Input: 1, Output: 2, CacheRead: &cache}, Output: "done <here>", ProviderSessionID: "p-1",
+		SessionID: session, Status: folder.Failed, ExitCode: 0, Signal: "SIGKILL", Error: "killed", CostUSD: "0.0100",
+		TokenUsage: &folder.TokenUsage{Input: 1, Output: 2, CacheRead: &cache}, Output: "done <here>", ProviderSessionID: "p-1",
 		TerminationTag:        &TerminationTag{Kind: "rate-limit", Source: "ndjson-result", Detail: "rate_limit"},
 		TerminationDiagnostic: &TerminationDiagnostic{ExitCode: 1, StderrExcerpt: "oops"},
-		Entries:               &Entries{Answered: 1, InFlight: 1, Each: []Entry{{ID: "e1", Fate: "answered"}}},
+		Entries:               &Entries{Entries: folder.Entries{Answered: 1, InFlight: 1}, Each: []Entry{{ID: "e1", Fate: "answered"}}},
 		Result:                &Result{Subtype: "success", NumTurns: 3},
 		Extra:                 r.Extra,
-		Transcript: func(w io.Writer) error {
-			_, err := io.WriteString(w, `[{"type":"user"}]`)
-			return err
-		},
 	}
-	var b strings.Builder
-	require.NoError(t, record.Encode(&b))
+	head, err := record.Encode()
+	require.NoError(t, err)
 	assert.JSONEq(t, `{"sessionId":"ses-1","status":"failed","exitCode":1,"signal":"SIGKILL","error":"killed","costUsd":0.0100,
 		"tokenUsage":{"inputTokens":1,"outputTokens":2,"cacheReadTokens":0},"output":"done <here>","providerSessionId":"p-1",
 		"terminationTag":{"kind":"rate-limit","source":"ndjson-result","detail":"rate_limit"},
 		"terminationDiagnostic":{"exitCode":1,"stderrExcerpt":"oops"},
 		"entries":{"answered":1,"queued":0,"inFlight":1,"deadLettered":0,"each":[{"id":"e1","fate":"answered"}]},
-		"result":{"subtype":"success","isError":false,"numTurns":3},"writId":"w-1","transcript":[{"type":"user"}]}`, b.String())
+		"result":{"subtype":"success","isError":false,"numTurns":3},"writId":"w-1"}`, head)
 
-	record = Record{SessionID: session, Status: Completed, TerminationDiagnostic: &TerminationDiagnostic{}}
-	b.Reset()
-	require.NoError(t, record.Encode(&b))
-	assert.Equal(t, `{"sessionId":"ses-1","status":"completed","exitCode":0,"transcript":[]}`, b.String())
+	record = Record{SessionID: session, Status: folder.Completed, TerminationDiagnostic: &TerminationDiagnostic{}}
+	head, err = record.Encode()
+	require.NoError(t, err)
+	assert.Equal(t, `{"sessionId":"ses-1","status":"completed","exitCode":0}`, head)
 }
 
 // TestHTTPS: a guild that cannot show who it is gets nothing, and is not waited for.
@@ -254,7 +239,7 @@ func TestHTTPS(t *testing.T) {
 	defer server.Close()
 	clock := &testguild.Clock{}
 	c := newClient(t, server.URL, clock)
-	_, err = c.Record(t.Context(), recordOf(t, Record{Status: Completed}))
+	_, err = record(t, c, Record{Status: folder.Completed})
 	var away *Unreachable
 	require.ErrorAs(t, err, &away)
 	require.ErrorContains(t, err, "certificate")
@@ -265,7 +250,7 @@ func TestHTTPS(t *testing.T) {
 	authorities := x509.NewCertPool()
 	authorities.AddCert(server.Certificate())
 	c.http = newHTTP(&tls.Config{RootCAs: authorities})
-	_, err = c.Record(t.Context(), recordOf(t, Record{Status: Completed}))
+	_, err = record(t, c, Record{Status: folder.Completed})
 	require.NoError(t, err)
 	s, _ := g.Session(session)
 	assert.Equal(t, 1, s.Record.Applied)

@@ -60,7 +60,7 @@ func withExtra(object []byte, extra map[string]json.RawMessage) ([]byte, error) 
 		if !json.Valid(extra[name]) {
 			return nil, fmt.Errorf("the member %q is not JSON", name)
 		}
-		b.WriteString("," + quote(name) + ":")
+		b.WriteString("," + string(quote(name)) + ":")
 		b.Write(extra[name])
 	}
 	b.WriteByte('}')
@@ -72,5 +72,6 @@ var reserved = map[string]bool{
 	"sessionId": true, "status": true, "error": true, "transcript": true, "exitCode": true, "signal": true,
 	"costUsd": true, "tokenUsage": true, "output": true, "providerSessionId": true, "terminationTag": true,
 	"terminationDiagnostic": true, "metadata": true, "socket": true, "cancelHandle": true, "conversationId": true,
-	"entries": true, "result": true, "ended": true, "resetsAt": true, "warnings": true, "transcriptMissing": true,
+	"entries": true, "result": true, "ended": true, "resetsAt": true, "warnings": true,
+	"tools": true, "lost": true, "waiting": true,
 }

@@ -7,26 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"heartbeat/internal/hosting/config"
 	"net/http"
 	"net/url"
-	"strings"
 )
 
 // MaxToolAnswer is the largest answer to a tool call, in bytes.
 const MaxToolAnswer = 64 << 20
-
-// Tool is a tool of the guild.
-type Tool struct {
-	Name string
-	// Method is GET, POST or DELETE; empty is POST.
-	Method string
-	// Idempotent says that the guild carries out calls with the same Idempotency-Key
-	// once. Then a call is repeated even if it may have reached the guild. The header
-	// is always sent, but a guild that ignores it would run the tool twice, so the
-	// tool's definition has to say this.
-	Idempotent bool
-}
 
 // Tool calls a tool and returns its answer as text: a JSON string as what it says,
 // anything else as JSON with two blanks a level, and an empty answer as "". args is a
@@ -35,7 +22,7 @@ type Tool struct {
 // The error's text is what the agent is told. It is a [*Refused] (at once, whatever
 // the status), an [*Unreachable] (after 60 s of attempts that sent nothing), an
 // [*Unanswered], or says what is wrong with the call or its answer.
-func (c *Client) Tool(ctx context.Context, tool Tool, args json.RawMessage) (string, error) {
+func (c *Client) Tool(ctx context.Context, tool config.Tool, args json.RawMessage) (string, error) {
 	r, err := toolRequest(tool, args)
 	if err != nil {
 		return "", err
@@ -46,7 +33,7 @@ func (c *Client) Tool(ctx context.Context, tool Tool, args json.RawMessage) (str
 		a, failure := c.attempt(ctx, r)
 		if failure != nil {
 			var long *tooLong
-			switch repeatable := tool.Idempotent || !failure.sent; {
+			switch repeatable := !failure.sent || tool.Idempotent || tool.Method == http.MethodGet; {
 			case failure.hope && repeatable:
 				return true, failure.err
 			case failure.sent && !errors.As(failure.err, &long):
@@ -63,110 +50,47 @@ func (c *Client) Tool(ctx context.Context, tool Tool, args json.RawMessage) (str
 	return text, err
 }
 
-func toolRequest(tool Tool, args json.RawMessage) (*request, error) {
-	route, err := Route(tool.Name)
-	if err != nil {
-		return nil, err
-	}
-	r := &request{method: tool.Method, target: route}
-	if r.method == "" {
-		r.method = http.MethodPost
-	}
+func toolRequest(tool config.Tool, args json.RawMessage) (*request, error) {
+	r := &request{method: tool.Method, target: tool.Route()}
 	args = bytes.TrimSpace(args)
 	if len(args) == 0 || string(args) == "null" {
 		args = json.RawMessage("{}")
 	}
-	switch r.method {
-	case http.MethodGet:
-		query, err := queryOf(args)
-		if err != nil {
-			return nil, fmt.Errorf("call the tool %s: the arguments are not a JSON object: %w", tool.Name, err)
-		}
-		if query != "" {
-			r.target += "?" + query
-		}
-	case http.MethodPost, http.MethodDelete:
-		r.body = BodyOf(args).payload()
-	default:
-		return nil, fmt.Errorf("call the tool %s: its method is %q, and must be GET, POST or DELETE", tool.Name, r.method)
+	if r.method != http.MethodGet {
+		r.body, r.size = BodyOf(args).Open, int64(len(args))
+		return r, nil
+	}
+	query, err := queryOf(args)
+	if err != nil {
+		return nil, fmt.Errorf("call the tool %s: the arguments are not a JSON object: %w", tool.Name, err)
+	}
+	if query != "" {
+		r.target += "?" + query
 	}
 	return r, nil
 }
 
-// Route is where a guild serves a tool: the name is split at its first hyphen, so
-// writ-link-kinds is at /api/writ/link-kinds.
-func Route(name string) (string, error) {
-	group, action, split := strings.Cut(name, "-")
-	parts := []string{group}
-	if split {
-		parts = append(parts, action)
-	}
-	route := "/api"
-	for _, part := range parts {
-		if part == "" || part == "." || part == ".." {
-			return "", fmt.Errorf("call the tool %q: the name makes no route", name)
-		}
-		route += "/" + url.PathEscape(part)
-	}
-	return route, nil
-}
-
-// queryOf writes the members of an object as a query, in their order: strings as they
-// are, null not at all, everything else as its JSON text.
+// queryOf writes the members of an object as a query: strings as they are, null not at
+// all, everything else as its JSON text.
 func queryOf(args json.RawMessage) (string, error) {
-	values := json.NewDecoder(bytes.NewReader(args))
-	if start, err := values.Token(); err != nil {
-		return "", err
-	} else if start != json.Delim('{') {
-		return "", errors.New("it does not start with a brace")
-	}
-	var names []string
-	given := map[string]string{}
-	for values.More() {
-		name, err := values.Token()
-		if err != nil {
-			return "", err
-		}
-		var value json.RawMessage
-		if err := values.Decode(&value); err != nil {
-			return "", err
-		}
-		key := name.(string) // the decoder takes nothing else in this place
-		if _, again := given[key]; !again {
-			names = append(names, key)
-		}
-		given[key] = string(value)
-	}
-	if _, err := values.Token(); err != nil {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(args, &members); err != nil {
 		return "", err
 	}
-	if _, err := values.Token(); err != io.EOF {
-		return "", errors.New("something follows the object")
-	}
-	return encode(names, given)
-}
-
-func encode(names []string, given map[string]string) (string, error) {
-	var query []string
-	for _, name := range names {
-		value := given[name]
+	query := url.Values{}
+	for name, value := range members {
+		var text string
+		var short bytes.Buffer
 		switch {
-		case value == "null":
+		case string(value) == "null":
 			continue
-		case value[0] == '"':
-			if err := json.Unmarshal([]byte(value), &value); err != nil {
-				return "", err
-			}
-		case value[0] == '{' || value[0] == '[':
-			var short bytes.Buffer
-			if err := json.Compact(&short, []byte(value)); err != nil {
-				return "", err
-			}
-			value = short.String()
+		case json.Unmarshal(value, &text) == nil:
+		case json.Compact(&short, value) == nil: // it is valid
+			text = short.String()
 		}
-		query = append(query, url.QueryEscape(name)+"="+url.QueryEscape(value))
+		query.Set(name, text)
 	}
-	return strings.Join(query, "&"), nil
+	return query.Encode(), nil
 }
 
 func textOf(body []byte) (string, error) {

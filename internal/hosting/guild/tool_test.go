@@ -16,27 +16,27 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/hosting/config"
 	testguild "heartbeat/internal/testing/guild"
 )
 
 func TestToolSendsWhatTheGuildExpects(t *testing.T) {
 	tests := map[string]struct {
-		tool   Tool
+		tool   config.Tool
 		args   string
 		method string
 		target string
 		body   string
 	}{
-		"a group and an action": {Tool{Name: "writ-link-kinds"}, `{"a":1}`, "POST", "/api/writ/link-kinds", `{"a":1}`},
-		"no hyphen":             {Tool{Name: "signal"}, ``, "POST", "/api/signal", `{}`},
-		"null":                  {Tool{Name: "signal"}, `null`, "POST", "/api/signal", `{}`},
-		"delete":                {Tool{Name: "writ-drop", Method: "DELETE"}, `{"id":"x"}`, "DELETE", "/api/writ/drop", `{"id":"x"}`},
-		"get": {Tool{Name: "writ-list", Method: "GET"}, ` {"b":"x y&z","a":1.50,"n":null,"t":true,"l":[1, 2],"o":{"k": "v"}} `,
-			"GET", "/api/writ/list?b=x+y%26z&a=1.50&t=true&l=%5B1%2C2%5D&o=%7B%22k%22%3A%22v%22%7D", ""},
-		"get, a name twice":  {Tool{Name: "writ-list", Method: "GET"}, `{"a":1,"b":2,"a":3}`, "GET", "/api/writ/list?a=3&b=2", ""},
-		"get, no arguments":  {Tool{Name: "writ-list", Method: "GET"}, ``, "GET", "/api/writ/list", ""},
-		"odd characters":     {Tool{Name: "a/b-c?d"}, ``, "POST", "/api/a%2Fb/c%3Fd", `{}`},
-		"below another path": {Tool{Name: "signal"}, ``, "POST", "/api/signal", `{}`},
+		"a group and an action": {config.Tool{Name: "writ-link-kinds", Method: "POST"}, `{"a":1}`, "POST", "/api/writ/link-kinds", `{"a":1}`},
+		"no hyphen":             {config.Tool{Name: "signal", Method: "POST"}, ``, "POST", "/api/signal", `{}`},
+		"null":                  {config.Tool{Name: "signal", Method: "POST"}, `null`, "POST", "/api/signal", `{}`},
+		"delete":                {config.Tool{Name: "writ-drop", Method: "DELETE"}, `{"id":"x"}`, "DELETE", "/api/writ/drop", `{"id":"x"}`},
+		"get": {config.Tool{Name: "writ-list", Method: "GET"}, ` {"b":"x y&z","a":1.50,"n":null,"t":true,"l":[1, 2],"o":{"k": "v"}} `,
+			"GET", "/api/writ/list?a=1.50&b=x+y%26z&l=%5B1%2C2%5D&o=%7B%22k%22%3A%22v%22%7D&t=true", ""},
+		"get, a name twice":  {config.Tool{Name: "writ-list", Method: "GET"}, `{"a":1,"b":2,"a":3}`, "GET", "/api/writ/list?a=3&b=2", ""},
+		"get, no arguments":  {config.Tool{Name: "writ-list", Method: "GET"}, ``, "GET", "/api/writ/list", ""},
+		"below another path": {config.Tool{Name: "signal", Method: "POST"}, ``, "POST", "/api/signal", `{}`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -60,18 +60,13 @@ func TestToolSendsWhatTheGuildExpects(t *testing.T) {
 
 func TestToolRefusesWhatIsNoCall(t *testing.T) {
 	tests := map[string]struct {
-		tool Tool
+		tool config.Tool
 		args string
 		want string
 	}{
-		"a list":        {Tool{Name: "a", Method: "GET"}, `[1]`, "not a JSON object"},
-		"cut off":       {Tool{Name: "a", Method: "GET"}, `{"a":1`, "not a JSON object"},
-		"two objects":   {Tool{Name: "a", Method: "GET"}, `{} {}`, "something follows"},
-		"a method":      {Tool{Name: "a", Method: "PUT"}, `{}`, `its method is "PUT"`},
-		"no name":       {Tool{}, `{}`, "makes no route"},
-		"no action":     {Tool{Name: "a-"}, `{}`, "makes no route"},
-		"a way up":      {Tool{Name: "a-.."}, `{}`, "makes no route"},
-		"a way up, too": {Tool{Name: "..-a"}, `{}`, "makes no route"},
+		"a list":      {config.Tool{Name: "a", Method: "GET"}, `[1]`, "not a JSON object"},
+		"cut off":     {config.Tool{Name: "a", Method: "GET"}, `{"a":1`, "not a JSON object"},
+		"two objects": {config.Tool{Name: "a", Method: "GET"}, `{} {}`, "not a JSON object"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +104,7 @@ func TestToolAnswers(t *testing.T) {
 				_, _ = io.WriteString(w, tc.body)
 			}))
 			defer server.Close()
-			text, err := newClient(t, server.URL, &testguild.Clock{}).Tool(t.Context(), Tool{Name: "signal"}, nil)
+			text, err := newClient(t, server.URL, &testguild.Clock{}).Tool(t.Context(), config.Tool{Name: "signal", Method: "POST"}, nil)
 			assert.Equal(t, tc.want, text)
 			assert.Equal(t, 1, requests)
 			if tc.err == "" {
@@ -124,7 +119,7 @@ func TestToolAnswers(t *testing.T) {
 func TestAToolWaitsForItsGuild(t *testing.T) {
 	port := newPort(t)
 	clock := &testguild.Clock{}
-	_, err := newClient(t, "http://"+port.address, clock).Tool(t.Context(), Tool{Name: "signal"}, nil)
+	_, err := newClient(t, "http://"+port.address, clock).Tool(t.Context(), config.Tool{Name: "signal", Method: "POST"}, nil)
 	require.EqualError(t, err, "Guild HTTP API unreachable after 60000ms: dial tcp "+port.address+": connect: connection refused")
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	assert.Equal(t, []int{1, 2, 4, 8, 8, 8, 8, 8, 8, 5}, clock.Seconds())
@@ -141,7 +136,7 @@ func TestAToolWaitsForItsGuild(t *testing.T) {
 			go func() { _ = server.Serve(l) }() // until it is closed
 		}
 	}}
-	text, err := newClient(t, "http://"+port.address, clock).Tool(t.Context(), Tool{Name: "signal"}, json.RawMessage(`"x"`))
+	text, err := newClient(t, "http://"+port.address, clock).Tool(t.Context(), config.Tool{Name: "signal", Method: "POST"}, json.RawMessage(`"x"`))
 	require.NoError(t, err)
 	assert.Equal(t, "x", text)
 	assert.Equal(t, []int{1, 2, 4}, clock.Seconds())
@@ -155,7 +150,7 @@ func TestAToolThatMayHaveRunIsNotCalledAgain(t *testing.T) {
 			g, url := newGuild(t, testguild.Options{})
 			g.Break(testguild.Fault{On: "tool", Step: step, Do: testguild.Reset})
 			clock := &testguild.Clock{}
-			_, err := newClient(t, url, clock).Tool(t.Context(), Tool{Name: "signal"}, nil)
+			_, err := newClient(t, url, clock).Tool(t.Context(), config.Tool{Name: "signal", Method: "POST"}, nil)
 			var unanswered *Unanswered
 			require.ErrorAs(t, err, &unanswered)
 			assert.ErrorContains(t, err, "the guild did not answer the call, and may have carried it out: ")
@@ -173,7 +168,7 @@ func TestAToolWithAKeyIsCalledAgain(t *testing.T) {
 			g.AddTool(testguild.Tool{Name: "signal", Keyed: true})
 			g.Break(testguild.Fault{On: "tool", Step: step, Do: testguild.Reset, Times: 3})
 			clock := &testguild.Clock{}
-			text, err := newClient(t, url, clock).Tool(t.Context(), Tool{Name: "signal", Idempotent: true}, json.RawMessage(`{"a":1}`))
+			text, err := newClient(t, url, clock).Tool(t.Context(), config.Tool{Name: "signal", Method: "POST", Idempotent: true}, json.RawMessage(`{"a":1}`))
 			require.NoError(t, err)
 			assert.JSONEq(t, `{"a":1}`, text)
 			assert.Equal(t, []int{1, 2, 4}, clock.Seconds())
@@ -183,12 +178,28 @@ func TestAToolWithAKeyIsCalledAgain(t *testing.T) {
 	}
 }
 
+// What only reads may be asked twice.
+func TestAToolThatReadsIsCalledAgain(t *testing.T) {
+	for _, step := range testguild.Steps {
+		t.Run(step, func(t *testing.T) {
+			g, url := newGuild(t, testguild.Options{})
+			g.AddTool(testguild.Tool{Name: "signal", Method: "GET"})
+			g.Break(testguild.Fault{On: "tool", Step: step, Do: testguild.Reset, Times: 3})
+			clock := &testguild.Clock{}
+			text, err := newClient(t, url, clock).Tool(t.Context(), config.Tool{Name: "signal", Method: "GET"}, json.RawMessage(`{"a":1}`))
+			require.NoError(t, err)
+			assert.JSONEq(t, `{"a":"1"}`, text)
+			assert.Equal(t, []int{1, 2, 4}, clock.Seconds())
+		})
+	}
+}
+
 func TestAToolHasItsTime(t *testing.T) {
 	g, url := newGuild(t, testguild.Options{})
 	g.Break(testguild.Fault{On: "tool", Step: testguild.WhenApplied, Do: testguild.Hang})
 	c, err := New(Options{URL: url, SessionID: session, Clock: &testguild.Clock{}, RequestTimeout: 50 * time.Millisecond})
 	require.NoError(t, err)
-	_, err = c.Tool(t.Context(), Tool{Name: "signal"}, nil)
+	_, err = c.Tool(t.Context(), config.Tool{Name: "signal", Method: "POST"}, nil)
 	require.EqualError(t, err, "the guild did not answer the call, and may have carried it out: no answer within 50ms")
 }
 
@@ -200,7 +211,7 @@ func TestAToolStopsWithItsContext(t *testing.T) {
 			cancel(stop)
 		}
 	}}
-	_, err := newClient(t, "http://"+newPort(t).address, clock).Tool(ctx, Tool{Name: "signal"}, nil)
+	_, err := newClient(t, "http://"+newPort(t).address, clock).Tool(ctx, config.Tool{Name: "signal", Method: "POST"}, nil)
 	require.ErrorIs(t, err, stop)
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	assert.ErrorContains(t, err, "Guild HTTP API unreachable after 3000ms: ")
@@ -212,11 +223,11 @@ func TestALargeAnswer(t *testing.T) {
 	require.EqualValues(t, MaxToolAnswer, c.limit)
 	c.limit = 1 << 20
 	g.AddTool(testguild.Tool{Name: "signal", Size: 1<<20 - 2})
-	text, err := c.Tool(t.Context(), Tool{Name: "signal"}, nil)
+	text, err := c.Tool(t.Context(), config.Tool{Name: "signal", Method: "POST"}, nil)
 	require.NoError(t, err)
 	assert.Len(t, text, 1<<20-2)
 	g.AddTool(testguild.Tool{Name: "signal", Size: 1<<20 - 1})
-	_, err = c.Tool(t.Context(), Tool{Name: "signal"}, nil)
+	_, err = c.Tool(t.Context(), config.Tool{Name: "signal", Method: "POST"}, nil)
 	require.EqualError(t, err, "the guild's answer is over the limit of 1 MiB")
 }
 

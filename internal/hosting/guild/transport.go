@@ -9,7 +9,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -20,14 +22,12 @@ import (
 // redirect: a session's id goes to the guild alone.
 //
 // Each request has a connection of its own. On a kept connection net/http repeats a
-// request by itself, and what was sent on it cannot be told from earlier requests.
+// request by itself.
 func newHTTP(config *tls.Config) *http.Client {
-	dialer := &net.Dialer{Timeout: 10 * time.Second}
-	secure := &tls.Dialer{NetDialer: dialer, Config: config} // without one, the system's authorities count
 	return &http.Client{
 		Transport: &http.Transport{
-			DialContext:            watched(dialer.DialContext),
-			DialTLSContext:         watched(secure.DialContext),
+			DialContext:            (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+			TLSClientConfig:        config, // without one, the system's authorities count
 			DisableKeepAlives:      true,
 			DisableCompression:     true, // an answer is as large as it looks
 			MaxResponseHeaderBytes: 1 << 20,
@@ -36,42 +36,13 @@ func newHTTP(config *tls.Config) *http.Client {
 	}
 }
 
-type dial = func(ctx context.Context, network, address string) (net.Conn, error)
-
-// sentKey finds the flag, in the context of a request, that says whether a byte of
-// the request was sent.
-type sentKey struct{}
-
-func watched(dial dial) dial {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		sent, _ := ctx.Value(sentKey{}).(*atomic.Bool)
-		return &watchedConn{Conn: conn, sent: sent}, nil
-	}
-}
-
-type watchedConn struct {
-	net.Conn
-	sent *atomic.Bool
-}
-
-func (c *watchedConn) Write(b []byte) (int, error) {
-	n, err := c.Conn.Write(b)
-	if n > 0 && c.sent != nil {
-		c.sent.Store(true)
-	}
-	return n, err
-}
-
 // request is one HTTP request, which may be sent several times.
 type request struct {
 	method  string
-	target  string   // the route, with the query
-	key     string   // the Idempotency-Key; may be empty
-	body    *payload // nil for none
+	target  string           // the route, with the query
+	key     string           // the Idempotency-Key; may be empty
+	body    func() io.Reader // nil for none
+	size    int64            // of the body
 	timeout time.Duration
 	limit   int64 // of the answer, in bytes
 }
@@ -85,7 +56,7 @@ type answer struct {
 // broken is an attempt that got no answer, or no whole one.
 type broken struct {
 	err  error
-	sent bool // a byte of the request reached the connection
+	sent bool // there was a connection for the request, so that a byte of it may have been sent
 	hope bool // another attempt may get further
 }
 
@@ -103,7 +74,9 @@ func (t *tooLong) Error() string {
 func (c *Client) attempt(ctx context.Context, r *request) (answer, *broken) {
 	var sent atomic.Bool
 	slow := fmt.Errorf("no answer within %s", r.timeout)
-	ctx, cancel := context.WithTimeoutCause(context.WithValue(ctx, sentKey{}, &sent), r.timeout, slow)
+	ctx, cancel := context.WithTimeoutCause(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { sent.Store(true) },
+	}), r.timeout, slow)
 	defer cancel()
 	a, err := c.exchange(ctx, r)
 	if err == nil {
@@ -122,8 +95,8 @@ func (c *Client) exchange(ctx context.Context, r *request) (answer, error) {
 		return answer{}, err
 	}
 	if r.body != nil {
-		body := r.body.read()
-		req.Body, req.ContentLength = body, r.body.size
+		body := &reading{Reader: r.body(), closed: make(chan struct{})}
+		req.Body, req.ContentLength = body, r.size
 		defer func() { <-body.closed }() // the caller may close the body's file
 	}
 	req.Header.Set("Content-Type", "application/json")
@@ -191,3 +164,46 @@ func mayPass(err error) bool {
 	var long *tooLong
 	return !errors.As(err, &certificate) && !errors.As(err, &address) && !errors.As(err, &long)
 }
+
+// excerpt is how many characters of a refusal's body are kept.
+const excerpt = 500
+
+// Refused is a guild that answered, and did not do what it was asked.
+type Refused struct {
+	Status int    // the HTTP status; 200 if the answer itself says "ok": false
+	Body   string // at most 500 characters of the answer
+}
+
+func (r *Refused) Error() string { return "HTTP " + strconv.Itoa(r.Status) + ": " + r.Body }
+
+// Unreachable is a guild that did not take a call, however often it was tried.
+// errors.Is and errors.As see the last attempt's error, and what ended the attempts
+// early.
+type Unreachable struct {
+	For     time.Duration // from the first attempt to giving up
+	Last    error         // of the last attempt; a *Refused if that was a status from 500 on
+	Stopped error         // the context's cause, if that ended the attempts; else nil
+}
+
+func (u *Unreachable) Error() string {
+	return "Guild HTTP API unreachable after " + strconv.FormatInt(u.For.Milliseconds(), 10) + "ms: " + u.Last.Error()
+}
+
+// Unwrap returns what the error holds.
+func (u *Unreachable) Unwrap() []error {
+	if u.Stopped == nil {
+		return []error{u.Last}
+	}
+	return []error{u.Last, u.Stopped}
+}
+
+// Unanswered is a tool call that reached the guild and got no answer. It is not
+// repeated, since the tool may have run.
+type Unanswered struct{ Last error }
+
+func (u *Unanswered) Error() string {
+	return fmt.Sprintf("the guild did not answer the call, and may have carried it out: %v", u.Last)
+}
+
+// Unwrap returns what went wrong.
+func (u *Unanswered) Unwrap() error { return u.Last }

@@ -5,8 +5,8 @@ import (
 	"syscall"
 	"time"
 
-	"heartbeat/internal/host"
-	"heartbeat/internal/host/guardian"
+	"heartbeat/internal/machine"
+	"heartbeat/internal/machine/guardian"
 )
 
 // End asks the client to end, and kills it with everything that it started if it has
@@ -21,8 +21,8 @@ func (p *Process) End(grace time.Duration) {
 	}
 	if !p.asked {
 		p.asked = true
-		_ = syscall.Kill(-p.PID, syscall.SIGTERM) // fails if it has just ended
-		_ = syscall.Kill(-p.PID, syscall.SIGCONT) // a stopped process gets the signal only when it continues
+		_ = guardian.SignalGroup(p.PID, syscall.SIGTERM) // fails if it has just ended
+		_ = guardian.SignalGroup(p.PID, syscall.SIGCONT) // a stopped process gets the signal only when it continues
 		p.killAt = time.AfterFunc(grace, p.kill)
 		return
 	}
@@ -37,18 +37,8 @@ func (p *Process) kill() {
 		return
 	default:
 	}
-	p.mu.Lock()
-	p.killed = true
-	p.mu.Unlock()
-	_ = syscall.Kill(-p.PID, syscall.SIGKILL) // works even if processes cannot be listed
+	_ = guardian.SignalGroup(p.PID, syscall.SIGKILL) // works even if processes cannot be listed
 	Sweep(p.mark)
-}
-
-// Killed says that the client did not end when it was asked to.
-func (p *Process) Killed() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.killed
 }
 
 // How long the processes that a client left behind have to end by themselves.
@@ -81,7 +71,7 @@ func (p *Process) EndRest() (killed int) {
 // orphans that this process adopted. It returns how many it killed.
 func Sweep(mark string) (killed int) {
 	killed = guardian.Kill(mark)
-	for _, e := range host.List() {
+	for _, e := range machine.List() {
 		if e.Parent == os.Getpid() && children.adopted(e.PID) {
 			_ = guardian.Send(e, syscall.SIGKILL) // fails if it has just ended
 			killed++

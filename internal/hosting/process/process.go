@@ -1,3 +1,5 @@
+// Package process runs the client of a hosted session, and ends it together with
+// everything that it started.
 package process
 
 import (
@@ -10,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/machine/guardian"
 )
 
 // Options say what to run.
@@ -50,34 +54,59 @@ type Process struct {
 	taken  error // of the write to its input
 	asked  bool
 	killAt *time.Timer
-	killed bool
 }
 
 // Start starts the client. The kernel kills it if this process dies.
 func Start(o Options) (*Process, error) {
-	pipes, err := openPipes()
+	ours, theirs, err := openPipes()
+	defer closeAll(theirs)
 	if err != nil {
+		closeAll(ours)
 		return nil, fmt.Errorf("start %s: %w", o.Path, err)
 	}
-	defer pipes.closeTheirs()
-	p := &Process{mark: o.Mark, stdout: pipes.stdout, ended: make(chan struct{})}
+	var fds []uintptr
+	for _, f := range theirs {
+		fds = append(fds, f.Fd()) // sets it to blocking, as the client expects it
+	}
+	stdin, stdout, stderr := ours[0], ours[1], ours[2]
+	p := &Process{mark: o.Mark, stdout: stdout, ended: make(chan struct{})}
 	path, command := o.limited()
-	if p.PID, err = run(path, command, &syscall.ProcAttr{
-		Dir: o.Dir, Env: o.Env, Files: pipes.theirs(), Sys: attributes(),
-	}, p.bury); err != nil {
-		pipes.closeOurs()
+	attributes := guardian.DiesWithParent(&syscall.SysProcAttr{Setsid: true}) // a guardian may be killed too
+	if p.PID, err = run(path, command, &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Files: fds, Sys: attributes}, p.bury); err != nil {
+		closeAll(ours)
 		return nil, cannotRun(o, err)
 	}
-	p.copied.Go(func() { p.write(pipes.stdin, o.Stdin) })
-	p.copied.Go(func() { copyAll(o.Stderr, pipes.stderr) })
+	p.copied.Go(func() { p.write(stdin, o.Stdin) })
+	p.copied.Go(func() { copyAll(o.Stderr, stderr) })
 	go func() {
 		<-p.ended
 		limit := time.Now().Add(drain)
-		_ = pipes.stdout.SetReadDeadline(limit) // pipes support deadlines
-		_ = pipes.stderr.SetReadDeadline(limit)
-		_ = pipes.stdin.SetWriteDeadline(limit)
+		_ = stdout.SetReadDeadline(limit) // pipes support deadlines
+		_ = stderr.SetReadDeadline(limit)
+		_ = stdin.SetWriteDeadline(limit)
 	}()
 	return p, nil
+}
+
+// openPipes opens our ends of the client's input, output and errors, and its own.
+func openPipes() (ours, theirs []*os.File, err error) {
+	for fd := range 3 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return ours, theirs, err
+		}
+		if fd > 0 {
+			r, w = w, r
+		}
+		ours, theirs = append(ours, w), append(theirs, r)
+	}
+	return ours, theirs, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close() // a pipe
+	}
 }
 
 // bury notes the client's end.

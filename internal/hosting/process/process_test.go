@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/host"
-	"heartbeat/internal/host/guardian"
 	"heartbeat/internal/hosting/process"
+	"heartbeat/internal/machine"
+	"heartbeat/internal/machine/guardian"
 )
 
 const adopting = "HEARTBEAT_TEST_ADOPTING"
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 
 func start(t *testing.T, script string, change func(*process.Options)) *process.Process {
 	t.Helper()
-	mark, err := host.RandomName()
+	mark, err := machine.RandomName()
 	require.NoError(t, err)
 	o := process.Options{
 		Path: "/bin/sh", Command: []string{"sh", "-c", script}, Dir: t.TempDir(), Mark: mark,
@@ -96,7 +96,6 @@ func TestEnd(t *testing.T) {
 		p.End(time.Hour)
 		<-p.Ended()
 		assert.Equal(t, process.Exit{Code: 143}, p.Exit())
-		assert.False(t, p.Killed())
 	})
 	t.Run("in its sleep", func(t *testing.T) {
 		p := start(t, "echo up; kill -STOP $$", nil)
@@ -114,7 +113,6 @@ func TestEnd(t *testing.T) {
 		p.End(0) // the second request is in a hurry
 		<-p.Ended()
 		assert.Equal(t, process.Exit{Code: -1, Signal: "SIGKILL"}, p.Exit())
-		assert.True(t, p.Killed())
 	})
 }
 
@@ -157,8 +155,8 @@ func TestOrphanWithoutMark(t *testing.T) {
 	_, err := fmt.Fscan(p.Stdout(), &pid)
 	require.NoError(t, err)
 	<-p.Ended()
-	require.NotZero(t, host.ProcessStart(pid))
-	life := host.WatchProcess(pid)
+	require.NotZero(t, machine.ProcessStart(pid))
+	life := machine.WatchProcess(pid)
 	assert.Positive(t, p.EndRest())
 	<-life.Died()
 }

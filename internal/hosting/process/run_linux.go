@@ -1,15 +1,13 @@
 package process
 
 import (
+	"os"
+	"os/signal"
 	"runtime"
 	"syscall"
-)
 
-// attributes gives the client a session of its own, and has the kernel kill it when
-// this process dies (prctl(2), PR_SET_PDEATHSIG): a guardian may be killed too.
-func attributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-}
+	"golang.org/x/sys/unix"
+)
 
 // run starts a program from a thread that lives as long as the program: with
 // Pdeathsig, the kernel kills it when the thread that started it ends. bury is called
@@ -30,4 +28,17 @@ func run(path string, command []string, attr *syscall.ProcAttr, bury func(syscal
 	}()
 	s := <-started
 	return s.pid, s.err
+}
+
+// Adopt makes the orphans of clients children of this process, so that they are found
+// and reaped. From then on this process must start no other children that it waits
+// for itself. Call it once, before the first client starts.
+func Adopt() {
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // since Linux 3.4: cannot fail
+	children.mu.Lock()
+	children.adopts = true
+	children.mu.Unlock()
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGCHLD)
+	go children.reap(signals)
 }

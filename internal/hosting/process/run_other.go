@@ -4,8 +4,6 @@ package process
 
 import "syscall"
 
-func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
-
 func run(path string, command []string, attr *syscall.ProcAttr, bury func(syscall.WaitStatus)) (int, error) {
 	pid, status, err := children.start(func() (int, error) { return syscall.ForkExec(path, command, attr) })
 	if err == nil {

@@ -4,22 +4,22 @@ import (
 	"context"
 	"crypto/rand"
 	"net/http"
-	"slices"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 const (
 	versionHeader = "Mcp-Protocol-Version"
-	sessionHeader = "Mcp-Session-Id"
 	// answerHeader is ours: the kit tells a call no more of its request than the headers.
 	answerHeader = "X-Heartbeat-Answer"
 	// sessionless is the first version of the protocol in which each request stands
 	// for itself.
 	sessionless = "2026-07-28"
-	// maxSessions bounds what clients leave behind that end without a word.
-	maxSessions = 64
+	// sessionTimeout bounds for how long a client leaves its session behind that ends without
+	// a word. Between two calls of a tool a model may think and work for hours.
+	sessionTimeout = 24 * time.Hour
 )
 
 // answers serve streamable HTTP.
@@ -28,9 +28,8 @@ type answers struct {
 	stateful  http.Handler // versions before sessionless
 	stateless http.Handler
 
-	mu       sync.Mutex
-	open     map[string]*answer // by answerHeader
-	sessions []*session         // least recently used first
+	mu   sync.Mutex
+	open map[string]*answer // by answerHeader
 }
 
 // answer is one request in progress.
@@ -39,19 +38,13 @@ type answer struct {
 	request context.Context
 }
 
-// session is what is known here of a session that the kit keeps.
-type session struct {
-	id   string
-	open int // requests in progress
-}
-
 func newAnswers(p *Proxy) *answers {
 	server := func(*http.Request) *mcp.Server { return p.mcp }
 	return &answers{
 		proxy: p,
 		open:  make(map[string]*answer),
 		stateful: mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
-			MaxRequestBodyBytes: maxRequest}),
+			MaxRequestBodyBytes: maxRequest, SessionTimeout: sessionTimeout}),
 		stateless: mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 			MaxRequestBodyBytes: maxRequest, Stateless: true, PropagateRequestCancellation: true}),
 	}
@@ -66,9 +59,7 @@ func (a *answers) serve(w http.ResponseWriter, r *http.Request) {
 		a.stateless.ServeHTTP(one, r)
 		return
 	}
-	defer a.use(r.Header.Get(sessionHeader))()
 	a.stateful.ServeHTTP(one, r)
-	a.keep(w.Header().Get(sessionHeader))
 }
 
 // register makes the answer known to the calls of the request, until the function that
@@ -94,9 +85,6 @@ func (a *answers) register(one *answer, r *http.Request) (forget func()) {
 // The call ends with its request: there is no other way to deliver its result.
 func (a *answers) inProgress(ctx context.Context, extra *mcp.RequestExtra) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	if extra == nil { // a call on /sse
-		return ctx, cancel
-	}
 	a.mu.Lock()
 	one := a.open[extra.Header.Get(answerHeader)]
 	a.mu.Unlock()
@@ -107,44 +95,4 @@ func (a *answers) inProgress(ctx context.Context, extra *mcp.RequestExtra) (cont
 	one.begin()
 	context.AfterFunc(one.request, cancel)
 	return ctx, cancel
-}
-
-// keep takes a session into the list that was begun just now, and closes the one that
-// has been idle for longest when there are too many.
-func (a *answers) keep(id string) {
-	if id == "" {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.sessions = append(a.sessions, &session{id: id})
-	if len(a.sessions) <= maxSessions {
-		return
-	}
-	idle := slices.IndexFunc(a.sessions, func(one *session) bool { return one.open == 0 })
-	gone := a.sessions[idle].id
-	a.sessions = slices.Delete(a.sessions, idle, idle+1)
-	for one := range a.proxy.mcp.Sessions() {
-		if one.ID() == gone {
-			go func() { _ = one.Close() }() // its client has gone
-		}
-	}
-}
-
-// use marks a session as in use until the function that it returns is called.
-func (a *answers) use(id string) (done func()) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	i := slices.IndexFunc(a.sessions, func(one *session) bool { return one.id == id })
-	if i < 0 {
-		return func() {}
-	}
-	one := a.sessions[i]
-	one.open++
-	a.sessions = append(slices.Delete(a.sessions, i, i+1), one)
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		one.open--
-	}
 }

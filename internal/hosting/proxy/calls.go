@@ -35,7 +35,7 @@ func (p *Proxy) server() *mcp.Server {
 		return func(ctx context.Context, method string, request mcp.Request) (result mcp.Result, err error) {
 			defer func() {
 				if cause := recover(); cause != nil {
-					p.log.printf("mcp-proxy: %s panicked: %v\n%s", method, cause, debug.Stack())
+					p.printf("mcp-proxy: %s panicked: %v\n%s", method, cause, debug.Stack())
 					result, err = nil, fmt.Errorf("%s failed inside the proxy: %v", method, cause)
 				}
 			}()
@@ -51,8 +51,8 @@ func (p *Proxy) server() *mcp.Server {
 			result, err = next(ctx, method, request)
 			if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
 				list.Tools = p.list
-				p.counts.list()
-				p.log.printf("mcp-proxy: tools/list (%d tools)", len(p.list))
+				p.count(func(s *Stats) { s.Listed = true })
+				p.printf("mcp-proxy: tools/list (%d tools)", len(p.list))
 			}
 			return result, err
 		}
@@ -87,30 +87,24 @@ func (p *Proxy) callOther(ctx context.Context, r *mcp.CallToolRequest) (*mcp.Cal
 func (p *Proxy) call(ctx context.Context, r *mcp.CallToolRequest, name string) *mcp.CallToolResult {
 	ctx, done := p.answers.inProgress(ctx, r.Extra)
 	defer done()
-	number := p.counts.begin()
 	start := time.Now()
+	number := p.began(name, start)
 	text, err := p.answer(ctx, name, r.Params.Arguments)
 	took := time.Since(start).Milliseconds()
-	p.counts.end(err != nil)
+	p.ended(name, err)
 	if err != nil {
-		p.log.printf("mcp-proxy: %s FAILED (%dms, call #%d): %v", name, took, number, err)
+		p.printf("mcp-proxy: %s FAILED (%dms, call #%d): %v", name, took, number, err)
 		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "Error: " + err.Error()}}}
 	}
-	p.log.printf("mcp-proxy: %s%s (%dms, call #%d)", name, arrow(p.tools[name].Target), took, number)
+	p.printf("mcp-proxy: %s → %s %s (%dms, call #%d)", name, p.tools[name].Method, p.tools[name].Route(), took, number)
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
-}
-
-func arrow(target string) string {
-	if target == "" {
-		return ""
-	}
-	return " → " + target
 }
 
 // answer checks the call and waits for its outcome, or for the end of the context
 // where Call does not heed it: neither a client's reconnect nor Close may hang on it.
 func (p *Proxy) answer(ctx context.Context, name string, raw json.RawMessage) (string, error) {
-	if _, known := p.tools[name]; !known {
+	tool, known := p.tools[name]
+	if !known {
 		return "", fmt.Errorf("there is no tool %q in this session", name)
 	}
 	args, err := arguments(raw)
@@ -128,11 +122,11 @@ func (p *Proxy) answer(ctx context.Context, name string, raw json.RawMessage) (s
 	go func() {
 		defer func() {
 			if cause := recover(); cause != nil {
-				p.log.printf("mcp-proxy: %s panicked: %v\n%s", name, cause, debug.Stack())
+				p.printf("mcp-proxy: %s panicked: %v\n%s", name, cause, debug.Stack())
 				done <- outcome{err: fmt.Errorf("the call failed inside the session's host: %v", cause)}
 			}
 		}()
-		text, err := p.options.Call(ctx, name, args)
+		text, err := p.options.Call(ctx, tool, args)
 		done <- outcome{text, err}
 	}()
 	select {

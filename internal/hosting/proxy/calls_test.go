@@ -5,9 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"heartbeat/internal/hosting/config"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +22,7 @@ type hanging struct{ begun, ended chan struct{} }
 
 func newHanging() *hanging { return &hanging{make(chan struct{}), make(chan struct{})} }
 
-func (h *hanging) call(ctx context.Context, _ string, _ json.RawMessage) (string, error) {
+func (h *hanging) call(ctx context.Context, _ config.Tool, _ json.RawMessage) (string, error) {
 	close(h.begun)
 	<-ctx.Done()
 	close(h.ended)
@@ -31,7 +31,6 @@ func (h *hanging) call(ctx context.Context, _ string, _ json.RawMessage) (string
 
 func TestArgumentsAreRaw(t *testing.T) {
 	p, _ := start(t, Options{})
-	stream := open(t, p, map[string]string{"Mcp-Protocol-Version": "2025-06-18"})
 	for given, want := range map[string]string{
 		`,"arguments":{"n":12345678901234567890,"n":1e400,"s":"<\u00e9é>"}`: `echo {"n":12345678901234567890,"n":1e400,"s":"<\u00e9é>"}`,
 		`,"arguments":{ "a" : 1 }`: `echo { "a" : 1 }`,
@@ -41,9 +40,7 @@ func TestArgumentsAreRaw(t *testing.T) {
 		`,"arguments":[1]`:         `Error: the arguments are not a JSON object`,
 		`,"arguments":"x"`:         `Error: the arguments are not a JSON object`,
 	} {
-		status, said := send(t, p, "POST", stream.endpoint, `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"echo"`+given+`}}`, nil)
-		require.Equal(t, http.StatusAccepted, status, said)
-		_, data := stream.event()
+		data := posted(t, p, `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"echo"`+given+`}}`)
 		var message struct {
 			Result struct{ Content []struct{ Text string } }
 		}
@@ -54,59 +51,58 @@ func TestArgumentsAreRaw(t *testing.T) {
 }
 
 func TestAnErrorIsAResult(t *testing.T) {
-	for _, name := range []string{"sse", "streamable"} {
-		t.Run(name, func(t *testing.T) {
-			p, logged := start(t, Options{
-				Tools: []Tool{{Name: "fails"}, {Name: "panics"}, {Name: "works"}},
-				Call: func(_ context.Context, name string, _ json.RawMessage) (string, error) {
-					switch name {
-					case "fails":
-						return "", errors.New("HTTP 500:\nno")
-					case "panics":
-						panic("at the tool")
-					}
-					return "fine", nil
-				}})
-			session := connect(t, transports(p)[name])
-			for tool, want := range map[string]string{
-				"fails":        "Error: HTTP 500:\nno",
-				"panics":       "Error: the call failed inside the session's host: at the tool",
-				"unknown":      `Error: there is no tool "unknown" in this session`,
-				"works\u202eb": `Error: there is no tool "works\u202eb" in this session`,
-			} {
-				result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: tool})
-				require.NoError(t, err, tool)
-				assert.True(t, result.IsError, tool)
-				assert.Equal(t, want, text(t, result))
+	p, logged := start(t, Options{
+		Tools: []config.Tool{{Name: "fails"}, {Name: "panics"}, {Name: "works"}},
+		Call: func(_ context.Context, tool config.Tool, _ json.RawMessage) (string, error) {
+			switch tool.Name {
+			case "fails":
+				return "", errors.New("HTTP 500:\nno")
+			case "panics":
+				panic("at the tool")
 			}
-			result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: "works"})
-			require.NoError(t, err)
-			assert.Equal(t, "fine", text(t, result))
-			assert.Regexp(t, `mcp-proxy: fails FAILED \(\d+ms, call #\d\): HTTP 500:; no`, logged.text())
-			for _, line := range strings.Split(logged.text(), "\n") {
-				assert.Regexp(t, `^(mcp-proxy: |MCP proxy server )`, line)
-			}
-			stats := p.Stats()
-			assert.Equal(t, []int{5, 4, 0}, []int{stats.Calls, stats.Failed, stats.Running})
-			assert.False(t, stats.Last.IsZero())
-		})
+			return "fine", nil
+		}})
+	session := connect(t, transport(p))
+	for tool, want := range map[string]string{
+		"fails":        "Error: HTTP 500:\nno",
+		"panics":       "Error: the call failed inside the session's host: at the tool",
+		"unknown":      `Error: there is no tool "unknown" in this session`,
+		"works\u202eb": `Error: there is no tool "works\u202eb" in this session`,
+	} {
+		result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: tool})
+		require.NoError(t, err, tool)
+		assert.True(t, result.IsError, tool)
+		assert.Equal(t, want, text(t, result))
 	}
+	result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: "works"})
+	require.NoError(t, err)
+	assert.Equal(t, "fine", text(t, result))
+	assert.Regexp(t, `mcp-proxy: fails FAILED \(\d+ms, call #\d\): HTTP 500:; no`, logged.text())
+	for _, line := range strings.Split(logged.text(), "\n") {
+		assert.Regexp(t, `^(mcp-proxy: |MCP proxy server )`, line)
+	}
+	stats := p.Stats()
+	assert.Equal(t, []int{5, 4, 0}, []int{stats.Calls, stats.Failed, stats.Running})
+	assert.False(t, stats.Last.IsZero())
+	assert.Equal(t, Calls{1, 0, ""}, stats.Tools["works"])
+	assert.Regexp(t, "^[a-z() ]+: .", stats.LastError)
+	failed := 0
+	for _, of := range stats.Tools {
+		failed += of.Failed
+	}
+	assert.Equal(t, stats.Failed, failed)
 }
 
 func TestAClientCancels(t *testing.T) {
-	for _, name := range []string{"sse", "streamable"} {
-		t.Run(name, func(t *testing.T) {
-			h := newHanging()
-			p, _ := start(t, Options{Call: h.call})
-			session := connect(t, transports(p)[name])
-			ctx, cancel := context.WithCancel(context.Background())
-			go func() { <-h.begun; cancel() }()
-			_, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "echo"})
-			require.ErrorIs(t, err, context.Canceled)
-			<-h.ended
-			until(t, "the call's end", func() bool { return p.Stats().Running == 0 })
-		})
-	}
+	h := newHanging()
+	p, _ := start(t, Options{Call: h.call})
+	session := connect(t, transport(p))
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { <-h.begun; cancel() }()
+	_, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "echo"})
+	require.ErrorIs(t, err, context.Canceled)
+	<-h.ended
+	until(t, "the call's end", func() bool { return p.Stats().Running == 0 })
 }
 
 const (
@@ -119,7 +115,9 @@ const (
 
 // begin calls the tool "echo" on /mcp in a version of the protocol. The answer may be
 // read as it comes; close loses the connection.
-func begin(t *testing.T, p *Proxy, version string) *pending {
+func begin(t *testing.T, p *Proxy, version string) *pending { return beginTool(t, p, version, "echo") }
+
+func beginTool(t *testing.T, p *Proxy, version, tool string) *pending {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
@@ -132,7 +130,7 @@ func begin(t *testing.T, p *Proxy, version string) *pending {
 		headers["Mcp-Method"], headers["Mcp-Name"] = "tools/call", "echo"
 	}
 	one := &pending{close: cancel, response: make(chan *http.Response, 1)}
-	r := request(t, p, "POST", "/mcp", body).WithContext(ctx)
+	r := request(t, p, "POST", "/mcp", strings.Replace(body, "echo", tool, 1)).WithContext(ctx)
 	for name, value := range headers {
 		r.Header.Set(name, value)
 	}
@@ -165,25 +163,18 @@ func initialized(t *testing.T, p *Proxy) string {
 
 // A call whose answer can reach nobody is given up.
 func TestALostConnectionEndsTheCall(t *testing.T) {
-	for _, version := range []string{"", "2025-06-18", sessionless} {
+	for _, version := range []string{"2025-06-18", sessionless} {
 		t.Run("version "+version, func(t *testing.T) {
 			h := newHanging()
 			p, logged := start(t, Options{Call: h.call})
-			var lose func()
-			if version == "" {
-				stream := open(t, p, map[string]string{"Mcp-Protocol-Version": "2025-06-18"})
-				_, _ = send(t, p, "POST", stream.endpoint, callEcho, nil)
-				lose = stream.close
-			} else {
-				lose = begin(t, p, version).close
-			}
+			lost := begin(t, p, version)
 			<-h.begun
-			lose()
+			lost.close()
 			<-h.ended
 			until(t, "the log", func() bool {
 				return strings.Contains(logged.text(), "call #1): the client canceled the call or lost its connection")
 			})
-			until(t, "the request's end", func() bool { return p.Stats().Open == 0 })
+			until(t, "the request's end", func() bool { return open(p) == 0 })
 		})
 	}
 }
@@ -193,7 +184,7 @@ func TestALongCallIsKeptAlive(t *testing.T) {
 	for _, version := range []string{"2025-06-18", sessionless} {
 		t.Run(version, func(t *testing.T) {
 			release := make(chan struct{})
-			p, _ := start(t, Options{KeepAlive: time.Millisecond, Call: func(context.Context, string, json.RawMessage) (string, error) {
+			p, _ := start(t, Options{KeepAlive: time.Millisecond, Call: func(context.Context, config.Tool, json.RawMessage) (string, error) {
 				<-release
 				return "fine", nil
 			}})
@@ -224,7 +215,7 @@ func TestALargeResult(t *testing.T) {
 		t.Skip("takes a minute under the race detector")
 	}
 	large := strings.Repeat("ä\n\"x", 10<<20) // 50 MiB
-	p, _ := start(t, Options{Call: func(context.Context, string, json.RawMessage) (string, error) { return large, nil }})
+	p, _ := start(t, Options{Call: func(context.Context, config.Tool, json.RawMessage) (string, error) { return large, nil }})
 	result := func(data string) string {
 		var message struct {
 			Result struct{ Content []struct{ Text string } }
@@ -233,35 +224,12 @@ func TestALargeResult(t *testing.T) {
 		require.Len(t, message.Result.Content, 1)
 		return message.Result.Content[0].Text
 	}
-	stream := open(t, p, map[string]string{"Mcp-Protocol-Version": "2025-06-18"})
-	_, _ = send(t, p, "POST", stream.endpoint, callEcho, nil)
-	_, data := stream.event()
-	assert.True(t, result(data) == large)
+	assert.True(t, result(posted(t, p, callEcho)) == large)
 	response := <-begin(t, p, sessionless).response
 	require.NotNil(t, response)
 	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
-	_, data, _ = strings.Cut(string(raw), "data: ")
+	_, data, _ := strings.Cut(string(raw), "data: ")
 	assert.True(t, result(data) == large)
-}
-
-// Clients that end without a word leave sessions behind; those in use stay.
-func TestSessionsAreBounded(t *testing.T) {
-	h := newHanging()
-	p, _ := start(t, Options{Call: h.call})
-	call := begin(t, p, "2025-06-18")
-	<-h.begun
-	first := initialized(t, p)
-	for range 3 * maxSessions {
-		initialized(t, p)
-	}
-	until(t, "the surplus to be closed", func() bool { return len(slices.Collect(p.mcp.Sessions())) <= maxSessions })
-	status, _ := send(t, p, "POST", "/mcp", listTools, func(r *http.Request) { r.Header.Set("Mcp-Session-Id", first) })
-	assert.Equal(t, http.StatusNotFound, status)
-	last := initialized(t, p)
-	status, _ = send(t, p, "POST", "/mcp", listTools, func(r *http.Request) { r.Header.Set("Mcp-Session-Id", last) })
-	assert.Equal(t, http.StatusOK, status)
-	assert.Equal(t, 1, p.Stats().Running, "the session with a call is kept")
-	call.close()
 }

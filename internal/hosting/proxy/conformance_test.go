@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"heartbeat/internal/hosting/config"
 	"maps"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -23,7 +24,7 @@ import (
 func conformant(t *testing.T) *Proxy {
 	t.Helper()
 	p, _ := start(t, Options{
-		Tools: []Tool{
+		Tools: []config.Tool{
 			{Name: "test_simple_text", Description: "answers with a text"},
 			{Name: "test_error_handling", Description: "fails"},
 			{Name: "json_schema_2020_12_tool", Description: "has a schema of the 2020-12 draft", Params: json.RawMessage(
@@ -36,8 +37,8 @@ func conformant(t *testing.T) *Proxy {
 			{Name: "test_custom_header", Description: "has an argument that is a header too", Params: json.RawMessage(
 				`{"properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"]}`)},
 		},
-		Call: func(_ context.Context, name string, _ json.RawMessage) (string, error) {
-			if name == "test_error_handling" {
+		Call: func(_ context.Context, tool config.Tool, _ json.RawMessage) (string, error) {
+			if tool.Name == "test_error_handling" {
 				return "", errors.New("This tool intentionally returns an error for testing")
 			}
 			return "This is a simple text response for testing.", nil

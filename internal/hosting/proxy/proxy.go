@@ -1,3 +1,9 @@
+// Package proxy serves the tools of a guild to one client over the Model Context
+// Protocol, by streamable HTTP (protocol 2025-03-26 and later) on /mcp.
+//
+// It listens on loopback only, and only who holds its token is served. It knows tools
+// and calls, not the guild: what a call does is the business of the function that it is
+// given.
 package proxy
 
 import (
@@ -9,11 +15,16 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"heartbeat/internal/gate"
+	"heartbeat/internal/hosting/config"
 )
 
 const (
@@ -31,16 +42,16 @@ const (
 // Options is what a proxy serves. Tools and Call are needed, the rest may be left out.
 type Options struct {
 	// Tools are listed in this order. No other name is ever called.
-	Tools []Tool
+	Tools []config.Tool
 	// SessionID names the hosted session in errors.
 	SessionID string
 	// Call runs a tool with the arguments as the client sent them: a JSON object, {}
 	// when it sent none. The context ends when the client cancels the call or loses
 	// its connection, and when the proxy closes. An error becomes the tool's result,
 	// and so does a panic. Calls may run at the same time.
-	Call func(ctx context.Context, name string, args json.RawMessage) (text string, err error)
-	// Log takes one line without its newline, never after Close has returned, and
-	// from one goroutine at a time.
+	Call func(ctx context.Context, tool config.Tool, args json.RawMessage) (text string, err error)
+	// Log takes one line without its newline, from any goroutine, and perhaps of a call that
+	// ends after Close.
 	Log func(line string)
 	// KeepAlive is how often an open stream carries a comment; 0 means every 30 s.
 	KeepAlive time.Duration
@@ -51,7 +62,7 @@ type Options struct {
 // Proxy is one running proxy. Its methods may be called from any goroutine.
 type Proxy struct {
 	options Options
-	tools   map[string]Tool
+	tools   map[string]config.Tool
 	list    []*mcp.Tool
 	port    int
 	token   string
@@ -61,13 +72,13 @@ type Proxy struct {
 	http    *http.Server
 	mcp     *mcp.Server
 	served  chan struct{}
-	streams *streams
 	answers *answers
 	serving sync.RWMutex // held for reading by each request, for writing by Close
-	log     *logger
-	counts  counts
+
+	counting sync.Mutex
+	stats    Stats
+
 	closing sync.Once
-	closed  chan struct{}
 }
 
 // Start listens on a free port of 127.0.0.1 and serves until Close. The error says
@@ -93,19 +104,17 @@ func Start(options Options) (*Proxy, error) {
 		port:   listener.Addr().(*net.TCPAddr).Port,
 		token:  rand.Text(), // 130 bits
 		served: make(chan struct{}),
-		closed: make(chan struct{}),
-		log:    &logger{to: options.Log},
 	}
 	p.context, p.cancel = context.WithCancel(context.Background())
-	p.streams = newStreams(p)
+	p.stats.Configured, p.stats.Tools = len(list), map[string]Calls{}
 	p.mcp = p.server()
 	p.answers = newAnswers(p)
 	p.http = &http.Server{
 		Handler:           p.guard(p.routes()),
 		ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog:          log.New(p.log, "", 0),
+		ErrorLog:          log.New(p, "", 0),
 	}
-	p.log.printf("MCP proxy server listening on port %d", p.port)
+	p.printf("MCP proxy server listening on port %d", p.port)
 	go func() {
 		defer close(p.served)
 		_ = p.http.Serve(listener) // always ends with http.ErrServerClosed after Close
@@ -131,19 +140,28 @@ func advice(err error) string {
 	return ""
 }
 
-// routes maps the paths of both transports to their handlers.
+// guard lets only the session's client through.
+func (p *Proxy) guard(next http.Handler) http.Handler {
+	g := gate.Gate{Hosts: gate.Loopback(p.port), Token: p.token}
+	return g.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.serving.RLock()
+		defer p.serving.RUnlock()
+		if p.context.Err() != nil {
+			http.Error(w, "The session has ended", http.StatusServiceUnavailable)
+			return
+		}
+		next.ServeHTTP(w, r)
+	}))
+}
+
 func (p *Proxy) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /sse", p.streams.serve)
-	mux.HandleFunc("POST /message", p.streams.post)
 	mux.HandleFunc("/mcp", p.answers.serve)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "Not found", http.StatusNotFound) })
 	return mux
 }
 
 // URL is the address that the mcp-config names, such as "http://127.0.0.1:40123/mcp".
-// Claude Code 2.1.329 keeps its tools there when connections are cut, and loses calls
-// on /sse, which is kept for clients that speak nothing newer.
 func (p *Proxy) URL() string { return p.address("/mcp") }
 
 func (p *Proxy) address(path string) string {
@@ -184,10 +202,50 @@ func (p *Proxy) Close() {
 			_ = session.Close() // nothing is left to be delivered
 		}
 		if warning := p.Stats().Warning(); warning != "" {
-			p.log.printf("mcp-proxy: WARNING: %s", warning)
+			p.printf("mcp-proxy: WARNING: %s", warning)
 		}
-		p.log.stop()
-		close(p.closed)
 	})
-	<-p.closed
+}
+
+const loopback = "127.0.0.1"
+
+// Environment is the client's environment, as NAME=value entries of which the last one
+// of a name counts, changed so that the client reaches the proxy: with HTTP_PROXY set it
+// would ask that for the tools, which cannot know this machine's loopback.
+func Environment(env []string) []string {
+	last := map[string]string{}
+	for _, entry := range env {
+		name, value, _ := strings.Cut(entry, "=")
+		last[name] = value
+	}
+	if !slices.ContainsFunc([]string{"http_proxy", "https_proxy", "all_proxy"}, func(name string) bool {
+		return last[name] != "" || last[strings.ToUpper(name)] != ""
+	}) {
+		return env
+	}
+	env = slices.Clone(env) // the caller's stays as it is
+	// Of the two spellings only those in use are changed, since one hides the other.
+	both := []string{"NO_PROXY", "no_proxy"}
+	used := slices.DeleteFunc(slices.Clone(both), func(name string) bool { return last[name] == "" })
+	if len(used) == 0 {
+		used = both
+	}
+	for _, name := range used {
+		env = slices.DeleteFunc(env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
+		env = append(env, name+"="+exempt(last[name]))
+	}
+	return env
+}
+
+// exempt is a list of hosts with the loopback address in it.
+func exempt(hosts string) string {
+	for host := range strings.SplitSeq(hosts, ",") {
+		if host = strings.TrimSpace(host); host == loopback || host == "*" {
+			return hosts
+		}
+	}
+	if strings.TrimSpace(hosts) == "" {
+		return loopback
+	}
+	return hosts + "," + loopback
 }

@@ -23,20 +23,17 @@ func FuzzRequests(f *testing.F) {
 		f.Add([]byte(seed), uint8(0))
 		f.Add([]byte(seed), uint8(1))
 		f.Add([]byte(seed), uint8(2))
-		f.Add([]byte(seed), uint8(3))
 	}
 	f.Fuzz(func(t *testing.T, body []byte, where uint8) {
 		p, _ := start(t, Options{})
-		path, headers := "/mcp", map[string]string{}
-		switch where % 4 {
-		case 0:
-			path = open(t, p, map[string]string{versionHeader: "2025-06-18"}).endpoint
+		headers := map[string]string{}
+		switch where % 3 {
 		case 1:
-			headers = map[string]string{versionHeader: "2025-06-18", sessionHeader: initialized(t, p)}
+			headers = map[string]string{versionHeader: "2025-06-18", "Mcp-Session-Id": initialized(t, p)}
 		case 2:
 			headers = map[string]string{versionHeader: sessionless, "Mcp-Method": "tools/call", "Mcp-Name": "echo"}
 		}
-		r := request(t, p, "POST", path, string(body))
+		r := request(t, p, "POST", "/mcp", string(body))
 		for name, value := range headers {
 			r.Header.Set(name, value)
 		}

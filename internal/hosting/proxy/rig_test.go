@@ -3,18 +3,21 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"heartbeat/internal/hosting/config"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 )
 
 // echo answers with the tool's name and its arguments.
-func echo(_ context.Context, name string, args json.RawMessage) (string, error) {
-	return name + " " + string(args), nil
+func echo(_ context.Context, tool config.Tool, args json.RawMessage) (string, error) {
+	return tool.Name + " " + string(args), nil
 }
 
 // lines collects what a proxy logs.
@@ -43,7 +46,7 @@ func start(t *testing.T, options Options) (*Proxy, *lines) {
 		options.Call = echo
 	}
 	if options.Tools == nil {
-		options.Tools = []Tool{{Name: "echo", Description: "says it again", Target: "POST /api/echo"}}
+		options.Tools = []config.Tool{{Name: "echo", Method: "POST", Description: "says it again"}}
 	}
 	options.Log = logged.add
 	p, err := Start(options)
@@ -61,13 +64,9 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// transports are the two ways to a proxy.
-func transports(p *Proxy) map[string]mcp.Transport {
-	client := &http.Client{Transport: bearer{p.token}}
-	return map[string]mcp.Transport{
-		"sse":        &mcp.SSEClientTransport{Endpoint: p.address("/sse"), HTTPClient: client, MaxEventSize: -1},
-		"streamable": &mcp.StreamableClientTransport{Endpoint: p.URL(), HTTPClient: client},
-	}
+// transport is the way to a proxy.
+func transport(p *Proxy) mcp.Transport {
+	return &mcp.StreamableClientTransport{Endpoint: p.URL(), HTTPClient: &http.Client{Transport: bearer{p.token}}}
 }
 
 // connect begins a session over one transport.
@@ -87,4 +86,38 @@ func text(t *testing.T, result *mcp.CallToolResult) string {
 	content, ok := result.Content[0].(*mcp.TextContent)
 	require.True(t, ok)
 	return content.Text
+}
+
+// posted posts a message in a session on /mcp, and returns the message that answers it.
+func posted(t *testing.T, p *Proxy, message string) string {
+	t.Helper()
+	session := initialized(t, p)
+	status, said := send(t, p, "POST", "/mcp", message, func(r *http.Request) { r.Header.Set("Mcp-Session-Id", session) })
+	require.Equal(t, http.StatusOK, status, said)
+	_, data, _ := strings.Cut(said, "data: ")
+	return data
+}
+
+// open is how many requests are in progress.
+func open(p *Proxy) int {
+	p.answers.mu.Lock()
+	defer p.answers.mu.Unlock()
+	return len(p.answers.open)
+}
+
+// until waits for something that another goroutine is about to do.
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	require.Eventually(t, done, time.Minute, time.Millisecond, what)
+}
+
+const listTools = `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`
+
+// descriptors is how many files this process has open, or 0 where that cannot be told.
+func descriptors() int {
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	return len(list)
 }

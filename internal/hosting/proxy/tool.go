@@ -6,32 +6,17 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"heartbeat/internal/hosting/config"
 )
 
-// Tool is one tool that the client may call.
-type Tool struct {
-	Name        string
-	Description string
-	// Params is the JSON schema of the arguments without its "type", as an object;
-	// nil means that nothing is said about them.
-	Params json.RawMessage
-	// Target is how the log names what the tool leads to, such as "GET /api/writ/list".
-	Target string
-}
-
 // index makes the lookup by name and the list that the client gets.
-func index(tools []Tool) (map[string]Tool, []*mcp.Tool, error) {
-	byName := make(map[string]Tool, len(tools))
+func index(tools []config.Tool) (map[string]config.Tool, []*mcp.Tool, error) {
+	byName := make(map[string]config.Tool, len(tools))
 	list := make([]*mcp.Tool, 0, len(tools))
 	for i, tool := range tools {
-		if tool.Name == "" {
-			return nil, nil, fmt.Errorf("tools[%d] has no name", i)
-		}
 		if tool.Name == otherTool {
 			return nil, nil, fmt.Errorf("the name %q of tools[%d] is taken", tool.Name, i)
-		}
-		if _, twice := byName[tool.Name]; twice {
-			return nil, nil, fmt.Errorf("two tools are named %q", tool.Name)
 		}
 		schema, err := inputSchema(tool.Params)
 		if err != nil {

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"encoding/json"
+	"heartbeat/internal/hosting/config"
 	"strings"
 	"testing"
 
@@ -29,10 +30,8 @@ func TestSchemasStayAsTheyWere(t *testing.T) {
 // of that, since an event is one line.
 func TestTheListHasTheSchemas(t *testing.T) {
 	params := "{\n \"properties\": {\"z\": {\"maximum\": 12345678901234567890, \"pattern\": \"<\\u00e9é&>\u2028\"}, \"a\": {\"x-mcp-header\": 7}}}"
-	p, _ := start(t, Options{Tools: []Tool{{Name: "z"}, {Name: "odd name/ü", Description: "<b>", Params: json.RawMessage(params)}}})
-	stream := open(t, p, map[string]string{"Mcp-Protocol-Version": "2025-06-18"})
-	_, _ = send(t, p, "POST", stream.endpoint, listTools, nil)
-	_, data := stream.event()
+	p, _ := start(t, Options{Tools: []config.Tool{{Name: "z"}, {Name: "odd name/ü", Description: "<b>", Params: json.RawMessage(params)}}})
+	data := posted(t, p, listTools)
 	assert.Contains(t, data, `"tools":[{"inputSchema":{"type":"object"},"name":"z"},{`)
 	assert.Contains(t, data, `{"type":"object","properties":{"z":{"maximum":12345678901234567890,"pattern":"<\u00e9é&>`+"\u2028"+`"},"a":{"x-mcp-header":7}}}`)
 	assert.Contains(t, data, `"name":"odd name/ü"`)
@@ -40,10 +39,8 @@ func TestTheListHasTheSchemas(t *testing.T) {
 }
 
 func TestToolsThatCannotBeServed(t *testing.T) {
-	for want, tools := range map[string][]Tool{
-		`tools[1] has no name`:                                                                 {{Name: "a"}, {}},
+	for want, tools := range map[string][]config.Tool{
 		`the name "heartbeat-other" of tools[0] is taken`:                                      {{Name: otherTool}},
-		`two tools are named "a"`:                                                              {{Name: "a"}, {Name: "b"}, {Name: "a"}},
 		`the params of tool "a": not a JSON object`:                                            {{Name: "a", Params: json.RawMessage(`[1]`)}},
 		`the params of tool "b": not a JSON object`:                                            {{Name: "b", Params: json.RawMessage(`{"a":`)}},
 		`the params of tool "c": its "type" is "string", and arguments are always an "object"`: {{Name: "c", Params: json.RawMessage(`{"type":"string"}`)}},

@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"heartbeat/internal/budget"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/machine"
 )
 
 // Command is the arguments, without the program's name, of the next round's client: those
@@ -27,7 +27,7 @@ func (q *Queue) Command(args []string, resume string) ([]string, error) {
 	}
 	rest, given := settings.TakeFlag(args)
 	of, rest := conversationOf(rest, resume)
-	start, err := newName()
+	start, err := machine.RandomName()
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,8 @@ func (q *Queue) wire(given string) error {
 	if content.Switches["disableAllHooks"] {
 		return errors.New("the settings that claudeArgs name have disableAllHooks, and without its hook nobody could tell that an entry is answered: take that out")
 	}
-	q.round.hooks = settings.SwitchedOffBy(q.o.Env, q.o.Cwd, q.o.Hook) == ""
+	q.hooksOff = settings.SwitchedOffBy(q.o.Env, q.o.Cwd)
+	q.round.hooks = q.hooksOff == ""
 	if err := disk.Publish(q.settingsPath(), text, false); err != nil {
 		return fmt.Errorf("write the session's settings: %w", err)
 	}
@@ -73,12 +74,9 @@ func (q *Queue) wire(given string) error {
 func (q *Queue) hook() settings.Wiring {
 	args := []string{
 		"--inbox", q.box.Path(), "--launched", "--start", q.round.start,
-		"--max-attempts", strconv.Itoa(q.o.Settings.MaxAttempts), "--background-timeout", q.o.Background.String(),
+		"--background-timeout", q.o.Background.String(),
 	}
-	if q.o.Settings.Chosen {
-		args = append(args, "--on-orphan", string(q.o.Settings.Policy))
-	}
-	return settings.Blocking(q.o.Hook, append(args, cli.LimitArguments(q.o.Settings.Limits)...), 0)
+	return settings.Blocking(q.o.Hook, append(args, cli.HookArguments(q.o.Settings)...), 0)
 }
 
 // safeMode turns off all that a user has set up for the client, hooks too.

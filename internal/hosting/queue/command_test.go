@@ -203,5 +203,5 @@ func TestGivenInbox(t *testing.T) {
 	assert.Equal(t, []int{1, 0, 0, 1, 0}, r.fates())
 	assert.Len(t, f.Answered.Entries, 1)
 	assert.Equal(t, []Entry{{ID: "p", EntryID: f.DeadLettered.Entries[0].EntryID, Reason: "orphaned"}}, f.DeadLettered.Entries)
-	assert.Equal(t, 1, f.Unanswered())
+	assert.Equal(t, 1, f.Queued.Count+f.InFlight.Count+f.DeadLettered.Count+f.Dropped.Count)
 }

@@ -14,7 +14,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hook"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/testing/crash"
 )
 
@@ -116,8 +116,8 @@ func (r *rig) goesOn(x Exit) {
 
 func afterPowerLoss(check func(*testing.T, crash.Crash)) func(*testing.T, crash.Crash) {
 	return func(t *testing.T, c crash.Crash) {
-		host.TestOnlyBootID = "the next boot"
-		defer func() { host.TestOnlyBootID = "" }()
+		machine.TestOnlyBootID = "the next boot"
+		defer func() { machine.TestOnlyBootID = "" }()
 		check(t, c)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/words"
@@ -28,19 +30,22 @@ type Group struct {
 	// Entries names the last ones that were settled, or the first ones that wait: at
 	// most [MaxNamed].
 	Entries []Entry `json:"entries,omitempty"`
+	// Files are the names of the files that texts of answered entries were delivered in, since
+	// they were too long: the last [MaxFiles].
+	Files []string `json:"files,omitempty"`
 }
+
+// MaxFiles is how many files of texts are remembered.
+const MaxFiles = 1000
 
 // Entry names an entry.
 type Entry struct {
 	ID      string `json:"id,omitempty"` // its sender's name for it
 	EntryID string `json:"entryId"`
+	// File is the name of the file that its text was delivered in, "" for none.
+	File string `json:"file,omitempty"`
 	// Reason is why it is where it is, in a few words, "" if that goes without saying.
 	Reason string `json:"reason,omitempty"`
-}
-
-// Unanswered is how many entries nobody answered.
-func (f Fates) Unanswered() int {
-	return f.Queued.Count + f.InFlight.Count + f.DeadLettered.Count + f.Dropped.Count
 }
 
 // Fates says what became of the entries so far. It takes no lock.
@@ -61,6 +66,11 @@ func (q *Queue) Fates() (f Fates, err error) {
 	if f.Answered, err = named(now.Answered-q.mark.Answered, q.box.TailResults, answeredEntry); err != nil {
 		return f, err
 	}
+	for i, e := range f.Answered.Entries {
+		if q.unheard[e.EntryID] {
+			f.Answered.Entries[i].Reason = "the client's own result line says so: no hook ran"
+		}
+	}
 	if f.DeadLettered, err = named(now.DeadLetters-q.mark.DeadLetters, q.box.TailDeadLetters, deadEntry); err != nil {
 		return f, err
 	}
@@ -75,7 +85,7 @@ func (q *Queue) waits(v *inbox.View, f *Fates) error {
 		if d.Failure != nil {
 			e.Reason = words.Brief(d.Failure.String())
 		}
-		f.InFlight = Group{1, []Entry{e}}
+		f.InFlight = Group{Count: 1, Entries: []Entry{e}}
 	}
 	err := v.Waits(nil, func(w inbox.Waiting) bool {
 		f.Queued.add(Entry{ID: w.ID, EntryID: w.EntryID})
@@ -103,14 +113,24 @@ func named(n int64, open func(int) (*inbox.Tail, error), entry func(line []byte)
 	if err != nil {
 		return g, err
 	}
+	read, files := 0, map[int]string{}
 	err = tail.Lines(func(line []byte) {
 		if e, is := entry(line); is {
+			if read++; e.File != "" {
+				files[read] = e.File
+			}
 			g.Entries = append(g.Entries, e)
 			if len(g.Entries) > MaxNamed {
 				g.Entries = g.Entries[1:]
 			}
 		}
 	})
+	for _, at := range slices.Sorted(maps.Keys(files)) {
+		if at > read-g.Count {
+			g.Files = append(g.Files, files[at])
+		}
+	}
+	g.Files = g.Files[max(0, len(g.Files)-MaxFiles):]
 	g.Entries = g.Entries[max(0, len(g.Entries)-g.Count):]
 	if err = errors.Join(err, tail.Close()); err != nil {
 		return g, fmt.Errorf("read what became of the entries: %w", err)
@@ -121,7 +141,7 @@ func named(n int64, open func(int) (*inbox.Tail, error), entry func(line []byte)
 func answeredEntry(line []byte) (Entry, bool) {
 	var r inbox.Result
 	err := json.Unmarshal(line, &r)
-	return Entry{ID: r.ID, EntryID: r.EntryID}, err == nil && r.EntryID != ""
+	return Entry{ID: r.ID, EntryID: r.EntryID, File: r.TextFile}, err == nil && r.EntryID != ""
 }
 
 func deadEntry(line []byte) (Entry, bool) {

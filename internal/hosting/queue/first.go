@@ -11,7 +11,7 @@ import (
 	"heartbeat/internal/agent"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate/effect"
 	recovery "heartbeat/recover"
@@ -117,7 +117,7 @@ func isOfRun(e inbox.Entry) bool {
 // evidence is kept with the delivery until the client's hook tells more.
 func (q *Queue) evidence() recovery.Evidence {
 	e := recovery.Evidence{
-		TranscriptSize: -1, SinceBoot: host.SinceBoot(),
+		TranscriptSize: -1, SinceBoot: machine.SinceBoot(), Awake: machine.Awake(),
 		Prompt: recovery.Prompt{Prompted: true, Start: q.round.start, Hooks: q.round.hooks},
 	}
 	e.SetProcess(recovery.ProcessOf(os.Getpid()))

@@ -1,20 +1,35 @@
+// Package queue is the inbox of a hosted session: how its prompts become entries, how the
+// client gets the first one of a round as its own prompt and the others by its Stop hook,
+// and what became of each.
+//
+// A round is one client. Its host calls, in this order:
+//
+//	Settle    decides about what an earlier round left in flight
+//	Waiting   says whether there is work for a round
+//	Command   is the client's arguments; it wires the hook for this client alone
+//	First     puts the next entry in flight, and returns the client's prompt
+//	Begin     right before the client is started
+//	Started   or NotStarted, right after
+//	Settle    once the client has ended, with what its stream told
+//	Fates     what became of the entries
 package queue
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
-
-	recovery "heartbeat/recover"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claim"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/host"
+	recovery "heartbeat/recover"
 )
 
 // lockWait is how long the inbox's own lock may be held by somebody else.
@@ -33,7 +48,7 @@ type Options struct {
 	// Dir is a directory that only this user can reach, for the settings that wire the
 	// hook: whoever could replace them could run commands as this user.
 	Dir  string
-	Hook string // absolute path of heartbeat-stop, "" for the one beside this command
+	Hook string // absolute path of heartbeat-stop, "" for who wires none
 	Cwd  string // the client's working directory
 	Env  []string
 	// Settings say what becomes of entries, and what they may cost.
@@ -46,7 +61,7 @@ type Options struct {
 }
 
 // Queue is the inbox of a session. Its methods are not safe for concurrent use, but for
-// [Queue.Put].
+// [Queue.Put] and [Queue.HoldBack].
 type Queue struct {
 	o    Options
 	box  *inbox.Inbox
@@ -58,6 +73,14 @@ type Queue struct {
 	// its client was ended by.
 	ended string
 	over  *Over
+	// heldBack says that nothing is delivered any more: see [Queue.HoldBack].
+	heldBack atomic.Bool
+	// endedEntry is the entry that this round had in flight then, "" for none.
+	endedEntry string
+	// unheard are the entries that no hook told of, and hooksOff is the file that keeps hooks
+	// from running, "" if none is known.
+	unheard  map[string]bool
+	hooksOff string
 }
 
 // round is one client.
@@ -71,13 +94,6 @@ type round struct {
 // Open opens the inbox. It changes nothing in it, so that whoever finishes a session can
 // open the inbox of a dead one.
 func Open(o Options) (*Queue, error) {
-	if o.Hook == "" {
-		path, err := cli.Beside("heartbeat-stop")
-		if err != nil {
-			return nil, fmt.Errorf("find the hook: %w", err)
-		}
-		o.Hook = path
-	}
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
@@ -90,7 +106,7 @@ func Open(o Options) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &Queue{o: o, box: box}
+	q := &Queue{o: o, box: box, unheard: map[string]bool{}}
 	if q.mark, err = q.loadMark(); err != nil {
 		return nil, err
 	}
@@ -129,8 +145,24 @@ func (q *Queue) Close() error {
 	if q.lock == nil {
 		return nil
 	}
-	err := errors.Join(disk.Remove(q.settingsPath()), q.lock.Release())
+	var err error
+	if q.heldBack.Load() {
+		err = q.transact(context.Background(), func(tx *inbox.Tx) error { tx.EndStop(); return tx.Commit() })
+	}
+	err = errors.Join(err, disk.Remove(q.settingsPath()), q.lock.Release())
 	q.lock = nil
+	return err
+}
+
+// HoldBack has nothing delivered any more, until [Queue.Close] or the end of this process.
+func (q *Queue) HoldBack(ctx context.Context) error {
+	err := q.transact(ctx, func(tx *inbox.Tx) error {
+		if err := tx.BeginStop(); err != nil {
+			return err
+		}
+		return tx.Commit()
+	})
+	q.heldBack.Store(err == nil || q.heldBack.Load())
 	return err
 }
 
@@ -172,4 +204,63 @@ func (q *Queue) asker() recovery.Asker {
 	}
 }
 
-func newName() (string, error) { return host.RandomName() }
+// mark is what an inbox had counted when the session began.
+type mark struct {
+	Answered    int64 `json:"answered"`
+	DeadLetters int64 `json:"dead_letters"`
+	Dropped     int64 `json:"dropped"`
+	Seq         int64 `json:"seq"` // number of the next commit: see [inbox.Tx.Seq]
+}
+
+func countsOf(n inbox.Totals) (m mark) {
+	m.Answered, m.Dropped = n.Answered, n.Dropped
+	for _, of := range n.DeadLetters {
+		m.DeadLetters += of
+	}
+	return m
+}
+
+// loadMark reads the mark of an earlier host of the session.
+func (q *Queue) loadMark() (m mark, err error) {
+	if q.o.Own || q.o.Mark == "" {
+		return m, nil
+	}
+	text, err := disk.ReadState(q.o.Mark, 4<<10)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	if err != nil {
+		return m, fmt.Errorf("read what was in the inbox when the session began: %s: %w", q.o.Mark, err)
+	}
+	return m, nil
+}
+
+// keepMark keeps a mark for the session, unless it has one.
+func (q *Queue) keepMark() error {
+	if q.o.Own || q.o.Mark == "" || q.mark != (mark{}) {
+		return nil
+	}
+	v, err := q.box.View()
+	if err != nil {
+		return err
+	}
+	totals, err := v.Totals()
+	if err = errors.Join(err, v.Close()); err != nil {
+		return err
+	}
+	q.mark = countsOf(totals)
+	if err := q.transact(context.Background(), func(tx *inbox.Tx) error { q.mark.Seq = tx.Seq(); return nil }); err != nil {
+		return err
+	}
+	text, err := json.Marshal(q.mark)
+	if err != nil {
+		return err
+	}
+	if err := disk.Publish(q.o.Mark, append(text, '\n'), true); err != nil {
+		return fmt.Errorf("keep what is in the inbox as the session begins: %w", err)
+	}
+	return nil
+}

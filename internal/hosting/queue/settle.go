@@ -3,12 +3,60 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/charging"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
+	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
+
+// Exit is what was seen of a client that has ended. The zero value says that nobody saw
+// its end.
+type Exit struct {
+	// Known says that its standard output was read to the end.
+	Known bool
+	// Session is the session as its messages name it last, "" for none.
+	Session string
+	// Began says that there was a message of type system with the subtype init, or one of
+	// another type: before that, the client asks no model.
+	Began bool
+	// Asked says that there was an answer of the model: an assistant message whose model
+	// is not <synthetic>.
+	Asked bool
+	// Result is its last result message, nil for none.
+	Result *Result
+	// Total is the total that it said last, in billionths of a dollar, nil for none.
+	Total *int64
+	// Failure is the error of the API that ended its last turn, nil for none. Under -p
+	// the client may end its hook before that has noted it.
+	Failure *inbox.Failure
+	// Reason is why its entry was not answered, as a dead letter should say it, such as
+	// [inbox.ReasonCanceled]; "" to leave that open.
+	Reason inbox.Reason
+	// Over is the limit that it was ended by, nil for none.
+	Over *Over
+	// Turn is how its last turn ended in its own words, nil if it did not say that, or had
+	// more to do. It counts only where no hook ran.
+	Turn *Turn
+}
+
+// Turn is the end of a turn as the client's result line told it: no error, after an answer
+// of the model.
+type Turn struct {
+	Reply string
+	// At is when the line was read, for who does not know which client it is of; zero for
+	// who does.
+	At time.Time
+}
+
+// Result is a result message.
+type Result struct {
+	IsError bool
+	Turns   int
+}
 
 // Settle decides about the entry that is in flight after the client has ended: see
 // [recovery.Decide]. Without one it does nothing but to hold delivery after an error, so
@@ -40,7 +88,7 @@ func (q *Queue) total(x Exit) *charging.Total {
 	if x.Total == nil || q.round.start == "" {
 		return nil
 	}
-	return &charging.Total{Client: host.BootID() + "/" + q.round.start, Nanos: *x.Total}
+	return &charging.Total{Client: machine.BootID() + "/" + q.round.start, Nanos: *x.Total}
 }
 
 // uncounted tells that what a session spent could not be counted.
@@ -56,6 +104,9 @@ func (q *Queue) settle(tx *inbox.Tx, x Exit) (recovery.Report, error) {
 		return recovery.Report{}, err
 	}
 	d := tx.InFlight()
+	if q.endedEntry = ""; d != nil {
+		q.endedEntry = d.EntryID
+	}
 	if d == nil {
 		if failure != nil {
 			err = recovery.HoldDelivery(tx, failure, false)
@@ -63,13 +114,41 @@ func (q *Queue) settle(tx *inbox.Tx, x Exit) (recovery.Report, error) {
 		return recovery.Report{Action: recovery.None}, err
 	}
 	sight := recovery.Sight{Reason: x.Reason, Charged: true}
+	if x.printed(tx, d) {
+		sight.Printed, sight.Reply = true, x.Turn.Reply
+	}
 	if x.Over != nil && x.Over.seq == d.DeliveredSeq {
 		sight.Over = &x.Over.Over
 	}
 	if e := recovery.EvidenceOf(d); e.Prompted {
 		sight.Command, sight.Unreached = !e.IsBound() && x.isCommand(), x.unreached
 	}
-	return recovery.Settle(tx, q.asker(), sight)
+	report, err := recovery.Settle(tx, q.asker(), sight)
+	if err == nil && sight.Printed && report.Action == recovery.Answered {
+		q.unheard[d.EntryID] = true
+	}
+	return report, err
+}
+
+// printed reports whether the client's own words are all that tells of the entry: a hook
+// would have noted the session's start, and then the prompt.
+func (x Exit) printed(tx *inbox.Tx, d *inbox.Delivery) bool {
+	e := recovery.EvidenceOf(d)
+	return x.Turn != nil && e.Prompted && !e.IsBound() && !startedSince(tx, d) &&
+		(x.Turn.At.IsZero() || !x.Turn.At.Before(d.DeliveredAt))
+}
+
+// Unheard says why answers are known from the client's own result line alone, "" if the
+// hook told of all of them.
+func (q *Queue) Unheard() string {
+	if len(q.unheard) == 0 {
+		return ""
+	}
+	why := "no hook of the client ran"
+	if q.hooksOff != "" {
+		why = q.hooksOff + " has disableAllHooks, so that no hook of the client ran"
+	}
+	return fmt.Sprintf("%s: that %s answered is known from its own result line alone", why, words.Count(len(q.unheard), "prompt was", "prompts were"))
 }
 
 // isCommand reports whether the client took its prompt for a command of its own, such as
@@ -162,6 +241,9 @@ func (q *Queue) Waiting(ctx context.Context) (n Next, err error) {
 func (q *Queue) Resumable(ctx context.Context) (session string, err error) {
 	err = q.transact(ctx, func(tx *inbox.Tx) error {
 		all, err := tx.Sessions()
+		if q.unheard[q.endedEntry] { // no hook told of the session
+			session = q.ended
+		}
 		for _, s := range all {
 			if session == "" && s.StartedSeq >= q.mark.Seq && recovery.Kept(s) {
 				session = s.ID

@@ -14,17 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/disk"
-	"heartbeat/internal/host/guardian"
 	"heartbeat/internal/hosting/config"
-	"heartbeat/internal/hosting/deadletter"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/process"
+	"heartbeat/internal/hosting/store"
+	"heartbeat/internal/hosting/unsent"
+	"heartbeat/internal/machine"
+	"heartbeat/internal/machine/guardian"
 )
 
 // FinishCommand is the verb by which a guardian finishes the session of a dead host:
-// `heartbeat-host __finish DIR`, which calls [Finish].
+// `heartbeat-host __finish DIR EVERY`, which calls [FinishAll].
 const FinishCommand = "__finish"
 
 // UsedError says that the session's id was used before, or is in use now. Nothing of
@@ -39,7 +40,7 @@ func used(reason string) error { return &UsedError{config.Problem{Path: "session
 // begin claims the session's folder, posts the guardian and writes the first state.
 // After an error nothing is left behind.
 func begin(o Options) (h *host, err error) {
-	h = &host{Options: o, asked: newRequest()}
+	h = &host{Options: o, asked: newRequest(), drained: drain{begun: make(chan struct{})}}
 	if h.claude, err = findClaude(o.Claude, o.Config); err != nil {
 		return nil, err
 	}
@@ -53,7 +54,18 @@ func begin(o Options) (h *host, err error) {
 	if err := checkWork(o, f); err != nil {
 		return nil, err
 	}
-	h.box = deadletter.Beside(f.DB)
+	if err := checkSpace(f.DB); err != nil {
+		return nil, err
+	}
+	h.db = store.In(folder.Root(f.DB), f.ID, func(text string) {
+		if h.log != nil {
+			h.log.line(text)
+		}
+	})
+	h.box = unsent.Of(h.db, f.DB)
+	if err := h.box.Check(); err != nil {
+		return nil, &config.Problem{Path: "dbPath", Reason: "has reports beside it that are not safe there: " + err.Error()}
+	}
 	existed, err := f.Exists()
 	if err != nil {
 		return nil, err
@@ -77,8 +89,21 @@ func begin(o Options) (h *host, err error) {
 	return h, nil
 }
 
+// leastSpace is how much room a session needs to begin, in bytes: for its messages, its
+// inbox and its end.
+const leastSpace = 64 << 20
+
+// checkSpace refuses a session that could not keep what it does.
+func checkSpace(db string) error {
+	free, err := store.Free(filepath.Dir(db))
+	if err == nil && free < leastSpace {
+		return &config.Problem{Path: "dbPath", Reason: fmt.Sprintf("is on a disk with %d MiB of room, and a session needs %d: make some", free>>20, leastSpace>>20), Cause: unix.ENOSPC}
+	}
+	return nil // what cannot be asked is tried
+}
+
 // claim takes the session's lock, and reads what a former life of it left.
-func claim(f folder.Folder, resume bool, box deadletter.Box) (*record, error) {
+func claim(f folder.Folder, resume bool, box unsent.Box) (*record, error) {
 	ctx, cancel := within(terminalWait)
 	defer cancel()
 	lock, err := f.Claim(ctx)
@@ -103,7 +128,8 @@ func claim(f folder.Folder, resume bool, box deadletter.Box) (*record, error) {
 		if r.state, err = former(ctx, lock); err != nil {
 			break
 		}
-		if there, _ := disk.Exists(box.Path(deadletter.Record, f.ID)); there {
+		waits := false
+		if waits, err = box.Waits(ctx, f.ID); waits {
 			err = used("is that of a session whose last report the guild does not have yet: run heartbeat-host drain-dlq first")
 		}
 	}
@@ -115,7 +141,7 @@ func claim(f folder.Folder, resume bool, box deadletter.Box) (*record, error) {
 
 // former is the state of the session's former life. It is finished if its host died.
 func former(ctx context.Context, lock *folder.Lock) (folder.State, error) {
-	if _, err := finishLocked(ctx, lock); err != nil && !errors.Is(err, ErrFinished) {
+	if _, err := finishLocked(ctx, lock, false); err != nil && !errors.Is(err, ErrFinished) {
 		return folder.State{}, err
 	}
 	s, err := lock.Folder().Read()
@@ -153,6 +179,9 @@ func (h *host) settle(f folder.Folder) error {
 		its := folder.ProcessOf(h.guard.PID)
 		h.state.Guardian = &its
 	}
+	if err := h.db.Begin(context.Background(), f.ID, f.DB); err != nil {
+		return fmt.Errorf("note the session in the host's database: %w", err)
+	}
 	unmarked := markPromptDir(h.state) // a finisher goes by it as soon as there is a state
 	if err := h.lock.Write(&h.state); err != nil {
 		_ = os.Remove(promptMark(h.state)) // there may be none
@@ -185,8 +214,8 @@ func (h *host) firstState(f folder.Folder, mark string, now time.Time) folder.St
 		GuildToolURL: c.GuildToolURL, DB: f.DB, LogPath: h.log.path, Cwd: c.Cwd, Provider: c.Provider,
 		StartedAt: c.StartedAt, Metadata: c.Metadata, SystemPromptTmpDir: c.SystemPromptTmpDir, Extra: c.Extra,
 		Mark: mark, PGID: unix.Getpgrp(), Socket: f.SocketPath(),
-		Inbox: h.Inbox, OnOrphan: string(h.Policy), MaxAttempts: h.MaxAttempts, Limits: cli.LimitArguments(h.Limits), SpoolMax: h.SpoolMax, PTY: h.PTY,
-		HostedAt: now, ProviderSessionID: old.ProviderSessionID, Messages: old.Messages,
+		Inbox: h.Inbox, OnOrphan: string(h.Policy), MaxAttempts: h.MaxAttempts, Limits: cli.LimitArguments(h.Limits), PTY: h.PTY,
+		HostedAt: now, ProviderSessionID: old.ProviderSessionID, Opened: old.Opened, Messages: old.Messages,
 	}
 	if s.Inbox == "" {
 		s.Inbox, s.OwnInbox = f.InboxPath(), true
@@ -197,8 +226,8 @@ func (h *host) firstState(f folder.Folder, mark string, now time.Time) folder.St
 // post starts the guardian, which finishes the session if this process is killed. What
 // it runs then is fixed here.
 func (h *host) post(mark string, f folder.Folder) (err error) {
-	h.guard, err = guardian.PostThen(mark, nil, guardian.Then{
-		Command: []string{"heartbeat-host", FinishCommand, f.Dir()},
+	h.guard, err = guardian.Post(mark, nil, guardian.Then{
+		Command: []string{"heartbeat-host", FinishCommand, f.Dir(), h.Again.String()},
 		Env:     finisherEnvironment(os.Environ()),
 	})
 	if h.guard != nil {
@@ -247,4 +276,18 @@ func findClaude(name string, c *config.Config) (string, error) {
 		}
 	}
 	return "", problem(name + " is in no folder of the PATH (" + list + ")")
+}
+
+// newMark returns what all processes of a session have in their environment. It begins
+// with the session's id: a finisher takes it from the record, which the session's tools
+// may have forged, and must not kill another session by it.
+func newMark(id string) (string, error) {
+	name, err := machine.RandomName()
+	return id + "." + name, err
+}
+
+// isMarkOf reports whether a mark was made for a session.
+func isMarkOf(mark, id string) bool {
+	at := strings.LastIndexByte(mark, '.')
+	return at >= 0 && mark[:at] == id && mark[at+1:] != ""
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/host"
+	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/session"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/testing/crash"
 	"heartbeat/internal/testing/guild"
 	"heartbeat/internal/testing/long"
@@ -112,16 +113,19 @@ func keepUp(t *testing.T, g *guild.Program, rest time.Duration, over <-chan stru
 	}
 }
 
-// alone waits for the guardian of a session, and whoever it became.
+// alone waits for the guardian of a session, and whoever it became. While it becomes
+// something else it has no name for a moment.
 func (r *rig) alone() {
 	r.t.Helper()
+	looks := 0
 	r.until("the guardian is gone", func() bool {
-		for _, p := range host.List() {
+		looks++
+		for _, p := range machine.List() {
 			line, _ := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/cmdline")
-			if bytes.Contains(line, []byte(r.dir+"/heartbeat-host/")) {
-				return false
+			if bytes.Contains(line, []byte(folder.Root(r.Config.DBPath)+"/")) {
+				looks = 0
 			}
 		}
-		return true
+		return looks >= 10
 	})
 }

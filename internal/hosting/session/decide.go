@@ -10,6 +10,33 @@ import (
 	"heartbeat/internal/words"
 )
 
+// What ended the client, as reports spell it.
+const (
+	endedItself    = "exit"
+	endedByCancel  = "cancel"
+	endedByTimeout = "timeout"
+	endedByStall   = "stall"
+	endedByLimit   = "limit"
+	endedLingering = "exit-deadline" // it had finished and did not exit
+)
+
+// Facts are what is known of a session at its end. Its outcome is decided from nothing
+// else, by its host or by who finishes for a dead one.
+type Facts struct {
+	folder.State
+	// HostDied says that the host was killed, and somebody else finishes.
+	HostDied bool
+	// MemoryMax is the limit of the client's memory in bytes, 0 for none.
+	MemoryMax int64
+}
+
+func (f Facts) unanswered() int {
+	return f.Entries.Queued + f.Entries.InFlight + f.Entries.DeadLettered + f.Entries.Unread
+}
+
+// answered reports whether every entry was.
+func (f Facts) answered() bool { return f.Entries.Answered > 0 && f.unanswered() == 0 }
+
 // Decision is what a session came to.
 type Decision struct {
 	State folder.Status
@@ -25,17 +52,19 @@ type Decision struct {
 func Decide(f Facts) Decision {
 	d := Decision{Code: f.code()}
 	switch {
-	case f.Cancelled != "":
-		d.State, d.Error = folder.Cancelled, "cancelled by "+f.Cancelled
+	case f.Cancel != nil:
+		d.State, d.Error = folder.Cancelled, "cancelled by "+f.Cancel.By
 		if f.answered() {
 			d.Error += ", after every prompt had been answered"
 		}
+	case f.answered() && f.toolless() != "":
+		d.State, d.Error = folder.Failed, f.toolless()+" (--require-tools); "+f.fates()
 	case f.answered():
 		d.State = folder.Completed
 	case f.RateLimit != nil:
 		d.State, d.Error = folder.RateLimited, f.rateLimit()
 	case f.Ended == endedByTimeout:
-		d.State, d.Error = folder.Timeout, f.with("the session was ended after "+f.After.String()+" (--timeout)")
+		d.State, d.Error = folder.Timeout, f.with("the session was ended after "+f.EndedAfter+" (--timeout)")
 	case f.Broken != "":
 		d.State, d.Error = folder.Failed, f.Broken
 	default:
@@ -44,12 +73,53 @@ func Decide(f Facts) Decision {
 	return d
 }
 
+// toolless says that the session could not use the tools that it requires, "" if it could,
+// or requires none.
+func (f Facts) toolless() string {
+	t := f.Tools
+	switch {
+	case t == nil || !t.Required || t.Configured == 0:
+		return ""
+	case !t.Listed:
+		return "the client never asked for the list of the guild's tools"
+	case t.Calls > 0 && t.Failed == t.Calls:
+		return failedCalls(t)
+	}
+	return ""
+}
+
+// failedCalls says in a sentence how many calls of the guild's tools failed.
+func failedCalls(t *folder.Tools) string {
+	some := fmt.Sprintf("%d of %s", t.Failed, words.Count(int(t.Calls), "call", "calls"))
+	switch {
+	case t.Failed == 0:
+		return ""
+	case t.Calls == 1:
+		some = "the only call"
+	case t.Failed == t.Calls:
+		some = fmt.Sprintf("all %d calls", t.Calls)
+	}
+	return fmt.Sprintf("%s of the guild's tools failed, at last %s", some, t.LastError)
+}
+
+// toolWarnings are what a report says in words of the guild's tools.
+func toolWarnings(t *folder.Tools) (all []string) {
+	if t == nil {
+		return nil
+	}
+	all = append(all, failedCalls(t))
+	if t.Open > 0 {
+		all = append(all, words.Count(int(t.Open), "call", "calls")+" of the guild's tools had no answer when the session ended")
+	}
+	return all
+}
+
 // code is the client's exit status, and 1 if it was ended by a signal.
 func (f Facts) code() int {
 	switch {
 	case f.Exit != nil:
 		return f.Exit.Code
-	case f.answered() && f.Cancelled == "":
+	case f.answered() && f.Cancel == nil:
 		return 0
 	}
 	return 1
@@ -71,11 +141,11 @@ func (f Facts) failure() string {
 	case f.HostDied:
 		return "the session's host was killed"
 	case f.Ended == endedByStall:
-		return "the session was ended after " + f.After.String() + " without progress (--stall-action cancel)"
+		return "the session was ended after " + f.EndedAfter + " without progress (--stall-action cancel)"
 	case f.Ended == endedByLimit:
-		return "claude was ended at a limit of its entry, after " + f.After.String()
+		return "claude was ended at a limit of its entry, after " + f.EndedAfter
 	case f.Ended == endedLingering:
-		return "claude did not exit within " + f.After.String() + " after its result, and was ended"
+		return "claude did not exit within " + f.EndedAfter + " after its result, and was ended"
 	case f.Exit == nil && f.Ended != "": // in a terminal
 		return "claude has ended"
 	case f.Exit == nil:
@@ -115,7 +185,8 @@ func (f Facts) fates() string {
 	for _, where := range []struct {
 		n    int
 		what string
-	}{{e.InFlight, "in flight"}, {e.Queued, "waiting"}, {e.DeadLettered, "set aside as dead letters"}} {
+	}{{e.InFlight, "in flight"}, {e.Queued, "waiting"}, {e.DeadLettered, "set aside as dead letters"},
+		{e.Unread, "replied to without opening the file that the text was in"}} {
 		if where.n > 0 {
 			text += fmt.Sprintf(", %d %s", where.n, where.what)
 		}

@@ -14,11 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"heartbeat/internal/host"
 	"heartbeat/internal/hosting/attach"
 	"heartbeat/internal/hosting/folder"
-	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/session"
+	"heartbeat/internal/machine"
 	testguild "heartbeat/internal/testing/guild"
 )
 
@@ -27,22 +26,22 @@ func TestEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		prompt string
 		change func(*session.Options)
-		status string
+		status folder.Status
 		error  string
 		ended  string
 	}{
-		"exit 0 without an answer": {prompt: "exit:0", status: guild.Failed, error: "claude exited with code 0; 0 of 1 prompt answered, 1 set aside as dead letters", ended: "exit"},
-		"exit 3":                   {prompt: "complain:oops exit:3", status: guild.Failed, error: "claude exited with code 3; 0 of 1 prompt answered, 1 set aside as dead letters", ended: "exit"},
-		"killed":                   {prompt: "die", status: guild.Failed, error: "claude was ended by SIGKILL; 0 of 1 prompt answered, 1 set aside as dead letters", ended: "exit"},
-		"a grandchild that stays":  {prompt: "child", status: guild.Completed, ended: "exit"},
-		"rate limit":               {prompt: "limit", status: guild.RateLimited, error: "rate_limit", ended: "exit"},
-		"never exits": {prompt: "result hang", status: guild.Failed, ended: "exit-deadline",
+		"exit 0 without an answer": {prompt: "exit:0", status: folder.Failed, error: "claude exited with code 0; 0 of 1 prompt answered, 1 set aside as dead letters", ended: "exit"},
+		"exit 3":                   {prompt: "complain:oops exit:3", status: folder.Failed, error: "claude exited with code 3; 0 of 1 prompt answered, 1 set aside as dead letters", ended: "exit"},
+		"killed":                   {prompt: "die", status: folder.Failed, error: "claude was ended by SIGKILL; 0 of 1 prompt answered, 1 set aside as dead letters", ended: "exit"},
+		"a grandchild that stays":  {prompt: "child", status: folder.Completed, ended: "exit"},
+		"rate limit":               {prompt: "limit", status: folder.RateLimited, error: "rate_limit", ended: "exit"},
+		"never exits": {prompt: "result hang", status: folder.Failed, ended: "exit-deadline",
 			error:  "claude did not exit within 100ms after its result, and was ended; 0 of 1 prompt answered, 1 set aside as dead letters",
 			change: func(o *session.Options) { o.ExitTimeout = 100 * time.Millisecond }},
-		"time over": {prompt: "hang", status: guild.Timeout, ended: "timeout",
+		"time over": {prompt: "hang", status: folder.Timeout, ended: "timeout",
 			error:  "the session was ended after 3s (--timeout); 0 of 1 prompt answered, 1 set aside as dead letters",
 			change: func(o *session.Options) { o.Timeout = 3 * time.Second }},
-		"stalled": {prompt: "hang", status: guild.Failed, ended: "stall",
+		"stalled": {prompt: "hang", status: folder.Failed, ended: "stall",
 			error:  "the session was ended after 1s without progress (--stall-action cancel); 0 of 1 prompt answered, 1 set aside as dead letters",
 			change: func(o *session.Options) { o.Stall, o.StallAction = time.Second, session.CancelStall }},
 	} {
@@ -54,7 +53,7 @@ func TestEnds(t *testing.T) {
 			}
 			_, o := r.run()
 			report := r.report()
-			assert.Equal(t, c.status, report["status"])
+			assert.Equal(t, string(c.status), report["status"])
 			if c.error == "" {
 				assert.NotContains(t, report, "error")
 			} else {
@@ -126,6 +125,7 @@ func TestCancel(t *testing.T) {
 
 // A guild that takes no `cancelled` gets `failed`, with the truth in the error.
 func TestCancelledForAnOldGuild(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "hang")
 	old, err := testguild.Open(testguild.Options{})
 	require.NoError(t, err)
@@ -158,6 +158,7 @@ func (r *rig) start() *exec.Cmd {
 
 // A guild that is away gets its report from the next host beside the database.
 func TestGuildAway(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "hello")
 	r.guild.Break(testguild.Fault{On: "record", Do: testguild.Answer, Status: 422, Times: -1})
 	_, o := r.run()
@@ -169,13 +170,14 @@ func TestGuildAway(t *testing.T) {
 	r.guild.Mend()
 	d, err := session.Drain(t.Context(), session.DrainOptions{DB: r.Config.DBPath, Refused: true})
 	require.NoError(t, err)
-	require.Len(t, d.Letters, 1)
+	require.Len(t, d.Reports, 1)
 	assert.Equal(t, "completed", r.report()["status"])
 	r.isClean()
 }
 
 // Prompts that come while the session runs are answered by it.
 func TestSend(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "hello")
 	second := r.path("second")
 	require.NoError(t, syscall.Mkfifo(second, 0o600))
@@ -203,6 +205,7 @@ func TestSend(t *testing.T) {
 
 // Attached readers see every message, and the end.
 func TestAttach(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "hello")
 	fifo := r.path("fifo")
 	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
@@ -223,6 +226,7 @@ func TestAttach(t *testing.T) {
 
 // An id is used once, unless the session is to go on.
 func TestUsedBefore(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "hello")
 	_, first := r.run()
 	assert.Equal(t, folder.Completed, first.State)
@@ -243,6 +247,7 @@ func TestUsedBefore(t *testing.T) {
 
 // The client of a host that is killed dies with it, and the guardian reports.
 func TestHostKilled(t *testing.T) {
+	t.Parallel()
 	works := filepath.Join(t.TempDir(), "works")
 	require.NoError(t, unix.Mkfifo(works, 0o600))
 	r := newRig(t, "child wait:"+works)
@@ -252,7 +257,7 @@ func TestHostKilled(t *testing.T) {
 	defer func() { assert.NoError(t, hold.Close()) }()
 	client := r.state().Client
 	require.NotNil(t, client)
-	life := host.WatchProcess(client.PID)
+	life := machine.WatchProcess(client.PID)
 	require.NoError(t, cmd.Process.Kill())
 	<-life.Died()
 	_ = cmd.Wait()
@@ -273,7 +278,7 @@ func TestFinisherKilled(t *testing.T) {
 			kill(t, cmd.Process.Pid)
 			_ = cmd.Wait()
 			finisher := r.command()
-			finisher.Args = append(finisher.Args, session.FinishCommand, r.folder().Dir())
+			finisher.Args = append(finisher.Args, session.FinishCommand, r.folder().Dir(), "1s")
 			finisher.Env = append(finisher.Env, killVariable+"="+at)
 			assert.EqualError(t, finisher.Run(), "signal: killed")
 			_, err := session.Drain(t.Context(), session.DrainOptions{DB: r.Config.DBPath})
@@ -288,6 +293,7 @@ func TestFinisherKilled(t *testing.T) {
 
 // Without work there is no session, and nothing is left behind.
 func TestNothingToDo(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, " \n")
 	var said bytes.Buffer
 	cmd := r.command()
@@ -300,6 +306,7 @@ func TestNothingToDo(t *testing.T) {
 
 // A session that is cancelled before its client starts is cancelled, and its prompt waits.
 func TestCancelledBeforeStart(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "hello")
 	cmd := r.command()
 	cmd.Env = append(cmd.Env, cancelVariable+"=queued "+r.folder().StatePath())

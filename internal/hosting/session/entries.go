@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	recovery "heartbeat/recover"
 
 	"heartbeat/inbox"
-	inboxclaim "heartbeat/internal/claim"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/attach"
@@ -20,6 +20,8 @@ import (
 	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/process"
 	"heartbeat/internal/hosting/queue"
+	"heartbeat/internal/hosting/stream"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/price"
 )
 
@@ -76,7 +78,11 @@ func (h *host) openQueue() (err error) {
 	case next.Owner != nil: // a session that came just now
 		return fmt.Errorf("take the session's inbox: %s", next.Owner)
 	case next.Paused != nil:
-		return fmt.Errorf("the session's inbox is %s: nothing is delivered until %s", next.Paused.String(), next.Paused.Ends())
+		err := fmt.Errorf("the session's inbox is %s: nothing is delivered until %s", next.Paused.String(), next.Paused.Ends())
+		if next.Paused.Until != nil {
+			return &pausedError{err}
+		}
+		return err
 	case next.Any():
 		return errors.New("delivery from the session's inbox is paused: see heartbeat status")
 	case !next.Waits:
@@ -99,11 +105,9 @@ func checkWork(o Options, f folder.Folder) error {
 	if s.Inbox == "" {
 		s.Inbox = f.InboxPath()
 	}
-	q := queueOptions(f, s, nil)
-	q.Hook = o.Hook
-	box, err := queue.Open(q)
+	box, err := queue.Open(queueOptions(f, s, nil))
 	if err != nil {
-		return &config.Problem{Reason: "the session's inbox cannot be used: " + err.Error()}
+		return &config.Problem{Reason: "the session's inbox cannot be used: " + err.Error(), Cause: err}
 	}
 	if next, err := box.Waiting(context.Background()); err != nil || !next.Waits {
 		return errors.Join(config.NothingToDo(), err)
@@ -149,19 +153,42 @@ func (h *host) exitOf(w *watching) queue.Exit {
 	if r := h.tally.Result; r != nil {
 		x.Result = &queue.Result{IsError: r.IsError, Turns: int(r.Turns)}
 	}
+	if r := h.tally.Result; r != nil && !r.IsError && w.done && w.tasks == 0 && w.answered && w.failure == nil {
+		x.Turn = &queue.Turn{Reply: textOf(h.tally.Text)}
+	}
 	if total, err := price.DollarsOf(h.tally.Total); err == nil && total >= 0 {
 		x.Total = &total
 	}
-	if h.isAsked() {
+	switch {
+	case h.drained.asked.Load():
+		x.Reason = inbox.ReasonStopped
+	case h.isAsked():
 		x.Reason = inbox.ReasonCanceled
 	}
 	return x
 }
 
+func textOf(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
 // settleEntries settles what a client left in flight, and counts the entries.
 func (h *host) settleEntries(x queue.Exit) error {
-	if _, err := h.queue.Settle(context.Background(), x); err != nil {
-		return fmt.Errorf("settle the session's entries: %w", err)
+	settle := func() error {
+		if _, err := h.queue.Settle(context.Background(), x); err != nil {
+			return fmt.Errorf("settle the session's entries: %w", err)
+		}
+		h.warn(h.queue.Unheard())
+		return nil
+	}
+	if err := settle(); err != nil {
+		if machine.OutOfSpace(err) {
+			h.unsettled = settle
+		}
+		return err
 	}
 	_, err := h.count()
 	return err
@@ -173,21 +200,32 @@ func (h *host) count() (queue.Fates, error) {
 	if err != nil {
 		return fates, fmt.Errorf("count the session's entries: %w", err)
 	}
-	h.change(func(s *folder.State) { s.Entries = counted(fates) })
+	h.change(func(s *folder.State) { s.Entries = counted(fates, s.Opened) })
 	return fates, nil
 }
 
 // counted are the numbers of entries. One that was dropped is a dead letter that
-// nobody wanted to see.
-func counted(f queue.Fates) folder.Entries {
+// nobody wanted to see. One whose text was in a file counts as answered if the client has
+// opened that.
+func counted(f queue.Fates, opened []string) folder.Entries {
+	unread := 0
+	for _, file := range f.Answered.Files {
+		if !isOpened(file, opened) {
+			unread++
+		}
+	}
 	return folder.Entries{
-		Answered: f.Answered.Count, Queued: f.Queued.Count, InFlight: f.InFlight.Count,
+		Answered: f.Answered.Count - unread, Unread: unread, Queued: f.Queued.Count, InFlight: f.InFlight.Count,
 		DeadLettered: f.DeadLettered.Count + f.Dropped.Count,
 	}
 }
 
+func isOpened(file string, opened []string) bool {
+	return slices.Contains(opened, file) || slices.Contains(opened, stream.AnyTextFile)
+}
+
 // namedFates names the entries for the report.
-func namedFates(f queue.Fates) (each []guild.Entry) {
+func namedFates(f queue.Fates, opened []string) (each []guild.Entry) {
 	for _, g := range []struct {
 		fate string
 		queue.Group
@@ -197,7 +235,11 @@ func namedFates(f queue.Fates) (each []guild.Entry) {
 			if id == "" {
 				id = e.EntryID
 			}
-			each = append(each, guild.Entry{ID: id, Fate: g.fate, Why: e.Reason})
+			entry := guild.Entry{ID: id, Fate: g.fate, Why: e.Reason, File: e.File}
+			if e.File != "" && !isOpened(e.File, opened) {
+				entry.Fate, entry.Why = "unread", "its text was handed over as a file, which no call of a tool opened"
+			}
+			each = append(each, entry)
 		}
 	}
 	return each
@@ -212,7 +254,7 @@ func (h *host) fates() []guild.Entry {
 	if err != nil {
 		h.warn(err.Error())
 	}
-	return namedFates(fates)
+	return namedFates(fates, h.snapshot().Opened)
 }
 
 // send appends an entry to the session's inbox.
@@ -229,11 +271,15 @@ func (h *host) send(ctx context.Context, m inbox.Message) (inbox.Receipt, error)
 	return r, err
 }
 
-// closeQueue takes no more entries.
-func (h *host) closeQueue() {
+// takeNoMore refuses entries from now on: nobody would answer them.
+func (h *host) takeNoMore() {
 	h.sending.Lock()
+	defer h.sending.Unlock()
 	h.over = true
-	h.sending.Unlock()
+}
+
+// closeQueue leaves the inbox to others.
+func (h *host) closeQueue() {
 	if h.queue == nil {
 		return
 	}
@@ -249,35 +295,13 @@ func (h *host) started(p *process.Process) {
 	}
 }
 
-// settle does for a dead host what it does at its client's end.
-func (e *finisher) settle(ctx context.Context) error {
-	o := queueOptions(e.folder, e.snapshot(), e.log.line)
-	o.Hook = "/" // it wires no hook
-	q, err := queue.Open(o)
+// Entries counts a session's entries as they are now, by its inbox. It takes no lock
+// and may be called by any process.
+func Entries(f folder.Folder, s folder.State) (folder.Entries, error) {
+	q, err := queue.Open(queueOptions(f, s, nil))
 	if err != nil {
-		return err
-	}
-	var busy inboxclaim.BusyError
-	switch err := q.Claim(ctx); {
-	case errors.As(err, &busy): // what is in flight now is not this session's
-		e.log.linef("the entries are left to who works on %s now: %v", q.Path(), err)
-	case err != nil:
-		return err
-	default:
-		x := queue.Exit{}
-		if e.snapshot().Cancel != nil {
-			x.Reason = inbox.ReasonCanceled
-		}
-		_, err := q.Settle(ctx, x)
-		if err = errors.Join(err, q.Close()); err != nil {
-			return err
-		}
+		return folder.Entries{}, err
 	}
 	fates, err := q.Fates()
-	if err != nil {
-		return err
-	}
-	e.each = namedFates(fates)
-	e.change(func(s *folder.State) { s.Entries = counted(fates) })
-	return nil
+	return counted(fates, s.Opened), errors.Join(err, q.Close())
 }

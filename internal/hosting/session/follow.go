@@ -59,8 +59,8 @@ func (f *follower) follow() {
 		for _, t := range files {
 			f.read(t)
 		}
-		if !last {
-			f.h.watchTerminal(time.Now().UTC())
+		if !last && f.h.stalls(time.Now().UTC()) && !f.h.stalled.Swap(true) {
+			f.h.endTerminal()
 		}
 	}
 	for _, t := range files {
@@ -134,27 +134,17 @@ func (f *follower) read(t *transcriptFile) {
 func (f *follower) store(t *transcriptFile) {
 	defer close(t.stored)
 	h := f.h
-	r := stream.NewReader(t.out, h.log.line)
-	for {
-		m, err := r.Next()
-		if err != nil {
-			return
-		}
+	_, _ = stream.Read(t.out, h.log.line, func(m stream.Message) { // a pipe ends, and does not fail
 		if m.Type != "assistant" && m.Type != "user" && m.Type != "system" {
-			continue // the client's own bookkeeping
+			return // the client's own bookkeeping
 		}
 		m.SessionID = sessionOf(m.Raw)
-		h.store.Append(m)
-		h.mu.Lock()
-		h.tally.Add(m, time.Now())
-		text := h.tally.Text
-		h.mu.Unlock()
-		h.said.add(text)
+		h.said.add(h.keep(m))
 		step(stepMessage)
 		now := time.Now().UTC()
 		h.note(func(s *folder.State) {
 			h.watchLive(s)
 			s.LastMessageAt, s.LastProgressAt, s.StalledSince = &now, &now, nil
 		})
-	}
+	})
 }

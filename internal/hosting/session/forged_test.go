@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/host/guardian"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/session"
+	"heartbeat/internal/machine/guardian"
 )
 
 // hang hosts a session whose client never ends, and returns its state once that runs.
@@ -47,6 +47,7 @@ func (r *rig) slay(s folder.State) {
 // The tools of a session can write its record, so a finisher does nothing to others
 // because of what is in it.
 func TestForgedRecord(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "hang")
 	s := r.hang()
 	r.slay(s)
@@ -68,7 +69,7 @@ func TestForgedRecord(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, lock.Write(&forged))
 	require.NoError(t, lock.Release())
-	_, err = session.Finish(t.Context(), r.folder().Dir())
+	_, err = session.Finish(t.Context(), r.folder().Dir(), false)
 	require.NoError(t, err)
 	assert.DirExists(t, precious+"/work")
 	assert.NoDirExists(t, r.path("elsewhere"))
@@ -77,11 +78,12 @@ func TestForgedRecord(t *testing.T) {
 }
 
 func TestFinisherRemovesPromptDir(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "hang")
 	r.Config.SystemPromptTmpDir = r.path("prompt")
 	require.NoError(t, os.MkdirAll(r.path("prompt/more"), 0o700))
 	r.slay(r.hang())
-	_, err := session.Finish(t.Context(), r.folder().Dir())
+	_, err := session.Finish(t.Context(), r.folder().Dir(), false)
 	require.NoError(t, err)
 	assert.NoDirExists(t, r.path("prompt"))
 	assert.Empty(t, r.state().Warnings)
@@ -89,10 +91,11 @@ func TestFinisherRemovesPromptDir(t *testing.T) {
 
 // A session whose lock was removed is not finished while its host lives.
 func TestLockRemoved(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "hang")
 	s := r.hang()
 	require.NoError(t, os.Remove(r.folder().LockPath()))
-	_, err := session.Finish(t.Context(), r.folder().Dir())
+	_, err := session.Finish(t.Context(), r.folder().Dir(), false)
 	require.ErrorIs(t, err, session.ErrHosted)
 	again := r.command()
 	again.Stderr = nil
@@ -110,6 +113,7 @@ func TestLockRemoved(t *testing.T) {
 // A host looks after the sessions beside its own. Where its lock was removed it finds
 // its own session there, which is not one of a dead host.
 func TestHostDoesNotFinishItself(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "hang")
 	s := r.hang()
 	r.slay(s)
@@ -119,7 +123,7 @@ func TestHostDoesNotFinishItself(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, lock.Write(&s))
 	require.NoError(t, os.Remove(r.folder().LockPath()))
-	_, err = session.Finish(t.Context(), r.folder().Dir())
+	_, err = session.Finish(t.Context(), r.folder().Dir(), false)
 	require.ErrorIs(t, err, session.ErrHosted)
 	assert.Equal(t, folder.Running, r.state().Status)
 	_ = lock.Release() // it locks nothing that has a name
@@ -127,6 +131,7 @@ func TestHostDoesNotFinishItself(t *testing.T) {
 
 // An entry that another session has in flight by now is not the dead one's to settle.
 func TestFinisherLeavesOthersEntries(t *testing.T) {
+	t.Parallel()
 	shared := newRig(t, "hang")
 	shared.Inbox = shared.path("shared.jsonl")
 	shared.hang()
@@ -138,7 +143,7 @@ func TestFinisherLeavesOthersEntries(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, lock.Write(&s))
 	require.NoError(t, lock.Release())
-	_, err = session.Finish(t.Context(), r.folder().Dir())
+	_, err = session.Finish(t.Context(), r.folder().Dir(), false)
 	require.NoError(t, err)
 	assert.Equal(t, "failed", r.report()["status"])
 	assert.Zero(t, shared.state().Entries.DeadLettered)

@@ -7,17 +7,18 @@ import (
 	"sync/atomic"
 	"time"
 
-	"heartbeat/internal/host/guardian"
-	"heartbeat/internal/host/signals"
 	"heartbeat/internal/hosting/attach"
-	"heartbeat/internal/hosting/deadletter"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/process"
 	"heartbeat/internal/hosting/proxy"
 	"heartbeat/internal/hosting/queue"
+	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/hosting/transcript"
+	"heartbeat/internal/hosting/unsent"
+	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/machine/signals"
 )
 
 // host is the host of one session.
@@ -28,16 +29,16 @@ type host struct {
 	log     *log
 	guard   *guardian.Guardian
 	signals *signals.Taken
+	db      *store.Store
 	store   *transcript.Store
-	storing transcript.Options
-	unended bool // the transcript, when the report was due
 	proxy   *proxy.Proxy
 	queue   *queue.Queue
 	server  *attach.Server
 	guild   *guild.Client
-	box     deadletter.Box
+	box     unsent.Box
 	report  reporter
 	asked   *request
+	drained drain
 	telling *telling
 	stalled atomic.Bool // the session in a terminal is ended because of that
 
@@ -48,6 +49,8 @@ type host struct {
 
 	sending sync.Mutex
 	over    bool // the session takes no more entries
+
+	unsettled func() error // settles what a client left, where that failed
 }
 
 // record is the session's state, in memory and on disk.

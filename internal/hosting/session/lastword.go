@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/hosting/folder"
@@ -34,10 +33,7 @@ func (h *host) lastWord() {
 		return
 	}
 	m.SessionID = r.SessionID
-	h.store.Append(m)
-	h.mu.Lock()
-	h.tally.Add(m, time.Now())
-	h.mu.Unlock()
+	h.keep(m)
 	h.change(func(s *folder.State) { h.watchLive(s) })
 }
 

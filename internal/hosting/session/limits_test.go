@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/hosting/folder"
-	"heartbeat/internal/hosting/guild"
 )
 
 // Entries that take too long are set aside one by one, each with its client, until six in
@@ -25,7 +24,7 @@ func TestStoppedAgainAndAgain(t *testing.T) {
 	assert.Equal(t, folder.Failed, o.State)
 	assert.Regexp(t, `^claude was ended at a limit of its entry, after .*s; 0 of 8 prompts answered, 2 waiting, 6 set aside as dead letters$`, o.Error)
 	report := r.report()
-	assert.Equal(t, guild.Failed, report["status"])
+	assert.Equal(t, string(folder.Failed), report["status"])
 	assert.Equal(t, "limit", report["ended"])
 	assert.Equal(t, []any{"6 clients in a row reached a limit without an answer: no other one is started"}, report["warnings"])
 	r.isClean()

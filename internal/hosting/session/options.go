@@ -26,7 +26,7 @@ type Options struct {
 	Claude string
 	// Hook is the absolute path of heartbeat-stop.
 	Hook string
-	// Meter is the absolute path of heartbeat-meter, which counts what a session in a
+	// Meter is the absolute path of heartbeat-stop meter, which counts what a session in a
 	// terminal costs; "" for none.
 	Meter string
 	// Inbox is the queue that the session works through, "" for one of its own.
@@ -53,13 +53,17 @@ type Options struct {
 	StallAction StallAction
 	// MemoryMax limits the data of each process of the session, in bytes; 0 is no limit.
 	MemoryMax int64
-	// SpoolMax bounds the file that takes the messages that the database does not, in
-	// bytes; 1 GiB.
-	SpoolMax int64
+	// Again is the time between two attempts of a guardian to bring what is left; 20 s.
+	Again time.Duration
+	// RequireTools says that a session has failed whose calls of the guild's tools all did,
+	// or whose client never asked for them. The config may say so too.
+	RequireTools bool
 	// Beat is the time between two heartbeats to the guild; 30 s.
 	Beat time.Duration
-	// PTY hosts an interactive session.
-	PTY bool
+	// PTY hosts an interactive session, which waits for AskPatience for somebody who attaches
+	// and answers where it asks something.
+	PTY         bool
+	AskPatience time.Duration
 	// Started, if set, is called once, when the session is up.
 	Started func(Up) `json:"-"`
 }
@@ -75,7 +79,12 @@ type Up struct {
 // Outcome is what became of a session.
 type Outcome struct {
 	Decision
-	// Delivered says that the guild has the terminal report. If not, it is in a file
-	// beside the database.
+	// Delivered says that the guild has the terminal report. If not, the host's database
+	// keeps it, and a file beside the guild's.
 	Delivered bool
+	// Broken is what kept the host from its work, nil if nothing did.
+	Broken error
+	// Left says that the guild, or its table, lacks something that a later [Finish] may
+	// bring.
+	Left bool
 }

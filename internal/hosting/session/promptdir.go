@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -81,4 +82,12 @@ func removeMarkedPromptDir(s folder.State) error {
 		return fmt.Errorf("systemPromptTmpDir %s was not marked by the session's host, and stays", s.SystemPromptTmpDir)
 	}
 	return removePromptDir(s)
+}
+
+// clean removes the temporary files of a session, and the socket of a dead host.
+func clean(f folder.Folder) error {
+	if err := errors.Join(os.RemoveAll(f.TempDir()), disk.Remove(f.SocketPath())); err != nil { // it follows no links
+		return fmt.Errorf("remove the session's temporary files: %w", err)
+	}
+	return nil
 }

@@ -1,11 +1,17 @@
 package session
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
+	"heartbeat/internal/hosting/stream"
+	"heartbeat/internal/words"
 )
 
 // runningOf is the report that a session runs.
@@ -19,23 +25,28 @@ func runningOf(s folder.State) guild.Running {
 // recordOf is the report of what a session came to, without its transcript.
 func recordOf(s folder.State, d Decision, each []guild.Entry) *guild.Record {
 	r := &guild.Record{
-		SessionID: s.SessionID, Status: string(d.State), ExitCode: d.Code, Error: d.Error,
-		Output: s.Output, ProviderSessionID: s.ProviderSessionID, Ended: s.Ended, Warnings: s.Warnings, Extra: s.Extra,
-		Entries: &guild.Entries{
-			Answered: s.Entries.Answered, Queued: s.Entries.Queued,
-			InFlight: s.Entries.InFlight, DeadLettered: s.Entries.DeadLettered, Each: each,
-		},
+		SessionID: s.SessionID, Status: d.State, ExitCode: d.Code, Error: d.Error,
+		Output: s.Output, ProviderSessionID: s.ProviderSessionID, Ended: s.Ended, Extra: s.Extra,
+		Entries: &guild.Entries{Entries: s.Entries, Each: each}, TokenUsage: s.TokenUsage,
 	}
-	if s.Store != "" {
-		r.Warnings = append(r.Warnings[:len(r.Warnings):len(r.Warnings)], s.Store)
+	r.Warnings = slices.Clone(s.Warnings)
+	stored := s.Store
+	if stored == "" && s.Waiting > 0 {
+		stored = fmt.Sprintf("the guild's table does not have %s of the transcript yet", words.Count(int(s.Waiting), "message", "messages"))
+	}
+	for _, text := range append(toolWarnings(s.Tools), stored) {
+		if text != "" {
+			r.Warnings = append(r.Warnings, text)
+		}
+	}
+	r.Lost, r.Waiting = s.Lost, s.Waiting
+	if t := s.Tools; t != nil && t.Configured+int(t.Calls) > 0 {
+		r.Tools = &guild.ToolUse{Configured: t.Configured, Listed: t.Listed, Calls: t.Calls, Failed: t.Failed, Open: t.Open, Each: t.Each}
 	}
 	if s.CostUSD != nil {
 		if text, err := json.Marshal(*s.CostUSD); err == nil { // it is finite: it came as JSON
 			r.CostUSD = json.Number(text)
 		}
-	}
-	if u := s.TokenUsage; u != nil {
-		r.TokenUsage = &guild.TokenUsage{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CacheReadTokens, CacheWrite: u.CacheWriteTokens}
 	}
 	if s.Result != nil {
 		r.Result = &guild.Result{Subtype: s.Result.Subtype, IsError: s.Result.IsError, NumTurns: s.Result.NumTurns}
@@ -55,28 +66,78 @@ func recordOf(s folder.State, d Decision, each []guild.Entry) *guild.Record {
 	return r
 }
 
-// inMemory is a record that no file holds. Without its transcript if that cannot be read.
-func inMemory(r *guild.Record) *guild.Body {
-	var b bytes.Buffer
-	if err := r.Encode(&b); err != nil {
-		bare := *r
-		bare.Transcript, bare.TranscriptMissing = nil, err.Error()
-		b.Reset()
-		_ = bare.Encode(&b) // a buffer takes everything
+// tallied copies what the client's messages said so far.
+func tallied(s *folder.State, t *stream.Tally) {
+	if t.SessionID != "" {
+		s.ProviderSessionID = t.SessionID
 	}
-	body := guild.BodyOf(b.Bytes())
-	return &body
+	if t.Cost != nil {
+		s.CostUSD = t.Cost
+	}
+	if t.Usage != nil {
+		s.TokenUsage = t.Usage
+	}
+	for _, name := range t.Opened() {
+		if !slices.Contains(s.Opened, name) {
+			s.Opened = append(s.Opened, name)
+		}
+	}
+	s.Output, s.OutputCut = "", false
+	if t.Text != nil {
+		s.Output, s.OutputCut = folder.Cut(*t.Text, folder.MaxOutput)
+	}
+	if r := t.Result; r != nil {
+		s.Result = &folder.Result{Subtype: r.Subtype, IsError: r.IsError, NumTurns: int(r.Turns), At: r.At.UTC()}
+		s.ErrorText, _ = folder.Cut(r.Text, 1<<10)
+	}
+	if l := t.RateLimit; l != nil && (s.RateLimit == nil || s.RateLimit.ResetsAt == nil) {
+		s.RateLimit = rateLimit(l)
+	}
 }
 
-// factsOf are what a session's state says for the decision.
-func factsOf(s folder.State) Facts {
-	f := Facts{
-		Broken: s.Broken, Ended: s.Ended, RateLimit: s.RateLimit, Result: s.Result,
-		ErrorText: s.ErrorText, Exit: s.Exit, Entries: s.Entries,
+func rateLimit(l *stream.RateLimit) *folder.RateLimit {
+	r := &folder.RateLimit{Detail: l.Detail, Source: "ndjson-result", At: time.Now().UTC()}
+	if !l.ResetsAt.IsZero() {
+		at := l.ResetsAt.UTC()
+		r.ResetsAt = &at
 	}
-	f.After, _ = parseDuration(s.EndedAfter)
-	if s.Cancel != nil {
-		f.Cancelled = s.Cancel.By
+	return r
+}
+
+// toolsUsed copies what the client did with the guild's tools.
+func (h *host) toolsUsed(s *folder.State) {
+	if h.proxy == nil {
+		return
 	}
-	return f
+	stats := h.proxy.Stats()
+	s.Tools = &folder.Tools{
+		URL: h.proxy.URL(), Configured: stats.Configured, Required: h.requiresTools(), Listed: stats.Listed,
+		Calls: int64(stats.Calls), Failed: int64(stats.Failed), Open: int64(stats.Running), LastError: stats.LastError,
+	}
+	if !stats.Last.IsZero() {
+		at := stats.Last.UTC()
+		s.Tools.LastAt = &at
+	}
+	for _, name := range slices.Sorted(maps.Keys(stats.Tools)) {
+		of := stats.Tools[name]
+		s.Tools.Each = append(s.Tools.Each, folder.ToolUse{Name: name, Calls: int64(of.Calls), Failed: int64(of.Failed), LastError: of.LastError})
+	}
+}
+
+// requiresTools reports whether flag or config say that a session without its tools has
+// failed.
+func (h *host) requiresTools() bool { return h.RequireTools || h.Config.RequireTools }
+
+// takeStock notes everything that is known at the end.
+func (h *host) takeStock() {
+	past, waiting := "", int64(0)
+	if h.store != nil {
+		past = h.store.Health().Past
+		waiting, _ = h.db.Waiting(context.Background(), h.lock.Folder().ID) // which was asked a moment ago
+	}
+	h.change(func(s *folder.State) {
+		h.watchLive(s)
+		s.Waiting, s.Stderr = waiting, h.log.stderr()
+		addWarning(s, past)
+	})
 }

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"strings"
 	"time"
 
-	"heartbeat/internal/hosting/deadletter"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
+	"heartbeat/internal/hosting/store"
+	"heartbeat/internal/hosting/unsent"
 )
 
 // How long the reports may hold the end of a session up. A guild that cannot be
@@ -37,7 +36,7 @@ func (h *host) reportRunning() {
 	s := h.snapshot()
 	h.change(func(s *folder.State) { s.RunningReport = folder.Report{State: folder.Waiting} })
 	go func() {
-		_, err := h.box.ReportRunning(ctx, h.guild, runningOf(s))
+		_, err := h.box.ReportRunning(ctx, h.guild, runningOf(s), s.GuildToolURL)
 		if err != nil {
 			h.log.linef("Failed to report running: %v", err)
 			h.warn("the guild was not told that the session runs: " + err.Error())
@@ -49,30 +48,33 @@ func (h *host) reportRunning() {
 	}()
 }
 
-// beat sends beats until ctx ends, and notes what the guild says to them.
+// beat tells the guild at intervals that the session lives, until ctx ends, and notes what
+// the guild says to that. A beat that fails is dropped: the next one says the same.
 func (h *host) beat(ctx context.Context) {
-	beats := h.guild.StartBeats(ctx, h.Beat)
-	look := time.NewTicker(time.Second)
-	defer look.Stop()
-	var seen guild.BeatCount
+	missed, said := false, folder.Status("")
 	for {
 		select {
-		case <-beats.Done():
+		case <-time.After(h.Beat):
+		case <-ctx.Done():
 			return
-		case <-look.C:
 		}
-		now := beats.Count()
-		if now.Sent > seen.Sent {
-			at := time.Now().UTC()
-			h.note(func(s *folder.State) { s.LastBeatAt = &at })
+		answer, err := h.guild.Beat(ctx)
+		switch {
+		case ctx.Err() != nil: // a beat that was cut off says nothing of the guild
+			return
+		case err != nil:
+			if !missed {
+				h.log.linef("the guild missed a heartbeat: %v", err)
+			}
+			missed = true
+			continue
 		}
-		if s := folder.Status(now.Status); s.Ended() && now.Status != seen.Status {
-			h.warn("the guild holds the session as " + now.Status + " already, while it runs")
+		at := time.Now().UTC()
+		h.note(func(s *folder.State) { s.LastBeatAt = &at })
+		if answer.Status.Ended() && answer.Status != said {
+			h.warn("the guild holds the session as " + string(answer.Status) + " already, while it runs")
 		}
-		if now.Missed > 0 && seen.Missed == 0 {
-			h.log.linef("the guild missed a heartbeat: %v", now.Last)
-		}
-		seen = now
+		said = answer.Status
 	}
 }
 
@@ -94,72 +96,73 @@ func (h *host) endRunning(ctx context.Context) {
 // does this, or who finishes for a dead one.
 type conclusion struct {
 	*record
-	box        deadletter.Box
-	guild      *guild.Client
-	transcript func(io.Writer) error
-	each       []guild.Entry
-	log        *log
+	db    *store.Store
+	box   unsent.Box
+	guild *guild.Client
+	each  []guild.Entry
+	log   *log
+	again bool // it was tried before, so that only success is worth a line
 }
 
-// keep writes the terminal report to its dead letter file, and then the state. Without
-// room for the file the report is only in memory: it is unkept then, with the
-// transcript as it is now, since the store may have lost messages once it is closed.
-func (c *conclusion) keep(d Decision) (unkept *guild.Body) {
+// keep commits what the session came to, as the report that the guild will get, and
+// then notes it in the state. If somebody has kept another end before, that counts.
+func (c *conclusion) keep(ctx context.Context, d Decision) (Decision, error) {
 	step(stepDecided)
 	s := c.snapshot()
-	report := recordOf(s, d, c.each)
-	report.Transcript = c.transcript
-	if err := c.box.PutRecord(report); err != nil {
-		c.log.linef("the terminal report cannot be kept, and is sent from memory: %v", err)
-		unkept = inMemory(report)
+	var err error
+	if d.State, d.Error, err = c.box.Decide(ctx, recordOf(s, d, c.each), s.GuildToolURL, s.Messages); err != nil {
+		return d, err
 	}
 	step(stepKept)
+	c.noteEnd(d)
+	step(stepNoted)
+	c.log.line(strings.TrimSuffix(fmt.Sprintf("session %s: %s", d.State, d.Error), ": "))
+	return d, nil
+}
+
+// noteEnd notes the end that is kept.
+func (c *conclusion) noteEnd(d Decision) {
 	c.change(func(s *folder.State) {
 		s.Status, s.Error = d.State, d.Error
 		now := time.Now().UTC()
 		s.EndedAt, s.Client = &now, nil
-		s.TerminalReport = folder.Report{}
-		if unkept == nil { // otherwise there is no file to send it from, and a finisher makes it again
-			s.TerminalReport.State = folder.Waiting
-		}
+		s.TerminalReport = folder.Report{State: folder.Waiting}
 	})
-	step(stepNoted)
-	c.log.line(strings.TrimSuffix(fmt.Sprintf("session %s: %s", d.State, d.Error), ": "))
-	return unkept
 }
 
-// deliver sends the terminal report. What the guild does not take stays in its file.
-func (c *conclusion) deliver(ctx context.Context, unkept *guild.Body) (delivered bool) {
+// deliver sends the terminal report, which stays if the guild does not take it.
+func (c *conclusion) deliver(ctx context.Context) (delivered bool) {
 	id := c.snapshot().SessionID
-	var answer guild.Answer
-	var err error
-	if unkept == nil {
-		answer, err = c.box.Deliver(ctx, c.guild, deadletter.Record, id)
-	} else {
-		answer, err = c.guild.Record(ctx, *unkept)
-	}
+	answer, err := c.box.Deliver(ctx, c.guild, store.Record, id)
 	var refused *guild.Refused
 	switch {
-	case err == nil:
-	case unkept == nil && errors.Is(err, fs.ErrNotExist): // somebody drained it meanwhile
-		err = nil
-	case errors.As(err, &refused) && unkept == nil:
-		c.log.linef("the guild refused the terminal report, which stays in %s: %v", c.box.Path(deadletter.Record, id), err)
-	case unkept != nil:
-		c.log.linef("Failed to report result: heartbeat-host drain-dlq makes the report again: %v", err)
-		step(stepReported)
-		return false
+	case err == nil && c.again:
+		c.log.line("the guild has the terminal report")
+	case err == nil || c.again:
+	case errors.As(err, &refused):
+		c.log.linef("the guild refused the terminal report, which stays: %v", err)
 	default:
-		c.log.linef("Failed to report result, which stays in %s: %v", c.box.Path(deadletter.Record, id), err)
-	}
-	if err == nil {
-		if err := c.box.Remove(deadletter.Running, id); err != nil {
-			c.log.linef("remove the running report: %v", err)
-		}
+		c.log.linef("Failed to report result, which is tried again: %v", err)
 	}
 	step(stepReported)
 	c.change(func(s *folder.State) { fared(&s.TerminalReport, answer, err) })
 	return err == nil
+}
+
+// left brings the guild's table what it lacks, and reports whether something is left to
+// bring: that, or a report which the guild has not refused.
+func (c *conclusion) left(hurry <-chan struct{}) bool {
+	ctx, cancel := withinUnless(hurry, restWait)
+	defer cancel()
+	id := c.snapshot().SessionID
+	behind, err := c.db.Behind(ctx, id)
+	for _, s := range behind {
+		if err = c.db.Show(ctx, s.ID, s.GuildDB); err != nil && !c.again {
+			c.log.linef("the transcript cannot be written to the guild's table, which is tried again: %v", err)
+		}
+	}
+	waits, waitsErr := c.box.Waits(context.Background(), id)
+	return err != nil || waitsErr != nil || waits && c.snapshot().TerminalReport.State != folder.Refused
 }
 
 // fared notes how a report fared.
@@ -171,7 +174,7 @@ func fared(r *folder.Report, a guild.Answer, err error) {
 	var away *guild.Unreachable
 	switch {
 	case err == nil:
-		r.State, r.As = folder.Delivered, folder.Status(a.As)
+		r.State, r.As = folder.Delivered, a.As
 		if r.As == folder.Cancelled {
 			r.As = ""
 		}

@@ -38,14 +38,11 @@ func (r *request) make(by string, grace time.Duration) {
 	}
 }
 
-// asked is who asked first, "" if nobody did, and how much time the client has left.
-func (r *request) asked() (by string, at time.Time, left time.Duration) {
+// left is how much time the client has left.
+func (r *request) left() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.by == "" {
-		return "", time.Time{}, 0
-	}
-	return r.by, r.at, max(0, time.Until(r.at.Add(r.grace)))
+	return max(0, time.Until(r.at.Add(r.grace)))
 }
 
 // next is closed by, or gets, the next request, whether or not there was one before.

@@ -3,8 +3,8 @@ package session_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -15,18 +15,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/hook"
-	"heartbeat/internal/host/guardian"
 	"heartbeat/internal/hosting/attach"
 	"heartbeat/internal/hosting/config"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/session"
+	"heartbeat/internal/hosting/store"
+	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/notify"
 	"heartbeat/internal/testing/agent"
 	"heartbeat/internal/testing/crash"
 	"heartbeat/internal/testing/guild"
+	"heartbeat/internal/testing/script"
 )
 
 // roleVariable makes this program one of those that a session consists of.
@@ -40,6 +43,9 @@ const killVariable = "HEARTBEAT_TEST_KILL_AT_STEP"
 // shows when it has noticed.
 const cancelVariable = "HEARTBEAT_TEST_CANCEL_AT_STEP"
 
+// peakVariable names the file that a host writes the most memory it had to, at its end.
+const peakVariable = "HEARTBEAT_TEST_PEAK"
+
 // sendVariable names the step at which an entry is sent, and the session's folder.
 const sendVariable = "HEARTBEAT_TEST_SEND_AT_STEP"
 
@@ -48,9 +54,9 @@ func TestMain(m *testing.M) {
 	guardian.Serve()
 	session.Serve()
 	notify.Serve()
-	if len(os.Args) == 3 && os.Args[1] == session.FinishCommand {
+	if len(os.Args) > 2 && os.Args[1] == session.FinishCommand {
 		heedSteps()
-		os.Exit(finish(os.Args[2]))
+		os.Exit(session.FinishAll(os.Args[2:]))
 	}
 	role := os.Getenv(roleVariable)
 	_ = os.Unsetenv(roleVariable)
@@ -67,21 +73,13 @@ func TestMain(m *testing.M) {
 	case "hook":
 		hook.Main()
 	}
-	os.Exit(m.Run())
-}
-
-func finish(dir string) int {
-	_, err := session.Finish(context.Background(), dir)
-	if err != nil && !errors.Is(err, session.ErrHosted) && !errors.Is(err, session.ErrFinished) {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
+	os.Exit(script.Run(m))
 }
 
 // hostIt hosts the session whose options are on stdin.
 func hostIt() int {
 	heedSteps()
+	heedSpace()
 	var o session.Options
 	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
 		panic(err)
@@ -94,6 +92,53 @@ func hostIt() int {
 	}
 	_ = json.NewEncoder(os.Stdout).Encode(outcome)
 	return 0
+}
+
+// spaceVariable names a file that says how many pages the host's database may have. While
+// it is missing there is room for any number.
+const spaceVariable = "HEARTBEAT_TEST_PAGES"
+
+func heedSpace() {
+	path := os.Getenv(spaceVariable)
+	_ = os.Unsetenv(spaceVariable)
+	if path == "" {
+		return
+	}
+	store.TestOnlyPages = func() int {
+		pages := 1 << 30
+		text, _ := os.ReadFile(path)
+		_, _ = fmt.Sscan(string(text), &pages)
+		return pages
+	}
+}
+
+// store is the host's database beside the session's.
+func (r *rig) store() *store.Store {
+	db := store.In(folder.Root(r.Config.DBPath), "", nil)
+	r.t.Cleanup(func() { require.NoError(r.t, db.Close()) })
+	return db
+}
+
+// fillVariable names the step at which the disk of a folder fills up, how many KiB are
+// left then, and the folder.
+const fillVariable = "HEARTBEAT_TEST_FILL"
+
+// fill takes all room of a disk but so many KiB, at the step that the environment names.
+func fill(step string) {
+	at, left, dir := "", 0, ""
+	if n, _ := fmt.Sscanf(os.Getenv(fillVariable), "%s %d %s", &at, &left, &dir); n != 3 || at != step {
+		return
+	}
+	_ = os.Unsetenv(fillVariable)
+	ballast, _ := os.Create(filepath.Join(dir, "ballast"))
+	for _, size := range []int{1 << 20, 4 << 10} {
+		for err := error(nil); err == nil; {
+			_, err = ballast.Write(make([]byte, size))
+		}
+	}
+	info, _ := ballast.Stat()
+	_ = ballast.Truncate(info.Size() - int64(left)<<10)
+	_ = ballast.Close()
 }
 
 // sendLate has the process send an entry to its own session, once, at the step that its
@@ -117,8 +162,15 @@ func heedSteps() {
 	_ = os.Unsetenv(cancelVariable)
 	name, left := kill, 1
 	_, _ = fmt.Sscanf(kill, "%s %d", &name, &left)
+	peak := os.Getenv(peakVariable)
+	_ = os.Unsetenv(peakVariable)
 	session.TestOnlyStep = func(step string) {
+		if step == "over" && peak != "" {
+			text, _ := os.ReadFile("/proc/self/status")
+			_ = os.WriteFile(peak, text, 0o600)
+		}
 		sendLate(step)
+		fill(step)
 		switch {
 		case step == cancel:
 			_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
@@ -129,7 +181,7 @@ func heedSteps() {
 		case step == name:
 			if left--; left == 0 {
 				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-				select {}
+				script.Forever()
 			}
 		}
 	}
@@ -137,6 +189,11 @@ func heedSteps() {
 
 // act is what the client does in a turn: the words of the text say it.
 func act(t agent.Printed) string {
+	if _, rest, is := strings.Cut(t.Text, "It is in the file "); is {
+		file, _, _ := strings.Cut(rest, ":")
+		openText(t, file)
+		return "done"
+	}
 	for _, word := range strings.Fields(t.Text) {
 		name, value, _ := strings.Cut(word, ":")
 		switch name {
@@ -149,7 +206,7 @@ func act(t agent.Printed) string {
 		case "wait":
 			_, _ = os.ReadFile(value)
 		case "hang":
-			select {}
+			script.Forever()
 		case "complain":
 			fmt.Fprintln(os.Stderr, value)
 		case "print":
@@ -161,11 +218,83 @@ func act(t agent.Printed) string {
 		case "limit":
 			t.Print(`{"type":"assistant","error":"rate_limit","session_id":"s","message":{"model":"<synthetic>","content":[{"type":"text","text":"You've hit your session limit"}]}}`)
 			os.Exit(1)
+		case "list":
+			useTools(func(context.Context, *mcp.ClientSession) {})
+		case "large": // a line of so many megabytes, of a type
+			kind, size, _ := strings.Cut(value, ",")
+			var mb int
+			_, _ = fmt.Sscan(size, &mb)
+			head, tail := `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"`, `"}]}}`
+			if kind == "assistant" {
+				head, tail = `{"type":"assistant","message":{"id":"m1","model":"stand-in","content":[{"type":"text","text":"`, `"}]}}`
+			}
+			t.Print(head + strings.Repeat("x", mb<<20) + tail)
+		case "call": // a tool of the guild, some times
+			tool, times, _ := strings.Cut(value, ",")
+			useTools(func(ctx context.Context, s *mcp.ClientSession) {
+				for n := range 1 + strings.Count(times, "again") {
+					_, _ = s.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: map[string]any{"n": n}}) // the proxy counts
+				}
+			})
 		case "result": // as at the end, but the client does not end
 			t.Print(`{"type":"result","subtype":"success","is_error":false,"num_turns":1,"session_id":"s"}`)
 		}
 	}
 	return "done: " + t.Text
+}
+
+// readsVariable says what the client does with a text that is in a file: nothing, or the
+// input of the tool that reads it, with FILE for the path, and whether that fails.
+const readsVariable = "HEARTBEAT_TEST_READS"
+
+func openText(t agent.Printed, file string) {
+	input, failed := strings.CutSuffix(os.Getenv(readsVariable), " fails")
+	if input == "" {
+		return
+	}
+	input = strings.ReplaceAll(input, "FILE", file)
+	t.Print(`{"type":"assistant","message":{"model":"stand-in","content":[{"type":"tool_use","id":"t1","name":"Read","input":` + input + `}]}}`)
+	t.Print(fmt.Sprintf(`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","is_error":%v,"content":""}]}}`, failed))
+}
+
+// useTools connects to the guild's tools, as the client does, and lists them.
+func useTools(use func(context.Context, *mcp.ClientSession)) {
+	var c struct {
+		Servers map[string]struct {
+			URL     string
+			Headers map[string]string
+		} `json:"mcpServers"`
+	}
+	text, err := os.ReadFile(os.Args[slices.Index(os.Args, "--mcp-config")+1])
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	if err != nil {
+		panic(err)
+	}
+	server := c.Servers["nexus-guild"]
+	ctx := context.Background()
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "claude", Version: "1"}, nil).
+		Connect(ctx, &mcp.StreamableClientTransport{Endpoint: server.URL, HTTPClient: &http.Client{Transport: headers(server.Headers)}}, nil)
+	if err == nil {
+		_, err = session.ListTools(ctx, nil)
+	}
+	if err != nil {
+		panic(err)
+	}
+	use(ctx, session)
+	_ = session.Close() // the process ends soon
+}
+
+// headers are added to each request.
+type headers map[string]string
+
+func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for name, value := range h {
+		r.Header.Set(name, value)
+	}
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // rig is a guild, a client, a hook, and a folder for one session.
@@ -191,7 +320,7 @@ func newRig(t *testing.T, prompt string) *rig {
 	for _, dir := range []string{"home", "cwd", "transcripts", "temporary"} {
 		require.NoError(t, os.Mkdir(r.path(dir), 0o700))
 	}
-	r.Claude, r.Hook = r.program("claude"), r.program("hook")
+	r.Claude, r.Hook, r.Again = r.program("claude"), r.program("hook"), 100*time.Millisecond
 	r.Config = &config.Config{
 		SessionID: "ses-1", GuildToolURL: r.server.URL, DBPath: r.path("nexus.db"), LogDir: r.path("logs"), Cwd: r.path("cwd"),
 		Prompt: prompt, StartedAt: "2026-11-22T10:00:00Z", Provider: "claude-code",

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"heartbeat/internal/claude"
-	"heartbeat/internal/host/guardian"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/process"
 	"heartbeat/internal/hosting/proxy"
+	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/words"
 )
 
@@ -34,7 +34,7 @@ func (h *host) rounds() error {
 		return err
 	}
 	for n, stopped := 1, 0; !h.isAsked(); n++ {
-		before := h.snapshot().Entries.Answered
+		before := repliedTo(h.snapshot())
 		r, waits, err := h.take(from)
 		if err != nil || !waits {
 			return err
@@ -51,7 +51,7 @@ func (h *host) rounds() error {
 		}
 		step(stepSettled)
 		s := h.snapshot()
-		if stopped++; s.Entries.Answered > before {
+		if stopped++; repliedTo(s) > before {
 			stopped = 0
 		}
 		limit, err := h.limitOf(w)
@@ -79,8 +79,11 @@ func (h *host) rounds() error {
 // orderly reports whether a client ended as one does that goes on.
 func orderly(w *watching, s folder.State, before int) bool {
 	exited := w.reason == endedLingering || w.reason == "" && s.Exit.Code == 0
-	return exited && s.Result != nil && !s.Result.IsError && s.Entries.Answered > before
+	return exited && s.Result != nil && !s.Result.IsError && repliedTo(s) > before
 }
+
+// repliedTo is how many entries have got a reply.
+func repliedTo(s folder.State) int { return s.Entries.Answered + s.Entries.Unread }
 
 // limitOf says in words which limit ended a client, "" for none.
 func (h *host) limitOf(w *watching) (string, error) {

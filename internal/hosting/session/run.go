@@ -1,17 +1,19 @@
+// Package session is the life of one hosted session: it runs the client round after
+// round on the session's inbox, watches it, ends it when it has to, and reports what
+// became of it. [Finish] does the last part of that for a session whose host is dead.
 package session
 
 import (
 	"context"
-	"errors"
-	"io"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"heartbeat/internal/host/signals"
 	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/process"
+	"heartbeat/internal/machine/signals"
 	recovery "heartbeat/recover"
 )
 
@@ -51,7 +53,8 @@ func (o Options) withDefaults() Options {
 	}
 	either(&o.Grace, 10*time.Second)
 	either(&o.ExitTimeout, 30*time.Second)
-	either(&o.Beat, 30*time.Second)
+	either(&o.Beat, guild.BeatEvery)
+	either(&o.Again, 20*time.Second)
 	if o.Claude == "" {
 		o.Claude = "claude"
 	}
@@ -60,9 +63,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxAttempts == 0 {
 		o.MaxAttempts = 3
-	}
-	if o.SpoolMax == 0 {
-		o.SpoolMax = 1 << 30
 	}
 	if o.StallAction == "" {
 		o.StallAction = ReportStall
@@ -90,7 +90,9 @@ func (h *host) run() Outcome {
 		h.change(func(s *folder.State) { s.Broken = err.Error() })
 	}
 	defer close(ended)
-	return h.conclude()
+	outcome := h.conclude()
+	outcome.Broken = err
+	return outcome
 }
 
 // heedSignals takes signals for requests to cancel.
@@ -116,35 +118,8 @@ func (h *host) heedSignals(ended <-chan struct{}) {
 // cancel asks for the session's end, and notes who did.
 func (h *host) cancel(by string, grace time.Duration) {
 	h.asked.make(by, grace)
-	h.change(func(s *folder.State) {
-		if s.Cancel == nil && s.EndedAt == nil {
-			s.Cancel = &folder.Cancel{At: time.Now().UTC(), By: by, Grace: grace.String()}
-		}
-	})
+	h.noteCancel(by, grace)
 	h.log.linef("cancelled by %s", by)
-}
-
-// conclude decides what the session came to, keeps the report, frees everything, and
-// delivers the report.
-func (h *host) conclude() Outcome {
-	hurry := h.asked.next()
-	h.closeQueue()
-	h.takeStock()
-	c := h.conclusion()
-	facts := factsOf(h.snapshot())
-	facts.MemoryMax = h.MemoryMax
-	d := Decide(facts)
-	unkept := c.keep(d)
-	readersGone := h.stopServing()
-	ctx, cancel := withinUnless(hurry, terminalWait) // the report is kept: others may send it
-	defer cancel()
-	h.endRunning(ctx)
-	delivered := c.deliver(ctx, unkept)
-	h.tellEnd(hurry, d)
-	h.storeRest(hurry)
-	<-readersGone
-	h.cleanUp()
-	return Outcome{Decision: d, Delivered: delivered}
 }
 
 // withinUnless is within, and ends as soon as hurry is closed.
@@ -160,38 +135,41 @@ func withinUnless(hurry <-chan struct{}, limit time.Duration) (context.Context, 
 	return ctx, cancel
 }
 
-func (h *host) conclusion() *conclusion {
-	ctx := context.Background()
-	return &conclusion{
-		record: h.record, box: h.box, guild: h.guild, log: h.log, each: h.fates(),
-		transcript: func(w io.Writer) error {
-			if h.store == nil {
-				return errors.New("the session ended before its transcript was opened")
-			}
-			return h.store.Transcript(ctx, w)
-		},
-	}
-}
-
-// cleanUp leaves nothing but the record. Another process may have the session from
-// then on.
-func (h *host) cleanUp() {
-	if err := errors.Join(clean(h.lock.Folder()), removePromptDir(h.snapshot())); err != nil {
-		h.warn(err.Error())
-	}
-	step(stepCleaned)
-	h.change(func(s *folder.State) { s.Host, s.Guardian, s.Mark = nil, nil, "" })
-	step(stepOver)
-	if h.guard != nil {
-		h.guard.Dismiss()
-	}
-	h.log.close()
-	_ = h.lock.Release() // the process's end would release it as well
-}
-
 func signalName(sig syscall.Signal) string {
 	if name := unix.SignalName(sig); name != "" {
 		return name
 	}
 	return sig.String()
+}
+
+// The steps of a session's life, in their order. What is on disk before each of them
+// is all that a finisher has if the host is killed there.
+const (
+	stepClaimed  = "claimed"  // it holds the folder's lock
+	stepGuarded  = "guarded"  // its guardian is posted
+	stepRecorded = "recorded" // state.json is there
+	stepServing  = "serving"  // store, proxy and socket are there
+	stepQueued   = "queued"   // the prompt is an entry of the inbox
+	stepTaken    = "taken"    // the first entry is in flight
+	stepStarted  = "started"  // the client runs
+	stepUp       = "up"       // its caller knows; the running report is on its way
+	stepMessage  = "message"  // a message is stored
+	stepResult   = "result"   // the client has printed its result
+	stepEnded    = "ended"    // the client has ended
+	stepSettled  = "settled"  // its entries are
+	stepDecided  = "decided"  // what it came to is known to nobody else
+	stepKept     = "kept"     // the terminal report is in the database
+	stepNoted    = "noted"    // state.json says so
+	stepReported = "reported" // the guild has it, and the database knows
+	stepCleaned  = "cleaned"  // no temporary file is left
+	stepOver     = "over"     // state.json says that nothing is left to do
+)
+
+// TestOnlyStep, when set, is called at each step. Only tests set it.
+var TestOnlyStep func(step string)
+
+func step(name string) {
+	if TestOnlyStep != nil {
+		TestOnlyStep(name)
+	}
 }

@@ -2,35 +2,37 @@ package session
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"time"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/attach"
 	"heartbeat/internal/hosting/folder"
-	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/proxy"
+	"heartbeat/internal/hosting/store"
+	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/hosting/transcript"
 )
 
-// storeWait bounds how long a database may hold the report of the session up, restWait
-// and closeWait how long the guild's row and attached readers may the end of the host.
+// showWait bounds how long the guild's table may hold the report of the session up,
+// restWait and closeWait how long it and attached readers may the end of the host.
 const (
-	storeWait = 2 * time.Second
-	restWait  = 30 * time.Second
+	showWait  = 2 * time.Second
+	restWait  = 10 * time.Second
 	closeWait = 5 * time.Second
 )
 
 // serve opens what a client needs: the store, the guild's tools, the socket, the queue.
-func (h *host) serve() error {
+func (h *host) serve() (err error) {
 	f := h.lock.Folder()
-	h.storing = transcript.Options{
-		DB: f.DB, Spool: f.SpoolPath(), SessionID: f.ID, After: h.state.Messages, SpoolMax: h.SpoolMax, Log: h.log.line,
+	o := transcriptOf(h.db, f, h.log.line)
+	o.After = h.state.Messages
+	if h.store, err = transcript.Open(context.Background(), o); err != nil {
+		return fmt.Errorf("open the session's transcript: %w", err)
 	}
-	h.store = transcript.Open(h.storing)
 	if err := h.serveTools(f); err != nil {
 		return err
 	}
@@ -43,65 +45,51 @@ func (h *host) serve() error {
 	return h.openQueue()
 }
 
+// transcriptOf says where a session's messages are.
+func transcriptOf(db *store.Store, f folder.Folder, log func(string)) transcript.Options {
+	return transcript.Options{DB: db, Guild: f.DB, SessionID: f.ID, Spool: f.SpoolPath(), Log: log}
+}
+
 // serveTools starts the proxy, and writes the client's configuration for it.
 func (h *host) serveTools(f folder.Folder) (err error) {
-	o := proxy.Options{SessionID: f.ID, Call: h.callTool, Log: h.log.line}
-	for _, t := range h.Config.Tools {
-		o.Tools = append(o.Tools, proxy.Tool{Name: t.Name, Description: t.Description, Params: t.Params, Target: target(t.Name, t.Method)})
-	}
+	o := proxy.Options{Tools: h.Config.Tools, SessionID: f.ID, Call: h.guild.Tool, Log: h.log.line}
 	if h.proxy, err = proxy.Start(o); err != nil {
 		return fmt.Errorf("serve the guild's tools: %w", err)
 	}
 	if err := disk.Publish(h.mcpConfig(), h.proxy.Config(), false); err != nil {
 		return fmt.Errorf("write the client's configuration of the guild's tools: %w", err)
 	}
-	h.note(func(s *folder.State) { s.Tools = &folder.Tools{URL: h.proxy.URL()} })
+	h.note(func(s *folder.State) {
+		s.Tools = &folder.Tools{URL: h.proxy.URL(), Configured: len(h.Config.Tools), Required: h.requiresTools()}
+	})
 	return nil
+}
+
+// closeTools ends the proxy. What the client did with the tools until then stays noted.
+func (h *host) closeTools() {
+	if h.proxy == nil {
+		return
+	}
+	h.change(func(s *folder.State) {
+		h.watchLive(s)
+		if s.Result != nil {
+			addWarning(s, h.proxy.Stats().Warning())
+		}
+	})
+	h.proxy.Close()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.proxy = nil
 }
 
 func (h *host) mcpConfig() string { return filepath.Join(h.lock.Folder().TempDir(), "mcp-config.json") }
 
-func target(name, method string) string {
-	route, err := guild.Route(name)
-	if err != nil {
-		return ""
-	}
-	return method + " " + route
-}
-
-// callTool forwards a call of the client to the guild.
-func (h *host) callTool(ctx context.Context, name string, args json.RawMessage) (string, error) {
-	for _, t := range h.Config.Tools {
-		if t.Name == name {
-			return h.guild.Tool(ctx, guild.Tool{Name: name, Method: t.Method, Idempotent: t.Idempotent}, args)
-		}
-	}
-	return "", fmt.Errorf("the session has no tool %s", name)
-}
-
-// notStored says what the transcript store could not do at its end.
-func notStored(err error) string {
-	if errors.Is(err, transcript.ErrWaiting) || errors.Is(err, transcript.ErrLost) {
-		return err.Error()
-	}
-	return "end the transcript: " + err.Error()
-}
-
-// stopServing closes what serve opened. The store comes first, since its end ends
+// stopServing closes what serve opened. The transcript comes first, since its end ends
 // readers, who take the rest while the session is reported: the caller waits for them
 // last.
 func (h *host) stopServing() (readersGone <-chan struct{}) {
-	if h.proxy != nil {
-		h.proxy.Close()
-	}
 	if h.store != nil {
-		ctx, cancel := within(storeWait)
-		defer cancel()
-		err := h.store.Close(ctx)
-		h.unended = errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, transcript.ErrWaiting)
-		if err != nil && !h.unended {
-			h.warn(notStored(err))
-		}
+		h.store.Close()
 	}
 	gone := make(chan struct{})
 	go func() {
@@ -113,15 +101,55 @@ func (h *host) stopServing() (readersGone <-chan struct{}) {
 	return gone
 }
 
-// storeRest ends a transcript for which there was no time before the report: all
-// messages are stored, and the guild's row of a large one takes longer.
-func (h *host) storeRest(hurry <-chan struct{}) {
-	if !h.unended {
-		return
+// backend is the session as its socket shows it.
+type backend struct{ h *host }
+
+func (b backend) Messages(ctx context.Context, from int64) iter.Seq2[stream.Stored, error] {
+	return b.h.store.Read(ctx, from)
+}
+
+func (b backend) Status() any {
+	s := b.h.snapshot()
+	b.h.watchLive(&s)
+	return s
+}
+
+func (b backend) Cancel(grace time.Duration) error {
+	if b.h.snapshot().EndedAt != nil {
+		return attach.ErrEnded
 	}
-	ctx, cancel := withinUnless(hurry, restWait)
-	defer cancel()
-	if err := transcript.Recover(ctx, h.storing); err != nil {
-		h.warn(notStored(err))
+	if grace < 0 {
+		grace = b.h.Grace
+	}
+	b.h.cancel("heartbeat-host cancel", grace)
+	if b.h.PTY {
+		b.h.endTerminal()
+	}
+	return nil
+}
+
+func (b backend) Stop(ctx context.Context, most, grace time.Duration) error {
+	if b.h.snapshot().EndedAt != nil {
+		return attach.ErrEnded
+	}
+	if grace < 0 {
+		grace = b.h.Grace
+	}
+	return b.h.cancelWarm(ctx, most, grace)
+}
+
+func (b backend) Send(ctx context.Context, m inbox.Message) (inbox.Receipt, error) {
+	return b.h.send(ctx, m)
+}
+
+// watchLive fills in what the state file has only now and then.
+func (h *host) watchLive(s *folder.State) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	tallied(s, &h.tally)
+	h.toolsUsed(s)
+	if h.store != nil {
+		health := h.store.Health()
+		s.Messages, s.Lost, s.Store = health.Last, health.Lost, health.Trouble
 	}
 }

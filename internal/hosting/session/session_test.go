@@ -11,6 +11,7 @@ import (
 )
 
 func TestCompleted(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "hello complain:oops")
 	up, o := r.run()
 	log, err := os.ReadFile(r.path("logs/ses-1.log"))
@@ -41,10 +42,13 @@ func (r *rig) isClean() {
 	s := r.state()
 	assert.True(r.t, s.Status.Ended())
 	assert.Equal(r.t, folder.Delivered, s.TerminalReport.State)
-	for _, gone := range []string{"dlq/ses-1.json", "dlq/running/ses-1.json", "heartbeat-host/ses-1/tmp", "heartbeat-host/ses-1/sock"} {
+	for _, gone := range []string{"dlq/ses-1.json", "heartbeat-host/ses-1/tmp", "heartbeat-host/ses-1/sock"} {
 		assert.NoFileExists(r.t, r.path(gone))
 		assert.NoDirExists(r.t, r.path(gone))
 	}
+	unsent, err := r.store().Unsent(r.t.Context())
+	require.NoError(r.t, err)
+	assert.Empty(r.t, unsent)
 	left, err := os.ReadDir(r.path("temporary"))
 	require.NoError(r.t, err)
 	assert.Empty(r.t, left)

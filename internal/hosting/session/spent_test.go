@@ -12,6 +12,7 @@ import (
 
 // What the meter told is the cost, unless the client has said it.
 func TestSpentInTerminal(t *testing.T) {
+	t.Parallel()
 	s := &folder.State{}
 	spentInTerminal(s, price.Price{Amount: price.Amount{Tokens: price.Tokens{Input: 5}, Requests: 1}})
 	assert.Nil(t, s.CostUSD, "no dollars are not 0")

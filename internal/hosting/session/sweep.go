@@ -6,28 +6,29 @@ import (
 	"fmt"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/hosting/deadletter"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
+	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/transcript"
+	"heartbeat/internal/hosting/unsent"
 )
 
 // Drained is what [Drain] did.
 type Drained struct {
-	Finished []string             `json:"finished,omitempty"` // sessions whose hosts had died
-	Letters  []deadletter.Outcome `json:"letters,omitempty"`
+	Finished []string         `json:"finished,omitempty"` // sessions whose hosts had died
+	Reports  []unsent.Outcome `json:"reports,omitempty"`
 }
 
 // DrainOptions say what to drain.
 type DrainOptions struct {
 	DB       string
-	Cwds     []string // folders below which the babysitter left letters
-	GuildURL string   // for sessions whose own guild is not known
-	Refused  bool     // letters too that the guild refused before
+	GuildURL string // for sessions whose own guild is not known
+	Refused  bool   // reports too that the guild refused before
 }
 
 // Drain finishes the sessions beside a database whose hosts are dead, stores the
-// messages that the database did not take, and then sends the dead letters beside it. The error joins what went wrong; the rest was done.
+// messages that an older release has left, sends the reports, and brings the guild's table
+// what it lacks. The error joins what went wrong; the rest was done.
 func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 	folders, err := folder.Beside(o.DB)
 	known := map[string]*folder.State{}
@@ -44,10 +45,10 @@ func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 			continue
 		}
 		if s.TerminalReport.State != "" && s.Host == nil {
-			err = errors.Join(err, storeSpool(ctx, f, s))
+			err = errors.Join(err, Adopt(ctx, f))
 			continue
 		}
-		_, finishErr := Finish(ctx, f.Dir())
+		_, finishErr := Finish(ctx, f.Dir(), false)
 		switch {
 		case finishErr == nil:
 			d.Finished = append(d.Finished, f.ID)
@@ -55,39 +56,48 @@ func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 			err = errors.Join(err, finishErr)
 		}
 	}
-	letters, drainErr := deadletter.Drain(ctx, deadletter.Options{
-		DB: o.DB, Cwds: o.Cwds, Refused: o.Refused,
+	reports, drainErr := unsent.Drain(ctx, unsent.Options{
+		DB: o.DB, Refused: o.Refused,
 		GuildURL: func(id string) string {
 			if s := known[id]; s != nil {
 				return s.GuildToolURL
 			}
 			return o.GuildURL
 		},
-		Hosted: func(id string) bool { return known[id] != nil || hosted(o.DB, id) },
-		Busy:   func(id string) bool { return busy(o.DB, id) },
+		Busy: func(id string) bool { return busy(o.DB, id) },
 	})
-	d.Letters = letters
-	for _, l := range letters {
-		if l.What == deadletter.Sent && l.Kind == deadletter.Record && l.Cwd == "" {
+	d.Reports = reports
+	for _, l := range reports {
+		if l.What == unsent.Sent && l.Kind == store.Record {
 			noteSent(ctx, o.DB, l)
 		}
 	}
-	return d, errors.Join(err, drainErr)
+	return d, errors.Join(err, drainErr, showAll(ctx, o.DB))
 }
 
-// hosted reports whether a session has a folder by now.
-func hosted(db, id string) bool {
-	f, err := folder.At(db, id)
-	if err != nil {
-		return false
+// showAll brings the guild's table what it lacks of sessions that have ended.
+func showAll(ctx context.Context, guildDB string) (problems error) {
+	db := store.In(folder.Root(guildDB), "", nil)
+	defer db.Close() // everything was committed
+	behind, problems := db.Behind(ctx, "")
+	for _, s := range behind {
+		if !busy(guildDB, s.ID) {
+			problems = errors.Join(problems, db.Show(ctx, s.ID, s.GuildDB))
+		}
 	}
-	there, err := f.Exists()
-	return there || err != nil
+	return problems
 }
 
-// storeSpool stores the messages that a session's database did not take while it ran.
-func storeSpool(ctx context.Context, f folder.Folder, s *folder.State) error {
-	if there, err := disk.Exists(f.SpoolPath()); err != nil || !there {
+// Adopt takes over the messages that an older release has kept of a session that has
+// ended.
+func Adopt(ctx context.Context, f folder.Folder) error {
+	db := store.In(folder.Root(f.DB), f.ID, nil)
+	defer db.Close() // everything was committed
+	known, err := db.Knows(ctx, f.ID)
+	if err != nil {
+		return err
+	}
+	if spooled, err := disk.Exists(f.SpoolPath()); err != nil || known && !spooled {
 		return err
 	}
 	lock, err := f.Lock(ctx)
@@ -95,7 +105,7 @@ func storeSpool(ctx context.Context, f folder.Folder, s *folder.State) error {
 		return nil // somebody else works on it
 	}
 	defer lock.Release() // the process's end would release it as well
-	return transcript.Recover(ctx, transcript.Options{DB: s.DB, Spool: f.SpoolPath(), SessionID: f.ID, SpoolMax: s.SpoolMax})
+	return transcript.Recover(ctx, transcriptOf(db, f, nil))
 }
 
 // busy reports whether a session's host lives.
@@ -105,7 +115,7 @@ func busy(db, id string) bool {
 }
 
 // noteSent writes into a session's record that the guild has its report.
-func noteSent(ctx context.Context, db string, l deadletter.Outcome) {
+func noteSent(ctx context.Context, db string, l unsent.Outcome) {
 	f, err := folder.At(db, l.SessionID)
 	if err != nil {
 		return
@@ -124,14 +134,14 @@ func noteSent(ctx context.Context, db string, l deadletter.Outcome) {
 // sweepOthers finishes the sessions of dead hosts beside this one's database, and
 // sends what others could not. It is done beside the session, and ends with it.
 func (h *host) sweepOthers(ctx context.Context) {
-	d, err := Drain(ctx, DrainOptions{DB: h.lock.Folder().DB, Cwds: []string{h.Config.Cwd}, GuildURL: h.Config.GuildToolURL})
-	if err != nil && ctx.Err() == nil && !errors.Is(err, deadletter.ErrDraining) {
-		h.log.linef("drain the dead letters: %v", err)
+	d, err := Drain(ctx, DrainOptions{DB: h.lock.Folder().DB, GuildURL: h.Config.GuildToolURL})
+	if err != nil && ctx.Err() == nil && !errors.Is(err, unsent.ErrDraining) {
+		h.log.linef("send what is unsent: %v", err)
 	}
 	for _, id := range d.Finished {
 		h.log.linef("finished session %s, whose host had died", id)
 	}
-	for _, l := range d.Letters {
-		h.log.line(fmt.Sprintf("dead letter of session %s: %s %s", l.SessionID, l.What, l.Why))
+	for _, l := range d.Reports {
+		h.log.line(fmt.Sprintf("unsent report of session %s: %s %s", l.SessionID, l.What, l.Why))
 	}
 }

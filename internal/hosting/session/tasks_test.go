@@ -14,6 +14,7 @@ import (
 // A client that has its result but waits for tasks in the background is not taken for
 // one that does not exit.
 func TestWaitsForTasks(t *testing.T) {
+	t.Parallel()
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
 	r := newRig(t, `print:{"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"b"}]} result wait:`+fifo+

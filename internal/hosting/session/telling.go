@@ -1,7 +1,7 @@
 package session
 
 import (
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"heartbeat/internal/hosting/folder"
@@ -15,10 +15,8 @@ const tellWait = 45 * time.Second
 // telling has a person told of what happens in the session's inbox. The process that
 // tells is started before this one adopts others.
 type telling struct {
-	helper *notify.Helper // nil where nobody is told
-
-	mu  sync.Mutex
-	say func(text string) // nil while there is no log
+	helper *notify.Helper      // nil where nobody is told
+	log    atomic.Pointer[log] // nil while there is none
 }
 
 func newTelling(o notify.Options) *telling {
@@ -31,22 +29,14 @@ func newTelling(o notify.Options) *telling {
 }
 
 func (t *telling) note(text string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.say != nil {
-		t.say(text)
+	if l := t.log.Load(); l != nil {
+		l.line(text)
 	}
-}
-
-func (t *telling) noteTo(say func(text string)) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.say = say
 }
 
 // follow begins to tell of the session's inbox.
 func (h *host) follow(inbox string) {
-	h.telling.noteTo(h.log.line)
+	h.telling.log.Store(h.log)
 	h.telling.helper.Follow(inbox, "heartbeat-host of session "+h.Config.SessionID)
 }
 
@@ -65,5 +55,4 @@ func (h *host) tellEnd(hurry <-chan struct{}, d Decision) {
 	ctx, cancel := withinUnless(hurry, tellWait)
 	defer cancel()
 	h.telling.helper.Stop(ctx)
-	h.telling.noteTo(nil)
 }

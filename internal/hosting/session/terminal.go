@@ -10,14 +10,12 @@ import (
 	"time"
 
 	"heartbeat/internal/claude/settings"
-	"heartbeat/internal/cli"
-	"heartbeat/internal/host/guardian"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/queue"
-	"heartbeat/internal/launch/managed"
-	"heartbeat/internal/launch/terminal"
+	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/price"
-	"heartbeat/internal/words"
+	"heartbeat/internal/supervise"
+	"heartbeat/internal/supervise/terminal"
 )
 
 // The screen of a session that nobody sees, and what the launcher is told beside it.
@@ -40,8 +38,12 @@ func (h *host) inTerminal() error {
 	if err := h.queue.Close(); err != nil { // the launcher takes the inbox itself
 		return err
 	}
+	if h.Meter == "" {
+		h.log.line("no dollars are counted: there is no " + settings.MeterName + " beside this command")
+	}
 	f := h.followTranscripts()
-	report := managed.Run(h.managed(resume))
+	report := supervise.Run(h.managed(resume))
+	h.undrain()
 	f.stop()
 	h.lastWord()
 	h.log.line("the launcher: " + report.String())
@@ -52,11 +54,11 @@ func (h *host) inTerminal() error {
 		switch {
 		case h.stalled.Load():
 			s.Ended, s.EndedAfter = endedByStall, h.Stall.String()
-		case report.Reason == managed.TimedOut:
+		case report.Reason == supervise.TimedOut:
 			s.Ended, s.EndedAfter = endedByTimeout, h.Timeout.String()
-		case report.Reason == managed.Signalled:
+		case report.Reason == supervise.Signalled || report.Reason == supervise.Stopped:
 			s.Ended = endedByCancel
-		case report.Reason != managed.Drained:
+		case report.Reason != supervise.Drained:
 			s.Broken = report.String()
 		}
 	})
@@ -78,15 +80,16 @@ func spentInTerminal(s *folder.State, p price.Price) {
 }
 
 // managed is the work as the launcher takes it. The guardian is this host's.
-func (h *host) managed(resume string) managed.Options {
+func (h *host) managed(resume string) supervise.Options {
 	s := h.snapshot()
 	command := slices.Concat([]string{h.claude, queue.KickOff}, h.Config.ClaudeArgs, []string{"--mcp-config", h.mcpConfig(), "--strict-mcp-config"})
 	if resume != "" {
 		command = append(command, "--resume", resume)
 	}
-	return managed.Options{
-		Inbox: s.Inbox, Mode: managed.Drain, Hook: h.Hook, Meter: h.meter(), SettingsDir: h.lock.Folder().TempDir(), Settings: settingsOf(s), Background: background,
-		UntilDrained: true, MaxRestarts: maxRestarts, StartTimeout: startTimeout, EndAsking: true, Resume: true,
+	return supervise.Options{
+		Inbox: s.Inbox, Mode: supervise.Drain, Hook: h.Hook, Meter: h.Meter, SettingsDir: h.lock.Folder().TempDir(), Settings: settingsOf(s), Background: background,
+		UntilDrained: true, MaxRestarts: maxRestarts, StartTimeout: startTimeout, EndAsking: true, AskPatience: h.AskPatience, Resume: true,
+		Stop: h.drained.begun,
 		Line: func(_ time.Time, text string) { h.log.line(text) },
 		Terminal: terminal.Options{
 			Command: command, Dir: h.Config.Cwd, Env: guardian.Marked(environment(os.Environ(), h.Config.Env), s.Mark),
@@ -95,17 +98,6 @@ func (h *host) managed(resume string) managed.Options {
 			Note:    h.log.linef,
 		},
 	}
-}
-
-// meter is the path of the command that counts what a session costs, "" where there is
-// none.
-func (h *host) meter() string {
-	path, err := cli.Beside(settings.MeterName)
-	if err != nil {
-		h.log.line("no dollars are counted: " + err.Error())
-		return ""
-	}
-	return path
 }
 
 // startedInTerminal notes the process of a session, and tells guild and caller of the
@@ -128,22 +120,6 @@ func (h *host) startedInTerminal(pid int) {
 // endTerminal has the launcher end its session as a signal does, for a reason that is
 // none.
 func (h *host) endTerminal() { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM) }
-
-// watchTerminal says that the session makes no progress, and ends it if that was asked
-// for.
-func (h *host) watchTerminal(now time.Time) {
-	s := h.snapshot()
-	if h.Stall <= 0 || s.LastProgressAt == nil || now.Sub(*s.LastProgressAt) < h.Stall {
-		return
-	}
-	if s.StalledSince == nil {
-		h.change(func(s *folder.State) { s.StalledSince = s.LastProgressAt })
-		h.warn("the session has made no progress since " + words.Stamp(*s.LastProgressAt) + h.openCall(now))
-	}
-	if h.StallAction == CancelStall && !h.stalled.Swap(true) {
-		h.endTerminal()
-	}
-}
 
 var errNoLimit = errors.New("--memory-max works with sessions that print, and not with --pty")
 

@@ -11,9 +11,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/host"
+	"heartbeat/inbox"
 	"heartbeat/internal/hosting/attach"
 	"heartbeat/internal/hosting/session"
+	"heartbeat/internal/machine"
+	watching "heartbeat/internal/supervise/sharing"
+	"heartbeat/internal/survey"
 	"heartbeat/internal/testing/agent"
 )
 
@@ -26,6 +29,7 @@ func newTerminalRig(t *testing.T, prompt string) *rig {
 // An interactive session is hosted by the launcher, and its messages come from the
 // client's transcript.
 func TestTerminal(t *testing.T) {
+	t.Parallel()
 	r := newTerminalRig(t, "hello")
 	up, o := r.run()
 	assert.Equal(t, "completed", string(o.State), o.Error)
@@ -41,6 +45,7 @@ func TestTerminal(t *testing.T) {
 
 // A client that is ended before it has written its last answer has told its hook.
 func TestTerminalLastAnswerUnwritten(t *testing.T) {
+	t.Parallel()
 	r := newTerminalRig(t, "hello "+agent.Unwritten)
 	_, o := r.run()
 	assert.Equal(t, "completed", string(o.State), o.Error)
@@ -89,10 +94,31 @@ func TestTerminalEnds(t *testing.T) {
 	}
 }
 
+// Somebody can attach to it, by its inbox.
+func TestTerminalIsReached(t *testing.T) {
+	t.Parallel()
+	r := newTerminalRig(t, "hang")
+	r.AskPatience, r.Grace = time.Minute, time.Second
+	cmd := r.startInTerminal()
+	box, err := inbox.Open(r.path("heartbeat-host/ses-1/inbox/inbox.jsonl"), inbox.Options{})
+	require.NoError(t, err)
+	l := survey.Launcher(box)
+	require.NotNil(t, l)
+	assert.Equal(t, cmd.Process.Pid, l.PID)
+	assert.True(t, l.Waits)
+	conn, err := watching.Dial(t.Context(), l.Socket, l.PID)
+	require.NoError(t, err)
+	require.NoError(t, conn.Close())
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Wait())
+	r.isClean()
+}
+
 func TestTerminalHostKilled(t *testing.T) {
+	t.Parallel()
 	r := newTerminalRig(t, "hang")
 	cmd := r.startInTerminal()
-	life := host.WatchProcess(r.state().Client.PID)
+	life := machine.WatchProcess(r.state().Client.PID)
 	require.NoError(t, cmd.Process.Kill())
 	<-life.Died()
 	_ = cmd.Wait()

@@ -23,7 +23,6 @@ type watching struct {
 
 	read     chan struct{} // closed once the client's output is at its end
 	idle     chan bool     // at each line: whether the client has nothing left to do
-	progress time.Time
 	tools    proxy.Stats
 	began    bool           // there was a message from beyond the client's start
 	answered bool           // the model answered something
@@ -31,8 +30,7 @@ type watching struct {
 	failure  *inbox.Failure // of the API, that the last answer is
 	done     bool           // the last turn has its result
 	tasks    int            // that run in the background
-	stalled  bool
-	over     *queue.Over // the limit that it was ended by
+	over     *queue.Over    // the limit that it was ended by
 }
 
 // lookEvery is how often progress is looked at that makes no noise, toolsWait how long a
@@ -44,7 +42,7 @@ const (
 
 // watch returns once the client has ended.
 func (h *host) watch(p *process.Process, deadline time.Time) *watching {
-	w := &watching{h: h, p: p, read: make(chan struct{}), idle: make(chan bool, 1), progress: time.Now()}
+	w := &watching{h: h, p: p, read: make(chan struct{}), idle: make(chan bool, 1)}
 	go w.store()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
@@ -104,8 +102,8 @@ func (w *watching) end(reason string, after time.Duration) {
 		w.h.log.linef("claude is asked to end: %s", reason)
 	}
 	grace := w.h.Grace
-	if _, _, left := w.h.asked.asked(); w.h.isAsked() {
-		grace = left
+	if w.h.isAsked() {
+		grace = w.h.asked.left()
 	}
 	w.p.End(grace)
 }
@@ -113,16 +111,9 @@ func (w *watching) end(reason string, after time.Duration) {
 // store keeps the client's messages, and adds up what they say.
 func (w *watching) store() {
 	defer close(w.read)
-	r := stream.NewReader(w.p.Stdout(), w.h.log.line)
-	for {
-		m, err := r.Next()
-		if err != nil {
-			w.h.warn(r.Skipped().String())
-			return
-		}
-		w.h.store.Append(m)
+	skipped, _ := stream.Read(w.p.Stdout(), w.h.log.line, func(m stream.Message) {
+		w.h.keep(m)
 		w.h.mu.Lock()
-		w.h.tally.Add(m, time.Now())
 		w.learn(m)
 		w.h.mu.Unlock()
 		step(stepMessage)
@@ -132,7 +123,17 @@ func (w *watching) store() {
 		default:
 		}
 		w.idle <- w.done && w.tasks == 0
-	}
+	})
+	w.h.warn(skipped.String())
+}
+
+// keep stores a message and counts it. It returns the text of the last answer.
+func (h *host) keep(m stream.Message) *string {
+	h.store.Append(m)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tally.Add(m, time.Now())
+	return h.tally.Text
 }
 
 // learn keeps what the queue has to know of a client. The caller holds h.mu.
@@ -144,11 +145,11 @@ func (w *watching) learn(m stream.Message) {
 	case "result":
 		w.done = true
 	case "assistant":
-		model, failure := lookAt(m.Raw)
+		model, failure, text := m.Answer()
 		if model != "<synthetic>" && !w.answered {
 			w.answered, w.answers = true, time.Now()
 		}
-		w.failure = failure
+		w.failure = failureOf(failure, text)
 	}
 }
 
@@ -201,9 +202,6 @@ func (w *watching) look() {
 		if called {
 			s.LastProgressAt, s.StalledSince = &now, nil
 		}
-		if s.LastProgressAt != nil {
-			w.progress = *s.LastProgressAt
-		}
 	})
 	h.mu.Lock()
 	settled := w.answered && time.Since(w.answers) > toolsWait
@@ -211,25 +209,23 @@ func (w *watching) look() {
 	if settled {
 		h.warn(stats.Warning())
 	}
-	if h.Stall <= 0 || now.Sub(w.progress) < h.Stall {
-		w.stalled = false
-		return
-	}
-	w.stall(now)
-}
-
-// stall says that the session makes no progress, and ends it if that was asked for.
-func (w *watching) stall(now time.Time) {
-	h := w.h
-	if !w.stalled {
-		w.stalled = true
-		since := w.progress
-		h.change(func(s *folder.State) { s.StalledSince = &since })
-		h.warn("the session has made no progress since " + since.Format(time.RFC3339) + h.openCall(now))
-	}
-	if h.StallAction == CancelStall {
+	if h.stalls(now) {
 		w.end(endedByStall, h.Stall)
 	}
+}
+
+// stalls says that the session makes no progress, if it makes none, and reports whether it
+// is to be ended for that.
+func (h *host) stalls(now time.Time) bool {
+	s := h.snapshot()
+	if h.Stall <= 0 || s.LastProgressAt == nil || now.Sub(*s.LastProgressAt) < h.Stall {
+		return false
+	}
+	if s.StalledSince == nil {
+		h.change(func(s *folder.State) { s.StalledSince = s.LastProgressAt })
+		h.warn("the session has made no progress since " + s.LastProgressAt.Format(time.RFC3339) + h.openCall(now))
+	}
+	return h.StallAction == CancelStall
 }
 
 // openCall names the call of a tool that the client waits for.
@@ -241,4 +237,22 @@ func (h *host) openCall(now time.Time) string {
 		return ""
 	}
 	return ": it waits for " + words.Line(open[0].Name) + ", called " + now.Sub(open[0].Since).Round(time.Second).String() + " ago"
+}
+
+// failureOf is the error of the API that an assistant message stands for, nil for none.
+func failureOf(name, text string) *inbox.Failure {
+	if name == "" {
+		return nil
+	}
+	text, _ = folder.Cut(text, 4<<10)
+	return &inbox.Failure{Error: name, Message: text}
+}
+
+// sessionOf is the session that a line of a transcript is of.
+func sessionOf(raw json.RawMessage) string {
+	var m struct {
+		SessionID string `json:"sessionId"`
+	}
+	_ = json.Unmarshal(raw, &m) // it is JSON; a member of another kind names no session
+	return m.SessionID
 }

@@ -1,10 +1,15 @@
 package stream
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
+	"unicode/utf8"
+	"unsafe"
 
 	"heartbeat/internal/flat"
+	"heartbeat/internal/hosting/store"
 )
 
 // Message is one line of the stream.
@@ -18,6 +23,9 @@ type Message struct {
 	Raw json.RawMessage
 }
 
+// Stored is a message with its number, as the transcript has it and readers get it.
+type Stored = store.Message
+
 // TypeHost is the type of messages that stand for one that could not be kept.
 const TypeHost = "heartbeat"
 
@@ -27,9 +35,9 @@ const (
 	SubtypeLost = "lost" // there was no room for the message
 )
 
-// InTranscript reports whether the message is part of the conversation, which is all
-// that the guild's own transcript has.
-func (m Message) InTranscript() bool { return m.Type == "assistant" || m.Type == "user" }
+// InTranscript reports whether messages of a type are part of the conversation, which is
+// all that the guild's own transcript has.
+func InTranscript(kind string) bool { return kind == "assistant" || kind == "user" }
 
 // StandIn is a message in the place of one of that many bytes.
 func StandIn(subtype, was string, bytes int64) Message {
@@ -43,10 +51,12 @@ func StandIn(subtype, was string, bytes int64) Message {
 	}
 }
 
-// Parse makes a message of one JSON object, and reports whether it is one. It keeps
-// raw and changes it in place.
+// Parse makes a message of one JSON object, and reports whether it is one. The message keeps
+// raw, from which blanks are taken out.
 func Parse(raw []byte) (Message, bool) {
-	raw = validUTF8(raw)
+	if !utf8.Valid(raw) {
+		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
+	}
 	if len(raw) == 0 || raw[0] != '{' || !json.Valid(raw) {
 		return Message{}, false
 	}
@@ -54,23 +64,59 @@ func Parse(raw []byte) (Message, bool) {
 	flat.Each(m.Raw, func(name, value []byte) {
 		switch string(name) {
 		case `"type"`:
-			m.Type = short(value)
+			m.Type = short(valueOf(value))
 		case `"subtype"`:
-			m.Subtype = short(value)
+			m.Subtype = short(valueOf(value))
 		case `"session_id"`:
-			m.SessionID = short(value)
+			m.SessionID = short(valueOf(value))
 		}
 	})
 	return m, true
 }
 
+// Answer is what an assistant message says about itself: the model that it is from, and the
+// name and the text of the error of the API that it stands for, "" for none.
+func (m Message) Answer() (model, failure, text string) {
+	line := valueOf(m.Raw)
+	message := line.Get("message")
+	if failure = line.Get("error").Text(); failure != "" {
+		text = texts(message.Get("content"))
+	}
+	return short(message.Get("model")), strings.Clone(failure), text
+}
+
+// compact takes the blanks between the parts of valid JSON out, in place.
+func compact(b []byte) []byte {
+	kept, quoted := 0, false
+	for i := 0; i < len(b); i++ {
+		c := b[i]
+		switch {
+		case quoted && c == '\\':
+			b[kept], b[kept+1] = c, b[i+1] // what is escaped ends no string
+			i, kept = i+1, kept+2
+			continue
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == ' ' || c == '\t' || c == '\r' || c == '\n'):
+			continue
+		}
+		b[kept] = c
+		kept++
+	}
+	return b[:kept]
+}
+
+// valueOf is b as a value, without a copy: a message may have many megabytes, and nobody
+// changes it.
+func valueOf(b []byte) flat.Value { return flat.Value(unsafe.String(unsafe.SliceData(b), len(b))) }
+
 // maxShort is the longest name or id that is believed, in bytes of JSON.
 const maxShort = 512
 
 // short is the string that a value spells, or nothing if it is no short string.
-func short(value []byte) string {
-	if len(value) > maxShort {
+func short(v flat.Value) string {
+	if len(v) > maxShort {
 		return ""
 	}
-	return flat.Text(string(value))
+	return strings.Clone(v.Text()) // it does not keep the whole message
 }

@@ -1,3 +1,6 @@
+// Package stream reads what a client prints with --output-format stream-json: one
+// JSON object a line. [Read] makes messages of the lines and goes on behind
+// whatever is no message; [Tally] adds up what the messages say about the session.
 package stream
 
 import (
@@ -5,29 +8,16 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"runtime/debug"
 )
 
 // MaxLine is the longest line that is kept, in bytes without its end.
 const MaxLine = 64 << 20
 
 const (
-	bufferSize = 64 << 10
-	maxQuotes  = 20  // lines that are quoted in the log; all are counted
-	maxQuote   = 200 // bytes of each
+	maxQuotes = 20  // lines that are quoted in the log; all are counted
+	maxQuote  = 200 // bytes of each
 )
-
-// Reader makes messages of lines. A line may come in parts and end in CRLF, and the
-// last one needs no end. Blank lines are ignored.
-//
-// A line takes up to twice its own size in memory while it is read, and once its
-// size afterwards, for as long as somebody holds its message. The size of one line
-// never depends on others.
-type Reader struct {
-	in      *bufio.Reader
-	note    func(string)
-	skipped Skipped
-	failed  error
-}
 
 // Skipped counts what was no message.
 type Skipped struct {
@@ -43,44 +33,109 @@ func (s Skipped) String() string {
 	return fmt.Sprintf("of the client's output, %d lines are no messages, and %d are longer than %d MiB", s.NotJSON, s.Cut, MaxLine>>20)
 }
 
-// NewReader reads from r. note is told of each thing that is skipped, in one line,
-// up to a number of them; it may be nil.
-func NewReader(r io.Reader, note func(string)) *Reader {
-	if note == nil {
-		note = func(string) {}
-	}
-	return &Reader{in: bufio.NewReaderSize(r, bufferSize), note: note}
+// reader makes messages of lines.
+type reader struct {
+	note    func(string)
+	visit   func(Message)
+	skipped Skipped
 }
 
-// Skipped is what was skipped so far.
-func (r *Reader) Skipped() Skipped { return r.skipped }
-
-// Next returns the next message. At the end of the stream the error is [io.EOF]; any
-// other one is from reading, and comes after the messages before it.
-func (r *Reader) Next() (Message, error) {
-	for r.failed == nil {
-		line, size, err := r.line()
-		r.failed = err
-		if size > MaxLine {
-			r.skipped.Cut++
-			r.say(r.skipped.Cut, "a line of %d bytes is longer than %d and was left out of the transcript", size, int64(MaxLine))
-			return StandIn(SubtypeCut, "", size), nil
+// Read hands the messages of r to visit until its end, or an error of reading. A line may
+// come in parts and end in CRLF, and the last one needs no end. Blank lines are ignored.
+// note is told of each thing that is skipped, in one line, up to a number of them; it may
+// be nil. Of a large message no copy is made, and its memory goes back to the system once
+// visit has returned.
+func Read(r io.Reader, note func(string), visit func(Message)) (Skipped, error) {
+	in := &reader{note: note, visit: visit}
+	from := bufio.NewReaderSize(r, firstPart)
+	for {
+		line, size, err := nextLine(from)
+		if err != nil && err != io.EOF {
+			return in.skipped, err
 		}
-		line = bytes.TrimSpace(line)
-		if len(line) == 0 {
+		in.line(line, size)
+		if line = nil; size >= largeLine {
+			debug.FreeOSMemory() // the session may go on for hours with small messages
+		}
+		if err == io.EOF {
+			return in.skipped, nil
+		}
+	}
+}
+
+// Sizes of what a line is collected in. One that outgrows the second part gets room for the
+// longest line at once: what of that is not written to takes no memory, and to grow step by
+// step would take twice the line.
+const (
+	firstPart  = 64 << 10
+	secondPart = 1 << 20
+	largeLine  = 8 << 20
+)
+
+// nextLine is the next line without its end, which nobody else has, and its size. Of one
+// that is longer than [MaxLine] only a first part comes. Zeros before it are left out.
+func nextLine(r *bufio.Reader) (line []byte, size int64, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if size == 0 {
+			part = bytes.TrimLeft(part, "\x00")
+		}
+		if err == nil {
+			part = bytes.TrimSuffix(part, []byte("\n"))
+		}
+		size += int64(len(part))
+		if len(line) <= MaxLine {
+			line = added(line, part)
+		}
+		if err == bufio.ErrBufferFull {
 			continue
 		}
-		if m, ok := Parse(line); ok {
-			return m, nil
+		if len(line) < cap(line)/2 {
+			line = bytes.Clone(line)
 		}
-		r.skipped.NotJSON++
-		r.say(r.skipped.NotJSON, "a line of %d bytes is no JSON object: %.*q", len(line), maxQuote, line)
+		return line, size, err
 	}
-	return Message{}, r.failed
 }
 
-func (r *Reader) say(count int64, format string, args ...any) {
-	if count > maxQuotes {
+func added(line, part []byte) []byte {
+	need := len(line) + len(part)
+	if need <= cap(line) {
+		return append(line, part...)
+	}
+	room := need
+	switch {
+	case need > secondPart:
+		room = MaxLine + firstPart
+	case need > firstPart:
+		room = secondPart
+	}
+	return append(append(make([]byte, 0, room), line...), part...)
+}
+
+func (r *reader) line(line []byte, size int64) {
+	if size > 0 && len(line) > 0 && line[len(line)-1] == '\r' && int64(len(line)) == size {
+		line, size = line[:len(line)-1], size-1
+	}
+	if size > MaxLine {
+		r.skipped.Cut++
+		r.say(r.skipped.Cut, "a line of %d bytes is longer than %d and was left out of the transcript", size, int64(MaxLine))
+		r.visit(StandIn(SubtypeCut, "", size))
+		return
+	}
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 {
+		return
+	}
+	if m, ok := Parse(line); ok {
+		r.visit(m)
+		return
+	}
+	r.skipped.NotJSON++
+	r.say(r.skipped.NotJSON, "a line of %d bytes is no JSON object: %.*q", len(line), maxQuote, line)
+}
+
+func (r *reader) say(count int64, format string, args ...any) {
+	if count > maxQuotes || r.note == nil {
 		return
 	}
 	text := fmt.Sprintf(format, args...)
@@ -88,49 +143,4 @@ func (r *Reader) say(count int64, format string, args ...any) {
 		text += "; further ones are only counted"
 	}
 	r.note(text)
-}
-
-// line returns the next line, which is the caller's to keep, and its size. One that
-// is longer than [MaxLine] is read to its end but not kept.
-func (r *Reader) line() (line []byte, size int64, err error) {
-	var parts [][]byte
-	for {
-		part, err := r.in.ReadSlice('\n')
-		size += int64(len(part))
-		if err == nil {
-			size--
-			part = part[:len(part)-1]
-		}
-		if size > MaxLine {
-			parts = nil
-		} else {
-			parts = add(parts, part)
-		}
-		if err != bufio.ErrBufferFull {
-			return join(parts), size, err
-		}
-	}
-}
-
-// partSize is how much of a long line is held in one piece until all of it is there.
-const partSize = 1 << 20
-
-// add puts b behind the parts of a line.
-func add(parts [][]byte, b []byte) [][]byte {
-	if last := len(parts) - 1; last >= 0 && len(parts[last])+len(b) <= cap(parts[last]) {
-		parts[last] = append(parts[last], b...)
-		return parts
-	}
-	room := len(b)
-	if len(parts) > 0 {
-		room = max(partSize, room)
-	}
-	return append(parts, append(make([]byte, 0, room), b...))
-}
-
-func join(parts [][]byte) []byte {
-	if len(parts) == 1 {
-		return parts[0]
-	}
-	return bytes.Join(parts, nil)
 }

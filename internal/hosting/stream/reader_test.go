@@ -12,18 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// raws reads all messages of a reader.
-func raws(t *testing.T, r *Reader) []string {
+// raws reads all messages of a stream.
+func raws(t *testing.T, r io.Reader, note func(string)) (all []string, skipped Skipped) {
 	t.Helper()
-	var all []string
-	for {
-		m, err := r.Next()
-		if err == io.EOF {
-			return all
-		}
-		require.NoError(t, err)
-		all = append(all, string(m.Raw))
-	}
+	skipped, err := Read(r, note, func(m Message) { all = append(all, string(m.Raw)) })
+	require.NoError(t, err)
+	return all, skipped
 }
 
 func TestReader(t *testing.T) {
@@ -46,7 +40,7 @@ func TestReader(t *testing.T) {
 		"multibyte":          {`{"a":"` + strings.Repeat("é€😀", 30_000) + `"}`, []string{`{"a":"` + strings.Repeat("é€😀", 30_000) + `"}`}, Skipped{}},
 		"line separators":    {"{\"a\":\"\u2028\u2029\"}\n", []string{"{\"a\":\"\u2028\u2029\"}"}, Skipped{}},
 		"no UTF-8":           {"{\"a\":\"x\xff\xfey\"}\n", []string{"{\"a\":\"x\uFFFDy\"}"}, Skipped{}},
-		"zeros":              {"{\"a\":1}\n\x00\x00\x00\n{}\n", []string{`{"a":1}`, `{}`}, Skipped{NotJSON: 1}},
+		"zeros":              {"{\"a\":1}\n\x00\x00\x00\n{}\n", []string{`{"a":1}`, `{}`}, Skipped{}},
 		"too deep":           {strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000) + "\n{}\n", []string{`{}`}, Skipped{NotJSON: 1}},
 	}
 	for name, tc := range tests {
@@ -57,11 +51,9 @@ func TestReader(t *testing.T) {
 				"in halves":      iotest.HalfReader(strings.NewReader(tc.in)),
 				"with its error": iotest.DataErrReader(strings.NewReader(tc.in)),
 			} {
-				r := NewReader(in, nil)
-				assert.Equal(t, tc.want, raws(t, r), chunks)
-				assert.Equal(t, tc.skipped, r.Skipped(), chunks)
-				_, err := r.Next()
-				assert.Equal(t, io.EOF, err, chunks)
+				got, skipped := raws(t, in, nil)
+				assert.Equal(t, tc.want, got, chunks)
+				assert.Equal(t, tc.skipped, skipped, chunks)
 			}
 		})
 	}
@@ -81,33 +73,33 @@ func TestReaderLongLines(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var notes []string
-			r := NewReader(io.MultiReader(strings.NewReader(tc.line), strings.NewReader("\n{}\n")), func(s string) { notes = append(notes, s) })
-			m, err := r.Next()
+			var all []Message
+			skipped, err := Read(io.MultiReader(strings.NewReader(tc.line), strings.NewReader("\n{}\n")),
+				func(s string) { notes = append(notes, s) }, func(m Message) { all = append(all, m) })
 			require.NoError(t, err)
+			require.Len(t, all, 2)
 			if tc.cut == 0 {
-				assert.True(t, string(m.Raw) == whole)
+				assert.True(t, string(all[0].Raw) == whole)
 				assert.Empty(t, notes)
 			} else {
-				assert.Equal(t, TypeHost, m.Type)
-				assert.Equal(t, SubtypeCut, m.Subtype)
-				assert.Equal(t, Skipped{Cut: 1}, r.Skipped())
+				assert.Equal(t, TypeHost, all[0].Type)
+				assert.Equal(t, SubtypeCut, all[0].Subtype)
+				assert.Equal(t, Skipped{Cut: 1}, skipped)
 				assert.Len(t, notes, 1)
 				var said struct{ Bytes int64 }
-				require.NoError(t, json.Unmarshal(m.Raw, &said))
+				require.NoError(t, json.Unmarshal(all[0].Raw, &said))
 				assert.Equal(t, tc.cut, said.Bytes)
 			}
-			m, err = r.Next()
-			require.NoError(t, err)
-			assert.Equal(t, "{}", string(m.Raw))
+			assert.Equal(t, "{}", string(all[1].Raw))
 		})
 	}
 }
 
 func TestReaderNotesAreBounded(t *testing.T) {
 	var notes []string
-	r := NewReader(strings.NewReader(strings.Repeat(strings.Repeat("no JSON ", 1000)+"\n", 5000)), func(s string) { notes = append(notes, s) })
-	assert.Empty(t, raws(t, r))
-	assert.EqualValues(t, 5000, r.Skipped().NotJSON)
+	got, skipped := raws(t, strings.NewReader(strings.Repeat(strings.Repeat("no JSON ", 1000)+"\n", 5000)), func(s string) { notes = append(notes, s) })
+	assert.Empty(t, got)
+	assert.EqualValues(t, 5000, skipped.NotJSON)
 	require.Len(t, notes, maxQuotes)
 	assert.Contains(t, notes[maxQuotes-1], "only counted")
 	for _, note := range notes {
@@ -117,14 +109,11 @@ func TestReaderNotesAreBounded(t *testing.T) {
 }
 
 func TestReaderError(t *testing.T) {
-	r := NewReader(iotest.TimeoutReader(iotest.HalfReader(strings.NewReader("{\"a\":1}\n"+strings.Repeat("x", bufferSize)))), nil)
-	m, err := r.Next()
-	require.NoError(t, err)
-	assert.Equal(t, `{"a":1}`, string(m.Raw))
-	for range 2 {
-		_, err = r.Next()
-		assert.Equal(t, iotest.ErrTimeout, err)
-	}
+	var all []string
+	_, err := Read(iotest.TimeoutReader(iotest.HalfReader(strings.NewReader("{\"a\":1}\n"+strings.Repeat("x", 64<<10)))), nil,
+		func(m Message) { all = append(all, string(m.Raw)) })
+	assert.Equal(t, iotest.ErrTimeout, err)
+	assert.Equal(t, []string{`{"a":1}`}, all)
 }
 
 func TestMessage(t *testing.T) {
@@ -148,7 +137,7 @@ func FuzzReader(f *testing.F) {
 		var want []string
 		notJSON := int64(0)
 		for line := range bytes.SplitSeq(in, []byte("\n")) {
-			line = bytes.TrimSpace(line)
+			line = bytes.TrimSpace(bytes.TrimLeft(line, "\x00"))
 			var compacted bytes.Buffer
 			switch valid := bytes.ToValidUTF8(line, []byte("\uFFFD")); {
 			case len(line) == 0:
@@ -158,9 +147,9 @@ func FuzzReader(f *testing.F) {
 				want = append(want, compacted.String())
 			}
 		}
-		r := NewReader(&chunks{bytes.NewReader(in), int(chunk%64) + 1}, nil)
-		assert.Equal(t, want, raws(t, r))
-		assert.Equal(t, Skipped{NotJSON: notJSON}, r.Skipped())
+		got, skipped := raws(t, &chunks{bytes.NewReader(in), int(chunk%64) + 1}, nil)
+		assert.Equal(t, want, got)
+		assert.Equal(t, Skipped{NotJSON: notJSON}, skipped)
 	})
 }
 

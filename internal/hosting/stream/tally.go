@@ -1,48 +1,48 @@
 package stream
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
+	"unsafe"
 
+	"heartbeat/internal/claude/limit"
 	"heartbeat/internal/flat"
+	"heartbeat/internal/hosting/folder"
 )
 
 // Tally adds up what messages say about a session. Its fields are what is known so
 // far, whenever the session ends; what a message lacks never erases them. The zero
 // value is an empty tally. It is not safe for concurrent use.
 type Tally struct {
-	SessionID string     // from the first message of the last client that has one
-	Messages  int64      // all that were added
-	Usage     *Usage     // nil until one is known
-	Cost      *float64   // dollars, as the client says; nil until it does
-	Text      *string    // of the last assistant message; nil if that has none
-	Result    *Result    // the last result line; nil before the first
-	RateLimit *RateLimit // the first rate limit; nil if there was none
+	SessionID string             // from the first message of the last client that has one
+	Messages  int64              // all that were added
+	Usage     *folder.TokenUsage // nil until one is known
+	Cost      *float64           // dollars, as the client says; nil until it does
+	Text      *string            // of the last assistant message; nil if that has none
+	Result    *Result            // the last result line; nil before the first
+	RateLimit *RateLimit         // the first rate limit; nil if there was none
 	// Total is the total of this client alone, a JSON number of dollars, "" until it
 	// says one. It includes the cost that the session had when it went on with it.
 	Total string
 
-	past     Usage   // of the clients before this one
-	pastCost float64 // of them, in dollars, as far as this client does not include it
-	costed   bool    // this client has said a cost
-	named    bool    // this client has named its session
-	apart    bool    // that is another than the one before
+	past     folder.TokenUsage // of the clients before this one
+	pastCost float64           // of them, in dollars, as far as this client does not include it
+	costed   bool              // this client has said a cost
+	named    bool              // this client has named its session
+	apart    bool              // that is another than the one before
 
-	settled Usage            // of this client, up to its last result line
-	turns   map[string]Usage // of assistant messages since, by message id
-	counted map[string]bool  // messages that the last result line includes
+	settled folder.TokenUsage            // of this client, up to its last result line
+	turns   map[string]folder.TokenUsage // of assistant messages since, by message id
+	counted map[string]bool              // messages that the last result line includes
 	open    map[string]ToolCall
-}
-
-// Usage counts tokens. The caches' are nil where the client did not say.
-type Usage struct {
-	Input      int64  `json:"inputTokens"`
-	Output     int64  `json:"outputTokens"`
-	CacheRead  *int64 `json:"cacheReadTokens,omitempty"`
-	CacheWrite *int64 `json:"cacheWriteTokens,omitempty"`
+	asked   map[string][]string // files that open calls name, by the call's id
+	opened  map[string]bool     // files that calls named which did not fail
 }
 
 // Result is what a result line says of how the client ended its turn.
@@ -67,32 +67,29 @@ func (t *Tally) Add(m Message, now time.Time) {
 		t.apart = t.SessionID != "" && t.SessionID != m.SessionID
 		t.SessionID, t.named = m.SessionID, true
 	}
-	message, failure := parts(m.Raw)
+	line := valueOf(m.Raw)
+	message := line.Get("message")
 	switch m.Type {
 	case "assistant":
 		t.assistant(message, now)
 	case "user":
-		t.user(message)
+		for _, part := range items(message.Get("content")) {
+			id := short(part.Get("tool_use_id"))
+			delete(t.open, id)
+			t.answered(id, part.Get("is_error") == "true")
+		}
 	case "result":
-		t.result(m, now)
+		t.result(m.Subtype, line, now)
 	}
-	t.limit(flat.Text(string(failure)), message, now)
+	t.limit(line.Get("error").Text(), message, now)
 }
 
-// parts are the message in a line, and its error at the top level.
-func parts(raw []byte) (message, failure []byte) {
-	flat.Each(raw, func(name, value []byte) {
-		switch string(name) {
-		case `"message"`:
-			message = value
-		case `"error"`:
-			failure = value
-		}
-	})
-	if len(message) == 0 || message[0] != '{' {
-		message = nil
+// items are those of an array.
+func items(v flat.Value) []flat.Value {
+	if v == "" || v[0] != '[' {
+		return nil
 	}
-	return message, failure
+	return v.Items()
 }
 
 // OpenTools are the calls whose results have not come yet, the oldest first.
@@ -100,21 +97,10 @@ func (t *Tally) OpenTools() []ToolCall {
 	return slices.SortedFunc(maps.Values(t.open), func(a, b ToolCall) int { return a.Since.Compare(b.Since) })
 }
 
-func (t *Tally) assistant(message []byte, now time.Time) {
-	var id string
-	var usage, content []byte
-	flat.Each(message, func(name, value []byte) {
-		switch string(name) {
-		case `"id"`:
-			id = short(value)
-		case `"usage"`:
-			usage = value
-		case `"content"`:
-			content = value
-		}
-	})
-	t.turn(id, usage)
-	if len(content) == 0 || content[0] != '[' {
+func (t *Tally) assistant(message flat.Value, now time.Time) {
+	t.turn(short(message.Get("id")), message.Get("usage"))
+	content := message.Get("content")
+	if content == "" || content[0] != '[' {
 		return
 	}
 	if text := texts(content); text == "" {
@@ -122,21 +108,11 @@ func (t *Tally) assistant(message []byte, now time.Time) {
 	} else {
 		t.Text = &text
 	}
-	for part := range elements(content) {
-		var call ToolCall
-		kind := ""
-		flat.Each(part, func(name, value []byte) {
-			switch string(name) {
-			case `"type"`:
-				kind = short(value)
-			case `"id"`:
-				call.ID = short(value)
-			case `"name"`:
-				call.Name = short(value)
-			}
-		})
-		if kind == "tool_use" && call.ID != "" {
-			t.opened(call, now)
+	for _, part := range content.Items() {
+		call := ToolCall{ID: short(part.Get("id")), Name: short(part.Get("name")), Since: now}
+		if short(part.Get("type")) == "tool_use" && call.ID != "" {
+			t.calls(call)
+			t.names(call.ID, part.Get("input"))
 		}
 	}
 }
@@ -144,62 +120,43 @@ func (t *Tally) assistant(message []byte, now time.Time) {
 // maxOpen is how many open calls are remembered. A client has a few at a time.
 const maxOpen = 1000
 
-func (t *Tally) opened(call ToolCall, now time.Time) {
+func (t *Tally) calls(call ToolCall) {
 	if t.open == nil {
 		t.open = map[string]ToolCall{}
 	}
 	if len(t.open) < maxOpen {
-		call.Since = now
 		t.open[call.ID] = call
-	}
-}
-
-func (t *Tally) user(message []byte) {
-	for part := range elements(member(message, "content")) {
-		if id := short(member(part, "tool_use_id")); id != "" {
-			delete(t.open, id)
-		}
 	}
 }
 
 // turn counts the usage of an assistant message, of which the client prints a line
 // for each part: the last one is right.
-func (t *Tally) turn(id string, usage []byte) {
-	if len(usage) == 0 || usage[0] != '{' || id == "" || t.counted[id] {
+func (t *Tally) turn(id string, usage flat.Value) {
+	if usage == "" || usage[0] != '{' || id == "" || t.counted[id] {
 		return
 	}
 	if t.turns == nil {
-		t.turns = map[string]Usage{}
+		t.turns = map[string]folder.TokenUsage{}
 	}
 	u := t.turns[id]
-	u.set(usage)
+	setUsage(&u, usage)
 	t.turns[id] = u
 	t.sum()
 }
 
 // result takes what a result line says. It includes the messages before it.
-func (t *Tally) result(m Message, now time.Time) {
-	r := Result{Subtype: m.Subtype, At: now}
-	flat.Each(m.Raw, func(name, value []byte) {
-		switch string(name) {
-		case `"is_error"`:
-			r.IsError = string(value) == "true"
-		case `"result"`:
-			r.Text = first(flat.Text(string(value)), maxResultText)
-		case `"num_turns"`:
-			r.Turns, _ = number(value)
-		case `"total_cost_usd"`:
-			if cost, ok := dollars(value); ok {
-				t.Cost, t.Total = t.withPast(cost), string(value)
-			}
-		case `"usage"`:
-			if len(value) > 0 && value[0] == '{' {
-				t.settle(value)
-			}
-		}
-	})
-	if !r.IsError {
-		r.Text = "" // the assistant's message has it
+func (t *Tally) result(subtype string, line flat.Value, now time.Time) {
+	r := Result{Subtype: subtype, IsError: line.Get("is_error") == "true", At: now}
+	if r.IsError { // otherwise the assistant's message has it
+		r.Text = strings.Clone(first(line.Get("result").Text(), maxResultText))
+	}
+	r.Turns, _ = number(line.Get("num_turns"))
+	total := strings.Clone(string(line.Get("total_cost_usd")))
+	if cost, err := strconv.ParseFloat(total, 64); err == nil {
+		t.Cost, t.Total = t.withPast(cost), total
+	}
+	if usage := line.Get("usage"); usage != "" && usage[0] == '{' {
+		t.settle(usage)
 	}
 	t.Result = &r
 	clear(t.open)
@@ -210,13 +167,13 @@ const maxResultText = 1 << 10 // characters
 // settle takes the usage of a result line. A client that waits for its background tasks
 // prints a result for each prompt, with the usage since the one before it; only the
 // cost is that of the whole client.
-func (t *Tally) settle(usage []byte) {
-	var since Usage
+func (t *Tally) settle(usage flat.Value) {
+	var since folder.TokenUsage
 	for _, u := range t.turns {
-		since = since.Plus(u)
+		since = sumOf(since, u)
 	}
-	since.set(usage)
-	t.settled = t.settled.Plus(since)
+	setUsage(&since, usage)
+	t.settled = sumOf(t.settled, since)
 	if t.counted == nil {
 		t.counted = map[string]bool{}
 	}
@@ -228,15 +185,15 @@ func (t *Tally) settle(usage []byte) {
 }
 
 func (t *Tally) sum() {
-	sum := t.past.Plus(t.client())
+	sum := sumOf(t.past, t.client())
 	t.Usage = &sum
 }
 
 // client is what this client used.
-func (t *Tally) client() Usage {
+func (t *Tally) client() folder.TokenUsage {
 	sum := t.settled
 	for _, u := range t.turns {
-		sum = sum.Plus(u)
+		sum = sumOf(sum, u)
 	}
 	return sum
 }
@@ -272,48 +229,120 @@ func (t *Tally) NextClient() {
 		t.pastCost = *t.Cost
 	}
 	t.costed, t.Total, t.named, t.apart = false, "", false, false
-	t.settled = Usage{}
+	t.settled = folder.TokenUsage{}
 	clear(t.turns)
 	clear(t.open)
 	t.Result = nil
 }
 
-// member is the value of an object's member, or nothing.
-func member(object []byte, name string) (found []byte) {
-	if len(object) == 0 || object[0] != '{' {
-		return nil
-	}
-	flat.Each(object, func(n, value []byte) {
-		if len(n) == len(name)+2 && string(n[1:len(n)-1]) == name {
-			found = value
-		}
-	})
-	return found
-}
-
-// texts joins the texts of a message's content.
-func texts(content []byte) string {
-	var all bytes.Buffer
-	for part := range elements(content) {
-		if short(member(part, "type")) == "text" {
-			all.WriteString(flat.Text(string(member(part, "text"))))
+// texts joins the texts of a message's content, as far as a report has them.
+func texts(content flat.Value) string {
+	all := &head{left: folder.MaxOutput + utf8.UTFMax} // more, so that it shows that it was cut
+	for _, part := range items(content) {
+		if text := part.Get("text"); short(part.Get("type")) == "text" && text.IsString() {
+			if flat.WriteText(all, unsafe.Slice(unsafe.StringData(string(text)), len(text))) != nil {
+				break // all is full
+			}
 		}
 	}
-	return all.String()
+	return all.text.String()
 }
 
-func number(value []byte) (int64, bool) {
-	var n float64
-	if len(value) == 0 || value[0] == 'n' || json.Unmarshal(value, &n) != nil || n < 0 || n > 1<<53 {
+// head takes the beginning of what is written to it.
+type head struct {
+	text strings.Builder
+	left int
+}
+
+var errFull = errors.New("full")
+
+func (h *head) Write(b []byte) (int, error) {
+	n := min(len(b), h.left)
+	h.left -= n
+	_, _ = h.text.Write(b[:n]) // it never fails
+	if n < len(b) {
+		return n, errFull
+	}
+	return n, nil
+}
+
+func number(v flat.Value) (int64, bool) {
+	n, err := strconv.ParseFloat(string(v), 64)
+	if err != nil || n < 0 || n > 1<<53 {
 		return 0, false
 	}
 	return int64(n), true
 }
 
-func dollars(value []byte) (float64, bool) {
-	var n float64
-	if len(value) == 0 || value[0] == 'n' || json.Unmarshal(value, &n) != nil {
-		return 0, false
+// sumOf is the sum of both.
+func sumOf(u, v folder.TokenUsage) folder.TokenUsage {
+	return folder.TokenUsage{
+		Input: u.Input + v.Input, Output: u.Output + v.Output,
+		CacheRead: plus(u.CacheRead, v.CacheRead), CacheWrite: plus(u.CacheWrite, v.CacheWrite),
 	}
-	return n, true
+}
+
+func plus(a, b *int64) *int64 {
+	if a == nil {
+		return b
+	}
+	if b == nil {
+		return a
+	}
+	sum := *a + *b
+	return &sum
+}
+
+// setUsage takes over the counts that a usage object has.
+func setUsage(u *folder.TokenUsage, object flat.Value) {
+	set := func(name string, to func(int64)) {
+		if n, ok := number(object.Get(name)); ok {
+			to(n)
+		}
+	}
+	set("input_tokens", func(n int64) { u.Input = n })
+	set("output_tokens", func(n int64) { u.Output = n })
+	set("cache_read_input_tokens", func(n int64) { u.CacheRead = &n })
+	set("cache_creation_input_tokens", func(n int64) { u.CacheWrite = &n })
+}
+
+// RateLimit is what the first message said that names one.
+type RateLimit struct {
+	Detail   string    // the message's error, at most 200 characters of it
+	ResetsAt time.Time // zero if no message said
+}
+
+// limited is what an error must contain. Only errors at the top level of a message
+// are looked at: a tool's result or the model itself may well speak of rate limits.
+var limited = regexp.MustCompile(`(?i)rate[-_ ]?limit|429|usage limit|quota exceeded|too many requests`)
+
+const maxDetail = 200
+
+func (t *Tally) limit(detail string, message flat.Value, now time.Time) {
+	if detail == "" || !limited.MatchString(detail) {
+		return
+	}
+	if t.RateLimit == nil {
+		t.RateLimit = &RateLimit{Detail: strings.Clone(first(detail, maxDetail))}
+	}
+	if !t.RateLimit.ResetsAt.IsZero() {
+		return
+	}
+	for _, said := range []string{detail, texts(message.Get("content"))} {
+		if at, ok := limit.End(said, now); ok {
+			t.RateLimit.ResetsAt = at
+			return
+		}
+	}
+}
+
+// first is the first n characters of s.
+func first(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
 }

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"heartbeat/internal/hosting/folder"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func TestTallyOfKilledSession(t *testing.T) {
 		says("m1", "d", `{"input_tokens":10,"output_tokens":8}`),
 	)
 	assert.Equal(t, "s-1", got.SessionID)
-	assert.Equal(t, &Usage{Input: 30, Output: 10, CacheRead: ptr(int64(5)), CacheWrite: ptr(int64(3))}, got.Usage)
+	assert.Equal(t, &folder.TokenUsage{Input: 30, Output: 10, CacheRead: ptr(int64(5)), CacheWrite: ptr(int64(3))}, got.Usage)
 	assert.Nil(t, got.Cost)
 	assert.Nil(t, got.Result)
 	assert.Equal(t, ptr("d"), got.Text)
@@ -53,26 +54,26 @@ func TestTallyOfResults(t *testing.T) {
 		says("m1", "a", `{"input_tokens":10,"output_tokens":1}`),
 		`{"type":"result","subtype":"success","is_error":false,"num_turns":2,"session_id":"s-9","total_cost_usd":0.25,"usage":{"input_tokens":100,"output_tokens":50,"cache_read_input_tokens":7},"result":"a"}`,
 	)
-	assert.Equal(t, &Usage{Input: 100, Output: 50, CacheRead: ptr(int64(7))}, got.Usage)
+	assert.Equal(t, &folder.TokenUsage{Input: 100, Output: 50, CacheRead: ptr(int64(7))}, got.Usage)
 	assert.Equal(t, ptr(0.25), got.Cost)
 	assert.Equal(t, &Result{Subtype: "success", Turns: 2, At: noon.Add(time.Second)}, got.Result)
 
 	tally(t, got, says("m1", "a", `{"input_tokens":10,"output_tokens":1}`), says("m2", "b", `{"input_tokens":1,"output_tokens":1}`))
-	assert.Equal(t, &Usage{Input: 101, Output: 51, CacheRead: ptr(int64(7))}, got.Usage, "killed in the turn after a result")
+	assert.Equal(t, &folder.TokenUsage{Input: 101, Output: 51, CacheRead: ptr(int64(7))}, got.Usage, "killed in the turn after a result")
 
 	tally(t, got, `{"type":"result","subtype":"error_during_execution","is_error":true,"total_cost_usd":"much","usage":null,"result":"it broke"}`)
-	assert.Equal(t, &Usage{Input: 101, Output: 51, CacheRead: ptr(int64(7))}, got.Usage, "an absent field erases nothing")
+	assert.Equal(t, &folder.TokenUsage{Input: 101, Output: 51, CacheRead: ptr(int64(7))}, got.Usage, "an absent field erases nothing")
 	assert.Equal(t, ptr(0.25), got.Cost)
 	assert.Equal(t, &Result{Subtype: "error_during_execution", IsError: true, Text: "it broke", At: noon}, got.Result)
 
 	tally(t, got, `{"type":"result","total_cost_usd":0.5,"usage":{"input_tokens":300}}`)
-	assert.Equal(t, &Usage{Input: 400, Output: 51, CacheRead: ptr(int64(7))}, got.Usage, "each result has the usage since the last")
+	assert.Equal(t, &folder.TokenUsage{Input: 400, Output: 51, CacheRead: ptr(int64(7))}, got.Usage, "each result has the usage since the last")
 	assert.Equal(t, ptr(0.5), got.Cost)
 
 	got.NextClient()
 	assert.Nil(t, got.Result)
 	tally(t, got, `{"type":"result","total_cost_usd":0.75,"usage":{"input_tokens":1,"output_tokens":2}}`)
-	assert.Equal(t, &Usage{Input: 401, Output: 53, CacheRead: ptr(int64(7))}, got.Usage, "two clients' add up")
+	assert.Equal(t, &folder.TokenUsage{Input: 401, Output: 53, CacheRead: ptr(int64(7))}, got.Usage, "two clients' add up")
 	assert.Equal(t, ptr(0.75), got.Cost, "it counts on from the cost of the one before")
 
 	got.NextClient()

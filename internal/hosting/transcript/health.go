@@ -1,20 +1,29 @@
 package transcript
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 )
 
-// health is what is and was wrong.
-type health struct {
-	spool    error // nil while the spool can be written
-	database error // nil while the database takes messages
-	row      error // nil while it takes the guild's row
-	since    time.Time
-	past     string
-	lost     int64
+// trouble is what is and was wrong with a database.
+type trouble struct {
+	err   error // nil while nothing is
+	since time.Time
+	past  string // the last one that is over, in a sentence
+}
+
+// is notes that something fails, or works again, and logs a change.
+func (t *trouble) is(err error, log func(string), fails, works string) {
+	switch was := t.err; {
+	case was == nil && err != nil:
+		t.since = time.Now()
+		log(fails + ": " + err.Error())
+	case was != nil && err == nil:
+		t.past = fmt.Sprintf("%s, as they were not from %s to %s (%v)", works, t.since.Format(time.TimeOnly), time.Now().Format(time.TimeOnly), was)
+		log(t.past)
+	}
+	t.err = err
 }
 
 // Health is the state of a store.
@@ -30,84 +39,19 @@ type Health struct {
 func (s *Store) Health() Health {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := Health{Last: s.next() - 1, Stored: min(s.stored.Load(), s.next()-1), Lost: s.health.lost, Past: s.health.past}
+	h := Health{Last: s.last, Stored: s.stored, Lost: s.lost, Past: s.keeps.past}
 	var said []string
-	if err := s.health.database; err != nil {
-		said = append(said, fmt.Sprintf("the database takes no messages since %s, and %d wait in %s (%v)",
-			s.health.since.Format(time.TimeOnly), h.Last-h.Stored, s.waitIn(), err))
-	} else if err := s.health.row; err != nil {
-		said = append(said, fmt.Sprintf("the transcript cannot be written to the guild's table, but all messages are in heartbeat_messages (%v)", err))
+	if err := s.keeps.err; err != nil {
+		said = append(said, fmt.Sprintf("the host's database takes no messages since %s, and %d wait in memory (%v)",
+			s.keeps.since.Format(time.TimeOnly), len(s.held), err))
 	}
-	if err := s.health.spool; err != nil {
-		said = append(said, fmt.Sprintf("the spool cannot be written (%v)", err))
+	if err := s.shows.err; err != nil {
+		said = append(said, fmt.Sprintf("the transcript cannot be written to the guild's table since %s, and is tried again (%v)",
+			s.shows.since.Format(time.TimeOnly), err))
 	}
-	if h.Lost > 0 {
-		said = append(said, fmt.Sprintf("%d messages are lost, since there was no room for them", h.Lost))
+	if s.lost > 0 {
+		said = append(said, fmt.Sprintf("%d messages are lost, since there was no room for them", s.lost))
 	}
 	h.Trouble = strings.Join(said, "; ")
 	return h
 }
-
-func (s *Store) waitIn() string {
-	if s.spool == nil || s.health.spool != nil {
-		return "memory"
-	}
-	return s.o.Spool
-}
-
-func (s *Store) spoolFailed(err error) {
-	if s.health.spool == nil || s.health.spool.Error() != err.Error() {
-		s.o.Log("the messages cannot be written to their spool: " + err.Error())
-	}
-	s.health.spool = err
-}
-
-func (s *Store) spoolWorks() {
-	if s.health.spool != nil {
-		s.o.Log("the messages are written to their spool again")
-	}
-	s.health.spool = nil
-}
-
-// databaseFailed and those below are the writer's.
-func (s *Store) databaseFailed(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.health.database == nil {
-		s.health.since = time.Now()
-		s.o.Log("the database takes no messages, they wait in the spool: " + err.Error())
-	}
-	s.health.database = err
-}
-
-func (s *Store) databaseWorks() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.health.database; err != nil {
-		s.health.past = fmt.Sprintf("the database took no messages from %s to %s (%v)",
-			s.health.since.Format(time.TimeOnly), time.Now().Format(time.TimeOnly), err)
-		s.o.Log(s.health.past)
-		s.health.database = nil
-	}
-}
-
-func (s *Store) rowFailed(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.health.row == nil {
-		s.o.Log("the transcript cannot be written to the guild's table: " + err.Error())
-	}
-	s.health.row = err
-}
-
-func (s *Store) rowWorks() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.health.row = nil
-}
-
-// What [Store.Close] and [Recover] may leave behind.
-var (
-	ErrWaiting = errors.New("messages wait in the spool for the database")
-	ErrLost    = errors.New("messages are lost")
-)

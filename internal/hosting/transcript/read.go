@@ -2,167 +2,76 @@ package transcript
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"iter"
 
-	"heartbeat/internal/disk"
+	"heartbeat/internal/hosting/stream"
 )
 
 // Read returns the messages from a number on, in order and without gaps, and follows
-// the session until the store is closed, or ctx is done: then the error is that of
+// the session until its transcript is closed, or ctx is done: then the error is that of
 // ctx. Nothing is kept for a reader, so there may be any number of slow ones.
-func (s *Store) Read(ctx context.Context, from int64) iter.Seq2[Stored, error] {
-	return func(yield func(Stored, error) bool) {
-		if !s.use() {
-			for m, err := range ReadEnded(ctx, s.o, from) {
-				if !yield(m, err) {
-					return
-				}
-			}
-			return
-		}
-		defer s.done()
-		old := reader{s: s}
-		defer old.close()
-		for n := max(from, 1); ; n++ {
-			more, err := s.wait(ctx, n)
-			if err == nil && !more {
-				return
-			}
-			var m Stored
-			if err == nil {
-				m, err = old.message(ctx, n)
-			}
-			if !yield(m, err) || err != nil {
-				return
-			}
-		}
-	}
+func (s *Store) Read(ctx context.Context, from int64) iter.Seq2[stream.Stored, error] {
+	return read(ctx, s.o, from, s.wait)
 }
 
-// wait returns when there is a message n, or there will be none.
-func (s *Store) wait(ctx context.Context, n int64) (more bool, err error) {
+// wait returns up to which number there are messages, of n if that comes.
+func (s *Store) wait(ctx context.Context, n int64) (last int64, err error) {
 	for {
 		s.mu.Lock()
-		more, ended, changed := n < s.next(), s.ended, s.changed
+		last, closed, changed := s.stored, s.closed, s.changed
+		if len(s.held) == 0 {
+			last = s.last // those behind it are lost
+		}
 		s.mu.Unlock()
-		if more || ended {
-			return more, ctx.Err()
+		if last >= n || closed {
+			return last, ctx.Err()
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return false, ctx.Err()
+			return 0, ctx.Err()
 		}
 	}
 }
-
-// reader reads messages that only the database has any more.
-type reader struct {
-	s  *Store
-	db *database
-}
-
-func (r *reader) message(ctx context.Context, n int64) (Stored, error) {
-	m, found := r.s.fetch(n)
-	if found {
-		return m, nil
-	}
-	var err error
-	if r.db == nil {
-		if r.db, err = connect(ctx, r.s.o.DB, "ro"); err != nil {
-			return Stored{}, err
-		}
-	}
-	shift := r.s.shift.Load()
-	m, found, err = r.db.at(ctx, r.s.o.SessionID, n+shift)
-	if err == nil && (!found || m.N != n+shift) {
-		return lost(n), nil
-	}
-	m.N -= shift
-	return m, err
-}
-
-func (r *reader) close() { _ = r.db.close() }
 
 // ReadEnded returns the messages of a session that no host keeps any more, from a
-// number on: those in the database, and those that are still in its spool.
-func ReadEnded(ctx context.Context, o Options, from int64) iter.Seq2[Stored, error] {
-	return func(yield func(Stored, error) bool) {
-		e := ended{o: o}
-		defer e.close()
-		err := e.open(ctx)
-		for n := max(from, 1); ; {
-			var m Stored
-			var found bool
-			if err == nil {
-				m, found, err = e.at(ctx, n)
-			}
-			if err == nil && !found {
+// number on.
+func ReadEnded(ctx context.Context, o Options, from int64) iter.Seq2[stream.Stored, error] {
+	return func(yield func(stream.Stored, error) bool) {
+		o := o.withDefaults()
+		err := adopt(ctx, o, false)
+		last, _, lastErr := o.DB.Last(ctx, o.SessionID)
+		if lastErr != nil {
+			err = lastErr
+		}
+		if err != nil {
+			yield(stream.Stored{}, err)
+			return
+		}
+		read(ctx, o, from, func(context.Context, int64) (int64, error) { return last, ctx.Err() })(yield)
+	}
+}
+
+// read returns messages as far as wait says that there are any.
+func read(ctx context.Context, o Options, from int64, wait func(context.Context, int64) (int64, error)) iter.Seq2[stream.Stored, error] {
+	return func(yield func(stream.Stored, error) bool) {
+		var next stream.Stored
+		found := false
+		for n := max(from, 1); ; n++ {
+			last, err := wait(ctx, n)
+			if err == nil && n > last {
 				return
+			}
+			if err == nil && (!found || next.N < n) {
+				next, found, err = o.DB.At(ctx, o.SessionID, n)
+			}
+			m := next
+			if !found || next.N > n {
+				m = lost(n)
 			}
 			if !yield(m, err) || err != nil {
 				return
 			}
-			n = m.N + 1
 		}
-	}
-}
-
-// ended reads what a host left behind.
-type ended struct {
-	o       Options
-	db      *database // nil if there is none
-	spool   *spool    // nil if there is none
-	numbers []int64   // of the messages in the spool, in order
-	offsets []int64
-}
-
-func (e *ended) open(ctx context.Context) (err error) {
-	e.spool, err = openSpool(e.o.Spool, e.o.SessionID, false, func(m Stored, offset int64) {
-		e.numbers = append(e.numbers, m.N)
-		e.offsets = append(e.offsets, offset)
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, disk.ErrForeign) {
-		return err
-	}
-	e.db, err = connect(ctx, e.o.DB, "ro")
-	if err != nil && (e.spool != nil || errors.Is(err, fs.ErrNotExist)) {
-		return nil
-	}
-	return err
-}
-
-// at returns the first message from n on.
-func (e *ended) at(ctx context.Context, n int64) (m Stored, found bool, err error) {
-	for len(e.numbers) > 0 && e.numbers[0] < n {
-		e.numbers, e.offsets = e.numbers[1:], e.offsets[1:]
-	}
-	waiting := len(e.numbers) > 0
-	if waiting && e.numbers[0] == n {
-		if m, err = e.spool.read(e.offsets[0]); err == nil {
-			return m, true, nil
-		}
-	}
-	if e.db != nil {
-		m, found, err = e.db.at(ctx, e.o.SessionID, n)
-		if err != nil && !waiting || found && (!waiting || m.N <= e.numbers[0]) {
-			return m, found, err
-		}
-	}
-	if !waiting {
-		return Stored{}, false, nil
-	}
-	if m, err = e.spool.read(e.offsets[0]); err != nil {
-		m = lost(e.numbers[0]) // it is damaged
-	}
-	return m, true, nil
-}
-
-func (e *ended) close() {
-	_ = e.db.close()
-	if e.spool != nil {
-		_ = e.spool.close()
 	}
 }

@@ -1,34 +1,56 @@
 package transcript
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/stream"
+	"heartbeat/internal/testing/crash"
+	"heartbeat/internal/testing/long"
 )
 
-// place makes options for a session in a folder of its own.
-func place(t *testing.T) Options {
-	t.Helper()
-	return in(t.TempDir())
+func TestMain(m *testing.M) {
+	crash.Main(m, map[string]func() int{"session": session, "large": large50})
 }
 
 // in are the options for a session in a folder.
 func in(dir string) Options {
 	return Options{
-		DB: filepath.Join(dir, "nexus.db"), Spool: filepath.Join(dir, "messages.spool"), SessionID: "ses-1",
-		Log: func(s string) { fmt.Fprintln(os.Stderr, s) },
+		DB: store.In(dir, "ses-1", nil), Guild: filepath.Join(dir, "nexus.db"), SessionID: "ses-1",
+		Spool: filepath.Join(dir, "messages.spool"), ShowEvery: 10 * time.Millisecond,
 	}
+}
+
+func place(t *testing.T) Options {
+	t.Helper()
+	o := in(t.TempDir())
+	o.Log = func(text string) { t.Log(text) }
+	t.Cleanup(func() { require.NoError(t, o.DB.Close()) })
+	return o
+}
+
+func opened(t *testing.T, o Options) *Store {
+	t.Helper()
+	require.NoError(t, o.DB.Begin(t.Context(), o.SessionID, o.Guild))
+	s, err := Open(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s
 }
 
 // message is the i-th message of a session: in turn of the assistant, the user, and
@@ -42,6 +64,32 @@ func message(i int64) stream.Message {
 	return m
 }
 
+// session hosts a session in a folder (argument 1): it appends messages without end, and
+// prints the number of each that a reader was shown.
+func session() int {
+	o := in(os.Args[1])
+	s, err := Open(context.Background(), o)
+	if err == nil {
+		err = o.DB.Begin(context.Background(), o.SessionID, o.Guild)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	go func() {
+		for n := s.Last() + 1; ; n++ {
+			s.Append(message(n))
+		}
+	}()
+	for m, err := range s.Read(context.Background(), 1) {
+		if err != nil {
+			return 1
+		}
+		fmt.Println(m.N)
+	}
+	return 0
+}
+
 // fill appends the messages from..to.
 func fill(t *testing.T, s *Store, from, to int64) {
 	t.Helper()
@@ -50,174 +98,196 @@ func fill(t *testing.T, s *Store, from, to int64) {
 	}
 }
 
-func closeIt(t *testing.T, s *Store) {
-	t.Helper()
-	require.NoError(t, s.Close(limited(t)))
-}
-
-func limited(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// requireStored checks that the database has just the messages 1..n, each once, and
-// the guild's row of them.
+// requireStored checks that there are just the messages 1..n, each once.
 func requireStored(t *testing.T, o Options, n int64) {
 	t.Helper()
-	db, err := connect(limited(t), o.DB, "ro")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, db.close()) }()
-	rows, err := db.conn.QueryContext(limited(t), `SELECT n, at, type, content FROM heartbeat_messages WHERE session_id = ? ORDER BY n`, o.SessionID)
-	require.NoError(t, err)
-	var all []string
 	next := int64(1)
-	for rows.Next() {
-		var m Stored
-		var at, content string
-		require.NoError(t, rows.Scan(&m.N, &at, &m.Type, &content))
-		want := message(next)
-		require.Equal(t, Stored{N: next, Type: want.Type}, m)
-		require.Equal(t, string(want.Raw), content)
-		_, err := time.Parse(atLayout, at)
-		require.NoError(t, err)
-		if want.InTranscript() {
-			all = append(all, content)
-		}
-		next++
-	}
-	require.NoError(t, rows.Err())
-	require.Equal(t, n, next-1)
-	if len(all) == 0 {
-		return
-	}
-	var row string
-	require.NoError(t, db.conn.QueryRowContext(limited(t), `SELECT content FROM books_animator_transcripts WHERE id = ?`, o.SessionID).Scan(&row))
-	require.True(t, row == `{"id":"`+o.SessionID+`","messages":[`+strings.Join(all, ",")+`]}`, "the guild's row begins with %.200s", row)
-}
-
-func TestStore(t *testing.T) {
-	o := place(t)
-	s := Open(o)
-	fill(t, s, 1, 700)
-	assert.EqualValues(t, 700, s.Last())
-	closeIt(t, s)
-	assert.Equal(t, Health{Last: 700, Stored: 700}, s.Health())
-	requireStored(t, o, 700)
-	info, err := os.Stat(o.DB)
-	require.NoError(t, err)
-	assert.Equal(t, os.FileMode(0o600), info.Mode())
-	assert.NoFileExists(t, o.Spool)
-}
-
-func TestStoreGoesOnCounting(t *testing.T) {
-	o := place(t)
-	for round := range int64(4) {
-		s := Open(o)
-		fill(t, s, round*10+1, round*10+10)
-		closeIt(t, s)
-	}
-	requireStored(t, o, 40)
-}
-
-func TestReadFollows(t *testing.T) {
-	o := place(t)
-	s := Open(o)
-	const messages, readers = 300, 5
-	results := make(chan error, readers)
-	for r := range readers {
-		go func() {
-			next := int64(r*10 + 1)
-			for m, err := range s.Read(limited(t), next) {
-				if err != nil || m.N != next || string(m.Content) != string(message(next).Raw) {
-					results <- fmt.Errorf("reader %d: message %d instead of %d: %w", r, m.N, next, err)
-					return
-				}
-				next++
-			}
-			if next != messages+1 {
-				results <- fmt.Errorf("reader %d: %d messages", r, next-1)
-				return
-			}
-			results <- nil
-		}()
-	}
-	fill(t, s, 1, messages)
-	closeIt(t, s)
-	for range readers {
-		assert.NoError(t, <-results)
-	}
-	next := int64(1)
-	for m, err := range ReadEnded(limited(t), o, 1) {
+	for m, err := range ReadEnded(t.Context(), o, 1) {
 		require.NoError(t, err)
 		require.Equal(t, next, m.N)
 		require.Equal(t, string(message(next).Raw), string(m.Content))
 		next++
 	}
-	assert.EqualValues(t, messages+1, next)
+	require.Equal(t, n, next-1)
 }
 
-func TestReadEndsWithItsContext(t *testing.T) {
-	s := Open(place(t))
-	defer closeIt(t, s)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	fill(t, s, 1, 1)
-	n := 0
-	for m, err := range s.Read(ctx, 1) {
-		if n++; n == 1 {
-			require.NoError(t, err)
-			require.EqualValues(t, 1, m.N)
-			cancel()
-		} else {
-			assert.Equal(t, context.Canceled, err)
-		}
-	}
-	assert.Equal(t, 2, n)
-}
-
-func TestTranscript(t *testing.T) {
+func TestStoreGoesOnCounting(t *testing.T) {
 	o := place(t)
-	s := Open(o)
-	var b bytes.Buffer
-	require.NoError(t, s.Transcript(limited(t), &b))
-	assert.Equal(t, "[]", b.String())
-	fill(t, s, 1, 10)
-	check := func() {
-		t.Helper()
-		var b bytes.Buffer
-		require.NoError(t, s.Transcript(limited(t), &b))
-		var all []struct{ N int64 }
-		require.NoError(t, json.Unmarshal(b.Bytes(), &all))
-		var numbers []int64
-		for _, m := range all {
-			numbers = append(numbers, m.N)
-		}
-		assert.Equal(t, []int64{1, 3, 4, 6, 7, 9, 10}, numbers)
-	}
-	check()
-	closeIt(t, s)
-	check()
+	s := opened(t, o)
+	fill(t, s, 1, 1000)
+	require.NoError(t, s.Flush(t.Context()))
+	s.Close()
+	assert.Equal(t, int64(1001), s.Append(message(1001)), "it comes after the end, and is lost")
+	assert.Equal(t, int64(1), s.Health().Lost)
+	requireStored(t, o, 1000)
+	s = opened(t, o)
+	fill(t, s, 1001, 1500)
+	require.NoError(t, s.Flush(t.Context()))
+	require.NoError(t, s.Show(t.Context()))
+	s.Close()
+	requireStored(t, o, 1500)
+	assert.Equal(t, 1000, rowOf(t, o))
 }
 
-func TestRecover(t *testing.T) {
-	o := place(t)
-	require.NoError(t, Recover(limited(t), o), "nothing there")
-	sp, err := newSpool(o.Spool, spoolHead{Session: o.SessionID})
+// rowOf is how many messages the guild's row has.
+func rowOf(t *testing.T, o Options) (n int) {
+	t.Helper()
+	db, err := sql.Open("sqlite", o.Guild)
 	require.NoError(t, err)
-	for i := range int64(5) {
-		_, err := sp.append(Stored{N: i + 1, At: time.Now(), Type: message(i + 1).Type, Content: message(i + 1).Raw})
+	defer func() { require.NoError(t, db.Close()) }()
+	require.NoError(t, db.QueryRow("SELECT json_array_length(content, '$.messages') FROM books_animator_transcripts WHERE id = 'ses-1'").Scan(&n))
+	return n
+}
+
+// Readers get each message in order, however slow they are, and whenever they come.
+func TestReadFollows(t *testing.T) {
+	o := place(t)
+	s := opened(t, o)
+	const n = 2000
+	var wait sync.WaitGroup
+	for from := range int64(4) {
+		wait.Go(func() {
+			next := from*100 + 1
+			for m, err := range s.Read(t.Context(), next) {
+				assert.NoError(t, err)
+				assert.Equal(t, next, m.N)
+				next++
+			}
+			assert.Equal(t, int64(n+1), next)
+		})
+	}
+	fill(t, s, 1, n)
+	require.NoError(t, s.Flush(t.Context()))
+	s.Close()
+	wait.Wait()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, err := range opened(t, o).Read(ctx, n+1) {
+		require.ErrorIs(t, err, context.Canceled)
+	}
+}
+
+// Whatever a reader was shown survives a kill at any time, and nothing is there twice.
+func TestKilledAtAnyTime(t *testing.T) {
+	for i := range long.Rounds(3, 30) {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
+			o := place(t)
+			child := crash.Command{Name: "session", Args: []string{filepath.Dir(o.Guild)}}.Start(t)
+			shown := int64(0)
+			for range 100 * (i + 1) {
+				n, err := strconv.ParseInt(child.Line(t), 10, 64)
+				require.NoError(t, err)
+				shown = n
+			}
+			child.Kill(t)
+			last, count, err := o.DB.Last(t.Context(), "ses-1")
+			require.NoError(t, err)
+			assert.GreaterOrEqual(t, last, shown)
+			assert.Equal(t, last, count)
+			requireStored(t, o, last)
+		})
+	}
+}
+
+// full has the databases of this process take so many pages; 0 are any number.
+var full atomic.Int64
+
+func limitPages(t *testing.T) {
+	store.TestOnlyPages = func() int {
+		if n := full.Load(); n > 0 {
+			return int(n)
+		}
+		return 1 << 30
+	}
+	t.Cleanup(func() { store.TestOnlyPages = nil; full.Store(0) })
+}
+
+// While the disk takes nothing messages are held, and what does not fit is lost, counted
+// and said. Others are stored once there is room.
+func TestFullDisk(t *testing.T) {
+	o := place(t)
+	o.MemoryMax = 100 << 10
+	limitPages(t)
+	s := opened(t, o)
+	full.Store(9)
+	big, _ := stream.Parse([]byte(`{"type":"user","message":{"content":"` + strings.Repeat("x", 40<<10) + `"}}`))
+	for n := int64(1); n <= 5; n++ {
+		require.Equal(t, n, s.Append(big))
+	}
+	require.ErrorContains(t, s.Flush(t.Context()), "2 messages are in memory alone")
+	h := s.Health()
+	assert.Equal(t, Health{Last: 5, Stored: 0, Lost: 3}, Health{Last: h.Last, Stored: h.Stored, Lost: h.Lost})
+	assert.Contains(t, h.Trouble, "2 wait in memory")
+	assert.Contains(t, h.Trouble, "3 messages are lost, since there was no room for them")
+	full.Store(0)
+	require.NoError(t, s.Flush(t.Context()))
+	s.Close()
+	var types []string
+	for m, err := range s.Read(t.Context(), 1) {
+		require.NoError(t, err)
+		types = append(types, m.Type)
+	}
+	assert.Equal(t, []string{"user", "user", "heartbeat", "heartbeat", "heartbeat"}, types)
+	gone, err := Lost(t.Context(), o.DB, "ses-1")
+	require.NoError(t, err)
+	assert.Zero(t, gone, "none that another one followed")
+}
+
+// A guild that holds its database locked holds nothing else up.
+func TestGuildLocked(t *testing.T) {
+	o := place(t)
+	guild, err := sql.Open("sqlite", o.Guild)
+	require.NoError(t, err)
+	guild.SetMaxOpenConns(1)
+	for _, q := range []string{"CREATE TABLE other (x)", "BEGIN EXCLUSIVE", "INSERT INTO other VALUES (1)"} {
+		_, err = guild.Exec(q)
 		require.NoError(t, err)
 	}
-	require.NoError(t, sp.close())
-	f, err := os.OpenFile(o.Spool, os.O_APPEND|os.O_WRONLY, 0)
+	s := opened(t, o)
+	fill(t, s, 1, 500)
+	require.NoError(t, s.Flush(t.Context()))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.Error(t, s.Show(ctx))
+	assert.Contains(t, s.Health().Trouble, "the transcript cannot be written to the guild's table")
+	requireStored(t, o, 500)
+	_, err = guild.Exec("COMMIT")
 	require.NoError(t, err)
-	_, err = f.WriteString(`{"n":6,"at":"2026-`)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	for range 2 {
-		require.NoError(t, Recover(limited(t), o))
-		requireStored(t, o, 5)
+	require.NoError(t, guild.Close())
+	require.NoError(t, s.Show(t.Context()))
+	assert.Empty(t, s.Health().Trouble)
+	assert.Equal(t, 333, rowOf(t, o))
+}
+
+// What an older release has kept is read once and moved.
+func TestAdopt(t *testing.T) {
+	o := place(t)
+	spool := func(session string) {
+		text := fmt.Sprintf(`{"session":%q,"after":0,"unsure":false}`+"\n", session)
+		for n := int64(1); n <= 600; n++ {
+			text += fmt.Sprintf(`{"n":%d,"at":"2026-05-01T12:00:00.000Z","type":"user","content":%s}`+"\n", n, message(n).Raw)
+		}
+		require.NoError(t, os.WriteFile(o.Spool, []byte(text+`{"n":601,"at":"2026-05`), 0o600))
 	}
+	spool("ses-2")
+	require.ErrorContains(t, Recover(t.Context(), o), `it belongs to session "ses-2"`)
+	assert.FileExists(t, o.Spool)
+	spool("ses-1")
+	requireStored(t, o, 600)
+	assert.FileExists(t, o.Spool, "who only reads moves nothing")
+	require.NoError(t, Recover(t.Context(), o))
+	assert.NoFileExists(t, o.Spool)
+	requireStored(t, o, 600)
+	assert.Equal(t, int64(601), opened(t, o).Append(message(601)))
+	require.NoError(t, syscall.Mkfifo(o.Spool, 0o600))
+	require.Error(t, Recover(t.Context(), o), "it is not waited for")
+}
+
+func TestNoDatabase(t *testing.T) {
+	o := place(t)
+	require.NoError(t, os.Mkdir(o.DB.Path(), 0o700))
+	_, err := Open(t.Context(), o)
+	require.ErrorContains(t, err, o.DB.Path())
+	assert.False(t, errors.Is(err, context.Canceled))
 }

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"syscall"
 
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 )
 
 // Agent is a session. Set its fields, then Run it.
@@ -48,33 +48,43 @@ type Agent struct {
 // ended before it has written it.
 const Unwritten = "unwritten"
 
+// Failing begins a reply that is none: the turn ends in an error of the API, whose name and
+// message follow, as in "API-ERROR rate_limit: try again in 2 hours".
+const Failing = "API-ERROR "
+
 // Run begins with a person's prompt, continues while the hook blocks the stop, and
 // returns when the hook approves it.
 func (a *Agent) Run(ctx context.Context, prompt string) (err error) {
 	if a.SessionID == "" {
-		if a.SessionID, err = host.RandomName(); err != nil {
+		if a.SessionID, err = machine.RandomName(); err != nil {
 			return err
 		}
 	}
-	if a.promptID, err = host.RandomName(); err != nil {
+	if a.promptID, err = machine.RandomName(); err != nil {
 		return err
 	}
 	if _, err := a.fire(ctx, map[string]any{"hook_event_name": "SessionStart", "source": "startup"}); err != nil {
 		return err
 	}
-	if err = a.turns(ctx, prompt); err == nil && a.Sits != nil {
+	if err = a.turnsOf(ctx, prompt); err == nil && a.Sits != nil {
 		a.Sits()
 	}
 	_, endErr := a.fire(ctx, map[string]any{"hook_event_name": "SessionEnd", "reason": "other"})
 	return errors.Join(err, endErr)
 }
 
-func (a *Agent) turns(ctx context.Context, text string) error {
+// turnsOf are the turns of one prompt: it goes on while the hook blocks the stop.
+func (a *Agent) turnsOf(ctx context.Context, text string) error {
 	if err := a.write("user", text, false); err != nil {
 		return err
 	}
 	for active := false; ; active = true {
 		reply := a.Answer(text)
+		if failure, fails := strings.CutPrefix(reply, Failing); fails {
+			name, message, _ := strings.Cut(failure, ": ")
+			_, err := a.fire(ctx, map[string]any{"hook_event_name": "StopFailure", "error": name, "last_assistant_message": message})
+			return err
+		}
 		if err := a.write("assistant", reply, false); err != nil {
 			return err
 		}

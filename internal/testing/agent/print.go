@@ -10,11 +10,14 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 )
 
 // TranscriptsVariable names the folder in which a stand-in program keeps its transcripts.
 const TranscriptsVariable = "HEARTBEAT_TEST_TRANSCRIPTS"
+
+// NoHooksVariable, when set, has the stand-in run no hooks.
+const NoHooksVariable = "HEARTBEAT_TEST_NO_HOOKS"
 
 // Printed is one turn of a session that prints its messages.
 type Printed struct {
@@ -38,6 +41,9 @@ func InPrint(args []string, turn func(Printed) string) int {
 func inPrint(args []string, turn func(Printed) string) error {
 	c := parse(args)
 	hook, err := wired(c.settings)
+	if os.Getenv(NoHooksVariable) != "" {
+		hook = []string{"true"}
+	}
 	if err != nil {
 		return err
 	}
@@ -69,13 +75,14 @@ type printer struct {
 	out    *bufio.Writer
 	source string
 	turns  int
+	reply  string
 }
 
 func (p *printer) run(ctx context.Context, text string, turn func(Printed) string) (err error) {
 	if err := p.keepTranscript(); err != nil {
 		return err
 	}
-	if p.promptID, err = host.RandomName(); err != nil {
+	if p.promptID, err = machine.RandomName(); err != nil {
 		return err
 	}
 	if _, err := p.fire(ctx, map[string]any{"hook_event_name": "SessionStart", "source": p.source}); err != nil {
@@ -85,12 +92,24 @@ func (p *printer) run(ctx context.Context, text string, turn func(Printed) strin
 	if _, err := p.fire(ctx, map[string]any{"hook_event_name": "UserPromptSubmit", "prompt": text}); err != nil {
 		return err
 	}
-	if err := p.write("user", text, false); err != nil {
+	p.Answer = func(text string) string {
+		p.turns++
+		p.reply = turn(Printed{Text: text, N: p.turns, Print: p.line})
+		p.message("assistant", map[string]any{"parent_tool_use_id": nil, "message": map[string]any{
+			"id": "msg_" + strconv.Itoa(p.turns), "type": "message", "role": "assistant", "model": "stand-in",
+			"content": []any{map[string]any{"type": "text", "text": p.reply}},
+			"usage":   map[string]any{"input_tokens": 10, "output_tokens": 5},
+		}})
+		return p.reply
+	}
+	if err := p.turnsOf(ctx, text); err != nil {
 		return err
 	}
-	if err := p.chain(ctx, text, turn); err != nil {
-		return err
-	}
+	p.message("result", map[string]any{
+		"subtype": "success", "is_error": false, "num_turns": p.turns, "result": p.reply,
+		"total_cost_usd": 0.01 * float64(p.turns),
+		"usage":          map[string]any{"input_tokens": 10 * p.turns, "output_tokens": 5 * p.turns},
+	})
 	_, err = p.fire(ctx, map[string]any{"hook_event_name": "SessionEnd", "reason": "other"})
 	return err
 }
@@ -99,7 +118,7 @@ func (p *printer) run(ctx context.Context, text string, turn func(Printed) strin
 // that.
 func (a *Agent) keepTranscript() (err error) {
 	if a.SessionID == "" {
-		if a.SessionID, err = host.RandomName(); err != nil {
+		if a.SessionID, err = machine.RandomName(); err != nil {
 			return err
 		}
 	}
@@ -107,40 +126,6 @@ func (a *Agent) keepTranscript() (err error) {
 		a.Transcript, a.blocks = filepath.Join(folder, a.SessionID+".jsonl"), true
 	}
 	return nil
-}
-
-// chain is the turns of one prompt, which end with a result.
-func (p *printer) chain(ctx context.Context, text string, turn func(Printed) string) error {
-	for active := false; ; active = true {
-		p.turns++
-		reply := turn(Printed{Text: text, N: p.turns, Print: p.line})
-		p.message("assistant", map[string]any{"parent_tool_use_id": nil, "message": map[string]any{
-			"id": "msg_" + strconv.Itoa(p.turns), "type": "message", "role": "assistant", "model": "stand-in",
-			"content": []any{map[string]any{"type": "text", "text": reply}},
-			"usage":   map[string]any{"input_tokens": 10, "output_tokens": 5},
-		}})
-		if err := p.write("assistant", reply, false); err != nil {
-			return err
-		}
-		next, err := p.fire(ctx, map[string]any{
-			"hook_event_name": "Stop", "stop_hook_active": active, "last_assistant_message": reply,
-		})
-		if err != nil {
-			return err
-		}
-		if next == "" {
-			p.message("result", map[string]any{
-				"subtype": "success", "is_error": false, "num_turns": p.turns, "result": reply,
-				"total_cost_usd": 0.01 * float64(p.turns),
-				"usage":          map[string]any{"input_tokens": 10 * p.turns, "output_tokens": 5 * p.turns},
-			})
-			return nil
-		}
-		text = next
-		if err := p.write("user", "Stop hook feedback:\n"+text, true); err != nil {
-			return err
-		}
-	}
 }
 
 func (p *printer) message(kind string, members map[string]any) {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 )
 
 // exitWakes is the exit status with which a background hook wakes the session.
@@ -23,7 +23,7 @@ func (a *Agent) RunWoken(ctx context.Context, prompt string, quit <-chan struct{
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the waiting hook
 	if a.SessionID == "" {
-		if a.SessionID, err = host.RandomName(); err != nil {
+		if a.SessionID, err = machine.RandomName(); err != nil {
 			return err
 		}
 	}
@@ -46,7 +46,7 @@ func (a *Agent) RunWoken(ctx context.Context, prompt string, quit <-chan struct{
 }
 
 func (a *Agent) wokenTurn(ctx context.Context, text string, woken chan<- string) (err error) {
-	if a.promptID, err = host.RandomName(); err != nil {
+	if a.promptID, err = machine.RandomName(); err != nil {
 		return err
 	}
 	if _, err := a.fire(ctx, map[string]any{"hook_event_name": "UserPromptSubmit", "prompt": text}); err != nil {

@@ -98,7 +98,7 @@ func TestCodexLaunchedPersists(t *testing.T) {
 			r.answered(ctx, 3)
 			require.NoError(t, m.cmd.Process.Signal(syscall.SIGTERM))
 			w, log := m.wait()
-			assert.Equal(t, "signal", w.Reason, "%q", log)
+			assert.Equal(t, "stopped", w.Reason, "%q", log)
 			r.came(answeredOnce(all...)...)
 			r.sessionsGone(ctx)
 		})

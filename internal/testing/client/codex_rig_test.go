@@ -130,22 +130,8 @@ func (r *codexRig) got(text string) (n int) {
 // came checks every entry's fate, as settled does.
 func (r *codexRig) came(fates ...fate) {
 	r.t.Helper()
-	var results, dead []string
-	for _, f := range fates {
-		switch {
-		case f.reply != "":
-			results = append(results, told(f.tag, f.id, f.attempt, f.reply))
-		case f.reason != "":
-			dead = append(dead, told(f.tag, f.id, f.attempt, f.reason))
-		}
-		assert.Equal(r.t, f.arrivals, r.got(f.text), "how often the model got %s", f.tag)
-	}
-	assert.Equal(r.t, results, r.told(r.results()), "results")
-	assert.Equal(r.t, dead, r.told(r.deadLetters()), "dead letters")
+	r.had(r.got, fates...)
 	assert.NoFileExists(r.t, r.path(".in-flight"))
-	if r.t.Failed() {
-		r.t.Log(r.state())
-	}
 }
 
 // sessionPID is the process that the inbox knows of its newest session.

@@ -42,6 +42,9 @@ type line struct {
 
 func (r *rig) path(name string) string { return filepath.Join(filepath.Dir(r.inbox), name) }
 
+// inFlight is replaced as a whole, and has no newline.
+const inFlight = ".in-flight"
+
 func (r *rig) lines(name string) []line {
 	r.t.Helper()
 	raw, err := os.ReadFile(r.path(name))
@@ -51,6 +54,9 @@ func (r *rig) lines(name string) []line {
 	require.NoError(r.t, err)
 	var all []line
 	for one := range bytes.Lines(raw) {
+		if name != inFlight && !bytes.HasSuffix(one, []byte("\n")) {
+			break // it is being appended
+		}
 		var l line
 		require.NoError(r.t, json.Unmarshal(one, &l), "%s: %s", name, one)
 		all = append(all, l)
@@ -63,7 +69,7 @@ func (r *rig) deadLetters() []line { return r.lines(".dead-letter.jsonl") }
 
 // flying returns the entry in flight, or nil.
 func (r *rig) flying() *line {
-	if all := r.lines(".in-flight"); len(all) > 0 {
+	if all := r.lines(inFlight); len(all) > 0 {
 		return &all[0]
 	}
 	return nil
@@ -129,6 +135,12 @@ func (r *rig) settled(fates ...fate) {
 // logged is settled for a session that continues.
 func (r *rig) logged(fates ...fate) {
 	r.t.Helper()
+	r.had(r.arrivals, fates...)
+}
+
+// had checks the fates, and how often the model got each text.
+func (r *rig) had(arrivals func(text string) int, fates ...fate) {
+	r.t.Helper()
 	var results, dead []string
 	for _, f := range fates {
 		switch {
@@ -137,7 +149,7 @@ func (r *rig) logged(fates ...fate) {
 		case f.reason != "":
 			dead = append(dead, told(f.tag, f.id, f.attempt, f.reason))
 		}
-		assert.Equal(r.t, f.arrivals, r.arrivals(f.text), "how often the model got %s", f.tag)
+		assert.Equal(r.t, f.arrivals, arrivals(f.text), "how often the model got %s", f.tag)
 	}
 	assert.Equal(r.t, results, r.told(r.results()), "results")
 	assert.Equal(r.t, dead, r.told(r.deadLetters()), "dead letters")

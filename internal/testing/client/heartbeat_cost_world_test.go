@@ -174,32 +174,38 @@ func TestHeartbeatCostOfAWorld(t *testing.T) {
 // end of the turn in which a tag was answered. It returns what undoes that.
 func (w *world) wrapHook(tag string) (restore func()) {
 	w.t.Helper()
-	return w.wrap(w.stop, fmt.Sprintf(`if [[ $said == *'"hook_event_name":"Stop"'* && $said == *%q* ]]; then touch %s; kill -9 $$; fi`,
-		tag, quotedForShell(w.path("killed"))))
+	killed := quotedForShell(w.path("killed")) // once: the client may read its restored settings late
+	return w.wrap([]string{w.stop}, fmt.Sprintf(`if [[ $said == *'"hook_event_name":"Stop"'* && $said == *%q* && ! -e %s ]]; then touch %s; kill -9 $$; fi`,
+		tag, killed, killed))
 }
 
 // wrapMeter has every third reading kill the meter, at any moment of it.
 func (w *world) wrapMeter() (restore func()) {
 	w.t.Helper()
-	meter, count := filepath.Join(filepath.Dir(w.stop), "heartbeat-meter"), quotedForShell(w.path("readings"))
+	meter, count := []string{w.stop, "meter"}, quotedForShell(w.path("readings"))
 	return w.wrap(meter, fmt.Sprintf(`echo >>%s
 if (( $(wc -l <%s) %% 3 == 0 )); then
 	%s "$@" <<<"$said" &
 	for (( i = RANDOM %% 400; i > 0; i-- )); do :; done
 	kill -9 $!
 	exit
-fi`, count, count, quotedForShell(meter)))
+fi`, count, count, quotedForShell(w.stop)+" meter"))
 }
 
-// wrap has the client run a script before a command of its settings. What the command
-// gets on stdin is $said. restore undoes that.
-func (w *world) wrap(command, script string) (restore func()) {
+// wrap has the client run a script before a command of its settings, which is a program
+// and perhaps a verb. What the command gets on stdin is $said. restore undoes that.
+func (w *world) wrap(command []string, script string) (restore func()) {
 	w.t.Helper()
 	before, err := os.ReadFile(w.settings)
 	require.NoError(w.t, err)
-	path := filepath.Join(filepath.Dir(w.Home), filepath.Base(command)+".sh")
-	text := fmt.Sprintf("#!/bin/bash\nsaid=$(cat)\n%s\nexec %s \"$@\" <<<\"$said\"\n", script, quotedForShell(command))
+	path := filepath.Join(filepath.Dir(w.Home), strings.Join(append([]string{filepath.Base(command[0])}, command[1:]...), "-")+".sh")
+	text := fmt.Sprintf("#!/bin/bash\nsaid=$(cat)\n%s\nexec %s \"$@\" <<<\"$said\"\n", script, strings.Join(append([]string{quotedForShell(command[0])}, command[1:]...), " "))
 	require.NoError(w.t, os.WriteFile(path, []byte(text), 0o700))
-	require.NoError(w.t, os.WriteFile(w.settings, []byte(strings.ReplaceAll(string(before), command, path)), 0o600))
+	from, to := strings.Join(command, " "), path
+	if len(command) == 1 { // the program with arguments of their own, which the meter's line has not
+		from, to = `"`+from+`"`, `"`+to+`"`
+	}
+	require.Contains(w.t, string(before), from)
+	require.NoError(w.t, os.WriteFile(w.settings, []byte(strings.ReplaceAll(string(before), from, to)), 0o600))
 	return func() { require.NoError(w.t, os.WriteFile(w.settings, before, 0o600)) }
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/fleet/settle"
+	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/testing/model"
 )
 
@@ -131,7 +131,7 @@ func TestFleetNoSessionSetAside(t *testing.T) {
 	c.keptOnce(all[1])
 	r := c.known(all[0])
 	require.NotNil(t, r)
-	assert.Equal(t, settle.WasDead, r.Outcome)
+	assert.Equal(t, upstream.WasDead, r.Outcome)
 	assert.Equal(t, "interrupted", r.Reason)
 	assert.Empty(t, c.replied(all[0]))
 	assert.Contains(t, c.command("dead", "show", "job.1"), all[0].text())

@@ -19,13 +19,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/fleet/claims"
-	"heartbeat/internal/fleet/layout"
-	"heartbeat/internal/fleet/names"
-	"heartbeat/internal/fleet/settle"
+	"heartbeat/internal/fleet/message"
+	fleetsetup "heartbeat/internal/fleet/setup"
+	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/survey"
 	"heartbeat/internal/testing/fleet"
 	"heartbeat/internal/testing/model"
+	"heartbeat/internal/testing/script"
 )
 
 // crew is a stream, and agents with the real client that draw from it.
@@ -34,8 +34,8 @@ type crew struct {
 	server *fleet.Server
 	js     jetstream.JetStream
 	nc     *nats.Conn
-	up     *settle.Upstream
-	layout *layout.Layout
+	up     *upstream.Upstream
+	layout *fleetsetup.Layout
 	script model.Script
 	where  []string // the server, as flags
 	agents []*member
@@ -64,11 +64,11 @@ func newCrew(t *testing.T, script model.Script, setup ...string) *crew {
 	c.command(append([]string{"setup", "--subjects", "work.>", "--max-deliver", "100"}, setup...)...)
 	ctx := fleet.Context(t)
 	var err error
-	c.layout, err = layout.Open(ctx, c.js, "WORK")
+	c.layout, err = fleetsetup.Open(ctx, c.js, "WORK")
 	require.NoError(t, err)
-	c.up, err = settle.New(c.js, "WORK")
+	c.up, err = upstream.Open(ctx, c.js, "WORK")
 	require.NoError(t, err)
-	_, err = c.nc.Subscribe(names.Reply("WORK", "*"), func(m *nats.Msg) {
+	_, err = c.nc.Subscribe(message.ReplySubject("WORK", "*"), func(m *nats.Msg) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.replies[m.Subject] = append(c.replies[m.Subject], string(m.Data))
@@ -163,7 +163,7 @@ func (m *member) kill() {
 
 // killMachine kills the agent and all that it started.
 func (m *member) killMachine() {
-	sweep(m.t, m.Home)
+	script.Sweep(m.t, "HOME="+m.Home)
 	<-m.done
 }
 
@@ -198,7 +198,7 @@ func (m *member) clients() (pids []int) {
 	return pids
 }
 
-func (m *member) killOwn(pid int) { killIfOurs(pid, fmt.Sprintf("/proc/%d/environ", pid), m.Home) }
+func (m *member) killOwn(pid int) { script.KillMarked(pid, "HOME="+m.Home) }
 
 func (m *member) box() *inbox.Inbox {
 	m.t.Helper()
@@ -220,10 +220,10 @@ func (m *member) ended(ctx context.Context) int {
 }
 
 // held are the messages that the agent holds, by its ledger.
-func (m *member) held() []claims.Claim {
+func (m *member) held() []upstream.Claim {
 	m.t.Helper()
-	var state struct{ Claims []claims.Claim }
-	if raw, err := os.ReadFile(m.path(claims.FileName)); err == nil {
+	var state struct{ Claims []upstream.Claim }
+	if raw, err := os.ReadFile(m.path(upstream.FileName)); err == nil {
 		require.NoError(m.t, json.Unmarshal(raw, &state))
 	}
 	return state.Claims
@@ -242,7 +242,7 @@ func jobs(n int) []job {
 
 func (n job) text() string { return "please look at " + n.tag }
 
-func (n job) replyTo() string { return names.Reply("WORK", names.Token(n.id)) }
+func (n job) replyTo() string { return message.ReplySubject("WORK", message.Key(n.id)) }
 
 // send sends messages as a program would that listens for the replies.
 func (c *crew) send(all ...job) {
@@ -250,8 +250,8 @@ func (c *crew) send(all ...job) {
 	for _, n := range all {
 		m := nats.NewMsg("work.review")
 		m.Data = []byte(n.text())
-		m.Header.Set(names.HeaderMsgID, n.id)
-		m.Header.Set(names.HeaderReply, n.replyTo())
+		m.Header.Set(message.HeaderMsgID, n.id)
+		m.Header.Set(message.HeaderReply, n.replyTo())
 		_, err := c.js.PublishMsg(fleet.Context(c.t), m)
 		require.NoError(c.t, err)
 	}
@@ -260,15 +260,7 @@ func (c *crew) send(all ...job) {
 // until waits for something, and says what the agents said where it does not come.
 func (c *crew) until(ctx context.Context, what string, so func() bool) {
 	c.t.Helper()
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
-	for !so() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			require.FailNow(c.t, "waited in vain until "+what, c.command("status"))
-		}
-	}
+	until(ctx, c.t, what, so, func() string { return c.command("status") })
 }
 
 // left is how many messages are on the stream.
@@ -279,7 +271,7 @@ func (c *crew) left() int {
 	return int(info.State.Msgs)
 }
 
-func (c *crew) known(n job) *settle.Record {
+func (c *crew) known(n job) *upstream.Record {
 	c.t.Helper()
 	r, err := c.up.Known(fleet.Context(c.t), n.id, 0)
 	require.NoError(c.t, err)
@@ -298,7 +290,7 @@ func (c *crew) isEmpty(ctx context.Context) {
 // consumer is what the server says of the consumer.
 func (c *crew) consumer() *jetstream.ConsumerInfo {
 	c.t.Helper()
-	found, _, err := layout.Consumer(fleet.Context(c.t), c.js, "WORK", ">")
+	found, _, err := fleetsetup.Consumer(fleet.Context(c.t), c.js, "WORK", ">")
 	require.NoError(c.t, err)
 	return found.CachedInfo()
 }
@@ -332,23 +324,23 @@ type kept struct {
 func (c *crew) keptOnce(all ...job) kept {
 	c.t.Helper()
 	ctx := fleet.Context(c.t)
-	results, err := c.js.KeyValue(ctx, names.Bucket("WORK"))
+	results, err := c.js.KeyValue(ctx, message.Bucket("WORK"))
 	require.NoError(c.t, err)
 	k := kept{by: map[string]int{}}
 	for _, n := range all {
 		r := c.known(n)
 		require.NotNil(c.t, r, "message %s is lost", n.id)
-		assert.Equal(c.t, settle.WasAnswered, r.Outcome, "%s: %s", n.id, r.Reason)
-		value, err := results.Get(ctx, names.Answer(n.id, r.Agent))
+		assert.Equal(c.t, upstream.WasAnswered, r.Outcome, "%s: %s", n.id, r.Reason)
+		value, err := results.Get(ctx, message.AnswerKey(n.id, r.Agent))
 		require.NoError(c.t, err, n.id)
-		answer, err := settle.ParseAnswer(value.Value())
+		answer, err := upstream.ParseAnswer(value.Value())
 		require.NoError(c.t, err)
 		assert.Equal(c.t, ownReply(n.tag), answer.Reply, "the answer to %s", n.id)
 		switch replies := c.replied(n); {
-		case r.ReplyState == settle.Sent:
+		case r.ReplyState == upstream.Sent:
 			assert.Equal(c.t, []string{ownReply(n.tag)}, replies, "replies to %s", n.id)
 		default:
-			assert.Equal(c.t, settle.InDoubt, r.ReplyState)
+			assert.Equal(c.t, upstream.InDoubt, r.ReplyState)
 			assert.LessOrEqual(c.t, len(replies), 1, "replies to %s", n.id)
 			k.doubts++
 		}

@@ -1,6 +1,8 @@
 package client
 
 import (
+	"fmt"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -149,4 +151,18 @@ func TestHostedCancel(t *testing.T) {
 			h.isClean(u.SessionID)
 		})
 	}
+}
+
+// A client whose user has turned hooks off answers all the same, and says so itself.
+func TestHostedWithoutHooks(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(model.Request) model.Reply { return model.Text("done") })
+	h.writeJSON(filepath.Join(h.Home, ".claude", "settings.json"), map[string]any{"disableAllHooks": true})
+	h.start(h.seed("ses-end", "go [e1]", guildOf...))
+	s := h.await(minutes(t), "ses-end")
+	assert.Equal(t, "completed", s.Status, reported(s, "error"))
+	assert.Equal(t, 1, h.state(s.ID).Entries.Answered)
+	assert.Contains(t, fmt.Sprint(reported(s, "warnings")), "settings.json has disableAllHooks, so that no hook of the client ran: that 1 prompt was answered is known from its own result line alone")
+	h.agrees(s)
+	h.isClean("ses-end")
 }

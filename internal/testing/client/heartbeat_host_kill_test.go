@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/hosting/attach"
+	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/testing/guild"
 	"heartbeat/internal/testing/model"
 )
@@ -140,7 +141,7 @@ func (h *house) counts(s guild.Session, c slain) {
 }
 
 // follow reads a session's messages from the first on until there is one of a type.
-func (h *house) follow(ctx context.Context, id, until string) (all []attach.Message) {
+func (h *house) follow(ctx context.Context, id, until string) (all []stream.Stored) {
 	h.t.Helper()
 	for m, err := range (attach.Host{Folder: h.folder(id).Dir()}).Messages(ctx, 1) {
 		require.NoError(h.t, err)

@@ -152,7 +152,7 @@ func TestHostedDayLimit(t *testing.T) {
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	require.Error(t, cmd.Run())
-	assert.Equal(t, 78, cmd.ProcessState.ExitCode())
+	assert.Equal(t, 75, cmd.ProcessState.ExitCode())
 	assert.Contains(t, said.String(), "of 2000 tokens")
 	assert.Contains(t, said.String(), time.Now().AddDate(0, 0, 1).Format("2006-01-02"))
 	t.Log(said.String())

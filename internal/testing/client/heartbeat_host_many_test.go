@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/hosting/attach"
+	"heartbeat/internal/hosting/stream"
 	"heartbeat/internal/testing/agent"
 	"heartbeat/internal/testing/guild"
 	repeat "heartbeat/internal/testing/long"
@@ -62,12 +62,11 @@ func TestHostedTogether(t *testing.T) {
 	}
 	reads := 0
 	look := func() string {
-		out, err := exec.Command("sqlite3", "-readonly", "-cmd", ".timeout 5000", h.db(), "select session_id, count(*), max(n) from heartbeat_messages group by 1").CombinedOutput()
+		out, err := exec.Command("sqlite3", "-readonly", "-cmd", ".timeout 5000", h.own(), "select session, count(*), max(n) from messages group by 1").CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		return string(out)
 	}
 	ctx := minutes(t)
-	h.until(ctx, "the database is there", func() bool { _, err := os.Stat(h.db()); return err == nil })
 	h.until(ctx, "both are over", func() bool {
 		for line := range strings.Lines(look()) {
 			cells := strings.Split(strings.TrimSpace(line), "|")
@@ -140,7 +139,7 @@ func TestHostedReaders(t *testing.T) {
 	_, err := slow.ReadByte() // it is attached, and reads no more for now
 	require.NoError(t, err)
 	require.NoError(t, slow.UnreadByte())
-	live := make(chan []attach.Message, 1)
+	live := make(chan []stream.Stored, 1)
 	go func() { live <- numbered(t, quick) }()
 	_, err = h.Model.WaitRequests(ctx, 1)
 	require.NoError(t, err)
@@ -148,10 +147,10 @@ func TestHostedReaders(t *testing.T) {
 	s := h.await(ctx, "ses-read") // although the slow one has read next to nothing
 	assert.Equal(t, "completed", s.Status)
 	_, contents := h.stored("ses-read")
-	for _, all := range [][]attach.Message{<-live, numbered(t, slow), numbered(t, h.reader())} {
+	for _, all := range [][]stream.Stored{<-live, numbered(t, slow), numbered(t, h.reader())} {
 		if assert.Len(t, all, len(contents)) {
 			for i, m := range all {
-				require.JSONEq(t, string(contents[i]), string(m.Raw))
+				require.JSONEq(t, string(contents[i]), string(m.Content))
 			}
 		}
 	}
@@ -175,10 +174,10 @@ func (h *house) reader() *bufio.Reader {
 }
 
 // numbered reads messages to the end; they have to be numbered from 1.
-func numbered(t *testing.T, in *bufio.Reader) (all []attach.Message) {
+func numbered(t *testing.T, in *bufio.Reader) (all []stream.Stored) {
 	d := json.NewDecoder(in)
 	for {
-		var m attach.Message
+		var m stream.Stored
 		err := d.Decode(&m)
 		if err == io.EOF {
 			return all

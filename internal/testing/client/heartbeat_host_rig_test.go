@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +25,7 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/testing/guild"
 	"heartbeat/internal/testing/model"
+	"heartbeat/internal/testing/script"
 )
 
 // house is a guild, the client as a program that hosts run, and a database for their
@@ -191,15 +193,7 @@ func (h *house) known(id string) guild.Session {
 
 func (h *house) until(ctx context.Context, what string, so func() bool) {
 	h.t.Helper()
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
-	for !so() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			require.FailNow(h.t, "waited in vain until "+what)
-		}
-	}
+	until(ctx, h.t, what, so, func() string { return strings.Join(h.processes(), "\n") })
 }
 
 // reported is a member of the terminal report that the guild applied.
@@ -231,7 +225,10 @@ func (s said) blocks() (all []saidBlock) {
 // transcript is the session's row in the guild's table, as it is and parsed.
 func (h *house) transcript(id string) (raw json.RawMessage, messages []said) {
 	h.t.Helper()
-	db := h.open()
+	if _, err := os.Stat(h.db()); errors.Is(err, fs.ErrNotExist) {
+		return json.RawMessage("[]"), nil // nothing was said
+	}
+	db := h.open(h.db())
 	var content string
 	err := db.QueryRow(`SELECT content FROM books_animator_transcripts WHERE id = ?`, id).Scan(&content)
 	if errors.Is(err, sql.ErrNoRows) { // nothing was said
@@ -248,11 +245,11 @@ func (h *house) transcript(id string) (raw json.RawMessage, messages []said) {
 	return row.Messages, messages
 }
 
-// stored are the messages of heartbeat_messages, which have to be numbered from 1
+// stored are the messages of the host's own database, which have to be numbered from 1
 // without a gap.
 func (h *house) stored(id string) (types []string, contents []json.RawMessage) {
 	h.t.Helper()
-	rows, err := h.open().Query(`SELECT n, type, content FROM heartbeat_messages WHERE session_id = ? ORDER BY n`, id)
+	rows, err := h.open(h.own()).Query(`SELECT n, type, content FROM messages WHERE session = ? ORDER BY n`, id)
 	require.NoError(h.t, err)
 	defer rows.Close()
 	for want := int64(1); rows.Next(); want++ {
@@ -266,9 +263,12 @@ func (h *house) stored(id string) (types []string, contents []json.RawMessage) {
 	return types, contents
 }
 
-func (h *house) open() *sql.DB {
+// own is the host's own database.
+func (h *house) own() string { return h.path("guild/heartbeat-host/host.db") }
+
+func (h *house) open(path string) *sql.DB {
 	h.t.Helper()
-	db, err := sql.Open("sqlite", "file:"+h.db()+"?mode=ro&_pragma=busy_timeout(10000)")
+	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro&_pragma=busy_timeout(10000)")
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() { _ = db.Close() }) // it was only read
 	return db
@@ -360,27 +360,28 @@ func (h *house) isClean(ids ...string) {
 
 // processes are those of the client's home but the guild, which is this test's own.
 func (h *house) processes() (left []string) {
-	paths, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well-formed
-	for _, path := range paths {
-		raw, err := os.ReadFile(path)
-		if err != nil || !bytes.Contains(append([]byte{0}, raw...), []byte("\x00HOME="+h.Home+"\x00")) {
-			continue
-		}
-		dir := filepath.Dir(path)
-		line, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
-		left = append(left, fmt.Sprintf("%s %s", filepath.Base(dir), bytes.ReplaceAll(line, []byte{0}, []byte(" "))))
+	for _, pid := range script.Marked("HOME=" + h.Home) {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		left = append(left, fmt.Sprintf("%d %s", pid, bytes.ReplaceAll(line, []byte{0}, []byte(" "))))
 	}
 	return left
 }
 
-// letters are the dead letters beside the database.
+// letters are the reports that wait, and the files of them.
 func (h *house) letters() []string {
 	h.t.Helper()
-	var all []string
-	for _, pattern := range []string{"guild/dlq/*.json", "guild/dlq/running/*.json"} {
-		found, err := filepath.Glob(h.path(pattern))
-		require.NoError(h.t, err)
-		all = append(all, found...)
+	all, err := filepath.Glob(h.path("guild/dlq/*.json"))
+	require.NoError(h.t, err)
+	db := h.open(h.own())
+	defer db.Close() // it was only read
+	rows, err := db.Query(`SELECT kind || ' of ' || session FROM reports WHERE state <> 'sent'`)
+	require.NoError(h.t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var one string
+		require.NoError(h.t, rows.Scan(&one))
+		all = append(all, one)
 	}
+	require.NoError(h.t, rows.Err())
 	return all
 }

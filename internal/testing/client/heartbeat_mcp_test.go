@@ -135,7 +135,7 @@ func TestHeartbeatToolsOfASessionBelow(t *testing.T) {
 				return model.Text("the session below is over")
 			})
 			config := filepath.Join(r.Home, "mcp.json")
-			text, err := exec.Command(filepath.Join(filepath.Dir(r.stop), "heartbeat-mcp"), "print-config", "--inbox", r.inbox).Output()
+			text, err := exec.Command(filepath.Join(filepath.Dir(r.stop), "heartbeat"), "mcp", "print-config", "--inbox", r.inbox).Output()
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(config, text, 0o600))
 			tools := []string{"--mcp-config=" + config, "--strict-mcp-config", "--allowedTools=mcp__heartbeat,Bash"}
@@ -166,7 +166,7 @@ func TestHeartbeatToolsBetweenTwo(t *testing.T) {
 	one.add(lookAt("[e1]"))
 	for _, pair := range [][2]*rig{{one, two}, {two, one}, {one, two}} {
 		r, other := pair[0], pair[1]
-		config, err := exec.Command(filepath.Join(filepath.Dir(r.stop), "heartbeat-mcp"), "print-config", "--inbox", r.inbox, "--to", "other="+other.inbox).Output()
+		config, err := exec.Command(filepath.Join(filepath.Dir(r.stop), "heartbeat"), "mcp", "print-config", "--inbox", r.inbox, "--to", "other="+other.inbox).Output()
 		require.NoError(t, err)
 		file := filepath.Join(t.TempDir(), "mcp.json")
 		require.NoError(t, os.WriteFile(file, config, 0o600))
@@ -230,7 +230,7 @@ type call struct {
 func (r *rig) calls(role string, all ...call) {
 	r.t.Helper()
 	config := filepath.Join(r.Home, role+".mcp.json")
-	cmd := exec.Command(filepath.Join(filepath.Dir(r.stop), "heartbeat-mcp"), "print-config", "--inbox", r.inbox, "--role", role)
+	cmd := exec.Command(filepath.Join(filepath.Dir(r.stop), "heartbeat"), "mcp", "print-config", "--inbox", r.inbox, "--role", role)
 	text, err := cmd.Output()
 	require.NoError(r.t, err)
 	require.NoError(r.t, os.WriteFile(config, text, 0o600))

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/testing/model"
+	"heartbeat/internal/testing/script"
 )
 
 // holding starts a session in some way that has the first of three entries, whose answer is
@@ -139,7 +140,7 @@ func TestHeartbeatPairsTakeOver(t *testing.T) {
 			waits := r.path("waits.json")
 			r.installIn(waits, append(flags, "--on-orphan", "retry")...)
 			s := r.attended(ctx, Options{Settings: waits})
-			r.until(ctx, "it waits", func() bool { return slices.ContainsFunc(r.hooks(), follows) })
+			r.until(ctx, "it waits", func() bool { return slices.ContainsFunc(r.hooks(), script.Watches) })
 			require.Equal(t, "[e1]", r.tagOf(r.flying().EntryID))
 			owner.Kill()
 			r.answered(ctx, len(all))

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/testing/script"
 )
 
 // hooks returns the pids of the hooks that run on the rig's inbox.
@@ -32,25 +34,13 @@ func (r *rig) hooks() []int {
 	return all
 }
 
-// follows reports whether a process follows file events, which a hook does once
-// it waits.
-func follows(pid int) bool {
-	links, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "fd", "*"))
-	for _, link := range links {
-		if to, err := os.Readlink(link); err == nil && strings.Contains(to, "inotify") {
-			return true
-		}
-	}
-	return false
-}
-
 // waiting waits until n hooks wait for an entry, and returns their process ids.
 func (r *rig) waiting(ctx context.Context, n int) (pids []int) {
 	r.t.Helper()
 	r.until(ctx, "a hook waits", func() bool {
 		pids = nil
 		for _, pid := range r.hooks() {
-			if follows(pid) {
+			if script.Watches(pid) {
 				pids = append(pids, pid)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/testing/model"
+	"heartbeat/internal/testing/script"
 )
 
 // wakeable is a rig whose hook wakes the idle session.
@@ -260,7 +261,7 @@ func TestHeartbeatRewakeCleared(t *testing.T) {
 	require.NoError(t, s.Submit(ctx, "/clear"))
 	r.until(ctx, "the cleared session waits", func() bool {
 		all := r.hooks()
-		return len(all) == 1 && all[0] != before && follows(all[0])
+		return len(all) == 1 && all[0] != before && script.Watches(all[0])
 	})
 	all := some(2)
 	r.add(all...)

@@ -213,18 +213,24 @@ func (r *rig) asked(ctx context.Context, tag string, nth int) {
 	}
 }
 
-// until waits for something that only files or processes show.
-func (r *rig) until(ctx context.Context, what string, so func() bool) {
-	r.t.Helper()
+// until waits for something that only files or processes show, and says what is there where
+// it does not come.
+func until(ctx context.Context, t testing.TB, what string, so func() bool, there func() string) {
+	t.Helper()
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for !so() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			require.FailNow(r.t, "waited in vain until "+what, "%s", r.state())
+			require.FailNow(t, "waited in vain until "+what, "%s", there())
 		}
 	}
+}
+
+func (r *rig) until(ctx context.Context, what string, so func() bool) {
+	r.t.Helper()
+	until(ctx, r.t, what, so, r.state)
 }
 
 // approved reports whether the hook let a turn end, by its signal file.

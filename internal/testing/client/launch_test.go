@@ -61,7 +61,7 @@ func TestLaunchedDrain(t *testing.T) {
 	ctx := within(t)
 	_, stderr, status := r.launched(ctx).wait()
 	assert.Zero(t, status, stderr)
-	assert.Equal(t, "heartbeat-launch: CI is taken out of the command's environment, since it says that nobody is at the terminal (--keep-env keeps it)\n", stderr)
+	assert.Equal(t, "heartbeat-launch: CI is taken out of the command's environment, since it says that nobody is at the terminal (--env CI keeps it)\n", stderr)
 	r.settled(answeredOnce(all...)...)
 	assert.True(t, r.transcribed("[e12]"), "it took itself for another session's child")
 	r.sessionsGone(ctx)

@@ -106,7 +106,7 @@ func TestManagedDrain(t *testing.T) {
 	m := r.managing(ctx)
 	w, log := m.wait()
 	assert.Equal(t, worked{Reason: "drained", Answered: 12, Sessions: 1}, w)
-	assert.Len(t, log, 2+2*12, "%q", log)
+	assert.Len(t, log, 3+2*12, "%q", log)
 	r.settled(answeredOnce(all...)...)
 	assert.True(t, r.transcribed("[e12]"), "it took itself for another session's child")
 	r.sessionsGone(ctx)
@@ -227,7 +227,7 @@ func TestManagedPersist(t *testing.T) {
 	}
 	require.NoError(t, m.cmd.Process.Signal(syscall.SIGTERM))
 	w, _ := m.wait()
-	assert.Equal(t, 143, w.Exit)
+	assert.Equal(t, 0, w.Exit)
 	assert.Equal(t, 2, w.Answered)
 	r.sessionsGone(ctx)
 	r.settled(answeredOnce(all...)...)
@@ -333,6 +333,43 @@ func TestManagedStorm(t *testing.T) {
 	r.sessionsGone(ctx)
 }
 
+// A limit whose end is known is waited for where that was asked for, and the entry that met
+// it is answered then. From cron it ends the work at once.
+func TestManagedPatience(t *testing.T) {
+	all := some(3)
+	r := newRig(t, first("[e2]", model.Error(429, "rate_limit_error", "This account is limited, try again in 3 hours"))).add(all...)
+	ctx := minutes(t)
+	m := r.managing(ctx, "--patience", "10h", "--log", r.path("patient.log"))
+	r.until(ctx, "the launcher waits", func() bool {
+		text, _ := os.ReadFile(r.path("patient.log")) // there is none at first
+		return strings.Contains(string(text), "it waits until ")
+	})
+	assert.Equal(t, 1, len(r.results()))
+	r.sessionsGone(ctx)
+	r.run("", "resume")
+	w, log := m.wait()
+	assert.Equal(t, worked{Reason: "drained", Answered: 3, Redelivered: 1, Sessions: 2, Restarts: 1}, w)
+	assert.Regexp(t, `it waits until 20\d\d-.*, then the limit is over: rate_limit: .*try again in 3 hours`, strings.Join(log, "\n"))
+	fates := answeredOnce(all...)
+	fates[1].arrivals = 2
+	r.settled(fates...)
+}
+
+// From --until on no further entry is begun, and the one in flight is answered.
+func TestManagedUntil(t *testing.T) {
+	until := time.Now().Add(40 * time.Second).Truncate(time.Second)
+	r := newRig(t, func(tag string, nth int) model.Reply {
+		if tag == "[e2]" {
+			time.Sleep(time.Until(until) + time.Second)
+		}
+		return own(tag, nth)
+	}).add(some(3)...)
+	w, _ := r.managing(minutes(t), "--until", until.Format(time.RFC3339)).wait()
+	assert.Equal(t, worked{Exit: 75, Reason: "work left", Answered: 2, Queued: 1, Sessions: 1}, worked{w.Exit, w.Reason, "", w.Answered, w.Redelivered, w.DeadLettered, w.Queued, w.Sessions, w.Restarts})
+	assert.Contains(t, w.Detail, "the time was over (--until ")
+	r.sessionsGone(within(t))
+}
+
 // A key that is not accepted pauses the inbox, and has a status of its own, also
 // the next time.
 func TestManagedAuthentication(t *testing.T) {
@@ -345,7 +382,7 @@ func TestManagedAuthentication(t *testing.T) {
 	ctx := minutes(t)
 	for range 2 {
 		w, _ := r.managing(ctx).wait()
-		assert.Equal(t, 77, w.Exit)
+		assert.Equal(t, 78, w.Exit)
 		assert.Equal(t, "authentication", w.Reason)
 		assert.Equal(t, 2, w.Queued)
 	}
@@ -389,7 +426,7 @@ func TestManagedRefused(t *testing.T) {
 			ctx := minutes(t)
 			for range 2 {
 				w, _ := r.managing(ctx).wait()
-				assert.Equal(t, 77, w.Exit)
+				assert.Equal(t, 78, w.Exit)
 				assert.Equal(t, "refused", w.Reason)
 				assert.Equal(t, 1, w.Queued)
 			}
@@ -406,13 +443,13 @@ func TestManagedRetryIsTold(t *testing.T) {
 	launch, err := buildLaunch()
 	require.NoError(t, err)
 	log := r.path("agent.log")
-	s := r.start(ctx, nil, "", launch, "--inbox", r.inbox, "--cwd", r.Project, "--hook", r.stop, "--log", log, "--", r.binary, prompt(1))
+	s := r.start(ctx, nil, "", launch, "--inbox", r.inbox, "--cwd", r.Project, "--hook", r.stop, "--log", log, "--drain-timeout", "0", "--", r.binary, prompt(1))
 	r.until(ctx, "the error is told", func() bool {
 		text, _ := os.ReadFile(log) // it may come yet
 		return strings.Contains(string(text), "the model's API says 401 invalid x-api-key, try ")
 	})
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	_, _, status := s.wait()
-	assert.Equal(t, 143, status)
+	assert.Equal(t, 0, status)
 	r.sessionsGone(ctx)
 }

@@ -45,7 +45,7 @@ func TestPicture(t *testing.T) {
 	from, err := shell.WaitScreen(ctx, 0, shellPrompt)
 	require.NoError(t, err)
 	for _, command := range []string{
-		`export HEARTBEAT_INBOX=queue/inbox.jsonl`,
+		`export HEARTBEAT_INBOX=work/inbox.jsonl`,
 		`heartbeat send --id names "Suggest three names for a cat."`,
 		`heartbeat send --id poem "Write two lines about the sea."`,
 		`heartbeat send --id notes "Sum up notes.txt in one sentence."`,

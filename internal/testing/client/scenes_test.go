@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	claudescreen "heartbeat/internal/claude/screen"
 	"heartbeat/internal/screen"
+	launched "heartbeat/internal/supervise/client"
 	"heartbeat/internal/testing/model"
 )
 
@@ -102,6 +102,9 @@ var scenes = []scene{
 	{kind: screen.SessionPicker, prepare: func(s *staged) { s.Args = []string{"--resume"} }},
 	{kind: screen.NoConversation, word: "continue", prepare: func(s *staged) { s.Args = []string{"--continue"} }},
 	{kind: screen.NoConversation, word: "resume", prepare: func(s *staged) { s.Resume = "00000000-0000-4000-8000-000000000000" }},
+	{kind: screen.Usage, word: "option", prepare: func(s *staged) { s.Args = []string{"--alowedTools=Read"} }},
+	{kind: screen.Usage, word: "value", prepare: func(s *staged) { s.Args = []string{"--permission-mode", "nonsense"} }},
+	{kind: screen.Usage, word: "servers", prepare: func(s *staged) { s.Args = []string{"--mcp-config", "nowhere.json"} }},
 
 	{kind: screen.Ready, shows: "shift+tab to cycle", begun: true},
 	{kind: screen.Ready, word: "nokey", shows: "shift+tab to cycle", begun: true, prepare: func(s *staged) { s.env(noKey) }},
@@ -209,14 +212,14 @@ func (c scene) reached(ctx context.Context, s *staged, session *Session) []byte 
 		_, _ = terminal.Write(data[drawn:])
 		drawn = len(data)
 		text := terminal.Text()
-		if claudescreen.Recognise(text).Kind == c.kind && containsFlat(text, c.shows) {
+		if launched.RecogniseClaude(text).Kind == c.kind && containsFlat(text, c.shows) {
 			return data
 		}
 		require.False(s.t, ended, "the client ended before %q was recognised; its screen:\n%s", c.kind, text)
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			require.Fail(s.t, "the client's screen is not recognised", "as %q, but as %q:\n%s", c.kind, claudescreen.Recognise(text).Kind, text)
+			require.Fail(s.t, "the client's screen is not recognised", "as %q, but as %q:\n%s", c.kind, launched.RecogniseClaude(text).Kind, text)
 		}
 	}
 }

@@ -2,12 +2,15 @@ package client
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/creack/pty"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/supervise/terminal/modes"
 	"heartbeat/internal/testing/model"
 )
 
@@ -78,4 +81,66 @@ func TestManagedTyped(t *testing.T) {
 			r.sessionsGone(ctx)
 		})
 	}
+}
+
+// A line that is begun keeps the session, though every entry is answered.
+func TestManagedTypedLine(t *testing.T) {
+	ctx := minutes(t)
+	typed := make(chan struct{})
+	all := some(1)
+	r := newRig(t, func(tag string, nth int) model.Reply {
+		if tag == "[e1]" {
+			select {
+			case <-typed:
+			case <-ctx.Done():
+			}
+		}
+		return own(tag, nth)
+	}).add(all...)
+	s := r.atTerminal()
+	r.asked(ctx, "[e1]", 1)
+	require.NoError(t, s.Type("please do"))
+	_, err := s.WaitScreen(ctx, 0, "please do")
+	require.NoError(t, err)
+	close(typed)
+	signal := filepath.Join(filepath.Dir(r.inbox), ".exit-signal")
+	r.until(ctx, "everything is answered, and the launcher knows", func() bool {
+		_, err := os.Lstat(signal)
+		return len(r.results()) == 1 && err != nil
+	})
+	require.NoError(t, s.Submit(ctx, " this [x1]"))
+	r.asked(ctx, "[x1]", 1)
+	status, err := s.Wait(ctx)
+	require.NoError(t, err)
+	assert.Zero(t, status)
+	assert.True(t, r.transcribed(ownReply("[x1]")), "it was answered")
+	atRest(t, s)
+}
+
+// A client that is killed leaves the terminal as it was.
+func TestManagedKilledAtTerminal(t *testing.T) {
+	ctx := minutes(t)
+	r := newRig(t, first("[e1]", model.Hang())).add(some(1)...)
+	s := r.atTerminal("--max-restarts", "0")
+	r.asked(ctx, "[e1]", 1)
+	require.NoError(t, s.WaitReady(ctx))
+	var set modes.Follower
+	set.Follow(s.Screen())
+	assert.NotEmpty(t, set.Undo(), "the client sets nothing")
+	t.Logf("to undo: %q", set.Undo())
+	r.killClient()
+	status, err := s.Wait(ctx)
+	require.NoError(t, err)
+	t.Log(status)
+	atRest(t, s)
+}
+
+// atRest checks that the launcher has left the terminal so.
+func atRest(t *testing.T, s *Session) {
+	t.Helper()
+	var left modes.Follower
+	left.Follow(s.Screen())
+	assert.Empty(t, left.Undo())
+	shown := s.Screen()
+	t.Logf("%q", shown[max(0, len(shown)-600):])
 }

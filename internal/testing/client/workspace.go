@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"heartbeat/internal/testing/model"
+	"heartbeat/internal/testing/script"
 )
 
 // apiKey is no secret: the stand-in takes any key.
@@ -51,7 +52,7 @@ func newAt(t testing.TB, root, binary string, model *model.Model) *Workspace {
 		must(t, os.Mkdir(dir, 0o700))
 	}
 	w.writeJSON(filepath.Join(w.Home, ".claude.json"), w.firstRun())
-	t.Cleanup(func() { sweep(t, w.Home) })
+	t.Cleanup(func() { script.Sweep(t, "HOME="+w.Home) })
 	return w
 }
 

@@ -2,8 +2,10 @@ package crash
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +34,7 @@ var errnos = []syscall.Errno{unix.ENOSPC, unix.EIO, unix.EROFS, unix.EDQUOT, uni
 // returns its exit status.
 func Main(m *testing.M, commands map[string]func() int) {
 	Dispatch(commands)
+	_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))) // they wait for the disk; what -parallel says counts, which is read after this
 	os.Exit(m.Run())
 }
 

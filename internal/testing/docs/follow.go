@@ -21,7 +21,7 @@ var Said = []string{
 	"This answers Name a star.\n",
 	"cron: nothing to mail\n",
 	"ci-prompt: review-1 was answered\n",
-	"This answers Is CLAUDE.md clear? Say why.\n",
+	"This answers Is the README clear? Say why.\n",
 	"This answers Say hello.\n",
 	"This answers Name a fruit.\n",
 }
@@ -65,21 +65,22 @@ func environment(home, claude string) ([]string, error) {
 	}
 	bin, tools, tmp := filepath.Join(home, ".local", "bin"), filepath.Join(home, ".stand-ins"), filepath.Join(home, ".tmp")
 	client := filepath.Join(tools, "client", "claude") // a stand-in knows itself by this name
-	err = errors.Join(
-		os.MkdirAll(bin, 0o700), os.MkdirAll(tmp, 0o700), os.MkdirAll(filepath.Dir(client), 0o700),
-		os.Symlink(claude, client),
-		command(filepath.Join(bin, "claude"), `[ $# -gt 0 ] || exit 0; exec `+quoted(client)+` "$@"`),
-		command(filepath.Join(tools, "go"), `[ "$1" != test ] || { echo "go $* is this test"; exit 0; }; exec `+quoted(goCommand)+` "$@"`),
-	)
-	if err != nil {
-		return nil, err
-	}
-	// What go has in store, since there may be no network.
-	stored, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOFLAGS").Output()
+	// What go has in store, since there may be no network, and compiled as the tests are:
+	// otherwise all is compiled once more.
+	stored, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOFLAGS", "CGO_ENABLED").Output()
 	if err != nil {
 		return nil, fmt.Errorf("ask go for its caches: %w", err)
 	}
 	store := strings.Split(string(stored), "\n")
+	err = errors.Join(
+		os.MkdirAll(bin, 0o700), os.MkdirAll(tmp, 0o700), os.MkdirAll(filepath.Dir(client), 0o700),
+		os.Symlink(claude, client),
+		command(filepath.Join(bin, "claude"), `[ $# -gt 0 ] || exit 0; exec `+quoted(client)+` "$@"`),
+		command(filepath.Join(tools, "go"), `[ "$1" != test ] || { echo "go $* is this test"; exit 0; }; CGO_ENABLED=`+store[3]+` exec `+quoted(goCommand)+` "$@"`),
+	)
+	if err != nil {
+		return nil, err
+	}
 	return []string{
 		"HOME=" + home, "TMPDIR=" + tmp, "SHELL=/bin/bash", "LOGNAME=me", "TERM=xterm-256color",
 		"PATH=" + strings.Join([]string{tools, bin, "/usr/local/bin", "/usr/bin", "/bin"}, string(filepath.ListSeparator)),
@@ -115,9 +116,9 @@ func cron(table, home string) (string, error) {
 	if line == "" {
 		return "", errors.New("the crontab has no command")
 	}
-	return fmt.Sprintf(`heartbeat send --inbox queue/inbox.jsonl --id from-cron "Name a star." >/dev/null
+	return fmt.Sprintf(`heartbeat send --id from-cron "Name a star." >/dev/null
 (cd / && env -i HOME="$HOME" LOGNAME=me SHELL=/bin/sh $(env | sed -nE '/^(ANTHROPIC|CLAUDE|DISABLE)_/p') %s /bin/sh -c %s </dev/null) >"$HOME/mail" 2>&1
-heartbeat results --inbox queue/inbox.jsonl from-cron
+heartbeat results from-cron
 cat "$HOME/mail"
 [ -s "$HOME/mail" ] || echo 'cron: nothing to mail'
 `, variables, quoted(line)), nil

@@ -9,10 +9,13 @@ import (
 	"unicode"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 var (
-	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	// goPath is a package that a command of Go names.
+	goPath  = regexp.MustCompile(`\./(?:internal|cmd|orchestrate|inbox|recover)[\w/]*`)
 	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
 )
 
@@ -35,6 +38,17 @@ func TestLinks(t *testing.T) {
 			if anchor != "" {
 				assert.Contains(t, anchors(t, target), anchor, "%s links to %s", path, m[1])
 			}
+		}
+	}
+}
+
+// What a document has somebody test or run is there.
+func TestPackagesAreThere(t *testing.T) {
+	for _, path := range documents(t) {
+		text, err := os.ReadFile(filepath.Join(root, path))
+		require.NoError(t, err)
+		for _, name := range goPath.FindAllString(string(text), -1) {
+			assert.DirExists(t, filepath.Join(root, name), "%s names it", path)
 		}
 	}
 }

@@ -2,7 +2,6 @@
 package docs
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -20,16 +19,5 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "claude" {
 		os.Exit(claude(os.Args[1:]))
 	}
-	os.Exit(withCommands(m))
-}
-
-func withCommands(m *testing.M) int {
-	dir, remove, err := build.Commands()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer remove()
-	bin = dir
-	return m.Run()
+	build.Main(m, &bin)
 }

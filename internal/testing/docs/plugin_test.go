@@ -77,7 +77,7 @@ func pluginProject(t *testing.T) (project, programs string) {
 	project, programs = filepath.Join(t.TempDir(), `a "b' $(c)`), t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(project, "work"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(project, "work", "inbox.jsonl"), nil, 0o600))
-	for _, name := range []string{"heartbeat", "heartbeat-stop", "heartbeat-mcp"} {
+	for _, name := range []string{"heartbeat", "heartbeat-stop"} {
 		text := "#!/bin/sh\nprintf '<%s>' " + name + ` "$@"` + "\n"
 		require.NoError(t, os.WriteFile(filepath.Join(programs, name), []byte(text), 0o700))
 	}
@@ -119,7 +119,7 @@ func TestPluginScript(t *testing.T) {
 		{[]string{terminal}, []string{"hook", "note"}, wakes},
 		{nil, []string{"send", "$(id)", "a b'\""}, "<heartbeat><send><--inbox><" + inbox + "><$(id)><a b'\">"},
 		{nil, []string{"run", "resume", "r1"}, "<heartbeat><run><resume><--inbox><" + inbox + "><r1>"},
-		{nil, []string{"mcp"}, "<heartbeat-mcp><--inbox><" + inbox + ">"},
+		{nil, []string{"mcp"}, "<heartbeat><mcp><--inbox><" + inbox + ">"},
 		{[]string{print, "HEARTBEAT_INBOX=none.jsonl"}, []string{"hook", "turn"}, ""},
 	} {
 		out, errs, status := plugged(t, project, programs, c.env, c.args...)

@@ -34,15 +34,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(clientVariable); dir != "" {
 		os.Exit(agent.InTerminal(os.Args[1:], func(text string) string { return answer(dir, text) }))
 	}
-	var remove func()
-	var err error
-	if commands, remove, err = build.Commands(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	remove()
-	os.Exit(code)
+	build.Main(m, &commands)
 }
 
 // fault is what happens to the nth call of a kind: it fails with an error, or the

@@ -82,17 +82,21 @@ func (s *Server) Resume() error {
 		s.port = freePort()
 	}
 	o.Port = s.port
-	running, err := server.NewServer(o)
-	if err != nil {
-		return fmt.Errorf("start the server: %w", err)
-	}
-	running.Start()
-	if !running.ReadyForConnections(readyWithin) {
+	// Another process may look at this moment whether the port is free, and have it.
+	for range 3 {
+		running, err := server.NewServer(o)
+		if err != nil {
+			return fmt.Errorf("start the server: %w", err)
+		}
+		running.Start()
+		if running.ReadyForConnections(readyWithin) {
+			s.running = running
+			return nil
+		}
 		running.Shutdown()
-		return fmt.Errorf("the server on port %d was not ready within %v", o.Port, readyWithin)
+		running.WaitForShutdown()
 	}
-	s.running = running
-	return nil
+	return fmt.Errorf("the server on port %d was not ready within %v, three times", o.Port, readyWithin)
 }
 
 var given sync.Map // of ports, which two servers might draw alike

@@ -92,9 +92,6 @@ func (p *Program) AddTool(t Tool) error { return p.post("tools", t) }
 // Break is [Guild.Break].
 func (p *Program) Break(f Fault) error { return p.post("faults", f) }
 
-// Mend is [Guild.Mend].
-func (p *Program) Mend() error { return p.send(http.MethodDelete, "faults", nil) }
-
 func (p *Program) post(route string, what any) error {
 	text, err := json.Marshal(what)
 	if err != nil {

@@ -2,10 +2,21 @@
 // default, the exhaustive rounds where HEARTBEAT_LONG is set, as .ci/run does.
 package long
 
-import "os"
+import (
+	"os"
+	"testing"
+)
 
 // Wanted reports whether the exhaustive rounds are to run.
 func Wanted() bool { return os.Getenv("HEARTBEAT_LONG") != "" }
+
+// Only skips a test that takes too long for more than the exhaustive rounds, and says why.
+func Only(t testing.TB, why string) {
+	t.Helper()
+	if !Wanted() {
+		t.Skip(why + ": HEARTBEAT_LONG=1 runs it")
+	}
+}
 
 // Rounds returns few, or many for the exhaustive rounds.
 func Rounds(few, many int) int {

@@ -47,7 +47,7 @@ const boundsInbox = "inbox.jsonl"
 var boundsFiles = []string{
 	boundsInbox, ".inbox-journal", ".inbox-offset", ".in-flight", ".responded", ".results.jsonl", ".dead-letter.jsonl", ".events.jsonl",
 	".costs.jsonl", ".scheduled.jsonl", ".results.jsonl.foreign", ".inbox-tries", ".inbox-lock", ".launch-lock", ".notified.json",
-	".meter-s1", ".run-x.json", ".run-x.json.state", ".babysitter-version", ".exit-signal",
+	".meter-s1", ".run-x.json", ".exit-signal",
 }
 
 // boundsVerbs are the words behind the command; "stop" is the hook.

@@ -83,7 +83,7 @@ func saysDone(r *rig) *process {
 	} {
 		in.WriteString(line + "\n")
 	}
-	return r.command(in.String(), nil, commands+"/heartbeat-mcp", "--inbox", r.inbox())
+	return r.command(in.String(), nil, commands+"/heartbeat", "mcp", "--inbox", r.inbox())
 }
 
 // refuses checks the status of a process, and that it says something of each: alternatives

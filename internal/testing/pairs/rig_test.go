@@ -1,7 +1,6 @@
 package pairs
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -57,7 +55,7 @@ func newRig(t *testing.T, policy string) *rig {
 	server := httptest.NewServer(r.guild)
 	r.url = server.URL
 	t.Cleanup(func() {
-		r.sweep()
+		script.Sweep(t, dirVariable+"="+r.dir) // whatever the rig has started has it
 		require.NoError(t, r.guild.Close())
 		server.Close()
 	})
@@ -247,11 +245,9 @@ func (r *rig) waits(session *process) bool {
 	if len(all) == 0 {
 		return false
 	}
-	infos, _ := filepath.Glob("/proc/" + all[len(all)-1] + "/fdinfo/*")
-	return slices.ContainsFunc(infos, func(info string) bool {
-		text, _ := os.ReadFile(info)
-		return bytes.Contains(text, []byte("inotify wd:"))
-	})
+	pid, err := strconv.Atoi(all[len(all)-1])
+	require.NoError(r.t, err)
+	return script.Watches(pid)
 }
 
 // waiter reports whether a session that has no entry is to be woken with the next one.
@@ -266,35 +262,4 @@ func (r *rig) waiter() bool {
 func (r *rig) told(name string) bool {
 	_, err := os.Stat(r.path(name))
 	return err == nil
-}
-
-// sweep ends whatever the rig has started: all of it has the rig's folder in its
-// environment.
-func (r *rig) sweep() {
-	for end := time.Now().Add(script.Patience); ; time.Sleep(poll) {
-		left := 0
-		all, _ := filepath.Glob("/proc/[0-9]*/environ")
-		for _, path := range all {
-			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			if err != nil || pid == os.Getpid() {
-				continue
-			}
-			p, err := os.FindProcess(pid) // a pidfd: never another process with the same number
-			if err != nil {
-				continue
-			}
-			if text, _ := os.ReadFile(path); bytes.Contains(text, []byte(dirVariable+"="+r.dir+"\x00")) {
-				_ = p.Kill() // it may have ended just now
-				left++
-			}
-			_ = p.Release() // it is of no use any more
-		}
-		if left == 0 {
-			return
-		}
-		if time.Now().After(end) {
-			r.t.Errorf("processes of %s do not end", r.dir)
-			return
-		}
-	}
 }

@@ -40,15 +40,7 @@ func TestMain(m *testing.M) {
 	case "session":
 		os.Exit(session(dir, os.Args[1], os.Args[2], os.Args[3:]))
 	}
-	var remove func()
-	var err error
-	if commands, remove, err = build.Commands(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	remove()
-	os.Exit(code)
+	build.Main(m, &commands)
 }
 
 // The kinds of sessions whose settings a person has wired.

@@ -3,19 +3,23 @@ package script
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/tidwall/gjson"
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/testing/babysitter"
+	"heartbeat/internal/testing/long"
 )
 
 // Main is the end of a TestMain: it makes the test binary one of the programs if a
@@ -25,14 +29,20 @@ func Main(m testscript.TestingM, programs map[string]func()) {
 		// The race detector makes each process sleep for a second at its end.
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // without it the tests only take longer
 	}
-	testscript.Main(defaultSignals{m}, programs)
+	testscript.Main(waiting{m}, programs)
 }
 
-// defaultSignals are tests whose commands ignore no signal, as they would if the tests
-// were run under nohup or in the background of a script: some wait for a signal's effect.
-type defaultSignals struct{ testscript.TestingM }
+// Run is m.Run for tests whose programs mostly wait: more of them run at a time than
+// there are processors, and none ignores a signal.
+func Run(m testscript.TestingM) int { return waiting{m}.Run() }
 
-func (m defaultSignals) Run() int {
+type waiting struct{ testscript.TestingM }
+
+func (m waiting) Run() int {
+	// What -parallel says counts: it is read after this.
+	_ = flag.Set("test.parallel", strconv.Itoa(max(12, 2*runtime.GOMAXPROCS(0))))
+	// Signals are ignored under nohup and in the background of a script, and some of the
+	// tests wait for a signal's effect.
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if signal.Ignored(sig) { // here it stays without effect, since nobody reads it
 			signal.Notify(make(chan os.Signal, 1), sig)
@@ -78,11 +88,13 @@ func Commands() map[string]Command {
 	}
 }
 
-// condition decides the conditions of all scripts: [root], [userns] (may make user
-// namespaces), [mounts] (may mount in one), [proc] (has /proc), [babysitter] (has
-// babysitter's command).
+// condition decides the conditions of all scripts: [long] (the exhaustive rounds), [root],
+// [userns] (may make user namespaces), [mounts] (may mount in one), [proc] (has /proc),
+// [babysitter] (has babysitter's command).
 func condition(name string) (bool, error) {
 	switch name {
+	case "long":
+		return long.Wanted(), nil
 	case "root":
 		return os.Geteuid() == 0, nil
 	case "userns":
@@ -208,4 +220,12 @@ func equals(r gjson.Result, want string) bool {
 // nothing, or one JSON object.
 func oneDecision(stdout []byte) bool {
 	return len(stdout) == 0 || gjson.ValidBytes(stdout) && gjson.ParseBytes(stdout).IsObject()
+}
+
+// Forever does not return. A program without cgo in which nothing ever happens again would
+// be ended by Go itself.
+func Forever() {
+	for {
+		time.Sleep(time.Hour)
+	}
 }

@@ -89,18 +89,7 @@ func pidOf(ts *testscript.TestScript, name string) int {
 func cmdWaiting(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg, len(args) == 1, "waiting NAME")
 	pid := pidOf(ts, args[0])
-	Poll(ts, "a watch of "+args[0], func() bool { return watches(pid) })
-}
-
-// watches reports whether a process has an inotify watch.
-func watches(pid int) bool {
-	fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fdinfo/*", pid))
-	for _, fd := range fds {
-		if b, _ := os.ReadFile(fd); bytes.Contains(b, []byte("inotify wd:")) {
-			return true
-		}
-	}
-	return false
+	Poll(ts, "a watch of "+args[0], func() bool { return Watches(pid) })
 }
 
 // cmdSignal sends a signal: `signal NAME TERM|KILL|...`. NAME may be a pid.

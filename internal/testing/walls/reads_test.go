@@ -23,17 +23,15 @@ var opens = []string{
 
 // openers are who may use them, and why.
 var openers = map[string]string{
-	"internal/disk":                            "it is where the guards are",
-	"internal/claude/settings":                 "settings are written in place of the old file, and their directory is synced",
-	"internal/hosting/log.go":                  "the log is opened without waiting and without following a link",
-	"internal/launch/log.go":                   "the log is opened without waiting and without following a link",
-	"internal/host/guardian/terminal_linux.go": "a terminal is opened without waiting, without following a link, and by its device number",
-	"internal/hosting/attach/system_linux.go":  "a folder is opened, by which the socket in it is reached",
-	"internal/command/batch.go":                "a person names the file, which may be a pipe",
-	"internal/command/init.go":                 "a folder is opened, to be locked",
-	"internal/claude/transcript.go":            "opened without waiting, and read from an offset",
-	"internal/hook/findfull.go":                "a program is opened without waiting, and is then run: it may be a link",
-	"orchestrate/run/journal.go":               "a journal is read by way of its open folder, without waiting and within bounds",
+	"internal/disk":                               "it is where the guards are",
+	"internal/claude/settings":                    "settings are written in place of the old file, and their directory is synced",
+	"internal/hosting/host.go":                    "the log is opened without waiting and without following a link",
+	"internal/launch/log.go":                      "the log is opened without waiting and without following a link",
+	"internal/machine/guardian/terminal_linux.go": "a terminal is opened without waiting, without following a link, and by its device number",
+	"internal/machine/socket/socket.go":           "a folder is opened, by which the socket in it is reached",
+	"internal/machine/machine_linux.go":           "the files of /proc are read by plain calls: the hook passes there at each delivery",
+	"internal/command/batch.go":                   "a person names the file, which may be a pipe",
+	"internal/command/init.go":                    "a folder is opened, to be locked",
 
 	"internal/testing": tools, "internal/bench": tools,
 }

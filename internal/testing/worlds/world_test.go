@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/host"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/testing/crash"
 	"heartbeat/internal/testing/long"
 )
@@ -137,7 +137,7 @@ func (w *world) take(t testing.TB, s step) error {
 			return nil // results that were rotated away may come back then
 		}
 		w.boots++
-		host.TestOnlyBootID = fmt.Sprint("boot ", w.boots)
+		machine.TestOnlyBootID = fmt.Sprint("boot ", w.boots)
 		return w.compare(w.m)
 	}
 	if w.half != "" && needsWhole(s.kind) {
@@ -210,7 +210,7 @@ func run(t testing.TB, steps []step) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	host.TestOnlyBootID = "boot 0"
+	machine.TestOnlyBootID = "boot 0"
 	for i, s := range steps {
 		if err := w.take(t, s); err != nil {
 			return i, fmt.Errorf("step %d, %v: %w", i, s, err)
@@ -264,7 +264,7 @@ func shrink(t testing.TB, steps []step) []step {
 // TestWorlds takes random steps in random worlds. A failure names its seed and the few
 // steps that reproduce it.
 func TestWorlds(t *testing.T) {
-	t.Cleanup(func() { host.TestOnlyBootID = "" })
+	t.Cleanup(func() { machine.TestOnlyBootID = "" })
 	for seed := range uint64(long.Rounds(10, 200)) {
 		all := draw(seed, long.Rounds(60, 90))
 		if at, err := run(t, all); err != nil {

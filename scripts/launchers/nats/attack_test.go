@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/fleet/names"
-	"heartbeat/internal/fleet/settle"
+	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/testing/fleet"
 )
 
@@ -27,7 +27,7 @@ type attacked struct {
 	t                       *testing.T
 	operator, producer, two *role
 	one                     *role
-	held                    settle.Claim
+	held                    upstream.Claim
 	replies                 *nats.Subscription // all, as a producer hears them
 }
 
@@ -43,7 +43,7 @@ func underAttack(t *testing.T) *attacked {
 	a.held = a.one.pull("one")
 	a.producer.send("waits")
 	var err error
-	a.replies, err = a.producer.nc.SubscribeSync(names.Reply("WORK", "*"))
+	a.replies, err = a.producer.nc.SubscribeSync(message.ReplySubject("WORK", "*"))
 	require.NoError(t, err)
 	require.NoError(t, a.producer.nc.FlushTimeout(time.Minute))
 	return a
@@ -110,7 +110,7 @@ func imports(t *testing.T, account string) (all []string) {
 
 // literal is a subject of those that a wildcard stands for.
 func (a *attacked) literal(subject string) string {
-	consumer := names.Consumer("work.>")
+	consumer := message.Consumer("work.>")
 	for _, r := range [][2]string{
 		{"CONSUMER.INFO.WORK.*", "CONSUMER.INFO.WORK." + consumer},
 		{"MSG.NEXT.WORK.*", "MSG.NEXT.WORK." + consumer},
@@ -131,9 +131,9 @@ func (a *attacked) literal(subject string) string {
 func TestAnswersDoNotGoWhereAnAgentMayNot(t *testing.T) {
 	a := underAttack(t)
 	targets := []string{
-		"work.review", "$KV.WORK-results." + names.Answer("a", "one"), "$KV.WORK-results." + names.Answer("z", "one"),
-		"$KV.WORK-results." + names.Superseded("a", "one"), "$KV.WORK-agents." + names.Drain("one"), "$KV.WORK-agents." + names.Agent("one"),
-		"$JS.API.STREAM.PURGE.WORK", "$JS.API.STREAM.DELETE.WORK", "$JS.API.CONSUMER.DELETE.WORK." + names.Consumer("work.>"),
+		"work.review", "$KV.WORK-results." + message.AnswerKey("a", "one"), "$KV.WORK-results." + message.AnswerKey("z", "one"),
+		"$KV.WORK-results." + message.SupersededKey("a", "one"), "$KV.WORK-agents." + message.DrainKey("one"), "$KV.WORK-agents." + message.AgentKey("one"),
+		"$JS.API.STREAM.PURGE.WORK", "$JS.API.STREAM.DELETE.WORK", "$JS.API.CONSUMER.DELETE.WORK." + message.Consumer("work.>"),
 		"_INBOX.>", "_INBOX.x", a.held.Ack,
 	}
 	before := a.state()
@@ -172,11 +172,11 @@ func TestAnswersDoNotGoWhereAnAgentMayNot(t *testing.T) {
 	work, err := a.operator.js.Stream(fleet.Context(t), "WORK")
 	require.NoError(t, err)
 	assert.EqualValues(t, 4, work.CachedInfo().State.LastSeq)
-	kv, err := a.operator.js.KeyValue(fleet.Context(t), names.Bucket("WORK"))
+	kv, err := a.operator.js.KeyValue(fleet.Context(t), message.Bucket("WORK"))
 	require.NoError(t, err)
-	_, err = kv.Get(fleet.Context(t), names.Answer("z", "one"))
+	_, err = kv.Get(fleet.Context(t), message.AnswerKey("z", "one"))
 	require.ErrorIs(t, err, jetstream.ErrKeyNotFound)
-	e, err := kv.Get(fleet.Context(t), names.Answer("a", "one"))
+	e, err := kv.Get(fleet.Context(t), message.AnswerKey("a", "one"))
 	require.NoError(t, err)
 	assert.Contains(t, string(e.Value()), "a secret")
 	pending, _, err := a.replies.Pending()
@@ -197,20 +197,20 @@ func TestWhatAnAgentMayNotPublish(t *testing.T) {
 	before := a.state()
 	for what, subject := range map[string]string{
 		"work":                               "work.review",
-		"an answer of another agent":         "$KV.WORK-results." + names.Answer("a", "one"),
-		"a superseded one of another agent":  "$KV.WORK-results." + names.Superseded("a", "one"),
-		"what another agent says of itself":  "$KV.WORK-agents." + names.Agent("one"),
-		"a request to another agent":         "$KV.WORK-agents." + names.Drain("one"),
-		"that it is not to drain":            "$KV.WORK-agents." + names.Drain("two"),
+		"an answer of another agent":         "$KV.WORK-results." + message.AnswerKey("a", "one"),
+		"a superseded one of another agent":  "$KV.WORK-results." + message.SupersededKey("a", "one"),
+		"what another agent says of itself":  "$KV.WORK-agents." + message.AgentKey("one"),
+		"a request to another agent":         "$KV.WORK-agents." + message.DrainKey("one"),
+		"that it is not to drain":            "$KV.WORK-agents." + message.DrainKey("two"),
 		"to an inbox":                        "_INBOX.x",
 		"a reply elsewhere":                  "reply.x",
-		"a reply below one":                  names.Reply("WORK", "x") + ".y",
-		"a reply of another stream":          names.Reply("OTHER", "x"),
+		"a reply below one":                  message.ReplySubject("WORK", "x") + ".y",
+		"a reply of another stream":          message.ReplySubject("OTHER", "x"),
 		"an acknowledgement of another one":  "$JS.ACK.WORK-dead.x.1.1.1.1.0",
 		"an acknowledgement of a bucket":     "$JS.ACK.KV_WORK-results.x.1.1.1.1.0",
 		"to the stream's purge":              "$JS.API.STREAM.PURGE.WORK",
 		"to what a server answers with":      "_R_.x",
-		"an answer through the stream's API": "$JS.API.$KV.WORK-results." + names.Answer("a", "one"),
+		"an answer through the stream's API": "$JS.API.$KV.WORK-results." + message.AnswerKey("a", "one"),
 	} {
 		require.NoError(t, a.two.nc.Publish(subject, []byte("{}")), what)
 	}
@@ -220,7 +220,7 @@ func TestWhatAnAgentMayNotPublish(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, pending)
 
-	to := names.Reply("WORK", "given")
+	to := message.ReplySubject("WORK", "given")
 	require.NoError(t, a.two.nc.Publish(to, []byte("mine")))
 	m, err := a.replies.NextMsgWithContext(fleet.Context(t))
 	require.NoError(t, err)
@@ -231,8 +231,8 @@ func TestWhatAnAgentMayNotPublish(t *testing.T) {
 func TestWhatAnAgentMayNotAsk(t *testing.T) {
 	a := underAttack(t)
 	before := a.state()
-	answer := "$KV.WORK-results." + names.Answer("a", "one")
-	consumer := names.Consumer("work.>")
+	answer := "$KV.WORK-results." + message.AnswerKey("a", "one")
+	consumer := message.Consumer("work.>")
 	for _, ask := range []struct{ what, subject, body string }{
 		{"an answer", "DIRECT.GET.KV_WORK-results." + answer, ""},
 		{"an answer by its subject", "STREAM.MSG.GET.KV_WORK-results", `{"last_by_subj":"` + answer + `"}`},
@@ -276,7 +276,7 @@ func TestWhatAnAgentMayNotAsk(t *testing.T) {
 	assert.Equal(t, before, a.state())
 
 	// What a rollup would take from all.
-	for _, subject := range []string{"$KV.WORK-results." + names.Answer("b", "two"), "$KV.WORK-agents." + names.Agent("two"), "_hb.WORK.dead.b"} {
+	for _, subject := range []string{"$KV.WORK-results." + message.AnswerKey("b", "two"), "$KV.WORK-agents." + message.AgentKey("two"), "_hb.WORK.dead.b"} {
 		m := nats.NewMsg(subject)
 		m.Header.Set("Nats-Rollup", "all")
 		_, err := a.two.js.PublishMsg(fleet.Context(t), m)
@@ -292,7 +292,7 @@ func TestAnAgentHearsNothingOfOthers(t *testing.T) {
 	a := underAttack(t)
 	var mu sync.Mutex
 	var heard []string
-	for _, subject := range []string{">", "work.>", names.Reply("WORK", "*"), "_INBOX.>", "_INBOX_producer.>", "_R_.>", "$KV.>", "$JS.>", "_hb.>"} {
+	for _, subject := range []string{">", "work.>", message.ReplySubject("WORK", "*"), "_INBOX.>", "_INBOX_producer.>", "_R_.>", "$KV.>", "$JS.>", "_hb.>"} {
 		_, err := a.two.nc.Subscribe(subject, func(m *nats.Msg) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -319,7 +319,7 @@ func TestWhatIsNotToldApart(t *testing.T) {
 	a := underAttack(t)
 	_, err := a.two.nc.RequestWithContext(fleet.Context(t), a.held.Ack, []byte("+ACK"))
 	require.NoError(t, err, "settle what another agent holds")
-	_, err = a.two.js.Publish(fleet.Context(t), "$KV.WORK-results."+names.Key("a"), []byte("{}"))
+	_, err = a.two.js.Publish(fleet.Context(t), "$KV.WORK-results."+message.Key("a"), []byte("{}"))
 	require.NoError(t, err, "write over a decision")
 	m := nats.NewMsg("$O.WORK-replies.M.x")
 	m.Header.Set("Nats-Rollup", "all")

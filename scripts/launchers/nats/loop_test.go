@@ -1,10 +1,8 @@
 package nats_test
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,33 +18,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/fleet/names"
-	"heartbeat/internal/fleet/settle"
+	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/upstream"
 	standin "heartbeat/internal/testing/agent"
-	"heartbeat/internal/testing/build"
 	"heartbeat/internal/testing/fleet"
 	"heartbeat/internal/testing/script"
 )
 
 func TestMain(m *testing.M) {
-	script.Main(prepared{m}, map[string]func(){"claude": client})
-}
-
-// prepared are the tests with our commands on PATH.
-type prepared struct{ *testing.M }
-
-func (m prepared) Run() int {
-	dir, remove, err := build.Commands()
-	if err == nil {
-		defer remove()
-		err = os.Setenv("PATH", os.Getenv("PATH")+string(os.PathListSeparator)+dir)
+	for _, name := range []string{"OPERATOR", "PRODUCER", "AGENT_ONE", "AGENT_TWO"} { // for the configuration
+		_ = os.Setenv("NATS_"+name, "pw-"+name) // without it the server does not start
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	_ = os.Unsetenv("CI") // the launcher would say that it takes that out
-	return m.M.Run()
+	script.Main(fleet.Commands{M: m}, map[string]func(){"claude": client})
 }
 
 const longAnswer = 600 << 10 // more than half of what the server takes as a message
@@ -66,67 +49,31 @@ func client() {
 
 // working is an agent that runs: the command itself.
 type working struct {
-	t     *testing.T
-	inbox string
-	cmd   *exec.Cmd
-	done  chan struct{}
-
-	mu  sync.Mutex
-	out bytes.Buffer
+	*fleet.Agent
+	t *testing.T
 }
-
-func (w *working) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.out.Write(p)
-}
-
-func (w *working) said() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.out.String()
-}
-
-var session = []string{"--launch", "--no-meter", "--", "claude", "begin"}
 
 // work starts an agent. It works in dir.
 func (r *role) work(dir string, args ...string) *working {
-	w := &working{t: r.t, inbox: filepath.Join(dir, "inbox.jsonl"), done: make(chan struct{})}
-	w.cmd = exec.Command("heartbeat-nats", append([]string{"agent", "--server", r.url, "--name", r.user, "--inbox", w.inbox}, args...)...)
-	w.cmd.Dir = dir
-	w.cmd.Stdout, w.cmd.Stderr = w, w
-	w.cmd.WaitDelay = 100 * time.Millisecond
-	require.NoError(r.t, w.cmd.Start())
-	go func() { _ = w.cmd.Wait(); close(w.done) }()
+	w := &working{fleet.StartAgent(r.t, r.url, r.user, filepath.Join(dir, "inbox.jsonl"), nil, args...), r.t}
 	r.t.Cleanup(func() {
-		_ = w.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+		_ = w.Process.Signal(syscall.SIGTERM) // it may have ended
 		select {
-		case <-w.done:
+		case <-w.Done:
 		case <-time.After(time.Minute):
-			_ = w.cmd.Process.Kill()
-			<-w.done
+			_ = w.Process.Kill()
+			<-w.Done
 		}
 		if r.t.Failed() {
-			r.t.Logf("%s said:\n%s", r.user, w.said())
+			r.t.Logf("%s said:\n%s", r.user, w.Said())
 		}
 	})
 	return w
 }
 
-func (w *working) ended() int {
-	w.t.Helper()
-	select {
-	case <-w.done:
-		return w.cmd.ProcessState.ExitCode()
-	case <-time.After(time.Minute):
-		require.Fail(w.t, "the agent does not end", w.said())
-		return -1
-	}
-}
-
 func (w *working) says(what string, n int) {
 	w.t.Helper()
-	require.Eventually(w.t, func() bool { return strings.Count(w.said(), what) >= n }, time.Minute, 5*time.Millisecond, what)
+	require.Eventually(w.t, func() bool { return strings.Count(w.Said(), what) >= n }, time.Minute, 5*time.Millisecond, what)
 }
 
 // asked are the subjects that an account has used in the account of the stream.
@@ -191,12 +138,15 @@ func TestAnAccountIsNotToldThatItHasNoStreams(t *testing.T) {
 // Two agents do all that agents do, with the rights of the configuration. Each of these is
 // used.
 func TestAgentsWorkWithTheirRoles(t *testing.T) {
+	t.Parallel()
 	t.Run("acknowledgements as they are", func(t *testing.T) {
+		t.Parallel()
 		used := agentsWork(t, func(*server.Options) {})
 		assert.Equal(t, []string{shadow, "$JS.ACK.*.*.WORK.>"}, used.unused(imports(t, "ONE"), "ONE", "TWO"))
 		assert.Equal(t, []string{shadow, "$JS.ACK.*.*.WORK.>"}, used.unused(imports(t, "TWO"), "TWO", "ONE"))
 	})
 	t.Run("acknowledgements as they will be", func(t *testing.T) {
+		t.Parallel()
 		used := agentsWork(t, func(o *server.Options) { o.FeatureFlags = map[string]bool{server.FeatureFlagJsAckFormatV2: true} })
 		assert.Equal(t, []string{shadow}, used.unused(imports(t, "ONE"), "ONE", "TWO"))
 	})
@@ -218,18 +168,18 @@ func agentsWork(t *testing.T, change func(*server.Options)) *asked {
 
 	// A session's answers, one of them long, and a dead letter.
 	dir := t.TempDir()
-	w := one.work(dir, append([]string{"--subject", "work.>"}, session...)...)
+	w := one.work(dir, append([]string{"--subject", "work.>"}, fleet.Session...)...)
 	out, status := send("a")
-	assert.Equal(t, "did a\n", out, w.said())
+	assert.Equal(t, "did a\n", out, w.Said())
 	assert.Zero(t, status)
 	out, status = send("long")
 	assert.Len(t, strings.TrimSpace(out), longAnswer)
 	assert.Zero(t, status)
-	replies, err := producer.nc.SubscribeSync(names.Reply("WORK", "*"))
+	replies, err := producer.nc.SubscribeSync(message.ReplySubject("WORK", "*"))
 	require.NoError(t, err)
 	to := producer.send("asks")
 	m, err := replies.NextMsgWithContext(fleet.Context(t))
-	require.NoError(t, err, w.said())
+	require.NoError(t, err, w.Said())
 	assert.Equal(t, to, m.Subject)
 	assert.Equal(t, "did asks", string(m.Data))
 	_, err = producer.js.Publish(fleet.Context(t), "work.review", []byte(" "), jetstream.WithMsgID("empty"))
@@ -237,12 +187,12 @@ func agentsWork(t *testing.T, change func(*server.Options)) *asked {
 	require.Eventually(t, func() bool {
 		out, _, _ := operator.command("dead", "list")
 		return strings.Contains(out, "empty")
-	}, time.Minute, 50*time.Millisecond, w.said())
+	}, time.Minute, 50*time.Millisecond, w.Said())
 
 	// The operator has it drain.
 	_, said, status = operator.command("drain", "--wait", "--timeout", "1m", "one")
 	require.Zero(t, status, said)
-	assert.Zero(t, w.ended(), w.said())
+	assert.Zero(t, w.Ended(), w.Said())
 	_, said, status = operator.command("drain", "--undo", "one")
 	require.Zero(t, status, said)
 
@@ -255,8 +205,8 @@ func agentsWork(t *testing.T, change func(*server.Options)) *asked {
 	require.Eventually(t, func() bool {
 		out, _, _ := operator.command("status", "--json")
 		return strings.Count(out, `"agent":`) == 2
-	}, time.Minute, 50*time.Millisecond, other.said())
-	box, err := inbox.Open(w.inbox, inbox.Options{})
+	}, time.Minute, 50*time.Millisecond, other.Said())
+	box, err := inbox.Open(w.Inbox, inbox.Options{})
 	require.NoError(t, err)
 	tx, err := box.Begin(fleet.Context(t))
 	require.NoError(t, err)
@@ -266,11 +216,11 @@ func agentsWork(t *testing.T, change func(*server.Options)) *asked {
 	require.NoError(t, tx.Close())
 	w.says("message b is given back", 1)
 	other.says("message b came", 1)
-	require.NoError(t, other.cmd.Process.Signal(syscall.SIGTERM))
-	assert.Equal(t, 128+int(syscall.SIGTERM), other.ended(), other.said())
-	again := two.work(filepath.Dir(other.inbox), append([]string{"--stream", "WORK"}, session...)...)
+	require.NoError(t, other.Process.Signal(syscall.SIGTERM))
+	assert.Equal(t, 128+int(syscall.SIGTERM), other.Ended(), other.Said())
+	again := two.work(filepath.Dir(other.Inbox), append([]string{"--stream", "WORK"}, fleet.Session...)...)
 	out, status = send("b")
-	assert.Equal(t, "did b\n", out, again.said())
+	assert.Equal(t, "did b\n", out, again.Said())
 	assert.Zero(t, status)
 
 	// What comes second.
@@ -278,20 +228,20 @@ func agentsWork(t *testing.T, change func(*server.Options)) *asked {
 		r  *role
 		id string
 	}{{two, "a"}, {one, "b"}} {
-		up, err := settle.New(late.r.js, "WORK")
+		up, err := upstream.Open(fleet.Context(t), late.r.js, "WORK")
 		require.NoError(t, err)
 		known, err := up.Known(fleet.Context(t), late.id, 0)
 		require.NoError(t, err)
-		f, err := up.Answer(fleet.Context(t), settle.Claim{
-			Stream: "WORK", Seq: known.Seq, Subject: known.Subject, ID: late.id, EntryID: "late", Agent: late.r.user, Copy: 1,
-			Ack: fmt.Sprintf("$JS.ACK.WORK.%s.1.%d.1.%d.0", names.Consumer("work.>"), known.Seq, time.Now().UnixNano()),
-		}, settle.Outcome{Reply: "late", Attempts: 1})
+		f, err := up.Answer(fleet.Context(t), upstream.Claim{
+			Stream: "WORK", Seq: known.Seq, Subject: known.Subject, ID: late.id, Entry: "late", Agent: late.r.user, Copy: 1,
+			Ack: fmt.Sprintf("$JS.ACK.WORK.%s.1.%d.1.%d.0", message.Consumer("work.>"), known.Seq, time.Now().UnixNano()),
+		}, upstream.Answer{Reply: "late", Settled: upstream.Settled{Attempts: 1}})
 		require.NoError(t, err)
-		assert.Equal(t, settle.Superseded, f.Outcome)
+		assert.Equal(t, upstream.Superseded, f.Outcome)
 	}
 	for _, agent := range []*working{w, other, again} {
 		for _, complaint := range []string{"rights", "no responders", "no response", "deadline"} {
-			assert.NotContains(t, agent.said(), complaint)
+			assert.NotContains(t, agent.Said(), complaint)
 		}
 	}
 	require.NoError(t, operator.nc.FlushTimeout(time.Minute))
@@ -300,16 +250,17 @@ func agentsWork(t *testing.T, change func(*server.Options)) *asked {
 
 // An agent may not make a consumer: it says who has to, and ends. What waits stays.
 func TestAnAgentDoesNotReplaceTheConsumer(t *testing.T) {
+	t.Parallel()
 	all := natsRoles(t)
 	operator, producer, one := all["operator"], all["producer"], all["one"]
 	operator.setUp()
 	producer.send("a")
 	w := one.work(t.TempDir(), "--stream", "WORK", "--subject", "work.review", "--no-session")
-	assert.Equal(t, 1, w.ended(), w.said())
+	assert.Equal(t, 1, w.Ended(), w.Said())
 	const command = "heartbeat-nats setup --stream WORK --for work.review"
-	assert.Contains(t, w.said(), command)
+	assert.Contains(t, w.Said(), command)
 
-	info, err := operator.js.Consumer(fleet.Context(t), "WORK", names.Consumer("work.>"))
+	info, err := operator.js.Consumer(fleet.Context(t), "WORK", message.Consumer("work.>"))
 	require.NoError(t, err, "the consumer is still there")
 	assert.EqualValues(t, 1, info.CachedInfo().NumPending)
 
@@ -328,15 +279,16 @@ func TestAnAgentDoesNotReplaceTheConsumer(t *testing.T) {
 
 // The name of an agent is that of its account.
 func TestAnAgentHasTheNameOfItsAccount(t *testing.T) {
+	t.Parallel()
 	all := natsRoles(t)
 	operator, producer, one := all["operator"], all["producer"], all["one"]
 	operator.setUp()
 	producer.send("a")
 	one.user = "two"
 	w := one.work(t.TempDir(), "--stream", "WORK", "--no-session")
-	assert.Equal(t, 1, w.ended(), w.said())
-	assert.Contains(t, w.said(), "say that agent two is here")
-	assert.Contains(t, w.said(), "give --name as the server's configuration has it")
+	assert.Equal(t, 1, w.Ended(), w.Said())
+	assert.Contains(t, w.Said(), "say that agent two is here")
+	assert.Contains(t, w.Said(), "give --name as the server's configuration has it")
 	stream, err := operator.js.Stream(fleet.Context(t), "WORK")
 	require.NoError(t, err)
 	assert.EqualValues(t, 1, stream.CachedInfo().State.Msgs)

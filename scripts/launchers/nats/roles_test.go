@@ -15,10 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/fleet/layout"
 	"heartbeat/internal/fleet/message"
-	"heartbeat/internal/fleet/names"
-	"heartbeat/internal/fleet/settle"
+	"heartbeat/internal/fleet/setup"
+	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/fleet/verbs"
 	"heartbeat/internal/testing/fleet"
 )
@@ -44,9 +43,6 @@ func natsRoles(t *testing.T, change ...func(*server.Options)) map[string]*role {
 }
 
 func rolesOf(t *testing.T, file string, change ...func(*server.Options)) map[string]*role {
-	for _, name := range []string{"OPERATOR", "PRODUCER", "AGENT_ONE", "AGENT_TWO"} {
-		t.Setenv("NATS_"+name, "pw-"+name)
-	}
 	s, err := fleet.RunFile(file, t.TempDir(), change...)
 	require.NoError(t, err)
 	t.Cleanup(s.Stop)
@@ -137,7 +133,7 @@ func (r *role) request(subject, body string) func(context.Context) error {
 // setUp has the operator make all, with the defaults of setup.
 func (r *role) setUp() {
 	r.may("set up", func(ctx context.Context) error {
-		p, err := layout.Make(ctx, r.js, &layout.Wanted{
+		p, err := setup.Make(ctx, r.js, &setup.Wanted{
 			Stream: "WORK", MaxDeliver: 5, AckWait: time.Minute, Duplicates: 2 * time.Minute, KeepResults: time.Hour, Replicas: 1,
 		})
 		if err != nil {
@@ -151,20 +147,20 @@ func (r *role) setUp() {
 func (r *role) send(id string) string {
 	m := nats.NewMsg("work.review")
 	m.Data = []byte(id)
-	m.Header.Set(names.HeaderID, id)
-	m.Header.Set(names.HeaderReply, names.Reply("WORK", nats.NewInbox()[len("_INBOX."):]))
+	m.Header.Set(message.HeaderID, id)
+	m.Header.Set(message.HeaderReply, message.ReplySubject("WORK", nats.NewInbox()[len("_INBOX."):]))
 	r.may("send", func(ctx context.Context) error { _, err := r.js.PublishMsg(ctx, m); return err })
-	return m.Header.Get(names.HeaderReply)
+	return m.Header.Get(message.HeaderReply)
 }
 
 // pull takes a message as an agent does.
-func (r *role) pull(agent string) settle.Claim {
+func (r *role) pull(agent string) upstream.Claim {
 	var m jetstream.Msg
 	r.may("pull", func(ctx context.Context) error {
-		if _, err := layout.Open(ctx, r.js, "WORK"); err != nil {
+		if _, err := setup.Open(ctx, r.js, "WORK"); err != nil {
 			return err
 		}
-		c, _, err := layout.Consumer(ctx, r.js, "WORK", "work.>")
+		c, _, err := setup.Consumer(ctx, r.js, "WORK", "work.>")
 		if err == nil {
 			m, err = c.Next()
 		}
@@ -173,21 +169,21 @@ func (r *role) pull(agent string) settle.Claim {
 	return claimOf(r.t, m, agent)
 }
 
-func claimOf(t *testing.T, m jetstream.Msg, agent string) settle.Claim {
+func claimOf(t *testing.T, m jetstream.Msg, agent string) upstream.Claim {
 	w, err := message.Of(m)
 	require.NoError(t, err)
-	return settle.Claim{
+	return upstream.Claim{
 		Stream: w.Stream, Seq: w.Seq, Subject: w.Subject, Ack: w.Ack, Reply: w.Reply,
-		Copy: w.Copy, ID: w.ID, EntryID: w.Entry, Agent: agent,
+		Copy: w.Copy, ID: w.ID, Entry: w.Entry, Agent: agent,
 	}
 }
 
 // answer settles a message.
-func (r *role) answer(c settle.Claim, text string) (f settle.Fate) {
+func (r *role) answer(c upstream.Claim, text string) (f upstream.Fate) {
 	r.may("answer", func(ctx context.Context) (err error) {
-		u, err := settle.New(r.js, "WORK")
+		u, err := upstream.Open(fleet.Context(r.t), r.js, "WORK")
 		if err == nil {
-			f, err = u.Answer(ctx, c, settle.Outcome{Reply: text, Attempts: 1})
+			f, err = u.Answer(ctx, c, upstream.Answer{Reply: text, Settled: upstream.Settled{Attempts: 1}})
 		}
 		return err
 	})
@@ -209,9 +205,9 @@ func TestTheVerbsOfARole(t *testing.T) {
 	_, said, status := operator.command("setup")
 	require.Zero(t, status, said)
 
-	answered := make(chan settle.Fate)
+	answered := make(chan upstream.Fate)
 	go func() {
-		c, _, err := layout.Consumer(fleet.Context(t), one.js, "WORK", "work.>")
+		c, _, err := setup.Consumer(fleet.Context(t), one.js, "WORK", "work.>")
 		if !assert.NoError(t, err) {
 			return
 		}
@@ -219,11 +215,11 @@ func TestTheVerbsOfARole(t *testing.T) {
 		if !assert.NoError(t, err) {
 			return
 		}
-		u, err := settle.New(one.js, "WORK")
+		u, err := upstream.Open(fleet.Context(t), one.js, "WORK")
 		if !assert.NoError(t, err) {
 			return
 		}
-		f, err := u.Answer(fleet.Context(t), claimOf(t, m, "one"), settle.Outcome{Reply: "all is well", Attempts: 1})
+		f, err := u.Answer(fleet.Context(t), claimOf(t, m, "one"), upstream.Answer{Reply: "all is well", Settled: upstream.Settled{Attempts: 1}})
 		assert.NoError(t, err)
 		answered <- f
 	}()
@@ -232,7 +228,7 @@ func TestTheVerbsOfARole(t *testing.T) {
 	assert.Contains(t, out, "all is well")
 	assert.NotContains(t, said, "rights")
 	f := <-answered
-	assert.Equal(t, settle.WasAnswered, f.Outcome)
+	assert.Equal(t, upstream.WasAnswered, f.Outcome)
 
 	for _, args := range [][]string{{"results"}, {"results", "--json"}} {
 		out, said, status := producer.command(args...)
@@ -251,10 +247,10 @@ func TestWhatAProducerMayNot(t *testing.T) {
 	operator, producer := all["operator"], all["producer"]
 	operator.setUp()
 	to := producer.send("a")
-	producer.mayNot("take work", producer.request("CONSUMER.MSG.NEXT.WORK."+names.Consumer("work.>"), ""))
+	producer.mayNot("take work", producer.request("CONSUMER.MSG.NEXT.WORK."+message.Consumer("work.>"), ""))
 	producer.mayNot("settle work", producer.publish("$JS.ACK.WORK.x.1.1.1.1.0"))
-	producer.mayNot("decide", producer.publish("$KV.WORK-results."+names.Key("a")))
-	producer.mayNot("write an answer", producer.publish("$KV.WORK-results."+names.Answer("a", "one")))
+	producer.mayNot("decide", producer.publish("$KV.WORK-results."+message.Key("a")))
+	producer.mayNot("write an answer", producer.publish("$KV.WORK-results."+message.AnswerKey("a", "one")))
 	producer.mayNot("reply", producer.publish(to))
 	producer.mayNot("set up", producer.request("STREAM.CREATE.MORE", "{}"))
 	producer.mayNot("empty the stream", producer.request("STREAM.PURGE.WORK", ""))

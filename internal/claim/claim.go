@@ -1,0 +1,125 @@
+// Package claim keeps an inbox to one worker: a launcher or a session host, beside which
+// no other session is at work, and whose queue no stranger can replace. It is no part of
+// package recover, which the hook links: the hook is to stay lean (internal/testing/walls).
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/machine"
+	"heartbeat/internal/machine/rights"
+	recovery "heartbeat/recover"
+)
+
+// BusyError says in a sentence who else works on the inbox.
+type BusyError struct{ why string }
+
+// Error implements error.
+func (e BusyError) Error() string { return e.why }
+
+// lockPatience covers the moment in which another worker is about to end.
+const lockPatience = 50 * time.Millisecond
+
+// Take keeps other workers off the inbox until the lock is released, or its holder dies.
+// The process's number is in the file for people. The error is a [BusyError] if another
+// one has the lock.
+func Take(box *inbox.Inbox) (*disk.Lock, error) {
+	path := filepath.Join(box.Dir(), ".launch-lock")
+	lock, err := disk.AcquireLock(context.Background(), path, lockPatience)
+	if err == nil {
+		err = lock.Sign(strconv.Itoa(os.Getpid()) + "\n")
+	}
+	switch {
+	case errors.Is(err, disk.ErrLocked):
+		return nil, BusyError{"another launcher (" + holder(path) + ") works on this inbox already"}
+	case err != nil:
+		return nil, errors.Join(fmt.Errorf("lock the inbox: %w", err), lock.Release())
+	}
+	return lock, nil
+}
+
+func holder(path string) string {
+	if pid := machine.LockHolder(path); pid > 0 {
+		return "process " + strconv.Itoa(pid)
+	}
+	text, err := disk.ReadState(path, 4096)
+	first, _, _ := strings.Cut(string(text), "\n")
+	if pid, notOne := strconv.Atoi(first); err == nil && notOne == nil {
+		return "process " + strconv.Itoa(pid)
+	}
+	return "a process that cannot be told"
+}
+
+// deathPatience is how long a session may take to die after its worker was killed.
+const deathPatience = 3 * time.Second
+
+// CheckFree returns a [BusyError] if the owner of an entry in flight lives.
+func CheckFree(ctx context.Context, box *inbox.Inbox) error {
+	deadline := time.After(deathPatience)
+	for late := false; ; {
+		owner, err := ownerOf(box)
+		switch {
+		case err != nil || owner == nil || owner.Life != machine.Alive:
+			return err
+		case late:
+			return BusyError{owner.String()}
+		}
+		select {
+		case <-machine.WatchProcess(owner.PID).Died():
+		case <-deadline:
+			late = true
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// ownerOf is the owner of the entry in flight, nil if none is.
+func ownerOf(box *inbox.Inbox) (owner *recovery.Owner, err error) {
+	v, err := box.View()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	if d := v.InFlight(); d != nil {
+		o := recovery.OwnerOf(v, d)
+		owner = &o
+	}
+	return owner, nil
+}
+
+// CheckRights refuses an inbox whose state others could replace. If they can only write
+// to the inbox file, and so instruct the agent, warn says so.
+func CheckRights(box *inbox.Inbox, warn func(string)) error {
+	dir, err := disk.StatDir(box.Dir())
+	if err != nil {
+		return err
+	}
+	if me := uint32(os.Geteuid()); dir.UID != me && dir.UID != 0 {
+		return fmt.Errorf("%s belongs to user %d, who can instruct the agent and forge its state, and this is user %d: "+
+			"work as that user, or say with --shared that it is meant", box.Dir(), dir.UID, me)
+	}
+	if rights.Others(dir) {
+		return fmt.Errorf("others may make and replace files in %s (mode %04o), and so instruct the agent and forge its state: "+
+			"take the right away (chmod go-w), or say with --shared that it is meant", box.Dir(), dir.Mode)
+	}
+	file, err := disk.StatFile(box.Path())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && rights.Others(file) {
+		warn(fmt.Sprintf("others may write to %s (mode %04o), and so instruct the agent: take the right away (chmod go-w), or say with --shared that it is meant",
+			box.Path(), file.Mode))
+	}
+	return err
+}

@@ -1,2 +1,0 @@
-// Package colour paints words on terminals that take colour.
-package colour

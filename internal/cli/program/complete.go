@@ -1,0 +1,98 @@
+package program
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"heartbeat/internal/cli"
+)
+
+// maxHint is how many columns of a hint a shell shows.
+const maxHint = 60
+
+// complete says what a shell offers for the arguments of a verb and for its flags.
+func (p Program) complete(c *cobra.Command, v cli.Verb) {
+	c.ValidArgsFunction = func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		switch {
+		case v.IDs != "" && p.IDs != nil:
+			return offered(p.IDs(v.IDs, c.Flags()), args), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		case len(v.Words) > 0 && len(args) == 0:
+			return v.Words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		case v.TakesFiles:
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		offers := cobra.NoFileCompletions
+		if choices := cli.Choices(f); choices != nil {
+			offers = cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder)
+		}
+		if f.NoOptDefVal == "" && !takesFile(f) {
+			_ = c.RegisterFlagCompletionFunc(f.Name, offers) // it fails for a flag that is not there
+		}
+	})
+}
+
+// takesFile reports whether the value is a file, by the name that the help gives it.
+func takesFile(f *pflag.Flag) bool {
+	name, _ := pflag.UnquoteUsage(f)
+	return slices.Contains([]string{"path", "file", "directory", "module", "command"}, name)
+}
+
+// offered leaves out ids that nobody can type, and those that are in the line.
+func offered(hints []Hint, args []string) (all []cobra.Completion) {
+	seen := map[string]bool{}
+	for _, h := range hints {
+		if h.ID == "" || seen[h.ID] || slices.Contains(args, h.ID) || strings.ContainsFunc(h.ID, unprintable) {
+			continue
+		}
+		seen[h.ID] = true
+		if what := Excerpt(h.What, maxHint); what != "" {
+			h.ID += "\t" + what
+		}
+		all = append(all, h.ID)
+	}
+	return all
+}
+
+// askBeside has another of our commands complete the line.
+func askBeside(name string, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	path, err := cli.Beside(name)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	ask := exec.Command(path, slices.Concat([]string{cobra.ShellCompRequestCmd}, args, []string{word})...)
+	ask.Env = os.Environ()
+	said, err := ask.Output()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	lines := strings.Split(string(bytes.TrimSpace(said)), "\n")
+	last := lines[len(lines)-1]
+	directive := cobra.ShellCompDirectiveNoFileComp
+	if last == ":0" {
+		directive = cobra.ShellCompDirectiveDefault
+	}
+	return lines[:len(lines)-1], directive
+}
+
+// Excerpt is the beginning of a text's first line, at most so many characters, without
+// anything that a terminal would act on.
+func Excerpt(s string, most int) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	runes := []rune(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || unprintable(r) }), " "))
+	if len(runes) > most {
+		return string(runes[:most-3]) + "..."
+	}
+	return string(runes)
+}
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }

@@ -1,0 +1,106 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Kinds of figures.
+const (
+	Gauge   = "gauge"
+	Counter = "counter"
+)
+
+// Figures are written in the text format that Prometheus reads, version 0.0.4.
+type Figures struct {
+	strings.Builder
+	// Labels are those of every series, names and values by turns.
+	Labels []string
+}
+
+// Head begins a figure.
+func (t *Figures) Head(name, kind, help string) {
+	t.WriteString("# HELP " + name + " " + escapeHelp(help) + "\n# TYPE " + name + " " + kind + "\n")
+}
+
+// Series is one line of it; labels are names and values by turns.
+func (t *Figures) Series(name string, v float64, labels ...string) {
+	t.WriteString(name + "{")
+	comma := ""
+	for _, all := range [][]string{t.Labels, labels} {
+		for i := 0; i < len(all); i += 2 {
+			t.WriteString(comma + all[i] + `="` + escapeLabel(all[i+1]) + `"`)
+			comma = ","
+		}
+	}
+	t.WriteString("} " + Value(v) + "\n")
+}
+
+// One is a figure of one line.
+func (t *Figures) One(name, kind, help string, v float64) {
+	t.Head(name, kind, help)
+	t.Series(name, v)
+}
+
+// Maybe is a gauge that is absent where v is nil.
+func (t *Figures) Maybe(name, help string, v *float64) {
+	if v != nil {
+		t.One(name, Gauge, help, *v)
+	}
+}
+
+// Value spells a number.
+func Value(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// Number is 1 for true.
+func Number(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// escapeLabel also replaces bytes that are not UTF-8: paths may have them, the format
+// may not.
+func escapeLabel(s string) string {
+	return strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`).Replace(strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+func escapeHelp(s string) string { return strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(s) }
+
+// WriteFigures replaces a file, so that a collector sees the old one or the new one,
+// never a half. It refuses what is no regular file: a link itself would be replaced,
+// not the file that it leads to.
+func WriteFigures(path string, content []byte) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("write figures: %w", err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return fmt.Errorf("write figures: %s is a symbolic link, which is not followed: name the file itself", path)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("write figures: %s is not a regular file: choose another name", path)
+	}
+	// A collector reads *.prom, so the name of a part must not end in that.
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return fmt.Errorf("write figures to %s: %w", path, err)
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write figures to %s: %w", path, errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}

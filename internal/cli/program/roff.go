@@ -1,0 +1,144 @@
+package program
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"heartbeat/internal/cli"
+)
+
+// manualName is the name of a command's page for man(1): heartbeat-send.
+func manualName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
+
+// roff is the manual page of a command. cobra's own generator goes by way of Markdown, and
+// the library for that takes a fifteenth of every start.
+func (p Program) roff(c *cobra.Command) string {
+	page, r := p.page(c), &roff{}
+	r.title(manualName(c))
+	r.section("NAME")
+	r.text(manualName(c) + " - " + c.Short)
+	r.section("SYNOPSIS")
+	for i, u := range page.Usage {
+		if i > 0 {
+			r.WriteString(".br\n")
+		}
+		fmt.Fprintf(r, "%s %s\n", bold(page.Command), escape(u))
+	}
+	r.section("DESCRIPTION")
+	r.prose(page.Long)
+	if page.Flags.HasFlags() {
+		r.section("FLAGS")
+	}
+	page.Flags.VisitAll(func(f *pflag.Flag) {
+		if tag, text := cli.DescribeFlag(f); !f.Hidden {
+			r.item(bold(tag), text)
+		}
+	})
+	for _, g := range page.Verbs {
+		r.section(strings.ToUpper(g.Title))
+		for _, v := range g.Items {
+			r.item(bold(v.Name), v.What)
+		}
+	}
+	r.section("EXIT STATUS")
+	r.prose(page.Status)
+	r.section("EXAMPLES")
+	r.literal(page.Example)
+	r.section("SEE ALSO")
+	also := c.Commands()
+	if c.HasParent() {
+		also = append([]*cobra.Command{c.Parent()}, also...)
+	}
+	for i, other := range also {
+		comma := ","
+		if i == len(also)-1 {
+			comma = ""
+		}
+		fmt.Fprintf(r, "%s(1)%s\n", bold(manualName(other)), comma)
+	}
+	return r.String()
+}
+
+// roff builds a manual page from the macros of man(7). It has no date, so that a page
+// depends only on the command that prints it.
+type roff struct{ strings.Builder }
+
+func (r *roff) title(name string) {
+	r.request("TH", `"`+escape(strings.ToUpper(name))+`" 1 "" heartbeat`)
+	r.WriteString(".nh\n") // a word that is split cannot be copied
+}
+
+func (r *roff) section(title string) { r.request("SH", title) }
+
+func (r *roff) request(name, args string) { fmt.Fprintf(r, ".%s %s\n", name, args) }
+
+// item adds an entry of a list. The tag already has its fonts.
+func (r *roff) item(tag, text string) {
+	fmt.Fprintf(r, ".TP\n%s\n", tag)
+	r.text(text)
+}
+
+// prose adds paragraphs. A paragraph that is laid out by hand, with blanks at the start
+// of a line, keeps its layout.
+func (r *roff) prose(s string) {
+	for i, paragraph := range strings.Split(strings.TrimSpace(s), "\n\n") {
+		if i > 0 {
+			r.WriteString(".PP\n")
+		}
+		if strings.Contains("\n"+paragraph, "\n ") || strings.Contains(paragraph, "\t") {
+			r.literal(paragraph)
+			continue
+		}
+		r.text(paragraph)
+	}
+}
+
+func (r *roff) literal(s string) {
+	r.WriteString(".EX\n")
+	r.text(s)
+	r.WriteString(".EE\n")
+}
+
+func (r *roff) text(s string) {
+	for line := range strings.Lines(s) {
+		line = escape(strings.TrimRight(line, " \t\n"))
+		if strings.HasPrefix(line, ".") {
+			line = `\&` + line // without it, the line would be a request
+		}
+		r.WriteString(line + "\n")
+	}
+}
+
+func bold(s string) string { return `\fB` + escape(s) + `\fR` }
+
+// escape makes roff print the text unchanged, even quotes and hyphens, which it would
+// turn into typographic ones: readers copy flags and commands into a shell.
+func escape(s string) string {
+	var b strings.Builder
+	for _, c := range s {
+		switch {
+		case c == '\\':
+			b.WriteString(`\(rs`)
+		case c == '-':
+			b.WriteString(`\-`)
+		case c == '\'':
+			b.WriteString(`\(aq`)
+		case c == '"':
+			b.WriteString(`\(dq`)
+		case c == '`':
+			b.WriteString(`\(ga`)
+		case c == '^':
+			b.WriteString(`\(ha`)
+		case c == '~':
+			b.WriteString(`\(ti`)
+		case c > '~':
+			fmt.Fprintf(&b, `\[u%04X]`, c)
+		default:
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,243 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/internal/words"
+)
+
+// refusal is why a flag does not take a value. It follows the flag's name, unless it has one.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+func (r refusal) of(flag string) string {
+	if strings.HasPrefix(string(r), "-") {
+		return string(r)
+	}
+	return "--" + flag + " " + string(r)
+}
+
+// value is that of a flag whose text is read by one function and spelt by another.
+type value[T any] struct {
+	to    *T
+	kind  string
+	parse func(string) (T, error)
+	text  func(T) string
+}
+
+func (v value[T]) Set(text string) error {
+	read, err := v.parse(text)
+	if err == nil {
+		*v.to = read
+	}
+	return err
+}
+
+func (v value[T]) String() string { return v.text(*v.to) }
+func (v value[T]) Type() string   { return v.kind }
+
+// AtLeast returns the value of a flag that takes a whole number, which must not be below the
+// least. Its default is what it is now.
+func AtLeast(to *int, least int) pflag.Value {
+	return number(to, least, func(n int) error { return refusal(fmt.Sprintf("is %d: it must be %d or more", n, least)) })
+}
+
+func number(to *int, least int, below func(int) error) pflag.Value {
+	return value[int]{to, "int", func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		switch {
+		case err != nil:
+			return 0, errors.New("it takes a whole number")
+		case n < least:
+			return 0, below(n)
+		}
+		return n, nil
+	}, strconv.Itoa}
+}
+
+func same(text string) string { return text }
+
+// AddCount declares -n, of which 0 is all. --tail is what others call it.
+func AddCount(f *pflag.FlagSet, to *int, first int, text string) {
+	*to = first
+	f.VarP(number(to, 0, func(int) error { return refusal("-n is below 0: give how many, or 0 for all") }), "count", "n", text)
+	tail := *f.Lookup("count")
+	tail.Name, tail.Shorthand, tail.Hidden = "tail", "", true
+	f.AddFlag(&tail)
+}
+
+// CountGiven reports whether that flag was given.
+func CountGiven(f *pflag.FlagSet) bool { return f.Changed("count") || f.Changed("tail") }
+
+// AddFollow declares --follow.
+func AddFollow(f *pflag.FlagSet, to *bool) {
+	f.BoolVarP(to, "follow", "f", false, "go on with what comes")
+}
+
+// AddFollowLinks declares --follow-links. --follow is what it was called before.
+func AddFollowLinks(f *pflag.FlagSet, to *bool) {
+	f.BoolVar(to, "follow-links", false, "where the settings file is a symbolic link, edit what it leads to")
+	f.BoolVar(to, "follow", false, "")
+	f.Lookup("follow").Hidden = true
+}
+
+// Named returns the value of a flag that takes any text but an empty one, such as the name of
+// a file. What says in a sentence what to give for an empty one.
+func Named(to *string, what string) pflag.Value {
+	return value[string]{to, "string", func(text string) (string, error) {
+		if text == "" {
+			return "", refusal("is empty: " + what)
+		}
+		return text, nil
+	}, same}
+}
+
+// Was has a flag answer to the name that it had, too, which no help shows.
+func Was(f *pflag.FlagSet, name, old string) {
+	flag := *f.Lookup(name)
+	flag.Name, flag.Hidden = old, true
+	f.AddFlag(&flag)
+}
+
+// choice is the value of a flag that takes one of a few words.
+type choice struct {
+	value   *string
+	allowed []string
+}
+
+// Choice returns the value of a flag that takes one of the allowed words.
+func Choice(value *string, allowed ...string) pflag.Value { return choice{value, allowed} }
+
+func (c choice) Set(text string) error {
+	for _, a := range c.allowed {
+		if a == text {
+			*c.value = text
+			return nil
+		}
+	}
+	return fmt.Errorf("it is one of %s", strings.Join(c.allowed, ", "))
+}
+
+func (c choice) String() string    { return *c.value }
+func (c choice) Type() string      { return strings.Join(c.allowed, "|") }
+func (c choice) choices() []string { return c.allowed }
+
+// Choices returns the words that a flag takes, or nil if it takes other values.
+func Choices(f *pflag.Flag) []string {
+	if c, is := f.Value.(interface{ choices() []string }); is {
+		return c.choices()
+	}
+	return nil
+}
+
+// Span is the value of a flag that takes a length of time: seconds (300, 0.5),
+// a Go duration (5m), or one with days (30d, 1d12h).
+type Span time.Duration
+
+// Set takes what was typed.
+func (s *Span) Set(text string) error {
+	d, err := words.ParseSpan(text)
+	if err != nil || d < 0 {
+		return errors.New("it takes seconds or a duration, such as 300, 0.5, 5m or 30d")
+	}
+	*s = Span(d)
+	return nil
+}
+
+// String is the span as a Go duration, which every release of heartbeat reads:
+// install writes it into settings files.
+func (s *Span) String() string { return time.Duration(*s).String() }
+
+// Type is what the help calls it.
+func (s *Span) Type() string { return "duration" }
+
+// Bytes is the value of a flag that takes an amount of memory or disk space: bytes
+// (1048576), or a number with a unit of 1024 (512K, 100M, 4G, 1T).
+type Bytes int64
+
+// byteUnits are the units, the largest first.
+var byteUnits = []struct {
+	letter string
+	size   float64
+}{{"T", 1 << 40}, {"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}}
+
+// Set takes what was typed.
+func (b *Bytes) Set(text string) error {
+	unit := 1.0
+	number := strings.TrimSuffix(strings.ToUpper(text), "IB")
+	for _, u := range byteUnits {
+		if short, found := strings.CutSuffix(number, u.letter); found {
+			number, unit = short, u.size
+			break
+		}
+	}
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(n >= 0 && n*unit < math.MaxInt64) { // NaN is neither
+		return errors.New("it takes a number of bytes, such as 1048576, 512K, 100M or 4G")
+	}
+	*b = Bytes(n * unit)
+	return nil
+}
+
+// String is the amount in the largest unit that leaves a whole number.
+func (b *Bytes) String() string {
+	for _, u := range byteUnits {
+		if *b > 0 && int64(*b)%int64(u.size) == 0 {
+			return strconv.FormatInt(int64(*b)/int64(u.size), 10) + u.letter
+		}
+	}
+	return strconv.FormatInt(int64(*b), 10)
+}
+
+// Type is what the help calls it.
+func (b *Bytes) Type() string { return "bytes" }
+
+// list is the value of a flag that may be repeated. It leaves everything to pflag, but
+// only once the flag is used: pflag's own values set up a CSV writer to spell an empty
+// default, which every start of the hook would pay for.
+type list struct {
+	to   *[]string
+	kind string // as pflag calls it
+	used pflag.SliceValue
+}
+
+// arrayList takes each value as it is.
+func arrayList(to *[]string) pflag.Value { return &list{to: to, kind: "stringArray"} }
+
+// commaList splits each value at its commas.
+func commaList(to *[]string) pflag.Value { return &list{to: to, kind: "stringSlice"} }
+
+func (l *list) use() pflag.SliceValue {
+	if l.used == nil {
+		f := pflag.NewFlagSet("", pflag.ContinueOnError)
+		if l.kind == "stringSlice" {
+			f.StringSliceVar(l.to, "list", *l.to, "")
+		} else {
+			f.StringArrayVar(l.to, "list", *l.to, "")
+		}
+		l.used = f.Lookup("list").Value.(pflag.SliceValue)
+	}
+	return l.used
+}
+
+func (l *list) Type() string { return l.kind }
+
+func (l *list) String() string {
+	if l.used == nil && len(*l.to) == 0 {
+		return "[]"
+	}
+	return l.use().(pflag.Value).String()
+}
+
+func (l *list) Set(text string) error        { return l.use().(pflag.Value).Set(text) }
+func (l *list) Append(text string) error     { return l.use().Append(text) }
+func (l *list) Replace(texts []string) error { return l.use().Replace(texts) }
+func (l *list) GetSlice() []string           { return l.use().GetSlice() }

@@ -1,0 +1,108 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/machine/signals"
+	"heartbeat/internal/supervise/sharing"
+	"heartbeat/internal/survey"
+	"heartbeat/internal/why"
+	"heartbeat/internal/words"
+)
+
+func attachVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "attach",
+		Short: "sit down at a session that runs where nobody is",
+		Long: `Show the session that a launcher, or the host of a session in a terminal, runs on
+the inbox, and type into it: to see what it does, or to answer what it asks. The
+first who attaches types, and the session's terminal gets the size of theirs; who
+comes later watches, and types once the first has left. The key that detaches
+leaves the session to itself.
+
+Attach from a terminal of your own, as the user whose session it is. No process
+of the session is let in.
+
+Exit status: 0 detached, or the session is over, 1 there is nothing to attach to.`,
+		Example: `heartbeat attach
+heartbeat attach --watch --inbox /srv/mail/work/inbox.jsonl`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var i cli.InboxFlags
+			w := sharing.Watch{Detach: sharing.DetachKey}
+			f := cli.NewFlags("attach")
+			i.Add(f)
+			f.BoolVar(&w.Only, "watch", false, "only watch, and type nothing")
+			f.BoolVar(&w.Take, "take", false, "type in the place of who types now")
+			f.Var(&w.Detach, "detach-key", "the `key` that leaves the session to itself")
+			return f, func(args []string, s cli.Streams) error {
+				if err := cli.NoArgs(args); err != nil {
+					return err
+				}
+				if w.Only && w.Take {
+					return cli.Usage(errors.New("--watch types nothing, and --take is about who types: leave one of them out"))
+				}
+				return attachTo(&i, w, s)
+			}
+		},
+	}
+}
+
+func attachTo(i *cli.InboxFlags, w sharing.Watch, s cli.Streams) error {
+	box, err := i.Open()
+	if err != nil {
+		return err
+	}
+	if w.In, w.Out = s.In, os.Stdout; !cli.IsTerminal(w.In) || !cli.IsTerminal(w.Out) {
+		return errors.New("attach: stdin and stdout are to be a terminal, where the session is shown")
+	}
+	taken := signals.Take()
+	defer taken.Stop()
+	ctx, cancel := taken.Context()
+	defer cancel()
+	l, err := socketOwner(ctx, box)
+	if err != nil {
+		return err
+	}
+	conn, err := sharing.Dial(ctx, l.Socket, l.PID)
+	if err != nil {
+		return err
+	}
+	why, err := sharing.Attach(ctx, conn, w)
+	if err != nil {
+		return fmt.Errorf("attach: %w", err)
+	}
+	s.Note("%s", why)
+	return nil
+}
+
+// signPatience is how long a launcher may take to say where it is reached: it does before
+// its first session, and writes that anew now and then.
+const signPatience = time.Second
+
+func socketOwner(ctx context.Context, box *inbox.Inbox) (*why.Launcher, error) {
+	for give := time.Now().Add(signPatience); ; {
+		l := survey.Launcher(box)
+		switch {
+		case l != nil && l.Socket != "":
+			return l, nil
+		case l == nil:
+			return nil, fmt.Errorf("attach: nothing works on %s now: heartbeat launch does", box.Path())
+		case time.Now().After(give):
+			return nil, fmt.Errorf("attach: process %d works on %s, and nobody can attach to it (%s): somebody sits at its terminal, it has no session yet, or it is of another release", l.PID, words.Line(box.Path()), cmp.Or(l.Doing, "it does not say what it does"))
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

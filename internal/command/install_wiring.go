@@ -1,0 +1,164 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/internal/claude/settings"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/hook"
+)
+
+// wiring turns the flags into what the settings file says. Only flags that were
+// given are written, so that defaults can get better.
+func (o *installFlags) wiring() (settings.Wiring, error) {
+	if err := o.wired.Check(o.hook, nil); err != nil {
+		return settings.Wiring{}, cli.Usage(err)
+	}
+	program, err := cli.Beside(hook.CommandName)
+	if err != nil && o.verb == "uninstall" {
+		// The hook may be gone already. Only its name tells which entries are its own.
+		program, err = filepath.Abs(hook.CommandName)
+	}
+	if err != nil {
+		return settings.Wiring{}, err
+	}
+	for _, path := range []*string{&o.wired.Inbox, &o.wired.SignalFile} {
+		if *path == "" {
+			continue
+		}
+		if *path, err = filepath.Abs(*path); err != nil {
+			return settings.Wiring{}, err
+		}
+	}
+	if err := o.wired.Runs.Absolute(); err != nil {
+		return settings.Wiring{}, err
+	}
+	if o.wired.Rewake {
+		return settings.Waking(program, o.args()), nil
+	}
+	if o.agent == codexAgent {
+		return settings.Lines(program, o.args(), time.Duration(o.wired.Idle)), nil
+	}
+	return settings.Blocking(program, o.args(), time.Duration(o.wired.Idle)), nil
+}
+
+func (o *installFlags) args() []string {
+	args := []string{"--inbox", o.wired.Inbox}
+	o.hook.VisitAll(func(flag *pflag.Flag) {
+		if flag.Changed && flag.Name != "inbox" {
+			args = append(args, spelled(flag)...)
+		}
+	})
+	return args
+}
+
+// spelled is a flag as it would be given.
+func spelled(f *pflag.Flag) (args []string) {
+	several, repeated := f.Value.(pflag.SliceValue)
+	switch {
+	case repeated:
+		for _, value := range several.GetSlice() {
+			args = append(args, "--"+f.Name, value)
+		}
+	case f.Value.Type() != "bool":
+		return []string{"--" + f.Name, f.Value.String()}
+	case f.Value.String() == "true":
+		return []string{"--" + f.Name}
+	}
+	return args
+}
+
+func (o *installFlags) path() (string, error) {
+	if o.settings != "" {
+		return filepath.Abs(o.settings)
+	}
+	project, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	home, err := os.UserHomeDir()
+	if err != nil && o.scope == string(settings.User) {
+		return "", err
+	}
+	if o.agent == codexAgent {
+		return settings.LinesPath(settings.Scope(o.scope), project, home, os.Getenv("CODEX_HOME"))
+	}
+	return settings.Path(settings.Scope(o.scope), project, home, os.Getenv("CLAUDE_CONFIG_DIR"))
+}
+
+// meter is the status line to wire, nil for none. Without its program all else is wired.
+func (o *installFlags) meter(path string, s cli.Streams) *settings.Meter {
+	if o.noMeter {
+		return nil
+	}
+	program, err := cli.Beside(settings.MeterName)
+	if err != nil {
+		s.Note("no dollars will be counted: %v", err)
+		return nil
+	}
+	below, _ := settings.Shown(settings.Below(filesAround(path), path))
+	return &settings.Meter{Command: program, Below: below}
+}
+
+// filesAround are the settings files of a session whose settings the one at path is among.
+func filesAround(path string) []settings.File {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil
+	}
+	if project, ok := projectOf(path); ok {
+		dir = project
+	}
+	return settings.FilesOf(os.Environ(), dir)
+}
+
+// projectOf is the project whose settings file a path is, if it is one.
+func projectOf(path string) (dir string, ok bool) {
+	above := filepath.Dir(path)
+	return filepath.Dir(above), filepath.Base(above) == ".claude" && slices.Contains([]string{"settings.json", "settings.local.json"}, filepath.Base(path))
+}
+
+// metered returns the meter that the settings file runs for the inbox now, "" for none, and
+// says what is in its way.
+func metered(path string, w settings.Wiring, s cli.Streams) string {
+	text, err := disk.ReadFile(path, settings.MaxFile)
+	if err != nil {
+		return "" // uninstall has removed it
+	}
+	content, err := settings.Look(text, w.Command)
+	if err != nil {
+		return ""
+	}
+	line := content.StatusLine
+	m := line.Meter(w.Inbox())
+	switch {
+	case m != nil && w.Meter == nil:
+		s.Note("line %d of %s runs heartbeat-stop meter in a command of your own: take it out by hand", line.Line, path)
+	case m == nil && w.Meter != nil && line == nil:
+		s.Note("no dollars will be counted: the status line that heartbeat-stop meter would stand before is too long")
+	case m == nil && w.Meter != nil:
+		s.Note("no dollars will be counted: heartbeat-stop meter cannot go before the statusLine at line %d of %s: it is of no type that heartbeat knows, or too long", line.Line, path)
+	case m != nil:
+		sayHidden(path, w.Inbox(), s)
+		return m.Command
+	}
+	return ""
+}
+
+// sayHidden says which file's status line the client runs in place of the one at path.
+func sayHidden(path, inbox string, s cli.Streams) {
+	files := filesAround(path)
+	above := files[len(settings.Below(files, path)):]
+	if len(above) > 0 && !above[0].Managed {
+		above = above[1:]
+	}
+	if line, from := settings.Shown(above); line != nil && line.Meter(inbox) == nil {
+		s.Note("no dollars will be counted where %s is in force: its statusLine has precedence over the one in %s. Install into that file instead", from.Path, path)
+	}
+}

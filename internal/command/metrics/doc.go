@@ -1,3 +1,0 @@
-// Package metrics shows an inbox in figures, in the text format that Prometheus
-// reads.
-package metrics

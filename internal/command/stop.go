@@ -1,0 +1,239 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/machine"
+	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/machine/signals"
+	"heartbeat/internal/survey"
+)
+
+func stopVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "stop",
+		Short: "end the launcher of an inbox, and its session, in order",
+		Long: `End the launcher that works on an inbox, as SIGTERM does: it delivers nothing more,
+lets the entry in flight be answered (for --drain-timeout at the most), ends its
+session, and ends with status 0. What waits goes on waiting. stop returns once the
+launcher has ended.
+
+With --now it does not wait for the answer: the entry is given back where the
+launcher has --on-orphan retry, uncounted, and set aside as stopped otherwise. So it
+is after a second stop --now, or a second SIGTERM, of one that was told before.
+
+The hook is another command, heartbeat-stop: heartbeat hook --help.
+
+Exit status: 0 no launcher works on the inbox (any more), or it was told (--no-wait);
+1 it could not be told; 128+n ended by signal n while waiting.`,
+		Example: `heartbeat stop
+heartbeat stop --now`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var i cli.InboxFlags
+			var o stopFlags
+			f := cli.NewFlags("stop")
+			i.Add(f)
+			f.BoolVar(&o.now, "now", false, "do not wait for the entry in flight to be answered")
+			f.BoolVar(&o.noWait, "no-wait", false, "return once the launcher is told, before it has ended")
+			return f, func(args []string, s cli.Streams) error {
+				if err := cli.NoArgs(args); err != nil {
+					return err
+				}
+				return stop(&i, o, s)
+			}
+		},
+	}
+}
+
+type stopFlags struct{ now, noWait bool }
+
+// stopped is what stop prints with --json.
+type stopped struct {
+	// PID is the launcher's process, 0 if none works on the inbox.
+	PID int `json:"pid"`
+	// Ended says that it has ended.
+	Ended bool `json:"ended"`
+}
+
+func (r stopped) sentence(box *inbox.Inbox) string {
+	switch {
+	case r.PID == 0:
+		return "no launcher works on " + box.Path()
+	case r.Ended:
+		return fmt.Sprintf("the launcher (process %d) has ended", r.PID)
+	}
+	return fmt.Sprintf("the launcher (process %d) is told to end: heartbeat status shows how far it is", r.PID)
+}
+
+func stop(i *cli.InboxFlags, o stopFlags, s cli.Streams) error {
+	box, err := i.Look(s)
+	if err != nil {
+		return err
+	}
+	r, err := stopLauncher(box, o)
+	if err != nil {
+		return err
+	}
+	return report(i, s, r, r.sentence(box))
+}
+
+func stopLauncher(box *inbox.Inbox, o stopFlags) (r stopped, err error) {
+	its, err := launcherOf(box)
+	if err != nil || its.PID == 0 {
+		return r, err
+	}
+	r.PID = its.PID
+	taken := signals.Take()
+	defer taken.Stop()
+	ctx, cancel := taken.Context()
+	defer cancel()
+	died := machine.WatchProcess(its.PID).Died()
+	err = tell(its)
+	if err == nil && o.now {
+		if err = awaitTold(ctx, box, died); err == nil {
+			err = tell(its)
+		}
+	}
+	ours := machine.Nearest(os.Getppid(), func(pid int) bool { return pid == its.PID }) != 0
+	if err != nil || o.noWait || ours { // which waits for its session, and that for this command
+		return r, err
+	}
+	select {
+	case <-died:
+		r.Ended = true
+		return r, nil
+	case <-ctx.Done():
+	}
+	sig, _ := taken.Signal()
+	return r, cli.Told(cli.EndedBy{Signal: sig}.Status())
+}
+
+// A list of the system's locks that is read while others change may miss one: it is read
+// again so often before it is believed.
+const (
+	holderTries = 10
+	holderRest  = 50 * time.Millisecond
+)
+
+// launcherOf is the process that has the inbox's lock, no process if none has. It is one
+// that may be told to end: others have a command of their own for that.
+func launcherOf(box *inbox.Inbox) (its machine.Entry, err error) {
+	for try := range holderTries {
+		if try > 0 {
+			time.Sleep(holderRest)
+		}
+		its = machine.Entry{PID: holder(box)}
+		if its.PID == 0 {
+			return its, nil
+		}
+		its.Start = machine.ProcessStart(its.PID)
+		again := holder(box) // or the number is another process's by now
+		if again == 0 {
+			return machine.Entry{}, nil
+		}
+		if err = nil; again != its.PID || its.PID > 0 && its.Start == 0 {
+			err = errors.New("another launcher takes the inbox right now: try again")
+		} else if its.PID > 0 {
+			break
+		}
+	}
+	switch {
+	case err != nil:
+		return its, err
+	case its.PID < 0:
+		return its, errors.New("the launcher's process cannot be seen from here, as that of another container: stop it there")
+	case machine.Name(its.PID) == "heartbeat-host":
+		return its, fmt.Errorf("a hosted session works on %s (process %d): heartbeat-host list names it, and heartbeat-host cancel ends it", box.Path(), its.PID)
+	}
+	if agent := machine.Nearest(its.PID, func(pid int) bool { return machine.Name(pid) == "heartbeat-nats" }); agent != 0 {
+		return its, fmt.Errorf("the launcher of %s (process %d) is that of a fleet's agent (process %d), which would start another: heartbeat-nats drain has the agent end",
+			box.Path(), its.PID, agent)
+	}
+	return its, nil
+}
+
+// holder is the process that has the launcher's lock, 0 for none, and -1 if it cannot be
+// told. A lock that is held and not listed is another container's, whose numbers mean
+// nothing here; only where the system lists none (macOS) the holder's sign counts.
+func holder(box *inbox.Inbox) int {
+	if l := survey.Launcher(box); l != nil {
+		return l.PID
+	}
+	path := filepath.Join(box.Dir(), ".launch-lock")
+	if there, err := disk.Exists(path); err != nil || !there {
+		return 0
+	}
+	lock, err := disk.AcquireLock(context.Background(), path, time.Millisecond)
+	if !errors.Is(err, disk.ErrLocked) {
+		_ = lock.Release() // nothing was written
+		return 0
+	}
+	first, _, _ := strings.Cut(sign(box), "\n")
+	if pid, err := strconv.Atoi(first); err == nil && pid > 0 && runtime.GOOS != "linux" {
+		return pid
+	}
+	return -1
+}
+
+// sign is what the launcher says in the file of its lock, "" if that cannot be read.
+func sign(box *inbox.Inbox) string {
+	text, _ := disk.ReadState(filepath.Join(box.Dir(), ".launch-lock"), 4<<10)
+	return string(text)
+}
+
+// tell sends a launcher the signal to end, and never another process that has got its number
+// since. One that has just ended needs none.
+func tell(its machine.Entry) error {
+	err := guardian.Send(its, syscall.SIGTERM)
+	if err == nil {
+		err = guardian.Send(its, syscall.SIGCONT) // a stopped process gets the signal only when it continues
+	}
+	if errors.Is(err, syscall.ESRCH) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("signal the launcher, process %d: %w: run this as its user", its.PID, err)
+	}
+	return nil
+}
+
+const (
+	// toldPoll is how often to look whether a launcher has noted the first signal: two that
+	// come at once are one.
+	toldPoll = 5 * time.Millisecond
+	// toldPatience is how long it may take.
+	toldPatience = 5 * time.Second
+)
+
+func awaitTold(ctx context.Context, box *inbox.Inbox, died <-chan struct{}) error {
+	tick := time.NewTicker(toldPoll)
+	defer tick.Stop()
+	for late := time.After(toldPatience); ; {
+		if strings.Contains(sign(box), "\nit ends") {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			return nil
+		case <-died:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,292 @@
+package link
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/internal/disk"
+)
+
+// Environment variables, as the nats CLI names them.
+const (
+	URLVariable     = "NATS_URL"
+	ContextVariable = "NATS_CONTEXT"
+)
+
+// DefaultURL is where a server is that nobody has named.
+const DefaultURL = "nats://127.0.0.1:4222"
+
+// maxContext is the most bytes that a context may have: one that the nats CLI writes has
+// less than one KiB.
+const maxContext = 64 << 10
+
+// Flags say where a server is and who connects to it, as typed.
+type Flags struct {
+	Server  string
+	Context string
+	Creds   string
+	NKey    string
+	TLSCA   string
+	TLSCert string
+	TLSKey  string
+	Inboxes string
+	Embed   string
+}
+
+// Add declares the flags.
+func (o *Flags) Add(f *pflag.FlagSet) {
+	f.StringVar(&o.Server, "server", "", "`URL` of the NATS server, or several with commas between them (also "+URLVariable+"; default: that of the context, or "+DefaultURL+")")
+	f.StringVar(&o.Context, "context", "", "`name` of the context of the nats CLI to connect with (also "+ContextVariable+"; default: the one that nats context select chose)")
+	f.StringVar(&o.Creds, "creds", "", "`file` with a user's JWT and seed")
+	f.StringVar(&o.NKey, "nkey", "", "`file` with a user's nkey seed")
+	f.StringVar(&o.TLSCA, "tls-ca", "", "`file` with the certificates of those who may vouch for the server")
+	f.StringVar(&o.TLSCert, "tls-cert", "", "`file` with the certificate that this client shows")
+	f.StringVar(&o.TLSKey, "tls-key", "", "`file` with the key of that certificate")
+	f.StringVar(&o.Inboxes, "inbox-prefix", "", "`subject` below which the server's answers come, where a user may listen only there (default: that of the context, or _INBOX)")
+	f.StringVar(&o.Embed, "embed", "", "`directory` of a server for this machine alone: use it, and be it where no other command is")
+}
+
+// Check refuses flags that contradict each other. f are those that were parsed.
+func (o *Flags) Check(f *pflag.FlagSet) error {
+	for _, name := range []string{"server", "context", "creds", "nkey", "tls-ca", "tls-cert", "tls-key", "inbox-prefix", "embed"} {
+		switch given := f.Lookup(name); {
+		case !given.Changed:
+		case given.Value.String() == "":
+			return fmt.Errorf("--%s is empty: give it a value, or leave the flag out", name)
+		case o.Embed != "" && name != "embed":
+			return fmt.Errorf("both --embed and --%s: a server of this machine alone needs no --%[1]s", name)
+		}
+	}
+	switch {
+	case o.Creds != "" && o.NKey != "":
+		return errors.New("both --creds and --nkey: a connection has one user, so leave one of them out")
+	case o.TLSCert != "" && o.TLSKey == "":
+		return errors.New("--tls-cert needs --tls-key")
+	case o.TLSKey != "" && o.TLSCert == "":
+		return errors.New("--tls-key needs --tls-cert")
+	}
+	return nil
+}
+
+// Target is one server, or several of one cluster, and who connects: a context of the nats
+// CLI, as version 0.3 writes it, with what flags say in the place of that.
+type Target struct {
+	Context     string `json:"-"`   // its name, or nothing
+	URL         string `json:"url"` // one or several, with commas between them
+	Token       string `json:"token"`
+	User        string `json:"user"`
+	Password    string `json:"password"`
+	Creds       string `json:"creds"`
+	NKey        string `json:"nkey"`
+	TLSCert     string `json:"cert"`
+	TLSKey      string `json:"key"`
+	TLSCA       string `json:"ca"`
+	UserJWT     string `json:"user_jwt"`
+	UserSeed    string `json:"user_seed"`
+	TLSFirst    bool   `json:"tls_first"`
+	InboxPrefix string `json:"inbox_prefix"`
+	JSDomain    string `json:"jetstream_domain"`
+	JSAPIPrefix string `json:"jetstream_api_prefix"`
+}
+
+// Resolve decides between flags, environment and contexts. What a flag says counts more
+// than NATS_URL, and that more than a context. A context that only nats context select
+// chose is not used where a server was named: its password would go there.
+func (o *Flags) Resolve() (t Target, err error) {
+	server, name := o.Server, o.Context
+	if server == "" {
+		server = os.Getenv(URLVariable)
+	}
+	if name == "" {
+		name = os.Getenv(ContextVariable)
+	}
+	if name == "" && server == "" {
+		name, err = selected()
+	}
+	if err == nil && name != "" {
+		t, err = readContext(name)
+	}
+	if err != nil {
+		return t, err
+	}
+	if server != "" {
+		t.URL = server
+	}
+	if t.URL == "" {
+		t.URL = DefaultURL
+	}
+	if o.Creds != "" || o.NKey != "" {
+		t.User, t.Password, t.Token, t.UserJWT, t.UserSeed = "", "", "", "", ""
+		t.Creds, t.NKey = o.Creds, o.NKey
+	}
+	if o.TLSCA != "" {
+		t.TLSCA = o.TLSCA
+	}
+	if o.TLSCert != "" {
+		t.TLSCert, t.TLSKey = o.TLSCert, o.TLSKey
+	}
+	if o.Inboxes != "" {
+		t.InboxPrefix = o.Inboxes
+	}
+	if strings.ContainsAny(t.InboxPrefix, " \t\r\n*>") || strings.HasPrefix(t.InboxPrefix, ".") || strings.HasSuffix(t.InboxPrefix, ".") {
+		return t, fmt.Errorf("--inbox-prefix is %q: it is a subject without wildcards, such as _INBOX_one", t.InboxPrefix)
+	}
+	return t, checkURLs(t.URL)
+}
+
+// configDir is where the nats CLI keeps its files.
+func configDir() (string, error) {
+	base := os.Getenv("XDG_CONFIG_HOME")
+	if base == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("find the contexts of the nats CLI: %w: set XDG_CONFIG_HOME", err)
+		}
+		base = filepath.Join(home, ".config")
+	}
+	return filepath.Join(base, "nats"), nil
+}
+
+// selected is the context that nats context select chose, or nothing.
+func selected() (string, error) {
+	dir, err := configDir()
+	if err != nil {
+		return "", nil // a user without a home has chosen none
+	}
+	text, err := disk.ReadState(filepath.Join(dir, "context.txt"), maxContext)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read which context of the nats CLI is selected: %w (or name a server with --server)", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+func readContext(name string) (t Target, err error) {
+	if strings.ContainsAny(name, `/\`) || strings.Contains(name, "..") || strings.TrimSpace(name) == "" {
+		return t, fmt.Errorf("context %q: that is no name of a context: nats context ls lists them", name)
+	}
+	dir, err := configDir()
+	if err != nil {
+		return t, err
+	}
+	path := filepath.Join(dir, "context", name+".json")
+	text, err := disk.ReadState(path, maxContext)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, fmt.Errorf("context %q is not there: %s is missing: nats context ls lists those that are", name, path)
+	}
+	if err != nil {
+		return t, fmt.Errorf("read context %q: %w", name, err)
+	}
+	if err := json.Unmarshal(text, &t); err != nil {
+		return t, fmt.Errorf("read context %q: %s: %w: nats context edit %[1]s repairs it", name, path, err)
+	}
+	t.Context = name
+	more, err := unknown(text)
+	switch {
+	case err == nil && len(more) > 0:
+		return t, fmt.Errorf("context %q: it has %s, which is not supported here: name the server and the credentials with --server and --creds", name, strings.Join(more, ", "))
+	case (t.TLSCert == "") != (t.TLSKey == ""):
+		return t, fmt.Errorf("context %q: it has one of cert and key: nats context edit gives it the other", name)
+	}
+	for _, path := range []*string{&t.Creds, &t.NKey, &t.TLSCA, &t.TLSCert, &t.TLSKey} {
+		rest, found := strings.CutPrefix(*path, "~/") // as the nats CLI has it
+		if !found {
+			continue
+		}
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return t, fmt.Errorf("context %q: find %s: %w", name, *path, err)
+		}
+		*path = filepath.Join(home, rest)
+	}
+	return t, nil
+}
+
+// harmless are members that change neither who connects nor where. What else a context
+// has, such as socks_proxy or one of a later version of the nats CLI, is refused.
+var harmless = []string{"description", "color_scheme", "jetstream_event_prefix"}
+
+// unknown are the members of a context that say something this package does not understand.
+func unknown(text []byte) (names []string, err error) {
+	var all, known map[string]json.RawMessage
+	own, err := json.Marshal(Target{})
+	if err = errors.Join(err, json.Unmarshal(text, &all), json.Unmarshal(own, &known)); err != nil {
+		return nil, err
+	}
+	for name, value := range all {
+		_, read := known[name]
+		isEmpty := slices.Contains([]string{"null", `""`, "false", "0", "[]", "{}"}, string(value))
+		if !read && !isEmpty && !slices.Contains(harmless, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func checkURLs(list string) error {
+	for text := range strings.SplitSeq(list, ",") {
+		text = strings.TrimSpace(text)
+		if !strings.Contains(text, "://") {
+			text = "nats://" + text
+		}
+		u, err := url.Parse(text)
+		if err != nil || u.Hostname() == "" { // the error shows passwords
+			return fmt.Errorf("the server's address %q cannot be read: write it as %s", Shown(text), DefaultURL)
+		}
+		switch u.Scheme {
+		case "nats", "tls", "ws", "wss":
+		default:
+			return fmt.Errorf("the server's address %q begins with %s://, and NATS has nats://, tls://, ws:// and wss://", Shown(text), u.Scheme)
+		}
+	}
+	return nil
+}
+
+// Shown is a list of addresses without the passwords that they may have.
+func Shown(list string) string {
+	all := strings.Split(list, ",")
+	for i, text := range all {
+		text = strings.TrimSpace(text)
+		scheme, rest, found := strings.Cut(text, "://")
+		if !found || strings.Contains(scheme, "@") { // a password may hold "://"
+			scheme, rest = "", text
+		} else {
+			scheme += "://"
+		}
+		all[i] = scheme + rest[strings.LastIndexByte(rest, '@')+1:]
+	}
+	return strings.Join(all, ",")
+}
+
+// As says by what the user is known: creds file x.creds. It holds no secret.
+func (t *Target) As() string {
+	switch {
+	case t.Creds != "":
+		return "creds file " + t.Creds
+	case t.NKey != "":
+		return "nkey file " + t.NKey
+	case t.UserJWT != "":
+		return "the JWT in context " + t.Context
+	case t.Token != "":
+		return "the token in context " + t.Context
+	case t.User != "":
+		return "user " + t.User
+	case t.TLSCert != "":
+		return "certificate " + t.TLSCert
+	case Shown(t.URL) != t.URL:
+		return "the user in the address"
+	}
+	return ""
+}

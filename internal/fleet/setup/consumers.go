@@ -1,0 +1,239 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/words"
+)
+
+const (
+	// DefaultMaxDeliver and DefaultAckWait are what agents do where a consumer does not say.
+	DefaultMaxDeliver = 5
+	DefaultAckWait    = time.Minute
+	// LeastAckWait is the shortest AckWait: agents extend it every third of it, and not more
+	// often than once a second.
+	LeastAckWait = 3 * time.Second
+	// maxWaiting is how many agents can wait for messages of one consumer. It cannot be
+	// changed later, and a server's own 512 is less than a fleet may have.
+	maxWaiting = 16384
+	// everything is the filter of a consumer that takes all subjects of a stream with several.
+	everything = ">"
+)
+
+// consumers plans the consumers of a stream that will have the configuration c.
+func (p *Plan) consumers(ctx context.Context, c *jetstream.StreamConfig) error {
+	there, err := Consumers(ctx, p.js, c.Name)
+	if err != nil {
+		return err
+	}
+	filters := p.w.For
+	if len(filters) == 0 && !slices.ContainsFunc(there, isOurs) {
+		filters = []string{whole(c.Subjects)}
+	}
+	for _, f := range filters {
+		if f != everything && len(uncovered([]string{f}, c.Subjects)) > 0 {
+			p.refuse("--for %s is not among the subjects of stream %s, which takes %s", f, c.Name, strings.Join(c.Subjects, ", "))
+		}
+	}
+	ackWait, maxDeliver := p.w.AckWait, p.w.MaxDeliver
+	for _, i := range there {
+		if isDefault(i) { // what makes room for new ones has what was not asked for
+			if !p.w.Given["ack-wait"] {
+				ackWait = max(i.Config.AckWait, LeastAckWait)
+			}
+			if !p.w.Given["max-deliver"] {
+				maxDeliver = MaxDeliver(&i.Config)
+			}
+		}
+		filters = p.consumer(c, i, filters)
+	}
+	for _, f := range filters {
+		config := consumerConfig(f, ackWait, maxDeliver, len(p.w.For) == 0)
+		p.add(&Step{Kind: "consumer", Name: config.Durable, Action: Create, Is: consumerIs(&config)}, func(ctx context.Context) error {
+			_, err := p.js.CreateConsumer(ctx, c.Name, config)
+			return err
+		})
+	}
+	taken := slices.Clone(filters)
+	for _, i := range there {
+		if !slices.ContainsFunc(p.Steps, func(s *Step) bool { return s.Kind == "consumer" && s.Name == i.Name && s.Action == Remove }) {
+			taken = append(taken, Filters(&i.Config)...)
+		}
+	}
+	if open := uncovered(c.Subjects, taken); len(open) > 0 {
+		p.Steps[0].Notes = append(p.Steps[0].Notes, fmt.Sprintf(
+			"its consumers take %s and not all of %s: other messages wait until there is a consumer for them", strings.Join(taken, ", "), strings.Join(open, ", ")))
+	}
+	return nil
+}
+
+// Consumers lists the consumers of a stream that may not be there, by name.
+func Consumers(ctx context.Context, js jetstream.JetStream, stream string) (all []*jetstream.ConsumerInfo, err error) {
+	s, err := found(ctx, js, stream)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	list := s.ListConsumers(ctx)
+	for info := range list.Info() {
+		all = append(all, info)
+	}
+	if err := list.Err(); err != nil {
+		return nil, fmt.Errorf("list the consumers of the stream %s: %w", stream, err)
+	}
+	slices.SortFunc(all, func(a, b *jetstream.ConsumerInfo) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// whole is the filter that takes all subjects of a stream.
+func whole(subjects []string) string {
+	if len(subjects) == 1 {
+		return subjects[0]
+	}
+	return everything
+}
+
+func isOurs(i *jetstream.ConsumerInfo) bool { return strings.HasPrefix(i.Name, "hb_") }
+
+func isDefault(i *jetstream.ConsumerInfo) bool { return i.Config.Metadata[message.MetaDefault] == "1" }
+
+// idle reports whether nobody waits for the consumer and nobody works on what it gave.
+func idle(i *jetstream.ConsumerInfo) bool { return i.NumAckPending == 0 && i.NumWaiting == 0 }
+
+// Filters are the subjects that a consumer takes: one or several.
+func Filters(c *jetstream.ConsumerConfig) []string {
+	switch {
+	case len(c.FilterSubjects) > 0:
+		return c.FilterSubjects
+	case c.FilterSubject != "":
+		return []string{c.FilterSubject}
+	}
+	return []string{everything}
+}
+
+// MaxDeliver is how many attempts agents give a message of a consumer.
+func MaxDeliver(c *jetstream.ConsumerConfig) int {
+	if n, err := strconv.Atoi(c.Metadata[message.MetaMaxDeliver]); err == nil && n > 0 {
+		return n
+	}
+	return DefaultMaxDeliver
+}
+
+// consumerConfig is a consumer of one filter, as agents need it.
+func consumerConfig(filter string, ackWait time.Duration, maxDeliver int, isDefault bool) jetstream.ConsumerConfig {
+	c := jetstream.ConsumerConfig{
+		Durable: message.Consumer(filter), Description: "agents of heartbeat-nats for " + filter,
+		AckPolicy: jetstream.AckExplicitPolicy, AckWait: ackWait, MaxDeliver: -1,
+		MaxAckPending: -1, MaxWaiting: maxWaiting,
+		Metadata: map[string]string{message.MetaMaxDeliver: strconv.Itoa(maxDeliver)},
+	}
+	if filter != everything {
+		c.FilterSubject = filter
+	}
+	if isDefault {
+		c.Metadata[message.MetaDefault] = "1"
+	}
+	return c
+}
+
+func consumerIs(c *jetstream.ConsumerConfig) string {
+	return fmt.Sprintf("agents for %s: %d attempts, another agent after %s", strings.Join(Filters(c), ", "), MaxDeliver(c), words.Took(c.AckWait))
+}
+
+// consumer plans one that is there, and returns the filters that still need one.
+func (p *Plan) consumer(c *jetstream.StreamConfig, i *jetstream.ConsumerInfo, filters []string) []string {
+	config := i.Config
+	own := Filters(&config)
+	takes := strings.Join(own, ", ")
+	if !isOurs(i) {
+		for _, f := range filters {
+			if collide(own, f) {
+				p.refuse("consumer %s of stream %s takes %s already, and a message belongs to one consumer: remove that one, or leave %s out", i.Name, c.Name, takes, f)
+			}
+		}
+		return filters
+	}
+	s := &Step{Kind: "consumer", Name: i.Name}
+	if slices.Contains(filters, own[0]) && len(own) == 1 {
+		filters = slices.DeleteFunc(slices.Clone(filters), func(f string) bool { return f == own[0] })
+	} else if at := slices.IndexFunc(filters, func(f string) bool { return collide(own, f) }); at >= 0 {
+		// The consumer of all subjects makes room for others, if it is idle.
+		switch {
+		case !isDefault(i):
+			p.refuse("consumer %s takes %s already, and a message belongs to one consumer: remove it while no agent runs (nats consumer rm %s %[1]s), or leave --for %[4]s out", i.Name, takes, c.Name, filters[at])
+		case !idle(i):
+			p.refuse("agents work for the consumer of all subjects (%d messages are out, %d agents wait): drain them, and then make one for %s", i.NumAckPending, i.NumWaiting, filters[at])
+		default:
+			s.Action, s.Is = Remove, "agents for "+takes
+			p.add(s, func(ctx context.Context) error { return p.js.DeleteConsumer(ctx, c.Name, i.Name) })
+		}
+		return filters
+	}
+	if err := unfit(i); err != nil {
+		p.no = append(p.no, err)
+	}
+	p.differing(s, &config, c)
+	s.Is = consumerIs(&config)
+	if config.MaxWaiting < maxWaiting {
+		s.Notes = append(s.Notes, fmt.Sprintf("only %d agents can wait for its messages at once, which cannot be changed: remove it while no agent runs, and run setup again", config.MaxWaiting))
+	}
+	p.add(s, func(ctx context.Context) error { _, err := p.js.UpdateConsumer(ctx, c.Name, config); return err })
+	return filters
+}
+
+// unfit is why agents cannot work with a consumer, which cannot be changed either.
+func unfit(i *jetstream.ConsumerInfo) error {
+	c := &i.Config
+	const remove = "remove it while no agent runs, and run setup again"
+	switch {
+	case c.AckPolicy != jetstream.AckExplicitPolicy:
+		return fmt.Errorf("consumer %s does not wait until each message is acknowledged: %s", i.Name, remove)
+	case c.DeliverSubject != "":
+		return fmt.Errorf("consumer %s pushes messages, and agents pull them: %s", i.Name, remove)
+	case c.PriorityPolicy != jetstream.PriorityPolicyNone:
+		return fmt.Errorf("consumer %s has priority groups, which agents do not know: %s", i.Name, remove)
+	}
+	return nil
+}
+
+// differing notes what differs, and changes it in config.
+func (p *Plan) differing(s *Step, config *jetstream.ConsumerConfig, c *jetstream.StreamConfig) {
+	if all := whole(c.Subjects); config.Metadata[message.MetaDefault] == "1" && !sameSet(Filters(config), []string{all}) {
+		s.Differs = append(s.Differs, fmt.Sprintf("it takes %s and will take %s", strings.Join(Filters(config), ", "), all))
+		if config.FilterSubjects, config.FilterSubject = nil, ""; all != everything {
+			config.FilterSubject = all
+		}
+	}
+	differ(s, p.w.Given["ack-wait"] || config.AckWait < LeastAckWait, "AckWait", &config.AckWait, p.w.AckWait)
+	attempts := MaxDeliver(config)
+	if differ(s, p.w.Given["max-deliver"], "the number of attempts", &attempts, p.w.MaxDeliver); attempts != MaxDeliver(config) {
+		if config.Metadata == nil {
+			config.Metadata = map[string]string{}
+		}
+		config.Metadata[message.MetaMaxDeliver] = strconv.Itoa(attempts)
+	}
+	if config.MaxDeliver != -1 {
+		s.Differs = append(s.Differs, fmt.Sprintf("the server stops after %d copies and will not: agents count attempts, and make a dead letter", config.MaxDeliver))
+		config.MaxDeliver = -1
+	}
+	if len(config.BackOff) > 0 {
+		s.Differs = append(s.Differs, "it has back-off times of its own, and AckWait will hold")
+		config.BackOff = nil
+	}
+	if config.HeadersOnly {
+		s.Differs = append(s.Differs, "it gives headers alone, and will give whole messages")
+		config.HeadersOnly = false
+	}
+}
+
+func collide(own []string, filter string) bool {
+	return slices.ContainsFunc(own, func(o string) bool { return server.SubjectsCollide(o, filter) })
+}

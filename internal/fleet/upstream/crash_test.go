@@ -1,0 +1,366 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/testing/fleet"
+)
+
+// telling is one thing that an agent tells, and what has to hold once that came through.
+type telling struct {
+	steps []step
+	// before is told by somebody else first.
+	before func(w *world, c Claim)
+	call   func(ctx context.Context, u *Upstream, c Claim) error
+	after  func(w *world, c Claim)
+}
+
+func tellings() map[string]telling {
+	return map[string]telling{
+		"answer": {
+			steps: []step{stepText, stepDecision, stepReply, stepReplyState, stepSettled},
+			call: func(ctx context.Context, u *Upstream, c Claim) error {
+				_, err := u.Answer(ctx, c, done("it is done"))
+				return err
+			},
+			after: func(w *world, _ Claim) {
+				assert.Equal(w.t, []string{"answer.job.one", "job"}, w.results())
+				assert.Equal(w.t, "it is done", w.answer("answer.job.one").Reply)
+				d := w.decision("job")
+				assert.Equal(w.t, WasAnswered, d.Outcome)
+				assert.Contains(w.t, []State{Sent, InDoubt}, d.ReplyState)
+				if d.ReplyState == Sent {
+					assert.Len(w.t, w.replied(), 1)
+				}
+				assert.LessOrEqual(w.t, len(w.replied()), 1)
+				assert.Zero(w.t, w.left())
+			},
+		},
+		"dead letter": {
+			steps: []step{stepDecision, stepLetter, stepLetterDone, stepSettled},
+			call: func(ctx context.Context, u *Upstream, c Claim) error {
+				_, err := u.Dead(ctx, c, failed())
+				return err
+			},
+			after: func(w *world, _ Claim) {
+				assert.Equal(w.t, []string{"job"}, w.results())
+				assert.Equal(w.t, Kept, w.decision("job").LetterState)
+				assert.Len(w.t, w.letters(), 1)
+				assert.Empty(w.t, w.replied())
+				assert.Zero(w.t, w.left())
+			},
+		},
+		"superseded": {
+			steps: []step{stepText, stepSuperseded, stepCleared, stepSettled},
+			before: func(w *world, c Claim) {
+				c.Agent = "zero"
+				_, err := w.agent().Answer(fleet.Context(w.t), c, done("first"))
+				require.NoError(w.t, err)
+			},
+			call: func(ctx context.Context, u *Upstream, c Claim) error {
+				_, err := u.Answer(ctx, c, done("second"))
+				return err
+			},
+			after: func(w *world, _ Claim) {
+				assert.Equal(w.t, []string{"answer.job.zero", "job", "superseded.job.one"}, w.results())
+				assert.Equal(w.t, "second", w.answer("superseded.job.one").Reply)
+				assert.Len(w.t, w.replied(), 1)
+				assert.Zero(w.t, w.left())
+			},
+		},
+		"given back": {
+			steps: []step{stepCounted, stepSettled},
+			call: func(ctx context.Context, u *Upstream, c Claim) error {
+				_, err := u.GiveBack(ctx, c, 0)
+				return err
+			},
+			after: func(w *world, c Claim) {
+				n, err := w.agent().GivenBack(fleet.Context(w.t), c.ID, c.Seq)
+				require.NoError(w.t, err)
+				assert.Equal(w.t, 1, n)
+				assert.EqualValues(w.t, 2, w.pull(c.ID, "two").Copy)
+				assert.EqualValues(w.t, 1, w.left())
+			},
+		},
+	}
+}
+
+// each runs a test for each step of each telling, each on a message of its own.
+func each(t *testing.T, run func(t *testing.T, tell telling, at int)) {
+	for name, tell := range tellings() {
+		for at, s := range tell.steps {
+			t.Run(name+"/"+string(s), func(t *testing.T) {
+				t.Parallel()
+				run(t, tell, at)
+			})
+		}
+	}
+}
+
+func (tell telling) message(w *world) Claim {
+	c := w.message("job", "one")
+	if tell.before != nil {
+		tell.before(w, c)
+	}
+	return c
+}
+
+var errKilled = errors.New("killed")
+
+// after does something after a step, and ends the call if that says so.
+func after(u *Upstream, last step, do func() error) {
+	u.stop = func(s step) error {
+		if s == last {
+			return do()
+		}
+		return nil
+	}
+}
+
+func TestAKillAfterEachStep(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, tell telling, at int) {
+		w := newWorld(t, fleet.Start(t))
+		c := tell.message(w)
+		dying := w.agent()
+		after(dying, tell.steps[at], func() error { return errKilled })
+		require.ErrorIs(t, tell.call(fleet.Context(t), dying, c), errKilled)
+		require.NoError(t, tell.call(fleet.Context(t), w.agent(), c))
+		tell.after(w, c)
+	})
+}
+
+// A ledger is read again and again if the agent dies each time before it drops its claim.
+func TestAKillAfterEveryStepInTurn(t *testing.T) {
+	t.Parallel()
+	for name, tell := range tellings() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, fleet.Start(t))
+			c := tell.message(w)
+			for _, s := range tell.steps {
+				dying := w.agent()
+				after(dying, s, func() error { return errKilled })
+				if err := tell.call(fleet.Context(t), dying, c); err != nil {
+					require.ErrorIs(t, err, errKilled)
+				}
+			}
+			require.NoError(t, tell.call(fleet.Context(t), w.agent(), c))
+			tell.after(w, c)
+		})
+	}
+}
+
+func TestTheServerRestartsAfterEachStep(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, tell telling, at int) {
+		s := fleet.Start(t)
+		w := newWorld(t, s)
+		c := tell.message(w)
+		_, js := s.Connect(t)
+		u := w.agentOn(js)
+		u.patience = time.Second
+		after(u, tell.steps[at], func() error {
+			s.Restart(t)
+			w.connected() // who is away when the reply comes has to look in the bucket
+			return nil
+		})
+		insist(t, js.Conn(), func() error {
+			err := tell.call(fleet.Context(t), u, c)
+			u.stop = nil
+			return err
+		})
+		tell.after(w, c)
+	})
+}
+
+func TestTheConnectionIsCutAfterEachStep(t *testing.T) {
+	t.Parallel()
+	for name, cut := range map[string]func(*fleet.Proxy){"cut": (*fleet.Proxy).Cut, "half open": (*fleet.Proxy).HalfOpen, "held": (*fleet.Proxy).Pause} {
+		for _, next := range []string{"goes on", "killed"} {
+			if next == "killed" && name != "half open" {
+				continue // only then may the server have taken what the agent does not know of
+			}
+			t.Run(name+"/"+next, func(t *testing.T) {
+				each(t, func(t *testing.T, tell telling, at int) {
+					s := fleet.Start(t)
+					w := newWorld(t, s)
+					c := tell.message(w)
+					p := fleet.NewProxy(t, s.Address())
+					_, js := fleet.Connect(t, p.URL())
+					u := w.agentOn(js)
+					// It is away for the step after this one; for the first there is another test.
+					u.patience = 50 * time.Millisecond
+					after(u, tell.steps[at], func() error {
+						cut(p)
+						return nil
+					})
+					err := tell.call(fleet.Context(t), u, c)
+					if at < len(tell.steps)-1 {
+						require.Error(t, err, "the server was away")
+						assert.Contains(t, err.Error(), "again")
+						assert.Contains(t, err.Error(), "job (WORK:1)")
+					}
+					p.Heal()
+					if next == "killed" {
+						js.Conn().Close()
+						_, js = fleet.Connect(t, p.URL())
+						u = w.agentOn(js)
+					}
+					u.stop, u.patience = nil, time.Second
+					insist(t, js.Conn(), func() error { return tell.call(fleet.Context(t), u, c) })
+					tell.after(w, c)
+				})
+			})
+		}
+	}
+}
+
+func TestTheConnectionIsCutBeforeTheFirstStep(t *testing.T) {
+	t.Parallel()
+	for name, tell := range tellings() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := fleet.Start(t)
+			w := newWorld(t, s)
+			c := tell.message(w)
+			p := fleet.NewProxy(t, s.Address())
+			_, js := fleet.Connect(t, p.URL())
+			u := w.agentOn(js)
+			u.patience = 50 * time.Millisecond
+			p.HalfOpen()
+			require.Error(t, tell.call(fleet.Context(t), u, c))
+			p.Heal()
+			u.patience = time.Second
+			insist(t, js.Conn(), func() error { return tell.call(fleet.Context(t), u, c) })
+			tell.after(w, c)
+		})
+	}
+}
+
+// insist calls again until that comes through, as an agent does that keeps its claim.
+func insist(t *testing.T, nc *nats.Conn, call func() error) {
+	require.Eventually(t, func() bool { return nc.IsConnected() && call() == nil }, time.Minute, 10*time.Millisecond)
+}
+
+// connected waits until the rig's own connection is back.
+func (w *world) connected() {
+	require.Eventually(w.t, func() bool { return w.nc.IsConnected() && w.nc.FlushTimeout(time.Second) == nil }, time.Minute, time.Millisecond)
+}
+
+func TestManyAgentsFinishAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fleet.Start(t))
+	c := w.message("job", "")
+	const agents = 8
+	fates, errs := make(chan Fate, agents), make(chan error, agents)
+	for n := range agents {
+		go func() {
+			mine := c
+			mine.Agent = string(rune('a' + n))
+			u, err := Open(fleet.Context(t), w.js, stream)
+			if err == nil {
+				var f Fate
+				f, err = u.Answer(fleet.Context(t), mine, done("by "+mine.Agent))
+				fates <- f
+			}
+			errs <- err
+		}()
+	}
+	won := 0
+	for range agents {
+		require.NoError(t, <-errs)
+		f := <-fates
+		if f.Outcome == WasAnswered {
+			won++
+		}
+	}
+	assert.Equal(t, 1, won)
+	assert.Len(t, w.results(), 2+agents-1, "a decision, its text, and what came later")
+	require.Len(t, w.replied(), 1)
+	assert.Equal(t, "by "+w.decision("job").Agent, string(w.replied()[0].Data))
+	assert.Zero(t, w.left())
+}
+
+func TestTheStreamIsDeletedAndMadeAnew(t *testing.T) {
+	t.Parallel()
+	for name, tell := range tellings() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, fleet.Start(t))
+			c := tell.message(w)
+			u := w.agent()
+			require.NoError(t, w.js.DeleteStream(fleet.Context(t), stream))
+			err := tell.call(fleet.Context(t), u, c)
+			require.ErrorIs(t, err, jetstream.ErrStreamNotFound)
+			assert.Contains(t, err.Error(), "the stream WORK is not there: if somebody deleted it, `heartbeat-nats setup --stream WORK` makes it anew")
+
+			w.makeStream()
+			other := w.message("other", "two")
+			require.Equal(t, c.Seq, other.Seq)
+			require.NoError(t, tell.call(fleet.Context(t), u, c))
+			assert.EqualValues(t, 1, w.left(), "the message that has its sequence now stays")
+			left, err := u.Drop(fleet.Context(t), c)
+			require.NoError(t, err)
+			assert.Equal(t, "the stream WORK was deleted and made anew since message job (WORK:1) came: there is nothing left to acknowledge", left)
+			require.NoError(t, u.Keep(fleet.Context(t), other))
+		})
+	}
+}
+
+func TestTheConsumerIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fleet.Start(t))
+	c := w.message("job", "one")
+	require.NoError(t, w.js.DeleteConsumer(fleet.Context(t), stream, message.Consumer(subject)))
+	u := w.agent()
+	require.ErrorIs(t, u.Keep(fleet.Context(t), c), nats.ErrNoResponders)
+	fate, err := u.Answer(fleet.Context(t), c, done("it is done"))
+	require.NoError(t, err)
+	assert.Contains(t, fate.Left, "the consumer hb_work=2Ereview was deleted or made anew since message job (WORK:1) came")
+	assert.EqualValues(t, 1, w.left())
+
+	_, err = w.js.CreateConsumer(fleet.Context(t), stream, jetstream.ConsumerConfig{Durable: message.Consumer(subject), AckPolicy: jetstream.AckExplicitPolicy})
+	require.NoError(t, err)
+	u.patience = 100 * time.Millisecond // the new one does not answer before it handed the message out
+	left := ""
+	insist(t, w.nc, func() error { left, err = u.Drop(fleet.Context(t), c); return err })
+	assert.NotEmpty(t, left)
+	u.patience = time.Minute
+	again := w.pull("job", "two")
+	known, err := u.Known(fleet.Context(t), "job", 0)
+	require.NoError(t, err)
+	require.NotNil(t, known)
+	left, err = u.Drop(fleet.Context(t), again)
+	require.NoError(t, err)
+	assert.Empty(t, left)
+	assert.Zero(t, w.left())
+}
+
+func TestABucketIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fleet.Start(t))
+	c := w.message("job", "one")
+	u := w.agent()
+	require.NoError(t, w.js.DeleteKeyValue(fleet.Context(t), message.Bucket(stream)))
+	for range 2 { // it is looked up again
+		_, err := u.Answer(fleet.Context(t), c, done("it is done"))
+		require.Error(t, err)
+		assert.Contains(t, err.Error(), "`heartbeat-nats setup --stream WORK` makes it")
+	}
+	assert.EqualValues(t, 1, w.left())
+	_, err := w.js.CreateKeyValue(fleet.Context(t), jetstream.KeyValueConfig{Bucket: message.Bucket(stream)})
+	require.NoError(t, err)
+	_, err = u.Answer(fleet.Context(t), c, done("it is done"))
+	require.NoError(t, err)
+	assert.Zero(t, w.left())
+}

@@ -1,0 +1,314 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/machine"
+	"heartbeat/internal/words"
+)
+
+const (
+	// FileName is the ledger, and LockName the lock, both beside the inbox.
+	FileName = ".nats-agent.json"
+	LockName = ".nats-lock"
+
+	version = 1
+	// maxFile bounds the ledger: one claim with the longest payload that a server takes, or
+	// [Max] with short ones.
+	maxFile = 128 << 20
+	// Max is how many messages one agent may hold.
+	Max = 1000
+	// lockPatience covers the moment in which another agent is about to end.
+	lockPatience = 50 * time.Millisecond
+)
+
+// Binding says whose inbox it is.
+type Binding struct {
+	Agent   string `json:"agent"`
+	Stream  string `json:"stream"`
+	Subject string `json:"subject"`
+}
+
+// Ledger is an open ledger. Its methods may be called from several goroutines.
+type Ledger struct {
+	path string
+	lock *disk.Lock
+
+	mu     sync.Mutex
+	state  state
+	behind bool // the file has claims that are forgotten
+}
+
+// state is what the file holds.
+type state struct {
+	Version int `json:"v"`
+	Binding
+	// Inbox is the base name of the queue file, and Lock the lock's file: a ledger that
+	// came with a copy of the directory names another one.
+	Inbox  string  `json:"inbox"`
+	Lock   string  `json:"lock"`
+	Claims []Claim `json:"claims"`
+	// Launcher is the one that the agent started last.
+	Launcher *Launcher `json:"launcher,omitempty"`
+}
+
+// Launcher is a process that the agent started, which outlives it where it is killed. Boot,
+// Namespace and Start tell it from others with its number: see package machine.
+type Launcher struct {
+	PID       int    `json:"pid"`
+	Boot      string `json:"boot,omitempty"`
+	Namespace string `json:"pid_namespace,omitempty"`
+	Start     int64  `json:"process_start,omitempty"`
+}
+
+// ErrBusy says that another agent works on the inbox.
+var ErrBusy = errors.New("another agent works on this inbox")
+
+// Open takes the lock of an inbox and reads its ledger. The error matches [ErrBusy] if
+// another agent has the lock, and says what to do where the ledger is another agent's, came
+// from elsewhere, or cannot be read.
+func OpenLedger(inbox string, b Binding) (_ *Ledger, err error) {
+	dir := filepath.Dir(inbox)
+	l := &Ledger{path: filepath.Join(dir, FileName)}
+	lockPath := filepath.Join(dir, LockName)
+	l.lock, err = disk.AcquireLock(context.Background(), lockPath, lockPatience)
+	switch {
+	case errors.Is(err, disk.ErrLocked):
+		by := "a process that cannot be told"
+		if pid := machine.LockHolder(lockPath); pid > 0 {
+			by = "process " + strconv.Itoa(pid)
+		}
+		return nil, fmt.Errorf("%w (%s): give each agent an inbox of its own", ErrBusy, by)
+	case err != nil:
+		return nil, fmt.Errorf("lock the inbox %s: %w", inbox, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.lock.Release())
+		}
+	}()
+	if err := l.lock.Sign(strconv.Itoa(os.Getpid()) + "\n"); err != nil {
+		return nil, fmt.Errorf("lock the inbox %s: %w", inbox, err)
+	}
+	mine := state{Version: version, Binding: b, Inbox: filepath.Base(inbox), Lock: l.lock.Identity()}
+	if err := l.load(mine); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// load reads the file, or makes it for an inbox that no agent has worked on.
+func (l *Ledger) load(mine state) error {
+	raw, err := disk.ReadState(l.path, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		l.state = mine
+		return l.write(mine)
+	}
+	if err != nil {
+		return fmt.Errorf("read which messages the agent holds: %w", err)
+	}
+	var is state
+	if err := json.Unmarshal(raw, &is); err != nil {
+		return fmt.Errorf("read which messages the agent holds: %s: %w: %s", l.path, err, remove)
+	}
+	if err := is.check(mine); err != nil {
+		return fmt.Errorf("%s %w", l.path, err)
+	}
+	for i := range is.Claims {
+		is.Claims[i].Agent = mine.Agent
+	}
+	l.state = is
+	return nil
+}
+
+const remove = "remove it once no message of its agent is open; messages that it held come again after the consumer's AckWait"
+
+func (s *state) check(mine state) error {
+	switch {
+	case s.Version != version:
+		return fmt.Errorf("has version %d, and this heartbeat-nats reads %d: use the release that wrote it, or %s", s.Version, version, remove)
+	case s.Lock != mine.Lock:
+		return fmt.Errorf("was not written here, and came with a copy: %s", remove)
+	case s.Inbox != mine.Inbox:
+		return fmt.Errorf("is about the inbox %q, and this is %q: one directory holds one inbox", s.Inbox, mine.Inbox)
+	case s.Binding != mine.Binding:
+		if len(s.Claims) == 0 {
+			s.Binding = mine.Binding // nothing is owed
+			return nil
+		}
+		return fmt.Errorf("holds messages of agent %q for stream %s, subject %s, and this is agent %q for stream %s, subject %s: "+
+			"start that one again until it holds none (--drain-on TERM), or give this one an inbox of its own",
+			s.Agent, s.Stream, s.Subject, mine.Agent, mine.Stream, mine.Subject)
+	case len(s.Claims) > Max:
+		return fmt.Errorf("holds %d messages, and %d are the most: %s", len(s.Claims), Max, remove)
+	}
+	seen := map[string]bool{}
+	for _, c := range s.Claims {
+		if c.Entry == "" || c.Ack == "" || seen[c.Entry] {
+			return fmt.Errorf("has a message without an entry or an address, or one twice: %s", remove)
+		}
+		seen[c.Entry] = true
+	}
+	return nil
+}
+
+// Identity tells this ledger from every other on this machine.
+func (l *Ledger) Identity() string { return l.lock.Identity() }
+
+// All are the claims, the oldest first.
+func (l *Ledger) All() []Claim {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.state.Claims)
+}
+
+// Get is the claim of an entry.
+func (l *Ledger) Get(entry string) (Claim, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := l.state.index(entry); i >= 0 {
+		return l.state.Claims[i], true
+	}
+	return Claim{}, false
+}
+
+// Len is how many messages the agent holds.
+func (l *Ledger) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.state.Claims)
+}
+
+// Put adds a claim, or replaces the one of the same entry. After nil it survives a power
+// loss; after an error nothing has changed.
+func (l *Ledger) Put(c Claim) error {
+	return l.change("note that the agent holds "+strconv.Quote(c.ID), func(s *state) error {
+		if i := s.index(c.Entry); i >= 0 {
+			s.Claims[i] = c
+			return nil
+		}
+		if len(s.Claims) >= Max {
+			return fmt.Errorf("it holds %d messages already, which is the most", Max)
+		}
+		s.Claims = append(s.Claims, c)
+		return nil
+	})
+}
+
+// Update changes a claim. It does nothing if there is none, or if f changes nothing. It is
+// durable as [Ledger.Put] is.
+func (l *Ledger) Update(entry string, f func(*Claim)) error {
+	c, there := l.Get(entry)
+	was := c
+	if f(&c); !there || reflect.DeepEqual(was, c) {
+		return nil
+	}
+	return l.change("note what the agent knows of "+strconv.Quote(entry), func(s *state) error {
+		if i := s.index(entry); i >= 0 {
+			f(&s.Claims[i])
+		}
+		return nil
+	})
+}
+
+// Drop forgets a claim: nothing is owed any more. It is no error if there is none.
+func (l *Ledger) Drop(entry string) error {
+	if _, there := l.Get(entry); !there {
+		return nil
+	}
+	return l.change("note that the agent no longer holds "+strconv.Quote(entry), func(s *state) error {
+		s.Claims = slices.DeleteFunc(s.Claims, func(c Claim) bool { return c.Entry == entry })
+		return nil
+	})
+}
+
+// Forget is [Ledger.Drop] for a claim that is settled upstream. The file follows with the
+// next change, or with Flush: settling it once more after a kill changes nothing, and a
+// write of its own is what an agent that answers quickly would wait for most.
+func (l *Ledger) Forget(entry string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := len(l.state.Claims)
+	l.state.Claims = slices.DeleteFunc(slices.Clone(l.state.Claims), func(c Claim) bool { return c.Entry == entry })
+	l.behind = l.behind || len(l.state.Claims) < before
+}
+
+// Flush has the file follow what is forgotten.
+func (l *Ledger) Flush() error {
+	l.mu.Lock()
+	behind := l.behind
+	l.mu.Unlock()
+	if !behind {
+		return nil
+	}
+	return l.change("note that what is settled is no longer held", func(*state) error { return nil })
+}
+
+// Launcher is the launcher that was noted last, nil for none.
+func (l *Ledger) Launcher() *Launcher {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state.Launcher
+}
+
+// Launched notes a launcher. It is durable as [Ledger.Put] is.
+func (l *Ledger) Launched(by Launcher) error {
+	return l.change("note which launcher the agent started", func(s *state) error {
+		s.Launcher = &by
+		return nil
+	})
+}
+
+func (l *Ledger) change(what string, f func(*state) error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := l.state
+	next.Claims = slices.Clone(next.Claims)
+	err := f(&next)
+	if err == nil {
+		err = l.write(next)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	l.state = next
+	return nil
+}
+
+func (l *Ledger) write(s state) error {
+	if err := l.lock.Check(); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if len(raw) >= maxFile {
+		return fmt.Errorf("what it holds would take %s in %s, and %s are the most", words.Size(int64(len(raw))), l.path, words.Size(maxFile))
+	}
+	if err := disk.Publish(l.path, append(raw, '\n'), true); err != nil {
+		return err
+	}
+	l.behind = false
+	return nil
+}
+
+// Close lets another agent work on the inbox. What cannot be written is settled once more by
+// that one.
+func (l *Ledger) Close() error { return errors.Join(l.Flush(), l.lock.Release()) }
+
+func (s *state) index(entry string) int {
+	return slices.IndexFunc(s.Claims, func(c Claim) bool { return c.Entry == entry })
+}

@@ -1,0 +1,151 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/words"
+)
+
+// Headers of a dead letter, besides those of a reply, [message.HeaderReply] and
+// [message.HeaderAgain]. Its body is the message's payload.
+const (
+	HeaderSubject  = "Heartbeat-Subject"  // the message's own
+	HeaderSeq      = "Heartbeat-Seq"      // its sequence in the stream
+	HeaderReason   = "Heartbeat-Reason"   // an [inbox.Reason], or "max deliver"
+	HeaderDetail   = "Heartbeat-Detail"   // what failed
+	HeaderAttempts = "Heartbeat-Attempts" // deliveries to a session
+	HeaderCopies   = "Heartbeat-Copies"   // how often the consumer handed it out
+	HeaderHistory  = "Heartbeat-History"  // one for each line of [Letter.History]
+	HeaderHeader   = "Heartbeat-Header"   // NAME:VALUE, one for each of [Letter.Headers]
+)
+
+const (
+	maxHistory = 50
+	maxLine    = 1 << 10
+	maxDetail  = 4 << 10
+	// maxHeader is how long headers get by the history: a server takes 64 KiB.
+	maxHeader = 40 << 10
+)
+
+// Dead makes a dead letter of the claim's message.
+func (u *Upstream) Dead(ctx context.Context, c Claim, l Letter) (Fate, error) {
+	fate, err := u.dead(ctx, c, l)
+	if err != nil {
+		return Fate{}, fmt.Errorf("make a dead letter of message %s (%s): %w; it stays set aside here, and it will be told again", c.name(), words.Brief(l.Reason), u.refused(err))
+	}
+	return fate, nil
+}
+
+func (u *Upstream) dead(ctx context.Context, c Claim, l Letter) (Fate, error) {
+	if err := c.check(u.stream); err != nil {
+		return Fate{}, err
+	}
+	l.Settled = l.of(c, WasDead)
+	r := u.record(c, l.Settled)
+	r.LetterState = Sending
+	d, err := u.decide(ctx, c, r)
+	if err != nil {
+		return Fate{}, err
+	}
+	if !d.ours {
+		l.Detail = cut(l.Detail, maxDetail)
+		return u.superseded(ctx, c, l.Answer, d)
+	}
+	if d.LetterState == Sending { // neither kept nor requeued since
+		if err := u.publishLetter(ctx, c, l); err != nil {
+			return Fate{}, err
+		}
+		d.LetterState = Kept
+		if err := u.write(ctx, c, &d); err != nil {
+			return Fate{}, err
+		}
+		if err := u.done(stepLetterDone); err != nil {
+			return Fate{}, err
+		}
+	}
+	return u.finish(ctx, c, term(l.Reason), Fate{Outcome: WasDead, Decision: d.Record})
+}
+
+// publishLetter puts the letter into its stream, once: the server drops the second of an
+// id within its window, and refuses one for a subject that has a letter already.
+func (u *Upstream) publishLetter(ctx context.Context, c Claim, l Letter) error {
+	m := letterOf(c, l, int(min(2*maxHeader, u.js.Conn().MaxPayload())/2))
+	if int64(m.Size()) > u.js.Conn().MaxPayload() {
+		name, err := u.keepObject(ctx, "dead."+c.key(), l.Payload)
+		if err != nil {
+			return err
+		}
+		m.Data = nil
+		m.Header.Set(HeaderObject, name)
+	}
+	m.Header.Set(message.HeaderMsgID, c.key()+"~"+strconv.Itoa(c.Again))
+	err := u.publish(ctx, m, jetstream.WithExpectStream(message.Dead(u.stream)), jetstream.WithExpectLastSequencePerSubject(0))
+	switch {
+	case isThere(err) && c.Again == 0:
+		err = nil // of a life that was killed before it could note that
+	case isThere(err): // or the letter from before it was requeued
+		m.Header.Del(jetstream.ExpectedLastSubjSeqHeader)
+		err = u.publish(ctx, m, jetstream.WithExpectStream(message.Dead(u.stream)))
+	}
+	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) {
+		return fmt.Errorf("put it into the stream %s: %w: if it is not there, `heartbeat-nats setup --stream %s` makes it", message.Dead(u.stream), err, u.stream)
+	}
+	if err != nil {
+		return fmt.Errorf("put it into the stream %s: %w", message.Dead(u.stream), err)
+	}
+	return u.done(stepLetter)
+}
+
+func (u *Upstream) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
+	ctx, cancel := u.within(ctx)
+	defer cancel()
+	_, err := u.js.PublishMsg(ctx, m, opts...)
+	return err
+}
+
+func isThere(err error) bool {
+	var refused *jetstream.APIError
+	return errors.As(err, &refused) && (refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+		refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}
+
+// letterOf makes the message of a letter, whose headers get about as long as room says.
+func letterOf(c Claim, l Letter, room int) *nats.Msg {
+	m := nats.NewMsg(message.DeadSubject(c.Stream, c.ID))
+	m.Data = l.Payload
+	for name, value := range map[string]string{
+		message.HeaderID: c.ID, message.HeaderReply: c.Reply, HeaderAgent: c.Agent, HeaderEntry: c.entry(),
+		HeaderSubject: c.Subject, HeaderReason: l.Reason, HeaderDetail: cut(words.Line(l.Detail), min(maxDetail, room/4)),
+		HeaderSeq: strconv.FormatUint(c.Seq, 10), HeaderCopies: strconv.FormatUint(c.Copy, 10),
+		HeaderAttempts: strconv.Itoa(l.Attempts), HeaderBytes: strconv.Itoa(len(l.Payload)),
+	} {
+		if value != "" {
+			m.Header.Set(name, value)
+		}
+	}
+	if c.Again > 0 {
+		m.Header.Set(message.HeaderAgain, strconv.Itoa(c.Again))
+	}
+	room -= m.Size() - len(m.Data)
+	for _, line := range l.History[:min(len(l.History), maxHistory)] {
+		line = cut(words.Line(line), maxLine)
+		if room -= len(HeaderHistory) + len(": \r\n") + len(line); room < 0 {
+			break
+		}
+		m.Header.Add(HeaderHistory, line)
+	}
+	for _, line := range l.Headers {
+		if room -= len(HeaderHeader) + len(": \r\n") + len(line); room < 0 {
+			break
+		}
+		m.Header.Add(HeaderHeader, string(line))
+	}
+	return m
+}

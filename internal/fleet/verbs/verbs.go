@@ -1,0 +1,256 @@
+// Package verbs is heartbeat-nats, the command that has many agents work through one
+// stream: one file a verb.
+package verbs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/pflag"
+
+	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/cli/program"
+	"heartbeat/internal/fleet/link"
+	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/machine/signals"
+)
+
+const commandName = "heartbeat-nats"
+
+// Main is the whole command; it does not return.
+func Main() { os.Exit(Run(os.Args[1:], cli.StandardStreams(commandName))) }
+
+// Run is the command with these arguments. It returns the exit status.
+func Run(args []string, s cli.Streams) int {
+	s = s.OnScreen()
+	s.Err = layout.Sentences(s.Err)
+	return Command().Run(args, s)
+}
+
+// Command is the command, with its verbs in the order in which help lists them.
+func Command() program.Program {
+	return program.Program{
+		Name:  commandName,
+		Short: "many agents on many machines, one message answered once",
+		Long: `heartbeat-nats has any number of agents, on any number of machines, work through one
+stream of NATS JetStream. Each agent has an inbox and a launcher of its own. A message
+counts as done only when its entry was answered, and whoever answers it first is the
+only one who is heard.`,
+		Example: `heartbeat-nats setup --stream WORK --subjects 'work.>'
+heartbeat-nats setup --stream WORK --subjects 'work.>' --embed ~/work`,
+		Groups: []program.Group{
+			{Title: "Begin", Verbs: []cli.Verb{setupVerb()}},
+			{Title: "Work", Verbs: []cli.Verb{agentVerb()}},
+			{Title: "Send and read", Verbs: []cli.Verb{sendVerb(), resultsVerb()}},
+			{Title: "Look after agents", Verbs: []cli.Verb{statusVerb(), metricsVerb(), drainVerb()}},
+			{Title: "Tidy up", Verbs: []cli.Verb{deadVerb()}},
+		},
+	}
+}
+
+// common is what every verb has: the stream that it is about, and who is asked about it.
+type common struct {
+	stream string
+	json   bool
+	server link.Flags
+	// first is done before there is a connection; nil: nothing.
+	first func(cli.Streams) error
+
+	c *link.Conn
+	s cli.Streams
+}
+
+// begin declares --stream, which comes before a verb's own flags.
+func (o *common) begin(verb string) *pflag.FlagSet {
+	f := cli.NewFlags(verb)
+	f.StringVar(&o.stream, "stream", "WORK", "`name` of the stream; what belongs to it is named after it")
+	return f
+}
+
+// end declares the flags that help lists last.
+func (o *common) end(f *pflag.FlagSet) {
+	f.BoolVar(&o.json, "json", false, "print JSON, one object a line")
+	o.server.Add(f)
+}
+
+// action ends the flags, and returns what the verb does: check refuses what was typed, and act
+// has a connection. A signal ends its context, and so does the timeout, if there is one.
+func (o *common) action(f *pflag.FlagSet, verb string, timeout *cli.Span, check func(args []string) error, act func(context.Context) error) (*pflag.FlagSet, cli.Action) {
+	o.end(f)
+	return f, func(args []string, s cli.Streams) error {
+		err := check(args)
+		if err == nil {
+			err = errors.Join(message.CheckStream(o.stream), o.server.Check(f))
+		}
+		if err != nil {
+			return cli.Usage(err)
+		}
+		ctx, stop := untilSignal(time.Duration(*timeout))
+		defer stop()
+		o.s = s
+		if o.first != nil {
+			err = o.first(s)
+		}
+		if err == nil {
+			o.c, err = link.Connect(ctx, &o.server, link.Options{Name: commandName + " " + verb, Say: func(sentence string) { s.Note("%s", sentence) }})
+		}
+		if err == nil {
+			err = errors.Join(act(ctx), o.c.Close())
+		}
+		if err == nil {
+			return nil
+		}
+		var by cli.EndedBy
+		if errors.As(context.Cause(ctx), &by) && !errors.As(err, new(cli.EndedBy)) {
+			err = cli.Status(by.Status(), by)
+		}
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+}
+
+// never is no timeout.
+var never cli.Span
+
+// errTimedOut is the cause of a context whose --timeout has passed.
+var errTimedOut = errors.New("the time is over")
+
+// untilSignal returns a context that ends with the first signal that ends a program, and
+// after the timeout unless that is 0. Its cause is a [cli.EndedBy] or errTimedOut.
+func untilSignal(timeout time.Duration) (ctx context.Context, stop func()) {
+	taken := signals.Take()
+	ctx, end := context.WithCancelCause(context.Background())
+	signaled := ctx
+	go func() {
+		select {
+		case <-taken.First():
+			sig, _ := taken.Signal()
+			end(cli.EndedBy{Signal: sig})
+		case <-signaled.Done():
+		}
+	}()
+	timed := func() {}
+	if timeout > 0 {
+		ctx, timed = context.WithTimeoutCause(ctx, timeout, errTimedOut)
+	}
+	return ctx, func() {
+		timed()
+		end(nil)
+		taken.Stop()
+	}
+}
+
+// find looks a stream up, as it is now.
+func (o *common) find(ctx context.Context, name string) (jetstream.Stream, error) {
+	found, err := o.c.JS.Stream(ctx, name)
+	if err != nil {
+		return nil, o.notFound("the stream "+name, err)
+	}
+	return found, nil
+}
+
+// bucket looks a bucket up.
+func (o *common) bucket(ctx context.Context, name string) (jetstream.KeyValue, error) {
+	found, err := o.c.JS.KeyValue(ctx, name)
+	if err != nil {
+		return nil, o.notFound("the bucket "+name, err)
+	}
+	return found, nil
+}
+
+// notFound is why something could not be looked up, and what to do.
+func (o *common) notFound(what string, err error) error {
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, jetstream.ErrBucketNotFound):
+		return fmt.Errorf("%s is not there on %s: heartbeat-nats setup %s--stream %s makes it, and --stream names another one", what, o.c.Where(), o.c.EmbedFlag(), o.stream)
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount),
+		errors.Is(err, nats.ErrNoResponders): // nothing on that server listens to such requests
+		return fmt.Errorf("look up %s: the server %s has no JetStream for this user: start nats-server with -js, or give the account some", what, o.c.Where())
+	}
+	return fmt.Errorf("look up %s: %w", what, o.said(err))
+}
+
+// said adds why the server did not answer, if it said that beside the request.
+func (o *common) said(err error) error {
+	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
+	if last := o.c.NATS.LastError(); silent && errors.Is(last, nats.ErrPermissionViolation) {
+		return fmt.Errorf("%w: the role of this user does not allow it", last)
+	}
+	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) {
+		return fmt.Errorf("%w: the role of this user does not allow it, or the server %s has no JetStream, or not yet", err, o.c.Where())
+	}
+	if link.IsAway(err) {
+		return fmt.Errorf("%w: the server %s does not answer: try again once it does", err, o.c.Where())
+	}
+	return err
+}
+
+// watch calls do for what each key of some patterns holds and will hold, until it is done. nil
+// comes between those that were there and later ones.
+func (o *common) watch(ctx context.Context, kv jetstream.KeyValue, patterns []string, do func(jetstream.KeyValueEntry) (done bool, err error), how ...jetstream.WatchOpt) error {
+	watch, err := kv.WatchFiltered(ctx, patterns, how...)
+	if err != nil {
+		return fmt.Errorf("read the bucket %s: %w", kv.Bucket(), o.said(err))
+	}
+	defer func() { _ = watch.Stop() }() // what it would still say is not needed
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case e, open := <-watch.Updates():
+			if !open {
+				return errors.Join(ctx.Err(), fmt.Errorf("read the bucket %s: the server or somebody ended that: try again", kv.Bucket()))
+			}
+			if done, err := do(e); done || err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// values calls do for what each key of some patterns holds.
+func (o *common) values(ctx context.Context, kv jetstream.KeyValue, patterns []string, do func(jetstream.KeyValueEntry)) error {
+	return o.watch(ctx, kv, patterns, func(e jetstream.KeyValueEntry) (bool, error) {
+		if e != nil {
+			do(e)
+		}
+		return e == nil, nil
+	}, jetstream.IgnoreDeletes())
+}
+
+// report prints v with --json, and else the sentence.
+func (o *common) report(v any, sentence string) error {
+	return program.Report(o.s, o.json, v, sentence)
+}
+
+// forEach calls do for each of some. It returns the first error, and complains about the others.
+func forEach[T any](s cli.Streams, all []T, do func(T) error) (first error) {
+	for _, one := range all {
+		err := do(one)
+		if first == nil {
+			first = err
+		} else if err != nil {
+			s.Complain(err)
+		}
+	}
+	return first
+}
+
+// display is where a verb shows something: see [layout.Output.When].
+type display struct {
+	layout.Output
+	now time.Time
+}
+
+func on(out io.Writer, mode string, now time.Time) display {
+	return display{layout.For(out, mode), now}
+}
+
+// when is a time in a cell.
+func (d display) when(t time.Time) string { return d.When(d.now, t) }

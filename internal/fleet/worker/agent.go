@@ -1,0 +1,363 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claim"
+	"heartbeat/internal/fleet/link"
+	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/setup"
+	"heartbeat/internal/fleet/upstream"
+	"heartbeat/internal/why"
+	"heartbeat/internal/words"
+)
+
+// lockWait is how long the inbox's own lock may be held by somebody else.
+const lockWait = 30 * time.Second
+
+// Agent is an agent that runs.
+type Agent struct {
+	o      Options
+	conn   *link.Conn
+	up     *upstream.Upstream
+	box    *inbox.Inbox
+	ledger *upstream.Ledger
+
+	consumer   jetstream.Consumer
+	ackWait    time.Duration
+	maxDeliver int
+
+	results, letters *inbox.Tail
+	outcomes         map[string]inbox.Outcome // by entry, of what is held
+
+	pulled  chan pulled
+	pulling context.CancelFunc // nil while no message is asked for
+
+	child    *child
+	failures int       // launchers in a row that ended without an answer
+	proven   bool      // a launcher has worked: nothing of the set-up was wrong then
+	notUntil time.Time // no launcher is started before
+
+	facts    why.Facts // of the last look
+	counted  *inbox.Counted
+	doubtful bool // what is held may have been answered elsewhere: ask first
+	draining bool
+	asked    bool  // heartbeat-nats drain asks it to
+	ending   error // why it ends, nil while it does not
+	heldUp   string
+	worked   time.Time // when something was held last, zero if the memory of that is given back
+	// cannotTake is why the last message could not become an entry, a sentence or "".
+	cannotTake string
+	stepped    time.Time // when the last step began
+	reconciled bool      // what a life before held was compared with the inbox
+	compared   time.Time // when that was done last
+
+	retries map[string]retry // of what failed, by what that is
+	keep    keeper
+	self    message.Presence
+	told    telling
+}
+
+// errEnded is why an agent ends that was asked to.
+var errEnded = errors.New("it was asked to end")
+
+// Run runs an agent until it has drained, is asked to end, or cannot work. begin ends the wait
+// for a server that is away before the agent works. An error that matches [upstream.ErrBusy]
+// says that another agent has the inbox.
+func Run(begin context.Context, c *link.Conn, o Options) (err error) {
+	a := &Agent{
+		o: o, conn: c, outcomes: map[string]inbox.Outcome{}, pulled: make(chan pulled, 1),
+		retries: map[string]retry{}, doubtful: true,
+	}
+	if err := c.Patiently(begin, func() error { return a.prepare(begin) }); err != nil {
+		return err
+	}
+	if a.box, err = inbox.Open(o.Inbox, inbox.Options{LockWait: lockWait}); err != nil {
+		return err
+	}
+	if err := claim.CheckRights(a.box, o.Say); err != nil {
+		return err
+	}
+	if a.ledger, err = upstream.OpenLedger(a.box.Path(), a.o.Binding); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.ledger.Close()) }()
+	ctx := context.Background()
+	if err := c.Patiently(begin, func() error { return a.bind(ctx) }); err != nil {
+		return err
+	}
+	n := 0
+	if a.ledger.Len() > 0 {
+		n = -1 // outcomes may have come while no agent ran
+	}
+	if err := a.openTails(n); err != nil {
+		return err
+	}
+	defer func() { _ = errors.Join(a.results.Close(), a.letters.Close()) }() // only read
+	host, _ := os.Hostname()                                                 // empty where there is none
+	a.self = message.Presence{
+		Agent: o.Agent, Host: host, PID: os.Getpid(), Stream: a.o.Stream, Subject: a.o.Subject, Inbox: filepath.Base(a.box.Path()),
+		Slots: o.Slots, Started: time.Now().UTC(), Ledger: a.ledger.Identity(),
+	}
+	if err := c.Patiently(begin, func() error {
+		err := a.takeName(ctx)
+		if err == nil {
+			a.asked, err = a.isToDrain(ctx)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	a.say(fmt.Sprintf("agent %s takes messages with the subject %s from the stream %s", words.Brief(o.Agent), a.o.Subject, a.o.Stream))
+	if a.asked {
+		a.drain(true, askedByVerb)
+	}
+	a.adopt()
+	return a.run(ctx)
+}
+
+// prepare finds what setup has made. A stream that was not named is that of the subject.
+func (a *Agent) prepare(ctx context.Context) (err error) {
+	if a.o.Subject == "" {
+		a.o.Subject = ">"
+	}
+	if a.o.Stream == "" {
+		if a.o.Stream, err = setup.StreamFor(ctx, a.conn.JS, a.o.Subject); err != nil {
+			return err
+		}
+	}
+	a.up, err = upstream.Open(ctx, a.conn.JS, a.o.Stream)
+	return err
+}
+
+const askedByVerb = "heartbeat-nats drain asks for it, and --undo takes that back"
+
+// bind finds the consumer.
+func (a *Agent) bind(ctx context.Context) error {
+	c, said, err := setup.Consumer(ctx, a.conn.JS, a.o.Stream, a.o.Subject)
+	if err != nil {
+		return err
+	}
+	if said != "" {
+		a.o.Say(said)
+	}
+	info := c.CachedInfo()
+	a.consumer, a.ackWait, a.maxDeliver = c, info.Config.AckWait, setup.MaxDeliver(&info.Config)
+	a.keep.every.Store(int64(a.ackWait / 3))
+	return nil
+}
+
+// run is the loop.
+func (a *Agent) run(ctx context.Context) error {
+	watch := a.box.WatchOutcomes(pollInbox)
+	defer func() { _ = watch.Close() }() // nothing is lost
+	ctx, cancel := context.WithCancel(ctx)
+	keeping := a.startKeeping(ctx)
+	defer func() { cancel(); <-keeping }()
+	for {
+		if over, err := a.step(ctx); over || err != nil {
+			return errors.Join(err, a.finish())
+		}
+		timer := time.NewTimer(a.untilNext())
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return errors.Join(ctx.Err(), a.finish())
+		case <-timer.C: // nothing else has written the ledger
+			a.try(forgetting, a.ledger.Flush())
+		case <-watch.C:
+		case <-a.keep.change:
+		case p := <-a.pulled:
+			a.pulling = nil
+			a.takeUp(ctx, p)
+		case err := <-a.child.ended():
+			a.childEnded(err)
+		case r := <-a.o.Requests:
+			a.request(r)
+		}
+		timer.Stop()
+	}
+}
+
+// untilNext is when to look again, though nothing tells.
+func (a *Agent) untilNext() time.Duration {
+	times := []time.Time{a.notUntil, a.told.next, a.facts.NextDue()}
+	if b := a.facts.Backoff; b != nil {
+		times = append(times, b.Until)
+	}
+	if p := a.facts.Paused; p != nil && p.Until != nil {
+		times = append(times, *p.Until)
+	}
+	for _, r := range a.retries {
+		times = append(times, r.at)
+	}
+	next := a.told.at.Add(a.every())
+	for _, t := range times {
+		// What was due before the last step waits for something else.
+		if t.After(a.stepped) && t.Before(next) {
+			next = t
+		}
+	}
+	return max(10*time.Millisecond, time.Until(next))
+}
+
+// every is how often messages are kept, and others told.
+func (a *Agent) every() time.Duration { return a.ackWait / 3 }
+
+// step does all that can be done now. over says that the agent has nothing left to do.
+func (a *Agent) step(ctx context.Context) (over bool, err error) {
+	a.stepped = time.Now()
+	if err := a.readOutcomes(); err != nil {
+		return false, err
+	}
+	TestOnlyStep("outcomes read")
+	a.look(ctx)
+	if a.keep.late.Swap(false) || a.vanished() {
+		a.doubtful = true
+	}
+	if a.doubtful && a.due(lookUp) {
+		a.doubtful = !a.try(lookUp, a.reconcile(ctx))
+		a.reconciled, a.compared = a.reconciled || !a.doubtful, time.Now()
+	}
+	a.settle(ctx)
+	a.askDrain(ctx)
+	a.giveBackHeld(ctx)
+	if a.ending == nil && a.draining && a.ledger.Len() == 0 && a.pulling == nil {
+		a.say("drained: nothing is held")
+		a.ending = errDrained
+	}
+	if a.ending != nil && a.endStep(ctx) {
+		a.self.Ended = true
+		a.tell(ctx, true)
+		if errors.Is(a.ending, errDrained) || errors.Is(a.ending, errEnded) {
+			return true, nil
+		}
+		return true, a.ending
+	}
+	a.keepChild()
+	a.pull(ctx)
+	a.tell(ctx, false)
+	a.rest()
+	return false, nil
+}
+
+// rest gives back the memory that work took, once an agent has had nothing to do for a
+// while.
+func (a *Agent) rest() {
+	if a.ledger.Len() > 0 {
+		a.worked = time.Now()
+	} else if !a.worked.IsZero() && time.Since(a.worked) >= a.every()/2 {
+		a.worked = time.Time{}
+		debug.FreeOSMemory()
+	}
+}
+
+const lookUp = "look up"
+
+var errDrained = errors.New("it has drained")
+
+func (a *Agent) request(r Request) {
+	switch r {
+	case Drain:
+		a.drain(true, "a signal asks for it")
+	case End:
+		a.end(errEnded)
+	case Kill:
+		a.end(errEnded)
+		a.child.kill()
+	case Back:
+		a.doubtful = true
+		a.stopPulling() // the server has forgotten the request
+	}
+}
+
+func (a *Agent) drain(on bool, why string) {
+	if a.draining == on {
+		return
+	}
+	a.draining = on
+	if on {
+		a.say("draining: " + why)
+		a.stopPulling()
+	} else {
+		a.say("no longer draining")
+	}
+}
+
+// end begins an orderly end.
+func (a *Agent) end(why error) {
+	if a.ending == nil || errors.Is(a.ending, errDrained) {
+		a.ending = why
+	}
+	a.stopPulling()
+	a.child.end()
+}
+
+// endStep ends the launcher, gives back what waits, and reports whether that is done.
+func (a *Agent) endStep(ctx context.Context) bool {
+	a.child.end()
+	if a.pulling != nil || a.child != nil {
+		return false
+	}
+	left := 0
+	for _, c := range a.ledger.All() {
+		if _, known := a.outcomes[c.Entry]; known || !a.conn.Connected() || a.giveBack(ctx, c, 0, "this agent ends") != nil {
+			left++
+			continue
+		}
+		if _, there := a.ledger.Get(c.Entry); there {
+			left++
+		}
+	}
+	if left > 0 {
+		a.say(fmt.Sprintf("%d of its messages stay with it: their answers are told when it runs again, and what nobody answers goes elsewhere after %v", left, a.ackWait))
+	}
+	return true
+}
+
+// finish leaves nothing running, also where the loop fails.
+func (a *Agent) finish() error {
+	a.stopPulling()
+	if a.pulling != nil {
+		<-a.pulled
+	}
+	return a.child.stop()
+}
+
+// retry is something that failed, and when it is due again.
+type retry struct {
+	at    time.Time
+	tries int
+}
+
+// due reports whether it is time to try something that may have failed before.
+func (a *Agent) due(what string) bool { return !time.Now().Before(a.retries[what].at) }
+
+// try notes how something went that is tried again until it succeeds, and reports whether
+// it did. The same failure is said once.
+func (a *Agent) try(what string, err error) bool {
+	if err == nil {
+		delete(a.retries, what)
+		return true
+	}
+	n := a.retries[what].tries + 1
+	a.retries[what] = retry{time.Now().Add(backOff(n)), n}
+	if n == 1 {
+		a.say(err.Error())
+	}
+	return false
+}
+
+// backOff is 100 ms, doubled with each try, up to a minute.
+func backOff(try int) time.Duration { return min(maxDelay, 100*time.Millisecond<<min(try-1, 10)) }
+
+func (a *Agent) say(sentence string) { a.o.Say(sentence) }

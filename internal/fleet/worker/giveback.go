@@ -1,0 +1,102 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/fleet/upstream"
+	"heartbeat/internal/words"
+)
+
+// giveBackHeld gives back what waits while the inbox backs off, is paused and that is asked
+// for, or stands still, and goes on with what was being given back.
+func (a *Agent) giveBackHeld(ctx context.Context) {
+	hold, why := a.hold()
+	if (hold > 0 || a.keep.stalled()) && a.pulling != nil {
+		a.stopPulling() // it would get what is given back
+		return
+	}
+	for _, c := range a.ledger.All() {
+		what := "give back " + c.Entry
+		_, known := a.outcomes[c.Entry]
+		switch {
+		case known || c.Refused != "" || !a.conn.Connected() || !a.due(what):
+		case c.GivingBack != nil:
+			a.try(what, a.giveBack(ctx, c, time.Until(*c.GivingBack), why))
+		case hold > 0 && !a.isInFlight(c):
+			if a.othersCan(ctx) {
+				hold = time.Second
+			}
+			a.try(what, a.giveBack(ctx, c, hold, why))
+		case a.keep.stalled() && !a.isInFlight(c):
+			// No delay: this agent takes no message while nothing moves here.
+			a.try(what, a.giveBack(ctx, c, 0, "nothing moves here, and it waits behind that"))
+		}
+	}
+}
+
+// hold is for how long delivery is held back so that what waits is given back, 0 for not.
+func (a *Agent) hold() (time.Duration, string) {
+	switch f := &a.facts; {
+	case f.Backoff != nil && time.Until(f.Backoff.Until) > longHold:
+		return time.Until(f.Backoff.Until), "sessions here are held up until " + words.Stamp(f.Backoff.Until)
+	case f.Paused != nil && a.o.GiveBack && f.Paused.Until != nil && time.Until(*f.Paused.Until) > 0:
+		return time.Until(*f.Paused.Until), "the inbox is paused"
+	case f.Paused != nil && a.o.GiveBack:
+		return mostDelay, "the inbox is paused"
+	}
+	return 0, ""
+}
+
+// giveBack takes the entry of a claim back, returns its message to the stream, where it
+// waits for delay, and drops the claim. An entry that a session has stays, with its claim,
+// and so does one that came to its outcome meanwhile.
+func (a *Agent) giveBack(ctx context.Context, c upstream.Claim, delay time.Duration, why string) error {
+	delay = min(delay, mostDelay)
+	until := time.Now().Add(delay).UTC()
+	if err := a.ledger.Update(c.Entry, func(c *upstream.Claim) {
+		if c.GivingBack == nil {
+			c.GivingBack = &until
+		}
+	}); err != nil {
+		return err
+	}
+	there, err := a.withdraw(ctx, c, "its message goes back to the stream")
+	if err != nil {
+		return err
+	}
+	if err := a.readOutcomes(); err != nil {
+		return err
+	}
+	// What became of it, if anything did but that it was taken back.
+	if o := a.outcomes[c.Entry]; there || o.Result != nil || o.DeadLetter != nil && o.DeadLetter.Reason != inbox.ReasonCanceled {
+		return a.ledger.Update(c.Entry, func(c *upstream.Claim) { c.GivingBack = nil })
+	}
+	TestOnlyStep("withdrawn")
+	left, err := a.up.GiveBack(ctx, c, max(0, delay))
+	if err != nil {
+		return err
+	}
+	TestOnlyStep("given back")
+	if why != "" {
+		why = ": " + why
+	}
+	a.say(fmt.Sprintf("message %s is given back%s%s", words.Brief(c.ID), why, also(left)))
+	return a.drop(c)
+}
+
+// drop forgets a claim.
+func (a *Agent) drop(c upstream.Claim) error {
+	if err := a.ledger.Drop(c.Entry); err != nil {
+		return err
+	}
+	delete(a.outcomes, c.Entry)
+	return nil
+}
+
+func (a *Agent) isInFlight(c upstream.Claim) bool {
+	d := a.facts.InFlight
+	return d != nil && d.ID() == c.Entry
+}

@@ -1,0 +1,140 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"heartbeat/internal/fleet/upstream"
+	"heartbeat/internal/notify"
+	"heartbeat/internal/survey"
+	"heartbeat/internal/words"
+)
+
+// keeper keeps what is held from being given to others, beside the loop: telling the
+// stream of outcomes may take long.
+type keeper struct {
+	every  atomic.Int64 // nanoseconds
+	still  atomic.Bool  // nothing has moved for --stall
+	moved  atomic.Int64 // when something did last, nanoseconds since 1970, 0 if nothing stands still
+	stuck  string       // the entry that a session had when that began, "" for none
+	late   atomic.Bool  // something was not kept for an AckWait, and is again
+	change chan struct{}
+}
+
+func (k *keeper) stalled() bool { return k.still.Load() }
+
+// startKeeping keeps what is held until ctx ends; then the channel is closed.
+func (a *Agent) startKeeping(ctx context.Context) <-chan struct{} {
+	a.keep.change = make(chan struct{}, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		begun := wallClock()
+		kept := map[string]keeping{}
+		for {
+			timer := time.NewTimer(time.Duration(a.keep.every.Load()))
+			select {
+			case <-ctx.Done():
+				timer.Stop()
+				return
+			case <-timer.C:
+			}
+			// A stall ends with what moves, not with what was given back.
+			if a.ledger.Len() > 0 || a.keep.stalled() {
+				kept = a.keepAll(ctx, kept, begun)
+			}
+		}
+	}()
+	return done
+}
+
+// keeping is how an entry's message was kept.
+type keeping struct {
+	at   time.Time // when last, by the wall clock: it goes on while a machine sleeps
+	lost bool      // it could not be, which was said
+}
+
+func wallClock() time.Time { return time.Now().Round(0) }
+
+// keepAll keeps all that is held at the same time: one after the other, a slow server would
+// have given out the last by the time it is its turn.
+func (a *Agent) keepAll(ctx context.Context, before map[string]keeping, begun time.Time) map[string]keeping {
+	stalled := a.stands(ctx)
+	claims := a.ledger.All()
+	lasts := make([]keeping, len(claims))
+	var all sync.WaitGroup
+	for i, c := range claims {
+		last, seen := before[c.Entry]
+		if !seen {
+			last.at = c.At.Round(0)
+			if last.at.Before(begun) {
+				last.at = begun
+			}
+		}
+		if lasts[i] = last; c.GivingBack == nil && !stalled {
+			all.Go(func() { lasts[i] = a.keepOne(ctx, c, last) })
+		}
+	}
+	all.Wait()
+	kept := map[string]keeping{}
+	for i, c := range claims {
+		kept[c.Entry] = lasts[i]
+	}
+	return kept
+}
+
+// keepOne keeps a message. If it was not kept for an AckWait, others may have been given it.
+func (a *Agent) keepOne(ctx context.Context, c upstream.Claim, last keeping) keeping {
+	if err := a.up.Keep(ctx, c); err != nil {
+		if ctx.Err() == nil && !last.lost && a.conn.Connected() {
+			a.say(err.Error())
+		}
+		last.lost = true
+		return last
+	}
+	now := wallClock()
+	if now.Sub(last.at) > 3*time.Duration(a.keep.every.Load()) {
+		a.keep.late.Store(true)
+		a.wake()
+	}
+	return keeping{at: now}
+}
+
+// stands reports whether nothing has moved in the inbox for --stall, and says so of what a
+// session has. What waits behind it is given back by the loop.
+func (a *Agent) stands(ctx context.Context) bool {
+	facts := survey.Glance(ctx, a.box)
+	since := notify.StillSince(a.box, facts)
+	a.keep.moved.Store(0)
+	if !since.IsZero() {
+		a.keep.moved.Store(since.UnixNano())
+	}
+	stalled := a.o.Stall > 0 && !since.IsZero() && facts.Now.Sub(since) >= a.o.Stall
+	if a.keep.still.Swap(stalled) == stalled {
+		return stalled
+	}
+	if d := facts.InFlight; stalled && d != nil {
+		a.keep.stuck = d.ID()
+	} else if stalled {
+		a.keep.stuck = ""
+	}
+	switch c, held := a.ledger.Get(a.keep.stuck); {
+	case held && stalled:
+		a.say(fmt.Sprintf("message %s is no longer kept from other agents: nothing has moved for %s; its entry goes on here", words.Brief(c.ID), words.Took(facts.Now.Sub(since))))
+	case held:
+		a.say(fmt.Sprintf("message %s is kept from other agents again: something moves", words.Brief(c.ID)))
+	}
+	a.wake()
+	return stalled
+}
+
+// wake has the loop look.
+func (a *Agent) wake() {
+	select {
+	case a.keep.change <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,173 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/upstream"
+	"heartbeat/internal/words"
+)
+
+// openTails begins to read outcomes: the new ones, or with -1 all.
+func (a *Agent) openTails(n int) (err error) {
+	if a.results, err = a.box.TailResults(n); err == nil {
+		a.letters, err = a.box.TailDeadLetters(n)
+	}
+	if err != nil {
+		return fmt.Errorf("read what became of the entries: %w", err)
+	}
+	return nil
+}
+
+// readAll reads all outcomes once more.
+func (a *Agent) readAll() error {
+	err := errors.Join(a.results.Close(), a.letters.Close())
+	if err == nil {
+		err = a.openTails(-1)
+	}
+	if err == nil {
+		err = a.readOutcomes()
+	}
+	return err
+}
+
+// readOutcomes notes the outcomes that have come of what is held. The first one counts.
+func (a *Agent) readOutcomes() error {
+	held := map[string]upstream.Claim{}
+	for _, c := range a.ledger.All() {
+		held[c.Entry] = c
+	}
+	note := func(entry string, o inbox.Outcome) {
+		if _, known := a.outcomes[entry]; !known {
+			a.outcomes[entry] = o
+		}
+	}
+	err := a.results.Lines(func(line []byte) {
+		var r inbox.Result
+		if json.Unmarshal(line, &r) == nil && held[r.ID].Entry != "" {
+			note(r.ID, inbox.Outcome{Result: &r})
+		}
+	})
+	if err == nil {
+		err = a.letters.Lines(func(line []byte) {
+			l, mark, ok := inbox.ParseLetter(line)
+			if ok && !mark && isOf(held[l.ID], &l.DeadLetter) {
+				note(l.ID, inbox.Outcome{DeadLetter: &l.DeadLetter})
+			}
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("read what became of the entries: %w", err)
+	}
+	return nil
+}
+
+// isOf reports whether a dead letter is of the entry that the claim made, and not of one
+// from before the message was given back.
+func isOf(c upstream.Claim, l *inbox.DeadLetter) bool {
+	switch {
+	case c.Entry == "" || c.Refused != "":
+		return false
+	case c.Hash != "":
+		return l.EntryID == c.Hash
+	}
+	return message.CopyOf(l.Metadata) == c.Appended
+}
+
+// forgetting is to have the ledger's file follow what is settled: soon, unless it is written
+// before that.
+const (
+	forgetting = "forget"
+	soon       = 100 * time.Millisecond
+)
+
+// settle tells the stream what became of all that has an outcome.
+func (a *Agent) settle(ctx context.Context) {
+	for _, c := range a.ledger.All() {
+		o, known := a.outcomes[c.Entry]
+		switch {
+		case c.Refused == "" && !known:
+			continue
+		case !a.conn.Connected():
+			return
+		}
+		what := "settle " + c.Entry
+		if a.due(what) && a.try(what, a.settleOne(ctx, c, o)) {
+			delete(a.outcomes, c.Entry)
+		}
+	}
+}
+
+// settleOne tells the stream of one outcome, and drops the claim.
+func (a *Agent) settleOne(ctx context.Context, c upstream.Claim, o inbox.Outcome) error {
+	TestOnlyStep("answered")
+	var fate upstream.Fate
+	var err error
+	switch {
+	case c.Refused != "" || o.DeadLetter != nil && c.GivingBack == nil:
+		fate, err = a.dead(ctx, c, o.DeadLetter)
+	case o.Result != nil:
+		fate, err = a.up.Answer(ctx, c, upstream.Answered(*o.Result))
+	default:
+		return a.giveBack(ctx, c, time.Until(*c.GivingBack), "")
+	}
+	if err != nil {
+		return err
+	}
+	TestOnlyStep("settled")
+	a.ledger.Forget(c.Entry)
+	a.retries[forgetting] = retry{at: time.Now().Add(soon)}
+	TestOnlyStep("dropped")
+	a.failures, a.notUntil = 0, time.Time{}
+	name := words.Brief(c.ID)
+	switch fate.Outcome {
+	case upstream.WasAnswered:
+		a.self.Answered++
+		a.proven = true
+		a.say(fmt.Sprintf("message %s is answered%s", name, also(fate.Left)))
+	case upstream.WasDead:
+		a.self.Dead++
+		a.say(fmt.Sprintf("message %s is a dead letter: %s%s", name, words.Brief(fate.Decision.Reason), also(fate.Left)))
+	default:
+		a.say(fmt.Sprintf("message %s was settled by %s first: this outcome is kept as superseded%s", name, fate.Decision.Agent, also(fate.Left)))
+	}
+	return nil
+}
+
+// dead makes a dead letter of a message: one that was refused has no entry, and l is nil.
+func (a *Agent) dead(ctx context.Context, c upstream.Claim, l *inbox.DeadLetter) (upstream.Fate, error) {
+	var letter upstream.Letter
+	if c.Refused != "" {
+		letter.Reason, letter.Detail, letter.At = c.Refused, c.Detail, c.At
+		letter.History = append(a.came(c, c.Copy), fmt.Sprintf("%s: refused: %s", words.Stamp(c.At), c.Detail))
+	} else {
+		letter = upstream.Failed(*l)
+		letter.History = a.came(c, c.Appended)
+		if l.DeliveredAt != nil {
+			letter.History = append(letter.History, fmt.Sprintf("%s: delivered to session %s, attempt %d", words.Stamp(*l.DeliveredAt), l.SessionID, l.Attempts))
+		}
+		if l.Failure != nil {
+			letter.History = append(letter.History, fmt.Sprintf("%s: %s", words.Stamp(l.Failure.At), l.Failure))
+		}
+		letter.History = append(letter.History, fmt.Sprintf("%s: set aside: %s", words.Stamp(l.DeadLetteredAt), l.Reason))
+	}
+	if len(c.Payload) > 0 {
+		letter.Payload = c.Payload
+	}
+	letter.Headers = c.Headers
+	return a.up.Dead(ctx, c, letter)
+}
+
+// came says how a message came here.
+func (a *Agent) came(c upstream.Claim, copy uint64) []string {
+	all := []string{fmt.Sprintf("%s: copy %d came to agent %s, attempt %d", words.Stamp(c.At), copy, a.o.Agent, c.Attempt)}
+	if c.HeadersLeft > 0 {
+		all = append(all, fmt.Sprintf("%s: %s of it left out here, which were too many", words.Stamp(c.At), words.Count(c.HeadersLeft, "header", "headers")))
+	}
+	return all
+}

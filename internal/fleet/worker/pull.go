@@ -1,0 +1,107 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// asking is to ask for a message.
+const asking = "ask"
+
+// pulled is the end of a request for a message: one, or none.
+type pulled struct {
+	msg jetstream.Msg
+	err error
+}
+
+// pull asks for a message if there is room and nothing speaks against it.
+func (a *Agent) pull(ctx context.Context) {
+	a.heldUp = a.holdsUp()
+	mayTry := a.heldUp == "" && a.due(asking) && a.due(taking)
+	if a.heldUp == "" {
+		a.heldUp = a.cannotTake
+	}
+	if a.pulling != nil || a.ending != nil || a.draining || !mayTry || !a.hasRoom() {
+		return
+	}
+	ctx, a.pulling = context.WithTimeout(ctx, pullWait)
+	go func(c jetstream.Consumer, done context.CancelFunc) {
+		defer done()
+		batch, err := c.Fetch(1, jetstream.FetchContext(ctx), jetstream.FetchHeartbeat(heartbeat))
+		p := pulled{err: err}
+		if err == nil {
+			for m := range batch.Messages() {
+				p.msg = m
+			}
+			p.err = batch.Error()
+		}
+		a.pulled <- p
+	}(a.consumer, a.pulling)
+}
+
+// stopPulling ends a request, whose answer is still to be waited for.
+func (a *Agent) stopPulling() {
+	if a.pulling != nil {
+		a.pulling()
+	}
+}
+
+// hasRoom reports whether another message can be held.
+func (a *Agent) hasRoom() bool {
+	in := int(a.facts.Backlog.Entries)
+	if a.facts.InFlight != nil {
+		in++
+	}
+	return a.ledger.Len() < a.o.Slots && in < a.o.QueueDepth
+}
+
+// holdsUp is why no message is taken although there may be room, a sentence or "".
+func (a *Agent) holdsUp() string {
+	f := &a.facts
+	switch {
+	case !a.conn.Connected():
+		return "the server is away"
+	case a.doubtful:
+		return "what it holds is not looked up yet"
+	case f.Unreadable != nil:
+		return "its inbox cannot be read: " + f.Unreadable.Error()
+	case f.Paused != nil, f.Backoff != nil:
+		_, sentence := f.Explain()
+		return sentence
+	case f.Space >= 0 && f.Space < f.Needed:
+		return "its disk is full"
+	case a.keep.stalled():
+		_, sentence := f.Explain()
+		return "nothing moves: " + sentence
+	case a.ledger.Len() < a.o.Slots && !a.hasRoom():
+		there := "one is"
+		if a.o.QueueDepth > 1 {
+			there = fmt.Sprintf("%d are", a.o.QueueDepth)
+		}
+		return fmt.Sprintf("its inbox has entries of others: it takes no message while %s there (--queue-depth)", there)
+	case a.failures >= failing:
+		return fmt.Sprintf("its last %d launchers ended without an answer", a.failures)
+	}
+	return ""
+}
+
+// pullFailed judges why a request brought nothing.
+func (a *Agent) pullFailed(ctx context.Context, err error) {
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+		a.try(asking, nil)
+	case !a.conn.Connected():
+		a.retries[asking] = retry{at: time.Now().Add(backOff(1))}
+	default:
+		// Its consumer, or the stream, may have been removed or made anew.
+		if wrong := a.bind(ctx); wrong != nil {
+			err = wrong
+		}
+		a.try(asking, fmt.Errorf("no message can be asked for: %w; it is tried again", err))
+	}
+}

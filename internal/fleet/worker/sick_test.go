@@ -1,0 +1,100 @@
+package worker_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/upstream"
+	"heartbeat/internal/testing/fleet"
+)
+
+// An agent that cannot write must not use up the attempts of every message of the stream.
+func TestAnAgentThatCannotWriteItsLedger(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Hour)
+	a := w.start("one", nil)
+	w.eventually("it is there", func() bool { return w.presence("one") != nil }, a)
+	ledger := filepath.Join(filepath.Dir(a.inbox), upstream.FileName)
+	require.NoError(t, os.Remove(ledger))
+	require.NoError(t, os.MkdirAll(filepath.Join(ledger, "in the way"), 0o700))
+	w.send("a", "b")
+	back := func(id string, seq uint64) int {
+		n, err := w.up.GivenBack(fleet.Context(t), id, seq)
+		require.NoError(t, err)
+		return n
+	}
+	// AckWait is an hour: only what was given back comes again.
+	w.eventually("it came again, and was given back", func() bool { return back("a", 1)+back("b", 2) > 2 }, a)
+	w.eventually("it says why", func() bool {
+		p := w.presence("one")
+		return p != nil && p.HeldUp != ""
+	}, a)
+	assert.Contains(t, w.presence("one").HeldUp, "it cannot take messages")
+	require.NoError(t, os.RemoveAll(ledger))
+	w.settled(a, "a", "b")
+	for _, id := range []string{"a", "b"} {
+		assert.Equal(t, upstream.WasAnswered, w.known(id).Outcome)
+	}
+	w.eventually("it is well", func() bool { return w.presence("one").HeldUp == "" }, a)
+}
+
+// presence is what an agent says of itself, nil if it has said nothing.
+func (w *world) presence(name string) *message.Presence {
+	e, err := w.l.Agents.Get(fleet.Context(w.t), "agent."+name)
+	if err != nil {
+		return nil
+	}
+	p, err := message.ParsePresence(e.Value())
+	require.NoError(w.t, err)
+	return &p
+}
+
+func TestAnInboxThatIsFullOfEntriesOfOthersIsSaid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Hour)
+	path := filepath.Join(t.TempDir(), "inbox.jsonl")
+	box, err := inbox.Open(path, inbox.Options{})
+	require.NoError(t, err)
+	_, err = box.Append(fleet.Context(t), inbox.Message{ID: "mine", Text: "mine"}, 0)
+	require.NoError(t, err)
+	w.send("a")
+	a := w.startAt(w.server.URL(), path, "one", nil, "--no-session")
+	w.eventually("it says why", func() bool {
+		p := w.presence("one")
+		return p != nil && p.HeldUp == "its inbox has entries of others: it takes no message while one is there (--queue-depth)"
+	}, a)
+}
+
+// An entry that somebody drops has no outcome to tell, and must not keep its message for
+// good.
+func TestAnEntryThatIsDropped(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3*time.Second)
+	a := w.start("one", nil, "--no-session")
+	w.send("a")
+	w.eventually("it is held", func() bool { return len(a.held()) == 1 }, a)
+	box, err := inbox.Open(a.inbox, inbox.Options{})
+	require.NoError(t, err)
+	for dropped := 0; w.known("a") == nil; {
+		tx, err := box.Begin(fleet.Context(t))
+		require.NoError(t, err)
+		if e, err := tx.Next(inbox.Mark{}); err == nil {
+			_, err := tx.Deliver(e, inbox.Recipient{SessionID: "session"})
+			require.NoError(t, err)
+			require.NoError(t, tx.Drop())
+			require.NoError(t, tx.Commit())
+			dropped++
+			require.LessOrEqual(t, dropped, 5)
+		}
+		require.NoError(t, tx.Close())
+		time.Sleep(20 * time.Millisecond)
+	}
+	assert.Equal(t, "max deliver", w.known("a").Reason)
+}

@@ -1,0 +1,184 @@
+package hosting
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/cli/program"
+	"heartbeat/internal/flat"
+	"heartbeat/internal/hosting/attach"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/store"
+	"heartbeat/internal/hosting/stream"
+	"heartbeat/internal/hosting/transcript"
+	"heartbeat/internal/words"
+
+	"github.com/spf13/pflag"
+)
+
+// attachFlags is about a session's messages.
+type attachFlags struct {
+	oneFlags
+	From int64
+}
+
+func attachVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "attach",
+		Args:  "ID",
+		IDs:   sessionIDs,
+		Short: "print a session's messages, and go on with what comes",
+		Long: `Print the messages of a session from a number on, each once and in order, and those
+that come, until the session has ended. Any number of readers may do so at once, and
+none holds the session up. A session that has ended is read from its database.
+
+With --json a message is {"n":1,"at":"...","type":"assistant","content":{...}}, where
+content is what the client wrote. Otherwise it is one line with the beginning of its
+text. To go on later, pass the next number with --from.
+
+` + whichID + `
+
+Exit status: 0 the session has ended and all was printed; 1 not: there is no such
+session, or more than one, or its messages cannot be read; 128+n signal n ended the
+following.`,
+		Example: `heartbeat-host attach ses-1
+heartbeat-host attach ses-1 --from 120 --json | jq -c .content`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o attachFlags
+			f := cli.NewFlags("attach")
+			o.add(f)
+			f.Int64Var(&o.From, "from", 1, "begin with the message of this `number`")
+			program.AddColor(f, &o.Color)
+			return f, func(args []string, s cli.Streams) error {
+				err := o.one(f, args)
+				if err == nil && o.From < 1 {
+					err = fmt.Errorf("--from is %d: messages are numbered from 1", o.From)
+				}
+				if err != nil {
+					return usage(err)
+				}
+				return named("attach", follow(&o, s))
+			}
+		},
+	}
+}
+
+// follow prints a session's messages until it has ended.
+func follow(o *attachFlags, s cli.Streams) error {
+	h, err := find(&o.oneFlags)
+	if err != nil {
+		return err
+	}
+	ctx, stop, status := untilSignal()
+	defer stop()
+	show := printerOf(o, s)
+	for m, err := range h.messages(ctx, o.From) {
+		if err == nil {
+			err = show(m)
+		}
+		if err != nil {
+			return status(err)
+		}
+	}
+	return status(nil)
+}
+
+// messages yields the session's messages from a number on, from its host while that
+// lives, and then from the database.
+func (h *hosted) messages(ctx context.Context, from int64) iter.Seq2[stream.Stored, error] {
+	return func(yield func(stream.Stored, error) bool) {
+		next := from
+		for m, err := range (attach.Host{Folder: h.Dir()}).Messages(ctx, from) {
+			if errors.Is(err, attach.ErrNotRunning) {
+				h.stored(ctx, next, yield)
+				return
+			}
+			next = m.N + 1
+			if !yield(m, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// stored yields the messages that are kept, from a number on.
+func (h *hosted) stored(ctx context.Context, from int64, yield func(stream.Stored, error) bool) {
+	db := store.In(folder.Root(h.DB), "", nil)
+	defer db.Close() // it was only read
+	o := transcript.Options{DB: db, Guild: h.DB, Spool: h.SpoolPath(), SessionID: h.ID}
+	for m, err := range transcript.ReadEnded(ctx, o, from) {
+		if err != nil {
+			err = fmt.Errorf("read the messages of session %s from %d on: %w", h.ID, from, err)
+		}
+		if !yield(m, err) || err != nil {
+			return
+		}
+	}
+}
+
+// printerOf returns what prints a message.
+func printerOf(o *attachFlags, s cli.Streams) func(stream.Stored) error {
+	if o.JSON {
+		out := bufio.NewWriter(s.Out)
+		enc := json.NewEncoder(out)
+		enc.SetEscapeHTML(false)
+		return func(m stream.Stored) error {
+			return errors.Join(enc.Encode(m), out.Flush())
+		}
+	}
+	shown := layout.For(s.Out, o.Color)
+	t := layout.NewTable(
+		layout.Column{Title: "TIME", Least: len(time.TimeOnly)}, layout.Column{Title: "N", Right: true, Least: 4},
+		layout.Column{Title: "TYPE", Least: len("assistant")}, layout.Column{Title: "TEXT", Text: true, Least: 24},
+	)
+	return func(m stream.Stored) error {
+		at := m.At.UTC().Format(time.RFC3339Nano)
+		if shown.ForPeople() {
+			at = m.At.Local().Format(time.TimeOnly)
+		}
+		t.AddLine(at, strconv.FormatInt(m.N, 10), m.Type, excerpt(m))
+		return shown.Table(t)
+	}
+}
+
+// excerpt is what a message says in one line: the beginning of its text, the tools
+// that it calls, or its subtype.
+func excerpt(m stream.Stored) string {
+	line := flat.Value(m.Content)
+	parts := []string{line.Get("subtype").Text(), line.Get("error").Text(), line.Get("result").Text()}
+	parts = append(parts, contents(line.Get("message", "content"))...)
+	return words.Brief(strings.Join(strings.Fields(strings.Join(parts, " ")), " "))
+}
+
+// contents is what a message's content says: one text, or a list of blocks.
+func contents(v flat.Value) (parts []string) {
+	if v.IsString() {
+		return []string{v.Text()}
+	}
+	for _, b := range v.Items() {
+		switch b.Get("type").Text() {
+		case "text":
+			parts = append(parts, b.Get("text").Text())
+		case "thinking":
+			parts = append(parts, "(thinking)", b.Get("thinking").Text())
+		case "tool_use":
+			parts = append(parts, strings.TrimSpace("calls "+b.Get("name").Text()+" "+string(b.Get("input"))))
+		case "tool_result":
+			answer := "tool answers:"
+			if b.Get("is_error") == "true" {
+				answer = "tool fails:"
+			}
+			parts = append(append(parts, answer), contents(b.Get("content"))...)
+		}
+	}
+	return parts
+}

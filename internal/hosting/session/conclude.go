@@ -1,0 +1,133 @@
+package session
+
+import (
+	"errors"
+	"time"
+
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/machine"
+)
+
+// conclude keeps what the session came to, frees everything, and brings the report to
+// the guild.
+func (h *host) conclude() Outcome {
+	h.undrain()
+	hurry := h.asked.next()
+	h.takeNoMore()
+	h.closeTools()
+	c := h.conclusion()
+	d, kept := h.decide(c, hurry)
+	h.closeQueue()
+	readersGone := h.stopServing()
+	if !kept {
+		<-readersGone
+		return h.leave(d)
+	}
+	ctx, cancel := withinUnless(hurry, terminalWait) // the report is kept: others may send it
+	defer cancel()
+	h.endRunning(ctx)
+	delivered := c.deliver(ctx)
+	h.tellEnd(hurry, d)
+	left := c.left(hurry)
+	<-readersGone
+	h.cleanUp(left)
+	return Outcome{Decision: d, Delivered: delivered, Left: left}
+}
+
+// keepEvery is how often the end of a session is tried to be kept.
+const keepEvery = time.Second
+
+// decide keeps what the session came to, and with it all messages. While the disk does
+// not take them the host stays, since nobody else has them, and the guild is told
+// nothing: an end that is not kept might be followed by another one.
+func (h *host) decide(c *conclusion, hurry <-chan struct{}) (d Decision, kept bool) {
+	for tries := 1; ; tries++ {
+		d, err := h.tryToDecide(c, tries == 1)
+		if err == nil {
+			return d, true
+		}
+		if tries == 1 {
+			h.log.linef("the session's end cannot be kept, which is tried until it can, and nobody is told of it before: %v", err)
+		}
+		select {
+		case <-hurry:
+			return d, false
+		case <-time.After(keepEvery):
+		}
+	}
+}
+
+func (h *host) tryToDecide(c *conclusion, show bool) (d Decision, err error) {
+	ctx, cancel := within(terminalWait)
+	defer cancel()
+	if h.store != nil {
+		if err := h.store.Flush(ctx); err != nil {
+			return d, err
+		}
+		if show { // the guild may look for it once it has the report, which says if it cannot
+			ctx, cancel := within(showWait)
+			defer cancel()
+			_ = h.store.Show(ctx) // health has it
+		}
+	}
+	if h.unsettled != nil {
+		err := h.unsettled()
+		if machine.OutOfSpace(err) {
+			return d, err
+		}
+		h.unsettled = nil
+		h.change(func(s *folder.State) {
+			addWarning(s, s.Broken)
+			if s.Broken = ""; err != nil {
+				s.Broken = err.Error()
+			}
+		})
+	}
+	h.takeStock()
+	c.each = h.fates()
+	d = Decide(Facts{State: h.snapshot(), MemoryMax: h.MemoryMax})
+	return c.keep(ctx, d)
+}
+
+// leave ends the host of a session whose end could not be kept. Its guardian finishes
+// the session once that can be.
+func (h *host) leave(d Decision) Outcome {
+	h.log.line("the host ends before the session's end could be kept: whoever finishes the session decides it from what is on the disk")
+	if h.guard != nil {
+		defer h.guard.Leave()
+	}
+	h.log.close()
+	_ = h.lock.Release() // the process's end would release it as well
+	return Outcome{Decision: d, Left: true}
+}
+
+func (h *host) conclusion() *conclusion {
+	return &conclusion{record: h.record, db: h.db, box: h.box, guild: h.guild, log: h.log}
+}
+
+// cleanUp leaves nothing but the record. Another process may have the session from
+// then on. If something is left for the guild, the guardian stays and brings it.
+func (h *host) cleanUp(left bool) {
+	if err := errors.Join(clean(h.lock.Folder()), removePromptDir(h.snapshot())); err != nil {
+		h.warn(err.Error())
+	}
+	step(stepCleaned)
+	h.change(func(s *folder.State) {
+		s.Host, s.Mark = nil, ""
+		if !left {
+			s.Guardian = nil
+		}
+	})
+	step(stepOver)
+	left = left || h.failure() != nil
+	switch {
+	case h.guard == nil:
+	case left:
+		defer h.guard.Leave()
+	default:
+		h.guard.Dismiss()
+	}
+	h.log.close()
+	_ = h.db.Close()     // everything was committed
+	_ = h.lock.Release() // the process's end would release it as well
+}

@@ -1,0 +1,74 @@
+package session_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/session"
+)
+
+// A session whose host was of an older release, and died before it had sent the report
+// that it had kept, is finished with what that release has left.
+func TestFinishAnOlderSession(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "hello")
+	f := r.folder()
+	lock, err := f.Claim(t.Context())
+	require.NoError(t, err)
+	dead := folder.Process{PID: 1 << 22, Start: 1}
+	require.NoError(t, lock.Write(&folder.State{
+		Status: folder.Running, Host: &dead, DB: f.DB, GuildToolURL: r.server.URL, Inbox: f.InboxPath(), OwnInbox: true, Messages: 2,
+	}))
+	require.NoError(t, lock.Release())
+	require.NoError(t, os.WriteFile(f.SpoolPath(), []byte(`{"session":"ses-1","after":0,"unsure":false}
+{"n":1,"at":"2026-05-01T12:00:00.000Z","type":"user","content":{"type":"user"}}
+{"n":2,"at":"2026-05-01T12:00:00.000Z","type":"assistant","content":{"type":"assistant"}}
+`), 0o600))
+	require.NoError(t, os.Mkdir(r.path("dlq"), 0o700))
+	require.NoError(t, os.WriteFile(r.path("dlq/ses-1.json"), []byte(`{"sessionId":"ses-1","status":"completed","output":"done","transcript":[1,2]}`), 0o600))
+
+	o, err := session.Finish(t.Context(), f.Dir(), false)
+	require.NoError(t, err)
+	assert.Equal(t, folder.Completed, o.State)
+	assert.True(t, o.Delivered)
+	assert.False(t, o.Left)
+	s, _ := r.guild.Session("ses-1")
+	assert.Equal(t, 1, s.Record.Applied)
+	assert.Equal(t, 2, s.Messages)
+	assert.Equal(t, "done", r.report()["output"])
+	assert.NoFileExists(t, f.SpoolPath())
+	assert.Equal(t, 2, r.messages("ses-1"))
+	r.isClean()
+	_, err = session.Finish(t.Context(), f.Dir(), false)
+	require.ErrorIs(t, err, session.ErrFinished)
+}
+
+// A host's database that was removed after the end was decided takes nothing with it that
+// the guild was not told.
+func TestDatabaseRemovedBeforeTheReport(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "hello")
+	r.guild.Break(refusing)
+	_, o := r.run()
+	assert.False(t, o.Delivered)
+	for _, name := range []string{"host.db", "host.db-wal", "host.db-shm"} {
+		_ = os.Remove(r.path("heartbeat-host/" + name))
+	}
+	lock, err := r.folder().Lock(t.Context())
+	require.NoError(t, err)
+	s := r.state()
+	dead := folder.Process{PID: 1 << 22, Start: 1}
+	s.Host, s.TerminalReport.State = &dead, folder.Waiting
+	require.NoError(t, lock.Write(s))
+	require.NoError(t, lock.Release())
+	r.guild.Mend()
+	again, err := session.Finish(t.Context(), r.folder().Dir(), false)
+	require.NoError(t, err)
+	assert.Equal(t, o.Decision.State, again.State)
+	applied, _ := r.guild.Session("ses-1")
+	assert.Equal(t, 1, applied.Record.Applied)
+}

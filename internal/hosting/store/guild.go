@@ -1,0 +1,282 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/hosting/bigtext"
+)
+
+// The text of the guild's row is put together from its parts and not parsed: SQLite's
+// JSON functions refuse what is nested deeper than 1,000 levels, and would write numbers
+// in their own way. One group_concat over all parts needs the least memory.
+const (
+	createTranscripts = `CREATE TABLE IF NOT EXISTS books_animator_transcripts (id TEXT PRIMARY KEY, content TEXT NOT NULL)`
+
+	writeRow = `INSERT INTO books_animator_transcripts (id, content)
+SELECT ?1, group_concat(part, separator) FROM (
+	SELECT '{"id":' || json_quote(?1) || ',"messages":[' AS part, '' AS separator
+	UNION ALL
+	SELECT content, iif(n = (SELECT min(n) FROM host.messages WHERE session = ?1 AND type IN ('assistant', 'user')), '', ',')
+	FROM (SELECT n, content FROM host.messages WHERE session = ?1 AND type IN ('assistant', 'user') ORDER BY n)
+	UNION ALL
+	SELECT ']}', ''
+) WHERE true HAVING count(*) > 2
+ON CONFLICT (id) DO UPDATE SET content = excluded.content`
+
+	listContents = `SELECT rowid, octet_length(content) FROM host.messages WHERE session = ? AND type IN ('assistant', 'user') ORDER BY n`
+
+	putRow = `INSERT INTO books_animator_transcripts (content, id) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET content = excluded.content`
+)
+
+// Show writes a session's row in the guild's own table.
+func (s *Store) Show(ctx context.Context, session, guildDB string) error {
+	last, _, err := s.Last(ctx, session)
+	if err != nil {
+		return err
+	}
+	showErr := s.show(ctx, session, guildDB)
+	if showErr != nil {
+		showErr = fmt.Errorf("%s: %w", guildDB, showErr)
+	}
+	if showErr != nil && !is(showErr, sqlite3.SQLITE_TOOBIG) { // which no other attempt changes
+		return showErr
+	}
+	return errors.Join(showErr, s.write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.Exec(`UPDATE sessions SET shown = max(shown, ?) WHERE session = ?`, last, session)
+		return err
+	}))
+}
+
+func (s *Store) show(ctx context.Context, session, path string) (err error) {
+	if err := makeGuild(path); err != nil {
+		return err
+	}
+	pool, err := connectGuild(ctx, path, "rw")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pool.Close()) }()
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() // it goes back to the pool
+	host := (&url.URL{Scheme: "file", OmitHost: true, Path: s.path, RawQuery: "mode=ro"}).String()
+	if _, err := conn.ExecContext(ctx, `ATTACH ? AS host`, host); err != nil {
+		return err
+	}
+	for _, statement := range []string{"PRAGMA main.journal_mode = WAL", "PRAGMA main.synchronous = FULL", createTranscripts} {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	contents, size, err := contentsOf(ctx, conn, session)
+	if err == nil && size >= bigtext.Large {
+		if err = putLarge(ctx, conn, session, contents, size); !errors.Is(err, bigtext.ErrDriver) {
+			return err
+		}
+		err = nil
+	}
+	if err == nil {
+		_, err = conn.ExecContext(ctx, writeRow, session)
+	}
+	return err
+}
+
+// content is where that of a message is, and how many bytes it has.
+type content struct{ row, size int64 }
+
+func contentsOf(ctx context.Context, conn *sql.Conn, session string) (all []content, size int64, err error) {
+	rows, err := conn.QueryContext(ctx, listContents, session)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer rows.Close() // it was only read
+	for rows.Next() {
+		var c content
+		if err := rows.Scan(&c.row, &c.size); err != nil {
+			return nil, 0, err
+		}
+		all, size = append(all, c), size+c.size
+	}
+	return all, size, rows.Err()
+}
+
+// putLarge writes the row of a conversation of which there is no room for several copies.
+func putLarge(ctx context.Context, conn *sql.Conn, session string, contents []content, size int64) error {
+	id, err := json.Marshal(session)
+	if err != nil {
+		return err
+	}
+	begin := fmt.Sprintf(`{"id":%s,"messages":[`, id)
+	const end = "]}"
+	whole := int64(len(begin)+len(end)) + size + int64(len(contents)-1)
+	return bigtext.On(conn, func(h *bigtext.Handle) error {
+		return h.Exec(ctx, putRow, whole, func(b []byte) error {
+			b = b[copy(b, begin):]
+			for i, c := range contents {
+				if i > 0 {
+					b = b[copy(b, ","):]
+				}
+				if err := h.Read("host", "messages", "content", c.row, b[:c.size]); err != nil {
+					return err
+				}
+				b = b[c.size:]
+			}
+			copy(b, end)
+			return nil
+		}, session)
+	})
+}
+
+// makeGuild makes the guild's database if it is missing.
+func makeGuild(path string) error {
+	_, err := disk.StatFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return makeFile(path)
+	}
+	return err
+}
+
+// connectGuild opens the guild's database; mode is rw or ro.
+func connectGuild(ctx context.Context, path, mode string) (*sql.DB, error) {
+	info, err := disk.StatFile(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir:
+		return nil, errors.New("it is a directory and no database")
+	case !info.IsRegular:
+		return nil, errors.New("it is not a regular file and no database")
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	name := (&url.URL{Scheme: "file", OmitHost: true, Path: path}).String()
+	pool, err := sql.Open("sqlite", fmt.Sprintf("%s?mode=%s&_pragma=busy_timeout(%d)", name, mode, busyTimeout.Milliseconds()))
+	if err != nil {
+		return nil, err
+	}
+	pool.SetMaxOpenConns(1) // of which the attached database is a part
+	if err := pool.PingContext(ctx); err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	return pool, nil
+}
+
+// Rows returns the ids of the sessions whose conversation is in the table of a guild's
+// database, which begin with a text: in order, the first ten.
+func Rows(ctx context.Context, guildDB, prefix string) ([]string, error) {
+	return inTable(ctx, guildDB, `SELECT id FROM books_animator_transcripts WHERE id >= ?1 AND id < ?1 || char(1114111) ORDER BY id LIMIT 10`, prefix)
+}
+
+// Row returns the messages of the conversation that the table of a guild's database has of
+// a session, which need not have been hosted here.
+func Row(ctx context.Context, guildDB, session string) ([]json.RawMessage, error) {
+	found, err := inTable(ctx, guildDB, `SELECT content FROM books_animator_transcripts WHERE id = ?`, session)
+	var row struct{ Messages []json.RawMessage }
+	if err == nil && len(found) > 0 {
+		if err = json.Unmarshal([]byte(found[0]), &row); err != nil {
+			err = fmt.Errorf("%s: the row of session %s: %w", guildDB, session, err)
+		}
+	}
+	return row.Messages, err
+}
+
+// inTable returns what a query of one column has. There is nothing in a database without
+// the guild's table.
+func inTable(ctx context.Context, path, query, arg string) (all []string, err error) {
+	pool, err := connectGuild(ctx, path, "ro")
+	if err == nil {
+		defer pool.Close() // it was only read
+		all, err = texts(ctx, pool, `SELECT name FROM sqlite_master WHERE type = 'table' AND name = ?`, "books_animator_transcripts")
+	}
+	if err == nil && len(all) > 0 {
+		all, err = texts(ctx, pool, query, arg)
+	}
+	if isBusy(err) {
+		err = fmt.Errorf("%w: another program has locked it: try again once that is done", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return all, nil
+}
+
+func texts(ctx context.Context, pool *sql.DB, query, arg string) (all []string, err error) {
+	rows, err := pool.QueryContext(ctx, query, arg)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() // it was only read
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		all = append(all, text)
+	}
+	return all, rows.Err()
+}
+
+// Session is a session and its guild's database.
+type Session struct{ ID, GuildDB string }
+
+// Behind returns the sessions whose row in their guild's table lacks messages, or that
+// one alone if an id is given.
+func (s *Store) Behind(ctx context.Context, id string) (all []Session, err error) {
+	err = s.read(ctx, func(pool *sql.DB) error {
+		rows, err := pool.QueryContext(ctx, `SELECT session, guilddb FROM sessions WHERE (?1 = '' OR session = ?1) AND EXISTS
+(SELECT 1 FROM messages WHERE messages.session = sessions.session AND n > shown AND type IN ('assistant', 'user'))`, id)
+		if err != nil {
+			return err
+		}
+		defer rows.Close() // it was only read
+		for rows.Next() {
+			var one Session
+			if err := rows.Scan(&one.ID, &one.GuildDB); err != nil {
+				return err
+			}
+			all = append(all, one)
+		}
+		return rows.Err()
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return all, err
+}
+
+// Waiting is how many messages of a session's conversation its row in the guild's table
+// lacks.
+func (s *Store) Waiting(ctx context.Context, session string) (n int64, err error) {
+	err = s.read(ctx, func(pool *sql.DB) error {
+		return pool.QueryRowContext(ctx, `SELECT count(*) FROM sessions JOIN messages USING (session)
+WHERE session = ? AND n > shown AND type IN ('assistant', 'user')`, session).Scan(&n)
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return n, err
+}
+
+// Knows reports whether a session has begun, or was taken over by [Store.Adopt].
+func (s *Store) Knows(ctx context.Context, session string) (known bool, err error) {
+	err = s.read(ctx, func(pool *sql.DB) error {
+		return pool.QueryRowContext(ctx, `SELECT count(*) > 0 FROM sessions WHERE session = ?`, session).Scan(&known)
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return known, err
+}

@@ -1,0 +1,153 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+)
+
+// Kind is which report a report is.
+type Kind string
+
+// The reports that are kept until the guild has them.
+const (
+	Running Kind = "running"
+	Record  Kind = "record"
+)
+
+// What became of a report.
+const (
+	Waiting = "waiting"
+	Refused = "refused" // with HTTP 4xx: it is sent again only if somebody asks for it
+	Sent    = "sent"
+)
+
+// Whole is the Last of a report whose Head has its transcript.
+const Whole = -1
+
+// Report is a report to a guild.
+type Report struct {
+	Session string
+	Kind    Kind
+	At      time.Time
+	Guild   string // the guild's address; empty if it is not known
+	Status  string // of a record
+	Error   string
+	Head    string // the report as JSON, without its transcript
+	Last    int64  // the number of the transcript's last message, or [Whole]
+
+	State  string
+	Code   int       // the HTTP status with which it was refused
+	Reason string    // why it was not taken
+	Tried  time.Time // the last time
+	File   bool      // it was written to a file
+}
+
+const reportColumns = "session, kind, at, guild, status, error, head, last, state, code, reason, tried, file"
+
+// Decide keeps a session's report, unless there is one of its kind: then that one
+// stays. It returns the one that counts.
+func (s *Store) Decide(ctx context.Context, r Report) (Report, error) {
+	counts := r
+	err := s.write(ctx, func(tx *sql.Tx) (err error) {
+		_, err = tx.Exec(`INSERT INTO reports (session, kind, at, guild, status, error, head, last, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			r.Session, r.Kind, time.Now().UTC().Format(atLayout), r.Guild, r.Status, r.Error, r.Head, r.Last, Waiting)
+		if err == nil {
+			counts, err = scan(tx.QueryRow(`SELECT `+reportColumns+` FROM reports WHERE session = ? AND kind = ?`, r.Session, r.Kind))
+		}
+		return err
+	})
+	return counts, err
+}
+
+// Report returns a session's report of a kind.
+func (s *Store) Report(ctx context.Context, session string, kind Kind) (r Report, found bool, err error) {
+	err = s.read(ctx, func(pool *sql.DB) (err error) {
+		r, err = scan(pool.QueryRowContext(ctx, `SELECT `+reportColumns+` FROM reports WHERE session = ? AND kind = ?`, session, kind))
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) || errors.Is(err, fs.ErrNotExist) {
+		return r, false, nil
+	}
+	return r, err == nil, err
+}
+
+// Unsent returns the reports that no guild has yet, running reports first, each by its
+// age, and without their heads.
+func (s *Store) Unsent(ctx context.Context) (all []Report, err error) {
+	err = s.read(ctx, func(pool *sql.DB) error {
+		rows, err := pool.QueryContext(ctx, `SELECT `+strings.Replace(reportColumns, "head", "''", 1)+` FROM reports WHERE state <> ? ORDER BY kind = 'record', at, session`, Sent)
+		if err != nil {
+			return err
+		}
+		defer rows.Close() // it was only read
+		for rows.Next() {
+			r, err := scan(rows)
+			if err != nil {
+				return err
+			}
+			all = append(all, r)
+		}
+		return rows.Err()
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return all, err
+}
+
+// Fared notes what became of a report. The running report of a session goes once its
+// record was sent: it is of no use any more.
+func (s *Store) Fared(ctx context.Context, r Report) error {
+	return s.write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.Exec(`UPDATE reports SET state = ?, code = ?, reason = ?, tried = ?, file = ? WHERE session = ? AND kind = ?`,
+			r.State, r.Code, r.Reason, r.Tried.UTC().Format(atLayout), r.File, r.Session, r.Kind)
+		if err == nil && r.Kind == Record && r.State == Sent {
+			_, err = tx.Exec(`DELETE FROM reports WHERE session = ? AND kind = ?`, r.Session, Running)
+		}
+		return err
+	})
+}
+
+// Forget removes a session's reports that were sent. Its messages stay.
+func (s *Store) Forget(ctx context.Context, session string) error {
+	if there, err := s.Exists(); err != nil || !there {
+		return err
+	}
+	return s.write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.Exec(`DELETE FROM reports WHERE session = ? AND state = ?`, session, Sent)
+		return err
+	})
+}
+
+func scan(row interface{ Scan(...any) error }) (r Report, err error) {
+	at, tried := "", ""
+	err = row.Scan(&r.Session, &r.Kind, &at, &r.Guild, &r.Status, &r.Error, &r.Head, &r.Last, &r.State, &r.Code, &r.Reason, &tried, &r.File)
+	r.At, _ = time.Parse(atLayout, at)
+	r.Tried, _ = time.Parse(atLayout, tried)
+	return r, err
+}
+
+// Body is the report as the guild gets it, with its head if that is not empty, or else
+// the report's own.
+func (s *Store) Body(ctx context.Context, r Report, head string) (size int64, open func() io.Reader, err error) {
+	if head == "" {
+		head = r.Head
+	}
+	if r.Kind == Running || r.Last == Whole {
+		return int64(len(head)), func() io.Reader { return strings.NewReader(head) }, nil
+	}
+	if !strings.HasSuffix(head, "}") || len(head) < 3 {
+		return 0, nil, fmt.Errorf("the report of session %s is no JSON object", r.Session)
+	}
+	size, messages, err := s.Conversation(ctx, r.Session, r.Last)
+	begin := head[:len(head)-1] + `,"transcript":`
+	return size + int64(len(begin)) + 1, func() io.Reader {
+		return io.MultiReader(strings.NewReader(begin), messages(), strings.NewReader("}"))
+	}, err
+}

@@ -1,0 +1,296 @@
+// Package store is the database in which the host keeps its sessions: their messages,
+// and the reports that the guild has to get. It lies in the host's own folder beside
+// the guild's database, and everything that the guild is told or finds in a table of
+// its own is made from it.
+//
+// What decides something survives a power loss once it is committed; a message survives a
+// kill, and a power loss a little later. What the database itself does not survive, such as
+// damage, is set aside under another name, and another database takes its place.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"heartbeat/internal/disk"
+)
+
+// Name is what the database is called in its folder.
+const Name = "host.db"
+
+// ErrNewer says that a newer release made the database, which this one does not touch.
+var ErrNewer = errors.New("a newer release made this database: use that one")
+
+// busyTimeout is how long a statement waits for another program's transaction.
+const busyTimeout = 5 * time.Second
+
+// Store is the database, opened when it is first needed, and again where it was removed
+// or replaced. It is safe for concurrent use.
+type Store struct {
+	path    string
+	session string
+	log     func(string)
+
+	mu    sync.Mutex
+	pool  *sql.DB // nil until it is opened
+	quick *sql.DB // the same, and its commits are synced with the next one of pool
+	file  disk.Info
+	last  disk.Info // what was opened last, or could not be
+}
+
+// In is the database in a folder, which must exist. The rows of session, if there is
+// one, go along if the file is removed or replaced while it is in use. log is told of
+// that; it may be nil.
+func In(dir, session string, log func(string)) *Store {
+	if log == nil {
+		log = func(string) {}
+	}
+	return &Store{path: filepath.Join(dir, Name), session: session, log: log}
+}
+
+// Path is where the database is.
+func (s *Store) Path() string { return s.path }
+
+// Exists reports whether there is a database.
+func (s *Store) Exists() (bool, error) { return disk.Exists(s.path) }
+
+// Close closes the database. It is opened again by whatever is done next.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pool == nil {
+		return nil
+	}
+	err := errors.Join(s.quick.Close(), s.pool.Close())
+	s.pool, s.quick = nil, nil
+	return err
+}
+
+// read does something with a database that is there. The error matches
+// [fs.ErrNotExist] if none is.
+func (s *Store) read(ctx context.Context, f func(*sql.DB) error) error {
+	pool, _, err := s.open(ctx, false)
+	if err == nil {
+		err = f(pool)
+	}
+	return s.fail(err)
+}
+
+// TestOnlyPages, when set, says how many pages the database may have: a full disk.
+var TestOnlyPages func() int
+
+// write does something in one transaction. A damaged database is set aside first.
+func (s *Store) write(ctx context.Context, f func(*sql.Tx) error) error {
+	return s.commit(ctx, false, func(_ *sql.Conn, tx *sql.Tx) error { return f(tx) })
+}
+
+// writeQuickly is write for what survives a kill, but a power loss only once something
+// was written after it. f gets the transaction's connection as well.
+func (s *Store) writeQuickly(ctx context.Context, f func(*sql.Conn, *sql.Tx) error) error {
+	return s.commit(ctx, true, f)
+}
+
+func (s *Store) commit(ctx context.Context, quickly bool, f func(*sql.Conn, *sql.Tx) error) error {
+	for again := false; ; again = true {
+		pool, quick, err := s.open(ctx, true)
+		if quickly {
+			pool = quick
+		}
+		if err == nil {
+			err = transaction(ctx, pool, f)
+		}
+		if err == nil || again || !isDamaged(err) {
+			return s.fail(err)
+		}
+		if aside := s.setAside(ctx); aside != nil {
+			return s.fail(errors.Join(err, aside))
+		}
+	}
+}
+
+func transaction(ctx context.Context, pool *sql.DB, f func(*sql.Conn, *sql.Tx) error) error {
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() // it goes back to the pool
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if TestOnlyPages != nil {
+		if _, err := tx.Exec(fmt.Sprintf("PRAGMA max_page_count = %d", TestOnlyPages())); err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+	}
+	if err := f(conn, tx); err != nil {
+		_ = tx.Rollback() // SQLite may have done so itself
+		return err
+	}
+	return tx.Commit()
+}
+
+// open returns the database that is at the path now.
+func (s *Store) open(ctx context.Context, create bool) (full, quick *sql.DB, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pool != nil && !moved(s.path, s.file) {
+		return s.pool, s.quick, nil
+	}
+	if create {
+		if err := makeFile(s.path); err != nil {
+			return nil, nil, err
+		}
+	}
+	file, err := ours(s.path)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.last = file
+	full, err = connect(ctx, s.path, "FULL")
+	if err != nil {
+		return nil, nil, err
+	}
+	quick, err = connect(ctx, s.path, "NORMAL")
+	if err != nil {
+		return nil, nil, errors.Join(err, full.Close())
+	}
+	old, oldQuick := s.pool, s.quick
+	s.pool, s.quick, s.file = full, quick, file
+	if old != nil {
+		s.log(s.path + ": the database was removed or replaced: what it had of this session is copied")
+		if err := s.rescue(ctx, old); err != nil {
+			s.log("copy what the database had of this session: " + err.Error())
+		}
+		_ = errors.Join(old.Close(), oldQuick.Close()) // it has no name any more
+	}
+	return s.pool, s.quick, nil
+}
+
+// makeFile makes a missing file, which SQLite would do with a wider mode.
+func makeFile(path string) error {
+	there, err := disk.Exists(path)
+	if err != nil || there {
+		return err
+	}
+	if err := disk.Create(path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// ours refuses a file that somebody else may have put there.
+func ours(path string) (disk.Info, error) {
+	info, err := disk.StatName(path)
+	if err != nil {
+		return info, err
+	}
+	dir, err := disk.StatDir(filepath.Dir(path))
+	switch {
+	case err != nil:
+		return info, err
+	case info.IsLink || !info.IsRegular:
+		return info, fmt.Errorf("it is no regular file: remove it: %w", disk.ErrForeign)
+	case info.Links > 1:
+		return info, fmt.Errorf("it has %d names: remove it: %w", info.Links, disk.ErrForeign)
+	case info.UID != dir.UID:
+		return info, fmt.Errorf("it belongs to user %d, and its folder to user %d: %w", info.UID, dir.UID, disk.ErrForeign)
+	case info.Mode&0o022 != 0:
+		return info, fmt.Errorf("others may write to it (mode %04o): take that right away (chmod go-w): %w", info.Mode, disk.ErrForeign)
+	}
+	return info, nil
+}
+
+func moved(path string, was disk.Info) bool {
+	now, err := disk.StatName(path)
+	return err != nil || now.Dev != was.Dev || now.Ino != was.Ino
+}
+
+// connect opens the file and makes what is missing in it. Several processes may do so
+// at once, and then SQLite does not wait by itself.
+func connect(ctx context.Context, path, sync string) (*sql.DB, error) {
+	name := (&url.URL{Scheme: "file", OmitHost: true, Path: path}).String()
+	pool, err := sql.Open("sqlite", fmt.Sprintf("%s?mode=rw&_txlock=immediate&_pragma=busy_timeout(%d)&_pragma=synchronous(%s)",
+		name, busyTimeout.Milliseconds(), sync))
+	if err != nil {
+		return nil, err
+	}
+	pool.SetMaxIdleConns(2)
+	for began := time.Now(); ; {
+		if err = prepare(ctx, pool); err == nil {
+			return pool, nil
+		}
+		if !isBusy(err) || ctx.Err() != nil || time.Since(began) > busyTimeout {
+			return nil, errors.Join(err, pool.Close())
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func prepare(ctx context.Context, pool *sql.DB) error {
+	for _, statement := range []string{"PRAGMA journal_mode = WAL", "PRAGMA journal_size_limit = 67108864"} {
+		if _, err := pool.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	have := 0
+	if err := pool.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil || have == version {
+		return err
+	}
+	if have > version {
+		return fmt.Errorf("its version is %d, and this release knows %d: %w", have, version, ErrNewer)
+	}
+	return transaction(ctx, pool, func(_ *sql.Conn, tx *sql.Tx) error {
+		_, err := tx.Exec(schema)
+		return err
+	})
+}
+
+// version is that of the schema.
+const version = 1
+
+const schema = `
+CREATE TABLE IF NOT EXISTS sessions (
+	session TEXT PRIMARY KEY,
+	guilddb TEXT NOT NULL,              -- the guild's database
+	shown   INTEGER NOT NULL DEFAULT 0  -- up to which message the guild's table was written
+);
+CREATE TABLE IF NOT EXISTS messages (
+	session TEXT NOT NULL,
+	n       INTEGER NOT NULL,
+	at      TEXT NOT NULL,
+	type    TEXT NOT NULL,
+	content TEXT NOT NULL,
+	PRIMARY KEY (session, n)
+);
+CREATE TABLE IF NOT EXISTS reports (
+	session TEXT NOT NULL,
+	kind    TEXT NOT NULL,              -- running or record
+	at      TEXT NOT NULL,
+	guild   TEXT NOT NULL,              -- its address, empty if it is not known
+	status  TEXT NOT NULL,              -- of a record
+	error   TEXT NOT NULL,
+	head    TEXT NOT NULL,              -- the report, without its transcript
+	last    INTEGER NOT NULL,           -- the transcript goes up to this message; -1 if head has it
+	state   TEXT NOT NULL,              -- waiting, refused or sent
+	code    INTEGER NOT NULL DEFAULT 0, -- the HTTP status of a refusal
+	reason  TEXT NOT NULL DEFAULT '',
+	tried   TEXT NOT NULL DEFAULT '',
+	file    INTEGER NOT NULL DEFAULT 0, -- it was written to the folder dlq
+	PRIMARY KEY (session, kind)
+);
+PRAGMA user_version = 1`
+
+func (s *Store) fail(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", s.path, err)
+}

@@ -1,0 +1,320 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/disk"
+)
+
+func in(t *testing.T) *Store {
+	t.Helper()
+	return at(t, t.TempDir())
+}
+
+func at(t *testing.T, dir string) *Store {
+	t.Helper()
+	s := In(dir, "ses-1", func(text string) { t.Log(text) })
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+func message(n int64, kind, text string) Message {
+	content, _ := json.Marshal(map[string]string{"type": kind, "text": text})
+	return Message{N: n, At: time.Date(2026, 5, 1, 12, 0, 0, int(n)*1e6, time.UTC), Type: kind, Content: content}
+}
+
+func TestMessages(t *testing.T) {
+	s := in(t)
+	last, count, err := s.Last(t.Context(), "ses-1")
+	require.NoError(t, err)
+	assert.Zero(t, last+count)
+	assert.NoFileExists(t, s.Path(), "who only looks makes nothing")
+
+	all := []Message{message(1, "system", "s"), message(2, "assistant", "a"), message(4, "user", "u")}
+	require.NoError(t, s.Append(t.Context(), "ses-1", all))
+	require.NoError(t, s.Append(t.Context(), "ses-1", []Message{message(2, "assistant", "another")}), "what is there stays")
+	require.NoError(t, s.Append(t.Context(), "ses-2", []Message{message(9, "user", "x")}))
+	last, count, err = s.Last(t.Context(), "ses-1")
+	require.NoError(t, err)
+	assert.Equal(t, []int64{4, 3}, []int64{last, count})
+	m, found, err := s.At(t.Context(), "ses-1", 3)
+	require.NoError(t, err)
+	assert.True(t, found)
+	assert.Equal(t, all[2], m)
+	_, found, err = s.At(t.Context(), "ses-1", 5)
+	require.NoError(t, err)
+	assert.False(t, found)
+	for upTo, want := range map[int64]string{
+		0: `[]`, 1: `[]`, 3: `[` + string(all[1].Content) + `]`, 9: `[` + string(all[1].Content) + `,` + string(all[2].Content) + `]`,
+	} {
+		size, open, err := s.Conversation(t.Context(), "ses-1", upTo)
+		require.NoError(t, err)
+		for range 2 {
+			text, err := io.ReadAll(open())
+			require.NoError(t, err)
+			assert.Equal(t, want, string(text))
+		}
+		assert.Equal(t, int64(len(want)), size)
+	}
+	info, err := os.Lstat(s.Path())
+	require.NoError(t, err)
+	assert.Equal(t, fs.FileMode(0o600), info.Mode())
+}
+
+// A session has one end, whoever says what it was.
+// A large message goes other ways in and out.
+func TestLarge(t *testing.T) {
+	s := in(t)
+	guild := filepath.Join(t.TempDir(), "nexus.db")
+	require.NoError(t, s.Begin(t.Context(), "ses-1", guild))
+	all := []Message{message(1, "user", "é"), message(2, "assistant", strings.Repeat("é", 5<<20)), message(3, "user", strings.Repeat("x", 9<<20))}
+	require.NoError(t, s.Append(t.Context(), "ses-1", all))
+	want := []json.RawMessage{all[0].Content, all[1].Content, all[2].Content}
+	for _, m := range all {
+		got, found, err := s.At(t.Context(), "ses-1", m.N)
+		require.NoError(t, err)
+		assert.True(t, found && string(got.Content) == string(m.Content), m.N)
+	}
+	size, open, err := s.Conversation(t.Context(), "ses-1", 3)
+	require.NoError(t, err)
+	text, err := io.ReadAll(open())
+	require.NoError(t, err)
+	assert.Len(t, text, int(size))
+	var messages []json.RawMessage
+	require.NoError(t, json.Unmarshal(text, &messages))
+	assert.True(t, reflect.DeepEqual(want, messages))
+
+	waiting, err := s.Waiting(t.Context(), "ses-1")
+	require.NoError(t, err)
+	assert.EqualValues(t, 3, waiting)
+	for range 2 { // it is made, and then another one
+		require.NoError(t, s.Show(t.Context(), "ses-1", guild))
+		row, err := Row(t.Context(), guild, "ses-1")
+		require.NoError(t, err)
+		assert.True(t, reflect.DeepEqual(want, row))
+	}
+	waiting, err = s.Waiting(t.Context(), "ses-1")
+	require.NoError(t, err)
+	assert.Zero(t, waiting)
+	ids, err := Rows(t.Context(), guild, "ses")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"ses-1"}, ids)
+}
+
+// A full disk passes, whatever the size of what it does not take.
+func TestFull(t *testing.T) {
+	s := in(t)
+	require.NoError(t, s.Append(t.Context(), "ses-1", []Message{message(1, "user", "u")}))
+	t.Cleanup(func() { TestOnlyPages = nil })
+	TestOnlyPages = func() int { return 1 }
+	for n, size := range []int{100 << 10, 9 << 20} {
+		err := s.Append(t.Context(), "ses-1", []Message{message(int64(n)+2, "user", strings.Repeat("x", size))})
+		require.ErrorContains(t, err, "full")
+		assert.True(t, Passes(err))
+	}
+	last, _, err := s.Last(t.Context(), "ses-1")
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, last)
+	assert.False(t, Passes(fs.ErrNotExist))
+}
+
+func TestOneEnd(t *testing.T) {
+	s := in(t)
+	ends := make(chan Report, 8)
+	var wait sync.WaitGroup
+	for i := range cap(ends) {
+		wait.Go(func() {
+			other := at(t, filepath.Dir(s.Path()))
+			r, err := other.Decide(t.Context(), Report{Session: "ses-1", Kind: Record, Status: "s" + strconv.Itoa(i), Head: "{}"})
+			assert.NoError(t, err)
+			ends <- r
+		})
+	}
+	wait.Wait()
+	first := <-ends
+	for range cap(ends) - 1 {
+		assert.Equal(t, first, <-ends)
+	}
+	assert.Equal(t, Waiting, first.State)
+}
+
+func TestReports(t *testing.T) {
+	s := in(t)
+	require.NoError(t, s.Begin(t.Context(), "ses-1", "/g/nexus.db"))
+	_, found, err := s.Report(t.Context(), "ses-1", Record)
+	require.NoError(t, err)
+	assert.False(t, found)
+	require.NoError(t, s.Append(t.Context(), "ses-1", []Message{message(1, "user", "u"), message(2, "user", "later")}))
+	record, err := s.Decide(t.Context(), Report{Session: "ses-1", Kind: Record, Guild: "http://g", Status: "failed", Error: "why", Head: `{"a":1}`, Last: 1})
+	require.NoError(t, err)
+	running, err := s.Decide(t.Context(), Report{Session: "ses-1", Kind: Running, Head: `{"b":1}`})
+	require.NoError(t, err)
+	unsent, err := s.Unsent(t.Context())
+	require.NoError(t, err)
+	require.Len(t, unsent, 2)
+	assert.Equal(t, []Kind{Running, Record}, []Kind{unsent[0].Kind, unsent[1].Kind})
+	for r, want := range map[*Report]string{&record: `{"a":1,"transcript":[` + string(message(1, "user", "u").Content) + `]}`, &running: `{"b":1}`} {
+		size, open, err := s.Body(t.Context(), *r, "")
+		require.NoError(t, err)
+		text, err := io.ReadAll(open())
+		require.NoError(t, err)
+		assert.Equal(t, want, string(text))
+		assert.Equal(t, int64(len(want)), size)
+	}
+	record.State, record.Code, record.Reason, record.File = Refused, 403, "no", true
+	require.NoError(t, s.Fared(t.Context(), record))
+	got, found, err := s.Report(t.Context(), "ses-1", Record)
+	require.NoError(t, err)
+	assert.True(t, found)
+	got.Tried = record.Tried
+	assert.Equal(t, record, got)
+	record.State = Sent
+	require.NoError(t, s.Fared(t.Context(), record))
+	unsent, err = s.Unsent(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, unsent, "the running report is of no use any more")
+	require.NoError(t, s.Forget(t.Context(), "ses-1"))
+	_, found, err = s.Report(t.Context(), "ses-1", Record)
+	require.NoError(t, err)
+	assert.False(t, found)
+}
+
+// The guild's row is written from the messages, in whatever state its database is.
+func TestShow(t *testing.T) {
+	s := in(t)
+	guild := filepath.Join(t.TempDir(), "nexus's ?#%.db")
+	require.NoError(t, s.Begin(t.Context(), "ses-1", guild))
+	require.NoError(t, s.Append(t.Context(), "ses-1", []Message{message(1, "system", "s")}))
+	behind := func() int {
+		all, err := s.Behind(t.Context(), "")
+		require.NoError(t, err)
+		return len(all)
+	}
+	assert.Zero(t, behind(), "the guild's table has none of these")
+	require.NoError(t, s.Append(t.Context(), "ses-1", []Message{message(2, "user", "u")}))
+	assert.Equal(t, 1, behind())
+
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "x"))
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	require.NoError(t, os.Mkdir(guild, 0o700))
+	require.ErrorContains(t, s.Show(t.Context(), "ses-1", guild), "it is a directory and no database")
+	require.NoError(t, os.Remove(guild))
+	require.NoError(t, os.WriteFile(guild, []byte("these bytes are no database at all"), 0o600))
+	require.Error(t, s.Show(t.Context(), "ses-1", guild))
+	text, err := os.ReadFile(guild)
+	require.NoError(t, err)
+	assert.Equal(t, "these bytes are no database at all", string(text), "it is somebody's")
+	assert.Equal(t, 1, behind())
+	require.NoError(t, os.Remove(guild))
+	require.NoError(t, s.Show(t.Context(), "ses-1", guild))
+	assert.Zero(t, behind())
+
+	pool, err := connectGuild(t.Context(), guild, "rw")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, pool.Close()) }()
+	row := ""
+	require.NoError(t, pool.QueryRow("SELECT content FROM books_animator_transcripts WHERE id = 'ses-1'").Scan(&row))
+	assert.Equal(t, `{"id":"ses-1","messages":[`+string(message(2, "user", "u").Content)+`]}`, row)
+
+	// Messages that an older release has kept there.
+	_, err = pool.Exec(`CREATE TABLE heartbeat_messages (session_id TEXT, n INTEGER, at TEXT, type TEXT, content TEXT);
+INSERT INTO heartbeat_messages VALUES ('ses-0', 7, '2026-05-01T12:00:00.000Z', 'user', '{"old":1}')`)
+	require.NoError(t, err)
+	for range 2 {
+		require.NoError(t, s.Adopt(t.Context(), "ses-0", guild))
+	}
+	m, found, err := s.At(t.Context(), "ses-0", 1)
+	require.NoError(t, err)
+	assert.True(t, found)
+	assert.Equal(t, Message{N: 7, At: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), Type: "user", Content: json.RawMessage(`{"old":1}`)}, m)
+}
+
+// A file that is no database, or a damaged one, is set aside, and the session goes on.
+func TestDamaged(t *testing.T) {
+	s := in(t)
+	require.NoError(t, os.WriteFile(s.Path(), []byte("this is no database, whoever wrote it"), 0o600))
+	require.NoError(t, s.Append(t.Context(), "ses-1", []Message{message(1, "user", "u")}))
+	aside, err := filepath.Glob(s.Path() + ".damaged-*")
+	require.NoError(t, err)
+	require.Len(t, aside, 1)
+	text, err := os.ReadFile(aside[0])
+	require.NoError(t, err)
+	assert.Equal(t, "this is no database, whoever wrote it", string(text))
+}
+
+// A database that is removed while it is in use is made again, with what it had of the
+// session.
+func TestRemoved(t *testing.T) {
+	s := in(t)
+	dir := filepath.Dir(s.Path())
+	require.NoError(t, s.Append(t.Context(), "ses-1", []Message{message(1, "user", "u")}))
+	record, err := s.Decide(t.Context(), Report{Session: "ses-1", Kind: Record, Status: "failed", Head: "{}"})
+	require.NoError(t, err)
+	require.NoError(t, os.RemoveAll(dir))
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	require.NoError(t, s.Append(t.Context(), "ses-1", []Message{message(2, "user", "more")}))
+	other := at(t, dir)
+	_, count, err := other.Last(t.Context(), "ses-1")
+	require.NoError(t, err)
+	assert.Equal(t, int64(2), count)
+	got, found, err := other.Report(t.Context(), "ses-1", Record)
+	require.NoError(t, err)
+	assert.True(t, found)
+	assert.Equal(t, record, got)
+}
+
+func TestForeign(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(secret, nil, 0o600))
+	for name, plant := range map[string]func(path string) error{
+		"link":      func(path string) error { return os.Symlink(secret, path) },
+		"hard link": func(path string) error { return os.Link(secret, path) },
+		"fifo":      func(path string) error { return unix.Mkfifo(path, 0o600) },
+		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
+		"wide":      func(path string) error { _ = os.WriteFile(path, nil, 0o600); return os.Chmod(path, 0o666) },
+	} {
+		s := at(t, filepath.Dir(secret))
+		require.NoError(t, plant(s.Path()), name)
+		err := s.Append(t.Context(), "ses-1", []Message{message(1, "user", "u")})
+		require.ErrorIs(t, err, disk.ErrForeign, name)
+		assert.ErrorContains(t, err, s.Path())
+		require.NoError(t, os.Remove(s.Path()))
+	}
+	info, err := os.Stat(secret)
+	require.NoError(t, err)
+	assert.Zero(t, info.Size())
+}
+
+func TestNewer(t *testing.T) {
+	s := in(t)
+	require.NoError(t, s.Begin(t.Context(), "ses-1", "/g"))
+	pool, _, err := s.open(t.Context(), true)
+	require.NoError(t, err)
+	_, err = pool.Exec("PRAGMA user_version = 99")
+	require.NoError(t, err)
+	require.ErrorIs(t, at(t, filepath.Dir(s.Path())).Begin(t.Context(), "ses-2", "/g"), ErrNewer)
+}
+
+func TestFree(t *testing.T) {
+	free, err := Free(t.TempDir())
+	require.NoError(t, err)
+	assert.Positive(t, free)
+	_, err = Free("/nowhere")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}

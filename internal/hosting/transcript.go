@@ -1,0 +1,178 @@
+package hosting
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+
+	"heartbeat/internal/cli"
+	"heartbeat/internal/flat"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/store"
+	"heartbeat/internal/hosting/stream"
+	"heartbeat/internal/words"
+
+	"github.com/spf13/pflag"
+)
+
+// transcriptFlags is about a session's conversation.
+type transcriptFlags struct {
+	oneFlags
+	Text bool
+}
+
+func transcriptVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "transcript",
+		Args:  "ID",
+		IDs:   sessionIDs,
+		Short: "print a session's conversation, also once gc has removed the rest",
+		Long: `Print the conversation of a session, up to now if it is running: the messages of
+the assistant and of the user, one JSON object a line, as the client spelled them. With
+--text it is for people.
+
+Of a session that has no folder any more, or was hosted by the babysitter of shardworks,
+it is what the guild's own table in the database has. Without --db the databases of the
+sessions are searched that list shows.
+
+` + whichID + `
+
+Exit status: 0 printed; 1 not: there is no such session, or more than one, or its
+database cannot be read.`,
+		Example: `heartbeat-host transcript ses-1 > ses-1.jsonl
+heartbeat-host transcript ses-1 --text --db .nexus/nexus.db | less`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			var o transcriptFlags
+			f := cli.NewFlags("transcript")
+			o.add(f)
+			f.BoolVar(&o.Text, "text", false, "print it for people")
+			return f, func(args []string, s cli.Streams) error {
+				err := o.one(f, args)
+				if err == nil && o.Text && o.JSON {
+					err = errors.New("--text and --json are two forms of the same: leave one out")
+				}
+				if err != nil {
+					return usage(err)
+				}
+				return named("transcript", export(&o, s))
+			}
+		},
+	}
+}
+
+// export prints a session's conversation.
+func export(o *transcriptFlags, s cli.Streams) error {
+	ctx, stop, status := untilSignal()
+	defer stop()
+	h, err := locate(ctx, &o.oneFlags)
+	if err != nil {
+		return status(err)
+	}
+	out := bufio.NewWriter(s.Out)
+	lost := 0
+	for m, err := range h.soFar(ctx) {
+		switch {
+		case err != nil:
+			err = fmt.Errorf("read the transcript of session %s: %w", h.ID, err)
+		case m.Type == stream.TypeHost:
+			lost++
+		case !stream.InTranscript(m.Type):
+		case o.Text:
+			_, err = out.WriteString(inFull(m))
+		default:
+			_, err = fmt.Fprintf(out, "%s\n", m.Content)
+		}
+		if err != nil {
+			return errors.Join(status(err), out.Flush())
+		}
+	}
+	if lost > 0 {
+		s.Note("%s could not be kept, and may have been part of it", words.Count(lost, "message of the session", "messages of the session"))
+	}
+	return status(out.Flush())
+}
+
+// inFull is a message for people.
+func inFull(m stream.Stored) string {
+	head := m.Type
+	if !m.At.IsZero() {
+		head += "  " + words.Stamp(m.At)
+	}
+	said := strings.Join(contents(flat.Value(m.Content).Get("message", "content")), "\n")
+	return words.Plain(head+"\n"+strings.TrimRight(said, "\n")) + "\n\n"
+}
+
+// locate returns the one session that the flags name. It may have no folder any more:
+// then it has no state, and is only in the guild's table.
+func locate(ctx context.Context, o *oneFlags) (*hosted, error) {
+	all, problems := folders(&o.shownFlags)
+	named, err := opened(all, o.ID)
+	problems = errors.Join(problems, err)
+	if slices.ContainsFunc(named, func(h *hosted) bool { return h.ID == o.ID }) {
+		return pick(named, o.ID, problems)
+	}
+	dbs := map[string]bool{}
+	if o.DB != "" {
+		dbs[o.DB] = true
+	}
+	for _, f := range all {
+		dbs[f.DB] = true
+	}
+	for db := range dbs {
+		ids, err := store.Rows(ctx, db, o.ID)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+			if db == o.DB {
+				err = fmt.Errorf("there is no database %s", db)
+			}
+		}
+		problems = errors.Join(problems, err)
+		for _, id := range ids {
+			f, err := folder.At(db, id)
+			if err == nil && !slices.ContainsFunc(named, func(h *hosted) bool { return h.Folder == f }) {
+				named = append(named, &hosted{folder.View{Folder: f}})
+			}
+		}
+	}
+	if len(named) == 0 && problems == nil && o.DB == "" {
+		return nil, fmt.Errorf("no session is called %q in the databases of the sessions that %s list shows: name another database with --db", o.ID, command)
+	}
+	return pick(named, o.ID, problems)
+}
+
+// soFar yields the session's messages, and waits for no other.
+func (h *hosted) soFar(ctx context.Context) iter.Seq2[stream.Stored, error] {
+	return func(yield func(stream.Stored, error) bool) {
+		if h.State == nil {
+			row, err := store.Row(ctx, h.DB, h.ID)
+			for i, raw := range row {
+				m, is := stream.Parse(raw) // which has no time
+				if is && !yield(stream.Stored{N: int64(i) + 1, Type: m.Type, Content: m.Raw}, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(stream.Stored{}, err)
+			}
+			return
+		}
+		last := int64(math.MaxInt64)
+		if h.refresh(); h.Host != 0 && !h.Status.Ended() {
+			last = h.State.Messages
+		}
+		if last == 0 {
+			return
+		}
+		for m, err := range h.messages(ctx, 1) {
+			if !yield(m, err) || err != nil || m.N >= last {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,267 @@
+// Package unsent brings the reports of hosted sessions to their guild.
+//
+// A report is a row of the host's database before it is first sent, so it is lost at no
+// kill, and there is one of each kind for a session, so the guild is told one thing. It
+// may be sent twice, and the guild applies it once. A report that the guild refused is
+// not sent again until someone asks for it.
+//
+// A record that the guild did not take in time is written to the folder dlq beside the
+// guild's database as well, as SESSIONID.json: the guild of the babysitter drains it
+// from there, and a person can send it. Once such a file is gone, its report counts as
+// taken.
+package unsent
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/guild"
+	"heartbeat/internal/hosting/store"
+)
+
+// Box is the reports beside one database of a guild.
+type Box struct {
+	db  *store.Store
+	dir string // the folder dlq
+}
+
+// Of is the reports in the host's database beside a guild's.
+func Of(db *store.Store, guildDB string) Box {
+	return Box{db: db, dir: filepath.Join(filepath.Dir(guildDB), "dlq")}
+}
+
+// Beside is [Of] with a database that nobody else has open.
+func Beside(guildDB string) Box { return Of(store.In(folder.Root(guildDB), "", nil), guildDB) }
+
+// Close closes the database of a box from [Beside].
+func (b Box) Close() { _ = b.db.Close() } // everything was committed
+
+// Path is where the record of a session is for whom wants to read it as a file.
+func (b Box) Path(session string) string { return filepath.Join(b.dir, session+".json") }
+
+// Decide keeps the record of a session, whose transcript goes up to a message. If there
+// is one already, that counts, and is returned: a session has one end.
+func (b Box) Decide(ctx context.Context, r *guild.Record, url string, last int64) (as folder.Status, reason string, err error) {
+	head, err := r.Encode()
+	if err != nil {
+		return "", "", err
+	}
+	counts, err := b.db.Decide(ctx, store.Report{
+		Session: r.SessionID, Kind: store.Record, Guild: url, Status: string(r.Status), Error: r.Error, Head: head, Last: last,
+	})
+	if err != nil {
+		return "", "", fmt.Errorf("keep the report of session %s: %w", r.SessionID, err)
+	}
+	return folder.Status(counts.Status), counts.Error, nil
+}
+
+// Decided is what the record of a session says, if there is one.
+func (b Box) Decided(ctx context.Context, session string) (as folder.Status, reason string, found bool, err error) {
+	r, found, err := b.db.Report(ctx, session, store.Record)
+	return folder.Status(r.Status), r.Error, found, err
+}
+
+// Waits reports whether a guild has not taken the record of a session.
+func (b Box) Waits(ctx context.Context, session string) (bool, error) {
+	r, found, err := b.db.Report(ctx, session, store.Record)
+	return found && r.State != store.Sent, err
+}
+
+// ReportRunning keeps the report that a session runs and then delivers it.
+func (b Box) ReportRunning(ctx context.Context, client *guild.Client, r guild.Running, url string) (guild.Answer, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return guild.Answer{}, err
+	}
+	if _, err := b.db.Decide(context.WithoutCancel(ctx), store.Report{Session: r.SessionID, Kind: store.Running, Guild: url, Head: string(text)}); err != nil {
+		answer, sendErr := client.Running(ctx, guild.BodyOf(text)) // a full disk must not keep it from the guild
+		if sendErr != nil {
+			return answer, errors.Join(sendErr, err)
+		}
+		return answer, nil
+	}
+	return b.Deliver(ctx, client, store.Running, r.SessionID)
+}
+
+// Deliver sends a report to the guild, and notes what became of it. The error is a
+// [*guild.Refused], a [*guild.Unreachable], one that matches [fs.ErrNotExist] if there
+// is no such report, or says what is wrong with it.
+func (b Box) Deliver(ctx context.Context, client *guild.Client, kind store.Kind, session string) (guild.Answer, error) {
+	keep := context.WithoutCancel(ctx) // the guild alone may be in a hurry's way
+	r, found, err := b.db.Report(keep, session, kind)
+	switch {
+	case err != nil:
+		return guild.Answer{}, err
+	case !found:
+		return guild.Answer{}, fmt.Errorf("send the report of session %s: %w", session, fs.ErrNotExist)
+	case r.State == store.Sent:
+		return guild.Answer{}, nil
+	case b.taken(r):
+		r.State, r.Reason, r.Tried = store.Sent, "", time.Now()
+		return guild.Answer{}, b.db.Fared(keep, r)
+	}
+	answer, err := b.send(ctx, client, r)
+	return answer, errors.Join(err, b.fared(keep, r, err))
+}
+
+// Tell sends the record of a session that nobody keeps, and that has no transcript.
+func (b Box) Tell(ctx context.Context, client *guild.Client, r *guild.Record) error {
+	head, err := r.Encode()
+	if err == nil {
+		_, err = b.send(ctx, client, store.Report{Session: r.SessionID, Kind: store.Record, Status: string(r.Status), Error: r.Error, Head: head})
+	}
+	return err
+}
+
+// Publish writes a record that waits to its file.
+func (b Box) Publish(ctx context.Context, session string) error {
+	r, found, err := b.db.Report(ctx, session, store.Record)
+	if err != nil || !found {
+		return err
+	}
+	if err := b.write(ctx, r); err != nil {
+		return err
+	}
+	r.File = true
+	return b.db.Fared(ctx, r)
+}
+
+// small is up to which size a record is read before it is sent, in bytes: it goes out at
+// once then, so that the answer of a guild that refuses it unread is seen.
+const small = 1 << 20
+
+// taken reports whether somebody has taken the record's file: the guild, or a person
+// who gave it to the guild.
+func (b Box) taken(r store.Report) bool {
+	if !r.File || b.Check() != nil {
+		return false
+	}
+	there, err := disk.Exists(b.Path(r.Session))
+	return err == nil && !there
+}
+
+func (b Box) send(ctx context.Context, client *guild.Client, r store.Report) (guild.Answer, error) {
+	if r.Kind == store.Running {
+		return client.Running(ctx, guild.BodyOf([]byte(r.Head)))
+	}
+	return client.Record(ctx, folder.Status(r.Status), func(as folder.Status) (guild.Body, error) {
+		head := ""
+		if string(as) != r.Status {
+			reason := r.Status
+			if r.Error != "" {
+				reason += ": " + r.Error
+			}
+			var err error
+			if head, err = guild.Restate(r.Head, as, reason); err != nil {
+				return guild.Body{}, err
+			}
+		}
+		size, open, err := b.db.Body(context.WithoutCancel(ctx), r, head)
+		if err != nil || size > small {
+			return guild.Body{Open: open, Size: size}, err
+		}
+		text, err := io.ReadAll(open())
+		return guild.BodyOf(text), err
+	})
+}
+
+// fared notes what became of a report that was sent, or was not: why says why.
+func (b Box) fared(ctx context.Context, r store.Report, why error) error {
+	var refused *guild.Refused
+	var away *guild.Unreachable
+	r.State, r.Code, r.Reason, r.Tried = store.Sent, 0, "", time.Now()
+	var problem error
+	switch {
+	case why == nil:
+		if r.Kind == store.Record {
+			problem = b.remove(r)
+		}
+		r.File = problem != nil
+	case errors.As(why, &refused) && !errors.As(why, &away):
+		r.State, r.Code, r.Reason = store.Refused, refused.Status, refused.Body
+	default:
+		r.State, r.Reason = store.Waiting, why.Error()
+	}
+	if why != nil && r.Kind == store.Record && !r.File {
+		problem = b.write(ctx, r)
+		r.File = problem == nil
+	}
+	return errors.Join(problem, b.db.Fared(ctx, r))
+}
+
+// remove removes a record's file, and what a kill has left of it.
+func (b Box) remove(r store.Report) error {
+	there, err := disk.Exists(b.dir)
+	if err != nil || !there || !r.File && b.Check() != nil {
+		return nil // nothing was written there
+	}
+	return errors.Join(disk.Remove(b.Path(r.Session)), disk.Remove(b.Path(r.Session)+".tmp"))
+}
+
+// write writes a record to its file.
+func (b Box) write(ctx context.Context, r store.Report) error {
+	err := disk.MakeDir(b.dir)
+	if errors.Is(err, fs.ErrExist) {
+		err = b.Check()
+	}
+	var open func() io.Reader
+	if err == nil {
+		_, open, err = b.db.Body(ctx, r, "")
+	}
+	if err == nil {
+		err = publish(b.Path(r.Session), open())
+	}
+	if err != nil {
+		return fmt.Errorf("write the report of session %s to a file: %w", r.Session, err)
+	}
+	return nil
+}
+
+// publish is disk.Publish for what is too large for the memory.
+func publish(path string, from io.Reader) error {
+	tmp := path + ".tmp"
+	if err := disk.Remove(tmp); err != nil { // a kill left it
+		return err
+	}
+	f, _, err := disk.OpenWrite(tmp)
+	if err != nil {
+		return err
+	}
+	buffered := bufio.NewWriterSize(&sequential{file: f}, 1<<20)
+	if _, err = io.Copy(buffered, from); err == nil {
+		err = buffered.Flush()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = disk.Rename(tmp, path)
+	}
+	if err != nil {
+		_ = disk.Remove(tmp) // best effort: the next report of this name removes it
+	}
+	return err
+}
+
+// sequential writes a file from its start.
+type sequential struct {
+	file *disk.File
+	at   int64
+}
+
+func (s *sequential) Write(b []byte) (int, error) {
+	if err := s.file.WriteAt(b, s.at); err != nil {
+		return 0, err
+	}
+	s.at += int64(len(b))
+	return len(b), nil
+}

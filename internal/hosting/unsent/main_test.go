@@ -1,0 +1,109 @@
+package unsent
+
+import (
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/guild"
+	"heartbeat/internal/hosting/store"
+	"heartbeat/internal/testing/crash"
+	testguild "heartbeat/internal/testing/guild"
+)
+
+func TestMain(m *testing.M) {
+	testguild.RunIfAsked()
+	crash.Main(m, map[string]func() int{"end": end})
+}
+
+func newGuild(t *testing.T, o testguild.Options) (*testguild.Guild, string) {
+	g, err := testguild.Open(o)
+	require.NoError(t, err)
+	server := httptest.NewServer(g)
+	t.Cleanup(func() {
+		require.NoError(t, g.Close())
+		server.Close()
+	})
+	return g, server.URL
+}
+
+// box is the reports of a test.
+type box struct {
+	Box
+	t     *testing.T
+	guild string // the database
+}
+
+func newBox(t *testing.T) *box {
+	db := filepath.Join(t.TempDir(), "nexus.db")
+	require.NoError(t, folder.MakeRoot(db))
+	b := &box{Beside(db), t, db}
+	t.Cleanup(b.Close)
+	return b
+}
+
+// record keeps the record of a session with one message.
+func (b *box) record(session string, change func(*guild.Record)) {
+	b.t.Helper()
+	require.NoError(b.t, b.db.Append(b.t.Context(), session, []store.Message{{N: 1, At: time.Now(), Type: "user", Content: []byte(`{"type":"user"}`)}}))
+	r := &guild.Record{SessionID: session, Status: folder.Completed}
+	if change != nil {
+		change(r)
+	}
+	_, _, err := b.Decide(b.t.Context(), r, "", 1)
+	require.NoError(b.t, err)
+}
+
+// running keeps the report that a session runs.
+func (b *box) running(session string) {
+	b.t.Helper()
+	head := `{"sessionId":"` + session + `","startedAt":"2026-11-22T00:00:00Z","provider":"claude-code","cancelHandle":{"kind":"local-pgid","pgid":4711}}`
+	_, err := b.db.Decide(b.t.Context(), store.Report{Session: session, Kind: store.Running, Head: head})
+	require.NoError(b.t, err)
+}
+
+func (b *box) client(url, session string) *guild.Client {
+	c, err := guild.New(guild.Options{URL: url, SessionID: session, Clock: &testguild.Clock{}, RequestTimeout: 10 * time.Minute})
+	require.NoError(b.t, err)
+	return c
+}
+
+// drain drains, and returns what became of each report.
+func (b *box) drain(o Options) (all []string) {
+	b.t.Helper()
+	o.DB = b.guild
+	outcomes, err := Drain(b.t.Context(), o)
+	require.NoError(b.t, err)
+	return whats(outcomes)
+}
+
+func (b *box) nothingLeft() {
+	b.t.Helper()
+	unsent, err := b.db.Unsent(b.t.Context())
+	require.NoError(b.t, err)
+	assert.Empty(b.t, unsent)
+	names, err := filepath.Glob(filepath.Join(b.dir, "*"))
+	require.NoError(b.t, err)
+	assert.Empty(b.t, names)
+}
+
+// at answers the same URL for every session.
+func at(url string) func(string) string { return func(string) string { return url } }
+
+func write(t *testing.T, path, text string) {
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+}
+
+func whats(outcomes []Outcome) (all []string) {
+	for _, o := range outcomes {
+		all = append(all, string(o.Kind)+" "+o.SessionID+" "+o.What)
+	}
+	return all
+}

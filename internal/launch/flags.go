@@ -1,0 +1,243 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/internal/cli"
+	"heartbeat/internal/supervise"
+	"heartbeat/internal/supervise/client"
+	"heartbeat/internal/supervise/terminal"
+)
+
+// What stdout gets of the sessions.
+const (
+	showSession = "session"
+	showLog     = "log"
+	showNone    = "none"
+	showMail    = "mail"
+)
+
+// noInbox is what --inbox takes for a command that runs without one.
+const noInbox = "none"
+
+// flags are what was typed, and after them the command to run. Most go straight to where
+// package supervise takes them from.
+type flags struct {
+	set    *pflag.FlagSet
+	groups []cli.FlagGroup
+	work   supervise.Options
+
+	agent     string
+	variables []string
+	noMeter   bool
+	mcp       bool
+	output    string
+	log       string
+	notify    cli.NotifyFlags
+	report    reportFile
+	recording string
+	until     cli.Moment
+
+	help, helpAll, version bool
+}
+
+// alone are the flags that mean something without an inbox.
+var alone = []string{
+	"inbox", "output", "cwd", "timeout", "exit-signal", "idle-timeout", "idle-prompt", "max-idle-retries", "grace", "size", "env", "record",
+}
+
+// newFlags declares the flags. They end where the command begins, with or without `--`.
+func newFlags() *flags {
+	c := &flags{set: cli.NewFlags(CommandName)}
+	c.set.SetInterspersed(false)
+	c.queue(c.group("queue"))
+	c.limits(c.group("limits"))
+	c.session(c.group("session"))
+	c.terminal(c.group("terminal"))
+	c.telling(c.group("telling"))
+	c.work.Runs.Add(c.group("babysitter runs"))
+	f := c.groups[0].Flags
+	f.BoolVar(&c.helpAll, "help-all", false, "show all of the help")
+	f.BoolVar(&c.version, "version", false, "show the version")
+	f.BoolVarP(&c.help, "help", "h", false, "show the beginning of the help")
+	for _, g := range c.groups {
+		c.set.AddFlagSet(g.Flags)
+	}
+	return c
+}
+
+func (c *flags) group(title string) *pflag.FlagSet {
+	c.groups = append(c.groups, cli.FlagGroup{Title: title, Flags: cli.NewFlags(title)})
+	return c.groups[len(c.groups)-1].Flags
+}
+
+func (c *flags) queue(f *pflag.FlagSet) {
+	o := &c.work
+	o.Mode, o.UntilDrained, o.MaxRestarts, o.Terminal.Dir = supervise.Drain, true, 5, "."
+	cli.AddInbox(f, &o.Inbox)
+	f.Lookup("inbox").Usage += "; " + noInbox + " runs the command alone"
+	f.Var(cli.Choice((*string)(&o.Mode), string(supervise.Drain), string(supervise.Persist)), "mode", "drain ends once nothing waits, persist stays up, idle, and is woken")
+	cli.AddOrphan(f, &o.Settings)
+	f.BoolVar(&o.UntilDrained, "until-drained", o.UntilDrained, "drain: start session after session while entries wait")
+	f.Var(cli.AtLeast(&o.MaxRestarts, 0), "max-restarts", "drain: how often in a row another session is started without an answered entry in between")
+	f.Var(cli.Named(&o.Terminal.Dir, "name a directory, or leave the flag out"), "cwd", "`directory` that the command runs in")
+	f.Var(cli.Choice(&c.output, showSession, showLog, showNone, showMail), "output", "what stdout gets: the session itself, a line for each thing that happens, or those at the end where somebody has to look, for cron (default: session at a terminal and without an inbox, else log)")
+	f.BoolVar(&o.Shared, "shared", false, "others are meant to write to the inbox or its directory, and each of them can instruct the agent")
+	f.BoolVar(&o.Adopt, "adopt", false, "trust results, events and scheduled entries that were not written here, such as those from a pipeline's cache")
+}
+
+func (c *flags) limits(f *pflag.FlagSet) {
+	o := &c.work
+	o.Background, o.StartTimeout = 30*time.Minute, time.Minute
+	o.DrainTimeout = time.Minute
+	cli.AddLimits(f, &o.Settings.Limits)
+	f.Var(cli.AtLeast(&o.MaxEntries, 0), "max-entries", "continue in a fresh session after this many answered entries (0: never)")
+	f.Var((*cli.Span)(&o.Terminal.Timeout), "timeout", "end all sessions together after so many seconds, or a duration (0: never; default: never, and an hour without an inbox)")
+	f.Var(&c.until, "until", "drain: begin no further entry after that, while the one in flight may finish, and wait until then for the end of an API limit or an outage (a time such as 07:00, or a duration from now)")
+	f.Var((*cli.Span)(&o.Patience), "patience", "drain: how long to wait for the end of an API limit, a pause with an end or an outage, counted from the last answer (default: as long as it takes at a terminal and with --until, else 10m and for no pause)")
+	f.Var((*cli.Span)(&o.Background), "background-timeout", "drain: how long an entry whose turn left tasks running in the background waits for them (0: not at all)")
+	f.Var((*cli.Span)(&o.DrainTimeout), "drain-timeout", "how long the entry in flight may take to be answered once the launcher is told to stop (SIGTERM, heartbeat stop) or --timeout has passed; then it is given back, or set aside under deadletter")
+	f.Var((*cli.Span)(&o.StartTimeout), "start-timeout", "how long a session may take to start before it is ended and the reason said")
+}
+
+func (c *flags) session(f *pflag.FlagSet) {
+	f.Var(cli.Choice(&c.agent, client.Names()...), "agent", "what the command starts, where its name does not say it: a wrapper is taken for claude")
+	f.BoolVar(&c.work.Resume, "resume", false, "continue the conversation of a session that ended too early, instead of a fresh one")
+	f.Var((*cli.Span)(&c.work.AskPatience), "ask-patience", "how long a session that asks something waits for somebody who attaches and answers, where nobody is at its terminal (0: it is ended at once)")
+	f.StringArrayVar(&c.variables, "env", nil, "add a `variable` to the command's environment: K=V, or K with the value that it has here, which keeps a secret out of the list of processes; may be repeated")
+	f.BoolVar(&c.mcp, "mcp", false, "give the session the tools of an agent (heartbeat mcp), and allow them")
+	f.BoolVar(&c.noMeter, "no-meter", false, "wire no status line that counts what a session costs (heartbeat-stop meter)")
+	f.StringVar(&c.work.Hook, "hook", "", "the heartbeat-stop to wire (`path`; default: the one beside this command, or else on the PATH)")
+}
+
+func (c *flags) terminal(f *pflag.FlagSet) {
+	o := &c.work.Terminal
+	o.Grace, o.Size = 5*time.Second, terminal.DefaultSize
+	o.Idle.Prompt, o.Idle.Retries = "Continue", 3
+	f.Var(cli.Named(&o.ExitSignal, "name a file, or leave the flag out"), "exit-signal", "`file` that ends the command with status 0 once it exists; one that exists already is removed")
+	f.Var((*cli.Span)(&o.Idle.Timeout), "idle-timeout", "after so long without output, type a text that may revive the command (0: never)")
+	f.StringVar(&o.Idle.Prompt, "idle-prompt", o.Idle.Prompt, "the `text`, which is typed after ESC")
+	f.Var(cli.AtLeast(&o.Idle.Retries, 0), "max-idle-retries", "how often it is typed before the command is ended with status 125")
+	f.Var((*cli.Span)(&o.Grace), "grace", "how long a command may take to end before it is killed")
+	f.Var(&o.Size, "size", "size of the terminal, in place of the size of the one you are at, if any")
+	f.Var(cli.Named(&c.recording, "name a file, or leave the flag out"), "record", "record what is printed to a `file` that asciinema plays, replacing it")
+}
+
+func (c *flags) telling(f *pflag.FlagSet) {
+	f.StringVar(&c.log, "log", "", "append the lines of --output log to this `file` as well, which is begun anew at 10 MiB, the last 5 being kept, and when another program has renamed it")
+	c.notify.Add(f)
+	cli.AddStall(f, &c.work.Notify.Stall)
+	f.StringVar((*string)(&c.report), "report", "", "write one JSON object on how it went to this `file`, or to stdout (-)")
+}
+
+// check refuses what cannot be meant.
+func (c *flags) check() error {
+	f, o := c.set, &c.work
+	if f.NArg() == 0 || f.Arg(0) == "" {
+		return errors.New("no command: name it after the flags, as in " + CommandName + " -- claude")
+	}
+	for _, kv := range c.variables {
+		if name, _, _ := strings.Cut(kv, "="); name == "" || strings.ContainsRune(kv, 0) {
+			return fmt.Errorf("--env %q: it takes a name and a value, as in K=V, or the name of a variable", kv)
+		}
+	}
+	if o.Inbox == noInbox || o.Inbox == "" && !f.Changed("inbox") {
+		o.Inbox = ""
+		return c.checkAlone()
+	}
+	name := firstGiven(c.groups[5].Flags, "run")
+	switch {
+	case o.Inbox == "":
+		return errors.New("--inbox is empty: name a file, or " + noInbox)
+	case o.StartTimeout <= 0:
+		return errors.New("--start-timeout is 0: a session needs some time to start")
+	case c.report == toStdout && c.output != "" && c.output != showNone:
+		return fmt.Errorf("--report - and --output %s both want stdout: use a file for one of them, or --output none", c.output)
+	case o.Mode == supervise.Persist && firstOf(f, "until-drained", "until", "patience") != "":
+		return fmt.Errorf("--%s is about --mode drain: leave it out", firstOf(f, "until-drained", "until", "patience"))
+	case f.Changed("until") && !c.until.After(time.Now()):
+		return fmt.Errorf("--until %s has passed: name a time to come", &c.until)
+	case o.Notify.Stall > 0 && c.notify.Command == "":
+		return errors.New("--stall says when to run the command of --notify: name one")
+	case len(o.Runs.Dirs) == 0 && name != "":
+		return fmt.Errorf("--%s is about babysitter runs: name one with --run", name)
+	case slices.Contains(o.Runs.Dirs, ""):
+		return errors.New("--run is empty: name the directory of a run")
+	}
+	o.Client = client.Of(c.agent, f.Args())
+	wishes := client.Wishes{Command: f.Args(), Persist: o.Mode == supervise.Persist, Limits: o.Settings.Limits}
+	return errors.Join(o.Runs.Check(), c.notify.Check(), o.Client.Check(wishes))
+}
+
+// checkAlone refuses the flags that mean nothing without an inbox.
+func (c *flags) checkAlone() error {
+	name := firstGiven(c.set, alone...)
+	switch {
+	case name != "":
+		return fmt.Errorf("--%s is about the sessions of an inbox: name that with --inbox", name)
+	case c.output == showLog || c.output == showMail:
+		return fmt.Errorf("--output %s is about the entries of an inbox: name that with --inbox", c.output)
+	}
+	return nil
+}
+
+// firstGiven is the first flag of a set that was given, but for those of these names; ""
+// for none.
+func firstGiven(set *pflag.FlagSet, except ...string) (name string) {
+	set.VisitAll(func(f *pflag.Flag) {
+		if name == "" && f.Changed && !slices.Contains(except, f.Name) {
+			name = f.Name
+		}
+	})
+	return name
+}
+
+// firstOf is the first of these flags that was given; "" for none.
+func firstOf(set *pflag.FlagSet, names ...string) string {
+	if i := slices.IndexFunc(names, set.Changed); i >= 0 {
+		return names[i]
+	}
+	return ""
+}
+
+// complete has the options say what the flags do not say by themselves. withoutCI says that
+// CI was taken out of the environment.
+func (c *flags) complete() (withoutCI bool, err error) {
+	f, o := c.set, &c.work.Terminal
+	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
+		return false, fmt.Errorf("working directory %s: %w", o.Dir, err)
+	}
+	variables, err := withValues(c.variables, os.Environ())
+	if err != nil {
+		return false, err
+	}
+	if o.Env, withoutCI = environment(os.Environ(), variables); f.Changed("cwd") {
+		o.Env = setVariable(o.Env, "PWD="+o.Dir)
+	}
+	if c.work.Inbox == "" && !f.Changed("timeout") {
+		o.Timeout = time.Hour
+	}
+	if c.work.Until = c.until.Truncate(time.Second); f.Changed("until") { // as the hook is told
+		c.untold(-1)
+	}
+	o.Command, o.FixedSize, o.Guard, o.Idle.Busy = f.Args(), f.Changed("size"), true, inFlight(o.Env, o.Dir)
+	n, r := &c.work.Notify, &c.work.Settings
+	n.Command, n.Drained = c.notify.Command, c.notify.Drained
+	r.Runs, r.Limits.Run = c.work.Runs.Dirs, c.work.Runs.MaxCost
+	return withoutCI, nil
+}
+
+// untold is the patience where no flag says it.
+func (c *flags) untold(p time.Duration) {
+	if !c.set.Changed("patience") {
+		c.work.Patience = p
+	}
+}

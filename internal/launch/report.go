@@ -1,0 +1,135 @@
+package launch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/term"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/supervise"
+	"heartbeat/internal/supervise/terminal"
+	"heartbeat/internal/words"
+)
+
+// Exit statuses; any other is the command's own.
+const (
+	exitOK        = 0
+	exitError     = 1
+	exitTimedOut  = 124 // as timeout(1) has it
+	exitGaveUp    = 125
+	exitCannotRun = 126 // as a shell has it
+	exitNotFound  = 127
+
+	// Those of work on an inbox; the last two are from sysexits(3).
+	exitDeadLettered = 3
+	exitWorkLeft     = 75 // EX_TEMPFAIL: start me again later
+	exitPerson       = 78 // EX_CONFIG: somebody has to do something
+)
+
+// statusOfError is the exit status where a command was not run.
+func statusOfError(err error) int {
+	switch {
+	case errors.Is(err, terminal.ErrNotFound):
+		return exitNotFound
+	case errors.Is(err, terminal.ErrCannotRun):
+		return exitCannotRun
+	}
+	return exitError
+}
+
+// statusOfOutcome is the exit status of a command that was run.
+func statusOfOutcome(o terminal.Outcome) int {
+	switch {
+	case o.Cause == terminal.TimedOut:
+		return exitTimedOut
+	case o.Cause == terminal.GaveUp:
+		return exitGaveUp
+	case o.Cause == terminal.Asked:
+		return exitOK
+	case o.Cause == terminal.Signalled:
+		return 128 + int(o.Signal)
+	case o.Status.Signaled():
+		return 128 + int(o.Status.Signal())
+	}
+	return o.Status.ExitStatus()
+}
+
+// statusOfReport is the exit status of work on an inbox.
+func statusOfReport(r *supervise.Report) int {
+	switch {
+	case r.Reason == supervise.Stopped:
+		return exitOK
+	case r.Reason == supervise.Signalled:
+		return 128 + int(r.Signal)
+	case r.Reason == supervise.TimedOut:
+		return exitTimedOut
+	case r.Reason.Person():
+		return exitPerson
+	case !slices.Contains([]supervise.Reason{supervise.Drained, supervise.Quit}, r.Reason) || r.Queued > 0:
+		return exitWorkLeft
+	case r.DeadLettered > 0:
+		return exitDeadLettered
+	}
+	return exitOK
+}
+
+// reportFile is where --report has the report written, "" for nowhere.
+type reportFile string
+
+// toStdout is the report file that stands for stdout.
+const toStdout = "-"
+
+// check says, before any work, what would keep the report from being written at its
+// end.
+func (f reportFile) check() error {
+	if f == "" || f == toStdout {
+		return nil
+	}
+	err := f.replaceable()
+	if err == nil {
+		var probe *os.File
+		if probe, err = os.CreateTemp(filepath.Dir(string(f)), ".report-*"); err == nil {
+			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("report: %w: name another file with --report", err)
+	}
+	return nil
+}
+
+// replaceable refuses a name that something other than a file has, such as a device:
+// the report would replace it.
+func (f reportFile) replaceable() error {
+	if info, err := os.Lstat(string(f)); err == nil && !info.Mode().IsRegular() {
+		return &fs.PathError{Op: "replace", Path: string(f), Err: errors.New("it is not a regular file")}
+	}
+	return nil
+}
+
+func (f reportFile) write(r *supervise.Report, stdout io.Writer) error {
+	if f == "" {
+		return nil
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
+	if f == toStdout {
+		isTerminal := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+		_, err := words.OnScreen(stdout, isTerminal).Write(text)
+		return err
+	}
+	if err := f.replaceable(); err != nil {
+		return err
+	}
+	return disk.Publish(string(f), text, true)
+}

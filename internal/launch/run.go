@@ -1,0 +1,245 @@
+package launch
+
+import (
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/term"
+
+	"heartbeat/internal/claude/settings"
+	"heartbeat/internal/cli"
+	"heartbeat/internal/machine/signals"
+	"heartbeat/internal/supervise"
+	"heartbeat/internal/supervise/recording"
+	"heartbeat/internal/supervise/terminal"
+	"heartbeat/internal/words"
+)
+
+// launcher runs the command, or sessions of it that work through an inbox.
+type launcher struct {
+	*flags
+	streams  streams
+	messages *messages
+	mail     mail // what is said, with --output mail
+}
+
+// run does that, and returns the exit status.
+func (l *launcher) run(taken *signals.Taken) int {
+	m, o := l.messages, &l.work.Terminal
+	withoutCI, err := l.complete()
+	if err == nil && l.work.Inbox != "" {
+		err = l.found()
+	}
+	if err != nil {
+		m.say("%v", err)
+		return exitError
+	}
+	if withoutCI && l.output != showMail { // nobody needs a mail about it
+		m.say("CI is taken out of the command's environment, since it says that nobody is at the terminal (--env CI keeps it)")
+	}
+	o.Stdin, o.Stdout, o.Stderr, o.Signals, o.Note = l.streams.in, l.streams.out, l.streams.err, taken, m.say
+	if l.work.Inbox != "" {
+		return l.sessions()
+	}
+	if l.output == showNone {
+		o.Stdout = nil
+	}
+	outcome, err := l.command()
+	if err != nil {
+		m.say("%v", err)
+		return statusOfError(err)
+	}
+	l.explain(outcome)
+	return statusOfOutcome(outcome)
+}
+
+// found says which inbox was found where none is named. One that came with a repository was
+// written by somebody else, who would instruct the agent: that has to be named.
+func (l *launcher) found() error {
+	s := cli.Streams{Command: CommandName, Err: l.messages}
+	if !cli.SayFound(l.set, s) {
+		return nil
+	}
+	dir, name := filepath.Split(l.work.Inbox)
+	if exec.Command("git", "-C", dir, "ls-files", "--error-unmatch", "--", name).Run() == nil {
+		return fmt.Errorf("%s came with the repository, since git tracks it: look into it, and if it is to be worked through name it with --inbox", l.work.Inbox)
+	}
+	return nil
+}
+
+// command runs the command once.
+func (l *launcher) command() (terminal.Outcome, error) {
+	stop, err := l.record()
+	if err != nil {
+		return terminal.Outcome{}, err
+	}
+	defer stop()
+	return terminal.Run(l.work.Terminal)
+}
+
+// explain says why the command was ended, unless it was asked for or ended by itself.
+func (l *launcher) explain(o terminal.Outcome) {
+	of := &l.work.Terminal
+	switch o.Cause {
+	case terminal.TimedOut:
+		l.messages.say("the command was ended after %v, which --timeout gives it", of.Timeout)
+	case terminal.GaveUp:
+		l.messages.say("the command was ended: no output for %v, and nothing typed brought it back to life (%s)", of.Idle.Timeout, words.Count(of.Idle.Retries, "try", "tries"))
+	case terminal.Signalled:
+		l.messages.say("the command was ended, since this process got a signal: %v", o.Signal)
+	}
+}
+
+// sessions works through the inbox, and tells how that went.
+func (l *launcher) sessions() int {
+	toMail := l.output == showMail
+	if toMail {
+		l.messages.redirect(&l.mail)
+	}
+	report, err := l.workThrough()
+	if err != nil {
+		now := time.Now().UTC()
+		report = &supervise.Report{
+			Inbox: l.work.Inbox, Mode: l.work.Mode, Reason: supervise.ReasonOf(err), Detail: err.Error(), Queued: -1,
+			StartedAt: now, EndedAt: now,
+		}
+	}
+	report.Exit = statusOfReport(report)
+	l.messages.say("%s", words.Line(report.String()))
+	if err := l.report.write(report, l.streams.out); err != nil {
+		l.messages.say("report: %v", err)
+	}
+	if l.work.Attended { // between two sessions, and since the last
+		terminal.Forget(l.streams.in)
+	}
+	if toMail {
+		l.messages.redirect(l.streams.err)
+		if worthMail(report, time.Now()) {
+			l.mail.send(l.streams.out)
+		}
+	}
+	return report.Exit
+}
+
+// workThrough finds whatever would keep the work from being done or told, and does it.
+func (l *launcher) workThrough() (*supervise.Report, error) {
+	o := &l.work
+	var err error
+	if o.Hook, err = findHook(o.Hook); err != nil {
+		return nil, err
+	}
+	if o.Mode == supervise.Drain { // a supervisor may wait for the end of an update
+		if err := terminal.Check(o.Terminal); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.report.check(); err != nil {
+		return nil, err
+	}
+	if len(o.Runs.Dirs) > 0 {
+		if _, err := cli.Beside("heartbeat"); err != nil { // the command that hands results over
+			return nil, err
+		}
+		if err := o.Runs.Absolute(); err != nil {
+			return nil, err
+		}
+	}
+	shown := l.shown()
+	to, err := openLog(l.lineWriter(shown), l.log, func(err error) { l.messages.say("%v; the lines still go to the file that had that name", err) })
+	if err != nil {
+		return nil, err
+	}
+	defer to.finish()
+	o.Line = to.say
+	if shown != showSession { // nobody types at a session that is not seen
+		o.Terminal.Stdin, o.Terminal.Stdout, o.Terminal.Stderr, o.Terminal.FixedSize = nil, nil, nil, true
+	}
+	o.Attended = shown == showSession && term.IsTerminal(int(l.streams.in.Fd()))
+	o.EndAsking = !o.Attended
+	if o.Attended {
+		l.untold(-1)
+	}
+	o.Warm = true
+	stop, err := l.record()
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	if !l.noMeter {
+		if o.Meter, err = cli.Beside(settings.MeterName); err != nil { // the work is done all the same
+			o.Meter = ""
+			to.say(time.Now(), "no dollars are counted: "+err.Error())
+		}
+	}
+	if l.mcp {
+		if o.Tools, err = cli.Beside("heartbeat"); err != nil {
+			return nil, fmt.Errorf("--mcp: %w", err)
+		}
+	}
+	return supervise.Run(*o), nil
+}
+
+// shown is what stdout gets of the sessions.
+func (l *launcher) shown() string {
+	switch {
+	case l.output != "":
+		return l.output
+	case l.report == toStdout:
+		return showNone
+	case term.IsTerminal(int(l.streams.out.Fd())):
+		return showSession
+	}
+	return showLog
+}
+
+// lineWriter gets a line for each thing that happens, nil where nobody does.
+func (l *launcher) lineWriter(shown string) io.Writer {
+	switch shown {
+	case showLog:
+		return l.streams.out
+	case showMail:
+		return &l.mail
+	}
+	return nil
+}
+
+// findHook is the absolute path of the hook to wire: the one that a flag names, else
+// the one beside this command, else that of PATH.
+func findHook(given string) (string, error) {
+	if given == "" {
+		path, err := cli.Beside("heartbeat-stop")
+		if err != nil {
+			return "", fmt.Errorf("find the hook: %w, or name it with --hook", err)
+		}
+		return path, nil
+	}
+	path, err := exec.LookPath(given)
+	if err != nil {
+		return "", fmt.Errorf("find the hook: %w: install heartbeat-stop beside this command, or name it with --hook", err)
+	}
+	return filepath.Abs(path)
+}
+
+// record has all sessions recorded to the file of --record, one after the other, until stop
+// is called. Without the flag nothing is.
+func (l *launcher) record() (stop func(), err error) {
+	if l.recording == "" {
+		return func() {}, nil
+	}
+	r, err := recording.Create(l.recording, func(err error) {
+		l.messages.say("the recording %s does not take the output (%v): lines that it does not take are left out, and the session goes on", l.recording, err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.work.Terminal.Watch = r.Output
+	l.work.Terminal.Resized = func(s terminal.Size) { r.Resize(s.Rows, s.Cols) }
+	return func() {
+		if err := r.Close(); err != nil {
+			l.messages.say("record: %v", err)
+		}
+	}, nil
+}

@@ -1,0 +1,194 @@
+package guardian
+
+import (
+	"encoding/json"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/machine"
+)
+
+const (
+	// lookEvery is the pause between two searches for survivors. The searches end
+	// after lookFor: the kernel may keep a process from dying.
+	lookEvery = 20 * time.Millisecond
+	lookFor   = 10 * time.Second
+	// looksInVain is how many searches in a row must find nobody. One is not enough:
+	// during execve a process has no environment for a moment.
+	looksInVain = 5
+	// freezes bounds the searches for processes that were started while the others
+	// were being stopped.
+	freezes = 50
+)
+
+// guard is the guardian's main function.
+func guard(mark string) {
+	_ = os.WriteFile("/proc/self/comm", []byte("heartbeat-guard"), 0) // the name would be "exe" otherwise
+	// These signals may come with the keeper's, which may take its time to end.
+	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM)
+	letGo()
+	for {
+		n, err := syscall.Read(keeping, make([]byte, 1))
+		if n <= 0 && err != syscall.EINTR {
+			break
+		}
+	}
+	restoreTerminal()
+	Kill(mark)
+	removeFiles()
+}
+
+// filesVariable names to the guardian what it is to remove.
+const filesVariable = "HEARTBEAT_GUARDED_FILES"
+
+// variable spells what is to be removed for the environment of a guardian.
+func (t Then) variable() (string, error) {
+	text, err := json.Marshal(t.Remove)
+	return filesVariable + "=" + string(text), err
+}
+
+// removeFiles removes what its keeper would have removed. What is not there, or holds
+// something else, is left alone.
+func removeFiles() {
+	var paths []string
+	_ = json.Unmarshal([]byte(os.Getenv(filesVariable)), &paths) // there are none
+	for _, path := range paths {
+		_ = os.Remove(path)
+	}
+}
+
+// Kill kills all processes that carry a mark, with their descendants, and looks for
+// some time whether there are more. It returns how many it killed.
+func Kill(mark string) (killed int) {
+	end := time.Now().Add(lookFor)
+	for vain := 0; vain < looksInVain && time.Now().Before(end); vain++ {
+		if found := freeze(mark); len(found) > 0 {
+			vain = 0
+			for _, p := range found {
+				_ = Send(p, syscall.SIGKILL)
+				killed++
+			}
+		}
+		time.Sleep(lookEvery)
+	}
+	return killed
+}
+
+// letGo closes descriptors that the keeper inherited to pass on to its command, such
+// as the lock of flock(1).
+func letGo() {
+	names, _ := os.ReadDir("/proc/self/fd") // /proc is there: this process was started through it
+	for _, name := range names {
+		fd, err := strconv.Atoi(name.Name())
+		if err != nil || fd <= undoing {
+			continue
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			_ = unix.Close(fd) // Go opens everything with FD_CLOEXEC, so it was inherited
+		}
+	}
+}
+
+// freeze stops all processes of a session until it finds no new ones. They must be
+// stopped before any is killed: once a parent is dead, nothing shows that a child
+// that was not seen yet belongs to the session.
+func freeze(mark string) (all []machine.Entry) {
+	stopped := map[machine.Entry]bool{}
+	for range freezes {
+		fresh := false
+		all = Members(mark)
+		for _, p := range all {
+			p.Parent, p.Group = 0, 0 // may change, and are not part of the identity
+			if !stopped[p] {
+				stopped[p], fresh = true, true
+				_ = Send(p, syscall.SIGSTOP)
+			}
+		}
+		if !fresh {
+			break
+		}
+	}
+	return all
+}
+
+// Members returns the processes that carry a mark, and their descendants, but not
+// this process.
+func Members(mark string) (found []machine.Entry) {
+	children := map[int][]machine.Entry{}
+	var queue []machine.Entry
+	for _, p := range machine.List() {
+		children[p.Parent] = append(children[p.Parent], p)
+		if isMarked(p.PID, mark) {
+			queue = append(queue, p)
+		}
+	}
+	seen := map[int]bool{os.Getpid(): true}
+	for len(queue) > 0 {
+		p := queue[0]
+		queue = queue[1:]
+		if !seen[p.PID] {
+			seen[p.PID] = true
+			found = append(found, p)
+			queue = append(queue, children[p.PID]...)
+		}
+	}
+	return found
+}
+
+// isMarked looks for the mark in the environment that a process was started with.
+// If that cannot be read, the process belongs to another user.
+func isMarked(pid int, mark string) bool {
+	marks, _ := machine.Variable(pid, Variable)
+	return marks != "" && slices.Contains(strings.Split(marks, ":"), mark)
+}
+
+// Holds reports whether a process has a file open, as the holder of a lock has. It is asked
+// before a process is signalled that only a record names, which others may have forged.
+func Holds(pid int, path string) bool {
+	file, err := os.Lstat(path)
+	if err != nil {
+		return false
+	}
+	dir := filepath.Join("/proc", strconv.Itoa(pid), "fd")
+	names, _ := os.ReadDir(dir) // no names if it is another user's
+	return slices.ContainsFunc(names, func(name os.DirEntry) bool {
+		open, err := os.Stat(filepath.Join(dir, name.Name()))
+		return err == nil && os.SameFile(open, file)
+	})
+}
+
+// Send signals this process, and never another one that has got its pid since. If it
+// has ended the error matches ESRCH.
+func Send(p machine.Entry, sig syscall.Signal) error {
+	fd, err := unix.PidfdOpen(p.PID, 0)
+	old := err == unix.ENOSYS // before Linux 5.3
+	if err != nil && !old {
+		return err
+	}
+	if !old {
+		defer unix.Close(fd)
+	}
+	switch {
+	case machine.ProcessStart(p.PID) != p.Start:
+		return unix.ESRCH
+	case old:
+		return unix.Kill(p.PID, sig)
+	}
+	return unix.PidfdSendSignal(fd, sig, nil, 0)
+}
+
+// DiesWithParent has the kernel kill a program as soon as the thread ends that started it
+// (prctl(2), PR_SET_PDEATHSIG), since a guardian may be killed too. That thread has to be
+// locked to its goroutine.
+func DiesWithParent(attr *syscall.SysProcAttr) *syscall.SysProcAttr {
+	attr.Pdeathsig = syscall.SIGKILL
+	return attr
+}

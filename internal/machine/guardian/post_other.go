@@ -1,0 +1,54 @@
+//go:build !linux
+
+package guardian
+
+import (
+	"os"
+	"syscall"
+
+	"heartbeat/internal/machine"
+)
+
+// Guardian does nothing: this system does not show the environment of processes.
+type Guardian struct{ PID int }
+
+// Terminal is unused: see [Guardian].
+type Terminal struct{}
+
+// TerminalOf returns nil.
+func TerminalOf(*os.File) (*Terminal, error) { return nil, nil }
+
+// Serve does nothing.
+func Serve() {}
+
+// Post returns nil.
+func Post(string, *Terminal, Then) (*Guardian, error) { return nil, nil }
+
+// Kill does nothing.
+func Kill(string) int { return 0 }
+
+// Members returns nil.
+func Members(string) []machine.Entry { return nil }
+
+// Holds returns true: which files a process has open cannot be told here.
+func Holds(int, string) bool { return true }
+
+// Send signals a process. If it has ended the error matches ESRCH.
+func Send(p machine.Entry, sig syscall.Signal) error {
+	if machine.ProcessStart(p.PID) != p.Start {
+		return syscall.ESRCH
+	}
+	return syscall.Kill(p.PID, sig)
+}
+
+// Dismiss does nothing.
+func (*Guardian) Dismiss() {}
+
+// Undo does nothing.
+func (*Guardian) Undo([]byte) {}
+
+// Leave does nothing.
+func (*Guardian) Leave() {}
+
+// DiesWithParent does nothing: this system has no such signal.
+func DiesWithParent(attr *syscall.SysProcAttr) *syscall.SysProcAttr { return attr }

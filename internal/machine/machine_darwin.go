@@ -1,0 +1,123 @@
+package machine
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+func bootID() string {
+	id, err := unix.Sysctl("kern.bootsessionuuid")
+	if err != nil || id == "" {
+		return unreadBoot()
+	}
+	return id
+}
+
+// SinceBoot is a clock in nanoseconds that is never set back. Compare it only
+// within one boot.
+func SinceBoot() int64 {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) != nil {
+		return 0
+	}
+	return ts.Nano()
+}
+
+// Awake is such a clock that stands still while the machine sleeps.
+func Awake() int64 {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_UPTIME_RAW, &ts) != nil {
+		return 0
+	}
+	return ts.Nano()
+}
+
+// zombie is SZOMB of sys/proc.h.
+const zombie = 5
+
+// List returns all visible processes except zombies.
+func List() (all []Entry) {
+	list, err := unix.SysctlKinfoProcSlice("kern.proc.all")
+	if err != nil {
+		return nil
+	}
+	for _, p := range list {
+		if p.Proc.P_stat != zombie {
+			all = append(all, entryOf(&p))
+		}
+	}
+	return all
+}
+
+func entryOf(p *unix.KinfoProc) Entry {
+	start := p.Proc.P_starttime
+	return Entry{int(p.Proc.P_pid), int(p.Eproc.Ppid), int(p.Eproc.Pgid), start.Sec*1e6 + int64(start.Usec)}
+}
+
+// entry asks for one process. ok is false if it has ended.
+func entry(pid int) (e Entry, ok bool) {
+	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return e, false
+	}
+	return entryOf(p), true
+}
+
+// Name is what a process calls itself, at most 16 bytes of it, "" if it has ended.
+func Name(pid int) string {
+	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(p.Proc.P_comm[:])
+}
+
+// WorkingDir is the directory that a process works in, "" if that cannot be known, as here.
+func WorkingDir(int) string { return "" }
+
+// WatchProcess follows a process until it is gone.
+func WatchProcess(pid int) *Process { return pollProcess(pid) }
+
+// StartsPerSecond is how many units of [ProcessStart] a second has.
+const StartsPerSecond = 1_000_000
+
+// Arguments are those that a process was started with (kern.procargs2), nothing where they
+// cannot be read.
+func Arguments(pid int) []string {
+	args, _ := startedWith(pid)
+	return args
+}
+
+// Environ is the environment that it was started with, or nothing.
+func Environ(pid int) []string {
+	_, environ := startedWith(pid)
+	return environ
+}
+
+func startedWith(pid int) (args, environ []string) {
+	b, err := unix.SysctlRaw("kern.procargs2", pid)
+	if err != nil || len(b) < 4 {
+		return nil, nil
+	}
+	argc := int(binary.LittleEndian.Uint32(b))
+	words := slices.DeleteFunc(strings.Split(string(b[4:]), "\x00"), func(w string) bool { return w == "" })
+	if len(words) < 1+argc { // the first is the program's file
+		return nil, nil
+	}
+	return words[1 : 1+argc], words[1+argc:]
+}
+
+// PIDNamespace is empty: macOS has only one.
+func PIDNamespace() string { return "" }
+
+// Locks are the locks that were held at a moment.
+type Locks struct{}
+
+// ReadLocks returns none: this system does not say who holds a lock.
+func ReadLocks() Locks { return Locks{} }
+
+// Holder returns 0.
+func (Locks) Holder(string) int { return 0 }

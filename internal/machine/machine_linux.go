@@ -1,0 +1,205 @@
+package machine
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// bootID asks the kernel (proc(5), random/boot_id).
+func bootID() string {
+	id := strings.TrimSpace(string(readPlain("/proc/sys/kernel/random/boot_id", 1)))
+	if id == "" {
+		return unreadBoot()
+	}
+	return id
+}
+
+// readPlain reads a file of the kernel's until it has at least so many bytes, nothing where
+// it cannot. Plain system calls: os.ReadFile would start the runtime's poller, and the hook
+// passes here at each delivery.
+func readPlain(path string, least int) (all []byte) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	for part := make([]byte, 4<<10); len(all) < least; {
+		n, err := unix.Read(fd, part)
+		if n <= 0 || err != nil {
+			break
+		}
+		all = append(all, part[:n]...)
+	}
+	return all
+}
+
+func readProcess(pid int, name string, least int) []byte {
+	return readPlain("/proc/"+strconv.Itoa(pid)+"/"+name, least)
+}
+
+// SinceBoot is a clock in nanoseconds that counts from boot and is never set back
+// (clock_gettime(2), CLOCK_BOOTTIME). Compare it only within one boot.
+func SinceBoot() int64 {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) != nil {
+		return 0
+	}
+	return ts.Nano()
+}
+
+// Awake is such a clock that stands still while the machine sleeps (CLOCK_MONOTONIC).
+func Awake() int64 {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) != nil {
+		return 0
+	}
+	return ts.Nano()
+}
+
+// List returns all visible processes except zombies (proc(5)). It is empty if /proc
+// is not mounted.
+func List() (all []Entry) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil
+	}
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			if e, ok := entry(pid); ok {
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
+// entry reads a process from /proc. ok is false if it has ended. While a thread that is not
+// the first one calls execve(2), or still ends, the first one is a zombie and the process is
+// not; as it takes the first one's place it has no thread for a moment.
+func entry(pid int) (e Entry, ok bool) {
+	for range 10 {
+		stat := readProcess(pid, "stat", 1)
+		// 42 (a name) S 1 42 42 ...: the name may contain anything, also parentheses
+		f := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+		const threads, startTime = 20 - 3, 22 - 3 // the third field is the first here
+		if len(f) <= startTime {
+			return e, false
+		}
+		number := func(i int) int64 {
+			n, _ := strconv.ParseInt(string(f[i]), 10, 64) // the kernel prints numbers
+			return n
+		}
+		switch dead := f[0][0] == 'Z' || f[0][0] == 'X'; {
+		case !dead || number(threads) > 1:
+			return Entry{pid, int(number(1)), int(number(2)), number(startTime)}, true
+		case number(threads) == 1:
+			return e, false
+		}
+	}
+	return e, false
+}
+
+// Name is what a process calls itself, at most 15 bytes of it (proc(5), comm), "" if it has
+// ended.
+func Name(pid int) string { return strings.TrimSuffix(string(readProcess(pid, "comm", 1)), "\n") }
+
+// WorkingDir is the directory that a process works in, "" if that cannot be known.
+func WorkingDir(pid int) string {
+	dir, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd") // "" with an error
+	return dir
+}
+
+// WatchProcess follows a process until it is gone. It uses pidfd_open(2), so that
+// another process that gets the pid later is not mistaken for it.
+func WatchProcess(pid int) *Process {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil && err != unix.ESRCH {
+		return pollProcess(pid)
+	}
+	p := &Process{died: make(chan struct{}), gone: func() bool { return err != nil || ended(fd, 0) }}
+	go func() {
+		defer close(p.died)
+		for !p.gone() && !ended(fd, -1) {
+		}
+	}()
+	return p
+}
+
+// ended waits at most wait milliseconds for the process to end, or for ever if wait
+// is -1.
+func ended(fd, wait int) bool {
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, wait)
+	return err == nil && n > 0
+}
+
+// StartsPerSecond is how many units of [ProcessStart] a second has.
+const StartsPerSecond = 100
+
+// Arguments are those that a process was started with (proc(5), cmdline), nothing where they
+// cannot be read.
+func Arguments(pid int) []string { return wordsOf(pid, "cmdline") }
+
+// Environ is the environment that it was started with, or nothing.
+func Environ(pid int) []string { return wordsOf(pid, "environ") }
+
+func wordsOf(pid int, name string) []string {
+	all := readProcess(pid, name, maxWords)
+	if len(all) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(all), "\x00"), "\x00")
+}
+
+// maxWords bounds what is read of a process's arguments or environment.
+const maxWords = 4 << 20
+
+// PIDNamespace identifies the namespace in which this process's pids are valid
+// (pid_namespaces(7)). It is empty if the system does not say.
+func PIDNamespace() string {
+	name, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
+// Locks are the locks that were held at a moment.
+type Locks struct{ list []byte }
+
+// ReadLocks returns the locks that are held now, for those who ask about many files. It
+// reads proc_locks(5) and does not try a lock.
+func ReadLocks() Locks {
+	list, _ := os.ReadFile("/proc/locks") // without it nobody is known to hold one
+	return Locks{list}
+}
+
+// Holder returns the pid of the process that held a flock(2) on the file, -1 if the holder
+// has no pid here, and 0 if nobody held it.
+func (l Locks) Holder(path string) int {
+	var st unix.Stat_t
+	if len(l.list) == 0 || unix.Lstat(path, &st) != nil {
+		return 0
+	}
+	file := fmt.Appendf(nil, "%02x:%02x:%d", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
+	for line := range bytes.Lines(l.list) {
+		f := bytes.Fields(line) // 1: FLOCK ADVISORY WRITE 708 08:01:131074 0 EOF
+		if len(f) < 6 || !bytes.Equal(f[1], []byte("FLOCK")) || !bytes.Equal(f[5], file) {
+			continue
+		}
+		if pid, err := strconv.Atoi(string(f[4])); err == nil && pid > 0 {
+			return pid
+		}
+		return -1
+	}
+	return 0
+}

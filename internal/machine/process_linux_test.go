@@ -1,0 +1,90 @@
+package machine_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"heartbeat/internal/machine"
+)
+
+// A process may call itself what it likes.
+func TestProcessStartOfAnyName(t *testing.T) {
+	for _, name := range []string{"a b", "a) R 1 (b", "()", ") ) )", "9 9 9 9", "\n"} {
+		cmd, input := startFor(t, "name "+name)
+		later, other := start(t)
+		started := machine.ProcessStart(cmd.Process.Pid)
+		assert.GreaterOrEqual(t, started, machine.ProcessStart(os.Getpid()), "%q", name)
+		assert.LessOrEqual(t, started, machine.ProcessStart(later.Process.Pid), "%q", name)
+		require.NoError(t, other.Close())
+		require.NoError(t, later.Wait())
+		require.NoError(t, input.Close())
+		require.NoError(t, cmd.Wait())
+	}
+}
+
+// init ends the first thread of a child that is to go on without it.
+func init() {
+	if os.Getenv(child) != "headless" {
+		return
+	}
+	go func() {
+		fmt.Println("ready")
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the parent lets go
+		os.Exit(0)
+	}()
+	_, _, _ = unix.Syscall(unix.SYS_EXIT, 0, 0, 0) // does not return
+}
+
+// A process lives as long as one of its threads, also if the first one is a zombie: it is
+// one while another calls execve.
+func TestLivesWithoutItsFirstThread(t *testing.T) {
+	cmd, input := startFor(t, "headless")
+	for dead := false; !dead; {
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/stat")
+		require.NoError(t, err)
+		dead = bytes.Contains(stat, []byte(") Z "))
+	}
+	assert.Positive(t, machine.ProcessStart(cmd.Process.Pid))
+	assert.True(t, slices.ContainsFunc(machine.List(), func(e machine.Entry) bool { return e.PID == cmd.Process.Pid }))
+	require.NoError(t, input.Close())
+	require.NoError(t, cmd.Wait())
+	assert.Zero(t, machine.ProcessStart(cmd.Process.Pid))
+}
+
+func TestLockHolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	assert.Zero(t, machine.LockHolder(path), "there is no such file")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	assert.Zero(t, machine.LockHolder(path))
+
+	cmd, input := startFor(t, "lock "+path)
+	assert.Equal(t, cmd.Process.Pid, machine.LockHolder(path))
+	assert.Equal(t, cmd.Process.Pid, machine.LockHolder(path), "looking takes nothing away")
+	other := path + "2"
+	require.NoError(t, os.WriteFile(other, nil, 0o600))
+	assert.Zero(t, machine.LockHolder(other))
+	require.NoError(t, input.Close())
+	require.NoError(t, cmd.Wait())
+	assert.Zero(t, machine.LockHolder(path))
+
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	require.NoError(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
+	assert.Equal(t, os.Getpid(), machine.LockHolder(path))
+	require.NoError(t, unix.Flock(int(f.Fd()), unix.LOCK_UN))
+	assert.Zero(t, machine.LockHolder(path))
+
+	require.NoError(t, unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_RDLCK}))
+	assert.Zero(t, machine.LockHolder(path), "that is another kind of lock")
+}

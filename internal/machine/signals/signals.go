@@ -1,0 +1,146 @@
+// Package signals catches the signals that end a program, in one place for its whole
+// life: every part of it can see that a signal has come, even one from before the
+// part began.
+package signals
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// enders are the signals that end a program.
+var enders = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+
+// Taken holds the signals that have come since [Take].
+type Taken struct {
+	come                chan os.Signal
+	stop                chan struct{}
+	stopped             sync.Once
+	warm, first, second chan struct{}
+
+	mu     sync.Mutex
+	spares bool // see [Taken.Spare]
+	signal syscall.Signal
+	at     time.Time // when an end was asked for that is not a warm one
+}
+
+// Take catches the signals that end a program, until [Taken.Stop]. A signal that is
+// ignored at the start, as under nohup, stays ignored.
+func Take() *Taken {
+	t := &Taken{
+		come: make(chan os.Signal, 4), stop: make(chan struct{}), warm: make(chan struct{}),
+		first: make(chan struct{}), second: make(chan struct{}),
+	}
+	for _, sig := range enders {
+		if !signal.Ignored(sig) {
+			signal.Notify(t.come, sig)
+		}
+	}
+	go t.wait()
+	return t
+}
+
+func (t *Taken) wait() {
+	for _, told := range []chan struct{}{t.first, t.second} {
+		for asked := false; !asked; {
+			select {
+			case sig := <-t.come:
+				if asked = t.note(sig.(syscall.Signal)); asked {
+					close(told)
+				}
+			case <-t.stop:
+				return
+			}
+		}
+	}
+}
+
+// note takes a signal, and reports whether it asks for more than a warm stop.
+func (t *Taken) note(sig syscall.Signal) (asked bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first := t.signal == 0
+	if first {
+		t.signal = sig
+	}
+	if first && t.spares && sig == syscall.SIGTERM {
+		close(t.warm)
+		return false
+	}
+	if t.at.IsZero() {
+		t.at = time.Now()
+	}
+	return true
+}
+
+// Spare has SIGTERM, if it is the first signal and comes from now on, ask for a warm stop:
+// it closes [Taken.Warm], and the signal behind it is the first one of [Taken.First].
+func (t *Taken) Spare() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.spares = true
+}
+
+// Warm is closed by a signal that asks to begin nothing more, and to end once what is under
+// way is done.
+func (t *Taken) Warm() <-chan struct{} { return t.warm }
+
+// First is closed by the first signal, which asks for an orderly end.
+func (t *Taken) First() <-chan struct{} { return t.first }
+
+// Second is closed by the second signal, which asks to end at once.
+func (t *Taken) Second() <-chan struct{} { return t.second }
+
+// Signal returns the first signal, or 0, and when an end was asked for that is not warm.
+func (t *Taken) Signal() (syscall.Signal, time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.signal, t.at
+}
+
+// Context is done with the first signal.
+func (t *Taken) Context() (context.Context, context.CancelFunc) { return until(t.first) }
+
+// Hurry returns a context that ends with the second signal, or grace after the
+// first one, but not within a second from now. Before any signal it does not end; at a warm
+// stop it does grace from now.
+func (t *Taken) Hurry(grace time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := until(t.second)
+	sig, at := t.Signal()
+	if sig == 0 {
+		return ctx, cancel
+	}
+	if at.IsZero() {
+		at = time.Now()
+	}
+	soonest, end := time.Now().Add(time.Second), at.Add(grace)
+	if end.Before(soonest) {
+		end = soonest
+	}
+	timed, stop := context.WithDeadline(ctx, end)
+	return timed, func() { stop(); cancel() }
+}
+
+func until(closed <-chan struct{}) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-closed:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// Stop restores the signals' default effects.
+func (t *Taken) Stop() {
+	t.stopped.Do(func() {
+		signal.Stop(t.come)
+		close(t.stop)
+	})
+}

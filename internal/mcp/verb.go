@@ -1,0 +1,189 @@
+// Package mcp is the verb mcp: it gives an inbox as tools of the Model Context Protocol, to
+// agents, producers and operators.
+//
+// Nothing is decided here: agents speak through internal/task, producers send as `heartbeat
+// send` does, and what operators do are the verbs of heartbeat.
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/internal/claude/settings"
+	"heartbeat/internal/cli"
+)
+
+// serverName is what clients call the server: its tools are mcp__heartbeat__task_done and so
+// on.
+const serverName = "heartbeat"
+
+// The roles.
+const (
+	agent    = "agent"
+	producer = "producer"
+	operator = "operator"
+)
+
+// defaultRate lets agents hand on work, and stops those that do nothing else.
+const defaultRate = 60
+
+// flags are those of the server that serves the process that started it.
+type flags struct {
+	inbox, role string
+	to          []string
+	rate        int
+}
+
+// Verb returns the verb mcp. What operators do, the verbs do.
+func Verb(run cli.Verbs) cli.Verb {
+	return cli.Verb{
+		Name:  "mcp",
+		Args:  "[VERB]",
+		Short: "the inbox as tools of the Model Context Protocol",
+		Long: `Give a client of the Model Context Protocol the inbox as tools, over stdin and stdout.
+An agent says what becomes of the entry that it works on, and sends entries; a producer
+sends entries and reads results; an operator looks, and steers.
+
+What an agent says counts for its own entry alone, and once its turn has ended. It is
+known by its process: heartbeat mcp has to be started by the client, as clients do.
+
+Exit status: 0 the client has closed stdin; 1 it cannot serve, with a sentence on stderr.`,
+		Example: `heartbeat mcp print-config > mcp.json
+claude --mcp-config=mcp.json --allowedTools=mcp__heartbeat "Read CLAUDE.md"`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			f, o := newFlags("mcp")
+			return f, func(args []string, s cli.Streams) error {
+				if err := o.check(args); err != nil {
+					return err
+				}
+				return stdio(context.Background(), o, run, s)
+			}
+		},
+		Verbs: []cli.Verb{serveVerb(run), configVerb()},
+	}
+}
+
+func newFlags(name string) (*pflag.FlagSet, *flags) {
+	o, f := &flags{}, cli.NewFlags(name)
+	cli.AddInbox(f, &o.inbox)
+	addRole(f, &o.role, agent, agent, producer, operator)
+	f.StringArrayVar(&o.to, "to", nil, "another inbox that the agent may send entries to, as `NAME=PATH`; may be repeated")
+	f.IntVar(&o.rate, "rate", defaultRate, "how many entries agents may send into an inbox in an hour (0: any number)")
+	return f, o
+}
+
+func addRole(f *pflag.FlagSet, role *string, first string, all ...string) {
+	*role = first
+	f.Var(cli.Choice(role, all...), "role", "whose tools to give: those of an agent that works on an entry, of a producer that sends some, or of an operator")
+}
+
+// check refuses what cannot be meant.
+func (o *flags) check(args []string) error {
+	err := cli.NoArgs(args)
+	switch {
+	case err != nil:
+	case o.rate < 0:
+		err = fmt.Errorf("--rate is %d: it must be 0 or more", o.rate)
+	case len(o.to) > 0 && o.role != agent:
+		err = fmt.Errorf("--to is for --role %s: a %s has one inbox", agent, o.role)
+	default:
+		_, err = named(o.to)
+	}
+	if err != nil {
+		return cli.Usage(err)
+	}
+	return nil
+}
+
+// namedInbox is an inbox with the name by which it is asked for.
+type namedInbox struct{ name, path string }
+
+// named reads NAME=PATH of flags.
+func named(all []string) (list []namedInbox, err error) {
+	seen := map[string]bool{}
+	for _, one := range all {
+		name, path, ok := strings.Cut(one, "=")
+		switch {
+		case !ok || path == "":
+			return nil, fmt.Errorf("%q is not NAME=PATH", one)
+		case !isName(name):
+			return nil, fmt.Errorf("the name %q of an inbox: letters, digits, - and _, at most 64", name)
+		case seen[name]:
+			return nil, fmt.Errorf("the name %q is given twice", name)
+		}
+		seen[name] = true
+		list = append(list, namedInbox{name, path})
+	}
+	return list, nil
+}
+
+func isName(s string) bool {
+	return s != "" && len(s) <= 64 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
+}
+
+func configVerb() cli.Verb {
+	return cli.Verb{
+		Name:  "print-config",
+		Short: "print what wires it into a client",
+		Long: `Print the JSON that has a client start heartbeat mcp with these flags: a file for
+claude --mcp-config, or the .mcp.json of a project. Paths in it are absolute.
+
+Exit status: 0 printed, 1 not.`,
+		Example: `heartbeat mcp print-config > mcp.json
+claude --mcp-config=mcp.json --allowedTools=mcp__heartbeat "Read CLAUDE.md"`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			f, o := newFlags("print-config")
+			return f, func(args []string, s cli.Streams) error {
+				if err := o.check(args); err != nil {
+					return err
+				}
+				self, err := os.Executable()
+				if err != nil {
+					return fmt.Errorf("find this command's own path: %w", err)
+				}
+				server, err := o.server(self)
+				if err != nil {
+					return err
+				}
+				text, err := settings.InstallServer(nil, server)
+				if err != nil {
+					return err
+				}
+				_, err = s.Out.Write(text)
+				return err
+			}
+		},
+	}
+}
+
+// AgentServer is the server with the tools of an agent, as a client starts it with the program
+// heartbeat.
+func AgentServer(heartbeat, inbox string) (settings.Server, error) {
+	return (&flags{inbox: inbox, role: agent, rate: defaultRate}).server(heartbeat)
+}
+
+// server is heartbeat with these flags, with absolute paths.
+func (o *flags) server(heartbeat string) (settings.Server, error) {
+	if o.inbox == "" {
+		return settings.Server{}, cli.ErrNoInbox
+	}
+	path, err := filepath.Abs(o.inbox)
+	args := []string{"mcp", "--inbox", path, "--role", o.role}
+	if o.role == agent {
+		args = append(args, "--rate", fmt.Sprint(o.rate))
+	}
+	to, e := named(o.to)
+	err = errors.Join(err, e)
+	for _, one := range to {
+		path, e := filepath.Abs(one.path)
+		err = errors.Join(err, e)
+		args = append(args, "--to", one.name+"="+path)
+	}
+	return settings.Server{Name: serverName, Command: heartbeat, Args: args}, err
+}

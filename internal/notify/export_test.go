@@ -1,0 +1,4 @@
+package notify
+
+// Help is what a helper's process does.
+var Help = help

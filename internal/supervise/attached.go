@@ -1,0 +1,132 @@
+package supervise
+
+import (
+	"io"
+	"time"
+
+	"heartbeat/internal/screen"
+	"heartbeat/internal/supervise/sharing"
+	"heartbeat/internal/supervise/terminal"
+	"heartbeat/internal/words"
+)
+
+// listen has people attach to the sessions, unless one is at their terminal. That nobody can
+// is said, and keeps nobody from the work.
+func (r *run) listen() {
+	if r.Attended {
+		return
+	}
+	var err error
+	if r.attach, err = sharing.Listen(r.private.dir, r.sign.text); err != nil {
+		r.attach = nil
+		r.Line(time.Now(), "nobody can attach to the sessions: "+err.Error())
+		return
+	}
+	r.sign.reachedAt(r.attach.Path(), r.AskPatience > 0)
+}
+
+func (r *run) closeSocket() {
+	r.sign.reachedAt("", false)
+	r.attach.Close()
+}
+
+// attended reports whether a person is at the session's terminal, or attached to it.
+func (r *run) attended() bool { return r.Attended || r.attach.Attended() }
+
+// openTo has people attach to a session once its terminal is there.
+func (r *run) openTo(s *session, o *terminal.Options) {
+	if r.attach == nil {
+		return
+	}
+	own, sizes := o.Size, make(chan terminal.Size, 1)
+	o.Sizes = sizes
+	o.Opened = func(keys io.Writer) {
+		r.attach.Begin(&sharing.Session{
+			Screen: s.screen, Name: s.name,
+			Type: func(b []byte) { _, _ = keys.Write(b) }, // fails once the session is over
+			Resize: func(rows, cols int) {
+				if size := (terminal.Size{Rows: uint16(rows), Cols: uint16(cols)}); rows > 0 {
+					newest(sizes, size)
+				} else {
+					newest(sizes, own)
+				}
+			},
+		})
+	}
+	watch, resized := o.Watch, o.Resized
+	o.Watch = func(b []byte) { watch(b); r.attach.Drawn() }
+	o.Resized = func(size terminal.Size) { resized(size); r.attach.Drawn() }
+}
+
+// newest replaces what nobody has taken yet. Its callers take turns.
+func newest(sizes chan terminal.Size, size terminal.Size) {
+	select {
+	case <-sizes:
+	default:
+	}
+	sizes <- size
+}
+
+// asking reports whether the session waits for a person.
+func (s *session) asking() bool { return s.asks.Load() || s.awaits.Load() }
+
+// asked ends a session that waits for a person, unless somebody is attached or may come.
+func (r *run) asked(s *session, reason string) {
+	if r.AskPatience <= 0 && !r.attach.Attended() {
+		s.endAsking(reason)
+		return
+	}
+	if s.awaits.CompareAndSwap(false, true) {
+		go r.awaitAnswer(s, reason, time.Now())
+	}
+}
+
+func (s *session) endAsking(reason string) {
+	s.end(verdict{asked: true, text: "it waits for a person, and nobody is there: " + reason})
+}
+
+// awaitAnswer waits until a person who is attached has answered a session, and ends it if
+// nobody comes, or leaves it without an answer. What a person has typed is an answer if
+// the screen asks nothing any more: the client tells of an answer only with the turn's end.
+func (r *run) awaitAnswer(s *session, reason string, since time.Time) {
+	defer s.awaits.Store(false)
+	if !r.attach.Attended() {
+		r.Line(since, "the session waits for somebody who answers it, for "+r.AskPatience.String()+" (--ask-patience): "+words.Shell("heartbeat", "attach", "--inbox", r.box.Path()))
+	}
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	alone := since // since when nobody is attached
+	for {
+		select {
+		case <-s.over:
+			return
+		case <-look.C:
+		}
+		switch {
+		case r.attach.TypedSince(since) && !asksOnScreen(s.sight().Kind):
+			return
+		case r.attach.Attended():
+			alone = time.Now()
+		case time.Since(alone) >= r.AskPatience:
+			s.endAsking(reason)
+			return
+		}
+	}
+}
+
+func asksOnScreen(kind screen.Kind) bool {
+	return kind == screen.Permission || kind == screen.Question || kind == screen.Dialog
+}
+
+// reachedAt tells others where the launcher is reached, "" for nowhere, and whether a
+// session that asks waits for them.
+func (s *sign) reachedAt(socket string, waits bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.socket = socket; socket != "" {
+		s.socket += "\n"
+	}
+	if waits && socket != "" {
+		s.socket += "waits\n"
+	}
+}

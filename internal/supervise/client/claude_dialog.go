@@ -1,0 +1,121 @@
+package client
+
+import (
+	"strings"
+
+	"heartbeat/internal/screen"
+)
+
+// claudeDialog recognises the dialog at the end of the screen.
+func claudeDialog(rows []string) screen.Sight {
+	rule := lastRule(rows)
+	if rule < 0 && atMargin(rows) {
+		return screen.Sight{} // a conversation that is being drawn
+	}
+	if asks(rows) {
+		return screen.Sight{Kind: screen.Question}
+	}
+	body := rows[rule+1:]
+	sight := screen.Sight{Kind: known(body)}
+	switch {
+	case asksPermission(body):
+		sight.Kind = screen.Permission
+	case !hasFoot(rows):
+		return screen.Sight{}
+	case sight.Kind == screen.Unknown && rule >= 0:
+		sight.Kind = screen.Dialog
+	}
+	if rule >= 0 {
+		sight.Title = title(body)
+	}
+	return sight
+}
+
+// asks reports whether the model asks a person a question. Among its options is
+// another line across the screen, so this dialog needs a look at all rows.
+func asks(rows []string) bool {
+	return strings.HasPrefix(rows[len(rows)-1], "Enter to select") && hasPrefix(rows, "Type something") && has(rows, "Chat about this")
+}
+
+// atMargin reports whether any row is not indented. A conversation has its marks at
+// the left margin, a dialog has nothing there.
+func atMargin(rows []string) bool { return lastAtMargin(rows) != "" }
+
+func title(body []string) string {
+	for _, row := range body {
+		if row = strings.TrimLeft(row, " "); row != "" && !isRule(row) {
+			return row
+		}
+	}
+	return ""
+}
+
+// known recognises a dialog by its options, since on a small screen the title may
+// have scrolled away.
+func known(body []string) screen.Kind {
+	selected := hasMark(body)
+	switch {
+	case selected && has(body, "Yes, I trust this folder"):
+		return screen.Untrusted
+	case selected && hasPrefix(body, "Do you want to use this API key?"):
+		return screen.APIKey
+	case selected && has(body, "Yes, I accept") && has(body, "No, exit"):
+		return screen.BypassWarning
+	case selected && has(body, "Continue without using this MCP server"), has(body, "Enable selected") && hasPrefix(body, "MCP servers may execute code"):
+		return screen.MCPServers
+	case selected && has(body, "Yes, allow external imports"):
+		return screen.Imports
+	case selected && has(body, "Continue without these settings"):
+		return screen.BadSettings
+	case selected && has(body, "Reset to default configuration"):
+		return screen.BadConfig
+	case selected && has(body, "Select login method:"):
+		return screen.Login
+	case has(body, "Resume session"):
+		return screen.SessionPicker
+	}
+	return screen.Unknown
+}
+
+// hasMark reports whether an option is selected.
+func hasMark(rows []string) bool {
+	for _, row := range rows {
+		if strings.HasPrefix(row, " ") && strings.HasPrefix(strings.TrimLeft(row, " "), marker+" ") {
+			return true
+		}
+	}
+	return false
+}
+
+// asksPermission reports whether the dialog asks to allow a tool. Not every such
+// claudeDialog has a foot, so the options must be within the last rows.
+func asksPermission(body []string) bool {
+	return hasMark(body) && (hasPrefix(body, "Do you want to ") || hasPrefix(body, "Claude wants to ")) &&
+		(hasPrefix(body, "Yes, and ") || has(body, "Yes")) && endsInNo(body) &&
+		!hasPrefix(body, "Do you want to use this API key?")
+}
+
+func endsInNo(body []string) bool {
+	for _, row := range body[max(0, len(body)-4):] {
+		if option := unmarked(row); option == "No" || strings.HasPrefix(option, "No, ") {
+			return true
+		}
+	}
+	return false
+}
+
+// hasFoot reports whether the screen ends in a list of the dialog's keys. Esc is
+// always one of them. A small screen breaks the list into two rows.
+func hasFoot(rows []string) bool {
+	last := rows[len(rows)-1]
+	return takesEsc(last) || takesEsc(strings.Join(rows[max(0, len(rows)-2):], " "))
+}
+
+func takesEsc(foot string) bool {
+	for key := range strings.SplitSeq(foot, " · ") {
+		if strings.HasPrefix(strings.TrimLeft(key, " "), "Esc to ") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,135 @@
+package client
+
+import (
+	"regexp"
+	"strings"
+
+	"heartbeat/internal/screen"
+)
+
+// RecogniseClaude classifies what a screen shows (see [screen.Screen.Text]). It uses positions
+// and not just words, since a conversation may quote the words of a dialog: a
+// claudeDialog is at the end of the screen, where a conversation has its input line.
+func RecogniseClaude(text string) screen.Sight {
+	rows := strings.Split(strings.TrimRight(text, " \n"), "\n")
+	for i, row := range rows {
+		rows[i] = strings.TrimRight(strings.ReplaceAll(row, "\u00a0", " "), " ")
+	}
+	if top, bottom, ok := inputBox(rows); ok {
+		return screen.Sight{Kind: conversation(rows, top, bottom)}
+	}
+	if sight := lastWords(rows); sight.Kind != screen.Unknown {
+		return sight
+	}
+	if kind := firstStart(rows); kind != screen.Unknown {
+		return screen.Sight{Kind: kind}
+	}
+	return claudeDialog(rows)
+}
+
+// lastWords recognises why the client gave up, which it prints at the margin.
+func lastWords(rows []string) screen.Sight {
+	for _, w := range []struct {
+		row  string
+		kind screen.Kind
+	}{
+		{"No conversation found to continue", screen.NoConversation},
+		{"No conversation found with session ID", screen.NoConversation},
+		{"--dangerously-skip-permissions cannot be used with root", screen.BypassRefused},
+		{"Claude Code didn't start because this folder isn't trusted", screen.Untrusted},
+		{"error: unknown option '", screen.Usage},
+		{"error: option '", screen.Usage}, // its value is missing, or not valid
+		{"Error: Invalid MCP configuration:", screen.Usage},
+	} {
+		for i, row := range rows[max(0, len(rows)-3):] {
+			if !strings.HasPrefix(row, w.row) {
+				continue
+			}
+			s := screen.Sight{Kind: w.kind}
+			if w.kind == screen.Usage {
+				s.Title = strings.Join(rows[max(0, len(rows)-3)+i:], " ")
+			}
+			return s
+		}
+	}
+	return screen.Sight{}
+}
+
+// firstStart recognises the questions of the first start, which have no frame. On
+// a small screen the greeting may have scrolled away.
+func firstStart(rows []string) screen.Kind {
+	switch greeted := strings.HasPrefix(rows[0], "Welcome to Claude Code v"); {
+	case has(rows, "Choose the text style that looks best with your terminal") && hasMark(rows),
+		greeted && has(rows, "Select login method:"),
+		greeted && has(rows, "Paste code here if prompted"):
+		return screen.Onboarding
+	case has(rows, "Unable to connect to Anthropic services") && hasPrefix(rows, "Failed to connect to "):
+		return screen.Offline
+	}
+	return screen.Unknown
+}
+
+// has reports whether a row consists of this text, apart from what [unmarked]
+// removes.
+func has(rows []string, want string) bool {
+	for _, row := range rows {
+		if unmarked(row) == want {
+			return true
+		}
+	}
+	return false
+}
+
+func hasPrefix(rows []string, want string) bool {
+	for _, row := range rows {
+		if strings.HasPrefix(unmarked(row), want) {
+			return true
+		}
+	}
+	return false
+}
+
+// unmarked returns a row without its indentation, the mark of the selected option,
+// and the option's number.
+func unmarked(row string) string {
+	row = strings.TrimLeft(strings.TrimPrefix(strings.TrimLeft(row, " "), marker), " ")
+	if number, rest, ok := strings.Cut(row, ". "); ok && len(number) == 1 && number >= "1" && number <= "9" {
+		return rest
+	}
+	return row
+}
+
+// retrying matches the progress of a turn that is being retried.
+var retrying = regexp.MustCompile(`^\S+ (.+) · retrying.* · attempt ([0-9]{1,3})/([0-9]{1,3})$`)
+
+// claudeRetrying returns the error that the turn on the screen is retrying, if any.
+func claudeRetrying(text string) (r screen.Retry, ok bool) {
+	rows := strings.Split(strings.TrimRight(strings.ReplaceAll(text, "\u00a0", " "), " \n"), "\n")
+	for i, row := range rows {
+		rows[i] = strings.TrimRight(row, " ")
+	}
+	top, _, ok := inputBox(rows)
+	if !ok {
+		return screen.Retry{}, false
+	}
+	row := lastAtMargin(rows[:top])
+	if !startsSpinner(row) {
+		return screen.Retry{}, false
+	}
+	m := retrying.FindStringSubmatch(row)
+	if m == nil {
+		return screen.Retry{}, false
+	}
+	return screen.Retry{Cause: m[1], Try: m[2], Most: m[3]}, true
+}
+
+var greeting = regexp.MustCompile(`(?m)^\W*Claude Code v(\d+\.\d+\.\d+)\b`)
+
+// claudeVersion returns the client's version from its greeting, or "" if that is not on
+// the screen.
+func claudeVersion(text string) string {
+	if m := greeting.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return ""
+}

@@ -1,0 +1,244 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"heartbeat/internal/claude/settings"
+	"heartbeat/internal/screen"
+)
+
+var codex = Client{
+	Name: "codex", Title: "Codex", Begin: `codex "Read AGENTS.md"`,
+	Check: checkCodex, Command: codexCommand,
+	Recognise: recogniseCodex, Advice: codexAdvice, Unwired: codexUnwired,
+	Retrying:  func(string) (r screen.Retry, retrying bool) { return r, false },
+	LastWords: codexLastWords,
+	TooOld:    func(string) string { return "" }, // such a one does not list its hooks
+	Waits:     func(time.Duration) string { return "" },
+}
+
+// codexIdle is how long the hook of a session that stays up waits for an entry. Codex has no
+// hook in the background that could wake it, and a wait that ends costs a turn.
+const codexIdle = 365 * 24 * time.Hour
+
+func checkCodex(w Wishes) error {
+	args := w.Command[1:]
+	own := args
+	if i := slices.Index(args, "--"); i >= 0 {
+		own = args[:i]
+	}
+	switch verb, _ := codexVerb(args); {
+	case verb == "review":
+		return errors.New("codex review does one thing and ends: name codex exec, or codex alone")
+	case w.Limits.Entry.Nanos > 0 || w.Limits.Session.Nanos > 0 || w.Limits.Day.Nanos > 0:
+		return errors.New("a limit of cost means nothing with Codex, which does not say what it costs: set --max-tokens-per-session or --max-tokens-per-day")
+	case w.Limits.Entry.Tokens > 0:
+		return errors.New("--max-tokens-per-entry means nothing with Codex, which cannot be stopped between two requests: set --max-time-per-entry")
+	}
+	for i, arg := range own {
+		if arg == "--ephemeral" && (w.Limits.Session.Tokens > 0 || w.Limits.Day.Tokens > 0) {
+			return errors.New("--ephemeral leaves no rollout, from which tokens are counted: leave it out, or the limit of tokens")
+		}
+		if key := codexKey(own[i:]); key == "hooks" || strings.HasPrefix(key, "hooks.") {
+			return fmt.Errorf("%s would replace the hook of the session: put hooks of your own into hooks.json", key)
+		}
+		if arg == "--remote" || strings.HasPrefix(arg, "--remote=") {
+			return errors.New("--remote: that session runs elsewhere, and its hooks do too: leave it out")
+		}
+	}
+	return nil
+}
+
+// codexKey is what the first argument sets in Codex's configuration, "" if it is no such flag.
+func codexKey(args []string) string {
+	setting, joined := strings.CutPrefix(args[0], "--config=")
+	if !joined {
+		if setting, joined = strings.CutPrefix(args[0], "-c"); joined && setting == "" || args[0] == "--config" {
+			setting, joined = strings.Join(args[1:min(2, len(args))], ""), true
+		}
+	}
+	if !joined {
+		return ""
+	}
+	key, _, _ := strings.Cut(strings.TrimPrefix(setting, "="), "=")
+	return strings.TrimSpace(key)
+}
+
+// codexValues are the flags of Codex that take a value.
+var codexValues = []string{
+	"-c", "--config", "--enable", "--disable", "-i", "--image", "-m", "--model", "--local-provider", "-p", "--profile",
+	"-s", "--sandbox", "-C", "--cd", "--add-dir", "-a", "--ask-for-approval", "--remote", "--remote-auth-token-env",
+	"--thread-source", "--output-schema", "--color", "-o", "--output-last-message",
+}
+
+// codexVerb is the command of Codex's that the arguments name, and where; "" for a session in
+// the terminal.
+func codexVerb(args []string) (verb string, at int) {
+	for i := 0; i < len(args); i++ {
+		switch arg := args[i]; {
+		case arg == "--":
+			return "", 0
+		case slices.Contains(codexValues, arg):
+			i++
+		case strings.HasPrefix(arg, "-"):
+		case slices.Contains([]string{"exec", "e", "resume", "fork", "review"}, arg):
+			return arg, i
+		default:
+			return "", 0
+		}
+	}
+	return "", 0
+}
+
+// codexCommand wires the hook by arguments, which no file has to keep, and has Codex trust
+// it for this session: it is ours, and every other hook that nobody has trusted stays
+// untrusted.
+func codexCommand(ctx context.Context, s Session) ([]string, error) {
+	wiring, line, err := codexWiring(s)
+	if err != nil {
+		return nil, err
+	}
+	state, err := trust(ctx, s, wiring, line)
+	if err != nil {
+		return nil, err
+	}
+	command := append([]string{s.Command[0]}, wiring...)
+	command = append(command, "-c", state)
+	if s.Tools != "" {
+		tools, err := codexTools(s)
+		if err != nil {
+			return nil, err
+		}
+		command = append(command, tools...)
+	}
+	args := s.Command[1:]
+	verb, at := codexVerb(args)
+	if verb == "" || verb == "resume" || verb == "fork" {
+		// Without it the session is a server's, which goes on when its terminal is gone.
+		command = append(command, "--no-daemon")
+	}
+	if s.Resume != "" {
+		args = codexResuming(args, verb, at, s.Resume)
+	}
+	return append(command, args...), nil
+}
+
+// codexResuming has the session go on with a conversation. What stands last is the prompt.
+func codexResuming(args []string, verb string, at int, id string) []string {
+	if verb == "resume" || verb == "fork" || verb == "review" {
+		return args // it says itself what it goes on with
+	}
+	last := len(args)
+	if last > at && (verb == "" || last > at+1) && !strings.HasPrefix(args[last-1], "-") {
+		last--
+	}
+	return slices.Concat(args[:last], []string{"resume", id}, args[last:])
+}
+
+// codexWiring are the arguments that wire the hook, and its line for a shell.
+func codexWiring(s Session) (args []string, line string, err error) {
+	own, idle := s.Args, time.Duration(0)
+	if s.Persist {
+		idle = codexIdle
+		own = append(slices.Clone(own), "--mode", "persist", "--idle-interval", idle.String())
+	}
+	w := settings.Lines(s.Hook, own, idle)
+	line = settings.CommandLine(w.Command, w.Args)
+	command, err := toml(line)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, event := range w.Events {
+		args = append(args, "-c", fmt.Sprintf("hooks.%s=[{hooks=[{type=\"command\",command=%s,timeout=%d}]}]", event, command, w.Timeout))
+	}
+	return args, line, nil
+}
+
+// codexTools are the arguments that wire the tools of an agent.
+func codexTools(s Session) ([]string, error) {
+	tools := agentTools(s.Tools, s.Inbox)
+	command, err := toml(tools.Command)
+	words := make([]string, len(tools.Args))
+	for i, flag := range tools.Args {
+		var e error
+		words[i], e = toml(flag)
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []string{"-c", fmt.Sprintf("mcp_servers.%s={command=%s,args=[%s],default_tools_approval_mode=\"approve\"}", tools.Name, command, strings.Join(words, ","))}, nil
+}
+
+// toml is a basic string of TOML. JSON's are that, but for one character.
+func toml(text string) (string, error) {
+	if !utf8.ValidString(text) {
+		return "", fmt.Errorf("%q is not UTF-8, and cannot be a part of Codex's configuration", text)
+	}
+	var quoted strings.Builder
+	e := json.NewEncoder(&quoted)
+	e.SetEscapeHTML(false)
+	err := e.Encode(text)
+	return strings.ReplaceAll(strings.TrimSuffix(quoted.String(), "\n"), "\x7f", `\u007f`), err
+}
+
+func codexUnwired(s Session) string {
+	return "the session runs, and no hook has told of it: Codex's first does with the first prompt, so give the command something to begin with, " +
+		"as in codex \"Read AGENTS.md\"; the command has to pass its arguments on to Codex (it got -c hooks...), " +
+		"and " + filepath.Base(s.Hook) + " has to be executable for this user"
+}
+
+// trust asks Codex for the names and the sums of the hooks that the wiring gives it, and
+// returns the argument with which it runs them without a person who trusts them.
+func trust(ctx context.Context, s Session, wiring []string, line string) (string, error) {
+	command := slices.Concat(s.Command[:1], wiring, codexConfig(s.Command[1:]))
+	hooks, err := CodexHooks(ctx, command, s.Env, s.Dir)
+	if err != nil {
+		return "", err
+	}
+	var trusted []string
+	for _, h := range hooks {
+		if h.Source != fromFlags || h.Command != line {
+			continue
+		}
+		key, err := toml(h.Key)
+		if err != nil {
+			return "", err
+		}
+		sum, err := toml(h.Sum)
+		if err != nil {
+			return "", err
+		}
+		trusted = append(trusted, fmt.Sprintf("%s={trusted_hash=%s}", key, sum))
+	}
+	if len(trusted) != len(wiring)/2 {
+		return "", fmt.Errorf("%s does not take the hook of the session: its hooks are disabled "+
+			"([features] hooks = false in a config.toml, --disable hooks, or an administrator), "+
+			"or the command does not pass its arguments on to Codex", s.Command[0])
+	}
+	return "hooks.state={" + strings.Join(trusted, ",") + "}", nil
+}
+
+// codexConfig are those of a command's arguments that change Codex's configuration.
+func codexConfig(args []string) (config []string) {
+	for i := 0; i < len(args) && args[i] != "--"; i++ {
+		name, _, joined := strings.Cut(args[i], "=")
+		switch {
+		case !slices.Contains([]string{"-c", "--config", "--enable", "--disable", "-p", "--profile"}, name):
+		case joined:
+			config = append(config, args[i])
+		case i+1 < len(args):
+			config = append(config, args[i], args[i+1])
+			i++
+		}
+	}
+	return config
+}

@@ -1,0 +1,147 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/words"
+)
+
+const (
+	// askTime is how long Codex may take to say which hooks it knows.
+	askTime = 30 * time.Second
+	// maxAnswer is how long what it says may be.
+	maxAnswer = 4 << 20
+)
+
+// takes is the release from which on Codex can be asked.
+const takes = "it takes 0.169 or later: npm install -g @openai/codex"
+
+// CodexHook is one hook that Codex knows.
+type CodexHook struct {
+	Key     string `json:"key"`
+	Event   string `json:"eventName"`  // such as stop, in Codex's spelling
+	Source  string `json:"source"`     // such as user, project or sessionFlags
+	Path    string `json:"sourcePath"` // of the file that has it
+	Command string `json:"command"`    // a line for a shell
+	Timeout int    `json:"timeoutSec"`
+	Enabled bool   `json:"enabled"`
+	Sum     string `json:"currentHash"`
+	Trust   string `json:"trustStatus"`
+}
+
+// fromFlags is the source of the hooks that arguments wire.
+const fromFlags = "sessionFlags"
+
+// Trusted reports whether Codex runs the hook without asking.
+func (h CodexHook) Trusted() bool { return h.Trust == "trusted" || h.Trust == "managed" }
+
+// CodexHooks are those that a session of Codex has which command, with its arguments, starts in
+// dir. A server of its own is asked, which ends with the answer; nothing is changed.
+func CodexHooks(ctx context.Context, command, env []string, dir string) ([]CodexHook, error) {
+	hooks, err := askHooks(ctx, command, env, dir)
+	if err != nil {
+		return nil, fmt.Errorf("ask %s for its hooks: %w", command[0], err)
+	}
+	return hooks, nil
+}
+
+func askHooks(ctx context.Context, command, env []string, dir string) ([]CodexHook, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	// A wrapper's child goes with it.
+	cmd := guardian.Group(ctx, syscall.SIGKILL, command[0], append(slices.Clone(command[1:]), "app-server")...)
+	cmd.Env, cmd.Dir = env, dir
+	var said tail
+	cmd.Stderr = &said
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	list, err := converse(in, io.LimitReader(out, maxAnswer), dir)
+	cancel() // it serves until it is ended
+	_ = cmd.Wait()
+	if err != nil && context.Cause(ctx) == context.DeadlineExceeded {
+		err = fmt.Errorf("no answer within %v", askTime)
+	}
+	if err != nil && len(said) > 0 {
+		err = fmt.Errorf("%w: %s", err, words.Brief(string(said)))
+	}
+	return list, err
+}
+
+// converse has one conversation with the server: lines of JSON, each an answer to the request
+// with its number, or something that it tells by itself.
+func converse(in io.Writer, out io.Reader, dir string) ([]CodexHook, error) {
+	answers := json.NewDecoder(out)
+	ask := func(id int, method string, params any) (json.RawMessage, error) {
+		if err := json.NewEncoder(in).Encode(map[string]any{"id": id, "method": method, "params": params}); err != nil {
+			return nil, unanswered(method, err)
+		}
+		for {
+			var a struct {
+				ID     json.RawMessage // a number, or a word where it asks something itself
+				Result json.RawMessage
+				Error  *struct{ Message string }
+			}
+			switch err := answers.Decode(&a); {
+			case err != nil:
+				return nil, unanswered(method, err)
+			case string(a.ID) != strconv.Itoa(id):
+				continue
+			case a.Error != nil:
+				return nil, fmt.Errorf("it refuses %s (%s): %s", method, words.Brief(a.Error.Message), takes)
+			}
+			return a.Result, nil
+		}
+	}
+	if _, err := ask(1, "initialize", map[string]any{"clientInfo": map[string]any{"name": "heartbeat", "version": "1"}}); err != nil {
+		return nil, err
+	}
+	_, _ = in.Write([]byte(`{"method":"initialized"}` + "\n")) // what fails here fails at once again
+	result, err := ask(2, "hooks/list", map[string]any{"cwds": []string{dir}})
+	if err != nil {
+		return nil, err
+	}
+	var lists struct {
+		Data []struct{ Hooks []CodexHook }
+	}
+	if err := json.NewDecoder(bytes.NewReader(result)).Decode(&lists); err != nil {
+		return nil, fmt.Errorf("its list of hooks is of another form: %w", err)
+	}
+	var all []CodexHook
+	for _, l := range lists.Data {
+		all = append(all, l.Hooks...)
+	}
+	return all, nil
+}
+
+func unanswered(method string, why error) error {
+	return fmt.Errorf("it gave no answer to %s (%w): %s", method, why, takes)
+}
+
+// tail keeps the end of what is written to it.
+type tail []byte
+
+const maxTail = 400
+
+func (t *tail) Write(b []byte) (int, error) {
+	all := append(*t, b...)
+	*t = all[max(0, len(all)-maxTail):]
+	return len(b), nil
+}

@@ -1,0 +1,74 @@
+package client
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// serve answers as Codex's server does, with what answer returns for each method.
+func serve(t *testing.T, answer func(method string) string) (io.Writer, io.Reader) {
+	requests, in := io.Pipe()
+	out, answers := io.Pipe()
+	t.Cleanup(func() { _ = in.Close() })
+	go func() {
+		defer func() { _ = answers.Close() }()
+		lines := bufio.NewScanner(requests)
+		for lines.Scan() {
+			var q struct {
+				ID     int
+				Method string
+			}
+			if json.Unmarshal(lines.Bytes(), &q) != nil || q.ID == 0 {
+				continue
+			}
+			body := answer(q.Method)
+			if body == "" {
+				return
+			}
+			_, _ = fmt.Fprintf(answers, `{"method":"something/happened","params":{}}`+"\n"+`{"id":"q","method":"may/it"}`+"\n"+`{"id":%d,%s}`+"\n", q.ID, body)
+		}
+	}()
+	return in, out
+}
+
+func TestConverse(t *testing.T) {
+	hooks := `"result":{"data":[{"cwd":"/w","hooks":[{"key":"k","source":"sessionFlags","command":"c","currentHash":"s","more":1}]}]}`
+	for name, c := range map[string]struct{ list, want string }{
+		"lists":           {hooks, ""},
+		"none":            {`"result":{"data":[]}`, ""},
+		"an older one":    {`"error":{"code":-32601,"message":"no such method"}`, "refuses hooks/list (no such method): it takes 0.169 or later"},
+		"of another form": {`"result":{"data":7}`, "of another form"},
+		"it ends":         {"", "no answer to hooks/list"},
+	} {
+		in, out := serve(t, func(method string) string {
+			if method == "initialize" {
+				return `"result":{}`
+			}
+			return c.list
+		})
+		got, err := converse(in, out, "/w")
+		if c.want != "" {
+			assert.ErrorContains(t, err, c.want, name)
+			continue
+		}
+		require.NoError(t, err, name)
+		if c.list == hooks {
+			assert.Equal(t, []CodexHook{{Key: "k", Source: fromFlags, Command: "c", Sum: "s"}}, got)
+		}
+	}
+}
+
+func TestTail(t *testing.T) {
+	var all tail
+	for range 100 {
+		_, _ = all.Write([]byte("0123456789"))
+	}
+	assert.Equal(t, strings.Repeat("0123456789", maxTail/10), string(all))
+}

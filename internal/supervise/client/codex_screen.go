@@ -1,0 +1,115 @@
+package client
+
+import (
+	"regexp"
+	"strings"
+
+	"heartbeat/internal/screen"
+)
+
+var (
+	// chosen is the selected option of a dialog.
+	chosen = regexp.MustCompile(`^[›>] [1-9]\. `)
+	// foot is what a dialog ends with: its keys.
+	foot = regexp.MustCompile(`(?i)^ +(press )?enter (to )?(confirm|select|continue)\b`)
+)
+
+// composer is what stands before the line that a person types.
+const composer = "›"
+
+// recogniseCodex classifies what a screen shows (see [screen.Screen.Text]). A dialog is at the
+// end of the screen, where a conversation has its input line: a conversation may quote the
+// words of a dialog.
+func recogniseCodex(text string) screen.Sight {
+	rows := strings.Split(strings.TrimRight(text, " \n"), "\n")
+	if at := lastOf(rows, chosen.MatchString); at >= 0 && foot.MatchString(rows[len(rows)-1]) {
+		return codexDialog(rows, at)
+	}
+	if last := rows[len(rows)-1]; last == codexUsage {
+		if at := lastOf(rows, func(row string) bool { return strings.HasPrefix(row, "error: ") }); at >= 0 {
+			return screen.Sight{Kind: screen.Usage, Title: rows[at]}
+		}
+	}
+	at := lastOf(rows, isInput)
+	if at < 0 || len(rows)-1-at > belowInput {
+		return screen.Sight{}
+	}
+	if said := lastOf(rows[:at], startsAtMargin); said >= 0 && strings.Contains(rows[said], "esc to interrupt") {
+		return screen.Sight{Kind: screen.Busy}
+	}
+	return screen.Sight{Kind: screen.Ready}
+}
+
+// codexUsage is what Codex says last where it refuses its arguments.
+const codexUsage = "For more information, try '--help'."
+
+// belowInput is how many rows a conversation has at most below what is typed.
+const belowInput = 12
+
+func isInput(row string) bool {
+	return (row == composer || strings.HasPrefix(row, composer+" ")) && !chosen.MatchString(row)
+}
+
+func startsAtMargin(row string) bool { return row != "" && row[0] != ' ' }
+
+func lastOf(rows []string, is func(string) bool) int {
+	for i := len(rows) - 1; i >= 0; i-- {
+		if is(rows[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// codexDialog recognises the dialog whose selected option is in the row at.
+func codexDialog(rows []string, at int) screen.Sight {
+	first := at // of its options
+	for first > 0 && rows[first-1] != "" {
+		first--
+	}
+	above := strings.TrimRight(strings.Join(rows[:first], "\n"), " \n")
+	paragraph := above[strings.LastIndex("\n\n"+above, "\n\n"):]
+	title, _, _ := strings.Cut(strings.TrimLeft(paragraph, "\n"), "\n")
+	s := screen.Sight{Kind: screen.Dialog, Title: strings.TrimSpace(title)}
+	switch {
+	case s.Title == "Hooks need review":
+		s.Kind = screen.Hooks
+	case strings.Contains(rows[at], "Sign in with ChatGPT"):
+		s.Kind = screen.Login
+	case lastOf(rows, func(row string) bool { return strings.HasPrefix(row, "  Would you like to ") }) >= 0:
+		s.Kind = screen.Permission
+	}
+	return s
+}
+
+// codexLastWords is why a session under `codex exec` gave up, in one line: the last error that it
+// printed, behind which it counts its tokens, or the last line.
+func codexLastWords(text string) string {
+	rows := strings.Split(strings.TrimSpace(text), "\n")
+	if at := lastOf(rows, func(row string) bool { return strings.HasPrefix(row, "ERROR: ") }); at >= 0 {
+		return strings.TrimPrefix(rows[at], "ERROR: ")
+	}
+	return screen.LastLine(text)
+}
+
+var codexAdvice = map[screen.Kind]screen.Advice{
+	screen.Hooks: {
+		Matter: screen.Setup,
+		Cause:  "there are hooks that nobody has trusted: Codex asks about them, and starts no session before",
+		Fix:    "start codex in this folder once, and review the hooks yourself",
+	},
+	screen.Login: {
+		Matter: screen.Authentication,
+		Cause:  "Codex is not logged in",
+		Fix:    "run codex login once as this user, or name a provider and the variable with its key in config.toml",
+	},
+	screen.Permission: {
+		Matter: screen.Setup,
+		Cause:  "Codex asks for permission to do something, and waits for the answer",
+		Fix:    "allow it with --sandbox or --ask-for-approval, or with a rule of your own",
+	},
+	screen.Dialog: {
+		Matter: screen.Setup,
+		Fix:    "start codex in this folder once, with the same arguments, and answer the dialog yourself",
+	},
+}

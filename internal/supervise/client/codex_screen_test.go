@@ -1,0 +1,89 @@
+package client
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/screen"
+	"heartbeat/internal/testing/long"
+	"heartbeat/internal/testing/screens"
+)
+
+func recordingsCodex(t testing.TB) []screens.Recording { return screens.Recordings(t, "codex") }
+
+func shown(r screens.Recording) string {
+	s := screen.New(r.Rows, r.Cols)
+	_, _ = s.Write(r.Printed)
+	return s.Text()
+}
+
+// Every recording is recognised at its end, and not as something else before.
+func TestCodexRecordings(t *testing.T) {
+	for _, r := range recordingsCodex(t) {
+		allowed := []screen.Kind{screen.Kind(r.Kind), screen.Unknown, screen.Busy, screen.Ready}
+		s := screen.New(r.Rows, r.Cols)
+		step := max(1, len(r.Printed)/long.Rounds(50, 400))
+		for at := 0; at < len(r.Printed); at += step {
+			_, _ = s.Write(r.Printed[at:min(at+step, len(r.Printed))])
+			require.Contains(t, allowed, recogniseCodex(s.Text()).Kind, "%s, after %d bytes:\n%s", r.Name, at+step, s.Text())
+		}
+		assert.Equal(t, screen.Kind(r.Kind), recogniseCodex(s.Text()).Kind, "%s:\n%s", r.Name, s.Text())
+	}
+}
+
+// A dialog's words above an input line are part of the conversation, and say nothing where
+// there is no more than text.
+func TestCodexQuotedDialogs(t *testing.T) {
+	for _, r := range recordingsCodex(t) {
+		quoted := "• It says:\n" + shown(r)
+		for _, text := range []string{quoted + "\n\n› \n\n  gpt-5 default · ~/project\n", quoted + "\ntokens used\n620"} {
+			kind := recogniseCodex(text).Kind
+			assert.Contains(t, []screen.Kind{screen.Unknown, screen.Ready, screen.Busy}, kind, "%s:\n%s", r.Name, text)
+		}
+	}
+}
+
+// Each kind that stops a session says why and what to do, and the others say nothing.
+func TestCodexAdvice(t *testing.T) {
+	matters := map[screen.Kind]screen.Matter{
+		screen.Hooks: screen.Setup, screen.Login: screen.Authentication, screen.Permission: screen.Setup, screen.Dialog: screen.Setup,
+		screen.Usage: screen.Setup, screen.Ready: screen.Nothing, screen.Busy: screen.Nothing,
+	}
+	seen := map[screen.Kind]bool{}
+	for _, r := range recordingsCodex(t) {
+		sight := recogniseCodex(shown(r))
+		seen[sight.Kind] = true
+		told, want := codex.Advise(sight), matters[sight.Kind]
+		assert.Equal(t, want, told.Matter, r.Name)
+		assert.Equal(t, want == screen.Nothing, told.Cause == "" && told.Fix == "", r.Name)
+		if sight.Kind == screen.Dialog {
+			assert.Contains(t, told.Cause, `"Select Model and Effort"`)
+		}
+	}
+	assert.Len(t, seen, len(matters), "there is a recording of each")
+}
+
+func FuzzRecogniseCodex(f *testing.F) {
+	f.Add("")
+	f.Add("› 1. \n\n enter confirm")
+	for _, r := range recordingsCodex(f) {
+		f.Add(shown(r))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		told := codex.Advise(recogniseCodex(text))
+		assert.Equal(t, told.Matter == screen.Nothing, told.Cause == "")
+	})
+}
+
+func TestCodexLastWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                       "",
+		"Error: no such thing\n": "Error: no such thing",
+		"one\nERROR: first\nERROR: it broke\ntokens used\n0\n": "it broke",
+		"said ERROR: nothing\n12":                              "12",
+	} {
+		assert.Equal(t, want, codexLastWords(text))
+	}
+}

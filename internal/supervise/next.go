@@ -1,0 +1,129 @@
+package supervise
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/words"
+)
+
+// look settles what the last session left. If nothing is left to drain, it takes a step
+// of the runs: the entries that they then wait for are work, too.
+func (r *run) look() (st state, e *ending) {
+	st, err := r.settle(r.stop.asked)
+	if err != nil {
+		return st, r.stuck(err)
+	}
+	if st.Owner != nil || st.waits || r.Mode != Drain || len(r.Runs.Dirs) == 0 {
+		return st, nil
+	}
+	if time.Until(r.asleep) > 0 {
+		st.asleep = r.asleep // each step is a change, which would end the sleep
+		return st, nil
+	}
+	s, e := r.stepRuns()
+	if e != nil {
+		return st, e
+	}
+	if s.Waiting {
+		if st, err = r.settle(r.stop.asked); err != nil || st.waits {
+			return st, r.stuck(err)
+		}
+	}
+	st.asleep, st.runs = s.NotBefore, s
+	r.asleep = s.NotBefore
+	return st, nil
+}
+
+// enough tells whether the work ends here, nil if it does not.
+func (r *run) enough(st state) *ending {
+	switch {
+	case r.Mode == Drain && st.Owner != nil:
+		return &ending{reason: Busy, detail: st.Owner.String()}
+	case r.Mode == Drain && !st.waits:
+		return r.nothingWaits(st)
+	}
+	if r.Mode == Drain {
+		if e := r.impatient(st); e != nil {
+			return e
+		}
+	}
+	switch {
+	case r.Mode == Drain && !r.UntilDrained && r.report.Sessions > 0:
+		return &ending{reason: Left, detail: "the session ended, and entries wait"}
+	case st.waits && r.box.CheckRoom() != nil:
+		return r.stuck(r.box.CheckRoom())
+	case r.Mode == Drain && r.pace.fruitless > r.MaxRestarts:
+		return &ending{reason: Exhausted, detail: words.Count(r.pace.fruitless, "session", "sessions") +
+			" in a row ended without an answered entry" + because(st.failure())}
+	}
+	return nil
+}
+
+// nothingWaits says what an empty inbox means: the end, unless a run wakes soon.
+func (r *run) nothingWaits(st state) *ending {
+	asleep := !st.asleep.IsZero()
+	switch {
+	case asleep && r.bears(st.asleep):
+		return nil
+	case asleep:
+		st.runs.waits = append(st.runs.waits, "a run sleeps until "+words.Stamp(st.asleep))
+	case len(st.runs.waits) == 0:
+		return &ending{reason: Drained}
+	}
+	e := &ending{reason: RunWaits, detail: strings.Join(st.runs.waits, "; ")}
+	if st.runs.stuck {
+		e.reason = RunStuck
+	}
+	return e
+}
+
+// pausedBy ends the work because of a pause, and tells one that an error of the API caused
+// from one that a person asked for.
+func pausedBy(p *inbox.Pause) *ending {
+	e := &ending{reason: Paused, detail: "delivery is paused, until `heartbeat resume`"}
+	if p.Until != nil {
+		e.detail = "delivery is paused until " + words.Stamp(*p.Until) + ", or `heartbeat resume`"
+	}
+	if p.Reason != "" {
+		e.detail += ": " + words.Brief(p.Reason)
+	}
+	name, message, _ := strings.Cut(p.Reason, ": ")
+	switch {
+	case !slices.Contains(claude.FailureNames(), name):
+	case claude.AsksForLogin(name):
+		e.reason, e.shown = Authentication, true
+	case claude.RemedyFor(name, message).Person:
+		e.reason, e.shown = Refused, true
+	}
+	return e
+}
+
+func (st state) failure() *inbox.Failure {
+	if st.Backoff == nil {
+		return nil
+	}
+	return st.Backoff.Failure
+}
+
+func because(f *inbox.Failure) string {
+	if f == nil {
+		return ""
+	}
+	return ": " + words.Brief(f.String())
+}
+
+// rest is how long the next session has to wait.
+func (r *run) rest(st state) time.Duration {
+	rest := time.Until(r.pace.notBefore)
+	if w := r.held(st); !w.end.IsZero() {
+		rest = max(rest, time.Until(w.end))
+	}
+	if !r.Until.IsZero() {
+		rest = min(rest, time.Until(r.Until))
+	}
+	return rest
+}

@@ -1,0 +1,176 @@
+package supervise
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"heartbeat/internal/cli"
+	"heartbeat/internal/words"
+)
+
+const (
+	// maxHold is the longest back-off that is waited for without [Options.Patience]; after a
+	// longer one, whoever started this comes back.
+	maxHold = 10 * time.Minute
+	// longWait is the shortest wait that a person is told of.
+	longWait = 10 * time.Second
+)
+
+// patience is how this launcher has waited so far.
+type patience struct {
+	since    time.Time // the last answer, as far as sessions have ended; its clock stands still while the machine sleeps
+	answered int64     // by then
+	told     time.Time // the wait that a person was told of last
+	limits   bool      // a person was told of the limits
+}
+
+// left is for how long delivery may be held from now on.
+func (r *run) left() time.Duration {
+	p := &r.patient
+	if p.since.IsZero() || r.pace.answered > p.answered {
+		p.since, p.answered = time.Now(), r.pace.answered
+	}
+	switch {
+	case r.Patience < 0:
+		return math.MaxInt64
+	case r.Patience == 0:
+		return maxHold
+	}
+	return r.Patience - time.Since(p.since)
+}
+
+// bears reports whether something is waited for that ends at that time.
+func (r *run) bears(end time.Time) bool {
+	return time.Until(end) <= r.left() && (r.Until.IsZero() || !end.After(r.Until))
+}
+
+// over reports whether no further entry may be begun.
+func (r *run) over() bool { return !r.Until.IsZero() && time.Until(r.Until) <= 0 }
+
+// impatient ends the work if what holds delivery lasts for longer than is waited, or if
+// the time is over. A pause is waited for only where patience was asked for.
+func (r *run) impatient(st state) *ending {
+	switch p, b := st.Paused, st.Backoff; {
+	case p != nil && (p.Until == nil || r.Patience == 0 || !r.bears(*p.Until)):
+		return pausedBy(p)
+	case b != nil && !r.bears(b.Until):
+		return &ending{reason: BackingOff, detail: "until " + words.Stamp(b.Until) + r.tooLong(b.Until) + because(b.Failure)}
+	case r.over():
+		return &ending{reason: Left, detail: "the time was over" + r.tooLong(time.Now())}
+	}
+	return nil
+}
+
+// tooLong says which flag does not allow to wait until then, empty for none.
+func (r *run) tooLong(end time.Time) string {
+	switch {
+	case !r.Until.IsZero() && end.After(r.Until):
+		return " (--until " + words.Stamp(r.Until) + ")"
+	case r.Patience > 0:
+		return " (--patience " + words.Took(r.Patience) + ")"
+	}
+	return ""
+}
+
+// bearWith does not count a session that met an error of the API where its end is waited
+// for: only the time counts there, and how often an entry was tried.
+func (r *run) bearWith(s *session) {
+	if r.Mode == Drain && r.Patience != 0 && s.met(&s.failed) {
+		r.pace.fruitless = max(0, r.pace.fruitless-1)
+	}
+}
+
+// wait is what the next entry has to wait for.
+type wait struct {
+	end  time.Time
+	what time.Time // tells it from the next one: its end may be reckoned anew
+	why  string
+}
+
+// held is what holds delivery, the zero wait for nothing.
+func (r *run) held(st state) (w wait) {
+	if r.Mode != Drain {
+		return wait{}
+	}
+	if b := st.Backoff; b != nil {
+		w = wait{b.Until, b.At, "then it tries again" + because(b.Failure)}
+		if b.Named {
+			w.why = "then the limit is over" + because(b.Failure)
+		}
+	}
+	if p := st.Paused; p != nil && p.Until != nil && p.Until.After(w.end) {
+		w = wait{*p.Until, *p.Until, "then the pause is over"}
+		if p.Reason != "" {
+			w.why += ": " + words.Brief(p.Reason)
+		}
+	}
+	if !st.waits && st.asleep.After(w.end) {
+		w = wait{st.asleep, st.asleep, "then a run's sleep is over"}
+	}
+	return w
+}
+
+// tellWait tells a person once of a wait that is worth it: until when, and what for.
+func (r *run) tellWait(st state, rest time.Duration) {
+	w := r.held(st)
+	if w.end.IsZero() {
+		w = wait{what: r.pace.notBefore, why: "then the next session begins"}
+	}
+	if rest < longWait || w.what.Equal(r.patient.told) {
+		return
+	}
+	r.tellLimits()
+	r.patient.told = w.what
+	if r.Attended {
+		w.why += " (Ctrl-C ends it)"
+	}
+	r.aloud("it waits until " + words.Stamp(time.Now().Add(rest)) + ", " + w.why)
+}
+
+// tellLimits tells a person once which limits hold.
+func (r *run) tellLimits() {
+	if !r.patient.limits {
+		r.patient.limits = true
+		r.aloud(r.limits())
+	}
+}
+
+// limits are those that end the work or an entry, as the flags that set them.
+func (r *run) limits() string {
+	var all []string
+	if r.Terminal.Timeout > 0 {
+		all = append(all, "--timeout "+words.Took(r.Terminal.Timeout))
+	}
+	if !r.Until.IsZero() {
+		all = append(all, "--until "+words.Stamp(r.Until))
+	}
+	args := cli.LimitArguments(r.Settings.Limits)
+	for i := 0; i+1 < len(args); i += 2 {
+		all = append(all, args[i]+" "+args[i+1])
+	}
+	text := "limits: none"
+	if len(all) > 0 {
+		text = "limits: " + strings.Join(all, ", ")
+	}
+	switch waits := "; an API limit or an outage is waited out"; {
+	case r.Mode != Drain:
+	case r.Patience < 0 && r.Until.IsZero():
+		text += waits
+	case r.Patience < 0:
+		text += waits + " until then"
+	case r.Patience > 0:
+		text += waits + ", for up to " + words.Took(r.Patience)
+	default:
+		text += waits + ", for up to " + words.Took(maxHold)
+	}
+	return text
+}
+
+// aloud tells a person, also one at whose terminal the sessions are: call it between two.
+func (r *run) aloud(text string) {
+	r.Line(time.Now(), text)
+	if r.Attended {
+		r.Terminal.Note("%s", text)
+	}
+}

@@ -1,0 +1,118 @@
+package supervise
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/machine"
+	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/machine/rights"
+	"heartbeat/internal/supervise/client"
+	"heartbeat/internal/supervise/sharing"
+)
+
+// private is a directory that only this user can reach. It holds the settings that wire
+// the session's hook: anybody who could replace those could run commands as this user.
+type private struct{ dir string }
+
+// oldSettings is where other versions of the launcher left the settings.
+const oldSettings = ".launch-settings.json"
+
+// makePrivate makes the directory where the system keeps such things. It removes one that
+// a killed launcher of the same inbox left: lock proves that there is no other launcher.
+func makePrivate(box *inbox.Inbox, lock *disk.Lock) (*private, error) {
+	sum := sha256.Sum256([]byte(lock.Identity() + " " + box.Path()))
+	prefix := "heartbeat-launch-" + hex.EncodeToString(sum[:6]) + "-"
+	var failed error
+	for _, base := range privateBases(box) {
+		if err := keepsNames(base); err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		removePrivate(base, prefix)
+		dir, err := os.MkdirTemp(base, prefix)
+		if err == nil {
+			return &private{dir}, disk.Remove(box.Dir() + "/" + oldSettings)
+		}
+		failed = errors.Join(failed, err)
+	}
+	return nil, fmt.Errorf("find a private directory for the session's settings: %w: name one in TMPDIR", failed)
+}
+
+// privateBases are the places for the directory, the best first.
+func privateBases(box *inbox.Inbox) (bases []string) {
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		bases = append(bases, dir)
+	}
+	return append(bases, os.TempDir(), box.Dir())
+}
+
+// keepsNames returns an error if somebody else could replace a directory that is made
+// there.
+func keepsNames(dir string) error {
+	info, err := disk.StatDir(dir)
+	switch {
+	case err != nil:
+		return err
+	case rights.Others(info) && !info.Sticky():
+		return fmt.Errorf("%s: others may write there (mode %04o)", dir, info.Mode)
+	}
+	return nil
+}
+
+// guardRest has the directory removed if this process is killed while there is no session,
+// whose guardian would remove it. Without a guardian the next launcher does.
+func (r *run) guardRest() (dismiss func()) {
+	dismiss = func() {}
+	if !r.Terminal.Guard || r.SettingsDir != "" {
+		return dismiss
+	}
+	mark, err := machine.RandomName()
+	if err != nil {
+		return dismiss
+	}
+	g, err := guardian.Post(mark, nil, guardian.Then{Remove: r.private.paths()})
+	if err != nil || g == nil {
+		return dismiss
+	}
+	return g.Dismiss
+}
+
+// removePrivate removes the directories with that prefix.
+func removePrivate(base, prefix string) {
+	names, err := os.ReadDir(base)
+	if err != nil {
+		return // what is left there does no harm
+	}
+	for _, n := range names {
+		if strings.HasPrefix(n.Name(), prefix) && n.IsDir() {
+			(&private{filepath.Join(base, n.Name())}).remove()
+		}
+	}
+}
+
+// paths are the files that it may hold, and itself.
+func (p *private) paths() (all []string) {
+	for _, name := range []string{client.SettingsName, client.ToolsName, sharing.SocketName} {
+		all = append(all, filepath.Join(p.dir, name), filepath.Join(p.dir, name+".tmp"))
+	}
+	return append(all, p.dir)
+}
+
+// remove removes the directory, unless it is not as it was made or holds other files.
+func (p *private) remove() {
+	if info, err := os.Lstat(p.dir); err != nil || info.Mode().Type() != fs.ModeDir || info.Mode().Perm() != 0o700 {
+		return
+	}
+	for _, path := range p.paths() {
+		_ = os.Remove(path) // best effort: the next launcher tries again
+	}
+}

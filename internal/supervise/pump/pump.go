@@ -1,0 +1,175 @@
+// Package pump writes bytes to a writer that may block, without stalling their
+// source.
+package pump
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// limit is how many bytes may wait, chunkSize how many the writer gets at a time.
+	limit     = 1 << 20
+	chunkSize = 16 << 10
+	// patience is how long the writer may take for a chunk before the waiting bytes
+	// are dropped. A writer slower than this would stall the source. A faster one gets
+	// everything, and slows the source down to its own speed.
+	patience = 250 * time.Millisecond
+	// flushPatience is the patience at the end, when no source is held up.
+	flushPatience = 2 * time.Second
+)
+
+var errSlow = errors.New("it is not being read")
+
+// Pump buffers at most 1 MiB for its writer. When that is full and the writer takes
+// less than 16 KiB in a quarter of a second, it drops all of it.
+type Pump struct {
+	// Last, if set, is called when all was written that will be, before [Pump.Flush]
+	// returns, from the goroutine that writes.
+	Last func()
+
+	to      io.Writer
+	trouble func(error) // called once, with why something was dropped
+
+	mu      sync.Mutex
+	waiting []byte
+	closed  bool
+	hurried bool // what waits is dropped
+	taken   int  // chunks that the writer took or refused
+	stuckAt int  // the value of taken at the last drop
+	said    sync.Once
+
+	patience, flushPatience time.Duration // as the constants have it; tests choose others
+
+	more chan struct{} // something waits, or the pump was closed
+	step chan struct{} // a chunk was taken
+	done chan struct{} // everything was taken
+}
+
+// New returns a pump to a writer. trouble is called once, with the reason, when
+// something was dropped.
+func New(to io.Writer, trouble func(error)) *Pump {
+	return &Pump{
+		to: to, trouble: trouble, stuckAt: -1, patience: patience, flushPatience: flushPatience,
+		more: make(chan struct{}, 1), step: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+}
+
+// poke wakes whoever waits on c.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Put adds bytes to be written. The caller may reuse b. If the buffer is full, Put
+// blocks while the writer takes chunk after chunk; if the writer stalls, it drops
+// the buffer, in whole pieces as they were put. A chunk that the writer refuses is
+// dropped too.
+func (p *Pump) Put(b []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.waiting)+len(b) > limit {
+		before := p.taken
+		if before == p.stuckAt || !p.awaitStep() && p.taken == before {
+			p.waiting = p.waiting[:0]
+			p.stuckAt = p.taken
+			p.drop(errSlow)
+		}
+	}
+	p.waiting = append(p.waiting, b...)
+	poke(p.more)
+}
+
+// awaitStep waits for a chunk to be taken, without the lock.
+func (p *Pump) awaitStep() bool {
+	p.mu.Unlock()
+	defer p.mu.Lock()
+	select {
+	case <-p.step:
+		return true
+	case <-time.After(p.patience):
+		return false
+	}
+}
+
+func (p *Pump) drop(why error) { p.said.Do(func() { p.trouble(why) }) }
+
+// Run writes until [Pump.Flush] was called and nothing waits.
+func (p *Pump) Run() {
+	defer close(p.done)
+	var taking []byte
+	for range p.more {
+		p.mu.Lock()
+		taking, p.waiting = p.waiting, taking[:0]
+		closed := p.closed
+		p.mu.Unlock()
+		p.writeAll(taking)
+		if closed {
+			if p.Last != nil {
+				p.Last()
+			}
+			return
+		}
+	}
+}
+
+func (p *Pump) writeAll(b []byte) {
+	for len(b) > 0 {
+		chunk := b[:min(chunkSize, len(b))]
+		b = b[len(chunk):]
+		if _, err := p.to.Write(chunk); err != nil {
+			p.drop(reason(err))
+		}
+		p.mu.Lock()
+		p.taken++
+		hurried := p.hurried
+		p.mu.Unlock()
+		poke(p.step)
+		if hurried {
+			return
+		}
+	}
+}
+
+// reason returns the system's error without the file's name, which the caller knows.
+func reason(err error) error {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		return errors.New("its reader is gone")
+	}
+	return err
+}
+
+// Flush waits until everything is written, and reports whether it was. It gives up when the
+// writer takes nothing for two seconds. When hurry is closed, it drops what waits. Put must
+// not be called after it.
+func (p *Pump) Flush(hurry <-chan struct{}) bool {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	poke(p.more)
+	for patience, whole := p.flushPatience, true; ; {
+		select {
+		case <-p.done:
+			return whole
+		case <-p.step:
+		case <-time.After(patience):
+			p.drop(errSlow)
+			return false
+		case <-hurry:
+			p.mu.Lock()
+			p.hurried, p.waiting = true, nil
+			p.mu.Unlock()
+			hurry, whole, patience = nil, false, p.patience
+		}
+	}
+}

@@ -1,0 +1,25 @@
+package supervise
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"heartbeat/internal/price"
+)
+
+func TestReportInWords(t *testing.T) {
+	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	r := Report{Reason: Drained, StartedAt: at, EndedAt: at.Add(65 * time.Second)}
+	assert.Equal(t, "drained: nothing was waiting", r.String())
+	r.Answered, r.Sessions = 3, 1
+	assert.Equal(t, "drained: 3 answered; 1 session, 1m 5s", r.String())
+	r.Reason, r.Detail, r.Queued, r.Sessions, r.Restarts, r.Dropped = Paused, "for the night", 4, 3, 2, 1
+	assert.Equal(t, "paused: 3 answered, 1 dropped, 4 queued; 3 sessions (2 restarts), 1m 5s: for the night", r.String())
+	r.Fields = price.Price{Amount: price.Amount{Nanos: 2_610_000_000, Dollars: true}, Open: true}.Fields()
+	assert.Equal(t, "paused: 3 answered, 1 dropped, 4 queued; 3 sessions (2 restarts), 1m 5s, 2.61+ USD: for the night", r.String())
+	expired := Report{Reason: Drained, DeadLettered: 1, StartedAt: at, EndedAt: at.Add(2 * time.Millisecond)}
+	assert.Equal(t, "drained: 0 answered, 1 dead-lettered; 0 sessions, 2ms", expired.String())
+	assert.Equal(t, "busy: another launcher works", (&Report{Reason: Busy, Detail: "another launcher works"}).String())
+}

@@ -1,0 +1,192 @@
+package supervise
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"heartbeat/internal/screen"
+	"heartbeat/internal/supervise/client"
+	"heartbeat/internal/supervise/terminal"
+	"heartbeat/internal/words"
+	recovery "heartbeat/recover"
+)
+
+// session is one session of the client.
+type session struct {
+	client  *client.Client
+	began   time.Time
+	seq     int64 // the first commit to the inbox that may be this session's
+	resumed bool  // with the conversation of another one
+	screen  *screen.Screen
+	started chan struct{} // closed once a hook told of the start
+	over    chan struct{} // closed at the end
+	quit    chan struct{} // closed to end it
+	printed atomic.Bool   // since the watchdog looked last
+	drawn   atomic.Int64  // how often it has printed
+	asks    atomic.Bool   // the session waits for a person
+	awaits  atomic.Bool   // it may go on doing so
+	entered entered
+
+	mu     sync.Mutex
+	id     string
+	failed bool     // a turn ended in an error
+	worked bool     // an entry was delivered to it
+	why    *verdict // why the launcher ends it, nil if it does not
+	// cutShort says that it was ended by the order that ends all the work.
+	cutShort bool
+}
+
+// verdict is why a session is ended.
+type verdict struct {
+	ending *ending // of all the work, nil where another session may follow
+	text   string  // says why, without an ending
+	asked  bool    // it waits for a person
+	// stopped says that all the work ends by order.
+	stopped bool
+	// over is the limit that the delivery with the number seq has reached, nil for none.
+	over *recovery.Over
+	seq  int64
+}
+
+func newSession(c *client.Client, size terminal.Size) *session {
+	return &session{
+		client: c, began: time.Now(), screen: screen.New(int(size.Rows), int(size.Cols)),
+		started: make(chan struct{}), over: make(chan struct{}), quit: make(chan struct{}),
+	}
+}
+
+// sight is what its terminal shows.
+func (s *session) sight() screen.Sight { return s.client.Recognise(s.screen.Text()) }
+
+// lastWords is what a program that gives up said last, after a colon. A screen that was
+// recognised is no such thing.
+func (s *session) lastWords() string {
+	text := strings.TrimSpace(s.screen.Text())
+	if text == "" || s.client.Recognise(text) != (screen.Sight{}) {
+		return ""
+	}
+	return ": " + words.Brief(s.client.LastWords(text))
+}
+
+func (s *session) name() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.id
+}
+
+// start notes that a hook told of the session's start. After a `/clear` it has
+// another name.
+func (s *session) start(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.id == "" {
+		close(s.started)
+	}
+	s.id = id
+}
+
+// end ends the session. The first reason counts.
+func (s *session) end(v verdict) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.why == nil {
+		s.why = &v
+		close(s.quit)
+	}
+}
+
+// ended is why the launcher ended the session, empty if it did not.
+func (s *session) ended() verdict {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.why == nil {
+		return verdict{}
+	}
+	return *s.why
+}
+
+func (s *session) note(what *bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*what = true
+}
+
+func (s *session) met(what *bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return *what
+}
+
+// watch draws what the session prints on its screen, and passes it on.
+func (s *session) watch(next func([]byte)) func([]byte) {
+	return func(b []byte) {
+		s.printed.Store(true)
+		s.drawn.Add(1)
+		s.asks.Store(false)
+		_, _ = s.screen.Write(b) // it takes everything
+		if next != nil {
+			next(b)
+		}
+	}
+}
+
+// resize keeps the screen at the terminal's size, and passes that on.
+func (s *session) resize(next func(terminal.Size)) func(terminal.Size) {
+	return func(size terminal.Size) {
+		s.screen.Resize(int(size.Rows), int(size.Cols))
+		if next != nil {
+			next(size)
+		}
+	}
+}
+
+// promptPatience is how long a session must sit at its prompt before it is ended, if a
+// person has entered something: the client turns to that once the entries are done.
+const promptPatience = 3 * time.Second
+
+// entered is what a person has entered at the terminal of a session.
+type entered struct {
+	mu    sync.Mutex
+	lines bool // some, since the session began
+	// waiting is since when the session has been at its prompt, zero while it is not.
+	waiting time.Time
+}
+
+// line notes that a line was entered.
+func (e *entered) line() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.lines, e.waiting = true, time.Time{}
+}
+
+// mayEnd reports whether the session may be ended: nothing that a person entered waits
+// for its answer, as far as the screen shows (the client queues it while it works on
+// entries).
+func (e *entered) mayEnd(sight screen.Kind) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	atPrompt := sight == screen.Ready || sight == screen.Unknown // a program that is not known may be at its prompt
+	switch {
+	case !e.lines:
+		return true
+	case !atPrompt:
+		e.waiting = time.Time{}
+		return false
+	case e.waiting.IsZero():
+		e.waiting = now
+	}
+	return now.Sub(e.waiting) >= promptPatience
+}
+
+// menu reports whether the session asks for a single key. A question may be answered in a
+// line.
+func (s *session) menu() bool {
+	switch s.sight().Kind {
+	case screen.Unknown, screen.Busy, screen.Ready, screen.Question, screen.Login:
+		return false
+	}
+	return true
+}

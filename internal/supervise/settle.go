@@ -1,0 +1,114 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/charging"
+	"heartbeat/orchestrate"
+	recovery "heartbeat/recover"
+)
+
+// state is what the inbox asks for between two sessions.
+type state struct {
+	recovery.Hold
+	waits  bool      // an entry does
+	asleep time.Time // when the next sleep of a run is over, zero for none
+	runs   stepped   // where nothing waits, what the runs came to
+}
+
+// settle decides about what the last session left in flight, and returns what to do
+// next. If it sets many entries aside, others get the lock between its transactions.
+func (r *run) settle(ctx context.Context) (st state, err error) {
+	r.uncounted(charging.Gone(r.box, r.lastSession(), nil))
+	for {
+		if st, err = r.settleOnce(ctx); !errors.Is(err, inbox.ErrMore) {
+			return st, err
+		}
+	}
+}
+
+func (r *run) settleOnce(ctx context.Context) (st state, err error) {
+	tx, err := r.box.Begin(ctx)
+	if err != nil {
+		return st, err
+	}
+	defer func() { err = errors.Join(err, tx.Close()) }()
+	r.uncounted(charging.Note(tx, r.box, r.lastSession()))
+	if err := r.settleEntry(tx); err != nil {
+		return st, err
+	}
+	tx.EndStop() // also that of a launcher that was killed
+	var more error
+	st.Hold, st.waits, more = recovery.Waiting(tx, r.asker())
+	if more != nil && !errors.Is(more, inbox.ErrMore) {
+		return st, more
+	}
+	if tx.Dirty() {
+		if err := tx.Commit(); err != nil {
+			return st, err
+		}
+	}
+	if more != nil {
+		return st, more
+	}
+	r.last, r.seq = nil, tx.Seq()
+	return st, recovery.ForgetSpills(r.box, tx.InFlight())
+}
+
+// lastSession is the session that has ended and is not settled yet, "" for none.
+func (r *run) lastSession() string {
+	if r.last == nil {
+		return ""
+	}
+	return r.last.name()
+}
+
+// uncounted tells that what a session spent could not be counted, which keeps nobody from
+// going on.
+func (r *run) uncounted(err error) {
+	if err != nil {
+		r.Line(time.Now(), "what the sessions spent is not all counted: "+err.Error())
+	}
+}
+
+// asker is this launcher, as it asks what becomes of entries.
+func (r *run) asker() recovery.Asker {
+	return recovery.Asker{
+		Settings: r.Settings, Box: r.box,
+		Elsewhere: func(e inbox.Entry) (string, error) { return orchestrate.Settled(r.box, e.Metadata), nil },
+	}
+}
+
+// settleEntry settles the orphan, if there is one, unless its owner lives. A turn that ended
+// in an API error is decided by that error, not by the policy.
+func (r *run) settleEntry(tx *inbox.Tx) error {
+	sight := recovery.Sight{Charged: true}
+	if d := tx.InFlight(); r.last != nil && d != nil {
+		why := r.last.ended()
+		sight.Reason = r.last.reason()
+		if why.over != nil && why.seq == d.DeliveredSeq {
+			sight.Over = why.over
+		}
+	}
+	report, err := recovery.Settle(tx, r.asker(), sight)
+	if err != nil || report.Failure != nil || sight.Over != nil {
+		return err
+	}
+	return r.holdAfter(tx)
+}
+
+// holdAfter holds delivery if a turn of the last session that was no entry's ended in an
+// error. A hook that wakes its session holds delivery itself.
+func (r *run) holdAfter(tx *inbox.Tx) error {
+	if r.last == nil || r.Mode == Persist {
+		return nil
+	}
+	s, err := tx.Session(r.last.name())
+	if err != nil || s.Failure == nil || s.FailedSeq < r.last.seq {
+		return err
+	}
+	return recovery.HoldDelivery(tx, s.Failure, false)
+}

@@ -1,0 +1,211 @@
+package sharing
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/creack/pty"
+	"github.com/muesli/cancelreader"
+	"golang.org/x/term"
+
+	"heartbeat/internal/words"
+)
+
+// Watch is how a person's terminal is attached.
+type Watch struct {
+	In, Out *os.File // the terminal
+	Detach  Key
+	Only    bool // nothing is typed
+	Take    bool // type in the place of who does
+}
+
+// errAway says that the person has detached.
+var errAway = errors.New("detached")
+
+// Attach shows the session at the terminal, and types what is typed there, until the
+// person detaches, the session is over or ctx ends; why says which. The terminal is then as
+// it was found. An error says that nothing was shown.
+func Attach(ctx context.Context, conn *net.UnixConn, w Watch) (why string, err error) {
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	defer conn.Close() // nothing is owed to it
+	session, err := w.greet(conn)
+	if err != nil {
+		return "", err
+	}
+	state, err := term.MakeRaw(int(w.In.Fd()))
+	if err != nil {
+		return "", fmt.Errorf("set the terminal to raw: %w", err)
+	}
+	defer func() { _ = term.Restore(int(w.In.Fd()), state) }() // fails if it is gone
+	defer func() { _, _ = w.Out.WriteString(leaveScreen) }()   // likewise
+	if _, err := w.Out.WriteString(enterScreen); err != nil {
+		return "", fmt.Errorf("draw at the terminal: %w", err)
+	}
+	over, shown := make(chan error, 2), make(chan struct{})
+	defer func() { _ = conn.Close(); <-shown }() // nothing is drawn after this
+	go func() {
+		defer close(shown)
+		over <- w.show(conn)
+	}()
+	defer w.passKeys(conn, over)()
+	defer w.passSize(conn)()
+	err = <-over
+	name := "session " + words.Short(session)
+	var bye bye
+	switch {
+	case ctx.Err() != nil || errors.Is(err, errAway):
+		return "detached: " + name + " goes on", nil
+	case errors.As(err, &bye):
+		return name + ": " + words.Line(string(bye)), nil
+	}
+	return name + ": its launcher is gone", nil
+}
+
+// bye is why the launcher sends a watcher away.
+type bye string
+
+func (b bye) Error() string { return words.Line(string(b)) }
+
+// greet says who is there, and learns which session it is.
+func (w Watch) greet(conn *net.UnixConn) (session string, err error) {
+	h := hello{Version: version, size: w.size(), Watch: w.Only, Take: w.Take, Key: w.Detach.Name}
+	if err := writeJSON(conn, frameHello, h); err != nil && !errors.Is(err, syscall.EPIPE) { // what the launcher says counts
+		return "", fmt.Errorf("speak to the launcher: %w", err)
+	}
+	kind, text, err := readFrame(conn, maxSent)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the launcher said nothing: %w", err)
+	case kind == frameBye:
+		return "", bye(text)
+	case kind != frameHello || json.Unmarshal(text, &h) != nil || h.Version != version:
+		return "", errors.New("the launcher is of another release: use its own command")
+	}
+	return h.Session, nil
+}
+
+// size is that of the terminal.
+func (w Watch) size() size {
+	rows, cols, err := pty.Getsize(w.Out)
+	if err != nil {
+		return size{}.bounded()
+	}
+	return size{rows, cols}.bounded()
+}
+
+// show draws what comes, until nothing does any more.
+func (w Watch) show(conn io.Reader) error {
+	for {
+		kind, what, err := readFrame(conn, maxDrawn)
+		switch {
+		case err != nil:
+			return err
+		case kind == frameBye:
+			return bye(what)
+		case kind == frameDraw:
+			if _, err := w.Out.Write(what); err != nil {
+				return errAway // the terminal is gone
+			}
+		}
+	}
+}
+
+// passKeys types what is typed, until it is stopped. over is told of the key that detaches.
+func (w Watch) passKeys(conn io.Writer, over chan<- error) (stop func()) {
+	keys, err := cancelreader.NewReader(w.In)
+	if err != nil { // the next key after this is lost
+		go w.copyKeys(w.In, conn, over)
+		return func() {}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.copyKeys(keys, conn, over)
+	}()
+	return func() {
+		keys.Cancel()
+		<-done
+		_ = keys.Close() // it was only read
+	}
+}
+
+// interrupt is ctrl-c, which detaches too where nothing is typed.
+const interrupt = 3
+
+func (w Watch) copyKeys(keys io.Reader, conn io.Writer, over chan<- error) {
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := keys.Read(buf)
+		typed, _, away := bytes.Cut(buf[:n], []byte{w.Detach.code})
+		away = away || w.Only && bytes.ContainsRune(typed, interrupt)
+		if len(typed) > 0 && !w.Only {
+			_ = writeFrame(conn, frameKeys, typed) // who shows the session sees that it is over
+		}
+		if away || err != nil && !errors.Is(err, cancelreader.ErrCanceled) {
+			over <- errAway
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// passSize tells of each change of the terminal's size, until it is stopped.
+func (w Watch) passSize(conn io.Writer) (stop func()) {
+	changed := make(chan os.Signal, 1)
+	done := make(chan struct{})
+	signal.Notify(changed, syscall.SIGWINCH)
+	go func() {
+		for {
+			select {
+			case <-changed:
+				_ = writeJSON(conn, frameSize, w.size()) // likewise
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { signal.Stop(changed); close(done) }
+}
+
+// Key is a key with ctrl, and the value of a flag.
+type Key struct {
+	Name string
+	code byte
+}
+
+// DetachKey is one that no client uses.
+var DetachKey = Key{`ctrl-\`, 0x1c}
+
+// Set takes a name such as ctrl-x.
+func (k *Key) Set(name string) error {
+	if len(name) == len("ctrl-x") && name[:len("ctrl-")] == "ctrl-" {
+		switch c := name[len(name)-1] | 0x20; {
+		case c >= 'a' && c <= 'z' && c != 'm' && c != 'j' && c != 'i':
+			*k = Key{name, c & 0x1f}
+			return nil
+		}
+		switch c := name[len(name)-1]; c {
+		case '\\', ']', '^', '_':
+			*k = Key{name, c & 0x1f}
+			return nil
+		}
+	}
+	return errors.New(`it takes a key with ctrl, such as ctrl-\ or ctrl-x`)
+}
+
+// String is what Set takes.
+func (k *Key) String() string { return k.Name }
+
+// Type is what the help calls it.
+func (k *Key) Type() string { return "key" }

@@ -1,0 +1,122 @@
+package sharing
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"heartbeat/internal/machine"
+	"heartbeat/internal/machine/socket"
+)
+
+// accept takes connections until the listener is closed.
+func (s *Server) accept() {
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		s.slots <- struct{}{}
+		conn, err := s.listener.AcceptUnix()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // no descriptor is left: it passes
+			<-s.slots
+			time.Sleep(pause)
+			continue
+		}
+		pause = 5 * time.Millisecond
+		if !s.opens() {
+			_ = conn.Close() // nothing was said yet
+			return
+		}
+		go func() {
+			defer s.serving.Done()
+			defer func() { <-s.slots }()
+			defer func() { _ = conn.Close() }() // what the peer was told is sent
+			s.serve(conn)
+		}()
+	}
+}
+
+// opens counts a connection, unless the server is closed.
+func (s *Server) opens() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.serving.Add(1)
+	}
+	return !s.closed
+}
+
+// serve serves one connection to its end.
+func (s *Server) serve(conn *net.UnixConn) {
+	w, err := s.welcome(conn)
+	if err != nil {
+		_ = conn.SetWriteDeadline(time.Now().Add(helloPatience))
+		_ = writeFrame(conn, frameBye, []byte(err.Error())) // the peer is gone, or is told
+		return
+	}
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		w.send()
+		_ = conn.SetReadDeadline(time.Unix(1, 0)) // ends the reading
+	}()
+	s.listenTo(w)
+	s.leave(w)
+	<-sent
+}
+
+// welcome finds out who is there, and has it watch.
+func (s *Server) welcome(conn *net.UnixConn) (*watcher, error) {
+	if err := mayAttach(conn); err != nil {
+		return nil, err
+	}
+	_ = conn.SetDeadline(time.Now().Add(helloPatience))
+	kind, text, err := readFrame(conn, maxSent)
+	var h hello
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("what the peer is was not said: %w", err)
+	case kind != frameHello || json.Unmarshal(text, &h) != nil:
+		return nil, errors.New("what the peer has said is no hello of this protocol")
+	case h.Version != version:
+		return nil, fmt.Errorf("the launcher is of another release, which speaks version %d of the protocol, and the peer version %d: use its own command", version, h.Version)
+	}
+	w := newWatcher(conn, h)
+	if err := s.join(w, h.Take); err != nil {
+		return nil, err
+	}
+	_ = conn.SetDeadline(time.Time{})
+	return w, nil
+}
+
+// mayAttach refuses other users, and the session itself: an agent that answers its own
+// questions would make them pointless. All that a session starts is below this process
+// until it ends, daemons included.
+func mayAttach(conn *net.UnixConn) error {
+	peer, err := socket.PeerOf(conn)
+	if err != nil {
+		return err
+	}
+	if err := peer.CheckUser(); err != nil {
+		return err
+	}
+	if peer.PID == os.Getpid() { // a test's
+		return nil
+	}
+	parents := map[int]int{}
+	for _, p := range machine.List() {
+		parents[p.PID] = p.Parent
+	}
+	if _, known := parents[peer.PID]; !known {
+		return errors.New("the process that asks cannot be seen from here, so it may belong to the session, which may not attach to itself")
+	}
+	for pid, steps := peer.PID, 0; pid > 1 && steps < len(parents); pid, steps = parents[pid], steps+1 {
+		if pid == os.Getpid() {
+			return errors.New("a process of the session may not attach to it: that is for a person, from another terminal")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+// Package sharing gives a terminal on a session that nobody sits at: the launcher listens on
+// a unix socket in its private folder, and each watcher is shown what the emulator of the
+// session's terminal shows. Nothing that the session prints reaches a watcher's terminal as
+// it is: a watcher gets pictures, drawn with a handful of sequences. So one that is slow
+// misses pictures and holds nobody up, and whatever the session sets its terminal to, a
+// watcher's terminal is left as it was found.
+//
+// # Protocol
+//
+// Both sides send frames: a byte for the kind, four for the length of what follows, most
+// significant first. The watcher begins.
+//
+//	h  watcher: {"v":1,"rows":24,"cols":80,"watch":false,"take":false,"key":"ctrl-\\"}
+//	h  launcher: {"v":1,"session":"30e2a723-..."}
+//	k  watcher: what was typed
+//	s  watcher: {"rows":24,"cols":80}, when its terminal has another size
+//	d  launcher: what to write to the terminal
+//	b  launcher: a sentence on why it is over, the last frame
+package sharing
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// SocketName is the name of the socket in the launcher's private folder.
+const SocketName = "attach"
+
+// version is that of the protocol.
+const version = 1
+
+// The kinds of frames.
+const (
+	frameHello = 'h'
+	frameKeys  = 'k'
+	frameSize  = 's'
+	frameDraw  = 'd'
+	frameBye   = 'b'
+)
+
+// The most that is in a frame, to the launcher and from it.
+const (
+	maxSent  = 64 << 10
+	maxDrawn = 32 << 20
+)
+
+// hello is the first frame of each side.
+type hello struct {
+	Version int    `json:"v"`
+	Session string `json:"session,omitempty"` // the launcher's
+	size           // and the rest the watcher's
+	Watch   bool   `json:"watch,omitempty"`
+	Take    bool   `json:"take,omitempty"`
+	Key     string `json:"key,omitempty"` // what detaches, as it is called
+}
+
+// size is that of a watcher's terminal.
+type size struct {
+	Rows int `json:"rows,omitempty"`
+	Cols int `json:"cols,omitempty"`
+}
+
+// The largest terminal that is drawn for, and the one of a watcher that has none.
+const (
+	maxRows, maxCols         = 500, 1000
+	defaultRows, defaultCols = 24, 80
+)
+
+// bounded is the size as it is drawn for.
+func (s size) bounded() size {
+	if s.Rows <= 0 || s.Cols <= 0 {
+		return size{defaultRows, defaultCols}
+	}
+	return size{min(s.Rows, maxRows), min(s.Cols, maxCols)}
+}
+
+// writeFrame writes a frame at once.
+func writeFrame(w io.Writer, kind byte, what []byte) error {
+	frame := make([]byte, 5, 5+len(what))
+	frame[0] = kind
+	binary.BigEndian.PutUint32(frame[1:], uint32(len(what)))
+	_, err := w.Write(append(frame, what...))
+	return err
+}
+
+func writeJSON(w io.Writer, kind byte, what any) error {
+	text, err := json.Marshal(what)
+	if err != nil {
+		return err
+	}
+	return writeFrame(w, kind, text)
+}
+
+// readFrame reads a frame that has at most so many bytes.
+func readFrame(r io.Reader, most int) (kind byte, what []byte, err error) {
+	var head [5]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return 0, nil, err
+	}
+	n := binary.BigEndian.Uint32(head[1:])
+	if int64(n) > int64(most) {
+		return 0, nil, fmt.Errorf("a frame of %d bytes, and it may have %d", n, most)
+	}
+	what = make([]byte, n)
+	_, err = io.ReadFull(r, what)
+	return head[0], what, err
+}

@@ -1,0 +1,281 @@
+package sharing
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/machine/socket"
+	"heartbeat/internal/screen"
+)
+
+const (
+	// maxWatchers is how many there may be at once.
+	maxWatchers = 16
+	// helloPatience is how long a peer may take to say what it is.
+	helloPatience = 5 * time.Second
+	// drawPatience is how long a watcher may take for a picture before it is given up.
+	drawPatience = 30 * time.Second
+	// drawEvery is the least time between two pictures.
+	drawEvery = 20 * time.Millisecond
+	// keysKept is how many pieces of what was typed may wait for the session to read them.
+	// What comes then is lost.
+	keysKept = 256
+)
+
+// Session is the one that runs.
+type Session struct {
+	Screen *screen.Screen
+	Name   func() string
+	// Type types something. It may block until the session reads it or is over.
+	Type func([]byte)
+	// Resize gives the session's terminal the size of who types, or with 0 its own. It
+	// must not block.
+	Resize func(rows, cols int)
+
+	keys chan []byte
+	over chan struct{}
+}
+
+// Server is the launcher's side. A nil server has no watchers.
+type Server struct {
+	// Doing says what the launcher does where no session runs.
+	Doing func() string
+
+	path     string
+	listener *net.UnixListener
+	slots    chan struct{} // one for each connection
+	serving  sync.WaitGroup
+	count    atomic.Int32 // of watchers
+
+	mu       sync.Mutex
+	session  *Session // nil between two sessions
+	watchers []*watcher
+	typist   *watcher // the one of them who types, nil for none
+	typedAt  time.Time
+	closed   bool
+}
+
+// Listen listens in the folder, which only this user can reach.
+func Listen(folder string, doing func() string) (*Server, error) {
+	l, err := socket.Listen(folder, SocketName)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Doing: doing, path: filepath.Join(folder, SocketName), listener: l, slots: make(chan struct{}, 2*maxWatchers)}
+	go s.accept()
+	return s, nil
+}
+
+// Path is the socket's, "" for no server.
+func (s *Server) Path() string {
+	if s == nil {
+		return ""
+	}
+	return s.path
+}
+
+// byePatience is how long watchers may take, at the launcher's end, to be told of it.
+const byePatience = time.Second
+
+// Close takes no more watchers, and sends away those that are there.
+func (s *Server) Close() {
+	if s == nil {
+		return
+	}
+	_ = disk.Remove(s.path) // or its folder's owner does
+	_ = s.listener.Close()  // nothing is lost
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.End("the launcher has ended")
+	told := make(chan struct{})
+	go func() { s.serving.Wait(); close(told) }()
+	select {
+	case <-told:
+	case <-time.After(byePatience):
+	}
+}
+
+// Begin has watchers attach to a session.
+func (s *Server) Begin(to *Session) {
+	if s == nil {
+		return
+	}
+	to.keys, to.over = make(chan []byte, keysKept), make(chan struct{})
+	go to.passKeys()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.session = to
+}
+
+func (s *Session) passKeys() {
+	for {
+		select {
+		case b := <-s.keys:
+			s.Type(b)
+		case <-s.over:
+			return
+		}
+	}
+}
+
+// End sends all watchers away, with a sentence on why: the session is over.
+func (s *Server) End(why string) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session != nil {
+		close(s.session.over)
+	}
+	for _, w := range s.watchers {
+		w.end(why)
+	}
+	s.session, s.typist, s.watchers = nil, nil, nil
+	s.count.Store(0)
+}
+
+// Drawn tells that the session's screen has changed.
+func (s *Server) Drawn() {
+	if s == nil || s.count.Load() == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.redraw()
+}
+
+func (s *Server) redraw() {
+	for _, w := range s.watchers {
+		w.poke()
+	}
+}
+
+// Attended reports whether somebody sits at the session's terminal who may type.
+func (s *Server) Attended() bool {
+	if s == nil || s.count.Load() == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.typist != nil
+}
+
+// TypedSince reports whether somebody has typed since then.
+func (s *Server) TypedSince(t time.Time) bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.typedAt.After(t)
+}
+
+// join has a watcher watch the session that runs, and type if nobody else does, or if it
+// takes that over.
+func (s *Server) join(w *watcher, take bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return errors.New("the launcher has ended")
+	case s.session == nil:
+		return fmt.Errorf("no session runs now: %s", cmp.Or(s.Doing(), "the launcher has just begun"))
+	case len(s.watchers) >= maxWatchers:
+		return fmt.Errorf("%d are attached already, and no more can be", maxWatchers)
+	}
+	w.session = s.session
+	s.watchers = append(s.watchers, w)
+	s.count.Store(int32(len(s.watchers)))
+	if take && !w.watches {
+		s.typist = w
+	}
+	s.elect()
+	return nil
+}
+
+// leave ends a watcher.
+func (s *Server) leave(w *watcher) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, other := range s.watchers {
+		if other == w {
+			s.watchers = append(s.watchers[:i:i], s.watchers[i+1:]...)
+			break
+		}
+	}
+	if s.typist == w {
+		s.typist = nil
+	}
+	s.count.Store(int32(len(s.watchers)))
+	s.elect()
+	w.end("")
+}
+
+// elect has somebody type if nobody does: of those who would, who has been there longest.
+// The session's terminal gets that one's size, or its own back.
+func (s *Server) elect() {
+	if s.session == nil {
+		return
+	}
+	for _, w := range s.watchers {
+		if s.typist == nil && !w.watches {
+			s.typist = w
+		}
+	}
+	for _, w := range s.watchers {
+		w.types.Store(w == s.typist)
+	}
+	if s.typist == nil {
+		s.session.Resize(0, 0)
+	} else {
+		is := s.typist.size()
+		s.session.Resize(max(1, is.Rows-1), is.Cols)
+	}
+	s.redraw()
+}
+
+// listenTo does what a watcher asks for, until it has gone.
+func (s *Server) listenTo(w *watcher) {
+	for {
+		kind, what, err := readFrame(w.conn, maxSent)
+		if err != nil {
+			return
+		}
+		switch kind {
+		case frameKeys:
+			s.typed(w, what)
+		case frameSize:
+			var is size
+			if json.Unmarshal(what, &is) == nil {
+				w.resized(is.bounded())
+				s.mu.Lock()
+				s.elect()
+				s.mu.Unlock()
+			}
+		}
+	}
+}
+
+// typed passes keys on, if they are of the one who types.
+func (s *Server) typed(w *watcher, keys []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.typist != w || s.session == nil || len(keys) == 0 {
+		return
+	}
+	s.typedAt = time.Now()
+	select {
+	case s.session.keys <- keys:
+	default: // the session reads nothing
+	}
+}

@@ -1,0 +1,185 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/supervise/terminal"
+	"heartbeat/orchestrate"
+)
+
+// windDown is how the work ends warm, by SIGTERM or the end of --timeout: nothing more is
+// delivered, and the entry in flight has until the hard end to be answered.
+type windDown struct {
+	asked context.Context        // done with a warm stop, and with a hard end
+	over  context.Context        // done with a hard end: another signal, or the end of --drain-timeout
+	why   atomic.Pointer[ending] // of a warm stop
+	// trouble is what kept the next entry from being held back.
+	trouble string
+}
+
+// heedStop begins to wait for what ends the work, until it is called off.
+func (r *run) heedStop() (callOff func()) {
+	var ask, cut context.CancelFunc
+	r.stop.over, cut = r.Terminal.Signals.Context()
+	r.stop.asked, ask = context.WithCancel(r.stop.over)
+	var late <-chan time.Time
+	if r.Terminal.Timeout > 0 {
+		late = time.After(r.Terminal.Timeout)
+	}
+	go func() {
+		drained := make(<-chan time.Time)
+		select {
+		case <-r.Terminal.Signals.Warm():
+			r.stop.why.Store(r.signalled(syscall.SIGTERM))
+		case <-r.Stop:
+			r.stop.why.Store(&ending{reason: Stopped, detail: "it was told to stop"})
+		case <-late:
+			r.stop.why.Store(r.timedOut())
+			drained = time.After(r.DrainTimeout)
+		case <-r.stop.over.Done():
+			return
+		}
+		if r.Warm {
+			drained = time.After(r.DrainTimeout)
+		}
+		r.sign.say("it ends")
+		ask()
+		select {
+		case <-drained:
+			cut()
+		case <-r.stop.over.Done():
+		}
+	}()
+	return cut
+}
+
+// stopped is why the work is to end, nil if it is not.
+func (r *run) stopped() *ending {
+	if why := r.stop.why.Load(); why != nil {
+		return why
+	}
+	if sig, _ := r.Terminal.Signals.Signal(); sig != 0 {
+		return r.signalled(sig)
+	}
+	return nil
+}
+
+// warm reports whether the work ends by order, so that an entry which is not answered by
+// then is no orphan.
+func (r *run) warm() bool {
+	e := r.stopped()
+	return e != nil && (e.reason == Stopped || r.Warm && e.reason == TimedOut)
+}
+
+// stopRetry is how long to wait before delivery is held back, where that failed.
+const stopRetry = time.Second
+
+// endWarm ends a session once a warm stop is asked for and the session has no entry in
+// flight, at the latest with the hard end.
+func (r *run) endWarm(s *session) {
+	select {
+	case <-s.over:
+		return
+	case <-r.stop.asked.Done():
+	}
+	held, look := false, time.NewTimer(0)
+	defer look.Stop()
+	for {
+		select {
+		case <-s.over:
+			return
+		case <-r.stop.over.Done():
+			s.end(verdict{stopped: true, text: "it had not answered its entry in time"})
+			return
+		case <-r.follow.changed:
+		case <-look.C:
+		}
+		var flying bool
+		if !held {
+			if flying, held = r.holdBack(); !held {
+				look.Reset(stopRetry)
+			}
+			r.sign.say(r.endsOnce())
+		} else {
+			flying = entryInFlight(r.box)
+		}
+		switch {
+		case flying:
+		case orchestrate.Stepping(r.box, r.Runs.Dirs): // by its hook
+			look.Reset(mayEndEvery)
+		case r.Attended && !s.entered.mayEnd(s.sight().Kind):
+			look.Reset(mayEndEvery)
+		default:
+			s.end(verdict{stopped: true, text: "nothing is in flight"})
+			return
+		}
+	}
+}
+
+// endsOnce says what the launcher waits for.
+func (r *run) endsOnce() string {
+	text := "it ends once the entry in flight is answered"
+	if r.Warm {
+		text += ", at the latest after " + r.DrainTimeout.String()
+	}
+	return text
+}
+
+// mayEndEvery is how often to ask again whether a step of a run or a person's line goes on.
+const mayEndEvery = 250 * time.Millisecond
+
+// holdBack has nothing delivered any more, and tells whether an entry is in flight. Where
+// that cannot be noted, no delivery can be either, or the session is ended in its midst.
+func (r *run) holdBack() (flying, held bool) {
+	err := r.inTx(r.stop.over, func(tx *inbox.Tx) error {
+		flying = tx.InFlight() != nil
+		return tx.BeginStop()
+	})
+	if err == nil {
+		return flying, true
+	}
+	if text := "what waits cannot be held back yet: " + err.Error(); text != r.stop.trouble && r.stop.over.Err() == nil {
+		r.stop.trouble = text
+		r.Line(time.Now(), text)
+	}
+	return entryInFlight(r.box), false
+}
+
+// inTx changes the inbox in one commit.
+func (r *run) inTx(ctx context.Context, change func(*inbox.Tx) error) (err error) {
+	tx, err := r.box.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tx.Close()) }()
+	if err := change(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// cutShort reports whether a session was ended by the order that ends the work, or by the
+// SIGTERM that came with it: a service manager may send that to every process.
+func (r *run) cutShort(s *session, o terminal.Outcome) bool {
+	if !r.warm() {
+		return false
+	}
+	byTerm := o.Status.Signaled() && o.Status.Signal() == syscall.SIGTERM || o.Status.Exited() && o.Status.ExitStatus() == 128+int(syscall.SIGTERM)
+	return s.ended().stopped || o.Cause == terminal.Signalled || byTerm
+}
+
+// reason is why the session did not answer its entry, "" where only the policy says.
+func (s *session) reason() inbox.Reason {
+	switch {
+	case s.ended().asked:
+		return inbox.ReasonAsked
+	case s.met(&s.cutShort):
+		return inbox.ReasonStopped
+	}
+	return ""
+}

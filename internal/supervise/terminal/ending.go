@@ -1,0 +1,146 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// sweepEvery is how often to look for processes that were started while the
+	// others were being killed. It ends after sweepFor: the kernel may keep a
+	// process from dying.
+	sweepEvery = 10 * time.Millisecond
+	sweepFor   = 2 * time.Second
+)
+
+// ending is how close a session is to its end.
+type ending struct {
+	outcome  Outcome
+	stopping bool // it was asked to end, or the command has ended and others run on
+	killing  bool
+	gone     bool         // the command has ended
+	alone    bool         // this process has no child left
+	over     bool         // no process of the session is left
+	told     map[int]bool // processes that got SIGTERM
+	timeout  *time.Timer
+	grace    *time.Timer
+	wish     Cause       // why it is to be ended once it may, Ended for not yet
+	later    *time.Timer // when to ask again whether it may
+	sweep    *time.Timer
+	killedAt time.Duration
+}
+
+// stop asks the command's process group to end. The other processes are asked when
+// the command has ended, so that it can end its own children in order.
+func (s *session) stop(why Outcome) {
+	if s.stopping {
+		return // the first reason counts
+	}
+	why.Status = s.outcome.Status
+	s.outcome = why
+	s.beginGrace()
+	// A stopped process gets the signal only when it continues.
+	_ = syscall.Kill(-s.leader, syscall.SIGTERM) // fails if it has just ended
+	_ = syscall.Kill(-s.leader, syscall.SIGCONT)
+}
+
+func (s *session) beginGrace() {
+	s.stopping, s.told = true, map[int]bool{}
+	s.deafen()
+	s.grace = time.NewTimer(s.Grace)
+}
+
+// bury records a death. The last one ends the session.
+func (s *session) bury(d death) {
+	if d.leader {
+		s.gone, s.outcome.Status = true, d.status
+	}
+	s.alone = s.alone || d.alone
+	switch {
+	case s.alone && orphansFall:
+		s.over = true
+	case s.gone:
+		if !s.stopping {
+			s.beginGrace()
+		}
+		s.press()
+		if s.alone && s.sweep == nil {
+			s.sweep = time.NewTimer(sweepEvery) // the others are no children: poll for their deaths
+		}
+	}
+}
+
+// press sends everybody who is left a signal to end, and returns their pids.
+func (s *session) press() []int {
+	left := family(s.leader, s.strangers)
+	// A child that has just died must still be reaped, unless strangers run on.
+	s.over = s.gone && len(left) == 0 && (s.alone || s.crowded)
+	for _, pid := range left {
+		switch {
+		case s.killing:
+			_ = syscall.Kill(pid, syscall.SIGKILL) // fails if it has just ended
+		case !s.told[pid]:
+			s.told[pid] = true
+			_ = syscall.Kill(pid, syscall.SIGTERM)
+			_ = syscall.Kill(pid, syscall.SIGCONT)
+		}
+	}
+	return left
+}
+
+// kill kills everybody at once.
+func (s *session) kill() {
+	if s.killing {
+		return
+	}
+	s.killing, s.killedAt = true, s.now()
+	if !s.gone {
+		_ = syscall.Kill(-s.leader, syscall.SIGKILL) // works even if processes cannot be listed
+	}
+	s.press()
+	if s.sweep == nil {
+		s.sweep = time.NewTimer(sweepEvery)
+	}
+}
+
+func (s *session) sweepUp() {
+	left := s.press()
+	s.sweep.Reset(sweepEvery)
+	if !s.killing || s.now()-s.killedAt < sweepFor {
+		return
+	}
+	if !s.over {
+		s.Note("what the command left behind cannot be killed (%s): end it by hand", list(left))
+	}
+	s.over = true
+}
+
+func list(pids []int) string {
+	if len(pids) == 0 {
+		return "it cannot be listed either"
+	}
+	return "process " + strings.Trim(fmt.Sprint(pids), "[]")
+}
+
+// abandon kills whatever is left when a run returns early. After an orderly end
+// nothing is.
+func (s *session) abandon() {
+	if s.over {
+		return
+	}
+	if !s.gone {
+		_ = syscall.Kill(-s.leader, syscall.SIGKILL)
+	}
+	s.killing = true
+	s.press()
+	for limit := time.After(sweepFor); !s.over; {
+		select {
+		case d := <-s.deaths:
+			s.bury(d)
+		case <-limit:
+			return
+		}
+	}
+}

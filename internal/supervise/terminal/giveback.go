@@ -1,0 +1,127 @@
+package terminal
+
+import (
+	"io"
+	"time"
+
+	"github.com/muesli/cancelreader"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// reaction is how long a person takes to see that the session which they begin to type
+	// to is over.
+	reaction = 500 * time.Millisecond
+	// afterLine is how long who has paused within a line may take to see it.
+	afterLine = 30 * time.Second
+	// lingerLimit bounds how long keys that go on and on keep this process.
+	lingerLimit = time.Minute
+)
+
+// passKeys passes what is typed at the caller's terminal to the command, until the end of
+// the session begins. From then on it is read and dropped: it was meant for nobody else.
+func (s *session) passKeys() {
+	if s.caller.typing == nil {
+		return
+	}
+	keys, err := cancelreader.NewReader(s.caller.typing)
+	if err != nil { // /dev/tty on macOS: the next key after the session is lost
+		s.spawn(func() { s.copyKeys(s.caller.typing) })
+		s.keysEnd = func() {}
+		return
+	}
+	s.spawn(func() { s.copyKeys(keys) })
+	s.keysEnd = func() {
+		keys.Cancel()
+		<-s.keysOver
+		_ = keys.Close() // it was only read
+	}
+}
+
+func (s *session) copyKeys(keys io.Reader) {
+	defer close(s.keysOver)
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := keys.Read(buf)
+		if n > 0 {
+			_, _ = typist{s}.Write(buf[:n]) // fails if the session has just ended
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// typist types at the command's terminal, as a person does.
+type typist struct{ s *session }
+
+// Write implements [io.Writer]. Once the end of the session has begun it takes everything and
+// types nothing.
+func (t typist) Write(b []byte) (int, error) {
+	t.s.typing.keys(b, time.Now())
+	if t.s.deaf.Load() {
+		return len(b), nil
+	}
+	return t.s.ptmx.Write(b)
+}
+
+// linger waits, when the session is over and the terminal shows that, until the person at it
+// has stopped typing, so that the rest goes to no shell.
+func (s *session) linger(o Outcome) {
+	byItself := o.Cause == Ended && o.Status.Exited()
+	switch {
+	case s.keysEnd == nil:
+		return // nobody can type
+	case byItself && !s.cut && (o.Status.ExitStatus() == 0 || !s.typing.ever() && !s.byKeys()):
+		return // who typed ended it, or nobody did
+	case s.typing.open():
+		s.Note("the session is over, and the line that was begun is gone with it: what is typed now is dropped, up to Return")
+	}
+	line := afterLine
+	if o.Cause == Signalled {
+		line = quiet
+	}
+	over := time.Now()
+	for hurried, limit := s.hurried(), time.After(lingerLimit); ; {
+		rest := max(s.typing.rest(time.Now(), line), reaction-time.Since(over))
+		if rest <= 0 {
+			return
+		}
+		select {
+		case <-time.After(min(rest, mayEndEvery)):
+		case <-s.keysOver:
+			return // the terminal is gone
+		case <-hurried:
+			return
+		case <-limit:
+			return
+		}
+	}
+}
+
+// byKeys reports whether the command has set its terminal to take single keys.
+func (s *session) byKeys() bool {
+	settings, err := unix.IoctlGetTermios(int(s.ptmx.Fd()), getTermios)
+	return err == nil && settings.Lflag&unix.ICANON == 0
+}
+
+// deafen has what is typed from now on go to nobody.
+func (s *session) deafen() {
+	if !s.deaf.Swap(true) {
+		s.cut = s.typing.open()
+	}
+	_ = s.ptmx.SetWriteDeadline(time.Now()) // also for a write that is already blocked
+}
+
+// giveBack leaves the caller's terminal as it was found. What was typed and not read is
+// dropped.
+func (s *session) giveBack() {
+	s.deafen()
+	if s.out != nil && !s.draining.Load() { // an internal error has kept the session from its end
+		s.out.Flush(s.hurried())
+	}
+	if s.keysEnd != nil {
+		s.keysEnd()
+	}
+	s.caller.restore()
+}

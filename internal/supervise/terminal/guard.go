@@ -1,0 +1,101 @@
+package terminal
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"heartbeat/internal/machine"
+	"heartbeat/internal/machine/guardian"
+)
+
+// guardAfter is how long a command runs before its guardian is started, so that the
+// guardian delays no start and costs short commands nothing.
+const guardAfter = 5 * time.Millisecond
+
+// mark puts a unique mark into the environment of the whole session.
+func (s *session) mark() (err error) {
+	if !s.Guard || !orphansFall {
+		return nil
+	}
+	if s.marked, err = machine.RandomName(); err == nil {
+		s.Env = guardian.Marked(s.Env, s.marked)
+	}
+	return err
+}
+
+// post starts the guardian. Until guardPID is set, reap may take it for a process of
+// the session.
+func (s *session) post() {
+	found := s.caller.found
+	if found == nil && s.shows() { // nobody types there
+		found, _ = guardian.TerminalOf(s.Console.to) // likewise: nobody undoes what was set there
+	}
+	g, err := guardian.Post(s.marked, found, s.Then)
+	if err != nil {
+		s.Note("%v: should this process be killed, what ignores a hangup or left the terminal lives on", err)
+		return
+	}
+	if s.strangers == nil {
+		s.strangers = map[int]bool{}
+	}
+	s.strangers[g.PID] = true
+	if _, err := childrenOf(strconv.Itoa(os.Getpid())); err != nil {
+		s.crowded = true // this kernel has no list of children, so guardedOnly cannot answer
+	}
+	s.guard = g
+	if s.shows() {
+		s.Console.follow(g.Undo)
+	}
+	s.guardPID.Store(int64(g.PID))
+	select {
+	case s.children <- syscall.SIGCHLD:
+	default:
+	}
+}
+
+// guardedOnly reports whether the guardian is the only child.
+func (s *session) guardedOnly() bool {
+	pid := s.guardPID.Load()
+	return pid != 0 && onlyChild(strconv.FormatInt(pid, 10))
+}
+
+// onlyChild asks the kernel for our children, since listing all processes is slow.
+// If a thread ends meanwhile, its children pass to a thread that may already have
+// been asked, so it asks again.
+func onlyChild(pid string) bool {
+	for range 10 {
+		threads, _ := os.ReadDir("/proc/self/task") // the guardian was started through /proc
+		whole := true
+		for _, thread := range threads {
+			children, err := childrenOf(thread.Name())
+			if slices.ContainsFunc(children, func(child string) bool { return child != pid }) {
+				return false
+			}
+			whole = whole && err == nil
+		}
+		if whole {
+			return true
+		}
+	}
+	return false
+}
+
+func childrenOf(thread string) ([]string, error) {
+	text, err := os.ReadFile("/proc/self/task/" + thread + "/children")
+	return strings.Fields(string(text)), err
+}
+
+// dismiss ends the guardian, or lets it kill what is left of the session.
+func (s *session) dismiss() {
+	switch {
+	case s.guard == nil:
+	case s.over && s.guardPID.Load() != 0:
+		s.guard.Dismiss()
+	default:
+		s.guard.Leave()
+	}
+}

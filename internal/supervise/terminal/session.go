@@ -1,0 +1,253 @@
+// Package terminal runs a command in a PTY and a session of its own, until the
+// command and everything that it started have ended, or are made to end.
+//
+// A [Run] owns the process: it handles signals, waits for any child that ends, and
+// on Linux makes the process adopt orphans (PR_SET_CHILD_SUBREAPER). Nothing else in
+// the process may start processes meanwhile. Runs may follow one another; what is
+// typed and who dies after the end of one belongs to the next.
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/machine/signals"
+	"heartbeat/internal/supervise/pump"
+)
+
+// Options are what to run and what ends it.
+type Options struct {
+	Command []string // a name without a slash is looked up in the PATH of Env
+	Dir     string   // the working directory; a relative path of the command starts here
+	Env     []string
+
+	// The caller's streams. Stdout gets the output; nil discards it. Stdin and Stderr
+	// are used only if they are terminals.
+	Stdin, Stdout, Stderr *os.File
+	// Console is Stdout, if that is a terminal that this process also writes to. Nil has
+	// one made.
+	Console *Console
+
+	// Size is the terminal's size if the caller has no terminal, or if FixedSize is
+	// set.
+	Size      Size
+	FixedSize bool
+
+	Timeout    time.Duration // 0 for none
+	Grace      time.Duration // from SIGTERM to SIGKILL
+	ExitSignal string        // a file whose appearance ends the session, "" for none
+	// MayEnd, if set, delays the end by ExitSignal: once the file has appeared, it is
+	// called until it returns true. It must not block.
+	MayEnd func() bool
+	// Entered, if set, is called when a line was entered at the caller's terminal, or by what
+	// Opened got. Menu reports whether what the terminal shows takes single keys, and no line.
+	Entered func()
+	Menu    func() bool
+	// Opened, if set, gets what takes the keys of another terminal than the caller's, before
+	// the command runs. It takes none once the session is over. Sizes, if set, changes Size.
+	Opened func(keys io.Writer)
+	Sizes  <-chan Size
+	Quit   <-chan struct{} // ends the session when it is closed or sent to, nil for none
+	// Signals end the session: the first one in order, the second one at once. If nil,
+	// the session catches them itself.
+	Signals *signals.Taken
+	Idle    Idle
+
+	// Guard starts a process that kills what is left of the session if this process
+	// is killed. It needs Linux and a program that calls [guardian.Serve].
+	Guard bool
+	// Then is what that process does at last.
+	Then guardian.Then
+
+	// Started gets the command's pid, which is also its process group and session,
+	// before any of its output is read. Resized gets the size of its terminal, at the
+	// start and at each change. They must not block, and may be nil.
+	Started func(pid int)
+	Resized func(Size)
+	// Watch gets everything that the command prints, before Stdout does, from a
+	// goroutine of its own. The command waits for it. b is valid only until it
+	// returns. It may be nil.
+	Watch func(b []byte)
+
+	// Note gets a sentence about anything unusual. It must not block.
+	Note func(format string, args ...any)
+}
+
+// Cause is why a session ended.
+type Cause int
+
+const (
+	Ended     Cause = iota // the command ended by itself
+	TimedOut               // after Options.Timeout
+	GaveUp                 // it stayed idle
+	Asked                  // by the file of Options.ExitSignal
+	Signalled              // by a signal to this process
+	Quit                   // by Options.Quit
+)
+
+// Outcome is how a session ended.
+type Outcome struct {
+	Cause  Cause
+	Status syscall.WaitStatus // the command's own
+	Signal syscall.Signal     // if Cause is Signalled
+}
+
+// session is one run.
+type session struct {
+	Options
+	caller     caller
+	ptmx, tty  *os.File
+	leader     int          // the command's pid, and that of its group and session
+	strangers  map[int]bool // children that are not of the session
+	crowded    bool         // a stranger may still run
+	marked     string       // the mark, "" for no guardian
+	guard      *guardian.Guardian
+	guardPID   atomic.Int64 // 0 for none, and once it has died
+	deaths     chan death
+	children   chan os.Signal // a child may have died
+	joined     sync.WaitGroup // goroutines that must end before the next session begins
+	shape      Size           // what Resized got last
+	changes    chan os.Signal // signals about the caller's terminal
+	asked      <-chan struct{}
+	broken     chan error
+	done       chan struct{} // closed at the end, so that no sender blocks
+	out        *pump.Pump
+	typing     typing
+	deaf       atomic.Bool   // what is typed goes to nobody
+	cut        bool          // a line was begun when that began
+	keysEnd    func()        // ends the reading of keys; nil while they are not read
+	keysOver   chan struct{} // closed when nothing can be typed any more
+	read       chan struct{} // closed when the terminal's output was read to its end
+	draining   atomic.Bool
+	lastOutput atomic.Int64 // since the start, like all times here
+	started    time.Time
+	idle       idleness
+	ending
+}
+
+// Run runs the command to its end. An error means that the command was not run, or
+// is an internal one.
+func Run(o Options) (Outcome, error) {
+	s := &session{
+		Options: o, deaths: make(chan death), children: make(chan os.Signal, 1), changes: make(chan os.Signal, 16), broken: make(chan error, 1),
+		done: make(chan struct{}), read: make(chan struct{}), keysOver: make(chan struct{}), started: time.Now(),
+		typing: typing{entered: o.Entered, menu: o.Menu},
+	}
+	if s.Signals == nil {
+		s.Signals = signals.Take()
+		defer s.Signals.Stop()
+	}
+	defer s.dismiss()
+	defer s.joined.Wait()
+	defer close(s.done)
+	path, err := s.find()
+	if err != nil {
+		return Outcome{}, err
+	}
+	asked, err := awaitFile(s)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer asked.close()
+	s.asked = asked.seen
+	s.caller = findCaller(o.Stdin, o.Stdout, o.Stderr)
+	if s.Console == nil {
+		s.Console = NewConsole(o.Stdout)
+	}
+	if err := s.open(); err != nil {
+		return Outcome{}, err
+	}
+	defer s.ptmx.Close() // a hangup for anybody who is left
+	defer s.tty.Close()
+	s.listen()
+	defer signal.Stop(s.changes)
+	defer s.giveBack()
+	if err := s.caller.raw(); err != nil {
+		return Outcome{}, err
+	}
+	if err := s.mark(); err != nil {
+		return Outcome{}, err
+	}
+	if s.Opened != nil {
+		s.Opened(typist{s})
+	}
+	if err := s.start(path); err != nil {
+		return Outcome{}, err
+	}
+	defer s.abandon()
+	if s.Started != nil {
+		s.Started(s.leader)
+	}
+	return s.run()
+}
+
+// run passes input and output through until the end.
+func (s *session) run() (Outcome, error) {
+	var stdout io.Writer = io.Discard
+	if s.Stdout != nil {
+		stdout = s.Stdout
+	}
+	if s.shows() {
+		stdout = s.Console
+	}
+	s.out = pump.New(stdout, func(err error) {
+		s.Note("stdout does not take the output (%v): what it does not take is dropped, and the session goes on", err)
+	})
+	if s.shows() {
+		s.out.Last = s.Console.rest
+	}
+	s.spawn(s.out.Run)
+	s.spawn(s.readTerminal)
+	s.passKeys()
+	outcome, err := s.loop()
+	s.deafen()
+	s.drain()
+	s.linger(outcome)
+	return outcome, err
+}
+
+// shows reports whether the session is shown at a terminal.
+func (s *session) shows() bool { return s.Stdout != nil && s.Console != nil }
+
+// listen catches the signals about the caller's terminal. It also catches SIGPIPE,
+// which would end this process. It does not ignore SIGPIPE, since the command would
+// inherit that.
+func (s *session) listen() {
+	signal.Notify(s.changes, syscall.SIGPIPE, syscall.SIGWINCH, syscall.SIGCONT)
+}
+
+// spawn runs a function beside the loop. If it panics, the session ends and the
+// caller's terminal is restored.
+func (s *session) spawn(run func()) {
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				select {
+				case s.broken <- fmt.Errorf("internal error: %v: please report it with this:\n%s", p, debug.Stack()):
+				default: // the first one is enough
+				}
+			}
+		}()
+		run()
+	}()
+}
+
+// join is spawn for a function that must end before the next session begins, or it
+// would take away that one's events.
+func (s *session) join(run func()) {
+	s.joined.Add(1)
+	s.spawn(func() {
+		defer s.joined.Done()
+		run()
+	})
+}
+
+func (s *session) now() time.Duration { return time.Since(s.started) }

@@ -1,0 +1,214 @@
+package supervise
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/claim"
+	"heartbeat/internal/price"
+	"heartbeat/internal/supervise/client"
+	"heartbeat/internal/words"
+	"heartbeat/orchestrate"
+)
+
+// lockWait is how long the inbox's own lock may be held by somebody else.
+const lockWait = 30 * time.Second
+
+// Run works through the inbox, until it is drained or something keeps the work
+// from going on, and says how that went.
+func Run(o Options) *Report {
+	r := &run{Options: o}
+	if r.Client == nil {
+		r.Client = client.Of("", o.Terminal.Command)
+	}
+	r.report = Report{Inbox: o.Inbox, Mode: o.Mode, Queued: -1, StartedAt: time.Now().UTC()}
+	if r.Warm && r.DrainTimeout > 0 {
+		o.Terminal.Signals.Spare()
+	}
+	callOff := r.heedStop()
+	defer callOff()
+	e := r.work()
+	if sig, _ := o.Terminal.Signals.Signal(); sig != 0 {
+		e = r.stopped() // even where the work says something else
+	}
+	r.report.Reason, r.report.Detail, r.report.Signal = e.reason, e.detail, e.signal
+	r.report.EndedAt = time.Now().UTC()
+	r.report.Wall = r.report.EndedAt.Sub(r.report.StartedAt).Seconds()
+	return &r.report
+}
+
+// work does all of it while the inbox is locked for this launcher.
+func (r *run) work() (e *ending) {
+	var err error
+	if r.box, err = inbox.Open(r.Inbox, inbox.Options{LockWait: lockWait, Adopt: r.Adopt}); err != nil {
+		return r.stuck(err)
+	}
+	r.report.Inbox = r.box.Path()
+	lock, err := claim.Take(r.box)
+	if err != nil {
+		return r.stuck(err)
+	}
+	defer func() { _ = lock.Release() }() // otherwise the kernel does
+	r.tell()
+	defer func() { r.tellEnd(e) }()
+	r.sign.in(lock)
+	defer r.sign.say("has ended")
+	if !r.Shared {
+		if err := claim.CheckRights(r.box, func(text string) { r.Line(time.Now(), text) }); err != nil {
+			return r.stuck(err)
+		}
+	}
+	if r.SettingsDir != "" {
+		r.private = &private{r.SettingsDir}
+	} else if r.private, err = makePrivate(r.box, lock); err != nil {
+		return r.stuck(err)
+	}
+	defer r.private.remove()
+	r.listen()
+	defer r.closeSocket()
+	if err := r.prepare(); err != nil {
+		return r.stuck(err)
+	}
+	defer r.follow.close()
+	r.service = announce(r.status, r.goesOn)
+	r.follow.begin(r.service.poke)
+	e = r.loop()
+	r.conclude(e)
+	r.service.end(e.reason == Drained)
+	return e
+}
+
+// prepare finds the state of the inbox before the first session.
+func (r *run) prepare() error {
+	warnings, err := r.box.MoveForeignAside(context.Background())
+	if err != nil {
+		return err
+	}
+	for _, w := range warnings {
+		r.Line(time.Now(), w)
+	}
+	_, _ = orchestrate.OpenAll(&r.Runs, r.box, r.note) // they are bound before an agent works; a step says what is wrong
+	if r.Terminal.ExitSignal == "" {
+		r.Terminal.ExitSignal = filepath.Join(r.box.Dir(), ".exit-signal")
+	}
+	if err := claim.CheckFree(r.stop.asked, r.box); err != nil {
+		return err
+	}
+	if r.before, err = readTotals(r.box); err != nil {
+		return err
+	}
+	if r.spent, err = spent(r.box); err != nil {
+		return err
+	}
+	if r.Resume {
+		r.resume = sessionInFlight(r.box)
+	}
+	r.follow, err = follow(r.box, r.Line)
+	return err
+}
+
+// loop runs session after session.
+func (r *run) loop() *ending {
+	for r.stop.asked.Err() == nil {
+		e := r.round()
+		if e != nil && r.waitsOut(e) {
+			e = nil
+			if r.pace.faults > 0 { // to look again would be another try
+				r.restFor(time.Until(r.pace.notBefore), nil)
+			}
+		}
+		if e != nil {
+			return e
+		}
+	}
+	return r.stopped()
+}
+
+// round rests, or runs one session. It returns what would end the work.
+func (r *run) round() *ending {
+	st, e := r.look()
+	if e == nil {
+		e = r.enough(st)
+	}
+	if e != nil {
+		return e
+	}
+	if rest := r.rest(st); rest > 0 {
+		r.tellWait(st, rest)
+		r.restFor(rest, r.follow.changed) // much may have happened then
+		return nil
+	}
+	if st.waits || r.Mode == Persist {
+		r.tellLimits()
+		return r.runSession()
+	}
+	return nil
+}
+
+// restFor tells others that it rests, and does.
+func (r *run) restFor(rest time.Duration, wake <-chan struct{}) {
+	r.doing("it rests until " + words.Stamp(time.Now().Add(rest).Round(time.Second)))
+	r.sleep(rest, wake)
+}
+
+// sleep rests, or until something happens that wakes it or ends the work.
+func (r *run) sleep(rest time.Duration, wake <-chan struct{}) {
+	defer r.guardRest()()
+	alarm := systemClocks.alarm(rest)
+	timer := time.NewTimer(alarm.next())
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			if next := alarm.next(); next > 0 {
+				timer.Reset(next)
+				continue
+			}
+		case <-wake:
+		case <-r.stop.asked.Done():
+		}
+		return
+	}
+}
+
+// conclude settles what the last session left, and counts.
+func (r *run) conclude(e *ending) {
+	ctx, cancel := r.Terminal.Signals.Hurry(r.Terminal.Grace)
+	defer cancel()
+	if _, err := r.settle(ctx); err != nil {
+		if e.detail != "" {
+			e.detail += "; "
+		}
+		e.detail += err.Error()
+	}
+	r.follow.look()
+	after, err := readTotals(r.box)
+	if err != nil {
+		return // settle says why
+	}
+	n := &r.report
+	n.Answered = after.Answered - r.before.Answered
+	n.Redelivered = after.Redelivered - r.before.Redelivered
+	n.Dropped = after.Dropped - r.before.Dropped
+	n.DeadLettered = deadLetters(after) - deadLetters(r.before)
+	n.Queued = countQueued(r.box)
+	if after, err := spent(r.box); err == nil { // likewise
+		n.Fields = price.Price{Amount: since(r.spent, after), ContextPercent: -1}.Fields()
+	}
+}
+
+// since is what was spent between two looks: no dollars, if none were said meanwhile.
+func since(before, after price.Amount) price.Amount {
+	d := after.Minus(before)
+	d.Dollars = d.Nanos > 0
+	return d
+}
+
+func deadLetters(t inbox.Totals) (n int64) {
+	for _, of := range t.DeadLetters {
+		n += of
+	}
+	return n
+}

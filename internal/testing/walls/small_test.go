@@ -1,0 +1,54 @@
+package walls
+
+import (
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// smallest is how many lines a package has at least, so that a folder is a thing that one
+// would look for.
+const smallest = 150
+
+// apart says of each smaller package what keeps it from being a part of another one.
+var apart = map[string]string{
+	"internal/agent":           "it knows the clients, and what it would be a part of is what they import",
+	"internal/agent/handed":    "the clients import it, and the table of the clients imports them",
+	"internal/claim":           "launcher, host and fleet need it, and the hook links nothing of it",
+	"internal/gate":            "the host's proxy and the server of the tools need it, and neither links the other",
+	"internal/machine/signals": "the hook catches no signal, and links all of internal/machine",
+	"internal/platform":        "each command imports it for its refusal alone",
+	"internal/stack":           "only the hook's program wants it",
+}
+
+// TestSmallPackages refuses a package that is too small to be one, unless a wall needs it.
+func TestSmallPackages(t *testing.T) {
+	shipped, err := shippedLines()
+	require.NoError(t, err)
+	for pkg, lines := range shipped {
+		if strings.HasPrefix(pkg, "cmd/") { // main, and nothing else
+			continue
+		}
+		if lines < smallest {
+			assert.NotEmpty(t, apart[pkg], "%s has %d lines: make it a part of another package, or say what keeps it apart", pkg, lines)
+		} else {
+			assert.Empty(t, apart[pkg], "%s has %d lines: it needs no excuse", pkg, lines)
+		}
+	}
+}
+
+// TestNamesOfPackages refuses two shipped packages of one name: a reader meets both as that
+// name alone.
+func TestNamesOfPackages(t *testing.T) {
+	shipped, err := shippedLines()
+	require.NoError(t, err)
+	named := map[string]string{}
+	for pkg := range shipped {
+		name := path.Base(pkg)
+		assert.Empty(t, named[name], "%s has the same name", pkg)
+		named[name] = pkg
+	}
+}

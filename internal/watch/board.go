@@ -1,0 +1,240 @@
+package watch
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"heartbeat/internal/price"
+	"heartbeat/internal/watch/look"
+	"heartbeat/internal/words"
+)
+
+// Board is the whole state of the display. The zero Board shows nothing yet.
+type Board struct {
+	Width, Height int
+	Picture       look.Picture
+	// Selected is the path of the chosen inbox. It stays chosen while others come and
+	// go.
+	Selected string
+	// Page is the open inbox, or nil.
+	Page *Page
+	// Life is the open entry, or nil.
+	Life *Life
+	// Asking is what a person is asked before something is done, or nil.
+	Asking *Asking
+	// Help says that the keys are explained.
+	Help bool
+	// Doing is what is being done now, or empty.
+	Doing string
+	// Said is the last sentence about what was done, and Failed that it was not.
+	Said   string
+	Failed bool
+
+	at time.Time
+}
+
+// Page is one inbox with its entries.
+type Page struct {
+	Path     string
+	Items    []look.Item
+	Notes    []string
+	Failed   error
+	Selected int
+	// Seen is the state of the inbox that the items are of.
+	Seen    int64
+	Loaded  bool
+	loading bool
+}
+
+// Life is an open entry. Top is the first of its lines that is shown.
+type Life struct {
+	look.Life
+	Failed error
+	Loaded bool
+	Top    int
+}
+
+// Asking is a question that y answers with yes, and any other key with no.
+type Asking struct {
+	Question string
+	Do       Act
+}
+
+// Effect is what the caller is to do next: nil for nothing, or one of the types
+// below.
+type Effect any
+
+// The effects.
+type (
+	// Quit ends the program.
+	Quit struct{}
+	// Suspend stops it, as ^Z does.
+	Suspend struct{}
+	// Load asks for the entries of an inbox: see [Board.Loaded].
+	Load struct{ Inbox look.Inbox }
+	// Find asks for the life of an entry: see [Board.Found].
+	Find struct {
+		Path string
+		Item look.Item
+	}
+	// Act asks for something to be done to an inbox: see [Board.Done].
+	Act struct {
+		Doing, Inbox string
+		// Args are those of the command heartbeat.
+		Args []string
+	}
+)
+
+// Look takes a new picture.
+func (b *Board) Look(p look.Picture) Effect {
+	b.Picture = p
+	b.at = p.At
+	if _, found := b.selected(); !found {
+		b.Selected = ""
+		if len(p.Inboxes) > 0 {
+			b.Selected = p.Inboxes[0].Path()
+		}
+	}
+	return b.reload()
+}
+
+// Now is the time of the display.
+func (b *Board) Now() time.Time { return b.at }
+
+// Tick sets the time.
+func (b *Board) Tick(at time.Time) { b.at = at }
+
+// reload asks for the entries of the open page again if its inbox changed.
+func (b *Board) reload() Effect {
+	p := b.Page
+	if p == nil {
+		return nil
+	}
+	i := b.index(p.Path)
+	if i < 0 {
+		b.Page, b.Life = nil, nil
+		b.say(true, p.Path+" is gone")
+		return nil
+	}
+	if now := b.Picture.Inboxes[i]; !p.loading && (!p.Loaded || now.Seen != p.Seen) {
+		p.loading, p.Seen = true, now.Seen
+		return Load{now}
+	}
+	return nil
+}
+
+// Loaded takes the entries of an inbox. What is chosen stays chosen.
+func (b *Board) Loaded(path string, items []look.Item, notes []string, err error) Effect {
+	p := b.Page
+	if p == nil || p.Path != path {
+		return nil
+	}
+	before, had := p.Item()
+	p.Items, p.Notes, p.Failed, p.Loaded, p.loading = items, notes, err, true, false
+	if had {
+		if i := slices.IndexFunc(items, func(i look.Item) bool { return same(i, before) }); i >= 0 {
+			p.Selected = i
+		}
+	}
+	p.Selected = max(0, min(p.Selected, len(items)-1))
+	return b.reload()
+}
+
+// same reports whether two items are of one entry, wherever it has come to be.
+func same(a, b look.Item) bool {
+	return a.EntryID == b.EntryID && a.ID == b.ID && (a.Start == b.Start || a.ID != "") && a.Effect == b.Effect && a.Letter == b.Letter
+}
+
+// Found takes the life of an entry.
+func (b *Board) Found(of look.Item, life look.Life, err error) {
+	if b.Life != nil && same(b.Life.Item, of) {
+		b.Life.Life, b.Life.Failed, b.Life.Loaded = life, err, true
+	}
+}
+
+// Done takes the outcome of an [Act].
+func (b *Board) Done(said string, err error) {
+	b.Doing = ""
+	if err != nil {
+		b.say(true, err.Error())
+		return
+	}
+	b.say(false, said)
+}
+
+func (b *Board) say(failed bool, said string) { b.Said, b.Failed = said, failed }
+
+// Inbox is the chosen inbox, or that of the open page.
+func (b *Board) Inbox() (look.Inbox, bool) {
+	if b.Page != nil {
+		if i := b.index(b.Page.Path); i >= 0 {
+			return b.Picture.Inboxes[i], true
+		}
+	}
+	return b.selected()
+}
+
+func (b *Board) selected() (look.Inbox, bool) {
+	if i := b.index(b.Selected); i >= 0 {
+		return b.Picture.Inboxes[i], true
+	}
+	return look.Inbox{}, false
+}
+
+// Index is the chosen inbox's place in the list, 0 if there is none.
+func (b *Board) Index() int { return max(0, b.index(b.Selected)) }
+
+func (b *Board) index(path string) int {
+	return slices.IndexFunc(b.Picture.Inboxes, func(i look.Inbox) bool { return i.Path() == path })
+}
+
+// Item is the chosen entry of the page.
+func (p *Page) Item() (look.Item, bool) {
+	if p == nil || p.Selected >= len(p.Items) {
+		return look.Item{}, false
+	}
+	return p.Items[p.Selected], true
+}
+
+// Totals are over all inboxes.
+func (b *Board) Totals() (waiting int64, flying, letters, asking int) {
+	for _, i := range b.Picture.Inboxes {
+		waiting += i.Backlog.Entries
+		letters += i.DeadLetters
+		if i.InFlight != nil {
+			flying++
+		}
+		if i.Asks() {
+			asking++
+		}
+	}
+	return waiting, flying, letters, asking
+}
+
+// Today is what was spent in all inboxes since midnight.
+func (b *Board) Today() (sum price.Amount) {
+	for _, i := range b.Picture.Inboxes {
+		sum = sum.Plus(i.Today)
+	}
+	return sum
+}
+
+// usual is an inbox's usual name, which says nothing.
+const usual = "inbox.jsonl"
+
+// Short is the short name of an inbox: its folder, and its own name if that is not the
+// usual one. A folder that is called queue says as little.
+func Short(path string) string {
+	dir, name := filepath.Split(filepath.Clean(path))
+	dir = filepath.Clean(dir)
+	parent := filepath.Base(dir)
+	if above := filepath.Base(filepath.Dir(dir)); (parent == "queue" || parent == "inbox" || parent == "work") && above != "/" && above != "." {
+		parent = above + "/" + parent
+	}
+	if name != usual {
+		parent += "/" + name
+	}
+	return strings.Map(joined, words.Line(parent))
+}

@@ -1,0 +1,228 @@
+package watch
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/machine"
+	"heartbeat/internal/watch/look"
+	"heartbeat/internal/why"
+)
+
+func at(path string, change ...func(*look.Inbox)) look.Inbox {
+	i := look.Inbox{Facts: why.Facts{Inbox: path, Exists: true}, Seen: 1}
+	for _, c := range change {
+		c(&i)
+	}
+	return i
+}
+
+// showing is a board of these inboxes in a terminal of the usual size.
+func showing(all ...look.Inbox) *Board {
+	b := &Board{Width: 80, Height: 24}
+	b.Look(look.Picture{At: time.Now(), Inboxes: all})
+	return b
+}
+
+// opened is a board with the page of the inbox a open, and these items on it.
+func opened(t *testing.T, a look.Inbox, items ...look.Item) *Board {
+	t.Helper()
+	b := showing(a)
+	load, ok := b.Key("enter").(Load)
+	require.True(t, ok)
+	assert.Equal(t, a.Path(), load.Inbox.Path())
+	assert.Nil(t, b.Loaded(a.Path(), items, nil, nil))
+	return b
+}
+
+func TestChoosing(t *testing.T) {
+	b := showing(at("/a/inbox.jsonl"), at("/b/inbox.jsonl"), at("/c/inbox.jsonl"))
+	for _, step := range []struct{ key, chosen string }{
+		{"down", "/b"}, {"j", "/c"}, {"down", "/c"}, {"home", "/a"}, {"up", "/a"}, {"end", "/c"}, {"k", "/b"}, {"pgdown", "/c"}, {"pgup", "/a"}, {"z", "/a"},
+	} {
+		assert.Nil(t, b.Key(step.key))
+		assert.Equal(t, step.chosen+"/inbox.jsonl", b.Selected, step.key)
+	}
+}
+
+// What is chosen stays chosen while inboxes come and go.
+func TestTheChosenInboxStays(t *testing.T) {
+	b := showing(at("/a/inbox.jsonl"), at("/b/inbox.jsonl"))
+	b.Key("down")
+	b.Look(look.Picture{Inboxes: []look.Inbox{at("/a/inbox.jsonl"), at("/aa/inbox.jsonl"), at("/b/inbox.jsonl")}})
+	assert.Equal(t, 2, b.Index())
+	b.Look(look.Picture{Inboxes: []look.Inbox{at("/a/inbox.jsonl")}})
+	assert.Equal(t, "/a/inbox.jsonl", b.Selected)
+	b.Look(look.Picture{})
+	assert.Empty(t, b.Selected)
+	for _, key := range []string{"up", "down", "enter", "p", "r", "c", "u", "a", "x", "esc", "?", "x"} {
+		assert.Nil(t, b.Key(key), "%s, with no inbox", key)
+	}
+}
+
+func TestEndsAndStops(t *testing.T) {
+	b := showing(at("/a/inbox.jsonl"))
+	assert.Equal(t, Quit{}, b.Key("q"))
+	b.Key("p")
+	assert.Equal(t, Quit{}, b.Key("ctrl+c"), "also while something is asked")
+	assert.Equal(t, Suspend{}, b.Key("ctrl+z"))
+}
+
+var (
+	paused = func(i *look.Inbox) { i.Paused = &inbox.Pause{} }
+	held   = func(i *look.Inbox) {
+		i.Held = []why.Question{{Run: "r1", Effect: "E1", Question: "ship it?", Dir: "/runs/r1"}}
+	}
+	twoHeld = func(i *look.Inbox) { held(i); i.Held = append(i.Held, why.Question{Effect: "E2", Dir: "/runs/r2"}) }
+	asking  = func(i *look.Inbox) {
+		i.Sessions = []why.Session{{Session: inbox.Session{ID: "s1", Asks: &inbox.Question{Kind: "permission_prompt"}}, Life: machine.Alive}}
+	}
+	waits    = look.Item{Kind: look.Waiting, ID: "-job", EntryID: "abc", Start: 17}
+	inFlight = look.Item{Kind: look.InFlight, ID: "job", EntryID: "abc"}
+	letter   = look.Item{Kind: look.DeadLetter, ID: "job", EntryID: "abc", Letter: "0123456789ab"}
+	question = look.Item{Kind: look.Question, ID: "E2", Effect: "E2", RunDir: "/runs/r2", Text: "really?"}
+)
+
+// TestKeysRunVerbs holds that a key asks first, and that a yes runs the verb.
+func TestKeysRunVerbs(t *testing.T) {
+	for name, c := range map[string]struct {
+		inbox look.Inbox
+		item  *look.Item
+		key   string
+		asked string
+		args  string
+	}{
+		"pause":          {at("/a/inbox.jsonl"), nil, "p", "pause delivery in a?", "pause --inbox /a/inbox.jsonl"},
+		"resume":         {at("/a/inbox.jsonl", paused), nil, "r", "resume delivery in a?", "resume --inbox /a/inbox.jsonl"},
+		"cancel":         {at("/a/inbox.jsonl"), &waits, "c", "cancel the entry -job?", "cancel --inbox /a/inbox.jsonl -- abc@17"},
+		"cancel later":   {at("/a/inbox.jsonl"), &look.Item{Kind: look.Scheduled, EntryID: "abc"}, "c", "cancel the entry abc?", "cancel --inbox /a/inbox.jsonl -- abc"},
+		"requeue":        {at("/a/inbox.jsonl"), &letter, "u", "put job back", "dead-letter requeue --inbox /a/inbox.jsonl -- 0123456789ab"},
+		"approve":        {at("/a/inbox.jsonl", held), nil, "a", `approve "ship it?"? (this runs the code that the run /runs/r1 names)`, "breakpoint approve --run /runs/r1 --inbox /a/inbox.jsonl -- E1"},
+		"reject":         {at("/a/inbox.jsonl", held), nil, "x", "reject", "breakpoint reject --run /runs/r1 --inbox /a/inbox.jsonl -- E1"},
+		"approve chosen": {at("/a/inbox.jsonl", twoHeld), &question, "a", `approve "really?"?`, "breakpoint approve --run /runs/r2 --inbox /a/inbox.jsonl -- E2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := showing(c.inbox)
+			if c.item != nil {
+				b = opened(t, c.inbox, *c.item)
+			}
+			assert.Nil(t, b.Key(c.key))
+			require.NotNil(t, b.Asking, b.Said)
+			assert.Contains(t, b.Asking.Question, c.asked)
+			assert.Nil(t, b.Key(c.key), "the same key once more is a no")
+			assert.Nil(t, b.Asking)
+			assert.Equal(t, "nothing was done", b.Said)
+			b.Key(c.key)
+			act, ok := b.Key("y").(Act)
+			require.True(t, ok)
+			assert.Equal(t, c.args, strings.Join(act.Args, " "))
+			assert.NotEmpty(t, b.Doing)
+			b.Key("p")
+			assert.Nil(t, b.Asking, "one thing at a time")
+			b.Done("it is done", nil)
+			assert.Empty(t, b.Doing)
+			assert.Equal(t, "it is done", b.Said)
+		})
+	}
+}
+
+// TestRefusals holds that nothing is asked that cannot be done, and that it says why.
+func TestRefusals(t *testing.T) {
+	for name, c := range map[string]struct {
+		inbox look.Inbox
+		item  *look.Item
+		key   string
+		said  string
+	}{
+		"resume what runs":     {at("/a/inbox.jsonl"), nil, "r", "delivery is not paused in a"},
+		"cancel nothing":       {at("/a/inbox.jsonl"), nil, "c", "open an inbox and choose the entry to cancel"},
+		"cancel in flight":     {at("/a/inbox.jsonl"), &inFlight, "c", "a session works on job, so it cannot be taken back"},
+		"cancel an answer":     {at("/a/inbox.jsonl"), &look.Item{Kind: look.Answered, EntryID: "abc"}, "c", "only an entry that waits can be canceled"},
+		"cancel a long line":   {at("/a/inbox.jsonl"), &look.Item{Kind: look.Waiting}, "c", "that line is too long to be named here"},
+		"requeue what waits":   {at("/a/inbox.jsonl"), &waits, "u", "choose a dead letter"},
+		"approve nothing":      {at("/a/inbox.jsonl"), nil, "a", "nothing waits for an answer in a"},
+		"approve one of two":   {at("/a/inbox.jsonl", twoHeld), nil, "a", "2 questions wait: open the inbox and choose one"},
+		"approve of a session": {at("/a/inbox.jsonl", asking), nil, "a", "a session asks that: answer it at the session's own terminal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := showing(c.inbox)
+			if c.item != nil {
+				b = opened(t, c.inbox, *c.item)
+			}
+			assert.Nil(t, b.Key(c.key))
+			assert.Nil(t, b.Asking)
+			assert.Contains(t, b.Said, c.said)
+			assert.True(t, b.Failed)
+		})
+	}
+}
+
+func TestFailuresAreSaid(t *testing.T) {
+	b := showing(at("/a/inbox.jsonl"))
+	b.Key("p")
+	b.Key("y")
+	b.Done("", errors.New("the disk is full"))
+	assert.Equal(t, "the disk is full", b.Said)
+	assert.True(t, b.Failed)
+}
+
+// A page is read again when its inbox changed, and only then.
+func TestAPageFollowsItsInbox(t *testing.T) {
+	a := at("/a/inbox.jsonl")
+	b := opened(t, a, waits, inFlight)
+	b.Key("down")
+	assert.Nil(t, b.Look(look.Picture{Inboxes: []look.Inbox{a}}))
+	a.Seen++
+	_, ok := b.Look(look.Picture{Inboxes: []look.Inbox{a}}).(Load)
+	require.True(t, ok)
+	a.Seen++
+	assert.Nil(t, b.Look(look.Picture{Inboxes: []look.Inbox{a}}), "one reading at a time")
+	_, ok = b.Loaded(a.Path(), []look.Item{letter, waits, inFlight}, nil, nil).(Load)
+	assert.True(t, ok, "it changed meanwhile")
+	item, _ := b.Page.Item()
+	assert.Equal(t, inFlight, item, "what is chosen stays chosen")
+	b.Loaded("/b/inbox.jsonl", nil, nil, nil)
+	assert.Len(t, b.Page.Items, 3, "of another inbox")
+
+	find, ok := b.Key("enter").(Find)
+	require.True(t, ok)
+	assert.Equal(t, Find{Path: a.Path(), Item: inFlight}, find)
+	b.Found(waits, look.Life{Reply: "of another entry"}, nil)
+	assert.False(t, b.Life.Loaded)
+	b.Found(inFlight, look.Life{Item: inFlight, Reply: "done"}, nil)
+	assert.Equal(t, "done", b.Life.Reply)
+
+	b.Look(look.Picture{})
+	assert.Nil(t, b.Page)
+	assert.Nil(t, b.Life)
+	assert.Equal(t, "/a/inbox.jsonl is gone", b.Said)
+}
+
+func TestBack(t *testing.T) {
+	b := opened(t, at("/a/inbox.jsonl"), waits)
+	b.Key("enter")
+	b.Key("esc")
+	assert.Nil(t, b.Life)
+	assert.NotNil(t, b.Page)
+	b.Key("left")
+	assert.Nil(t, b.Page)
+	b.Key("?")
+	assert.True(t, b.Help)
+	b.Key("q")
+	assert.False(t, b.Help, "any key closes the help, and does nothing else")
+}
+
+func TestShortNames(t *testing.T) {
+	for path, short := range map[string]string{
+		"/srv/mail/inbox.jsonl": "mail", "/srv/mail/queue/inbox.jsonl": "mail/queue", "/srv/mail/jobs.jsonl": "mail/jobs.jsonl",
+		"/inbox.jsonl": "/", "/queue/inbox.jsonl": "queue", "/a\x1b[2J/inbox.jsonl": `a\u001b[2J`,
+	} {
+		assert.Equal(t, short, Short(path), path)
+	}
+}

@@ -1,0 +1,201 @@
+package watch
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/command/history"
+	"heartbeat/internal/watch/look"
+	"heartbeat/internal/why"
+)
+
+var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.Local)
+
+// acts matches whatever a terminal would act on.
+var acts = regexp.MustCompile(`[\x00-\x1f\x7f\x{0080}-\x{009f}\x{200b}\x{200d}\x{202a}-\x{202e}\x{2066}-\x{2069}]`)
+
+// full is a board with that many inboxes and everything on it, and that text wherever
+// others write.
+func full(text string, inboxes int) *Board {
+	b := &Board{Width: 80, Height: 24}
+	var all []look.Inbox
+	for i := range inboxes {
+		before := noon.Add(-time.Duration(i) * time.Minute)
+		now := look.Inbox{Facts: why.Facts{
+			Now: noon, Inbox: fmt.Sprintf("/srv/%s%02d/inbox.jsonl", strings.ReplaceAll(text, "/", ""), i), Exists: true, Space: -1,
+			Backlog:  inbox.Backlog{Entries: int64(i)},
+			InFlight: &inbox.Delivery{EntryID: "0123456789abcdef", RawLine: inbox.RawLine{Text: text}, DeliveredAt: before, Attempt: 1},
+			Paused:   &inbox.Pause{At: before, Reason: text},
+			Held:     []why.Question{{Run: text, Effect: text, Question: text, Dir: text, Since: before}},
+		}, Oldest: &before, DeadLetters: i, Notes: []string{text}, Seen: 1}
+		now.State, now.Why = now.Explain()
+		all = append(all, now)
+	}
+	b.Look(look.Picture{At: noon, Inboxes: all, Notes: []string{text}})
+	return b
+}
+
+// states are boards with everything open that there is to open.
+func states(text string, inboxes int) map[string]*Board {
+	item := look.Item{Kind: look.DeadLetter, ID: text, EntryID: "0123", Letter: "ab", At: noon, Note: text, Text: text, RunDir: text}
+	page := full(text, inboxes)
+	page.Key("enter")
+	page.Loaded(page.Page.Path, []look.Item{item, {Kind: look.Waiting}, {Kind: look.Scheduled, At: noon.Add(time.Hour)}}, []string{text}, nil)
+	life := full(text, inboxes)
+	life.Key("enter")
+	life.Loaded(life.Page.Path, []look.Item{item}, nil, nil)
+	life.Key("enter")
+	life.Found(item, look.Life{Item: item, Reply: text, Notes: []string{text}, Events: []history.Event{{At: &noon, Event: text, ID: text, Reason: text, Reply: &text}}}, nil)
+	asking := full(text, inboxes)
+	asking.Key("a")
+	said := full(text, inboxes)
+	said.Done(text, nil)
+	doing := full(text, inboxes)
+	doing.Key("p")
+	doing.Key("y")
+	help := full(text, inboxes)
+	help.Key("?")
+	empty := &Board{}
+	empty.Look(look.Picture{At: noon, Notes: []string{text}})
+	return map[string]*Board{
+		"overview": full(text, inboxes), "page": page, "life": life, "asking": asking, "said": said, "doing": doing, "help": help, "empty": empty, "at first": {},
+	}
+}
+
+// painted is a palette that paints, whatever the environment says.
+func painted() layout.Palette { return layout.PaletteFor(io.Discard, layout.Always) }
+
+// unpainted takes the paint off again.
+func unpainted(line string) string {
+	for _, style := range []string{"\x1b[m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"} {
+		line = strings.ReplaceAll(line, style, "")
+	}
+	return line
+}
+
+// fits checks that a board fills its terminal and no more, and says nothing to it.
+func fits(t *testing.T, name string, b *Board) {
+	t.Helper()
+	for _, paint := range []layout.Palette{{}, painted()} {
+		lines := Draw(b, paint)
+		assert.Len(t, lines, b.Height, "%s at %dx%d", name, b.Width, b.Height)
+		for _, line := range lines {
+			line = unpainted(line)
+			assert.NotRegexp(t, acts, line, name)
+			assert.LessOrEqual(t, layout.Width(line), b.Width, "%s at %dx%d: %q", name, b.Width, b.Height, line)
+		}
+	}
+}
+
+var hostile = []string{
+	"plain", "", "\x1b[2J\x1b[31mred\x07\x1b]0;title\x07", "日本語の文章と名前の長い列がここにあります、まだまだ続きます", "e" + strings.Repeat("\u0301", 40),
+	"\u202eabc\u2066def", "zero\u200bwidth\u2060\ufeff", "שלום עולם", "tab\tand\nlines\r\u2028more", strings.Repeat("long ", 600), "👩‍👩‍👧‍👦 🇩🇪",
+	"\xff\xfe\x80", strings.Repeat("x", 5000), "a\r\nb\rc", "\u009b31m", "\x00",
+}
+
+func TestEverythingFits(t *testing.T) {
+	for _, text := range hostile {
+		for _, size := range [][2]int{{80, 24}, {20, 5}, {200, 60}, {40, 10}, {1, 1}, {3, 2}, {80, 1}, {2, 24}} {
+			for name, b := range states(text, 6) {
+				b.Width, b.Height = size[0], size[1]
+				fits(t, name, b)
+			}
+		}
+	}
+	assert.Empty(t, Draw(&Board{}, layout.Palette{}), "before its size is known")
+}
+
+func FuzzDraw(f *testing.F) {
+	for _, text := range hostile {
+		f.Add(text, 80, 24)
+	}
+	f.Fuzz(func(t *testing.T, text string, width, height int) {
+		text = text[:min(len(text), 4096)]
+		all := states(text, 2)
+		name := slices.Sorted(maps.Keys(all))[abs(height)%len(all)] // one of them, or each input takes long
+		b := all[name]
+		b.Width, b.Height = 1+abs(width)%150, 1+abs(height/len(all))%60
+		fits(t, name, b)
+	})
+}
+
+func abs(n int) int { return max(n, -(n + 1)) }
+
+// TestOverview is what a person sees of two inboxes at the usual size.
+func TestOverview(t *testing.T) {
+	b := &Board{Width: 80, Height: 24}
+	since := noon.Add(-2 * time.Minute)
+	mail := look.Inbox{Facts: why.Facts{
+		Inbox: "/srv/mail/queue/inbox.jsonl", Exists: true, Space: -1, Backlog: inbox.Backlog{Entries: 3},
+		InFlight: &inbox.Delivery{EntryID: "0123456789abcdef", SessionID: "s1", RawLine: inbox.RawLine{Text: `{"prompt":"p","id":"job-17"}`}, DeliveredAt: since, Attempt: 1},
+	}, Oldest: &since, DeadLetters: 1, State: why.Answering}
+	ci := look.Inbox{Facts: why.Facts{Inbox: "/srv/ci/inbox.jsonl", Exists: true, Space: -1, Paused: &inbox.Pause{At: since, Reason: "lunch"}}, State: why.Paused}
+	mail.Today.Nanos, mail.Today.Dollars, mail.Today.Requests = 420_000_000, true, 3
+	b.Look(look.Picture{At: noon, Inboxes: []look.Inbox{ci, mail}})
+	b.Key("down")
+	lines := Draw(b, layout.Palette{})
+	assert.Equal(t, strings.TrimPrefix(`
+heartbeat: 2 inboxes, 3 wait, 1 in flight, 1 dead, 0.42 USD today          12:00
+  INBOX       WAIT  OLDEST  IN FLIGHT  SINCE  DEAD  TODAY  STATE
+  ci             0                               0         paused
+> mail/queue     3      2m  job-17        2m     1   0.42  answering
+`, "\n"), trimmed(lines[:4]))
+	assert.Equal(t, strings.TrimPrefix(`
+/srv/mail/queue/inbox.jsonl
+waiting for an answer to the entry job-17 since 2026-03-04 11:58:00 (2m ago),
+attempt 1: whether session s1 runs is not known
+
+↑↓ choose  enter open  p pause  r resume  a approve  x reject  ? keys  q quit
+`, "\n"), trimmed(lines[19:]))
+	assert.Contains(t, strings.Join(Draw(b, painted()), "\n"), "\x1b[32manswering\x1b[m")
+}
+
+func trimmed(lines []string) string {
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+// The chosen line is on the screen, wherever it is in the list.
+func TestTheChosenLineIsShown(t *testing.T) {
+	b := full("box", 30)
+	for range 30 {
+		shown := strings.Join(Draw(b, layout.Palette{}), "\n")
+		assert.Contains(t, shown, "\n> box"+fmt.Sprintf("%02d", b.Index()))
+		b.Key("down")
+	}
+}
+
+// Scrolling ends at the end of the text.
+func TestALifeScrolls(t *testing.T) {
+	b := states(strings.Repeat("word ", 1000)+"END", 1)["life"]
+	assert.NotContains(t, strings.Join(Draw(b, layout.Palette{}), "\n"), "END")
+	b.Key("end")
+	assert.Contains(t, strings.Join(Draw(b, layout.Palette{}), "\n"), "END")
+	b.Key("up")
+	Draw(b, layout.Palette{})
+	b.Key("home")
+	assert.Contains(t, strings.Join(Draw(b, layout.Palette{}), "\n"), "TEXT")
+}
+
+func BenchmarkDraw(b *testing.B) {
+	for name, of := range states("an entry with a text of some length", 50) {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				_ = Draw(of, layout.Palette{})
+			}
+		})
+	}
+}

@@ -1,0 +1,154 @@
+package watch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/price"
+	"heartbeat/internal/watch/look"
+	"heartbeat/internal/why"
+	"heartbeat/internal/words"
+)
+
+// overview is the list of all inboxes, above why nothing moves in the chosen one.
+func overview(b *Board, room int, paint layout.Palette) []string {
+	var lines []string
+	if room > 3 {
+		lines = append(lines, title(b, paint))
+	}
+	if len(b.Picture.Inboxes) == 0 {
+		return append(lines, nothing(b)...)
+	}
+	var below []string
+	now, any := b.Inbox()
+	if any && room >= 12 {
+		below = append(below, "")
+		below = append(below, reason(b, now, 5, paint)...)
+	}
+	for _, note := range slices.Concat(b.Picture.Failed, b.Picture.Notes) {
+		if room >= 12 {
+			below = append(below, sentence("note: "+note, b.Width, 1)...)
+		}
+	}
+	t := inboxTable(b.Picture, Short, func(at time.Time) string { return since(b.Now(), at) }, false)
+	count := max(1, room-len(lines)-len(below)-1)
+	lines = append(lines, t.Screen(b.Width, first(b.Index(), t.Len(), count), count, b.Index(), paint)...)
+	if gap := room - len(lines) - len(below); gap > 0 {
+		lines = append(lines, make([]string, gap)...)
+	}
+	return append(lines, below...)
+}
+
+// title says how much there is in all.
+func title(b *Board, paint layout.Palette) string {
+	waiting, flying, letters, asking := b.Totals()
+	parts := []string{words.Count(len(b.Picture.Inboxes), "inbox", "inboxes"), fmt.Sprintf("%d wait", waiting), fmt.Sprintf("%d in flight", flying)}
+	if letters > 0 {
+		parts = append(parts, fmt.Sprintf("%d dead", letters))
+	}
+	if asking > 0 {
+		parts = append(parts, words.Count(asking, "asks", "ask"))
+	}
+	if today := b.Today(); !today.IsZero() {
+		parts = append(parts, today.String()+" today")
+	}
+	line := spread("heartbeat: "+strings.Join(parts, ", "), b.Now().Local().Format("15:04"), b.Width)
+	return paint.Paint(layout.Bold, line)
+}
+
+// nothing is shown where no inbox was found.
+func nothing(b *Board) []string {
+	if b.Picture.At.IsZero() {
+		return sentence("looking for inboxes", b.Width, 2)
+	}
+	lines := sentence("no inbox was found: name its folder, or send the first entry", b.Width, 3)
+	for _, note := range slices.Concat(b.Picture.Failed, b.Picture.Notes) {
+		lines = append(lines, sentence(note, b.Width, 3)...)
+	}
+	return lines
+}
+
+// inboxTable lists inboxes, by that name, with times as when spells them, and, if asked for,
+// with why nothing moves.
+func inboxTable(p look.Picture, name func(path string) string, when func(time.Time) string, withWhy bool) *layout.Table {
+	t := layout.NewTable(
+		layout.Column{Title: "INBOX", Text: true, Cut: true, Least: 8, Most: 32, Keep: 10},
+		layout.Column{Title: "WAIT", Least: 4, Right: true, Keep: 9},
+		layout.Column{Title: "OLDEST", Least: 6, Right: true, Keep: 5},
+		layout.Column{Title: "IN FLIGHT", Text: true, Cut: true, Least: 9, Most: 24, Keep: 6},
+		layout.Column{Title: "SINCE", Least: 5, Right: true, Keep: 7},
+		layout.Column{Title: "DEAD", Least: 4, Right: true, Keep: 3, Style: deadStyle},
+		layout.Column{Title: "TODAY", Least: 5, Most: 9, Right: true, Keep: 4},
+		layout.Column{Title: "STATE", Least: 8, Most: 20, Keep: 8, Style: func(cell string) layout.Style { return StyleOf(why.State(cell)) }},
+		layout.Column{Title: "WHY", Text: true, IfAny: true},
+	)
+	for _, now := range p.Inboxes {
+		flying, delivered, oldest, why := "", "", "", ""
+		if d := now.InFlight; d != nil {
+			flying, delivered = cell(words.Name(d.ID(), d.EntryID)), when(d.DeliveredAt)
+		}
+		if now.Oldest != nil {
+			oldest = when(*now.Oldest)
+		}
+		if withWhy {
+			why = now.Why
+		}
+		t.Add(name(now.Path()), fmt.Sprint(now.Backlog.Entries), oldest, flying, delivered, fmt.Sprint(now.DeadLetters),
+			price.Price{Amount: now.Today}.Cell(), string(now.State), why)
+	}
+	return t
+}
+
+func deadStyle(cell string) layout.Style {
+	if cell != "0" {
+		return layout.Yellow
+	}
+	return layout.Plain
+}
+
+// StyleOf makes a state stand out where a person has to act.
+func StyleOf(s why.State) layout.Style {
+	switch s {
+	case why.Unreadable, why.Unwritable, why.Full, why.Locked, why.Failed, why.Orphaned, why.SessionDown:
+		return layout.Red
+	case why.Person, why.Held, why.Paused, why.BackingOff, why.Replaced, why.Torn, why.NoSession, why.SessionOver, why.NoWaker, why.NoInbox:
+		return layout.Yellow
+	case why.Answering, why.Waking, why.Launching:
+		return layout.Green
+	}
+	return layout.Plain
+}
+
+// reason is why nothing moves in an inbox, with what is asked there.
+func reason(b *Board, now look.Inbox, most int, paint layout.Palette) []string {
+	width := b.Width
+	lines := sentence(now.Path(), width, 1)
+	facts := now.Facts
+	facts.Now = b.Now() // the sentence has ages
+	state, why := facts.Explain()
+	for _, line := range sentence(why, width, most-2) {
+		lines = append(lines, paint.Paint(StyleOf(state), line))
+	}
+	for _, q := range now.Held {
+		asks := "asks: " + words.Brief(q.Question) + " (a approves, x rejects)"
+		if q.Effect == "" {
+			asks = q.Rests()
+		}
+		lines = append(lines, paint.Paint(layout.Yellow, sentence(asks, width, 1)[0]))
+	}
+	for _, note := range now.Notes {
+		lines = append(lines, sentence("note: "+note, width, 1)...)
+	}
+	return lines[:min(len(lines), most)]
+}
+
+// first is the first row that is shown, so that the chosen one is.
+func first(chosen, rows, count int) int {
+	if rows <= count {
+		return 0
+	}
+	return max(0, min(chosen-count/2, rows-count))
+}

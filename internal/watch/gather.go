@@ -1,0 +1,151 @@
+package watch
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/fsnotify/fsnotify"
+
+	"heartbeat/internal/watch/look"
+)
+
+const (
+	// pollEvery is how often all inboxes are looked at, for what no event tells: whether
+	// processes live. Where the system gives no events it is blindEvery.
+	pollEvery  = 5 * time.Second
+	blindEvery = time.Second
+	// tickEvery is how often the clock and the ages are drawn.
+	tickEvery = time.Second
+	// soon is how long an event waits for others that belong to it: a commit changes
+	// several files.
+	soon = 20 * time.Millisecond
+	// share bounds the time that is spent on looking while inboxes change all the time:
+	// a rest follows that is so many times as long.
+	share = 2
+)
+
+// gather looks at the inboxes whenever something changes, and sends what it sees. A slow
+// terminal holds it up, and nothing else.
+func gather(ctx context.Context, to *tea.Program, l *look.Lookout) {
+	w := newWatch(ctx)
+	defer w.close()
+	poll, tick := time.NewTicker(w.pollEvery()), time.NewTicker(tickEvery)
+	defer poll.Stop()
+	defer tick.Stop()
+	later := time.NewTimer(0)
+	defer later.Stop()
+	var changed map[string]bool // nil: all
+	rest := time.Duration(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case at := <-tick.C:
+			to.Send(told(func(b *Board) Effect { b.Tick(at); return nil }))
+			continue
+		case <-poll.C:
+			changed = nil
+			later.Reset(0)
+			continue
+		case dir := <-w.events:
+			if len(w.pending) == 0 {
+				later.Reset(max(soon, rest))
+			}
+			w.pending[dir] = true
+			continue
+		case <-later.C:
+			if len(w.pending) > 0 {
+				changed = w.pending
+				w.pending = map[string]bool{}
+			}
+		}
+		began := time.Now()
+		found := l.Find(began)
+		if found { // before they are read, so that no change falls in between
+			w.follow(l.Dirs())
+			poll.Reset(w.pollEvery())
+			changed = nil
+		}
+		p, any := l.Look(ctx, began, changed)
+		rest = time.Since(began) * share
+		changed = nil
+		if any || found {
+			to.Send(told(func(b *Board) Effect { return b.Look(p) }))
+		}
+	}
+}
+
+// watch is told of changes in folders. Without the system's events there are none, and
+// polling has to do.
+type watch struct {
+	all     *fsnotify.Watcher
+	events  chan string
+	dirs    map[string]bool
+	pending map[string]bool
+	// blind says that some folder cannot be watched.
+	blind bool
+}
+
+func (w *watch) pollEvery() time.Duration {
+	if w.all == nil || w.blind {
+		return blindEvery
+	}
+	return pollEvery
+}
+
+func newWatch(ctx context.Context) *watch {
+	w := &watch{dirs: map[string]bool{}, pending: map[string]bool{}, events: make(chan string)}
+	all, err := fsnotify.NewWatcher()
+	if err != nil {
+		return w
+	}
+	w.all = all
+	go func() {
+		for {
+			select {
+			case e, ok := <-all.Events:
+				if !ok {
+					return
+				}
+				select {
+				case w.events <- filepath.Dir(e.Name):
+				case <-ctx.Done():
+					return
+				}
+			case _, ok := <-all.Errors:
+				if !ok {
+					return // too many events: polling sees what they were
+				}
+			}
+		}
+	}()
+	return w
+}
+
+// follow watches these folders and no others.
+func (w *watch) follow(dirs []string) {
+	if w.all == nil {
+		return
+	}
+	now := map[string]bool{}
+	w.blind = false
+	for _, dir := range dirs {
+		if now[dir] = true; !w.dirs[dir] {
+			w.blind = w.all.Add(dir) != nil || w.blind
+		}
+	}
+	for dir := range w.dirs {
+		if !now[dir] {
+			_ = w.all.Remove(dir) // it may be gone
+		}
+	}
+	w.dirs = now
+}
+
+func (w *watch) close() {
+	if w.all != nil {
+		_ = w.all.Close()
+	}
+}

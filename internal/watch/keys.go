@@ -1,0 +1,113 @@
+package watch
+
+import "heartbeat/internal/watch/look"
+
+// Key is one key, in the words of the terminal library: "a", "up", "ctrl+c". It returns
+// what the caller is to do.
+func (b *Board) Key(key string) Effect {
+	switch key {
+	case "ctrl+c":
+		return Quit{}
+	case "ctrl+z":
+		return Suspend{}
+	}
+	if b.Asking != nil {
+		return b.answer(key)
+	}
+	if b.Help {
+		b.Help = false
+		return nil
+	}
+	if effect, moved := b.move(key); moved {
+		return effect
+	}
+	switch key {
+	case "q":
+		return Quit{}
+	case "?", "h":
+		b.Help = true
+	case "esc", "left", "backspace":
+		return b.back()
+	case "enter", "right":
+		return b.enter()
+	default:
+		b.ask(key)
+	}
+	return nil
+}
+
+// answer takes the key behind a question. Only y is a yes, so that no key that was
+// typed too often does anything.
+func (b *Board) answer(key string) Effect {
+	asked := b.Asking
+	b.Asking = nil
+	if key != "y" {
+		b.say(false, "nothing was done")
+		return nil
+	}
+	b.Doing, b.Said = asked.Do.Doing, ""
+	return asked.Do
+}
+
+// move takes the keys that choose another line.
+func (b *Board) move(key string) (effect Effect, moved bool) {
+	by := 0
+	page := max(1, b.Height-6)
+	switch key {
+	case "up", "k":
+		by = -1
+	case "down", "j":
+		by = 1
+	case "pgup":
+		by = -page
+	case "pgdown", "space":
+		by = page
+	case "home", "g":
+		by = -1 << 30
+	case "end", "G":
+		by = 1 << 30
+	default:
+		return nil, false
+	}
+	switch {
+	case b.Life != nil:
+		b.Life.Top = max(0, b.Life.Top+by) // drawing knows where the end is
+	case b.Page != nil:
+		b.Page.Selected = max(0, min(b.Page.Selected+by, len(b.Page.Items)-1))
+	case len(b.Picture.Inboxes) > 0:
+		i := max(0, min(b.Index()+by, len(b.Picture.Inboxes)-1))
+		b.Selected = b.Picture.Inboxes[i].Path()
+	}
+	return nil, true
+}
+
+func (b *Board) back() Effect {
+	switch {
+	case b.Life != nil:
+		b.Life = nil
+	case b.Page != nil:
+		b.Page = nil
+	default:
+		b.Said = ""
+	}
+	return nil
+}
+
+func (b *Board) enter() Effect {
+	switch {
+	case b.Life != nil:
+		return nil
+	case b.Page != nil:
+		item, any := b.Page.Item()
+		if !any {
+			return nil
+		}
+		b.Life = &Life{Life: look.Life{Item: item}}
+		return Find{b.Page.Path, item}
+	}
+	if now, any := b.selected(); any {
+		b.Page = &Page{Path: now.Path()}
+		return b.reload()
+	}
+	return nil
+}

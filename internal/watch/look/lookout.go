@@ -1,0 +1,144 @@
+// Package look finds inboxes in folders, and gathers what there is to see of each: for an
+// overview that is kept up to date, and of one of them in detail.
+package look
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"heartbeat/internal/machine"
+	"heartbeat/internal/price"
+	"heartbeat/internal/why"
+)
+
+const (
+	// findEvery is how often new inboxes are searched for. Where many folders have to be
+	// read, a rest follows that is findRest times as long.
+	findEvery = 5 * time.Second
+	findRest  = 50
+)
+
+// parallel is how many inboxes are read at once: one that is slow does not hold up
+// the others as long.
+const parallel = 4
+
+// Picture is what was known at a moment.
+type Picture struct {
+	At      time.Time
+	Inboxes []Inbox
+	// Failed are sentences about folders that a person named and that cannot be searched,
+	// and Notes about what was left out.
+	Failed, Notes []string
+}
+
+// Inbox is what is known of one inbox. Its texts are not cleaned.
+type Inbox struct {
+	why.Facts
+	State why.State
+	Why   string
+	// Oldest is since when the entry waits that comes next: its sent_at, or where it has
+	// none, when the inbox was last written to. Nil if none waits.
+	Oldest *time.Time
+	// DeadLetters are those that nobody dealt with.
+	DeadLetters int
+	// Today is what was spent since midnight, as far as the client said so.
+	Today price.Amount
+	// Seen changes whenever anything of the inbox does.
+	Seen  int64
+	Notes []string
+}
+
+// Path names the inbox.
+func (i Inbox) Path() string { return i.Facts.Inbox }
+
+// Asks reports whether a person is asked for something.
+func (i Inbox) Asks() bool { return len(i.Held) > 0 || i.Asking() != nil }
+
+// Lookout looks at the inboxes below some folders. It is not safe for concurrent use.
+type Lookout struct {
+	roots  []string
+	boxes  map[string]*watched
+	due    time.Time // of the next search
+	paths  []string
+	failed []string
+	notes  []string
+}
+
+// New returns a lookout over the inboxes in these folders, and below them. A root may also
+// be an inbox itself: a file, or a name that does not exist yet in a folder that does.
+func New(roots ...string) *Lookout { return &Lookout{roots: roots, boxes: map[string]*watched{}} }
+
+// Find searches for inboxes, if that is due. It reports whether others were found than
+// before.
+func (l *Lookout) Find(at time.Time) bool {
+	if at.Before(l.due) {
+		return false
+	}
+	began := time.Now()
+	paths, failed, notes := find(l.roots)
+	l.due = at.Add(max(findEvery, findRest*time.Since(began)))
+	changed := !slices.Equal(paths, l.paths) || !slices.Equal(failed, l.failed) || !slices.Equal(notes, l.notes)
+	l.paths, l.failed, l.notes = paths, failed, notes
+	l.keep(paths)
+	return changed
+}
+
+// Look returns what is known now, and whether anything but the time changed since it
+// was called last. If only is not nil, just the inboxes in those folders are looked at.
+func (l *Lookout) Look(ctx context.Context, at time.Time, only map[string]bool) (p Picture, changed bool) {
+	changed = l.Find(at)
+	changed = l.each(ctx, at, only) || changed
+	p = Picture{At: at, Failed: l.failed, Notes: l.notes}
+	for _, path := range l.paths {
+		p.Inboxes = append(p.Inboxes, l.boxes[path].now)
+	}
+	return p, changed
+}
+
+// keep forgets the inboxes that are gone.
+func (l *Lookout) keep(paths []string) {
+	before := l.boxes
+	l.boxes = make(map[string]*watched, len(paths))
+	for _, path := range paths {
+		if l.boxes[path] = before[path]; l.boxes[path] == nil {
+			l.boxes[path] = &watched{path: path}
+		}
+	}
+}
+
+func (l *Lookout) each(ctx context.Context, at time.Time, only map[string]bool) bool {
+	var all sync.WaitGroup
+	locks := sync.OnceValue(machine.ReadLocks)
+	places := make(chan struct{}, parallel)
+	changed, panics := make([]bool, len(l.paths)), make([]any, len(l.paths))
+	for i, path := range l.paths {
+		w := l.boxes[path]
+		if only != nil && !only[w.dir()] {
+			continue
+		}
+		places <- struct{}{}
+		all.Go(func() {
+			defer func() { <-places }()
+			defer func() { panics[i] = recover() }() // the caller knows what becomes of a terminal
+			changed[i] = w.look(ctx, at, locks)
+		})
+	}
+	all.Wait()
+	for i, p := range panics {
+		if p != nil {
+			panic(fmt.Sprintf("look at %s: %v", l.paths[i], p))
+		}
+	}
+	return slices.Contains(changed, true)
+}
+
+// Dirs are the folders of the inboxes.
+func (l *Lookout) Dirs() (all []string) {
+	for _, path := range l.paths {
+		all = append(all, l.boxes[path].dir())
+	}
+	return all
+}

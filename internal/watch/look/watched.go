@@ -1,0 +1,302 @@
+package look
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/charging"
+	"heartbeat/internal/disk"
+	"heartbeat/internal/machine"
+	"heartbeat/internal/price"
+	"heartbeat/internal/survey"
+	"heartbeat/internal/why"
+	recovery "heartbeat/recover"
+)
+
+const (
+	// livesEvery is how often it is looked whether processes live, and who holds locks.
+	livesEvery = 2 * time.Second
+	// anewEvery is how often an inbox is read again although nothing seems to have
+	// changed, for what no file tells.
+	anewEvery = 10 * time.Minute
+)
+
+// watched is an inbox with what was known of it last.
+type watched struct {
+	path string
+	box  *inbox.Inbox
+	now  Inbox
+
+	files, letters, costs sign
+
+	day         string    // of Today
+	charged     time.Time // when Today was read
+	read, lives time.Time
+	counted     *inbox.Counted
+	holder      int // of the lock, when it was looked last
+	held        time.Time
+}
+
+func (w *watched) dir() string { return filepath.Dir(w.path) }
+
+// look brings what is known up to date, and reports whether anything changed. locks are
+// those that are held now.
+func (w *watched) look(ctx context.Context, at time.Time, locks func() machine.Locks) bool {
+	if w.box == nil {
+		box, err := inbox.Open(w.path, inbox.Options{})
+		if err != nil {
+			return w.broken(at, err)
+		}
+		w.box = box
+	}
+	files := stateSign(w.box)
+	changed := !slices.Equal(files, w.files) || w.stale(at)
+	if changed {
+		w.files, w.read = files, at
+		w.survey(ctx)
+	}
+	if at.Sub(w.lives) >= livesEvery {
+		w.lives = at
+		changed = w.processes(at, locks()) || changed
+	}
+	changed = w.questions() || changed
+	changed = w.deadLetters() || changed
+	changed = w.spent(at) || changed
+	w.now.Facts.Now = at
+	if changed {
+		w.now.State, w.now.Why = w.now.Explain()
+		w.now.Seen++
+	}
+	return changed
+}
+
+// broken shows an inbox that cannot even be opened.
+func (w *watched) broken(at time.Time, err error) bool {
+	if w.now.Unreadable != nil && w.now.Unreadable.Error() == err.Error() {
+		return false
+	}
+	w.now = Inbox{Facts: why.Facts{Now: at, Inbox: w.path, Dir: filepath.Dir(w.path), Space: -1, Unreadable: err}, Seen: w.now.Seen + 1}
+	w.now.State, w.now.Why = w.now.Explain()
+	return true
+}
+
+// stale reports whether what was read may be wrong although no file changed.
+func (w *watched) stale(at time.Time) bool {
+	age := at.Sub(w.read)
+	return age >= anewEvery || w.now.Unreadable != nil && age >= livesEvery || w.ended(at)
+}
+
+// ended reports whether a pause, a back-off or a schedule that is shown is over.
+func (w *watched) ended(at time.Time) bool {
+	over := func(t *time.Time) bool { return t != nil && !t.IsZero() && t.After(w.read) && !t.After(at) }
+	if p := w.now.Paused; p != nil && over(p.Until) {
+		return true
+	}
+	if b := w.now.Backoff; b != nil && over(&b.Until) {
+		return true
+	}
+	due := w.now.NextDue()
+	return over(&due)
+}
+
+// survey reads the state of the inbox.
+func (w *watched) survey(ctx context.Context) {
+	held, lockedBy, name, since := w.now.Held, w.now.LockedBy, w.now.LockedName, w.now.LockedFor
+	var oldest *time.Time
+	w.now.Facts, w.counted = survey.GlanceAgain(ctx, w.box, w.counted, func(v *inbox.View) error {
+		oldest = head(v)
+		return nil
+	})
+	if _, err := disk.StatDir(w.box.Dir()); errors.Is(err, fs.ErrNotExist) {
+		w.now.Unreadable = fmt.Errorf("its folder %s is gone", w.box.Dir())
+	}
+	w.now.Oldest, w.now.Notes = oldest, w.now.Warnings
+	w.now.Held, w.now.LockedBy, w.now.LockedName, w.now.LockedFor = held, lockedBy, name, since
+}
+
+// longLine is longer than any line that is decoded only to see when it was sent.
+const longLine = 1 << 20
+
+// head is since when the entry waits that comes next: as it says itself, or else since the
+// inbox was written to last.
+func head(v *inbox.View) (oldest *time.Time) {
+	found, long := false, false
+	err := v.Waits(func(l []byte) bool {
+		long = long || len(l) > longLine
+		return !long
+	}, func(w inbox.Waiting) bool {
+		found = true
+		if at := w.SentAt(); !at.IsZero() {
+			oldest = &at
+		}
+		return false
+	})
+	if at := v.WrittenAt(); err == nil && (found || long) && oldest == nil && !at.IsZero() {
+		oldest = &at
+	}
+	return oldest
+}
+
+// processes looks whether those live that did, and whether somebody keeps the lock.
+func (w *watched) processes(at time.Time, locks machine.Locks) bool {
+	changed := false
+	w.now.Sessions = slices.Clone(w.now.Sessions) // whoever has an earlier picture reads those
+	for i, s := range w.now.Sessions {
+		if s.Life == machine.Alive {
+			w.now.Sessions[i].Life = s.Session.Life()
+			changed = changed || w.now.Sessions[i].Life != s.Life
+		}
+	}
+	if b := w.now.Waiter; b != nil && b.Life == machine.Alive {
+		w.now.Waiter = &why.Waiter{Waiter: b.Waiter, Life: b.Waiter.Life()}
+		changed = changed || w.now.Waiter.Life != b.Life
+	}
+	if l := w.now.Launcher; l != nil && l.PID > 0 && machine.ProcessStart(l.PID) == 0 {
+		w.now.Launcher, changed = nil, true
+	}
+	if d := w.now.InFlight; d != nil && w.now.Client == machine.Alive {
+		w.now.Client = recovery.EvidenceOf(d).Process().Life()
+		changed = changed || w.now.Client != machine.Alive
+	}
+	space, full := w.now.Space, w.now.Space >= 0 && w.now.Space < w.now.Needed
+	w.now.Space, w.now.Needed = w.box.Room()
+	if space != w.now.Space {
+		changed = changed || full != (w.now.Space >= 0 && w.now.Space < w.now.Needed)
+	}
+	return w.lock(at, locks) || changed
+}
+
+// lockName is the file that a transaction locks.
+const lockName = ".inbox-lock"
+
+// lock notes who has kept the lock since the last look, with nothing committed
+// meanwhile.
+func (w *watched) lock(at time.Time, locks machine.Locks) bool {
+	holder := locks.Holder(filepath.Join(w.box.Dir(), lockName))
+	if holder != w.holder { // the kernel may leave a lock out of its list for a moment
+		holder = w.box.Lock()
+	}
+	if holder == 0 || holder != w.holder || w.read.After(w.held) {
+		w.holder, w.held = holder, at
+		holder = 0
+	}
+	if holder == w.now.LockedBy {
+		return false
+	}
+	w.now.LockedBy, w.now.LockedName, w.now.LockedFor = holder, survey.ProcessName(holder), livesEvery
+	return true
+}
+
+// questions looks what runs ask a person.
+func (w *watched) questions() bool {
+	before := w.now.Held
+	w.now.Held = survey.Questions(w.box)
+	return !slices.Equal(before, w.now.Held)
+}
+
+// deadLetters counts the open ones, if their file changed.
+func (w *watched) deadLetters() bool {
+	now := sign{markOf(w.box.DeadLetterPath())}
+	if slices.Equal(now, w.letters) {
+		return false
+	}
+	w.letters = now
+	letters, err := w.box.CountLetters(context.Background())
+	warnings := letters.Warnings
+	if err != nil {
+		warnings = append(warnings, err.Error())
+	}
+	w.now.Notes = append(append([]string(nil), w.now.Warnings...), warnings...)
+	w.now.DeadLetters = letters.All()
+	return true
+}
+
+const (
+	// costsEvery is how often it is read what was spent, at most: meters change at every
+	// request.
+	costsEvery = 5 * time.Second
+	// mostCosts is how long a file of charges may be that is read to add what is not
+	// charged yet. Of a longer one the account in the journal is enough.
+	mostCosts = 4 << 20
+)
+
+// spent reads what was spent today, if that may have changed.
+func (w *watched) spent(at time.Time) bool {
+	day, now := at.Local().Format(time.DateOnly), costSign(w.box)
+	anew := day != w.day || len(w.costs) == 0 || now[0] != w.costs[0] // something was charged
+	if !anew && (slices.Equal(now, w.costs) || at.Sub(w.charged) < costsEvery) {
+		return false
+	}
+	w.costs, w.charged, w.day = now, at, day
+	before := w.now.Today
+	if !markOf(filepath.Join(w.box.Dir(), ".inbox-journal")).there() {
+		w.now.Today = price.Amount{}
+	} else if spent, err := today(w.box, day); err == nil { // otherwise the state is what is shown
+		w.now.Today = spent
+	}
+	return w.now.Today != before
+}
+
+func today(box *inbox.Inbox, day string) (price.Amount, error) {
+	if size := markOf(filepath.Join(box.Dir(), costsName)).size; size > 0 && size <= mostCosts {
+		p, err := box.Prices(charging.Load(box.Dir()))
+		if err != nil {
+			return price.Amount{}, err
+		}
+		return p.Today(), nil
+	}
+	v, err := box.View()
+	if err != nil {
+		return price.Amount{}, err
+	}
+	a, err := v.Account()
+	return a.On(day), errors.Join(err, v.Close())
+}
+
+// sign is what the names of files show without reading them.
+type sign []mark
+
+type mark struct {
+	dev, ino           uint64
+	size, mtime, ctime int64
+	mode               uint32
+}
+
+func markOf(path string) mark {
+	i, err := disk.StatName(path)
+	if err != nil {
+		return mark{}
+	}
+	return mark{i.Dev, i.Ino, i.Size, i.Mtime, i.Ctime, i.Mode}
+}
+
+// there reports whether the file was there.
+func (m mark) there() bool { return m != mark{} }
+
+// stateFiles are those beside an inbox that the overview is made of.
+var stateFiles = []string{
+	".inbox-journal", ".inbox-offset", ".in-flight", ".responded", ".scheduled.jsonl", ".launch-lock",
+}
+
+func stateSign(box *inbox.Inbox) sign {
+	s := sign{markOf(box.Path())}
+	for _, name := range stateFiles {
+		s = append(s, markOf(filepath.Join(box.Dir(), name)))
+	}
+	return s
+}
+
+// costSign covers what was charged, and the meters, which are published beside the
+// inbox.
+func costSign(box *inbox.Inbox) sign {
+	return sign{markOf(filepath.Join(box.Dir(), costsName)), markOf(filepath.Join(box.Dir(), ".inbox-journal")), markOf(box.Dir())}
+}
+
+// costsName is the file of what was charged.
+const costsName = ".costs.jsonl"

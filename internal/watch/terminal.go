@@ -1,0 +1,141 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+
+	"heartbeat/internal/cli"
+	"heartbeat/internal/machine/signals"
+)
+
+// terminal is the one that a person sits at. As a reader it notices the end of its
+// input, which the terminal library does not tell.
+type terminal struct {
+	*os.File
+	out     *os.File
+	before  *term.State
+	taken   *signals.Taken
+	program *tea.Program
+	over    chan struct{}
+	ended   sync.Once
+}
+
+// openTerminal takes the terminal of this process.
+func openTerminal() (*terminal, error) {
+	in, out := os.Stdin, os.Stdout
+	switch {
+	case !cli.IsTerminal(out) || !cli.IsTerminal(in):
+		return nil, errors.New("a live view needs a terminal to show itself on and to read keys from: --once prints the view once")
+	case os.Getenv("TERM") == "dumb":
+		return nil, errors.New("TERM is dumb: such a terminal shows no live view, and --once prints the view once")
+	}
+	before, err := term.GetState(int(in.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	return &terminal{File: in, out: out, before: before, taken: signals.Take(), over: make(chan struct{})}, nil
+}
+
+// Read tells the program when there is no more input.
+func (t *terminal) Read(b []byte) (int, error) {
+	n, err := t.File.Read(b)
+	if err == nil && n == 0 {
+		err = io.EOF
+	}
+	if err != nil && !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.EINTR) {
+		t.ended.Do(func() { go t.program.Send(inputEnded{}) })
+		return n, io.EOF
+	}
+	return n, err
+}
+
+// blocked is how long a terminal that takes no output may hold up the end.
+const blocked = 2 * time.Second
+
+// guard ends the program in order when a signal comes.
+func (t *terminal) guard(p *tea.Program) {
+	t.program = p
+	go func() {
+		select {
+		case <-t.over:
+		case <-t.taken.First():
+			t.leave()
+		}
+	}()
+}
+
+// leave ends the program, also while the terminal takes no output.
+func (t *terminal) leave() {
+	go t.program.Quit()
+	select {
+	case <-t.over:
+	case <-t.taken.Second():
+		t.force()
+	case <-time.After(blocked):
+		t.force()
+	}
+}
+
+// force restores what can be restored without waiting for the terminal, and exits.
+func (t *terminal) force() {
+	dropOutput(int(t.out.Fd())) // what waits there was for our screen
+	_ = term.Restore(int(t.File.Fd()), t.before)
+	gone := make(chan struct{})
+	go func() {
+		_, _ = io.WriteString(t.out, leaveScreen)
+		close(gone)
+	}()
+	select {
+	case <-gone:
+	case <-time.After(blocked / 4):
+	}
+	sig, _ := t.taken.Signal()
+	os.Exit(128 + int(sig))
+}
+
+// leaveScreen shows the cursor, and the screen as it was before.
+const leaveScreen = "\x1b[?2026l\x1b[>4m\x1b[<u\x1b[?1049l\x1b[?25h\x1b[m\r\n"
+
+// panicked is deferred in goroutines of ours: the terminal library catches panics in
+// its own.
+func (t *terminal) panicked() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	stack := debug.Stack()
+	t.program.Kill()
+	_ = term.Restore(int(t.File.Fd()), t.before)
+	fmt.Fprintf(os.Stderr, "%s: internal error: %v: please report it with this:\n%s", "heartbeat", p, stack)
+	os.Exit(cli.ExitError)
+}
+
+// restore is called once the program has ended. It returns the signal that ended it.
+func (t *terminal) restore() error {
+	close(t.over)
+	_ = term.Restore(int(t.File.Fd()), t.before)
+	sig, _ := t.taken.Signal()
+	t.taken.Stop()
+	if sig != 0 {
+		return cli.EndedBy{Signal: sig}
+	}
+	return nil
+}
+
+// orphaned reports whether no shell could continue this process if it stopped: then ^Z has no
+// effect, as by default.
+func orphaned() bool {
+	own, err := unix.Getsid(0)
+	parents, errParent := unix.Getsid(os.Getppid())
+	return err != nil || errParent != nil || own != parents
+}

@@ -1,0 +1,117 @@
+// Package watch is the verb watch: it shows inboxes in a terminal, and keeps the view up
+// to date. What is known is gathered in look, a [Board] is what is shown and what keys
+// do, and [Draw] draws that.
+package watch
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/program"
+	"heartbeat/internal/watch/look"
+)
+
+// options are the flags of watch.
+type options struct {
+	inbox      string
+	once, json bool
+	stall      cli.Span
+	notify     string
+	color      string
+	verbs      cli.Verbs
+}
+
+// Verb returns the verb watch. What a key does, the verbs do.
+func Verb(verbs cli.Verbs) cli.Verb {
+	return cli.Verb{
+		Name:  "watch",
+		Args:  "[DIR...]",
+		Short: "watch inboxes in a terminal: what waits, what is in flight, why nothing moves",
+		Long: `Show one inbox or many in a terminal and keep the view up to date: how many entries
+wait and since when, what is in flight, how many dead letters there are, and why
+nothing moves or what a person is asked. An inbox opens to its entries, and an entry
+to what happened to it and to its reply.
+
+It searches each DIR, and the folders below it, for inboxes: a folder with heartbeat's
+state, or with a file inbox.jsonl. A path to a file names that inbox. Without DIR it
+takes --inbox, or else searches the folder that it is started in; below a project that
+has an inbox, it takes the project's.
+
+Looking changes nothing and takes no lock. Keys pause and resume delivery, cancel an
+entry, put a dead letter back, and approve or reject what a run asks; each asks back
+first, and then does what the verb of heartbeat does. The key ? lists them.
+
+With --once it prints the view once. With --notify as well it runs that command once
+for each thing that needs a person and was not told yet, as heartbeat notify does for
+one inbox: started by a timer, this is what finds that nothing moves, which a dead
+process cannot tell. scripts/launchers/systemd has such a timer.
+
+Exit status: 0 quit, or shown; 1 wrong usage, no terminal, an inbox that cannot be looked
+at with --once, or a person who could not be told; 128+n signal n ended it.`,
+		Example: `heartbeat watch
+heartbeat watch /var/lib/heartbeat
+heartbeat watch --once --json /var/lib/heartbeat | jq -r 'select(.queued > 0).inbox'
+heartbeat watch --once --stall 20m --notify /usr/local/bin/tell-me /var/lib/heartbeat`,
+		Build: func() (*pflag.FlagSet, cli.Action) {
+			o := &options{verbs: verbs}
+			f := cli.NewFlags("watch")
+			cli.AddNamedInbox(f, &o.inbox)
+			f.BoolVar(&o.once, "once", false, "show everything once, and end: for a pipe, a script or a timer")
+			f.BoolVar(&o.json, "json", false, "with --once, print JSON, one object an inbox")
+			f.Var(&o.stall, "stall", "with --once and --notify, tell also that an entry waits or is in flight and nothing has happened for so long (0: never)")
+			cli.AddNotify(f, &o.notify, "with --once, the `command` that tells a person what needs one, for /bin/sh")
+			program.AddColor(f, &o.color)
+			return f, func(dirs []string, s cli.Streams) error {
+				if err := o.check(f); err != nil {
+					return cli.Usage(err)
+				}
+				l := look.New(o.roots(dirs, f.Changed("inbox"))...)
+				var err error
+				if o.once {
+					err = once(o, l, s)
+				} else {
+					err = live(o, l)
+				}
+				var by cli.EndedBy
+				if errors.As(err, &by) {
+					return cli.Told(by.Status())
+				}
+				return err
+			}
+		},
+	}
+}
+
+// check refuses what cannot be meant.
+func (o *options) check(f *pflag.FlagSet) error {
+	switch {
+	case o.json && !o.once:
+		return errors.New("--json is for --once: programs do not read a live view")
+	case f.Changed("notify") && !o.once, f.Changed("stall") && !o.once:
+		return errors.New("--notify and --stall are for --once, as a timer calls it: a live view tells nobody who does not look at it")
+	case f.Changed("stall") && o.notify == "":
+		return errors.New("--stall is about what --notify tells: name the command")
+	}
+	return nil
+}
+
+// roots are where to search.
+func (o *options) roots(dirs []string, named bool) []string {
+	switch {
+	case len(dirs) > 0 && !named:
+		return dirs
+	case o.inbox != "":
+		return append([]string{o.inbox}, dirs...)
+	}
+	if path := cli.FindInbox(); path != "" {
+		here, _ := os.Stat(".") // without it nothing is found
+		if project, err := os.Stat(filepath.Dir(filepath.Dir(path))); err == nil && !os.SameFile(here, project) {
+			return []string{path}
+		}
+	}
+	return []string{"."}
+}

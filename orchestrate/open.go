@@ -1,0 +1,59 @@
+package orchestrate
+
+import (
+	"path/filepath"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/cli"
+	"heartbeat/orchestrate/babysitter"
+	"heartbeat/orchestrate/effect"
+	runs "heartbeat/orchestrate/run"
+)
+
+// OpenAll opens the runs that the flags of a command name.
+func OpenAll(r *cli.RunFlags, box *inbox.Inbox, note func(string, ...any)) (all []*Bridge, err error) {
+	for _, dir := range r.Dirs {
+		b, err := Open(r, box, dir, note)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, b)
+	}
+	return all, nil
+}
+
+// Open is the bridge of the run in a directory. It binds a run that is new to its code.
+func Open(r *cli.RunFlags, box *inbox.Inbox, dir string, note func(string, ...any)) (*Bridge, error) {
+	b, err := OpenWith(r, box, DrivenRun{Dir: dir, Options: OptionsOf(r)}, note)
+	if err == nil {
+		b.Bind()
+	}
+	return b, err
+}
+
+// OptionsOf are the flags as package orchestrate takes them.
+func OptionsOf(r *cli.RunFlags) Options {
+	return Options{
+		Breakpoints: effect.Breakpoints(r.Breakpoints), RejectReason: r.RejectReason,
+		OnUnresolved: effect.Unresolved(r.OnUnresolved), Execute: r.Execute, AnyCode: r.CodeChanges == "allow", MaxSteps: r.MaxIterations, MaxIdle: r.MaxIdle,
+	}
+}
+
+// OpenWith is Open with the options that the run was driven with.
+func OpenWith(r *cli.RunFlags, box *inbox.Inbox, of DrivenRun, note func(string, ...any)) (*Bridge, error) {
+	dir, err := filepath.Abs(of.Dir)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := runs.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	program, err := cli.Beside("heartbeat")
+	if err != nil {
+		return nil, err
+	}
+	return &Bridge{
+		Box: box, Run: opened, Program: program, CLI: &babysitter.CLI{Command: r.ParsedCommand(), Note: note}, Options: of.Options,
+	}, nil
+}

@@ -1,0 +1,50 @@
+package statefile_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/orchestrate/statefile"
+)
+
+// A session is bound to one run at a time, and to another one when that run is over.
+func TestBind(t *testing.T) {
+	file, err := statefile.At(t.TempDir(), "s1")
+	require.NoError(t, err)
+	over := func(is bool, err error) func(string) (bool, error) {
+		return func(id string) (bool, error) {
+			assert.Equal(t, "r1", id)
+			return is, err
+		}
+	}
+	now := time.Now()
+	require.NoError(t, file.Free("r1", nil))
+	require.NoError(t, file.Bind(statefile.New("r1", "do it", statefile.KeepLimit, now), nil))
+	s, err := file.Read()
+	require.NoError(t, err)
+	assert.Equal(t, statefile.DefaultMaxIterations, s.MaxIterations)
+	require.NoError(t, file.Bind(statefile.New("r1", "", 9, now), nil), "the same one again")
+
+	for _, err := range []error{
+		file.Free("r2", over(false, nil)),
+		file.Bind(statefile.New("r2", "", statefile.KeepLimit, now), over(false, nil)),
+		file.Bind(statefile.New("r2", "", statefile.KeepLimit, now), over(false, errors.New("it is gone"))),
+	} {
+		require.ErrorIs(t, err, statefile.ErrBound)
+		assert.ErrorContains(t, err, "run r1")
+		assert.ErrorContains(t, err, "remove "+file.Path())
+	}
+
+	require.NoError(t, file.Bind(statefile.New("r2", "", statefile.KeepLimit, now), over(true, nil)))
+	s, err = file.Read()
+	require.NoError(t, err)
+	assert.Equal(t, statefile.New("r2", "do it", 9, now), s, "with the limit and the prompt that it had")
+	require.NoError(t, file.Bind(statefile.New("r2", "", 0, now), nil))
+	s, err = file.Read()
+	require.NoError(t, err)
+	assert.Zero(t, s.MaxIterations, "0 is no limit")
+}

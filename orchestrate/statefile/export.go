@@ -1,0 +1,78 @@
+package statefile
+
+import (
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"strings"
+
+	"heartbeat/internal/disk"
+)
+
+// Variable is the environment variable that tells the CLI and its hooks in which session
+// they run.
+const Variable = "BABYSITTER_SESSION_ID"
+
+// Export makes the client set [Variable] for the commands of its session: it adds a line to
+// the shell script that the client names in CLAUDE_ENV_FILE. A script that already ends up
+// with this id is left unchanged. The file is the client's, so a symbolic link is followed;
+// a missing file is made with mode 0600. An id that [At] refuses is refused here too, so
+// the id needs no quoting.
+func Export(envFile, id string) error {
+	if !validID(id) {
+		return fmt.Errorf("export session %.200q: %w", id, ErrID)
+	}
+	f, _, err := disk.OpenAppend(envFile)
+	if err != nil {
+		return err
+	}
+	return errors.Join(export(f, id), f.Close())
+}
+
+// maxScript is more than any such script needs, in bytes.
+const maxScript = 16 << 20
+
+func export(f *disk.File, id string) error {
+	b, err := f.ReadUpTo(maxScript)
+	if err != nil {
+		return err
+	}
+	script, line := string(b), "export "+Variable+`="`+id+`"`
+	if exported(script) == line {
+		return nil
+	}
+	if script != "" && !strings.HasSuffix(script, "\n") {
+		line = "\n" + line
+	}
+	_, err = f.Append([]byte(line + "\n"))
+	return err
+}
+
+// exported is the last line of a script that sets the variable, or "".
+func exported(script string) (line string) {
+	for l := range strings.Lines(script) {
+		l = strings.TrimSpace(l)
+		if strings.HasPrefix(strings.TrimPrefix(l, "export "), Variable+"=") {
+			line = l
+		}
+	}
+	return line
+}
+
+// Promise is the text between the first <promise> of a message and the next </promise>,
+// trimmed, with runs of white space collapsed to one space. ok is false if there is no such
+// pair. Only the first pair counts, as with the CLI.
+func Promise(message string) (value string, ok bool) {
+	_, rest, opened := strings.Cut(message, "<promise>")
+	value, _, closed := strings.Cut(rest, "</promise>")
+	if !opened || !closed {
+		return "", false
+	}
+	return strings.Join(strings.FieldsFunc(value, isSpace), " "), true
+}
+
+// Kept reports whether the message promises the proof. An empty proof is never promised.
+func Kept(message, proof string) bool {
+	value, ok := Promise(message)
+	return ok && proof != "" && subtle.ConstantTimeCompare([]byte(value), []byte(proof)) == 1
+}

@@ -1,0 +1,188 @@
+// Package statefile reads and writes the state file of an orchestrated session, in the
+// format of babysitter's own CLI and hooks, and has the limits of that file, which keep a
+// session from repeating itself for ever.
+//
+// The file is `{stateDir}/{sessionId}.md`:
+//
+//	---
+//	active: true
+//	iteration: 3
+//	max_iterations: 256
+//	run_id: "r1"
+//	started_at: "2026-11-20T23:53:52Z"
+//	last_iteration_at: "2026-11-20T23:55:01Z"
+//	iteration_times: 12,31
+//	---
+//
+//	the person's prompt
+//
+// # Guarantee
+//
+// A reader finds the old state or the new one, never a part of it, and a change that
+// returned nil survives a power loss. Like the CLI's, changes exclude each other by nothing:
+// of two at the same moment the later one stays.
+//
+// # Limits
+//
+// A limit is only reported. The caller decides whether to end the loop.
+package statefile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"heartbeat/internal/disk"
+)
+
+var (
+	// ErrID says that a session id cannot be part of a file's name.
+	ErrID = errors.New("not a session id")
+	// ErrBound says that a session is bound to another run, which is not over.
+	ErrBound = errors.New("the session is bound to another run")
+	// ErrNoHome says that nothing tells where the state files are.
+	ErrNoHome = errors.New("HOME is not set")
+)
+
+const (
+	maxID   = 128
+	maxSize = 64 << 20 // no prompt is that long: a larger file is something else
+)
+
+// File is the state file of one session.
+type File struct{ dir, id string }
+
+// At is the state file of a session in a state directory. Neither needs to exist. An id has
+// at most 128 letters, digits, dots, dashes and underscores, and begins with a letter or
+// digit; the error for any other matches [ErrID]. (The CLI accepts any id, and so writes
+// anywhere.)
+func At(dir, id string) (File, error) {
+	if !validID(id) {
+		return File{}, fmt.Errorf("session %.200q: its id must be letters, digits, dots, dashes and underscores, %d at most: %w", id, maxID, ErrID)
+	}
+	return File{dir: dir, id: id}, nil
+}
+
+func validID(id string) bool {
+	if id == "" || len(id) > maxID || strings.Contains("._-", id[:1]) {
+		return false
+	}
+	return strings.IndexFunc(id, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
+	}) < 0
+}
+
+// Path is the path of the file.
+func (f File) Path() string { return filepath.Join(f.dir, f.id+".md") }
+
+// ID is the session's id.
+func (f File) ID() string { return f.id }
+
+// Read reads the state. If there is none, the error matches [fs.ErrNotExist].
+func (f File) Read() (State, error) {
+	b, err := disk.ReadState(f.Path(), maxSize)
+	if err != nil {
+		return State{}, err
+	}
+	return Parse(b), nil
+}
+
+// Write makes s the state. The temporary file has a name of its own, since others may write at the same moment.
+func (f File) Write(s State) error {
+	b, err := s.Format()
+	if err == nil {
+		err = os.MkdirAll(f.dir, 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(f.dir, f.id)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(tmp.Name()) }() // unless it has become the state
+	_, err = tmp.Write(b)
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err == nil {
+		err = disk.Rename(tmp.Name(), f.Path())
+	}
+	return err
+}
+
+// Bind makes s the state of the session, which binds the session to the run that s names.
+// If the session is bound to another run, the error matches [ErrBound], unless over says
+// that this run is over. The session keeps its limit of iterations if that of s is
+// [KeepLimit], and its prompt if s has none.
+func (f File) Bind(s State, over func(runID string) (bool, error)) error {
+	was, err := f.Read()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		was = State{MaxIterations: DefaultMaxIterations}
+	case err != nil:
+		return err
+	}
+	if err := f.free(was, s.RunID, over); err != nil {
+		return err
+	}
+	if s.MaxIterations == KeepLimit {
+		s.MaxIterations = was.MaxIterations
+	}
+	s.Prompt = cmp.Or(s.Prompt, was.Prompt)
+	return f.Write(s)
+}
+
+// Free returns an error that matches [ErrBound] if the session is bound to a run other than
+// runID that is not over.
+func (f File) Free(runID string, over func(runID string) (bool, error)) error {
+	was, err := f.Read()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.free(was, runID, over)
+}
+
+func (f File) free(was State, runID string, over func(string) (bool, error)) error {
+	if was.RunID == "" || was.RunID == runID {
+		return nil
+	}
+	is, err := over(was.RunID)
+	switch {
+	case is:
+		return nil
+	case err != nil:
+		err = fmt.Errorf(", which may not be over (%w)", err)
+	default:
+		err = errors.New(", which is not over")
+	}
+	return fmt.Errorf("bind session %s: %w: run %s%w: end that one first, or remove %s", f.id, ErrBound, was.RunID, err, f.Path())
+}
+
+// Delete removes the state. It is no error if there is none.
+func (f File) Delete() error { return disk.Remove(f.Path()) }
+
+// Dir is the absolute path of the directory that state files are in, found as the
+// CLI finds it: the flag, $BABYSITTER_STATE_DIR, `state` in
+// $BABYSITTER_GLOBAL_STATE_DIR, `.a5c/state` in the home directory. Relative paths
+// are from the working directory. The error matches [ErrNoHome] where none of them is
+// there.
+func Dir(flag string, getenv func(string) string) (string, error) {
+	if flag != "" {
+		return filepath.Abs(flag)
+	}
+	if dir := getenv("BABYSITTER_STATE_DIR"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	if root := getenv("BABYSITTER_GLOBAL_STATE_DIR"); trim(root) != "" {
+		return filepath.Abs(filepath.Join(root, "state"))
+	}
+	if home := getenv("HOME"); home != "" {
+		return filepath.Abs(filepath.Join(home, ".a5c", "state"))
+	}
+	return "", fmt.Errorf("find the directory of session states: %w", ErrNoHome)
+}

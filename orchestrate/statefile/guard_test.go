@@ -1,0 +1,55 @@
+package statefile_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"heartbeat/orchestrate/statefile"
+)
+
+func TestOutOfIterations(t *testing.T) {
+	assert.Contains(t, statefile.State{Iteration: 1, MaxIterations: 1}.Limit(noon, 0), "has had its 1 iterations")
+	assert.Empty(t, statefile.State{Iteration: 255, MaxIterations: 256}.Limit(noon, 0))
+	assert.Empty(t, statefile.State{Iteration: 1 << 40}.Limit(noon, 0), "0 is no limit")
+}
+
+func TestTimes(t *testing.T) {
+	at := func(d time.Duration) string { return statefile.Stamp(noon.Add(-d)) }
+	ten := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	for _, tt := range []struct {
+		name string
+		s    statefile.State
+		want []int
+	}{
+		{"the fourth iteration", statefile.State{Iteration: 4, LastIterationAt: at(time.Minute)}, nil},
+		{"the fifth", statefile.State{Iteration: 5, LastIterationAt: at(time.Minute)}, []int{60}},
+		{"less than a second", statefile.State{Iteration: 5, LastIterationAt: at(0)}, nil},
+		{"a clock set back", statefile.State{Iteration: 5, LastIterationAt: at(-time.Minute)}, nil},
+		{"no beginning", statefile.State{Iteration: 5, IterationTimes: ten}, ten},
+		{"the eleventh time", statefile.State{Iteration: 99, LastIterationAt: at(time.Minute), IterationTimes: ten}, append(ten[1:10:10], 60)},
+	} {
+		assert.Equal(t, tt.want, tt.s.Times(noon), tt.name)
+	}
+	assert.Equal(t, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, ten, "what was given stays as it is")
+}
+
+func TestTooFast(t *testing.T) {
+	ten := func(n int) []int { return slices.Repeat([]int{n}, 10) }
+	for _, tt := range []struct {
+		times   []int
+		minimum int
+		want    bool
+	}{
+		{ten(15), 15, true},
+		{append(ten(15)[:9:9], 16), 15, false},
+		{ten(1)[:9], 15, false},
+		{ten(1), 0, false},
+		{ten(1), 1, true},
+		{nil, 15, false},
+	} {
+		assert.Equal(t, tt.want, statefile.State{IterationTimes: tt.times}.Limit(noon, tt.minimum) != "", "%v below %d", tt.times, tt.minimum)
+	}
+}
