@@ -145,6 +145,8 @@ func TestAttachedAndKilled(t *testing.T) {
 	s := u.sits()
 	s.Sees("you type")
 	require.NoError(t, s.Cmd.Process.Kill())
+	s.Prints(left)
+	assert.Eventually(t, func() bool { return !s.IsRaw() }, script.Patience, 2*time.Millisecond, "its guardian puts the terminal back")
 	s = u.sits()
 	s.Sees("you type")
 	require.NoError(t, s.Cmd.Process.Signal(unix.SIGTERM))

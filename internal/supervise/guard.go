@@ -52,6 +52,10 @@ func (r *run) guard(s *session) {
 		case <-s.over:
 			return
 		case <-timeout.C:
+			if r.attach.Attended() { // who may be answering what it asks
+				timeout.Reset(r.StartTimeout)
+				continue
+			}
 			s.end(r.late(s, "no session started within "+r.StartTimeout.String()+" (--start-timeout)"))
 			return
 		case <-look.C:

@@ -16,6 +16,8 @@ import (
 	"github.com/muesli/cancelreader"
 	"golang.org/x/term"
 
+	"heartbeat/internal/machine"
+	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/words"
 )
 
@@ -41,6 +43,7 @@ func Attach(ctx context.Context, conn *net.UnixConn, w Watch) (why string, err e
 	if err != nil {
 		return "", err
 	}
+	defer w.guard()()
 	state, err := term.MakeRaw(int(w.In.Fd()))
 	if err != nil {
 		return "", fmt.Errorf("set the terminal to raw: %w", err)
@@ -68,6 +71,25 @@ func Attach(ctx context.Context, conn *net.UnixConn, w Watch) (why string, err e
 		return name + ": " + words.Line(string(bye)), nil
 	}
 	return name + ": its launcher is gone", nil
+}
+
+// guard has a guardian put the terminal back should this process be killed before dismiss. It
+// fails silently: a terminal that stays raw after a kill is no reason not to show the session.
+func (w Watch) guard() (dismiss func()) {
+	found, err := guardian.TerminalOf(w.In)
+	if err != nil || found == nil {
+		return func() {}
+	}
+	mark, err := machine.RandomName() // which no process has: there is nobody to kill
+	if err != nil {
+		return func() {}
+	}
+	g, err := guardian.Post(mark, found, guardian.Then{})
+	if err != nil {
+		return func() {}
+	}
+	g.Undo([]byte(leaveScreen))
+	return g.Dismiss
 }
 
 // bye is why the launcher sends a watcher away.

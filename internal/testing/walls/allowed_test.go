@@ -70,7 +70,7 @@ var allowed = map[string]string{
 	"internal/command/...":         "internal/lines internal/charging internal/budget internal/hook internal/hook/runs internal/launch internal/notify internal/survey internal/why inbox recover internal/claude/... internal/codex/configfile internal/cli/... internal/disk internal/flat internal/price internal/machine/... internal/words internal/command/... internal/hosting/folder orchestrate/... internal/testing/agent internal/mcp internal/watch internal/supervise/sharing internal/supervise/client",
 	"internal/launch":              "internal/claude internal/claude/settings internal/cli/... internal/disk internal/machine/... internal/notify internal/supervise/... internal/words",
 	"internal/supervise/...":       "internal/charging internal/meter internal/claim internal/notify inbox recover internal/claude/... internal/screen internal/cli/... internal/disk internal/flat internal/price internal/machine/... internal/words internal/supervise/... orchestrate/... internal/budget",
-	"internal/supervise/sharing":   "internal/disk internal/machine internal/machine/socket internal/screen internal/words",
+	"internal/supervise/sharing":   "internal/disk internal/machine internal/machine/guardian internal/machine/socket internal/screen internal/words",
 	"internal/supervise/pump":      "",
 	"internal/supervise/recording": "internal/disk internal/supervise/pump internal/words",
 	"internal/supervise/terminal":  "internal/machine/... internal/supervise/pump internal/supervise/terminal/...",
