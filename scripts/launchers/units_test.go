@@ -68,6 +68,13 @@ func TestNothingThatPassesEndsAService(t *testing.T) {
 	}
 }
 
+// A hosted session's entry in flight is answered before its service stops.
+func TestAHostedSessionStopsWarm(t *testing.T) {
+	host := settings(t, "heartbeat-host@.service")
+	assert.Equal(t, []string{"-/usr/local/bin/heartbeat-host cancel --warm --wait %i"}, host["ExecStop"])
+	assert.Equal(t, []string{"180"}, host["TimeoutStopSec"], "over the minute of cancel, its grace, and the report")
+}
+
 // The check of a timer runs no agent: it may reach less.
 func TestTheWatchReachesLess(t *testing.T) {
 	drain, watch := settings(t, "heartbeat@.service"), settings(t, "heartbeat-watch.service")
