@@ -65,8 +65,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"heartbeat/internal/disk"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
@@ -228,9 +226,8 @@ var ErrFull = errors.New("the file system is full")
 // journal.
 func (b *Inbox) Room() (left, needed int64) {
 	left, needed = -1, commitSize
-	var st unix.Statfs_t
-	if unix.Statfs(b.dir, &st) == nil {
-		left = int64(st.Bavail) * int64(st.Bsize)
+	if free, err := disk.Free(b.dir); err == nil {
+		left = free
 	}
 	if there, err := disk.Exists(b.beside(journal.JournalName)); err == nil && !there {
 		needed += journal.Size

@@ -210,3 +210,11 @@ func TestSettled(t *testing.T) {
 	assert.Equal(t, info, f.Info())
 	require.NoError(t, f.Close())
 }
+
+func TestFree(t *testing.T) {
+	free, err := disk.Free(t.TempDir())
+	require.NoError(t, err)
+	assert.Positive(t, free)
+	_, err = disk.Free("/nowhere")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}

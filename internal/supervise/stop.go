@@ -111,9 +111,9 @@ func (r *run) endWarm(s *session) {
 		switch {
 		case flying:
 		case orchestrate.Stepping(r.box, r.Runs.Dirs): // by its hook
-			look.Reset(mayEndEvery)
+			look.Reset(terminal.MayEndEvery)
 		case r.Attended && !s.entered.mayEnd(s.sight().Kind):
-			look.Reset(mayEndEvery)
+			look.Reset(terminal.MayEndEvery)
 		default:
 			s.end(verdict{stopped: true, text: "nothing is in flight"})
 			return
@@ -129,9 +129,6 @@ func (r *run) endsOnce() string {
 	}
 	return text
 }
-
-// mayEndEvery is how often to ask again whether a step of a run or a person's line goes on.
-const mayEndEvery = 250 * time.Millisecond
 
 // holdBack has nothing delivered any more, and tells whether an entry is in flight. Where
 // that cannot be noted, no delivery can be either, or the session is ended in its midst.

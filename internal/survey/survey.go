@@ -4,10 +4,8 @@ package survey
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +27,7 @@ func Of(ctx context.Context, box *inbox.Inbox) why.Facts {
 	holder := stuckLock(ctx, box)
 	f := Glance(ctx, box)
 	if holder != 0 {
-		f.LockedBy, f.LockedName, f.LockedFor = holder, ProcessName(holder), lockPatience
+		f.LockedBy, f.LockedName, f.LockedFor = holder, machine.Name(holder), lockPatience
 	}
 	if f.Unreadable == nil {
 		f.Held = Questions(box)
@@ -81,12 +79,6 @@ func glance(box *inbox.Inbox, count func(*inbox.View, *why.Facts) error, besides
 	}
 	f.Unreadable = err
 	return f
-}
-
-// ProcessName is the name of a process's program, empty if it is not known.
-func ProcessName(pid int) string {
-	name, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm") // the sentence does without
-	return strings.TrimSpace(string(name))
 }
 
 // Launcher returns the launcher that works on the inbox, or nil.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/config"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
@@ -95,7 +96,7 @@ const leastSpace = 64 << 20
 
 // checkSpace refuses a session that could not keep what it does.
 func checkSpace(db string) error {
-	free, err := store.Free(filepath.Dir(db))
+	free, err := disk.Free(filepath.Dir(db))
 	if err == nil && free < leastSpace {
 		return &config.Problem{Path: "dbPath", Reason: fmt.Sprintf("is on a disk with %d MiB of room, and a session needs %d: make some", free>>20, leastSpace>>20), Cause: unix.ENOSPC}
 	}

@@ -310,11 +310,3 @@ func TestNewer(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, at(t, filepath.Dir(s.Path())).Begin(t.Context(), "ses-2", "/g"), ErrNewer)
 }
-
-func TestFree(t *testing.T) {
-	free, err := Free(t.TempDir())
-	require.NoError(t, err)
-	assert.Positive(t, free)
-	_, err = Free("/nowhere")
-	require.ErrorIs(t, err, fs.ErrNotExist)
-}

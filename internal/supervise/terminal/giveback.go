@@ -88,7 +88,7 @@ func (s *session) linger(o Outcome) {
 			return
 		}
 		select {
-		case <-time.After(min(rest, mayEndEvery)):
+		case <-time.After(min(rest, MayEndEvery)):
 		case <-s.keysOver:
 			return // the terminal is gone
 		case <-hurried:

@@ -61,8 +61,8 @@ func (s *session) loop() (Outcome, error) {
 	return s.outcome, failure
 }
 
-// mayEndEvery is how often to ask again whether the session may end.
-const mayEndEvery = 250 * time.Millisecond
+// MayEndEvery is how often to ask again whether the session may end, or a person's line goes on.
+const MayEndEvery = 250 * time.Millisecond
 
 // end ends the session in order, once nobody types and, if the exit signal asked for it, it
 // may. What ends it in any case goes before that.
@@ -79,13 +79,13 @@ func (s *session) end(why Cause) {
 	}
 	rest := s.typing.rest(time.Now(), patience)
 	if rest <= 0 && s.wish == Asked && s.MayEnd != nil && !s.MayEnd() {
-		rest = mayEndEvery
+		rest = MayEndEvery
 	}
 	if rest <= 0 {
 		s.stop(Outcome{Cause: s.wish})
 		return
 	}
-	s.later = time.NewTimer(min(rest, mayEndEvery))
+	s.later = time.NewTimer(min(rest, MayEndEvery))
 }
 
 // channel returns the timer's channel, or nil, which blocks for ever, for no timer.

@@ -189,7 +189,7 @@ func (w *watched) lock(at time.Time, locks machine.Locks) bool {
 	if holder == w.now.LockedBy {
 		return false
 	}
-	w.now.LockedBy, w.now.LockedName, w.now.LockedFor = holder, survey.ProcessName(holder), livesEvery
+	w.now.LockedBy, w.now.LockedName, w.now.LockedFor = holder, machine.Name(holder), livesEvery
 	return true
 }
 
