@@ -22,9 +22,6 @@ import (
 // else finishes it right now.
 var ErrHosted = errors.New("the session's host lives, or somebody finishes it right now")
 
-// errBusy is [ErrHosted] where no host is known: somebody else may only have looked.
-var errBusy = fmt.Errorf("%w", ErrHosted)
-
 // ErrUnkept says that the session's end could not be kept.
 var ErrUnkept = errors.New("the session's end cannot be kept yet")
 
@@ -46,10 +43,7 @@ func Finish(ctx context.Context, dir string, once bool) (Outcome, error) {
 	var busy *folder.BusyError
 	switch {
 	case errors.As(err, &busy):
-		if s, err := f.Read(); err == nil && folder.IsHosted(s) {
-			return Outcome{}, fmt.Errorf("finish session %s: %w", f.ID, ErrHosted)
-		}
-		return Outcome{}, fmt.Errorf("finish session %s: %w", f.ID, errBusy)
+		return Outcome{}, fmt.Errorf("finish session %s: %w", f.ID, ErrHosted)
 	case errors.Is(err, fs.ErrNotExist):
 		return Outcome{}, fmt.Errorf("finish session %s: %w", f.ID, ErrFinished)
 	case err != nil:

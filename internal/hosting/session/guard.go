@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"heartbeat/internal/machine"
 )
 
 // guardFor is how long a guardian brings what is left. Where it is longer, the next
@@ -42,8 +44,7 @@ func finishAll(args []string) error {
 		time.Sleep(every)
 	}
 	o, err := Finish(context.Background(), args[0], true)
-	again := o.Left || errors.Is(err, ErrUnkept) || errors.Is(err, errBusy)
-	if again && time.Since(time.Unix(first, 0)) < guardFor {
+	if isUnfinished(o, err) && time.Since(time.Unix(first, 0)) < guardFor {
 		// A process that has done nothing yet is a small one to wait in.
 		command := []string{os.Args[0], FinishCommand, args[0], args[1], strconv.FormatInt(first, 10)}
 		return syscall.Exec("/proc/self/exe", command, os.Environ())
@@ -52,4 +53,10 @@ func finishAll(args []string) error {
 		return nil
 	}
 	return err
+}
+
+// isUnfinished reports whether another attempt may do more. A host that could not write its
+// record, on a full disk, still stands there as it ends.
+func isUnfinished(o Outcome, err error) bool {
+	return o.Left || errors.Is(err, ErrUnkept) || errors.Is(err, ErrHosted) || machine.OutOfSpace(err)
 }
