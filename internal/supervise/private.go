@@ -12,7 +12,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/machine/rights"
 	"heartbeat/internal/supervise/client"
@@ -71,18 +70,10 @@ func keepsNames(dir string) error {
 // guardRest has the directory removed if this process is killed while there is no session,
 // whose guardian would remove it. Without a guardian the next launcher does.
 func (r *run) guardRest() (dismiss func()) {
-	dismiss = func() {}
 	if !r.Terminal.Guard || r.SettingsDir != "" {
-		return dismiss
+		return func() {}
 	}
-	mark, err := machine.RandomName()
-	if err != nil {
-		return dismiss
-	}
-	g, err := guardian.Post(mark, nil, guardian.Then{Remove: r.private.paths()})
-	if err != nil || g == nil {
-		return dismiss
-	}
+	g, _ := guardian.Post("", nil, guardian.Then{Remove: r.private.paths()})
 	return g.Dismiss
 }
 

@@ -42,7 +42,9 @@ func guard(mark string) {
 		}
 	}
 	restoreTerminal()
-	Kill(mark)
+	if mark != "" {
+		Kill(mark)
+	}
 	removeFiles()
 }
 

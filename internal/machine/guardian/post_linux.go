@@ -24,7 +24,8 @@ const keeping, undoing = 3, 4
 
 // Post starts a guardian. It inherits nothing from its keeper: no terminal, no
 // streams, no working directory. It opens the terminal that it is to restore, nil
-// for none, by name. Once it has killed what carried its mark, it becomes then.
+// for none, by name. Once it has killed what carried its mark, "" for nobody, it becomes
+// then. With an error the guardian is nil, whose methods do nothing.
 func Post(mark string, tty *Terminal, then Then) (*Guardian, error) {
 	if !serves {
 		return nil, errors.New("post a guardian: this program is none")
@@ -78,7 +79,7 @@ const maxUndo = 2048
 
 // Undo has the guardian print this to the terminal at the keeper's death. It wakes nobody.
 func (g *Guardian) Undo(b []byte) {
-	if g.undo == nil || len(b) > maxUndo {
+	if g == nil || g.undo == nil || len(b) > maxUndo {
 		return
 	}
 	record := append(binary.LittleEndian.AppendUint16(nil, uint16(len(b))), b...)
@@ -88,6 +89,9 @@ func (g *Guardian) Undo(b []byte) {
 // Dismiss ends the guardian without any killing, and reaps it. Nobody else may have
 // reaped it before.
 func (g *Guardian) Dismiss() {
+	if g == nil {
+		return
+	}
 	_ = syscall.Kill(g.PID, syscall.SIGKILL) // our child, perhaps a zombie: the pid is still its
 	for {
 		if _, err := syscall.Wait4(g.PID, nil, 0, nil); err != syscall.EINTR {

@@ -16,7 +16,6 @@ import (
 	"github.com/muesli/cancelreader"
 	"golang.org/x/term"
 
-	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/words"
 )
@@ -43,11 +42,14 @@ func Attach(ctx context.Context, conn *net.UnixConn, w Watch) (why string, err e
 	if err != nil {
 		return "", err
 	}
-	defer w.guard()()
+	found, _ := guardian.TerminalOf(w.In)                 // if it fails, nobody restores it after a kill
+	guard, _ := guardian.Post("", found, guardian.Then{}) // likewise
+	defer guard.Dismiss()
 	state, err := term.MakeRaw(int(w.In.Fd()))
 	if err != nil {
 		return "", fmt.Errorf("set the terminal to raw: %w", err)
 	}
+	guard.Undo([]byte(leaveScreen))
 	defer func() { _ = term.Restore(int(w.In.Fd()), state) }() // fails if it is gone
 	defer func() { _, _ = w.Out.WriteString(leaveScreen) }()   // likewise
 	if _, err := w.Out.WriteString(enterScreen); err != nil {
@@ -71,25 +73,6 @@ func Attach(ctx context.Context, conn *net.UnixConn, w Watch) (why string, err e
 		return name + ": " + words.Line(string(bye)), nil
 	}
 	return name + ": its launcher is gone", nil
-}
-
-// guard has a guardian put the terminal back should this process be killed before dismiss. It
-// fails silently: a terminal that stays raw after a kill is no reason not to show the session.
-func (w Watch) guard() (dismiss func()) {
-	found, err := guardian.TerminalOf(w.In)
-	if err != nil || found == nil {
-		return func() {}
-	}
-	mark, err := machine.RandomName() // which no process has: there is nobody to kill
-	if err != nil {
-		return func() {}
-	}
-	g, err := guardian.Post(mark, found, guardian.Then{})
-	if err != nil {
-		return func() {}
-	}
-	g.Undo([]byte(leaveScreen))
-	return g.Dismiss
 }
 
 // bye is why the launcher sends a watcher away.

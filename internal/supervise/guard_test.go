@@ -1,0 +1,65 @@
+package supervise
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/supervise/client"
+	"heartbeat/internal/supervise/sharing"
+	"heartbeat/internal/supervise/terminal"
+)
+
+// A session that does not start is not ended while somebody is attached, who may answer what
+// keeps it from that. Once they have left it has its time again.
+func TestStartTimeoutWaitsForWhoIsAttached(t *testing.T) {
+	r, _ := newRun(t, Drain)
+	looked := make(chan struct{})
+	c := *client.Of("", []string{"claude"})
+	var once sync.Once
+	c.TooOld = func(string) string { once.Do(func() { close(looked) }); return "" }
+	r.Client, r.StartTimeout = &c, time.Millisecond
+	folder, err := os.MkdirTemp("", "attach-") // only this user can reach it
+	require.NoError(t, err)
+	defer func() { _ = os.RemoveAll(folder) }()
+	r.attach, err = sharing.Listen(folder, r.sign.text)
+	require.NoError(t, err)
+	t.Cleanup(r.attach.Close)
+	s := newSession(&c, terminal.DefaultSize)
+	r.attach.Begin(&sharing.Session{Screen: s.screen, Name: s.name, Type: func([]byte) {}, Resize: func(int, int) {}})
+	person, tty, err := pty.Open()
+	require.NoError(t, err)
+	defer func() { _, _ = person.Close(), tty.Close() }()
+	go func() {
+		buf := make([]byte, 4096)
+		for err := error(nil); err == nil; _, err = person.Read(buf) {
+		}
+	}()
+	conn, err := sharing.Dial(t.Context(), r.attach.Path(), 0)
+	require.NoError(t, err)
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan error)
+	go func() {
+		_, err := sharing.Attach(ctx, conn, sharing.Watch{In: tty, Out: tty, Detach: sharing.DetachKey})
+		left <- err
+	}()
+	require.Eventually(t, r.attach.Attended, time.Minute, time.Millisecond)
+
+	go r.guard(s)
+	<-looked // a thousand times as long
+	select {
+	case <-s.quit:
+		require.Fail(t, "it was ended: "+s.ended().text)
+	default:
+	}
+	leave()
+	require.NoError(t, <-left)
+	<-s.quit
+	assert.Contains(t, s.ended().text, "(--start-timeout)")
+}
