@@ -123,6 +123,9 @@ func (e *finisher) bring(ctx context.Context) (Outcome, error) {
 	if s.Guardian != nil {
 		e.change(func(s *folder.State) { s.Guardian = nil })
 	}
+	if err := e.failure(); err != nil {
+		return o, fmt.Errorf("%w: %w", ErrUnkept, err)
+	}
 	return o, ErrFinished
 }
 

@@ -3,13 +3,17 @@ package session_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/session"
 	"heartbeat/internal/testing/long"
 )
 
@@ -30,15 +34,50 @@ func TestDiskOfItsOwnFull(t *testing.T) {
 	}
 }
 
+// disk is one of the session's own, with its database and folder.
+func (r *rig) disk() string {
+	disk := r.path("disk")
+	require.NoError(r.t, os.Mkdir(disk, 0o700))
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "mode=700,size=80m", "none", disk).CombinedOutput(); err != nil {
+		r.t.Skipf("a disk of its own cannot be had: %s", out)
+	}
+	r.t.Cleanup(func() { require.NoError(r.t, exec.Command("umount", disk).Run()) })
+	r.Config.DBPath = disk + "/nexus.db"
+	return disk
+}
+
+// A guardian that has not even the room to sign the lock tries again until it has.
+func TestGuardianOnAFullDisk(t *testing.T) {
+	r := newRig(t, "hang")
+	disk := r.disk()
+	cmd := r.start()
+	kill(t, r.state().Guardian.PID)
+	kill(t, cmd.Process.Pid)
+	_ = cmd.Wait() // it was killed
+	require.NoError(t, os.Truncate(r.folder().LockPath(), 0))
+	t.Setenv(fillVariable, "now 0 "+disk)
+	fill("now")
+	guard := r.command()
+	guard.Args = append(guard.Args, session.FinishCommand, r.folder().Dir(), "50ms")
+	guard.Stderr = nil
+	require.NoError(t, guard.Start())
+	over := make(chan error, 1)
+	go func() { over <- guard.Wait() }()
+	r.until("it has tried", func() bool {
+		line, _ := os.ReadFile("/proc/" + strconv.Itoa(guard.Process.Pid) + "/cmdline")
+		return len(over) > 0 || strings.Count(string(line), "\x00") > len(guard.Args)
+	})
+	assert.Empty(t, over, "it has given up")
+	require.NoError(t, os.Remove(disk+"/ballast"))
+	assert.NoError(t, <-over)
+	s, _ := r.guild.Session("ses-1")
+	assert.Equal(t, 1, s.Record.Applied)
+	r.isClean()
+}
+
 func fullDisk(t *testing.T, step string, left int) {
 	r := newRig(t, long40k+" "+long40k+" hello")
-	disk := r.path("disk")
-	require.NoError(t, os.Mkdir(disk, 0o700))
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "mode=700,size=80m", "none", disk).CombinedOutput(); err != nil {
-		t.Skipf("a disk of its own cannot be had: %s", out)
-	}
-	t.Cleanup(func() { require.NoError(t, exec.Command("umount", disk).Run()) })
-	r.Config.DBPath = disk + "/nexus.db"
+	disk := r.disk()
 	cmd := r.command()
 	cmd.Env = append(cmd.Env, fillVariable+"="+step+" "+strconv.Itoa(left)+" "+disk)
 	require.NoError(t, cmd.Start())
@@ -72,7 +111,12 @@ func fullDisk(t *testing.T, step string, left int) {
 	case 0: // the client was not started
 		assert.Equal(t, "failed", s.Status)
 	case 3:
-		if step != "queued" && step != "taken" && step != "started" || s.Status != "failed" { // there the client's hook could not note that it had delivered the entry
+		// Until its result the client's hook may find no room to note the answer. Then the
+		// inbox has a dead letter, and the report says so.
+		if slices.Contains([]string{"queued", "taken", "started", "message"}, step) && s.Status == "failed" {
+			assert.Contains(t, r.report()["error"], "0 of 1 prompt answered, 1 set aside as dead letters")
+			assert.NoFileExists(t, filepath.Join(filepath.Dir(r.folder().InboxPath()), ".results.jsonl"))
+		} else {
 			assert.Equal(t, "completed", s.Status)
 		}
 	default:

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"syscall"
 	"time"
-
-	"heartbeat/internal/machine"
 )
 
 // guardFor is how long a guardian brings what is left. Where it is longer, the next
@@ -58,5 +56,5 @@ func finishAll(args []string) error {
 // isUnfinished reports whether another attempt may do more. A host that could not write its
 // record, on a full disk, still stands there as it ends.
 func isUnfinished(o Outcome, err error) bool {
-	return o.Left || errors.Is(err, ErrUnkept) || errors.Is(err, ErrHosted) || machine.OutOfSpace(err)
+	return o.Left || errors.Is(err, ErrUnkept) || errors.Is(err, ErrHosted) || Passes(err)
 }
