@@ -157,10 +157,10 @@ func launcherOf(box *inbox.Inbox) (its machine.Entry, err error) {
 	case its.PID < 0:
 		return its, errors.New("the launcher's process cannot be seen from here, as that of another container: stop it there")
 	case machine.Name(its.PID) == "heartbeat-host":
-		return its, fmt.Errorf("a hosted session works on %s (process %d): heartbeat-host list names it, and heartbeat-host cancel ends it", box.Path(), its.PID)
+		return its, fmt.Errorf("a hosted session works on %s (process %d): `heartbeat-host cancel --warm ID` ends it, whose id `heartbeat-host list` shows", box.Path(), its.PID)
 	}
 	if agent := machine.Nearest(its.PID, func(pid int) bool { return machine.Name(pid) == "heartbeat-nats" }); agent != 0 {
-		return its, fmt.Errorf("the launcher of %s (process %d) is that of a fleet's agent (process %d), which would start another: heartbeat-nats drain has the agent end",
+		return its, fmt.Errorf("the launcher of %s (process %d) is that of a fleet's agent (process %d), which would start another: `heartbeat-nats drain AGENT` has the agent end, whose name `heartbeat-nats status` shows",
 			box.Path(), its.PID, agent)
 	}
 	return its, nil
