@@ -50,13 +50,11 @@ func follow(box *inbox.Inbox, say func(time.Time, string)) (*follower, error) {
 	f := &follower{
 		box: box, say: say, changed: make(chan struct{}, 1), turned: make(chan struct{}, 1), done: make(chan struct{}), stopped: make(chan struct{}),
 	}
-	f.watcher = box.WatchAll(followPoll)
 	var errs [3]error
 	f.results, errs[0] = box.TailResults(0)
 	f.letters, errs[1] = box.TailDeadLetters(0)
 	f.events, errs[2] = box.TailEvents(0)
 	if err := errors.Join(errs[:]...); err != nil {
-		close(f.stopped)
 		f.close()
 		return nil, err
 	}
@@ -64,7 +62,10 @@ func follow(box *inbox.Inbox, say func(time.Time, string)) (*follower, error) {
 }
 
 // begin begins to look, and calls poke after each look.
-func (f *follower) begin(poke func()) { go f.run(poke) }
+func (f *follower) begin(poke func()) {
+	f.watcher = f.box.WatchAll(followPoll)
+	go f.run(poke)
+}
 
 func (f *follower) run(poke func()) {
 	defer close(f.stopped)
@@ -86,9 +87,11 @@ func (f *follower) run(poke func()) {
 }
 
 func (f *follower) close() {
-	close(f.done)
-	<-f.stopped
-	_ = f.watcher.Close() // nothing is read any more
+	if f.watcher != nil {
+		close(f.done)
+		<-f.stopped
+		_ = f.watcher.Close() // nothing is read any more
+	}
 	for _, t := range []*inbox.Tail{f.results, f.letters, f.events} {
 		if t != nil {
 			_ = t.Close() // only read

@@ -9,25 +9,27 @@ import (
 	"heartbeat/internal/notify"
 	"heartbeat/internal/price"
 	"heartbeat/internal/supervise/sharing"
+	"heartbeat/internal/supervise/terminal"
 	"heartbeat/internal/words"
 )
 
 // run is the work of one launcher on one inbox.
 type run struct {
 	Options
-	box     *inbox.Inbox
-	report  Report
-	patient patience
-	before  inbox.Totals
-	spent   price.Amount // before
-	follow  *follower
-	service *service
-	tells   *notify.Helper // nil where nobody is told
-	private *private
-	current atomic.Pointer[session] // nil between two sessions
-	attach  *sharing.Server         // nil where a person is at the terminal
-	sign    sign
-	stop    windDown
+	inTerminal func(terminal.Options) (terminal.Outcome, error)
+	box        *inbox.Inbox
+	report     Report
+	patient    patience
+	before     inbox.Totals
+	spent      price.Amount // before
+	follow     *follower
+	service    *service
+	tells      *notify.Helper // nil where nobody is told
+	private    *private
+	current    atomic.Pointer[session] // nil between two sessions
+	attach     *sharing.Server         // nil where a person is at the terminal
+	sign       sign
+	stop       windDown
 
 	seq     int64     // the number of the next commit to the inbox, when it was settled last
 	last    *session  // the one that has ended and is not settled yet

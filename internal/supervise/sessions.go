@@ -48,7 +48,7 @@ func (r *run) runSession() *ending {
 	go r.guardTime(s)
 	go r.endWarm(s)
 	go r.notice(s)
-	outcome, err := terminal.Run(o)
+	outcome, err := r.inTerminal(o)
 	r.attach.End("it is over")
 	close(s.over)
 	r.current.Store(nil)

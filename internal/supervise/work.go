@@ -9,6 +9,7 @@ import (
 	"heartbeat/internal/claim"
 	"heartbeat/internal/price"
 	"heartbeat/internal/supervise/client"
+	"heartbeat/internal/supervise/terminal"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 )
@@ -19,7 +20,7 @@ const lockWait = 30 * time.Second
 // Run works through the inbox, until it is drained or something keeps the work
 // from going on, and says how that went.
 func Run(o Options) *Report {
-	r := &run{Options: o}
+	r := &run{Options: o, inTerminal: terminal.Run}
 	if r.Client == nil {
 		r.Client = client.Of("", o.Terminal.Command)
 	}
