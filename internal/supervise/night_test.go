@@ -61,6 +61,10 @@ func TestNights(t *testing.T) {
 			n.awaitUp()
 			n.send()
 			time.Sleep(10 * time.Minute)
+			n.send()
+			for !entryInFlight(n.r.box) {
+				time.Sleep(time.Second)
+			}
 			passes[i%len(passes)]()
 			n.send()
 		}
@@ -149,7 +153,10 @@ func (n *night) fill() {
 	n.full.Store(false)
 }
 
-func (n *night) limit() { n.refuses.Store(true) }
+func (n *night) limit() {
+	n.refuses.Store(true)
+	time.Sleep(70 * time.Minute)
+}
 
 // session is one of the client's, with its hook.
 func (n *night) session(o terminal.Options) (terminal.Outcome, error) {
