@@ -69,7 +69,7 @@ func open(f folder.Folder) (*hosted, error) {
 		return nil, err
 	}
 	if v.State == nil { // it is only starting, or its host died as it did
-		v.State = &folder.State{SessionID: f.ID, Status: folder.Pending, DB: f.DB}
+		v.State = &folder.State{Config: folder.Config{SessionID: f.ID, DB: f.DB}, Outcome: folder.Outcome{Status: folder.Pending}}
 	}
 	return &hosted{v}, nil
 }

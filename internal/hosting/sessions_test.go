@@ -53,10 +53,13 @@ func (w *world) held(id string, change func(*folder.State)) (folder.Folder, *fol
 	require.NoError(w.t, err)
 	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	s := &folder.State{
-		Version: folder.Version, SessionID: id, Status: folder.Completed, DB: w.db, Inbox: f.InboxPath(), OwnInbox: true,
-		LogPath: filepath.Join(filepath.Dir(w.db), "logs", id+".log"), GuildToolURL: "http://127.0.0.1:1",
-		StartedAt: "2026-05-01T12:00:00Z", HostedAt: at, EndedAt: &at, Entries: folder.Entries{Answered: 1},
-		TerminalReport: folder.Report{State: folder.Delivered},
+		Config: folder.Config{
+			Version: folder.Version, SessionID: id, DB: w.db, Inbox: f.InboxPath(),
+			OwnInbox: true, LogPath: filepath.Join(filepath.Dir(w.db), "logs", id+".log"), GuildToolURL: "http://127.0.0.1:1", StartedAt: "2026-05-01T12:00:00Z",
+			HostedAt: at,
+		},
+		Facts:   folder.Facts{Entries: folder.Entries{Answered: 1}, TerminalReport: folder.Report{State: folder.Delivered}},
+		Outcome: folder.Outcome{Status: folder.Completed, EndedAt: &at},
 	}
 	if change != nil {
 		change(s)
@@ -154,7 +157,8 @@ func TestList(t *testing.T) {
 	assert.Contains(t, lines[2], "ses-b\tfailed\t")
 	assert.Contains(t, lines[2], "\t1/2\t0\t$0.5000\tclaude exited with code 1")
 	assert.Equal(t, got.out, call(t, "", "list", "--db", w.db).out)
-	assert.Contains(t, call(t, "", "list", "--running", "--json").out, `"sessionId":"ses-c","status":"dead"`)
+	assert.Contains(t, call(t, "", "list", "--running", "--json").out, `"sessionId":"ses-c",`)
+	assert.Contains(t, call(t, "", "list", "--running", "--json").out, `"status":"dead"`)
 	assert.Equal(t, ran{0, "", "heartbeat-host: no session is hosted beside /nowhere/x.db\n"}, call(t, "", "list", "--db", "/nowhere/x.db"))
 }
 
@@ -189,7 +193,7 @@ func TestStatusAndItsNames(t *testing.T) {
 
 func TestStatusAsksTheHost(t *testing.T) {
 	w := newWorld(t)
-	w.running("ses-1", &fake{state: folder.State{Version: 1, SessionID: "ses-1", Status: folder.Running, Messages: 77}})
+	w.running("ses-1", &fake{state: folder.State{Config: folder.Config{Version: 1, SessionID: "ses-1"}, Facts: folder.Facts{Messages: 77}, Outcome: folder.Outcome{Status: folder.Running}}})
 	var s folder.State
 	require.NoError(t, json.Unmarshal([]byte(call(t, "", "status", "ses-1", "--json").out), &s))
 	assert.Equal(t, int64(77), s.Messages)

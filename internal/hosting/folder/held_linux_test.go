@@ -64,13 +64,13 @@ func TestIsHosted(t *testing.T) {
 	require.NoError(t, child.Start())
 	its := folder.ProcessOf(child.Process.Pid)
 	self := folder.ProcessOf(os.Getpid())
-	assert.True(t, folder.IsHosted(&folder.State{Host: &its}))
-	assert.True(t, folder.IsHosted(&folder.State{Host: &self}))
+	assert.True(t, folder.IsHosted(&folder.State{Facts: folder.Facts{Host: &its}}))
+	assert.True(t, folder.IsHosted(&folder.State{Facts: folder.Facts{Host: &self}}))
 	assert.False(t, folder.IsHosted(&folder.State{}))
 	f, _ := claimed(t)
 	assert.True(t, guardian.Holds(os.Getpid(), f.LockPath()))
 	assert.False(t, guardian.Holds(child.Process.Pid, f.LockPath()))
 	require.NoError(t, child.Process.Kill())
 	_, _ = child.Process.Wait() // it was killed
-	assert.False(t, folder.IsHosted(&folder.State{Host: &its}))
+	assert.False(t, folder.IsHosted(&folder.State{Facts: folder.Facts{Host: &its}}))
 }

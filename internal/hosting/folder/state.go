@@ -37,13 +37,18 @@ func (s Status) known() bool { return s.Ended() || s == Pending || s == Running 
 // that finishes the session after its host was killed. It never holds the session's
 // environment or a token. Times are UTC.
 type State struct {
-	Version   int    `json:"version"` // [Version]
-	Release   string `json:"release,omitempty"`
-	SessionID string `json:"sessionId"`
-	Status    Status `json:"status"`
-	Error     string `json:"error,omitempty"` // why it did not complete, one sentence
+	Config
+	Facts
+	Outcome
 
-	// What the config said.
+	unknown map[string]json.RawMessage // members of a newer release's record
+}
+
+// Config is what a host was asked for. It is written once in a life of the session.
+type Config struct {
+	Version            int                        `json:"version"` // [Version]
+	Release            string                     `json:"release,omitempty"`
+	SessionID          string                     `json:"sessionId"`
 	GuildToolURL       string                     `json:"guildToolUrl"`
 	DB                 string                     `json:"dbPath"`
 	LogPath            string                     `json:"logPath"`
@@ -53,34 +58,45 @@ type State struct {
 	Metadata           json.RawMessage            `json:"metadata,omitempty"`
 	SystemPromptTmpDir string                     `json:"systemPromptTmpDir,omitempty"`
 	Extra              map[string]json.RawMessage `json:"extra,omitempty"` // the config's unknown keys
+	Inbox              string                     `json:"inbox"`
+	OwnInbox           bool                       `json:"ownInbox,omitempty"` // it lies in the session's folder
+	OnOrphan           string                     `json:"onOrphan,omitempty"` // the policy for an entry without an answer
+	MaxAttempts        int                        `json:"maxAttempts,omitempty"`
+	Limits             []string                   `json:"limits,omitempty"` // what it may cost, as flags
+	PTY                bool                       `json:"pty,omitempty"`
+	HostedAt           time.Time                  `json:"hostedAt"` // when this host began
+}
 
-	// How it is hosted.
-	Mark        string   `json:"mark,omitempty"` // what HEARTBEAT_SESSION is in all its processes
-	Host        *Process `json:"host,omitempty"` // nil once everything is done for the session
-	PGID        int      `json:"pgid,omitempty"` // the host's process group, the cancel handle
-	Client      *Process `json:"client,omitempty"`
-	Guardian    *Process `json:"guardian,omitempty"`
-	Socket      string   `json:"socket,omitempty"`
-	Inbox       string   `json:"inbox"`
-	OwnInbox    bool     `json:"ownInbox,omitempty"` // it lies in the session's folder
-	OnOrphan    string   `json:"onOrphan,omitempty"` // the policy for an entry without an answer
-	MaxAttempts int      `json:"maxAttempts,omitempty"`
-	Limits      []string `json:"limits,omitempty"` // what it may cost, as flags
-	PTY         bool     `json:"pty,omitempty"`
-	Rounds      int      `json:"rounds,omitempty"` // clients started so far
+// Facts are how the session is hosted, and how it goes.
+type Facts struct {
+	Mark           string     `json:"mark,omitempty"` // what HEARTBEAT_SESSION is in all its processes
+	Host           *Process   `json:"host,omitempty"` // nil once everything is done for the session
+	PGID           int        `json:"pgid,omitempty"` // the host's process group, the cancel handle
+	Client         *Process   `json:"client,omitempty"`
+	Guardian       *Process   `json:"guardian,omitempty"`
+	Socket         string     `json:"socket,omitempty"`
+	Rounds         int        `json:"rounds,omitempty"` // clients started so far
+	Entries        Entries    `json:"entries"`
+	Opened         []string   `json:"opened,omitempty"` // files of texts that the client opened
+	Messages       int64      `json:"messages"`         // number of the last stored message
+	LastMessageAt  *time.Time `json:"lastMessageAt,omitempty"`
+	LastProgressAt *time.Time `json:"lastProgressAt,omitempty"` // of transcript or tool calls
+	StalledSince   *time.Time `json:"stalledSince,omitempty"`
+	Tools          *Tools     `json:"tools,omitempty"`
+	Store          string     `json:"store,omitempty"` // what is wrong with the transcript store, one sentence
+	RunningReport  Report     `json:"runningReport"`
+	TerminalReport Report     `json:"terminalReport"`
+	LastBeatAt     *time.Time `json:"lastBeatAt,omitempty"` // the last one that the guild took
+	Warnings       []string   `json:"warnings,omitempty"`   // one sentence each, the oldest first, at most [MaxWarnings]
+}
 
-	HostedAt time.Time  `json:"hostedAt"` // when this host began
-	EndedAt  *time.Time `json:"endedAt,omitempty"`
-
-	// What came of it so far.
-	Entries           Entries     `json:"entries"`
-	Opened            []string    `json:"opened,omitempty"`  // files of texts that the client opened
-	Messages          int64       `json:"messages"`          // number of the last stored message
+// Outcome is what came of the session so far.
+type Outcome struct {
+	Status            Status      `json:"status"`
+	Error             string      `json:"error,omitempty"` // why it did not complete, one sentence
+	EndedAt           *time.Time  `json:"endedAt,omitempty"`
 	Lost              int64       `json:"lost,omitempty"`    // messages that found no room
 	Waiting           int64       `json:"waiting,omitempty"` // messages of the transcript that the guild's table lacked at the end
-	LastMessageAt     *time.Time  `json:"lastMessageAt,omitempty"`
-	LastProgressAt    *time.Time  `json:"lastProgressAt,omitempty"` // of transcript or tool calls
-	StalledSince      *time.Time  `json:"stalledSince,omitempty"`
 	ProviderSessionID string      `json:"providerSessionId,omitempty"`
 	CostUSD           *float64    `json:"costUsd,omitempty"`
 	TokenUsage        *TokenUsage `json:"tokenUsage,omitempty"`
@@ -95,17 +111,6 @@ type State struct {
 	RateLimit         *RateLimit  `json:"rateLimit,omitempty"`
 	Cancel            *Cancel     `json:"cancel,omitempty"`
 	Stderr            string      `json:"stderr,omitempty"` // the end of the client's, at most [MaxStderr] bytes
-	Tools             *Tools      `json:"tools,omitempty"`
-	Store             string      `json:"store,omitempty"` // what is wrong with the transcript store, one sentence
-
-	// What the guild was told.
-	RunningReport  Report     `json:"runningReport"`
-	TerminalReport Report     `json:"terminalReport"`
-	LastBeatAt     *time.Time `json:"lastBeatAt,omitempty"` // the last one that the guild took
-
-	Warnings []string `json:"warnings,omitempty"` // one sentence each, the oldest first, at most [MaxWarnings]
-
-	unknown map[string]json.RawMessage // members of a newer release's record
 }
 
 // Bounds of what a record holds of texts that others write.

@@ -24,10 +24,12 @@ func TestWriteRead(t *testing.T) {
 	cost := 0.25
 	self := folder.ProcessOf(os.Getpid())
 	want := folder.State{
-		Version: 1, SessionID: id, Status: folder.RateLimited, GuildToolURL: "http://127.0.0.1:7471",
-		Metadata: json.RawMessage(`{"a":"<&>"}`), Extra: map[string]json.RawMessage{"more": json.RawMessage(`[1]`)},
-		Host: &self, HostedAt: longAgo, CostUSD: &cost, Output: "done\u2028<>",
-		Exit: &folder.Exit{Code: 1, Signal: "SIGTERM", At: longAgo},
+		Config: folder.Config{
+			Version: 1, SessionID: id, GuildToolURL: "http://127.0.0.1:7471", Metadata: json.RawMessage(`{"a":"<&>"}`),
+			Extra: map[string]json.RawMessage{"more": json.RawMessage(`[1]`)}, HostedAt: longAgo,
+		},
+		Facts:   folder.Facts{Host: &self},
+		Outcome: folder.Outcome{Status: folder.RateLimited, CostUSD: &cost, Output: "done\u2028<>", Exit: &folder.Exit{Code: 1, Signal: "SIGTERM", At: longAgo}},
 	}
 	require.NoError(t, lock.Write(&want))
 	got, err := f.Read()
@@ -127,7 +129,7 @@ func TestBounds(t *testing.T) {
 
 func TestWriteRefuses(t *testing.T) {
 	f, lock := claimed(t)
-	require.ErrorContains(t, lock.Write(&folder.State{Status: folder.Dead}), `"dead" is no status of a session`)
+	require.ErrorContains(t, lock.Write(&folder.State{Outcome: folder.Outcome{Status: folder.Dead}}), `"dead" is no status of a session`)
 	require.ErrorContains(t, lock.Write(&folder.State{}), "no status")
 	big := ended()
 	big.Metadata = json.RawMessage(`"` + strings.Repeat("x", 80<<20) + `"`)
@@ -166,11 +168,11 @@ func TestUnfinished(t *testing.T) {
 		state folder.State
 		want  bool
 	}{
-		"killed at work":           {folder.State{Status: folder.Running, Host: &dead}, true},
-		"killed at its report":     {folder.State{Status: folder.Completed, Host: &dead, TerminalReport: due}, true},
-		"killed before its report": {folder.State{Status: folder.Completed}, true},
-		"killed at the clean-up":   {folder.State{Status: folder.Completed, Host: &dead, TerminalReport: folder.Report{State: folder.Delivered}}, true},
-		"done":                     {folder.State{Status: folder.Completed, TerminalReport: folder.Report{State: folder.DeadLettered}}, false},
+		"killed at work":           {folder.State{Facts: folder.Facts{Host: &dead}, Outcome: folder.Outcome{Status: folder.Running}}, true},
+		"killed at its report":     {folder.State{Facts: folder.Facts{Host: &dead, TerminalReport: due}, Outcome: folder.Outcome{Status: folder.Completed}}, true},
+		"killed before its report": {folder.State{Outcome: folder.Outcome{Status: folder.Completed}}, true},
+		"killed at the clean-up":   {folder.State{Facts: folder.Facts{Host: &dead, TerminalReport: folder.Report{State: folder.Delivered}}, Outcome: folder.Outcome{Status: folder.Completed}}, true},
+		"done":                     {folder.State{Facts: folder.Facts{TerminalReport: folder.Report{State: folder.DeadLettered}}, Outcome: folder.Outcome{Status: folder.Completed}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, lock := claimed(t)

@@ -211,12 +211,18 @@ func (h *host) settle(f folder.Folder) error {
 func (h *host) firstState(f folder.Folder, mark string, now time.Time) folder.State {
 	c, old := h.Config, h.state
 	s := folder.State{
-		Version: folder.Version, Release: cli.ReadBuild().Version, SessionID: f.ID, Status: folder.Pending,
-		GuildToolURL: c.GuildToolURL, DB: f.DB, LogPath: h.log.path, Cwd: c.Cwd, Provider: c.Provider,
-		StartedAt: c.StartedAt, Metadata: c.Metadata, SystemPromptTmpDir: c.SystemPromptTmpDir, Extra: c.Extra,
-		Mark: mark, PGID: unix.Getpgrp(), Socket: f.SocketPath(),
-		Inbox: h.Inbox, OnOrphan: string(h.Policy), MaxAttempts: h.MaxAttempts, Limits: cli.LimitArguments(h.Limits), PTY: h.PTY,
-		HostedAt: now, ProviderSessionID: old.ProviderSessionID, Opened: old.Opened, Messages: old.Messages,
+		Config: folder.Config{
+			Version: folder.Version, Release: cli.ReadBuild().Version, SessionID: f.ID, GuildToolURL: c.GuildToolURL,
+			DB: f.DB, LogPath: h.log.path, Cwd: c.Cwd, Provider: c.Provider,
+			StartedAt: c.StartedAt, Metadata: c.Metadata, SystemPromptTmpDir: c.SystemPromptTmpDir, Extra: c.Extra,
+			Inbox: h.Inbox, OnOrphan: string(h.Policy), MaxAttempts: h.MaxAttempts, Limits: cli.LimitArguments(h.Limits),
+			PTY: h.PTY, HostedAt: now,
+		},
+		Facts: folder.Facts{
+			Mark: mark, PGID: unix.Getpgrp(), Socket: f.SocketPath(), Opened: old.Opened,
+			Messages: old.Messages,
+		},
+		Outcome: folder.Outcome{Status: folder.Pending, ProviderSessionID: old.ProviderSessionID},
 	}
 	if s.Inbox == "" {
 		s.Inbox, s.OwnInbox = f.InboxPath(), true

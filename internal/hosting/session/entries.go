@@ -101,7 +101,7 @@ func checkWork(o Options, f folder.Folder) error {
 			return errors.Join(config.NothingToDo(), err)
 		}
 	}
-	s := folder.State{Inbox: o.Inbox}
+	s := folder.State{Config: folder.Config{Inbox: o.Inbox}}
 	if s.Inbox == "" {
 		s.Inbox = f.InboxPath()
 	}

@@ -21,7 +21,9 @@ func TestFinishAnOlderSession(t *testing.T) {
 	require.NoError(t, err)
 	dead := folder.Process{PID: 1 << 22, Start: 1}
 	require.NoError(t, lock.Write(&folder.State{
-		Status: folder.Running, Host: &dead, DB: f.DB, GuildToolURL: r.server.URL, Inbox: f.InboxPath(), OwnInbox: true, Messages: 2,
+		Config:  folder.Config{DB: f.DB, GuildToolURL: r.server.URL, Inbox: f.InboxPath(), OwnInbox: true},
+		Facts:   folder.Facts{Host: &dead, Messages: 2},
+		Outcome: folder.Outcome{Status: folder.Running},
 	}))
 	require.NoError(t, lock.Release())
 	require.NoError(t, os.WriteFile(f.SpoolPath(), []byte(`{"session":"ses-1","after":0,"unsure":false}
