@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/testing/script"
 )
 
@@ -190,8 +191,7 @@ func host(r *rig, t *table) {
 			if argv[0] == "node" {
 				check(syscall.Kill(group, syscall.SIGTERM))
 			} else {
-				var state struct{ Guardian struct{ PID int } }
-				check(json.Unmarshal(must(os.ReadFile(r.path("heartbeat-host", id, "state.json"))), &state))
+				state := must(must(folder.At(db, id)).Read())
 				idle += must(script.Memory(state.Guardian.PID, "Pss"))
 				r.run([]string{"HOME=" + r.dir}, nil, "sh", "-c", `"$@" 2>/dev/null`, "sh", "heartbeat-host", "cancel", id, "--grace", "0s", "--wait", "--db", db)
 			}

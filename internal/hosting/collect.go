@@ -12,8 +12,6 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/session"
-	"heartbeat/internal/hosting/store"
-	"heartbeat/internal/hosting/unsent"
 	"heartbeat/internal/words"
 
 	"github.com/spf13/pflag"
@@ -113,9 +111,8 @@ func collect(o *gcFlags, s cli.Streams) error {
 			problems = errors.Join(problems, c.tell(o, s))
 		}
 	}
-	if index, err := folder.UserIndex(); err == nil && !o.DryRun {
-		_, err := index.Prune()
-		problems = errors.Join(problems, err)
+	if !o.DryRun {
+		problems = errors.Join(problems, folder.Prune())
 	}
 	if done == 0 && problems == nil && !o.JSON {
 		s.Note("nothing to do")
@@ -175,25 +172,14 @@ func (h *hosted) clear(dry bool) (cleared bool, err error) {
 	return err == nil, err
 }
 
-// remove removes the session's folder. While a report of the session waits for its
-// guild, the folder says which guild that is.
+// remove removes the session's folder.
 func (h *hosted) remove(o *gcFlags) error {
-	db := store.In(folder.Root(h.DB), "", nil)
-	defer db.Close() // everything was committed
-	waits, err := unsent.Of(db, h.DB).Waits(context.Background(), h.ID)
-	switch {
-	case err != nil:
-		return err
-	case waits:
-		return &folder.KeptError{ID: h.ID, Reason: "its guild was not told of its end yet: " + words.Shell(command, "drain-dlq", "--once") + " tells it"}
-	case o.DryRun:
-		return h.MayPurge(time.Now().Add(-o.Older), o.Unanswered)
+	before := time.Now().Add(-o.Older)
+	if o.DryRun {
+		return h.MayPurge(before, o.Unanswered)
 	}
 	if err := session.Adopt(context.Background(), h.Folder); err != nil {
 		return &folder.KeptError{ID: h.ID, Reason: "the messages that are still in " + h.SpoolPath() + " cannot be taken over: " + err.Error()}
 	}
-	if err := h.Purge(context.Background(), time.Now().Add(-o.Older), o.Unanswered); err != nil {
-		return err
-	}
-	return db.Forget(context.Background(), h.ID)
+	return h.Purge(context.Background(), before, o.Unanswered)
 }

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/session"
 	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/unsent"
@@ -128,14 +127,7 @@ func databases(o *drainFlags) ([]string, error) {
 		db, err := filepath.Abs(o.DB)
 		return []string{db}, err
 	}
-	all, err := folders(&o.shownFlags)
-	dbs := map[string]bool{}
-	for _, f := range all {
-		if there, _ := f.Exists(); there {
-			dbs[f.DB] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(dbs)), err
+	return folder.Databases()
 }
 
 // tell prints what became of a report.

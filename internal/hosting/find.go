@@ -3,8 +3,8 @@ package hosting
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"heartbeat/internal/cli"
@@ -68,10 +68,17 @@ func open(f folder.Folder) (*hosted, error) {
 	if err != nil {
 		return nil, err
 	}
+	return hostedBy(v), nil
+}
+
+// hostedBy is a session that was looked at.
+func hostedBy(v folder.View) *hosted {
 	if v.State == nil { // it is only starting, or its host died as it did
-		v.State = &folder.State{Config: folder.Config{SessionID: f.ID, DB: f.DB}, Outcome: folder.Outcome{Status: folder.Pending}}
+		v.State = &folder.State{
+			Config: folder.Config{SessionID: v.ID, DB: v.DB}, Outcome: folder.Outcome{Status: folder.Pending},
+		}
 	}
-	return &hosted{v}, nil
+	return &hosted{v}
 }
 
 // reopen reads the record again.
@@ -83,15 +90,11 @@ func (h *hosted) reopen() error {
 	return err
 }
 
-// folders returns the folders of the sessions that the flags mean. Those of the index
-// that are gone are among them. The error names what could not be read.
+// folders returns the folders of the sessions that the flags mean, by database and id. The
+// error names what could not be read.
 func folders(o *shownFlags) ([]folder.Folder, error) {
 	if o.DB == "" {
-		index, err := folder.UserIndex()
-		if err != nil {
-			return nil, err
-		}
-		return index.All()
+		return folder.Everywhere()
 	}
 	if err := becomeOwner(o.DB); err != nil {
 		return nil, err
@@ -108,29 +111,22 @@ func becomeOwner(db string) error {
 	return err
 }
 
-// find returns the one session that the flags name.
-func find(o *oneFlags) (*hosted, error) {
-	all, problems := folders(&o.shownFlags)
-	named, err := opened(all, o.ID)
-	return pick(named, o.ID, errors.Join(problems, err))
+// sessions reads those that the flags mean, and whose ids begin with a text. What cannot be
+// read is left out and named in the error.
+func sessions(o *shownFlags, id string) (all []*hosted, problems error) {
+	found, problems := folders(o)
+	found = slices.DeleteFunc(found, func(f folder.Folder) bool { return !strings.HasPrefix(f.ID, id) })
+	views, err := folder.Views(found)
+	for _, v := range views {
+		all = append(all, hostedBy(v))
+	}
+	return all, errors.Join(problems, err)
 }
 
-// opened returns the sessions whose ids begin with a text.
-func opened(all []folder.Folder, id string) (named []*hosted, problems error) {
-	for _, f := range all {
-		if !strings.HasPrefix(f.ID, id) {
-			continue
-		}
-		h, err := open(f)
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // its folder was removed
-		case err != nil:
-			problems = errors.Join(problems, err)
-		default:
-			named = append(named, h)
-		}
-	}
-	return named, problems
+// find returns the one session that the flags name.
+func find(o *oneFlags) (*hosted, error) {
+	named, problems := sessions(&o.shownFlags, o.ID)
+	return pick(named, o.ID, problems)
 }
 
 // pick returns the one session of those whose ids begin with a text that is meant by

@@ -135,7 +135,7 @@ func (o *order) keepFailure(why error, s cli.Streams) {
 		return
 	} // otherwise the URL may be what is wrong with the config
 	if err = folder.MakeRoot(f.DB); err == nil {
-		_, _, err = box.Decide(ctx, record, c.GuildToolURL, 0)
+		_, _, err = box.Decide(ctx, record, c.GuildToolURL, 0, nil)
 	}
 	if err == nil {
 		err = box.Publish(ctx, f.ID)

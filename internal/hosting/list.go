@@ -3,7 +3,6 @@ package hosting
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strconv"
 	"time"
@@ -50,7 +49,7 @@ heartbeat-host list --json | jq -r 'select(.status == "failed") | .sessionId'`,
 }
 
 func list(o *listFlags, s cli.Streams) error {
-	all, err := sessions(&o.shownFlags)
+	all, err := latest(&o.shownFlags)
 	if o.Running {
 		all = slices.DeleteFunc(all, func(h *hosted) bool { return h.Status.Ended() })
 	}
@@ -75,21 +74,11 @@ func nobody(o *listFlags) string {
 	return what + " " + where
 }
 
-// sessions reads those that the flags mean, the latest last. What cannot be read is
-// left out and named in the error.
-func sessions(o *shownFlags) (all []*hosted, problems error) {
-	found, problems := folders(o)
-	for _, f := range found {
-		h, err := open(f)
-		switch {
-		case err == nil:
-			all = append(all, h)
-		case !errors.Is(err, fs.ErrNotExist): // else its folder was removed
-			problems = errors.Join(problems, err)
-		}
-	}
+// latest are the sessions that the flags mean, the latest last.
+func latest(o *shownFlags) ([]*hosted, error) {
+	all, err := sessions(o, "")
 	slices.SortStableFunc(all, func(a, b *hosted) int { return a.State.HostedAt.Compare(b.State.HostedAt) })
-	return all, problems
+	return all, err
 }
 
 // maxOffered is how many sessions a shell offers: who presses Tab reads one screen at most.
@@ -98,7 +87,7 @@ const maxOffered = 200
 // offeredSessions are the sessions that a shell offers, first those that have not ended.
 // What cannot be read is left out.
 func offeredSessions() (hints []program.Hint) {
-	all, _ := sessions(&shownFlags{})
+	all, _ := latest(&shownFlags{})
 	slices.SortStableFunc(all, func(a, b *hosted) int {
 		switch a, b := a.Status.Ended(), b.Status.Ended(); {
 		case a == b:

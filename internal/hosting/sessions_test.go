@@ -65,9 +65,7 @@ func (w *world) held(id string, change func(*folder.State)) (folder.Folder, *fol
 		change(s)
 	}
 	require.NoError(w.t, lock.Write(s))
-	index, err := folder.UserIndex()
-	require.NoError(w.t, err)
-	require.NoError(w.t, index.Add(f))
+	require.NoError(w.t, folder.Remember(w.db))
 	return f, lock
 }
 
@@ -99,7 +97,7 @@ func (w *world) unsent(id string) {
 	box := unsent.Beside(w.db)
 	defer box.Close()
 	require.NoError(w.t, folder.MakeRoot(w.db))
-	_, _, err := box.Decide(w.t.Context(), &guild.Record{SessionID: id, Status: folder.Failed}, "", 0)
+	_, _, err := box.Decide(w.t.Context(), &guild.Record{SessionID: id, Status: folder.Failed}, "", 0, nil)
 	require.NoError(w.t, err)
 }
 
@@ -187,7 +185,7 @@ func TestStatusAndItsNames(t *testing.T) {
 	other := *w
 	other.db = filepath.Join(t.TempDir(), "other.db")
 	other.session("ses-2", nil)
-	assert.Contains(t, call(t, "", "status", "ses-2").err, "there are sessions called ses-2 beside "+other.db+" and beside "+w.db+": name the database with --db")
+	assert.Contains(t, call(t, "", "status", "ses-2").err, "there are sessions called ses-2 beside "+w.db+" and beside "+other.db+": name the database with --db")
 	assert.Contains(t, call(t, "", "status", "ses-2", "--db", other.db, "--json").out, other.db)
 }
 
@@ -343,12 +341,7 @@ func TestCollect(t *testing.T) {
 
 	require.Equal(t, 0, call(t, "", "gc", "--older-than", "1h", "--unanswered").status)
 	assert.NoDirExists(t, left.Dir())
-	index, err := folder.UserIndex()
-	require.NoError(t, err)
-	found, err := index.Find("ses-old")
-	require.NoError(t, err)
-	assert.Empty(t, found)
-	_, err = old.View()
+	_, err := old.View()
 	assert.ErrorIs(t, err, fs.ErrNotExist)
 }
 

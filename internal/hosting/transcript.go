@@ -38,8 +38,8 @@ the assistant and of the user, one JSON object a line, as the client spelled the
 --text it is for people.
 
 Of a session that has no folder any more, or was hosted by the babysitter of shardworks,
-it is what the guild's own table in the database has. Without --db the databases of the
-sessions are searched that list shows.
+it is what the guild's own table in the database has. Without --db all databases are
+searched beside which this user has hosted sessions.
 
 ` + whichID + `
 
@@ -111,20 +111,15 @@ func inFull(m stream.Stored) string {
 // locate returns the one session that the flags name. It may have no folder any more:
 // then it has no state, and is only in the guild's table.
 func locate(ctx context.Context, o *oneFlags) (*hosted, error) {
-	all, problems := folders(&o.shownFlags)
-	named, err := opened(all, o.ID)
-	problems = errors.Join(problems, err)
+	named, problems := sessions(&o.shownFlags, o.ID)
 	if slices.ContainsFunc(named, func(h *hosted) bool { return h.ID == o.ID }) {
 		return pick(named, o.ID, problems)
 	}
-	dbs := map[string]bool{}
-	if o.DB != "" {
-		dbs[o.DB] = true
+	dbs := []string{o.DB}
+	if o.DB == "" {
+		dbs, _ = folder.Databases() // the problems are known
 	}
-	for _, f := range all {
-		dbs[f.DB] = true
-	}
-	for db := range dbs {
+	for _, db := range dbs {
 		ids, err := store.Rows(ctx, db, o.ID)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
@@ -141,7 +136,7 @@ func locate(ctx context.Context, o *oneFlags) (*hosted, error) {
 		}
 	}
 	if len(named) == 0 && problems == nil && o.DB == "" {
-		return nil, fmt.Errorf("no session is called %q in the databases of the sessions that %s list shows: name another database with --db", o.ID, command)
+		return nil, fmt.Errorf("no session is called %q in the databases of this user's sessions: name another database with --db", o.ID)
 	}
 	return pick(named, o.ID, problems)
 }

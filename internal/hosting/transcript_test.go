@@ -70,8 +70,10 @@ func TestTranscriptAfterCollection(t *testing.T) {
 	assert.Contains(t, call(t, "", "transcript", "ses").err, `"ses" may be any of 2 sessions: name one of ses-10, ses-1`)
 
 	require.Equal(t, 0, call(t, "", "gc", "--older-than", "1h", "--unanswered").status)
-	assert.Contains(t, call(t, "", "transcript", "ses-1").err, `no session is called "ses-1" in the databases of the sessions that heartbeat-host list shows: name another database with --db`)
+	assert.Empty(t, call(t, "", "list", "--json").out)
+	assert.Equal(t, asked+"\n", call(t, "", "transcript", "ses-1").out)
 	assert.Equal(t, asked+"\n", call(t, "", "transcript", "ses-1", "--db", w.db).out)
+	assert.Contains(t, call(t, "", "transcript", "other").err, `no session is called "other" in the databases of this user's sessions: name another database with --db`)
 }
 
 // The babysitter had no table but the guild's.

@@ -1,5 +1,5 @@
 // Package folder is what a hosted session has on disk: where its files are, the
-// lock that its host holds for life, its state record, and the index by which a
+// lock that its host holds for life, its record in the host's database, and how a
 // session is found from its id alone.
 //
 // Folders are private to their user. Everything that is read back is bounded and
@@ -55,7 +55,7 @@ func Root(db string) string { return filepath.Join(filepath.Dir(db), "heartbeat-
 // Dir is the session's directory.
 func (f Folder) Dir() string { return filepath.Join(Root(f.DB), f.ID) }
 
-// StatePath is the file of the [State].
+// StatePath is the file in which older releases keep the [State].
 func (f Folder) StatePath() string { return filepath.Join(f.Dir(), "state.json") }
 
 // LockPath is the file that the host holds locked for as long as it lives.
@@ -80,21 +80,16 @@ func (f Folder) Exists() (bool, error) { return disk.Exists(f.Dir()) }
 // Make makes the session's directories, private to their user. Those that are
 // there already are checked. The database's directory must exist.
 func (f Folder) Make() error {
-	return f.make(Root(f.DB), f.Dir(), filepath.Dir(f.InboxPath()), f.TempDir())
+	return makeDirs(Root(f.DB), f.Dir(), filepath.Dir(f.InboxPath()), f.TempDir())
 }
 
 // MakeRoot makes the directory that holds the folders of all sessions beside a database.
-func MakeRoot(db string) error {
-	if err := makeDir(Root(db)); err != nil {
-		return fmt.Errorf("make the folder of the sessions beside %s: %w", db, err)
-	}
-	return nil
-}
+func MakeRoot(db string) error { return makeDirs(Root(db)) }
 
-func (f Folder) make(dirs ...string) error {
+func makeDirs(dirs ...string) error {
 	for _, dir := range dirs {
 		if err := makeDir(dir); err != nil {
-			return fmt.Errorf("make the folder of session %s: %w", f.ID, err)
+			return fmt.Errorf("make a folder for hosted sessions: %w", err)
 		}
 	}
 	return nil
@@ -131,7 +126,7 @@ func CheckDir(path string) error {
 		return fmt.Errorf("%s is a symbolic link, which is never followed for a session's folder: remove it: %w", path, disk.ErrForeign)
 	case !info.IsDir:
 		return fmt.Errorf("%s is not a directory: remove it: %w", path, disk.ErrForeign)
-	case info.UID != me && (me != 0 || !ownsParent(path, info.UID)):
+	case info.UID != me && (me != 0 || !OwnsParent(path, info.UID)):
 		return fmt.Errorf("%s belongs to user %d, and this is user %d: %w", path, info.UID, me, disk.ErrForeign)
 	case info.Mode&0o022 != 0:
 		return fmt.Errorf("others may write to %s (mode %04o): take that right away (chmod go-w): %w", path, info.Mode, disk.ErrForeign)
@@ -139,8 +134,8 @@ func CheckDir(path string) error {
 	return nil
 }
 
-// ownsParent lets root look after the sessions of a user, in that user's directory.
-func ownsParent(path string, uid uint32) bool {
+// OwnsParent lets root look after the sessions of a user, in that user's directory.
+func OwnsParent(path string, uid uint32) bool {
 	parent, err := disk.StatDir(filepath.Dir(path))
 	return err == nil && parent.UID == uid
 }

@@ -2,6 +2,7 @@ package folder
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/machine"
 )
 
@@ -36,16 +38,15 @@ func (e *BusyError) Unwrap() error { return disk.ErrLocked }
 // when its holder dies. It is safe for concurrent use.
 type Lock struct {
 	folder  Folder
+	db      *store.Store // of the session, and nobody else's
 	mu      sync.Mutex
 	lock    *disk.Lock
 	retaken bool
+	written map[string][sha256.Size]byte // sums of the parts of the record that were written last
 }
 
 // lockPatience covers the moment in which another holder is about to end.
 const lockPatience = 50 * time.Millisecond
-
-// indexPatience is long, since nobody holds the index for long.
-const indexPatience = 10 * time.Second
 
 // Claim makes the folder unless it is there and takes its lock. If another process
 // holds it the error is a [*BusyError].
@@ -60,7 +61,7 @@ func (f Folder) Claim(ctx context.Context) (*Lock, error) {
 }
 
 func (f Folder) claim(ctx context.Context) (*Lock, error) {
-	if err := f.make(Root(f.DB), f.Dir()); err != nil {
+	if err := makeDirs(Root(f.DB), f.Dir()); err != nil {
 		return nil, err
 	}
 	lock, err := f.Lock(ctx)
@@ -75,7 +76,8 @@ func (f Folder) claim(ctx context.Context) (*Lock, error) {
 }
 
 // Lock takes the lock of a folder that exists. If another process holds it the
-// error is a [*BusyError]; if there is no folder it matches [fs.ErrNotExist].
+// error is a [*BusyError]; if there is no folder it matches [fs.ErrNotExist]. A record that
+// an older release has written is taken over.
 func (f Folder) Lock(ctx context.Context) (*Lock, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -90,7 +92,11 @@ func (f Folder) Lock(ctx context.Context) (*Lock, error) {
 	if err := lock.Sign(strconv.Itoa(os.Getpid()) + "\n"); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock session %s: %w", f.ID, err), lock.Release())
 	}
-	return &Lock{folder: f, lock: lock}, nil
+	l := &Lock{folder: f, db: store.In(Root(f.DB), f.ID, nil), lock: lock}
+	if err := l.adopt(); err != nil {
+		return nil, errors.Join(err, l.Release())
+	}
+	return l, nil
 }
 
 // Holder is the pid of the process that holds the lock, -1 if somebody holds it
@@ -131,7 +137,7 @@ func (l *Lock) retake() error {
 	if err != nil {
 		return err
 	}
-	s, err := l.folder.Read()
+	s, err := l.folder.read(l.db)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err == nil && !s.Host.isSelf():
@@ -168,6 +174,9 @@ func (l *Lock) Retaken() bool {
 // Folder is the folder that is locked.
 func (l *Lock) Folder() Folder { return l.folder }
 
+// DB is the host's database, which is closed with the lock's release.
+func (l *Lock) DB() *store.Store { return l.db }
+
 // Release gives the lock back. A second call does nothing.
 func (l *Lock) Release() error {
 	if l == nil {
@@ -175,7 +184,7 @@ func (l *Lock) Release() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err := l.lock.Release()
+	err := errors.Join(l.db.Close(), l.lock.Release())
 	l.lock = nil
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/hosting/store"
 )
 
 // KeptError says why a session's folder was not removed.
@@ -17,11 +18,11 @@ type KeptError struct{ ID, Reason string }
 
 func (e *KeptError) Error() string { return "session " + e.ID + " is kept: " + e.Reason }
 
-// Purge removes the folder of a session that ended before a time, under its lock. A
-// session that has not ended, or of which something would be lost, is kept, with a
+// Purge removes the folder and the record of a session that ended before a time, under its
+// lock. A session that has not ended, or of which something would be lost, is kept, with a
 // [*KeptError]; one that somebody works on, with a [*BusyError]. unanswered removes
 // it even if entries of its own inbox were not answered. What a killed Purge leaves
-// is removed by the next one, or by [Index.Prune]. The index is not changed.
+// is removed by the next one.
 func (f Folder) Purge(ctx context.Context, before time.Time, unanswered bool) error {
 	lock, err := f.Lock(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -30,7 +31,7 @@ func (f Folder) Purge(ctx context.Context, before time.Time, unanswered bool) er
 	if err != nil {
 		return err
 	}
-	err = lock.purge(before, unanswered)
+	err = lock.purge(ctx, before, unanswered)
 	return errors.Join(err, lock.Release())
 }
 
@@ -44,28 +45,41 @@ func (f Folder) MayPurge(before time.Time, unanswered bool) error {
 		return err
 	case v.Host != 0:
 		return &BusyError{ID: f.ID, PID: f.holderForPeople()}
-	case v.State == nil:
-		return keepsYoung(f, before)
+	case v.State != nil:
+		db := f.store()
+		defer db.Close() // it was only read
+		return keeps(f, db, v.State, before, unanswered)
 	}
-	return keeps(f, v.State, before, unanswered)
+	if marked, err := disk.Exists(f.purged()); err != nil || marked {
+		return err
+	}
+	return keepsYoung(f, before)
 }
 
-// purge renames the folder, so that it is gone at once and whole, and removes it then.
-func (l *Lock) purge(before time.Time, unanswered bool) error {
+// purge marks the folder, so that it is gone whatever the mark's maker comes to, forgets
+// the record, renames the folder, so that it is gone at once and whole, and removes it then.
+func (l *Lock) purge(ctx context.Context, before time.Time, unanswered bool) error {
 	f := l.folder
-	s, err := f.Read()
-	switch {
+	s, err := f.read(l.db)
+	switch marked, markErr := disk.Exists(f.purged()); {
+	case errors.Is(err, fs.ErrNotExist) && marked:
+		err = markErr
 	case errors.Is(err, fs.ErrNotExist):
-		if err = keepsYoung(f, before); err == nil {
+		if err = errors.Join(markErr, keepsYoung(f, before)); err == nil {
 			err = f.removeDirs()
 		}
 	case err == nil:
-		err = keeps(f, s, before, unanswered)
+		if err = keeps(f, l.db, s, before, unanswered); err == nil {
+			err = disk.Touch(f.purged())
+		}
 	}
 	if err != nil {
 		return err
 	}
 	err = errors.Join(l.lock.Check(), f.removeGone())
+	if err == nil {
+		err = l.db.Forget(ctx, f.ID)
+	}
 	if err == nil {
 		err = disk.Rename(f.Dir(), f.gone())
 	}
@@ -75,6 +89,9 @@ func (l *Lock) purge(before time.Time, unanswered bool) error {
 	return nil
 }
 
+// purged is a file in a folder whose record is forgotten, or is about to be.
+func (f Folder) purged() string { return filepath.Join(f.Dir(), "purged") }
+
 // gone is what a folder is called while it is removed. No id begins with a dot.
 func (f Folder) gone() string { return filepath.Join(Root(f.DB), "."+f.ID+".gone") }
 
@@ -82,7 +99,7 @@ func (f Folder) gone() string { return filepath.Join(Root(f.DB), "."+f.ID+".gone
 func (f Folder) removeGone() error { return os.RemoveAll(f.gone()) } // it follows no links
 
 // keeps returns a [*KeptError] if a session is kept.
-func keeps(f Folder, s *State, before time.Time, unanswered bool) error {
+func keeps(f Folder, db *store.Store, s *State, before time.Time, unanswered bool) error {
 	kept := func(why string) error { return &KeptError{f.ID, why} }
 	left := s.Entries.Queued + s.Entries.InFlight
 	switch {
@@ -96,6 +113,13 @@ func keeps(f Folder, s *State, before time.Time, unanswered bool) error {
 		return kept("its host was killed, and nobody has finished it")
 	case s.OwnInbox && left > 0 && !unanswered:
 		return kept(fmt.Sprintf("%d of its entries were not answered: see %s", left, f.InboxPath()))
+	}
+	report, waits, err := db.Report(context.Background(), f.ID, store.Record)
+	switch {
+	case err != nil:
+		return err
+	case waits && report.State != store.Sent: // the record says which guild that is
+		return kept("its guild was not told of its end yet: heartbeat-host drain-dlq --once tells it")
 	}
 	spool, err := disk.StatName(f.SpoolPath())
 	switch {
@@ -131,7 +155,7 @@ func (f Folder) removeDirs() error {
 	}
 	for _, name := range names {
 		switch path := filepath.Join(f.Dir(), name.Name()); {
-		case path == f.LockPath() || path == f.StatePath()+".tmp":
+		case path == f.LockPath():
 		case name.IsDir() && os.Remove(path) == nil:
 		default:
 			return &KeptError{f.ID, "it has no record of an end, and there is " + path}

@@ -40,8 +40,6 @@ type State struct {
 	Config
 	Facts
 	Outcome
-
-	unknown map[string]json.RawMessage // members of a newer release's record
 }
 
 // Config is what a host was asked for. It is written once in a life of the session.

@@ -3,6 +3,8 @@ package folder
 import (
 	"errors"
 	"io/fs"
+
+	"heartbeat/internal/hosting/store"
 )
 
 // View is a session as it is right now.
@@ -30,21 +32,52 @@ func (s *State) finished() bool {
 // has no end. A process that finishes a dead session does not make it live. If
 // there is no folder the error matches [fs.ErrNotExist].
 func (f Folder) View() (View, error) {
-	v, err := f.view()
+	db := f.store()
+	defer db.Close() // it was only read
+	return f.view(db)
+}
+
+// Views looks at sessions. Those without a folder are left out, and those that cannot be
+// read are named in the error.
+func Views(all []Folder) (views []View, problems error) {
+	dbs := map[string]*store.Store{}
+	for _, f := range all {
+		db := dbs[Root(f.DB)]
+		if db == nil {
+			db = f.store()
+			defer db.Close() // it was only read
+			dbs[Root(f.DB)] = db
+		}
+		v, err := f.view(db)
+		switch {
+		case err == nil:
+			views = append(views, v)
+		case !errors.Is(err, fs.ErrNotExist):
+			problems = errors.Join(problems, err)
+		}
+	}
+	return views, problems
+}
+
+func (f Folder) view(db *store.Store) (View, error) {
+	v, err := f.look(db)
 	if err == nil && v.Status == Dead {
-		return f.view() // its host may have ended between the two looks
+		return f.look(db) // its host may have ended between the two looks
 	}
 	return v, err
 }
 
-func (f Folder) view() (View, error) {
+func (f Folder) look(db *store.Store) (View, error) {
 	v := View{Folder: f}
 	if err := f.check(); err != nil {
 		return v, err
 	}
 	var err error
-	if v.State, err = f.Read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if v.State, err = f.read(db); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return v, err
+	}
+	if v.State != nil && Root(v.State.DB) == Root(f.DB) { // which has one for all databases beside it
+		v.DB = v.State.DB
 	}
 	var live bool
 	v.Host, live = f.worker(v.State)

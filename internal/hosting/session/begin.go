@@ -19,7 +19,6 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/process"
-	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/unsent"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
@@ -58,22 +57,18 @@ func begin(o Options) (h *host, err error) {
 	if err := checkSpace(f.DB); err != nil {
 		return nil, err
 	}
-	h.db = store.In(folder.Root(f.DB), f.ID, func(text string) {
-		if h.log != nil {
-			h.log.line(text)
-		}
-	})
-	h.box = unsent.Of(h.db, f.DB)
-	if err := h.box.Check(); err != nil {
+	if err := unsent.Of(nil, f.DB).Check(); err != nil {
 		return nil, &config.Problem{Path: "dbPath", Reason: "has reports beside it that are not safe there: " + err.Error()}
 	}
 	existed, err := f.Exists()
 	if err != nil {
 		return nil, err
 	}
-	if h.record, err = claim(f, o.Resume, h.box); err != nil {
+	if h.record, err = claim(f, o.Resume); err != nil {
 		return nil, err
 	}
+	h.db = h.lock.DB()
+	h.box = unsent.Of(h.db, f.DB)
 	step(stepClaimed)
 	if err := h.settle(f); err != nil {
 		if h.guard != nil {
@@ -104,7 +99,7 @@ func checkSpace(db string) error {
 }
 
 // claim takes the session's lock, and reads what a former life of it left.
-func claim(f folder.Folder, resume bool, box unsent.Box) (*record, error) {
+func claim(f folder.Folder, resume bool) (*record, error) {
 	ctx, cancel := within(terminalWait)
 	defer cancel()
 	lock, err := f.Claim(ctx)
@@ -126,11 +121,15 @@ func claim(f folder.Folder, resume bool, box unsent.Box) (*record, error) {
 	case !resume:
 		err = used("was used before, for a session that " + lastState(old) + ": take another one, or go on with that session (--resume)")
 	default:
-		if r.state, err = former(ctx, lock); err != nil {
+		if _, err = finishLocked(ctx, lock, false); err == nil || errors.Is(err, ErrFinished) {
+			old, err = f.Read()
+		}
+		if err != nil {
 			break
 		}
 		waits := false
-		if waits, err = box.Waits(ctx, f.ID); waits {
+		r.state = *old
+		if waits, err = unsent.Of(lock.DB(), f.DB).Waits(ctx, f.ID); waits {
 			err = used("is that of a session whose last report the guild does not have yet: run heartbeat-host drain-dlq first")
 		}
 	}
@@ -138,18 +137,6 @@ func claim(f folder.Folder, resume bool, box unsent.Box) (*record, error) {
 		return nil, errors.Join(err, lock.Release())
 	}
 	return r, nil
-}
-
-// former is the state of the session's former life. It is finished if its host died.
-func former(ctx context.Context, lock *folder.Lock) (folder.State, error) {
-	if _, err := finishLocked(ctx, lock, false); err != nil && !errors.Is(err, ErrFinished) {
-		return folder.State{}, err
-	}
-	s, err := lock.Folder().Read()
-	if err != nil {
-		return folder.State{}, err
-	}
-	return *s, nil
 }
 
 func lastState(s *folder.State) string {
@@ -163,6 +150,7 @@ func lastState(s *folder.State) string {
 func (h *host) settle(f folder.Folder) error {
 	var logErr error
 	h.log, logErr = openLog(h.Config.LogDir, f.ID)
+	h.db.Tell(h.log.line)
 	mark, err := newMark(f.ID)
 	if err != nil {
 		return err
@@ -180,24 +168,21 @@ func (h *host) settle(f folder.Folder) error {
 		its := folder.ProcessOf(h.guard.PID)
 		h.state.Guardian = &its
 	}
-	if err := h.db.Begin(context.Background(), f.ID, f.DB); err != nil {
-		return fmt.Errorf("note the session in the host's database: %w", err)
-	}
 	unmarked := markPromptDir(h.state) // a finisher goes by it as soon as there is a state
-	if err := h.lock.Write(&h.state); err != nil {
+	parts, err := h.lock.Parts(&h.state)
+	if err == nil {
+		err = h.db.Begin(context.Background(), f.ID, f.DB, parts)
+	}
+	if err != nil {
 		_ = os.Remove(promptMark(h.state)) // there may be none
-		return fmt.Errorf("write the session's state: %w", err)
+		return fmt.Errorf("note the session in the host's database: %w", err)
 	}
 	h.saved = time.Now()
 	step(stepRecorded)
 	if logErr != nil {
 		h.warn(logErr.Error())
 	}
-	index, err := folder.UserIndex()
-	if err == nil {
-		err = index.Add(f)
-	}
-	if err != nil {
+	if err := folder.Remember(f.DB); err != nil {
 		h.warn("the session is found only with --db: " + err.Error())
 	}
 	if unmarked != nil {
@@ -243,7 +228,7 @@ func (h *host) post(mark string, f folder.Folder) (err error) {
 	return err
 }
 
-// finisherEnvironment is what a finisher needs of the environment: where the index and
+// finisherEnvironment is what a finisher needs of the environment: where its user's and
 // temporary files are. A proxy for the guild would be one that it cannot be reached by.
 func finisherEnvironment(environ []string) (env []string) {
 	for _, kv := range environ {

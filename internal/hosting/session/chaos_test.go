@@ -72,7 +72,7 @@ func chaos(t *testing.T, random *rand.Rand) {
 	case 0:
 		cmd.Env = append(cmd.Env, crash.EnvKillAt+"="+strconv.Itoa(1+random.IntN(185))+pick(random, "", ",torn"))
 	case 1:
-		cmd.Env = append(cmd.Env, killVariable+"="+pick(random, "queued", "started", "message", "result", "ended", "decided", "kept", "noted", "reported"))
+		cmd.Env = append(cmd.Env, killVariable+"="+pick(random, "queued", "started", "message", "result", "ended", "decided", "kept", "reported"))
 	}
 	_ = cmd.Run() // it may be killed
 	begun := func() bool { _, err := r.folder().Read(); return err == nil }

@@ -128,6 +128,5 @@ func (h *host) cleanUp(left bool) {
 		h.guard.Dismiss()
 	}
 	h.log.close()
-	_ = h.db.Close()     // everything was committed
 	_ = h.lock.Release() // the process's end would release it as well
 }

@@ -12,7 +12,6 @@ import (
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
 	"heartbeat/internal/hosting/process"
-	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/transcript"
 	"heartbeat/internal/hosting/unsent"
 	"heartbeat/internal/machine"
@@ -83,8 +82,8 @@ func finishLocked(ctx context.Context, lock *folder.Lock, once bool) (Outcome, e
 		e.log, _ = openLog(filepath.Dir(s.LogPath), f.ID) // nothing depends on the log
 	}
 	defer e.log.close()
-	e.db = store.In(folder.Root(f.DB), f.ID, e.log.line)
-	defer e.db.Close() // everything was committed
+	e.db = lock.DB()
+	e.db.Tell(e.log.line)
 	e.box = unsent.Of(e.db, f.DB)
 	if e.guild, err = guild.New(guild.Options{URL: s.GuildToolURL, SessionID: s.SessionID, Once: once}); err != nil {
 		return Outcome{}, err
@@ -176,7 +175,7 @@ func (e *finisher) conclude(ctx context.Context) (d Decision, err error) {
 	case decided:
 		d = Decision{State: status, Error: why}
 		if s.TerminalReport.State == "" {
-			e.noteEnd(d)
+			e.change(func(s *folder.State) { noteEnd(s, d) })
 		}
 		return d, nil
 	case s.TerminalReport.State != "": // the database was damaged since, or removed

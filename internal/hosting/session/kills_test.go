@@ -37,7 +37,6 @@ func TestKilledAtEachStep(t *testing.T) {
 		{"settled", "completed", ""},
 		{"decided", "completed", ""},
 		{"kept", "completed", ""},
-		{"noted", "completed", ""},
 		{"reported", "completed", ""},
 		{"cleaned", "completed", ""},
 		{"over", "completed", ""},
@@ -59,7 +58,7 @@ func TestKilledAtEachStep(t *testing.T) {
 			r.until("the guardian has finished", func() bool { return r.state().Host == nil && r.folder().Holder() == 0 })
 			s, _ := r.guild.Session("ses-1")
 			assert.Equal(t, 1, s.Record.Applied)
-			if c.at != "kept" && c.at != "noted" && c.at != "reported" {
+			if c.at != "kept" && c.at != "reported" {
 				assert.Zero(t, s.Record.Repeated)
 			}
 			if c.status != "" {

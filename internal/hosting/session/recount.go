@@ -19,13 +19,10 @@ import (
 // notes what that says if it could not be written.
 func (e *finisher) show(ctx context.Context) {
 	id := e.snapshot().SessionID
-	waiting, err := e.db.Waiting(ctx, id)
-	if err == nil && waiting > 0 {
-		short, cancel := context.WithTimeout(ctx, showWait)
-		err = e.db.Show(short, id, e.folder.DB)
-		cancel()
-		waiting, _ = e.db.Waiting(ctx, id) // which was asked a moment ago
-	}
+	short, cancel := context.WithTimeout(ctx, showWait)
+	defer cancel()
+	err := showBehind(short, e.db, id, nil)
+	waiting, _ := e.db.Waiting(ctx, id) // which was asked a moment ago
 	e.change(func(s *folder.State) {
 		s.Waiting, s.Store = waiting, ""
 		if err != nil {
@@ -55,12 +52,12 @@ func (e *finisher) recount(ctx context.Context) error {
 	if s.Rounds > 1 { // which messages are of which client is not stored
 		t.Usage, t.Cost, t.Result, t.SessionID = nil, nil, nil, ""
 	}
-	gone, err := transcript.Lost(ctx, e.db, s.SessionID)
+	stored, count, err := e.db.Last(ctx, s.SessionID)
 	if err != nil {
 		return err
 	}
 	e.change(func(s *folder.State) {
-		if s.Lost = gone + max(s.Messages-last, 0); s.Lost > 0 { // the host had them in memory alone
+		if s.Lost = stored - count + max(s.Messages-last, 0); s.Lost > 0 { // the host had them in memory alone
 			addWarning(s, fmt.Sprintf("%s lost", words.Count(int(s.Lost), "message is", "messages are")))
 		}
 		s.Messages = max(s.Messages, last)

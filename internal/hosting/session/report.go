@@ -104,30 +104,33 @@ type conclusion struct {
 	again bool // it was tried before, so that only success is worth a line
 }
 
-// keep commits what the session came to, as the report that the guild will get, and
-// then notes it in the state. If somebody has kept another end before, that counts.
+// keep commits what the session came to, in its record and as the report that the guild
+// will get. If somebody has kept another end before, that counts.
 func (c *conclusion) keep(ctx context.Context, d Decision) (Decision, error) {
 	step(stepDecided)
-	s := c.snapshot()
-	var err error
-	if d.State, d.Error, err = c.box.Decide(ctx, recordOf(s, d, c.each), s.GuildToolURL, s.Messages); err != nil {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	end := c.state
+	noteEnd(&end, d)
+	parts, err := c.lock.Parts(&end)
+	if err == nil {
+		d.State, d.Error, err = c.box.Decide(ctx, recordOf(c.state, d, c.each), end.GuildToolURL, end.Messages, parts)
+	}
+	if err != nil {
 		return d, err
 	}
 	step(stepKept)
-	c.noteEnd(d)
-	step(stepNoted)
+	noteEnd(&c.state, d)
+	c.save()
 	c.log.line(strings.TrimSuffix(fmt.Sprintf("session %s: %s", d.State, d.Error), ": "))
 	return d, nil
 }
 
 // noteEnd notes the end that is kept.
-func (c *conclusion) noteEnd(d Decision) {
-	c.change(func(s *folder.State) {
-		s.Status, s.Error = d.State, d.Error
-		now := time.Now().UTC()
-		s.EndedAt, s.Client = &now, nil
-		s.TerminalReport = folder.Report{State: folder.Waiting}
-	})
+func noteEnd(s *folder.State, d Decision) {
+	now := time.Now().UTC()
+	s.Status, s.Error, s.EndedAt, s.Client = d.State, d.Error, &now, nil
+	s.TerminalReport = folder.Report{State: folder.Waiting}
 }
 
 // deliver sends the terminal report, which stays if the guild does not take it.
@@ -155,11 +158,9 @@ func (c *conclusion) left(hurry <-chan struct{}) bool {
 	ctx, cancel := withinUnless(hurry, restWait)
 	defer cancel()
 	id := c.snapshot().SessionID
-	behind, err := c.db.Behind(ctx, id)
-	for _, s := range behind {
-		if err = c.db.Show(ctx, s.ID, s.GuildDB); err != nil && !c.again {
-			c.log.linef("the transcript cannot be written to the guild's table, which is tried again: %v", err)
-		}
+	err := showBehind(ctx, c.db, id, nil)
+	if err != nil && !c.again {
+		c.log.linef("the transcript cannot be written to the guild's table, which is tried again: %v", err)
 	}
 	waits, waitsErr := c.box.Waits(context.Background(), id)
 	return err != nil || waitsErr != nil || waits && c.snapshot().TerminalReport.State != folder.Refused

@@ -157,7 +157,7 @@ func sendLate(step string) {
 // environment names.
 func heedSteps() {
 	kill := os.Getenv(killVariable)
-	cancel, statePath, _ := strings.Cut(os.Getenv(cancelVariable), " ")
+	cancel, db, _ := strings.Cut(os.Getenv(cancelVariable), " ")
 	_ = os.Unsetenv(killVariable)
 	_ = os.Unsetenv(cancelVariable)
 	name, left := kill, 1
@@ -175,8 +175,9 @@ func heedSteps() {
 		case step == cancel:
 			_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
 			for noted := false; !noted; time.Sleep(time.Millisecond) {
-				text, _ := os.ReadFile(statePath)
-				noted = strings.Contains(string(text), `"cancel"`)
+				f, _ := folder.At(db, "ses-1")
+				s, err := f.Read()
+				noted = err == nil && s.Cancel != nil
 			}
 		case step == name:
 			if left--; left == 0 {

@@ -147,7 +147,7 @@ func signalName(sig syscall.Signal) string {
 const (
 	stepClaimed  = "claimed"  // it holds the folder's lock
 	stepGuarded  = "guarded"  // its guardian is posted
-	stepRecorded = "recorded" // state.json is there
+	stepRecorded = "recorded" // its record is in the database
 	stepServing  = "serving"  // store, proxy and socket are there
 	stepQueued   = "queued"   // the prompt is an entry of the inbox
 	stepTaken    = "taken"    // the first entry is in flight
@@ -158,11 +158,10 @@ const (
 	stepEnded    = "ended"    // the client has ended
 	stepSettled  = "settled"  // its entries are
 	stepDecided  = "decided"  // what it came to is known to nobody else
-	stepKept     = "kept"     // the terminal report is in the database
-	stepNoted    = "noted"    // state.json says so
+	stepKept     = "kept"     // record and terminal report say so, in one commit
 	stepReported = "reported" // the guild has it, and the database knows
 	stepCleaned  = "cleaned"  // no temporary file is left
-	stepOver     = "over"     // state.json says that nothing is left to do
+	stepOver     = "over"     // the record says that nothing is left to do
 )
 
 // TestOnlyStep, when set, is called at each step. Only tests set it.

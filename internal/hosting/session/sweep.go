@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,16 +32,17 @@ type DrainOptions struct {
 // what it lacks. The error joins what went wrong; the rest was done.
 func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 	folders, err := folder.Beside(o.DB)
-	known := map[string]*folder.State{}
-	for _, f := range folders {
+	views, _ := folder.Views(folders) // what cannot be read has not begun, or somebody removes it
+	guilds := map[string]string{}
+	for _, v := range views {
 		if ctx.Err() != nil {
 			return d, errors.Join(err, context.Cause(ctx))
 		}
-		s, readErr := f.Read()
-		if readErr != nil {
-			continue // it has not begun, or somebody removes it
+		f, s := v.Folder, v.State
+		if s == nil {
+			continue
 		}
-		known[f.ID] = s
+		guilds[f.ID] = s.GuildToolURL
 		if f.Holder() != 0 {
 			continue
 		}
@@ -56,32 +58,29 @@ func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 			err = errors.Join(err, finishErr)
 		}
 	}
+	hasHost := func(id string) bool { return folder.Folder{ID: id, DB: o.DB}.Holder() != 0 }
 	reports, drainErr := unsent.Drain(ctx, unsent.Options{
 		DB: o.DB, Refused: o.Refused,
-		GuildURL: func(id string) string {
-			if s := known[id]; s != nil {
-				return s.GuildToolURL
-			}
-			return o.GuildURL
-		},
-		Busy: func(id string) bool { return busy(o.DB, id) },
+		GuildURL: func(id string) string { return cmp.Or(guilds[id], o.GuildURL) },
+		Busy:     hasHost,
 	})
 	d.Reports = reports
 	for _, l := range reports {
 		if l.What == unsent.Sent && l.Kind == store.Record {
-			noteSent(ctx, o.DB, l)
+			noteSent(ctx, folder.Folder{ID: l.SessionID, DB: o.DB}, l)
 		}
 	}
-	return d, errors.Join(err, drainErr, showAll(ctx, o.DB))
+	db := store.In(folder.Root(o.DB), "", nil)
+	defer db.Close() // everything was committed
+	return d, errors.Join(err, drainErr, showBehind(ctx, db, "", hasHost))
 }
 
-// showAll brings the guild's table what it lacks of sessions that have ended.
-func showAll(ctx context.Context, guildDB string) (problems error) {
-	db := store.In(folder.Root(guildDB), "", nil)
-	defer db.Close() // everything was committed
-	behind, problems := db.Behind(ctx, "")
+// showBehind brings the guild's table what it lacks of the sessions that are not busy, or of
+// that one alone if an id is given.
+func showBehind(ctx context.Context, db *store.Store, id string, busy func(string) bool) (problems error) {
+	behind, problems := db.Behind(ctx, id)
 	for _, s := range behind {
-		if !busy(guildDB, s.ID) {
+		if busy == nil || !busy(s.ID) {
 			problems = errors.Join(problems, db.Show(ctx, s.ID, s.GuildDB))
 		}
 	}
@@ -108,18 +107,8 @@ func Adopt(ctx context.Context, f folder.Folder) error {
 	return transcript.Recover(ctx, transcriptOf(db, f, nil))
 }
 
-// busy reports whether a session's host lives.
-func busy(db, id string) bool {
-	f, err := folder.At(db, id)
-	return err == nil && f.Holder() != 0
-}
-
 // noteSent writes into a session's record that the guild has its report.
-func noteSent(ctx context.Context, db string, l unsent.Outcome) {
-	f, err := folder.At(db, l.SessionID)
-	if err != nil {
-		return
-	}
+func noteSent(ctx context.Context, f folder.Folder, l unsent.Outcome) {
 	lock, err := f.Lock(ctx)
 	if err != nil {
 		return // only status shows it

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"encoding/json"
 	"os"
 	"testing"
 
@@ -20,11 +21,13 @@ func TestFinishAnOlderSession(t *testing.T) {
 	lock, err := f.Claim(t.Context())
 	require.NoError(t, err)
 	dead := folder.Process{PID: 1 << 22, Start: 1}
-	require.NoError(t, lock.Write(&folder.State{
-		Config:  folder.Config{DB: f.DB, GuildToolURL: r.server.URL, Inbox: f.InboxPath(), OwnInbox: true},
+	record, err := json.Marshal(folder.State{
+		Config:  folder.Config{Version: 1, SessionID: f.ID, DB: f.DB, GuildToolURL: r.server.URL, Inbox: f.InboxPath(), OwnInbox: true},
 		Facts:   folder.Facts{Host: &dead, Messages: 2},
 		Outcome: folder.Outcome{Status: folder.Running},
-	}))
+	})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(f.StatePath(), record, 0o600))
 	require.NoError(t, lock.Release())
 	require.NoError(t, os.WriteFile(f.SpoolPath(), []byte(`{"session":"ses-1","after":0,"unsure":false}
 {"n":1,"at":"2026-05-01T12:00:00.000Z","type":"user","content":{"type":"user"}}
@@ -43,6 +46,7 @@ func TestFinishAnOlderSession(t *testing.T) {
 	assert.Equal(t, 2, s.Messages)
 	assert.Equal(t, "done", r.report()["output"])
 	assert.NoFileExists(t, f.SpoolPath())
+	assert.NoFileExists(t, f.StatePath())
 	assert.Equal(t, 2, r.messages("ses-1"))
 	r.isClean()
 	_, err = session.Finish(t.Context(), f.Dir(), false)
@@ -57,12 +61,12 @@ func TestDatabaseRemovedBeforeTheReport(t *testing.T) {
 	r.guild.Break(refusing)
 	_, o := r.run()
 	assert.False(t, o.Delivered)
+	s := r.state()
 	for _, name := range []string{"host.db", "host.db-wal", "host.db-shm"} {
 		_ = os.Remove(r.path("heartbeat-host/" + name))
 	}
 	lock, err := r.folder().Lock(t.Context())
 	require.NoError(t, err)
-	s := r.state()
 	dead := folder.Process{PID: 1 << 22, Start: 1}
 	s.Host, s.TerminalReport.State = &dead, folder.Waiting
 	require.NoError(t, lock.Write(s))

@@ -20,7 +20,7 @@ func (s *Store) rescue(ctx context.Context, old *sql.DB) error {
 		return nil
 	}
 	return transaction(ctx, s.pool, func(_ *sql.Conn, tx *sql.Tx) error {
-		for table, columns := range map[string]int{"sessions": 3, "messages": 5, "reports": 13} {
+		for table, columns := range map[string]int{"sessions": 3, "states": 3, "messages": 5, "reports": 13} {
 			if err := copyRows(ctx, old, tx, table, columns, s.session); err != nil {
 				return err
 			}

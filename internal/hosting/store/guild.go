@@ -97,19 +97,13 @@ func (s *Store) show(ctx context.Context, session, path string) (err error) {
 type content struct{ row, size int64 }
 
 func contentsOf(ctx context.Context, conn *sql.Conn, session string) (all []content, size int64, err error) {
-	rows, err := conn.QueryContext(ctx, listContents, session)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer rows.Close() // it was only read
-	for rows.Next() {
+	err = eachRow(ctx, conn, func(rows *sql.Rows) error {
 		var c content
-		if err := rows.Scan(&c.row, &c.size); err != nil {
-			return nil, 0, err
-		}
+		err := rows.Scan(&c.row, &c.size)
 		all, size = append(all, c), size+c.size
-	}
-	return all, size, rows.Err()
+		return err
+	}, listContents, session)
+	return all, size, err
 }
 
 // putLarge writes the row of a conversation of which there is no room for several copies.
@@ -214,19 +208,13 @@ func inTable(ctx context.Context, path, query, arg string) (all []string, err er
 }
 
 func texts(ctx context.Context, pool *sql.DB, query, arg string) (all []string, err error) {
-	rows, err := pool.QueryContext(ctx, query, arg)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close() // it was only read
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
-		}
+	err = eachRow(ctx, pool, func(rows *sql.Rows) error {
+		text := ""
+		err := rows.Scan(&text)
 		all = append(all, text)
-	}
-	return all, rows.Err()
+		return err
+	}, query, arg)
+	return all, err
 }
 
 // Session is a session and its guild's database.
@@ -235,25 +223,13 @@ type Session struct{ ID, GuildDB string }
 // Behind returns the sessions whose row in their guild's table lacks messages, or that
 // one alone if an id is given.
 func (s *Store) Behind(ctx context.Context, id string) (all []Session, err error) {
-	err = s.read(ctx, func(pool *sql.DB) error {
-		rows, err := pool.QueryContext(ctx, `SELECT session, guilddb FROM sessions WHERE (?1 = '' OR session = ?1) AND EXISTS
+	err = s.rows(ctx, func(rows *sql.Rows) error {
+		var one Session
+		err := rows.Scan(&one.ID, &one.GuildDB)
+		all = append(all, one)
+		return err
+	}, `SELECT session, guilddb FROM sessions WHERE (?1 = '' OR session = ?1) AND EXISTS
 (SELECT 1 FROM messages WHERE messages.session = sessions.session AND n > shown AND type IN ('assistant', 'user'))`, id)
-		if err != nil {
-			return err
-		}
-		defer rows.Close() // it was only read
-		for rows.Next() {
-			var one Session
-			if err := rows.Scan(&one.ID, &one.GuildDB); err != nil {
-				return err
-			}
-			all = append(all, one)
-		}
-		return rows.Err()
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
 	return all, err
 }
 
@@ -264,9 +240,6 @@ func (s *Store) Waiting(ctx context.Context, session string) (n int64, err error
 		return pool.QueryRowContext(ctx, `SELECT count(*) FROM sessions JOIN messages USING (session)
 WHERE session = ? AND n > shown AND type IN ('assistant', 'user')`, session).Scan(&n)
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
 	return n, err
 }
 
@@ -275,8 +248,5 @@ func (s *Store) Knows(ctx context.Context, session string) (known bool, err erro
 	err = s.read(ctx, func(pool *sql.DB) error {
 		return pool.QueryRowContext(ctx, `SELECT count(*) > 0 FROM sessions WHERE session = ?`, session).Scan(&known)
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
 	return known, err
 }

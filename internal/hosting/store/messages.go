@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"io/fs"
 	"time"
 	"unsafe"
 
@@ -23,18 +22,6 @@ type Message struct {
 
 // atLayout is how times are written, in UTC: it sorts as text.
 const atLayout = "2006-01-02T15:04:05.000Z"
-
-// Begin notes which guild's database has a session's row, and forgets the reports of a
-// former life of the session.
-func (s *Store) Begin(ctx context.Context, session, guildDB string) error {
-	return s.write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.Exec(`INSERT INTO sessions (session, guilddb) VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET guilddb = excluded.guilddb`, session, guildDB)
-		if err == nil {
-			_, err = tx.Exec(`DELETE FROM reports WHERE session = ?`, session)
-		}
-		return err
-	})
-}
 
 // Append adds messages in one transaction. Those that are there already stay.
 func (s *Store) Append(ctx context.Context, session string, batch []Message) error {
@@ -73,9 +60,6 @@ func (s *Store) Last(ctx context.Context, session string) (last, count int64, er
 	err = s.read(ctx, func(pool *sql.DB) error {
 		return pool.QueryRowContext(ctx, `SELECT coalesce(max(n), 0), count(*) FROM messages WHERE session = ?`, session).Scan(&last, &count)
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
 	return last, count, err
 }
 
@@ -107,10 +91,7 @@ func (s *Store) pick(ctx context.Context, session string, from int64, so string)
 		}
 		return err
 	})
-	if errors.Is(err, sql.ErrNoRows) || errors.Is(err, fs.ErrNotExist) {
-		return m, false, nil
-	}
-	if err != nil {
+	if err != nil || m.N == 0 {
 		return m, false, err
 	}
 	m.Content = content
@@ -121,6 +102,7 @@ func (s *Store) pick(ctx context.Context, session string, from int64, so string)
 // Conversation is the JSON array of the assistant's and the user's messages up to a
 // number, as the client spelled them. One message at a time is in memory.
 func (s *Store) Conversation(ctx context.Context, session string, last int64) (size int64, open func() io.Reader, err error) {
+	size = 2
 	err = s.read(ctx, func(pool *sql.DB) error {
 		var count, bytes int64
 		err := pool.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(octet_length(content)), 0) FROM messages
@@ -128,9 +110,6 @@ WHERE session = ? AND n <= ? AND type IN ('assistant', 'user')`, session, last).
 		size = bytes + max(count-1, 0) + 2
 		return err
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		size, err = 2, nil
-	}
 	return size, func() io.Reader { return &conversation{ctx: ctx, s: s, session: session, last: last, between: "["} }, err
 }
 

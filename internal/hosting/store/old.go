@@ -11,74 +11,33 @@ import (
 // Adopt takes a session over whose messages an older release has kept in the guild's
 // database, where they stay as well.
 func (s *Store) Adopt(ctx context.Context, session, guildDB string) error {
-	old, err := oldMessages(ctx, session, guildDB)
+	var pool *sql.DB
+	var tables []string
+	there, err := disk.Exists(guildDB)
+	if err == nil && there {
+		if pool, err = connectGuild(ctx, guildDB, "ro"); err == nil {
+			defer pool.Close() // it was only read
+			tables, err = texts(ctx, pool, `SELECT name FROM sqlite_master WHERE type = 'table' AND name = ?`, "heartbeat_messages")
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", guildDB, err)
 	}
-	defer old.close()
-	return s.write(ctx, func(tx *sql.Tx) error {
+	return s.write(ctx, func(tx *sql.Tx) (err error) {
 		last := int64(0)
-		for old.next() {
-			m := old.message
-			last = max(last, m.n)
-			if _, err := tx.Exec(`INSERT INTO messages (session, n, at, type, content) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, session, m.n, m.at, m.kind, m.content); err != nil {
+		if len(tables) > 0 {
+			err = eachRow(ctx, pool, func(rows *sql.Rows) error {
+				var at, kind, content string
+				if err := rows.Scan(&last, &at, &kind, &content); err != nil {
+					return err
+				}
+				_, err := tx.Exec(insertMessage, content, session, last, at, kind)
 				return err
-			}
+			}, `SELECT n, at, type, content FROM heartbeat_messages WHERE session_id = ? ORDER BY n`, session)
 		}
-		if old.err != nil {
-			return old.err
+		if err == nil {
+			_, err = tx.Exec(`INSERT INTO sessions (session, guilddb, shown) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, session, guildDB, last)
 		}
-		_, err := tx.Exec(`INSERT INTO sessions (session, guilddb, shown) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, session, guildDB, last)
 		return err
 	})
-}
-
-// old are the messages of a session in the guild's database. It may be empty.
-type old struct {
-	pool    *sql.DB
-	rows    *sql.Rows
-	err     error
-	message struct {
-		n                 int64
-		at, kind, content string
-	}
-}
-
-func oldMessages(ctx context.Context, session, path string) (o *old, err error) {
-	o = &old{}
-	if there, err := disk.Exists(path); err != nil || !there {
-		return o, err
-	}
-	if o.pool, err = connectGuild(ctx, path, "ro"); err != nil {
-		return o, err
-	}
-	have := 0
-	err = o.pool.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'heartbeat_messages'`).Scan(&have)
-	if err == nil && have > 0 {
-		o.rows, err = o.pool.QueryContext(ctx, `SELECT n, at, type, content FROM heartbeat_messages WHERE session_id = ? ORDER BY n`, session)
-	}
-	if err != nil {
-		o.close()
-	}
-	return o, err
-}
-
-func (o *old) next() bool {
-	if o.rows == nil || !o.rows.Next() {
-		if o.rows != nil {
-			o.err = o.rows.Err()
-		}
-		return false
-	}
-	o.err = o.rows.Scan(&o.message.n, &o.message.at, &o.message.kind, &o.message.content)
-	return o.err == nil
-}
-
-func (o *old) close() {
-	if o.rows != nil {
-		_ = o.rows.Close() // it was only read
-	}
-	if o.pool != nil {
-		_ = o.pool.Close()
-	}
 }

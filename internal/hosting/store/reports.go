@@ -3,10 +3,8 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"strings"
 	"time"
 )
@@ -51,15 +49,24 @@ type Report struct {
 const reportColumns = "session, kind, at, guild, status, error, head, last, state, code, reason, tried, file"
 
 // Decide keeps a session's report, unless there is one of its kind: then that one
-// stays. It returns the one that counts.
-func (s *Store) Decide(ctx context.Context, r Report) (Report, error) {
+// stays. It returns the one that counts. If that is r, the parts of the session's record
+// are those given from then on.
+func (s *Store) Decide(ctx context.Context, r Report, parts Parts) (Report, error) {
 	counts := r
-	err := s.write(ctx, func(tx *sql.Tx) (err error) {
-		_, err = tx.Exec(`INSERT INTO reports (session, kind, at, guild, status, error, head, last, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+	err := s.write(ctx, func(tx *sql.Tx) error {
+		done, err := tx.Exec(`INSERT INTO reports (session, kind, at, guild, status, error, head, last, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 			r.Session, r.Kind, time.Now().UTC().Format(atLayout), r.Guild, r.Status, r.Error, r.Head, r.Last, Waiting)
-		if err == nil {
-			counts, err = scan(tx.QueryRow(`SELECT `+reportColumns+` FROM reports WHERE session = ? AND kind = ?`, r.Session, r.Kind))
+		if err != nil {
+			return err
 		}
+		if n, err := done.RowsAffected(); err != nil {
+			return err
+		} else if n > 0 {
+			if err := put(tx, r.Session, parts); err != nil {
+				return err
+			}
+		}
+		counts, err = scan(tx.QueryRow(`SELECT `+reportColumns+` FROM reports WHERE session = ? AND kind = ?`, r.Session, r.Kind))
 		return err
 	})
 	return counts, err
@@ -69,35 +76,20 @@ func (s *Store) Decide(ctx context.Context, r Report) (Report, error) {
 func (s *Store) Report(ctx context.Context, session string, kind Kind) (r Report, found bool, err error) {
 	err = s.read(ctx, func(pool *sql.DB) (err error) {
 		r, err = scan(pool.QueryRowContext(ctx, `SELECT `+reportColumns+` FROM reports WHERE session = ? AND kind = ?`, session, kind))
+		found = err == nil
 		return err
 	})
-	if errors.Is(err, sql.ErrNoRows) || errors.Is(err, fs.ErrNotExist) {
-		return r, false, nil
-	}
-	return r, err == nil, err
+	return r, found, err
 }
 
 // Unsent returns the reports that no guild has yet, running reports first, each by its
 // age, and without their heads.
 func (s *Store) Unsent(ctx context.Context) (all []Report, err error) {
-	err = s.read(ctx, func(pool *sql.DB) error {
-		rows, err := pool.QueryContext(ctx, `SELECT `+strings.Replace(reportColumns, "head", "''", 1)+` FROM reports WHERE state <> ? ORDER BY kind = 'record', at, session`, Sent)
-		if err != nil {
-			return err
-		}
-		defer rows.Close() // it was only read
-		for rows.Next() {
-			r, err := scan(rows)
-			if err != nil {
-				return err
-			}
-			all = append(all, r)
-		}
-		return rows.Err()
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
+	err = s.rows(ctx, func(rows *sql.Rows) error {
+		r, err := scan(rows)
+		all = append(all, r)
+		return err
+	}, `SELECT `+strings.Replace(reportColumns, "head", "''", 1)+` FROM reports WHERE state <> ? ORDER BY kind = 'record', at, session`, Sent)
 	return all, err
 }
 
@@ -110,17 +102,6 @@ func (s *Store) Fared(ctx context.Context, r Report) error {
 		if err == nil && r.Kind == Record && r.State == Sent {
 			_, err = tx.Exec(`DELETE FROM reports WHERE session = ? AND kind = ?`, r.Session, Running)
 		}
-		return err
-	})
-}
-
-// Forget removes a session's reports that were sent. Its messages stay.
-func (s *Store) Forget(ctx context.Context, session string) error {
-	if there, err := s.Exists(); err != nil || !there {
-		return err
-	}
-	return s.write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.Exec(`DELETE FROM reports WHERE session = ? AND state = ?`, session, Sent)
 		return err
 	})
 }

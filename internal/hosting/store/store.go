@@ -1,10 +1,10 @@
-// Package store is the database in which the host keeps its sessions: their messages,
-// and the reports that the guild has to get. It lies in the host's own folder beside
+// Package store is the database in which the host keeps its sessions: what is known of
+// them, their messages, and the reports that the guild has to get. It lies in the host's own folder beside
 // the guild's database, and everything that the guild is told or finds in a table of
 // its own is made from it.
 //
-// What decides something survives a power loss once it is committed; a message survives a
-// kill, and a power loss a little later. What the database itself does not survive, such as
+// What decides something survives a power loss once it is committed; a message and a fact
+// survive a kill, and a power loss a little later. What the database itself does not survive, such as
 // damage, is set aside under another name, and another database takes its place.
 package store
 
@@ -55,6 +55,13 @@ func In(dir, session string, log func(string)) *Store {
 	return &Store{path: filepath.Join(dir, Name), session: session, log: log}
 }
 
+// Tell has log told from now on what [In] had another one told.
+func (s *Store) Tell(log func(string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = log
+}
+
 // Path is where the database is.
 func (s *Store) Path() string { return s.path }
 
@@ -73,14 +80,38 @@ func (s *Store) Close() error {
 	return err
 }
 
-// read does something with a database that is there. The error matches
-// [fs.ErrNotExist] if none is.
+// read does something with a database that is there. Without one there is nothing to read.
 func (s *Store) read(ctx context.Context, f func(*sql.DB) error) error {
 	pool, _, err := s.open(ctx, false)
 	if err == nil {
 		err = f(pool)
 	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
 	return s.fail(err)
+}
+
+// rows calls scan for each row that a query has.
+func (s *Store) rows(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
+	return s.read(ctx, func(pool *sql.DB) error { return eachRow(ctx, pool, scan, query, args...) })
+}
+
+// eachRow is rows in a pool, connection or transaction.
+func eachRow(ctx context.Context, in interface {
+	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
+}, scan func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := in.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close() // it was only read
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // TestOnlyPages, when set, says how many pages the database may have: a full disk.
@@ -254,13 +285,19 @@ func prepare(ctx context.Context, pool *sql.DB) error {
 }
 
 // version is that of the schema.
-const version = 1
+const version = 2
 
 const schema = `
 CREATE TABLE IF NOT EXISTS sessions (
 	session TEXT PRIMARY KEY,
 	guilddb TEXT NOT NULL,              -- the guild's database
 	shown   INTEGER NOT NULL DEFAULT 0  -- up to which message the guild's table was written
+);
+CREATE TABLE IF NOT EXISTS states (
+	session TEXT NOT NULL,
+	part    TEXT NOT NULL,              -- of the session's record: config, facts or outcome
+	content TEXT NOT NULL,              -- a JSON object
+	PRIMARY KEY (session, part)
 );
 CREATE TABLE IF NOT EXISTS messages (
 	session TEXT NOT NULL,
@@ -286,7 +323,7 @@ CREATE TABLE IF NOT EXISTS reports (
 	file    INTEGER NOT NULL DEFAULT 0, -- it was written to the folder dlq
 	PRIMARY KEY (session, kind)
 );
-PRAGMA user_version = 1`
+PRAGMA user_version = 2`
 
 func (s *Store) fail(err error) error {
 	if err == nil {

@@ -81,7 +81,7 @@ func TestMessages(t *testing.T) {
 func TestLarge(t *testing.T) {
 	s := in(t)
 	guild := filepath.Join(t.TempDir(), "nexus.db")
-	require.NoError(t, s.Begin(t.Context(), "ses-1", guild))
+	require.NoError(t, s.Begin(t.Context(), "ses-1", guild, nil))
 	all := []Message{message(1, "user", "é"), message(2, "assistant", strings.Repeat("é", 5<<20)), message(3, "user", strings.Repeat("x", 9<<20))}
 	require.NoError(t, s.Append(t.Context(), "ses-1", all))
 	want := []json.RawMessage{all[0].Content, all[1].Content, all[2].Content}
@@ -140,7 +140,7 @@ func TestOneEnd(t *testing.T) {
 	for i := range cap(ends) {
 		wait.Go(func() {
 			other := at(t, filepath.Dir(s.Path()))
-			r, err := other.Decide(t.Context(), Report{Session: "ses-1", Kind: Record, Status: "s" + strconv.Itoa(i), Head: "{}"})
+			r, err := other.Decide(t.Context(), Report{Session: "ses-1", Kind: Record, Status: "s" + strconv.Itoa(i), Head: "{}"}, nil)
 			assert.NoError(t, err)
 			ends <- r
 		})
@@ -155,14 +155,14 @@ func TestOneEnd(t *testing.T) {
 
 func TestReports(t *testing.T) {
 	s := in(t)
-	require.NoError(t, s.Begin(t.Context(), "ses-1", "/g/nexus.db"))
+	require.NoError(t, s.Begin(t.Context(), "ses-1", "/g/nexus.db", nil))
 	_, found, err := s.Report(t.Context(), "ses-1", Record)
 	require.NoError(t, err)
 	assert.False(t, found)
 	require.NoError(t, s.Append(t.Context(), "ses-1", []Message{message(1, "user", "u"), message(2, "user", "later")}))
-	record, err := s.Decide(t.Context(), Report{Session: "ses-1", Kind: Record, Guild: "http://g", Status: "failed", Error: "why", Head: `{"a":1}`, Last: 1})
+	record, err := s.Decide(t.Context(), Report{Session: "ses-1", Kind: Record, Guild: "http://g", Status: "failed", Error: "why", Head: `{"a":1}`, Last: 1}, nil)
 	require.NoError(t, err)
-	running, err := s.Decide(t.Context(), Report{Session: "ses-1", Kind: Running, Head: `{"b":1}`})
+	running, err := s.Decide(t.Context(), Report{Session: "ses-1", Kind: Running, Head: `{"b":1}`}, nil)
 	require.NoError(t, err)
 	unsent, err := s.Unsent(t.Context())
 	require.NoError(t, err)
@@ -198,7 +198,7 @@ func TestReports(t *testing.T) {
 func TestShow(t *testing.T) {
 	s := in(t)
 	guild := filepath.Join(t.TempDir(), "nexus's ?#%.db")
-	require.NoError(t, s.Begin(t.Context(), "ses-1", guild))
+	require.NoError(t, s.Begin(t.Context(), "ses-1", guild, nil))
 	require.NoError(t, s.Append(t.Context(), "ses-1", []Message{message(1, "system", "s")}))
 	behind := func() int {
 		all, err := s.Behind(t.Context(), "")
@@ -264,7 +264,7 @@ func TestRemoved(t *testing.T) {
 	s := in(t)
 	dir := filepath.Dir(s.Path())
 	require.NoError(t, s.Append(t.Context(), "ses-1", []Message{message(1, "user", "u")}))
-	record, err := s.Decide(t.Context(), Report{Session: "ses-1", Kind: Record, Status: "failed", Head: "{}"})
+	record, err := s.Decide(t.Context(), Report{Session: "ses-1", Kind: Record, Status: "failed", Head: "{}"}, nil)
 	require.NoError(t, err)
 	require.NoError(t, os.RemoveAll(dir))
 	require.NoError(t, os.Mkdir(dir, 0o700))
@@ -303,10 +303,31 @@ func TestForeign(t *testing.T) {
 
 func TestNewer(t *testing.T) {
 	s := in(t)
-	require.NoError(t, s.Begin(t.Context(), "ses-1", "/g"))
+	require.NoError(t, s.Begin(t.Context(), "ses-1", "/g", nil))
 	pool, _, err := s.open(t.Context(), true)
 	require.NoError(t, err)
 	_, err = pool.Exec("PRAGMA user_version = 99")
 	require.NoError(t, err)
-	require.ErrorIs(t, at(t, filepath.Dir(s.Path())).Begin(t.Context(), "ses-2", "/g"), ErrNewer)
+	require.ErrorIs(t, at(t, filepath.Dir(s.Path())).Begin(t.Context(), "ses-2", "/g", nil), ErrNewer)
+}
+
+// The record says what the report says that counts, or nothing new.
+func TestRecordIsDecidedWithTheReport(t *testing.T) {
+	s := at(t, t.TempDir())
+	require.NoError(t, s.Begin(t.Context(), "ses-1", "/g", Parts{"config": "{}", "outcome": "first"}))
+	for _, status := range []string{"completed", "failed"} {
+		counts, err := s.Decide(t.Context(), Report{Session: "ses-1", Kind: Record, Status: status, Head: "{}"}, Parts{"outcome": status})
+		require.NoError(t, err)
+		assert.Equal(t, "completed", counts.Status)
+		parts, err := s.Parts(t.Context(), "ses-1")
+		require.NoError(t, err)
+		assert.Equal(t, Parts{"config": "{}", "outcome": "completed"}, parts)
+	}
+	have, err := s.Put(t.Context(), "ses-1", Parts{"facts": "more"}, false)
+	require.NoError(t, err)
+	assert.Equal(t, 3, have)
+	require.NoError(t, s.Forget(t.Context(), "ses-1"))
+	parts, err := s.Parts(t.Context(), "ses-1")
+	require.NoError(t, err)
+	assert.Empty(t, parts)
 }

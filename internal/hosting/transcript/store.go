@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/stream"
 )
 
@@ -255,11 +254,4 @@ func Recover(ctx context.Context, o Options) error { return adopt(ctx, o.withDef
 func lost(n int64) stream.Stored {
 	m := stream.StandIn(stream.SubtypeLost, "", 0)
 	return stream.Stored{N: n, At: time.Now().UTC().Truncate(time.Millisecond), Type: m.Type, Content: m.Raw}
-}
-
-// Lost is how many messages of a session the database does not have, up to the last one
-// that it has.
-func Lost(ctx context.Context, db *store.Store, session string) (int64, error) {
-	last, count, err := db.Last(ctx, session)
-	return last - count, err
 }

@@ -79,7 +79,7 @@ func (b Box) adopt(ctx context.Context, path string) error {
 	if folder.CheckID(r.Session) != nil || r.Session != session {
 		return fmt.Errorf("the file is named after another session than %q, which it is about", r.Session)
 	}
-	if r, err = b.db.Decide(ctx, r); err != nil {
+	if r, err = b.db.Decide(ctx, r, nil); err != nil {
 		return err
 	}
 	if r.Kind == store.Running {

@@ -48,16 +48,17 @@ func (b Box) Close() { _ = b.db.Close() } // everything was committed
 // Path is where the record of a session is for whom wants to read it as a file.
 func (b Box) Path(session string) string { return filepath.Join(b.dir, session+".json") }
 
-// Decide keeps the record of a session, whose transcript goes up to a message. If there
-// is one already, that counts, and is returned: a session has one end.
-func (b Box) Decide(ctx context.Context, r *guild.Record, url string, last int64) (as folder.Status, reason string, err error) {
+// Decide keeps the record of a session, whose transcript goes up to a message, and with it
+// the parts of what the host knows of the session. If there is one already, that counts,
+// and is returned: a session has one end.
+func (b Box) Decide(ctx context.Context, r *guild.Record, url string, last int64, parts store.Parts) (as folder.Status, reason string, err error) {
 	head, err := r.Encode()
 	if err != nil {
 		return "", "", err
 	}
 	counts, err := b.db.Decide(ctx, store.Report{
 		Session: r.SessionID, Kind: store.Record, Guild: url, Status: string(r.Status), Error: r.Error, Head: head, Last: last,
-	})
+	}, parts)
 	if err != nil {
 		return "", "", fmt.Errorf("keep the report of session %s: %w", r.SessionID, err)
 	}
@@ -82,7 +83,7 @@ func (b Box) ReportRunning(ctx context.Context, client *guild.Client, r guild.Ru
 	if err != nil {
 		return guild.Answer{}, err
 	}
-	if _, err := b.db.Decide(context.WithoutCancel(ctx), store.Report{Session: r.SessionID, Kind: store.Running, Guild: url, Head: string(text)}); err != nil {
+	if _, err := b.db.Decide(context.WithoutCancel(ctx), store.Report{Session: r.SessionID, Kind: store.Running, Guild: url, Head: string(text)}, nil); err != nil {
 		answer, sendErr := client.Running(ctx, guild.BodyOf(text)) // a full disk must not keep it from the guild
 		if sendErr != nil {
 			return answer, errors.Join(sendErr, err)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/hosting/folder"
 )
 
 // Check refuses a folder of reports that others could have put there, or could change: they
@@ -34,16 +35,10 @@ func check(dir string) error {
 		return fmt.Errorf("look at the folder of unsent reports: %w", err)
 	case info.IsLink:
 		return fmt.Errorf("%s is a symbolic link, which is never followed for unsent reports: put a folder in its place: %w", dir, disk.ErrForeign)
-	case info.UID != me && info.UID != 0 && (me != 0 || !ownsParent(dir, info.UID)):
+	case info.UID != me && info.UID != 0 && (me != 0 || !folder.OwnsParent(dir, info.UID)):
 		return fmt.Errorf("%s, the folder of unsent reports, belongs to user %d, and this is user %d: move it away, or work as that user: %w", dir, info.UID, me, disk.ErrForeign)
 	case info.Mode&0o002 != 0:
 		return fmt.Errorf("everybody may write to %s, the folder of unsent reports (mode %04o): take that right away (chmod o-w %[1]s): %[3]w", dir, info.Mode, disk.ErrForeign)
 	}
 	return nil
-}
-
-// ownsParent lets root send the reports of a user, from that user's folder.
-func ownsParent(dir string, uid uint32) bool {
-	parent, err := disk.StatDir(filepath.Dir(dir))
-	return err == nil && parent.UID == uid
 }

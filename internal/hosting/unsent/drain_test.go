@@ -274,7 +274,7 @@ func TestKilledAtEachCall(t *testing.T) {
 			require.NoError(tb, folder.MakeRoot(filepath.Join(dir, "nexus.db")))
 			b := Beside(filepath.Join(dir, "nexus.db"))
 			defer b.Close()
-			_, _, err := b.Decide(context.Background(), &guild.Record{SessionID: "ses-1", Status: folder.Failed}, "", 0)
+			_, _, err := b.Decide(context.Background(), &guild.Record{SessionID: "ses-1", Status: folder.Failed}, "", 0, nil)
 			require.NoError(tb, err)
 			g.Break(testguild.Fault{On: "record", Do: testguild.Answer, Status: 400, Times: -1})
 		},

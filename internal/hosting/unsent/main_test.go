@@ -56,7 +56,7 @@ func (b *box) record(session string, change func(*guild.Record)) {
 	if change != nil {
 		change(r)
 	}
-	_, _, err := b.Decide(b.t.Context(), r, "", 1)
+	_, _, err := b.Decide(b.t.Context(), r, "", 1, nil)
 	require.NoError(b.t, err)
 }
 
@@ -64,7 +64,7 @@ func (b *box) record(session string, change func(*guild.Record)) {
 func (b *box) running(session string) {
 	b.t.Helper()
 	head := `{"sessionId":"` + session + `","startedAt":"2026-11-22T00:00:00Z","provider":"claude-code","cancelHandle":{"kind":"local-pgid","pgid":4711}}`
-	_, err := b.db.Decide(b.t.Context(), store.Report{Session: session, Kind: store.Running, Head: head})
+	_, err := b.db.Decide(b.t.Context(), store.Report{Session: session, Kind: store.Running, Head: head}, nil)
 	require.NoError(b.t, err)
 }
 

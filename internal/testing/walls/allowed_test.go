@@ -77,7 +77,7 @@ var allowed = map[string]string{
 
 	// The session host. The hook links nothing of it.
 	"internal/hosting/config": "internal/cli internal/disk internal/flat internal/hosting/folder internal/words internal/budget",
-	"internal/hosting/folder": "internal/disk internal/flat internal/machine",
+	"internal/hosting/folder": "internal/disk internal/flat internal/hosting/store internal/machine",
 	"internal/hosting/store":  "internal/disk internal/hosting/bigtext",
 	"internal/hosting/proxy":  "internal/gate internal/hosting/config internal/words",
 	"internal/hosting":        "inbox recover internal/claude/settings internal/cli/... internal/disk internal/flat internal/machine internal/machine/guardian internal/machine/rights internal/machine/signals internal/hosting/... internal/lines internal/notify internal/price internal/words",
@@ -113,7 +113,7 @@ var allowed = map[string]string{
 	"internal/hosting/transcript": "internal/disk internal/hosting/store internal/hosting/stream internal/lines",
 
 	// Rigs, which nothing that is shipped imports (but for the demo's agent).
-	"internal/bench/...":             "internal/testing/script inbox internal/screen internal/fleet/message internal/fleet/setup internal/hosting/stream internal/hosting/transcript internal/testing/agent internal/testing/days internal/testing/fleet",
+	"internal/bench/...":             "internal/testing/script inbox internal/screen internal/fleet/message internal/fleet/setup internal/hosting/folder internal/hosting/stream internal/hosting/transcript internal/testing/agent internal/testing/days internal/testing/fleet",
 	"internal/testing/agent":         "internal/machine",
 	"internal/testing/babysitter":    "",
 	"internal/testing/build":         "internal/testing/script",

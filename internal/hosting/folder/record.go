@@ -1,0 +1,217 @@
+package folder
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"unicode/utf8"
+
+	"heartbeat/internal/disk"
+	"heartbeat/internal/flat"
+	"heartbeat/internal/hosting/store"
+)
+
+// maxState is the largest record, in bytes, that is read or written. A config has
+// at most 64 MiB, of which a record repeats the metadata and the unknown keys.
+const maxState = 80 << 20
+
+// Read reads the record. If there is none the error matches [fs.ErrNotExist].
+func (f Folder) Read() (*State, error) {
+	db := f.store()
+	defer db.Close() // it was only read
+	return f.read(db)
+}
+
+// store is the host's database for whoever only reads it.
+func (f Folder) store() *store.Store { return store.In(Root(f.DB), "", nil) }
+
+func (f Folder) read(db *store.Store) (*State, error) {
+	err := f.check()
+	var s *State
+	if err == nil {
+		if s, err = f.former(); errors.Is(err, fs.ErrNotExist) {
+			s, err = f.kept(db)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the state of session %s: %w", f.ID, err)
+	}
+	return s, nil
+}
+
+// kept is the record in the host's database.
+func (f Folder) kept(db *store.Store) (*State, error) {
+	parts, err := db.Parts(context.Background(), f.ID)
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) == 0 {
+		return nil, fs.ErrNotExist
+	}
+	s := &State{}
+	for name, part := range s.parts() {
+		if err := json.Unmarshal([]byte(parts[name]), part); err != nil {
+			return nil, fmt.Errorf("its %s in %s is damaged: %w", name, db.Path(), err)
+		}
+	}
+	if s.SessionID != f.ID || !s.Status.known() {
+		return nil, fmt.Errorf("what %s has is no record of this session", db.Path())
+	}
+	return s, nil
+}
+
+// former is the record where older releases have it, in a file. A host of such a release
+// may still write it.
+func (f Folder) former() (*State, error) {
+	b, err := disk.ReadState(f.StatePath(), maxState)
+	if err != nil {
+		return nil, err
+	}
+	s := &State{}
+	if err := json.Unmarshal(b, s); err != nil {
+		return nil, fmt.Errorf("%s is no state record: %w", f.StatePath(), err)
+	}
+	if s.Version != Version || s.SessionID != f.ID || !s.Status.known() {
+		return nil, fmt.Errorf("%s is no state record of this session", f.StatePath())
+	}
+	return s, nil
+}
+
+// adopt moves the record of an older release into the database.
+func (l *Lock) adopt() error {
+	s, err := l.folder.former()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var parts store.Parts
+	if err == nil {
+		parts, err = l.Parts(s)
+	}
+	if err == nil {
+		_, err = l.db.Put(context.Background(), l.folder.ID, parts, true)
+	}
+	if err == nil { // it would count again, should it come back
+		err = errors.Join(disk.Remove(l.folder.StatePath()), disk.SyncDir(l.folder.Dir()))
+	}
+	if err != nil {
+		return fmt.Errorf("take over the state of session %s: %w", l.folder.ID, err)
+	}
+	return nil
+}
+
+// Write replaces the record, with version and id filled in and long texts cut to their
+// bounds. It survives a kill, and a power loss with whatever is decided next. The state
+// must not change meanwhile. The host of the session takes a lock that was removed again.
+func (l *Lock) Write(s *State) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.write(s)
+	if errors.Is(err, disk.ErrLockGone) && s.Host.isSelf() {
+		if err = l.retake(); err == nil {
+			err = l.write(s)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("write the state of session %s: %w", l.folder.ID, err)
+	}
+	return nil
+}
+
+func (l *Lock) write(s *State) error {
+	if l.lock == nil {
+		return disk.ErrLockGone
+	}
+	all, err := l.encode(s)
+	if err != nil {
+		return err
+	}
+	if err := l.lock.Check(); err != nil {
+		return err
+	}
+	changed, sums := store.Parts{}, map[string][sha256.Size]byte{}
+	for name, text := range all {
+		if sums[name] = sha256.Sum256([]byte(text)); sums[name] != l.written[name] {
+			changed[name] = text
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	l.written = nil
+	have, err := l.db.Put(context.Background(), l.folder.ID, changed, false)
+	if err == nil && have < len(all) {
+		_, err = l.db.Put(context.Background(), l.folder.ID, all, false)
+	}
+	if err == nil {
+		l.written = sums
+	}
+	return err
+}
+
+// Parts is the record as the database keeps it. Whoever commits it together with something
+// else takes it from here.
+func (l *Lock) Parts(s *State) (store.Parts, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.written = nil // the next write cannot know what was committed
+	return l.encode(s)
+}
+
+func (l *Lock) encode(s *State) (store.Parts, error) {
+	if !s.Status.known() {
+		return nil, fmt.Errorf("%q is no status of a session", s.Status)
+	}
+	bounded := *s
+	bounded.Version, bounded.SessionID = Version, l.folder.ID
+	bounded.bound()
+	all, size := store.Parts{}, 0
+	for name, part := range bounded.parts() {
+		text, err := flat.JSON(part)
+		if err != nil {
+			return nil, err
+		}
+		all[name], size = string(text), size+len(text)
+	}
+	if size > maxState {
+		return nil, fmt.Errorf("%d bytes: %w", size, disk.ErrTooLarge)
+	}
+	return all, nil
+}
+
+// parts are the parts of a record as the database names them.
+func (s *State) parts() map[string]any {
+	return map[string]any{"config": &s.Config, "facts": &s.Facts, "outcome": &s.Outcome}
+}
+
+// bound cuts what others may write without end. Of the output the beginning is
+// kept, of stderr and the warnings the end.
+func (s *State) bound() {
+	if text, over := Cut(s.Output, MaxOutput); over {
+		s.Output, s.OutputCut = text, true
+	}
+	if over := len(s.Stderr) - MaxStderr; over > 0 {
+		for over < len(s.Stderr) && !utf8.RuneStart(s.Stderr[over]) {
+			over++
+		}
+		s.Stderr = s.Stderr[over:]
+	}
+	if over := len(s.Warnings) - MaxWarnings; over > 0 {
+		s.Warnings = slices.Clone(s.Warnings[over:])
+	}
+}
+
+// Cut shortens a text to a number of bytes, between two characters, and reports whether it
+// had more.
+func Cut(text string, most int) (string, bool) {
+	if len(text) <= most {
+		return text, false
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most], true
+}
