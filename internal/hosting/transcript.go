@@ -115,9 +115,9 @@ func locate(ctx context.Context, o *oneFlags) (*hosted, error) {
 	if slices.ContainsFunc(named, func(h *hosted) bool { return h.ID == o.ID }) {
 		return pick(named, o.ID, problems)
 	}
-	dbs := []string{o.DB}
-	if o.DB == "" {
-		dbs, _ = folder.Databases() // the problems are known
+	dbs, _ := folder.Databases() // the problems are known
+	if o.DB != "" {
+		dbs = []string{o.DB}
 	}
 	for _, db := range dbs {
 		ids, err := store.Rows(ctx, db, o.ID)

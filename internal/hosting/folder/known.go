@@ -25,12 +25,6 @@ type known struct {
 	DBs []string `json:"dbs,omitempty"`
 }
 
-const (
-	maxKnown = 1 << 20
-	// knownPatience is long, since nobody holds that lock for long.
-	knownPatience = 10 * time.Second
-)
-
 // Remember has the sessions beside a database found by their ids alone.
 func Remember(db string) (err error) {
 	defer func() {
@@ -53,7 +47,7 @@ func Remember(db string) (err error) {
 	if err != nil {
 		return err
 	}
-	lock, err := disk.AcquireLock(context.Background(), filepath.Join(dir, ".lock"), knownPatience)
+	lock, err := disk.AcquireLock(context.Background(), filepath.Join(dir, ".lock"), 10*time.Second) // nobody holds it for long
 	if err != nil {
 		return err
 	}
@@ -118,7 +112,7 @@ func eachKnown(do func(path string, dbs []string) error) error {
 }
 
 func readKnown(path string) ([]string, error) {
-	b, err := disk.ReadState(path, maxKnown)
+	b, err := disk.ReadState(path, 1<<20)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // somebody has moved it, or forgotten it
 	}

@@ -15,7 +15,7 @@ func (h *host) conclude() Outcome {
 	hurry := h.asked.next()
 	h.takeNoMore()
 	h.closeTools()
-	c := h.conclusion()
+	c := &conclusion{record: h.record, db: h.db, box: h.box, guild: h.guild, log: h.log}
 	d, kept := h.decide(c, hurry)
 	h.closeQueue()
 	readersGone := h.stopServing()
@@ -99,10 +99,6 @@ func (h *host) leave(d Decision) Outcome {
 	h.log.close()
 	_ = h.lock.Release() // the process's end would release it as well
 	return Outcome{Decision: d, Left: true}
-}
-
-func (h *host) conclusion() *conclusion {
-	return &conclusion{record: h.record, db: h.db, box: h.box, guild: h.guild, log: h.log}
 }
 
 // cleanUp leaves nothing but the record. Another process may have the session from

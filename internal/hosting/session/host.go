@@ -107,18 +107,11 @@ func (r *record) snapshot() folder.State {
 
 // warn adds a warning to log, status and report, once.
 func (h *host) warn(text string) {
-	if h.addWarning(text) {
+	fresh := false
+	h.change(func(s *folder.State) { fresh = addWarning(s, text) })
+	if fresh {
 		h.log.line("warning: " + text)
 	}
-}
-
-func (r *record) addWarning(text string) (fresh bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if fresh = addWarning(&r.state, text); fresh {
-		r.save()
-	}
-	return fresh
 }
 
 func addWarning(s *folder.State, text string) (fresh bool) {

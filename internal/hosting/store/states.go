@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+
+	"heartbeat/internal/disk"
 )
 
 // Parts are those of a session's record, by their names: config, facts and outcome. Each is
@@ -58,7 +60,7 @@ func (s *Store) Parts(ctx context.Context, session string) (Parts, error) {
 
 // Forget removes a session's record, and its reports that were sent. Its messages stay.
 func (s *Store) Forget(ctx context.Context, session string) error {
-	if there, err := s.Exists(); err != nil || !there {
+	if there, err := disk.Exists(s.path); err != nil || !there {
 		return err
 	}
 	return s.write(ctx, func(tx *sql.Tx) error {

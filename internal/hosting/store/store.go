@@ -19,6 +19,8 @@ import (
 	"sync"
 	"time"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"heartbeat/internal/disk"
 )
 
@@ -65,9 +67,6 @@ func (s *Store) Tell(log func(string)) {
 // Path is where the database is.
 func (s *Store) Path() string { return s.path }
 
-// Exists reports whether there is a database.
-func (s *Store) Exists() (bool, error) { return disk.Exists(s.path) }
-
 // Close closes the database. It is opened again by whatever is done next.
 func (s *Store) Close() error {
 	s.mu.Lock()
@@ -85,11 +84,27 @@ func (s *Store) read(ctx context.Context, f func(*sql.DB) error) error {
 	pool, _, err := s.open(ctx, false)
 	if err == nil {
 		err = f(pool)
+	} else if is(err, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN) {
+		err = s.readAlone(f, err)
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
 	return s.fail(err)
+}
+
+// readAlone is read where a full disk has no room for what several users of the database
+// share. why says so, and is returned where others may have it open.
+func (s *Store) readAlone(f func(*sql.DB) error, why error) error {
+	if wal, err := disk.StatName(s.path + "-wal"); err == nil && wal.Size > 0 {
+		return why
+	}
+	pool, err := sql.Open("sqlite", (&url.URL{Scheme: "file", OmitHost: true, Path: s.path, RawQuery: "mode=ro&immutable=1"}).String())
+	if err != nil {
+		return err
+	}
+	defer pool.Close() // it was only read
+	return f(pool)
 }
 
 // rows calls scan for each row that a query has.

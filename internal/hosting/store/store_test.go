@@ -3,6 +3,7 @@ package store
 import (
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -330,4 +331,21 @@ func TestRecordIsDecidedWithTheReport(t *testing.T) {
 	parts, err := s.Parts(t.Context(), "ses-1")
 	require.NoError(t, err)
 	assert.Empty(t, parts)
+}
+
+// What a full disk has no room to share is read all the same, unless others may write it.
+func TestReadAlone(t *testing.T) {
+	s := at(t, t.TempDir())
+	require.NoError(t, s.Begin(t.Context(), "ses-1", "/g", Parts{"config": "{}"}))
+	read := func(why error) (n int, err error) {
+		err = s.readAlone(func(pool *sql.DB) error { return pool.QueryRow("SELECT count(*) FROM states").Scan(&n) }, why)
+		return n, err
+	}
+	full := errors.New("full")
+	_, err := read(full)
+	require.ErrorIs(t, err, full, "it is open")
+	require.NoError(t, s.Close())
+	n, err := read(full)
+	require.NoError(t, err)
+	assert.Equal(t, 1, n)
 }
