@@ -198,14 +198,7 @@ func sign(box *inbox.Inbox) string {
 // tell sends a launcher the signal to end, and never another process that has got its number
 // since. One that has just ended needs none.
 func tell(its machine.Entry) error {
-	err := guardian.Send(its, syscall.SIGTERM)
-	if err == nil {
-		err = guardian.Send(its, syscall.SIGCONT) // a stopped process gets the signal only when it continues
-	}
-	if errors.Is(err, syscall.ESRCH) {
-		return nil
-	}
-	if err != nil {
+	if err := guardian.Send(its, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("signal the launcher, process %d: %w: run this as its user", its.PID, err)
 	}
 	return nil

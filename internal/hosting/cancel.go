@@ -178,7 +178,6 @@ func (h *hosted) signal() error {
 	if err := guardian.Send(its, syscall.SIGTERM); err != nil {
 		return fmt.Errorf("signal the host of session %s, process %d: %w", h.ID, p.PID, err)
 	}
-	_ = guardian.Send(its, syscall.SIGCONT) // a stopped process gets the signal only when it continues
 	return nil
 }
 

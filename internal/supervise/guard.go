@@ -29,8 +29,8 @@ func (r *run) hear(s *session) func(inbox.Event) {
 	}
 }
 
-// lookEvery is how often the guard looks at the screen of a session that has not
-// started yet, or that was given nothing to do.
+// lookEvery is how often a session is looked at: the screen of one that has not started yet
+// or was given nothing to do, and the time that its entry takes.
 const lookEvery = time.Second
 
 // guard ends a session that does not start.
@@ -66,7 +66,7 @@ func (r *run) guard(s *session) {
 			}
 			// Nobody is there to answer what it asks.
 			now := r.Client.Recognise(text)
-			if !r.attended() && !s.resumed && r.blocks(now) && now == before {
+			if !r.attended() && !s.resumed && r.Client.Advise(now).Matter != screen.Nothing && now == before {
 				s.end(r.late(s, "no session started"))
 				return
 			}
@@ -130,9 +130,6 @@ func (s *session) idle(since time.Duration) verdict {
 	}
 	return verdict{text: "it has been sitting at its prompt for " + since.String() + ", and no hook asked for its end"}
 }
-
-// blocks reports whether a screen shows why a session does not start.
-func (r *run) blocks(s screen.Sight) bool { return r.Client.Advise(s).Matter != screen.Nothing }
 
 // late ends a session that does not start. A known reason ends all the work: the next
 // session would meet it too.

@@ -9,13 +9,10 @@ import (
 	"heartbeat/internal/price"
 )
 
-// timeLook is how often the time is looked at that an entry takes.
-const timeLook = time.Second
-
 // guardTime ends a session whose entry has reached its limit of time. Its hook does so
 // between two requests; one that takes long, or a tool, it cannot end.
 func (r *run) guardTime(s *session) {
-	look := time.NewTicker(timeLook)
+	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	var seq int64 // of the delivery that limits are about
 	var limit time.Duration

@@ -22,7 +22,6 @@ func (p *Process) End(grace time.Duration) {
 	if !p.asked {
 		p.asked = true
 		_ = guardian.SignalGroup(p.PID, syscall.SIGTERM) // fails if it has just ended
-		_ = guardian.SignalGroup(p.PID, syscall.SIGCONT) // a stopped process gets the signal only when it continues
 		p.killAt = time.AfterFunc(grace, p.kill)
 		return
 	}
@@ -60,7 +59,6 @@ func (p *Process) EndRest() (killed int) {
 			if !asked[e.PID] {
 				asked[e.PID] = true
 				_ = guardian.Send(e, syscall.SIGTERM) // fails if it has just ended
-				_ = guardian.Send(e, syscall.SIGCONT)
 			}
 		}
 	}

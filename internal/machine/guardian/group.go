@@ -19,11 +19,20 @@ func Group(ctx context.Context, end syscall.Signal, path string, args ...string)
 	return cmd
 }
 
-// SignalGroup signals a process group. The error matches [os.ErrProcessDone] if nobody is
-// left in it.
+// SignalGroup signals a process group, as [Send] does a process. The error matches
+// [os.ErrProcessDone] if nobody is left in it.
 func SignalGroup(leader int, sig syscall.Signal) error {
-	if err := syscall.Kill(-leader, sig); err != syscall.ESRCH {
+	if err := asks(sig, func(sig syscall.Signal) error { return syscall.Kill(-leader, sig) }); err != syscall.ESRCH {
 		return err
 	}
 	return os.ErrProcessDone
+}
+
+// asks sends a signal. Who is stopped gets that to end only when it continues.
+func asks(sig syscall.Signal, send func(syscall.Signal) error) error {
+	err := send(sig)
+	if err == nil && sig == syscall.SIGTERM {
+		_ = send(syscall.SIGCONT) // it has just ended
+	}
+	return err
 }

@@ -51,12 +51,6 @@ func guard(mark string) {
 // filesVariable names to the guardian what it is to remove.
 const filesVariable = "HEARTBEAT_GUARDED_FILES"
 
-// variable spells what is to be removed for the environment of a guardian.
-func (t Then) variable() (string, error) {
-	text, err := json.Marshal(t.Remove)
-	return filesVariable + "=" + string(text), err
-}
-
 // removeFiles removes what its keeper would have removed. What is not there, or holds
 // something else, is left alone.
 func removeFiles() {
@@ -168,7 +162,7 @@ func Holds(pid int, path string) bool {
 }
 
 // Send signals this process, and never another one that has got its pid since. If it
-// has ended the error matches ESRCH.
+// has ended the error matches ESRCH. What it is to end by reaches it also where it is stopped.
 func Send(p machine.Entry, sig syscall.Signal) error {
 	fd, err := unix.PidfdOpen(p.PID, 0)
 	old := err == unix.ENOSYS // before Linux 5.3
@@ -182,9 +176,9 @@ func Send(p machine.Entry, sig syscall.Signal) error {
 	case machine.ProcessStart(p.PID) != p.Start:
 		return unix.ESRCH
 	case old:
-		return unix.Kill(p.PID, sig)
+		return asks(sig, func(sig syscall.Signal) error { return unix.Kill(p.PID, sig) })
 	}
-	return unix.PidfdSendSignal(fd, sig, nil, 0)
+	return asks(sig, func(sig syscall.Signal) error { return unix.PidfdSendSignal(fd, sig, nil, 0) })
 }
 
 // DiesWithParent has the kernel kill a program as soon as the thread ends that started it

@@ -2,6 +2,7 @@ package guardian
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -30,48 +31,45 @@ func Post(mark string, tty *Terminal, then Then) (*Guardian, error) {
 	if !serves {
 		return nil, errors.New("post a guardian: this program is none")
 	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, fmt.Errorf("post a guardian: %w", err)
+	}
+	defer null.Close()
 	held, line, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("post a guardian: %w", err)
 	}
 	defer held.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("post a guardian: %w", err), line.Close())
-	}
-	defer null.Close()
+	g, undo := &Guardian{line: line}, null
 	env := append([]string{"GOMAXPROCS=1"}, then.Env...) // it does one thing, and must start fast
 	if len(then.Remove) > 0 {
-		if v, err := then.variable(); err == nil {
-			env = append(env, v)
-		}
+		env = append(env, spelt(filesVariable, then.Remove))
 	}
-	undo := null
 	if tty != nil {
-		if v, err := tty.variable(); err == nil {
-			env = append(env, v)
-		}
+		env = append(env, spelt(terminalVariable, tty))
 		if fd, err := unix.MemfdCreate("heartbeat-undo", unix.MFD_CLOEXEC); err == nil {
-			undo = os.NewFile(uintptr(fd), "heartbeat-undo")
+			g.undo = os.NewFile(uintptr(fd), "heartbeat-undo")
+			undo = g.undo
 		}
 	}
-	pid, err := syscall.ForkExec("/proc/self/exe", append([]string{Name, mark}, then.Command...), &syscall.ProcAttr{
+	g.PID, err = syscall.ForkExec("/proc/self/exe", append([]string{Name, mark}, then.Command...), &syscall.ProcAttr{
 		Dir:   "/",
 		Env:   env,
 		Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), held.Fd(), undo.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
-		if undo != null {
-			_ = undo.Close() // nobody reads it
-		}
-		return nil, errors.Join(fmt.Errorf("post a guardian: %w", err), line.Close())
-	}
-	g := &Guardian{PID: pid, line: line}
-	if undo != null {
-		g.undo = undo
+		g.Leave()
+		return nil, fmt.Errorf("post a guardian: %w", err)
 	}
 	return g, nil
+}
+
+// spelt is a variable of a guardian's environment. What it holds has a spelling.
+func spelt(name string, what any) string {
+	text, _ := json.Marshal(what)
+	return name + "=" + string(text)
 }
 
 // maxUndo is longer than what undoes all modes of a terminal, twice.
@@ -79,11 +77,11 @@ const maxUndo = 2048
 
 // Undo has the guardian print this to the terminal at the keeper's death. It wakes nobody.
 func (g *Guardian) Undo(b []byte) {
-	if g == nil || g.undo == nil || len(b) > maxUndo {
+	if g == nil || len(b) > maxUndo {
 		return
 	}
 	record := append(binary.LittleEndian.AppendUint16(nil, uint16(len(b))), b...)
-	_, _ = g.undo.WriteAt(record, 0) // fails for want of memory: then nothing is printed, or the last
+	_, _ = g.undo.WriteAt(record, 0) // fails without a terminal, or for want of memory: then nothing is printed, or the last
 }
 
 // Dismiss ends the guardian without any killing, and reaps it. Nobody else may have
@@ -93,20 +91,15 @@ func (g *Guardian) Dismiss() {
 		return
 	}
 	_ = syscall.Kill(g.PID, syscall.SIGKILL) // our child, perhaps a zombie: the pid is still its
-	for {
-		if _, err := syscall.Wait4(g.PID, nil, 0, nil); err != syscall.EINTR {
-			break
-		}
+	for err := error(syscall.EINTR); err == syscall.EINTR; {
+		_, err = syscall.Wait4(g.PID, nil, 0, nil)
 	}
 	g.Leave()
 }
 
 // Leave makes the guardian kill what carries its mark, as at the keeper's death.
 func (g *Guardian) Leave() {
-	_ = g.line.Close()
-	if g.undo != nil {
-		_ = g.undo.Close()
-	}
+	_, _ = g.line.Close(), g.undo.Close() // there may be none of the latter
 }
 
 // serves is set once this program can be a guardian.

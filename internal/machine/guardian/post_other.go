@@ -38,7 +38,7 @@ func Send(p machine.Entry, sig syscall.Signal) error {
 	if machine.ProcessStart(p.PID) != p.Start {
 		return syscall.ESRCH
 	}
-	return syscall.Kill(p.PID, sig)
+	return asks(sig, func(sig syscall.Signal) error { return syscall.Kill(p.PID, sig) })
 }
 
 // Dismiss does nothing.

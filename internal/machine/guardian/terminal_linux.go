@@ -39,12 +39,6 @@ func TerminalOf(f *os.File) (*Terminal, error) {
 	return &Terminal{path, st.Rdev, *state}, nil
 }
 
-// variable spells the terminal for the environment of a guardian.
-func (t *Terminal) variable() (string, error) {
-	text, err := json.Marshal(t)
-	return terminalVariable + "=" + string(text), err
-}
-
 // restoreTerminal undoes what the keeper's session had set, and restores the terminal's
 // state with nothing left to be read, unless the shell that the keeper was started from has
 // already set it.
@@ -78,8 +72,7 @@ func undo() []byte {
 	if n < 2 {
 		return nil
 	}
-	length := int(binary.LittleEndian.Uint16(record))
-	return record[2:min(n, 2+length)]
+	return record[2:min(n, 2+int(binary.LittleEndian.Uint16(record)))]
 }
 
 // isRaw reports whether a terminal is in raw mode, in which no shell leaves it.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"heartbeat/internal/machine/guardian"
 )
 
 const (
@@ -41,9 +43,7 @@ func (s *session) stop(why Outcome) {
 	why.Status = s.outcome.Status
 	s.outcome = why
 	s.beginGrace()
-	// A stopped process gets the signal only when it continues.
-	_ = syscall.Kill(-s.leader, syscall.SIGTERM) // fails if it has just ended
-	_ = syscall.Kill(-s.leader, syscall.SIGCONT)
+	_ = guardian.SignalGroup(s.leader, syscall.SIGTERM) // fails if it has just ended
 }
 
 func (s *session) beginGrace() {
