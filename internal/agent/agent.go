@@ -33,6 +33,10 @@ type Agent struct {
 	// the request with it took.
 	Said func(transcript string, from, to int64, reply string) bool
 
+	// ToolRuns reports whether a transcript of that size ends while a tool runs that the model
+	// asked for.
+	ToolRuns func(transcript string, size int64) bool
+
 	program string // its file's name
 	// owns reports whether a transcript of this name is the client's.
 	owns func(transcript string) bool
@@ -42,11 +46,11 @@ type Agent struct {
 // all are the clients; the last one owns every transcript that none before it does.
 var all = []*Agent{
 	{
-		Name: "Codex", program: codex.Command, PID: codex.PID, CannotBeWoken: func() string { return noBackground }, MaxReason: codex.MaxReason, Said: codex.Said,
+		Name: "Codex", program: codex.Command, PID: codex.PID, CannotBeWoken: func() string { return noBackground }, MaxReason: codex.MaxReason, Said: codex.Said, ToolRuns: codex.ToolRuns,
 		owns: codex.IsRollout, seen: func(d Delivery) Seen { return codex.Delivery(d) },
 	},
 	{
-		Name: "Claude Code", program: claude.Command, PID: func(int) int { return claude.PID() }, CannotBeWoken: printing, TellsOfHooks: true, Said: claude.Said,
+		Name: "Claude Code", program: claude.Command, PID: func(int) int { return claude.PID() }, CannotBeWoken: printing, TellsOfHooks: true, Said: claude.Said, ToolRuns: claude.ToolRuns,
 		owns: func(string) bool { return true }, seen: func(d Delivery) Seen { return claude.Delivery(d) },
 	},
 }

@@ -45,3 +45,24 @@ func Said(path string, from, to int64, reply string) (said bool) {
 	})
 	return err == nil && said
 }
+
+// ToolRuns reports whether the model asked for a tool that has no result yet, as far as the
+// transcript's last 256 KiB tell.
+func ToolRuns(path string, size int64) bool {
+	asked := map[string]bool{}
+	err := handed.Back(path, 0, size, func(line []byte) {
+		l := flat.Begun(line)
+		if isPrompt(l) {
+			clear(asked) // what ran before was ended with its turn
+		}
+		for _, item := range l.Value("message").Get("content").Items() {
+			switch item.Get("type").Text() {
+			case "tool_use":
+				asked[item.Get("id").Text()] = true
+			case "tool_result":
+				delete(asked, item.Get("tool_use_id").Text())
+			}
+		}
+	})
+	return err == nil && len(asked) > 0
+}

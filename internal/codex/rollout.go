@@ -138,3 +138,24 @@ func PID(parent int) int {
 // MaxReason is how many bytes a Stop hook may block with. The client cuts a text of more
 // than 2,500 tokens, which it takes for four bytes each, and names a file that has all of it.
 const MaxReason = 9_000
+
+// ToolRuns reports whether the model asked for a tool that has no result yet, as far as the
+// rollout's last 256 KiB tell.
+func ToolRuns(path string, size int64) bool {
+	asked := map[string]bool{}
+	err := handed.Back(path, 0, size, func(raw []byte) {
+		l := lineOf(raw)
+		if l.is("task_started") {
+			clear(asked) // what ran before was ended with its turn
+		}
+		call := l.Get("call_id").Text()
+		if kind := l.Get("type").Text(); l.kind != "response_item" || call == "" {
+			return
+		} else if strings.HasSuffix(kind, "_call") {
+			asked[call] = true
+		} else {
+			delete(asked, call)
+		}
+	})
+	return err == nil && len(asked) > 0
+}

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/agent"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/meter"
 	"heartbeat/internal/why"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
@@ -21,9 +23,9 @@ type still struct {
 
 // StillSince says since when an entry has waited or been in flight and nothing has
 // happened: neither in the journal, as far as it is about deliveries and sessions, nor in
-// the session's transcript and its subagents', nor in its meter. What producers append
-// does not count. It is zero where nothing waits, or delivery is paused, backs off, or
-// waits for a time.
+// the session's transcript and its subagents', nor in what it has spent. What producers
+// append does not count. It is zero where nothing waits, a tool runs, or delivery is
+// paused, backs off, or waits for a time.
 func StillSince(box *inbox.Inbox, f why.Facts) time.Time {
 	_, since := standing(box, f)
 	return since
@@ -43,7 +45,11 @@ func standing(box *inbox.Inbox, f why.Facts) (look string, since time.Time) {
 	if d := f.InFlight; d != nil {
 		m.note("in flight", d.DeliveredSeq)
 		m.at(d.DeliveredAt)
-		m.session(recovery.EvidenceOf(d).Transcript)
+		transcript := recovery.EvidenceOf(d).Transcript
+		m.session(transcript)
+		if info, err := disk.StatName(transcript); err == nil && f.Now.Sub(m.last) < toolTime && agent.Of(transcript).ToolRuns(transcript, info.Size) {
+			return "", time.Time{}
+		}
 		if p := d.Progress; p != nil {
 			if p.Until.After(f.Now) {
 				return "", time.Time{} // its agent asked for that time
@@ -63,9 +69,7 @@ func standing(box *inbox.Inbox, f why.Facts) (look string, since time.Time) {
 		m.moment(s.StartedAt)
 		m.moment(s.PromptedAt)
 		m.moment(s.EndedAt)
-		if filepath.IsLocal(".meter-" + s.ID) {
-			m.file(filepath.Join(box.Dir(), ".meter-"+s.ID))
-		}
+		m.spent(box.Dir(), s.ID)
 	}
 	return hashed(m.parts...), m.last
 }
@@ -92,12 +96,24 @@ func (m *movement) moment(t *time.Time) {
 	}
 }
 
+// toolTime is how long a tool may run, after the session's last line, before it counts as
+// one that hangs.
+const toolTime = 2 * time.Hour
+
+// spent counts what the session's meter says, and not when it was written: the client's
+// status line refreshes it while the model hangs.
+func (m *movement) spent(dir, session string) {
+	if s, err := meter.Load(dir, session); err == nil && s != nil {
+		m.parts = append(m.parts, fmt.Sprintf("%d %#v", s.Read, s.Spent))
+	}
+}
+
 func (m *movement) file(path string) {
 	info, err := disk.StatName(path)
 	if err != nil || !info.IsRegular {
 		return
 	}
-	m.parts = append(m.parts, fmt.Sprint(info.Size, info.Mtime))
+	m.note(path, info.Size)
 	m.at(time.Unix(0, info.Mtime))
 }
 

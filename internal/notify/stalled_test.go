@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/meter"
 	"heartbeat/internal/notify"
 	recovery "heartbeat/recover"
 )
@@ -58,11 +59,28 @@ func TestStalled(t *testing.T) {
 			return err
 		})
 	}
-	touch := func(r *rig, name string) {
+	write := func(r *rig, name, text string) {
 		path := filepath.Join(r.dir, name)
 		require.NoError(r, os.MkdirAll(filepath.Dir(path), 0o700))
-		require.NoError(r, os.WriteFile(path, []byte(r.clock.String()), 0o600))
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		require.NoError(r, err)
+		_, err = f.WriteString(text + "\n")
+		require.NoError(r, err)
+		require.NoError(r, f.Close())
 		require.NoError(r, os.Chtimes(path, r.clock, r.clock))
+	}
+	touch := func(r *rig, name string) { write(r, name, r.clock.String()) }
+	// refresh is what the client's status line does every few seconds.
+	refresh := func(r *rig, total int64) {
+		if total == 0 {
+			r.in(func(tx *inbox.Tx) error { return tx.StartSession("s", os.Getpid()) })
+		}
+		_, err := meter.Advance(r.box.Dir(), meter.Reading{Session: "s", Client: "c", Requests: -1, ContextPercent: -1, HasTotal: true, Total: total})
+		require.NoError(r, err)
+	}
+	const asks = `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1"},{"type":"tool_use","id":"t2"}]}}`
+	has := func(id string) string {
+		return `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"` + id + `"}]}}`
 	}
 	for name, c := range map[string]struct {
 		begin   func(r *rig)
@@ -74,10 +92,18 @@ func TestStalled(t *testing.T) {
 			_, err := r.box.Append(r.Context(), inbox.Message{Text: fmt.Sprint("more ", look)}, 0)
 			require.NoError(r, err)
 		}, minutes(20)},
-		"nothing waits":       {func(r *rig) { require.NoError(r, os.Truncate(r.box.Path(), 0)) }, idle, nil},
-		"a turn does not end": {deliver, idle, minutes(20)},
-		"a turn goes on":      {deliver, func(r *rig, _ int) { touch(r, "session.jsonl") }, nil},
-		"a subagent goes on":  {deliver, func(r *rig, _ int) { touch(r, "session/subagents/agent-1.jsonl") }, nil},
+		"nothing waits":                {func(r *rig) { require.NoError(r, os.Truncate(r.box.Path(), 0)) }, idle, nil},
+		"a turn does not end":          {deliver, idle, minutes(20)},
+		"a turn goes on":               {deliver, func(r *rig, _ int) { touch(r, "session.jsonl") }, nil},
+		"the status line is refreshed": {func(r *rig) { deliver(r); refresh(r, 0) }, func(r *rig, _ int) { refresh(r, 1) }, minutes(25)},
+		"it spends":                    {func(r *rig) { deliver(r); refresh(r, 0) }, func(r *rig, look int) { refresh(r, int64(look+1)) }, nil},
+		"a tool runs":                  {func(r *rig) { deliver(r); write(r, "session.jsonl", asks) }, idle, nil},
+		"one of two tools runs": {func(r *rig) { deliver(r); write(r, "session.jsonl", asks+"\n"+has("t2")) }, func(r *rig, look int) {
+			if look == 4 {
+				write(r, "session.jsonl", has("t1"))
+			}
+		}, minutes(45)},
+		"a subagent goes on": {deliver, func(r *rig, _ int) { touch(r, "session/subagents/agent-1.jsonl") }, nil},
 		"it goes on for a while": {deliver, func(r *rig, look int) {
 			if look < 3 {
 				touch(r, "session.jsonl")

@@ -60,7 +60,7 @@ var allowed = map[string]string{
 	"internal/claim":               "inbox recover internal/disk internal/machine internal/machine/rights internal/words",
 	"internal/why":                 "inbox internal/machine internal/words recover",
 	"internal/survey":              "inbox internal/disk internal/machine internal/why internal/words orchestrate orchestrate/run recover",
-	"internal/notify":              "inbox internal/disk internal/lines internal/survey internal/why internal/words recover internal/machine internal/machine/guardian",
+	"internal/notify":              "inbox internal/agent internal/disk internal/lines internal/meter internal/survey internal/why internal/words recover internal/machine internal/machine/guardian",
 	"internal/gate":                "",
 	"testdata/embedding":           "inbox",
 	"internal/mcp":                 "inbox internal/command/history internal/cli/... internal/disk internal/gate internal/claude/settings internal/machine/signals internal/task internal/words",
