@@ -33,9 +33,9 @@ The command is run by /bin/sh in the root folder, with one JSON object on stdin 
 docs/json.md), and with HEARTBEAT_WHAT, HEARTBEAT_TEXT (a sentence), HEARTBEAT_TYPE_THIS
 (a command line to look into it), HEARTBEAT_INBOX and HEARTBEAT_ENTRY in its environment.
 It has 30 seconds. If it fails, the same is tried again, for about an hour, by whoever
-looks next, and the log has a line. At most ten messages go out in ten minutes, and one
-that stands for the rest. scripts/notify has commands that are ready: for mail, ntfy and
-webhooks, Slack, a desktop.
+looks next, and the log has a line. At most ten messages of a kind go out in ten
+minutes, and one that stands for the rest of them. scripts/notify has commands that are
+ready: for mail, ntfy and webhooks, Slack, a desktop.
 
 Hook, launcher and host take --notify as well, and tell by themselves. This verb is for
 trying the command (--test), and for a timer, which finds what a dead process cannot

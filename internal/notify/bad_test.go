@@ -105,7 +105,8 @@ func TestGivesUp(t *testing.T) {
 	assert.Contains(t, readFile(t, r.box.EventsPath()), "dead-letter is not told after 6 tries")
 }
 
-// Ten thousand dead letters are eleven messages, and a question comes first.
+// Ten thousand dead letters are eleven messages, and nothing else waits behind them: a
+// question is told at once, and again if it is asked again.
 func TestFlood(t *testing.T) {
 	const n = 10_000
 	r := newRig(t, lines(1)...)
@@ -122,26 +123,35 @@ func TestFlood(t *testing.T) {
 	r.in(func(tx *inbox.Tx) error { _, err := tx.Pause("why", nil); return err })
 	r.tell()
 	told := r.told()
-	require.Len(t, told, 11)
+	require.Len(t, told, 12)
 	assert.Equal(t, "paused", told[0]["what"])
 	assert.Equal(t, "job-0", told[1]["entry"].(map[string]any)["id"])
-	last := told[10]
+	last := told[11]
 	assert.Equal(t, "more", last["what"])
-	assert.EqualValues(t, n-9, last["count"])
-	assert.Contains(t, last["text"], "and 9991 more, 9991 dead-letter")
+	assert.EqualValues(t, n-10, last["count"])
+	assert.Contains(t, last["text"], "and 9990 more, dead-letter")
 
 	// What comes within the span waits for its end, and is told then.
+	r.deliver()
+	r.in(func(tx *inbox.Tx) error { return tx.DeadLetter(inbox.ReasonOrphaned) })
+	r.in(func(tx *inbox.Tx) error { return tx.StartSession("s", os.Getpid()) })
 	for range 3 {
 		r.clock = r.clock.Add(time.Minute)
 		r.in(func(tx *inbox.Tx) error { return tx.Ask("s", "permission_prompt", "Claude needs you") })
 		report := r.tell()
-		assert.Empty(t, report.Told)
+		assert.Equal(t, []string{"question"}, whats(r.told()))
 		assert.EqualValues(t, 1, report.Waiting)
 		assert.Equal(t, noon.Add(10*time.Minute), report.Next)
+		r.tell()
+		assert.Empty(t, r.told(), "it is told once")
+		r.in(func(tx *inbox.Tx) error { return tx.StopAsking("s") })
+		r.tell()
+		r.told()
+		r.clock = r.clock.Add(time.Minute)
 	}
 	r.clock = noon.Add(10 * time.Minute)
 	r.tell()
-	assert.Equal(t, []string{"question"}, whats(r.told()))
+	assert.Equal(t, []string{"dead-letter"}, whats(r.told()))
 }
 
 // Notifiers that run at once tell each occasion once.
@@ -211,7 +221,10 @@ func TestForgedNumbers(t *testing.T) {
 		"in the future": func(st map[string]any) {
 			st["letters"] = map[string]any{"file": "x", "at": "9999-01-01T00:00:00Z"}
 		},
-		"told in the future": func(st map[string]any) { st["times"] = []string{"9999-01-01T00:00:00Z"} },
+		"told in the future": func(st map[string]any) {
+			all := []string{"9999-01-01T00:00:00Z"}
+			st["told_at"] = map[string]any{"question": all, "paused": all}
+		},
 		"not before": func(st map[string]any) {
 			st["trouble"] = map[string]any{"not_before": "9999-01-01T00:00:00Z"}
 		},

@@ -18,6 +18,7 @@ func (s *scan) holds(o Occasion, again time.Time) {
 		s.next.Holding[o.key] = told
 		return
 	}
+	o.holds = true
 	s.add(o)
 }
 
@@ -211,6 +212,9 @@ func (s *scan) letters() (err error) {
 	return err
 }
 
+// letterKey begins the keys of dead letters.
+const letterKey = "letter "
+
 func (s *scan) letter(l inbox.Letter) Occasion {
 	reason := string(l.DeadLetter.Reason)
 	text := "dead letter " + words.Name(l.ID, l.EntryID) + " in " + name(s.box) + ": " + reason
@@ -224,7 +228,7 @@ func (s *scan) letter(l inbox.Letter) Occasion {
 		What: DeadLetter, At: l.DeadLetteredAt, Text: text, Reason: reason, Session: l.SessionID, Failure: l.Failure,
 		Entry:    &Entry{ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, Text: l.Text(), Attempts: l.Attempts},
 		TypeThis: command(s.box, "dead-letter", "show", l.Letter),
-		key:      "letter " + l.Letter,
+		key:      letterKey + l.Letter,
 	}
 	if l.DeadLetter.Reason == inbox.ReasonOverBudget {
 		o.What = Limit

@@ -58,7 +58,9 @@ type Occasion struct {
 	Count int64          `json:"count,omitempty"`
 	Kinds map[What]int64 `json:"kinds,omitempty"`
 
-	key string // the same for the same occasion
+	key   string // the same for the same occasion
+	holds bool   // it is known by its time in the state for as long as it holds
+	of    What   // the kind that a summary stands for
 }
 
 // Entry is the entry that an occasion is about.
@@ -127,6 +129,7 @@ func name(box *inbox.Inbox) string {
 type pending struct {
 	kept   []Occasion // the first of each kind
 	counts map[What]int64
+	keys   map[What][]string // of those that hold
 }
 
 // keptOfEach is how many occasions of a kind are kept to be told one by one.
@@ -134,7 +137,10 @@ const keptOfEach = maxTold + 1
 
 func (p *pending) add(o Occasion) {
 	if p.counts == nil {
-		p.counts = map[What]int64{}
+		p.counts, p.keys = map[What]int64{}, map[What][]string{}
+	}
+	if o.holds {
+		p.keys[o.What] = append(p.keys[o.What], o.key)
 	}
 	if p.counts[o.What]++; p.counts[o.What] <= keptOfEach {
 		p.kept = append(p.kept, o)
@@ -148,11 +154,11 @@ func (p *pending) total() (n int64) {
 	return n
 }
 
-// next takes out the most urgent one.
-func (p *pending) next() Occasion {
-	first := 0
+// next takes out the most urgent one that is not of a kind that is held back.
+func (p *pending) next(held ...What) Occasion {
+	first := -1
 	for i, o := range p.kept {
-		if compare(o, p.kept[first]) < 0 {
+		if !slices.Contains(held, o.What) && (first < 0 || compare(o, p.kept[first]) < 0) {
 			first = i
 		}
 	}
@@ -160,6 +166,12 @@ func (p *pending) next() Occasion {
 	p.kept = slices.Delete(p.kept, first, first+1)
 	p.counts[o.What]--
 	return o
+}
+
+// drop takes out all of a kind.
+func (p *pending) drop(what What) {
+	p.kept = slices.DeleteFunc(p.kept, func(o Occasion) bool { return o.What == what })
+	p.counts[what] = 0
 }
 
 func compare(a, b Occasion) int {

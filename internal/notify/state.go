@@ -32,8 +32,8 @@ type state struct {
 	Holding map[string]time.Time `json:"holding,omitempty"`
 	// Done are the occasions of the round in progress that were told.
 	Done []string `json:"done,omitempty"`
-	// Times are when the last messages went out.
-	Times []time.Time `json:"times,omitempty"`
+	// ToldAt are when the last messages of each kind went out.
+	ToldAt map[What][]time.Time `json:"told_at,omitempty"`
 	// Settled is how many entries were settled when the inbox was last seen drained.
 	Settled *int64  `json:"settled,omitempty"`
 	Still   still   `json:"still"`
@@ -66,14 +66,17 @@ const (
 // load reads what was told. A state that cannot be believed or read counts as none:
 // then what happened of late is told once more.
 func load(box *inbox.Inbox, lock string, now time.Time) *state {
-	fresh := &state{V: 1, Lock: lock, Holding: map[string]time.Time{}}
+	fresh := &state{V: 1, Lock: lock, Holding: map[string]time.Time{}, ToldAt: map[What][]time.Time{}}
 	b, err := disk.ReadState(filepath.Join(box.Dir(), StateName), maxState)
 	var st state
 	if err != nil || json.Unmarshal(b, &st) != nil || st.V != 1 || st.Lock != lock || lock == "" {
 		return fresh
 	}
 	if st.Holding == nil {
-		st.Holding = map[string]time.Time{}
+		st.Holding = fresh.Holding
+	}
+	if st.ToldAt == nil {
+		st.ToldAt = fresh.ToldAt
 	}
 	st.clamp(now)
 	st.written = bytes.TrimSuffix(b, []byte("\n"))
@@ -93,9 +96,11 @@ func (st *state) clamp(now time.Time) {
 			*at = now
 		}
 	}
-	for i := range st.Times {
-		if st.Times[i].After(now) {
-			st.Times[i] = now
+	for _, times := range st.ToldAt {
+		for i := range times {
+			if times[i].After(now) {
+				times[i] = now
+			}
 		}
 	}
 	if st.Trouble.NotBefore.After(now.Add(lastPause)) {

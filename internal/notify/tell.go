@@ -12,11 +12,13 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"heartbeat/inbox"
@@ -38,8 +40,8 @@ type Options struct {
 }
 
 const (
-	// maxTold is how many messages go out one by one in the span; one more stands for
-	// the rest.
+	// maxTold is how many messages of a kind go out one by one in the span; one more
+	// stands for the rest of that kind. No kind waits for another.
 	maxTold  = 10
 	toldSpan = 10 * time.Minute
 	// Patience is how long a process stays for what has to wait.
@@ -181,77 +183,112 @@ func (t *teller) round(ctx context.Context) error {
 	}
 	t.launcher = nil // it is noted
 	for s.total() > 0 {
-		o, err := t.choose(s)
-		if o == nil || err != nil {
-			return err
+		o := t.choose(s)
+		if o == nil {
+			return t.hold(s)
 		}
-		if err := t.tell(ctx, *o); err != nil {
-			t.report.Waiting = s.total() + 1
+		if err := t.tell(ctx, s, *o); err != nil {
+			if t.report.Waiting = s.total(); o.of == "" {
+				t.report.Waiting++
+			}
 			return err
 		}
 	}
 	return t.finish(s)
 }
 
-// choose takes out what to tell next: the most urgent, or a summary of all that is left
-// once only one more message may go out. It is nil where none may.
-func (t *teller) choose(s *scan) (*Occasion, error) {
-	now := t.now()
-	t.st.Times = slices.DeleteFunc(t.st.Times, func(at time.Time) bool { return now.Sub(at) >= toldSpan })
-	free := maxTold + 1 - len(t.st.Times)
-	switch {
-	case t.st.Trouble.NotBefore.After(now):
-		t.wait(s.total(), t.st.Trouble.NotBefore)
-		return nil, nil
-	case free <= 0:
-		t.wait(s.total(), slices.MinFunc(t.st.Times, time.Time.Compare).Add(toldSpan))
-		return nil, nil
-	case free == 1 && s.total() > 1:
-		return s.summary(), nil
+// choose takes out what to tell next: the most urgent of a kind of which another message
+// may go out, or a summary of what is left of it once that is the last one. It is nil where
+// none may.
+func (t *teller) choose(s *scan) *Occasion {
+	t.report.Waiting, t.report.Next = s.total(), t.st.Trouble.NotBefore
+	if t.report.Next.After(t.now()) {
+		return nil
 	}
-	o := s.pending.next()
-	return &o, nil
+	t.report.Next = time.Time{}
+	var held []What
+	for _, what := range byUrgency {
+		if s.counts[what] == 0 {
+			continue
+		}
+		times := slices.DeleteFunc(t.st.ToldAt[what], func(at time.Time) bool { return t.now().Sub(at) >= toldSpan })
+		t.st.ToldAt[what] = times
+		if len(times) > maxTold {
+			if until := slices.MinFunc(times, time.Time.Compare).Add(toldSpan); held == nil || until.Before(t.report.Next) {
+				t.report.Next = until
+			}
+			held = append(held, what)
+			continue
+		}
+		if len(times) == maxTold && s.counts[what] > 1 {
+			return s.summary(what)
+		}
+		o := s.pending.next(held...)
+		return &o
+	}
+	return nil
 }
 
-func (t *teller) wait(n int64, until time.Time) { t.report.Waiting, t.report.Next = n, until }
-
-// summary stands for all that is left.
-func (s *scan) summary() *Occasion {
-	o := &Occasion{
-		What: More, Inbox: s.box.Path(), Host: hostName(), At: s.now, Count: s.total(), Kinds: map[What]int64{},
-		Reason: "too many", TypeThis: command(s.box, "status"), key: "more " + s.now.String(),
+// summary stands for all that is left of a kind.
+func (s *scan) summary(what What) *Occasion {
+	n := s.counts[what]
+	return &Occasion{
+		What: More, Inbox: s.box.Path(), Host: hostName(), At: s.now, Count: n, Kinds: map[What]int64{what: n}, Reason: "too many",
+		Text: fmt.Sprintf("%s: and %d more, %s", name(s.box), n, what), TypeThis: command(s.box, "status"), key: "more " + s.now.String(), of: what,
 	}
-	text := ""
-	for _, what := range byUrgency {
-		if n := s.counts[what]; n > 0 {
-			o.Kinds[what] = n
-			text += fmt.Sprintf(", %d %s", n, what)
+}
+
+// hold notes what was told where the rest has to wait, so that it is told again if it is
+// over and comes again meanwhile.
+func (t *teller) hold(s *scan) error {
+	for key := range t.st.Holding {
+		if _, holds := s.next.Holding[key]; !holds {
+			delete(t.st.Holding, key)
 		}
 	}
-	o.Text = fmt.Sprintf("%s: and %d more%s", name(s.box), o.Count, text)
-	s.pending = pending{}
-	return o
+	t.st.Still = s.next.Still
+	if s.counts[DeadLetter]+s.counts[Limit] == 0 {
+		t.st.Letters = s.next.Letters
+		t.st.Done = slices.DeleteFunc(t.st.Done, func(key string) bool { return strings.HasPrefix(key, letterKey) })
+	}
+	return t.st.save(t.box)
 }
 
 // tell runs the command, and notes that.
-func (t *teller) tell(ctx context.Context, o Occasion) error {
+func (t *teller) tell(ctx context.Context, s *scan, o Occasion) error {
 	err := t.run(ctx, o)
 	now := t.now()
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return t.failed(ctx, o, err)
+		return t.failed(ctx, s, o, err)
 	}
 	t.st.Trouble = trouble{Noted: t.st.Trouble.Noted}
-	t.st.Times = append(t.st.Times, now)
-	t.st.Done = append(t.st.Done, o.key)
+	what := cmp.Or(o.of, o.What)
+	t.st.ToldAt[what] = append(t.st.ToldAt[what], now)
+	t.noted(s, o)
 	t.report.Told = append(t.report.Told, o)
 	return t.st.save(t.box)
 }
 
+// noted has an occasion, or all that a summary stands for, count as told.
+func (t *teller) noted(s *scan, o Occasion) {
+	switch {
+	case o.of != "":
+		for _, key := range s.keys[o.of] {
+			t.st.Holding[key] = t.now()
+		}
+		s.drop(o.of)
+	case o.holds:
+		t.st.Holding[o.key] = t.now()
+	default:
+		t.st.Done = append(t.st.Done, o.key)
+	}
+}
+
 // failed has the occasion tried again later, a few times.
-func (t *teller) failed(ctx context.Context, o Occasion, err error) error {
+func (t *teller) failed(ctx context.Context, s *scan, o Occasion, err error) error {
 	f, now := &t.st.Trouble, t.now()
 	if f.Key != o.key {
 		f.Key, f.Tries = o.key, 0
@@ -266,7 +303,7 @@ func (t *teller) failed(ctx context.Context, o Occasion, err error) error {
 	text := fmt.Sprintf("%s could not be told: %v", o.What, err)
 	if f.Tries >= maxTries {
 		text = fmt.Sprintf("%s is not told after %s: %v", o.What, words.Count(f.Tries, "try", "tries"), err)
-		t.st.Done = append(t.st.Done, o.key)
+		t.noted(s, o)
 		f.Key, f.Tries = "", 0
 	}
 	if now.Sub(f.Noted) >= notedAgain || f.Tries == 0 {
@@ -295,7 +332,8 @@ func (t *teller) log(ctx context.Context, text string) error {
 
 // finish notes that everything was told, if that says anything new.
 func (t *teller) finish(s *scan) error {
-	s.next.Times, s.next.Trouble = t.st.Times, trouble{Noted: t.st.Trouble.Noted}
+	s.next.ToldAt, s.next.Trouble = t.st.ToldAt, trouble{Noted: t.st.Trouble.Noted}
+	t.report.Waiting, t.report.Next = 0, time.Time{}
 	s.next.written = t.st.written
 	if err := s.next.save(t.box); err != nil {
 		return err
