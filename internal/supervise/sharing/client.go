@@ -167,8 +167,8 @@ func (w Watch) copyKeys(keys io.Reader, conn io.Writer, over chan<- error) {
 
 // passSize tells of each change of the terminal's size, until it is stopped.
 func (w Watch) passSize(conn io.Writer) (stop func()) {
-	changed := make(chan os.Signal, 1)
-	done := make(chan struct{})
+	changed, done := make(chan os.Signal, 1), make(chan struct{})
+	changed <- syscall.SIGWINCH // it may have, since the hello
 	signal.Notify(changed, syscall.SIGWINCH)
 	go func() {
 		for {
