@@ -224,14 +224,49 @@ func (b *Board) Today() (sum price.Amount) {
 // usual is an inbox's usual name, which says nothing.
 const usual = "inbox.jsonl"
 
+// maxFolders is how many folders a name may have more than the short one.
+const maxFolders = 64
+
+// names gives each inbox the shortest name that no other has.
+func names(p look.Picture) func(path string) string {
+	found, left := map[string]string{}, []string{}
+	for _, now := range p.Inboxes {
+		left = append(left, now.Path())
+	}
+	for more := 0; len(left) > 0; more++ {
+		called := map[string]int{}
+		for _, path := range left {
+			called[short(path, more)]++
+		}
+		left = slices.DeleteFunc(left, func(path string) bool {
+			name := short(path, more)
+			if called[name] > 1 && more < maxFolders {
+				return false
+			}
+			found[path] = name
+			return true
+		})
+	}
+	return func(path string) string { return found[path] }
+}
+
 // Short is the short name of an inbox: its folder, and its own name if that is not the
 // usual one. A folder that is called queue says as little.
-func Short(path string) string {
+func Short(path string) string { return short(path, 0) }
+
+// short is that name with so many folders more.
+func short(path string, more int) string {
 	dir, name := filepath.Split(filepath.Clean(path))
 	dir = filepath.Clean(dir)
 	parent := filepath.Base(dir)
-	if above := filepath.Base(filepath.Dir(dir)); (parent == "queue" || parent == "inbox" || parent == "work") && above != "/" && above != "." {
-		parent = above + "/" + parent
+	if parent == "queue" || parent == "inbox" || parent == "work" {
+		more++
+	}
+	for ; more > 0; more-- {
+		dir = filepath.Dir(dir)
+		if above := filepath.Base(dir); above != "/" && above != "." {
+			parent = above + "/" + parent
+		}
 	}
 	if name != usual {
 		parent += "/" + name

@@ -226,3 +226,14 @@ func TestShortNames(t *testing.T) {
 		assert.Equal(t, short, Short(path), path)
 	}
 }
+
+// Inboxes whose short names are the same are told apart by as many folders as that takes.
+func TestUniqueNames(t *testing.T) {
+	p := look.Picture{Inboxes: []look.Inbox{at("/srv/a/q/inbox.jsonl"), at("/srv/b/q/inbox.jsonl"), at("/x/b/q/inbox.jsonl"), at("/srv/c/inbox.jsonl")}}
+	name := names(p)
+	var all []string
+	for _, now := range p.Inboxes {
+		all = append(all, name(now.Path()))
+	}
+	assert.Equal(t, []string{"a/q", "srv/b/q", "x/b/q", "c"}, all)
+}

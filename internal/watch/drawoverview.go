@@ -33,7 +33,7 @@ func overview(b *Board, room int, paint layout.Palette) []string {
 			below = append(below, sentence("note: "+note, b.Width, 1)...)
 		}
 	}
-	t := inboxTable(b.Picture, Short, func(at time.Time) string { return since(b.Now(), at) }, false)
+	t := inboxTable(b.Picture, names(b.Picture), func(at time.Time) string { return since(b.Now(), at) }, false)
 	count := max(1, room-len(lines)-len(below)-1)
 	lines = append(lines, t.Screen(b.Width, first(b.Index(), t.Len(), count), count, b.Index(), paint)...)
 	if gap := room - len(lines) - len(below); gap > 0 {

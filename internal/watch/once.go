@@ -57,7 +57,7 @@ func show(o *options, p look.Picture, s cli.Streams) error {
 		return nil
 	}
 	out := layout.For(s.Out, o.color)
-	name := Short
+	name := names(p)
 	if !out.ForPeople() {
 		name = func(path string) string { return path }
 	}
