@@ -152,21 +152,30 @@ type rests struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
+// still is the same as long as the reason is.
+func (r rests) still(why error) rests {
+	if r.Why == why.Error() {
+		return r
+	}
+	return rests{why.Error(), time.Now()}
+}
+
 // rest notes that the run may not go on.
 func (s *step) rest(why error) {
-	if s.rests = s.ledger.Rests; s.rests.Why != why.Error() {
-		s.rests = rests{why.Error(), time.Now()}
-	}
+	s.rests = s.ledger.Rests.still(why)
 	s.report.Rests = true
 	s.report.Guard = why.Error() + ": look at it, and `" + words.Shell("heartbeat", "run", "accept-code", s.Run.ID(), "--inbox", s.Box.Path()) + "` has the run go on"
 }
 
-// Resting is a run that rests until a person accepts its code, and since when; why is "" for any
-// other.
-func Resting(box *inbox.Inbox, r *run.Run) (why string, since time.Time) {
+// Resting is a run that rests until a person accepts its code, or that is stuck since its last
+// step failed, and since when; why is "" for any other.
+func Resting(box *inbox.Inbox, r *run.Run) (why string, stuck bool, since time.Time) {
 	l, err := (&Bridge{Box: box, Run: r}).open()
-	if err != nil {
-		return "", since
+	switch {
+	case err != nil:
+		return err.Error(), true, since
+	case l.Stuck.Why != "" && !l.Done:
+		return l.Stuck.Why, true, l.Stuck.Since
 	}
-	return l.Rests.Why, l.Rests.Since
+	return l.Rests.Why, false, l.Rests.Since
 }

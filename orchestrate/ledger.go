@@ -43,6 +43,8 @@ type ledger struct {
 	// Guard is why the last step stopped the run, "" if it did not.
 	Guard string `json:"guard,omitempty"`
 	Rests rests  `json:"rests,omitzero"`
+	// Stuck is why the last step failed.
+	Stuck rests `json:"stuck,omitzero"`
 
 	kept []byte // the content of the file
 }
@@ -161,7 +163,8 @@ func (b *Bridge) lock(ctx context.Context, wait time.Duration) (*disk.Lock, erro
 
 // DrivenRun is a run that was driven through an inbox, and how.
 type DrivenRun struct {
-	Dir string
+	Dir  string
+	Done bool // it is completed, and its proof was given
 	Options
 	// Waits are the ids of the entries whose outcome the run waits for.
 	Waits []string
@@ -180,7 +183,7 @@ func Driven(box *inbox.Inbox) (all []DrivenRun, strange []string, err error) {
 			strange = append(strange, n.Name())
 			continue
 		}
-		driven := DrivenRun{Dir: l.Dir, Options: l.Options}
+		driven := DrivenRun{Dir: l.Dir, Done: l.Done, Options: l.Options}
 		for _, w := range l.Wants {
 			if entry := l.Effects[w.Effect].Entry; entry != "" {
 				driven.Waits = append(driven.Waits, entry)

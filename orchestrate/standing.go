@@ -27,6 +27,8 @@ type Standing struct {
 	// [Report].
 	Guard      string `json:"guard,omitempty"`
 	OutOfSteps bool   `json:"out_of_steps,omitempty"`
+	// Stuck is why the last step failed, "" if it did not.
+	Stuck string `json:"stuck,omitempty"`
 	// NotBefore is when the next sleep is over.
 	NotBefore *time.Time `json:"not_before,omitempty"`
 	// Done says that the run is completed and the agent named its proof.
@@ -54,7 +56,7 @@ func (b *Bridge) Standing() (s Standing, err error) {
 	}
 	s = Standing{
 		Run: b.Run.ID(), Dir: b.Run.Dir(), Process: b.Run.ProcessID(), Status: st.Status,
-		Pending: map[string]int{}, Iterations: l.Steps, Guard: l.Guard, Done: l.Done,
+		Pending: map[string]int{}, Iterations: l.Steps, Guard: l.Guard, Stuck: l.Stuck.Why, Done: l.Done,
 		OutOfSteps: l.Guard != "" && l.Options.MaxSteps > 0 && l.Steps >= l.Options.MaxSteps,
 	}
 	if st.Status == run.Failed && st.Failure != nil {

@@ -85,6 +85,15 @@ func (b *Bridge) underLock(ctx context.Context, wait time.Duration, do func(*ste
 	if s.stepped {
 		l.Guard, l.Rests = s.report.Guard, s.rests
 	}
+	switch {
+	case ctx.Err() != nil: // whoever ended the step knows
+	case err != nil:
+		if _, unread := b.Run.State(); unread == nil { // else whoever looks at the run sees it
+			l.Stuck = l.Stuck.still(err)
+		}
+	case s.stepped:
+		l.Stuck = rests{}
+	}
 	s.report.Iterations = l.Steps
 	return s.report, errors.Join(err, b.save(l, lock))
 }

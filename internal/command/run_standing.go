@@ -93,6 +93,8 @@ func standingNotes(s orchestrate.Standing) (all []string) {
 	switch {
 	case s.Done:
 		all = append(all, "its proof was given")
+	case s.Stuck != "":
+		all = append(all, "is stuck: "+words.Brief(s.Stuck))
 	case s.Guard != "":
 		all = append(all, "goes no further: "+cli.Guarded(words.Brief(s.Guard), s.OutOfSteps))
 	case s.NotBefore != nil:

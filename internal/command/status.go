@@ -246,7 +246,7 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 		st.spent(box, f)
 		st.stoppedRuns(box, letters.Open[inbox.ReasonOverBudget] > 0)
 		for _, q := range f.Held {
-			if q.Effect == "" && st.State != why.Held {
+			if q.Effect == "" && st.State != why.Held && (st.State != why.Stuck || !q.Stuck) {
 				st.Warnings = append(st.Warnings, words.Line(q.Rests()))
 			}
 		}

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -44,6 +45,15 @@ func (s *scan) questions() {
 		}, q.At.Add(-sameQuestion))
 	}
 	for _, q := range s.asked {
+		if q.Stuck {
+			s.holds(Occasion{
+				What: Fault, At: cmp.Or(q.Since, s.now), Run: q.Run, Reason: "run stuck",
+				Text:     name(s.box) + ": " + line(q.Rests()),
+				TypeThis: command(s.box, "run", "status", q.Dir),
+				key:      "run stuck " + hashed(q.Dir, q.Question),
+			}, time.Time{})
+			continue
+		}
 		if q.Effect == "" {
 			s.holds(Occasion{
 				What: Question, At: q.Since, Run: q.Run, Reason: "code",

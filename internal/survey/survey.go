@@ -97,20 +97,28 @@ func Launcher(box *inbox.Inbox) *why.Launcher {
 	return l
 }
 
-// Questions returns what the runs of the inbox ask a person. A run that cannot be
-// read is left out: the next step says what is wrong with it.
+// Questions returns what the runs of the inbox ask a person, and which of them are stuck:
+// their last step failed, or they cannot be read.
 func Questions(box *inbox.Inbox) (all []why.Question) {
-	driven, _, _ := orchestrate.Driven(box) // likewise
+	driven, _, _ := orchestrate.Driven(box) // what is no ledger of ours is no run of ours
 	for _, of := range driven {
+		if of.Done {
+			continue // who puts it away does no harm
+		}
 		r, err := runs.Open(of.Dir)
 		if err != nil {
+			all = append(all, why.Question{Run: filepath.Base(of.Dir), Question: err.Error(), Stuck: true, Dir: of.Dir})
 			continue
 		}
-		if rests, since := orchestrate.Resting(box, r); rests != "" {
-			all = append(all, why.Question{Run: r.ID(), Question: rests, Dir: r.Dir(), Since: since})
-		}
+		rests, stuck, since := orchestrate.Resting(box, r)
 		b := orchestrate.Bridge{Box: box, Run: r}
-		held, _ := b.Questions() // likewise
+		held, err := b.Questions()
+		if err != nil && !stuck {
+			rests, stuck, since = err.Error(), true, time.Time{}
+		}
+		if rests != "" {
+			all = append(all, why.Question{Run: r.ID(), Question: rests, Stuck: stuck, Dir: r.Dir(), Since: since})
+		}
 		for _, h := range held {
 			all = append(all, why.Question{Run: r.ID(), Effect: h.Effect, Question: h.Question, Dir: r.Dir(), Since: h.Since})
 		}

@@ -112,7 +112,7 @@ func deadStyle(cell string) layout.Style {
 // StyleOf makes a state stand out where a person has to act.
 func StyleOf(s why.State) layout.Style {
 	switch s {
-	case why.Unreadable, why.Unwritable, why.Full, why.Locked, why.Failed, why.Orphaned, why.SessionDown:
+	case why.Unreadable, why.Unwritable, why.Full, why.Locked, why.Failed, why.Orphaned, why.SessionDown, why.Stuck:
 		return layout.Red
 	case why.Person, why.Held, why.Paused, why.BackingOff, why.Replaced, why.Torn, why.NoSession, why.SessionOver, why.NoWaker, why.NoInbox:
 		return layout.Yellow

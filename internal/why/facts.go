@@ -113,7 +113,8 @@ func (f Facts) NextDue() time.Time { return f.Scheduled.Next }
 
 // Question is what a run asks a person.
 type Question struct {
-	Run, Effect, Question string // no Effect if the run rests until its code is accepted
+	Run, Effect, Question string // no Effect if the run rests until its code is accepted, or is stuck
+	Stuck                 bool   // the run can take no step, and Question says why
 	Dir                   string // of the run
 	Since                 time.Time
 }

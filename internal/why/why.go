@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"heartbeat/internal/machine"
@@ -32,6 +33,7 @@ const (
 	Torn        State = "torn"                 // all that waits is a line without its newline
 	Scheduled   State = "scheduled"            // nothing waits but for its time
 	Held        State = "held"                 // nothing waits but a run, for a person's answer
+	Stuck       State = "run stuck"            // nothing waits, and a run can take no step
 	Empty       State = "empty"                // nothing waits
 	NoSession   State = "no session"           // entries wait, and nobody comes for them
 	SessionBusy State = "session busy"         // entries wait, and the session has not asked for them
@@ -104,7 +106,8 @@ func (f Facts) nothing() (State, string) {
 	case f.Scheduled.Count > 1:
 		return Scheduled, fmt.Sprintf("nothing is queued: the first of %d scheduled entries comes at %s", f.Scheduled.Count, words.Stamp(due)) + f.idle()
 	case len(f.Held) > 0:
-		return Held, f.question() + f.idle()
+		state, sentence := f.question()
+		return state, sentence + f.idle()
 	case !f.Exists && f.Cursor > 0:
 		return NoInbox, fmt.Sprintf("%s is gone, %s of it were settled: the next entry creates it again", f.Inbox, words.Size(f.Cursor)) + f.idle()
 	case !f.Exists:
@@ -113,8 +116,15 @@ func (f Facts) nothing() (State, string) {
 	return Empty, f.empty() + f.idle()
 }
 
-// Rests says what a run rests for.
+// Rests says what a run rests for, or is stuck at.
 func (q Question) Rests() string {
+	if q.Stuck {
+		since := ""
+		if !q.Since.IsZero() {
+			since = " since " + words.Stamp(q.Since)
+		}
+		return fmt.Sprintf("the run %s is stuck%s: %s: mend that, and the next Stop, or heartbeat run resume %s, goes on with it", q.Run, since, words.Brief(q.Question), q.Dir)
+	}
 	return fmt.Sprintf("the run %s rests: %s: look at it, and heartbeat run accept-code %s has it go on", q.Run, q.Question, q.Run)
 }
 
@@ -127,18 +137,21 @@ func (f Facts) overdue() string {
 	return fmt.Sprintf("a scheduled entry is due since %s, and could not be moved to the inbox: each Stop and `heartbeat status` try again, and that says what keeps it", words.Stamp(due))
 }
 
-// question explains a run that waits for a person's answer.
-func (f Facts) question() string {
-	h := f.Held[0]
-	if h.Effect == "" {
-		return "nothing is queued: since " + words.Stamp(h.Since) + " " + h.Rests()
+// question explains a run that is stuck, or that waits for a person's answer.
+func (f Facts) question() (State, string) {
+	h := f.Held[max(0, slices.IndexFunc(f.Held, func(q Question) bool { return q.Stuck }))]
+	switch {
+	case h.Stuck:
+		return Stuck, "nothing is queued: " + h.Rests()
+	case h.Effect == "":
+		return Held, "nothing is queued: since " + words.Stamp(h.Since) + " " + h.Rests()
 	}
 	sentence := fmt.Sprintf("nothing is queued: since %s the run %s waits for a person to answer %q: heartbeat breakpoint approve (or reject) %s",
 		words.Stamp(h.Since), h.Run, words.Brief(h.Question), h.Effect)
 	if more := len(f.Held) - 1; more > 0 {
 		sentence += fmt.Sprintf("; %d more: see heartbeat breakpoint list", more)
 	}
-	return sentence
+	return Held, sentence
 }
 
 func (f Facts) empty() string {

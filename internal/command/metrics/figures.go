@@ -29,6 +29,10 @@ type Figures struct {
 	// lives.
 	Waiter           *bool `json:"waiter,omitempty"`
 	WaitingForPerson bool  `json:"waiting_for_person"`
+	// RunsAsking and RunsStuck are babysitter runs that wait for a person, and that can
+	// take no step.
+	RunsAsking int `json:"runs_asking"`
+	RunsStuck  int `json:"runs_stuck"`
 	// DeadLetters are those in the file that were not requeued.
 	DeadLetters map[inbox.Reason]int64 `json:"dead_letters"`
 
@@ -80,6 +84,16 @@ func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err
 	}
 	f.QueueEntries, f.QueueBytes, f.ScheduledEntries = now.Backlog.Entries, now.Backlog.Bytes, now.Scheduled.Count
 	f.SelfEnqueued, f.Paused, f.WaitingForPerson = now.SelfEnqueued.Count, now.Paused != nil, now.Asking() != nil
+	runs := map[string]bool{}
+	for _, q := range survey.Questions(box) {
+		runs[q.Dir] = runs[q.Dir] || q.Stuck
+	}
+	for _, stuck := range runs {
+		if f.RunsAsking++; stuck {
+			f.RunsAsking--
+			f.RunsStuck++
+		}
+	}
 	if d := now.InFlight; d != nil {
 		attempt := max(1, d.Attempt)
 		f.InFlight, f.InFlightAge, f.InFlightAttempt = true, age(at, d.DeliveredAt), &attempt

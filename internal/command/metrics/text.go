@@ -47,6 +47,8 @@ func (f Figures) holds(t *text) {
 		t.One("heartbeat_waiter", gauge, "Whether a process waits in the background to wake its idle session. Absent where it cannot be told whether that process lives.", program.Number(*f.Waiter))
 	}
 	t.One("heartbeat_waiting_for_person", gauge, "Whether a session asked for a person, and no turn of it has ended since.", program.Number(f.WaitingForPerson))
+	t.One("heartbeat_runs_asking", gauge, "Babysitter runs that wait for a person.", float64(f.RunsAsking))
+	t.One("heartbeat_runs_stuck", gauge, "Babysitter runs that can take no step: the last one failed, or the run cannot be read.", float64(f.RunsStuck))
 }
 
 func (f Figures) counters(t *text) {

@@ -1,0 +1,64 @@
+package orchestrate_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A run that can take no step is named wherever a person looks, and no longer once it can.
+func TestStuckRun(t *testing.T) {
+	away := func(path func(r *runRig) string) (spoil, mend func(r *runRig)) {
+		move := func(r *runRig, from, to string) { require.NoError(t, os.Rename(path(r)+from, path(r)+to)) }
+		return func(r *runRig) { move(r, "", ".away") }, func(r *runRig) { move(r, ".away", "") }
+	}
+	for name, path := range map[string]func(r *runRig) string{
+		"its folder is gone": func(r *runRig) string { return r.run },
+		"its journal is torn": func(r *runRig) string {
+			events, err := filepath.Glob(filepath.Join(r.run, "journal", "*"))
+			require.NoError(r.t, err)
+			require.NotEmpty(r.t, events)
+			return events[0]
+		},
+		"babysitter fails": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRunRig(t, `export async function process(inputs, ctx) { await ctx.sleepUntil(Date.now() + 3600e3); return 1; }`)
+			says := func(args ...string) string {
+				t.Helper()
+				out, err := r.heartbeat(append(args, "--inbox", r.inbox)...)
+				require.NoError(t, err, out)
+				return out
+			}
+			stop := func(flags ...string) { t.Helper(); r.fire("Stop", "s1", "done", false, 0, flags...) }
+			var mend func(r *runRig)
+			if path == nil {
+				fake := filepath.Join(r.dir, "fails")
+				require.NoError(t, os.WriteFile(fake, []byte("#!/bin/sh\nexit 3\n"), 0o700))
+				stop("--babysitter", fake)
+				mend = func(*runRig) {}
+			} else {
+				stop()
+				spoiled := path(r)
+				var spoil func(r *runRig)
+				spoil, mend = away(func(*runRig) string { return spoiled })
+				spoil(r)
+				stop()
+			}
+			assert.Contains(t, says("status"), "the run r1 is stuck")
+			assert.Contains(t, says("watch", "--once"), "run stuck")
+			assert.Contains(t, says("metrics"), `heartbeat_runs_stuck{inbox="`+r.inbox+`"} 1`)
+			assert.Contains(t, says("notify", "--notify", "cat"), "the run r1 is stuck")
+			says("send", "something else")
+			assert.Contains(t, says("status"), "the run r1 is stuck", "beside what waits")
+			mend(r)
+			stop() // it gets the entry
+			stop() // and its answer is the run's turn
+			assert.NotContains(t, says("status"), "stuck")
+			assert.Contains(t, says("metrics"), `heartbeat_runs_stuck{inbox="`+r.inbox+`"} 0`)
+		})
+	}
+}
