@@ -40,6 +40,10 @@ func TestExplainABackoff(t *testing.T) {
 			why.BackingOff, again + " to whoever comes, but no session is known to run: start one" + end},
 		"no session is known": {given(nil, nil),
 			why.BackingOff, again + " to whoever comes, but no session is known to run: start one" + end},
+		"a launcher sees to it": {facts(func(f *why.Facts) {
+			f.Backoff, f.Redeliver, f.Backlog = backoff(3), inFlight(), waiting(2)
+			f.Launcher = &why.Launcher{PID: 7, Doing: "resting until noon"}
+		}), why.BackingOff, again + " to the next session, and the launcher, process 7, sees to the next session: resting until noon" + end},
 		"once, and named": {facts(func(f *why.Facts) {
 			f.Backoff, f.Backlog, f.Waiter = backoff(1), waiting(2), waiter(machine.Alive)
 			f.Backoff.Named = true

@@ -170,6 +170,8 @@ func (f Facts) afterwards() string {
 		return then + "; heartbeat resume goes on at once"
 	case w != nil:
 		return fmt.Sprintf("%s, if process %d still waits to do so%s", then, w.PID, end)
+	case f.Launcher != nil && (s == nil || !s.runs()):
+		return fmt.Sprintf("%s to the next session, and %s%s", then, f.Launcher.sees(), end)
 	case s == nil && f.wakerGone(s):
 		return fmt.Sprintf("%s at the next Stop, since the process that was to wake %s (process %d) is gone%s", then, sessionName(f.Waiter.SessionID), f.Waiter.PID, end)
 	case s == nil || !s.runs():

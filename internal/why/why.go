@@ -208,11 +208,7 @@ func (f Facts) awaited(waits string) (State, string) {
 		return SessionOver, waits + ", and " + s.over()
 	}
 	if l := f.Launcher; l != nil && (s == nil || !s.runs() || f.wakerGone(s)) {
-		sentence := fmt.Sprintf("%s, and the launcher, %s, sees to the next session", waits, process(l.PID, ""))
-		if l.Doing != "" {
-			sentence += ": " + l.Doing
-		}
-		return Launching, sentence
+		return Launching, waits + ", and " + l.sees()
 	}
 	switch {
 	case s != nil && f.refused(s):
@@ -238,6 +234,15 @@ func (f Facts) awaited(waits string) (State, string) {
 		return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s (process %d), last heard of at %s: it is at work on something else, or waits at its prompt", waits, words.Short(s.ID), s.PID, words.Stamp(f.since(s)))
 	}
 	return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s, last heard of at %s: whether it still runs is not known", waits, words.Short(s.ID), words.Stamp(f.since(s)))
+}
+
+// sees says that the launcher does what a person need not.
+func (l *Launcher) sees() string {
+	sentence := "the launcher, " + process(l.PID, "") + ", sees to the next session"
+	if l.Doing != "" {
+		sentence += ": " + l.Doing
+	}
+	return sentence
 }
 
 // since is when a session last showed activity.
