@@ -103,8 +103,8 @@ func TestOfAnEmptyInbox(t *testing.T) {
 	} {
 		assert.NotContains(t, families, name)
 	}
-	assert.Len(t, families["heartbeat_dead_letters"].GetMetric(), 13, "a series that comes with its first count has no increase")
-	assert.Len(t, families["heartbeat_dead_lettered_total"].GetMetric(), 13)
+	assert.Len(t, families["heartbeat_dead_letters"].GetMetric(), 17, "a series that comes with its first count has no increase")
+	assert.Len(t, families["heartbeat_dead_lettered_total"].GetMetric(), 17)
 	assert.Equal(t, dto.MetricType_HISTOGRAM, families["heartbeat_answer_seconds"].GetType())
 	assert.Zero(t, families["heartbeat_answer_seconds"].GetMetric()[0].GetHistogram().GetSampleCount())
 }

@@ -71,7 +71,8 @@ type Bucket struct {
 func reasons() []inbox.Reason {
 	return []inbox.Reason{
 		inbox.ReasonOrphaned, inbox.ReasonInterrupted, inbox.ReasonAsked, inbox.ReasonStopped, inbox.ReasonUnresolved, inbox.ReasonCommand, inbox.ReasonFailed, inbox.ReasonExhausted,
-		inbox.ReasonTooLong, inbox.ReasonDied, inbox.ReasonExpired, inbox.ReasonCanceled, inbox.ReasonEmpty,
+		inbox.ReasonTooLong, inbox.ReasonDied, inbox.ReasonExpired, inbox.ReasonCanceled, inbox.ReasonEmpty, inbox.ReasonOverBudget, inbox.ReasonLimits,
+		inbox.ReasonWide, inbox.ReasonRejected,
 	}
 }
 
