@@ -339,7 +339,7 @@ func TestEnvironment(t *testing.T) {
 	r := newRig(t, lines(2)...)
 	r.deadLetter(inbox.ReasonOrphaned)
 	for name, value := range map[string]string{
-		"ANTHROPIC_API_KEY": "secret", "CLAUDE_CODE_MESSAGING_TOKEN": "secret", "CLAUDECODE": "1", "NTFY_TOKEN": "mine", "HEARTBEAT_WHAT": "forged", "PWD": "/tmp",
+		"ANTHROPIC_API_KEY": "secret", "OPENAI_API_KEY": "secret", "CODEX_ACCESS_TOKEN": "secret", "CLAUDE_CODE_MESSAGING_TOKEN": "secret", "CLAUDECODE": "1", "NTFY_TOKEN": "mine", "HEARTBEAT_WHAT": "forged", "PWD": "/tmp",
 	} {
 		t.Setenv(name, value)
 	}

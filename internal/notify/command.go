@@ -62,7 +62,7 @@ func (o Options) run(ctx context.Context, of Occasion) error {
 func environment(environ []string, of Occasion) []string {
 	env := slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		for _, prefix := range []string{"ANTHROPIC_", "CLAUDE"} {
+		for _, prefix := range []string{"ANTHROPIC_", "CLAUDE", "OPENAI_", "CODEX_"} {
 			if strings.HasPrefix(name, prefix) {
 				return true
 			}
