@@ -20,7 +20,7 @@ func pauseVerb() cli.Verb {
 		Short: "hold delivery, without touching what is in flight",
 		Long: `Hold delivery: from now on a draining hook approves the stop, and a waiting one
 waits. The entry in flight is acknowledged as usual, and producers go on
-sending. Pausing again changes the reason and the end.
+sending. Pausing again changes what it names of the reason and the end.
 
 Exit status: 0 delivery is paused, 1 it is not.`,
 		Example: `heartbeat pause --reason "the build server is down"
@@ -40,16 +40,26 @@ heartbeat pause --for 30m`,
 				if f.Changed("for") && length == 0 {
 					return cli.Usage(errors.New("--for 0 would be no pause: give a time, or leave the flag out"))
 				}
-				return pause(&i, reason, time.Duration(length), s)
+				return pause(&i, f.Changed("reason"), reason, time.Duration(length), s)
 			}
 		},
 	}
 }
 
-func pause(i *cli.InboxFlags, reason string, length time.Duration, s cli.Streams) error {
+func pause(i *cli.InboxFlags, named bool, reason string, length time.Duration, s cli.Streams) error {
 	var p inbox.Pause
 	err := change(i, s, func(tx *inbox.Tx) (err error) {
+		was, err := tx.Paused()
+		if err != nil {
+			return err
+		}
 		var until *time.Time
+		if was != nil && !was.OfLimit() {
+			until = was.Until
+			if !named {
+				reason = was.Reason
+			}
+		}
 		if length > 0 {
 			at := time.Now().Add(length).UTC()
 			until = &at
