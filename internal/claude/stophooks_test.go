@@ -88,6 +88,7 @@ func TestStopSaid(t *testing.T) {
 		"a line that is still written":  {lines: answer1 + strings.TrimSuffix(stopped, "\n")},
 		"an answer of the turn behind":  {lines: answer1 + blocked + held + answer2, reply: "did it", goes: []string{"FIX"}, over: true},
 		"the answer of this very turn":  {lines: answer2 + blocked + held + answer1, reply: "did it"},
+		"its answer is not written yet": {lines: answer2 + blocked + held, reply: "did it"},
 		"no JSON, and a long line of x": {lines: "x\n" + strings.Repeat("x", 1<<20) + "\n" + answer1 + blocked, goes: []string{"FIX"}},
 	} {
 		r := claude.ReadStop(transcriptOf(t, c.lines), c.reply)

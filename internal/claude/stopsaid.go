@@ -32,9 +32,11 @@ type StopReader struct {
 	path string
 	at   int64
 	// reply is the [ReplySum] of what ended in the Stop, "" for a hook that the client waits
-	// for; then no later turn begins. behind says that one has begun.
-	reply  string
-	behind bool
+	// for; then no later turn begins. behind says that one has begun, answered that the reply
+	// is there: on a busy machine the client writes it late, and a summary that stands before
+	// it is that of another Stop.
+	reply            string
+	behind, answered bool
 }
 
 // ReadStop begins to read for a Stop. A hook that was slow to start finds lines of this Stop
@@ -64,10 +66,13 @@ func (r *StopReader) take(l *flat.Members) {
 	switch a := l.Value("attachment"); {
 	case l.Bool("isSidechain"):
 	case isAnswer(l): // to what was said before
-		if r.behind = r.Over && r.reply != "" && !says(l, r.reply); !r.behind {
-			r.StopSaid = StopSaid{}
+		its := r.reply != "" && says(l, r.reply)
+		if r.behind = r.Over && r.reply != "" && !its; !r.behind {
+			r.StopSaid, r.answered = StopSaid{}, r.answered || its
 		}
 	case r.behind:
+	case isSummary(l) && r.reply != "" && !r.answered:
+		r.StopSaid = StopSaid{}
 	case isSummary(l):
 		r.StopSaid = summaryOf(l)
 	case l.String("type") == "user" && l.Bool("isMeta"):
