@@ -90,11 +90,11 @@ func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err
 		runs[q.Dir] = runs[q.Dir] || q.Stuck
 	}
 	for _, stuck := range runs {
-		if f.RunsAsking++; stuck {
-			f.RunsAsking--
+		if stuck {
 			f.RunsStuck++
 		}
 	}
+	f.RunsAsking = len(runs) - f.RunsStuck
 	if d := now.InFlight; d != nil {
 		attempt := max(1, d.Attempt)
 		f.InFlight, f.InFlightAge, f.InFlightAttempt = true, age(at, d.DeliveredAt), &attempt
