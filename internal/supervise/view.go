@@ -11,15 +11,18 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// readTotals reads what was counted since the inbox's journal began.
-func readTotals(box *inbox.Inbox) (inbox.Totals, error) {
+// viewed is what is read of an inbox as it is now.
+func viewed[T any](box *inbox.Inbox, read func(*inbox.View) (T, error)) (got T, err error) {
 	v, err := box.View()
 	if err != nil {
-		return inbox.Totals{}, err
+		return got, err
 	}
 	defer func() { _ = v.Close() }() // only read
-	return v.Totals()
+	return read(v)
 }
+
+// readTotals reads what was counted since the inbox's journal began.
+func readTotals(box *inbox.Inbox) (inbox.Totals, error) { return viewed(box, (*inbox.View).Totals) }
 
 // spent is what was spent ever, as far as the meters tell.
 func spent(box *inbox.Inbox) (price.Amount, error) {
@@ -32,12 +35,7 @@ func spent(box *inbox.Inbox) (price.Amount, error) {
 
 // countQueued counts the entries that wait, -1 if that cannot be told.
 func countQueued(box *inbox.Inbox) int64 {
-	v, err := box.View()
-	if err != nil {
-		return -1
-	}
-	defer func() { _ = v.Close() }() // only read
-	b, err := v.Backlog(context.Background())
+	b, err := viewed(box, func(v *inbox.View) (inbox.Backlog, error) { return v.Backlog(context.Background()) })
 	if err != nil {
 		return -1
 	}
@@ -46,15 +44,11 @@ func countQueued(box *inbox.Inbox) int64 {
 
 // sessionInFlight is the session that has the entry in flight, "" for none.
 func sessionInFlight(box *inbox.Inbox) string {
-	v, err := box.View()
-	if err != nil {
+	d, err := viewed(box, func(v *inbox.View) (*inbox.Delivery, error) { return v.InFlight(), nil })
+	if err != nil || d == nil {
 		return "" // settle says why
 	}
-	defer func() { _ = v.Close() }() // only read
-	if d := v.InFlight(); d != nil {
-		return d.SessionID
-	}
-	return ""
+	return d.SessionID
 }
 
 // entryInFlight reports whether an entry is being worked on.
