@@ -82,6 +82,35 @@ func TestNights(t *testing.T) {
 	})
 }
 
+// What runs beside a session has ended once the session counts as ended: here it holds delivery
+// back as soon as the inbox is free, which nobody would take back any more.
+func TestNothingOutlivesTheSessionThatItRanBeside(t *testing.T) {
+	taken := signals.Take()
+	defer taken.Stop()
+	synctest.Test(t, func(t *testing.T) {
+		defer func() { disk.TestOnlyObserver = nil }()
+		n := newNight(t, taken)
+		asked, stop := context.WithCancel(t.Context())
+		n.r.stop.asked, n.r.stop.over = asked, t.Context()
+		n.r.stop.why.Store(&ending{reason: Stopped})
+		other, err := n.r.box.Begin(t.Context())
+		require.NoError(t, err)
+		n.r.inTerminal = func(terminal.Options) (terminal.Outcome, error) {
+			stop()
+			synctest.Wait() // until the inbox is waited for
+			time.AfterFunc(time.Second, func() { assert.NoError(t, other.Close()) })
+			return terminal.Outcome{}, nil
+		}
+		require.Equal(t, Stopped, n.r.runSession().reason)
+		v, err := n.r.box.View()
+		require.NoError(t, err)
+		defer func() { assert.NoError(t, v.Close()) }()
+		told, err := v.Told()
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, told.Seq, "the commit came before")
+	})
+}
+
 func newNight(t *testing.T, taken *signals.Taken) *night {
 	n := &night{t: t, program: filepath.Join(t.TempDir(), "claude"), random: rand.New(rand.NewPCG(28, 6)), kill: make(chan struct{})}
 	require.NoError(t, os.WriteFile(n.program, []byte("#!/bin/sh\n"), 0o700))

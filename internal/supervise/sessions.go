@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	recovery "heartbeat/recover"
@@ -44,13 +45,16 @@ func (r *run) runSession() *ending {
 	o.Timeout = 0 // it is that of all sessions together
 	r.follow.attach(s, r.hear(s))
 	r.current.Store(s)
-	go r.guard(s)
-	go r.guardTime(s)
-	go r.endWarm(s)
-	go r.notice(s)
+	// What runs beside the session may change the inbox: after its end it would undo what is
+	// settled then, or be cut off amid a commit by the end of this process.
+	var beside sync.WaitGroup
+	for _, watch := range []func(*session){r.guard, r.guardTime, r.endWarm, r.notice} {
+		beside.Go(func() { watch(s) })
+	}
 	outcome, err := r.inTerminal(o)
 	r.attach.End("it is over")
 	close(s.over)
+	beside.Wait()
 	r.current.Store(nil)
 	r.follow.look()
 	r.follow.attach(nil, nil)
