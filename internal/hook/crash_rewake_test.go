@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -138,14 +139,15 @@ var (
 )
 
 // endWhenBroken ends a hook that waits for a disk that does not work again, and
-// has it not wait long for one that does. No other command waits, however long its calls
-// take.
+// has it not wait long for one that does. A hook that does not wait goes on, however long its
+// calls take: the signal is taken from it here.
 func endWhenBroken() {
 	hook.SetFirstRetry(10 * time.Millisecond)
 	observer := disk.TestOnlyObserver
 	if observer == nil || !slices.Contains(os.Args, "--rewake") {
 		return
 	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM)
 	var first time.Time
 	disk.TestOnlyObserver = func(op disk.Op) error {
 		err := observer(op)
