@@ -41,7 +41,9 @@ func (r *rig) disk() string {
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "mode=700,size=80m", "none", disk).CombinedOutput(); err != nil {
 		r.t.Skipf("a disk of its own cannot be had: %s", out)
 	}
-	r.t.Cleanup(func() { require.NoError(r.t, exec.Command("umount", disk).Run()) })
+	r.t.Cleanup(func() { // what another test starts holds every file that is open here, until its exec
+		r.until("nobody uses the disk", func() bool { return exec.Command("umount", disk).Run() == nil })
+	})
 	r.Config.DBPath = disk + "/nexus.db"
 	return disk
 }
