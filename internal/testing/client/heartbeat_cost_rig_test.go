@@ -173,7 +173,7 @@ func (s *spender) saidTotals() (all []saidTotal) {
 			} `json:"context_window"`
 		}
 		require.NoError(s.t, json.Unmarshal([]byte(m[2]), &said), m[2])
-		all = append(all, saidTotal{m[1], said.Session, said.Transcript, int64(said.Cost.Total), model.Usage(said.Window.Usage)})
+		all = append(all, saidTotal{m[1], said.Session, said.Transcript, int64(said.Cost.Total), model.Usage{Input: said.Window.Usage.Input, Output: said.Window.Usage.Output, CacheRead: said.Window.Usage.CacheRead, CacheWrite: said.Window.Usage.CacheWrite}})
 	}
 	return all
 }

@@ -106,7 +106,7 @@ func (m *Model) messages(w http.ResponseWriter, r *http.Request) {
 		reply = m.script(req)
 	}
 	if reply.Alive && req.Stream && reply.Err == nil {
-		msg := newMessage(req, reply.Usage)
+		msg := newMessage(req, reply)
 		s := begin(w, msg)
 		if !m.pause(r, reply, s.ping) {
 			panic(http.ErrAbortHandler)
@@ -118,7 +118,7 @@ func (m *Model) messages(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // drops the connection; returning would send an empty 200
 	}
 	if reply.Open && req.Stream {
-		msg := newMessage(req, reply.Usage)
+		msg := newMessage(req, reply)
 		begin(w, msg).blocks(msg, reply)
 		reply.Hang = true
 		m.pause(r, reply, func() {})

@@ -17,10 +17,17 @@ type Reply struct {
 	Hang  bool          // never answer; the connection stays open until Close
 	Open  bool          // stream the answer's blocks and never its end
 	Usage *Usage        // the tokens that it says it took, or nil for one in and one out
+	Model string        // the model that answers, empty for the one that was asked
 }
 
-// Usage are the tokens that an answer says it took.
-type Usage struct{ Input, Output, CacheRead, CacheWrite int }
+// Usage is what an answer says it took, in tokens.
+type Usage struct {
+	Input, Output, CacheRead int
+	CacheWrite               int    // all that was written to the cache
+	CacheWrite1h             int    // how much of CacheWrite is kept for an hour
+	WebSearches              int    // not tokens, but searches
+	Speed                    string // such as "fast", empty for none
+}
 
 // ToolUse is a tool_use block: the model asks the client to run a tool.
 type ToolUse struct {
@@ -91,13 +98,29 @@ func (r Reply) Using(u Usage) Reply {
 	return r
 }
 
-// members are the tokens as the API spells them.
-func (u *Usage) members() map[string]int {
+// By returns the same reply of a model of that name.
+func (r Reply) By(model string) Reply {
+	r.Model = model
+	return r
+}
+
+// members are the figures as the API spells them.
+func (u *Usage) members() map[string]any {
 	if u == nil {
-		return map[string]int{"input_tokens": 1, "output_tokens": 1}
+		return map[string]any{"input_tokens": 1, "output_tokens": 1}
 	}
-	return map[string]int{
+	all := map[string]any{
 		"input_tokens": u.Input, "output_tokens": u.Output,
 		"cache_read_input_tokens": u.CacheRead, "cache_creation_input_tokens": u.CacheWrite,
 	}
+	if u.CacheWrite1h > 0 {
+		all["cache_creation"] = map[string]int{"ephemeral_1h_input_tokens": u.CacheWrite1h, "ephemeral_5m_input_tokens": u.CacheWrite - u.CacheWrite1h}
+	}
+	if u.WebSearches > 0 {
+		all["server_tool_use"] = map[string]int{"web_search_requests": u.WebSearches}
+	}
+	if u.Speed != "" {
+		all["speed"] = u.Speed
+	}
+	return all
 }

@@ -21,7 +21,7 @@ func (s stream) reply(msg message, reply Reply) {
 	s.blocks(msg, reply)
 	s.event("message_delta", map[string]any{
 		"delta": map[string]any{"stop_reason": stopReason(reply), "stop_sequence": nil},
-		"usage": map[string]int{"output_tokens": msg.Usage["output_tokens"]},
+		"usage": map[string]any{"output_tokens": msg.Usage["output_tokens"]},
 	})
 	s.event("message_stop", map[string]any{})
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -15,7 +16,7 @@ type message struct {
 	Content      []map[string]any `json:"content"`
 	StopReason   *string          `json:"stop_reason"`
 	StopSequence *string          `json:"stop_sequence"`
-	Usage        map[string]int   `json:"usage"`
+	Usage        map[string]any   `json:"usage"`
 }
 
 // write sends the reply in the form the request asked for.
@@ -24,7 +25,7 @@ func write(w http.ResponseWriter, req Request, reply Reply) {
 		writeError(w, reply)
 		return
 	}
-	msg := newMessage(req, reply.Usage)
+	msg := newMessage(req, reply)
 	if req.Stream {
 		begin(w, msg).reply(msg, reply)
 		return
@@ -36,14 +37,14 @@ func write(w http.ResponseWriter, req Request, reply Reply) {
 
 // newMessage is an assistant message without content. Its ID is derived from
 // the request, so that the same script gives the same session.
-func newMessage(req Request, u *Usage) message {
+func newMessage(req Request, reply Reply) message {
 	return message{
 		ID:      fmt.Sprintf("msg_standin_%04d", req.Number),
 		Type:    "message",
 		Role:    "assistant",
-		Model:   req.Model,
+		Model:   cmp.Or(reply.Model, req.Model),
 		Content: []map[string]any{},
-		Usage:   u.members(),
+		Usage:   reply.Usage.members(),
 	}
 }
 
