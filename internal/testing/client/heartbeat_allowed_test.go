@@ -106,8 +106,8 @@ func TestHeartbeatAllowedForRuns(t *testing.T) {
 	require.Len(t, a.heard, len(a.calls))
 	for i, heard := range a.heard[:len(a.heard)-2] {
 		assert.NotContains(t, heard, "topsecret")
-		assert.NotContains(t, heard, "successfully", string(a.calls[i].Tool.Input))
-		assert.NotContains(t, heard, "was handed over", string(a.calls[i].Tool.Input))
+		assert.NotContains(t, heard, "successfully", string(a.calls[i].Tools[0].Input))
+		assert.NotContains(t, heard, "was handed over", string(a.calls[i].Tools[0].Input))
 	}
 	for _, dir := range []string{dir, r.Project} {
 		assert.Empty(t, holds(t, dir, "topsecret"))

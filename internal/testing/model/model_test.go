@@ -107,7 +107,7 @@ func TestStreamOfTextAndTool(t *testing.T) {
 	assert.EqualValues(t, 1, list[4]["index"])
 	tool := list[4]["content_block"].(map[string]any)
 	assert.Equal(t, "Bash", tool["name"])
-	assert.Equal(t, "toolu_msg_standin_0001", tool["id"])
+	assert.Equal(t, "toolu_msg_standin_0001_0", tool["id"])
 	assert.JSONEq(t, `{"command":"true"}`, list[5]["delta"].(map[string]any)["partial_json"].(string))
 	assert.Equal(t, "tool_use", list[7]["delta"].(map[string]any)["stop_reason"])
 }
@@ -115,7 +115,7 @@ func TestStreamOfTextAndTool(t *testing.T) {
 func TestToolInJSON(t *testing.T) {
 	m := start(t, func(Request) Reply { return Tool("Read", nil) })
 	_, raw := post(t, m.URL()+"/v1/messages", ask("hi", false))
-	assert.Contains(t, raw, `"content":[{"id":"toolu_msg_standin_0001","input":{},"name":"Read","type":"tool_use"}]`)
+	assert.Contains(t, raw, `"content":[{"id":"toolu_msg_standin_0001_0","input":{},"name":"Read","type":"tool_use"}]`)
 	assert.Contains(t, raw, `"stop_reason":"tool_use"`)
 }
 

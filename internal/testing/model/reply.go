@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -10,7 +11,7 @@ import (
 // Error or Hang; After adds a delay to any of them.
 type Reply struct {
 	Text  string        // the answer's text; empty for no text block
-	Tool  *ToolUse      // a tool call after the text, or nil
+	Tools []ToolUse     // tool calls after the text, which the client may run at the same time
 	Err   *APIError     // an HTTP error instead of an answer, or nil
 	Delay time.Duration // how long to hold the answer back
 	Alive bool          // while a streamed answer is held back, say every few seconds that it comes, as the API does
@@ -56,7 +57,13 @@ func Tool(name string, input map[string]any) Reply {
 	if err != nil {
 		panic(fmt.Sprintf("model: input of tool %s: %v", name, err))
 	}
-	return Reply{Tool: &ToolUse{Name: name, Input: raw}}
+	return Reply{Tools: []ToolUse{{Name: name, Input: raw}}}
+}
+
+// And returns the same reply with the tool calls of another one behind its own.
+func (r Reply) And(more Reply) Reply {
+	r.Tools = slices.Concat(r.Tools, more.Tools)
+	return r
 }
 
 // Error answers with an HTTP status and the API's error body.

@@ -138,20 +138,21 @@ func responseItems(req Request, reply Reply) (items []map[string]any) {
 			"content": []any{map[string]any{"type": "output_text", "text": reply.Text, "annotations": []any{}}},
 		})
 	}
-	if reply.Tool != nil {
-		items = append(items, toolCall(req, reply))
+	for i, tool := range reply.Tools {
+		items = append(items, toolCall(responseID(req), i, tool))
 	}
 	return items
 }
 
 // toolCall asks for a tool. NAMESPACE__NAME is one of a server, or of a group of the client's.
-func toolCall(req Request, reply Reply) map[string]any {
+func toolCall(response string, nth int, tool ToolUse) map[string]any {
+	id := fmt.Sprintf("%s_%d", response, nth)
 	call := map[string]any{
-		"id": "fc_" + responseID(req), "type": "function_call", "status": "completed",
-		"call_id": "call_" + responseID(req), "name": reply.Tool.Name, "arguments": string(reply.Tool.Input),
+		"id": "fc_" + id, "type": "function_call", "status": "completed",
+		"call_id": "call_" + id, "name": tool.Name, "arguments": string(tool.Input),
 	}
-	if i := strings.LastIndex(reply.Tool.Name, "__"); i >= 0 {
-		call["namespace"], call["name"] = reply.Tool.Name[:i], reply.Tool.Name[i+2:]
+	if i := strings.LastIndex(tool.Name, "__"); i >= 0 {
+		call["namespace"], call["name"] = tool.Name[:i], tool.Name[i+2:]
 	}
 	return call
 }

@@ -34,8 +34,8 @@ func (s stream) blocks(msg message, reply Reply) {
 			map[string]any{"type": "text_delta", "text": reply.Text})
 		index++
 	}
-	if reply.Tool != nil {
-		s.tool(index, msg, reply.Tool)
+	for i, tool := range reply.Tools {
+		s.tool(index+i, toolID(msg.ID, i), tool)
 	}
 }
 
@@ -64,8 +64,8 @@ func (s stream) block(index int, start, delta map[string]any) {
 }
 
 // tool sends a tool_use block; its input travels as JSON text.
-func (s stream) tool(index int, msg message, t *ToolUse) {
+func (s stream) tool(index int, id string, t ToolUse) {
 	s.block(index,
-		map[string]any{"type": "tool_use", "id": toolID(msg), "name": t.Name, "input": map[string]any{}},
+		map[string]any{"type": "tool_use", "id": id, "name": t.Name, "input": map[string]any{}},
 		map[string]any{"type": "input_json_delta", "partial_json": string(t.Input)})
 }

@@ -54,21 +54,21 @@ func content(msg message, reply Reply) []map[string]any {
 	if reply.Text != "" {
 		blocks = append(blocks, map[string]any{"type": "text", "text": reply.Text})
 	}
-	if reply.Tool != nil {
+	for i, tool := range reply.Tools {
 		blocks = append(blocks, map[string]any{
-			"type": "tool_use", "id": toolID(msg), "name": reply.Tool.Name, "input": reply.Tool.Input,
+			"type": "tool_use", "id": toolID(msg.ID, i), "name": tool.Name, "input": tool.Input,
 		})
 	}
 	return blocks
 }
 
-// toolID names the one tool call of a message.
-func toolID(msg message) string { return "toolu_" + msg.ID }
+// toolID names the nth tool call of a message, from 0.
+func toolID(message string, nth int) string { return fmt.Sprintf("toolu_%s_%d", message, nth) }
 
 // stopReason is "tool_use" after a tool call, else "end_turn".
 func stopReason(reply Reply) *string {
 	reason := "end_turn"
-	if reply.Tool != nil {
+	if len(reply.Tools) > 0 {
 		reason = "tool_use"
 	}
 	return &reason
