@@ -50,16 +50,7 @@ type SessionAccount struct {
 	// not charged yet belongs to the first of them, up to where the next one begins.
 	Spans []Span
 
-	// client is the process whose total was read last, in that boot, and base that total
-	// less what was not charged then, in billionths of a dollar: see follow.
-	client, boot string
-	base         int64
-	// lost says that another counter took the place of Meter, and no total was read
-	// from it yet.
-	lost bool
-	// unpriced and unpricedHere count the lines that have tokens and no dollars, those of
-	// earlier spans and of the first one.
-	unpriced, unpricedHere int64
+	told bool // the client has said a total to the meter
 }
 
 // Span is a part of a session's transcript: one delivery of an entry, or what lies
@@ -86,11 +77,9 @@ type Span struct {
 	history bool
 }
 
-// Silent reports whether the session's meter was read and told of no dollars: then no
-// status line seems to advance it.
-func (s *SessionAccount) Silent() bool {
-	return s.Meter != "" && s.client == "" && !s.Charged.Dollars
-}
+// Silent reports whether the session's meter was read and told of no total of the client's: then
+// no status line seems to advance it.
+func (s *SessionAccount) Silent() bool { return s.Meter != "" && !s.told }
 
 // Outside reports whether the span belongs to no entry.
 func (s Span) Outside() bool { return s.EntryID == "" }
@@ -291,12 +280,7 @@ func (s *SessionAccount) members(c flat.Codec, charged *string) {
 	c.String("session_id", &s.ID)
 	c.Text("meter", &s.Meter)
 	c.Text("charged", charged)
-	c.Text("client", &s.client)
-	c.Text("boot", &s.boot)
-	c.NonZero("base", &s.base)
-	c.Flag("lost", &s.lost)
-	c.NonZero("unpriced", &s.unpriced)
-	c.NonZero("unpriced_here", &s.unpricedHere)
+	c.Flag("told", &s.told)
 	c.Flag("closed", &s.Closed)
 }
 
@@ -394,7 +378,8 @@ func spanFrom(text string) (s Span, err error) {
 
 // amountText is an amount in one short string, empty for nothing: billionths of a dollar
 // ("-" if no dollars are known), tokens (input, output, cache read, cache write), and
-// requests. It is part of every record.
+// requests; behind them, unless both are 0, the requests without a price and the client's total.
+// It is part of every record.
 func amountText(a price.Amount) string {
 	if a == (price.Amount{}) {
 		return ""
@@ -405,7 +390,12 @@ func amountText(a price.Amount) string {
 	} else {
 		b = append(b, '-')
 	}
-	for _, n := range [...]int64{a.Tokens.Input, a.Tokens.Output, a.Tokens.CacheRead, a.Tokens.CacheWrite, a.Requests} {
+	counts := [...]int64{a.Tokens.Input, a.Tokens.Output, a.Tokens.CacheRead, a.Tokens.CacheWrite, a.Requests, a.Unpriced, a.Said}
+	n := len(counts)
+	if a.Unpriced == 0 && a.Said == 0 {
+		n -= 2
+	}
+	for _, n := range counts[:n] {
 		b = strconv.AppendInt(append(b, ' '), n, 10)
 	}
 	return string(b)
@@ -416,8 +406,10 @@ func amountOf(text string) (a price.Amount, err error) {
 		return a, nil
 	}
 	parts := strings.Fields(text)
-	into := [...]*int64{&a.Nanos, &a.Tokens.Input, &a.Tokens.Output, &a.Tokens.CacheRead, &a.Tokens.CacheWrite, &a.Requests}
-	if len(parts) != len(into) {
+	into := [...]*int64{
+		&a.Nanos, &a.Tokens.Input, &a.Tokens.Output, &a.Tokens.CacheRead, &a.Tokens.CacheWrite, &a.Requests, &a.Unpriced, &a.Said,
+	}
+	if n := len(parts); n != len(into) && n != len(into)-2 {
 		return a, fmt.Errorf("%q is no amount", brief(text))
 	}
 	a.Dollars = parts[0] != "-"

@@ -12,10 +12,9 @@ import (
 var fullAccount = Account{
 	Day: "2026-11-22", dayEnds: 5,
 	Today: price.Amount{Nanos: 1, Dollars: true}, Total: price.Amount{Tokens: price.Tokens{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}, Requests: 5},
-	Runs: []RunAccount{{ID: "a run", Limit: 1, Own: 2, Spent: price.Amount{Nanos: 3, Dollars: true}}, {ID: "r", Limit: 4}},
+	Runs: []RunAccount{{ID: "a run", Limit: 1, Own: 2, Spent: price.Amount{Nanos: 3, Dollars: true}}, {ID: "r", Limit: 4}, {ID: "b", Spent: price.Amount{Said: 5}}},
 	Sessions: []SessionAccount{{
-		ID: "s 1\"", Meter: "m", Charged: price.Amount{Nanos: 7, Dollars: true}, Closed: true, client: "c", boot: "b", base: -8, lost: true,
-		unpriced: 9, unpricedHere: 10,
+		ID: "s 1\"", Meter: "m", Charged: price.Amount{Nanos: 7, Dollars: true, Unpriced: 8, Said: 9}, Closed: true, told: true,
 		Spans: []Span{
 			{From: -1, history: true},
 			{EntryID: "e", ID: "an id with blanks \x01", Start: 11, FirstSeq: 12, DeliveredSeq: 13, Attempt: 14, From: 15, since: 16, mark: 17, turned: true},

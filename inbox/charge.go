@@ -11,28 +11,23 @@ import (
 // Reading is what a session's meter says at a moment.
 type Reading struct {
 	Session string
-	// Meter names this run of the counter: another one has begun at nothing.
+	// Meter names this run of the counter. Another one has begun at nothing, and comes to the same.
 	Meter string
 	// Spent is all that it counted, and only grows.
 	Spent price.Amount
 	// Boundary is the first line of a user in the transcript at or behind a position; ok
 	// is false if no such line was read yet. nil knows of none.
 	Boundary func(position int64) (b Boundary, ok bool)
+	// Models are what was spent on each model between two positions; nil tells nothing.
+	Models func(from, to int64) []price.ByModel
 	// Read is how much of the transcript was counted, in bytes.
 	Read int64
-	// Client names the process whose Total was read last, "" if none was: billionths of
-	// a dollar, as the client says them. It began to count at Resumed, which is what
-	// the session's transcript says, 0 if that says nothing. ThisBoot says that it ran in
-	// this boot of the machine.
-	Client         string
-	Total, Resumed int64
-	ThisBoot       bool
-	// Divided says that dollars were divided by tokens since the last line of a user.
-	Divided bool
 	// Model and ContextPercent are those of the last request, the second negative if it
 	// is unknown.
 	Model          string
 	ContextPercent float64
+	// Told says that the client has said a total.
+	Told bool
 	// Over says that the session ends: what is open is charged as it is known.
 	Over bool
 	// Gone says that it has ended and that all was counted: its account is closed, and
@@ -48,24 +43,18 @@ type Boundary struct {
 	At int64
 	// Before is what was spent before that line.
 	Before price.Amount
-	// Divided says that dollars up to there were divided by tokens since the line
-	// of a user before it.
-	Divided bool
-	// Final says that Before does not change any more. It may while the client has not
-	// said what its last request before that line cost.
-	Final bool
 }
 
 // largestCount is the most that is believed of any count: sums of it do not overflow.
 const largestCount = math.MaxInt64 / 8
 
 func (r *Reading) plausible() bool {
-	for _, n := range [...]int64{r.Spent.Nanos, r.Spent.Tokens.Input, r.Spent.Tokens.Output, r.Spent.Tokens.CacheRead, r.Spent.Tokens.CacheWrite, r.Spent.Requests, r.Total, r.Resumed} {
+	for _, n := range [...]int64{r.Spent.Nanos, r.Spent.Tokens.Input, r.Spent.Tokens.Output, r.Spent.Tokens.CacheRead, r.Spent.Tokens.CacheWrite, r.Spent.Requests, r.Spent.Unpriced, r.Spent.Said} {
 		if n < 0 || n > largestCount {
 			return false
 		}
 	}
-	return r.Session != "" && len(r.Session) <= maxSessionName && len(r.Meter) <= maxSessionName && len(r.Client) <= maxSessionName
+	return r.Session != "" && len(r.Session) <= maxSessionName && len(r.Meter) <= maxSessionName
 }
 
 // Turn is what is known of a session's turns at a [Tx.Position]. The client writes the
@@ -136,7 +125,7 @@ func shortName(session string) string { return session[:min(len(session), 12)] }
 // SpentOn is what the entry in flight cost so far, with what was charged and what the
 // readings of this transaction add; known is false if no meter has told of it.
 func (t *Tx) SpentOn(d *Delivery) (p price.Price, known bool) {
-	p = price.Price{Amount: d.Spent, Divided: d.SpentDivided, ContextPercent: -1}
+	p = price.Price{Amount: d.Spent, ContextPercent: -1}
 	known = !d.Spent.IsZero()
 	for i := range t.readAccount().Sessions {
 		s := &t.readAccount().Sessions[i]
@@ -144,8 +133,7 @@ func (t *Tx) SpentOn(d *Delivery) (p price.Price, known bool) {
 		for j, amount := range s.uncharged(r) {
 			if s.Spans[j].of(d) {
 				p.Amount = p.Plus(amount.Amount)
-				p.Divided = p.Divided || amount.divided
-				p.Open = p.Open || !s.Closed
+				p.Said = 0
 				known = known || r != nil
 			}
 		}
@@ -206,8 +194,30 @@ func clipped(id string) string {
 	return strings.ToValidUTF8(id[:maxName], "")
 }
 
+// models are those of a span up to a position that cost an amount, unless there is but one, which
+// is the price's own. A span of which a part was charged before has none, either.
+func (r *Reading) models(of Span, end int64, cost price.Amount) []price.ByModel {
+	if r.Models == nil {
+		return nil
+	}
+	from := of.mark
+	if m, ok := r.beginning(of, of.From); from == 0 && of.From > 0 && ok {
+		from = m.Offset
+	} else if from == 0 {
+		from = -1
+	}
+	all := r.Models(from, end)
+	for _, of := range all {
+		cost.Requests -= of.Requests
+	}
+	if len(all) < 2 || cost.Requests != 0 {
+		return nil
+	}
+	return all
+}
+
 // book writes a line for what a span has cost.
-func (t *Tx) book(a *Account, s *SessionAccount, of Span, amount price.Amount, r *Reading, divided bool) {
+func (t *Tx) book(a *Account, s *SessionAccount, of Span, amount price.Amount, end int64, r *Reading) {
 	if amount.IsZero() || of.history {
 		return
 	}
@@ -215,26 +225,24 @@ func (t *Tx) book(a *Account, s *SessionAccount, of Span, amount price.Amount, r
 	a.add(t.day(a), amount, of.Outside())
 	a.addToRun(of.ID, amount)
 	c := Cost{
-		At: now, EntryID: of.EntryID, ID: of.ID, Start: of.Start,
+		At: now, Models: r.models(of, end, amount), EntryID: of.EntryID, ID: of.ID, Start: of.Start,
 		FirstSeq: of.FirstSeq, DeliveredSeq: of.DeliveredSeq, Attempt: of.Attempt, SessionID: s.ID,
-		Price: price.Price{Amount: amount, Divided: divided, Model: r.Model, ContextPercent: r.ContextPercent},
-		meter: s.Meter, charged: s.Charged, boot: s.boot, base: s.base,
+		Price: price.Price{Amount: amount, Model: r.Model, ContextPercent: r.ContextPercent},
+		meter: s.Meter, charged: s.Charged,
 	}
 	t.addJSON(journal.Costs, c.encode())
-	if !amount.Dollars {
-		s.unpricedHere++
-	}
 	if d := t.inFlight; d != nil && of.of(d) {
-		t.setInFlight(d.spending(amount, divided))
+		t.setInFlight(d.spending(amount))
 	}
 	if d := t.redeliver; d != nil && of.of(d) {
-		t.setRedeliver(d.spending(amount, divided))
+		t.setRedeliver(d.spending(amount))
 	}
 }
 
 // spending is the delivery with more that was charged to its entry.
-func (d *Delivery) spending(amount price.Amount, divided bool) *Delivery {
+func (d *Delivery) spending(amount price.Amount) *Delivery {
 	with := *d
-	with.Spent, with.SpentDivided = d.Spent.Plus(amount), d.SpentDivided || divided
+	with.Spent = d.Spent.Plus(amount)
+	with.Spent.Said = 0 // the client says it a moment after the entry's end
 	return &with
 }

@@ -22,11 +22,11 @@ const cent = 10_000_000
 func told(session string, cents int64, marks ...int64) inbox.Reading {
 	return inbox.Reading{
 		Session: session, Meter: "m", Spent: price.Amount{Nanos: cents * cent, Dollars: true, Requests: cents},
-		Read: 10_000, Client: "c", Total: cents * cent, ThisBoot: true, ContextPercent: -1,
+		Read: 10_000, ContextPercent: -1,
 		Boundary: func(position int64) (inbox.Boundary, bool) {
 			for i, at := range marks {
 				if at >= position {
-					return inbox.Boundary{Offset: at, Before: price.Amount{Nanos: int64(i) * cent, Dollars: true, Requests: int64(i)}, Final: true}, true
+					return inbox.Boundary{Offset: at, Before: price.Amount{Nanos: int64(i) * cent, Dollars: true, Requests: int64(i)}}, true
 				}
 			}
 			return inbox.Boundary{}, false
@@ -69,15 +69,15 @@ func deliverAt(t testing.TB, box *inbox.Inbox, session string, at int64) {
 // What no meter can say is not counted, and keeps nobody from being served.
 func TestImpossibleReadings(t *testing.T) {
 	for name, change := range map[string]func(*inbox.Reading){
-		"negative dollars":  func(r *inbox.Reading) { r.Spent.Nanos = -1 },
-		"negative tokens":   func(r *inbox.Reading) { r.Spent.Tokens.CacheRead = -1 },
-		"huge dollars":      func(r *inbox.Reading) { r.Spent.Nanos = math.MaxInt64 },
-		"huge tokens":       func(r *inbox.Reading) { r.Spent.Tokens.Input = math.MaxInt64 },
-		"a negative total":  func(r *inbox.Reading) { r.Total = math.MinInt64 },
-		"no session":        func(r *inbox.Reading) { r.Session = "" },
-		"a long name":       func(r *inbox.Reading) { r.Session = strings.Repeat("s", 1000) },
-		"a long meter":      func(r *inbox.Reading) { r.Meter = strings.Repeat("m", 1000) },
-		"a negative resume": func(r *inbox.Reading) { r.Resumed = -1 },
+		"negative dollars": func(r *inbox.Reading) { r.Spent.Nanos = -1 },
+		"negative tokens":  func(r *inbox.Reading) { r.Spent.Tokens.CacheRead = -1 },
+		"huge dollars":     func(r *inbox.Reading) { r.Spent.Nanos = math.MaxInt64 },
+		"huge tokens":      func(r *inbox.Reading) { r.Spent.Tokens.Input = math.MaxInt64 },
+		"a negative total": func(r *inbox.Reading) { r.Spent.Said = math.MinInt64 },
+		"without a price":  func(r *inbox.Reading) { r.Spent.Unpriced = -1 },
+		"no session":       func(r *inbox.Reading) { r.Session = "" },
+		"a long name":      func(r *inbox.Reading) { r.Session = strings.Repeat("s", 1000) },
+		"a long meter":     func(r *inbox.Reading) { r.Meter = strings.Repeat("m", 1000) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			box := newBox(t, "a\n")

@@ -3,7 +3,6 @@ package inbox_test
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -20,19 +19,14 @@ import (
 )
 
 // clientSession is a session of a client in a world of prices: what it really spent on
-// what, and what a meter makes of its transcript and of the totals it says.
+// what, and what a meter makes of its transcript.
 type clientSession struct {
-	id      string
-	dollars bool
-	clock   *worldClock
-	lines   []*sessionLine // of the transcript
-	size    int64
-	late    []*sessionLine // that the client has not written yet
+	id    string
+	clock *worldClock
+	lines []*sessionLine // of the transcript
+	size  int64
+	late  []*sessionLine // that the client has not written yet
 
-	process int
-	total   int64 // the client's own
-	stated  int64 // the last total in the transcript
-	began   int64 // the total that the process began with
 	running bool
 	owner   string // whose turn it is: of an entry, or ""
 	turns   bool   // a turn goes on
@@ -49,35 +43,20 @@ func (c *worldClock) now() time.Time {
 }
 
 type sessionLine struct {
-	at      int64
-	when    int64 // it came to be, whenever it is written
-	user    bool
-	cost    int64
-	process int
-	stated  bool // in a total that the transcript has
-	unseen  bool // no line of the transcript: only a total told of it
+	at   int64
+	when int64 // it came to be, whenever it is written
+	user bool
+	cost int64
 }
 
-// meterModel is what a meter keeps. Requests are given to heard as the client's totals
-// tell of them.
+// meterModel is what a meter keeps.
 type meterModel struct {
-	run   int
-	read  int // lines that were counted
-	heard map[*sessionLine]bool
-	last  struct { // the last total that it heard of
-		client       string
-		boot         string
-		total, began int64
-	}
-}
-
-func (m meterModel) clone() meterModel {
-	m.heard = maps.Clone(m.heard)
-	return m
+	run  int
+	read int // lines that were counted
 }
 
 func (c *clientSession) write(user bool, cost int64) {
-	c.late = append(c.late, &sessionLine{when: c.clock.now().UnixMilli(), user: user, cost: cost, process: c.process})
+	c.late = append(c.late, &sessionLine{when: c.clock.now().UnixMilli(), user: user, cost: cost})
 }
 
 // flush writes some of the lines that are late.
@@ -90,36 +69,17 @@ func (c *clientSession) flush(n int) {
 	c.late = c.late[n:]
 }
 
-// reading is what the meter says: the tokens of each request that it has read, 1000 for a
-// cent, and its dollars where it heard of them.
+// reading is what the meter says: the price of each request that it has read.
 func (c *clientSession) reading(over, gone bool) inbox.Reading {
 	m := &c.meter
-	r := inbox.Reading{
-		Session: c.id, Meter: fmt.Sprint("m", m.run), ContextPercent: -1, Over: over, Gone: gone,
-		Client: m.last.client, Total: m.last.total, Resumed: m.last.began, ThisBoot: m.last.boot == machine.BootID(),
-	}
+	r := inbox.Reading{Session: c.id, Meter: fmt.Sprint("m", m.run), ContextPercent: -1, Over: over, Gone: gone}
 	var marks []inbox.Boundary
-	sum, final := price.Amount{Dollars: c.dollars}, true
 	for _, l := range c.lines[:m.read] {
-		switch {
-		case l.user:
-			marks = append(marks, inbox.Boundary{Offset: l.at, At: l.when, Before: sum, Final: final})
+		if l.user {
+			marks = append(marks, inbox.Boundary{Offset: l.at, At: l.when, Before: r.Spent})
 			continue
-		case m.heard[l]:
-			sum.Nanos += l.cost
-		case l.process == c.process:
-			final = !c.dollars
 		}
-		if !l.unseen {
-			sum.Requests++
-			sum.Tokens.Output += l.cost / 10_000
-		}
-	}
-	r.Spent = sum
-	for _, l := range append(c.lines[m.read:len(c.lines):len(c.lines)], c.late...) { // a total is for what is not written yet, too
-		if m.heard[l] {
-			r.Spent.Nanos += l.cost
-		}
+		r.Spent = r.Spent.Plus(price.Amount{Nanos: l.cost, Dollars: true, Requests: 1, Tokens: price.Tokens{Output: l.cost / 10_000}})
 	}
 	if m.read > 0 {
 		r.Read = min(c.size, c.lines[m.read-1].at+90)
@@ -135,19 +95,8 @@ func (c *clientSession) reading(over, gone bool) inbox.Reading {
 	return r
 }
 
-// see has the meter read everything, with a total if the client says one.
-func (c *clientSession) see() {
-	m := &c.meter
-	m.read = len(c.lines)
-	for _, l := range append(c.lines[:len(c.lines):len(c.lines)], c.late...) {
-		if c.dollars && !l.user && (l.stated || c.running && l.process == c.process) {
-			m.heard[l] = true
-		}
-	}
-	if c.dollars && c.running {
-		m.last.client, m.last.boot, m.last.total, m.last.began = fmt.Sprint(c.process), machine.BootID(), c.total, c.began
-	}
-}
+// see has the meter read everything.
+func (c *clientSession) see() { c.meter.read = len(c.lines) }
 
 type priceWorld struct {
 	t        *testing.T
@@ -172,7 +121,6 @@ func (w *priceWorld) ask() {
 	cost := int64(1+w.r.IntN(50)) * 10_000_000
 	w.now.write(false, cost)
 	w.ownerOf[w.now.late[len(w.now.late)-1]] = w.now.owner
-	w.now.total += cost
 	w.spent[w.now.owner] += cost
 	w.log("%s asks for %q: %d", w.now.id, w.now.owner, cost/10_000_000)
 }
@@ -191,9 +139,7 @@ func (w *priceWorld) turn(owner string) {
 
 func (w *priceWorld) begin(c *clientSession, length int64) {
 	w.now = c
-	c.running, c.process = true, c.process+1
-	c.began = c.stated
-	c.total = c.stated
+	c.running = true
 	w.in(func(tx *inbox.Tx) {
 		tx.Position(c.id, length, inbox.TurnUnknown)
 		require.NoError(w.t, tx.StartSession(c.id, 0))
@@ -245,7 +191,7 @@ func (w *priceWorld) stop() {
 // end ends the session, and settles what it left.
 func (w *priceWorld) end(kill bool) {
 	c := w.now
-	before := c.meter.clone()
+	before := c.meter
 	if w.r.IntN(2) == 0 {
 		c.see()
 	}
@@ -253,11 +199,6 @@ func (w *priceWorld) end(kill bool) {
 		w.lose(c)
 	} else {
 		c.flush(len(c.late))
-		c.see()
-		c.stated = c.total
-		for _, l := range c.lines {
-			l.stated = l.stated || l.process == c.process
-		}
 	}
 	c.running, c.turns, c.owner = false, false, ""
 	c.see()
@@ -271,7 +212,7 @@ func (w *priceWorld) end(kill bool) {
 	})
 	switch w.r.IntN(6) {
 	case 0: // a power loss takes the meter's file
-		c.meter = meterModel{run: c.meter.run + 1, heard: map[*sessionLine]bool{}}
+		c.meter = meterModel{run: c.meter.run + 1}
 		w.boots++
 	case 1: // or leaves an older one
 		c.meter = before
@@ -283,8 +224,7 @@ func (w *priceWorld) end(kill bool) {
 	}
 }
 
-// lose takes back the requests that a killed client has not written. Those of which
-// nobody heard are nobody's.
+// lose takes back the requests that a killed client has not written: nobody hears of them.
 func (w *priceWorld) lose(c *clientSession) {
 	n := len(c.late)
 	for n > 0 && !c.late[n-1].user {
@@ -294,27 +234,13 @@ func (w *priceWorld) lose(c *clientSession) {
 	c.flush(n)
 	c.late = nil
 	for _, l := range lost {
-		if !c.meter.heard[l] {
-			w.spent[w.ownerOf[l]] -= l.cost
-			w.log("nobody hears of %d for %q", l.cost/10_000_000, w.ownerOf[l])
-			continue
-		}
-		l.at, l.unseen = c.size, true
-		c.lines = append(c.lines, l)
-	}
-	if !c.dollars {
-		return
-	}
-	for _, l := range c.lines { // of written requests without a total, too, only the tokens are known
-		if !l.user && l.process == c.process && !c.meter.heard[l] {
-			w.spent[w.ownerOf[l]] -= l.cost
-		}
+		w.spent[w.ownerOf[l]] -= l.cost
+		w.log("nobody hears of %d for %q", l.cost/10_000_000, w.ownerOf[l])
 	}
 }
 
 // Every cent is charged once, to what it was spent on: with lines that the client writes
-// late, totals that come late, sessions that are ended, resumed and cleared, and meters
-// that are lost.
+// late, sessions that are ended and resumed, and meters that are lost.
 func TestAWorldOfPrices(t *testing.T) {
 	t.Cleanup(func() { machine.TestOnlyBootID = "" })
 	for seed := range long.Rounds(60, 1500) {
@@ -334,14 +260,13 @@ func TestAWorldOfPrices(t *testing.T) {
 }
 
 func (w *priceWorld) run() {
-	dollars := w.r.IntN(5) > 0
 	for range 3 + w.r.IntN(12) {
 		if w.now == nil || !w.now.running {
 			if n := len(w.sessions); n > 0 && w.r.IntN(2) == 0 {
 				c := w.sessions[w.r.IntN(n)]
 				w.begin(c, c.size)
 			} else {
-				c := &clientSession{id: fmt.Sprint("session-", n), clock: w.clock, dollars: dollars, meter: meterModel{run: 1, heard: map[*sessionLine]bool{}}}
+				c := &clientSession{id: fmt.Sprint("session-", n), clock: w.clock, meter: meterModel{run: 1}}
 				w.sessions = append(w.sessions, c)
 				w.begin(c, 0)
 			}
@@ -386,16 +311,12 @@ func (w *priceWorld) append(text string) {
 
 func (w *priceWorld) check(seed int) {
 	t := w.t
-	dollars := len(w.sessions) == 0 || w.sessions[0].dollars
 	prices, err := w.box.Prices(nil)
 	require.NoError(t, err)
 	assert.Empty(t, prices.Warnings)
 	got, outside, total := map[string]int64{}, int64(0), int64(0)
 	_, err = w.box.Costs(func(c inbox.Cost) bool {
 		of := c.Nanos
-		if !dollars {
-			of = c.Tokens.Output * 10_000
-		}
 		total += of
 		if c.Outside() {
 			outside += of

@@ -3,7 +3,7 @@ package inbox
 import (
 	"encoding/json"
 	"errors"
-	"math/bits"
+	"strings"
 	"time"
 
 	"heartbeat/internal/flat"
@@ -25,11 +25,12 @@ type Cost struct {
 	Attempt                int
 	SessionID              string
 	price.Price
+	// Models are what of it was spent on each model, nil where there was but one.
+	Models []price.ByModel
 
 	// These are the session's account after this line: see [SessionAccount].
-	meter, boot string
-	charged     price.Amount
-	base        int64
+	meter   string
+	charged price.Amount
 }
 
 // Outside reports whether the line belongs to no entry.
@@ -49,11 +50,32 @@ func (c *Cost) members(to flat.Codec, charged *string) error {
 	to.Flag("outside", &outside)
 	to.Text("session_id", &c.SessionID)
 	err := c.Price.Members(to)
+	models := modelsText(c.Models)
+	to.Text("models", &models)
+	c.Models = modelsOf(models)
 	to.Text("meter", &c.meter)
 	to.Text("charged", charged)
-	to.Text("boot", &c.boot)
-	to.NonZero("base", &c.base)
 	return err
+}
+
+// modelsText has a model and its amount on each line.
+func modelsText(all []price.ByModel) string {
+	var b strings.Builder
+	for _, of := range all {
+		b.WriteString(of.Model + "\t" + amountText(of.Amount) + "\n")
+	}
+	return b.String()
+}
+
+// modelsOf leaves out what modelsText does not write.
+func modelsOf(text string) (all []price.ByModel) {
+	for l := range strings.Lines(text) {
+		model, amount, _ := strings.Cut(strings.TrimSuffix(l, "\n"), "\t")
+		if a, err := amountOf(amount); err == nil && a.Requests > 0 {
+			all = append(all, price.ByModel{Model: model, Amount: a})
+		}
+	}
+	return all
 }
 
 func (c *Cost) encode() []byte {
@@ -81,8 +103,8 @@ func ParseCost(line []byte) (c Cost, err error) {
 	case err != nil:
 	case c.At.IsZero():
 		err = errors.New("it has no member at")
-	case c.Nanos < 0:
-		err = errors.New("its member cost_usd is negative")
+	case c.Nanos < 0 || c.Said < 0:
+		err = errors.New("its member cost_usd or client_usd is negative")
 	}
 	if err != nil {
 		return Cost{}, err
@@ -98,91 +120,8 @@ var _ json.Marshaler = Cost{}
 // TailCosts reads .costs.jsonl (a [Cost] a line) as TailResults reads the results.
 func (b *Inbox) TailCosts(n int) (*Tail, error) { return b.tail(journal.Costs, n) }
 
-// chargeLate divides dollars that became known after their tokens were charged, as under
-// -p, where the client says what it all cost when it ends.
-func (t *Tx) chargeLate(s *SessionAccount, r *Reading) {
-	if s.unpriced == 0 || len(s.Spans) == 0 || s.Spans[0].mark == 0 {
-		return
-	}
-	m, ok := r.boundary(s.Spans[0].mark)
-	late := m.Before.Nanos - s.Charged.Nanos
-	if !ok || m.Offset != s.Spans[0].mark || late <= 0 {
-		return
-	}
-	costs := t.unpricedCosts(s)
-	if len(costs) == 0 {
-		return // it is the first span's, then
-	}
-	to := s.Charged
-	to.Nanos, to.Dollars = to.Nanos+late, true
-	s.chargeUpTo(to, r, t.boot)
-	weights := make([]int64, len(costs))
-	for i, c := range costs {
-		weights[i] = c.Tokens.Weight()
-	}
-	for i, share := range divide(late, weights) {
-		c := costs[i]
-		of := Span{EntryID: c.EntryID, ID: c.ID, Start: c.Start, FirstSeq: c.FirstSeq, DeliveredSeq: c.DeliveredSeq, Attempt: c.Attempt}
-		t.book(t.changeAccount(), s, of, price.Amount{Nanos: share, Dollars: true}, r, true)
-	}
-	s.unpriced = 0
-}
-
-// divide splits a sum by weights, to the last billionth; evenly if all are 0.
-func divide(sum int64, weights []int64) []int64 {
-	shares := make([]int64, len(weights))
-	var largest, total uint64
-	for _, w := range weights {
-		largest = max(largest, uint64(max(0, w)))
-	}
-	shift := max(0, bits.Len64(largest)+bits.Len(uint(len(weights)))-63) // so that their sum does not overflow
-	weight := func(i int) uint64 { return uint64(max(0, weights[i])) >> shift }
-	for i := range weights {
-		total += weight(i)
-	}
-	rest := sum
-	for i := range shares {
-		switch {
-		case i == len(shares)-1:
-			shares[i] = rest
-		case total == 0:
-			shares[i] = sum / int64(len(shares))
-		default:
-			hi, lo := bits.Mul64(uint64(sum), weight(i))
-			q, _ := bits.Div64(hi, lo, total)
-			shares[i] = min(int64(q), rest)
-		}
-		rest -= shares[i]
-	}
-	return shares
-}
-
 // costSpan is how much of .costs.jsonl is searched.
 const costSpan = 16 << 20
-
-// unpricedCosts are the lines of earlier spans of a session that have no dollars, one for
-// each delivery.
-func (t *Tx) unpricedCosts(s *SessionAccount) (costs []Cost) {
-	var all []Cost
-	t.eachCostOf(s.ID, func(c Cost) {
-		if !c.Dollars {
-			all = append(all, c)
-		}
-	})
-	all = all[:max(0, len(all)-int(s.unpricedHere))]
-	all = all[max(0, len(all)-int(s.unpriced)):]
-	at := map[[2]int64]int{}
-	for _, c := range all {
-		i, there := at[[2]int64{c.FirstSeq, c.DeliveredSeq}]
-		if !there {
-			at[[2]int64{c.FirstSeq, c.DeliveredSeq}] = len(costs)
-			costs = append(costs, c)
-			continue
-		}
-		costs[i].Tokens = costs[i].Tokens.Plus(c.Tokens)
-	}
-	return costs
-}
 
 // lastCharged is the last line of a session.
 func (t *Tx) lastCharged(session string) (last Cost, found bool) {

@@ -43,9 +43,7 @@ type Delivery struct {
 	// FirstSeq is the DeliveredSeq of the entry's first delivery, 0 if that is this one.
 	FirstSeq int64 `json:"first_seq,omitempty"`
 	// Spent is what was charged to the entry so far, in all its deliveries, and
-	// SpentDivided says that dollars of it were divided by tokens.
-	Spent        price.Amount `json:"-"`
-	SpentDivided bool         `json:"-"`
+	Spent price.Amount `json:"-"`
 	// Took is for how long earlier deliveries of the entry were worked on: see [Tx.Worked].
 	Took time.Duration `json:"-"`
 	// Failure is the last error that kept the entry from being answered.
@@ -133,7 +131,7 @@ func (d *Delivery) entry() Entry {
 	e.EntryID = d.EntryID
 	e.Start, e.End, e.Attempt = d.StartOffset, d.EndOffset, d.Attempt+1
 	e.terminated, e.detached, e.textFile = !d.Unterminated, d.Detached, d.TextFile
-	e.firstSeq, e.spent, e.spentDivided, e.took = d.first(), d.Spent, d.SpentDivided, d.Took
+	e.firstSeq, e.spent, e.took = d.first(), d.Spent, d.Took
 	return e
 }
 
@@ -198,7 +196,6 @@ func (d *Delivery) members(c flat.Codec) error {
 	c.NonZero("first_seq", &d.FirstSeq)
 	spent := amountText(d.Spent)
 	c.Text("spent", &spent)
-	c.Flag("spent_divided", &d.SpentDivided)
 	took := int64(d.Took)
 	c.NonZero("took_ns", &took)
 	d.Took = max(0, time.Duration(took))

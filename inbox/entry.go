@@ -35,10 +35,9 @@ type Entry struct {
 	detached   bool   // no longer in the inbox: see Delivery.Detached
 	offer      *offer
 	// See Delivery. firstSeq is 0 before the first delivery.
-	firstSeq     int64
-	spent        price.Amount
-	spentDivided bool
-	took         time.Duration
+	firstSeq int64
+	spent    price.Amount
+	took     time.Duration
 }
 
 // offer marks an entry that may be delivered: the transaction returned it last,

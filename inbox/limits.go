@@ -72,6 +72,14 @@ func (t *Tx) Today() price.Amount {
 	return sum
 }
 
+// AcceptUnpriced has a person's resume take what went to models without a price today for nothing:
+// otherwise a limit of the day in dollars would hold delivery until midnight.
+func (t *Tx) AcceptUnpriced() {
+	if t.readAccount().Today.Unpriced > 0 {
+		t.changeAccount().Today.Unpriced = 0
+	}
+}
+
 // NoteLimits keeps, with the next commit, what an entry, a session and a day may cost by the
 // consumer's flags, for those who only look.
 func (t *Tx) NoteLimits(entry, session, day budget.Limits) {

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
-	"heartbeat/internal/machine"
 	"heartbeat/internal/price"
 )
 
@@ -29,8 +29,9 @@ type Prices struct {
 	entries  map[priceKey]*price.Price
 	sessions map[string]price.Amount
 	open     []Cost
-	extra    price.Amount // of open
-	outside  price.Amount // of extra
+	goesOn   map[priceKey]bool // entries whose spending has no certain end yet
+	extra    price.Amount      // of open
+	outside  price.Amount      // of extra
 	day      string
 	models   texts
 	metered  map[string]bool // sessions whose meter was read
@@ -76,7 +77,7 @@ func (b *Inbox) Spending(load func(session string) *Reading, each func(Cost)) (*
 }
 
 func (b *Inbox) newPrices() *Prices {
-	return &Prices{box: b, entries: map[priceKey]*price.Price{}, sessions: map[string]price.Amount{}, day: b.today(), models: texts{}, metered: map[string]bool{}}
+	return &Prices{box: b, entries: map[priceKey]*price.Price{}, sessions: map[string]price.Amount{}, day: b.today(), models: texts{}, metered: map[string]bool{}, goesOn: map[priceKey]bool{}}
 }
 
 // read takes one view of it all. It decodes the lines that may be wanted; nil wants all.
@@ -134,7 +135,8 @@ func (p *Prices) add(c Cost) {
 		key.entryID = strings.Clone(c.EntryID) // not the whole line
 		p.entries[key] = of
 	}
-	of.Amount, of.Divided, of.Open = of.Plus(c.Amount), of.Divided || c.Divided, of.Open || c.Open
+	of.Amount = of.Plus(c.Amount)
+	of.Said = 0 // the client says it a moment after the entry's end
 	if c.Model != "" {
 		if of.Model != c.Model {
 			of.Model = p.models.once(c.Model)
@@ -164,22 +166,21 @@ func (p *Prices) addOpen(load func(session string) *Reading) {
 			continue
 		}
 		p.metered[s.ID] = true
-		now := SessionAccount{
-			Meter: s.Meter, Charged: s.Charged, Spans: s.Spans, client: s.client, boot: s.boot, base: s.base, lost: s.lost,
-		}
-		now.follow(r, machine.BootID())
-		for j, part := range now.uncharged(r) {
+		for j, part := range s.uncharged(r) {
 			span := s.Spans[j]
 			if span.history || part.IsZero() && (s.Closed || span.Outside()) {
 				continue
 			}
 			c := Cost{
 				EntryID: span.EntryID, ID: span.ID, Start: span.Start, FirstSeq: span.FirstSeq, DeliveredSeq: span.DeliveredSeq,
-				Attempt: span.Attempt, SessionID: s.ID,
-				Price: price.Price{Amount: part.Amount, Divided: part.divided, Open: !s.Closed && !(part.complete && part.final), Model: r.Model, ContextPercent: r.ContextPercent},
+				Attempt: span.Attempt, SessionID: s.ID, Models: r.models(span, part.endOr(math.MaxInt64), part.Amount),
+				Price: price.Price{Amount: part.Amount, Model: r.Model, ContextPercent: r.ContextPercent},
 			}
 			p.add(c)
 			p.open = append(p.open, c)
+			if !s.Closed && !part.complete {
+				p.goesOn[priceKey{span.EntryID, span.FirstSeq}] = true
+			}
 			p.extra = p.extra.Plus(part.Amount)
 			if span.Outside() {
 				p.outside = p.outside.Plus(part.Amount)
@@ -189,8 +190,7 @@ func (p *Prices) addOpen(load func(session string) *Reading) {
 }
 
 // Of is what an entry has cost over all its deliveries; firstSeq is the number of the
-// commit of the first of them, as its outcome has it. It is open while the entry's
-// spending has no certain end. known is false if nothing is known of it.
+// commit of the first of them, as its outcome has it. known is false if nothing is known of it.
 func (p *Prices) Of(entryID string, firstSeq int64) (of price.Price, known bool) {
 	if found := p.entries[priceKey{entryID, firstSeq}]; found != nil && (found.Dollars || !found.IsZero()) {
 		return *found, true
@@ -201,7 +201,7 @@ func (p *Prices) Of(entryID string, firstSeq int64) (of price.Price, known bool)
 // Pending reports whether more may be known of an entry in a moment, also where nothing
 // is known yet: a session that has a meter has not come to the end of what belongs to it.
 func (p *Prices) Pending(entryID string, firstSeq int64) bool {
-	if found := p.entries[priceKey{entryID, firstSeq}]; p.settling || found != nil && found.Open {
+	if p.settling || p.goesOn[priceKey{entryID, firstSeq}] {
 		return true
 	}
 	for _, s := range p.Account.Sessions {
@@ -217,10 +217,10 @@ func (p *Prices) Pending(entryID string, firstSeq int64) bool {
 func (p *Prices) OfDelivery(d *Delivery) (of price.Price, known bool) {
 	if p.partial {
 		of, known = p.Of(d.EntryID, d.first())
-		of.Amount, of.Divided = of.Plus(d.Spent), of.Divided || d.SpentDivided
+		of.Amount = of.Plus(d.Spent)
 		return of, known || !d.Spent.IsZero()
 	}
-	return p.atLeast(d.EntryID, d.first(), price.Price{Amount: d.Spent, Divided: d.SpentDivided, ContextPercent: -1})
+	return p.atLeast(d.EntryID, d.first(), price.Price{Amount: d.Spent, ContextPercent: -1})
 }
 
 // OfResult is what an answered entry has cost: what its result says, completed.
@@ -245,7 +245,6 @@ func (p *Prices) atLeast(entryID string, firstSeq int64, said price.Price) (of p
 	if of.Amount = most(of.Amount, said.Amount); of.Model == "" {
 		of.Model, of.ContextPercent = said.Model, said.ContextPercent
 	}
-	of.Divided = of.Divided || said.Divided
 	return of, true
 }
 

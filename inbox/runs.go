@@ -132,9 +132,7 @@ func (t *Tx) SpentByRun(id string, load func(session string) *Reading) (price.Am
 		}
 		now := t.readings[s.ID]
 		if now == nil && load != nil {
-			if now = load(s.ID); now != nil && now.plausible() {
-				s.follow(now, t.boot)
-			} else {
+			if now = load(s.ID); now != nil && !now.plausible() {
 				now = nil
 			}
 		}
@@ -190,16 +188,24 @@ func (r *RunAccount) text() string {
 }
 
 func runFrom(text string) (r RunAccount, err error) {
-	parts := strings.SplitN(text, " ", 9)
-	if len(parts) != 9 || parts[8] == "" {
+	// An amount has six numbers or eight, and the id behind it may be anything.
+	parts := strings.SplitN(text, " ", 11)
+	last := 10
+	if len(parts) == 11 {
+		r.Spent, err = amountOf(strings.Join(parts[2:last], " "))
+	}
+	if len(parts) < 11 || err != nil {
+		parts, last = strings.SplitN(text, " ", 9), 8
+	}
+	if len(parts) != last+1 || parts[last] == "" {
 		return r, fmt.Errorf("%q is no run", brief(text))
 	}
-	r.ID = parts[8]
+	r.ID = parts[last]
 	for i, into := range []*int64{&r.Limit, &r.Own} {
 		if *into, err = strconv.ParseInt(parts[i], 10, 64); err != nil || *into < 0 {
 			return r, fmt.Errorf("%q is no run", brief(text))
 		}
 	}
-	r.Spent, err = amountOf(strings.Join(parts[2:8], " "))
+	r.Spent, err = amountOf(strings.Join(parts[2:last], " "))
 	return r, err
 }

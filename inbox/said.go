@@ -122,12 +122,11 @@ func (t *Tx) NoteProgress(text string, length time.Duration) error {
 // earlier is what is known of the deliveries of an entry that was put off, from when it is
 // back in the queue until it is delivered.
 type earlier struct {
-	EntryID      string        `json:"entry_id"`
-	Attempts     int           `json:"attempts"`
-	FirstSeq     int64         `json:"first_seq,omitempty"`
-	Spent        string        `json:"spent,omitempty"`
-	SpentDivided bool          `json:"spent_divided,omitempty"`
-	Took         time.Duration `json:"took_ns,omitempty"`
+	EntryID  string        `json:"entry_id"`
+	Attempts int           `json:"attempts"`
+	FirstSeq int64         `json:"first_seq,omitempty"`
+	Spent    string        `json:"spent,omitempty"`
+	Took     time.Duration `json:"took_ns,omitempty"`
 }
 
 // maxEarlier bounds a list that is part of each record. Whoever falls out of it begins to
@@ -154,7 +153,7 @@ func (t *Tx) PutOff(reason string, until time.Time) error {
 	}
 	was := earlier{
 		EntryID: d.EntryID, Attempts: d.Attempt, FirstSeq: d.first(),
-		Spent: amountText(d.Spent), SpentDivided: d.SpentDivided, Took: d.Took + t.worked,
+		Spent: amountText(d.Spent), Took: d.Took + t.worked,
 	}
 	line, err := d.putOffLine(was, until)
 	if err != nil {
@@ -238,7 +237,7 @@ func (t *Tx) resume(e *Entry) {
 		if was.EntryID != e.EntryID {
 			continue
 		}
-		e.Attempt, e.firstSeq, e.spentDivided, e.took = was.Attempts+1, was.FirstSeq, was.SpentDivided, max(0, was.Took)
+		e.Attempt, e.firstSeq, e.took = was.Attempts+1, was.FirstSeq, max(0, was.Took)
 		e.spent, _ = amountOf(was.Spent) // nothing, where somebody edited it
 	}
 }

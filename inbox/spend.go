@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"math"
 	"slices"
 
 	"heartbeat/internal/price"
@@ -9,13 +10,18 @@ import (
 // part is what one span has cost and was not charged.
 type part struct {
 	price.Amount
-	divided bool
-	// complete says that the next span has begun, and final that it is known for good
-	// what was spent by then.
-	complete, final bool
+	complete bool // the next span has begun
 	// end is where, and upTo what was spent by then.
 	end  int64
 	upTo price.Amount
+}
+
+// endOr is where the part ends, or open where it goes on.
+func (p part) endOr(open int64) int64 {
+	if p.complete {
+		return p.end
+	}
+	return open
 }
 
 // uncharged is what was not charged yet of each span, as a reading tells: nil tells
@@ -41,14 +47,13 @@ func (s *SessionAccount) uncharged(r *Reading) []part {
 				from = max(from, at+1)
 			}
 			if m, ok := r.beginning(s.Spans[i+1], from); ok {
-				p.Amount, p.divided = spentSince(m.Before, before), m.Divided
-				p.complete, p.final, p.end, p.upTo = true, m.Final, m.Offset, most(m.Before, before)
+				p.Amount = spentSince(m.Before, before)
+				p.complete, p.end, p.upTo = true, m.Offset, most(m.Before, before)
 				before, at = p.upTo, m.Offset
 				continue
 			}
 		}
 		p.Amount, p.upTo = spentSince(r.Spent, before), most(r.Spent, before)
-		p.divided = r.Divided
 		break
 	}
 	return parts
@@ -76,7 +81,7 @@ func (r *Reading) beginning(s Span, position int64) (Boundary, bool) {
 }
 
 // spentSince is what was spent between two readings, never less than nothing. No dollars
-// for requests are not 0 dollars: the client has not said them.
+// for requests are not 0 dollars: no price of them is known.
 func spentSince(now, before price.Amount) price.Amount {
 	d := most(now, before).Minus(before)
 	d.Dollars = now.Dollars && (d.Nanos > 0 || d.Requests == 0)
@@ -88,6 +93,7 @@ func spentSince(now, before price.Amount) price.Amount {
 func most(a, b price.Amount) price.Amount {
 	return price.Amount{
 		Nanos: max(a.Nanos, b.Nanos), Dollars: a.Dollars || b.Dollars, Requests: max(a.Requests, b.Requests),
+		Unpriced: max(a.Unpriced, b.Unpriced), Said: max(a.Said, b.Said),
 		Tokens: price.Tokens{
 			Input: max(a.Tokens.Input, b.Tokens.Input), Output: max(a.Tokens.Output, b.Tokens.Output),
 			CacheRead: max(a.Tokens.CacheRead, b.Tokens.CacheRead), CacheWrite: max(a.Tokens.CacheWrite, b.Tokens.CacheWrite),
@@ -97,87 +103,34 @@ func most(a, b price.Amount) price.Amount {
 
 // charge books what is certain. Spans whose end is known are done.
 func (t *Tx) charge(s *SessionAccount, r *Reading) {
-	was, first := *s, s.Spans[0]
-	s.follow(r, t.boot)
-	s.chargeUpTo(s.Charged, r, t.boot)
-	placed := false
+	was, first, placed := *s, s.Spans[0], false
+	s.Meter, s.told = r.Meter, s.told || r.Told
 	for i := range s.Spans {
 		if s.Spans[i].From < 0 {
 			s.Spans[i].From, placed = r.Read, true
 		}
 	}
-	t.chargeLate(s, r)
 	for _, p := range s.uncharged(r) {
-		if !p.complete || !p.final && !r.Over && !r.Gone {
+		if !p.complete {
 			break
 		}
-		s.chargeUpTo(p.upTo, r, t.boot)
-		t.book(t.changeAccount(), s, s.Spans[0], p.Amount, r, p.divided)
+		s.Charged = p.upTo
+		t.book(t.changeAccount(), s, s.Spans[0], p.Amount, p.end, r)
 		s.Spans = slices.Delete(s.Spans, 0, 1)
 		s.Spans[0].mark = p.end
-		s.unpriced, s.unpricedHere = s.unpriced+s.unpricedHere, 0
 	}
 	if (r.Over || r.Gone) && len(s.Spans) > 0 {
 		p := s.uncharged(r)[0]
-		s.chargeUpTo(p.upTo, r, t.boot)
-		t.book(t.changeAccount(), s, s.Spans[0], p.Amount, r, p.divided)
+		s.Charged = p.upTo
+		t.book(t.changeAccount(), s, s.Spans[0], p.Amount, math.MaxInt64, r)
 		s.Closed = true
 	}
-	if placed || !s.same(&was) || s.Spans[0] != first {
+	if placed || s.Meter != was.Meter || s.told != was.told || s.Charged != was.Charged || s.Closed != was.Closed || s.Spans[0] != first {
 		t.changeAccount()
 	}
 	if r.Gone {
 		t.changeAccount().close(s.ID)
 	}
-}
-
-// same reports whether nothing but the spans differs.
-func (s *SessionAccount) same(o *SessionAccount) bool {
-	return s.Meter == o.Meter && s.Charged == o.Charged && s.Closed == o.Closed && s.client == o.client && s.boot == o.boot &&
-		s.base == o.base && s.lost == o.lost && s.unpriced == o.unpriced && s.unpricedHere == o.unpricedHere
-}
-
-// follow goes on with a counter that may have lost something: a power loss takes back
-// what was not synced, and may leave an older file, or none. Then the transcript is
-// counted again, from where the file says or from its start; what cannot be counted
-// again is what clients said that are gone.
-//
-// What was charged is a point in the client's total, too: base. So it is found in any
-// counter by how far the client has got since, if it is the same client. One that began
-// later began at what the transcript says, and whatever it adds is new.
-func (s *SessionAccount) follow(r *Reading, boot string) {
-	s.lost = s.lost || s.Meter != "" && s.Meter != r.Meter
-	s.Meter = r.Meter
-	here := r.Client != "" && r.ThisBoot
-	if another := s.boot != "" && s.boot != boot; s.lost && r.Client != "" || another && here {
-		from := r.Resumed
-		switch {
-		case s.boot == "":
-		case s.lost && !another && s.client == r.Client:
-			from = s.base
-		default:
-			from = min(s.base, r.Resumed)
-		}
-		point := r.Spent.Nanos - max(0, r.Total-from)
-		if !s.lost {
-			point = min(point, s.Charged.Nanos)
-		}
-		s.Charged.Nanos = min(max(0, point), r.Spent.Nanos)
-		s.lost = false
-	}
-	if r.Client != "" && (s.boot == "" || s.boot == boot || here) {
-		s.boot, s.client = boot, r.Client
-	}
-}
-
-// chargeUpTo moves the charge on, and what it is in the client's total.
-func (s *SessionAccount) chargeUpTo(to price.Amount, r *Reading, boot string) {
-	if s.boot == boot && r.Client != "" {
-		s.base = r.Total - (r.Spent.Nanos - to.Nanos)
-	} else {
-		s.base += to.Nanos - s.Charged.Nanos
-	}
-	s.Charged = to
 }
 
 // enter begins the span of an entry that was delivered, or whose turn has begun.
@@ -342,7 +295,7 @@ func (t *Tx) openSession(session string, length int64, began bool) *SessionAccou
 	if length > 0 || !began {
 		var c Cost
 		if c, found = t.lastCharged(session); found {
-			s.Meter, s.Charged, s.boot, s.base = c.meter, c.charged, c.boot, c.base
+			s.Meter, s.Charged = c.meter, c.charged
 		}
 	}
 	switch {

@@ -116,10 +116,10 @@ func (t *Tx) takeOverInFlight(cursor int64) error {
 			d.DeliveredSeq = 0 // it counts in a journal that is gone
 		}
 		// Nor does such a file say what was spent, or what the agent said.
-		d.FirstSeq, d.Spent, d.SpentDivided = 0, price.Amount{}, false
+		d.FirstSeq, d.Spent = 0, price.Amount{}
 		d.Verdict, d.Progress = nil, nil
 		if was != nil && was.EntryID == d.EntryID && was.DeliveredSeq == d.DeliveredSeq {
-			d.FirstSeq, d.Spent, d.SpentDivided = was.FirstSeq, was.Spent, was.SpentDivided
+			d.FirstSeq, d.Spent = was.FirstSeq, was.Spent
 			d.Verdict, d.Progress = was.Verdict, was.Progress
 		}
 		t.setInFlight(d)

@@ -33,7 +33,7 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 		DeliveredAt: t.box.utcNow(), DeliveredSeq: t.Seq(), Attempt: e.Attempt,
 		SessionID: to.SessionID, PromptID: to.PromptID, Evidence: to.Evidence,
 		Inbox: t.box.name, Detached: e.detached, Unterminated: !e.terminated, TextFile: e.textFile,
-		FirstSeq: e.firstSeq, Spent: e.spent, SpentDivided: e.spentDivided, Took: e.took,
+		FirstSeq: e.firstSeq, Spent: e.spent, Took: e.took,
 	}
 	if err := t.forgetEarlier(e.EntryID); err != nil {
 		return nil, fmt.Errorf("deliver: %w", err)

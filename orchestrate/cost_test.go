@@ -50,7 +50,7 @@ func (s *spender) line(text string) {
 func (s *spender) spend() {
 	s.t.Helper()
 	s.requests++
-	s.line(fmt.Sprintf(`{"type":"assistant","message":{"id":"%s-%d","usage":{"input_tokens":1000,"output_tokens":100},"content":[{"type":"tool_use","id":"t"}]}}`, s.session, s.requests))
+	s.line(fmt.Sprintf(`{"type":"assistant","message":{"id":"%s-%d","model":"claude-opus-5-5","usage":{"input_tokens":1000,"output_tokens":100},"content":[{"type":"tool_use","id":"t"}]}}`, s.session, s.requests))
 	s.says()
 }
 
@@ -58,7 +58,7 @@ func (s *spender) spend() {
 func (s *spender) says() {
 	_, err := meter.Advance(filepath.Dir(s.inbox), meter.Reading{
 		Session: s.session, Transcript: s.transcript, Client: "client-" + s.session, HasTotal: true, Total: s.requests * requestNanos,
-		Requests: s.requests, ContextPercent: -1, Usage: &price.Tokens{Input: 1000, Output: 100},
+		ContextPercent: -1, Usage: &price.Tokens{Input: 1000, Output: 100},
 	})
 	require.NoError(s.t, err)
 }

@@ -60,6 +60,9 @@ func Judge(l budget.Plan, s Spent, attempt int) *Over {
 	if figures, over := l.Entry.Over(budget.Spent{Amount: s.Entry, Time: s.Took}); over {
 		return &Over{Reach: OfEntry, Figures: figures + attempts(attempt), Alone: true}
 	}
+	if n := s.Here.Unpriced; n > 0 && (l.Entry.Nanos > 0 || l.Session.Nanos > 0 || l.Day.Nanos > 0 || l.Run > 0) {
+		return &Over{Reach: OfEntry, Figures: withoutPrice(n), Alone: true}
+	}
 	if v := judgeRun(s.Run, l.Run); v != nil {
 		return v
 	}
@@ -72,8 +75,17 @@ func Judge(l budget.Plan, s Spent, attempt int) *Over {
 	return cmp.Or(JudgeDay(l, s.Today), JudgeSession(l, s.Session))
 }
 
+// withoutPrice says why a limit in dollars is taken as reached: it could not hold.
+func withoutPrice(requests int64) string {
+	return words.Count(int(requests), "request", "requests") + " went to a model whose price nobody knows, so that no limit in dollars holds: " +
+		"say the price in heartbeat/prices.toml (see heartbeat costs --prices)"
+}
+
 // JudgeDay is Judge for the day alone, with no entry in flight.
 func JudgeDay(l budget.Plan, today price.Amount) *Over {
+	if n := today.Unpriced; n > 0 && l.Day.Nanos > 0 {
+		return &Over{Reach: OfDay, Figures: "today " + withoutPrice(n)}
+	}
 	if _, over := l.Day.Over(budget.Spent{Amount: today}); over {
 		return &Over{Reach: OfDay, Figures: "today cost " + figures(today, l.Day)}
 	}

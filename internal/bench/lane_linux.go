@@ -142,7 +142,7 @@ func (m *metering) read() time.Duration {
 		`{"type":"assistant","isSidechain":false,"message":{"id":"msg_%d","model":"claude-opus-5-5","content":[{"type":"text","text":%q}],"usage":%s},"timestamp":"2026-11-22T14:45:39.475Z"}`,
 		strings.Repeat("question ", 1<<10), m.turns, strings.Repeat("answer ", 1500), usage))
 	out, took := m.run(nil, fmt.Appendf(nil, `{"session_id":%q,"transcript_path":%q,"cwd":"/","model":{"id":"claude-opus-5-5"},"cost":{"total_cost_usd":%d.25},`+
-		`"context_window":{"used_percentage":2,"current_usage":%s},"prompt_cache":{"requests":%d}}`, sessionID, m.transcript, m.turns, usage, m.turns),
+		`"context_window":{"used_percentage":2,"current_usage":%s}}`, sessionID, m.transcript, m.turns, usage),
 		"heartbeat-stop", "meter", "--inbox", filepath.Join(m.dir, "inbox.jsonl"))
 	if out != "" {
 		fail("the meter printed %.80q", out)

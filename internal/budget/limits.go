@@ -4,9 +4,7 @@ package budget
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"heartbeat/internal/flat"
@@ -167,25 +165,6 @@ func (p Plan) Within(other Plan) Plan {
 
 // Any reports whether an entry, a session or a day has a limit.
 func (p Plan) Any() bool { return p.Entry.Any() || p.Session.Any() || p.Day.Any() }
-
-// budgetFlag is how the client is told of a limit in print mode, where no status line
-// says what it costs.
-const budgetFlag = "--max-budget-usd"
-
-// ClientArgument returns the argument that gives a client in print mode the limit of a
-// session, nil where there is none or its arguments have one.
-func ClientArgument(args []string, session Limits) []string {
-	own := args
-	if i := slices.Index(args, "--"); i >= 0 {
-		own = args[:i]
-	}
-	has := slices.ContainsFunc(own, func(arg string) bool { return arg == budgetFlag || strings.HasPrefix(arg, budgetFlag+"=") })
-	if has || session.Nanos == 0 {
-		return nil
-	}
-	usd, _ := price.Nanos(session.Nanos).MarshalJSON() // it never fails
-	return []string{budgetFlag + "=" + string(usd)}
-}
 
 // Spent is what was spent, to be held against limits.
 type Spent struct {

@@ -47,9 +47,9 @@ func BenchmarkTurn(b *testing.B) {
 	for n := range 150 {
 		f, err := os.OpenFile(transcript, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		require.NoError(b, err)
-		fmt.Fprintf(f, `{"type":"user","message":{"role":"user","content":"q"}}`+"\n"+`{"type":"assistant","message":{"id":"m%d","model":"m","usage":{"input_tokens":1000,"output_tokens":5}}}`+"\n", n)
+		fmt.Fprintf(f, `{"type":"user","message":{"role":"user","content":"q"}}`+"\n"+`{"type":"assistant","message":{"id":"m%d","model":"claude-opus-5-5","usage":{"input_tokens":1000,"output_tokens":5}}}`+"\n", n)
 		require.NoError(b, f.Close())
-		_, err = meter.Advance(dir, meter.Reading{Session: "s", Transcript: transcript, Client: "c", Total: int64(n+1) * 1e7, HasTotal: true, Requests: int64(n + 1), ContextPercent: 3})
+		_, err = meter.Advance(dir, meter.Reading{Session: "s", Transcript: transcript, Client: "c", Total: int64(n+1) * 1e7, HasTotal: true, ContextPercent: 3})
 		require.NoError(b, err)
 		if n < 149 {
 			turn(n, true)

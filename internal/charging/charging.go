@@ -4,7 +4,6 @@ package charging
 
 import (
 	"errors"
-	"strings"
 	"time"
 
 	"heartbeat/inbox"
@@ -28,16 +27,13 @@ func Load(dir string) func(session string) *inbox.Reading {
 
 // Reading is what a meter says.
 func Reading(s *meter.State) inbox.Reading {
-	r := inbox.Reading{
-		Session: s.Session, Meter: s.ID, Spent: s.Spent, Read: s.Read, Total: s.Total, Resumed: s.Resumed,
-		Divided: s.Divided, Model: s.Model, ContextPercent: s.ContextPercent,
+	return inbox.Reading{
+		Session: s.Session, Meter: s.ID, Spent: s.Spent, Told: !s.At.IsZero(), Read: s.Read, Model: s.Model, ContextPercent: s.ContextPercent, Models: s.Models,
 		Boundary: func(position int64) (inbox.Boundary, bool) {
 			m, ok := s.Mark(position)
-			return inbox.Boundary{Offset: m.Offset, At: m.At, Before: m.Before, Divided: m.Divided, Final: m.Known}, ok
+			return inbox.Boundary(m), ok
 		},
 	}
-	r.Client, r.ThisBoot = strings.CutPrefix(s.Client, machine.BootID()+"/")
-	return r
 }
 
 // maxPending is how many parts of a session's transcript wait for the meter until it is
@@ -66,9 +62,9 @@ func Turn(tx *inbox.Tx, box *inbox.Inbox, session, transcript string, limited bo
 		return err
 	}
 	due = due || s != nil && tx.IsCut(session, s.Read) // what follows is counted from its end on
-	if silent := s == nil || s.Client == ""; due || limited && (silent || tx.Uncounted(session) != "") {
+	if silent := s == nil || s.At.IsZero(); due || limited && (silent || tx.Uncounted(session) != "") {
 		var now *meter.State
-		now, err = meter.Advance(box.Dir(), meter.Reading{Session: session, Transcript: transcript, Requests: -1, ContextPercent: -1, Wait: lockedWait})
+		now, err = meter.Advance(box.Dir(), meter.Reading{Session: session, Transcript: transcript, ContextPercent: -1, Wait: lockedWait})
 		if now != nil {
 			s = now
 		}
@@ -82,7 +78,7 @@ func Turn(tx *inbox.Tx, box *inbox.Inbox, session, transcript string, limited bo
 // End charges what a session has spent when its own hook tells of its end: nobody may
 // come later who could.
 func End(tx *inbox.Tx, box *inbox.Inbox, session, transcript string) error {
-	s, err := meter.Advance(box.Dir(), meter.Reading{Session: session, Transcript: transcript, Requests: -1, ContextPercent: -1})
+	s, err := meter.Advance(box.Dir(), meter.Reading{Session: session, Transcript: transcript, ContextPercent: -1})
 	if s == nil {
 		return err
 	}
@@ -118,7 +114,7 @@ func Gone(box *inbox.Inbox, ended string, said *Total) error {
 	var all error
 	for i := range a.Sessions {
 		id := a.Sessions[i].ID
-		r := meter.Reading{Session: id, Transcript: transcriptOf(known, id), Requests: -1, ContextPercent: -1, Final: true}
+		r := meter.Reading{Session: id, Transcript: transcriptOf(known, id), ContextPercent: -1, Final: true}
 		switch {
 		case id == ended && said != nil:
 			r.Client, r.Total, r.HasTotal = said.Client, said.Nanos, true
@@ -157,11 +153,11 @@ func Note(tx *inbox.Tx, box *inbox.Inbox, ended string) error {
 	return all
 }
 
-// Resumed charges what a session spent before the process pid took it up, of which no hook
-// could tell. Without a meter of that time it is nobody's: the session was not here.
-func Resumed(tx *inbox.Tx, box *inbox.Inbox, session string, pid int) error {
+// Resumed charges what a session spent before a process took it up, of which no hook could tell.
+// Without a meter of that time it is nobody's: the session was not here.
+func Resumed(tx *inbox.Tx, box *inbox.Inbox, session string) error {
 	s, err := meter.Load(box.Dir(), session)
-	if s == nil || s.Client == meter.ClientName(machine.KnownBoot(machine.BootID()), pid, machine.ProcessStart(pid)) {
+	if s == nil {
 		return err
 	}
 	return errors.Join(err, tx.Charge(Reading(s)))
@@ -180,7 +176,7 @@ func Orphan(tx *inbox.Tx, box *inbox.Inbox) error {
 	}
 	gone := isGone(known, d.SessionID)
 	s, err := meter.Advance(box.Dir(), meter.Reading{
-		Session: d.SessionID, Transcript: transcriptOf(known, d.SessionID), Requests: -1, ContextPercent: -1, Final: gone,
+		Session: d.SessionID, Transcript: transcriptOf(known, d.SessionID), ContextPercent: -1, Final: gone,
 	})
 	if s == nil {
 		return err

@@ -21,7 +21,7 @@ func TestPrune(t *testing.T) {
 	box, err := inbox.Open(path, inbox.Options{})
 	require.NoError(t, err)
 	for _, session := range []string{"live", "old", "ö l d", "new"} {
-		_, err := meter.Advance(dir, meter.Reading{Session: session, Requests: -1, ContextPercent: -1})
+		_, err := meter.Advance(dir, meter.Reading{Session: session, ContextPercent: -1})
 		require.NoError(t, err)
 		if session != "new" {
 			past := time.Now().Add(-time.Hour)

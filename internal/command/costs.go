@@ -16,6 +16,7 @@ import (
 	"heartbeat/internal/command/costs"
 	"heartbeat/internal/command/history"
 	"heartbeat/internal/command/priced"
+	"heartbeat/internal/meter"
 	"heartbeat/internal/price"
 	"heartbeat/internal/words"
 )
@@ -23,21 +24,23 @@ import (
 type costsFlags struct {
 	cli.InboxFlags
 	shownFlags
-	by    costs.By
-	since cli.Moment
-	csv   bool
+	by     costs.By
+	since  cli.Moment
+	csv    bool
+	prices bool
 }
 
 func costsVerb() cli.Verb {
 	return cli.Verb{
 		Name:  "costs",
-		Short: "show what was spent, by day, entry, session or metadata",
-		Long: `Show what was spent, in dollars where the client said how many, and in tokens. The
-cost of an entry adds up over its attempts and sessions. What a session spent while
-no entry was in flight, such as on its first prompt, is shown as outside of entries.
+		Short: "show what was spent, by day, entry, session, model or metadata",
+		Long: `Show what was spent, in dollars and in tokens. The cost of an entry adds up over its
+attempts and sessions. What a session spent while no entry was in flight, such as on
+its first prompt, is shown as outside of entries.
 
-"~" before a sum says that dollars known for several entries at once were divided by
-their tokens; "+" behind it, that the price of the last request may not be known yet.
+Each request is priced by what its answer says that it took, and a table of what models
+cost. --prices prints that table, and where each price comes from. "+" behind a sum
+says that it is more: nobody knows the price of a model that was asked.
 
 --by meta.KEY adds up by what entries carry as that member, such as branch of
 send --meta branch=main. --csv is for spreadsheets: it has no line for the total, and
@@ -46,20 +49,24 @@ no cell that is computed.
 Exit status: 0 shown, 1 not.`,
 		Example: `heartbeat costs
 heartbeat costs --by entry --since 24h
+heartbeat costs --prices
 heartbeat costs --by meta.branch --since 2026-03-01 --csv`,
 		Build: func() (*pflag.FlagSet, cli.Action) {
 			o := costsFlags{by: costs.Day, since: cli.Moment{Ago: true}}
 			f := cli.NewFlags("costs")
 			o.Add(f)
-			f.Var(&o.by, "by", "add up by `day|entry|session|meta.KEY`")
+			f.Var(&o.by, "by", "add up by `day|entry|session|model|meta.KEY`")
 			f.Var(&o.since, "since", "only what was spent since then (a time, or how long ago)")
 			f.BoolVar(&o.csv, "csv", false, "print a table for spreadsheets")
+			f.BoolVar(&o.prices, "prices", false, "print what models cost, and nothing else")
 			o.addColor(f)
 			return f, func(args []string, s cli.Streams) error {
 				if err := cli.NoArgs(args); err != nil {
 					return err
 				}
 				switch {
+				case o.prices:
+					return o.printPrices(s)
 				case o.csv && o.JSON:
 					return cli.Usage(errors.New("--csv and --json: one of them is enough"))
 				case o.since.After(time.Now()):
@@ -100,16 +107,19 @@ func (o *costsFlags) run(s cli.Streams) error {
 	if err := o.table(append(rows, total), o.on(s.Out)); err != nil {
 		return err
 	}
-	if total.Unpriced > 0 {
-		s.Note("for %s the client said no dollars: only tokens are known", words.Count(int(total.Unpriced), "request", "requests"))
+	if n := total.Spent.Unpriced; n > 0 {
+		s.Note("for %s the price of the model is not known, so that only tokens are counted: say it in %s (heartbeat costs --prices)",
+			words.Count(int(n), "request", "requests"), meter.PricesPath())
 	}
 	return nil
 }
 
 func (o *costsFlags) sum(box *inbox.Inbox, s cli.Streams) (*costs.Sum, error) {
 	sum, kept := costs.NewSum(o.by), price.Amount{}
+	var check costs.Check
 	now, err := box.Spending(priced.Load(box), func(c inbox.Cost) {
 		kept = kept.Plus(c.Amount)
+		check.Add(c.SessionID, c.Amount)
 		if !c.At.Before(o.since.Time) {
 			sum.Add(lineOf(c))
 		}
@@ -125,6 +135,9 @@ func (o *costsFlags) sum(box *inbox.Inbox, s cli.Streams) (*costs.Sum, error) {
 	if gone := now.Account.Total.Minus(kept); o.since.IsZero() && (gone.Nanos > 0 || gone.Tokens.Sum() > 0) {
 		s.Note("%s more was spent earlier: its lines are no longer in %s", gone, box.CostsPath())
 	}
+	if says := check.Sentence(); says != "" {
+		s.Note("%s", says)
+	}
 	if o.by.Key() != "" {
 		err = describe(box, sum, s)
 	}
@@ -132,7 +145,7 @@ func (o *costsFlags) sum(box *inbox.Inbox, s cli.Streams) (*costs.Sum, error) {
 }
 
 func lineOf(c inbox.Cost) costs.Line {
-	return costs.Line{At: c.At, EntryID: c.EntryID, ID: c.ID, Start: c.Start, First: c.FirstSeq, Session: c.SessionID, Price: c.Price}
+	return costs.Line{At: c.At, EntryID: c.EntryID, ID: c.ID, Start: c.Start, First: c.FirstSeq, Session: c.SessionID, Price: c.Price, Models: c.Models}
 }
 
 // describe tells the sum what metadata its entries have.
@@ -166,7 +179,7 @@ func printCosts(rows []*costs.Group, head string, to io.Writer, spell func(*cost
 }
 
 func (o *costsFlags) table(rows []*costs.Group, d display) error {
-	title := map[costs.By]string{costs.Day: "DAY", costs.Entry: "ENTRY", costs.Session: "SESSION"}[o.by]
+	title := map[costs.By]string{costs.Day: "DAY", costs.Entry: "ENTRY", costs.Session: "SESSION", costs.Model: "MODEL"}[o.by]
 	if title == "" {
 		title = words.Brief(o.by.Key())
 	}

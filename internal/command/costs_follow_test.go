@@ -111,8 +111,8 @@ func TestWhatWaitsForItsPrice(t *testing.T) {
 	w.look(now)
 	assert.Empty(t, shown)
 	w.look(now.Add(priced.Patience + time.Second))
-	assert.Equal(t, []string{"0.10+"}, shown)
+	assert.Equal(t, []string{"0.10"}, shown)
 	w.add(r, raw)
 	w.rest()
-	assert.Equal(t, []string{"0.10+", "0.10+"}, shown)
+	assert.Equal(t, []string{"0.10", "0.10"}, shown)
 }

@@ -16,9 +16,11 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/command/costs"
 	"heartbeat/internal/command/doctor"
 	"heartbeat/internal/hook"
 	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/meter"
 	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/survey"
 	"heartbeat/orchestrate"
@@ -127,7 +129,7 @@ func (o *shownFlags) printChecks(verb string, all []doctor.Check, asJSON bool, s
 func (o *doctorFlags) input() (doctor.Input, error) {
 	in := doctor.Input{
 		Environ: os.Environ(), Managed: settings.ManagedDir(), UID: os.Geteuid(), Now: time.Now(),
-		Parse: parseHook, Version: clientVersion, CodexHooks: codexHooks(o.project), Runs: drivenRuns, NotCounted: notCounted, Babysitter: babysitterVersion,
+		Parse: parseHook, Version: clientVersion, CodexHooks: codexHooks(o.project), Runs: drivenRuns, NotCounted: notCounted, Prices: pricesOff, Babysitter: babysitterVersion,
 	}
 	in.Home, _ = os.UserHomeDir() // "" if there is none
 	in.Stop, in.StopErr = cli.Beside(hook.CommandName)
@@ -162,6 +164,24 @@ func notCounted(path string) []string {
 		return nil // the other checks report it
 	}
 	return survey.Glance(context.Background(), box).NotCounted()
+}
+
+// pricesOff says that the table of prices cannot be read, or seems to be out of date by what the
+// client itself said in an inbox; "" where neither is so.
+func pricesOff(path string) string {
+	if _, err := meter.Prices(); err != nil {
+		return err.Error()
+	}
+	box, err := cli.OpenInbox(path, inbox.Options{})
+	if err != nil {
+		return "" // the other checks report it
+	}
+	var check costs.Check
+	_, _ = box.Costs(func(c inbox.Cost) bool { // likewise
+		check.Add(c.SessionID, c.Amount)
+		return true
+	})
+	return check.Sentence()
 }
 
 // drivenRuns looks at the runs that an inbox drives, as a step would.
@@ -206,8 +226,7 @@ func parseHook(args []string, inbox string) (doctor.Hook, error) {
 	}
 	return doctor.Hook{
 		Inbox: h.Inbox, Persist: h.Mode == hook.ModePersist, Idle: time.Duration(h.Idle), Rewake: h.Rewake,
-		Dollars: h.Limits.Entry.Nanos > 0 || h.Limits.Session.Nanos > 0 || h.Limits.Day.Nanos > 0 || h.Runs.MaxCost > 0,
-		Runs:    h.Runs.Dirs, Babysitter: h.Runs.Command,
+		Runs: h.Runs.Dirs, Babysitter: h.Runs.Command,
 	}, nil
 }
 

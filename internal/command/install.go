@@ -75,10 +75,11 @@ and the file as it was is kept beside it (FILE.before-heartbeat) for uninstall.
 Installing again changes nothing, or only what differs. The inbox's folder is made
 where only that is missing.
 
-The client says what a session has cost to its status line only: heartbeat-stop
-meter is wired there as well, before the status line that you have, which goes on being
-shown, also where it is in a file that this one has precedence over. --no-meter
-leaves it out; then entries have tokens and no dollars.
+The client tells its own total of a session to its status line: heartbeat-stop meter
+is wired there as well, before the status line that you have, which goes on being
+shown, also where it is in a file that this one has precedence over. What entries cost
+is held against that total, which also tells what a summary of the conversation took.
+--no-meter leaves it out.
 
 With --mcp the project's .mcp.json starts heartbeat mcp, whose tools have an agent say
 itself what becomes of its entry, and the settings allow them. Installing without it
@@ -150,13 +151,9 @@ const codexAgent = "codex"
 // lacking are the flags that mean nothing for Codex, and why.
 var lacking = map[string]string{
 	"rewake":               "Codex runs no hooks in the background",
-	"max-cost-per-entry":   noDollars,
-	"max-cost-per-session": noDollars,
-	"max-cost-per-day":     noDollars,
+	"max-cost-per-entry":   "Codex cannot be stopped between two requests",
 	"max-tokens-per-entry": "Codex cannot be stopped between two requests",
 }
-
-const noDollars = "Codex does not say what it costs; tokens are counted"
 
 func (o *installFlags) run(f *pflag.FlagSet, args []string, s cli.Streams) error {
 	if err := cli.NoArgs(args); err != nil {

@@ -99,7 +99,7 @@ func (o *installFlags) meter(path string, s cli.Streams) *settings.Meter {
 	}
 	program, err := cli.Beside(settings.MeterName)
 	if err != nil {
-		s.Note("no dollars will be counted: %v", err)
+		s.Note("the client's own total will not be read: %v", err)
 		return nil
 	}
 	below, _ := settings.Shown(settings.Below(filesAround(path), path))
@@ -141,9 +141,9 @@ func metered(path string, w settings.Wiring, s cli.Streams) string {
 	case m != nil && w.Meter == nil:
 		s.Note("line %d of %s runs heartbeat-stop meter in a command of your own: take it out by hand", line.Line, path)
 	case m == nil && w.Meter != nil && line == nil:
-		s.Note("no dollars will be counted: the status line that heartbeat-stop meter would stand before is too long")
+		s.Note("the client's own total will not be read: the status line that heartbeat-stop meter would stand before is too long")
 	case m == nil && w.Meter != nil:
-		s.Note("no dollars will be counted: heartbeat-stop meter cannot go before the statusLine at line %d of %s: it is of no type that heartbeat knows, or too long", line.Line, path)
+		s.Note("the client's own total will not be read: heartbeat-stop meter cannot go before the statusLine at line %d of %s: it is of no type that heartbeat knows, or too long", line.Line, path)
 	case m != nil:
 		sayHidden(path, w.Inbox(), s)
 		return m.Command
@@ -159,6 +159,6 @@ func sayHidden(path, inbox string, s cli.Streams) {
 		above = above[1:]
 	}
 	if line, from := settings.Shown(above); line != nil && line.Meter(inbox) == nil {
-		s.Note("no dollars will be counted where %s is in force: its statusLine has precedence over the one in %s. Install into that file instead", from.Path, path)
+		s.Note("the client's own total will not be read where %s is in force: its statusLine has precedence over the one in %s. Install into that file instead", from.Path, path)
 	}
 }

@@ -143,7 +143,7 @@ func (o *logFlags) followEvents(log *history.Log, news *inbox.Watcher, wanted fu
 		o.want(late.All())
 		return errors.Join(err, o.print(s, late.Ready(time.Now(), func(e history.Event) bool {
 			id, first := e.Outcome()
-			return o.prices.Complete(id, first, e.Fields)
+			return o.prices.Complete(id, first)
 		})))
 	})
 	return errors.Join(o.print(s, late.Rest()), following)

@@ -121,6 +121,7 @@ func resume(i *cli.InboxFlags, s cli.Streams) error {
 		if r.WasBackingOff, err = tx.Backoff(); err != nil {
 			return err
 		}
+		tx.AcceptUnpriced()
 		return tx.Resume()
 	})
 	if err != nil {

@@ -171,7 +171,7 @@ func (p *pricedResults) add(r inbox.Result, line []byte) {
 // look shows those whose price is complete, or that have waited long enough.
 func (p *pricedResults) look(now time.Time) {
 	if p.want(p.All()) {
-		p.printAll(p.Ready(now, func(r pricedResult) bool { return p.prices.Complete(r.EntryID, r.FirstSeq, r.Fields) }))
+		p.printAll(p.Ready(now, func(r pricedResult) bool { return p.prices.Complete(r.EntryID, r.FirstSeq) }))
 	}
 }
 

@@ -332,9 +332,9 @@ func (st status) rows(row func(name, format string, args ...any), shown display)
 		row("scheduled", "%d, "+comes, st.Scheduled, words.Stamp(*st.NextDue))
 	}
 	if d := st.InFlight; d != nil {
-		cost, so := "", d.Price()
-		if so.Open = false; so.String() != "" { // "so far" says it
-			cost = ", " + so.String() + " so far"
+		cost := ""
+		if so := d.Price().String(); so != "" {
+			cost = ", " + so + " so far"
 		}
 		row("in flight", "%s, delivered %s, attempt %d%s", words.Name(d.ID, d.EntryID), shown.at(d.DeliveredAt), d.Attempt, cost)
 		d.rows(row, shown)

@@ -1,13 +1,12 @@
 package command
 
 import (
-	"slices"
 	"strings"
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/budget"
 	"heartbeat/internal/command/priced"
+	"heartbeat/internal/meter"
 	"heartbeat/internal/price"
 	"heartbeat/internal/why"
 	"heartbeat/internal/words"
@@ -58,67 +57,19 @@ func (st *status) spent(box *inbox.Inbox, f why.Facts) {
 			st.InFlight.Fields = p.Fields()
 		}
 	}
-	st.withoutDollars(box, now, f)
 	limit := now.Account.DayLimit
 	if now.Total().IsZero() && !limit.Any() {
 		return // nobody counts, or nothing was spent yet
 	}
 	spent := price.Price{Amount: now.Today(), ContextPercent: -1}
+	if n := spent.Unpriced; n > 0 {
+		st.Warnings = append(st.Warnings, "what was spent today is at least that much: for "+words.Count(int(n), "request", "requests")+
+			" nobody knows the price of the model: say it in "+meter.PricesPath()+" (heartbeat costs --prices)")
+	}
 	spent.Dollars = now.Total().Dollars // none today is 0 of them
 	st.Today = &spentToday{Date: f.Now.Local().Format(time.DateOnly), Fields: spent.Fields(), LimitTokens: limit.Tokens}
 	if limit.Nanos > 0 {
 		usd := price.Nanos(limit.Nanos)
 		st.Today.LimitUSD = &usd
 	}
-}
-
-// withoutDollars warns of limits in dollars where the client says none.
-func (st *status) withoutDollars(box *inbox.Inbox, now *inbox.Prices, f why.Facts) {
-	a := now.Account
-	entry := a.EntryLimit
-	if f.InFlight != nil {
-		entry = f.InFlight.Limits().Within(entry)
-	}
-	var limits []string
-	for _, of := range []struct {
-		limit budget.Limits
-		what  string
-	}{{entry, "an entry"}, {a.SessionLimit, "a session"}, {a.DayLimit, "a day"}} {
-		if of.limit.Nanos > 0 {
-			limits = append(limits, price.FormatUSD(of.limit.Nanos)+" USD "+of.what)
-		}
-	}
-	if len(limits) == 0 {
-		return
-	}
-	where := ""
-	session, says := silent(box, a, f)
-	if session != "" {
-		where = " in session " + words.Short(session) + " while it runs"
-	} else if all := now.Total(); says || all.Dollars || all.Requests == 0 {
-		return
-	}
-	which := "the limit of " + limits[0] + " does not hold"
-	if last := len(limits) - 1; last > 0 {
-		which = "the limits of " + strings.Join(limits[:last], ", ") + " and " + limits[last] + " do not hold"
-	}
-	st.Warnings = append(st.Warnings, which+where+": the client has said no dollars, since no status line of it runs heartbeat-stop meter for this inbox (under -p it says them at its end): see heartbeat doctor, or limit tokens, which are counted")
-}
-
-// silent is a session that runs, and whose client says no dollars; empty for none. says
-// reports whether that of another one does.
-func silent(box *inbox.Inbox, a inbox.Account, f why.Facts) (session string, says bool) {
-	load := priced.Load(box)
-	for _, of := range a.Sessions {
-		known := slices.IndexFunc(f.Sessions, func(s why.Session) bool { return s.ID == of.ID })
-		if of.Closed || known >= 0 && !f.Sessions[known].Runs() {
-			continue
-		}
-		r := load(of.ID)
-		if r != nil && r.Client == "" && r.Spent.Requests > 0 {
-			return of.ID, says
-		}
-		says = says || r != nil && r.Client != ""
-	}
-	return "", says
 }

@@ -1,8 +1,6 @@
 package command
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,7 +11,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/budget"
-	"heartbeat/internal/meter"
 )
 
 // Limits that cannot be held are named, by status and by doctor, as long as the session runs.
@@ -63,28 +60,27 @@ func TestResumeOverADaysLimit(t *testing.T) {
 	assert.NotContains(t, out, "but at the next Stop")
 }
 
-// Limits in dollars are named where a session's client says none, also if others did.
-func TestLimitsWithoutDollars(t *testing.T) {
+// What went to models whose price nobody knows is named as long as it is of today: a person's
+// resume accepts it.
+func TestStatusOfWhatHasNoPrice(t *testing.T) {
 	s := newSpender(t, inbox.Message{ID: "a", Text: "one"})
 	s.now = time.Now()
-	s.in(func(tx *inbox.Tx) error {
-		tx.NoteLimits(budget.Limits{Nanos: 50_000_000}, budget.Limits{Tokens: 9}, budget.Limits{Nanos: 50_000_000_000})
-		_, err := tx.Pause("", nil)
-		return err
-	})
 	s.request(310)
-	s.stop(nil, true)
-	dir := s.box.Dir()
-	transcript := filepath.Join(dir, "transcript.jsonl")
-	require.NoError(t, os.WriteFile(transcript, []byte(`{"type":"assistant","message":{"id":"m1","usage":{"input_tokens":1000,"output_tokens":100}}}`+"\n"), 0o600))
-	_, err := meter.Advance(dir, meter.Reading{Session: "s1", Transcript: transcript})
-	require.NoError(t, err)
+	s.spent.Unpriced++
+	s.stop(nil, false)
+	s.end()
+	s.in(func(tx *inbox.Tx) error {
+		tx.NoteLimits(budget.Limits{}, budget.Limits{}, budget.Limits{Nanos: 50_000_000_000})
+		v := recovery.JudgeDay(budget.Plan{Day: budget.Limits{Nanos: 50_000_000_000}}, tx.Today())
+		require.NotNil(t, v)
+		assert.Contains(t, v.Figures, "today 1 request went to a model whose price nobody knows")
+		return recovery.PauseForDay(tx, v)
+	})
 	out, _ := says(t, s.box, "status")
-	assert.Contains(t, out, "the limits of 0.05 USD an entry and 50.00 USD a day do not hold in session s1 while it runs: the client has said no dollars, since no status line of it runs heartbeat-stop meter for this inbox")
-	out, _ = says(t, s.box, "status", "--json")
-	assert.Contains(t, out, "do not hold in session s1")
-	_, err = meter.Advance(dir, meter.Reading{Session: "s1", Transcript: transcript, Client: "c", HasTotal: true, Requests: -1})
-	require.NoError(t, err)
+	assert.Contains(t, out, "3.10+ of 50.00 USD")
+	assert.Contains(t, out, "for 1 request nobody knows the price of the model")
+	out, _ = says(t, s.box, "resume")
+	assert.Regexp(t, `^delivery goes on: it was paused since .*\n$`, out)
 	out, _ = says(t, s.box, "status")
-	assert.NotContains(t, out, "not hold")
+	assert.NotContains(t, out, "nobody knows")
 }

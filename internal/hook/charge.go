@@ -51,7 +51,7 @@ func (h *hook) placeTurn(tx *inbox.Tx, told bool) {
 
 // chargeStart charges the sessions that have ended, as another one starts.
 func (h *hook) chargeStart(tx *inbox.Tx) {
-	h.uncounted(charging.Resumed(tx, h.box, h.input.SessionID, h.clientPID()))
+	h.uncounted(charging.Resumed(tx, h.box, h.input.SessionID))
 	h.placeTurn(tx, false)
 	h.uncounted(charging.Note(tx, h.box, ""))
 }
@@ -120,11 +120,10 @@ func (h *hook) meterWait() (wait time.Duration) {
 	return wait
 }
 
-// awaitSpending is for the end of a turn. The client says half a second later what its last
-// request cost, and writes its transcript late, while a chain of short turns has gone on
-// several times by then. So close to a limit of the session, the day or a babysitter run the
-// hook waits for the turn's answer in the transcript, and for what the client says after the
-// turn. It has no lock, and changes nothing but the count.
+// awaitSpending is for the end of a turn. The client writes its transcript late, while a chain of
+// short turns has gone on several times by then. So close to a limit of the session, the day or a
+// babysitter run the hook waits for the turn's answer in the transcript. It has no lock, and
+// changes nothing but the count.
 func (h *hook) awaitSpending() {
 	l := budget.Plan{Session: h.Limits.Session, Day: h.Limits.Day}
 	if h.input == nil {
@@ -134,39 +133,24 @@ func (h *hook) awaitSpending() {
 	if run, l.Run = h.runInFlight(); !l.Any() && l.Run == 0 {
 		return
 	}
-	began, ended := time.Now(), time.Now().Add(-h.age())
-	s, err := h.countAnswer(l, run)
-	h.counting.err = err
-	h.uncounted(err)
-	for s != nil && time.Since(began) < priceWait {
-		if s.Client == "" {
-			if !h.mayTellYet(l) {
-				return
-			}
-		} else if _, sure, _ := s.Expected(); sure && !s.At.Before(ended) || !h.isNear(l, run, s) {
-			return
-		}
-		time.Sleep(pricePoll)
-		if now, _ := meter.Load(h.box.Dir(), h.input.SessionID); now != nil {
-			s = now
-		}
-	}
+	h.counting.err = h.countAnswer(l, run)
+	h.uncounted(h.counting.err)
 }
 
 // countAnswer counts what the session has spent, close to a limit with the answer that
 // ended the turn.
-func (h *hook) countAnswer(l budget.Plan, run string) (*meter.State, error) {
+func (h *hook) countAnswer(l budget.Plan, run string) error {
 	path, reply, from := h.input.TranscriptPath, h.input.LastMessage, h.deliveredAt()
-	reading := meter.Reading{Session: h.input.SessionID, Transcript: path, Requests: -1, ContextPercent: -1, Wait: h.meterWait()}
-	for began := time.Now(); ; time.Sleep(pricePoll) {
+	reading := meter.Reading{Session: h.input.SessionID, Transcript: path, ContextPercent: -1, Wait: h.meterWait()}
+	for began := time.Now(); ; time.Sleep(answerPoll) {
 		s, err := meter.Advance(h.box.Dir(), reading)
 		absent := claude.TranscriptSize(path) == 0
 		switch {
-		case err != nil || reply == "" || time.Since(began) >= priceWait || absent && h.input.StopHookActive:
-			return s, err
+		case err != nil || reply == "" || time.Since(began) >= lineWait || absent && h.input.StopHookActive:
+			return err
 		case absent: // the first turns of a session may end before it is there
 		case s == nil || !h.isNear(l, run, s) || h.client().Said(path, from, s.Read, reply):
-			return s, err
+			return err
 		}
 	}
 }
@@ -193,36 +177,13 @@ func (h *hook) glance(f func(*inbox.View)) {
 	f(view)
 }
 
-// inDollars reports whether something else than the entry has a limit in dollars.
-func inDollars(l budget.Plan) bool { return l.Session.Nanos > 0 || l.Day.Nanos > 0 || l.Run > 0 }
-
-// mayTellYet reports whether a client that has not said what it costs may still do so for
-// the first time: a chain of short turns may be over before it has. It is waited for at one
-// Stop of a session, and not where the client never says it, under -p.
-func (h *hook) mayTellYet(l budget.Plan) (may bool) {
-	if !inDollars(l) || !h.client().CanBeWoken() {
-		return false
-	}
-	h.glance(func(view *inbox.View) {
-		a, err := view.Account()
-		s := a.Session(h.input.SessionID)
-		may = err == nil && (s == nil || !s.Silent())
-	})
-	return may
-}
-
-// isNear reports whether a few requests more, or those that have no price yet, may reach a
-// limit.
+// isNear reports whether a few requests more may reach a limit.
 func (h *hook) isNear(l budget.Plan, run string, s *meter.State) (near bool) {
 	if s.Spent.Requests == 0 {
 		return true
 	}
-	expected, sure, known := s.Expected()
-	if s.Spent.Dollars && !sure && !known && inDollars(l) {
-		return true // the first price of all is not said yet
-	}
 	more := price.Amount{
-		Nanos: nearLimit * (expected - s.Spent.Nanos + expected/s.Spent.Requests), Dollars: s.Spent.Dollars,
+		Nanos: nearLimit * (s.Spent.Nanos / s.Spent.Requests), Dollars: s.Spent.Dollars,
 		Tokens: price.Tokens{Input: nearLimit * (s.Spent.Tokens.Sum() / s.Spent.Requests)},
 	}
 	if recovery.JudgeSession(l, s.Spent.Plus(more)) != nil {

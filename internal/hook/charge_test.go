@@ -37,7 +37,7 @@ func (s *spender) notCounted() (reasons []string) {
 
 // A meter that cannot be used lifts the limits. That is said once, until it counts again.
 func TestAMeterThatCannotBeUsed(t *testing.T) {
-	hook.SetPriceWait(time.Millisecond)
+	hook.SetLineWait(time.Millisecond)
 	for name, c := range map[string]struct {
 		block func(t *testing.T, path string) (free func())
 		says  string

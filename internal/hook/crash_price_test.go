@@ -39,14 +39,14 @@ func init() {
 }
 
 // spendBefore lets a session answer A and work on B.
-func spendBefore(t testing.TB, s situation, dir string) { hear(t, dir, 3, workOnB(t, s, dir)) }
+func spendBefore(t testing.TB, s situation, dir string) { hear(t, dir, workOnB(t, s, dir)) }
 
 func workOnB(t testing.TB, s situation, dir string) (total int64) {
 	for i, reply := range []string{"ready", "reply to A"} {
 		transcribe(t, dir, i, reply)
 		inProcess(t, s.command(dir, nil), inDir(pricedEvent("Stop", reply), dir))
 		total += cents[i]
-		hear(t, dir, i+1, total)
+		hear(t, dir, total)
 	}
 	transcribe(t, dir, 2, "reply to B")
 	return total + cents[2]
@@ -61,8 +61,8 @@ func endUnheard(t testing.TB, s situation, dir string) {
 // transcribe writes a turn as the client does.
 func transcribe(t testing.TB, dir string, n int, reply string) {
 	appendTo(t, filepath.Join(dir, "t.jsonl"), fmt.Sprintf(`{"type":"user","sessionId":"s0","message":{"role":"user","content":%[4]q}}
-{"type":"assistant","sessionId":"s0","message":{"role":"assistant","id":"m%[1]d","model":"m","content":[{"type":"text","text":%[2]q}],"usage":{"input_tokens":%[3]d,"output_tokens":0}}}
-`, n, reply, cents[n]*1000, []string{"hello", "Stop hook feedback:\nA", "Stop hook feedback:\nB"}[n]))
+{"type":"assistant","sessionId":"s0","message":{"role":"assistant","id":"m%[1]d","model":"claude-opus-5-5","content":[{"type":"text","text":%[2]q}],"usage":{"input_tokens":%[3]d,"output_tokens":0}}}
+`, n, reply, cents[n]*2500, []string{"hello", "Stop hook feedback:\nA", "Stop hook feedback:\nB"}[n]))
 }
 
 func appendTo(t testing.TB, path, text string) {
@@ -73,10 +73,10 @@ func appendTo(t testing.TB, path, text string) {
 	require.NoError(t, f.Close())
 }
 
-func hear(t testing.TB, dir string, requests int, total int64) {
+func hear(t testing.TB, dir string, total int64) {
 	_, err := meter.Advance(dir, meter.Reading{
 		Session: "s0", Transcript: filepath.Join(dir, "t.jsonl"), Client: "client", Total: total * cent, HasTotal: true,
-		Requests: int64(requests), ContextPercent: -1,
+		ContextPercent: -1,
 	})
 	require.NoError(t, err)
 }
@@ -86,7 +86,7 @@ func everyCentOnce(t *testing.T, s situation, c crash.Crash) {
 	box, err := inbox.Open(s.inbox(c.Dir), inbox.Options{})
 	require.NoError(t, err)
 	m, err := meter.Advance(c.Dir, meter.Reading{
-		Session: "s0", Transcript: filepath.Join(c.Dir, "t.jsonl"), Requests: -1, ContextPercent: -1, Final: true,
+		Session: "s0", Transcript: filepath.Join(c.Dir, "t.jsonl"), ContextPercent: -1, Final: true,
 	})
 	require.NoError(t, err)
 	prices, err := box.Prices(charging.Load(c.Dir))

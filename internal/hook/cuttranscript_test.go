@@ -33,7 +33,7 @@ func (s *spender) total() int64 {
 // A transcript that is cut in its place keeps no entry from its limit, and nothing is
 // charged twice or lost.
 func TestACutTranscript(t *testing.T) {
-	hook.SetPriceWait(0)
+	hook.SetLineWait(0)
 	t.Run("between two entries", func(t *testing.T) {
 		s := spending(t, "--max-tokens-per-entry", "3k").deliver()
 		s.request()

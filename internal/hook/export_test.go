@@ -19,8 +19,8 @@ var ErrNoClient = errNoClient
 // SetFirstRetry shortens how long a hook that met an error waits.
 func SetFirstRetry(d time.Duration) { firstRetry = d }
 
-// SetPriceWait shortens how long a hook waits for a price.
-func SetPriceWait(d time.Duration) { priceWait = d }
+// SetLineWait shortens how long a hook waits for the transcript.
+func SetLineWait(d time.Duration) { lineWait = d }
 
 // Wakeable is what a hook says that this process started.
 func Wakeable(parent int) error { return (&hook{lifeline: lifeline{parent: parent}}).wakeable() }

@@ -19,15 +19,13 @@ import (
 	"heartbeat/internal/words"
 )
 
-// priceWait is how long a hook waits for the client to say what the last request has
-// cost, where that may be too much. It says so within half a second, or within three on a
-// machine that is busy. Only tests set it.
-var priceWait = 3 * time.Second
+// lineWait is how long a hook waits for the client to write the last answer to its transcript,
+// where that may be too much. Only tests set it.
+var lineWait = 3 * time.Second
 
 const (
-	pricePoll = 20 * time.Millisecond
-	// nearLimit is how many times the guess at what the last requests cost has to fit
-	// below a limit for the hook not to wait.
+	answerPoll = 20 * time.Millisecond
+	// nearLimit is how many more requests have to fit below a limit for the hook not to wait.
 	nearLimit = 3
 )
 
@@ -80,59 +78,36 @@ func (h *hook) isTurn(session, prompt string) bool {
 	return h.input.SessionID == session && h.input.PromptID == prompt
 }
 
-// judgeSpending holds against the limits what the session has spent by now. Close to one it
-// waits for the client to say what the last request took, and to a limit in dollars for
-// what that has cost.
+// judgeSpending holds against the limits what the session has spent by now.
 func (h *hook) judgeSpending(view *inbox.View, d *inbox.Delivery, l budget.Plan) (*recovery.Over, error) {
 	h.counting.cut = view.Position(h.input.SessionID, claude.TranscriptSize(h.input.TranscriptPath))
-	began := time.Now()
 	s, missing, err := h.countBatch(view, d, l)
-	for {
-		if s == nil {
-			return nil, err
-		}
-		expected, sure, known := s.Expected()
-		guess := expected - s.Spent.Nanos
-		v, errSpent := h.judgeWith(view, d, l, s, price.Amount{Tokens: missing})
-		if v != nil || errSpent != nil || sure || !s.Spent.Dollars {
-			return v, errors.Join(errSpent, err)
-		}
-		if known {
-			if far, err := h.judgeWith(view, d, l, s, price.Amount{Nanos: nearLimit * guess}); far == nil || err != nil {
-				return nil, err
-			}
-		} else if l.Entry.Nanos == 0 && l.Session.Nanos == 0 && l.Day.Nanos == 0 && l.Run == 0 {
-			return nil, nil
-		}
-		if time.Since(began) >= priceWait {
-			return h.judgeWith(view, d, l, s, price.Amount{Nanos: guess, Tokens: missing})
-		}
-		time.Sleep(pricePoll)
-		if now, _ := meter.Load(h.box.Dir(), h.input.SessionID); now != nil {
-			s = now
-		}
+	if s == nil {
+		return nil, err
 	}
+	v, errSpent := h.judgeWith(view, d, l, s, missing)
+	return v, errors.Join(errSpent, err)
 }
 
 // countBatch counts what the session has spent. The client may write the answer that asked
 // for these tools after it has run them: close to a limit the hook waits for it, and returns
 // a guess at what is missing if it does not come.
-func (h *hook) countBatch(view *inbox.View, d *inbox.Delivery, l budget.Plan) (s *meter.State, missing price.Tokens, err error) {
+func (h *hook) countBatch(view *inbox.View, d *inbox.Delivery, l budget.Plan) (s *meter.State, missing price.Amount, err error) {
 	reading := meter.Reading{Session: h.input.SessionID, Transcript: h.input.TranscriptPath, Wait: meterWait(view, h.input.SessionID)}
-	for began := time.Now(); ; time.Sleep(pricePoll) {
+	for began := time.Now(); ; time.Sleep(answerPoll) {
 		s, err = meter.Advance(h.box.Dir(), reading)
 		h.counting.found(view, h.input.SessionID, err)
 		if s == nil || h.input.ToolUse == "" || s.HasTool(h.input.ToolUse, h.input.AgentID) {
-			return s, price.Tokens{}, err
+			return s, price.Amount{}, err
 		}
 		one, known := s.Largest()
-		more := price.Amount{Nanos: nearLimit * s.Spent.Nanos / max(1, s.Spent.Requests), Tokens: price.Tokens{Input: nearLimit * one.Sum()}}
+		more := price.Amount{Nanos: nearLimit * one.Nanos, Tokens: price.Tokens{Input: nearLimit * one.Tokens.Sum()}}
 		reached, errNow := h.judgeWith(view, d, l, s, price.Amount{})
 		near, errNear := h.judgeWith(view, d, l, s, more)
 		if reached != nil || near == nil && known || errors.Join(errNow, errNear) != nil {
-			return s, price.Tokens{}, errors.Join(err, errNow, errNear)
+			return s, price.Amount{}, errors.Join(err, errNow, errNear)
 		}
-		if time.Since(began) >= priceWait {
+		if time.Since(began) >= lineWait {
 			return s, one, err
 		}
 	}

@@ -13,7 +13,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/hook"
-	"heartbeat/internal/meter"
 	"heartbeat/internal/price"
 )
 
@@ -23,7 +22,7 @@ type spender struct {
 	dir      string
 	args     []string
 	requests int64
-	tells    bool // the client has a status line
+	model    string
 }
 
 const requestNanos = 6_000_000
@@ -32,7 +31,7 @@ const requestNanos = 6_000_000
 func spending(t *testing.T, args ...string) *spender {
 	t.Helper()
 	dir := t.TempDir()
-	s := &spender{t: t, dir: dir, args: append([]string{"--inbox", filepath.Join(dir, "inbox.jsonl")}, args...)}
+	s := &spender{t: t, dir: dir, model: "claude-opus-5-5", args: append([]string{"--inbox", filepath.Join(dir, "inbox.jsonl")}, args...)}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "inbox.jsonl"), []byte("A\nB\nC\n"), 0o600))
 	s.user("begin")
 	return s
@@ -66,21 +65,7 @@ func (s *spender) requestOf(tokens int) { s.requestWith(tokens, "t") }
 
 func (s *spender) requestWith(tokens int, tool string) {
 	s.requests++
-	s.line(fmt.Sprintf(`{"type":"assistant","message":{"id":"m%d","usage":{"input_tokens":%d,"output_tokens":100},"content":[{"type":"tool_use","id":%q}]}}`, s.requests, tokens, tool))
-}
-
-// says is the client's status line after all requests so far.
-func (s *spender) says() {
-	s.tells = true
-	r := meter.Reading{
-		Session: "s0", Transcript: s.transcript(), Client: "c", HasTotal: true, Total: s.requests * requestNanos,
-		Requests: s.requests, ContextPercent: -1, Usage: &price.Tokens{Input: 1000, Output: 100},
-	}
-	if s.requests == 0 {
-		r.Usage = nil
-	}
-	_, err := meter.Advance(s.dir, r)
-	require.NoError(s.t, err)
+	s.line(fmt.Sprintf(`{"type":"assistant","message":{"id":"m%d","model":%q,"usage":{"input_tokens":%d,"output_tokens":100},"content":[{"type":"tool_use","id":%q}]}}`, s.requests, s.model, tokens, tool))
 }
 
 func (s *spender) event(name, more string) string {
@@ -88,74 +73,52 @@ func (s *spender) event(name, more string) string {
 	return inProcess(s.t, s.args, fmt.Sprintf(`{"hook_event_name":%q,"session_id":"s0","prompt_id":"p-s0","transcript_path":%q%s}`, name, s.transcript(), more))
 }
 
-// stop is the end of a turn. As long as the hook waits, a client that has said a total says
-// that of all requests.
+// stop is the end of a turn.
 func (s *spender) stop(active bool, reply string) (out string) {
 	s.t.Helper()
-	s.line(fmt.Sprintf(`{"type":"assistant","message":{"id":"m%d","usage":{},"content":[{"type":"text","text":%q}]}}`, s.requests, reply))
-	said := make(chan string)
-	go func() {
-		said <- s.event("Stop", fmt.Sprintf(`,"stop_hook_active":%v,"last_assistant_message":%q`, active, reply))
-	}()
-	for {
-		select {
-		case out := <-said:
-			return out
-		default:
-			if s.tells {
-				s.says()
-			}
-		}
-	}
+	s.line(fmt.Sprintf(`{"type":"assistant","message":{"id":"m%d","model":%q,"usage":{},"content":[{"type":"text","text":%q}]}}`, s.requests, s.model, reply))
+	return s.event("Stop", fmt.Sprintf(`,"stop_hook_active":%v,"last_assistant_message":%q`, active, reply))
 }
 
 func (s *spender) letters() []inbox.DeadLetter {
 	return jsonLines[inbox.DeadLetter](s.t, filepath.Join(s.dir, ".dead-letter.jsonl"))
 }
 
-// Close to a limit in dollars the hook waits for the price of the last request: what was
-// spent before the entry does not count, and no more than one request goes beyond.
-func TestThePriceIsWaitedFor(t *testing.T) {
-	hook.SetPriceWait(time.Minute)
-	s := spending(t, "--max-cost-per-entry", "0.011")
-	s.says()
-	s.deliver()
-	s.says()
-	for n := 1; ; n++ {
-		s.request()
-		said := make(chan string)
-		go func() { said <- s.event("PostToolBatch", "") }()
-		s.says() // before the hook looks, or while it waits
-		if out := <-said; n == 1 {
-			require.Empty(t, out)
-			continue
-		} else {
-			require.Contains(t, out, "it cost 0.012 of 0.011 USD")
-		}
-		break
-	}
+// A limit in dollars holds without any word of the client's: what was spent before the entry does
+// not count, and no more than one request goes beyond.
+func TestALimitInDollars(t *testing.T) {
+	hook.SetLineWait(time.Hour)
+	s := spending(t, "--max-cost-per-entry", "0.011").deliver()
+	s.request()
+	require.Empty(t, s.event("PostToolBatch", ""))
+	s.request()
+	require.Contains(t, s.event("PostToolBatch", ""), "it cost 0.012 of 0.011 USD")
 	require.Len(t, s.letters(), 1)
 	assert.Equal(t, inbox.ReasonOverBudget, s.letters()[0].Reason)
 	assert.Equal(t, price.Nanos(2*requestNanos), *s.letters()[0].CostUSD)
 }
 
-// A client that does not say what it costs in time is taken at a guess.
-func TestAGuessCountsInTheEnd(t *testing.T) {
-	hook.SetPriceWait(10 * time.Millisecond)
-	s := spending(t, "--max-cost-per-entry", "0.011")
-	s.says()
-	s.deliver()
-	s.says()
+// No limit in dollars can hold for a model whose price nobody knows, so that its first request
+// stops the entry. Without such a limit it goes on.
+func TestAModelWithoutAPrice(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	for _, limit := range []string{"--max-cost-per-entry", "--max-cost-per-session", "--max-cost-per-day"} {
+		s := spending(t, limit, "100").deliver()
+		s.model = "house-model-7"
+		s.request()
+		require.Contains(t, s.event("PostToolBatch", ""), "1 request went to a model whose price nobody knows", limit)
+		require.Len(t, s.letters(), 1)
+	}
+	s := spending(t, "--max-tokens-per-entry", "1M").deliver()
+	s.model = "house-model-7"
 	s.request()
 	require.Empty(t, s.event("PostToolBatch", ""))
-	s.request()
-	require.Contains(t, s.event("PostToolBatch", ""), "it cost 0.012 of 0.011 USD")
 }
 
 // Close to a limit in tokens the hook waits for the answer that asked for the tools, which
 // the client may write after it has run them: no more than one request goes beyond.
 func TestTheAnswerIsWaitedFor(t *testing.T) {
-	hook.SetPriceWait(time.Minute)
+	hook.SetLineWait(time.Minute)
 	s := spending(t, "--max-tokens-per-entry", "3k").deliver()
 	for n := 1; ; n++ {
 		said, tool := make(chan string), fmt.Sprintf("t%d", n)
@@ -178,7 +141,7 @@ func TestTheAnswerIsWaitedFor(t *testing.T) {
 // An answer that does not come is taken to be as large as the largest of the last ones,
 // and far from a limit nothing is waited for.
 func TestAnAnswerThatDoesNotCome(t *testing.T) {
-	hook.SetPriceWait(10 * time.Millisecond)
+	hook.SetLineWait(10 * time.Millisecond)
 	s := spending(t, "--max-tokens-per-entry", "3k").deliver()
 	missing := `,"tool_calls":[{"tool_use_id":"missing"}]`
 	s.request()
@@ -186,20 +149,10 @@ func TestAnAnswerThatDoesNotCome(t *testing.T) {
 	s.request()
 	require.Contains(t, s.event("PostToolBatch", missing), "it took 3300 of 3000 tokens")
 
-	hook.SetPriceWait(time.Hour)
+	hook.SetLineWait(time.Hour)
 	s = spending(t, "--max-tokens-per-entry", "100k").deliver()
 	s.request()
 	require.Empty(t, s.event("PostToolBatch", missing))
-}
-
-// Without a status line no dollars are known, and nothing is waited for.
-func TestWithoutDollars(t *testing.T) {
-	hook.SetPriceWait(time.Hour)
-	s := spending(t, "--max-cost-per-entry", "0.011").deliver()
-	for range 5 {
-		s.request()
-		require.Empty(t, s.event("PostToolBatch", ""))
-	}
 }
 
 // A session's limit gives its entry back, unless the entry reached it by itself; a day's
@@ -272,9 +225,7 @@ func TestADaysLimitLeavesAPauseAlone(t *testing.T) {
 func TestAStopOverTheLimit(t *testing.T) {
 	s := spending(t, "--max-tokens-per-session", "2k", "--signal-file", "")
 	s.deliver()
-	s.says()
 	s.request()
-	s.says()
 	assert.Empty(t, s.stop(true, "did A"))
 	results := jsonLines[inbox.Result](t, filepath.Join(s.dir, ".results.jsonl"))
 	require.Len(t, results, 1, "an answer counts, whatever it cost")
@@ -326,13 +277,9 @@ func TestATurnStoppedByItsSessionsLimit(t *testing.T) {
 	assert.Equal(t, "the session cost 3300 of 3000 tokens", sessions[0].Over.Text)
 }
 
-// In a chain of short turns the client says late what they cost. Close to a day's limit the
-// end of a turn waits for that.
-func TestAStopWaitsForThePrice(t *testing.T) {
-	hook.SetPriceWait(time.Minute)
-	s := spending(t, "--max-cost-per-day", "0.015")
-	s.says()
-	s.deliver()
+// In a chain of short turns the end of one is held against a day's limit.
+func TestAStopOverTheDaysLimit(t *testing.T) {
+	s := spending(t, "--max-cost-per-day", "0.015").deliver()
 	s.request()
 	require.Contains(t, s.stop(true, "did A"), `"reason":"B"`, "0.012 of 0.015")
 	s.user("Stop hook feedback:\\nB")
@@ -343,10 +290,9 @@ func TestAStopWaitsForThePrice(t *testing.T) {
 	assert.Contains(t, events[len(events)-1].Reason, "today cost 0.018 of 0.015 USD")
 }
 
-// The same without a status line, for a limit in tokens: the client writes late what the
-// turn said. One that never writes it is not waited for without end.
+// The client writes late what the turn said, which is waited for close to a limit. One that never writes it is not waited for without end.
 func TestAStopWaitsForTheAnswer(t *testing.T) {
-	hook.SetPriceWait(time.Minute)
+	hook.SetLineWait(time.Minute)
 	s := spending(t, "--max-tokens-per-session", "2k").deliver()
 	said := make(chan string)
 	go func() { said <- s.event("Stop", `,"stop_hook_active":true,"last_assistant_message":"did A"`) }()
@@ -354,23 +300,7 @@ func TestAStopWaitsForTheAnswer(t *testing.T) {
 	s.line(`{"type":"assistant","message":{"id":"late","usage":{"input_tokens":1000,"output_tokens":100},"content":[{"type":"text","text":"did A"}]}}`)
 	require.Empty(t, <-said, "the session is over its limit")
 
-	hook.SetPriceWait(10 * time.Millisecond)
+	hook.SetLineWait(10 * time.Millisecond)
 	s = spending(t, "--max-tokens-per-session", "2k").deliver()
 	require.Contains(t, s.event("Stop", `,"stop_hook_active":true,"last_assistant_message":"did A"`), `"reason":"B"`)
-}
-
-// A client that has not said anything yet may do so for the first time: one Stop of the
-// session waits for that.
-func TestAStopWaitsForTheFirstPrice(t *testing.T) {
-	hook.SetPriceWait(time.Minute)
-	s := spending(t, "--max-cost-per-day", "0.005")
-	s.request()
-	s.tells = true // from the middle of the hook on
-	require.Empty(t, s.stop(false, "ready"), "nothing is delivered: the first turn was all of the day's")
-
-	hook.SetPriceWait(10 * time.Millisecond)
-	s = spending(t, "--max-cost-per-day", "0.005").deliver()
-	hook.SetPriceWait(time.Hour)
-	s.request()
-	require.Contains(t, s.stop(true, "did A"), `"reason":"B"`, "a client that stays silent is waited for once")
 }

@@ -53,7 +53,6 @@ type bill struct {
 	total           int64 // the client's own
 	stated          int64 // that the transcript has
 	spent, requests int64
-	unheard         int64 // since the client said its total
 }
 
 func (w *hookWorld) chance(n int) bool { return w.r.IntN(n) == 0 }
@@ -68,9 +67,9 @@ func (w *hookWorld) write(role, text string, meta bool) {
 	if role == "assistant" {
 		b, cost := w.bills[w.session], int64(1+w.r.IntN(9))
 		b.requests++
-		b.total, b.spent, b.unheard = b.total+cost, b.spent+cost, b.unheard+cost
-		message["id"], message["model"] = fmt.Sprint("message-", w.session, b.requests), "m"
-		message["usage"] = map[string]any{"input_tokens": 1000 * cost, "output_tokens": 0}
+		b.total, b.spent = b.total+cost, b.spent+cost
+		message["id"], message["model"] = fmt.Sprint("message-", w.session, b.requests), "claude-opus-5-5"
+		message["usage"] = map[string]any{"input_tokens": 2500 * cost, "output_tokens": 0}
 	}
 	line, err := json.Marshal(map[string]any{
 		"uuid": fmt.Sprint("line-", w.r.Uint64()), "type": role, "sessionId": w.session, "isMeta": meta, "message": message,
@@ -137,7 +136,7 @@ func (w *hookWorld) begin(resumed bool) {
 		w.bills[w.session] = b
 	}
 	b.client++
-	b.total, b.unheard = b.stated, 0
+	b.total = b.stated
 	w.command(w.input(map[string]any{"hook_event_name": "SessionStart", "source": source})).Run(w.t)
 	w.hear() // the status line runs at the start, too
 	w.prompt()
@@ -155,7 +154,7 @@ func (w *hookWorld) leave() {
 		w.steps = append(w.steps, "the client is killed")
 		return
 	}
-	b.stated, b.unheard = b.total, 0
+	b.stated = b.total
 	if !w.codex {
 		appendTo(w.t, w.transcript, fmt.Sprintf(`{"type":"cost-state","sessionId":%q,"totalCostUSD":%d.%02d}`+"\n", w.session, b.total/100, b.total%100))
 	}
@@ -170,10 +169,9 @@ func (w *hookWorld) hear() {
 		return
 	}
 	b := w.bills[w.session]
-	b.unheard = 0
 	_, err := meter.Advance(w.dir, meter.Reading{
 		Session: w.session, Transcript: w.transcript, Client: fmt.Sprint("client-", b.client), Total: b.total * cent, HasTotal: true,
-		Requests: -1, ContextPercent: -1,
+		ContextPercent: -1,
 	})
 	require.NoError(w.t, err)
 }
@@ -187,7 +185,7 @@ func (w *hookWorld) audit() {
 	spent := int64(0)
 	for session, b := range w.bills {
 		spent += b.spent
-		m, err := meter.Advance(w.dir, meter.Reading{Session: session, Transcript: b.transcript, Requests: -1, ContextPercent: -1, Final: true})
+		m, err := meter.Advance(w.dir, meter.Reading{Session: session, Transcript: b.transcript, ContextPercent: -1, Final: true})
 		require.NoError(w.t, err)
 		require.Equal(w.t, b.spent*cent, m.Spent.Nanos, "the meter of %s", session)
 	}
@@ -216,7 +214,7 @@ func (w *hookWorld) audit() {
 	})
 	require.NoError(w.t, err)
 	require.Equal(w.t, spent*cent, nanos, "dollars")
-	require.Equal(w.t, spent*1000, tokens, "tokens")
+	require.Equal(w.t, spent*2500, tokens, "tokens")
 	v, err := w.box().View()
 	require.NoError(w.t, err)
 	a, err := v.Account()

@@ -81,7 +81,7 @@ func (o *order) host(started func(session.Up)) (err error) {
 		return err
 	}
 	if o.Meter, err = cli.Beside(settings.MeterName); err != nil {
-		o.Meter = "" // no dollars are known then
+		o.Meter = "" // the client's own total is not read then
 	}
 	up := false
 	o.Started = func(u session.Up) {

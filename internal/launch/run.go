@@ -171,7 +171,7 @@ func (l *launcher) workThrough() (*supervise.Report, error) {
 	if !l.noMeter {
 		if o.Meter, err = cli.Beside(settings.MeterName); err != nil { // the work is done all the same
 			o.Meter = ""
-			to.say(time.Now(), "no dollars are counted: "+err.Error())
+			to.say(time.Now(), "the client's own total is not read: "+err.Error())
 		}
 	}
 	if l.mcp {

@@ -23,9 +23,6 @@ type Reading struct {
 	Client   string
 	Total    int64
 	HasTotal bool
-	// Requests is how many requests that process has made so far for the session
-	// itself, negative if it does not say.
-	Requests int64
 	// Usage is that of its last request, nil if it does not say.
 	Usage *price.Tokens
 
@@ -76,7 +73,7 @@ func (s *State) advance(r Reading) error {
 	if r.Final {
 		limit = maxFinal
 	}
-	err := s.count(limit)
+	err := errors.Join(s.count(limit), s.tableErr)
 	if r.Model != "" {
 		s.Model = clip(r.Model)
 	}
@@ -84,9 +81,6 @@ func (s *State) advance(r Reading) error {
 		s.At = time.Now()
 		s.ContextPercent = r.ContextPercent
 		s.say(r)
-	}
-	if s.give(); r.Final {
-		s.giveAll()
 	}
 	s.forget()
 	s.derive()

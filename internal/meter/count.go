@@ -15,8 +15,7 @@ import (
 
 // count reads what the transcripts have since.
 func (s *State) count(limit int64) error {
-	more, err := follow(s.Transcript, &s.Read, limit, s.replaced, s.line)
-	s.behind = more
+	err := follow(s.Transcript, &s.Read, limit, s.replaced, s.line)
 	if threadOf(filepath.Base(s.Transcript)) != "" {
 		s.countRollouts(limit)
 	} else {
@@ -31,13 +30,11 @@ func (s *State) replaced() {
 	all := part{from: -1}
 	for _, p := range s.parts {
 		all.own = all.own.Plus(p.own)
-		all.weight = addWeight(all.weight, p.weight)
-		all.divided = all.divided || p.divided
 	}
 	for i := range s.recent {
 		s.recent[i].part = -1
 	}
-	s.parts, s.settled = []part{all}, 0
+	s.parts, s.shares, s.summary = []part{all}, nil, min(s.summary, -1)
 }
 
 // move takes another path for the transcript: of a session that was resumed in another
@@ -57,12 +54,16 @@ func (s *State) line(line []byte, at int64) {
 	l := flat.Begun(line)
 	switch l.String("type") {
 	case "assistant":
-		if s.request(l, !l.Bool("isSidechain"), len(s.parts)-1) {
-			s.Model = modelOf(l)
+		if model := s.request(l, len(s.parts)-1); model != "" {
+			s.Model = model
 		}
 	case "user":
-		if !l.Bool("isSidechain") && !isToolResult(l) {
+		if !l.Bool("isSidechain") && !l.Bool("isCompactSummary") && !isToolResult(l) {
 			s.begin(l, at)
+		}
+	case "system":
+		if l.String("subtype") == "compact_boundary" {
+			s.summarised(l)
 		}
 	case "cost-state":
 		if total, err := price.DollarsOf(string(l.Value("totalCostUSD"))); err == nil && total >= 0 {
@@ -76,14 +77,13 @@ func (s *State) line(line []byte, at int64) {
 // begin begins a part with a line at a position: the model was given something.
 func (s *State) begin(l *flat.Members, at int64) {
 	if at > s.last().from {
-		s.parts = append(s.parts, part{from: at, at: timeOf(l), own: price.Amount{Nanos: s.loose}})
-		s.loose = 0
+		s.parts = append(s.parts, part{from: at, at: timeOf(l)})
 	}
 }
 
 // mayCount spares most lines from being parsed.
 func mayCount(line []byte) bool {
-	for _, word := range [...]string{`"assistant"`, `"user"`, `"cost-state"`, `"token_usage_record"`, `"item_completed"`, `"turn_context"`} {
+	for _, word := range [...]string{`"assistant"`, `"user"`, `"cost-state"`, `"compact_boundary"`, `"token_usage_record"`, `"item_completed"`, `"turn_context"`} {
 		if bytes.Contains(line, []byte(word)) {
 			return true
 		}
@@ -91,13 +91,27 @@ func mayCount(line []byte) bool {
 	return false
 }
 
-// request counts an answer of the model, once for each message. It reports whether
-// there is one.
-func (s *State) request(l *flat.Members, main bool, in int) bool {
+// summarised counts the request by which the client made a summary of the conversation: its
+// usage is in no transcript. It took the whole conversation, for which the least that it can have
+// cost is counted; [State.topUp] adds what is missing, as soon as the client says its total.
+func (s *State) summarised(l *flat.Members) {
+	tokens := price.Tokens{CacheRead: number(l.Value("compactMetadata"), "preTokens")}
+	in := len(s.parts) - 1
+	s.ask(hash("summary "+l.String("uuid")), s.Model, price.Usage{Tokens: tokens}, in)
+	s.summary = s.parts[in].from
+	if s.quiet { // it said its total before it wrote the line
+		s.topUp()
+	}
+}
+
+// request counts an answer of the model, once for each message, and returns the model; "" where
+// the line has no answer.
+func (s *State) request(l *flat.Members, in int) (model string) {
 	message := l.Value("message")
 	usage := message.Get("usage")
-	if usage == "" || usage[0] != '{' || message.Get("model").Text() == "<synthetic>" || l.Bool("isApiErrorMessage") {
-		return false
+	model = clip(message.Get("model").Text())
+	if usage == "" || usage[0] != '{' || model == "<synthetic>" || l.Bool("isApiErrorMessage") {
+		return ""
 	}
 	id := message.Get("id").Text()
 	if id == "" {
@@ -106,50 +120,82 @@ func (s *State) request(l *flat.Members, main bool, in int) bool {
 	if id == "" {
 		id = l.String("uuid")
 	}
-	s.asked(hash(id), tokensOf(usage), main, in)
-	return true
+	s.ask(hash(id), model, usageOf(usage), in)
+	return model
 }
 
-// asked counts a request of that name, in a part, unless it was counted. main says that it
-// is the session's own.
-func (s *State) asked(name int64, tokens price.Tokens, main bool, in int) {
+// ask counts a request of that name, in a part, or what another line of it has more: the last
+// line of a message has its final usage. A count never falls.
+func (s *State) ask(name int64, model string, u price.Usage, in int) {
+	r := s.known(name)
+	if r == nil {
+		s.recent = append(s.recent, request{name: name, part: s.parts[in].from})
+		s.recent = s.recent[max(0, len(s.recent)-maxRecent):]
+		r = &s.recent[len(s.recent)-1]
+	} else {
+		in = s.partFrom(r.part)
+	}
+	var more price.Amount
+	if !r.counted {
+		r.counted, more.Requests = true, 1
+	}
+	tokens := largest(r.tokens, u.Tokens)
+	more.Tokens = tokens.Minus(r.tokens)
+	r.tokens, u.Tokens = tokens, tokens
+	rates, _ := s.prices().Of(model)
+	switch {
+	case rates == nil && !r.unpriced && tokens.Sum() > 0:
+		r.unpriced, more.Unpriced = true, 1
+	case rates != nil:
+		nanos := max(r.nanos, rates.Of(u))
+		more.Nanos, more.Dollars = nanos-r.nanos, true
+		r.nanos = nanos
+	}
+	p := &s.parts[in]
+	p.own = p.own.Plus(more)
+	of := s.shareOf(model, p.from)
+	*of = of.Plus(more)
+}
+
+func (s *State) known(name int64) *request {
 	for i := len(s.recent) - 1; i >= 0; i-- {
 		if s.recent[i].name == name {
-			s.again(&s.recent[i], tokens)
-			return
+			return &s.recent[i]
 		}
 	}
-	if main {
-		s.main++
-	}
-	in = max(in, min(s.settled, len(s.parts)-1))
-	s.parts[in].own = s.parts[in].own.Plus(price.Amount{Tokens: tokens, Requests: 1})
-	s.recent = append(s.recent, request{name: name, tokens: tokens, part: s.parts[in].from, number: s.main})
-	if len(s.recent) > 2*maxWaiting {
-		s.forget()
+	return nil
+}
+
+func largest(a, b price.Tokens) price.Tokens {
+	return price.Tokens{
+		Input: max(a.Input, b.Input), Output: max(a.Output, b.Output),
+		CacheRead: max(a.CacheRead, b.CacheRead), CacheWrite: max(a.CacheWrite, b.CacheWrite),
 	}
 }
 
-// again is another line of a message that was counted. The last line of one has its
-// final usage; a count never falls.
-func (s *State) again(r *request, tokens price.Tokens) {
-	now := price.Tokens{
-		Input: max(r.tokens.Input, tokens.Input), Output: max(r.tokens.Output, tokens.Output),
-		CacheRead: max(r.tokens.CacheRead, tokens.CacheRead), CacheWrite: max(r.tokens.CacheWrite, tokens.CacheWrite),
+// prices is what models cost. It is read once, and only where something is to be priced.
+func (s *State) prices() *price.Table {
+	if s.table == nil {
+		s.table, s.tableErr = Prices()
 	}
-	p := &s.parts[s.partFrom(r.part)]
-	p.own = p.own.Plus(price.Amount{Tokens: now.Minus(r.tokens)})
-	r.tokens = now
+	return s.table
 }
 
 // maxTokens is the most of each kind that one request is believed.
 const maxTokens = 1_000_000_000
 
-func tokensOf(usage flat.Value) price.Tokens {
+// usageOf is what an answer of Claude's says that it took.
+func usageOf(usage flat.Value) price.Usage {
 	of := func(name string) int64 { return number(usage, name) }
-	return price.Tokens{
-		Input: of("input_tokens"), Output: of("output_tokens"),
-		CacheRead: of("cache_read_input_tokens"), CacheWrite: of("cache_creation_input_tokens"),
+	return price.Usage{
+		Tokens: price.Tokens{
+			Input: of("input_tokens"), Output: of("output_tokens"),
+			CacheRead: of("cache_read_input_tokens"), CacheWrite: of("cache_creation_input_tokens"),
+		},
+		CacheWrite1h: number(usage.Get("cache_creation"), "ephemeral_1h_input_tokens"),
+		WebSearches:  number(usage.Get("server_tool_use"), "web_search_requests"),
+		Fast:         usage.Get("speed").Text() == "fast",
+		Domestic:     usage.Get("inference_geo").Text() == "us",
 	}
 }
 
@@ -162,12 +208,10 @@ func number(usage flat.Value, name string) int64 {
 	return min(max(0, n), maxTokens)
 }
 
-func modelOf(l *flat.Members) string {
-	return clip(l.Value("message").Get("model").Text())
+// clip bounds a name that a file gives, to one line.
+func clip(name string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(name[:min(len(name), 100)], ""), "\n", " ")
 }
-
-// clip bounds a name that a file gives.
-func clip(name string) string { return strings.ToValidUTF8(name[:min(len(name), 100)], "") }
 
 func isToolResult(l *flat.Members) bool {
 	content := l.Value("message").Get("content")
@@ -210,7 +254,7 @@ func (s *State) countAgents(limit int64) {
 
 func (s *State) transcriptOfAgent(l *flat.Members) {
 	if l.String("type") == "assistant" {
-		s.request(l, false, s.partAt(timeOf(l)))
+		s.request(l, s.partAt(timeOf(l)))
 	}
 }
 
@@ -229,16 +273,12 @@ func (s *State) countAgent(path string, name, limit int64, count func(*flat.Memb
 		s.agents = append(s.agents, agent{name: name})
 	}
 	before := s.agents[i].read
-	read := before // a line may have the list grow
-	more, err := follow(path, &read, limit, func() {}, func(line []byte, _ int64) {
-		if !mayCount(line) {
-			return
+	read := before                                                         // a line may have the list grow
+	_ = follow(path, &read, limit, func() {}, func(line []byte, _ int64) { // what cannot be read is tried again
+		if mayCount(line) {
+			count(flat.Begun(line))
 		}
-		count(flat.Begun(line))
 	})
 	s.agents[i].read = read
-	if err == nil && more {
-		s.behind = true
-	}
 	return read - before
 }

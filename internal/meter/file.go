@@ -48,14 +48,18 @@ func Load(dir, session string) (*State, error) {
 	return s, nil
 }
 
+// fileVersion is that of the file. The count of another one begins anew.
+const fileVersion = 2
+
 // encode is the state as an object.
 func (s *State) encode() []byte {
 	var o flat.Object
-	version := int64(1)
+	version := int64(fileVersion)
 	s.members(flat.To(&o), &version)
 	o.Raw("parts", listOf(s.parts, (*part).numbers))
+	o.Raw("shares", listOf(s.shares, (*share).numbers))
+	o.Text("models", strings.Join(s.models, "\n"))
 	o.Raw("recent", listOf(s.recent, (*request).numbers))
-	o.Raw("held", listOf(s.held, (*held).numbers))
 	o.Raw("agents", listOf(s.agents, (*agent).numbers))
 	clients := []byte{'['}
 	for i := range s.clients {
@@ -76,14 +80,9 @@ func (s *State) members(c flat.Codec, version *int64) {
 	c.String("session_id", &s.Session)
 	c.Text("transcript", &s.Transcript)
 	c.Int("read", &s.Read)
-	c.Flag("dollars", &s.Spent.Dollars)
 	c.NonZero("stated", &s.stated)
-	c.NonZero("loose", &s.loose)
-	c.NonZero("requests", &s.main)
-	settled := int64(s.settled)
-	c.NonZero("settled", &settled)
-	s.settled = int(settled)
-	c.Flag("behind", &s.behind)
+	c.Int("summary", &s.summary)
+	c.Flag("quiet", &s.quiet)
 	c.Text("model", &s.Model)
 	percent := int64(s.ContextPercent * 1000)
 	c.Int("context_thousandths", &percent)
@@ -102,10 +101,7 @@ func (s *State) members(c flat.Codec, version *int64) {
 func (c *client) members(to flat.Codec) {
 	to.String("name", &c.name)
 	to.Int("total", &c.total)
-	to.NonZero("began", &c.began)
-	to.Int("base", &c.base)
 	to.Int("fell", &c.fell)
-	to.NonZero("off", &c.off)
 }
 
 // decode is nil for what encode did not write.
@@ -116,7 +112,7 @@ func decode(body []byte) *State {
 	}
 	s, version := new(State), int64(0)
 	s.members(flat.From(m), &version)
-	if version != 1 || m.Err() != nil {
+	if version != fileVersion || m.Err() != nil {
 		return nil
 	}
 	for _, v := range m.Value("clients").Items() {
@@ -132,14 +128,17 @@ func decode(body []byte) *State {
 	}
 	read := [...]bool{
 		lists(&s.parts, m.Value("parts"), (*part).numbers),
+		lists(&s.shares, m.Value("shares"), (*share).numbers),
 		lists(&s.recent, m.Value("recent"), (*request).numbers),
-		lists(&s.held, m.Value("held"), (*held).numbers),
 		lists(&s.agents, m.Value("agents"), (*agent).numbers),
 	}
 	for _, ok := range read {
 		if !ok {
 			return nil
 		}
+	}
+	if models := m.String("models"); models != "" || len(s.shares) > 0 {
+		s.models = strings.Split(models, "\n")
 	}
 	if !s.plausible() {
 		return nil
@@ -150,19 +149,20 @@ func decode(body []byte) *State {
 // plausible refuses what no counter writes: a file with a right sum may still have
 // been written by something else.
 func (s *State) plausible() bool {
-	ok := s.ID != "" && len(s.parts) > 0 && s.settled >= 0 && s.settled < len(s.parts) && s.Read >= 0 && s.main >= 0 && s.stated >= 0 && s.loose >= 0
+	ok := s.ID != "" && len(s.parts) > 0 && s.Read >= 0 && s.stated >= 0 && s.summary >= noSummary
 	for i, p := range s.parts {
-		ok = ok && p.from >= -1 && p.at >= 0 && p.weight >= 0 && p.own.Nanos >= 0 && p.own.Requests >= 0 && counts(p.own.Tokens)
+		own := p.own
+		ok = ok && p.from >= -1 && p.at >= 0 && own.Nanos >= 0 && own.Requests >= 0 && own.Unpriced >= 0 && own.Said >= 0 && counts(own.Tokens)
 		ok = ok && (i == 0 || p.from > s.parts[i-1].from)
 	}
-	for _, r := range s.recent {
-		ok = ok && counts(r.tokens)
+	for _, of := range s.shares {
+		ok = ok && of.model >= 0 && of.model < int64(len(s.models)) && of.own.Nanos >= 0 && of.own.Requests >= 0 && counts(of.own.Tokens)
 	}
-	for _, h := range s.held {
-		ok = ok && h.nanos >= 0
+	for _, r := range s.recent {
+		ok = ok && counts(r.tokens) && r.nanos >= 0
 	}
 	for _, c := range s.clients {
-		ok = ok && c.total >= 0 && c.began >= 0
+		ok = ok && c.total >= 0
 	}
 	for _, a := range s.agents {
 		ok = ok && a.read >= 0
@@ -215,6 +215,15 @@ func (r *row) flag(b *bool) {
 	*b = n != 0
 }
 
+func (r *row) amount(a *price.Amount) {
+	r.flag(&a.Dollars)
+	r.number(&a.Nanos)
+	r.number(&a.Requests)
+	r.number(&a.Unpriced)
+	r.number(&a.Said)
+	r.tokens(&a.Tokens)
+}
+
 func (r *row) tokens(t *price.Tokens) {
 	r.number(&t.Input)
 	r.number(&t.Output)
@@ -225,22 +234,24 @@ func (r *row) tokens(t *price.Tokens) {
 func (p *part) numbers(r *row) {
 	r.number(&p.from)
 	r.number(&p.at)
-	r.number(&p.weight)
-	r.flag(&p.divided)
-	r.number(&p.own.Nanos)
-	r.number(&p.own.Requests)
-	r.tokens(&p.own.Tokens)
+	r.amount(&p.own)
+}
+
+func (s *share) numbers(r *row) {
+	r.number(&s.part)
+	r.number(&s.model)
+	r.amount(&s.own)
 }
 
 func (q *request) numbers(r *row) {
 	r.number(&q.name)
 	r.number(&q.part)
-	r.number(&q.number)
-	r.flag(&q.priced)
+	r.number(&q.nanos)
+	r.flag(&q.counted)
+	r.flag(&q.unpriced)
 	r.tokens(&q.tokens)
 }
 
-func (h *held) numbers(r *row)  { r.number(&h.nanos); r.number(&h.upTo) }
 func (a *agent) numbers(r *row) { r.number(&a.name); r.number(&a.read) }
 
 // listOf writes the numbers of all items in one string: reading them back is a part of

@@ -2,6 +2,7 @@ package meter_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,9 +43,9 @@ func TestNoFileIsNoState(t *testing.T) {
 func TestTornFiles(t *testing.T) {
 	r := newRig(t)
 	r.write(prompt("one"), r.answer(10, 1))
-	first := r.advance(r.said("a", "0.001", -1, 10, 1))
+	first := r.advance(r.said("a", "0.001", 10, 1))
 	r.write(r.answer(10, 1))
-	second := r.advance(r.said("a", "0.002", -1, 10, 1))
+	second := r.advance(r.said("a", "0.002", 10, 1))
 	path := filepath.Join(r.dir, meter.Name(session))
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -59,7 +60,7 @@ func TestTornFiles(t *testing.T) {
 				assert.Contains(t, []price.Amount{first.Spent, second.Spent}, s.Spent)
 				assert.Equal(t, first.ID, s.ID)
 			}
-			s, err = meter.Advance(r.dir, r.said("a", "0.002", -1, 10, 1))
+			s, err = meter.Advance(r.dir, r.said("a", "0.002", 10, 1))
 			require.NoError(t, err)
 			assert.Equal(t, second.Spent, s.Spent, "counted anew or gone on")
 		}
@@ -70,7 +71,7 @@ func TestTornFiles(t *testing.T) {
 func TestKilledAmidTheWrite(t *testing.T) {
 	r := newRig(t)
 	r.write(prompt("one"), r.answer(10, 1))
-	before := r.advance(r.said("a", "0.001", -1, 10, 1))
+	before := r.advance(r.said("a", "0.001", 10, 1))
 	for n := range 600 {
 		disk.TestOnlyObserver = func(op disk.Op) error {
 			if op.Kind == disk.OpWrite {
@@ -78,18 +79,18 @@ func TestKilledAmidTheWrite(t *testing.T) {
 			}
 			return nil
 		}
-		_, err := meter.Advance(r.dir, r.said("a", "0.002", -1, 10, 1))
+		_, err := meter.Advance(r.dir, r.said("a", "0.002", 10, 1))
 		disk.TestOnlyObserver = nil
 		s, loadErr := meter.Load(r.dir, session)
 		require.NoError(t, loadErr)
 		require.NotNil(t, s)
 		assert.Equal(t, before.ID, s.ID)
 		if err != nil && s.Spent != before.Spent {
-			assert.Equal(t, usd(t, "0.002"), s.Spent.Nanos, "all of it was written")
+			assert.Equal(t, usd(t, "0.002"), s.Spent.Said, "all of it was written")
 			break
 		}
 	}
-	assert.Equal(t, usd(t, "0.003"), r.advance(r.said("a", "0.003", -1, 10, 1)).Spent.Nanos)
+	assert.Equal(t, usd(t, "0.003"), r.advance(r.said("a", "0.003", 10, 1)).Spent.Said)
 }
 
 // Each failing call is an error or harmless, and the next reading has everything.
@@ -104,14 +105,14 @@ func TestEveryCallMayFail(t *testing.T) {
 			}
 			return nil
 		}
-		_, err := meter.Advance(r.dir, r.said("a", "0.001", -1, 10, 1))
+		_, err := meter.Advance(r.dir, r.said("a", "0.001", 10, 1))
 		disk.TestOnlyObserver = nil
 		if calls < n {
 			require.NoError(t, err)
 			return
 		}
 		assert.ErrorIs(t, err, unix.ENOSPC)
-		assert.Equal(t, usd(t, "0.001"), r.advance(r.said("a", "0.001", -1, 10, 1)).Spent.Nanos)
+		assert.Equal(t, usd(t, "0.001"), r.advance(r.said("a", "0.001", 10, 1)).Spent.Said)
 	}
 }
 
@@ -148,7 +149,7 @@ func TestManyMetersAtOnce(t *testing.T) {
 			})
 		}
 		all.Go(func() {
-			_, err := meter.Advance(r.dir, r.said("a", usdOf(i+1), int64(i+1), 10, 1))
+			_, err := meter.Advance(r.dir, r.said("a", fmt.Sprint(i+1), 10, 1))
 			assert.NoError(t, err)
 		})
 		all.Wait()
@@ -156,7 +157,8 @@ func TestManyMetersAtOnce(t *testing.T) {
 	close(done)
 	readers.Wait()
 	s := r.advance(r.silent())
-	assert.Equal(t, usd(t, "0.03"), s.Spent.Nanos)
+	assert.Equal(t, usd(t, "30"), s.Spent.Said)
+	assert.Equal(t, int64(30*60_000), s.Spent.Nanos)
 	assert.Equal(t, int64(30), s.Spent.Requests)
 }
 
@@ -185,32 +187,30 @@ func TestForeignTranscripts(t *testing.T) {
 	} {
 		r := newRig(t)
 		require.NoError(t, make(r.path), name)
-		s, err := meter.Advance(r.dir, r.said("a", "0.5", -1, 0, 0))
+		s, err := meter.Advance(r.dir, r.said("a", "0.5", 0, 0))
 		assert.Error(t, err, name)
-		assert.Equal(t, usd(t, "0.5"), s.Spent.Nanos)
+		assert.Equal(t, usd(t, "0.5"), s.Spent.Said)
 		s, err = meter.Load(r.dir, session)
 		require.NoError(t, err)
-		assert.Equal(t, usd(t, "0.5"), s.Spent.Nanos)
+		assert.Equal(t, usd(t, "0.5"), s.Spent.Said)
 	}
 	r := newRig(t)
-	assert.Equal(t, usd(t, "0.5"), r.advance(r.said("a", "0.5", 3, 10, 1)).Spent.Nanos, "no transcript at all")
+	assert.Equal(t, usd(t, "0.5"), r.advance(r.said("a", "0.5", 10, 1)).Spent.Said, "no transcript at all")
 }
 
 // A transcript that was cut off or replaced counts from where it ends then.
 func TestReplacedTranscripts(t *testing.T) {
 	r := newRig(t)
 	r.write(prompt("one"), r.answer(10, 1), prompt("two"), r.answer(10, 1))
-	before := r.advance(r.said("a", "0.01", 2, 10, 1))
+	before := r.advance(r.said("a", "0.01", 10, 1))
 	require.NoError(t, os.WriteFile(r.path, []byte(prompt("x")+"\n"+message("other", 500, 500)+"\n"), 0o600))
 	s := r.advance(r.silent())
 	assert.Equal(t, before.Spent, s.Spent)
 	assert.Empty(t, s.Marks)
 	next := r.write(prompt("three"), message("new", 7, 7))
-	s = r.advance(r.said("a", "0.02", 3, 7, 7))
+	s = r.advance(r.said("a", "0.02", 7, 7))
 	assert.Equal(t, int64(27), s.Spent.Tokens.Input)
-	spent, _, known := s.Before(next)
-	assert.True(t, known)
-	assert.Equal(t, usd(t, "0.01"), spent.Nanos)
+	assert.Equal(t, before.Spent, s.Before(next))
 
 	longer := strings.Repeat("x", 10_000) + "\n"
 	require.NoError(t, os.WriteFile(r.path, []byte(longer), 0o600))
@@ -242,7 +242,7 @@ func TestAHugeTranscript(t *testing.T) {
 	}
 	require.NoError(t, f.Close())
 	r.write(r.answer(10, 1))
-	s := r.advance(r.said("a", "0.5", 2, 10, 1))
+	s := r.advance(r.said("a", "0.5", 10, 1))
 	assert.Equal(t, int64(1), s.Spent.Requests)
 	assert.Less(t, s.Read, int64(10<<20))
 	assert.Equal(t, int64(2), r.advance(r.final()).Spent.Requests)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/meter"
+	"heartbeat/internal/price"
 )
 
 const status = `{"session_id":"b390e335-141d-4188-be22-8f68df859c73","transcript_path":"/x/t.jsonl","cwd":"/x","prompt_id":"p","effort":{"level":"medium"},` +
@@ -24,7 +25,6 @@ func TestParseStatus(t *testing.T) {
 	assert.Equal(t, "/x/t.jsonl", r.Transcript)
 	assert.True(t, r.HasTotal)
 	assert.Equal(t, int64(12_000_000), r.Total)
-	assert.Equal(t, int64(2), r.Requests)
 	assert.Equal(t, "claude-opus-5-5", r.Model)
 	assert.InDelta(t, 1.5, r.ContextPercent, 0)
 	require.NotNil(t, r.Usage)
@@ -33,7 +33,6 @@ func TestParseStatus(t *testing.T) {
 	r, err = meter.ParseStatus([]byte(`{"session_id":"s","cost":null,"context_window":{"current_usage":null,"used_percentage":null},"model":"x"}`))
 	require.NoError(t, err)
 	assert.False(t, r.HasTotal)
-	assert.Equal(t, int64(-1), r.Requests)
 	assert.Negative(t, r.ContextPercent)
 	assert.Nil(t, r.Usage)
 }
@@ -54,7 +53,6 @@ func TestHostileStatus(t *testing.T) {
 	r, err := meter.ParseStatus([]byte(`{"session_id":"s","context_window":{"used_percentage":1e400,"current_usage":{"input_tokens":-1,"output_tokens":1e99}},"prompt_cache":{"requests":-3}}`))
 	require.NoError(t, err)
 	assert.Negative(t, r.ContextPercent)
-	assert.Equal(t, int64(-1), r.Requests)
 	assert.Zero(t, r.Usage.Sum())
 }
 
@@ -69,7 +67,6 @@ func FuzzParseStatus(f *testing.F) {
 		}
 		assert.NotEmpty(t, r.Session)
 		assert.GreaterOrEqual(t, r.Total, int64(0))
-		assert.GreaterOrEqual(t, r.Requests, int64(-1))
 	})
 }
 
@@ -78,7 +75,7 @@ func FuzzFile(f *testing.F) {
 	dir := f.TempDir()
 	r := &rig{t: f, dir: dir, path: filepath.Join(dir, "t.jsonl")}
 	r.write(prompt("one"), r.answer(10, 1), prompt("two"))
-	for _, reading := range []meter.Reading{r.started("a", "0"), r.said("a", "0.5", 1, 10, 1)} {
+	for _, reading := range []meter.Reading{r.started("a", "0"), r.said("a", "0.5", 10, 1)} {
 		_, err := meter.Advance(dir, reading)
 		require.NoError(f, err)
 		seed, err := os.ReadFile(filepath.Join(dir, meter.Name(session)))
@@ -86,7 +83,7 @@ func FuzzFile(f *testing.F) {
 		f.Add(seed[512<<10:])
 		f.Add(seed[:min(len(seed), 2000)])
 	}
-	last := r.said("a", "1", 2, 10, 1)
+	last := r.said("a", "1", 10, 1)
 	f.Fuzz(func(t *testing.T, file []byte) {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, meter.Name(session)), meter.WithSum(file), 0o600))
@@ -124,5 +121,27 @@ func FuzzTranscript(f *testing.F) {
 		s := bit.advance(bit.final())
 		assert.Equal(t, all.Spent.Nanos, s.Spent.Nanos)
 		assert.Equal(t, all.Spent.Tokens, s.Spent.Tokens)
+	})
+}
+
+// FuzzPrices has anything for the table of prices: it is refused, or every model has sane rates.
+func FuzzPrices(f *testing.F) {
+	for _, text := range []string{
+		"", "multiplier = 0.5", "[models.\"*\"]\ninput = 0\noutput = 0", "[models.claude-opus-5-5]\nmultiplier = 2\ncache-read = 1e6", "[models.\"[\"]", "multiplier = nan",
+		"[models.x]\ninput = inf\noutput = 1", "multiplier = \"1\"", "[models]\nx = 1", "\x00", "[models.x]\ninput = -1\noutput = 1",
+	} {
+		f.Add([]byte(text), "claude-opus-5-5")
+	}
+	f.Fuzz(func(t *testing.T, text []byte, model string) {
+		table, err := meter.ParsePrices(text)
+		if err != nil {
+			return
+		}
+		r, _ := table.Of(model)
+		if r == nil {
+			return
+		}
+		nanos := r.Of(price.Usage{Tokens: price.Tokens{Input: 1000, Output: 1000, CacheRead: 1000, CacheWrite: 1000}, CacheWrite1h: 10, WebSearches: 1, Fast: true})
+		assert.GreaterOrEqual(t, nanos, int64(0))
 	})
 }

@@ -1,41 +1,32 @@
 package meter_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/meter"
 	"heartbeat/internal/price"
 )
 
-// Two entries in a chain of blocks: the first turn's price is known once the client
-// has said a total with its last request.
+// Each request has its price as soon as its line is there, whoever says a total.
 func TestAChainOfTurns(t *testing.T) {
 	r := newRig(t)
-	s := r.advance(r.started("a", "0"))
-	assert.True(t, s.Spent.Dollars)
-	assert.True(t, s.Spent.IsZero())
-
-	r.write(prompt("one"))
-	r.write(r.answer(1000, 100))
+	r.write(prompt("one"), r.answer(1000, 100))
 	stop := r.write(feedback("two"))
-	_, _, known := r.advance(r.silent()).Before(stop)
-	assert.False(t, known, "the total with the first request is to come")
-
-	s = r.advance(r.said("a", "0.006", 1, 1000, 100))
-	spent, divided, known := s.Before(stop)
-	assert.True(t, known)
-	assert.False(t, divided)
-	assert.Equal(t, price.Amount{Nanos: 6_000_000, Dollars: true, Tokens: price.Tokens{Input: 1000, Output: 100}, Requests: 1}, spent)
+	s := r.advance(r.silent())
+	want := price.Amount{Nanos: 6_000_000, Dollars: true, Tokens: price.Tokens{Input: 1000, Output: 100}, Requests: 1}
+	assert.Equal(t, want, s.Before(stop))
 	assert.Equal(t, "claude-opus-5-5", s.Model)
 
 	r.write(r.answer(2000, 200), r.part(2000, 200), toolResult, r.answer(3000, 300))
-	s = r.advance(r.said("a", "0.036", 3, 3000, 300))
-	assert.Equal(t, price.Amount{Nanos: 36_000_000, Dollars: true, Tokens: price.Tokens{Input: 6000, Output: 600}, Requests: 3}, s.Spent)
-	again, _, known := s.Before(stop)
-	assert.True(t, known)
-	assert.Equal(t, spent, again)
+	s = r.advance(r.said("a", "0.036", 3000, 300))
+	assert.Equal(t, price.Amount{Nanos: 36_000_000, Dollars: true, Tokens: price.Tokens{Input: 6000, Output: 600}, Requests: 3, Said: 36_000_000}, s.Spent)
+	assert.Equal(t, want, s.Before(stop))
 	_, ok := s.Mark(stop + 1)
 	assert.False(t, ok)
 }
@@ -50,265 +41,149 @@ func TestTheFirstLineIsAMark(t *testing.T) {
 	assert.True(t, m.Before.IsZero())
 }
 
-// A reading comes before the line of the request that it is for, amid a fast chain in
-// which all requests look the same.
-func TestTheTranscriptLags(t *testing.T) {
+// What the price of a request depends on beside its tokens.
+func TestUsages(t *testing.T) {
+	for usage, nanos := range map[string]int64{
+		`"input_tokens":1000,"output_tokens":100,"cache_read_input_tokens":5000,"cache_creation_input_tokens":2000`:                                                     17_000_000,
+		`"input_tokens":1000,"output_tokens":100,"cache_read_input_tokens":5000,"cache_creation_input_tokens":2000,"cache_creation":{"ephemeral_1h_input_tokens":1500}`: 21_500_000,
+		`"input_tokens":1000,"output_tokens":100,"server_tool_use":{"web_search_requests":3}`:                                                                           36_000_000,
+		`"input_tokens":1000,"output_tokens":100,"speed":"fast"`:                                                                                                        12_000_000,
+		`"input_tokens":1000,"output_tokens":100,"inference_geo":"us"`:                                                                                                  6_600_000,
+	} {
+		r := newRig(t)
+		r.write(prompt("one"), `{"type":"assistant","message":{"id":"x","model":"claude-opus-5-5-20260901","usage":{`+usage+`}}}`)
+		assert.Equal(t, nanos, r.advance(r.silent()).Spent.Nanos, usage)
+	}
+}
+
+func messageOf(model string) string {
+	return fmt.Sprintf(`{"type":"assistant","message":{"id":%q,"model":%q,"usage":{"input_tokens":1000,"output_tokens":100}}}`, "of "+model, model)
+}
+
+// A model that nobody knows has no price, whatever the others cost.
+func TestUnknownModels(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	r := newRig(t)
-	r.advance(r.started("a", "0"))
-	r.write(prompt("one"))
-	r.advance(r.said("a", "0.001", 1, 10, 1)) // its line is not there
-	r.write(r.answer(10, 1))
-	second := r.write(feedback("two"))
-	r.advance(r.said("a", "0.003", 2, 10, 1)) // the second's is not
+	r.write(prompt("one"), messageOf("claude-haiku-4-5-20251001"), messageOf("house-model-7"), messageOf("house-model-7"), messageOf("us.anthropic.claude-opus-4-8-v1:0"))
 	s := r.advance(r.silent())
-	spent, divided, known := s.Before(second)
-	assert.True(t, known)
-	assert.False(t, divided)
-	assert.Equal(t, usd(t, "0.001"), spent.Nanos)
-	assert.Equal(t, usd(t, "0.003"), s.Spent.Nanos)
-
-	r.write(r.answer(10, 1))
-	third := r.write(feedback("three"))
-	s = r.advance(r.said("a", "0.006", 3, 10, 1))
-	spent, divided, known = s.Before(third)
-	assert.True(t, known)
-	assert.False(t, divided)
-	assert.Equal(t, usd(t, "0.003"), spent.Nanos)
+	assert.Equal(t, price.Amount{
+		Nanos: 1_500_000 + 7_500_000, Dollars: true, Tokens: price.Tokens{Input: 3000, Output: 300}, Requests: 3, Unpriced: 1,
+	}, s.Spent)
 }
 
-// Readings are missed: what is known for two turns at once is divided, and says so.
-func TestMissedReadingsAreDivided(t *testing.T) {
-	r := newRig(t)
-	r.advance(r.started("a", "0"))
-	r.write(prompt("one"), r.answer(1000, 0))
-	second := r.write(feedback("two"))
-	r.write(r.answer(3000, 0))
-	third := r.write(feedback("three"))
-	s := r.advance(r.said("a", "0.004", 2, 3000, 0))
-	spent, divided, known := s.Before(second)
-	assert.True(t, known && divided)
-	assert.Equal(t, usd(t, "0.001"), spent.Nanos)
-	spent, divided, _ = s.Before(third)
-	assert.True(t, divided)
-	assert.Equal(t, usd(t, "0.004"), spent.Nanos)
+// A person's table counts before what is built in.
+func TestOwnPrices(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	own := func(text string) *rig {
+		require.NoError(t, os.MkdirAll(filepath.Dir(meter.PricesPath()), 0o700))
+		require.NoError(t, os.WriteFile(meter.PricesPath(), []byte(text), 0o600))
+		r := newRig(t)
+		r.write(prompt("one"), messageOf("claude-opus-5-5"), messageOf("house-model-7"))
+		return r
+	}
+	r := own("multiplier = 0.5\n[models.\"house-*\"]\ninput = 1\noutput = 10\n")
+	assert.Equal(t, price.Amount{Nanos: 3_000_000 + 2_000_000, Dollars: true, Tokens: price.Tokens{Input: 2000, Output: 200}, Requests: 2}, r.advance(r.silent()).Spent)
+	r = own("[models.\"*\"]\ninput = 0\noutput = 0\n[models.claude-opus-5-5]\nmultiplier = 2\n")
+	assert.Equal(t, price.Amount{Nanos: 12_000_000, Dollars: true, Tokens: price.Tokens{Input: 2000, Output: 200}, Requests: 2}, r.advance(r.silent()).Spent)
+
+	for text, why := range map[string]string{
+		"[models.house]\ninput = 1\n": "say its input and its output", "multiplyer = 2": "there is no multiplyer", "multiplier = -1": "it is a number from 0",
+		"[models.\"[\"]\ninput = 1\noutput = 1": "is no pattern", "[models.x]\ninput = 1\noutput = 1\nprompt = 2": "there is no models.x.prompt", "x": "toml",
+	} {
+		r = own(text)
+		s, err := r.advanceOnly(r.silent())
+		require.ErrorContains(t, err, why)
+		require.ErrorContains(t, err, "the prices that are built in count")
+		assert.Equal(t, int64(6_000_000), s.Spent.Nanos, "the others have their price")
+	}
 }
 
-// A client that does not count its requests shows by their usage whether the
-// transcript has the last one.
-func TestUsageTellsWithoutACount(t *testing.T) {
-	r := newRig(t)
-	r.advance(r.started("a", "0"))
-	r.write(prompt("one"), r.answer(10, 1))
-	r.advance(r.said("a", "0.001", -1, 10, 1))
-	second := r.write(feedback("two"))
-	s := r.advance(r.said("a", "0.003", -1, 20, 2))
-	spent, _, known := s.Before(second)
-	assert.True(t, known)
-	assert.Equal(t, usd(t, "0.001"), spent.Nanos)
-	r.write(r.answer(20, 2))
-	third := r.write(feedback("three"))
-	spent, divided, known := r.advance(r.silent()).Before(third)
-	assert.True(t, known)
-	assert.False(t, divided)
-	assert.Equal(t, usd(t, "0.003"), spent.Nanos)
+// The client's own totals are kept beside what the requests cost.
+func TestTotals(t *testing.T) {
+	for name, c := range map[string]struct {
+		said string
+		read func(r *rig)
+	}{
+		"in order, and resumed": {"0.0336", func(r *rig) {
+			r.advance(r.started("a", "0"))
+			r.write(stated("0.0168"), stated("0.0168"))
+			r.advance(r.started("b", "0.0168"))
+			r.advance(r.said("b", "0.0336", 10, 1))
+			r.write(stated("0.0336"), stated("0.0336"))
+		}},
+		"killed, and begun anew": {"0.0436", func(r *rig) {
+			r.advance(r.said("a", "0.0168", 10, 1))
+			r.advance(r.started("b", "0"))
+			r.advance(r.said("b", "0.0168", 10, 1))
+			r.write(stated("0.0168"), stated("0.0168")) // its own total only
+			r.advance(r.said("c", "0.0268", 0, 0))
+		}},
+		"below a reading": {"7", func(r *rig) {
+			r.advance(r.said("a", "5", 10, 1))
+			r.write(stated("2"), stated("2"))
+		}},
+		"two in turns": {"4.25", func(r *rig) {
+			r.advance(r.said("a", "3", 0, 0))
+			r.advance(r.said("b", "0.5", 0, 0))
+			r.advance(r.said("a", "3.5", 0, 0))
+			r.advance(r.said("b", "0.75", 0, 0))
+		}},
+		"one late, then anew": {"5", func(r *rig) {
+			for _, usd := range []string{"3", "2", "4", "1", "1.5", "2"} {
+				r.advance(r.said("a", usd, 0, 0))
+			}
+		}},
+		"at the end only": {"0.01", func(r *rig) {
+			last := r.said("p", "0.01", 0, 0)
+			last.Final = true
+			r.advance(last)
+			r.write(stated("0.01"), stated("0.01"))
+		}},
+	} {
+		r := newRig(t)
+		c.read(r)
+		assert.Equal(t, price.Amount{Said: usd(t, c.said)}, r.advance(r.final()).Spent, name)
+	}
 }
 
-// Facts of the real client: after an orderly end the total goes on, from what the
-// transcript's last line says.
-func TestResumedAfterAnOrderlyEnd(t *testing.T) {
-	r := newRig(t)
-	r.advance(r.started("a", "0"))
-	r.write(prompt("one"), r.answer(10, 1))
-	// The process ends before its status line said anything.
-	r.write(stated("0.0168"), stated("0.0168"))
-	s := r.advance(r.started("b", "0.0168"))
-	assert.Equal(t, usd(t, "0.0168"), s.Spent.Nanos)
-	assert.Equal(t, usd(t, "0.0168"), s.Resumed)
-	second := r.write(prompt("two"), r.answer(10, 1))
-	s = r.advance(r.said("b", "0.0336", 1, 10, 1))
-	assert.Equal(t, usd(t, "0.0336"), s.Spent.Nanos)
-	spent, _, known := s.Before(second)
-	assert.True(t, known)
-	assert.Equal(t, usd(t, "0.0168"), spent.Nanos)
-	r.write(stated("0.0336"), stated("0.0336"))
-	assert.Equal(t, usd(t, "0.0336"), r.advance(r.final()).Spent.Nanos)
-}
-
-// After a kill the client has forgotten what it said since its last orderly end.
-func TestResumedAfterAKill(t *testing.T) {
-	r := newRig(t)
-	r.advance(r.started("a", "0"))
-	r.write(prompt("one"), r.answer(10, 1))
-	r.advance(r.said("a", "0.0168", 1, 10, 1))
-	s := r.advance(r.started("b", "0"))
-	assert.Equal(t, usd(t, "0.0168"), s.Spent.Nanos)
-	r.write(prompt("two"), r.answer(10, 1))
-	s = r.advance(r.said("b", "0.0168", 1, 10, 1))
-	assert.Equal(t, usd(t, "0.0336"), s.Spent.Nanos)
-	r.write(stated("0.0168"), stated("0.0168")) // its own total only
-	assert.Equal(t, usd(t, "0.0336"), r.advance(r.started("c", "0.0168")).Spent.Nanos)
-	assert.Equal(t, usd(t, "0.0436"), r.advance(r.said("c", "0.0268", 1, 0, 0)).Spent.Nanos)
-}
-
-// A process that nobody read goes on from less than one that was killed.
-func TestAStatedTotalBelowAReading(t *testing.T) {
-	r := newRig(t)
-	r.advance(r.started("a", "0"))
-	r.write(prompt("one"), r.answer(10, 1))
-	r.advance(r.said("a", "5", 1, 10, 1))
-	r.write(prompt("two"), r.answer(10, 1), stated("2"), stated("2"))
-	assert.Equal(t, usd(t, "7"), r.advance(r.silent()).Spent.Nanos)
-}
-
-func TestTwoProcessesInTurns(t *testing.T) {
-	r := newRig(t)
-	r.advance(r.said("a", "3", -1, 0, 0))
-	r.advance(r.said("b", "0.5", -1, 0, 0))
-	r.advance(r.said("a", "3.5", -1, 0, 0))
-	assert.Equal(t, usd(t, "4.25"), r.advance(r.said("b", "0.75", -1, 0, 0)).Spent.Nanos)
-}
-
-// One reading below the last came late; two mean that the client began anew.
-func TestFallingTotals(t *testing.T) {
-	r := newRig(t)
-	r.advance(r.said("a", "3", -1, 0, 0))
-	assert.Equal(t, usd(t, "3"), r.advance(r.said("a", "2", -1, 0, 0)).Spent.Nanos)
-	assert.Equal(t, usd(t, "4"), r.advance(r.said("a", "4", -1, 0, 0)).Spent.Nanos)
-	r.advance(r.said("a", "1", -1, 0, 0))
-	assert.Equal(t, usd(t, "4.5"), r.advance(r.said("a", "1.5", -1, 0, 0)).Spent.Nanos)
-	assert.Equal(t, usd(t, "5"), r.advance(r.said("a", "2", -1, 0, 0)).Spent.Nanos)
-}
-
-// A summary is in the total and not in the transcript.
+// The request for a summary is in no transcript. It belongs where it was made, and what it cost is
+// told by the client's total: after the line that says so, before it, or at the end.
 func TestCompaction(t *testing.T) {
-	r := newRig(t)
-	r.advance(r.started("a", "0"))
-	r.write(prompt("one"), r.answer(10, 1))
-	r.advance(r.said("a", "0.001", 1, 10, 1))
-	zero := r.said("a", "0.013", 3, 0, 0) // counted as two requests more
-	zero.Usage = &price.Tokens{}
-	compacted := r.write(`{"type":"user","isCompactSummary":true,"isSidechain":false,"message":{"role":"user","content":"summary"}}`)
-	s := r.advance(zero)
-	assert.Equal(t, usd(t, "0.013"), s.Spent.Nanos)
-	r.write(r.answer(5, 1))
-	next := r.write(feedback("two"))
-	s = r.advance(r.said("a", "0.014", 4, 5, 1))
-	spent, divided, known := s.Before(next)
-	assert.True(t, known)
-	assert.False(t, divided)
-	assert.Equal(t, usd(t, "0.014"), spent.Nanos)
-	spent, _, _ = s.Before(compacted)
-	assert.Equal(t, usd(t, "0.001"), spent.Nanos)
-}
-
-// The total with a summary comes before the summary's line: it is not the last turn's.
-func TestTheSummaryLags(t *testing.T) {
-	r := newRig(t)
-	r.advance(r.started("a", "0"))
-	r.write(prompt("one"), r.answer(10, 1))
-	r.advance(r.said("a", "0.001", 1, 10, 1))
-	zero := r.said("a", "0.013", 3, 0, 0)
-	zero.Usage = &price.Tokens{}
-	assert.Equal(t, usd(t, "0.013"), r.advance(zero).Spent.Nanos)
-	compacted := r.write(`{"type":"user","isCompactSummary":true,"isSidechain":false,"message":{"role":"user","content":"summary"}}`)
-	r.write(prompt("two"), r.answer(5, 1))
-	s := r.advance(r.said("a", "0.014", 4, 5, 1))
-	assert.Equal(t, usd(t, "0.014"), s.Spent.Nanos)
-	spent, divided, known := s.Before(compacted)
-	assert.True(t, known)
-	assert.False(t, divided)
-	assert.Equal(t, usd(t, "0.001"), spent.Nanos)
-
-	r.advance(zero)
-	zero.Total = usd(t, "0.02")
-	r.advance(zero)
-	s = r.advance(r.final())
-	assert.Equal(t, usd(t, "0.02"), s.Spent.Nanos, "no line came")
-}
-
-// The client counts one request that the transcript never gets.
-func TestCountsThatDiffer(t *testing.T) {
-	r := newRig(t)
-	r.advance(r.started("a", "0"))
-	r.write(prompt("one"), r.answer(10, 1))
-	r.advance(r.said("a", "0.001", 1, 10, 1))
-	r.write(r.answer(20, 2))
-	next := r.write(feedback("two"))
-	s := r.advance(r.said("a", "0.003", 3, 20, 2))
-	spent, _, known := s.Before(next)
-	assert.True(t, known)
-	assert.Equal(t, usd(t, "0.003"), spent.Nanos)
-
-	// Even where all look the same.
-	r.write(r.answer(20, 2))
-	for i := range int64(6) {
-		next = r.write(feedback("more"))
-		s = r.advance(r.said("a", "0.004", 5+i, 20, 2))
-		r.write(r.answer(20, 2))
+	for name, tell := range map[string]func(r *rig){
+		"after the line": func(r *rig) {
+			r.write(compacted(1000))
+			assert.Equal(t, int64(120_000+200_000), r.advance(r.silent()).Spent.Nanos, "the least that it costs")
+			r.advance(r.quiet("a", "0.01312"))
+		},
+		"before it": func(r *rig) {
+			r.advance(r.quiet("a", "0.01312"))
+			r.write(compacted(1000))
+			r.advance(r.silent())
+		},
+		"at the end": func(r *rig) { r.write(compacted(1000), stated("0.01312")) },
+	} {
+		r := newRig(t)
+		first := r.write(prompt("one"), r.answer(10, 4))
+		r.advance(r.said("a", "0.00012", 10, 4))
+		tell(r)
+		next := r.write(feedback("two"))
+		r.write(r.answer(10, 4))
+		s := r.advance(r.final())
+		assert.Equal(t, int64(13_120_000), s.Before(next).Nanos, name)
+		assert.Equal(t, int64(2), s.Before(next).Requests, name)
+		assert.Equal(t, int64(13_240_000), s.Spent.Nanos, name)
+		m, _ := s.Mark(first + 1)
+		assert.Equal(t, next, m.Offset, "a summary is no turn of its own")
 	}
-	_, _, known = s.Before(next)
-	assert.True(t, known)
-	assert.Equal(t, usd(t, "0.004"), s.Spent.Nanos)
-}
-
-// Under -p nobody reads totals: the tokens are known at once, the dollars at the end.
-func TestOnlyTheEndKnowsDollars(t *testing.T) {
-	r := newRig(t)
-	first := r.write(prompt("one"), r.answer(1000, 0))
-	second := r.write(feedback("two"), r.answer(3000, 0))
-	third := r.write(feedback("three"), r.answer(4000, 0))
-	s := r.advance(r.silent())
-	assert.False(t, s.Spent.Dollars)
-	spent, _, known := s.Before(third)
-	assert.True(t, known, "no dollars are to be expected")
-	assert.Equal(t, price.Amount{Tokens: price.Tokens{Input: 4000}, Requests: 2}, spent)
-	r.write(stated("0.008"))
-	s = r.advance(r.final())
-	for at, want := range map[int64]string{first: "0", second: "0.001", third: "0.004"} {
-		spent, _, known := s.Before(at)
-		assert.True(t, known)
-		assert.True(t, spent.Dollars)
-		assert.Equal(t, usd(t, want), spent.Nanos)
-	}
-	_, divided, _ := s.Before(second)
-	assert.True(t, divided && s.Divided)
-}
-
-// The host knows the total from the client's last line of output.
-func TestATotalAtTheEnd(t *testing.T) {
-	r := newRig(t)
-	r.write(prompt("one"), r.answer(1000, 0))
-	last := r.said("p", "0.01", -1, 0, 0)
-	last.Final = true
-	s := r.advance(last)
-	assert.Equal(t, usd(t, "0.01"), s.Spent.Nanos)
-	// The client writes the same total down as it ends.
-	r.write(stated("0.01"), stated("0.01"))
-	assert.Equal(t, usd(t, "0.01"), r.advance(r.final()).Spent.Nanos)
-}
-
-// A reading whose request never arrives is given out at the end.
-func TestTheEndGivesEverythingOut(t *testing.T) {
-	r := newRig(t)
-	r.advance(r.started("a", "0"))
-	r.write(prompt("one"), r.answer(10, 1))
-	next := r.write(feedback("two"))
-	r.advance(r.said("a", "0.002", 2, 20, 2))
-	s := r.advance(r.silent())
-	_, _, known := s.Before(next)
-	assert.False(t, known)
-	spent, _, known := r.advance(r.final()).Before(next)
-	assert.True(t, known)
-	assert.Equal(t, usd(t, "0.002"), spent.Nanos)
 }
 
 func TestLinesOfOneMessage(t *testing.T) {
 	r := newRig(t)
 	r.write(prompt("one"), r.answer(10, 1), r.part(10, 1), r.part(10, 50), r.part(10, 20))
 	s := r.advance(r.silent())
-	assert.Equal(t, price.Amount{Tokens: price.Tokens{Input: 10, Output: 50}, Requests: 1}, s.Spent)
+	assert.Equal(t, price.Amount{Nanos: 1_040_000, Dollars: true, Tokens: price.Tokens{Input: 10, Output: 50}, Requests: 1}, s.Spent)
 	r.write(r.part(10, 60))
-	assert.Equal(t, int64(60), r.advance(r.silent()).Spent.Tokens.Output)
+	assert.Equal(t, price.Amount{Nanos: 1_240_000, Dollars: true, Tokens: price.Tokens{Input: 10, Output: 60}, Requests: 1}, r.advance(r.silent()).Spent)
 }
 
 func TestWhatIsNoAnswer(t *testing.T) {
@@ -341,7 +216,6 @@ func TestALineThatIsBeingWritten(t *testing.T) {
 // Subagents count in the turn in which they asked.
 func TestSubagents(t *testing.T) {
 	r := newRig(t)
-	r.advance(r.started("a", "0"))
 	at := func(line, clock string) string { return replaceTime(line, clock) }
 	r.write(at(prompt("one"), "10:00:00"), r.answer(100, 10))
 	second := r.write(at(prompt("two"), "10:05:00"))
@@ -349,56 +223,30 @@ func TestSubagents(t *testing.T) {
 	r.agent("agent-2.jsonl", at(message("s3", 500, 50), "10:04:30"))
 	r.agent("agent-2.meta.json", "{}")
 	s := r.advance(r.silent())
-	spent, _, _ := s.Before(second)
-	assert.Equal(t, price.Tokens{Input: 1600, Output: 160}, spent.Tokens)
-	assert.Equal(t, int64(3), spent.Requests)
+	spent := s.Before(second)
+	assert.Equal(t, price.Amount{Nanos: 9_600_000, Dollars: true, Tokens: price.Tokens{Input: 1600, Output: 160}, Requests: 3}, spent)
 	assert.Equal(t, price.Tokens{Input: 1607, Output: 167}, s.Spent.Tokens)
 	r.agent("agent-1.jsonl", at(message("s4", 1, 1), "10:07:00"))
-	assert.Equal(t, price.Tokens{Input: 1608, Output: 168}, r.advance(r.silent()).Spent.Tokens)
-	s = r.advance(r.said("a", "0.5", 1, 100, 10))
-	assert.Equal(t, usd(t, "0.5"), s.Spent.Nanos)
-	_, divided, known := s.Before(second)
-	assert.True(t, known && divided)
+	s = r.advance(r.silent())
+	assert.Equal(t, price.Tokens{Input: 1608, Output: 168}, s.Spent.Tokens)
+	assert.Equal(t, spent, s.Before(second))
 }
 
 func TestManyMarks(t *testing.T) {
 	r := newRig(t)
-	r.advance(r.started("a", "0"))
 	last := int64(0)
 	for i := range 500 {
 		last = r.write(feedback("more"))
 		r.write(r.answer(10, 1))
 		if i%3 == 0 {
-			r.advance(r.said("a", usdOf(i+1), int64(i+1), 10, 1))
+			r.advance(r.silent())
 		}
 	}
-	s := r.advance(r.said("a", "0.500", 500, 10, 1))
+	s := r.advance(r.silent())
 	assert.Len(t, s.Marks, 32)
-	spent, _, known := s.Before(last)
-	assert.True(t, known)
-	assert.Equal(t, int64(499), spent.Requests)
-	assert.Equal(t, usd(t, "0.5"), s.Spent.Nanos)
+	assert.Equal(t, int64(499), s.Before(last).Requests)
+	assert.Equal(t, int64(500*60_000), s.Spent.Nanos)
 	for _, m := range s.Marks {
-		assert.Equal(t, m.Before.Requests*1_000_000, m.Before.Nanos)
-	}
-}
-
-// A thousand turns of which nobody read anything before the end.
-func TestManyTurnsAtOnce(t *testing.T) {
-	r := newRig(t)
-	var offsets []int64
-	for range 1000 {
-		offsets = append(offsets, r.write(feedback("more")))
-		r.write(r.answer(10, 1))
-	}
-	r.write(stated("1"))
-	s := r.advance(r.final())
-	assert.Equal(t, usd(t, "1"), s.Spent.Nanos)
-	assert.Equal(t, int64(1000), s.Spent.Requests)
-	for i, at := range offsets[len(offsets)-32:] {
-		spent, _, known := s.Before(at)
-		assert.True(t, known)
-		assert.Equal(t, int64(1000-32+i), spent.Requests)
-		assert.Equal(t, spent.Requests*1_000_000, spent.Nanos)
+		assert.Equal(t, m.Before.Requests*60_000, m.Before.Nanos)
 	}
 }

@@ -67,15 +67,21 @@ func message(id string, in, out int) string {
 		`"usage":{"input_tokens":%d,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":%d}},"type":"assistant","uuid":"u","timestamp":"2026-11-22T14:45:39.475Z"}`, id, in, out)
 }
 
+// compacted is what the client writes when it has made a summary of so many tokens.
+func compacted(tokens int) string {
+	return fmt.Sprintf(`{"type":"system","subtype":"compact_boundary","uuid":"c%d","isSidechain":false,"compactMetadata":{"trigger":"auto","preTokens":%d}}`, tokens, tokens) +
+		"\n" + `{"type":"user","isCompactSummary":true,"isSidechain":false,"message":{"role":"user","content":"summary"}}`
+}
+
 func stated(usd string) string {
 	return `{"type":"cost-state","sessionId":"` + session + `","totalCostUSD":` + usd + `,"modelUsage":{},"hasUnknownModelCost":false}`
 }
 
-// said is a reading of the status line after k requests, the last with that usage.
-func (r *rig) said(client, usd string, k int64, in, out int) meter.Reading {
+// said is a reading of the status line, with the usage of the last request.
+func (r *rig) said(client, usd string, in, out int) meter.Reading {
 	nanos, err := price.DollarsOf(usd)
 	require.NoError(r.t, err)
-	reading := meter.Reading{Session: session, Transcript: r.path, Client: client, Total: nanos, HasTotal: true, Requests: k, ContextPercent: 1}
+	reading := meter.Reading{Session: session, Transcript: r.path, Client: client, Total: nanos, HasTotal: true, ContextPercent: 1}
 	if in+out > 0 {
 		reading.Usage = &price.Tokens{Input: int64(in), Output: int64(out)}
 	}
@@ -83,7 +89,14 @@ func (r *rig) said(client, usd string, k int64, in, out int) meter.Reading {
 }
 
 // started is the first reading of a process, with the total that it took up.
-func (r *rig) started(client, usd string) meter.Reading { return r.said(client, usd, -1, 0, 0) }
+func (r *rig) started(client, usd string) meter.Reading { return r.said(client, usd, 0, 0) }
+
+// quiet is a reading of a client that has asked nothing since a summary.
+func (r *rig) quiet(client, usd string) meter.Reading {
+	reading := r.said(client, usd, 0, 0)
+	reading.Usage = &price.Tokens{}
+	return reading
+}
 
 func (r *rig) silent() meter.Reading { return meter.Reading{Session: session, Transcript: r.path} }
 
@@ -128,9 +141,6 @@ func (r *rig) agent(name string, lines ...string) {
 func replaceTime(line, clock string) string {
 	return strings.ReplaceAll(line, "14:45:39.475Z", clock+".000Z")
 }
-
-// usdOf is n thousandths of a dollar.
-func usdOf(n int) string { return fmt.Sprintf("%d.%03d", n/1000, n%1000) }
 
 func (r *rig) advanceOnly(reading meter.Reading) (*meter.State, error) {
 	return meter.Advance(r.dir, reading)

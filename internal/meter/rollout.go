@@ -12,12 +12,12 @@ import (
 )
 
 // rollout counts a line of a transcript of Codex's, of which each request has one with its
-// usage. What a request cost it does not say.
+// usage. The model is that of the turn.
 func (s *State) rollout(l *flat.Members, at int64) {
 	payload := l.Value("payload")
 	switch l.String("type") {
 	case "token_usage_record":
-		s.usage(payload, true, len(s.parts)-1)
+		s.usage(payload, s.Model, len(s.parts)-1)
 	case "event_msg":
 		switch item := payload.Get("item"); itemOf(payload) {
 		case "UserMessage", "HookPrompt":
@@ -40,9 +40,9 @@ func itemOf(payload flat.Value) string {
 	return payload.Get("item").Get("type").Text()
 }
 
-func (s *State) usage(payload flat.Value, main bool, in int) {
+func (s *State) usage(payload flat.Value, model string, in int) {
 	if id := payload.Get("response_id").Text(); id != "" {
-		s.asked(hash(id), rolloutTokens(payload.Get("usage")), main, in)
+		s.ask(hash(id), model, price.Usage{Tokens: rolloutTokens(payload.Get("usage"))}, in)
 	}
 }
 
@@ -81,7 +81,7 @@ func (s *State) rolloutOfAgent(l *flat.Members) {
 	payload := l.Value("payload")
 	switch l.String("type") {
 	case "token_usage_record":
-		s.usage(payload, false, s.partAt(timeOf(l)))
+		s.usage(payload, s.Model, s.partAt(timeOf(l)))
 	case "event_msg":
 		if itemOf(payload) == "CollabAgentToolCall" {
 			s.meet(payload.Get("item"))

@@ -38,7 +38,10 @@ func TestARollout(t *testing.T) {
 	r.write(usageRecord("r4", 100, 200, 1), `{"type":"token_usage_record","payload":{"usage":{"input_tokens":7}}}`)
 	s := r.advance(r.final())
 	assert.Equal(t, "gpt-5", s.Model)
-	assert.Equal(t, price.Amount{Tokens: price.Tokens{Input: 600 + 500 + 100, CacheRead: 400 + 600 + 200, Output: 36}, Requests: 4}, s.Spent)
+	assert.Equal(t, price.Amount{
+		Nanos: 1200*1250 + 1200*125 + 36*10_000, Dollars: true,
+		Tokens: price.Tokens{Input: 600 + 500 + 100, CacheRead: 400 + 600 + 200, Output: 36}, Requests: 4,
+	}, s.Spent)
 	before := func(at int64) price.Tokens {
 		m, known := s.Mark(at)
 		assert.True(t, known)

@@ -19,7 +19,7 @@ func ParseStatus(stdin []byte) (Reading, error) {
 	}
 	r := Reading{
 		Session: m.String("session_id"), Transcript: m.String("transcript_path"),
-		Requests: -1, ContextPercent: -1, Model: m.Value("model").Get("id").Text(),
+		ContextPercent: -1, Model: m.Value("model").Get("id").Text(),
 	}
 	if r.Session == "" {
 		return Reading{}, errors.New("read what the status line says: it has no session_id")
@@ -33,15 +33,12 @@ func ParseStatus(stdin []byte) (Reading, error) {
 		}
 		r.HasTotal = true
 	}
-	if n, err := strconv.ParseInt(string(m.Value("prompt_cache").Get("requests")), 10, 64); err == nil && n >= 0 && n < 1<<40 {
-		r.Requests = n
-	}
 	window := m.Value("context_window")
 	if percent, err := strconv.ParseFloat(string(window.Get("used_percentage")), 64); err == nil && percent >= 0 && percent <= 1000 {
 		r.ContextPercent = percent
 	}
 	if usage := window.Get("current_usage"); len(usage) > 0 && usage[0] == '{' {
-		t := tokensOf(usage)
+		t := usageOf(usage).Tokens
 		r.Usage = &t
 	}
 	return r, nil

@@ -22,35 +22,35 @@ const (
 	maxFinal = 4 << 30
 )
 
-// follow calls f for each whole line of a file behind *read, and moves *read behind
-// them. It reports whether there is more. A file that is not there has no lines.
+// follow calls f for each whole line of a file behind *read, up to limit bytes, and moves *read
+// behind them. A file that is not there has no lines.
 //
 // A file that is shorter than what was read, or where no line ends there, was cut off
 // or replaced. Then follow moves *read to its end, and calls replaced.
-func follow(path string, read *int64, limit int64, replaced func(), f func(line []byte, at int64)) (more bool, err error) {
+func follow(path string, read *int64, limit int64, replaced func(), f func(line []byte, at int64)) error {
 	if path == "" {
-		return false, nil
+		return nil
 	}
 	file, err := disk.OpenForeign(path, unix.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return nil
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer file.Close() // it was only read
 	size := file.Info().Size
 	if size == *read {
-		return false, nil
+		return nil
 	}
 	if size < *read || !lineEnds(file, *read) {
 		*read = size
 		replaced()
-		return false, nil
+		return nil
 	}
 	end := *read + limit
-	err = lines.EachHead(maxLine, true, io.NewSectionReader(file, *read, size-*read), *read, func(at, next int64, line []byte, whole bool) bool {
-		if more = whole && at >= end; more || !whole { // a line that is being written
+	return lines.EachHead(maxLine, true, io.NewSectionReader(file, *read, size-*read), *read, func(at, next int64, line []byte, whole bool) bool {
+		if at >= end || !whole { // a line that is being written
 			return false
 		}
 		if len(line) <= maxLine {
@@ -59,7 +59,6 @@ func follow(path string, read *int64, limit int64, replaced func(), f func(line 
 		*read = next
 		return true
 	})
-	return more, err
 }
 
 // lineEnds reports whether a line ends, and the next begins, at a position.
@@ -100,12 +99,13 @@ func (s *State) HasTool(id, agent string) bool {
 	return strings.Contains(string(buffer[:n]), `"`+id+`"`)
 }
 
-// Largest is the most tokens that one of the last requests took. ok is false if there was
-// none.
-func (s *State) Largest() (most price.Tokens, ok bool) {
+// Largest is the most that one of the last requests took, in dollars and in tokens. ok is false
+// if there was none.
+func (s *State) Largest() (most price.Amount, ok bool) {
 	for _, r := range s.recent {
-		if r.tokens.Sum() > most.Sum() {
-			most = r.tokens
+		most.Nanos = max(most.Nanos, r.nanos)
+		if r.tokens.Sum() > most.Tokens.Sum() {
+			most.Tokens = r.tokens
 		}
 	}
 	return most, len(s.recent) > 0

@@ -75,7 +75,7 @@ func TestStalled(t *testing.T) {
 		if total == 0 {
 			r.in(func(tx *inbox.Tx) error { return tx.StartSession("s", os.Getpid()) })
 		}
-		_, err := meter.Advance(r.box.Dir(), meter.Reading{Session: "s", Client: "c", Requests: -1, ContextPercent: -1, HasTotal: true, Total: total})
+		_, err := meter.Advance(r.box.Dir(), meter.Reading{Session: "s", Client: "c", ContextPercent: -1, HasTotal: true, Total: total})
 		require.NoError(r, err)
 	}
 	const asks = `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1"},{"type":"tool_use","id":"t2"}]}}`

@@ -10,24 +10,33 @@ import (
 // Amount is a sum of spending. The zero value is nothing spent, and no dollars known.
 type Amount struct {
 	Nanos    int64 // billionths of a dollar
-	Dollars  bool  // the client said what it cost; without it Nanos is 0 and says nothing
+	Dollars  bool  // it is known what some request cost; without it Nanos is 0 and says nothing
 	Tokens   Tokens
 	Requests int64 // to the model
+	Unpriced int64 // how many of Requests were to models whose prices nobody knows
+	// Said is what the client's own total grew by meanwhile, in billionths of a dollar: the check
+	// on Nanos. It is 0 where the client says no total.
+	Said int64
 }
 
 // Plus is the sum of both. Dollars are known where either's are.
 func (a Amount) Plus(b Amount) Amount {
-	return Amount{plus(a.Nanos, b.Nanos), a.Dollars || b.Dollars, a.Tokens.Plus(b.Tokens), plus(a.Requests, b.Requests)}
+	return Amount{
+		plus(a.Nanos, b.Nanos), a.Dollars || b.Dollars, a.Tokens.Plus(b.Tokens), plus(a.Requests, b.Requests),
+		plus(a.Unpriced, b.Unpriced), plus(a.Said, b.Said),
+	}
 }
 
 // Minus is what is left of a without b, which is not more. Dollars are known where
 // those of a are.
 func (a Amount) Minus(b Amount) Amount {
-	return Amount{a.Nanos - b.Nanos, a.Dollars, a.Tokens.Minus(b.Tokens), a.Requests - b.Requests}
+	return Amount{a.Nanos - b.Nanos, a.Dollars, a.Tokens.Minus(b.Tokens), a.Requests - b.Requests, a.Unpriced - b.Unpriced, a.Said - b.Said}
 }
 
 // IsZero reports whether nothing was spent, whether or not dollars are known.
-func (a Amount) IsZero() bool { return a.Nanos == 0 && a.Tokens == Tokens{} && a.Requests == 0 }
+func (a Amount) IsZero() bool {
+	return a.Nanos == 0 && a.Tokens == Tokens{} && a.Requests == 0 && a.Said == 0
+}
 
 // USD is the dollars, for shares and other readers that need no exact sum.
 func (a Amount) USD() float64 { return float64(a.Nanos) / 1e9 }
@@ -42,14 +51,6 @@ func plus(a, b int64) int64 {
 		return math.MinInt64
 	}
 	return a + b
-}
-
-// times is the product of a count and a small factor above 0.
-func times(n, factor int64) int64 {
-	if n > math.MaxInt64/factor {
-		return math.MaxInt64
-	}
-	return n * factor
 }
 
 // Tokens are the tokens of one or many requests, as the model's provider counts
@@ -74,13 +75,6 @@ func (t Tokens) Plus(o Tokens) Tokens {
 // Minus is what is left of t without o, which is not more.
 func (t Tokens) Minus(o Tokens) Tokens {
 	return Tokens{t.Input - o.Input, t.Output - o.Output, t.CacheRead - o.CacheRead, t.CacheWrite - o.CacheWrite}
-}
-
-// Weight is what the tokens cost relative to others of the same model: it divides a
-// sum of dollars that is known between the requests that it is for. It is no price
-// table: no dollars ever follow from it alone.
-func (t Tokens) Weight() int64 {
-	return plus(plus(times(t.Input, 100), times(t.Output, 500)), plus(times(t.CacheWrite, 125), times(t.CacheRead, 10)))
 }
 
 // Members writes or reads the four members.

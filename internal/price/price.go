@@ -1,7 +1,7 @@
 // Package price says what an entry, a session or a day cost.
 //
-// Dollars are whole billionths, so that the parts of a sum add up to it exactly.
-// They come from the client alone; there is no price table here.
+// Dollars are whole billionths, so that the parts of a sum add up to it exactly. Each request
+// is priced by its own usage and the [Table] of what models cost.
 package price
 
 import (
@@ -17,28 +17,35 @@ import (
 // the amount.
 //
 // As JSON it is an object of the members cost_usd (absent where no dollars are
-// known), tokens {input, output, cache_read, cache_write}, requests, model,
-// context_percent, cost_divided and cost_open. It has methods for encoding/json, so
+// known), tokens {input, output, cache_read, cache_write}, requests, unpriced, model,
+// context_percent and client_usd. It has methods for encoding/json, so
 // never embed it in a struct that has other members: they would be lost. A record
 // takes [Price.Members] or [Fields].
 type Price struct {
 	Amount
-	Divided bool   // dollars known for several entries at once were divided by tokens
-	Open    bool   // what the last request cost may not be known yet
-	Model   string // of the last request
+	Model string // of the last request
 	// ContextPercent is how much of the model's context the last request filled,
 	// negative where nothing says so.
 	ContextPercent float64
 }
 
+// ByModel is what was spent on one model.
+type ByModel struct {
+	Model string
+	Amount
+}
+
 // Members writes or reads the members of a price, among others of a record.
 func (p *Price) Members(c flat.Codec) error {
 	var f Fields
-	var usd, tokens, context json.RawMessage
+	var usd, said, tokens, context json.RawMessage
 	if !c.Reads() {
 		f = p.Fields()
 		if f.CostUSD != nil {
 			usd = appendDecimal(nil, int64(*f.CostUSD))
+		}
+		if f.ClientUSD != nil {
+			said = appendDecimal(nil, int64(*f.ClientUSD))
 		}
 		if f.Tokens != nil {
 			tokens = f.Tokens.JSON()
@@ -50,25 +57,32 @@ func (p *Price) Members(c flat.Codec) error {
 	c.Raw("cost_usd", &usd)
 	c.Raw("tokens", &tokens)
 	c.NonZero("requests", &f.Requests)
+	c.NonZero("unpriced", &f.Unpriced)
 	c.Text("model", &f.Model)
 	c.Raw("context_percent", &context)
-	c.Flag("cost_divided", &f.Divided)
-	c.Flag("cost_open", &f.Open)
+	c.Raw("client_usd", &said)
 	if !c.Reads() {
 		return nil
 	}
-	if err := f.read(usd, tokens, context); err != nil {
+	if err := f.read(usd, said, tokens, context); err != nil {
 		return err
 	}
 	*p = f.Price()
 	return nil
 }
 
-func (f *Fields) read(usd, tokens, context []byte) error {
-	if usd != nil {
-		f.CostUSD = new(Nanos)
-		if err := f.CostUSD.UnmarshalJSON(usd); err != nil {
-			return fmt.Errorf("its member cost_usd: %w", err)
+func (f *Fields) read(usd, said, tokens, context []byte) error {
+	for _, of := range []struct {
+		name string
+		raw  []byte
+		into **Nanos
+	}{{"cost_usd", usd, &f.CostUSD}, {"client_usd", said, &f.ClientUSD}} {
+		if of.raw == nil {
+			continue
+		}
+		*of.into = new(Nanos)
+		if err := (*of.into).UnmarshalJSON(of.raw); err != nil {
+			return fmt.Errorf("its member %s: %w", of.name, err)
 		}
 	}
 	if tokens != nil {
@@ -85,8 +99,8 @@ func (f *Fields) read(usd, tokens, context []byte) error {
 		}
 		f.ContextPercent = &percent
 	}
-	if f.Requests < 0 {
-		return errors.New("its member requests is negative")
+	if f.Requests < 0 || f.Unpriced < 0 {
+		return errors.New("its member requests or unpriced is negative")
 	}
 	return nil
 }
@@ -119,15 +133,19 @@ type Fields struct {
 	CostUSD        *Nanos   `json:"cost_usd,omitempty"`
 	Tokens         *Tokens  `json:"tokens,omitempty"`
 	Requests       int64    `json:"requests,omitempty"`
+	Unpriced       int64    `json:"unpriced,omitempty"`
 	Model          string   `json:"model,omitempty"`
 	ContextPercent *float64 `json:"context_percent,omitempty"`
-	Divided        bool     `json:"cost_divided,omitempty"`
-	Open           bool     `json:"cost_open,omitempty"`
+	ClientUSD      *Nanos   `json:"client_usd,omitempty"`
 }
 
 // Fields is the price as members.
 func (p Price) Fields() Fields {
-	f := Fields{Requests: p.Requests, Model: p.Model, Divided: p.Divided, Open: p.Open}
+	f := Fields{Requests: p.Requests, Unpriced: p.Unpriced, Model: p.Model}
+	if p.Said != 0 {
+		nanos := Nanos(p.Said)
+		f.ClientUSD = &nanos
+	}
 	if p.Dollars {
 		nanos := Nanos(p.Nanos)
 		f.CostUSD = &nanos
@@ -143,8 +161,11 @@ func (p Price) Fields() Fields {
 
 // Price is the members as a price.
 func (f Fields) Price() Price {
-	p := Price{Divided: f.Divided, Open: f.Open, Model: f.Model, ContextPercent: -1}
-	p.Requests = f.Requests
+	p := Price{Model: f.Model, ContextPercent: -1}
+	p.Requests, p.Unpriced = f.Requests, f.Unpriced
+	if f.ClientUSD != nil {
+		p.Said = int64(*f.ClientUSD)
+	}
 	if f.CostUSD != nil {
 		p.Nanos, p.Dollars = int64(*f.CostUSD), true
 	}

@@ -73,12 +73,10 @@ func TestAmountsAddUp(t *testing.T) {
 	assert.Equal(t, price.Amount{Nanos: 12, Dollars: true, Tokens: price.Tokens{Input: 11, Output: 22, CacheRead: 33, CacheWrite: 44}, Requests: 3}, sum)
 	assert.Equal(t, a, sum.Minus(b))
 	assert.Equal(t, int64(10), a.Tokens.Sum())
-	assert.Equal(t, int64(100+1000+30+500), a.Tokens.Weight())
 	assert.True(t, price.Amount{Dollars: true}.IsZero())
 	assert.False(t, a.IsZero())
 	most := price.Amount{Nanos: math.MaxInt64, Tokens: price.Tokens{Input: math.MaxInt64, Output: math.MaxInt64}}
 	assert.Equal(t, int64(math.MaxInt64), most.Plus(most).Nanos)
-	assert.Equal(t, int64(math.MaxInt64), most.Tokens.Weight())
 	assert.Equal(t, int64(math.MaxInt64), most.Tokens.Sum())
 }
 
@@ -88,8 +86,8 @@ var prices = map[string]price.Price{
 		Amount: price.Amount{Dollars: true, Requests: 1}, ContextPercent: -1},
 	`{"tokens":{"input":1,"output":2,"cache_read":3,"cache_write":4},"requests":2,"model":"m","context_percent":1.5}`: {
 		Amount: price.Amount{Tokens: price.Tokens{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}, Requests: 2}, Model: "m", ContextPercent: 1.5},
-	`{"cost_usd":0.0336,"cost_divided":true,"cost_open":true}`: {
-		Amount: price.Amount{Nanos: 33_600_000, Dollars: true}, Divided: true, Open: true, ContextPercent: -1},
+	`{"cost_usd":0.0336,"tokens":{"input":1,"output":0,"cache_read":0,"cache_write":0},"requests":3,"unpriced":2,"client_usd":0.04}`: {
+		Amount: price.Amount{Nanos: 33_600_000, Dollars: true, Tokens: price.Tokens{Input: 1}, Requests: 3, Unpriced: 2, Said: 40_000_000}, ContextPercent: -1},
 }
 
 func TestPriceAsJSON(t *testing.T) {
@@ -115,7 +113,7 @@ func TestBadPrices(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"cost_usd":"1"}`: "cost_usd", `{"cost_usd":1e400}`: "cost_usd", `{"tokens":1}`: "tokens", `{"tokens":{"input":-1}}`: "negative",
 		`{"tokens":{"input":1.5}}`: "input", `{"requests":-1}`: "requests", `{"requests":"1"}`: "requests", `{"context_percent":"x"}`: "context_percent",
-		`{"context_percent":1e400}`: "context_percent", `{"cost_open":1}`: "cost_open", `[]`: "object",
+		`{"context_percent":1e400}`: "context_percent", `{"unpriced":-1}`: "unpriced", `{"client_usd":"x"}`: "client_usd", `[]`: "object",
 	} {
 		var p price.Price
 		assert.ErrorContains(t, p.UnmarshalJSON([]byte(in)), want, in)

@@ -3,44 +3,22 @@ package price
 import "strconv"
 
 // String is the amount for people: "2.50 USD", "41.2k tokens" where no dollars are
-// known, empty where nothing was spent.
-func (a Amount) String() string {
+// known, empty where nothing was spent. "2.50+ USD" says that a part of it has no known price.
+func (a Amount) String() string { return a.text(" USD") }
+
+// Cell is the amount for a narrow column: dollars without their unit.
+func (a Amount) Cell() string { return a.text("") }
+
+func (a Amount) text(unit string) string {
 	switch {
+	case a.Dollars && a.Unpriced > 0:
+		return FormatUSD(a.Nanos) + "+" + unit
 	case a.Dollars:
-		return FormatUSD(a.Nanos) + " USD"
-	case a.IsZero():
+		return FormatUSD(a.Nanos) + unit
+	case a.Requests == 0 && a.Tokens == Tokens{}:
 		return ""
 	}
 	return FormatTokens(a.Tokens.Sum()) + " tokens"
-}
-
-// String is [Amount.String] with the marks of [Price.Cell].
-func (p Price) String() string { return p.marked(p.Amount.String(), " USD") }
-
-// Cell is the price for a narrow column: dollars without their unit. "~" says that a
-// sum for several entries was divided by tokens, "+" that what the last request cost
-// may not be known yet.
-func (p Price) Cell() string {
-	if p.Dollars {
-		return p.marked(FormatUSD(p.Nanos), "")
-	}
-	return p.marked(p.Amount.String(), "")
-}
-
-func (p Price) marked(text, unit string) string {
-	if text == "" {
-		return ""
-	}
-	if p.Divided && p.Dollars {
-		text = "~" + text
-	}
-	if p.Open {
-		if n := len(text) - len(unit); unit != "" && text[max(0, n):] == unit {
-			return text[:n] + "+" + unit
-		}
-		text += "+"
-	}
-	return text
 }
 
 // Sentence is the price with its tokens, on one line: "2.50 USD, 14 requests, 41.2k
@@ -67,7 +45,11 @@ func (p Price) Sentence() string {
 	if t.CacheWrite > 0 {
 		text += ", " + FormatTokens(t.CacheWrite) + " to it"
 	}
-	return text + ")"
+	text += ")"
+	if p.Unpriced > 0 {
+		text += ", " + strconv.FormatInt(p.Unpriced, 10) + " of a model whose price is not known"
+	}
+	return text
 }
 
 // FormatTokens is a number of tokens in at most five characters and a unit: 950,

@@ -167,7 +167,7 @@ func (a *agents) spend(tx *inbox.Tx, name string) {
 			for before.Requests < position {
 				before = before.Plus(turn)
 			}
-			return inbox.Boundary{Offset: position, Before: before, Final: true}, true
+			return inbox.Boundary{Offset: position, Before: before}, true
 		},
 	}))
 }

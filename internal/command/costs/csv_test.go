@@ -5,13 +5,10 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"heartbeat/internal/price"
 )
 
 func TestCSV(t *testing.T) {
@@ -21,33 +18,26 @@ func TestCSV(t *testing.T) {
 		lines = append(lines, g.CSV(Entry))
 	}
 	assert.Equal(t, []string{
-		`"entry","a","sha-a",0,1,0.05,,500,5,0,0,2,false,false,`,
-		`"entry","b","sha-b",0,1,0.03,,300,3,0,0,1,true,false,`,
-		`"entry","c","sha-c",0,1,0.05,,500,5,0,0,1,false,true,`,
-		`"outside",,,,0,0.02,0.02,200,2,0,0,1,false,false,`,
-		`"total",,,,3,0.15,0.02,1500,15,0,0,5,true,true,`,
+		`"entry","a","sha-a",0,1,0.05,,500,5,0,0,2,0,,`,
+		`"entry","b","sha-b",0,1,0.03,,300,3,0,0,1,0,,`,
+		`"entry","c","sha-c",0,1,0.05,,500,5,0,0,1,1,,`,
+		`"outside",,,,0,0.02,0.02,200,2,0,0,1,0,,`,
+		`"total",,,,3,0.15,0.02,1500,15,0,0,5,1,,`,
 	}, lines)
 	unpriced := cents(1)
-	unpriced.Nanos, unpriced.Dollars = 0, false
-	sum := sumOf(Day, entry("a", noon, "s", unpriced))
-	rows, total = sum.Rows()
-	assert.EqualValues(t, 1, total.Unpriced)
-	assert.Equal(t, `"day","2026-03-04",,,1,,,100,1,0,0,1,false,false,`, rows[0].CSV(Day), "no dollars are no 0")
-	late := price.Price{Amount: price.Amount{Nanos: 30_000_000, Dollars: true}, Divided: true, ContextPercent: -1}
-	sum.Add(entry("a", noon.Add(time.Minute), "s", late))
-	rows, total = sum.Rows()
-	assert.Equal(t, `"day","2026-03-04",,,1,0.03,,100,1,0,0,1,true,false,`, rows[0].CSV(Day), "they came later")
-	assert.Zero(t, total.Unpriced)
+	unpriced.Nanos, unpriced.Dollars, unpriced.Unpriced, unpriced.Said = 0, false, 1, 20_000_000
+	rows, _ = sumOf(Day, entry("a", noon, "s", unpriced)).Rows()
+	assert.Equal(t, `"day","2026-03-04",,,1,,,100,1,0,0,1,1,0.02,`, rows[0].CSV(Day), "no dollars are no 0")
 }
 
 func TestJSON(t *testing.T) {
 	rows, total := sumOf(Entry, spending()...).Rows()
 	for i, want := range []string{
 		`{"by":"entry","id":"a","entry_id":"sha-a","start_offset":0,"entries":1,"cost_usd":0.05,"tokens":{"input":500,"output":5,"cache_read":0,"cache_write":0},"requests":2}`,
-		`{"by":"entry","id":"b","entry_id":"sha-b","start_offset":0,"entries":1,"cost_usd":0.03,"tokens":{"input":300,"output":3,"cache_read":0,"cache_write":0},"requests":1,"cost_divided":true}`,
-		`{"by":"entry","id":"c","entry_id":"sha-c","start_offset":0,"entries":1,"cost_usd":0.05,"tokens":{"input":500,"output":5,"cache_read":0,"cache_write":0},"requests":1,"cost_open":true}`,
+		`{"by":"entry","id":"b","entry_id":"sha-b","start_offset":0,"entries":1,"cost_usd":0.03,"tokens":{"input":300,"output":3,"cache_read":0,"cache_write":0},"requests":1}`,
+		`{"by":"entry","id":"c","entry_id":"sha-c","start_offset":0,"entries":1,"cost_usd":0.05,"tokens":{"input":500,"output":5,"cache_read":0,"cache_write":0},"requests":1,"unpriced":1}`,
 		`{"by":"entry","what":"outside","entries":0,"cost_usd":0.02,"tokens":{"input":200,"output":2,"cache_read":0,"cache_write":0},"requests":1,"outside_usd":0.02}`,
-		`{"by":"entry","what":"total","entries":3,"cost_usd":0.15,"tokens":{"input":1500,"output":15,"cache_read":0,"cache_write":0},"requests":5,"cost_divided":true,"cost_open":true,"outside_usd":0.02}`,
+		`{"by":"entry","what":"total","entries":3,"cost_usd":0.15,"tokens":{"input":1500,"output":15,"cache_read":0,"cache_write":0},"requests":5,"unpriced":1,"outside_usd":0.02}`,
 	} {
 		got, err := append(rows, total)[i].JSON(Entry)
 		require.NoError(t, err)

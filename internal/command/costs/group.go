@@ -34,10 +34,7 @@ type Group struct {
 	Entries int64
 	// Spent is all of it; Outside is how much of that no entry is to blame for.
 	Spent, Outside price.Amount
-	Divided, Open  bool
 	Model          string // the last one
-	// Unpriced are the requests of a total for which no dollars are known.
-	Unpriced int64
 
 	lines int64
 	seq   int64 // by entry, the commit of its first delivery
@@ -49,7 +46,6 @@ func (g *Group) empty() bool { return g.lines == 0 }
 // add books a line; first says that it is the first one of its entry.
 func (g *Group) add(l Line, first bool) {
 	g.Spent = g.Spent.Plus(l.Price.Amount)
-	g.Divided, g.Open = g.Divided || l.Price.Divided, g.Open || l.Price.Open
 	if l.outside() {
 		g.Outside = g.Outside.Plus(l.Price.Amount)
 	}
@@ -65,7 +61,6 @@ func (g *Group) add(l Line, first bool) {
 // merge adds all of another group.
 func (g *Group) merge(o *Group) {
 	g.Spent, g.Outside = g.Spent.Plus(o.Spent), g.Outside.Plus(o.Outside)
-	g.Divided, g.Open = g.Divided || o.Divided, g.Open || o.Open
 	g.Entries += o.Entries
 	g.since(o.first, o.lines)
 	if o.Model != "" {
@@ -88,18 +83,19 @@ const (
 	Day     By = "day"
 	Entry   By = "entry"
 	Session By = "session"
+	Model   By = "model"
 	metaBy     = "meta."
 )
 
 // Set takes what was typed.
 func (b *By) Set(text string) error {
 	switch By(text) {
-	case Day, Entry, Session:
+	case Day, Entry, Session, Model:
 		*b = By(text)
 		return nil
 	}
 	if key, is := strings.CutPrefix(text, metaBy); !is || key == "" {
-		return errors.New("it is one of day, entry, session, or meta.KEY, such as meta.branch")
+		return errors.New("it is one of day, entry, session, model, or meta.KEY, such as meta.branch")
 	}
 	*b = By(text)
 	return nil
@@ -108,7 +104,7 @@ func (b *By) Set(text string) error {
 func (b *By) String() string { return string(*b) }
 
 // Type is what the help calls it.
-func (b *By) Type() string { return "day|entry|session|meta.KEY" }
+func (b *By) Type() string { return "day|entry|session|model|meta.KEY" }
 
 // Key is the member of the metadata that it names, empty for other groupings.
 func (b By) Key() string {
@@ -148,11 +144,10 @@ func (g *Group) Label(by By) string {
 
 // USD is what was spent in dollars, with its marks, or "-" where none are known.
 func (g *Group) USD() string {
-	p := g.price()
-	if !p.Dollars {
+	if !g.Spent.Dollars {
 		return "-"
 	}
-	return p.Cell()
+	return g.Spent.Cell()
 }
 
 // OutsideUSD is what of it was spent outside of entries, empty where that is nothing.
@@ -177,14 +172,13 @@ type row struct {
 	Entries   int64   `json:"entries"`
 	price.Fields
 	OutsideUSD *price.Nanos `json:"outside_usd,omitempty"`
-	Unpriced   int64        `json:"unpriced_requests,omitempty"`
 }
 
 // JSON is the group as an object.
 func (g *Group) JSON(by By) ([]byte, error) {
-	r := row{By: by, Entries: g.Entries, Fields: g.price().Fields(), Unpriced: g.Unpriced}
+	r := row{By: by, Entries: g.Entries, Fields: g.price(by).Fields()}
 	if by != Entry {
-		r.Model = "" // a group may have many
+		r.Fields.Model = "" // a group may have many
 	}
 	if g.Outside.Dollars {
 		usd := price.Nanos(g.Outside.Nanos)
@@ -197,6 +191,8 @@ func (g *Group) JSON(by By) ([]byte, error) {
 		r.Day = g.Name
 	case by == Session:
 		r.SessionID = g.Name
+	case by == Model:
+		r.Fields.Model = g.Name
 	case by == Entry:
 		r.ID, r.EntryID, r.Start = g.Name, g.EntryID, &g.Start
 	default:
@@ -205,13 +201,18 @@ func (g *Group) JSON(by By) ([]byte, error) {
 	return json.Marshal(r)
 }
 
-// price is the group's spending with its marks.
-func (g *Group) price() price.Price {
-	return price.Price{Amount: g.Spent, Divided: g.Divided, Open: g.Open, Model: g.Model, ContextPercent: -1}
+// price is the group's spending. What the client said is for sessions and days: it says it a
+// moment after an entry's end.
+func (g *Group) price(by By) price.Price {
+	spent := g.Spent
+	if g.Kind != Total && by != Session && by != Day {
+		spent.Said = 0
+	}
+	return price.Price{Amount: spent, Model: g.Model, ContextPercent: -1}
 }
 
 // CSVHead names the columns, which are the same for every grouping.
-const CSVHead = "what,name,entry_id,start_offset,entries,cost_usd,outside_usd,input_tokens,output_tokens,cache_read_tokens,cache_write_tokens,requests,divided,open,model"
+const CSVHead = "what,name,entry_id,start_offset,entries,cost_usd,outside_usd,input_tokens,output_tokens,cache_read_tokens,cache_write_tokens,requests,unpriced,client_usd,model"
 
 // CSV is the group as a line of a spreadsheet. A cell that is not known is empty.
 func (g *Group) CSV(by By) string {
@@ -230,7 +231,7 @@ func (g *Group) CSV(by By) string {
 	return strings.Join([]string{
 		cell(what), cell(g.Name), cell(g.EntryID), start, number(g.Entries), dollars(g.Spent), dollars(g.Outside),
 		number(t.Input), number(t.Output), number(t.CacheRead), number(t.CacheWrite), number(g.Spent.Requests),
-		strconv.FormatBool(g.Divided), strconv.FormatBool(g.Open), cell(model),
+		number(g.Spent.Unpriced), dollars(price.Amount{Nanos: g.price(by).Said, Dollars: g.price(by).Said != 0}), cell(model),
 	}, ",")
 }
 

@@ -1,4 +1,4 @@
-// Package costs adds up what was spent, by day, entry, session or metadata, and
+// Package costs adds up what was spent, by day, entry, session, model or metadata, and
 // spells prices for people and for programs.
 package costs
 
@@ -22,6 +22,22 @@ type Line struct {
 	Start, First int64
 	Session      string
 	Price        price.Price
+	Models       []price.ByModel // nil where there was but one
+}
+
+// byModel is the line as one for each model.
+func (l Line) byModel() (all []Line) {
+	for i, of := range l.Models {
+		one := l
+		if one.Price = (price.Price{Amount: of.Amount, Model: of.Model}); i == 0 {
+			one.Price.Said = l.Price.Said
+		}
+		all = append(all, one)
+	}
+	if all == nil {
+		return []Line{l}
+	}
+	return all
 }
 
 // outside reports whether no entry was in flight.
@@ -44,9 +60,6 @@ type Sum struct {
 	seed    maphash.Seed
 	counted map[uint64]struct{} // the entries of each group
 	booked  map[string]bool     // the entries that have lines
-	// unpriced are requests of entries for which no dollars were said yet. They may come
-	// in a line of their own.
-	unpriced map[groupKey]int64
 	// values are what the entries' metadata says, by entry id, the zero handle where it lacks
 	// the key; nil unless it is by metadata.
 	values map[string]unique.Handle[string]
@@ -60,7 +73,7 @@ type groupKey struct {
 // NewSum returns an empty sum.
 func NewSum(by By) *Sum {
 	s := &Sum{
-		by: by, most: maxGroups, groups: map[groupKey]*Group{}, seed: maphash.MakeSeed(), counted: map[uint64]struct{}{}, unpriced: map[groupKey]int64{},
+		by: by, most: maxGroups, groups: map[groupKey]*Group{}, seed: maphash.MakeSeed(), counted: map[uint64]struct{}{},
 		outside: Group{Kind: Outside}, total: Group{Kind: Total},
 	}
 	if key := by.Key(); key != "" {
@@ -72,7 +85,6 @@ func NewSum(by By) *Sum {
 
 // Add books a line.
 func (s *Sum) Add(l Line) {
-	s.note(l)
 	switch s.by {
 	case Day:
 		day := l.At.Local().Format(time.DateOnly)
@@ -82,6 +94,10 @@ func (s *Sum) Add(l Line) {
 		s.add(groupKey{name: day}, Group{Kind: Named, Name: day}, l)
 	case Session:
 		s.add(groupKey{name: l.Session}, Group{Kind: Named, Name: l.Session}, l)
+	case Model:
+		for _, of := range l.byModel() {
+			s.add(groupKey{name: of.Price.Model}, Group{Kind: Named, Name: of.Price.Model}, of)
+		}
 	default:
 		if l.outside() {
 			s.outside.add(l, false)
@@ -89,20 +105,6 @@ func (s *Sum) Add(l Line) {
 			return
 		}
 		s.add(groupKey{l.EntryID, l.First}, Group{Kind: Named, Name: l.ID, EntryID: l.EntryID, Start: l.Start, seq: l.First}, l)
-	}
-}
-
-// note keeps count of what has no price in dollars.
-func (s *Sum) note(l Line) {
-	key := groupKey{l.EntryID, l.First}
-	switch {
-	case !l.Price.Dollars && l.Price.Requests > 0:
-		if s.unpriced[key] == 0 {
-			key.name = strings.Clone(key.name)
-		}
-		s.unpriced[key] += l.Price.Requests
-	case l.Price.Dollars && l.Price.Requests == 0:
-		delete(s.unpriced, key)
 	}
 }
 
@@ -114,7 +116,7 @@ func (s *Sum) add(key groupKey, fresh Group, l Line) {
 	case len(s.groups) < s.most:
 		g = &fresh
 		g.Name, g.EntryID = strings.Clone(g.Name), strings.Clone(g.EntryID) // not the whole line
-		if key.name = g.Name; s.by != Day && s.by != Session {
+		if key.name = g.Name; s.by != Day && s.by != Session && s.by != Model {
 			key.name = g.EntryID
 		}
 		s.groups[key] = g
@@ -163,10 +165,6 @@ func (s *Sum) Rows() (rows []*Group, total *Group) {
 		rows = append(rows, &s.outside)
 	}
 	total = &s.total
-	total.Unpriced = 0
-	for _, n := range s.unpriced {
-		total.Unpriced += n
-	}
 	return rows, total
 }
 

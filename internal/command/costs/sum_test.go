@@ -29,7 +29,7 @@ func entry(id string, at time.Time, session string, p price.Price) Line {
 // told is each row as one line.
 func told(rows []*Group, total *Group) (all []string) {
 	for _, g := range append(rows, total) {
-		text := fmt.Sprintf("%s %s: %s in %d", g.Kind, g.Name, g.price(), g.Entries)
+		text := fmt.Sprintf("%s %s: %s in %d", g.Kind, g.Name, g.price(Session), g.Entries)
 		if !g.Outside.IsZero() {
 			text += ", outside " + g.Outside.String()
 		}
@@ -47,36 +47,34 @@ func sumOf(by By, lines ...Line) *Sum {
 }
 
 func spending() []Line {
-	divided := cents(3)
-	divided.Divided = true
-	open := cents(5)
-	open.Open = true
+	unpriced := cents(5)
+	unpriced.Unpriced = 1
 	return []Line{
 		entry("a", noon, "s1", cents(1)),
-		entry("b", noon.Add(time.Minute), "s1", divided),
+		entry("b", noon.Add(time.Minute), "s1", cents(3)),
 		{At: noon.Add(2 * time.Minute), Session: "s1", Price: cents(2)},
 		entry("a", noon.Add(25*time.Hour), "s2", cents(4)), // another attempt
-		entry("c", noon.Add(26*time.Hour), "s2", open),
+		entry("c", noon.Add(26*time.Hour), "s2", unpriced),
 	}
 }
 
 func TestSum(t *testing.T) {
 	assert.Equal(t, []string{
-		"group 2026-03-04: ~0.06 USD in 2, outside 0.02 USD",
+		"group 2026-03-04: 0.06 USD in 2, outside 0.02 USD",
 		"group 2026-03-05: 0.09+ USD in 2",
-		"total : ~0.15+ USD in 3, outside 0.02 USD",
+		"total : 0.15+ USD in 3, outside 0.02 USD",
 	}, told(sumOf(Day, spending()...).Rows()))
 	assert.Equal(t, []string{
-		"group s1: ~0.06 USD in 2, outside 0.02 USD",
+		"group s1: 0.06 USD in 2, outside 0.02 USD",
 		"group s2: 0.09+ USD in 2",
-		"total : ~0.15+ USD in 3, outside 0.02 USD",
+		"total : 0.15+ USD in 3, outside 0.02 USD",
 	}, told(sumOf(Session, spending()...).Rows()))
 	assert.Equal(t, []string{
 		"group a: 0.05 USD in 1",
-		"group b: ~0.03 USD in 1",
+		"group b: 0.03 USD in 1",
 		"group c: 0.05+ USD in 1",
 		"outside : 0.02 USD in 0, outside 0.02 USD",
-		"total : ~0.15+ USD in 3, outside 0.02 USD",
+		"total : 0.15+ USD in 3, outside 0.02 USD",
 	}, told(sumOf(Entry, spending()...).Rows()))
 	assert.Equal(t, []string{"total : in 0"}, told(NewSum(Day).Rows()))
 }
@@ -94,9 +92,9 @@ func TestByMetadata(t *testing.T) {
 		"gone : 0.07 USD in 1",
 		"group core: 0.06 USD in 2",
 		"absent : 0.05+ USD in 1",
-		`group {"name":"x","n":[1]}: ~0.03 USD in 1`,
+		`group {"name":"x","n":[1]}: 0.03 USD in 1`,
 		"outside : 0.02 USD in 0, outside 0.02 USD",
-		"total : ~0.23+ USD in 5, outside 0.02 USD",
+		"total : 0.23+ USD in 5, outside 0.02 USD",
 	}, told(s.Rows()))
 }
 
@@ -190,4 +188,50 @@ func TestBy(t *testing.T) {
 	key := By("meta.a.b").Key()
 	assert.Equal(t, "a.b", key)
 	assert.Empty(t, Entry.Key())
+}
+
+// What one turn spent on several models is told apart, and the total stays what it is.
+func TestByModel(t *testing.T) {
+	two := entry("a", noon, "s1", cents(5))
+	two.Models = []price.ByModel{{Model: "opus", Amount: cents(4).Amount}, {Model: "haiku", Amount: cents(1).Amount}}
+	one := entry("b", noon, "s1", cents(2))
+	one.Price.Model = "haiku"
+	rows, total := sumOf(Model, two, one).Rows()
+	var all []string
+	for _, g := range append(rows, total) {
+		all = append(all, fmt.Sprintf("%s %s %d", g.Label(Model), g.USD(), g.Entries))
+	}
+	assert.ElementsMatch(t, []string{"opus 0.04 1", "haiku 0.03 2", "total 0.07 2"}, all)
+}
+
+// The client's totals are the check on the table of prices, where they say something.
+func TestCheck(t *testing.T) {
+	amount := func(nanos, said, unpriced int64) price.Amount {
+		return price.Amount{Nanos: nanos, Dollars: true, Said: said, Unpriced: unpriced}
+	}
+	for name, c := range map[string]struct {
+		of  []price.Amount
+		off bool
+	}{
+		"as it is":                      {[]price.Amount{amount(5e9, 5e9, 0), amount(1e9, 0, 0)}, false},
+		"within 1 %":                    {[]price.Amount{amount(5e9, 5.04e9, 0)}, false},
+		"dearer":                        {[]price.Amount{amount(5e9, 5.1e9, 0)}, true},
+		"cheaper":                       {[]price.Amount{amount(5e9, 2e9, 0)}, true},
+		"too little to tell":            {[]price.Amount{amount(5e8, 2e8, 0)}, false},
+		"of a model that nobody knows":  {[]price.Amount{amount(5e9, 9e9, 1)}, false},
+		"in lines of one session":       {[]price.Amount{amount(5e9, 0, 0)}, false},
+		"said in a line of its own too": {[]price.Amount{amount(0, 2e9, 0), amount(2e9, 0, 0)}, false},
+	} {
+		var check Check
+		for i, a := range c.of {
+			session := fmt.Sprint("s", i)
+			if name == "said in a line of its own too" {
+				session = "s"
+			}
+			check.Add(session, a)
+		}
+		_, _, off := check.Off()
+		assert.Equal(t, c.off, off, name)
+		assert.Equal(t, c.off, strings.Contains(check.Sentence(), "may be out of date"), name)
+	}
 }

@@ -158,11 +158,8 @@ func (e *codexExamination) stop(w *wire) (all []Check) {
 	} else {
 		all = append(all, ok("binary", "%s can be started", w.Binary))
 	}
-	switch {
-	case w.hook.Rewake:
+	if w.hook.Rewake {
 		all = append(all, fail("flags", e.install(path), "Codex runs no hooks in the background, so --rewake hands nothing over"))
-	case w.hook.Dollars:
-		all = append(all, warn("limits", "leave them out", "the limits in dollars of the hook in %s do not hold: Codex does not say what it costs", e.show(path)))
 	}
 	if w.hook.Persist && w.Timeout <= w.hook.Idle {
 		all = append(all, fail("timeout", e.install(path), "the hook of Stop has %s and waits %s for an entry: Codex ends it first, and the session stops", w.Timeout, w.hook.Idle))

@@ -40,6 +40,8 @@ type Input struct {
 	Runs func(inbox string) []DrivenRun
 	// NotCounted says of sessions of an inbox why what they spend cannot be counted.
 	NotCounted func(inbox string) []string
+	// Prices says what is wrong with the table of prices, "" for nothing.
+	Prices func(inbox string) string
 	// Babysitter asks a babysitter command for its version. said is a note about that
 	// version for a person.
 	Babysitter func(ctx context.Context, command string) (version, said string, err error)
@@ -55,7 +57,6 @@ type Hook struct {
 	Persist bool
 	Idle    time.Duration
 	Rewake  bool // it waits in the background, and wakes the idle session
-	Dollars bool // it has limits in dollars
 	// Runs are those that it drives, with the command Babysitter.
 	Runs       []string
 	Babysitter string

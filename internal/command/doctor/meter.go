@@ -7,23 +7,16 @@ import (
 	"heartbeat/internal/claude/settings"
 )
 
-// checkMeter looks for the status line that counts what the session costs.
+// checkMeter looks for the status line to which the client tells its own total.
 func checkMeter(e *examination) []Check {
 	if e.inbox == "" {
 		return nil
 	}
-	without, limited := "entries have tokens, and no dollars", e.limitsDollars()
-	if limited != nil {
-		without += ", so that the hook's limits in dollars do not hold; limits of tokens do"
-	}
+	const without = "what entries cost is not held against the client's own total"
 	shown, metered := e.statusLines()
 	if metered == nil {
 		if _, launched := e.wiredByLauncher(); launched && len(e.related(settings.Stop, same)) == 0 {
 			return []Check{e.launchersMeter()}
-		}
-		if limited != nil {
-			return []Check{warn("meter", e.installInto(limited.source.path)+", or give the hook limits of tokens (--max-tokens-per-entry and the like)",
-				"no status line runs heartbeat-stop meter for this inbox: %s", without)}
 		}
 		return []Check{ok("meter", "no status line runs heartbeat-stop meter: %s; heartbeat install wires one", without)}
 	}
@@ -49,16 +42,6 @@ func checkMeter(e *examination) []Check {
 			"%s is another file than %s, which belongs to this command (%s)", m.Command, e.Meter, place)}
 	}
 	return []Check{ok("meter", "the status line runs %s before what it shows (%s)", m.Command, place)}
-}
-
-// limitsDollars returns a hook of the inbox that has limits in dollars, or nil.
-func (e *examination) limitsDollars() *wire {
-	for _, w := range e.related(settings.Stop, same) {
-		if w.err == nil && w.hook.Dollars {
-			return w
-		}
-	}
-	return nil
 }
 
 // statusLines returns the file whose status line the client runs, and the strongest one
@@ -99,6 +82,17 @@ func (e *examination) meterFix(shown, metered *source) string {
 // installInto returns the command that wires the inbox as it is now into a file.
 func (e *examination) installInto(path string) string {
 	return e.installLike(e.related(settings.Stop, same), path)
+}
+
+// checkPrices looks at the table by which requests are priced.
+func checkPrices(e *examination) []Check {
+	if e.inbox == "" || e.Prices == nil {
+		return nil
+	}
+	if says := e.Prices(e.inbox); says != "" {
+		return []Check{warn("prices", "see heartbeat costs --prices, and mend heartbeat/prices.toml in the folder of your settings", "%s", says)}
+	}
+	return nil
 }
 
 // checkLimits looks for sessions whose spending is held against limits and cannot be

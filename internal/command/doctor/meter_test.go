@@ -32,7 +32,7 @@ func TestMeter(t *testing.T) {
 	}
 	t.Run("none", func(t *testing.T) {
 		w, _ := start(t)
-		w.says(checkMeter, "ok no status line runs heartbeat-stop meter: entries have tokens, and no dollars")
+		w.says(checkMeter, "ok no status line runs heartbeat-stop meter: what entries cost is not held against the client's own total")
 		w.shows(w.localSettings(), "theirs")
 		w.says(checkMeter, "ok no status line runs heartbeat-stop meter")
 		w.shows(w.localSettings(), w.Meter+" --inbox /y.jsonl")
@@ -41,21 +41,12 @@ func TestMeter(t *testing.T) {
 		w.wire(w.localSettings(), w.hook("--inbox", "/y.jsonl"))
 		w.says(checkMeter)
 	})
-	t.Run("limits in dollars without it", func(t *testing.T) {
+	t.Run("hidden by another file's", func(t *testing.T) {
 		w, line := start(t)
-		w.wire(w.projectSettings(), w.hook("--inbox", w.Inbox, "--max-cost-per-day", "50"))
-		const doNotHold = "so that the hook's limits in dollars do not hold; limits of tokens do"
-		for _, other := range []string{"", "theirs", w.Meter + " --inbox /y.jsonl"} {
-			if other != "" {
-				w.shows(w.localSettings(), other)
-			}
-			w.says(checkMeter, "warn no status line runs heartbeat-stop meter for this inbox: entries have tokens, and no dollars, "+doNotHold)
-			fix := w.checks(checkMeter)[0].Fix
-			assert.Contains(t, fix, "heartbeat install --inbox "+w.Inbox+" --max-cost-per-day 50 --settings "+w.projectSettings())
-			assert.Contains(t, fix, "--max-tokens-per-entry")
-		}
+		w.wire(w.projectSettings(), w.hook("--inbox", w.Inbox))
 		w.shows(w.projectSettings(), line)
-		w.says(checkMeter, "warn which runs heartbeat-stop meter: entries have tokens, and no dollars, "+doNotHold)
+		w.shows(w.localSettings(), "theirs")
+		w.says(checkMeter, "warn which runs heartbeat-stop meter: what entries cost is not held against the client's own total")
 		w.shows(w.localSettings(), line)
 		w.says(checkMeter, "ok the status line runs")
 	})

@@ -54,7 +54,7 @@ func Run(in Input) []Check {
 	e := examine(in)
 	var all []Check
 	for _, look := range []func(*examination) []Check{
-		checkSettings, checkWired, checkEvents, checkOthers, checkBinary, checkMeter, checkLimits, checkFlags, checkTimeout, checkCap, checkHooksOn,
+		checkSettings, checkWired, checkEvents, checkOthers, checkBinary, checkMeter, checkPrices, checkLimits, checkFlags, checkTimeout, checkCap, checkHooksOn,
 		checkTrust, checkOnboarding, checkEnvironment, checkClient,
 		checkDirectory, checkFiles, checkFileSystem, checkLeftovers, checkState, checkRuns, checkBabysitter,
 	} {

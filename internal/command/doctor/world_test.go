@@ -60,7 +60,6 @@ func parse(args []string, inbox string) (Hook, error) {
 			h.Rewake = true
 			continue
 		case "--max-cost-per-day":
-			h.Dollars = true
 		case "--run":
 			h.Runs = append(h.Runs, value)
 		case "--babysitter":

@@ -105,15 +105,14 @@ func (b *Book) Price(entryID string, first int64, was price.Fields) price.Price 
 	return p
 }
 
-// Complete reports whether no more can be known in a moment of an entry whose outcome says
-// was: its price has an end. The account may not have the outcome yet, where its line is just
-// being written.
-func (b *Book) Complete(entryID string, first int64, was price.Fields) bool {
-	return first == 0 || !b.read().Pending(entryID, first) && !b.Price(entryID, first, was).Open
+// Complete reports whether no more can be known of an entry in a moment: its price has an end.
+// The account may not have the outcome yet, where its line is just being written.
+func (b *Book) Complete(entryID string, first int64) bool {
+	return first == 0 || !b.read().Pending(entryID, first)
 }
 
 // members are those that a price has.
-var members = []string{"cost_usd", "tokens", "requests", "model", "context_percent", "cost_divided", "cost_open"}
+var members = []string{"cost_usd", "tokens", "requests", "unpriced", "model", "context_percent", "client_usd", "cost_divided", "cost_open"} // the last two of older releases
 
 // Line returns a line of a file with the price in place of the one that it was written
 // with. It stays byte for byte where that is the same, and where it is no object.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"heartbeat/internal/budget"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
@@ -35,8 +34,7 @@ func (q *Queue) Command(args []string, resume string) ([]string, error) {
 	if err := q.wire(given); err != nil {
 		return nil, err
 	}
-	limit := budget.ClientArgument(rest, q.o.Settings.Limits.Session)
-	return slices.Concat([]string{"--settings", q.settingsPath()}, of.flags, limit, rest), nil
+	return slices.Concat([]string{"--settings", q.settingsPath()}, of.flags, rest), nil
 }
 
 // Session is the session of the round that [Queue.Command] was called for, "" if only the

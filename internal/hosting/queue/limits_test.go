@@ -175,18 +175,3 @@ func TestSaidBeforeItsTimeWasOver(t *testing.T) {
 func TestAnew(t *testing.T) {
 	assert.Equal(t, []string{"--model", "m"}, Anew([]string{"--session-id", known, "--model", "m", "-c", "--fork-session"}))
 }
-
-// The client keeps a session's dollars itself.
-func TestClientBudget(t *testing.T) {
-	r := limited(t, budget.Plan{Session: budget.Limits{Nanos: 2_500_000_000}})
-	for want, args := range map[string][]string{"--max-budget-usd=2.5": {"--print"}, "": {"--max-budget-usd", "1"}} {
-		argv, err := r.Command(args, "")
-		require.NoError(t, err)
-		if want == "" {
-			assert.Equal(t, args, argv[len(argv)-2:])
-			assert.Len(t, argv, 6)
-		} else {
-			assert.Contains(t, argv, want)
-		}
-	}
-}

@@ -39,7 +39,7 @@ func (h *host) inTerminal() error {
 		return err
 	}
 	if h.Meter == "" {
-		h.log.line("no dollars are counted: there is no " + settings.MeterName + " beside this command")
+		h.log.line("the client's own total is not read: there is no " + settings.MeterName + " beside this command")
 	}
 	f := h.followTranscripts()
 	report := supervise.Run(h.managed(resume))
@@ -70,8 +70,7 @@ func (h *host) inTerminal() error {
 	return nil
 }
 
-// spentInTerminal notes what the meter told of the sessions: their transcripts, which the
-// messages are, have no dollars.
+// spentInTerminal notes what the sessions cost: no result line of the client's says it.
 func spentInTerminal(s *folder.State, p price.Price) {
 	if p.Dollars && s.CostUSD == nil {
 		usd := p.USD()

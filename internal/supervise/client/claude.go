@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"heartbeat/internal/budget"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/disk"
@@ -72,9 +71,6 @@ func claudeCommand(_ context.Context, s Session) ([]string, error) {
 	command = append(command, tools...)
 	if s.Resume != "" {
 		command = append(command, "--resume", s.Resume)
-	}
-	if printFlag(args) != "" {
-		command = append(command, budget.ClientArgument(args, s.Limits.Session)...)
 	}
 	return append(command, args...), nil
 }

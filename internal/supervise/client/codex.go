@@ -38,14 +38,12 @@ func checkCodex(w Wishes) error {
 	switch verb, _ := codexVerb(args); {
 	case verb == "review":
 		return errors.New("codex review does one thing and ends: name codex exec, or codex alone")
-	case w.Limits.Entry.Nanos > 0 || w.Limits.Session.Nanos > 0 || w.Limits.Day.Nanos > 0:
-		return errors.New("a limit of cost means nothing with Codex, which does not say what it costs: set --max-tokens-per-session or --max-tokens-per-day")
-	case w.Limits.Entry.Tokens > 0:
-		return errors.New("--max-tokens-per-entry means nothing with Codex, which cannot be stopped between two requests: set --max-time-per-entry")
+	case w.Limits.Entry.Spending():
+		return errors.New("--max-cost-per-entry and --max-tokens-per-entry mean nothing with Codex, which cannot be stopped between two requests: set --max-time-per-entry, or a limit of the session or the day")
 	}
 	for i, arg := range own {
-		if arg == "--ephemeral" && (w.Limits.Session.Tokens > 0 || w.Limits.Day.Tokens > 0) {
-			return errors.New("--ephemeral leaves no rollout, from which tokens are counted: leave it out, or the limit of tokens")
+		if arg == "--ephemeral" && (w.Limits.Session.Spending() || w.Limits.Day.Spending()) {
+			return errors.New("--ephemeral leaves no rollout, from which is counted what it spends: leave it out, or the limit")
 		}
 		if key := codexKey(own[i:]); key == "hooks" || strings.HasPrefix(key, "hooks.") {
 			return fmt.Errorf("%s would replace the hook of the session: put hooks of your own into hooks.json", key)

@@ -78,15 +78,14 @@ func TestCheckCodex(t *testing.T) {
 		}
 	}
 	limited := func(l budget.Plan) error { return checkCodex(Wishes{Command: []string{"codex"}, Limits: l}) }
-	for _, dollars := range []budget.Plan{{Entry: budget.Limits{Nanos: 1}}, {Session: budget.Limits{Nanos: 1}}, {Day: budget.Limits{Nanos: 1}}} {
-		assert.ErrorContains(t, limited(dollars), "does not say what it costs")
+	for _, entry := range []budget.Limits{{Nanos: 1}, {Tokens: 1}} {
+		assert.ErrorContains(t, limited(budget.Plan{Entry: entry}), "between two requests")
 	}
-	assert.ErrorContains(t, limited(budget.Plan{Entry: budget.Limits{Tokens: 1}}), "between two requests")
 	unwritten := Wishes{Command: []string{"codex", "exec", "--ephemeral", "hello"}}
 	assert.NoError(t, checkCodex(unwritten))
-	unwritten.Limits.Day.Tokens = 1
+	unwritten.Limits.Day.Nanos = 1
 	assert.ErrorContains(t, checkCodex(unwritten), "--ephemeral leaves no rollout")
-	assert.NoError(t, limited(budget.Plan{Entry: budget.Limits{Time: 1}, Session: budget.Limits{Tokens: 1}, Day: budget.Limits{Tokens: 1}}))
+	assert.NoError(t, limited(budget.Plan{Entry: budget.Limits{Time: 1}, Session: budget.Limits{Nanos: 1}, Day: budget.Limits{Tokens: 1}}))
 }
 
 func TestCodexConfig(t *testing.T) {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"encoding/json"
 	"os/exec"
 	"path/filepath"
@@ -15,129 +16,166 @@ import (
 	"heartbeat/internal/testing/model"
 )
 
-// A session in the launcher's terminal answers three entries. Each has its price, and
-// with what the first prompt took they are the client's total.
-func TestHeartbeatCostOfEntries(t *testing.T) {
-	all := some(3)
-	s := newSpender(t, distinct, own)
-	s.add(all...)
-	s.paced.Store(true)
-	s.works(within(t), nil)
-	s.exact(all...)
-	s.balances()
-	assert.Equal(t, s.billed().Nanos, s.clientsTotal(), "the stand-in's prices are the client's")
+// nothing is a tool that does nothing.
+var nothing = model.Tool("Bash", map[string]any{"command": "true", "description": "nothing"})
+
+// theSummary is of a conversation. Without the tag the client would ask again.
+var theSummary = model.Text("<summary>all of it</summary>")
+
+// kinds is a model that answers its first entries in all the ways that have prices of their
+// own, and one that has none.
+func kinds(tag string, nth int) model.Reply {
+	reply := own(tag, nth)
+	switch {
+	case tag == "[e2]":
+		return reply.Using(model.Usage{Input: 3, Output: 700, CacheRead: 20_000, CacheWrite: 30_000})
+	case tag == "[e3]":
+		return reply.Using(model.Usage{Input: 3, Output: 700, CacheWrite: 30_000, CacheWrite1h: 20_000})
+	case tag == "[e4]":
+		return reply.Using(model.Usage{Input: 3000, Output: 700, WebSearches: 3})
+	case tag == "[e5]":
+		return reply.Using(model.Usage{Input: 3000, Output: 700, CacheRead: 500, CacheWrite: 600, Speed: "fast"})
+	case tag == "[e6]" && nth == 1:
+		return agents(1, map[string]any{"prompt": "help with it [s6]", "model": "haiku"})
+	case tag == "[e7]":
+		return reply.By("claude-opus-4-8")
+	case tag == "[e8]":
+		return reply.By("somebody-elses-1")
+	case tag == "[e9]" && nth == 1:
+		return agents(10, map[string]any{"prompt": "help with it [s9]"})
+	case tag == "[s9]" && nth <= 10, tag == "[e10]" && nth <= 3:
+		return nothing
+	case strings.HasPrefix(tag, "[s"):
+		return model.Text("helped")
+	case tag == "":
+		return theSummary
+	}
+	return reply
 }
 
-// A chain of entries is faster than the client tells of totals: what it tells for
-// several is divided, and its sum is right.
-func TestHeartbeatCostOfAChain(t *testing.T) {
-	all := some(30)
-	s := newSpender(t, alike, own)
-	s.add(all...)
-	s.works(minutes(t), nil)
-	s.near(all...)
-	s.balances()
-	assert.Equal(t, s.billed().Nanos, s.clientsTotal())
+// agents asks for that many subagents at once.
+func agents(n int, input map[string]any) (reply model.Reply) {
+	input["description"], input["subagent_type"] = "help", "general-purpose"
+	for range n {
+		reply = reply.And(model.Tool("Agent", input))
+	}
+	return reply
+}
+
+// Entries of all kinds, and a chain of short turns, at a tenth of a second each. However
+// the client is wired, each has the price that the model said.
+func TestHeartbeatCost(t *testing.T) {
+	tools := func(s *spender) Options { return s.withTools() }
+	drained := func(ctx context.Context, s *spender) {
+		s.until(ctx, "the stop is approved", s.approved)
+		s.untilWritten(ctx)
+	}
+	for name, run := range map[string]func(ctx context.Context, s *spender){
+		"launcher": func(ctx context.Context, s *spender) {
+			s.managingClient(ctx, anyCommand).wait()
+		},
+		"launcher, in print mode": func(ctx context.Context, s *spender) {
+			s.managingClient(ctx, append([]string{"-p"}, anyCommand...)).wait()
+		},
+		"print mode, resumed": func(ctx context.Context, s *spender) {
+			s.install().drain(ctx, prompt(1), tools(s))
+			s.add(verbatim(21), verbatim(22))
+			o := tools(s)
+			o.Resume = s.results()[0].SessionID
+			s.drain(ctx, prompt(2), o)
+		},
+		"installed in the project": func(ctx context.Context, s *spender) {
+			s.installIn(s.ownSettings(), "--signal-file", s.signal)
+			term := s.attended(ctx, Options{Args: anyCommand})
+			drained(ctx, s)
+			s.quit(ctx, term)
+		},
+		"beside a line that fails": func(ctx context.Context, s *spender) {
+			s.person("exit 3")
+			s.managingClient(ctx, anyCommand).wait()
+		},
+		"beside a line that hangs": func(ctx context.Context, s *spender) {
+			s.person("exec sleep 600")
+			s.managingClient(ctx, anyCommand).wait()
+		},
+		"compacted and resumed": func(ctx context.Context, s *spender) {
+			s.install().Record("SessionStart")
+			term := s.attended(ctx, tools(s))
+			drained(ctx, s)
+			require.NoError(s.t, term.Submit(ctx, "/compact"))
+			_, err := s.WaitEvent(ctx, "SessionStart", 2)
+			require.NoError(s.t, err)
+			s.add(verbatim(21), verbatim(22))
+			s.forgetSignal()
+			require.NoError(s.t, term.Submit(ctx, prompt(2)))
+			drained(ctx, s)
+			s.quit(ctx, term)
+			s.add(verbatim(23), verbatim(24))
+			s.forgetSignal()
+			o := tools(s)
+			o.Resume = s.results()[0].SessionID
+			term = s.attended(ctx, o)
+			drained(ctx, s)
+			s.quit(ctx, term)
+		},
+		"killed twice": func(ctx context.Context, s *spender) {
+			s.add(verbatim(21), verbatim(22), verbatim(23), verbatim(24))
+			m := s.managingClient(ctx, anyCommand, "--on-orphan", "retry", "--resume")
+			for _, tag := range []string{"[e21]", "[e23]"} {
+				s.until(ctx, "it is asked", func() bool { return s.hangs(tag) })
+				s.killClient()
+			}
+			w, _ := m.wait()
+			assert.Equal(s.t, 2, w.Restarts)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := minutes(t)
+			s := newSpender(t, func(tag string, nth int) model.Reply {
+				reply := kinds(tag, nth)
+				switch {
+				case name == "killed twice" && (tag == "[e21]" || tag == "[e23]") && nth <= 2:
+					if reply = model.Hang(); nth == 1 {
+						reply = nothing
+					}
+				case name == "compacted and resumed":
+					// What a summary cost is told by the client's total, which goes by the model
+					// that was asked for.
+					reply.Model = ""
+				}
+				return reply
+			})
+			s.add(some(20)...)
+			run(ctx, s)
+			s.sessionsGone(ctx)
+			assert.Len(t, s.results(), len(s.entries))
+			s.exact()
+		})
+	}
+}
+
+// hangs reports whether the model was asked about a tag again, behind a tool.
+func (s *spender) hangs(tag string) bool {
+	all := s.Model.MainRequests()
+	return len(all) > 0 && asksAbout(all[len(all)-1]) == tag && len(all[len(all)-1].ToolResults) > 0
 }
 
 // Sessions that entries wake, and one whose hook waits for them.
 func TestHeartbeatCostOfTheWoken(t *testing.T) {
 	for name, flags := range map[string][]string{"rewake": {"--rewake"}, "persist": {"--mode", "persist", "--idle-interval", "1h"}} {
 		t.Run(name, func(t *testing.T) {
-			s := newSpender(t, distinct, own)
-			s.paced.Store(true)
+			s := newSpender(t, own)
 			s.install(flags...)
 			ctx := minutes(t)
 			term := s.attended(ctx, s.options(NoRetries))
-			all := some(3)
-			for i := range all {
-				all[i] = s.send(all[i])
+			for i, e := range some(3) {
+				s.send(e)
 				s.answered(ctx, i+1)
 			}
-			s.untilSaid(ctx)
+			s.untilWritten(ctx)
 			s.quit(ctx, term)
 			s.hooksGone(ctx)
-			s.exact(all...)
-			s.balances()
-		})
-	}
-}
-
-// A hook that was installed for a project, and a person who starts a client there.
-func TestHeartbeatCostWhereInstalled(t *testing.T) {
-	all := some(3)
-	s := newSpender(t, distinct, own)
-	s.paced.Store(true)
-	s.installIn(s.ownSettings(), "--signal-file", s.signal)
-	s.add(all...)
-	ctx := within(t)
-	term := s.attended(ctx, Options{})
-	s.until(ctx, "the stop is approved", s.approved)
-	s.untilSaid(ctx)
-	s.quit(ctx, term)
-	s.exact(all...)
-	s.balances()
-}
-
-// A client in print mode runs no status line. Its requests are counted, and the total that
-// it leaves is divided by tokens.
-func TestHeartbeatCostInPrintMode(t *testing.T) {
-	for name, run := range map[string]func(*spender){
-		"with a hook":     func(s *spender) { s.install().drain(within(t), prompt(1), s.options()) },
-		"with a launcher": func(s *spender) { s.managingClient(within(t), []string{"-p"}).wait() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			all := some(5)
-			s := newSpender(t, distinct, own)
-			s.add(all...)
-			run(s)
-			assert.Len(t, s.results(), 5)
-			s.near(all...)
-			s.balances()
-		})
-	}
-}
-
-// What a tool asks for in between belongs to the entry, and what a subagent asks for.
-func TestHeartbeatCostOfASubagent(t *testing.T) {
-	all := some(4)
-	s := newSpender(t, distinct, func(tag string, nth int) model.Reply {
-		switch {
-		case tag == "[e2]" && nth == 1:
-			return model.Tool("Agent", map[string]any{"description": "help", "prompt": "help with it [s1]", "subagent_type": "general-purpose"})
-		case tag == "[e1]" && nth < 4, tag == "[s1]" && nth < 3:
-			return model.Tool("Bash", map[string]any{"command": "true", "description": "nothing"})
-		}
-		return own(tag, nth)
-	})
-	s.add(all...)
-	w, _ := s.managingClient(minutes(t), anyCommand).wait()
-	assert.Equal(t, worked{Reason: "drained", Answered: 4, Sessions: 1}, w)
-	got := s.priced()
-	for tag, tags := range map[string][]string{"[e1]": {"[e1]"}, "[e2]": {"[e2]", "[s1]"}, "[e3]": {"[e3]"}} {
-		want := s.billed(tags...)
-		assert.Equal(t, want.Tokens, got[tag].Tokens, tag)
-		assert.Equal(t, want.Requests, got[tag].Requests, tag)
-		// How many of a subagent's requests are in a total the client does not say.
-		if !got[tag].Divided {
-			assert.Equal(t, want.Nanos, got[tag].Nanos, tag)
-		}
-	}
-	s.balances()
-}
-
-// What is wrong with a person's status line harms no price.
-func TestHeartbeatCostBesideALine(t *testing.T) {
-	for name, line := range map[string]string{"one that fails": "; exit 3", "one that hangs": "; exec sleep 600"} {
-		t.Run(name, func(t *testing.T) {
-			all := some(2)
-			s := newSpender(t, distinct, own)
-			s.person(s.watching() + line)
-			s.paced.Store(true)
-			s.add(all...)
-			s.works(within(t), nil)
-			s.exact(all...)
-			s.balances()
+			s.exact()
 		})
 	}
 }
@@ -148,9 +186,9 @@ func TestHeartbeatCostOfTheHosted(t *testing.T) {
 	var billed price.Amount
 	h := newHosting(t, func(r model.Request) model.Reply {
 		usage := distinct(r.Number)
-		billed = billed.Plus(costs(usage)) // one request at a time
+		billed = billed.Plus(costs(r.Model, usage)) // one request at a time
 		if r.Number == 1 {
-			return model.Tool("Bash", map[string]any{"command": "true", "description": "nothing"}).Using(usage)
+			return nothing.Using(usage)
 		}
 		return model.Text("done").Using(usage)
 	})
@@ -165,8 +203,9 @@ func TestHeartbeatCostOfTheHosted(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(all[len(all)-1]), &p), "%s", out)
 		return p
 	}
-	assert.Equal(t, billed, of("results").Amount)
-	assert.Equal(t, billed, of("costs").Amount)
+	assert.Equal(t, spelt("", billed), spelt("", of("results").Amount))
+	assert.Equal(t, spelt("", billed), spelt("", of("costs").Amount))
+	assert.Equal(t, billed.Nanos, of("costs").Said, "the stand-in's prices are the client's")
 	var told price.Nanos
 	require.NoError(t, json.Unmarshal(h.report()["costUsd"], &told))
 	assert.Equal(t, billed.Nanos, int64(told))
