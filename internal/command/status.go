@@ -143,6 +143,9 @@ func (o *statusFlags) once(s cli.Streams) error {
 	if printed == nil {
 		_, printed = io.WriteString(words.Raw(s.Out), text)
 	}
+	if err != nil && printed == nil && !o.JSON {
+		return cli.Told(cli.ExitError) // the sentence has it
+	}
 	if err = errors.Join(err, printed); err != nil {
 		return fmt.Errorf("status: %w", err)
 	}

@@ -21,6 +21,7 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/machine"
+	"heartbeat/internal/words"
 )
 
 // Main is the whole command; it does not return.
@@ -212,6 +213,9 @@ func (h *hook) dispatch() int {
 		return h.askedElse()
 	case claude.EventNotification:
 		return h.notified()
+	case claude.EventSubagentStop:
+	default: // a line wired by hand, or another client's name for the end of a turn
+		h.Note("the hook does nothing at the event %s: wire it to Stop, as heartbeat install does", words.Brief(in.Event))
 	}
 	return cli.ExitOK
 }

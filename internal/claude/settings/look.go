@@ -18,6 +18,8 @@ type Content struct {
 	StatusLine *StatusLine
 	// Switches are the booleans at the top level, such as disableAllHooks.
 	Switches map[string]bool
+	// Plugins are the members of "enabledPlugins", and whether each is switched on.
+	Plugins map[string]bool
 	// Lax is the line of the first comment or trailing comma, or 0. Release 2.1.329 of the client loads nothing from a
 	// file that has one.
 	Lax int
@@ -37,7 +39,7 @@ func Look(file []byte, command string) (Content, error) {
 	if err != nil {
 		return Content{}, err
 	}
-	c := Content{Lax: d.lax(), Switches: map[string]bool{}, Env: map[string]string{}, StatusLine: d.statusLine()}
+	c := Content{Lax: d.lax(), Switches: map[string]bool{}, Env: map[string]string{}, Plugins: map[string]bool{}, StatusLine: d.statusLine()}
 	for _, h := range hooks {
 		if len(h.Flags) == 0 || strings.HasPrefix(h.Flags[0], "-") {
 			c.Hooks = append(c.Hooks, h.Found)
@@ -48,6 +50,10 @@ func Look(file []byte, command string) (Content, error) {
 		if on, ok := value.(bool); ok {
 			c.Switches[name] = on
 		}
+	}
+	plugins, _ := top["enabledPlugins"].(map[string]any)
+	for name, value := range plugins {
+		c.Plugins[name] = value != false // the client takes a list of versions, too
 	}
 	env, _ := top["env"].(map[string]any)
 	for name, value := range env {

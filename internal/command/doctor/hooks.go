@@ -86,8 +86,13 @@ func checkCap(e *examination) []Check {
 	if e.neverBlocks() {
 		return []Check{ok("cap", "no hook of Stop blocks it, so nothing counts towards the cap")}
 	}
-	if _, launched := e.wiredByLauncher(); launched && e.inbox != "" && len(e.related(settings.Stop, same)) == 0 {
-		return []Check{ok("cap", "heartbeat-launch lifts it for its own sessions")}
+	if e.inbox != "" && len(e.related(settings.Stop, same)) == 0 {
+		if _, plugin := e.wiredByPlugin(); plugin {
+			return []Check{ok("cap", "the plugin keeps below it")}
+		}
+		if _, launched := e.wiredByLauncher(); launched {
+			return []Check{ok("cap", "heartbeat-launch lifts it for its own sessions")}
+		}
 	}
 	value, source := e.setting(settings.BlockCapEnv)
 	where := "the environment"

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/claude/settings"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
 )
@@ -18,6 +20,9 @@ func checkWired(e *examination) []Check {
 	}
 	groups := distinct(e.related(settings.Stop, same))
 	if len(groups) == 0 {
+		if c, known := e.wiredByPlugin(); known {
+			return []Check{c}
+		}
 		if c, known := e.wiredByLauncher(); known {
 			return []Check{c}
 		}
@@ -66,6 +71,27 @@ func (e *examination) wiredByLauncher() (Check, bool) {
 		now = fmt.Sprintf("process %d works on it now", pid)
 	}
 	return ok("wired", "heartbeat-launch wires the hook for its own sessions (--inbox %s), and has done so: %s", e.show(e.inbox), now), true
+}
+
+// wiredByPlugin is the check for the inbox that heartbeat's plugin for Claude Code serves:
+// its hooks are in no settings file, and a hook beside them would keep them still.
+func (e *examination) wiredByPlugin() (Check, bool) {
+	served := e.effective(cli.InboxVariable)
+	if served == "" {
+		served = cli.DefaultInbox
+	}
+	if !filepath.IsAbs(served) {
+		served = filepath.Join(e.Project, served)
+	}
+	for _, s := range slices.Backward(e.sources) {
+		for name, on := range s.content.Plugins {
+			if plugin, _, _ := strings.Cut(name, "@"); plugin != "heartbeat" {
+				continue
+			}
+			return ok("wired", "the plugin %s (enabledPlugins in %s) brings the hooks, and serves this inbox", name, e.show(s.path)), on && inbox.SameInbox(served, e.inbox)
+		}
+	}
+	return Check{}, false
 }
 
 func (e *examination) notWired() Check {

@@ -51,6 +51,18 @@ func TestWired(t *testing.T) {
 		require.NoError(t, lock.Release())
 		w.says(checkWired, "ok none runs now")
 	})
+	t.Run("by the plugin", func(t *testing.T) {
+		w := newWorld(t)
+		w.Inbox = filepath.Join(w.Project, "work", "inbox.jsonl")
+		w.settings(w.projectSettings(), map[string]any{"enabledPlugins": map[string]any{"heartbeat@heartbeat": true}})
+		w.says(checkWired, "ok the plugin heartbeat@heartbeat (enabledPlugins in .claude/settings.json) brings the hooks, and serves this inbox")
+		w.says(checkCap, "ok the plugin keeps below it")
+		w.setenv("HEARTBEAT_INBOX", filepath.Join(w.Home, "inbox.jsonl"))
+		w.says(checkWired, "fail no hook of Stop serves")
+		w.setenv("HEARTBEAT_INBOX", w.Inbox)
+		w.settings(w.localSettings(), map[string]any{"enabledPlugins": map[string]any{"heartbeat@heartbeat": false}})
+		w.says(checkWired, "fail no hook of Stop serves")
+	})
 	t.Run("another event only", func(t *testing.T) {
 		w := newWorld(t)
 		w.settings(w.projectSettings(), map[string]any{"hooks": map[string]any{
