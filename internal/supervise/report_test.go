@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"heartbeat/inbox"
+	"heartbeat/internal/machine/signals"
 	"heartbeat/internal/price"
 )
 
@@ -22,4 +24,22 @@ func TestReportInWords(t *testing.T) {
 	expired := Report{Reason: Drained, DeadLettered: 1, StartedAt: at, EndedAt: at.Add(2 * time.Millisecond)}
 	assert.Equal(t, "drained: 0 answered, 1 dead-lettered; 0 sessions, 2ms", expired.String())
 	assert.Equal(t, "busy: another launcher works", (&Report{Reason: Busy, Detail: "another launcher works"}).String())
+}
+
+// Where the last look at the inbox finds that nothing waits any more, no work is left.
+func TestNothingIsLeft(t *testing.T) {
+	r, box := newRun(t, Drain)
+	r.Terminal.Signals = new(signals.Taken)
+	r.follow, _ = told(t, box)
+	left := func() ending { return ending{reason: Left, detail: "the session ended, and entries wait"} }
+	e := left()
+	r.conclude(&e)
+	assert.Equal(t, left(), e)
+	assert.Equal(t, int64(2), r.report.Queued)
+	change(t, box, deliver)
+	change(t, box, answerAndDeliver)
+	change(t, box, func(tx *inbox.Tx) error { return tx.Acknowledge("done") })
+	r.conclude(&e)
+	assert.Equal(t, ending{reason: Drained}, e)
+	assert.Regexp(t, "^2 answered", r.report.figures())
 }

@@ -179,7 +179,8 @@ func (r *run) sleep(rest time.Duration, wake <-chan struct{}) {
 func (r *run) conclude(e *ending) {
 	ctx, cancel := r.Terminal.Signals.Hurry(r.Terminal.Grace)
 	defer cancel()
-	if _, err := r.settle(ctx); err != nil {
+	_, unsettled := r.settle(ctx)
+	if err := unsettled; err != nil {
 		if e.detail != "" {
 			e.detail += "; "
 		}
@@ -195,7 +196,9 @@ func (r *run) conclude(e *ending) {
 	n.Redelivered = after.Redelivered - r.before.Redelivered
 	n.Dropped = after.Dropped - r.before.Dropped
 	n.DeadLettered = deadLetters(after) - deadLetters(r.before)
-	n.Queued = countQueued(r.box)
+	if n.Queued = countQueued(r.box); n.Queued == 0 && e.reason == Left && unsettled == nil {
+		*e = ending{reason: Drained} // what waited was settled or taken back meanwhile
+	}
 	if after, err := spent(r.box); err == nil { // likewise
 		n.Fields = price.Price{Amount: since(r.spent, after), ContextPercent: -1}.Fields()
 	}
